@@ -1,0 +1,176 @@
+# LuaJIT: fetched, patched and built.
+#
+#   source package or folder -> stage (patched tree) -> work (make) -> libvm.a
+#
+# LuaJIT's own Makefile builds only its objects, into the archive libvm.a; the
+# libraries and the command are linked here, together with our objects. All of
+# it happens twice: "patched" is the product, "unpatched" is the same base with
+# the same flags and no patch, against which tests and benchmarks compare.
+#
+# After this file: ljp_luajit_make(), ljp_luajit_link(), ljp_see_luajit(),
+# LJP_GC64.
+
+set(LUAJIT_BASE luajit2 CACHE STRING "Base: luajit2 or luajit (as in Debian)")
+set_property(CACHE LUAJIT_BASE PROPERTY STRINGS luajit2 luajit)
+set(LUAJIT_SOURCE_DIR "" CACHE PATH "A LuaJIT v2.1 tree to use as the base")
+set(LUAJIT_XCFLAGS "" CACHE STRING
+    "More -D flags for LuaJIT, e.g. -DLUAJIT_ENABLE_LUA52COMPAT")
+option(LJPROF_UNPATCHED "Build the unpatched base too, to compare with"
+       ${BUILD_TESTING})
+
+set(LJP_PATCHES ${PROJECT_SOURCE_DIR}/src/luajit/patches)
+set(LJP_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake)
+include(ProcessorCount)
+ProcessorCount(LJP_JOBS)
+if(LJP_JOBS LESS 1)
+  set(LJP_JOBS 1)
+endif()
+
+# Runs one of our scripts; its last line of output goes to OUT.
+function(ljp_script out)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE code
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "LuaJIT cannot be prepared, see the line above.")
+  endif()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Where the base comes from.
+if(LUAJIT_SOURCE_DIR)
+  get_filename_component(origin "${LUAJIT_SOURCE_DIR}" ABSOLUTE)
+  file(GLOB inputs CONFIGURE_DEPENDS
+       ${origin}/src/*.[ch] ${origin}/src/*.dasc ${origin}/src/Makefile
+       ${origin}/src/host/*.[ch] ${origin}/src/jit/*.lua ${origin}/dynasm/*)
+  # Generated files in a tree where somebody has built are not inputs.
+  list(FILTER inputs EXCLUDE REGEX
+       "/(lj_(bc|ff|lib|rec|fold)def|buildvm_arch|luajit)\\.h$|/vmdef\\.lua$")
+else()
+  if(DEFINED ENV{LJPROF_CACHE} AND NOT "$ENV{LJPROF_CACHE}" STREQUAL "")
+    set(cache "$ENV{LJPROF_CACHE}")
+  else()
+    set(cache ${PROJECT_SOURCE_DIR}/.cache)
+  endif()
+  ljp_script(origin ${LJP_SCRIPTS}/fetch-luajit ${LUAJIT_BASE} ${cache}/sources)
+  set(inputs ${LJP_SCRIPTS}/luajit-bases.txt)
+endif()
+
+# The patched and the unpatched tree. A change of a patch configures again.
+set(root ${CMAKE_BINARY_DIR}/luajit)
+ljp_script(ignored ${LJP_SCRIPTS}/stage-luajit
+           ${origin} ${LJP_PATCHES} ${root}/patched/stage)
+if(LJPROF_UNPATCHED)
+  ljp_script(ignored ${LJP_SCRIPTS}/stage-luajit
+             ${origin} none ${root}/unpatched/stage)
+endif()
+file(GLOB patches CONFIGURE_DEPENDS ${LJP_PATCHES}/*.patch)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${patches} ${LJP_PATCHES}/series ${inputs}
+             ${LJP_SCRIPTS}/stage-luajit ${LJP_SCRIPTS}/fetch-luajit)
+
+# Flags that change what LuaJIT's headers say: seen by its files and by ours.
+separate_arguments(LJP_VM_DEFINES UNIX_COMMAND "${LUAJIT_XCFLAGS}")
+if(CMAKE_BUILD_TYPE STREQUAL Debug)
+  list(APPEND LJP_VM_DEFINES -DLUA_USE_ASSERT -DLUA_USE_APICHECK)
+endif()
+# LuaJIT under sanitizers. Its own allocator hides overflows from ASan, so
+# malloc takes its place. Of UBSan's checks those stay that LuaJIT passes; see
+# CONTRIBUTING.md for the ones that it does not, and why. TSan sees our code
+# only: LuaJIT is single-threaded, and its generated code is not instrumented.
+set(LJP_VM_SANITIZE "")
+if(LJPROF_SANITIZE MATCHES "address")
+  list(APPEND LJP_VM_DEFINES -DLUAJIT_USE_SYSMALLOC)
+  set(LJP_VM_SANITIZE "-fsanitize=address")
+  if(LJPROF_SANITIZE MATCHES "undefined")
+    string(APPEND LJP_VM_SANITIZE
+           " -fsanitize=${LJP_VM_UBSAN} -fno-sanitize-recover=all")
+  endif()
+endif()
+
+# What kind of target is it? Asked of LuaJIT's own header.
+separate_arguments(cflags UNIX_COMMAND "${CMAKE_C_FLAGS}")
+execute_process(
+  COMMAND ${CMAKE_C_COMPILER} ${cflags} ${LJP_VM_DEFINES} -E -dM
+          ${root}/patched/stage/src/lj_arch.h
+  OUTPUT_VARIABLE arch RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "ljprof: error: LuaJIT does not know this target")
+endif()
+set(LJP_GC64 OFF)
+if(arch MATCHES "#define LJ_TARGET_X64 1" AND arch MATCHES "#define LJ_GC64 1")
+  set(LJP_GC64 ON)
+endif()
+if(LJPROF AND NOT LJP_GC64)
+  message(FATAL_ERROR "ljprof: error: the profilers need an x86-64 target "
+    "with GC64, and this one is not; -DLJPROF=OFF builds the library with "
+    "calls that say so")
+endif()
+list(APPEND LJP_VM_DEFINES -DLJPROF=$<BOOL:${LJPROF}>)
+
+# As Debian builds it: the same default package.path and package.cpath.
+set(prefix_vars PREFIX=/usr)
+if(CMAKE_LIBRARY_ARCHITECTURE)
+  list(APPEND prefix_vars MULTILIB=lib/${CMAKE_LIBRARY_ARCHITECTURE})
+endif()
+
+# ljp_luajit_make(VARIANT DEST): build/luajit/VARIANT/{libvm.a,luajit.o}, the
+# public headers and jit.* modules below DEST; the target is luajit_vm_VARIANT.
+function(ljp_luajit_make variant dest)
+  set(out ${root}/${variant})
+  string(REPLACE ";" " " xcflags "${LJP_VM_DEFINES}")
+  add_custom_command(
+    OUTPUT ${out}/libvm.a ${out}/luajit.o
+    BYPRODUCTS ${dest}/include/lua.h ${dest}/share/luajit-2.1/jit/vmdef.lua
+    COMMAND ${LJP_SCRIPTS}/make-luajit ${out}/stage ${out}/work ${out} ${dest}
+            ${LJP_JOBS} "CC=${CMAKE_C_COMPILER} ${CMAKE_C_FLAGS}" CCDEBUG=-g
+            "XCFLAGS=${xcflags}" "TARGET_CFLAGS=${LJP_VM_SANITIZE}"
+            ${prefix_vars}
+    DEPENDS ${out}/stage/.ljprof-stamp ${LJP_SCRIPTS}/make-luajit
+    COMMENT "Building LuaJIT (${variant})" VERBATIM)
+  add_custom_target(luajit_vm_${variant} DEPENDS ${out}/libvm.a ${out}/luajit.o)
+endfunction()
+
+# ljp_luajit_link(VARIANT SHARED-TARGET COMMAND-TARGET DEST OBJECTS...): the
+# shared library of a variant (with our objects) and the command luajit.
+function(ljp_luajit_link variant library command dest)
+  set(out ${root}/${variant})
+  file(CONFIGURE OUTPUT ${out}/empty.c CONTENT "/* All is in the archive. */\n")
+  add_library(${library} SHARED ${out}/empty.c)
+  add_dependencies(${library} luajit_vm_${variant})
+  set_target_properties(${library} PROPERTIES
+    OUTPUT_NAME luajit-5.1 VERSION 2.1.0 SOVERSION 2
+    LIBRARY_OUTPUT_DIRECTORY ${dest}/lib LINK_DEPENDS ${out}/libvm.a)
+  target_link_options(${library} PRIVATE
+    -Wl,--whole-archive ${out}/libvm.a -Wl,--no-whole-archive)
+  target_link_libraries(${library} PRIVATE ljp_flags ${ARGN} m dl)
+
+  # The command is linked with the library beside it (../lib), and finds its
+  # jit.* modules from where it stands; see command.c.
+  add_executable(${command} ${PROJECT_SOURCE_DIR}/src/luajit/command.c)
+  add_dependencies(${command} luajit_vm_${variant})
+  set_target_properties(${command} PROPERTIES
+    OUTPUT_NAME luajit RUNTIME_OUTPUT_DIRECTORY ${dest}/bin
+    BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../lib"
+    LINK_DEPENDS ${out}/luajit.o)
+  target_include_directories(${command} SYSTEM PRIVATE ${dest}/include)
+  target_link_options(${command} PRIVATE ${out}/luajit.o
+                      -Wl,--wrap=luaL_openlibs)
+  target_link_libraries(${command} PRIVATE ljp_flags ${library})
+endfunction()
+
+# ljp_see_luajit(TARGET [INTERNALS]): TARGET's files see lua.h and its like;
+# with INTERNALS also lj_*.h. They are compiled after LuaJIT is built, and
+# again when it was rebuilt.
+function(ljp_see_luajit target)
+  get_target_property(sources ${target} SOURCES)
+  set_source_files_properties(${sources} PROPERTIES
+    OBJECT_DEPENDS ${root}/patched/libvm.a)
+  add_dependencies(${target} luajit_vm_patched)
+  target_include_directories(${target} SYSTEM PRIVATE
+                             ${CMAKE_BINARY_DIR}/include)
+  if("INTERNALS" IN_LIST ARGN)
+    target_include_directories(${target} SYSTEM PRIVATE
+                               ${root}/patched/work/src)
+    target_compile_options(${target} PRIVATE ${LJP_VM_DEFINES})
+  endif()
+endfunction()

@@ -1,0 +1,104 @@
+/*
+** The C interface of the profilers, installed beside lua.h. Names and types
+** are those that hosts of Tarantool's LuaJIT use, so that they compile here.
+**
+** Every function returns one of the PROFILE_* codes; where it is not
+** PROFILE_SUCCESS, errno says more. In a library without profilers each
+** returns PROFILE_ERRUSE with errno ENOTSUP.
+*/
+#ifndef LMISCLIB_H
+#define LMISCLIB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lua.h"
+
+#ifndef LUAMISC_API
+#define LUAMISC_API extern __attribute__((visibility("default")))
+#endif
+
+#define PROFILE_SUCCESS 0
+#define PROFILE_ERRUSE 1 /* wrong arguments, or not supported */
+#define PROFILE_ERRRUN 2 /* running already, or not running */
+#define PROFILE_ERRMEM 3 /* out of memory */
+#define PROFILE_ERRIO 4  /* the output failed */
+
+/* -- CPU profiler ---------------------------------------------------------- */
+
+/*
+** Takes len bytes at *data. Returns how many were taken, 0 on error; sets
+** *data to NULL to end the stream. ctx is that of the options.
+*/
+typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len, void *ctx);
+
+/* Called once when the session has ended; returns 0 on success. */
+typedef int (*luam_Sysprof_on_stop)(void *ctx, uint8_t *buf);
+
+/*
+** Walks the host stack: calls frame_writer for each frame, innermost first,
+** until it returns NULL. Runs in a signal handler.
+*/
+typedef void (*luam_Sysprof_backtracer)(void *(*frame_writer)(int frame_no,
+                                                              void *addr));
+
+#define LUAM_SYSPROF_DEFAULT 0   /* "D": counters only */
+#define LUAM_SYSPROF_LEAF 1      /* "L": counters and innermost frames */
+#define LUAM_SYSPROF_CALLGRAPH 2 /* "C": counters and whole stacks */
+
+struct luam_Sysprof_Options {
+  uint8_t mode;
+  uint64_t interval; /* milliseconds */
+  uint8_t *buf;      /* may be used to collect output, if not NULL */
+  size_t len;        /* its size in bytes */
+  void *ctx;         /* for writer and on_stop */
+};
+
+/* Samples by the state of the VM, and all of them. */
+struct luam_Sysprof_Counters {
+  uint64_t vmst_interp;
+  uint64_t vmst_lfunc;
+  uint64_t vmst_ffunc;
+  uint64_t vmst_cfunc;
+  uint64_t vmst_gc;
+  uint64_t vmst_exit;
+  uint64_t vmst_record;
+  uint64_t vmst_opt;
+  uint64_t vmst_asm;
+  uint64_t vmst_trace;
+  uint64_t samples;
+};
+
+LUAMISC_API int luaM_sysprof_set_writer(luam_Sysprof_writer writer);
+LUAMISC_API int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop);
+/* NULL restores the built-in one. */
+LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
+LUAMISC_API int luaM_sysprof_start(lua_State *L,
+                                   const struct luam_Sysprof_Options *opt);
+LUAMISC_API int luaM_sysprof_stop(lua_State *L);
+LUAMISC_API int luaM_sysprof_report(struct luam_Sysprof_Counters *counters);
+
+/* -- Memory profiler ------------------------------------------------------- */
+
+struct luam_Memprof_Options {
+  void *ctx;    /* for writer and on_stop */
+  uint8_t *buf; /* may be used to collect output, if not NULL */
+  size_t len;   /* its size in bytes */
+  /* As luam_Sysprof_writer. */
+  size_t (*writer)(const void **data, size_t len, void *ctx);
+  /* Called exactly once for each session that was started. */
+  int (*on_stop)(void *ctx, uint8_t *buf);
+};
+
+LUAMISC_API int luaM_memprof_start(lua_State *L,
+                                   const struct luam_Memprof_Options *opt);
+LUAMISC_API int luaM_memprof_stop(lua_State *L);
+
+/* -- The Lua interface ----------------------------------------------------- */
+
+#define LUAM_MISCLIBNAME "misc"
+
+/* For hosts that open libraries one by one; luaL_openlibs calls it too. */
+LUAMISC_API int luaopen_misc(lua_State *L);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+** The Lua interface: the library "misc" with its tables sysprof, memprof and
+** profile. Called by luaL_openlibs. The only file that raises Lua errors.
+** A failing call returns nil, a message and an errno number.
+*/
+#include <errno.h>
+
+#include "lua.h"
+#include "lauxlib.h"
+
+#include "profilers/lmisclib.h"
+#include "src/status.h"
+
+static int not_supported(lua_State *L)
+{
+  lua_pushnil(L);
+  lua_pushfstring(L, "profiling is %s", ljp_status_text(LJP_ERR_NOTSUP));
+  lua_pushinteger(L, ENOTSUP);
+  return 3;
+}
+
+static const luaL_Reg sysprof_functions[] = {
+    {"start", not_supported},
+    {"stop", not_supported},
+    {"report", not_supported},
+    {"status", not_supported},
+    {NULL, NULL},
+};
+
+static const luaL_Reg memprof_functions[] = {
+    {"start", not_supported},
+    {"stop", not_supported},
+    {"status", not_supported},
+    {"mark", not_supported},
+    {NULL, NULL},
+};
+
+static const luaL_Reg profile_functions[] = {
+    {"start", not_supported},
+    {"stop", not_supported},
+    {"status", not_supported},
+    {NULL, NULL},
+};
+
+static const struct {
+  const char *name;
+  const luaL_Reg *functions;
+} tables[] = {
+    {"sysprof", sysprof_functions},
+    {"memprof", memprof_functions},
+    {"profile", profile_functions},
+};
+
+int luaopen_misc(lua_State *L)
+{
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  luaL_register(L, LUAM_MISCLIBNAME, none);
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    lua_newtable(L);
+    for (const luaL_Reg *f = tables[i].functions; f->name != NULL; f++) {
+      lua_pushcfunction(L, f->func);
+      lua_setfield(L, -2, f->name);
+    }
+    lua_setfield(L, -2, tables[i].name);
+  }
+  return 1;
+}

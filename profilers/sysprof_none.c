@@ -1,0 +1,50 @@
+/*
+** The CPU profiler's C interface in a library without it: every call says so.
+** Takes the place of the profiler's own files; may be called from anywhere.
+*/
+#include <errno.h>
+
+#include "profilers/lmisclib.h"
+
+static int not_supported(void)
+{
+  errno = ENOTSUP;
+  return PROFILE_ERRUSE;
+}
+
+int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
+{
+  (void)writer;
+  return not_supported();
+}
+
+int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop)
+{
+  (void)on_stop;
+  return not_supported();
+}
+
+int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
+{
+  (void)backtracer;
+  return not_supported();
+}
+
+int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
+{
+  (void)L;
+  (void)opt;
+  return not_supported();
+}
+
+int luaM_sysprof_stop(lua_State *L)
+{
+  (void)L;
+  return not_supported();
+}
+
+int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
+{
+  (void)counters;
+  return not_supported();
+}
