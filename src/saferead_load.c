@@ -1,0 +1,114 @@
+/*
+** The handler's side of fault-safe reads: the load itself, copies built on it,
+** and the look at the interrupted signal mask.
+** Safety: everything here is LJP_SIGSAFE; its object has no undefined symbol
+** but memcpy. System calls are made only when the host blocks SIGSEGV/SIGBUS.
+*/
+#include "src/saferead.h"
+#include "src/saferead_priv.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+_Atomic bool ljp_saferead_ready;
+
+#if defined(__x86_64__)
+
+/* struct ljp_safe_word comes back in rax:rdx, so the failure path that the
+** fault handler jumps to is a matter of two registers. */
+__asm__(".pushsection .text\n"
+        ".balign 16\n"
+        ".globl ljp_saferead_word\n"
+        ".hidden ljp_saferead_word\n"
+        ".type ljp_saferead_word, @function\n"
+        "ljp_saferead_word:\n"
+        ".cfi_startproc\n"
+        ".globl ljp_saferead_at\n"
+        ".hidden ljp_saferead_at\n"
+        "ljp_saferead_at:\n"
+        "  movq (%rdi), %rax\n"
+        "  movl $1, %edx\n"
+        "  ret\n"
+        ".globl ljp_saferead_failed\n"
+        ".hidden ljp_saferead_failed\n"
+        "ljp_saferead_failed:\n"
+        "  xorl %eax, %eax\n"
+        "  xorl %edx, %edx\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size ljp_saferead_word, . - ljp_saferead_word\n"
+        ".popsection\n");
+
+static long kernel_call(long number, long a, const void *b, void *c, long d)
+{
+  long result;
+  register long r10 __asm__("r10") = d;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+bool ljp_saferead_enter(const void *interrupted_mask)
+{
+  const uint64_t faults =
+      (UINT64_C(1) << (SIGSEGV - 1)) | (UINT64_C(1) << (SIGBUS - 1));
+  uint64_t blocked, pending = 0;
+  /* acquire: pairs with the store that follows the installation. */
+  if (!atomic_load_explicit(&ljp_saferead_ready, memory_order_acquire))
+    return false;
+  memcpy(&blocked, interrupted_mask, sizeof blocked);
+  if (LJP_LIKELY(!(blocked & faults)))
+    return true;
+  if (kernel_call(SYS_rt_sigpending, (long)&pending, (void *)sizeof pending,
+                  NULL, 0) ||
+      (pending & faults))
+    return false;
+  return !kernel_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL,
+                      sizeof faults);
+}
+
+#else /* Nothing is readable where the load has not been written. */
+
+struct ljp_safe_word ljp_saferead_word(const void *address)
+{
+  (void)address;
+  return (struct ljp_safe_word){0, 0};
+}
+
+bool ljp_saferead_enter(const void *interrupted_mask)
+{
+  (void)interrupted_mask;
+  return false;
+}
+
+#endif
+
+size_t ljp_safe_copy(void *to, const void *from, size_t size)
+{
+  char *out = to;
+  uint64_t at = (uint64_t)(uintptr_t)from;
+  size_t done = 0;
+  /* Whole aligned words only: such a word never crosses a page, so the bytes
+  ** around those asked for are exactly as readable as they are. */
+  while (done < size) {
+    unsigned skip = at & 7;
+    size_t take = 8 - skip;
+    uint64_t word;
+    if (!ljp_safe_load((const void *)(uintptr_t)(at - skip), &word))
+      break;
+    if (take > size - done)
+      take = size - done;
+    if (take == 8)
+      memcpy(out + done, &word, 8);
+    else
+      for (size_t i = 0; i < take; i++)
+        out[done + i] = (char)(word >> (8 * (skip + i)));
+    done += take;
+    at += take;
+  }
+  return done;
+}

@@ -1,0 +1,15 @@
+/* Between the two halves of saferead; nobody else includes this. */
+#ifndef LJP_SAFEREAD_PRIV_H
+#define LJP_SAFEREAD_PRIV_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Set while our fault handlers are in place; read by every handler. */
+extern _Atomic bool ljp_saferead_ready;
+
+/* The address of the load, and where to go on if it faulted. */
+extern const char ljp_saferead_at[] __attribute__((visibility("hidden")));
+extern const char ljp_saferead_failed[] __attribute__((visibility("hidden")));
+
+#endif

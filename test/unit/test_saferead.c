@@ -1,0 +1,463 @@
+/* Fault-safe reads: what cannot be read is unknown, what is not ours passes
+** through. Deaths and handlers are tried in child processes. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "src/saferead.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+enum { PAGE = 4096 };
+
+/* cmocka puts its own SIGSEGV handler in for each test; ours goes on top. */
+static void with_install(void **state)
+{
+  void (*body)(void **);
+  memcpy(&body, state, sizeof body);
+  assert_int_equal(ljp_saferead_install(), LJP_OK);
+  body(NULL);
+  ljp_saferead_remove();
+}
+
+static char *map(int protection)
+{
+  char *page = mmap(NULL, PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(page, MAP_FAILED);
+  return page;
+}
+
+/* Runs a body in a child; its wait status comes back. */
+static int in_child(void (*body)(void))
+{
+  int status;
+  pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
+    signal(SIGBUS, SIG_DFL);
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    body();
+    _exit(99);
+  }
+  assert_true(pid > 0);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  return status;
+}
+
+static void a_readable_word_is_read(void **state)
+{
+  uint64_t word = UINT64_C(0x1122334455667788), out = 0;
+  (void)state;
+  assert_true(ljp_safe_load(&word, &out));
+  assert_true(out == word);
+}
+
+static void what_is_not_there_is_unknown(void **state)
+{
+  uint64_t out = 5;
+  (void)state;
+  char *none = map(PROT_NONE), *gone = map(PROT_READ);
+  munmap(gone, PAGE);
+  assert_false(ljp_safe_load(none + 8, &out));
+  assert_false(ljp_safe_load(gone, &out));
+  assert_false(ljp_safe_load(NULL, &out));
+  assert_false(ljp_safe_load((void *)8, &out));
+  assert_false(ljp_safe_load((void *)(uintptr_t)0x7ffffffff000, &out));
+  assert_false(ljp_safe_load((void *)(uintptr_t)0x800000000000, &out));
+  assert_false(ljp_safe_load((void *)(uintptr_t)0xffffffffff600000, &out));
+  assert_false(ljp_safe_load((void *)(uintptr_t)0x5a5a5a5a5a5a5a58, &out));
+  assert_int_equal(out, 5);
+  munmap(none, PAGE);
+}
+
+static void an_odd_address_is_refused(void **state)
+{
+  uint64_t words[2] = {1, 2}, out = 5;
+  (void)state;
+  assert_false(ljp_safe_load((char *)words + 3, &out));
+  assert_int_equal(out, 5);
+}
+
+static void beyond_the_end_of_a_mapped_file_is_unknown(void **state)
+{
+  char name[] = "/tmp/ljp-saferead-XXXXXX";
+  uint64_t out = 5;
+  (void)state;
+  int fd = mkstemp(name);
+  assert_true(fd >= 0);
+  unlink(name);
+  assert_int_equal(ftruncate(fd, PAGE), 0);
+  char *file = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+  assert_ptr_not_equal(file, MAP_FAILED);
+  assert_true(ljp_safe_load(file + PAGE - 8, &out));
+  out = 5;
+  assert_false(ljp_safe_load(file + PAGE, &out)); /* SIGBUS */
+  assert_int_equal(out, 5);
+  munmap(file, 2 * PAGE);
+  close(fd);
+}
+
+static void a_copy_ends_where_memory_does(void **state)
+{
+  (void)state;
+  char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char out[64];
+  assert_ptr_not_equal(pages, MAP_FAILED);
+  for (int i = 0; i < PAGE; i++)
+    pages[i] = (char)(i * 7);
+  mprotect(pages + PAGE, PAGE, PROT_NONE);
+  for (size_t left = 0; left < 41; left++)
+    for (size_t size = 0; size < 47; size++) {
+      size_t expect = size < left ? size : left;
+      memset(out, '?', sizeof out);
+      assert_int_equal(ljp_safe_copy(out, pages + PAGE - left, size), expect);
+      assert_memory_equal(out, pages + PAGE - left, expect);
+      assert_int_equal(out[expect], '?');
+    }
+  munmap(pages, 2 * PAGE);
+}
+
+static volatile int *volatile hole = (int *)24;
+
+static void fault_in_host_code(void)
+{
+  if (ljp_saferead_install() == LJP_OK)
+    *hole = 1;
+}
+
+static void send_to_self(void)
+{
+  if (ljp_saferead_install() == LJP_OK)
+    raise(SIGSEGV);
+}
+
+static void ignored_but_real(void)
+{
+  signal(SIGSEGV, SIG_IGN);
+  if (ljp_saferead_install() == LJP_OK)
+    *hole = 1;
+}
+
+static void ignored_and_sent(void)
+{
+  signal(SIGSEGV, SIG_IGN);
+  if (ljp_saferead_install() == LJP_OK) {
+    raise(SIGSEGV);
+    _exit(7);
+  }
+}
+
+static void a_fault_of_the_host_still_kills_with_its_signal(void **state)
+{
+  void (*const deaths[])(void) = {fault_in_host_code, send_to_self,
+                                  ignored_but_real};
+  (void)state;
+  if (SANITIZED)
+    skip(); /* the sanitizer handles SIGSEGV itself */
+  for (unsigned i = 0; i < sizeof deaths / sizeof *deaths; i++) {
+    int status = in_child(deaths[i]);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+  }
+}
+
+static void a_sent_signal_that_is_ignored_stays_ignored(void **state)
+{
+  (void)state;
+  int status = in_child(ignored_and_sent);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+/* A host's handler: notes what it got and leaves by siglongjmp, as hosts do. */
+static sigjmp_buf back;
+static siginfo_t got_info;
+static greg_t got_rip, got_rcx;
+static sigset_t got_mask;
+static volatile int calls;
+
+static void host_handler(int number, siginfo_t *info, void *context)
+{
+  ucontext_t *uc = context;
+  calls += number == SIGSEGV;
+  got_info = *info;
+  got_rip = uc->uc_mcontext.gregs[REG_RIP];
+  got_rcx = uc->uc_mcontext.gregs[REG_RCX];
+  pthread_sigmask(SIG_SETMASK, NULL, &got_mask);
+  siglongjmp(back, 1);
+}
+
+extern const char host_fault_at[];
+__attribute__((noinline)) static void host_fault(void *address)
+{
+  __asm__ volatile("movq $0x1234567, %%rcx\n"
+                   ".globl host_fault_at\n"
+                   "host_fault_at: movl $1, (%0)\n" ::"r"(address)
+                   : "rcx", "memory");
+}
+
+static void see_host_handler(void)
+{
+  struct sigaction action = {.sa_flags = SA_SIGINFO | SA_NODEFER};
+  char *page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint64_t out;
+  action.sa_sigaction = host_handler;
+  sigaddset(&action.sa_mask, SIGUSR2);
+  sigaction(SIGSEGV, &action, NULL);
+  if (ljp_saferead_install() != LJP_OK)
+    _exit(1);
+  if (ljp_safe_load(page, &out) || calls)
+    _exit(2);
+  if (sigsetjmp(back, 1) == 0)
+    host_fault(page + 20);
+  if (calls != 1 || got_info.si_addr != page + 20 ||
+      got_info.si_code != SEGV_ACCERR || got_info.si_signo != SIGSEGV)
+    _exit(3);
+  if ((uintptr_t)got_rip != (uintptr_t)host_fault_at || got_rcx != 0x1234567)
+    _exit(4);
+  if (!sigismember(&got_mask, SIGUSR2) || sigismember(&got_mask, SIGSEGV))
+    _exit(5);
+  if (ljp_safe_load(page, &out) || calls != 1)
+    _exit(6);
+  ljp_saferead_remove();
+  struct sigaction now;
+  sigaction(SIGSEGV, NULL, &now);
+  _exit(now.sa_sigaction == host_handler ? 0 : 8);
+}
+
+static void the_hosts_handler_gets_its_fault_whole(void **state)
+{
+  (void)state;
+  int status = in_child(see_host_handler);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void once_only(int number)
+{
+  (void)number;
+  calls++;
+  siglongjmp(back, 1);
+}
+
+static void fault_twice_after_reset(void)
+{
+  struct sigaction action = {.sa_handler = once_only, .sa_flags = SA_RESETHAND};
+  sigaction(SIGSEGV, &action, NULL);
+  if (ljp_saferead_install() != LJP_OK)
+    _exit(1);
+  if (sigsetjmp(back, 1) == 0)
+    *hole = 1;
+  if (calls != 1)
+    _exit(2);
+  *hole = 1;
+}
+
+static void a_handler_that_resets_is_called_once(void **state)
+{
+  (void)state;
+  if (SANITIZED)
+    skip();
+  int status = in_child(fault_twice_after_reset);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+/* The host's stack overflows; its handler lives on an alternate stack. */
+static char alternate[1 << 16];
+static volatile int on_alternate;
+
+static void overflow_handler(int number, siginfo_t *info, void *context)
+{
+  char here;
+  (void)number;
+  (void)info;
+  (void)context;
+  on_alternate = &here >= alternate && &here < alternate + sizeof alternate;
+  _exit(on_alternate ? 11 : 12);
+}
+
+static volatile int bottomless = 1;
+
+static int deeper(volatile int depth)
+{
+  if (!bottomless)
+    return depth;
+  volatile char block[512];
+  block[0] = (char)depth;
+  return deeper(depth + 1) + block[0];
+}
+
+static void overflow(void)
+{
+  struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+  stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+  struct rlimit limit = {1 << 20, 1 << 20};
+  setrlimit(RLIMIT_STACK, &limit);
+  sigaltstack(&stack, NULL);
+  action.sa_sigaction = overflow_handler;
+  sigaction(SIGSEGV, &action, NULL);
+  if (ljp_saferead_install() == LJP_OK)
+    deeper(0);
+}
+
+static void a_stack_overflow_reaches_the_hosts_alternate_stack(void **state)
+{
+  (void)state;
+  int status = in_child(overflow);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 11);
+}
+
+/* The host blocks SIGSEGV; a handler that reads comes in. */
+static volatile int entered, loaded;
+
+static void reading_handler(int number, siginfo_t *info, void *context)
+{
+  ucontext_t *uc = context;
+  uint64_t out;
+  (void)number;
+  (void)info;
+  entered = ljp_saferead_enter(&uc->uc_sigmask);
+  loaded = entered ? ljp_safe_load((void *)(uintptr_t)0x10000, &out) : 2;
+}
+
+static void read_while_blocked(void)
+{
+  struct sigaction action = {.sa_flags = SA_SIGINFO};
+  sigset_t faults, now;
+  action.sa_sigaction = reading_handler;
+  sigaction(SIGUSR1, &action, NULL);
+  if (ljp_saferead_install() != LJP_OK)
+    _exit(1);
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  sigaddset(&faults, SIGBUS);
+  pthread_sigmask(SIG_BLOCK, &faults, NULL);
+  raise(SIGUSR1);
+  if (!entered || loaded != 0)
+    _exit(2);
+  /* The host's mask is as it was. */
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  if (!sigismember(&now, SIGSEGV) || !sigismember(&now, SIGBUS))
+    _exit(3);
+  /* One is waiting: it must not be let in by us. */
+  raise(SIGSEGV);
+  raise(SIGUSR1);
+  _exit(entered || loaded != 2 ? 4 : 0);
+}
+
+static void reads_work_where_the_host_blocks_sigsegv(void **state)
+{
+  (void)state;
+  int status = in_child(read_while_blocked);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void enter_says_no_when_not_installed(void **state)
+{
+  sigset_t none;
+  (void)state;
+  sigemptyset(&none);
+  assert_true(ljp_saferead_enter(&none));
+  ljp_saferead_remove();
+  assert_false(ljp_saferead_enter(&none));
+  assert_int_equal(ljp_saferead_install(), LJP_OK);
+}
+
+static struct sigaction covered;
+
+static void chaining_handler(int number, siginfo_t *info, void *context)
+{
+  calls++;
+  covered.sa_sigaction(number, info, context);
+}
+
+/* A host puts a chaining handler on top, several times over; ours goes on top
+** again each time and no ring closes. */
+static void cover_and_check(void)
+{
+  struct sigaction action = {.sa_flags = SA_SIGINFO};
+  uint64_t out;
+  action.sa_sigaction = chaining_handler;
+  if (ljp_saferead_install() != LJP_OK)
+    _exit(1);
+  if (!ljp_saferead_check())
+    _exit(2);
+  sigaction(SIGSEGV, &action, &covered);
+  /* Covered, but the host chains to us: reads work, by way of it. */
+  if (ljp_safe_load((void *)(uintptr_t)0x10000, &out) || calls != 1)
+    _exit(3);
+  if (!ljp_saferead_check())
+    _exit(4);
+  if (ljp_safe_load((void *)(uintptr_t)0x10000, &out) || calls != 1)
+    _exit(5);
+  for (int i = 0; i < 10; i++) {
+    sigaction(SIGSEGV, &action, NULL);
+    if (!ljp_saferead_check())
+      break;
+    if (ljp_safe_load((void *)(uintptr_t)0x10000, &out))
+      _exit(6);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  /* Out of places: says so, and no walk starts. */
+  if (ljp_saferead_check() || ljp_saferead_enter(&none))
+    _exit(7);
+  calls = 0;
+  *hole = 1; /* ends, whoever is on top */
+}
+
+static void a_host_that_covers_us_is_covered_in_turn(void **state)
+{
+  (void)state;
+  if (SANITIZED)
+    skip();
+  int status = in_child(cover_and_check);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+int main(void)
+{
+#define WITH(test)                                                             \
+  {                                                                            \
+#test, with_install, NULL, NULL, test                                      \
+  }
+  const struct CMUnitTest tests[] = {
+      WITH(a_readable_word_is_read),
+      WITH(what_is_not_there_is_unknown),
+      WITH(an_odd_address_is_refused),
+      WITH(beyond_the_end_of_a_mapped_file_is_unknown),
+      WITH(a_copy_ends_where_memory_does),
+      WITH(enter_says_no_when_not_installed),
+      cmocka_unit_test(a_fault_of_the_host_still_kills_with_its_signal),
+      cmocka_unit_test(a_sent_signal_that_is_ignored_stays_ignored),
+      cmocka_unit_test(the_hosts_handler_gets_its_fault_whole),
+      cmocka_unit_test(a_handler_that_resets_is_called_once),
+      cmocka_unit_test(a_stack_overflow_reaches_the_hosts_alternate_stack),
+      cmocka_unit_test(reads_work_where_the_host_blocks_sigsegv),
+      cmocka_unit_test(a_host_that_covers_us_is_covered_in_turn),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
