@@ -1,0 +1,310 @@
+/*
+** The step, and the borrowing of views: what the handler calls.
+**
+** The common case is a compiled rule: one search in the object's table, one
+** load for the return address and one for each saved register. The rest goes
+** through the object's own CFI (unwind_find.c).
+** Safety: LJP_SIGSAFE throughout; no allocation, no lock, no system call.
+*/
+#include "profilers/unwind_priv.h"
+
+#include <ucontext.h>
+
+#include "src/saferead.h"
+
+#if defined(__x86_64__)
+void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
+{
+  static const uint8_t where[LJP_REGS] = {
+      [LJP_RAX] = REG_RAX, [LJP_RDX] = REG_RDX, [LJP_RCX] = REG_RCX,
+      [LJP_RBX] = REG_RBX, [LJP_RSI] = REG_RSI, [LJP_RDI] = REG_RDI,
+      [LJP_RBP] = REG_RBP, [LJP_RSP] = REG_RSP, [LJP_R8] = REG_R8,
+      [LJP_R9] = REG_R9,   [LJP_R10] = REG_R10, [LJP_R11] = REG_R11,
+      [LJP_R12] = REG_R12, [LJP_R13] = REG_R13, [LJP_R14] = REG_R14,
+      [LJP_R15] = REG_R15, [LJP_RIP] = REG_RIP};
+  const ucontext_t *uc = context;
+  for (int i = 0; i < LJP_REGS; i++)
+    regs->r[i] = (uint64_t)uc->uc_mcontext.gregs[where[i]];
+  regs->known = LJP_REGS_ALL;
+  regs->module = 0;
+  regs->exact = true;
+}
+#else
+void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
+{
+  (void)context;
+  *regs = (struct ljp_regs){.exact = true};
+}
+#endif
+
+/* A view is protected by its slot's count. The order that matters: we count
+** ourselves in, then look whether the slot is still current; the writer makes
+** another slot current, then looks at the count. Both are sequentially
+** consistent, so at least one sees the other: either we turn back, or the
+** writer keeps the view. Reusing a slot is harmless: its view is read last. */
+const struct ljp_unwind_view *ljp_unwind_acquire(struct ljp_unwind *unwind)
+{
+  for (int attempt = 0; attempt < 3; attempt++) {
+    unsigned slot =
+        atomic_load_explicit(&unwind->current, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&unwind->slots[slot].users, 1,
+                              memory_order_seq_cst);
+    if (atomic_load_explicit(&unwind->current, memory_order_seq_cst) == slot)
+      return unwind->slots[slot].view;
+    /* release: nothing of the view was read, but keep the counts in order. */
+    atomic_fetch_sub_explicit(&unwind->slots[slot].users, 1,
+                              memory_order_release);
+  }
+  return NULL;
+}
+
+void ljp_unwind_release(struct ljp_unwind *unwind,
+                        const struct ljp_unwind_view *view)
+{
+  /* release: all reads of the view come before the writer sees zero. */
+  atomic_fetch_sub_explicit(&unwind->slots[view->slot].users, 1,
+                            memory_order_release);
+}
+
+/* relaxed: a hint; the writer's next round would find out anyway. */
+static void want(_Atomic bool *flag)
+{
+  if (!atomic_load_explicit(flag, memory_order_relaxed))
+    atomic_store_explicit(flag, true, memory_order_relaxed);
+}
+
+bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind)
+{
+  return atomic_load_explicit(&unwind->wants_poll, memory_order_relaxed);
+}
+
+static const struct ljp_unwind_range *
+find_range(const struct ljp_unwind_view *view, uint64_t address, uint32_t hint)
+{
+  if (hint - 1 < view->ranges_count) {
+    const struct ljp_unwind_range *range = &view->ranges[hint - 1];
+    if (address - range->lo < range->hi - range->lo)
+      return range;
+  }
+  uint32_t low = 0, high = view->ranges_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (view->ranges[middle].hi <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < view->ranges_count && view->ranges[low].lo <= address)
+    return &view->ranges[low];
+  return NULL;
+}
+
+bool ljp_unwind_has_module(const struct ljp_unwind_view *view, uint64_t address)
+{
+  return find_range(view, address, 0) != NULL;
+}
+
+/* The row that covers an offset. */
+static uint32_t find_row(const struct ljp_unwind_table *table, uint32_t offset)
+{
+  uint32_t bucket = offset >> table->shift;
+  if (bucket >= table->buckets)
+    bucket = table->buckets - 1;
+  uint32_t low = table->start[bucket];
+  uint32_t high = table->start[bucket + 1] + 1;
+  /* Row low begins at or before the bucket, so at or before the offset. */
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (table->pc[middle] <= offset)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static enum ljp_unwind_result apply_rule(const struct ljp_unwind_rule *rule,
+                                         struct ljp_regs *regs)
+{
+  uint64_t loaded[LJP_RULE_SAVED], rip;
+  if (LJP_UNLIKELY(!(regs->known >> rule->base & 1)))
+    return LJP_UNWIND_UNKNOWN_REG;
+  uint64_t cfa = regs->r[rule->base] + (uint64_t)(int64_t)rule->cfa_offset;
+  if (LJP_UNLIKELY(!ljp_unwind_cfa_ok(cfa, regs->r[LJP_RSP])))
+    return LJP_UNWIND_BAD_CFA;
+  if (LJP_UNLIKELY(!ljp_safe_load((const void *)(uintptr_t)(cfa - 8), &rip)))
+    return LJP_UNWIND_UNREADABLE;
+  /* A root that has no better way to say so pushes a zero. */
+  if (LJP_UNLIKELY(rip == 0))
+    return LJP_UNWIND_END;
+  for (unsigned left = rule->saved; left; left &= left - 1) {
+    unsigned i = (unsigned)__builtin_ctz(left);
+    uint64_t at = cfa + 8 * (uint64_t)(int64_t)rule->slot[i];
+    if (LJP_UNLIKELY(!ljp_safe_load((const void *)(uintptr_t)at, &loaded[i])))
+      return LJP_UNWIND_UNREADABLE;
+  }
+  uint32_t known = regs->known & LJP_REGS_CALLEE_SAVED;
+  for (unsigned left = rule->saved; left; left &= left - 1) {
+    unsigned i = (unsigned)__builtin_ctz(left);
+    regs->r[ljp_rule_saved[i]] = loaded[i];
+    known |= 1u << ljp_rule_saved[i];
+  }
+  regs->r[LJP_RIP] = rip;
+  regs->r[LJP_RSP] = cfa;
+  regs->known = known | 1u << LJP_RIP | 1u << LJP_RSP;
+  regs->exact = false;
+  return LJP_UNWIND_STEPPED;
+}
+
+/* A libc whose signal return has no CFI: it is known by its instructions, and
+** rsp points at the interrupted context. */
+static bool step_signal_return(struct ljp_regs *regs)
+{
+  static const uint64_t mov_rax = UINT64_C(0x0f0000000fc0c748);
+  static const uint64_t mov_eax = UINT64_C(0x050f0000000fb8);
+  /* Offsets of the registers in the kernel's ucontext, in DWARF order. */
+  static const uint8_t where[LJP_REGS] = {144, 136, 152, 128, 112, 104,
+                                          120, 160, 40,  48,  56,  64,
+                                          72,  80,  88,  96,  168};
+  struct ljp_regs caller = {.known = LJP_REGS_ALL, .exact = true};
+  uint64_t pc = regs->r[LJP_RIP], rsp = regs->r[LJP_RSP], code = 0;
+  uint8_t last;
+  if (regs->exact)
+    return false;
+  if (ljp_safe_copy(&code, (const void *)(uintptr_t)pc, 8) < 7)
+    return false;
+  bool found = code == mov_rax &&
+               ljp_safe_copy(&last, (const void *)(uintptr_t)(pc + 8), 1) &&
+               last == 0x05;
+  if (!found && (code & (UINT64_MAX >> 8)) != mov_eax)
+    return false;
+  for (int reg = 0; reg < LJP_REGS; reg++)
+    if (!ljp_safe_load((const void *)(uintptr_t)(rsp + where[reg]),
+                       &caller.r[reg]))
+      return false;
+  *regs = caller;
+  return true;
+}
+
+/* Do the bytes before a return address end in a call? */
+static bool follows_call(uint64_t address)
+{
+  uint8_t code[7];
+  if (ljp_safe_copy(code, (const void *)(uintptr_t)(address - sizeof code),
+                    sizeof code) != sizeof code)
+    return false;
+  /* e8 rel32, and ff /2 with its operand in 0 to 5 further bytes. */
+  if (code[2] == 0xe8)
+    return true;
+  for (unsigned i = 0; i < 6; i++)
+    if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2)
+      return true;
+  return false;
+}
+
+/* A return address that no call has pushed, but somebody planted, is the first
+** instruction of a function, and the byte before it belongs to something else.
+** Such is a signal trampoline, whose CFI then holds, and the root of a fiber
+** (makecontext plants one whose CFI claims a caller): the end of its stack. */
+static enum ljp_unwind_result
+look_for_planted(const struct ljp_unwind_object *object, uint64_t rip,
+                 struct ljp_found *found)
+{
+  enum ljp_unwind_result result = LJP_UNWIND_NO_RULE;
+  if (!follows_call(rip) && !ljp_unwind_find(object, rip, found) &&
+      found->fde.start == rip)
+    result = found->cie.signal ? LJP_UNWIND_STEPPED : LJP_UNWIND_END;
+  return result;
+}
+
+static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
+                                        uint64_t pc, struct ljp_regs *regs)
+{
+  struct ljp_found found;
+  uint64_t rip = regs->r[LJP_RIP];
+  enum ljp_unwind_result result = ljp_unwind_find(object, pc, &found);
+  if (pc != rip &&
+      (result == LJP_UNWIND_NO_RULE || (!result && found.fde.end == rip))) {
+    bool called = !result;
+    result = look_for_planted(object, rip, &found);
+    if (result == LJP_UNWIND_NO_RULE && called)
+      result = ljp_unwind_find(object, pc, &found);
+  }
+  if (result)
+    return result;
+  return ljp_unwind_apply(&found.machine.row, &found.cie, &found.fde.span,
+                          regs);
+}
+
+static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
+                                      const struct ljp_unwind_range *range,
+                                      uint64_t pc, struct ljp_regs *regs)
+{
+  struct ljp_unwind_object *object = range->object;
+  uint32_t hint = (uint32_t)(range - view->ranges) + 1;
+  uint64_t word;
+  if (!object->header)
+    return LJP_UNWIND_NO_CFI;
+  /* Another object may have been mapped here since: ask its header. */
+  if (hint != regs->module) {
+    uint64_t at = ljp_unwind_witness_at(object->header);
+    if (!ljp_safe_load((const void *)(uintptr_t)at, &word) ||
+        word != object->witness) {
+      want(view->wants_poll);
+      return LJP_UNWIND_STALE;
+    }
+    regs->module = hint;
+  }
+  /* acquire: pairs with the publication of the finished table. */
+  const struct ljp_unwind_table *table =
+      atomic_load_explicit(&object->table, memory_order_acquire);
+  if (LJP_UNLIKELY(!table)) {
+    if (!atomic_load_explicit(&object->failed, memory_order_relaxed)) {
+      want(&object->wanted);
+      want(view->wants_poll);
+    }
+    return interpret(object, pc, regs);
+  }
+  uint32_t row = find_row(table, (uint32_t)(pc - object->lo));
+  const struct ljp_unwind_rule *rule = &table->rules[table->rule[row]];
+  /* Might the address be planted? Then another row begins right at it; few
+  ** others do. */
+  if (!regs->exact && row + 1 < table->rows &&
+      LJP_UNLIKELY(table->pc[row + 1] == (uint32_t)(pc + 1 - object->lo)))
+    return interpret(object, pc, regs);
+  switch ((enum ljp_rule_kind)rule->kind) {
+  case LJP_RULE_REGULAR:
+    return apply_rule(rule, regs);
+  case LJP_RULE_INTERPRET:
+    return interpret(object, pc, regs);
+  case LJP_RULE_END:
+    return LJP_UNWIND_END;
+  case LJP_RULE_NONE:
+    break;
+  }
+  return LJP_UNWIND_NO_RULE;
+}
+
+enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
+                                       struct ljp_regs *regs)
+{
+  const uint32_t needed = 1u << LJP_RIP | 1u << LJP_RSP;
+  enum ljp_unwind_result result;
+  if (LJP_UNLIKELY((regs->known & needed) != needed))
+    return LJP_UNWIND_UNKNOWN_REG;
+  /* A call may be a function's last instruction: look before its return. */
+  uint64_t pc = regs->r[LJP_RIP] - !regs->exact;
+  const struct ljp_unwind_range *range = find_range(view, pc, regs->module);
+  if (LJP_LIKELY(range != NULL))
+    result = step_in(view, range, pc, regs);
+  else {
+    want(view->wants_poll);
+    result = LJP_UNWIND_NO_MODULE;
+  }
+  if (LJP_UNLIKELY(result == LJP_UNWIND_NO_MODULE ||
+                   result == LJP_UNWIND_NO_CFI ||
+                   result == LJP_UNWIND_NO_RULE) &&
+      step_signal_return(regs))
+    return LJP_UNWIND_STEPPED;
+  return result;
+}
