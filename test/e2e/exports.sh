@@ -1,0 +1,34 @@
+#!/bin/sh
+# Our library can stand in for Debian's: same soname, every symbol that Debian
+# and the unpatched base export, and beyond those only luaM_* and luaopen_misc.
+. "$(dirname "$0")/lib.sh"
+
+exported() {
+  nm -D --defined-only "$1" | awk '{ print $3 }' | sort
+}
+lib=$BUILD_DIR/lib/libluajit-5.1.so.2
+exported "$lib" > ours
+same "soname" libluajit-5.1.so.2 \
+  "$(readelf -d "$lib" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
+for link in libluajit-5.1.so libluajit-5.1.so.2; do
+  [ -L "$BUILD_DIR/lib/$link" ] || fail "$link is not a link"
+done
+
+exported "$BUILD_DIR/unpatched/lib/libluajit-5.1.so.2" > base
+[ "$(wc -l < base)" -ge 140 ] || fail "the base exports too little: $(wc -l < base)"
+same "nothing of the base is missing" "" "$(comm -13 ours base)"
+comm -23 ours base > added
+same "only ours is added" "" "$(grep -vE '^(luaM_|luaopen_misc$)' added || :)"
+[ "$(grep -c '^luaM_' added)" -ge 8 ] || fail "luaM_* are missing: $(cat added)"
+ok "$(wc -l < added) symbols of ours"
+
+# Debian's own list comes with its source package.
+list=$(find "$BUILD_DIR/luajit/patched/stage/debian" -name '*.symbols' \
+  2> /dev/null || :)
+if [ -n "$list" ]; then
+  sed -n 's/^ *\(([^)]*)\)\{0,1\}\([A-Za-z_0-9]*\)@Base.*/\2/p' "$list" |
+    sort > debian
+  [ "$(wc -l < debian)" -ge 140 ] || fail "cannot read $list"
+  same "nothing that Debian exports is missing" "" "$(comm -13 ours debian)"
+fi
+same "no text relocations" "" "$(readelf -d "$lib" | grep TEXTREL || :)"

@@ -1,0 +1,51 @@
+# shellcheck shell=sh
+# What the shell tests share. A test is run with SOURCE_DIR and BUILD_DIR set,
+# in a scratch folder of its own that is removed afterwards.
+set -eu
+: "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ljprof-test.XXXXXX")
+trap 'rm -rf "$SCRATCH"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$SCRATCH"
+passed=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# ok WHAT: one more check has passed.
+ok() {
+  passed=$((passed + 1))
+  echo "ok $passed - $*"
+}
+
+# same WHAT WANTED GOT
+same() {
+  [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"
+  ok "$1"
+}
+
+# refuses WHAT CODE TEXT COMMAND...: fails with this exit code and one line
+# (of our own; CODE may be "any") that holds TEXT.
+refuses() {
+  what=$1 code=$2 text=$3
+  shift 3
+  got=0
+  "$@" > out.txt 2>&1 < /dev/null || got=$?
+  [ "$got" != 0 ] || fail "$what: went through"
+  [ "$code" = any ] || [ "$code" = "$got" ] ||
+    fail "$what: exit code $got, wanted $code"
+  line=$(grep -F "$text" out.txt) ||
+    fail "$what: no line with '$text' in: $(cat out.txt)"
+  [ "$(echo "$line" | wc -l)" = 1 ] || fail "$what: more than one line: $line"
+  ok "$what: $line"
+}
+
+# A private copy of what git tracks, to break things in.
+copy_of_source() {
+  mkdir -p "$1"
+  (cd "$SOURCE_DIR" && find . \( -name .git -o -name .cache -o -name 'build' \
+    -o -name 'build-*' \) -prune -o -type f -print | tar -cf - -T -) |
+    (cd "$1" && tar -xf -)
+}
