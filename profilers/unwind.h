@@ -71,7 +71,8 @@ struct ljp_regs {
   _(STALE, 7, "object replaced since its description was read")                \
   _(BAD_CFA, 8, "frame address not above the last, or too far")                \
   _(UNREADABLE, 9, "stack not readable")                                       \
-  _(UNKNOWN_REG, 10, "rule needs a register whose value is lost")
+  _(UNKNOWN_REG, 10, "rule needs a register whose value is lost")              \
+  _(BAD_RETURN, 11, "return address does not follow a call")
 
 enum ljp_unwind_result {
 #define LJP_UNWIND_ENUM(name, number, text) LJP_UNWIND_##name = number,

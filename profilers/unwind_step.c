@@ -156,36 +156,6 @@ static enum ljp_unwind_result apply_rule(const struct ljp_unwind_rule *rule,
   return LJP_UNWIND_STEPPED;
 }
 
-/* A libc whose signal return has no CFI: it is known by its instructions, and
-** rsp points at the interrupted context. */
-static bool step_signal_return(struct ljp_regs *regs)
-{
-  static const uint64_t mov_rax = UINT64_C(0x0f0000000fc0c748);
-  static const uint64_t mov_eax = UINT64_C(0x050f0000000fb8);
-  /* Offsets of the registers in the kernel's ucontext, in DWARF order. */
-  static const uint8_t where[LJP_REGS] = {144, 136, 152, 128, 112, 104,
-                                          120, 160, 40,  48,  56,  64,
-                                          72,  80,  88,  96,  168};
-  struct ljp_regs caller = {.known = LJP_REGS_ALL, .exact = true};
-  uint64_t pc = regs->r[LJP_RIP], rsp = regs->r[LJP_RSP], code = 0;
-  uint8_t last;
-  if (regs->exact)
-    return false;
-  if (ljp_safe_copy(&code, (const void *)(uintptr_t)pc, 8) < 7)
-    return false;
-  bool found = code == mov_rax &&
-               ljp_safe_copy(&last, (const void *)(uintptr_t)(pc + 8), 1) &&
-               last == 0x05;
-  if (!found && (code & (UINT64_MAX >> 8)) != mov_eax)
-    return false;
-  for (int reg = 0; reg < LJP_REGS; reg++)
-    if (!ljp_safe_load((const void *)(uintptr_t)(rsp + where[reg]),
-                       &caller.r[reg]))
-      return false;
-  *regs = caller;
-  return true;
-}
-
 /* Do the bytes before a return address end in a call? */
 static bool follows_call(uint64_t address)
 {
@@ -285,6 +255,114 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   return LJP_UNWIND_NO_RULE;
 }
 
+/* -- Interrupted frames --------------------------------------------------- */
+
+/* Frame information is exact where calls return, since exceptions rely on it.
+** At any other instruction it is only as good as compiler and assembler
+** programmer cared to make it, so an interrupted frame gets two looks more: at
+** a return, what is about to happen is read from the code itself, and the
+** caller found must look like one. */
+
+static bool finish_return(struct ljp_regs *regs, uint64_t cfa)
+{
+  uint64_t rip;
+  if (!ljp_unwind_cfa_ok(cfa, regs->r[LJP_RSP]) ||
+      !ljp_safe_load((const void *)(uintptr_t)(cfa - 8), &rip) ||
+      !follows_call(rip))
+    return false;
+  regs->r[LJP_RIP] = rip;
+  regs->r[LJP_RSP] = cfa;
+  regs->known =
+      (regs->known & LJP_REGS_CALLEE_SAVED) | 1u << LJP_RIP | 1u << LJP_RSP;
+  regs->exact = false;
+  return true;
+}
+
+/* At a ret, registers are the caller's again by the calling convention, and
+** the return address is on top. GCC realigns a stack with
+**   pop rbp; lea rsp, [r10 - 8]; ret
+** and its CFI still looks for rbp on the stack at the last two. */
+static bool step_at_return(struct ljp_regs *regs)
+{
+  static const uint8_t dwarf[8] = {LJP_RAX, LJP_RCX, LJP_RDX, LJP_RBX,
+                                   LJP_RSP, LJP_RBP, LJP_RSI, LJP_RDI};
+  uint8_t code[5] = {0};
+  ljp_safe_copy(code, (const void *)(uintptr_t)regs->r[LJP_RIP], sizeof code);
+  if (code[0] == 0xc3 || code[0] == 0xc2 ||
+      ((code[0] == 0xf3 || code[0] == 0xf2) && code[1] == 0xc3))
+    return finish_return(regs, regs->r[LJP_RSP] + 8);
+  if ((code[0] & 0xfe) == 0x48 && code[1] == 0x8d && (code[2] & 0xf8) == 0x60 &&
+      code[2] != 0x64 && code[3] == 0xf8 && code[4] == 0xc3) {
+    unsigned reg = code[2] & 7;
+    reg = code[0] & 1 ? reg + 8 : dwarf[reg];
+    return regs->known >> reg & 1 && finish_return(regs, regs->r[reg]);
+  }
+  return false;
+}
+
+static bool is_signal_return(uint64_t pc)
+{
+  static const uint64_t mov_rax = UINT64_C(0x0f0000000fc0c748);
+  static const uint64_t mov_eax = UINT64_C(0x050f0000000fb8);
+  uint64_t code = 0;
+  uint8_t last;
+  if (ljp_safe_copy(&code, (const void *)(uintptr_t)pc, 8) < 7)
+    return false;
+  if ((code & (UINT64_MAX >> 8)) == mov_eax)
+    return true;
+  return code == mov_rax &&
+         ljp_safe_copy(&last, (const void *)(uintptr_t)(pc + 8), 1) &&
+         last == 0x05;
+}
+
+/* Could this have been put on the stack as a return address? After a call, or
+** a function's entry where one is planted: trampolines and roots. */
+static bool could_return_to(const struct ljp_unwind_view *view, uint64_t rip)
+{
+  struct ljp_found found;
+  if (follows_call(rip) || is_signal_return(rip))
+    return true;
+  const struct ljp_unwind_range *range = find_range(view, rip, 0);
+  return range && range->object->header &&
+         !ljp_unwind_find(range->object, rip, &found) &&
+         (found.cie.signal || found.fde.start == rip);
+}
+
+/* A libc whose signal return has no CFI: it is known by its instructions, and
+** rsp points at the interrupted context. */
+static bool step_signal_return(struct ljp_regs *regs)
+{
+  /* Offsets of the registers in the kernel's ucontext, in DWARF order. */
+  static const uint8_t where[LJP_REGS] = {144, 136, 152, 128, 112, 104,
+                                          120, 160, 40,  48,  56,  64,
+                                          72,  80,  88,  96,  168};
+  struct ljp_regs caller = {.known = LJP_REGS_ALL, .exact = true};
+  uint64_t rsp = regs->r[LJP_RSP];
+  if (regs->exact || !is_signal_return(regs->r[LJP_RIP]))
+    return false;
+  for (int reg = 0; reg < LJP_REGS; reg++)
+    if (!ljp_safe_load((const void *)(uintptr_t)(rsp + where[reg]),
+                       &caller.r[reg]))
+      return false;
+  *regs = caller;
+  return true;
+}
+
+static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
+                                         const struct ljp_unwind_range *range,
+                                         struct ljp_regs *regs)
+{
+  struct ljp_regs before = *regs;
+  if (step_at_return(regs))
+    return LJP_UNWIND_STEPPED;
+  enum ljp_unwind_result result = step_in(view, range, regs->r[LJP_RIP], regs);
+  if (!result && !regs->exact && !could_return_to(view, regs->r[LJP_RIP])) {
+    *regs = before;
+    result = LJP_UNWIND_BAD_RETURN;
+  }
+  return result;
+}
+
 enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
                                        struct ljp_regs *regs)
 {
@@ -296,7 +374,8 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
   uint64_t pc = regs->r[LJP_RIP] - !regs->exact;
   const struct ljp_unwind_range *range = find_range(view, pc, regs->module);
   if (LJP_LIKELY(range != NULL))
-    result = step_in(view, range, pc, regs);
+    result = regs->exact ? step_exact(view, range, regs)
+                         : step_in(view, range, pc, regs);
   else {
     want(view->wants_poll);
     result = LJP_UNWIND_NO_MODULE;

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Objects that signal handlers run may not call anything that allocates, locks
+# or is bound lazily: every undefined symbol must be defined by the others or
+# stand on the list.
+# Usage: sigsafe_symbols.sh OBJECT...
+set -eu
+[ $# -gt 0 ] || { echo "usage: sigsafe_symbols.sh OBJECT..." >&2; exit 2; }
+
+# What the compiler itself may call for, and the linker provides.
+allowed='memcpy memmove memset memcmp _GLOBAL_OFFSET_TABLE_ __stack_chk_fail'
+
+defined=$(nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | sort -u)
+undefined=$(nm --undefined-only "$@" | awk 'NF == 2 { print $2 }' | sort -u)
+bad=
+for symbol in $undefined; do
+  case " $allowed " in *" $symbol "*) continue ;; esac
+  echo "$defined" | grep -qx -- "$symbol" || bad="$bad $symbol"
+done
+if [ -n "$bad" ]; then
+  echo "not allowed in a signal handler:$bad" >&2
+  exit 1
+fi
+echo "$(echo "$defined" | wc -l) symbols, all signal-safe"
