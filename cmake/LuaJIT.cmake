@@ -163,6 +163,26 @@ function(ljp_luajit_link variant library command dest)
   target_link_libraries(${command} PRIVATE ljp_flags ${library})
 endfunction()
 
+# ljp_luajit_archive(FILE PARTS...): the static library: LuaJIT's objects and
+# those of our object and static libraries.
+function(ljp_luajit_archive file)
+  set(members ${LJP_PATCHED_ARCHIVE})
+  foreach(part ${ARGN})
+    get_target_property(type ${part} TYPE)
+    if(type STREQUAL OBJECT_LIBRARY)
+      list(APPEND members $<TARGET_OBJECTS:${part}>)
+    else()
+      list(APPEND members $<TARGET_FILE:${part}>)
+    endif()
+  endforeach()
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${LJP_SCRIPTS}/merge-archives ${file} ${members}
+    DEPENDS ${members} ${ARGN} ${LJP_SCRIPTS}/merge-archives
+    COMMENT "Merging the static library" COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(libluajit_static ALL DEPENDS ${file})
+endfunction()
+
 # ljp_see_luajit(TARGET [INTERNALS]): TARGET's files see lua.h and its like;
 # with INTERNALS also lj_*.h. They are compiled after LuaJIT is built, and
 # again when it was rebuilt.

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Data flows one way, and includes show it: each folder includes only what
+# ARCHITECTURE.md lets it. The check is tried on wrong lines first.
+. "$(dirname "$0")/lib.sh"
+
+# Of src/luajit, the profilers see this header and no other.
+guest='src/luajit/guest\.h'
+# What readers share with writers: the format and plain helpers beside it.
+plain='src/(format|status|varint|crc32c|block|sigsafe)\.h'
+lua='(lua|lauxlib|lualib|luajit)\.h'
+
+# allowed FOLDER: a regular expression of the project's headers and Lua's that
+# files of the folder may include. Other names in <> are the system's.
+allowed() {
+  case $1 in
+  src) echo 'src/[^/]*\.h' ;;
+  src/luajit) echo "lj_[a-z0-9_]*\.h|$lua|src/([^/]*|luajit/[^/]*)\.h|[a-z_]*\.inc" ;;
+  profilers) echo "$lua|profilers/[^/]*\.h|src/[^/]*\.h|$guest" ;;
+  parsers) echo "parsers/[a-z0-9_/]*\.h|$plain" ;;
+  tools) echo "tools/[a-z0-9_/]*\.h|parsers/[a-z0-9_/]*\.h|$plain" ;;
+  *) fail "no rule for the folder $1" ;;
+  esac
+}
+
+# violations TREE: one line for each include that breaks a rule.
+violations() {
+  (cd "$1" && find src profilers parsers tools -name '*.[ch]' | sort) |
+    while read -r file; do
+      case $file in
+      src/luajit/*) folder=src/luajit ;;
+      *) folder=${file%%/*} ;;
+      esac
+      # Quoted, or Lua's and LuaJIT's in angle brackets.
+      grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(lua|lauxlib|lualib|luajit|lj_))' \
+        "$1/$file" | while IFS= read -r line; do
+        header=$(echo "$line" | sed 's/^[^"<]*["<]\([^">]*\)[">].*/\1/')
+        echo "$header" | grep -qxE "$(allowed "$folder")" ||
+          echo "$file:${line%%:*}: $folder may not include $header"
+      done
+    done
+}
+
+# The check itself: each of these lines is a violation, the others are none.
+mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
+echo '#include "src/luajit/guest.h"' > wrong/src/a.c
+echo '# include <lua.h>' > wrong/src/b.c
+echo '#include "profilers/unwind.h"' > wrong/src/luajit/c.c
+echo '#include "src/luajit/vmmap.h"' > wrong/profilers/d.c
+echo '#include "lj_obj.h"' > wrong/profilers/e.h
+echo '#include "src/ring.h"' > wrong/parsers/f.c
+echo '#include "profilers/lmisclib.h"' > wrong/tools/g.c
+echo '#include "ring.h"' > wrong/src/h.c
+echo '#include "test/support/x.h"' > wrong/tools/i.c
+same "nine planted violations are found" "9" "$(violations wrong | wc -l)"
+rm -rf wrong/*
+mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
+printf '%s\n' '#include "src/ring.h"' '#include <stdio.h>' > wrong/src/a.c
+echo '#include "lj_obj.h"' > wrong/src/luajit/c.c
+printf '%s\n' '#include "src/luajit/guest.h"' '#include "lua.h"' \
+  > wrong/profilers/d.c
+echo '#include "src/format.h"' > wrong/parsers/f.c
+echo '#include "parsers/reader.h"' > wrong/tools/g.c
+same "allowed includes are none" "" "$(violations wrong)"
+
+n=$(cd "$SOURCE_DIR" && find src profilers parsers tools -name '*.[ch]' | wc -l)
+[ "$n" -ge 8 ] || fail "only $n files were found"
+same "the project keeps its layers ($n files)" "" "$(violations "$SOURCE_DIR")"

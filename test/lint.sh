@@ -1,0 +1,82 @@
+#!/bin/sh
+# lint.sh BUILD_DIR: every static check, all of them before the verdict.
+# Formatting, warnings of two analyzers, shell scripts, layers. Needs a build
+# for its compile_commands.json.
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+failed=
+log=$(mktemp)
+trap 'rm -f "$log" "$log.tidy"' EXIT
+
+check() {
+  name=$1
+  shift
+  if "$@" > "$log" 2>&1; then
+    echo "lint: $name: ok"
+  else
+    echo "lint: $name: FAILED"
+    sed 's/^/  /' "$log" | head -n 60
+    failed="$failed $name"
+  fi
+}
+
+ours() {
+  find src profilers parsers tools test bench "$@" 2> /dev/null | sort
+}
+
+format() {
+  ours -name '*.[ch]' | xargs clang-format --dry-run --Werror
+}
+
+# What clang-tidy is asked, and why no more: see .clang-tidy.
+tidy() {
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" |
+    grep "^$PWD/" | grep -v "^$PWD/build" | sort -u |
+    xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$build" \
+      --warnings-as-errors='*' > "$log.tidy" 2>&1 && return 0
+  # The verdicts; how the analyzer got there fills pages.
+  grep -E ': (error|warning): ' "$log.tidy" | sort -u
+  return 1
+}
+
+# cppcheck looks across the functions of a file, with other rules.
+cpp() {
+  cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j "$(nproc)" \
+    --enable=warning,portability --suppress=missingInclude \
+    --suppress=unknownMacro -D__x86_64__ -D__linux__ -D__GNUC__=12 \
+    -I . src profilers parsers tools
+}
+
+scripts() {
+  {
+    echo run
+    echo .ci/run
+    find cmake test bench -type f -perm -u+x 2> /dev/null
+  } | while read -r f; do
+    case $(head -n 1 "$f") in
+    '#!/bin/sh'* | '#!/bin/bash'*) echo "$f" ;;
+    esac
+  done | sort | xargs shellcheck -x -P SCRIPTDIR
+}
+
+# A source file is under 500 lines, or it does two things.
+lengths() {
+  long=$(ours -name '*.[ch]' | xargs wc -l |
+    awk '$2 != "total" && $1 > 500 { print $2 ": " $1 " lines" }')
+  [ -z "$long" ] || {
+    echo "$long"
+    return 1
+  }
+}
+
+check format format
+check clang-tidy tidy
+check cppcheck cpp
+check shellcheck scripts
+check layers env SOURCE_DIR="$PWD" BUILD_DIR="$PWD/$build" test/e2e/layers.sh
+check lengths lengths
+[ -z "$failed" ] || {
+  echo "lint: failed:$failed" >&2
+  exit 1
+}
