@@ -1,0 +1,50 @@
+/*
+** The push that waits. Ordinary code only; the thread sleeps until the writer
+** has made room. Never for ever: a writer that is stuck, gone, or left behind
+** by a fork costs two seconds once, then losses.
+*/
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "src/futex.h"
+#include "src/producer_impl.h"
+
+enum { LOOK_NS = 1000000, PATIENCE_NS = 2000000000 };
+
+static bool wait_for_room(struct ljp_producer *p, uint32_t size)
+{
+  uint64_t since = 0;
+  bool room;
+  if (ljp_ring_reserve(&p->ring, size)) {
+    p->gave_up = false;
+    return true;
+  }
+  if (p->gave_up || p->pid != getpid())
+    return false;
+  while (!(room = ljp_ring_reserve(&p->ring, size) != NULL) &&
+         ljp_producer_active(p)) {
+    uint64_t now = ljp_clock_ns();
+    since = since ? since : now;
+    if (now - since > PATIENCE_NS) {
+      p->gave_up = true;
+      break;
+    }
+    uint32_t space = atomic_load_explicit(&p->space, memory_order_acquire);
+    atomic_store_explicit(&p->waiting, true, memory_order_relaxed);
+    ljp_producer_wake(p);
+    ljp_futex_wait(&p->space, space, LOOK_NS);
+  }
+  atomic_store_explicit(&p->waiting, false, memory_order_relaxed);
+  return room;
+}
+
+bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
+                       unsigned keep, const uint64_t *frames, unsigned n,
+                       unsigned *depth)
+{
+  size_t words = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0) + n;
+  size_t size = sizeof(struct ljp_ring_mem) + 8 * words;
+  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
+    wait_for_room(p, (uint32_t)size);
+  return ljp_push_mem_keep(p, m, keep, frames, n, depth);
+}

@@ -1,0 +1,22 @@
+/*
+** The stream's clock. LJP_SIGSAFE: clock_gettime is a vDSO call.
+*/
+#ifndef LJP_CLOCK_H
+#define LJP_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t ljp_clock_of(clockid_t id)
+{
+  struct timespec ts;
+  clock_gettime(id, &ts);
+  return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t ljp_clock_ns(void)
+{
+  return ljp_clock_of(CLOCK_MONOTONIC);
+}
+
+#endif

@@ -1,0 +1,225 @@
+/*
+** The pushes. LJP_SIGSAFE throughout: no libc call but memcpy, no lock, and a
+** system call only to wake the writer of a half-full ring.
+** Invariant: stack[0..depth) is what the writer knows as this producer's last
+** stack; a record that is lost resets depth to 0, so that the next one is
+** given in full.
+*/
+#include "src/producer_impl.h"
+
+#include <string.h>
+
+#include "src/futex.h"
+
+LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *p, enum ljp_loss reason,
+                                uint64_t count)
+{
+  /* Relaxed and atomic as a whole: a counter, and a signal may come between. */
+  atomic_fetch_add_explicit(&p->lost[reason], count, memory_order_relaxed);
+}
+
+LJP_SIGSAFE void ljp_count_overrun(struct ljp_producer *p, uint64_t count)
+{
+  atomic_fetch_add_explicit(&p->overruns, count, memory_order_relaxed);
+}
+
+LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *p)
+{
+  return p->depth;
+}
+
+LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *p)
+{
+  /* Relaxed: a hint; what is pushed too late is drained or counted. */
+  return atomic_load_explicit(&p->active, memory_order_relaxed);
+}
+
+LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
+{
+  if (!atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
+    ljp_futex_wake(&p->wake->word);
+}
+
+/* busy is a matter between a thread and its own signals: relaxed loads and
+** stores, fenced against the compiler. */
+LJP_SIGSAFE static bool enter(struct ljp_producer *p)
+{
+  if (LJP_UNLIKELY(!ljp_producer_active(p))) {
+    ljp_count_loss(p, LJP_LOSS_STOPPING, 1);
+    return false;
+  }
+  if (LJP_UNLIKELY(atomic_load_explicit(&p->busy, memory_order_relaxed))) {
+    ljp_count_loss(p, LJP_LOSS_NESTED, 1);
+    return false;
+  }
+  atomic_store_explicit(&p->busy, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  return true;
+}
+
+LJP_SIGSAFE static void leave(struct ljp_producer *p)
+{
+  atomic_signal_fence(memory_order_seq_cst);
+  atomic_store_explicit(&p->busy, false, memory_order_relaxed);
+}
+
+LJP_SIGSAFE static struct ljp_ring_record *room(struct ljp_producer *p,
+                                                size_t size)
+{
+  if (LJP_UNLIKELY(size > ljp_ring_max_record(&p->ring))) {
+    ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
+    return NULL;
+  }
+  struct ljp_ring_record *record = ljp_ring_reserve(&p->ring, (uint32_t)size);
+  if (LJP_UNLIKELY(!record))
+    ljp_count_loss(p, LJP_LOSS_RING_FULL, 1);
+  return record;
+}
+
+LJP_SIGSAFE static void publish(struct ljp_producer *p)
+{
+  ljp_ring_commit(&p->ring);
+  if (LJP_LIKELY(!ljp_ring_fuller_than(&p->ring, p->half)))
+    return;
+  /* Relaxed look first: once asked for, further pushes cost one load. The
+  ** exchange is acq_rel so that the writer, having seen 1, sees the head. */
+  if (!atomic_load_explicit(&p->wake->word, memory_order_relaxed) &&
+      !atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
+    ljp_futex_wake(&p->wake->word);
+}
+
+/* How many frames from the root are as in the stack before. */
+LJP_SIGSAFE static unsigned common(const struct ljp_producer *p,
+                                   const uint64_t *frames, unsigned n)
+{
+  unsigned max = n < p->depth ? n : p->depth, keep = 0;
+  const uint64_t *f = frames + n;
+  while (keep < max && p->stack[keep] == *--f)
+    keep++;
+  return keep;
+}
+
+/* Writes the n new frames (leaf first) root first, here and into the ring. */
+LJP_SIGSAFE static void put_frames(struct ljp_producer *p, uint64_t *out,
+                                   unsigned keep, const uint64_t *frames,
+                                   unsigned n)
+{
+  uint64_t *stack = p->stack + keep;
+  for (unsigned i = 0; i < n; i++)
+    out[i] = stack[i] = frames[n - 1 - i];
+  p->depth = keep + n;
+}
+
+LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
+                                 const struct ljp_sample *s,
+                                 const uint64_t *frames, unsigned n)
+{
+  struct ljp_ring_sample *out = NULL;
+  if (!enter(p))
+    return false;
+  if (LJP_UNLIKELY(n > LJP_STACK_MAX_FRAMES)) {
+    ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
+  } else {
+    unsigned keep = common(p, frames, n);
+    out = (void *)room(p, sizeof *out + 8 * (size_t)(n - keep));
+    if (LJP_LIKELY(out != NULL)) {
+      out->head.type = LJP_RING_SAMPLE;
+      out->head.a = s->vmstate;
+      out->head.b = s->cut;
+      out->time_ns = s->time_ns;
+      out->weight = s->weight;
+      out->vm = s->vm;
+      out->keep = (uint16_t)keep;
+      out->n = (uint16_t)(n - keep);
+      put_frames(p, out->frames, keep, frames, n - keep);
+      publish(p);
+    }
+  }
+  if (!out)
+    p->depth = 0;
+  leave(p);
+  return out != NULL;
+}
+
+LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
+                                   const struct ljp_mem *m, unsigned keep,
+                                   const uint64_t *frames, unsigned n,
+                                   unsigned *depth)
+{
+  struct ljp_ring_mem *out = NULL;
+  if (!enter(p)) {
+    if (depth)
+      *depth = 0;
+    return false;
+  }
+  if (LJP_UNLIKELY(keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep)) {
+    ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
+  } else {
+    unsigned extra = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0);
+    out = (void *)room(p, sizeof *out + 8 * (size_t)(extra + n));
+    if (LJP_LIKELY(out != NULL)) {
+      uint64_t *rest = out->rest;
+      out->head.type = LJP_RING_MEM;
+      out->head.a = m->vmstate;
+      out->head.b = m->op;
+      out->head.c = m->weight != 0;
+      out->time_ns = m->time_ns;
+      out->address = m->address;
+      out->size = m->size;
+      out->vm = m->vm;
+      out->keep = (uint16_t)keep;
+      out->n = (uint16_t)n;
+      if (m->op == LJP_MEM_REALLOC) {
+        *rest++ = m->old_address;
+        *rest++ = m->old_size;
+      }
+      if (m->weight)
+        *rest++ = m->weight;
+      put_frames(p, rest, keep, frames, n);
+      publish(p);
+    }
+  }
+  if (!out)
+    p->depth = 0;
+  if (depth)
+    *depth = p->depth;
+  leave(p);
+  return out != NULL;
+}
+
+LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,
+                              const uint64_t *frames, unsigned n)
+{
+  unsigned keep = common(p, frames, n);
+  return ljp_push_mem_keep(p, m, keep, frames, n - keep, NULL);
+}
+
+LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *p, enum ljp_record tag,
+                                uint64_t time_ns, const uint64_t *words,
+                                unsigned n, const char *text,
+                                unsigned text_bytes)
+{
+  struct ljp_ring_event *out = NULL;
+  if (!enter(p))
+    return false;
+  if (text_bytes > LJP_EVENT_MAX_TEXT)
+    text_bytes = LJP_EVENT_MAX_TEXT;
+  if (n > LJP_EVENT_MAX_WORDS) {
+    ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
+  } else {
+    size_t size = sizeof *out + 8 * (size_t)n + ((text_bytes + 7u) & ~7u);
+    out = (void *)room(p, size);
+    if (out) {
+      out->head.type = LJP_RING_EVENT;
+      out->head.a = (uint8_t)tag;
+      out->head.b = (uint8_t)n;
+      out->time_ns = time_ns;
+      out->text_bytes = text_bytes;
+      memcpy(out->words, words, 8 * (size_t)n);
+      memcpy(out->words + n, text, text_bytes);
+      publish(p);
+    }
+  }
+  leave(p);
+  return out != NULL;
+}

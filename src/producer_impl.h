@@ -1,0 +1,78 @@
+/*
+** Inside of a producer: what the pushes (producer.c, LJP_SIGSAFE) and the
+** writer share. Nobody else includes it.
+*/
+#ifndef LJP_PRODUCER_IMPL_H
+#define LJP_PRODUCER_IMPL_H
+
+#include <sys/types.h>
+
+#include "src/producer.h"
+
+enum ljp_ring_type {
+  LJP_RING_SAMPLE = 1, /* a: VM state, b: cut. */
+  LJP_RING_MEM = 2,    /* a: VM state, b: op, c: 1 = has weight. */
+  LJP_RING_EVENT = 3   /* a: tag, b: number of words. */
+};
+
+/* Where a stack is given: new frames follow the fixed part, root first. */
+struct ljp_ring_sample {
+  struct ljp_ring_record head;
+  uint64_t time_ns;
+  uint64_t weight;
+  uint32_t vm;
+  uint16_t keep, n;
+  uint64_t frames[];
+};
+_Static_assert(sizeof(struct ljp_ring_sample) == 32, "no padding");
+
+struct ljp_ring_mem {
+  struct ljp_ring_record head;
+  uint64_t time_ns;
+  uint64_t address;
+  uint64_t size;
+  uint32_t vm;
+  uint16_t keep, n;
+  uint64_t rest[]; /* Realloc: old address, old size. Weight. Frames. */
+};
+_Static_assert(sizeof(struct ljp_ring_mem) == 40, "no padding");
+
+struct ljp_ring_event {
+  struct ljp_ring_record head;
+  uint64_t time_ns;
+  uint32_t text_bytes;
+  uint32_t unused;
+  uint64_t words[]; /* Then the text. */
+};
+_Static_assert(sizeof(struct ljp_ring_event) == 24, "no padding");
+
+/* What the writer sleeps on; one a session. */
+struct ljp_wake {
+  _Atomic uint32_t word; /* 1: somebody asked the writer to come. */
+};
+
+struct ljp_producer {
+  struct ljp_ring ring;
+  /* Producer's side. */
+  _Atomic bool busy; /* In a push: only ever contended by a signal. */
+  unsigned depth;    /* Frames in stack. */
+  bool gave_up;      /* Waited in vain: do not wait again until room. */
+  uint64_t half;     /* Wake the writer above so many bytes. */
+  _Atomic uint64_t lost[LJP_LOSS_COUNT];
+  _Atomic uint64_t overruns;
+  /* Shared. */
+  _Alignas(64) _Atomic bool active;
+  struct ljp_wake *wake;
+  _Atomic uint32_t space; /* Counts the writer's releases while waited for. */
+  _Atomic bool waiting;
+  pid_t pid;
+  /* Constant. */
+  uint32_t id, thread;
+  enum ljp_producer_kind kind;
+  size_t mapped_bytes;
+  struct ljp_session *session;
+  struct ljp_producer *next;            /* In the session's list. */
+  uint64_t stack[LJP_STACK_MAX_FRAMES]; /* Last stack, root first. */
+};
+
+#endif

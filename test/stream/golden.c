@@ -1,0 +1,272 @@
+/*
+** Writes the golden streams of test/data/: fixed times and ids, every record
+** type. golden_streams DIR; the same bytes each time and on each machine.
+** A test compares what it writes with what is kept.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/event.h"
+#include "src/writer_impl.h"
+#include "test/stream/source.h"
+
+static uint64_t now = UINT64_C(1000000000000);
+
+struct golden {
+  struct ljp_sink sink;
+  struct ljp_writer *w;
+  struct ljp_producer *cpu, *mem, *events;
+};
+
+static void check(enum ljp_status status, const char *what)
+{
+  if (status) {
+    fprintf(stderr, "golden_streams: %s: %s\n", what, ljp_status_text(status));
+    exit(1);
+  }
+}
+
+static void open_golden(struct golden *g, const char *dir, const char *name,
+                        const struct ljp_writer_options *o)
+{
+  char path[4096];
+  struct ljp_writer_options options = *o;
+  options.describe = known();
+  options.stream = 0x1234567800000001u;
+  options.fixed_facts = true;
+  snprintf(path, sizeof path, "%s/%s", dir, name);
+  now = UINT64_C(1000000000000);
+  check(ljp_sink_init_file(&g->sink, path, false), path);
+  check(ljp_writer_new(&g->w, &g->sink, &options), path);
+  check(ljp_writer_start(g->w, now), path);
+  g->cpu = source_new(1, 1, LJP_PRODUCER_CPU, 1 << 20);
+  g->mem = source_new(2, 1, LJP_PRODUCER_MEMORY, 1 << 20);
+  g->events = source_new(3, 1, LJP_PRODUCER_EVENTS, 1 << 20);
+}
+
+static void define(struct golden *g)
+{
+  ljp_writer_begin(g->w, now);
+  ljp_writer_add_info(g->w, "host.kernel", "Linux 6.1.0");
+  ljp_writer_add_info(g->w, "luajit.version", "LuaJIT 2.1");
+  ljp_writer_add_info(g->w, "option.interval_us", "1009");
+  ljp_writer_add_thread(g->w, 1, 4242, "main");
+  ljp_writer_add_thread(g->w, 2, 4243, "worker");
+  ljp_writer_add_vm(g->w, 1, 1, "vm one");
+  ljp_writer_add_vm(g->w, 2, 2, "vm two");
+  ljp_writer_add_producer(g->w, g->cpu, 1009000);
+  ljp_writer_add_producer(g->w, g->mem, 0);
+  ljp_writer_add_producer(g->w, g->events, 0);
+  ljp_writer_drain(g->w);
+  ljp_writer_finish(g->w);
+}
+
+static void round_once(struct golden *g)
+{
+  now += 250000000;
+  ljp_writer_begin(g->w, now);
+  ljp_writer_drain(g->w);
+  ljp_writer_finish(g->w);
+}
+
+static void close_golden(struct golden *g, bool end)
+{
+  if (end)
+    ljp_writer_end(g->w, LJP_OK, 0, "stopped");
+  ljp_writer_free(g->w);
+  ljp_sink_fini(&g->sink);
+  source_free(g->cpu);
+  source_free(g->mem);
+  source_free(g->events);
+}
+
+/* Two modules at the same place, one after the other, and one that stays. */
+static void set_modules(struct golden *g, bool second)
+{
+  struct ljp_modules *m = &g->w->modules;
+  ljp_modules_fini(m);
+  m->list = calloc(3, sizeof *m->list);
+  m->count = second ? 3 : 2;
+  m->loaded = 2;
+  m->generation = second ? 2 : 1;
+  m->list[0] = (struct ljp_module){.id = 1,
+                                   .start = 0x400000,
+                                   .end = 0x500000,
+                                   .bias = 0,
+                                   .flags = LJP_MODULE_MAIN,
+                                   .build_id_len = 4,
+                                   .build_id = {0xde, 0xad, 0xbe, 0xef},
+                                   .path = strdup("/usr/bin/example")};
+  struct ljp_module old = {.id = 2,
+                           .start = 0x7f0000100000u,
+                           .end = 0x7f0000200000u,
+                           .bias = 0x7f0000100000u,
+                           .path = strdup("/usr/lib/libold.so")};
+  struct ljp_module new = old;
+  if (second) {
+    old.gone_ns = now;
+    new.id = 3;
+    new.path = strdup("/usr/lib/libnew.so");
+    new.maybe_from_ns = now - 1;
+    m->list[1] = new;
+    m->list[2] = old;
+  } else {
+    m->list[1] = old;
+  }
+}
+
+static void push_samples(struct golden *g, int count, unsigned variety)
+{
+  uint64_t frames[64];
+  for (int i = 0; i < count; i++) {
+    unsigned n = 0, v = (unsigned)i % variety;
+    frames[n++] = ljp_frame(LJP_FRAME_HOST, 0, 0x7f0000100000u + v * 16);
+    frames[n++] = ljp_frame(LJP_FRAME_VM, 0, 0x401000 + v);
+    frames[n++] = ljp_frame(LJP_FRAME_CFUNC, 0, 0x402000);
+    frames[n++] = ljp_frame(LJP_FRAME_BUILTIN, 0, 17 + v % 3);
+    frames[n++] = ljp_frame_lua(LJP_FRAME_LUA_INLINED, v % 3, 2 + v, 20 + v);
+    frames[n++] = ljp_frame(LJP_FRAME_TRACE, LJP_EXACT_ROOT, 1 + v % 2);
+    frames[n++] = ljp_frame_lua(LJP_FRAME_LUA, LJP_FRAME_TAIL, 999, 7);
+    frames[n++] = ljp_frame_lua(LJP_FRAME_LUA, 0, 1, 3);
+    frames[n++] = ljp_frame(LJP_FRAME_HOST, 0, 0x10);
+    if (v == 1)
+      frames[n++] = ljp_frame(LJP_FRAME_CUT, 0, LJP_CUT_NO_TABLE);
+    const struct ljp_sample s = {.time_ns = now + (uint64_t)i * 1009000,
+                                 .weight = 1009000 + (i % 5 == 4 ? 13 : 0),
+                                 .vm = 1 + (uint32_t)(i % 11 == 10),
+                                 .vmstate = (uint8_t)(i / 7 % 10),
+                                 .cut = v == 1 ? LJP_CUT_NO_TABLE : 0};
+    ljp_push_sample(g->cpu, &s, frames, i % 13 == 12 ? 0 : n);
+  }
+}
+
+static void push_mem(struct golden *g, int count)
+{
+  const uint64_t frames[] = {ljp_frame_lua(LJP_FRAME_LUA, 0, 11, 113),
+                             ljp_frame_lua(LJP_FRAME_LUA, 0, 1, 5),
+                             ljp_frame(LJP_FRAME_KERNEL, 0, 0xfff000)};
+  for (int i = 0; i < count; i++) {
+    struct ljp_mem m = {.time_ns = now + (uint64_t)i * 211,
+                        .address = 0x7f1100000000u + (uint64_t)(i % 89) * 48,
+                        .size = 40 + (uint64_t)(i % 3) * 24,
+                        .vm = 1,
+                        .op = (uint8_t)(i % 3),
+                        .vmstate = LJP_VMSTATE_INTERP};
+    if (m.op == LJP_MEM_REALLOC) {
+      m.old_address = m.address - 64;
+      m.old_size = 17;
+    }
+    if (i % 31 == 30)
+      m.weight = 524287;
+    ljp_push_mem(g->mem, &m, frames, i % 37 == 36 ? 1 : 3);
+  }
+}
+
+static void push_events(struct golden *g)
+{
+  const uint64_t counters[] = {0, 101, 211, 307};
+  uint64_t place = ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 61);
+  ljp_push_gc(g->events, now + 1, 1, LJP_GC_PROPAGATE, 100003);
+  ljp_push_gc(g->events, now + 2, 1, LJP_GC_PAUSE, 50021);
+  ljp_push_trace(g->events, now + 3, 1, LJP_TRACE_START, 0, place, 0, "");
+  ljp_push_trace(g->events, now + 4, 1, LJP_TRACE_STOP, 3, place, 0, "");
+  ljp_push_trace(g->events, now + 5, 1, LJP_TRACE_ABORT, 0, place, 7,
+                 "NYI: bytecode 51");
+  ljp_push_trace(g->events, now + 6, 1, LJP_TRACE_FLUSH, 0, 0, 0, "");
+  ljp_push_vmstate(g->events, now + 7, 1, counters, 4);
+  ljp_push_mark(g->events, now + 8, 1, 1, -17, "request \"a\"\n", 12);
+  ljp_push_interval(g->events, now + 9, 2018000, LJP_INTERVAL_THROTTLE);
+  ljp_push_note(g->events, now + 10, LJP_NOTE_WARNING, "a note");
+}
+
+/* Every record type, in two epochs (the second by time), END. */
+static void every_record(const char *dir, const char *name, int zstd)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {.zstd_level = zstd,
+                                       .epoch_ns = 700000000};
+  open_golden(&g, dir, name, &o);
+  set_modules(&g, false);
+  define(&g);
+  for (int i = 0; i < 4; i++) {
+    push_samples(&g, 53, 5);
+    push_mem(&g, 97);
+    push_events(&g);
+    round_once(&g);
+    if (i == 1) {
+      set_modules(&g, true);
+      ljp_count_overrun(g.cpu, 19);
+      ljp_count_loss(g.cpu, LJP_LOSS_THROTTLE, 23);
+      ljp_count_loss(g.mem, LJP_LOSS_RING_FULL, 29);
+    }
+  }
+  ljp_writer_begin(g.w, now);
+  ljp_writer_retire(g.w, g.events);
+  ljp_writer_end_vm(g.w, 2);
+  ljp_writer_end_thread(g.w, 2);
+  ljp_writer_finish(g.w);
+  close_golden(&g, true);
+}
+
+/* A killed program: no END, many small blocks. */
+static void killed(const char *dir)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {0};
+  open_golden(&g, dir, "killed.ljp", &o);
+  set_modules(&g, false);
+  define(&g);
+  for (int i = 0; i < 7; i++) {
+    push_samples(&g, 11, 3);
+    round_once(&g);
+  }
+  close_golden(&g, false);
+}
+
+/* Three segments, each readable alone. */
+static void rotated(const char *dir)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {.segment_ns = 600000000};
+  open_golden(&g, dir, "rotated.ljp", &o);
+  set_modules(&g, false);
+  define(&g);
+  for (int i = 0; i < 7; i++) {
+    push_samples(&g, 17, 3);
+    push_mem(&g, 13);
+    round_once(&g);
+  }
+  close_golden(&g, true);
+}
+
+/* A stack table so small that epochs follow each other. */
+static void small_table(const char *dir)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {.max_nodes = 64};
+  open_golden(&g, dir, "small-table.ljp", &o);
+  set_modules(&g, false);
+  define(&g);
+  push_samples(&g, 97, 31);
+  round_once(&g);
+  close_golden(&g, true);
+}
+
+int main(int argc, char **argv)
+{
+  if (argc != 2) {
+    fprintf(stderr, "usage: golden_streams DIR\n");
+    return 2;
+  }
+  mkdir(argv[1], 0777);
+  every_record(argv[1], "every-record.ljp", 0);
+#ifdef LJP_HAVE_ZSTD
+  every_record(argv[1], "every-record-zstd.ljp", 3);
+#endif
+  killed(argv[1]);
+  rotated(argv[1]);
+  small_table(argv[1]);
+  return 0;
+}
