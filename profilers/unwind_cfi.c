@@ -112,11 +112,14 @@ bool ljp_cfi_head(const struct ljp_cfi_span *span, uint64_t *size,
   return !in.bad;
 }
 
-/* Skips the head; cuts span to the record. */
+/* Skips the head; cuts span to the record. An FDE may go on beyond the span
+** (its reader is told so by ljp_cfi_head); a CIE may not. */
 static bool enter(struct ljp_cfi_span *span, struct ljp_bytes *in, bool fde)
 {
   uint64_t size, cie;
   if (!ljp_cfi_head(span, &size, &cie) || (cie != 0) != fde)
+    return false;
+  if (!fde && size > span->size)
     return false;
   if (size < span->size)
     span->size = size;
