@@ -1,0 +1,27 @@
+-- Compile time: chunks parsed (prototypes made) and loops made hot (traces
+-- made, with side exits, then flushed). What hooks at creation cost.
+local size = tonumber(arg[1]) or 10
+local sum = 0
+for i = 1, size * 40 do
+  local chunk = loadstring([[
+    local n, seed = ...
+    local function add(x)
+      return function(y)
+        return x + y
+      end
+    end
+    local s = 0
+    for i = 1, 70 do
+      if i % 3 == 0 then
+        s = s + add(i)(seed)
+      else
+        s = s + n
+      end
+    end
+    return s -- ]] .. i)
+  sum = sum + chunk(i, i % 7)
+  if i % 50 == 0 then
+    jit.flush()
+  end
+end
+print(sum)
