@@ -32,7 +32,7 @@ format() {
 # What clang-tidy is asked, and why no more: see .clang-tidy.
 tidy() {
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" |
-    grep "^$PWD/" | grep -v "^$PWD/build" | sort -u |
+    grep -E "^$PWD/(src|profilers|parsers|tools)/" | sort -u |
     xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$build" \
       --warnings-as-errors='*' > "$log.tidy" 2>&1 && return 0
   # The verdicts; how the analyzer got there fills pages.

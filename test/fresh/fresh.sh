@@ -1,0 +1,127 @@
+#!/bin/sh
+# fresh.sh: makes a bare Debian 12 (debootstrap, minbase) in a temporary
+# folder, puts a copy of the committed source into it, runs `./run demo` and
+# `./run test` there, and both again without any network. Nothing is installed
+# by hand in between. Needs root and the network; removes what it made.
+#
+# The archive is the one that this machine itself uses; its apt settings (a
+# proxy, for example) are passed on. LJPROF_FRESH_KEEP=1 keeps the folder,
+# LJPROF_FRESH_ARGS are added to `./run test`.
+set -eu
+cd "$(dirname "$0")/../.."
+
+die() {
+  echo "fresh: error: $*" >&2
+  exit 1
+}
+
+say() {
+  echo "==> fresh: $*"
+}
+
+[ "$(id -u)" = 0 ] || die "a chroot needs root"
+command -v debootstrap > /dev/null || die "debootstrap is missing"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/ljprof-fresh.XXXXXX")
+chmod 755 "$work"
+root=$work/root
+clean() {
+  if [ -n "${LJPROF_FRESH_KEEP:-}" ]; then
+    say "kept: $work"
+  elif awk -v r="$root" 'index($2, r) == 1 { f = 1 } END { exit f }' \
+    /proc/mounts; then
+    rm -rf "$work"
+  else
+    say "something is still mounted below $root: not removed" >&2
+  fi
+}
+trap clean EXIT
+trap 'exit 1' HUP INT TERM
+
+# The machine's own archive for bookworm, and its keyring.
+mkdir -p "$work/parts"
+echo 'VERSION_CODENAME=bookworm' > "$work/os-release"
+LJPROF_OS_RELEASE=$work/os-release cmake/apt-sources "$work/parts"
+mirror=$({
+  sed -n 's/^deb-src \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm main$/\2/p' \
+    "$work/parts/ljprof.list"
+  awk '/^URIs:/ { u = $2 } /^Suites:.* bookworm( |$)/ { print u }' \
+    "$work/parts/ljprof.sources"
+} 2> /dev/null | head -n 1)
+[ -n "$mirror" ] || die "/etc/apt lists no archive of Debian bookworm"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+[ -r "$keyring" ] || die "the archive's keyring $keyring is missing"
+for v in http https; do
+  p=
+  eval "$(apt-config shell p "Acquire::$v::Proxy")"
+  [ -z "$p" ] || export "${v}_proxy=$p"
+done
+
+say "debootstrap from the machine's archive"
+debootstrap --variant=minbase --keyring="$keyring" bookworm "$root" "$mirror" \
+  > "$work/debootstrap.log" 2>&1 < /dev/null ||
+  die "debootstrap: $(tail -n 1 "$work/debootstrap.log")"
+say "$(chroot "$root" dpkg-query -f . -W | wc -c) packages; of cc, gcc, cmake," \
+  "git, sudo it has: $(chroot "$root" sh -c \
+    'command -v cc gcc cmake git sudo || echo none')"
+
+# The machine's way to the archive: sources, proxy settings, name service.
+rm -f "$root/etc/apt/sources.list"
+for f in "$work/parts"/ljprof.*; do
+  sed -e 's/^deb-src /deb /' -e 's/^Types: deb-src/Types: deb/' "$f" \
+    > "$root/etc/apt/sources.list.d/${f##*/}"
+done
+apt-config dump | grep -iE '^Acquire::(http|https|Check|Retries|ForceIPv)' \
+  > "$root/etc/apt/apt.conf.d/99machine" || :
+for f in /etc/resolv.conf /etc/hosts; do
+  [ ! -e "$f" ] || cat "$f" > "$root$f"
+done
+
+mkdir -p "$root/root/ljprof"
+if [ -e .git ]; then
+  git archive HEAD | tar -C "$root/root/ljprof" -xf -
+else
+  tar --exclude='./build*' --exclude=./.cache -cf - . |
+    tar -C "$root/root/ljprof" -xf -
+fi
+
+cat > "$root/root/go" << 'EOF'
+#!/bin/sh
+# Runs with its own mounts, which end with it.
+set -eu
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys 2> /dev/null || :
+cd /root/ljprof
+date +%s > /root/start
+./run demo
+date +%s > /root/middle
+# shellcheck disable=SC2086 # words are wanted
+./run test $LJPROF_FRESH_ARGS
+date +%s > /root/end
+EOF
+chmod +x "$root/root/go"
+
+# go WHAT [NAMESPACES...]: one pass inside, in namespaces of its own.
+go() {
+  what=$1
+  shift
+  say "./run demo and ./run test, $what"
+  # shellcheck disable=SC2016 # expanded by the inner shell
+  unshare --mount --pid --fork --kill-child "$@" sh -c '
+    mount --make-rprivate /
+    mount --rbind /dev "$1/dev"
+    ip link set lo up 2> /dev/null || :
+    exec env -i HOME=/root LANG=C.UTF-8 CI=true JOBS="${JOBS:-}" \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+      LJPROF_FRESH_ARGS="${LJPROF_FRESH_ARGS:-}" \
+      ${http_proxy:+http_proxy="$http_proxy"} \
+      ${https_proxy:+https_proxy="$https_proxy"} chroot "$1" /root/go
+  ' sh "$root" < /dev/null || die "failed, $what"
+  start=$(cat "$root/root/start") middle=$(cat "$root/root/middle")
+  say "$what: demo $((middle - start)) s," \
+    "test $(($(cat "$root/root/end") - middle)) s"
+}
+
+go "with the network"
+go "without a network" --net
+say "passed"
