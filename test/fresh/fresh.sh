@@ -44,9 +44,9 @@ echo 'VERSION_CODENAME=bookworm' > "$work/os-release"
 LJPROF_OS_RELEASE=$work/os-release cmake/apt-sources "$work/parts"
 mirror=$({
   sed -n 's/^deb-src \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm main$/\2/p' \
-    "$work/parts/ljprof.list"
+    "$work/parts/ljprof.list" || :
   awk '/^URIs:/ { u = $2 } /^Suites:.* bookworm( |$)/ { print u }' \
-    "$work/parts/ljprof.sources"
+    "$work/parts/ljprof.sources" || :
 } 2> /dev/null | head -n 1)
 [ -n "$mirror" ] || die "/etc/apt lists no archive of Debian bookworm"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
