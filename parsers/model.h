@@ -1,0 +1,78 @@
+/*
+** The model: what ids mean, by the definitions read so far. It holds the
+** definitions of the current epoch and, to fill holes that lost blocks left,
+** of the one before (ids are never used again, so an old definition is never
+** wrong). Memory is bounded by LJP_MODEL_MAX_BYTES, whatever the input says.
+**
+** Pointers got from it are valid until the reader's next step.
+*/
+#ifndef LJP_PARSERS_MODEL_H
+#define LJP_PARSERS_MODEL_H
+
+#include "parsers/arena.h"
+#include "parsers/event.h"
+#include "src/status.h"
+
+/* Per epoch. The writer begins a new one after 64 MiB of payload at the
+** latest; a definition in memory is larger than on disk, hence the room. */
+#define LJP_MODEL_EPOCH_BYTES (192u << 20)
+#define LJP_MODEL_NODES_BYTES                                                  \
+  (LJP_EPOCH_MAX_NODES * sizeof(struct ljp_rec_node))
+#define LJP_MODEL_MAX_BYTES (2 * LJP_MODEL_EPOCH_BYTES + LJP_MODEL_NODES_BYTES)
+
+struct ljp_model {
+  struct ljp_arena epochs[2]; /* [0] the current one. */
+  struct ljp_rec_node *nodes; /* By the low bits of their id; made lazily. */
+  uint64_t first_node;        /* Of the epoch; 0: not known. */
+  uint32_t epoch;
+  bool lossy; /* Something of the epoch was lost or could not be used. */
+};
+
+void ljp_model_init(struct ljp_model *model);
+void ljp_model_fini(struct ljp_model *model);
+
+/* A block with another epoch begins. whole: from its first block on. */
+void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole);
+
+/* Takes a definition in. LJP_ERR_LIMIT: there is no more room for it;
+** LJP_ERR_FORMAT: a node that lies outside the epoch's range. */
+enum ljp_status ljp_model_define(struct ljp_model *model,
+                                 const struct ljp_event *event);
+
+/* NULL: not defined, or its definition was lost. */
+#define LJP_MODEL_LIST(_)                                                      \
+  _(MODULE, module)                                                            \
+  _(THREAD, thread)                                                            \
+  _(VM, vm)                                                                    \
+  _(PRODUCER, producer)                                                        \
+  _(PROTO, proto)                                                              \
+  _(TRACE, trace)                                                              \
+  _(BUILTIN, builtin)
+#define LJP_X(tag, member)                                                     \
+  const struct ljp_rec_##member *ljp_model_##member(                           \
+      const struct ljp_model *model, uint64_t id);
+LJP_MODEL_LIST(LJP_X)
+#undef LJP_X
+const struct ljp_rec_process *ljp_model_process(const struct ljp_model *model);
+const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
+                                          const char *key);
+const struct ljp_rec_node *ljp_model_node(const struct ljp_model *model,
+                                          uint64_t id);
+
+/* How a stack ended that was followed from its leaf. */
+enum ljp_stack_end {
+  LJP_STACK_WHOLE, /* At a root. */
+  LJP_STACK_LOST,  /* At a node that is not defined. */
+  LJP_STACK_DEEP   /* At the format's limit of frames. */
+};
+
+/*
+** Fills frames[LJP_STACK_MAX_FRAMES], leaf first, and *count. Stack 0 has no
+** frames and is whole.
+*/
+enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
+                                   uint64_t stack,
+                                   const struct ljp_rec_node **frames,
+                                   unsigned *count);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+** ljprof: the command. One table of subcommands, one file each.
+*/
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/command.h"
+
+static const struct {
+  const char *name, *text;
+  int (*run)(int argc, char **argv);
+} commands[] = {
+#define LJP_X(name, text) {#name, text, ljp_command_##name},
+    LJP_COMMAND_LIST(LJP_X)
+#undef LJP_X
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int help(void)
+{
+  static struct ljp_print out;
+  ljp_print_begin(&out, STDOUT_FILENO);
+  ljp_print_str(&out, "Usage: ljprof COMMAND [OPTION]... FILE\n"
+                      "Shows what a stream of the LuaJIT profiler holds.\n\n"
+                      "Commands:\n");
+  for (int i = 0; i < COMMANDS; i++)
+    ljp_print_format(&out, "  %-8s %s\n", commands[i].name, commands[i].text);
+  ljp_print_str(&out, "\n"
+                      "  ljprof COMMAND --help   what a command does\n"
+                      "  ljprof --version        the version\n\n"
+                      "FILE may be '-' for standard input. Exit code: 0 fine,\n"
+                      "1 something failed or is wrong with the data, 2 called\n"
+                      "wrongly.\n");
+  return ljp_command_end("", &out, LJP_EXIT_OK);
+}
+
+static int version(void)
+{
+  static struct ljp_print out;
+  ljp_print_begin(&out, STDOUT_FILENO);
+  ljp_print_format(&out, "ljprof %s (stream format %d.%d)\n", LJP_VERSION,
+                   LJP_FORMAT_MAJOR, LJP_FORMAT_MINOR);
+  return ljp_command_end("", &out, LJP_EXIT_OK);
+}
+
+/* Edits (insert, remove, replace) that make a of b; both short. */
+static unsigned distance(const char *a, const char *b)
+{
+  unsigned row[32];
+  size_t n = strlen(b);
+  if (n >= 32)
+    return 99;
+  for (unsigned j = 0; j <= n; j++)
+    row[j] = j;
+  for (unsigned i = 1; *a; a++, i++) {
+    unsigned diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= n; j++) {
+      unsigned best = diagonal + (*a != b[j - 1]);
+      diagonal = row[j];
+      if (row[j] + 1 < best)
+        best = row[j] + 1;
+      if (row[j - 1] + 1 < best)
+        best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[n];
+}
+
+static int unknown(const char *name)
+{
+  int nearest = 0;
+  for (int i = 1; i < COMMANDS; i++)
+    if (distance(name, commands[i].name) <
+        distance(name, commands[nearest].name))
+      nearest = i;
+  ljp_command_error("", "unknown command '%s'; the nearest is '%s'", name,
+                    commands[nearest].name);
+  return LJP_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+  /* A closed pipe shows as EPIPE and ends a command quietly. */
+  signal(SIGPIPE, SIG_IGN);
+  if (argc < 2) {
+    ljp_command_error("", "no command given (see ljprof --help)");
+    return LJP_EXIT_USAGE;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+      strcmp(argv[1], "help") == 0)
+    return help();
+  if (strcmp(argv[1], "--version") == 0)
+    return version();
+  for (int i = 0; i < COMMANDS; i++)
+    if (strcmp(argv[1], commands[i].name) == 0)
+      return commands[i].run(argc - 1, argv + 1);
+  return unknown(argv[1]);
+}
