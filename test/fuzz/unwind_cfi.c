@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profilers/unwind_priv.h"
+#include "src/saferead.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,6 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   enum { ROOM = 1 << 14 };
   static uint8_t memory[ROOM] __attribute__((aligned(4096)));
   static struct ljp_found found;
+  static bool installed;
+  if (!installed) /* CFI may point anywhere */
+    installed = ljp_saferead_install() == LJP_OK && ljp_saferead_check();
   if (size > ROOM / 2)
     return 0;
   parse(data, size);
