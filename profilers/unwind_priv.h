@@ -33,8 +33,9 @@ struct ljp_unwind_rule {
   uint8_t kind, base;
   uint8_t saved;               /* bit i: ljp_rule_saved[i] is on the stack */
   int8_t slot[LJP_RULE_SAVED]; /* in words from the CFA */
+  uint8_t zero[3];             /* rules are compared byte by byte */
 };
-_Static_assert(sizeof(struct ljp_unwind_rule) <= 16, "a rule is small");
+_Static_assert(sizeof(struct ljp_unwind_rule) == 16, "a rule is small");
 
 /* A compiled object: row i covers code offsets pc[i] .. pc[i + 1] and says
 ** rules[rule[i]]. start[b] is the last row that begins at or before offset
