@@ -85,6 +85,10 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   if (status)
     return status;
   status = ljp_fork_register(s);
+  /* A pipe that nobody reads must not hold the first block for ever. */
+  atomic_store_explicit(&s->sink->deadline_ns,
+                        ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
+                        memory_order_relaxed);
   if (!status)
     status = ljp_session_spawn(s);
   if (status) {
@@ -96,6 +100,7 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   /* Acquire: pairs with announce. */
   while (!atomic_load_explicit(&s->started, memory_order_acquire))
     ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+  atomic_store_explicit(&s->sink->deadline_ns, 0, memory_order_relaxed);
   pthread_mutex_lock(&s->mutex);
   status = s->status;
   pthread_mutex_unlock(&s->mutex);

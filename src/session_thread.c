@@ -118,8 +118,9 @@ static void *writer_main(void *arg)
     }
   }
   ljp_session_deactivate(s);
-  /* Also after an error: the inbox must be emptied, and what is lost counted.
-   */
+  /* Also after an error: the inbox must be emptied, and losses counted. Twice:
+  ** a producer that the first round meets is drained by the next. */
+  round_once(s, false);
   enum ljp_status drained = round_once(s, true);
   status = status ? status : drained;
   int error = status ? s->sink->error : 0;

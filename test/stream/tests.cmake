@@ -1,0 +1,37 @@
+# The stream: format, ring, writer, sessions.
+ljp_unit_test(test_format ljp_core)
+target_compile_definitions(test_format PRIVATE
+  LJP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+add_executable(golden_streams stream/golden.c)
+target_link_libraries(golden_streams PRIVATE ljp_flags ljp_stream)
+ljp_unit_test(test_golden ljp_stream)
+add_dependencies(test_golden golden_streams)
+target_compile_definitions(test_golden PRIVATE
+  LJP_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  LJP_GOLDEN_PROGRAM="$<TARGET_FILE:golden_streams>")
+
+ljp_unit_test(test_ring ljp_stream)
+ljp_unit_test(test_intern ljp_stream)
+
+# Two libraries to load and unload.
+foreach(letter a b)
+  add_library(ljp_loadable_${letter} MODULE stream/loadable.c)
+  target_compile_definitions(ljp_loadable_${letter} PRIVATE
+    LJP_LETTER=${letter})
+  target_link_options(ljp_loadable_${letter} PRIVATE -Wl,--build-id)
+endforeach()
+ljp_unit_test(test_session ljp_stream ${CMAKE_DL_LIBS})
+add_dependencies(test_session ljp_loadable_a ljp_loadable_b)
+target_compile_definitions(test_session PRIVATE
+  LJP_LOADABLE_A="$<TARGET_FILE:ljp_loadable_a>"
+  LJP_LOADABLE_B="$<TARGET_FILE:ljp_loadable_b>")
+
+if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
+  add_test(NAME e2e/sigsafe_stream COMMAND
+    ${CMAKE_CURRENT_SOURCE_DIR}/e2e/sigsafe_symbols.sh
+    $<TARGET_OBJECTS:ljp_sigsafe> COMMAND_EXPAND_LISTS)
+  set_tests_properties(e2e/sigsafe_stream PROPERTIES LABELS e2e)
+endif()
+
+ljp_unit_test(test_stream_harsh ljp_stream)

@@ -1,0 +1,155 @@
+/* The stack tree, the table of definitions, and modules over time. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "src/defs.h"
+#include "src/intern.h"
+#include "src/modules.h"
+
+static void the_same_path_is_one_node_another_is_another(void **state)
+{
+  (void)state;
+  struct ljp_intern t;
+  assert_int_equal(ljp_intern_init(&t, 1024), LJP_OK);
+  uint32_t a = ljp_intern_node(&t, LJP_NO_NODE, 11);
+  uint32_t b = ljp_intern_node(&t, a, 13);
+  uint32_t c = ljp_intern_node(&t, LJP_NO_NODE, 13);
+  assert_int_not_equal(b, c);
+  assert_int_equal(ljp_intern_node(&t, a, 13), b);
+  assert_int_equal(t.nodes[b].parent, a);
+  assert_int_equal(ljp_intern_id(&t, a), 1);
+  ljp_intern_fini(&t);
+}
+
+static void a_table_that_grew_still_knows_all(void **state)
+{
+  (void)state;
+  struct ljp_intern t;
+  enum { N = 8192 };
+  assert_int_equal(ljp_intern_init(&t, N), LJP_OK);
+  for (uint32_t i = 0; i < N; i++)
+    assert_int_equal(ljp_intern_node(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u),
+                     i);
+  for (uint32_t i = 0; i < N; i++)
+    assert_int_equal(ljp_intern_node(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u),
+                     i);
+  assert_int_equal(ljp_intern_node(&t, 1, 1), LJP_INTERN_FULL);
+  ljp_intern_fini(&t);
+}
+
+static void ids_are_not_used_again_after_clearing(void **state)
+{
+  (void)state;
+  struct ljp_intern t;
+  assert_int_equal(ljp_intern_init(&t, 16), LJP_OK);
+  for (uint64_t i = 0; i < 13; i++)
+    ljp_intern_node(&t, LJP_NO_NODE, i);
+  ljp_intern_clear(&t);
+  uint32_t again = ljp_intern_node(&t, LJP_NO_NODE, 5);
+  assert_int_equal(ljp_intern_id(&t, again), 14);
+  assert_int_equal(t.nodes[again].epoch, 0);
+  ljp_intern_fini(&t);
+}
+
+static void definitions_are_kept_replaced_and_purged(void **state)
+{
+  (void)state;
+  struct ljp_defs d;
+  uint8_t bytes[] = {1, 2, 3};
+  assert_int_equal(ljp_defs_init(&d), LJP_OK);
+  for (uint64_t i = 0; i < 1009; i++) {
+    bytes[0] = (uint8_t)i;
+    assert_non_null(ljp_defs_put(&d, LJP_DEF_PROTO, i, i + 5, bytes, 3));
+    assert_non_null(ljp_defs_put(&d, LJP_DEF_VM, i, i, bytes, 2));
+  }
+  assert_int_equal(d.bytes, 1009 * 5);
+  assert_null(ljp_defs_find(&d, LJP_DEF_TRACE, 5));
+  assert_int_equal(ljp_defs_find(&d, LJP_DEF_PROTO, 997)->id, 1002);
+  assert_int_equal(ljp_defs_find(&d, LJP_DEF_PROTO, 997)->record[0],
+                   (uint8_t)997);
+  for (uint64_t i = 0; i < 1009; i += 3)
+    ljp_defs_find(&d, LJP_DEF_VM, i)->ended = true;
+  ljp_defs_purge(&d, false);
+  for (uint64_t i = 0; i < 1009; i++) {
+    assert_int_equal(!ljp_defs_find(&d, LJP_DEF_VM, i), i % 3 == 0);
+    assert_non_null(ljp_defs_find(&d, LJP_DEF_PROTO, i));
+  }
+  ljp_defs_purge(&d, true);
+  assert_null(ljp_defs_find(&d, LJP_DEF_PROTO, 5));
+  assert_non_null(ljp_defs_find(&d, LJP_DEF_VM, 5));
+  assert_int_equal(d.count, 672);
+  assert_int_equal(d.bytes, 672 * 2);
+  ljp_defs_fini(&d);
+}
+
+static void a_gone_module_is_kept_until_its_nodes_go(void **state)
+{
+  (void)state;
+  struct ljp_defs d;
+  uint8_t byte = 9;
+  assert_int_equal(ljp_defs_init(&d), LJP_OK);
+  ljp_defs_put(&d, LJP_DEF_MODULE, 7, 7, &byte, 1)->ended = true;
+  ljp_defs_purge(&d, false);
+  assert_non_null(ljp_defs_find(&d, LJP_DEF_MODULE, 7));
+  ljp_defs_purge(&d, true);
+  assert_null(ljp_defs_find(&d, LJP_DEF_MODULE, 7));
+  ljp_defs_fini(&d);
+}
+
+static void this_function_is_found_in_the_program_itself(void **state)
+{
+  (void)state;
+  struct ljp_modules m;
+  bool settled;
+  ljp_modules_init(&m);
+  assert_int_equal(ljp_modules_look(&m, 1000), LJP_OK);
+  uint64_t here =
+      (uint64_t)(uintptr_t)&this_function_is_found_in_the_program_itself;
+  const struct ljp_module *found = ljp_modules_find(&m, here, 900, &settled);
+  assert_non_null(found);
+  assert_true(settled);
+  assert_true(found->flags & 1);
+  assert_non_null(strstr(found->path, "test_intern"));
+  found = ljp_modules_find(&m, (uint64_t)(uintptr_t)&malloc, 900, &settled);
+  assert_non_null(found);
+  assert_null(ljp_modules_find(&m, 16, 900, &settled));
+  uint32_t generation = m.generation;
+  assert_int_equal(ljp_modules_look(&m, 2000), LJP_OK);
+  assert_int_equal(m.generation, generation);
+  ljp_modules_fini(&m);
+}
+
+/* Old: seen until 200, found gone by the look at 300, which found the new. */
+static void between_two_looks_neither_library_is_named(void **state)
+{
+  (void)state;
+  struct ljp_module list[] = {
+      {.id = 2, .start = 100, .end = 200, .maybe_from_ns = 200},
+      {.id = 1, .start = 100, .end = 200, .until_ns = 200, .gone_ns = 300}};
+  struct ljp_modules m = {.list = list, .loaded = 1, .count = 2};
+  bool settled;
+  assert_int_equal(ljp_modules_find(&m, 150, 199, &settled)->id, 1);
+  assert_false(settled);
+  assert_null(ljp_modules_find(&m, 150, 250, &settled));
+  assert_false(settled);
+  assert_int_equal(ljp_modules_find(&m, 150, 301, &settled)->id, 2);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_path_is_one_node_another_is_another),
+      cmocka_unit_test(a_table_that_grew_still_knows_all),
+      cmocka_unit_test(ids_are_not_used_again_after_clearing),
+      cmocka_unit_test(definitions_are_kept_replaced_and_purged),
+      cmocka_unit_test(a_gone_module_is_kept_until_its_nodes_go),
+      cmocka_unit_test(this_function_is_found_in_the_program_itself),
+      cmocka_unit_test(between_two_looks_neither_library_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

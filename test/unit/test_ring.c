@@ -1,0 +1,225 @@
+/* Ring and pushes: whole or counted, over every wrap; stacks as differences. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <pthread.h>
+#include <cmocka.h>
+
+#include "src/event.h"
+#include "test/stream/source.h"
+
+static void each_record_survives_every_wrap(void **state)
+{
+  (void)state;
+  struct ljp_ring ring;
+  static uint64_t data[1024 / 8];
+  ljp_ring_init(&ring, (uint8_t *)data, sizeof data);
+  uint64_t pos = 0, written = 0, read = 0;
+  for (unsigned i = 0; i < 10007; i++) {
+    uint32_t size = 8 * (2 + i * 7 % 31);
+    struct ljp_ring_record *r;
+    while (!(r = ljp_ring_reserve(&ring, size))) {
+      const struct ljp_ring_record *got =
+          ljp_ring_next(&ring, &pos, ljp_ring_head(&ring));
+      assert_non_null(got);
+      const uint64_t *words = (const void *)got;
+      assert_int_equal(got->size, 8 * (2 + read * 7 % 31));
+      for (uint32_t k = 1; k < got->size / 8; k++)
+        assert_int_equal(words[k], read * 1000 + k);
+      read++;
+      ljp_ring_release(&ring, pos);
+    }
+    r->type = 1;
+    uint64_t *words = (void *)r;
+    for (uint32_t k = 1; k < size / 8; k++)
+      words[k] = written * 1000 + k;
+    written++;
+    ljp_ring_commit(&ring);
+  }
+  assert_true(read > 9000);
+  while (ljp_ring_next(&ring, &pos, ljp_ring_head(&ring)))
+    read++;
+  assert_int_equal(read, written);
+}
+
+static void what_is_not_committed_is_not_there(void **state)
+{
+  (void)state;
+  struct ljp_ring ring;
+  uint64_t data[64], pos = 0;
+  ljp_ring_init(&ring, (uint8_t *)data, sizeof data);
+  assert_non_null(ljp_ring_reserve(&ring, 64));
+  assert_null(ljp_ring_next(&ring, &pos, ljp_ring_head(&ring)));
+}
+
+static void full_ring_counts_each_drop(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 4096);
+  uint64_t frame = ljp_frame_lua(LJP_FRAME_LUA, 0, 1, 1);
+  const struct ljp_sample s = {.time_ns = 1};
+  unsigned in = 0;
+  for (int i = 0; i < 1009; i++)
+    in += ljp_push_sample(p, &s, &frame, 1);
+  assert_true(in > 100);
+  assert_int_equal(in + p->lost[LJP_LOSS_RING_FULL], 1009);
+  /* The stack is forgotten: the next one must be given in full. */
+  assert_int_equal(ljp_producer_depth(p), 0);
+  uint64_t pos = 0;
+  unsigned seen = 0;
+  while (ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring)))
+    seen++;
+  assert_int_equal(seen, in);
+  ljp_ring_release(&p->ring, pos);
+  assert_true(ljp_push_sample(p, &s, &frame, 1));
+  const struct ljp_ring_sample *r =
+      (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
+  assert_int_equal(r->keep, 0);
+  assert_int_equal(r->n, 1);
+  source_free(p);
+}
+
+static void a_record_too_big_for_the_ring_is_counted_as_such(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 4096);
+  static uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
+  const struct ljp_sample s = {.time_ns = 1};
+  assert_false(ljp_push_sample(p, &s, frames, 300));
+  assert_false(ljp_push_sample(p, &s, frames, LJP_STACK_MAX_FRAMES + 1));
+  assert_int_equal(p->lost[LJP_LOSS_TOO_BIG], 2);
+  source_free(p);
+}
+
+static void only_what_changed_is_pushed(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 4096);
+  const struct ljp_sample s = {.time_ns = 7, .weight = 11, .vm = 3};
+  uint64_t a[] = {30, 20, 10}, b[] = {41, 31, 20, 10}, pos = 0;
+  ljp_push_sample(p, &s, a, 3);
+  ljp_push_sample(p, &s, a, 3);
+  ljp_push_sample(p, &s, b, 4);
+  ljp_push_sample(p, &s, b + 2, 2);
+  const unsigned keep[] = {0, 3, 2, 2}, n[] = {3, 0, 2, 0};
+  for (int i = 0; i < 4; i++) {
+    const struct ljp_ring_sample *r =
+        (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
+    assert_int_equal(r->keep, keep[i]);
+    assert_int_equal(r->n, n[i]);
+    assert_int_equal(r->weight, 11);
+    if (i == 0)
+      assert_int_equal(r->frames[0], 10); /* Root first. */
+    if (i == 2)
+      assert_int_equal(r->frames[1], 41);
+  }
+  source_free(p);
+}
+
+static void keeping_more_than_there_is_is_refused(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
+  const struct ljp_mem m = {.op = LJP_MEM_ALLOC, .size = 5};
+  unsigned depth = 77;
+  uint64_t frame = 9;
+  assert_true(ljp_push_mem_keep(p, &m, 0, &frame, 1, &depth));
+  assert_int_equal(depth, 1);
+  assert_false(ljp_push_mem_keep(p, &m, 2, NULL, 0, &depth));
+  assert_int_equal(depth, 0);
+  assert_int_equal(p->lost[LJP_LOSS_BAD_RECORD], 1);
+  source_free(p);
+}
+
+static void a_push_within_a_push_is_counted_not_mixed_in(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 4096);
+  const struct ljp_sample s = {.time_ns = 1};
+  atomic_store(&p->busy, true);
+  assert_false(ljp_push_sample(p, &s, NULL, 0));
+  assert_int_equal(p->lost[LJP_LOSS_NESTED], 1);
+  assert_int_equal(ljp_ring_head(&p->ring), 0);
+  source_free(p);
+}
+
+static void a_half_full_ring_asks_for_the_writer_once(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 4096);
+  const struct ljp_sample s = {.time_ns = 1};
+  atomic_store(&source_wake.word, 0);
+  for (int i = 0; i < 64; i++)
+    assert_true(ljp_push_sample(p, &s, NULL, 0));
+  assert_int_equal(source_wake.word, 0);
+  assert_true(ljp_push_sample(p, &s, NULL, 0));
+  assert_int_equal(source_wake.word, 1);
+  source_free(p);
+}
+
+enum { MANY = 200003 };
+
+static void *push_many(void *arg)
+{
+  struct ljp_producer *p = arg;
+  uint64_t frames[40];
+  for (uint64_t i = 0; i < MANY; i++) {
+    unsigned n = (unsigned)(i % 37);
+    for (unsigned k = 0; k < n; k++)
+      frames[n - 1 - k] = i / 8 % 5 + k * 100 + 1;
+    const struct ljp_sample s = {.time_ns = i, .weight = ~i};
+    ljp_push_sample(p, &s, frames, n);
+  }
+  return NULL;
+}
+
+static void a_reader_beside_sees_whole_records_in_order(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_CPU, 8192);
+  pthread_t thread;
+  uint64_t pos = 0, got = 0, next = 0, words[64];
+  unsigned depth = 0;
+  bool done = false;
+  pthread_create(&thread, NULL, push_many, p);
+  while (!done) {
+    uint64_t lost = atomic_load(&p->lost[LJP_LOSS_RING_FULL]);
+    uint64_t end = ljp_ring_head(&p->ring);
+    const struct ljp_ring_sample *r;
+    while ((r = (const void *)ljp_ring_next(&p->ring, &pos, end))) {
+      assert_true(r->time_ns >= next);
+      assert_int_equal(r->weight, ~r->time_ns);
+      assert_true(r->keep <= depth);
+      memcpy(words + r->keep, r->frames, 8u * r->n);
+      depth = r->keep + r->n;
+      assert_int_equal(depth, r->time_ns % 37);
+      for (unsigned k = 0; k < depth; k++)
+        assert_int_equal(words[k], r->time_ns / 8 % 5 + k * 100 + 1);
+      next = r->time_ns + 1;
+      got++;
+      ljp_ring_release(&p->ring, pos);
+    }
+    done = got + lost == MANY;
+  }
+  pthread_join(thread, NULL);
+  assert_int_equal(got + p->lost[LJP_LOSS_RING_FULL], MANY);
+  assert_true(got > 100);
+  source_free(p);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_record_survives_every_wrap),
+      cmocka_unit_test(what_is_not_committed_is_not_there),
+      cmocka_unit_test(full_ring_counts_each_drop),
+      cmocka_unit_test(a_record_too_big_for_the_ring_is_counted_as_such),
+      cmocka_unit_test(only_what_changed_is_pushed),
+      cmocka_unit_test(keeping_more_than_there_is_is_refused),
+      cmocka_unit_test(a_push_within_a_push_is_counted_not_mixed_in),
+      cmocka_unit_test(a_half_full_ring_asks_for_the_writer_once),
+      cmocka_unit_test(a_reader_beside_sees_whole_records_in_order),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
