@@ -37,7 +37,8 @@ local self
 self = create(function() return resume(self) end)
 print(resume(self))
 local outer
-outer = wrap(function() return wrap(function() return status(outer2 or create(print)) end)() end)
+outer = wrap(function() return wrap(function()
+    return status(outer2 or create(print)) end)() end)
 print(outer())
 do
   local a
@@ -63,13 +64,16 @@ for i = 1, 12 do
   v = { across(i < 5 and i or nil) }
 end
 print(across("result"))
-print(pcall(wrap(function() table.sort({ 3, 1, 2 }, function() yield() end) end)))
+print(pcall(wrap(function() table.sort({ 3, 1, 2 }, function()
+    yield() end) end)))
 print(pcall(wrap(function() ("x"):gsub(".", function() yield() end) end)))
-print(pcall(wrap(function() return loadstring("coroutine.yield(9) return 8")() end)))
+print(pcall(wrap(function() return loadstring("coroutine.yield(9) return 8")()
+  end)))
 print(wrap(function() return require == nil or yield("plain") end)())
 
 -- Generators in hot loops.
-local function range(n) return wrap(function() for i = 1, n do yield(i) end end) end
+local function range(n) return wrap(function()
+      for i = 1, n do yield(i) end end) end
 local s = 0
 for i in range(500) do s = s + i end
 print(s)
@@ -84,14 +88,16 @@ local function permute(a, n)
   end
 end
 local list = {}
-for p in wrap(function() permute { "a", "b", "c", "d" } end) do list[#list + 1] = p end
+for p in wrap(function() permute { "a", "b", "c", "d" } end) do
+  list[#list + 1] = p end
 print(#list, table.concat(list, " "))
 local function tree(n) if n > 0 then tree(n - 1) yield(n) tree(n - 1) end end
 s = 0
 for x in wrap(function() tree(9) end) do s = s * 3 % 65521 + x end
 print(s)
 -- A pipeline of filters: the sieve.
-local function gen(n) return wrap(function() for i = 2, n do yield(i) end end) end
+local function gen(n) return wrap(function()
+      for i = 2, n do yield(i) end end) end
 local function filter(p, g)
   return wrap(function()
     while 1 do
@@ -135,7 +141,8 @@ all = nil
 collectgarbage()
 
 -- Deep stacks inside a coroutine, and coroutines nested in coroutines.
-local function deep(n) if n == 0 then yield("bottom") return 0 end return 1 + deep(n - 1) end
+local function deep(n) if n == 0 then yield("bottom") return 0 end
+  return 1 + deep(n - 1) end
 for _, n in ipairs { 10, 100, 1000, 10000 } do
   local c = create(deep)
   local _, a = resume(c, n)
@@ -149,7 +156,8 @@ end
 print(nest(100))
 local okn, msg = pcall(nest, 1000)
 print(okn, okn or (tostring(msg):gsub("^.-: ", "")))
-local ko, ke = resume(create(function() local function r() return 1 + r() end return r() end))
+local ko, ke = resume(create(function() local function r() return 1 + r() end
+  return r() end))
 print(ko, ke)
 -- Yield with more values than the other stack has room for.
 local many = wrap(function(...)

@@ -6,7 +6,8 @@ print(pcall(error)) print(pcall(error, nil)) print(pcall(error, "m", 0))
 print(pcall(error, "m", 1)) print(pcall(error, "m", 2)) print(pcall(error, 42))
 print(pcall(function() error("lvl1", 1) end))
 print(pcall(function() error("lvl2", 2) end))
-print(pcall(function() error(setmetatable({}, { __tostring = function() return "obj" end })) end))
+print(pcall(function() error(setmetatable({}, { __tostring = function()
+    return "obj" end })) end))
 print(pcall(error, true), pcall(error, print == nil))
 print(select("#", pcall(error, nil)), select("#", pcall(function() end)))
 print(pcall(pcall))
@@ -69,15 +70,19 @@ for _ = 1, 50 do pcall(unwind, 20) end
 print(depth)
 
 -- xpcall: handler gets the message, its results come back, it may fail too.
-print(xpcall(function() error("e", 0) end, function(m) return m .. "!", "dropped" end))
+print(xpcall(function() error("e", 0) end, function(m)
+  return m .. "!", "dropped" end))
 print(xpcall(function(...) return ... end, print, 1, 2, 3))
-print(xpcall(function() local x = nil; x() end, function(m) return clean(debug.traceback(m)) end))
+print(xpcall(function() local x = nil; x() end, function(m)
+  return clean(debug.traceback(m)) end))
 print(clean(select(2, xpcall(function() error({}) end, type))))
-print(xpcall(function() error("first", 0) end, function() error("second", 0) end))
+print(xpcall(function() error("first", 0) end, function()
+  error("second", 0) end))
 print(xpcall(function() error("first", 0) end, function() local n; n() end))
 print(xpcall(error, function(m) return type(m) end))
 print(pcall(xpcall, function() error("x", 0) end, nil))
-print(xpcall(function() return coroutine.wrap(function() error("co", 0) end)() end,
+print(xpcall(function() return coroutine.wrap(function()
+    error("co", 0) end)() end,
   function(m) return "h:" .. m end))
 local nested = 0
 local function handler(m)
@@ -96,7 +101,8 @@ local frames = 0
 local function counted() frames = frames + 1; return 1 + counted() end
 pcall(counted)
 print(frames > 1000 and frames < 1e6)
-print(pcall(function(...) local function f(...) return 1 + f(1, 2, ...) end return f() end))
+print(pcall(function(...) local function f(...) return 1 + f(1, 2, ...) end
+  return f() end))
 local M = setmetatable({}, {})
 getmetatable(M).__index = function(t, k) return t[k .. "x"] end
 print((select(2, pcall(function() return M.a end))):gsub("^.-: ", ""))
@@ -135,14 +141,16 @@ print(pcall(function()
   local str = string.rep("y", 2 ^ 20)
   return #table.concat({ str, str, str, str })
 end))
-print(select(2, pcall(table.concat, { string.rep("z", 10) }, string.rep("w", 10), 1, 1)))
+print(select(2, pcall(table.concat, { string.rep("z", 10) }, string.rep("w",
+  10), 1, 1)))
 do
   local okm, em = pcall(function()
     local new = require("table.new")
     return new(2 ^ 30, 0)
   end)
   print(okm, em)
-  okm, em = pcall(function() local new = require("table.new") return new(0, 2 ^ 30) end)
+  okm, em = pcall(function() local new = require("table.new")
+    return new(0, 2 ^ 30) end)
   print(okm, em)
 end
 print(pcall(collectgarbage, "nonsense"))

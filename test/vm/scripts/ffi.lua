@@ -24,10 +24,13 @@ for i = 1, 300 do
   u = u * 6364136223846793005ULL + 1442695040888963407ULL
 end
 print(s, u, s / 7, s % 7, -s, s * s, u / 10, u % 1000, 2LL ^ 10, 7LL / -2)
-print(1LL < 2, 1LL == 1, 1ULL > -1LL, 5LL <= 5ULL, tonumber(s), 0x7fffffffffffffffLL + 1)
+print(1LL < 2, 1LL == 1, 1ULL > -1LL, 5LL <= 5ULL, tonumber(s),
+  0x7fffffffffffffffLL + 1)
 print(pcall(function() return 1LL / 0 end))
-print(bit.band(0xffff0000ffffULL, 0xff00ffLL), bit.lshift(1LL, 40), bit.bswap(1ULL),
-  bit.tohex(u), bit.rol(u, 13), bit.bnot(0LL), bit.arshift(-8LL, 1), bit.bor(1LL, 2, 4ULL))
+print(bit.band(0xffff0000ffffULL, 0xff00ffLL), bit.lshift(1LL, 40),
+  bit.bswap(1ULL),
+  bit.tohex(u), bit.rol(u, 13), bit.bnot(0LL), bit.arshift(-8LL, 1), bit.bor(1LL,
+    2, 4ULL))
 print(pcall(function() return 1LL + "x" end))
 print(pcall(function() return 1LL + {} end))
 
@@ -49,23 +52,30 @@ print(b.a, b.b, b.c, b.d, ffi.offsetof("struct vmt_bits", "b"))
 local vv = ffi.new("struct vmt_var", 5, { 5, { 1, 2, 3 } })
 print(vv.n, vv.a[0], vv.a[2], ffi.sizeof(vv))
 print(tonumber(ffi.new("enum vmt_color", "GREEN")), C.BLUE, C.VMT_CONST, C.RED)
-print(ffi.new("enum vmt_color", 6) == "BLUE", ffi.new("int[3]", { 7 })[2], ffi.new("int[3]", 1, 2)[2])
+print(ffi.new("enum vmt_color", 6) == "BLUE", ffi.new("int[3]", { 7 })[2],
+  ffi.new("int[3]", 1, 2)[2])
 local copy = ffi.new("vmt_point", p)
 copy.x = 9
 print(p.x, copy.x, ffi.istype("vmt_point", copy), ffi.istype("int", copy))
 local list
-for i = 1, 50 do local n = ffi.new("vmt_node", list, i) arr[i].x = n.v list = nil end
+for i = 1, 50 do local n = ffi.new("vmt_node", list, i) arr[i].x = n.v
+  list = nil end
 print(arr[50].x)
 for _, f in ipairs {
   function() return p.z end, function() p.z = 1 end, function() p.x = "s" end,
-  function() return ffi.new("nosuch") end, function() return ffi.new("int", {}, 1) end,
+  function() return ffi.new("nosuch") end, function()
+    return ffi.new("int", {}, 1) end,
   function() return ffi.cast("int", {}) end, function() ffi.cdef("int (") end,
   function() return C.no_such_symbol end, function() return p + 1 end,
-  function() return #p end, function() return p() end, function() return p < 1 end,
+  function() return #p end, function() return p() end, function()
+    return p < 1 end,
   function() return ffi.new("vmt_point[2]")[0].q end, function() C.abs({}) end,
-  function() C.abs() end, function() C.abs(1, 2) end, function() return ffi.string(5) end,
-  function() ffi.load("vmt_no_such_library_at_all") end, function() return ffi.typeof("struct vmt_none") end,
-  function() return ffi.new("struct vmt_none") end, function() return ffi.sizeof("struct vmt_none") end,
+  function() C.abs() end, function() C.abs(1, 2) end, function()
+    return ffi.string(5) end,
+  function() ffi.load("vmt_no_such_library_at_all") end, function()
+    return ffi.typeof("struct vmt_none") end,
+  function() return ffi.new("struct vmt_none") end, function()
+    return ffi.sizeof("struct vmt_none") end,
 } do print(clean(select(2, pcall(f)))) end
 
 -- Conversions.
@@ -73,20 +83,26 @@ for _, v in ipairs { 1.9, -1.9, 300, -1, 2 ^ 31, 2 ^ 32 + 5 } do
   print(v, ffi.cast("int8_t", v), ffi.cast("uint8_t", v), ffi.cast("int32_t", v),
     ffi.cast("int64_t", v), tonumber(ffi.new("float", v)))
 end
-print(ffi.cast("bool", 2), tostring(ffi.typeof("int[4]")), ffi.new("uint8_t[4]", "abc")[1])
-print(ffi.string("hello"), ffi.string(ffi.new("char[6]", "hello"), 3), ffi.string(ffi.cast("const char *", "zed")))
+print(ffi.cast("bool", 2), tostring(ffi.typeof("int[4]")),
+  ffi.new("uint8_t[4]", "abc")[1])
+print(ffi.string("hello"), ffi.string(ffi.new("char[6]", "hello"), 3),
+  ffi.string(ffi.cast("const char *", "zed")))
 local buf = ffi.new("char[64]")
 ffi.copy(buf, "copied text")
 ffi.fill(buf + 2, 3, 0x2e)
-print(ffi.string(buf), ffi.errno() == ffi.errno(5), ffi.errno(), ffi.os, ffi.arch, ffi.abi("64bit"), ffi.abi("le"))
+print(ffi.string(buf), ffi.errno() == ffi.errno(5), ffi.errno(), ffi.os,
+  ffi.arch, ffi.abi("64bit"), ffi.abi("le"))
 local q = ffi.cast("int32_t *", arr)
-print(q[3], (q + 5)[0], (q + 5) - q, q == q, q ~= q + 1, q < q + 1, ffi.cast("void *", nil) == nil, q ~= nil)
+print(q[3], (q + 5)[0], (q + 5) - q, q == q, q ~= q + 1, q < q + 1,
+  ffi.cast("void *", nil) == nil, q ~= nil)
 
 -- Calls from hot loops, varargs, callbacks in both directions.
 local sum = 0
-for i = -150, 150 do sum = sum + C.abs(i) + tonumber(C.labs(i)) + C.ldexp(i, 1) end
+for i = -150, 150 do sum = sum + C.abs(i) + tonumber(C.labs(i)) + C.ldexp(i, 1)
+  end
 print(sum, C.strlen("twelve chars"), C.toupper(97))
-print(C.snprintf(buf, 64, "%d %s %.2f %lld", ffi.new("int", 5), "str", 2.5, 1LL), ffi.string(buf))
+print(C.snprintf(buf, 64, "%d %s %.2f %lld", ffi.new("int", 5), "str", 2.5,
+  1LL), ffi.string(buf))
 local n = 61
 local nums = ffi.new("int[?]", n)
 for i = 0, n - 1 do nums[i] = (i * 37) % n end
@@ -106,7 +122,8 @@ cb:set(function() return 0 end)
 C.qsort(nums, n, 4, cb)
 cb:free()
 print(pcall(function() cb:free() end))
-print(pcall(function() C.qsort(nums, 2, 4, function() error("out of a callback", 0) end) end))
+print(pcall(function() C.qsort(nums, 2, 4, function()
+    error("out of a callback", 0) end) end))
 
 -- Metatypes.
 local P
@@ -127,7 +144,8 @@ P = ffi.metatype("vmt_point", {
 })
 local acc = P(0, 0)
 for i = 1, 300 do acc = acc + P(i, -i) end
-print(tostring(acc), acc:norm(), #acc, acc(2), tostring(-acc), acc == P(45150, -45150), P(1) < P(2), P(1) <= P(1))
+print(tostring(acc), acc:norm(), #acc, acc(2), tostring(-acc), acc == P(45150,
+  -45150), P(1) < P(2), P(1) <= P(1))
 print(acc .. "!", tostring(P()), pcall(function() acc.zz = 1 end))
 for k, v in pairs(P(5, 6)) do print(k, v) end
 print(pcall(ffi.metatype, "vmt_point", {}))
@@ -140,9 +158,11 @@ for i = 1, 100 do
 end
 collectgarbage() collectgarbage()
 print("freed", freed)
-local nt = ffi.metatype("vmt_node", { __gc = function() freed = freed + 1000 end })
+local nt = ffi.metatype("vmt_node", { __gc = function()
+  freed = freed + 1000 end })
 do local a = nt() a = nt() a = nil end
 collectgarbage() collectgarbage()
 print("freed", freed)
 local key = { [1LL] = "boxed" }
-print(key[1], key[1LL], type(1LL), tostring(1LL), tostring(2ULL), tostring(3i), pcall(next, {}, 1LL))
+print(key[1], key[1LL], type(1LL), tostring(1LL), tostring(2ULL), tostring(3i),
+  pcall(next, {}, 1LL))

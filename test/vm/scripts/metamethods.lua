@@ -50,7 +50,8 @@ print(a == b, a == c, a ~= b, a ~= c, a == a, a == 1, a == nil, a == "x")
 print(a < b, b < a, a <= b, b <= a, a > b, a >= b, not (a < b), not (a <= b))
 flush("compare")
 do -- without __le, "a <= b" is "not (b < a)"
-  local L = { __lt = function(x, y) note("lt", x[1], y[1]) return x[1] < y[1] end }
+  local L = { __lt = function(x, y) note("lt", x[1], y[1])
+    return x[1] < y[1] end }
   local x, y = setmetatable({ 1 }, L), setmetatable({ 2 }, L)
   print(x <= y, y <= x, x >= y, y >= x, x <= x)
   flush("le by lt")
@@ -158,7 +159,8 @@ local u2 = newproxy(u)
 print(getmetatable(u2) == getmetatable(u), #u2)
 
 -- __tostring, __metatable, __name.
-print(pcall(tostring, setmetatable({}, { __tostring = function() return 1 end })))
+print(pcall(tostring, setmetatable({}, { __tostring = function()
+  return 1 end })))
 local guarded = setmetatable({}, { __metatable = "locked" })
 print(getmetatable(guarded), pcall(setmetatable, guarded, {}))
 print(getmetatable("").__index == string, getmetatable("x").__name)
@@ -166,8 +168,10 @@ print(pcall(setmetatable, 1, {}), pcall(setmetatable, {}, 1))
 
 -- __pairs and __ipairs exist in a 5.2 build only: either is printed as is.
 local P = setmetatable({ 10, 20 }, {
-  __pairs = function(t) return function(_, k) if not k then return 1, "P" end end, t end,
-  __ipairs = function(t) return function(_, k) if k == 0 then return 1, "I" end end, t, 0 end })
+  __pairs = function(t) return function(_, k) if not k then
+        return 1, "P" end end, t end,
+  __ipairs = function(t) return function(_, k) if k == 0 then
+        return 1, "I" end end, t, 0 end })
 for k, v in pairs(P) do print("pairs", k, v) end
 for k, v in ipairs(P) do print("ipairs", k, v) end
 

@@ -11,7 +11,8 @@ print(first(), first(nil), first(7, 8), pair(1), pair(1, 2, 3))
 print(pass(), "after", pass(1, 2), "mid", pass(3, 4))
 print((pass(1, 2)), #{ pass(1, 2, 3) }, #{ pass(1, 2), pass(1, 2) })
 print(last(1, 2, 3), pcall(last))
-print(select(2, "a", "b", "c"), select(-1, "a", "b", "c"), select(-3, "a", "b", "c"))
+print(select(2, "a", "b", "c"), select(-1, "a", "b", "c"), select(-3, "a", "b",
+  "c"))
 print(pcall(select, 0, 1), pcall(select, -5, 1))
 print(select("#"), select(1), select(5, 1, 2))
 

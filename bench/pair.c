@@ -1,0 +1,79 @@
+/*
+** Runs two commands in turn and compares the CPU time of their children.
+**
+**   bench_pair ROUNDS COMMAND-A COMMAND-B ARGUMENT...
+**
+** Both get the same arguments. A round is A B or B A, in turn, so that a
+** machine that slows down hits both. Prints the median of the rounds' ratios
+** A/B, and the least seconds of A and of B. Output of the commands is dropped.
+*/
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static double seconds(const struct timeval *t)
+{
+  return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
+}
+
+/* CPU seconds of one run; a run that fails ends the program. */
+static double run(char **argv)
+{
+  pid_t pid = fork();
+  if (pid == 0) {
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(null, 1);
+    execv(argv[0], argv);
+    _exit(127);
+  }
+  int status;
+  struct rusage used;
+  if (pid < 0 || wait4(pid, &status, 0, &used) != pid || status != 0) {
+    fprintf(stderr, "bench_pair: %s failed\n", argv[0]);
+    exit(1);
+  }
+  return seconds(&used.ru_utime) + seconds(&used.ru_stime);
+}
+
+static int ascending(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+  int rounds = argc > 1 ? atoi(argv[1]) : 0;
+  if (argc < 4 || rounds < 1 || rounds > 10000) {
+    fprintf(stderr, "usage: bench_pair ROUNDS COMMAND-A COMMAND-B ARGS...\n");
+    return 2;
+  }
+  double *ratios = calloc((size_t)rounds, sizeof *ratios);
+  char **args = calloc((size_t)argc, sizeof *args);
+  if (!ratios || !args)
+    return 1;
+  memcpy(args + 1, argv + 4, (size_t)(argc - 4) * sizeof *args);
+  double least[2] = {1e9, 1e9};
+  for (int i = 0; i < rounds; i++) {
+    double time[2];
+    for (int k = 0; k < 2; k++) {
+      int side = (i + k) & 1;
+      args[0] = argv[2 + side];
+      time[side] = run(args);
+      if (time[side] < least[side])
+        least[side] = time[side];
+    }
+    ratios[i] = time[0] / time[1];
+  }
+  qsort(ratios, (size_t)rounds, sizeof *ratios, ascending);
+  double median = (ratios[(rounds - 1) / 2] + ratios[rounds / 2]) / 2;
+  printf("%.4f %.3f %.3f\n", median, least[0], least[1]);
+  free(ratios);
+  free(args);
+  return 0;
+}
