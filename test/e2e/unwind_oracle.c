@@ -406,8 +406,18 @@ static void backtraces(void)
 #define WORKLOADS(_)                                                           \
   _(calls)                                                                     \
   _(blocks)                                                                    \
-  _(sorting) _(formatting) _(memory) _(matching) _(clocks) _(mathematics)      \
-      _(jumping) _(loading) _(signals) _(fibers) _(throwing) _(backtraces)
+  _(sorting)                                                                   \
+  _(formatting)                                                                \
+  _(memory)                                                                    \
+  _(matching)                                                                  \
+  _(clocks)                                                                    \
+  _(mathematics)                                                               \
+  _(jumping)                                                                   \
+  _(loading)                                                                   \
+  _(signals)                                                                   \
+  _(fibers)                                                                    \
+  _(throwing)                                                                  \
+  _(backtraces)
 
 static const struct {
   const char *name;
