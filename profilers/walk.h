@@ -1,0 +1,31 @@
+/*
+** The stack walk: host and guest frames as one interleaved stack, from the
+** registers at any instruction. Host frames are stepped by profilers/unwind.h,
+** guest frames by src/luajit/guest.h; doc/rfc/0003-guest-walk.md.
+**
+** LJP_SIGSAFE, on the thread whose registers they are, between
+** ljp_saferead_enter() and the end of the handler.
+*/
+#ifndef LJP_WALK_H
+#define LJP_WALK_H
+
+#include "profilers/unwind.h"
+#include "src/luajit/guest.h"
+
+enum ljp_walk_result {
+  LJP_WALK_DONE, /* stack->cut tells whether it is whole */
+  LJP_WALK_DEFER /* nothing to be had now: the VM will say when */
+};
+
+struct ljp_walk {
+  struct ljp_stack stack;
+  struct ljp_guest guest; /* its state and vm describe the sample */
+};
+
+/* frames: room for limit words. regs are used up. */
+LJP_SIGSAFE enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
+                                          const struct ljp_unwind_view *view,
+                                          struct ljp_regs *regs,
+                                          uint64_t *frames, uint32_t limit);
+
+#endif

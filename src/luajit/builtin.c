@@ -1,0 +1,75 @@
+/*
+** Names of builtins by number, as LuaJIT's own library definitions give them.
+** Runs anywhere.
+*/
+#define LUA_CORE
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lj_obj.h"
+#include "lj_ff.h"
+
+#include "src/luajit/guest.h"
+
+static const char *const raw_names[] = {
+#define FFDEF(name) #name,
+#include "lj_ffdef.h"
+#undef FFDEF
+};
+enum { COUNT = sizeof raw_names / sizeof raw_names[0], LONGEST = 48 };
+
+static char names[COUNT][LONGEST];
+
+/* lj_ffdef.h says table_sort; the base library's names have no prefix, but
+** may have an underscore. The first prefix that fits is replaced. */
+static const struct {
+  const char *raw, *shown;
+} prefixes[] = {
+    {"io_method_", "file:"},
+    {"buffer_method_", "buffer:"},
+    {"ffi_meta_", "ffi.meta."},
+    {"ffi_clib_", "ffi.clib."},
+    {"ffi_callback_", "ffi.callback:"},
+    {"jit_util_", "jit.util."},
+    {"jit_opt_", "jit.opt."},
+    {"jit_profile_", "jit.profile."},
+    {"coroutine_", "coroutine."},
+    {"math_", "math."},
+    {"bit_", "bit."},
+    {"string_", "string."},
+    {"table_", "table."},
+    {"io_", "io."},
+    {"os_", "os."},
+    {"debug_", "debug."},
+    {"jit_", "jit."},
+    {"ffi_", "ffi."},
+    {"package_", "package."},
+    {"buffer_", "buffer."},
+    {"thread_", "thread."},
+};
+
+static void make_names(void)
+{
+  for (unsigned i = 0; i < COUNT; i++) {
+    const char *raw = raw_names[i], *shown = "";
+    for (unsigned p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
+      size_t length = strlen(prefixes[p].raw);
+      if (strncmp(raw, prefixes[p].raw, length) == 0 && raw[length]) {
+        shown = prefixes[p].shown;
+        raw += length;
+        break;
+      }
+    }
+    snprintf(names[i], LONGEST, "%s%s", shown, raw);
+  }
+}
+
+const char *ljp_guest_builtin(uint32_t ffid)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_names);
+  /* FF_LUA and FF_C come first and are nobody's name. */
+  return ffid > FF_C && ffid - FF_C - 1 < COUNT ? names[ffid - FF_C - 1] : NULL;
+}

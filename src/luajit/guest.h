@@ -1,0 +1,127 @@
+/*
+** The guest side of a stack walk: Lua, builtin and C functions as LuaJIT's
+** interpreter and its compiled traces keep them, and the C frames by which
+** they hang in the machine's stack. The one header of this folder that the
+** rest of the project includes; it shows nothing of LuaJIT's own types.
+**
+** The walk (profilers/walk.c) starts at the interrupted instruction. For an
+** address in the VM's assembly, in trace code or in a callback stub it asks
+** this side, which appends the guest frames down to the next C boundary and
+** sets the registers to those of the C function below; for all other
+** addresses it asks the host unwinder. doc/rfc/0003-guest-walk.md has the
+** rules.
+**
+** Safety: what is marked LJP_SIGSAFE runs in the sampler's handler, on the
+** thread that was interrupted; all reads of VM memory are fault-safe.
+*/
+#ifndef LJP_GUEST_H
+#define LJP_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/format.h"
+#include "src/regs.h"
+#include "src/sigsafe.h"
+
+/* -- Walking --------------------------------------------------------------- */
+
+/* Frames of one sample as words of src/format.h, leaf first. */
+struct ljp_stack {
+  uint64_t *frames;
+  uint32_t count;
+  uint32_t limit;
+  enum ljp_cut cut; /* 0 while whole */
+};
+
+/* False, and the cut noted, if there is no room. */
+LJP_SIGSAFE static inline bool ljp_stack_add(struct ljp_stack *stack,
+                                             uint64_t frame)
+{
+  if (LJP_UNLIKELY(stack->count >= stack->limit)) {
+    stack->cut = LJP_CUT_DEPTH;
+    return false;
+  }
+  stack->frames[stack->count++] = frame;
+  return true;
+}
+
+/* What the guest side knows while a walk goes down. All zero at the start. */
+struct ljp_guest {
+  uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
+  uint64_t base;          /* its next frame's BASE, valid if L is not 0 */
+  uint64_t g;             /* its VM, or 0 if none was met yet */
+  uint64_t cframe;        /* the last C frame of the VM that was passed */
+  enum ljp_vmstate state; /* by where the first VM or trace address fell */
+  uint32_t vm;            /* number of the first VM met, or 0 */
+  bool no_host_frames;    /* leave out the VM's own frames (kind VM) */
+};
+
+enum ljp_guest_result {
+  LJP_GUEST_STEPPED, /* registers are the C caller's */
+  LJP_GUEST_FOREIGN, /* address is not the guest's: ask the host unwinder */
+  LJP_GUEST_DEFER,   /* the VM's stack is being moved: sample at its end */
+  LJP_GUEST_STOPPED  /* the stack ends here, stack->cut says why */
+};
+
+/* Is this address inside the VM's assembly? Cheap; asked first. */
+LJP_SIGSAFE bool ljp_guest_in_vm(uint64_t rip);
+
+/* For an address inside the VM's assembly. */
+LJP_SIGSAFE enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
+                                                    struct ljp_regs *regs,
+                                                    struct ljp_stack *stack);
+
+/* For an address in no loaded object: trace code or an FFI callback stub of
+** a VM that is known, else LJP_GUEST_FOREIGN. */
+LJP_SIGSAFE enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
+                                                     struct ljp_regs *regs,
+                                                     struct ljp_stack *stack);
+
+/* The VM state that a host frame stands for (a garbage collection step, the
+** trace recorder ...), or LJP_VMSTATE_UNKNOWN. To be asked for host addresses
+** above the first guest frame. */
+LJP_SIGSAFE enum ljp_vmstate ljp_guest_host_state(uint64_t rip);
+
+/* Name of the VM routine that holds an address, and the offset in it; for
+** tests and tables. NULL outside. */
+const char *ljp_guest_vm_symbol(uint64_t rip, uint32_t *offset);
+
+/* -- Prototypes ------------------------------------------------------------ */
+
+struct ljp_guest_proto {
+  uint64_t id; /* never used twice in a process; 0: unknown */
+  const char *chunk;
+  const char *name; /* "" if it was defined without one */
+  uint32_t first_line, last_line;
+  uint32_t flags; /* LJP_PROTO_* */
+};
+
+/* By the reference in a frame word. The strings live as long as the reference
+** does: until the prototype is freed, and while a hold is taken. */
+bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out);
+void ljp_guest_protos_hold(void);
+void ljp_guest_protos_release(void);
+
+/* Name of a builtin ("table.sort"), NULL if there is none of that number. */
+const char *ljp_guest_builtin(uint32_t ffid);
+
+/* -- VMs ------------------------------------------------------------------- */
+
+struct lua_State;
+
+/* Number of the VM that L belongs to (1, 2 ...), never used twice; 0 if the VM
+** is not known to us (out of memory when it was created). */
+uint32_t ljp_guest_vm_id(struct lua_State *L);
+
+/* Called on the VM's own thread at the end of a stack resize during which a
+** sample was deferred, and when lua_close() begins. One listener a process;
+** NULL takes it away. */
+struct ljp_guest_listener {
+  void (*deferred)(void);
+  void (*closing)(struct lua_State *L);
+};
+void ljp_guest_listen(const struct ljp_guest_listener *listener);
+
+#endif

@@ -1,0 +1,369 @@
+/*
+** The guest walk's building blocks: Lua threads, functions, lines, frame links,
+** and the C frames that hold them on the machine's stack.
+**
+** Invariants: no pointer of the VM is followed before it was checked, and all
+** reads go through fault-safe loads; a frame is emitted only if its function
+** slot holds a function, and its position only if it lies in that function's
+** bytecode. Frames only go down and stay inside the Lua stack.
+** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
+*/
+#define LUA_CORE
+
+#include "lj_obj.h"
+#include "lj_bc.h"
+#include "lj_frame.h"
+#include "lj_jit.h"
+#include "lj_dispatch.h"
+
+#include "src/luajit/guest_frames.h"
+
+_Static_assert(CFRAME_SIZE == 80 && CFRAME_OFS_L == LJP_CF_L * 8 &&
+                   CFRAME_OFS_PC == LJP_CF_PC * 8,
+               "another C frame");
+_Static_assert(LJ_FR2 == 1 && LJ_GC64 == 1, "GC64 only");
+
+#define BOTTOM_SLOTS (1 + LJ_FR2) /* below them no frame is anybody's */
+
+/* -- Reads ------------------------------------------------------------------
+ */
+
+/* The header behind nextgc: marked, gct, ffid (of functions) ... */
+LJP_SIGSAFE static bool load_header(uint64_t object, uint64_t *header)
+{
+  return ljp_load(object + offsetof(GChead, marked), header);
+}
+#define HEADER_GCT(header) ((uint8_t)((header) >> 8))
+#define HEADER_FFID(header) ((uint8_t)((header) >> 16))
+
+_Static_assert(offsetof(GChead, gct) == offsetof(GChead, marked) + 1 &&
+                   offsetof(GCfuncC, ffid) == offsetof(GChead, marked) + 2,
+               "another object header");
+
+/* -- A Lua thread --------------------------------------------------------- */
+
+bool ljp_guest_thread(struct ljp_thread *thread, uint64_t L)
+{
+  uint64_t header, value;
+  if (!load_header(L, &header) || HEADER_GCT(header) != (uint8_t)~LJ_TTHREAD)
+    return false;
+  if (!ljp_load(L + offsetof(lua_State, glref), &value))
+    return false;
+  thread->vm = ljp_vm_of(value);
+  if (!thread->vm)
+    return false;
+  thread->L = L;
+  thread->g = value;
+  uint32_t size;
+  if (!ljp_load(L + offsetof(lua_State, stack), &thread->low) ||
+      !ljp_load32(L + offsetof(lua_State, stacksize), &size))
+    return false;
+  thread->high = thread->low + (uint64_t)size * sizeof(TValue);
+  return true;
+}
+
+/* Is this the BASE of a frame that can exist? */
+LJP_SIGSAFE static bool base_ok(const struct ljp_thread *thread, uint64_t base)
+{
+  return !(base & 7) && base >= thread->low + BOTTOM_SLOTS * sizeof(TValue) &&
+         base <= thread->high;
+}
+
+LJP_SIGSAFE static bool at_bottom(const struct ljp_thread *thread,
+                                  uint64_t base)
+{
+  return base <= thread->low + BOTTOM_SLOTS * sizeof(TValue);
+}
+
+/* -- A frame's function -----------------------------------------------------
+ */
+
+bool ljp_read_function(uint64_t slot_value, struct ljp_function *fn)
+{
+  if ((int64_t)slot_value >> 47 != (int64_t)(int32_t)LJ_TFUNC)
+    return false;
+  fn->object = slot_value & LJ_GCVMASK;
+  uint64_t header;
+  if (!load_header(fn->object, &header) ||
+      HEADER_GCT(header) != (uint8_t)~LJ_TFUNC)
+    return false;
+  fn->ffid = HEADER_FFID(header);
+  if (fn->ffid != FF_LUA)
+    return true;
+  uint64_t pc, counts, sizes;
+  if (!ljp_load(fn->object + offsetof(GCfuncL, pc), &pc))
+    return false;
+  fn->proto = pc - sizeof(GCproto);
+  if (!load_header(fn->proto, &header) ||
+      HEADER_GCT(header) != (uint8_t)~LJ_TPROTO)
+    return false;
+  _Static_assert(offsetof(GCproto, sizebc) % 8 == 4 &&
+                     offsetof(GCproto, unused_gc64) ==
+                         offsetof(GCproto, sizebc) + 4,
+                 "another GCproto");
+  if (!ljp_load(fn->proto + offsetof(GCproto, sizebc) - 4, &counts) ||
+      !ljp_load(fn->proto + offsetof(GCproto, unused_gc64), &sizes))
+    return false;
+  fn->sizebc = (uint32_t)(counts >> 32);
+  fn->ref = (uint32_t)sizes;
+  return true;
+}
+
+/* Does pc point behind an instruction of this function? */
+LJP_SIGSAFE static bool pc_in(const struct ljp_function *fn, uint64_t pc)
+{
+  uint64_t code = fn->proto + sizeof(GCproto);
+  return !(pc & 3) && pc > code && pc <= code + fn->sizebc * sizeof(BCIns);
+}
+
+/* The source line of the instruction before pc, 0 if it is not known. */
+LJP_SIGSAFE static uint32_t line_of(const struct ljp_function *fn, uint64_t pc)
+{
+  if (!pc || !pc_in(fn, pc))
+    return 0;
+  uint64_t info, lines;
+  _Static_assert(offsetof(GCproto, firstline) % 8 == 0 &&
+                     offsetof(GCproto, numline) ==
+                         offsetof(GCproto, firstline) + 4,
+                 "another GCproto");
+  if (!ljp_load(fn->proto + offsetof(GCproto, lineinfo), &info) || !info ||
+      !ljp_load(fn->proto + offsetof(GCproto, firstline), &lines))
+    return 0;
+  uint32_t first = (uint32_t)lines, count = (uint32_t)(lines >> 32);
+  uint64_t position = (pc - fn->proto - sizeof(GCproto)) / sizeof(BCIns) - 1;
+  if (position == 0)
+    return first;
+  position--;
+  unsigned width = count < 256 ? 1 : count < 65536 ? 2 : 4;
+  uint64_t address = info + position * width, word;
+  if (!ljp_load(address & ~UINT64_C(7), &word))
+    return 0;
+  word >>= (address & 7) * 8;
+  if (width == 1)
+    word &= 0xff;
+  else if (width == 2)
+    word &= 0xffff;
+  return first + (uint32_t)word;
+}
+
+LJP_SIGSAFE static bool emit(struct ljp_stack *stack,
+                             const struct ljp_function *fn, uint64_t pc,
+                             enum ljp_frame_kind kind, enum ljp_exact exact)
+{
+  if (fn->ffid == FF_LUA)
+    return ljp_stack_add(stack,
+                         ljp_frame_lua(kind, exact, fn->ref, line_of(fn, pc)));
+  if (fn->ffid > FF_C)
+    return ljp_stack_add(stack, ljp_frame(LJP_FRAME_BUILTIN, 0, fn->ffid));
+  uint64_t f;
+  if (!ljp_load(fn->object + offsetof(GCfuncC, f), &f))
+    f = 0;
+  return ljp_stack_add(stack, ljp_frame(LJP_FRAME_CFUNC, 0, f));
+}
+
+bool ljp_emit(struct ljp_stack *stack, const struct ljp_function *fn,
+              uint64_t pc)
+{
+  return emit(stack, fn, pc, LJP_FRAME_LUA, LJP_EXACT_EXACT);
+}
+
+bool ljp_emit_inlined(struct ljp_stack *stack, const struct ljp_function *fn,
+                      uint64_t pc)
+{
+  return emit(stack, fn, pc, LJP_FRAME_LUA_INLINED, LJP_EXACT_SNAPSHOT);
+}
+
+/* -- Links ------------------------------------------------------------------
+ */
+
+struct link {
+  uint64_t base; /* of the frame below */
+  uint64_t pc;   /* its position, 0 if the link does not say */
+  bool boundary; /* the frame above was called from C */
+  bool same;     /* the frame below is the same one: varargs doubled it */
+};
+
+LJP_SIGSAFE static bool is_call(uint32_t ins)
+{
+  switch (bc_op(ins)) {
+  case BC_CALLM:
+  case BC_CALL:
+  case BC_ITERC:
+  case BC_ITERN:
+  case BC_JLOOP: /* an ITERN that was compiled */
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Follow the link value of the frame at base. */
+LJP_SIGSAFE static bool follow(const struct ljp_thread *thread, uint64_t base,
+                               uint64_t value, struct link *link)
+{
+  memset(link, 0, sizeof *link);
+  if ((value & FRAME_TYPE) == FRAME_LUA) {
+    uint32_t ins;
+    uint64_t slot;
+    struct ljp_function fn;
+    if (!ljp_load32(value - sizeof(BCIns), &ins) || !is_call(ins))
+      return false;
+    link->base = base - (2 + (uint64_t)bc_a(ins)) * sizeof(TValue);
+    link->pc = value;
+    return base_ok(thread, link->base) && link->base < base &&
+           ljp_load(link->base - 2 * sizeof(TValue), &slot) &&
+           ljp_read_function(slot, &fn) && fn.ffid == FF_LUA &&
+           pc_in(&fn, value);
+  }
+  uint64_t delta = value & ~(uint64_t)FRAME_TYPEP;
+  link->base = base - delta;
+  if (!base_ok(thread, link->base) || link->base >= base)
+    return false;
+  switch (value & FRAME_TYPEP) {
+  case FRAME_C:
+  case FRAME_CP:
+    link->boundary = true;
+    return true;
+  case FRAME_CONT: {
+    uint64_t kind;
+    if (!ljp_load(base - 4 * sizeof(TValue), &kind))
+      return false;
+    if (kind == LJ_CONT_FFI_CALLBACK) {
+      link->boundary = true;
+      return true;
+    }
+    return ljp_load(base - 3 * sizeof(TValue), &link->pc);
+  }
+  case FRAME_VARG:
+    link->same = true;
+    return true;
+  default: /* FRAME_LUAP, FRAME_PCALL, FRAME_PCALLH */
+    return true;
+  }
+}
+
+/* -- Segments ---------------------------------------------------------------
+ */
+
+/* Append the frames from start down to the next C boundary, and leave
+** guest->base at the frame below it. */
+bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
+                      struct ljp_start at, struct ljp_stack *stack)
+{
+  bool skip = at.skip_top;
+  uint64_t pc = at.pc;
+  uint64_t base = at.base;
+  for (;;) {
+    struct ljp_function fn;
+    struct link link;
+    uint64_t slot, value;
+    if (!base_ok(thread, base)) {
+      stack->cut = LJP_CUT_BAD_FRAME;
+      return false;
+    }
+    if (at_bottom(thread, base))
+      break;
+    if (!ljp_load(base - 2 * sizeof(TValue), &slot) ||
+        !ljp_load(base - sizeof(TValue), &value)) {
+      stack->cut = LJP_CUT_BAD_READ;
+      return false;
+    }
+    if (at.use_link) {
+      value = at.link;
+      at.use_link = false;
+    }
+    if (!skip && ljp_read_function(slot, &fn) && !ljp_emit(stack, &fn, pc))
+      return false;
+    if (!follow(thread, base, value, &link)) {
+      stack->cut = LJP_CUT_BAD_FRAME;
+      return false;
+    }
+    base = link.base;
+    pc = link.pc;
+    skip = link.same && !skip;
+    if (link.boundary)
+      break;
+  }
+  guest->L = thread->L;
+  guest->g = thread->g;
+  guest->base = base;
+  return true;
+}
+
+/* -- C frames ---------------------------------------------------------------
+ */
+
+bool ljp_leave(struct ljp_guest *guest, struct ljp_regs *regs, uint64_t cframe,
+               struct ljp_stack *stack)
+{
+  uint64_t word[LJP_CF_WORDS];
+  for (int i = LJP_CF_R14; i < LJP_CF_WORDS; i++)
+    if (!ljp_load(cframe + (unsigned)i * 8, &word[i])) {
+      stack->cut = LJP_CUT_BAD_READ;
+      return false;
+    }
+  uint64_t sp = cframe + LJP_CF_WORDS * 8;
+  if (sp <= regs->r[LJP_RSP]) {
+    stack->cut = LJP_CUT_BAD_FRAME;
+    return false;
+  }
+  regs->r[LJP_R14] = word[LJP_CF_R14];
+  regs->r[LJP_R15] = word[LJP_CF_R15];
+  regs->r[LJP_RBX] = word[LJP_CF_RBX];
+  regs->r[LJP_RBP] = word[LJP_CF_RBP];
+  regs->r[LJP_RIP] = word[LJP_CF_RET];
+  regs->r[LJP_RSP] = sp;
+  regs->known = (regs->known & (1u << LJP_R12 | 1u << LJP_R13)) |
+                1u << LJP_R14 | 1u << LJP_R15 | 1u << LJP_RBX | 1u << LJP_RBP |
+                1u << LJP_RIP | 1u << LJP_RSP;
+  regs->exact = false;
+  guest->cframe = cframe;
+  return true;
+}
+
+bool ljp_leave_compiled(struct ljp_guest *guest, struct ljp_regs *regs,
+                        uint64_t cframe, struct ljp_stack *stack)
+{
+  uint64_t r12, r13;
+  bool known = ljp_load(cframe, &r12) && ljp_load(cframe - 8, &r13);
+  if (!ljp_leave(guest, regs, cframe, stack))
+    return false;
+  regs->known &= ~(1u << LJP_R12 | 1u << LJP_R13);
+  if (known) {
+    regs->r[LJP_R12] = r12;
+    regs->r[LJP_R13] = r13;
+    regs->known |= 1u << LJP_R12 | 1u << LJP_R13;
+  }
+  return true;
+}
+
+uint64_t ljp_cframe_above(uint64_t L, uint64_t sp)
+{
+  uint64_t cframe;
+  if (!ljp_load(L + offsetof(lua_State, cframe), &cframe))
+    return 0;
+  for (int i = 0; i < LJP_GUEST_MAX_CFRAMES; i++) {
+    cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
+    if (cframe >= sp || !cframe)
+      return cframe;
+    if (!ljp_load(cframe + LJP_CF_PREV * 8, &cframe))
+      return 0;
+  }
+  return 0;
+}
+
+/* Is this C frame still linked, or has an error already unwound it? */
+bool ljp_cframe_linked(uint64_t L, uint64_t wanted)
+{
+  uint64_t cframe;
+  if (!ljp_load(L + offsetof(lua_State, cframe), &cframe))
+    return false;
+  for (int i = 0; i < LJP_GUEST_MAX_CFRAMES; i++) {
+    cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
+    if (cframe == wanted)
+      return true;
+    if (!cframe || !ljp_load(cframe + LJP_CF_PREV * 8, &cframe))
+      return false;
+  }
+  return false;
+}

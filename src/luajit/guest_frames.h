@@ -1,0 +1,93 @@
+/*
+** The guest walk's building blocks, shared by its interpreter half (guest.c)
+** and its compiled half (jit_walk.c). All LJP_SIGSAFE.
+*/
+#ifndef LJP_GUEST_FRAMES_H
+#define LJP_GUEST_FRAMES_H
+
+#include "src/luajit/guest_priv.h"
+#include "src/saferead.h"
+
+LJP_SIGSAFE static inline bool ljp_load(uint64_t address, uint64_t *out)
+{
+  return ljp_safe_load((const void *)(uintptr_t)address, out);
+}
+
+/* The 32 bits at a 4-byte aligned address. */
+LJP_SIGSAFE static inline bool ljp_load32(uint64_t address, uint32_t *out)
+{
+  uint64_t word;
+  if (!ljp_load(address & ~UINT64_C(7), &word))
+    return false;
+  *out = (uint32_t)(word >> (address & 4) * 8);
+  return true;
+}
+
+/* Words of a C frame, from its lowest address. */
+enum {
+  LJP_CF_NRES = 1,
+  LJP_CF_L = 2,
+  LJP_CF_PC = 3,
+  LJP_CF_PREV = 4,
+  LJP_CF_R14 = 5,
+  LJP_CF_R15 = 6,
+  LJP_CF_RBX = 7,
+  LJP_CF_RBP = 8,
+  LJP_CF_RET = 9,
+  LJP_CF_WORDS = 10
+};
+
+/* A function object, checked. */
+struct ljp_function {
+  uint64_t object;
+  uint64_t proto; /* Lua functions only, as the next two */
+  uint32_t sizebc;
+  uint32_t ref;
+  uint8_t ffid; /* FF_LUA, FF_C, or a builtin's */
+};
+
+/* From the value of a stack slot. */
+LJP_SIGSAFE bool ljp_read_function(uint64_t slot_value,
+                                   struct ljp_function *fn);
+
+/* Append a frame at a position (0: unknown). False if the stack is full. */
+LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
+                          const struct ljp_function *fn, uint64_t pc);
+LJP_SIGSAFE bool ljp_emit_inlined(struct ljp_stack *stack,
+                                  const struct ljp_function *fn, uint64_t pc);
+
+/* Where a segment of frames begins. */
+struct ljp_start {
+  uint64_t base;
+  uint64_t pc;   /* position in the top frame, 0: not known */
+  uint64_t link; /* to use in place of the top frame's own */
+  bool use_link;
+  bool skip_top; /* the top frame is half made or half gone: not shown */
+};
+
+/* Append the frames from there down to the next C boundary, and leave
+** guest->base at the frame below it. */
+LJP_SIGSAFE bool ljp_walk_segment(struct ljp_guest *guest,
+                                  const struct ljp_thread *thread,
+                                  struct ljp_start at, struct ljp_stack *stack);
+
+LJP_SIGSAFE void ljp_guest_note(struct ljp_guest *guest,
+                                const struct ljp_thread *thread,
+                                enum ljp_vmstate state);
+
+/* The newest C frame of L that lies above sp; those below belong to calls
+** that were already passed. 0 if there is none. */
+LJP_SIGSAFE uint64_t ljp_cframe_above(uint64_t L, uint64_t sp);
+
+/* Is this C frame still linked, or has an error already unwound it? */
+LJP_SIGSAFE bool ljp_cframe_linked(uint64_t L, uint64_t wanted);
+
+/* Give the registers back to the C function that entered the VM; from the
+** interpreter, and from compiled code, which saves two registers more. */
+LJP_SIGSAFE bool ljp_leave(struct ljp_guest *guest, struct ljp_regs *regs,
+                           uint64_t cframe, struct ljp_stack *stack);
+LJP_SIGSAFE bool ljp_leave_compiled(struct ljp_guest *guest,
+                                    struct ljp_regs *regs, uint64_t cframe,
+                                    struct ljp_stack *stack);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+** What the files of this folder share among themselves: VMs that are known,
+** Lua threads that were checked, hooks that the patches call.
+*/
+#ifndef LJP_GUEST_PRIV_H
+#define LJP_GUEST_PRIV_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "src/luajit/guest.h"
+
+/* How many nested entries into the VM a walk follows on one Lua thread;
+** LuaJIT itself allows 200 C levels. */
+#define LJP_GUEST_MAX_CFRAMES 512
+
+/* One VM. GG_State.ljp points to it; it is reused for another VM after
+** lua_close(), never given back, so a handler may always read it. */
+struct ljp_vm {
+  struct ljp_vm *self; /* tells a real one from garbage */
+  _Atomic uint64_t g;  /* global_State, 0 while free */
+  uint32_t number;
+  _Atomic bool resizing; /* a Lua stack is being moved */
+  _Atomic bool deferred; /* a sample waits for that to end */
+  struct ljp_vm *next_free;
+  struct ljp_vm *_Atomic next; /* all there ever were; only grows */
+};
+
+extern struct ljp_vm *_Atomic ljp_vms;
+
+/* The global_States of all VMs, in no order; 0 ends. */
+LJP_SIGSAFE uint64_t ljp_vm_first(void);
+LJP_SIGSAFE uint64_t ljp_vm_next(uint64_t g);
+
+/* The VM of a global_State; NULL if g is none, or one that we don't know. */
+LJP_SIGSAFE const struct ljp_vm *ljp_vm_of(uint64_t g);
+
+/* global_State by the dispatch register of running VM code, 0 if it is lost
+** or wrong. */
+LJP_SIGSAFE uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs);
+
+LJP_SIGSAFE static inline uint32_t ljp_vm_number(const struct ljp_vm *vm)
+{
+  return vm->number;
+}
+
+/* True while a stack is moved; the VM then reports the end of it. */
+LJP_SIGSAFE bool ljp_vm_resizing(const struct ljp_vm *vm);
+
+/* A Lua thread, checked. */
+struct ljp_thread {
+  uint64_t L, g;
+  const struct ljp_vm *vm;
+  uint64_t low, high; /* its stack */
+};
+
+LJP_SIGSAFE bool ljp_guest_thread(struct ljp_thread *thread, uint64_t L);
+
+/* -- What the patches call (see patches/) -----------------------------------
+ */
+
+struct GCproto;
+struct global_State;
+
+void ljp_hook_vm_new(struct lua_State *L);
+void ljp_hook_vm_closing(struct lua_State *L);
+void ljp_hook_vm_gone(struct lua_State *L);
+void ljp_hook_resize(struct lua_State *L, int begin);
+void ljp_hook_proto(struct GCproto *pt);
+void ljp_hook_proto_gone(struct GCproto *pt);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+** Names of functions, from the bytecode that defines them.
+*/
+#ifndef LJP_PROTO_NAME_H
+#define LJP_PROTO_NAME_H
+
+#include "lj_obj.h"
+
+/* Calls name for each function that pt defines under a name: a local, a
+** field, a method, a global or an upvalue. The string is not terminated. */
+void ljp_proto_name_children(GCproto *pt,
+                             void (*name)(void *arg, GCproto *child,
+                                          const char *text, size_t length),
+                             void *arg);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+** VMs: which there are, and what their patches tell us.
+** The hooks run on the VM's own thread, outside any handler. ljp_vm_of() and
+** its like are for the handler; they only read.
+*/
+#define LUA_CORE
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lj_obj.h"
+#include "lj_jit.h"
+#include "lj_dispatch.h"
+
+#include "src/luajit/guest_priv.h"
+
+struct ljp_vm *_Atomic ljp_vms;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ljp_vm *free_list;
+static uint32_t last_number;
+static const struct ljp_guest_listener *_Atomic listener;
+
+void ljp_guest_listen(const struct ljp_guest_listener *new_listener)
+{
+  atomic_store(&listener, new_listener);
+}
+
+static struct ljp_vm *vm_of_thread(lua_State *L)
+{
+  return L2GG(L)->ljp;
+}
+
+uint32_t ljp_guest_vm_id(lua_State *L)
+{
+  struct ljp_vm *vm = vm_of_thread(L);
+  return vm ? vm->number : 0;
+}
+
+void ljp_hook_vm_new(lua_State *L)
+{
+  pthread_mutex_lock(&lock);
+  struct ljp_vm *vm = free_list;
+  if (vm)
+    free_list = vm->next_free;
+  else if ((vm = calloc(1, sizeof *vm)) != NULL) {
+    vm->self = vm;
+    atomic_init(&vm->next, atomic_load(&ljp_vms));
+    atomic_store(&ljp_vms, vm);
+  }
+  if (vm) {
+    vm->number = ++last_number;
+    atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
+    atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
+    /* A handler on this thread sees all of the above once it sees g. */
+    atomic_store_explicit(&vm->g, (uint64_t)(uintptr_t)G(L),
+                          memory_order_release);
+  }
+  L2GG(L)->ljp = vm; /* NULL: this VM stays without stacks, its id is 0 */
+  pthread_mutex_unlock(&lock);
+}
+
+void ljp_hook_vm_closing(lua_State *L)
+{
+  const struct ljp_guest_listener *l = atomic_load(&listener);
+  if (l && l->closing)
+    l->closing(L);
+}
+
+void ljp_hook_vm_gone(lua_State *L)
+{
+  struct ljp_vm *vm = vm_of_thread(L);
+  if (!vm)
+    return;
+  L2GG(L)->ljp = NULL;
+  atomic_store_explicit(&vm->g, 0, memory_order_release);
+  pthread_mutex_lock(&lock);
+  vm->next_free = free_list;
+  free_list = vm;
+  pthread_mutex_unlock(&lock);
+}
+
+void ljp_hook_resize(lua_State *L, int begin)
+{
+  struct ljp_vm *vm = vm_of_thread(L);
+  if (!vm)
+    return;
+  /* Only this thread and its own signal handler look at these: compiler
+  ** order is all that is needed. */
+  atomic_store_explicit(&vm->resizing, begin != 0, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  if (begin || !atomic_load_explicit(&vm->deferred, memory_order_relaxed))
+    return;
+  atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
+  const struct ljp_guest_listener *l = atomic_load(&listener);
+  if (l && l->deferred)
+    l->deferred();
+}

@@ -1,0 +1,65 @@
+/*
+** What the handler reads of a VM before it believes anything else of it.
+** LJP_SIGSAFE throughout.
+*/
+#define LUA_CORE
+
+#include "lj_obj.h"
+#include "lj_jit.h"
+#include "lj_dispatch.h"
+
+#include "src/luajit/guest_priv.h"
+#include "src/saferead.h"
+
+const struct ljp_vm *ljp_vm_of(uint64_t g)
+{
+  uint64_t pointer, self, owner;
+  uint64_t field = g - GG_OFS(g) + GG_OFS(ljp);
+  if (!ljp_safe_load((const void *)(uintptr_t)field, &pointer))
+    return NULL;
+  const struct ljp_vm *vm = (const struct ljp_vm *)(uintptr_t)pointer;
+  if (!ljp_safe_load(&vm->self, &self) || self != pointer ||
+      !ljp_safe_load((const void *)&vm->g, &owner) || owner != g)
+    return NULL;
+  return vm;
+}
+
+LJP_SIGSAFE static uint64_t first_from(const struct ljp_vm *vm)
+{
+  for (; vm; vm = atomic_load_explicit(&vm->next, memory_order_acquire)) {
+    uint64_t g = atomic_load_explicit(&vm->g, memory_order_acquire);
+    if (g)
+      return g;
+  }
+  return 0;
+}
+
+uint64_t ljp_vm_first(void)
+{
+  return first_from(atomic_load_explicit(&ljp_vms, memory_order_acquire));
+}
+
+uint64_t ljp_vm_next(uint64_t g)
+{
+  const struct ljp_vm *vm = ljp_vm_of(g);
+  if (!vm)
+    return 0;
+  return first_from(atomic_load_explicit(&vm->next, memory_order_acquire));
+}
+
+uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs)
+{
+  if (!(regs->known >> LJP_R14 & 1))
+    return 0;
+  uint64_t g = regs->r[LJP_R14] - GG_G2DISP;
+  return ljp_vm_of(g) ? g : 0;
+}
+
+bool ljp_vm_resizing(const struct ljp_vm *vm)
+{
+  if (LJP_LIKELY(!atomic_load_explicit(&vm->resizing, memory_order_relaxed)))
+    return false;
+  struct ljp_vm *mine = (struct ljp_vm *)(uintptr_t)vm;
+  atomic_store_explicit(&mine->deferred, true, memory_order_relaxed);
+  return true;
+}
