@@ -1,0 +1,386 @@
+/*
+** The oracle: runs a Lua script one machine instruction at a time, takes a
+** stack before every one of them with the very code that the sampler uses,
+** and compares it with the truth of shadow.h.
+**
+** Usage: oracle [-j] [-v] [-n LIMIT] SCRIPT [ARG...]
+**   -j        with the JIT compiler on
+**   -v        print the first stacks that are wrong
+**   -n LIMIT  stop stepping after so many instructions
+** Prints counts, then a line for each place (VM routine or host) and reason
+** that is not complete. Exit status 1 if a stack was wrong.
+*/
+#define LUA_CORE
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "lua.h"
+#include "lauxlib.h"
+#include "lualib.h"
+#include "luajit.h"
+
+#include "profilers/walk.h"
+#include "src/luajit/guest.h"
+#include "src/saferead.h"
+#include "test/oracle/shadow.h"
+
+enum { FRAMES = 8192, PENDING = 512, PLACES = 4096, TRAP_FLAG = 0x100 };
+
+enum verdict { COMPLETE, CUT, DEFERRED, PARTIAL, WRONG, VERDICTS };
+static const char *const verdict_names[VERDICTS] = {
+    "complete", "cut", "deferred", "partly unwound", "wrong"};
+
+/* A stack that is not that of the last settled point: it must be that of the
+** next one. */
+struct pending {
+  uint64_t rip, rsp;
+  uint32_t count;
+  uint32_t shadow_count;
+  uint64_t frame[FRAMES];
+  struct shadow shadow;
+};
+
+static struct {
+  struct ljp_unwind *unwind;
+  struct shadow shadow;
+  struct truth truth;
+  struct pending *pending;
+  uint32_t pendings;
+  uint64_t steps, limit, counts[VERDICTS], lines_unknown;
+  bool on, verbose;
+  uint32_t printed;
+  struct place {
+    const char *symbol;
+    uint64_t address;
+    enum verdict verdict;
+    uint32_t reason;
+    uint64_t count;
+  } place[PLACES];
+} run;
+
+static uint64_t sample[FRAMES], expected[FRAMES];
+
+/* -- Reporting ---------------------------------------------------------------- */
+
+static void note(enum verdict verdict, uint32_t reason, uint64_t rip)
+{
+  run.counts[verdict]++;
+  if (verdict == COMPLETE)
+    return;
+  uint32_t offset = 0;
+  const char *symbol = ljp_guest_vm_symbol(rip, &offset);
+  for (uint32_t i = 0; i < PLACES; i++) {
+    struct place *p = &run.place[i];
+    if (!p->count) {
+      p->symbol = symbol;
+      p->address = symbol ? offset : rip;
+      p->verdict = verdict;
+      p->reason = reason;
+    } else if (p->symbol != symbol || p->address != (symbol ? offset : rip) ||
+               p->verdict != verdict || p->reason != reason) {
+      continue;
+    }
+    p->count++;
+    return;
+  }
+}
+
+static void print_frames(const char *title, const uint64_t *frame,
+                         uint32_t count)
+{
+  fprintf(stderr, "  %s (%u):\n", title, count);
+  for (uint32_t i = 0; i < count && i < 60; i++) {
+    uint64_t word = frame[i];
+    struct ljp_guest_proto proto;
+    uint32_t offset;
+    switch (ljp_frame_kind(word)) {
+    case LJP_FRAME_LUA:
+    case LJP_FRAME_LUA_INLINED:
+      if (!ljp_guest_proto(ljp_frame_proto_ref(word), &proto))
+        fprintf(stderr, "    lua ?%u:%u\n", ljp_frame_proto_ref(word),
+                ljp_frame_line(word));
+      else
+        fprintf(stderr, "    lua%s %s %s:%u at line %u\n",
+                ljp_frame_kind(word) == LJP_FRAME_LUA ? "" : " inlined",
+                proto.name, proto.chunk, proto.first_line,
+                ljp_frame_line(word));
+      break;
+    case LJP_FRAME_BUILTIN:
+      fprintf(stderr, "    builtin %s\n",
+              ljp_guest_builtin((uint32_t)ljp_frame_payload(word)));
+      break;
+    case LJP_FRAME_CFUNC:
+      fprintf(stderr, "    C %#lx\n", (long)ljp_frame_payload(word));
+      break;
+    default: {
+      const char *symbol =
+          ljp_guest_vm_symbol(ljp_frame_payload(word), &offset);
+      if (symbol)
+        fprintf(stderr, "    vm %s+%#x\n", symbol, offset);
+      else
+        fprintf(stderr, "    host %#lx\n", (long)ljp_frame_payload(word));
+    }
+    }
+  }
+}
+
+/* -- Comparing ------------------------------------------------------------------ */
+
+/* Equal, but for the line of the innermost Lua frame: between two settled
+** points it may be that of either instruction, or not known. */
+static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
+                  uint32_t b_count)
+{
+  bool top = true;
+  if (a_count != b_count)
+    return false;
+  for (uint32_t i = 0; i < a_count; i++) {
+    if (a[i] == b[i]) {
+      if (ljp_frame_kind(a[i]) == LJP_FRAME_LUA)
+        top = false;
+      continue;
+    }
+    if (ljp_frame_kind(a[i]) != LJP_FRAME_LUA ||
+        ljp_frame_kind(b[i]) != LJP_FRAME_LUA ||
+        ljp_frame_proto_ref(a[i]) != ljp_frame_proto_ref(b[i]))
+      return false;
+    if (!top && ljp_frame_line(a[i]) != 0)
+      return false;
+    if (ljp_frame_line(a[i]) == 0)
+      run.lines_unknown++;
+    top = false;
+  }
+  return true;
+}
+
+/* Is a what is left of b when frames are taken off its top? Errors unwind
+** that way. */
+static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
+                    uint32_t b_count)
+{
+  uint32_t guests_a = 0, guests_b = 0;
+  static uint64_t only_a[FRAMES], only_b[FRAMES];
+  for (uint32_t i = 0; i < a_count; i++)
+    if (ljp_frame_kind(a[i]) != LJP_FRAME_HOST)
+      only_a[guests_a++] = a[i];
+  for (uint32_t i = 0; i < b_count; i++)
+    if (ljp_frame_kind(b[i]) != LJP_FRAME_HOST)
+      only_b[guests_b++] = b[i];
+  return guests_a <= guests_b &&
+         equal(only_a, guests_a, only_b + (guests_b - guests_a), guests_a);
+}
+
+static bool throwing(const struct shadow *shadow, uint64_t rip);
+
+static void judge(const struct pending *p)
+{
+  uint32_t count;
+  if (truth_expect(&run.truth, &p->shadow, p->rip, p->rsp, expected, &count,
+                   FRAMES) &&
+      equal(p->frame, p->count, expected, count)) {
+    note(COMPLETE, 0, p->rip);
+    return;
+  }
+  if (throwing(&p->shadow, p->rip) &&
+      is_rest(p->frame, p->count, expected, count)) {
+    note(PARTIAL, 0, p->rip);
+    return;
+  }
+  note(WRONG, 0, p->rip);
+  if (run.verbose && run.printed++ < 8) {
+    uint32_t offset = 0;
+    const char *symbol = ljp_guest_vm_symbol(p->rip, &offset);
+    fprintf(stderr, "wrong at %s+%#x (%#lx)\n", symbol ? symbol : "host",
+            offset, (long)p->rip);
+    print_frames("walked", p->frame, p->count);
+    print_frames("next truth", expected, count);
+  }
+}
+
+static bool throwing(const struct shadow *shadow, uint64_t rip)
+{
+  (void)shadow;
+  (void)rip;
+  return true;
+}
+
+/* -- Stepping ------------------------------------------------------------------- */
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+  (void)sig;
+  (void)info;
+  ucontext_t *uc = context;
+  greg_t *gregs = uc->uc_mcontext.gregs;
+  uint64_t rip = (uint64_t)gregs[REG_RIP], rsp = (uint64_t)gregs[REG_RSP];
+  if (!run.on) {
+    gregs[REG_EFL] &= ~TRAP_FLAG;
+    return;
+  }
+  shadow_step(&run.shadow, rip, rsp);
+  run.steps++;
+  if (run.limit && run.steps >= run.limit)
+    run.on = false;
+  if (truth_settled(rip)) {
+    truth_read(&run.truth, &run.shadow, rsp, (uint64_t)gregs[REG_RDX],
+               (uint64_t)gregs[REG_RBX]);
+    for (uint32_t i = 0; i < run.pendings; i++)
+      judge(&run.pending[i]);
+    run.pendings = 0;
+  }
+  if (!run.truth.valid)
+    return; /* before the first bytecode */
+
+  struct ljp_regs regs;
+  struct ljp_walk walk;
+  ljp_regs_from_context(&regs, context);
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(run.unwind);
+  enum ljp_walk_result result = ljp_walk(&walk, view, &regs, sample, FRAMES);
+  ljp_unwind_release(run.unwind, view);
+  if (ljp_unwind_wants_poll(run.unwind))
+    ljp_unwind_poll(run.unwind, 0);
+  if (result == LJP_WALK_DEFER) {
+    note(DEFERRED, 0, rip);
+    return;
+  }
+  if (walk.stack.cut) {
+    note(CUT, walk.stack.cut, rip);
+    if (run.verbose && run.printed++ < 8) {
+      uint32_t offset = 0;
+      const char *symbol = ljp_guest_vm_symbol(rip, &offset);
+      fprintf(stderr, "cut (%d) at %s+%#x (%#lx)\n", walk.stack.cut,
+              symbol ? symbol : "host", offset, (long)rip);
+      print_frames("walked", sample, walk.stack.count);
+    }
+    return;
+  }
+  /* The leaf is the instruction itself; the root end lies outside. */
+  uint64_t *frames = sample;
+  uint32_t count = walk.stack.count;
+  if (count && ljp_frame_payload(frames[0]) == rip) {
+    frames++;
+    count--;
+  }
+  for (uint32_t i = count; i-- > 0;) {
+    if (run.shadow.count && ljp_frame_kind(frames[i]) == LJP_FRAME_HOST &&
+        ljp_frame_payload(frames[i]) == run.shadow.entry[0].ret) {
+      count = i + 1;
+      break;
+    }
+  }
+  uint32_t want;
+  if (truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
+                   FRAMES) &&
+      equal(frames, count, expected, want)) {
+    note(COMPLETE, 0, rip);
+    return;
+  }
+  if (run.pendings == PENDING) {
+    /* Too long between two settled points: an error being unwound. */
+    for (uint32_t i = 0; i < run.pendings; i++)
+      judge(&run.pending[i]);
+    run.pendings = 0;
+  }
+  struct pending *p = &run.pending[run.pendings++];
+  p->rip = rip;
+  p->rsp = rsp;
+  p->count = count;
+  memcpy(p->frame, frames, count * sizeof *frames);
+  p->shadow.count = run.shadow.count;
+  memcpy(p->shadow.entry, run.shadow.entry,
+         run.shadow.count * sizeof *run.shadow.entry);
+}
+
+/* Both are themselves the outermost frame that the shadow knows. */
+static int lua_stepping(lua_State *L)
+{
+  int status;
+  run.on = true;
+  run.shadow.count = 0;
+  run.shadow.last_rsp = 0;
+  __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+  status = lua_pcall(L, lua_gettop(L) - 1, 0, 0);
+  run.on = false;
+  __asm__ volatile("nop; nop");
+  if (status)
+    return lua_error(L);
+  return 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+  const struct place *x = a, *y = b;
+  return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+}
+
+static void report(void)
+{
+  printf("instructions %lu\n", (long)run.steps);
+  for (int v = 0; v < VERDICTS; v++)
+    printf("%s %lu %.4f%%\n", verdict_names[v], (long)run.counts[v],
+           run.steps ? 100.0 * (double)run.counts[v] / (double)run.steps : 0);
+  qsort(run.place, PLACES, sizeof *run.place, by_count);
+  for (int i = 0; i < 40 && run.place[i].count; i++) {
+    const struct place *p = &run.place[i];
+    printf("  %-15s %-3u %8lu  %s+%#lx\n", verdict_names[p->verdict], p->reason,
+           (long)p->count, p->symbol ? p->symbol : "host", (long)p->address);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  bool jit = false;
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; i++) {
+    if (!strcmp(argv[i], "-j"))
+      jit = true;
+    else if (!strcmp(argv[i], "-v"))
+      run.verbose = true;
+    else if (!strcmp(argv[i], "-n") && i + 1 < argc)
+      run.limit = strtoull(argv[++i], NULL, 10);
+  }
+  if (i >= argc) {
+    fprintf(stderr, "usage: oracle [-j] [-v] [-n LIMIT] SCRIPT [ARG...]\n");
+    return 2;
+  }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  run.pending = malloc(PENDING * sizeof *run.pending);
+  if (!run.pending || ljp_saferead_install() != LJP_OK ||
+      ljp_unwind_new(&run.unwind) != LJP_OK) {
+    fprintf(stderr, "oracle: out of memory\n");
+    return 2;
+  }
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  if (!jit)
+    luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+
+  static char stack[1 << 20];
+  stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
+  sigaltstack(&ss, NULL);
+  struct sigaction sa = {.sa_sigaction = on_trap,
+                         .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigaction(SIGTRAP, &sa, NULL);
+
+  lua_pushcfunction(L, lua_stepping);
+  if (luaL_loadfile(L, argv[i])) {
+    fprintf(stderr, "oracle: %s\n", lua_tostring(L, -1));
+    return 2;
+  }
+  for (int k = i + 1; k < argc; k++)
+    lua_pushstring(L, argv[k]);
+  int status = lua_pcall(L, argc - i, 0, 0);
+  run.on = false;
+  if (status)
+    fprintf(stderr, "oracle: script failed: %s\n", lua_tostring(L, -1));
+  report();
+  if (!jit || true)
+    lua_close(L);
+  return status ? 2 : run.counts[WRONG] != 0;
+}

@@ -1,0 +1,61 @@
+/*
+** The oracle's truth: what the stack is, known without the walk that is
+** tested.
+**
+** Host side: each instruction is seen, so each call and return is. The shadow
+** holds the return addresses that are on the machine's stack.
+** Guest side: at the first instruction of a bytecode's or fast function's
+** code the interpreter's registers and frames are in the one state that
+** LuaJIT's own headers describe; there the frames are read with LuaJIT's own
+** macros. Between two such points the stack is that of the one or of the
+** other.
+*/
+#ifndef LJP_TEST_SHADOW_H
+#define LJP_TEST_SHADOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SHADOW_MAX = 4096, TRUTH_MAX = 65536, SEGMENTS_MAX = 512 };
+
+struct shadow_entry {
+  uint64_t ret; /* return address */
+  uint64_t at;  /* where it lies on the stack */
+};
+
+struct shadow {
+  struct shadow_entry entry[SHADOW_MAX]; /* root first */
+  uint32_t count;
+  uint64_t last_rip, last_rsp;
+};
+
+/* To be called before each instruction. */
+void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp);
+
+/* Guest frames of one C frame. */
+struct truth_segment {
+  uint64_t cframe;
+  uint32_t first, count; /* in the list of frames */
+};
+
+struct truth {
+  uint64_t frame[TRUTH_MAX]; /* words of src/format.h, leaf first */
+  struct truth_segment segment[SEGMENTS_MAX];
+  uint32_t frames, segments;
+  bool valid;
+};
+
+/* Is this an instruction at which truth can be read? */
+bool truth_settled(uint64_t rip);
+
+/* Read it: registers of the interrupted instruction. */
+void truth_read(struct truth *truth, const struct shadow *shadow, uint64_t rsp,
+                uint64_t rdx, uint64_t rbx);
+
+/* The whole stack, host and guest, as the walk should give it for the leaf
+** rip. False if it does not fit. */
+bool truth_expect(const struct truth *truth, const struct shadow *shadow,
+                  uint64_t rip, uint64_t rsp, uint64_t *frames, uint32_t *count,
+                  uint32_t limit);
+
+#endif
