@@ -117,8 +117,11 @@ measure()
 {
   name=$(basename "$2" .lua)
   size=$(size_of "$3" "$name")
-  cpu=$("$build/bench/bench_pair" "$rounds" "$tmp/p/bin/luajit" \
-    "$tmp/u/bin/luajit" "$3" "$2" $((size * 12))) || die "a run failed"
+  # With one seed, so that both make the same choices of traces.
+  cpu=$(setarch "$(uname -m)" -R env -i LD_PRELOAD="$tmp/fixed_random.so" \
+    LJP_BENCH_SEED=3 "$build/bench/bench_pair" "$rounds" \
+    "$tmp/p/bin/luajit" "$tmp/u/bin/luajit" "$3" "$2" $((size * 12))) ||
+    die "a run failed"
   counts "$3" "$2" "$size" >"$tmp/counts"
   awk -v kind="$1" -v name="$name" -v jit="${3#-j}" -v empty="$4" \
     -v target="$5" -v cpu="${cpu%% *}" -v all="$tmp/all" '
