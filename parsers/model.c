@@ -28,8 +28,10 @@ void ljp_model_fini(struct ljp_model *model)
 {
   ljp_arena_fini(&model->epochs[0]);
   ljp_arena_fini(&model->epochs[1]);
-  free(model->nodes);
-  model->nodes = NULL;
+  for (size_t i = 0; i < LJP_MODEL_PAGES; i++) {
+    free(model->pages[i]);
+    model->pages[i] = NULL;
+  }
 }
 
 void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole)
@@ -132,17 +134,23 @@ static enum ljp_status keep(struct ljp_model *model, uint32_t tag, uint64_t id,
   return LJP_OK;
 }
 
+static struct ljp_rec_node **page_of(struct ljp_model *model, uint64_t id)
+{
+  return &model->pages[(id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+}
+
 static enum ljp_status keep_node(struct ljp_model *model,
                                  const struct ljp_rec_node *node)
 {
-  if (!model->nodes)
-    model->nodes = calloc(LJP_EPOCH_MAX_NODES, sizeof *model->nodes);
-  if (!model->nodes)
-    return LJP_ERR_MEM;
+  struct ljp_rec_node **page = page_of(model, node->id);
   if (model->first_node && (node->id < model->first_node ||
                             node->id - model->first_node > NODE_MASK))
     return LJP_ERR_FORMAT;
-  model->nodes[node->id & NODE_MASK] = *node;
+  if (!*page)
+    *page = calloc(LJP_MODEL_PAGE_NODES, sizeof **page);
+  if (!*page)
+    return LJP_ERR_MEM;
+  (*page)[node->id % LJP_MODEL_PAGE_NODES] = *node;
   return LJP_OK;
 }
 
@@ -206,9 +214,11 @@ const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
 const struct ljp_rec_node *ljp_model_node(const struct ljp_model *model,
                                           uint64_t id)
 {
-  if (!model->nodes || !id)
+  const struct ljp_rec_node *page =
+      model->pages[(id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+  if (!page || !id)
     return NULL;
-  const struct ljp_rec_node *node = &model->nodes[id & NODE_MASK];
+  const struct ljp_rec_node *node = &page[id % LJP_MODEL_PAGE_NODES];
   return node->id == id ? node : NULL;
 }
 

@@ -20,10 +20,14 @@
   (LJP_EPOCH_MAX_NODES * sizeof(struct ljp_rec_node))
 #define LJP_MODEL_MAX_BYTES (2 * LJP_MODEL_EPOCH_BYTES + LJP_MODEL_NODES_BYTES)
 
+/* Nodes live in pages that are made when first needed. */
+#define LJP_MODEL_PAGE_NODES 1024u
+#define LJP_MODEL_PAGES (LJP_EPOCH_MAX_NODES / LJP_MODEL_PAGE_NODES)
+
 struct ljp_model {
-  struct ljp_arena epochs[2]; /* [0] the current one. */
-  struct ljp_rec_node *nodes; /* By the low bits of their id; made lazily. */
-  uint64_t first_node;        /* Of the epoch; 0: not known. */
+  struct ljp_arena epochs[2];                  /* [0] the current one. */
+  struct ljp_rec_node *pages[LJP_MODEL_PAGES]; /* By low bits of the id. */
+  uint64_t first_node;                         /* Of the epoch; 0: not known. */
   uint32_t epoch;
   bool lossy; /* Something of the epoch was lost or could not be used. */
 };

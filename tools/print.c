@@ -13,6 +13,8 @@
 void ljp_print_begin(struct ljp_print *out, int fd)
 {
   out->fd = fd;
+  out->sink = NULL;
+  out->ctx = NULL;
   out->error = 0;
   out->bytes = 0;
   out->len = 0;
@@ -28,6 +30,8 @@ static void flush(struct ljp_print *out)
     else if (errno != EINTR)
       out->error = errno;
   }
+  if (out->sink)
+    out->sink(out->ctx, out->buf, out->len);
   out->bytes += out->len;
   out->len = 0;
 }

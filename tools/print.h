@@ -9,7 +9,9 @@
 #include "parsers/event.h"
 
 struct ljp_print {
-  int fd;         /* -1: to nowhere. */
+  int fd; /* -1: to the sink, if there is one. */
+  void (*sink)(void *ctx, const char *data, size_t len);
+  void *ctx;
   int error;      /* errno of the first failed write. */
   uint64_t bytes; /* Written or dropped. */
   size_t len;

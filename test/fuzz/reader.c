@@ -1,0 +1,111 @@
+/*
+** Fuzz target: any bytes as a stream, read to the end and dumped as text and
+** as JSON. What must hold whatever they are: every byte lies in exactly one
+** block or gap, in order; reading ends as it may end; JSON is JSON.
+**
+** Checksums would stop a fuzzer at the door: most mutations are resealed.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "parsers/reader.h"
+#include "test/support/json.h"
+#include "test/support/reseal.h"
+#include "tools/dump.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A few bytes may stand for much output (a stack of 2,048 frames a sample);
+** what is dumped of one input ends here. */
+enum { DUMP_MAX = 1 << 14 };
+
+static struct ljp_reader reader;
+static struct ljp_print out;
+static char text[DUMP_MAX + (1 << 21)];
+static size_t text_len;
+
+#define MUST(condition)                                                        \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "does not hold: %s\n", #condition);                      \
+      abort();                                                                 \
+    }                                                                          \
+  } while (0)
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 16)
+    reseal(data, size);
+  return size;
+}
+
+static void keep(void *ctx, const char *data, size_t len)
+{
+  (void)ctx;
+  if (len > sizeof text - text_len)
+    len = sizeof text - text_len;
+  memcpy(text + text_len, data, len);
+  text_len += len;
+}
+
+static void dump(const struct ljp_event *event, bool json)
+{
+  if (out.bytes + out.len > DUMP_MAX)
+    return;
+  text_len = 0;
+  uint64_t before = out.bytes;
+  ljp_dump_event(&out, &reader, event, json);
+  ljp_print_end(&out);
+  if (json && out.bytes - before < sizeof text)
+    MUST(json_lines_valid(text, text_len));
+}
+
+static void read_all(const uint8_t *data, size_t size, bool json)
+{
+  const struct ljp_event *event;
+  uint64_t at = 0, blocks = 0, gaps = 0;
+  enum ljp_status status;
+  MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
+  ljp_print_begin(&out, -1);
+  out.sink = keep;
+  while (!(status = ljp_reader_next(&reader, &event))) {
+    dump(event, json);
+    if (event->what == LJP_EVENT_FINISH)
+      break;
+    if (event->what == LJP_EVENT_BLOCK) {
+      MUST(event->block->offset == at);
+      at += LJP_BLOCK_HEAD_BYTES + event->block->head.stored_len;
+      blocks++;
+    } else if (event->what == LJP_EVENT_GAP) {
+      const struct ljp_gap *gap = &event->u.gap;
+      MUST(gap->offset == at);
+      MUST(gap->reason != LJP_GAP_NONE);
+      MUST((gap->bytes == 0) == (gap->reason == LJP_GAP_MISSING));
+      at += gap->bytes;
+      gaps++;
+    }
+  }
+  const struct ljp_finish *f = &reader.finish;
+  if (status == LJP_OK) {
+    MUST(at == size && f->bytes == size);
+    MUST(f->blocks == blocks && blocks > 0 && f->gaps == gaps);
+    MUST(ljp_reader_next(&reader, &event) == LJP_OK);
+    MUST(event->what == LJP_EVENT_FINISH);
+  } else {
+    MUST(status == LJP_ERR_FORMAT || status == LJP_ERR_VERSION);
+    MUST(blocks == 0 && reader.error[0]);
+    MUST(ljp_reader_next(&reader, &event) == status);
+  }
+  ljp_reader_fini(&reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  read_all(data, size, size % 2);
+  return 0;
+}

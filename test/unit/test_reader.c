@@ -1,0 +1,784 @@
+/* The reader on streams that are right, damaged, or no streams at all. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include <zstd.h>
+
+#include "parsers/names.h"
+#include "parsers/record.h"
+#include "test/support/collect.h"
+#include "test/support/encode.h"
+
+static struct collect c;
+
+/* Marks in blocks from..to. */
+static void put_marks(struct buf *file, uint64_t from, uint64_t to)
+{
+  for (uint64_t seq = from; seq <= to; seq++)
+    put_mark_block(file, seq);
+}
+
+static void read_it(const struct buf *file)
+{
+  collect(&c, file->data, file->len);
+}
+
+static void a_whole_stream_has_no_gap_and_a_clean_end(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 4);
+  put_end_block(&file, 5);
+  read_it(&file);
+  assert_int_equal(c.status, LJP_OK);
+  assert_int_equal(c.gaps, 0);
+  assert_int_equal(c.bads, 0);
+  assert_int_equal(c.blocks, 6);
+  assert_int_equal(c.marks, 5);
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(c.mark[i], 1009 * i);
+  assert_true(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_END);
+  buf_free(&file);
+}
+
+static void a_missing_end_is_not_a_clean_end(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 2);
+  read_it(&file);
+  assert_int_equal(c.blocks, 3);
+  assert_false(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_NOT);
+  buf_free(&file);
+}
+
+static void a_removed_block_is_a_gap_of_no_bytes(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 1);
+  size_t at = file.len;
+  put_marks(&file, 5, 5);
+  put_end_block(&file, 6);
+  read_it(&file);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].offset, at);
+  assert_int_equal(c.gap[0].bytes, 0);
+  assert_int_equal(c.gap[0].missing, 3);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_MISSING);
+  assert_int_equal(c.finish.missing_blocks, 3);
+  assert_int_equal(c.marks, 3);
+  buf_free(&file);
+}
+
+static void garbage_before_between_and_after_blocks_is_a_gap_each(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_bytes(&file, "garbage \x89LJ\x89LJP garbage", 23);
+  size_t first = file.len;
+  put_marks(&file, 0, 0);
+  size_t second = file.len;
+  put_bytes(&file, "\x89LJ", 3);
+  put_end_block(&file, 1);
+  size_t third = file.len;
+  put_bytes(&file, "tail", 4);
+  read_it(&file);
+  assert_int_equal(c.blocks, 2);
+  assert_int_equal(c.gaps, 3);
+  assert_int_equal(c.gap[0].offset, 0);
+  assert_int_equal(c.gap[0].bytes, first);
+  assert_int_equal(c.gap[0].missing, 0);
+  assert_int_equal(c.gap[1].offset, second);
+  assert_int_equal(c.gap[1].bytes, 3);
+  assert_int_equal(c.gap[2].offset, third);
+  assert_int_equal(c.gap[2].bytes, 4);
+  assert_int_equal(c.gap[2].reason, LJP_GAP_GARBAGE);
+  assert_false(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_END);
+  buf_free(&file);
+}
+
+static void a_repeated_or_late_block_is_not_delivered_again(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 2);
+  put_marks(&file, 2, 2);
+  put_marks(&file, 1, 1);
+  put_marks(&file, 3, 3);
+  put_end_block(&file, 4);
+  read_it(&file);
+  assert_int_equal(c.marks, 4);
+  assert_int_equal(c.mark[3], 3 * 1009);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_SEQ);
+  assert_int_equal(c.gap[0].missing, 0);
+  buf_free(&file);
+}
+
+static void a_late_block_leaves_its_place_missing(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 0);
+  put_marks(&file, 2, 2);
+  put_marks(&file, 1, 1);
+  put_marks(&file, 3, 3);
+  read_it(&file);
+  assert_int_equal(c.marks, 3);
+  assert_int_equal(c.gaps, 2);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_MISSING);
+  assert_int_equal(c.gap[0].missing, 1);
+  assert_int_equal(c.gap[1].reason, LJP_GAP_SEQ);
+  assert_int_equal(c.finish.missing_blocks, 1);
+  buf_free(&file);
+}
+
+static void another_session_s_blocks_are_a_gap(void **state)
+{
+  (void)state;
+  struct buf file = {0}, other = {0}, payload = {0};
+  put_marks(&file, 0, 1);
+  size_t at = file.len;
+  struct ljp_block_head head = test_head(0);
+  head.stream ^= 1;
+  put_block_head(&other, head, &payload);
+  head.seq = 1;
+  put_block_head(&other, head, &payload);
+  put_bytes(&file, other.data, other.len);
+  put_end_block(&file, 2);
+  read_it(&file);
+  assert_int_equal(c.blocks, 3);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_FOREIGN);
+  assert_int_equal(c.gap[0].offset, at);
+  assert_int_equal(c.gap[0].bytes, other.len);
+  assert_int_equal(c.gap[0].missing, 0);
+  assert_true(c.finish.clean);
+  buf_free(&file);
+  buf_free(&other);
+}
+
+static void a_block_with_a_flag_that_must_be_known_is_a_gap(void **state)
+{
+  (void)state;
+  for (unsigned bit = 0; bit < 16; bit++) {
+    struct buf file = {0}, payload = {0};
+    put_marks(&file, 0, 0);
+    struct ljp_block_head head = test_head(1);
+    head.flags = (uint16_t)(1u << bit);
+    put_block_head(&file, head, &payload);
+    put_end_block(&file, 2);
+    read_it(&file);
+    if (bit < 8) {
+      assert_int_equal(c.gaps, 1);
+      assert_int_equal(c.gap[0].reason,
+                       bit == 0 ? LJP_GAP_ZSTD : LJP_GAP_FLAGS);
+      assert_int_equal(c.gap[0].missing, 1);
+    } else {
+      assert_int_equal(c.gaps, 0);
+      assert_int_equal(c.blocks, 3);
+    }
+    buf_free(&file);
+  }
+}
+
+/* What a damaged block's payload contains is not taken for blocks, when its
+** header holds and the stream goes on where it says. */
+static void a_block_inside_a_damaged_payload_is_not_believed(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  put_marks(&file, 0, 0);
+  size_t at = file.len;
+  put_u(&payload, 99);
+  put_mark_block(&payload, 77);
+  put_block(&file, 1, &payload);
+  size_t end = file.len;
+  file.data[at + LJP_BLOCK_HEAD_BYTES] ^= 1;
+  put_marks(&file, 2, 2);
+  read_it(&file);
+  assert_int_equal(c.blocks, 2);
+  assert_int_equal(c.mark[1], 2018);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_PAYLOAD_CRC);
+  assert_int_equal(c.gap[0].bytes, end - at);
+  assert_int_equal(c.gap[0].missing, 1);
+  buf_free(&file);
+  buf_free(&payload);
+}
+
+/* But when the stream does not go on there, it was cut, and what follows is
+** looked at byte by byte. */
+static void blocks_that_follow_a_cut_block_are_found(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  put_marks(&file, 0, 0);
+  size_t at = file.len;
+  memset(buf_more(&payload, 5000), 'x', 5000);
+  put_block(&file, 1, &payload);
+  file.len -= 4000;
+  size_t end = file.len;
+  put_marks(&file, 2, 9);
+  put_end_block(&file, 10);
+  read_it(&file);
+  assert_int_equal(c.blocks, 10);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].offset, at);
+  assert_int_equal(c.gap[0].bytes, end - at);
+  assert_int_equal(c.gap[0].missing, 1);
+  buf_free(&file);
+  buf_free(&payload);
+}
+
+static void a_cut_block_counts_as_missing_by_its_number(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_marks(&file, 0, 2);
+  file.len -= 3;
+  read_it(&file);
+  assert_int_equal(c.blocks, 2);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_CUT);
+  assert_int_equal(c.gap[0].missing, 1);
+  assert_false(c.finish.clean);
+  buf_free(&file);
+}
+
+static void lengths_beyond_the_limit_are_not_believed(void **state)
+{
+  (void)state;
+  const uint32_t lies[][2] = {{LJP_BLOCK_MAX_BYTES + 1, 0},
+                              {UINT32_MAX, UINT32_MAX},
+                              {4, 5},
+                              {0, LJP_BLOCK_MAX_BYTES + 1}};
+  for (size_t i = 0; i < 4; i++) {
+    struct buf file = {0};
+    uint8_t bytes[LJP_BLOCK_HEAD_BYTES];
+    put_marks(&file, 0, 0);
+    size_t at = file.len;
+    struct ljp_block_head head = test_head(1);
+    head.stored_len = lies[i][0];
+    head.raw_len = lies[i][1] ? lies[i][1] : lies[i][0];
+    ljp_block_head_put(bytes, &head);
+    put_bytes(&file, bytes, sizeof bytes);
+    put_bytes(&file, "abcd", 4);
+    put_end_block(&file, 2);
+    read_it(&file);
+    assert_int_equal(c.blocks, 2);
+    assert_int_equal(c.gaps, 1);
+    assert_int_equal(c.gap[0].reason, LJP_GAP_HEAD_LIMIT);
+    assert_int_equal(c.gap[0].offset, at);
+    assert_int_equal(c.gap[0].bytes, LJP_BLOCK_HEAD_BYTES + 4);
+    buf_free(&file);
+  }
+}
+
+static void the_largest_block_is_read_and_an_empty_one_too(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  put_block(&file, 0, &payload);
+  for (uint64_t seq = 1; seq < 7; seq++) {
+    put_u(&payload, 1000); /* One unknown record fills it. */
+    put_u(&payload, LJP_BLOCK_MAX_BYTES - 5);
+    memset(buf_more(&payload, LJP_BLOCK_MAX_BYTES - 5), (int)seq,
+           LJP_BLOCK_MAX_BYTES - 5);
+    assert_int_equal(payload.len, LJP_BLOCK_MAX_BYTES);
+    put_block(&file, seq, &payload);
+  }
+  put_end_block(&file, 7);
+  read_it(&file);
+  assert_int_equal(c.gaps, 0);
+  assert_int_equal(c.blocks, 8);
+  assert_int_equal(c.unknown, 6);
+  assert_true(c.finish.clean);
+  buf_free(&file);
+  buf_free(&payload);
+}
+
+/* -- Versions, compression ----------------------------------------------- */
+
+static void a_newer_major_is_refused_by_name(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  struct ljp_block_head head = test_head(0);
+  head.major = 2;
+  put_block_head(&file, head, &payload);
+  read_it(&file);
+  assert_int_equal(c.status, LJP_ERR_VERSION);
+  assert_string_equal(c.error, "the stream has format version 2, this program "
+                               "reads up to 1.x");
+  buf_free(&file);
+}
+
+static void a_newer_major_among_ours_is_a_gap(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  put_marks(&file, 0, 0);
+  struct ljp_block_head head = test_head(1);
+  head.major = 2;
+  put_block_head(&file, head, &payload);
+  put_end_block(&file, 2);
+  read_it(&file);
+  assert_int_equal(c.status, LJP_OK);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_VERSION);
+  assert_int_equal(c.blocks, 2);
+  buf_free(&file);
+}
+
+static void a_newer_minor_is_read(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0}, body = {0};
+  struct ljp_block_head head = test_head(0);
+  head.minor = 9;
+  put_bytes(&body, "from the future", 15);
+  put_record(&payload, 777, &body);
+  put_record(&payload, 33333333333, &body);
+  put_block_head(&file, head, &payload);
+  put_end_block(&file, 1);
+  read_it(&file);
+  assert_int_equal(c.gaps, 0);
+  assert_int_equal(c.bads, 0);
+  assert_int_equal(c.unknown, 2);
+  assert_int_equal(c.finish.unknown_records, 2);
+  assert_true(c.finish.clean);
+  buf_free(&file);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+/* payload becomes one zstd frame of itself. */
+static uint32_t compress(struct buf *payload)
+{
+  struct buf packed = {0};
+  uint32_t raw = (uint32_t)payload->len;
+  size_t room = ZSTD_compressBound(raw);
+  size_t n =
+      ZSTD_compress(buf_more(&packed, room), room, payload->data, raw, 3);
+  assert_false(ZSTD_isError(n));
+  packed.len = n;
+  buf_free(payload);
+  *payload = packed;
+  return raw;
+}
+
+static void put_zstd(struct buf *file, uint64_t seq, int raw_off, int twice)
+{
+  struct buf payload = {0}, body = {0};
+  memset(buf_more(&body, 3000), 'z', 3000);
+  put_record(&payload, 500, &body);
+  uint32_t raw = compress(&payload);
+  if (twice) { /* Two frames, the second of which is empty. */
+    struct buf empty = {0};
+    put_bytes(&empty, "", 0);
+    compress(&empty);
+    put_bytes(&payload, empty.data, empty.len);
+    buf_free(&empty);
+  }
+  struct ljp_block_head head = test_head(seq);
+  head.flags |= LJP_BLOCK_ZSTD;
+  head.raw_len = (uint32_t)((int)raw + raw_off);
+  put_block_head(file, head, &payload);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+static void compressed_blocks_are_read(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_zstd(&file, 0, 0, 0);
+  put_mark_block(&file, 1);
+  put_zstd(&file, 2, 0, 0);
+  put_end_block(&file, 3);
+  read_it(&file);
+  assert_int_equal(c.gaps, 0);
+  assert_int_equal(c.unknown, 2);
+  assert_int_equal(c.marks, 1);
+  assert_true(c.finish.clean);
+  buf_free(&file);
+}
+
+static void a_frame_that_is_not_of_the_raw_length_is_a_gap(void **state)
+{
+  (void)state;
+  for (int off = -1; off <= 1; off++) {
+    struct buf file = {0};
+    put_mark_block(&file, 0);
+    put_zstd(&file, 1, off, off == 0);
+    put_end_block(&file, 2);
+    read_it(&file);
+    assert_int_equal(c.gaps, 1);
+    assert_int_equal(c.gap[0].reason, LJP_GAP_ZSTD);
+    assert_int_equal(c.gap[0].missing, 1);
+    assert_int_equal(c.blocks, 2);
+    buf_free(&file);
+  }
+}
+
+static void a_frame_that_grows_beyond_the_limit_is_a_gap(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0};
+  put_mark_block(&file, 0);
+  memset(buf_more(&payload, 100 << 20), 0, 100 << 20);
+  compress(&payload);
+  assert_true(payload.len < LJP_BLOCK_MAX_BYTES);
+  struct ljp_block_head head = test_head(1);
+  head.flags |= LJP_BLOCK_ZSTD;
+  head.raw_len = LJP_BLOCK_MAX_BYTES;
+  put_block_head(&file, head, &payload);
+  put_end_block(&file, 2);
+  read_it(&file);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_ZSTD);
+  assert_int_equal(c.blocks, 2);
+  buf_free(&file);
+  buf_free(&payload);
+}
+
+/* -- No streams ------------------------------------------------------------ */
+
+static void an_empty_file_is_refused(void **state)
+{
+  (void)state;
+  collect(&c, "", 0);
+  assert_int_equal(c.status, LJP_ERR_FORMAT);
+  assert_string_equal(c.error, "not an ljprof stream: it is empty");
+}
+
+static void a_text_is_refused(void **state)
+{
+  (void)state;
+  collect(&c, "print('hello')\n", 15);
+  assert_int_equal(c.status, LJP_ERR_FORMAT);
+  assert_string_equal(c.error, "not an ljprof stream: no whole block in 15 "
+                               "bytes (no block begins here)");
+}
+
+static ssize_t endless_zeros(struct ljp_input *input, void *buf, size_t n)
+{
+  (void)input;
+  memset(buf, 0, n);
+  return (ssize_t)n;
+}
+
+static void endless_input_without_a_block_is_given_up(void **state)
+{
+  (void)state;
+  static struct ljp_reader reader;
+  const struct ljp_event *event;
+  assert_int_equal(ljp_reader_memory(&reader, "", 0), LJP_OK);
+  reader.input.read = endless_zeros;
+  assert_int_equal(ljp_reader_next(&reader, &event), LJP_ERR_FORMAT);
+  assert_int_equal(ljp_reader_next(&reader, &event), LJP_ERR_FORMAT);
+  ljp_reader_fini(&reader);
+}
+
+static ssize_t failing(struct ljp_input *input, void *buf, size_t n)
+{
+  if (input->left == 0) {
+    errno = EIO;
+    return -1;
+  }
+  if (n > input->left)
+    n = input->left;
+  memcpy(buf, input->data, n);
+  input->data += n;
+  input->left -= n;
+  return (ssize_t)n;
+}
+
+static void an_input_error_is_told_with_its_offset(void **state)
+{
+  (void)state;
+  static struct ljp_reader reader;
+  struct buf file = {0};
+  put_marks(&file, 0, 2);
+  assert_int_equal(ljp_reader_memory(&reader, file.data, file.len), LJP_OK);
+  reader.input.read = failing;
+  memset(&c, 0, sizeof c);
+  collect_from(&c, &reader, file.len);
+  assert_int_equal(c.status, LJP_ERR_IO);
+  assert_int_equal(c.blocks, 3);
+  char want[80];
+  snprintf(want, sizeof want, "cannot read at offset %zu: Input/output error",
+           file.len);
+  assert_string_equal(c.error, want);
+  ljp_reader_fini(&reader);
+  buf_free(&file);
+}
+
+/* One byte at a time, as a slow pipe gives them. */
+static ssize_t trickle(struct ljp_input *input, void *buf, size_t n)
+{
+  return n && input->left ? failing(input, buf, 1) : 0;
+}
+
+static void bytes_that_come_one_by_one_read_the_same(void **state)
+{
+  (void)state;
+  static struct ljp_reader reader;
+  struct buf file = {0};
+  put_bytes(&file, "\x89LJP?", 5);
+  put_marks(&file, 0, 2);
+  put_bytes(&file, "\x89L", 2);
+  put_end_block(&file, 4);
+  assert_int_equal(ljp_reader_memory(&reader, file.data, file.len), LJP_OK);
+  reader.input.read = trickle;
+  memset(&c, 0, sizeof c);
+  collect_from(&c, &reader, file.len);
+  assert_int_equal(c.status, LJP_OK);
+  assert_int_equal(c.blocks, 4);
+  assert_int_equal(c.gaps, 2);
+  assert_int_equal(c.gap[1].missing, 1);
+  ljp_reader_fini(&reader);
+  buf_free(&file);
+}
+
+/* -- Records --------------------------------------------------------------- */
+
+static void a_malformed_record_costs_itself_only(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0}, body = {0};
+  put_marks(&file, 0, 0);
+  put_bytes(&body, "\x80", 1);
+  put_record(&payload, LJP_REC_GC, &body);
+  put_s(&body, 1);
+  put_u(&body, 3);
+  put_record(&payload, LJP_REC_VM_CLOSE, &body);
+  put_block(&file, 1, &payload);
+  put_end_block(&file, 2);
+  read_it(&file);
+  assert_int_equal(c.bads, 1);
+  assert_int_equal(c.bad[0].tag, LJP_REC_GC);
+  assert_int_equal(c.bad[0].reason, LJP_BAD_SHORT);
+  assert_int_equal(c.bad[0].payload_offset, 0);
+  assert_int_equal(c.bad[0].bytes, 3);
+  assert_int_equal(c.events[LJP_REC_VM_CLOSE], 1);
+  assert_int_equal(c.finish.bad_records, 1);
+  assert_true(c.finish.clean);
+  buf_free(&file);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+static void
+a_record_longer_than_its_block_costs_the_rest_of_the_block(void **state)
+{
+  (void)state;
+  const uint64_t lies[] = {6, 1u << 20, UINT64_C(1) << 63, UINT64_MAX};
+  for (size_t i = 0; i < 4; i++) {
+    struct buf file = {0}, payload = {0};
+    put_u(&payload, LJP_REC_MARK);
+    put_u(&payload, lies[i]);
+    put_bytes(&payload, "12345", 5);
+    size_t len = payload.len;
+    put_block(&file, 0, &payload);
+    put_end_block(&file, 1);
+    read_it(&file);
+    assert_int_equal(c.bads, 1);
+    assert_int_equal(c.bad[0].reason, LJP_BAD_FRAMING);
+    assert_int_equal(c.bad[0].bytes, len);
+    assert_int_equal(c.blocks, 2);
+    buf_free(&file);
+    buf_free(&payload);
+  }
+}
+
+static void what_stands_before_the_malformed_part_is_delivered(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0}, body = {0};
+  for (int i = 0; i < 7; i++) {
+    put_u8(&body, 0);
+    put_s(&body, 3);
+  }
+  put_u8(&body, 0x40);
+  put_record(&payload, LJP_REC_SAMPLES, &body);
+  put_block(&file, 0, &payload);
+  read_it(&file);
+  assert_int_equal(c.events[LJP_REC_SAMPLES], 7);
+  assert_int_equal(c.bads, 1);
+  assert_int_equal(c.bad[0].reason, LJP_BAD_RESERVED);
+  buf_free(&file);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+/* -- Totals and losses ------------------------------------------------------
+ */
+
+static void put_totals(struct buf *file, uint64_t seq, uint64_t marks)
+{
+  struct buf payload = {0}, body = {0};
+  put_u(&body, 1);
+  put_u(&body, LJP_REC_MARK);
+  put_u(&body, marks);
+  put_record(&payload, LJP_REC_TOTALS, &body);
+  put_block(file, seq, &payload);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+static void totals_tell_how_many_events_a_gap_swallowed(void **state)
+{
+  (void)state;
+  struct buf file = {0};
+  put_totals(&file, 0, 0);
+  put_marks(&file, 1, 3);
+  put_marks(&file, 9, 9);
+  put_totals(&file, 10, 9);
+  put_marks(&file, 11, 11);
+  put_totals(&file, 12, 10);
+  read_it(&file);
+  assert_int_equal(c.bads, 0);
+  assert_int_equal(c.tally.read[LJP_REC_MARK], 5);
+  assert_int_equal(c.tally.swallowed[LJP_REC_MARK], 5);
+  buf_free(&file);
+}
+
+static void totals_that_no_gap_explains_are_malformed(void **state)
+{
+  (void)state;
+  for (uint64_t said = 0; said < 6; said++) {
+    struct buf file = {0};
+    put_totals(&file, 0, 0);
+    put_marks(&file, 1, 3);
+    put_totals(&file, 4, said);
+    read_it(&file);
+    assert_int_equal(c.bads, said != 3);
+    if (said != 3)
+      assert_int_equal(c.bad[0].reason, LJP_BAD_TOTALS);
+    buf_free(&file);
+  }
+}
+
+static void a_later_segment_alone_has_lost_nothing(void **state)
+{
+  (void)state;
+  struct buf file = {0}, payload = {0}, body = {0};
+  struct ljp_block_head head = test_head(100);
+  head.epoch = 7;
+  head.flags = LJP_BLOCK_KEY;
+  put_u(&body, 3);
+  put_u(&body, LJP_EPOCH_SEGMENT);
+  put_u(&body, 1);
+  put_record(&payload, LJP_REC_EPOCH, &body);
+  put_u(&body, 1);
+  put_u(&body, LJP_REC_MARK);
+  put_u(&body, 5000);
+  put_record(&payload, LJP_REC_TOTALS, &body);
+  put_block_head(&file, head, &payload);
+  put_s(&body, 1);
+  put_u(&body, 4);
+  put_record(&payload, LJP_REC_SEGMENT_END, &body);
+  head.seq++;
+  head.flags = 0;
+  put_block_head(&file, head, &payload);
+  read_it(&file);
+  assert_int_equal(c.gaps, 0);
+  assert_int_equal(c.tally.before[LJP_REC_MARK], 5000);
+  assert_int_equal(c.tally.swallowed[LJP_REC_MARK], 0);
+  assert_true(c.finish.clean);
+  assert_int_equal(c.finish.closed, LJP_CLOSED_SEGMENT);
+
+  /* Without its first block nobody knows how many are missing. */
+  size_t first = LJP_BLOCK_HEAD_BYTES + ljp_get_u32(file.data + 40);
+  collect(&c, file.data + first, file.len - first);
+  assert_int_equal(c.gaps, 1);
+  assert_int_equal(c.gap[0].reason, LJP_GAP_MISSING);
+  assert_false(c.gap[0].missing_known);
+  assert_false(c.finish.missing_known);
+  buf_free(&file);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+static void the_latest_loss_of_each_key_counts(void **state)
+{
+  (void)state;
+  static struct ljp_reader reader;
+  struct buf file = {0}, payload = {0}, body = {0};
+  const struct ljp_event *e;
+  for (uint64_t i = 0; i < 300; i++) {
+    put_s(&body, 1);
+    put_u(&body, i % 100 + 1); /* producer */
+    put_u(&body, LJP_LOSS_RING_FULL);
+    put_u(&body, i * 7);
+    put_record(&payload, LJP_REC_LOSS, &body);
+  }
+  put_s(&body, 1);
+  put_u(&body, 1);
+  put_u(&body, 13);
+  put_record(&payload, LJP_REC_OVERRUN, &body);
+  put_block(&file, 0, &payload);
+  assert_int_equal(ljp_reader_memory(&reader, file.data, file.len), LJP_OK);
+  do
+    assert_int_equal(ljp_reader_next(&reader, &e), LJP_OK);
+  while (e->what != LJP_EVENT_FINISH);
+  assert_int_equal(reader.tally.loss_count, 101);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < 100; i++)
+    sum += reader.tally.losses[i].count;
+  assert_int_equal(sum, 7 * (200 + 299) * 50);
+  assert_true(reader.tally.losses[100].overrun);
+  assert_int_equal(reader.tally.losses[100].count, 13);
+  ljp_reader_fini(&reader);
+  buf_free(&file);
+  buf_free(&payload);
+  buf_free(&body);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_whole_stream_has_no_gap_and_a_clean_end),
+      cmocka_unit_test(a_missing_end_is_not_a_clean_end),
+      cmocka_unit_test(a_removed_block_is_a_gap_of_no_bytes),
+      cmocka_unit_test(garbage_before_between_and_after_blocks_is_a_gap_each),
+      cmocka_unit_test(a_repeated_or_late_block_is_not_delivered_again),
+      cmocka_unit_test(a_late_block_leaves_its_place_missing),
+      cmocka_unit_test(another_session_s_blocks_are_a_gap),
+      cmocka_unit_test(a_block_with_a_flag_that_must_be_known_is_a_gap),
+      cmocka_unit_test(a_block_inside_a_damaged_payload_is_not_believed),
+      cmocka_unit_test(blocks_that_follow_a_cut_block_are_found),
+      cmocka_unit_test(a_cut_block_counts_as_missing_by_its_number),
+      cmocka_unit_test(lengths_beyond_the_limit_are_not_believed),
+      cmocka_unit_test(the_largest_block_is_read_and_an_empty_one_too),
+      cmocka_unit_test(a_newer_major_is_refused_by_name),
+      cmocka_unit_test(a_newer_major_among_ours_is_a_gap),
+      cmocka_unit_test(a_newer_minor_is_read),
+      cmocka_unit_test(compressed_blocks_are_read),
+      cmocka_unit_test(a_frame_that_is_not_of_the_raw_length_is_a_gap),
+      cmocka_unit_test(a_frame_that_grows_beyond_the_limit_is_a_gap),
+      cmocka_unit_test(an_empty_file_is_refused),
+      cmocka_unit_test(a_text_is_refused),
+      cmocka_unit_test(endless_input_without_a_block_is_given_up),
+      cmocka_unit_test(an_input_error_is_told_with_its_offset),
+      cmocka_unit_test(bytes_that_come_one_by_one_read_the_same),
+      cmocka_unit_test(a_malformed_record_costs_itself_only),
+      cmocka_unit_test(
+          a_record_longer_than_its_block_costs_the_rest_of_the_block),
+      cmocka_unit_test(what_stands_before_the_malformed_part_is_delivered),
+      cmocka_unit_test(totals_tell_how_many_events_a_gap_swallowed),
+      cmocka_unit_test(totals_that_no_gap_explains_are_malformed),
+      cmocka_unit_test(a_later_segment_alone_has_lost_nothing),
+      cmocka_unit_test(the_latest_loss_of_each_key_counts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
