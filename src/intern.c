@@ -71,6 +71,12 @@ void ljp_intern_clear(struct ljp_intern *t)
 
 uint32_t ljp_intern_node(struct ljp_intern *t, uint32_t parent, uint64_t word)
 {
+  /* A path was interned from its root in one go: the first child of a node is
+  ** mostly the next one in the array. Saves two cache misses a frame. */
+  uint32_t guess = parent == LJP_NO_NODE ? 0 : parent + 1;
+  if (guess < t->count && t->nodes[guess].word == word &&
+      t->nodes[guess].parent == parent)
+    return guess;
   uint32_t mask = 2 * t->capacity - 1, at = hash(parent, word) & mask;
   for (; t->slots[at]; at = (at + 1) & mask) {
     const struct ljp_node *node = &t->nodes[t->slots[at] - 1];

@@ -35,3 +35,10 @@ if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
 endif()
 
 ljp_unit_test(test_stream_harsh ljp_stream)
+
+# What ./run test also runs under TSan.
+foreach(name ring intern session stream_harsh)
+  set_property(TEST unit/test_${name} APPEND PROPERTY LABELS threads)
+endforeach()
+# It measures how far the file is behind.
+set_tests_properties(unit/test_stream_harsh PROPERTIES RUN_SERIAL ON)
