@@ -139,8 +139,8 @@ static struct ljp_rec_node **page_of(struct ljp_model *model, uint64_t id)
   return &model->pages[(id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
 }
 
-static enum ljp_status keep_node(struct ljp_model *model,
-                                 const struct ljp_rec_node *node)
+enum ljp_status ljp_model_define_node(struct ljp_model *model,
+                                      const struct ljp_rec_node *node)
 {
   struct ljp_rec_node **page = page_of(model, node->id);
   if (model->first_node && (node->id < model->first_node ||
@@ -159,7 +159,7 @@ enum ljp_status ljp_model_define(struct ljp_model *model,
 {
   switch (event->what) {
   case LJP_REC_NODES:
-    return keep_node(model, &event->u.node);
+    return ljp_model_define_node(model, &event->u.node);
   case LJP_REC_EPOCH:
     model->first_node = event->u.epoch.first_node;
     return LJP_OK;

@@ -43,6 +43,10 @@ void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole);
 enum ljp_status ljp_model_define(struct ljp_model *model,
                                  const struct ljp_event *event);
 
+/* The same for a node alone. */
+enum ljp_status ljp_model_define_node(struct ljp_model *model,
+                                      const struct ljp_rec_node *node);
+
 /* NULL: not defined, or its definition was lost. */
 #define LJP_MODEL_LIST(_)                                                      \
   _(MODULE, module)                                                            \

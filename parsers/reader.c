@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/bulk.h"
 #include "parsers/names.h"
-#include "parsers/record.h"
 #include "src/sigsafe.h"
 #include "src/varint.h"
 
@@ -155,25 +155,36 @@ static struct ljp_bad bad_record(const struct ljp_reader *r, uint64_t tag,
                           .reason = (uint8_t)reason};
 }
 
-/* Next event of a record of many; false: it has no more. */
-static bool next_of_many(struct ljp_reader *r)
+/* A node goes to the model. */
+static enum ljp_status keep_node(struct ljp_reader *r)
+{
+  enum ljp_status status = ljp_model_define_node(&r->model, &r->event.u.node);
+  if (status != LJP_ERR_FORMAT)
+    return status;
+  take_bad(r, bad_record(r, LJP_REC_NODES, LJP_BAD_NODE_ID));
+  return LJP_OK;
+}
+
+/* Next event of the record of many that is being read; it has one. */
+static inline enum ljp_status next_of_many(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad;
-  if (r->body >= r->body_end) {
-    r->many = 0;
-    return false;
-  }
-  if (r->many == LJP_REC_SAMPLES)
+  unsigned tag = r->many;
+  r->tally.read[tag]++;
+  if (tag == LJP_REC_SAMPLES) {
     bad = ljp_sample_decode(&r->body, r->body_end, &r->event);
-  else if (r->many == LJP_REC_MEM)
+  } else if (tag == LJP_REC_MEM) {
     bad = ljp_mem_decode(&r->body, r->body_end, &r->event);
-  else
+  } else {
     bad = ljp_node_decode(&r->body, r->body_end, &r->event);
-  if (LJP_UNLIKELY(bad))
-    take_bad(r, bad_record(r, r->many, bad));
-  else
-    r->tally.read[r->many]++;
-  return true;
+    if (LJP_LIKELY(!bad))
+      return keep_node(r);
+  }
+  if (LJP_UNLIKELY(bad)) {
+    r->tally.read[tag]--;
+    take_bad(r, bad_record(r, tag, bad));
+  }
+  return LJP_OK;
 }
 
 /* What a record changes in the model and the tally, and a finding to follow
@@ -209,19 +220,6 @@ static enum ljp_status account(struct ljp_reader *r)
     return status;
   r->finding = true;
   r->bad = bad_record(r, e->what, reason);
-  return LJP_OK;
-}
-
-/* A node goes to the model, or is malformed after all. */
-static enum ljp_status take_node(struct ljp_reader *r)
-{
-  enum ljp_status status;
-  if (r->event.what != LJP_REC_NODES)
-    return LJP_OK;
-  status = ljp_model_define(&r->model, &r->event);
-  if (status != LJP_ERR_FORMAT)
-    return status;
-  take_bad(r, bad_record(r, LJP_REC_NODES, LJP_BAD_NODE_ID));
   return LJP_OK;
 }
 
@@ -282,9 +280,13 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
 {
   enum ljp_status status;
   *event = &r->event;
-  if (LJP_LIKELY(r->many) && LJP_LIKELY(next_of_many(r))) {
-    status = take_node(r);
-    return LJP_LIKELY(status == LJP_OK) ? LJP_OK : fail(r, status);
+  if (LJP_LIKELY(r->many)) {
+    if (LJP_LIKELY(r->body < r->body_end)) {
+      if (LJP_LIKELY(!(status = next_of_many(r))))
+        return LJP_OK;
+      return fail(r, status);
+    }
+    r->many = 0;
   }
   if (r->failed || r->done)
     return r->failed;
@@ -297,13 +299,14 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
       bool got;
       if ((status = next_record(r, &got)))
         return fail(r, status);
-      if (!got && next_of_many(r)) {
-        got = true;
-        if ((status = take_node(r)))
-          return fail(r, status);
-      }
       if (got)
         return LJP_OK;
+      if (r->body < r->body_end) {
+        if ((status = next_of_many(r)))
+          return fail(r, status);
+        return LJP_OK;
+      }
+      r->many = 0;
     }
     enum ljp_item item;
     if ((status = ljp_blocks_next(&r->blocks, &item)))

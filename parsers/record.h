@@ -1,5 +1,6 @@
 /*
-** Records: the bytes of a payload to events. A decoder sees one body, never
+** Flat records: the bytes of a body to an event. (Records of many events:
+** bulk.h.) A decoder sees one body, never
 ** reads past it, keeps no state between records, and says what is wrong with
 ** a body that does not hold what it must. One thread a decoder.
 */
@@ -48,17 +49,5 @@ const struct ljp_field *ljp_record_fields(uint64_t tag, unsigned *count);
 enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
                                       const uint8_t *end, uint64_t block_time,
                                       struct ljp_event *event);
-
-/*
-** Records of many events: each call decodes the next one at *body (*body <
-** end) into event->u, which still holds the one before (all zero before the
-** first), and moves *body. LJP_BLOCK_SLACK bytes after end are readable.
-*/
-enum ljp_bad_reason ljp_sample_decode(const uint8_t **body, const uint8_t *end,
-                                      struct ljp_event *event);
-enum ljp_bad_reason ljp_mem_decode(const uint8_t **body, const uint8_t *end,
-                                   struct ljp_event *event);
-enum ljp_bad_reason ljp_node_decode(const uint8_t **body, const uint8_t *end,
-                                    struct ljp_event *event);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "parsers/record.h"
+#include "parsers/bulk.h"
 #include "test/support/encode.h"
 
 enum { BLOCK_TIME = 1000003 };
