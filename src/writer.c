@@ -409,6 +409,10 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
 {
   enum ljp_status before = w->out.status;
   int before_error = w->sink->error;
+  if (w->sink->temporary) { /* Never shown: nobody's file is replaced by it. */
+    ljp_sink_close(w->sink);
+    return before;
+  }
   ljp_builder_reset(&w->builder, 0);
   w->out.status = LJP_OK;
   for (struct ljp_source *s = w->sources; s; s = s->next)

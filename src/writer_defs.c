@@ -59,6 +59,20 @@ static void write_def(struct ljp_writer *w, struct ljp_def *def)
   def->epoch = w->out.epoch;
 }
 
+/* The body as a definition to be kept and written. Without memory to keep it,
+** it is written all the same; a later epoch will lack it. */
+static void define(struct ljp_writer *w, enum ljp_def_class class, uint64_t key,
+                   uint64_t id, enum ljp_record tag)
+{
+  struct ljp_def *def = keep_def(w, class, key, id, tag);
+  if (def) {
+    write_def(w, def);
+  } else {
+    make_room(w);
+    put_def(w, tag);
+  }
+}
+
 struct ljp_body *ljp_writer_timed(struct ljp_writer *w, uint64_t time_ns)
 {
   make_room(w);
@@ -80,7 +94,7 @@ void ljp_writer_add_info(struct ljp_writer *w, const char *key,
   struct ljp_body *b = body(w);
   ljp_body_str(b, key, strlen(key), 256);
   ljp_body_str(b, value, strlen(value), 4096);
-  write_def(w, keep_def(w, LJP_DEF_INFO, w->info_count++, 0, LJP_REC_INFO));
+  define(w, LJP_DEF_INFO, w->info_count++, 0, LJP_REC_INFO);
 }
 
 void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
@@ -90,7 +104,7 @@ void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
   ljp_body_u(b, id);
   ljp_body_u(b, tid);
   ljp_body_str(b, name, strlen(name), 256);
-  write_def(w, keep_def(w, LJP_DEF_THREAD, id, id, LJP_REC_THREAD));
+  define(w, LJP_DEF_THREAD, id, id, LJP_REC_THREAD);
 }
 
 void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
@@ -100,7 +114,7 @@ void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
   ljp_body_u(b, id);
   ljp_body_u(b, thread);
   ljp_body_str(b, name, strlen(name), 256);
-  write_def(w, keep_def(w, LJP_DEF_VM, id, id, LJP_REC_VM));
+  define(w, LJP_DEF_VM, id, id, LJP_REC_VM);
 }
 
 static void end_thing(struct ljp_writer *w, enum ljp_def_class class,
@@ -133,7 +147,7 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
   ljp_body_u(b, p->kind);
   ljp_body_u(b, p->thread);
   ljp_body_u(b, interval_ns);
-  write_def(w, keep_def(w, LJP_DEF_PRODUCER, p->id, p->id, LJP_REC_PRODUCER));
+  define(w, LJP_DEF_PRODUCER, p->id, p->id, LJP_REC_PRODUCER);
   struct ljp_source *source = calloc(1, sizeof *source);
   if (!source) {
     /* Its events cannot be drained: better none than a ring that fills up
@@ -154,8 +168,7 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
 
 /* -- Modules --------------------------------------------------------------- */
 
-static struct ljp_def *keep_module(struct ljp_writer *w,
-                                   const struct ljp_module *m)
+static void define_module(struct ljp_writer *w, const struct ljp_module *m)
 {
   struct ljp_body *b = body(w);
   ljp_body_u(b, m->id);
@@ -166,7 +179,7 @@ static struct ljp_def *keep_module(struct ljp_writer *w,
   ljp_body_str(b, (const char *)m->build_id, m->build_id_len,
                LJP_BUILD_ID_MAX_BYTES);
   ljp_body_str(b, m->path, strlen(m->path), 4096);
-  return keep_def(w, LJP_DEF_MODULE, m->id, m->id, LJP_REC_MODULE);
+  define(w, LJP_DEF_MODULE, m->id, m->id, LJP_REC_MODULE);
 }
 
 void ljp_writer_look(struct ljp_writer *w)
@@ -180,7 +193,7 @@ void ljp_writer_look(struct ljp_writer *w)
     const struct ljp_module *m = &w->modules.list[i];
     struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_MODULE, m->id);
     if (!m->gone_ns && !def) {
-      write_def(w, keep_module(w, m));
+      define_module(w, m);
     } else if (m->gone_ns && def && !def->ended) {
       write_def(w, def);
       struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
@@ -248,13 +261,8 @@ uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t ref)
                  LJP_NAME_BYTES);
     ljp_body_str(b, info.name, strnlen(info.name, LJP_NAME_BYTES),
                  LJP_NAME_BYTES);
-    def = keep_def(w, LJP_DEF_PROTO, ref, info.id, LJP_REC_PROTO);
-    if (!def) {
-      /* No memory to keep it: write it now, and again next time. */
-      make_room(w);
-      put_def(w, LJP_REC_PROTO);
-      return info.id;
-    }
+    define(w, LJP_DEF_PROTO, ref, info.id, LJP_REC_PROTO);
+    return info.id;
   }
   write_def(w, def);
   return def->id;
@@ -289,12 +297,8 @@ void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
     ljp_body_str(b, info.link_type,
                  strnlen(info.link_type, sizeof info.link_type),
                  sizeof info.link_type);
-    def = keep_def(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
-    if (!def) {
-      make_room(w);
-      put_def(w, LJP_REC_TRACE);
-      return;
-    }
+    define(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
+    return;
   }
   write_def(w, def);
 }
@@ -310,12 +314,8 @@ static void need_builtin(struct ljp_writer *w, uint64_t ffid)
     struct ljp_body *b = body(w);
     ljp_body_u(b, ffid);
     ljp_body_str(b, name, strnlen(name, sizeof name), sizeof name);
-    def = keep_def(w, LJP_DEF_BUILTIN, ffid, ffid, LJP_REC_BUILTIN);
-    if (!def) {
-      make_room(w);
-      put_def(w, LJP_REC_BUILTIN);
-      return;
-    }
+    define(w, LJP_DEF_BUILTIN, ffid, ffid, LJP_REC_BUILTIN);
+    return;
   }
   write_def(w, def);
 }

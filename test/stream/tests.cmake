@@ -21,6 +21,7 @@ foreach(letter a b)
     LJP_LETTER=${letter})
   target_link_options(ljp_loadable_${letter} PRIVATE -Wl,--build-id)
 endforeach()
+ljp_unit_test(test_sinks ljp_stream)
 ljp_unit_test(test_session ljp_stream ${CMAKE_DL_LIBS})
 add_dependencies(test_session ljp_loadable_a ljp_loadable_b)
 target_compile_definitions(test_session PRIVATE
@@ -37,8 +38,13 @@ endif()
 ljp_unit_test(test_stream_harsh ljp_stream)
 
 # What ./run test also runs under TSan.
-foreach(name ring intern session stream_harsh)
+foreach(name ring intern session sinks stream_harsh)
   set_property(TEST unit/test_${name} APPEND PROPERTY LABELS threads)
 endforeach()
 # It measures how far the file is behind.
 set_tests_properties(unit/test_stream_harsh PROPERTIES RUN_SERIAL ON)
+
+ljp_unit_test(test_stream_memory ljp_stream)
+target_link_options(test_stream_memory PRIVATE LINKER:--wrap=malloc
+  LINKER:--wrap=calloc LINKER:--wrap=realloc LINKER:--wrap=strdup
+  LINKER:--wrap=mmap LINKER:--wrap=pthread_create)
