@@ -6,8 +6,9 @@
 #
 # Instructions are counted by valgrind in runs that differ in nothing else:
 # no address randomisation, a fixed environment, equal path lengths, and
-# LuaJIT's random seed replaced by a fixed one. Start-up (an empty script) is
-# measured on its own and taken off. The names that the patched library adds
+# LuaJIT's random seed replaced by a fixed one. Start-up is taken off: a run of
+# the same script with size 0, so that what grows at some count of strings (the
+# table of all strings) has grown in both. The names that the patched library adds
 # move string ids and thereby the order in hash tables, which costs or saves up
 # to some percent in either direction; a seed moves them too. So each figure is
 # the mean of the ratios for several seeds, and "+-" its standard error: where
@@ -65,11 +66,12 @@ count()
   echo "$n"
 }
 
-# counts OPTION SCRIPT SIZE: a line "patched unpatched" for each seed.
+# counts SEEDS OPTION SCRIPT SIZE: a line "patched unpatched" for each seed.
 counts()
 {
-  seed=1
-  while [ "$seed" -le "$seeds" ]; do
+  last=$1 seed=1
+  shift
+  while [ "$seed" -le "$last" ]; do
     count p "$seed" "$@" >"$tmp/n.p" &
     other=$!
     u=$(count u "$seed" "$@") || die "a run failed"
@@ -105,14 +107,12 @@ echo "Repeatable: two runs count $first and $again instructions."
 
 # shellcheck disable=SC2016 # awk's own variables
 mean='{ p += $1; u += $2 } END { printf "%.0f %.0f", p / NR, u / NR }'
-empty_off=$(counts -joff "$tmp/empty.lua" 0 | awk "$mean")
-empty_on=$(counts -jon "$tmp/empty.lua" 0 | awk "$mean")
-echo "$empty_off" | awk '{
-  printf "Start-up: %d instructions, unpatched %d (%+d); taken off.\n",
+counts "$seeds" -joff "$tmp/empty.lua" 0 | awk "$mean" | awk '{
+  printf "Start-up with an empty script: %d instructions, unpatched %d (%+d)\n",
          $1, $2, $1 - $2 }'
 printf '\n%-11s %-4s %8s %7s %8s %7s\n' script JIT instr. +- CPU target
 
-# measure KIND SCRIPT OPTION EMPTY TARGET
+# measure KIND SCRIPT OPTION TARGET
 measure()
 {
   name=$(basename "$2" .lua)
@@ -122,9 +122,10 @@ measure()
     LJP_BENCH_SEED=3 "$build/bench/bench_pair" "$rounds" \
     "$tmp/p/bin/luajit" "$tmp/u/bin/luajit" "$3" "$2" $((size * 12))) ||
     die "a run failed"
-  counts "$3" "$2" "$size" >"$tmp/counts"
-  awk -v kind="$1" -v name="$name" -v jit="${3#-j}" -v empty="$4" \
-    -v target="$5" -v cpu="${cpu%% *}" -v all="$tmp/all" '
+  empty=$(counts 2 "$3" "$2" 0 | awk "$mean")
+  counts "$seeds" "$3" "$2" "$size" >"$tmp/counts"
+  awk -v kind="$1" -v name="$name" -v jit="${3#-j}" -v empty="$empty" \
+    -v target="$4" -v cpu="${cpu%% *}" -v all="$tmp/all" '
     BEGIN { split(empty, e) }
     { r = ($1 - e[1]) / ($2 - e[2]); sum += r; squares += r * r }
     END {
@@ -162,8 +163,8 @@ for s in bench/workloads/*.lua bench/micro/*.lua; do
   */compile.lua) kind=compile target=- ;;
   *) kind=micro target=$target_micro ;;
   esac
-  measure $kind "$s" -joff "$empty_off" $target
-  measure $kind "$s" -jon "$empty_on" $target
+  measure $kind "$s" -joff $target
+  measure $kind "$s" -jon $target
 done
 [ -s "$tmp/all" ] || die "no script has that name: $*"
 
