@@ -15,7 +15,11 @@
 
 /* Per epoch. The writer begins a new one after 64 MiB of payload at the
 ** latest; a definition in memory is larger than on disk, hence the room. */
+#ifdef LJP_DEBUG /* So that tests reach it. */
+#define LJP_MODEL_EPOCH_BYTES (16u << 20)
+#else
 #define LJP_MODEL_EPOCH_BYTES (192u << 20)
+#endif
 #define LJP_MODEL_NODES_BYTES                                                  \
   (LJP_EPOCH_MAX_NODES * sizeof(struct ljp_rec_node))
 #define LJP_MODEL_MAX_BYTES (2 * LJP_MODEL_EPOCH_BYTES + LJP_MODEL_NODES_BYTES)
