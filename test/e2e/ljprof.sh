@@ -1,0 +1,131 @@
+#!/bin/sh
+# The ljprof command: help, exit codes, refusals, dump and check of golden
+# streams, of what is no stream, of pipes that are fed and pipes that close.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+data=$SOURCE_DIR/test/data
+
+# The command itself.
+"$ljprof" --help > help.txt || fail "--help failed"
+for command in dump check; do
+  grep -q "^  $command " help.txt || fail "--help does not name $command"
+  "$ljprof" $command --help | grep -q "^Usage: ljprof $command" ||
+    fail "$command --help"
+done
+ok "help names each command, and each has its own"
+"$ljprof" --version | grep -qE '^ljprof [0-9.]+ \(stream format [0-9.]+\)$' ||
+  fail "--version"
+ok "the version is told"
+refuses "no command" 2 "no command given" "$ljprof"
+refuses "an unknown command names the nearest" 2 \
+  "unknown command 'chek'; the nearest is 'check'" "$ljprof" chek
+refuses "an unknown option" 2 "unknown option '--jsn'" \
+  "$ljprof" dump --jsn "$data/killed.ljp"
+refuses "no file" 2 "no file given" "$ljprof" check
+refuses "two files" 2 "one file at a time" "$ljprof" check a b
+
+# Things that are no streams: one line each, and never a wait.
+soon() {
+  timeout 20 "$@"
+}
+: > empty
+echo "print('hello')" > text.lua
+refuses "a file that is not there" 1 "No such file" "$ljprof" check nothing
+refuses "an empty file" 1 "it is empty" "$ljprof" check empty
+refuses "a text" 1 "not an ljprof stream" "$ljprof" dump text.lua
+refuses "a program" 1 "not an ljprof stream" "$ljprof" check "$ljprof"
+refuses "a folder" 1 "is a directory" "$ljprof" check .
+refuses "/dev/zero" 1 "character device" soon "$ljprof" check /dev/zero
+refuses "/dev/null" 1 "character device" "$ljprof" dump -
+refuses "no right to read, or no file" 1 "ljprof check: " \
+  "$ljprof" check "$(printf 'a\033[2Jb')"
+grep -q "$(printf '\033')" out.txt && fail "an escape reached the terminal"
+ok "names from outside cannot move the cursor"
+yes | soon "$ljprof" check - > out.txt 2> err.txt &&
+  fail "an endless pipe of text passed"
+grep -q "no whole block in" err.txt || fail "endless text: $(cat err.txt)"
+ok "an endless pipe of text is given up: $(cat err.txt)"
+same "and told in one line" 1 "$(wc -l < err.txt)"
+python=$(command -v python3 || :)
+if [ -n "$python" ]; then
+  "$python" -c 'import socket; socket.socket(socket.AF_UNIX).bind("sock")'
+  refuses "a socket" 1 "is a socket" soon "$ljprof" check sock
+fi
+
+# A FIFO and standard input read like the file.
+"$ljprof" dump "$data/every-record.ljp" > file.txt || fail "dump failed"
+"$ljprof" dump - < "$data/every-record.ljp" > stdin.txt || fail "dump -"
+# shellcheck disable=SC2002 # a pipe is wanted
+cat "$data/every-record.ljp" | "$ljprof" dump - > pipe.txt || fail "dump pipe"
+mkfifo fifo
+cat "$data/every-record.ljp" > fifo &
+soon "$ljprof" dump fifo > fifo.txt || fail "dump of a FIFO"
+for way in stdin pipe fifo; do
+  cmp file.txt $way.txt || fail "$way reads otherwise than the file"
+done
+ok "file, standard input, pipe and FIFO read the same"
+
+# What a dump shows.
+for shown in 'block offset=0 seq=0 session=0x1234567800000001' \
+  'mark time_ns=1000000000008 thread=1 vm=1 value=-17 text="request \\"a\\"\\x0a"' \
+  'thread id=2 tid=4243 name="worker"' 'loss .*reason="ring full" count=29' \
+  'sample .*thread=1 .*state="unknown" weight=1009000 .*stack=13' \
+  '    builtin  lib.fn17' '    Lua      f11 app/file4.lua:113' \
+  'finish .*closed="end" clean=true'; do
+  grep -q "$shown" file.txt || fail "dump does not show: $shown"
+done
+ok "a dump shows each field, and stacks by name"
+for file in "$data"/*.ljp*; do
+  "$ljprof" dump --json "$file" > dump.json || fail "dump --json $file"
+  "$ljprof" check --json "$file" > check.json || :
+  if [ -n "$python" ]; then
+    "$python" -c 'if True:
+      import json, sys
+      for name in sys.argv[1:]:
+        for line in open(name, encoding="utf-8"):
+          assert isinstance(json.loads(line), dict)
+    ' dump.json check.json || fail "no JSON from $file"
+  fi
+  same "as many objects as records in ${file##*/}" \
+    "$("$ljprof" dump "$file" | grep -vc '^    ')" "$(wc -l < dump.json)"
+done
+
+# What a check says.
+"$ljprof" check "$data/every-record.ljp" > check.txt || fail "check: whole"
+grep -qx 'whole' check.txt || fail "check does not say whole"
+grep -qE '^lost +29 of producer 2: ring full$' check.txt || fail "no losses"
+ok "a whole stream checks as such, its losses by reason"
+check() { # FILE: exit code and output without counts
+  code=0
+  "$ljprof" check "$1" > check.txt 2>&1 || code=$?
+  echo "$code"
+}
+same "not closed is 1" 1 "$(check "$data/killed.ljp")"
+grep -q '^not closed' check.txt || fail "killed.ljp: no word of it"
+size=$(wc -c < "$data/every-record.ljp")
+head -c $((size - 1)) "$data/every-record.ljp" > cut.ljp
+same "cut by a byte is 1" 1 "$(check cut.ljp)"
+grep -qE '^gap at offset [0-9]+: [0-9]+ bytes, 1 block missing: the input ends inside a block$' \
+  check.txt || fail "no gap in: $(cat check.txt)"
+{
+  head -c 1000 "$data/every-record.ljp"
+  printf 'X'
+  tail -c +1002 "$data/every-record.ljp"
+} > flip.ljp
+same "a changed byte is 1" 1 "$(check flip.ljp)"
+grep -q '^gap at offset 666: .* 1 block missing: block payload with a wrong' \
+  check.txt || fail "no gap in: $(cat check.txt)"
+grep -qE '^mem .*, [0-9]+ more lost in gaps$' check.txt ||
+  fail "the lost events are not counted: $(cat check.txt)"
+ok "what a gap swallowed is counted"
+"$ljprof" dump flip.ljp > flip.txt || fail "dump of a damaged stream"
+grep -q '^gap offset=666 ' flip.txt || fail "no gap in the dump"
+grep -q 'unknown (lost in a gap)' flip.txt || fail "no word of lost definitions"
+ok "definitions that were lost are shown as lost"
+
+# Output that cannot be written.
+"$ljprof" dump "$data/every-record.ljp" 2> err.txt | head -n 1 > one.txt
+same "a closed pipe is quiet" "" "$(cat err.txt)"
+refuses "a full disk" 1 "cannot write: No space left" \
+  sh -c '"$1" dump "$2" > /dev/full' sh "$ljprof" "$data/every-record.ljp"
