@@ -4,10 +4,12 @@
 ** be half-done: it is abandoned (a few MiB, shared with the parent until
 ** written to) and a new one made, if the session is to record children.
 **
-** The registry is the one mutable global of src/: pthread_atfork handlers have
+** The registry is, with the lock in modules.c, the only mutable global here: pthread_atfork handlers have
 ** no argument. Invariant: every session with a writer thread is in it. The
 ** prepare handler takes all locks, so that the child finds lists whole; no
-** lock is ever held over input or output, so that fork() does not wait.
+** lock is ever held over input or output, so that fork() does not wait. One of
+** them keeps the writer out of the loader meanwhile: the child would never get
+** the loader's lock back.
 */
 #include "src/fork.h"
 
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/modules.h"
 #include "src/session_impl.h"
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -29,11 +32,13 @@ static void prepare(void)
   pthread_mutex_lock(&registry_mutex);
   for (struct ljp_session *s = registry; s; s = s->next)
     pthread_mutex_lock(&s->mutex);
+  ljp_modules_hold();
   forking_tid = gettid();
 }
 
 static void parent(void)
 {
+  ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next)
     pthread_mutex_unlock(&s->mutex);
   pthread_mutex_unlock(&registry_mutex);
@@ -135,6 +140,7 @@ static void child_session(struct ljp_session *s)
 
 static void child(void)
 {
+  ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next) {
     if (s->state == LJP_SESSION_RUNNING || s->joinable)
       child_session(s);

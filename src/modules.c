@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,27 @@ struct look {
   uint64_t adds, subs;
   enum ljp_status status;
 };
+
+/* Fork handlers have no argument: see ljp_modules_hold. */
+static pthread_mutex_t look_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void ljp_modules_hold(void)
+{
+  pthread_mutex_lock(&look_mutex);
+}
+
+void ljp_modules_unhold(void)
+{
+  pthread_mutex_unlock(&look_mutex);
+}
+
+static void iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
+                    struct look *look)
+{
+  ljp_modules_hold();
+  dl_iterate_phdr(each, look);
+  ljp_modules_unhold();
+}
 
 void ljp_modules_init(struct ljp_modules *m)
 {
@@ -166,14 +188,14 @@ static bool make_room(struct look *look, size_t more)
 enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
 {
   struct look look = {0};
-  dl_iterate_phdr(read_counters, &look);
+  iterate(read_counters, &look);
   if (m->looked_ns && look.adds == m->adds && look.subs == m->subs) {
     for (size_t i = 0; i < m->loaded; i++)
       m->list[i].until_ns = now_ns;
     m->looked_ns = now_ns;
     return LJP_OK;
   }
-  dl_iterate_phdr(add_module, &look);
+  iterate(add_module, &look);
   if (!look.status && !make_room(&look, m->count))
     look.status = LJP_ERR_MEM;
   if (look.status) {

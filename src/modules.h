@@ -46,6 +46,11 @@ void ljp_modules_fini(struct ljp_modules *m);
 ** the list is as before and the next look tries again. */
 enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns);
 
+/* Held by every look, and by fork(): a child must not inherit the loader's lock
+** from a writer thread that does not exist there. */
+void ljp_modules_hold(void);
+void ljp_modules_unhold(void);
+
 /* The module that certainly was at the address at that time, or NULL. *settled
 ** is false if the answer may differ for another time: do not cache it. Valid
 ** until the next look. */
