@@ -41,6 +41,25 @@ static void all_that_was_pushed_is_in_the_file(void **state)
   ljp_session_free(s);
 }
 
+static void what_was_pushed_just_before_stop_is_in_it(void **state)
+{
+  (void)state;
+  /* Stop comes at any point of the writer's round. */
+  for (unsigned i = 0; i < 150; i++) {
+    struct ljp_session_options o = {.path = in_dir("late"), .flush_ms = 1};
+    struct ljp_session *s = started(&o);
+    usleep(i * 10);
+    struct ljp_producer *p = producer(s, LJP_PRODUCER_CPU);
+    for (uint32_t k = 0; k < 7; k++)
+      sample(p, k);
+    assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
+    ljp_session_free(s);
+    struct mini *m = read_back(in_dir("late"));
+    assert_int_equal(m->events[LJP_REC_SAMPLES], 7);
+    mini_free(m);
+  }
+}
+
 static void misuse_is_refused_and_changes_nothing(void **state)
 {
   (void)state;
@@ -312,6 +331,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_that_was_pushed_is_in_the_file),
+      cmocka_unit_test(what_was_pushed_just_before_stop_is_in_it),
       cmocka_unit_test(misuse_is_refused_and_changes_nothing),
       cmocka_unit_test(two_sessions_at_once_do_not_mix),
       cmocka_unit_test(segments_follow_each_other_and_old_ones_go),

@@ -1,0 +1,204 @@
+/* The writer driven by hand: sizes, and modules over time. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "src/writer_impl.h"
+#include "test/stream/mini_reader.h"
+#include "test/stream/source.h"
+
+static struct {
+  uint8_t data[1 << 20];
+  size_t len;
+} out;
+
+static size_t take(const void **data, size_t len, void *ctx)
+{
+  (void)ctx;
+  assert_true(out.len + len <= sizeof out.data);
+  memcpy(out.data + out.len, *data, len);
+  out.len += len;
+  return len;
+}
+
+struct hand {
+  struct ljp_sink sink;
+  struct ljp_writer *w;
+  struct ljp_producer *p;
+};
+
+static void begin(struct hand *h, enum ljp_producer_kind kind)
+{
+  const struct ljp_writer_options o = {.describe = known(),
+                                       .fixed_facts = true};
+  out.len = 0;
+  ljp_sink_init_callback(&h->sink, take, NULL);
+  assert_int_equal(ljp_writer_new(&h->w, &h->sink, &o), LJP_OK);
+  assert_int_equal(ljp_writer_start(h->w, 100), LJP_OK);
+  h->p = source_new(1, 0, kind, 1 << 20);
+  ljp_writer_begin(h->w, 100);
+  ljp_writer_add_vm(h->w, 1, 0, "vm");
+  ljp_writer_add_producer(h->w, h->p, 0);
+  ljp_writer_drain(h->w);
+  assert_int_equal(ljp_writer_finish(h->w), LJP_OK);
+}
+
+static void drain(struct hand *h, uint64_t now)
+{
+  ljp_writer_begin(h->w, now);
+  ljp_writer_drain(h->w);
+  assert_int_equal(ljp_writer_finish(h->w), LJP_OK);
+}
+
+static struct mini *
+end(struct hand *h,
+    void (*each)(void *, struct mini *, const struct mini_event *), void *ctx)
+{
+  struct mini *m = mini_new();
+  assert_int_equal(ljp_writer_end(h->w, LJP_OK, 0, "stopped"), LJP_OK);
+  ljp_writer_free(h->w);
+  ljp_sink_fini(&h->sink);
+  source_free(h->p);
+  m->on_event = each;
+  m->ctx = ctx;
+  if (!mini_read(m, out.data, out.len))
+    fail_msg("%s", m->error);
+  assert_int_equal(m->end_offset, out.len);
+  return m;
+}
+
+static void a_sample_with_a_repeated_stack_takes_12_bytes_at_most(void **state)
+{
+  (void)state;
+  struct hand h;
+  uint64_t frames[60];
+  for (uint64_t i = 0; i < 60; i++)
+    frames[i] = ljp_frame_lua(LJP_FRAME_LUA, 0, (uint32_t)i + 1, 5);
+  begin(&h, LJP_PRODUCER_CPU);
+  size_t before = 0;
+  for (uint64_t i = 0; i < 251; i++) {
+    /* 1 kHz with jitter, a weight that is never the same, a VM state that
+    ** changes each time. */
+    const struct ljp_sample s = {.time_ns = 1000 + i * 1000003 + i * i % 7919,
+                                 .weight = 1000003 + i * 37 % 1009,
+                                 .vm = 1,
+                                 .vmstate = (uint8_t)(i % 3)};
+    assert_true(ljp_push_sample(h.p, &s, frames, 60));
+    if (i == 0) {
+      drain(&h, 1000);
+      before = out.len;
+    }
+  }
+  drain(&h, 2000);
+  assert_in_range(out.len - before, 250, 250 * 12);
+  struct mini *m = end(&h, NULL, NULL);
+  assert_int_equal(m->events[LJP_REC_SAMPLES], 251);
+  mini_free(m);
+}
+
+static void a_memory_event_with_a_repeated_stack_takes_8_at_most(void **state)
+{
+  (void)state;
+  struct hand h;
+  const uint64_t frames[] = {ljp_frame_lua(LJP_FRAME_LUA, 0, 1, 5)};
+  begin(&h, LJP_PRODUCER_MEMORY);
+  size_t before = 0;
+  for (uint64_t i = 0; i < 10007; i++) {
+    const struct ljp_mem e = {.op = i % 2 ? LJP_MEM_ALLOC : LJP_MEM_FREE,
+                              .time_ns = 1000 + i * 211,
+                              .address = 0x7f0000000000u + i * 48 % 65521 * 16,
+                              .size = 24 + i * 8 % 4096,
+                              .vm = 1,
+                              .vmstate = 1};
+    assert_true(ljp_push_mem(h.p, &e, frames, 1));
+    if (i == 0) {
+      drain(&h, 1000);
+      before = out.len;
+    }
+  }
+  drain(&h, 2000);
+  assert_in_range(out.len - before, 10006, 10006 * 8);
+  struct mini *m = end(&h, NULL, NULL);
+  assert_int_equal(m->events[LJP_REC_MEM], 10007);
+  mini_free(m);
+}
+
+static void note_module(void *ctx, struct mini *m, const struct mini_event *e)
+{
+  uint64_t **at = ctx;
+  if (e->tag == LJP_REC_SAMPLES)
+    *(*at)++ = m->nodes[e->stack].first;
+}
+
+/* The same address thrice, without a new frame: before, between, after. */
+static void a_repeated_stack_is_resolved_by_its_own_time(void **state)
+{
+  (void)state;
+  struct hand h;
+  begin(&h, LJP_PRODUCER_CPU);
+  struct ljp_modules *m = &h.w->modules;
+  m->list = calloc(2, sizeof *m->list);
+  m->list[0] = (struct ljp_module){.id = 2,
+                                   .start = 4096,
+                                   .end = 8192,
+                                   .maybe_from_ns = 200,
+                                   .path = strdup("new")};
+  m->list[1] = (struct ljp_module){.id = 1,
+                                   .start = 4096,
+                                   .end = 8192,
+                                   .gone_ns = 300,
+                                   .path = strdup("old")};
+  m->loaded = 1;
+  m->count = 2;
+  /* The old one was known before it went. */
+  m->generation = 1;
+  m->loaded = 2;
+  m->list[1].gone_ns = 0;
+  ljp_writer_look(h.w);
+  m->loaded = 1;
+  m->list[1].gone_ns = 300;
+  m->generation = 2;
+  const uint64_t frame = ljp_frame(LJP_FRAME_HOST, 0, 5000);
+  const uint64_t times[] = {150, 250, 301};
+  for (int i = 0; i < 3; i++) {
+    const struct ljp_sample s = {.time_ns = times[i]};
+    assert_true(ljp_push_sample(h.p, &s, &frame, 1));
+  }
+  drain(&h, 400);
+  uint64_t modules[3] = {9, 9, 9}, *at = modules;
+  struct mini *r = end(&h, note_module, &at);
+  assert_int_equal(modules[0], 1);
+  assert_int_equal(modules[1], 0);
+  assert_int_equal(modules[2], 2);
+  mini_free(r);
+}
+
+static void a_bad_record_is_counted_and_the_next_ones_hold(void **state)
+{
+  (void)state;
+  struct hand h;
+  begin(&h, LJP_PRODUCER_EVENTS);
+  const uint64_t words[] = {1, 2, 3};
+  /* Too few words; not an event at all. */
+  assert_true(ljp_push_event(h.p, LJP_REC_TRACE_EVENT, 1, words, 3, "", 0));
+  assert_true(ljp_push_event(h.p, LJP_REC_PROCESS, 1, words, 3, "", 0));
+  assert_true(ljp_push_event(h.p, LJP_REC_GC, 1, words, 3, "", 0));
+  drain(&h, 10);
+  struct mini *m = end(&h, NULL, NULL);
+  assert_int_equal(m->lost[LJP_LOSS_BAD_RECORD], 2);
+  assert_int_equal(m->events[LJP_REC_GC], 1);
+  mini_free(m);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_sample_with_a_repeated_stack_takes_12_bytes_at_most),
+      cmocka_unit_test(a_memory_event_with_a_repeated_stack_takes_8_at_most),
+      cmocka_unit_test(a_repeated_stack_is_resolved_by_its_own_time),
+      cmocka_unit_test(a_bad_record_is_counted_and_the_next_ones_hold),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
