@@ -135,7 +135,8 @@ static void print_safe(struct ljp_print *out, struct ljp_str s, char quote)
     if (!n)
       n = 1;
     for (; n; n--, p++)
-      ljp_print_format(out, *p == '\\' || *p == quote ? "\\%c" : "\\x%02x", *p);
+      ljp_print_format(
+          out, *p == '\\' || (*p && *p == quote) ? "\\%c" : "\\x%02x", *p);
   }
 }
 
