@@ -25,6 +25,19 @@ static enum ljp_status fail(struct ljp_sink *sink, int error)
   return error == ENOMEM ? LJP_ERR_MEM : LJP_ERR_IO;
 }
 
+/* The host may change its directory before the next segment is opened. */
+static char *absolute(const char *path)
+{
+  char cwd[4096];
+  if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
+    return strdup(path);
+  size_t room = strlen(cwd) + strlen(path) + 2;
+  char *joined = malloc(room);
+  if (joined)
+    snprintf(joined, room, "%s/%s", cwd, path);
+  return joined;
+}
+
 enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
                                    bool sync)
 {
@@ -35,7 +48,7 @@ enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
   /* Replacing a link by a file is not what its owner asked for. */
   sink->path = realpath(path, NULL);
   if (!sink->path)
-    sink->path = strdup(path);
+    sink->path = absolute(path);
   return sink->path ? LJP_OK : fail(sink, ENOMEM);
 }
 

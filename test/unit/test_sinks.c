@@ -51,6 +51,24 @@ static void a_path_that_cannot_be_made_says_why(void **state)
   ljp_session_free(s);
 }
 
+static void a_relative_path_means_where_the_session_was_made(void **state)
+{
+  (void)state;
+  char before[4096];
+  struct ljp_session *s;
+  struct ljp_session_options o = {.path = "relative"};
+  assert_non_null(getcwd(before, sizeof before));
+  assert_int_equal(chdir(dir), 0);
+  assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+  assert_int_equal(chdir("/"), 0);
+  assert_int_equal(ljp_session_start(s), LJP_OK);
+  ljp_session_free(s);
+  assert_int_equal(chdir(before), 0);
+  struct mini *m = read_back(in_dir("relative"));
+  assert_true(m->clean);
+  mini_free(m);
+}
+
 static void a_full_device_is_an_error_not_a_replaced_device(void **state)
 {
   (void)state;
@@ -270,6 +288,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_old_file_is_replaced_only_by_a_session_that_started),
       cmocka_unit_test(a_path_that_cannot_be_made_says_why),
+      cmocka_unit_test(a_relative_path_means_where_the_session_was_made),
       cmocka_unit_test(a_full_device_is_an_error_not_a_replaced_device),
       cmocka_unit_test(a_link_is_followed_not_replaced),
       cmocka_unit_test(a_closed_pipe_ends_the_session_without_a_signal),
