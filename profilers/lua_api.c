@@ -9,6 +9,7 @@
 #include "lauxlib.h"
 
 #include "profilers/lmisclib.h"
+#include "profilers/sysprof_lua.h"
 #include "src/status.h"
 
 static int not_supported(lua_State *L)
@@ -18,14 +19,6 @@ static int not_supported(lua_State *L)
   lua_pushinteger(L, ENOTSUP);
   return 3;
 }
-
-static const luaL_Reg sysprof_functions[] = {
-    {"start", not_supported},
-    {"stop", not_supported},
-    {"report", not_supported},
-    {"status", not_supported},
-    {NULL, NULL},
-};
 
 static const luaL_Reg memprof_functions[] = {
     {"start", not_supported},
@@ -46,7 +39,7 @@ static const struct {
   const char *name;
   const luaL_Reg *functions;
 } tables[] = {
-    {"sysprof", sysprof_functions},
+    {"sysprof", ljp_sysprof_functions},
     {"memprof", memprof_functions},
     {"profile", profile_functions},
 };

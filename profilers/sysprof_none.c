@@ -1,10 +1,12 @@
 /*
-** The CPU profiler's C interface in a library without it: every call says so.
+** The CPU profiler's interfaces in a library without it: every call says so.
 ** Takes the place of the profiler's own files; may be called from anywhere.
 */
 #include <errno.h>
 
 #include "profilers/lmisclib.h"
+#include "profilers/sysprof_lua.h"
+#include "src/status.h"
 
 static int not_supported(void)
 {
@@ -48,3 +50,17 @@ int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
   (void)counters;
   return not_supported();
 }
+
+static int lua_not_supported(lua_State *L)
+{
+  lua_pushnil(L);
+  lua_pushfstring(L, "profiling is %s", ljp_status_text(LJP_ERR_NOTSUP));
+  lua_pushinteger(L, ENOTSUP);
+  return 3;
+}
+
+const luaL_Reg ljp_sysprof_functions[] = {{"start", lua_not_supported},
+                                          {"stop", lua_not_supported},
+                                          {"report", lua_not_supported},
+                                          {"status", lua_not_supported},
+                                          {NULL, NULL}};

@@ -33,10 +33,9 @@ LJP_SIGSAFE static enum ljp_cut cut_of(enum ljp_unwind_result result)
   return LJP_CUT_BAD_RULE;
 }
 
-enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
-                              const struct ljp_unwind_view *view,
-                              struct ljp_regs *regs, uint64_t *frames,
-                              uint32_t limit)
+LJP_SIGSAFE static enum ljp_walk_result
+walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+          struct ljp_regs *regs, uint64_t *frames, uint32_t limit, bool leaf)
 {
   struct ljp_stack *stack = &walk->stack;
   struct ljp_guest *guest = &walk->guest;
@@ -53,8 +52,11 @@ enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
     } else if (!ljp_unwind_has_module(view, rip - !regs->exact)) {
       stepped = ljp_guest_step_jit(guest, regs, stack);
     }
-    if (stepped == LJP_GUEST_STEPPED)
+    if (stepped == LJP_GUEST_STEPPED) {
+      if (leaf && guest->vm)
+        return LJP_WALK_DONE;
       continue;
+    }
     if (stepped == LJP_GUEST_DEFER)
       return LJP_WALK_DEFER;
     if (stepped == LJP_GUEST_STOPPED)
@@ -71,4 +73,20 @@ enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
   }
   stack->cut = LJP_CUT_ABORTED;
   return LJP_WALK_DONE;
+}
+
+enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
+                              const struct ljp_unwind_view *view,
+                              struct ljp_regs *regs, uint64_t *frames,
+                              uint32_t limit)
+{
+  return walk_down(walk, view, regs, frames, limit, false);
+}
+
+enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
+                                   const struct ljp_unwind_view *view,
+                                   struct ljp_regs *regs, uint64_t *frames,
+                                   uint32_t limit)
+{
+  return walk_down(walk, view, regs, frames, limit, true);
 }

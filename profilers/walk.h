@@ -28,4 +28,10 @@ LJP_SIGSAFE enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
                                           struct ljp_regs *regs,
                                           uint64_t *frames, uint32_t limit);
 
+/* The same, but no further than the innermost guest frames: for counting by
+** state, and for leaves. */
+LJP_SIGSAFE enum ljp_walk_result
+ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+              struct ljp_regs *regs, uint64_t *frames, uint32_t limit);
+
 #endif

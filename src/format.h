@@ -277,7 +277,8 @@ enum ljp_producer_kind {
   _(RECORD, 6, "recorder")                                                     \
   _(OPT, 7, "optimizer")                                                       \
   _(ASM, 8, "assembler")                                                       \
-  _(HOST, 9, "outside")
+  _(HOST, 9, "outside")                                                        \
+  _(BUILTIN, 10, "builtin")
 
 enum ljp_vmstate {
 #define LJP_X(name, number, text) LJP_VMSTATE_##name = number,

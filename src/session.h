@@ -52,6 +52,10 @@ struct ljp_session_options {
   void *callback_ctx;
 
   struct ljp_describe describe;
+  /* At the start of each round, on the writer thread; may add and end threads,
+  ** VMs and producers. May be NULL. */
+  void (*round)(void *ctx);
+  void *round_ctx;
   uint32_t flush_ms; /* Data is at most so far behind; 0: 250. */
   int zstd_level;    /* 0: stored as it is. */
   bool sync;         /* fdatasync after each block: survives power loss. */

@@ -46,6 +46,8 @@ static enum ljp_status round_once(struct ljp_session *s, bool last)
   /* Acquire: whoever set it to 1 filled his ring before. From here on the
   ** next one wakes us again. */
   atomic_exchange_explicit(&s->wake.word, 0, memory_order_acquire);
+  if (s->options.round && !last)
+    s->options.round(s->options.round_ctx);
   ljp_writer_begin(w, ljp_clock_ns());
   struct ljp_message *list = take_inbox(s, last);
   for (const struct ljp_message *m = list; m; m = m->next) {

@@ -1,0 +1,476 @@
+/*
+** The signal handler: takes one sample of the thread that it interrupts.
+** LJP_SIGSAFE throughout; see sampler.h. On the interrupted stack it needs
+** about 2 KiB: frames go into memory of the sampler's own.
+**
+** Weights. A perf task-clock event comes after each period of CPU time; two
+** that come close together by the clock stand for one period each, so the
+** thread's CPU clock (a system call) is asked only after a longer gap. A POSIX
+** timer follows the clock, so the CPU clock is asked every time. In either case
+** what was not accounted for goes to the next sample: the sum of all weights
+** is the thread's CPU time.
+*/
+#include "profilers/sampler.h"
+#include "profilers/timer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "src/clock.h"
+#include "src/event.h"
+#include "src/saferead.h"
+
+struct ljp_sampler_shared ljp_sampler_shared;
+struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
+_Atomic uint16_t ljp_sampler_of_fd[LJP_SAMPLER_FDS];
+struct sigaction ljp_sampler_before;
+
+#define shared ljp_sampler_shared
+
+enum { PARK_AFTER = 4 };
+
+/* Only one context at a time adds: a plain addition that others may read. */
+LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+  atomic_store_explicit(counter,
+                        atomic_load_explicit(counter, memory_order_relaxed) + n,
+                        memory_order_relaxed);
+}
+
+LJP_SIGSAFE static void lose(struct ljp_sampler *s, enum ljp_loss reason)
+{
+  add(&s->counts.lost[reason], 1);
+  if (s->producer)
+    ljp_count_loss(s->producer, reason, 1);
+}
+
+/* -- Whose signal is it ------------------------------------------------------ */
+
+LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
+{
+  if (info->si_code == SI_TIMER) {
+    uintptr_t at = (uintptr_t)info->si_value.sival_ptr;
+    uintptr_t first = (uintptr_t)&ljp_samplers[0];
+    if (at - first < sizeof ljp_samplers &&
+        (at - first) % sizeof ljp_samplers[0] == 0)
+      /* Acquire: the sampler was set up before its entry. */
+      return atomic_load_explicit(
+          &ljp_samplers[(at - first) / sizeof ljp_samplers[0]],
+          memory_order_acquire);
+    return NULL;
+  }
+  if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP) {
+    int fd = info->si_fd;
+    if (fd < 0 || fd >= LJP_SAMPLER_FDS)
+      return NULL;
+    unsigned index =
+        atomic_load_explicit(&ljp_sampler_of_fd[fd], memory_order_acquire);
+    return index ? atomic_load_explicit(&ljp_samplers[index - 1],
+                                        memory_order_acquire)
+                 : NULL;
+  }
+  return NULL;
+}
+
+/* Ignored where there was no handler: the default would end the process, and
+** a signal of ours from before a stop must not. */
+LJP_SIGSAFE static void pass_on(int number, siginfo_t *info, void *context)
+{
+  const struct sigaction *old = &ljp_sampler_before;
+  if (old->sa_flags & SA_SIGINFO)
+    old->sa_sigaction(number, info, context);
+  else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
+    old->sa_handler(number);
+}
+
+/* -- What it stands for ------------------------------------------------------- */
+
+LJP_SIGSAFE static uint64_t cpu_clock(void)
+{
+  return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Was the thread in a system call when the signal came? */
+LJP_SIGSAFE static bool after_syscall(const void *context)
+{
+  const ucontext_t *uc = context;
+  const char *rip = (const char *)uc->uc_mcontext.gregs[REG_RIP];
+  unsigned char code[2] = {0, 0};
+  return ljp_safe_copy(code, rip - 2, 2) == 2 && code[0] == 0x0f &&
+         code[1] == 0x05;
+}
+
+/* Has the thread waited for something since this was asked last? */
+LJP_SIGSAFE static bool has_waited(struct ljp_sampler *s)
+{
+  struct rusage usage;
+  long ret = SYS_getrusage;
+  __asm__ volatile("syscall"
+                   : "+a"(ret)
+                   : "D"((long)RUSAGE_THREAD), "S"(&usage)
+                   : "rcx", "r11", "memory");
+  uint64_t before = s->switches;
+  s->switches = (uint64_t)usage.ru_nvcsw;
+  return s->switches != before;
+}
+
+/* ns that the sample stands for, 0 if there is none to be taken. */
+LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
+                                  const void *context, bool readable,
+                                  int overrun)
+{
+  uint64_t period = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
+  uint64_t gap = now - s->clock_ns;
+  s->clock_ns = now;
+  if (shared.wall)
+    return period * (1 + (uint64_t)overrun);
+  if (s->perf && gap < 2 * period &&
+      !atomic_load_explicit(&s->resync, memory_order_relaxed)) {
+    s->cpu_ns += period;
+    return period;
+  }
+  atomic_store_explicit(&s->resync, false, memory_order_relaxed);
+  uint64_t cpu = cpu_clock();
+  uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : 0;
+  /* A thread that waits is woken by a POSIX timer's signal: that is not a
+  ** moment of CPU time. What it used before goes to its next sample. */
+  if (!s->perf && !s->parked && readable && after_syscall(context) &&
+      has_waited(s) && 2 * used < gap) {
+    if (++s->idle_run >= PARK_AFTER)
+      ljp_timer_posix_park(s);
+    return 0;
+  }
+  s->idle_run = 0;
+  if (s->parked)
+    ljp_timer_posix_unpark(s);
+  if (cpu > s->cpu_ns)
+    s->cpu_ns = cpu;
+  return used ? used : 1;
+}
+
+/* -- Where it fell ------------------------------------------------------------ */
+
+LJP_SIGSAFE static uint32_t vm_id(struct ljp_sampler *s, uint32_t number)
+{
+  if (!number)
+    return 0;
+  uint32_t room = LJP_SAMPLER_VMS;
+  for (uint32_t i = 0; i < LJP_SAMPLER_VMS; i++) {
+    uint32_t at = (number + i) % LJP_SAMPLER_VMS;
+    /* Acquire: pairs with the round's release of a new id. */
+    uint32_t there =
+        atomic_load_explicit(&shared.vm[at].number, memory_order_acquire);
+    if (LJP_LIKELY(there == number))
+      return atomic_load_explicit(&shared.vm[at].id, memory_order_acquire);
+    if (!there && room == LJP_SAMPLER_VMS)
+      room = at;
+  }
+  uint32_t none = 0;
+  if (room < LJP_SAMPLER_VMS &&
+      atomic_compare_exchange_strong(&shared.vm[room].number, &none, number) &&
+      s->producer)
+    ljp_producer_wake(s->producer);
+  return 0;
+}
+
+LJP_SIGSAFE static bool is_guest(uint64_t frame)
+{
+  unsigned kind = ljp_frame_kind(frame);
+  return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED ||
+         kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_CFUNC;
+}
+
+/* The interpreter's state is refined by the function that it is in. */
+LJP_SIGSAFE static enum ljp_vmstate state_of(const struct ljp_walk *walk,
+                                             bool *lfunc)
+{
+  const struct ljp_stack *stack = &walk->stack;
+  enum ljp_vmstate state = walk->guest.state;
+  *lfunc = false;
+  if (state == LJP_VMSTATE_UNKNOWN)
+    return walk->guest.vm || stack->cut ? LJP_VMSTATE_UNKNOWN
+                                        : LJP_VMSTATE_HOST;
+  if (state != LJP_VMSTATE_INTERP)
+    return state;
+  for (uint32_t i = 0; i < stack->count; i++) {
+    switch (ljp_frame_kind(stack->frames[i])) {
+    case LJP_FRAME_LUA:
+      *lfunc = ljp_frame_kind(stack->frames[0]) == LJP_FRAME_VM;
+      return LJP_VMSTATE_INTERP;
+    case LJP_FRAME_BUILTIN:
+      return LJP_VMSTATE_BUILTIN;
+    case LJP_FRAME_CFUNC:
+      return LJP_VMSTATE_C;
+    default:
+      break;
+    }
+  }
+  return LJP_VMSTATE_INTERP;
+}
+
+/* Mode L: where it is, and the function that this belongs to. */
+LJP_SIGSAFE static void keep_leaf(struct ljp_stack *stack)
+{
+  uint32_t n = stack->count ? 1 : 0;
+  for (uint32_t i = 0; i < stack->count; i++) {
+    if (!is_guest(stack->frames[i]))
+      continue;
+    if (i)
+      stack->frames[n++] = stack->frames[i];
+    break;
+  }
+  stack->count = n;
+  stack->cut = LJP_CUT_NONE;
+}
+
+/* A host's own backtracer: its frames take the place of ours. Its callback
+** has no argument; the handler is on this thread, so the thread's own word
+** will do. */
+static __thread struct ljp_stack *plugged
+    __attribute__((tls_model("initial-exec")));
+
+static void *plugged_frame(int number, void *address)
+{
+  struct ljp_stack *stack = plugged;
+  (void)number;
+  if (!address || !stack ||
+      !ljp_stack_add(
+          stack, ljp_frame(LJP_FRAME_HOST, 0, (uint64_t)(uintptr_t)address)))
+    return NULL;
+  return address;
+}
+
+LJP_SIGSAFE static void plug_in(struct ljp_stack *stack)
+{
+  uint32_t guests = 0;
+  for (uint32_t i = 0; i < stack->count; i++)
+    if (ljp_frame_kind(stack->frames[i]) != LJP_FRAME_HOST)
+      stack->frames[guests++] = stack->frames[i];
+  stack->count = guests;
+  stack->cut = LJP_CUT_NONE;
+  plugged = stack;
+  shared.backtracer(plugged_frame);
+  plugged = NULL;
+}
+
+/* -- The sample --------------------------------------------------------------- */
+
+LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
+                               uint64_t now, uint64_t weight)
+{
+  bool lfunc;
+  enum ljp_vmstate state = state_of(walk, &lfunc);
+  if (walk->guest.vm)
+    s->ran_lua = true;
+  else if (shared.only_lua && !s->ran_lua) {
+    add(&s->counts.outside, 1);
+    return;
+  }
+  if (shared.mode == LJP_SAMPLER_LEAF)
+    keep_leaf(&walk->stack);
+  else if (shared.mode == LJP_SAMPLER_STACKS && shared.backtracer)
+    plug_in(&walk->stack);
+  if (shared.mode != LJP_SAMPLER_COUNT) {
+    struct ljp_sample sample = {.time_ns = now,
+                                .weight = weight,
+                                .vm = vm_id(s, walk->guest.vm),
+                                .vmstate = (uint8_t)state,
+                                .cut = (uint8_t)walk->stack.cut};
+    if (!ljp_push_sample(s->producer, &sample, walk->stack.frames,
+                         walk->stack.count)) {
+      /* The producer has counted it, by its own reason. */
+      add(&s->counts.lost[ljp_producer_active(s->producer) ? LJP_LOSS_RING_FULL
+                                                           : LJP_LOSS_STOPPING],
+          1);
+      return;
+    }
+    add(&s->counts.cut[walk->stack.cut & 15], 1);
+  }
+  add(&s->counts.samples, 1);
+  add(&s->counts.state[state & (LJP_SAMPLER_STATES - 1)], 1);
+  add(&s->counts.time_ns, weight);
+  if (lfunc)
+    add(&s->counts.lfunc, 1);
+}
+
+/* The outermost host frames of the place where a sample was put off. */
+LJP_SIGSAFE static void note_place(struct ljp_sampler *s,
+                                   const struct ljp_stack *stack)
+{
+  uint32_t n = stack->count;
+  while (n && ljp_frame_kind(stack->frames[n - 1]) != LJP_FRAME_HOST)
+    n--;
+  s->deferred_count = 0;
+  while (s->deferred_count < LJP_SAMPLER_DEFERRED && n--)
+    s->deferred_frames[s->deferred_count++] = stack->frames[n];
+}
+
+/* A sample that is taken late begins with the hook that takes it. The callers
+** of the resize are those of the place that was put off; the frame above them
+** is the resize itself, and all above that the hook. */
+LJP_SIGSAFE static void drop_hook(const struct ljp_sampler *s,
+                                  struct ljp_stack *stack)
+{
+  uint32_t hosts = 0, same = 0;
+  while (hosts < stack->count &&
+         ljp_frame_kind(stack->frames[hosts]) == LJP_FRAME_HOST)
+    hosts++;
+  while (same < s->deferred_count && same < hosts &&
+         stack->frames[hosts - 1 - same] == s->deferred_frames[same])
+    same++;
+  if (same + 1 >= hosts)
+    return;
+  uint32_t drop = hosts - same - 1;
+  for (uint32_t i = drop; i < stack->count; i++)
+    stack->frames[i - drop] = stack->frames[i];
+  stack->count -= drop;
+}
+
+LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
+                             uint64_t now, uint64_t weight, bool again)
+{
+  struct ljp_walk walk;
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(shared.unwind);
+  if (LJP_UNLIKELY(!view)) {
+    lose(s, LJP_LOSS_BUSY);
+    return;
+  }
+  enum ljp_walk_result result =
+      shared.mode == LJP_SAMPLER_STACKS
+          ? ljp_walk(&walk, view, regs, s->frames, shared.depth)
+          : ljp_walk_leaf(&walk, view, regs, s->frames, shared.depth);
+  ljp_unwind_release(shared.unwind, view);
+  if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {
+    if (again) {
+      lose(s, LJP_LOSS_BUSY);
+      return;
+    }
+    if (!s->deferred++)
+      note_place(s, &walk.stack);
+    s->deferred_ns += weight;
+    return;
+  }
+  if (again)
+    drop_hook(s, &walk.stack);
+  record(s, &walk, now, weight);
+  if (LJP_UNLIKELY(ljp_unwind_wants_poll(shared.unwind)) && s->producer)
+    ljp_producer_wake(s->producer);
+}
+
+LJP_SIGSAFE static void tell_interval(struct ljp_sampler *s, uint64_t now)
+{
+  uint32_t why =
+      atomic_exchange_explicit(&s->interval_why, 0, memory_order_acquire);
+  if (why && s->producer)
+    ljp_push_interval(
+        s->producer, now,
+        atomic_load_explicit(&s->interval_ns, memory_order_relaxed),
+        (enum ljp_interval_why)why);
+}
+
+LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
+                               void *context)
+{
+  uint64_t now = ljp_clock_ns();
+  int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
+  if (overrun > 0) {
+    add(&s->counts.overruns, (uint64_t)overrun);
+    if (s->producer)
+      ljp_count_overrun(s->producer, (uint64_t)overrun);
+  }
+  ucontext_t *uc = context;
+  bool readable = ljp_saferead_enter(&uc->uc_sigmask);
+  uint64_t weight = weigh(s, now, context, readable, overrun);
+  if (!weight) {
+    add(&s->counts.idle, 1);
+    return;
+  }
+  if (LJP_UNLIKELY(
+          atomic_load_explicit(&s->interval_why, memory_order_relaxed) != 0))
+    tell_interval(s, now);
+  if (LJP_UNLIKELY(!readable)) {
+    lose(s, LJP_LOSS_BUSY);
+    return;
+  }
+  struct ljp_regs regs;
+  ljp_regs_from_context(&regs, context);
+  take(s, &regs, now, weight, false);
+  uint64_t spent = ljp_clock_ns() - now;
+  /* Longer than that, and we were not running all the time. */
+  add(&s->counts.handler_ns, spent < 1000000 ? spent : 1000000);
+}
+
+void ljp_sampler_signal(int number, siginfo_t *info, void *context)
+{
+  int saved = errno;
+  struct ljp_sampler *s = owner(info);
+  if (!s) {
+    pass_on(number, info, context);
+    errno = saved;
+    return;
+  }
+  /* inside before active, against the life cycle's active before inside: one
+  ** of the two sees the other, hence sequential consistency. */
+  uint32_t nested = atomic_fetch_add(&s->inside, 1);
+  if (LJP_LIKELY(atomic_load(&s->active))) {
+    if (LJP_LIKELY(!nested))
+      handle(s, info, context);
+    else /* it interrupts a deferred sample being taken */
+      lose(s, LJP_LOSS_NESTED);
+  }
+  atomic_fetch_sub(&s->inside, 1);
+  errno = saved;
+}
+
+/* -- The end of a resize ------------------------------------------------------- */
+
+/* rdi: regs. A leaf without a frame of its own: what it sees in the registers
+** that functions preserve is the caller's. */
+__asm__(".text\n"
+        ".local ljp_sampler_registers\n"
+        ".type ljp_sampler_registers, @function\n"
+        "ljp_sampler_registers:\n"
+        "  .cfi_startproc\n"
+        "  movq %rbx, 24(%rdi)\n"
+        "  movq %rbp, 48(%rdi)\n"
+        "  leaq 8(%rsp), %rax\n"
+        "  movq %rax, 56(%rdi)\n"
+        "  movq %r12, 96(%rdi)\n"
+        "  movq %r13, 104(%rdi)\n"
+        "  movq %r14, 112(%rdi)\n"
+        "  movq %r15, 120(%rdi)\n"
+        "  movq (%rsp), %rax\n"
+        "  movq %rax, 128(%rdi)\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
+        ".size ljp_sampler_registers, .-ljp_sampler_registers\n");
+void ljp_sampler_registers(struct ljp_regs *regs)
+    __attribute__((visibility("hidden")));
+_Static_assert(LJP_RBX == 3 && LJP_RBP == 6 && LJP_RSP == 7 && LJP_R12 == 12 &&
+                   LJP_R15 == 15 && LJP_RIP == 16,
+               "the offsets above");
+_Static_assert(offsetof(struct ljp_regs, r) == 0, "the offsets above");
+
+void ljp_sampler_deferred(struct ljp_sampler *s)
+{
+  struct ljp_regs regs;
+  if (atomic_fetch_add(&s->inside, 1) == 0 && atomic_load(&s->active) &&
+      s->deferred) {
+    uint64_t weight = s->deferred_ns;
+    /* One stack for all of them, as it is now. */
+    if (s->deferred > 1 && s->producer)
+      ljp_count_overrun(s->producer, s->deferred - 1);
+    add(&s->counts.overruns, s->deferred - 1);
+    add(&s->counts.deferred, 1);
+    s->deferred = 0;
+    s->deferred_ns = 0;
+    memset(&regs, 0, sizeof regs);
+    ljp_sampler_registers(&regs);
+    regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
+    take(s, &regs, ljp_clock_ns(), weight, true);
+  }
+  atomic_fetch_sub(&s->inside, 1);
+}

@@ -1,0 +1,126 @@
+/*
+** The CPU profiler's signal handler and what it keeps for each thread.
+**
+** Mental picture: one struct ljp_sampler a profiled thread, in a table that
+** the handler finds its own in without a system call: by the address that the
+** thread's POSIX timer carries, or by the descriptor of its perf event.
+**
+** Invariants: a sampler's memory is never given back, so that a signal which
+** arrives late finds memory; a handler works only while `active`, and says so
+** by `inside`: whoever clears `active` and then sees `inside` at zero knows
+** that no handler uses the sampler, its producer or its view any more.
+**
+** Safety: sampler.c is LJP_SIGSAFE throughout. What the handler shares with
+** others is atomic; the rest belongs to the thread that is sampled.
+*/
+#ifndef LJP_SAMPLER_H
+#define LJP_SAMPLER_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profilers/walk.h"
+#include "src/producer.h"
+
+enum {
+  LJP_SAMPLERS = 1024,    /* threads at a time */
+  LJP_SAMPLER_FDS = 4096, /* perf descriptors above have no entry */
+  LJP_SAMPLER_VMS = 256,  /* VMs at a time that get an id of their own */
+  LJP_SAMPLER_STATES = 16,
+  LJP_SAMPLER_DEFERRED = 8
+};
+
+enum ljp_sampler_mode {
+  LJP_SAMPLER_COUNT, /* "D": states only */
+  LJP_SAMPLER_LEAF,  /* "L": the innermost guest frame, and what it is in */
+  LJP_SAMPLER_STACKS /* "C" */
+};
+
+/* Counters that one context adds to and any other reads. */
+struct ljp_sampler_counts {
+  _Atomic uint64_t samples; /* in the file, or counted in mode D */
+  _Atomic uint64_t state[LJP_SAMPLER_STATES];
+  _Atomic uint64_t lfunc; /* of state INTERP: in the VM, in a Lua function */
+  _Atomic uint64_t cut[16];
+  _Atomic uint64_t lost[LJP_LOSS_COUNT];
+  _Atomic uint64_t overruns;
+  _Atomic uint64_t deferred; /* samples taken after a stack resize */
+  _Atomic uint64_t outside;  /* in threads that have not run Lua yet */
+  _Atomic uint64_t idle;     /* signals to a thread that was waiting */
+  _Atomic uint64_t time_ns;  /* that the samples stand for */
+  _Atomic uint64_t handler_ns;
+};
+
+/* The same for all samplers of a session; set while none is active. */
+struct ljp_sampler_shared {
+  struct ljp_unwind *unwind;
+  enum ljp_sampler_mode mode;
+  bool wall;      /* event = "wall" */
+  bool only_lua;  /* drop samples of threads that have not run Lua yet */
+  uint32_t depth; /* frames at most */
+  /* Walks the host part instead of us; see lmisclib.h. */
+  void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
+  /* Process-wide number of a VM, and its id in the session (0: not yet).
+  ** The handler claims an entry, the writer's round gives the id. */
+  struct {
+    _Atomic uint32_t number, id;
+    _Atomic uint32_t closing; /* rounds since lua_close() began, or 0 */
+  } vm[LJP_SAMPLER_VMS];
+};
+extern struct ljp_sampler_shared ljp_sampler_shared;
+
+struct ljp_sampler {
+  _Atomic bool active;
+  _Atomic uint32_t inside;
+  pid_t tid;
+  struct ljp_producer *producer;
+  struct ljp_sampler_counts counts;
+
+  /* The timer: exact periods of CPU time (perf), or of the clock (POSIX). */
+  bool perf;
+  int fd;              /* of the perf event, or -1 */
+  int timer, park;     /* the kernel's numbers of the POSIX timers, or -1 */
+  _Atomic bool parked; /* the second one runs: see timer_posix.c */
+  _Atomic uint64_t period_ns;    /* as armed, with jitter */
+  _Atomic uint64_t interval_ns;  /* as told to the user */
+  _Atomic bool resync;           /* the period has been changed */
+  _Atomic uint32_t interval_why; /* to be recorded: LJP_INTERVAL_*, or 0 */
+
+  /* Of the sampled thread only. */
+  bool ran_lua;
+  uint64_t cpu_ns;      /* CPU time that is accounted for */
+  uint64_t clock_ns;    /* of the last signal */
+  uint64_t switches;    /* voluntary ones, when last asked for */
+  uint32_t idle_run;    /* signals in a row that found it waiting */
+  uint64_t deferred_ns; /* time that a deferred sample stands for */
+  uint32_t deferred;
+  uint32_t deferred_count; /* host frames where the first fell, outermost */
+  uint64_t deferred_frames[LJP_SAMPLER_DEFERRED];
+  uint64_t *frames; /* shared.depth of them */
+
+  /* Of the life cycle (sysprof_threads.c). */
+  uint32_t thread; /* id in the session */
+  uint64_t throttle_time_ns, throttle_handler_ns, jitter_samples;
+  uint32_t index;
+  bool used, seen;
+  char name[16];
+};
+
+/* The table; entries are set once and stay. */
+extern struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
+/* Index + 1 of the sampler whose perf event has this descriptor, or 0. */
+extern _Atomic uint16_t ljp_sampler_of_fd[LJP_SAMPLER_FDS];
+
+/* What was there before our handler; signals that are not ours go there. */
+extern struct sigaction ljp_sampler_before;
+
+/* The handler. */
+LJP_SIGSAFE void ljp_sampler_signal(int number, siginfo_t *info, void *context);
+
+/* The sample that a stack resize put off: from ordinary code of its thread. */
+void ljp_sampler_deferred(struct ljp_sampler *sampler);
+
+#endif

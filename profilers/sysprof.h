@@ -1,0 +1,90 @@
+/*
+** The CPU profiler as a whole: one session a process at a time. Behind both
+** its Lua (sysprof_lua.c) and its C interface (sysprof_c.c).
+** Everything here may be called from any thread, not from signal handlers.
+*/
+#ifndef LJP_SYSPROF_H
+#define LJP_SYSPROF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profilers/sampler.h"
+#include "src/session.h"
+
+struct lua_State;
+
+enum ljp_sysprof_threads {
+  LJP_THREADS_LUA, /* every thread, from when it first runs Lua */
+  LJP_THREADS_ALL, /* every thread */
+  LJP_THREADS_THIS /* the one that starts */
+};
+
+enum ljp_sysprof_source { LJP_TIMER_AUTO, LJP_TIMER_PERF, LJP_TIMER_POSIX };
+
+enum {
+  LJP_INTERVAL_MIN_NS = 50000,
+  LJP_INTERVAL_DEFAULT_NS = 1000000,
+  LJP_DEPTH_MAX = LJP_STACK_MAX_FRAMES
+};
+#define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
+
+struct ljp_sysprof_options {
+  enum ljp_sampler_mode mode;
+  bool wall;
+  enum ljp_sysprof_source source;
+  enum ljp_sysprof_threads threads;
+  bool follow_fork;
+  uint64_t interval_ns;
+  double max_overhead; /* share of a thread's time; 0: no limit */
+  uint32_t depth;
+  int signal;
+  /* Where to: a path or a callback; neither: mode "D" only. */
+  const char *path;
+  ljp_sink_callback callback;
+  void *callback_ctx;
+  /* Called once, when the session has ended. */
+  void (*on_stop)(void *ctx);
+  void *on_stop_ctx;
+  void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
+  uint32_t flush_ms;
+  int zstd_level;
+  bool sync;
+};
+
+void ljp_sysprof_options_init(struct ljp_sysprof_options *options);
+
+/* Why a call failed: for people, and as errno. */
+struct ljp_failure {
+  int error;
+  char text[512];
+};
+
+enum ljp_status ljp_sysprof_start(struct lua_State *L,
+                                  const struct ljp_sysprof_options *options,
+                                  struct ljp_failure *why);
+enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
+
+/* Of the session that runs, else of the last one. */
+struct ljp_sysprof_report {
+  uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;
+  uint64_t handler_ns;
+  uint64_t state[LJP_SAMPLER_STATES], cut[16], lost[LJP_LOSS_COUNT];
+};
+void ljp_sysprof_report(struct ljp_sysprof_report *out);
+
+struct ljp_sysprof_status {
+  const char *state; /* "idle", "running", "stopped", "failed" */
+  const char *timer; /* "perf", "posix"; NULL if idle */
+  char path[4096];
+  uint64_t asked_ns, interval_ns; /* the latter: the longest in force */
+  uint64_t bytes;
+  uint32_t threads;
+  uint32_t blocked; /* threads not sampled: they block the signal */
+  enum ljp_sampler_mode mode;
+  bool wall, throttled;
+  int signal;
+};
+void ljp_sysprof_status(struct ljp_sysprof_status *out);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+** Inside of the CPU profiler's life cycle: sysprof.c (start, stop, what the
+** process does meanwhile) and sysprof_threads.c (which threads, how often).
+** Nobody else. All of it under the one lock of sysprof.c.
+*/
+#ifndef LJP_SYSPROF_PRIV_H
+#define LJP_SYSPROF_PRIV_H
+
+#include <pthread.h>
+
+#include "profilers/sysprof.h"
+#include "profilers/timer.h"
+
+struct ljp_sysprof {
+  pthread_mutex_t lock;
+  pid_t pid; /* whose lock this is: a fork's child makes it anew */
+  bool running, failed, ever, armed;
+  uint32_t vm; /* number of the VM that started it */
+  struct ljp_sysprof_options options;
+  char path[4096];
+  const struct ljp_timer_source *source;
+  struct ljp_session *session;
+  struct ljp_sysprof_report ended; /* counts of threads that are gone */
+  uint64_t bytes;
+  uint32_t blocked;
+  uint32_t random;
+};
+extern struct ljp_sysprof ljp_sysprof;
+
+/* Starts to sample a thread; errno or 0. */
+int ljp_threads_add(pid_t tid, const char *name);
+/* Stops to sample it. */
+void ljp_threads_drop(struct ljp_sampler *s);
+void ljp_threads_drop_all(void);
+/* Looks which threads there are, and drops those that have gone. */
+void ljp_threads_scan(void);
+/* Intervals by the share that the handler takes, and jitter. */
+void ljp_threads_pace(void);
+/* Does this thread block the signal? */
+bool ljp_threads_blocks(pid_t tid, int signal);
+void ljp_threads_name(pid_t tid, char name[16]);
+/* In a fork's child. was: the tid that its only thread had in the parent. */
+void ljp_threads_after_fork(pid_t was, bool recording);
+/* Adds the counts of all samplers in use. */
+void ljp_threads_sum(struct ljp_sysprof_report *out);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+** POSIX timers with delivery to a thread. See timer.h.
+**
+** Of the two timers of a thread one runs at a time: `timer` on the monotonic
+** clock, `park` on the thread's CPU clock. The kernel's own numbers are kept
+** and its calls made directly: the handler may not call into libc for that.
+*/
+#include "profilers/timer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The clock of a thread's CPU time, as the kernel numbers them. */
+static clockid_t cpu_clock_of(pid_t tid)
+{
+  return (clockid_t)(~(unsigned)tid << 3 | 6u);
+}
+
+static int available(void)
+{
+  return 0;
+}
+
+static int create(struct ljp_sampler *s, clockid_t clock, int signal, int *out)
+{
+  struct sigevent event;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal;
+  event.sigev_value.sival_ptr = (void *)&ljp_samplers[s->index];
+#ifdef sigev_notify_thread_id
+  event.sigev_notify_thread_id = s->tid;
+#else
+  event._sigev_un._tid = s->tid;
+#endif
+  return syscall(SYS_timer_create, clock, &event, out) ? errno : 0;
+}
+
+static void disarm(struct ljp_sampler *s)
+{
+  if (s->timer >= 0)
+    syscall(SYS_timer_delete, s->timer);
+  if (s->park >= 0)
+    syscall(SYS_timer_delete, s->park);
+  s->timer = s->park = -1;
+}
+
+static int change(struct ljp_sampler *s)
+{
+  uint64_t period = atomic_load(&s->period_ns);
+  if (atomic_load(&s->parked))
+    return 0; /* unpark takes it */
+  return (int)-ljp_timer_set(s->timer, period, period);
+}
+
+static int arm(struct ljp_sampler *s, int signal, bool wall)
+{
+  int error = create(s, CLOCK_MONOTONIC, signal, &s->timer);
+  if (!error && !wall)
+    error = create(s, cpu_clock_of(s->tid), signal, &s->park);
+  if (!error)
+    error = change(s);
+  if (error)
+    disarm(s);
+  return error;
+}
+
+const struct ljp_timer_source ljp_timer_posix = {.name = "posix",
+                                                 .available = available,
+                                                 .arm = arm,
+                                                 .change = change,
+                                                 .disarm = disarm};
