@@ -96,9 +96,10 @@ static bool grow(struct ljp_arena *arena, bool *no_memory)
     if (arena->slots[i].tag)
       *slot_of(&bigger, arena->slots[i].tag, arena->slots[i].id) =
           arena->slots[i];
-  bigger.bytes += bytes - arena->slot_count * sizeof *arena->slots;
   free(arena->slots);
-  *arena = bigger;
+  arena->bytes += bytes - arena->slot_count * sizeof *arena->slots;
+  arena->slots = bigger.slots;
+  arena->slot_count = bigger.slot_count;
   return true;
 }
 

@@ -230,7 +230,7 @@ static bool begins_here(const struct ljp_block *block)
          (p = ljp_get_varint(p, end, &tag)) && tag == LJP_REC_EPOCH &&
          (p = ljp_get_varint(p, end, &len)) &&
          (p = ljp_get_varint(p, end, &segment)) &&
-         (p = ljp_get_varint(p, end, &why)) && why == LJP_EPOCH_SEGMENT;
+         ljp_get_varint(p, end, &why) && why == LJP_EPOCH_SEGMENT;
 }
 
 static bool is_piece(enum ljp_gap_reason why)

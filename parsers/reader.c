@@ -58,7 +58,7 @@ static enum ljp_status fail(struct ljp_reader *r, enum ljp_status status)
   r->done = true;
   if (status == LJP_ERR_VERSION)
     snprintf(r->error, sizeof r->error,
-             "the stream has format version %u, this program reads up to %u.x",
+             "the stream has format version %u, this program reads up to %d.x",
              b->newer_major, LJP_FORMAT_MAJOR);
   else if (status == LJP_ERR_IO)
     snprintf(r->error, sizeof r->error, "cannot read at offset %" PRIu64 ": %s",

@@ -252,7 +252,8 @@ void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
   struct ljp_shower show = {.out = out, .json = json};
   const struct ljp_field *field;
   unsigned count = 0;
-  if (!json && event->block && event->what != LJP_EVENT_BLOCK)
+  if (!json && event->what != LJP_EVENT_BLOCK && event->what != LJP_EVENT_GAP &&
+      event->what != LJP_EVENT_FINISH)
     ljp_print_str(out, "  ");
   ljp_show_begin(&show, type_of(event->what));
   switch (event->what) {

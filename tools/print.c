@@ -136,7 +136,8 @@ static void print_safe(struct ljp_print *out, struct ljp_str s, char quote)
       n = 1;
     for (; n; n--, p++)
       ljp_print_format(
-          out, *p == '\\' || (*p && *p == quote) ? "\\%c" : "\\x%02x", *p);
+          out, *p == '\\' || (*p && *p == (uint8_t)quote) ? "\\%c" : "\\x%02x",
+          *p);
   }
 }
 

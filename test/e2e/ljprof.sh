@@ -127,5 +127,6 @@ ok "definitions that were lost are shown as lost"
 # Output that cannot be written.
 "$ljprof" dump "$data/every-record.ljp" 2> err.txt | head -n 1 > one.txt
 same "a closed pipe is quiet" "" "$(cat err.txt)"
+# shellcheck disable=SC2016 # sh expands them
 refuses "a full disk" 1 "cannot write: No space left" \
   sh -c '"$1" dump "$2" > /dev/full' sh "$ljprof" "$data/every-record.ljp"
