@@ -140,6 +140,7 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
                                       struct ljp_stack *stack)
 {
   struct ljp_start at = {0};
+  guest->mark = stack->count;
   uint32_t mode = LJP_VMMAP_MODE(word);
   uint64_t pc = KNOWN(regs, LJP_RBX) ? regs->r[LJP_RBX] : 0;
   if (mode == LJP_VM_RET_PC) {
@@ -178,13 +179,19 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
     break;
   case LJP_VM_EITHER: {
     struct ljp_function fn;
+    struct ljp_link below;
     uint64_t slot, link;
     if (!ljp_load(at.base - 2 * sizeof(TValue), &slot) ||
         !ljp_load(at.base - sizeof(TValue), &link)) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
-    if (link != pc || !ljp_read_function(slot, &fn) || fn.ffid <= FF_C) {
+    /* Results have been put over the frame, its function first; or an error
+    ** has moved L->base down to a frame that is whole. */
+    bool whole = ljp_read_function(slot, &fn) &&
+                 (link == pc ? fn.ffid > FF_C
+                             : ljp_follow(thread, at.base, link, &below));
+    if (!whole) {
       at.use_link = at.skip_top = true;
       at.link = pc;
     }
@@ -229,6 +236,14 @@ LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
                                      uint64_t cframe, struct ljp_stack *stack)
 {
   struct ljp_start at = {.base = guest->base};
+  if (ljp_at_bottom(thread, at.base)) {
+    /* More C frames than frames that were called from C: for an instruction
+    ** or two an error has moved L->base, but not yet the C frames. Which of
+    ** the frames so far belong where is not known. */
+    stack->count = guest->mark;
+    stack->cut = LJP_CUT_BAD_FRAME;
+    return false;
+  }
   if (KNOWN(regs, LJP_RBX))
     at.pc = regs->r[LJP_RBX] & ~UINT64_C(3);
   else if (!ljp_load(cframe + LJP_CF_PC * 8, &at.pc))

@@ -69,8 +69,7 @@ LJP_SIGSAFE static bool base_ok(const struct ljp_thread *thread, uint64_t base)
          base <= thread->high;
 }
 
-LJP_SIGSAFE static bool at_bottom(const struct ljp_thread *thread,
-                                  uint64_t base)
+bool ljp_at_bottom(const struct ljp_thread *thread, uint64_t base)
 {
   return base <= thread->low + BOTTOM_SLOTS * sizeof(TValue);
 }
@@ -176,13 +175,6 @@ bool ljp_emit_inlined(struct ljp_stack *stack, const struct ljp_function *fn,
 /* -- Links ------------------------------------------------------------------
  */
 
-struct link {
-  uint64_t base; /* of the frame below */
-  uint64_t pc;   /* its position, 0 if the link does not say */
-  bool boundary; /* the frame above was called from C */
-  bool same;     /* the frame below is the same one: varargs doubled it */
-};
-
 LJP_SIGSAFE static bool is_call(uint32_t ins)
 {
   switch (bc_op(ins)) {
@@ -197,9 +189,8 @@ LJP_SIGSAFE static bool is_call(uint32_t ins)
   }
 }
 
-/* Follow the link value of the frame at base. */
-LJP_SIGSAFE static bool follow(const struct ljp_thread *thread, uint64_t base,
-                               uint64_t value, struct link *link)
+bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
+                struct ljp_link *link)
 {
   memset(link, 0, sizeof *link);
   if ((value & FRAME_TYPE) == FRAME_LUA) {
@@ -255,13 +246,13 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
   uint64_t base = at.base;
   for (;;) {
     struct ljp_function fn;
-    struct link link;
+    struct ljp_link link;
     uint64_t slot, value;
     if (!base_ok(thread, base)) {
       stack->cut = LJP_CUT_BAD_FRAME;
       return false;
     }
-    if (at_bottom(thread, base))
+    if (ljp_at_bottom(thread, base))
       break;
     if (!ljp_load(base - 2 * sizeof(TValue), &slot) ||
         !ljp_load(base - sizeof(TValue), &value)) {
@@ -274,7 +265,7 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
     }
     if (!skip && ljp_read_function(slot, &fn) && !ljp_emit(stack, &fn, pc))
       return false;
-    if (!follow(thread, base, value, &link)) {
+    if (!ljp_follow(thread, base, value, &link)) {
       stack->cut = LJP_CUT_BAD_FRAME;
       return false;
     }

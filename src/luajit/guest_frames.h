@@ -56,6 +56,20 @@ LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
 LJP_SIGSAFE bool ljp_emit_inlined(struct ljp_stack *stack,
                                   const struct ljp_function *fn, uint64_t pc);
 
+/* Below this BASE no frame is anybody's. */
+LJP_SIGSAFE bool ljp_at_bottom(const struct ljp_thread *thread, uint64_t base);
+
+struct ljp_link {
+  uint64_t base; /* of the frame below */
+  uint64_t pc;   /* its position, 0 if the link does not say */
+  bool boundary; /* the frame above was called from C */
+  bool same;     /* the frame below is the same one: varargs doubled it */
+};
+
+/* Follow the link value of the frame at base. False if it is not believed. */
+LJP_SIGSAFE bool ljp_follow(const struct ljp_thread *thread, uint64_t base,
+                            uint64_t value, struct ljp_link *link);
+
 /* Where a segment of frames begins. */
 struct ljp_start {
   uint64_t base;

@@ -475,6 +475,9 @@ while #work > 0 do
     elseif d.ext == "lj_err_trace" then
       -- An error rethrown from a trace exit: L->base was set by the exit.
       during[d.addr] = state(M.EXIT, LB)
+    elseif d.sym == "lj_cont_ffi_callback" then
+      during[d.addr] = state(M.CALLBACK, LB)
+      after = host(CFRAME_PUSHED)
     elseif d.sym == "lj_vm_ffi_callback" then
       during[d.addr] = state(M.CALLBACK, LB)
       after = state(M.ENTER, LB)

@@ -48,8 +48,16 @@ bool truth_settled(uint64_t rip)
 {
   uint32_t offset;
   const char *name = vm_symbol(rip, &offset);
-  return name && offset == 0 &&
-         (strncmp(name, "lj_BC_", 6) == 0 || strncmp(name, "lj_ff_", 6) == 0);
+  if (!name || offset != 0)
+    return false;
+  /* Where the dispatch table leads, with hooks and without. */
+  static const char *const hooks[] = {"lj_vm_record", "lj_vm_rethook",
+                                      "lj_vm_inshook", "lj_vm_callhook",
+                                      "lj_vm_profhook"};
+  for (unsigned i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
+    if (strcmp(name, hooks[i]) == 0)
+      return true;
+  return strncmp(name, "lj_BC_", 6) == 0 || strncmp(name, "lj_ff_", 6) == 0;
 }
 
 /* Does a return into this part of the VM mean a C frame with guest frames? */
@@ -164,6 +172,40 @@ void truth_read(struct truth *truth, const struct shadow *shadow, uint64_t rsp,
   }
 }
 
+bool truth_left(struct truth *truth, uint64_t rsp)
+{
+  uint32_t left = 0;
+  while (left < truth->segments && truth->segment[left].cframe < rsp)
+    left++;
+  truth->segments -= left;
+  memmove(truth->segment, truth->segment + left,
+          truth->segments * sizeof *truth->segment);
+  return left != 0;
+}
+
+void truth_top_replaced(struct truth *truth, bool replaced)
+{
+  struct truth_segment *top = truth->segment;
+  if (replaced) {
+    top->first++;
+    top->count--;
+  } else {
+    top->first--;
+    top->count++;
+  }
+}
+
+bool truth_top_is_builtin(const struct truth *truth)
+{
+  if (!truth->segments)
+    return false;
+  const struct truth_segment *top = truth->segment;
+  for (uint32_t i = 0; i < 2 && i < top->count; i++)
+    if (ljp_frame_kind(truth->frame[top->first + i]) != LJP_FRAME_LUA)
+      return true;
+  return false;
+}
+
 static bool put_segment(const struct truth *truth, uint64_t cframe,
                         uint64_t *frames, uint32_t *count, uint32_t limit)
 {
@@ -201,14 +243,11 @@ bool truth_expect(const struct truth *truth, const struct shadow *shadow,
       if (!put_segment(truth, cframe, frames, count, limit))
         return false;
     } else if (name && strcmp(name, "lj_vm_ffi_call") != 0) {
-      /* The pop and push inside lj_fff_gcstep, and compiled code's 16. */
-      for (int slack = 0; slack <= 16; slack += 8) {
-        uint32_t before = *count;
-        if (!put_segment(truth, rsp + (uint64_t)slack, frames, count, limit))
-          return false;
-        if (*count != before)
-          break;
-      }
+      /* Inside lj_fff_gcstep the return address is popped and pushed. */
+      if (strcmp(name, "lj_fff_gcstep") == 0)
+        cframe = (cframe + 15) & ~UINT64_C(15);
+      if (!put_segment(truth, cframe, frames, count, limit))
+        return false;
     }
   }
   while (i-- > 0) {

@@ -52,6 +52,16 @@ bool truth_settled(uint64_t rip);
 void truth_read(struct truth *truth, const struct shadow *shadow, uint64_t rsp,
                 uint64_t rdx, uint64_t rbx);
 
+/* Has the machine's stack risen above the innermost C frames of truth? Their
+** guest frames are gone then, which settles what was before. */
+bool truth_left(struct truth *truth, uint64_t rsp);
+
+/* A builtin may put another function, or its results, in its own place before
+** the next settled point: the stack is then for a moment that of its caller.
+** So it is when what pcall called returns through it. */
+bool truth_top_is_builtin(const struct truth *truth);
+void truth_top_replaced(struct truth *truth, bool replaced);
+
 /* The whole stack, host and guest, as the walk should give it for the leaf
 ** rip. False if it does not fit. */
 bool truth_expect(const struct truth *truth, const struct shadow *shadow,
