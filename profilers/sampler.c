@@ -381,6 +381,13 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     if (s->producer)
       ljp_count_overrun(s->producer, (uint64_t)overrun);
   }
+  /* Whatever limit the user has set, the host goes on: the handler rests for
+  ** as long as it has worked where that is longer than the interval. */
+  if (LJP_UNLIKELY(now < s->rest_until_ns)) {
+    atomic_store_explicit(&s->resync, true, memory_order_relaxed);
+    lose(s, LJP_LOSS_THROTTLE);
+    return;
+  }
   ucontext_t *uc = context;
   bool readable = ljp_saferead_enter(&uc->uc_sigmask);
   uint64_t weight = weigh(s, now, context, readable, overrun);
@@ -398,7 +405,8 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   struct ljp_regs regs;
   ljp_regs_from_context(&regs, context);
   take(s, &regs, now, weight, false);
-  uint64_t spent = ljp_clock_ns() - now;
+  uint64_t end = ljp_clock_ns(), spent = end - now;
+  s->rest_until_ns = end + spent;
   /* Longer than that, and we were not running all the time. */
   add(&s->counts.handler_ns, spent < 1000000 ? spent : 1000000);
 }

@@ -91,11 +91,12 @@ struct ljp_sampler {
 
   /* Of the sampled thread only. */
   bool ran_lua;
-  uint64_t cpu_ns;      /* CPU time that is accounted for */
-  uint64_t clock_ns;    /* of the last signal */
-  uint64_t switches;    /* voluntary ones, when last asked for */
-  uint32_t idle_run;    /* signals in a row that found it waiting */
-  uint64_t deferred_ns; /* time that a deferred sample stands for */
+  uint64_t cpu_ns;        /* CPU time that is accounted for */
+  uint64_t clock_ns;      /* of the last signal */
+  uint64_t rest_until_ns; /* no walk before */
+  uint64_t switches;      /* voluntary ones, when last asked for */
+  uint32_t idle_run;      /* signals in a row that found it waiting */
+  uint64_t deferred_ns;   /* time that a deferred sample stands for */
   uint32_t deferred;
   uint32_t deferred_count; /* host frames where the first fell, outermost */
   uint64_t deferred_frames[LJP_SAMPLER_DEFERRED];
