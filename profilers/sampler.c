@@ -30,7 +30,7 @@ struct sigaction ljp_sampler_before;
 
 #define shared ljp_sampler_shared
 
-enum { PARK_AFTER = 4 };
+enum { PARK_AFTER = 4, LONG_NS = 50000 };
 
 /* Only one context at a time adds: a plain addition that others may read. */
 LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
@@ -406,9 +406,14 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   ljp_regs_from_context(&regs, context);
   take(s, &regs, now, weight, false);
   uint64_t end = ljp_clock_ns(), spent = end - now;
+  /* As long as that, and we may not have been running all the time. */
+  if (LJP_UNLIKELY(spent > LONG_NS)) {
+    uint64_t cpu = shared.wall ? 0 : cpu_clock();
+    uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
+    spent = used < spent ? used : spent;
+  }
   s->rest_until_ns = end + spent;
-  /* Longer than that, and we were not running all the time. */
-  add(&s->counts.handler_ns, spent < 1000000 ? spent : 1000000);
+  add(&s->counts.handler_ns, spent);
 }
 
 void ljp_sampler_signal(int number, siginfo_t *info, void *context)

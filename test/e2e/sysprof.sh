@@ -1,0 +1,55 @@
+#!/bin/sh
+# The CPU profiler through Lua: its interface, what its stream holds, and what
+# becomes of a session when the program ends in one way or another.
+. "$(dirname "$0")/lib.sh"
+
+lua=$BUILD_DIR/bin/luajit
+ljprof=$BUILD_DIR/bin/ljprof
+here=$SOURCE_DIR/test/e2e
+
+"$lua" "$here/sysprof_api.lua" > api.txt 2>&1 || fail "$(cat api.txt)"
+ok "the interface: $(tail -n 1 api.txt)"
+
+# samples FILE: the sample lines of a stream.
+samples() {
+  "$ljprof" dump --json "$1" | grep '"type":"sample"' || :
+}
+
+# Content: who called whom, where, and the host frames below.
+"$lua" "$here/sysprof_work.lua" work.bin stop
+same "a whole stream" whole "$("$ljprof" check work.bin | tail -n 1)"
+samples work.bin > all.txt
+n=$(wc -l < all.txt)
+[ "$n" -ge 150 ] || fail "only $n samples of 0.4 s"
+stack='"text":"leaf sysprof_work.lua:10[^}]*},{[^}]*"text":"middle [^}]*},{[^}]*"text":"main chunk '
+stack=$(echo "$stack" | sed 's/sysprof_work.lua:10/[^"]*sysprof_work.lua:[0-9]*/')
+found=$(grep -c "$stack.*\"kind\":\"host\"" all.txt || :)
+[ "$((found * 100))" -ge "$((n * 90))" ] ||
+  fail "leaf under middle under main over host frames: $found of $n samples:
+$(grep -v "$stack" all.txt | head -n 3)"
+ok "leaf, middle, main, host frames: $found of $n samples"
+same "no stack is cut" "" "$(grep -v '"cut":"whole"' all.txt | head -n 1)"
+# The work is done in the loop's lines.
+lines=$("$ljprof" dump --json work.bin | grep -c '"cut":"whole"' || :)
+[ "$lines" = "$n" ] || fail "$lines whole of $n"
+
+"$lua" "$here/sysprof_work.lua" leaf.bin stop 'mode="L"'
+samples leaf.bin > leaf.txt
+same "mode L: two frames at most" "" "$(awk -F'"node":' 'NF > 3' leaf.txt)"
+grep -q '"text":"leaf ' leaf.txt || fail "mode L has no leaf: $(head -n 2 leaf.txt)"
+ok "mode L has the function"
+
+# Ends.
+for how in none exit error; do
+  rm -f end.bin
+  "$lua" "$here/sysprof_work.lua" end.bin $how > out.txt 2>&1 || :
+  same "the program ends by $how" whole "$("$ljprof" check end.bin | tail -n 1)"
+  [ "$(samples end.bin | wc -l)" -ge 150 ] || fail "$how: few samples"
+done
+rm -f end.bin
+("$lua" "$here/sysprof_work.lua" end.bin kill 'flush=50') > out.txt 2>&1 || :
+[ "$(samples end.bin | wc -l)" -ge 100 ] ||
+  fail "kill -9: $(samples end.bin | wc -l) samples"
+"$ljprof" check end.bin > check.txt || :
+grep -q '0 gaps of 0 bytes' check.txt || fail "$(cat check.txt)"
+ok "kill -9 leaves all but the last moment"

@@ -1,0 +1,182 @@
+-- misc.sysprof as Lua sees it: what is refused and how, modes, report, status.
+-- Run in a folder that may be written to.
+local sysprof = misc.sysprof
+local EBUSY, EINVAL, ENOENT, EISDIR = 16, 22, 2, 21
+local checks = 0
+
+local function check(ok, what, ...)
+  if not ok then
+    local said = {}
+    for i = 1, select("#", ...) do said[i] = tostring((select(i, ...))) end
+    error(what .. ": " .. table.concat(said, " | "), 2)
+  end
+  checks = checks + 1
+end
+
+local function read(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read("*a")
+  f:close()
+  return text
+end
+
+local sink = 0
+local function spin(seconds)
+  local t0 = os.clock()
+  while os.clock() - t0 < seconds do
+    for i = 1, 20000 do sink = sink + i % 7 end
+  end
+end
+
+local function refused(what, errno, text, ...)
+  local ok, message, number = sysprof.start(...)
+  check(ok == nil and number == errno and message:find(text, 1, true), what,
+    ok, message, number)
+  check(sysprof.status().state ~= "running", what .. ": not running")
+end
+
+check(sysprof.status().state == "idle", "before the first session")
+check(sysprof.report().samples == 0, "a report before the first session")
+
+-- What is refused leaves an existing file as it was.
+local f = assert(io.open("kept.bin", "wb"))
+f:write("precious")
+f:close()
+local P = "kept.bin"
+refused("unknown option", EINVAL, "unknown option 'intervall'; the nearest is "
+  .. "'interval'", {path = P, intervall = 1})
+refused("another", EINVAL, "the nearest is 'timer'", {path = P, tmer = 1})
+refused("no names", EINVAL, "options have names", {"C"})
+refused("not a table", EINVAL, "one table", "C")
+refused("two arguments", EINVAL, "one table", {path = P}, 1)
+for _, interval in ipairs{0, -1, 0 / 0, 1 / 0, 0.0499, 60001, "10", true} do
+  refused("interval " .. tostring(interval), EINVAL,
+    "wants milliseconds, a number from 0.05", {path = P, interval = interval})
+end
+refused("mode", EINVAL, "the string 'X', but wants \"D\"", {path = P, mode = "X"})
+refused("mode number", EINVAL, "option 'mode' is 1", {path = P, mode = 1})
+refused("event", EINVAL, "\"cpu\" or \"wall\"", {path = P, event = "io"})
+refused("timer", EINVAL, "\"perf\" or \"posix\"", {path = P, timer = "hpet"})
+refused("wall by perf", EINVAL, "needs timer \"posix\"",
+  {path = P, event = "wall", timer = "perf"})
+refused("threads", EINVAL, "\"this\"", {path = P, threads = 2})
+refused("fork", EINVAL, "\"follow\"", {path = P, fork = true})
+for _, signal in ipairs{0, 9, 11, 19, 32, 1000, 1.5, "KILL", "SEGV", "NONE"} do
+  refused("signal " .. signal, EINVAL, "a signal that a program may handle",
+    {path = P, signal = signal})
+end
+refused("overhead", EINVAL, "percent", {path = P, max_overhead = 101})
+refused("depth", EINVAL, "frames from 8", {path = P, depth = 7})
+refused("flush", EINVAL, "from 10 to 10000", {path = P, flush = 5})
+refused("compress", EINVAL, "level", {path = P, compress = 20})
+refused("sync", EINVAL, "true or false", {path = P, sync = 1})
+refused("path type", EINVAL, "name of a file", {path = 5})
+refused("path empty", EINVAL, "name of a file", {path = ""})
+refused("path with a zero", EINVAL, "name of a file", {path = "a\0b"})
+refused("no folder", ENOENT, "No such file or directory", {path = "no/such"})
+refused("a folder", EISDIR, "Is a directory", {path = "."})
+refused("a long path", 36, "too long", {path = ("x"):rep(5000)})
+check(read(P) == "precious", "an existing file is untouched", read(P))
+
+local ok, message, number = sysprof.stop()
+check(ok == nil and message == "profiler is not running" and number == EINVAL,
+  "stop without start", ok, message, number)
+
+-- Start twice; the first session goes on.
+check(sysprof.start{path = "twice.bin"} == true, "start")
+ok, message, number = sysprof.start{path = P}
+check(ok == nil and message == "profiler is running already"
+  and number == EBUSY, "start twice", ok, message, number)
+check(read(P) == "precious", "nor by a second start")
+check(sysprof.status().state == "running", "still running")
+spin(0.05)
+check(coroutine.wrap(function() return sysprof.stop() end)() == true,
+  "a coroutine of the same VM may stop it")
+
+-- Status and report, while running and afterwards.
+local LOSSES = {"RING_FULL", "TOO_BIG", "THROTTLE", "NESTED", "BUSY",
+  "NO_MEMORY", "WRITE_ERROR", "STOPPING", "BAD_RECORD"}
+local STATES = {"INTERP", "LFUNC", "FFUNC", "CFUNC", "GC", "EXIT", "RECORD",
+  "OPT", "ASM", "TRACE", "HOST", "UNKNOWN"}
+local function sane(report)
+  local sum = 0
+  for _, name in ipairs(STATES) do
+    check(type(report.vmstate[name]) == "number", "a counter for " .. name)
+    sum = sum + report.vmstate[name]
+  end
+  for _, name in ipairs(LOSSES) do
+    check(report.losses[name] == 0, "losses by " .. name, report.losses[name])
+  end
+  check(sum == report.samples, "states sum up to samples", sum, report.samples)
+end
+
+local function session(options, seconds)
+  local ok, message = sysprof.start(options)
+  check(ok == true, "start", ok, message)
+  spin(seconds)
+  local middle, status = sysprof.report(), sysprof.status()
+  check(middle.samples > 0, "a report while it runs", middle.samples)
+  check(status.state == "running" and status.threads == 1, "status", status.state,
+    status.threads)
+  spin(0.02)
+  check(sysprof.stop() == true, "stop")
+  local report = sysprof.report()
+  check(report.samples >= middle.samples, "a report after it has stopped")
+  check(sysprof.status().state == "stopped", "stopped")
+  sane(report)
+  return report, status
+end
+
+jit.off()
+jit.flush()
+for _, timer in ipairs{"perf", "posix"} do
+  local options = {path = timer .. ".bin", timer = timer, interval = 1}
+  if timer == "posix" or sysprof.start(options) then
+    sysprof.stop()
+    local report, status = session(options, 0.4)
+    check(status.timer == timer, "the timer asked for", status.timer)
+    check(status.interval == 1 and status.path == timer .. ".bin"
+      and status.event == "cpu" and status.mode == "C", "status", status.path)
+    check(status.bytes > 0, "bytes", status.bytes)
+    check(report.samples > 150 and report.samples < 600, timer .. " samples",
+      report.samples)
+    -- All CPU time is accounted for, whatever else the machine does.
+    check(report.seconds > 0.38 and report.seconds < 0.6, timer .. " seconds",
+      report.seconds)
+    check(report.vmstate.LFUNC > report.samples / 2, "a Lua function",
+      report.vmstate.LFUNC, report.samples)
+    check(report.vmstate.TRACE == 0, "no trace with JIT off")
+  else
+    print("timer perf is not permitted here")
+  end
+end
+jit.on()
+local report = session({mode = "D", interval = 1}, 0.3)
+check(report.vmstate.TRACE > report.samples / 2, "compiled code",
+  report.vmstate.TRACE, report.samples)
+local _, status = session({mode = "L", path = "leaf.bin", interval = 0.5}, 0.2)
+check(status.mode == "L" and status.interval == 0.5, "leaf")
+session({mode = "C", path = "usr1.bin", signal = "SIGUSR1"}, 0.1)
+session({mode = "C", path = "packed.bin", compress = 3}, 0.1)
+check(read("usr1.bin"):sub(1, 4) == "\137LJP", "a stream")
+
+-- A waiting thread: no sample for event "cpu", samples for "wall".
+local ffi = require("ffi")
+ffi.cdef "int usleep(unsigned);"
+local function sleepy(options)
+  assert(sysprof.start(options))
+  local t0 = os.time()
+  for _ = 1, 10 do ffi.C.usleep(20000) end
+  sysprof.stop()
+  return sysprof.report()
+end
+for _, timer in ipairs{"auto", "posix"} do
+  report = sleepy{path = "sleep.bin", timer = timer, interval = 1}
+  check(report.samples < 10 and report.seconds < 0.02,
+    "a waiting thread uses no CPU time, timer " .. timer, report.samples,
+    report.seconds)
+end
+-- A signal ends usleep() early: so each of the ten is one interval.
+report = sleepy{path = "sleep.bin", event = "wall", interval = 10}
+check(report.samples >= 5, "but wall time", report.samples)
+print(checks .. " checks")

@@ -1,0 +1,300 @@
+/*
+** A host program with the CPU profiler, through its C interface and with
+** threads. Usage: sysprof_host CASE OUTPUT; prints what the shell test checks.
+**   threads    two VMs in two threads, a third thread without Lua
+**   moving     one VM that moves from thread to thread
+**   conflict   the host has a SIGPROF handler of its own
+**   other      another VM than the one that started it stops it
+**   close      lua_close() of the VM that started it ends the session
+**   writer     a writer callback and on_stop; wrong uses
+**   backtracer libunwind plugged in
+*/
+#define UNW_LOCAL_ONLY
+#include <errno.h>
+#include <libunwind.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lua.h"
+#include "lauxlib.h"
+#include "lualib.h"
+#include "lmisclib.h"
+
+#define CHECK(what)                                                            \
+  do {                                                                         \
+    if (!(what)) {                                                             \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);               \
+      exit(1);                                                                 \
+    }                                                                          \
+  } while (0)
+
+static const char *output;
+
+static lua_State *new_vm(void)
+{
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  return L;
+}
+
+static void run(lua_State *L, const char *code)
+{
+  if (luaL_loadbuffer(L, code, strlen(code), "=host") ||
+      lua_pcall(L, 0, 0, 0)) {
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    exit(1);
+  }
+}
+
+static void start(lua_State *L, const char *options)
+{
+  char code[1024];
+  snprintf(code, sizeof code, "assert(misc.sysprof.start{path='%s', %s})",
+           output, options);
+  run(L, code);
+}
+
+#define SPIN(name, seconds)                                                    \
+  "jit.off() local x = 0 local function " name "(n) for i = 1, n do "          \
+  "x = x + i % 3 end end local t0 = os.clock() "                               \
+  "while os.clock() - t0 < " seconds " do " name "(10000) end"
+
+/* os.clock() is the process's: with two threads it runs twice as fast. */
+static void *second_vm(void *arg)
+{
+  lua_State *L = new_vm();
+  (void)arg;
+  pthread_setname_np(pthread_self(), "second");
+  run(L, SPIN("in_second", "1.2"));
+  lua_close(L);
+  return NULL;
+}
+
+static _Atomic bool enough;
+
+static void *no_lua(void *arg)
+{
+  volatile unsigned n = 0;
+  (void)arg;
+  pthread_setname_np(pthread_self(), "nolua");
+  while (!atomic_load(&enough))
+    n++;
+  return NULL;
+}
+
+static int threads(void)
+{
+  pthread_t second, third;
+  lua_State *L = new_vm();
+  start(L, "interval=1");
+  CHECK(!pthread_create(&second, NULL, second_vm, NULL));
+  CHECK(!pthread_create(&third, NULL, no_lua, NULL));
+  run(L, SPIN("in_first", "1.2"));
+  pthread_join(second, NULL);
+  atomic_store(&enough, true);
+  pthread_join(third, NULL);
+  run(L, "assert(misc.sysprof.report().outside > 0) "
+         "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+static void *carry(void *arg)
+{
+  run(arg, SPIN("in_moved", "0.5"));
+  return NULL;
+}
+
+static int moving(void)
+{
+  lua_State *L = new_vm();
+  pthread_t carrier;
+  start(L, "interval=1, flush=20");
+  run(L, SPIN("in_main", "0.3"));
+  CHECK(!pthread_create(&carrier, NULL, carry, L));
+  pthread_join(carrier, NULL);
+  run(L, "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+static _Atomic int host_signals;
+
+static void host_handler(int number)
+{
+  (void)number;
+  host_signals++;
+}
+
+static int conflict(void)
+{
+  lua_State *L = new_vm();
+  signal(SIGPROF, host_handler);
+  run(L,
+      "local ok, message, errno = misc.sysprof.start{path='none'}"
+      "assert(not ok and errno == 16, message) "
+      "assert(message:find('SIGPROF') and message:find('signal='), message)");
+  CHECK(access("none", F_OK) != 0);
+  raise(SIGPROF);
+  CHECK(host_signals == 1);
+  start(L, "signal='USR2'");
+  run(L, SPIN("busy", "0.2"));
+  raise(SIGPROF);
+  CHECK(host_signals == 2);
+  raise(SIGUSR2); /* not of our timers: neither taken nor deadly */
+  run(L, "assert(misc.sysprof.report().samples > 50) "
+         "assert(misc.sysprof.stop())");
+  raise(SIGUSR2); /* nor after the end */
+  lua_close(L);
+  return 0;
+}
+
+static int other(void)
+{
+  lua_State *L = new_vm(), *M = new_vm();
+  start(L, "interval=1");
+  run(M, "local ok, message, errno = misc.sysprof.stop() "
+         "assert(not ok and errno == 1, message) "
+         "assert(message:find('started by another VM'), message)");
+  errno = 0;
+  CHECK(luaM_sysprof_stop(M) == PROFILE_ERRUSE && errno == EPERM);
+  lua_close(M);
+  run(L, "assert(misc.sysprof.status().state == 'running') "
+         "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+static int close_vm(void)
+{
+  lua_State *L = new_vm(), *M = new_vm();
+  start(L, "interval=1");
+  run(L, SPIN("busy", "0.2"));
+  lua_close(L);
+  run(M, "assert(misc.sysprof.status().state == 'stopped') "
+         "assert(misc.sysprof.report().samples > 50)");
+  lua_close(M);
+  return 0;
+}
+
+/* -- The C interface -------------------------------------------------------------- */
+
+static FILE *file;
+static _Atomic int stops, calls;
+static int context;
+
+static size_t writer(const void **data, size_t len, void *ctx)
+{
+  CHECK(ctx == &context);
+  calls++;
+  return fwrite(*data, 1, len, file);
+}
+
+static int on_stop(void *ctx, uint8_t *buf)
+{
+  CHECK(ctx == &context && !buf);
+  stops++;
+  return fclose(file);
+}
+
+static void begin(lua_State *L, uint8_t mode)
+{
+  const struct luam_Sysprof_Options options = {
+      .mode = mode, .interval = 1, .ctx = &context};
+  file = fopen(output, "wb");
+  CHECK(file);
+  CHECK(luaM_sysprof_set_writer(writer) == PROFILE_SUCCESS);
+  CHECK(luaM_sysprof_set_on_stop(on_stop) == PROFILE_SUCCESS);
+  CHECK(luaM_sysprof_start(L, &options) == PROFILE_SUCCESS);
+}
+
+static void end(lua_State *L)
+{
+  struct luam_Sysprof_Counters c;
+  run(L, SPIN("c_started", "0.4"));
+  CHECK(luaM_sysprof_stop(L) == PROFILE_SUCCESS);
+  CHECK(stops == 1 && calls > 0);
+  CHECK(luaM_sysprof_report(&c) == PROFILE_SUCCESS);
+  CHECK(c.samples > 150 && c.vmst_lfunc > c.samples / 2);
+  lua_close(L);
+  CHECK(stops == 1);
+}
+
+static int writers(void)
+{
+  lua_State *L = new_vm();
+  struct luam_Sysprof_Options options = {
+      .mode = LUAM_SYSPROF_CALLGRAPH, .interval = 1, .ctx = &context};
+  errno = 0;
+  CHECK(luaM_sysprof_start(L, &options) == PROFILE_ERRUSE && errno == EINVAL);
+  CHECK(luaM_sysprof_set_writer(NULL) == PROFILE_ERRUSE);
+  CHECK(luaM_sysprof_set_on_stop(NULL) == PROFILE_ERRUSE);
+  CHECK(luaM_sysprof_report(NULL) == PROFILE_ERRUSE);
+  CHECK(luaM_sysprof_stop(L) == PROFILE_ERRRUN);
+  CHECK(luaM_sysprof_start(L, NULL) == PROFILE_ERRUSE);
+  CHECK(luaM_sysprof_start(NULL, &options) == PROFILE_ERRUSE);
+  options.mode = 3;
+  CHECK(luaM_sysprof_start(L, &options) == PROFILE_ERRUSE);
+  options.mode = LUAM_SYSPROF_DEFAULT;
+  options.interval = 0;
+  CHECK(luaM_sysprof_start(L, &options) == PROFILE_ERRUSE);
+  begin(L, LUAM_SYSPROF_CALLGRAPH);
+  options.interval = 1;
+  errno = 0;
+  CHECK(luaM_sysprof_start(L, &options) == PROFILE_ERRRUN && errno == EBUSY);
+  end(L);
+  return 0;
+}
+
+static _Atomic int walks;
+
+static void libunwind_walk(void *(*frame_writer)(int frame_no, void *addr))
+{
+  unw_context_t uc;
+  unw_cursor_t cursor;
+  int n = 0;
+  walks++;
+  unw_getcontext(&uc);
+  unw_init_local(&cursor, &uc);
+  do {
+    unw_word_t ip;
+    unw_get_reg(&cursor, UNW_REG_IP, &ip);
+    if (!frame_writer(n++, (void *)ip))
+      break;
+  } while (unw_step(&cursor) > 0 && n < 64);
+}
+
+static int backtracer(void)
+{
+  lua_State *L = new_vm();
+  CHECK(luaM_sysprof_set_backtracer(libunwind_walk) == PROFILE_SUCCESS);
+  begin(L, LUAM_SYSPROF_CALLGRAPH);
+  end(L);
+  CHECK(walks > 150);
+  CHECK(luaM_sysprof_set_backtracer(NULL) == PROFILE_SUCCESS);
+  return 0;
+}
+
+int main(int argc, char **argv)
+{
+  static const struct {
+    const char *name;
+    int (*run)(void);
+  } cases[] = {{"threads", threads},      {"moving", moving},
+               {"conflict", conflict},    {"other", other},
+               {"close", close_vm},       {"writer", writers},
+               {"backtracer", backtracer}};
+  if (argc != 3)
+    return 2;
+  output = argv[2];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (strcmp(cases[i].name, argv[1]) == 0)
+      return cases[i].run();
+  return 2;
+}
