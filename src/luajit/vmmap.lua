@@ -329,6 +329,9 @@ local function step(d, s)
     n.mode = M.ENTER
   elseif t == "mov " .. FN_PC .. "(%rbp),%rbx" then
     n.mode = M.RUN
+  elseif m == M.ENTER and string.match(d.args, ",%-0x8%(%%rdx%)$") and
+         d.op ~= "cmp" then
+    n.mode = M.LINK -- math.modf: C code has written the first result
   elseif string.match(d.args, ",%-0x10%(%%rdx%)$") and d.op ~= "cmp" then
     if m == M.ENTER or m == M.EITHER then
       if d.sym ~= "lj_BC_CALLT" then n.mode = M.LINK end
