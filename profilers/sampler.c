@@ -93,14 +93,16 @@ LJP_SIGSAFE static uint64_t cpu_clock(void)
   return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Was the thread in a system call when the signal came? */
+/* Was the thread in a system call when the signal came? One that is to be
+** started again has been set back to its instruction. */
 LJP_SIGSAFE static bool after_syscall(const void *context)
 {
   const ucontext_t *uc = context;
   const char *rip = (const char *)uc->uc_mcontext.gregs[REG_RIP];
-  unsigned char code[2] = {0, 0};
-  return ljp_safe_copy(code, rip - 2, 2) == 2 && code[0] == 0x0f &&
-         code[1] == 0x05;
+  unsigned char code[4] = {0, 0, 0, 0};
+  size_t got = ljp_safe_copy(code, rip - 2, 4);
+  return (got >= 2 && code[0] == 0x0f && code[1] == 0x05) ||
+         (got == 4 && code[2] == 0x0f && code[3] == 0x05);
 }
 
 /* Has the thread waited for something since this was asked last? */
