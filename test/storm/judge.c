@@ -1,0 +1,100 @@
+/*
+** Judges what a storm has left: every file whole and closed by the end of its
+** session, samples in it, and enough of them with complete stacks.
+**
+**   storm_judge [--deep] PERCENT FILE...
+**
+** Complete is a stack that was walked to its root and can be read back to it.
+** Samples that could not be taken at all (signal in signal, VM not walkable)
+** count as incomplete; what was merged by the timer or did not fit the ring
+** is shown. --deep: stacks cut at the depth limit are complete, too.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/names.h"
+#include "parsers/reader.h"
+
+enum { CUTS = 256 };
+
+struct verdict {
+  uint64_t samples, complete, torn, missing;
+  uint64_t cut[CUTS];
+};
+
+static void look(struct verdict *v, const struct ljp_reader *reader,
+                 const struct ljp_rec_sample *sample, bool deep)
+{
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  unsigned count;
+  enum ljp_stack_end end =
+      ljp_model_stack(&reader->model, sample->stack, frames, &count);
+  bool whole = sample->cut == LJP_CUT_NONE;
+  v->samples++;
+  v->cut[sample->cut]++;
+  if (deep && sample->cut == LJP_CUT_DEPTH)
+    whole = true;
+  if (end == LJP_STACK_LOST || count == 0) {
+    v->torn++;
+    whole = false;
+  }
+  v->complete += whole;
+}
+
+static bool judge(const char *path, double percent, bool deep)
+{
+  static struct ljp_reader reader;
+  struct verdict v = {0};
+  const struct ljp_event *event;
+  enum ljp_status status = ljp_reader_open(&reader, path);
+  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
+         event->what != LJP_EVENT_FINISH)
+    if (event->what == LJP_REC_SAMPLES)
+      look(&v, &reader, &event->u.sample, deep);
+  if (status) {
+    printf("storm_judge: %s: %s\n", path, reader.error);
+    return false;
+  }
+  const struct ljp_finish *finish = &event->u.finish;
+  bool clean = finish->clean && finish->closed == LJP_CLOSED_END &&
+               !finish->gaps && !finish->bad_records;
+  printf("samples %" PRIu64, v.samples);
+  for (size_t i = 0; i < reader.tally.loss_count; i++) {
+    const struct ljp_tally_loss *loss = &reader.tally.losses[i];
+    if (!loss->count)
+      continue;
+    printf(", %s %" PRIu64,
+           loss->overrun ? "merged" : ljp_name_loss(loss->reason), loss->count);
+    if (!loss->overrun &&
+        (loss->reason == LJP_LOSS_NESTED || loss->reason == LJP_LOSS_BUSY))
+      v.missing += loss->count;
+  }
+  for (unsigned i = 1; i < CUTS; i++)
+    if (v.cut[i])
+      printf(", cut by \"%s\" %" PRIu64,
+             ljp_name_cut(i) ? ljp_name_cut(i) : "?", v.cut[i]);
+  if (v.torn)
+    printf(", stacks that cannot be read back %" PRIu64, v.torn);
+  uint64_t all = v.samples + v.missing;
+  double share = all ? 100.0 * (double)v.complete / (double)all : 0;
+  printf(", complete %.4f %%, %s end\n", share, clean ? "clean" : "UNCLEAN");
+  ljp_reader_fini(&reader);
+  return clean && v.samples && share >= percent;
+}
+
+int main(int argc, char **argv)
+{
+  bool deep = argc > 1 && strcmp(argv[1], "--deep") == 0;
+  int at = 1 + deep;
+  if (argc < at + 2) {
+    fprintf(stderr, "usage: storm_judge [--deep] PERCENT FILE...\n");
+    return 2;
+  }
+  double percent = strtod(argv[at], NULL);
+  bool good = true;
+  for (int i = at + 1; i < argc; i++)
+    good = judge(argv[i], percent, deep) && good;
+  return good ? 0 : 1;
+}

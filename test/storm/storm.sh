@@ -1,0 +1,55 @@
+#!/bin/sh
+# storm.sh NAME [LUAJIT-OPTION...]: one storm of storm.lua at 10 kHz, on each
+# timer source there is, then as many rounds of it without the profiler. Both
+# must print the same; the files must be clean and their stacks complete.
+#
+# LJP_STORM_SECONDS  CPU time under each timer (0.8)
+. "$SOURCE_DIR/test/e2e/lib.sh"
+name=$1
+shift
+seconds=${LJP_STORM_SECONDS:-0.8}
+# Longer than that, and it hangs.
+limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
+percent=99.9 deep=
+case $name in
+# The sample that a stack resize puts off is taken by ordinary code; a signal
+# that comes meanwhile is lost, and stacks are as deep as they get here.
+overflow) percent=99.5 deep=--deep ;;
+# While libgcc puts the registers of the place that catches into its own frame
+# (the end of _Unwind_RaiseException), nobody can tell whose they are. A loop
+# of nothing but errors is there for some of every thousand samples; a hook
+# makes the recorder throw.
+errors | hook) percent=99 ;;
+# Code is not known until the writer's round after it was loaded, and here it
+# is gone again a moment later.
+plugin) percent=95 ;;
+esac
+
+storm() {
+  LUA_CPATH="$BUILD_DIR/storm/?.so" timeout -s ABRT "$limit" \
+    "$BUILD_DIR/bin/luajit" "$@"
+}
+
+for timer in perf posix; do
+  code=0
+  storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
+    "$seconds" "$timer" "$timer.bin" > "$timer.out" || code=$?
+  if [ "$code" = 77 ]; then
+    echo "skipped: there is no timer $timer here: $(tail -n 1 "$timer.out")"
+    continue
+  fi
+  [ "$code" = 0 ] || fail "$name under $timer: exit code $code"
+  rounds=$(wc -l < "$timer.out")
+  [ "$rounds" -gt 0 ] || fail "$name under $timer: no output"
+  storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
+    "$rounds" > plain.out || fail "$name without profiler: exit code $?"
+  cmp plain.out "$timer.out" || fail "$name under $timer: output differs"
+  ok "$name under $timer: $rounds rounds, output unchanged"
+  # shellcheck disable=SC2086 # nothing or one word
+  "$BUILD_DIR/bin/storm_judge" $deep $percent "$timer.bin" ||
+    fail "$name under $timer: see the line above"
+  "$BUILD_DIR/bin/ljprof" check "$timer.bin" > check.out ||
+    fail "$name under $timer: ljprof check: $(tail -n 1 check.out)"
+  ok "$name under $timer: file clean, stacks complete"
+done
+[ "$passed" -gt 0 ] || fail "no timer works here"
