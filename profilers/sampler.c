@@ -30,7 +30,7 @@ struct sigaction ljp_sampler_before;
 
 #define shared ljp_sampler_shared
 
-enum { PARK_AFTER = 4, LONG_NS = 50000 };
+enum { PARK_AFTER = 2, REST_AFTER = 4, LONG_NS = 50000 };
 
 /* Only one context at a time adds: a plain addition that others may read. */
 LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
@@ -139,15 +139,20 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
   uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : 0;
   /* A thread that waits is woken by a POSIX timer's signal: that is not a
   ** moment of CPU time. What it used before goes to its next sample. */
-  if (!s->perf && !s->parked && readable && after_syscall(context) &&
-      has_waited(s) && 2 * used < gap) {
-    if (++s->idle_run >= PARK_AFTER)
-      ljp_timer_posix_park(s);
-    return 0;
+  if (!s->perf) {
+    bool in_call = readable && after_syscall(context);
+    bool waited = (in_call || s->parked) && has_waited(s);
+    if (in_call && waited) {
+      if (++s->idle_run >= PARK_AFTER || s->parked)
+        ljp_timer_posix_park(s);
+      return 0;
+    }
+    s->idle_run = 0;
+    if (s->parked && waited)
+      ljp_timer_posix_park(s); /* once more: it works a little at a time */
+    else if (s->parked)
+      ljp_timer_posix_unpark(s);
   }
-  s->idle_run = 0;
-  if (s->parked)
-    ljp_timer_posix_unpark(s);
   if (cpu > s->cpu_ns)
     s->cpu_ns = cpu;
   return used ? used : 1;
@@ -366,7 +371,10 @@ LJP_SIGSAFE static void tell_interval(struct ljp_sampler *s, uint64_t now)
 {
   uint32_t why =
       atomic_exchange_explicit(&s->interval_why, 0, memory_order_acquire);
-  if (why && s->producer)
+  if (!why)
+    return;
+  s->until_rearm = 0;
+  if (s->producer)
     ljp_push_interval(
         s->producer, now,
         atomic_load_explicit(&s->interval_ns, memory_order_relaxed),
@@ -404,6 +412,11 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     lose(s, LJP_LOSS_BUSY);
     return;
   }
+  /* Not at each sample: it is a system call. */
+  if (s->until_rearm)
+    s->until_rearm--;
+  else if (!s->parked)
+    ljp_timer_rearm(s);
   struct ljp_regs regs;
   ljp_regs_from_context(&regs, context);
   take(s, &regs, now, weight, false);
@@ -414,7 +427,11 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
     spent = used < spent ? used : spent;
   }
-  s->rest_until_ns = end + spent;
+  uint64_t interval =
+      atomic_load_explicit(&s->interval_ns, memory_order_relaxed);
+  s->long_run = 2 * spent > interval ? s->long_run + 1 : 0;
+  if (LJP_UNLIKELY(s->long_run >= REST_AFTER))
+    s->rest_until_ns = end + spent;
   add(&s->counts.handler_ns, spent);
 }
 

@@ -84,9 +84,9 @@ struct ljp_sampler {
   int fd;              /* of the perf event, or -1 */
   int timer, park;     /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the second one runs: see timer_posix.c */
-  _Atomic uint64_t period_ns;    /* as armed, with jitter */
+  _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
   _Atomic uint64_t interval_ns;  /* as told to the user */
-  _Atomic bool resync;           /* the period has been changed */
+  _Atomic bool resync;           /* ask the CPU clock at the next sample */
   _Atomic uint32_t interval_why; /* to be recorded: LJP_INTERVAL_*, or 0 */
 
   /* Of the sampled thread only. */
@@ -95,8 +95,11 @@ struct ljp_sampler {
   uint64_t clock_ns;      /* of the last signal */
   uint64_t rest_until_ns; /* no walk before */
   uint64_t switches;      /* voluntary ones, when last asked for */
-  uint32_t idle_run;      /* signals in a row that found it waiting */
-  uint64_t deferred_ns;   /* time that a deferred sample stands for */
+  uint32_t until_rearm;   /* samples until the next random period */
+  uint32_t random;
+  uint32_t long_run;    /* samples in a row that took half an interval */
+  uint32_t idle_run;    /* signals in a row that found it waiting */
+  uint64_t deferred_ns; /* time that a deferred sample stands for */
   uint32_t deferred;
   uint32_t deferred_count; /* host frames where the first fell, outermost */
   uint64_t deferred_frames[LJP_SAMPLER_DEFERRED];
@@ -104,7 +107,7 @@ struct ljp_sampler {
 
   /* Of the life cycle (sysprof_threads.c). */
   uint32_t thread; /* id in the session */
-  uint64_t throttle_time_ns, throttle_handler_ns, jitter_samples;
+  uint64_t throttle_time_ns, throttle_handler_ns;
   uint32_t index;
   bool used, seen;
   char name[16];

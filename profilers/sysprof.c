@@ -437,7 +437,6 @@ static enum ljp_status start_locked(struct lua_State *L,
   g->bytes = 0;
   g->blocked = 0;
   g->failed = false;
-  g->random = (uint32_t)ljp_clock_ns() | 1;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   enum ljp_status status = choose_source(why);
   status = status ? status : take_signal(why);

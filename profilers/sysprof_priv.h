@@ -23,7 +23,6 @@ struct ljp_sysprof {
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
-  uint32_t random;
 };
 extern struct ljp_sysprof ljp_sysprof;
 
@@ -34,7 +33,7 @@ void ljp_threads_drop(struct ljp_sampler *s);
 void ljp_threads_drop_all(void);
 /* Looks which threads there are, and drops those that have gone. */
 void ljp_threads_scan(void);
-/* Intervals by the share that the handler takes, and jitter. */
+/* Intervals by the share that the handler takes. */
 void ljp_threads_pace(void);
 /* Does this thread block the signal? */
 bool ljp_threads_blocks(pid_t tid, int signal);

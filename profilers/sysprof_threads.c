@@ -19,7 +19,6 @@
 #include "src/clock.h"
 
 enum { ROUNDS_TO_WAIT = 50000, THROTTLE_MIN_NS = 20000000 };
-enum { JITTER_SAMPLES = 256 };
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -101,7 +100,10 @@ static void begin_accounts(struct ljp_sampler *s)
   s->idle_run = 0;
   s->deferred = 0;
   s->deferred_ns = 0;
-  s->throttle_time_ns = s->throttle_handler_ns = s->jitter_samples = 0;
+  s->throttle_time_ns = s->throttle_handler_ns = 0;
+  s->until_rearm = 0;
+  s->rest_until_ns = 0;
+  s->random = ((uint32_t)s->clock_ns ^ (uint32_t)s->tid << 8) | 1;
   atomic_store(&s->parked, false);
   atomic_store(&s->resync, true);
 }
@@ -265,32 +267,13 @@ void ljp_threads_scan(void)
 
 /* -- How often -------------------------------------------------------------------- */
 
-static uint32_t next_random(void)
-{
-  g->random ^= g->random << 13;
-  g->random ^= g->random >> 17;
-  g->random ^= g->random << 5;
-  return g->random;
-}
-
-/* A period within 3 % of the interval: no beat with the host's own rhythm. */
-static void set_period(struct ljp_sampler *s, uint64_t interval)
-{
-  uint64_t swing = interval / 32;
-  uint64_t period = interval - swing + next_random() % (2 * swing + 1);
-  atomic_store(&s->period_ns, period);
-  atomic_store(&s->resync, true);
-  g->source->change(s);
-  s->jitter_samples = atomic_load(&s->counts.samples);
-}
-
+/* The handler puts it into force, with the next signal. */
 static void set_interval(struct ljp_sampler *s, uint64_t interval,
                          enum ljp_interval_why why)
 {
   atomic_store(&s->interval_ns, interval);
   /* Release: the interval before the reason. */
   atomic_store_explicit(&s->interval_why, why, memory_order_release);
-  set_period(s, interval);
 }
 
 void ljp_threads_pace(void)
@@ -321,8 +304,6 @@ void ljp_threads_pace(void)
         continue;
       }
     }
-    if (atomic_load(&s->counts.samples) - s->jitter_samples >= JITTER_SAMPLES)
-      set_period(s, interval);
   }
 }
 

@@ -1,5 +1,5 @@
 /*
-** Timers: what makes the signals. Two sources, each with the same four calls,
+** Timers: what makes the signals. Two sources, each with the same three calls,
 ** of which one is chosen when a session starts.
 **
 ** perf    a task-clock event for each thread: counts CPU time, in the kernel
@@ -22,13 +22,16 @@ struct ljp_timer_source {
   int (*available)(void);
   /* Starts the signals to s->tid, each s->period_ns; errno or 0. */
   int (*arm)(struct ljp_sampler *s, int signal, bool wall);
-  /* Puts a new s->period_ns into force. */
-  int (*change)(struct ljp_sampler *s);
   /* No signal comes any more, but for one that is pending already. */
   void (*disarm)(struct ljp_sampler *s);
 };
 
 extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_posix;
+
+/* A new random period within a quarter of the interval, so that the samples do
+** not beat with periodic work of the host. Called in the handler, for perf as
+** well as for POSIX timers; there the old period has just ended. */
+LJP_SIGSAFE void ljp_timer_rearm(struct ljp_sampler *s);
 
 /* A thread that waits is not to be woken by our signals: until it has used
 ** CPU time again, its CPU clock (looked at by the kernel at each tick) takes

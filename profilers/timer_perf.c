@@ -67,14 +67,6 @@ static void disarm(struct ljp_sampler *s)
   s->fd = -1;
 }
 
-static int change(struct ljp_sampler *s)
-{
-  uint64_t period = atomic_load(&s->period_ns);
-  if (!still_ours(s->fd))
-    return EBADF;
-  return ioctl(s->fd, PERF_EVENT_IOC_PERIOD, &period) ? errno : 0;
-}
-
 static int arm(struct ljp_sampler *s, int signal, bool wall)
 {
   struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->tid};
@@ -99,8 +91,5 @@ static int arm(struct ljp_sampler *s, int signal, bool wall)
   return error;
 }
 
-const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
-                                                .available = available,
-                                                .arm = arm,
-                                                .change = change,
-                                                .disarm = disarm};
+const struct ljp_timer_source ljp_timer_perf = {
+    .name = "perf", .available = available, .arm = arm, .disarm = disarm};

@@ -49,28 +49,18 @@ static void disarm(struct ljp_sampler *s)
   s->timer = s->park = -1;
 }
 
-static int change(struct ljp_sampler *s)
-{
-  uint64_t period = atomic_load(&s->period_ns);
-  if (atomic_load(&s->parked))
-    return 0; /* unpark takes it */
-  return (int)-ljp_timer_set(s->timer, period, period);
-}
-
 static int arm(struct ljp_sampler *s, int signal, bool wall)
 {
   int error = create(s, CLOCK_MONOTONIC, signal, &s->timer);
   if (!error && !wall)
     error = create(s, cpu_clock_of(s->tid), signal, &s->park);
+  uint64_t period = atomic_load(&s->period_ns);
   if (!error)
-    error = change(s);
+    error = (int)-ljp_timer_set(s->timer, period, period);
   if (error)
     disarm(s);
   return error;
 }
 
-const struct ljp_timer_source ljp_timer_posix = {.name = "posix",
-                                                 .available = available,
-                                                 .arm = arm,
-                                                 .change = change,
-                                                 .disarm = disarm};
+const struct ljp_timer_source ljp_timer_posix = {
+    .name = "posix", .available = available, .arm = arm, .disarm = disarm};

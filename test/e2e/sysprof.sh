@@ -47,7 +47,7 @@ for how in none exit error; do
   [ "$(samples end.bin | wc -l)" -ge 150 ] || fail "$how: few samples"
 done
 rm -f end.bin
-("$lua" "$here/sysprof_work.lua" end.bin kill 'flush=50') > out.txt 2>&1 || :
+sh -c "\"$lua\" \"$here/sysprof_work.lua\" end.bin kill flush=50" > out.txt 2>&1 || :
 [ "$(samples end.bin | wc -l)" -ge 100 ] ||
   fail "kill -9: $(samples end.bin | wc -l) samples"
 "$ljprof" check end.bin > check.txt || :

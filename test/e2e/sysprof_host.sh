@@ -18,8 +18,8 @@ count() {
   shift
   cat "$file" > left
   for pattern in "$@"; do
-    grep -e "$pattern" left > more || :
-    mv more left
+    grep -e "$pattern" < left > more.txt || true
+    mv more.txt left
   done
   wc -l < left
 }
