@@ -1,10 +1,11 @@
 /*
 ** Optional compression of a block's payload by zstd. Writer thread only.
-** Built without zstd, ljp_compress_new gives LJP_ERR_NOTSUP.
+** Where there is no libzstd.so.1, ljp_compress_new gives LJP_ERR_NOTSUP.
 */
 #ifndef LJP_COMPRESS_H
 #define LJP_COMPRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

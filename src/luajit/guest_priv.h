@@ -14,19 +14,31 @@
 ** LuaJIT itself allows 200 C levels. */
 #define LJP_GUEST_MAX_CFRAMES 512
 
-/* One VM. GG_State.ljp points to it; it is reused for another VM after
+/* One VM. GG_State.ljp holds its index; it is reused for another VM after
 ** lua_close(), never given back, so a handler may always read it. */
 struct ljp_vm {
-  struct ljp_vm *self; /* tells a real one from garbage */
-  _Atomic uint64_t g;  /* global_State, 0 while free */
-  uint32_t number;
+  _Atomic uint64_t g; /* global_State, 0 while free */
+  uint32_t index, number;
   _Atomic bool resizing; /* a Lua stack is being moved */
   _Atomic bool deferred; /* a sample waits for that to end */
-  struct ljp_vm *next_free;
-  struct ljp_vm *_Atomic next; /* all there ever were; only grows */
+  uint32_t next_free;
 };
 
-extern struct ljp_vm *_Atomic ljp_vms;
+enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
+
+/* Records 1 ... ljp_vm_count - 1; both only grow. */
+extern struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
+extern _Atomic uint32_t ljp_vm_count;
+
+LJP_SIGSAFE static inline struct ljp_vm *ljp_vm_at(uint32_t index)
+{
+  if (index == 0 ||
+      index >= atomic_load_explicit(&ljp_vm_count, memory_order_acquire))
+    return NULL;
+  return atomic_load_explicit(&ljp_vm_chunks[index / LJP_VM_CHUNK],
+                              memory_order_acquire) +
+         index % LJP_VM_CHUNK;
+}
 
 /* The global_States of all VMs, in no order; 0 ends. */
 LJP_SIGSAFE uint64_t ljp_vm_first(void);

@@ -14,9 +14,10 @@
 
 #include "src/luajit/guest_priv.h"
 
-struct ljp_vm *_Atomic ljp_vms;
+struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
+_Atomic uint32_t ljp_vm_count = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ljp_vm *free_list;
+static uint32_t free_first;
 static uint32_t last_number;
 static const struct ljp_guest_listener *_Atomic listener;
 
@@ -27,7 +28,7 @@ void ljp_guest_listen(const struct ljp_guest_listener *new_listener)
 
 static struct ljp_vm *vm_of_thread(lua_State *L)
 {
-  return L2GG(L)->ljp;
+  return ljp_vm_at(L2GG(L)->ljp);
 }
 
 uint32_t ljp_guest_vm_id(lua_State *L)
@@ -36,17 +37,34 @@ uint32_t ljp_guest_vm_id(lua_State *L)
   return vm ? vm->number : 0;
 }
 
+/* A record for a new VM, NULL if there is no memory. */
+static struct ljp_vm *take(void)
+{
+  if (free_first) {
+    struct ljp_vm *vm = ljp_vm_at(free_first);
+    free_first = vm->next_free;
+    return vm;
+  }
+  uint32_t index = atomic_load(&ljp_vm_count);
+  uint32_t chunk = index / LJP_VM_CHUNK;
+  if (chunk >= LJP_VM_CHUNKS)
+    return NULL;
+  if (!atomic_load(&ljp_vm_chunks[chunk])) {
+    struct ljp_vm *fresh = calloc(LJP_VM_CHUNK, sizeof *fresh);
+    if (!fresh)
+      return NULL;
+    atomic_store(&ljp_vm_chunks[chunk], fresh);
+  }
+  atomic_store_explicit(&ljp_vm_count, index + 1, memory_order_release);
+  struct ljp_vm *vm = ljp_vm_at(index);
+  vm->index = index;
+  return vm;
+}
+
 void ljp_hook_vm_new(lua_State *L)
 {
   pthread_mutex_lock(&lock);
-  struct ljp_vm *vm = free_list;
-  if (vm)
-    free_list = vm->next_free;
-  else if ((vm = calloc(1, sizeof *vm)) != NULL) {
-    vm->self = vm;
-    atomic_init(&vm->next, atomic_load(&ljp_vms));
-    atomic_store(&ljp_vms, vm);
-  }
+  struct ljp_vm *vm = take();
   if (vm) {
     vm->number = ++last_number;
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
@@ -55,7 +73,8 @@ void ljp_hook_vm_new(lua_State *L)
     atomic_store_explicit(&vm->g, (uint64_t)(uintptr_t)G(L),
                           memory_order_release);
   }
-  L2GG(L)->ljp = vm; /* NULL: this VM stays without stacks, its id is 0 */
+  /* 0: this VM stays without stacks, its id is 0. */
+  L2GG(L)->ljp = vm ? vm->index : 0;
   pthread_mutex_unlock(&lock);
 }
 
@@ -71,11 +90,11 @@ void ljp_hook_vm_gone(lua_State *L)
   struct ljp_vm *vm = vm_of_thread(L);
   if (!vm)
     return;
-  L2GG(L)->ljp = NULL;
+  L2GG(L)->ljp = 0;
   atomic_store_explicit(&vm->g, 0, memory_order_release);
   pthread_mutex_lock(&lock);
-  vm->next_free = free_list;
-  free_list = vm;
+  vm->next_free = free_first;
+  free_first = vm->index;
   pthread_mutex_unlock(&lock);
 }
 

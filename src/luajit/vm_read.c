@@ -13,20 +13,20 @@
 
 const struct ljp_vm *ljp_vm_of(uint64_t g)
 {
-  uint64_t pointer, self, owner;
+  uint64_t word;
   uint64_t field = g - GG_OFS(g) + GG_OFS(ljp);
-  if (!ljp_safe_load((const void *)(uintptr_t)field, &pointer))
+  if (!ljp_safe_load((const void *)(uintptr_t)(field & ~UINT64_C(7)), &word))
     return NULL;
-  const struct ljp_vm *vm = (const struct ljp_vm *)(uintptr_t)pointer;
-  if (!ljp_safe_load(&vm->self, &self) || self != pointer ||
-      !ljp_safe_load((const void *)&vm->g, &owner) || owner != g)
+  const struct ljp_vm *vm = ljp_vm_at((uint32_t)(word >> (field & 4) * 8));
+  if (!vm || atomic_load_explicit(&vm->g, memory_order_acquire) != g)
     return NULL;
   return vm;
 }
 
-LJP_SIGSAFE static uint64_t first_from(const struct ljp_vm *vm)
+LJP_SIGSAFE static uint64_t first_from(uint32_t index)
 {
-  for (; vm; vm = atomic_load_explicit(&vm->next, memory_order_acquire)) {
+  const struct ljp_vm *vm;
+  while ((vm = ljp_vm_at(index++)) != NULL) {
     uint64_t g = atomic_load_explicit(&vm->g, memory_order_acquire);
     if (g)
       return g;
@@ -36,15 +36,13 @@ LJP_SIGSAFE static uint64_t first_from(const struct ljp_vm *vm)
 
 uint64_t ljp_vm_first(void)
 {
-  return first_from(atomic_load_explicit(&ljp_vms, memory_order_acquire));
+  return first_from(1);
 }
 
 uint64_t ljp_vm_next(uint64_t g)
 {
   const struct ljp_vm *vm = ljp_vm_of(g);
-  if (!vm)
-    return 0;
-  return first_from(atomic_load_explicit(&vm->next, memory_order_acquire));
+  return vm ? first_from(vm->index + 1) : 0;
 }
 
 uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs)
