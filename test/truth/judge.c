@@ -1,0 +1,127 @@
+/*
+** Compares a profile with the truth: for each part of a program, the share of
+** CPU time that it says it has used and the share of the samples' weight.
+**
+**   truth_judge POINTS FILE TABLE
+**
+** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A sample belongs
+** to the part whose frame begins with that text and is innermost in the stack;
+** one without any such frame to the last line, whose frame is empty. Exit code
+** 1 if a share is off by more than POINTS percentage points, or if the weights
+** do not add up to the CPU time within POINTS percent.
+*/
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/names.h"
+#include "parsers/reader.h"
+
+enum { PARTS = 32, LINE = 512 };
+
+struct part {
+  char line[LINE];
+  const char *name, *frame;
+  double seconds;
+  uint64_t weight, samples;
+};
+
+static struct part parts[PARTS];
+static int part_count;
+
+static bool read_table(const char *path)
+{
+  FILE *in = fopen(path, "r");
+  if (!in)
+    return false;
+  while (part_count < PARTS && fgets(parts[part_count].line, LINE, in)) {
+    struct part *part = &parts[part_count];
+    part->line[strcspn(part->line, "\n")] = 0;
+    char *seconds = strchr(part->line, '\t');
+    char *frame = seconds ? strchr(seconds + 1, '\t') : NULL;
+    if (!frame)
+      break;
+    *seconds = *frame = 0;
+    part->name = part->line;
+    part->seconds = strtod(seconds + 1, NULL);
+    part->frame = frame + 1;
+    part_count++;
+  }
+  fclose(in);
+  return part_count > 1;
+}
+
+static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
+{
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  unsigned count;
+  char text[LINE];
+  ljp_model_stack(&reader->model, stack, frames, &count);
+  for (unsigned i = 0; i < count; i++) {
+    struct ljp_frame_view view;
+    ljp_frame_view(&reader->model, frames[i], &view);
+    ljp_frame_text(&reader->model, &view, text, sizeof text);
+    for (int k = 0; k < part_count - 1; k++)
+      if (strncmp(text, parts[k].frame, strlen(parts[k].frame)) == 0)
+        return &parts[k];
+  }
+  return &parts[part_count - 1];
+}
+
+static double compare(uint64_t samples)
+{
+  double truth = 0, told = 0, worst = 0;
+  for (int i = 0; i < part_count; i++) {
+    truth += parts[i].seconds;
+    told += (double)parts[i].weight / 1e9;
+  }
+  printf("%-16s %8s %8s %8s %8s\n", "part", "truth %", "told %", "points",
+         "samples");
+  for (int i = 0; i < part_count; i++) {
+    double is = 100 * parts[i].seconds / truth;
+    double said = told > 0 ? 100 * (double)parts[i].weight / 1e9 / told : 0;
+    printf("%-16s %8.2f %8.2f %+8.2f %8" PRIu64 "\n", parts[i].name, is, said,
+           said - is, parts[i].samples);
+    if (fabs(said - is) > worst)
+      worst = fabs(said - is);
+  }
+  double off = 100 * (told / truth - 1);
+  printf("worst part %.2f points; %.3f s of CPU time, samples stand for %.3f s "
+         "(%+.2f %%); %" PRIu64 " samples\n",
+         worst, truth, told, off, samples);
+  return fabs(off) > worst ? fabs(off) : worst;
+}
+
+int main(int argc, char **argv)
+{
+  static struct ljp_reader reader;
+  const struct ljp_event *event;
+  uint64_t samples = 0;
+  if (argc != 4) {
+    fprintf(stderr, "usage: truth_judge POINTS FILE TABLE\n");
+    return 2;
+  }
+  if (!read_table(argv[3])) {
+    fprintf(stderr, "truth_judge: %s is no table\n", argv[3]);
+    return 2;
+  }
+  enum ljp_status status = ljp_reader_open(&reader, argv[2]);
+  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
+         event->what != LJP_EVENT_FINISH) {
+    if (event->what != LJP_REC_SAMPLES)
+      continue;
+    struct part *part = part_of(&reader, event->u.sample.stack);
+    part->weight += event->u.sample.weight;
+    part->samples++;
+    samples++;
+  }
+  if (status) {
+    fprintf(stderr, "truth_judge: %s: %s\n", argv[2], reader.error);
+    return 1;
+  }
+  double worst = compare(samples);
+  ljp_reader_fini(&reader);
+  return samples && worst <= strtod(argv[1], NULL) ? 0 : 1;
+}
