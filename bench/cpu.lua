@@ -1,0 +1,231 @@
+-- What the CPU profiler delivers and costs; see cpu.sh.
+--   cpu.lua WHAT FILE [TIMER]
+local what, file, timer = ...
+local ffi = require("ffi")
+ffi.cdef([[
+  struct timespec { long s, ns; };
+  int clock_gettime(int, struct timespec *);
+]])
+local t = ffi.new("struct timespec")
+local function clock(id)
+  ffi.C.clock_gettime(id, t)
+  return tonumber(t.s) + tonumber(t.ns) * 1e-9
+end
+local MONOTONIC, PROCESS, THREAD = 1, 2, 3
+jit.off(clock) -- measured code is compiled, the measuring is not
+
+local function start(interval, source, compress)
+  return misc.sysprof.start({ mode = "C", path = file, interval = interval,
+    timer = source or timer, max_overhead = 0, compress = compress })
+end
+local function stop()
+  assert(misc.sysprof.stop())
+  return misc.sysprof.report()
+end
+local function bytes()
+  local f = assert(io.open(file, "rb"))
+  local size = f:seek("end")
+  f:close()
+  return size
+end
+local function median(list)
+  table.sort(list)
+  local n = #list
+  return (list[math.floor((n + 1) / 2)] + list[math.floor(n / 2) + 1]) / 2
+end
+
+-- A benchmark's script as a function that does its work once.
+local function workload(name, size)
+  local chunk = assert(loadfile("bench/workloads/" .. name .. ".lua"))
+  setfenv(chunk, setmetatable({ arg = { size }, print = function() end },
+    { __index = _G }))
+  return chunk
+end
+
+local measures = {}
+
+function measures.delivery()
+  local work = workload("tables", 1)
+  local longest = tonumber(os.getenv("LJP_BENCH_SECONDS")) or 4
+  for _, interval in ipairs({ 10, 1, 0.1 }) do
+    local ok, message = start(interval)
+    if not ok then
+      print(("timer %-5s not available: %s"):format(timer, message))
+      return
+    end
+    local began, wall = clock(THREAD), clock(MONOTONIC)
+    repeat
+      work()
+    until clock(THREAD) - began > longest
+    local used = clock(THREAD) - began
+    wall = clock(MONOTONIC) - wall
+    local r = stop()
+    local expected = used * 1000 / interval
+    local lost = 0
+    for _, n in pairs(r.losses) do
+      lost = lost + n
+    end
+    print(("timer %-5s %5.1f ms: %6d of %8.1f samples = %6.2f %%, lost %d, " ..
+      "merged %d; they stand for %.2f %% of %.2f s CPU (%.2f s wall)"):format(
+      timer, interval, r.samples, expected, 100 * r.samples / expected, lost,
+      r.overruns, 100 * r.seconds / used, used, wall))
+  end
+end
+
+-- A stack of so many host and guest frames, under which work() runs.
+local function under(hosts, guests, work)
+  local nest = require("frames").nest
+  local function deeper(n)
+    if n > 1 then
+      local r = deeper(n - 1)
+      return r
+    end
+    work()
+    return n
+  end
+  nest(hosts, function()
+    deeper(guests - 1)
+  end)
+end
+
+local function spin(seconds)
+  local began, x = clock(THREAD), 0
+  repeat
+    for i = 1, 20000 do
+      x = (x * 31 + i) % 1000003
+    end
+  until clock(THREAD) - began > seconds
+  return x
+end
+
+function measures.handler()
+  for _, n in ipairs({ 5, 30, 100 }) do
+    local costs, samples = {}, 0
+    under(n, n, function()
+      for _ = 1, 9 do
+        if not start(0.1) then
+          return
+        end
+        spin(0.2)
+        local r = stop()
+        samples = samples + r.samples
+        costs[#costs + 1] = r.handler_seconds / r.samples * 1e9
+      end
+    end)
+    if #costs == 0 then
+      return
+    end
+    table.sort(costs)
+    print(("timer %-5s %3d host + %3d guest frames and those of luajit: " ..
+      "%6.0f ns, least %6.0f ns (%d samples)"):format(timer, n, n,
+      median(costs), costs[1], samples))
+  end
+end
+
+function measures.bytes()
+  for _, compress in ipairs({ 0, 1, 3 }) do
+    local sizes, counts = {}, {}
+    under(30, 30, function()
+      for i = 1, 2 do
+        assert(start(0.1, "auto", compress))
+        spin(i == 1 and 0.5 or 2.5)
+        counts[i] = stop().samples
+        sizes[i] = bytes()
+      end
+    end)
+    print(("compress = %d: %5.2f bytes a sample (%d samples of one stack, " ..
+      "30 + 30 frames)"):format(compress,
+      (sizes[2] - sizes[1]) / (counts[2] - counts[1]), counts[2] - counts[1]))
+  end
+end
+
+-- One round: without, with a handler that does nothing, with the profiler, in
+-- turning order. What the kernel and the machine take for a signal is in both.
+local function slowdown(name, size, interval)
+  local floor = require("frames").floor
+  local work = workload(name, size)
+  local empty, thread, process, wall, above = {}, {}, {}, {}, {}
+  local floor_us, profiler_us = {}, {}
+  for _ = 1, 3 do
+    work()
+  end
+  local function once(how)
+    local signals = 0
+    if how == 2 then
+      floor(timer, interval / 1000)
+    elseif how == 3 then
+      assert(start(interval))
+    end
+    local w, p, t = clock(MONOTONIC), clock(PROCESS), clock(THREAD)
+    work()
+    t, p, w = clock(THREAD) - t, clock(PROCESS) - p, clock(MONOTONIC) - w
+    if how == 2 then
+      signals = floor()
+    elseif how == 3 then
+      signals = stop().samples
+    end
+    return { thread = t, process = p, wall = w, signals = signals }
+  end
+  for i = 1, tonumber(os.getenv("LJP_BENCH_ROUNDS")) or 15 do
+    local r = {}
+    for k = i, i + 2 do
+      r[k % 3 + 1] = once(k % 3 + 1)
+    end
+    local off, none, on = r[1], r[2], r[3]
+    empty[i] = none.thread / off.thread
+    thread[i] = on.thread / off.thread
+    process[i] = on.process / off.process
+    wall[i] = on.wall / off.wall
+    above[i] = on.thread / none.thread
+    floor_us[i] = (none.thread - off.thread) / none.signals * 1e6
+    profiler_us[i] = (on.thread - off.thread) / on.signals * 1e6
+  end
+  print(("%-5s JIT %-3s %-9s %4.1f ms: thread %.4f process %.4f wall %.4f, " ..
+    "%5.1f us a sample; empty handler %.4f, %5.1f us; above that %.4f"):format(
+    timer, jit.status() and "on" or "off", name, interval, median(thread),
+    median(process), median(wall), median(profiler_us), median(empty),
+    median(floor_us), median(above)))
+end
+
+function measures.slowdown()
+  if not start(1) then
+    return
+  end
+  stop()
+  local size = jit.status() and 30 or 5
+  for _, interval in ipairs({ 1, 0.1 }) do
+    slowdown("numeric", size * 12, interval)
+    slowdown("tables", size * 6, interval)
+    slowdown("callbacks", size * 6, interval)
+  end
+end
+
+function measures.start()
+  local loaded = 0
+  for _, name in ipairs({ "libLLVM-15.so.1", "libLLVM-14.so.1",
+    "libclang-14.so.14.0.6", "libpython3.11.so.1.0", "libz3.so.4",
+    "libcrypto.so.3", "libperl.so.5.36", "libstdc++.so.6",
+    "libicui18n.so.72" }) do
+    if loaded < 6 and pcall(ffi.load, name) then
+      loaded = loaded + 1
+    end
+  end
+  local starts, stops = {}, {}
+  for i = 1, 21 do
+    local began = clock(MONOTONIC)
+    assert(start(1, "auto"))
+    starts[i] = (clock(MONOTONIC) - began) * 1000
+    -- Else the tables are still being made, which stop waits for or ends.
+    spin(i <= 11 and 0.002 or 0.3)
+    began = clock(MONOTONIC)
+    stop()
+    stops[i] = (clock(MONOTONIC) - began) * 1000
+  end
+  local first = starts[1]
+  print(("%d large libraries: start first %.2f ms, median %.2f ms; stop " ..
+    "median %.2f ms"):format(loaded, first, median(starts), median(stops)))
+  print(("worst start %.2f ms, worst stop %.2f ms"):format(starts[#starts],
+    stops[#stops]))
+end
+
+assert(measures[what], "cpu.lua: no such measure")()

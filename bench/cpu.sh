@@ -1,0 +1,62 @@
+#!/bin/sh
+# What the CPU profiler delivers and costs: samples against those expected, the
+# handler by depth, bytes a sample, slowdown of the program, start and stop.
+#
+#   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start]...
+#
+# Slowdown is paired: the same work in one process without a session, with
+# signals to an empty handler, with a session, in turn; the median of the ratios
+# of CPU time of the thread, of the process (the writer's thread counts), and of
+# wall time. The handler's cost is what it
+# measures of itself, without the kernel's part of a signal, which the empty
+# handler shows. No throttling.
+set -eu
+cd "$(dirname "$0")/.."
+build=$(realpath "${BUILD_DIR:-build}")
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/cpu.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+measure() # WHAT TIMER [LUAJIT-OPTION...]
+{
+  what=$1 timer=$2
+  shift 2
+  LUA_CPATH="$build/bench/?.so" "$build/bin/luajit" "$@" bench/cpu.lua \
+    "$what" "$tmp/profile" "$timer"
+}
+
+[ $# -gt 0 ] || set -- delivery handler bytes slowdown start
+echo "load: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
+for what in "$@"; do
+  case $what in
+  delivery)
+    echo "Samples delivered (target: 97 % at 1 ms)"
+    measure delivery perf
+    measure delivery posix
+    ;;
+  handler)
+    echo "Handler (target: 1000 ns at 30 + 30)"
+    measure handler perf -joff
+    measure handler posix -joff
+    ;;
+  bytes)
+    echo "File (target: 12 bytes a sample)"
+    measure bytes auto -joff
+    ;;
+  slowdown)
+    echo "Slowdown (target: 1.02 at 1 ms, 1.08 at 0.1 ms)"
+    for timer in perf posix; do
+      measure slowdown "$timer" -joff
+      measure slowdown "$timer"
+    done
+    ;;
+  start)
+    echo "Start and stop (target: start 5 ms)"
+    measure start auto
+    ;;
+  *)
+    echo "cpu: error: no measure is called '$what'" >&2
+    exit 2
+    ;;
+  esac
+done

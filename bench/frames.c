@@ -1,0 +1,113 @@
+/*
+** For ./run bench cpu, a Lua module: nest(depth, function) calls the function
+** under so many C frames; floor(timer, seconds) has the kernel send signals as
+** the profiler does, to a handler that does nothing, and floor() ends that.
+** What those cost is the kernel's and the machine's part of a sample.
+*/
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lauxlib.h"
+#include "lua.h"
+
+__attribute__((noinline)) static int nest(lua_State *L, int depth)
+{
+  volatile int kept = depth;
+  if (depth <= 1) {
+    lua_call(L, 0, 0);
+    return kept;
+  }
+  return nest(L, depth - 1) + kept;
+}
+
+static int frames_nest(lua_State *L)
+{
+  int depth = (int)luaL_checkinteger(L, 1);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  lua_pushinteger(L, nest(L, depth - 1));
+  return 1;
+}
+
+static int event = -1, posix_timer = -1;
+static volatile sig_atomic_t signals;
+static struct sigaction before;
+
+static void nothing(int number)
+{
+  (void)number;
+  signals++;
+}
+
+static int floor_perf(long period_ns)
+{
+  struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
+  struct perf_event_attr attr;
+  memset(&attr, 0, sizeof attr);
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = (unsigned long)period_ns;
+  attr.wakeup_events = 1;
+  attr.exclude_hv = 1;
+  event =
+      (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  return event < 0 || fcntl(event, F_SETSIG, SIGPROF) ||
+         fcntl(event, F_SETOWN_EX, &owner) || fcntl(event, F_SETFL, O_ASYNC);
+}
+
+static int floor_posix(long period_ns)
+{
+  struct sigevent how;
+  struct itimerspec when = {{period_ns / 1000000000, period_ns % 1000000000},
+                            {period_ns / 1000000000, period_ns % 1000000000}};
+  memset(&how, 0, sizeof how);
+  how.sigev_notify = SIGEV_THREAD_ID;
+  how.sigev_signo = SIGPROF;
+  how._sigev_un._tid = gettid();
+  return syscall(SYS_timer_create, CLOCK_MONOTONIC, &how, &posix_timer) ||
+         syscall(SYS_timer_settime, posix_timer, 0, &when, NULL);
+}
+
+static int frames_floor(lua_State *L)
+{
+  if (lua_isnoneornil(L, 1)) {
+    if (event >= 0)
+      close(event);
+    if (posix_timer >= 0)
+      syscall(SYS_timer_delete, posix_timer);
+    event = posix_timer = -1;
+    sigaction(SIGPROF, &before, NULL);
+    lua_pushinteger(L, signals);
+    return 1;
+  }
+  struct sigaction act;
+  long period_ns = (long)(luaL_checknumber(L, 2) * 1e9);
+  memset(&act, 0, sizeof act);
+  act.sa_handler = nothing;
+  act.sa_flags = SA_RESTART;
+  signals = 0;
+  if (sigaction(SIGPROF, &act, &before) ||
+      (strcmp(luaL_checkstring(L, 1), "posix") == 0 ? floor_posix(period_ns)
+                                                    : floor_perf(period_ns)))
+    return luaL_error(L, "no signals");
+  return 0;
+}
+
+__attribute__((visibility("default"))) int luaopen_frames(lua_State *L);
+
+int luaopen_frames(lua_State *L)
+{
+  lua_newtable(L);
+  lua_pushcfunction(L, frames_nest);
+  lua_setfield(L, -2, "nest");
+  lua_pushcfunction(L, frames_floor);
+  lua_setfield(L, -2, "floor");
+  return 1;
+}
