@@ -10,7 +10,7 @@
 ** what was not accounted for goes to the next sample: the sum of all weights
 ** is the thread's CPU time.
 */
-#include "profilers/sampler.h"
+#include "profilers/sampler_priv.h"
 #include "profilers/timer.h"
 
 #include <errno.h>
@@ -158,118 +158,13 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
   return used ? used : 1;
 }
 
-/* -- Where it fell ------------------------------------------------------------ */
-
-LJP_SIGSAFE static uint32_t vm_id(struct ljp_sampler *s, uint32_t number)
-{
-  if (!number)
-    return 0;
-  uint32_t room = LJP_SAMPLER_VMS;
-  for (uint32_t i = 0; i < LJP_SAMPLER_VMS; i++) {
-    uint32_t at = (number + i) % LJP_SAMPLER_VMS;
-    /* Acquire: pairs with the round's release of a new id. */
-    uint32_t there =
-        atomic_load_explicit(&shared.vm[at].number, memory_order_acquire);
-    if (LJP_LIKELY(there == number))
-      return atomic_load_explicit(&shared.vm[at].id, memory_order_acquire);
-    if (!there && room == LJP_SAMPLER_VMS)
-      room = at;
-  }
-  uint32_t none = 0;
-  if (room < LJP_SAMPLER_VMS &&
-      atomic_compare_exchange_strong(&shared.vm[room].number, &none, number) &&
-      s->producer)
-    ljp_producer_wake(s->producer);
-  return 0;
-}
-
-LJP_SIGSAFE static bool is_guest(uint64_t frame)
-{
-  unsigned kind = ljp_frame_kind(frame);
-  return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED ||
-         kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_CFUNC;
-}
-
-/* The interpreter's state is refined by the function that it is in. */
-LJP_SIGSAFE static enum ljp_vmstate state_of(const struct ljp_walk *walk,
-                                             bool *lfunc)
-{
-  const struct ljp_stack *stack = &walk->stack;
-  enum ljp_vmstate state = walk->guest.state;
-  *lfunc = false;
-  if (state == LJP_VMSTATE_UNKNOWN)
-    return walk->guest.vm || stack->cut ? LJP_VMSTATE_UNKNOWN
-                                        : LJP_VMSTATE_HOST;
-  if (state != LJP_VMSTATE_INTERP)
-    return state;
-  for (uint32_t i = 0; i < stack->count; i++) {
-    switch (ljp_frame_kind(stack->frames[i])) {
-    case LJP_FRAME_LUA:
-      *lfunc = ljp_frame_kind(stack->frames[0]) == LJP_FRAME_VM;
-      return LJP_VMSTATE_INTERP;
-    case LJP_FRAME_BUILTIN:
-      return LJP_VMSTATE_BUILTIN;
-    case LJP_FRAME_CFUNC:
-      return LJP_VMSTATE_C;
-    default:
-      break;
-    }
-  }
-  return LJP_VMSTATE_INTERP;
-}
-
-/* Mode L: where it is, and the function that this belongs to. */
-LJP_SIGSAFE static void keep_leaf(struct ljp_stack *stack)
-{
-  uint32_t n = stack->count ? 1 : 0;
-  for (uint32_t i = 0; i < stack->count; i++) {
-    if (!is_guest(stack->frames[i]))
-      continue;
-    if (i)
-      stack->frames[n++] = stack->frames[i];
-    break;
-  }
-  stack->count = n;
-  stack->cut = LJP_CUT_NONE;
-}
-
-/* A host's own backtracer: its frames take the place of ours. Its callback
-** has no argument; the handler is on this thread, so the thread's own word
-** will do. */
-static __thread struct ljp_stack *plugged
-    __attribute__((tls_model("initial-exec")));
-
-static void *plugged_frame(int number, void *address)
-{
-  struct ljp_stack *stack = plugged;
-  (void)number;
-  if (!address || !stack ||
-      !ljp_stack_add(
-          stack, ljp_frame(LJP_FRAME_HOST, 0, (uint64_t)(uintptr_t)address)))
-    return NULL;
-  return address;
-}
-
-LJP_SIGSAFE static void plug_in(struct ljp_stack *stack)
-{
-  uint32_t guests = 0;
-  for (uint32_t i = 0; i < stack->count; i++)
-    if (ljp_frame_kind(stack->frames[i]) != LJP_FRAME_HOST)
-      stack->frames[guests++] = stack->frames[i];
-  stack->count = guests;
-  stack->cut = LJP_CUT_NONE;
-  plugged = stack;
-  shared.backtracer(plugged_frame);
-  plugged = NULL;
-}
-
 /* -- The sample --------------------------------------------------------------- */
 
 LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
                                uint64_t now, uint64_t weight)
 {
   bool lfunc;
-  enum ljp_vmstate state = state_of(walk, &lfunc);
+  enum ljp_vmstate state = ljp_sampler_state_of(walk, &lfunc);
   if (walk->guest.vm)
     s->ran_lua = true;
   else if (shared.only_lua && !s->ran_lua) {
@@ -277,13 +172,13 @@ LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
     return;
   }
   if (shared.mode == LJP_SAMPLER_LEAF)
-    keep_leaf(&walk->stack);
+    ljp_sampler_keep_leaf(&walk->stack);
   else if (shared.mode == LJP_SAMPLER_STACKS && shared.backtracer)
-    plug_in(&walk->stack);
+    ljp_sampler_plug_in(&walk->stack);
   if (shared.mode != LJP_SAMPLER_COUNT) {
     struct ljp_sample sample = {.time_ns = now,
                                 .weight = weight,
-                                .vm = vm_id(s, walk->guest.vm),
+                                .vm = ljp_sampler_vm_id(s, walk->guest.vm),
                                 .vmstate = (uint8_t)state,
                                 .cut = (uint8_t)walk->stack.cut};
     if (!ljp_push_sample(s->producer, &sample, walk->stack.frames,
@@ -328,9 +223,10 @@ LJP_SIGSAFE static void drop_hook(const struct ljp_sampler *s,
   while (same < s->deferred_count && same < hosts &&
          stack->frames[hosts - 1 - same] == s->deferred_frames[same])
     same++;
-  if (same + 1 >= hosts)
+  if (!hosts)
     return;
-  uint32_t drop = hosts - same - 1;
+  /* Tail calls may have left nothing of it but our own frame, the first. */
+  uint32_t drop = hosts > same + 2 ? hosts - same - 1 : 1;
   for (uint32_t i = drop; i < stack->count; i++)
     stack->frames[i - drop] = stack->frames[i];
   stack->count -= drop;

@@ -1,6 +1,6 @@
 /*
 ** Inside of the CPU profiler's life cycle: sysprof.c (start, stop, what the
-** process does meanwhile) and sysprof_threads.c (which threads, how often).
+** process does meanwhile), sysprof_setup.c (what a session needs) and sysprof_threads.c (which threads, how often).
 ** Nobody else. All of it under the one lock of sysprof.c.
 */
 #ifndef LJP_SYSPROF_PRIV_H
@@ -25,6 +25,27 @@ struct ljp_sysprof {
   uint32_t blocked;
 };
 extern struct ljp_sysprof ljp_sysprof;
+
+/* -- sysprof_setup.c -------------------------------------------------------- */
+
+/* Fills *why; returns status. */
+enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,
+                                 enum ljp_status status, int error,
+                                 const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+int ljp_sysprof_errno(enum ljp_status status);
+/* Gives ids to VMs that the handler has met, takes those that closed away. */
+void ljp_sysprof_name_vms(void);
+/* The library stays loaded from now on. */
+bool ljp_sysprof_pin(void);
+bool ljp_sysprof_handler_is_ours(int signal);
+enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why);
+enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why);
+enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
+                                 void (*round)(void *ctx),
+                                 void (*fork_child)(void *ctx, bool recording));
+
+/* -- sysprof_threads.c ------------------------------------------------------ */
 
 /* Starts to sample a thread; errno or 0. */
 int ljp_threads_add(pid_t tid, const char *name);

@@ -53,3 +53,42 @@ sh -c "\"$lua\" \"$here/sysprof_work.lua\" end.bin kill flush=50" > out.txt 2>&1
 "$ljprof" check end.bin > check.txt || :
 grep -q '0 gaps of 0 bytes' check.txt || fail "$(cat check.txt)"
 ok "kill -9 leaves all but the last moment"
+
+# Growing and deep stacks. A sample that was put off does not show the hook
+# that took it.
+"$lua" "$here/sysprof_grow.lua" grow.bin > grow.txt 2>&1 ||
+  fail "$(cat grow.txt)"
+ok "growing stacks: $(cat grow.txt)"
+same "a whole stream" whole "$("$ljprof" check grow.bin | tail -n 1)"
+"$ljprof" dump --json grow.bin > grow.json
+grep -q '"type":"interval",.*"why":"handling took too large a share"' \
+  grow.json || fail "no change of the interval is recorded"
+ok "changes of the interval are recorded"
+nm "$BUILD_DIR/lib/libluajit-5.1.so.2" | sort |
+  awk '/ ljp_sampler_deferred$/ { print $1; getline; print $1 }' > range.txt
+[ "$(wc -l < range.txt)" = 2 ] || fail "no ljp_sampler_deferred: $(cat range.txt)"
+grep -o '"frames":\[{[^}]*"text":"libluajit-5.1.so.2+0x[0-9a-f]*"' grow.json |
+  sed 's/.*+0x//; s/"//' | sort -u > leaves.txt
+[ -s leaves.txt ] || fail "no leaf in the library"
+same "no stack begins in the hook" "" "$("$lua" -e '
+  local lines = io.lines("range.txt")
+  local low, high = tonumber(lines(), 16), tonumber(lines(), 16)
+  for leaf in io.lines("leaves.txt") do
+    local at = tonumber(leaf, 16)
+    if at >= low and at < high then print(leaf) end
+  end')"
+
+# fork().
+for how in stop follow; do
+  rm -f fork.bin*
+  "$lua" "$here/sysprof_fork.lua" fork.bin $how > fork.txt 2>&1 ||
+    fail "fork, $how: $(cat fork.txt)"
+  samples fork.bin > parent.txt
+  grep -q '"text":"in_parent ' parent.txt || fail "$how: nothing of the parent"
+  same "fork, $how: nothing of the child in its parent's file" 0 \
+    "$(grep -c '"text":"in_child ' parent.txt || :)"
+done
+samples fork.bin.* > child.txt
+[ "$(grep -c '"text":"in_child ' child.txt)" -ge 100 ] ||
+  fail "fork, follow: $(wc -l < child.txt) samples of the child"
+ok "fork, follow: the child has a file of its own"

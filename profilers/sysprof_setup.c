@@ -1,0 +1,235 @@
+/*
+** What a session of the CPU profiler needs before it can run: a signal, a
+** timer source, a stream; and what the writer asks while it does. Part of
+** sysprof.c, under its lock.
+*/
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profilers/sysprof_priv.h"
+
+static struct ljp_sysprof *const g = &ljp_sysprof;
+
+/* -- Failures ---------------------------------------------------------------------- */
+
+enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,
+                                 enum ljp_status status, int error,
+                                 const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  vsnprintf(why->text, sizeof why->text, format, args);
+  va_end(args);
+  why->error = error;
+  return status;
+}
+
+int ljp_sysprof_errno(enum ljp_status status)
+{
+  switch (status) {
+  case LJP_ERR_MEM:
+    return ENOMEM;
+  case LJP_ERR_NOTSUP:
+    return ENOTSUP;
+  case LJP_ERR_RUN:
+    return EBUSY;
+  case LJP_ERR_IO:
+    return EIO;
+  default:
+    return EINVAL;
+  }
+}
+
+/* -- What the writer asks ------------------------------------------------------------ */
+
+static bool describe_proto(void *ctx, uint32_t ref, struct ljp_proto_info *out)
+{
+  struct ljp_guest_proto proto;
+  (void)ctx;
+  if (!ljp_guest_proto(ref, &proto))
+    return false;
+  out->id = proto.id;
+  out->first_line = proto.first_line;
+  out->last_line = proto.last_line;
+  out->flags = proto.flags;
+  snprintf(out->chunk, sizeof out->chunk, "%s", proto.chunk);
+  snprintf(out->name, sizeof out->name, "%s", proto.name);
+  return true;
+}
+
+static bool describe_builtin(void *ctx, uint64_t ffid,
+                             char name[LJP_NAME_BYTES])
+{
+  const char *known = ljp_guest_builtin((uint32_t)ffid);
+  (void)ctx;
+  if (known)
+    snprintf(name, LJP_NAME_BYTES, "%s", known);
+  return known != NULL;
+}
+
+/* -- VMs -------------------------------------------------------------------------- */
+
+void ljp_sysprof_name_vms(void)
+{
+  for (int i = 0; i < LJP_SAMPLER_VMS; i++) {
+    uint32_t number = atomic_load(&ljp_sampler_shared.vm[i].number);
+    uint32_t id = atomic_load(&ljp_sampler_shared.vm[i].id);
+    if (!number)
+      continue;
+    if (!id) {
+      char name[24];
+      snprintf(name, sizeof name, "VM %u", number);
+      if (ljp_session_add_vm(g->session, 0, name, &id) == LJP_OK)
+        atomic_store(&ljp_sampler_shared.vm[i].id, id);
+    }
+    /* Two rounds after lua_close() began it has ended. */
+    if (atomic_load(&ljp_sampler_shared.vm[i].closing) &&
+        atomic_fetch_add(&ljp_sampler_shared.vm[i].closing, 1) > 2) {
+      ljp_session_end_vm(g->session, id);
+      atomic_store(&ljp_sampler_shared.vm[i].id, 0);
+      atomic_store(&ljp_sampler_shared.vm[i].closing, 0);
+      atomic_store(&ljp_sampler_shared.vm[i].number, 0);
+    }
+  }
+}
+
+/* -- What a session takes from the process ------------------------------------ */
+
+/* Handlers of ours may run long after a dlclose() of this library. */
+bool ljp_sysprof_pin(void)
+{
+  Dl_info info;
+  static bool pinned;
+  if (pinned)
+    return true;
+  if (!dladdr((const void *)(uintptr_t)&ljp_sysprof_pin, &info))
+    return false;
+  /* NULL: this is the program itself. */
+  void *handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (!handle)
+    dlerror();
+  pinned = true;
+  return true;
+}
+
+bool ljp_sysprof_handler_is_ours(int signal)
+{
+  struct sigaction now;
+  return !sigaction(signal, NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
+         now.sa_sigaction == ljp_sampler_signal;
+}
+
+/* The handler is put in once and stays, as a stub that takes nothing. */
+enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why)
+{
+  struct sigaction now,
+      ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+  int signal = g->options.signal;
+  if (sigaction(signal, NULL, &now))
+    return ljp_sysprof_fail(why, LJP_ERR_USE, EINVAL,
+                            "signal %d cannot be handled", signal);
+  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == ljp_sampler_signal)
+    return LJP_OK;
+  if ((now.sa_flags & SA_SIGINFO) ||
+      (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN))
+    return ljp_sysprof_fail(
+        why, LJP_ERR_RUN, EBUSY,
+        "the program has a handler of its own for signal %d (SIG%s); "
+        "choose another by the option signal=",
+        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
+  ljp_sampler_before = now;
+  ours.sa_sigaction = ljp_sampler_signal;
+  sigfillset(&ours.sa_mask);
+  sigdelset(&ours.sa_mask, SIGSEGV);
+  sigdelset(&ours.sa_mask, SIGBUS);
+  sigdelset(&ours.sa_mask, SIGILL);
+  sigdelset(&ours.sa_mask, SIGFPE);
+  sigdelset(&ours.sa_mask, SIGTRAP);
+  if (sigaction(signal, &ours, NULL))
+    return ljp_sysprof_fail(why, LJP_ERR_USE, errno, "signal %d: %s", signal,
+                            strerror(errno));
+  return LJP_OK;
+}
+
+enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
+{
+  const struct ljp_sysprof_options *o = &g->options;
+  g->source = &ljp_timer_posix;
+  if (o->source == LJP_TIMER_POSIX || (o->wall && o->source == LJP_TIMER_AUTO))
+    return LJP_OK;
+  if (o->wall)
+    return ljp_sysprof_fail(
+        why, LJP_ERR_USE, EINVAL,
+        "event \"wall\" needs timer \"posix\" (or \"auto\")");
+  int error = ljp_timer_perf.available();
+  if (!error)
+    g->source = &ljp_timer_perf;
+  else if (o->source == LJP_TIMER_PERF)
+    return ljp_sysprof_fail(
+        why, LJP_ERR_NOTSUP, error,
+        "timer \"perf\" needs the right to count time in the kernel "
+        "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
+        strerror(error));
+  return LJP_OK;
+}
+
+/* -- Its stream ------------------------------------------------------------------ */
+
+static size_t discard(const void **data, size_t len, void *ctx)
+{
+  (void)data;
+  (void)ctx;
+  return len;
+}
+
+static void put_info(const char *key, const char *format, double value)
+{
+  char text[64];
+  snprintf(text, sizeof text, format, value);
+  ljp_session_info(g->session, key, text);
+}
+
+enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
+                                 void (*round)(void *ctx),
+                                 void (*fork_child)(void *ctx, bool recording))
+{
+  const struct ljp_sysprof_options *o = &g->options;
+  struct ljp_session_options session = {
+      .path = o->path,
+      .callback = o->path       ? NULL
+                  : o->callback ? o->callback
+                                : discard,
+      .callback_ctx = o->callback_ctx,
+      .describe = {.proto = describe_proto, .builtin = describe_builtin},
+      .round = round,
+      .flush_ms = o->flush_ms,
+      .zstd_level = o->zstd_level,
+      .sync = o->sync,
+      .record_child = o->follow_fork,
+      .fork_child = fork_child};
+  int error = 0;
+  enum ljp_status status = ljp_session_new(&g->session, &session);
+  if (status)
+    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
+                            ljp_status_text(status));
+  static const char *const modes[] = {"D", "L", "C"};
+  ljp_session_info(g->session, "option.mode", modes[o->mode]);
+  ljp_session_info(g->session, "option.event", o->wall ? "wall" : "cpu");
+  ljp_session_info(g->session, "option.timer", g->source->name);
+  put_info("option.interval_us", "%.3f", (double)o->interval_ns / 1e3);
+  status = ljp_session_start(g->session);
+  if (status) {
+    ljp_session_stop(g->session, &error);
+    ljp_session_free(g->session);
+    g->session = NULL;
+    if (!error)
+      error = ljp_sysprof_errno(status);
+    return ljp_sysprof_fail(why, status, error, "%s: %s",
+                            o->path ? o->path : "output", strerror(error));
+  }
+  return LJP_OK;
+}
