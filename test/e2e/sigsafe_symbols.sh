@@ -15,7 +15,7 @@ allowed="$allowed clock_gettime __errno_location"
 # of VMs is data.
 allowed="$allowed lj_asm_trace lj_gc_fullgc lj_gc_step lj_gc_step_jit
   lj_opt_dce lj_opt_loop lj_opt_sink lj_trace_exit lj_trace_hot lj_trace_ins
-  lj_vm_asm_begin ljp_vms"
+  lj_vm_asm_begin ljp_vm_chunks ljp_vm_count"
 allowed=$(echo "$allowed" | tr -s '\n ' '  ')
 
 defined=$(nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | sort -u)
