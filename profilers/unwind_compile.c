@@ -290,7 +290,9 @@ static bool finish(struct ljp_unwind_job *job)
   smaller = realloc(table->rule, table->rows * sizeof *table->rule);
   if (smaller)
     table->rule = smaller;
-  smaller = realloc(table->rules, table->rules_used * sizeof *table->rules);
+  smaller = NULL;
+  if (table->rules_used)
+    smaller = realloc(table->rules, table->rules_used * sizeof *table->rules);
   if (smaller)
     table->rules = smaller;
   return true;

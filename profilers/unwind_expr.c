@@ -107,7 +107,7 @@ static uint64_t binary(struct machine *m, unsigned op, uint64_t a, uint64_t b)
   case 0x25:
     return b < 64 ? a >> b : 0;
   case 0x26:
-    return (uint64_t)(sa >> (b < 64 ? b : 63));
+    return b < 63 ? (uint64_t)(sa >> b) : sa < 0 ? UINT64_MAX : 0;
   case 0x27:
     return a ^ b;
   case 0x29:

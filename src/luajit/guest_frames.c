@@ -192,19 +192,20 @@ LJP_SIGSAFE static bool is_call(uint32_t ins)
 bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
                 struct ljp_link *link)
 {
-  memset(link, 0, sizeof *link);
+  link->pc = 0;
+  link->boundary = link->same = link->lua = false;
   if ((value & FRAME_TYPE) == FRAME_LUA) {
     uint32_t ins;
     uint64_t slot;
-    struct ljp_function fn;
     if (!ljp_load32(value - sizeof(BCIns), &ins) || !is_call(ins))
       return false;
     link->base = base - (2 + (uint64_t)bc_a(ins)) * sizeof(TValue);
     link->pc = value;
+    link->lua = true;
     return base_ok(thread, link->base) && link->base < base &&
            ljp_load(link->base - 2 * sizeof(TValue), &slot) &&
-           ljp_read_function(slot, &fn) && fn.ffid == FF_LUA &&
-           pc_in(&fn, value);
+           ljp_read_function(slot, &link->fn) && link->fn.ffid == FF_LUA &&
+           pc_in(&link->fn, value);
   }
   uint64_t delta = value & ~(uint64_t)FRAME_TYPEP;
   link->base = base - delta;
@@ -242,20 +243,17 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
                       struct ljp_start at, struct ljp_stack *stack)
 {
   bool skip = at.skip_top;
-  uint64_t pc = at.pc;
-  uint64_t base = at.base;
-  for (;;) {
-    struct ljp_function fn;
-    struct ljp_link link;
-    uint64_t slot, value;
+  struct ljp_link link = {.base = at.base, .pc = at.pc};
+  do {
+    uint64_t base = link.base, slot, value;
     if (!base_ok(thread, base)) {
       stack->cut = LJP_CUT_BAD_FRAME;
       return false;
     }
     if (ljp_at_bottom(thread, base))
       break;
-    if (!ljp_load(base - 2 * sizeof(TValue), &slot) ||
-        !ljp_load(base - sizeof(TValue), &value)) {
+    if (!ljp_load(base - sizeof(TValue), &value) ||
+        (!link.lua && !ljp_load(base - 2 * sizeof(TValue), &slot))) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
@@ -263,21 +261,19 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
       value = at.link;
       at.use_link = false;
     }
-    if (!skip && ljp_read_function(slot, &fn) && !ljp_emit(stack, &fn, pc))
+    /* A link back to a Lua function has read it already. */
+    if (!skip && (link.lua || ljp_read_function(slot, &link.fn)) &&
+        !ljp_emit(stack, &link.fn, link.pc))
       return false;
     if (!ljp_follow(thread, base, value, &link)) {
       stack->cut = LJP_CUT_BAD_FRAME;
       return false;
     }
-    base = link.base;
-    pc = link.pc;
     skip = link.same && !skip;
-    if (link.boundary)
-      break;
-  }
+  } while (!link.boundary);
   guest->L = thread->L;
   guest->g = thread->g;
-  guest->base = base;
+  guest->base = link.base;
   return true;
 }
 

@@ -64,6 +64,8 @@ struct ljp_link {
   uint64_t pc;   /* its position, 0 if the link does not say */
   bool boundary; /* the frame above was called from C */
   bool same;     /* the frame below is the same one: varargs doubled it */
+  bool lua;      /* the frame below is of a Lua function, and this one: */
+  struct ljp_function fn;
 };
 
 /* Follow the link value of the frame at base. False if it is not believed. */
