@@ -14,7 +14,7 @@ percent=99.9 deep=
 case $name in
 # The sample that a stack resize puts off is taken by ordinary code; a signal
 # that comes meanwhile is lost, and stacks are as deep as they get here.
-overflow) percent=99.5 deep=--deep ;;
+overflow) percent=99 deep=--deep ;;
 # While libgcc puts the registers of the place that catches into its own frame
 # (the end of _Unwind_RaiseException), nobody can tell whose they are. A loop
 # of nothing but errors is there for some of every thousand samples; a hook
