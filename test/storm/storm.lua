@@ -231,10 +231,11 @@ function storms.callbacks(round)
   if not storms.declared then
     ffi.cdef([[void qsort(void *, size_t, size_t,
                           int (*)(const int *, const int *));]])
-    storms.compare = ffi.cast("int (*)(const int *, const int *)",
-      function(a, b)
-        return a[0] - b[0]
-      end)
+    -- Once: each time it is read it would be one more type, until none fits.
+    storms.type = ffi.typeof("int (*)(const int *, const int *)")
+    storms.compare = ffi.cast(storms.type, function(a, b)
+      return a[0] - b[0]
+    end)
     storms.declared = true
   end
   local list = ffi.new("int[300]")
@@ -243,7 +244,7 @@ function storms.callbacks(round)
     list[i] = random(1009)
   end
   ffi.C.qsort(list, 300, 4, storms.compare)
-  local again = ffi.cast("int (*)(const int *, const int *)", function(a, b)
+  local again = ffi.cast(storms.type, function(a, b)
     return b[0] - a[0]
   end)
   ffi.C.qsort(list, 50, 4, again)
