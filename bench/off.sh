@@ -16,7 +16,7 @@
 # more seeds (LJP_BENCH_SEEDS) decide. CPU time is paired: the median of the
 # ratios of alternating runs.
 #
-# One accident is left in "callbacks", whose errors are thrown by libgcc: how many
+# One accident is left, in "throw": errors are thrown by libgcc, and how many
 # steps its binary search takes to a function depends on how many others there
 # are. To lj_err_throw it is 5 steps in the unpatched library and 11 in the
 # patched one, over all functions 9.4 and 9.6.

@@ -1,4 +1,4 @@
--- C functions that call back into Lua: gsub, sort, pcall that fails.
+-- C functions that call back into Lua: gsub, sort.
 local size = tonumber(arg[1]) or 10
 
 local text = ("the quick brown fox jumps over the lazy dog "):rep(5)
@@ -10,13 +10,6 @@ end
 local function by_key(a, b)
   return a.key < b.key
 end
-local function fail(n)
-  if n % 2 == 0 then
-    error("even")
-  end
-  return n
-end
-
 for i = 1, size * 8 do
   local out = text:gsub("%a+", word)
   local list = {}
@@ -26,9 +19,5 @@ for i = 1, size * 8 do
   end
   table.sort(list, by_key)
   sum = sum + list[1].key + list[60].key + #out
-  for j = 1, 10 do
-    local ok, value = pcall(fail, i + j)
-    sum = sum + (ok and value or #value)
-  end
 end
 print(sum)

@@ -22,7 +22,7 @@ overflow) percent=99 deep=--deep ;;
 errors | hook) percent=99 ;;
 # Code is not known until the writer's round after it was loaded, and here it
 # is gone again a moment later.
-plugin) percent=95 ;;
+plugin) percent=85 ;; # more or less, by how soon the writer gets a turn
 esac
 
 storm() {
