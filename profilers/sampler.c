@@ -108,7 +108,7 @@ LJP_SIGSAFE static bool after_syscall(const void *context)
 /* Has the thread waited for something since this was asked last? */
 LJP_SIGSAFE static bool has_waited(struct ljp_sampler *s)
 {
-  struct rusage usage;
+  struct rusage usage = {.ru_nvcsw = 0};
   long ret = SYS_getrusage;
   __asm__ volatile("syscall"
                    : "+a"(ret)

@@ -219,7 +219,7 @@ static enum ljp_status start_locked(struct lua_State *L,
     if (strlen(options->path) >= sizeof g->path)
       return ljp_sysprof_fail(why, LJP_ERR_USE, ENAMETOOLONG, "path: %s",
                               strerror(ENAMETOOLONG));
-    strcpy(g->path, options->path);
+    snprintf(g->path, sizeof g->path, "%s", options->path);
     g->options.path = g->path;
   }
   memset(&g->ended, 0, sizeof g->ended);
@@ -350,7 +350,7 @@ void ljp_sysprof_status(struct ljp_sysprof_status *out)
     out->signal = g->options.signal;
     out->bytes = g->running ? ljp_session_bytes(g->session) : g->bytes;
     out->blocked = g->blocked;
-    strcpy(out->path, g->path);
+    snprintf(out->path, sizeof out->path, "%s", g->path);
   }
   for (uint32_t i = 0; g->running && i < LJP_SAMPLERS; i++) {
     struct ljp_sampler *s = atomic_load(&ljp_samplers[i]);

@@ -284,6 +284,8 @@ static bool finish(struct ljp_unwind_job *job)
   }
   table->start[table->buckets] = table->rows - 1;
   /* Give back what growing left over; a failure to shrink is none. */
+  if (!table->rows)
+    return true;
   void *smaller = realloc(table->pc, table->rows * sizeof *table->pc);
   if (smaller)
     table->pc = smaller;
