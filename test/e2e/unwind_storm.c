@@ -34,6 +34,8 @@ enum { THREADS = 3, DEPTH = 128, RESULTS = 16 };
 static struct ljp_unwind *unwinder;
 static _Atomic uint64_t ends[RESULTS], missed, missing_root;
 static _Atomic bool stopped;
+static atomic_bool ceased; /* the shooting */
+static atomic_int running; /* threads in thread_main */
 
 static NOINLINE void *thread_main(void *unused);
 
@@ -83,6 +85,7 @@ static NOINLINE int work(int depth)
 static void *thread_main(void *unused)
 {
   volatile int sum = 0;
+  atomic_fetch_add(&running, 1);
   while (!atomic_load(&stopped)) {
     sum += work(20);
     if (OWN_WALKS) {
@@ -103,7 +106,7 @@ static void pause_us(long us)
 static void *shooter(void *threads)
 {
   pthread_t *targets = threads;
-  for (unsigned i = 0; !atomic_load(&stopped); i++) {
+  for (unsigned i = 0; !atomic_load(&ceased); i++) {
     if (!OWN_WALKS)
       pthread_kill(targets[i % THREADS], SIGUSR1);
     pause_us(20);
@@ -124,6 +127,8 @@ int main(int argc, char **argv)
     return 1;
   for (int i = 0; i < THREADS; i++)
     pthread_create(&threads[i], NULL, thread_main, NULL);
+  while (atomic_load(&running) < THREADS)
+    pause_us(1000);
   pthread_create(&shoot, NULL, shooter, threads);
   uint64_t until = ljp_unwind_now_ns() + (uint64_t)seconds * 1000000000u;
   for (unsigned i = 0; ljp_unwind_now_ns() < until; i++) {
@@ -134,8 +139,11 @@ int main(int argc, char **argv)
     ljp_unwind_poll(unwinder, 200);
     pause_us(100);
   }
-  atomic_store(&stopped, true);
+  /* No thread may be hit outside thread_main: its root would be missing. */
+  atomic_store(&ceased, true);
   pthread_join(shoot, NULL);
+  pause_us(100000);
+  atomic_store(&stopped, true);
   for (int i = 0; i < THREADS; i++)
     pthread_join(threads[i], NULL);
   struct ljp_unwind_stats stats;
