@@ -73,7 +73,7 @@ struct ljp_session_options {
 };
 
 /* Copies the options. LJP_ERR_USE: no sink, several, or rotation without a
-** file. LJP_ERR_NOTSUP: zstd not built in. */
+** file. LJP_ERR_NOTSUP: no libzstd.so.1 here. */
 enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);
 

@@ -24,8 +24,6 @@ _Static_assert(offsetof(lua_State, cframe) == LJP_VMMAP_L_CFRAME,
 _Static_assert(offsetof(GCfuncL, pc) == LJP_VMMAP_FN_PC,
                "vmmap.lua knows another GCfuncL");
 
-#define KNOWN(regs, reg) ((regs)->known >> (reg)&1u)
-
 /* A routine of the VM that behaves like a C function: pushed says how far it
 ** has come in saving rbp, rbx, r15, r14 and making its frame. */
 LJP_SIGSAFE static bool step_host(struct ljp_regs *regs, uint32_t pushed,
@@ -300,8 +298,8 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
   ljp_guest_note(guest, &thread, LJP_VMSTATE_EXIT);
   if (!ljp_walk_segment(guest, &thread, at, stack))
     return LJP_GUEST_STOPPED;
-  return ljp_leave_compiled(guest, regs, cframe, stack) ? LJP_GUEST_STEPPED
-                                                        : LJP_GUEST_STOPPED;
+  return ljp_leave_compiled(regs, cframe, stack) ? LJP_GUEST_STEPPED
+                                                 : LJP_GUEST_STOPPED;
 }
 
 LJP_SIGSAFE static enum ljp_vmstate state_at(uint32_t offset)
@@ -319,8 +317,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   /* The bytes of a call behind its first hold what is true in the callee. */
   if (!regs->exact && offset)
     offset--;
-  if (regs->exact && !guest->no_host_frames &&
-      !ljp_stack_add(stack, ljp_frame(LJP_FRAME_VM, 0, rip)))
+  if (regs->exact && !ljp_stack_add(stack, ljp_frame(LJP_FRAME_VM, 0, rip)))
     return LJP_GUEST_STOPPED;
   if (offset >= LJP_VMMAP_FFI_CALL)
     return step_ffi_call(regs, offset - LJP_VMMAP_FFI_CALL, stack);
@@ -368,7 +365,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   } else {
     ok = first_segment(guest, &thread, regs, word, cframe, stack);
   }
-  if (!ok || !ljp_leave(guest, regs, cframe, stack))
+  if (!ok || !ljp_leave(regs, cframe, stack))
     return LJP_GUEST_STOPPED;
   return LJP_GUEST_STEPPED;
 }

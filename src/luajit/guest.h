@@ -52,11 +52,9 @@ struct ljp_guest {
   uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
   uint64_t base;          /* its next frame's BASE, valid if L is not 0 */
   uint64_t g;             /* its VM, or 0 if none was met yet */
-  uint64_t cframe;        /* the last C frame of the VM that was passed */
   uint32_t mark;          /* frames on the stack before those of L */
   enum ljp_vmstate state; /* by where the first VM or trace address fell */
   uint32_t vm;            /* number of the first VM met, or 0 */
-  bool no_host_frames;    /* leave out the VM's own frames (kind VM) */
 };
 
 enum ljp_guest_result {

@@ -280,8 +280,7 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
 /* -- C frames ---------------------------------------------------------------
  */
 
-bool ljp_leave(struct ljp_guest *guest, struct ljp_regs *regs, uint64_t cframe,
-               struct ljp_stack *stack)
+bool ljp_leave(struct ljp_regs *regs, uint64_t cframe, struct ljp_stack *stack)
 {
   uint64_t word[LJP_CF_WORDS];
   for (int i = LJP_CF_R14; i < LJP_CF_WORDS; i++)
@@ -304,16 +303,15 @@ bool ljp_leave(struct ljp_guest *guest, struct ljp_regs *regs, uint64_t cframe,
                 1u << LJP_R14 | 1u << LJP_R15 | 1u << LJP_RBX | 1u << LJP_RBP |
                 1u << LJP_RIP | 1u << LJP_RSP;
   regs->exact = false;
-  guest->cframe = cframe;
   return true;
 }
 
-bool ljp_leave_compiled(struct ljp_guest *guest, struct ljp_regs *regs,
-                        uint64_t cframe, struct ljp_stack *stack)
+bool ljp_leave_compiled(struct ljp_regs *regs, uint64_t cframe,
+                        struct ljp_stack *stack)
 {
   uint64_t r12, r13;
   bool known = ljp_load(cframe, &r12) && ljp_load(cframe - 8, &r13);
-  if (!ljp_leave(guest, regs, cframe, stack))
+  if (!ljp_leave(regs, cframe, stack))
     return false;
   regs->known &= ~(1u << LJP_R12 | 1u << LJP_R13);
   if (known) {

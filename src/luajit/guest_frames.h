@@ -37,6 +37,9 @@ enum {
   LJP_CF_WORDS = 10
 };
 
+/* Does regs hold the frame's value of this register? */
+#define KNOWN(regs, reg) ((regs)->known >> (reg)&1u)
+
 /* A function object, checked. */
 struct ljp_function {
   uint64_t object;
@@ -100,10 +103,9 @@ LJP_SIGSAFE bool ljp_cframe_linked(uint64_t L, uint64_t wanted);
 
 /* Give the registers back to the C function that entered the VM; from the
 ** interpreter, and from compiled code, which saves two registers more. */
-LJP_SIGSAFE bool ljp_leave(struct ljp_guest *guest, struct ljp_regs *regs,
-                           uint64_t cframe, struct ljp_stack *stack);
-LJP_SIGSAFE bool ljp_leave_compiled(struct ljp_guest *guest,
-                                    struct ljp_regs *regs, uint64_t cframe,
+LJP_SIGSAFE bool ljp_leave(struct ljp_regs *regs, uint64_t cframe,
+                           struct ljp_stack *stack);
+LJP_SIGSAFE bool ljp_leave_compiled(struct ljp_regs *regs, uint64_t cframe,
                                     struct ljp_stack *stack);
 
 #endif

@@ -24,8 +24,6 @@
 
 enum { MAX_MCODE_AREAS = 4096, CALLBACK_PAGE = 4096, MAX_INLINED = 256 };
 
-#define KNOWN(regs, reg) ((regs)->known >> (reg)&1u)
-
 /* -- Whose code is it? ------------------------------------------------------
  */
 
@@ -280,8 +278,8 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
     stack->cut = LJP_CUT_BAD_FRAME;
     return LJP_GUEST_STOPPED;
   }
-  return ljp_leave_compiled(guest, regs, cframe, stack) ? LJP_GUEST_STEPPED
-                                                        : LJP_GUEST_STOPPED;
+  return ljp_leave_compiled(regs, cframe, stack) ? LJP_GUEST_STEPPED
+                                                 : LJP_GUEST_STOPPED;
 }
 
 /* A callback stub: it pushes rbp, then jumps to lj_vm_ffi_callback. Which of
