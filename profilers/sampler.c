@@ -243,7 +243,7 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
   }
   enum ljp_walk_result result =
       shared.mode == LJP_SAMPLER_STACKS
-          ? ljp_walk(&walk, view, regs, s->frames, shared.depth)
+          ? ljp_walk_memo(&walk, view, regs, s->frames, shared.depth, s->memo)
           : ljp_walk_leaf(&walk, view, regs, s->frames, shared.depth);
   ljp_unwind_release(shared.unwind, view);
   if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {

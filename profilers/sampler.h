@@ -104,6 +104,7 @@ struct ljp_sampler {
   uint32_t deferred_count; /* host frames where the first fell, outermost */
   uint64_t deferred_frames[LJP_SAMPLER_DEFERRED];
   uint64_t *frames; /* shared.depth of them */
+  struct ljp_memo *memo;
 
   /* Of the life cycle (sysprof_threads.c). */
   uint32_t thread; /* id in the session */

@@ -72,7 +72,8 @@ static struct ljp_sampler *take_free(void)
       return sampler_at(i);
   if (i == LJP_SAMPLERS)
     return NULL;
-  size_t bytes = sizeof(struct ljp_sampler) + LJP_DEPTH_MAX * sizeof(uint64_t);
+  size_t bytes = sizeof(struct ljp_sampler) + LJP_DEPTH_MAX * sizeof(uint64_t) +
+                 sizeof(struct ljp_memo);
   /* Touched now: the handler is not to be the first. */
   struct ljp_sampler *s =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -80,6 +81,7 @@ static struct ljp_sampler *take_free(void)
   if (s == MAP_FAILED)
     return NULL;
   s->frames = (uint64_t *)(s + 1);
+  s->memo = (struct ljp_memo *)(s->frames + LJP_DEPTH_MAX);
   s->index = i;
   s->fd = s->timer = s->park = -1;
   atomic_store_explicit(&ljp_samplers[i], s, memory_order_release);
@@ -103,6 +105,7 @@ static void begin_accounts(struct ljp_sampler *s)
   s->throttle_time_ns = s->throttle_handler_ns = 0;
   s->until_rearm = 0;
   s->rest_until_ns = 0;
+  s->memo->valid = false;
   s->random = ((uint32_t)s->clock_ns ^ (uint32_t)s->tid << 8) | 1;
   atomic_store(&s->parked, false);
   atomic_store(&s->resync, true);

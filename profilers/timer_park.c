@@ -13,7 +13,7 @@
 
 /* A new period costs about a microsecond: at most every 4th sample, and no
 ** more often than each 2 ms. */
-enum { PARKED_NS = 500000, REARM_SAMPLES = 4, REARM_NS = 2000000 };
+enum { PARKED_NS = 500000, REARM_SAMPLES = 16, REARM_NS = 16000000 };
 
 LJP_SIGSAFE long ljp_timer_set(int timer, uint64_t first_ns, uint64_t period_ns)
 {

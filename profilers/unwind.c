@@ -252,7 +252,10 @@ static enum ljp_status refresh(struct ljp_unwind *unwind)
   struct ljp_unwind_view *view =
       listing.out_of_memory ? NULL : make_view(unwind, &listing);
   if (view) {
+    /* Of all unwinders there ever were: a walk may be remembered. */
+    static _Atomic uint64_t serial;
     view->slot = (unsigned)slot;
+    view->serial = atomic_fetch_add(&serial, 1) + 1;
     unwind->slots[slot].view = view;
     atomic_store_explicit(&unwind->current, (unsigned)slot,
                           memory_order_seq_cst);

@@ -63,6 +63,9 @@ ljp_unwind_acquire(struct ljp_unwind *unwind);
 LJP_SIGSAFE void ljp_unwind_release(struct ljp_unwind *unwind,
                                     const struct ljp_unwind_view *view);
 
+/* Never the same for two views. */
+LJP_SIGSAFE uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view);
+
 /* From a frame to its caller. The new rsp is above the old one, and by no more
 ** than 64 MiB, except across a signal frame, where the interrupted stack may
 ** be another; so the caller needs a depth cap of its own. Reads the stack by

@@ -3,6 +3,7 @@
 ** case, for rows that have no compiled rule. LJP_SIGSAFE throughout.
 */
 #include "profilers/unwind_priv.h"
+#include "src/memo.h"
 #include "src/saferead.h"
 
 enum { MAX_FRAME_BYTES = 64 << 20 };
@@ -29,6 +30,7 @@ static enum ljp_unwind_result find_cfa(struct frame *frame)
     frame->cfa = frame->regs->r[row->cfa_reg] + (uint64_t)row->cfa_arg;
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_EXPR:
+    ljp_memo_blur(frame->regs->notes);
     return ljp_cfi_evaluate(row->in_cie[LJP_REGS] ? frame->cie : frame->fde,
                             (uint32_t)row->cfa_arg, frame->regs, false, 0,
                             &frame->cfa);
@@ -36,11 +38,16 @@ static enum ljp_unwind_result find_cfa(struct frame *frame)
   return LJP_UNWIND_BAD_CFI;
 }
 
-static enum ljp_unwind_result load(uint64_t address, uint64_t *out)
+static enum ljp_unwind_result load(struct ljp_memo *notes, uint64_t address,
+                                   uint64_t *out)
 {
   /* Not ljp_safe_load: CFI may put a register at an odd place. */
   if (ljp_safe_copy(out, (const void *)(uintptr_t)address, 8) != 8)
     return LJP_UNWIND_UNREADABLE;
+  if (address & 7)
+    ljp_memo_blur(notes);
+  else
+    ljp_memo_note(notes, address, *out, 0);
   return LJP_UNWIND_STEPPED;
 }
 
@@ -70,7 +77,7 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_OFFSET:
     *known = true;
-    return load(frame->cfa + (uint64_t)(int64_t)arg, out);
+    return load(regs->notes, frame->cfa + (uint64_t)(int64_t)arg, out);
   case LJP_HOW_VAL_OFFSET:
     *out = frame->cfa + (uint64_t)(int64_t)arg;
     *known = true;
@@ -81,10 +88,11 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_EXPR:
   case LJP_HOW_VAL_EXPR:
+    ljp_memo_blur(regs->notes); /* it may read what it likes */
     result = ljp_cfi_evaluate(span, (uint32_t)arg, regs, true, frame->cfa, out);
     *known = !result;
     if (!result && row->how[reg] == LJP_HOW_EXPR)
-      result = load(*out, out);
+      result = load(regs->notes, *out, out);
     return result;
   }
   return LJP_UNWIND_STEPPED; /* undefined */
@@ -120,6 +128,7 @@ enum ljp_unwind_result ljp_unwind_apply(const struct ljp_cfi_row *row,
     return LJP_UNWIND_END;
   caller.exact = cie->signal;
   caller.module = regs->module;
+  caller.notes = regs->notes;
   *regs = caller;
   return LJP_UNWIND_STEPPED;
 }

@@ -76,6 +76,7 @@ struct ljp_unwind_view {
   struct ljp_unwind_range *ranges;
   struct ljp_unwind_object **objects;
   unsigned slot;
+  uint64_t serial;
 };
 
 /* Views in use. A slot's counter is never freed, so a late handler may touch it

@@ -10,6 +10,7 @@
 
 #include <ucontext.h>
 
+#include "src/memo.h"
 #include "src/saferead.h"
 
 #if defined(__x86_64__)
@@ -28,6 +29,7 @@ void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
   regs->known = LJP_REGS_ALL;
   regs->module = 0;
   regs->exact = true;
+  regs->notes = NULL;
 }
 #else
 void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
@@ -64,6 +66,11 @@ void ljp_unwind_release(struct ljp_unwind *unwind,
   /* release: all reads of the view come before the writer sees zero. */
   atomic_fetch_sub_explicit(&unwind->slots[view->slot].users, 1,
                             memory_order_release);
+}
+
+uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view)
+{
+  return view->serial;
 }
 
 /* relaxed: a hint; the writer's next round would find out anyway. */
@@ -144,9 +151,12 @@ static enum ljp_unwind_result apply_rule(const struct ljp_unwind_rule *rule,
       return LJP_UNWIND_UNREADABLE;
   }
   uint32_t known = regs->known & LJP_REGS_CALLEE_SAVED;
+  ljp_memo_note(regs->notes, cfa - 8, rip, 0);
   for (unsigned left = rule->saved; left; left &= left - 1) {
     unsigned i = (unsigned)__builtin_ctz(left);
     regs->r[ljp_rule_saved[i]] = loaded[i];
+    ljp_memo_note(regs->notes, cfa + 8 * (uint64_t)(int64_t)rule->slot[i],
+                  loaded[i], 0);
     known |= 1u << ljp_rule_saved[i];
   }
   regs->r[LJP_RIP] = rip;
@@ -224,6 +234,7 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
       return LJP_UNWIND_STALE;
     }
     regs->module = hint;
+    ljp_memo_note_always(regs->notes, at, word);
   }
   /* acquire: pairs with the publication of the finished table. */
   const struct ljp_unwind_table *table =
@@ -336,7 +347,8 @@ static bool step_signal_return(struct ljp_regs *regs)
   static const uint8_t where[LJP_REGS] = {144, 136, 152, 128, 112, 104,
                                           120, 160, 40,  48,  56,  64,
                                           72,  80,  88,  96,  168};
-  struct ljp_regs caller = {.known = LJP_REGS_ALL, .exact = true};
+  struct ljp_regs caller = {
+      .known = LJP_REGS_ALL, .exact = true, .notes = regs->notes};
   uint64_t rsp = regs->r[LJP_RSP];
   if (regs->exact || !is_signal_return(regs->r[LJP_RIP]))
     return false;
@@ -345,6 +357,7 @@ static bool step_signal_return(struct ljp_regs *regs)
                        &caller.r[reg]))
       return false;
   *regs = caller;
+  ljp_memo_blur(regs->notes);
   return true;
 }
 
@@ -353,6 +366,7 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
                                          struct ljp_regs *regs)
 {
   struct ljp_regs before = *regs;
+  ljp_memo_blur(regs->notes);
   if (step_at_return(regs))
     return LJP_UNWIND_STEPPED;
   enum ljp_unwind_result result = step_in(view, range, regs->r[LJP_RIP], regs);

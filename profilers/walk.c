@@ -33,23 +33,48 @@ LJP_SIGSAFE static enum ljp_cut cut_of(enum ljp_unwind_result result)
   return LJP_CUT_BAD_RULE;
 }
 
+/* Registers that a frame may hold at a point of the memo; of a guest's frames
+** in which others are known it is not worth while to remember more. */
+#define POINT_REGS (LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP)
+
+/* Between two steps: is the rest of the stack known? */
+LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
+                                      const struct ljp_regs *regs,
+                                      struct ljp_stack *stack)
+{
+  static const uint8_t which[] = {LJP_RBX, LJP_RBP, LJP_R12,
+                                  LJP_R13, LJP_R14, LJP_R15};
+  if (regs->exact || (regs->known & ~POINT_REGS) ||
+      !ljp_memo_near(stack->memo, regs->r[LJP_RSP], UINT64_MAX))
+    return false;
+  struct ljp_memo_point now = {.sp = regs->r[LJP_RSP], .order = UINT64_MAX};
+  for (int i = 0; i < 6; i++)
+    now.word[i] = regs->known >> which[i] & 1 ? regs->r[which[i]] : 0;
+  now.word[6] = regs->r[LJP_RIP];
+  now.word[7] = guest->L;
+  now.word[8] = guest->L ? guest->base : 0;
+  /* Even: those that the guest side makes are odd. */
+  now.flags = regs->known << 4 | (uint32_t)ljp_guest_unmet(guest) << 1;
+  now.read = regs->notes ? regs->notes->reads : 0;
+  return ljp_memo_meet(stack->memo, &now, stack->frames, &stack->count,
+                       stack->limit);
+}
+
 LJP_SIGSAFE static enum ljp_walk_result
 walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
-          struct ljp_regs *regs, uint64_t *frames, uint32_t limit, bool leaf)
+          struct ljp_regs *regs, bool leaf)
 {
   struct ljp_stack *stack = &walk->stack;
   struct ljp_guest *guest = &walk->guest;
-  memset(guest, 0, sizeof *guest);
-  stack->frames = frames;
-  stack->count = 0;
-  stack->limit = limit;
-  stack->cut = 0;
   for (int steps = 0; steps < MAX_STEPS; steps++) {
     uint64_t rip = regs->r[LJP_RIP];
     enum ljp_guest_result stepped = LJP_GUEST_FOREIGN;
+    if (stack->memo && rest_is_known(guest, regs, stack))
+      return LJP_WALK_DONE;
     if (ljp_guest_in_vm(rip)) {
       stepped = ljp_guest_step_vm(guest, regs, stack);
     } else if (!ljp_unwind_has_module(view, rip - !regs->exact)) {
+      ljp_memo_blur(regs->notes);
       stepped = ljp_guest_step_jit(guest, regs, stack);
     }
     if (stepped == LJP_GUEST_STEPPED) {
@@ -75,12 +100,49 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
   return LJP_WALK_DONE;
 }
 
+LJP_SIGSAFE static void begin(struct ljp_walk *walk, struct ljp_regs *regs,
+                              uint64_t *frames, uint32_t limit)
+{
+  memset(&walk->guest, 0, sizeof walk->guest);
+  walk->stack =
+      (struct ljp_stack){.frames = frames, .count = 0, .limit = limit};
+  regs->notes = NULL;
+}
+
 enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
                               const struct ljp_unwind_view *view,
                               struct ljp_regs *regs, uint64_t *frames,
                               uint32_t limit)
 {
-  return walk_down(walk, view, regs, frames, limit, false);
+  begin(walk, regs, frames, limit);
+  return walk_down(walk, view, regs, false);
+}
+
+enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
+                                   const struct ljp_unwind_view *view,
+                                   struct ljp_regs *regs, uint64_t *frames,
+                                   uint32_t limit, struct ljp_memo *memo)
+{
+  struct ljp_guest *guest = &walk->guest;
+  begin(walk, regs, frames, limit);
+  ljp_memo_begin(memo, ljp_unwind_view_serial(view), ljp_guest_generation());
+  if (memo->mode != LJP_MEMO_OFF)
+    walk->stack.memo = memo;
+  if (memo->mode == LJP_MEMO_RECORD)
+    regs->notes = memo;
+  enum ljp_walk_result result = walk_down(walk, view, regs, false);
+  if (memo->met) {
+    if (!guest->vm)
+      guest->vm = memo->vm;
+    if (guest->state == LJP_VMSTATE_UNKNOWN)
+      guest->state = (enum ljp_vmstate)memo->state;
+  } else if (memo->mode == LJP_MEMO_RECORD) {
+    memo->vm = guest->vm;
+    memo->state = guest->state;
+  }
+  ljp_memo_end(memo, frames, walk->stack.count,
+               result == LJP_WALK_DONE && !walk->stack.cut);
+  return result;
 }
 
 enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
@@ -88,5 +150,6 @@ enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
                                    struct ljp_regs *regs, uint64_t *frames,
                                    uint32_t limit)
 {
-  return walk_down(walk, view, regs, frames, limit, true);
+  begin(walk, regs, frames, limit);
+  return walk_down(walk, view, regs, true);
 }

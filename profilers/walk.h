@@ -11,6 +11,7 @@
 
 #include "profilers/unwind.h"
 #include "src/luajit/guest.h"
+#include "src/memo.h"
 
 enum ljp_walk_result {
   LJP_WALK_DONE, /* stack->cut tells whether it is whole */
@@ -27,6 +28,13 @@ LJP_SIGSAFE enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
                                           const struct ljp_unwind_view *view,
                                           struct ljp_regs *regs,
                                           uint64_t *frames, uint32_t limit);
+
+/* The same, and sooner if much of the stack is as it was at the last walk with
+** this memo (src/memo.h). A memo is all zero before its first. */
+LJP_SIGSAFE enum ljp_walk_result
+ljp_walk_memo(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+              struct ljp_regs *regs, uint64_t *frames, uint32_t limit,
+              struct ljp_memo *memo);
 
 /* The same, but no further than the innermost guest frames: for counting by
 ** state, and for leaves. */

@@ -37,6 +37,8 @@ enum ljp_reg {
    1u << LJP_R14 | 1u << LJP_R15)
 #define LJP_REGS_ALL ((1u << LJP_REGS) - 1)
 
+struct ljp_memo;
+
 /* One frame's registers. Who replaces some of them (a walk that passes through
 ** VM frames) sets their bits in known, sets exact, and leaves module alone. */
 struct ljp_regs {
@@ -45,6 +47,7 @@ struct ljp_regs {
   uint32_t module; /* hint: where the last step found its code; 0 at first */
   bool exact;      /* rip is an instruction about to run (interrupted there),
                       not the return address of a call */
+  struct ljp_memo *notes; /* of what is read, or NULL; stays the same */
 };
 
 #endif

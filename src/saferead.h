@@ -57,6 +57,13 @@ LJP_SIGSAFE static inline bool ljp_safe_load(const void *address, uint64_t *out)
 ** before the first that cannot be read. */
 LJP_SIGSAFE size_t ljp_safe_copy(void *to, const void *from, size_t size);
 
+/* Are these words of memory still what they were? One tight loop. Returns how
+** many are equal before the first that is not, or cannot be read. Addresses
+** must have been read before, by ljp_safe_load(). */
+struct ljp_memo_read;
+LJP_SIGSAFE uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads,
+                                        uint32_t count);
+
 /* To be asked once at the start of a signal handler that is going to read.
 ** interrupted_mask is &ucontext->uc_sigmask. A synchronous fault is fatal
 ** while its signal is blocked; if the interrupted code blocks one of the two,

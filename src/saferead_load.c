@@ -5,6 +5,7 @@
 ** but memcpy. System calls are made only when the host blocks SIGSEGV/SIGBUS.
 */
 #include "src/saferead.h"
+#include "src/memo.h"
 #include "src/saferead_priv.h"
 
 #include <signal.h>
@@ -39,6 +40,48 @@ __asm__(".pushsection .text\n"
         "  ret\n"
         ".cfi_endproc\n"
         ".size ljp_saferead_word, . - ljp_saferead_word\n"
+        ".popsection\n");
+
+/* rdi: pairs of address and value, esi: how many. The low three bits of an
+** address are the number of low bytes that do not matter. eax: how many are
+** equal. */
+_Static_assert(sizeof(struct ljp_memo_read) == 16 &&
+                   offsetof(struct ljp_memo_read, value) == 8,
+               "the offsets below");
+__asm__(".pushsection .text\n"
+        ".balign 32\n"
+        ".globl ljp_saferead_equal\n"
+        ".hidden ljp_saferead_equal\n"
+        ".type ljp_saferead_equal, @function\n"
+        "ljp_saferead_equal:\n"
+        ".cfi_startproc\n"
+        "  xorl %eax, %eax\n"
+        "  testl %esi, %esi\n"
+        "  jz 2f\n"
+        "1:\n"
+        "  movq (%rdi), %r8\n"
+        "  movl %r8d, %ecx\n"
+        "  andq $-8, %r8\n"
+        "  shll $3, %ecx\n" /* the count is taken modulo 64 */
+        ".globl ljp_saferead_equal_at\n"
+        ".hidden ljp_saferead_equal_at\n"
+        "ljp_saferead_equal_at:\n"
+        "  movq (%r8), %rdx\n"
+        "  xorq 8(%rdi), %rdx\n"
+        "  shrq %cl, %rdx\n"
+        "  testq %rdx, %rdx\n" /* flags of a shift by cl are slow */
+        "  jnz 2f\n"
+        "  addq $16, %rdi\n"
+        "  incl %eax\n"
+        "  cmpl %esi, %eax\n"
+        "  jne 1b\n"
+        "2:\n"
+        ".globl ljp_saferead_equal_failed\n"
+        ".hidden ljp_saferead_equal_failed\n"
+        "ljp_saferead_equal_failed:\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size ljp_saferead_equal, . - ljp_saferead_equal\n"
         ".popsection\n");
 
 static long kernel_call(long number, long a, const void *b, void *c, long d)
@@ -77,6 +120,13 @@ struct ljp_safe_word ljp_saferead_word(const void *address)
 {
   (void)address;
   return (struct ljp_safe_word){0, 0};
+}
+
+uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads, uint32_t count)
+{
+  (void)reads;
+  (void)count;
+  return 0;
 }
 
 bool ljp_saferead_enter(const void *interrupted_mask)

@@ -11,5 +11,9 @@ extern _Atomic bool ljp_saferead_ready;
 /* The address of the load, and where to go on if it faulted. */
 extern const char ljp_saferead_at[] __attribute__((visibility("hidden")));
 extern const char ljp_saferead_failed[] __attribute__((visibility("hidden")));
+/* The same of the loop that compares. */
+extern const char ljp_saferead_equal_at[] __attribute__((visibility("hidden")));
+extern const char ljp_saferead_equal_failed[]
+    __attribute__((visibility("hidden")));
 
 #endif

@@ -32,14 +32,14 @@ LJP_SIGSAFE static bool step_host(struct ljp_regs *regs, uint32_t pushed,
   static const uint8_t order[] = {LJP_RBP, LJP_RBX, LJP_R15, LJP_R14};
   uint64_t cfa = regs->r[LJP_RSP] + pushed + 8, value;
   for (uint32_t i = 0; i < 4 && pushed >= 8 * (i + 1); i++) {
-    if (!ljp_load(cfa - 16 - 8 * i, &value)) {
+    if (!ljp_load_noted(cfa - 16 - 8 * i, &value, regs->notes)) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
     regs->r[order[i]] = value;
     regs->known |= 1u << order[i];
   }
-  if (!ljp_load(cfa - 8, &value)) {
+  if (!ljp_load_noted(cfa - 8, &value, regs->notes)) {
     stack->cut = LJP_CUT_BAD_READ;
     return false;
   }
@@ -81,12 +81,13 @@ step_ffi_call(struct ljp_regs *regs, uint32_t offset, struct ljp_stack *stack)
   }
   if (offset > 4) {
     saved_rbx = true;
-    if (!ljp_load(fp - 8, &rbx)) {
+    if (!ljp_load_noted(fp - 8, &rbx, regs->notes)) {
       stack->cut = LJP_CUT_BAD_READ;
       return LJP_GUEST_STOPPED;
     }
   }
-  if (!ljp_load(fp, &rbp) || !ljp_load(fp + 8, &ret)) {
+  if (!ljp_load_noted(fp, &rbp, regs->notes) ||
+      !ljp_load_noted(fp + 8, &ret, regs->notes)) {
     stack->cut = LJP_CUT_BAD_READ;
     return LJP_GUEST_STOPPED;
   }
@@ -112,7 +113,8 @@ LJP_SIGSAFE static bool find_base(const struct ljp_thread *thread,
     return true;
   }
   if (LJP_VMMAP_LBASE(word))
-    return ljp_load(thread->L + offsetof(lua_State, base), base);
+    return ljp_load_noted(thread->L + offsetof(lua_State, base), base,
+                          thread->notes);
   if (LJP_VMMAP_RBP(word) && KNOWN(regs, LJP_RBP)) {
     *base = regs->r[LJP_RBP];
     return true;
@@ -137,7 +139,7 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
                                       uint32_t word, uint64_t cframe,
                                       struct ljp_stack *stack)
 {
-  struct ljp_start at = {0};
+  struct ljp_start at = {.cframe = cframe, .regs = regs};
   guest->mark = stack->count;
   uint32_t mode = LJP_VMMAP_MODE(word);
   uint64_t pc = KNOWN(regs, LJP_RBX) ? regs->r[LJP_RBX] : 0;
@@ -163,7 +165,7 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
     break;
   case LJP_VM_SAVEDPC:
     at.use_link = true;
-    if (!ljp_load(cframe + LJP_CF_PC * 8, &at.link)) {
+    if (!ljp_load_noted(cframe + LJP_CF_PC * 8, &at.link, thread->notes)) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
@@ -179,6 +181,7 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
     struct ljp_function fn;
     struct ljp_link below;
     uint64_t slot, link;
+    ljp_memo_blur(thread->notes);
     if (!ljp_load(at.base - 2 * sizeof(TValue), &slot) ||
         !ljp_load(at.base - sizeof(TValue), &link)) {
       stack->cut = LJP_CUT_BAD_READ;
@@ -233,7 +236,7 @@ LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
                                      const struct ljp_regs *regs,
                                      uint64_t cframe, struct ljp_stack *stack)
 {
-  struct ljp_start at = {.base = guest->base};
+  struct ljp_start at = {.base = guest->base, .cframe = cframe, .regs = regs};
   if (ljp_at_bottom(thread, at.base)) {
     /* More C frames than frames that were called from C: for an instruction
     ** or two an error has moved L->base, but not yet the C frames. Which of
@@ -244,8 +247,10 @@ LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
   }
   if (KNOWN(regs, LJP_RBX))
     at.pc = regs->r[LJP_RBX] & ~UINT64_C(3);
-  else if (!ljp_load(cframe + LJP_CF_PC * 8, &at.pc))
+  else if (!ljp_load_noted(cframe + LJP_CF_PC * 8, &at.pc, thread->notes)) {
+    ljp_memo_blur(thread->notes);
     at.pc = 0;
+  }
   return ljp_walk_segment(guest, thread, at, stack);
 }
 
@@ -267,6 +272,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
 {
   struct ljp_thread thread;
   uint64_t g = ljp_vm_from_dispatch(regs), L;
+  ljp_memo_blur(regs->notes);
   if (!g || !ljp_load(g + offsetof(global_State, cur_L), &L) ||
       !ljp_guest_thread(&thread, L)) {
     stack->cut = LJP_CUT_NO_BASE;
@@ -279,7 +285,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
     stack->cut = LJP_CUT_BAD_FRAME;
     return LJP_GUEST_STOPPED;
   }
-  struct ljp_start at = {0};
+  struct ljp_start at = {.cframe = cframe, .regs = regs, .compiled = true};
   if (guest->L == L) {
     at.base = guest->base;
   } else if (LJP_VMMAP_RDX(word) && KNOWN(regs, LJP_RDX)) {
@@ -335,7 +341,9 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
 
   uint64_t cframe = regs->r[LJP_RSP] + LJP_VMMAP_BYTES(word), L;
   struct ljp_thread thread;
-  if (!ljp_load(cframe + LJP_CF_L * 8, &L) || !ljp_guest_thread(&thread, L)) {
+  if (!ljp_load_noted(cframe + LJP_CF_L * 8, &L, regs->notes) ||
+      !ljp_guest_thread_noted(&thread, L, regs->notes)) {
+    ljp_memo_blur(regs->notes);
     /* Before lj_ccallback_enter() has said whose frame this is. */
     if (mode == LJP_VM_CALLBACK)
       return step_host(regs, LJP_CF_WORDS * 8 - 8, stack) ? LJP_GUEST_STEPPED
@@ -345,21 +353,25 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   }
   if (ljp_vm_resizing(thread.vm))
     return LJP_GUEST_DEFER;
+  ljp_vm_note_resizing(thread.vm, regs->notes);
   ljp_guest_note(guest, &thread, state_at(offset));
   bool ok;
   if (guest->L == L) {
     ok = next_segment(guest, &thread, regs, cframe, stack);
-  } else if (!ljp_cframe_linked(L, cframe)) {
+  } else if (!ljp_cframe_linked(L, cframe, regs->notes)) {
     ok = true; /* unwound by an error: it has no guest frames any more */
   } else if (mode == LJP_VM_CALLBACK) {
     uint64_t base, link = 0, kind = 0;
+    ljp_memo_blur(regs->notes);
     ok = ljp_load(L + offsetof(lua_State, base), &base);
     if (ok && ljp_load(base - sizeof(TValue), &link) &&
         (link & FRAME_TYPEP) == FRAME_CONT &&
         ljp_load(base - 4 * sizeof(TValue), &kind) &&
         kind == LJ_CONT_FFI_CALLBACK)
-      ok = ljp_walk_segment(guest, &thread, (struct ljp_start){.base = base},
-                            stack);
+      ok = ljp_walk_segment(
+          guest, &thread,
+          (struct ljp_start){.base = base, .cframe = cframe, .regs = regs},
+          stack);
     else if (ok)
       pass_segment(guest, &thread, base);
   } else {

@@ -33,6 +33,8 @@ struct ljp_stack {
   uint32_t count;
   uint32_t limit;
   enum ljp_cut cut; /* 0 while whole */
+  /* The thread's last walk, NULL if there is none to be remembered. */
+  struct ljp_memo *memo;
 };
 
 /* False, and the cut noted, if there is no room. */
@@ -56,6 +58,13 @@ struct ljp_guest {
   enum ljp_vmstate state; /* by where the first VM or trace address fell */
   uint32_t vm;            /* number of the first VM met, or 0 */
 };
+
+/* What the rest of a walk may still find out, beside frames. */
+LJP_SIGSAFE static inline uint64_t
+ljp_guest_unmet(const struct ljp_guest *guest)
+{
+  return (guest->vm == 0) | (guest->state == LJP_VMSTATE_UNKNOWN) << 1;
+}
 
 enum ljp_guest_result {
   LJP_GUEST_STEPPED, /* registers are the C caller's */
@@ -82,6 +91,10 @@ LJP_SIGSAFE enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
 ** trace recorder ...), or LJP_VMSTATE_UNKNOWN. To be asked for host addresses
 ** above the first guest frame. */
 LJP_SIGSAFE enum ljp_vmstate ljp_guest_host_state(uint64_t rip);
+
+/* Changes when something has gone that frames refer to and that a walk does not
+** read again: prototypes, with their bytecode and lines. */
+LJP_SIGSAFE uint64_t ljp_guest_generation(void);
 
 /* Name of the VM routine that holds an address, and the offset in it; for
 ** tests and tables. NULL outside. */

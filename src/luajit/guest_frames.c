@@ -33,6 +33,14 @@ LJP_SIGSAFE static bool load_header(uint64_t object, uint64_t *header)
 {
   return ljp_load(object + offsetof(GChead, marked), header);
 }
+
+/* The mark is the collector's, and says nothing. */
+LJP_SIGSAFE static void note_header(uint64_t object, uint64_t header,
+                                    struct ljp_memo *notes)
+{
+  ljp_memo_note(notes, object + offsetof(GChead, marked), header, 1);
+}
+_Static_assert(offsetof(GChead, marked) % 8 == 0, "notes are of whole words");
 #define HEADER_GCT(header) ((uint8_t)((header) >> 8))
 #define HEADER_FFID(header) ((uint8_t)((header) >> 16))
 
@@ -44,21 +52,29 @@ _Static_assert(offsetof(GChead, gct) == offsetof(GChead, marked) + 1 &&
 
 bool ljp_guest_thread(struct ljp_thread *thread, uint64_t L)
 {
+  return ljp_guest_thread_noted(thread, L, NULL);
+}
+
+bool ljp_guest_thread_noted(struct ljp_thread *thread, uint64_t L,
+                            struct ljp_memo *notes)
+{
   uint64_t header, value;
   if (!load_header(L, &header) || HEADER_GCT(header) != (uint8_t)~LJ_TTHREAD)
     return false;
-  if (!ljp_load(L + offsetof(lua_State, glref), &value))
+  note_header(L, header, notes);
+  if (!ljp_load_noted(L + offsetof(lua_State, glref), &value, notes))
     return false;
-  thread->vm = ljp_vm_of(value);
+  thread->vm = ljp_vm_of_noted(value, notes);
   if (!thread->vm)
     return false;
   thread->L = L;
   thread->g = value;
-  uint32_t size;
-  if (!ljp_load(L + offsetof(lua_State, stack), &thread->low) ||
-      !ljp_load32(L + offsetof(lua_State, stacksize), &size))
+  thread->notes = notes;
+  _Static_assert(offsetof(lua_State, stacksize) % 8 == 0, "its own word");
+  if (!ljp_load_noted(L + offsetof(lua_State, stack), &thread->low, notes) ||
+      !ljp_load_noted(L + offsetof(lua_State, stacksize), &value, notes))
     return false;
-  thread->high = thread->low + (uint64_t)size * sizeof(TValue);
+  thread->high = thread->low + (value & UINT32_MAX) * sizeof(TValue);
   return true;
 }
 
@@ -79,30 +95,47 @@ bool ljp_at_bottom(const struct ljp_thread *thread, uint64_t base)
 
 bool ljp_read_function(uint64_t slot_value, struct ljp_function *fn)
 {
+  return ljp_read_function_noted(slot_value, fn, NULL);
+}
+
+/* What is read of a prototype is not noted: as long as none is freed
+** (ljp_guest_generation), it stays as it is. */
+bool ljp_read_function_noted(uint64_t slot_value, struct ljp_function *fn,
+                             struct ljp_memo *notes)
+{
   if ((int64_t)slot_value >> 47 != (int64_t)(int32_t)LJ_TFUNC)
     return false;
   fn->object = slot_value & LJ_GCVMASK;
   uint64_t header;
   if (!load_header(fn->object, &header) ||
-      HEADER_GCT(header) != (uint8_t)~LJ_TFUNC)
+      HEADER_GCT(header) != (uint8_t)~LJ_TFUNC) {
+    ljp_memo_blur(notes);
     return false;
+  }
+  note_header(fn->object, header, notes);
   fn->ffid = HEADER_FFID(header);
   if (fn->ffid != FF_LUA)
     return true;
   uint64_t pc, counts, sizes;
-  if (!ljp_load(fn->object + offsetof(GCfuncL, pc), &pc))
+  if (!ljp_load_noted(fn->object + offsetof(GCfuncL, pc), &pc, notes)) {
+    ljp_memo_blur(notes);
     return false;
+  }
   fn->proto = pc - sizeof(GCproto);
   if (!load_header(fn->proto, &header) ||
-      HEADER_GCT(header) != (uint8_t)~LJ_TPROTO)
+      HEADER_GCT(header) != (uint8_t)~LJ_TPROTO) {
+    ljp_memo_blur(notes);
     return false;
+  }
   _Static_assert(offsetof(GCproto, sizebc) % 8 == 4 &&
                      offsetof(GCproto, unused_gc64) ==
                          offsetof(GCproto, sizebc) + 4,
                  "another GCproto");
   if (!ljp_load(fn->proto + offsetof(GCproto, sizebc) - 4, &counts) ||
-      !ljp_load(fn->proto + offsetof(GCproto, unused_gc64), &sizes))
+      !ljp_load(fn->proto + offsetof(GCproto, unused_gc64), &sizes)) {
+    ljp_memo_blur(notes);
     return false;
+  }
   fn->sizebc = (uint32_t)(counts >> 32);
   fn->ref = (uint32_t)sizes;
   return true;
@@ -147,7 +180,8 @@ LJP_SIGSAFE static uint32_t line_of(const struct ljp_function *fn, uint64_t pc)
 
 LJP_SIGSAFE static bool emit(struct ljp_stack *stack,
                              const struct ljp_function *fn, uint64_t pc,
-                             enum ljp_frame_kind kind, enum ljp_exact exact)
+                             enum ljp_frame_kind kind, enum ljp_exact exact,
+                             struct ljp_memo *notes)
 {
   if (fn->ffid == FF_LUA)
     return ljp_stack_add(stack,
@@ -155,21 +189,23 @@ LJP_SIGSAFE static bool emit(struct ljp_stack *stack,
   if (fn->ffid > FF_C)
     return ljp_stack_add(stack, ljp_frame(LJP_FRAME_BUILTIN, 0, fn->ffid));
   uint64_t f;
-  if (!ljp_load(fn->object + offsetof(GCfuncC, f), &f))
+  if (!ljp_load_noted(fn->object + offsetof(GCfuncC, f), &f, notes)) {
+    ljp_memo_blur(notes);
     f = 0;
+  }
   return ljp_stack_add(stack, ljp_frame(LJP_FRAME_CFUNC, 0, f));
 }
 
 bool ljp_emit(struct ljp_stack *stack, const struct ljp_function *fn,
               uint64_t pc)
 {
-  return emit(stack, fn, pc, LJP_FRAME_LUA, LJP_EXACT_EXACT);
+  return emit(stack, fn, pc, LJP_FRAME_LUA, LJP_EXACT_EXACT, NULL);
 }
 
 bool ljp_emit_inlined(struct ljp_stack *stack, const struct ljp_function *fn,
                       uint64_t pc)
 {
-  return emit(stack, fn, pc, LJP_FRAME_LUA_INLINED, LJP_EXACT_SNAPSHOT);
+  return emit(stack, fn, pc, LJP_FRAME_LUA_INLINED, LJP_EXACT_SNAPSHOT, NULL);
 }
 
 /* -- Links ------------------------------------------------------------------
@@ -202,10 +238,12 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
     link->base = base - (2 + (uint64_t)bc_a(ins)) * sizeof(TValue);
     link->pc = value;
     link->lua = true;
+    link->note = thread->notes ? thread->notes->reads : 0;
     return base_ok(thread, link->base) && link->base < base &&
-           ljp_load(link->base - 2 * sizeof(TValue), &slot) &&
-           ljp_read_function(slot, &link->fn) && link->fn.ffid == FF_LUA &&
-           pc_in(&link->fn, value);
+           ljp_load_noted(link->base - 2 * sizeof(TValue), &slot,
+                          thread->notes) &&
+           ljp_read_function_noted(slot, &link->fn, thread->notes) &&
+           link->fn.ffid == FF_LUA && pc_in(&link->fn, value);
   }
   uint64_t delta = value & ~(uint64_t)FRAME_TYPEP;
   link->base = base - delta;
@@ -218,13 +256,13 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
     return true;
   case FRAME_CONT: {
     uint64_t kind;
-    if (!ljp_load(base - 4 * sizeof(TValue), &kind))
+    if (!ljp_load_noted(base - 4 * sizeof(TValue), &kind, thread->notes))
       return false;
     if (kind == LJ_CONT_FFI_CALLBACK) {
       link->boundary = true;
       return true;
     }
-    return ljp_load(base - 3 * sizeof(TValue), &link->pc);
+    return ljp_load_noted(base - 3 * sizeof(TValue), &link->pc, thread->notes);
   }
   case FRAME_VARG:
     link->same = true;
@@ -237,23 +275,56 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
 /* -- Segments ---------------------------------------------------------------
  */
 
-/* Append the frames from start down to the next C boundary, and leave
-** guest->base at the frame below it. */
+enum { POINT_GUEST = 1, POINT_SKIP = 2, POINT_COMPILED = 4 };
+
+/* The state between two frames, with all that the rest of a walk depends on:
+** BASE and position of the frame below, its Lua thread, and what leaving the
+** segment needs. Is the rest known? */
+LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
+                                      const struct ljp_thread *thread,
+                                      const struct ljp_start *at,
+                                      const struct ljp_link *link, bool skip,
+                                      struct ljp_stack *stack)
+{
+  const struct ljp_regs *regs = at->regs;
+  const uint32_t kept = 1u << LJP_R12 | 1u << LJP_R13;
+  struct ljp_memo_point now = {.sp = at->cframe, .order = link->base};
+  now.word[0] = link->pc;
+  now.word[1] = thread->L;
+  now.word[2] = thread->low;
+  now.word[3] = thread->high;
+  now.word[4] = KNOWN(regs, LJP_R12) ? regs->r[LJP_R12] : 0;
+  now.word[5] = KNOWN(regs, LJP_R13) ? regs->r[LJP_R13] : 0;
+  now.word[6] = ljp_guest_unmet(guest);
+  if (thread->notes)
+    now.read = link->lua ? link->note : thread->notes->reads;
+  now.flags = POINT_GUEST | (skip ? POINT_SKIP : 0) |
+              (at->compiled ? POINT_COMPILED : 0) | (regs->known & kept) << 8;
+  return ljp_memo_meet(stack->memo, &now, stack->frames, &stack->count,
+                       stack->limit);
+}
+
 bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
                       struct ljp_start at, struct ljp_stack *stack)
 {
   bool skip = at.skip_top;
   struct ljp_link link = {.base = at.base, .pc = at.pc};
+  struct ljp_memo *notes = thread->notes;
   do {
     uint64_t base = link.base, slot, value;
+    if (stack->memo && at.cframe && !at.use_link &&
+        ljp_memo_near(stack->memo, at.cframe, base) &&
+        rest_is_known(guest, thread, &at, &link, skip, stack))
+      return false;
     if (!base_ok(thread, base)) {
       stack->cut = LJP_CUT_BAD_FRAME;
       return false;
     }
     if (ljp_at_bottom(thread, base))
       break;
-    if (!ljp_load(base - sizeof(TValue), &value) ||
-        (!link.lua && !ljp_load(base - 2 * sizeof(TValue), &slot))) {
+    if (!ljp_load_noted(base - sizeof(TValue), &value, notes) ||
+        (!link.lua &&
+         !ljp_load_noted(base - 2 * sizeof(TValue), &slot, notes))) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
@@ -262,8 +333,8 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
       at.use_link = false;
     }
     /* A link back to a Lua function has read it already. */
-    if (!skip && (link.lua || ljp_read_function(slot, &link.fn)) &&
-        !ljp_emit(stack, &link.fn, link.pc))
+    if (!skip && (link.lua || ljp_read_function_noted(slot, &link.fn, notes)) &&
+        !emit(stack, &link.fn, link.pc, LJP_FRAME_LUA, LJP_EXACT_EXACT, notes))
       return false;
     if (!ljp_follow(thread, base, value, &link)) {
       stack->cut = LJP_CUT_BAD_FRAME;
@@ -284,7 +355,7 @@ bool ljp_leave(struct ljp_regs *regs, uint64_t cframe, struct ljp_stack *stack)
 {
   uint64_t word[LJP_CF_WORDS];
   for (int i = LJP_CF_R14; i < LJP_CF_WORDS; i++)
-    if (!ljp_load(cframe + (unsigned)i * 8, &word[i])) {
+    if (!ljp_load_noted(cframe + (unsigned)i * 8, &word[i], regs->notes)) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
@@ -310,7 +381,10 @@ bool ljp_leave_compiled(struct ljp_regs *regs, uint64_t cframe,
                         struct ljp_stack *stack)
 {
   uint64_t r12, r13;
-  bool known = ljp_load(cframe, &r12) && ljp_load(cframe - 8, &r13);
+  bool known = ljp_load_noted(cframe, &r12, regs->notes) &&
+               ljp_load_noted(cframe - 8, &r13, regs->notes);
+  if (!known)
+    ljp_memo_blur(regs->notes);
   if (!ljp_leave(regs, cframe, stack))
     return false;
   regs->known &= ~(1u << LJP_R12 | 1u << LJP_R13);
@@ -338,17 +412,21 @@ uint64_t ljp_cframe_above(uint64_t L, uint64_t sp)
 }
 
 /* Is this C frame still linked, or has an error already unwound it? */
-bool ljp_cframe_linked(uint64_t L, uint64_t wanted)
+bool ljp_cframe_linked(uint64_t L, uint64_t wanted, struct ljp_memo *notes)
 {
   uint64_t cframe;
-  if (!ljp_load(L + offsetof(lua_State, cframe), &cframe))
+  if (!ljp_load_noted(L + offsetof(lua_State, cframe), &cframe, notes))
     return false;
   for (int i = 0; i < LJP_GUEST_MAX_CFRAMES; i++) {
     cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
     if (cframe == wanted)
       return true;
-    if (!cframe || !ljp_load(cframe + LJP_CF_PREV * 8, &cframe))
+    if (!cframe)
       return false;
+    if (!ljp_load_noted(cframe + LJP_CF_PREV * 8, &cframe, notes)) {
+      ljp_memo_blur(notes);
+      return false;
+    }
   }
   return false;
 }

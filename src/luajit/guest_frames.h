@@ -6,11 +6,23 @@
 #define LJP_GUEST_FRAMES_H
 
 #include "src/luajit/guest_priv.h"
+#include "src/memo.h"
 #include "src/saferead.h"
 
 LJP_SIGSAFE static inline bool ljp_load(uint64_t address, uint64_t *out)
 {
   return ljp_safe_load((const void *)(uintptr_t)address, out);
+}
+
+/* Reads that the rest of a walk depends on, once a point of src/memo.h has been
+** passed, are noted. */
+LJP_SIGSAFE static inline bool ljp_load_noted(uint64_t address, uint64_t *out,
+                                              struct ljp_memo *notes)
+{
+  if (!ljp_load(address, out))
+    return false;
+  ljp_memo_note(notes, address, *out, 0);
+  return true;
 }
 
 /* The 32 bits at a 4-byte aligned address. */
@@ -52,6 +64,9 @@ struct ljp_function {
 /* From the value of a stack slot. */
 LJP_SIGSAFE bool ljp_read_function(uint64_t slot_value,
                                    struct ljp_function *fn);
+LJP_SIGSAFE bool ljp_read_function_noted(uint64_t slot_value,
+                                         struct ljp_function *fn,
+                                         struct ljp_memo *notes);
 
 /* Append a frame at a position (0: unknown). False if the stack is full. */
 LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
@@ -69,6 +84,7 @@ struct ljp_link {
   bool same;     /* the frame below is the same one: varargs doubled it */
   bool lua;      /* the frame below is of a Lua function, and this one: */
   struct ljp_function fn;
+  uint32_t note; /* the first of the notes about it */
 };
 
 /* Follow the link value of the frame at base. False if it is not believed. */
@@ -82,10 +98,18 @@ struct ljp_start {
   uint64_t link; /* to use in place of the top frame's own */
   bool use_link;
   bool skip_top; /* the top frame is half made or half gone: not shown */
+  /* The C frame to leave by afterwards, and how: by ljp_leave() or by
+  ** ljp_leave_compiled() with these registers. 0: nothing can be remembered
+  ** from inside of this segment. Once the segment has been entered, all that
+  ** is read is noted. */
+  uint64_t cframe;
+  const struct ljp_regs *regs;
+  bool compiled;
 };
 
 /* Append the frames from there down to the next C boundary, and leave
-** guest->base at the frame below it. */
+** guest->base at the frame below it. False: the stack ends here, or the rest of
+** it was known (src/memo.h). */
 LJP_SIGSAFE bool ljp_walk_segment(struct ljp_guest *guest,
                                   const struct ljp_thread *thread,
                                   struct ljp_start at, struct ljp_stack *stack);
@@ -99,7 +123,8 @@ LJP_SIGSAFE void ljp_guest_note(struct ljp_guest *guest,
 LJP_SIGSAFE uint64_t ljp_cframe_above(uint64_t L, uint64_t sp);
 
 /* Is this C frame still linked, or has an error already unwound it? */
-LJP_SIGSAFE bool ljp_cframe_linked(uint64_t L, uint64_t wanted);
+LJP_SIGSAFE bool ljp_cframe_linked(uint64_t L, uint64_t wanted,
+                                   struct ljp_memo *notes);
 
 /* Give the registers back to the C function that entered the VM; from the
 ** interpreter, and from compiled code, which saves two registers more. */

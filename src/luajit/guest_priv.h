@@ -46,6 +46,8 @@ LJP_SIGSAFE uint64_t ljp_vm_next(uint64_t g);
 
 /* The VM of a global_State; NULL if g is none, or one that we don't know. */
 LJP_SIGSAFE const struct ljp_vm *ljp_vm_of(uint64_t g);
+LJP_SIGSAFE const struct ljp_vm *ljp_vm_of_noted(uint64_t g,
+                                                 struct ljp_memo *notes);
 
 /* global_State by the dispatch register of running VM code, 0 if it is lost
 ** or wrong. */
@@ -58,15 +60,23 @@ LJP_SIGSAFE static inline uint32_t ljp_vm_number(const struct ljp_vm *vm)
 
 /* True while a stack is moved; the VM then reports the end of it. */
 LJP_SIGSAFE bool ljp_vm_resizing(const struct ljp_vm *vm);
+LJP_SIGSAFE void ljp_vm_note_resizing(const struct ljp_vm *vm,
+                                      struct ljp_memo *notes);
+
+/* Prototypes that were freed so far, in any VM. */
+extern _Atomic uint64_t ljp_protos_gone;
 
 /* A Lua thread, checked. */
 struct ljp_thread {
   uint64_t L, g;
   const struct ljp_vm *vm;
-  uint64_t low, high; /* its stack */
+  uint64_t low, high;     /* its stack */
+  struct ljp_memo *notes; /* of what is read of it, or NULL */
 };
 
 LJP_SIGSAFE bool ljp_guest_thread(struct ljp_thread *thread, uint64_t L);
+LJP_SIGSAFE bool ljp_guest_thread_noted(struct ljp_thread *thread, uint64_t L,
+                                        struct ljp_memo *notes);
 
 /* -- What the patches call (see patches/) -----------------------------------
  */

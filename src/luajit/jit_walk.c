@@ -270,10 +270,16 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
     if (stack->cut)
       return LJP_GUEST_STOPPED;
   }
-  if (!ljp_walk_segment(guest, &thread,
-                        (struct ljp_start){.base = base, .pc = pc}, stack))
-    return LJP_GUEST_STOPPED;
   uint64_t cframe = ljp_cframe_above(L, regs->r[LJP_RSP]);
+  thread.notes = regs->notes;
+  if (!ljp_walk_segment(guest, &thread,
+                        (struct ljp_start){.base = base,
+                                           .pc = pc,
+                                           .cframe = cframe,
+                                           .regs = regs,
+                                           .compiled = true},
+                        stack))
+    return LJP_GUEST_STOPPED;
   if (!cframe) {
     stack->cut = LJP_CUT_BAD_FRAME;
     return LJP_GUEST_STOPPED;

@@ -9,9 +9,23 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/guest_priv.h"
+#include "src/memo.h"
 #include "src/saferead.h"
 
+_Atomic uint64_t ljp_protos_gone;
+
+uint64_t ljp_guest_generation(void)
+{
+  /* Acquire: what is read afterwards is not older. */
+  return atomic_load_explicit(&ljp_protos_gone, memory_order_acquire);
+}
+
 const struct ljp_vm *ljp_vm_of(uint64_t g)
+{
+  return ljp_vm_of_noted(g, NULL);
+}
+
+const struct ljp_vm *ljp_vm_of_noted(uint64_t g, struct ljp_memo *notes)
 {
   uint64_t word;
   uint64_t field = g - GG_OFS(g) + GG_OFS(ljp);
@@ -20,6 +34,8 @@ const struct ljp_vm *ljp_vm_of(uint64_t g)
   const struct ljp_vm *vm = ljp_vm_at((uint32_t)(word >> (field & 4) * 8));
   if (!vm || atomic_load_explicit(&vm->g, memory_order_acquire) != g)
     return NULL;
+  ljp_memo_note(notes, (field & ~UINT64_C(7)), word, field & 4);
+  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->g, g, 0);
   return vm;
 }
 
@@ -51,6 +67,17 @@ uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs)
     return 0;
   uint64_t g = regs->r[LJP_R14] - GG_G2DISP;
   return ljp_vm_of(g) ? g : 0;
+}
+
+void ljp_vm_note_resizing(const struct ljp_vm *vm, struct ljp_memo *notes)
+{
+  uint64_t word;
+  _Static_assert(offsetof(struct ljp_vm, resizing) % 8 == 0,
+                 "its word can be compared");
+  if (LJP_LIKELY(!notes))
+    return;
+  memcpy(&word, (const void *)(uintptr_t)&vm->resizing, sizeof word);
+  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->resizing, word, 0);
 }
 
 bool ljp_vm_resizing(const struct ljp_vm *vm)

@@ -8,6 +8,7 @@
 **   -v        print the first stacks that are wrong
 **   -n LIMIT  stop stepping after so many instructions
 **   -c SHARE  fail if more than so many percent of the stacks are cut
+** Walks with a memo must find the very same (memos.h), or the run fails.
 ** Prints counts, then a line for each function and reason that is not
 ** complete. Exit status 1 if a stack was wrong (with the JIT compiler on only
 ** cuts are judged: truth knows nothing of the frames inside traces).
@@ -32,6 +33,7 @@
 #include "profilers/walk.h"
 #include "src/luajit/guest.h"
 #include "src/saferead.h"
+#include "test/oracle/memos.h"
 #include "test/oracle/shadow.h"
 
 enum { FRAMES = 8192, PENDING = 512, PLACES = 4096, TRAP_FLAG = 0x100 };
@@ -298,6 +300,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   ljp_regs_from_context(&regs, context);
   const struct ljp_unwind_view *view = ljp_unwind_acquire(run.unwind);
   enum ljp_walk_result result = ljp_walk(&walk, view, &regs, sample, FRAMES);
+  memos_check(run.steps, view, context, &walk, result);
   ljp_unwind_release(run.unwind, view);
   if (ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
@@ -465,6 +468,8 @@ int main(int argc, char **argv)
   dl_iterate_phdr(find_libgcc, NULL);
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
+  if (!memos_init(L, run.verbose))
+    return 2;
   if (!jit)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 
@@ -487,11 +492,12 @@ int main(int argc, char **argv)
   if (status)
     fprintf(stderr, "oracle: script failed: %s\n", lua_tostring(L, -1));
   report();
+  uint64_t differ = memos_report();
   lua_close(L);
   if (status)
     return 2;
   double cut =
       100.0 * (double)run.counts[CUT] / (double)(run.steps ? run.steps : 1);
   /* Truth knows nothing of the frames inside traces. */
-  return (run.counts[WRONG] && !jit) || cut > most_cut || !run.steps;
+  return (run.counts[WRONG] && !jit) || differ || cut > most_cut || !run.steps;
 }

@@ -1,0 +1,174 @@
+/*
+** Memos in the oracle; see memos.h.
+**
+** Changed words: at some instructions a memo is recorded, then each word of
+** the machine's stack, of two Lua stacks and of the functions on them is given
+** other values, one at a time, and walked with and without the memo. A read
+** that is not noted shows as a difference.
+*/
+#define LUA_CORE
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "lj_obj.h"
+
+#include "test/oracle/memos.h"
+
+enum { FRAMES = 8192, MEMOS = 5, MUTATE_EVERY = 4001, WORDS = 1500 };
+static const uint64_t every[MEMOS] = {1, 7, 101, 1009, 20011};
+
+static struct ljp_memo *memos; /* MEMOS, and one more */
+static lua_State *main_thread;
+static bool is_verbose;
+static uint64_t walks, wrong, mutations, told[3];
+static uint64_t plain[FRAMES], frames[FRAMES];
+
+static bool agree(const struct ljp_walk *a, enum ljp_walk_result first,
+                  const struct ljp_walk *b, enum ljp_walk_result second)
+{
+  return first == second && a->stack.count == b->stack.count &&
+         a->stack.cut == b->stack.cut && a->guest.vm == b->guest.vm &&
+         a->guest.state == b->guest.state &&
+         !memcmp(a->stack.frames, b->stack.frames,
+                 a->stack.count * sizeof *frames);
+}
+
+static void differ(const char *what, uint64_t which, const struct ljp_walk *a,
+                   const struct ljp_walk *b)
+{
+  wrong++;
+  if (!is_verbose || wrong > 8)
+    return;
+  uint32_t at = 0;
+  while (at < a->stack.count && at < b->stack.count &&
+         a->stack.frames[at] == b->stack.frames[at])
+    at++;
+  fprintf(stderr,
+          "memo (%s %#lx): frames %u %u, first that differ %u: %#lx %#lx, cut "
+          "%d %d, vm %u %u, state %d %d\n",
+          what, (long)which, a->stack.count, b->stack.count, at,
+          (long)a->stack.frames[at], (long)b->stack.frames[at], a->stack.cut,
+          b->stack.cut, a->guest.vm, b->guest.vm, a->guest.state,
+          b->guest.state);
+}
+
+/* -- One changed word --------------------------------------------------------- */
+
+static void walk_both(const struct ljp_unwind_view *view, const void *context,
+                      const char *what, uint64_t *word)
+{
+  struct ljp_memo *memo = &memos[MEMOS];
+  struct ljp_regs regs;
+  struct ljp_walk without, with;
+  ljp_regs_from_context(&regs, context);
+  enum ljp_walk_result first = ljp_walk(&without, view, &regs, plain, FRAMES);
+  ljp_regs_from_context(&regs, context);
+  enum ljp_walk_result second =
+      ljp_walk_memo(&with, view, &regs, frames, FRAMES, memo);
+  mutations++;
+  if (!agree(&without, first, &with, second))
+    differ(what, (uint64_t)(uintptr_t)word, &without, &with);
+  /* What was recorded is to be used again. */
+  memo->stale = false;
+  memo->pause = memo->longer = 0;
+}
+
+static void change(const struct ljp_unwind_view *view, const void *context,
+                   const char *what, uint64_t *word)
+{
+  uint64_t old = *word;
+  const uint64_t other[] = {old ^ 0x10, old - 8, word[1], word[-1], 0};
+  for (unsigned i = 0; i < sizeof other / sizeof *other; i++) {
+    if (other[i] == old)
+      continue;
+    *word = other[i];
+    walk_both(view, context, what, word);
+    *word = old;
+  }
+}
+
+static void change_lua(const struct ljp_unwind_view *view, const void *context,
+                       lua_State *L)
+{
+  TValue *slot = tvref(L->stack), *top = L->top + 8;
+  for (int i = 0; slot < top && i < WORDS; slot++, i++) {
+    change(view, context, "Lua stack", &slot->u64);
+    if (!tvisfunc(slot))
+      continue;
+    uint64_t *object = (uint64_t *)(void *)funcV(slot);
+    for (int k = 1; k < 5; k++)
+      change(view, context, "function", &object[k]);
+  }
+  for (uint64_t *word = (uint64_t *)(void *)L + 1; word < (uint64_t *)(L + 1);
+       word++)
+    change(view, context, "Lua thread", word);
+}
+
+static void change_all(const struct ljp_unwind_view *view, const void *context)
+{
+  struct ljp_memo *memo = &memos[MEMOS];
+  const ucontext_t *uc = context;
+  struct ljp_regs regs;
+  struct ljp_walk walk;
+  memo->valid = memo->stale = false;
+  memo->pause = 0;
+  ljp_regs_from_context(&regs, context);
+  ljp_walk_memo(&walk, view, &regs, frames, FRAMES, memo);
+  if (!memo->valid)
+    return;
+  uint64_t *word = (uint64_t *)uc->uc_mcontext.gregs[REG_RSP];
+  uint64_t *end = (uint64_t *)(uintptr_t)memo->point[memo->points - 1].sp;
+  for (int i = 0; word < end && i < WORDS; word++, i++)
+    change(view, context, "stack", word);
+  lua_State *current = (lua_State *)(uintptr_t)gcrefu(G(main_thread)->cur_L);
+  change_lua(view, context, main_thread);
+  if (current && current != main_thread)
+    change_lua(view, context, current);
+}
+
+/* -- What the oracle calls ------------------------------------------------------ */
+
+bool memos_init(lua_State *L, bool verbose)
+{
+  main_thread = L;
+  is_verbose = verbose;
+  memos = calloc(MEMOS + 1, sizeof *memos);
+  return memos != NULL;
+}
+
+void memos_check(uint64_t step, const struct ljp_unwind_view *view,
+                 const void *context, const struct ljp_walk *walk,
+                 enum ljp_walk_result result)
+{
+  for (int i = 0; i < MEMOS; i++) {
+    struct ljp_regs regs;
+    struct ljp_walk again;
+    if (step % every[i])
+      continue;
+    ljp_regs_from_context(&regs, context);
+    enum ljp_walk_result second =
+        ljp_walk_memo(&again, view, &regs, frames, FRAMES, &memos[i]);
+    walks++;
+    if (!agree(walk, result, &again, second))
+      differ("every", every[i], walk, &again);
+  }
+  if (step % MUTATE_EVERY == 0 && result == LJP_WALK_DONE)
+    change_all(view, context);
+}
+
+uint64_t memos_report(void)
+{
+  for (int i = 0; i < MEMOS; i++) {
+    told[0] += memos[i].matches;
+    told[1] += memos[i].records;
+    told[2] += memos[i].changed;
+  }
+  printf("memo: walks %lu, rest known %lu, recorded %lu, found changed %lu; "
+         "words changed %lu, noticed %lu; differences %lu\n",
+         (long)walks, (long)told[0], (long)told[1], (long)told[2],
+         (long)mutations, (long)memos[MEMOS].changed, (long)wrong);
+  return wrong;
+}

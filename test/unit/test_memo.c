@@ -1,0 +1,226 @@
+/* The memo of a walk: its rest is believed only while every word that it has
+** read says the same. The reads here are of an array, the frames made up. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/memo.h"
+#include "src/saferead.h"
+
+enum { DEPTH = 29, LIMIT = 100, PAGE = 4096 };
+
+static uint64_t words[DEPTH], frames[LIMIT];
+static uint32_t count;
+static struct ljp_memo *memo;
+
+/* A walk down from frame `top`: reads words[i], finds the frame 1000 i + it. */
+static void walk(uint32_t top, uint32_t limit, uint64_t generation)
+{
+  count = 0;
+  ljp_memo_begin(memo, generation, 1);
+  struct ljp_memo *notes = memo->mode == LJP_MEMO_RECORD ? memo : NULL;
+  bool known = false;
+  for (uint32_t i = top; i < DEPTH && !known; i++) {
+    if (memo->mode != LJP_MEMO_OFF && ljp_memo_near(memo, 16 * i, 7)) {
+      struct ljp_memo_point now = {.sp = 16 * i, .order = 7};
+      now.word[3] = i;
+      now.read = notes ? notes->reads : 0;
+      known = ljp_memo_meet(memo, &now, frames, &count, limit);
+      if (known)
+        break;
+    }
+    ljp_memo_note(notes, (uint64_t)(uintptr_t)&words[i], words[i], i == 5);
+    frames[count++] = 1000 * i + (i == 5 ? words[i] >> 8 : words[i]);
+  }
+  assert_true(known == memo->met);
+  ljp_memo_end(memo, frames, count, true);
+}
+
+static void expect(uint32_t top)
+{
+  assert_int_equal(count, DEPTH - top);
+  for (uint32_t i = top; i < DEPTH; i++)
+    assert_int_equal(frames[i - top],
+                     1000 * i + (i == 5 ? words[i] >> 8 : words[i]));
+}
+
+static int begin(void **state)
+{
+  (void)state;
+  memo = calloc(1, sizeof *memo);
+  for (uint32_t i = 0; i < DEPTH; i++)
+    words[i] = 3 * i;
+  return memo == NULL;
+}
+
+static int end(void **state)
+{
+  (void)state;
+  free(memo);
+  return 0;
+}
+
+static void an_unchanged_rest_is_found_at_once(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  expect(0);
+  assert_false(memo->met);
+  walk(4, LIMIT, 1);
+  expect(4);
+  assert_true(memo->met);
+  assert_int_equal(memo->matches, 1);
+}
+
+static void each_changed_word_is_seen(void **state)
+{
+  (void)state;
+  for (uint32_t changed = 0; changed < DEPTH; changed++) {
+    memo->valid = false;
+    memo->pause = memo->longer = 0;
+    walk(0, LIMIT, 1);
+    assert_true(memo->valid);
+    words[changed] ^= UINT64_C(1) << (8 + changed);
+    walk(0, LIMIT, 1);
+    expect(0);
+    /* What lies behind the changed word is still known. */
+    assert_int_equal(memo->met, changed + 1 < DEPTH);
+  }
+}
+
+static void bytes_that_do_not_matter_may_change(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  words[5] ^= 0xff;
+  walk(0, LIMIT, 1);
+  assert_true(memo->met);
+  expect(0);
+  words[5] ^= 0x100;
+  walk(0, LIMIT, 1);
+  expect(0);
+  assert_int_equal(memo->changed, 1);
+}
+
+static void another_generation_is_recorded_anew(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  walk(0, LIMIT, 2);
+  assert_false(memo->met);
+  assert_int_equal(memo->records, 2);
+  expect(0);
+}
+
+static void a_rest_longer_than_the_room_is_walked(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  count = 0;
+  ljp_memo_begin(memo, 1, 1);
+  struct ljp_memo_point now = {.sp = 0, .order = 7};
+  assert_true(ljp_memo_near(memo, 0, 7));
+  assert_false(ljp_memo_meet(memo, &now, frames, &count, DEPTH - 1));
+  assert_int_equal(count, 0);
+  assert_true(ljp_memo_meet(memo, &now, frames, &count, DEPTH));
+  assert_int_equal(count, DEPTH);
+}
+
+static void another_state_at_the_same_place_is_not_met(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  for (int i = 0; i < LJP_MEMO_WORDS + 1; i++) {
+    ljp_memo_begin(memo, 1, 1);
+    struct ljp_memo_point now = {.sp = 16, .order = 7};
+    now.word[3] = 1;
+    if (i < LJP_MEMO_WORDS)
+      now.word[i] ^= 4;
+    else
+      now.flags ^= 4;
+    count = 0;
+    assert_true(ljp_memo_near(memo, 16, 7));
+    assert_false(ljp_memo_meet(memo, &now, frames, &count, LIMIT));
+  }
+}
+
+static void before_what_was_not_noted_nothing_is_met(void **state)
+{
+  (void)state;
+  memo->pause = 0;
+  ljp_memo_begin(memo, 1, 1);
+  for (uint64_t i = 0; i < 4; i++) {
+    struct ljp_memo_point now = {.sp = 16 * i, .order = 7};
+    if (i == 2)
+      ljp_memo_blur(memo);
+    assert_true(ljp_memo_near(memo, 16 * i, 7));
+    ljp_memo_meet(memo, &now, frames, &count, LIMIT);
+  }
+  ljp_memo_end(memo, frames, 4, true);
+  ljp_memo_begin(memo, 1, 1);
+  assert_int_equal(memo->mode, LJP_MEMO_MATCH);
+  assert_false(ljp_memo_near(memo, 0, 7));
+  assert_false(ljp_memo_near(memo, 16, 7));
+  assert_true(ljp_memo_near(memo, 32, 7));
+}
+
+static void memory_that_is_gone_is_not_equal(void **state)
+{
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip();
+#endif
+  assert_int_equal(ljp_saferead_install(), LJP_OK);
+  uint64_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(page, MAP_FAILED);
+  page[11] = 13;
+  const struct ljp_memo_read reads[] = {
+      {(uint64_t)(uintptr_t)&words[2], 6},
+      {(uint64_t)(uintptr_t)&words[3], 9},
+      {(uint64_t)(uintptr_t)&page[11], 13},
+      {(uint64_t)(uintptr_t)&words[4], 12},
+  };
+  assert_int_equal(ljp_saferead_equal(reads, 4), 4);
+  assert_int_equal(ljp_saferead_equal(reads, 0), 0);
+  munmap(page, PAGE);
+  assert_int_equal(ljp_saferead_equal(reads, 4), 2);
+  ljp_saferead_remove();
+}
+
+static void too_many_reads_are_not_remembered(void **state)
+{
+  (void)state;
+  ljp_memo_begin(memo, 1, 1);
+  struct ljp_memo_point now = {.sp = 16, .order = 7};
+  assert_true(ljp_memo_near(memo, 16, 7));
+  ljp_memo_meet(memo, &now, frames, &count, LIMIT);
+  for (int i = 0; i <= LJP_MEMO_READS; i++)
+    ljp_memo_note(memo, (uint64_t)(uintptr_t)words, words[0], 0);
+  assert_int_equal(memo->reads, LJP_MEMO_READS);
+  ljp_memo_end(memo, frames, 1, true);
+  assert_false(memo->valid);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+  const struct CMUnitTest tests[] = {
+      TEST(an_unchanged_rest_is_found_at_once),
+      TEST(each_changed_word_is_seen),
+      TEST(bytes_that_do_not_matter_may_change),
+      TEST(another_generation_is_recorded_anew),
+      TEST(a_rest_longer_than_the_room_is_walked),
+      TEST(another_state_at_the_same_place_is_not_met),
+      TEST(before_what_was_not_noted_nothing_is_met),
+      TEST(memory_that_is_gone_is_not_equal),
+      TEST(too_many_reads_are_not_remembered),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
