@@ -46,13 +46,6 @@ bool ljp_builder_empty(const struct ljp_builder *b)
   return b->defs.len + b->nodes.len + b->events.len == 0;
 }
 
-bool ljp_builder_full(const struct ljp_builder *b)
-{
-  return b->defs.len >= LJP_BLOCK_FILL_BYTES ||
-         b->nodes.len >= LJP_BLOCK_FILL_BYTES ||
-         b->events.len >= LJP_BLOCK_FILL_BYTES;
-}
-
 /* The length of an open record is padded to 3 bytes: it is known later. */
 static size_t open_record(struct ljp_buffer *buffer, uint8_t tag)
 {

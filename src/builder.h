@@ -49,7 +49,12 @@ void ljp_builder_reset(struct ljp_builder *b, uint32_t producer);
 bool ljp_builder_empty(const struct ljp_builder *b);
 
 /* True if a part is so full that a record of the largest size may not fit. */
-bool ljp_builder_full(const struct ljp_builder *b);
+static inline bool ljp_builder_full(const struct ljp_builder *b)
+{
+  return b->defs.len >= LJP_BLOCK_FILL_BYTES ||
+         b->nodes.len >= LJP_BLOCK_FILL_BYTES ||
+         b->events.len >= LJP_BLOCK_FILL_BYTES;
+}
 
 /* A record whose body is ready. Definitions go before all events. */
 void ljp_builder_define(struct ljp_builder *b, const uint8_t *record,

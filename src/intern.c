@@ -1,5 +1,8 @@
 /*
 ** See intern.h. Open addressing with linear probing, half full at most.
+** Invariant: a child of node p is node p + 1, or has a slot. So of a stack that
+** is new from some frame on, only that frame may need one: the others are made
+** one after the other.
 */
 #include "src/intern.h"
 
@@ -19,6 +22,24 @@ static uint32_t hash(uint32_t parent, uint64_t word)
   return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
 }
 
+/* Where a child of parent is that has no slot: LJP_NO_NODE + 1 is 0. */
+static uint32_t next_to(uint32_t parent)
+{
+  return parent + 1;
+}
+
+/* Puts node i into slots, which have room, if it needs one. */
+static void put(uint32_t *slots, uint32_t mask, const struct ljp_node *nodes,
+                uint32_t i)
+{
+  if (i == next_to(nodes[i].parent))
+    return;
+  uint32_t at = hash(nodes[i].parent, nodes[i].word) & mask;
+  while (slots[at])
+    at = (at + 1) & mask;
+  slots[at] = i + 1;
+}
+
 static enum ljp_status grow(struct ljp_intern *t, uint32_t capacity)
 {
   struct ljp_node *nodes = realloc(t->nodes, sizeof *nodes * capacity);
@@ -28,13 +49,8 @@ static enum ljp_status grow(struct ljp_intern *t, uint32_t capacity)
   uint32_t *slots = calloc(capacity, 2 * sizeof *slots);
   if (!slots)
     return LJP_ERR_MEM;
-  uint32_t mask = 2 * capacity - 1;
-  for (uint32_t i = 0; i < t->count; i++) {
-    uint32_t at = hash(nodes[i].parent, nodes[i].word) & mask;
-    while (slots[at])
-      at = (at + 1) & mask;
-    slots[at] = i + 1;
-  }
+  for (uint32_t i = 0; i < t->count; i++)
+    put(slots, 2 * capacity - 1, nodes, i);
   free(t->slots);
   t->slots = slots;
   t->capacity = capacity;
@@ -69,29 +85,43 @@ void ljp_intern_clear(struct ljp_intern *t)
   memset(t->slots, 0, 2 * sizeof *t->slots * t->capacity);
 }
 
-uint32_t ljp_intern_node(struct ljp_intern *t, uint32_t parent, uint64_t word)
+static bool is_node(const struct ljp_intern *t, uint32_t i, uint32_t parent,
+                    uint64_t word)
 {
-  /* A path was interned from its root in one go: the first child of a node is
-  ** mostly the next one in the array. Saves two cache misses a frame. */
-  uint32_t guess = parent == LJP_NO_NODE ? 0 : parent + 1;
-  if (guess < t->count && t->nodes[guess].word == word &&
-      t->nodes[guess].parent == parent)
-    return guess;
+  return t->nodes[i].word == word && t->nodes[i].parent == parent;
+}
+
+/* LJP_NO_NODE: there is none. */
+static uint32_t find(const struct ljp_intern *t, uint32_t parent, uint64_t word)
+{
+  uint32_t next = next_to(parent);
+  if (next < t->count && is_node(t, next, parent, word))
+    return next;
   uint32_t mask = 2 * t->capacity - 1, at = hash(parent, word) & mask;
-  for (; t->slots[at]; at = (at + 1) & mask) {
-    const struct ljp_node *node = &t->nodes[t->slots[at] - 1];
-    if (node->word == word && node->parent == parent)
+  for (; t->slots[at]; at = (at + 1) & mask)
+    if (is_node(t, t->slots[at] - 1, parent, word))
       return t->slots[at] - 1;
+  return LJP_NO_NODE;
+}
+
+unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
+                         const uint64_t *words, unsigned n, uint32_t *chain)
+{
+  unsigned i;
+  for (i = 0; i < n; i++) {
+    uint32_t found = find(t, parent, words[i]);
+    if (found == LJP_NO_NODE)
+      break;
+    chain[i] = parent = found;
   }
-  if (t->count == t->capacity) {
-    if (t->capacity == t->max || grow(t, 2 * t->capacity))
-      return LJP_INTERN_FULL;
-    mask = 2 * t->capacity - 1;
-    at = hash(parent, word) & mask;
-    while (t->slots[at])
-      at = (at + 1) & mask;
+  /* What follows is new: a node that has just been made has no children. */
+  for (; i < n; i++) {
+    if (t->count == t->capacity &&
+        (t->capacity == t->max || grow(t, 2 * t->capacity)))
+      break;
+    t->nodes[t->count] = (struct ljp_node){.word = words[i], .parent = parent};
+    put(t->slots, 2 * t->capacity - 1, t->nodes, t->count);
+    chain[i] = parent = t->count++;
   }
-  t->nodes[t->count] = (struct ljp_node){.word = word, .parent = parent};
-  t->slots[at] = ++t->count;
-  return t->count - 1;
+  return i;
 }

@@ -25,7 +25,6 @@ struct ljp_node {
 _Static_assert(sizeof(struct ljp_node) == 16, "stated above");
 
 #define LJP_NO_NODE UINT32_MAX
-#define LJP_INTERN_FULL (UINT32_MAX - 1)
 
 struct ljp_intern {
   struct ljp_node *nodes;
@@ -40,9 +39,11 @@ enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max);
 void ljp_intern_fini(struct ljp_intern *t);
 void ljp_intern_clear(struct ljp_intern *t);
 
-/* Index of the node; LJP_INTERN_FULL if there is no room (or no memory) for a
+/* Nodes of the n words below parent, to chain[]. Returns how many of them
+** there are now: fewer than n if there is no room (or no memory) for another
 ** new one: clear and begin again. */
-uint32_t ljp_intern_node(struct ljp_intern *t, uint32_t parent, uint64_t word);
+unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
+                         const uint64_t *words, unsigned n, uint32_t *chain);
 
 static inline uint64_t ljp_intern_id(const struct ljp_intern *t, uint32_t index)
 {

@@ -16,7 +16,7 @@
 #include "src/futex.h"
 #include "src/process.h"
 
-enum { RELEASE_BYTES = 16384 };
+enum { RELEASE_BYTES = 16384, STABLE_AT_ONCE = 64 };
 
 static void host_fact(void *ctx, const char *key, const char *value)
 {
@@ -120,15 +120,18 @@ static bool stack_of(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
       s->module_generation = w->modules.generation;
     }
     while (s->valid < s->depth && !full) {
-      bool settled;
-      uint32_t i = s->valid;
-      uint64_t word = ljp_writer_stable(w, s->words[i], time_ns, &settled);
-      uint32_t node =
-          ljp_intern_node(&w->nodes, i ? s->chain[i - 1] : LJP_NO_NODE, word);
-      full = node == LJP_INTERN_FULL;
-      if (!full)
-        s->chain[s->valid++] = node;
-      all_settled &= settled;
+      uint64_t stable[STABLE_AT_ONCE];
+      unsigned i = s->valid, more = s->depth - i;
+      if (more > STABLE_AT_ONCE)
+        more = STABLE_AT_ONCE;
+      for (unsigned k = 0; k < more; k++) {
+        bool settled;
+        stable[k] = ljp_writer_stable(w, s->words[i + k], time_ns, &settled);
+        all_settled &= settled;
+      }
+      s->valid += ljp_intern_path(&w->nodes, i ? s->chain[i - 1] : LJP_NO_NODE,
+                                  stable, more, s->chain + i);
+      full = s->valid < i + more;
     }
     if (!full)
       break;

@@ -11,16 +11,23 @@
 #include "src/intern.h"
 #include "src/modules.h"
 
+/* The node of one word below parent; LJP_NO_NODE: there is no room. */
+static uint32_t child(struct ljp_intern *t, uint32_t parent, uint64_t word)
+{
+  uint32_t node = LJP_NO_NODE;
+  return ljp_intern_path(t, parent, &word, 1, &node) ? node : LJP_NO_NODE;
+}
+
 static void the_same_path_is_one_node_another_is_another(void **state)
 {
   (void)state;
   struct ljp_intern t;
   assert_int_equal(ljp_intern_init(&t, 1024), LJP_OK);
-  uint32_t a = ljp_intern_node(&t, LJP_NO_NODE, 11);
-  uint32_t b = ljp_intern_node(&t, a, 13);
-  uint32_t c = ljp_intern_node(&t, LJP_NO_NODE, 13);
+  uint32_t a = child(&t, LJP_NO_NODE, 11);
+  uint32_t b = child(&t, a, 13);
+  uint32_t c = child(&t, LJP_NO_NODE, 13);
   assert_int_not_equal(b, c);
-  assert_int_equal(ljp_intern_node(&t, a, 13), b);
+  assert_int_equal(child(&t, a, 13), b);
   assert_int_equal(t.nodes[b].parent, a);
   assert_int_equal(ljp_intern_id(&t, a), 1);
   ljp_intern_fini(&t);
@@ -33,12 +40,10 @@ static void a_table_that_grew_still_knows_all(void **state)
   enum { N = 8192 };
   assert_int_equal(ljp_intern_init(&t, N), LJP_OK);
   for (uint32_t i = 0; i < N; i++)
-    assert_int_equal(ljp_intern_node(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u),
-                     i);
+    assert_int_equal(child(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u), i);
   for (uint32_t i = 0; i < N; i++)
-    assert_int_equal(ljp_intern_node(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u),
-                     i);
-  assert_int_equal(ljp_intern_node(&t, 1, 1), LJP_INTERN_FULL);
+    assert_int_equal(child(&t, i ? i / 3 : LJP_NO_NODE, i * 7919u), i);
+  assert_int_equal(child(&t, 1, 1), LJP_NO_NODE);
   ljp_intern_fini(&t);
 }
 
@@ -48,11 +53,64 @@ static void ids_are_not_used_again_after_clearing(void **state)
   struct ljp_intern t;
   assert_int_equal(ljp_intern_init(&t, 16), LJP_OK);
   for (uint64_t i = 0; i < 13; i++)
-    ljp_intern_node(&t, LJP_NO_NODE, i);
+    child(&t, LJP_NO_NODE, i);
   ljp_intern_clear(&t);
-  uint32_t again = ljp_intern_node(&t, LJP_NO_NODE, 5);
+  uint32_t again = child(&t, LJP_NO_NODE, 5);
   assert_int_equal(ljp_intern_id(&t, again), 14);
   assert_int_equal(t.nodes[again].epoch, 0);
+  ljp_intern_fini(&t);
+}
+
+/* Against a list of nodes that is searched from end to end. */
+static void paths_share_just_what_they_have_in_common(void **state)
+{
+  (void)state;
+  enum { MAX = 4096, DEPTH = 11 };
+  static struct ljp_node list[MAX];
+  struct ljp_intern t;
+  uint32_t count = 0, seed = 2463534242u, rounds = 0;
+  assert_int_equal(ljp_intern_init(&t, MAX), LJP_OK);
+  for (; count <= MAX - DEPTH; rounds++) {
+    uint64_t words[DEPTH];
+    uint32_t chain[DEPTH], parent = LJP_NO_NODE;
+    for (unsigned i = 0; i < DEPTH; i++) {
+      seed = seed * 1103515245u + 12345;
+      words[i] = seed >> 16 & (i % 3 ? 1 : 3);
+    }
+    /* In two goes, like a stack of which the writer knows the beginning. */
+    unsigned half = seed >> 8 & 7;
+    assert_int_equal(ljp_intern_path(&t, parent, words, half, chain), half);
+    assert_int_equal(ljp_intern_path(&t, half ? chain[half - 1] : parent,
+                                     words + half, DEPTH - half, chain + half),
+                     DEPTH - half);
+    for (unsigned i = 0; i < DEPTH; i++) {
+      uint32_t k = 0;
+      while (k < count &&
+             (list[k].word != words[i] || list[k].parent != parent))
+        k++;
+      if (k == count)
+        list[count++] = (struct ljp_node){.word = words[i], .parent = parent};
+      assert_int_equal(chain[i], k);
+      parent = k;
+    }
+    assert_int_equal(t.count, count);
+  }
+  assert_true(rounds * DEPTH > count * 2); /* Much of it was known. */
+  ljp_intern_fini(&t);
+}
+
+static void a_full_table_says_how_far_it_came(void **state)
+{
+  (void)state;
+  struct ljp_intern t;
+  const uint64_t words[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
+  uint32_t chain[12];
+  assert_int_equal(ljp_intern_init(&t, 16), LJP_OK);
+  assert_int_equal(ljp_intern_path(&t, LJP_NO_NODE, words, 12, chain), 12);
+  assert_int_equal(ljp_intern_path(&t, chain[6], words, 12, chain), 4);
+  assert_int_equal(t.count, 16);
+  assert_int_equal(ljp_intern_path(&t, LJP_NO_NODE, words, 12, chain), 12);
+  assert_int_equal(chain[11], 11);
   ljp_intern_fini(&t);
 }
 
@@ -146,6 +204,8 @@ int main(void)
       cmocka_unit_test(the_same_path_is_one_node_another_is_another),
       cmocka_unit_test(a_table_that_grew_still_knows_all),
       cmocka_unit_test(ids_are_not_used_again_after_clearing),
+      cmocka_unit_test(paths_share_just_what_they_have_in_common),
+      cmocka_unit_test(a_full_table_says_how_far_it_came),
       cmocka_unit_test(definitions_are_kept_replaced_and_purged),
       cmocka_unit_test(a_gone_module_is_kept_until_its_nodes_go),
       cmocka_unit_test(this_function_is_found_in_the_program_itself),
