@@ -23,6 +23,14 @@
 _Static_assert(LJP_BLOCK_SLACK >= 2 + 8 * LJP_VARINT_MAX_BYTES + 8,
                "an event fits the slack");
 
+/* Not inlined, and without the address of the caller's p: it is rare, and
+** registers are not. NULL: more than 64 bits. */
+static __attribute__((noinline, unused)) const uint8_t *
+ljp_bulk_long(const uint8_t *p, uint64_t *value)
+{
+  return ljp_get_varint(p, p + LJP_VARINT_MAX_BYTES, value);
+}
+
 /* Reads a number at *p and moves it; false: more than 64 bits. Up to four
 ** bytes go without a branch on how many: in real streams that varies. */
 static inline bool ljp_bulk_number(const uint8_t **p, uint64_t *value)
@@ -40,10 +48,55 @@ static inline bool ljp_bulk_number(const uint8_t **p, uint64_t *value)
     return true;
   }
 #endif
-  const uint8_t *next = ljp_get_varint(*p, *p + LJP_VARINT_MAX_BYTES, value);
+  uint64_t number;
+  const uint8_t *next = ljp_bulk_long(*p, &number);
   if (!next)
     return false;
   *p = next;
+  *value = number;
+  return true;
+}
+
+/* Reads two numbers; the same as ljp_bulk_number two times. Where an event
+** begins is known only when all numbers before it have been measured, and
+** that is what reading waits for: so both by one load, if both are short. */
+static inline bool ljp_bulk_two(const uint8_t **p, uint64_t *a, uint64_t *b)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  uint64_t word;
+  memcpy(&word, *p, sizeof word);
+  uint64_t stops = ~word & UINT64_C(0x8080808080808080);
+  uint64_t others = stops & (stops - 1);
+  if (LJP_LIKELY(others)) {
+    unsigned first = (unsigned)__builtin_ctzll(stops) + 1; /* In bits. */
+    unsigned both = (unsigned)__builtin_ctzll(others) + 1;
+    if (LJP_LIKELY(first <= 32 && both - first <= 32)) {
+      /* The numbers to the two halves of the word; then 7 bits of each byte
+      ** together, in both halves at once. */
+      word &= others ^ (others - 1);
+      word = (word & (stops ^ (stops - 1))) | word >> first << 32;
+      word = (word & UINT64_C(0x007f007f007f007f)) |
+             (word >> 1 & UINT64_C(0x3f803f803f803f80));
+      word = (word & UINT64_C(0x00003fff00003fff)) |
+             (word >> 2 & UINT64_C(0x0fffc0000fffc000));
+      *p += both / 8;
+      *a = (uint32_t)word;
+      *b = word >> 32;
+      return true;
+    }
+  }
+#endif
+  return ljp_bulk_number(p, a) && ljp_bulk_number(p, b);
+}
+
+static inline bool ljp_bulk_two_deltas(const uint8_t **p, uint64_t *a,
+                                       uint64_t *b)
+{
+  uint64_t x, y;
+  if (!ljp_bulk_two(p, &x, &y))
+    return false;
+  *a += (uint64_t)ljp_unzigzag(x);
+  *b += (uint64_t)ljp_unzigzag(y);
   return true;
 }
 
@@ -82,9 +135,9 @@ static inline enum ljp_bad_reason ljp_sample_decode(const uint8_t **body,
   unsigned has = *p++;
   if (LJP_UNLIKELY(has & ~LJP_SAMPLE_KNOWN))
     return LJP_BAD_RESERVED;
-  if (!ljp_bulk_delta(&p, &event->time_ns))
-    return ljp_bulk_bad(p, end);
-  if ((has & LJP_SAMPLE_STACK) && !ljp_bulk_delta(&p, &s->stack))
+  if (!(has & LJP_SAMPLE_STACK
+            ? ljp_bulk_two_deltas(&p, &event->time_ns, &s->stack)
+            : ljp_bulk_delta(&p, &event->time_ns)))
     return ljp_bulk_bad(p, end);
   if (has & LJP_SAMPLE_STATE)
     s->state = *p++;
@@ -116,7 +169,7 @@ static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,
   if ((has & LJP_MEM_OP_MASK) > LJP_MEM_REALLOC)
     return LJP_BAD_OPERATION;
   m->op = has & LJP_MEM_OP_MASK;
-  if (!ljp_bulk_delta(&p, &event->time_ns) || !ljp_bulk_delta(&p, &rotated))
+  if (!ljp_bulk_two_deltas(&p, &event->time_ns, &rotated))
     return ljp_bulk_bad(p, end);
   m->address = ljp_unrotate_address(rotated);
   if ((has & LJP_MEM_SIZE) && !ljp_bulk_number(&p, &m->size))
@@ -150,17 +203,17 @@ static inline enum ljp_bad_reason ljp_node_decode(const uint8_t **body,
 {
   struct ljp_rec_node *n = &event->u.node;
   const uint8_t *p = *body;
-  uint64_t up;
-  if (!ljp_bulk_delta(&p, &n->id) || !ljp_bulk_number(&p, &up))
+  uint64_t id, up;
+  if (!ljp_bulk_two(&p, &id, &up))
     return ljp_bulk_bad(p, end);
+  n->id += (uint64_t)ljp_unzigzag(id);
   uint8_t byte = *p++;
   n->kind = byte >> 4;
   n->flags = byte & 15;
   n->ref = 0;
-  if (ljp_frame_shape(n->kind) != LJP_SHAPE_NUM &&
-      !ljp_bulk_number(&p, &n->ref))
-    return ljp_bulk_bad(p, end);
-  if (!ljp_bulk_number(&p, &n->value))
+  if (!(ljp_frame_shape(n->kind) != LJP_SHAPE_NUM
+            ? ljp_bulk_two(&p, &n->ref, &n->value)
+            : ljp_bulk_number(&p, &n->value)))
     return ljp_bulk_bad(p, end);
   if (LJP_UNLIKELY(p > end))
     return LJP_BAD_SHORT;

@@ -16,6 +16,7 @@
 
 #define NODE_MASK (LJP_EPOCH_MAX_NODES - 1)
 _Static_assert((LJP_EPOCH_MAX_NODES & NODE_MASK) == 0, "a power of two");
+_Static_assert(LJP_EPOCH_MAX_NODES % LJP_MODEL_PAGE_NODES == 0, "whole pages");
 
 void ljp_model_init(struct ljp_model *model)
 {
@@ -134,24 +135,13 @@ static enum ljp_status keep(struct ljp_model *model, uint32_t tag, uint64_t id,
   return LJP_OK;
 }
 
-static struct ljp_rec_node **page_of(struct ljp_model *model, uint64_t id)
+enum ljp_status ljp_model_page(struct ljp_model *model,
+                               const struct ljp_rec_node *node)
 {
-  return &model->pages[(id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
-}
-
-enum ljp_status ljp_model_define_node(struct ljp_model *model,
-                                      const struct ljp_rec_node *node)
-{
-  struct ljp_rec_node **page = page_of(model, node->id);
-  if (model->first_node && (node->id < model->first_node ||
-                            node->id - model->first_node > NODE_MASK))
-    return LJP_ERR_FORMAT;
-  if (!*page)
-    *page = calloc(LJP_MODEL_PAGE_NODES, sizeof **page);
-  if (!*page)
-    return LJP_ERR_MEM;
-  (*page)[node->id % LJP_MODEL_PAGE_NODES] = *node;
-  return LJP_OK;
+  struct ljp_rec_node **page =
+      &model->pages[(node->id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+  *page = calloc(LJP_MODEL_PAGE_NODES, sizeof **page);
+  return *page ? ljp_model_define_node(model, node) : LJP_ERR_MEM;
 }
 
 enum ljp_status ljp_model_define(struct ljp_model *model,

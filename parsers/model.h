@@ -47,9 +47,31 @@ void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole);
 enum ljp_status ljp_model_define(struct ljp_model *model,
                                  const struct ljp_event *event);
 
-/* The same for a node alone. */
-enum ljp_status ljp_model_define_node(struct ljp_model *model,
-                                      const struct ljp_rec_node *node);
+/* Makes the page of a node and defines it. */
+enum ljp_status ljp_model_page(struct ljp_model *model,
+                               const struct ljp_rec_node *node);
+
+/* The same as ljp_model_define for a node alone. */
+static inline enum ljp_status
+ljp_model_define_node(struct ljp_model *model, const struct ljp_rec_node *node)
+{
+  uint64_t first = model->first_node, id = node->id;
+  if (first && (id < first || id - first >= LJP_EPOCH_MAX_NODES))
+    return LJP_ERR_FORMAT;
+  struct ljp_rec_node *page =
+      model->pages[id % LJP_EPOCH_MAX_NODES / LJP_MODEL_PAGE_NODES];
+  if (!page)
+    return ljp_model_page(model, node);
+  /* Field by field: they have just been written, one by one. */
+  struct ljp_rec_node *to = &page[id % LJP_MODEL_PAGE_NODES];
+  to->id = id;
+  to->ref = node->ref;
+  to->value = node->value;
+  to->up = node->up;
+  to->kind = node->kind;
+  to->flags = node->flags;
+  return LJP_OK;
+}
 
 /* NULL: not defined, or its definition was lost. */
 #define LJP_MODEL_LIST(_)                                                      \

@@ -12,6 +12,9 @@
 #include "src/sigsafe.h"
 #include "src/varint.h"
 
+/* Keeps what a function needs of registers out of the one that calls it. */
+#define NOINLINE __attribute__((noinline))
+
 static enum ljp_status begin(struct ljp_reader *r)
 {
   enum ljp_status status = ljp_blocks_init(&r->blocks, &r->input);
@@ -155,36 +158,59 @@ static struct ljp_bad bad_record(const struct ljp_reader *r, uint64_t tag,
                           .reason = (uint8_t)reason};
 }
 
-/* A node goes to the model. */
-static enum ljp_status keep_node(struct ljp_reader *r)
+/* The event of a record of many that was to come is none. */
+static NOINLINE enum ljp_status bad_of_many(struct ljp_reader *r,
+                                            enum ljp_bad_reason bad)
 {
-  enum ljp_status status = ljp_model_define_node(&r->model, &r->event.u.node);
-  if (status != LJP_ERR_FORMAT)
-    return status;
-  take_bad(r, bad_record(r, LJP_REC_NODES, LJP_BAD_NODE_ID));
+  take_bad(r, bad_record(r, r->many, bad));
   return LJP_OK;
 }
 
-/* Next event of the record of many that is being read; it has one. */
+/* Next event of the record of many that is being read; it has one. One
+** function a kind, without calls where all is well: this is where a reader
+** spends its time. */
+static NOINLINE enum ljp_status next_sample(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_SAMPLES]++;
+  return LJP_OK;
+}
+
+static NOINLINE enum ljp_status next_mem(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_mem_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_MEM]++;
+  return LJP_OK;
+}
+
+/* It goes to the model. */
+static NOINLINE enum ljp_status next_node(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_NODES]++;
+  enum ljp_status status = ljp_model_define_node(&r->model, &r->event.u.node);
+  if (LJP_LIKELY(!status))
+    return LJP_OK;
+  return status == LJP_ERR_FORMAT ? bad_of_many(r, LJP_BAD_NODE_ID)
+                                  : fail(r, status);
+}
+
 static inline enum ljp_status next_of_many(struct ljp_reader *r)
 {
-  enum ljp_bad_reason bad;
-  unsigned tag = r->many;
-  r->tally.read[tag]++;
-  if (tag == LJP_REC_SAMPLES) {
-    bad = ljp_sample_decode(&r->body, r->body_end, &r->event);
-  } else if (tag == LJP_REC_MEM) {
-    bad = ljp_mem_decode(&r->body, r->body_end, &r->event);
-  } else {
-    bad = ljp_node_decode(&r->body, r->body_end, &r->event);
-    if (LJP_LIKELY(!bad))
-      return keep_node(r);
+  switch (r->many) {
+  case LJP_REC_SAMPLES:
+    return next_sample(r);
+  case LJP_REC_MEM:
+    return next_mem(r);
+  default:
+    return next_node(r);
   }
-  if (LJP_UNLIKELY(bad)) {
-    r->tally.read[tag]--;
-    take_bad(r, bad_record(r, tag, bad));
-  }
-  return LJP_OK;
 }
 
 /* What a record changes in the model and the tally, and a finding to follow
@@ -275,19 +301,10 @@ static enum ljp_status next_record(struct ljp_reader *r, bool *got)
   return account(r);
 }
 
-enum ljp_status ljp_reader_next(struct ljp_reader *r,
-                                const struct ljp_event **event)
+static NOINLINE enum ljp_status next_of_rest(struct ljp_reader *r)
 {
   enum ljp_status status;
-  *event = &r->event;
-  if (LJP_LIKELY(r->many)) {
-    if (LJP_LIKELY(r->body < r->body_end)) {
-      if (LJP_LIKELY(!(status = next_of_many(r))))
-        return LJP_OK;
-      return fail(r, status);
-    }
-    r->many = 0;
-  }
+  r->many = 0;
   if (r->failed || r->done)
     return r->failed;
   if (r->finding) {
@@ -301,11 +318,8 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
         return fail(r, status);
       if (got)
         return LJP_OK;
-      if (r->body < r->body_end) {
-        if ((status = next_of_many(r)))
-          return fail(r, status);
-        return LJP_OK;
-      }
+      if (r->body < r->body_end)
+        return next_of_many(r);
       r->many = 0;
     }
     enum ljp_item item;
@@ -319,4 +333,12 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
       take_block(r);
     return LJP_OK;
   }
+}
+
+enum ljp_status ljp_reader_next(struct ljp_reader *r,
+                                const struct ljp_event **event)
+{
+  *event = &r->event;
+  return LJP_LIKELY(r->many && r->body < r->body_end) ? next_of_many(r)
+                                                      : next_of_rest(r);
 }

@@ -378,6 +378,48 @@ static void numbers_of_every_length_and_padding_are_read_right(void **state)
   buf_free(&body);
 }
 
+/* v in len bytes, more than it needs where there is room. */
+static void put_padded(struct buf *body, uint64_t v, size_t len)
+{
+  size_t at = body->len;
+  put_u(body, v);
+  while (body->len - at < len) {
+    body->data[body->len - 1] |= 0x80;
+    put_u8(body, 0);
+  }
+}
+
+/* Two numbers in a row may be read by one load. */
+static void two_numbers_of_all_lengths_are_read_right(void **state)
+{
+  (void)state;
+  uint64_t seed = 88172645463325252u;
+  for (size_t i = 0; i < 200 * 10 * 10; i++) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    size_t first = i % 10 + 1, second = i / 10 % 10 + 1;
+    unsigned spare = i / 100 % 4 == 0 ? seed % 60 : 0;
+    uint64_t a = first < 10 ? seed & ((UINT64_C(1) << 7 * first) - 1) : seed;
+    uint64_t b =
+        second < 10 ? ~seed & ((UINT64_C(1) << 7 * second) - 1) : ~seed;
+    struct buf body = {0};
+    struct ljp_event e;
+    unsigned n;
+    put_u8(&body, LJP_SAMPLE_STACK);
+    put_padded(&body, a >> spare, first);
+    put_padded(&body, b >> spare, second);
+    assert_int_equal(decode_many(ljp_sample_decode, &body, body.len, &e, 1, &n),
+                     0);
+    assert_true(e.time_ns == BLOCK_TIME + (uint64_t)ljp_unzigzag(a >> spare));
+    assert_true(e.u.sample.stack == (uint64_t)ljp_unzigzag(b >> spare));
+    for (size_t len = 1; len < body.len; len++)
+      assert_int_equal(decode_many(ljp_sample_decode, &body, len, &e, 1, &n),
+                       LJP_BAD_SHORT);
+    buf_free(&body);
+  }
+}
+
 static int64_t rotated_delta(uint64_t to, uint64_t from)
 {
   return (int64_t)(ljp_rotate_address(to) - ljp_rotate_address(from));
@@ -520,6 +562,7 @@ int main(void)
       cmocka_unit_test(a_sample_with_reserved_bits_is_malformed),
       cmocka_unit_test(extra_fields_that_lie_about_their_length_are_malformed),
       cmocka_unit_test(numbers_of_every_length_and_padding_are_read_right),
+      cmocka_unit_test(two_numbers_of_all_lengths_are_read_right),
       cmocka_unit_test(memory_events_come_back),
       cmocka_unit_test(memory_events_that_cannot_be_are_malformed),
       cmocka_unit_test(nodes_of_each_shape_come_back),
