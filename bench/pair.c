@@ -5,7 +5,8 @@
 **
 ** Both get the same arguments. A round is A B or B A, in turn, so that a
 ** machine that slows down hits both. Prints the median of the rounds' ratios
-** A/B, and the least seconds of A and of B. Output of the commands is dropped.
+** A/B, the least seconds of A and of B, and half the distance between the
+** quartiles of the ratios. Output of the commands is dropped.
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,7 +73,8 @@ int main(int argc, char **argv)
   }
   qsort(ratios, (size_t)rounds, sizeof *ratios, ascending);
   double median = (ratios[(rounds - 1) / 2] + ratios[rounds / 2]) / 2;
-  printf("%.4f %.3f %.3f\n", median, least[0], least[1]);
+  double spread = (ratios[(rounds - 1) * 3 / 4] - ratios[rounds / 4]) / 2;
+  printf("%.4f %.3f %.3f %.4f\n", median, least[0], least[1], spread);
   free(ratios);
   free(args);
   return 0;

@@ -20,15 +20,19 @@
 #include "lj_obj.h"
 #include "lj_bc.h"
 
+#include "src/describe.h"
 #include "src/luajit/guest_priv.h"
 #include "src/luajit/proto_name.h"
 
-enum { CHUNK_RECORDS = 1024, CHUNKS = 16384, INLINE_NAME = 24 };
+/* A chunk is so large that calloc() maps fresh pages, which cost nothing until
+** they are used: most hosts have few prototypes. */
+enum { CHUNK_RECORDS = 2048, CHUNKS = 8192, INLINE_NAME = 24 };
 
 struct file {
   struct file *next; /* in its hash chain */
   uint32_t users;
   uint32_t hash;
+  uint32_t length;
   char name[];
 };
 
@@ -56,14 +60,6 @@ static struct file *last_file; /* the one asked for last: usually again */
 
 /* -- File names, one copy each --------------------------------------------- */
 
-static uint32_t hash_of(const char *name)
-{
-  uint32_t hash = 2166136261u;
-  for (; *name; name++)
-    hash = (hash ^ (uint8_t)*name) * 16777619u;
-  return hash;
-}
-
 static void files_grow(void)
 {
   uint32_t slots = file_slots ? file_slots * 2 : 64;
@@ -82,9 +78,20 @@ static void files_grow(void)
   file_slots = slots;
 }
 
-static struct file *file_get(const char *name)
+static bool file_is(const struct file *f, const char *name, size_t length)
 {
-  if (last_file && strcmp(last_file->name, name) == 0) {
+  return f->length == length && memcmp(f->name, name, length) == 0;
+}
+
+/* The name of a chunk, as much of it as a description holds: without a file it
+** is the whole source. The VM has hashed it already; another VM has another
+** seed, and so a copy of its own. */
+static struct file *file_get(const GCstr *chunk)
+{
+  const char *name = strdata(chunk);
+  size_t length = chunk->len < LJP_NAME_BYTES ? chunk->len : LJP_NAME_BYTES - 1;
+  uint32_t hash = chunk->hash;
+  if (last_file && file_is(last_file, name, length)) {
     last_file->users++;
     return last_file;
   }
@@ -92,21 +99,21 @@ static struct file *file_get(const char *name)
     files_grow();
   if (!file_slots)
     return NULL;
-  uint32_t hash = hash_of(name);
   struct file **slot = &files[hash & (file_slots - 1)];
   for (struct file *f = *slot; f; f = f->next) {
-    if (f->hash == hash && strcmp(f->name, name) == 0) {
+    if (f->hash == hash && file_is(f, name, length)) {
       f->users++;
       return last_file = f;
     }
   }
-  size_t size = strlen(name) + 1;
-  struct file *f = malloc(sizeof *f + size);
+  struct file *f = malloc(sizeof *f + length + 1);
   if (!f)
     return NULL;
   f->users = 1;
   f->hash = hash;
-  memcpy(f->name, name, size);
+  f->length = (uint32_t)length;
+  memcpy(f->name, name, length);
+  f->name[length] = '\0';
   f->next = *slot;
   *slot = f;
   file_count++;
@@ -198,7 +205,7 @@ void ljp_hook_proto(GCproto *pt)
     struct record *record = record_at(ref);
     record->id = ++last_id;
     record->owner = pt;
-    record->file = file_get(proto_chunknamestr(pt));
+    record->file = file_get(proto_chunkname(pt));
     record->first_line = (uint32_t)pt->firstline;
     record->last_line = (uint32_t)(pt->firstline + pt->numline);
     if (pt->flags & PROTO_VARARG)

@@ -1,0 +1,34 @@
+/* A library with places of its own (host.c); WHICH makes builds differ. */
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+
+void run_places(void (*note)(int, const char *));
+
+static inline __attribute__((always_inline)) void
+JOIN(in_library_, WHICH)(void (*note)(int, const char *))
+{
+  note(__LINE__, "in_library_" TEXT(WHICH) ";run_places");
+}
+
+/* Something exported in front, so that a wrong guess has something to guess. */
+__attribute__((noinline)) int exported_before(int x)
+{
+  return x * 3;
+}
+
+static __attribute__((noinline, noclone)) void
+JOIN(hidden_, WHICH)(void (*note)(int, const char *))
+{
+  note(__LINE__, "hidden_" TEXT(WHICH));
+  __asm__ volatile("");
+}
+
+void run_places(void (*note)(int, const char *))
+{
+  JOIN(in_library_, WHICH)(note);
+  note(__LINE__, "run_places");
+  JOIN(hidden_, WHICH)(note);
+  __asm__ volatile("");
+}
