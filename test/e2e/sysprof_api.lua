@@ -138,7 +138,9 @@ for _, timer in ipairs{"perf", "posix"} do
     check(status.interval == 1 and status.path == timer .. ".bin"
       and status.event == "cpu" and status.mode == "C", "status", status.path)
     check(status.bytes > 0, "bytes", status.bytes)
-    check(report.samples > 150 and report.samples < 600, timer .. " samples",
+    check(report.samples > 150, timer .. " samples", report.samples)
+    -- The other one goes by real time, of which a busy machine takes more.
+    check(timer == "posix" or report.samples < 600, timer .. " samples",
       report.samples)
     -- All CPU time is accounted for, whatever else the machine does.
     check(report.seconds > 0.38 and report.seconds < 0.6, timer .. " seconds",
