@@ -74,7 +74,7 @@ int main(int argc, char **argv)
                &address) != 3)
       return 2;
     const char *slash = strrchr(path, '/');
-    snprintf(asked[count].name, sizeof asked[count].name, "%s",
+    snprintf(asked[count].name, sizeof asked[count].name, "%.255s",
              slash ? slash + 1 : path);
     asked[count].address = address;
     asked[count].module = ljp_symbols_module(symbols, str(path, strlen(path)),
