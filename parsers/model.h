@@ -13,7 +13,7 @@
 #include "parsers/event.h"
 #include "src/status.h"
 
-/* Per epoch. The writer begins a new one after 64 MiB of payload at the
+/* Per epoch. The writer begins a new one after 64 MiB, uncompressed, at the
 ** latest; a definition in memory is larger than on disk, hence the room. */
 #ifdef LJP_DEBUG /* So that tests reach it. */
 #define LJP_MODEL_EPOCH_BYTES (16u << 20)

@@ -76,7 +76,7 @@ enum ljp_status ljp_out_block(struct ljp_out *out, struct ljp_builder *b,
     out->status = ljp_sink_write(out->sink, block, total);
   if (!out->status) {
     out->seq++;
-    out->epoch_bytes += total;
+    out->epoch_bytes += LJP_BLOCK_HEAD_BYTES + len;
     for (int i = 0; i < 64; i++)
       out->totals[i] += b->events_in_block[i];
   }

@@ -18,7 +18,7 @@ struct ljp_out {
   uint64_t stream, seq;
   uint32_t epoch;
   uint32_t segment;
-  uint64_t epoch_bytes;
+  uint64_t epoch_bytes; /* Before compression: what a reader will hold. */
   uint64_t totals[64]; /* Events by tag in all blocks so far. */
   enum ljp_status status;
 };

@@ -22,7 +22,7 @@ struct ljp_writer_options {
   uint64_t segment_ns;    /* 0: no rotation by time. */
   uint32_t keep_segments; /* 0: all. */
   uint32_t max_nodes;     /* A power of two; 0: default. */
-  uint64_t epoch_bytes;   /* 0: default. */
+  uint64_t epoch_bytes;   /* Before compression; 0: default. */
   uint64_t epoch_ns;      /* 0: default. */
   uint64_t stream;        /* 0: random. */
   bool fixed_facts;       /* No facts about process and modules: for tests. */

@@ -36,6 +36,7 @@ struct mini {
   char error[200];
   uint64_t blocks, key_blocks, zstd_blocks, next_seq, stream, epoch, segment;
   uint64_t raw_bytes, stored_bytes;
+  uint64_t epoch_bytes, most_epoch_bytes; /* Raw; of the largest epoch. */
   bool have_seq, clean, segment_end;
   uint64_t records[64]; /* Records by tag. */
   uint64_t events[64];  /* Single events by tag, as TOTALS counts them. */
@@ -382,6 +383,7 @@ static inline bool mini_block(struct mini *m, const struct ljp_block_head *h,
     if (h->epoch <= m->epoch)
       MINI_FAIL("epoch %u after %llu", h->epoch, (unsigned long long)m->epoch);
     m->epoch = h->epoch;
+    m->epoch_bytes = 0;
     m->key_blocks++;
   }
   if (h->epoch != m->epoch || !h->stream)
@@ -394,6 +396,9 @@ static inline bool mini_block(struct mini *m, const struct ljp_block_head *h,
   m->blocks++;
   m->raw_bytes += h->raw_len;
   m->stored_bytes += h->stored_len;
+  m->epoch_bytes += h->raw_len;
+  if (m->epoch_bytes > m->most_epoch_bytes)
+    m->most_epoch_bytes = m->epoch_bytes;
 #ifdef LJP_HAVE_ZSTD
   if (h->flags & LJP_BLOCK_ZSTD) {
     raw = malloc(h->raw_len + 1u);

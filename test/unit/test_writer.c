@@ -29,10 +29,11 @@ struct hand {
   struct ljp_producer *p;
 };
 
-static void begin(struct hand *h, enum ljp_producer_kind kind)
+static void begin_with(struct hand *h, enum ljp_producer_kind kind,
+                       struct ljp_writer_options o)
 {
-  const struct ljp_writer_options o = {.describe = known(),
-                                       .fixed_facts = true};
+  o.describe = known();
+  o.fixed_facts = true;
   out.len = 0;
   ljp_sink_init_callback(&h->sink, take, NULL);
   assert_int_equal(ljp_writer_new(&h->w, &h->sink, &o), LJP_OK);
@@ -43,6 +44,11 @@ static void begin(struct hand *h, enum ljp_producer_kind kind)
   ljp_writer_add_producer(h->w, h->p, 0);
   ljp_writer_drain(h->w);
   assert_int_equal(ljp_writer_finish(h->w), LJP_OK);
+}
+
+static void begin(struct hand *h, enum ljp_producer_kind kind)
+{
+  begin_with(h, kind, (struct ljp_writer_options){0});
 }
 
 static void drain(struct hand *h, uint64_t now)
@@ -125,6 +131,33 @@ static void a_memory_event_with_a_repeated_stack_takes_8_at_most(void **state)
   mini_free(m);
 }
 
+/* A reader's bound on definitions rests on it. */
+static void compression_does_not_make_an_epoch_longer(void **state)
+{
+  (void)state;
+  struct hand h;
+  enum { LIMIT = 128 << 10, EVENTS = 150001 };
+  begin_with(
+      &h, LJP_PRODUCER_MEMORY,
+      (struct ljp_writer_options){.zstd_level = 3, .epoch_bytes = LIMIT});
+  for (uint64_t i = 0; i < EVENTS; i++) {
+    const struct ljp_mem e = {
+        .op = LJP_MEM_ALLOC, .time_ns = 1000 + i * 100, .size = 24, .vm = 1};
+    assert_true(ljp_push_mem(h.p, &e, NULL, 0));
+    if (i % 1009 == 0)
+      drain(&h, 1000 + i * 100);
+  }
+  drain(&h, EVENTS * 100);
+  struct mini *m = end(&h, NULL, NULL);
+  assert_int_equal(m->events[LJP_REC_MEM], EVENTS);
+  assert_true(m->zstd_blocks > 3 && m->stored_bytes < LIMIT);
+  assert_true(m->raw_bytes > 3 * LIMIT);
+  /* Headers count, too, but not here. */
+  assert_in_range(m->most_epoch_bytes, LIMIT - LIMIT / 8,
+                  LIMIT + 3 * LJP_BLOCK_FILL_BYTES);
+  mini_free(m);
+}
+
 static void note_module(void *ctx, struct mini *m, const struct mini_event *e)
 {
   uint64_t **at = ctx;
@@ -197,6 +230,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_sample_with_a_repeated_stack_takes_12_bytes_at_most),
       cmocka_unit_test(a_memory_event_with_a_repeated_stack_takes_8_at_most),
+      cmocka_unit_test(compression_does_not_make_an_epoch_longer),
       cmocka_unit_test(a_repeated_stack_is_resolved_by_its_own_time),
       cmocka_unit_test(a_bad_record_is_counted_and_the_next_ones_hold),
   };
