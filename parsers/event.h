@@ -70,6 +70,13 @@ struct ljp_pairs {
   F(U, code_size, DEC)                                                         \
   F(STR, link_type, TEXT)
 #define LJP_FIELDS_BUILTIN(F) F(U, ffid, DEC) F(STR, name, TEXT)
+#define LJP_FIELDS_SYMBOL(F)                                                   \
+  F(U, module, DEC)                                                            \
+  F(U, address, HEX)                                                           \
+  F(U, level, DEC)                                                             \
+  F(U, line, DEC)                                                              \
+  F(STR, function, TEXT)                                                       \
+  F(STR, file, TEXT)
 #define LJP_FIELDS_GC(F)                                                       \
   F(T, time_ns, DEC)                                                           \
   F(U, vm, DEC) F(U, phase, GC_PHASE) F(U, heap_bytes, DEC)
@@ -116,6 +123,7 @@ struct ljp_pairs {
   _(PROTO, proto)                                                              \
   _(TRACE, trace)                                                              \
   _(BUILTIN, builtin)                                                          \
+  _(SYMBOL, symbol)                                                            \
   _(GC, gc)                                                                    \
   _(TRACE_EVENT, trace_event)                                                  \
   _(VMSTATE, vmstate)                                                          \

@@ -49,7 +49,6 @@ struct ljp_symbols {
   size_t string_count, string_slots;
   char **notices;
   size_t notice_count;
-  size_t wanted;
   bool no_memory; /* Met while answers came in. */
 };
 
@@ -203,21 +202,6 @@ static struct module *module_of(const struct ljp_symbols *s, uint32_t handle)
   return handle && handle <= s->count ? &s->modules[handle - 1] : NULL;
 }
 
-enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
-                                 uint64_t address)
-{
-  struct module *m = module_of(s, handle);
-  if (!m)
-    return LJP_ERR_USE;
-  if (s->wanted == WANT_MAX)
-    return LJP_ERR_LIMIT;
-  if (!more((void **)&m->entries, m->count, &m->room, sizeof *m->entries))
-    return LJP_ERR_MEM;
-  m->entries[m->count++] = (struct entry){.address = address};
-  s->wanted++;
-  return LJP_OK;
-}
-
 enum ljp_status ljp_symbols_embedded(struct ljp_symbols *s, uint32_t handle,
                                      uint64_t address, uint64_t level,
                                      uint32_t line, struct ljp_str function,
@@ -266,6 +250,32 @@ static void sort_module(struct module *m)
     if (!kept || m->entries[kept - 1].address != m->entries[i].address)
       m->entries[kept++] = m->entries[i];
   m->count = m->sorted = kept;
+}
+
+enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
+                                 uint64_t address)
+{
+  struct module *m = module_of(s, handle);
+  if (!m)
+    return LJP_ERR_USE;
+  if (m->count && m->entries[m->count - 1].address == address)
+    return LJP_OK;
+  if (m->count == m->room) {
+    /* Asked again and again, an address takes no more room. */
+    sort_module(m);
+    if (m->count >= (m->room + 1) / 2) {
+      if (m->room >= WANT_MAX)
+        return LJP_ERR_LIMIT;
+      size_t room = m->room ? m->room * 2 : 16;
+      void *grown = realloc(m->entries, room * sizeof *m->entries);
+      if (!grown)
+        return LJP_ERR_MEM;
+      m->entries = grown;
+      m->room = room;
+    }
+  }
+  m->entries[m->count++] = (struct entry){.address = address};
+  return LJP_OK;
 }
 
 static struct entry *find(const struct module *m, uint64_t address)
@@ -415,7 +425,18 @@ const struct ljp_symbol *ljp_symbols_get(const struct ljp_symbols *s,
 {
   const struct module *m = module_of(s, handle);
   const struct entry *entry = m ? find(m, address) : NULL;
-  return entry ? &entry->symbol : NULL;
+  return entry && entry->settled ? &entry->symbol : NULL;
+}
+
+const struct ljp_symbol *ljp_symbols_each(const struct ljp_symbols *s,
+                                          uint32_t handle, size_t n,
+                                          uint64_t *address)
+{
+  const struct module *m = module_of(s, handle);
+  if (!m || n >= m->sorted)
+    return NULL;
+  *address = m->entries[n].address;
+  return &m->entries[n].symbol;
 }
 
 const char *ljp_symbols_notice(const struct ljp_symbols *s, size_t n)

@@ -84,6 +84,12 @@ struct ljp_symbol {
 const struct ljp_symbol *ljp_symbols_get(const struct ljp_symbols *symbols,
                                          uint32_t module, uint64_t address);
 
+/* The n-th address of a module that was asked for and resolved, ascending;
+** NULL after the last. */
+const struct ljp_symbol *ljp_symbols_each(const struct ljp_symbols *symbols,
+                                          uint32_t module, size_t n,
+                                          uint64_t *address);
+
 /* Sentences that a view shows once: files that could not be used, and why.
 ** The n-th, NULL after the last. */
 const char *ljp_symbols_notice(const struct ljp_symbols *symbols, size_t n);

@@ -59,6 +59,7 @@ struct ljp_block_head {
   _(TRACE, 8, "trace", 0)                                                      \
   _(BUILTIN, 9, "builtin", 0)                                                  \
   _(NODES, 10, "nodes", 0)                                                     \
+  _(SYMBOL, 11, "symbol", 0)                                                   \
   _(SAMPLES, 32, "samples", 1)                                                 \
   _(MEM, 33, "mem", 1)                                                         \
   _(GC, 34, "gc", 1)                                                           \

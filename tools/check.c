@@ -211,7 +211,7 @@ int ljp_command_check(int argc, char **argv)
   static struct ljp_print out;
   const char *file;
   bool json = false, whole = false;
-  const struct ljp_flag flags[] = {{"--json", &json}};
+  const struct ljp_flag flags[] = {{"--json", &json, NULL}};
   int code = ljp_command_options("check", help, argc, argv, flags, 1, &file);
   if (code >= 0)
     return code;

@@ -6,17 +6,16 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void ljp_command_error(const char *name, const char *format, ...)
+static void tell(const char *name, const char *what, const char *format,
+                 va_list args)
 {
-  static struct ljp_print out; /* Large; an error ends the command. */
+  static struct ljp_print out; /* Large. */
   char text[4096 + 512];
-  va_list args;
-  va_start(args, format);
   int n = vsnprintf(text, sizeof text, format, args);
-  va_end(args);
   if (n < 0)
     n = 0;
   if ((size_t)n >= sizeof text)
@@ -24,18 +23,34 @@ void ljp_command_error(const char *name, const char *format, ...)
   ljp_print_begin(&out, STDERR_FILENO);
   ljp_print_str(&out, *name ? "ljprof " : "ljprof");
   ljp_print_str(&out, name);
-  ljp_print_str(&out, ": ");
+  ljp_print_str(&out, what);
   ljp_print_safe(&out, ljp_str(text, (size_t)n));
   ljp_print_str(&out, "\n");
   ljp_print_end(&out);
 }
 
-int ljp_command_options(const char *name, const char *help, int argc,
-                        char **argv, const struct ljp_flag *flags,
-                        unsigned count, const char **file)
+void ljp_command_error(const char *name, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  tell(name, ": ", format, args);
+  va_end(args);
+}
+
+void ljp_command_note(const char *name, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  tell(name, ": note: ", format, args);
+  va_end(args);
+}
+
+int ljp_command_files(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count,
+                      const char **files, unsigned *file_count)
 {
   bool options = true;
-  *file = NULL;
+  *file_count = 0;
   for (int i = 1; i < argc; i++) {
     const char *arg = argv[i];
     unsigned f = 0;
@@ -44,11 +59,7 @@ int ljp_command_options(const char *name, const char *help, int argc,
       continue;
     }
     if (!options || arg[0] != '-' || arg[1] == '\0') {
-      if (*file) {
-        ljp_command_error(name, "one file at a time, '%s' is too much", arg);
-        return LJP_EXIT_USAGE;
-      }
-      *file = arg;
+      files[(*file_count)++] = arg;
       continue;
     }
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
@@ -64,13 +75,41 @@ int ljp_command_options(const char *name, const char *help, int argc,
                         name);
       return LJP_EXIT_USAGE;
     }
-    *flags[f].set = true;
+    if (flags[f].set) {
+      *flags[f].set = true;
+    } else if (i + 1 < argc) {
+      *flags[f].value = argv[++i];
+    } else {
+      ljp_command_error(name, "option '%s' wants a value", arg);
+      return LJP_EXIT_USAGE;
+    }
   }
-  if (!*file) {
+  if (!*file_count) {
     ljp_command_error(name, "no file given ('-' is standard input)");
     return LJP_EXIT_USAGE;
   }
   return -1;
+}
+
+int ljp_command_options(const char *name, const char *help, int argc,
+                        char **argv, const struct ljp_flag *flags,
+                        unsigned count, const char **file)
+{
+  unsigned files = 0;
+  const char **list = calloc((size_t)argc + 1, sizeof *list);
+  if (!list) {
+    ljp_command_error(name, "out of memory");
+    return LJP_EXIT_FAILED;
+  }
+  int code =
+      ljp_command_files(name, help, argc, argv, flags, count, list, &files);
+  if (code < 0 && files > 1) {
+    ljp_command_error(name, "one file at a time, '%s' is too much", list[1]);
+    code = LJP_EXIT_USAGE;
+  }
+  *file = list[0];
+  free((void *)list);
+  return code;
 }
 
 int ljp_command_end(const char *name, struct ljp_print *out, int code)

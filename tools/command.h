@@ -14,7 +14,9 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 
 #define LJP_COMMAND_LIST(_)                                                    \
   _(dump, "show every record of a stream")                                     \
-  _(check, "tell whether a stream is whole, and what was lost")
+  _(check, "tell whether a stream is whole, and what was lost")                \
+  _(embed, "put the names of machine code into a file")                        \
+  _(merge, "make one file of segments, or of a service's workers")
 
 #define LJP_X(name, text) int ljp_command_##name(int argc, char **argv);
 LJP_COMMAND_LIST(LJP_X)
@@ -24,9 +26,14 @@ LJP_COMMAND_LIST(LJP_X)
 __attribute__((format(printf, 2, 3))) void
 ljp_command_error(const char *name, const char *format, ...);
 
+/* Something to know that is no error: "ljprof NAME: note: ...". */
+__attribute__((format(printf, 2, 3))) void
+ljp_command_note(const char *name, const char *format, ...);
+
 struct ljp_flag {
   const char *option; /* "--json" */
-  bool *set;
+  bool *set;          /* NULL: the option takes a value: */
+  const char **value;
 };
 
 /*
@@ -37,6 +44,11 @@ struct ljp_flag {
 int ljp_command_options(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
                         unsigned count, const char **file);
+
+/* The same for one file or more; files[] has room for argc. */
+int ljp_command_files(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count,
+                      const char **files, unsigned *file_count);
 
 /* Ends output to stdout; a reader that went away is no failure. */
 int ljp_command_end(const char *name, struct ljp_print *out, int code);

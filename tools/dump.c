@@ -26,7 +26,7 @@ int ljp_command_dump(int argc, char **argv)
   const struct ljp_event *event;
   const char *file;
   bool json = false;
-  const struct ljp_flag flags[] = {{"--json", &json}};
+  const struct ljp_flag flags[] = {{"--json", &json, NULL}};
   int code = ljp_command_options("dump", help, argc, argv, flags, 1, &file);
   if (code >= 0)
     return code;

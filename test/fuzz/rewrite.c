@@ -1,0 +1,160 @@
+/* Fuzz target: any bytes as a stream, written anew as 'ljprof merge' does. What
+** is written reads back event by event as what was read; and with its ids
+** moved it is a stream, too. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "parsers/reader.h"
+#include "test/support/reseal.h"
+#include "tools/renumber.h"
+#include "tools/stream_out.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct ljp_reader first, second;
+
+/* Checksums are made right again, so that what is inside is reached. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 16)
+    reseal(data, size);
+  return size;
+}
+
+/* The next event that is a record; NULL: there is none. */
+static const struct ljp_event *next(struct ljp_reader *reader)
+{
+  const struct ljp_event *event;
+  while (!ljp_reader_next(reader, &event) && event->what != LJP_EVENT_FINISH)
+    if (event->what < LJP_EVENT_BLOCK)
+      return event;
+  return NULL;
+}
+
+static bool is_many(unsigned what)
+{
+  return what == LJP_REC_SAMPLES || what == LJP_REC_MEM ||
+         what == LJP_REC_NODES;
+}
+
+static void rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
+                    struct ljp_renumber *map)
+{
+  const struct ljp_event *event;
+  while (!ljp_reader_next(reader, &event) && event->what != LJP_EVENT_FINISH) {
+    struct ljp_event moved;
+    if (event->what == LJP_EVENT_BLOCK) {
+      ljp_out_block_end(out);
+      ljp_out_block(out, &event->block->head);
+    }
+    if (event->what >= LJP_EVENT_BLOCK)
+      continue;
+    ljp_renumber_event(map, event, &moved);
+    if (is_many(event->what))
+      ljp_out_event(out, &moved);
+    else
+      ljp_out_record(out, event->what, &moved.u);
+  }
+  ljp_out_block_end(out);
+}
+
+static void same_string(const char *a, const char *b)
+{
+  struct ljp_str x, y;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  if (x.len != y.len || (x.len && memcmp(x.data, y.data, x.len) != 0))
+    abort();
+}
+
+static void same_pairs(const char *a, const char *b)
+{
+  struct ljp_pairs x, y;
+  uint64_t k, v, l, w;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  while (ljp_pairs_next(&x, &k, &v))
+    if (!ljp_pairs_next(&y, &l, &w) || k != l || v != w)
+      abort();
+  if (ljp_pairs_next(&y, &l, &w))
+    abort();
+}
+
+static void same(const struct ljp_event *a, const struct ljp_event *b)
+{
+  unsigned count;
+  if (a->what != b->what || a->time_ns != b->time_ns)
+    abort();
+  if (a->what == LJP_REC_SAMPLES) {
+    if (memcmp(&a->u.sample, &b->u.sample, sizeof a->u.sample) != 0)
+      abort();
+  } else if (a->what == LJP_REC_MEM) {
+    if (memcmp(&a->u.mem, &b->u.mem, sizeof a->u.mem) != 0)
+      abort();
+  } else if (a->what == LJP_REC_NODES) {
+    if (memcmp(&a->u.node, &b->u.node, sizeof a->u.node) != 0)
+      abort();
+  } else {
+    const struct ljp_field *f = ljp_record_fields(a->what, &count);
+    for (; count; count--, f++) {
+      const char *x = (const char *)&a->u + f->offset;
+      const char *y = (const char *)&b->u + f->offset;
+      if (f->type == LJP_FIELD_STR)
+        same_string(x, y);
+      else if (f->type == LJP_FIELD_PAIRS)
+        same_pairs(x, y);
+      else if (memcmp(x, y, 8) != 0)
+        abort();
+    }
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  static int fd = -1;
+  static uint8_t *bytes;
+  enum { ROOM = 1 << 24 };
+  struct ljp_stream_out out;
+  struct ljp_renumber map = {0};
+  if (fd < 0) {
+    fd = memfd_create("rewritten", MFD_CLOEXEC);
+    if (fd < 0 || !(bytes = malloc(ROOM)))
+      abort();
+  }
+  for (int session = 0; session < 2; session++) {
+    if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 ||
+        !ljp_out_begin(&out, fd) || ljp_reader_memory(&first, data, size))
+      abort();
+    /* Blocks that were missing are not, here: numbers go on. */
+    rewrite(&out, &first, &map);
+    ljp_reader_fini(&first);
+    ljp_out_end(&out);
+    ssize_t n = pread(fd, bytes, ROOM, 0);
+    if (n < 0 || out.error)
+      abort();
+    if (n && n < ROOM && session == 0 &&
+        !ljp_reader_memory(&first, data, size) &&
+        !ljp_reader_memory(&second, bytes, (size_t)n)) {
+      const struct ljp_event *a, *b;
+      do {
+        a = next(&first);
+        b = next(&second);
+        if (a && b)
+          same(a, b);
+        else if (a || b)
+          abort();
+      } while (a);
+      ljp_reader_fini(&first);
+      ljp_reader_fini(&second);
+    }
+    ljp_renumber_session(&map, UINT64_C(1) << 40);
+  }
+  return 0;
+}
