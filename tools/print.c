@@ -153,10 +153,9 @@ void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
   ljp_print_raw(out, "\"", 1);
 }
 
-void ljp_print_json(struct ljp_print *out, struct ljp_str s)
+void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s)
 {
   const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
-  ljp_print_raw(out, "\"", 1);
   while (p < end) {
     uint32_t rune;
     size_t n = utf8_length(p, end, &rune);
@@ -172,7 +171,32 @@ void ljp_print_json(struct ljp_print *out, struct ljp_str s)
     }
     p += n;
   }
+}
+
+void ljp_print_json(struct ljp_print *out, struct ljp_str s)
+{
   ljp_print_raw(out, "\"", 1);
+  ljp_print_json_inside(out, s);
+  ljp_print_raw(out, "\"", 1);
+}
+
+void ljp_print_xml(struct ljp_print *out, struct ljp_str s)
+{
+  const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
+  while (p < end) {
+    uint32_t rune;
+    size_t n = utf8_length(p, end, &rune);
+    if (!n || rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0xfffe ||
+        rune == 0xffff) {
+      ljp_print_str(out, "\xef\xbf\xbd"); /* Not allowed in XML. */
+      n = n ? n : 1;
+    } else if (strchr("<>&\"'", (int)rune) && rune < 0x80) {
+      ljp_print_format(out, "&#%u;", rune);
+    } else {
+      ljp_print_raw(out, (const char *)p, n);
+    }
+    p += n;
+  }
 }
 
 void ljp_print_hex(struct ljp_print *out, struct ljp_str s)

@@ -35,6 +35,11 @@ void ljp_print_quoted(struct ljp_print *out, struct ljp_str s);
 
 /* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void ljp_print_json(struct ljp_print *out, struct ljp_str s);
+/* The same without quotes, for a string that is written in pieces; they are cut
+** at ASCII characters. */
+void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s);
+/* Text of XML or an attribute's value; what it cannot hold becomes U+FFFD. */
+void ljp_print_xml(struct ljp_print *out, struct ljp_str s);
 void ljp_print_hex(struct ljp_print *out, struct ljp_str s);
 
 /* Whether ljp_print_json() shows all of it. */

@@ -1,0 +1,54 @@
+// What a page must show, worked out from plain arrays in the most simple way:
+// the second opinion of the tests. Nothing of the page's code is used.
+
+export class Model {
+  constructor(raw, view) {
+    this.raw = raw;
+    this.rows = raw.views[view];
+  }
+
+  stack(node) {
+    const out = [];
+    for (let i = node; i > 0; i = this.raw.parent[i]) out.push(this.raw.frame[i]);
+    return out.reverse();
+  }
+
+  // Stacks (of frame numbers) and weights; keep(row) chooses.
+  stacks(keep = () => true) {
+    const {tick, node, ctx, weight} = this.rows;
+    const out = [];
+    for (let i = 0; i < tick.length; i++)
+      if (keep(tick[i], this.raw.contexts[ctx[i]]))
+        out.push([this.stack(node[i]), weight[i]]);
+    return out;
+  }
+
+  label(f) {
+    const {name, file, line} = this.raw.frames[f];
+    return file ? `${name} ${file}:${line}` : name;
+  }
+}
+
+export const sum = (stacks) => stacks.reduce((s, [, w]) => s + w, 0);
+
+export function byFunction(stacks) {
+  const self = new Map();
+  const total = new Map();
+  for (const [stack, w] of stacks) {
+    const leaf = stack[stack.length - 1];
+    self.set(leaf, (self.get(leaf) || 0) + w);
+    for (const f of new Set(stack)) total.set(f, (total.get(f) || 0) + w);
+  }
+  return {self, total};
+}
+
+// Total of each prefix of a stack, as text "1.2.3".
+export function byPath(stacks) {
+  const out = new Map();
+  for (const [stack, w] of stacks)
+    for (let n = 1; n <= stack.length; n++) {
+      const path = stack.slice(0, n).join('.');
+      out.set(path, (out.get(path) || 0) + w);
+    }
+  return out;
+}

@@ -1,0 +1,202 @@
+// Data: decodes what `ljprof flame` wrote into the page. The contract is in
+// doc/flame.md. Columns are base64 of LEB128 varints: a million samples decode
+// in some 50 ms and need a few bytes each.
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+// n numbers into an array of this type. sum: each is the difference to the one
+// before; signed: zigzag. A column that is not there is filled with 1.
+function column(text, n, Type, sum, signed) {
+  const out = new Type(n);
+  if (text === undefined) return out.fill(1);
+  const bytes = bytesOf(text);
+  let last = 0;
+  let at = 0;
+  for (let i = 0; i < n; i++) {
+    let byte = bytes[at++];
+    let x = byte & 0x7f;
+    for (let scale = 128; byte >= 128; scale *= 128) {
+      byte = bytes[at++];
+      x += (byte & 0x7f) * scale;
+    }
+    if (signed) x = x % 2 ? -(x + 1) / 2 : x / 2;
+    if (sum) x = last += x;
+    out[i] = x;
+  }
+  return out;
+}
+
+// Kinds of frames: [key, name, what it is]. The numbers in the data are
+// positions in this list; tools/flame_data.h has the same.
+const KINDS = [
+  ['root', 'All', 'everything that was measured'],
+  ['lua', 'Lua', 'a Lua function in the interpreter'],
+  ['jit', 'Compiled Lua', 'a Lua function in machine code of the JIT compiler'],
+  ['inlined', 'Inlined Lua', 'a Lua function inlined into a compiled trace'],
+  ['builtin', 'Builtin', 'a function of the standard library in the VM'],
+  ['c', 'C function', 'a C function that Lua calls'],
+  ['native', 'Native', 'machine code of the host or a library'],
+  ['vm', 'VM', 'the interpreter itself and the JIT compiler'],
+  ['gc', 'GC', 'the garbage collector'],
+  ['kernel', 'Kernel', 'kernel code'],
+  ['cut', 'Cut', 'the walk ended here early, or the frame is not known'],
+  ['group', 'Group', 'a state, a thread or a VM that stacks are grouped by'],
+];
+const KIND = Object.fromEntries(KINDS.map((k, i) => [k[0], i]));
+
+class Profile {
+  constructor(json) {
+    this.json = json;
+    this.tickNs = json.tick_ns;
+    this.ticks = Math.max(1, json.ticks);
+    const s = json.strings;
+    const f = json.frames;
+    this.frames = {
+      n: f.n,
+      name: Array.from(column(f.name, f.n, Uint32Array), (i) => s[i]),
+      file: Array.from(column(f.file, f.n, Uint32Array), (i) => s[i]),
+      module: Array.from(column(f.module, f.n, Uint32Array), (i) => s[i]),
+      line: column(f.line, f.n, Uint32Array),
+      kind: column(f.kind, f.n, Uint8Array),
+    };
+    const n = json.nodes.n;
+    const up = column(json.nodes.up, n, Uint32Array);
+    const parent = new Int32Array(n);
+    for (let i = 0; i < n; i++) parent[i] = i - up[i];
+    parent[0] = -1;
+    this.trie = {
+      n,
+      parent,
+      frame: column(json.nodes.frame, n, Uint32Array, true, true),
+      line: column(json.nodes.line, n, Uint32Array),
+    };
+    this.contexts = json.contexts;
+    this.series = (json.series || []).map((x) => ({
+      ...x,
+      time: column(x.time, x.n, Float64Array, true),
+      value: column(x.value, x.n, Float64Array),
+    }));
+    const gc = json.gc || {n: 0};
+    const milli = (x) => x / 1000;
+    this.gc = {
+      n: gc.n,
+      // In thousandths of a tick: phases are shorter than ticks.
+      start: gc.n ? column(gc.start, gc.n, Float64Array, true).map(milli) : [],
+      length: gc.n ? column(gc.length, gc.n, Float64Array).map(milli) : [],
+      phase: gc.n ? column(gc.phase, gc.n, Uint8Array) : [],
+    };
+    this.marks = json.marks || [];
+    this.views = json.views.map((v) => this.view(v));
+    // The VM's states are a tab of their own: CPU samples by state.
+    const timed = this.views.find((v) => v.id === 'cpu') ||
+      this.views.find((v) => v.id === 'wall');
+    if (timed && this.contexts.some((c) => c.state))
+      this.views.push({...timed, id: 'states', name: 'JIT states',
+        group: 'state'});
+  }
+
+  view(v) {
+    const n = v.rows;
+    return {
+      id: v.id, name: v.name, unit: v.unit, counts: v.counts, weights: v.weights,
+      group: '', untimed: !!v.untimed,
+      rows: {
+        n,
+        tick: v.tick === undefined ? new Uint32Array(n)
+          : column(v.tick, n, Uint32Array, true),
+        node: column(v.node, n, Uint32Array, true, true),
+        ctx: v.ctx === undefined ? new Uint16Array(n)
+          : column(v.ctx, n, Uint16Array),
+        count: column(v.count, n, Float64Array),
+        weight: column(v.weight, n, Float64Array),
+        ...(v.other ? {
+          other: column(v.other, n, Float64Array),
+          otherVariance: column(v.other_variance, n, Float64Array),
+          weightVariance: column(v.weight_variance, n, Float64Array),
+        } : {}),
+      },
+    };
+  }
+
+  // A frame as it is written everywhere.
+  label(f) {
+    const at = this.place(f);
+    return at ? this.frames.name[f] + ' ' + at : this.frames.name[f];
+  }
+
+  place(f) {
+    const {file, line} = this.frames;
+    return file[f] ? line[f] ? file[f] + ':' + line[f] : file[f] : '';
+  }
+
+  // Adds a frame that stands for a group; returns its number.
+  groupFrame(name, about) {
+    const f = this.frames;
+    for (let i = this.json.frames.n; i < f.n; i++)
+      if (f.name[i] === name && f.module[i] === about) return i;
+    const grow = (a) => {
+      const b = new a.constructor(f.n + 1);
+      b.set(a);
+      return b;
+    };
+    f.name.push(name);
+    f.file.push('');
+    f.module.push(about);
+    f.line = grow(f.line);
+    f.kind = grow(f.kind);
+    f.kind[f.n] = KIND.group;
+    return f.n++;
+  }
+}
+
+// The same rows with stacks that begin with what they are grouped by: a trie
+// and nodes of rows of their own. key: thread, vm or state.
+function regroup(profile, view, key) {
+  const {trie, contexts} = profile;
+  const {rows} = view;
+  const names = contexts.map((c) => c[key] || 'unknown');
+  const groups = [...new Set(names)];
+  const groupOf = Uint16Array.from(names, (x) => groups.indexOf(x));
+  const maps = groups.map(() => null);
+  const parent = [-1];
+  const frame = [0];
+  const line = [0];
+  const node = new Uint32Array(rows.n);
+  const path = [];
+  for (let i = 0; i < rows.n; i++) {
+    const g = groupOf[rows.ctx[i]];
+    let map = maps[g];
+    if (!map) {
+      map = maps[g] = new Int32Array(trie.n);
+      map[0] = parent.length;
+      parent.push(0);
+      frame.push(profile.groupFrame(groups[g], key));
+      line.push(0);
+    }
+    let at = rows.node[i];
+    for (; at && !map[at]; at = trie.parent[at]) path.push(at);
+    while (path.length) {
+      const x = path.pop();
+      map[x] = parent.length;
+      parent.push(map[trie.parent[x]]);
+      frame.push(trie.frame[x]);
+      line.push(trie.line[x]);
+    }
+    node[i] = map[rows.node[i]];
+  }
+  return {
+    trie: {
+      n: parent.length,
+      parent: Int32Array.from(parent),
+      frame: Uint32Array.from(frame),
+      line: Uint32Array.from(line),
+    },
+    node,
+  };
+}

@@ -1,0 +1,123 @@
+// Details: all about one function, and the one box of it that was clicked: its
+// share, the lines that the time went to, who calls it, whom it calls, and the
+// stack that leads to it.
+
+class Details {
+  // hooks: pick(frame), close(), zoom(), focus(), hide(), copy(), show(value)
+  constructor(hooks) {
+    this.box = byId('details');
+    this.hooks = hooks;
+  }
+
+  // look: profile, frame, stack [frames], node {self, total} or null, all, sums
+  // {self, total} of the function, lines, callers, callees, amount(x), sources
+  show(look) {
+    if (!look) {
+      this.box.hidden = true;
+      this.box.replaceChildren();
+      return;
+    }
+    this.box.hidden = false;
+    const {profile, frame: f} = look;
+    const {frames} = profile;
+    const kind = KINDS[frames.kind[f]];
+    const place = profile.place(f);
+    const top = this.box.scrollTop;
+    this.box.replaceChildren(
+      el('div', {class: 'head'},
+        el('i', {class: 'dot', style: `background:${
+          look.palette.fills[frames.kind[f]][0]}`}),
+        el('h2', {}, frames.name[f]),
+        el('button', {class: 'icon', 'aria-label': 'Close details',
+          title: 'Close (Esc)', onclick: () => this.hooks.close()}, '✕')),
+      el('p', {class: 'sub', title: kind[2]}, kind[1],
+        frames.module[f] ? ' in ' + frames.module[f] : ''),
+      place ? el('p', {class: 'place'},
+        el('a', {href: '#lines', title: 'Show its lines', onclick: (e) => {
+          e.preventDefault();
+          const lines = this.box.querySelector('.lines');
+          if (lines) lines.scrollIntoView({block: 'nearest'});
+        }}, place),
+        el('button', {class: 'text', onclick: () => copyText(place, 'Place')},
+          'copy')) : null,
+      this.sums(look),
+      el('div', {class: 'buttons'},
+        look.node ? this.button('Zoom', 'Enter', 'zoom') : null,
+        this.button('Focus', 'F', 'focus'),
+        this.button('Hide', 'H', 'hide'),
+        look.stack.length ? this.button('Copy stack', 'C', 'copy') : null),
+      this.lines(look),
+      this.neighbours(look, 'Called by', look.callers),
+      this.neighbours(look, 'Calls', look.callees),
+      this.stack(look));
+    this.box.scrollTop = top;
+  }
+
+  button(name, key, hook) {
+    return el('button', {title: `${name} (${key})`,
+      onclick: () => this.hooks[hook]()}, name);
+  }
+
+  sums({node, sums, all, amount, diff}) {
+    const line = (name, x, about) => el('tr', {title: about},
+      el('th', {scope: 'row'}, name), el('td', {}, amount(x)),
+      el('td', {}, asPercent(x, all)));
+    const body = el('tbody');
+    if (node) body.append(
+      line('This stack, total', node.total, 'with what it calls'),
+      line('This stack, self', node.self, 'in this very place'));
+    body.append(line('Function, total', sums.total, 'in all stacks'),
+      line('Function, self', sums.self, 'in all stacks'));
+    if (diff) for (const [name, text] of diff)
+      body.append(el('tr', {}, el('th', {scope: 'row'}, name),
+        el('td', {colspan: 2}, text)));
+    return el('table', {class: 'sums'}, body);
+  }
+
+  lines({lines, all, amount, sources, profile, frame}) {
+    if (!lines.length) return null;
+    const most = Math.max(...lines.map((l) => l.total));
+    const text = sources && sources[profile.frames.file[frame]];
+    const shown = lines.slice().sort((a, b) => b.total - a.total).slice(0, 40)
+      .sort((a, b) => a.line - b.line);
+    return el('section', {class: 'lines'}, el('h3', {}, 'Lines'),
+      el('ol', {}, ...shown.map((l) => el('li', {
+        title: `line ${l.line}: total ${amount(l.total)} (${
+          asPercent(l.total, all)}), self ${amount(l.self)}`},
+      el('i', {class: 'heat', style: `width:${100 * l.total / most}%`}),
+      el('b', {}, l.line ? String(l.line) : '?'),
+      el('code', {}, text && text[l.line] !== undefined ? text[l.line] : ''),
+      el('span', {}, asPercent(l.total, all))))),
+      lines.length > shown.length ? el('p', {class: 'sub'},
+        `and ${asCount(lines.length - shown.length)} more lines`) : null);
+  }
+
+  neighbours({profile, amount, all, palette}, title, list) {
+    if (!list.length) return null;
+    const most = list[0].total;
+    return el('section', {}, el('h3', {}, title),
+      el('ol', {class: 'calls'}, ...list.slice(0, 8).map((n) => el('li', {},
+        el('button', {title: profile.label(n.f) + ': ' + amount(n.total),
+          onclick: () => this.hooks.pick(n.f)},
+        el('i', {class: 'dot',
+          style: `background:${palette.fills[profile.frames.kind[n.f]][0]}`}),
+        el('span', {}, profile.frames.name[n.f]),
+        el('em', {}, asPercent(n.total, all)),
+        el('i', {class: 'heat', style: `width:${100 * n.total / most}%`}))))),
+      list.length > 8 ? el('p', {class: 'sub'},
+        `and ${asCount(list.length - 8)} more`) : null);
+  }
+
+  stack({profile, stack}) {
+    if (!stack.length) return null;
+    const shown = stack.slice().reverse();
+    return el('section', {}, el('h3', {}, 'Stack, innermost first'),
+      el('ol', {class: 'stack'}, ...shown.slice(0, 200).map((f) =>
+        el('li', {}, el('button', {title: 'Select ' + profile.label(f),
+          onclick: () => this.hooks.pick(f)},
+        el('span', {}, profile.frames.name[f]),
+        el('small', {}, ' ' + profile.place(f)))))),
+      shown.length > 200 ? el('p', {class: 'sub'},
+        `and ${asCount(shown.length - 200)} more frames`) : null);
+  }
+}

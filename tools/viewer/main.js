@@ -1,0 +1,447 @@
+// Main: from the state to what is seen. Each step is done again only if what it
+// depends on has changed: shape of the tree, values, drawing.
+
+class App {
+  constructor(profile) {
+    this.profile = profile;
+    this.state = stateFromHash(location.hash);
+    this.memo = {};
+    this.menu = new Menu();
+    this.tip = new Tip();
+    this.diff = profile.json.diff;
+    this.graph = new Graph({
+      hover: (node, e) => this.hover(node, e),
+      pick: (node) => this.pickNode(node),
+      zoom: (node) => this.zoom(node),
+      menu: (node, x, y) => this.openMenu(this.tree.frame[node], node, x, y),
+    });
+    this.timeline = new Timeline(profile, {
+      select: (range, going) => this.set({time: range}, !going && 'push'),
+      tip: (lines, e) => this.tip.show(lines && lines.join('\n'), e,
+        () => lines.map((l, i) => el(i ? 'p' : 'b', {}, l))),
+      said: (text) => this.say(text),
+    });
+    this.table = new Table({
+      pick: (f) => this.pickFrame(f),
+      focus: (f) => this.focus(f),
+      sort: (key) => this.set({sort: key}),
+      menu: (f, x, y) => this.openMenu(f, -1, x, y),
+    });
+    this.details = new Details({
+      pick: (f) => this.pickFrame(f),
+      close: () => this.pickFrame(-1),
+      zoom: () => this.zoom(this.node),
+      focus: () => this.focus(this.state.sel),
+      hide: () => this.hide(this.state.sel),
+      copy: () => this.copyStack(),
+    });
+    this.node = -1; // The selected box, if one was chosen and not a function.
+    this.setTheme();
+    this.listen();
+    this.header();
+    this.refresh();
+  }
+
+  // ---- state
+
+  set(change, history) {
+    Object.assign(this.state, change);
+    if (!this.waiting) {
+      this.waiting = true;
+      requestAnimationFrame(() => {
+        this.waiting = false;
+        this.refresh();
+      });
+    }
+    clearTimeout(this.hashTimer);
+    const write = (how) => {
+      const hash = stateToHash(this.state);
+      if (hash !== location.hash)
+        window.history[how](null, '', hash || location.href.split('#')[0]);
+    };
+    if (history === 'push') write('pushState');
+    else this.hashTimer = setTimeout(() => write('replaceState'), 120);
+  }
+
+  get view() {
+    const {views} = this.profile;
+    return views.find((v) => v.id === this.state.tab) || views[0];
+  }
+
+  keep(name, key, make) {
+    const had = this.memo[name];
+    if (had && had.key === key) return had.value;
+    const value = make();
+    this.memo[name] = {key, value};
+    return value;
+  }
+
+  // Rows and trie of the tab: grouped if wanted.
+  source() {
+    const {view, profile} = this;
+    const group = view.group || this.state.group;
+    if (!group) return {rows: {...view.rows}, node: view.rows.node,
+      trie: profile.trie, key: view.id};
+    return this.keep('group', view.id + group, () => {
+      const made = regroup(profile, view, group);
+      return {rows: view.rows, node: made.node, trie: made.trie,
+        key: view.id + '/' + group};
+    });
+  }
+
+  contexts() {
+    const {thread} = this.state;
+    if (!thread) return {mask: null, key: ''};
+    return this.keep('contexts', thread, () => ({key: thread,
+      mask: Uint8Array.from(this.profile.contexts,
+        (c) => c.thread === thread ? 1 : 0)}));
+  }
+
+  metric() {
+    const {rows} = this.view;
+    const {metric} = this.state;
+    return rows[metric] ? metric : 'weight';
+  }
+
+  // ---- drawing
+
+  refresh() {
+    const began = performance.now();
+    const {state, profile, view} = this;
+    const source = this.source();
+    const contexts = this.contexts();
+    const metric = this.metric();
+    const f = profile.frames;
+    const shape = [source.key, state.focus, state.hide.join(), state.kinds.join(),
+      state.merge].join('|');
+    const gone = new Set(state.hide);
+    const kinds = new Set(state.kinds.map((k) => KIND[k]));
+    const self = (m, from, to) => selfByNode(source, from, to, contexts.mask, m);
+    const build = (merge) => {
+      const made = new Tree(source.trie, f.n, {
+        hidden: (i) => i > 0 && (gone.has(i) || kinds.has(f.kind[i])),
+        focus: state.focus < f.n ? state.focus : -1, merge,
+      });
+      made.order(selfByNode(source, 0, Infinity, null, 'weight'));
+      return made;
+    };
+    const tree = this.keep('tree', shape, () => build(state.merge));
+    // What is said of functions does not depend on how boxes are merged.
+    const plain = this.plain = !state.merge ? tree
+      : this.keep('plain', shape, () => build(false));
+    const [from, to] = state.time || [0, Infinity];
+    const valuesKey = [shape, from, to, contexts.key, metric].join('|');
+    this.keep('values', valuesKey, () => {
+      const values = self(metric, from, to);
+      tree.weigh(values);
+      tree.place();
+      if (plain !== tree) plain.weigh(values);
+      this.sums = plain.byFunction();
+      this.change = this.diff ? changeOf(tree, plain, source) : null;
+      return {};
+    });
+    this.tree = state.invert
+      ? this.keep('inverted', valuesKey, () => new Inverted(tree)) : tree;
+    this.valuesKey = valuesKey + state.invert;
+    this.search(tree);
+    this.show(contexts);
+    this.took = performance.now() - began;
+  }
+
+  show(contexts) {
+    const {state, view, palette, tree, profile} = this;
+    const zoom = nodeAt(tree, state.zoom);
+    if (this.nodeKey !== this.valuesKey) this.node = -1;
+    const table = state.mode === 'table';
+    byId('graphbox').hidden = table;
+    byId('tablebox').hidden = !table;
+    this.tabs();
+    this.toolbar();
+    this.trail(zoom);
+    this.legend();
+    byId('time').hidden = !!this.diff;
+    if (!this.diff) this.timeline.show({view, contexts: contexts.mask,
+      contextsKey: contexts.key, metric: this.metric(), palette,
+      heatShown: state.heat, selection: state.time});
+    this.showDetails();
+    const empty = !(tree.total[0] > 0);
+    byId('empty').hidden = !empty || table;
+    byId('empty').textContent = !this.view.rows.n
+      ? 'This file holds no samples of this kind.'
+      : 'Nothing was measured in this selection.';
+    if (table) this.showTable();
+    else this.graph.show({tree, zoom, flame: state.mode === 'flame', palette,
+      selected: this.node >= 0 ? this.node : -1, flags: this.flags,
+      labels: this.labels(), fill: this.filler()});
+    const box = byId('graphbox');
+    box.setAttribute('aria-label', `${this.view.name}: ${
+      this.amount(tree.total[0])}. Arrow keys move, Enter zooms.`);
+  }
+
+  labels() {
+    const {profile, view} = this;
+    const {name} = profile.frames;
+    return {
+      name: (node, f) => node === 0
+        ? `${view.name}, ${this.amount(this.tree.total[0])}` : name[f],
+      place: (node, f) => node === 0 ? '' : profile.place(f),
+    };
+  }
+
+  filler() {
+    const {palette, profile, change, state} = this;
+    const {kind, name} = profile.frames;
+    if (change) {
+      const of = state.invert ? change.byFrame : change.byNode;
+      return (node, f) => palette.change(of[state.invert ? f : node] || 0);
+    }
+    const shades = this.keep('shades', profile.frames.n, () =>
+      Uint8Array.from(name, (n) => nameHash(n) & 3));
+    return (node, f) => palette.fills[kind[f]][shades[f]];
+  }
+
+  amount(x) {
+    const {unit, counts} = this.view;
+    const metric = this.metric();
+    if (metric === 'count') return asCount(x) + ' ' + counts;
+    return unit === 'ns' ? asTime(x) : unit === 'bytes' ? asBytes(x)
+      : unit === 'share' ? asTime(x) + ' a second'
+      : unit === 'bytes/s' ? asBytes(x) + ' a second' : asCount(x) + ' ' + unit;
+  }
+
+  // ---- search
+
+  search(tree) {
+    const {q} = this.state;
+    const input = byId('search');
+    if (document.activeElement !== input && input.value !== q) input.value = q;
+    const out = byId('matched');
+    this.flags = null;
+    this.matches = 0;
+    input.removeAttribute('aria-invalid');
+    out.textContent = '';
+    out.className = '';
+    if (!q) return;
+    let regex;
+    try {
+      regex = new RegExp(q, /[A-Z]/.test(q) ? '' : 'i');
+    } catch (e) {
+      input.setAttribute('aria-invalid', 'true');
+      out.textContent = 'no valid regex';
+      out.className = 'bad';
+      return;
+    }
+    const {profile} = this;
+    this.flags = this.keep('flags', q + '|' + profile.frames.n, () => {
+      const flags = new Uint8Array(profile.frames.n);
+      for (let f = 1; f < flags.length; f++)
+        flags[f] = regex.test(profile.label(f)) ? 1 : 0;
+      return flags;
+    });
+    const part = this.keep('share', q + '|' + this.valuesKey,
+      () => tree.share(this.flags));
+    out.textContent = asPercent(part, tree.total[0]);
+    out.title = `${this.amount(part)} of ${this.amount(tree.total[0])} is in ` +
+      'stacks with a match';
+  }
+
+  // ---- what is pointed at or chosen
+
+  hover(node, event) {
+    if (node < 0 || !event || !this.menu.box.hidden) {
+      this.tip.show(null);
+      return;
+    }
+    const {tree, profile, change, state} = this;
+    const f = tree.frame[node];
+    this.tip.show(this.valuesKey + node, event, () => {
+      const total = tree.total[node];
+      const all = tree.total[0];
+      const rows = [el('p', {}, this.amount(total), ' ',
+        el('em', {}, asPercent(total, all)),
+        tree.self[node] > 0 && node ? ', self ' + this.amount(tree.self[node]) : '')];
+      const zoom = nodeAt(tree, state.zoom);
+      if (zoom > 0 && node !== zoom && tree.depth[node] > tree.depth[zoom])
+        rows.push(el('p', {}, asPercent(total, tree.total[zoom]), ' of ',
+          profile.frames.name[tree.frame[zoom]]));
+      if (change && node) rows.push(...change.about(state.invert ? -1 : node, f)
+        .map((t) => el('p', {}, t)));
+      const where = node ? profile.place(f) || profile.frames.module[f] : '';
+      return [el('b', {}, node ? profile.frames.name[f] : this.view.name),
+        where ? el('p', {class: 'where'}, where) : '',
+        ...rows,
+        node ? el('p', {class: 'kind'}, KINDS[profile.frames.kind[f]][1]) : ''];
+    });
+  }
+
+  pickNode(node) {
+    this.node = node;
+    this.nodeKey = this.valuesKey;
+    this.set({sel: node > 0 ? this.tree.frame[node] : -1});
+    this.say(this.spoken(node));
+  }
+
+  spoken(node) {
+    const {tree, profile} = this;
+    if (node <= 0) return 'All, ' + this.amount(tree.total[0]);
+    const f = tree.frame[node];
+    return `${profile.label(f)}, ${KINDS[profile.frames.kind[f]][1]}, ` +
+      `${asPercent(tree.total[node], tree.total[0])}, ` +
+      `${this.amount(tree.total[node])}, depth ${tree.depth[node]}`;
+  }
+
+  pickFrame(f) {
+    this.node = -1;
+    this.set({sel: f});
+  }
+
+  zoom(node) {
+    if (node < 0) return;
+    this.set({zoom: pathOf(this.tree, node)}, 'push');
+  }
+
+  focus(f) {
+    if (f <= 0) return;
+    this.set({focus: f, zoom: []}, 'push');
+  }
+
+  hide(f) {
+    if (f <= 0) return;
+    this.node = -1;
+    this.set({hide: [...new Set([...this.state.hide, f])], sel: -1,
+      zoom: this.state.zoom.filter((x) => x !== f)}, 'push');
+  }
+
+  // Frames from the root to the chosen box.
+  stackOf(node) {
+    if (node <= 0) return [];
+    const path = pathOf(this.tree, node);
+    return this.state.invert ? path.reverse() : path;
+  }
+
+  copyStack() {
+    const stack = this.stackOf(this.node);
+    if (!stack.length && this.state.sel > 0)
+      copyText(this.profile.label(this.state.sel), 'Name');
+    else if (stack.length)
+      copyText(stack.reverse().map((f) => this.profile.label(f)).join('\n') + '\n',
+        'Stack');
+  }
+
+  openMenu(f, node, x, y) {
+    if (node >= 0) this.pickNode(node);
+    if (node === 0) return;
+    this.tip.show(null);
+    const items = [
+      ['Focus on this function', 'F', () => this.focus(f)],
+      ['Hide this function', 'H', () => this.hide(f)],
+      ['Search for it', '/', () => this.set({q: '^' +
+        this.profile.frames.name[f].replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')})],
+      ['Copy the name', '', () => copyText(this.profile.label(f), 'Name')],
+    ];
+    if (node >= 0) {
+      items.unshift(['Zoom', 'Enter', () => this.zoom(node)]);
+      items.push(['Copy the stack', 'C', () => this.copyStack()]);
+    } else {
+      this.pickFrame(f);
+    }
+    this.menu.open(items, x, y);
+  }
+
+  showDetails() {
+    const {state, profile, plain, sums, tree} = this;
+    const f = state.sel;
+    if (!(f > 0 && f < profile.frames.n)) {
+      this.details.show(null);
+      return;
+    }
+    const node = this.node > 0 && tree.frame[this.node] === f ? this.node : -1;
+    const about = this.keep('about', this.valuesKey + '|' + f, () =>
+      ({lines: this.linesOf(f), ...around(plain, f)}));
+    const change = this.change && [
+      ...this.change.about(-1, f).map((t, i) => [i ? '' : 'Change', t])];
+    this.details.show({profile, frame: f, palette: this.palette,
+      node: node > 0 ? {self: tree.self[node], total: tree.total[node]} : null,
+      stack: this.stackOf(node), all: tree.total[0], diff: change,
+      sums: {self: sums.self[f], total: sums.total[f]},
+      amount: (x) => this.amount(x), sources: profile.json.sources, ...about});
+  }
+
+  // By line of a function: what was measured with it at that line.
+  linesOf(f) {
+    const source = this.source();
+    const {trie} = source;
+    const {map} = this.plain;
+    const [from, to] = this.state.time || [0, Infinity];
+    const self = selfByNode(source, from, to, this.contexts().mask, this.metric());
+    for (let i = 0; i < trie.n; i++) if (map[i] < 0) self[i] = 0;
+    const total = self.slice();
+    for (let i = trie.n - 1; i > 0; i--) total[trie.parent[i]] += total[i];
+    const lines = new Map();
+    for (let i = 1; i < trie.n; i++) {
+      if (trie.frame[i] !== f || !trie.line[i] || !total[i]) continue;
+      let up = trie.parent[i]; // A line that recurs counts once.
+      while (up > 0 && (trie.frame[up] !== f || trie.line[up] !== trie.line[i]))
+        up = trie.parent[up];
+      const at = lines.get(trie.line[i]) ||
+        {line: trie.line[i], self: 0, total: 0};
+      at.self += self[i];
+      if (up <= 0) at.total += total[i];
+      lines.set(trie.line[i], at);
+    }
+    return [...lines.values()].filter((l) => l.total > 0)
+      .sort((a, b) => a.line - b.line);
+  }
+
+  showTable() {
+    const {profile, sums, flags, tree, state, change, palette} = this;
+    const all = tree.total[0];
+    const rows = [];
+    for (let f = 1; f < profile.frames.n; f++)
+      if ((sums.total[f] > 0 || change && change.seen(f)) &&
+          (!flags || flags[f])) rows.push({f});
+    const {name} = profile.frames;
+    const columns = [
+      {key: 'self', name: 'Self', numeric: true, about: 'Measured in it itself',
+        value: (r) => sums.self[r.f], text: (r) => this.amount(sums.self[r.f])},
+      {key: 'selfp', name: '', numeric: true, value: (r) => sums.self[r.f],
+        text: (r) => asPercent(sums.self[r.f], all),
+        bar: (r) => 100 * sums.self[r.f] / all},
+      {key: 'total', name: 'Total', numeric: true,
+        about: 'Measured in it and in what it calls',
+        value: (r) => sums.total[r.f], text: (r) => this.amount(sums.total[r.f])},
+      {key: 'totalp', name: '', numeric: true, value: (r) => sums.total[r.f],
+        text: (r) => asPercent(sums.total[r.f], all),
+        bar: (r) => 100 * sums.total[r.f] / all},
+      ...(change ? change.columns() : []),
+      {key: 'name', name: 'Function', value: (r) => name[r.f],
+        text: (r) => name[r.f]},
+      {key: 'place', name: 'Where', value: (r) => profile.place(r.f),
+        text: (r) => profile.place(r.f) || profile.frames.module[r.f]},
+    ];
+    this.table.show({rows, columns, sort: state.sort, selected: state.sel,
+      profile, palette});
+  }
+
+  say(text) {
+    byId('said').textContent = text;
+  }
+}
+
+// Who calls a function and whom it calls, with the weight of each edge.
+function around(tree, f) {
+  const callers = new Map();
+  const callees = new Map();
+  const add = (map, g, x) => map.set(g, (map.get(g) || 0) + x);
+  for (let i = 1; i < tree.n; i++) {
+    const up = tree.parent[i];
+    if (!tree.total[i]) continue;
+    if (tree.frame[i] === f && up > 0 && tree.outer[i])
+      add(callers, tree.frame[up], tree.total[i]);
+    if (up > 0 && tree.frame[up] === f && tree.outer[i])
+      add(callees, tree.frame[i], tree.total[i]);
+  }
+  const list = (map) => [...map].map(([g, total]) => ({f: g, total}))
+    .sort((a, b) => b.total - a.total || a.f - b.f);
+  return {callers: list(callers), callees: list(callees)};
+}

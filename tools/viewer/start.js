@@ -1,0 +1,5 @@
+// Start: reads the data and runs the page.
+
+const app = new App(new Profile(JSON.parse(byId('data').textContent)));
+byId('data').remove();
+globalThis.ljprof = app; // For the console, and for tests.

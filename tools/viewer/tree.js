@@ -1,0 +1,303 @@
+// Tree: what is drawn. Built from the trie of the data in three steps, each
+// done again only when its input changes:
+//   Tree        the shape (hidden and focused functions, recursion, lines)
+//   weigh()     the values of the present selection of time and thread
+//   Inverted    the same seen from the leaves, opened as far as it is looked at
+// A parent's number is always smaller than its children's.
+
+// Self values by node of the trie: one pass over the rows within [from, to).
+function selfByNode(source, from, to, contexts, metric) {
+  const {rows, node, trie} = source;
+  const self = new Float64Array(trie.n);
+  const value = rows[metric];
+  const {ctx} = rows;
+  const first = lowerBound(rows.tick, from);
+  const last = to === Infinity ? rows.n : lowerBound(rows.tick, to);
+  if (contexts) {
+    for (let i = first; i < last; i++)
+      if (contexts[ctx[i]]) self[node[i]] += value[i];
+  } else {
+    for (let i = first; i < last; i++) self[node[i]] += value[i];
+  }
+  return self;
+}
+
+// Position of the first element of a sorted array that is >= x.
+function lowerBound(sorted, x) {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (sorted[mid] < x) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+
+class Tree {
+  // options: hidden(frame) -> bool, focus: frame or -1, merge: bool
+  constructor(trie, frameCount, options) {
+    this.trie = trie;
+    this.frameCount = frameCount;
+    this.kids = null;
+    const size = 1 << Math.ceil(Math.log2(trie.n * 2 + 2));
+    const slots = new Int32Array(size);
+    const map = this.map = new Int32Array(trie.n); // -1: not shown.
+    const parent = new Int32Array(trie.n + 1);
+    const frame = new Uint32Array(trie.n + 1);
+    const hidden = new Uint8Array(frameCount);
+    for (let f = 0; f < frameCount; f++) hidden[f] = options.hidden(f) ? 1 : 0;
+    parent[0] = -1;
+    let n = 1;
+    if (options.focus >= 0) map[0] = -1;
+    for (let i = 1; i < trie.n; i++) {
+      let up = map[trie.parent[i]];
+      const f = trie.frame[i];
+      if (up < 0) {
+        if (f !== options.focus) {
+          map[i] = -1;
+          continue;
+        }
+        up = 0;
+      }
+      if (hidden[f]) {
+        map[i] = up;
+        continue;
+      }
+      if (options.merge) {
+        let same = up;
+        while (same > 0 && frame[same] !== f) same = parent[same];
+        if (same > 0) {
+          map[i] = same;
+          continue;
+        }
+      }
+      let slot = Math.imul(Math.imul(up, 0x9e3779b1) ^ f, 0x85ebca6b);
+      slot = (slot ^ slot >>> 15) & (size - 1);
+      let found = slots[slot];
+      while (found && (parent[found] !== up || frame[found] !== f)) {
+        slot = (slot + 1) & (size - 1);
+        found = slots[slot];
+      }
+      if (!found) {
+        found = slots[slot] = n++;
+        parent[found] = up;
+        frame[found] = f;
+      }
+      map[i] = found;
+    }
+    this.n = n;
+    this.parent = parent.subarray(0, n);
+    this.frame = frame.subarray(0, n);
+    this.count = new Uint32Array(n);
+    this.first = new Uint32Array(n);
+    this.depth = new Uint16Array(n);
+    for (let i = 1; i < n; i++) {
+      this.count[parent[i]]++;
+      this.depth[i] = this.depth[parent[i]] + 1;
+    }
+  }
+
+  open() {}
+
+  // Children by their weight in the whole session, so that the order stays
+  // when a time is selected.
+  order(self) {
+    this.weigh(self);
+    const {n, parent, count, first, total, frame} = this;
+    const kids = this.kids = new Uint32Array(n);
+    let at = 0;
+    for (let i = 0; i < n; i++) {
+      first[i] = at;
+      at += count[i];
+    }
+    const next = first.slice();
+    for (let i = 1; i < n; i++) kids[next[parent[i]]++] = i;
+    for (let i = 0; i < n; i++)
+      if (count[i] > 1)
+        kids.subarray(first[i], first[i] + count[i])
+          .sort((a, b) => total[b] - total[a] || frame[a] - frame[b]);
+    this.markOuter();
+  }
+
+  // Which nodes have no ancestor of the same function: the sum of their totals
+  // is the function's, without counting recursion twice.
+  markOuter() {
+    const {n, parent, frame, first, count, kids} = this;
+    const outer = this.outer = new Uint8Array(n);
+    const on = new Uint32Array(this.frameCount);
+    const stack = [0];
+    while (stack.length) {
+      const i = stack.pop();
+      if (i < 0) {
+        on[frame[~i]]--;
+        continue;
+      }
+      if (i > 0) {
+        outer[i] = on[frame[i]]++ ? 0 : 1;
+        stack.push(~i);
+      }
+      for (let k = first[i]; k < first[i] + count[i]; k++) stack.push(kids[k]);
+    }
+  }
+
+  weigh(selfOfTrie) {
+    const {n, parent, map, trie} = this;
+    const self = this.self = new Float64Array(n);
+    for (let i = 0; i < trie.n; i++)
+      if (map[i] >= 0) self[map[i]] += selfOfTrie[i];
+    const total = this.total = self.slice();
+    for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
+  }
+
+  // Where each node begins on the axis from 0 to the root's total.
+  place() {
+    const {n, first, count, kids, total} = this;
+    const start = this.start = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      let at = start[i];
+      for (let k = first[i]; k < first[i] + count[i]; k++) {
+        start[kids[k]] = at;
+        at += total[kids[k]];
+      }
+    }
+  }
+
+  // Self and total by function.
+  byFunction() {
+    const {n, frame, self, total, outer} = this;
+    const selfOf = new Float64Array(this.frameCount);
+    const totalOf = new Float64Array(this.frameCount);
+    for (let i = 1; i < n; i++) {
+      selfOf[frame[i]] += self[i];
+      if (outer[i]) totalOf[frame[i]] += total[i];
+    }
+    return {self: selfOf, total: totalOf};
+  }
+
+  // Self and total by node and by function of other values than the shown.
+  sums(selfOfTrie) {
+    const shown = [this.self, this.total];
+    this.weigh(selfOfTrie);
+    const {self, total} = this;
+    const functions = this.byFunction();
+    [this.self, this.total] = shown;
+    return {self, total, selfOf: functions.self, totalOf: functions.total};
+  }
+
+  // Weight of the stacks in which a function with a flag occurs.
+  share(flags) {
+    const {n, parent, frame, self} = this;
+    const hit = new Uint8Array(n);
+    let sum = 0;
+    for (let i = 1; i < n; i++)
+      if (hit[parent[i]] || flags[frame[i]]) {
+        hit[i] = 1;
+        sum += self[i];
+      }
+    return sum;
+  }
+}
+
+// The tree from the leaves: below the root the functions by their own weight,
+// below each its callers. A node's members are the places in the tree that it
+// stands for, with the weight that they bring.
+class Inverted {
+  constructor(tree) {
+    this.tree = tree;
+    this.kids = null;
+    this.n = 1;
+    this.parent = [-1];
+    this.frame = [0];
+    this.total = [tree.total[0]];
+    this.self = [0];
+    this.start = [0];
+    this.depth = [0];
+    this.first = [0];
+    this.count = [0];
+    this.opened = [0];
+    const places = [];
+    for (let i = 1; i < tree.n; i++) if (tree.self[i] > 0) places.push(i);
+    this.places = [Uint32Array.from(places)];
+    this.brings = [Float64Array.from(places, (i) => tree.self[i])];
+    this.groupOf = new Int32Array(tree.frameCount);
+  }
+
+  open(i) {
+    if (this.opened[i]) return;
+    this.opened[i] = 1;
+    const {tree, groupOf} = this;
+    const places = this.places[i];
+    const brings = this.brings[i];
+    const groups = []; // Frame, total, how many.
+    const step = i > 0;
+    for (let m = 0; m < places.length; m++) {
+      const at = step ? tree.parent[places[m]] : places[m];
+      if (at <= 0) continue;
+      const f = tree.frame[at];
+      let g = groupOf[f];
+      if (!g) {
+        groups.push([f, 0, 0]);
+        g = groupOf[f] = groups.length;
+      }
+      groups[g - 1][1] += brings[m];
+      groups[g - 1][2]++;
+    }
+    groups.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    this.first[i] = this.n;
+    this.count[i] = groups.length;
+    let x = this.start[i];
+    const fill = [];
+    for (const [f, total, many] of groups) {
+      groupOf[f] = this.n + 1;
+      this.parent.push(i);
+      this.frame.push(f);
+      this.total.push(total);
+      this.self.push(step ? 0 : total);
+      this.start.push(x);
+      this.depth.push(this.depth[i] + 1);
+      this.first.push(0);
+      this.count.push(0);
+      this.opened.push(0);
+      this.places.push(new Uint32Array(many));
+      this.brings.push(new Float64Array(many));
+      fill.push(0);
+      x += total;
+      this.n++;
+    }
+    const base = this.first[i];
+    for (let m = 0; m < places.length; m++) {
+      const at = step ? tree.parent[places[m]] : places[m];
+      if (at <= 0) continue;
+      const to = groupOf[tree.frame[at]] - 1;
+      const slot = fill[to - base]++;
+      this.places[to][slot] = at;
+      this.brings[to][slot] = brings[m];
+    }
+    for (const [f] of groups) groupOf[f] = 0;
+    if (i > 0) this.places[i] = this.brings[i] = null; // Never needed again.
+  }
+}
+
+// Frames from the root to a node, and the node at such a path (or as far as it
+// goes).
+function pathOf(tree, node) {
+  const path = [];
+  for (let i = node; i > 0; i = tree.parent[i]) path.push(tree.frame[i]);
+  return path.reverse();
+}
+
+function nodeAt(tree, path) {
+  let at = 0;
+  for (const f of path) {
+    tree.open(at);
+    let next = -1;
+    for (let k = tree.first[at]; k < tree.first[at] + tree.count[at]; k++) {
+      const kid = tree.kids ? tree.kids[k] : k;
+      if (tree.frame[kid] === f) next = kid;
+    }
+    if (next < 0) return at;
+    at = next;
+  }
+  return at;
+}
