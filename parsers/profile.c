@@ -1,0 +1,519 @@
+/*
+** The pass over a stream. Samples and memory events are nearly all of it, so
+** they find their row by the map of stacks, without a hash, when the same
+** stack comes in the same context.
+*/
+#include "parsers/profile_work.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
+{
+  struct ljp_profile *p = calloc(1, sizeof *p);
+  if (!p)
+    return NULL;
+  if (options)
+    p->options = *options;
+  p->work = calloc(1, sizeof *p->work);
+  if (p->work) {
+    p->work->filters_time = p->options.from_ns || p->options.to_ns;
+    p->work->map_epoch = 1;
+    p->totals.missing_known = true;
+    p->options.symbols.no_files |= p->options.no_symbols;
+    p->symbols = ljp_symbols_new(&p->options.symbols);
+    if (p->symbols && ljp_profile_tables(p) == LJP_OK)
+      return p;
+  }
+  ljp_profile_free(p);
+  return NULL;
+}
+
+void ljp_profile_free(struct ljp_profile *p)
+{
+  if (!p)
+    return;
+  struct ljp_profile_work *w = p->work;
+  if (w) {
+    ljp_strings_fini(&w->strings);
+    ljp_index_fini(&w->frame_index);
+    ljp_index_fini(&w->node_index);
+    ljp_index_fini(&w->context_index);
+    ljp_index_fini(&w->row_index);
+    for (size_t i = 0; i < LJP_MAP_PAGES; i++)
+      free(w->map[i]);
+    free(w->protos);
+    ljp_live_fini(&w->live);
+    for (uint32_t i = 0; i < w->notice_count; i++)
+      free(w->notices[i]);
+    free(w->notices);
+    free(w);
+  }
+  ljp_symbols_free(p->symbols);
+  free(p->frames);
+  free(p->functions);
+  free(p->nodes);
+  free(p->contexts);
+  free(p->rows);
+  free(p->memory);
+  free(p->modules);
+  free(p->threads);
+  free(p->vms);
+  free(p->gc);
+  free(p->marks);
+  free(p->trace_events);
+  free(p->points);
+  free(p);
+}
+
+struct ljp_str ljp_profile_str(const struct ljp_profile *p, uint32_t string)
+{
+  const struct ljp_strings *strings = &p->work->strings;
+  return string < strings->count ? strings->list[string] : strings->list[0];
+}
+
+static uint64_t since_origin(const struct ljp_profile *p, uint64_t time_ns)
+{
+  return time_ns > p->origin_ns ? time_ns - p->origin_ns : 0;
+}
+
+static bool thread_wanted(const struct ljp_profile *p, uint32_t thread)
+{
+  const struct ljp_profile_thread *t = &p->threads[thread];
+  const char *want = p->options.thread;
+  char number[24];
+  if (!want)
+    return true;
+  struct ljp_str name = ljp_profile_str(p, t->name);
+  if (name.len == strlen(want) && memcmp(name.data, want, name.len) == 0)
+    return true;
+  snprintf(number, sizeof number, "%llu", (unsigned long long)t->id);
+  if (t->id && strcmp(number, want) == 0)
+    return true;
+  snprintf(number, sizeof number, "%llu", (unsigned long long)t->tid);
+  return t->tid && strcmp(number, want) == 0;
+}
+
+/* What the current block's producer and this VM make of a context. */
+static enum ljp_status begin_context(struct ljp_profile *p,
+                                     const struct ljp_event *event, uint64_t vm,
+                                     uint8_t otherwise)
+{
+  struct ljp_profile_work *w = p->work;
+  const struct ljp_rec_producer *producer =
+      ljp_model_producer(&w->reader->model, event->block->head.producer);
+  enum ljp_status status;
+  if ((status = ljp_profile_thread(p, producer ? producer->thread : 0,
+                                   &w->context_thread)) ||
+      (status = ljp_profile_vm(p, vm, &w->context_vm)))
+    return status;
+  w->context_kind = otherwise;
+  if (producer && (event->what == LJP_REC_SAMPLES) ==
+                      (producer->kind == LJP_PRODUCER_WALL ||
+                       producer->kind == LJP_PRODUCER_CPU))
+    w->context_kind = (uint8_t)producer->kind;
+  if (event->what == LJP_REC_MEM)
+    w->context_kind = LJP_PRODUCER_MEMORY;
+  if (producer && w->context_kind < 8 && !p->interval_ns[w->context_kind])
+    p->interval_ns[w->context_kind] = producer->interval;
+  w->context_vm_id = vm;
+  w->context_wanted = thread_wanted(p, w->context_thread);
+  memset(w->context_of, 0, sizeof w->context_of);
+  w->context_valid = true;
+  return LJP_OK;
+}
+
+static enum ljp_status find_context(struct ljp_profile *p, uint8_t state,
+                                    uint8_t cut, uint32_t *id)
+{
+  struct ljp_profile_work *w = p->work;
+  struct ljp_profile_context c = {.thread = w->context_thread,
+                                  .vm = w->context_vm,
+                                  .kind = w->context_kind,
+                                  .state = state,
+                                  .cut = cut};
+  enum ljp_status status;
+  bool small = state < LJP_CONTEXT_STATES && cut < LJP_CONTEXT_CUTS;
+  if (LJP_LIKELY(small && w->context_of[state][cut])) {
+    *id = w->context_of[state][cut] - 1;
+    return LJP_OK;
+  }
+  if ((status = ljp_profile_context(p, &c, id)))
+    return status;
+  if (small)
+    w->context_of[state][cut] = *id + 1;
+  return LJP_OK;
+}
+
+/* The row of a stack in a context. */
+static inline enum ljp_status find_row(struct ljp_profile *p, uint64_t stack,
+                                       uint32_t context, uint32_t *row)
+{
+  struct ljp_profile_work *w = p->work;
+  uint64_t low = stack & (LJP_EPOCH_MAX_NODES - 1);
+  struct ljp_map_entry *entry = w->map[low / LJP_MAP_PAGE];
+  enum ljp_status status;
+  uint32_t node;
+  if (LJP_LIKELY(entry)) {
+    entry += low % LJP_MAP_PAGE;
+    if (LJP_LIKELY(entry->id == stack && entry->row &&
+                   (!entry->epoch || entry->epoch == w->map_epoch) &&
+                   p->rows[entry->row - 1].context == context)) {
+      *row = entry->row - 1;
+      return LJP_OK;
+    }
+  }
+  if ((status = ljp_profile_stack(p, stack, &entry, &node)) ||
+      (status = ljp_profile_row(p, node, context, row)))
+    return status;
+  if (entry && entry->leaf)
+    entry->row = *row + 1;
+  return LJP_OK;
+}
+
+static inline void count_stack(struct ljp_profile *p, uint32_t row)
+{
+  uint32_t node = p->rows[row].node;
+  if (LJP_UNLIKELY(node <= LJP_NODE_TOO_MANY)) {
+    p->totals.no_stack += node == LJP_NODE_NO_STACK;
+    p->totals.lost_stacks += node == LJP_NODE_LOST;
+    p->totals.too_many += node == LJP_NODE_TOO_MANY;
+  }
+}
+
+static inline bool time_wanted(const struct ljp_profile *p, uint64_t time_ns)
+{
+  uint64_t at = since_origin(p, time_ns);
+  return !p->work->filters_time ||
+         (at >= p->options.from_ns &&
+          (!p->options.to_ns || at < p->options.to_ns));
+}
+
+static inline void see_time(struct ljp_profile *p, uint64_t time_ns)
+{
+  uint64_t at = since_origin(p, time_ns);
+  if (at > p->end_ns)
+    p->end_ns = at;
+}
+
+static inline enum ljp_status take_sample(struct ljp_profile *p,
+                                          const struct ljp_event *event)
+{
+  const struct ljp_rec_sample *s = &event->u.sample;
+  struct ljp_profile_work *w = p->work;
+  enum ljp_status status;
+  uint32_t context, row;
+  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != s->vm) &&
+      (status = begin_context(p, event, s->vm, LJP_PRODUCER_CPU)))
+    return status;
+  see_time(p, event->time_ns);
+  if (!w->context_wanted || !time_wanted(p, event->time_ns)) {
+    p->totals.filtered++;
+    return LJP_OK;
+  }
+  if ((status = find_context(p, s->state, s->cut, &context)) ||
+      (status = find_row(p, s->stack, context, &row)))
+    return status;
+  p->rows[row].count++;
+  p->rows[row].weight += s->weight;
+  p->totals.cut[s->cut]++;
+  count_stack(p, row);
+  if (p->options.points)
+    return ljp_profile_point(p, since_origin(p, event->time_ns), row, 1,
+                             s->weight, false);
+  return LJP_OK;
+}
+
+static inline enum ljp_status take_mem(struct ljp_profile *p,
+                                       const struct ljp_event *event)
+{
+  const struct ljp_rec_mem *m = &event->u.mem;
+  struct ljp_profile_work *w = p->work;
+  enum ljp_status status;
+  uint32_t context, row = 0;
+  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != m->vm) &&
+      (status = begin_context(p, event, m->vm, LJP_PRODUCER_MEMORY)))
+    return status;
+  see_time(p, event->time_ns);
+  bool wanted = w->context_wanted && time_wanted(p, event->time_ns);
+  if ((status = find_context(p, m->state, 0, &context)))
+    return status;
+  /* A free's own stack is not asked for. */
+  if (m->op != LJP_MEM_FREE) {
+    if ((status = find_row(p, m->stack, context, &row)))
+      return status;
+    if (wanted)
+      count_stack(p, row);
+  }
+  return ljp_profile_mem(p, event, context, row, wanted);
+}
+
+/* Whether one of these events is kept; counts what is not. */
+static bool keeps(struct ljp_profile *p, uint32_t count)
+{
+  if (count < LJP_PROFILE_MAX_EVENTS)
+    return true;
+  p->totals.dropped_events++;
+  return false;
+}
+
+static enum ljp_status take_gc(struct ljp_profile *p,
+                               const struct ljp_rec_gc *gc)
+{
+  struct ljp_profile_work *w = p->work;
+  enum ljp_status status;
+  uint32_t vm;
+  if ((status = ljp_profile_vm(p, gc->vm, &vm)))
+    return status;
+  p->has_gc = true;
+  while (vm >= w->live.cycle_room) {
+    uint32_t room = w->live.cycle_room;
+    if (!ljp_array_reserve(&w->live.cycles, w->live.cycle_room, &room,
+                           sizeof *w->live.cycles))
+      return LJP_ERR_MEM;
+    memset(w->live.cycles + w->live.cycle_room, 0,
+           (room - w->live.cycle_room) * sizeof *w->live.cycles);
+    w->live.cycle_room = room;
+  }
+  w->live.cycles[vm] += gc->phase == LJP_GC_ATOMIC;
+  if (!keeps(p, p->gc_count))
+    return LJP_OK;
+  if (!ljp_array_reserve(&p->gc, p->gc_count, &w->gc_room, sizeof *p->gc))
+    return LJP_ERR_MEM;
+  p->gc[p->gc_count++] =
+      (struct ljp_profile_gc){.time_ns = since_origin(p, gc->time_ns),
+                              .heap_bytes = gc->heap_bytes,
+                              .vm = vm,
+                              .phase = (uint8_t)gc->phase};
+  return LJP_OK;
+}
+
+static enum ljp_status take_mark(struct ljp_profile *p,
+                                 const struct ljp_rec_mark *mark)
+{
+  struct ljp_profile_work *w = p->work;
+  struct ljp_profile_mark m = {.time_ns = since_origin(p, mark->time_ns),
+                               .value = mark->value,
+                               .live_objects = w->live.objects,
+                               .live_bytes = w->live.bytes};
+  enum ljp_status status;
+  if (!keeps(p, p->mark_count))
+    return LJP_OK;
+  if ((status = ljp_profile_thread(p, mark->thread, &m.thread)) ||
+      (status = ljp_profile_vm(p, mark->vm, &m.vm)) ||
+      (status = ljp_profile_string(p, mark->text, &m.text)))
+    return status;
+  if (!ljp_array_reserve(&p->marks, p->mark_count, &w->mark_room,
+                         sizeof *p->marks))
+    return LJP_ERR_MEM;
+  p->marks[p->mark_count++] = m;
+  if (p->options.since && !w->since_seen &&
+      mark->text.len == strlen(p->options.since) &&
+      memcmp(mark->text.data, p->options.since, mark->text.len) == 0) {
+    w->since_seen = true;
+    w->live.since_mark = p->mark_count;
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status take_trace_event(struct ljp_profile *p,
+                                        const struct ljp_rec_trace_event *e)
+{
+  struct ljp_profile_trace_event t = {.time_ns = since_origin(p, e->time_ns),
+                                      .trace = e->trace,
+                                      .line = (uint32_t)e->line,
+                                      .what = (uint8_t)e->action};
+  struct ljp_proto_entry proto;
+  enum ljp_status status;
+  if (!keeps(p, p->trace_event_count))
+    return LJP_OK;
+  if ((status = ljp_profile_proto(p, e->proto, &proto)) ||
+      (status = ljp_profile_vm(p, e->vm, &t.vm)) ||
+      (status = ljp_profile_string(p, e->reason, &t.reason)))
+    return status;
+  t.name = proto.name;
+  t.file = proto.file;
+  t.first_line = proto.first_line;
+  if (!ljp_array_reserve(&p->trace_events, p->trace_event_count,
+                         &p->work->trace_event_room, sizeof *p->trace_events))
+    return LJP_ERR_MEM;
+  p->trace_events[p->trace_event_count++] = t;
+  return LJP_OK;
+}
+
+static enum ljp_status take_process(struct ljp_profile *p,
+                                    const struct ljp_rec_process *process)
+{
+  enum ljp_status status;
+  if (p->pid)
+    return LJP_OK;
+  p->pid = process->pid;
+  if (process->anchor_wall_ns)
+    p->origin_wall_ns =
+        process->anchor_wall_ns - (process->anchor_mono_ns - p->origin_ns);
+  if ((status = ljp_profile_string(p, process->executable, &p->executable)))
+    return status;
+  return ljp_profile_string(p, process->command_line, &p->command_line);
+}
+
+/* A block begins: whose is it, and is this another session than before? */
+static enum ljp_status take_block(struct ljp_profile *p,
+                                  const struct ljp_block *block)
+{
+  struct ljp_profile_work *w = p->work;
+  enum ljp_status status;
+  w->context_valid = false;
+  if (w->begun && block->head.stream == w->stream)
+    return LJP_OK;
+  if (!w->begun) {
+    p->origin_ns = block->head.time_ns;
+  } else {
+    if ((status = ljp_profile_mem_end(p)))
+      return status;
+    w->source++;
+    for (size_t i = 0; i < LJP_MAP_PAGES; i++) {
+      free(w->map[i]);
+      w->map[i] = NULL;
+    }
+  }
+  w->begun = true;
+  w->stream = block->head.stream;
+  p->source_count = w->source + 1;
+  return LJP_OK;
+}
+
+static enum ljp_status take_other(struct ljp_profile *p,
+                                  const struct ljp_event *event)
+{
+  struct ljp_profile_work *w = p->work;
+  if (event->time_ns && event->what < LJP_EVENT_BLOCK)
+    see_time(p, event->time_ns);
+  switch (event->what) {
+  case LJP_EVENT_BLOCK:
+    return take_block(p, event->block);
+  case LJP_REC_EPOCH:
+    w->map_epoch++;
+    w->context_valid = false;
+    return LJP_OK;
+  case LJP_REC_PROCESS:
+    return take_process(p, &event->u.process);
+  case LJP_REC_PRODUCER:
+  case LJP_REC_THREAD:
+  case LJP_REC_VM:
+    w->context_valid = false;
+    return LJP_OK;
+  case LJP_REC_GC:
+    return take_gc(p, &event->u.gc);
+  case LJP_REC_MARK:
+    return take_mark(p, &event->u.mark);
+  case LJP_REC_TRACE_EVENT:
+    return take_trace_event(p, &event->u.trace_event);
+  case LJP_REC_INTERVAL:
+    p->totals.throttled += event->u.interval.why == LJP_INTERVAL_THROTTLE;
+    return LJP_OK;
+  }
+  return LJP_OK;
+}
+
+static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
+{
+  const struct ljp_finish *f = &reader->finish;
+  const struct ljp_tally *tally = &reader->tally;
+  struct ljp_profile_totals *t = &p->totals;
+  t->gaps += f->gaps;
+  t->gap_bytes += f->gap_bytes;
+  t->missing_blocks += f->missing_blocks;
+  t->missing_known = t->missing_known && (f->missing_known || !f->gaps);
+  t->bad_records += f->bad_records;
+  t->unclosed += !f->clean;
+  for (size_t i = 0; i < tally->loss_count; i++) {
+    const struct ljp_tally_loss *loss = &tally->losses[i];
+    if (loss->overrun) {
+      t->overruns += loss->count;
+      continue;
+    }
+    t->lost[loss->reason < LJP_LOSS_COUNT ? loss->reason : LJP_LOSS_COUNT] +=
+        loss->count;
+    t->lost_all += loss->count;
+  }
+  for (unsigned tag = 0; tag < LJP_TALLY_TAGS; tag++)
+    t->swallowed += tally->swallowed[tag];
+}
+
+static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,
+                            const char *why)
+{
+  snprintf(p->error, sizeof p->error, "%s", why);
+  return status;
+}
+
+enum ljp_status ljp_profile_add(struct ljp_profile *p,
+                                struct ljp_reader *reader)
+{
+  const struct ljp_event *event;
+  enum ljp_status status;
+  p->work->reader = reader;
+  p->work->map_epoch++;
+  p->work->context_valid = false;
+  while (!(status = ljp_reader_next(reader, &event))) {
+    if (LJP_LIKELY(event->what == LJP_REC_MEM)) {
+      if (!p->options.no_memory)
+        status = take_mem(p, event);
+    } else if (LJP_LIKELY(event->what == LJP_REC_SAMPLES)) {
+      if (!p->options.no_samples)
+        status = take_sample(p, event);
+    } else if (event->what == LJP_EVENT_FINISH) {
+      break;
+    } else {
+      if (event->what == LJP_EVENT_BLOCK && p->options.progress)
+        p->options.progress(p->options.progress_ctx, event->block->offset);
+      status = take_other(p, event);
+    }
+    if (LJP_UNLIKELY(status))
+      return fail(p, status, ljp_status_text(status));
+  }
+  p->work->reader = NULL;
+  if (status)
+    return fail(p, status, reader->error);
+  count_damage(p, reader);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_finish(struct ljp_profile *p)
+{
+  enum ljp_status status;
+  if ((status = ljp_profile_mem_end(p)) || (status = ljp_profile_shape(p)) ||
+      (status = ljp_profile_notices(p)))
+    return fail(p, status, ljp_status_text(status));
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_load(const char *path,
+                                 const struct ljp_profile_options *options,
+                                 struct ljp_profile **profile,
+                                 char error[LJP_READER_ERROR_BYTES + 64])
+{
+  struct ljp_reader *reader = malloc(sizeof *reader);
+  struct ljp_profile *p = ljp_profile_new(options);
+  enum ljp_status status = LJP_ERR_MEM;
+  *profile = NULL;
+  snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", ljp_status_text(status));
+  if (reader && p) {
+    status = ljp_reader_open(reader, path);
+    if (status) {
+      snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", reader->error);
+    } else {
+      if (!(status = ljp_profile_add(p, reader)))
+        status = ljp_profile_finish(p);
+      if (status)
+        snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", p->error);
+      ljp_reader_fini(reader);
+    }
+  }
+  free(reader);
+  if (status)
+    ljp_profile_free(p);
+  else
+    *profile = p;
+  return status;
+}

@@ -1,0 +1,156 @@
+/*
+** Live blocks: a pool in chunks that never move, and open addressing over it,
+** without tombstones.
+*/
+#include "parsers/profile_live.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "parsers/table.h"
+
+#define UNUSED UINT32_MAX /* mark of a block in the free list. */
+
+void ljp_live_fini(struct ljp_live *live)
+{
+  for (uint32_t i = 0; i < live->chunk_count; i++) {
+    free(live->chunks[i]);
+    free(live->weights[i]);
+  }
+  free(live->chunks);
+  free(live->weights);
+  free(live->slots);
+  free(live->cycles);
+  free(live->peaks);
+  *live = (struct ljp_live){0};
+}
+
+static uint64_t hash_of(const struct ljp_live *live, uint64_t address)
+{
+  return ljp_mix(live->seed, address);
+}
+
+static struct ljp_live_slot *slot_of(const struct ljp_live *live,
+                                     uint64_t address)
+{
+  uint64_t hash = hash_of(live, address);
+  uint32_t mask = live->slot_count - 1, tag = (uint32_t)hash;
+  uint32_t at = (uint32_t)(hash >> 32) & mask;
+  for (; live->slots[at].block; at = (at + 1) & mask)
+    if (live->slots[at].tag == tag &&
+        ljp_live_block(live, live->slots[at].block)->address == address)
+      break;
+  return &live->slots[at];
+}
+
+uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address)
+{
+  return live->slot_count ? slot_of(live, address)->block : 0;
+}
+
+/* The place that a block wants. */
+static uint32_t home_of(const struct ljp_live *live, uint32_t block)
+{
+  uint64_t hash = hash_of(live, ljp_live_block(live, block)->address);
+  return (uint32_t)(hash >> 32) & (live->slot_count - 1);
+}
+
+static bool grow_slots(struct ljp_live *live)
+{
+  uint32_t count = live->slot_count ? live->slot_count * 2 : 8;
+  struct ljp_live_slot *old = live->slots, *slots;
+  uint32_t old_count = live->slot_count;
+  if (!count || !(slots = calloc(count, sizeof *slots)))
+    return false;
+  if (!live->seed &&
+      getrandom(&live->seed, sizeof live->seed, GRND_NONBLOCK) < 0)
+    live->seed = (uintptr_t)slots;
+  live->slots = slots;
+  live->slot_count = count;
+  for (uint32_t i = 0; i < old_count; i++)
+    if (old[i].block) {
+      uint32_t at = home_of(live, old[i].block);
+      while (slots[at].block)
+        at = (at + 1) & (count - 1);
+      slots[at] = old[i];
+    }
+  free(old);
+  return true;
+}
+
+static bool grow_chunks(struct ljp_live *live)
+{
+  uint32_t room = live->chunk_room, same = live->chunk_room;
+  if (!ljp_array_reserve(&live->chunks, live->chunk_count, &room,
+                         sizeof *live->chunks))
+    return false;
+  if (!ljp_array_reserve(&live->weights, live->chunk_count, &same,
+                         sizeof *live->weights))
+    return false; /* chunks has more room than we remember. */
+  live->chunk_room = same;
+  live->chunks[live->chunk_count] =
+      malloc(LJP_LIVE_CHUNK * sizeof **live->chunks);
+  if (!live->chunks[live->chunk_count])
+    return false;
+  live->weights[live->chunk_count++] = NULL;
+  return true;
+}
+
+enum ljp_status ljp_live_add(struct ljp_live *live,
+                             const struct ljp_live_block *block,
+                             uint64_t weight)
+{
+  uint32_t at = live->free;
+  if (live->count >= live->slot_count / 4 * 3 && !grow_slots(live))
+    return LJP_ERR_MEM;
+  if (!at) {
+    if (live->used == live->chunk_count * LJP_LIVE_CHUNK && !grow_chunks(live))
+      return LJP_ERR_MEM;
+    at = live->used + 1;
+  }
+  uint32_t chunk = (at - 1) / LJP_LIVE_CHUNK;
+  if (weight && !live->weights[chunk]) {
+    live->weights[chunk] = calloc(LJP_LIVE_CHUNK, sizeof **live->weights);
+    if (!live->weights[chunk])
+      return LJP_ERR_MEM;
+  }
+  struct ljp_live_block *to = ljp_live_block(live, at);
+  if (live->free)
+    live->free = to->row;
+  else
+    live->used++;
+  *to = *block;
+  if (live->weights[chunk])
+    live->weights[chunk][(at - 1) % LJP_LIVE_CHUNK] = weight;
+  struct ljp_live_slot *slot = slot_of(live, block->address);
+  *slot = (struct ljp_live_slot){(uint32_t)hash_of(live, block->address), at};
+  live->count++;
+  return LJP_OK;
+}
+
+void ljp_live_remove(struct ljp_live *live, uint32_t block)
+{
+  struct ljp_live_block *b = ljp_live_block(live, block);
+  uint32_t mask = live->slot_count - 1;
+  uint32_t hole = (uint32_t)(slot_of(live, b->address) - live->slots);
+  /* Those behind move up if they may. */
+  for (uint32_t at = (hole + 1) & mask; live->slots[at].block;
+       at = (at + 1) & mask) {
+    uint32_t home = home_of(live, live->slots[at].block);
+    if (((at - home) & mask) >= ((at - hole) & mask)) {
+      live->slots[hole] = live->slots[at];
+      hole = at;
+    }
+  }
+  live->slots[hole].block = 0;
+  *b = (struct ljp_live_block){.row = live->free, .mark = UNUSED};
+  live->free = block;
+  live->count--;
+}
+
+void ljp_live_clear(struct ljp_live *live)
+{
+  live->used = live->free = live->count = 0;
+  if (live->slot_count)
+    memset(live->slots, 0, live->slot_count * sizeof *live->slots);
+}

@@ -1,0 +1,288 @@
+/*
+** Memory events: what was allocated where, what of it was freed, lives, or
+** lived when all was most.
+**
+** The peak. While the sum climbs beyond all that was before, the rows as they
+** are now are the peak's. When it falls, a row keeps what it had the first
+** time it is changed after; climbing on makes that void. So a peak costs
+** nothing when it moves, and one store a row and fall.
+*/
+#include "parsers/profile_work.h"
+
+#include <string.h>
+
+/* Objects that a block stands for. */
+static uint64_t objects_of(uint64_t size, uint64_t weight)
+{
+  if (!weight || !size || weight == size)
+    return LJP_OBJECT;
+  unsigned __int128 n = (unsigned __int128)weight * LJP_OBJECT / size;
+  return n > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)n;
+}
+
+/* Of an estimate by a size that was sampled with the probability
+** size/weight: it is weight with that probability, else 0. */
+static void add_variance(uint64_t size, uint64_t weight, double *objects,
+                         double *bytes)
+{
+  if (weight <= size || !size)
+    return;
+  double w = (double)weight, s = (double)size, n = w / s;
+  *objects += n * (n - 1);
+  *bytes += w * (w - s);
+}
+
+/* The row's memory will change. */
+static void before_change(struct ljp_profile *p, uint32_t memory)
+{
+  struct ljp_live *live = &p->work->live;
+  struct ljp_live_peak *peak = &live->peaks[memory];
+  if (live->falling && peak->fall != live->fall) {
+    peak->fall = live->fall;
+    peak->objects = p->memory[memory].live_objects;
+    peak->bytes = p->memory[memory].live_bytes;
+  }
+}
+
+static void grow(struct ljp_profile *p, uint32_t memory, uint64_t objects,
+                 uint64_t bytes, uint64_t time_ns)
+{
+  struct ljp_live *live = &p->work->live;
+  before_change(p, memory);
+  p->memory[memory].live_objects += objects;
+  p->memory[memory].live_bytes += bytes;
+  live->objects += objects;
+  live->bytes += bytes;
+  if (live->bytes > live->most_bytes) {
+    live->most_bytes = live->bytes;
+    live->falling = false;
+    p->totals.peak_ns = time_ns;
+  }
+}
+
+static void shrink(struct ljp_profile *p, uint32_t memory, uint64_t objects,
+                   uint64_t bytes)
+{
+  struct ljp_live *live = &p->work->live;
+  if (!live->falling && live->bytes == live->most_bytes) {
+    live->falling = true;
+    live->fall++;
+  }
+  before_change(p, memory);
+  p->memory[memory].live_objects -= objects;
+  p->memory[memory].live_bytes -= bytes;
+  live->objects -= objects;
+  live->bytes -= bytes;
+}
+
+static uint32_t cycle_of(const struct ljp_profile *p, uint32_t row)
+{
+  const struct ljp_live *live = &p->work->live;
+  uint32_t vm = p->contexts[p->rows[row].context].vm;
+  return vm < live->cycle_room ? live->cycles[vm] : 0;
+}
+
+/* Takes a block out of the table and its row; moved: by a reallocation. */
+static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
+{
+  struct ljp_live *live = &p->work->live;
+  struct ljp_live_block block = *ljp_live_block(live, at);
+  uint64_t weight = ljp_live_weight(live, at);
+  ljp_live_remove(live, at);
+  if (block.row == LJP_LIVE_UNWANTED)
+    return;
+  uint32_t memory = p->rows[block.row].memory;
+  uint64_t objects = objects_of(block.size, weight);
+  uint64_t bytes = weight ? weight : block.size;
+  shrink(p, memory, objects, bytes);
+  struct ljp_profile_memory *m = &p->memory[memory];
+  m->free_bytes += bytes;
+  if (moved) {
+    m->moved_objects_out += objects;
+    return;
+  }
+  m->free_objects += objects;
+  /* What was allocated while cycle n marked or swept is looked at by n+1. */
+  if (p->has_gc && cycle_of(p, block.row) - block.cycle <= 1) {
+    m->temporary_objects += objects;
+    m->temporary_bytes += bytes;
+  }
+}
+
+static enum ljp_status put_in(struct ljp_profile *p,
+                              const struct ljp_event *event, uint32_t row,
+                              bool wanted)
+{
+  const struct ljp_rec_mem *e = &event->u.mem;
+  struct ljp_live *live = &p->work->live;
+  uint64_t ms = event->time_ns - p->origin_ns;
+  ms = event->time_ns > p->origin_ns ? ms / 1000000 : 0;
+  struct ljp_live_block block = {.address = e->address,
+                                 .size = e->size,
+                                 .row = wanted ? row : LJP_LIVE_UNWANTED,
+                                 .ms = ms < UINT32_MAX ? (uint32_t)ms
+                                                       : UINT32_MAX,
+                                 .mark = p->mark_count};
+  uint32_t old = ljp_live_find(live, e->address);
+  if (old) { /* Its free was not seen. */
+    p->totals.double_allocs++;
+    take_out(p, old, false);
+  }
+  if (wanted)
+    block.cycle = cycle_of(p, row);
+  return ljp_live_add(live, &block, e->weight);
+}
+
+/* A block that nobody saw allocated is given up: counted apart. */
+static enum ljp_status take_before(struct ljp_profile *p, uint32_t context,
+                                   uint64_t bytes, bool moved)
+{
+  uint32_t row, memory;
+  enum ljp_status status = ljp_profile_row(p, LJP_NODE_BEFORE, context, &row);
+  if (!status)
+    status = ljp_profile_row_memory(p, row, &memory);
+  if (status)
+    return status;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  m->free_bytes += bytes;
+  p->totals.before_free_bytes += bytes;
+  if (moved) {
+    m->moved_objects_out += LJP_OBJECT;
+    p->totals.before_reallocs++;
+  } else {
+    m->free_events++;
+    m->free_objects += LJP_OBJECT;
+    p->totals.before_frees++;
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status take_free(struct ljp_profile *p,
+                                 const struct ljp_rec_mem *e, uint32_t context,
+                                 bool wanted)
+{
+  struct ljp_live *live = &p->work->live;
+  uint32_t at = ljp_live_find(live, e->address);
+  if (!at) {
+    if (!wanted) {
+      p->totals.filtered++;
+      return LJP_OK;
+    }
+    p->totals.free_events++;
+    return take_before(p, context, e->weight ? e->weight : e->size, false);
+  }
+  uint32_t owner = ljp_live_block(live, at)->row;
+  if (owner == LJP_LIVE_UNWANTED) {
+    p->totals.filtered++;
+  } else {
+    p->totals.free_events++;
+    p->memory[p->rows[owner].memory].free_events++;
+  }
+  take_out(p, at, false);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_mem(struct ljp_profile *p,
+                                const struct ljp_event *event, uint32_t context,
+                                uint32_t row, bool wanted)
+{
+  const struct ljp_rec_mem *e = &event->u.mem;
+  struct ljp_live *live = &p->work->live;
+  enum ljp_status status;
+  uint32_t memory, at;
+  p->has_memory = true;
+  if (e->weight)
+    p->sampled_memory = true;
+  if (e->op == LJP_MEM_FREE)
+    return take_free(p, e, context, wanted);
+  if (e->op == LJP_MEM_REALLOC) {
+    at = ljp_live_find(live, e->old_address);
+    if (at)
+      take_out(p, at, true);
+    else if (wanted && (status = take_before(p, context, e->old_size, true)))
+      return status;
+  }
+  if (!wanted) {
+    p->totals.filtered++;
+    return put_in(p, event, row, false);
+  }
+  if ((status = ljp_profile_row_memory(p, row, &memory)))
+    return status;
+  if ((status = put_in(p, event, row, true)))
+    return status;
+  uint64_t objects = objects_of(e->size, e->weight);
+  uint64_t bytes = e->weight ? e->weight : e->size;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  p->rows[row].weight += bytes;
+  m->alloc_bytes += bytes;
+  add_variance(e->size, e->weight, &m->variance_objects, &m->variance_bytes);
+  if (e->op == LJP_MEM_REALLOC) {
+    p->totals.realloc_events++;
+    m->realloc_events++;
+    m->moved_objects_in += objects;
+  } else {
+    p->totals.alloc_events++;
+    p->rows[row].count++;
+    m->alloc_objects += objects;
+  }
+  uint64_t time_ns =
+      event->time_ns > p->origin_ns ? event->time_ns - p->origin_ns : 0;
+  grow(p, memory, objects, bytes, time_ns);
+  if (p->options.points)
+    return ljp_profile_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,
+                             false);
+  return LJP_OK;
+}
+
+static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
+                                  uint32_t slice_ms)
+{
+  struct ljp_live *live = &p->work->live;
+  const struct ljp_live_block *b = ljp_live_block(live, at);
+  uint64_t weight = ljp_live_weight(live, at);
+  if (b->row == LJP_LIVE_UNWANTED)
+    return LJP_OK;
+  struct ljp_profile_memory *m = &p->memory[p->rows[b->row].memory];
+  uint64_t objects = objects_of(b->size, weight);
+  uint64_t bytes = weight ? weight : b->size;
+  add_variance(b->size, weight, &m->variance_live_objects,
+               &m->variance_live_bytes);
+  if (!p->has_gc || cycle_of(p, b->row) - b->cycle >= 2) {
+    uint32_t slice = b->ms / slice_ms;
+    m->old_objects += objects;
+    m->old_bytes += bytes;
+    m->slices |= UINT64_C(1) << (slice < 63 ? slice : 63);
+  }
+  if (p->work->since_seen && b->mark >= live->since_mark) {
+    m->recent_objects += objects;
+    m->recent_bytes += bytes;
+  }
+  if (p->options.points)
+    return ljp_profile_point(p, b->ms * UINT64_C(1000000), b->row,
+                             (objects + LJP_OBJECT / 2) / LJP_OBJECT, bytes,
+                             true);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_mem_end(struct ljp_profile *p)
+{
+  struct ljp_live *live = &p->work->live;
+  uint64_t slice = p->end_ns / 1000000 / 64 + 1;
+  enum ljp_status status;
+  for (uint32_t i = 0; i < live->slot_count; i++)
+    if (live->slots[i].block &&
+        (status =
+             count_live(p, live->slots[i].block,
+                        slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX)))
+      return status;
+  for (uint32_t i = 1; i < p->memory_count; i++) {
+    const struct ljp_live_peak *peak = &live->peaks[i];
+    bool saved = live->falling && peak->fall == live->fall;
+    struct ljp_profile_memory *m = &p->memory[i];
+    m->peak_objects = saved ? peak->objects : m->live_objects;
+    m->peak_bytes = saved ? peak->bytes : m->live_bytes;
+  }
+  p->totals.peak_bytes = live->most_bytes;
+  ljp_live_clear(live);
+  return LJP_OK;
+}

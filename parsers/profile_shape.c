@@ -1,0 +1,321 @@
+/*
+** The shape that views see: symbols looked up, inlined C functions as nodes
+** of their own, nodes that nothing was counted at gone, functions numbered.
+** Totals are the sums over the rows.
+*/
+#include "parsers/profile_work.h"
+
+#include <string.h>
+
+/* The address that is looked up for a frame; false: none. */
+static bool lookup(const struct ljp_profile *p,
+                   const struct ljp_profile_frame *f, uint32_t *module,
+                   uint64_t *address)
+{
+  if ((f->kind != LJP_FRAME_HOST && f->kind != LJP_FRAME_VM &&
+       f->kind != LJP_FRAME_CFUNC) ||
+      !f->module)
+    return false;
+  *module = p->modules[f->module].symbols;
+  *address = f->offset - ((f->flags & LJP_PROFILE_CALLER) && f->offset);
+  return true;
+}
+
+static enum ljp_status want_symbols(struct ljp_profile *p)
+{
+  uint32_t module;
+  uint64_t address;
+  enum ljp_status status;
+  for (uint32_t i = 0; i < p->frame_count; i++)
+    if (lookup(p, &p->frames[i], &module, &address) &&
+        (status = ljp_symbols_want(p->symbols, module, address)) &&
+        status != LJP_ERR_LIMIT)
+      return status;
+  status = ljp_symbols_resolve(p->symbols);
+  return status == LJP_ERR_IO ? LJP_OK : status; /* Then without names. */
+}
+
+static enum ljp_status text(struct ljp_profile *p, const char *s, uint32_t *id)
+{
+  return ljp_profile_string(
+      p, (struct ljp_str){s, (uint32_t)strnlen(s, LJP_STRING_MAX_BYTES)}, id);
+}
+
+/* The node for what an old frame shows as, above parent. */
+static enum ljp_status expand(struct ljp_profile *p,
+                              const struct ljp_profile_frame *old,
+                              uint32_t parent, uint32_t *node)
+{
+  const struct ljp_symbol *symbol = NULL;
+  struct ljp_profile_frame f = *old;
+  enum ljp_status status;
+  uint32_t module, frame;
+  uint64_t address;
+  if (lookup(p, old, &module, &address))
+    symbol = ljp_symbols_get(p->symbols, module, address);
+  if (!symbol || !symbol->count) {
+    if ((status = ljp_profile_frame(p, &f, &frame)))
+      return status;
+    return ljp_profile_node(p, parent, frame, node);
+  }
+  *node = parent;
+  for (uint32_t i = symbol->count; i-- > 0;) {
+    const struct ljp_symbol_frame *s = &symbol->frames[i];
+    f.flags = old->flags;
+    if (i + 1 < symbol->count)
+      f.flags |= LJP_PROFILE_INLINED_C;
+    f.line = s->line;
+    if ((status = text(p, s->function, &f.name)) ||
+        (status = text(p, s->file, &f.file)) ||
+        (status = ljp_profile_frame(p, &f, &frame)) ||
+        (status = ljp_profile_node(p, *node, frame, node)))
+      return status;
+  }
+  return LJP_OK;
+}
+
+/* Adds what a row's memory holds. */
+static void add_memory(struct ljp_profile_memory *to,
+                       const struct ljp_profile_memory *from)
+{
+  to->alloc_objects += from->alloc_objects;
+  to->alloc_bytes += from->alloc_bytes;
+  to->free_events += from->free_events;
+  to->free_objects += from->free_objects;
+  to->free_bytes += from->free_bytes;
+  to->realloc_events += from->realloc_events;
+  to->moved_objects_in += from->moved_objects_in;
+  to->moved_objects_out += from->moved_objects_out;
+  to->live_objects += from->live_objects;
+  to->live_bytes += from->live_bytes;
+  to->peak_objects += from->peak_objects;
+  to->peak_bytes += from->peak_bytes;
+  to->temporary_objects += from->temporary_objects;
+  to->temporary_bytes += from->temporary_bytes;
+  to->old_objects += from->old_objects;
+  to->old_bytes += from->old_bytes;
+  to->recent_objects += from->recent_objects;
+  to->recent_bytes += from->recent_bytes;
+  to->slices |= from->slices;
+  to->variance_objects += from->variance_objects;
+  to->variance_bytes += from->variance_bytes;
+  to->variance_live_objects += from->variance_live_objects;
+  to->variance_live_bytes += from->variance_live_bytes;
+}
+
+/* Which nodes have rows, or children that have. */
+static uint8_t *used_nodes(const struct ljp_profile *p)
+{
+  uint8_t *used = calloc(p->node_count, 1);
+  if (!used)
+    return NULL;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    used[row->node] |= row->count || row->weight || row->memory;
+  }
+  for (uint32_t i = p->node_count; i-- > 1;)
+    used[p->nodes[i].parent] |= used[i];
+  return used;
+}
+
+/* The old tables; they are read while the new ones are made in p. */
+struct old {
+  struct ljp_profile_frame *frames;
+  struct ljp_profile_node *nodes;
+  struct ljp_profile_row *rows;
+  struct ljp_profile_memory *memory;
+  uint32_t node_count, row_count;
+};
+
+static void set_aside(struct ljp_profile *p, struct old *old)
+{
+  struct ljp_profile_work *w = p->work;
+  *old = (struct old){p->frames, p->nodes,      p->rows,
+                      p->memory, p->node_count, p->row_count};
+  p->frames = NULL;
+  p->nodes = NULL;
+  p->rows = NULL;
+  p->memory = NULL;
+  p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
+  w->frame_room = w->node_room = w->row_room = w->memory_room = 0;
+  ljp_index_fini(&w->frame_index);
+  ljp_index_fini(&w->node_index);
+  ljp_index_fini(&w->row_index);
+  for (size_t i = 0; i < LJP_MAP_PAGES; i++) {
+    free(w->map[i]);
+    w->map[i] = NULL;
+  }
+  ljp_live_fini(&w->live);
+}
+
+static enum ljp_status make_nodes(struct ljp_profile *p, const struct old *old,
+                                  const uint8_t *used, uint32_t *map)
+{
+  struct ljp_profile_frame root = {.kind = LJP_FRAME_ROOT};
+  enum ljp_status status;
+  uint32_t frame;
+  if ((status = ljp_profile_frame(p, &root, &frame)) ||
+      (status = ljp_profile_node(p, 0, frame, &map[0])))
+    return status;
+  /* The place of what is too many, by its number, in case there will be. */
+  for (uint32_t i = 1; i < old->node_count; i++)
+    if (i <= LJP_NODE_TOO_MANY || used[i]) {
+      const struct ljp_profile_node *node = &old->nodes[i];
+      if ((status = expand(p, &old->frames[node->frame], map[node->parent],
+                           &map[i])))
+        return status;
+    }
+  return LJP_OK;
+}
+
+static enum ljp_status make_rows(struct ljp_profile *p, const struct old *old,
+                                 const uint32_t *map, uint32_t *row_map)
+{
+  enum ljp_status status;
+  uint32_t memory;
+  if (!ljp_array_reserve(&p->memory, 0, &p->work->memory_room,
+                         sizeof *p->memory) ||
+      !ljp_array_reserve(&p->work->live.peaks, 0, &p->work->live.peak_room,
+                         sizeof *p->work->live.peaks))
+    return LJP_ERR_MEM;
+  p->memory[p->memory_count++] = (struct ljp_profile_memory){0};
+  for (uint32_t i = 0; i < old->row_count; i++) {
+    const struct ljp_profile_row *row = &old->rows[i];
+    if (!row->count && !row->weight && !row->memory)
+      continue;
+    if ((status =
+             ljp_profile_row(p, map[row->node], row->context, &row_map[i])))
+      return status;
+    p->rows[row_map[i]].count += row->count;
+    p->rows[row_map[i]].weight += row->weight;
+    if (!row->memory)
+      continue;
+    if ((status = ljp_profile_row_memory(p, row_map[i], &memory)))
+      return status;
+    add_memory(&p->memory[memory], &old->memory[row->memory]);
+  }
+  return LJP_OK;
+}
+
+/* What makes frames one function, as a frame with only that. */
+static struct ljp_profile_frame identity(const struct ljp_profile_frame *f)
+{
+  struct ljp_profile_frame id = {.kind = f->kind,
+                                 .name = f->name,
+                                 .file = f->file,
+                                 .first_line = f->first_line,
+                                 .module = f->module};
+  switch (f->kind) {
+  case LJP_FRAME_LUA_INLINED:
+    id.kind = LJP_FRAME_LUA;
+    /* Fall through. */
+  case LJP_FRAME_LUA:
+    if (f->flags & LJP_PROFILE_UNKNOWN)
+      id.offset = f->offset;
+    break;
+  case LJP_FRAME_CFUNC:
+  case LJP_FRAME_HOST:
+  case LJP_FRAME_VM:
+    id.kind = LJP_FRAME_HOST;
+    if (!f->name)
+      id.offset = f->offset;
+    break;
+  default:
+    id.offset = f->offset;
+  }
+  return id;
+}
+
+static enum ljp_status make_functions(struct ljp_profile *p)
+{
+  /* The frame table is done with its index: it serves for functions now. A
+  ** function's identity is a frame that may itself be none of the profile. */
+  struct ljp_profile_work *w = p->work;
+  struct ljp_profile_frame *ids = NULL;
+  uint32_t room = 0, count = 0;
+  enum ljp_status status = LJP_OK;
+  ljp_index_fini(&w->frame_index);
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    struct ljp_profile_frame id = identity(&p->frames[i]);
+    uint64_t h = ljp_mix(w->strings.seed, id.offset);
+    h = ljp_mix(h, (uint64_t)id.name << 32 | id.file);
+    h = ljp_mix(h, (uint64_t)id.first_line << 32 | id.module);
+    uint32_t hash = ljp_hash_end(ljp_mix(h, id.kind));
+    if (!ljp_index_reserve(&w->frame_index) ||
+        !ljp_array_reserve(&ids, count, &room, sizeof *ids) ||
+        !ljp_array_reserve(&p->functions, count, &w->function_room,
+                           sizeof *p->functions)) {
+      status = LJP_ERR_MEM;
+      break;
+    }
+    struct ljp_index_slot *slot = ljp_index_at(&w->frame_index, hash);
+    for (; slot->item; slot = ljp_index_next(&w->frame_index, slot))
+      if (slot->hash == hash &&
+          ljp_profile_same_frame(&ids[slot->item - 1], &id))
+        break;
+    if (!slot->item) {
+      ljp_index_put(&w->frame_index, slot, hash, count);
+      p->functions[count].frame = i;
+      ids[count++] = id;
+    }
+    p->frames[i].function = slot->item - 1;
+  }
+  p->function_count = count;
+  free(ids);
+  return status;
+}
+
+static void sum_up(struct ljp_profile *p)
+{
+  struct ljp_profile_totals *t = &p->totals;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    switch (p->contexts[row->context].kind) {
+    case LJP_PRODUCER_CPU:
+      t->samples += row->count;
+      t->cpu_ns += row->weight;
+      break;
+    case LJP_PRODUCER_WALL:
+      t->wall_samples += row->count;
+      t->wall_ns += row->weight;
+      break;
+    }
+    if (row->memory)
+      add_memory(&t->memory, &p->memory[row->memory]);
+  }
+}
+
+enum ljp_status ljp_profile_shape(struct ljp_profile *p)
+{
+  enum ljp_status status = want_symbols(p);
+  struct old old = {0};
+  uint32_t *map = NULL, *row_map = NULL;
+  uint8_t *used = NULL;
+  if (status)
+    return status;
+  used = used_nodes(p);
+  map = calloc(p->node_count, sizeof *map);
+  row_map = calloc((size_t)p->row_count + 1, sizeof *row_map);
+  if (!used || !map || !row_map) {
+    status = LJP_ERR_MEM;
+    goto out;
+  }
+  set_aside(p, &old);
+  if ((status = make_nodes(p, &old, used, map)) ||
+      (status = make_rows(p, &old, map, row_map)) ||
+      (status = make_functions(p)))
+    goto out;
+  for (uint32_t i = 0; i < p->point_count; i++)
+    p->points[i].row = row_map[p->points[i].row];
+  ljp_profile_points_merge(p);
+  sum_up(p);
+out:
+  free(used);
+  free(map);
+  free(row_map);
+  free(old.frames);
+  free(old.nodes);
+  free(old.rows);
+  free(old.memory);
+  return status;
+}

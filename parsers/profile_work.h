@@ -1,0 +1,138 @@
+/*
+** What the files of the profile share while it is made: tables that turn
+** what a stream says into the profile's dense numbers. Private to
+** parsers/profile*.c.
+**
+** A stack costs once: its id leads by an array (`map`, by the low bits of
+** the id as in model.c) to its node and the row last used there.
+*/
+#ifndef LJP_PARSERS_PROFILE_WORK_H
+#define LJP_PARSERS_PROFILE_WORK_H
+
+#include "parsers/profile.h"
+#include "parsers/profile_live.h"
+#include "parsers/strings.h"
+#include "parsers/table.h"
+
+/* Nodes that are always there while reading. */
+enum {
+  LJP_NODE_NO_STACK = 1,
+  LJP_NODE_LOST,
+  LJP_NODE_TOO_MANY,
+  LJP_NODE_BEFORE
+};
+
+struct ljp_map_entry {
+  uint64_t id;
+  uint32_t leaf, caller; /* Node + 1; 0: not made yet. */
+  uint32_t row;          /* Last used with leaf, + 1; 0: none. */
+  uint32_t epoch;        /* Holds in this only; 0: for ever. */
+};
+
+#define LJP_MAP_PAGE 1024u
+#define LJP_MAP_PAGES (LJP_EPOCH_MAX_NODES / LJP_MAP_PAGE)
+
+/* What a prototype's id means, kept for speed. */
+struct ljp_proto_entry {
+  uint64_t id;
+  uint32_t name, file, first_line, epoch;
+  bool known;
+};
+#define LJP_PROTO_ENTRIES 4096u
+
+/* Contexts of the block that is being read, by state and cut. */
+#define LJP_CONTEXT_STATES 16u
+#define LJP_CONTEXT_CUTS 16u
+
+struct ljp_profile_work {
+  struct ljp_strings strings;
+  struct ljp_index frame_index, node_index, context_index, row_index;
+  uint32_t frame_room, node_room, context_room, row_room, memory_room;
+  uint32_t module_room, thread_room, vm_room, function_room;
+  uint32_t gc_room, mark_room, trace_event_room, point_room;
+  struct ljp_map_entry *map[LJP_MAP_PAGES];
+  struct ljp_proto_entry *protos; /* LJP_PROTO_ENTRIES of them. */
+  uint32_t too_many_names;        /* The string that stands for the rest. */
+  uint32_t map_epoch;             /* Grows with each epoch and input. */
+
+  const struct ljp_reader *reader; /* The input that is being read. */
+  uint32_t source;
+  uint64_t stream;
+  bool begun;
+
+  bool context_valid; /* The rest of these lines is. */
+  uint64_t context_vm_id;
+  uint32_t context_thread, context_vm;
+  uint8_t context_kind;
+  bool context_wanted; /* The thread is not filtered out. */
+  uint32_t context_of[LJP_CONTEXT_STATES][LJP_CONTEXT_CUTS]; /* + 1 */
+
+  struct ljp_live live;
+  bool filters_time;
+  uint64_t points_sorted_tick;
+  bool since_seen;
+  char **notices;
+  uint32_t notice_count, notice_room;
+};
+
+/* -- profile_tables.c: interning. LJP_ERR_MEM is the only failure. -------- */
+
+enum ljp_status ljp_profile_tables(struct ljp_profile *p);
+
+/* Strings beyond the limit become one that says so. */
+enum ljp_status ljp_profile_string(struct ljp_profile *p, struct ljp_str s,
+                                   uint32_t *id);
+enum ljp_status ljp_profile_frame(struct ljp_profile *p,
+                                  const struct ljp_profile_frame *frame,
+                                  uint32_t *id);
+enum ljp_status ljp_profile_node(struct ljp_profile *p, uint32_t parent,
+                                 uint32_t frame, uint32_t *id);
+enum ljp_status ljp_profile_context(struct ljp_profile *p,
+                                    const struct ljp_profile_context *context,
+                                    uint32_t *id);
+enum ljp_status ljp_profile_row(struct ljp_profile *p, uint32_t node,
+                                uint32_t context, uint32_t *id);
+enum ljp_status ljp_profile_thread(struct ljp_profile *p, uint64_t id,
+                                   uint32_t *thread);
+enum ljp_status ljp_profile_vm(struct ljp_profile *p, uint64_t id,
+                               uint32_t *vm);
+enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
+                                   uint32_t *module);
+/* The row's memory, made if it has none. */
+enum ljp_status ljp_profile_row_memory(struct ljp_profile *p, uint32_t row,
+                                       uint32_t *memory);
+
+bool ljp_profile_same_frame(const struct ljp_profile_frame *a,
+                            const struct ljp_profile_frame *b);
+
+/* -- profile_stack.c: from a stream's stack to a node. -------------------- */
+
+/* *entry is valid until the next call; NULL: there is none to keep. */
+enum ljp_status ljp_profile_stack(struct ljp_profile *p, uint64_t stack,
+                                  struct ljp_map_entry **entry, uint32_t *node);
+enum ljp_status ljp_profile_proto(struct ljp_profile *p, uint64_t id,
+                                  struct ljp_proto_entry *proto);
+
+/* -- profile_time.c ------------------------------------------------------- */
+
+enum ljp_status ljp_profile_point(struct ljp_profile *p, uint64_t time_ns,
+                                  uint32_t row, uint64_t count, uint64_t weight,
+                                  bool live);
+/* Sorted, and each (tick, row) once. */
+void ljp_profile_points_merge(struct ljp_profile *p);
+
+/* -- profile_mem.c -------------------------------------------------------- */
+
+/* An event of MEM; row is of its stack, not used for a free. */
+enum ljp_status ljp_profile_mem(struct ljp_profile *p,
+                                const struct ljp_event *event, uint32_t context,
+                                uint32_t row, bool wanted);
+/* Counts what lives, at the end of an input; forgets it. */
+enum ljp_status ljp_profile_mem_end(struct ljp_profile *p);
+
+/* -- profile_shape.c, profile_notice.c ------------------------------------ */
+
+enum ljp_status ljp_profile_shape(struct ljp_profile *p);
+enum ljp_status ljp_profile_notices(struct ljp_profile *p);
+
+#endif
