@@ -45,6 +45,45 @@ void ljp_command_note(const char *name, const char *format, ...)
   va_end(args);
 }
 
+/* The option at argv[*i], and its value. -1: go on. */
+static int take_option(const char *name, const char *help, int argc,
+                       char **argv, int *i, const struct ljp_flag *flags,
+                       unsigned count)
+{
+  const char *arg = argv[*i];
+  size_t len = strcspn(arg, "=");
+  unsigned f = 0;
+  if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+    static struct ljp_print out;
+    ljp_print_begin(&out, STDOUT_FILENO);
+    ljp_print_str(&out, help);
+    return ljp_command_end(name, &out, LJP_EXIT_OK);
+  }
+  while (f < count && (strlen(flags[f].option) != len ||
+                       strncmp(arg, flags[f].option, len) != 0))
+    f++;
+  if (f == count) {
+    ljp_command_error(name, "unknown option '%s' (see ljprof %s --help)", arg,
+                      name);
+    return LJP_EXIT_USAGE;
+  }
+  if (flags[f].set && arg[len]) {
+    ljp_command_error(name, "option '%s' takes no value", flags[f].option);
+    return LJP_EXIT_USAGE;
+  }
+  if (flags[f].set) {
+    *flags[f].set = true;
+  } else if (arg[len]) {
+    *flags[f].value = arg + len + 1;
+  } else if (*i + 1 < argc) {
+    *flags[f].value = argv[++*i];
+  } else {
+    ljp_command_error(name, "option '%s' wants a value", arg);
+    return LJP_EXIT_USAGE;
+  }
+  return -1;
+}
+
 int ljp_command_files(const char *name, const char *help, int argc, char **argv,
                       const struct ljp_flag *flags, unsigned count,
                       const char **files, unsigned *file_count)
@@ -52,40 +91,42 @@ int ljp_command_files(const char *name, const char *help, int argc, char **argv,
   bool options = true;
   *file_count = 0;
   for (int i = 1; i < argc; i++) {
-    const char *arg = argv[i];
-    unsigned f = 0;
-    if (options && strcmp(arg, "--") == 0) {
+    if (options && strcmp(argv[i], "--") == 0) {
       options = false;
       continue;
     }
-    if (!options || arg[0] != '-' || arg[1] == '\0') {
-      files[(*file_count)++] = arg;
+    if (!options || argv[i][0] != '-' || argv[i][1] == '\0') {
+      files[(*file_count)++] = argv[i];
       continue;
     }
-    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
-      static struct ljp_print out;
-      ljp_print_begin(&out, STDOUT_FILENO);
-      ljp_print_str(&out, help);
-      return ljp_command_end(name, &out, LJP_EXIT_OK);
-    }
-    while (f < count && strcmp(arg, flags[f].option) != 0)
-      f++;
-    if (f == count) {
-      ljp_command_error(name, "unknown option '%s' (see ljprof %s --help)", arg,
-                        name);
-      return LJP_EXIT_USAGE;
-    }
-    if (flags[f].set) {
-      *flags[f].set = true;
-    } else if (i + 1 < argc) {
-      *flags[f].value = argv[++i];
-    } else {
-      ljp_command_error(name, "option '%s' wants a value", arg);
-      return LJP_EXIT_USAGE;
-    }
+    int code = take_option(name, help, argc, argv, &i, flags, count);
+    if (code >= 0)
+      return code;
   }
   if (!*file_count) {
     ljp_command_error(name, "no file given ('-' is standard input)");
+    return LJP_EXIT_USAGE;
+  }
+  return -1;
+}
+
+int ljp_command_program(const char *name, const char *help, int argc,
+                        char **argv, const struct ljp_flag *flags,
+                        unsigned count, char ***program)
+{
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; i++) {
+    if (strcmp(argv[i], "--") == 0) {
+      i++;
+      break;
+    }
+    int code = take_option(name, help, argc, argv, &i, flags, count);
+    if (code >= 0)
+      return code;
+  }
+  *program = argv + i;
+  if (i >= argc) {
+    ljp_command_error(name, "no program given (see ljprof %s --help)", name);
     return LJP_EXIT_USAGE;
   }
   return -1;

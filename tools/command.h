@@ -32,7 +32,7 @@ ljp_command_note(const char *name, const char *format, ...);
 
 struct ljp_flag {
   const char *option; /* "--json" */
-  bool *set;          /* NULL: the option takes a value: */
+  bool *set;          /* NULL: the option takes a value, "--to X" "--to=X": */
   const char **value;
 };
 
@@ -49,6 +49,12 @@ int ljp_command_options(const char *name, const char *help, int argc,
 int ljp_command_files(const char *name, const char *help, int argc, char **argv,
                       const struct ljp_flag *flags, unsigned count,
                       const char **files, unsigned *file_count);
+
+/* Options, then a program to be run and its arguments, which are its own:
+** *program is the rest of argv. */
+int ljp_command_program(const char *name, const char *help, int argc,
+                        char **argv, const struct ljp_flag *flags,
+                        unsigned count, char ***program);
 
 /* Ends output to stdout; a reader that went away is no failure. */
 int ljp_command_end(const char *name, struct ljp_print *out, int code);
