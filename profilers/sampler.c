@@ -40,6 +40,12 @@ LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
                         memory_order_relaxed);
 }
 
+/* The same where a signal may come between. */
+LJP_SIGSAFE static void add_shared(_Atomic uint64_t *counter, uint64_t n)
+{
+  atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
 LJP_SIGSAFE static void lose(struct ljp_sampler *s, enum ljp_loss reason)
 {
   add(&s->counts.lost[reason], 1);
@@ -346,8 +352,14 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
   if (LJP_LIKELY(atomic_load(&s->active))) {
     if (LJP_LIKELY(!nested))
       handle(s, info, context);
-    else /* it interrupts a deferred sample being taken */
-      lose(s, LJP_LOSS_NESTED);
+    else {
+      /* It interrupts a deferred sample being taken, which is of this very
+      ** moment: one sample for both. Its time goes to the next. */
+      add_shared(&s->counts.overruns, 1);
+      atomic_store_explicit(&s->resync, true, memory_order_relaxed);
+      if (s->producer)
+        ljp_count_overrun(s->producer, 1);
+    }
   }
   atomic_fetch_sub(&s->inside, 1);
   errno = saved;
@@ -391,7 +403,7 @@ void ljp_sampler_deferred(struct ljp_sampler *s)
     /* One stack for all of them, as it is now. */
     if (s->deferred > 1 && s->producer)
       ljp_count_overrun(s->producer, s->deferred - 1);
-    add(&s->counts.overruns, s->deferred - 1);
+    add_shared(&s->counts.overruns, s->deferred - 1);
     add(&s->counts.deferred, 1);
     s->deferred = 0;
     s->deferred_ns = 0;

@@ -141,7 +141,7 @@ static void make_rule(const struct ljp_cfi_row *row, bool signal,
     rule->kind = LJP_RULE_END;
     return;
   }
-  if (signal || row->cfa_how != LJP_HOW_REGISTER ||
+  if (signal || ljp_unwind_lands(row) || row->cfa_how != LJP_HOW_REGISTER ||
       row->how[LJP_RIP] != LJP_HOW_OFFSET || row->arg[LJP_RIP] != -8 ||
       row->how[LJP_RSP] != LJP_HOW_DEFAULT)
     return;

@@ -119,6 +119,16 @@ ljp_unwind_apply(const struct ljp_cfi_row *row, const struct ljp_cfi_cie *cie,
                  const struct ljp_cfi_span *fde, struct ljp_regs *regs);
 LJP_SIGSAFE bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp);
 
+/* unwind_land.c: frames that are about to land where an error is caught. Does a
+** row belong to such a function? */
+LJP_SIGSAFE bool ljp_unwind_lands(const struct ljp_cfi_row *row);
+/* What was stepped from frame to caller: is it the place of landing? Then its
+** rsp is set right. */
+LJP_SIGSAFE void ljp_unwind_land(const struct ljp_regs *frame,
+                                 struct ljp_regs *caller);
+/* Runs the last instructions of such a function, if these are next. */
+LJP_SIGSAFE bool ljp_unwind_jump_off(struct ljp_regs *regs);
+
 /* unwind_object.c, writer's side. */
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
                                                 uint64_t header);

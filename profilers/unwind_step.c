@@ -197,8 +197,10 @@ look_for_planted(const struct ljp_unwind_object *object, uint64_t rip,
   return result;
 }
 
+/* *landed: the caller is where an error lands, not one that has called. */
 static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
-                                        uint64_t pc, struct ljp_regs *regs)
+                                        uint64_t pc, struct ljp_regs *regs,
+                                        bool *landed)
 {
   struct ljp_found found;
   uint64_t rip = regs->r[LJP_RIP];
@@ -212,13 +214,23 @@ static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
   }
   if (result)
     return result;
-  return ljp_unwind_apply(&found.machine.row, &found.cie, &found.fde.span,
-                          regs);
+  const struct ljp_cfi_row *row = &found.machine.row;
+  struct ljp_regs frame = *regs;
+  bool lands = ljp_unwind_lands(row);
+  if (LJP_UNLIKELY(lands && regs->exact) && ljp_unwind_jump_off(regs)) {
+    *landed = true;
+    return LJP_UNWIND_STEPPED;
+  }
+  result = ljp_unwind_apply(row, &found.cie, &found.fde.span, regs);
+  if (LJP_UNLIKELY(lands && !result))
+    ljp_unwind_land(&frame, regs);
+  return result;
 }
 
 static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
                                       const struct ljp_unwind_range *range,
-                                      uint64_t pc, struct ljp_regs *regs)
+                                      uint64_t pc, struct ljp_regs *regs,
+                                      bool *landed)
 {
   struct ljp_unwind_object *object = range->object;
   uint32_t hint = (uint32_t)(range - view->ranges) + 1;
@@ -244,7 +256,7 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
       want(&object->wanted);
       want(view->wants_poll);
     }
-    return interpret(object, pc, regs);
+    return interpret(object, pc, regs, landed);
   }
   uint32_t row = find_row(table, (uint32_t)(pc - object->lo));
   const struct ljp_unwind_rule *rule = &table->rules[table->rule[row]];
@@ -252,12 +264,12 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   ** others do. */
   if (!regs->exact && row + 1 < table->rows &&
       LJP_UNLIKELY(table->pc[row + 1] == (uint32_t)(pc + 1 - object->lo)))
-    return interpret(object, pc, regs);
+    return interpret(object, pc, regs, landed);
   switch ((enum ljp_rule_kind)rule->kind) {
   case LJP_RULE_REGULAR:
     return apply_rule(rule, regs);
   case LJP_RULE_INTERPRET:
-    return interpret(object, pc, regs);
+    return interpret(object, pc, regs, landed);
   case LJP_RULE_END:
     return LJP_UNWIND_END;
   case LJP_RULE_NONE:
@@ -366,11 +378,14 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
                                          struct ljp_regs *regs)
 {
   struct ljp_regs before = *regs;
+  bool landed = false;
   ljp_memo_blur(regs->notes);
   if (step_at_return(regs))
     return LJP_UNWIND_STEPPED;
-  enum ljp_unwind_result result = step_in(view, range, regs->r[LJP_RIP], regs);
-  if (!result && !regs->exact && !could_return_to(view, regs->r[LJP_RIP])) {
+  enum ljp_unwind_result result =
+      step_in(view, range, regs->r[LJP_RIP], regs, &landed);
+  if (!result && !regs->exact && !landed &&
+      !could_return_to(view, regs->r[LJP_RIP])) {
     *regs = before;
     result = LJP_UNWIND_BAD_RETURN;
   }
@@ -382,6 +397,7 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
 {
   const uint32_t needed = 1u << LJP_RIP | 1u << LJP_RSP;
   enum ljp_unwind_result result;
+  bool landed;
   if (LJP_UNLIKELY((regs->known & needed) != needed))
     return LJP_UNWIND_UNKNOWN_REG;
   /* A call may be a function's last instruction: look before its return. */
@@ -389,7 +405,7 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
   const struct ljp_unwind_range *range = find_range(view, pc, regs->module);
   if (LJP_LIKELY(range != NULL))
     result = regs->exact ? step_exact(view, range, regs)
-                         : step_in(view, range, pc, regs);
+                         : step_in(view, range, pc, regs, &landed);
   else {
     want(view->wants_poll);
     result = LJP_UNWIND_NO_MODULE;

@@ -316,6 +316,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
       fprintf(stderr, "cut (%d) at %s+%#x (%#lx)\n", walk.stack.cut,
               symbol ? symbol : "host", offset, (long)rip);
       print_frames("walked", sample, walk.stack.count);
+      fprintf(stderr, "    stopped with rip %#lx rsp %#lx known %#x\n",
+              (long)regs.r[LJP_RIP], (long)regs.r[LJP_RSP], regs.known);
     }
     return;
   }

@@ -12,14 +12,8 @@ seconds=${LJP_STORM_SECONDS:-0.8}
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 deep=
 case $name in
-# The sample that a stack resize puts off is taken by ordinary code; a signal
-# that comes meanwhile is lost, and stacks are as deep as they get here.
-overflow) percent=99 deep=--deep ;;
-# While libgcc puts the registers of the place that catches into its own frame
-# (the end of _Unwind_RaiseException), nobody can tell whose they are. A loop
-# of nothing but errors is there for some of every thousand samples; a hook
-# makes the recorder throw.
-errors | hook) percent=99 ;;
+# Deeper than the limit is cut by design.
+overflow) deep=--deep ;;
 # Code is not known until the writer's round after it was loaded, and here it
 # is gone again a moment later.
 plugin) percent=85 ;; # more or less, by how soon the writer gets a turn
