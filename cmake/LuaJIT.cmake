@@ -26,6 +26,12 @@ if(LJP_JOBS LESS 1)
   set(LJP_JOBS 1)
 endif()
 
+# Stops with one line, which CMake does not break into several.
+function(ljp_fail text)
+  message(NOTICE "ljprof: error: ${text}")
+  message(FATAL_ERROR "LuaJIT cannot be prepared, see the line above.")
+endfunction()
+
 # Runs one of our scripts; its last line of output goes to OUT.
 function(ljp_script out)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE code
@@ -92,23 +98,25 @@ if(LJPROF_SANITIZE MATCHES "address")
   endif()
 endif()
 
-# What kind of target is it? Asked of LuaJIT's own header.
-separate_arguments(cflags UNIX_COMMAND "${CMAKE_C_FLAGS}")
+# What kind of target is it? Asked of LuaJIT's own header. CC="gcc -m32" arrives
+# as a compiler and its first argument.
+set(LJP_CC "${CMAKE_C_COMPILER}${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
+separate_arguments(cflags UNIX_COMMAND
+                   "${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
 execute_process(
   COMMAND ${CMAKE_C_COMPILER} ${cflags} ${LJP_VM_DEFINES} -E -dM
           ${root}/patched/stage/src/lj_arch.h
   OUTPUT_VARIABLE arch RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
-  message(FATAL_ERROR "ljprof: error: LuaJIT does not know this target")
+  ljp_fail("LuaJIT does not know this target")
 endif()
 set(LJP_GC64 OFF)
 if(arch MATCHES "#define LJ_TARGET_X64 1" AND arch MATCHES "#define LJ_GC64 1")
   set(LJP_GC64 ON)
 endif()
 if(LJPROF AND NOT LJP_GC64)
-  message(FATAL_ERROR "ljprof: error: the profilers need an x86-64 target "
-    "with GC64, and this one is not; -DLJPROF=OFF builds the library with "
-    "calls that say so")
+  ljp_fail("the profilers need an x86-64 target with GC64, and this one is \
+not; -DLJPROF=OFF builds the library with calls that say so")
 endif()
 list(APPEND LJP_VM_DEFINES -DLJPROF=$<BOOL:${LJPROF}>)
 
@@ -127,7 +135,7 @@ function(ljp_luajit_make variant dest)
     OUTPUT ${out}/libvm.a ${out}/luajit.o
     BYPRODUCTS ${dest}/include/lua.h ${dest}/share/luajit-2.1/jit/vmdef.lua
     COMMAND ${LJP_SCRIPTS}/make-luajit ${out}/stage ${out}/work ${out} ${dest}
-            ${LJP_JOBS} "CC=${CMAKE_C_COMPILER} ${CMAKE_C_FLAGS}" CCDEBUG=-g
+            ${LJP_JOBS} "CC=${LJP_CC}" CCDEBUG=-g
             "XCFLAGS=${xcflags}" "TARGET_CFLAGS=${LJP_VM_SANITIZE}"
             ${prefix_vars}
     DEPENDS ${out}/stage/.ljprof-stamp ${LJP_SCRIPTS}/make-luajit

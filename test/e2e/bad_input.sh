@@ -7,10 +7,15 @@ run=$SOURCE_DIR/run
 scripts=$SOURCE_DIR/cmake
 cache=${LJPROF_CACHE:-$SOURCE_DIR/.cache}/sources
 refuses "an unknown verb" 2 "there is no verb 'biuld'" "$run" biuld
-refuses "an unknown option" any "test knows no option '--bogus'" \
+refuses "an empty verb" 2 "there is no verb ''" "$run" ''
+refuses "an unknown option" 2 "test knows no option '--bogus'" \
   "$run" test --bogus
-refuses "an unknown base" any "no LuaJIT base is called 'lua'" \
+refuses "an unknown base" 2 "no LuaJIT base is called 'lua'" \
   "$run" test --base lua
+refuses "an argument too many" 2 "build takes no argument, and there is 'all'" \
+  "$run" build all
+refuses "two prefixes" 2 "install takes one folder, and there is '/b' too" \
+  "$run" install /a /b
 
 # Fetching. A machine without archives, or with one that does not answer.
 refuses "a base not in the table" any "no LuaJIT base is called 'puc'" \
@@ -27,6 +32,10 @@ echo "W: Failed to fetch: no route to host"
 exit 100
 EOF
 chmod +x bin/apt-get
+rm damaged/luajit2_2.1-20230119.orig.tar.xz
+mkdir damaged/luajit2_2.1-20230119.orig.tar.xz
+refuses "a folder in a file's place" any "orig.tar.xz has the wrong SHA-256" \
+  "$scripts/fetch-luajit" luajit2 damaged
 refuses "no network and no cache" any "no archive answers" \
   env PATH="$SCRATCH/bin:$PATH" "$scripts/fetch-luajit" luajit2 empty
 [ ! -e empty ] || fail "a failed fetch left $(ls empty)"
@@ -92,12 +101,44 @@ stage "$BUILD_DIR/luajit/unpatched/stage" "$patches" out
 [ -f out/src/lj_gc.c ] || fail "a half tree was taken for whole"
 ok "a half tree is made anew"
 
+# A make that is killed half-way through a file. This Makefile, in the place of
+# LuaJIT's own, stops there if there is a file "stop".
+mkdir -p vm/src/jit vm/src/host
+for f in lua.h lauxlib.h lualib.h luaconf.h luajit.h lua.hpp luajit.o \
+  jit/vmdef.lua; do echo "$f" > vm/src/$f; done
+cat > vm/src/Makefile << EOF
+libluajit.a:
+	printf 'half ' > \$@
+	if [ -e $SCRATCH/stop ]; then touch $SCRATCH/stopped; sleep 60; fi
+	echo whole >> \$@
+EOF
+: > stop
+setsid "$scripts/make-luajit" vm work made dest 1 A=1 > make.txt 2>&1 &
+made=$!
+n=0
+until [ -e stopped ]; do
+  n=$((n + 1))
+  [ $n -lt 400 ] || fail "the stopping make did not start: $(cat make.txt)"
+  sleep 0.05
+done
+kill -9 -$made
+wait $made 2> /dev/null || :
+same "half an archive" "half " "$(cat work/src/libluajit.a)"
+[ ! -e made/libvm.a ] || fail "half an archive was handed on"
+rm stop
+"$scripts/make-luajit" vm work made dest 1 A=1
+same "after a killed make all begins anew" "half whole" "$(cat made/libvm.a)"
+
 # Configuring. No compiler; a target without GC64.
 configure() {
   cmake -S "$SOURCE_DIR" -B conf -G Ninja -DBUILD_TESTING=OFF "$@"
 }
 refuses "a target without GC64" any "the profilers need an x86-64 target" \
   configure -DLUAJIT_XCFLAGS=-DLUAJIT_DISABLE_GC64
+# Through ./run there is one line in all, whatever CMake has to say.
+alone() {
+  same "$1: one line" 1 "$(grep -vc '^==> ' out.txt)"
+}
 copy_of_source clone
 mkdir -p clone/.cache few
 ln -s "$cache" clone/.cache/sources
@@ -106,6 +147,35 @@ for c in sh env dirname grep sed cat cmake ninja rm mkdir tr sort id tail; do
 done
 refuses "no compiler" any "there is no C compiler" \
   env -u CC PATH="$SCRATCH/few" clone/run build
+alone "no compiler"
+env_run() {
+  env LJPROF_CACHE="${cache%/sources}" "$@" clone/run build
+}
+refuses "a compiler that is not there" any "no C compiler 'nosuchcc'" \
+  env_run CC=nosuchcc
+alone "a compiler that is not there"
+refuses "a compiler that does not work" any "the C compiler false does not work" \
+  env_run CC=false
+alone "a compiler that does not work"
+rm -rf clone/build
+# The target that a compiler's own arguments make; no 32-bit libc is needed to
+# be refused, but CMake's first try of the compiler needs one.
+echo 'int main(void) { return 0; }' > try.c
+if ${CC:-cc} -m32 try.c -o try 2> try.txt; then
+  refuses "a 32-bit target by CC" any "the profilers need an x86-64 target" \
+    env_run CC="${CC:-cc} -m32"
+  alone "a 32-bit target by CC"
+  rm -rf clone/build
+else
+  echo "no 32-bit libc here: the 32-bit target by CC is left out"
+fi
+refuses "a missing library" any "pkg-config does not find 'libzstd'" \
+  env_run PKG_CONFIG_LIBDIR=/nonexistent
+alone "a missing library"
+rm -rf clone/build
+sed -i 's/lj_lib_load/lj_lib_moved/' clone/src/luajit/patches/0001-*.patch
+refuses "a patch that does not apply" any "src/lib_init.c, hunk #1" env_run
+alone "a patch that does not apply"
 rm few/cmake
 refuses "no cmake" any "the command 'cmake' is missing" \
   env PATH="$SCRATCH/few" clone/run build

@@ -9,25 +9,44 @@ cmake -S "$SOURCE_DIR" -B "$off" -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
   -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > off.log 2>&1 || fail "$(cat off.log)"
 cmake --build "$off" > off.log 2>&1 || fail "$(tail off.log)"
+# Every function, with and without arguments; and they are the same as in the
+# library with profilers, so that a program meets answers, not nil.
 cat > calls.lua << 'EOF'
-local wanted = {
-  sysprof = { "start", "stop", "report", "status" },
-  memprof = { "start", "stop", "status", "mark" },
-  profile = { "start", "stop", "status" },
-}
-local n = 0
-for name, calls in pairs(wanted) do
-  for _, call in ipairs(calls) do
-    local r = { n = select("#", misc[name][call]()), misc[name][call]({}) }
-    assert(r.n == 3 and r[1] == nil, name .. "." .. call)
-    assert(r[2] == "profiling is not supported in this build", r[2])
-    assert(r[3] == 95, r[3]) -- ENOTSUP
-    n = n + 1
+local names = {}
+for name, calls in pairs(misc) do
+  for call, f in pairs(calls) do
+    for _, arguments in ipairs{ { n = 0 }, { n = 1, {} }, { n = 2, "x", 7 } } do
+      local r = { n = 0 }
+      local function keep(...) r = { n = select("#", ...), ... } end
+      keep(f(unpack(arguments, 1, arguments.n)))
+      local where = name .. "." .. call
+      assert(r.n == 3 and r[1] == nil, where)
+      assert(r[2] == "profiling is not supported in this build", where)
+      assert(r[3] == 95, where) -- ENOTSUP
+    end
+    names[#names + 1] = name .. "." .. call
   end
 end
-print(n, require("misc") == misc)
+table.sort(names)
+for _, name in ipairs(names) do print(name) end
+assert(require("misc") == misc)
 EOF
-same "Lua calls" "11	true" "$("$off/bin/luajit" calls.lua)"
+"$off/bin/luajit" calls.lua > refusing.txt 2>&1 || fail "$(cat refusing.txt)"
+for f in sysprof.start sysprof.stop sysprof.report memprof.start memprof.stop \
+  profile.start profile.stop; do
+  grep -qx $f refusing.txt || fail "misc has no $f"
+done
+ok "each of $(wc -l < refusing.txt) Lua calls says so"
+cat > names.lua << 'EOF'
+local names = {}
+for name, calls in pairs(misc) do
+  for call in pairs(calls) do names[#names + 1] = name .. "." .. call end
+end
+table.sort(names)
+print(table.concat(names, "\n"))
+EOF
+same "they are those of the library with profilers" \
+  "$("$BUILD_DIR/bin/luajit" names.lua)" "$(cat refusing.txt)"
 
 cat > calls.c << 'EOF'
 #include <errno.h>
@@ -61,4 +80,24 @@ int main(void)
 }
 EOF
 $CC -Wall -Werror calls.c -o calls -I"$off/include" -L"$off/lib" -lluajit-5.1
-same "C calls" 8 "$(LD_LIBRARY_PATH=$off/lib ./calls)"
+exported() {
+  nm -D --defined-only "$1/lib/libluajit-5.1.so.2" | sed -n 's/.* \(luaM_\)/\1/p'
+}
+same "the C calls are those of the library with profilers" \
+  "$(exported "$BUILD_DIR")" "$(exported "$off")"
+same "each C call says so" "$(exported "$off" | wc -l)" \
+  "$(LD_LIBRARY_PATH=$off/lib ./calls)"
+
+# A target without GC64, where the compiler can make one.
+echo 'int main(void) { return 0; }' > try.c
+if $CC -m32 try.c -o try > try.txt 2>&1 && ./try; then
+  cmake -S "$SOURCE_DIR" -B narrow -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
+    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
+    -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" -DCMAKE_C_FLAGS=-m32 > narrow.log 2>&1 ||
+    fail "$(cat narrow.log)"
+  cmake --build narrow >> narrow.log 2>&1 || fail "$(tail narrow.log)"
+  same "a 32-bit library says so" "x86 $(cat refusing.txt)" \
+    "$(narrow/bin/luajit -e 'io.write(jit.arch, " ")' calls.lua)"
+else
+  echo "no 32-bit libc here: the 32-bit library is left out"
+fi
