@@ -256,8 +256,10 @@ struct ljp_finish {
   uint64_t missing_blocks;
   uint64_t bad_records, unknown_records;
   bool missing_known;
-  bool clean;     /* Closed, and nothing follows. */
-  uint8_t closed; /* enum ljp_closed: how the last whole block ends. */
+  bool clean;      /* Closed, and nothing follows. */
+  uint8_t closed;  /* enum ljp_closed: how the last whole block ends. */
+  uint64_t status; /* Of its END: 0, or why the session ended early. */
+  uint64_t error;  /* errno, or 0. */
 };
 
 /* ljp_event.what: a tag of enum ljp_record, or one of these. */

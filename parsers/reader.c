@@ -121,6 +121,7 @@ static void take_block(struct ljp_reader *r)
   r->finish.blocks++;
   r->finish.block_bytes += LJP_BLOCK_HEAD_BYTES + block->head.stored_len;
   r->finish.closed = LJP_CLOSED_NOT;
+  r->finish.status = r->finish.error = 0;
   r->gap_behind = false;
   if (block->head.epoch != r->model.epoch)
     ljp_model_epoch(&r->model, block->head.epoch,
@@ -235,6 +236,8 @@ static enum ljp_status account(struct ljp_reader *r)
     break;
   case LJP_REC_END:
     r->finish.closed = LJP_CLOSED_END;
+    r->finish.status = e->u.end.status;
+    r->finish.error = e->u.end.error;
     return LJP_OK;
   case LJP_REC_SEGMENT_END:
     r->finish.closed = LJP_CLOSED_SEGMENT;

@@ -77,9 +77,9 @@ enum ljp_status ljp_out_block(struct ljp_out *out, struct ljp_builder *b,
   if (!out->status) {
     out->seq++;
     out->epoch_bytes += LJP_BLOCK_HEAD_BYTES + len;
-    for (int i = 0; i < 64; i++)
-      out->totals[i] += b->events_in_block[i];
   }
+  for (int i = 0; i < 64; i++)
+    *(out->status ? &out->unwritten : &out->totals[i]) += b->events_in_block[i];
   ljp_builder_reset(b, b->producer);
   return out->status;
 }

@@ -282,6 +282,7 @@ static void drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end)
   if (pos == end)
     return;
   w->builder.producer = s->producer->id;
+  w->out.unwritten = 0;
   while ((r = ljp_ring_next(ring, &pos, end))) {
     if (ljp_builder_full(&w->builder))
       ljp_writer_block(w, 0);
@@ -305,6 +306,7 @@ static void drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end)
   }
   release(s->producer, pos);
   ljp_writer_block(w, 0);
+  s->own_loss[LJP_LOSS_WRITE_ERROR] += w->out.unwritten;
   w->builder.producer = 0;
 }
 
@@ -418,8 +420,13 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
   }
   ljp_builder_reset(&w->builder, 0);
   w->out.status = LJP_OK;
-  for (struct ljp_source *s = w->sources; s; s = s->next)
+  for (struct ljp_source *s = w->sources; s; s = s->next) {
+    if (before) { /* What was written last may be in a block that was not. */
+      memset(s->lost, 0, sizeof s->lost);
+      s->overruns = 0;
+    }
     write_losses(w, s);
+  }
   ljp_writer_put_totals(w);
   struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
   ljp_body_u(b, status);

