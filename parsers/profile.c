@@ -382,6 +382,19 @@ static enum ljp_status take_block(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* What the file says of machine code; beyond limits, other files are asked. */
+static enum ljp_status take_symbol(struct ljp_profile *p,
+                                   const struct ljp_rec_symbol *s)
+{
+  uint32_t module;
+  enum ljp_status status = ljp_profile_module(p, s->module, &module);
+  if (!status && module)
+    status = ljp_symbols_embedded(
+        p->symbols, p->modules[module].symbols, s->address, s->level,
+        s->line <= UINT32_MAX ? (uint32_t)s->line : 0, s->function, s->file);
+  return status == LJP_ERR_LIMIT ? LJP_OK : status;
+}
+
 static enum ljp_status take_other(struct ljp_profile *p,
                                   const struct ljp_event *event)
 {
@@ -402,6 +415,8 @@ static enum ljp_status take_other(struct ljp_profile *p,
   case LJP_REC_VM:
     w->context_valid = false;
     return LJP_OK;
+  case LJP_REC_SYMBOL:
+    return take_symbol(p, &event->u.symbol);
   case LJP_REC_GC:
     return take_gc(p, &event->u.gc);
   case LJP_REC_MARK:

@@ -177,6 +177,7 @@ refuses "a folder that is not there" 1 "No such file" \
   "$ljprof" merge -o nowhere/x.ljp "$data/killed.ljp"
 refuses "a full disk" 1 "cannot write: No space left" \
   "$ljprof" merge -o /dev/full "$data/killed.ljp"
+# shellcheck disable=SC2016 # sh expands them
 refuses "a pipe as input" 1 "has to be read twice" \
   sh -c '"$1" embed -o x.ljp /dev/stdin < /dev/null' sh "$ljprof"
 refuses "what is no stream" 1 "not an ljprof stream" \
