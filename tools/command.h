@@ -17,6 +17,8 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(check, "tell whether a stream is whole, and what was lost")                \
   _(embed, "put the names of machine code into a file")                        \
   _(merge, "make one file of segments, or of a service's workers")             \
+  _(flame, "make a flame graph page, or a drawing")                            \
+  _(diff, "compare two profiles")                                              \
   _(export, "write a profile in the formats of other tools")
 
 #define LJP_X(name, text) int ljp_command_##name(int argc, char **argv);

@@ -275,9 +275,9 @@ static void rest(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
   ljp_print_str(out, "]");
 }
 
-void ljp_page_html(struct ljp_page *page, struct ljp_print *out)
+void ljp_page_html_begin(struct ljp_page *page, struct ljp_print *out,
+                         uint64_t tick_ns)
 {
-  uint64_t tick_ns = ljp_page_finish(page);
   ljp_print_raw(out, (const char *)ljp_viewer_before, ljp_viewer_before_bytes);
   ljp_print_format(out, "{\"tick_ns\":%" PRIu64 ",\"ticks\":%" PRIu64, tick_ns,
                    page->end_ns / tick_ns + 1);
@@ -285,10 +285,20 @@ void ljp_page_html(struct ljp_page *page, struct ljp_print *out)
   member(out, "subtitle", page->subtitle);
   frames(page, out);
   nodes(page, out);
-  views(page, out);
   curves(page, out, tick_ns);
   gc(page, out, tick_ns);
   rest(page, out, tick_ns);
+}
+
+void ljp_page_html_end(struct ljp_print *out)
+{
   ljp_print_str(out, "}");
   ljp_print_raw(out, (const char *)ljp_viewer_behind, ljp_viewer_behind_bytes);
+}
+
+void ljp_page_html(struct ljp_page *page, struct ljp_print *out)
+{
+  ljp_page_html_begin(page, out, ljp_page_finish(page));
+  views(page, out);
+  ljp_page_html_end(out);
 }

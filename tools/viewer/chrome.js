@@ -151,7 +151,10 @@ Object.assign(App.prototype, {
     const self = KINDS.map(() => 0);
     for (let f = 1; f < profile.frames.n; f++)
       self[profile.frames.kind[f]] += sums.self[f];
-    const there = new Set(profile.frames.kind);
+    const there = new Set(state.kinds.map((k) => KIND[k]));
+    for (let i = 1; i < this.plain.n; i++)
+      if (this.plain.total[i] > 0)
+        there.add(profile.frames.kind[this.plain.frame[i]]);
     const all = this.plain.total[0];
     box.replaceChildren(...KINDS.map(([id, name, about], i) =>
       i === 0 || i === KIND.group || !there.has(i) ? null

@@ -124,10 +124,16 @@ class Profile {
     };
   }
 
-  // A frame as it is written everywhere.
+  // A frame as it is written everywhere: a Lua function with where it is
+  // defined, all others by name.
   label(f) {
-    const at = this.place(f);
+    const at = this.isLua(f) ? this.place(f) : '';
     return at ? this.frames.name[f] + ' ' + at : this.frames.name[f];
+  }
+
+  isLua(f) {
+    const kind = this.frames.kind[f];
+    return kind === KIND.lua || kind === KIND.jit || kind === KIND.inlined;
   }
 
   place(f) {

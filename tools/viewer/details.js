@@ -116,7 +116,7 @@ class Details {
         el('li', {}, el('button', {title: 'Select ' + profile.label(f),
           onclick: () => this.hooks.pick(f)},
         el('span', {}, profile.frames.name[f]),
-        el('small', {}, ' ' + profile.place(f)))))),
+        el('small', {}, profile.isLua(f) ? ' ' + profile.place(f) : ''))))),
       shown.length > 200 ? el('p', {class: 'sub'},
         `and ${asCount(shown.length - 200)} more frames`) : null);
   }

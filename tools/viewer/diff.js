@@ -2,9 +2,10 @@
 // than the sampling error. Values are per second of recording; each comes with
 // its variance, the sum of the squares of its samples' weights.
 
-const SURE = 2; // Standard errors that a change must exceed.
+// Standard errors that a change must exceed; as in tools/diff.h.
+const SURE = 3.5;
 
-function changeOf(tree, plain, source) {
+function changeOf(tree, plain, source, amount) {
   const {rows, node} = source;
   const sum = (values) => {
     const self = new Float64Array(source.trie.n);
@@ -27,15 +28,14 @@ function changeOf(tree, plain, source) {
     verdict(x, b.totalOf[f], va.totalOf[f] + vb.totalOf[f]));
   const selfByFrame = Float64Array.from(a.selfOf, (x, f) =>
     verdict(x, b.selfOf[f], va.selfOf[f] + vb.selfOf[f]));
-  const text = (d) => (d > 0 ? '+' : d < 0 ? '−' : '') +
-    app.amount(Math.abs(d));
+  const text = (d) => (d > 0 ? '+' : d < 0 ? '−' : '') + amount(Math.abs(d));
   const about = (node, f) => {
     const [x, y, v] = node >= 0
       ? [a.total[node], b.total[node], va.total[node] + vb.total[node]]
       : [a.totalOf[f], b.totalOf[f], va.totalOf[f] + vb.totalOf[f]];
     const noise = Math.abs(y - x) <= SURE * Math.sqrt(v);
-    return [`${app.amount(x)} before, ${app.amount(y)} after`,
-      `${text(y - x)} ± ${app.amount(SURE * Math.sqrt(v))}` +
+    return [`${amount(x)} before, ${amount(y)} after`,
+      `${text(y - x)} ± ${amount(SURE * Math.sqrt(v))}` +
       (noise ? ': within the sampling error' : '')];
   };
   const delta = (before, after, v) => ({
@@ -48,14 +48,14 @@ function changeOf(tree, plain, source) {
     byNode, byFrame, selfByFrame, about,
     seen: (f) => a.totalOf[f] > 0 || b.totalOf[f] > 0,
     columns: () => [
-      {key: 'dself', name: 'Self, change', numeric: true,
+      {key: 'dself', name: 'Δ self', numeric: true,
         ...delta(a.selfOf, b.selfOf, (f) => va.selfOf[f] + vb.selfOf[f])},
-      {key: 'dtotal', name: 'Total, change', numeric: true,
+      {key: 'dtotal', name: 'Δ total', numeric: true,
         ...delta(a.totalOf, b.totalOf, (f) => va.totalOf[f] + vb.totalOf[f])},
       {key: 'error', name: '±', numeric: true,
-        about: 'Two standard errors of the change of the total',
+        about: 'Sampling error of the change of the total',
         value: (r) => va.totalOf[r.f] + vb.totalOf[r.f],
-        text: (r) => app.amount(SURE *
+        text: (r) => amount(SURE *
           Math.sqrt(va.totalOf[r.f] + vb.totalOf[r.f]))},
     ],
   };

@@ -137,7 +137,8 @@ class App {
       tree.place();
       if (plain !== tree) plain.weigh(values);
       this.sums = plain.byFunction();
-      this.change = this.diff ? changeOf(tree, plain, source) : null;
+      this.change = this.diff ? changeOf(tree, plain, source,
+        (x) => this.amount(x)) : null;
       return {};
     });
     this.tree = state.invert
@@ -184,7 +185,7 @@ class App {
     return {
       name: (node, f) => node === 0
         ? `${view.name}, ${this.amount(this.tree.total[0])}` : name[f],
-      place: (node, f) => node === 0 ? '' : profile.place(f),
+      place: (node, f) => profile.isLua(f) ? profile.place(f) : '',
     };
   }
 
@@ -205,8 +206,8 @@ class App {
     const metric = this.metric();
     if (metric === 'count') return asCount(x) + ' ' + counts;
     return unit === 'ns' ? asTime(x) : unit === 'bytes' ? asBytes(x)
-      : unit === 'share' ? asTime(x) + ' a second'
-      : unit === 'bytes/s' ? asBytes(x) + ' a second' : asCount(x) + ' ' + unit;
+      : unit === 'share' ? asTime(x) + '/s'
+      : unit === 'bytes/s' ? asBytes(x) + '/s' : asCount(x) + ' ' + unit;
   }
 
   // ---- search
@@ -266,7 +267,8 @@ class App {
           profile.frames.name[tree.frame[zoom]]));
       if (change && node) rows.push(...change.about(state.invert ? -1 : node, f)
         .map((t) => el('p', {}, t)));
-      const where = node ? profile.place(f) || profile.frames.module[f] : '';
+      const where = node ? [profile.place(f), profile.frames.module[f]]
+        .filter(Boolean).join(', ') : '';
       return [el('b', {}, node ? profile.frames.name[f] : this.view.name),
         where ? el('p', {class: 'where'}, where) : '',
         ...rows,
@@ -417,9 +419,11 @@ class App {
       {key: 'name', name: 'Function', value: (r) => name[r.f],
         text: (r) => name[r.f]},
       {key: 'place', name: 'Where', value: (r) => profile.place(r.f),
-        text: (r) => profile.place(r.f) || profile.frames.module[r.f]},
+        text: (r) => profile.isLua(r.f) ? profile.place(r.f)
+          : profile.frames.module[r.f] || profile.place(r.f)},
     ];
-    this.table.show({rows, columns, sort: state.sort, selected: state.sel,
+    const sort = change && state.sort === DEFAULTS.sort ? 'dself' : state.sort;
+    this.table.show({rows, columns, sort, selected: state.sel,
       profile, palette});
   }
 

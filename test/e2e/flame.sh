@@ -1,0 +1,114 @@
+#!/bin/sh
+# ljprof flame and ljprof diff: pages, drawings and reports of golden streams,
+# output files that exist, refusals.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+data=$SOURCE_DIR/test/data
+whole=$data/every-record.ljp
+
+# Every golden stream makes a page and a drawing.
+for file in "$data"/*.ljp; do
+  "$ljprof" flame "$file" -o page.html --force --no-symbols ||
+    fail "no page of $file"
+  head -c 15 page.html | grep -qix '<!doctype html>' || fail "no page: $file"
+  tail -c 8 page.html | grep -q '</html>' || fail "the page has no end: $file"
+  same "one script, one block of data: ${file##*/}" 2 \
+    "$(grep -c '</script>' page.html)"
+  # Browsers must not find anything to load.
+  grep -qE "(src|href)=[\"'](https?:)?//" page.html &&
+    fail "the page names something outside"
+  "$ljprof" flame "$file" --svg -o page.svg --force --no-symbols ||
+    fail "no drawing of $file"
+  tail -n 1 page.svg | grep -qx '</svg>' || fail "the drawing has no end"
+done
+[ "$(wc -c < page.html)" -lt 200000 ] || fail "the page of a small file is large"
+ok "the page of a small profile is small: $(wc -c < page.html) bytes"
+if command -v python3 > /dev/null; then
+  python3 -c 'import sys, xml.dom.minidom as d; d.parse("page.svg")' ||
+    fail "a drawing is no XML"
+  "$ljprof" flame "$whole" -o page.html --force --no-symbols
+  python3 -c 'if True:
+    import json, re
+    page = open("page.html", encoding="utf-8").read()
+    data = re.search("id=\"data\">([^<]*)</script>", page).group(1)
+    data = json.loads(data)
+    assert [v["id"] for v in data["views"]][:1] == ["cpu"], data["views"]
+    assert data["title"] == "every-record.ljp"
+    assert any("lost" in n["text"] for n in data["notices"]), data["notices"]
+  ' || fail "the data of a page is wrong"
+  ok "drawings are XML, data is JSON, losses are in it"
+fi
+
+# Standard output, files that exist, disks that are full.
+"$ljprof" flame "$whole" -o - > out.html || fail "-o -"
+"$ljprof" flame "$whole" -o named.html || fail "a new file"
+cmp out.html named.html || fail "-o - writes something else"
+ok "-o - writes the same to standard output"
+"$ljprof" flame - -o stdin.html < "$whole" || fail "from standard input"
+ok "standard input is read"
+echo kept > kept.html
+refuses "a file that exists" 1 "kept.html" \
+  "$ljprof" flame "$whole" -o kept.html
+same "it is kept" kept "$(cat kept.html)"
+refuses "a folder that is not there" 1 "nowhere" \
+  "$ljprof" flame "$whole" -o nowhere/page.html
+refuses "a full disk" 1 "No space left" "$ljprof" flame "$whole" -o /dev/full
+"$ljprof" flame "$whole" -o - 2> err.txt | head -c 10 > ten.txt
+same "a closed pipe is quiet" "" "$(cat err.txt)"
+
+# Refusals.
+refuses "no output" 2 "no output given" "$ljprof" flame "$whole"
+refuses "an unknown view" 2 "no view is called 'cpuu'" \
+  "$ljprof" flame "$whole" --svg --view cpuu -o x.svg
+refuses "a view of a page" 2 "goes with --svg" \
+  "$ljprof" flame "$whole" --view cpu -o x.html
+refuses "a view without data" 1 "no data for the view 'wall'" \
+  "$ljprof" flame "$data/killed.ljp" --svg --view wall -o x.svg
+[ ! -e x.svg ] || fail "something was written"
+refuses "no file" 1 "No such file" "$ljprof" flame nothing -o x.html
+refuses "a text" 1 "not an ljprof stream" "$ljprof" flame "$SOURCE_DIR/run" -o x.html
+[ ! -e x.html ] || fail "something was written"
+ok "what fails writes nothing"
+
+# A damaged file is shown with what was lost.
+size=$(wc -c < "$whole")
+head -c $((size / 2)) "$whole" > cut.ljp
+"$ljprof" flame cut.ljp -o cut.html || fail "a cut file"
+grep -q '"notices":\[{' cut.html || fail "a cut file is not told"
+ok "half a file makes a page that says so"
+
+# Comparing.
+"$ljprof" diff "$whole" "$whole" --no-symbols > diff.txt || fail "diff"
+grep -q '^! both files are of the same session$' diff.txt || fail "not told"
+same "nothing changed twice" 2 \
+  "$(grep -c 'nothing beyond the sampling error' diff.txt)"
+"$ljprof" diff "$whole" "$data/killed.ljp" --json --no-symbols > diff.json ||
+  fail "diff --json"
+head -c 11 diff.json | grep -q '^{"totals":{' || fail "totals do not come first"
+if command -v python3 > /dev/null; then
+  python3 -c 'if True:
+    import json
+    d = json.load(open("diff.json"))
+    for side in "before", "after":
+      own = sum(r["self_" + side] for r in d["rows"])
+      assert abs(own - d["totals"][side + "_value"]) <= len(d["rows"]), side
+      stacks = sum(s["self_" + side] for s in d["stacks"])
+      assert abs(own - stacks) <= len(d["rows"]) + len(d["stacks"]), side
+    for r in d["rows"]:
+      sure = abs(r["self_change"]) > r["self_error"] + 1
+      assert sure == (r["self_verdict"] != "same") or \
+        abs(abs(r["self_change"]) - r["self_error"]) < 2, r
+  ' || fail "the sums of a diff do not agree"
+  ok "functions and stacks of a diff add up to the same"
+fi
+"$ljprof" diff "$whole" "$data/killed.ljp" -o diff.html || fail "diff page"
+grep -q '"diff":true' diff.html || fail "no page of a diff"
+refuses "a page that exists" 1 "diff.html" \
+  "$ljprof" diff "$whole" "$whole" -o diff.html
+refuses "one file" 2 "two files are wanted" "$ljprof" diff "$whole"
+refuses "three files" 2 "no more" "$ljprof" diff "$whole" "$whole" "$whole"
+refuses "no number" 2 "wants a number, not 'many'" \
+  "$ljprof" diff "$whole" "$whole" --top many
+refuses "nothing in common" 1 "do not belong together" \
+  "$ljprof" diff "$whole" "$data/killed.ljp" --view wall
