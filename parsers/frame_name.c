@@ -92,7 +92,7 @@ static void add_code(struct line *line, const struct ljp_profile *p,
     add(line, "+0x%" PRIx64, f->offset);
   } else {
     add(line,
-        f->flags & LJP_PROFILE_UNKNOWN ? "(lost module)+0x%" PRIx64
+        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown module)+0x%" PRIx64
                                        : "0x%" PRIx64,
         f->offset);
   }
@@ -110,8 +110,10 @@ static void add_function(struct line *line, const struct ljp_profile *p,
   switch (f->kind) {
   case LJP_FRAME_LUA:
   case LJP_FRAME_LUA_INLINED:
-    if (f->flags & LJP_PROFILE_UNKNOWN)
-      add(line, "(lost Lua function %" PRIu64 ")", f->offset);
+    if ((f->flags & LJP_PROFILE_UNKNOWN) && f->offset)
+      add(line, "(unknown Lua function %" PRIu64 ")", f->offset);
+    else if (f->flags & LJP_PROFILE_UNKNOWN)
+      add(line, "(unknown Lua function)");
     else if (f->name)
       add_str(line, ljp_profile_str(p, f->name));
     else
@@ -121,7 +123,7 @@ static void add_function(struct line *line, const struct ljp_profile *p,
     if (f->name)
       add_str(line, ljp_profile_str(p, f->name));
     else
-      add(line, "(lost builtin %" PRIu64 ")", f->offset);
+      add(line, "(unknown builtin %" PRIu64 ")", f->offset);
     return;
   case LJP_FRAME_CFUNC:
   case LJP_FRAME_HOST:
@@ -130,7 +132,7 @@ static void add_function(struct line *line, const struct ljp_profile *p,
     return;
   case LJP_FRAME_TRACE:
     add(line,
-        f->flags & LJP_PROFILE_UNKNOWN ? "(lost trace %" PRIu64 ")"
+        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown trace %" PRIu64 ")"
                                        : "trace %" PRIu64,
         f->offset);
     return;

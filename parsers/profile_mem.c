@@ -115,8 +115,7 @@ static enum ljp_status put_in(struct ljp_profile *p,
 {
   const struct ljp_rec_mem *e = &event->u.mem;
   struct ljp_live *live = &p->work->live;
-  uint64_t ms = event->time_ns - p->origin_ns;
-  ms = event->time_ns > p->origin_ns ? ms / 1000000 : 0;
+  uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
   struct ljp_live_block block = {.address = e->address,
                                  .size = e->size,
                                  .row = wanted ? row : LJP_LIVE_UNWANTED,
@@ -225,8 +224,7 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
     p->rows[row].count++;
     m->alloc_objects += objects;
   }
-  uint64_t time_ns =
-      event->time_ns > p->origin_ns ? event->time_ns - p->origin_ns : 0;
+  uint64_t time_ns = ljp_profile_since(p, event->time_ns);
   grow(p, memory, objects, bytes, time_ns);
   if (p->options.points)
     return ljp_profile_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,

@@ -113,6 +113,24 @@ enum ljp_status ljp_profile_stack(struct ljp_profile *p, uint64_t stack,
 enum ljp_status ljp_profile_proto(struct ljp_profile *p, uint64_t id,
                                   struct ljp_proto_entry *proto);
 
+/* -- profile_events.c: all that is neither sample, memory nor block. ------- */
+
+enum ljp_status ljp_profile_event(struct ljp_profile *p,
+                                  const struct ljp_event *event);
+
+static inline uint64_t ljp_profile_since(const struct ljp_profile *p,
+                                         uint64_t time_ns)
+{
+  return time_ns > p->origin_ns ? time_ns - p->origin_ns : 0;
+}
+
+static inline void ljp_profile_see_time(struct ljp_profile *p, uint64_t time_ns)
+{
+  uint64_t at = ljp_profile_since(p, time_ns);
+  if (at > p->end_ns)
+    p->end_ns = at;
+}
+
 /* -- profile_time.c ------------------------------------------------------- */
 
 enum ljp_status ljp_profile_point(struct ljp_profile *p, uint64_t time_ns,

@@ -1,0 +1,84 @@
+/*
+** What the files of `ljprof report` share.
+**
+** A report has items: what --by asks for (functions, lines, threads ...). An
+** item's self is what was counted in it, its total what was counted in it or
+** in what it called, once for each stack that it stands in.
+*/
+#ifndef LJP_TOOLS_REPORT_H
+#define LJP_TOOLS_REPORT_H
+
+#include "tools/command.h"
+#include "tools/select.h"
+
+#define LJP_BY_LIST(_)                                                         \
+  _(FUNCTION, "function", 1)                                                   \
+  _(LINE, "line", 1)                                                           \
+  _(MODULE, "module", 1)                                                       \
+  _(FILE, "file", 1)                                                           \
+  _(KIND, "kind", 1)                                                           \
+  _(TRACE, "trace", 0)                                                         \
+  _(STACK, "stack", 0)                                                         \
+  _(THREAD, "thread", 0)                                                       \
+  _(VM, "vm", 0)                                                               \
+  _(STATE, "state", 0)                                                         \
+  _(TYPE, "type", 0)
+
+/* Whether an item is of a frame: it has a total apart from its self. */
+enum ljp_by {
+#define LJP_X(name, option, of_frame) LJP_BY_##name,
+  LJP_BY_LIST(LJP_X)
+#undef LJP_X
+};
+
+struct ljp_item_value {
+  struct ljp_value self, total;
+};
+
+/* Items of a selection, unsorted. */
+struct ljp_items {
+  uint32_t count;
+  struct ljp_item_value *values;
+  /* By node: its item, UINT32_MAX: none (then it counts for its row). */
+  uint32_t *of_node;
+  uint32_t *first; /* By item: a frame, node, or other thing that names it. */
+};
+
+struct ljp_report {
+  struct ljp_profile *p;
+  struct ljp_select select;
+  enum ljp_by by;
+  bool json, tree, bottom_up, lines, color;
+  uint32_t top;       /* Rows of text; 0: all. */
+  double min_percent; /* Of a tree's branches. */
+  const char *path;
+  struct ljp_print *out;
+};
+
+/* report_items.c. false: no memory. */
+bool ljp_by_of_frame(enum ljp_by by);
+bool ljp_items_make(const struct ljp_report *r, struct ljp_items *items);
+void ljp_items_fini(struct ljp_items *items);
+/* Its name, terminated, cut to room. */
+void ljp_item_name(const struct ljp_report *r, const struct ljp_items *items,
+                   uint32_t item, char *out, size_t room);
+
+/* report_table.c, report_tree.c, report_head.c. false: no memory. */
+bool ljp_report_table(const struct ljp_report *r);
+bool ljp_report_tree(const struct ljp_report *r);
+void ljp_report_head(const struct ljp_report *r);
+void ljp_report_json_begin(const struct ljp_report *r);
+void ljp_report_json_end(const struct ljp_report *r);
+
+/* report_text.c: amounts. */
+const char *ljp_by_text(enum ljp_by by);
+const char *ljp_measure_text(enum ljp_measure measure);
+const char *ljp_measure_option(enum ljp_measure measure);
+/* "1.234 s", "12.3 MB" in a column of 10. */
+void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24]);
+uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count);
+double ljp_percent(const struct ljp_report *r, const struct ljp_value *value);
+void ljp_json_value(const struct ljp_report *r, const char *prefix,
+                    const struct ljp_value *value);
+
+#endif
