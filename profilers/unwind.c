@@ -11,6 +11,7 @@
 */
 #include "profilers/unwind_priv.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 struct ljp_unwind_writer {
   unsigned long long adds, subs; /* the loader's, as of the current view */
   struct ljp_unwind_job *job;
+  ljp_unwind_finder *finder;
   struct ljp_unwind_stats stats;
 };
 
@@ -192,6 +194,7 @@ static struct ljp_unwind_view *make_view(struct ljp_unwind *unwind,
   if (!view)
     return NULL;
   view->wants_poll = &unwind->wants_poll;
+  view->finder = unwind->writer->finder;
   view->objects = calloc(listing->modules_count + 1, sizeof *view->objects);
   if (!view->objects)
     goto fail;
@@ -366,6 +369,10 @@ enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
     return status;
   memset(unwind, 0, sizeof *unwind);
   unwind->writer = calloc(1, sizeof *unwind->writer);
+  if (unwind->writer) {
+    void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    memcpy(&unwind->writer->finder, &symbol, sizeof symbol);
+  }
   if (!unwind->writer || (status = refresh(unwind)) != LJP_OK) {
     free(unwind->writer);
     free(unwind);

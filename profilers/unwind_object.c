@@ -12,42 +12,7 @@
 
 #include "src/saferead.h"
 
-enum { MAX_SCAN_BYTES = 16 << 20, MAX_INDEX = 1 << 26 };
-
-/* Fills the object from its header; false if the header makes no sense. */
-static bool read_header(struct ljp_unwind_object *object)
-{
-  uint8_t bytes[40];
-  uint64_t header = object->header;
-  size_t size = sizeof bytes;
-  if (header < object->lo || header >= object->hi || (header & 3))
-    return false;
-  if (size > object->hi - header)
-    size = (size_t)(object->hi - header);
-  size = ljp_safe_copy(bytes, (const void *)(uintptr_t)header, size);
-  struct ljp_bytes in = {bytes, bytes + size, false};
-  if (ljp_bytes_fixed(&in, 1) != 1)
-    return false;
-  uint8_t frames = (uint8_t)ljp_bytes_fixed(&in, 1);
-  uint8_t count = (uint8_t)ljp_bytes_fixed(&in, 1);
-  uint8_t table = (uint8_t)ljp_bytes_fixed(&in, 1);
-  if (frames != LJP_PE_OMIT)
-    object->frames = ljp_bytes_pointer(
-        &in, frames, header + (uint64_t)(in.at - bytes), header);
-  if (in.bad || object->frames < object->lo || object->frames >= object->hi)
-    object->frames = 0;
-  if (in.bad || count == LJP_PE_OMIT ||
-      table != (LJP_PE_DATAREL | LJP_PE_SDATA4))
-    return object->frames != 0;
-  uint64_t entries =
-      ljp_bytes_pointer(&in, count, header + (uint64_t)(in.at - bytes), header);
-  uint64_t index = header + (uint64_t)(in.at - bytes);
-  if (!in.bad && entries < MAX_INDEX && 8 * entries <= object->hi - index) {
-    object->index = index;
-    object->index_count = entries;
-  }
-  return object->frames != 0 || object->index_count != 0;
-}
+enum { MAX_SCAN_BYTES = 16 << 20 };
 
 struct pair {
   int32_t code, fde;
@@ -149,7 +114,7 @@ struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
   object->hi = hi;
   object->header = header;
   if (header &&
-      (!read_header(object) ||
+      (!ljp_unwind_read_header(object) ||
        !ljp_safe_load((const void *)(uintptr_t)ljp_unwind_witness_at(header),
                       &object->witness))) {
     object->header = 0;

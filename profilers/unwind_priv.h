@@ -69,9 +69,12 @@ struct ljp_unwind_range {
   struct ljp_unwind_object *object;
 };
 
+struct dl_find_object;
+
 /* Ranges are sorted and disjoint. */
 struct ljp_unwind_view {
   _Atomic bool *wants_poll;
+  int (*finder)(void *, struct dl_find_object *); /* see unwind_fresh.c */
   uint32_t ranges_count, objects_count;
   struct ljp_unwind_range *ranges;
   struct ljp_unwind_object **objects;
@@ -118,6 +121,19 @@ LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_apply(const struct ljp_cfi_row *row, const struct ljp_cfi_cie *cie,
                  const struct ljp_cfi_span *fde, struct ljp_regs *regs);
 LJP_SIGSAFE bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp);
+
+/* unwind_fresh.c: fills the object from its header; false if the header makes
+** no sense. */
+LJP_SIGSAFE bool ljp_unwind_read_header(struct ljp_unwind_object *object);
+/* An object that no view knows yet, for as long as it is there. finder: glibc's
+** _dl_find_object, or NULL. */
+struct dl_find_object;
+typedef int ljp_unwind_finder(void *address, struct dl_find_object *result);
+LJP_SIGSAFE bool ljp_unwind_find_fresh(ljp_unwind_finder *finder, uint64_t pc,
+                                       struct ljp_unwind_object *object);
+
+/* unwind_crt.c: functions that have no CFI and are known by their bytes. */
+LJP_SIGSAFE bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs);
 
 /* unwind_land.c: frames that are about to land where an error is caught. Does a
 ** row belong to such a function? */

@@ -212,6 +212,8 @@ static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
     if (result == LJP_UNWIND_NO_RULE && called)
       result = ljp_unwind_find(object, pc, &found);
   }
+  if (result == LJP_UNWIND_NO_RULE && ljp_unwind_step_crt(pc, regs))
+    return LJP_UNWIND_STEPPED;
   if (result)
     return result;
   const struct ljp_cfi_row *row = &found.machine.row;
@@ -227,6 +229,20 @@ static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
   return result;
 }
 
+/* Code that the view does not know, or knows as another's. */
+static enum ljp_unwind_result step_fresh(const struct ljp_unwind_view *view,
+                                         uint64_t pc, struct ljp_regs *regs,
+                                         bool *landed,
+                                         enum ljp_unwind_result otherwise)
+{
+  struct ljp_unwind_object object;
+  want(view->wants_poll);
+  ljp_memo_blur(regs->notes);
+  if (!ljp_unwind_find_fresh(view->finder, pc, &object))
+    return otherwise;
+  return interpret(&object, pc, regs, landed);
+}
+
 static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
                                       const struct ljp_unwind_range *range,
                                       uint64_t pc, struct ljp_regs *regs,
@@ -235,16 +251,14 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   struct ljp_unwind_object *object = range->object;
   uint32_t hint = (uint32_t)(range - view->ranges) + 1;
   uint64_t word;
-  if (!object->header)
-    return LJP_UNWIND_NO_CFI;
+  if (!object->header) /* none, or gone when the view was made */
+    return step_fresh(view, pc, regs, landed, LJP_UNWIND_NO_CFI);
   /* Another object may have been mapped here since: ask its header. */
   if (hint != regs->module) {
     uint64_t at = ljp_unwind_witness_at(object->header);
     if (!ljp_safe_load((const void *)(uintptr_t)at, &word) ||
-        word != object->witness) {
-      want(view->wants_poll);
-      return LJP_UNWIND_STALE;
-    }
+        word != object->witness)
+      return step_fresh(view, pc, regs, landed, LJP_UNWIND_STALE);
     regs->module = hint;
     ljp_memo_note_always(regs->notes, at, word);
   }
@@ -275,7 +289,8 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   case LJP_RULE_NONE:
     break;
   }
-  return LJP_UNWIND_NO_RULE;
+  return ljp_unwind_step_crt(pc, regs) ? LJP_UNWIND_STEPPED
+                                       : LJP_UNWIND_NO_RULE;
 }
 
 /* -- Interrupted frames --------------------------------------------------- */
@@ -383,7 +398,9 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
   if (step_at_return(regs))
     return LJP_UNWIND_STEPPED;
   enum ljp_unwind_result result =
-      step_in(view, range, regs->r[LJP_RIP], regs, &landed);
+      range ? step_in(view, range, regs->r[LJP_RIP], regs, &landed)
+            : step_fresh(view, regs->r[LJP_RIP], regs, &landed,
+                         LJP_UNWIND_NO_MODULE);
   if (!result && !regs->exact && !landed &&
       !could_return_to(view, regs->r[LJP_RIP])) {
     *regs = before;
@@ -403,13 +420,12 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
   /* A call may be a function's last instruction: look before its return. */
   uint64_t pc = regs->r[LJP_RIP] - !regs->exact;
   const struct ljp_unwind_range *range = find_range(view, pc, regs->module);
-  if (LJP_LIKELY(range != NULL))
-    result = regs->exact ? step_exact(view, range, regs)
-                         : step_in(view, range, pc, regs, &landed);
-  else {
-    want(view->wants_poll);
-    result = LJP_UNWIND_NO_MODULE;
-  }
+  if (LJP_UNLIKELY(regs->exact))
+    result = step_exact(view, range, regs);
+  else if (LJP_LIKELY(range != NULL))
+    result = step_in(view, range, pc, regs, &landed);
+  else
+    result = step_fresh(view, pc, regs, &landed, LJP_UNWIND_NO_MODULE);
   if (LJP_UNLIKELY(result == LJP_UNWIND_NO_MODULE ||
                    result == LJP_UNWIND_NO_CFI ||
                    result == LJP_UNWIND_NO_RULE) &&

@@ -14,9 +14,6 @@ percent=99.9 deep=
 case $name in
 # Deeper than the limit is cut by design.
 overflow) deep=--deep ;;
-# Code is not known until the writer's round after it was loaded, and here it
-# is gone again a moment later.
-plugin) percent=85 ;; # more or less, by how soon the writer gets a turn
 esac
 
 storm() {

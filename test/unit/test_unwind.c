@@ -11,6 +11,7 @@
 
 #include <alloca.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,51 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   assert_int_equal(after.views, before.views + 2);
 }
 
+/* One exact step at an address, with so many words above the return address. */
+static void expect_step(const struct ljp_unwind_view *view, uintptr_t address,
+                        int words)
+{
+  static uint64_t stack[8];
+  uint64_t back = (uintptr_t)__builtin_return_address(0);
+  stack[words] = back;
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
+  regs.r[LJP_RIP] = address;
+  regs.r[LJP_RSP] = (uintptr_t)stack;
+  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_STEPPED);
+  assert_true(regs.r[LJP_RIP] == back);
+  assert_true(regs.r[LJP_RSP] == (uintptr_t)&stack[words + 1]);
+  stack[words] = 0;
+}
+
+static void an_object_that_no_view_knows_is_asked_of_glibc(void)
+{
+  if (!dlsym(RTLD_DEFAULT, "_dl_find_object"))
+    return;
+  void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(library);
+  uintptr_t inside = (uintptr_t)dlsym(library, "crc32"), init = 0;
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
+  assert_false(ljp_unwind_has_module(view, inside));
+  expect_step(view, inside, 0);
+  /* Start files have no CFI; _init is known by its bytes. */
+  struct link_map *map;
+  assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+  for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_INIT)
+      init = map->l_addr + d->d_un.d_ptr;
+  assert_true(init != 0);
+  bool marked = *(const uint8_t *)init == 0xf3; /* endbr64 */
+  expect_step(view, init, 0);
+  expect_step(view, init + 4, marked ? 0 : 1);
+  dlclose(library);
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
+  regs.r[LJP_RIP] = inside;
+  regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
+  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_NO_MODULE);
+  ljp_unwind_release(unwinder, view);
+  assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
+}
+
 static void views_in_use_are_never_freed(void)
 {
   const struct ljp_unwind_view *held[3];
@@ -390,6 +436,7 @@ int main(void)
   const struct CMUnitTest by_table[] = {
       SHAPES,
       SHAPE(an_object_loaded_later_is_followed_and_let_go),
+      SHAPE(an_object_that_no_view_knows_is_asked_of_glibc),
       SHAPE(views_in_use_are_never_freed),
   };
   int failed = set_up(NULL);
