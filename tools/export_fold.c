@@ -150,13 +150,15 @@ void ljp_folded_free(struct ljp_folded *f)
 
 void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid)
 {
-  for (uint32_t i = 0; i < text.len; i++) {
-    char c = text.data[i];
-    if ((unsigned char)c < ' ' || c == 127)
-      c = ' ';
-    if (avoid && c == avoid)
-      c = ':';
-    ljp_print_raw(out, &c, 1);
+  const char *p = text.data, *end = p + text.len;
+  while (p < end) {
+    const char *plain = p;
+    while (p < end && (unsigned char)*p >= ' ' && *p != 127 &&
+           (!avoid || *p != avoid))
+      p++;
+    ljp_print_raw(out, plain, (size_t)(p - plain));
+    if (p < end)
+      ljp_print_raw(out, *p++ == avoid && avoid ? ":" : " ", 1);
   }
 }
 

@@ -11,19 +11,21 @@
 ** a time: a block a stack, whose period is its objects or bytes.
 */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/export.h"
 
 struct perf {
   struct ljp_export *e;
+  char **lines; /* Of frames, made when first needed; NULL: no memory. */
 };
 
-static void put_frame(const struct perf *w, uint32_t frame)
+static void put_frame(const struct perf *w, struct ljp_print *out,
+                      uint32_t frame)
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *f = &p->frames[frame];
-  struct ljp_print *out = w->e->out;
   char name[LJP_NAME_BYTES];
   struct ljp_str module = ljp_profile_str(p, p->modules[f->module].path);
   struct ljp_str file = ljp_profile_str(p, f->file);
@@ -50,6 +52,28 @@ static void put_frame(const struct perf *w, uint32_t frame)
   ljp_print_str(out, ")\n");
 }
 
+static void keep_line(void *ctx, const char *data, size_t len)
+{
+  char **line = ctx;
+  *line = strndup(data, len); /* At once: a line is short. */
+}
+
+static void put_line(const struct perf *w, uint32_t frame)
+{
+  static struct ljp_print line;
+  if (w->lines && !w->lines[frame]) {
+    ljp_print_begin(&line, -1);
+    line.sink = keep_line;
+    line.ctx = &w->lines[frame];
+    put_frame(w, &line, frame);
+    ljp_print_end(&line);
+  }
+  if (w->lines && w->lines[frame])
+    ljp_print_str(w->e->out, w->lines[frame]);
+  else
+    put_frame(w, w->e->out, frame);
+}
+
 static void put_sample(const struct perf *w, uint32_t row, uint64_t time_ns,
                        uint64_t period)
 {
@@ -74,7 +98,7 @@ static void put_sample(const struct perf *w, uint32_t row, uint64_t time_ns,
           : ljp_value_name(w->e->value));
   ljp_export_path(p, p->rows[row].node, path, &depth);
   while (depth)
-    put_frame(w, p->nodes[path[--depth]].frame);
+    put_line(w, p->nodes[path[--depth]].frame);
   ljp_print_str(out, "\n");
 }
 
@@ -91,31 +115,41 @@ static void put_point(const struct perf *w,
   }
 }
 
-enum ljp_status ljp_export_perf(struct ljp_export *e)
+static void put_all(const struct perf *w)
 {
-  struct perf w = {.e = e};
+  struct ljp_export *e = w->e;
   const struct ljp_profile *p = e->p;
   uint8_t kind =
       e->value <= LJP_VALUE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL;
+  ljp_export_start(e);
+  for (uint32_t row = 0; row < p->row_count && ljp_value_is_memory(e->value);
+       row++) {
+    uint64_t value = ljp_export_value(e, row, e->value);
+    if (value)
+      put_sample(w, row, p->origin_ns, value);
+  }
+  for (uint32_t i = 0; i < p->point_count && !ljp_value_is_memory(e->value);
+       i++) {
+    const struct ljp_profile_point *point = &p->points[i];
+    if (!p->rows[point->row].memory &&
+        p->contexts[p->rows[point->row].context].kind == kind)
+      put_point(w, point);
+  }
+}
+
+enum ljp_status ljp_export_perf(struct ljp_export *e)
+{
+  const struct ljp_profile *p = e->p;
+  struct perf w = {.e = e};
+  w.lines = calloc(p->frame_count + (size_t)1, sizeof *w.lines);
   ljp_print_str(e->out, "# ljprof: ");
   ljp_export_text(e->out, ljp_profile_str(p, p->command_line), 0);
   ljp_print_str(e->out, "\n");
   ljp_export_notices(e, "# ", "\n");
   ljp_print_str(e->out, "#\n");
-  ljp_export_start(e);
-  if (ljp_value_is_memory(e->value)) {
-    for (uint32_t row = 0; row < p->row_count; row++) {
-      uint64_t value = ljp_export_value(e, row, e->value);
-      if (value)
-        put_sample(&w, row, p->origin_ns, value);
-    }
-    return LJP_OK;
-  }
-  for (uint32_t i = 0; i < p->point_count; i++) {
-    const struct ljp_profile_point *point = &p->points[i];
-    if (!p->rows[point->row].memory &&
-        p->contexts[p->rows[point->row].context].kind == kind)
-      put_point(&w, point);
-  }
+  put_all(&w);
+  for (uint32_t i = 0; w.lines && i < p->frame_count; i++)
+    free(w.lines[i]);
+  free(w.lines);
   return LJP_OK;
 }

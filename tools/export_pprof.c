@@ -28,8 +28,6 @@ struct pprof {
   bool *locations;  /* Of frames[]: by the innermost frame of the place. */
   uint64_t *limits; /* Of modules[]: the highest offset met. */
   bool *has_lines;
-  uint8_t *packed; /* A packed piece. */
-  size_t room;
 };
 
 typedef Ljp__Pprof__Profile Piece;
@@ -50,27 +48,22 @@ static void put_bytes(struct pprof *w, const void *data, size_t len, int flush)
   } while (w->z.avail_out == 0);
 }
 
-static void make_room(struct pprof *w, size_t n)
+/* What protobuf-c packs into: the compressor. */
+struct into {
+  ProtobufCBuffer base;
+  struct pprof *w;
+};
+
+static void append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 {
-  if (n <= w->room)
-    return;
-  free(w->packed);
-  w->room = n * 2;
-  w->packed = malloc(w->room);
-  if (!w->packed) {
-    w->room = 0;
-    w->status = LJP_ERR_MEM;
-  }
+  put_bytes(((struct into *)buffer)->w, data, len, Z_NO_FLUSH);
 }
 
 static void put(struct pprof *w, const Piece *piece)
 {
+  struct into into = {{append}, w};
   if (!w->status)
-    make_room(w, ljp__pprof__profile__get_packed_size(piece));
-  if (w->status)
-    return;
-  put_bytes(w, w->packed, ljp__pprof__profile__pack(piece, w->packed),
-            Z_NO_FLUSH);
+    ljp__pprof__profile__pack_to_buffer(piece, &into.base);
 }
 
 static Piece new_piece(void)
@@ -437,7 +430,6 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
   free(w.locations);
   free(w.limits);
   free(w.has_lines);
-  free(w.packed);
   free(names.threads);
   free(names.vms);
   return w.status;

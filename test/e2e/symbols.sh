@@ -127,6 +127,49 @@ ok "the debug file is enough where the program is gone"
 rm -r debug/.build-id
 mv whole.gone whole
 
+# From a server of debug files, if the user has set one and only then. It is
+# this test's own, here.
+names_elsewhere "nothing is asked for over the network unasked"
+if command -v python3 > /dev/null && ldconfig -p | grep -q libdebuginfod.so.1
+then
+  mkdir -p "served/buildid/$id"
+  cp aside "served/buildid/$id/debuginfo"
+  cat > serve.py << 'EOF'
+import functools, http.server
+class Log(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, form, *args):
+        open('requests', 'a').write(form % args + '\n')
+server = http.server.HTTPServer(
+    ('127.0.0.1', 0), functools.partial(Log, directory='served'))
+open('port', 'w').write(str(server.server_port))
+server.serve_forever()
+EOF
+  python3 serve.py &
+  server=$!
+  trap 'kill "$server"; rm -rf "$SCRATCH"' EXIT
+  for _ in $(seq 1 100); do
+    [ -s port ] && break
+    sleep 0.1
+  done
+  export DEBUGINFOD_CACHE_PATH=$SCRATCH/cache
+  names_elsewhere "a server that nobody named"
+  [ ! -e requests ] || fail "the network was used: $(cat requests)"
+  export DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)"
+  agrees "a debug file of a server" places
+  grep -q "GET /buildid/$id/debuginfo" requests || fail "$(cat requests)"
+  ok "asked for by build-id"
+  rm -r served/buildid cache
+  names_elsewhere "a server that does not have it"
+  export DEBUGINFOD_URLS="http://127.0.0.1:1"
+  rm -rf cache
+  asked places | "$probe" > got 2> notices || fail "no server"
+  grep -q 'whole: debuginfod: ' notices || fail "no word of it: $(cat notices)"
+  ok "a server that does not answer is said: $(cat notices)"
+  unset DEBUGINFOD_URLS
+else
+  echo "skipped: there is no python3 or no libdebuginfod"
+fi
+
 # Not the file that ran.
 compile whole -DOTHER -O1 -fno-inline -g0
 asked places | "$probe" > got 2> notices || fail "another build"
