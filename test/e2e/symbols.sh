@@ -154,7 +154,8 @@ EOF
   export DEBUGINFOD_CACHE_PATH=$SCRATCH/cache
   names_elsewhere "a server that nobody named"
   [ ! -e requests ] || fail "the network was used: $(cat requests)"
-  export DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)"
+  port=$(cat port)
+  export DEBUGINFOD_URLS=http://127.0.0.1:$port
   agrees "a debug file of a server" places
   grep -q "GET /buildid/$id/debuginfo" requests || fail "$(cat requests)"
   ok "asked for by build-id"
