@@ -22,6 +22,8 @@ static const char help[] =
     "  --svg               a static drawing of one view, for documents\n"
     "  --view NAME         which one: cpu, wall, alloc, live, leaks\n"
     "                      (default: the first that the file has)\n"
+    "  --source DIR        show the text of measured lines of Lua files below\n"
+    "                      this folder (they are then in the page)\n"
     "  --thread NAME       of one thread, by name, number or OS number\n"
     "  --no-symbols        do not look up names of machine code\n"
     "  --help              this text\n\n"
@@ -38,20 +40,18 @@ static const struct {
 };
 
 struct options {
-  const char *file, *output, *view, *thread;
+  const char *file, *output, *view, *thread, *source;
   bool force, svg, no_symbols;
 };
 
 /* -1: go on; else the exit code. */
 static int parse(struct options *o, int argc, char **argv)
 {
-  const struct ljp_flag flags[] = {{"-o", NULL, &o->output},
-                                   {"--output", NULL, &o->output},
-                                   {"--force", &o->force, NULL},
-                                   {"--svg", &o->svg, NULL},
-                                   {"--view", NULL, &o->view},
-                                   {"--thread", NULL, &o->thread},
-                                   {"--no-symbols", &o->no_symbols, NULL}};
+  const struct ljp_flag flags[] = {
+      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
+      {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
+      {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
+      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL}};
   int code = ljp_command_options("flame", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &o->file);
   if (code >= 0)
@@ -139,6 +139,15 @@ int ljp_command_flame(int argc, char **argv)
   enum ljp_status status = ljp_page_init(&page);
   if (!status)
     status = ljp_page_load(&page, profile, o.file);
+  if (!status && o.source &&
+      (status = ljp_page_sources(&page, o.source, profile->origin_wall_ns)) ==
+          LJP_ERR_IO) {
+    ljp_command_error("flame", "--source %s: no folder that can be read",
+                      o.source);
+    ljp_profile_free(profile);
+    ljp_page_fini(&page);
+    return LJP_EXIT_FAILED;
+  }
   ljp_profile_free(profile);
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));

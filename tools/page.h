@@ -92,6 +92,12 @@ struct ljp_page_notice {
   struct ljp_str text;
 };
 
+/* A line of source code. */
+struct ljp_page_source {
+  struct ljp_str file, text;
+  uint32_t line;
+};
+
 struct ljp_page_fact {
   struct ljp_str name, value;
 };
@@ -119,6 +125,8 @@ struct ljp_page {
   size_t member##_count, member##_room;
   LJP_PAGE_LISTS(LJP_X)
 #undef LJP_X
+  struct ljp_page_source *sources; /* By file and line. */
+  size_t source_count;
   struct ljp_rows rows[LJP_PAGE_VIEWS];
   struct ljp_page_index frame_index, node_index, context_index;
   struct ljp_arena texts;

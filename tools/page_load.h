@@ -12,6 +12,11 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
                               const struct ljp_profile *profile,
                               const char *file);
 
+/* Puts the text of measured lines beside them, from files below this folder;
+** what was changed since is told. LJP_ERR_IO: no such folder; LJP_ERR_MEM. */
+enum ljp_status ljp_page_sources(struct ljp_page *page, const char *dir,
+                                 uint64_t since_wall_ns);
+
 /* Only the stacks, into a page that may hold others already: for comparing.
 ** lines: the same place in a function by its line, too. */
 struct ljp_page_stacks {

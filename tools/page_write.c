@@ -240,6 +240,29 @@ static void gc(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
   ljp_print_str(out, "}");
 }
 
+static void sources(const struct ljp_page *page, struct ljp_print *out)
+{
+  const struct ljp_page_source *last = NULL; /* The one written before. */
+  ljp_print_str(out, ",\"sources\":{");
+  for (size_t i = 0; i < page->source_count; i++) {
+    const struct ljp_page_source *s = &page->sources[i];
+    if (!s->text.len)
+      continue;
+    if (last && last->file.len == s->file.len &&
+        memcmp(last->file.data, s->file.data, s->file.len) == 0) {
+      ljp_print_str(out, ",");
+    } else {
+      ljp_print_str(out, last ? "}," : "");
+      text(out, s->file);
+      ljp_print_str(out, ":{");
+    }
+    ljp_print_format(out, "\"%" PRIu32 "\":", s->line);
+    text(out, s->text);
+    last = s;
+  }
+  ljp_print_str(out, last ? "}}" : "}");
+}
+
 static void rest(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
 {
   ljp_print_str(out, ",\"contexts\":[");
@@ -287,6 +310,7 @@ void ljp_page_html_begin(struct ljp_page *page, struct ljp_print *out,
   nodes(page, out);
   curves(page, out, tick_ns);
   gc(page, out, tick_ns);
+  sources(page, out);
   rest(page, out, tick_ns);
 }
 

@@ -12,6 +12,9 @@ for jit in on off; do
   same "sieve, JIT $jit" \
     "148933 primes below 2000000, the last is 1999993" \
     "$("$lua" -j$jit "$SOURCE_DIR/examples/sieve.lua")"
+  same "site, JIT $jit" \
+    "1642 links, 117 broken, 9409 hits, checksum 3766866328" \
+    "$("$lua" -j$jit "$SOURCE_DIR/examples/site.lua")"
 done
 for f in "$SOURCE_DIR"/examples/*.lua; do
   "$lua" "$f" > out.txt || fail "$f: $(cat out.txt)"

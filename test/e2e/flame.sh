@@ -57,6 +57,31 @@ refuses "a full disk" 1 "No space left" "$ljprof" flame "$whole" -o /dev/full
 "$ljprof" flame "$whole" -o - 2> err.txt | head -c 10 > ten.txt
 same "a closed pipe is quiet" "" "$(cat err.txt)"
 
+# Source lines: of files below the folder only, measured lines only.
+mkdir -p app/sub elsewhere
+file=$("$ljprof" dump "$whole" | sed -n 's/.* chunk="@\([^"]*file4.lua\)".*/\1/p' |
+  head -n 1)
+[ -n "$file" ] || fail "no Lua file in the stream"
+mkdir -p "app/$(dirname "$file")" "elsewhere/$(dirname "$file")"
+i=0
+while [ $i -lt 300 ]; do
+  i=$((i + 1))
+  echo "line <$i> of it"
+done > "app/$file"
+"$ljprof" flame "$whole" --source app -o - --no-symbols > source.html ||
+  fail "--source"
+grep -q '"113":"line \\u003c113> of it"' source.html || fail "no line 113"
+grep -q 'line \\u003c299>' source.html && fail "a line that was not measured"
+ok "measured lines are shown"
+mv "app/$file" "elsewhere/$file"
+ln -s "$PWD/elsewhere/$file" "app/$file"
+"$ljprof" flame "$whole" --source app -o - --no-symbols > source.html ||
+  fail "--source with a link"
+grep -q 'u003c113> of it' source.html && fail "a file outside the folder was read"
+ok "nothing outside the folder is read"
+refuses "a folder that is not there" 1 "no folder that can be read" \
+  "$ljprof" flame "$whole" --source nowhere -o x.html
+
 # Refusals.
 refuses "no output" 2 "no output given" "$ljprof" flame "$whole"
 refuses "an unknown view" 2 "no view is called 'cpuu'" \

@@ -77,16 +77,19 @@ class Details {
   lines({lines, all, amount, sources, profile, frame}) {
     if (!lines.length) return null;
     const most = Math.max(...lines.map((l) => l.total));
-    const text = sources && sources[profile.frames.file[frame]];
+    const {file} = profile.frames;
+    const text = sources && Object.hasOwn(sources, file[frame]) &&
+      sources[file[frame]];
     const shown = lines.slice().sort((a, b) => b.total - a.total).slice(0, 40)
       .sort((a, b) => a.line - b.line);
     return el('section', {class: 'lines'}, el('h3', {}, 'Lines'),
       el('ol', {}, ...shown.map((l) => el('li', {
         title: `line ${l.line}: total ${amount(l.total)} (${
-          asPercent(l.total, all)}), self ${amount(l.self)}`},
+          asPercent(l.total, all)}), self ${amount(l.self)}` +
+          (text && text[l.line] ? '\n' + text[l.line] : '')},
       el('i', {class: 'heat', style: `width:${100 * l.total / most}%`}),
       el('b', {}, l.line ? String(l.line) : '?'),
-      el('code', {}, text && text[l.line] !== undefined ? text[l.line] : ''),
+      el('code', {}, text && text[l.line] !== undefined ? text[l.line].trim() : ''),
       el('span', {}, asPercent(l.total, all))))),
       lines.length > shown.length ? el('p', {class: 'sub'},
         `and ${asCount(lines.length - shown.length)} more lines`) : null);
