@@ -74,6 +74,28 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   return LJP_OK;
 }
 
+/* The thread is stuck beyond help (in a callback, a dead network disk): it
+** keeps its session, we give both up. False: it has just begun after all. */
+static bool give_up(struct ljp_session *s, bool starting)
+{
+  pthread_mutex_lock(&s->mutex);
+  bool stuck = !starting || s->state == LJP_SESSION_IDLE;
+  if (stuck) {
+    s->stuck = true;
+    s->joinable = false;
+    s->state = LJP_SESSION_FAILED;
+    s->status = LJP_ERR_IO;
+    s->error = ETIMEDOUT;
+  }
+  pthread_mutex_unlock(&s->mutex);
+  if (stuck) {
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    ljp_session_deactivate(s);
+    pthread_detach(s->thread);
+  }
+  return stuck;
+}
+
 enum ljp_status ljp_session_start(struct ljp_session *s)
 {
   pthread_mutex_lock(&s->mutex);
@@ -97,9 +119,13 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
     s->status = status;
     return status;
   }
+  uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
   /* Acquire: pairs with announce. */
-  while (!atomic_load_explicit(&s->started, memory_order_acquire))
+  while (!atomic_load_explicit(&s->started, memory_order_acquire)) {
+    if (ljp_clock_ns() > until && give_up(s, true))
+      return LJP_ERR_IO;
     ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+  }
   atomic_store_explicit(&s->sink->deadline_ns, 0, memory_order_relaxed);
   pthread_mutex_lock(&s->mutex);
   status = s->status;
@@ -133,20 +159,10 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STUCK_THREAD_S;
-    if (pthread_timedjoin_np(s->thread, NULL, &until)) {
-      /* Stuck beyond help (a callback, a dead network disk): the thread keeps
-      ** its session, we give both up. */
-      ljp_session_deactivate(s);
-      pthread_detach(s->thread);
-      pthread_mutex_lock(&s->mutex);
-      s->state = LJP_SESSION_FAILED;
-      s->stuck = true;
-      pthread_mutex_unlock(&s->mutex);
-      if (error)
-        *error = ETIMEDOUT;
-      return LJP_ERR_IO;
-    }
-    ljp_fork_unregister(s);
+    if (pthread_timedjoin_np(s->thread, NULL, &until))
+      give_up(s, false);
+    else
+      ljp_fork_unregister(s);
   }
   pthread_mutex_lock(&s->mutex);
   enum ljp_status status = s->status;

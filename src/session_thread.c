@@ -78,10 +78,12 @@ static enum ljp_status round_once(struct ljp_session *s, bool last)
 static void announce(struct ljp_session *s, enum ljp_status status)
 {
   pthread_mutex_lock(&s->mutex);
-  s->status = status;
-  s->error = status ? s->sink->error : 0;
-  if (!s->child)
-    s->state = status ? LJP_SESSION_FAILED : LJP_SESSION_RUNNING;
+  if (!s->stuck) {
+    s->status = status;
+    s->error = status ? s->sink->error : 0;
+    if (!s->child)
+      s->state = status ? LJP_SESSION_FAILED : LJP_SESSION_RUNNING;
+  }
   pthread_mutex_unlock(&s->mutex);
   /* Release: status and state before started. */
   atomic_store_explicit(&s->started, 1, memory_order_release);
@@ -129,9 +131,11 @@ static void *writer_main(void *arg)
   enum ljp_status ended = ljp_writer_end(
       s->writer, status, error, status ? ljp_status_text(status) : reason);
   pthread_mutex_lock(&s->mutex);
-  s->status = status ? status : ended;
-  s->error = s->status ? s->sink->error : 0;
-  s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
+  if (!s->stuck) { /* Else nobody waits for us any more. */
+    s->status = status ? status : ended;
+    s->error = s->status ? s->sink->error : 0;
+    s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
+  }
   pthread_mutex_unlock(&s->mutex);
   return NULL;
 }

@@ -254,6 +254,37 @@ static void a_callback_gets_the_stream_piece_by_piece(void **state)
   free(c.data);
 }
 
+static _Atomic bool may_go_on;
+
+static size_t take_late(const void **data, size_t len, void *ctx)
+{
+  (void)ctx;
+  while (*data && !may_go_on)
+    usleep(1000);
+  return len;
+}
+
+/* Not freed: its thread may still be in it. */
+static void
+a_callback_that_never_returns_does_not_hold_start_for_ever(void **state)
+{
+  (void)state;
+  static struct ljp_session *s;
+  struct ljp_session_options o = {.callback = take_late, .describe = known()};
+  int error = 0;
+  assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+  assert_int_equal(ljp_session_start(s), LJP_ERR_IO);
+  assert_int_equal(ljp_session_state(s), LJP_SESSION_FAILED);
+  assert_int_equal(ljp_session_stop(s, &error), LJP_ERR_IO);
+  assert_int_equal(error, ETIMEDOUT);
+  ljp_session_free(s);
+  may_go_on = true; /* Too late: nothing changes any more. */
+  for (int i = 0; i < 20; i++) {
+    usleep(10000);
+    assert_int_equal(ljp_session_state(s), LJP_SESSION_FAILED);
+  }
+}
+
 static void callback_ends(bool fails, int expected)
 {
   struct collected c = {.data = malloc(1 << 20), .limit = 3000, .fails = fails};
@@ -294,6 +325,8 @@ int main(void)
       cmocka_unit_test(a_closed_pipe_ends_the_session_without_a_signal),
       cmocka_unit_test(a_pipe_that_nobody_reads_does_not_hold_stop_for_ever),
       cmocka_unit_test(a_descriptor_taken_by_the_host_is_never_written_to),
+      cmocka_unit_test(
+          a_callback_that_never_returns_does_not_hold_start_for_ever),
       cmocka_unit_test(a_callback_gets_the_stream_piece_by_piece),
       cmocka_unit_test(a_callback_that_returns_0_fails_the_session),
       cmocka_unit_test(a_callback_that_wants_no_more_is_not_called_again),
