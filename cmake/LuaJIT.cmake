@@ -88,6 +88,10 @@ endif()
 # only: LuaJIT is single-threaded, and its generated code is not instrumented.
 set(LJP_VM_SANITIZE "")
 set(LJP_VM_NO_UBSAN alignment,shift,null)
+if(LUAJIT_BASE STREQUAL luajit AND NOT LUAJIT_SOURCE_DIR)
+  # It negates the least 64 bit integer as a signed one to print it.
+  string(APPEND LJP_VM_NO_UBSAN ,signed-integer-overflow)
+endif()
 if(LJPROF_SANITIZE MATCHES "address")
   list(APPEND LJP_VM_DEFINES -DLUAJIT_USE_SYSMALLOC)
   set(LJP_VM_SANITIZE "-fsanitize=address")
