@@ -47,7 +47,7 @@ static bool same(const struct ljp_row *a, const struct ljp_row *b)
 static void compact(struct ljp_rows *rows)
 {
   size_t kept = 0;
-  if (!rows->sorted)
+  if (!rows->sorted && rows->count)
     qsort(rows->rows, rows->count, sizeof *rows->rows, by_time);
   for (size_t i = 0; i < rows->count; i++) {
     const struct ljp_row *row = &rows->rows[i];
