@@ -314,24 +314,26 @@ static void write_losses(struct ljp_writer *w, struct ljp_source *s)
 {
   struct ljp_producer *p = s->producer;
   for (unsigned reason = 1; reason < LJP_LOSS_COUNT; reason++) {
+    uint64_t lost = s->own_loss[reason];
     /* Relaxed: counters; what we miss now is seen in the next round. */
-    uint64_t lost =
-        atomic_load_explicit(&p->lost[reason], memory_order_relaxed) +
-        s->own_loss[reason];
+    if (p)
+      lost += atomic_load_explicit(&p->lost[reason], memory_order_relaxed);
     if (lost == s->lost[reason])
       continue;
     s->lost[reason] = lost;
     struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
-    ljp_body_u(b, p->id);
+    ljp_body_u(b, s->id);
     ljp_body_u(b, reason);
     ljp_body_u(b, lost);
     ljp_writer_put_event(w, LJP_REC_LOSS);
   }
-  uint64_t overruns = atomic_load_explicit(&p->overruns, memory_order_relaxed);
+  uint64_t overruns = s->own_overruns;
+  if (p)
+    overruns = atomic_load_explicit(&p->overruns, memory_order_relaxed);
   if (overruns != s->overruns) {
     s->overruns = overruns;
     struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
-    ljp_body_u(b, p->id);
+    ljp_body_u(b, s->id);
     ljp_body_u(b, overruns);
     ljp_writer_put_event(w, LJP_REC_OVERRUN);
   }
@@ -342,7 +344,8 @@ static void write_losses(struct ljp_writer *w, struct ljp_source *s)
 void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
 {
   for (struct ljp_source *s = w->sources; s; s = s->next)
-    s->end = ljp_ring_head(&s->producer->ring);
+    if (s->producer)
+      s->end = ljp_ring_head(&s->producer->ring);
   /* The look comes after the heads: what is drained was pushed before it. */
   w->now_ns = now_ns;
   w->builder.producer = 0;
@@ -353,25 +356,40 @@ void ljp_writer_drain(struct ljp_writer *w)
 {
   ljp_writer_block(w, 0); /* Definitions of the round come first. */
   for (struct ljp_source *s = w->sources; s; s = s->next)
-    drain(w, s, s->end);
+    if (s->producer)
+      drain(w, s, s->end);
 }
 
+/* What it has lost is kept until it is written. */
 void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p)
 {
-  struct ljp_source **link = &w->sources;
-  while (*link && (*link)->producer != p)
-    link = &(*link)->next;
-  struct ljp_source *source = *link;
-  if (source) {
+  struct ljp_source *s = w->sources;
+  while (s && s->producer != p)
+    s = s->next;
+  if (s) {
     ljp_writer_block(w, 0);
-    drain(w, source, ljp_ring_head(&p->ring));
-    write_losses(w, source);
-    *link = source->next;
-    free(source);
+    drain(w, s, ljp_ring_head(&p->ring));
+    write_losses(w, s);
+    memcpy(s->own_loss, s->lost, sizeof s->own_loss);
+    s->own_overruns = s->overruns;
+    s->producer = NULL;
   }
   struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_PRODUCER, p->id);
   if (def)
     def->ended = true;
+}
+
+static void forget_retired(struct ljp_writer *w)
+{
+  struct ljp_source **link = &w->sources, *s;
+  while ((s = *link)) {
+    if (s->producer) {
+      link = &s->next;
+    } else {
+      *link = s->next;
+      free(s);
+    }
+  }
 }
 
 static void rotate(struct ljp_writer *w)
@@ -401,6 +419,7 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
   const struct ljp_writer_options *o = &w->options;
   if (w->out.status)
     return w->out.status;
+  forget_retired(w);
   if ((o->segment_bytes && w->sink->whole_bytes >= o->segment_bytes) ||
       (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns))
     rotate(w);

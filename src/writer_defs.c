@@ -161,6 +161,7 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
     return;
   }
   source->producer = p;
+  source->id = p->id;
   source->end = ljp_ring_tail(&p->ring);
   source->next = w->sources;
   w->sources = source;
@@ -421,14 +422,14 @@ static void put_loss(struct ljp_writer *w, const struct ljp_source *source)
     if (!source->lost[reason])
       continue;
     struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
-    ljp_body_u(b, source->producer->id);
+    ljp_body_u(b, source->id);
     ljp_body_u(b, (uint64_t)reason);
     ljp_body_u(b, source->lost[reason]);
     put_def(w, LJP_REC_LOSS);
   }
   if (source->overruns) {
     struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
-    ljp_body_u(b, source->producer->id);
+    ljp_body_u(b, source->id);
     ljp_body_u(b, source->overruns);
     put_def(w, LJP_REC_OVERRUN);
   }

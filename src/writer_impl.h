@@ -31,14 +31,17 @@ enum { LJP_ADDRESS_CACHE = 4096 };
 /* What the writer knows of one producer. */
 struct ljp_source {
   struct ljp_source *next;
-  struct ljp_producer *producer;
+  struct ljp_producer *producer; /* NULL: retired. */
+  uint32_t id;
   uint64_t end;   /* Drain up to here. */
   unsigned depth; /* Frames in words. */
   unsigned valid; /* So many of chain hold, for these generations: */
   uint32_t node_generation, module_generation;
   uint64_t lost[LJP_LOSS_COUNT]; /* As written. */
   uint64_t overruns;
-  uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost here, not in the push. */
+  uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost here, not in the push; all that
+                                     ** was lost once it has retired. */
+  uint64_t own_overruns;             /* Then only. */
   uint64_t words[LJP_STACK_MAX_FRAMES];
   uint32_t chain[LJP_STACK_MAX_FRAMES];
 };

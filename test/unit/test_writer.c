@@ -182,11 +182,14 @@ static void what_a_failed_write_loses_is_counted_in_the_end(void **state)
   }
   ljp_writer_begin(h.w, EVENTS * 100);
   ljp_writer_drain(h.w);
+  h.p->lost[LJP_LOSS_NESTED] = 7;
+  ljp_writer_retire(h.w, h.p);
   assert_int_equal(ljp_writer_finish(h.w), LJP_ERR_IO);
   struct mini *m = end(&h, NULL, NULL);
   uint64_t written = m->events[LJP_REC_SAMPLES];
   assert_in_range(written, 1009, EVENTS - 1009);
   assert_int_equal(m->lost[LJP_LOSS_WRITE_ERROR], EVENTS - written);
+  assert_int_equal(m->lost[LJP_LOSS_NESTED], 7);
   mini_free(m);
 }
 
