@@ -14,6 +14,7 @@
 #include "tools/command.h"
 #include "tools/outfile.h"
 #include "tools/page_write.h"
+#include "tools/progress.h"
 #include "tools/show.h"
 #include "tools/units.h"
 
@@ -401,13 +402,20 @@ int ljp_command_diff(int argc, char **argv)
   int code = parse(&o, argc, argv);
   if (code >= 0)
     return code;
+  struct ljp_progress progress;
   struct ljp_profile_options options = {.thread = o.thread,
-                                        .no_symbols = o.no_symbols};
-  for (int i = 0; i < 2 && code < 0; i++)
-    if (ljp_profile_load(o.files[i], &options, &profiles[i], error)) {
+                                        .no_symbols = o.no_symbols,
+                                        .progress = ljp_progress_bytes,
+                                        .progress_ctx = &progress};
+  for (int i = 0; i < 2 && code < 0; i++) {
+    ljp_progress_begin(&progress, o.files[i]);
+    bool failed = ljp_profile_load(o.files[i], &options, &profiles[i], error);
+    ljp_progress_end(&progress);
+    if (failed) {
       ljp_command_error("diff", "%s: %s", o.files[i], error);
       code = LJP_EXIT_FAILED;
     }
+  }
   if (code < 0) {
     enum ljp_status status =
         ljp_diff_init(&diff, profiles[0], profiles[1], o.files, o.share);

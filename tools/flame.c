@@ -8,6 +8,7 @@
 #include "tools/outfile.h"
 #include "tools/page_load.h"
 #include "tools/page_write.h"
+#include "tools/progress.h"
 
 static const char help[] =
     "Usage: ljprof flame FILE -o PAGE.html [OPTION]...\n"
@@ -130,9 +131,16 @@ int ljp_command_flame(int argc, char **argv)
   int code = parse(&o, argc, argv);
   if (code >= 0)
     return code;
-  struct ljp_profile_options options = {
-      .points = true, .thread = o.thread, .no_symbols = o.no_symbols};
-  if (ljp_profile_load(o.file, &options, &profile, error)) {
+  struct ljp_progress progress;
+  struct ljp_profile_options options = {.points = true,
+                                        .thread = o.thread,
+                                        .no_symbols = o.no_symbols,
+                                        .progress = ljp_progress_bytes,
+                                        .progress_ctx = &progress};
+  ljp_progress_begin(&progress, o.file);
+  bool failed = ljp_profile_load(o.file, &options, &profile, error);
+  ljp_progress_end(&progress);
+  if (failed) {
     ljp_command_error("flame", "%s: %s", o.file, error);
     return LJP_EXIT_FAILED;
   }

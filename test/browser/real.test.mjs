@@ -1,0 +1,98 @@
+// Pages that `ljprof flame` and `ljprof diff` made of streams: what they show is
+// what `ljprof report` says of the same file.
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {after, before, test} from 'node:test';
+import {open, settle, start} from './browser.mjs';
+
+const build = process.env.BUILD_DIR || new URL('../../build', import.meta.url)
+  .pathname;
+const data = new URL('../data/', import.meta.url).pathname;
+const dir = mkdtempSync(join(tmpdir(), 'ljprof-real.'));
+const ljprof = (...args) => execFileSync(join(build, 'bin/ljprof'),
+  [...args, '--no-symbols'], {encoding: 'utf8', maxBuffer: 1 << 28});
+let browser;
+
+before(async () => {
+  browser = await start();
+});
+after(async () => {
+  await browser.close();
+  rmSync(dir, {recursive: true});
+});
+
+const opened = async (name, hash) => {
+  const page = await open(browser, join(dir, name), {hash});
+  return page;
+};
+const closed = async (page) => {
+  await page.context().close();
+  assert.deepEqual(page.faults, []);
+};
+
+for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
+  'small-table.ljp'])
+  test(`the page of ${name} has the totals of its report`, async () => {
+    ljprof('flame', data + name, '-o', join(dir, name + '.html'));
+    const report = JSON.parse(ljprof('report', '--cpu', '--json', data + name));
+    const page = await opened(name + '.html');
+    const [total, samples, sums, notices] = await page.evaluate(() => {
+      const {tree, view, sums: s, profile} = globalThis.ljprof;
+      return [tree.total[0], view.rows.count.reduce((a, b) => a + b, 0),
+        s.self.reduce((a, b) => a + b, 0),
+        profile.json.notices.map((n) => n.text)];
+    });
+    assert.ok(samples > 0);
+    assert.equal(total, report.totals.cpu_ns);
+    assert.equal(samples, report.totals.samples);
+    assert.equal(sums, total);
+    if (report.totals.lost) assert.ok(notices.some((t) => /lost/.test(t)));
+    // Each tab opens and shows something.
+    for (const tab of await page.getByRole('tab').all()) {
+      await tab.click();
+      await settle(page);
+      assert.ok(await page.evaluate(() => globalThis.ljprof.tree.total[0]) > 0,
+        await tab.textContent());
+    }
+    await closed(page);
+  });
+
+test('the page of a comparison says how much changed and how surely',
+  async () => {
+    const files = [data + 'every-record.ljp', data + 'killed.ljp'];
+    ljprof('diff', ...files, '-o', join(dir, 'diff.html'));
+    const report = JSON.parse(ljprof('diff', ...files, '--json'));
+    const page = await opened('diff.html', '#view=table');
+    const rows = await page.evaluate(() => {
+      const {profile, change} = globalThis.ljprof;
+      return [...change.selfByFrame].map((v, f) => [profile.frames.name[f],
+        profile.frames.line[f], v]).slice(1);
+    });
+    const verdict = (v) => v === 0 ? 'same' : v > 0 ? 'more' : 'less';
+    let compared = 0;
+    for (const row of report.rows) {
+      const shown = rows.filter(([name, line]) => name === row.name &&
+        line === row.line);
+      if (shown.length !== 1) continue; // The same name in several kinds.
+      compared++;
+      const wanted = {new: 'more', gone: 'less'}[row.self_verdict] ||
+        row.self_verdict;
+      assert.equal(verdict(shown[0][2]), wanted, row.name);
+    }
+    assert.ok(compared > 5, `${compared} compared`);
+    assert.match(await page.locator('thead').textContent(), /Δ self.*Δ total.*±/);
+    await page.keyboard.press('g');
+    await settle(page);
+    assert.match(await page.locator('#legend').textContent(),
+      /within the sampling error/);
+    assert.equal(await page.locator('#time').isVisible(), false);
+    await page.locator('#tools [data-id=metric]').selectOption('other');
+    await settle(page);
+    const before = await page.evaluate(() => globalThis.ljprof.tree.total[0]);
+    assert.ok(Math.abs(before - report.totals.before_value) <=
+      report.stacks.length);
+    await closed(page);
+  });
