@@ -61,6 +61,25 @@ static bool push(struct ljp_sym_names *names, const struct ljp_sym_name *name)
   return true;
 }
 
+struct ljp_sym_copy {
+  struct ljp_sym_copy *next;
+  char text[];
+};
+
+bool ljp_sym_names_push_copy(struct ljp_sym_names *names, uint64_t start,
+                             uint64_t end, const char *name)
+{
+  size_t len = strlen(name);
+  struct ljp_sym_copy *copy = malloc(sizeof *copy + len + 1);
+  if (!copy)
+    return false;
+  memcpy(copy->text, name, len + 1);
+  copy->next = names->copies;
+  names->copies = copy;
+  struct ljp_sym_name entry = {start, end, copy->text, 0};
+  return push(names, &entry);
+}
+
 /* Of several names for a place: functions before labels, global before weak
 ** before local, few leading underscores. */
 static uint8_t rank_of(unsigned type, unsigned bind, const char *name)
@@ -146,6 +165,7 @@ bool ljp_sym_names_sort(struct ljp_sym_names *names)
   uint64_t reach = 0;
   if (!names->count)
     return true;
+  free(names->reach);
   names->reach = malloc(names->count * sizeof *names->reach);
   if (!names->reach)
     return false;
@@ -168,6 +188,11 @@ bool ljp_sym_names_sort(struct ljp_sym_names *names)
 
 void ljp_sym_names_free(struct ljp_sym_names *names)
 {
+  while (names->copies) {
+    struct ljp_sym_copy *next = names->copies->next;
+    free(names->copies);
+    names->copies = next;
+  }
   free(names->list);
   free(names->reach);
   *names = (struct ljp_sym_names){0};
@@ -259,8 +284,10 @@ static char *demangle(const char *name)
 
 void ljp_sym_pretty(const char *name, char *out)
 {
+  /* What follows is a version, but for entries of the linkage table. */
   const char *at = *name ? strchr(name + 1, '@') : NULL;
   size_t len = at ? (size_t)(at - name) : strlen(name);
+  bool plt = at && strcmp(at, "@plt") == 0;
   char plain[LJP_SYM_NAME_MAX];
   len = without_suffix(name, len);
   copy(plain, name, len);
@@ -272,4 +299,7 @@ void ljp_sym_pretty(const char *name, char *out)
   else
     copy(out, plain, strlen(plain));
   free(text);
+  len = strlen(out);
+  if (plt && len + sizeof "@plt" <= LJP_SYM_NAME_MAX)
+    memcpy(out + len, "@plt", sizeof "@plt");
 }

@@ -408,6 +408,9 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
   }
   if (ok && count && !s->options.no_files)
     ran = ljp_sym_run(&s->options, jobs, count);
+  if (!ran)
+    take_notice(&asking[0], "machine code has no names: there is no process to"
+                            " be had that reads its files");
   for (size_t i = 0; ok && ran && i < s->count; i++)
     for (size_t k = 0; k < s->modules[i].count; k++)
       s->modules[i].entries[k].settled = true;

@@ -52,6 +52,8 @@ void ljp_sym_lookup(const struct ljp_symbols_options *options,
   if (ok && files.debug.elf && files.debug.elf != files.own.elf)
     ok = ljp_sym_names_add(&lookup.names, files.debug.elf);
   ok = ok && ljp_sym_names_sort(&lookup.names);
+  if (ok && files.own.elf)
+    ok = ljp_sym_names_add_plt(&lookup.names, files.own.elf);
   if (ok && files.debug.elf && level == LJP_SYM_FULL && !options->no_dwarf) {
     Dwarf *dwarf = dwarf_begin_elf(files.debug.elf, DWARF_C_READ, NULL);
     if (dwarf) {

@@ -76,11 +76,17 @@ struct ljp_sym_names {
   struct ljp_sym_name *list; /* By start. */
   uint64_t *reach;           /* Highest end in list[0..i]. */
   size_t count, capacity;
+  struct ljp_sym_copy *copies; /* Names that stand in no file. */
 };
 
 /* Adds the function symbols of an object; own is the file with the section
 ** contents (a debug file's headers say where code is, too). */
 bool ljp_sym_names_add(struct ljp_sym_names *names, Elf *elf);
+/* A name that is kept as a copy. false: no memory. */
+bool ljp_sym_names_push_copy(struct ljp_sym_names *names, uint64_t start,
+                             uint64_t end, const char *name);
+/* The entries of the linkage table (elf_plt.c), of sorted names to sorted. */
+bool ljp_sym_names_add_plt(struct ljp_sym_names *names, Elf *elf);
 bool ljp_sym_names_sort(struct ljp_sym_names *names);
 void ljp_sym_names_free(struct ljp_sym_names *names);
 

@@ -8,7 +8,7 @@ data=$SOURCE_DIR/test/data
 
 # The command itself.
 "$ljprof" --help > help.txt || fail "--help failed"
-for command in dump check; do
+for command in dump check embed merge export; do
   grep -q "^  $command " help.txt || fail "--help does not name $command"
   "$ljprof" $command --help | grep -q "^Usage: ljprof $command" ||
     fail "$command --help"

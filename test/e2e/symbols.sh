@@ -84,6 +84,39 @@ if command -v clang > /dev/null; then
   agrees "a program of clang, which has no .debug_aranges" places
 fi
 
+# Entries of the linkage table, in the forms that linkers give it.
+entries() { # PROGRAM
+  objdump -d -j .plt -j .plt.sec -j .plt.got "$1" 2> /dev/null |
+    sed -n 's/^0*\([0-9a-f]*\) <\([A-Za-z_0-9]*\)\(@[A-Z][^>]*\)\{0,1\}@plt>:$/\1 \2@plt/p'
+}
+case $(uname -m) in
+x86_64)
+  for form in "-Wl,-z,lazy" "-Wl,-z,now" "-fcf-protection=full -Wl,-z,ibtplt"; do
+    # shellcheck disable=SC2086 # words are wanted
+    compile plt -fPIE -pie $form
+    ./plt > places
+    strip plt
+    entries plt > entries.txt
+    [ "$(wc -l < entries.txt)" -gt 10 ] || fail "no entries: $form"
+    id=$(awk -F '\t' '{ print $2; exit }' places)
+    while read -r at _; do
+      printf '%s\t%s\t1\t0\t%s\n' "$PWD/plt" "$id" "$at"
+    done < entries.txt | "$probe" > got 2> notices || fail "entries"
+    sed 's/^[^ ]* //; s/$/:0/' entries.txt > want
+    if [ "$form" = "-fcf-protection=full -Wl,-z,ibtplt" ]; then
+      # Two tables: the first one's entries lead nowhere by themselves.
+      grep -c '@plt:0$' got > named || fail "no entries are named"
+      [ "$(cat named)" -ge "$(($(wc -l < want) / 2))" ] || fail "$form: $(cat got)"
+      paste -d ' ' got want | grep '@plt.* ' | awk '$1 != $2 && $1 ~ /@plt/' > wrong
+      same "entries of the linkage table, $form" "" "$(cat wrong)"
+    else
+      diff -u want got > diff.txt || fail "entries: $(cat diff.txt)"
+      ok "entries of the linkage table, $form"
+    fi
+  done
+  ;;
+esac
+
 # Stripped, in all the ways that its names may lie elsewhere.
 compile whole
 ./whole > places
