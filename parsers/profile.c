@@ -118,8 +118,8 @@ static enum ljp_status begin_context(struct ljp_profile *p,
   return LJP_OK;
 }
 
-static enum ljp_status find_context(struct ljp_profile *p, uint8_t state,
-                                    uint8_t cut, uint32_t *id)
+static enum ljp_status new_context(struct ljp_profile *p, uint8_t state,
+                                   uint8_t cut, uint32_t *id)
 {
   struct ljp_profile_work *w = p->work;
   struct ljp_profile_context c = {.thread = w->context_thread,
@@ -127,17 +127,31 @@ static enum ljp_status find_context(struct ljp_profile *p, uint8_t state,
                                   .kind = w->context_kind,
                                   .state = state,
                                   .cut = cut};
-  enum ljp_status status;
-  bool small = state < LJP_CONTEXT_STATES && cut < LJP_CONTEXT_CUTS;
-  if (LJP_LIKELY(small && w->context_of[state][cut])) {
+  enum ljp_status status = ljp_profile_context(p, &c, id);
+  if (!status && state < LJP_CONTEXT_STATES && cut < LJP_CONTEXT_CUTS)
+    w->context_of[state][cut] = *id + 1;
+  return status;
+}
+
+static inline enum ljp_status find_context(struct ljp_profile *p, uint8_t state,
+                                           uint8_t cut, uint32_t *id)
+{
+  const struct ljp_profile_work *w = p->work;
+  if (LJP_LIKELY(state < LJP_CONTEXT_STATES && cut < LJP_CONTEXT_CUTS &&
+                 w->context_of[state][cut])) {
     *id = w->context_of[state][cut] - 1;
     return LJP_OK;
   }
-  if ((status = ljp_profile_context(p, &c, id)))
-    return status;
-  if (small)
-    w->context_of[state][cut] = *id + 1;
-  return LJP_OK;
+  return new_context(p, state, cut, id);
+}
+
+/* Where a stack is kept if it is; NULL: nowhere. */
+static inline struct ljp_map_entry *entry_at(const struct ljp_profile_work *w,
+                                             uint64_t stack)
+{
+  uint64_t low = stack & (LJP_EPOCH_MAX_NODES - 1);
+  struct ljp_map_entry *page = w->map[low / LJP_MAP_PAGE];
+  return page ? page + low % LJP_MAP_PAGE : NULL;
 }
 
 /* The row of a stack in a context. */
@@ -145,16 +159,15 @@ static inline enum ljp_status find_row(struct ljp_profile *p, uint64_t stack,
                                        uint32_t context, uint32_t *row)
 {
   struct ljp_profile_work *w = p->work;
-  uint64_t low = stack & (LJP_EPOCH_MAX_NODES - 1);
-  struct ljp_map_entry *entry = w->map[low / LJP_MAP_PAGE];
+  struct ljp_map_entry *entry = entry_at(w, stack);
   enum ljp_status status;
   uint32_t node;
   if (LJP_LIKELY(entry)) {
-    entry += low % LJP_MAP_PAGE;
-    if (LJP_LIKELY(entry->id == stack && entry->row &&
+    uint32_t at = entry->rows[context % LJP_MAP_ROWS];
+    if (LJP_LIKELY(entry->id == stack && at &&
                    (!entry->epoch || entry->epoch == w->map_epoch) &&
-                   p->rows[entry->row - 1].context == context)) {
-      *row = entry->row - 1;
+                   p->rows[at - 1].context == context)) {
+      *row = at - 1;
       return LJP_OK;
     }
   }
@@ -162,7 +175,7 @@ static inline enum ljp_status find_row(struct ljp_profile *p, uint64_t stack,
       (status = ljp_profile_row(p, node, context, row)))
     return status;
   if (entry && entry->leaf)
-    entry->row = *row + 1;
+    entry->rows[context % LJP_MAP_ROWS] = *row + 1;
   return LJP_OK;
 }
 
@@ -184,13 +197,45 @@ static inline bool time_wanted(const struct ljp_profile *p, uint64_t time_ns)
           (!p->options.to_ns || at < p->options.to_ns));
 }
 
+static enum ljp_status count_waiting(struct ljp_profile *p)
+{
+  struct ljp_profile_work *w = p->work;
+  unsigned count = w->waiting_count;
+  enum ljp_status status;
+  w->waiting_count = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const struct ljp_waiting *s = &w->waiting[i];
+    const struct ljp_map_entry *entry = entry_at(w, s->stack);
+    uint32_t at = entry ? entry->rows[s->context % LJP_MAP_ROWS] : 0;
+    __builtin_prefetch(&p->rows[at ? at - 1 : 0], 1);
+  }
+  for (unsigned i = 0; i < count; i++) {
+    struct ljp_waiting *s = &w->waiting[i];
+    if ((status = find_row(p, s->stack, s->context, &s->row)))
+      return status;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    const struct ljp_waiting *s = &w->waiting[i];
+    p->rows[s->row].count++;
+    p->rows[s->row].weight += s->weight;
+    count_stack(p, s->row);
+  }
+  for (unsigned i = 0; p->options.points && i < count; i++) {
+    const struct ljp_waiting *s = &w->waiting[i];
+    if ((status = ljp_profile_point(p, ljp_profile_since(p, s->time_ns), s->row,
+                                    1, s->weight, false)))
+      return status;
+  }
+  return LJP_OK;
+}
+
 static inline enum ljp_status take_sample(struct ljp_profile *p,
                                           const struct ljp_event *event)
 {
   const struct ljp_rec_sample *s = &event->u.sample;
   struct ljp_profile_work *w = p->work;
   enum ljp_status status;
-  uint32_t context, row;
+  uint32_t context;
   if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != s->vm) &&
       (status = begin_context(p, event, s->vm, LJP_PRODUCER_CPU)))
     return status;
@@ -199,17 +244,15 @@ static inline enum ljp_status take_sample(struct ljp_profile *p,
     p->totals.filtered++;
     return LJP_OK;
   }
-  if ((status = find_context(p, s->state, s->cut, &context)) ||
-      (status = find_row(p, s->stack, context, &row)))
+  if ((status = find_context(p, s->state, s->cut, &context)))
     return status;
-  p->rows[row].count++;
-  p->rows[row].weight += s->weight;
   p->totals.cut[s->cut]++;
-  count_stack(p, row);
-  if (p->options.points)
-    return ljp_profile_point(p, ljp_profile_since(p, event->time_ns), row, 1,
-                             s->weight, false);
-  return LJP_OK;
+  w->waiting[w->waiting_count++] =
+      (struct ljp_waiting){.stack = s->stack,
+                           .weight = s->weight,
+                           .time_ns = event->time_ns,
+                           .context = context};
+  return LJP_LIKELY(w->waiting_count < LJP_WAITING) ? LJP_OK : count_waiting(p);
 }
 
 static inline enum ljp_status take_mem(struct ljp_profile *p,
@@ -303,19 +346,22 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
   p->work->map_epoch++;
   p->work->context_valid = false;
   while (!(status = ljp_reader_next(reader, &event))) {
-    if (LJP_LIKELY(event->what == LJP_REC_MEM)) {
-      if (!p->options.no_memory)
-        status = take_mem(p, event);
-    } else if (LJP_LIKELY(event->what == LJP_REC_SAMPLES)) {
+    if (LJP_LIKELY(event->what == LJP_REC_SAMPLES)) {
       if (!p->options.no_samples)
         status = take_sample(p, event);
+    } else if (p->work->waiting_count && (status = count_waiting(p))) {
+      return fail(p, status, ljp_status_text(status));
+    } else if (LJP_LIKELY(event->what == LJP_REC_MEM)) {
+      if (!p->options.no_memory)
+        status = take_mem(p, event);
     } else if (event->what == LJP_EVENT_FINISH) {
       break;
-    } else {
-      if (event->what == LJP_EVENT_BLOCK && p->options.progress)
+    } else if (event->what == LJP_EVENT_BLOCK) {
+      if (p->options.progress)
         p->options.progress(p->options.progress_ctx, event->block->offset);
-      status = event->what == LJP_EVENT_BLOCK ? take_block(p, event->block)
-                                              : ljp_profile_event(p, event);
+      status = take_block(p, event->block);
+    } else {
+      status = ljp_profile_event(p, event);
     }
     if (LJP_UNLIKELY(status))
       return fail(p, status, ljp_status_text(status));

@@ -22,11 +22,13 @@ enum {
   LJP_NODE_BEFORE
 };
 
+#define LJP_MAP_ROWS 4u
 struct ljp_map_entry {
   uint64_t id;
   uint32_t leaf, caller; /* Node + 1; 0: not made yet. */
-  uint32_t row;          /* Last used with leaf, + 1; 0: none. */
-  uint32_t epoch;        /* Holds in this only; 0: for ever. */
+  /* Last used with leaf, by low bits of the context, + 1; 0: none. */
+  uint32_t rows[LJP_MAP_ROWS];
+  uint32_t epoch; /* Holds in this only; 0: for ever. */
 };
 
 #define LJP_MAP_PAGE 1024u
@@ -44,7 +46,22 @@ struct ljp_proto_entry {
 #define LJP_CONTEXT_STATES 16u
 #define LJP_CONTEXT_CUTS 16u
 
+/*
+** Samples wait until some are there, and are then counted together: where a
+** stack's row lies in memory is a matter of chance, and a processor fetches
+** several such places at once if it is asked for them one right after the
+** other. Other events must find none waiting.
+*/
+#define LJP_WAITING 64u
+struct ljp_waiting {
+  uint64_t stack, weight, time_ns;
+  uint32_t context, row;
+};
+
 struct ljp_profile_work {
+  struct ljp_waiting waiting[LJP_WAITING];
+  unsigned waiting_count;
+
   struct ljp_strings strings;
   struct ljp_index frame_index, node_index, context_index, row_index;
   uint32_t frame_room, node_room, context_room, row_room, memory_room;
