@@ -255,28 +255,51 @@ static inline enum ljp_status take_sample(struct ljp_profile *p,
   return LJP_LIKELY(w->waiting_count < LJP_WAITING) ? LJP_OK : count_waiting(p);
 }
 
+static enum ljp_status count_waiting_mem(struct ljp_profile *p)
+{
+  struct ljp_profile_work *w = p->work;
+  unsigned count = w->waiting_mem_count;
+  enum ljp_status status;
+  w->waiting_mem_count = 0;
+  for (unsigned i = 0; i < count; i++)
+    ljp_live_sooner(&w->live, w->waiting_mem[i].mem.address);
+  for (unsigned i = 0; i < count; i++) {
+    const struct ljp_waiting_mem *e = &w->waiting_mem[i];
+    uint32_t row = 0;
+    if (e->mem.op != LJP_MEM_FREE) { /* A free's own stack is not asked for. */
+      if ((status = find_row(p, e->mem.stack, e->context, &row)))
+        return status;
+      if (e->wanted)
+        count_stack(p, row);
+    }
+    if ((status = ljp_profile_mem(p, e, row)))
+      return status;
+  }
+  return LJP_OK;
+}
+
 static inline enum ljp_status take_mem(struct ljp_profile *p,
                                        const struct ljp_event *event)
 {
   const struct ljp_rec_mem *m = &event->u.mem;
   struct ljp_profile_work *w = p->work;
   enum ljp_status status;
-  uint32_t context, row = 0;
+  uint32_t context;
   if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != m->vm) &&
       (status = begin_context(p, event, m->vm, LJP_PRODUCER_MEMORY)))
     return status;
   ljp_profile_see_time(p, event->time_ns);
-  bool wanted = w->context_wanted && time_wanted(p, event->time_ns);
   if ((status = find_context(p, m->state, 0, &context)))
     return status;
-  /* A free's own stack is not asked for. */
-  if (m->op != LJP_MEM_FREE) {
-    if ((status = find_row(p, m->stack, context, &row)))
-      return status;
-    if (wanted)
-      count_stack(p, row);
-  }
-  return ljp_profile_mem(p, event, context, row, wanted);
+  ljp_live_soon(&w->live, m->address);
+  w->waiting_mem[w->waiting_mem_count++] = (struct ljp_waiting_mem){
+      .mem = *m,
+      .time_ns = event->time_ns,
+      .context = context,
+      .wanted = w->context_wanted && time_wanted(p, event->time_ns)};
+  return LJP_LIKELY(w->waiting_mem_count < LJP_WAITING_MEM)
+             ? LJP_OK
+             : count_waiting_mem(p);
 }
 
 /* A block begins: whose is it, and is this another session than before? */
@@ -286,6 +309,8 @@ static enum ljp_status take_block(struct ljp_profile *p,
   struct ljp_profile_work *w = p->work;
   enum ljp_status status;
   w->context_valid = false;
+  if (p->options.progress)
+    p->options.progress(p->options.progress_ctx, block->offset);
   if (w->begun && block->head.stream == w->stream)
     return LJP_OK;
   if (!w->begun) {
@@ -316,6 +341,10 @@ static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
   t->missing_known = t->missing_known && (f->missing_known || !f->gaps);
   t->bad_records += f->bad_records;
   t->unclosed += !f->clean;
+  if (f->closed == LJP_CLOSED_END && f->status) {
+    t->end_status = f->status;
+    t->end_errno = f->error;
+  }
   for (size_t i = 0; i < tally->loss_count; i++) {
     const struct ljp_tally_loss *loss = &tally->losses[i];
     if (loss->overrun) {
@@ -337,6 +366,12 @@ static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,
   return status;
 }
 
+static enum ljp_status count_all_waiting(struct ljp_profile *p)
+{
+  enum ljp_status status = count_waiting(p);
+  return status ? status : count_waiting_mem(p);
+}
+
 enum ljp_status ljp_profile_add(struct ljp_profile *p,
                                 struct ljp_reader *reader)
 {
@@ -349,19 +384,14 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
     if (LJP_LIKELY(event->what == LJP_REC_SAMPLES)) {
       if (!p->options.no_samples)
         status = take_sample(p, event);
-    } else if (p->work->waiting_count && (status = count_waiting(p))) {
-      return fail(p, status, ljp_status_text(status));
     } else if (LJP_LIKELY(event->what == LJP_REC_MEM)) {
       if (!p->options.no_memory)
         status = take_mem(p, event);
-    } else if (event->what == LJP_EVENT_FINISH) {
-      break;
-    } else if (event->what == LJP_EVENT_BLOCK) {
-      if (p->options.progress)
-        p->options.progress(p->options.progress_ctx, event->block->offset);
-      status = take_block(p, event->block);
-    } else {
-      status = ljp_profile_event(p, event);
+    } else if (!(status = count_all_waiting(p))) {
+      if (event->what == LJP_EVENT_FINISH)
+        break;
+      status = event->what == LJP_EVENT_BLOCK ? take_block(p, event->block)
+                                              : ljp_profile_event(p, event);
     }
     if (LJP_UNLIKELY(status))
       return fail(p, status, ljp_status_text(status));

@@ -25,17 +25,17 @@ void ljp_live_fini(struct ljp_live *live)
   *live = (struct ljp_live){0};
 }
 
-static uint64_t hash_of(const struct ljp_live *live, uint64_t address)
+/* Place and tag of an address: so a place is known without its block. */
+static uint32_t tag_of(const struct ljp_live *live, uint64_t address)
 {
-  return ljp_mix(live->seed, address);
+  return ljp_hash_end(ljp_mix(live->seed, address));
 }
 
 static struct ljp_live_slot *slot_of(const struct ljp_live *live,
                                      uint64_t address)
 {
-  uint64_t hash = hash_of(live, address);
-  uint32_t mask = live->slot_count - 1, tag = (uint32_t)hash;
-  uint32_t at = (uint32_t)(hash >> 32) & mask;
+  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  uint32_t at = tag & mask;
   for (; live->slots[at].block; at = (at + 1) & mask)
     if (live->slots[at].tag == tag &&
         ljp_live_block(live, live->slots[at].block)->address == address)
@@ -48,11 +48,23 @@ uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address)
   return live->slot_count ? slot_of(live, address)->block : 0;
 }
 
-/* The place that a block wants. */
-static uint32_t home_of(const struct ljp_live *live, uint32_t block)
+void ljp_live_soon(const struct ljp_live *live, uint64_t address)
 {
-  uint64_t hash = hash_of(live, ljp_live_block(live, block)->address);
-  return (uint32_t)(hash >> 32) & (live->slot_count - 1);
+  if (live->slot_count)
+    __builtin_prefetch(
+        &live->slots[tag_of(live, address) & (live->slot_count - 1)], 1);
+}
+
+void ljp_live_sooner(const struct ljp_live *live, uint64_t address)
+{
+  if (!live->slot_count)
+    return;
+  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  for (uint32_t at = tag & mask; live->slots[at].block; at = (at + 1) & mask)
+    if (live->slots[at].tag == tag) {
+      __builtin_prefetch(ljp_live_block(live, live->slots[at].block), 1);
+      return;
+    }
 }
 
 static bool grow_slots(struct ljp_live *live)
@@ -69,7 +81,7 @@ static bool grow_slots(struct ljp_live *live)
   live->slot_count = count;
   for (uint32_t i = 0; i < old_count; i++)
     if (old[i].block) {
-      uint32_t at = home_of(live, old[i].block);
+      uint32_t at = old[i].tag & (count - 1);
       while (slots[at].block)
         at = (at + 1) & (count - 1);
       slots[at] = old[i];
@@ -123,7 +135,7 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
   if (live->weights[chunk])
     live->weights[chunk][(at - 1) % LJP_LIVE_CHUNK] = weight;
   struct ljp_live_slot *slot = slot_of(live, block->address);
-  *slot = (struct ljp_live_slot){(uint32_t)hash_of(live, block->address), at};
+  *slot = (struct ljp_live_slot){tag_of(live, block->address), at};
   live->count++;
   return LJP_OK;
 }
@@ -136,7 +148,7 @@ void ljp_live_remove(struct ljp_live *live, uint32_t block)
   /* Those behind move up if they may. */
   for (uint32_t at = (hole + 1) & mask; live->slots[at].block;
        at = (at + 1) & mask) {
-    uint32_t home = home_of(live, live->slots[at].block);
+    uint32_t home = live->slots[at].tag & mask;
     if (((at - home) & mask) >= ((at - hole) & mask)) {
       live->slots[hole] = live->slots[at];
       hole = at;

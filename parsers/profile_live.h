@@ -63,6 +63,11 @@ void ljp_live_fini(struct ljp_live *live);
 /* Block + 1 of an address; 0: none. */
 uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address);
 
+/* Hints that the address will be looked for: soon, and a little later, when
+** its slot has come from memory. */
+void ljp_live_soon(const struct ljp_live *live, uint64_t address);
+void ljp_live_sooner(const struct ljp_live *live, uint64_t address);
+
 /* Takes a block in whose address is not there. LJP_ERR_MEM. */
 enum ljp_status ljp_live_add(struct ljp_live *live,
                              const struct ljp_live_block *block,

@@ -110,10 +110,10 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
 }
 
 static enum ljp_status put_in(struct ljp_profile *p,
-                              const struct ljp_event *event, uint32_t row,
+                              const struct ljp_waiting_mem *event, uint32_t row,
                               bool wanted)
 {
-  const struct ljp_rec_mem *e = &event->u.mem;
+  const struct ljp_rec_mem *e = &event->mem;
   struct ljp_live *live = &p->work->live;
   uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
   struct ljp_live_block block = {.address = e->address,
@@ -182,10 +182,12 @@ static enum ljp_status take_free(struct ljp_profile *p,
 }
 
 enum ljp_status ljp_profile_mem(struct ljp_profile *p,
-                                const struct ljp_event *event, uint32_t context,
-                                uint32_t row, bool wanted)
+                                const struct ljp_waiting_mem *event,
+                                uint32_t row)
 {
-  const struct ljp_rec_mem *e = &event->u.mem;
+  const struct ljp_rec_mem *e = &event->mem;
+  uint32_t context = event->context;
+  bool wanted = event->wanted;
   struct ljp_live *live = &p->work->live;
   enum ljp_status status;
   uint32_t memory, at;

@@ -74,6 +74,11 @@ static enum ljp_status gaps(struct ljp_profile *p)
   if (!status && t->bad_records)
     status = say(p, "%" PRIu64 " malformed record%s stepped over",
                  t->bad_records, s_of(t->bad_records));
+  if (!status && t->end_status)
+    status = say(p, "the recording was ended by an error: %s%s%s",
+                 ljp_status_text((enum ljp_status)t->end_status),
+                 t->end_errno ? ": " : "",
+                 t->end_errno ? strerror((int)t->end_errno) : "");
   if (!status && t->unclosed)
     status = say(p, "the file was not closed: the program was killed, still "
                     "runs, or the end is missing");

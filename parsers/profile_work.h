@@ -58,9 +58,19 @@ struct ljp_waiting {
   uint32_t context, row;
 };
 
+/* Likewise memory events, for the table of live blocks. */
+#define LJP_WAITING_MEM 32u
+struct ljp_waiting_mem {
+  struct ljp_rec_mem mem;
+  uint64_t time_ns;
+  uint32_t context;
+  bool wanted;
+};
+
 struct ljp_profile_work {
   struct ljp_waiting waiting[LJP_WAITING];
-  unsigned waiting_count;
+  struct ljp_waiting_mem waiting_mem[LJP_WAITING_MEM];
+  unsigned waiting_count, waiting_mem_count;
 
   struct ljp_strings strings;
   struct ljp_index frame_index, node_index, context_index, row_index;
@@ -160,8 +170,8 @@ void ljp_profile_points_merge(struct ljp_profile *p);
 
 /* An event of MEM; row is of its stack, not used for a free. */
 enum ljp_status ljp_profile_mem(struct ljp_profile *p,
-                                const struct ljp_event *event, uint32_t context,
-                                uint32_t row, bool wanted);
+                                const struct ljp_waiting_mem *event,
+                                uint32_t row);
 /* Counts what lives, at the end of an input; forgets it. */
 enum ljp_status ljp_profile_mem_end(struct ljp_profile *p);
 
