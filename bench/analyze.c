@@ -283,8 +283,8 @@ int main(int argc, char **argv)
   if (wanted(argc, argv, "samples")) {
     begin(&out, 20000);
     samples(&out, 40000000, 20000);
-    
-  measure(ljprof, "samples", "--cpu", &out, 40000000, 3);
+
+    measure(ljprof, "samples", "--cpu", &out, 40000000, 3);
     unlink(out.path);
   }
   if (wanted(argc, argv, "minutes")) {

@@ -193,7 +193,7 @@ struct ljp_profile_totals {
   uint64_t swallowed; /* Events that gaps have swallowed. */
   uint64_t gaps, gap_bytes, missing_blocks, bad_records, unclosed;
   bool missing_known;
-  uint64_t end_status, end_errno; /* Of a session that an error has ended. */
+  uint64_t end_status, end_errno;   /* Of a session that an error has ended. */
   uint64_t throttled;               /* INTERVAL events of that reason. */
   uint64_t dropped_events;          /* gc, marks, traces: over the limit. */
   struct ljp_profile_memory memory; /* Sums over memory[]. */
