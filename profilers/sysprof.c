@@ -159,18 +159,20 @@ static enum ljp_status prepare(struct ljp_failure *why)
     return ljp_sysprof_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
   hooked = true;
   ljp_sysprof_pin();
-  if (!ljp_sampler_shared.unwind)
-    status = ljp_unwind_new(&ljp_sampler_shared.unwind);
-  else
-    status = ljp_unwind_poll(ljp_sampler_shared.unwind, POLL_BUDGET_US);
-  if (status)
-    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
-                            "unwind tables: %s", ljp_status_text(status));
   status = ljp_saferead_install();
   if (status)
     return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
                             "handlers for faulting reads: %s",
                             ljp_status_text(status));
+  if (!ljp_sampler_shared.unwind)
+    status = ljp_unwind_new(&ljp_sampler_shared.unwind);
+  else
+    status = ljp_unwind_look(ljp_sampler_shared.unwind);
+  if (status) {
+    ljp_saferead_remove();
+    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
+                            "unwind tables: %s", ljp_status_text(status));
+  }
   return LJP_OK;
 }
 

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "src/saferead.h"
 
@@ -149,6 +150,8 @@ static bool still_there(const struct ljp_unwind_object *object,
     return false;
   if (!object->header)
     return !module->header;
+  if (!atomic_load_explicit(&object->ready, memory_order_relaxed))
+    return object->header == module->header;
   return object->header == module->header &&
          ljp_safe_load(
              (const void *)(uintptr_t)ljp_unwind_witness_at(object->header),
@@ -186,6 +189,20 @@ static uint32_t tidy(struct ljp_unwind_range *ranges, uint32_t count)
   return kept;
 }
 
+/* Read at once are the headers of those that surely matter, and were touched
+** before: the program, libc, our own. Those of the others may have to come from the
+** disk: the writer reads them in its rounds. */
+static bool read_at_once(const struct ljp_unwind *unwind,
+                         const struct ljp_unwind_object *object)
+{
+  const uint64_t known[] = {getauxval(AT_ENTRY), (uintptr_t)&read_at_once,
+                            (uintptr_t)&memcpy};
+  bool matters = !unwind->writer->finder;
+  for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+    matters = matters || (known[i] >= object->lo && known[i] < object->hi);
+  return matters;
+}
+
 /* Takes over the listing's ranges. */
 static struct ljp_unwind_view *make_view(struct ljp_unwind *unwind,
                                          struct listing *listing)
@@ -205,6 +222,8 @@ static struct ljp_unwind_view *make_view(struct ljp_unwind *unwind,
       goto fail;
     object->refs++;
     view->objects[view->objects_count++] = object;
+    if (read_at_once(unwind, object) && !ljp_unwind_object_read(object))
+      goto fail;
   }
   view->ranges = listing->ranges;
   listing->ranges = NULL;
@@ -311,6 +330,10 @@ static bool compile_some(struct ljp_unwind *unwind, uint64_t until_ns)
     object = wanted_object(current_view(unwind));
     if (!object)
       return false;
+    if (!ljp_unwind_object_read(object)) {
+      give_up(unwind, object);
+      return true;
+    }
     writer->job = ljp_unwind_job_new(object);
     if (!writer->job) {
       give_up(unwind, object);
@@ -336,22 +359,53 @@ static bool compile_some(struct ljp_unwind *unwind, uint64_t until_ns)
   return true;
 }
 
-enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
+/* The headers that have not been read yet. */
+static bool read_headers(struct ljp_unwind *unwind, uint64_t until_ns)
 {
-  sigset_t faults, before;
+  struct ljp_unwind_view *view = current_view(unwind);
+  for (uint32_t i = 0; i < view->objects_count; i++) {
+    struct ljp_unwind_object *object = view->objects[i];
+    if (atomic_load_explicit(&object->ready, memory_order_relaxed))
+      continue;
+    if (!ljp_unwind_object_read(object))
+      return false;
+    if (ljp_unwind_now_ns() >= until_ns)
+      return true;
+  }
+  return false;
+}
+
+/* Objects may vanish while they are read: see src/saferead.h. */
+static void allow_faults(sigset_t *before)
+{
+  sigset_t faults;
   sigemptyset(&faults);
   sigaddset(&faults, SIGSEGV);
   sigaddset(&faults, SIGBUS);
-  /* Objects may vanish while they are read: see src/saferead.h. */
-  pthread_sigmask(SIG_UNBLOCK, &faults, &before);
+  pthread_sigmask(SIG_UNBLOCK, &faults, before);
+}
+
+enum ljp_status ljp_unwind_look(struct ljp_unwind *unwind)
+{
+  sigset_t before;
+  allow_faults(&before);
+  enum ljp_status status = refresh(unwind);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return status;
+}
+
+enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
+{
+  sigset_t before;
+  allow_faults(&before);
   atomic_store_explicit(&unwind->wants_poll, false, memory_order_relaxed);
   uint64_t start = ljp_unwind_now_ns();
   enum ljp_status status = refresh(unwind);
   uint64_t compile_start = ljp_unwind_now_ns();
   uint64_t until = budget_us ? start + budget_us * UINT64_C(1000) : UINT64_MAX;
-  bool more = true;
-  while (status == LJP_OK && more && (more = compile_some(unwind, until)) &&
-         ljp_unwind_now_ns() < until)
+  bool late = status == LJP_OK && read_headers(unwind, until), more = true;
+  while (status == LJP_OK && !late && more &&
+         (more = compile_some(unwind, until)) && ljp_unwind_now_ns() < until)
     ;
   /* An unfinished job is a reason to come again soon. */
   if (more)
@@ -373,7 +427,7 @@ enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&unwind->writer->finder, &symbol, sizeof symbol);
   }
-  if (!unwind->writer || (status = refresh(unwind)) != LJP_OK) {
+  if (!unwind->writer || (status = ljp_unwind_look(unwind)) != LJP_OK) {
     free(unwind->writer);
     free(unwind);
     return status;

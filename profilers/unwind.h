@@ -87,11 +87,14 @@ LJP_SIGSAFE bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind);
 ** nothing: until an object's table is there, steps interpret its CFI. */
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out);
 
+/* Follows dlopen and dlclose, and nothing else: quick. */
+enum ljp_status ljp_unwind_look(struct ljp_unwind *unwind);
+
 /* No handler may be using it any more, or start to. */
 void ljp_unwind_free(struct ljp_unwind *unwind);
 
-/* To be called at each round of the writer: follows dlopen and dlclose,
-** compiles tables for objects that steps have met, for about budget_us
+/* To be called at each round of the writer: follows dlopen and dlclose, reads
+** the headers of objects that are new, compiles tables for objects that steps have met, for about budget_us
 ** microseconds (at least a little; 0: until all is done), frees what no
 ** handler can be using. */
 enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us);

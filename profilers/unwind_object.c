@@ -113,17 +113,25 @@ struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
   object->lo = lo;
   object->hi = hi;
   object->header = header;
-  if (header &&
-      (!ljp_unwind_read_header(object) ||
-       !ljp_safe_load((const void *)(uintptr_t)ljp_unwind_witness_at(header),
-                      &object->witness))) {
+  atomic_store_explicit(&object->ready, !header, memory_order_relaxed);
+  return object;
+}
+
+bool ljp_unwind_object_read(struct ljp_unwind_object *object)
+{
+  if (atomic_load_explicit(&object->ready, memory_order_relaxed))
+    return true;
+  if (!ljp_unwind_read_header(object) ||
+      !ljp_safe_load(
+          (const void *)(uintptr_t)ljp_unwind_witness_at(object->header),
+          &object->witness)) {
     object->header = 0;
     object->index_count = 0;
-  } else if (header && !object->index_count && !make_index(object)) {
-    ljp_unwind_object_free(object);
-    return NULL;
-  }
-  return object;
+  } else if (!object->index_count && !make_index(object))
+    return false;
+  /* Release: a handler that sees it reads the rest. */
+  atomic_store_explicit(&object->ready, true, memory_order_release);
+  return true;
 }
 
 void ljp_unwind_object_free(struct ljp_unwind_object *object)

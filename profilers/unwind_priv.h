@@ -59,6 +59,9 @@ struct ljp_unwind_object {
   uint64_t index, index_count;
   int32_t *own_index;
   uint32_t refs;
+  /* The header has been read: what stands above from witness on is true. Until
+  ** then its code is as good as unknown; see unwind_fresh.c. */
+  _Atomic bool ready;
   _Atomic bool failed; /* could not be compiled; steps go on interpreting */
   _Atomic bool wanted;
   _Atomic(struct ljp_unwind_table *) table;
@@ -148,6 +151,9 @@ LJP_SIGSAFE bool ljp_unwind_jump_off(struct ljp_regs *regs);
 /* unwind_object.c, writer's side. */
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
                                                 uint64_t header);
+/* Reads the header, which may have to come from the disk. False if there is no
+** memory; the object can then be read again later. */
+bool ljp_unwind_object_read(struct ljp_unwind_object *object);
 void ljp_unwind_object_free(struct ljp_unwind_object *object);
 
 /* unwind_compile.c, writer's side: an object's table, piece by piece. */

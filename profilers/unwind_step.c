@@ -251,6 +251,12 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   struct ljp_unwind_object *object = range->object;
   uint32_t hint = (uint32_t)(range - view->ranges) + 1;
   uint64_t word;
+  /* Acquire: pairs with the release once the header has been read. */
+  if (LJP_UNLIKELY(
+          !atomic_load_explicit(&object->ready, memory_order_acquire))) {
+    want(&object->wanted);
+    return step_fresh(view, pc, regs, landed, LJP_UNWIND_NO_CFI);
+  }
   if (!object->header) /* none, or gone when the view was made */
     return step_fresh(view, pc, regs, landed, LJP_UNWIND_NO_CFI);
   /* Another object may have been mapped here since: ask its header. */
@@ -361,8 +367,13 @@ static bool could_return_to(const struct ljp_unwind_view *view, uint64_t rip)
   if (follows_call(rip) || is_signal_return(rip))
     return true;
   const struct ljp_unwind_range *range = find_range(view, rip, 0);
-  return range && range->object->header &&
-         !ljp_unwind_find(range->object, rip, &found) &&
+  const struct ljp_unwind_object *object = range ? range->object : NULL;
+  struct ljp_unwind_object fresh;
+  if ((!object ||
+       !atomic_load_explicit(&object->ready, memory_order_acquire)) &&
+      ljp_unwind_find_fresh(view->finder, rip, &fresh))
+    object = &fresh;
+  return object && object->header && !ljp_unwind_find(object, rip, &found) &&
          (found.cie.signal || found.fde.start == rip);
 }
 

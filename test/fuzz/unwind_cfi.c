@@ -49,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memcpy(memory, data, size);
   uint64_t lo = (uintptr_t)memory;
   struct ljp_unwind_object *object = ljp_unwind_object_new(lo, lo + ROOM, lo);
+  if (object)
+    ljp_unwind_object_read(object);
   if (!object)
     return 0;
   for (uint64_t pc = lo; pc < lo + ROOM; pc += 251)

@@ -265,6 +265,15 @@ static void hostile_expressions_end(void **state)
 /* An object made by hand, with or without a search table in its header. */
 enum { OBJECT_SIZE = 1 << 16, HEADER = 0x1000, FRAMES = 0x2000, TEXT = 0x8000 };
 
+static struct ljp_unwind_object *read_object(uint64_t lo)
+{
+  struct ljp_unwind_object *object =
+      ljp_unwind_object_new(lo, lo + OBJECT_SIZE, lo + HEADER);
+  assert_non_null(object);
+  assert_true(ljp_unwind_object_read(object));
+  return object;
+}
+
 static struct ljp_unwind_object *make_object(uint8_t *memory, bool table)
 {
   static const uint8_t ops[] = {0x41, 0x0e, 16, 0x86, 2};
@@ -286,7 +295,7 @@ static struct ljp_unwind_object *make_object(uint8_t *memory, bool table)
     put32(header + 16, FRAMES + FDE_AT - HEADER);
   }
   uint64_t lo = (uintptr_t)memory;
-  return ljp_unwind_object_new(lo, lo + OBJECT_SIZE, lo + HEADER);
+  return read_object(lo);
 }
 
 static void an_object_is_found_with_and_without_a_search_table(void **state)
@@ -336,8 +345,7 @@ static void every_flipped_bit_of_an_object_is_survived(void **state)
       ljp_unwind_object_free(make_object(memory, true));
       memory[parts[part][0] + bit / 8] ^= (uint8_t)(1u << bit % 8);
       uint64_t lo = (uintptr_t)memory;
-      struct ljp_unwind_object *object =
-          ljp_unwind_object_new(lo, lo + OBJECT_SIZE, lo + HEADER);
+      struct ljp_unwind_object *object = read_object(lo);
       assert_non_null(object);
       ljp_unwind_find(object, lo + TEXT + 5, &found);
       struct ljp_unwind_table *rows = NULL;
