@@ -18,9 +18,9 @@
 #include "src/sigsafe.h"
 #include "src/varint.h"
 
-/* The most that one event takes without its extra fields: two bytes and eight
+/* The most that one event takes without its extra fields: three bytes and eight
 ** numbers. */
-_Static_assert(LJP_BLOCK_SLACK >= 2 + 8 * LJP_VARINT_MAX_BYTES + 8,
+_Static_assert(LJP_BLOCK_SLACK >= 3 + 8 * LJP_VARINT_MAX_BYTES + 8,
                "an event fits the slack");
 
 /* Not inlined, and without the address of the caller's p: it is rare, and
@@ -164,8 +164,6 @@ static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,
   const uint8_t *p = *body;
   unsigned has = *p++;
   uint64_t rotated = ljp_rotate_address(m->address);
-  if (LJP_UNLIKELY(has & ~LJP_MEM_KNOWN))
-    return LJP_BAD_RESERVED;
   if ((has & LJP_MEM_OP_MASK) > LJP_MEM_REALLOC)
     return LJP_BAD_OPERATION;
   m->op = has & LJP_MEM_OP_MASK;
@@ -189,6 +187,10 @@ static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,
   }
   if ((has & LJP_MEM_WEIGHT) && !ljp_bulk_number(&p, &m->weight))
     return ljp_bulk_bad(p, end);
+  if (has & LJP_MEM_WHAT) {
+    m->type = *p & LJP_MEM_TYPE_MASK;
+    m->flags = *p++ & (uint8_t)~LJP_MEM_TYPE_MASK;
+  }
   if (LJP_UNLIKELY(has & LJP_MEM_EXTRA) && !ljp_bulk_extra(&p, end))
     return LJP_BAD_SHORT;
   if (LJP_UNLIKELY(p > end))

@@ -79,7 +79,8 @@ struct ljp_pairs {
   F(STR, file, TEXT)
 #define LJP_FIELDS_GC(F)                                                       \
   F(T, time_ns, DEC)                                                           \
-  F(U, vm, DEC) F(U, phase, GC_PHASE) F(U, heap_bytes, DEC)
+  F(U, vm, DEC)                                                                \
+  F(U, phase, GC_PHASE) F(U, heap_bytes, DEC) F(U, cycle, DEC)
 #define LJP_FIELDS_TRACE_EVENT(F)                                              \
   F(T, time_ns, DEC)                                                           \
   F(U, vm, DEC)                                                                \
@@ -174,6 +175,7 @@ struct ljp_rec_mem {
   uint64_t size, old_size;
   uint64_t stack, vm, weight;
   uint8_t op, state;
+  uint8_t type, flags; /* enum ljp_mem_type, enum ljp_mem_flag. */
 };
 
 /* A whole block, as it begins. */

@@ -25,6 +25,8 @@
 NAMES(ljp_name_cut, LJP_CUT_LIST)
 NAMES(ljp_name_vmstate, LJP_VMSTATE_LIST)
 NAMES(ljp_name_mem_op, LJP_MEM_OP_LIST)
+NAMES(ljp_name_mem_type, LJP_MEM_TYPE_LIST)
+NAMES(ljp_name_mem_flag, LJP_MEM_FLAG_LIST)
 NAMES(ljp_name_gap, LJP_GAP_LIST)
 NAMES(ljp_name_bad, LJP_BAD_LIST)
 NAMES(ljp_name_loss, LJP_LOSS_LIST)

@@ -14,6 +14,8 @@ const char *ljp_name_exact(uint64_t flags);
 const char *ljp_name_cut(uint64_t cut);
 const char *ljp_name_vmstate(uint64_t state);
 const char *ljp_name_mem_op(uint64_t op);
+const char *ljp_name_mem_type(uint64_t type);
+const char *ljp_name_mem_flag(uint64_t one_bit);
 const char *ljp_name_gap(uint64_t reason);
 const char *ljp_name_bad(uint64_t reason);
 const char *ljp_name_loss(uint64_t reason);

@@ -85,7 +85,7 @@ static void open_events(struct ljp_builder *b, uint8_t tag, uint64_t time_ns)
   b->last_time = ljp_builder_base(b, time_ns);
   b->last_stack = b->last_address = b->last_size = b->last_weight = 0;
   b->last_vm = 0;
-  b->last_state = 0;
+  b->last_state = b->last_what = 0;
   b->open_at = open_record(&b->events, tag);
   b->open_tag = tag;
 }
@@ -181,6 +181,10 @@ void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
     *first |= LJP_MEM_WEIGHT;
     p = ljp_put_varint(p, m->weight);
   }
+  if (m->what != b->last_what) {
+    *first |= LJP_MEM_WHAT;
+    *p++ = m->what;
+  }
   b->last_time = m->time_ns;
   b->last_address = address;
   b->last_size = m->size;
@@ -188,6 +192,7 @@ void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
   b->last_state = m->vmstate;
   b->last_vm = m->vm;
   b->last_weight = m->weight;
+  b->last_what = m->what;
   b->events.len = (size_t)(p - b->events.data);
   b->events_in_block[LJP_REC_MEM]++;
 }

@@ -39,7 +39,7 @@ struct ljp_builder {
   size_t open_at;
   uint64_t last_time, last_stack, last_address, last_size, last_weight;
   uint32_t last_vm;
-  uint8_t last_state;
+  uint8_t last_state, last_what;
   uint64_t events_in_block[64]; /* By tag; for TOTALS. */
 };
 

@@ -11,10 +11,10 @@
 
 static inline bool ljp_push_gc(struct ljp_producer *p, uint64_t time_ns,
                                uint32_t vm, enum ljp_gc_phase phase,
-                               uint64_t heap_bytes)
+                               uint64_t heap_bytes, uint64_t cycle)
 {
-  const uint64_t words[] = {vm, phase, heap_bytes};
-  return ljp_push_event(p, LJP_REC_GC, time_ns, words, 3, "", 0);
+  const uint64_t words[] = {vm, phase, heap_bytes, cycle};
+  return ljp_push_event(p, LJP_REC_GC, time_ns, words, 4, "", 0);
 }
 
 /* place: frame word of kind LUA (prototype and line) or 0. trace: the trace's

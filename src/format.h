@@ -109,8 +109,50 @@ enum ljp_mem_op {
 #define LJP_MEM_STATE 0x08u
 #define LJP_MEM_SIZE 0x10u
 #define LJP_MEM_WEIGHT 0x20u
+#define LJP_MEM_WHAT 0x40u
 #define LJP_MEM_EXTRA 0x80u
-#define LJP_MEM_KNOWN 0xbfu
+
+/* What the memory is for; of an allocation or a reallocation. */
+#define LJP_MEM_TYPE_LIST(_)                                                   \
+  _(NONE, 0, "-")                                                              \
+  _(STRING, 1, "string")                                                       \
+  _(TABLE, 2, "table")                                                         \
+  _(ARRAY_PART, 3, "table array part")                                         \
+  _(HASH_PART, 4, "table hash part")                                           \
+  _(FUNCTION, 5, "function")                                                   \
+  _(UPVALUE, 6, "upvalue")                                                     \
+  _(USERDATA, 7, "userdata")                                                   \
+  _(CDATA, 8, "cdata")                                                         \
+  _(THREAD, 9, "thread")                                                       \
+  _(STACK, 10, "stack of a thread")                                            \
+  _(PROTO, 11, "prototype")                                                    \
+  _(TRACE, 12, "trace")                                                        \
+  _(BUFFER, 13, "buffer")                                                      \
+  _(STRING_INDEX, 14, "index of strings")                                      \
+  _(COMPILER, 15, "trace compiler")                                            \
+  _(PARSER, 16, "parser")                                                      \
+  _(CTYPE, 17, "C types")                                                      \
+  _(GC, 18, "garbage collector")                                               \
+  _(OTHER, 19, "other internal memory")
+
+enum ljp_mem_type {
+#define LJP_X(name, number, text) LJP_MEM_TYPE_##name = number,
+  LJP_MEM_TYPE_LIST(LJP_X)
+#undef LJP_X
+};
+#define LJP_MEM_TYPE_MASK 0x1fu
+
+/* Bits 5-7 of the same byte. */
+#define LJP_MEM_FLAG_LIST(_)                                                   \
+  _(SWEPT, 0x20, "swept")   /* Freed by the collector as garbage. */           \
+  _(FAILED, 0x40, "failed") /* Out of memory: nothing has changed. */          \
+  _(MOVED, 0x80, "moved")   /* Half of a reallocation that was sampled. */
+
+enum ljp_mem_flag {
+#define LJP_X(name, number, text) LJP_MEM_##name = number,
+  LJP_MEM_FLAG_LIST(LJP_X)
+#undef LJP_X
+};
 
 /* -- Frames --------------------------------------------------------------
 ** In rings a frame is one 64-bit word: kind in bits 60-63, flags in 56-59,
@@ -244,13 +286,14 @@ enum ljp_cut {
   _(NO_MEMORY, 6, "writer out of memory")                                      \
   _(WRITE_ERROR, 7, "write error")                                             \
   _(STOPPING, 8, "pushed while the session stopped")                           \
-  _(BAD_RECORD, 9, "record refused by the writer")
+  _(BAD_RECORD, 9, "record refused by the writer")                             \
+  _(TRACK_FULL, 10, "table of sampled objects full")
 
 enum ljp_loss {
 #define LJP_X(name, number, text) LJP_LOSS_##name = number,
   LJP_LOSS_LIST(LJP_X)
 #undef LJP_X
-      LJP_LOSS_COUNT = 10
+      LJP_LOSS_COUNT = 11
 };
 
 /* -- The rest of the numbered things --------------------------------------- */

@@ -175,8 +175,8 @@ LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
       uint64_t *rest = out->rest;
       out->head.type = LJP_RING_MEM;
       out->head.a = m->vmstate;
-      out->head.b = m->op;
-      out->head.c = m->weight != 0;
+      out->head.b = (uint8_t)(m->op | (m->weight != 0) << 2);
+      out->head.c = m->what;
       out->time_ns = m->time_ns;
       out->address = m->address;
       out->size = m->size;

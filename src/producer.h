@@ -42,6 +42,7 @@ struct ljp_mem {
   uint32_t vm;
   uint8_t op; /* enum ljp_mem_op. */
   uint8_t vmstate;
+  uint8_t what; /* enum ljp_mem_type, with flags of enum ljp_mem_flag. */
 };
 
 LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *producer,

@@ -11,7 +11,7 @@
 
 enum ljp_ring_type {
   LJP_RING_SAMPLE = 1, /* a: VM state, b: cut. */
-  LJP_RING_MEM = 2,    /* a: VM state, b: op, c: 1 = has weight. */
+  LJP_RING_MEM = 2,    /* a: VM state, b: op | weight << 2, c: what. */
   LJP_RING_EVENT = 3   /* a: tag, b: number of words. */
 };
 

@@ -174,13 +174,14 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
                         .address = r->address,
                         .size = r->size,
                         .vm = r->vm,
-                        .op = r->head.b,
-                        .vmstate = r->head.a};
+                        .op = r->head.b & LJP_MEM_OP_MASK,
+                        .vmstate = r->head.a,
+                        .what = r->head.c};
   if (mem.op == LJP_MEM_REALLOC) {
     mem.old_address = *rest++;
     mem.old_size = *rest++;
   }
-  if (r->head.c)
+  if (r->head.b & ~LJP_MEM_OP_MASK)
     mem.weight = *rest++;
   uint64_t stack;
   if (stack_of(w, s, r->keep, r->n, rest, r->time_ns, &stack))
@@ -198,6 +199,7 @@ static unsigned words_needed(unsigned tag)
 {
   switch (tag) {
   case LJP_REC_GC:
+    return 4;
   case LJP_REC_MARK:
     return 3;
   case LJP_REC_TRACE_EVENT:

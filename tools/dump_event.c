@@ -168,6 +168,10 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
     ljp_show_address(show, "old_address", m->old_address);
     ljp_show_number(show, "old_size", m->old_size);
   }
+  ljp_show_listed(show, "type", ljp_name_mem_type(m->type), m->type);
+  for (unsigned bit = LJP_MEM_SWEPT; bit <= LJP_MEM_MOVED; bit *= 2)
+    if (m->flags & bit)
+      ljp_show_bool(show, ljp_name_mem_flag(bit), true);
   ljp_show_number(show, "vm", m->vm);
   ljp_show_listed(show, "state", ljp_name_vmstate(m->state), m->state);
   ljp_show_number(show, "weight", m->weight);

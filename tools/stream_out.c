@@ -245,7 +245,8 @@ static uint8_t *put_mem(uint8_t *p, const struct ljp_event *event,
       m->op | (m->stack != last->stack ? LJP_MEM_STACK : 0) |
       (m->state != last->state || m->vm != last->vm ? LJP_MEM_STATE : 0) |
       (m->size != last->size ? LJP_MEM_SIZE : 0) |
-      (m->weight != last->weight ? LJP_MEM_WEIGHT : 0);
+      (m->weight != last->weight ? LJP_MEM_WEIGHT : 0) |
+      (m->type != last->type || m->flags != last->flags ? LJP_MEM_WHAT : 0);
   uint64_t address = ljp_rotate_address(m->address);
   *p++ = (uint8_t)has;
   p = ljp_put_delta(p, event->time_ns, before->time_ns);
@@ -264,6 +265,8 @@ static uint8_t *put_mem(uint8_t *p, const struct ljp_event *event,
   }
   if (has & LJP_MEM_WEIGHT)
     p = ljp_put_varint(p, m->weight);
+  if (has & LJP_MEM_WHAT)
+    *p++ = m->type | m->flags;
   return p;
 }
 

@@ -158,6 +158,14 @@ static void push_mem(struct golden *g, int count)
       m.old_address = m.address - 64;
       m.old_size = 17;
     }
+    if (m.op != LJP_MEM_FREE)
+      m.what = (uint8_t)(1 + i % LJP_MEM_TYPE_OTHER);
+    else if (i % 2)
+      m.what = LJP_MEM_SWEPT;
+    if (i % 43 == 42) {
+      m.what |= LJP_MEM_FAILED;
+      m.address = m.op == LJP_MEM_REALLOC ? m.old_address : 0;
+    }
     if (i % 31 == 30)
       m.weight = 524287;
     ljp_push_mem(g->mem, &m, frames, i % 37 == 36 ? 1 : 3);
@@ -168,8 +176,8 @@ static void push_events(struct golden *g)
 {
   const uint64_t counters[] = {0, 101, 211, 307};
   uint64_t place = ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 61);
-  ljp_push_gc(g->events, now + 1, 1, LJP_GC_PROPAGATE, 100003);
-  ljp_push_gc(g->events, now + 2, 1, LJP_GC_PAUSE, 50021);
+  ljp_push_gc(g->events, now + 1, 1, LJP_GC_PROPAGATE, 100003, 1);
+  ljp_push_gc(g->events, now + 2, 1, LJP_GC_PAUSE, 50021, 2);
   ljp_push_trace(g->events, now + 3, 1, LJP_TRACE_START, 0, place, 0, "");
   ljp_push_trace(g->events, now + 4, 1, LJP_TRACE_STOP, 3, place, 0, "");
   ljp_push_trace(g->events, now + 5, 1, LJP_TRACE_ABORT, 0, place, 7,

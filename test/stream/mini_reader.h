@@ -28,7 +28,7 @@ struct mini_node {
 struct mini_event {
   uint8_t tag;
   uint64_t time_ns, vm, state, weight, cut, stack;
-  uint64_t op, address, size, old_address, old_size;
+  uint64_t op, what, address, size, old_address, old_size;
   uint32_t producer;
 };
 
@@ -223,7 +223,7 @@ static inline bool mini_mem(struct mini *m, struct mini_cursor *c,
   while (c->p < c->end && !c->bad) {
     uint8_t first = mini_byte(c);
     e.op = first & 3;
-    if (first & 0x40 || e.op == 3)
+    if (e.op == 3)
       MINI_FAIL("reserved bits in a memory event");
     e.time_ns += (uint64_t)mini_s(c);
     rotated += (uint64_t)mini_s(c);
@@ -243,6 +243,8 @@ static inline bool mini_mem(struct mini *m, struct mini_cursor *c,
     }
     if (first & LJP_MEM_WEIGHT)
       e.weight = mini_u(c);
+    if (first & LJP_MEM_WHAT)
+      e.what = mini_byte(c);
     if (c->bad || !mini_emit(m, &e))
       MINI_FAIL("malformed memory event");
   }

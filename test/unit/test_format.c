@@ -92,9 +92,21 @@ static void each_list_of_numbers_is_in_the_rfc(void **state)
   LIST(LJP_EPOCH_WHY_LIST, "EPOCH_WHY")
   LIST(LJP_NOTE_LIST, "NOTE")
   LIST(LJP_LOSS_LIST, "LOSS")
+  LIST(LJP_MEM_TYPE_LIST, "MEM_TYPE")
   LIST(LJP_CUT_LIST, "CUT")
 #undef LIST
 #undef ADD
+}
+
+static void each_flag_of_memory_events_is_in_the_rfc(void **state)
+{
+  (void)state;
+  char row[40];
+#define LJP_X(name, number, text)                                              \
+  snprintf(row, sizeof row, "| 0x%02x | %s |", number, #name);                 \
+  must_have(row);
+  LJP_MEM_FLAG_LIST(LJP_X)
+#undef LJP_X
 }
 
 static void crc32c_has_the_known_value_both_ways(void **state)
@@ -223,6 +235,7 @@ int main(void)
       cmocka_unit_test(each_record_has_its_row_in_the_rfc),
       cmocka_unit_test(each_frame_kind_has_its_row_in_the_rfc),
       cmocka_unit_test(each_list_of_numbers_is_in_the_rfc),
+      cmocka_unit_test(each_flag_of_memory_events_is_in_the_rfc),
       cmocka_unit_test(crc32c_has_the_known_value_both_ways),
       cmocka_unit_test(crc32c_continues_over_pieces),
       cmocka_unit_test(varints_come_back),

@@ -22,7 +22,7 @@ static void all_that_was_pushed_is_in_the_file(void **state)
   assert_int_equal(ljp_session_add_vm(s, 1, "vm", &vm), LJP_OK);
   for (uint32_t i = 0; i < 2003; i++)
     sample(cpu, i % 101);
-  assert_true(ljp_push_gc(events, ljp_clock_ns(), vm, LJP_GC_ATOMIC, 17));
+  assert_true(ljp_push_gc(events, ljp_clock_ns(), vm, LJP_GC_ATOMIC, 17, 1));
   assert_true(ljp_push_mark(events, ljp_clock_ns(), 1, vm, 5, "here", 4));
   assert_int_equal(ljp_session_end_vm(s, vm), LJP_OK);
   assert_int_equal(ljp_session_stop(s, &error), LJP_OK);

@@ -248,11 +248,11 @@ static void a_bad_record_is_counted_and_the_next_ones_hold(void **state)
   (void)state;
   struct hand h;
   begin(&h, LJP_PRODUCER_EVENTS);
-  const uint64_t words[] = {1, 2, 3};
+  const uint64_t words[] = {1, 2, 3, 4};
   /* Too few words; not an event at all. */
   assert_true(ljp_push_event(h.p, LJP_REC_TRACE_EVENT, 1, words, 3, "", 0));
   assert_true(ljp_push_event(h.p, LJP_REC_PROCESS, 1, words, 3, "", 0));
-  assert_true(ljp_push_event(h.p, LJP_REC_GC, 1, words, 3, "", 0));
+  assert_true(ljp_push_event(h.p, LJP_REC_GC, 1, words, 4, "", 0));
   drain(&h, 10);
   struct mini *m = end(&h, NULL, NULL);
   assert_int_equal(m->lost[LJP_LOSS_BAD_RECORD], 2);
