@@ -28,33 +28,56 @@ static uint32_t next_to(uint32_t parent)
   return parent + 1;
 }
 
-/* Puts node i into slots, which have room, if it needs one. */
 static void put(uint32_t *slots, uint32_t mask, const struct ljp_node *nodes,
                 uint32_t i)
 {
-  if (i == next_to(nodes[i].parent))
-    return;
   uint32_t at = hash(nodes[i].parent, nodes[i].word) & mask;
   while (slots[at])
     at = (at + 1) & mask;
   slots[at] = i + 1;
 }
 
-static enum ljp_status grow(struct ljp_intern *t, uint32_t capacity)
+static bool more_slots(struct ljp_intern *t, uint32_t count)
+{
+  uint32_t *slots = calloc(count, sizeof *slots);
+  if (!slots)
+    return false;
+  for (uint32_t i = 0; i < t->count; i++)
+    if (i != next_to(t->nodes[i].parent))
+      put(slots, count - 1, t->nodes, i);
+  free(t->slots);
+  t->slots = slots;
+  t->slot_count = count;
+  return true;
+}
+
+static bool more_nodes(struct ljp_intern *t, uint32_t capacity)
 {
   struct ljp_node *nodes = realloc(t->nodes, sizeof *nodes * capacity);
   if (!nodes)
-    return LJP_ERR_MEM;
+    return false;
   t->nodes = nodes;
-  uint32_t *slots = calloc(capacity, 2 * sizeof *slots);
-  if (!slots)
-    return LJP_ERR_MEM;
-  for (uint32_t i = 0; i < t->count; i++)
-    put(slots, 2 * capacity - 1, nodes, i);
-  free(t->slots);
-  t->slots = slots;
   t->capacity = capacity;
-  return LJP_OK;
+  return true;
+}
+
+/* Adds a node; LJP_NO_NODE: there is no room. */
+static uint32_t add(struct ljp_intern *t, uint32_t parent, uint64_t word)
+{
+  uint32_t i = t->count;
+  bool slot = i != next_to(parent);
+  if (i == t->capacity && (i == t->max || !more_nodes(t, 2 * i)))
+    return LJP_NO_NODE;
+  if (slot && 2 * (t->used_slots + 1) > t->slot_count &&
+      !more_slots(t, 2 * t->slot_count))
+    return LJP_NO_NODE;
+  t->nodes[i] = (struct ljp_node){.word = word, .parent = parent};
+  if (slot) {
+    put(t->slots, t->slot_count - 1, t->nodes, i);
+    t->used_slots++;
+  }
+  t->count++;
+  return i;
 }
 
 enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max)
@@ -63,10 +86,11 @@ enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max)
   t->max = max;
   t->base = 1;
   t->generation = 1;
-  enum ljp_status status = grow(t, max < FIRST_CAPACITY ? max : FIRST_CAPACITY);
-  if (status)
-    ljp_intern_fini(t);
-  return status;
+  uint32_t first = max < FIRST_CAPACITY ? max : FIRST_CAPACITY;
+  if (more_nodes(t, first) && more_slots(t, first))
+    return LJP_OK;
+  ljp_intern_fini(t);
+  return LJP_ERR_MEM;
 }
 
 void ljp_intern_fini(struct ljp_intern *t)
@@ -80,9 +104,9 @@ void ljp_intern_fini(struct ljp_intern *t)
 void ljp_intern_clear(struct ljp_intern *t)
 {
   t->base += t->count;
-  t->count = 0;
+  t->count = t->used_slots = 0;
   t->generation++;
-  memset(t->slots, 0, 2 * sizeof *t->slots * t->capacity);
+  memset(t->slots, 0, sizeof *t->slots * t->slot_count);
 }
 
 static bool is_node(const struct ljp_intern *t, uint32_t i, uint32_t parent,
@@ -97,7 +121,7 @@ static uint32_t find(const struct ljp_intern *t, uint32_t parent, uint64_t word)
   uint32_t next = next_to(parent);
   if (next < t->count && is_node(t, next, parent, word))
     return next;
-  uint32_t mask = 2 * t->capacity - 1, at = hash(parent, word) & mask;
+  uint32_t mask = t->slot_count - 1, at = hash(parent, word) & mask;
   for (; t->slots[at]; at = (at + 1) & mask)
     if (is_node(t, t->slots[at] - 1, parent, word))
       return t->slots[at] - 1;
@@ -116,12 +140,10 @@ unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
   }
   /* What follows is new: a node that has just been made has no children. */
   for (; i < n; i++) {
-    if (t->count == t->capacity &&
-        (t->capacity == t->max || grow(t, 2 * t->capacity)))
+    uint32_t added = add(t, parent, words[i]);
+    if (added == LJP_NO_NODE)
       break;
-    t->nodes[t->count] = (struct ljp_node){.word = words[i], .parent = parent};
-    put(t->slots, 2 * t->capacity - 1, t->nodes, t->count);
-    chain[i] = parent = t->count++;
+    chain[i] = parent = added;
   }
   return i;
 }

@@ -28,8 +28,9 @@ _Static_assert(sizeof(struct ljp_node) == 16, "stated above");
 
 struct ljp_intern {
   struct ljp_node *nodes;
-  uint32_t *slots; /* Index + 1; 0 is empty. Twice as many as nodes. */
+  uint32_t *slots; /* Index + 1; 0 is empty. Of the nodes that need one. */
   uint32_t count, capacity, max;
+  uint32_t used_slots, slot_count;
   uint64_t base;       /* Id of node 0. */
   uint32_t generation; /* Grows with each clearing. */
 };
