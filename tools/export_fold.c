@@ -150,7 +150,7 @@ void ljp_folded_free(struct ljp_folded *f)
 
 void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid)
 {
-  const char *p = text.data, *end = p + text.len;
+  const char *p = text.len ? text.data : "", *end = p + text.len;
   while (p < end) {
     const char *plain = p;
     while (p < end && (unsigned char)*p >= ' ' && *p != 127 &&

@@ -186,10 +186,17 @@ if "$BUILD_DIR/bin/luajit" -e '
     while os.clock() - t0 < 0.5 do
       for i = 1, 100 do t[i] = (i * 7919) % 101 end
       table.sort(t, function(a, b) return a < b end)
+      local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
+      fib(18)
     end' 2> err.txt; then
   total=$(sum lj.ljp sample '')
   [ "$total" -gt 100 ] || fail "only $total samples"
   same "a profile: samples" "$total" "$(collapsed lj.ljp samples)"
+  "$ljprof" export --to callgrind -o lj.cg lj.ljp || fail "callgrind"
+  same "callgrind: no call costs more than all of them, recursion or not" 0 \
+    "$(awk -v t="$total" '/^calls=/ { call = 1; next }
+      call { if ($2 > t) bad++; call = 0 } END { print bad + 0 }' lj.cg)"
+  grep -q '^cfn=.*fib' lj.cg || fail "no recursion in it"
   "$ljprof" export --to pprof -o lj.pprof lj.ljp || fail "pprof"
   if command -v go > /dev/null; then
     same "a profile: pprof" "$total" "$(raw lj.pprof 1)"

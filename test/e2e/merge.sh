@@ -67,6 +67,15 @@ for what in samples mem mark gc loss; do
   done
   same "as many of $what" "$sum" "$(count all.ljp $what)"
 done
+# used FILE: how many different VMs, threads and producers events name.
+used() {
+  "$ljprof" dump "$1" | awk '$1 ~ /^(sample|mem|gc|mark|vmstate|loss|overrun)$/ {
+    for (i = 2; i <= NF; i++) if ($i ~ /^(vm|thread|producer)=[1-9]/) print $1, $i
+  }' | sort -u | wc -l
+}
+same "ids of things are the session's own" \
+  "$(($(used "$data/every-record.ljp") + $(used other-all.ljp) + $(used small.ljp)))" \
+  "$(used all.ljp)"
 addresses() { # of all.ljp, of this form
   "$ljprof" dump all.ljp | grep -cE "^ *mem .* address=0x$1 " || :
 }
@@ -84,6 +93,13 @@ same "losses are kept apart" "$(
     losses small.ljp
   } | sort
 )" "$(losses all.ljp)"
+
+"$BUILD_DIR/bin/rework" losses "$data/killed.ljp" l1.ljp
+"$BUILD_DIR/bin/rework" stream l1.ljp l2.ljp 0xabc4
+"$ljprof" merge -o l.ljp l1.ljp l2.ljp 2> err.txt || fail "losses"
+"$ljprof" check l.ljp > check.txt || :
+same "losses of the writer itself add up" 1 \
+  "$(grep -cE '^lost +62 of producer 0: ring full$' check.txt)"
 
 # A session that was killed, one that is damaged.
 "$BUILD_DIR/bin/rework" stream "$data/killed.ljp" killed.ljp 0xabc3

@@ -236,6 +236,7 @@ ok "and names where a copy of it is kept"
 rm debug/libplaces.so
 
 # A stripped library: exported names only, and no wrong ones.
+nm -D libs/libplaces.so | grep -q ' T no_size$' || fail "no such symbol"
 strip libs/libplaces.so
 asked only.2 | "$probe" > got 2> notices || fail "stripped library"
 same "what is not exported is not guessed" 1 "$(grep -c '^libplaces.so+0x' got)"

@@ -2,6 +2,7 @@
 ** Makes streams of streams for tests:
 **   rework stream IN OUT NUMBER   the same session under another number
 **   rework symbols IN OUT         with symbols put in, always the same
+**   rework losses IN OUT          with 31 events lost by the writer itself
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,13 +42,26 @@ static void put_symbols(const struct ljp_block_head *like)
   ljp_out_block_end(&out);
 }
 
+static void put_losses(const struct ljp_block_head *like)
+{
+  struct ljp_block_head head = *like;
+  struct ljp_rec_loss loss = {head.time_ns, 0, LJP_LOSS_RING_FULL, 31};
+  head.flags = 0;
+  out.next_seq = head.seq + 1;
+  ljp_out_block(&out, &head);
+  ljp_out_record(&out, LJP_REC_LOSS, &loss);
+  ljp_out_block_end(&out);
+}
+
 int main(int argc, char **argv)
 {
-  bool symbols = argc == 4 && strcmp(argv[1], "symbols") == 0;
+  bool losses = argc == 4 && strcmp(argv[1], "losses") == 0;
+  bool symbols = losses || (argc == 4 && strcmp(argv[1], "symbols") == 0);
   const struct ljp_event *event;
   unsigned blocks = 0;
   if (!symbols && (argc != 5 || strcmp(argv[1], "stream") != 0)) {
-    fprintf(stderr, "usage: rework stream IN OUT NUMBER | symbols IN OUT\n");
+    fprintf(stderr, "usage: rework stream IN OUT NUMBER | symbols IN OUT |"
+                    " losses IN OUT\n");
     return 2;
   }
   int in = open(argv[2], O_RDONLY | O_CLOEXEC);
@@ -73,7 +87,7 @@ int main(int argc, char **argv)
     ljp_out_copy(&out, in, event->block->offset + sizeof bytes, head.stored_len,
                  0);
     if (symbols && blocks == 0)
-      put_symbols(&event->block->head);
+      (losses ? put_losses : put_symbols)(&event->block->head);
     blocks++;
   }
   ljp_reader_fini(&reader);

@@ -18,7 +18,14 @@ __attribute__((noinline)) int exported_before(int x)
   return x * 3;
 }
 
-static __attribute__((noinline, noclone)) void
+/* Assembly that does not say how long it is, in front of what is hidden. */
+__asm__(".section places, \"ax\", @progbits\n"
+        ".globl no_size\n"
+        ".type no_size, @function\n"
+        "no_size: nop\n"
+        ".text\n");
+
+static __attribute__((noinline, noclone, section("places"))) void
 JOIN(hidden_, WHICH)(void (*note)(int, const char *))
 {
   note(__LINE__, "hidden_" TEXT(WHICH));
