@@ -257,14 +257,12 @@ static void facts(struct load *l, const char *file)
     shown[n] = command.data[n] ? command.data[n] : ' ';
   while (n && shown[n - 1] == ' ')
     n--;
-  if (n && n < command.len - 1) {
-    memcpy(shown + n, "...", 3);
-    n += 3;
-  }
+  bool cut = n && n < command.len - 1;
   if (p->origin_wall_ns && gmtime_r(&seconds, &tm))
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
-  page->subtitle = ljp_page_format(page, "%.*s%s%s", (int)n, shown,
-                                   n && *when ? " \xc2\xb7 " : "", when);
+  page->subtitle =
+      ljp_page_format(page, "%.*s%s%s%s", (int)n, shown, cut ? "..." : "",
+                      n && *when ? " \xc2\xb7 " : "", when);
   ljp_page_fact(page, "Program", ljp_profile_str(p, p->executable));
   ljp_page_fact(page, "Process", ljp_page_format(page, "%" PRIu64, p->pid));
   for (uint32_t i = 0; ljp_profile_notice(p, i); i++)

@@ -16,7 +16,7 @@
 static void text(struct ljp_print *out, struct ljp_str s)
 {
   uint32_t from = 0;
-  if (!memchr(s.data ? s.data : "", '<', s.len)) {
+  if (!s.len || !memchr(s.data, '<', s.len)) {
     ljp_print_json(out, s);
     return;
   }
@@ -178,6 +178,8 @@ static void views(const struct ljp_page *page, struct ljp_print *out)
                      "\"counts\":\"%s\"",
                      any ? "," : "", all[v].id, all[v].name, all[v].unit,
                      all[v].counts);
+    if (v == LJP_PAGE_VIEW_LEAK)
+      ljp_print_str(out, ",\"untimed\":true");
     rows(&page->rows[v], out);
     ljp_print_str(out, "}");
     any = true;

@@ -113,7 +113,7 @@ enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
     if (last && same(last, &row) && last->count <= UINT32_MAX - some) {
       last->count += some;
       last->weight += weight;
-    } else if ((status = grow(rows)) != LJP_OK) {
+    } else if ((status = grow(rows)) != LJP_OK || !rows->rows) {
       return status;
     } else {
       /* Ticks may have grown to make room. */

@@ -65,6 +65,20 @@ test('the whole is the sum of all samples', async () => {
   assert.equal(root.total, sum(cpu.stacks()));
 });
 
+test('a flame graph begins at its root, whatever room it has', async () => {
+  const low = await open(browser, path, {size: {width: 900, height: 420}});
+  assert.ok((await boxes(low))[0].visible);
+  const {scrollTop, most} = await low.evaluate(() => {
+    const {box} = globalThis.ljprof.graph;
+    return {scrollTop: box.scrollTop, most: box.scrollHeight - box.clientHeight};
+  });
+  assert.ok(most > 50 && scrollTop >= most - 1, `${scrollTop} of ${most}`);
+  await low.keyboard.press('m');
+  await settle(low);
+  assert.ok((await boxes(low))[0].visible);
+  await low.context().close();
+});
+
 test('every box has the weight of its stacks', async () => {
   const paths = byPath(cpu.stacks());
   const shown = await page.evaluate(() => {
@@ -264,6 +278,15 @@ test('the timeline obeys the keyboard and says what is selected', async () => {
   assert.match(await page.locator('#said').textContent(), /Selected from/);
   await press('Escape');
   assert.equal(await total(), sum(cpu.stacks()));
+});
+
+test('leaks are of the whole session, whatever time is selected', async () => {
+  await page.locator('#timeline').focus();
+  await press('ArrowRight');
+  assert.ok(await total() < sum(cpu.stacks()));
+  await press('3');
+  assert.equal(await total(), sum(new Model(raw, 2).stacks()));
+  assert.match(await page.locator('#trail').textContent(), /not for this tab/);
 });
 
 test('the heat map selects time too', async () => {

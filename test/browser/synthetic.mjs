@@ -134,7 +134,7 @@ export function make(size) {
     views: [
       {id: 'cpu', name: 'CPU', unit: 'ns', counts: 'samples', ...cpu},
       {id: 'alloc', name: 'Allocations', unit: 'bytes', counts: 'objects', ...alloc},
-      {id: 'live', name: 'Live', unit: 'bytes', counts: 'objects',
+      {id: 'leaks', name: 'Leaks', unit: 'bytes', counts: 'objects', untimed: true,
         ...rows(500, true)},
     ],
     series: [{name: 'VM 1', n: heapTime.length, time: column(heapTime, {sum: true}),

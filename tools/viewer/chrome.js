@@ -112,7 +112,8 @@ Object.assign(App.prototype, {
     if (state.time) {
       const span = (state.time[1] - state.time[0]) * tickNs;
       chip('Time', `${asMoment(state.time[0] * tickNs, span)} – ${
-        asMoment(state.time[1] * tickNs, span)} (${asTime(span)})`, {time: null});
+        asMoment(state.time[1] * tickNs, span)} (${asTime(span)})` + (this.view.untimed ? ', not for this tab' : ''),
+      {time: null});
     }
     if (state.focus > 0) chip('Focus', name(state.focus), {focus: -1, zoom: []});
     for (const f of state.hide)

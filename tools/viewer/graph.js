@@ -43,9 +43,12 @@ class Graph {
   show(look) {
     const turned = !this.look || this.look.flame !== look.flame ||
       this.look.tree !== look.tree || this.look.zoom !== look.zoom;
+    // A flame graph that stands on its root goes on to, whatever room it gets.
+    const rooted = look.flame && this.tallness !== undefined &&
+      this.box.scrollTop + this.height >= this.tallness - 2;
     this.look = look;
     this.layout();
-    if (turned && look.flame) this.box.scrollTop = this.tallness;
+    if (look.flame && (turned || rooted)) this.box.scrollTop = this.tallness;
     else if (turned) this.box.scrollTop = 0;
     this.draw();
     this.leave();
@@ -69,7 +72,10 @@ class Graph {
     }
     const content = levels.length * ROW + 6;
     this.tallness = Math.max(content, this.height);
+    // Both together are as tall as the content: the canvas stays in sight.
     this.tall.style.height = Math.max(0, content - this.height) + 'px';
+    this.canvas.style.width = width + 'px';
+    this.canvas.style.height = this.height + 'px';
   }
 
   // Neighbours too narrow to be seen one by one are drawn as one, node -1.
@@ -125,8 +131,6 @@ class Graph {
         canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
-      canvas.style.width = width + 'px';
-      canvas.style.height = height + 'px';
     }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = palette.of('ground');

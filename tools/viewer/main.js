@@ -97,6 +97,12 @@ class App {
         (c) => c.thread === thread ? 1 : 0)}));
   }
 
+  // The ticks that count: leaks are of the whole session.
+  range() {
+    return this.view.untimed || !this.state.time ? [0, Infinity]
+      : this.state.time;
+  }
+
   metric() {
     const {rows} = this.view;
     const {metric} = this.state;
@@ -129,7 +135,7 @@ class App {
     // What is said of functions does not depend on how boxes are merged.
     const plain = this.plain = !state.merge ? tree
       : this.keep('plain', shape, () => build(false));
-    const [from, to] = state.time || [0, Infinity];
+    const [from, to] = this.range();
     const valuesKey = [shape, from, to, contexts.key, metric].join('|');
     this.keep('values', valuesKey, () => {
       const values = self(metric, from, to);
@@ -161,7 +167,8 @@ class App {
     this.trail(zoom);
     this.legend();
     byId('time').hidden = !!this.diff;
-    if (!this.diff) this.timeline.show({view, contexts: contexts.mask,
+    const timed = view.untimed ? this.profile.views[0] : view;
+    if (!this.diff) this.timeline.show({view: timed, contexts: contexts.mask,
       contextsKey: contexts.key, metric: this.metric(), palette,
       heatShown: state.heat, selection: state.time});
     this.showDetails();
@@ -374,7 +381,7 @@ class App {
     const source = this.source();
     const {trie} = source;
     const {map} = this.plain;
-    const [from, to] = this.state.time || [0, Infinity];
+    const [from, to] = this.range();
     const self = selfByNode(source, from, to, this.contexts().mask, this.metric());
     for (let i = 0; i < trie.n; i++) if (map[i] < 0) self[i] = 0;
     const total = self.slice();

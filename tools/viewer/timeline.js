@@ -373,7 +373,7 @@ class Timeline {
       300, 600, 1800, 3600, 7200, 36000, 86400];
     let col = steps[steps.length - 1] * second;
     for (const s of steps)
-      if (this.span / (s * second) <= Math.min(120, room / 5) && s * second >= 1) {
+      if (this.span / (s * second) <= Math.min(60, room / 5) && s * second >= 1) {
         col = s * second;
         break;
       }
