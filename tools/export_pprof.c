@@ -15,9 +15,10 @@
 #include <tools/pprof.pb-c.h> /* Generated. */
 #include <zlib.h>
 
+#include "parsers/names.h"
 #include "tools/export.h"
 
-enum { LINES_MAX = 512, GZIP_WINDOW = 15 + 16 };
+enum { LINES_MAX = 512, LABELS = 4, GZIP_WINDOW = 15 + 16 };
 
 struct pprof {
   struct ljp_export *e;
@@ -249,8 +250,8 @@ static void add_types(struct pprof *w, const struct types *types)
 
 /* Strings of labels. */
 struct label_names {
-  int64_t thread, state, vm;
-  int64_t states[256];
+  int64_t thread, state, vm, type;
+  int64_t states[256], types[256];
   int64_t *threads, *vms;
 };
 
@@ -265,17 +266,14 @@ static int64_t numbered(struct pprof *w, const char *what, uint64_t id,
 }
 
 static size_t label_sample(struct pprof *w, struct label_names *names,
-                           uint32_t context, Ljp__Pprof__Label labels[3])
+                           uint32_t context, Ljp__Pprof__Label labels[LABELS])
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_context *c = &p->contexts[context];
-  static const char *const states[] = {
-#define LJP_X(name, number, text) [number] = text,
-      LJP_VMSTATE_LIST(LJP_X)
-#undef LJP_X
-  };
+  const char *state = ljp_name_vmstate(c->state);
+  const char *type = c->type ? ljp_name_mem_type(c->type) : NULL;
   size_t n = 0;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < LABELS; i++)
     ljp__pprof__label__init(&labels[i]);
   if (c->thread) {
     const struct ljp_profile_thread *t = &p->threads[c->thread];
@@ -293,11 +291,17 @@ static size_t label_sample(struct pprof *w, struct label_names *names,
     labels[n].key = names->vm;
     labels[n++].str = names->vms[c->vm];
   }
-  if (c->state < sizeof states / sizeof *states && states[c->state]) {
+  if (state) {
     if (!names->states[c->state])
-      names->states[c->state] = add_name(w, states[c->state]);
+      names->states[c->state] = add_name(w, state);
     labels[n].key = names->state;
     labels[n++].str = names->states[c->state];
+  }
+  if (type) {
+    if (!names->types[c->type])
+      names->types[c->type] = add_name(w, type);
+    labels[n].key = names->type;
+    labels[n++].str = names->types[c->type];
   }
   return n;
 }
@@ -311,8 +315,9 @@ static void add_samples(struct pprof *w, const struct types *types,
   ljp_export_start(w->e);
   for (uint32_t row = 0; row < p->row_count && !w->status; row++) {
     int64_t values[LJP_VALUE_COUNT];
-    Ljp__Pprof__Label labels[3];
-    Ljp__Pprof__Label *list[3] = {&labels[0], &labels[1], &labels[2]};
+    Ljp__Pprof__Label labels[LABELS];
+    Ljp__Pprof__Label *list[LABELS] = {&labels[0], &labels[1], &labels[2],
+                                       &labels[3]};
     Ljp__Pprof__Sample sample = LJP__PPROF__SAMPLE__INIT;
     Ljp__Pprof__Sample *samples = &sample;
     uint32_t depth;
@@ -420,6 +425,7 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
     names.thread = add_name(&w, "thread");
     names.vm = add_name(&w, "vm");
     names.state = add_name(&w, "state");
+    names.type = add_name(&w, "type");
     add_samples(&w, &types, &names);
     add_mappings(&w);
     add_facts(&w);
