@@ -112,6 +112,7 @@ static enum ljp_status begin_context(struct ljp_profile *p,
   if (producer && w->context_kind < 8 && !p->interval_ns[w->context_kind])
     p->interval_ns[w->context_kind] = producer->interval;
   w->context_vm_id = vm;
+  w->context_what = event->what;
   w->context_wanted = thread_wanted(p, w->context_thread);
   memset(w->context_of, 0, sizeof w->context_of);
   w->context_valid = true;
@@ -207,7 +208,8 @@ static enum ljp_status count_waiting(struct ljp_profile *p)
     const struct ljp_waiting *s = &w->waiting[i];
     const struct ljp_map_entry *entry = entry_at(w, s->stack);
     uint32_t at = entry ? entry->rows[s->context % LJP_MAP_ROWS] : 0;
-    __builtin_prefetch(&p->rows[at ? at - 1 : 0], 1);
+    if (at)
+      __builtin_prefetch(&p->rows[at - 1], 1);
   }
   for (unsigned i = 0; i < count; i++) {
     struct ljp_waiting *s = &w->waiting[i];
@@ -236,7 +238,8 @@ static inline enum ljp_status take_sample(struct ljp_profile *p,
   struct ljp_profile_work *w = p->work;
   enum ljp_status status;
   uint32_t context;
-  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != s->vm) &&
+  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != s->vm ||
+                   w->context_what != LJP_REC_SAMPLES) &&
       (status = begin_context(p, event, s->vm, LJP_PRODUCER_CPU)))
     return status;
   ljp_profile_see_time(p, event->time_ns);
@@ -285,7 +288,8 @@ static inline enum ljp_status take_mem(struct ljp_profile *p,
   struct ljp_profile_work *w = p->work;
   enum ljp_status status;
   uint32_t context;
-  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != m->vm) &&
+  if (LJP_UNLIKELY(!w->context_valid || w->context_vm_id != m->vm ||
+                   w->context_what != LJP_REC_MEM) &&
       (status = begin_context(p, event, m->vm, LJP_PRODUCER_MEMORY)))
     return status;
   ljp_profile_see_time(p, event->time_ns);

@@ -89,6 +89,7 @@ struct ljp_profile_work {
 
   bool context_valid; /* The rest of these lines is. */
   uint64_t context_vm_id;
+  unsigned context_what; /* SAMPLES or MEM: for which of the two. */
   uint32_t context_thread, context_vm;
   uint8_t context_kind;
   bool context_wanted; /* The thread is not filtered out. */

@@ -4,12 +4,9 @@
 #include "tools/report.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tools/progress.h"
 
 static const char help[] =
     "Usage: ljprof report [OPTION]... FILE\n"
@@ -30,6 +27,7 @@ static const char help[] =
     "  --tree             calls from the outermost frame inwards\n"
     "  --bottom-up        from where it was spent to the callers\n"
     "  --lines            functions and stacks with current lines\n"
+    "  --c-lines          by line, file: C code by its own, see below\n"
     "  --top N            so many rows (default 40; 0: all)\n"
     "  --min PERCENT      a tree's branches from this share on (default 0.5)\n"
     "  --json             for programs: totals first, then all rows\n"
@@ -40,14 +38,14 @@ static const char help[] =
     "  --ignore REGEX     stacks without such a frame\n"
     "  --no-symbols       don't look for names of machine code\n"
     "  --help             this text\n\n"
-    "A builtin or C function without a line of its own counts, by line or\n"
-    "file, for the line that called it. Exit code: 0 shown, 1 not readable\n"
-    "or nothing selected, 2 called wrongly.\n";
+    "By line or file, builtins and C functions count for the line of Lua that\n"
+    "called them; with --c-lines only those that have no line of their own.\n"
+    "Exit code: 0 shown, 1 not readable or nothing selected, 2\n"
+    "called wrongly.\n";
 
 struct args {
-  bool measures[16];
-  bool tree, bottom_up, lines, json, no_symbols;
-  const char *by, *top, *min, *time, *thread, *focus, *ignore, *since, *file;
+  bool tree, bottom_up, lines, json;
+  const char *by, *top, *min, *file;
 };
 
 static int usage(const char *option, const char *value, const char *wanted)
@@ -56,40 +54,7 @@ static int usage(const char *option, const char *value, const char *wanted)
   return LJP_EXIT_USAGE;
 }
 
-/* Seconds; false: it is none. */
-static bool seconds(const char *text, size_t len, uint64_t *ns)
-{
-  char copy[32], *end;
-  if (len == 0 || len >= sizeof copy)
-    return false;
-  memcpy(copy, text, len);
-  copy[len] = '\0';
-  if ((copy[0] < '0' || copy[0] > '9') && copy[0] != '.')
-    return false;
-  double value = strtod(copy, &end);
-  if (*end || !(value >= 0 && value < 9e9))
-    return false;
-  *ns = (uint64_t)llround(value * 1e9);
-  return true;
-}
-
-static int time_range(const char *text, struct ljp_profile_options *options)
-{
-  static const char wanted[] =
-      "a range of seconds such as 1.5..3, ..3 or 1.5..";
-  const char *dots = strstr(text, "..");
-  if (!dots ||
-      (dots > text && !seconds(text, (size_t)(dots - text), &options->from_ns)))
-    return usage("--time", text, wanted);
-  if (dots[2] && !seconds(dots + 2, strlen(dots + 2), &options->to_ns))
-    return usage("--time", text, wanted);
-  if (dots[2] && options->to_ns <= options->from_ns)
-    return usage("--time", text, "a range: its end is not after its begin");
-  return 0;
-}
-
-static int parse(const struct args *a, struct ljp_report *r,
-                 struct ljp_profile_options *options)
+static int parse(const struct args *a, struct ljp_report *r)
 {
   char *end;
   r->top = 40;
@@ -98,9 +63,6 @@ static int parse(const struct args *a, struct ljp_report *r,
   r->lines = a->lines;
   r->bottom_up = a->bottom_up;
   r->tree = a->tree || a->bottom_up;
-  options->no_symbols = a->no_symbols;
-  options->thread = a->thread;
-  options->since = a->since;
   if (a->top) {
     errno = 0;
     unsigned long n = strtoul(a->top, &end, 10);
@@ -113,7 +75,7 @@ static int parse(const struct args *a, struct ljp_report *r,
     if (*end || end == a->min || !(r->min_percent >= 0) || r->min_percent > 100)
       return usage("--min", a->min, "a percentage");
   }
-  return a->time ? time_range(a->time, options) : 0;
+  return 0;
 }
 
 /* --by, and whether it goes with what else is asked for. */
@@ -144,36 +106,6 @@ static int parse_by(const struct args *a, struct ljp_report *r)
   return 0;
 }
 
-/* What is measured: asked for, or what the file has. */
-static int measure(const struct args *a, const struct ljp_profile *p,
-                   enum ljp_measure *chosen)
-{
-  unsigned count = 0;
-  for (unsigned i = 0; i < sizeof a->measures; i++)
-    if (a->measures[i]) {
-      *chosen = (enum ljp_measure)i;
-      count++;
-    }
-  if (count > 1) {
-    ljp_command_error("report", "one of --cpu, --wall, --alloc, --live, "
-                                "--leaks, --peak, --churn at a time");
-    return LJP_EXIT_USAGE;
-  }
-  if (!count && p)
-    *chosen = p->totals.samples        ? LJP_MEASURE_CPU
-              : p->totals.wall_samples ? LJP_MEASURE_WALL
-              : p->has_memory          ? LJP_MEASURE_ALLOC
-                                       : LJP_MEASURE_CPU;
-  return 0;
-}
-
-static bool is_terminal(void)
-{
-  const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) && !(none && *none) && term &&
-         strcmp(term, "dumb") != 0;
-}
-
 static int show(struct ljp_report *r)
 {
   const struct ljp_value *all = &r->select.total;
@@ -201,71 +133,35 @@ static int show(struct ljp_report *r)
   return LJP_EXIT_FAILED;
 }
 
-static int report(const struct args *a, struct ljp_report *r,
-                  struct ljp_profile_options *options)
-{
-  struct ljp_select_options select = {.focus = a->focus, .ignore = a->ignore};
-  char error[LJP_READER_ERROR_BYTES + 64];
-  struct ljp_progress progress;
-  int code;
-  ljp_progress_begin(&progress, a->file);
-  options->progress = ljp_progress_bytes;
-  options->progress_ctx = &progress;
-  enum ljp_status status = ljp_profile_load(a->file, options, &r->p, error);
-  ljp_progress_end(&progress);
-  if (status) {
-    ljp_command_error("report", "%s: %s", a->file, error);
-    return LJP_EXIT_FAILED;
-  }
-  code = measure(a, r->p, &select.measure);
-  if (!a->by && select.measure == LJP_MEASURE_LEAKS)
-    r->by = LJP_BY_STACK;
-  if (!code)
-    code = ljp_select(&r->select, r->p, &select, "report");
-  if (!code)
-    code = show(r);
-  ljp_select_fini(&r->select);
-  ljp_profile_free(r->p);
-  return code;
-}
-
 int ljp_command_report(int argc, char **argv)
 {
   static struct ljp_print out;
   struct args a = {0};
   struct ljp_report r = {.out = &out};
-  struct ljp_profile_options options = {0};
-  enum ljp_measure chosen;
+  struct ljp_common common = {0};
   const struct ljp_flag flags[] = {
-#define LJP_X(name, option, count, weight, text)                               \
-  {"--" option, &a.measures[LJP_MEASURE_##name], NULL},
-      LJP_MEASURE_LIST(LJP_X)
-#undef LJP_X
-          {"--tree", &a.tree, NULL},
+      LJP_COMMON_FLAGS(common),
+      {"--tree", &a.tree, NULL},
       {"--bottom-up", &a.bottom_up, NULL},
       {"--lines", &a.lines, NULL},
+      {"--c-lines", &r.c_lines, NULL},
       {"--json", &a.json, NULL},
-      {"--no-symbols", &a.no_symbols, NULL},
       {"--by", NULL, &a.by},
       {"--top", NULL, &a.top},
       {"--min", NULL, &a.min},
-      {"--time", NULL, &a.time},
-      {"--thread", NULL, &a.thread},
-      {"--focus", NULL, &a.focus},
-      {"--ignore", NULL, &a.ignore},
-      {"--since", NULL, &a.since},
   };
   int code = ljp_command_options("report", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &a.file);
   if (code >= 0)
     return code;
-  if ((code = parse(&a, &r, &options)) || (code = parse_by(&a, &r)) ||
-      (code = measure(&a, NULL, &chosen)) ||
-      (code = ljp_select_check(a.focus, a.ignore, "report")))
+  if ((code = parse(&a, &r)) || (code = parse_by(&a, &r)) ||
+      (code = ljp_common_load(&common, "report", a.file, &r)))
     return code;
-  r.path = a.file;
-  r.color = is_terminal();
+  if (!a.by && !r.tree && r.select.measure == LJP_MEASURE_LEAKS)
+    r.by = LJP_BY_STACK;
   ljp_print_begin(&out, STDOUT_FILENO);
-  code = report(&a, &r, &options);
-  return ljp_command_end("report", &out, code);
+  code = show(&r);
+  code = ljp_command_end("report", &out, code);
+  ljp_common_free(&r);
+  return code;
 }

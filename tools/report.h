@@ -49,11 +49,38 @@ struct ljp_report {
   struct ljp_select select;
   enum ljp_by by;
   bool json, tree, bottom_up, lines, color;
+  bool c_lines;       /* C code has lines and files of its own. */
   uint32_t top;       /* Rows of text; 0: all. */
   double min_percent; /* Of a tree's branches. */
   const char *path;
   struct ljp_print *out;
 };
+
+/* Options that say what is counted. */
+struct ljp_common {
+  bool measures[16]; /* By enum ljp_measure. */
+  bool no_symbols;
+  const char *time, *thread, *focus, *ignore, *since;
+};
+
+#define LJP_MEASURE_FLAG(name, option, count, weight, text)                    \
+  {"--" option, &common.measures[LJP_MEASURE_##name], NULL},
+/* Of a struct ljp_common that is called common. */
+#define LJP_COMMON_FLAGS(common)                                               \
+  LJP_MEASURE_LIST(LJP_MEASURE_FLAG){"--no-symbols", &(common).no_symbols,     \
+                                     NULL},                                    \
+      {"--time", NULL, &(common).time}, {"--thread", NULL, &(common).thread},  \
+      {"--focus", NULL, &(common).focus},                                      \
+      {"--ignore", NULL, &(common).ignore},                                    \
+  {                                                                            \
+    "--since", NULL, &(common).since                                           \
+  }
+
+/* report_common.c: checks the options, loads and selects. 0, or the exit code;
+** the error has been told. */
+int ljp_common_load(const struct ljp_common *common, const char *command,
+                    const char *file, struct ljp_report *r);
+void ljp_common_free(struct ljp_report *r);
 
 /* report_items.c. false: no memory. */
 bool ljp_by_of_frame(enum ljp_by by);

@@ -81,17 +81,18 @@ static bool is_lua(unsigned kind)
 static bool frame_key(const struct ljp_report *r, uint32_t frame, uint64_t *key)
 {
   const struct ljp_profile_frame *f = &r->p->frames[frame];
+  bool own = f->file && (r->c_lines || !is_code(f->kind));
   *key = OF_FUNCTION | f->function;
   switch (r->by) {
   case LJP_BY_LINE:
-    if (f->file && f->line)
+    if (own && f->line)
       *key = (uint64_t)f->file << 32 | f->line;
     else if (is_code(f->kind) || f->kind == LJP_FRAME_BUILTIN ||
              f->kind == LJP_FRAME_KERNEL)
       return false;
     return true;
   case LJP_BY_FILE:
-    if (f->file)
+    if (own)
       *key = f->file;
     else if (is_code(f->kind) || f->kind == LJP_FRAME_BUILTIN ||
              f->kind == LJP_FRAME_KERNEL)
@@ -332,7 +333,7 @@ void ljp_item_name(const struct ljp_report *r, const struct ljp_items *items,
     return;
   case LJP_BY_LINE:
     f = &p->frames[first];
-    if (f->file && f->line)
+    if (f->file && f->line && (r->c_lines || !is_code(f->kind)))
       ljp_frame_place_text(p, first, LJP_NAME_LINES | LJP_NAME_C_LINES, out,
                            room);
     else
@@ -340,7 +341,7 @@ void ljp_item_name(const struct ljp_report *r, const struct ljp_items *items,
     return;
   case LJP_BY_FILE:
     f = &p->frames[first];
-    if (f->file)
+    if (f->file && (r->c_lines || !is_code(f->kind)))
       copy(out, room, ljp_profile_str(p, f->file));
     else
       ljp_frame_name(p, first, 0, out, room);

@@ -1,0 +1,154 @@
+/*
+** Fuzz target: any bytes as a stream, summed up into a profile and reported
+** in every way. What must hold whatever they are: what the reader yields is
+** in the rows, each once; nodes and rows refer to what is there; every view
+** adds up to the totals; JSON is JSON.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "parsers/frame_name.h"
+#include "test/support/json.h"
+#include "test/support/reseal.h"
+#include "tools/report.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct ljp_reader reader;
+static struct ljp_print out;
+static char text[1 << 22];
+static size_t text_len;
+
+#define MUST(condition)                                                        \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "does not hold: %s\n", #condition);                      \
+      abort();                                                                 \
+    }                                                                          \
+  } while (0)
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 16)
+    reseal(data, size);
+  return size;
+}
+
+static void keep(void *ctx, const char *data, size_t len)
+{
+  (void)ctx;
+  if (len > sizeof text - text_len)
+    len = sizeof text - text_len;
+  memcpy(text + text_len, data, len);
+  text_len += len;
+}
+
+static void check_tables(const struct ljp_profile *p, uint64_t samples,
+                         uint64_t allocs)
+{
+  uint64_t seen = 0, seen_allocs = 0;
+  char name[64];
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    MUST(i == 0 || p->nodes[i].parent < i);
+    MUST(p->nodes[i].frame < p->frame_count);
+  }
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    MUST(p->frames[i].function < p->function_count);
+    MUST(p->frames[i].module < p->module_count);
+    ljp_frame_name(p, i, i % 8, name, sizeof name);
+  }
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    MUST(row->node < p->node_count && row->context < p->context_count);
+    MUST(row->memory < p->memory_count);
+    const struct ljp_profile_context *c = &p->contexts[row->context];
+    MUST(c->thread < p->thread_count && c->vm < p->vm_count);
+    if (c->kind == LJP_PRODUCER_MEMORY)
+      seen_allocs += row->count;
+    else
+      seen += row->count;
+  }
+  for (uint32_t i = 0; i < p->point_count; i++)
+    MUST(p->points[i].row < p->row_count);
+  MUST(seen == samples);
+  MUST(seen == p->totals.samples + p->totals.wall_samples);
+  MUST(seen_allocs <= allocs && seen_allocs == p->totals.alloc_events);
+}
+
+static void report(struct ljp_profile *p, unsigned measure, unsigned by,
+                   bool json, bool tree)
+{
+  struct ljp_report r = {.p = p,
+                         .by = (enum ljp_by)by,
+                         .json = json,
+                         .tree = tree,
+                         .bottom_up = by % 2,
+                         .lines = measure % 2,
+                         .top = 40,
+                         .out = &out};
+  const struct ljp_select_options select = {.measure =
+                                                (enum ljp_measure)measure};
+  struct ljp_value self = {0};
+  struct ljp_items items;
+  text_len = 0;
+  ljp_print_begin(&out, -1);
+  out.sink = keep;
+  MUST(ljp_select(&r.select, p, &select, "fuzz") == 0);
+  MUST(ljp_items_make(&r, &items));
+  for (uint32_t i = 0; i < items.count; i++) {
+    self.count += items.values[i].self.count;
+    self.weight += items.values[i].self.weight;
+  }
+  MUST(self.count == r.select.total.count);
+  MUST(self.weight == r.select.total.weight);
+  ljp_items_fini(&items);
+  if (json)
+    ljp_report_json_begin(&r);
+  else
+    ljp_report_head(&r);
+  MUST(tree && ljp_by_of_frame(r.by) ? ljp_report_tree(&r)
+                                     : ljp_report_table(&r));
+  if (json)
+    ljp_report_json_end(&r);
+  ljp_print_end(&out);
+  if (json && text_len < sizeof text) {
+    for (size_t i = 0; i + 1 < text_len; i++) /* One object, many lines. */
+      if (text[i] == '\n')
+        text[i] = ' ';
+    MUST(json_lines_valid(text, text_len));
+  }
+  ljp_select_fini(&r.select);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  const struct ljp_profile_options options = {.no_symbols = true,
+                                              .points = size % 2};
+  const struct ljp_event *e;
+  uint64_t samples = 0, allocs = 0;
+  MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
+  while (!ljp_reader_next(&reader, &e) && e->what != LJP_EVENT_FINISH) {
+    samples += e->what == LJP_REC_SAMPLES;
+    allocs += e->what == LJP_REC_MEM && e->u.mem.op == LJP_MEM_ALLOC;
+  }
+  ljp_reader_fini(&reader);
+  struct ljp_profile *p = ljp_profile_new(&options);
+  MUST(p && ljp_reader_memory(&reader, data, size) == LJP_OK);
+  if (ljp_profile_add(p, &reader) == LJP_OK) {
+    MUST(ljp_profile_finish(p) == LJP_OK);
+    check_tables(p, samples, allocs);
+    unsigned any = size ? data[size / 2] : 0;
+    report(p, any % 7, any % 11, false, any & 1);
+    report(p, (any + 1) % 7, (any + 3) % 11, true, any & 2);
+  } else {
+    MUST(p->error[0]);
+  }
+  ljp_reader_fini(&reader);
+  ljp_profile_free(p);
+  return 0;
+}
