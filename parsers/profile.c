@@ -126,8 +126,11 @@ static enum ljp_status new_context(struct ljp_profile *p, uint8_t state,
   struct ljp_profile_context c = {.thread = w->context_thread,
                                   .vm = w->context_vm,
                                   .kind = w->context_kind,
-                                  .state = state,
-                                  .cut = cut};
+                                  .state = state};
+  if (w->context_what == LJP_REC_MEM)
+    c.type = cut;
+  else
+    c.cut = cut;
   enum ljp_status status = ljp_profile_context(p, &c, id);
   if (!status && state < LJP_CONTEXT_STATES && cut < LJP_CONTEXT_CUTS)
     w->context_of[state][cut] = *id + 1;
@@ -293,7 +296,7 @@ static inline enum ljp_status take_mem(struct ljp_profile *p,
       (status = begin_context(p, event, m->vm, LJP_PRODUCER_MEMORY)))
     return status;
   ljp_profile_see_time(p, event->time_ns);
-  if ((status = find_context(p, m->state, 0, &context)))
+  if ((status = find_context(p, m->state, m->type, &context)))
     return status;
   ljp_live_soon(&w->live, m->address);
   w->waiting_mem[w->waiting_mem_count++] = (struct ljp_waiting_mem){

@@ -91,7 +91,7 @@ struct ljp_profile_context {
   uint8_t kind;        /* enum ljp_producer_kind. */
   uint8_t state;       /* enum ljp_vmstate. */
   uint8_t cut;         /* enum ljp_cut: why the walk ended early. */
-  uint8_t type;        /* Of an object in memory; 0: not known. */
+  uint8_t type;        /* enum ljp_mem_type: what memory is for. */
 };
 
 /* What was counted at a stack in a context. Memory rows: of blocks that were
@@ -128,8 +128,11 @@ struct ljp_profile_memory {
                                          ** asked for (options.since). */
   uint64_t slices; /* Bit n: of what is live and old, some was allocated in
                    ** the n-th 64th of the session. */
-  double variance_objects, variance_bytes;           /* Of what was allocated */
-  double variance_live_objects, variance_live_bytes; /* and what lives. */
+  /* Of the estimates above: allocated, live, peak, temporary. */
+  double variance_objects, variance_bytes;
+  double variance_live_objects, variance_live_bytes;
+  double variance_peak_objects, variance_peak_bytes;
+  double variance_temporary_objects, variance_temporary_bytes;
 };
 
 /* A row's share of a moment; in order of time. */
@@ -154,6 +157,8 @@ struct ljp_profile_thread {
 struct ljp_profile_vm {
   uint32_t source, name;
   uint64_t id;
+  bool has_heap; /* By LuaJIT's own count, in GC records: */
+  uint64_t heap_first, heap_last;
 };
 
 /* Times are nanoseconds since profile.origin_ns. */
@@ -201,6 +206,7 @@ struct ljp_profile_totals {
                            ** free was not seen. */
   uint64_t before_frees, before_free_bytes; /* Of blocks from before. */
   uint64_t before_reallocs;
+  uint64_t failed_allocs; /* There was no memory for them. */
   uint64_t peak_bytes, peak_ns;
 };
 

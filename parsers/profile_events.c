@@ -33,7 +33,12 @@ static enum ljp_status take_gc(struct ljp_profile *p,
            (room - w->live.cycle_room) * sizeof *w->live.cycles);
     w->live.cycle_room = room;
   }
-  w->live.cycles[vm] += gc->phase == LJP_GC_ATOMIC;
+  w->live.cycles[vm] = (uint32_t)gc->cycle;
+  struct ljp_profile_vm *v = &p->vms[vm];
+  v->heap_last = gc->heap_bytes;
+  if (!v->has_heap)
+    v->heap_first = gc->heap_bytes;
+  v->has_heap = true;
   if (!keeps(p, p->gc_count))
     return LJP_OK;
   if (!ljp_array_reserve(&p->gc, p->gc_count, &w->gc_room, sizeof *p->gc))

@@ -35,6 +35,7 @@ struct ljp_live_slot {
 /* What a memory row had when all together were most (profile_mem.c). */
 struct ljp_live_peak {
   uint64_t objects, bytes;
+  double variance_objects, variance_bytes;
   uint64_t fall; /* Saved in this fall; else the row has not changed since. */
 };
 

@@ -41,6 +41,8 @@ static void before_change(struct ljp_profile *p, uint32_t memory)
     peak->fall = live->fall;
     peak->objects = p->memory[memory].live_objects;
     peak->bytes = p->memory[memory].live_bytes;
+    peak->variance_objects = p->memory[memory].variance_live_objects;
+    peak->variance_bytes = p->memory[memory].variance_live_bytes;
   }
 }
 
@@ -88,24 +90,29 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
   struct ljp_live *live = &p->work->live;
   struct ljp_live_block block = *ljp_live_block(live, at);
   uint64_t weight = ljp_live_weight(live, at);
+  double variance_objects = 0, variance_bytes = 0;
   ljp_live_remove(live, at);
   if (block.row == LJP_LIVE_UNWANTED)
     return;
   uint32_t memory = p->rows[block.row].memory;
   uint64_t objects = objects_of(block.size, weight);
   uint64_t bytes = weight ? weight : block.size;
+  add_variance(block.size, weight, &variance_objects, &variance_bytes);
   shrink(p, memory, objects, bytes);
   struct ljp_profile_memory *m = &p->memory[memory];
+  m->variance_live_objects -= variance_objects;
+  m->variance_live_bytes -= variance_bytes;
   m->free_bytes += bytes;
   if (moved) {
     m->moved_objects_out += objects;
     return;
   }
   m->free_objects += objects;
-  /* What was allocated while cycle n marked or swept is looked at by n+1. */
-  if (p->has_gc && cycle_of(p, block.row) - block.cycle <= 1) {
+  if (p->has_gc && cycle_of(p, block.row) == block.cycle) {
     m->temporary_objects += objects;
     m->temporary_bytes += bytes;
+    m->variance_temporary_objects += variance_objects;
+    m->variance_temporary_bytes += variance_bytes;
   }
 }
 
@@ -171,13 +178,14 @@ static enum ljp_status take_free(struct ljp_profile *p,
     return take_before(p, context, e->weight ? e->weight : e->size, false);
   }
   uint32_t owner = ljp_live_block(live, at)->row;
+  bool moved = e->flags & LJP_MEM_MOVED;
   if (owner == LJP_LIVE_UNWANTED) {
     p->totals.filtered++;
-  } else {
+  } else if (!moved) {
     p->totals.free_events++;
     p->memory[p->rows[owner].memory].free_events++;
   }
-  take_out(p, at, false);
+  take_out(p, at, moved);
   return LJP_OK;
 }
 
@@ -194,6 +202,11 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   p->has_memory = true;
   if (e->weight)
     p->sampled_memory = true;
+  if (e->flags & LJP_MEM_FAILED) {
+    p->totals.failed_allocs += wanted;
+    p->totals.filtered += !wanted;
+    return LJP_OK;
+  }
   if (e->op == LJP_MEM_FREE)
     return take_free(p, e, context, wanted);
   if (e->op == LJP_MEM_REALLOC) {
@@ -217,7 +230,7 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   p->rows[row].weight += bytes;
   m->alloc_bytes += bytes;
   add_variance(e->size, e->weight, &m->variance_objects, &m->variance_bytes);
-  if (e->op == LJP_MEM_REALLOC) {
+  if (e->op == LJP_MEM_REALLOC || (e->flags & LJP_MEM_MOVED)) {
     p->totals.realloc_events++;
     m->realloc_events++;
     m->moved_objects_in += objects;
@@ -228,6 +241,9 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   }
   uint64_t time_ns = ljp_profile_since(p, event->time_ns);
   grow(p, memory, objects, bytes, time_ns);
+  m = &p->memory[memory];
+  add_variance(e->size, e->weight, &m->variance_live_objects,
+               &m->variance_live_bytes);
   if (p->options.points)
     return ljp_profile_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,
                              false);
@@ -245,8 +261,6 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
   struct ljp_profile_memory *m = &p->memory[p->rows[b->row].memory];
   uint64_t objects = objects_of(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
-  add_variance(b->size, weight, &m->variance_live_objects,
-               &m->variance_live_bytes);
   if (!p->has_gc || cycle_of(p, b->row) - b->cycle >= 2) {
     uint32_t slice = b->ms / slice_ms;
     m->old_objects += objects;
@@ -281,6 +295,10 @@ enum ljp_status ljp_profile_mem_end(struct ljp_profile *p)
     struct ljp_profile_memory *m = &p->memory[i];
     m->peak_objects = saved ? peak->objects : m->live_objects;
     m->peak_bytes = saved ? peak->bytes : m->live_bytes;
+    m->variance_peak_objects =
+        saved ? peak->variance_objects : m->variance_live_objects;
+    m->variance_peak_bytes =
+        saved ? peak->variance_bytes : m->variance_live_bytes;
   }
   p->totals.peak_bytes = live->most_bytes;
   ljp_live_clear(live);

@@ -124,6 +124,9 @@ static enum ljp_status memory(struct ljp_profile *p)
                  "%" PRIu64 " address%s given out again without a free in "
                  "between: taken for freed",
                  t->double_allocs, t->double_allocs == 1 ? "" : "es");
+  if (!status && t->failed_allocs)
+    status = say(p, "%" PRIu64 " allocation%s failed: out of memory",
+                 t->failed_allocs, s_of(t->failed_allocs));
   if (!status && p->options.since && !p->work->since_seen)
     status = say(p, "there is no mark '%s' in the stream", p->options.since);
   return status;

@@ -101,6 +101,10 @@ static void add_memory(struct ljp_profile_memory *to,
   to->variance_bytes += from->variance_bytes;
   to->variance_live_objects += from->variance_live_objects;
   to->variance_live_bytes += from->variance_live_bytes;
+  to->variance_peak_objects += from->variance_peak_objects;
+  to->variance_peak_bytes += from->variance_peak_bytes;
+  to->variance_temporary_objects += from->variance_temporary_objects;
+  to->variance_temporary_bytes += from->variance_temporary_bytes;
 }
 
 /* Which nodes have rows, or children that have. */

@@ -42,9 +42,10 @@ struct ljp_proto_entry {
 };
 #define LJP_PROTO_ENTRIES 4096u
 
-/* Contexts of the block that is being read, by state and cut. */
+/* Contexts of the block that is being read, by state and cut, or (memory) by
+** state and type. */
 #define LJP_CONTEXT_STATES 16u
-#define LJP_CONTEXT_CUTS 16u
+#define LJP_CONTEXT_CUTS 32u
 
 /*
 ** Samples wait until some are there, and are then counted together: where a

@@ -96,6 +96,11 @@ bool ljp_report_tree(const struct ljp_report *r);
 void ljp_report_head(const struct ljp_report *r);
 void ljp_report_json_begin(const struct ljp_report *r);
 void ljp_report_json_end(const struct ljp_report *r);
+/* report_memory.c: what stands above reports on memory. */
+void ljp_report_memory_head(const struct ljp_report *r);
+void ljp_report_memory_json(const struct ljp_report *r);
+/* Whether something was left at many times: it goes on growing. */
+bool ljp_report_grows(const struct ljp_value *value);
 
 /* report_text.c: amounts. */
 const char *ljp_by_text(enum ljp_by by);
@@ -104,6 +109,8 @@ const char *ljp_measure_option(enum ljp_measure measure);
 /* "1.234 s", "12.3 MB" in a column of 10. */
 void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24]);
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count);
+/* Half the width of the interval that holds the truth in 95 of 100 cases. */
+double ljp_error(double variance);
 double ljp_percent(const struct ljp_report *r, const struct ljp_value *value);
 void ljp_json_value(const struct ljp_report *r, const char *prefix,
                     const struct ljp_value *value);

@@ -77,8 +77,10 @@ void ljp_report_json_begin(const struct ljp_report *r)
     json_key(out, "before_free_events", t->before_frees);
     json_key(out, "before_realloc_events", t->before_reallocs);
     json_key(out, "before_free_bytes", t->before_free_bytes);
+    json_key(out, "failed_alloc_events", t->failed_allocs);
     json_key(out, "peak_bytes", t->peak_bytes);
     json_key(out, "peak_ns", t->peak_ns);
+    ljp_report_memory_json(r);
   }
   json_key(out, "lost", t->lost_all + t->swallowed);
   json_key(out, "lost_in_gaps", t->swallowed);
@@ -134,30 +136,6 @@ static void measured(const struct ljp_report *r)
   ljp_print_str(out, "\n");
 }
 
-static void memory_totals(const struct ljp_report *r)
-{
-  const struct ljp_profile *p = r->p;
-  const struct ljp_profile_totals *t = &p->totals;
-  const struct ljp_profile_memory *m = &t->memory;
-  struct ljp_print *out = r->out;
-  uint64_t half = LJP_OBJECT / 2;
-  ljp_print_format(out,
-                   "allocated %" PRIu64 " objects and %" PRIu64
-                   " bytes (%" PRIu64 " reallocations), freed %" PRIu64
-                   " and %" PRIu64 ", live %" PRIu64 " and %" PRIu64
-                   "; peak %" PRIu64 " bytes after %.3f s\n",
-                   (m->alloc_objects + half) / LJP_OBJECT, m->alloc_bytes,
-                   m->realloc_events, (m->free_objects + half) / LJP_OBJECT,
-                   m->free_bytes, (m->live_objects + half) / LJP_OBJECT,
-                   m->live_bytes, t->peak_bytes, (double)t->peak_ns / 1e9);
-  if (t->before_frees || t->before_reallocs)
-    ljp_print_format(out,
-                     "of blocks from before the session %" PRIu64
-                     " were freed and %" PRIu64
-                     " reallocated, which gave back %" PRIu64 " bytes\n",
-                     t->before_frees, t->before_reallocs, t->before_free_bytes);
-}
-
 void ljp_report_head(const struct ljp_report *r)
 {
   struct ljp_print *out = r->out;
@@ -171,6 +149,6 @@ void ljp_report_head(const struct ljp_report *r)
   measured(r);
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
-    memory_totals(r);
+    ljp_report_memory_head(r);
   ljp_print_str(out, "\n");
 }

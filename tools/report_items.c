@@ -156,16 +156,14 @@ static bool totals(const struct ljp_report *r, struct ljp_items *items)
     memcpy(sums, r->select.nodes, p->node_count * sizeof *sums);
     for (uint32_t i = p->node_count; i-- > 1;) {
       uint32_t parent = p->nodes[i].parent;
-      sums[parent].count += sums[i].count;
-      sums[parent].weight += sums[i].weight;
+      ljp_value_add(&sums[parent], &sums[i]);
       sibling[i] = child[parent];
       child[parent] = i;
     }
     for (uint32_t at = child[0]; at;) {
       uint32_t item = items->of_node[at];
       if (!open[item]++) {
-        items->values[item].total.count += sums[at].count;
-        items->values[item].total.weight += sums[at].weight;
+        ljp_value_add(&items->values[item].total, &sums[at]);
       }
       if (child[at]) {
         at = child[at];
@@ -230,12 +228,6 @@ static bool trace_frames(const struct ljp_profile *p, uint32_t **trace)
   return *trace;
 }
 
-static void add(struct ljp_value *to, const struct ljp_value *from)
-{
-  to->count += from->count;
-  to->weight += from->weight;
-}
-
 /* Items that are of rows, not of frames: self and total are one. */
 static bool row_items(const struct ljp_report *r, struct keys *k,
                       struct ljp_items *items)
@@ -255,7 +247,7 @@ static bool row_items(const struct ljp_report *r, struct keys *k,
   ok = ok && items->values;
   for (uint32_t i = 0; ok && i < p->row_count; i++)
     if (of_row[i] != NONE) {
-      add(&items->values[of_row[i]].self, &r->select.rows[i]);
+      ljp_value_add(&items->values[of_row[i]].self, &r->select.rows[i]);
       items->values[of_row[i]].total = items->values[of_row[i]].self;
     }
   free(of_row);
@@ -278,7 +270,8 @@ bool ljp_items_make(const struct ljp_report *r, struct ljp_items *items)
     items->values = calloc((size_t)k.count + 1, sizeof *items->values);
     ok = ok && items->values;
     for (uint32_t i = 1; ok && i < p->node_count; i++)
-      add(&items->values[items->of_node[i]].self, &r->select.nodes[i]);
+      ljp_value_add(&items->values[items->of_node[i]].self,
+                    &r->select.nodes[i]);
     ok = ok && totals(r, items);
   } else {
     ok = row_items(r, &k, items);
@@ -384,7 +377,11 @@ void ljp_item_name(const struct ljp_report *r, const struct ljp_items *items,
       snprintf(out, room, "state %u", first);
     return;
   case LJP_BY_TYPE:
-    snprintf(out, room, "type %u", first);
+    text = ljp_name_mem_type(first);
+    if (text)
+      snprintf(out, room, "%s", first ? text : "(type not known)");
+    else
+      snprintf(out, room, "type %u", first);
     return;
   }
 }

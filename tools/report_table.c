@@ -15,6 +15,8 @@ static int compare(const void *a, const void *b)
 {
   uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
   const struct ljp_item_value *x = &sort_values[i], *y = &sort_values[k];
+  if (ljp_report_grows(&x->self) != ljp_report_grows(&y->self))
+    return ljp_report_grows(&x->self) ? -1 : 1;
   if (x->self.weight != y->self.weight)
     return x->self.weight > y->self.weight ? -1 : 1;
   if (x->self.count != y->self.count)
@@ -72,6 +74,9 @@ static void json_row(const struct ljp_report *r, const struct ljp_items *items,
     ljp_print_str(out, ",");
     ljp_json_value(r, "total", &items->values[item].total);
   }
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(out, ",\"times\":%d",
+                     __builtin_popcountll(items->values[item].self.slices));
   if (r->by == LJP_BY_FUNCTION || r->by == LJP_BY_LINE)
     json_frame(r, items->first[item]);
   if (r->by == LJP_BY_STACK) {
@@ -99,16 +104,26 @@ static void text_row(const struct ljp_report *r, const struct ljp_items *items,
     ljp_amount(r, v->total.weight, amount);
     ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
   }
+  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure)) {
+    double error = ljp_error(v->self.variance_weight);
+    ljp_print_format(out, " %7.1f%%",
+                     v->self.weight ? 100 * error / (double)v->self.weight : 0);
+  }
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
   ljp_item_name(r, items, item, name, sizeof name);
   ljp_print_str(out, "  ");
   ljp_print_safe(out, ljp_str(name, strlen(name)));
   ljp_print_str(out, "\n");
   if (r->by != LJP_BY_STACK)
     return;
+  int indent = r->select.measure == LJP_MEASURE_LEAKS ? 42 : 33;
+  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure))
+    indent += 9;
   for (uint32_t n = r->p->nodes[items->first[item]].parent; n;
        n = r->p->nodes[n].parent) {
     size_t len = frame_text(r, n, name, sizeof name);
-    ljp_print_format(out, "%*s", 33, "");
+    ljp_print_format(out, "%*s", indent, "");
     ljp_print_safe(out, ljp_str(name, len));
     ljp_print_str(out, "\n");
   }
@@ -121,6 +136,10 @@ static void heading(const struct ljp_report *r)
                    memory ? "objects" : "samples");
   if (ljp_by_of_frame(r->by))
     ljp_print_format(r->out, " %10s %7s", "total", "%");
+  if (r->p->sampled_memory && memory)
+    ljp_print_format(r->out, " %8s", "+-");
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(r->out, " %8s", "times");
   ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));
 }
 
@@ -147,8 +166,7 @@ static bool print_rows(const struct ljp_report *r,
   for (uint32_t i = 0; i < count; i++) {
     const struct ljp_value *self = &items->values[order[i]].self;
     if (r->top && shown == r->top) {
-      rest.count += self->count;
-      rest.weight += self->weight;
+      ljp_value_add(&rest, self);
       continue;
     }
     if (r->json) {

@@ -2,6 +2,7 @@
 ** Amounts and names in reports, as text and as JSON.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "tools/report.h"
@@ -86,6 +87,11 @@ double ljp_percent(const struct ljp_report *r, const struct ljp_value *value)
   return all->count ? 100.0 * (double)value->count / (double)all->count : 0;
 }
 
+double ljp_error(double variance)
+{
+  return variance > 0 ? 1.96 * sqrt(variance) : 0;
+}
+
 void ljp_json_value(const struct ljp_report *r, const char *prefix,
                     const struct ljp_value *value)
 {
@@ -103,4 +109,8 @@ void ljp_json_value(const struct ljp_report *r, const char *prefix,
       r->out, "\"%s_%s\":%" PRIu64 ",\"%s_%s\":%" PRIu64 ",\"%s_percent\":%.4f",
       prefix, count, ljp_count_of(r, value->count), prefix, weight,
       value->weight, prefix, ljp_percent(r, value));
+  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure))
+    ljp_print_format(r->out, ",\"%s_%s_error\":%.0f,\"%s_%s_error\":%.0f",
+                     prefix, count, ljp_error(value->variance_count), prefix,
+                     weight, ljp_error(value->variance_weight));
 }

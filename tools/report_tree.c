@@ -48,12 +48,6 @@ static bool branch(struct tree *t, uint32_t parent, uint32_t item, uint32_t *id)
   return true;
 }
 
-static void add(struct ljp_value *to, const struct ljp_value *from)
-{
-  to->count += from->count;
-  to->weight += from->weight;
-}
-
 static bool grow_down(struct tree *t)
 {
   const struct ljp_profile *p = t->r->p;
@@ -77,14 +71,14 @@ static bool grow_down(struct tree *t)
     else
       ok = branch(t, parent, t->items.of_node[i], &map[i]);
     if (ok)
-      add(&t->list[map[i]].self, &t->r->select.nodes[i]);
+      ljp_value_add(&t->list[map[i]].self, &t->r->select.nodes[i]);
   }
   free(map);
   free(used);
   for (uint32_t i = t->count; ok && i-- > 0;) {
-    add(&t->list[i].total, &t->list[i].self);
+    ljp_value_add(&t->list[i].total, &t->list[i].self);
     if (i)
-      add(&t->list[t->list[i].parent].total, &t->list[i].total);
+      ljp_value_add(&t->list[t->list[i].parent].total, &t->list[i].total);
   }
   return ok;
 }
@@ -92,7 +86,7 @@ static bool grow_down(struct tree *t)
 static bool grow_up(struct tree *t)
 {
   const struct ljp_profile *p = t->r->p;
-  add(&t->list[0].total, &t->r->select.total);
+  ljp_value_add(&t->list[0].total, &t->r->select.total);
   for (uint32_t i = 1; i < p->node_count; i++) {
     const struct ljp_value *v = &t->r->select.nodes[i];
     uint32_t at = 0;
@@ -101,9 +95,9 @@ static bool grow_up(struct tree *t)
     for (uint32_t n = i; n; n = p->nodes[n].parent) {
       if (!branch(t, at, t->items.of_node[n], &at))
         return false;
-      add(&t->list[at].total, v);
+      ljp_value_add(&t->list[at].total, v);
     }
-    add(&t->list[at].self, v); /* Where the stacks begin. */
+    ljp_value_add(&t->list[at].self, v); /* Where the stacks begin. */
   }
   return true;
 }

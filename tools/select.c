@@ -20,32 +20,42 @@ static struct ljp_value value_of(const struct ljp_select *s,
 {
   const struct ljp_profile_memory *m = &s->p->memory[row->memory];
   unsigned kind = s->p->contexts[row->context].kind;
+  /* What is recent or old is part of what lives: so is its variance. */
+  const struct ljp_value recent = {m->recent_objects, m->recent_bytes,
+                                   m->variance_live_objects,
+                                   m->variance_live_bytes, m->slices};
   switch (s->measure) {
   case LJP_MEASURE_CPU:
   case LJP_MEASURE_WALL:
     if (kind !=
         (s->measure == LJP_MEASURE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL))
       break;
-    return (struct ljp_value){row->count, row->weight};
+    return (struct ljp_value){row->count, row->weight, 0, 0, 0};
   case LJP_MEASURE_ALLOC:
-    return (struct ljp_value){m->alloc_objects, m->alloc_bytes};
+    return (struct ljp_value){m->alloc_objects, m->alloc_bytes,
+                              m->variance_objects, m->variance_bytes, 0};
   case LJP_MEASURE_LIVE:
     if (s->since)
-      return (struct ljp_value){m->recent_objects, m->recent_bytes};
-    return row->memory && s->p->frames[s->p->nodes[row->node].frame].kind !=
-                              LJP_FRAME_BEFORE
-               ? (struct ljp_value){m->live_objects, m->live_bytes}
-               : (struct ljp_value){0, 0};
+      return recent;
+    return (struct ljp_value){m->live_objects, m->live_bytes,
+                              m->variance_live_objects, m->variance_live_bytes,
+                              0};
   case LJP_MEASURE_LEAKS:
     if (s->since)
-      return (struct ljp_value){m->recent_objects, m->recent_bytes};
-    return (struct ljp_value){m->old_objects, m->old_bytes};
+      return recent;
+    return (struct ljp_value){m->old_objects, m->old_bytes,
+                              m->variance_live_objects, m->variance_live_bytes,
+                              m->slices};
   case LJP_MEASURE_PEAK:
-    return (struct ljp_value){m->peak_objects, m->peak_bytes};
+    return (struct ljp_value){m->peak_objects, m->peak_bytes,
+                              m->variance_peak_objects, m->variance_peak_bytes,
+                              0};
   case LJP_MEASURE_CHURN:
-    return (struct ljp_value){m->temporary_objects, m->temporary_bytes};
+    return (struct ljp_value){m->temporary_objects, m->temporary_bytes,
+                              m->variance_temporary_objects,
+                              m->variance_temporary_bytes, 0};
   }
-  return (struct ljp_value){0, 0};
+  return (struct ljp_value){0};
 }
 
 static int compile(regex_t *regex, const char *pattern, const char *option,
@@ -137,10 +147,8 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
       continue;
     s->in[i] = 1;
     struct ljp_value v = s->rows[i] = value_of(s, row);
-    s->nodes[row->node].count += v.count;
-    s->nodes[row->node].weight += v.weight;
-    s->total.count += v.count;
-    s->total.weight += v.weight;
+    ljp_value_add(&s->nodes[row->node], &v);
+    ljp_value_add(&s->total, &v);
   }
   code = 0;
 end:

@@ -24,8 +24,20 @@ enum ljp_measure {
 };
 
 struct ljp_value {
-  uint64_t count, weight; /* Objects: in parts of LJP_OBJECT. */
+  uint64_t count, weight;                 /* Objects: in parts of LJP_OBJECT. */
+  double variance_count, variance_weight; /* 0: exact. */
+  uint64_t slices; /* LEAKS: struct ljp_profile_memory. */
 };
+
+static inline void ljp_value_add(struct ljp_value *to,
+                                 const struct ljp_value *from)
+{
+  to->count += from->count;
+  to->weight += from->weight;
+  to->variance_count += from->variance_count;
+  to->variance_weight += from->variance_weight;
+  to->slices |= from->slices;
+}
 
 struct ljp_select {
   const struct ljp_profile *p;

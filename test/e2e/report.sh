@@ -149,7 +149,7 @@ END
   grep -q '| branch work.lua:6$' out.txt || fail "no branch: $(cat out.txt)"
   grep -q '| leaf work.lua:1$' out.txt || fail "no leaf: $(cat out.txt)"
   ok "a program's functions are named by name, file and line of definition"
-  "$ljprof" annotate work.ljp work.lua:leaf > out.txt
+  "$ljprof" annotate --context 0 work.ljp work.lua:leaf > out.txt
   grep -q '^ .*%.*%     3    for i = 1, n do x = x + math.sin(i) end$' out.txt ||
     fail "no heat at line 3: $(cat out.txt)"
   grep -q '  6  ' out.txt && fail "a line of another function: $(cat out.txt)"

@@ -101,8 +101,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   MUST(ljp_select(&r.select, p, &select, "fuzz") == 0);
   MUST(ljp_items_make(&r, &items));
   for (uint32_t i = 0; i < items.count; i++) {
-    self.count += items.values[i].self.count;
-    self.weight += items.values[i].self.weight;
+    ljp_value_add(&self, &items.values[i].self);
   }
   MUST(self.count == r.select.total.count);
   MUST(self.weight == r.select.total.weight);

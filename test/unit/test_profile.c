@@ -53,9 +53,13 @@ static struct naive naive_count(const char *name)
       n.frames += count;
       n.builtin_leaf += count && frames[0]->kind == LJP_FRAME_BUILTIN;
     } else if (e->what == LJP_REC_MEM) {
-      n.alloc += m->op == LJP_MEM_ALLOC;
-      n.frees += m->op == LJP_MEM_FREE;
-      n.reallocs += m->op == LJP_MEM_REALLOC;
+      bool moved = m->flags & LJP_MEM_MOVED;
+      if (m->flags & LJP_MEM_FAILED)
+        continue;
+      n.alloc += m->op == LJP_MEM_ALLOC && !moved;
+      n.frees += m->op == LJP_MEM_FREE && !moved;
+      n.reallocs +=
+          m->op == LJP_MEM_REALLOC || (m->op == LJP_MEM_ALLOC && moved);
       if (m->op != LJP_MEM_FREE)
         n.alloc_bytes += m->weight ? m->weight : m->size;
     }
