@@ -46,6 +46,20 @@ ok "compiled code has its suffix"
 cmp -s c.txt lines.txt && fail "--lines changes nothing"
 ok "--lines shows current lines"
 
+# The report's totals are the exports'.
+"$ljprof" merge -o merged.ljp "$data/rotated.ljp" "$data/rotated.ljp.s1" \
+  "$data/rotated.ljp.s2" || fail "merge"
+for file in "$golden" merged.ljp; do
+  "$ljprof" report --json "$file" > report.json 2> err.txt ||
+    fail "report: $(cat err.txt)"
+  for pair in samples:samples cpu_ns:cpu alloc_bytes:alloc_space \
+    live_objects:inuse_objects live_bytes:inuse_space; do
+    same "report and export agree: ${pair#*:} of ${file##*/}" \
+      "$(grep -o "\"${pair%:*}\":[0-9]*" report.json | head -n 1 | grep -o '[0-9]*$')" \
+      "$(collapsed "$file" "${pair#*:}")"
+  done
+done
+
 # The other formats, by what they say of themselves.
 for format in collapsed pprof speedscope callgrind perf-script chrome-trace; do
   "$ljprof" export --to $format -o "x.$format" "$golden" || fail "$format"
