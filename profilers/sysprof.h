@@ -50,6 +50,9 @@ struct ljp_sysprof_options {
   uint32_t flush_ms;
   int zstd_level;
   bool sync;
+  /* Files only: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
+  uint64_t segment_bytes, segment_ms;
+  uint32_t keep_segments;
 };
 
 void ljp_sysprof_options_init(struct ljp_sysprof_options *options);

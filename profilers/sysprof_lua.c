@@ -220,6 +220,36 @@ static bool read_sync(lua_State *L, struct ljp_sysprof_options *o,
   return lua_isboolean(L, -1);
 }
 
+static bool read_rotate_bytes(lua_State *L, struct ljp_sysprof_options *o,
+                              const char **wants)
+{
+  double bytes = 0;
+  *wants = "a number of bytes from 4096";
+  bool ok = number_within(L, 4096, 1e15, &bytes);
+  o->segment_bytes = (uint64_t)bytes;
+  return ok;
+}
+
+static bool read_rotate_seconds(lua_State *L, struct ljp_sysprof_options *o,
+                                const char **wants)
+{
+  double seconds = 0;
+  *wants = "a number of seconds from 0.1";
+  bool ok = number_within(L, 0.1, 1e9, &seconds);
+  o->segment_ms = (uint64_t)(seconds * 1000);
+  return ok;
+}
+
+static bool read_keep(lua_State *L, struct ljp_sysprof_options *o,
+                      const char **wants)
+{
+  int files = 0;
+  *wants = "a number of files, from 1 (0: all)";
+  bool ok = whole_within(L, 0, 1000000, &files);
+  o->keep_segments = (uint32_t)files;
+  return ok;
+}
+
 static const struct {
   const char *name;
   option_reader *read;
@@ -230,7 +260,8 @@ static const struct {
     {"fork", read_fork},   {"signal", read_signal},
     {"depth", read_depth}, {"max_overhead", read_max_overhead},
     {"flush", read_flush}, {"compress", read_compress},
-    {"sync", read_sync},
+    {"sync", read_sync},   {"rotate_bytes", read_rotate_bytes},
+    {"keep", read_keep},   {"rotate_seconds", read_rotate_seconds},
 };
 enum { KNOWN = sizeof known / sizeof known[0], NAME_BYTES = 32 };
 

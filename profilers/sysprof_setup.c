@@ -209,9 +209,15 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
       .flush_ms = o->flush_ms,
       .zstd_level = o->zstd_level,
       .sync = o->sync,
+      .segment_bytes = o->segment_bytes,
+      .segment_ms = o->segment_ms,
+      .keep_segments = o->keep_segments,
       .record_child = o->follow_fork,
       .fork_child = fork_child};
   int error = 0;
+  if (!o->path && (o->segment_bytes || o->segment_ms))
+    return ljp_sysprof_fail(why, LJP_ERR_USE, EINVAL,
+                            "rotate_bytes and rotate_seconds want a path");
   enum ljp_status status = ljp_session_new(&g->session, &session);
   if (status)
     return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",

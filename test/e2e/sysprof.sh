@@ -10,6 +10,10 @@ here=$SOURCE_DIR/test/e2e
 "$lua" "$here/sysprof_api.lua" > api.txt 2>&1 || fail "$(cat api.txt)"
 ok "the interface: $(tail -n 1 api.txt)"
 
+for file in turn.bin.s*; do
+  same "$file can be read alone" whole "$("$ljprof" check "$file" | tail -n 1)"
+done
+
 # samples FILE: the sample lines of a stream.
 samples() {
   "$ljprof" dump --json "$1" | grep '"type":"sample"' || :

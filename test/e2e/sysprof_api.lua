@@ -70,6 +70,11 @@ refused("depth", EINVAL, "frames from 8", {path = P, depth = 7})
 refused("flush", EINVAL, "from 10 to 10000", {path = P, flush = 5})
 refused("compress", EINVAL, "level", {path = P, compress = 20})
 refused("sync", EINVAL, "true or false", {path = P, sync = 1})
+refused("rotate_bytes", EINVAL, "bytes from 4096", {path = P, rotate_bytes = 5})
+refused("rotate_seconds", EINVAL, "seconds", {path = P, rotate_seconds = "1"})
+refused("keep", EINVAL, "number of files", {path = P, keep = -1})
+refused("rotation without a file", EINVAL, "want a path",
+  {mode = "D", rotate_seconds = 1})
 refused("path type", EINVAL, "name of a file", {path = 5})
 refused("path empty", EINVAL, "name of a file", {path = ""})
 refused("path with a zero", EINVAL, "name of a file", {path = "a\0b"})
@@ -160,6 +165,16 @@ local _, status = session({mode = "L", path = "leaf.bin", interval = 0.5}, 0.2)
 check(status.mode == "L" and status.interval == 0.5, "leaf")
 session({mode = "C", path = "usr1.bin", signal = "SIGUSR1"}, 0.1)
 session({mode = "C", path = "packed.bin", compress = 3}, 0.1)
+session({path = "turn.bin", rotate_seconds = 0.1, keep = 2, flush = 10}, 0.6)
+check(not io.open("turn.bin") and not io.open("turn.bin.s1"),
+  "old segments are removed")
+local kept = {}
+for i = 2, 10000 do
+  local segment = io.open("turn.bin.s" .. i)
+  if segment then kept[#kept + 1] = i; segment:close() end
+end
+check(#kept == 2 and kept[2] == kept[1] + 1, "the last two are kept",
+  table.concat(kept, " "))
 check(read("usr1.bin"):sub(1, 4) == "\137LJP", "a stream")
 
 -- A waiting thread: no sample for event "cpu", samples for "wall".
