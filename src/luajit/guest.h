@@ -136,4 +136,10 @@ struct ljp_guest_listener {
 };
 void ljp_guest_listen(const struct ljp_guest_listener *listener);
 
+/* Called on the VM's own thread, inside its collector, when that has entered
+** another phase; vm: the VM's number, heap_bytes: what it has allocated. Must
+** not call into the VM. One listener a process; NULL takes it away. */
+void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
+                                         uint64_t heap_bytes));
+
 #endif

@@ -90,5 +90,6 @@ void ljp_hook_vm_gone(struct lua_State *L);
 void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
+void ljp_hook_gc(struct global_State *g);
 
 #endif

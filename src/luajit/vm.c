@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "lj_obj.h"
+#include "lj_gc.h"
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
@@ -20,10 +21,39 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_first;
 static uint32_t last_number;
 static const struct ljp_guest_listener *_Atomic listener;
+static void (*_Atomic gc_listener)(uint32_t vm, enum ljp_gc_phase phase,
+                                   uint64_t heap_bytes);
+
+_Static_assert((int)GCSpause == LJP_GC_PAUSE &&
+                   (int)GCSpropagate == LJP_GC_PROPAGATE &&
+                   (int)GCSatomic == LJP_GC_ATOMIC &&
+                   (int)GCSsweepstring == LJP_GC_SWEEPSTRING &&
+                   (int)GCSsweep == LJP_GC_SWEEP &&
+                   (int)GCSfinalize == LJP_GC_FINALIZE,
+               "another list of phases");
 
 void ljp_guest_listen(const struct ljp_guest_listener *new_listener)
 {
   atomic_store(&listener, new_listener);
+}
+
+void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
+                                         uint64_t heap_bytes))
+{
+  atomic_store(&gc_listener, entered);
+}
+
+void ljp_hook_gc(global_State *g)
+{
+  /* Relaxed: the listener's own state decides whether it has begun. */
+  void (*entered)(uint32_t, enum ljp_gc_phase, uint64_t) =
+      atomic_load_explicit(&gc_listener, memory_order_relaxed);
+  const struct ljp_vm *vm;
+  if (LJP_LIKELY(!entered))
+    return;
+  vm = ljp_vm_at(G2GG(g)->ljp);
+  if (vm)
+    entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
 }
 
 static struct ljp_vm *vm_of_thread(lua_State *L)
