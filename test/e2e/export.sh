@@ -226,12 +226,16 @@ if "$BUILD_DIR/bin/luajit" -e '
   "$ljprof" embed lj.ljp -o e.ljp 2> err.txt || fail "embed: $(cat err.txt)"
   "$ljprof" export --to collapsed -o here.txt lj.ljp || fail "collapsed"
   mkdir -p empty
-  # shellcheck disable=SC2016 # sh expands them
-  unshare -rm sh -c 'mount --bind empty "$1" && exec "$2" export --to collapsed -o there.txt e.ljp' \
-    sh "$BUILD_DIR/lib" "$ljprof" 2> err.txt && {
+  if unshare -rm true 2> err.txt; then
+    # shellcheck disable=SC2016 # sh expands them
+    unshare -rm sh -c 'mount --bind empty "$1" &&
+      exec "$2" export --to collapsed -o there.txt e.ljp' \
+      sh "$BUILD_DIR/lib" "$ljprof" 2> err.txt || fail "there: $(cat err.txt)"
     diff here.txt there.txt > diff.txt || fail "embedded: $(head -n 5 diff.txt)"
     ok "with its symbols embedded it reads the same without the library"
-  }
+  else
+    echo "skipped: no file system of its own to hide the library in"
+  fi
 else
   echo "skipped: this build has no profiler"
 fi
