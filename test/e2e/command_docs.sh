@@ -1,0 +1,51 @@
+#!/bin/sh
+# Man pages and shell completion: one page a command, no option left out, and
+# no complaint from those who read them.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+docs=$BUILD_DIR/command-docs
+[ -d "$docs" ] || {
+  echo "this build makes no documents of the command"
+  exit 0
+}
+"$ljprof" --help | sed -n 's/^  \([a-z][a-z]*\)  *[^ ].*/\1/p' |
+  grep -vx ljprof > commands.txt
+[ "$(wc -l < commands.txt)" -ge 4 ] || fail "no commands: $(cat commands.txt)"
+while read -r command; do
+  page=$docs/man/ljprof-$command.1
+  [ -f "$page" ] || fail "no page of $command"
+  sed 's/\\-/-/g' "$page" > page.txt
+  "$ljprof" "$command" --help | grep -oE '^  +--?[a-z][a-z-]*' |
+    tr -d ' ' | sort -u > options.txt
+  while read -r option; do
+    grep -q -e "$option" page.txt || fail "$page lacks $option"
+    for shell in bash/ljprof zsh/_ljprof; do
+      grep -E "^ *$command\) .*[ ']$option([ ']|$)" "$docs/$shell" > hit.txt ||
+        fail "completion ($shell) of $command lacks $option"
+    done
+  done < options.txt
+  if command -v man > man.txt && command -v groff > groff.txt; then
+    LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$page" \
+      > formatted.txt 2> complaints.txt || fail "man cannot read $page"
+    same "man on ljprof-$command" "" "$(cat complaints.txt)"
+  fi
+  ok "$command: a page, and completion of $(wc -l < options.txt) options"
+done < commands.txt
+if command -v bash > bash.txt; then
+  cat > complete.bash << 'END'
+source "$1"
+COMP_WORDS=(ljprof report --to) COMP_CWORD=2
+_ljprof
+echo "${COMPREPLY[@]}"
+COMP_WORDS=(ljprof che) COMP_CWORD=1
+_ljprof
+echo "${COMPREPLY[@]}"
+END
+  same "bash completes options and commands" "--top check" \
+    "$(bash complete.bash "$docs/bash/ljprof" | tr '\n' ' ' | sed 's/ $//')"
+fi
+if command -v zsh > zsh.txt; then
+  zsh -n "$docs/zsh/_ljprof" || fail "zsh cannot read its completion"
+  ok "zsh reads its completion"
+fi
