@@ -314,7 +314,8 @@ void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
 static void join_gc(struct ljp_page *page)
 {
   uint64_t near = page->end_ns / LJP_PAGE_GCS + 1;
-  for (; page->gc_count > LJP_PAGE_GCS / 2; near *= 2) {
+  for (; page->gc_count > LJP_PAGE_GCS / 2 && near < UINT64_MAX / 4;
+       near *= 2) {
     size_t kept = 0;
     for (size_t i = 0; i < page->gc_count; i++) {
       struct ljp_page_gc *g = &page->gcs[i];
@@ -339,7 +340,8 @@ void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,
 {
   if (page->gc_count >= LJP_PAGE_GCS)
     join_gc(page);
-  if (LJP_MORE(page, gc))
+  /* Phases so many and so long exist in damaged files only. */
+  if (page->gc_count < LJP_PAGE_GCS && LJP_MORE(page, gc))
     page->gcs[page->gc_count++] = (struct ljp_page_gc){
         .start_ns = start_ns, .length_ns = length_ns, .phase = phase};
   reach(page, start_ns + length_ns);

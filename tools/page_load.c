@@ -60,6 +60,8 @@ static uint32_t frame(struct ljp_page_stacks *l, uint32_t number,
       .file = ljp_profile_str(l->p, f->file),
       .line = is_lua(f) ? f->first_line : 0,
       .kind = (uint8_t)kind};
+  if (is_lua(f) && !f->file && !(f->flags & LJP_PROFILE_UNKNOWN))
+    to.file = ljp_str("?", 1);
   if (f->module)
     to.module =
         ljp_base_name(ljp_profile_str(l->p, l->p->modules[f->module].path));

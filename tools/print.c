@@ -104,7 +104,7 @@ static size_t utf8_length(const uint8_t *p, const uint8_t *end, uint32_t *rune)
 
 bool ljp_is_utf8(struct ljp_str s)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
+  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
     size_t n = utf8_length(p, end, &rune);
@@ -118,7 +118,7 @@ bool ljp_is_utf8(struct ljp_str s)
 /* Quote: a character to escape, too; 0: none. */
 static void print_safe(struct ljp_print *out, struct ljp_str s, char quote)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
+  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
     size_t n = utf8_length(p, end, &rune);
@@ -155,7 +155,7 @@ void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
 
 void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
+  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
     size_t n = utf8_length(p, end, &rune);
@@ -182,7 +182,7 @@ void ljp_print_json(struct ljp_print *out, struct ljp_str s)
 
 void ljp_print_xml(struct ljp_print *out, struct ljp_str s)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = p + s.len;
+  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
     size_t n = utf8_length(p, end, &rune);

@@ -52,7 +52,7 @@ static void compact(struct ljp_rows *rows)
   for (size_t i = 0; i < rows->count; i++) {
     const struct ljp_row *row = &rows->rows[i];
     struct ljp_row *last = kept ? &rows->rows[kept - 1] : NULL;
-    if (last && same(last, row) && last->count <= UINT32_MAX - row->count) {
+    if (last && same(last, row)) {
       last->count += row->count;
       last->weight += row->weight;
     } else {
@@ -92,39 +92,35 @@ static enum ljp_status grow(struct ljp_rows *rows)
   return LJP_OK;
 }
 
+static uint32_t tick_of(const struct ljp_rows *rows, uint64_t time_ns)
+{
+  uint64_t tick = time_ns / rows->tick_ns;
+  return tick > UINT32_MAX ? UINT32_MAX : (uint32_t)tick;
+}
+
 enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
                              uint32_t node, uint32_t context, uint64_t count,
                              uint64_t weight)
 {
-  do {
-    enum ljp_status status;
-    uint32_t some = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-    /* A damaged time may be anything; it must not make all others coarse. */
-    while (time_ns / rows->tick_ns > UINT32_MAX && rows->tick_ns < UINT32_MAX)
-      coarsen(rows);
-    uint64_t tick = time_ns / rows->tick_ns;
-    struct ljp_row row = {.tick =
-                              tick > UINT32_MAX ? UINT32_MAX : (uint32_t)tick,
-                          .node = node,
-                          .context = context,
-                          .count = some,
-                          .weight = weight};
-    struct ljp_row *last = rows->count ? &rows->rows[rows->count - 1] : NULL;
-    if (last && same(last, &row) && last->count <= UINT32_MAX - some) {
-      last->count += some;
-      last->weight += weight;
-    } else if ((status = grow(rows)) != LJP_OK || !rows->rows) {
-      return status;
-    } else {
-      /* Ticks may have grown to make room. */
-      tick = time_ns / rows->tick_ns;
-      row.tick = tick > UINT32_MAX ? UINT32_MAX : (uint32_t)tick;
-      rows->sorted = rows->sorted && !rows->count;
-      rows->rows[rows->count++] = row;
-    }
-    count -= some;
-    weight = 0;
-  } while (count);
+  enum ljp_status status;
+  while (time_ns / rows->tick_ns > UINT32_MAX && rows->tick_ns < UINT32_MAX)
+    coarsen(rows);
+  struct ljp_row row = {.tick = tick_of(rows, time_ns),
+                        .node = node,
+                        .context = context,
+                        .count = count,
+                        .weight = weight};
+  struct ljp_row *last = rows->count ? &rows->rows[rows->count - 1] : NULL;
+  if (last && same(last, &row)) {
+    last->count += count;
+    last->weight += weight;
+    return LJP_OK;
+  }
+  if ((status = grow(rows)) != LJP_OK || !rows->rows)
+    return status;
+  row.tick = tick_of(rows, time_ns); /* They may have grown to make room. */
+  rows->sorted = rows->sorted && !rows->count;
+  rows->rows[rows->count++] = row;
   return LJP_OK;
 }
 

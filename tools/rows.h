@@ -15,8 +15,7 @@
 
 struct ljp_row {
   uint32_t tick, node, context;
-  uint32_t count; /* Saturates in no file that fits a disk; checked. */
-  uint64_t weight;
+  uint64_t count, weight;
 };
 
 struct ljp_rows {

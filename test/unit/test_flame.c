@@ -99,6 +99,17 @@ static void frames_keep_name_place_and_order(void **state)
       assert_int_equal(g->name.len, strlen(name));
       assert_memory_equal(g->name.data, name, g->name.len);
       assert_int_equal(page.nodes[to].line, f->line);
+      if (g->kind >= LJP_PAGE_LUA && g->kind <= LJP_PAGE_INLINED) {
+        /* As the page writes it: where it is defined. */
+        char label[LJP_NAME_BYTES], line[16] = "";
+        if (g->line)
+          snprintf(line, sizeof line, ":%u", g->line);
+        snprintf(label, sizeof label, "%.*s%s%.*s%s", (int)g->name.len,
+                 g->name.data, g->file.len ? " " : "", (int)g->file.len,
+                 g->file.len ? g->file.data : "", line);
+        ljp_frame_name(p, p->nodes[at].frame, 0, name, sizeof name);
+        assert_string_equal(label, name);
+      }
       if (f->kind == LJP_FRAME_LUA)
         assert_int_equal(g->kind, LJP_PAGE_LUA);
       if (f->kind == LJP_FRAME_HOST && !gc)
@@ -256,6 +267,39 @@ static void values_are_by_the_second(void **state)
   ljp_profile_free(y);
 }
 
+static void recursion_counts_once_in_totals(void **state)
+{
+  (void)state;
+  memset(&diff, 0, sizeof diff);
+  assert_int_equal(ljp_page_init(&diff.page), LJP_OK);
+  struct ljp_page_frame frames[2] = {{.name = ljp_str("f", 1)},
+                                     {.name = ljp_str("g", 1)}};
+  uint32_t f = ljp_page_frame(&diff.page, &frames[0]);
+  uint32_t g = ljp_page_frame(&diff.page, &frames[1]);
+  static const char path[] = "fgfgg"; /* Each node with a prime of its own. */
+  static const double self[] = {0, 2, 3, 5, 7, 11};
+  struct ljp_diff_value values[6] = {{{0}, {0}}};
+  uint32_t node = 0;
+  for (unsigned i = 0; path[i]; i++) {
+    node = ljp_page_node(&diff.page, node, path[i] == 'f' ? f : g, 0);
+    assert_int_equal(node, i + 1);
+    values[node].value[1] = self[node];
+  }
+  size_t count;
+  diff.nodes[LJP_PAGE_VIEW_CPU] = values;
+  diff.node_count = 6;
+  struct ljp_diff_function *list =
+      ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
+  assert_int_equal(count, 2);
+  assert_true(function(list, count, "f")->self.value[1] == 2 + 5);
+  assert_true(function(list, count, "f")->total.value[1] == 28);
+  assert_true(function(list, count, "g")->self.value[1] == 3 + 7 + 11);
+  assert_true(function(list, count, "g")->total.value[1] == 26);
+  free(list);
+  diff.nodes[LJP_PAGE_VIEW_CPU] = NULL;
+  ljp_diff_fini(&diff);
+}
+
 static uint64_t seed = 88172645463325252u;
 static double uniform(void)
 {
@@ -351,6 +395,7 @@ int main(void)
       cmocka_unit_test(a_page_holds_what_the_profile_counts),
       cmocka_unit_test(frames_keep_name_place_and_order),
       cmocka_unit_test(values_are_by_the_second),
+      cmocka_unit_test(recursion_counts_once_in_totals),
       cmocka_unit_test(chance_is_not_taken_for_change),
       cmocka_unit_test(files_that_do_not_belong_together_are_told),
   };

@@ -309,6 +309,9 @@ static void ticks_grow_when_there_are_too_many_rows(void **state)
   for (size_t i = 0; i < rows.count; i++)
     count += rows.rows[i].count;
   assert_int_equal(count, many + (UINT64_C(1) << 33));
+  size_t before = rows.count;
+  assert_int_equal(ljp_rows_add(&rows, 0, 7, 7, UINT64_C(1) << 60, 0), LJP_OK);
+  assert_int_equal(rows.count, before + 1);
   ljp_rows_fini(&rows);
 }
 
@@ -345,6 +348,22 @@ static void a_long_curve_keeps_its_extremes(void **state)
   }
   assert_int_equal(low, 3);
   assert_int_equal(high, 999983);
+  ljp_page_fini(&page);
+}
+
+static void many_gc_phases_stay_few_and_in_order(void **state)
+{
+  (void)state;
+  struct ljp_page page;
+  assert_int_equal(ljp_page_init(&page), LJP_OK);
+  for (uint64_t i = 0; i < 200003; i++)
+    ljp_page_gc(&page, i * 1000, i % 1009 ? 400 : 5000000, i % 5 + 1);
+  assert_in_range(page.gc_count, 1000, 20000);
+  for (size_t i = 1; i < page.gc_count; i++)
+    assert_true(page.gcs[i].start_ns >= page.gcs[i - 1].start_ns);
+  for (uint64_t i = 0; i < 50000; i++) /* Long and overlapping. */
+    ljp_page_gc(&page, i, UINT64_MAX / 2, 1);
+  assert_in_range(page.gc_count, 1, 20000);
   ljp_page_fini(&page);
 }
 
@@ -418,6 +437,7 @@ int main(void)
       cmocka_unit_test(ticks_grow_when_there_are_too_many_rows),
       cmocka_unit_test(ticks_are_round),
       cmocka_unit_test(a_long_curve_keeps_its_extremes),
+      cmocka_unit_test(many_gc_phases_stay_few_and_in_order),
       cmocka_unit_test(the_tree_adds_up_and_puts_the_heaviest_first),
       cmocka_unit_test(a_drawing_escapes_names_and_says_what_it_leaves_out),
   };

@@ -1,0 +1,119 @@
+/* Fuzz target: any bytes as a stream, as a page, a drawing and a comparison
+** with itself. The page's data is JSON without "<", its rows add up to what the
+** profile counts, and nothing changed from a file to itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/json.h"
+#include "test/support/reseal.h"
+#include "tools/diff.h"
+#include "tools/page_load.h"
+#include "tools/page_write.h"
+#include "tools/viewer.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { TEXT_MAX = 1 << 24 };
+
+static char text[TEXT_MAX + 1];
+static size_t len;
+static struct ljp_reader reader;
+static struct ljp_print out;
+static struct ljp_page page;
+static struct ljp_diff diff;
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 16)
+    reseal(data, size);
+  return size;
+}
+
+static void keep(void *ctx, const char *data, size_t n)
+{
+  (void)ctx;
+  if (len + n <= TEXT_MAX)
+    memcpy(text + len, data, n);
+  len += n;
+}
+
+static void begin(void)
+{
+  len = 0;
+  ljp_print_begin(&out, -1);
+  out.sink = keep;
+}
+
+static void check_html(void)
+{
+  begin();
+  ljp_page_html(&page, &out);
+  ljp_print_end(&out);
+  if (len > TEXT_MAX)
+    return;
+  size_t size = len - ljp_viewer_before_bytes - ljp_viewer_behind_bytes;
+  const char *data = text + ljp_viewer_before_bytes;
+  if (memchr(data, '<', size) || !json_valid(data, size))
+    abort();
+}
+
+/* Sums wrap alike. */
+static void check_rows(const struct ljp_profile *p)
+{
+  uint64_t samples = 0, ns = 0;
+  for (int v = LJP_PAGE_VIEW_CPU; v <= LJP_PAGE_VIEW_WALL; v++)
+    for (size_t i = 0; i < page.rows[v].count; i++) {
+      samples += page.rows[v].rows[i].count;
+      ns += page.rows[v].rows[i].weight;
+      if (page.rows[v].rows[i].node >= page.node_count)
+        abort();
+    }
+  if (samples != p->totals.samples + p->totals.wall_samples ||
+      ns != p->totals.cpu_ns + p->totals.wall_ns)
+    abort();
+}
+
+static void check_diff(const struct ljp_profile *p)
+{
+  static const char *const files[] = {"a", "b"};
+  if (ljp_diff_init(&diff, p, p, files, false) == LJP_OK)
+    for (size_t i = 0; i < diff.node_count; i++)
+      for (int v = 0; v < LJP_PAGE_VIEWS; v++)
+        if (ljp_diff_sure(&diff.nodes[v][i]))
+          abort();
+  begin();
+  ljp_diff_html(&diff, &out);
+  ljp_print_end(&out);
+  ljp_diff_fini(&diff);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  const struct ljp_profile_options options = {.no_symbols = true,
+                                              .points = true};
+  struct ljp_profile *p = ljp_profile_new(&options);
+  if (!p || ljp_reader_memory(&reader, data, size))
+    abort();
+  enum ljp_status status = ljp_profile_add(p, &reader);
+  ljp_reader_fini(&reader);
+  if (!status)
+    status = ljp_profile_finish(p);
+  if (!status && !ljp_page_init(&page) && !ljp_page_load(&page, p, "x.ljp")) {
+    check_html(); /* It sorts the rows. */
+    check_rows(p);
+    begin();
+    if (ljp_page_svg(&page, LJP_PAGE_VIEW_CPU, "ns", &out))
+      abort();
+    ljp_print_end(&out);
+    check_diff(p);
+  }
+  if (!status)
+    ljp_page_fini(&page);
+  ljp_profile_free(p);
+  return 0;
+}
