@@ -338,10 +338,11 @@ static void join_gc(struct ljp_page *page)
 void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,
                  uint8_t phase)
 {
-  if (page->gc_count >= LJP_PAGE_GCS)
+  if (page->gc_count >= LJP_PAGE_GCS && !page->gc_full)
     join_gc(page);
   /* Phases so many and so long exist in damaged files only. */
-  if (page->gc_count < LJP_PAGE_GCS && LJP_MORE(page, gc))
+  page->gc_full = page->gc_count >= LJP_PAGE_GCS;
+  if (!page->gc_full && LJP_MORE(page, gc))
     page->gcs[page->gc_count++] = (struct ljp_page_gc){
         .start_ns = start_ns, .length_ns = length_ns, .phase = phase};
   reach(page, start_ns + length_ns);

@@ -131,6 +131,7 @@ struct ljp_page {
   struct ljp_page_index frame_index, node_index, context_index;
   struct ljp_arena texts;
   struct ljp_str title, subtitle;
+  bool gc_full;           /* Phases cannot be joined any more. */
   uint64_t end_ns;        /* Since the session began. */
   enum ljp_status failed; /* LJP_ERR_MEM: something is missing. */
 };
