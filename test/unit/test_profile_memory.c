@@ -203,6 +203,9 @@ static void live_blocks_take_at_most_64_bytes_each(void **state)
   struct ljp_profile_totals totals;
   size_t before;
   (void)state;
+#ifdef LJP_DEBUG
+  skip(); /* Its chunks of the table are of four blocks. */
+#endif
   stream.len = payload.len = body.len = 0;
   seq = 0;
   for (unsigned i = 0; i < BLOCKS; i++) {
