@@ -92,6 +92,7 @@ struct ljp_sampler {
   /* Of the sampled thread only. */
   bool ran_lua;
   uint64_t cpu_ns;        /* CPU time that is accounted for */
+  uint64_t cpu_begin_ns;  /* the same when it began to be sampled */
   uint64_t clock_ns;      /* of the last signal */
   uint64_t rest_until_ns; /* no walk before */
   uint64_t switches;      /* voluntary ones, when last asked for */
@@ -111,6 +112,7 @@ struct ljp_sampler {
   uint64_t throttle_time_ns, throttle_handler_ns;
   uint32_t index;
   bool used, seen;
+  uint32_t fresh; /* rounds in which to look for another name */
   char name[16];
 };
 

@@ -50,6 +50,21 @@ static void unlock(void)
 
 /* -- Meanwhile ----------------------------------------------------------------------- */
 
+static void begin_process(void)
+{
+  g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  g->writer_cpu_ns = g->sampled_ns = 0;
+}
+
+/* CPU time of the process that was used neither by threads while they were
+** sampled nor by the writer. */
+static uint64_t unsampled_ns(void)
+{
+  uint64_t all = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
+  uint64_t known = g->sampled_ns + ljp_threads_cpu() + g->writer_cpu_ns;
+  return all > known ? all - known : 0;
+}
+
 static void writer_round(void *ctx)
 {
   (void)ctx;
@@ -59,6 +74,7 @@ static void writer_round(void *ctx)
     ljp_unwind_poll(ljp_sampler_shared.unwind, POLL_BUDGET_US);
     ljp_saferead_check();
     ljp_sysprof_name_vms();
+    g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
     if (g->armed && !ljp_sysprof_handler_is_ours(g->options.signal)) {
       /* The host has put its own handler there: it must not get our signals. */
       ljp_threads_drop_all();
@@ -105,7 +121,22 @@ static void on_closing(struct lua_State *L)
   unlock();
 }
 
-static const struct ljp_guest_listener listener = {.deferred = on_deferred,
+/* Before its first sample: it has an id then, and this thread, which is going to
+** run it, need not wait for a round of the writer to be found. */
+static void on_created(uint32_t number)
+{
+  lock();
+  if (g->running) {
+    ljp_sysprof_meet_vm(NULL, number);
+    ljp_sysprof_name_vms();
+    if (g->armed && g->options.threads != LJP_THREADS_THIS)
+      ljp_threads_meet(gettid());
+  }
+  unlock();
+}
+
+static const struct ljp_guest_listener listener = {.created = on_created,
+                                                   .deferred = on_deferred,
                                                    .closing = on_closing};
 
 /* exit() without lua_close(). Whoever holds the lock finishes it himself. */
@@ -126,6 +157,7 @@ static void fork_child(void *ctx, bool recording)
   g->pid = getpid();
   ljp_unwind_after_fork(ljp_sampler_shared.unwind);
   memset(&g->ended, 0, sizeof g->ended);
+  begin_process();
   ljp_threads_after_fork(forking, recording);
   if (!recording)
     g->running = false; /* the rest is cleared by the next start */
@@ -189,10 +221,11 @@ static void share_options(void)
     atomic_store(&ljp_sampler_shared.vm[i].id, 0);
     atomic_store(&ljp_sampler_shared.vm[i].closing, 0);
   }
-  if (g->vm) {
-    atomic_store(&ljp_sampler_shared.vm[g->vm % LJP_SAMPLER_VMS].number, g->vm);
-    ljp_sysprof_name_vms();
-  }
+  if (g->vm)
+    ljp_sysprof_meet_vm(NULL, g->vm);
+  ljp_sysprof_name_vms(); /* the one that has started it comes first */
+  ljp_guest_each_vm(ljp_sysprof_meet_vm, NULL);
+  ljp_sysprof_name_vms();
 }
 
 static enum ljp_status start_locked(struct lua_State *L,
@@ -225,6 +258,7 @@ static enum ljp_status start_locked(struct lua_State *L,
     g->options.path = g->path;
   }
   memset(&g->ended, 0, sizeof g->ended);
+  begin_process();
   g->bytes = 0;
   g->blocked = 0;
   g->failed = false;
@@ -277,7 +311,9 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   int error = 0;
   ljp_threads_drop_all();
   g->armed = false;
+  g->ended.unsampled_ns = unsampled_ns();
   put_counts();
+  ljp_sysprof_tell_unsampled();
   g->running = false;
   ljp_guest_listen(NULL);
   close_session(&error, &status);
@@ -331,8 +367,10 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out)
 {
   lock();
   *out = g->ended;
-  if (g->running)
+  if (g->running) {
     ljp_threads_sum(out);
+    out->unsampled_ns = unsampled_ns();
+  }
   unlock();
 }
 

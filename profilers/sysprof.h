@@ -72,6 +72,9 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 struct ljp_sysprof_report {
   uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;
   uint64_t handler_ns;
+  /* CPU time of threads while they were not sampled: that block the signal, or
+  ** have ended before they were found. */
+  uint64_t unsampled_ns;
   uint64_t state[LJP_SAMPLER_STATES], cut[16], lost[LJP_LOSS_COUNT];
 };
 void ljp_sysprof_report(struct ljp_sysprof_report *out);

@@ -397,6 +397,11 @@ static int sysprof_report(lua_State *L)
   set_count(L, "deferred", r.deferred);
   set_count(L, "outside", r.outside);
   set_count(L, "idle", r.idle);
+  lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
+  lua_setfield(L, -2, "unsampled_seconds");
+  lua_pushnumber(L, r.samples ? (double)r.time_ns / (double)r.samples * 1e-6
+                              : 0);
+  lua_setfield(L, -2, "mean_interval");
   lua_pushnumber(L, (lua_Number)r.time_ns / 1e9);
   lua_setfield(L, -2, "seconds");
   lua_pushnumber(L, (lua_Number)r.handler_ns / 1e9);

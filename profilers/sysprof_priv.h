@@ -23,6 +23,9 @@ struct ljp_sysprof {
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
+  /* CPU clocks: of the process when it started, of the writer, of threads that
+  ** were sampled and are gone. */
+  uint64_t process_ns, writer_cpu_ns, sampled_ns;
 };
 extern struct ljp_sysprof ljp_sysprof;
 
@@ -34,6 +37,10 @@ enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,
                                  const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 int ljp_sysprof_errno(enum ljp_status status);
+/* A VM that there is. ctx is not used. */
+void ljp_sysprof_meet_vm(void *ctx, uint32_t number);
+/* Puts the unsampled time into the stream. */
+void ljp_sysprof_tell_unsampled(void);
 /* Gives ids to VMs that the handler has met, takes those that closed away. */
 void ljp_sysprof_name_vms(void);
 /* The library stays loaded from now on. */
@@ -49,6 +56,10 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
 
 /* Starts to sample a thread; errno or 0. */
 int ljp_threads_add(pid_t tid, const char *name);
+/* The same, unless it is sampled already or blocks the signal. */
+void ljp_threads_meet(pid_t tid);
+/* CPU time that sampled threads have used since they are. */
+uint64_t ljp_threads_cpu(void);
 /* Stops to sample it. */
 void ljp_threads_drop(struct ljp_sampler *s);
 void ljp_threads_drop_all(void);

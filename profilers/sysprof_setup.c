@@ -73,6 +73,32 @@ static bool describe_builtin(void *ctx, uint64_t ffid,
 
 /* -- VMs -------------------------------------------------------------------------- */
 
+void ljp_sysprof_meet_vm(void *ctx, uint32_t number)
+{
+  (void)ctx;
+  uint32_t room = LJP_SAMPLER_VMS;
+  for (uint32_t i = 0; i < LJP_SAMPLER_VMS; i++) {
+    uint32_t at = (number + i) % LJP_SAMPLER_VMS;
+    uint32_t there = atomic_load(&ljp_sampler_shared.vm[at].number);
+    if (there == number)
+      return;
+    if (!there && room == LJP_SAMPLER_VMS)
+      room = at;
+  }
+  uint32_t none = 0;
+  if (room < LJP_SAMPLER_VMS)
+    atomic_compare_exchange_strong(&ljp_sampler_shared.vm[room].number, &none,
+                                   number);
+}
+
+void ljp_sysprof_tell_unsampled(void)
+{
+  char text[32];
+  snprintf(text, sizeof text, "%llu",
+           (unsigned long long)g->ended.unsampled_ns);
+  ljp_session_info(g->session, "cpu.unsampled_ns", text);
+}
+
 void ljp_sysprof_name_vms(void)
 {
   for (int i = 0; i < LJP_SAMPLER_VMS; i++) {

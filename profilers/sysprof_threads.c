@@ -18,7 +18,7 @@
 
 #include "src/clock.h"
 
-enum { ROUNDS_TO_WAIT = 50000, THROTTLE_MIN_NS = 20000000 };
+enum { FRESH_ROUNDS = 8, ROUNDS_TO_WAIT = 50000, THROTTLE_MIN_NS = 20000000 };
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -96,7 +96,7 @@ static uint64_t cpu_of(pid_t tid)
 
 static void begin_accounts(struct ljp_sampler *s)
 {
-  s->cpu_ns = cpu_of(s->tid);
+  s->cpu_ns = s->cpu_begin_ns = cpu_of(s->tid);
   s->clock_ns = ljp_clock_ns();
   s->switches = 0;
   s->idle_run = 0;
@@ -109,6 +109,15 @@ static void begin_accounts(struct ljp_sampler *s)
   s->random = ((uint32_t)s->clock_ns ^ (uint32_t)s->tid << 8) | 1;
   atomic_store(&s->parked, false);
   atomic_store(&s->resync, true);
+}
+
+/* The end of a thread that is gone is not known, but for what its last sample
+** stood for. */
+static uint64_t cpu_since(const struct ljp_sampler *s)
+{
+  uint64_t now = cpu_of(s->tid);
+  now = now > s->cpu_ns ? now : s->cpu_ns;
+  return now - s->cpu_begin_ns;
 }
 
 static int arm(struct ljp_sampler *s)
@@ -131,6 +140,7 @@ int ljp_threads_add(pid_t tid, const char *name)
   s->tid = tid;
   s->perf = g->source == &ljp_timer_perf;
   s->ran_lua = false;
+  s->fresh = FRESH_ROUNDS;
   s->producer = NULL;
   s->thread = 0;
   snprintf(s->name, sizeof s->name, "%s", name);
@@ -176,6 +186,14 @@ void ljp_threads_sum(struct ljp_sysprof_report *out)
   add_counts(out, &s->counts);
 }
 
+uint64_t ljp_threads_cpu(void)
+{
+  uint64_t sum = 0;
+  FOR_EACH_USED(s)
+  sum += cpu_since(s);
+  return sum;
+}
+
 /* After this no handler uses the sampler. False: one hangs, in the host's own
 ** backtracer it may be. */
 static bool deactivate(struct ljp_sampler *s)
@@ -205,6 +223,7 @@ void ljp_threads_drop(struct ljp_sampler *s)
     s->deferred = 0;
   }
   add_counts(&g->ended, &s->counts);
+  g->sampled_ns += cpu_since(s);
   if (s->producer && quiet)
     ljp_producer_retire(s->producer);
   if (s->thread)
@@ -231,6 +250,30 @@ static struct ljp_sampler *find(pid_t tid)
   return NULL;
 }
 
+void ljp_threads_meet(pid_t tid)
+{
+  char name[16];
+  struct ljp_sampler *s = find(tid);
+  if (s || ljp_threads_blocks(tid, g->options.signal))
+    return;
+  ljp_threads_name(tid, name);
+  ljp_threads_add(tid, name);
+}
+
+/* Threads get their names soon after they begin, which is when they are met. */
+static void name_again(struct ljp_sampler *s)
+{
+  char name[16];
+  if (!s->fresh || !s->thread)
+    return;
+  s->fresh--;
+  ljp_threads_name(s->tid, name);
+  if (!name[0] || strcmp(name, s->name) == 0)
+    return;
+  memcpy(s->name, name, sizeof name);
+  ljp_session_name_thread(g->session, s->thread, name);
+}
+
 void ljp_threads_scan(void)
 {
   DIR *dir = opendir("/proc/self/task");
@@ -246,6 +289,7 @@ void ljp_threads_scan(void)
     struct ljp_sampler *s = find(tid);
     if (s) {
       s->seen = true;
+      name_again(s);
       continue;
     }
     if (g->options.threads == LJP_THREADS_THIS)

@@ -9,7 +9,7 @@
 
 static inline uint64_t ljp_clock_of(clockid_t id)
 {
-  struct timespec ts;
+  struct timespec ts = {0, 0}; /* a thread's clock may be gone */
   clock_gettime(id, &ts);
   return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

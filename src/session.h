@@ -99,6 +99,9 @@ enum ljp_status ljp_session_info(struct ljp_session *s, const char *key,
 /* Ids are 1, 2 ... and never used again in the session. */
 enum ljp_status ljp_session_add_thread(struct ljp_session *s, pid_t tid,
                                        const char *name, uint32_t *id);
+/* A thread has another name now (15 bytes of it): it is defined once more. */
+void ljp_session_name_thread(struct ljp_session *s, uint32_t id,
+                             const char *name);
 enum ljp_status ljp_session_add_vm(struct ljp_session *s, uint32_t thread,
                                    const char *name, uint32_t *id);
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id);

@@ -10,17 +10,20 @@
 #include "src/futex.h"
 #include "src/session_impl.h"
 
+enum { THREAD_NAME = 16 }; /* a new one may be as long as the kernel's */
+
 static struct ljp_message *make(enum ljp_message_type type, const char *name,
                                 const char *value)
 {
   size_t name_bytes = name ? strlen(name) + 1 : 1;
   size_t value_bytes = value ? strlen(value) + 1 : 1;
-  struct ljp_message *m = calloc(1, sizeof *m + name_bytes + value_bytes);
+  size_t room = name_bytes > THREAD_NAME ? name_bytes : THREAD_NAME;
+  struct ljp_message *m = calloc(1, sizeof *m + room + value_bytes);
   if (!m)
     return NULL;
   m->type = type;
   m->name = (char *)(m + 1);
-  m->value = m->name + name_bytes;
+  m->value = m->name + room;
   memcpy(m->name, name ? name : "", name_bytes);
   memcpy(m->value, value ? value : "", value_bytes);
   return m;
@@ -98,6 +101,21 @@ enum ljp_status ljp_session_add_thread(struct ljp_session *s, pid_t tid,
   if (m)
     m->tid = tid;
   return add(s, m, &s->next_thread, id);
+}
+
+void ljp_session_name_thread(struct ljp_session *s, uint32_t id,
+                             const char *name)
+{
+  pthread_mutex_lock(&s->mutex);
+  for (struct ljp_message *m = s->things; m; m = m->next)
+    if (m->type == LJP_MSG_THREAD && m->id == id) {
+      memset(m->name, 0, THREAD_NAME);
+      memcpy(m->name, name, strnlen(name, THREAD_NAME - 1));
+      struct ljp_message *told = ljp_message_copy(m);
+      if (told)
+        ljp_session_post_locked(s, told);
+    }
+  pthread_mutex_unlock(&s->mutex);
 }
 
 enum ljp_status ljp_session_add_vm(struct ljp_session *s, uint32_t thread,

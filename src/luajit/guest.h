@@ -127,10 +127,16 @@ struct lua_State;
 ** is not known to us (out of memory when it was created). */
 uint32_t ljp_guest_vm_id(struct lua_State *L);
 
-/* Called on the VM's own thread at the end of a stack resize during which a
-** sample was deferred, and when lua_close() begins. One listener a process;
+/* Calls for each VM that there is, under a lock: no VM comes or goes
+** meanwhile. */
+void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
+
+/* Called on the VM's own thread when it is being made, at the end of a stack
+** resize during which a sample was deferred, and when lua_close() begins. One
+** listener a process;
 ** NULL takes it away. */
 struct ljp_guest_listener {
+  void (*created)(uint32_t number);
   void (*deferred)(void);
   void (*closing)(struct lua_State *L);
 };

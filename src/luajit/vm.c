@@ -91,6 +91,17 @@ static struct ljp_vm *take(void)
   return vm;
 }
 
+void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx)
+{
+  pthread_mutex_lock(&lock);
+  for (uint32_t i = 1; i < atomic_load(&ljp_vm_count); i++) {
+    const struct ljp_vm *vm = ljp_vm_at(i);
+    if (atomic_load_explicit(&vm->g, memory_order_relaxed))
+      each(ctx, vm->number);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 void ljp_hook_vm_new(lua_State *L)
 {
   pthread_mutex_lock(&lock);
@@ -105,7 +116,11 @@ void ljp_hook_vm_new(lua_State *L)
   }
   /* 0: this VM stays without stacks, its id is 0. */
   L2GG(L)->ljp = vm ? vm->index : 0;
+  uint32_t number = vm ? vm->number : 0;
   pthread_mutex_unlock(&lock);
+  const struct ljp_guest_listener *l = atomic_load(&listener);
+  if (l && l->created && number)
+    l->created(number);
 }
 
 void ljp_hook_vm_closing(lua_State *L)

@@ -2,6 +2,7 @@
 ** A host program with the CPU profiler, through its C interface and with
 ** threads. Usage: sysprof_host CASE OUTPUT; prints what the shell test checks.
 **   threads    two VMs in two threads, a third thread without Lua
+**   short      threads that live for some 30 ms
 **   moving     one VM that moves from thread to thread
 **   conflict   the host has a SIGPROF handler of its own
 **   other      another VM than the one that started it stops it
@@ -101,6 +102,45 @@ static int threads(void)
   pthread_join(third, NULL);
   run(L, "assert(misc.sysprof.report().outside > 0) "
          "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+/* Threads that live shorter than a round of the writer, with a VM and without
+** Lua: 23 of each, some 30 ms long. */
+static void *short_vm(void *arg)
+{
+  lua_State *L = new_vm();
+  (void)arg;
+  run(L, "jit.off() local x = 0 local function in_short(n) for i = 1, n do "
+         "x = x + i % 3 end end local t0 = os.clock() "
+         "while os.clock() - t0 < 0.03 do in_short(10000) end");
+  lua_close(L);
+  return NULL;
+}
+
+static void *short_c(void *arg)
+{
+  struct timespec used = {0, 0};
+  while (used.tv_nsec < 30000000)
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return arg;
+}
+
+static int short_lived(void)
+{
+  lua_State *L = new_vm();
+  pthread_t thread;
+  start(L, "interval=1, flush=10000");
+  for (int i = 0; i < 46; i++) {
+    CHECK(!pthread_create(&thread, NULL, i % 2 ? short_c : short_vm, NULL));
+    pthread_join(thread, NULL);
+  }
+  run(L, "local r = misc.sysprof.report() assert(misc.sysprof.stop()) "
+         "local s = misc.sysprof.report() "
+         "for _, v in ipairs{r.unsampled_seconds, s.unsampled_seconds} do "
+         "assert(v > 0.3 and v < 1.2, v) end "
+         "assert(r.mean_interval > 0.5, r.mean_interval)");
   lua_close(L);
   return 0;
 }
@@ -286,10 +326,10 @@ int main(int argc, char **argv)
   static const struct {
     const char *name;
     int (*run)(void);
-  } cases[] = {{"threads", threads},      {"moving", moving},
-               {"conflict", conflict},    {"other", other},
-               {"close", close_vm},       {"writer", writers},
-               {"backtracer", backtracer}};
+  } cases[] = {{"threads", threads},   {"moving", moving},
+               {"short", short_lived}, {"conflict", conflict},
+               {"other", other},       {"close", close_vm},
+               {"writer", writers},    {"backtracer", backtracer}};
   if (argc != 3)
     return 2;
   output = argv[2];

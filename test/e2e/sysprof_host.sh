@@ -4,7 +4,7 @@
 
 host=$BUILD_DIR/bin/sysprof_host
 ljprof=$BUILD_DIR/bin/ljprof
-for case in threads moving conflict other close writer backtracer; do
+for case in threads short moving conflict other close writer backtracer; do
   "$host" $case $case.bin > $case.txt 2>&1 ||
     fail "$case: exit code $?: $(cat $case.txt)"
   same "$case: a whole stream" whole "$("$ljprof" check $case.bin | tail -n 1)"
@@ -43,6 +43,14 @@ second=$(sed -n 's/.*"type":"thread","id":\([0-9]*\),.*"name":"nolua".*/\1/p' \
   threads.json)
 [ -n "$second" ] || fail "no thread nolua"
 same "nothing of a thread without Lua" 0 "$(count threads "\"thread\":$second,")"
+
+atleast "samples of threads that live shortly" 200 \
+  "$(count short '"text":"in_short ')"
+same "each with its VM, from the first on" 0 \
+  "$(count short '"vm":0,' '"text":"in_short ')"
+sampled=$(grep '"text":"in_short ' short.samples |
+  sed 's/.*"thread":\([0-9]*\),.*/\1/' | sort -u | wc -l)
+same "all of them" 23 "$sampled"
 
 atleast "a VM in its first thread" 100 "$(count moving '"text":"in_main ')"
 atleast "and in another" 100 "$(count moving '"thread":2,' '"text":"in_moved ')"
