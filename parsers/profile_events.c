@@ -87,7 +87,7 @@ static enum ljp_status take_trace_event(struct ljp_profile *p,
                                       .trace = e->trace,
                                       .line = (uint32_t)e->line,
                                       .what = (uint8_t)e->action};
-  struct ljp_proto_entry proto;
+  struct ljp_proto_entry proto = {0};
   enum ljp_status status;
   if (!keeps(p, p->trace_event_count))
     return LJP_OK;

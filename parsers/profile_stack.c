@@ -9,6 +9,7 @@
 */
 #include "parsers/profile_work.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct ljp_map_entry *entry_of(struct ljp_profile *p, uint64_t id)
@@ -36,20 +37,16 @@ static enum ljp_status chunk_name(struct ljp_profile *p, struct ljp_str chunk,
     chunk.data++;
     chunk.len--;
   } else if (chunk.len) {
-    static const char before[] = "[string \"", dots[] = "...";
     const char *end = memchr(chunk.data, '\n', chunk.len);
-    uint32_t n = end ? (uint32_t)(end - chunk.data) : chunk.len, len = 0;
+    uint32_t n = end ? (uint32_t)(end - chunk.data) : chunk.len, len;
     bool cut = end || n > 40;
     if (n > 40)
       n = 40;
-    memcpy(text, before, sizeof before - 1);
-    len = sizeof before - 1;
+    len = (uint32_t)snprintf(text, sizeof text, "[string \"");
     memcpy(text + len, chunk.data, n);
     len += n;
-    if (cut) {
-      memcpy(text + len, dots, 3);
-      len += 3;
-    }
+    for (unsigned i = 0; cut && i < 3; i++)
+      text[len++] = '.';
     text[len++] = '"';
     text[len++] = ']';
     chunk = (struct ljp_str){text, len};
@@ -93,7 +90,7 @@ static enum ljp_status frame_of_lua(struct ljp_profile *p,
                                     uint32_t parent,
                                     struct ljp_profile_frame *f)
 {
-  struct ljp_proto_entry proto;
+  struct ljp_proto_entry proto = {0};
   enum ljp_status status = ljp_profile_proto(p, node->ref, &proto);
   if (status)
     return status;
@@ -118,7 +115,7 @@ static enum ljp_status frame_of_trace(struct ljp_profile *p,
 {
   const struct ljp_rec_trace *trace =
       ljp_model_trace(&p->work->reader->model, node->value);
-  struct ljp_proto_entry proto;
+  struct ljp_proto_entry proto = {0};
   f->offset = node->value;
   if (!trace) {
     f->flags |= LJP_PROFILE_UNKNOWN;

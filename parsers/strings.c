@@ -76,33 +76,34 @@ static enum ljp_status store(struct ljp_strings *s, struct ljp_str *string)
   return LJP_OK;
 }
 
-enum ljp_status ljp_strings_add(struct ljp_strings *s, struct ljp_str string,
+enum ljp_status ljp_strings_add(struct ljp_strings *strings, struct ljp_str s,
                                 uint32_t *id)
 {
-  if (!string.len) {
+  if (!s.len) {
     *id = 0;
     return LJP_OK;
   }
-  if (!ljp_index_reserve(&s->index) ||
-      !ljp_array_reserve(&s->list, s->count, &s->room, sizeof *s->list))
+  if (!ljp_index_reserve(&strings->index) ||
+      !ljp_array_reserve(&strings->list, strings->count, &strings->room,
+                         sizeof *strings->list))
     return LJP_ERR_MEM;
-  uint32_t hash = hash_of(s, string);
-  struct ljp_index_slot *slot = ljp_index_at(&s->index, hash);
-  for (; slot->item; slot = ljp_index_next(&s->index, slot)) {
-    const struct ljp_str *old = &s->list[slot->item - 1];
-    if (slot->hash == hash && old->len == string.len &&
-        memcmp(old->data, string.data, string.len) == 0) {
+  uint32_t hash = hash_of(strings, s);
+  struct ljp_index_slot *slot = ljp_index_at(&strings->index, hash);
+  for (; slot->item; slot = ljp_index_next(&strings->index, slot)) {
+    const struct ljp_str *old = &strings->list[slot->item - 1];
+    if (slot->hash == hash && old->len == s.len &&
+        memcmp(old->data, s.data, s.len) == 0) {
       *id = slot->item - 1;
       return LJP_OK;
     }
   }
-  if (s->count >= s->limit / 8)
+  if (strings->count >= strings->limit / 8)
     return LJP_ERR_LIMIT;
-  enum ljp_status status = store(s, &string);
+  enum ljp_status status = store(strings, &s);
   if (status)
     return status;
-  ljp_index_put(&s->index, slot, hash, s->count);
-  s->list[s->count] = string;
-  *id = s->count++;
+  ljp_index_put(&strings->index, slot, hash, strings->count);
+  strings->list[strings->count] = s;
+  *id = strings->count++;
   return LJP_OK;
 }
