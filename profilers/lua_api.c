@@ -3,45 +3,19 @@
 ** profile. Called by luaL_openlibs. The only file that raises Lua errors.
 ** A failing call returns nil, a message and an errno number.
 */
-#include <errno.h>
-
 #include "lua.h"
 #include "lauxlib.h"
 
 #include "profilers/lmisclib.h"
 #include "profilers/sysprof_lua.h"
-#include "src/status.h"
-
-static int not_supported(lua_State *L)
-{
-  lua_pushnil(L);
-  lua_pushfstring(L, "profiling is %s", ljp_status_text(LJP_ERR_NOTSUP));
-  lua_pushinteger(L, ENOTSUP);
-  return 3;
-}
-
-static const luaL_Reg memprof_functions[] = {
-    {"start", not_supported},
-    {"stop", not_supported},
-    {"status", not_supported},
-    {"mark", not_supported},
-    {NULL, NULL},
-};
-
-static const luaL_Reg profile_functions[] = {
-    {"start", not_supported},
-    {"stop", not_supported},
-    {"status", not_supported},
-    {NULL, NULL},
-};
 
 static const struct {
   const char *name;
   const luaL_Reg *functions;
 } tables[] = {
     {"sysprof", ljp_sysprof_functions},
-    {"memprof", memprof_functions},
-    {"profile", profile_functions},
+    {"memprof", ljp_memprof_functions},
+    {"profile", ljp_profile_functions},
 };
 
 int luaopen_misc(lua_State *L)

@@ -22,8 +22,6 @@
 struct ljp_sysprof ljp_sysprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
-enum { POLL_BUDGET_US = 20000 };
-
 /* -- The lock, and forks --------------------------------------------------------- */
 
 static __thread pid_t forking; /* tid before the fork */
@@ -71,7 +69,7 @@ static void writer_round(void *ctx)
   if (pthread_mutex_trylock(&g->lock))
     return; /* it starts or stops just now */
   if (g->running && g->pid == getpid()) {
-    ljp_unwind_poll(ljp_sampler_shared.unwind, POLL_BUDGET_US);
+    ljp_sysprof_poll_tables();
     ljp_saferead_check();
     ljp_sysprof_name_vms();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
@@ -139,8 +137,9 @@ static const struct ljp_guest_listener listener = {.created = on_created,
                                                    .deferred = on_deferred,
                                                    .closing = on_closing};
 
-/* exit() without lua_close(). Whoever holds the lock finishes it himself. */
-__attribute__((destructor)) static void at_exit(void)
+/* exit() without lua_close(). Whoever holds the lock finishes it himself. After
+** that of the memory profiler, which may use this session. */
+__attribute__((destructor(200))) static void at_exit(void)
 {
   struct ljp_failure why;
   if (g->pid != getpid() || pthread_mutex_trylock(&g->lock))
@@ -155,10 +154,11 @@ static void fork_child(void *ctx, bool recording)
   (void)ctx;
   pthread_mutex_init(&g->lock, NULL);
   g->pid = getpid();
-  ljp_unwind_after_fork(ljp_sampler_shared.unwind);
+  ljp_sysprof_tables_forked();
   memset(&g->ended, 0, sizeof g->ended);
   begin_process();
   ljp_threads_after_fork(forking, recording);
+  ljp_memprof_forked();
   if (!recording)
     g->running = false; /* the rest is cleared by the next start */
 }
@@ -183,7 +183,7 @@ static void close_session(int *error, enum ljp_status *status)
   g->session = NULL;
 }
 
-static enum ljp_status prepare(struct ljp_failure *why)
+enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
 {
   static bool hooked;
   enum ljp_status status = LJP_OK;
@@ -196,10 +196,7 @@ static enum ljp_status prepare(struct ljp_failure *why)
     return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
                             "handlers for faulting reads: %s",
                             ljp_status_text(status));
-  if (!ljp_sampler_shared.unwind)
-    status = ljp_unwind_new(&ljp_sampler_shared.unwind);
-  else
-    status = ljp_unwind_look(ljp_sampler_shared.unwind);
+  status = ljp_sysprof_look_at_tables();
   if (status) {
     ljp_saferead_remove();
     return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
@@ -265,7 +262,7 @@ static enum ljp_status start_locked(struct lua_State *L,
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   enum ljp_status status = ljp_sysprof_choose_source(why);
   status = status ? status : ljp_sysprof_take_signal(why);
-  status = status ? status : prepare(why);
+  status = status ? status : ljp_sysprof_prepare(why);
   if (status)
     return status;
   status = ljp_sysprof_open(why, writer_round, fork_child);
@@ -276,7 +273,7 @@ static enum ljp_status start_locked(struct lua_State *L,
   ljp_guest_protos_hold();
   g->ever = g->running = g->armed = true;
   share_options();
-  ljp_guest_listen(&listener);
+  ljp_guest_listen(LJP_LISTENER_CPU, &listener);
   ljp_threads_name(tid, name);
   int error = ljp_threads_add(tid, name);
   if (error) {
@@ -315,7 +312,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   put_counts();
   ljp_sysprof_tell_unsampled();
   g->running = false;
-  ljp_guest_listen(NULL);
+  ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   close_session(&error, &status);
   ljp_guest_protos_release();
   ljp_saferead_remove();
@@ -359,6 +356,13 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
     status = stop_locked(why);
   unlock();
   return status;
+}
+
+void ljp_sysprof_disown(void)
+{
+  lock();
+  g->vm = 0;
+  unlock();
 }
 
 /* -- Questions ------------------------------------------------------------------------ */

@@ -68,6 +68,10 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   struct ljp_failure *why);
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 
+/* It belongs to no VM any more: it ends with the program, or when any VM stops
+** it. */
+void ljp_sysprof_disown(void);
+
 /* Of the session that runs, else of the last one. */
 struct ljp_sysprof_report {
   uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;

@@ -29,7 +29,27 @@ struct ljp_sysprof {
 };
 extern struct ljp_sysprof ljp_sysprof;
 
+/* What every walk needs: the library stays, tables, fault-safe reads. Undone by
+** ljp_saferead_remove(). May be called without the lock. */
+enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why);
+
 /* -- sysprof_setup.c -------------------------------------------------------- */
+
+/* For the memory profiler: the session that runs, and in it the id of a VM by
+** its number (0: it has none); the unwind tables; what the writer asks. */
+struct ljp_session *ljp_sysprof_session(void);
+uint32_t ljp_sysprof_vm_id(uint32_t number);
+struct ljp_unwind *ljp_sysprof_tables(void);
+void ljp_sysprof_describe(struct ljp_describe *describe);
+
+/* Keeps the tables true, from any thread; one at a time does it. */
+enum ljp_status ljp_sysprof_poll_tables(void);
+/* Makes them, or follows dlopen and dlclose. */
+enum ljp_status ljp_sysprof_look_at_tables(void);
+void ljp_sysprof_tables_forked(void);
+
+/* In a fork's child: the memory profiler forgets its recording. */
+void ljp_memprof_forked(void);
 
 /* Fills *why; returns status. */
 enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,

@@ -71,6 +71,63 @@ static bool describe_builtin(void *ctx, uint64_t ffid,
   return known != NULL;
 }
 
+void ljp_sysprof_describe(struct ljp_describe *describe)
+{
+  describe->proto = describe_proto;
+  describe->builtin = describe_builtin;
+}
+
+/* -- For the memory profiler ------------------------------------------------- */
+
+struct ljp_session *ljp_sysprof_session(void)
+{
+  return g->session;
+}
+
+uint32_t ljp_sysprof_vm_id(uint32_t number)
+{
+  for (int i = 0; i < LJP_SAMPLER_VMS; i++)
+    if (atomic_load(&ljp_sampler_shared.vm[i].number) == number)
+      return atomic_load(&ljp_sampler_shared.vm[i].id);
+  return 0;
+}
+
+struct ljp_unwind *ljp_sysprof_tables(void)
+{
+  return ljp_sampler_shared.unwind;
+}
+
+/* The writer threads of two sessions, and who starts one. */
+static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
+
+enum ljp_status ljp_sysprof_poll_tables(void)
+{
+  enum { BUDGET_US = 20000 };
+  if (pthread_mutex_trylock(&tables))
+    return LJP_OK; /* somebody is at it */
+  enum ljp_status status =
+      ljp_unwind_poll(ljp_sampler_shared.unwind, BUDGET_US);
+  pthread_mutex_unlock(&tables);
+  return status;
+}
+
+enum ljp_status ljp_sysprof_look_at_tables(void)
+{
+  pthread_mutex_lock(&tables);
+  enum ljp_status status = ljp_sampler_shared.unwind
+                               ? ljp_unwind_look(ljp_sampler_shared.unwind)
+                               : ljp_unwind_new(&ljp_sampler_shared.unwind);
+  pthread_mutex_unlock(&tables);
+  return status;
+}
+
+void ljp_sysprof_tables_forked(void)
+{
+  pthread_mutex_init(&tables, NULL);
+  if (ljp_sampler_shared.unwind)
+    ljp_unwind_after_fork(ljp_sampler_shared.unwind);
+}
+
 /* -- VMs -------------------------------------------------------------------------- */
 
 void ljp_sysprof_meet_vm(void *ctx, uint32_t number)

@@ -38,6 +38,16 @@ static bool wait_for_room(struct ljp_producer *p, uint32_t size)
   return room;
 }
 
+bool ljp_push_mem_all_wait(struct ljp_producer *p, const struct ljp_mem *m,
+                           const uint64_t *frames, unsigned n)
+{
+  size_t words = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0) + n;
+  size_t size = sizeof(struct ljp_ring_mem) + 8 * words;
+  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
+    wait_for_room(p, (uint32_t)size);
+  return ljp_push_mem(p, m, frames, n);
+}
+
 bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth)

@@ -70,6 +70,11 @@ bool ljp_push_mem_wait(struct ljp_producer *producer, const struct ljp_mem *mem,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth);
 
+/* The same for a whole stack. */
+bool ljp_push_mem_all_wait(struct ljp_producer *producer,
+                           const struct ljp_mem *mem, const uint64_t *frames,
+                           unsigned n);
+
 /* The rarer events; see event.h for one function each. */
 LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *producer,
                                 enum ljp_record tag, uint64_t time_ns,

@@ -131,16 +131,50 @@ uint32_t ljp_guest_vm_id(struct lua_State *L);
 ** meanwhile. */
 void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 
+/* -- Memory ---------------------------------------------------------------- */
+
+/* Where a VM tells of its heap; valid as long as the VM. To be asked on the
+** VM's own thread. */
+struct ljp_guest_heap {
+  struct lua_State *main; /* its main thread */
+  uint64_t g;
+};
+
+/* False: the VM is not known. */
+bool ljp_guest_heap(struct lua_State *L, struct ljp_guest_heap *heap);
+
+/* Bytes in use, as collectgarbage("count") counts them. */
+uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap);
+enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
+
+/* What the VM does now, as far as it says so itself. */
+enum ljp_vmstate ljp_guest_heap_state(const struct ljp_guest_heap *heap);
+
+/* While a stack is being moved no walk is possible, except before its memory
+** has been moved, which only the allocator knows. Returns what it was. */
+bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing);
+
+/* What memory is for, by the machine code that asks for it: addresses in it,
+** innermost first. *object: it is a whole object, which itself tells its type
+** once it has been made (ljp_guest_object_type). */
+enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
+                                     bool *object);
+enum ljp_mem_type ljp_guest_object_type(uint64_t object);
+
+/* Array or hash part of a table, by what is in it. */
+enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes);
+
 /* Called on the VM's own thread when it is being made, at the end of a stack
 ** resize during which a sample was deferred, and when lua_close() begins. One
-** listener a process;
-** NULL takes it away. */
+** listener a profiler, asked in this order; NULL takes it away. */
+enum ljp_guest_listeners { LJP_LISTENER_MEM, LJP_LISTENER_CPU, LJP_LISTENERS };
 struct ljp_guest_listener {
   void (*created)(uint32_t number);
   void (*deferred)(void);
   void (*closing)(struct lua_State *L);
 };
-void ljp_guest_listen(const struct ljp_guest_listener *listener);
+void ljp_guest_listen(enum ljp_guest_listeners which,
+                      const struct ljp_guest_listener *listener);
 
 /* Called on the VM's own thread, inside its collector, when that has entered
 ** another phase; vm: the VM's number, heap_bytes: what it has allocated. Must

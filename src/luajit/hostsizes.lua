@@ -15,10 +15,13 @@ local states = {
   { "lj_trace_exit", "EXIT" },
 }
 
-local size = {}
+local size, global = {}, {}
 for line in io.open(infile):lines() do
-  local bytes, name = string.match(line, "^%x+ (%x+) [tT] ([%w_]+)$")
-  if name then size[name] = tonumber(bytes, 16) end
+  local bytes, kind, name = string.match(line, "^%x+ (%x+) ([tT]) ([%w_]+)$")
+  if name then
+    size[name] = tonumber(bytes, 16)
+    global[name] = kind == "T"
+  end
 end
 
 local out = io.open(outfile, "w")
@@ -33,4 +36,41 @@ for _, s in ipairs(states) do
   list[#list + 1] = string.format("_(%s, %s)", s[1], s[2])
 end
 out:write("#define LJP_HOST_STATES(_) ", table.concat(list, " "), "\n")
+
+-- What memory is for, by the function that asks for it: the first prefix that
+-- fits counts. The allocator's own functions are nobody's.
+local types = {
+  { "lj_mem_", nil }, { "lj_alloc_", nil },
+  { "lj_str_resize", "STRING_INDEX" }, { "lj_str_", "STRING" },
+  { "lj_strfmt_", "BUFFER" }, { "lj_buf_", "BUFFER" },
+  { "lj_tab_", "TABLE" }, { "lj_func_", "UPVALUE" },
+  { "lj_udata_", "USERDATA" }, { "lj_cdata_", "CDATA" },
+  { "lj_state_", "STACK" }, { "lj_trace_alloc", "TRACE" },
+  { "lj_bcread", "PARSER" }, { "lj_parse", "PARSER" }, { "lj_lex_", "PARSER" },
+  { "lj_trace_", "COMPILER" }, { "lj_record_", "COMPILER" },
+  { "lj_asm_", "COMPILER" }, { "lj_snap_", "COMPILER" },
+  { "lj_ir_", "COMPILER" }, { "lj_opt_", "COMPILER" },
+  { "lj_mcode_", "COMPILER" }, { "lj_ffrecord_", "COMPILER" },
+  { "lj_crecord_", "COMPILER" }, { "lj_ctype_", "CTYPE" },
+  { "lj_cparse", "CTYPE" }, { "lj_ccallback_", "CTYPE" },
+  { "lj_clib_", "CTYPE" }, { "lj_gc_", "GC" },
+}
+local names, typed = {}, {}
+for name in pairs(size) do names[#names + 1] = name end
+table.sort(names)
+for _, name in ipairs(names) do
+  for _, t in ipairs(types) do
+    if string.sub(name, 1, #t[1]) == t[1] then
+      if t[2] and global[name] then
+        typed[#typed + 1] = string.format("_(%s, %dU, %s)", name, size[name],
+                                          t[2])
+      end
+      break
+    end
+  end
+end
+out:write(string.format("#define LJP_SIZE_lj_mem_newgco %dU\n",
+                        assert(size.lj_mem_newgco, "no lj_mem_newgco")))
+out:write("#define LJP_HOST_TYPES(_) \\\n  ",
+          table.concat(typed, " \\\n  "), "\n")
 out:close()

@@ -20,7 +20,7 @@ _Atomic uint32_t ljp_vm_count = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_first;
 static uint32_t last_number;
-static const struct ljp_guest_listener *_Atomic listener;
+static const struct ljp_guest_listener *_Atomic listeners[LJP_LISTENERS];
 static void (*_Atomic gc_listener)(uint32_t vm, enum ljp_gc_phase phase,
                                    uint64_t heap_bytes);
 
@@ -32,9 +32,10 @@ _Static_assert((int)GCSpause == LJP_GC_PAUSE &&
                    (int)GCSfinalize == LJP_GC_FINALIZE,
                "another list of phases");
 
-void ljp_guest_listen(const struct ljp_guest_listener *new_listener)
+void ljp_guest_listen(enum ljp_guest_listeners which,
+                      const struct ljp_guest_listener *listener)
 {
-  atomic_store(&listener, new_listener);
+  atomic_store(&listeners[which], listener);
 }
 
 void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
@@ -118,16 +119,20 @@ void ljp_hook_vm_new(lua_State *L)
   L2GG(L)->ljp = vm ? vm->index : 0;
   uint32_t number = vm ? vm->number : 0;
   pthread_mutex_unlock(&lock);
-  const struct ljp_guest_listener *l = atomic_load(&listener);
-  if (l && l->created && number)
-    l->created(number);
+  for (int i = 0; number && i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&listeners[i]);
+    if (l && l->created)
+      l->created(number);
+  }
 }
 
 void ljp_hook_vm_closing(lua_State *L)
 {
-  const struct ljp_guest_listener *l = atomic_load(&listener);
-  if (l && l->closing)
-    l->closing(L);
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&listeners[i]);
+    if (l && l->closing)
+      l->closing(L);
+  }
 }
 
 void ljp_hook_vm_gone(lua_State *L)
@@ -155,7 +160,9 @@ void ljp_hook_resize(lua_State *L, int begin)
   if (begin || !atomic_load_explicit(&vm->deferred, memory_order_relaxed))
     return;
   atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
-  const struct ljp_guest_listener *l = atomic_load(&listener);
-  if (l && l->deferred)
-    l->deferred();
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&listeners[i]);
+    if (l && l->deferred)
+      l->deferred();
+  }
 }

@@ -1,0 +1,388 @@
+/*
+** Life cycle of the memory profiler: start, stop, and what may end it in
+** between (lua_close, exit, another allocator). See memprof.h.
+**
+** Invariants: one lock. The recorder belongs to the VM's thread; whoever else
+** ends a recording only switches it off (it then passes on, and stays). The
+** writer's rounds only try the lock, since stop waits for the writer under it.
+*/
+#include "profilers/memprof.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profilers/memprof_record.h"
+#include "profilers/sysprof_priv.h"
+#include "src/clock.h"
+#include "src/event.h"
+#include "src/saferead.h"
+
+enum { RING_BYTES = 4 << 20 };
+
+static struct {
+  pthread_mutex_t lock;
+  pid_t pid; /* whose lock this is: a fork's child makes it anew */
+  bool running, ever, failed;
+  bool replaced;   /* somebody has put another allocator on top */
+  uint32_t number; /* of the VM */
+  struct ljp_memprof_options options;
+  char path[4096];
+  struct ljp_session *session;
+  struct ljp_producer *events; /* for what is told outside the VM's thread */
+  struct ljp_recorder *_Atomic recorder;
+  struct ljp_memprof_counts counts; /* of the last recording */
+  uint64_t bytes;
+} memprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
+#define g (&memprof)
+
+static void lock(void)
+{
+  if (g->pid != getpid()) {
+    pthread_mutex_init(&g->lock, NULL);
+    g->pid = getpid();
+  }
+  pthread_mutex_lock(&g->lock);
+}
+
+static void unlock(void)
+{
+  pthread_mutex_unlock(&g->lock);
+}
+
+void ljp_memprof_options_init(struct ljp_memprof_options *o)
+{
+  memset(o, 0, sizeof *o);
+  o->sample_bytes = LJP_MEMPROF_SAMPLE_BYTES;
+  o->depth = LJP_DEPTH_MAX;
+}
+
+/* -- Meanwhile ------------------------------------------------------------------- */
+
+static void writer_round(void *ctx)
+{
+  (void)ctx;
+  if (pthread_mutex_trylock(&g->lock))
+    return; /* it starts or stops just now */
+  if (g->running && g->pid == getpid()) {
+    ljp_sysprof_poll_tables();
+    ljp_saferead_check();
+    if (!g->replaced && !ljp_recorder_in_place(g->recorder)) {
+      g->replaced = true;
+      atomic_store(&g->recorder->on, false);
+      ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR,
+                    "the program has replaced its allocator: what came after "
+                    "is not recorded");
+    }
+  }
+  unlock();
+}
+
+static void fork_child(void *ctx, bool recording)
+{
+  (void)ctx;
+  pthread_mutex_init(&g->lock, NULL);
+  g->pid = getpid();
+  ljp_sysprof_tables_forked();
+  if (!recording)
+    g->running = false; /* the recorder finds its producer inactive */
+}
+
+void ljp_memprof_forked(void)
+{
+  fork_child(NULL, false);
+}
+
+static enum ljp_status stop_locked(struct ljp_failure *why);
+
+/* lua_close(), on the VM's own thread. */
+static void on_closing(struct lua_State *L)
+{
+  struct ljp_failure why;
+  lock();
+  if (g->running && ljp_guest_vm_id(L) == g->number)
+    stop_locked(&why);
+  unlock();
+}
+
+static const struct ljp_guest_listener listener = {.closing = on_closing};
+
+/* On a VM's own thread, in its collector. The recorder of that VM cannot end
+** meanwhile: whoever ends it needs the same thread. */
+static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
+{
+  struct ljp_recorder *r = atomic_load(&g->recorder);
+  (void)phase;
+  (void)heap_bytes;
+  if (r && vm == r->number)
+    ljp_recorder_phase(r);
+}
+
+/* exit() without lua_close(). Before the CPU profiler's. */
+__attribute__((destructor)) static void at_exit(void)
+{
+  struct ljp_failure why;
+  if (g->pid != getpid() || pthread_mutex_trylock(&g->lock))
+    return;
+  if (g->running)
+    stop_locked(&why);
+  unlock();
+}
+
+/* -- Start -------------------------------------------------------------------------- */
+
+static enum ljp_status open_session(struct ljp_failure *why)
+{
+  const struct ljp_memprof_options *o = &g->options;
+  struct ljp_session_options session = {.path = o->path,
+                                        .callback = o->callback,
+                                        .callback_ctx = o->callback_ctx,
+                                        .round = writer_round,
+                                        .flush_ms = o->flush_ms,
+                                        .zstd_level = o->zstd_level,
+                                        .sync = o->sync,
+                                        .segment_bytes = o->segment_bytes,
+                                        .segment_ms = o->segment_ms,
+                                        .keep_segments = o->keep_segments,
+                                        .record_child = o->follow_fork,
+                                        .fork_child = fork_child};
+  ljp_sysprof_describe(&session.describe);
+  enum ljp_status status = ljp_session_new(&g->session, &session);
+  if (status)
+    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
+                            ljp_status_text(status));
+  status = ljp_session_start(g->session);
+  if (!status)
+    return LJP_OK;
+  int error = 0;
+  ljp_session_stop(g->session, &error);
+  ljp_session_free(g->session);
+  g->session = NULL;
+  if (!error)
+    error = ljp_sysprof_errno(status);
+  return ljp_sysprof_fail(why, status, error, "%s: %s",
+                          o->path ? o->path : "output", strerror(error));
+}
+
+static void put_options(void)
+{
+  const struct ljp_memprof_options *o = &g->options;
+  char text[32] = "every event";
+  if (o->sample_bytes)
+    snprintf(text, sizeof text, "%llu", (unsigned long long)o->sample_bytes);
+  ljp_session_info(g->session, "option.memory.sample_bytes", text);
+  ljp_session_info(g->session, "option.memory.native",
+                   o->native ? "true" : "false");
+}
+
+/* The recorder, ready to begin. */
+static enum ljp_status make_recorder(struct lua_State *L)
+{
+  struct ljp_recorder *r = calloc(1, sizeof *r);
+  char name[24];
+  if (!r)
+    return LJP_ERR_MEM;
+  g->recorder = r;
+  r->number = g->number;
+  if (!ljp_guest_heap(L, &r->heap))
+    return LJP_ERR_NOTSUP;
+  r->native = g->options.native;
+  r->depth = g->options.depth;
+  r->sample_bytes = g->options.sample_bytes;
+  r->random = ljp_clock_ns() * 2 + 1;
+  r->unwind = ljp_sysprof_tables();
+  r->vm = g->options.shared ? ljp_sysprof_vm_id(g->number) : 0;
+  snprintf(name, sizeof name, "VM %u", g->number);
+  enum ljp_status status =
+      r->vm ? LJP_OK : ljp_session_add_vm(g->session, 0, name, &r->vm);
+  if (!status)
+    status =
+        ljp_session_add_producer(g->session, LJP_PRODUCER_MEMORY, 0,
+                                 r->sample_bytes, RING_BYTES, &r->producer);
+  if (!status)
+    status = ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
+                                      &g->events);
+  return status;
+}
+
+static void close_session(enum ljp_status *status, int *error)
+{
+  if (!g->options.shared) {
+    *status = ljp_session_stop(g->session, error);
+    g->bytes = ljp_session_bytes(g->session);
+    ljp_session_free(g->session);
+  }
+  g->session = NULL;
+}
+
+static enum ljp_status start_locked(struct lua_State *L,
+                                    const struct ljp_memprof_options *options,
+                                    struct ljp_failure *why)
+{
+  int ignored;
+  enum ljp_status closed;
+  if (g->running)
+    return ljp_sysprof_fail(why, LJP_ERR_RUN, EBUSY,
+                            "memory profiler is running already");
+  g->options = *options;
+  g->options.path = NULL;
+  g->path[0] = '\0';
+  if (options->path) {
+    if (strlen(options->path) >= sizeof g->path)
+      return ljp_sysprof_fail(why, LJP_ERR_USE, ENAMETOOLONG, "path: %s",
+                              strerror(ENAMETOOLONG));
+    snprintf(g->path, sizeof g->path, "%s", options->path);
+    g->options.path = g->path;
+  }
+  g->number = ljp_guest_vm_id(L);
+  g->replaced = g->failed = false;
+  g->bytes = 0;
+  memset(&g->counts, 0, sizeof g->counts);
+  enum ljp_status status = ljp_sysprof_prepare(why);
+  if (status)
+    return status;
+  if (options->shared)
+    g->session = ljp_sysprof_session();
+  else
+    status = open_session(why);
+  if (!status) {
+    status = make_recorder(L);
+    if (status) {
+      ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
+                       ljp_status_text(status));
+      g->options.on_stop = NULL;
+      close_session(&closed, &ignored);
+      free(g->recorder);
+      g->recorder = NULL;
+    }
+  }
+  if (status) {
+    ljp_saferead_remove();
+    return status;
+  }
+  put_options();
+  ljp_guest_protos_hold();
+  g->ever = g->running = true;
+  ljp_guest_listen(LJP_LISTENER_MEM, &listener);
+  ljp_recorder_begin(g->recorder);
+  ljp_guest_listen_gc(on_phase);
+  return LJP_OK;
+}
+
+/* -- Stop ---------------------------------------------------------------------------- */
+
+static enum ljp_status stop_locked(struct ljp_failure *why)
+{
+  enum ljp_status status = LJP_OK;
+  int error = 0;
+  struct ljp_recorder *r = g->recorder;
+  ljp_guest_listen(LJP_LISTENER_MEM, NULL);
+  ljp_guest_listen_gc(NULL);
+  bool gone = ljp_recorder_end(r);
+  g->counts = r->counts;
+  g->running = false;
+  ljp_producer_retire(r->producer);
+  ljp_producer_retire(g->events);
+  r->producer = NULL;
+  close_session(&status, &error);
+  ljp_guest_protos_release();
+  ljp_saferead_remove();
+  g->recorder = NULL;
+  /* Under somebody else's allocator it goes on passing on. */
+  if (gone)
+    free(r);
+  bool replaced = g->replaced || !gone;
+  g->failed = status || replaced;
+  void (*on_stop)(void *) = g->options.on_stop;
+  g->options.on_stop = NULL;
+  if (on_stop)
+    on_stop(g->options.on_stop_ctx);
+  if (status)
+    return ljp_sysprof_fail(why, status,
+                            error ? error : ljp_sysprof_errno(status), "%s: %s",
+                            g->path[0] ? g->path : "output",
+                            error ? strerror(error) : ljp_status_text(status));
+  if (replaced)
+    return ljp_sysprof_fail(why, LJP_ERR_RUN, ECANCELED,
+                            "the program has replaced its allocator: what came "
+                            "after is not recorded");
+  return LJP_OK;
+}
+
+enum ljp_status ljp_memprof_start(struct lua_State *L,
+                                  const struct ljp_memprof_options *options,
+                                  struct ljp_failure *why)
+{
+  lock();
+  enum ljp_status status = start_locked(L, options, why);
+  unlock();
+  return status;
+}
+
+enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
+{
+  enum ljp_status status;
+  lock();
+  if (!g->running)
+    status = ljp_sysprof_fail(why, LJP_ERR_RUN, EINVAL,
+                              "memory profiler is not running");
+  else if (ljp_guest_vm_id(L) != g->number)
+    status = ljp_sysprof_fail(
+        why, LJP_ERR_USE, EPERM,
+        "memory profiler was started by another VM (number %u), which alone "
+        "can stop it",
+        g->number);
+  else
+    status = stop_locked(why);
+  unlock();
+  return status;
+}
+
+enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
+                                 size_t bytes, struct ljp_failure *why)
+{
+  enum ljp_status status = LJP_OK;
+  lock();
+  if (!g->running) {
+    status = ljp_sysprof_fail(why, LJP_ERR_RUN, EINVAL,
+                              "memory profiler is not running");
+  } else if (ljp_guest_vm_id(L) != g->number) {
+    status = ljp_sysprof_fail(why, LJP_ERR_USE, EPERM,
+                              "memory profiler was started by another VM "
+                              "(number %u), which alone can set marks",
+                              g->number);
+  } else {
+    struct ljp_recorder *r = g->recorder;
+    ljp_recorder_flush(r);
+    r->tsc = 0;
+    ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
+                  (int64_t)ljp_guest_heap_bytes(&r->heap), name, bytes);
+  }
+  unlock();
+  return status;
+}
+
+void ljp_memprof_status(struct ljp_memprof_status *out)
+{
+  memset(out, 0, sizeof *out);
+  lock();
+  out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
+  out->counts = g->counts;
+  out->bytes = g->bytes;
+  if (g->running) {
+    out->counts = g->recorder->counts;
+    out->bytes = ljp_session_bytes(g->session);
+    out->heap_bytes = ljp_guest_heap_bytes(&g->recorder->heap);
+  }
+  if (g->failed || g->replaced ||
+      (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))
+    out->state = "failed";
+  out->sample_bytes = g->options.sample_bytes;
+  out->native = g->options.native;
+  snprintf(out->path, sizeof out->path, "%s", g->path);
+  unlock();
+}

@@ -1,0 +1,72 @@
+/*
+** luaM_memprof_*: the C interface of lmisclib.h. May be called from any thread
+** that may call into the VM; every event is recorded.
+*/
+#include <errno.h>
+#include <string.h>
+
+#include "profilers/lmisclib.h"
+#include "profilers/memprof.h"
+
+/* Of the session that runs; read when it has ended. */
+static struct luam_Memprof_Options running;
+
+static int code_of(enum ljp_status status, const struct ljp_failure *why)
+{
+  if (status)
+    errno = why->error;
+  switch (status) {
+  case LJP_OK:
+    return PROFILE_SUCCESS;
+  case LJP_ERR_RUN:
+    return PROFILE_ERRRUN;
+  case LJP_ERR_MEM:
+    return PROFILE_ERRMEM;
+  case LJP_ERR_IO:
+    return PROFILE_ERRIO;
+  default:
+    return PROFILE_ERRUSE;
+  }
+}
+
+static void stopped(void *ctx)
+{
+  (void)ctx;
+  struct luam_Memprof_Options was = running;
+  running.on_stop = NULL;
+  if (was.on_stop)
+    was.on_stop(was.ctx, was.buf);
+}
+
+int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
+{
+  struct ljp_memprof_options options;
+  struct ljp_memprof_status now;
+  struct ljp_failure why;
+  if (!L || !opt || !opt->writer) {
+    errno = EINVAL;
+    return PROFILE_ERRUSE;
+  }
+  ljp_memprof_status(&now);
+  if (strcmp(now.state, "running") == 0) { /* its options stay */
+    errno = EBUSY;
+    return PROFILE_ERRRUN;
+  }
+  ljp_memprof_options_init(&options);
+  options.sample_bytes = 0;
+  options.callback = opt->writer;
+  options.callback_ctx = opt->ctx;
+  options.on_stop = stopped;
+  running = *opt;
+  return code_of(ljp_memprof_start(L, &options, &why), &why);
+}
+
+int luaM_memprof_stop(lua_State *L)
+{
+  struct ljp_failure why;
+  if (!L) {
+    errno = EINVAL;
+    return PROFILE_ERRUSE;
+  }
+  return code_of(ljp_memprof_stop(L, &why), &why);
+}

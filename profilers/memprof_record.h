@@ -1,0 +1,68 @@
+/*
+** The recorder: an allocator of the VM's that passes every call on to the one
+** that was there before and records what happened. On the VM's own thread,
+** whichever that is at the moment; part of memprof.c.
+**
+** Invariants: the stack is walked before the old allocator is called (it may
+** free the very stack that is walked), the event is pushed after it. An
+** allocation is held back until the next event, when what was allocated can
+** tell what it is. No memory comes from the Lua allocator.
+*/
+#ifndef LJP_MEMPROF_RECORD_H
+#define LJP_MEMPROF_RECORD_H
+
+#include <stdatomic.h>
+
+#include "lua.h"
+
+#include "profilers/memprof.h"
+#include "profilers/memprof_track.h"
+#include "profilers/walk.h"
+
+struct ljp_recorder {
+  /* The allocator below. */
+  lua_Alloc alloc;
+  void *ud;
+  _Atomic bool on; /* off: only passes on, for good */
+  bool every, native;
+  struct ljp_guest_heap heap;
+  struct ljp_producer *producer;
+  struct ljp_unwind *unwind;
+  uint32_t number; /* of the VM, and: */
+  uint32_t vm;     /* its id in the session */
+  uint32_t depth;
+  uint64_t sample_bytes;
+  int64_t until; /* bytes to the next sample */
+  uint64_t random;
+  struct ljp_track track;
+  uint64_t tsc, time_ns; /* of the last look at the clock */
+  enum ljp_gc_phase phase;
+  uint64_t cycle;
+  struct ljp_mem held; /* the event that waits; its stack is in frames */
+  bool holds, held_object, held_part;
+  uint32_t count; /* frames */
+  struct ljp_memprof_counts counts;
+  struct ljp_memo memo;
+  uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
+};
+
+/* Goes between the VM and its allocator. */
+void ljp_recorder_begin(struct ljp_recorder *r);
+
+/* Pushes what is held back and the last state of the heap. True: the VM has
+** its old allocator back. False: somebody has put another one on top; the
+** recorder must stay for good. */
+bool ljp_recorder_end(struct ljp_recorder *r);
+
+/* Is it still the VM's allocator? */
+bool ljp_recorder_in_place(const struct ljp_recorder *r);
+
+/* In a moment when all that happened so far has been pushed. */
+void ljp_recorder_flush(struct ljp_recorder *r);
+
+/* The collector has entered another phase. */
+void ljp_recorder_phase(struct ljp_recorder *r);
+
+uint64_t ljp_recorder_time(struct ljp_recorder *r);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+** Blocks that were sampled and live; see memprof_track.h.
+*/
+#include "profilers/memprof_track.h"
+
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 1024 };
+
+static void insert(struct ljp_tracked *slots, uint32_t mask,
+                   const struct ljp_tracked *block)
+{
+  uint32_t at = ljp_track_hash(block->address) & mask;
+  while (slots[at].address)
+    at = (at + 1) & mask;
+  slots[at] = *block;
+}
+
+static bool grow(struct ljp_track *track)
+{
+  uint32_t slots = track->slots ? 2 * (track->mask + 1) : FIRST_SLOTS;
+  if (slots > 2 * (uint32_t)LJP_TRACK_MAX)
+    return false;
+  struct ljp_tracked *fresh = calloc(slots, sizeof *fresh);
+  if (!fresh)
+    return false;
+  for (uint32_t i = 0; track->slots && i <= track->mask; i++)
+    if (track->slots[i].address)
+      insert(fresh, slots - 1, &track->slots[i]);
+  free(track->slots);
+  track->slots = fresh;
+  track->mask = slots - 1;
+  return true;
+}
+
+bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block)
+{
+  if ((!track->slots || track->count > track->mask / 2) && !grow(track))
+    return false;
+  insert(track->slots, track->mask, block);
+  track->count++;
+  return true;
+}
+
+bool ljp_track_take(struct ljp_track *track, uint64_t address,
+                    struct ljp_tracked *block)
+{
+  if (!track->count)
+    return false;
+  uint32_t mask = track->mask, at = ljp_track_hash(address) & mask;
+  while (track->slots[at].address != address) {
+    if (!track->slots[at].address)
+      return false;
+    at = (at + 1) & mask;
+  }
+  *block = track->slots[at];
+  track->count--;
+  /* Those behind it that would no longer be found move up. */
+  for (uint32_t hole = at;;) {
+    at = (at + 1) & mask;
+    if (!track->slots[at].address) {
+      track->slots[hole].address = 0;
+      return true;
+    }
+    uint32_t home = ljp_track_hash(track->slots[at].address) & mask;
+    if (((at - home) & mask) >= ((at - hole) & mask)) {
+      track->slots[hole] = track->slots[at];
+      hole = at;
+    }
+  }
+}
+
+void ljp_track_fini(struct ljp_track *track)
+{
+  free(track->slots);
+  track->slots = NULL;
+  track->count = track->mask = 0;
+}

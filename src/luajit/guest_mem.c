@@ -1,0 +1,192 @@
+/*
+** What the VM says of its memory: how much is in use, what the collector does,
+** what a block is for. On the VM's own thread, in ordinary code.
+*/
+#define LUA_CORE
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lj_obj.h"
+#include "lj_gc.h"
+#include "lj_jit.h"
+#include "lj_dispatch.h"
+
+#include "src/luajit/guest_priv.h"
+
+#include "host_sizes.inc"
+
+_Static_assert(GCSpause == 0 && GCSpropagate == 1 && GCSatomic == 2 &&
+                   GCSsweepstring == 3 && GCSsweep == 4 && GCSfinalize == 5,
+               "the format's phases are LuaJIT's");
+
+static global_State *of(const struct ljp_guest_heap *heap)
+{
+  return (global_State *)(uintptr_t)heap->g;
+}
+
+bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
+{
+  global_State *g = G(L);
+  heap->main = mainthread(g);
+  heap->g = (uint64_t)(uintptr_t)g;
+  return L2GG(L)->ljp != 0;
+}
+
+uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap)
+{
+  return of(heap)->gc.total;
+}
+
+enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
+{
+  return (enum ljp_gc_phase)of(heap)->gc.state;
+}
+
+enum ljp_vmstate ljp_guest_heap_state(const struct ljp_guest_heap *heap)
+{
+  int32_t state = of(heap)->vmstate;
+  if (state >= 0)
+    return LJP_VMSTATE_TRACE;
+  switch (~state) {
+  case LJ_VMST_INTERP:
+    return LJP_VMSTATE_INTERP;
+  case LJ_VMST_C:
+    return LJP_VMSTATE_C;
+  case LJ_VMST_GC:
+    return LJP_VMSTATE_GC;
+  case LJ_VMST_EXIT:
+    return LJP_VMSTATE_EXIT;
+  case LJ_VMST_RECORD:
+    return LJP_VMSTATE_RECORD;
+  case LJ_VMST_OPT:
+    return LJP_VMSTATE_OPT;
+  case LJ_VMST_ASM:
+    return LJP_VMSTATE_ASM;
+  default:
+    return LJP_VMSTATE_UNKNOWN;
+  }
+}
+
+bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing)
+{
+  struct ljp_vm *vm = ljp_vm_at(L2GG(heap->main)->ljp);
+  if (!vm)
+    return false;
+  bool was = atomic_load_explicit(&vm->resizing, memory_order_relaxed);
+  if (was != resizing)
+    atomic_store_explicit(&vm->resizing, resizing, memory_order_relaxed);
+  return was;
+}
+
+/* -- What it is for -------------------------------------------------------------- */
+
+/* By other names, since here they are of no type. */
+#define LJP_X(function, bytes, name)                                           \
+  extern const char at_##function[] __asm__(#function)                         \
+      __attribute__((visibility("hidden")));
+LJP_HOST_TYPES(LJP_X)
+#undef LJP_X
+
+struct range {
+  const char *start;
+  uint32_t bytes;
+  enum ljp_mem_type type;
+};
+
+/* Sorted by address when first needed. */
+static struct range ranges[] = {
+#define LJP_X(function, bytes, name)                                           \
+  {at_##function, bytes, LJP_MEM_TYPE_##name},
+    LJP_HOST_TYPES(LJP_X)
+#undef LJP_X
+};
+enum { RANGES = sizeof ranges / sizeof *ranges };
+
+static int by_start(const void *a, const void *b)
+{
+  uint64_t x = (uint64_t)(uintptr_t)((const struct range *)a)->start;
+  uint64_t y = (uint64_t)(uintptr_t)((const struct range *)b)->start;
+  return x < y ? -1 : x > y;
+}
+
+static void sort_ranges(void)
+{
+  qsort(ranges, RANGES, sizeof *ranges, by_start);
+}
+
+static enum ljp_mem_type type_at(uint64_t address)
+{
+  size_t low = 0, high = RANGES;
+  while (low < high) {
+    size_t mid = (low + high) / 2;
+    uint64_t start = (uint64_t)(uintptr_t)ranges[mid].start;
+    if (address - start < ranges[mid].bytes)
+      return ranges[mid].type;
+    if (address < start)
+      high = mid;
+    else
+      low = mid + 1;
+  }
+  return LJP_MEM_TYPE_NONE;
+}
+
+enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
+                                     bool *object)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, sort_ranges);
+  *object = count && addresses[0] - (uint64_t)(uintptr_t)&lj_mem_newgco <
+                         LJP_SIZE_lj_mem_newgco;
+  for (unsigned i = 0; i < count; i++) {
+    enum ljp_mem_type type = type_at(addresses[i]);
+    if (type)
+      return type;
+  }
+  return LJP_MEM_TYPE_OTHER;
+}
+
+enum ljp_mem_type ljp_guest_object_type(uint64_t object)
+{
+  switch (~(uint32_t)((const GChead *)(uintptr_t)object)->gct) {
+#define TYPE(tag) (0xffffff00u | (uint8_t)(tag))
+  case TYPE(LJ_TSTR):
+    return LJP_MEM_TYPE_STRING;
+  case TYPE(LJ_TUPVAL):
+    return LJP_MEM_TYPE_UPVALUE;
+  case TYPE(LJ_TTHREAD):
+    return LJP_MEM_TYPE_THREAD;
+  case TYPE(LJ_TPROTO):
+    return LJP_MEM_TYPE_PROTO;
+  case TYPE(LJ_TFUNC):
+    return LJP_MEM_TYPE_FUNCTION;
+  case TYPE(LJ_TTRACE):
+    return LJP_MEM_TYPE_TRACE;
+  case TYPE(LJ_TCDATA):
+    return LJP_MEM_TYPE_CDATA;
+  case TYPE(LJ_TTAB):
+    return LJP_MEM_TYPE_TABLE;
+  case TYPE(LJ_TUDATA):
+    return LJP_MEM_TYPE_USERDATA;
+#undef TYPE
+  default:
+    return LJP_MEM_TYPE_OTHER;
+  }
+}
+
+/* A hash part is 2^n nodes, each of which links to another one or to none. An
+** array part has never that size but for slots 0 to 2: of those, the third
+** would have to hold the number 0. */
+enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes)
+{
+  uint64_t nodes = bytes / sizeof(Node);
+  if (bytes % sizeof(Node) || (nodes & (nodes - 1)))
+    return LJP_MEM_TYPE_ARRAY_PART;
+  const Node *node = (const Node *)(uintptr_t)address;
+  for (uint64_t i = 0; i < nodes; i++) {
+    uint64_t next = mrefu(node[i].next);
+    if (next && next - address >= bytes)
+      return LJP_MEM_TYPE_ARRAY_PART;
+  }
+  return LJP_MEM_TYPE_HASH_PART;
+}
