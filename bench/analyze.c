@@ -284,7 +284,7 @@ int main(int argc, char **argv)
     begin(&out, 20000);
     samples(&out, 40000000, 20000);
 
-    measure(ljprof, "samples", "--cpu", &out, 40000000, 3);
+    measure(ljprof, "samples", "--cpu", &out, 40000000, 7);
     unlink(out.path);
   }
   if (wanted(argc, argv, "minutes")) {

@@ -195,10 +195,11 @@ static inline void count_stack(struct ljp_profile *p, uint32_t row)
 
 static inline bool time_wanted(const struct ljp_profile *p, uint64_t time_ns)
 {
+  if (LJP_LIKELY(!p->work->filters_time))
+    return true;
   uint64_t at = ljp_profile_since(p, time_ns);
-  return !p->work->filters_time ||
-         (at >= p->options.from_ns &&
-          (!p->options.to_ns || at < p->options.to_ns));
+  return at >= p->options.from_ns &&
+         (!p->options.to_ns || at < p->options.to_ns);
 }
 
 static enum ljp_status count_waiting(struct ljp_profile *p)

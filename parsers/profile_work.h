@@ -155,9 +155,8 @@ static inline uint64_t ljp_profile_since(const struct ljp_profile *p,
 
 static inline void ljp_profile_see_time(struct ljp_profile *p, uint64_t time_ns)
 {
-  uint64_t at = ljp_profile_since(p, time_ns);
-  if (at > p->end_ns)
-    p->end_ns = at;
+  if (time_ns > p->origin_ns + p->end_ns)
+    p->end_ns = ljp_profile_since(p, time_ns);
 }
 
 /* -- profile_time.c ------------------------------------------------------- */
