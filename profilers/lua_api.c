@@ -7,6 +7,7 @@
 #include "lauxlib.h"
 
 #include "profilers/lmisclib.h"
+#include "profilers/autostart.h"
 #include "profilers/sysprof_lua.h"
 
 static const struct {
@@ -30,5 +31,6 @@ int luaopen_misc(lua_State *L)
     }
     lua_setfield(L, -2, tables[i].name);
   }
+  ljp_autostart(L);
   return 1;
 }

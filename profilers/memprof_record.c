@@ -277,6 +277,8 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
   enum ljp_mem_type type = LJP_MEM_TYPE_NONE;
   bool object = false, tracked = false;
   registers_here(&regs);
+  const struct ljp_regs here = regs; /* a walk uses them up */
+  ljp_sampler_instead = &here;
   ljp_recorder_flush(r);
   look_at_collector(r);
   struct ljp_mem m = {.time_ns = ljp_recorder_time(r),
@@ -294,8 +296,10 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
     m.vmstate = (uint8_t)state_of(r);
   }
   errno = saved;
+  ljp_sampler_instead = NULL;
   void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   saved = errno;
+  ljp_sampler_instead = &here;
   if (!nsize) {
     uint8_t flag = swept ? LJP_MEM_SWEPT : 0;
     if (tracked)
@@ -329,6 +333,7 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
     else if (sampled)
       allocated_sample(r, &m, type, object);
   }
+  ljp_sampler_instead = NULL;
   errno = saved;
   return result;
 }

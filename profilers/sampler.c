@@ -28,6 +28,9 @@ struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
 _Atomic uint16_t ljp_sampler_of_fd[LJP_SAMPLER_FDS];
 struct sigaction ljp_sampler_before;
 
+__thread const struct ljp_regs *volatile ljp_sampler_instead
+    __attribute__((tls_model("initial-exec")));
+
 #define shared ljp_sampler_shared
 
 enum { PARK_AFTER = 2, REST_AFTER = 4, LONG_NS = 50000 };
@@ -320,7 +323,11 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   else if (!s->parked)
     ljp_timer_rearm(s);
   struct ljp_regs regs;
-  ljp_regs_from_context(&regs, context);
+  const struct ljp_regs *instead = ljp_sampler_instead;
+  if (LJP_UNLIKELY(instead != NULL))
+    regs = *instead;
+  else
+    ljp_regs_from_context(&regs, context);
   take(s, &regs, now, weight, false);
   uint64_t end = ljp_clock_ns(), spent = end - now;
   /* As long as that, and we may not have been running all the time. */

@@ -130,4 +130,10 @@ LJP_SIGSAFE void ljp_sampler_signal(int number, siginfo_t *info, void *context);
 /* The sample that a stack resize put off: from ordinary code of its thread. */
 void ljp_sampler_deferred(struct ljp_sampler *sampler);
 
+/* Code of ours that runs in the host's threads and has no frame information
+** (the walk, the push) is sampled as if it stood where it was called: the
+** registers there, while it runs. NULL: as it is. Of the thread. */
+extern __thread const struct ljp_regs *volatile ljp_sampler_instead
+    __attribute__((tls_model("initial-exec")));
+
 #endif
