@@ -26,7 +26,7 @@ static const char help[] =
     "                     trace, stack, thread, vm, state, type\n"
     "  --tree             calls from the outermost frame inwards\n"
     "  --bottom-up        from where it was spent to the callers\n"
-    "  --lines            functions and stacks with current lines\n"
+    "  --lines            functions with current lines (stacks always)\n"
     "  --c-lines          by line, file: C code by its own, see below\n"
     "  --top N            so many rows (default 40; 0: all)\n"
     "  --min PERCENT      a tree's branches from this share on (default 0.5)\n"
@@ -159,6 +159,7 @@ int ljp_command_report(int argc, char **argv)
     return code;
   if (!a.by && !r.tree && r.select.measure == LJP_MEASURE_LEAKS)
     r.by = LJP_BY_STACK;
+  r.lines |= r.by == LJP_BY_STACK; /* Else different ones look alike. */
   ljp_print_begin(&out, STDOUT_FILENO);
   code = show(&r);
   code = ljp_command_end("report", &out, code);

@@ -160,3 +160,53 @@ END
   refuses "annotate without a place" 2 "a profile and one place" \
     "$ljprof" annotate work.ljp
 fi
+
+# A leak: one table in a thousand requests is kept.
+if [ "$("$BUILD_DIR/bin/luajit" -e 'print(misc.memprof.start and 1)')" = 1 ]; then
+  cat > leak.lua << 'END'
+local kept, cache = {}, {}
+local function remember(i)
+  kept[i / 1000] = { leaked = i }
+end
+local function handle(i)
+  local parts = {}
+  for j = 1, 7 do parts[j] = "part" .. i .. ":" .. j end
+  if i % 1000 == 0 then remember(i) end
+  return #table.concat(parts)
+end
+local function warm_up() -- Larger than all that leaks, and no leak.
+  for i = 1, 3001 do cache[i] = { i } end
+end
+assert(misc.memprof.start{path = "leak.ljp", every = true})
+warm_up()
+misc.memprof.mark("warm")
+for i = 1, 60000 do handle(i) end
+misc.memprof.stop()
+END
+  "$BUILD_DIR/bin/luajit" -joff leak.lua
+  "$ljprof" report --leaks --json --focus leak.lua leak.ljp > r.json
+  grep -m 1 '^{"name"' r.json > first.txt
+  grep -q '^{"name":"remember leak.lua:3",' first.txt ||
+    fail "the leak is not named first: $(head -n 4 r.json)"
+  grep -qF '"remember leak.lua:3","handle leak.lua:8","main chunk leak.lua:17"' \
+    first.txt || fail "the leak comes without its stack: $(cat first.txt)"
+  ok "one table in a thousand requests that is kept is named first, with its stack"
+  "$ljprof" report --live --since warm --by line leak.ljp > out.txt
+  grep -q ' leak.lua:12$' out.txt &&
+    fail "what is older than the mark counts: $(cat out.txt)"
+  ok "since a mark: without what was there before"
+  for by in function line type stack thread; do
+    "$ljprof" report --alloc --by $by --json leak.ljp > r.json
+    same "by $by: what the events say is what LuaJIT counts" "0" \
+      "$(sed -n '1s/.*"heap_difference_bytes":\(-*[0-9]*\).*/\1/p' r.json)"
+    grep -o '"self_bytes":[0-9]*' r.json | cut -d: -f2 |
+      awk '{ n += $1 } END { printf "%d\n", n }' > sum.txt
+    same "by $by: the rows add up" "$(total alloc_bytes < r.json)" \
+      "$(cat sum.txt)"
+  done
+  "$ljprof" report --peak --json leak.ljp > r.json
+  grep -o '"self_bytes":[0-9]*' r.json | cut -d: -f2 |
+    awk '{ n += $1 } END { printf "%d\n", n }' > sum.txt
+  same "what lived at the peak adds up to it" "$(total peak_bytes < r.json)" \
+    "$(cat sum.txt)"
+fi
