@@ -12,7 +12,7 @@
 
 enum {
   LOOK_CYCLES = 60000, /* the clock is asked again after some 20 us */
-  OWN_FRAMES = 2,      /* record(), hook() */
+  OWN_FRAMES = 3,      /* record(), record_it(), hook() */
   ASKERS = 8           /* host frames that are asked what memory is for */
 };
 
@@ -338,26 +338,46 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
   return result;
 }
 
+/* In a frame of its own, whatever becomes of its caller. */
+static __attribute__((noinline)) void *record_it(struct ljp_recorder *r,
+                                                 void *ptr, size_t osize,
+                                                 size_t nsize, bool sampled,
+                                                 bool failed)
+{
+  void *result;
+  if (!ljp_producer_active(r->producer) || (!ptr && !nsize))
+    return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
+  result = record(r, ptr, osize, nsize, sampled, failed);
+  __asm__ volatile("" : "+r"(result)); /* no tail call */
+  return result;
+}
+
 static void *hook(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   struct ljp_recorder *r = ud;
-  bool sampled = false, failed = false;
-  if (!atomic_load_explicit(&r->on, memory_order_relaxed) ||
-      !ljp_producer_active(r->producer) || (!ptr && !nsize))
+  void *result;
+  if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed)))
     return r->alloc(r->ud, ptr, osize, nsize);
   if (!r->every) {
-    sampled = nsize && (r->until -= (int64_t)nsize) < 0;
-    if (!sampled && !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr))) {
-      if (ljp_guest_gc_phase(&r->heap) != r->phase)
+    /* Nearly every call of a sampled session ends here. */
+    bool sampled = nsize && (r->until -= (int64_t)nsize) < 0;
+    if (LJP_LIKELY(!sampled &&
+                   !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr)))) {
+      if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) &&
+          ljp_producer_active(r->producer))
         look_at_collector(r);
-      void *plain = r->alloc(r->ud, ptr, osize, nsize);
-      if (plain || !nsize)
-        return plain;
-      failed = true; /* that is told in any case */
+      result = r->alloc(r->ud, ptr, osize, nsize);
+      if (LJP_LIKELY(result || !nsize))
+        return result;
+      /* That is told in any case. */
+      result = record_it(r, ptr, osize, nsize, false, true);
+    } else {
+      result = record_it(r, ptr, osize, nsize, sampled, false);
     }
+  } else {
+    result = record_it(r, ptr, osize, nsize, false, false);
   }
-  void *result = record(r, ptr, osize, nsize, sampled, failed);
-  __asm__ volatile("" : "+r"(result)); /* it is in a frame of its own */
+  __asm__ volatile("" : "+r"(result)); /* no tail call */
   return result;
 }
 

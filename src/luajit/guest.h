@@ -138,6 +138,7 @@ void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 struct ljp_guest_heap {
   struct lua_State *main; /* its main thread */
   uint64_t g;
+  const uint8_t *gc_phase; /* enum ljp_gc_phase, of now */
 };
 
 /* False: the VM is not known. */

@@ -30,6 +30,7 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   global_State *g = G(L);
   heap->main = mainthread(g);
   heap->g = (uint64_t)(uintptr_t)g;
+  heap->gc_phase = &g->gc.state;
   return L2GG(L)->ljp != 0;
 }
 
