@@ -266,6 +266,7 @@ static enum ljp_status start_locked(struct lua_State *L,
   }
   put_options();
   ljp_guest_protos_hold();
+  ljp_guest_traces_hold();
   g->ever = g->running = true;
   ljp_guest_listen(LJP_LISTENER_MEM, &listener);
   ljp_recorder_begin(g->recorder);
@@ -290,6 +291,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   r->producer = NULL;
   close_session(&status, &error);
   ljp_guest_protos_release();
+  ljp_guest_traces_release();
   ljp_saferead_remove();
   g->recorder = NULL;
   /* Under somebody else's allocator it goes on passing on. */

@@ -271,6 +271,7 @@ static enum ljp_status start_locked(struct lua_State *L,
     return status;
   }
   ljp_guest_protos_hold();
+  ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
   share_options();
   ljp_guest_listen(LJP_LISTENER_CPU, &listener);
@@ -315,6 +316,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   close_session(&error, &status);
   ljp_guest_protos_release();
+  ljp_guest_traces_release();
   ljp_saferead_remove();
   g->failed = status != LJP_OK;
   void (*on_stop)(void *) = g->options.on_stop;

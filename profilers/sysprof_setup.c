@@ -71,9 +71,32 @@ static bool describe_builtin(void *ctx, uint64_t ffid,
   return known != NULL;
 }
 
+static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
+{
+  struct ljp_guest_trace trace;
+  (void)ctx;
+  if (!ljp_guest_trace(id, &trace))
+    return false;
+  for (int i = 0; i < LJP_SAMPLER_VMS; i++)
+    if (atomic_load(&ljp_sampler_shared.vm[i].number) == trace.vm)
+      out->vm = atomic_load(&ljp_sampler_shared.vm[i].id);
+  out->number = trace.number;
+  out->parent = trace.parent;
+  out->parent_exit = trace.parent_exit;
+  out->root = trace.root;
+  out->link = trace.link;
+  out->place =
+      ljp_frame_lua(LJP_FRAME_LUA, 0, trace.place_ref, trace.place_line);
+  out->code_address = trace.code;
+  out->code_bytes = trace.code_bytes;
+  snprintf(out->link_type, sizeof out->link_type, "%s", trace.link_type);
+  return true;
+}
+
 void ljp_sysprof_describe(struct ljp_describe *describe)
 {
   describe->proto = describe_proto;
+  describe->trace = describe_trace;
   describe->builtin = describe_builtin;
 }
 
@@ -287,7 +310,9 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
                   : o->callback ? o->callback
                                 : discard,
       .callback_ctx = o->callback_ctx,
-      .describe = {.proto = describe_proto, .builtin = describe_builtin},
+      .describe = {.proto = describe_proto,
+                   .trace = describe_trace,
+                   .builtin = describe_builtin},
       .round = round,
       .flush_ms = o->flush_ms,
       .zstd_level = o->zstd_level,

@@ -349,7 +349,8 @@ enum ljp_gc_phase {
   _(STOP, 2, "stop")                                                           \
   _(ABORT, 3, "abort")                                                         \
   _(FLUSH, 4, "flush")                                                         \
-  _(FREE, 5, "free")
+  _(FREE, 5, "free")                                                           \
+  _(BLACKLIST, 6, "blacklist")
 
 enum ljp_trace_what {
 #define LJP_X(name, number, text) LJP_TRACE_##name = number,

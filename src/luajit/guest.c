@@ -286,6 +286,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
     return LJP_GUEST_STOPPED;
   }
   struct ljp_start at = {.cframe = cframe, .regs = regs, .compiled = true};
+  bool on_trace = false;
   if (guest->L == L) {
     at.base = guest->base;
   } else if (LJP_VMMAP_RDX(word) && KNOWN(regs, LJP_RDX)) {
@@ -294,6 +295,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
   } else {
     if (!ljp_load(g + offsetof(global_State, jit_base), &at.base))
       at.base = 0;
+    on_trace = at.base && regs->exact;
     if (!at.base) {
       if (!ljp_load(L + offsetof(lua_State, base), &at.base))
         at.base = 0;
@@ -302,7 +304,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
     }
   }
   ljp_guest_note(guest, &thread, LJP_VMSTATE_EXIT);
-  if (!ljp_walk_segment(guest, &thread, at, stack))
+  if (!ljp_walk_exit(guest, &thread, at, on_trace, stack))
     return LJP_GUEST_STOPPED;
   return ljp_leave_compiled(regs, cframe, stack) ? LJP_GUEST_STEPPED
                                                  : LJP_GUEST_STOPPED;

@@ -119,9 +119,48 @@ void ljp_guest_protos_release(void);
 /* Name of a builtin ("table.sort"), NULL if there is none of that number. */
 const char *ljp_guest_builtin(uint32_t ffid);
 
-/* -- VMs ------------------------------------------------------------------- */
+/* -- Traces ---------------------------------------------------------------- */
+
+/* By the id in a frame word of kind TRACE. Known while its code is there, and
+** while a hold is taken for a good while longer (traces.h has the bound). */
+struct ljp_guest_trace {
+  uint64_t id; /* never used twice in a process */
+  uint32_t vm, number;
+  uint64_t parent, root, link; /* ids, 0: none */
+  uint32_t parent_exit;
+  const char *link_type;
+  uint32_t place_ref, place_line; /* where it starts */
+  uint64_t code;
+  uint32_t code_bytes, ir_count, snapshots, marks;
+  bool truncated; /* not all of its code is marked: a bound was met */
+};
+bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out);
+void ljp_guest_traces_hold(void);
+void ljp_guest_traces_release(void);
+
+/* All processes' traces so far; what is alive now. */
+struct ljp_guest_jit_counts {
+  uint64_t made, alive, marks, truncated, marks_bytes, record_bytes;
+};
+void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out);
 
 struct lua_State;
+
+/* The ids of those that a VM has now. On the VM's own thread. */
+void ljp_guest_traces_each(struct lua_State *L,
+                           void (*visit)(void *ctx, uint64_t id), void *ctx);
+
+/* For allocations and other calls out of compiled code, without unwinding the
+** host: the address that the C code which L's VM is in now returns to, if it
+** was called by a trace; else 0. On the VM's own thread; fault-safe. */
+LJP_SIGSAFE uint64_t ljp_guest_trace_return(const struct lua_State *L);
+/* Appends the frames of L from a trace's (return) address down to the next C
+** boundary. False: the stack ends here, or that is no trace's code. */
+LJP_SIGSAFE bool ljp_guest_trace_frames(const struct lua_State *L,
+                                        uint64_t return_address,
+                                        struct ljp_stack *stack);
+
+/* -- VMs ------------------------------------------------------------------- */
 
 /* Number of the VM that L belongs to (1, 2 ...), never used twice; 0 if the VM
 ** is not known to us (out of memory when it was created). */
@@ -182,5 +221,20 @@ void ljp_guest_listen(enum ljp_guest_listeners which,
 ** not call into the VM. One listener a process; NULL takes it away. */
 void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
                                          uint64_t heap_bytes));
+
+/* What becomes of traces, as it happens: on the VM's thread, inside of its
+** compiler or collector, so the listener must not call into the VM. */
+struct ljp_guest_trace_event {
+  enum ljp_trace_what what;
+  uint32_t vm;
+  uint64_t trace, parent;
+  uint32_t place_ref, place_line; /* where the trace starts */
+  uint32_t reason;                /* of an abort: LuaJIT's number, its text: */
+  const char *text;
+  struct lua_State *L;
+  const uint32_t *pc; /* where an abort happened, in L's innermost frame */
+};
+void ljp_guest_listen_traces(
+    void (*listener)(const struct ljp_guest_trace_event *event));
 
 #endif

@@ -114,6 +114,13 @@ LJP_SIGSAFE bool ljp_walk_segment(struct ljp_guest *guest,
                                   const struct ljp_thread *thread,
                                   struct ljp_start at, struct ljp_stack *stack);
 
+/* The same for compiled code at a trace exit. on_trace: BASE is still that of
+** the trace, whose inlined frames come first; at.regs are needed. */
+LJP_SIGSAFE bool ljp_walk_exit(struct ljp_guest *guest,
+                               const struct ljp_thread *thread,
+                               struct ljp_start at, bool on_trace,
+                               struct ljp_stack *stack);
+
 LJP_SIGSAFE void ljp_guest_note(struct ljp_guest *guest,
                                 const struct ljp_thread *thread,
                                 enum ljp_vmstate state);

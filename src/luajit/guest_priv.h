@@ -22,6 +22,7 @@ struct ljp_vm {
   _Atomic bool resizing; /* a Lua stack is being moved */
   _Atomic bool deferred; /* a sample waits for that to end */
   uint32_t next_free;
+  struct ljp_jit *jit; /* traces.h; NULL before the first trace */
 };
 
 enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
@@ -82,7 +83,9 @@ LJP_SIGSAFE bool ljp_guest_thread_noted(struct ljp_thread *thread, uint64_t L,
  */
 
 struct GCproto;
+struct GCtrace;
 struct global_State;
+struct jit_State;
 
 void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
@@ -91,5 +94,22 @@ void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
+
+void ljp_hook_trace_start(struct jit_State *J);
+void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
+void ljp_hook_trace_abort(struct jit_State *J, uint32_t error);
+void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
+                              uint32_t *pc);
+void ljp_hook_trace_flush(struct jit_State *J);
+void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
+void ljp_hook_mark(struct jit_State *J);
+uint32_t ljp_hook_mark_copy(struct jit_State *J, uint32_t ins);
+uint32_t ljp_hook_mark_code(struct jit_State *J, uint32_t ins, uint8_t *mcp);
+
+bool ljp_guest_wants_traces(void);
+void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event);
+
+/* All that is known of a VM's traces, when it is gone. */
+void ljp_traces_drop(struct ljp_vm *vm);
 
 #endif

@@ -4,6 +4,8 @@
 struct lua_State;
 struct GCproto;
 struct global_State;
+struct GCtrace;
+struct jit_State;
 
 void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
@@ -12,6 +14,17 @@ void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
+void ljp_hook_trace_start(struct jit_State *J);
+void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
+void ljp_hook_trace_abort(struct jit_State *J, unsigned error);
+void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
+                              unsigned *pc);
+void ljp_hook_trace_flush(struct jit_State *J);
+void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
+void ljp_hook_mark(struct jit_State *J);
+unsigned ljp_hook_mark_copy(struct jit_State *J, unsigned ins);
+unsigned ljp_hook_mark_code(struct jit_State *J, unsigned ins,
+                            unsigned char *mcp);
 
 void ljp_hook_vm_new(struct lua_State *L)
 {
@@ -47,4 +60,62 @@ void ljp_hook_proto_gone(struct GCproto *pt)
 void ljp_hook_gc(struct global_State *g)
 {
   (void)g;
+}
+
+void ljp_hook_trace_start(struct jit_State *J)
+{
+  (void)J;
+}
+
+void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T)
+{
+  (void)J;
+  (void)T;
+}
+
+void ljp_hook_trace_abort(struct jit_State *J, unsigned error)
+{
+  (void)J;
+  (void)error;
+}
+
+void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
+                              unsigned *pc)
+{
+  (void)J;
+  (void)pt;
+  (void)pc;
+}
+
+void ljp_hook_trace_flush(struct jit_State *J)
+{
+  (void)J;
+}
+
+void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T)
+{
+  (void)J;
+  (void)T;
+}
+
+void ljp_hook_mark(struct jit_State *J)
+{
+  (void)J;
+}
+
+/* No instruction is one at which to ask again. */
+unsigned ljp_hook_mark_copy(struct jit_State *J, unsigned ins)
+{
+  (void)J;
+  (void)ins;
+  return ~0u;
+}
+
+unsigned ljp_hook_mark_code(struct jit_State *J, unsigned ins,
+                            unsigned char *mcp)
+{
+  (void)J;
+  (void)ins;
+  (void)mcp;
+  return 0;
 }

@@ -3,8 +3,8 @@
 ** functions that were inlined there, and the frames below the trace. Also the
 ** stubs through which C calls Lua back.
 **
-** Inlined frames come from the snapshot before the address: its innermost
-** position can be an earlier one than the true one, so they are marked so.
+** Inlined frames come from the marks of the trace (traces.h); where there is
+** none, from the snapshot before the address, and they say so.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -20,9 +20,11 @@
 
 #include "src/luajit/guest_priv.h"
 #include "src/luajit/guest_frames.h"
+#include "src/luajit/jit_snap.h"
+#include "src/luajit/traces.h"
 #include "src/saferead.h"
 
-enum { MAX_MCODE_AREAS = 4096, CALLBACK_PAGE = 4096, MAX_INLINED = 256 };
+enum { MAX_MCODE_AREAS = 4096, CALLBACK_PAGE = 4096 };
 
 /* -- Whose code is it? ------------------------------------------------------
  */
@@ -43,191 +45,197 @@ LJP_SIGSAFE static bool in_mcode(uint64_t J, uint64_t rip)
   return false;
 }
 
-struct trace {
-  uint64_t object;
-  uint64_t mcode;
-  uint32_t size;
-  uint32_t number;
+/* -- Inside of a trace -------------------------------------------------------
+ */
+
+/* Where in which trace an address lies, and how well that is known. */
+struct place {
+  struct ljp_trace trace;
+  struct ljp_snapshot snap;
+  enum ljp_exact exact;
+  uint32_t chain, line; /* exact: by a mark */
+  bool linked;          /* the trace is left, its frames lie on the Lua stack */
 };
 
-LJP_SIGSAFE static bool trace_at(uint64_t table, uint64_t number, uint64_t rip,
-                                 struct trace *trace)
+/* The trace that runs, if the VM's state tells. */
+LJP_SIGSAFE static bool running_trace(uint64_t g, const struct ljp_vm *vm,
+                                      uint32_t number, struct ljp_trace *trace)
 {
-  uint64_t T;
-  uint32_t size;
-  if (!ljp_load(table + number * sizeof(GCRef), &T) || !T ||
-      !ljp_load(T + offsetof(GCtrace, mcode), &trace->mcode) ||
-      !ljp_load32(T + offsetof(GCtrace, szmcode), &size) ||
-      rip - trace->mcode >= size)
-    return false;
-  trace->object = T;
-  trace->size = size;
-  trace->number = (uint32_t)number;
-  return true;
+  uint64_t table, object, code;
+  uint32_t count;
+  uint64_t J = g + GG_G2J;
+  return ljp_load32(J + offsetof(jit_State, sizetrace), &count) &&
+         number - 1 < count - 1 &&
+         ljp_load(J + offsetof(jit_State, trace), &table) &&
+         ljp_load(table + number * sizeof(GCRef), &object) && object &&
+         ljp_load(object + offsetof(GCtrace, mcode), &code) &&
+         ljp_trace_find(vm, code, trace) &&
+         (uint64_t)(uintptr_t)trace->object == object;
 }
 
-LJP_SIGSAFE static bool find_trace(uint64_t g, uint64_t rip,
-                                   struct trace *trace)
+/* The number of the exit whose stub an instruction belongs to. lj_asm_x86.h
+** makes groups of push imm8; jmp ... for the low byte, at their end a push for
+** the high one. */
+LJP_SIGSAFE static bool exit_number(uint64_t J, uint64_t rip, uint64_t sp,
+                                    uint32_t *number)
 {
-  uint64_t J = g + GG_G2J, table;
-  uint32_t count, current;
-  if (!ljp_load(J + offsetof(jit_State, trace), &table) ||
-      !ljp_load32(J + offsetof(jit_State, sizetrace), &count) ||
-      !ljp_load32(g + offsetof(global_State, vmstate), &current))
-    return false;
-  if (current - 1 < count - 1 && trace_at(table, current, rip, trace))
-    return true;
-  for (uint32_t i = 1; i < count; i++)
-    if (trace_at(table, i, rip, trace))
+  enum { STUBS = 32, LAST = 126, AFTER = 128, END = 133 };
+  for (uint32_t i = 0; i < LJ_MAX_EXITSTUBGR; i++) {
+    uint64_t group, low;
+    if (!ljp_load(J + offsetof(jit_State, exitstubgroup) + i * 8, &group) ||
+        !group)
+      break;
+    uint64_t at = rip - group;
+    if (at >= END)
+      continue;
+    if (at < LAST) {
+      *number = i * STUBS + (uint32_t)at / 4;
       return true;
+    }
+    if (!ljp_load(sp + (at >= AFTER ? 8 : 0), &low))
+      return false;
+    *number = (i * STUBS >> 8) << 8 | (uint32_t)(low & 0xff);
+    return true;
+  }
   return false;
 }
 
-/* -- Snapshots --------------------------------------------------------------
- */
-
-struct snapshot {
-  uint64_t map; /* of its entries */
-  uint32_t entries;
-  uint64_t pc;
-  uint32_t baseslot;
-};
-
-_Static_assert(sizeof(SnapShot) == 12 && sizeof(SnapEntry) == 4,
-               "another snapshot");
-
-/* The last snapshot at or before an offset into the trace's code. */
-LJP_SIGSAFE static bool find_snapshot(const struct trace *trace,
-                                      uint32_t offset, struct snapshot *snap)
+LJP_SIGSAFE static bool goes_on(uint8_t link_type)
 {
-  uint64_t array, map;
-  GCtrace head;
-  if (ljp_safe_copy(&head, (const void *)(uintptr_t)trace->object,
-                    sizeof head) != sizeof head)
-    return false;
-  array = (uint64_t)(uintptr_t)head.snap;
-  map = (uint64_t)(uintptr_t)head.snapmap;
-  uint32_t low = 0, high = head.nsnap;
-  SnapShot shot;
-  while (low < high) {
-    uint32_t mid = (low + high) / 2;
-    if (ljp_safe_copy(&shot,
-                      (const void *)(uintptr_t)(array + mid * sizeof shot),
-                      sizeof shot) != sizeof shot)
-      return false;
-    if (offset < shot.mcofs)
-      high = mid;
-    else
-      low = mid + 1;
-  }
-  if (low == 0)
-    return false;
-  if (ljp_safe_copy(&shot,
-                    (const void *)(uintptr_t)(array + (low - 1) * sizeof shot),
-                    sizeof shot) != sizeof shot)
-    return false;
-  snap->map = map + (uint64_t)shot.mapofs * sizeof(SnapEntry);
-  snap->entries = shot.nent;
-  uint64_t pcbase;
-  if (ljp_safe_copy(
-          &pcbase,
-          (const void *)(uintptr_t)(snap->map +
-                                    snap->entries * sizeof(SnapEntry)),
-          8) != 8)
-    return false;
-  snap->pc = pcbase >> 8;
-  snap->baseslot = (uint32_t)(pcbase & 0xff) + 2;
+  return link_type == LJ_TRLINK_ROOT || link_type == LJ_TRLINK_TAILREC ||
+         link_type == LJ_TRLINK_UPREC || link_type == LJ_TRLINK_DOWNREC;
+}
+
+LJP_SIGSAFE static bool place_in_trace(struct place *place, uint64_t rip,
+                                       bool exact)
+{
+  struct ljp_trace *trace = &place->trace;
+  uint32_t offset = (uint32_t)(rip - trace->code);
+  place->exact = LJP_EXACT_SNAPSHOT;
+  bool snapped =
+      ljp_snap_at((uint64_t)(uintptr_t)trace->object, offset, &place->snap);
+  /* The last instructions of a trace that goes on in another one: jit_base is
+  ** the other one's already. */
+  place->linked = snapped && exact && goes_on(trace->link_type) &&
+                  offset >= place->snap.jump;
+  if (place->linked ||
+      !ljp_trace_mark(trace, offset, &place->chain, &place->line))
+    return snapped;
+  place->exact = LJP_EXACT_EXACT;
   return true;
 }
 
-/* The constant that a snapshot entry refers to: a pointer for IR_KGC, a bit
-** pattern for the others. */
-LJP_SIGSAFE static bool constant(uint64_t ir, uint32_t ref, bool *is_object,
-                                 uint64_t *value)
+/* Append the inlined frames by marks; *line becomes that in the frame at BASE.
+** Nothing is appended if another function is there than should be. */
+LJP_SIGSAFE static bool marked(const struct place *place,
+                               const struct ljp_function *at_base,
+                               struct ljp_stack *stack, uint32_t *line)
 {
-  uint64_t word;
-  uint64_t at = ir + (uint64_t)ref * sizeof(IRIns);
-  if (ref >= REF_BIAS || !ljp_load(at, &word))
+  struct ljp_chain chain, outer;
+  uint32_t number = place->chain, mark = stack->count, depth = 0;
+  if (!ljp_trace_chain(&place->trace, number, &outer))
     return false;
-  uint8_t op = (uint8_t)(word >> 40);
-  *is_object = op == IR_KGC;
-  if (op != IR_KGC && op != IR_KNUM && op != IR_KINT64)
+  while (outer.caller)
+    if (depth++ > LJ_MAX_JSLOTS ||
+        !ljp_trace_chain(&place->trace, outer.caller, &outer))
+      return false;
+  if (at_base->ffid == FF_LUA
+          ? outer.function != at_base->ref
+          : outer.function != (LJP_CHAIN_BUILTIN | at_base->ffid))
     return false;
-  return ljp_load(at + sizeof(IRIns), value);
+  for (*line = place->line;; *line = chain.line, number = chain.caller) {
+    if (!ljp_trace_chain(&place->trace, number, &chain)) {
+      stack->count = mark;
+      return false;
+    }
+    if (!chain.caller)
+      return true;
+    uint64_t frame = chain.function & LJP_CHAIN_BUILTIN
+                         ? ljp_frame(LJP_FRAME_BUILTIN, 0,
+                                     chain.function & ~LJP_CHAIN_BUILTIN)
+                         : ljp_frame_lua(LJP_FRAME_LUA_INLINED, LJP_EXACT_EXACT,
+                                         chain.function, *line);
+    if (!ljp_stack_add(stack, frame))
+      return true;
+  }
 }
 
-_Static_assert(offsetof(IRIns, o) == 5 && sizeof(IRIns) == 8,
-               "another IR instruction");
-
-/* Append the inlined frames of a snapshot, innermost first; *pc becomes the
-** position in the frame below, which lies on the Lua stack. */
-LJP_SIGSAFE static bool inlined(const struct trace *trace,
-                                const struct snapshot *snap,
-                                struct ljp_stack *stack, uint64_t *pc)
+/* The frames of a place in a trace, and those on the Lua stack below it. */
+LJP_SIGSAFE static bool walk_place(struct ljp_guest *guest,
+                                   const struct ljp_thread *thread,
+                                   struct place *place, struct ljp_start at,
+                                   struct ljp_stack *stack)
 {
-  uint64_t ir;
-  if (!ljp_load(trace->object + offsetof(GCtrace, ir), &ir))
+  uint64_t slot, link;
+  struct ljp_function fn;
+  if (ljp_at_bottom(thread, at.base))
+    return ljp_walk_segment(guest, thread, at, stack);
+  if (!ljp_load(at.base - 2 * sizeof(TValue), &slot) ||
+      !ljp_load(at.base - sizeof(TValue), &link)) {
+    stack->cut = LJP_CUT_BAD_READ;
     return false;
-  *pc = snap->pc;
-  int32_t slot = (int32_t)snap->baseslot - 1; /* of the link */
-  int32_t entry = (int32_t)snap->entries - 1;
-  for (int depth = 0; slot > 1 && depth < MAX_INLINED; depth++) {
-    uint64_t link = 0, object = 0, value;
-    bool have_link = false, have_function = false, is_object;
-    for (; entry >= 0; entry--) {
-      uint32_t sn;
-      if (!ljp_load32(snap->map + (uint32_t)entry * sizeof sn, &sn))
-        return false;
-      int32_t s = (int32_t)snap_slot(sn);
-      if (s > slot)
-        continue;
-      if (s == slot) {
-        if ((sn & (SNAP_FRAME | SNAP_CONT)) &&
-            constant(ir, snap_ref(sn), &is_object, &value) && !is_object) {
-          link = value;
-          have_link = true;
-        }
-      } else {
-        if (s == slot - 1 && constant(ir, snap_ref(sn), &is_object, &value) &&
-            is_object) {
-          object = value;
-          have_function = true;
-        }
-        break;
-      }
-    }
-    if (!have_link)
+  }
+  uint32_t line = 0;
+  uint64_t pc = at.pc;
+  bool known = ljp_read_function(slot, &fn);
+  uint32_t mark = stack->count;
+  if (known && place->exact == LJP_EXACT_EXACT &&
+      !marked(place, &fn, stack, &line)) {
+    place->exact = LJP_EXACT_ROOT;
+  } else if (place->exact == LJP_EXACT_SNAPSHOT && place->linked) {
+    pc = place->snap.pc;
+  } else if (place->exact == LJP_EXACT_SNAPSHOT && place->trace.id &&
+             !ljp_snap_inlined(&place->snap, stack, &pc)) {
+    stack->count = mark;
+    pc = 0;
+    place->exact = LJP_EXACT_ROOT;
+  }
+  if (stack->cut)
+    return false;
+  if (known && fn.ffid == FF_LUA && place->exact != LJP_EXACT_SNAPSHOT) {
+    if (!ljp_stack_add(stack, ljp_frame_lua(LJP_FRAME_LUA_INLINED, place->exact,
+                                            fn.ref, line)))
       return false;
-    if ((link & FRAME_TYPEP) != FRAME_VARG) {
-      struct ljp_function fn;
-      if (have_function &&
-          ljp_read_function((uint64_t)LJ_TFUNC << 47 | object, &fn)) {
-        if (!ljp_emit_inlined(stack, &fn, *pc))
-          return true;
-      } else if (!ljp_stack_add(stack,
-                                ljp_frame_lua(LJP_FRAME_LUA_INLINED,
-                                              LJP_EXACT_SNAPSHOT, 0, 0))) {
-        return true;
-      }
-      *pc = 0;
-    }
-    if ((link & FRAME_TYPE) == FRAME_LUA) {
-      uint32_t ins;
-      if (!ljp_load32(link - sizeof(BCIns), &ins))
-        return false;
-      *pc = link;
-      slot -= 2 + (int32_t)bc_a(ins);
-    } else {
-      slot -= (int32_t)(link >> 3);
-      if ((link & FRAME_TYPE) == FRAME_CONT)
-        *pc = 0;
+  } else if (known && !ljp_emit_inlined(stack, &fn, pc)) {
+    return false;
+  }
+  /* What the frames so far are compiled into. */
+  if (place->trace.id &&
+      !ljp_stack_add(stack,
+                     ljp_frame(LJP_FRAME_TRACE, place->exact, place->trace.id)))
+    return false;
+  if ((link & FRAME_TYPEP) == FRAME_VARG)
+    at.base -= link & ~(uint64_t)FRAME_TYPEP; /* the same one again */
+  at.pc = 0;
+  at.skip_top = true;
+  return ljp_walk_segment(guest, thread, at, stack);
+}
+
+bool ljp_walk_exit(struct ljp_guest *guest, const struct ljp_thread *thread,
+                   struct ljp_start at, bool on_trace, struct ljp_stack *stack)
+{
+  struct place place = {.exact = LJP_EXACT_SNAPSHOT};
+  uint64_t g = thread->g, J = g + GG_G2J, code;
+  uint32_t state, number;
+  if (on_trace && ljp_load32(g + offsetof(global_State, vmstate), &state)) {
+    place.exact = LJP_EXACT_ROOT;
+    if ((int32_t)state > 0) {
+      running_trace(g, thread->vm, state, &place.trace);
+    } else if (ljp_safe_copy(&code,
+                             (const void *)(uintptr_t)at.regs->r[LJP_RIP],
+                             3) == 3 &&
+               (code & 0xffffff) != 0x8e8941 && (code & 0xffffff) != 0x868941 &&
+               ljp_load32(J + offsetof(jit_State, parent), &state) &&
+               ljp_load32(J + offsetof(jit_State, exitno), &number) &&
+               running_trace(g, thread->vm, state, &place.trace) &&
+               ljp_snap_number((uint64_t)(uintptr_t)place.trace.object, number,
+                               &place.snap)) {
+      /* Not at the two instructions that note parent and exit. */
+      place.exact = LJP_EXACT_SNAPSHOT;
     }
   }
-  return slot == 1;
+  return walk_place(guest, thread, &place, at, stack);
 }
-
-/* -- The walk ---------------------------------------------------------------
- */
 
 LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
                                                     uint64_t g,
@@ -235,8 +243,8 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
                                                     struct ljp_stack *stack)
 {
   struct ljp_thread thread;
-  struct trace trace;
-  uint64_t L;
+  struct place place = {.exact = LJP_EXACT_ROOT};
+  uint64_t L, base, rip = regs->r[LJP_RIP] - !regs->exact;
   bool nested = guest->L && guest->g == g;
   if (nested)
     L = guest->L;
@@ -250,35 +258,31 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
     return LJP_GUEST_DEFER;
   ljp_guest_note(guest, &thread, LJP_VMSTATE_TRACE);
 
-  uint64_t rip = regs->r[LJP_RIP] - !regs->exact;
-  uint64_t base, pc = 0;
   if (nested)
     base = guest->base;
   else if (!ljp_load(g + offsetof(global_State, jit_base), &base) || !base) {
     stack->cut = LJP_CUT_NO_BASE;
     return LJP_GUEST_STOPPED;
   }
-  if (find_trace(g, rip, &trace)) {
-    struct snapshot snap;
-    uint32_t mark = stack->count;
-    if (!find_snapshot(&trace, (uint32_t)(rip - trace.mcode), &snap) ||
-        !inlined(&trace, &snap, stack, &pc)) {
-      /* Not understood: the frames on the Lua stack are still true. */
-      stack->count = mark;
-      pc = 0;
-    }
-    if (stack->cut)
-      return LJP_GUEST_STOPPED;
+  if (ljp_trace_find(thread.vm, rip, &place.trace)) {
+    if (!place_in_trace(&place, rip, regs->exact))
+      place.exact = LJP_EXACT_ROOT;
+  } else {
+    uint32_t number, state;
+    if (ljp_load32(g + offsetof(global_State, vmstate), &state) &&
+        running_trace(g, thread.vm, state, &place.trace) &&
+        exit_number(g + GG_G2J, rip, regs->r[LJP_RSP], &number) &&
+        ljp_snap_number((uint64_t)(uintptr_t)place.trace.object, number,
+                        &place.snap))
+      place.exact = LJP_EXACT_SNAPSHOT;
   }
   uint64_t cframe = ljp_cframe_above(L, regs->r[LJP_RSP]);
   thread.notes = regs->notes;
-  if (!ljp_walk_segment(guest, &thread,
-                        (struct ljp_start){.base = base,
-                                           .pc = pc,
-                                           .cframe = cframe,
-                                           .regs = regs,
-                                           .compiled = true},
-                        stack))
+  if (!walk_place(
+          guest, &thread, &place,
+          (struct ljp_start){
+              .base = base, .cframe = cframe, .regs = regs, .compiled = true},
+          stack))
     return LJP_GUEST_STOPPED;
   if (!cframe) {
     stack->cut = LJP_CUT_BAD_FRAME;
@@ -287,6 +291,62 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
   return ljp_leave_compiled(regs, cframe, stack) ? LJP_GUEST_STEPPED
                                                  : LJP_GUEST_STOPPED;
 }
+
+/* -- Out of a trace, without unwinding the host -------------------------------
+ */
+
+uint64_t ljp_guest_trace_return(const struct lua_State *thread)
+{
+  uint64_t L = (uint64_t)(uintptr_t)thread, g, ret, cframe, table, object;
+  uint32_t state, count;
+  uint16_t adjust;
+  struct ljp_trace trace;
+  if (!ljp_load(L + offsetof(lua_State, glref), &g))
+    return 0;
+  const struct ljp_vm *vm = ljp_vm_of(g);
+  uint64_t J = g + GG_G2J;
+  if (!vm || !ljp_load(g + offsetof(global_State, cur_L), &L) ||
+      !ljp_load(L + offsetof(lua_State, cframe), &cframe) ||
+      !ljp_load32(g + offsetof(global_State, vmstate), &state) ||
+      !ljp_load32(J + offsetof(jit_State, sizetrace), &count) ||
+      state - 1 >= count - 1 ||
+      !ljp_load(J + offsetof(jit_State, trace), &table) ||
+      !ljp_load(table + state * sizeof(GCRef), &object) || !object ||
+      ljp_safe_copy(
+          &adjust,
+          (const void *)(uintptr_t)(object + offsetof(GCtrace, spadjust)),
+          2) != 2)
+    return 0;
+  /* Compiled code saves two registers below the C frame, then makes room. */
+  cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
+  if (!ljp_load(cframe - 16 - adjust - 8, &ret) ||
+      !ljp_trace_find(vm, ret - 1, &trace) ||
+      (uint64_t)(uintptr_t)trace.object != object)
+    return 0;
+  return ret;
+}
+
+bool ljp_guest_trace_frames(const struct lua_State *thread,
+                            uint64_t return_address, struct ljp_stack *stack)
+{
+  struct place place = {.exact = LJP_EXACT_ROOT};
+  struct ljp_guest guest = {0};
+  struct ljp_thread checked;
+  uint64_t L = (uint64_t)(uintptr_t)thread, g, base;
+  if (!ljp_load(L + offsetof(lua_State, glref), &g) ||
+      !ljp_load(g + offsetof(global_State, cur_L), &L) ||
+      !ljp_guest_thread(&checked, L) ||
+      !ljp_trace_find(checked.vm, return_address - 1, &place.trace) ||
+      !ljp_load(g + offsetof(global_State, jit_base), &base) || !base)
+    return false;
+  if (!place_in_trace(&place, return_address - 1, false))
+    place.exact = LJP_EXACT_ROOT;
+  return walk_place(&guest, &checked, &place, (struct ljp_start){.base = base},
+                    stack);
+}
+
+/* -- Callbacks ------------------------------------------------------------------
+ */
 
 /* A callback stub: it pushes rbp, then jumps to lj_vm_ffi_callback. Which of
 ** its instructions have pushed is told by the first byte: lj_ccallback.c
@@ -325,7 +385,7 @@ enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
 {
   uint64_t rip = regs->r[LJP_RIP] - !regs->exact;
   uint64_t g = ljp_vm_from_dispatch(regs);
-  if (g && in_mcode(g + GG_G2J, rip))
+  if (g && (ljp_trace_area(ljp_vm_of(g), rip) || in_mcode(g + GG_G2J, rip)))
     return step_trace(guest, g, regs, stack);
   if (regs->exact) {
     /* No register says whose callback this is going to be. */

@@ -57,6 +57,28 @@ void ljp_hook_gc(global_State *g)
     entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
 }
 
+static void (*_Atomic trace_listener)(
+    const struct ljp_guest_trace_event *event);
+
+void ljp_guest_listen_traces(
+    void (*new_listener)(const struct ljp_guest_trace_event *event))
+{
+  atomic_store(&trace_listener, new_listener);
+}
+
+bool ljp_guest_wants_traces(void)
+{
+  return atomic_load_explicit(&trace_listener, memory_order_relaxed) != NULL;
+}
+
+void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event)
+{
+  void (*listen)(const struct ljp_guest_trace_event *) =
+      atomic_load(&trace_listener);
+  if (listen)
+    listen(event);
+}
+
 static struct ljp_vm *vm_of_thread(lua_State *L)
 {
   return ljp_vm_at(L2GG(L)->ljp);
@@ -140,6 +162,7 @@ void ljp_hook_vm_gone(lua_State *L)
   struct ljp_vm *vm = vm_of_thread(L);
   if (!vm)
     return;
+  ljp_traces_drop(vm);
   L2GG(L)->ljp = 0;
   atomic_store_explicit(&vm->g, 0, memory_order_release);
   pthread_mutex_lock(&lock);

@@ -1,0 +1,30 @@
+/*
+** Snapshots of a trace: the inlined frames at a place that has no mark.
+*/
+#ifndef LJP_JIT_SNAP_H
+#define LJP_JIT_SNAP_H
+
+#include "src/luajit/guest.h"
+
+struct ljp_snapshot {
+  uint64_t ir;  /* of the trace */
+  uint64_t map; /* of its entries */
+  uint32_t entries;
+  uint64_t pc;
+  uint32_t baseslot; /* of its innermost frame; 2 is the trace's own */
+  uint32_t jump;     /* offset of what leaves the trace at its end */
+};
+
+/* The last one at or before an offset into the code; object: the GCtrace. */
+LJP_SIGSAFE bool ljp_snap_at(uint64_t object, uint32_t offset,
+                             struct ljp_snapshot *snap);
+/* By its number, which is that of the exit. */
+LJP_SIGSAFE bool ljp_snap_number(uint64_t object, uint32_t number,
+                                 struct ljp_snapshot *snap);
+
+/* Append its inlined frames, innermost first; *pc becomes the position in the
+** frame below, which lies on the Lua stack. False: not understood. */
+LJP_SIGSAFE bool ljp_snap_inlined(const struct ljp_snapshot *snap,
+                                  struct ljp_stack *stack, uint64_t *pc);
+
+#endif

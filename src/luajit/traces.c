@@ -1,0 +1,478 @@
+/*
+** Traces: a record for each piece of compiled code, and the map by which a
+** handler finds it. traces.h has the picture, doc/rfc/0004-traces.md the rules.
+**
+** The hooks run on the VM's own thread, where a handler may interrupt them at
+** any instruction; ljp_guest_trace() runs on a writer thread. What both use (the
+** table by id, the queue of records that wait) is under one lock; the map is
+** the VM's own.
+*/
+#define LUA_CORE
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lj_obj.h"
+#include "lj_debug.h"
+#include "lj_jit.h"
+#include "lj_trace.h"
+#include "lj_dispatch.h"
+
+#include "src/luajit/guest_priv.h"
+#include "src/luajit/traces.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t last_id;
+static struct ljp_trace **by_id;
+static uint32_t by_id_slots, by_id_count;
+static struct ljp_trace *waiting_first, *waiting_last;
+static uint32_t waiting_count, holds;
+static struct ljp_guest_jit_counts counts;
+
+/* -- Records by id; under the lock ---------------------------------------------
+ */
+
+static void grow_by_id(void)
+{
+  uint32_t slots = by_id_slots ? by_id_slots * 2 : 256;
+  struct ljp_trace **fresh = calloc(slots, sizeof *fresh);
+  if (!fresh)
+    return; /* longer chains, nothing worse */
+  for (uint32_t i = 0; i < by_id_slots; i++) {
+    for (struct ljp_trace *t = by_id[i], *next; t; t = next) {
+      next = t->next_by_id;
+      t->next_by_id = fresh[t->id & (slots - 1)];
+      fresh[t->id & (slots - 1)] = t;
+    }
+  }
+  free(by_id);
+  by_id = fresh;
+  by_id_slots = slots;
+}
+
+static bool enter(struct ljp_trace *trace)
+{
+  if (by_id_count >= by_id_slots)
+    grow_by_id();
+  if (!by_id_slots)
+    return false;
+  trace->id = ++last_id;
+  struct ljp_trace **slot = &by_id[trace->id & (by_id_slots - 1)];
+  trace->next_by_id = *slot;
+  *slot = trace;
+  by_id_count++;
+  counts.made++;
+  counts.alive++;
+  counts.marks += trace->marks_count;
+  counts.truncated += trace->truncated;
+  return true;
+}
+
+static void forget(struct ljp_trace *trace)
+{
+  struct ljp_trace **at = &by_id[trace->id & (by_id_slots - 1)];
+  while (*at != trace)
+    at = &(*at)->next_by_id;
+  *at = trace->next_by_id;
+  by_id_count--;
+  free(trace);
+}
+
+static void forget_first_waiting(void)
+{
+  struct ljp_trace *trace = waiting_first;
+  waiting_first = trace->next_waiting;
+  if (!waiting_first)
+    waiting_last = NULL;
+  waiting_count--;
+  forget(trace);
+}
+
+/* Its code is gone, nothing leads a handler to it any more. */
+static void retire(struct ljp_trace *trace)
+{
+  ljp_marks_free(trace->marks);
+  trace->marks = NULL;
+  trace->object = NULL;
+  counts.alive--;
+  if (!holds) {
+    forget(trace);
+    return;
+  }
+  trace->next_waiting = NULL;
+  if (waiting_last)
+    waiting_last->next_waiting = trace;
+  else
+    waiting_first = trace;
+  waiting_last = trace;
+  /* The writer asks when it reads that the trace was made, which was long
+  ** ago. */
+  if (++waiting_count > LJP_TRACES_WAITING)
+    forget_first_waiting();
+}
+
+void ljp_guest_traces_hold(void)
+{
+  pthread_mutex_lock(&lock);
+  holds++;
+  pthread_mutex_unlock(&lock);
+}
+
+void ljp_guest_traces_release(void)
+{
+  pthread_mutex_lock(&lock);
+  if (--holds == 0)
+    while (waiting_first)
+      forget_first_waiting();
+  pthread_mutex_unlock(&lock);
+}
+
+static const char *const link_names[] = {
+    "none",           "root",        "loop",   "tail recursion", "up recursion",
+    "down recursion", "interpreter", "return", "stitch"};
+
+bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
+{
+  bool found = false;
+  pthread_mutex_lock(&lock);
+  const struct ljp_trace *t =
+      by_id_slots ? by_id[id & (by_id_slots - 1)] : NULL;
+  while (t && t->id != id)
+    t = t->next_by_id;
+  if (t) {
+    found = true;
+    *out = (struct ljp_guest_trace){
+        .id = t->id,
+        .vm = t->vm,
+        .number = t->number,
+        .parent = t->parent,
+        .parent_exit = t->parent_exit,
+        .root = t->root,
+        .link = t->link,
+        .link_type = t->link_type < sizeof link_names / sizeof *link_names
+                         ? link_names[t->link_type]
+                         : "?",
+        .place_ref = t->place_ref,
+        .place_line = t->place_line,
+        .code = t->code,
+        .code_bytes = t->code_bytes,
+        .ir_count = t->ir_count,
+        .snapshots = t->snapshots,
+        .marks = t->marks_count,
+        .truncated = t->truncated};
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out)
+{
+  pthread_mutex_lock(&lock);
+  *out = counts;
+  out->marks_bytes = ljp_marks_bytes();
+  out->record_bytes = (uint64_t)by_id_count * sizeof(struct ljp_trace);
+  pthread_mutex_unlock(&lock);
+}
+
+/* -- The map ----------------------------------------------------------------- */
+
+static struct ljp_code_area *area_of(struct ljp_jit *jit, uint64_t address)
+{
+  struct ljp_code_map *map =
+      atomic_load_explicit(&jit->map, memory_order_relaxed);
+  for (uint32_t i = 0; map && i < map->count; i++)
+    if (address >= map->area[i].low && address < map->area[i].high)
+      return &map->area[i];
+  return NULL;
+}
+
+static struct ljp_code_area *add_area(struct ljp_jit *jit, uint64_t low,
+                                      uint64_t high)
+{
+  struct ljp_code_map *old =
+      atomic_load_explicit(&jit->map, memory_order_relaxed);
+  uint32_t count = old ? old->count : 0, at = 0;
+  struct ljp_code_map *map =
+      malloc(sizeof *map + (count + 1) * sizeof *map->area);
+  if (!map)
+    return NULL;
+  while (at < count && old->area[at].low < low)
+    at++;
+  if (at)
+    memcpy(map->area, old->area, at * sizeof *map->area);
+  if (count > at)
+    memcpy(map->area + at + 1, old->area + at,
+           (count - at) * sizeof *map->area);
+  map->area[at].low = low;
+  map->area[at].high = high;
+  atomic_init(&map->area[at].ranges, NULL);
+  map->count = count + 1;
+  /* Release: a handler that sees the map sees what is in it. */
+  atomic_store_explicit(&jit->map, map, memory_order_release);
+  free(old);
+  return &map->area[at];
+}
+
+/* Room for one more range at the end of an area's. */
+static struct ljp_code_ranges *room_in(struct ljp_code_area *area)
+{
+  struct ljp_code_ranges *old =
+      atomic_load_explicit(&area->ranges, memory_order_relaxed);
+  uint32_t count =
+      old ? atomic_load_explicit(&old->count, memory_order_relaxed) : 0;
+  if (old && count < old->capacity)
+    return old;
+  uint32_t capacity = old ? old->capacity * 2 : 16;
+  struct ljp_code_ranges *ranges =
+      malloc(sizeof *ranges + capacity * sizeof *ranges->range);
+  if (!ranges)
+    return NULL;
+  atomic_init(&ranges->count, count);
+  ranges->capacity = capacity;
+  if (count)
+    memcpy(ranges->range, old->range, count * sizeof *ranges->range);
+  atomic_store_explicit(&area->ranges, ranges, memory_order_release);
+  free(old);
+  return ranges;
+}
+
+static bool add_range(struct ljp_jit *jit, jit_State *J,
+                      struct ljp_trace *trace)
+{
+  uint64_t low = (uint64_t)(uintptr_t)J->mcarea;
+  struct ljp_code_area *area = area_of(jit, trace->code);
+  if (!area)
+    area = add_area(jit, low, low + J->szmcarea);
+  struct ljp_code_ranges *ranges = area ? room_in(area) : NULL;
+  if (!ranges || trace->code < area->low)
+    return false;
+  uint32_t count = atomic_load_explicit(&ranges->count, memory_order_relaxed);
+  uint32_t start = (uint32_t)(trace->code - area->low);
+  if (count && ranges->range[count - 1].start < start)
+    return false; /* not where LuaJIT puts code */
+  ranges->range[count] = (struct ljp_code_range){
+      .start = start, .bytes = trace->code_bytes, .trace = trace};
+  atomic_store_explicit(&ranges->count, count + 1, memory_order_release);
+  return true;
+}
+
+static struct ljp_code_range *range_of(struct ljp_jit *jit, uint64_t code)
+{
+  struct ljp_code_area *area = area_of(jit, code);
+  struct ljp_code_ranges *ranges =
+      area ? atomic_load_explicit(&area->ranges, memory_order_relaxed) : NULL;
+  uint32_t low = 0, high = ranges ? ranges->count : 0;
+  while (low < high) {
+    uint32_t mid = (low + high) / 2;
+    if (area->low + ranges->range[mid].start > code)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  if (!ranges || low >= ranges->count ||
+      area->low + ranges->range[low].start != code)
+    return NULL;
+  return &ranges->range[low];
+}
+
+/* Takes all code away; under no lock. */
+static void drop_map(struct ljp_jit *jit)
+{
+  struct ljp_code_map *map =
+      atomic_load_explicit(&jit->map, memory_order_relaxed);
+  if (!map)
+    return;
+  atomic_store_explicit(&jit->map, NULL, memory_order_release);
+  atomic_signal_fence(memory_order_seq_cst);
+  pthread_mutex_lock(&lock);
+  for (uint32_t i = 0; i < map->count; i++) {
+    struct ljp_code_ranges *ranges = map->area[i].ranges;
+    for (uint32_t k = 0; ranges && k < ranges->count; k++)
+      if (ranges->range[k].trace)
+        retire(ranges->range[k].trace);
+    free(ranges);
+  }
+  pthread_mutex_unlock(&lock);
+  free(map);
+}
+
+/* -- Events --------------------------------------------------------------------- */
+
+static uint64_t id_of(struct ljp_jit *jit, jit_State *J, TraceNo number)
+{
+  GCtrace *T = number && number < J->sizetrace ? traceref(J, number) : NULL;
+  struct ljp_code_range *range =
+      T ? range_of(jit, (uint64_t)(uintptr_t)T->mcode) : NULL;
+  return range && range->trace && range->trace->object == T ? range->trace->id
+                                                            : 0;
+}
+
+static void place(GCproto *pt, const BCIns *pc, uint32_t *ref, uint32_t *line)
+{
+  *ref = pt->unused_gc64;
+  *line = 0;
+  if (pc >= proto_bc(pt) && pc < proto_bc(pt) + pt->sizebc)
+    *line = (uint32_t)lj_debug_line(pt, proto_bcpos(pt, pc));
+}
+
+static const char *const error_texts[] = {
+#define TREDEF(name, msg) msg,
+#include "lj_traceerr.h"
+};
+
+static void tell(const struct ljp_vm *vm, jit_State *J,
+                 struct ljp_guest_trace_event *event)
+{
+  event->vm = vm->number;
+  event->L = J->L;
+  ljp_guest_tell_trace(event);
+}
+
+/* -- Hooks ------------------------------------------------------------------- */
+
+void ljp_hook_trace_start(jit_State *J)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (!vm)
+    return;
+  if (!vm->jit)
+    vm->jit = calloc(1, sizeof *vm->jit);
+  if (!vm->jit)
+    return;
+  ljp_marks_begin(vm->jit);
+  if (ljp_guest_wants_traces()) {
+    struct ljp_guest_trace_event event = {.what = LJP_TRACE_START};
+    place(J->pt, J->pc, &event.place_ref, &event.place_line);
+    event.parent = id_of(vm->jit, J, J->parent ? J->parent : J->exitno);
+    tell(vm, J, &event);
+  }
+}
+
+void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  struct ljp_jit *jit = vm ? vm->jit : NULL;
+  struct ljp_trace *trace = jit ? calloc(1, sizeof *trace) : NULL;
+  if (!trace)
+    return; /* its code is shown by snapshots */
+  trace->object = T;
+  trace->code = (uint64_t)(uintptr_t)T->mcode;
+  trace->code_bytes = T->szmcode;
+  trace->vm = vm->number;
+  trace->number = T->traceno;
+  trace->link_type = T->linktype;
+  trace->ir_count = T->nins - REF_FIRST;
+  trace->snapshots = T->nsnap;
+  place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
+        &trace->place_ref, &trace->place_line);
+  trace->marks = ljp_marks_finish(jit, trace);
+  trace->parent = id_of(jit, J, J->parent ? J->parent : J->exitno);
+  trace->parent_exit = J->parent ? J->exitno : 0;
+  trace->root = id_of(jit, J, T->root);
+  pthread_mutex_lock(&lock);
+  bool entered = enter(trace);
+  pthread_mutex_unlock(&lock);
+  if (!entered) {
+    ljp_marks_free(trace->marks);
+    free(trace);
+    return;
+  }
+  trace->link = T->link == T->traceno ? trace->id : id_of(jit, J, T->link);
+  if (!add_range(jit, J, trace)) {
+    pthread_mutex_lock(&lock);
+    retire(trace);
+    pthread_mutex_unlock(&lock);
+    return;
+  }
+  if (ljp_guest_wants_traces()) {
+    struct ljp_guest_trace_event event = {.what = LJP_TRACE_STOP,
+                                          .trace = trace->id,
+                                          .place_ref = trace->place_ref,
+                                          .place_line = trace->place_line};
+    tell(vm, J, &event);
+  }
+}
+
+void ljp_hook_trace_abort(jit_State *J, uint32_t error)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (!vm || !vm->jit)
+    return;
+  vm->jit->chains = 0;
+  if (!ljp_guest_wants_traces())
+    return;
+  struct ljp_guest_trace_event event = {.what = LJP_TRACE_ABORT,
+                                        .reason = error};
+  event.text = error < sizeof error_texts / sizeof *error_texts
+                   ? error_texts[error]
+                   : "?";
+  place(&gcref(J->cur.startpt)->pt, mref(J->cur.startpc, const BCIns),
+        &event.place_ref, &event.place_line);
+  event.pc = J->pt ? J->pc : NULL;
+  tell(vm, J, &event);
+}
+
+void ljp_hook_trace_blacklist(jit_State *J, GCproto *pt, BCIns *pc)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (!vm || !ljp_guest_wants_traces())
+    return;
+  struct ljp_guest_trace_event event = {.what = LJP_TRACE_BLACKLIST};
+  place(pt, pc, &event.place_ref, &event.place_line);
+  tell(vm, J, &event);
+}
+
+void ljp_hook_trace_flush(jit_State *J)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (!vm || !vm->jit)
+    return;
+  drop_map(vm->jit);
+  if (ljp_guest_wants_traces()) {
+    struct ljp_guest_trace_event event = {.what = LJP_TRACE_FLUSH};
+    tell(vm, J, &event);
+  }
+}
+
+void ljp_hook_trace_free(jit_State *J, GCtrace *T)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  struct ljp_code_range *range =
+      vm && vm->jit ? range_of(vm->jit, (uint64_t)(uintptr_t)T->mcode) : NULL;
+  struct ljp_trace *trace = range ? range->trace : NULL;
+  if (!trace || trace->object != T)
+    return;
+  uint64_t id = trace->id;
+  range->trace = NULL;
+  atomic_signal_fence(memory_order_seq_cst);
+  pthread_mutex_lock(&lock);
+  retire(trace);
+  pthread_mutex_unlock(&lock);
+  if (ljp_guest_wants_traces()) {
+    struct ljp_guest_trace_event event = {.what = LJP_TRACE_FREE, .trace = id};
+    tell(vm, J, &event);
+  }
+}
+
+void ljp_traces_drop(struct ljp_vm *vm)
+{
+  struct ljp_jit *jit = vm->jit;
+  if (!jit)
+    return;
+  drop_map(jit);
+  jit->chains = 0;
+}
+
+void ljp_guest_traces_each(struct lua_State *L,
+                           void (*visit)(void *ctx, uint64_t id), void *ctx)
+{
+  struct ljp_vm *vm = ljp_vm_at(L2GG(L)->ljp);
+  struct ljp_code_map *map = vm && vm->jit ? vm->jit->map : NULL;
+  for (uint32_t i = 0; map && i < map->count; i++) {
+    struct ljp_code_ranges *ranges = map->area[i].ranges;
+    for (uint32_t k = 0; ranges && k < ranges->count; k++)
+      if (ranges->range[k].trace)
+        visit(ctx, ranges->range[k].trace->id);
+  }
+}
