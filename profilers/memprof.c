@@ -137,35 +137,10 @@ __attribute__((destructor)) static void at_exit(void)
 
 static enum ljp_status open_session(struct ljp_failure *why)
 {
-  const struct ljp_memprof_options *o = &g->options;
-  struct ljp_session_options session = {.path = o->path,
-                                        .callback = o->callback,
-                                        .callback_ctx = o->callback_ctx,
-                                        .round = writer_round,
-                                        .flush_ms = o->flush_ms,
-                                        .zstd_level = o->zstd_level,
-                                        .sync = o->sync,
-                                        .segment_bytes = o->segment_bytes,
-                                        .segment_ms = o->segment_ms,
-                                        .keep_segments = o->keep_segments,
-                                        .record_child = o->follow_fork,
-                                        .fork_child = fork_child};
-  ljp_sysprof_describe(&session.describe);
-  enum ljp_status status = ljp_session_new(&g->session, &session);
-  if (status)
-    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
-                            ljp_status_text(status));
-  status = ljp_session_start(g->session);
-  if (!status)
-    return LJP_OK;
-  int error = 0;
-  ljp_session_stop(g->session, &error);
-  ljp_session_free(g->session);
-  g->session = NULL;
-  if (!error)
-    error = ljp_sysprof_errno(status);
-  return ljp_sysprof_fail(why, status, error, "%s: %s",
-                          o->path ? o->path : "output", strerror(error));
+  enum ljp_status status = ljp_recording_new(&g->options.to, writer_round,
+                                             fork_child, &g->session, why);
+  return status ? status
+                : ljp_recording_start(&g->options.to, &g->session, why);
 }
 
 static void put_options(void)
@@ -209,40 +184,32 @@ static enum ljp_status make_recorder(struct lua_State *L)
   return status;
 }
 
-static void close_session(enum ljp_status *status, int *error)
+static enum ljp_status close_session(struct ljp_failure *why)
 {
-  if (!g->options.shared) {
-    *status = ljp_session_stop(g->session, error);
-    g->bytes = ljp_session_bytes(g->session);
-    ljp_session_free(g->session);
-  }
+  if (!g->options.shared)
+    return ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
   g->session = NULL;
+  return LJP_OK;
 }
 
 static enum ljp_status start_locked(struct lua_State *L,
                                     const struct ljp_memprof_options *options,
                                     struct ljp_failure *why)
 {
-  int ignored;
-  enum ljp_status closed;
+  struct ljp_failure ignored;
   if (g->running)
-    return ljp_sysprof_fail(why, LJP_ERR_RUN, EBUSY,
-                            "memory profiler is running already");
+    return ljp_fail(why, LJP_ERR_RUN, EBUSY,
+                    "memory profiler is running already");
   g->options = *options;
-  g->options.path = NULL;
-  g->path[0] = '\0';
-  if (options->path) {
-    if (strlen(options->path) >= sizeof g->path)
-      return ljp_sysprof_fail(why, LJP_ERR_USE, ENAMETOOLONG, "path: %s",
-                              strerror(ENAMETOOLONG));
-    snprintf(g->path, sizeof g->path, "%s", options->path);
-    g->options.path = g->path;
-  }
+  enum ljp_status status =
+      ljp_recording_keep_path(&g->options.to, g->path, why);
+  if (status)
+    return status;
   g->number = ljp_guest_vm_id(L);
   g->replaced = g->failed = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
-  enum ljp_status status = ljp_sysprof_prepare(why);
+  status = ljp_sysprof_prepare(why);
   if (status)
     return status;
   if (options->shared)
@@ -252,10 +219,10 @@ static enum ljp_status start_locked(struct lua_State *L,
   if (!status) {
     status = make_recorder(L);
     if (status) {
-      ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
-                       ljp_status_text(status));
-      g->options.on_stop = NULL;
-      close_session(&closed, &ignored);
+      ljp_fail(why, status, ljp_fail_errno(status), "%s",
+               ljp_status_text(status));
+      g->options.to.on_stop = NULL;
+      close_session(&ignored);
       free(g->recorder);
       g->recorder = NULL;
     }
@@ -278,8 +245,6 @@ static enum ljp_status start_locked(struct lua_State *L,
 
 static enum ljp_status stop_locked(struct ljp_failure *why)
 {
-  enum ljp_status status = LJP_OK;
-  int error = 0;
   struct ljp_recorder *r = g->recorder;
   ljp_guest_listen(LJP_LISTENER_MEM, NULL);
   ljp_guest_listen_gc(NULL);
@@ -289,7 +254,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_producer_retire(r->producer);
   ljp_producer_retire(g->events);
   r->producer = NULL;
-  close_session(&status, &error);
+  enum ljp_status status = close_session(why);
   ljp_guest_protos_release();
   ljp_guest_traces_release();
   ljp_saferead_remove();
@@ -299,19 +264,16 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
     free(r);
   bool replaced = g->replaced || !gone;
   g->failed = status || replaced;
-  void (*on_stop)(void *) = g->options.on_stop;
-  g->options.on_stop = NULL;
+  void (*on_stop)(void *) = g->options.to.on_stop;
+  g->options.to.on_stop = NULL;
   if (on_stop)
-    on_stop(g->options.on_stop_ctx);
+    on_stop(g->options.to.on_stop_ctx);
   if (status)
-    return ljp_sysprof_fail(why, status,
-                            error ? error : ljp_sysprof_errno(status), "%s: %s",
-                            g->path[0] ? g->path : "output",
-                            error ? strerror(error) : ljp_status_text(status));
+    return status;
   if (replaced)
-    return ljp_sysprof_fail(why, LJP_ERR_RUN, ECANCELED,
-                            "the program has replaced its allocator: what came "
-                            "after is not recorded");
+    return ljp_fail(why, LJP_ERR_RUN, ECANCELED,
+                    "the program has replaced its allocator: what came "
+                    "after is not recorded");
   return LJP_OK;
 }
 
@@ -330,10 +292,10 @@ enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
   enum ljp_status status;
   lock();
   if (!g->running)
-    status = ljp_sysprof_fail(why, LJP_ERR_RUN, EINVAL,
-                              "memory profiler is not running");
+    status =
+        ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
   else if (ljp_guest_vm_id(L) != g->number)
-    status = ljp_sysprof_fail(
+    status = ljp_fail(
         why, LJP_ERR_USE, EPERM,
         "memory profiler was started by another VM (number %u), which alone "
         "can stop it",
@@ -350,13 +312,13 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   enum ljp_status status = LJP_OK;
   lock();
   if (!g->running) {
-    status = ljp_sysprof_fail(why, LJP_ERR_RUN, EINVAL,
-                              "memory profiler is not running");
+    status =
+        ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
   } else if (ljp_guest_vm_id(L) != g->number) {
-    status = ljp_sysprof_fail(why, LJP_ERR_USE, EPERM,
-                              "memory profiler was started by another VM "
-                              "(number %u), which alone can set marks",
-                              g->number);
+    status = ljp_fail(why, LJP_ERR_USE, EPERM,
+                      "memory profiler was started by another VM "
+                      "(number %u), which alone can set marks",
+                      g->number);
   } else {
     struct ljp_recorder *r = g->recorder;
     ljp_recorder_flush(r);

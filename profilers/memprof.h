@@ -18,22 +18,11 @@ enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
 #define LJP_MEMPROF_SAMPLE_MAX (UINT64_C(1) << 40)
 
 struct ljp_memprof_options {
-  uint64_t sample_bytes; /* mean distance of two samples; 0: every event */
-  bool native;           /* C frames in the stacks */
+  struct ljp_recording to; /* if not shared */
+  uint64_t sample_bytes;   /* mean distance of two samples; 0: every event */
+  bool native;             /* C frames in the stacks */
   uint32_t depth;
   bool shared; /* into the session of the CPU profiler, which runs */
-  /* Else: where to, as for the CPU profiler. */
-  const char *path;
-  ljp_sink_callback callback;
-  void *callback_ctx;
-  void (*on_stop)(void *ctx); /* once, when the session has ended */
-  void *on_stop_ctx;
-  bool follow_fork;
-  uint32_t flush_ms;
-  int zstd_level;
-  bool sync;
-  uint64_t segment_bytes, segment_ms;
-  uint32_t keep_segments;
 };
 
 void ljp_memprof_options_init(struct ljp_memprof_options *options);

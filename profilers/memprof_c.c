@@ -11,24 +11,6 @@
 /* Of the session that runs; read when it has ended. */
 static struct luam_Memprof_Options running;
 
-static int code_of(enum ljp_status status, const struct ljp_failure *why)
-{
-  if (status)
-    errno = why->error;
-  switch (status) {
-  case LJP_OK:
-    return PROFILE_SUCCESS;
-  case LJP_ERR_RUN:
-    return PROFILE_ERRRUN;
-  case LJP_ERR_MEM:
-    return PROFILE_ERRMEM;
-  case LJP_ERR_IO:
-    return PROFILE_ERRIO;
-  default:
-    return PROFILE_ERRUSE;
-  }
-}
-
 static void stopped(void *ctx)
 {
   (void)ctx;
@@ -54,11 +36,11 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
   }
   ljp_memprof_options_init(&options);
   options.sample_bytes = 0;
-  options.callback = opt->writer;
-  options.callback_ctx = opt->ctx;
-  options.on_stop = stopped;
+  options.to.callback = opt->writer;
+  options.to.callback_ctx = opt->ctx;
+  options.to.on_stop = stopped;
   running = *opt;
-  return code_of(ljp_memprof_start(L, &options, &why), &why);
+  return ljp_fail_code(ljp_memprof_start(L, &options, &why), &why);
 }
 
 int luaM_memprof_stop(lua_State *L)
@@ -68,5 +50,5 @@ int luaM_memprof_stop(lua_State *L)
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }
-  return code_of(ljp_memprof_stop(L, &why), &why);
+  return ljp_fail_code(ljp_memprof_stop(L, &why), &why);
 }

@@ -18,11 +18,6 @@ struct memory {
   bool every, sampled;
 };
 
-static bool read_path(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_path(L, &((struct memory *)to)->o.path, wants);
-}
-
 static bool read_every(lua_State *L, void *to, const char **wants)
 {
   return ljp_option_bool(L, &((struct memory *)to)->every, wants);
@@ -52,67 +47,10 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_fork(lua_State *L, void *to, const char **wants)
-{
-  static const char *const words[] = {"stop", "follow", NULL};
-  int i = 0;
-  *wants = "\"stop\" or \"follow\"";
-  bool ok = ljp_option_one_of(L, words, &i);
-  ((struct memory *)to)->o.follow_fork = i == 1;
-  return ok;
-}
-
-static bool read_flush(lua_State *L, void *to, const char **wants)
-{
-  int ms = 0;
-  *wants = "milliseconds, a whole number from 10 to 10000";
-  bool ok = ljp_option_whole(L, 10, 10000, &ms);
-  ((struct memory *)to)->o.flush_ms = (uint32_t)ms;
-  return ok;
-}
-
-static bool read_compress(lua_State *L, void *to, const char **wants)
-{
-  *wants = "a level of compression, a whole number from 0 (none) to 19";
-  return ljp_option_whole(L, 0, 19, &((struct memory *)to)->o.zstd_level);
-}
-
-static bool read_sync(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_bool(L, &((struct memory *)to)->o.sync, wants);
-}
-
-static bool read_rotate_bytes(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_rotate_bytes(L, &((struct memory *)to)->o.segment_bytes,
-                                 wants);
-}
-
-static bool read_rotate_seconds(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_rotate_seconds(L, &((struct memory *)to)->o.segment_ms,
-                                   wants);
-}
-
-static bool read_keep(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_keep(L, &((struct memory *)to)->o.keep_segments, wants);
-}
-
 /* Those of a combined session are the first ones. */
 static const struct ljp_option memory_options[] = {
-    {"every", read_every},
-    {"sample", read_sample},
-    {"native", read_native},
-    {"depth", read_depth},
-    {"path", read_path},
-    {"fork", read_fork},
-    {"flush", read_flush},
-    {"compress", read_compress},
-    {"sync", read_sync},
-    {"rotate_bytes", read_rotate_bytes},
-    {"rotate_seconds", read_rotate_seconds},
-    {"keep", read_keep},
+    {"every", read_every}, {"sample", read_sample}, {"native", read_native},
+    {"depth", read_depth}, LJP_RECORDING_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
@@ -149,7 +87,7 @@ static int memprof_start(lua_State *L)
   if (lua_type(L, 1) == LUA_TSTRING) {
     const char *wants = "";
     m.o.sample_bytes = 0;
-    if (!ljp_option_path(L, &m.o.path, &wants))
+    if (!ljp_option_path(L, &m.o.to.path, &wants))
       return ljp_options_failed(L, EINVAL,
                                 "start wants the name of a file, a string "
                                 "that is not empty");
@@ -158,8 +96,8 @@ static int memprof_start(lua_State *L)
   }
   if (results)
     return results;
-  if (!m.o.path)
-    m.o.path = "memprof.bin";
+  if (!m.o.to.path)
+    m.o.to.path = "memprof.bin";
   if (ljp_memprof_start(L, &m.o, &why))
     return ljp_options_failed(L, why.error, why.text);
   lua_pushboolean(L, 1);
@@ -261,14 +199,7 @@ static bool read_memory_part(lua_State *L, void *to, const char **wants)
 static const struct ljp_option profile_options[] = {
     {"cpu", read_cpu},
     {"memory", read_memory_part},
-    {"path", read_path},
-    {"fork", read_fork},
-    {"flush", read_flush},
-    {"compress", read_compress},
-    {"sync", read_sync},
-    {"rotate_bytes", read_rotate_bytes},
-    {"rotate_seconds", read_rotate_seconds},
-    {"keep", read_keep},
+    LJP_RECORDING_OPTIONS,
 };
 
 /* Reads the options of one part, which is a table or not. */
@@ -291,20 +222,13 @@ static int start_parts(lua_State *L, struct combined *c)
     results = read_memory(L, lua_gettop(L), SHARED_OPTIONS, &c->m);
   if (results)
     return results;
-  if (!m->path)
-    m->path = "profile.bin";
+  if (!m->to.path)
+    m->to.path = "profile.bin";
   if (c->cpu) {
-    cpu.path = m->path;
-    cpu.follow_fork = m->follow_fork;
-    cpu.flush_ms = m->flush_ms;
-    cpu.zstd_level = m->zstd_level;
-    cpu.sync = m->sync;
-    cpu.segment_bytes = m->segment_bytes;
-    cpu.segment_ms = m->segment_ms;
-    cpu.keep_segments = m->keep_segments;
+    cpu.to = m->to;
     if (ljp_sysprof_start(L, &cpu, &why))
       return ljp_options_failed(L, why.error, why.text);
-    m->path = NULL;
+    m->to.path = NULL;
     m->shared = true;
   }
   if (c->memory && ljp_memprof_start(L, m, &why)) {

@@ -56,33 +56,6 @@ bool ljp_option_bool(lua_State *L, bool *out, const char **wants)
   return lua_isboolean(L, -1);
 }
 
-bool ljp_option_rotate_bytes(lua_State *L, uint64_t *out, const char **wants)
-{
-  double bytes = 0;
-  *wants = "a number of bytes from 4096";
-  bool ok = ljp_option_number(L, 4096, 1e15, &bytes);
-  *out = (uint64_t)bytes;
-  return ok;
-}
-
-bool ljp_option_rotate_seconds(lua_State *L, uint64_t *ms, const char **wants)
-{
-  double seconds = 0;
-  *wants = "a number of seconds from 0.1";
-  bool ok = ljp_option_number(L, 0.1, 1e9, &seconds);
-  *ms = (uint64_t)(seconds * 1000);
-  return ok;
-}
-
-bool ljp_option_keep(lua_State *L, uint32_t *out, const char **wants)
-{
-  int files = 0;
-  *wants = "a number of files, from 1 (0: all)";
-  bool ok = ljp_option_whole(L, 0, 1000000, &files);
-  *out = (uint32_t)files;
-  return ok;
-}
-
 bool ljp_option_path(lua_State *L, const char **out, const char **wants)
 {
   size_t len = 0;

@@ -34,10 +34,6 @@ bool ljp_option_one_of(lua_State *L, const char *const *words, int *out);
 bool ljp_option_number(lua_State *L, double low, double high, double *out);
 bool ljp_option_whole(lua_State *L, double low, double high, int *out);
 bool ljp_option_bool(lua_State *L, bool *out, const char **wants);
-/* Rotation of files. */
-bool ljp_option_rotate_bytes(lua_State *L, uint64_t *out, const char **wants);
-bool ljp_option_rotate_seconds(lua_State *L, uint64_t *ms, const char **wants);
-bool ljp_option_keep(lua_State *L, uint32_t *out, const char **wants);
 bool ljp_option_path(lua_State *L, const char **out, const char **wants);
 
 #endif

@@ -133,9 +133,8 @@ static void on_created(uint32_t number)
   unlock();
 }
 
-static const struct ljp_guest_listener listener = {.created = on_created,
-                                                   .deferred = on_deferred,
-                                                   .closing = on_closing};
+static const struct ljp_guest_listener listener = {
+    .created = on_created, .deferred = on_deferred, .closing = on_closing};
 
 /* exit() without lua_close(). Whoever holds the lock finishes it himself. After
 ** that of the memory profiler, which may use this session. */
@@ -175,32 +174,23 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->signal = SIGPROF;
 }
 
-static void close_session(int *error, enum ljp_status *status)
-{
-  *status = ljp_session_stop(g->session, error);
-  g->bytes = ljp_session_bytes(g->session);
-  ljp_session_free(g->session);
-  g->session = NULL;
-}
-
 enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
 {
   static bool hooked;
   enum ljp_status status = LJP_OK;
   if (!hooked && pthread_atfork(before_fork, NULL, NULL))
-    return ljp_sysprof_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
+    return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
   hooked = true;
   ljp_sysprof_pin();
   status = ljp_saferead_install();
   if (status)
-    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
-                            "handlers for faulting reads: %s",
-                            ljp_status_text(status));
+    return ljp_fail(why, status, ljp_fail_errno(status),
+                    "handlers for faulting reads: %s", ljp_status_text(status));
   status = ljp_sysprof_look_at_tables();
   if (status) {
     ljp_saferead_remove();
-    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status),
-                            "unwind tables: %s", ljp_status_text(status));
+    return ljp_fail(why, status, ljp_fail_errno(status), "unwind tables: %s",
+                    ljp_status_text(status));
   }
   return LJP_OK;
 }
@@ -232,10 +222,9 @@ static enum ljp_status start_locked(struct lua_State *L,
   pid_t tid = gettid();
   char name[16];
   if (g->running)
-    return ljp_sysprof_fail(why, LJP_ERR_RUN, EBUSY,
-                            "profiler is running already");
+    return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
   if (ljp_threads_blocks(tid, options->signal))
-    return ljp_sysprof_fail(
+    return ljp_fail(
         why, LJP_ERR_USE, EINVAL,
         "signal %d is blocked in this thread; unblock it, or choose "
         "another by the option signal=",
@@ -245,22 +234,17 @@ static enum ljp_status start_locked(struct lua_State *L,
     g->session = NULL;
   }
   g->options = *options;
-  g->options.path = NULL;
-  g->path[0] = 0;
-  if (options->path) {
-    if (strlen(options->path) >= sizeof g->path)
-      return ljp_sysprof_fail(why, LJP_ERR_USE, ENAMETOOLONG, "path: %s",
-                              strerror(ENAMETOOLONG));
-    snprintf(g->path, sizeof g->path, "%s", options->path);
-    g->options.path = g->path;
-  }
+  enum ljp_status status =
+      ljp_recording_keep_path(&g->options.to, g->path, why);
+  if (status)
+    return status;
   memset(&g->ended, 0, sizeof g->ended);
   begin_process();
   g->bytes = 0;
   g->blocked = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
-  enum ljp_status status = ljp_sysprof_choose_source(why);
+  status = ljp_sysprof_choose_source(why);
   status = status ? status : ljp_sysprof_take_signal(why);
   status = status ? status : ljp_sysprof_prepare(why);
   if (status)
@@ -279,10 +263,10 @@ static enum ljp_status start_locked(struct lua_State *L,
   int error = ljp_threads_add(tid, name);
   if (error) {
     struct ljp_failure ignored;
-    g->options.on_stop = NULL;
+    g->options.to.on_stop = NULL;
     stop_locked(&ignored);
-    return ljp_sysprof_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
-                            g->source->name, strerror(error));
+    return ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
+                    g->source->name, strerror(error));
   }
   ljp_threads_scan();
   return LJP_OK;
@@ -294,7 +278,7 @@ static void put_counts(void)
 {
   uint64_t state[LJP_SAMPLER_STATES];
   struct ljp_producer *events;
-  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.path)
+  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.to.path)
     return;
   if (ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
                                &events))
@@ -305,8 +289,6 @@ static void put_counts(void)
 
 static enum ljp_status stop_locked(struct ljp_failure *why)
 {
-  enum ljp_status status;
-  int error = 0;
   ljp_threads_drop_all();
   g->armed = false;
   g->ended.unsampled_ns = unsampled_ns();
@@ -314,21 +296,17 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_sysprof_tell_unsampled();
   g->running = false;
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
-  close_session(&error, &status);
+  enum ljp_status status =
+      ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
   ljp_guest_protos_release();
   ljp_guest_traces_release();
   ljp_saferead_remove();
   g->failed = status != LJP_OK;
-  void (*on_stop)(void *) = g->options.on_stop;
-  g->options.on_stop = NULL;
+  void (*on_stop)(void *) = g->options.to.on_stop;
+  g->options.to.on_stop = NULL;
   if (on_stop)
-    on_stop(g->options.on_stop_ctx);
-  if (status)
-    return ljp_sysprof_fail(why, status,
-                            error ? error : ljp_sysprof_errno(status), "%s: %s",
-                            g->path[0] ? g->path : "output",
-                            error ? strerror(error) : ljp_status_text(status));
-  return LJP_OK;
+    on_stop(g->options.to.on_stop_ctx);
+  return status;
 }
 
 enum ljp_status ljp_sysprof_start(struct lua_State *L,
@@ -346,14 +324,13 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
   enum ljp_status status;
   lock();
   if (!g->running)
-    status =
-        ljp_sysprof_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   else if (g->vm && L && ljp_guest_vm_id(L) != g->vm)
-    status = ljp_sysprof_fail(
-        why, LJP_ERR_USE, EPERM,
-        "profiler was started by another VM (number %u), which alone "
-        "can stop it",
-        g->vm);
+    status =
+        ljp_fail(why, LJP_ERR_USE, EPERM,
+                 "profiler was started by another VM (number %u), which alone "
+                 "can stop it",
+                 g->vm);
   else
     status = stop_locked(why);
   unlock();

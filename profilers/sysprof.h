@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profilers/recording.h"
 #include "profilers/sampler.h"
 #include "src/session.h"
 
@@ -30,38 +31,19 @@ enum {
 #define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
 
 struct ljp_sysprof_options {
+  struct ljp_recording to; /* nowhere: mode "D" only */
   enum ljp_sampler_mode mode;
   bool wall;
   enum ljp_sysprof_source source;
   enum ljp_sysprof_threads threads;
-  bool follow_fork;
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
   int signal;
-  /* Where to: a path or a callback; neither: mode "D" only. */
-  const char *path;
-  ljp_sink_callback callback;
-  void *callback_ctx;
-  /* Called once, when the session has ended. */
-  void (*on_stop)(void *ctx);
-  void *on_stop_ctx;
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
-  uint32_t flush_ms;
-  int zstd_level;
-  bool sync;
-  /* Files only: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
-  uint64_t segment_bytes, segment_ms;
-  uint32_t keep_segments;
 };
 
 void ljp_sysprof_options_init(struct ljp_sysprof_options *options);
-
-/* Why a call failed: for people, and as errno. */
-struct ljp_failure {
-  int error;
-  char text[512];
-};
 
 enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   const struct ljp_sysprof_options *options,

@@ -24,24 +24,6 @@ static struct {
   uint8_t *buf;
 } running;
 
-static int code_of(enum ljp_status status, const struct ljp_failure *why)
-{
-  if (status)
-    errno = why->error;
-  switch (status) {
-  case LJP_OK:
-    return PROFILE_SUCCESS;
-  case LJP_ERR_RUN:
-    return PROFILE_ERRRUN;
-  case LJP_ERR_MEM:
-    return PROFILE_ERRMEM;
-  case LJP_ERR_IO:
-    return PROFILE_ERRIO;
-  default:
-    return PROFILE_ERRUSE;
-  }
-}
-
 static int wrong(int error)
 {
   errno = error;
@@ -94,10 +76,10 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
   ljp_sysprof_options_init(&options);
   options.mode = (enum ljp_sampler_mode)opt->mode;
   options.interval_ns = opt->interval * 1000000;
-  options.on_stop = stopped;
+  options.to.on_stop = stopped;
   pthread_mutex_lock(&lock);
-  options.callback = set.writer;
-  options.callback_ctx = opt->ctx;
+  options.to.callback = set.writer;
+  options.to.callback_ctx = opt->ctx;
   options.backtracer = set.backtracer;
   if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
     pthread_mutex_unlock(&lock);
@@ -109,7 +91,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
     running.ctx = opt->ctx;
     running.buf = opt->buf;
   }
-  int code = code_of(ljp_sysprof_start(L, &options, &why), &why);
+  int code = ljp_fail_code(ljp_sysprof_start(L, &options, &why), &why);
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -117,7 +99,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
 int luaM_sysprof_stop(lua_State *L)
 {
   struct ljp_failure why;
-  return code_of(ljp_sysprof_stop(L, &why), &why);
+  return ljp_fail_code(ljp_sysprof_stop(L, &why), &why);
 }
 
 int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)

@@ -37,12 +37,6 @@ static bool read_interval(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_path(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  return ljp_option_path(L, &o->path, wants); /* the caller's table keeps it */
-}
-
 static bool read_event(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
@@ -73,17 +67,6 @@ static bool read_threads(lua_State *L, void *to, const char **wants)
   *wants = "\"lua\" (all that run Lua), \"all\" or \"this\"";
   bool ok = ljp_option_one_of(L, words, &i);
   o->threads = (enum ljp_sysprof_threads)i;
-  return ok;
-}
-
-static bool read_fork(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  static const char *const words[] = {"stop", "follow", NULL};
-  int i = 0;
-  *wants = "\"stop\" or \"follow\"";
-  bool ok = ljp_option_one_of(L, words, &i);
-  o->follow_fork = i == 1;
   return ok;
 }
 
@@ -147,65 +130,13 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_flush(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  int ms = 0;
-  *wants = "milliseconds, a whole number from 10 to 10000";
-  bool ok = ljp_option_whole(L, 10, 10000, &ms);
-  o->flush_ms = (uint32_t)ms;
-  return ok;
-}
-
-static bool read_compress(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  *wants = "a level of compression, a whole number from 0 (none) to 19";
-  return ljp_option_whole(L, 0, 19, &o->zstd_level);
-}
-
-static bool read_sync(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  return ljp_option_bool(L, &o->sync, wants);
-}
-
-static bool read_rotate_bytes(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  return ljp_option_rotate_bytes(L, &o->segment_bytes, wants);
-}
-
-static bool read_rotate_seconds(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  return ljp_option_rotate_seconds(L, &o->segment_ms, wants);
-}
-
-static bool read_keep(lua_State *L, void *to, const char **wants)
-{
-  struct ljp_sysprof_options *o = to;
-  return ljp_option_keep(L, &o->keep_segments, wants);
-}
-
 /* Those of a combined session are the first ones. */
 static const struct ljp_option known[] = {
-    {"mode", read_mode},
-    {"interval", read_interval},
-    {"event", read_event},
-    {"timer", read_timer},
-    {"threads", read_threads},
-    {"signal", read_signal},
-    {"depth", read_depth},
-    {"max_overhead", read_max_overhead},
-    {"path", read_path},
-    {"fork", read_fork},
-    {"flush", read_flush},
-    {"compress", read_compress},
-    {"sync", read_sync},
-    {"rotate_bytes", read_rotate_bytes},
-    {"rotate_seconds", read_rotate_seconds},
-    {"keep", read_keep},
+    {"mode", read_mode},       {"interval", read_interval},
+    {"event", read_event},     {"timer", read_timer},
+    {"threads", read_threads}, {"signal", read_signal},
+    {"depth", read_depth},     {"max_overhead", read_max_overhead},
+    LJP_RECORDING_OPTIONS,
 };
 enum { KNOWN = sizeof known / sizeof known[0], SHARED = 8 };
 
@@ -230,8 +161,8 @@ static int sysprof_start(lua_State *L)
     if (results)
       return results;
   }
-  if (!options.path && options.mode != LJP_SAMPLER_COUNT)
-    options.path = "sysprof.bin";
+  if (!options.to.path && options.mode != LJP_SAMPLER_COUNT)
+    options.to.path = "sysprof.bin";
   if (ljp_sysprof_start(L, &options, &why))
     return ljp_options_failed(L, why.error, why.text);
   lua_pushboolean(L, 1);
@@ -265,8 +196,8 @@ static int sysprof_report(lua_State *L)
   set_count(L, "idle", r.idle);
   lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
   lua_setfield(L, -2, "unsampled_seconds");
-  lua_pushnumber(L, r.samples ? (double)r.time_ns / (double)r.samples * 1e-6
-                              : 0);
+  lua_pushnumber(L,
+                 r.samples ? (double)r.time_ns / (double)r.samples * 1e-6 : 0);
   lua_setfield(L, -2, "mean_interval");
   lua_pushnumber(L, (lua_Number)r.time_ns / 1e9);
   lua_setfield(L, -2, "seconds");

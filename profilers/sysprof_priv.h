@@ -36,11 +36,10 @@ enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why);
 /* -- sysprof_setup.c -------------------------------------------------------- */
 
 /* For the memory profiler: the session that runs, and in it the id of a VM by
-** its number (0: it has none); the unwind tables; what the writer asks. */
+** its number (0: it has none); the unwind tables. */
 struct ljp_session *ljp_sysprof_session(void);
 uint32_t ljp_sysprof_vm_id(uint32_t number);
 struct ljp_unwind *ljp_sysprof_tables(void);
-void ljp_sysprof_describe(struct ljp_describe *describe);
 
 /* Keeps the tables true, from any thread; one at a time does it. */
 enum ljp_status ljp_sysprof_poll_tables(void);
@@ -51,12 +50,6 @@ void ljp_sysprof_tables_forked(void);
 /* In a fork's child: the memory profiler forgets its recording. */
 void ljp_memprof_forked(void);
 
-/* Fills *why; returns status. */
-enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,
-                                 enum ljp_status status, int error,
-                                 const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-int ljp_sysprof_errno(enum ljp_status status);
 /* A VM that there is. ctx is not used. */
 void ljp_sysprof_meet_vm(void *ctx, uint32_t number);
 /* Puts the unsampled time into the stream. */

@@ -14,36 +14,6 @@
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
-/* -- Failures ---------------------------------------------------------------------- */
-
-enum ljp_status ljp_sysprof_fail(struct ljp_failure *why,
-                                 enum ljp_status status, int error,
-                                 const char *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  vsnprintf(why->text, sizeof why->text, format, args);
-  va_end(args);
-  why->error = error;
-  return status;
-}
-
-int ljp_sysprof_errno(enum ljp_status status)
-{
-  switch (status) {
-  case LJP_ERR_MEM:
-    return ENOMEM;
-  case LJP_ERR_NOTSUP:
-    return ENOTSUP;
-  case LJP_ERR_RUN:
-    return EBUSY;
-  case LJP_ERR_IO:
-    return EIO;
-  default:
-    return EINVAL;
-  }
-}
-
 /* -- What the writer asks ------------------------------------------------------------ */
 
 static bool describe_proto(void *ctx, uint32_t ref, struct ljp_proto_info *out)
@@ -93,7 +63,7 @@ static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
   return true;
 }
 
-void ljp_sysprof_describe(struct ljp_describe *describe)
+void ljp_recording_describe(struct ljp_describe *describe)
 {
   describe->proto = describe_proto;
   describe->trace = describe_trace;
@@ -236,13 +206,13 @@ enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why)
       ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
   int signal = g->options.signal;
   if (sigaction(signal, NULL, &now))
-    return ljp_sysprof_fail(why, LJP_ERR_USE, EINVAL,
-                            "signal %d cannot be handled", signal);
+    return ljp_fail(why, LJP_ERR_USE, EINVAL, "signal %d cannot be handled",
+                    signal);
   if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == ljp_sampler_signal)
     return LJP_OK;
   if ((now.sa_flags & SA_SIGINFO) ||
       (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN))
-    return ljp_sysprof_fail(
+    return ljp_fail(
         why, LJP_ERR_RUN, EBUSY,
         "the program has a handler of its own for signal %d (SIG%s); "
         "choose another by the option signal=",
@@ -256,8 +226,8 @@ enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why)
   sigdelset(&ours.sa_mask, SIGFPE);
   sigdelset(&ours.sa_mask, SIGTRAP);
   if (sigaction(signal, &ours, NULL))
-    return ljp_sysprof_fail(why, LJP_ERR_USE, errno, "signal %d: %s", signal,
-                            strerror(errno));
+    return ljp_fail(why, LJP_ERR_USE, errno, "signal %d: %s", signal,
+                    strerror(errno));
   return LJP_OK;
 }
 
@@ -268,14 +238,13 @@ enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
   if (o->source == LJP_TIMER_POSIX || (o->wall && o->source == LJP_TIMER_AUTO))
     return LJP_OK;
   if (o->wall)
-    return ljp_sysprof_fail(
-        why, LJP_ERR_USE, EINVAL,
-        "event \"wall\" needs timer \"posix\" (or \"auto\")");
+    return ljp_fail(why, LJP_ERR_USE, EINVAL,
+                    "event \"wall\" needs timer \"posix\" (or \"auto\")");
   int error = ljp_timer_perf.available();
   if (!error)
     g->source = &ljp_timer_perf;
   else if (o->source == LJP_TIMER_PERF)
-    return ljp_sysprof_fail(
+    return ljp_fail(
         why, LJP_ERR_NOTSUP, error,
         "timer \"perf\" needs the right to count time in the kernel "
         "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
@@ -284,13 +253,6 @@ enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
 }
 
 /* -- Its stream ------------------------------------------------------------------ */
-
-static size_t discard(const void **data, size_t len, void *ctx)
-{
-  (void)data;
-  (void)ctx;
-  return len;
-}
 
 static void put_info(const char *key, const char *format, double value)
 {
@@ -304,46 +266,14 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
                                  void (*fork_child)(void *ctx, bool recording))
 {
   const struct ljp_sysprof_options *o = &g->options;
-  struct ljp_session_options session = {
-      .path = o->path,
-      .callback = o->path       ? NULL
-                  : o->callback ? o->callback
-                                : discard,
-      .callback_ctx = o->callback_ctx,
-      .describe = {.proto = describe_proto,
-                   .trace = describe_trace,
-                   .builtin = describe_builtin},
-      .round = round,
-      .flush_ms = o->flush_ms,
-      .zstd_level = o->zstd_level,
-      .sync = o->sync,
-      .segment_bytes = o->segment_bytes,
-      .segment_ms = o->segment_ms,
-      .keep_segments = o->keep_segments,
-      .record_child = o->follow_fork,
-      .fork_child = fork_child};
-  int error = 0;
-  if (!o->path && (o->segment_bytes || o->segment_ms))
-    return ljp_sysprof_fail(why, LJP_ERR_USE, EINVAL,
-                            "rotate_bytes and rotate_seconds want a path");
-  enum ljp_status status = ljp_session_new(&g->session, &session);
+  enum ljp_status status =
+      ljp_recording_new(&o->to, round, fork_child, &g->session, why);
   if (status)
-    return ljp_sysprof_fail(why, status, ljp_sysprof_errno(status), "%s",
-                            ljp_status_text(status));
+    return status;
   static const char *const modes[] = {"D", "L", "C"};
   ljp_session_info(g->session, "option.mode", modes[o->mode]);
   ljp_session_info(g->session, "option.event", o->wall ? "wall" : "cpu");
   ljp_session_info(g->session, "option.timer", g->source->name);
   put_info("option.interval_us", "%.3f", (double)o->interval_ns / 1e3);
-  status = ljp_session_start(g->session);
-  if (status) {
-    ljp_session_stop(g->session, &error);
-    ljp_session_free(g->session);
-    g->session = NULL;
-    if (!error)
-      error = ljp_sysprof_errno(status);
-    return ljp_sysprof_fail(why, status, error, "%s: %s",
-                            o->path ? o->path : "output", strerror(error));
-  }
-  return LJP_OK;
+  return ljp_recording_start(&o->to, &g->session, why);
 }
