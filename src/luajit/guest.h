@@ -114,6 +114,7 @@ struct ljp_guest_proto {
 ** does: until the prototype is freed, and while a hold is taken. */
 bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out);
 void ljp_guest_protos_hold(void);
+bool ljp_guest_protos_held(void);
 void ljp_guest_protos_release(void);
 
 /* Name of a builtin ("table.sort"), NULL if there is none of that number. */

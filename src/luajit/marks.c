@@ -41,14 +41,15 @@ bool ljp_marks_wanted(void)
 #ifdef LJP_NO_MARKERS
   return false;
 #else
-  static _Atomic int wanted = -1;
+  enum { NOT_ASKED, NEVER, IN_SESSIONS, ALWAYS };
+  static _Atomic int wanted = NOT_ASKED;
   int known = atomic_load_explicit(&wanted, memory_order_relaxed);
-  if (LJP_UNLIKELY(known < 0)) {
+  if (LJP_UNLIKELY(known == NOT_ASKED)) {
     const char *text = getenv("LJPROF_MARKERS");
-    known = !(text && strcmp(text, "0") == 0);
+    known = !text ? IN_SESSIONS : strcmp(text, "0") == 0 ? NEVER : ALWAYS;
     atomic_store_explicit(&wanted, known, memory_order_relaxed);
   }
-  return known;
+  return known == ALWAYS || (known == IN_SESSIONS && ljp_guest_protos_held());
 #endif
 }
 

@@ -52,7 +52,7 @@ static struct record *chunks[CHUNKS];
 static uint32_t used = 1; /* records ever taken; 0 is no reference */
 static uint32_t free_first, waiting_first;
 static uint64_t last_id;
-static uint32_t holds;
+static _Atomic uint32_t holds;
 
 static struct file **files;
 static uint32_t file_count, file_slots;
@@ -237,6 +237,11 @@ void ljp_hook_proto_gone(GCproto *pt)
     }
   }
   pthread_mutex_unlock(&lock);
+}
+
+bool ljp_guest_protos_held(void)
+{
+  return atomic_load_explicit(&holds, memory_order_relaxed) != 0;
 }
 
 void ljp_guest_protos_hold(void)

@@ -128,8 +128,8 @@ struct ljp_jit {
   const void *now_function;
 };
 
-/* Whether marks are made: built in, and not switched off by LJPROF_MARKERS=0 in
-** the environment. */
+/* Whether marks are made now: built in, and while a session runs; LJPROF_MARKERS
+** in the environment makes that always (1) or never (0). */
 bool ljp_marks_wanted(void);
 
 /* The finished marks of the trace; how many, and whether a bound was met, go
