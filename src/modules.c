@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "src/format.h"
 
 enum { KEEP_GONE_NS = 2000000000 };
@@ -202,6 +203,10 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
     free_list(look.list, look.count);
     return look.status;
   }
+  /* The list may be of any moment since now_ns: the thread may have rested. */
+  uint64_t ended_ns = ljp_clock_ns();
+  if (ended_ns < now_ns)
+    ended_ns = now_ns;
   qsort(look.list, look.count, sizeof *look.list, by_start);
   size_t loaded = look.count, added = 0;
   for (size_t i = 0; i < m->count; i++)
@@ -227,12 +232,12 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
   }
   for (size_t i = 0; i < m->count; i++) {
     struct ljp_module *old = &m->list[i];
-    if (old->seen || (old->gone_ns && now_ns - old->gone_ns > KEEP_GONE_NS)) {
+    if (old->seen || (old->gone_ns && now_ns > old->gone_ns + KEEP_GONE_NS)) {
       free(old->path);
       continue;
     }
     if (!old->gone_ns)
-      old->gone_ns = now_ns;
+      old->gone_ns = ended_ns;
     look.list[look.count++] = *old;
   }
   /* More was loaded than we see: something came and went between two looks,
@@ -240,7 +245,7 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
   if (m->looked_ns && look.adds - m->adds != added)
     for (size_t i = 0; i < loaded; i++)
       if (look.list[i].from_ns == now_ns)
-        look.list[i].maybe_from_ns = now_ns;
+        look.list[i].maybe_from_ns = ended_ns;
   free(m->list);
   m->list = look.list;
   m->loaded = loaded;

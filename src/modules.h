@@ -22,7 +22,7 @@ struct ljp_module {
   uint64_t maybe_from_ns; /* The look before the one that found it. */
   uint64_t from_ns;       /* The look that found it. */
   uint64_t until_ns;      /* The last look that found it. */
-  uint64_t gone_ns;       /* The look that did not; 0: it is loaded. */
+  uint64_t gone_ns; /* The end of the look that did not; 0: it is loaded. */
   uint32_t id, flags;
   uint32_t build_id_len;
   uint8_t build_id[LJP_BUILD_ID_MAX_BYTES];
