@@ -119,7 +119,7 @@ counts()
   done
 }
 
-# Sizes: 10 to 20 million instructions a run. Compiled code needs more passes
+# Sizes: 10 to 30 million instructions a run. Compiled code needs more passes
 # until the compiler's own share is small; "compile" and "traces"
 # are about that share.
 size_of() # OPTION NAME
@@ -133,7 +133,8 @@ size_of() # OPTION NAME
   *) size=9 ;;
   esac
   case $1:$2 in
-  -jon:methods | -jon:numeric | -jon:recursion | -jon:rawget) size=$((size * 4)) ;;
+  -jon:methods | -jon:recursion | -jon:rawget) size=$((size * 4)) ;;
+  -jon:numeric) size=$((size * 8)) ;;
   -jon:len_* | -jon:next | -jon:ipairs | -jon:upvalue) size=$((size * 6)) ;;
   esac
   echo $size

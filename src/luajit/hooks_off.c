@@ -98,6 +98,9 @@ void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T)
   (void)T;
 }
 
+extern int ljp_marking;
+int ljp_marking;
+
 void ljp_hook_mark(struct jit_State *J)
 {
   (void)J;

@@ -31,6 +31,10 @@
 
 static _Atomic uint64_t bytes_alive;
 
+/* Marks have been asked for: what the VM's compiler looks at before it calls the
+** hooks. Never 0 again: several VMs may be at work. */
+int ljp_marking;
+
 uint64_t ljp_marks_bytes(void)
 {
   return atomic_load_explicit(&bytes_alive, memory_order_relaxed);
@@ -64,6 +68,7 @@ bool ljp_marks_begin(struct ljp_jit *jit)
   jit->code_ref = 0;
   if (!ljp_marks_wanted())
     return false;
+  ljp_marking = 1;
   if (!jit->mark) {
     enum { MARKS = 256, CHAINS = 64 };
     jit->mark = malloc(MARKS * sizeof *jit->mark);
