@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memcpy(copy, data, size);
   Elf *elf = elf_memory(copy, size);
   if (elf && elf_kind(elf) == ELF_K_ELF && ljp_sym_names_add(&names, elf) &&
-      ljp_sym_names_add_plt(&names, elf) && ljp_sym_names_sort(&names)) {
+      ljp_sym_names_sort(&names) && ljp_sym_names_add_plt(&names, elf)) {
     for (size_t i = 0; i < names.count; i++) {
       const char *name = ljp_sym_names_find(&names, names.list[i].start);
       if (!name)
