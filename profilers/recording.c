@@ -136,10 +136,11 @@ enum ljp_status ljp_recording_keep_path(struct ljp_recording *to,
   room[0] = '\0';
   if (!path)
     return LJP_OK;
-  if (strlen(path) >= LJP_RECORDING_PATH_BYTES)
+  size_t len = strlen(path);
+  if (len >= LJP_RECORDING_PATH_BYTES)
     return ljp_fail(why, LJP_ERR_USE, ENAMETOOLONG, "path: %s",
                     strerror(ENAMETOOLONG));
-  to->path = strcpy(room, path);
+  to->path = memcpy(room, path, len + 1);
   return LJP_OK;
 }
 

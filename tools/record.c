@@ -138,24 +138,24 @@ static int read_options(struct plan *plan, int argc, char **argv)
 static int find_output(struct plan *plan)
 {
   char folder[PATH_MAX - 300] = "", name[256];
-  if (!plan->output) {
+  const char *output = plan->output;
+  if (!output) {
     const char *base = strrchr(plan->program[0], '/');
     snprintf(name, sizeof name, "%.200s.ljp",
              base ? base + 1 : plan->program[0]);
-    plan->output = name;
+    output = name;
   }
-  if (plan->output[0] != '/' && !getcwd(folder, sizeof folder)) {
+  if (output[0] != '/' && !getcwd(folder, sizeof folder)) {
     ljp_command_error("record", "the current folder: %s", strerror(errno));
     return LJP_EXIT_FAILED;
   }
   int n = snprintf(plan->path, sizeof plan->path, "%s%s%s", folder,
-                   *folder ? "/" : "", plan->output);
-  if (n < 0 || (size_t)n >= sizeof plan->path || !*plan->output) {
-    ljp_command_error("record", "%s: %s", plan->output,
-                      strerror(*plan->output ? ENAMETOOLONG : ENOENT));
+                   *folder ? "/" : "", output);
+  if (n < 0 || (size_t)n >= sizeof plan->path || !*output) {
+    ljp_command_error("record", "%s: %s", output,
+                      strerror(*output ? ENAMETOOLONG : ENOENT));
     return LJP_EXIT_FAILED;
   }
-  plan->output = NULL; /* name[] ends here; path says it all */
   if (lstat(plan->path, &plan->before)) {
     plan->before.st_ino = 0;
   } else if (S_ISDIR(plan->before.st_mode) || !plan->force) {

@@ -94,7 +94,7 @@ static bool more_marks(struct ljp_jit *jit)
 {
   uint32_t capacity = jit->mark_capacity * 2;
   struct ljp_mark *mark = NULL;
-  if (capacity <= LJP_MARKS_MAX)
+  if (capacity && capacity <= LJP_MARKS_MAX)
     mark = realloc(jit->mark, capacity * sizeof *mark);
   if (!mark)
     return false;
