@@ -26,7 +26,8 @@ struct ljp_pairs {
 
 /*
 ** F(type, name, show). Types: U number, S signed number, T time (absolute
-** here), STR bytes, PAIRS the rest. How to show: DEC; HEX (an address); TEXT;
+** here), STR bytes, PAIRS the rest; U1 number that came with version 1.1, 0
+** where older streams end before it. How to show: DEC; HEX (an address); TEXT;
 ** BYTES (a string that is no text); else the list of format.h with its texts.
 */
 #define LJP_FIELDS_PROCESS(F)                                                  \
@@ -68,7 +69,11 @@ struct ljp_pairs {
   F(U, link, DEC)                                                              \
   F(U, code_address, HEX)                                                      \
   F(U, code_size, DEC)                                                         \
-  F(STR, link_type, TEXT)
+  F(STR, link_type, TEXT)                                                      \
+  F(U1, ir_count, DEC)                                                         \
+  F(U1, snapshots, DEC)                                                        \
+  F(U1, marks, DEC)                                                            \
+  F(U1, flags, DEC)
 #define LJP_FIELDS_BUILTIN(F) F(U, ffid, DEC) F(STR, name, TEXT)
 #define LJP_FIELDS_SYMBOL(F)                                                   \
   F(U, module, DEC)                                                            \
@@ -89,7 +94,10 @@ struct ljp_pairs {
   F(U, proto, DEC)                                                             \
   F(U, line, DEC)                                                              \
   F(U, reason_number, DEC)                                                     \
-  F(STR, reason, TEXT)
+  F(STR, reason, TEXT)                                                         \
+  F(U1, parent, DEC)                                                           \
+  F(U1, parent_exit, DEC)                                                      \
+  F(U1, stack, DEC)
 #define LJP_FIELDS_VMSTATE(F)                                                  \
   F(T, time_ns, DEC) F(U, vm, DEC) F(PAIRS, counters, VMSTATE)
 #define LJP_FIELDS_MARK(F)                                                     \
@@ -142,6 +150,7 @@ struct ljp_pairs {
   _(END, end)
 
 #define LJP_CTYPE_U uint64_t
+#define LJP_CTYPE_U1 uint64_t
 #define LJP_CTYPE_S int64_t
 #define LJP_CTYPE_T uint64_t
 #define LJP_CTYPE_STR struct ljp_str

@@ -109,11 +109,13 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
         memcpy(member, &pairs, sizeof pairs);
       continue;
     }
+    if (field->type == LJP_FIELD_U1 && body == end)
+      break;
     const uint8_t *next = ljp_get_varint(body, end, &value);
     if (!next)
       return bad_number(body, end);
     body = next;
-    if (field->type != LJP_FIELD_U)
+    if (field->type != LJP_FIELD_U && field->type != LJP_FIELD_U1)
       value = (uint64_t)ljp_unzigzag(value);
     if (field->type == LJP_FIELD_T)
       event->time_ns = value += block_time;

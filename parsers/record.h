@@ -11,6 +11,7 @@
 
 enum ljp_field_type {
   LJP_FIELD_U,
+  LJP_FIELD_U1,
   LJP_FIELD_S,
   LJP_FIELD_T,
   LJP_FIELD_STR,

@@ -32,6 +32,8 @@ struct ljp_trace_info {
   uint64_t place; /* Where it starts: frame word of kind LUA, or 0. */
   uint64_t code_address, code_bytes;
   char link_type[64];
+  uint32_t ir_count, snapshots, marks;
+  uint32_t flags; /* LJP_TRACE_* */
 };
 
 struct ljp_describe {

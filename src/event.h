@@ -17,16 +17,28 @@ static inline bool ljp_push_gc(struct ljp_producer *p, uint64_t time_ns,
   return ljp_push_event(p, LJP_REC_GC, time_ns, words, 4, "", 0);
 }
 
-/* place: frame word of kind LUA (prototype and line) or 0. trace: the trace's
-** id or 0; with TRACE_STOP the writer asks describe() about it. */
-static inline bool ljp_push_trace(struct ljp_producer *p, uint64_t time_ns,
-                                  uint32_t vm, enum ljp_trace_what what,
-                                  uint64_t trace, uint64_t place,
-                                  uint32_t reason, const char *text)
+struct ljp_trace_event {
+  uint64_t time_ns;
+  uint32_t vm;
+  enum ljp_trace_what what;
+  uint64_t trace; /* Id, 0: none yet. STOP, EXISTS: the writer asks about it. */
+  uint64_t parent; /* Id of the trace whose exit it is compiled for, or 0. */
+  uint32_t parent_exit;
+  uint32_t reason; /* Of an abort. */
+  uint64_t place;  /* Frame word of kind LUA (prototype and line) or 0. */
+  const char *text;
+  const uint64_t *frames; /* Leaf first; NULL: no stack. */
+  unsigned depth;
+};
+
+static inline bool ljp_push_trace(struct ljp_producer *p,
+                                  const struct ljp_trace_event *e)
 {
-  const uint64_t words[] = {vm, what, trace, place, reason};
-  return ljp_push_event(p, LJP_REC_TRACE_EVENT, time_ns, words, 5, text,
-                        (unsigned)strlen(text));
+  const uint64_t words[] = {e->vm,     e->what,   e->trace,      e->place,
+                            e->reason, e->parent, e->parent_exit};
+  const char *text = e->text ? e->text : "";
+  return ljp_push_event_at(p, LJP_REC_TRACE_EVENT, e->time_ns, words, 7, text,
+                           (unsigned)strlen(text), e->frames, e->depth);
 }
 
 /* counters[i]: of state i (enum ljp_vmstate); at most 16 of them. */

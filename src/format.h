@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 0
+#define LJP_FORMAT_MINOR 1
 
 /* -- Limits: a reader takes anything beyond for damage ------------------- */
 
@@ -350,7 +350,8 @@ enum ljp_gc_phase {
   _(ABORT, 3, "abort")                                                         \
   _(FLUSH, 4, "flush")                                                         \
   _(FREE, 5, "free")                                                           \
-  _(BLACKLIST, 6, "blacklist")
+  _(BLACKLIST, 6, "blacklist")                                                 \
+  _(EXISTS, 7, "exists")
 
 enum ljp_trace_what {
 #define LJP_X(name, number, text) LJP_TRACE_##name = number,
@@ -395,6 +396,8 @@ enum ljp_note {
 
 #define LJP_MODULE_MAIN 0x1u /* The program itself. */
 #define LJP_MODULE_VDSO 0x2u
+
+#define LJP_TRACE_TRUNCATED 0x1u /* Not all of its code has marks. */
 
 #define LJP_PROTO_UNKNOWN 0x1u /* Could not be described: names are empty. */
 #define LJP_PROTO_MAIN 0x2u    /* Main function of a chunk. */

@@ -208,32 +208,52 @@ LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,
   return ljp_push_mem_keep(p, m, keep, frames, n - keep, NULL);
 }
 
-LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *p, enum ljp_record tag,
-                                uint64_t time_ns, const uint64_t *words,
-                                unsigned n, const char *text,
-                                unsigned text_bytes)
+LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
+                                   uint64_t time_ns, const uint64_t *words,
+                                   unsigned n, const char *text,
+                                   unsigned text_bytes, const uint64_t *frames,
+                                   unsigned depth)
 {
   struct ljp_ring_event *out = NULL;
   if (!enter(p))
     return false;
   if (text_bytes > LJP_EVENT_MAX_TEXT)
     text_bytes = LJP_EVENT_MAX_TEXT;
-  if (n > LJP_EVENT_MAX_WORDS) {
+  if (n > LJP_EVENT_MAX_WORDS || depth > LJP_STACK_MAX_FRAMES) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
-    size_t size = sizeof *out + 8 * (size_t)n + ((text_bytes + 7u) & ~7u);
+    unsigned keep = frames ? common(p, frames, depth) : 0;
+    unsigned fresh = frames ? depth - keep : 0;
+    size_t size =
+        sizeof *out + 8 * (size_t)(n + fresh) + ((text_bytes + 7u) & ~7u);
     out = (void *)room(p, size);
     if (out) {
       out->head.type = LJP_RING_EVENT;
       out->head.a = (uint8_t)tag;
       out->head.b = (uint8_t)n;
+      out->head.c = frames != NULL;
       out->time_ns = time_ns;
       out->text_bytes = text_bytes;
+      out->keep = (uint16_t)keep;
+      out->n = (uint16_t)fresh;
       memcpy(out->words, words, 8 * (size_t)n);
-      memcpy(out->words + n, text, text_bytes);
+      if (frames)
+        put_frames(p, out->words + n, keep, frames, fresh);
+      memcpy(out->words + n + fresh, text, text_bytes);
       publish(p);
     }
   }
+  if (!out && frames)
+    p->depth = 0;
   leave(p);
   return out != NULL;
+}
+
+LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *p, enum ljp_record tag,
+                                uint64_t time_ns, const uint64_t *words,
+                                unsigned n, const char *text,
+                                unsigned text_bytes)
+{
+  return ljp_push_event_at(p, tag, time_ns, words, n, text, text_bytes, NULL,
+                           0);
 }

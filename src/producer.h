@@ -81,6 +81,13 @@ LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *producer,
                                 const uint64_t *words, unsigned n,
                                 const char *text, unsigned text_bytes);
 
+/* The same with a stack; frames NULL: without. */
+LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *producer,
+                                   enum ljp_record tag, uint64_t time_ns,
+                                   const uint64_t *words, unsigned n,
+                                   const char *text, unsigned text_bytes,
+                                   const uint64_t *frames, unsigned depth);
+
 /* An event that never came to a push; timer expiries that were merged. */
 LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *producer,
                                 enum ljp_loss reason, uint64_t count);

@@ -12,7 +12,7 @@
 enum ljp_ring_type {
   LJP_RING_SAMPLE = 1, /* a: VM state, b: cut. */
   LJP_RING_MEM = 2,    /* a: VM state, b: op | weight << 2, c: what. */
-  LJP_RING_EVENT = 3   /* a: tag, b: number of words. */
+  LJP_RING_EVENT = 3   /* a: tag, b: number of words, c: has a stack. */
 };
 
 /* Where a stack is given: new frames follow the fixed part, root first. */
@@ -41,8 +41,8 @@ struct ljp_ring_event {
   struct ljp_ring_record head;
   uint64_t time_ns;
   uint32_t text_bytes;
-  uint32_t unused;
-  uint64_t words[]; /* Then the text. */
+  uint16_t keep, n;
+  uint64_t words[]; /* Then frames, then the text. */
 };
 _Static_assert(sizeof(struct ljp_ring_event) == 24, "no padding");
 

@@ -190,7 +190,7 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
 
 static void put_text(struct ljp_body *b, const struct ljp_ring_event *r)
 {
-  ljp_body_str(b, (const char *)(r->words + r->head.b), r->text_bytes,
+  ljp_body_str(b, (const char *)(r->words + r->head.b + r->n), r->text_bytes,
                LJP_EVENT_MAX_TEXT);
 }
 
@@ -203,7 +203,7 @@ static unsigned words_needed(unsigned tag)
   case LJP_REC_MARK:
     return 3;
   case LJP_REC_TRACE_EVENT:
-    return 5;
+    return 7;
   case LJP_REC_INTERVAL:
     return 2;
   case LJP_REC_VMSTATE:
@@ -222,10 +222,13 @@ static void take_event(struct ljp_writer *w, struct ljp_source *s,
     s->own_loss[LJP_LOSS_BAD_RECORD]++;
     return;
   }
-  uint64_t proto = 0;
+  uint64_t proto = 0, stack = 0;
+  /* First: it may begin an epoch. A stack that is lost leaves the event. */
+  if (r->head.c)
+    stack_of(w, s, r->keep, r->n, v + n, r->time_ns, &stack);
   if (tag == LJP_REC_TRACE_EVENT) {
     proto = ljp_writer_need_proto(w, v[3] ? ljp_frame_proto_ref(v[3]) : 0);
-    if (v[1] == LJP_TRACE_STOP && v[2])
+    if ((v[1] == LJP_TRACE_STOP || v[1] == LJP_TRACE_EXISTS) && v[2])
       ljp_writer_need_trace(w, v[2]);
   }
   struct ljp_body *b = ljp_writer_timed(w, r->time_ns);
@@ -238,6 +241,9 @@ static void take_event(struct ljp_writer *w, struct ljp_source *s,
     ljp_body_u(b, v[3] ? ljp_frame_line(v[3]) : 0);
     ljp_body_u(b, v[4]);
     put_text(b, r);
+    ljp_body_u(b, v[5]);
+    ljp_body_u(b, v[6]);
+    ljp_body_u(b, stack);
     break;
   case LJP_REC_VMSTATE:
     ljp_body_u(b, v[0]);

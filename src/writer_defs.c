@@ -298,6 +298,10 @@ void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
     ljp_body_str(b, info.link_type,
                  strnlen(info.link_type, sizeof info.link_type),
                  sizeof info.link_type);
+    ljp_body_u(b, info.ir_count);
+    ljp_body_u(b, info.snapshots);
+    ljp_body_u(b, info.marks);
+    ljp_body_u(b, info.flags);
     define(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
     return;
   }

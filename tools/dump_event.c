@@ -178,6 +178,18 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
   dump_stack(show, &reader->model, m->stack);
 }
 
+/* As other flat records, but its stack comes last, with frames. */
+static void dump_trace_event(struct ljp_shower *show,
+                             const struct ljp_reader *reader,
+                             const struct ljp_event *event)
+{
+  unsigned count = 0;
+  const struct ljp_field *field = ljp_record_fields(event->what, &count);
+  for (unsigned i = 0; i + 1 < count; i++)
+    dump_field(show, &field[i], (const char *)&event->u + field[i].offset);
+  dump_stack(show, &reader->model, event->u.trace_event.stack);
+}
+
 static void dump_block(struct ljp_shower *show, const struct ljp_block *block)
 {
   const struct ljp_block_head *h = &block->head;
@@ -286,6 +298,9 @@ void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
     break;
   case LJP_REC_MEM:
     dump_mem(&show, reader, event);
+    break;
+  case LJP_REC_TRACE_EVENT:
+    dump_trace_event(&show, reader, event);
     break;
   default:
     field = ljp_record_fields(event->what, &count);

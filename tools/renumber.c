@@ -140,6 +140,8 @@ void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_event *from,
     MOVE(VM, to->u.trace_event.vm);
     MOVE(TRACE, to->u.trace_event.trace);
     MOVE(PROTO, to->u.trace_event.proto);
+    MOVE(TRACE, to->u.trace_event.parent);
+    MOVE(NODE, to->u.trace_event.stack);
     break;
   case LJP_REC_VMSTATE:
     MOVE(VM, to->u.vmstate.vm);

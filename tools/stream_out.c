@@ -180,8 +180,10 @@ static uint8_t *put_field(uint8_t *p, const struct ljp_field *field,
     memcpy(&value, record + field->offset, sizeof value);
     if (field->type == LJP_FIELD_T)
       value -= block_time;
-    return ljp_put_varint(
-        p, field->type == LJP_FIELD_U ? value : ljp_zigzag((int64_t)value));
+    return ljp_put_varint(p, field->type == LJP_FIELD_U ||
+                                     field->type == LJP_FIELD_U1
+                                 ? value
+                                 : ljp_zigzag((int64_t)value));
   }
 }
 

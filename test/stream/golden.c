@@ -172,17 +172,40 @@ static void push_mem(struct golden *g, int count)
   }
 }
 
+/* One of each kind. */
+static void push_traces(struct golden *g)
+{
+  uint64_t place = ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 61);
+  const uint64_t chain[] = {ljp_frame(LJP_FRAME_BUILTIN, 0, 19),
+                            ljp_frame_lua(LJP_FRAME_LUA, 0, 13, 137),
+                            ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 67)};
+  const struct ljp_trace_event events[] = {
+      {.what = LJP_TRACE_EXISTS, .trace = 2, .place = place},
+      {.what = LJP_TRACE_START, .parent = 2, .parent_exit = 5, .place = place},
+      {.what = LJP_TRACE_STOP, .trace = 3, .place = place},
+      {.what = LJP_TRACE_ABORT,
+       .place = place,
+       .reason = 7,
+       .text = "NYI: bytecode 51",
+       .frames = chain,
+       .depth = 3},
+      {.what = LJP_TRACE_BLACKLIST, .place = place},
+      {.what = LJP_TRACE_FREE, .trace = 2},
+      {.what = LJP_TRACE_FLUSH}};
+  for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+    struct ljp_trace_event e = events[i];
+    e.time_ns = now + 3;
+    e.vm = 1;
+    ljp_push_trace(g->events, &e);
+  }
+}
+
 static void push_events(struct golden *g)
 {
   const uint64_t counters[] = {0, 101, 211, 307};
-  uint64_t place = ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 61);
   ljp_push_gc(g->events, now + 1, 1, LJP_GC_PROPAGATE, 100003, 1);
   ljp_push_gc(g->events, now + 2, 1, LJP_GC_PAUSE, 50021, 2);
-  ljp_push_trace(g->events, now + 3, 1, LJP_TRACE_START, 0, place, 0, "");
-  ljp_push_trace(g->events, now + 4, 1, LJP_TRACE_STOP, 3, place, 0, "");
-  ljp_push_trace(g->events, now + 5, 1, LJP_TRACE_ABORT, 0, place, 7,
-                 "NYI: bytecode 51");
-  ljp_push_trace(g->events, now + 6, 1, LJP_TRACE_FLUSH, 0, 0, 0, "");
+  push_traces(g);
   ljp_push_vmstate(g->events, now + 7, 1, counters, 4);
   ljp_push_mark(g->events, now + 8, 1, 1, -17, "request \"a\"\n", 12);
   ljp_push_interval(g->events, now + 9, 2018000, LJP_INTERVAL_THROTTLE);

@@ -352,9 +352,16 @@ static inline bool mini_record(struct mini *m, unsigned tag,
     return !c->bad && mini_emit(m, &e);
   case LJP_REC_TRACE_EVENT:
     e.time_ns += (uint64_t)mini_s(c);
-    mini_u(c), mini_u(c), mini_u(c);
+    e.vm = mini_u(c);
+    a = mini_u(c), b = mini_u(c);
+    if ((a == LJP_TRACE_STOP || a == LJP_TRACE_EXISTS) &&
+        (b >= 4096 || !mini_defined(m, m->trace, b)))
+      MINI_FAIL("trace of a trace event not defined");
     if (!mini_defined(m, m->proto, mini_u(c)))
       MINI_FAIL("prototype of a trace event not defined");
+    mini_u(c), mini_u(c), mini_str(c, NULL, 0);
+    mini_u(c), mini_u(c);
+    e.stack = mini_u(c);
     return !c->bad && mini_emit(m, &e);
   case LJP_REC_GC:
   case LJP_REC_VMSTATE:

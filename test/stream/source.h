@@ -67,6 +67,10 @@ static inline bool known_trace(void *ctx, uint64_t id,
   out->code_address = 0x7f0000001000u + id * 512;
   out->code_bytes = 487;
   snprintf(out->link_type, sizeof out->link_type, "loop");
+  out->ir_count = 101;
+  out->snapshots = 11;
+  out->marks = 23;
+  out->flags = LJP_TRACE_TRUNCATED;
   return true;
 }
 

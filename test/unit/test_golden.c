@@ -77,7 +77,7 @@ static void every_record_type_is_in_it_and_the_totals_agree(void **state)
   assert_int_equal(m->events[LJP_REC_SAMPLES], 4 * 53);
   assert_int_equal(m->events[LJP_REC_MEM], 4 * 97);
   assert_int_equal(m->events[LJP_REC_MARK], 4);
-  assert_int_equal(m->events[LJP_REC_TRACE_EVENT], 16);
+  assert_int_equal(m->events[LJP_REC_TRACE_EVENT], 4 * 7);
   assert_int_equal(m->lost[LJP_LOSS_THROTTLE], 23);
   assert_int_equal(m->lost[LJP_LOSS_RING_FULL], 29);
   assert_int_equal(m->pid, 4242);
