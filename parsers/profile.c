@@ -40,6 +40,7 @@ void ljp_profile_free(struct ljp_profile *p)
     ljp_index_fini(&w->node_index);
     ljp_index_fini(&w->context_index);
     ljp_index_fini(&w->row_index);
+    ljp_index_fini(&w->trace_index);
     for (size_t i = 0; i < LJP_MAP_PAGES; i++)
       free(w->map[i]);
     free(w->protos);
@@ -61,6 +62,7 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->vms);
   free(p->gc);
   free(p->marks);
+  free(p->traces);
   free(p->trace_events);
   free(p->points);
   free(p);

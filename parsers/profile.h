@@ -66,6 +66,7 @@ struct ljp_profile_frame {
   uint32_t line;       /* Current line; 0: not known. */
   uint32_t module;     /* In modules[]; 0: none. */
   uint32_t function;   /* In functions[]. */
+  uint32_t trace;      /* TRACE: in traces[]. */
   uint64_t offset;     /* Address in the module's file; other kinds: the number
                        ** (builtin id, trace number, cut reason ...). */
   uint8_t kind;        /* enum ljp_frame_kind or ljp_profile_kind. */
@@ -176,11 +177,31 @@ struct ljp_profile_mark {
   uint64_t live_objects, live_bytes;
 };
 
+/* A compiled trace. A number may mean several, one after the other. */
+struct ljp_profile_trace {
+  uint64_t id;
+  uint64_t code_address, code_bytes;
+  uint32_t source, vm, number;
+  bool known;                   /* It was defined; else only named. */
+  bool truncated;               /* Not all of its code has marks. */
+  uint32_t parent, parent_exit; /* Whose exit it continues; 0: a root. */
+  uint32_t root, link;          /* In traces[]; 0: none. */
+  uint32_t link_type;           /* String. */
+  uint32_t file, name;          /* Of the function where it starts. */
+  uint32_t first_line, line;
+  uint32_t ir_count, snapshots, marks;
+};
+
+/* See RFC 1 for what each of them has. */
 struct ljp_profile_trace_event {
-  uint64_t time_ns, trace;
+  uint64_t time_ns;
+  uint32_t trace, parent; /* In traces[]; 0: none. */
+  uint32_t parent_exit;
   uint32_t vm, file, name; /* Of the prototype; 0: not known. */
   uint32_t first_line, line, reason;
-  uint8_t what; /* enum ljp_trace_what. */
+  uint32_t reason_number;
+  uint32_t stack; /* Node of where it happened; 0: none, or not asked for. */
+  uint8_t what;   /* enum ljp_trace_what. */
 };
 
 struct ljp_profile_totals {
@@ -218,6 +239,8 @@ struct ljp_profile_options {
   bool no_symbols;
   bool no_samples, no_memory; /* Leave these events out. */
   bool points;
+  bool trace_stacks; /* Keep the stacks of trace events: nodes that nothing may
+                     ** be counted at. */
   struct ljp_symbols_options symbols;
   /* Now and then; bytes read so far. NULL: none. */
   void (*progress)(void *ctx, uint64_t bytes);
@@ -237,11 +260,12 @@ struct ljp_profile {
   struct ljp_profile_vm *vms;
   struct ljp_profile_gc *gc;
   struct ljp_profile_mark *marks;
+  struct ljp_profile_trace *traces; /* [0]: none. */
   struct ljp_profile_trace_event *trace_events;
   struct ljp_profile_point *points;
   uint32_t frame_count, function_count, node_count, context_count, row_count;
   uint32_t memory_count, module_count, thread_count, vm_count;
-  uint32_t gc_count, mark_count, trace_event_count, point_count;
+  uint32_t gc_count, mark_count, trace_count, trace_event_count, point_count;
   uint64_t origin_ns;      /* CLOCK_MONOTONIC of the first block. */
   uint64_t origin_wall_ns; /* Since 1970; 0: not known. */
   uint64_t end_ns;         /* Since the origin: of the last event. */

@@ -1,6 +1,5 @@
 /*
-** Events that are few: GC phases, marks, traces, and what names the process.
-** They are kept one by one, up to a limit.
+** Events that are few: GC phases, marks, and what names the process. They are kept one by one, up to a limit.
 */
 #include "parsers/profile_work.h"
 
@@ -79,32 +78,6 @@ static enum ljp_status take_mark(struct ljp_profile *p,
   return LJP_OK;
 }
 
-static enum ljp_status take_trace_event(struct ljp_profile *p,
-                                        const struct ljp_rec_trace_event *e)
-{
-  struct ljp_profile_trace_event t = {.time_ns =
-                                          ljp_profile_since(p, e->time_ns),
-                                      .trace = e->trace,
-                                      .line = (uint32_t)e->line,
-                                      .what = (uint8_t)e->action};
-  struct ljp_proto_entry proto = {0};
-  enum ljp_status status;
-  if (!keeps(p, p->trace_event_count))
-    return LJP_OK;
-  if ((status = ljp_profile_proto(p, e->proto, &proto)) ||
-      (status = ljp_profile_vm(p, e->vm, &t.vm)) ||
-      (status = ljp_profile_string(p, e->reason, &t.reason)))
-    return status;
-  t.name = proto.name;
-  t.file = proto.file;
-  t.first_line = proto.first_line;
-  if (!ljp_array_reserve(&p->trace_events, p->trace_event_count,
-                         &p->work->trace_event_room, sizeof *p->trace_events))
-    return LJP_ERR_MEM;
-  p->trace_events[p->trace_event_count++] = t;
-  return LJP_OK;
-}
-
 static enum ljp_status take_process(struct ljp_profile *p,
                                     const struct ljp_rec_process *process)
 {
@@ -158,8 +131,10 @@ enum ljp_status ljp_profile_event(struct ljp_profile *p,
     return take_gc(p, &event->u.gc);
   case LJP_REC_MARK:
     return take_mark(p, &event->u.mark);
+  case LJP_REC_TRACE:
+    return ljp_profile_trace_defined(p, &event->u.trace);
   case LJP_REC_TRACE_EVENT:
-    return take_trace_event(p, &event->u.trace_event);
+    return ljp_profile_trace_event(p, &event->u.trace_event);
   case LJP_REC_INTERVAL:
     p->totals.throttled += event->u.interval.why == LJP_INTERVAL_THROTTLE;
     return LJP_OK;

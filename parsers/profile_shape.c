@@ -117,6 +117,8 @@ static uint8_t *used_nodes(const struct ljp_profile *p)
     const struct ljp_profile_row *row = &p->rows[i];
     used[row->node] |= row->count || row->weight || row->memory;
   }
+  for (uint32_t i = 0; i < p->trace_event_count; i++)
+    used[p->trace_events[i].stack] = 1;
   for (uint32_t i = p->node_count; i-- > 1;)
     used[p->nodes[i].parent] |= used[i];
   return used;
@@ -311,6 +313,8 @@ enum ljp_status ljp_profile_shape(struct ljp_profile *p)
     goto out;
   for (uint32_t i = 0; i < p->point_count; i++)
     p->points[i].row = row_map[p->points[i].row];
+  for (uint32_t i = 0; i < p->trace_event_count; i++)
+    p->trace_events[i].stack = map[p->trace_events[i].stack];
   ljp_profile_points_merge(p);
   sum_up(p);
 out:

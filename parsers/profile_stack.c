@@ -123,7 +123,10 @@ static enum ljp_status frame_of_trace(struct ljp_profile *p,
   }
   f->offset = trace->number;
   f->first_line = line_of(trace->line);
-  enum ljp_status status = ljp_profile_proto(p, trace->proto, &proto);
+  enum ljp_status status = ljp_profile_trace(p, node->value, &f->trace);
+  if (status)
+    return status;
+  status = ljp_profile_proto(p, trace->proto, &proto);
   f->file = proto.file;
   return status;
 }

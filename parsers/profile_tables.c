@@ -29,7 +29,8 @@ bool ljp_profile_same_frame(const struct ljp_profile_frame *a,
 {
   return a->kind == b->kind && a->flags == b->flags && a->name == b->name &&
          a->file == b->file && a->first_line == b->first_line &&
-         a->line == b->line && a->module == b->module && a->offset == b->offset;
+         a->line == b->line && a->module == b->module && a->trace == b->trace &&
+         a->offset == b->offset;
 }
 
 static bool is_own(unsigned kind)
@@ -49,6 +50,8 @@ enum ljp_status ljp_profile_frame(struct ljp_profile *p,
   h = ljp_mix(h, (uint64_t)frame->first_line << 32 | frame->line);
   h = ljp_mix(h,
               (uint64_t)frame->module << 16 | frame->kind << 8 | frame->flags);
+  if (frame->trace)
+    h = ljp_mix(h, frame->trace);
   uint32_t hash = ljp_hash_end(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot))
@@ -284,11 +287,13 @@ enum ljp_status ljp_profile_tables(struct ljp_profile *p)
       return status;
   }
   if (!RESERVE(p, thread) || !RESERVE(p, vm) || !RESERVE(p, module) ||
+      !RESERVE(p, trace) ||
       !ljp_array_reserve(&p->memory, 0, &p->work->memory_room,
                          sizeof *p->memory) ||
       !ljp_array_reserve(&p->work->live.peaks, 0, &p->work->live.peak_room,
                          sizeof *p->work->live.peaks))
     return LJP_ERR_MEM;
+  p->traces[p->trace_count++] = (struct ljp_profile_trace){0};
   p->threads[p->thread_count++] = (struct ljp_profile_thread){0};
   p->vms[p->vm_count++] = (struct ljp_profile_vm){0};
   p->modules[p->module_count++] = (struct ljp_profile_module){0};

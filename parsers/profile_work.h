@@ -75,9 +75,11 @@ struct ljp_profile_work {
 
   struct ljp_strings strings;
   struct ljp_index frame_index, node_index, context_index, row_index;
+  struct ljp_index trace_index;
   uint32_t frame_room, node_room, context_room, row_room, memory_room;
   uint32_t module_room, thread_room, vm_room, function_room;
   uint32_t gc_room, mark_room, trace_event_room, point_room;
+  uint32_t trace_room;
   struct ljp_map_entry *map[LJP_MAP_PAGES];
   struct ljp_proto_entry *protos; /* LJP_PROTO_ENTRIES of them. */
   uint32_t too_many_names;        /* The string that stands for the rest. */
@@ -158,6 +160,16 @@ static inline void ljp_profile_see_time(struct ljp_profile *p, uint64_t time_ns)
   if (time_ns > p->origin_ns + p->end_ns)
     p->end_ns = ljp_profile_since(p, time_ns);
 }
+
+/* -- profile_traces.c ----------------------------------------------------- */
+
+/* The entry of a trace by its id; 0: none, or no room. */
+enum ljp_status ljp_profile_trace(struct ljp_profile *p, uint64_t id,
+                                  uint32_t *trace);
+enum ljp_status ljp_profile_trace_defined(struct ljp_profile *p,
+                                          const struct ljp_rec_trace *rec);
+enum ljp_status ljp_profile_trace_event(struct ljp_profile *p,
+                                        const struct ljp_rec_trace_event *e);
 
 /* -- profile_time.c ------------------------------------------------------- */
 

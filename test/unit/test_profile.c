@@ -395,10 +395,69 @@ static void many_blocks_come_and_go_in_any_order(void **state)
   ljp_profile_free(p);
 }
 
+static void assert_str(const struct ljp_profile *p, uint32_t string,
+                       const char *text)
+{
+  struct ljp_str s = ljp_profile_str(p, string);
+  assert_int_equal(s.len, strlen(text));
+  assert_memory_equal(s.data, text, s.len);
+}
+
+static void traces_and_their_events_are_what_the_stream_says(void **state)
+{
+  (void)state;
+  const struct ljp_profile_options options = {.no_symbols = true,
+                                              .trace_stacks = true};
+  struct ljp_profile *p = load("every-record.ljp", &options);
+  const struct ljp_profile_trace_event *start = NULL, *stop = NULL,
+                                       *abort = NULL;
+  unsigned seen[8] = {0};
+  assert_int_equal(p->trace_event_count, 28);
+  for (uint32_t i = 0; i < p->trace_event_count; i++) {
+    const struct ljp_profile_trace_event *e = &p->trace_events[i];
+    seen[e->what]++;
+    start = e->what == LJP_TRACE_START ? e : start;
+    stop = e->what == LJP_TRACE_STOP ? e : stop;
+    abort = e->what == LJP_TRACE_ABORT ? e : abort;
+    assert_int_equal(e->stack != 0, e->what == LJP_TRACE_ABORT);
+  }
+  for (int what = LJP_TRACE_START; what <= LJP_TRACE_EXISTS; what++)
+    assert_int_equal(seen[what], 4);
+  /* Three of them are defined; the samples name the first two. */
+  assert_int_equal(p->trace_count, 4);
+  const struct ljp_profile_trace *t = &p->traces[stop->trace];
+  assert_true(t->known && t->id == 3 && t->number == 3 && t->truncated);
+  assert_int_equal(p->traces[t->parent].id, 2);
+  assert_int_equal(t->parent_exit, 3);
+  assert_int_equal(p->traces[t->root].id, 1);
+  assert_int_equal(t->link, stop->trace);
+  assert_int_equal(t->line, 53);
+  assert_int_equal(t->code_bytes, 487);
+  assert_int_equal(t->ir_count, 101);
+  assert_int_equal(t->snapshots, 11);
+  assert_int_equal(t->marks, 23);
+  assert_str(p, t->name, "f5");
+  assert_str(p, t->link_type, "loop");
+  assert_int_equal(p->traces[start->parent].id, 2);
+  assert_int_equal(start->parent_exit, 5);
+  assert_int_equal(start->line, 61);
+  assert_str(p, abort->reason, "NYI: bytecode 51");
+  assert_int_equal(abort->reason_number, 7);
+  const struct ljp_profile_node *leaf = &p->nodes[abort->stack];
+  assert_int_equal(p->frames[leaf->frame].kind, LJP_FRAME_BUILTIN);
+  assert_int_equal(p->frames[p->nodes[leaf->parent].frame].line, 137);
+  assert_int_equal(depth(p, abort->stack), 3);
+  for (uint32_t i = 0; i < p->frame_count; i++)
+    assert_int_equal(p->frames[i].trace != 0,
+                     p->frames[i].kind == LJP_FRAME_TRACE);
+  ljp_profile_free(p);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_add_up_to_what_the_reader_counts),
+      cmocka_unit_test(traces_and_their_events_are_what_the_stream_says),
       cmocka_unit_test(blocks_are_followed_from_birth_to_death),
       cmocka_unit_test(the_peak_is_what_lived_when_all_was_most),
       cmocka_unit_test(marks_and_cycles_tell_what_is_new_and_what_is_old),
