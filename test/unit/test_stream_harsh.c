@@ -148,6 +148,15 @@ static void not_under_tsan(void)
 #endif
 }
 
+/* GCC 12's address sanitizer takes no lock of its own over fork(): a thread
+** that ends in the child may wait for ever for one that was held then. */
+static void not_under_asan(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip();
+#endif
+}
+
 /* -- fork -------------------------------------------------------------------*/
 
 static volatile int fork_calls, fork_recording;
@@ -307,8 +316,11 @@ static void fork_often(void *ctx)
     }
     int status;
     waitpid(pid, &status, 0);
-    if (status)
+    if (status) {
+      fprintf(stderr, "round %d: the child ended with 0x%x\n", round,
+              (unsigned)status);
       _exit(1);
+    }
   }
   for (int i = 0; i < 2; i++)
     pthread_join(threads[i], NULL);
@@ -326,6 +338,7 @@ static void forking_often_under_load_never_deadlocks(void **state)
 {
   (void)state;
   not_under_tsan();
+  not_under_asan();
   assert_int_equal(harsh_child(fork_often, NULL), 0);
 }
 
