@@ -51,17 +51,6 @@ static uint64_t weight_of(const struct ljp_recorder *r, uint64_t size)
 
 /* -- The stack ------------------------------------------------------------------- */
 
-static bool is_guest(uint64_t frame)
-{
-  switch (ljp_frame_kind(frame)) {
-  case LJP_FRAME_HOST:
-  case LJP_FRAME_VM:
-    return false;
-  default:
-    return true;
-  }
-}
-
 /* Of the caller, as they are at this instruction. */
 static inline __attribute__((always_inline)) void
 registers_here(struct ljp_regs *regs)
@@ -113,7 +102,7 @@ static void walk(struct ljp_recorder *r, struct ljp_regs *regs,
     askers[n++] = ljp_frame_payload(r->frames[i]);
   *type = ljp_guest_mem_type(askers, n, object);
   for (i = OWN_FRAMES; i < count; i++)
-    if (r->native || is_guest(r->frames[i]))
+    if (r->native || ljp_guest_is_frame(r->frames[i]))
       r->frames[kept++] = r->frames[i];
   if (walk.stack.cut) {
     r->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);

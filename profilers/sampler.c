@@ -377,7 +377,8 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 /* rdi: regs. A leaf without a frame of its own: what it sees in the registers
 ** that functions preserve is the caller's. */
 __asm__(".text\n"
-        ".local ljp_sampler_registers\n"
+        ".globl ljp_sampler_registers\n"
+        ".hidden ljp_sampler_registers\n"
         ".type ljp_sampler_registers, @function\n"
         "ljp_sampler_registers:\n"
         "  .cfi_startproc\n"
@@ -394,8 +395,6 @@ __asm__(".text\n"
         "  ret\n"
         "  .cfi_endproc\n"
         ".size ljp_sampler_registers, .-ljp_sampler_registers\n");
-void ljp_sampler_registers(struct ljp_regs *regs)
-    __attribute__((visibility("hidden")));
 _Static_assert(LJP_RBX == 3 && LJP_RBP == 6 && LJP_RSP == 7 && LJP_R12 == 12 &&
                    LJP_R15 == 15 && LJP_RIP == 16,
                "the offsets above");

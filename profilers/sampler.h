@@ -130,6 +130,11 @@ LJP_SIGSAFE void ljp_sampler_signal(int number, siginfo_t *info, void *context);
 /* The sample that a stack resize put off: from ordinary code of its thread. */
 void ljp_sampler_deferred(struct ljp_sampler *sampler);
 
+/* The registers of the caller, as they are when this returns to it: those that
+** functions preserve, rsp and rip. Sets nothing else. */
+LJP_SIGSAFE void ljp_sampler_registers(struct ljp_regs *regs)
+    __attribute__((visibility("hidden")));
+
 /* Code of ours that runs in the host's threads and has no frame information
 ** (the walk, the push) is sampled as if it stood where it was called: the
 ** registers there, while it runs. NULL: as it is. Of the thread. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "profilers/sysprof_priv.h"
+#include "profilers/trace_events.h"
 #include "src/clock.h"
 #include "src/event.h"
 #include "src/saferead.h"
@@ -158,6 +159,7 @@ static void fork_child(void *ctx, bool recording)
   begin_process();
   ljp_threads_after_fork(forking, recording);
   ljp_memprof_forked();
+  ljp_trace_events_forked(recording ? g->session : NULL);
   if (!recording)
     g->running = false; /* the rest is cleared by the next start */
 }
@@ -258,6 +260,8 @@ static enum ljp_status start_locked(struct lua_State *L,
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
   share_options();
+  if (g->options.mode != LJP_SAMPLER_COUNT)
+    ljp_trace_events_begin(g->session);
   ljp_guest_listen(LJP_LISTENER_CPU, &listener);
   ljp_threads_name(tid, name);
   int error = ljp_threads_add(tid, name);
@@ -295,6 +299,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   put_counts();
   ljp_sysprof_tell_unsampled();
   g->running = false;
+  ljp_trace_events_end();
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   enum ljp_status status =
       ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);

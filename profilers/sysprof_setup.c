@@ -60,6 +60,10 @@ static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
   out->code_address = trace.code;
   out->code_bytes = trace.code_bytes;
   snprintf(out->link_type, sizeof out->link_type, "%s", trace.link_type);
+  out->ir_count = trace.ir_count;
+  out->snapshots = trace.snapshots;
+  out->marks = trace.marks;
+  out->flags = trace.truncated ? LJP_TRACE_TRUNCATED : 0;
   return true;
 }
 

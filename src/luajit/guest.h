@@ -49,6 +49,13 @@ LJP_SIGSAFE static inline bool ljp_stack_add(struct ljp_stack *stack,
   return true;
 }
 
+/* A frame of the program, not of the machine that runs it. */
+static inline bool ljp_guest_is_frame(uint64_t frame)
+{
+  unsigned kind = ljp_frame_kind(frame);
+  return kind != LJP_FRAME_HOST && kind != LJP_FRAME_VM;
+}
+
 /* What the guest side knows while a walk goes down. All zero at the start. */
 struct ljp_guest {
   uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
@@ -147,9 +154,9 @@ void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out);
 
 struct lua_State;
 
-/* The ids of those that a VM has now. On the VM's own thread. */
-void ljp_guest_traces_each(struct lua_State *L,
-                           void (*visit)(void *ctx, uint64_t id), void *ctx);
+/* The ids of all VMs' traces that are alive, in no order. From any thread;
+** under a lock that a compiling VM waits for: visit must be quick. */
+void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx);
 
 /* For allocations and other calls out of compiled code, without unwinding the
 ** host: the address that the C code which L's VM is in now returns to, if it
@@ -229,11 +236,11 @@ struct ljp_guest_trace_event {
   enum ljp_trace_what what;
   uint32_t vm;
   uint64_t trace, parent;
+  uint32_t parent_exit;
   uint32_t place_ref, place_line; /* where the trace starts */
   uint32_t reason;                /* of an abort: LuaJIT's number, its text: */
   const char *text;
   struct lua_State *L;
-  const uint32_t *pc; /* where an abort happened, in L's innermost frame */
 };
 void ljp_guest_listen_traces(
     void (*listener)(const struct ljp_guest_trace_event *event));

@@ -316,10 +316,14 @@ static void place(GCproto *pt, const BCIns *pc, uint32_t *ref, uint32_t *line)
     *line = (uint32_t)lj_debug_line(pt, proto_bcpos(pt, pc));
 }
 
-static const char *const error_texts[] = {
-#define TREDEF(name, msg) msg,
-#include "lj_traceerr.h"
-};
+/* The exit that is being compiled, or (exit 0) the trace that is continued by
+** stitching. */
+static void continues(struct ljp_jit *jit, jit_State *J, uint64_t *parent,
+                      uint32_t *parent_exit)
+{
+  *parent = id_of(jit, J, J->parent ? J->parent : J->exitno);
+  *parent_exit = J->parent ? J->exitno : 0;
+}
 
 static void tell(const struct ljp_vm *vm, jit_State *J,
                  struct ljp_guest_trace_event *event)
@@ -344,7 +348,7 @@ void ljp_hook_trace_start(jit_State *J)
   if (ljp_guest_wants_traces()) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_START};
     place(J->pt, J->pc, &event.place_ref, &event.place_line);
-    event.parent = id_of(vm->jit, J, J->parent ? J->parent : J->exitno);
+    continues(vm->jit, J, &event.parent, &event.parent_exit);
     tell(vm, J, &event);
   }
 }
@@ -367,18 +371,17 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
         &trace->place_ref, &trace->place_line);
   trace->marks = ljp_marks_finish(jit, trace);
-  trace->parent = id_of(jit, J, J->parent ? J->parent : J->exitno);
-  trace->parent_exit = J->parent ? J->exitno : 0;
+  continues(jit, J, &trace->parent, &trace->parent_exit);
   trace->root = id_of(jit, J, T->root);
   pthread_mutex_lock(&lock);
   bool entered = enter(trace);
+  trace->link = T->link == T->traceno ? trace->id : id_of(jit, J, T->link);
   pthread_mutex_unlock(&lock);
   if (!entered) {
     ljp_marks_free(trace->marks);
     free(trace);
     return;
   }
-  trace->link = T->link == T->traceno ? trace->id : id_of(jit, J, T->link);
   if (!add_range(jit, J, trace)) {
     pthread_mutex_lock(&lock);
     retire(trace);
@@ -388,6 +391,8 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   if (ljp_guest_wants_traces()) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_STOP,
                                           .trace = trace->id,
+                                          .parent = trace->parent,
+                                          .parent_exit = trace->parent_exit,
                                           .place_ref = trace->place_ref,
                                           .place_line = trace->place_line};
     tell(vm, J, &event);
@@ -402,14 +407,13 @@ void ljp_hook_trace_abort(jit_State *J, uint32_t error)
   vm->jit->chains = 0;
   if (!ljp_guest_wants_traces())
     return;
-  struct ljp_guest_trace_event event = {.what = LJP_TRACE_ABORT,
-                                        .reason = error};
-  event.text = error < sizeof error_texts / sizeof *error_texts
-                   ? error_texts[error]
-                   : "?";
+  char text[LJP_TRACE_REASON_BYTES];
+  struct ljp_guest_trace_event event = {
+      .what = LJP_TRACE_ABORT, .reason = error, .text = text};
+  ljp_trace_reason(J, error, text, sizeof text);
+  continues(vm->jit, J, &event.parent, &event.parent_exit);
   place(&gcref(J->cur.startpt)->pt, mref(J->cur.startpc, const BCIns),
         &event.place_ref, &event.place_line);
-  event.pc = J->pt ? J->pc : NULL;
   tell(vm, J, &event);
 }
 
@@ -464,15 +468,12 @@ void ljp_traces_drop(struct ljp_vm *vm)
   jit->chains = 0;
 }
 
-void ljp_guest_traces_each(struct lua_State *L,
-                           void (*visit)(void *ctx, uint64_t id), void *ctx)
+void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx)
 {
-  struct ljp_vm *vm = ljp_vm_at(L2GG(L)->ljp);
-  struct ljp_code_map *map = vm && vm->jit ? vm->jit->map : NULL;
-  for (uint32_t i = 0; map && i < map->count; i++) {
-    struct ljp_code_ranges *ranges = map->area[i].ranges;
-    for (uint32_t k = 0; ranges && k < ranges->count; k++)
-      if (ranges->range[k].trace)
-        visit(ctx, ranges->range[k].trace->id);
-  }
+  pthread_mutex_lock(&lock);
+  for (uint32_t i = 0; i < by_id_slots; i++)
+    for (const struct ljp_trace *t = by_id[i]; t; t = t->next_by_id)
+      if (t->object)
+        visit(ctx, t->id);
+  pthread_mutex_unlock(&lock);
 }

@@ -139,6 +139,12 @@ struct ljp_marks *ljp_marks_finish(struct ljp_jit *jit,
 void ljp_marks_free(struct ljp_marks *marks);
 uint64_t ljp_marks_bytes(void); /* of all traces that are alive */
 
+/* Why recording was given up, as text. */
+struct jit_State;
+enum { LJP_TRACE_REASON_BYTES = 192 };
+void ljp_trace_reason(struct jit_State *J, uint32_t error, char *text,
+                      size_t room);
+
 /* Start recording a trace; false if there is no memory. */
 bool ljp_marks_begin(struct ljp_jit *jit);
 
