@@ -1,0 +1,63 @@
+#!/bin/sh
+# What becomes of traces is in the stream, as LuaJIT itself tells it; also
+# where code has hardly room, is switched off, and in combined sessions.
+. "$(dirname "$0")/lib.sh"
+
+luajit=$BUILD_DIR/bin/luajit
+script=$SOURCE_DIR/test/e2e/trace_events.lua
+
+"$luajit" "$script" work stream.ljp facts.txt || fail "the program"
+"$BUILD_DIR/bin/ljprof" check stream.ljp > check.txt || fail "$(cat check.txt)"
+"$BUILD_DIR/bin/ljprof" dump stream.ljp > dump.txt
+"$luajit" "$script" check dump.txt facts.txt > told.txt 2>&1 ||
+  fail "$(cat told.txt)"
+ok "traces and what becomes of them: $(cat told.txt)"
+
+# Each new trace needs room that only a flush can give; then no more is made.
+# A trace that was finished is alive, or it was flushed, freed, or the VM ended.
+cat > tiny.lua <<'END'
+local options, start = ...
+if options ~= "" then jit.opt.start("hotloop=3", unpack(loadstring("return " .. options)())) end
+assert(loadstring(start))()
+for k = 1, 400 do
+  local code = ("local t = 0 for i = 1, 100 do if i %% 3 == 0 then t = t + %d end end return t"):format(k)
+  assert(loadstring(code))()
+  if k == 300 then jit.off() end
+  if k == 350 then jit.on() jit.flush(1) end
+end
+END
+summary() { # FILE
+  "$BUILD_DIR/bin/ljprof" check "$1" > check.txt || fail "$(cat check.txt)"
+  "$BUILD_DIR/bin/ljprof" dump "$1" | awk '
+    /^  trace-event / {
+      match($0, /action="[a-z]*"/)
+      n[substr($0, RSTART + 8, RLENGTH - 9)]++
+    }
+    /^  loss / { lost++ }
+    END {
+      printf "start=%d stop=%d abort=%d flush=%d lost=%d", n["start"],
+        n["stop"], n["abort"], n["flush"], lost
+      exit !(n["start"] == n["stop"] + n["abort"] && !lost)
+    }' || fail "$1: a start without an end"
+}
+cpu='misc.sysprof.start{mode = "C", path = "t.ljp"}'
+both='misc.profile.start{path = "t.ljp"}'
+for options in '{"maxtrace=10"}' '{"sizemcode=32", "maxmcode=32"}' \
+  '{"maxrecord=20"}' '{"maxside=0"}'; do
+  for how in "$cpu" "$both"; do
+    "$luajit" tiny.lua "$options" "$how" || fail "$options"
+    told=$(summary t.ljp) || fail "$options: $told"
+    ok "$options, $how: $told"
+    case $options:$told in
+      *maxtrace*flush=[1-9]* | *maxmcode*flush=[1-9]*) ;;
+      *maxtrace* | *maxmcode*) fail "nothing was flushed" ;;
+      *maxrecord*abort=0*) fail "nothing was aborted" ;;
+    esac
+  done
+done
+
+# Who only counts is told nothing, and pays nothing.
+"$luajit" tiny.lua '' 'misc.sysprof.start{mode = "D", path = "t.ljp"}' ||
+  fail "mode D"
+same "no trace events in mode D" "start=0 stop=0 abort=0 flush=0 lost=0" \
+  "$(summary t.ljp)"
