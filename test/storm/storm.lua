@@ -1,9 +1,12 @@
 -- The storms. Each is a function of the round's number that gives a string
 -- which depends on that number alone; rounds are printed one a line.
 --
---   storm.lua SOURCE NAME SECONDS TIMER FILE   under the profiler, for so long
---   storm.lua SOURCE NAME ROUNDS               without it
-local source, name, amount, timer, file = ...
+--   storm.lua SOURCE NAME SECONDS HOW FILE   under a profiler, for so long
+--   storm.lua SOURCE NAME ROUNDS             without it
+--
+-- HOW: perf, posix (CPU samples by this timer), every (memory, every event),
+-- combined (CPU samples and every event of memory in one session)
+local source, name, amount, how, file = ...
 local module
 local storms = {}
 
@@ -174,8 +177,31 @@ local busy = [[
   for i = 1, 20000 do sum = sum + wrapped() end
   return sum .. " " .. #text
 ]]
+-- Memory is recorded in the VM that asks for it: that of the first thread, which
+-- leaves every other session to lua_close(). The second one cannot end it.
+local recorded = [[
+  local profiler = %q == "every" and misc.memprof or misc.profile
+  if ... == %d then
+    assert(profiler.start(%s))
+  else
+    assert(not profiler.stop())
+  end
+  local function work(...)
+    %s
+  end
+  local result = work(...)
+  if ... == %d and %d %% 2 == 0 then
+    assert(profiler.stop())
+  end
+  return result
+]]
+local options
 function storms.threads(round)
-  return table.concat({ module.threads(busy, round) }, " ")
+  local text = busy
+  if how == "every" or how == "combined" then
+    text = recorded:format(how, round, options, busy, round, round)
+  end
+  return table.concat({ module.threads(text, round) }, " ")
 end
 
 -- Two VMs in a thread, calling each other.
@@ -297,21 +323,33 @@ if name == "threads" or name == "vms" or name == "plugin" or name == "fork" then
   module = require("storm_module")
 end
 io.stdout:setvbuf("full")
-if not timer then
+if not how then
   for round = 1, tonumber(amount) do
     io.write(run(round))
   end
   return
 end
-local ok, message = misc.sysprof.start({ mode = "C", interval = 0.1,
-  path = file, timer = timer, max_overhead = 0 })
-if not ok then
-  print(message)
-  os.exit(77)
+local profiler = how == "every" and misc.memprof
+  or how == "combined" and misc.profile or misc.sysprof
+options = how == "every" and [[{ path = %q, every = true }]]
+  or how == "combined" and [[{ path = %q, memory = { every = true },
+       cpu = { interval = 0.1, max_overhead = 0 } }]]
+  or [[{ path = %q, mode = "C", interval = 0.1, max_overhead = 0,
+       timer = "]] .. how .. [[" }]]
+options = options:format(file)
+local elsewhere = name == "threads" and profiler ~= misc.sysprof
+if not elsewhere then
+  local ok, message = profiler.start(loadstring("return " .. options)())
+  if not ok then
+    print(message)
+    os.exit(77)
+  end
 end
 local round, began = 0, os.clock()
 repeat
   round = round + 1
   io.write(run(round))
 until os.clock() - began > tonumber(amount)
-assert(misc.sysprof.stop())
+if not elsewhere then
+  assert(profiler.stop())
+end

@@ -1,0 +1,141 @@
+/*
+** Judges the memory events that a storm has left: a whole file, no event lost,
+** every stack walked to its root, and for each VM the bytes in use at first,
+** plus what was allocated, minus what was freed, those in use at last.
+**
+**   storm_heap [--deep] FILE...
+**
+** --deep: stacks cut at the depth limit are complete, too.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/names.h"
+#include "parsers/reader.h"
+
+enum { VMS = 64, CUTS = 256 };
+
+struct heap {
+  bool seen;
+  uint64_t first, last;
+  int64_t sum;
+};
+
+struct verdict {
+  uint64_t events, torn, wrong, failed;
+  uint64_t cut[CUTS];
+  struct heap heaps[VMS];
+};
+
+static void stack(struct verdict *v, const struct ljp_reader *reader,
+                  uint64_t id)
+{
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  unsigned count;
+  if (ljp_model_stack(&reader->model, id, frames, &count) == LJP_STACK_LOST)
+    v->torn++;
+  else if (count && frames[count - 1]->kind == LJP_FRAME_CUT)
+    v->cut[frames[count - 1]->value % CUTS]++;
+}
+
+static void memory(struct verdict *v, const struct ljp_reader *reader,
+                   const struct ljp_rec_mem *m)
+{
+  v->events++;
+  if (m->vm >= VMS || !v->heaps[m->vm].seen) {
+    v->wrong++;
+    return;
+  }
+  if (!(m->flags & LJP_MEM_SWEPT))
+    stack(v, reader, m->stack);
+  if (m->flags & LJP_MEM_FAILED)
+    v->failed++;
+  else if (m->op == LJP_MEM_FREE)
+    v->heaps[m->vm].sum -= (int64_t)m->size;
+  else
+    v->heaps[m->vm].sum += (int64_t)m->size - (int64_t)m->old_size;
+}
+
+static void collector(struct verdict *v, const struct ljp_rec_gc *gc)
+{
+  struct heap *heap = &v->heaps[gc->vm % VMS];
+  if (!heap->seen)
+    heap->first = gc->heap_bytes;
+  heap->seen = true;
+  heap->last = gc->heap_bytes;
+}
+
+static uint64_t lost(const struct ljp_reader *reader)
+{
+  uint64_t sum = 0;
+  for (size_t i = 0; i < reader->tally.loss_count; i++) {
+    const struct ljp_tally_loss *loss = &reader->tally.losses[i];
+    const struct ljp_rec_producer *producer =
+        ljp_model_producer(&reader->model, loss->producer);
+    if (!loss->overrun &&
+        (!producer || producer->kind == LJP_PRODUCER_MEMORY))
+      sum += loss->count;
+  }
+  return sum;
+}
+
+static bool judge(const char *path, bool deep)
+{
+  static struct ljp_reader reader;
+  struct verdict v = {0};
+  const struct ljp_event *event;
+  enum ljp_status status = ljp_reader_open(&reader, path);
+  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
+         event->what != LJP_EVENT_FINISH) {
+    if (event->what == LJP_REC_MEM)
+      memory(&v, &reader, &event->u.mem);
+    else if (event->what == LJP_REC_GC)
+      collector(&v, &event->u.gc);
+  }
+  if (status) {
+    printf("storm_heap: %s: %s\n", path, reader.error);
+    return false;
+  }
+  const struct ljp_finish *finish = &event->u.finish;
+  bool clean = finish->clean && finish->closed == LJP_CLOSED_END &&
+               !finish->gaps && !finish->bad_records;
+  uint64_t losses = lost(&reader), cut = 0;
+  int64_t difference = 0;
+  printf("memory events %" PRIu64 ", lost %" PRIu64, v.events, losses);
+  for (unsigned i = 0; i < CUTS; i++) {
+    if (!v.cut[i])
+      continue;
+    printf(", cut by \"%s\" %" PRIu64, ljp_name_cut(i) ? ljp_name_cut(i) : "?",
+           v.cut[i]);
+    if (!deep || i != LJP_CUT_DEPTH)
+      cut += v.cut[i];
+  }
+  for (unsigned i = 0; i < VMS; i++) {
+    const struct heap *h = &v.heaps[i];
+    int64_t here = (int64_t)(h->last - h->first) - h->sum;
+    if (!h->seen)
+      continue;
+    printf(", heap %" PRIu64 " %+" PRId64 " = %" PRIu64, h->first, h->sum,
+           h->last);
+    difference |= here;
+  }
+  printf(", failed %" PRIu64 ", torn %" PRIu64 ", of no VM %" PRIu64
+         ", %s end\n",
+         v.failed, v.torn, v.wrong, clean ? "clean" : "UNCLEAN");
+  ljp_reader_fini(&reader);
+  return clean && v.events && !losses && !cut && !v.torn && !v.wrong &&
+         !difference;
+}
+
+int main(int argc, char **argv)
+{
+  bool deep = argc > 1 && strcmp(argv[1], "--deep") == 0, good = true;
+  if (argc < 2 + deep) {
+    fprintf(stderr, "usage: storm_heap [--deep] FILE...\n");
+    return 2;
+  }
+  for (int i = 1 + deep; i < argc; i++)
+    good = judge(argv[i], deep) && good;
+  return good ? 0 : 1;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# memory.sh NAME [LUAJIT-OPTION...]: one storm of storm.lua with every allocation
+# recorded, alone and together with CPU samples at 10 kHz, then as many rounds of
+# it without a profiler. Both must print the same; no event may be lost, no stack
+# be cut, and the events must sum up to what LuaJIT counts, to the byte.
+#
+# LJP_STORM_SECONDS  CPU time of each (0.4)
+. "$SOURCE_DIR/test/e2e/lib.sh"
+name=$1
+shift
+seconds=${LJP_STORM_SECONDS:-0.4}
+# Longer than that, and it hangs.
+limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
+percent=99.9 deep=
+case $name in
+errors) percent=99.8 ;; # As in storm.sh.
+overflow) deep=--deep ;;
+esac
+
+storm() {
+  LUA_CPATH="$BUILD_DIR/storm/?.so" timeout -s ABRT "$limit" \
+    "$BUILD_DIR/bin/luajit" "$@"
+}
+
+for how in every combined; do
+  code=0
+  storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
+    "$seconds" "$how" "$how.bin" > "$how.out" || code=$?
+  [ "$code" = 0 ] || fail "$name, $how: exit code $code: $(tail -n 1 "$how.out")"
+  rounds=$(wc -l < "$how.out")
+  [ "$rounds" -gt 0 ] || fail "$name, $how: no output"
+  storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
+    "$rounds" > plain.out || fail "$name without profiler: exit code $?"
+  cmp plain.out "$how.out" || fail "$name, $how: output differs"
+  ok "$name, $how: $rounds rounds, output unchanged"
+  # shellcheck disable=SC2086 # nothing or one word
+  "$BUILD_DIR/bin/storm_heap" $deep "$how.bin" ||
+    fail "$name, $how: see the line above"
+  # shellcheck disable=SC2086
+  [ "$how" = every ] ||
+    "$BUILD_DIR/bin/storm_judge" $deep $percent "$how.bin" ||
+    fail "$name, $how: see the line above"
+  "$BUILD_DIR/bin/ljprof" check "$how.bin" > check.out ||
+    fail "$name, $how: ljprof check: $(tail -n 1 check.out)"
+  ok "$name, $how: file clean, every event there, stacks complete"
+  rm "$how.bin"
+done
