@@ -57,6 +57,7 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->contexts);
   free(p->rows);
   free(p->memory);
+  free(p->estimates);
   free(p->modules);
   free(p->threads);
   free(p->vms);
@@ -113,6 +114,9 @@ static enum ljp_status begin_context(struct ljp_profile *p,
     w->context_kind = LJP_PRODUCER_MEMORY;
   if (producer && w->context_kind < 8 && !p->interval_ns[w->context_kind])
     p->interval_ns[w->context_kind] = producer->interval;
+  if (event->what == LJP_REC_MEM && producer &&
+      producer->interval > p->sample_bytes)
+    p->sample_bytes = producer->interval;
   w->context_vm_id = vm;
   w->context_what = event->what;
   w->context_wanted = thread_wanted(p, w->context_thread);

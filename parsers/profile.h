@@ -18,6 +18,7 @@
 #ifndef LJP_PARSERS_PROFILE_H
 #define LJP_PARSERS_PROFILE_H
 
+#include "parsers/estimate.h"
 #include "parsers/reader.h"
 #include "parsers/symbols.h"
 
@@ -106,8 +107,8 @@ struct ljp_profile_row {
 
 /*
 ** Memory of a row. In sampled streams an event stands for more than itself:
-** bytes and objects are then estimates without bias, each with a variance (0:
-** exact). Objects are kept in 1/LJP_OBJECT parts, so that sums agree however
+** bytes and objects are then estimates without bias; how good they are stands in
+** estimates[], at the same place. Objects are kept in 1/LJP_OBJECT parts, so that sums agree however
 ** they are made. alloc_bytes - free_bytes = live_bytes, and so for objects,
 ** in each row except the one of blocks from before the session.
 */
@@ -129,11 +130,15 @@ struct ljp_profile_memory {
                                          ** asked for (options.since). */
   uint64_t slices; /* Bit n: of what is live and old, some was allocated in
                    ** the n-th 64th of the session. */
-  /* Of the estimates above: allocated, live, peak, temporary. */
-  double variance_objects, variance_bytes;
-  double variance_live_objects, variance_live_bytes;
-  double variance_peak_objects, variance_peak_bytes;
-  double variance_temporary_objects, variance_temporary_bytes;
+};
+
+/* Of what stands in the members of these names. */
+#define LJP_ESTIMATES_LIST(_)                                                  \
+  _(alloc) _(live) _(peak) _(temporary) _(old) _(recent)
+struct ljp_profile_estimates {
+#define LJP_X(name) struct ljp_estimate name;
+  LJP_ESTIMATES_LIST(LJP_X)
+#undef LJP_X
 };
 
 /* A row's share of a moment; in order of time. */
@@ -175,6 +180,7 @@ struct ljp_profile_mark {
   uint32_t thread, vm, text;
   /* In memory then, of blocks since the session began. */
   uint64_t live_objects, live_bytes;
+  struct ljp_estimate estimate;
 };
 
 /* A compiled trace. A number may mean several, one after the other. */
@@ -223,6 +229,7 @@ struct ljp_profile_totals {
   uint64_t throttled;               /* INTERVAL events of that reason. */
   uint64_t dropped_events;          /* gc, marks, traces: over the limit. */
   struct ljp_profile_memory memory; /* Sums over memory[]. */
+  struct ljp_profile_estimates estimates;
   uint64_t double_allocs; /* An address that was live was given out again: its
                            ** free was not seen. */
   uint64_t before_frees, before_free_bytes; /* Of blocks from before. */
@@ -254,9 +261,11 @@ struct ljp_profile {
   struct ljp_profile_node *nodes;
   struct ljp_profile_context *contexts;
   struct ljp_profile_row *rows;
-  struct ljp_profile_memory *memory;  /* [0]: unused. */
-  struct ljp_profile_module *modules; /* [0]: none. So too: */
-  struct ljp_profile_thread *threads; /* [0]: not known. */
+  struct ljp_profile_memory *memory;       /* [0]: unused. */
+  struct ljp_profile_estimates *estimates; /* Beside memory[]; NULL: all that
+                                           ** it holds is exact. */
+  struct ljp_profile_module *modules;      /* [0]: none. So too: */
+  struct ljp_profile_thread *threads;      /* [0]: not known. */
   struct ljp_profile_vm *vms;
   struct ljp_profile_gc *gc;
   struct ljp_profile_mark *marks;
@@ -274,6 +283,7 @@ struct ljp_profile {
   uint32_t executable, command_line; /* Strings, of the first input. */
   uint32_t source_count;
   uint64_t pid;
+  uint64_t sample_bytes; /* The largest that memory was sampled by. */
   bool has_memory, sampled_memory, has_gc;
   struct ljp_profile_totals totals;
   struct ljp_symbols *symbols;

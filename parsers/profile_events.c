@@ -57,7 +57,8 @@ static enum ljp_status take_mark(struct ljp_profile *p,
   struct ljp_profile_mark m = {.time_ns = ljp_profile_since(p, mark->time_ns),
                                .value = mark->value,
                                .live_objects = w->live.objects,
-                               .live_bytes = w->live.bytes};
+                               .live_bytes = w->live.bytes,
+                               .estimate = w->live.estimate};
   enum ljp_status status;
   if (!keeps(p, p->mark_count))
     return LJP_OK;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parsers/estimate.h"
 #include "src/status.h"
 
 struct ljp_live_block {
@@ -35,7 +36,6 @@ struct ljp_live_slot {
 /* What a memory row had when all together were most (profile_mem.c). */
 struct ljp_live_peak {
   uint64_t objects, bytes;
-  double variance_objects, variance_bytes;
   uint64_t fall; /* Saved in this fall; else the row has not changed since. */
 };
 
@@ -56,6 +56,7 @@ struct ljp_live {
   struct ljp_live_peak *peaks; /* Beside p->memory. */
   uint32_t peak_room;
   uint64_t objects, bytes, most_bytes, fall;
+  struct ljp_estimate estimate; /* Of these objects and bytes. */
   bool falling;
 };
 

@@ -20,16 +20,11 @@ static uint64_t objects_of(uint64_t size, uint64_t weight)
   return n > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)n;
 }
 
-/* Of an estimate by a size that was sampled with the probability
-** size/weight: it is weight with that probability, else 0. */
-static void add_variance(uint64_t size, uint64_t weight, double *objects,
-                         double *bytes)
+/* Of a row; NULL: the block is exact. */
+static struct ljp_profile_estimates *
+estimates_of(struct ljp_profile *p, uint32_t memory, uint64_t weight)
 {
-  if (weight <= size || !size)
-    return;
-  double w = (double)weight, s = (double)size, n = w / s;
-  *objects += n * (n - 1);
-  *bytes += w * (w - s);
+  return weight && p->estimates ? &p->estimates[memory] : NULL;
 }
 
 /* The row's memory will change. */
@@ -41,8 +36,8 @@ static void before_change(struct ljp_profile *p, uint32_t memory)
     peak->fall = live->fall;
     peak->objects = p->memory[memory].live_objects;
     peak->bytes = p->memory[memory].live_bytes;
-    peak->variance_objects = p->memory[memory].variance_live_objects;
-    peak->variance_bytes = p->memory[memory].variance_live_bytes;
+    if (p->estimates)
+      p->estimates[memory].peak = p->estimates[memory].live;
   }
 }
 
@@ -90,18 +85,19 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
   struct ljp_live *live = &p->work->live;
   struct ljp_live_block block = *ljp_live_block(live, at);
   uint64_t weight = ljp_live_weight(live, at);
-  double variance_objects = 0, variance_bytes = 0;
   ljp_live_remove(live, at);
   if (block.row == LJP_LIVE_UNWANTED)
     return;
   uint32_t memory = p->rows[block.row].memory;
   uint64_t objects = objects_of(block.size, weight);
   uint64_t bytes = weight ? weight : block.size;
-  add_variance(block.size, weight, &variance_objects, &variance_bytes);
   shrink(p, memory, objects, bytes);
   struct ljp_profile_memory *m = &p->memory[memory];
-  m->variance_live_objects -= variance_objects;
-  m->variance_live_bytes -= variance_bytes;
+  struct ljp_profile_estimates *e = estimates_of(p, memory, weight);
+  if (e) {
+    ljp_estimate_take(&e->live, block.size, weight);
+    ljp_estimate_take(&live->estimate, block.size, weight);
+  }
   m->free_bytes += bytes;
   if (moved) {
     m->moved_objects_out += objects;
@@ -111,8 +107,8 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
   if (p->has_gc && cycle_of(p, block.row) == block.cycle) {
     m->temporary_objects += objects;
     m->temporary_bytes += bytes;
-    m->variance_temporary_objects += variance_objects;
-    m->variance_temporary_bytes += variance_bytes;
+    if (e)
+      ljp_estimate_add(&e->temporary, block.size, weight);
   }
 }
 
@@ -200,8 +196,12 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   enum ljp_status status;
   uint32_t memory, at;
   p->has_memory = true;
-  if (e->weight)
+  if (e->weight) {
     p->sampled_memory = true;
+    /* Never more than the interval, unless that is not known. */
+    if (e->weight > e->size && e->weight - e->size > p->sample_bytes)
+      p->sample_bytes = e->weight - e->size;
+  }
   if (e->flags & LJP_MEM_FAILED) {
     p->totals.failed_allocs += wanted;
     p->totals.filtered += !wanted;
@@ -222,6 +222,8 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   }
   if ((status = ljp_profile_row_memory(p, row, &memory)))
     return status;
+  if (e->weight && (status = ljp_profile_estimates(p)))
+    return status;
   if ((status = put_in(p, event, row, true)))
     return status;
   uint64_t objects = objects_of(e->size, e->weight);
@@ -229,7 +231,6 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   struct ljp_profile_memory *m = &p->memory[memory];
   p->rows[row].weight += bytes;
   m->alloc_bytes += bytes;
-  add_variance(e->size, e->weight, &m->variance_objects, &m->variance_bytes);
   if (e->op == LJP_MEM_REALLOC || (e->flags & LJP_MEM_MOVED)) {
     p->totals.realloc_events++;
     m->realloc_events++;
@@ -241,9 +242,15 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   }
   uint64_t time_ns = ljp_profile_since(p, event->time_ns);
   grow(p, memory, objects, bytes, time_ns);
-  m = &p->memory[memory];
-  add_variance(e->size, e->weight, &m->variance_live_objects,
-               &m->variance_live_bytes);
+  struct ljp_profile_estimates *estimates = estimates_of(p, memory, e->weight);
+  if (estimates) {
+    if (e->flags & LJP_MEM_MOVED)
+      ljp_estimate_add_moved(&estimates->alloc, e->size, e->weight);
+    else
+      ljp_estimate_add(&estimates->alloc, e->size, e->weight);
+    ljp_estimate_add(&estimates->live, e->size, e->weight);
+    ljp_estimate_add(&live->estimate, e->size, e->weight);
+  }
   if (p->options.points)
     return ljp_profile_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,
                              false);
@@ -258,7 +265,9 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
   uint64_t weight = ljp_live_weight(live, at);
   if (b->row == LJP_LIVE_UNWANTED)
     return LJP_OK;
-  struct ljp_profile_memory *m = &p->memory[p->rows[b->row].memory];
+  uint32_t memory = p->rows[b->row].memory;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  struct ljp_profile_estimates *e = estimates_of(p, memory, weight);
   uint64_t objects = objects_of(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
   if (!p->has_gc || cycle_of(p, b->row) - b->cycle >= 2) {
@@ -266,10 +275,14 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
     m->old_objects += objects;
     m->old_bytes += bytes;
     m->slices |= UINT64_C(1) << (slice < 63 ? slice : 63);
+    if (e)
+      ljp_estimate_add(&e->old, b->size, weight);
   }
   if (p->work->since_seen && b->mark >= live->since_mark) {
     m->recent_objects += objects;
     m->recent_bytes += bytes;
+    if (e)
+      ljp_estimate_add(&e->recent, b->size, weight);
   }
   if (p->options.points)
     return ljp_profile_point(p, b->ms * UINT64_C(1000000), b->row,
@@ -295,10 +308,8 @@ enum ljp_status ljp_profile_mem_end(struct ljp_profile *p)
     struct ljp_profile_memory *m = &p->memory[i];
     m->peak_objects = saved ? peak->objects : m->live_objects;
     m->peak_bytes = saved ? peak->bytes : m->live_bytes;
-    m->variance_peak_objects =
-        saved ? peak->variance_objects : m->variance_live_objects;
-    m->variance_peak_bytes =
-        saved ? peak->variance_bytes : m->variance_live_bytes;
+    if (p->estimates && !saved)
+      p->estimates[i].peak = p->estimates[i].live;
   }
   p->totals.peak_bytes = live->most_bytes;
   ljp_live_clear(live);

@@ -97,14 +97,14 @@ static void add_memory(struct ljp_profile_memory *to,
   to->recent_objects += from->recent_objects;
   to->recent_bytes += from->recent_bytes;
   to->slices |= from->slices;
-  to->variance_objects += from->variance_objects;
-  to->variance_bytes += from->variance_bytes;
-  to->variance_live_objects += from->variance_live_objects;
-  to->variance_live_bytes += from->variance_live_bytes;
-  to->variance_peak_objects += from->variance_peak_objects;
-  to->variance_peak_bytes += from->variance_peak_bytes;
-  to->variance_temporary_objects += from->variance_temporary_objects;
-  to->variance_temporary_bytes += from->variance_temporary_bytes;
+}
+
+static void add_estimates(struct ljp_profile_estimates *to,
+                          const struct ljp_profile_estimates *from)
+{
+#define LJP_X(name) ljp_estimate_sum(&to->name, &from->name);
+  LJP_ESTIMATES_LIST(LJP_X)
+#undef LJP_X
 }
 
 /* Which nodes have rows, or children that have. */
@@ -130,20 +130,23 @@ struct old {
   struct ljp_profile_node *nodes;
   struct ljp_profile_row *rows;
   struct ljp_profile_memory *memory;
+  struct ljp_profile_estimates *estimates;
   uint32_t node_count, row_count;
 };
 
 static void set_aside(struct ljp_profile *p, struct old *old)
 {
   struct ljp_profile_work *w = p->work;
-  *old = (struct old){p->frames, p->nodes,      p->rows,
-                      p->memory, p->node_count, p->row_count};
+  *old = (struct old){p->frames,    p->nodes,      p->rows,     p->memory,
+                      p->estimates, p->node_count, p->row_count};
   p->frames = NULL;
   p->nodes = NULL;
   p->rows = NULL;
   p->memory = NULL;
+  p->estimates = NULL;
   p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
   w->frame_room = w->node_room = w->row_room = w->memory_room = 0;
+  w->estimate_room = 0;
   ljp_index_fini(&w->frame_index);
   ljp_index_fini(&w->node_index);
   ljp_index_fini(&w->row_index);
@@ -199,6 +202,11 @@ static enum ljp_status make_rows(struct ljp_profile *p, const struct old *old,
     if ((status = ljp_profile_row_memory(p, row_map[i], &memory)))
       return status;
     add_memory(&p->memory[memory], &old->memory[row->memory]);
+    if (!old->estimates)
+      continue;
+    if ((status = ljp_profile_estimates(p)))
+      return status;
+    add_estimates(&p->estimates[memory], &old->estimates[row->memory]);
   }
   return LJP_OK;
 }
@@ -288,6 +296,8 @@ static void sum_up(struct ljp_profile *p)
     }
     if (row->memory)
       add_memory(&t->memory, &p->memory[row->memory]);
+    if (row->memory && p->estimates)
+      add_estimates(&t->estimates, &p->estimates[row->memory]);
   }
 }
 
@@ -325,5 +335,6 @@ out:
   free(old.nodes);
   free(old.rows);
   free(old.memory);
+  free(old.estimates);
   return status;
 }

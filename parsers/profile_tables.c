@@ -249,6 +249,22 @@ enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
   return LJP_OK;
 }
 
+/* As many as there are places in memory[]. */
+enum ljp_status ljp_profile_estimates(struct ljp_profile *p)
+{
+  uint32_t room = p->work->memory_room, *have = &p->work->estimate_room;
+  if (LJP_UNLIKELY(*have < room)) {
+    struct ljp_profile_estimates *more =
+        realloc(p->estimates, room * sizeof *more);
+    if (!more)
+      return LJP_ERR_MEM;
+    memset(more + *have, 0, (room - *have) * sizeof *more);
+    p->estimates = more;
+    *have = room;
+  }
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_row_memory(struct ljp_profile *p, uint32_t row,
                                        uint32_t *memory)
 {
@@ -261,6 +277,8 @@ enum ljp_status ljp_profile_row_memory(struct ljp_profile *p, uint32_t row,
       return LJP_ERR_MEM;
     p->memory[p->memory_count] = (struct ljp_profile_memory){0};
     live->peaks[p->memory_count] = (struct ljp_live_peak){0};
+    if (p->estimates && ljp_profile_estimates(p))
+      return LJP_ERR_MEM;
     p->rows[row].memory = p->memory_count++;
   }
   *memory = p->rows[row].memory;

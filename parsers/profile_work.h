@@ -77,6 +77,7 @@ struct ljp_profile_work {
   struct ljp_index frame_index, node_index, context_index, row_index;
   struct ljp_index trace_index;
   uint32_t frame_room, node_room, context_room, row_room, memory_room;
+  uint32_t estimate_room;
   uint32_t module_room, thread_room, vm_room, function_room;
   uint32_t gc_room, mark_room, trace_event_room, point_room;
   uint32_t trace_room;
@@ -130,6 +131,9 @@ enum ljp_status ljp_profile_vm(struct ljp_profile *p, uint64_t id,
 enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
                                    uint32_t *module);
 /* The row's memory, made if it has none. */
+/* Makes room in estimates[] for all rows that there are; from then on it grows
+** with them. */
+enum ljp_status ljp_profile_estimates(struct ljp_profile *p);
 enum ljp_status ljp_profile_row_memory(struct ljp_profile *p, uint32_t row,
                                        uint32_t *memory);
 

@@ -58,6 +58,7 @@ static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
     d->nodes[v] = grown;
   }
   d->node_count = d->page.node_count;
+  static const struct ljp_profile_estimates exact;
   double second = 1 / d->sides[side].seconds;
   for (uint32_t i = 0; !status && i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
@@ -66,14 +67,14 @@ static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
     double w = (double)row->weight * second, n = (double)row->count;
     double variance = n > 0 ? w * w / n : 0; /* Of as many equal samples. */
     if (view == LJP_PAGE_VIEW_ALLOC) {
-      variance = m->variance_bytes * second * second;
+      const struct ljp_profile_estimates *e =
+          p->estimates && row->memory ? &p->estimates[row->memory] : &exact;
+      variance = e->alloc.variance_bytes * second * second;
       add(&d->nodes[LJP_PAGE_VIEW_LIVE][nodes[i]], side, (double)m->live_bytes,
-          m->variance_live_bytes);
+          e->live.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LIVE][side] += (double)m->live_bytes;
-      /* What survives is a subset of what lives; without a variance of its
-      ** own the larger one stands in. */
       add(&d->nodes[LJP_PAGE_VIEW_LEAK][nodes[i]], side, (double)m->old_bytes,
-          m->old_bytes ? m->variance_live_bytes : 0);
+          e->old.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LEAK][side] += (double)m->old_bytes;
     }
     add(&d->nodes[view][nodes[i]], side, w, variance);

@@ -109,8 +109,15 @@ const char *ljp_measure_option(enum ljp_measure measure);
 /* "1.234 s", "12.3 MB" in a column of 10. */
 void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24]);
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count);
-/* Half the width of the interval that holds the truth in 95 of 100 cases. */
-double ljp_error(double variance);
+/* Of sampled memory: what holds the truth in 95 of 100 cases. */
+struct ljp_bounds ljp_value_bytes(const struct ljp_report *r,
+                                  const struct ljp_value *value);
+struct ljp_bounds ljp_value_objects(const struct ljp_report *r,
+                                    const struct ljp_value *value);
+bool ljp_is_estimated(const struct ljp_report *r);
+/* A member's bounds: ,"NAME_low":1,"NAME_high":3,"NAME_error":2 */
+void ljp_json_bounds(const struct ljp_report *r, const char *prefix,
+                     const char *name, double value, struct ljp_bounds bounds);
 double ljp_percent(const struct ljp_report *r, const struct ljp_value *value);
 void ljp_json_value(const struct ljp_report *r, const char *prefix,
                     const struct ljp_value *value);

@@ -3,6 +3,7 @@
 ** how sure estimates are, and growth from mark to mark.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "tools/report.h"
@@ -35,6 +36,52 @@ static bool compare(const struct ljp_profile *p, int64_t *counted,
     }
   *seen = (int64_t)(p->totals.memory.alloc_bytes - p->totals.memory.free_bytes);
   return any && !p->sampled_memory && !p->totals.filtered;
+}
+
+/* "12 KiB to 34 KiB" */
+static void print_bytes(const struct ljp_report *r,
+                        const struct ljp_estimate *e, uint64_t bytes)
+{
+  char low[24], high[24];
+  struct ljp_bounds b =
+      ljp_estimate_bytes(e, (double)bytes, (double)r->p->sample_bytes);
+  ljp_amount(r, (uint64_t)b.low, low);
+  ljp_amount(r, (uint64_t)ceil(b.high), high);
+  ljp_print_format(r->out, "%s to %s", low, high);
+}
+
+static void print_objects(const struct ljp_report *r,
+                          const struct ljp_estimate *e, uint64_t objects)
+{
+  struct ljp_bounds b = ljp_estimate_objects(e, (double)objects / LJP_OBJECT,
+                                             (double)r->p->sample_bytes);
+  ljp_print_format(r->out, "%.0f to %.0f", floor(b.low), ceil(b.high));
+}
+
+static void estimates(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  const struct ljp_profile_memory *m = &p->totals.memory;
+  const struct ljp_profile_estimates *e = &p->totals.estimates;
+  const struct ljp_value nothing = {0};
+  struct ljp_print *out = r->out;
+  char amount[24];
+  ljp_print_format(out,
+                   "estimated from %" PRIu64 " samples; the truth lies, in 95 "
+                   "of 100 cases, at ",
+                   e->alloc.samples);
+  print_bytes(r, &e->alloc, m->alloc_bytes);
+  ljp_print_str(out, " in ");
+  print_objects(r, &e->alloc, m->alloc_objects);
+  ljp_print_str(out, " objects allocated, ");
+  print_bytes(r, &e->live, m->live_bytes);
+  ljp_print_str(out, " in ");
+  print_objects(r, &e->live, m->live_objects);
+  ljp_print_str(out, " live, ");
+  print_bytes(r, &e->peak, m->peak_bytes);
+  ljp_amount(r, (uint64_t)ceil(ljp_value_bytes(r, &nothing).high), amount);
+  ljp_print_format(
+      out, " at the peak; of what has no sample at all, at most %s\n", amount);
 }
 
 static void marks(const struct ljp_report *r)
@@ -89,20 +136,35 @@ void ljp_report_memory_head(const struct ljp_report *r)
                      " by the events: difference %" PRId64 "\n",
                      counted, seen, counted - seen);
   if (p->sampled_memory)
-    ljp_print_format(out,
-                     "estimated from samples: %" PRIu64
-                     " +- %.0f bytes and %" PRIu64
-                     " +- %.0f objects allocated, %" PRIu64
-                     " +- %.0f bytes live (95 of 100 times)\n",
-                     m->alloc_bytes, ljp_error(m->variance_bytes),
-                     whole(m->alloc_objects), ljp_error(m->variance_objects),
-                     m->live_bytes, ljp_error(m->variance_live_bytes));
+    estimates(r);
   if (!p->has_gc && (r->select.measure == LJP_MEASURE_CHURN ||
                      r->select.measure == LJP_MEASURE_LEAKS))
     ljp_print_str(out, "! the stream says nothing of GC cycles: no object is "
                        "known to be temporary, and all that live may be "
                        "leaks\n");
   marks(r);
+}
+
+static void json_estimate(const struct ljp_report *r, const char *what,
+                          const struct ljp_estimate *e, uint64_t objects,
+                          uint64_t bytes)
+{
+  const struct ljp_value v = {
+      .count = objects, .weight = bytes, .estimate = *e};
+  ljp_json_bounds(r, what, "objects", (double)whole(objects),
+                  ljp_value_objects(r, &v));
+  ljp_json_bounds(r, what, "bytes", (double)bytes, ljp_value_bytes(r, &v));
+}
+
+static void json_estimates(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  const struct ljp_profile_memory *m = &p->totals.memory;
+  const struct ljp_profile_estimates *e = &p->totals.estimates;
+  json_estimate(r, "alloc", &e->alloc, m->alloc_objects, m->alloc_bytes);
+  json_estimate(r, "live", &e->live, m->live_objects, m->live_bytes);
+  json_estimate(r, "peak", &e->peak, m->peak_objects, m->peak_bytes);
+  ljp_print_format(r->out, ",\"sample_bytes\":%" PRIu64, p->sample_bytes);
 }
 
 void ljp_report_memory_json(const struct ljp_report *r)
@@ -116,12 +178,7 @@ void ljp_report_memory_json(const struct ljp_report *r)
                      ",\"heap_difference_bytes\":%" PRId64,
                      counted, counted - seen);
   if (p->sampled_memory)
-    ljp_print_format(out,
-                     ",\"alloc_bytes_error\":%.0f,\"alloc_objects_error\":"
-                     "%.0f,\"live_bytes_error\":%.0f",
-                     ljp_error(p->totals.memory.variance_bytes),
-                     ljp_error(p->totals.memory.variance_objects),
-                     ljp_error(p->totals.memory.variance_live_bytes));
+    json_estimates(r);
   ljp_print_str(out, ",\"marks\":[");
   for (uint32_t i = 0; i < p->mark_count; i++) {
     const struct ljp_profile_mark *m = &p->marks[i];
@@ -130,8 +187,11 @@ void ljp_report_memory_json(const struct ljp_report *r)
     ljp_print_json(out, ljp_profile_str(p, m->text));
     ljp_print_format(out,
                      ",\"value\":%" PRId64 ",\"live_objects\":%" PRIu64
-                     ",\"live_bytes\":%" PRIu64 "}",
+                     ",\"live_bytes\":%" PRIu64,
                      m->value, whole(m->live_objects), m->live_bytes);
+    if (p->sampled_memory)
+      json_estimate(r, "live", &m->estimate, m->live_objects, m->live_bytes);
+    ljp_print_str(out, "}");
   }
   ljp_print_str(out, "]");
 }

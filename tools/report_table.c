@@ -2,6 +2,7 @@
 ** The top table.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,19 @@ static void json_row(const struct ljp_report *r, const struct ljp_items *items,
   ljp_print_str(out, "}");
 }
 
+/* Where the truth lies. What has nothing of its own has no estimate. */
+static void text_bounds(const struct ljp_report *r,
+                        const struct ljp_value *value)
+{
+  struct ljp_bounds bounds = ljp_value_bytes(r, value);
+  char low[24] = "-", high[24] = "-";
+  if (value->weight) {
+    ljp_amount(r, (uint64_t)bounds.low, low);
+    ljp_amount(r, (uint64_t)ceil(bounds.high), high);
+  }
+  ljp_print_format(r->out, " %10s %10s", low, high);
+}
+
 static void text_row(const struct ljp_report *r, const struct ljp_items *items,
                      uint32_t item)
 {
@@ -104,11 +118,8 @@ static void text_row(const struct ljp_report *r, const struct ljp_items *items,
     ljp_amount(r, v->total.weight, amount);
     ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
   }
-  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure)) {
-    double error = ljp_error(v->self.variance_weight);
-    ljp_print_format(out, " %7.1f%%",
-                     v->self.weight ? 100 * error / (double)v->self.weight : 0);
-  }
+  if (ljp_is_estimated(r))
+    text_bounds(r, &v->self);
   if (r->select.measure == LJP_MEASURE_LEAKS)
     ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
   ljp_item_name(r, items, item, name, sizeof name);
@@ -118,8 +129,8 @@ static void text_row(const struct ljp_report *r, const struct ljp_items *items,
   if (r->by != LJP_BY_STACK)
     return;
   int indent = r->select.measure == LJP_MEASURE_LEAKS ? 42 : 33;
-  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure))
-    indent += 9;
+  if (ljp_is_estimated(r))
+    indent += 22;
   for (uint32_t n = r->p->nodes[items->first[item]].parent; n;
        n = r->p->nodes[n].parent) {
     size_t len = frame_text(r, n, name, sizeof name);
@@ -136,8 +147,8 @@ static void heading(const struct ljp_report *r)
                    memory ? "objects" : "samples");
   if (ljp_by_of_frame(r->by))
     ljp_print_format(r->out, " %10s %7s", "total", "%");
-  if (r->p->sampled_memory && memory)
-    ljp_print_format(r->out, " %8s", "+-");
+  if (ljp_is_estimated(r))
+    ljp_print_format(r->out, " %10s %10s", "at least", "at most");
   if (r->select.measure == LJP_MEASURE_LEAKS)
     ljp_print_format(r->out, " %8s", "times");
   ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));

@@ -87,9 +87,35 @@ double ljp_percent(const struct ljp_report *r, const struct ljp_value *value)
   return all->count ? 100.0 * (double)value->count / (double)all->count : 0;
 }
 
-double ljp_error(double variance)
+bool ljp_is_estimated(const struct ljp_report *r)
 {
-  return variance > 0 ? 1.96 * sqrt(variance) : 0;
+  return r->p->sampled_memory && ljp_measure_is_memory(r->select.measure);
+}
+
+struct ljp_bounds ljp_value_bytes(const struct ljp_report *r,
+                                  const struct ljp_value *value)
+{
+  return ljp_estimate_bytes(&value->estimate, (double)value->weight,
+                            (double)r->p->sample_bytes);
+}
+
+struct ljp_bounds ljp_value_objects(const struct ljp_report *r,
+                                    const struct ljp_value *value)
+{
+  return ljp_estimate_objects(&value->estimate,
+                              (double)value->count / LJP_OBJECT,
+                              (double)r->p->sample_bytes);
+}
+
+void ljp_json_bounds(const struct ljp_report *r, const char *prefix,
+                     const char *name, double value, struct ljp_bounds bounds)
+{
+  double low = floor(bounds.low), high = ceil(bounds.high);
+  ljp_print_format(r->out,
+                   ",\"%s_%s_low\":%.0f,\"%s_%s_high\":%.0f,"
+                   "\"%s_%s_error\":%.0f",
+                   prefix, name, low, prefix, name, high, prefix, name,
+                   ceil(fmax(high - value, value - low)));
 }
 
 void ljp_json_value(const struct ljp_report *r, const char *prefix,
@@ -109,8 +135,10 @@ void ljp_json_value(const struct ljp_report *r, const char *prefix,
       r->out, "\"%s_%s\":%" PRIu64 ",\"%s_%s\":%" PRIu64 ",\"%s_percent\":%.4f",
       prefix, count, ljp_count_of(r, value->count), prefix, weight,
       value->weight, prefix, ljp_percent(r, value));
-  if (r->p->sampled_memory && ljp_measure_is_memory(r->select.measure))
-    ljp_print_format(r->out, ",\"%s_%s_error\":%.0f,\"%s_%s_error\":%.0f",
-                     prefix, count, ljp_error(value->variance_count), prefix,
-                     weight, ljp_error(value->variance_weight));
+  if (!ljp_is_estimated(r))
+    return;
+  ljp_json_bounds(r, prefix, count, (double)ljp_count_of(r, value->count),
+                  ljp_value_objects(r, value));
+  ljp_json_bounds(r, prefix, weight, (double)value->weight,
+                  ljp_value_bytes(r, value));
 }

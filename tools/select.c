@@ -18,42 +18,36 @@ bool ljp_measure_is_memory(enum ljp_measure measure)
 static struct ljp_value value_of(const struct ljp_select *s,
                                  const struct ljp_profile_row *row)
 {
+  static const struct ljp_profile_estimates exact;
   const struct ljp_profile_memory *m = &s->p->memory[row->memory];
+  const struct ljp_profile_estimates *e =
+      s->p->estimates && row->memory ? &s->p->estimates[row->memory] : &exact;
   unsigned kind = s->p->contexts[row->context].kind;
-  /* What is recent or old is part of what lives: so is its variance. */
   const struct ljp_value recent = {m->recent_objects, m->recent_bytes,
-                                   m->variance_live_objects,
-                                   m->variance_live_bytes, m->slices};
+                                   m->slices, e->recent};
+  const struct ljp_estimate none = {0};
   switch (s->measure) {
   case LJP_MEASURE_CPU:
   case LJP_MEASURE_WALL:
     if (kind !=
         (s->measure == LJP_MEASURE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL))
       break;
-    return (struct ljp_value){row->count, row->weight, 0, 0, 0};
+    return (struct ljp_value){row->count, row->weight, 0, none};
   case LJP_MEASURE_ALLOC:
-    return (struct ljp_value){m->alloc_objects, m->alloc_bytes,
-                              m->variance_objects, m->variance_bytes, 0};
+    return (struct ljp_value){m->alloc_objects, m->alloc_bytes, 0, e->alloc};
   case LJP_MEASURE_LIVE:
     if (s->since)
       return recent;
-    return (struct ljp_value){m->live_objects, m->live_bytes,
-                              m->variance_live_objects, m->variance_live_bytes,
-                              0};
+    return (struct ljp_value){m->live_objects, m->live_bytes, 0, e->live};
   case LJP_MEASURE_LEAKS:
     if (s->since)
       return recent;
-    return (struct ljp_value){m->old_objects, m->old_bytes,
-                              m->variance_live_objects, m->variance_live_bytes,
-                              m->slices};
+    return (struct ljp_value){m->old_objects, m->old_bytes, m->slices, e->old};
   case LJP_MEASURE_PEAK:
-    return (struct ljp_value){m->peak_objects, m->peak_bytes,
-                              m->variance_peak_objects, m->variance_peak_bytes,
-                              0};
+    return (struct ljp_value){m->peak_objects, m->peak_bytes, 0, e->peak};
   case LJP_MEASURE_CHURN:
-    return (struct ljp_value){m->temporary_objects, m->temporary_bytes,
-                              m->variance_temporary_objects,
-                              m->variance_temporary_bytes, 0};
+    return (struct ljp_value){m->temporary_objects, m->temporary_bytes, 0,
+                              e->temporary};
   }
   return (struct ljp_value){0};
 }

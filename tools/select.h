@@ -24,9 +24,9 @@ enum ljp_measure {
 };
 
 struct ljp_value {
-  uint64_t count, weight;                 /* Objects: in parts of LJP_OBJECT. */
-  double variance_count, variance_weight; /* 0: exact. */
-  uint64_t slices; /* LEAKS: struct ljp_profile_memory. */
+  uint64_t count, weight; /* Objects: in parts of LJP_OBJECT. */
+  uint64_t slices;        /* LEAKS: struct ljp_profile_memory. */
+  struct ljp_estimate estimate;
 };
 
 static inline void ljp_value_add(struct ljp_value *to,
@@ -34,9 +34,8 @@ static inline void ljp_value_add(struct ljp_value *to,
 {
   to->count += from->count;
   to->weight += from->weight;
-  to->variance_count += from->variance_count;
-  to->variance_weight += from->variance_weight;
   to->slices |= from->slices;
+  ljp_estimate_sum(&to->estimate, &from->estimate);
 }
 
 struct ljp_select {

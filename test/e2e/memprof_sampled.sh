@@ -34,3 +34,33 @@
     exit bad
   }' > result.txt || fail "$(cat result.txt)"
 while read -r line; do ok "$line"; done < result.txt
+
+# What a report says of all of them: estimates in bounds, and the bounds where they
+# belong (once in a million runs the truth is twice as far off).
+for measure in alloc live leaks peak; do
+  "$BUILD_DIR/bin/ljprof" report --$measure --by line --json s.ljp > report.json
+  tr '{' '\n' < report.json | awk -v measure=$measure '
+    function field(key) {
+      match($0, "\"" key "\":[0-9]+")
+      return substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0
+    }
+    /^"name":"\/[^"]*memprof_sampled.lua:10",/ {
+      half = measure ~ /live|leaks/
+      truth["objects"] = half ? 110114 : 220227
+      truth["bytes"] = half ? 49000000 : 98996738
+      for (what in truth) {
+        low = field("self_" what "_low"); high = field("self_" what "_high")
+        at = field("self_" what)
+        far = low > 0 && low <= at && at <= high ? 0 : 1
+        if (half && what == "bytes") truth[what] = at # of 13 large ones 6 or 7
+        if (truth[what] < at - 2.1 * (at - low) || truth[what] > at + 2.1 * (high - at))
+          far = 1
+        printf "%s: %d %s, %d to %d, in truth %d\n", measure, at, what, low, high,
+          truth[what]
+        bad += far; seen++
+      }
+    }
+    END { exit bad || seen != 2 }' > bounds.txt ||
+    fail "$measure: $(cat bounds.txt report.json)"
+  while read -r line; do ok "$line"; done < bounds.txt
+done

@@ -73,8 +73,7 @@ static uint64_t lost(const struct ljp_reader *reader)
     const struct ljp_tally_loss *loss = &reader->tally.losses[i];
     const struct ljp_rec_producer *producer =
         ljp_model_producer(&reader->model, loss->producer);
-    if (!loss->overrun &&
-        (!producer || producer->kind == LJP_PRODUCER_MEMORY))
+    if (!loss->overrun && (!producer || producer->kind == LJP_PRODUCER_MEMORY))
       sum += loss->count;
   }
   return sum;

@@ -343,9 +343,48 @@ static void sampled_events_stand_for_more_than_themselves(void **state)
   assert_int_equal(one.alloc_bytes, 2000);
   assert_int_equal(one.live_objects, 5 * LJP_OBJECT);
   assert_int_equal(one.live_bytes, 1000);
-  assert_true(one.variance_bytes == 1000.0 * 900 + 1000.0 * 800);
-  assert_true(one.variance_objects == 10.0 * 9 + 5.0 * 4);
-  assert_true(one.variance_live_bytes == 1000.0 * 800);
+  struct ljp_profile_estimates e = p->totals.estimates;
+  assert_int_equal(e.alloc.samples, 2);
+  assert_int_equal(e.alloc.bytes, 300);
+  assert_true(e.alloc.variance_bytes == 1000.0 * 900 + 1000.0 * 800);
+  assert_true(e.alloc.variance_objects == 10.0 * 9 + 5.0 * 4);
+  assert_int_equal(e.live.samples, 1);
+  assert_true(e.live.variance_bytes == 1000.0 * 800);
+  assert_int_equal(e.peak.samples, 2); /* Before the free. */
+  assert_true(e.peak.variance_bytes == e.alloc.variance_bytes);
+  assert_int_equal(p->sample_bytes, 900); /* No producer says it. */
+  ljp_profile_free(p);
+}
+
+/* What is exact stays so beside estimates, and rows that come later have room. */
+static void estimates_and_exact_blocks_stand_side_by_side(void **state)
+{
+  (void)state;
+  begin();
+  gc(LJP_GC_PAUSE, 1009, 0);
+  mem(LJP_MEM_ALLOC, 0x1000, 101, 0, 0, 1, 0);
+  mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 2110);
+  mark("here");
+  mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 3070);
+  gc(LJP_GC_PAUSE, 1009, 1);
+  gc(LJP_GC_PAUSE, 1009, 2);
+  gc(LJP_GC_PAUSE, 1009, 3);
+  struct ljp_profile_options since = plain;
+  since.since = "here";
+  struct ljp_profile *p = finish(&since);
+  struct ljp_profile_estimates e = p->totals.estimates;
+  assert_int_equal(p->totals.memory.alloc_bytes, 101 + 2110 + 3070);
+  assert_int_equal(e.alloc.samples, 2);
+  assert_int_equal(e.recent.samples, 1);
+  assert_int_equal(e.recent.bytes, 307);
+  assert_int_equal(e.old.samples, 2);
+  assert_int_equal(e.temporary.samples, 0);
+  assert_int_equal(p->marks[0].estimate.samples, 1);
+  assert_int_equal(p->marks[0].estimate.bytes, 211);
+  struct ljp_bounds b =
+      ljp_estimate_bytes(&p->estimates[p->rows[0].memory].alloc,
+                         (double)p->memory[p->rows[0].memory].alloc_bytes, 0);
+  assert_true(b.low == b.high);
   ljp_profile_free(p);
 }
 
@@ -462,6 +501,7 @@ int main(void)
       cmocka_unit_test(the_peak_is_what_lived_when_all_was_most),
       cmocka_unit_test(marks_and_cycles_tell_what_is_new_and_what_is_old),
       cmocka_unit_test(sampled_events_stand_for_more_than_themselves),
+      cmocka_unit_test(estimates_and_exact_blocks_stand_side_by_side),
       cmocka_unit_test(an_address_given_out_twice_is_said),
       cmocka_unit_test(many_blocks_come_and_go_in_any_order),
   };
