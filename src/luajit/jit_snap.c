@@ -45,6 +45,7 @@ LJP_SIGSAFE static bool use(const GCtrace *head, const SnapShot *shot,
   snap->map = (uint64_t)(uintptr_t)head->snapmap +
               (uint64_t)shot->mapofs * sizeof(SnapEntry);
   snap->entries = shot->nent;
+  snap->loop = head->mcloop;
   snap->jump = head->szmcode - 5;
   if (head->spadjust)
     snap->jump -= head->spadjust < 128 ? 4 : 7;

@@ -13,6 +13,7 @@ struct ljp_snapshot {
   uint64_t pc;
   uint32_t baseslot; /* of its innermost frame; 2 is the trace's own */
   uint32_t jump;     /* offset of what leaves the trace at its end */
+  uint32_t loop;     /* offset to which its loop goes back, 0: none */
 };
 
 /* The last one at or before an offset into the code; object: the GCtrace. */

@@ -106,6 +106,21 @@ LJP_SIGSAFE static bool goes_on(uint8_t link_type)
          link_type == LJ_TRLINK_UPREC || link_type == LJ_TRLINK_DOWNREC;
 }
 
+/* The mark of what the time went into. An interrupt waits for the instruction
+** that is being executed and leaves the thread at the next one: after a
+** division that took 20 cycles, not at it. Code of a trace is straight, so the
+** one before is the one that was executed, but where a loop goes back to. */
+LJP_SIGSAFE static bool find_mark(struct place *place, uint32_t offset,
+                                  bool interrupted)
+{
+  uint32_t spent = offset;
+  if (interrupted && offset)
+    spent = offset == place->snap.loop ? place->snap.jump : offset - 1;
+  return ljp_trace_mark(&place->trace, spent, &place->chain, &place->line) ||
+         (spent != offset &&
+          ljp_trace_mark(&place->trace, offset, &place->chain, &place->line));
+}
+
 LJP_SIGSAFE static bool place_in_trace(struct place *place, uint64_t rip,
                                        bool exact)
 {
@@ -118,8 +133,7 @@ LJP_SIGSAFE static bool place_in_trace(struct place *place, uint64_t rip,
   ** the other one's already. */
   place->linked = snapped && exact && goes_on(trace->link_type) &&
                   offset >= place->snap.jump;
-  if (place->linked ||
-      !ljp_trace_mark(trace, offset, &place->chain, &place->line))
+  if (place->linked || !find_mark(place, offset, exact))
     return snapped;
   place->exact = LJP_EXACT_EXACT;
   return true;

@@ -2,14 +2,16 @@
 ** Compares a profile with the truth: for each part of a program, the share of
 ** CPU time that it says it has used and the share of the samples' weight.
 **
-**   truth_judge POINTS FILE TABLE
+**   truth_judge [--samples COUNT] POINTS FILE TABLE
 **
 ** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A sample belongs
 ** to the part whose frame begins with that text and is innermost in the stack;
 ** one without any such frame to the last line, whose frame is empty. Exit code
 ** 1 if a share is off by more than POINTS percentage points, or if the weights
-** do not add up to the CPU time within POINTS percent.
+** do not add up to the CPU time within POINTS percent, or if there are fewer
+** samples than COUNT.
 */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,6 +55,15 @@ static bool read_table(const char *path)
   return part_count > 1;
 }
 
+/* Line 12 does not begin with line 1. */
+static bool begins_with(const char *text, const char *frame)
+{
+  size_t n = strlen(frame);
+  return strncmp(text, frame, n) == 0 &&
+         !(n && isdigit((unsigned char)frame[n - 1]) &&
+           isdigit((unsigned char)text[n]));
+}
+
 static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
@@ -64,7 +75,7 @@ static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
     ljp_frame_view(&reader->model, frames[i], &view);
     ljp_frame_text(&reader->model, &view, text, sizeof text);
     for (int k = 0; k < part_count - 1; k++)
-      if (strncmp(text, parts[k].frame, strlen(parts[k].frame)) == 0)
+      if (begins_with(text, parts[k].frame))
         return &parts[k];
   }
   return &parts[part_count - 1];
@@ -98,9 +109,14 @@ int main(int argc, char **argv)
 {
   static struct ljp_reader reader;
   const struct ljp_event *event;
-  uint64_t samples = 0;
+  uint64_t samples = 0, wanted = 1;
+  if (argc > 3 && strcmp(argv[1], "--samples") == 0) {
+    wanted = strtoull(argv[2], NULL, 10);
+    argv += 2;
+    argc -= 2;
+  }
   if (argc != 4) {
-    fprintf(stderr, "usage: truth_judge POINTS FILE TABLE\n");
+    fprintf(stderr, "usage: truth_judge [--samples COUNT] POINTS FILE TABLE\n");
     return 2;
   }
   if (!read_table(argv[3])) {
@@ -123,5 +139,5 @@ int main(int argc, char **argv)
   }
   double worst = compare(samples);
   ljp_reader_fini(&reader);
-  return samples && worst <= strtod(argv[1], NULL) ? 0 : 1;
+  return samples >= wanted && worst <= strtod(argv[1], NULL) ? 0 : 1;
 }

@@ -1,0 +1,22 @@
+#!/bin/sh
+# jit.sh SECONDS INTERVAL TIMER CASE...: runs cases of jit.lua and compares:
+# functions within two percentage points, lines within three, and at least
+# 10,000 samples. Exit code 77: there is no such timer here.
+set -eu
+: "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
+seconds=$1 interval=$2 timer=$3
+shift 3
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ljprof-truth.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+for name in "$@"; do
+  echo "== $name, timer $timer"
+  LJPROF_MARKERS=1 timeout 300 "$BUILD_DIR/bin/luajit" \
+    "$SOURCE_DIR/test/truth/jit.lua" "$name" "$seconds" "$interval" "$timer" \
+    "$tmp/profile" "$tmp/functions" "$tmp/lines"
+  "$BUILD_DIR/bin/truth_judge" --samples 10000 2 "$tmp/profile" \
+    "$tmp/functions" || bad=1
+  "$BUILD_DIR/bin/truth_judge" --samples 10000 3 "$tmp/profile" \
+    "$tmp/lines" || bad=1
+done
+exit $bad
