@@ -6,9 +6,11 @@
 ** Weights. A perf task-clock event comes after each period of CPU time; two
 ** that come close together by the clock stand for one period each, so the
 ** thread's CPU clock (a system call) is asked only after a longer gap. A POSIX
-** timer follows the clock, so the CPU clock is asked every time. In either case
-** what was not accounted for goes to the next sample: the sum of all weights
-** is the thread's CPU time.
+** timer follows the clock: as long as its signals come on time the thread has
+** most likely run all along, and what went by since the last one is the weight;
+** after a gap, and every few milliseconds or samples, the CPU clock is asked. In
+** either case what was not accounted for goes to the next sample, and what was
+** too much is taken from it: the sum of all weights is the thread's CPU time.
 */
 #include "profilers/sampler_priv.h"
 #include "profilers/timer.h"
@@ -33,7 +35,14 @@ __thread const struct ljp_regs *volatile ljp_sampler_instead
 
 #define shared ljp_sampler_shared
 
-enum { PARK_AFTER = 2, REST_AFTER = 4, LONG_NS = 50000 };
+enum {
+  PARK_AFTER = 2,
+  REST_AFTER = 4,
+  LONG_NS = 50000,
+  /* How long a POSIX timer's signals are believed. */
+  ASK_NS = 8000000,
+  ASK_PERIODS = 16
+};
 
 /* Only one context at a time adds: a plain addition that others may read. */
 LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
@@ -128,6 +137,18 @@ LJP_SIGSAFE static bool has_waited(struct ljp_sampler *s)
   return s->switches != before;
 }
 
+/* Is what went by since the last signal not as good as the CPU clock? */
+LJP_SIGSAFE static bool must_ask(const struct ljp_sampler *s, uint64_t now,
+                                 uint64_t gap, uint64_t period)
+{
+  if (atomic_load_explicit(&s->resync, memory_order_relaxed))
+    return true;
+  if (s->perf)
+    return gap >= 2 * period;
+  return gap > period + period / 4 || now - s->asked_ns >= ASK_NS ||
+         now - s->asked_ns >= ASK_PERIODS * period || s->parked;
+}
+
 /* ns that the sample stands for, 0 if there is none to be taken. */
 LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
                                   const void *context, bool readable,
@@ -138,20 +159,21 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
   s->clock_ns = now;
   if (shared.wall)
     return period * (1 + (uint64_t)overrun);
-  if (s->perf && gap < 2 * period &&
-      !atomic_load_explicit(&s->resync, memory_order_relaxed)) {
-    s->cpu_ns += period;
-    return period;
+  bool in_call = !s->perf && readable && after_syscall(context);
+  if (LJP_LIKELY(!in_call && !must_ask(s, now, gap, period))) {
+    uint64_t ran = s->perf ? period : gap;
+    s->cpu_ns += ran;
+    return ran;
   }
-  atomic_store_explicit(&s->resync, false, memory_order_relaxed);
   uint64_t cpu = cpu_clock();
   uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : 0;
+  s->asked_ns = now;
   /* A thread that waits is woken by a POSIX timer's signal: that is not a
   ** moment of CPU time. What it used before goes to its next sample. */
   if (!s->perf) {
-    bool in_call = readable && after_syscall(context);
     bool waited = (in_call || s->parked) && has_waited(s);
     if (in_call && waited) {
+      atomic_store_explicit(&s->resync, true, memory_order_relaxed);
       if (++s->idle_run >= PARK_AFTER || s->parked)
         ljp_timer_posix_park(s);
       return 0;
@@ -162,8 +184,9 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
     else if (s->parked)
       ljp_timer_posix_unpark(s);
   }
-  if (cpu > s->cpu_ns)
-    s->cpu_ns = cpu;
+  /* Ahead of the CPU clock: until that has caught up, nothing is added. */
+  atomic_store_explicit(&s->resync, !used, memory_order_relaxed);
+  s->cpu_ns += used;
   return used ? used : 1;
 }
 

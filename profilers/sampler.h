@@ -94,6 +94,7 @@ struct ljp_sampler {
   uint64_t cpu_ns;        /* CPU time that is accounted for */
   uint64_t cpu_begin_ns;  /* the same when it began to be sampled */
   uint64_t clock_ns;      /* of the last signal */
+  uint64_t asked_ns;      /* when the CPU clock was asked last */
   uint64_t rest_until_ns; /* no walk before */
   uint64_t switches;      /* voluntary ones, when last asked for */
   uint32_t until_rearm;   /* samples until the next random period */

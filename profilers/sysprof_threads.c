@@ -97,7 +97,7 @@ static uint64_t cpu_of(pid_t tid)
 static void begin_accounts(struct ljp_sampler *s)
 {
   s->cpu_ns = s->cpu_begin_ns = cpu_of(s->tid);
-  s->clock_ns = ljp_clock_ns();
+  s->clock_ns = s->asked_ns = ljp_clock_ns();
   s->switches = 0;
   s->idle_run = 0;
   s->deferred = 0;
@@ -116,7 +116,7 @@ static void begin_accounts(struct ljp_sampler *s)
 static uint64_t cpu_since(const struct ljp_sampler *s)
 {
   uint64_t now = cpu_of(s->tid);
-  now = now > s->cpu_ns ? now : s->cpu_ns;
+  now = now ? now : s->cpu_ns;
   return now - s->cpu_begin_ns;
 }
 

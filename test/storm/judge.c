@@ -7,7 +7,7 @@
 ** Complete is a stack that was walked to its root and can be read back to it.
 ** Samples that could not be taken at all (signal in signal, VM not walkable)
 ** count as incomplete; what was merged by the timer or did not fit the ring
-** is shown. --deep: stacks cut at the depth limit are complete, too.
+** is shown, and where walks ended early. --deep: stacks cut at the depth limit are complete, too.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +17,53 @@
 #include "parsers/names.h"
 #include "parsers/reader.h"
 
-enum { CUTS = 256 };
+enum { CUTS = 256, PLACES = 64, SHOWN = 8 };
+
+/* Where walks have ended early: the last frame. */
+struct place {
+  uint64_t ref, value, count;
+  uint8_t kind, cut;
+  char text[128];
+};
 
 struct verdict {
   uint64_t samples, complete, torn, missing;
   uint64_t cut[CUTS];
+  struct place place[PLACES];
 };
+
+static void note_place(struct verdict *v, const struct ljp_model *model,
+                       const struct ljp_rec_node *last, uint8_t cut)
+{
+  struct ljp_frame_view view;
+  for (struct place *p = v->place; p < v->place + PLACES; p++) {
+    if (!p->count) {
+      *p = (struct place){last->ref, last->value, 0, last->kind, cut, ""};
+      ljp_frame_view(model, last, &view);
+      ljp_frame_text(model, &view, p->text, sizeof p->text);
+    }
+    if (p->ref == last->ref && p->value == last->value &&
+        p->kind == last->kind && p->cut == cut) {
+      p->count++;
+      return;
+    }
+  }
+}
+
+static int by_count(const void *a, const void *b)
+{
+  const struct place *x = a, *y = b;
+  return (x->count < y->count) - (x->count > y->count);
+}
+
+static void print_places(struct verdict *v)
+{
+  qsort(v->place, PLACES, sizeof *v->place, by_count);
+  for (int i = 0; i < SHOWN && v->place[i].count; i++)
+    printf("  cut by \"%s\" at %s: %" PRIu64 "\n",
+           ljp_name_cut(v->place[i].cut) ? ljp_name_cut(v->place[i].cut) : "?",
+           v->place[i].text, v->place[i].count);
+}
 
 static void look(struct verdict *v, const struct ljp_reader *reader,
                  const struct ljp_rec_sample *sample, bool deep)
@@ -36,6 +77,8 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
   v->cut[sample->cut]++;
   if (deep && sample->cut == LJP_CUT_DEPTH)
     whole = true;
+  if (!whole && count)
+    note_place(v, &reader->model, frames[count - 1], sample->cut);
   if (end == LJP_STACK_LOST || count == 0) {
     v->torn++;
     whole = false;
@@ -46,8 +89,9 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
 static bool judge(const char *path, double percent, bool deep)
 {
   static struct ljp_reader reader;
-  struct verdict v = {0};
+  static struct verdict v;
   const struct ljp_event *event;
+  memset(&v, 0, sizeof v);
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
          event->what != LJP_EVENT_FINISH)
@@ -80,6 +124,7 @@ static bool judge(const char *path, double percent, bool deep)
   uint64_t all = v.samples + v.missing;
   double share = all ? 100.0 * (double)v.complete / (double)all : 0;
   printf(", complete %.4f %%, %s end\n", share, clean ? "clean" : "UNCLEAN");
+  print_places(&v);
   ljp_reader_fini(&reader);
   return clean && v.samples && share >= percent;
 }
