@@ -82,7 +82,7 @@ static void compile(const char *name, struct ljp_unwind_object *object)
   uint64_t start = ljp_unwind_now_ns();
   struct ljp_unwind_job *job = ljp_unwind_job_new(object);
   if (job)
-    ljp_unwind_job_run(job, UINT64_MAX, &table);
+    ljp_unwind_job_run(job, UINT64_MAX, NULL, &table);
   uint64_t took = ljp_unwind_now_ns() - start;
   if (!table)
     return;

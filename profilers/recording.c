@@ -210,7 +210,9 @@ enum ljp_status ljp_recording_stop(const struct ljp_recording *to,
                                    uint64_t *bytes, struct ljp_failure *why)
 {
   int error = 0;
+  ljp_recording_hurry(true);
   enum ljp_status status = ljp_session_stop(*session, &error);
+  ljp_recording_hurry(false);
   *bytes = ljp_session_bytes(*session);
   ljp_session_free(*session);
   *session = NULL;

@@ -66,6 +66,10 @@ enum ljp_status ljp_recording_keep_path(struct ljp_recording *to,
 /* What the writer asks about what the guest has (sysprof_setup.c). */
 void ljp_recording_describe(struct ljp_describe *describe);
 
+/* While a stop waits for the writer, that makes no unwind tables
+** (sysprof_setup.c). */
+void ljp_recording_hurry(bool begin);
+
 /* A session, not started yet. */
 enum ljp_status ljp_recording_new(const struct ljp_recording *to,
                                   void (*round)(void *ctx),

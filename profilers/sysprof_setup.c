@@ -118,6 +118,12 @@ enum ljp_status ljp_sysprof_look_at_tables(void)
   return status;
 }
 
+void ljp_recording_hurry(bool begin)
+{
+  if (ljp_sampler_shared.unwind)
+    ljp_unwind_hurry(ljp_sampler_shared.unwind, begin);
+}
+
 void ljp_sysprof_tables_forked(void)
 {
   pthread_mutex_init(&tables, NULL);

@@ -320,6 +320,12 @@ static void give_up(struct ljp_unwind *unwind, struct ljp_unwind_object *object)
   unwind->writer->stats.failed++;
 }
 
+static bool time_is_up(const struct ljp_unwind *unwind, uint64_t until_ns)
+{
+  return atomic_load_explicit(&unwind->hurried, memory_order_relaxed) ||
+         ljp_unwind_now_ns() >= until_ns;
+}
+
 /* True if there may be more to do. */
 static bool compile_some(struct ljp_unwind *unwind, uint64_t until_ns)
 {
@@ -341,7 +347,7 @@ static bool compile_some(struct ljp_unwind *unwind, uint64_t until_ns)
     }
   }
   object = ljp_unwind_job_object(writer->job);
-  if (!ljp_unwind_job_run(writer->job, until_ns, &table))
+  if (!ljp_unwind_job_run(writer->job, until_ns, &unwind->hurried, &table))
     return true;
   writer->job = NULL;
   /* What was read may have been another object by the end: look again. The
@@ -369,7 +375,7 @@ static bool read_headers(struct ljp_unwind *unwind, uint64_t until_ns)
       continue;
     if (!ljp_unwind_object_read(object))
       return false;
-    if (ljp_unwind_now_ns() >= until_ns)
+    if (time_is_up(unwind, until_ns))
       return true;
   }
   return false;
@@ -405,7 +411,7 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
   uint64_t until = budget_us ? start + budget_us * UINT64_C(1000) : UINT64_MAX;
   bool late = status == LJP_OK && read_headers(unwind, until), more = true;
   while (status == LJP_OK && !late && more &&
-         (more = compile_some(unwind, until)) && ljp_unwind_now_ns() < until)
+         (more = compile_some(unwind, until)) && !time_is_up(unwind, until))
     ;
   /* An unfinished job is a reason to come again soon. */
   if (more)
@@ -413,6 +419,11 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
   unwind->writer->stats.compile_ns += ljp_unwind_now_ns() - compile_start;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return status;
+}
+
+void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin)
+{
+  atomic_fetch_add(&unwind->hurried, begin ? 1u : -1u);
 }
 
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
@@ -450,6 +461,7 @@ void ljp_unwind_free(struct ljp_unwind *unwind)
 
 void ljp_unwind_after_fork(struct ljp_unwind *unwind)
 {
+  atomic_store(&unwind->hurried, 0);
   for (unsigned i = 0; i < LJP_UNWIND_SLOTS; i++)
     atomic_store(&unwind->slots[i].users, 0);
 }

@@ -99,6 +99,10 @@ void ljp_unwind_free(struct ljp_unwind *unwind);
 ** handler can be using. */
 enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us);
 
+/* Somebody waits for who polls: from begin to end a poll compiles nothing more.
+** Calls nest; any thread. */
+void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin);
+
 /* In a forked child, before its first acquire: no handler of the parent is
 ** running here, whatever the copied counters say. */
 void ljp_unwind_after_fork(struct ljp_unwind *unwind);

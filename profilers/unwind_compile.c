@@ -391,6 +391,7 @@ static bool do_entry(struct ljp_unwind_job *job)
 }
 
 bool ljp_unwind_job_run(struct ljp_unwind_job *job, uint64_t until_ns,
+                        const _Atomic uint32_t *hurried,
                         struct ljp_unwind_table **table)
 {
   uint64_t count = job->object->index_count;
@@ -407,6 +408,7 @@ bool ljp_unwind_job_run(struct ljp_unwind_job *job, uint64_t until_ns,
       ljp_unwind_job_free(job);
       return true;
     }
-  } while (ljp_unwind_now_ns() < until_ns);
+  } while (!(hurried && atomic_load_explicit(hurried, memory_order_relaxed)) &&
+           ljp_unwind_now_ns() < until_ns);
   return false;
 }

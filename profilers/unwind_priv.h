@@ -97,6 +97,7 @@ struct ljp_unwind {
   struct ljp_unwind_slot slots[LJP_UNWIND_SLOTS];
   _Atomic unsigned current;
   _Atomic bool wants_poll;
+  _Atomic uint32_t hurried;
   struct ljp_unwind_writer *writer;
 };
 
@@ -159,9 +160,10 @@ void ljp_unwind_object_free(struct ljp_unwind_object *object);
 /* unwind_compile.c, writer's side: an object's table, piece by piece. */
 struct ljp_unwind_job;
 struct ljp_unwind_job *ljp_unwind_job_new(struct ljp_unwind_object *object);
-/* Works until the CLOCK_MONOTONIC time. True when done; *table is then the
-** result, or NULL if it failed, and the job is freed. */
+/* Works until the CLOCK_MONOTONIC time, or until *hurried (may be NULL). True when
+** done; *table is then the result, or NULL if it failed, and the job is freed. */
 bool ljp_unwind_job_run(struct ljp_unwind_job *job, uint64_t until_ns,
+                        const _Atomic uint32_t *hurried,
                         struct ljp_unwind_table **table);
 void ljp_unwind_job_free(struct ljp_unwind_job *job);
 struct ljp_unwind_object *ljp_unwind_job_object(struct ljp_unwind_job *job);

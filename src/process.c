@@ -27,9 +27,11 @@ static size_t read_file(const char *path, char *buf, size_t room)
 
 void ljp_process_put(struct ljp_body *body)
 {
-  char exe[4096], args[16384];
-  ssize_t exe_len = readlink("/proc/self/exe", exe, sizeof exe);
-  size_t args_len = read_file("/proc/self/cmdline", args, sizeof args);
+  enum { EXE = 4096, ARGS = 16384 };
+  /* Not on the stack, which may be that of a fiber. */
+  char *exe = malloc(EXE + ARGS), *args = exe + EXE;
+  ssize_t exe_len = exe ? readlink("/proc/self/exe", exe, EXE) : 0;
+  size_t args_len = exe ? read_file("/proc/self/cmdline", args, ARGS) : 0;
   if (args_len && !args[args_len - 1])
     args_len--;
   ljp_body_u(body, (uint64_t)getpid());
@@ -41,8 +43,9 @@ void ljp_process_put(struct ljp_body *body)
   uint64_t after = ljp_clock_ns();
   ljp_body_u(body, before + (after - before) / 2);
   ljp_body_u(body, wall);
-  ljp_body_str(body, exe, exe_len > 0 ? (size_t)exe_len : 0, sizeof exe);
-  ljp_body_str(body, args, args_len, sizeof args);
+  ljp_body_str(body, exe, exe_len > 0 ? (size_t)exe_len : 0, EXE);
+  ljp_body_str(body, args, args_len, ARGS);
+  free(exe);
 }
 
 /* The value of "key : value" in /proc/cpuinfo. */

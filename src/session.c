@@ -4,6 +4,7 @@
 #include "src/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -96,6 +97,26 @@ static bool give_up(struct ljp_session *s, bool starting)
   return stuck;
 }
 
+/* The first block, by us: on a busy machine the thread's turn may come late.
+** No signal is raised or handled meanwhile. */
+static void begin_here(struct ljp_session *s)
+{
+  sigset_t all, before, pending, too_large;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigpending(&pending);
+  ljp_sink_keep_old(s->sink);
+  enum ljp_status status = ljp_writer_start(s->writer, ljp_clock_ns());
+  if (status && s->sink->error == EFBIG && !sigismember(&pending, SIGXFSZ)) {
+    static const struct timespec now = {0, 0};
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    sigtimedwait(&too_large, NULL, &now);
+  }
+  ljp_session_announce(s, status);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 enum ljp_status ljp_session_start(struct ljp_session *s)
 {
   pthread_mutex_lock(&s->mutex);
@@ -111,6 +132,7 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   atomic_store_explicit(&s->sink->deadline_ns,
                         ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
                         memory_order_relaxed);
+  s->begun = ljp_sink_answers(s->sink);
   if (!status)
     status = ljp_session_spawn(s);
   if (status) {
@@ -119,6 +141,8 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
     s->status = status;
     return status;
   }
+  if (s->begun)
+    begin_here(s);
   uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
   /* Acquire: pairs with announce. */
   while (!atomic_load_explicit(&s->started, memory_order_acquire)) {

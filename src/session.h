@@ -78,7 +78,8 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);
 
 /* Returns when the first block is in the sink, or with the reason why not: for
-** a sink that is stuck after ten seconds, like stop. */
+** a sink that is stuck after ten seconds, like stop. The first block of a plain
+** file is written by the caller itself. */
 enum ljp_status ljp_session_start(struct ljp_session *s);
 
 /* Writes all that was pushed, ends the stream and the thread. Returns what went

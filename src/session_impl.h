@@ -53,6 +53,7 @@ struct ljp_session {
   struct ljp_sink *sink;
   struct ljp_writer *writer;
   bool child; /* Started by a fork: opens its file late. */
+  bool begun; /* The writer was started by who started the session. */
   enum ljp_status status;
   int error;
   /* Between the two. */
@@ -66,6 +67,8 @@ struct ljp_session {
 
 /* session_thread.c */
 enum ljp_status ljp_session_spawn(struct ljp_session *s);
+/* The writer has been started, or has failed to; by who has done it. */
+void ljp_session_announce(struct ljp_session *s, enum ljp_status status);
 
 /* session.c */
 enum ljp_status ljp_session_make_writer(struct ljp_session *s);

@@ -75,7 +75,7 @@ static enum ljp_status round_once(struct ljp_session *s, bool last)
   return ljp_writer_finish(w);
 }
 
-static void announce(struct ljp_session *s, enum ljp_status status)
+void ljp_session_announce(struct ljp_session *s, enum ljp_status status)
 {
   pthread_mutex_lock(&s->mutex);
   if (!s->stuck) {
@@ -108,8 +108,20 @@ static void *writer_main(void *arg)
   prctl(PR_SET_NAME, "ljprof-writer");
   if (s->child && !stopping(s))
     ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
-  enum ljp_status status = ljp_writer_start(s->writer, ljp_clock_ns());
-  announce(s, status);
+  enum ljp_status status = LJP_OK;
+  if (s->begun && !s->child) {
+    /* Acquire: pairs with the announcement, behind which nobody but us touches
+    ** the writer. */
+    while (!atomic_load_explicit(&s->started, memory_order_acquire))
+      ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+    pthread_mutex_lock(&s->mutex);
+    status = s->status;
+    pthread_mutex_unlock(&s->mutex);
+    ljp_sink_let_go(s->sink);
+  } else {
+    status = ljp_writer_start(s->writer, ljp_clock_ns());
+    ljp_session_announce(s, status);
+  }
   while (!status && !stopping(s)) {
     ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
     status = round_once(s, false);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "src/clock.h"
@@ -43,7 +44,7 @@ enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_FILE;
-  sink->fd = -1;
+  sink->file.fd = sink->old.fd = -1;
   sink->sync = sync;
   /* Replacing a link by a file is not what its owner asked for. */
   sink->path = realpath(path, NULL);
@@ -52,11 +53,38 @@ enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
   return sink->path ? LJP_OK : fail(sink, ENOMEM);
 }
 
+bool ljp_sink_answers(const struct ljp_sink *sink)
+{
+  /* ext2 to 4, tmpfs, XFS, Btrfs, overlayfs, ZFS, F2FS, ramfs. */
+  static const uint32_t local[] = {0xef53,     0x01021994, 0x58465342,
+                                   0x9123683e, 0x794c7630, 0x2fc12fc1,
+                                   0xf2f52010, 0x858458f6};
+  struct stat st;
+  struct statfs fs;
+  bool answers = false;
+  if (sink->kind != LJP_SINK_FILE || sink->sync)
+    return false;
+  bool there = stat(sink->path, &st) == 0;
+  if (there && !S_ISREG(st.st_mode))
+    return false;
+  char *folder = strdup(sink->path), *slash = folder;
+  if (folder)
+    slash = strrchr(folder, '/');
+  if (slash)
+    slash[slash == folder] = '\0';
+  if (slash && statfs(folder, &fs) == 0)
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+      answers |= (uint32_t)fs.f_type == local[i];
+  free(folder);
+  return answers;
+}
+
 void ljp_sink_init_fd(struct ljp_sink *sink, int fd)
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_FD;
-  sink->fd = fd;
+  sink->file.fd = fd;
+  sink->old.fd = -1;
 }
 
 void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
@@ -64,7 +92,7 @@ void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_CALLBACK;
-  sink->fd = -1;
+  sink->file.fd = sink->old.fd = -1;
   sink->callback = callback;
   sink->ctx = ctx;
 }
@@ -80,14 +108,26 @@ static char *segment_name(const struct ljp_sink *sink, uint32_t segment)
   return name;
 }
 
-static enum ljp_status remember(struct ljp_sink *sink)
+static bool remember(struct ljp_open_file *file)
 {
   struct stat st;
-  if (fstat(sink->fd, &st))
-    return fail(sink, errno);
-  sink->dev = st.st_dev;
-  sink->ino = st.st_ino;
-  return LJP_OK;
+  if (fstat(file->fd, &st))
+    return false;
+  file->dev = st.st_dev;
+  file->ino = st.st_ino;
+  return true;
+}
+
+/* The host may have closed our descriptor and opened something else. */
+static bool is_same(const struct ljp_open_file *file, int *error)
+{
+  struct stat st;
+  if (fstat(file->fd, &st)) {
+    *error = errno;
+    return false;
+  }
+  *error = EBADF;
+  return st.st_dev == file->dev && st.st_ino == file->ino;
 }
 
 static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
@@ -103,19 +143,19 @@ static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
     sink->temporary = malloc(room);
     if (!sink->temporary)
       status = fail(sink, ENOMEM);
-    for (int n = 0; !status && sink->fd < 0; n++) {
+    for (int n = 0; !status && sink->file.fd < 0; n++) {
       snprintf(sink->temporary, room, "%s.ljp-%ld-%d", sink->path,
                (long)getpid(), n);
-      sink->fd =
+      sink->file.fd =
           open(sink->temporary,
                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-      if (sink->fd < 0 && (errno != EEXIST || n > 1000))
+      if (sink->file.fd < 0 && (errno != EEXIST || n > 1000))
         status = fail(sink, errno);
     }
   } else {
     /* Without O_NONBLOCK a FIFO that nobody reads would hold us here. */
-    sink->fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (sink->fd < 0)
+    sink->file.fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (sink->file.fd < 0)
       status = fail(sink, errno);
   }
   if (status) {
@@ -135,18 +175,15 @@ enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment)
     return LJP_OK;
   if (sink->kind == LJP_SINK_FILE)
     status = open_file(sink, segment);
-  return status ? status : remember(sink);
+  if (!status && !remember(&sink->file))
+    status = fail(sink, errno);
+  return status;
 }
 
-/* The host may have closed our descriptor and opened something else. */
 static enum ljp_status still_ours(struct ljp_sink *sink)
 {
-  struct stat st;
-  if (fstat(sink->fd, &st))
-    return fail(sink, errno);
-  if (st.st_dev != sink->dev || st.st_ino != sink->ino)
-    return fail(sink, EBADF);
-  return LJP_OK;
+  int error;
+  return is_same(&sink->file, &error) ? LJP_OK : fail(sink, error);
 }
 
 static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
@@ -156,7 +193,7 @@ static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
     size_t chunk = len - *done;
     if (!sink->regular) {
       /* A pipe whose reader is slow: wait, but not beyond the deadline. */
-      struct pollfd poll_fd = {.fd = sink->fd, .events = POLLOUT};
+      struct pollfd poll_fd = {.fd = sink->file.fd, .events = POLLOUT};
       int ready = poll(&poll_fd, 1, POLL_MS);
       /* Relaxed: a plain value that another thread sets once. */
       uint64_t deadline =
@@ -169,7 +206,7 @@ static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
       if (chunk > PIPE_CHUNK)
         chunk = PIPE_CHUNK;
     }
-    ssize_t n = write(sink->fd, data + *done, chunk);
+    ssize_t n = write(sink->file.fd, data + *done, chunk);
     if (n > 0)
       *done += (size_t)n;
     else if (n == 0)
@@ -207,6 +244,11 @@ static enum ljp_status show(struct ljp_sink *sink)
   char *name = segment_name(sink, sink->segment);
   if (!name)
     return fail(sink, ENOMEM);
+  if (sink->keep_old) {
+    sink->old.fd = open(name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    if (sink->old.fd >= 0)
+      remember(&sink->old);
+  }
   if (rename(sink->temporary, name))
     status = fail(sink, errno);
   else {
@@ -215,6 +257,20 @@ static enum ljp_status show(struct ljp_sink *sink)
   }
   free(name);
   return status;
+}
+
+void ljp_sink_keep_old(struct ljp_sink *sink)
+{
+  sink->keep_old = true;
+}
+
+void ljp_sink_let_go(struct ljp_sink *sink)
+{
+  int error;
+  sink->keep_old = false;
+  if (sink->old.fd >= 0 && is_same(&sink->old, &error))
+    close(sink->old.fd);
+  sink->old.fd = -1;
 }
 
 enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
@@ -228,13 +284,13 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
     status = still_ours(sink);
     if (!status)
       status = write_fd(sink, block, len, &done);
-    if (!status && sink->sync && fdatasync(sink->fd) && errno != EINVAL &&
+    if (!status && sink->sync && fdatasync(sink->file.fd) && errno != EINVAL &&
         errno != EROFS)
       status = fail(sink, errno);
     if (status && done && sink->regular) {
       /* If it cannot be cut, a reader still stops at the last whole block. */
-      if (ftruncate(sink->fd, (off_t)sink->whole_bytes) == 0)
-        lseek(sink->fd, (off_t)sink->whole_bytes, SEEK_SET);
+      if (ftruncate(sink->file.fd, (off_t)sink->whole_bytes) == 0)
+        lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
     }
     if (!status && sink->temporary)
       status = show(sink);
@@ -247,16 +303,16 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
 enum ljp_status ljp_sink_close(struct ljp_sink *sink)
 {
   enum ljp_status status = LJP_OK;
-  if (sink->kind == LJP_SINK_FILE && sink->fd >= 0) {
+  if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0) {
     /* A foreign file under our number is not ours to close. */
     int saved = sink->error;
     if (still_ours(sink) == LJP_OK) {
-      if (close(sink->fd) && errno != EINTR)
+      if (close(sink->file.fd) && errno != EINTR)
         status = fail(sink, errno);
     }
     if (!status)
       sink->error = saved;
-    sink->fd = -1;
+    sink->file.fd = -1;
   }
   if (sink->temporary) {
     unlink(sink->temporary);
@@ -276,14 +332,16 @@ void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 
 void ljp_sink_abandon(struct ljp_sink *sink)
 {
-  if (sink->kind == LJP_SINK_FILE && sink->fd >= 0 &&
+  ljp_sink_let_go(sink);
+  if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0 &&
       still_ours(sink) == LJP_OK)
-    close(sink->fd);
-  sink->fd = -1;
+    close(sink->file.fd);
+  sink->file.fd = -1;
 }
 
 void ljp_sink_fini(struct ljp_sink *sink)
 {
+  ljp_sink_let_go(sink);
   ljp_sink_close(sink);
   free(sink->path);
   sink->path = NULL;

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
   struct ljp_unwind_table *table = NULL;
   struct ljp_unwind_job *job = ljp_unwind_job_new(object);
-  if (job && !ljp_unwind_job_run(job, UINT64_MAX, &table))
+  if (job && !ljp_unwind_job_run(job, UINT64_MAX, NULL, &table))
     abort();
   for (uint32_t i = 1; table && i < table->rows; i++)
     if (table->pc[i - 1] >= table->pc[i] || table->rule[i] >= table->rules_used)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <cmocka.h>
 
@@ -35,6 +36,48 @@ static void an_old_file_is_replaced_only_by_a_session_that_started(void **state)
   assert_true(m->clean);
   mini_free(m);
   close(fd);
+}
+
+static int descriptors(void)
+{
+  int count = 0;
+  for (int fd = 0; fd < 1024; fd++)
+    count += fcntl(fd, F_GETFD) != -1;
+  return count;
+}
+
+static void an_old_file_is_let_go_while_the_session_runs(void **state)
+{
+  (void)state;
+  struct ljp_session_options o = {.path = in_dir("again")};
+  ljp_session_free(started(&o));
+  int before = descriptors();
+  struct ljp_session *s = started(&o);
+  for (int i = 0; i < 5000 && descriptors() != before + 1; i++)
+    usleep(1000);
+  assert_int_equal(descriptors(), before + 1);
+  ljp_session_free(s);
+  assert_int_equal(descriptors(), before);
+}
+
+static void a_file_that_may_not_grow_is_an_error_without_a_signal(void **state)
+{
+  (void)state;
+  struct ljp_session *s;
+  struct rlimit before, little;
+  int error = 0;
+  struct ljp_session_options o = {.path = in_dir("little")};
+  assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  little = before;
+  little.rlim_cur = 67;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+  /* SIGXFSZ would end the process. */
+  assert_int_equal(ljp_session_start(s), LJP_ERR_IO);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(ljp_session_stop(s, &error), LJP_ERR_IO);
+  assert_int_equal(error, EFBIG);
+  ljp_session_free(s);
 }
 
 static void a_path_that_cannot_be_made_says_why(void **state)
@@ -318,6 +361,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_old_file_is_replaced_only_by_a_session_that_started),
+      cmocka_unit_test(an_old_file_is_let_go_while_the_session_runs),
+      cmocka_unit_test(a_file_that_may_not_grow_is_an_error_without_a_signal),
       cmocka_unit_test(a_path_that_cannot_be_made_says_why),
       cmocka_unit_test(a_relative_path_means_where_the_session_was_made),
       cmocka_unit_test(a_full_device_is_an_error_not_a_replaced_device),

@@ -317,7 +317,7 @@ static void an_object_is_found_with_and_without_a_search_table(void **state)
     struct ljp_unwind_table *rows;
     struct ljp_unwind_job *job = ljp_unwind_job_new(object);
     assert_non_null(job);
-    assert_true(ljp_unwind_job_run(job, UINT64_MAX, &rows));
+    assert_true(ljp_unwind_job_run(job, UINT64_MAX, NULL, &rows));
     assert_non_null(rows);
     /* Gap, entry, after the push, gap. */
     assert_int_equal(rows->rows, 4);
@@ -351,7 +351,7 @@ static void every_flipped_bit_of_an_object_is_survived(void **state)
       struct ljp_unwind_table *rows = NULL;
       struct ljp_unwind_job *job = ljp_unwind_job_new(object);
       if (job)
-        assert_true(ljp_unwind_job_run(job, UINT64_MAX, &rows));
+        assert_true(ljp_unwind_job_run(job, UINT64_MAX, NULL, &rows));
       for (uint32_t i = 1; rows && i < rows->rows; i++)
         assert_true(rows->pc[i - 1] < rows->pc[i]);
       ljp_unwind_table_free(rows);
