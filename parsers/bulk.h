@@ -126,34 +126,45 @@ static inline enum ljp_bad_reason ljp_bulk_bad(const uint8_t *p,
   return end - p < LJP_VARINT_MAX_BYTES ? LJP_BAD_SHORT : LJP_BAD_NUMBER;
 }
 
-static inline enum ljp_bad_reason ljp_sample_decode(const uint8_t **body,
-                                                    const uint8_t *end,
-                                                    struct ljp_event *event)
+/* Whether a sample comes with its state varies from one to the next: no branch
+** on it. The other fields are rare. */
+static inline __attribute__((always_inline)) enum ljp_bad_reason
+ljp_sample_step(const uint8_t **body, const uint8_t *end, uint64_t *time_ns,
+                struct ljp_rec_sample *s)
 {
-  struct ljp_rec_sample *s = &event->u.sample;
   const uint8_t *p = *body;
   unsigned has = *p++;
-  if (LJP_UNLIKELY(has & ~LJP_SAMPLE_KNOWN))
-    return LJP_BAD_RESERVED;
-  if (!(has & LJP_SAMPLE_STACK
-            ? ljp_bulk_two_deltas(&p, &event->time_ns, &s->stack)
-            : ljp_bulk_delta(&p, &event->time_ns)))
-    return ljp_bulk_bad(p, end);
-  if (has & LJP_SAMPLE_STATE)
-    s->state = *p++;
-  if ((has & LJP_SAMPLE_VM) && !ljp_bulk_number(&p, &s->vm))
-    return ljp_bulk_bad(p, end);
-  if ((has & LJP_SAMPLE_WEIGHT) && !ljp_bulk_number(&p, &s->weight))
-    return ljp_bulk_bad(p, end);
+  if (!(LJP_LIKELY(has & LJP_SAMPLE_STACK)
+            ? ljp_bulk_two_deltas(&p, time_ns, &s->stack)
+            : ljp_bulk_delta(&p, time_ns)))
+    return has & ~LJP_SAMPLE_KNOWN ? LJP_BAD_RESERVED : ljp_bulk_bad(p, end);
+  unsigned with_state = has / LJP_SAMPLE_STATE & 1;
+  s->state ^= (uint8_t)((s->state ^ *p) & (0u - with_state));
+  p += with_state;
   s->cut = 0;
-  if (has & LJP_SAMPLE_CUT)
-    s->cut = *p++;
-  if (LJP_UNLIKELY(has & LJP_SAMPLE_EXTRA) && !ljp_bulk_extra(&p, end))
-    return LJP_BAD_SHORT;
+  if (LJP_UNLIKELY(has & ~(LJP_SAMPLE_STACK | LJP_SAMPLE_STATE))) {
+    if (has & ~LJP_SAMPLE_KNOWN)
+      return LJP_BAD_RESERVED;
+    if ((has & LJP_SAMPLE_VM) && !ljp_bulk_number(&p, &s->vm))
+      return ljp_bulk_bad(p, end);
+    if ((has & LJP_SAMPLE_WEIGHT) && !ljp_bulk_number(&p, &s->weight))
+      return ljp_bulk_bad(p, end);
+    if (has & LJP_SAMPLE_CUT)
+      s->cut = *p++;
+    if ((has & LJP_SAMPLE_EXTRA) && !ljp_bulk_extra(&p, end))
+      return LJP_BAD_SHORT;
+  }
   if (LJP_UNLIKELY(p > end))
     return LJP_BAD_SHORT;
   *body = p;
   return LJP_BAD_NONE;
+}
+
+static inline enum ljp_bad_reason ljp_sample_decode(const uint8_t **body,
+                                                    const uint8_t *end,
+                                                    struct ljp_event *event)
+{
+  return ljp_sample_step(body, end, &event->time_ns, &event->u.sample);
 }
 
 static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,

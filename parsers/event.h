@@ -179,6 +179,12 @@ struct ljp_rec_sample {
   uint8_t state, cut;
 };
 
+/* Many at once: ljp_reader_samples(). */
+struct ljp_timed_sample {
+  uint64_t time_ns;
+  struct ljp_rec_sample sample;
+};
+
 struct ljp_rec_mem {
   uint64_t address, old_address; /* The old ones: of a realloc, else 0. */
   uint64_t size, old_size;

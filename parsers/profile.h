@@ -114,22 +114,26 @@ struct ljp_profile_row {
 */
 #define LJP_OBJECT UINT64_C(65536)
 struct ljp_profile_memory {
-  uint64_t alloc_objects, alloc_bytes; /* Of allocations; bytes: and of
-                                       ** reallocations, their new size. */
-  uint64_t free_events;                /* As they stand in the stream. */
-  uint64_t free_objects, free_bytes;   /* Bytes: and what reallocations and
-                                       ** moves took away. */
-  uint64_t realloc_events;             /* Done at this stack. */
-  uint64_t moved_objects_in, moved_objects_out; /* By reallocation. */
+  /* What most events change stands together, in one line of the cache. Bytes
+  ** allocated: and those of reallocations, their new size. */
+  uint64_t alloc_objects, alloc_bytes;
   uint64_t live_objects, live_bytes;
-  uint64_t peak_objects, peak_bytes; /* When all together were most. */
-  uint64_t temporary_objects, temporary_bytes; /* Freed by the first GC cycle
+  uint64_t free_events;              /* As they stand in the stream. */
+  uint64_t free_objects, free_bytes; /* Bytes: and what reallocations and
+                                     ** moves took away. */
+  uint64_t peak_fall;                /* While reading: profile_mem.c. */
+  uint32_t row, vm;                  /* Whose: in rows[], vms[]. */
+  uint64_t temporary_objects, temporary_bytes;  /* Freed by the first GC cycle
                                                ** that could. */
+  uint64_t realloc_events;                      /* Done at this stack. */
+  uint64_t moved_objects_in, moved_objects_out; /* By reallocation. */
+  uint64_t peak_objects, peak_bytes;     /* When all together were most. */
   uint64_t old_objects, old_bytes;       /* Live, and survived two of those. */
   uint64_t recent_objects, recent_bytes; /* Live, allocated since the mark
                                          ** asked for (options.since). */
   uint64_t slices; /* Bit n: of what is live and old, some was allocated in
                    ** the n-th 64th of the session. */
+  uint64_t unused[3]; /* To whole lines of the cache. */
 };
 
 /* Of what stands in the members of these names. */

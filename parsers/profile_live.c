@@ -5,23 +5,61 @@
 #include "parsers/profile_live.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "parsers/table.h"
 
 #define UNUSED UINT32_MAX /* mark of a block in the free list. */
 
+/* Zeroed memory for what is read in no order, and so in large pages where the
+** system grants them: to find out where a page lies costs as much as to read
+** it. */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+static void *take_zeroed(size_t bytes)
+{
+  if (bytes % LARGE_PAGE)
+    return calloc(1, bytes);
+  const int prot = PROT_READ | PROT_WRITE;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  char *at = mmap(NULL, bytes, prot, flags, -1, 0);
+  if (at != MAP_FAILED && (uintptr_t)at % LARGE_PAGE) {
+    /* Newer kernels lay it right; others let choose from more. */
+    munmap(at, bytes);
+    at = mmap(NULL, bytes + LARGE_PAGE, prot, flags, -1, 0);
+    if (at != MAP_FAILED) {
+      size_t before = LARGE_PAGE - (uintptr_t)at % LARGE_PAGE;
+      munmap(at, before);
+      at += before;
+      if (before < LARGE_PAGE)
+        munmap(at + bytes, LARGE_PAGE - before);
+    }
+  }
+  if (at == MAP_FAILED)
+    return NULL;
+  madvise(at, bytes, MADV_HUGEPAGE); /* A wish. */
+  return at;
+}
+
+static void give_back(void *memory, size_t bytes)
+{
+  if (bytes % LARGE_PAGE)
+    free(memory);
+  else if (memory)
+    munmap(memory, bytes);
+}
+
 void ljp_live_fini(struct ljp_live *live)
 {
   for (uint32_t i = 0; i < live->chunk_count; i++) {
-    free(live->chunks[i]);
+    give_back(live->chunks[i], LJP_LIVE_CHUNK * sizeof **live->chunks);
     free(live->weights[i]);
   }
   free(live->chunks);
   free(live->weights);
-  free(live->slots);
+  give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
   free(live->cycles);
-  free(live->peaks);
   *live = (struct ljp_live){0};
 }
 
@@ -55,16 +93,17 @@ void ljp_live_soon(const struct ljp_live *live, uint64_t address)
         &live->slots[tag_of(live, address) & (live->slot_count - 1)], 1);
 }
 
-void ljp_live_sooner(const struct ljp_live *live, uint64_t address)
+uint32_t ljp_live_sooner(const struct ljp_live *live, uint64_t address)
 {
   if (!live->slot_count)
-    return;
+    return 0;
   uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
   for (uint32_t at = tag & mask; live->slots[at].block; at = (at + 1) & mask)
     if (live->slots[at].tag == tag) {
       __builtin_prefetch(ljp_live_block(live, live->slots[at].block), 1);
-      return;
+      return live->slots[at].block;
     }
+  return 0;
 }
 
 static bool grow_slots(struct ljp_live *live)
@@ -72,7 +111,7 @@ static bool grow_slots(struct ljp_live *live)
   uint32_t count = live->slot_count ? live->slot_count * 2 : 8;
   struct ljp_live_slot *old = live->slots, *slots;
   uint32_t old_count = live->slot_count;
-  if (!count || !(slots = calloc(count, sizeof *slots)))
+  if (!count || !(slots = take_zeroed((size_t)count * sizeof *slots)))
     return false;
   if (!live->seed &&
       getrandom(&live->seed, sizeof live->seed, GRND_NONBLOCK) < 0)
@@ -86,7 +125,7 @@ static bool grow_slots(struct ljp_live *live)
         at = (at + 1) & (count - 1);
       slots[at] = old[i];
     }
-  free(old);
+  give_back(old, (size_t)old_count * sizeof *old);
   return true;
 }
 
@@ -101,7 +140,7 @@ static bool grow_chunks(struct ljp_live *live)
     return false; /* chunks has more room than we remember. */
   live->chunk_room = same;
   live->chunks[live->chunk_count] =
-      malloc(LJP_LIVE_CHUNK * sizeof **live->chunks);
+      take_zeroed(LJP_LIVE_CHUNK * sizeof **live->chunks);
   if (!live->chunks[live->chunk_count])
     return false;
   live->weights[live->chunk_count++] = NULL;
@@ -128,7 +167,7 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
   }
   struct ljp_live_block *to = ljp_live_block(live, at);
   if (live->free)
-    live->free = to->row;
+    live->free = to->memory;
   else
     live->used++;
   *to = *block;
@@ -155,7 +194,7 @@ void ljp_live_remove(struct ljp_live *live, uint32_t block)
     }
   }
   live->slots[hole].block = 0;
-  *b = (struct ljp_live_block){.row = live->free, .mark = UNUSED};
+  *b = (struct ljp_live_block){.memory = live->free, .mark = UNUSED};
   live->free = block;
   live->count--;
 }

@@ -16,10 +16,10 @@
 
 struct ljp_live_block {
   uint64_t address, size;
-  uint32_t row;   /* Where it was allocated; LJP_LIVE_UNWANTED: left out. */
-  uint32_t cycle; /* GC cycle of its VM then. */
-  uint32_t ms;    /* Time since the origin, saturating. */
-  uint32_t mark;  /* Marks that had been set. */
+  uint32_t memory; /* Where it was allocated; LJP_LIVE_UNWANTED: left out. */
+  uint32_t cycle;  /* GC cycle of its VM then. */
+  uint32_t ms;     /* Time since the origin, saturating. */
+  uint32_t mark;   /* Marks that had been set. */
 };
 #define LJP_LIVE_UNWANTED UINT32_MAX
 
@@ -31,12 +31,6 @@ struct ljp_live_block {
 
 struct ljp_live_slot {
   uint32_t tag, block; /* block + 1; 0: free. */
-};
-
-/* What a memory row had when all together were most (profile_mem.c). */
-struct ljp_live_peak {
-  uint64_t objects, bytes;
-  uint64_t fall; /* Saved in this fall; else the row has not changed since. */
 };
 
 struct ljp_live {
@@ -53,8 +47,6 @@ struct ljp_live {
   uint32_t cycle_room;
   uint32_t since_mark; /* Blocks from this mark on are recent. */
 
-  struct ljp_live_peak *peaks; /* Beside p->memory. */
-  uint32_t peak_room;
   uint64_t objects, bytes, most_bytes, fall;
   struct ljp_estimate estimate; /* Of these objects and bytes. */
   bool falling;
@@ -66,9 +58,9 @@ void ljp_live_fini(struct ljp_live *live);
 uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address);
 
 /* Hints that the address will be looked for: soon, and a little later, when
-** its slot has come from memory. */
+** its slot has come from memory. Then the block that it may be; 0: none. */
 void ljp_live_soon(const struct ljp_live *live, uint64_t address);
-void ljp_live_sooner(const struct ljp_live *live, uint64_t address);
+uint32_t ljp_live_sooner(const struct ljp_live *live, uint64_t address);
 
 /* Takes a block in whose address is not there. LJP_ERR_MEM. */
 enum ljp_status ljp_live_add(struct ljp_live *live,

@@ -30,12 +30,12 @@ estimates_of(struct ljp_profile *p, uint32_t memory, uint64_t weight)
 /* The row's memory will change. */
 static void before_change(struct ljp_profile *p, uint32_t memory)
 {
-  struct ljp_live *live = &p->work->live;
-  struct ljp_live_peak *peak = &live->peaks[memory];
-  if (live->falling && peak->fall != live->fall) {
-    peak->fall = live->fall;
-    peak->objects = p->memory[memory].live_objects;
-    peak->bytes = p->memory[memory].live_bytes;
+  const struct ljp_live *live = &p->work->live;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  if (live->falling && m->peak_fall != live->fall) {
+    m->peak_fall = live->fall;
+    m->peak_objects = m->live_objects;
+    m->peak_bytes = m->live_bytes;
     if (p->estimates)
       p->estimates[memory].peak = p->estimates[memory].live;
   }
@@ -72,28 +72,27 @@ static void shrink(struct ljp_profile *p, uint32_t memory, uint64_t objects,
   live->bytes -= bytes;
 }
 
-static uint32_t cycle_of(const struct ljp_profile *p, uint32_t row)
+static uint32_t cycle_of(const struct ljp_profile *p, uint32_t memory)
 {
   const struct ljp_live *live = &p->work->live;
-  uint32_t vm = p->contexts[p->rows[row].context].vm;
+  uint32_t vm = p->memory[memory].vm;
   return vm < live->cycle_room ? live->cycles[vm] : 0;
 }
 
-/* Takes a block out of the table and its row; moved: by a reallocation. */
+/* Takes a block out of the table and its row's memory; moved: by a reallocation. */
 static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
 {
   struct ljp_live *live = &p->work->live;
   struct ljp_live_block block = *ljp_live_block(live, at);
   uint64_t weight = ljp_live_weight(live, at);
   ljp_live_remove(live, at);
-  if (block.row == LJP_LIVE_UNWANTED)
+  if (block.memory == LJP_LIVE_UNWANTED)
     return;
-  uint32_t memory = p->rows[block.row].memory;
   uint64_t objects = objects_of(block.size, weight);
   uint64_t bytes = weight ? weight : block.size;
-  shrink(p, memory, objects, bytes);
-  struct ljp_profile_memory *m = &p->memory[memory];
-  struct ljp_profile_estimates *e = estimates_of(p, memory, weight);
+  shrink(p, block.memory, objects, bytes);
+  struct ljp_profile_memory *m = &p->memory[block.memory];
+  struct ljp_profile_estimates *e = estimates_of(p, block.memory, weight);
   if (e) {
     ljp_estimate_take(&e->live, block.size, weight);
     ljp_estimate_take(&live->estimate, block.size, weight);
@@ -104,7 +103,7 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
     return;
   }
   m->free_objects += objects;
-  if (p->has_gc && cycle_of(p, block.row) == block.cycle) {
+  if (p->has_gc && cycle_of(p, block.memory) == block.cycle) {
     m->temporary_objects += objects;
     m->temporary_bytes += bytes;
     if (e)
@@ -113,15 +112,15 @@ static void take_out(struct ljp_profile *p, uint32_t at, bool moved)
 }
 
 static enum ljp_status put_in(struct ljp_profile *p,
-                              const struct ljp_waiting_mem *event, uint32_t row,
-                              bool wanted)
+                              const struct ljp_waiting_mem *event,
+                              uint32_t memory)
 {
   const struct ljp_rec_mem *e = &event->mem;
   struct ljp_live *live = &p->work->live;
   uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
   struct ljp_live_block block = {.address = e->address,
                                  .size = e->size,
-                                 .row = wanted ? row : LJP_LIVE_UNWANTED,
+                                 .memory = memory,
                                  .ms = ms < UINT32_MAX ? (uint32_t)ms
                                                        : UINT32_MAX,
                                  .mark = p->mark_count};
@@ -130,8 +129,8 @@ static enum ljp_status put_in(struct ljp_profile *p,
     p->totals.double_allocs++;
     take_out(p, old, false);
   }
-  if (wanted)
-    block.cycle = cycle_of(p, row);
+  if (memory != LJP_LIVE_UNWANTED)
+    block.cycle = cycle_of(p, memory);
   return ljp_live_add(live, &block, e->weight);
 }
 
@@ -173,13 +172,13 @@ static enum ljp_status take_free(struct ljp_profile *p,
     p->totals.free_events++;
     return take_before(p, context, e->weight ? e->weight : e->size, false);
   }
-  uint32_t owner = ljp_live_block(live, at)->row;
+  uint32_t owner = ljp_live_block(live, at)->memory;
   bool moved = e->flags & LJP_MEM_MOVED;
   if (owner == LJP_LIVE_UNWANTED) {
     p->totals.filtered++;
   } else if (!moved) {
     p->totals.free_events++;
-    p->memory[p->rows[owner].memory].free_events++;
+    p->memory[owner].free_events++;
   }
   take_out(p, at, moved);
   return LJP_OK;
@@ -218,13 +217,13 @@ enum ljp_status ljp_profile_mem(struct ljp_profile *p,
   }
   if (!wanted) {
     p->totals.filtered++;
-    return put_in(p, event, row, false);
+    return put_in(p, event, LJP_LIVE_UNWANTED);
   }
   if ((status = ljp_profile_row_memory(p, row, &memory)))
     return status;
   if (e->weight && (status = ljp_profile_estimates(p)))
     return status;
-  if ((status = put_in(p, event, row, true)))
+  if ((status = put_in(p, event, memory)))
     return status;
   uint64_t objects = objects_of(e->size, e->weight);
   uint64_t bytes = e->weight ? e->weight : e->size;
@@ -263,14 +262,13 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
   struct ljp_live *live = &p->work->live;
   const struct ljp_live_block *b = ljp_live_block(live, at);
   uint64_t weight = ljp_live_weight(live, at);
-  if (b->row == LJP_LIVE_UNWANTED)
+  if (b->memory == LJP_LIVE_UNWANTED)
     return LJP_OK;
-  uint32_t memory = p->rows[b->row].memory;
-  struct ljp_profile_memory *m = &p->memory[memory];
-  struct ljp_profile_estimates *e = estimates_of(p, memory, weight);
+  struct ljp_profile_memory *m = &p->memory[b->memory];
+  struct ljp_profile_estimates *e = estimates_of(p, b->memory, weight);
   uint64_t objects = objects_of(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
-  if (!p->has_gc || cycle_of(p, b->row) - b->cycle >= 2) {
+  if (!p->has_gc || cycle_of(p, b->memory) - b->cycle >= 2) {
     uint32_t slice = b->ms / slice_ms;
     m->old_objects += objects;
     m->old_bytes += bytes;
@@ -285,7 +283,7 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
       ljp_estimate_add(&e->recent, b->size, weight);
   }
   if (p->options.points)
-    return ljp_profile_point(p, b->ms * UINT64_C(1000000), b->row,
+    return ljp_profile_point(p, b->ms * UINT64_C(1000000), m->row,
                              (objects + LJP_OBJECT / 2) / LJP_OBJECT, bytes,
                              true);
   return LJP_OK;
@@ -303,12 +301,12 @@ enum ljp_status ljp_profile_mem_end(struct ljp_profile *p)
                         slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX)))
       return status;
   for (uint32_t i = 1; i < p->memory_count; i++) {
-    const struct ljp_live_peak *peak = &live->peaks[i];
-    bool saved = live->falling && peak->fall == live->fall;
     struct ljp_profile_memory *m = &p->memory[i];
-    m->peak_objects = saved ? peak->objects : m->live_objects;
-    m->peak_bytes = saved ? peak->bytes : m->live_bytes;
-    if (p->estimates && !saved)
+    if (live->falling && m->peak_fall == live->fall)
+      continue; /* It has changed since, and was saved. */
+    m->peak_objects = m->live_objects;
+    m->peak_bytes = m->live_bytes;
+    if (p->estimates)
       p->estimates[i].peak = p->estimates[i].live;
   }
   p->totals.peak_bytes = live->most_bytes;

@@ -182,12 +182,8 @@ static enum ljp_status make_rows(struct ljp_profile *p, const struct old *old,
 {
   enum ljp_status status;
   uint32_t memory;
-  if (!ljp_array_reserve(&p->memory, 0, &p->work->memory_room,
-                         sizeof *p->memory) ||
-      !ljp_array_reserve(&p->work->live.peaks, 0, &p->work->live.peak_room,
-                         sizeof *p->work->live.peaks))
-    return LJP_ERR_MEM;
-  p->memory[p->memory_count++] = (struct ljp_profile_memory){0};
+  if ((status = ljp_profile_no_memory(p)))
+    return status;
   for (uint32_t i = 0; i < old->row_count; i++) {
     const struct ljp_profile_row *row = &old->rows[i];
     if (!row->count && !row->weight && !row->memory)

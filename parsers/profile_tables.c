@@ -136,7 +136,9 @@ enum ljp_status ljp_profile_row(struct ljp_profile *p, uint32_t node,
                                 uint32_t context, uint32_t *id)
 {
   struct ljp_index *index = &p->work->row_index;
-  if (!ljp_index_reserve(index) || !RESERVE(p, row))
+  if (!ljp_index_reserve(index) ||
+      !ljp_lines_reserve(&p->rows, p->row_count, &p->work->row_room,
+                         sizeof *p->rows))
     return LJP_ERR_MEM;
   uint64_t h = ljp_mix(p->work->strings.seed, (uint64_t)node << 32 | context);
   uint32_t hash = ljp_hash_end(h);
@@ -249,6 +251,22 @@ enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
   return LJP_OK;
 }
 
+/* Room for one more of memory[]. */
+static bool reserve_memory(struct ljp_profile *p)
+{
+  _Static_assert(sizeof *p->memory % LJP_LINE_BYTES == 0, "whole lines");
+  return ljp_lines_reserve(&p->memory, p->memory_count, &p->work->memory_room,
+                           sizeof *p->memory);
+}
+
+enum ljp_status ljp_profile_no_memory(struct ljp_profile *p)
+{
+  if (!reserve_memory(p))
+    return LJP_ERR_MEM;
+  p->memory[p->memory_count++] = (struct ljp_profile_memory){0};
+  return LJP_OK;
+}
+
 /* As many as there are places in memory[]. */
 enum ljp_status ljp_profile_estimates(struct ljp_profile *p)
 {
@@ -268,17 +286,13 @@ enum ljp_status ljp_profile_estimates(struct ljp_profile *p)
 enum ljp_status ljp_profile_row_memory(struct ljp_profile *p, uint32_t row,
                                        uint32_t *memory)
 {
-  struct ljp_live *live = &p->work->live;
   if (LJP_UNLIKELY(!p->rows[row].memory)) {
-    if (!ljp_array_reserve(&p->memory, p->memory_count, &p->work->memory_room,
-                           sizeof *p->memory) ||
-        !ljp_array_reserve(&live->peaks, p->memory_count, &live->peak_room,
-                           sizeof *live->peaks))
+    if (!reserve_memory(p))
       return LJP_ERR_MEM;
-    p->memory[p->memory_count] = (struct ljp_profile_memory){0};
-    live->peaks[p->memory_count] = (struct ljp_live_peak){0};
     if (p->estimates && ljp_profile_estimates(p))
       return LJP_ERR_MEM;
+    p->memory[p->memory_count] = (struct ljp_profile_memory){
+        .row = row, .vm = p->contexts[p->rows[row].context].vm};
     p->rows[row].memory = p->memory_count++;
   }
   *memory = p->rows[row].memory;
@@ -305,18 +319,12 @@ enum ljp_status ljp_profile_tables(struct ljp_profile *p)
       return status;
   }
   if (!RESERVE(p, thread) || !RESERVE(p, vm) || !RESERVE(p, module) ||
-      !RESERVE(p, trace) ||
-      !ljp_array_reserve(&p->memory, 0, &p->work->memory_room,
-                         sizeof *p->memory) ||
-      !ljp_array_reserve(&p->work->live.peaks, 0, &p->work->live.peak_room,
-                         sizeof *p->work->live.peaks))
+      !RESERVE(p, trace) || ljp_profile_no_memory(p))
     return LJP_ERR_MEM;
   p->traces[p->trace_count++] = (struct ljp_profile_trace){0};
   p->threads[p->thread_count++] = (struct ljp_profile_thread){0};
   p->vms[p->vm_count++] = (struct ljp_profile_vm){0};
   p->modules[p->module_count++] = (struct ljp_profile_module){0};
-  p->memory[p->memory_count++] = (struct ljp_profile_memory){0};
-  p->work->live.peaks[0] = (struct ljp_live_peak){0};
   p->work->protos = calloc(LJP_PROTO_ENTRIES, sizeof *p->work->protos);
   return p->work->protos ? LJP_OK : LJP_ERR_MEM;
 }

@@ -48,18 +48,14 @@ struct ljp_proto_entry {
 #define LJP_CONTEXT_CUTS 32u
 
 /*
-** Samples wait until some are there, and are then counted together: where a
-** stack's row lies in memory is a matter of chance, and a processor fetches
-** several such places at once if it is asked for them one right after the
-** other. Other events must find none waiting.
+** Samples are counted many at a time: where a stack's row lies in memory is a
+** matter of chance, and a processor fetches several such places at once if it
+** is asked for them one right after the other.
 */
-#define LJP_WAITING 64u
-struct ljp_waiting {
-  uint64_t stack, weight, time_ns;
-  uint32_t context, row;
-};
+#define LJP_MANY_SAMPLES 64u
 
-/* Likewise memory events, for the table of live blocks. */
+/* Likewise memory events, for the table of live blocks: they wait until some
+** are there. Other events must find none waiting. */
 #define LJP_WAITING_MEM 32u
 struct ljp_waiting_mem {
   struct ljp_rec_mem mem;
@@ -69,9 +65,8 @@ struct ljp_waiting_mem {
 };
 
 struct ljp_profile_work {
-  struct ljp_waiting waiting[LJP_WAITING];
   struct ljp_waiting_mem waiting_mem[LJP_WAITING_MEM];
-  unsigned waiting_count, waiting_mem_count;
+  unsigned waiting_mem_count;
 
   struct ljp_strings strings;
   struct ljp_index frame_index, node_index, context_index, row_index;
@@ -130,6 +125,8 @@ enum ljp_status ljp_profile_vm(struct ljp_profile *p, uint64_t id,
                                uint32_t *vm);
 enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
                                    uint32_t *module);
+/* Begins memory[] by the one that is unused. */
+enum ljp_status ljp_profile_no_memory(struct ljp_profile *p);
 /* The row's memory, made if it has none. */
 /* Makes room in estimates[] for all rows that there are; from then on it grows
 ** with them. */
@@ -147,6 +144,16 @@ enum ljp_status ljp_profile_stack(struct ljp_profile *p, uint64_t stack,
                                   struct ljp_map_entry **entry, uint32_t *node);
 enum ljp_status ljp_profile_proto(struct ljp_profile *p, uint64_t id,
                                   struct ljp_proto_entry *proto);
+
+/* -- profile_take.c ------------------------------------------------------- */
+
+/* A SAMPLES event and those that follow it in its record. */
+enum ljp_status ljp_profile_samples(struct ljp_profile *p,
+                                    struct ljp_reader *reader,
+                                    const struct ljp_event *event);
+enum ljp_status ljp_profile_take_mem(struct ljp_profile *p,
+                                     const struct ljp_event *event);
+enum ljp_status ljp_profile_mem_waiting(struct ljp_profile *p);
 
 /* -- profile_events.c: all that is neither sample, memory nor block. ------- */
 

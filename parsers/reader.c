@@ -345,3 +345,34 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
   return LJP_LIKELY(r->many && r->body < r->body_end) ? next_of_many(r)
                                                       : next_of_rest(r);
 }
+
+size_t ljp_reader_samples(struct ljp_reader *r, struct ljp_timed_sample *out,
+                          size_t room)
+{
+  struct ljp_event *e = &r->event;
+  struct ljp_rec_sample now = e->u.sample;
+  uint64_t time_ns = e->time_ns;
+  const uint8_t *p = r->body, *end = r->body_end;
+  size_t n = 0;
+  if (r->many != LJP_REC_SAMPLES)
+    return 0;
+  while (n < room && p < end) {
+    if (LJP_UNLIKELY(ljp_sample_step(&p, end, &time_ns, &now)))
+      break; /* Found again by ljp_reader_next(). */
+    /* One by one: from registers. */
+    out[n].time_ns = time_ns;
+    out[n].sample.stack = now.stack;
+    out[n].sample.vm = now.vm;
+    out[n].sample.weight = now.weight;
+    out[n].sample.state = now.state;
+    out[n].sample.cut = now.cut;
+    n++;
+  }
+  if (n) {
+    e->time_ns = out[n - 1].time_ns;
+    e->u.sample = out[n - 1].sample;
+  }
+  r->body = p;
+  r->tally.read[LJP_REC_SAMPLES] += n;
+  return n;
+}

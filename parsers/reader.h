@@ -61,4 +61,12 @@ void ljp_reader_fini(struct ljp_reader *reader);
 enum ljp_status ljp_reader_next(struct ljp_reader *reader,
                                 const struct ljp_event **event);
 
+/*
+** After a SAMPLES event: those that follow it in the same record, as many as
+** there are and fit, without a call for each. 0: the next event is something
+** else, ljp_reader_next() gives it out. block and all else of the event stand.
+*/
+size_t ljp_reader_samples(struct ljp_reader *reader,
+                          struct ljp_timed_sample *out, size_t room);
+
 #endif

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/sigsafe.h"
 
@@ -108,6 +109,31 @@ static inline bool ljp_array_reserve(void *array_pointer, uint32_t count,
   void *bigger = realloc(*array, (size_t)more * item_bytes);
   if (!bigger)
     return false;
+  *array = bigger;
+  *room = more;
+  return true;
+}
+
+/* Likewise, for items that are come back to in no order: none of a size that
+** divides LJP_LINE_BYTES, or is a multiple, crosses a line of the cache. */
+#define LJP_LINE_BYTES 64u
+static inline bool ljp_lines_reserve(void *array_pointer, uint32_t count,
+                                     uint32_t *room, size_t item_bytes)
+{
+  void **array = array_pointer;
+  if (LJP_LIKELY(count < *room))
+    return true;
+  uint32_t more = *room ? *room + *room / 2 + 1 : LJP_TABLE_FIRST;
+  if (more <= *room)
+    return false;
+  size_t bytes = (size_t)more * item_bytes;
+  bytes += (LJP_LINE_BYTES - bytes % LJP_LINE_BYTES) % LJP_LINE_BYTES;
+  void *bigger = aligned_alloc(LJP_LINE_BYTES, bytes);
+  if (!bigger)
+    return false;
+  if (*array)
+    memcpy(bigger, *array, (size_t)count * item_bytes);
+  free(*array);
   *array = bigger;
   *room = more;
   return true;

@@ -104,8 +104,38 @@ static void read_all(const uint8_t *data, size_t size, bool json)
   ljp_reader_fini(&reader);
 }
 
+/* Samples that come many at once are those that come one by one. */
+static uint64_t sum_of_samples(const uint8_t *data, size_t size, size_t room)
+{
+  struct ljp_timed_sample many[8];
+  const struct ljp_event *event;
+  uint64_t sum = 0;
+  MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
+  while (!ljp_reader_next(&reader, &event) && event->what != LJP_EVENT_FINISH) {
+    size_t n = event->what == LJP_REC_SAMPLES;
+    many[0] = (struct ljp_timed_sample){event->time_ns, event->u.sample};
+    while (n) {
+      for (size_t i = 0; i < n; i++) {
+        const struct ljp_rec_sample *s = &many[i].sample;
+        sum = sum * 31 + many[i].time_ns;
+        sum = sum * 31 + s->stack;
+        sum = sum * 31 + s->vm;
+        sum = sum * 31 + s->weight;
+        sum = sum * 31 + s->state * 256u + s->cut;
+      }
+      n = room ? ljp_reader_samples(&reader, many, room) : 0;
+    }
+  }
+  sum = sum * 31 + reader.tally.read[LJP_REC_SAMPLES];
+  sum = sum * 31 + reader.finish.bad_records;
+  ljp_reader_fini(&reader);
+  return sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   read_all(data, size, size % 2);
+  MUST(sum_of_samples(data, size, 0) ==
+       sum_of_samples(data, size, 1 + size % 8));
   return 0;
 }

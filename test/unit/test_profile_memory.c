@@ -1,98 +1,18 @@
 /*
 ** The profile's memory: every allocation that fails is told and leaves
-** nothing behind, and a file takes no more than it can honestly need. malloc
-** and its kin are wrapped by the linker.
+** nothing behind, and a file takes no more than it can honestly need.
 */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
 #include "parsers/profile.h"
 #include "test/support/encode.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void __wrap_free(void *p);
-
-static size_t bytes, peak, live;
-static long fail_at; /* The n-th from now on fails; 0: none. */
-
-static bool fails(void)
-{
-  return fail_at > 0 && --fail_at == 0;
-}
-
-static void *count(void *p)
-{
-  if (p) {
-    live++;
-    bytes += malloc_usable_size(p);
-    if (bytes > peak)
-      peak = bytes;
-  }
-  return p;
-}
-
-static void uncount(void *p)
-{
-  if (p) {
-    live--;
-    bytes -= malloc_usable_size(p);
-  }
-}
-
-void *__wrap_malloc(size_t size)
-{
-  return fails() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-  return fails() ? NULL : count(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-  if (fails())
-    return NULL;
-  uncount(p);
-  return count(__real_realloc(p, size));
-}
-
-void __wrap_free(void *p)
-{
-  uncount(p);
-  __real_free(p);
-}
-
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-  size_t len = strnlen(s, n);
-  char *copy = __wrap_malloc(len + 1);
-  if (copy) {
-    memcpy(copy, s, len);
-    copy[len] = '\0';
-  }
-  return copy;
-}
-
-char *__wrap_strdup(const char *s)
-{
-  return __wrap_strndup(s, strlen(s));
-}
+#include "test/support/wrapped_alloc.h"
 
 static struct ljp_reader reader;
 
@@ -131,12 +51,13 @@ static void each_allocation_that_fails_is_told_and_leaves_nothing(void **state)
     fclose(f);
     long n = 1;
     for (;; n++) {
-      size_t before = live;
+      size_t before = live, before_bytes = bytes;
       fail_at = n;
       enum ljp_status status = load(data, size, true, NULL);
       bool failed = fail_at == 0;
       fail_at = 0;
       assert_int_equal(live, before);
+      assert_int_equal(bytes, before_bytes);
       if (!failed) {
         assert_int_equal(status, LJP_OK);
         break;

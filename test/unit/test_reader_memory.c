@@ -7,73 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
 #include "test/support/collect.h"
 #include "test/support/encode.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void __wrap_free(void *p);
-
-static size_t bytes, peak, live;
-static long fail_at; /* The n-th from now on fails; 0: none. */
-
-static bool fails(void)
-{
-  return fail_at > 0 && --fail_at == 0;
-}
-
-static void *count(void *p)
-{
-  if (p) {
-    live++;
-    bytes += malloc_usable_size(p);
-    if (bytes > peak)
-      peak = bytes;
-  }
-  return p;
-}
-
-static void uncount(void *p)
-{
-  if (p) {
-    live--;
-    bytes -= malloc_usable_size(p);
-  }
-}
-
-void *__wrap_malloc(size_t size)
-{
-  return fails() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-  return fails() ? NULL : count(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-  if (fails())
-    return NULL;
-  uncount(p);
-  return count(__real_realloc(p, size));
-}
-
-void __wrap_free(void *p)
-{
-  uncount(p);
-  __real_free(p);
-}
+#include "test/support/wrapped_alloc.h"
 
 static struct ljp_reader reader;
 
