@@ -165,11 +165,14 @@ static enum ljp_status make_recorder(struct lua_State *L)
   r->number = g->number;
   if (!ljp_guest_heap(L, &r->heap))
     return LJP_ERR_NOTSUP;
-  r->native = g->options.native;
-  r->depth = g->options.depth;
+  r->stacks.heap = &r->heap;
+  r->stacks.native = g->options.native;
+  r->stacks.depth = g->options.depth;
+  r->stacks.unwind = ljp_sysprof_tables();
   r->sample_bytes = g->options.sample_bytes;
   r->random = ljp_clock_ns() * 2 + 1;
-  r->unwind = ljp_sysprof_tables();
+  if (r->sample_bytes == 0 && !ljp_stacks_init(&r->stacks))
+    return LJP_ERR_MEM;
   r->vm = g->options.shared ? ljp_sysprof_vm_id(g->number) : 0;
   snprintf(name, sizeof name, "VM %u", g->number);
   enum ljp_status status =
@@ -223,6 +226,8 @@ static enum ljp_status start_locked(struct lua_State *L,
                ljp_status_text(status));
       g->options.to.on_stop = NULL;
       close_session(&ignored);
+      if (g->recorder)
+        ljp_stacks_fini(&g->recorder->stacks);
       free(g->recorder);
       g->recorder = NULL;
     }
@@ -251,6 +256,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   bool gone = ljp_recorder_end(r);
   g->counts = r->counts;
   g->running = false;
+  ljp_stacks_fini(&r->stacks);
   ljp_producer_retire(r->producer);
   ljp_producer_retire(g->events);
   r->producer = NULL;
@@ -320,11 +326,7 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                       "(number %u), which alone can set marks",
                       g->number);
   } else {
-    struct ljp_recorder *r = g->recorder;
-    ljp_recorder_flush(r);
-    r->tsc = 0;
-    ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
-                  (int64_t)ljp_guest_heap_bytes(&r->heap), name, bytes);
+    ljp_recorder_mark(g->recorder, name, bytes);
   }
   unlock();
   return status;
@@ -338,6 +340,7 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   out->counts = g->counts;
   out->bytes = g->bytes;
   if (g->running) {
+    ljp_recorder_count(g->recorder);
     out->counts = g->recorder->counts;
     out->bytes = ljp_session_bytes(g->session);
     out->heap_bytes = ljp_guest_heap_bytes(&g->recorder->heap);

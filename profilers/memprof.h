@@ -42,6 +42,8 @@ struct ljp_memprof_counts {
   uint64_t alloc_bytes, free_bytes;         /* by them; sampled: estimates */
   uint64_t lost[LJP_LOSS_COUNT];
   uint64_t cut; /* stacks that are not whole */
+  /* Of LJPROF_MEMPROF_CHECK: answers that were compared, and that differed. */
+  uint64_t remembered, checked, differed;
   uint64_t cycles;
 };
 

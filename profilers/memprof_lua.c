@@ -150,6 +150,11 @@ static int memprof_status(lua_State *L)
   set_count(L, "free_bytes", s.counts.free_bytes);
   set_count(L, "gc_cycles", s.counts.cycles);
   set_count(L, "cut", s.counts.cut);
+  set_count(L, "remembered", s.counts.remembered);
+  if (s.counts.checked) {
+    set_count(L, "checked", s.counts.checked);
+    set_count(L, "differed", s.counts.differed);
+  }
   set_count(L, "losses", lost);
   set_count(L, "bytes", s.bytes);
   if (strcmp(s.state, "idle") == 0)

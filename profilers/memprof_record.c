@@ -12,8 +12,7 @@
 
 enum {
   LOOK_CYCLES = 60000, /* the clock is asked again after some 20 us */
-  OWN_FRAMES = 3,      /* record(), record_it(), hook() */
-  ASKERS = 8           /* host frames that are asked what memory is for */
+  OWN_FRAMES = 3       /* record(), record_it(), hook() */
 };
 
 /* -- Time, chance -------------------------------------------------------------- */
@@ -75,75 +74,31 @@ registers_here(struct ljp_regs *regs)
   regs->module = 0;
 }
 
-/* Walks into r->frames; regs are those of record(). What it is for goes to
-** *type. */
-static void walk(struct ljp_recorder *r, struct ljp_regs *regs,
-                 enum ljp_mem_type *type, bool *object)
-{
-  struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(r->unwind);
-  uint64_t askers[ASKERS];
-  unsigned n = 0;
-  r->count = 0;
-  if (view) {
-    /* The stack of Lua that may be about to be moved is still where it was. */
-    bool resizing = ljp_guest_set_resizing(&r->heap, false);
-    if (ljp_walk_memo(&walk, view, regs, r->frames, r->depth, &r->memo) !=
-        LJP_WALK_DONE)
-      walk.stack.cut = LJP_CUT_RESIZE;
-    if (resizing)
-      ljp_guest_set_resizing(&r->heap, true);
-    ljp_unwind_release(r->unwind, view);
-  }
-  uint32_t count = walk.stack.count, i = OWN_FRAMES, kept = 0;
-  for (; i < count && n < ASKERS &&
-         ljp_frame_kind(r->frames[i]) == LJP_FRAME_HOST;
-       i++)
-    askers[n++] = ljp_frame_payload(r->frames[i]);
-  *type = ljp_guest_mem_type(askers, n, object);
-  for (i = OWN_FRAMES; i < count; i++)
-    if (r->native || ljp_guest_is_frame(r->frames[i]))
-      r->frames[kept++] = r->frames[i];
-  if (walk.stack.cut) {
-    r->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
-    r->counts.cut++;
-  }
-  r->count = kept;
-}
-
 /* C functions and builtins are told by the frame on top. */
-static enum ljp_vmstate state_of(const struct ljp_recorder *r)
+static enum ljp_vmstate state_of(const struct ljp_recorder *r,
+                                 const struct ljp_found_stack *stack)
 {
   enum ljp_vmstate state = ljp_guest_heap_state(&r->heap);
   if (state != LJP_VMSTATE_INTERP && state != LJP_VMSTATE_C)
     return state;
-  for (uint32_t i = 0; i < r->count; i++) {
-    switch (ljp_frame_kind(r->frames[i])) {
-    case LJP_FRAME_LUA:
-    case LJP_FRAME_LUA_INLINED:
-      return LJP_VMSTATE_INTERP;
-    case LJP_FRAME_BUILTIN:
-      return LJP_VMSTATE_BUILTIN;
-    case LJP_FRAME_CFUNC:
-      return LJP_VMSTATE_C;
-    default:
-      break;
-    }
-  }
-  return LJP_VMSTATE_HOST;
+  return stack->top == LJP_VMSTATE_UNKNOWN ? LJP_VMSTATE_HOST
+                                           : (enum ljp_vmstate)stack->top;
 }
 
 /* -- Events ------------------------------------------------------------------------ */
 
 static void push(struct ljp_recorder *r, const struct ljp_mem *m)
 {
-  ljp_push_mem_all_wait(r->producer, m, r->frames, r->count);
+  const struct ljp_found_stack *stack = &r->stack;
+  if (LJP_LIKELY(stack->root_first))
+    ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
+                           stack->same);
+  else
+    ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
 }
 
-void ljp_recorder_flush(struct ljp_recorder *r)
+static void flush(struct ljp_recorder *r)
 {
-  if (!r->holds)
-    return;
   r->holds = false;
   if (r->held_object)
     r->held.what |= ljp_guest_object_type(r->held.address);
@@ -152,11 +107,37 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   push(r, &r->held);
 }
 
+/* A CPU profiler that interrupts a push has no tables for what it sees there
+** (and nobody wants to see it): this is where we are. */
+static const struct ljp_regs *aside(const struct ljp_regs *regs)
+{
+  const struct ljp_regs *before = ljp_sampler_instead;
+  if (!before) {
+    atomic_signal_fence(memory_order_seq_cst);
+    ljp_sampler_instead = regs;
+  }
+  return before;
+}
+
+void ljp_recorder_flush(struct ljp_recorder *r)
+{
+  struct ljp_regs here;
+  if (!r->holds)
+    return;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
+  flush(r);
+  ljp_sampler_instead = before;
+}
+
 static void look_at_collector(struct ljp_recorder *r)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
+  struct ljp_regs here;
   if (phase == r->phase)
     return;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
   ljp_recorder_flush(r);
   /* Entered now, or passed without our being told. */
   if (phase == LJP_GC_PAUSE || phase < r->phase)
@@ -165,6 +146,19 @@ static void look_at_collector(struct ljp_recorder *r)
   r->tsc = 0;
   ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, phase,
               ljp_guest_heap_bytes(&r->heap), r->cycle);
+  ljp_sampler_instead = before;
+}
+
+void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
+{
+  struct ljp_regs here;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
+  ljp_recorder_flush(r);
+  r->tsc = 0;
+  ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
+                (int64_t)ljp_guest_heap_bytes(&r->heap), name, bytes);
+  ljp_sampler_instead = before;
 }
 
 void ljp_recorder_phase(struct ljp_recorder *r)
@@ -173,19 +167,19 @@ void ljp_recorder_phase(struct ljp_recorder *r)
     look_at_collector(r);
 }
 
-static void hold(struct ljp_recorder *r, const struct ljp_mem *m,
-                 enum ljp_mem_type type, bool object)
+/* r->held is filled in; its type is yet to be told. */
+static void hold(struct ljp_recorder *r)
 {
-  r->held = *m;
+  enum ljp_mem_type type = (enum ljp_mem_type)r->stack.type;
   r->holds = true;
-  r->held_object = object;
+  r->held_object = r->stack.object;
   /* Only array parts are reallocated. */
-  r->held_part = !object && type == LJP_MEM_TYPE_TABLE;
-  if (r->held_part && m->op == LJP_MEM_REALLOC) {
+  r->held_part = !r->held_object && type == LJP_MEM_TYPE_TABLE;
+  if (r->held_part && r->held.op == LJP_MEM_REALLOC) {
     r->held_part = false;
     type = LJP_MEM_TYPE_ARRAY_PART;
   }
-  if (!object && !r->held_part)
+  if (!r->held_object && !r->held_part)
     r->held.what |= (uint8_t)type;
 }
 
@@ -207,9 +201,9 @@ static bool is_sweeping(const struct ljp_recorder *r)
   return r->phase == LJP_GC_SWEEP || r->phase == LJP_GC_SWEEPSTRING;
 }
 
-/* What was sampled is freed, or moves. Not walked yet: stacks are for those who
-** free on purpose. */
-static void free_tracked(struct ljp_recorder *r, struct ljp_mem *m,
+/* What was sampled is freed, or moves: with the stack of who does so, which has
+** been walked unless the collector sweeps. */
+static void free_tracked(struct ljp_recorder *r, const struct ljp_mem *m,
                          const struct ljp_tracked *block, uint8_t flag)
 {
   struct ljp_mem gone = *m;
@@ -220,21 +214,19 @@ static void free_tracked(struct ljp_recorder *r, struct ljp_mem *m,
   push_free(r, &gone);
 }
 
-static void allocated_every(struct ljp_recorder *r, struct ljp_mem *m,
-                            enum ljp_mem_type type, bool object)
+static void failed_event(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
+                         size_t osize)
 {
-  if (m->op == LJP_MEM_REALLOC) {
-    r->counts.reallocs++;
-    r->counts.free_bytes += m->old_size;
-  } else {
-    r->counts.allocs++;
-  }
-  r->counts.alloc_bytes += m->size;
-  hold(r, m, type, object);
+  m->what = (uint8_t)(r->stack.type | LJP_MEM_FAILED);
+  if (!r->every)
+    m->weight = m->size; /* itself, and no other */
+  m->old_address = ptr ? m->address : 0;
+  m->old_size = ptr ? osize : 0;
+  r->counts.failed++;
+  push(r, m);
 }
 
-static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m,
-                             enum ljp_mem_type type, bool object)
+static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
 {
   const struct ljp_tracked block = {m->address, m->size, weight_of(r, m->size)};
   draw(r);
@@ -249,10 +241,146 @@ static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m,
   m->weight = block.weight;
   r->counts.allocs++;
   r->counts.alloc_bytes += block.weight;
-  hold(r, m, type, object);
+  r->held = *m;
+  hold(r);
 }
 
-/* -- The allocator ---------------------------------------------------------------- */
+/* -- The allocator: every event ------------------------------------------------- */
+
+static struct ljp_mem mem_of(struct ljp_recorder *r, void *ptr, size_t osize,
+                             size_t nsize)
+{
+  return (struct ljp_mem){.time_ns = ljp_recorder_time(r),
+                          .address = (uint64_t)(uintptr_t)ptr,
+                          .size = nsize ? nsize : osize,
+                          .vm = r->vm,
+                          .op = nsize ? ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC
+                                      : LJP_MEM_FREE};
+}
+
+/* A profiler of CPU time that interrupts us sees our caller. */
+static void stand_in(struct ljp_regs *regs, const struct ljp_caller *caller)
+{
+  regs->r[LJP_RBX] = caller->rbx;
+  regs->r[LJP_RBP] = caller->rbp;
+  regs->r[LJP_R12] = caller->r12;
+  regs->r[LJP_R13] = caller->r13;
+  regs->r[LJP_R14] = caller->r14;
+  regs->r[LJP_R15] = caller->r15;
+  regs->r[LJP_RIP] = caller->rip;
+  regs->r[LJP_RSP] = (uint64_t)(uintptr_t)(caller + 1);
+  regs->known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
+  regs->module = 0;
+  regs->exact = false;
+  regs->notes = NULL;
+  atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void *free_block(struct ljp_recorder *r, void *ptr, size_t osize,
+                        const struct ljp_caller *caller)
+{
+  struct ljp_mem m = mem_of(r, ptr, osize, 0);
+  m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
+  if (m.vmstate == LJP_VMSTATE_GC && is_sweeping(r)) {
+    m.what = LJP_MEM_SWEPT;
+  } else {
+    ljp_stacks_find(&r->stacks, caller, &r->stack);
+    m.vmstate = (uint8_t)state_of(r, &r->stack);
+  }
+  ljp_sampler_instead = NULL;
+  void *result = r->alloc(r->ud, ptr, osize, 0);
+  push_free(r, &m);
+  return result;
+}
+
+/* Called by every_hook, with the registers of its caller. */
+void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+    __attribute__((used, visibility("hidden")));
+void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+{
+  if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed) ||
+                   !ljp_producer_active(r->producer) || (!ptr && !nsize)))
+    return r->alloc(r->ud, ptr, osize, nsize);
+  int *error = &errno, saved = *error;
+  struct ljp_regs regs;
+  stand_in(&regs, caller);
+  ljp_sampler_instead = &regs;
+  if (LJP_LIKELY(r->holds))
+    flush(r);
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
+    look_at_collector(r);
+  void *result;
+  if (!nsize) {
+    result = free_block(r, ptr, osize, caller);
+    *error = saved;
+    return result;
+  }
+  r->held = mem_of(r, ptr, osize, nsize);
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
+  r->held.vmstate = (uint8_t)state_of(r, &r->stack);
+  *error = saved;
+  ljp_sampler_instead = NULL;
+  result = r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!result)) {
+    saved = *error;
+    failed_event(r, &r->held, ptr, osize);
+    *error = saved;
+    return NULL;
+  }
+  r->held.address = (uint64_t)(uintptr_t)result;
+  r->counts.alloc_bytes += nsize;
+  if (ptr) {
+    r->held.old_address = (uint64_t)(uintptr_t)ptr;
+    r->held.old_size = osize;
+    r->counts.reallocs++;
+    r->counts.free_bytes += osize;
+  } else {
+    r->counts.allocs++;
+  }
+  hold(r);
+  return result;
+}
+
+/* The lua_Alloc of a session that records every event: keeps the registers that
+** belong to its caller in memory, where a walk may begin from them. */
+void *ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize)
+    __attribute__((visibility("hidden")));
+_Static_assert(sizeof(struct ljp_caller) == 56 &&
+                   offsetof(struct ljp_caller, rip) == 48,
+               "the pushes below");
+__asm__(".pushsection .text\n"
+        ".balign 32\n"
+        ".globl ljp_every_hook\n"
+        ".hidden ljp_every_hook\n"
+        ".type ljp_every_hook, @function\n"
+        "ljp_every_hook:\n"
+        ".cfi_startproc\n"
+        "  pushq %rbp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  pushq %rbx\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  pushq %r12\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  pushq %r13\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  pushq %r14\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  pushq %r15\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  movq %rsp, %r8\n"
+        "  subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "  call ljp_recorder_every\n"
+        "  addq $56, %rsp\n" /* the callee has kept them */
+        ".cfi_adjust_cfa_offset -56\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size ljp_every_hook, . - ljp_every_hook\n"
+        ".popsection\n");
+
+/* -- The allocator: sampled --------------------------------------------------------- */
 
 /* All that is not plainly of no interest. sampled: this allocation is one.
 ** failed: the old allocator was asked already, in vain. */
@@ -263,26 +391,20 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
   int saved = errno;
   struct ljp_regs regs;
   struct ljp_tracked block;
-  enum ljp_mem_type type = LJP_MEM_TYPE_NONE;
-  bool object = false, tracked = false;
+  bool tracked = false;
   registers_here(&regs);
   const struct ljp_regs here = regs; /* a walk uses them up */
   ljp_sampler_instead = &here;
   ljp_recorder_flush(r);
   look_at_collector(r);
-  struct ljp_mem m = {.time_ns = ljp_recorder_time(r),
-                      .address = (uint64_t)(uintptr_t)ptr,
-                      .size = nsize ? nsize : osize,
-                      .vm = r->vm,
-                      .op = nsize ? ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC
-                                  : LJP_MEM_FREE,
-                      .vmstate = (uint8_t)ljp_guest_heap_state(&r->heap)};
+  struct ljp_mem m = mem_of(r, ptr, osize, nsize);
+  m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
   bool swept = !nsize && m.vmstate == LJP_VMSTATE_GC && is_sweeping(r);
-  if (!r->every && ptr)
+  if (ptr)
     tracked = ljp_track_take(&r->track, m.address, &block);
-  if (!swept && (r->every || tracked || sampled)) {
-    walk(r, &regs, &type, &object);
-    m.vmstate = (uint8_t)state_of(r);
+  if (!swept && (tracked || sampled || failed)) {
+    ljp_stacks_walk(&r->stacks, &regs, OWN_FRAMES, &r->stack);
+    m.vmstate = (uint8_t)state_of(r, &r->stack);
   }
   errno = saved;
   ljp_sampler_instead = NULL;
@@ -290,25 +412,14 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
   saved = errno;
   ljp_sampler_instead = &here;
   if (!nsize) {
-    uint8_t flag = swept ? LJP_MEM_SWEPT : 0;
     if (tracked)
-      free_tracked(r, &m, &block, flag);
-    else if (r->every) {
-      m.what = flag;
-      push_free(r, &m);
-    }
+      free_tracked(r, &m, &block, swept ? LJP_MEM_SWEPT : 0);
   } else if (!result) {
     if (tracked) /* it is where it was */
       ljp_track_put(&r->track, &block);
-    if (!r->every && !sampled && !tracked)
-      walk(r, &regs, &type, &object);
-    m.what = (uint8_t)(type | LJP_MEM_FAILED);
-    if (!r->every)
-      m.weight = nsize; /* itself, and no other */
-    m.old_address = ptr ? m.address : 0;
-    m.old_size = ptr ? osize : 0;
-    r->counts.failed++;
-    push(r, &m);
+    if (!sampled && !tracked && !failed)
+      ljp_stacks_walk(&r->stacks, &regs, OWN_FRAMES, &r->stack);
+    failed_event(r, &m, ptr, osize);
   } else {
     if (tracked)
       free_tracked(r, &m, &block, LJP_MEM_MOVED);
@@ -317,10 +428,8 @@ static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
       m.old_size = osize;
     }
     m.address = (uint64_t)(uintptr_t)result;
-    if (r->every)
-      allocated_every(r, &m, type, object);
-    else if (sampled)
-      allocated_sample(r, &m, type, object);
+    if (sampled)
+      allocated_sample(r, &m);
   }
   ljp_sampler_instead = NULL;
   errno = saved;
@@ -341,39 +450,41 @@ static __attribute__((noinline)) void *record_it(struct ljp_recorder *r,
   return result;
 }
 
+/* The lua_Alloc of a session that samples. */
 static void *hook(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   struct ljp_recorder *r = ud;
   void *result;
   if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed)))
     return r->alloc(r->ud, ptr, osize, nsize);
-  if (!r->every) {
-    /* Nearly every call of a sampled session ends here. */
-    bool sampled = nsize && (r->until -= (int64_t)nsize) < 0;
-    if (LJP_LIKELY(!sampled &&
-                   !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr)))) {
-      if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) &&
-          ljp_producer_active(r->producer))
-        look_at_collector(r);
-      result = r->alloc(r->ud, ptr, osize, nsize);
-      if (LJP_LIKELY(result || !nsize))
-        return result;
-      /* That is told in any case. */
-      result = record_it(r, ptr, osize, nsize, false, true);
-    } else {
-      result = record_it(r, ptr, osize, nsize, sampled, false);
-    }
+  /* Nearly every call ends here. */
+  bool sampled = nsize && (r->until -= (int64_t)nsize) < 0;
+  if (LJP_LIKELY(!sampled &&
+                 !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr)))) {
+    if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) &&
+        ljp_producer_active(r->producer))
+      look_at_collector(r);
+    result = r->alloc(r->ud, ptr, osize, nsize);
+    if (LJP_LIKELY(result || !nsize))
+      return result;
+    /* That is told in any case. */
+    result = record_it(r, ptr, osize, nsize, false, true);
   } else {
-    result = record_it(r, ptr, osize, nsize, false, false);
+    result = record_it(r, ptr, osize, nsize, sampled, false);
   }
   __asm__ volatile("" : "+r"(result)); /* no tail call */
   return result;
 }
 
+static lua_Alloc hook_of(const struct ljp_recorder *r)
+{
+  return r->every ? ljp_every_hook : hook;
+}
+
 bool ljp_recorder_in_place(const struct ljp_recorder *r)
 {
   void *ud;
-  return lua_getallocf(r->heap.main, &ud) == hook && ud == r;
+  return lua_getallocf(r->heap.main, &ud) == hook_of(r) && ud == r;
 }
 
 void ljp_recorder_begin(struct ljp_recorder *r)
@@ -387,7 +498,15 @@ void ljp_recorder_begin(struct ljp_recorder *r)
               ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
   atomic_store(&r->on, true);
-  lua_setallocf(r->heap.main, hook, r);
+  lua_setallocf(r->heap.main, hook_of(r), r);
+}
+
+void ljp_recorder_count(struct ljp_recorder *r)
+{
+  r->counts.cut = r->stacks.cut;
+  r->counts.remembered = r->stacks.remembered;
+  r->counts.checked = r->stacks.checked;
+  r->counts.differed = r->stacks.differed;
 }
 
 bool ljp_recorder_end(struct ljp_recorder *r)
@@ -403,5 +522,6 @@ bool ljp_recorder_end(struct ljp_recorder *r)
   if (ours)
     lua_setallocf(r->heap.main, r->alloc, r->ud);
   ljp_track_fini(&r->track);
+  ljp_recorder_count(r);
   return ours;
 }

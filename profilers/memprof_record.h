@@ -16,21 +16,19 @@
 #include "lua.h"
 
 #include "profilers/memprof.h"
+#include "profilers/memprof_stack.h"
 #include "profilers/memprof_track.h"
-#include "profilers/walk.h"
 
 struct ljp_recorder {
   /* The allocator below. */
   lua_Alloc alloc;
   void *ud;
   _Atomic bool on; /* off: only passes on, for good */
-  bool every, native;
+  bool every;
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
-  struct ljp_unwind *unwind;
   uint32_t number; /* of the VM, and: */
   uint32_t vm;     /* its id in the session */
-  uint32_t depth;
   uint64_t sample_bytes;
   int64_t until; /* bytes to the next sample */
   uint64_t random;
@@ -38,12 +36,11 @@ struct ljp_recorder {
   uint64_t tsc, time_ns; /* of the last look at the clock */
   enum ljp_gc_phase phase;
   uint64_t cycle;
-  struct ljp_mem held; /* the event that waits; its stack is in frames */
+  struct ljp_mem held; /* the event that waits; its stack is `stack` */
   bool holds, held_object, held_part;
-  uint32_t count; /* frames */
   struct ljp_memprof_counts counts;
-  struct ljp_memo memo;
-  uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
+  struct ljp_found_stack stack; /* of the last event that has one */
+  struct ljp_stacks stacks;
 };
 
 /* Goes between the VM and its allocator. */
@@ -60,8 +57,14 @@ bool ljp_recorder_in_place(const struct ljp_recorder *r);
 /* In a moment when all that happened so far has been pushed. */
 void ljp_recorder_flush(struct ljp_recorder *r);
 
+/* A point in time, with the size of the heap. */
+void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes);
+
 /* The collector has entered another phase. */
 void ljp_recorder_phase(struct ljp_recorder *r);
+
+/* Brings r->counts up to date. */
+void ljp_recorder_count(struct ljp_recorder *r);
 
 uint64_t ljp_recorder_time(struct ljp_recorder *r);
 

@@ -281,6 +281,7 @@ static enum ljp_status refresh(struct ljp_unwind *unwind)
     unwind->slots[slot].view = view;
     atomic_store_explicit(&unwind->current, (unsigned)slot,
                           memory_order_seq_cst);
+    atomic_store_explicit(&unwind->serial, view->serial, memory_order_release);
     writer->adds = listing.adds;
     writer->subs = listing.subs;
     writer->stats.views++;

@@ -96,6 +96,7 @@ struct ljp_unwind_slot {
 struct ljp_unwind {
   struct ljp_unwind_slot slots[LJP_UNWIND_SLOTS];
   _Atomic unsigned current;
+  _Atomic uint64_t serial; /* of the current view */
   _Atomic bool wants_poll;
   _Atomic uint32_t hurried;
   struct ljp_unwind_writer *writer;

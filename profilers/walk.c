@@ -153,3 +153,16 @@ enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
   begin(walk, regs, frames, limit);
   return walk_down(walk, view, regs, true);
 }
+
+bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+                   struct ljp_regs *regs, uint64_t *frames, uint32_t limit,
+                   struct ljp_memo *notes)
+{
+  walk->stack =
+      (struct ljp_stack){.frames = frames, .count = 0, .limit = limit};
+  walk->guest.mark = 0;
+  regs->notes = notes;
+  regs->module = 0;
+  return walk_down(walk, view, regs, false) == LJP_WALK_DONE &&
+         !walk->stack.cut && ljp_memo_noted_all(notes);
+}

@@ -42,4 +42,13 @@ LJP_SIGSAFE enum ljp_walk_result
 ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_view *view,
               struct ljp_regs *regs, uint64_t *frames, uint32_t limit);
 
+/* Goes on with a walk whose upper part the caller has found by himself: regs and
+** walk->guest say where. What is read is noted in notes, after what is there
+** since ljp_memo_forget(). False: the rest is cut, or not all that it depends on
+** could be noted. */
+LJP_SIGSAFE bool ljp_walk_rest(struct ljp_walk *walk,
+                               const struct ljp_unwind_view *view,
+                               struct ljp_regs *regs, uint64_t *frames,
+                               uint32_t limit, struct ljp_memo *notes);
+
 #endif

@@ -11,14 +11,11 @@
 
 enum { LOOK_NS = 1000000, PATIENCE_NS = 2000000000 };
 
-static bool wait_for_room(struct ljp_producer *p, uint32_t size)
+static __attribute__((noinline)) bool wait_longer(struct ljp_producer *p,
+                                                  uint32_t size)
 {
   uint64_t since = 0;
   bool room;
-  if (ljp_ring_reserve(&p->ring, size)) {
-    p->gave_up = false;
-    return true;
-  }
   if (p->gave_up || p->pid != getpid())
     return false;
   while (!(room = ljp_ring_reserve(&p->ring, size) != NULL) &&
@@ -38,11 +35,19 @@ static bool wait_for_room(struct ljp_producer *p, uint32_t size)
   return room;
 }
 
+static bool wait_for_room(struct ljp_producer *p, uint32_t size)
+{
+  if (LJP_LIKELY(ljp_ring_reserve(&p->ring, size) != NULL)) {
+    p->gave_up = false;
+    return true;
+  }
+  return wait_longer(p, size);
+}
+
 bool ljp_push_mem_all_wait(struct ljp_producer *p, const struct ljp_mem *m,
                            const uint64_t *frames, unsigned n)
 {
-  size_t words = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0) + n;
-  size_t size = sizeof(struct ljp_ring_mem) + 8 * words;
+  size_t size = ljp_ring_mem_size(m, n);
   if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
     wait_for_room(p, (uint32_t)size);
   return ljp_push_mem(p, m, frames, n);
@@ -52,9 +57,23 @@ bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth)
 {
-  size_t words = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0) + n;
-  size_t size = sizeof(struct ljp_ring_mem) + 8 * words;
+  size_t size = ljp_ring_mem_size(m, n);
   if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
     wait_for_room(p, (uint32_t)size);
   return ljp_push_mem_keep(p, m, keep, frames, n, depth);
+}
+
+bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
+                            const uint64_t *stack, unsigned n, unsigned same)
+{
+  unsigned keep = same <= p->depth ? same : 0;
+  unsigned max = n < p->depth ? n : p->depth;
+  while (keep < max && p->stack[keep] == stack[keep])
+    keep++;
+  if (keep > n)
+    keep = n;
+  size_t size = ljp_ring_mem_size(m, n - keep);
+  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
+    wait_for_room(p, (uint32_t)size);
+  return ljp_producer_put_mem(p, m, keep, stack + keep, n - keep, true);
 }

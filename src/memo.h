@@ -112,6 +112,20 @@ LJP_SIGSAFE static inline void ljp_memo_blur(struct ljp_memo *notes)
     notes->first = notes->points;
 }
 
+/* For who has use for the notes alone: none yet; and are they all there? */
+LJP_SIGSAFE static inline void ljp_memo_forget(struct ljp_memo *notes)
+{
+  notes->valid = notes->full = false;
+  notes->reads = notes->always_reads = 0;
+  notes->points = 1; /* where it began; ljp_memo_blur() leaves it behind */
+  notes->first = 0;
+}
+
+LJP_SIGSAFE static inline bool ljp_memo_noted_all(const struct ljp_memo *notes)
+{
+  return !notes->full && notes->first == 0;
+}
+
 /* Is there, or might there be, a point at this place? Ask before the state is
 ** put together. Places only go up. */
 LJP_SIGSAFE static inline bool ljp_memo_near(struct ljp_memo *memo, uint64_t sp,

@@ -155,22 +155,28 @@ LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
   return out != NULL;
 }
 
-LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
-                                   const struct ljp_mem *m, unsigned keep,
-                                   const uint64_t *frames, unsigned n,
-                                   unsigned *depth)
+LJP_SIGSAFE static void put_up(struct ljp_producer *p, uint64_t *restrict out,
+                               unsigned keep, const uint64_t *restrict frames,
+                               unsigned n)
+{
+  uint64_t *restrict stack = p->stack + keep;
+  for (unsigned i = 0; i < n; i++)
+    out[i] = stack[i] = frames[i];
+  p->depth = keep + n;
+}
+
+LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
+                                      const struct ljp_mem *m, unsigned keep,
+                                      const uint64_t *frames, unsigned n,
+                                      bool root_first)
 {
   struct ljp_ring_mem *out = NULL;
-  if (!enter(p)) {
-    if (depth)
-      *depth = 0;
+  if (!enter(p))
     return false;
-  }
   if (LJP_UNLIKELY(keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep)) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
-    unsigned extra = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0);
-    out = (void *)room(p, sizeof *out + 8 * (size_t)(extra + n));
+    out = (void *)room(p, ljp_ring_mem_size(m, n));
     if (LJP_LIKELY(out != NULL)) {
       uint64_t *rest = out->rest;
       out->head.type = LJP_RING_MEM;
@@ -189,16 +195,28 @@ LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
       }
       if (m->weight)
         *rest++ = m->weight;
-      put_frames(p, rest, keep, frames, n);
+      if (root_first)
+        put_up(p, rest, keep, frames, n);
+      else
+        put_frames(p, rest, keep, frames, n);
       publish(p);
     }
   }
   if (!out)
     p->depth = 0;
-  if (depth)
-    *depth = p->depth;
   leave(p);
   return out != NULL;
+}
+
+LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
+                                   const struct ljp_mem *m, unsigned keep,
+                                   const uint64_t *frames, unsigned n,
+                                   unsigned *depth)
+{
+  bool done = ljp_producer_put_mem(p, m, keep, frames, n, false);
+  if (depth)
+    *depth = done ? p->depth : 0;
+  return done;
 }
 
 LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,

@@ -75,6 +75,13 @@ bool ljp_push_mem_all_wait(struct ljp_producer *producer,
                            const struct ljp_mem *mem, const uint64_t *frames,
                            unsigned n);
 
+/* The same for a whole stack, root first, of which the caller knows that the
+** first `same` frames are those of this producer's last stack, if nothing else
+** was pushed or lost since. */
+bool ljp_push_mem_root_wait(struct ljp_producer *producer,
+                            const struct ljp_mem *mem, const uint64_t *stack,
+                            unsigned n, unsigned same);
+
 /* The rarer events; see event.h for one function each. */
 LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *producer,
                                 enum ljp_record tag, uint64_t time_ns,

@@ -46,6 +46,20 @@ struct ljp_ring_event {
 };
 _Static_assert(sizeof(struct ljp_ring_event) == 24, "no padding");
 
+/* A memory event: the first keep frames of the last stack, and n new ones on
+** top, leaf first or root first. */
+struct ljp_producer;
+LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
+                                      const struct ljp_mem *m, unsigned keep,
+                                      const uint64_t *frames, unsigned n,
+                                      bool root_first);
+
+static inline size_t ljp_ring_mem_size(const struct ljp_mem *m, unsigned n)
+{
+  unsigned extra = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0);
+  return sizeof(struct ljp_ring_mem) + 8 * (size_t)(extra + n);
+}
+
 /* What the writer sleeps on; one a session. */
 struct ljp_wake {
   _Atomic uint32_t word; /* 1: somebody asked the writer to come. */

@@ -383,3 +383,64 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
     return LJP_GUEST_STOPPED;
   return LJP_GUEST_STEPPED;
 }
+
+/* -- Sites --------------------------------------------------------------------
+ */
+
+void ljp_guest_site(const struct ljp_guest_heap *heap,
+                    const struct ljp_guest_regs *regs,
+                    struct ljp_guest_site *site)
+{
+  site->kind = LJP_SITE_NONE;
+  site->count = 0;
+  if (!ljp_guest_in_vm(regs->rip)) {
+    ljp_site_compiled(heap, regs, site);
+    return;
+  }
+  /* That of the call. */
+  uint32_t offset =
+      (uint32_t)(regs->rip - (uint64_t)(uintptr_t)lj_vm_asm_begin) - 1;
+  if (offset >= LJP_VMMAP_FFI_CALL)
+    return;
+  uint32_t word = vmmap[offset];
+  site->mode = LJP_VMMAP_MODE(word);
+  if (site->mode != LJP_VM_RUN && site->mode != LJP_VM_ENTER &&
+      site->mode != LJP_VM_EITHER)
+    return;
+  site->in_rbp = !LJP_VMMAP_LBASE(word);
+  site->cframe_bytes = LJP_VMMAP_BYTES(word);
+  if (LJP_VMMAP_LBASE(word) || LJP_VMMAP_RBP(word))
+    site->kind = LJP_SITE_VM;
+}
+
+bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
+                        const struct ljp_guest_site *site,
+                        const struct ljp_guest_regs *regs,
+                        struct ljp_guest_start *start)
+{
+  if (site->kind == LJP_SITE_TRACE)
+    return ljp_start_compiled(heap, site, regs, start);
+  if (site->kind != LJP_SITE_VM)
+    return false;
+  start->cframe = regs->sp + site->cframe_bytes;
+  start->L = ((const uint64_t *)(uintptr_t)start->cframe)[LJP_CF_L];
+  start->skip = false;
+  const lua_State *L = (const lua_State *)(uintptr_t)start->L;
+  /* Unwound by an error: it has no guest frames any more. */
+  if ((uint64_t)(uintptr_t)cframe_raw(L->cframe) != start->cframe ||
+      (uint64_t)(uintptr_t)G(L) != heap->g)
+    return false;
+  start->base = site->in_rbp ? *regs->rbp : (uint64_t)(uintptr_t)L->base;
+  start->pc = 0;
+  if (site->mode == LJP_VM_RUN) {
+    start->pc = *regs->rbx & ~UINT64_C(3);
+  } else if (site->mode == LJP_VM_EITHER) {
+    /* Whole, as first_segment() has it; links are checked there only. */
+    const uint64_t *frame = (const uint64_t *)(uintptr_t)start->base;
+    if ((start->base & 7) || (int64_t)frame[-2] >> 47 != (int32_t)LJ_TFUNC ||
+        frame[-1] != *regs->rbx ||
+        ((const GCfuncC *)(uintptr_t)(frame[-2] & LJ_GCVMASK))->ffid <= FF_C)
+      return false;
+  }
+  return true;
+}

@@ -212,6 +212,88 @@ enum ljp_mem_type ljp_guest_object_type(uint64_t object);
 /* Array or hash part of a table, by what is in it. */
 enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes);
 
+/* -- The same stack once more ------------------------------------------------
+** For who asks at every call of the allocator, on the VM's own thread and in
+** ordinary code: what the walk above would find of the topmost segment, from
+** where host code returns to the guest, by following only what has changed
+** since the last time. RFC 3, "Again and again". Not for a handler: it relies
+** on the VM being between two instructions of its own. */
+
+enum { LJP_SITE_FRAMES = 14, LJP_SPINE_LEVELS = 1024 };
+
+/* An address in the VM's assembly or in compiled code that host code returns
+** to, and what is true whenever it does. Good as long as
+** ljp_guest_code_generation() does not change. */
+enum ljp_guest_site_kind { LJP_SITE_NONE, LJP_SITE_VM, LJP_SITE_TRACE };
+struct ljp_guest_site {
+  enum ljp_guest_site_kind kind;
+  uint32_t mode, cframe_bytes; /* VM: as in the map; BASE: */
+  bool in_rbp;
+  uint32_t function, count; /* TRACE: in the frame at BASE, what is compiled: */
+  uint64_t frame[LJP_SITE_FRAMES]; /* root first */
+};
+
+/* The registers of the guest at a site: sp behind the return address. */
+struct ljp_guest_regs {
+  uint64_t rip, sp;
+  const uint64_t *rbx, *rbp; /* where they are saved */
+};
+
+/* Where a segment begins; what the walk calls a start. */
+struct ljp_guest_start {
+  uint64_t L, base, pc, cframe;
+  bool skip;
+};
+
+uint64_t ljp_guest_code_generation(void);
+
+/* kind NONE: nothing is known of it beforehand. regs are those of now. */
+void ljp_guest_site(const struct ljp_guest_heap *heap,
+                    const struct ljp_guest_regs *regs,
+                    struct ljp_guest_site *site);
+
+/* False: this is something else, ask the walk. */
+bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
+                        const struct ljp_guest_site *site,
+                        const struct ljp_guest_regs *regs,
+                        struct ljp_guest_start *start);
+
+/* One frame of a segment, with the words that it was made of. */
+struct ljp_level {
+  uint64_t base, link;
+  uint64_t pc;      /* with which it was come to */
+  uint64_t slot;    /* checked: its function, and a word of that */
+  uint64_t body;    /* checked: the function's code */
+  uint64_t word[2]; /* of: a continuation */
+  uint32_t frames;  /* on the stack below it */
+  uint8_t ffid;
+  bool skip; /* come to as the lower half of varargs */
+  bool checked, continues;
+};
+
+/* A segment as it was the last time, root first. stack[]: `rest` frames that
+** are below it, then those of its levels. */
+struct ljp_spine {
+  uint64_t L, low, cframe;
+  uint64_t below; /* BASE of the frame below the C boundary */
+  uint32_t count; /* levels */
+  uint32_t rest, frames;
+  struct ljp_level level[LJP_SPINE_LEVELS];
+  uint64_t shown[LJP_SPINE_LEVELS]; /* frames of those that are being made */
+  uint64_t stack[LJP_STACK_MAX_FRAMES + LJP_SITE_FRAMES + 2];
+};
+
+/* Makes the spine that of a start; *kept: so many frames from the root are as
+** before. False: it is not understood, or does not fit; the spine is as good as
+** empty then. A spine is begun with count 0, rest frames in stack. */
+bool ljp_spine_follow(struct ljp_spine *spine,
+                      const struct ljp_guest_start *start, uint32_t *kept);
+
+/* Registers and state of a walk that goes on below the spine's C frame. False:
+** there is no such C frame. */
+bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
+                     struct ljp_regs *regs);
+
 /* Called on the VM's own thread when it is being made, at the end of a stack
 ** resize during which a sample was deferred, and when lua_close() begins. One
 ** listener a profiler, asked in this order; NULL takes it away. */

@@ -121,6 +121,15 @@ LJP_SIGSAFE bool ljp_walk_exit(struct ljp_guest *guest,
                                struct ljp_start at, bool on_trace,
                                struct ljp_stack *stack);
 
+/* The compiled half of ljp_guest_site() and ljp_guest_start_at(). */
+void ljp_site_compiled(const struct ljp_guest_heap *heap,
+                       const struct ljp_guest_regs *regs,
+                       struct ljp_guest_site *site);
+bool ljp_start_compiled(const struct ljp_guest_heap *heap,
+                        const struct ljp_guest_site *site,
+                        const struct ljp_guest_regs *regs,
+                        struct ljp_guest_start *start);
+
 LJP_SIGSAFE void ljp_guest_note(struct ljp_guest *guest,
                                 const struct ljp_thread *thread,
                                 enum ljp_vmstate state);

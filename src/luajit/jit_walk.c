@@ -174,27 +174,24 @@ LJP_SIGSAFE static bool marked(const struct place *place,
   }
 }
 
-/* The frames of a place in a trace, and those on the Lua stack below it. */
-LJP_SIGSAFE static bool walk_place(struct ljp_guest *guest,
-                                   const struct ljp_thread *thread,
-                                   struct place *place, struct ljp_start at,
-                                   struct ljp_stack *stack)
+/* The frames of a place in a trace, whose BASE is at->base; at becomes where
+** those on the Lua stack below it begin. False: the stack ends here. */
+LJP_SIGSAFE static bool place_frames(struct place *place, struct ljp_start *at,
+                                     struct ljp_stack *stack,
+                                     struct ljp_function *fn, bool *known)
 {
   uint64_t slot, link;
-  struct ljp_function fn;
-  if (ljp_at_bottom(thread, at.base))
-    return ljp_walk_segment(guest, thread, at, stack);
-  if (!ljp_load(at.base - 2 * sizeof(TValue), &slot) ||
-      !ljp_load(at.base - sizeof(TValue), &link)) {
+  if (!ljp_load(at->base - 2 * sizeof(TValue), &slot) ||
+      !ljp_load(at->base - sizeof(TValue), &link)) {
     stack->cut = LJP_CUT_BAD_READ;
     return false;
   }
   uint32_t line = 0;
-  uint64_t pc = at.pc;
-  bool known = ljp_read_function(slot, &fn);
+  uint64_t pc = at->pc;
+  *known = ljp_read_function(slot, fn);
   uint32_t mark = stack->count;
-  if (known && place->exact == LJP_EXACT_EXACT &&
-      !marked(place, &fn, stack, &line)) {
+  if (*known && place->exact == LJP_EXACT_EXACT &&
+      !marked(place, fn, stack, &line)) {
     place->exact = LJP_EXACT_ROOT;
   } else if (place->exact == LJP_EXACT_SNAPSHOT && place->linked) {
     pc = place->snap.pc;
@@ -206,11 +203,11 @@ LJP_SIGSAFE static bool walk_place(struct ljp_guest *guest,
   }
   if (stack->cut)
     return false;
-  if (known && fn.ffid == FF_LUA && place->exact != LJP_EXACT_SNAPSHOT) {
+  if (*known && fn->ffid == FF_LUA && place->exact != LJP_EXACT_SNAPSHOT) {
     if (!ljp_stack_add(stack, ljp_frame_lua(LJP_FRAME_LUA_INLINED, place->exact,
-                                            fn.ref, line)))
+                                            fn->ref, line)))
       return false;
-  } else if (known && !ljp_emit_inlined(stack, &fn, pc)) {
+  } else if (*known && !ljp_emit_inlined(stack, fn, pc)) {
     return false;
   }
   /* What the frames so far are compiled into. */
@@ -219,10 +216,79 @@ LJP_SIGSAFE static bool walk_place(struct ljp_guest *guest,
                      ljp_frame(LJP_FRAME_TRACE, place->exact, place->trace.id)))
     return false;
   if ((link & FRAME_TYPEP) == FRAME_VARG)
-    at.base -= link & ~(uint64_t)FRAME_TYPEP; /* the same one again */
-  at.pc = 0;
-  at.skip_top = true;
+    at->base -= link & ~(uint64_t)FRAME_TYPEP; /* the same one again */
+  at->pc = 0;
+  at->skip_top = true;
+  return true;
+}
+
+/* The frames of a place in a trace, and those on the Lua stack below it. */
+LJP_SIGSAFE static bool walk_place(struct ljp_guest *guest,
+                                   const struct ljp_thread *thread,
+                                   struct place *place, struct ljp_start at,
+                                   struct ljp_stack *stack)
+{
+  struct ljp_function fn;
+  bool known;
+  if (!ljp_at_bottom(thread, at.base) &&
+      !place_frames(place, &at, stack, &fn, &known))
+    return false;
   return ljp_walk_segment(guest, thread, at, stack);
+}
+
+/* Where the allocator is called again and again, the trace is the same. */
+void ljp_site_compiled(const struct ljp_guest_heap *heap,
+                       const struct ljp_guest_regs *regs,
+                       struct ljp_guest_site *site)
+{
+  const global_State *g = (const global_State *)(uintptr_t)heap->g;
+  struct place place = {.exact = LJP_EXACT_ROOT};
+  struct ljp_start at = {.base = (uint64_t)(uintptr_t)mref(g->jit_base, void)};
+  struct ljp_thread thread;
+  struct ljp_function fn;
+  uint64_t frames[LJP_SITE_FRAMES];
+  struct ljp_stack stack = {.frames = frames, .limit = LJP_SITE_FRAMES};
+  uint64_t rip = regs->rip - 1;
+  bool known;
+  if (!at.base || !ljp_guest_thread(&thread, gcrefu(g->cur_L)) ||
+      thread.g != heap->g || ljp_at_bottom(&thread, at.base) ||
+      !ljp_trace_find(thread.vm, rip, &place.trace))
+    return;
+  if (!place_in_trace(&place, rip, false))
+    place.exact = LJP_EXACT_ROOT;
+  if (!place_frames(&place, &at, &stack, &fn, &known) || !known ||
+      fn.ffid != FF_LUA)
+    return;
+  for (uint32_t i = 0; i < stack.count; i++)
+    site->frame[i] = frames[stack.count - 1 - i];
+  site->count = stack.count;
+  site->function = fn.ref;
+  site->kind = LJP_SITE_TRACE;
+}
+
+bool ljp_start_compiled(const struct ljp_guest_heap *heap,
+                        const struct ljp_guest_site *site,
+                        const struct ljp_guest_regs *regs,
+                        struct ljp_guest_start *start)
+{
+  const global_State *g = (const global_State *)(uintptr_t)heap->g;
+  const lua_State *L = &gcref(g->cur_L)->th;
+  const uint64_t *frame = mref(g->jit_base, const uint64_t);
+  start->L = (uint64_t)(uintptr_t)L;
+  start->cframe = (uint64_t)(uintptr_t)cframe_raw(L->cframe);
+  if (!frame || G(L) != g || start->cframe < regs->sp ||
+      frame <= (const uint64_t *)tvref(L->stack) + 1 + LJ_FR2 ||
+      (int64_t)frame[-2] >> 47 != (int32_t)LJ_TFUNC)
+    return false;
+  const GCfunc *fn = (const GCfunc *)(uintptr_t)(frame[-2] & LJ_GCVMASK);
+  if (!isluafunc(fn) || funcproto(fn)->unused_gc64 != site->function)
+    return false;
+  start->base = (uint64_t)(uintptr_t)frame;
+  if ((frame[-1] & FRAME_TYPEP) == FRAME_VARG)
+    start->base -= frame[-1] & ~(uint64_t)FRAME_TYPEP;
+  start->pc = 0;
+  start->skip = true;
+  return true;
 }
 
 bool ljp_walk_exit(struct ljp_guest *guest, const struct ljp_thread *thread,

@@ -279,6 +279,7 @@ static struct ljp_code_range *range_of(struct ljp_jit *jit, uint64_t code)
 /* Takes all code away; under no lock. */
 static void drop_map(struct ljp_jit *jit)
 {
+  atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_code_map *map =
       atomic_load_explicit(&jit->map, memory_order_relaxed);
   if (!map)
@@ -355,6 +356,7 @@ void ljp_hook_trace_start(jit_State *J)
 
 void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
 {
+  atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   struct ljp_jit *jit = vm ? vm->jit : NULL;
   struct ljp_trace *trace = jit ? calloc(1, sizeof *trace) : NULL;
@@ -441,6 +443,7 @@ void ljp_hook_trace_flush(jit_State *J)
 
 void ljp_hook_trace_free(jit_State *J, GCtrace *T)
 {
+  atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   struct ljp_code_range *range =
       vm && vm->jit ? range_of(vm->jit, (uint64_t)(uintptr_t)T->mcode) : NULL;

@@ -13,6 +13,7 @@
 #include "src/saferead.h"
 
 _Atomic uint64_t ljp_protos_gone;
+_Atomic uint64_t ljp_traces_changed;
 
 uint64_t ljp_guest_generation(void)
 {

@@ -1,0 +1,73 @@
+/*
+** The stacks of a VM's allocations: found by a full walk (walk.h), or, since a
+** program allocates at the same places again and again, from what earlier ones
+** have found. On the VM's own thread, inside of its allocator; part of
+** memprof_record.c.
+**
+** Invariant: what is answered from memory is what a full walk would find. Each
+** word that the answer depends on is compared, or is pinned by one that is
+** (RFC 3); LJPROF_MEMPROF_CHECK=1 in the environment has each answer compared
+** with a full walk.
+*/
+#ifndef LJP_MEMPROF_STACK_H
+#define LJP_MEMPROF_STACK_H
+
+#include "profilers/walk.h"
+
+/* What a call of the allocator finds on the stack, as its entry leaves it. */
+struct ljp_caller {
+  uint64_t r15, r14, r13, r12, rbx, rbp;
+  uint64_t rip;
+};
+
+struct ljp_site;
+struct ljp_again;
+
+/* The answer. frames: leaf first after a full walk; else root first. */
+struct ljp_found_stack {
+  const uint64_t *frames;
+  uint32_t count;
+  uint32_t same; /* root first: as many are those of the last answer */
+  bool root_first;
+  bool object;  /* memory for a whole object, which tells its type itself */
+  uint8_t type; /* enum ljp_mem_type */
+  uint8_t top;  /* enum ljp_vmstate by the frame on top */
+};
+
+/* Not every stack is worth being learned: after one that was not, a pause,
+** twice as long each time. */
+struct ljp_patience {
+  uint32_t pause, longer;
+};
+
+struct ljp_stacks {
+  struct ljp_unwind *unwind;
+  const struct ljp_guest_heap *heap;
+  uint32_t depth;
+  bool native, check;
+  struct ljp_site *sites;   /* where host code returns to */
+  struct ljp_again *agains; /* segments, with what is below them */
+  struct ljp_again *last;   /* of the last answer */
+  uint64_t generation[2];
+  uint32_t epoch, next;
+  struct ljp_patience patience;
+  uint64_t cut, remembered, learned, checked, differed;
+  struct ljp_memo memo;
+  uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
+  uint64_t scratch[LJP_STACK_MAX_FRAMES];
+};
+
+/* False: no memory. The rest of *stacks has been filled in, or is zero. */
+bool ljp_stacks_init(struct ljp_stacks *stacks);
+void ljp_stacks_fini(struct ljp_stacks *stacks);
+
+/* From the registers of the caller of the allocator. */
+void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
+                     struct ljp_found_stack *found);
+
+/* From any registers, by a full walk; own: how many frames on top are not to
+** be seen. */
+void ljp_stacks_walk(struct ljp_stacks *stacks, struct ljp_regs *regs,
+                     unsigned own, struct ljp_found_stack *found);
+
+#endif

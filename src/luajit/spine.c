@@ -1,0 +1,197 @@
+/*
+** The spine: the frames of one segment of a Lua stack as they were the last
+** time, and what has become of them. See guest.h and RFC 3.
+**
+** Mental picture: a frame's link pins the frame below: its place, and, since
+** the link of a call is a position in the caller's bytecode, its function and
+** line, too. So a frame whose link (and the few other words that it was made
+** of) is what it was, and that is come to in the same way, is the same frame.
+** Links are compared from the root up; from the top, frames are walked anew,
+** by the code of the walk itself, until they meet one that is the same.
+**
+** Invariants: level[] is in order of BASE, root first; level[i].frames counts
+** what stands in stack[] below it. A position belongs to one prototype only, as
+** long as ljp_guest_code_generation() stays.
+** On the VM's own thread, in the allocator: the VM's words are read as they
+** are.
+*/
+#define LUA_CORE
+
+#include <string.h>
+
+#include "lj_obj.h"
+#include "lj_frame.h"
+
+#include "src/luajit/guest_frames.h"
+
+_Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
+               "another GCfunc");
+
+uint64_t ljp_guest_code_generation(void)
+{
+  /* Either only grows. Acquire: as ljp_guest_generation(). */
+  return ljp_guest_generation() +
+         atomic_load_explicit(&ljp_traces_changed, memory_order_acquire);
+}
+
+static const uint64_t *words_at(uint64_t address)
+{
+  return (const uint64_t *)(uintptr_t)address;
+}
+
+/* The word that tells functions of one kind apart. */
+static uint64_t body_of(const GCfunc *fn)
+{
+  return isluafunc(fn) ? mrefu(fn->l.pc) : (uint64_t)(uintptr_t)fn->c.f;
+}
+
+static bool is_same(const struct ljp_level *level)
+{
+  const uint64_t *frame = words_at(level->base);
+  if (frame[-1] != level->link)
+    return false;
+  if (LJP_LIKELY(!level->checked && !level->continues))
+    return true;
+  if (level->checked) {
+    const GCfunc *fn = (const GCfunc *)words_at(level->slot & LJ_GCVMASK);
+    if (frame[-2] != level->slot || fn->c.ffid != level->ffid ||
+        body_of(fn) != level->body)
+      return false;
+  }
+  return !level->continues ||
+         (frame[-3] == level->word[0] && frame[-4] == level->word[1]);
+}
+
+/* Does the position tell the function? */
+static bool pins(const struct ljp_function *fn, uint64_t pc)
+{
+  uint64_t code = fn->proto + sizeof(GCproto);
+  return fn->ffid == FF_LUA && pc > code &&
+         pc <= code + fn->sizebc * sizeof(BCIns);
+}
+
+/* A level that is new, with its frame, if it has one: *emits. link leads to it,
+** and then to the one below. */
+static bool make_level(const struct ljp_thread *thread, struct ljp_level *level,
+                       struct ljp_link *link, bool skip, uint64_t *frame,
+                       bool *emits)
+{
+  const uint64_t *words = words_at(link->base);
+  struct ljp_stack one = {.frames = frame, .limit = 1};
+  struct ljp_function fn = link->fn;
+  if (!link->lua && !ljp_read_function(words[-2], &fn))
+    return false;
+  *level = (struct ljp_level){.base = link->base,
+                              .link = words[-1],
+                              .pc = link->pc,
+                              .slot = words[-2],
+                              .ffid = fn.ffid,
+                              .skip = skip,
+                              .checked = !pins(&fn, link->pc)};
+  level->body = body_of((const GCfunc *)words_at(fn.object));
+  level->continues = (level->link & FRAME_TYPEP) == FRAME_CONT &&
+                     (level->link & FRAME_TYPE) != FRAME_LUA;
+  if (level->continues) {
+    level->word[0] = words[-3];
+    level->word[1] = words[-4];
+  }
+  *emits = !skip;
+  if (!skip && !ljp_emit(&one, &fn, link->pc))
+    return false;
+  return ljp_follow(thread, link->base, level->link, link);
+}
+
+static bool give_up(struct ljp_spine *spine)
+{
+  spine->count = 0;
+  spine->frames = spine->rest;
+  return false;
+}
+
+bool ljp_spine_follow(struct ljp_spine *spine,
+                      const struct ljp_guest_start *start, uint32_t *kept)
+{
+  const lua_State *L = (const lua_State *)words_at(start->L);
+  struct ljp_thread thread = {.L = start->L,
+                              .g = (uint64_t)(uintptr_t)G(L),
+                              .low = (uint64_t)(uintptr_t)tvref(L->stack)};
+  struct ljp_level *level = spine->level;
+  thread.high = thread.low + L->stacksize * sizeof(TValue);
+  uint64_t low = thread.low + (1 + LJ_FR2) * sizeof(TValue);
+  if ((start->base & 7) || start->base <= low || start->base > thread.high)
+    return give_up(spine);
+  if (spine->L != start->L || spine->low != thread.low ||
+      spine->cframe != start->cframe) {
+    spine->L = start->L;
+    spine->low = thread.low;
+    spine->cframe = start->cframe;
+    spine->count = 0;
+  }
+  uint32_t old = spine->count, same = 0;
+  while (same < old && level[same].base <= start->base && is_same(&level[same]))
+    same++;
+  /* From the top, to the one that is met; what is new is gathered at the end of
+  ** the array, top last. */
+  struct ljp_link link = {.base = start->base, .pc = start->pc};
+  bool skip = start->skip;
+  uint32_t fresh = LJP_SPINE_LEVELS;
+  uint64_t below = spine->below;
+  for (;;) {
+    while (same && level[same - 1].base > link.base)
+      same--;
+    if (same && level[same - 1].base == link.base) {
+      if (level[same - 1].pc == link.pc && level[same - 1].skip == skip)
+        break;
+      same--;
+    }
+    if (link.base <= low) {
+      below = link.base; /* of a coroutine: nothing is below */
+      break;
+    }
+    uint64_t frame;
+    bool emits;
+    if (fresh <= old || fresh <= same + 1 ||
+        !make_level(&thread, &level[--fresh], &link, skip, &frame, &emits))
+      return give_up(spine);
+    /* Until its place is known, what it shows stands there instead. */
+    level[fresh].frames = emits;
+    spine->shown[fresh] = frame;
+    skip = link.same && !skip;
+    if (link.boundary) {
+      same = 0;
+      below = link.base;
+      break;
+    }
+  }
+  if (same == 0 && fresh == LJP_SPINE_LEVELS)
+    return give_up(spine);
+  if (same == 0 && below != spine->below)
+    spine->below = below;
+  uint32_t at = same < old ? level[same].frames : spine->frames;
+  if (!old)
+    at = spine->rest;
+  *kept = at;
+  for (uint32_t i = fresh; i < LJP_SPINE_LEVELS; i++) {
+    bool emits = level[i].frames;
+    level[same] = level[i];
+    level[same++].frames = at;
+    if (emits)
+      spine->stack[at++] = spine->shown[i];
+  }
+  spine->count = same;
+  spine->frames = at;
+  return true;
+}
+
+bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
+                     struct ljp_regs *regs)
+{
+  const lua_State *L = (const lua_State *)words_at(spine->L);
+  struct ljp_stack none = {0};
+  guest->L = spine->L;
+  guest->g = (uint64_t)(uintptr_t)G(L);
+  guest->base = spine->below;
+  regs->r[LJP_RSP] = spine->cframe;
+  regs->known = 1u << LJP_RSP;
+  return ljp_leave(regs, spine->cframe, &none);
+}

@@ -1,0 +1,77 @@
+-- Allocates at few places, over and over, from stacks that change in all the
+-- ways in which stacks do, with each stack that the profiler remembers compared
+-- with one that it walks (LJPROF_MEMPROF_CHECK=1). Prints: compared, different,
+-- remembered, stacks that were cut.
+--   luajit memprof_again.lua STREAM VARIED
+local path, varied = ...
+varied = assert(loadfile(varied))
+local keep
+
+local function leaf(n) keep = { n } return keep end
+local function plain(n) for i = 1, n do keep = leaf(i) end end
+local function down(n, f) if n == 0 then return f() end local t = down(n - 1, f) return { t } end
+local function tree(n) if n == 0 then return {} end return { tree(n - 1), tree(n - 1) } end
+local function spread(f, ...) local t = f(...) return { t, ... } end
+local function made(i) return function() keep = { i } return keep end end
+
+local point = setmetatable({}, {
+  __index = function(_, k) return { k } end,
+  __add = function(a, b) return { a, b } end,
+  __concat = function(a, b) return { a, b } end,
+})
+
+local function generator(n)
+  return coroutine.wrap(function()
+    for i = 1, n do coroutine.yield(leaf(i)) end
+  end)
+end
+
+local work = {
+  function(i) plain(40 + i % 7) end,
+  function(i) down(i % 50, function() return { i } end) end,
+  function() tree(6) end,
+  function(i) for k = 1, 30 do spread(leaf, k, i) end end,
+  function(i) for k = 1, 30 do keep = point[k] keep = point + k keep = point .. k end end,
+  function(i) keep = ("a b c d e f"):gsub("%w", function(w) return w .. leaf(i)[1] end) end,
+  function()
+    local t = {}
+    for k = 1, 20 do t[k] = { k * 7 % 20 } end
+    table.sort(t, function(a, b) keep = { a } return a[1] < b[1] end)
+  end,
+  function(i) for v in generator(9) do keep = { v, i } end end,
+  function(i)
+    local a, b = generator(9), generator(9)
+    for _ = 1, 9 do keep = { a(), b() } end
+  end,
+  function(i)
+    for k = 1, 20 do
+      pcall(function() keep = { k } if k % 3 == 0 then error({ i }) end leaf(k) end)
+    end
+  end,
+  function(i) for k = 1, 20 do keep = k .. "," .. i end end,
+  function(i) for k = 1, 20 do made(k)() end end,
+  function(i) keep = assert(loadstring("return function() return {" .. i % 3 .. "} end"))()() end,
+  function(i) -- the same stack of Lua with one link or function changed
+    for k = 1, 20 do
+      local f = k % 2 == 0 and leaf or made(k)
+      local t = f(k)
+      keep = { t, f(k) }
+    end
+  end,
+  function(i) -- continuations: from two places, the frames are the same
+    for _ = 1, 20 do
+      keep = point[i]
+      keep = point[i]
+    end
+  end,
+  varied,
+}
+
+assert(misc.memprof.start { path = path, every = true })
+for i = 1, 120 do
+  for w = 1, #work do work[(w * 7 + i) % #work + 1](i) end
+  if i == 60 and jit.status() then jit.flush() end
+end
+assert(misc.memprof.stop())
+local s = misc.memprof.status()
+print(s.checked or 0, s.differed or 0, s.remembered, s.cut)
