@@ -181,7 +181,7 @@ const luaL_Reg ljp_memprof_functions[] = {{"start", memprof_start},
 
 struct combined {
   struct memory m; /* and what is of the session: path, fork, flush ... */
-  bool cpu, memory;
+  bool cpu, memory, jitdump;
 };
 
 static bool read_part(lua_State *L, bool *out, const char **wants)
@@ -201,9 +201,15 @@ static bool read_memory_part(lua_State *L, void *to, const char **wants)
   return read_part(L, &((struct combined *)to)->memory, wants);
 }
 
+static bool read_jitdump(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct combined *)to)->jitdump, wants);
+}
+
 static const struct ljp_option profile_options[] = {
     {"cpu", read_cpu},
     {"memory", read_memory_part},
+    {"jitdump", read_jitdump},
     LJP_RECORDING_OPTIONS,
 };
 
@@ -227,6 +233,7 @@ static int start_parts(lua_State *L, struct combined *c)
     results = read_memory(L, lua_gettop(L), SHARED_OPTIONS, &c->m);
   if (results)
     return results;
+  cpu.jitdump |= c->jitdump;
   if (!m->to.path)
     m->to.path = "profile.bin";
   if (c->cpu) {
@@ -266,6 +273,10 @@ static int profile_start(lua_State *L)
     return ljp_options_failed(L, EINVAL,
                               "options 'cpu' and 'memory' are both false: "
                               "nothing would be recorded");
+  if (c.jitdump && !c.cpu)
+    return ljp_options_failed(L, EINVAL,
+                              "option 'jitdump' is about sessions with CPU "
+                              "samples, but 'cpu' is false");
   return start_parts(L, &c);
 }
 

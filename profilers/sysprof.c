@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profilers/jitdump.h"
 #include "profilers/sysprof_priv.h"
 #include "profilers/trace_events.h"
 #include "src/clock.h"
@@ -174,6 +175,8 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->max_overhead = 0.05;
   o->depth = LJP_DEPTH_MAX;
   o->signal = SIGPROF;
+  const char *jitdump = secure_getenv("LJPROF_JITDUMP");
+  o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
 }
 
 enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
@@ -251,7 +254,12 @@ static enum ljp_status start_locked(struct lua_State *L,
   status = status ? status : ljp_sysprof_prepare(why);
   if (status)
     return status;
-  status = ljp_sysprof_open(why, writer_round, fork_child);
+  status = options->jitdump ? ljp_jitdump_open(why) : LJP_OK;
+  if (!status) {
+    status = ljp_sysprof_open(why, writer_round, fork_child);
+    if (status)
+      ljp_jitdump_close(true);
+  }
   if (status) {
     ljp_saferead_remove();
     return status;
@@ -260,7 +268,7 @@ static enum ljp_status start_locked(struct lua_State *L,
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
   share_options();
-  if (g->options.mode != LJP_SAMPLER_COUNT)
+  if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
   ljp_guest_listen(LJP_LISTENER_CPU, &listener);
   ljp_threads_name(tid, name);

@@ -40,6 +40,7 @@ struct ljp_sysprof_options {
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
   int signal;
+  bool jitdump; /* files for perf: doc/jitdump.md */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
 

@@ -130,15 +130,21 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
+static bool read_jitdump(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct ljp_sysprof_options *)to)->jitdump,
+                         wants);
+}
+
 /* Those of a combined session are the first ones. */
 static const struct ljp_option known[] = {
     {"mode", read_mode},       {"interval", read_interval},
     {"event", read_event},     {"timer", read_timer},
     {"threads", read_threads}, {"signal", read_signal},
     {"depth", read_depth},     {"max_overhead", read_max_overhead},
-    LJP_RECORDING_OPTIONS,
+    {"jitdump", read_jitdump}, LJP_RECORDING_OPTIONS,
 };
-enum { KNOWN = sizeof known / sizeof known[0], SHARED = 8 };
+enum { KNOWN = sizeof known / sizeof known[0], SHARED = 9 };
 
 int ljp_sysprof_read_part(lua_State *L, int table,
                           struct ljp_sysprof_options *options)

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profilers/jitdump.h"
 #include "profilers/sysprof_priv.h"
 #include "profilers/walk.h"
 #include "src/clock.h"
@@ -30,6 +32,17 @@ static struct {
 static uint64_t place_of(uint32_t ref, uint32_t line)
 {
   return ref ? ljp_frame_lua(LJP_FRAME_LUA, 0, ref, line) : 0;
+}
+
+/* The code itself, for other profilers. */
+static void dump(struct ljp_producer *producer, uint64_t id)
+{
+  char text[128];
+  const char *error = ljp_jitdump_add(id);
+  if (!error)
+    return;
+  snprintf(text, sizeof text, "jitdump ends early: %s", error);
+  ljp_push_note(producer, ljp_clock_ns(), LJP_NOTE_ERROR, text);
 }
 
 /* -- While it runs ----------------------------------------------------------------- */
@@ -73,6 +86,8 @@ static void push(const struct ljp_guest_trace_event *e, struct ljp_regs *regs)
   }
   out.time_ns = ljp_clock_ns();
   ljp_push_trace(t->producer, &out);
+  if (e->what == LJP_TRACE_STOP)
+    dump(t->producer, e->trace);
 }
 
 static void on_trace(const struct ljp_guest_trace_event *e)
@@ -147,6 +162,7 @@ static bool tell_existing(struct ljp_session *session, struct ids *ids)
         .parent_exit = trace.parent_exit,
         .place = place_of(trace.place_ref, trace.place_line)};
     ljp_push_trace(producer, &e);
+    dump(producer, trace.id);
   }
   ljp_producer_retire(producer);
   return true;
@@ -194,13 +210,17 @@ void ljp_trace_events_end(void)
   if (t->producer)
     ljp_producer_retire(t->producer);
   t->producer = NULL;
+  ljp_jitdump_close(false);
   pthread_mutex_unlock(&t->lock);
 }
 
 void ljp_trace_events_forked(struct ljp_session *session)
 {
   struct ids ids = {0};
+  struct ljp_failure why;
+  bool dumps = ljp_jitdump_is_open();
   pthread_mutex_init(&t->lock, NULL);
+  ljp_jitdump_forked();
   if (!session) {
     ljp_guest_listen_traces(NULL);
     t->producer = NULL;
@@ -208,6 +228,8 @@ void ljp_trace_events_forked(struct ljp_session *session)
   }
   if (t->memo)
     t->memo->valid = false;
+  if (dumps && ljp_jitdump_open(&why))
+    ljp_session_info(session, "jitdump", why.text);
   ljp_guest_traces_each(add_id, &ids);
   if (t->producer)
     tell_existing(session, &ids);

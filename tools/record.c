@@ -41,6 +41,7 @@ static const char help[] =
     "  --no-cpu          no CPU samples (with --memory)\n"
     "  --children        programs and forks that it starts, too: each into\n"
     "                    FILE.PID\n"
+    "  --jitdump         jit-PID.dump and /tmp/perf-PID.map for perf\n"
     "  --compress N      level of zstd compression, 1 to 19 (default: none)\n"
     "  --embed-symbols   put the names of machine code into FILE, so that it\n"
     "                    reads the same on another machine\n"
@@ -53,7 +54,7 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
 
 struct plan {
   const char *output, *interval, *event, *sample, *compress;
-  bool force, memory, every, native, no_cpu, children, embed;
+  bool force, memory, every, native, no_cpu, children, embed, jitdump;
   char **program;
   char path[PATH_MAX]; /* absolute: the program may change its folder */
   struct stat before;  /* what stood there; st_ino 0: nothing */
@@ -107,9 +108,9 @@ static int check_values(const struct plan *plan)
                          "which is not given");
   if (!plan->memory && plan->no_cpu)
     return contradiction("--no-cpu without --memory records nothing");
-  if (plan->no_cpu && (plan->interval || plan->event))
-    return contradiction("--interval and --event are about CPU samples, but "
-                         "--no-cpu is given");
+  if (plan->no_cpu && (plan->interval || plan->event || plan->jitdump))
+    return contradiction("--interval, --event and --jitdump are about CPU "
+                         "samples, but --no-cpu is given");
   return -1;
 }
 
@@ -126,6 +127,7 @@ static int read_options(struct plan *plan, int argc, char **argv)
                                    {"--native", &plan->native, NULL},
                                    {"--no-cpu", &plan->no_cpu, NULL},
                                    {"--children", &plan->children, NULL},
+                                   {"--jitdump", &plan->jitdump, NULL},
                                    {"--compress", NULL, &plan->compress},
                                    {"--embed-symbols", &plan->embed, NULL}};
   int code = ljp_command_program("record", help, argc, argv, flags,
@@ -210,6 +212,8 @@ static bool set_environment(const struct plan *plan, const char *library)
     PUT("children=true;fork=follow;");
   if (plan->compress)
     PUT("compress=%s;", plan->compress);
+  if (plan->jitdump)
+    PUT("jitdump=true;");
   if (plan->no_cpu)
     PUT("cpu=false;");
   if (plan->interval)

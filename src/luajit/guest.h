@@ -158,6 +158,16 @@ struct lua_State;
 ** under a lock that a compiling VM waits for: visit must be quick. */
 void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx);
 
+/* Its code as it is now, and what it is made of: from each offset on the
+** innermost Lua function (a prototype reference) and line; the first one is of
+** offset 0. In: room; out: how many. From any thread that may read fault-safe;
+** false: it is gone, or there is no room. */
+struct ljp_guest_line {
+  uint32_t offset, function, line;
+};
+bool ljp_guest_trace_code(uint64_t id, uint8_t *code, size_t *code_bytes,
+                          struct ljp_guest_line *lines, size_t *line_count);
+
 /* For allocations and other calls out of compiled code, without unwinding the
 ** host: the address that the C code which L's VM is in now returns to, if it
 ** was called by a trace; else 0. On the VM's own thread; fault-safe. */

@@ -132,38 +132,47 @@ static const char *const link_names[] = {
     "none",           "root",        "loop",   "tail recursion", "up recursion",
     "down recursion", "interpreter", "return", "stitch"};
 
-bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
+bool ljp_traces_with(uint64_t id,
+                     void (*use)(const struct ljp_trace *trace, void *ctx),
+                     void *ctx)
 {
-  bool found = false;
   pthread_mutex_lock(&lock);
   const struct ljp_trace *t =
       by_id_slots ? by_id[id & (by_id_slots - 1)] : NULL;
   while (t && t->id != id)
     t = t->next_by_id;
-  if (t) {
-    found = true;
-    *out = (struct ljp_guest_trace){
-        .id = t->id,
-        .vm = t->vm,
-        .number = t->number,
-        .parent = t->parent,
-        .parent_exit = t->parent_exit,
-        .root = t->root,
-        .link = t->link,
-        .link_type = t->link_type < sizeof link_names / sizeof *link_names
-                         ? link_names[t->link_type]
-                         : "?",
-        .place_ref = t->place_ref,
-        .place_line = t->place_line,
-        .code = t->code,
-        .code_bytes = t->code_bytes,
-        .ir_count = t->ir_count,
-        .snapshots = t->snapshots,
-        .marks = t->marks_count,
-        .truncated = t->truncated};
-  }
+  if (t)
+    use(t, ctx);
   pthread_mutex_unlock(&lock);
-  return found;
+  return t != NULL;
+}
+
+static void describe(const struct ljp_trace *t, void *ctx)
+{
+  *(struct ljp_guest_trace *)ctx = (struct ljp_guest_trace){
+      .id = t->id,
+      .vm = t->vm,
+      .number = t->number,
+      .parent = t->parent,
+      .parent_exit = t->parent_exit,
+      .root = t->root,
+      .link = t->link,
+      .link_type = t->link_type < sizeof link_names / sizeof *link_names
+                       ? link_names[t->link_type]
+                       : "?",
+      .place_ref = t->place_ref,
+      .place_line = t->place_line,
+      .code = t->code,
+      .code_bytes = t->code_bytes,
+      .ir_count = t->ir_count,
+      .snapshots = t->snapshots,
+      .marks = t->marks_count,
+      .truncated = t->truncated};
+}
+
+bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
+{
+  return ljp_traces_with(id, describe, out);
 }
 
 void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out)

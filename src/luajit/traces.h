@@ -139,6 +139,12 @@ struct ljp_marks *ljp_marks_finish(struct ljp_jit *jit,
 void ljp_marks_free(struct ljp_marks *marks);
 uint64_t ljp_marks_bytes(void); /* of all traces that are alive */
 
+/* Calls with the record of that id, under the lock that keeps it and (while
+** it has an object) its code and marks. False: there is none. */
+bool ljp_traces_with(uint64_t id,
+                     void (*use)(const struct ljp_trace *trace, void *ctx),
+                     void *ctx);
+
 /* Why recording was given up, as text. */
 struct jit_State;
 enum { LJP_TRACE_REASON_BYTES = 192 };
