@@ -1,7 +1,7 @@
 /*
 ** ljprof report: options, and which view they ask for.
 */
-#include "tools/report.h"
+#include "tools/report_jit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +26,8 @@ static const char help[] =
     "                     trace, stack, thread, vm, state, type\n"
     "  --tree             calls from the outermost frame inwards\n"
     "  --bottom-up        from where it was spent to the callers\n"
+    "  --jit              the JIT compiler: traces, their side traces, what\n"
+    "                     of each function was compiled, what was given up\n"
     "  --lines            functions with current lines (stacks always)\n"
     "  --c-lines          by line, file: C code by its own, see below\n"
     "  --top N            so many rows (default 40; 0: all)\n"
@@ -96,6 +98,11 @@ static int parse_by(const struct args *a, struct ljp_report *r)
                    "trace, stack, thread, vm, state, type");
     r->by = (enum ljp_by)i;
   }
+  if (r->jit && (r->tree || a->by)) {
+    ljp_command_error("report", "--jit has rows of its own: not with %s",
+                      a->by ? "--by" : "--tree or --bottom-up");
+    return LJP_EXIT_USAGE;
+  }
   if (r->tree && !ljp_by_of_frame(r->by)) {
     ljp_command_error("report",
                       "a tree is of functions, lines, files, modules "
@@ -106,18 +113,25 @@ static int parse_by(const struct args *a, struct ljp_report *r)
   return 0;
 }
 
+static bool show_rows(const struct ljp_report *r)
+{
+  return r->tree ? ljp_report_tree(r) : ljp_report_table(r);
+}
+
 static int show(struct ljp_report *r)
 {
   const struct ljp_value *all = &r->select.total;
   bool empty = !all->count && !all->weight, ok = true;
-  if (r->json) {
+  if (r->jit) {
+    ok = ljp_jit_show(r);
+  } else if (r->json) {
     ljp_report_json_begin(r);
-    ok = r->tree ? ljp_report_tree(r) : ljp_report_table(r);
+    ok = show_rows(r);
     ljp_report_json_end(r);
   } else {
     ljp_report_head(r);
     if (!empty)
-      ok = r->tree ? ljp_report_tree(r) : ljp_report_table(r);
+      ok = show_rows(r);
   }
   if (!ok) {
     ljp_command_error("report", "out of memory");
@@ -143,6 +157,7 @@ int ljp_command_report(int argc, char **argv)
       LJP_COMMON_FLAGS(common),
       {"--tree", &a.tree, NULL},
       {"--bottom-up", &a.bottom_up, NULL},
+      {"--jit", &common.jit, NULL},
       {"--lines", &a.lines, NULL},
       {"--c-lines", &r.c_lines, NULL},
       {"--json", &a.json, NULL},
@@ -154,6 +169,7 @@ int ljp_command_report(int argc, char **argv)
                                  sizeof flags / sizeof *flags, &a.file);
   if (code >= 0)
     return code;
+  r.jit = common.jit;
   if ((code = parse(&a, &r)) || (code = parse_by(&a, &r)) ||
       (code = ljp_common_load(&common, "report", a.file, &r)))
     return code;

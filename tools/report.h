@@ -48,7 +48,7 @@ struct ljp_report {
   struct ljp_profile *p;
   struct ljp_select select;
   enum ljp_by by;
-  bool json, tree, bottom_up, lines, color;
+  bool json, tree, bottom_up, lines, color, jit;
   bool c_lines;       /* C code has lines and files of its own. */
   uint32_t top;       /* Rows of text; 0: all. */
   double min_percent; /* Of a tree's branches. */
@@ -60,6 +60,7 @@ struct ljp_report {
 struct ljp_common {
   bool measures[16]; /* By enum ljp_measure. */
   bool no_symbols;
+  bool jit; /* Of time only; with where traces were given up. */
   const char *time, *thread, *focus, *ignore, *since;
 };
 
@@ -94,6 +95,8 @@ void ljp_item_name(const struct ljp_report *r, const struct ljp_items *items,
 bool ljp_report_table(const struct ljp_report *r);
 bool ljp_report_tree(const struct ljp_report *r);
 void ljp_report_head(const struct ljp_report *r);
+/* Totals and what else stands before the rows. */
+void ljp_report_json_head(const struct ljp_report *r, const char *by);
 void ljp_report_json_begin(const struct ljp_report *r);
 void ljp_report_json_end(const struct ljp_report *r);
 /* report_memory.c: what stands above reports on memory. */

@@ -65,11 +65,16 @@ static int measure(const struct ljp_common *c, const char *command,
                                "--leaks, --peak, --churn at a time");
     return LJP_EXIT_USAGE;
   }
+  if (c->jit && ljp_measure_is_memory(*chosen)) {
+    ljp_command_error(command, "--jit is about time: --cpu or --wall, not --%s",
+                      ljp_measure_option(*chosen));
+    return LJP_EXIT_USAGE;
+  }
   if (!count && p)
-    *chosen = p->totals.samples        ? LJP_MEASURE_CPU
-              : p->totals.wall_samples ? LJP_MEASURE_WALL
-              : p->has_memory          ? LJP_MEASURE_ALLOC
-                                       : LJP_MEASURE_CPU;
+    *chosen = p->totals.samples          ? LJP_MEASURE_CPU
+              : p->totals.wall_samples   ? LJP_MEASURE_WALL
+              : p->has_memory && !c->jit ? LJP_MEASURE_ALLOC
+                                         : LJP_MEASURE_CPU;
   return 0;
 }
 
@@ -87,6 +92,7 @@ int ljp_common_load(const struct ljp_common *c, const char *command,
   struct ljp_profile_options options = {.no_symbols = c->no_symbols,
                                         .thread = c->thread,
                                         .since = c->since,
+                                        .trace_stacks = c->jit,
                                         .progress = ljp_progress_bytes};
   char error[LJP_READER_ERROR_BYTES + 64];
   struct ljp_progress progress;

@@ -52,7 +52,7 @@ static struct sums sum_up(const struct ljp_report *r)
   return s;
 }
 
-void ljp_report_json_begin(const struct ljp_report *r)
+void ljp_report_json_head(const struct ljp_report *r, const char *by)
 {
   const struct ljp_profile *p = r->p;
   const struct ljp_profile_totals *t = &p->totals;
@@ -86,7 +86,7 @@ void ljp_report_json_begin(const struct ljp_report *r)
   json_key(out, "lost_in_gaps", t->swallowed);
   json_key(out, "filtered", t->filtered);
   ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
-                   ljp_measure_option(r->select.measure), ljp_by_text(r->by));
+                   ljp_measure_option(r->select.measure), by);
   ljp_print_format(out, ",\"sampled_memory\":%s,\"duration_ns\":%" PRIu64,
                    p->sampled_memory ? "true" : "false", p->end_ns);
   ljp_print_str(out, ",\"notices\":[");
@@ -95,7 +95,13 @@ void ljp_report_json_begin(const struct ljp_report *r)
     ljp_print_str(out, i ? "," : "");
     ljp_print_json(out, ljp_str(text, strlen(text)));
   }
-  ljp_print_str(out, "],\"rows\":[");
+  ljp_print_str(out, "]");
+}
+
+void ljp_report_json_begin(const struct ljp_report *r)
+{
+  ljp_report_json_head(r, ljp_by_text(r->by));
+  ljp_print_str(r->out, ",\"rows\":[");
 }
 
 void ljp_report_json_end(const struct ljp_report *r)

@@ -215,17 +215,24 @@ static bool row_key(const struct ljp_report *r,
   }
 }
 
-/* By node: the frame of the innermost trace; 0: none. */
+/* By node: a frame of the innermost trace, for each trace the same one, however
+** exactly it was known; 0: none. */
 static bool trace_frames(const struct ljp_profile *p, uint32_t **trace)
 {
+  uint32_t *frame = calloc((size_t)p->trace_count + 1, sizeof *frame);
   *trace = calloc(p->node_count, sizeof **trace);
-  for (uint32_t i = 1; *trace && i < p->node_count; i++) {
+  for (uint32_t i = 1; frame && *trace && i < p->node_count; i++) {
     const struct ljp_profile_node *node = &p->nodes[i];
-    (*trace)[i] = p->frames[node->frame].kind == LJP_FRAME_TRACE
-                      ? node->frame
-                      : (*trace)[node->parent];
+    const struct ljp_profile_frame *f = &p->frames[node->frame];
+    (*trace)[i] = (*trace)[node->parent];
+    if (f->kind == LJP_FRAME_TRACE) {
+      if (!f->trace || !frame[f->trace])
+        frame[f->trace] = node->frame;
+      (*trace)[i] = f->trace ? frame[f->trace] : node->frame;
+    }
   }
-  return *trace;
+  free(frame);
+  return frame && *trace;
 }
 
 /* Items that are of rows, not of frames: self and total are one. */
