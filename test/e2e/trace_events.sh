@@ -61,3 +61,17 @@ done
   fail "mode D"
 same "no trace events in mode D" "start=0 stop=0 abort=0 flush=0 lost=0" \
   "$(summary t.ljp)"
+
+# Samples in the compiler say whom it works for.
+script=$SOURCE_DIR/test/e2e/trace_compiler.lua
+for timer in perf posix; do
+  "$luajit" "$script" work c.ljp $timer > told.txt || fail "$timer: $(cat told.txt)"
+  if grep -q '^not permitted' told.txt; then
+    ok "$timer: $(cat told.txt)"
+    continue
+  fi
+  "$BUILD_DIR/bin/ljprof" dump c.ljp > dump.txt
+  "$luajit" "$script" check dump.txt > told.txt 2>&1 ||
+    fail "$timer: $(tail -n 5 told.txt)"
+  ok "$timer: whole stacks of samples in the compiler: $(cat told.txt)"
+done

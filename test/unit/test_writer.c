@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "src/event.h"
 #include "src/writer_impl.h"
 #include "test/stream/mini_reader.h"
 #include "test/stream/source.h"
@@ -260,6 +261,75 @@ static void a_bad_record_is_counted_and_the_next_ones_hold(void **state)
   mini_free(m);
 }
 
+/* What each trace event of a stream stands at. */
+struct seen_stacks {
+  uint64_t stack[16];
+  unsigned depth[16], count;
+  uint64_t leaf[16];
+};
+
+static void see_stack(void *ctx, struct mini *m, const struct mini_event *e)
+{
+  struct seen_stacks *seen = ctx;
+  const struct mini_node *stack[MINI_FRAMES];
+  if (e->tag != LJP_REC_TRACE_EVENT)
+    return;
+  unsigned i = seen->count++;
+  seen->stack[i] = e->stack;
+  seen->depth[i] = e->stack ? mini_stack(m, e->stack, stack) : 0;
+  seen->leaf[i] = e->stack ? stack[0]->second : 0;
+}
+
+static void events_keep_their_stacks_whatever_comes_between(void **state)
+{
+  (void)state;
+  struct hand h;
+  uint64_t frames[5];
+  for (unsigned i = 0; i < 5; i++)
+    frames[i] = ljp_frame_lua(LJP_FRAME_LUA, 0, i + 2, 100 + i);
+  struct ljp_trace_event abort = {.time_ns = 200,
+                                  .vm = 1,
+                                  .what = LJP_TRACE_ABORT,
+                                  .text = "why",
+                                  .frames = frames,
+                                  .depth = 5};
+  struct ljp_trace_event start = {
+      .time_ns = 201, .vm = 1, .what = LJP_TRACE_START};
+  begin(&h, LJP_PRODUCER_EVENTS);
+  assert_true(ljp_push_trace(h.p, &abort));
+  assert_true(ljp_push_trace(h.p, &start));
+  assert_true(ljp_push_trace(h.p, &abort)); /* the same: no frame is pushed */
+  abort.frames = frames + 2;
+  abort.depth = 3;
+  assert_true(ljp_push_trace(h.p, &abort));
+  drain(&h, 300);
+  /* One that is lost takes no other stack with it. */
+  abort.frames = frames;
+  abort.depth = 5;
+  h.p->ring.capacity = 64; /* nothing fits */
+  assert_false(ljp_push_trace(h.p, &abort));
+  h.p->ring.capacity = 1 << 20;
+  abort.frames = frames + 1;
+  abort.depth = 4;
+  assert_true(ljp_push_trace(h.p, &abort));
+  abort.depth = LJP_STACK_MAX_FRAMES + 1;
+  assert_false(ljp_push_trace(h.p, &abort));
+  drain(&h, 400);
+  struct seen_stacks seen = {.count = 0};
+  struct mini *m = end(&h, see_stack, &seen);
+  assert_int_equal(seen.count, 5);
+  const unsigned depth[] = {5, 0, 5, 3, 4};
+  const unsigned leaf[] = {100, 0, 100, 102, 101};
+  for (unsigned i = 0; i < 5; i++) {
+    assert_int_equal(seen.depth[i], depth[i]);
+    assert_int_equal(seen.leaf[i], leaf[i]);
+  }
+  assert_true(seen.stack[0] == seen.stack[2]);
+  assert_int_equal(m->lost[LJP_LOSS_TOO_BIG], 1);
+  assert_int_equal(m->lost[LJP_LOSS_BAD_RECORD], 1);
+  mini_free(m);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -269,6 +339,7 @@ int main(void)
       cmocka_unit_test(what_a_failed_write_loses_is_counted_in_the_end),
       cmocka_unit_test(a_repeated_stack_is_resolved_by_its_own_time),
       cmocka_unit_test(a_bad_record_is_counted_and_the_next_ones_hold),
+      cmocka_unit_test(events_keep_their_stacks_whatever_comes_between),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
