@@ -2,6 +2,13 @@
 ** The shape that views see: symbols looked up, inlined C functions as nodes
 ** of their own, nodes that nothing was counted at gone, functions numbered.
 ** Totals are the sums over the rows.
+**
+** A C function that Lua called has two frames where host frames are recorded:
+** the guest's, which says what was called (`table.sort`, an address), and above
+** it the host's, which says where it is (lj_cf_table_sort+0x123). Views see one:
+** of a builtin the guest's; of another C function the host's, as the guest's
+** kind. Two frames are one call only if they stand next to each other and the
+** symbols say so.
 */
 #include "parsers/profile_work.h"
 
@@ -41,28 +48,73 @@ static enum ljp_status text(struct ljp_profile *p, const char *s, uint32_t *id)
       p, (struct ljp_str){s, (uint32_t)strnlen(s, LJP_STRING_MAX_BYTES)}, id);
 }
 
-/* The node for what an old frame shows as, above parent. */
-static enum ljp_status expand(struct ljp_profile *p,
-                              const struct ljp_profile_frame *old,
-                              uint32_t parent, uint32_t *node)
+/* Of a frame of machine code; NULL: nothing is known. */
+static const struct ljp_symbol *symbol_of(const struct ljp_profile *p,
+                                          const struct ljp_profile_frame *f)
 {
   const struct ljp_symbol *symbol = NULL;
+  uint32_t module;
+  uint64_t address;
+  if (lookup(p, f, &module, &address))
+    symbol = ljp_symbols_get(p->symbols, module, address);
+  return symbol && symbol->count ? symbol : NULL;
+}
+
+/* What LuaJIT calls the code of its builtins: in C, in C where the assembly
+** gives up, in assembly. */
+static bool is_of_builtin(const char *symbol)
+{
+  return strncmp(symbol, "lj_cf_", 6) == 0 ||
+         strncmp(symbol, "lj_ffh_", 7) == 0 ||
+         strncmp(symbol, "lj_ff_", 6) == 0;
+}
+
+/* Whether code, right above the frame of a function that Lua called, is that
+** call. (A function whose last act was a call of another is not there.) */
+static bool is_same_call(const struct ljp_profile *p,
+                         const struct ljp_profile_frame *called,
+                         const struct ljp_profile_frame *code)
+{
+  const struct ljp_symbol *symbol, *entry;
+  if ((code->kind != LJP_FRAME_HOST && code->kind != LJP_FRAME_VM) ||
+      (called->kind != LJP_FRAME_BUILTIN && called->kind != LJP_FRAME_CFUNC) ||
+      !(symbol = symbol_of(p, code)))
+    return false;
+  const char *name = symbol->frames[symbol->count - 1].function;
+  if (called->kind == LJP_FRAME_BUILTIN)
+    return name && is_of_builtin(name);
+  if (called->module != code->module || called->offset > code->offset ||
+      !(entry = symbol_of(p, called)))
+    return false;
+  const char *known = entry->frames[entry->count - 1].function;
+  return name && known && strcmp(name, known) == 0;
+}
+
+/* The node for what an old frame shows as, above parent. called: of the kind
+** of the guest's frame that it is one call with; 0: of none. */
+static enum ljp_status expand(struct ljp_profile *p,
+                              const struct ljp_profile_frame *old,
+                              uint8_t called, uint32_t parent, uint32_t *node)
+{
+  const struct ljp_symbol *symbol = symbol_of(p, old);
   struct ljp_profile_frame f = *old;
   enum ljp_status status;
-  uint32_t module, frame;
-  uint64_t address;
-  if (lookup(p, old, &module, &address))
-    symbol = ljp_symbols_get(p->symbols, module, address);
-  if (!symbol || !symbol->count) {
+  uint32_t frame, i = symbol ? symbol->count : 0;
+  if (!symbol) {
     if ((status = ljp_profile_frame(p, &f, &frame)))
       return status;
     return ljp_profile_node(p, parent, frame, node);
   }
   *node = parent;
-  for (uint32_t i = symbol->count; i-- > 0;) {
+  if (called == LJP_FRAME_BUILTIN)
+    i--; /* The builtin's frame is there. */
+  while (i-- > 0) {
     const struct ljp_symbol_frame *s = &symbol->frames[i];
+    bool outermost = i + 1 == symbol->count;
+    f.kind = outermost && called ? called : old->kind;
     f.flags = old->flags;
-    if (i + 1 < symbol->count)
+    /* Which of the builtins that share code is above, its frame tells not. */
+    if (!outermost && !(called == LJP_FRAME_BUILTIN && i + 2 == symbol->count))
       f.flags |= LJP_PROFILE_INLINED_C;
     f.line = s->line;
     if ((status = text(p, s->function, &f.name)) ||
@@ -107,7 +159,13 @@ static void add_estimates(struct ljp_profile_estimates *to,
 #undef LJP_X
 }
 
-/* Which nodes have rows, or children that have. */
+/* What becomes of a node. */
+enum {
+  USED = 1,    /* It, or one above it, has rows. */
+  NEEDED = 2,  /* As a node: not only by those that are one call with it. */
+  ONE_CALL = 4 /* It is one with the node below it. */
+};
+
 static uint8_t *used_nodes(const struct ljp_profile *p)
 {
   uint8_t *used = calloc(p->node_count, 1);
@@ -115,12 +173,22 @@ static uint8_t *used_nodes(const struct ljp_profile *p)
     return NULL;
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
-    used[row->node] |= row->count || row->weight || row->memory;
+    if (row->count || row->weight || row->memory)
+      used[row->node] = USED | NEEDED;
   }
   for (uint32_t i = 0; i < p->trace_event_count; i++)
-    used[p->trace_events[i].stack] = 1;
-  for (uint32_t i = p->node_count; i-- > 1;)
-    used[p->nodes[i].parent] |= used[i];
+    used[p->trace_events[i].stack] = USED | NEEDED;
+  for (uint32_t i = p->node_count; i-- > 1;) {
+    uint32_t parent = p->nodes[i].parent;
+    if (!used[i])
+      continue;
+    if (is_same_call(p, &p->frames[p->nodes[parent].frame],
+                     &p->frames[p->nodes[i].frame]))
+      used[i] |= ONE_CALL;
+    else
+      used[parent] |= NEEDED;
+    used[parent] |= USED;
+  }
   return used;
 }
 
@@ -166,14 +234,20 @@ static enum ljp_status make_nodes(struct ljp_profile *p, const struct old *old,
   if ((status = ljp_profile_frame(p, &root, &frame)) ||
       (status = ljp_profile_node(p, 0, frame, &map[0])))
     return status;
-  /* The place of what is too many, by its number, in case there will be. */
-  for (uint32_t i = 1; i < old->node_count; i++)
-    if (i <= LJP_NODE_TOO_MANY || used[i]) {
-      const struct ljp_profile_node *node = &old->nodes[i];
-      if ((status = expand(p, &old->frames[node->frame], map[node->parent],
-                           &map[i])))
-        return status;
-    }
+  for (uint32_t i = 1; i < old->node_count; i++) {
+    const struct ljp_profile_node *node = &old->nodes[i];
+    const struct ljp_profile_frame *f = &old->frames[node->frame];
+    const struct ljp_profile_node *below = &old->nodes[node->parent];
+    uint8_t called = used[i] & ONE_CALL ? old->frames[below->frame].kind : 0;
+    uint32_t parent =
+        map[called == LJP_FRAME_CFUNC ? below->parent : node->parent];
+    /* The place of what is too many, by its number, in case there will be. */
+    if (i > LJP_NODE_TOO_MANY &&
+        (!used[i] || (f->kind == LJP_FRAME_CFUNC && !(used[i] & NEEDED))))
+      continue;
+    if ((status = expand(p, f, called, parent, &map[i])))
+      return status;
+  }
   return LJP_OK;
 }
 
