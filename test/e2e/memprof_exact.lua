@@ -6,7 +6,7 @@ local path = ...
 local new_table = require "table.new"
 local ffi = require "ffi"
 local box = ffi.typeof "char[1013]"
-local keep = new_table(4096, 0)
+local keep = new_table(16384, 0)
 local used = 0
 local pad = ("x"):rep(1000)
 
@@ -58,6 +58,78 @@ local function threads(n)
   end
 end
 
+local function upvalues(n)
+  for i = 1, n do
+    local shared = i
+    hold(function()
+      shared = shared + 1
+    end)
+  end
+end
+
+local function chunks(n)
+  for i = 1, n do
+    hold(loadstring("return function() return " .. i .. " end"))
+  end
+end
+
+-- Parts that grow: by one and doubled; nodes doubled.
+local function lengthened(n)
+  for _ = 1, n do
+    local t = {}
+    for i = 1, 100 do
+      t[i] = i
+    end
+    hold(t)
+  end
+end
+
+local names = {}
+for i = 1, 100 do names[i] = "name " .. i end
+local function named(n)
+  for _ = 1, n do
+    local t = {}
+    for i = 1, 100 do
+      t[names[i]] = i
+    end
+    hold(t)
+  end
+end
+
+local function repeated(n)
+  for i = 1, n do
+    local unit = string.char(i % 26 + 65, i / 26 + 65)
+    hold(unit:rep(1013))
+  end
+end
+
+local function joined(n)
+  for i = 1, n do
+    hold(table.concat({ pad, i + 100000000, pad }))
+  end
+end
+
+-- Called by the builtin: its comparisons are counted.
+local compared = 0
+local box_77 = ffi.typeof "char[77]"
+local function sorted(n)
+  local list = {}
+  for i = 1, n do list[i] = i * 7919 % n end
+  table.sort(list, function(a, b)
+    compared = compared + 1
+    hold(box_77())
+    return a < b
+  end)
+end
+
+local box_79 = ffi.typeof "char[79]"
+local function resumed(n)
+  for _ = 1, n do
+    hold(box_79())
+    coroutine.yield()
+  end
+end
+
 local function line_of(f, offset)
   return debug.getinfo(f, "S").linedefined + offset
 end
@@ -74,7 +146,21 @@ local wanted = {
   { userdata, 2, "userdata", 48, 239 },
   { threads, 2, "thread", "any", 241 },
   { threads, 2, "stack of a thread", "any", 241 },
+  { upvalues, 5, "upvalue", 48, 251 },
+  { upvalues, 5, "function", 40 + 8, 251 },
+  { chunks, 2, "prototype", "any", 2 * 257 },
+  { chunks, 2, "parser", 64, 257 },
+  { repeated, 3, "string", 24 + 2028, 263 },
+  { joined, 2, "string", 24 + 2012, 269 },
+  { resumed, 2, "cdata", 16 + 79, 271 },
 }
+-- Room for 2 (and slot 0), then for 4, 8, ...
+for k = 1, 7 do
+  wanted[#wanted + 1] = { lengthened, 4, "table array part", (2 ^ k + 1) * 8, 277 }
+end
+for k = 1, 7 do
+  wanted[#wanted + 1] = { named, 4, "table hash part", 2 ^ k * 24, 281 }
+end
 
 assert(misc.memprof.start { path = path, every = true })
 strings(211)
@@ -84,8 +170,19 @@ closures(229)
 boxes(233)
 userdata(239)
 threads(241)
+upvalues(251)
+chunks(257)
+repeated(263)
+joined(269)
+lengthened(277)
+named(281)
+sorted(283)
+local thread = coroutine.create(resumed)
+for _ = 1, 271 do coroutine.resume(thread, 271) end
 assert(misc.memprof.stop())
 
+-- The comparison has no name: it is called after its place.
+print(line_of(sorted, 5), "cdata", 16 + 77, compared, "function:" .. line_of(sorted, 3))
 for _, w in ipairs(wanted) do
   local name
   for i = 1, 60 do
