@@ -86,7 +86,9 @@ struct luam_Memprof_Options {
   size_t len;   /* its size in bytes */
   /* As luam_Sysprof_writer. */
   size_t (*writer)(const void **data, size_t len, void *ctx);
-  /* Called exactly once for each session that was started. */
+  /* Called exactly once for each session that was started, by the thread that
+  ** ends it; it may start another one. Returns 0 on success; else stop returns
+  ** PROFILE_ERRIO. */
   int (*on_stop)(void *ctx, uint8_t *buf);
 };
 

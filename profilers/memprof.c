@@ -35,6 +35,7 @@ static struct {
   struct ljp_session *session;
   struct ljp_producer *events; /* for what is told outside the VM's thread */
   struct ljp_recorder *_Atomic recorder;
+  struct ljp_ending ending;         /* to be told when the lock is free */
   struct ljp_memprof_counts counts; /* of the last recording */
   uint64_t bytes;
 } memprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -51,7 +52,11 @@ static void lock(void)
 
 static void unlock(void)
 {
+  struct ljp_ending ending = g->ending;
+  g->ending = (struct ljp_ending){NULL, NULL};
   pthread_mutex_unlock(&g->lock);
+  if (ending.on_stop)
+    ending.on_stop(ending.ctx);
 }
 
 void ljp_memprof_options_init(struct ljp_memprof_options *o)
@@ -90,11 +95,14 @@ static void fork_child(void *ctx, bool recording)
   ljp_sysprof_tables_forked();
   if (!recording)
     g->running = false; /* the recorder finds its producer inactive */
+  else if (g->running)
+    ljp_recorder_forked(g->recorder);
 }
 
-void ljp_memprof_forked(void)
+void ljp_memprof_forked(bool recording)
 {
-  fork_child(NULL, false);
+  if (g->options.shared)
+    fork_child(NULL, recording);
 }
 
 static enum ljp_status stop_locked(struct ljp_failure *why);
@@ -181,6 +189,8 @@ static enum ljp_status make_recorder(struct lua_State *L)
     status =
         ljp_session_add_producer(g->session, LJP_PRODUCER_MEMORY, 0,
                                  r->sample_bytes, RING_BYTES, &r->producer);
+  if (!status)
+    r->active = ljp_producer_active_flag(r->producer);
   if (!status)
     status = ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
                                       &g->events);
@@ -270,10 +280,9 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
     free(r);
   bool replaced = g->replaced || !gone;
   g->failed = status || replaced;
-  void (*on_stop)(void *) = g->options.to.on_stop;
+  g->ending =
+      (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};
   g->options.to.on_stop = NULL;
-  if (on_stop)
-    on_stop(g->options.to.on_stop_ctx);
   if (status)
     return status;
   if (replaced)
@@ -281,6 +290,14 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
                     "the program has replaced its allocator: what came "
                     "after is not recorded");
   return LJP_OK;
+}
+
+bool ljp_memprof_shares(void)
+{
+  lock();
+  bool shares = g->running && g->options.shared;
+  unlock();
+  return shares;
 }
 
 enum ljp_status ljp_memprof_start(struct lua_State *L,
@@ -337,6 +354,7 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   memset(out, 0, sizeof *out);
   lock();
   out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
+  out->running = g->running;
   out->counts = g->counts;
   out->bytes = g->bytes;
   if (g->running) {

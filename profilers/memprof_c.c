@@ -11,13 +11,17 @@
 /* Of the session that runs; read when it has ended. */
 static struct luam_Memprof_Options running;
 
+/* What on_stop has said to the thread that stopped: an errno. */
+static __thread int refused;
+
 static void stopped(void *ctx)
 {
   (void)ctx;
   struct luam_Memprof_Options was = running;
   running.on_stop = NULL;
-  if (was.on_stop)
-    was.on_stop(was.ctx, was.buf);
+  errno = 0;
+  if (was.on_stop && was.on_stop(was.ctx, was.buf))
+    refused = errno ? errno : EIO;
 }
 
 int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
@@ -30,7 +34,7 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
     return PROFILE_ERRUSE;
   }
   ljp_memprof_status(&now);
-  if (strcmp(now.state, "running") == 0) { /* its options stay */
+  if (now.running) { /* its options stay */
     errno = EBUSY;
     return PROFILE_ERRRUN;
   }
@@ -50,5 +54,10 @@ int luaM_memprof_stop(lua_State *L)
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }
-  return ljp_fail_code(ljp_memprof_stop(L, &why), &why);
+  refused = 0;
+  int code = ljp_fail_code(ljp_memprof_stop(L, &why), &why);
+  if (code != PROFILE_SUCCESS || !refused)
+    return code;
+  errno = refused;
+  return PROFILE_ERRIO;
 }

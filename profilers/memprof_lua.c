@@ -226,7 +226,12 @@ static int start_parts(lua_State *L, struct combined *c)
   struct ljp_sysprof_options cpu;
   struct ljp_failure why, ignored;
   int results = 0;
+  struct ljp_memprof_status now;
   ljp_sysprof_options_init(&cpu);
+  /* Before a file is made for the part that could start. */
+  ljp_memprof_status(&now);
+  if (c->memory && now.running)
+    return ljp_options_failed(L, EBUSY, "memory profiler is running already");
   if (open_part(L, "cpu"))
     results = ljp_sysprof_read_part(L, lua_gettop(L), &cpu);
   if (!results && open_part(L, "memory"))
@@ -288,15 +293,11 @@ static int profile_stop(lua_State *L)
   enum ljp_status status = LJP_OK, second = LJP_OK;
   ljp_memprof_status(&memory);
   ljp_sysprof_status(&cpu);
-  bool has_memory = strcmp(memory.state, "running") == 0 ||
-                    strcmp(memory.state, "failed") == 0;
-  bool has_cpu =
-      strcmp(cpu.state, "running") == 0 || strcmp(cpu.state, "failed") == 0;
-  if (!has_memory && !has_cpu)
+  if (!memory.running && !cpu.running)
     return ljp_options_failed(L, EINVAL, "no profiler is running");
-  if (has_memory)
+  if (memory.running)
     status = ljp_memprof_stop(L, &why);
-  if (has_cpu)
+  if (cpu.running)
     second = ljp_sysprof_stop(L, status ? &also : &why);
   if (status || second)
     return ljp_options_failed(L, why.error, why.text);

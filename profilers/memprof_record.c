@@ -130,6 +130,8 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   ljp_sampler_instead = before;
 }
 
+#define NO_PHASE ((enum ljp_gc_phase)255)
+
 static void look_at_collector(struct ljp_recorder *r)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
@@ -140,7 +142,7 @@ static void look_at_collector(struct ljp_recorder *r)
   const struct ljp_regs *before = aside(&here);
   ljp_recorder_flush(r);
   /* Entered now, or passed without our being told. */
-  if (phase == LJP_GC_PAUSE || phase < r->phase)
+  if (r->phase != NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   r->phase = phase;
   r->tsc = 0;
@@ -161,10 +163,22 @@ void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
   ljp_sampler_instead = before;
 }
 
+void ljp_recorder_forked(struct ljp_recorder *r)
+{
+  r->holds = false;
+  r->phase = NO_PHASE; /* the first event tells the heap's size */
+}
+
 void ljp_recorder_phase(struct ljp_recorder *r)
 {
   if (atomic_load_explicit(&r->on, memory_order_relaxed))
     look_at_collector(r);
+}
+
+/* Not by a call: a CPU profiler that interrupts the callee could not walk it. */
+static inline bool is_active(const struct ljp_recorder *r)
+{
+  return atomic_load_explicit(r->active, memory_order_relaxed);
 }
 
 /* r->held is filled in; its type is yet to be told. */
@@ -287,9 +301,12 @@ static void *free_block(struct ljp_recorder *r, void *ptr, size_t osize,
     ljp_stacks_find(&r->stacks, caller, &r->stack);
     m.vmstate = (uint8_t)state_of(r, &r->stack);
   }
+  const struct ljp_regs *instead = ljp_sampler_instead;
   ljp_sampler_instead = NULL;
   void *result = r->alloc(r->ud, ptr, osize, 0);
+  ljp_sampler_instead = instead;
   push_free(r, &m);
+  ljp_sampler_instead = NULL;
   return result;
 }
 
@@ -301,7 +318,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
                          size_t nsize, const struct ljp_caller *caller)
 {
   if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed) ||
-                   !ljp_producer_active(r->producer) || (!ptr && !nsize)))
+                   !is_active(r) || (!ptr && !nsize)))
     return r->alloc(r->ud, ptr, osize, nsize);
   int *error = &errno, saved = *error;
   struct ljp_regs regs;
@@ -325,7 +342,9 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   result = r->alloc(r->ud, ptr, osize, nsize);
   if (LJP_UNLIKELY(!result)) {
     saved = *error;
+    ljp_sampler_instead = &regs;
     failed_event(r, &r->held, ptr, osize);
+    ljp_sampler_instead = NULL;
     *error = saved;
     return NULL;
   }
@@ -443,7 +462,7 @@ static __attribute__((noinline)) void *record_it(struct ljp_recorder *r,
                                                  bool failed)
 {
   void *result;
-  if (!ljp_producer_active(r->producer) || (!ptr && !nsize))
+  if (!is_active(r) || (!ptr && !nsize))
     return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   result = record(r, ptr, osize, nsize, sampled, failed);
   __asm__ volatile("" : "+r"(result)); /* no tail call */
@@ -461,8 +480,7 @@ static void *hook(void *ud, void *ptr, size_t osize, size_t nsize)
   bool sampled = nsize && (r->until -= (int64_t)nsize) < 0;
   if (LJP_LIKELY(!sampled &&
                  !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr)))) {
-    if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) &&
-        ljp_producer_active(r->producer))
+    if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) && is_active(r))
       look_at_collector(r);
     result = r->alloc(r->ud, ptr, osize, nsize);
     if (LJP_LIKELY(result || !nsize))

@@ -27,8 +27,9 @@ struct ljp_recorder {
   bool every;
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
-  uint32_t number; /* of the VM, and: */
-  uint32_t vm;     /* its id in the session */
+  const _Atomic bool *active; /* of the producer */
+  uint32_t number;            /* of the VM, and: */
+  uint32_t vm;                /* its id in the session */
   uint64_t sample_bytes;
   int64_t until; /* bytes to the next sample */
   uint64_t random;
@@ -59,6 +60,10 @@ void ljp_recorder_flush(struct ljp_recorder *r);
 
 /* A point in time, with the size of the heap. */
 void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes);
+
+/* In a child, which has a stream of its own: what is held back is its parent's,
+** and its heap begins as it is now. */
+void ljp_recorder_forked(struct ljp_recorder *r);
 
 /* The collector has entered another phase. */
 void ljp_recorder_phase(struct ljp_recorder *r);

@@ -26,6 +26,13 @@ struct ljp_recording {
   uint32_t keep_segments;
 };
 
+/* Whom to tell that a session has ended, without any lock: he may start another
+** one. */
+struct ljp_ending {
+  void (*on_stop)(void *ctx);
+  void *ctx;
+};
+
 /* Its Lua options, for tables of struct ljp_option whose target begins with a
 ** struct ljp_recording. */
 #define LJP_RECORDING_OPTIONS                                                  \

@@ -45,7 +45,11 @@ static void lock(void)
 
 static void unlock(void)
 {
+  struct ljp_ending ending = g->ending;
+  g->ending = (struct ljp_ending){NULL, NULL};
   pthread_mutex_unlock(&g->lock);
+  if (ending.on_stop)
+    ending.on_stop(ending.ctx);
 }
 
 /* -- Meanwhile ----------------------------------------------------------------------- */
@@ -159,7 +163,7 @@ static void fork_child(void *ctx, bool recording)
   memset(&g->ended, 0, sizeof g->ended);
   begin_process();
   ljp_threads_after_fork(forking, recording);
-  ljp_memprof_forked();
+  ljp_memprof_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
   if (!recording)
     g->running = false; /* the rest is cleared by the next start */
@@ -315,10 +319,9 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_guest_traces_release();
   ljp_saferead_remove();
   g->failed = status != LJP_OK;
-  void (*on_stop)(void *) = g->options.to.on_stop;
+  g->ending =
+      (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};
   g->options.to.on_stop = NULL;
-  if (on_stop)
-    on_stop(g->options.to.on_stop_ctx);
   return status;
 }
 
@@ -335,6 +338,10 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
 {
   enum ljp_status status;
+  if (ljp_memprof_shares())
+    return ljp_fail(why, LJP_ERR_RUN, EBUSY,
+                    "the profiler shares its session with the memory profiler: "
+                    "misc.profile.stop() ends both, misc.memprof.stop() that");
   lock();
   if (!g->running)
     status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
@@ -374,6 +381,7 @@ void ljp_sysprof_status(struct ljp_sysprof_status *out)
 {
   memset(out, 0, sizeof *out);
   lock();
+  out->running = g->running;
   out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
   if (g->failed ||
       (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))

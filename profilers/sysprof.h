@@ -67,6 +67,7 @@ struct ljp_sysprof_report {
 void ljp_sysprof_report(struct ljp_sysprof_report *out);
 
 struct ljp_sysprof_status {
+  bool running;      /* maybe "failed", not yet stopped */
   const char *state; /* "idle", "running", "stopped", "failed" */
   const char *timer; /* "perf", "posix"; NULL if idle */
   char path[4096];

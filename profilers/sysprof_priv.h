@@ -12,6 +12,7 @@
 #include "profilers/timer.h"
 
 struct ljp_sysprof {
+  struct ljp_ending ending; /* to be told when the lock is free */
   pthread_mutex_t lock;
   pid_t pid; /* whose lock this is: a fork's child makes it anew */
   bool running, failed, ever, armed;
@@ -48,7 +49,10 @@ enum ljp_status ljp_sysprof_look_at_tables(void);
 void ljp_sysprof_tables_forked(void);
 
 /* In a fork's child: the memory profiler forgets its recording. */
-void ljp_memprof_forked(void);
+/* In a child: goes on in the CPU profiler's session, if that is where it runs. */
+void ljp_memprof_forked(bool recording);
+/* Whether it runs in the CPU profiler's session. */
+bool ljp_memprof_shares(void);
 
 /* A VM that there is. ctx is not used. */
 void ljp_sysprof_meet_vm(void *ctx, uint32_t number);

@@ -34,6 +34,11 @@ LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *p)
   return atomic_load_explicit(&p->active, memory_order_relaxed);
 }
 
+const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p)
+{
+  return &p->active;
+}
+
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
 {
   if (!atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))

@@ -106,6 +106,8 @@ LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *producer);
 
 /* False once the session has stopped or failed: nothing will be recorded. */
 LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *producer);
+/* Where that stands, for those who ask at each event; as long as the producer. */
+const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p);
 
 /* Asks the writer to come now (to drain, to look at the loader's list). */
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *producer);

@@ -224,8 +224,11 @@ static enum ljp_status write_callback(struct ljp_sink *sink,
     return fail(sink, ECANCELED);
   while (len) {
     const void *at = data;
+    errno = 0;
     size_t n = sink->callback(&at, len, sink->ctx);
-    if (!n || n > len)
+    if (!n) /* It may have said why. */
+      return fail(sink, errno ? errno : EIO);
+    if (n > len)
       return fail(sink, EIO);
     data += n;
     len -= n;

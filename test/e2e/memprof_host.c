@@ -2,9 +2,17 @@
 ** A host program with the memory profiler, through its C interface.
 ** Usage: memprof_host CASE OUTPUT; exits 0 if all is as it should be.
 **   writer    on_stop is called once; the stream is whole
+**   short     the writer takes a few bytes at a time; it is whole all the same
 **   ended     the writer ends the stream: stop says so, by ECANCELED
 **   refused   the writer takes nothing: PROFILE_ERRIO, once on_stop
+**   errno     ... and says why: that errno
+**   greedy    the writer claims more than it was given: PROFILE_ERRIO
+**   first     the writer refuses, or ends, at once; start or stop says so
+**   onstop    on_stop fails: stop says so, with its errno
+**   again     on_stop starts the next session
 **   wrong     wrong uses and their codes
+**   bare      the C API without any function of Lua: sizes are known
+**   oom       the host's allocator runs out of memory; the program goes on
 **   other     another VM cannot stop a session
 **   close     lua_close() ends it
 **   replaced  the host puts another allocator on top and another in its place
@@ -34,19 +42,25 @@ enum { ENOUGH = 30000 }; /* more than what start writes */
 
 struct context {
   FILE *out;
-  int stops;
-  size_t bytes;
-  bool refuse, end;
+  int stops, error;
+  size_t bytes, enough;
+  bool refuse, end, greedy, piecemeal;
+  lua_State *next; /* in which on_stop starts a session */
 };
 
 static size_t put(const void **data, size_t len, void *ctx)
 {
   struct context *c = ctx;
   c->bytes += len;
-  if (c->refuse && c->bytes > ENOUGH)
+  errno = c->error;
+  if (c->refuse && c->bytes > c->enough)
     return 0;
+  if (c->greedy && c->bytes > c->enough)
+    return len + 1;
+  if (c->piecemeal && len > 7)
+    len = 1 + len % 7;
   size_t taken = fwrite(*data, 1, len, c->out);
-  if (c->end && c->bytes > ENOUGH)
+  if (c->end && c->bytes > c->enough)
     *data = NULL;
   return taken;
 }
@@ -55,7 +69,15 @@ static int on_stop(void *ctx, uint8_t *buf)
 {
   struct context *c = ctx;
   c->stops++;
-  return buf != (uint8_t *)ctx;
+  if (c->next) {
+    struct luam_Memprof_Options o = {
+        .ctx = c, .buf = buf, .writer = put, .on_stop = on_stop};
+    lua_State *L = c->next;
+    c->next = NULL;
+    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
+  }
+  errno = c->error;
+  return c->error || buf != (uint8_t *)ctx;
 }
 
 static void run(lua_State *L, const char *code)
@@ -127,9 +149,126 @@ static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
 }
 
+/* Nothing of Lua calls: no frame, and known sizes. */
+static void bare(lua_State *L)
+{
+  lua_newtable(L);
+  for (int i = 1; i <= 211; i++) {
+    lua_newuserdata(L, 1009);
+    lua_rawseti(L, -2, i);
+  }
+  for (int i = 1; i <= 223; i++) {
+    lua_createtable(L, 131, 0);
+    lua_rawseti(L, -2, i);
+  }
+  for (int i = 1; i <= 227; i++) {
+    lua_pushfstring(L, "%d%s", 100000 + i, work); /* 6 bytes, and these */
+    lua_rawseti(L, -2, i);
+  }
+  for (int i = 1; i <= 229; i++) {
+    lua_pushnumber(L, i);
+    lua_pushnumber(L, i);
+    lua_pushnumber(L, i);
+    lua_pushcclosure(L, (lua_CFunction)(void (*)(void))run_there, 3);
+    lua_rawseti(L, -2, i);
+  }
+  lua_pop(L, 1);
+}
+
+/* The VM's own allocator, which has had enough now and then. */
+static struct {
+  lua_Alloc alloc;
+  void *ud;
+  bool empty;
+  unsigned long refused;
+} scarce;
+
+static void *allocate_scarce(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+  (void)ud;
+  if (scarce.empty && nsize > osize) {
+    scarce.refused++;
+    errno = ENOMEM;
+    return NULL;
+  }
+  return scarce.alloc(scarce.ud, ptr, osize, nsize);
+}
+
+static int need_memory(lua_State *L)
+{
+  static char zeros[70000];
+  scarce.empty = true;
+  lua_pushlstring(L, zeros, sizeof zeros);
+  return 1;
+}
+
+static void out_of_memory(const struct luam_Memprof_Options *o)
+{
+  lua_State *L = new_vm();
+  scarce.alloc = lua_getallocf(L, &scarce.ud);
+  lua_setallocf(L, allocate_scarce, NULL);
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  run(L, work);
+  for (int i = 0; i < 17; i++) {
+    lua_pushcfunction(L, need_memory);
+    int code = lua_pcall(L, 0, 0, 0);
+    scarce.empty = false;
+    CHECK(code == LUA_ERRMEM);
+    CHECK(strcmp(lua_tostring(L, -1), "not enough memory") == 0);
+    lua_pop(L, 1);
+  }
+  CHECK(scarce.refused == 17);
+  run(L, work);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS);
+  void *ud;
+  CHECK(lua_getallocf(L, &ud) == allocate_scarce && !ud);
+  lua_close(L);
+}
+
+/* A writer that does not even take the beginning. */
+static void at_once(lua_State *L, const struct luam_Memprof_Options *o,
+                    struct context *c)
+{
+  for (int i = 0; i < 2; i++) {
+    c->stops = 0;
+    c->bytes = c->enough = 0;
+    c->refuse = i == 0;
+    c->end = i == 1;
+    int code = luaM_memprof_start(L, o);
+    if (code == PROFILE_SUCCESS) {
+      run(L, work);
+      code = luaM_memprof_stop(L);
+      CHECK(c->stops == 1);
+    } else {
+      CHECK(c->stops == 0); /* no session, no end of one */
+      CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
+    }
+    CHECK(code == PROFILE_ERRIO);
+  }
+  c->refuse = c->end = false;
+  c->stops = 0;
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 1);
+}
+
+static void session_after_session(lua_State *L,
+                                  const struct luam_Memprof_Options *o,
+                                  struct context *c)
+{
+  c->next = L;
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  run(L, work);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 1);
+  CHECK(luaM_memprof_start(L, o) == PROFILE_ERRRUN && errno == EBUSY);
+  run(L, work);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 2);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && c->stops == 2);
+  c->stops = 1;
+}
+
 int main(int argc, char **argv)
 {
-  struct context c = {.stops = 0};
+  struct context c = {.enough = ENOUGH};
   struct luam_Memprof_Options o = {.ctx = &c,
                                    .buf = (uint8_t *)&c,
                                    .len = sizeof c,
@@ -153,9 +292,29 @@ int main(int argc, char **argv)
     CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c.stops == 1);
   } else if (strcmp(what, "replaced") == 0) {
     replaced(L, &o, &c);
+  } else if (strcmp(what, "bare") == 0) {
+    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
+    bare(L);
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c.stops == 1);
+  } else if (strcmp(what, "oom") == 0) {
+    out_of_memory(&o);
+  } else if (strcmp(what, "first") == 0) {
+    at_once(L, &o, &c);
+  } else if (strcmp(what, "again") == 0) {
+    session_after_session(L, &o, &c);
+  } else if (strcmp(what, "onstop") == 0) {
+    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
+    c.error = ENOLINK;
+    CHECK(luaM_memprof_stop(L) == PROFILE_ERRIO && errno == ENOLINK);
+    CHECK(c.stops == 1);
+    CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
   } else {
-    c.refuse = strcmp(what, "refused") == 0;
+    c.error = strcmp(what, "errno") == 0 ? ENOSPC : 0;
+    c.refuse = strcmp(what, "refused") == 0 || c.error;
     c.end = strcmp(what, "ended") == 0;
+    c.greedy = strcmp(what, "greedy") == 0;
+    c.piecemeal = strcmp(what, "short") == 0;
     CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
     run(L, work);
     if (strcmp(what, "thread") == 0) {
@@ -171,9 +330,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "close") == 0) {
       lua_close(L);
-    } else if (c.refuse || c.end) {
+    } else if (c.refuse || c.end || c.greedy) {
       CHECK(luaM_memprof_stop(L) == PROFILE_ERRIO);
-      CHECK(errno == (c.end ? ECANCELED : EIO));
+      CHECK(errno == (c.end ? ECANCELED : c.error ? c.error : EIO));
     } else {
       CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS);
     }
