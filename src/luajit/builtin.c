@@ -13,19 +13,22 @@
 
 #include "src/luajit/guest.h"
 
-static const char *const raw_names[] = {
+enum { RAW = 40, LONGEST = 56 };
+
+/* No pointers: they would have to be relocated whenever the library is loaded. */
+static const char raw_names[][RAW] = {
 #define FFDEF(name) #name,
 #include "lj_ffdef.h"
 #undef FFDEF
 };
-enum { COUNT = sizeof raw_names / sizeof raw_names[0], LONGEST = 48 };
+enum { COUNT = sizeof raw_names / sizeof raw_names[0] };
 
 static char names[COUNT][LONGEST];
 
 /* lj_ffdef.h says table_sort; the base library's names have no prefix, but
 ** may have an underscore. The first prefix that fits is replaced. */
 static const struct {
-  const char *raw, *shown;
+  char raw[16], shown[LONGEST - RAW];
 } prefixes[] = {
     {"io_method_", "file:"},
     {"buffer_method_", "buffer:"},
@@ -62,7 +65,7 @@ static void make_names(void)
         break;
       }
     }
-    snprintf(names[i], LONGEST, "%s%s", shown, raw);
+    snprintf(names[i], LONGEST, "%s%.*s", shown, RAW - 1, raw);
   }
 }
 

@@ -95,14 +95,13 @@ struct range {
   enum ljp_mem_type type;
 };
 
-/* Sorted by address when first needed. */
-static struct range ranges[] = {
-#define LJP_X(function, bytes, name)                                           \
-  {at_##function, bytes, LJP_MEM_TYPE_##name},
-    LJP_HOST_TYPES(LJP_X)
+#define LJP_X(function, bytes, name) +1
+enum { RANGES = 0 LJP_HOST_TYPES(LJP_X) };
 #undef LJP_X
-};
-enum { RANGES = sizeof ranges / sizeof *ranges };
+
+/* Filled and sorted by address when first needed: a table of addresses would
+** have to be relocated whenever the library is loaded. */
+static struct range ranges[RANGES];
 
 static int by_start(const void *a, const void *b)
 {
@@ -111,8 +110,13 @@ static int by_start(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-static void sort_ranges(void)
+static void make_ranges(void)
 {
+  struct range *next = ranges;
+#define LJP_X(function, bytes, name)                                           \
+  *next++ = (struct range){at_##function, bytes, LJP_MEM_TYPE_##name};
+  LJP_HOST_TYPES(LJP_X)
+#undef LJP_X
   qsort(ranges, RANGES, sizeof *ranges, by_start);
 }
 
@@ -136,7 +140,7 @@ enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
                                      bool *object)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, sort_ranges);
+  pthread_once(&once, make_ranges);
   *object = count && addresses[0] - (uint64_t)(uintptr_t)&lj_mem_newgco <
                          LJP_SIZE_lj_mem_newgco;
   for (unsigned i = 0; i < count; i++) {

@@ -22,6 +22,7 @@ struct ljp_vm {
   _Atomic bool resizing; /* a Lua stack is being moved */
   _Atomic bool deferred; /* a sample waits for that to end */
   uint32_t next_free;
+  uint32_t unnamed; /* protos.c: the first whose functions have no names yet */
   struct ljp_jit *jit; /* traces.h; NULL before the first trace */
 };
 
@@ -92,7 +93,7 @@ void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
 void ljp_hook_vm_gone(struct lua_State *L);
 void ljp_hook_resize(struct lua_State *L, int begin);
-void ljp_hook_proto(struct GCproto *pt);
+void ljp_hook_proto(struct lua_State *L, struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
 
@@ -109,6 +110,11 @@ uint32_t ljp_hook_mark_code(struct jit_State *J, uint32_t ins, uint8_t *mcp);
 
 bool ljp_guest_wants_traces(void);
 void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event);
+
+/* A VM's collector is about to sweep: first strings, then what refers to them. */
+void ljp_protos_sweep(struct ljp_vm *vm);
+/* A VM is about to free all it has. From here on vm->g is 0. */
+void ljp_protos_drop(struct ljp_vm *vm);
 
 /* All that is known of a VM's traces, when it is gone. */
 void ljp_traces_drop(struct ljp_vm *vm);

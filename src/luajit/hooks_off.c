@@ -11,7 +11,7 @@ void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
 void ljp_hook_vm_gone(struct lua_State *L);
 void ljp_hook_resize(struct lua_State *L, int begin);
-void ljp_hook_proto(struct GCproto *pt);
+void ljp_hook_proto(struct lua_State *L, struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
 void ljp_hook_trace_start(struct jit_State *J);
@@ -47,8 +47,9 @@ void ljp_hook_resize(struct lua_State *L, int begin)
   (void)begin;
 }
 
-void ljp_hook_proto(struct GCproto *pt)
+void ljp_hook_proto(struct lua_State *L, struct GCproto *pt)
 {
+  (void)L;
   (void)pt;
 }
 

@@ -4,7 +4,7 @@
 ** known: a table field, a global, an upvalue, or a register that is a local
 ** variable from there on. A closure that goes elsewhere (an argument, a
 ** result) has no name.
-** Runs when a prototype is made, outside any handler.
+** Runs outside any handler, while the prototype and its constants are there.
 */
 #define LUA_CORE
 
@@ -32,11 +32,12 @@ static uint32_t uleb(const uint8_t **at)
   return value;
 }
 
-/* The local variable that lives in slot and comes into being at position pc,
-** NULL if there is none. LuaJIT keeps variables in the order of their start,
-** as name (or a small number for its own), distance from the last start, and
-** length of life. */
-static const char *local_born(const GCproto *pt, BCPos pc, BCReg slot)
+/* The local variable that lives in slot at position pc, NULL if there is none;
+** in *born where it came into being. LuaJIT keeps variables in the order of
+** their start, as name (or a small number for its own), distance from the last
+** start, and length of life. */
+static const char *local_at(const GCproto *pt, BCPos pc, BCReg slot,
+                            BCPos *born)
 {
   const uint8_t *at = proto_varinfo(pt);
   if (!at)
@@ -58,8 +59,10 @@ static const char *local_born(const GCproto *pt, BCPos pc, BCReg slot)
       return NULL;
     if (end <= pc)
       continue; /* dead before: its slot is free again */
-    if (slot-- == 0)
-      return start == pc ? name : NULL;
+    if (slot-- == 0) {
+      *born = start;
+      return name;
+    }
   }
 }
 
@@ -79,12 +82,16 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
   const BCIns *code = proto_bc(pt);
   BCReg reg = bc_a(code[at]);
   BCPos last = at + REACH < pt->sizebc ? at + REACH : pt->sizebc;
-  for (BCPos pc = at + 1; pc < last; pc++) {
-    const char *name = local_born(pt, pc, reg);
-    if (name) {
+  BCPos born;
+  for (BCPos pc = at; pc < last; pc++) {
+    /* A local that is made of it, or, at once, one that lives already. */
+    const char *name = local_at(pt, pc, reg, &born);
+    if (name && (pc == at || born == pc)) {
       *length = strlen(name);
       return name;
     }
+    if (pc == at)
+      continue;
     BCIns ins = code[pc];
     switch (bc_op(ins)) {
     case BC_TSETS:
@@ -104,10 +111,7 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
       break;
     case BC_MOV:
       if (bc_d(ins) == reg) {
-        /* Assigned to a local that lives already. */
-        name = NULL;
-        for (BCPos back = pc + 1; back-- > 0 && !name;)
-          name = local_born(pt, back, bc_a(ins));
+        name = local_at(pt, pc, bc_a(ins), &born);
         *length = name ? strlen(name) : 0;
         return name;
       }
@@ -137,21 +141,22 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
   return NULL;
 }
 
-void ljp_proto_name_children(GCproto *pt,
-                             void (*name)(void *arg, GCproto *child,
+void ljp_proto_name_children(const GCproto *pt,
+                             bool (*wanted)(void *arg, const GCproto *child),
+                             void (*name)(void *arg, const GCproto *child,
                                           const char *text, size_t length),
                              void *arg)
 {
-  if (!(pt->flags & PROTO_CHILD))
-    return;
   const BCIns *code = proto_bc(pt);
   for (BCPos pc = 1; pc < pt->sizebc; pc++) {
     if (bc_op(code[pc]) != BC_FNEW)
       continue;
-    GCobj *child = proto_kgc(pt, ~(ptrdiff_t)bc_d(code[pc]));
+    const GCproto *child = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(code[pc])));
+    if (!wanted(arg, child))
+      continue;
     size_t length = 0;
     const char *text = name_of(pt, pc, &length);
     if (text)
-      name(arg, gco2pt(child), text, length);
+      name(arg, child, text, length);
   }
 }

@@ -4,12 +4,16 @@
 #ifndef LJP_PROTO_NAME_H
 #define LJP_PROTO_NAME_H
 
+#include <stdbool.h>
+
 #include "lj_obj.h"
 
-/* Calls name for each function that pt defines under a name: a local, a
-** field, a method, a global or an upvalue. The string is not terminated. */
-void ljp_proto_name_children(GCproto *pt,
-                             void (*name)(void *arg, GCproto *child,
+/* Calls name for each function that pt defines under a name (a local, a field,
+** a method, a global or an upvalue), and whose name is wanted. The string is not
+** terminated. */
+void ljp_proto_name_children(const GCproto *pt,
+                             bool (*wanted)(void *arg, const GCproto *child),
+                             void (*name)(void *arg, const GCproto *child,
                                           const char *text, size_t length),
                              void *arg);
 

@@ -5,7 +5,6 @@
 */
 #define LUA_CORE
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "lj_obj.h"
@@ -14,10 +13,10 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/guest_priv.h"
+#include "src/luajit/lock.h"
 
 struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
 _Atomic uint32_t ljp_vm_count = 1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_first;
 static uint32_t last_number;
 static const struct ljp_guest_listener *_Atomic listeners[LJP_LISTENERS];
@@ -49,11 +48,12 @@ void ljp_hook_gc(global_State *g)
   /* Relaxed: the listener's own state decides whether it has begun. */
   void (*entered)(uint32_t, enum ljp_gc_phase, uint64_t) =
       atomic_load_explicit(&gc_listener, memory_order_relaxed);
-  const struct ljp_vm *vm;
-  if (LJP_LIKELY(!entered))
+  struct ljp_vm *vm = ljp_vm_at(G2GG(g)->ljp);
+  if (LJP_UNLIKELY(!vm))
     return;
-  vm = ljp_vm_at(G2GG(g)->ljp);
-  if (vm)
+  if (g->gc.state == GCSsweepstring)
+    ljp_protos_sweep(vm);
+  if (LJP_UNLIKELY(entered))
     entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
 }
 
@@ -116,21 +116,23 @@ static struct ljp_vm *take(void)
 
 void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_VMS);
   for (uint32_t i = 1; i < atomic_load(&ljp_vm_count); i++) {
     const struct ljp_vm *vm = ljp_vm_at(i);
     if (atomic_load_explicit(&vm->g, memory_order_relaxed))
       each(ctx, vm->number);
   }
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_VMS);
 }
 
 void ljp_hook_vm_new(lua_State *L)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_VMS);
   struct ljp_vm *vm = take();
   if (vm) {
     vm->number = ++last_number;
+    if (vm->number == 2) /* maybe of another thread */
+      ljp_locks_mind_fork();
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
     /* A handler on this thread sees all of the above once it sees g. */
@@ -140,7 +142,7 @@ void ljp_hook_vm_new(lua_State *L)
   /* 0: this VM stays without stacks, its id is 0. */
   L2GG(L)->ljp = vm ? vm->index : 0;
   uint32_t number = vm ? vm->number : 0;
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_VMS);
   for (int i = 0; number && i < LJP_LISTENERS; i++) {
     const struct ljp_guest_listener *l = atomic_load(&listeners[i]);
     if (l && l->created)
@@ -163,12 +165,12 @@ void ljp_hook_vm_gone(lua_State *L)
   if (!vm)
     return;
   ljp_traces_drop(vm);
+  ljp_protos_drop(vm);
   L2GG(L)->ljp = 0;
-  atomic_store_explicit(&vm->g, 0, memory_order_release);
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_VMS);
   vm->next_free = free_first;
   free_first = vm->index;
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_VMS);
 }
 
 void ljp_hook_resize(lua_State *L, int begin)
