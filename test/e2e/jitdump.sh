@@ -7,7 +7,13 @@ luajit=$BUILD_DIR/bin/luajit
 ljprof=$BUILD_DIR/bin/ljprof
 script=$SOURCE_DIR/test/e2e/jitdump.lua
 maps=
-trap 'rm -rf "$SCRATCH"; for m in $maps; do rm -f "/tmp/perf-$m.map"; done' EXIT
+clean() {
+  rm -rf "$SCRATCH"
+  for of in $maps; do
+    rm -f "/tmp/perf-$of.map"
+  done
+}
+trap clean EXIT
 
 pid=$("$luajit" "$script" work stream.ljp facts.txt) || fail "the program"
 maps="$maps $pid"
@@ -61,8 +67,9 @@ ok "a limit of the size ends it after a whole record ($told traces)"
 pid=$("$ljprof" dump rec.ljp | sed -n 's/^  process pid=\([0-9]*\) .*/\1/p' |
   head -n 1)
 maps="$maps $pid"
-[ -s "jit-$pid.dump" ] && grep -q 'TRACE_1::' "/tmp/perf-$pid.map" ||
-  fail "nothing by ljprof record --jitdump"
+[ -s "jit-$pid.dump" ] || fail "no dump by ljprof record --jitdump"
+grep -q 'TRACE_1::' "/tmp/perf-$pid.map" ||
+  fail "no map by ljprof record --jitdump"
 ok "ljprof record --jitdump"
 
 # Through perf: the names and lines that it makes of the file.
