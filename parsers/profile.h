@@ -131,7 +131,7 @@ struct ljp_profile_memory {
   uint64_t old_objects, old_bytes;       /* Live, and survived two of those. */
   uint64_t recent_objects, recent_bytes; /* Live, allocated since the mark
                                          ** asked for (options.since). */
-  uint64_t slices; /* Bit n: of what is live and old, some was allocated in
+  uint64_t slices;    /* Bit n: of what is live and old, some was allocated in
                    ** the n-th 64th of the session. */
   uint64_t unused[3]; /* To whole lines of the cache. */
 };

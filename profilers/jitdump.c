@@ -361,7 +361,7 @@ static int add(const struct ljp_guest_trace *trace, uint8_t *code,
                struct ljp_guest_line *lines)
 {
   char name[NAME_BYTES], line[NAME_BYTES + 64];
-  size_t bytes = trace->code_bytes, count = trace->code_bytes;
+  size_t bytes = trace->code_bytes, count = bytes;
   uint64_t now = ljp_clock_ns();
   if (!ljp_guest_trace_code(trace->id, code, &bytes, lines, &count))
     return 0; /* it was flushed meanwhile */
