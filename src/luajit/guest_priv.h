@@ -102,6 +102,7 @@ void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_abort(struct jit_State *J, uint32_t error);
 void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
                               uint32_t *pc);
+void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_flush(struct jit_State *J);
 void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_mark(struct jit_State *J);

@@ -19,6 +19,7 @@ void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_abort(struct jit_State *J, unsigned error);
 void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
                               unsigned *pc);
+void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_flush(struct jit_State *J);
 void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_mark(struct jit_State *J);
@@ -86,6 +87,12 @@ void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
   (void)J;
   (void)pt;
   (void)pc;
+}
+
+void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T)
+{
+  (void)J;
+  (void)T;
 }
 
 void ljp_hook_trace_flush(struct jit_State *J)

@@ -438,6 +438,18 @@ void ljp_hook_trace_blacklist(jit_State *J, GCproto *pt, BCIns *pc)
   tell(vm, J, &event);
 }
 
+/* A root trace is no longer entered; its code stays. */
+void ljp_hook_trace_unlink(jit_State *J, GCtrace *T)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (!vm || !vm->jit || !ljp_guest_wants_traces())
+    return;
+  struct ljp_guest_trace_event event = {.what = LJP_TRACE_FLUSH,
+                                        .trace = id_of(vm->jit, J, T->traceno)};
+  if (event.trace) /* else all are being flushed */
+    tell(vm, J, &event);
+}
+
 void ljp_hook_trace_flush(jit_State *J)
 {
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);

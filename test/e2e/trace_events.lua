@@ -60,6 +60,8 @@ local function work()
   stitched(2000)
   for k = 1, 5 do short_lived(k) end
   tell(out, "middle")
+  jit.flush(1)        -- hot's; the code stays
+  jit.off(nyi, true)  -- and that of nyi's closure goes with it
   collectgarbage() -- prototypes and traces of short_lived go
   collectgarbage()
   jit.flush()
@@ -125,7 +127,7 @@ local function check()
         alive[t.number] = t
       elseif e.action == "free" then
         alive[assert(traces[e.trace], "freed, never seen").number] = nil
-      elseif e.action == "flush" then
+      elseif e.action == "flush" and e.trace == 0 then
         alive = {}
       end
       at = at + 1
@@ -179,7 +181,11 @@ local function check()
   end
   -- Each attempt ends.
   assert(n.start == n.stop + n.abort, "starts without an end")
-  assert(n.flush == 1 and n.free >= 5, "frees")
+  assert(n.free >= 7, "frees")
+  assert(n.flush == 3, "jit.flush(1), jit.off(nyi), jit.flush()")
+  assert(by.flush[1].trace == by.exists[1].trace, "another trace than 1")
+  assert(protos[traces[by.flush[2].trace].proto] == "f", "not nyi's closure")
+  assert(by.flush[3].trace == 0, "not all")
   -- Why, and where.
   local reasons = {}
   for _, e in ipairs(by.abort) do
