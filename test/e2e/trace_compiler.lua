@@ -37,7 +37,7 @@ local function work()
     print("not permitted: " .. message)
     return
   end
-  local n = driver(1.5)
+  local n = driver(0.5)
   assert(misc.sysprof.stop())
   print(n .. " times")
 end
