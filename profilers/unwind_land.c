@@ -141,16 +141,18 @@ static bool run_one(struct code *code, struct ljp_regs *regs, bool *jumped)
   return false;
 }
 
-bool ljp_unwind_jump_off(struct ljp_regs *regs)
+bool ljp_unwind_jump_off(const struct ljp_cfi_row *row, struct ljp_regs *regs)
 {
   struct ljp_regs target = *regs;
   struct code code = {.at = 0};
   bool jumped = false;
   code.size = (uint32_t)ljp_safe_copy(
       code.byte, (const void *)(uintptr_t)regs->r[LJP_RIP], sizeof code.byte);
-  /* At the jump itself nothing of the frame is left to be seen. */
+  /* At the jump itself nothing of the frame is left: it is the one by which the
+  ** function is left if the return address is in a register. */
   uint32_t prefixed = (code.byte[0] & 0xf0) == 0x40;
-  if (code.size < 2 || code.byte[prefixed] == 0xff)
+  if (code.size < 2 ||
+      (code.byte[prefixed] == 0xff && row->how[LJP_RIP] != LJP_HOW_REGISTER))
     return false;
   while (!jumped)
     if (code.at >= code.size || !run_one(&code, &target, &jumped))

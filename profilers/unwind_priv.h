@@ -148,7 +148,8 @@ LJP_SIGSAFE bool ljp_unwind_lands(const struct ljp_cfi_row *row);
 LJP_SIGSAFE void ljp_unwind_land(const struct ljp_regs *frame,
                                  struct ljp_regs *caller);
 /* Runs the last instructions of such a function, if these are next. */
-LJP_SIGSAFE bool ljp_unwind_jump_off(struct ljp_regs *regs);
+LJP_SIGSAFE bool ljp_unwind_jump_off(const struct ljp_cfi_row *row,
+                                     struct ljp_regs *regs);
 
 /* unwind_object.c, writer's side. */
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,

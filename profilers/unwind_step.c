@@ -225,7 +225,7 @@ static enum ljp_unwind_result interpret(const struct ljp_unwind_object *object,
   const struct ljp_cfi_row *row = &found.machine.row;
   struct ljp_regs frame = *regs;
   bool lands = ljp_unwind_lands(row);
-  if (LJP_UNLIKELY(lands && regs->exact) && ljp_unwind_jump_off(regs)) {
+  if (LJP_UNLIKELY(lands && regs->exact) && ljp_unwind_jump_off(row, regs)) {
     *landed = true;
     return LJP_UNWIND_STEPPED;
   }

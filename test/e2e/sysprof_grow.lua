@@ -18,6 +18,9 @@ assert(misc.sysprof.stop())
 assert(throttled, "the interval was not lengthened")
 assert(report.deferred > 20, "deferred: " .. report.deferred)
 assert(report.cuts.DEPTH > 20, "cut by depth: " .. report.cuts.DEPTH)
+for reason, count in pairs(report.cuts) do
+  assert(reason == "DEPTH" or count == 0, "cut: " .. reason .. " " .. count)
+end
 assert(report.cuts.RESIZE == 0 and report.losses.BUSY == 0, "lost in a resize")
 assert(report.handler_seconds < 0.25 * report.seconds,
   "handler: " .. report.handler_seconds .. " of " .. report.seconds)

@@ -183,7 +183,7 @@ static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 /* Is a what is left of b while an error unwinds it: the guest frames from some
 ** point down, and the host frames but for those that libgcc has given up? */
 static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
-                    uint32_t b_count)
+                    uint32_t b_count, uint64_t rip)
 {
   static uint64_t only_a[FRAMES], only_b[FRAMES];
   uint32_t guests_a = 0, guests_b = 0, tail = 0, at = 0;
@@ -194,6 +194,7 @@ static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
     if (ljp_frame_kind(b[i]) != LJP_FRAME_HOST)
       only_b[guests_b++] = b[i];
   if (guests_a > guests_b ||
+      !truth_taken_off(&run.truth, guests_b - guests_a, rip) ||
       !equal(only_a, guests_a, only_b + (guests_b - guests_a), guests_a))
     return false;
   /* Below the first guest frame everything is as it was. */
@@ -364,7 +365,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   p->rest = run.threw &&
             truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
                          FRAMES) &&
-            is_rest(frames, count, expected, want);
+            is_rest(frames, count, expected, want, rip);
   p->count = count;
   memcpy(p->frame, frames, count * sizeof *frames);
   p->shadow.count = run.shadow.count;

@@ -84,7 +84,8 @@ static bool is_internal(uint64_t ret, uint64_t callee)
          strncmp(name, "lj_vm_mod", 9) == 0;
 }
 
-static void put_frame(struct truth *truth, TValue *frame, const BCIns *pc)
+static void put_frame(struct truth *truth, lua_State *L, TValue *frame,
+                      const BCIns *pc)
 {
   GCfunc *fn = frame_func(frame);
   uint64_t word;
@@ -101,8 +102,13 @@ static void put_frame(struct truth *truth, TValue *frame, const BCIns *pc)
   } else {
     word = ljp_frame(LJP_FRAME_CFUNC, 0, (uint64_t)(uintptr_t)fn->c.f);
   }
-  if (truth->frames < TRUTH_MAX)
+  if (truth->frames < TRUTH_MAX) {
+    truth->at[truth->frames] = (uint64_t)(uintptr_t)frame;
+    truth->slot[truth->frames] = (frame - 1)->u64;
+    truth->thread[truth->frames] = L;
+    truth->entry[truth->frames] = truth->segment[truth->segments - 1].cframe;
     truth->frame[truth->frames++] = word;
+  }
 }
 
 /* One segment, from frame (its link slot) down to C. Returns the frame below
@@ -114,7 +120,7 @@ static TValue *read_segment(struct truth *truth, lua_State *L, TValue *frame,
   bool upper_half = false;
   while (frame > bottom) {
     if (!upper_half)
-      put_frame(truth, frame, pc);
+      put_frame(truth, L, frame, pc);
     pc = NULL;
     upper_half = false;
     if (frame_islua(frame)) {
@@ -206,8 +212,8 @@ bool truth_top_is_builtin(const struct truth *truth)
   return false;
 }
 
-static bool put_segment(const struct truth *truth, uint64_t cframe,
-                        uint64_t *frames, uint32_t *count, uint32_t limit)
+static bool put_segment(struct truth *truth, uint64_t cframe, uint64_t *frames,
+                        uint32_t *count, uint32_t limit)
 {
   for (uint32_t s = 0; s < truth->segments; s++) {
     const struct truth_segment *segment = &truth->segment[s];
@@ -216,6 +222,7 @@ static bool put_segment(const struct truth *truth, uint64_t cframe,
     for (uint32_t i = 0; i < segment->count; i++) {
       if (*count == limit)
         return false;
+      truth->put[truth->puts++] = segment->first + i;
       frames[(*count)++] = truth->frame[segment->first + i];
     }
     return true;
@@ -223,13 +230,43 @@ static bool put_segment(const struct truth *truth, uint64_t cframe,
   return true; /* it has none (yet, or any more) */
 }
 
-bool truth_expect(const struct truth *truth, const struct shadow *shadow,
+/* Is the C frame one of the thread's? */
+static bool entered(lua_State *L, uint64_t cframe)
+{
+  for (void *cf = L->cframe; cf; cf = cframe_prev(cf))
+    if ((uint64_t)(uintptr_t)cframe_raw(cf) == cframe)
+      return true;
+  return false;
+}
+
+bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip)
+{
+  uint32_t offset;
+  const char *name = vm_symbol(rip, &offset);
+  /* What an error has reached returns at once: its link is in a register. */
+  bool returning = name && strncmp(name, "lj_vm_return", 12) == 0;
+  if (missing > truth->puts)
+    return false;
+  for (uint32_t i = 0; i + returning < missing; i++) {
+    uint32_t frame = truth->put[i];
+    lua_State *L = truth->thread[frame];
+    uint64_t at = truth->at[frame], base = (uint64_t)(uintptr_t)L->base;
+    /* Below BASE it is gone when something else lies in its function's slot. */
+    if (at < base && entered(L, truth->entry[frame]) &&
+        ((const TValue *)(uintptr_t)at - 1)->u64 == truth->slot[frame])
+      return false;
+  }
+  return true;
+}
+
+bool truth_expect(struct truth *truth, const struct shadow *shadow,
                   uint64_t rip, uint64_t rsp, uint64_t *frames, uint32_t *count,
                   uint32_t limit)
 {
   uint32_t i = shadow->count;
   uint64_t callee = rip;
   *count = 0;
+  truth->puts = 0;
   if (ljp_guest_in_vm(rip)) {
     uint32_t offset;
     const char *name = vm_symbol(rip, &offset);
@@ -249,6 +286,9 @@ bool truth_expect(const struct truth *truth, const struct shadow *shadow,
       if (!put_segment(truth, cframe, frames, count, limit))
         return false;
     }
+  } else if (!put_segment(truth, rsp, frames, count, limit)) {
+    /* Code outside with rsp where a C frame begins: libgcc's jump into it. */
+    return false;
   }
   while (i-- > 0) {
     const struct shadow_entry *entry = &shadow->entry[i];

@@ -41,7 +41,12 @@ struct truth_segment {
 struct truth {
   uint64_t frame[TRUTH_MAX]; /* words of src/format.h, leaf first */
   struct truth_segment segment[SEGMENTS_MAX];
-  uint32_t frames, segments;
+  uint64_t at[TRUTH_MAX];    /* where its link lies on the Lua stack */
+  uint64_t slot[TRUTH_MAX];  /* what stood below that: the function */
+  uint64_t entry[TRUTH_MAX]; /* its C frame */
+  struct lua_State *thread[TRUTH_MAX];
+  uint32_t put[TRUTH_MAX]; /* those in the last expected stack, leaf first */
+  uint32_t frames, segments, puts;
   bool valid;
 };
 
@@ -62,9 +67,13 @@ bool truth_left(struct truth *truth, uint64_t rsp);
 bool truth_top_is_builtin(const struct truth *truth);
 void truth_top_replaced(struct truth *truth, bool replaced);
 
+/* Has the VM, as it is now and about to run rip, really taken that many of the
+** innermost guest frames of the last expected stack off the Lua stack? */
+bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip);
+
 /* The whole stack, host and guest, as the walk should give it for the leaf
 ** rip. False if it does not fit. */
-bool truth_expect(const struct truth *truth, const struct shadow *shadow,
+bool truth_expect(struct truth *truth, const struct shadow *shadow,
                   uint64_t rip, uint64_t rsp, uint64_t *frames, uint32_t *count,
                   uint32_t limit);
 

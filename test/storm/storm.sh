@@ -12,9 +12,6 @@ seconds=${LJP_STORM_SECONDS:-0.8}
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 deep=
 case $name in
-# At one instruction, libgcc's jump to where an error lands, nothing of the frame
-# is left; a loop of nothing but errors is there for 5 to 12 of 10,000 samples.
-errors) percent=99.8 ;;
 # Deeper than the limit is cut by design.
 overflow) deep=--deep ;;
 esac
