@@ -138,9 +138,9 @@ static void add_function(struct line *line, const struct ljp_profile *p,
     return;
   case LJP_FRAME_KERNEL:
     if (f->offset)
-      add(line, "kernel+0x%" PRIx64, f->offset);
+      add(line, "[kernel]+0x%" PRIx64, f->offset);
     else
-      add(line, "kernel");
+      add(line, "[kernel]");
     return;
   case LJP_FRAME_CUT:
     cut = ljp_name_cut(f->offset);

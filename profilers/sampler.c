@@ -113,14 +113,18 @@ LJP_SIGSAFE static uint64_t cpu_clock(void)
 
 /* Was the thread in a system call when the signal came? One that is to be
 ** started again has been set back to its instruction. */
-LJP_SIGSAFE static bool after_syscall(const void *context)
+LJP_SIGSAFE static bool after_syscall(uint64_t pc)
 {
-  const ucontext_t *uc = context;
-  const char *rip = (const char *)uc->uc_mcontext.gregs[REG_RIP];
+  const unsigned char *rip = (const unsigned char *)(uintptr_t)pc;
   unsigned char code[4] = {0, 0, 0, 0};
   size_t got = ljp_safe_copy(code, rip - 2, 4);
   return (got >= 2 && code[0] == 0x0f && code[1] == 0x05) ||
          (got == 4 && code[2] == 0x0f && code[3] == 0x05);
+}
+
+LJP_SIGSAFE static uint64_t rip_of(const void *context)
+{
+  return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
 
 /* Has the thread waited for something since this was asked last? */
@@ -159,7 +163,7 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
   s->clock_ns = now;
   if (shared.wall)
     return period * (1 + (uint64_t)overrun);
-  bool in_call = !s->perf && readable && after_syscall(context);
+  bool in_call = !s->perf && readable && after_syscall(rip_of(context));
   if (LJP_LIKELY(!in_call && !must_ask(s, now, gap, period))) {
     uint64_t ran = s->perf ? period : gap;
     s->cpu_ns += ran;
@@ -268,6 +272,7 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
                              uint64_t now, uint64_t weight, bool again)
 {
   struct ljp_walk walk;
+  uint64_t rip = regs->r[LJP_RIP];
   const struct ljp_unwind_view *view = ljp_unwind_acquire(shared.unwind);
   if (LJP_UNLIKELY(!view)) {
     lose(s, LJP_LOSS_BUSY);
@@ -290,6 +295,10 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
   }
   if (again)
     drop_hook(s, &walk.stack);
+  else if (shared.mode == LJP_SAMPLER_STACKS && walk.stack.count &&
+           ljp_frame_kind(walk.stack.frames[0]) == LJP_FRAME_HOST &&
+           after_syscall(rip))
+    ljp_sampler_enter_kernel(&walk.stack, shared.depth);
   record(s, &walk, now, weight);
   if (LJP_UNLIKELY(ljp_unwind_wants_poll(shared.unwind)) && s->producer)
     ljp_producer_wake(s->producer);

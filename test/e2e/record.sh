@@ -43,6 +43,27 @@ ok "events and the VM's own count of bytes agree"
 ! grep -q '^samples ' check.txt || fail "samples without being asked for"
 ok "memory alone, sampled"
 
+cat > calls.lua << 'EOF'
+local zero, t = io.open("/dev/zero", "rb"), {}
+local function read() zero:read(1000003) end
+local function less(a, b) return a < b end
+local function sort() for i = 1, 2003 do t[i] = i * 7919 % 2011 end table.sort(t, less) end
+local stop = os.clock() + 0.4
+repeat read() sort() until os.clock() > stop
+EOF
+"$ljprof" record --interval=0.5 -o calls.ljp "$luajit" calls.lua > /dev/null \
+  2> err || fail "record: $(cat err)"
+"$ljprof" export calls.ljp --to collapsed -o - > calls.txt || fail "no stacks"
+grep -q ';file:read;.*read;\[kernel\]_\[k\] [0-9]' calls.txt ||
+  fail "no kernel above read: $(cat calls.txt)"
+grep '\[kernel\]' calls.txt | grep -qv '\[kernel\]_\[k\] [0-9]*$' &&
+  fail "the kernel calls somebody"
+ok "time in a system call stands above the C function that made it"
+grep -q ';table\.sort;' calls.txt || fail "no table.sort: $(cat calls.txt)"
+grep -qE 'table\.sort;lj_|file:read;lj_|lj_cf_|lj_ffh_' calls.txt &&
+  fail "a builtin twice: $(grep -E 'lj_(cf|ffh)_' calls.txt)"
+ok "a builtin is one frame, whichever side was asked"
+
 cp both.ljp kept
 refuses "a file that exists is kept" 1 "exists; --force" \
   "$ljprof" record -o both.ljp "$luajit" work.lua
