@@ -30,6 +30,28 @@ options() {
     sort -u
 }
 
+# What a value of an option can be (the tests compare it with the help): words,
+# "@dirs" for a folder, nothing for files or whatever else.
+options_with_values='report:--by export:--to export:--value flame:--view
+  diff:--view record:--event flame:--source annotate:--source'
+values() { # COMMAND:OPTION
+  case $1 in
+  report:--by)
+    echo function line module file kind trace stack thread vm state type
+    ;;
+  export:--to)
+    echo collapsed pprof speedscope callgrind perf-script chrome-trace
+    ;;
+  export:--value)
+    echo samples cpu wall_samples wall alloc_objects alloc_space \
+      inuse_objects inuse_space
+    ;;
+  *:--view) echo cpu wall alloc live leaks ;;
+  record:--event) echo cpu wall ;;
+  *:--source) echo @dirs ;;
+  esac
+}
+
 for command in $commands; do
   {
     printf '.TH LJPROF\\-%s 1 "" "ljprof %s" "ljprof"\n.SH NAME\n' \
@@ -67,15 +89,37 @@ done
   echo '# bash completion of ljprof; made by the build.'
   echo '_ljprof() {'
   echo '  local word=${COMP_WORDS[COMP_CWORD]} words='
+  echo '  local before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}'
   echo '  COMPREPLY=()'
+  echo '  # bash takes --to=x for three words.'
+  echo '  if [ "$word" = = ]; then'
+  echo '    word='
+  echo '  elif [ "$before" = = ]; then'
+  echo '    before=${COMP_WORDS[COMP_CWORD-2]}'
+  echo '  fi'
   echo '  if [ "$COMP_CWORD" -eq 1 ]; then'
   echo "    words='$(echo "$commands" | tr '\n' ' ')--help --version'"
   echo '  elif [[ $word == -* ]]; then'
-  echo '    case ${COMP_WORDS[1]} in'
+  echo '    case $command in'
   for command in $commands; do
     # shellcheck disable=SC2046,SC2005 # one line of them
     echo "    $command) words='$(echo $(options "$command"))' ;;"
   done
+  echo '    esac'
+  echo '  else'
+  echo '    case $command:$before in'
+  for option in $options_with_values; do
+    if [ "$(values "$option")" = @dirs ]; then
+      echo "    $option)"
+      echo '      COMPREPLY=($(compgen -d -- "$word"))'
+      echo '      return ;;'
+    else
+      echo "    $option) words='$(values "$option")' ;;"
+    fi
+  done
+  echo '    record:record | record:--)'
+  echo '      COMPREPLY=($(compgen -c -f -- "$word"))'
+  echo '      return ;;'
   echo '    esac'
   echo '  fi'
   echo '  [ -z "$words" ] || COMPREPLY=($(compgen -W "$words" -- "$word"))'
@@ -94,6 +138,19 @@ done
   done
   echo '  )'
   echo "  _describe 'command' commands"
+  echo 'elif [[ $PREFIX == -*=* ]]; then'
+  echo '  local before=${PREFIX%%=*}'
+  echo '  compset -P "*="'
+  echo '  case $words[2]:$before in'
+  for option in $options_with_values; do
+    if [ "$(values "$option")" = @dirs ]; then
+      echo "  $option) _files -/ ;;"
+    else
+      echo "  $option) compadd -- $(values "$option") ;;"
+    fi
+  done
+  echo '  *) _files ;;'
+  echo '  esac'
   echo 'elif [[ $PREFIX == -* ]]; then'
   echo '  case $words[2] in'
   for command in $commands; do
@@ -102,6 +159,16 @@ done
   done
   echo '  esac'
   echo 'else'
-  echo '  _files'
+  echo '  case $words[2]:$words[CURRENT-1] in'
+  for option in $options_with_values; do
+    if [ "$(values "$option")" = @dirs ]; then
+      echo "  $option) _files -/ ;;"
+    else
+      echo "  $option) compadd -- $(values "$option") ;;"
+    fi
+  done
+  echo '  record:record | record:--) _command_names -e; _files ;;'
+  echo '  *) _files ;;'
+  echo '  esac'
   echo 'fi'
 } > "$out/zsh/_ljprof"

@@ -42,6 +42,40 @@ COMP_WORDS=(ljprof che) COMP_CWORD=1
 _ljprof
 echo "${COMPREPLY[@]}"
 END
+  cat > values.bash << 'END'
+source "$1"
+shift
+COMP_WORDS=(ljprof "$@") COMP_CWORD=$#
+_ljprof
+echo "${COMPREPLY[@]}"
+END
+  bash_gives() { # WANTED WORD...
+    wanted=$1
+    shift
+    same "bash completes $*" "$wanted" \
+      "$(bash values.bash "$docs/bash/ljprof" "$@")"
+  }
+  bash_gives "collapsed callgrind chrome-trace" export --to c
+  bash_gives "pprof perf-script" export --to = p
+  bash_gives "trace thread type" report --by = t
+  bash_gives "wall" record --event w
+  bash_gives "live leaks" diff --view l
+  mkdir -p sources/here
+  touch sources.txt
+  bash_gives "sources" flame --source sour
+  bash_gives "" report sour # Files, by bash itself.
+  # No value that the command does not know, none left out of the help.
+  grep -oE "^ +(report|export|flame|diff|record):--[a-z]+\) words='[^']*'" \
+    "$docs/bash/ljprof" > values.txt
+  [ "$(wc -l < values.txt)" -eq 6 ] || fail "values: $(cat values.txt)"
+  while IFS=": )" read -r command option _ list; do
+    "$ljprof" "$command" --help > help.txt
+    for value in $(echo "$list" | sed "s/^words=//" | tr -d "'"); do
+      grep -qE "(^|[ ,])$value([ ,.:]|\$)" help.txt ||
+        fail "ljprof $command --help does not know $option $value"
+    done
+  done < values.txt
+  ok "values are those of the help"
   same "bash completes options and commands" "--top check" \
     "$(bash complete.bash "$docs/bash/ljprof" | tr '\n' ' ' | sed 's/ $//')"
 fi
