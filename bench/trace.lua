@@ -1,0 +1,68 @@
+-- What knowing the inside of traces costs; see trace.sh.
+--   trace.lua sample FILE TIMER   a sample, by how many functions are inlined there
+--   trace.lua events FILE         events of traces, while everything is compiled
+local what, file, timer = ...
+
+if what == "events" then
+  local chunk = assert(loadfile("bench/micro/traces.lua"))
+  setfenv(chunk, setmetatable({ arg = { 8 }, print = function() end },
+    { __index = _G }))
+  local function spent()
+    local began = os.clock()
+    chunk()
+    return os.clock() - began
+  end
+  local ratios = {}
+  spent()
+  for i = 1, 31 do
+    local off = spent()
+    assert(misc.sysprof.start({ mode = "C", path = file, interval = 60000 }))
+    local on = spent()
+    assert(misc.sysprof.stop())
+    ratios[i] = on / ((off + spent()) / 2)
+  end
+  table.sort(ratios)
+  print(("events of traces in a session: CPU time of the process %+.2f %% " ..
+    "(quartiles %+.2f, %+.2f)"):format(100 * (ratios[16] - 1),
+    100 * (ratios[8] - 1), 100 * (ratios[24] - 1)))
+  return
+end
+
+-- A function with a loop, into whose trace so many are inlined; nearly all of
+-- the time is spent in the innermost.
+local function make(depth)
+  local parts = { "local function f0(x)\n" ..
+    "  return 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1)\nend\n" }
+  for i = 1, depth - 1 do
+    parts[#parts + 1] = ("local function f%d(x)\n  local y = f%d(x)\n" ..
+      "  return y\nend\n"):format(i, i - 1)
+  end
+  parts[#parts + 1] = ("return function(n)\n  local x = 1\n" ..
+    "  for _ = 1, n do\n    x = f%d(x)\n  end\n  return x\nend\n"):format(
+    depth - 1)
+  return assert(loadstring(table.concat(parts), "=depth" .. depth))()
+end
+
+for _, depth in ipairs({ 1, 5, 20 }) do
+  local run, costs, samples = make(depth), {}, 0
+  run(1000)
+  for _ = 1, 9 do
+    local ok, message = misc.sysprof.start({ mode = "C", path = file,
+      interval = 0.1, timer = timer, max_overhead = 0 })
+    if not ok then
+      print(("timer %-5s not available: %s"):format(timer, message))
+      return
+    end
+    local began = os.clock()
+    repeat
+      run(100000)
+    until os.clock() - began > 0.15
+    assert(misc.sysprof.stop())
+    local r = misc.sysprof.report()
+    samples = samples + r.samples
+    costs[#costs + 1] = r.handler_seconds / r.samples * 1e9
+  end
+  table.sort(costs)
+  print(("timer %-5s %2d inlined: %6.0f ns a sample, least %6.0f ns " ..
+    "(%d samples)"):format(timer, depth, costs[5], costs[1], samples))
+end
