@@ -68,6 +68,16 @@ void ljp_memprof_options_init(struct ljp_memprof_options *o)
 
 /* -- Meanwhile ------------------------------------------------------------------- */
 
+#define REPLACED                                                               \
+  "the program has replaced its allocator: what came after is not recorded"
+
+static void note_replaced(void)
+{
+  if (!g->replaced)
+    ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR, REPLACED);
+  g->replaced = true;
+}
+
 static void writer_round(void *ctx)
 {
   (void)ctx;
@@ -77,11 +87,8 @@ static void writer_round(void *ctx)
     ljp_sysprof_poll_tables();
     ljp_saferead_check();
     if (!g->replaced && !ljp_recorder_in_place(g->recorder)) {
-      g->replaced = true;
       atomic_store(&g->recorder->on, false);
-      ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR,
-                    "the program has replaced its allocator: what came after "
-                    "is not recorded");
+      note_replaced();
     }
   }
   unlock();
@@ -264,6 +271,8 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_guest_listen(LJP_LISTENER_MEM, NULL);
   ljp_guest_listen_gc(NULL);
   bool gone = ljp_recorder_end(r);
+  if (!gone)
+    note_replaced();
   g->counts = r->counts;
   g->running = false;
   ljp_stacks_fini(&r->stacks);
@@ -278,17 +287,14 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   /* Under somebody else's allocator it goes on passing on. */
   if (gone)
     free(r);
-  bool replaced = g->replaced || !gone;
-  g->failed = status || replaced;
+  g->failed = status || g->replaced;
   g->ending =
       (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};
   g->options.to.on_stop = NULL;
   if (status)
     return status;
-  if (replaced)
-    return ljp_fail(why, LJP_ERR_RUN, ECANCELED,
-                    "the program has replaced its allocator: what came "
-                    "after is not recorded");
+  if (g->replaced)
+    return ljp_fail(why, LJP_ERR_RUN, ECANCELED, REPLACED);
   return LJP_OK;
 }
 

@@ -15,7 +15,8 @@
 **   oom       the host's allocator runs out of memory; the program goes on
 **   other     another VM cannot stop a session
 **   close     lua_close() ends it
-**   replaced  the host puts another allocator on top and another in its place
+**   covered   the host puts another allocator on top
+**   replaced  ... and another in its place: both are noticed
 **   thread    the VM moves to another thread
 */
 #include <errno.h>
@@ -119,7 +120,7 @@ static void *on_top(void *ud, void *ptr, size_t osize, size_t nsize)
 
 /* The host saves what it finds and puts its own over it. */
 static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
-                     struct context *c)
+                     struct context *c, bool forgets)
 {
   struct below mine = {.calls = 0};
   lua_Alloc original, found;
@@ -131,20 +132,23 @@ static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(mine.alloc != original);
   lua_setallocf(L, on_top, &mine);
   run(L, work);
-  CHECK(luaM_memprof_stop(L) != PROFILE_SUCCESS || c->stops == 1);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == ECANCELED);
   found = lua_getallocf(L, &ud);
   CHECK(found == on_top && ud == &mine && mine.calls > 1000);
   CHECK(c->stops == 1);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == EINVAL);
   run(L, work); /* through what is left of ours */
   lua_setallocf(L, original, original_ud);
   run(L, work);
+  if (!forgets)
+    return;
   /* And the host that forgets ours altogether. */
   c->stops = 0;
   CHECK(luaM_memprof_start(L, options) == PROFILE_SUCCESS);
   run(L, work);
   lua_setallocf(L, original, original_ud);
   run(L, work);
-  luaM_memprof_stop(L);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == ECANCELED);
   CHECK(c->stops == 1);
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
 }
@@ -291,7 +295,9 @@ int main(int argc, char **argv)
     CHECK(c.stops == 0);
     CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c.stops == 1);
   } else if (strcmp(what, "replaced") == 0) {
-    replaced(L, &o, &c);
+    replaced(L, &o, &c, true);
+  } else if (strcmp(what, "covered") == 0) {
+    replaced(L, &o, &c, false);
   } else if (strcmp(what, "bare") == 0) {
     CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
     bare(L);

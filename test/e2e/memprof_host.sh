@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for what in writer short ended refused errno greedy first onstop again wrong bare \
-  oom other close replaced thread; do
+  oom other close covered replaced thread; do
   "$BUILD_DIR/bin/memprof_host" $what $what.ljp > out.txt 2>&1 ||
     fail "$what: $(cat out.txt)"
   ok "$what"
@@ -16,6 +16,16 @@ for what in writer short close other thread; do
   [ "$n" -gt 40000 ] || fail "$what: only $n allocations"
   ok "$what: $n allocations, whole"
 done
+
+"$BUILD_DIR/bin/ljprof" check covered.ljp > check.txt ||
+  fail "covered: $(cat check.txt)"
+"$BUILD_DIR/bin/ljprof" dump covered.ljp |
+  grep -q '^  note .*the program has replaced its allocator' ||
+  fail "covered: the stream does not tell"
+ok "a stream tells that the allocator was replaced"
+"$BUILD_DIR/bin/ljprof" dump oom.ljp > dump.txt
+same "failed allocations of 70 KB" 17 \
+  "$(grep -c '^  mem .* size=70028 type="string".*failed=true' dump.txt || :)"
 
 # Without a function of Lua: events with the host's state, and no stack of Lua.
 "$BUILD_DIR/bin/ljprof" check bare.ljp > check.txt || fail "bare: $(cat check.txt)"

@@ -3,9 +3,10 @@
 ** every stack walked to its root, and for each VM the bytes in use at first,
 ** plus what was allocated, minus what was freed, those in use at last.
 **
-**   storm_heap [--deep] FILE...
+**   storm_heap [--deep] [--sampled] FILE...
 **
-** --deep: stacks cut at the depth limit are complete, too.
+** --deep: stacks cut at the depth limit are complete, too. --sampled: not every
+** event is there, so that there is no sum.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static uint64_t lost(const struct ljp_reader *reader)
   return sum;
 }
 
-static bool judge(const char *path, bool deep)
+static bool judge(const char *path, bool deep, bool sampled)
 {
   static struct ljp_reader reader;
   struct verdict v = {0};
@@ -117,7 +118,7 @@ static bool judge(const char *path, bool deep)
       continue;
     printf(", heap %" PRIu64 " %+" PRId64 " = %" PRIu64, h->first, h->sum,
            h->last);
-    difference |= here;
+    difference |= sampled ? 0 : here;
   }
   printf(", failed %" PRIu64 ", torn %" PRIu64 ", of no VM %" PRIu64
          ", %s end\n",
@@ -130,11 +131,14 @@ static bool judge(const char *path, bool deep)
 int main(int argc, char **argv)
 {
   bool deep = argc > 1 && strcmp(argv[1], "--deep") == 0, good = true;
-  if (argc < 2 + deep) {
-    fprintf(stderr, "usage: storm_heap [--deep] FILE...\n");
+  int at = 1 + deep;
+  bool sampled = argc > at && strcmp(argv[at], "--sampled") == 0;
+  at += sampled;
+  if (argc <= at) {
+    fprintf(stderr, "usage: storm_heap [--deep] [--sampled] FILE...\n");
     return 2;
   }
-  for (int i = 1 + deep; i < argc; i++)
-    good = judge(argv[i], deep) && good;
+  for (int i = at; i < argc; i++)
+    good = judge(argv[i], deep, sampled) && good;
   return good ? 0 : 1;
 }

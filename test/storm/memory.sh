@@ -1,14 +1,15 @@
 #!/bin/sh
 # memory.sh NAME [LUAJIT-OPTION...]: one storm of storm.lua with every allocation
-# recorded, alone and together with CPU samples at 10 kHz, then as many rounds of
-# it without a profiler. Both must print the same; no event may be lost, no stack
-# be cut, and the events must sum up to what LuaJIT counts, to the byte.
+# recorded, alone and together with CPU samples at 10 kHz, and with some of them
+# recorded and CPU samples; then as many rounds of it without a profiler. Both must
+# print the same; no event may be lost, no stack be cut, and all events must sum up
+# to what LuaJIT counts, to the byte.
 #
-# LJP_STORM_SECONDS  CPU time of each (0.4)
+# LJP_STORM_SECONDS  CPU time of each (0.3)
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift
-seconds=${LJP_STORM_SECONDS:-0.4}
+seconds=${LJP_STORM_SECONDS:-0.3}
 # Longer than that, and it hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 deep=
@@ -22,7 +23,7 @@ storm() {
     "$BUILD_DIR/bin/luajit" "$@"
 }
 
-for how in every combined; do
+for how in every combined sampled; do
   code=0
   storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
     "$seconds" "$how" "$how.bin" > "$how.out" || code=$?
@@ -33,8 +34,10 @@ for how in every combined; do
     "$rounds" > plain.out || fail "$name without profiler: exit code $?"
   cmp plain.out "$how.out" || fail "$name, $how: output differs"
   ok "$name, $how: $rounds rounds, output unchanged"
-  # shellcheck disable=SC2086 # nothing or one word
-  "$BUILD_DIR/bin/storm_heap" $deep "$how.bin" ||
+  sampled=
+  [ "$how" != sampled ] || sampled=--sampled
+  # shellcheck disable=SC2086 # nothing or one word each
+  "$BUILD_DIR/bin/storm_heap" $deep $sampled "$how.bin" ||
     fail "$name, $how: see the line above"
   # shellcheck disable=SC2086
   [ "$how" = every ] ||

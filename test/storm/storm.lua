@@ -5,7 +5,8 @@
 --   storm.lua SOURCE NAME ROUNDS             without it
 --
 -- HOW: perf, posix (CPU samples by this timer), every (memory, every event),
--- combined (CPU samples and every event of memory in one session)
+-- combined (CPU samples and every event of memory in one session), sampled (CPU
+-- samples and some of the events of memory)
 local source, name, amount, how, file = ...
 local module
 local storms = {}
@@ -198,7 +199,7 @@ local recorded = [[
 local options
 function storms.threads(round)
   local text = busy
-  if how == "every" or how == "combined" then
+  if how == "every" or how == "combined" or how == "sampled" then
     text = recorded:format(how, round, options, busy, round, round)
   end
   return table.concat({ module.threads(text, round) }, " ")
@@ -330,9 +331,11 @@ if not how then
   return
 end
 local profiler = how == "every" and misc.memprof
-  or how == "combined" and misc.profile or misc.sysprof
+  or (how == "combined" or how == "sampled") and misc.profile or misc.sysprof
 options = how == "every" and [[{ path = %q, every = true }]]
   or how == "combined" and [[{ path = %q, memory = { every = true },
+       cpu = { interval = 0.1, max_overhead = 0 } }]]
+  or how == "sampled" and [[{ path = %q, memory = { sample = 16384 },
        cpu = { interval = 0.1, max_overhead = 0 } }]]
   or [[{ path = %q, mode = "C", interval = 0.1, max_overhead = 0,
        timer = "]] .. how .. [[" }]]
