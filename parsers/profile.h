@@ -247,6 +247,7 @@ struct ljp_profile_options {
                            ** allocated then; frees count at any time. */
   const char *thread;      /* By name, id ("1"), or OS id; NULL: all. */
   const char *since;       /* A mark's text: recent_* count from there. */
+  bool since_old;          /* recent_*, slices: what is old, too. */
   bool no_symbols;
   bool no_samples, no_memory; /* Leave these events out. */
   bool points;

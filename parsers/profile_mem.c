@@ -268,15 +268,18 @@ static enum ljp_status count_live(struct ljp_profile *p, uint32_t at,
   struct ljp_profile_estimates *e = estimates_of(p, b->memory, weight);
   uint64_t objects = objects_of(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
-  if (!p->has_gc || cycle_of(p, b->memory) - b->cycle >= 2) {
+  bool old = !p->has_gc || cycle_of(p, b->memory) - b->cycle >= 2;
+  bool recent = p->work->since_seen && b->mark >= live->since_mark;
+  if (old) {
     uint32_t slice = b->ms / slice_ms;
     m->old_objects += objects;
     m->old_bytes += bytes;
-    m->slices |= UINT64_C(1) << (slice < 63 ? slice : 63);
+    if (recent || !p->options.since_old)
+      m->slices |= UINT64_C(1) << (slice < 63 ? slice : 63);
     if (e)
       ljp_estimate_add(&e->old, b->size, weight);
   }
-  if (p->work->since_seen && b->mark >= live->since_mark) {
+  if (recent && (old || !p->options.since_old)) {
     m->recent_objects += objects;
     m->recent_bytes += bytes;
     if (e)

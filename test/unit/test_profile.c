@@ -356,6 +356,30 @@ static void sampled_events_stand_for_more_than_themselves(void **state)
   ljp_profile_free(p);
 }
 
+static void leaks_since_a_mark_have_outlived_collections(void **state)
+{
+  (void)state;
+  for (int old = 0; old < 2; old++) {
+    begin();
+    gc(LJP_GC_PAUSE, 1009, 0);
+    mem(LJP_MEM_ALLOC, 0x1000, 101, 0, 0, 1, 0);
+    mark("here");
+    mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 0);
+    gc(LJP_GC_PAUSE, 1009, 1);
+    gc(LJP_GC_PAUSE, 1009, 2);
+    mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 0); /* Perhaps garbage. */
+    struct ljp_profile_options since = plain;
+    since.since = "here";
+    since.since_old = old;
+    struct ljp_profile *p = finish(&since);
+    assert_int_equal(p->totals.memory.old_bytes, 101 + 211);
+    assert_int_equal(p->totals.memory.recent_bytes, old ? 211 : 211 + 307);
+    assert_int_equal(at(p, "site1").slices == 0, old);
+    assert_int_equal(at(p, "site2").slices == 0, 0);
+    ljp_profile_free(p);
+  }
+}
+
 /* What is exact stays so beside estimates, and rows that come later have room. */
 static void estimates_and_exact_blocks_stand_side_by_side(void **state)
 {
@@ -501,6 +525,7 @@ int main(void)
       cmocka_unit_test(the_peak_is_what_lived_when_all_was_most),
       cmocka_unit_test(marks_and_cycles_tell_what_is_new_and_what_is_old),
       cmocka_unit_test(sampled_events_stand_for_more_than_themselves),
+      cmocka_unit_test(leaks_since_a_mark_have_outlived_collections),
       cmocka_unit_test(estimates_and_exact_blocks_stand_side_by_side),
       cmocka_unit_test(an_address_given_out_twice_is_said),
       cmocka_unit_test(many_blocks_come_and_go_in_any_order),
