@@ -204,8 +204,7 @@ static void push_free(struct ljp_recorder *r, struct ljp_mem *m)
   m->op = LJP_MEM_FREE;
   if (m->what & LJP_MEM_SWEPT)
     /* The collector has no stack of its own: that of the event before. */
-    ljp_push_mem_wait(r->producer, m, ljp_producer_depth(r->producer), NULL, 0,
-                      NULL);
+    ljp_push_mem_same_wait(r->producer, m);
   else
     push(r, m);
 }

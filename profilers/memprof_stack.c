@@ -39,6 +39,8 @@ struct ljp_again {
   uint64_t L, cframe, below;
   uint32_t words, total; /* total: frames of the last answer */
   uint32_t hits;
+  bool afresh;   /* has been learned twice */
+  uint8_t state; /* by the frame on top of the last answer */
   struct ljp_patience patience;
   uint64_t top; /* the site's address */
   struct ljp_memo_read word[WORDS];
@@ -50,6 +52,7 @@ bool ljp_stacks_init(struct ljp_stacks *s)
   const char *check = getenv("LJPROF_MEMPROF_CHECK");
   s->check = check && strcmp(check, "1") == 0;
   s->epoch = 1;
+  s->serial = ljp_unwind_serial(s->unwind);
   if (s->native)
     return true;
   s->sites = calloc(SITES, sizeof *s->sites);
@@ -260,8 +263,12 @@ static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
     return false;
   uint32_t n = s->memo.always_reads, rest = 0;
   memcpy(a->word, s->memo.always, n * sizeof *a->word);
-  memcpy(a->word + n, s->memo.read, s->memo.reads * sizeof *a->word);
-  a->words = n + s->memo.reads;
+  /* Those that are compared in part only come last. */
+  for (int part = 0; part < 2; part++)
+    for (uint32_t i = 0; i < s->memo.reads; i++)
+      if ((s->memo.read[i].at & 7) == 0 ? !part : part)
+        a->word[n++] = s->memo.read[i];
+  a->words = n;
   for (uint32_t i = walk.stack.count; i-- > 0;)
     if (ljp_guest_is_frame(frames[i]))
       a->spine.stack[rest++] = frames[i];
@@ -314,6 +321,10 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
   a->L = start->L;
   a->cframe = start->cframe;
   a->spine.count = a->spine.rest = a->spine.frames = 0;
+  if (ljp_guest_set_resizing(s->heap, false)) {
+    ljp_guest_set_resizing(s->heap, true); /* no moment for that */
+    return;
+  }
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
   if (!view)
     return;
@@ -332,7 +343,8 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
 
 static void look_at_generations(struct ljp_stacks *s)
 {
-  uint64_t modules = ljp_unwind_serial(s->unwind);
+  /* Relaxed: who uses what was made for an older one checks its witness. */
+  uint64_t modules = atomic_load_explicit(s->serial, memory_order_relaxed);
   uint64_t code = ljp_guest_code_generation();
   if (LJP_LIKELY(s->generation[0] == modules && s->generation[1] == code))
     return;
@@ -352,22 +364,27 @@ static bool answer(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start,
                    struct ljp_found_stack *found)
 {
-  uint32_t kept, top = site->in_guest.count;
+  uint32_t kept, top = site->in_guest.count, before = a->total;
+  /* Whoever fails leaves behind what was never an answer. */
+  a->total = 0;
   if (!ljp_spine_follow(&a->spine, start, &kept) || !rest_is_true(s, a))
     return false;
   uint32_t at = a->spine.frames, total = at + top;
   if (LJP_UNLIKELY(total > s->depth))
     return false;
-  bool same = kept == at && a->top == site->rip && a->total == total;
+  bool same = kept == at && a->top == site->rip && before == total;
+  a->total = total;
   if (!same) {
     for (uint32_t i = 0; i < top; i++) {
       uint64_t frame = site->in_guest.frame[i];
-      if (kept == at + i && kept < a->total && a->spine.stack[kept] == frame)
+      if (kept == at + i && kept < before && a->spine.stack[kept] == frame)
         kept++;
       a->spine.stack[at + i] = frame;
     }
     a->top = site->rip;
-    a->total = total;
+    a->state = LJP_VMSTATE_UNKNOWN;
+    for (uint32_t i = total; i-- > 0 && a->state == LJP_VMSTATE_UNKNOWN;)
+      a->state = (uint8_t)state_of(a->spine.stack[i]);
   }
   found->frames = a->spine.stack;
   found->count = total;
@@ -375,9 +392,7 @@ static bool answer(struct ljp_stacks *s, struct ljp_again *a,
   if (s->last != a)
     found->same = 0;
   found->root_first = true;
-  found->top = LJP_VMSTATE_UNKNOWN;
-  for (uint32_t i = total; i-- > 0 && found->top == LJP_VMSTATE_UNKNOWN;)
-    found->top = (uint8_t)state_of(a->spine.stack[i]);
+  found->top = a->state;
   a->hits++;
   s->last = a;
   s->remembered++;

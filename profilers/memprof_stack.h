@@ -12,6 +12,8 @@
 #ifndef LJP_MEMPROF_STACK_H
 #define LJP_MEMPROF_STACK_H
 
+#include <stdatomic.h>
+
 #include "profilers/walk.h"
 
 /* What a call of the allocator finds on the stack, as its entry leaves it. */
@@ -42,6 +44,7 @@ struct ljp_patience {
 
 struct ljp_stacks {
   struct ljp_unwind *unwind;
+  const _Atomic uint64_t *serial; /* of its view */
   const struct ljp_guest_heap *heap;
   uint32_t depth;
   bool native, check;

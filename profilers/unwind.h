@@ -73,8 +73,8 @@ LJP_SIGSAFE uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view);
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_step(const struct ljp_unwind_view *view, struct ljp_regs *regs);
 
-/* That of the current one, without borrowing it. */
-LJP_SIGSAFE uint64_t ljp_unwind_serial(const struct ljp_unwind *unwind);
+/* Where that of the current one stands. */
+const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind);
 
 /* A step that is the same whenever it is taken from this return address: the
 ** caller's rsp is a register + cfa, its rip stands below that, and what was saved at
@@ -86,8 +86,8 @@ struct ljp_unwind_plain {
   int8_t rbx, rbp; /* in words from the caller's rsp; 0: not saved */
   uint64_t witness_at, witness;
 };
-LJP_SIGSAFE bool ljp_unwind_plain(const struct ljp_unwind_view *view,
-                                  uint64_t rip, struct ljp_unwind_plain *plain);
+bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
+                      struct ljp_unwind_plain *plain);
 
 /* Is this code address in a loaded object's executable part? */
 LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_view *view,

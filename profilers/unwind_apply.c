@@ -27,6 +27,7 @@ static enum ljp_unwind_result find_cfa(struct frame *frame)
   case LJP_HOW_REGISTER:
     if (!(frame->regs->known >> row->cfa_reg & 1))
       return LJP_UNWIND_UNKNOWN_REG;
+    ljp_memo_use(frame->regs->notes, 1u << row->cfa_reg);
     frame->cfa = frame->regs->r[row->cfa_reg] + (uint64_t)row->cfa_arg;
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_EXPR:
@@ -38,16 +39,18 @@ static enum ljp_unwind_result find_cfa(struct frame *frame)
   return LJP_UNWIND_BAD_CFI;
 }
 
-static enum ljp_unwind_result load(struct ljp_memo *notes, uint64_t address,
-                                   uint64_t *out)
+static enum ljp_unwind_result load(struct ljp_memo *notes, int reg,
+                                   uint64_t address, uint64_t *out)
 {
   /* Not ljp_safe_load: CFI may put a register at an odd place. */
   if (ljp_safe_copy(out, (const void *)(uintptr_t)address, 8) != 8)
     return LJP_UNWIND_UNREADABLE;
   if (address & 7)
     ljp_memo_blur(notes);
-  else
+  else if (reg == LJP_RIP || reg == LJP_RSP)
     ljp_memo_note(notes, address, *out, 0);
+  else
+    ljp_memo_restore(notes, (enum ljp_reg)reg, address, *out);
   return LJP_UNWIND_STEPPED;
 }
 
@@ -77,12 +80,13 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_OFFSET:
     *known = true;
-    return load(regs->notes, frame->cfa + (uint64_t)(int64_t)arg, out);
+    return load(regs->notes, reg, frame->cfa + (uint64_t)(int64_t)arg, out);
   case LJP_HOW_VAL_OFFSET:
     *out = frame->cfa + (uint64_t)(int64_t)arg;
     *known = true;
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_REGISTER:
+    ljp_memo_use(regs->notes, 1u << arg);
     *out = regs->r[arg];
     *known = regs->known >> arg & 1;
     return LJP_UNWIND_STEPPED;
@@ -92,7 +96,7 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     result = ljp_cfi_evaluate(span, (uint32_t)arg, regs, true, frame->cfa, out);
     *known = !result;
     if (!result && row->how[reg] == LJP_HOW_EXPR)
-      result = load(regs->notes, *out, out);
+      result = load(regs->notes, reg, *out, out);
     return result;
   }
   return LJP_UNWIND_STEPPED; /* undefined */

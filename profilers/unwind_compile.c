@@ -131,9 +131,8 @@ static bool intern(struct ljp_unwind_job *job,
   return true;
 }
 
-/* Says a row as a rule, if a rule can. */
-static void make_rule(const struct ljp_cfi_row *row, bool signal,
-                      struct ljp_unwind_rule *rule)
+void ljp_unwind_make_rule(const struct ljp_cfi_row *row, bool signal,
+                          struct ljp_unwind_rule *rule)
 {
   memset(rule, 0, sizeof *rule);
   rule->kind = LJP_RULE_INTERPRET;
@@ -248,7 +247,7 @@ static bool add_entry(struct ljp_unwind_job *job, uint32_t start,
     uint16_t id = LJP_RULE_INTERPRET;
     bool sane = ljp_cfi_next(machine, &fde);
     if (sane) {
-      make_rule(&machine->row, cie->signal, &rule);
+      ljp_unwind_make_rule(&machine->row, cie->signal, &rule);
       if (!intern(job, &rule, &id))
         return false;
     }

@@ -93,7 +93,7 @@ bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
     return false;
   ljp_memo_note(regs->notes, cfa - 8, rip, 0);
   if (state == 'b') {
-    ljp_memo_note(regs->notes, cfa - 16, rbp, 0);
+    ljp_memo_restore(regs->notes, LJP_RBP, cfa - 16, rbp);
     regs->r[LJP_RBP] = rbp;
   }
   regs->r[LJP_RIP] = rip;

@@ -159,6 +159,10 @@ struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
 bool ljp_unwind_object_read(struct ljp_unwind_object *object);
 void ljp_unwind_object_free(struct ljp_unwind_object *object);
 
+/* unwind_compile.c: says a row as a rule, if a rule can. */
+void ljp_unwind_make_rule(const struct ljp_cfi_row *row, bool signal,
+                          struct ljp_unwind_rule *rule);
+
 /* unwind_compile.c, writer's side: an object's table, piece by piece. */
 struct ljp_unwind_job;
 struct ljp_unwind_job *ljp_unwind_job_new(struct ljp_unwind_object *object);

@@ -80,10 +80,9 @@ static void want(_Atomic bool *flag)
     atomic_store_explicit(flag, true, memory_order_relaxed);
 }
 
-uint64_t ljp_unwind_serial(const struct ljp_unwind *unwind)
+const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind)
 {
-  /* Relaxed: who uses what was made for an older view checks its witness. */
-  return atomic_load_explicit(&unwind->serial, memory_order_relaxed);
+  return &unwind->serial;
 }
 
 bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind)
@@ -157,12 +156,13 @@ static enum ljp_unwind_result apply_rule(const struct ljp_unwind_rule *rule,
       return LJP_UNWIND_UNREADABLE;
   }
   uint32_t known = regs->known & LJP_REGS_CALLEE_SAVED;
+  ljp_memo_use(regs->notes, 1u << rule->base);
   ljp_memo_note(regs->notes, cfa - 8, rip, 0);
   for (unsigned left = rule->saved; left; left &= left - 1) {
     unsigned i = (unsigned)__builtin_ctz(left);
     regs->r[ljp_rule_saved[i]] = loaded[i];
-    ljp_memo_note(regs->notes, cfa + 8 * (uint64_t)(int64_t)rule->slot[i],
-                  loaded[i], 0);
+    ljp_memo_restore(regs->notes, ljp_rule_saved[i],
+                     cfa + 8 * (uint64_t)(int64_t)rule->slot[i], loaded[i]);
     known |= 1u << ljp_rule_saved[i];
   }
   regs->r[LJP_RIP] = rip;
@@ -449,42 +449,4 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
       step_signal_return(regs))
     return LJP_UNWIND_STEPPED;
   return result;
-}
-
-bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
-                      struct ljp_unwind_plain *plain)
-{
-  const struct ljp_unwind_range *range = find_range(view, rip - 1, 0);
-  struct ljp_unwind_object *object = range ? range->object : NULL;
-  if (!object || !atomic_load_explicit(&object->ready, memory_order_acquire) ||
-      !object->header)
-    return false;
-  const struct ljp_unwind_table *table =
-      atomic_load_explicit(&object->table, memory_order_acquire);
-  plain->witness_at = ljp_unwind_witness_at(object->header);
-  if (!table ||
-      !ljp_safe_load((const void *)(uintptr_t)plain->witness_at,
-                     &plain->witness) ||
-      plain->witness != object->witness)
-    return false;
-  uint32_t offset = (uint32_t)(rip - 1 - object->lo);
-  uint32_t row = find_row(table, offset);
-  const struct ljp_unwind_rule *rule = &table->rules[table->rule[row]];
-  if (rule->kind != LJP_RULE_REGULAR ||
-      (rule->base != LJP_RSP && rule->base != LJP_RBP) ||
-      /* Might be planted: step_in() looks closer. */
-      (row + 1 < table->rows && table->pc[row + 1] == offset + 1))
-    return false;
-  plain->cfa = rule->cfa_offset;
-  plain->from_rbp = rule->base == LJP_RBP;
-  plain->rbx = plain->rbp = 0;
-  for (int i = 0; i < LJP_RULE_SAVED; i++) {
-    if (!(rule->saved >> i & 1))
-      continue;
-    if (ljp_rule_saved[i] == LJP_RBX)
-      plain->rbx = rule->slot[i];
-    else if (ljp_rule_saved[i] == LJP_RBP)
-      plain->rbp = rule->slot[i];
-  }
-  return true;
 }

@@ -11,8 +11,8 @@
 
 enum { LOOK_NS = 1000000, PATIENCE_NS = 2000000000 };
 
-static __attribute__((noinline)) bool wait_longer(struct ljp_producer *p,
-                                                  uint32_t size)
+static __attribute__((noinline)) bool wait_for_room(struct ljp_producer *p,
+                                                    uint32_t size)
 {
   uint64_t since = 0;
   bool room;
@@ -35,32 +35,41 @@ static __attribute__((noinline)) bool wait_longer(struct ljp_producer *p,
   return room;
 }
 
-static bool wait_for_room(struct ljp_producer *p, uint32_t size)
+static bool put(struct ljp_producer *p, const struct ljp_mem *m, unsigned keep,
+                const uint64_t *frames, unsigned n, bool root_first)
 {
-  if (LJP_LIKELY(ljp_ring_reserve(&p->ring, size) != NULL)) {
+  bool full = false;
+  if (LJP_LIKELY(
+          ljp_producer_put_mem(p, m, keep, frames, n, root_first, &full))) {
     p->gave_up = false;
     return true;
   }
-  return wait_longer(p, size);
+  if (!full) /* another loss, counted */
+    return false;
+  wait_for_room(p, (uint32_t)ljp_ring_mem_size(m, n));
+  return ljp_producer_put_mem(p, m, keep, frames, n, root_first, NULL);
 }
 
 bool ljp_push_mem_all_wait(struct ljp_producer *p, const struct ljp_mem *m,
                            const uint64_t *frames, unsigned n)
 {
-  size_t size = ljp_ring_mem_size(m, n);
-  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
-    wait_for_room(p, (uint32_t)size);
-  return ljp_push_mem(p, m, frames, n);
+  unsigned keep = ljp_producer_common(p, frames, n);
+  return put(p, m, keep, frames, n - keep, false);
 }
 
 bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth)
 {
-  size_t size = ljp_ring_mem_size(m, n);
-  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
-    wait_for_room(p, (uint32_t)size);
-  return ljp_push_mem_keep(p, m, keep, frames, n, depth);
+  bool done = put(p, m, keep, frames, n, false);
+  if (depth)
+    *depth = done ? p->depth : 0;
+  return done;
+}
+
+bool ljp_push_mem_same_wait(struct ljp_producer *p, const struct ljp_mem *m)
+{
+  return put(p, m, p->depth, NULL, 0, true);
 }
 
 bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
@@ -70,10 +79,5 @@ bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
   unsigned max = n < p->depth ? n : p->depth;
   while (keep < max && p->stack[keep] == stack[keep])
     keep++;
-  if (keep > n)
-    keep = n;
-  size_t size = ljp_ring_mem_size(m, n - keep);
-  if (n <= LJP_STACK_MAX_FRAMES && size <= ljp_ring_max_record(&p->ring))
-    wait_for_room(p, (uint32_t)size);
-  return ljp_producer_put_mem(p, m, keep, stack + keep, n - keep, true);
+  return put(p, m, keep, stack + keep, n - keep, true);
 }

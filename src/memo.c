@@ -12,7 +12,8 @@ enum { NEAR = 12, LONGEST_PAUSE = 31 };
 
 void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
 {
-  memo->met = false;
+  memo->met = memo->lean = false;
+  memo->unused = 0;
   if (memo->valid &&
       (memo->generation[0] != first || memo->generation[1] != second))
     memo->valid = false;

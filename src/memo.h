@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/regs.h"
 #include "src/sigsafe.h"
 
 enum {
@@ -62,6 +63,11 @@ struct ljp_memo {
   uint32_t next;  /* the next one that may be met */
   uint32_t bad;   /* reads before this one are not all equal */
   uint32_t steps; /* since the last point was taken */
+  /* For ljp_memo_forget(): registers that were restored and have not been used
+  ** since. Who looks at a register says ljp_memo_use() first. */
+  bool lean;
+  uint32_t unused;
+  struct ljp_memo_read restored[LJP_REGS];
   /* When to record anew. */
   bool stale;
   uint32_t pause, longer;
@@ -112,9 +118,48 @@ LJP_SIGSAFE static inline void ljp_memo_blur(struct ljp_memo *notes)
     notes->first = notes->points;
 }
 
-/* For who has use for the notes alone: none yet; and are they all there? */
+/* The same of a register of a frame above, which the walk may have no use
+** for. */
+LJP_SIGSAFE static inline void ljp_memo_restore(struct ljp_memo *notes,
+                                                enum ljp_reg reg,
+                                                uint64_t address,
+                                                uint64_t value)
+{
+  if (LJP_LIKELY(!notes))
+    return;
+  if (LJP_LIKELY(!notes->lean)) {
+    ljp_memo_note(notes, address, value, 0);
+    return;
+  }
+  notes->restored[reg] = (struct ljp_memo_read){address, value};
+  notes->unused |= 1u << reg;
+}
+
+LJP_SIGSAFE static inline void ljp_memo_use(struct ljp_memo *notes,
+                                            uint32_t regs)
+{
+  if (LJP_LIKELY(!notes || !(notes->unused & regs)))
+    return;
+  for (int reg = 0; reg < LJP_REGS; reg++)
+    if (notes->unused & regs & 1u << reg)
+      ljp_memo_note(notes, notes->restored[reg].at, notes->restored[reg].value,
+                    0);
+  notes->unused &= ~regs;
+}
+
+/* Are the VM's own invariants taken for granted? */
+LJP_SIGSAFE static inline bool ljp_memo_is_lean(const struct ljp_memo *notes)
+{
+  return notes && notes->lean;
+}
+
+/* For who has use for the notes alone, and walks between two instructions of
+** the VM, where what it keeps about itself is true: none yet; and are they all
+** there? */
 LJP_SIGSAFE static inline void ljp_memo_forget(struct ljp_memo *notes)
 {
+  notes->lean = true;
+  notes->unused = 0;
   notes->valid = notes->full = false;
   notes->reads = notes->always_reads = 0;
   notes->points = 1; /* where it began; ljp_memo_blur() leaves it behind */

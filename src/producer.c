@@ -95,8 +95,8 @@ LJP_SIGSAFE static void publish(struct ljp_producer *p)
 
 /* How many frames from the root are as in the stack before. Four at a time:
 ** this is most of what a push of the same stack costs. */
-LJP_SIGSAFE static unsigned common(const struct ljp_producer *p,
-                                   const uint64_t *frames, unsigned n)
+LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
+                                         const uint64_t *frames, unsigned n)
 {
   unsigned max = n < p->depth ? n : p->depth, keep = 0;
   const uint64_t *f = frames + n, *stack = p->stack;
@@ -139,7 +139,7 @@ LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
   if (LJP_UNLIKELY(n > LJP_STACK_MAX_FRAMES)) {
     ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
   } else {
-    unsigned keep = common(p, frames, n);
+    unsigned keep = ljp_producer_common(p, frames, n);
     out = (void *)room(p, sizeof *out + 8 * (size_t)(n - keep));
     if (LJP_LIKELY(out != NULL)) {
       out->head.type = LJP_RING_SAMPLE;
@@ -173,15 +173,27 @@ LJP_SIGSAFE static void put_up(struct ljp_producer *p, uint64_t *restrict out,
 LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                       const struct ljp_mem *m, unsigned keep,
                                       const uint64_t *frames, unsigned n,
-                                      bool root_first)
+                                      bool root_first, bool *full)
 {
   struct ljp_ring_mem *out = NULL;
+  size_t size = ljp_ring_mem_size(m, n);
   if (!enter(p))
     return false;
   if (LJP_UNLIKELY(keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep)) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
-    out = (void *)room(p, ljp_ring_mem_size(m, n));
+    if (LJP_LIKELY(size <= ljp_ring_max_record(&p->ring)))
+      out = (void *)ljp_ring_reserve(&p->ring, (uint32_t)size);
+    else
+      ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
+    if (LJP_UNLIKELY(!out && size <= ljp_ring_max_record(&p->ring))) {
+      if (full) {
+        *full = true;
+        leave(p);
+        return false;
+      }
+      ljp_count_loss(p, LJP_LOSS_RING_FULL, 1);
+    }
     if (LJP_LIKELY(out != NULL)) {
       uint64_t *rest = out->rest;
       out->head.type = LJP_RING_MEM;
@@ -218,7 +230,7 @@ LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
                                    const uint64_t *frames, unsigned n,
                                    unsigned *depth)
 {
-  bool done = ljp_producer_put_mem(p, m, keep, frames, n, false);
+  bool done = ljp_producer_put_mem(p, m, keep, frames, n, false, NULL);
   if (depth)
     *depth = done ? p->depth : 0;
   return done;
@@ -227,7 +239,7 @@ LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *p,
 LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,
                               const uint64_t *frames, unsigned n)
 {
-  unsigned keep = common(p, frames, n);
+  unsigned keep = ljp_producer_common(p, frames, n);
   return ljp_push_mem_keep(p, m, keep, frames, n - keep, NULL);
 }
 
@@ -245,7 +257,7 @@ LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
   if (n > LJP_EVENT_MAX_WORDS || depth > LJP_STACK_MAX_FRAMES) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
-    unsigned keep = frames ? common(p, frames, depth) : 0;
+    unsigned keep = frames ? ljp_producer_common(p, frames, depth) : 0;
     unsigned fresh = frames ? depth - keep : 0;
     size_t size =
         sizeof *out + 8 * (size_t)(n + fresh) + ((text_bytes + 7u) & ~7u);

@@ -75,6 +75,10 @@ bool ljp_push_mem_all_wait(struct ljp_producer *producer,
                            const struct ljp_mem *mem, const uint64_t *frames,
                            unsigned n);
 
+/* With this producer's last stack. */
+bool ljp_push_mem_same_wait(struct ljp_producer *producer,
+                            const struct ljp_mem *mem);
+
 /* The same for a whole stack, root first, of which the caller knows that the
 ** first `same` frames are those of this producer's last stack, if nothing else
 ** was pushed or lost since. */

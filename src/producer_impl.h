@@ -47,12 +47,18 @@ struct ljp_ring_event {
 _Static_assert(sizeof(struct ljp_ring_event) == 24, "no padding");
 
 /* A memory event: the first keep frames of the last stack, and n new ones on
-** top, leaf first or root first. */
+** top, leaf first or root first. full: set if there was no room, which is then
+** no loss yet; or NULL. */
 struct ljp_producer;
 LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                       const struct ljp_mem *m, unsigned keep,
                                       const uint64_t *frames, unsigned n,
-                                      bool root_first);
+                                      bool root_first, bool *full);
+
+/* How many frames from the root are as in the stack before; frames: leaf
+** first. */
+LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
+                                         const uint64_t *frames, unsigned n);
 
 static inline size_t ljp_ring_mem_size(const struct ljp_mem *m, unsigned n)
 {

@@ -86,6 +86,11 @@ static void on_fault(int slot, int number, siginfo_t *info, void *context)
   else if (info->si_code > 0 &&
            (uintptr_t)*rip == (uintptr_t)ljp_saferead_equal_at)
     *rip = (greg_t)(uintptr_t)ljp_saferead_equal_failed;
+  else if (info->si_code > 0 &&
+           (uintptr_t)*rip - (uintptr_t)ljp_saferead_four_at <
+               (uintptr_t)ljp_saferead_four_end -
+                   (uintptr_t)ljp_saferead_four_at)
+    *rip = (greg_t)(uintptr_t)ljp_saferead_four_failed;
   else
     chain(slot, number == SIGBUS, info, context);
 }

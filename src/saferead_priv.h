@@ -15,5 +15,10 @@ extern const char ljp_saferead_failed[] __attribute__((visibility("hidden")));
 extern const char ljp_saferead_equal_at[] __attribute__((visibility("hidden")));
 extern const char ljp_saferead_equal_failed[]
     __attribute__((visibility("hidden")));
+/* Of four at a time: from the first load to behind the last. */
+extern const char ljp_saferead_four_at[] __attribute__((visibility("hidden")));
+extern const char ljp_saferead_four_end[] __attribute__((visibility("hidden")));
+extern const char ljp_saferead_four_failed[]
+    __attribute__((visibility("hidden")));
 
 #endif

@@ -272,6 +272,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
 {
   struct ljp_thread thread;
   uint64_t g = ljp_vm_from_dispatch(regs), L;
+  ljp_memo_use(regs->notes, LJP_REGS_ALL);
   ljp_memo_blur(regs->notes);
   if (!g || !ljp_load(g + offsetof(global_State, cur_L), &L) ||
       !ljp_guest_thread(&thread, L)) {
@@ -322,6 +323,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
 {
   uint64_t rip = regs->r[LJP_RIP];
   uint32_t offset = (uint32_t)(rip - (uint64_t)(uintptr_t)lj_vm_asm_begin);
+  ljp_memo_use(regs->notes, 1u << LJP_RBX | 1u << LJP_RBP);
   /* The bytes of a call behind its first hold what is true in the callee. */
   if (!regs->exact && offset)
     offset--;

@@ -17,6 +17,7 @@
 #ifndef LJP_GUEST_H
 #define LJP_GUEST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -196,6 +197,7 @@ struct ljp_guest_heap {
   struct lua_State *main; /* its main thread */
   uint64_t g;
   const uint8_t *gc_phase; /* enum ljp_gc_phase, of now */
+  const int32_t *vmstate;  /* as ljp_guest_heap_state() reads it */
 };
 
 /* False: the VM is not known. */
@@ -206,7 +208,14 @@ uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap);
 enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
 
 /* What the VM does now, as far as it says so itself. */
-enum ljp_vmstate ljp_guest_heap_state(const struct ljp_guest_heap *heap);
+extern const uint8_t ljp_guest_states[16];
+static inline enum ljp_vmstate
+ljp_guest_heap_state(const struct ljp_guest_heap *heap)
+{
+  int32_t state = *heap->vmstate; /* a trace's number, or ~ of a state */
+  return state >= 0 ? LJP_VMSTATE_TRACE
+                    : (enum ljp_vmstate)ljp_guest_states[~state & 15];
+}
 
 /* While a stack is being moved no walk is possible, except before its memory
 ** has been moved, which only the allocator knows. Returns what it was. */
@@ -255,7 +264,16 @@ struct ljp_guest_start {
   bool skip;
 };
 
-uint64_t ljp_guest_code_generation(void);
+/* Prototypes that were freed so far, in any VM; traces that came or went. */
+extern _Atomic uint64_t ljp_protos_gone;
+extern _Atomic uint64_t ljp_traces_changed;
+
+static inline uint64_t ljp_guest_code_generation(void)
+{
+  /* Either only grows. Acquire: as ljp_guest_generation(). */
+  return atomic_load_explicit(&ljp_protos_gone, memory_order_acquire) +
+         atomic_load_explicit(&ljp_traces_changed, memory_order_acquire);
+}
 
 /* kind NONE: nothing is known of it beforehand. regs are those of now. */
 void ljp_guest_site(const struct ljp_guest_heap *heap,

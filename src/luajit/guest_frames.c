@@ -59,12 +59,14 @@ bool ljp_guest_thread_noted(struct ljp_thread *thread, uint64_t L,
                             struct ljp_memo *notes)
 {
   uint64_t header, value;
+  /* A thread that runs is one, and stays what it is; its stack may be moved. */
+  struct ljp_memo *checks = ljp_memo_is_lean(notes) ? NULL : notes;
   if (!load_header(L, &header) || HEADER_GCT(header) != (uint8_t)~LJ_TTHREAD)
     return false;
-  note_header(L, header, notes);
-  if (!ljp_load_noted(L + offsetof(lua_State, glref), &value, notes))
+  note_header(L, header, checks);
+  if (!ljp_load_noted(L + offsetof(lua_State, glref), &value, checks))
     return false;
-  thread->vm = ljp_vm_of_noted(value, notes);
+  thread->vm = ljp_vm_of_noted(value, checks);
   if (!thread->vm)
     return false;
   thread->L = L;
@@ -72,7 +74,7 @@ bool ljp_guest_thread_noted(struct ljp_thread *thread, uint64_t L,
   thread->notes = notes;
   _Static_assert(offsetof(lua_State, stacksize) % 8 == 0, "its own word");
   if (!ljp_load_noted(L + offsetof(lua_State, stack), &thread->low, notes) ||
-      !ljp_load_noted(L + offsetof(lua_State, stacksize), &value, notes))
+      !ljp_load_noted(L + offsetof(lua_State, stacksize), &value, checks))
     return false;
   thread->high = thread->low + (value & UINT32_MAX) * sizeof(TValue);
   return true;
@@ -233,6 +235,9 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
   if ((value & FRAME_TYPE) == FRAME_LUA) {
     uint32_t ins;
     uint64_t slot;
+    /* The position tells the function. */
+    struct ljp_memo *notes =
+        ljp_memo_is_lean(thread->notes) ? NULL : thread->notes;
     if (!ljp_load32(value - sizeof(BCIns), &ins) || !is_call(ins))
       return false;
     link->base = base - (2 + (uint64_t)bc_a(ins)) * sizeof(TValue);
@@ -240,9 +245,8 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
     link->lua = true;
     link->note = thread->notes ? thread->notes->reads : 0;
     return base_ok(thread, link->base) && link->base < base &&
-           ljp_load_noted(link->base - 2 * sizeof(TValue), &slot,
-                          thread->notes) &&
-           ljp_read_function_noted(slot, &link->fn, thread->notes) &&
+           ljp_load_noted(link->base - 2 * sizeof(TValue), &slot, notes) &&
+           ljp_read_function_noted(slot, &link->fn, notes) &&
            link->fn.ffid == FF_LUA && pc_in(&link->fn, value);
   }
   uint64_t delta = value & ~(uint64_t)FRAME_TYPEP;
@@ -353,12 +357,22 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
 
 bool ljp_leave(struct ljp_regs *regs, uint64_t cframe, struct ljp_stack *stack)
 {
+  static const uint8_t reg[LJP_CF_WORDS] = {[LJP_CF_R14] = LJP_R14,
+                                            [LJP_CF_R15] = LJP_R15,
+                                            [LJP_CF_RBX] = LJP_RBX,
+                                            [LJP_CF_RBP] = LJP_RBP};
   uint64_t word[LJP_CF_WORDS];
-  for (int i = LJP_CF_R14; i < LJP_CF_WORDS; i++)
-    if (!ljp_load_noted(cframe + (unsigned)i * 8, &word[i], regs->notes)) {
+  for (int i = LJP_CF_R14; i < LJP_CF_WORDS; i++) {
+    uint64_t at = cframe + (unsigned)i * 8;
+    if (!ljp_load(at, &word[i])) {
       stack->cut = LJP_CUT_BAD_READ;
       return false;
     }
+    if (i == LJP_CF_RET)
+      ljp_memo_note(regs->notes, at, word[i], 0);
+    else
+      ljp_memo_restore(regs->notes, (enum ljp_reg)reg[i], at, word[i]);
+  }
   uint64_t sp = cframe + LJP_CF_WORDS * 8;
   if (sp <= regs->r[LJP_RSP]) {
     stack->cut = LJP_CUT_BAD_FRAME;
@@ -381,10 +395,13 @@ bool ljp_leave_compiled(struct ljp_regs *regs, uint64_t cframe,
                         struct ljp_stack *stack)
 {
   uint64_t r12, r13;
-  bool known = ljp_load_noted(cframe, &r12, regs->notes) &&
-               ljp_load_noted(cframe - 8, &r13, regs->notes);
-  if (!known)
+  bool known = ljp_load(cframe, &r12) && ljp_load(cframe - 8, &r13);
+  if (known) {
+    ljp_memo_restore(regs->notes, LJP_R12, cframe, r12);
+    ljp_memo_restore(regs->notes, LJP_R13, cframe - 8, r13);
+  } else {
     ljp_memo_blur(regs->notes);
+  }
   if (!ljp_leave(regs, cframe, stack))
     return false;
   regs->known &= ~(1u << LJP_R12 | 1u << LJP_R13);

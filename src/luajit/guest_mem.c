@@ -31,6 +31,7 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   heap->main = mainthread(g);
   heap->g = (uint64_t)(uintptr_t)g;
   heap->gc_phase = &g->gc.state;
+  heap->vmstate = (const int32_t *)&g->vmstate;
   return L2GG(L)->ljp != 0;
 }
 
@@ -44,30 +45,14 @@ enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
   return (enum ljp_gc_phase)of(heap)->gc.state;
 }
 
-enum ljp_vmstate ljp_guest_heap_state(const struct ljp_guest_heap *heap)
-{
-  int32_t state = of(heap)->vmstate;
-  if (state >= 0)
-    return LJP_VMSTATE_TRACE;
-  switch (~state) {
-  case LJ_VMST_INTERP:
-    return LJP_VMSTATE_INTERP;
-  case LJ_VMST_C:
-    return LJP_VMSTATE_C;
-  case LJ_VMST_GC:
-    return LJP_VMSTATE_GC;
-  case LJ_VMST_EXIT:
-    return LJP_VMSTATE_EXIT;
-  case LJ_VMST_RECORD:
-    return LJP_VMSTATE_RECORD;
-  case LJ_VMST_OPT:
-    return LJP_VMSTATE_OPT;
-  case LJ_VMST_ASM:
-    return LJP_VMSTATE_ASM;
-  default:
-    return LJP_VMSTATE_UNKNOWN;
-  }
-}
+const uint8_t ljp_guest_states[16] = {
+    [LJ_VMST_INTERP] = LJP_VMSTATE_INTERP, [LJ_VMST_C] = LJP_VMSTATE_C,
+    [LJ_VMST_GC] = LJP_VMSTATE_GC,         [LJ_VMST_EXIT] = LJP_VMSTATE_EXIT,
+    [LJ_VMST_RECORD] = LJP_VMSTATE_RECORD, [LJ_VMST_OPT] = LJP_VMSTATE_OPT,
+    [LJ_VMST_ASM] = LJP_VMSTATE_ASM,
+};
+_Static_assert(LJ_VMST__MAX <= 16 && LJP_VMSTATE_UNKNOWN == 0,
+               "others are not known");
 
 bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing)
 {

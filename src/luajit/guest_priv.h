@@ -65,10 +65,6 @@ LJP_SIGSAFE bool ljp_vm_resizing(const struct ljp_vm *vm);
 LJP_SIGSAFE void ljp_vm_note_resizing(const struct ljp_vm *vm,
                                       struct ljp_memo *notes);
 
-/* Prototypes that were freed so far, in any VM; traces that came or went. */
-extern _Atomic uint64_t ljp_protos_gone;
-extern _Atomic uint64_t ljp_traces_changed;
-
 /* A Lua thread, checked. */
 struct ljp_thread {
   uint64_t L, g;

@@ -27,13 +27,6 @@
 _Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
                "another GCfunc");
 
-uint64_t ljp_guest_code_generation(void)
-{
-  /* Either only grows. Acquire: as ljp_guest_generation(). */
-  return ljp_guest_generation() +
-         atomic_load_explicit(&ljp_traces_changed, memory_order_acquire);
-}
-
 static const uint64_t *words_at(uint64_t address)
 {
   return (const uint64_t *)(uintptr_t)address;

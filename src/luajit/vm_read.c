@@ -75,7 +75,7 @@ void ljp_vm_note_resizing(const struct ljp_vm *vm, struct ljp_memo *notes)
   uint64_t word;
   _Static_assert(offsetof(struct ljp_vm, resizing) % 8 == 0,
                  "its word can be compared");
-  if (LJP_LIKELY(!notes))
+  if (LJP_LIKELY(!notes || notes->lean))
     return;
   memcpy(&word, (const void *)(uintptr_t)&vm->resizing, sizeof word);
   ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->resizing, word, 0);
