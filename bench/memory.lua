@@ -1,12 +1,14 @@
 -- One run of one workload of bench/memory.sh:
 --   luajit memory.lua WORKLOAD MODE FILE     MODE: plain, every, sample
--- prints: wall seconds, collections, events, bytes written.
+-- prints: wall seconds, collections, events, bytes written, CPU seconds of the
+-- program's own thread.
 local name, mode, path = ...
 local ffi = require "ffi"
 ffi.cdef "typedef struct { long s, ns; } ljp_bench_time; int clock_gettime(int, ljp_bench_time *);"
 local clock = ffi.new "ljp_bench_time"
-local function now()
-  ffi.C.clock_gettime(1, clock)
+local WALL, THREAD = 1, 3
+local function now(which)
+  ffi.C.clock_gettime(which, clock)
   return tonumber(clock.s) + tonumber(clock.ns) / 1e9
 end
 
@@ -68,9 +70,9 @@ if mode ~= "plain" then
   options[mode == "every" and "every" or "sample"] = mode == "every" or 512 * 1024
   assert(misc.memprof.start(options))
 end
-local from = now()
+local from, cpu_from = now(WALL), now(THREAD)
 run()
-local seconds = now() - from
+local seconds, cpu = now(WALL) - from, now(THREAD) - cpu_from
 if mode ~= "plain" then
   assert(misc.memprof.stop())
   local s = misc.memprof.status()
@@ -79,4 +81,4 @@ if mode ~= "plain" then
   bytes = f:seek("end")
   f:close()
 end
-print(seconds, collections, events, bytes)
+print(seconds, collections, events, bytes, cpu)

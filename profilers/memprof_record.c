@@ -7,12 +7,12 @@
 #include <math.h>
 #include <x86intrin.h>
 
+#include "profilers/memprof_entry.h"
 #include "src/clock.h"
 #include "src/event.h"
 
 enum {
-  LOOK_CYCLES = 60000, /* the clock is asked again after some 20 us */
-  OWN_FRAMES = 3       /* record(), record_it(), hook() */
+  LOOK_CYCLES = 60000 /* the clock is asked again after some 20 us */
 };
 
 /* -- Time, chance -------------------------------------------------------------- */
@@ -309,10 +309,6 @@ static void *free_block(struct ljp_recorder *r, void *ptr, size_t osize,
   return result;
 }
 
-/* Called by every_hook, with the registers of its caller. */
-void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
-                         size_t nsize, const struct ljp_caller *caller)
-    __attribute__((used, visibility("hidden")));
 void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
                          size_t nsize, const struct ljp_caller *caller)
 {
@@ -361,141 +357,79 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   return result;
 }
 
-/* The lua_Alloc of a session that records every event: keeps the registers that
-** belong to its caller in memory, where a walk may begin from them. */
-void *ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize)
-    __attribute__((visibility("hidden")));
-_Static_assert(sizeof(struct ljp_caller) == 56 &&
-                   offsetof(struct ljp_caller, rip) == 48,
-               "the pushes below");
-__asm__(".pushsection .text\n"
-        ".balign 32\n"
-        ".globl ljp_every_hook\n"
-        ".hidden ljp_every_hook\n"
-        ".type ljp_every_hook, @function\n"
-        "ljp_every_hook:\n"
-        ".cfi_startproc\n"
-        "  pushq %rbp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  pushq %rbx\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  pushq %r12\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  pushq %r13\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  pushq %r14\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  pushq %r15\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  movq %rsp, %r8\n"
-        "  subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "  call ljp_recorder_every\n"
-        "  addq $56, %rsp\n" /* the callee has kept them */
-        ".cfi_adjust_cfa_offset -56\n"
-        "  ret\n"
-        ".cfi_endproc\n"
-        ".size ljp_every_hook, . - ljp_every_hook\n"
-        ".popsection\n");
-
 /* -- The allocator: sampled --------------------------------------------------------- */
 
-/* All that is not plainly of no interest. sampled: this allocation is one.
-** failed: the old allocator was asked already, in vain. */
-static __attribute__((noinline)) void *record(struct ljp_recorder *r, void *ptr,
-                                              size_t osize, size_t nsize,
-                                              bool sampled, bool failed)
+void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
+                           size_t nsize, const struct ljp_caller *caller,
+                           bool failed)
 {
-  int saved = errno;
+  bool sampled = nsize && !failed && r->until < 0;
+  if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed) ||
+                   !ljp_producer_active(r->producer))) {
+    if (sampled) /* for good */
+      r->until = INT64_MAX;
+    return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
+  }
+  int *error = &errno, saved = *error;
   struct ljp_regs regs;
   struct ljp_tracked block;
-  bool tracked = false;
-  registers_here(&regs);
-  const struct ljp_regs here = regs; /* a walk uses them up */
-  ljp_sampler_instead = &here;
-  ljp_recorder_flush(r);
-  look_at_collector(r);
-  struct ljp_mem m = mem_of(r, ptr, osize, nsize);
-  m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
-  bool swept = !nsize && m.vmstate == LJP_VMSTATE_GC && is_sweeping(r);
-  if (ptr)
-    tracked = ljp_track_take(&r->track, m.address, &block);
-  if (!swept && (tracked || sampled || failed)) {
-    ljp_stacks_walk(&r->stacks, &regs, OWN_FRAMES, &r->stack);
-    m.vmstate = (uint8_t)state_of(r, &r->stack);
+  stand_in(&regs, caller);
+  ljp_sampler_instead = &regs;
+  bool tracked =
+      ptr && ljp_track_take(&r->track, (uint64_t)(uintptr_t)ptr, &block);
+  struct ljp_mem m = {.vm = 0};
+  bool swept = false, tells = tracked || sampled || failed;
+  if (tells) {
+    ljp_recorder_flush(r);
+    look_at_collector(r);
+    m = mem_of(r, ptr, osize, nsize);
+    m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
+    swept = !nsize && m.vmstate == LJP_VMSTATE_GC && is_sweeping(r);
+    if (!swept) {
+      ljp_stacks_walk_from(&r->stacks, caller, &r->stack);
+      m.vmstate = (uint8_t)state_of(r, &r->stack);
+    }
   }
-  errno = saved;
+  *error = saved;
   ljp_sampler_instead = NULL;
   void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
-  saved = errno;
-  ljp_sampler_instead = &here;
-  if (!nsize) {
-    if (tracked)
-      free_tracked(r, &m, &block, swept ? LJP_MEM_SWEPT : 0);
-  } else if (!result) {
+  saved = *error;
+  ljp_sampler_instead = &regs;
+  if (nsize && !result) {
     if (tracked) /* it is where it was */
       ljp_track_put(&r->track, &block);
-    if (!sampled && !tracked && !failed)
-      ljp_stacks_walk(&r->stacks, &regs, OWN_FRAMES, &r->stack);
+    if (sampled)
+      draw(r);
+    if (!tells) {
+      ljp_recorder_flush(r);
+      m = mem_of(r, ptr, osize, nsize);
+      ljp_stacks_walk_from(&r->stacks, caller, &r->stack);
+      m.vmstate = (uint8_t)state_of(r, &r->stack);
+    }
     failed_event(r, &m, ptr, osize);
   } else {
     if (tracked)
-      free_tracked(r, &m, &block, LJP_MEM_MOVED);
-    if (ptr) {
-      m.old_address = m.address;
-      m.old_size = osize;
-    }
-    m.address = (uint64_t)(uintptr_t)result;
-    if (sampled)
+      free_tracked(r, &m, &block,
+                   nsize   ? LJP_MEM_MOVED
+                   : swept ? LJP_MEM_SWEPT
+                           : 0);
+    if (sampled) {
+      if (ptr) {
+        m.old_address = m.address;
+        m.old_size = osize;
+      }
+      m.address = (uint64_t)(uintptr_t)result;
       allocated_sample(r, &m);
+    }
   }
   ljp_sampler_instead = NULL;
-  errno = saved;
-  return result;
-}
-
-/* In a frame of its own, whatever becomes of its caller. */
-static __attribute__((noinline)) void *record_it(struct ljp_recorder *r,
-                                                 void *ptr, size_t osize,
-                                                 size_t nsize, bool sampled,
-                                                 bool failed)
-{
-  void *result;
-  if (!is_active(r) || (!ptr && !nsize))
-    return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
-  result = record(r, ptr, osize, nsize, sampled, failed);
-  __asm__ volatile("" : "+r"(result)); /* no tail call */
-  return result;
-}
-
-/* The lua_Alloc of a session that samples. */
-static void *hook(void *ud, void *ptr, size_t osize, size_t nsize)
-{
-  struct ljp_recorder *r = ud;
-  void *result;
-  if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed)))
-    return r->alloc(r->ud, ptr, osize, nsize);
-  /* Nearly every call ends here. */
-  bool sampled = nsize && (r->until -= (int64_t)nsize) < 0;
-  if (LJP_LIKELY(!sampled &&
-                 !(ptr && ljp_track_maybe(&r->track, (uintptr_t)ptr)))) {
-    if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase) && is_active(r))
-      look_at_collector(r);
-    result = r->alloc(r->ud, ptr, osize, nsize);
-    if (LJP_LIKELY(result || !nsize))
-      return result;
-    /* That is told in any case. */
-    result = record_it(r, ptr, osize, nsize, false, true);
-  } else {
-    result = record_it(r, ptr, osize, nsize, sampled, false);
-  }
-  __asm__ volatile("" : "+r"(result)); /* no tail call */
+  *error = saved;
   return result;
 }
 
 static lua_Alloc hook_of(const struct ljp_recorder *r)
 {
-  return r->every ? ljp_every_hook : hook;
+  return r->every ? ljp_every_hook : ljp_sampled_hook;
 }
 
 bool ljp_recorder_in_place(const struct ljp_recorder *r)

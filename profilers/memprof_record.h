@@ -20,9 +20,11 @@
 #include "profilers/memprof_track.h"
 
 struct ljp_recorder {
-  /* The allocator below. */
+  /* The allocator below; what memprof_entry.c looks at comes first. */
   lua_Alloc alloc;
   void *ud;
+  int64_t until; /* bytes to the next sample */
+  struct ljp_track track;
   _Atomic bool on; /* off: only passes on, for good */
   bool every;
   struct ljp_guest_heap heap;
@@ -31,9 +33,7 @@ struct ljp_recorder {
   uint32_t number;            /* of the VM, and: */
   uint32_t vm;                /* its id in the session */
   uint64_t sample_bytes;
-  int64_t until; /* bytes to the next sample */
   uint64_t random;
-  struct ljp_track track;
   uint64_t tsc, time_ns; /* of the last look at the clock */
   enum ljp_gc_phase phase;
   uint64_t cycle;

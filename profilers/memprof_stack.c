@@ -86,8 +86,8 @@ static enum ljp_vmstate state_of(uint64_t frame)
   }
 }
 
-void ljp_stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs, unsigned own,
-                     struct ljp_found_stack *found)
+static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
+                 struct ljp_found_stack *found)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
@@ -103,14 +103,14 @@ void ljp_stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs, unsigned own,
       ljp_guest_set_resizing(s->heap, true);
     ljp_unwind_release(s->unwind, view);
   }
-  uint32_t count = walk.stack.count, kept = 0, i = own;
+  uint32_t count = walk.stack.count, kept = 0, i = 0;
   for (; i < count && n < HOST_FRAMES &&
          ljp_frame_kind(s->frames[i]) == LJP_FRAME_HOST;
        i++)
     askers[n++] = ljp_frame_payload(s->frames[i]);
   found->type = (uint8_t)ljp_guest_mem_type(askers, n, &found->object);
   found->top = LJP_VMSTATE_UNKNOWN;
-  for (i = own; i < count; i++) {
+  for (i = 0; i < count; i++) {
     if (found->top == LJP_VMSTATE_UNKNOWN)
       found->top = (uint8_t)state_of(s->frames[i]);
     if (s->native || ljp_guest_is_frame(s->frames[i]))
@@ -127,8 +127,8 @@ void ljp_stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs, unsigned own,
   s->last = NULL;
 }
 
-static void walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
-                      struct ljp_found_stack *found)
+void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
+                          struct ljp_found_stack *found)
 {
   struct ljp_regs regs = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
@@ -140,7 +140,7 @@ static void walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
   regs.r[LJP_R15] = caller->r15;
   regs.r[LJP_RIP] = caller->rip;
   regs.r[LJP_RSP] = (uint64_t)(uintptr_t)(caller + 1);
-  ljp_stacks_walk(s, &regs, 0, found);
+  walk(s, &regs, found);
 }
 
 /* -- Host frames on top ---------------------------------------------------------- */
@@ -407,7 +407,7 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   struct ljp_again *last = s->last;
   s->memo.valid = false;
   s->memo.pause = 0;
-  walk_from(s, caller, &walked);
+  ljp_stacks_walk_from(s, caller, &walked);
   bool equal = walked.count == found->count && walked.type == found->type &&
                walked.object == found->object && walked.top == found->top;
   for (uint32_t i = 0; equal && i < walked.count; i++)
@@ -423,13 +423,13 @@ void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
   if (s->native) {
-    walk_from(s, caller, found);
+    ljp_stacks_walk_from(s, caller, found);
     return;
   }
   look_at_generations(s);
   const struct ljp_site *site = find_front(s, caller, &regs, found);
   if (!site || !ljp_guest_start_at(s->heap, &site->in_guest, &regs, &start)) {
-    walk_from(s, caller, found);
+    ljp_stacks_walk_from(s, caller, found);
     return;
   }
   struct ljp_again *a = again_of(s, &start);
@@ -439,7 +439,7 @@ void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
     return;
   }
   uint64_t cuts = s->cut;
-  walk_from(s, caller, found);
+  ljp_stacks_walk_from(s, caller, found);
   if (s->cut == cuts)
     learn(s, a, site, &start, found);
 }

@@ -68,9 +68,9 @@ void ljp_stacks_fini(struct ljp_stacks *stacks);
 void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
                      struct ljp_found_stack *found);
 
-/* From any registers, by a full walk; own: how many frames on top are not to
-** be seen. */
-void ljp_stacks_walk(struct ljp_stacks *stacks, struct ljp_regs *regs,
-                     unsigned own, struct ljp_found_stack *found);
+/* The same, by a full walk. */
+void ljp_stacks_walk_from(struct ljp_stacks *stacks,
+                          const struct ljp_caller *caller,
+                          struct ljp_found_stack *found);
 
 #endif

@@ -4,6 +4,7 @@
 #include "profilers/memprof_track.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_SLOTS = 1024 };
 
@@ -39,6 +40,8 @@ bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block)
     return false;
   insert(track->slots, track->mask, block);
   track->count++;
+  uint8_t *filter = &track->filter[ljp_track_filter_at(block->address)];
+  *filter += *filter < UINT8_MAX;
   return true;
 }
 
@@ -55,6 +58,8 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
   }
   *block = track->slots[at];
   track->count--;
+  uint8_t *filter = &track->filter[ljp_track_filter_at(address)];
+  *filter -= *filter < UINT8_MAX;
   /* Those behind it that would no longer be found move up. */
   for (uint32_t hole = at;;) {
     at = (at + 1) & mask;
@@ -74,5 +79,6 @@ void ljp_track_fini(struct ljp_track *track)
 {
   free(track->slots);
   track->slots = NULL;
+  memset(track->filter, 0, sizeof track->filter);
   track->count = track->mask = 0;
 }

@@ -18,7 +18,13 @@ struct ljp_tracked {
   uint64_t size, weight;
 };
 
+enum { LJP_TRACK_FILTER_BITS = 12, LJP_TRACK_FILTER_SHIFT = 20 };
+
 struct ljp_track {
+  /* How many blocks there are with each hash; 255: or more, for good. Small, so
+  ** that it stays in the first cache: it is asked about every block that is
+  ** freed (memprof_entry.c). */
+  uint8_t filter[1 << LJP_TRACK_FILTER_BITS];
   struct ljp_tracked *slots; /* NULL while there is none */
   uint32_t mask, count;
 };
@@ -32,17 +38,15 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
 
 void ljp_track_fini(struct ljp_track *track);
 
-/* Cheap: most blocks that are freed were never sampled. */
 static inline uint32_t ljp_track_hash(uint64_t address)
 {
   return (uint32_t)((address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-static inline bool ljp_track_maybe(const struct ljp_track *track,
-                                   uint64_t address)
+static inline uint32_t ljp_track_filter_at(uint64_t address)
 {
-  return track->count &&
-         track->slots[ljp_track_hash(address) & track->mask].address;
+  return (uint32_t)(address >> 4 & 0xfffffff) * UINT32_C(0x9e3779b1) >>
+         LJP_TRACK_FILTER_SHIFT;
 }
 
 #endif

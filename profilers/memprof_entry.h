@@ -1,0 +1,34 @@
+/*
+** The entries of the recorder: what the VM calls as its allocator. Assembly,
+** since both need what C cannot say: the registers of the caller as it left
+** them, in memory, where a walk may begin (struct ljp_caller); and a way past
+** the recorder that costs next to nothing. Between memprof_record.c and the VM.
+*/
+#ifndef LJP_MEMPROF_ENTRY_H
+#define LJP_MEMPROF_ENTRY_H
+
+#include "profilers/memprof_record.h"
+
+/* lua_Alloc of a session that records every event: all goes to
+** ljp_recorder_every(). */
+__attribute__((visibility("hidden"))) void *
+ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
+
+/* lua_Alloc of a session that samples: an allocation counts down to the next
+** sample, a block that is freed is looked up in the filter of those that are
+** tracked; nearly all go on to the allocator below from here. The others,
+** blocks that move, and allocations that have failed (these by ljp_recorder_
+** sampled() with `failed`) go to the recorder. */
+__attribute__((visibility("hidden"))) void *
+ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
+
+/* Called from there. */
+__attribute__((visibility("hidden"))) void *
+ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
+                   size_t nsize, const struct ljp_caller *caller);
+__attribute__((visibility("hidden"))) void *
+ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
+                     size_t nsize, const struct ljp_caller *caller,
+                     bool failed);
+
+#endif
