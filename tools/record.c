@@ -230,8 +230,7 @@ static bool set_environment(const struct plan *plan, const char *library)
     PUT("memory.native=true;");
   PUT("path=%s", plan->path); /* the last one: it may hold any byte */
 #undef PUT
-  return !failed && at < sizeof text && !setenv("LJPROF_RECORD", text, 1) &&
-         !setenv("LJPROF_MARKERS", "1", 0);
+  return !failed && at < sizeof text && !setenv("LJPROF_RECORD", text, 1);
 }
 
 static pid_t child;

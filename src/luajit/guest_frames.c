@@ -95,6 +95,24 @@ bool ljp_at_bottom(const struct ljp_thread *thread, uint64_t base)
 /* -- A frame's function -----------------------------------------------------
  */
 
+LJP_SIGSAFE static bool read_proto(uint64_t proto, struct ljp_function *fn)
+{
+  uint64_t header, counts, sizes;
+  _Static_assert(offsetof(GCproto, sizebc) % 8 == 4 &&
+                     offsetof(GCproto, unused_gc64) ==
+                         offsetof(GCproto, sizebc) + 4,
+                 "another GCproto");
+  if (!load_header(proto, &header) ||
+      HEADER_GCT(header) != (uint8_t)~LJ_TPROTO ||
+      !ljp_load(proto + offsetof(GCproto, sizebc) - 4, &counts) ||
+      !ljp_load(proto + offsetof(GCproto, unused_gc64), &sizes))
+    return false;
+  fn->proto = proto;
+  fn->sizebc = (uint32_t)(counts >> 32);
+  fn->ref = (uint32_t)sizes;
+  return true;
+}
+
 bool ljp_read_function(uint64_t slot_value, struct ljp_function *fn)
 {
   return ljp_read_function_noted(slot_value, fn, NULL);
@@ -118,28 +136,15 @@ bool ljp_read_function_noted(uint64_t slot_value, struct ljp_function *fn,
   fn->ffid = HEADER_FFID(header);
   if (fn->ffid != FF_LUA)
     return true;
-  uint64_t pc, counts, sizes;
+  uint64_t pc;
   if (!ljp_load_noted(fn->object + offsetof(GCfuncL, pc), &pc, notes)) {
     ljp_memo_blur(notes);
     return false;
   }
-  fn->proto = pc - sizeof(GCproto);
-  if (!load_header(fn->proto, &header) ||
-      HEADER_GCT(header) != (uint8_t)~LJ_TPROTO) {
+  if (!read_proto(pc - sizeof(GCproto), fn)) {
     ljp_memo_blur(notes);
     return false;
   }
-  _Static_assert(offsetof(GCproto, sizebc) % 8 == 4 &&
-                     offsetof(GCproto, unused_gc64) ==
-                         offsetof(GCproto, sizebc) + 4,
-                 "another GCproto");
-  if (!ljp_load(fn->proto + offsetof(GCproto, sizebc) - 4, &counts) ||
-      !ljp_load(fn->proto + offsetof(GCproto, unused_gc64), &sizes)) {
-    ljp_memo_blur(notes);
-    return false;
-  }
-  fn->sizebc = (uint32_t)(counts >> 32);
-  fn->ref = (uint32_t)sizes;
   return true;
 }
 
@@ -178,6 +183,16 @@ LJP_SIGSAFE static uint32_t line_of(const struct ljp_function *fn, uint64_t pc)
   else if (width == 2)
     word &= 0xffff;
   return first + (uint32_t)word;
+}
+
+bool ljp_proto_line(uint64_t proto, uint32_t ref, uint32_t pc, uint32_t *line)
+{
+  struct ljp_function fn;
+  if (!read_proto(proto, &fn) || fn.ref != ref)
+    return false;
+  uint64_t code = proto + sizeof(GCproto);
+  *line = line_of(&fn, code + (uint32_t)(pc - (uint32_t)code) + sizeof(BCIns));
+  return true;
 }
 
 LJP_SIGSAFE static bool emit(struct ljp_stack *stack,

@@ -74,6 +74,11 @@ LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
 LJP_SIGSAFE bool ljp_emit_inlined(struct ljp_stack *stack,
                                   const struct ljp_function *fn, uint64_t pc);
 
+/* The source line of the instruction whose address has this low half, in the
+** prototype at that address, if it still is the one of that reference. */
+LJP_SIGSAFE bool ljp_proto_line(uint64_t proto, uint32_t ref, uint32_t pc,
+                                uint32_t *line);
+
 /* Below this BASE no frame is anybody's. */
 LJP_SIGSAFE bool ljp_at_bottom(const struct ljp_thread *thread, uint64_t base);
 

@@ -102,8 +102,8 @@ void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_flush(struct jit_State *J);
 void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_mark(struct jit_State *J);
-uint32_t ljp_hook_mark_copy(struct jit_State *J, uint32_t ins);
-uint32_t ljp_hook_mark_code(struct jit_State *J, uint32_t ins, uint8_t *mcp);
+uint16_t *ljp_hook_mark_copy(struct jit_State *J);
+uint16_t *ljp_hook_mark_code(struct jit_State *J);
 
 bool ljp_guest_wants_traces(void);
 void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event);

@@ -1,6 +1,8 @@
 /*
 ** The hooks of the patches in a build without profilers: nothing.
 */
+#include <stddef.h>
+
 struct lua_State;
 struct GCproto;
 struct global_State;
@@ -23,9 +25,8 @@ void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_flush(struct jit_State *J);
 void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_mark(struct jit_State *J);
-unsigned ljp_hook_mark_copy(struct jit_State *J, unsigned ins);
-unsigned ljp_hook_mark_code(struct jit_State *J, unsigned ins,
-                            unsigned char *mcp);
+unsigned short *ljp_hook_mark_copy(struct jit_State *J);
+unsigned short *ljp_hook_mark_code(struct jit_State *J);
 
 void ljp_hook_vm_new(struct lua_State *L)
 {
@@ -106,27 +107,20 @@ void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T)
   (void)T;
 }
 
-extern int ljp_marking;
-int ljp_marking;
-
 void ljp_hook_mark(struct jit_State *J)
 {
   (void)J;
 }
 
-/* No instruction is one at which to ask again. */
-unsigned ljp_hook_mark_copy(struct jit_State *J, unsigned ins)
+/* NULL: nothing is to be noted. */
+unsigned short *ljp_hook_mark_copy(struct jit_State *J)
 {
   (void)J;
-  (void)ins;
-  return ~0u;
+  return NULL;
 }
 
-unsigned ljp_hook_mark_code(struct jit_State *J, unsigned ins,
-                            unsigned char *mcp)
+unsigned short *ljp_hook_mark_code(struct jit_State *J)
 {
   (void)J;
-  (void)ins;
-  (void)mcp;
-  return 0;
+  return NULL;
 }

@@ -2,12 +2,14 @@
 ** Marks: what compiled code stems from, from bytecode through the compiler's
 ** intermediate code (IR) to machine code. doc/rfc/0004-traces.md, traces.h.
 **
-** The recorder notes a mark before each bytecode: the next IR reference, and
-** where in which chain of functions the bytecode is. A loop that is unrolled
-** copies instructions, and their marks. The assembler goes backwards: when it
-** passes the reference of a mark, that mark's code begins where it is.
+** The recorder notes a mark before each bytecode (ljp_mark() of the patch): its
+** address, and the next IR reference. The hooks here see to the rest: which
+** chain of functions the marks from now on are in, where a loop that is unrolled
+** has its copies, and where the code of each reference begins. Nothing is worked
+** out before somebody asks (trace_find.c, trace_lines.c): a trace that is done
+** takes a copy of the notes along.
 **
-** Invariant: references of marks ascend strictly; chain[0] is no chain.
+** Invariant: references of marks ascend; chain[0] is no chain.
 ** The hooks run on the VM's own thread, inside of its compiler: they must not
 ** call into the VM. What cannot be marked (a bound, no memory) is counted and
 ** has no mark; nothing fails.
@@ -19,7 +21,6 @@
 
 #include "lj_obj.h"
 #include "lj_bc.h"
-#include "lj_debug.h"
 #include "lj_frame.h"
 #include "lj_ir.h"
 #include "lj_jit.h"
@@ -27,13 +28,20 @@
 
 #include "src/luajit/guest_priv.h"
 #include "src/luajit/traces.h"
-#include "src/varint.h"
+
+enum {
+  MARKS_BYTES = LJP_MARKS_MAX * sizeof(struct LJPMark),
+  MOST_CODE = 0xffff /* bytes of a trace that 16 bits tell apart */
+};
+_Static_assert(LJP_MARKS == MARKS_BYTES, "another block of marks");
+_Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_mark) &&
+                   offsetof(struct LJPMark, ref) ==
+                       offsetof(struct ljp_mark, ref),
+               "the handler reads other marks");
+
+_Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 
 static _Atomic uint64_t bytes_alive;
-
-/* Marks have been asked for: what the VM's compiler looks at before it calls the
-** hooks. Never 0 again: several VMs may be at work. */
-int ljp_marking;
 
 uint64_t ljp_marks_bytes(void)
 {
@@ -45,141 +53,161 @@ bool ljp_marks_wanted(void)
 #ifdef LJP_NO_MARKERS
   return false;
 #else
-  enum { NOT_ASKED, NEVER, IN_SESSIONS, ALWAYS };
+  enum { NOT_ASKED, NEVER, ALWAYS };
   static _Atomic int wanted = NOT_ASKED;
   int known = atomic_load_explicit(&wanted, memory_order_relaxed);
   if (LJP_UNLIKELY(known == NOT_ASKED)) {
     const char *text = getenv("LJPROF_MARKERS");
-    known = !text ? IN_SESSIONS : strcmp(text, "0") == 0 ? NEVER : ALWAYS;
+    known = text && strcmp(text, "0") == 0 ? NEVER : ALWAYS;
     atomic_store_explicit(&wanted, known, memory_order_relaxed);
   }
-  return known == ALWAYS || (known == IN_SESSIONS && ljp_guest_protos_held());
+  return known == ALWAYS;
 #endif
 }
 
-bool ljp_marks_begin(struct ljp_jit *jit)
+/* What ljp_hook_mark() finds at the block's start, where J->ljp stands while the
+** next mark asks for a call, and at its end. */
+struct head {
+  struct LJPMark *next; /* NULL: the block is full */
+  struct ljp_jit *jit;
+};
+_Static_assert(sizeof(struct head) == LJP_FIRST_MARK * sizeof(struct LJPMark),
+               "marks begin behind the head");
+
+static struct LJPMark *block_of(const struct ljp_jit *jit)
 {
-  jit->marks = jit->recorded = jit->code_left = 0;
-  jit->chains = 0; /* not at work */
-  jit->now = 0;
-  jit->now_slot = 0;
-  jit->now_function = NULL;
-  jit->full = false;
-  jit->code_ref = 0;
-  if (!ljp_marks_wanted())
+  return (struct LJPMark *)(void *)jit->block;
+}
+
+__attribute__((noinline)) static bool make_block(struct ljp_jit *jit)
+{
+  enum { CHAINS = 64, SHIFTS = 256 };
+  void *block = NULL;
+  jit->chain = malloc(CHAINS * sizeof *jit->chain);
+  jit->shift = malloc(SHIFTS * sizeof *jit->shift);
+  if (!jit->chain || !jit->shift ||
+      posix_memalign(&block, LJP_MARKS, LJP_MARKS + sizeof(struct head))) {
+    free(jit->chain);
+    free(jit->shift);
     return false;
-  ljp_marking = 1;
-  if (!jit->mark) {
-    enum { MARKS = 256, CHAINS = 64 };
-    jit->mark = malloc(MARKS * sizeof *jit->mark);
-    jit->chain = malloc(CHAINS * sizeof *jit->chain);
-    if (!jit->mark || !jit->chain) {
-      free(jit->mark);
-      free(jit->chain);
-      jit->mark = NULL;
-      jit->chain = NULL;
-      return false;
-    }
-    jit->mark_capacity = MARKS;
-    jit->chain_capacity = CHAINS;
   }
+  jit->chain_capacity = CHAINS;
+  jit->shift_capacity = SHIFTS;
+  jit->block = block;
+  *(struct head *)block = (struct head){.jit = jit};
+  *(struct head *)(void *)((char *)block + LJP_MARKS) =
+      (struct head){.jit = jit};
+  return true;
+}
+
+void ljp_marks_begin(struct ljp_jit *jit, jit_State *J)
+{
   jit->chains = 1;
-  return true;
-}
-
-/* -- While a trace is recorded -------------------------------------------------
- */
-
-static bool more_marks(struct ljp_jit *jit)
-{
-  uint32_t capacity = jit->mark_capacity * 2;
-  struct ljp_mark *mark = NULL;
-  if (capacity && capacity <= LJP_MARKS_MAX)
-    mark = realloc(jit->mark, capacity * sizeof *mark);
-  if (!mark)
-    return false;
-  jit->mark = mark;
-  jit->mark_capacity = capacity;
-  return true;
-}
-
-/* From ref on the code is of this chain and instruction. */
-static void add_mark(struct ljp_jit *jit, uint32_t ref, uint32_t chain,
-                     const uint32_t *pc)
-{
-  /* An instruction that left no IR behind; or a loop was not unrolled after
-  ** all, and its copies are gone. */
-  while (jit->marks && jit->mark[jit->marks - 1].ref >= ref)
-    jit->marks--;
-  if (LJP_UNLIKELY(jit->marks == jit->mark_capacity) && !more_marks(jit)) {
+  jit->shifts = 0;
+  jit->now = 0;
+  jit->code_refs = jit->copied_refs = 0;
+  jit->full = false;
+  J->ljp = NULL;
+  if (LJP_UNLIKELY(!ljp_marks_wanted()))
+    return;
+  if (LJP_UNLIKELY(!jit->block) && !make_block(jit)) {
     jit->full = true;
-    /* What follows belongs to nobody, least of all to the last mark. */
-    jit->mark[jit->marks - 1].chain = 0;
     return;
   }
-  struct ljp_mark *mark = &jit->mark[jit->marks++];
-  mark->ref = ref;
-  mark->chain = chain;
-  mark->pc = pc;
+  J->ljp = block_of(jit);
+  ((struct head *)jit->block)->next = J->ljp + LJP_FIRST_MARK;
 }
 
-static uint32_t find_chain(struct ljp_jit *jit, const GCfunc *fn,
-                           uint32_t caller, const uint32_t *call)
+/* -- Which frame the recorder is in -------------------------------------------
+ */
+
+/* Double an array's room, up to a bound. */
+__attribute__((noinline)) static bool grow(void **array, uint32_t *capacity,
+                                           uint32_t most, size_t size)
 {
-  const void *proto = NULL;
-  uint32_t function = LJP_CHAIN_BUILTIN | fn->c.ffid;
-  if (isluafunc(fn)) {
-    GCproto *pt = funcproto(fn);
-    proto = pt;
-    function = pt->unused_gc64;
-  }
-  for (uint32_t i = jit->chains; --i;) {
-    const struct ljp_live_chain *c = &jit->chain[i];
-    if (c->proto == proto && c->function == function && c->caller == caller &&
-        c->call == call)
-      return i;
-  }
-  if (jit->chains == jit->chain_capacity) {
-    uint32_t capacity = jit->chain_capacity * 2;
-    struct ljp_live_chain *chain = NULL;
-    if (capacity <= LJP_CHAINS_MAX)
-      chain = realloc(jit->chain, capacity * sizeof *chain);
-    if (!chain) {
-      jit->full = true;
-      return 0;
-    }
-    jit->chain = chain;
-    jit->chain_capacity = capacity;
-  }
-  jit->chain[jit->chains] = (struct ljp_live_chain){
-      .proto = proto, .function = function, .caller = caller, .call = call};
-  return jit->chains++;
+  uint32_t fresh = *capacity * 2;
+  void *p = fresh <= most ? realloc(*array, fresh * size) : NULL;
+  if (!p)
+    return false;
+  *array = p;
+  *capacity = fresh;
+  return true;
 }
 
-/* The chain of the frame that the recorder is in: the frames of the Lua stack
-** down to the one at which the trace began. */
-static uint32_t chain_of(struct ljp_jit *jit, jit_State *J)
+static uint32_t low32(const BCIns *pc)
+{
+  return (uint32_t)(uintptr_t)pc;
+}
+
+/* How a function is told from others: a prototype by its address. */
+static inline uint64_t identity(const GCfunc *fn)
+{
+  return isluafunc(fn) ? (uint64_t)(uintptr_t)funcproto(fn)
+                       : LJP_NOTE_BUILTIN | fn->c.ffid;
+}
+
+__attribute__((noinline)) static bool more_chains(struct ljp_jit *jit)
+{
+  jit->full = !grow((void **)&jit->chain, &jit->chain_capacity, LJP_CHAINS_MAX,
+                    sizeof *jit->chain);
+  return !jit->full;
+}
+
+/* The chain of a frame: a function, called at that instruction of the caller. It
+** comes behind its caller's. */
+static inline uint32_t find_chain(struct ljp_jit *jit, const GCfunc *fn,
+                                  uint32_t caller, uint32_t call, uint32_t slot)
+{
+  uint64_t function = identity(fn);
+  uint32_t i = jit->chains;
+  struct ljp_chain_note *c;
+  while (--i > caller) {
+    c = &jit->chain[i];
+    if (c->call == call && c->function == function && c->caller == caller) {
+      c->slot = (uint16_t)slot;
+      return i;
+    }
+  }
+  i = jit->chains;
+  if (LJP_UNLIKELY(i == jit->chain_capacity) && !more_chains(jit))
+    return 0;
+  c = &jit->chain[i];
+  c->function = function;
+  c->ref = isluafunc(fn) ? funcproto(fn)->unused_gc64 : 0;
+  c->call = call;
+  c->caller = (uint16_t)caller;
+  c->slot = (uint16_t)slot;
+  jit->chains = i + 1;
+  return i;
+}
+
+/* The chain by the frames of the Lua stack, down to the one at which the trace
+** began. */
+__attribute__((noinline)) static uint32_t walk_chain(struct ljp_jit *jit,
+                                                     const jit_State *J)
 {
   struct {
     const GCfunc *fn;
-    const uint32_t *call;
+    uint32_t call, slot;
   } level[LJ_MAX_JSLOTS];
   cTValue *frame = J->L->base - 1;
   cTValue *lowest = J->L->base - J->baseslot + LJ_FR2;
-  uint32_t levels = 0, chain = 0;
+  uint32_t levels = 0, chain = 0, slot = 0;
   for (;;) {
-    const uint32_t *call = NULL;
+    uint32_t call = 0;
     const GCfunc *fn = frame_func(frame);
     bool varargs = false;
     bool end = frame <= lowest;
+    if (!slot)
+      slot = (uint32_t)(frame - lowest) + 1 + LJ_FR2;
     if (!end) {
       if (frame_islua(frame)) {
-        call = frame_pc(frame) - 1;
+        call = low32(frame_pc(frame) - 1);
         frame = frame_prevl(frame);
       } else {
         varargs = frame_isvarg(frame);
         if (frame_iscont(frame))
-          call = frame_contpc(frame) - 1;
+          call = low32(frame_contpc(frame) - 1);
         frame = frame_prevd(frame);
       }
     }
@@ -187,157 +215,200 @@ static uint32_t chain_of(struct ljp_jit *jit, jit_State *J)
       if (levels == LJ_MAX_JSLOTS)
         return 0;
       level[levels].fn = fn;
+      level[levels].slot = slot;
       level[levels++].call = call;
+      slot = 0;
     }
     if (end)
       break;
   }
   while (levels--) {
-    chain = find_chain(jit, level[levels].fn, chain, level[levels].call);
+    chain = find_chain(jit, level[levels].fn, chain, level[levels].call,
+                       level[levels].slot);
     if (!chain)
       return 0;
   }
   return chain;
 }
 
+/* The chain of the frame that the recorder is in now. Mostly a Lua function was
+** called by the last bytecode that was marked, or one has returned. */
+static inline uint32_t chain_now(struct ljp_jit *jit, const jit_State *J,
+                                 const struct LJPMark *last)
+{
+  cTValue *frame = J->L->base - 1;
+  uint32_t chain = jit->now, slot = J->baseslot;
+  if (!chain)
+    return J->baseslot == 1 + LJ_FR2 ? find_chain(jit, J->fn, 0, 0, 1 + LJ_FR2)
+                                     : walk_chain(jit, J);
+  struct ljp_chain_note *c = &jit->chain[chain];
+  if (frame_islua(frame) && slot > 1 + LJ_FR2 &&
+      low32(frame_pc(frame) - 1) == last->pc) {
+    c->slot = (uint16_t)(slot - (1 + LJ_FR2 + bc_a(frame_pc(frame)[-1])));
+    return find_chain(jit, J->fn, chain, last->pc, slot);
+  }
+  while (chain && (c = &jit->chain[chain])->slot > slot)
+    chain = c->caller;
+  if (chain && c->slot == slot && c->function == identity(J->fn))
+    return chain;
+  return walk_chain(jit, J);
+}
+
+__attribute__((noinline)) static bool more_shifts(struct ljp_jit *jit)
+{
+  if (grow((void **)&jit->shift, &jit->shift_capacity, LJP_MARKS_MAX,
+           sizeof *jit->shift))
+    return true;
+  jit->full = true;
+  jit->shift[jit->shifts - 1].chain = 0;
+  return false;
+}
+
+/* From the mark on, code is of this chain. */
+static inline void shift_to(struct ljp_jit *jit, uint32_t mark, uint32_t chain)
+{
+  jit->now = chain;
+  if (LJP_UNLIKELY(jit->shifts == jit->shift_capacity) && !more_shifts(jit))
+    return;
+  struct ljp_shift *shift = &jit->shift[jit->shifts++];
+  shift->mark = (uint16_t)mark;
+  shift->chain = (uint16_t)chain;
+}
+
+/* What follows belongs to nobody, least of all to the last mark. */
+__attribute__((noinline)) static void end_marks(struct ljp_jit *jit,
+                                                jit_State *J)
+{
+  block_of(jit)[LJP_MARKS_MAX - 1].ref = J->cur.nins;
+  jit->full = true;
+  shift_to(jit, LJP_MARKS_MAX - 1, 0);
+  J->ljp = NULL;
+}
+
 void ljp_hook_mark(jit_State *J)
 {
-  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
-  if (LJP_UNLIKELY(!vm))
+  const struct head *head = (const struct head *)(const void *)J->ljp;
+  if (!head)
     return;
-  struct ljp_jit *jit = vm->jit;
-  if (LJP_UNLIKELY(!jit || !jit->chains || jit->full))
+  struct ljp_jit *jit = head->jit;
+  struct LJPMark *block = block_of(jit), *m = head->next;
+  if (LJP_UNLIKELY(!m || m >= block + LJP_MARKS_MAX - 1)) {
+    end_marks(jit, J);
     return;
-  if (J->baseslot != jit->now_slot || J->fn != jit->now_function) {
-    jit->now_slot = J->baseslot;
-    jit->now_function = J->fn;
-    jit->now = chain_of(jit, J);
   }
-  add_mark(jit, J->cur.nins, jit->now, J->pt ? J->pc : NULL);
+  uint32_t chain = chain_now(jit, J, m - 1);
+  if (chain != jit->now)
+    shift_to(jit, (uint32_t)(m - block), chain);
+  m->pc = low32(J->pc);
+  m->ref = J->cur.nins;
+  J->ljp = m + 1;
 }
 
 /* -- In the optimiser and the assembler --------------------------------------
  */
 
-/* The loop optimiser is about to copy instruction ins. Returns the first one
-** at which it is to ask again. */
-IRRef ljp_hook_mark_copy(jit_State *J, IRRef ins)
+/* Room for a number for each reference up to the next one. Biased by REF_BASE. */
+static uint16_t *refs_of(struct ljp_jit *jit, uint16_t **array,
+                         uint32_t *capacity, uint32_t refs)
 {
-  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
-  struct ljp_jit *jit = vm ? vm->jit : NULL;
-  if (!jit || !jit->chains || jit->full)
-    return ~(IRRef)0;
-  if (ins == REF_FIRST) {
-    jit->recorded = jit->marks;
-    jit->copy_next = 0;
-    /* The instructions before the first mark have none; nor do their copies,
-    ** which would be the last mark's otherwise. */
-    if (!jit->marks || jit->mark[0].ref > ins)
-      add_mark(jit, J->cur.nins, 0, NULL);
+  if (LJP_UNLIKELY(refs > *capacity)) {
+    uint32_t fresh = refs < 512 ? 512 : refs * 2;
+    free(*array);
+    *array = malloc(fresh * sizeof **array);
+    *capacity = *array ? fresh : 0;
+    if (!*array) {
+      jit->full = true;
+      return NULL;
+    }
   }
-  uint32_t next = jit->copy_next;
-  while (next < jit->recorded && jit->mark[next].ref <= ins)
-    next++;
-  if (next != jit->copy_next) {
-    jit->copy_next = next;
-    add_mark(jit, J->cur.nins, jit->mark[next - 1].chain,
-             jit->mark[next - 1].pc);
-  }
-  return next < jit->recorded ? jit->mark[next].ref : ~(IRRef)0;
+  return *array - REF_BASE;
 }
 
-/* The assembler has made the code of all instructions above ins; it begins at
-** mcp. Returns the reference below which it is to call again. */
-IRRef ljp_hook_mark_code(jit_State *J, IRRef ins, MCode *mcp)
+static struct ljp_jit *recording(const jit_State *J)
 {
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   struct ljp_jit *jit = vm ? vm->jit : NULL;
-  if (!jit || !jit->chains)
-    return 0;
-  if (ins >= jit->code_ref) /* the first call, or all over again */
-    jit->code_left = jit->marks;
-  jit->code_ref = ins;
-  while (jit->code_left && jit->mark[jit->code_left - 1].ref > ins)
-    jit->mark[--jit->code_left].code = mcp;
-  return jit->code_left ? jit->mark[jit->code_left - 1].ref : 0;
+  return jit && jit->shifts ? jit : NULL;
+}
+
+/* A loop is about to be unrolled. Where to write, for each reference, at which
+** one its copy begins. */
+IRRef1 *ljp_hook_mark_copy(jit_State *J)
+{
+  struct ljp_jit *jit = recording(J);
+  if (!jit)
+    return NULL;
+  uint32_t refs = J->cur.nins - REF_BASE;
+  uint16_t *copied = refs_of(jit, &jit->copied, &jit->copied_capacity, refs);
+  jit->copied_refs = copied ? refs : 0;
+  return copied;
+}
+
+/* The trace is about to be assembled, maybe once more. Where to write, for each
+** reference, at which address (its low half) the code of those behind it begins.
+** What is fused with another instruction is not visited. */
+uint16_t *ljp_hook_mark_code(jit_State *J)
+{
+  struct ljp_jit *jit = recording(J);
+  if (!jit)
+    return NULL;
+  uint32_t refs = J->cur.nins - REF_BASE;
+  uint16_t *code = refs_of(jit, &jit->code, &jit->code_capacity, refs);
+  jit->code_refs = code ? refs : 0;
+  if (code)
+    memset(jit->code, 0, refs * sizeof *code);
+  return code;
 }
 
 /* -- When it is done ---------------------------------------------------------
  */
 
-static uint32_t line_at(const struct ljp_jit *jit, uint32_t chain,
-                        const uint32_t *pc)
+size_t ljp_marks_measure(struct ljp_jit *jit, const jit_State *J,
+                         struct ljp_marks *head)
 {
-  GCproto *pt = (GCproto *)(uintptr_t)jit->chain[chain].proto;
-  if (!pc || !pt || pc < proto_bc(pt) || pc >= proto_bc(pt) + pt->sizebc)
+  memset(head, 0, sizeof *head);
+  if (!jit->shifts)
     return 0;
-  return (uint32_t)lj_debug_line(pt, proto_bcpos(pt, pc));
+  const struct LJPMark *block = block_of(jit), *next = J->ljp;
+  if (next == block)
+    next = ((const struct head *)jit->block)->next;
+  uint32_t marks = next ? (uint32_t)(next - block) : LJP_MARKS_MAX;
+  head->chains = (uint16_t)jit->chains;
+  head->marks = (uint16_t)marks;
+  head->shifts = (uint16_t)jit->shifts;
+  head->refs = (uint16_t)jit->code_refs;
+  head->loop = (uint16_t)(J->loopref ? J->loopref - REF_BASE : 0);
+  head->bytes = (uint32_t)ljp_marks_at(head, LJP_MARKS_END);
+  if (!jit->code_refs || (head->loop && head->loop != jit->copied_refs) ||
+      J->cur.szmcode > MOST_CODE ||
+      ljp_marks_bytes() + head->bytes > LJP_MARKS_TOTAL_BYTES) {
+    jit->full = true;
+    return 0;
+  }
+  return head->bytes;
 }
 
-struct ljp_marks *ljp_marks_finish(struct ljp_jit *jit, struct ljp_trace *trace)
+void ljp_marks_take(const struct ljp_jit *jit, const struct ljp_marks *head,
+                    struct ljp_marks *out)
 {
-  trace->truncated = jit->full;
-  if (jit->code_left || !jit->marks)
-    return NULL;
-  /* Worst case; what is too much is given back. */
-  size_t head =
-      sizeof(struct ljp_marks) + jit->chains * sizeof(struct ljp_chain);
-  size_t room = head + ((size_t)jit->marks + 1) * 12;
-  if (ljp_marks_bytes() + room > LJP_MARKS_TOTAL_BYTES) {
-    trace->truncated = true;
-    return NULL;
-  }
-  struct ljp_marks *out = malloc(room);
-  if (!out) {
-    trace->truncated = true;
-    return NULL;
-  }
-  struct ljp_chain *chain = (struct ljp_chain *)(void *)(out + 1);
-  for (uint32_t i = 1; i < jit->chains; i++) {
-    const struct ljp_live_chain *from = &jit->chain[i];
-    chain[i - 1] =
-        (struct ljp_chain){.function = from->function, .caller = from->caller};
-    if (from->caller)
-      chain[i - 1].line = line_at(jit, from->caller, from->call);
-  }
-  uint8_t *bytes = (uint8_t *)out + head - sizeof(struct ljp_chain), *p = bytes;
-  uint32_t at = 0, last_chain = 0, last_line = 0;
-  for (uint32_t i = 0; i < jit->marks; i++) {
-    const struct ljp_mark *mark = &jit->mark[i];
-    if (i + 1 < jit->marks && mark[1].code == mark->code)
-      continue; /* no code is left of it */
-    uint32_t offset = (uint32_t)((uint64_t)(uintptr_t)mark->code - trace->code);
-    uint32_t number = mark->chain;
-    uint32_t line = number ? line_at(jit, number, mark->pc) : 0;
-    if (offset >= trace->code_bytes)
-      break;
-    if (number == last_chain && line == last_line)
-      continue;
-    p = ljp_put_varint(p, offset - at);
-    uint64_t step = ljp_zigzag((int64_t)line - (int64_t)last_line) << 1;
-    p = ljp_put_varint(p, step | (number != last_chain));
-    if (number != last_chain)
-      p = ljp_put_varint(p, number);
-    at = offset;
-    last_chain = number;
-    last_line = line;
-    trace->marks_count++;
-  }
-  out->chains = jit->chains - 1;
-  out->bytes = (uint32_t)(p - bytes);
-  size_t size = (size_t)(p - (uint8_t *)out);
-  atomic_fetch_add_explicit(&bytes_alive, size, memory_order_relaxed);
-  struct ljp_marks *fit = realloc(out, size);
-  return fit ? fit : out;
+  char *to = (char *)out;
+  *out = *head;
+  memcpy(to + ljp_marks_at(head, LJP_MARKS_CHAINS), jit->chain,
+         head->chains * sizeof *jit->chain);
+  memcpy(to + ljp_marks_at(head, LJP_MARKS_MARKS), jit->block,
+         head->marks * sizeof(struct LJPMark));
+  memcpy(to + ljp_marks_at(head, LJP_MARKS_SHIFTS), jit->shift,
+         head->shifts * sizeof *jit->shift);
+  memcpy(to + ljp_marks_at(head, LJP_MARKS_CODE), jit->code,
+         head->refs * sizeof *jit->code);
+  if (head->loop)
+    memcpy(to + ljp_marks_at(head, LJP_MARKS_COPIES), jit->copied,
+           head->loop * sizeof *jit->copied);
+  atomic_fetch_add_explicit(&bytes_alive, head->bytes, memory_order_relaxed);
 }
 
-void ljp_marks_free(struct ljp_marks *marks)
+void ljp_marks_gone(const struct ljp_marks *marks)
 {
-  if (!marks)
-    return;
-  atomic_fetch_sub_explicit(
-      &bytes_alive,
-      sizeof *marks + marks->chains * sizeof(struct ljp_chain) + marks->bytes,
-      memory_order_relaxed);
-  free(marks);
+  if (marks)
+    atomic_fetch_sub_explicit(&bytes_alive, marks->bytes, memory_order_relaxed);
 }

@@ -81,70 +81,198 @@ bool ljp_trace_find(const struct ljp_vm *vm, uint64_t rip,
   return false;
 }
 
-/* Bytes of the marks, read a word at a time. */
-struct bytes {
-  uint64_t at, end, have, word;
+/* -- Marks --------------------------------------------------------------------- */
+
+/* The notes of a trace, to be read. */
+struct notes {
+  struct ljp_marks head;
+  uint64_t at[LJP_MARKS_END]; /* addresses of the arrays */
+  uint16_t code;              /* low bits of where the trace's code begins */
 };
 
-LJP_SIGSAFE static bool next_varint(struct bytes *from, uint32_t *value)
+LJP_SIGSAFE static bool open_notes(const struct ljp_trace *trace,
+                                   struct notes *n)
 {
-  uint32_t v = 0;
-  for (unsigned shift = 0; shift < 35; shift += 7) {
-    if (from->at >= from->end)
-      return false;
-    uint64_t at = from->at & ~UINT64_C(7);
-    if (at != from->have) {
-      if (!ljp_load(at, &from->word))
+  uint64_t at = (uint64_t)(uintptr_t)trace->marks;
+  if (!at || !copy(&n->head, at, sizeof n->head))
+    return false;
+  for (int i = 0; i < LJP_MARKS_END; i++)
+    n->at[i] = at + ljp_marks_at(&n->head, (enum ljp_marks_array)i);
+  n->code = (uint16_t)trace->code;
+  return true;
+}
+
+LJP_SIGSAFE static bool note16(const struct notes *n,
+                               enum ljp_marks_array which, uint32_t i,
+                               uint16_t *value)
+{
+  uint64_t at = n->at[which] + i * sizeof *value, word;
+  if (!ljp_load(at & ~UINT64_C(7), &word))
+    return false;
+  *value = (uint16_t)(word >> (at & 6) * 8);
+  return true;
+}
+
+/* Where the code of reference ref ends, as an offset; *visited: it is noted. */
+LJP_SIGSAFE static bool code_end(const struct notes *n, uint32_t ref,
+                                 uint32_t *end, bool *visited)
+{
+  uint16_t low;
+  if (!note16(n, LJP_MARKS_CODE, ref, &low))
+    return false;
+  *visited = low != 0;
+  *end = (uint16_t)(low - n->code);
+  return true;
+}
+
+/* The reference whose code an offset lies in; behind all code it is the last
+** one. False in the head, which is before all. */
+LJP_SIGSAFE static bool ref_at(const struct notes *n, uint32_t offset,
+                               uint32_t *ref)
+{
+  uint32_t low = 0, high = n->head.refs, end, found_end = 0;
+  bool visited;
+  if (!high)
+    return false;
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2, at = mid;
+    do {
+      if (!code_end(n, at, &end, &visited))
         return false;
-      from->have = at;
-    }
-    uint32_t byte = (uint32_t)(from->word >> (from->at & 7) * 8) & 0xff;
-    from->at++;
-    v |= (byte & 0x7f) << shift;
-    if (!(byte & 0x80)) {
-      *value = v;
-      return true;
+    } while (!visited && ++at < high);
+    if (!visited || end > offset) {
+      high = mid;
+      if (visited) {
+        *ref = at;
+        found_end = end;
+      }
+    } else {
+      low = at + 1;
     }
   }
-  return false;
+  if (!found_end) { /* in the trace's tail */
+    *ref = n->head.refs - 1u;
+    return true;
+  }
+  /* Below it there must be one whose code ends before. What was not visited
+  ** looks like a code that begins at a multiple of 64 KiB: rather know nothing
+  ** than take the one for the other. */
+  uint32_t below = *ref, gap = (uint16_t)-n->code;
+  for (;;) {
+    if (!below || !code_end(n, --below, &end, &visited))
+      return false;
+    if (visited)
+      return below + 1 == *ref || gap < end || gap > found_end;
+  }
+}
+
+/* Under whose name the recorder noted it: a copy in an unrolled loop goes by what
+** it is a copy of. */
+LJP_SIGSAFE static bool recorded_ref(const struct notes *n, uint32_t *ref)
+{
+  uint32_t low = 1, high = n->head.loop; /* 0 is the trace's BASE */
+  uint16_t begins;
+  if (!high || *ref < high)
+    return true;
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2;
+    if (!note16(n, LJP_MARKS_COPIES, mid, &begins))
+      return false;
+    if (begins - LJP_REF_BASE <= *ref)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  /* Before the first copy there is the LOOP itself. */
+  *ref = low > 1 ? low - 1 : n->head.loop - 1u;
+  return true;
+}
+
+LJP_SIGSAFE static bool read_mark(const struct notes *n, uint32_t i,
+                                  struct ljp_mark *mark)
+{
+  return copy(mark, n->at[LJP_MARKS_MARKS] + i * sizeof *mark, sizeof *mark);
+}
+
+/* The last mark that begins at the reference or before. 0: none does. */
+LJP_SIGSAFE static uint32_t mark_at(const struct notes *n, uint32_t ref,
+                                    struct ljp_mark *mark)
+{
+  uint32_t low = LJP_FIRST_MARK, high = n->head.marks;
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2;
+    if (!read_mark(n, mid, mark))
+      return 0;
+    if (mark->ref - LJP_REF_BASE <= ref)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low > LJP_FIRST_MARK && read_mark(n, low - 1, mark) ? low - 1 : 0;
+}
+
+LJP_SIGSAFE static uint32_t chain_at(const struct notes *n, uint32_t mark)
+{
+  uint32_t low = 0, high = n->head.shifts;
+  struct ljp_shift shift = {0, 0}, found = {0, 0};
+  while (low < high) {
+    uint32_t mid = low + (high - low) / 2;
+    if (!copy(&shift, n->at[LJP_MARKS_SHIFTS] + mid * sizeof shift,
+              sizeof shift))
+      return 0;
+    if (shift.mark <= mark) {
+      low = mid + 1;
+      found = shift;
+    } else {
+      high = mid;
+    }
+  }
+  return found.chain;
+}
+
+LJP_SIGSAFE static bool read_chain(const struct notes *n, uint32_t number,
+                                   struct ljp_chain_note *chain)
+{
+  return number && number < n->head.chains &&
+         copy(chain, n->at[LJP_MARKS_CHAINS] + number * sizeof *chain,
+              sizeof *chain);
+}
+
+/* The line of an instruction of the chain's function; 0 in a builtin. */
+LJP_SIGSAFE static bool line_in(const struct ljp_chain_note *chain, uint32_t pc,
+                                uint32_t *line)
+{
+  *line = 0;
+  return (chain->function & LJP_NOTE_BUILTIN) ||
+         ljp_proto_line(chain->function, chain->ref, pc, line);
 }
 
 bool ljp_trace_mark(const struct ljp_trace *trace, uint32_t offset,
                     uint32_t *chain, uint32_t *line)
 {
-  struct ljp_marks marks;
-  uint64_t head = (uint64_t)(uintptr_t)trace->marks;
-  uint32_t at = 0, code, now = 0, delta;
-  int64_t where = 0;
-  bool found = false;
-  if (!head || !copy(&marks, head, sizeof marks) ||
-      marks.chains > LJP_CHAINS_MAX)
+  struct notes n;
+  struct ljp_mark mark;
+  struct ljp_chain_note note;
+  uint32_t ref = 0, number;
+  if (!open_notes(trace, &n) || !ref_at(&n, offset, &ref) ||
+      !recorded_ref(&n, &ref))
     return false;
-  struct bytes from = {.at = head + sizeof marks +
-                             marks.chains * sizeof(struct ljp_chain)};
-  from.end = from.at + marks.bytes;
-  while (next_varint(&from, &delta)) {
-    if (delta > offset - at)
-      break; /* begins behind the offset */
-    at += delta;
-    if (!next_varint(&from, &code) || ((code & 1) && !next_varint(&from, &now)))
-      return false;
-    code >>= 1;
-    where += (int64_t)(code >> 1) ^ -(int64_t)(code & 1);
-    found = true;
-  }
-  *chain = now;
-  *line = (uint32_t)where;
-  return found && now;
+  number = mark_at(&n, ref, &mark);
+  *chain = number ? chain_at(&n, number) : 0;
+  return read_chain(&n, *chain, &note) && line_in(&note, mark.pc, line);
 }
 
 bool ljp_trace_chain(const struct ljp_trace *trace, uint32_t number,
                      struct ljp_chain *chain)
 {
-  uint64_t head = (uint64_t)(uintptr_t)trace->marks;
-  uint32_t chains;
-  return head && number && ljp_load32(head, &chains) && number <= chains &&
-         copy(chain,
-              head + sizeof(struct ljp_marks) + (number - 1) * sizeof *chain,
-              sizeof *chain);
+  struct notes n;
+  struct ljp_chain_note note, caller;
+  if (!open_notes(trace, &n) || !read_chain(&n, number, &note) ||
+      note.caller >= number)
+    return false;
+  *chain = (struct ljp_chain){.function = note.ref, .caller = note.caller};
+  if (note.function & LJP_NOTE_BUILTIN)
+    chain->function = LJP_CHAIN_BUILTIN | (uint32_t)note.function;
+  return !note.caller || (read_chain(&n, note.caller, &caller) &&
+                          line_in(&caller, note.call, &chain->line));
 }

@@ -9,7 +9,6 @@
 */
 #define LUA_CORE
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +19,9 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/guest_priv.h"
+#include "src/luajit/lock.h"
 #include "src/luajit/traces.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_id;
 static struct ljp_trace **by_id;
 static uint32_t by_id_slots, by_id_count;
@@ -79,6 +78,23 @@ static void forget(struct ljp_trace *trace)
   free(trace);
 }
 
+/* The record in memory of its own size. */
+static struct ljp_trace *without_marks(struct ljp_trace *trace)
+{
+  bool marked = trace->marks;
+  trace->marks = NULL;
+  struct ljp_trace *small = marked ? malloc(sizeof *small) : NULL;
+  if (!small)
+    return trace;
+  struct ljp_trace **at = &by_id[trace->id & (by_id_slots - 1)];
+  while (*at != trace)
+    at = &(*at)->next_by_id;
+  *small = *trace;
+  *at = small;
+  free(trace);
+  return small;
+}
+
 static void forget_first_waiting(void)
 {
   struct ljp_trace *trace = waiting_first;
@@ -92,14 +108,14 @@ static void forget_first_waiting(void)
 /* Its code is gone, nothing leads a handler to it any more. */
 static void retire(struct ljp_trace *trace)
 {
-  ljp_marks_free(trace->marks);
-  trace->marks = NULL;
+  ljp_marks_gone(trace->marks);
   trace->object = NULL;
   counts.alive--;
   if (!holds) {
     forget(trace);
     return;
   }
+  trace = without_marks(trace);
   trace->next_waiting = NULL;
   if (waiting_last)
     waiting_last->next_waiting = trace;
@@ -114,18 +130,18 @@ static void retire(struct ljp_trace *trace)
 
 void ljp_guest_traces_hold(void)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   holds++;
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
 }
 
 void ljp_guest_traces_release(void)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   if (--holds == 0)
     while (waiting_first)
       forget_first_waiting();
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
 }
 
 static const char *const link_names[] = {
@@ -136,14 +152,14 @@ bool ljp_traces_with(uint64_t id,
                      void (*use)(const struct ljp_trace *trace, void *ctx),
                      void *ctx)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   const struct ljp_trace *t =
       by_id_slots ? by_id[id & (by_id_slots - 1)] : NULL;
   while (t && t->id != id)
     t = t->next_by_id;
   if (t)
     use(t, ctx);
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
   return t != NULL;
 }
 
@@ -177,113 +193,44 @@ bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
 
 void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   *out = counts;
   out->marks_bytes = ljp_marks_bytes();
   out->record_bytes = (uint64_t)by_id_count * sizeof(struct ljp_trace);
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
 }
 
-/* -- The map ----------------------------------------------------------------- */
+/* -- Those alive, by number ------------------------------------------------------ */
 
-static struct ljp_code_area *area_of(struct ljp_jit *jit, uint64_t address)
+static uint64_t id_of(const struct ljp_jit *jit, TraceNo number)
 {
-  struct ljp_code_map *map =
-      atomic_load_explicit(&jit->map, memory_order_relaxed);
-  for (uint32_t i = 0; map && i < map->count; i++)
-    if (address >= map->area[i].low && address < map->area[i].high)
-      return &map->area[i];
-  return NULL;
+  const struct ljp_trace *trace =
+      number < jit->numbers ? jit->by_number[number] : NULL;
+  return trace ? trace->id : 0;
 }
 
-static struct ljp_code_area *add_area(struct ljp_jit *jit, uint64_t low,
-                                      uint64_t high)
+static bool take_number(struct ljp_jit *jit, struct ljp_trace *trace)
 {
-  struct ljp_code_map *old =
-      atomic_load_explicit(&jit->map, memory_order_relaxed);
-  uint32_t count = old ? old->count : 0, at = 0;
-  struct ljp_code_map *map =
-      malloc(sizeof *map + (count + 1) * sizeof *map->area);
-  if (!map)
-    return NULL;
-  while (at < count && old->area[at].low < low)
-    at++;
-  if (at)
-    memcpy(map->area, old->area, at * sizeof *map->area);
-  if (count > at)
-    memcpy(map->area + at + 1, old->area + at,
-           (count - at) * sizeof *map->area);
-  map->area[at].low = low;
-  map->area[at].high = high;
-  atomic_init(&map->area[at].ranges, NULL);
-  map->count = count + 1;
-  /* Release: a handler that sees the map sees what is in it. */
-  atomic_store_explicit(&jit->map, map, memory_order_release);
-  free(old);
-  return &map->area[at];
-}
-
-/* Room for one more range at the end of an area's. */
-static struct ljp_code_ranges *room_in(struct ljp_code_area *area)
-{
-  struct ljp_code_ranges *old =
-      atomic_load_explicit(&area->ranges, memory_order_relaxed);
-  uint32_t count =
-      old ? atomic_load_explicit(&old->count, memory_order_relaxed) : 0;
-  if (old && count < old->capacity)
-    return old;
-  uint32_t capacity = old ? old->capacity * 2 : 16;
-  struct ljp_code_ranges *ranges =
-      malloc(sizeof *ranges + capacity * sizeof *ranges->range);
-  if (!ranges)
-    return NULL;
-  atomic_init(&ranges->count, count);
-  ranges->capacity = capacity;
-  if (count)
-    memcpy(ranges->range, old->range, count * sizeof *ranges->range);
-  atomic_store_explicit(&area->ranges, ranges, memory_order_release);
-  free(old);
-  return ranges;
-}
-
-static bool add_range(struct ljp_jit *jit, jit_State *J,
-                      struct ljp_trace *trace)
-{
-  uint64_t low = (uint64_t)(uintptr_t)J->mcarea;
-  struct ljp_code_area *area = area_of(jit, trace->code);
-  if (!area)
-    area = add_area(jit, low, low + J->szmcarea);
-  struct ljp_code_ranges *ranges = area ? room_in(area) : NULL;
-  if (!ranges || trace->code < area->low)
-    return false;
-  uint32_t count = atomic_load_explicit(&ranges->count, memory_order_relaxed);
-  uint32_t start = (uint32_t)(trace->code - area->low);
-  if (count && ranges->range[count - 1].start < start)
-    return false; /* not where LuaJIT puts code */
-  ranges->range[count] = (struct ljp_code_range){
-      .start = start, .bytes = trace->code_bytes, .trace = trace};
-  atomic_store_explicit(&ranges->count, count + 1, memory_order_release);
+  if (LJP_UNLIKELY(trace->number >= jit->numbers)) {
+    uint32_t numbers = trace->number * 2 + 64;
+    struct ljp_trace **fresh = realloc(jit->by_number, numbers * sizeof *fresh);
+    if (!fresh)
+      return false;
+    memset(fresh + jit->numbers, 0, (numbers - jit->numbers) * sizeof *fresh);
+    jit->by_number = fresh;
+    jit->numbers = numbers;
+  }
+  jit->by_number[trace->number] = trace;
   return true;
 }
 
-static struct ljp_code_range *range_of(struct ljp_jit *jit, uint64_t code)
+static void forget_number(struct ljp_jit *jit, const struct ljp_trace *trace)
 {
-  struct ljp_code_area *area = area_of(jit, code);
-  struct ljp_code_ranges *ranges =
-      area ? atomic_load_explicit(&area->ranges, memory_order_relaxed) : NULL;
-  uint32_t low = 0, high = ranges ? ranges->count : 0;
-  while (low < high) {
-    uint32_t mid = (low + high) / 2;
-    if (area->low + ranges->range[mid].start > code)
-      low = mid + 1;
-    else
-      high = mid;
-  }
-  if (!ranges || low >= ranges->count ||
-      area->low + ranges->range[low].start != code)
-    return NULL;
-  return &ranges->range[low];
+  if (trace->number < jit->numbers && jit->by_number[trace->number] == trace)
+    jit->by_number[trace->number] = NULL;
 }
+
+/* -- Code comes and goes --------------------------------------------------------- */
 
 /* Takes all code away; under no lock. */
 static void drop_map(struct ljp_jit *jit)
@@ -293,30 +240,24 @@ static void drop_map(struct ljp_jit *jit)
       atomic_load_explicit(&jit->map, memory_order_relaxed);
   if (!map)
     return;
+  jit->area = NULL;
   atomic_store_explicit(&jit->map, NULL, memory_order_release);
   atomic_signal_fence(memory_order_seq_cst);
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   for (uint32_t i = 0; i < map->count; i++) {
     struct ljp_code_ranges *ranges = map->area[i].ranges;
     for (uint32_t k = 0; ranges && k < ranges->count; k++)
-      if (ranges->range[k].trace)
+      if (ranges->range[k].trace) {
+        forget_number(jit, ranges->range[k].trace);
         retire(ranges->range[k].trace);
+      }
     free(ranges);
   }
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
   free(map);
 }
 
 /* -- Events --------------------------------------------------------------------- */
-
-static uint64_t id_of(struct ljp_jit *jit, jit_State *J, TraceNo number)
-{
-  GCtrace *T = number && number < J->sizetrace ? traceref(J, number) : NULL;
-  struct ljp_code_range *range =
-      T ? range_of(jit, (uint64_t)(uintptr_t)T->mcode) : NULL;
-  return range && range->trace && range->trace->object == T ? range->trace->id
-                                                            : 0;
-}
 
 static void place(GCproto *pt, const BCIns *pc, uint32_t *ref, uint32_t *line)
 {
@@ -328,10 +269,10 @@ static void place(GCproto *pt, const BCIns *pc, uint32_t *ref, uint32_t *line)
 
 /* The exit that is being compiled, or (exit 0) the trace that is continued by
 ** stitching. */
-static void continues(struct ljp_jit *jit, jit_State *J, uint64_t *parent,
-                      uint32_t *parent_exit)
+static void continues(const struct ljp_jit *jit, const jit_State *J,
+                      uint64_t *parent, uint32_t *parent_exit)
 {
-  *parent = id_of(jit, J, J->parent ? J->parent : J->exitno);
+  *parent = id_of(jit, J->parent ? J->parent : J->exitno);
   *parent_exit = J->parent ? J->exitno : 0;
 }
 
@@ -354,7 +295,7 @@ void ljp_hook_trace_start(jit_State *J)
     vm->jit = calloc(1, sizeof *vm->jit);
   if (!vm->jit)
     return;
-  ljp_marks_begin(vm->jit);
+  ljp_marks_begin(vm->jit, J);
   if (ljp_guest_wants_traces()) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_START};
     place(J->pt, J->pc, &event.place_ref, &event.place_line);
@@ -368,35 +309,47 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   struct ljp_jit *jit = vm ? vm->jit : NULL;
-  struct ljp_trace *trace = jit ? calloc(1, sizeof *trace) : NULL;
+  if (!jit)
+    return;
+  struct ljp_marks head;
+  size_t bytes = ljp_marks_measure(jit, J, &head);
+  struct ljp_trace *trace = malloc(sizeof *trace + bytes);
   if (!trace)
     return; /* its code is shown by snapshots */
-  trace->object = T;
-  trace->code = (uint64_t)(uintptr_t)T->mcode;
-  trace->code_bytes = T->szmcode;
-  trace->vm = vm->number;
-  trace->number = T->traceno;
-  trace->link_type = T->linktype;
-  trace->ir_count = T->nins - REF_FIRST;
-  trace->snapshots = T->nsnap;
+  *trace = (struct ljp_trace){
+      .object = T,
+      .code = (uint64_t)(uintptr_t)T->mcode,
+      .code_bytes = T->szmcode,
+      .vm = vm->number,
+      .number = T->traceno,
+      .link_type = T->linktype,
+      .ir_count = T->nins - REF_FIRST,
+      .snapshots = T->nsnap,
+      .marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0,
+      .root = id_of(jit, T->root),
+      .truncated = jit->full,
+  };
   place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
         &trace->place_ref, &trace->place_line);
-  trace->marks = ljp_marks_finish(jit, trace);
+  if (bytes) {
+    trace->marks = (struct ljp_marks *)(void *)(trace + 1);
+    ljp_marks_take(jit, &head, trace->marks);
+  }
   continues(jit, J, &trace->parent, &trace->parent_exit);
-  trace->root = id_of(jit, J, T->root);
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   bool entered = enter(trace);
-  trace->link = T->link == T->traceno ? trace->id : id_of(jit, J, T->link);
-  pthread_mutex_unlock(&lock);
+  trace->link = T->link == T->traceno ? trace->id : id_of(jit, T->link);
+  ljp_unlock(LJP_LOCK_TRACES);
   if (!entered) {
-    ljp_marks_free(trace->marks);
+    ljp_marks_gone(trace->marks);
     free(trace);
     return;
   }
-  if (!add_range(jit, J, trace)) {
-    pthread_mutex_lock(&lock);
+  if (!take_number(jit, trace) || !ljp_map_add(jit, J, trace)) {
+    forget_number(jit, trace);
+    ljp_lock(LJP_LOCK_TRACES);
     retire(trace);
-    pthread_mutex_unlock(&lock);
+    ljp_unlock(LJP_LOCK_TRACES);
     return;
   }
   if (ljp_guest_wants_traces()) {
@@ -415,7 +368,6 @@ void ljp_hook_trace_abort(jit_State *J, uint32_t error)
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   if (!vm || !vm->jit)
     return;
-  vm->jit->chains = 0;
   if (!ljp_guest_wants_traces())
     return;
   char text[LJP_TRACE_REASON_BYTES];
@@ -445,7 +397,7 @@ void ljp_hook_trace_unlink(jit_State *J, GCtrace *T)
   if (!vm || !vm->jit || !ljp_guest_wants_traces())
     return;
   struct ljp_guest_trace_event event = {.what = LJP_TRACE_FLUSH,
-                                        .trace = id_of(vm->jit, J, T->traceno)};
+                                        .trace = id_of(vm->jit, T->traceno)};
   if (event.trace) /* else all are being flushed */
     tell(vm, J, &event);
 }
@@ -467,16 +419,18 @@ void ljp_hook_trace_free(jit_State *J, GCtrace *T)
   atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
   struct ljp_code_range *range =
-      vm && vm->jit ? range_of(vm->jit, (uint64_t)(uintptr_t)T->mcode) : NULL;
+      vm && vm->jit ? ljp_map_range(vm->jit, (uint64_t)(uintptr_t)T->mcode)
+                    : NULL;
   struct ljp_trace *trace = range ? range->trace : NULL;
   if (!trace || trace->object != T)
     return;
   uint64_t id = trace->id;
   range->trace = NULL;
+  forget_number(vm->jit, trace);
   atomic_signal_fence(memory_order_seq_cst);
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   retire(trace);
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
   if (ljp_guest_wants_traces()) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_FREE, .trace = id};
     tell(vm, J, &event);
@@ -489,15 +443,15 @@ void ljp_traces_drop(struct ljp_vm *vm)
   if (!jit)
     return;
   drop_map(jit);
-  jit->chains = 0;
+  jit->shifts = 0;
 }
 
 void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx)
 {
-  pthread_mutex_lock(&lock);
+  ljp_lock(LJP_LOCK_TRACES);
   for (uint32_t i = 0; i < by_id_slots; i++)
     for (const struct ljp_trace *t = by_id[i]; t; t = t->next_by_id)
       if (t->object)
         visit(ctx, t->id);
-  pthread_mutex_unlock(&lock);
+  ljp_unlock(LJP_LOCK_TRACES);
 }

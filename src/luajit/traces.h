@@ -30,6 +30,7 @@
 ** snapshot, and the trace counts in ljp_guest_jit_counts. */
 enum {
   LJP_MARKS_MAX = 8192,             /* of one trace, while it is recorded */
+  LJP_FIRST_MARK = 2,               /* before it no mark is noted */
   LJP_CHAINS_MAX = 1024,            /* different chains in one trace */
   LJP_MARKS_TOTAL_BYTES = 64 << 20, /* of the whole process */
   LJP_TRACES_WAITING = 65536        /* records that a writer may ask about */
@@ -44,13 +45,65 @@ struct ljp_chain {
 };
 #define LJP_CHAIN_BUILTIN 0x80000000u
 
-/* Marks of a trace, in order of address: for each a varint of the bytes since
-** the one before; a varint of twice the zigzag difference of lines, plus 1 if
-** the chain is another one: then a varint of its number follows. */
-struct ljp_marks {
-  uint32_t chains; /* chain[1 ... chains] stand behind this header */
-  uint32_t bytes;  /* of marks, behind the chains */
+/* The same as it is noted. Its prototype lives as long as the trace: where the
+** compiler relies on what function it met, it keeps that alive. */
+struct ljp_chain_note {
+  uint64_t function; /* GCproto, or LJP_NOTE_BUILTIN | ffid */
+  uint32_t ref;      /* of the prototype */
+  uint32_t call; /* low half of the calling instruction's address, 0: none */
+  uint16_t caller;
+  uint16_t slot; /* of its BASE, while the trace is recorded */
 };
+
+#define LJP_NOTE_BUILTIN (UINT64_C(1) << 63)
+
+/* The IR from this reference on stems from that instruction. */
+struct ljp_mark {
+  uint32_t pc; /* low half of its address */
+  uint32_t ref;
+};
+
+/* Marks from this one on are of that chain. */
+struct ljp_shift {
+  uint16_t mark, chain;
+};
+
+/* LuaJIT's reference of a trace's BASE, from which on there are instructions. */
+#define LJP_REF_BASE 0x8000u
+
+/* What the compiler noted of a trace, as it is: this head and then arrays, by
+** number from 0 or by IR reference from REF_BASE. Offsets: ljp_marks_at(). */
+struct ljp_marks {
+  uint32_t bytes; /* of all */
+  uint16_t chains, marks, shifts;
+  uint16_t refs; /* of which it is known where their code ends */
+  uint16_t loop; /* reference of the LOOP, 0: none */
+};
+#define LJP_MARKS_ARRAYS(_)                                                    \
+  _(CHAINS, struct ljp_chain_note, chains)                                     \
+  _(MARKS, struct ljp_mark, marks) /* the first are none */                    \
+  _(SHIFTS, struct ljp_shift, shifts)                                          \
+  _(CODE, uint16_t, refs)   /* low bits of the address, 0: not visited */      \
+  _(COPIES, uint16_t, loop) /* the reference at which its copy begins */
+enum ljp_marks_array {
+#define LJP_ENUM(name, type, count) LJP_MARKS_##name,
+  LJP_MARKS_ARRAYS(LJP_ENUM)
+#undef LJP_ENUM
+      LJP_MARKS_END
+};
+
+/* Where an array begins; LJP_MARKS_END: the size of all. */
+LJP_SIGSAFE static inline size_t ljp_marks_at(const struct ljp_marks *head,
+                                              enum ljp_marks_array which)
+{
+  size_t at = sizeof *head;
+#define LJP_ADD(name, type, count)                                             \
+  if (which > LJP_MARKS_##name)                                                \
+    at += head->count * sizeof(type);
+  LJP_MARKS_ARRAYS(LJP_ADD)
+#undef LJP_ADD
+  return at;
+}
 
 struct ljp_trace {
   uint64_t id;        /* never used twice in a process */
@@ -59,7 +112,7 @@ struct ljp_trace {
   uint32_t code_bytes;
   uint32_t place_line;
   uint32_t place_ref;      /* prototype */
-  struct ljp_marks *marks; /* NULL: none */
+  struct ljp_marks *marks; /* in the record's memory; NULL: none */
   uint64_t parent, root, link;
   uint32_t vm, number, parent_exit;
   uint32_t ir_count, marks_count, snapshots;
@@ -92,52 +145,41 @@ struct ljp_code_map {
   struct ljp_code_area area[];
 };
 
-/* A mark while its trace is recorded. */
-struct ljp_mark {
-  uint32_t ref; /* the first IR instruction that it stands for */
-  uint32_t chain;
-  const uint32_t *pc;  /* of the innermost function, NULL: a builtin */
-  const uint8_t *code; /* set by the assembler */
-};
-
-/* A chain while its trace is recorded. */
-struct ljp_live_chain {
-  const void *proto; /* GCproto of a Lua function */
-  uint32_t function;
-  uint32_t caller;
-  const uint32_t *call; /* the instruction that called, NULL: none */
-};
-
 /* One VM's. Made at its first trace, never given back, used again by the next
 ** VM of the same record. */
 struct ljp_jit {
   struct ljp_code_map *_Atomic map;
+  struct ljp_code_area *area;   /* of the map: where code goes now */
+  struct ljp_trace **by_number; /* those that are alive */
+  uint32_t numbers;
 
-  struct ljp_mark *mark;
-  uint32_t marks, mark_capacity;
-  uint32_t recorded;  /* of them noted by the recorder, before any copy */
-  uint32_t copy_next; /* the mark that the copied instruction comes to next */
-  uint32_t code_left; /* marks that have no code yet */
-  uint32_t code_ref;  /* where the assembler is */
-  bool full;
-
-  struct ljp_live_chain *chain;
+  /* Notes of the trace that is being compiled. */
+  void *block; /* of LJP_MARKS bytes, for marks; NULL before the first one */
+  struct ljp_chain_note *chain;
+  struct ljp_shift *shift; /* the first is at the first mark */
+  uint16_t *code, *copied;
   uint32_t chains, chain_capacity;
+  uint32_t shifts, shift_capacity;
+  uint32_t code_refs, code_capacity;
+  uint32_t copied_refs, copied_capacity;
   uint32_t now; /* chain of the frame that is being recorded, 0: not known */
-  uint32_t now_slot;
-  const void *now_function;
+  bool full;    /* a bound was met */
 };
 
-/* Whether marks are made now: built in, and while a session runs; LJPROF_MARKERS
-** in the environment makes that always (1) or never (0). */
+struct jit_State;
+
+/* Whether marks are made: unless they were left out when this was built, or
+** LJPROF_MARKERS=0 stands in the environment. */
 bool ljp_marks_wanted(void);
 
-/* The finished marks of the trace; how many, and whether a bound was met, go
-** into its record. NULL: none. */
-struct ljp_marks *ljp_marks_finish(struct ljp_jit *jit,
-                                   struct ljp_trace *trace);
-void ljp_marks_free(struct ljp_marks *marks);
-uint64_t ljp_marks_bytes(void); /* of all traces that are alive */
+/* A trace is going to be recorded. */
+void ljp_marks_begin(struct ljp_jit *jit, struct jit_State *J);
+
+/* Enters a trace's code into the map; false if there is no memory. */
+bool ljp_map_add(struct ljp_jit *jit, const struct jit_State *J,
+                 struct ljp_trace *trace);
+/* The entry of the code that begins there, NULL: there is none. */
+struct ljp_code_range *ljp_map_range(struct ljp_jit *jit, uint64_t code);
 
 /* Calls with the record of that id, under the lock that keeps it and (while
 ** it has an object) its code and marks. False: there is none. */
@@ -146,13 +188,18 @@ bool ljp_traces_with(uint64_t id,
                      void *ctx);
 
 /* Why recording was given up, as text. */
-struct jit_State;
 enum { LJP_TRACE_REASON_BYTES = 192 };
 void ljp_trace_reason(struct jit_State *J, uint32_t error, char *text,
                       size_t room);
 
-/* Start recording a trace; false if there is no memory. */
-bool ljp_marks_begin(struct ljp_jit *jit);
+/* It is done: the size of its marks (0: there are none, and if that is due to
+** a bound, jit->full), and their copy. */
+size_t ljp_marks_measure(struct ljp_jit *jit, const struct jit_State *J,
+                         struct ljp_marks *head);
+void ljp_marks_take(const struct ljp_jit *jit, const struct ljp_marks *head,
+                    struct ljp_marks *out);
+void ljp_marks_gone(const struct ljp_marks *marks); /* before they are freed */
+uint64_t ljp_marks_bytes(void); /* of all traces that are alive */
 
 /* -- For the handler ---------------------------------------------------------- */
 

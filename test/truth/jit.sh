@@ -11,7 +11,7 @@ trap 'rm -rf "$tmp"' EXIT
 bad=0
 for name in "$@"; do
   echo "== $name, timer $timer"
-  LJPROF_MARKERS=1 timeout 300 "$BUILD_DIR/bin/luajit" \
+  timeout 300 "$BUILD_DIR/bin/luajit" \
     "$SOURCE_DIR/test/truth/jit.lua" "$name" "$seconds" "$interval" "$timer" \
     "$tmp/profile" "$tmp/functions" "$tmp/lines"
   "$BUILD_DIR/bin/truth_judge" --samples 10000 2 "$tmp/profile" \
