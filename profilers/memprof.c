@@ -141,7 +141,7 @@ static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
 __attribute__((destructor)) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (g->pid != getpid() || pthread_mutex_trylock(&g->lock))
+  if (g->pid != getpid() || !ljp_recording_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);

@@ -218,3 +218,12 @@ enum ljp_status ljp_recording_stop(const struct ljp_recording *to,
   *session = NULL;
   return status ? failed(to, status, error, why) : LJP_OK;
 }
+
+bool ljp_recording_lock_at_exit(pthread_mutex_t *lock)
+{
+  enum { PATIENCE_S = 2 };
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += PATIENCE_S;
+  return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0;
+}

@@ -5,6 +5,8 @@
 #ifndef LJP_RECORDING_H
 #define LJP_RECORDING_H
 
+#include <pthread.h>
+
 #include "profilers/options.h"
 #include "src/session.h"
 
@@ -48,6 +50,11 @@ struct ljp_ending {
 ljp_option_reader ljp_recording_path, ljp_recording_fork, ljp_recording_flush,
     ljp_recording_compress, ljp_recording_sync, ljp_recording_rotate_bytes,
     ljp_recording_rotate_seconds, ljp_recording_keep;
+
+/* For a destructor of the library: the profiler's lock, unless nobody gives it
+** back within a while (who calls exit() may hold it). The writer holds it now
+** and then, and its session must be closed all the same. */
+bool ljp_recording_lock_at_exit(pthread_mutex_t *lock);
 
 /* Why a call failed: for people, and as errno. */
 struct ljp_failure {

@@ -142,12 +142,12 @@ static void on_created(uint32_t number)
 static const struct ljp_guest_listener listener = {
     .created = on_created, .deferred = on_deferred, .closing = on_closing};
 
-/* exit() without lua_close(). Whoever holds the lock finishes it himself. After
-** that of the memory profiler, which may use this session. */
+/* exit() without lua_close(). After that of the memory profiler, which may use
+** this session. */
 __attribute__((destructor(200))) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (g->pid != getpid() || pthread_mutex_trylock(&g->lock))
+  if (g->pid != getpid() || !ljp_recording_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);
