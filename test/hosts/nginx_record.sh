@@ -1,0 +1,104 @@
+#!/bin/sh
+# ljprof record around a real nginx: master and workers, a reload in the middle
+# of requests, a clean stop. Each process leaves a whole stream, and what Lua did
+# stands in those of the workers by name, inside of nginx's own functions.
+. "$(dirname "$0")/lib.sh"
+need nginx libnginx-mod-http-lua lua-resty-core wrk curl
+
+mkdir "$tmp/logs" "$tmp/body"
+chmod 777 "$tmp" # the workers are somebody else
+cat >"$tmp/busy.lua" <<'EOF'
+local busy = {}
+local function split(text)
+  local words = {}
+  for w in text:gmatch("%a+") do words[#words + 1] = w end
+  return words
+end
+function busy.work()
+  local n = 0
+  for i = 1, 50 do n = n + #split("one two three four " .. i) end
+  return n
+end
+return busy
+EOF
+config()
+{
+  cat >"$tmp/nginx.conf" <<EOF
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+daemon off;
+worker_processes 2;
+pid $tmp/nginx.pid;
+error_log $tmp/error.log notice;
+events { worker_connections 128; }
+http {
+  access_log off;
+  client_body_temp_path $tmp/body;
+  proxy_temp_path $tmp/body;
+  fastcgi_temp_path $tmp/body;
+  uwsgi_temp_path $tmp/body;
+  scgi_temp_path $tmp/body;
+  lua_package_path "$tmp/?.lua;;";
+  server {
+    listen 127.0.0.1:$port;
+    location = / {
+      content_by_lua_block { ngx.say(require("busy").work()) }
+    }
+  }
+}
+EOF
+}
+answers()
+{
+  curl -sf --max-time 5 "http://127.0.0.1:$port/"
+}
+
+port=$((20021 + $$ % 20000))
+for _ in 1 2 3 4 5; do
+  config
+  "$build/bin/ljprof" record --children --memory --force -o "$tmp/n.ljp" -- \
+    nginx -p "$tmp" -c "$tmp/nginx.conf" >"$tmp/record.log" 2>&1 &
+  recorder=$!
+  if wait_for 5 answers; then
+    break
+  fi
+  wait "$recorder" || :
+  port=$((port + 7))
+done
+master=$(cat "$tmp/nginx.pid")
+started="$started $master"
+same answer 200 "$(answers)"
+maps_ours "$master"
+for _ in 1 2; do
+  wrk -t1 -c5 -d2s "http://127.0.0.1:$port/" >"$tmp/wrk.log" 2>&1 &
+  driver=$!
+  started="$started $driver"
+  sleep 1
+  kill -HUP "$master" # the old workers finish what they have
+  wait "$driver" || fail "wrk failed"
+done
+answers >"$tmp/last.txt"
+same 'answer after reloads' 200 "$(cat "$tmp/last.txt")"
+kill -QUIT "$master"
+status=0
+wait "$recorder" || status=$?
+started=
+same 'exit status' 0 "$status"
+if grep -E '\[(alert|crit|emerg|error)\]' "$tmp/error.log" >&2; then
+  fail "nginx's log holds errors"
+fi
+
+workers=0 working=0
+for file in "$tmp"/n.ljp*; do
+  "$build/bin/ljprof" check "$file" >"$tmp/check.log" 2>&1 ||
+    fail "$(basename "$file"): $(tail -n 1 "$tmp/check.log")"
+  [ "$file" != "$tmp/n.ljp" ] || continue
+  workers=$((workers + 1))
+  "$build/bin/ljprof" export --to collapsed "$file" -o "$file.txt" ||
+    fail "no stacks in $(basename "$file")"
+  grep -q 'ngx_http_lua_run_thread;.*;work [^;]*;split ' "$file.txt" || continue
+  working=$((working + 1))
+done
+same 'workers, each with a whole stream' 6 "$workers"
+[ "$working" -ge 4 ] || fail "Lua in nginx stands in $working streams only"
+echo "Lua's functions stand inside nginx's in $working of $workers streams"
