@@ -76,8 +76,10 @@ static int parse(struct options *o, int argc, char **argv)
       {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL}};
   unsigned count = 0;
   const char **files = calloc((size_t)argc + 1, sizeof *files);
-  if (!files)
-    return wrong("%s", "no memory");
+  if (!files) {
+    ljp_command_error("diff", "out of memory");
+    return LJP_EXIT_FAILED;
+  }
   int code = ljp_command_files("diff", help, argc, argv, flags,
                                sizeof flags / sizeof *flags, files, &count);
   for (unsigned i = 0; i < 2 && i < count; i++)

@@ -252,7 +252,12 @@ int ljp_command_embed(int argc, char **argv)
   ljp_arena_init(&e.arena, LJP_MODEL_EPOCH_BYTES);
   e.end = &e.first;
   e.symbols = ljp_symbols_new(NULL);
-  code = e.symbols ? embed(&e, to, force, fd) : LJP_EXIT_FAILED;
+  if (e.symbols) {
+    code = embed(&e, to, force, fd);
+  } else {
+    ljp_command_error("embed", "%s", ljp_status_text(LJP_ERR_MEM));
+    code = LJP_EXIT_FAILED;
+  }
   ljp_symbols_free(e.symbols);
   ljp_arena_fini(&e.arena);
   close(fd);

@@ -43,6 +43,8 @@ export async function settle(page) {
   await page.evaluate(() => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(() =>
       setTimeout(done, 150)))));
+  // On a busy machine timers come late: the hash is written by one.
+  await page.waitForFunction(() => !globalThis.ljprof?.hashTimer);
 }
 
 // The boxes of the graph that can be seen, root first.

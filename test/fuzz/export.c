@@ -1,17 +1,9 @@
 /* Fuzz target: any bytes as a stream, exported in every format. What comes out
 ** is JSON where it is to be, and adds up: the collapsed lines to what the rows
 ** count. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "test/support/reseal.h"
 #include "tools/export.h"
-
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A few bytes may stand for many frames. */
 enum { TEXT_MAX = 1 << 22, OUT_MAX = 1 << 26 };
@@ -20,15 +12,6 @@ static char text[TEXT_MAX + 1];
 static size_t len;
 static struct ljp_reader reader;
 static struct ljp_print out;
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed)
-{
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16)
-    reseal(data, size);
-  return size;
-}
 
 static void keep(void *ctx, const char *data, size_t n)
 {

@@ -1,20 +1,12 @@
 /* Fuzz target: any bytes as a stream, as a page, a drawing and a comparison
 ** with itself. The page's data is JSON without "<", its rows add up to what the
 ** profile counts, and nothing changed from a file to itself. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "test/support/reseal.h"
 #include "tools/diff.h"
 #include "tools/page_load.h"
 #include "tools/page_write.h"
 #include "tools/viewer.h"
-
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_MAX = 1 << 24 };
 
@@ -24,15 +16,6 @@ static struct ljp_reader reader;
 static struct ljp_print out;
 static struct ljp_page page;
 static struct ljp_diff diff;
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed)
-{
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16)
-    reseal(data, size);
-  return size;
-}
 
 static void keep(void *ctx, const char *data, size_t n)
 {

@@ -4,40 +4,15 @@
 ** in the rows, each once; nodes and rows refer to what is there; every view
 ** adds up to the totals; JSON is JSON.
 */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "parsers/frame_name.h"
+#include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "test/support/reseal.h"
 #include "tools/report.h"
-
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct ljp_reader reader;
 static struct ljp_print out;
 static char text[1 << 22];
 static size_t text_len;
-
-#define MUST(condition)                                                        \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "does not hold: %s\n", #condition);                      \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed)
-{
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16)
-    reseal(data, size);
-  return size;
-}
 
 static void keep(void *ctx, const char *data, size_t len)
 {

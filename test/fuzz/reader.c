@@ -5,18 +5,10 @@
 **
 ** Checksums would stop a fuzzer at the door: most mutations are resealed.
 */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "parsers/reader.h"
+#include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "test/support/reseal.h"
 #include "tools/dump.h"
-
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A few bytes may stand for much output (a stack of 2,048 frames a sample);
 ** what is dumped of one input ends here. */
@@ -26,23 +18,6 @@ static struct ljp_reader reader;
 static struct ljp_print out;
 static char text[DUMP_MAX + (1 << 21)];
 static size_t text_len;
-
-#define MUST(condition)                                                        \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "does not hold: %s\n", #condition);                      \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed)
-{
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16)
-    reseal(data, size);
-  return size;
-}
 
 static void keep(void *ctx, const char *data, size_t len)
 {

@@ -1,32 +1,15 @@
 /* Fuzz target: any bytes as a stream, written anew as 'ljprof merge' does. What
 ** is written reads back event by event as what was read; and with its ids
 ** moved it is a stream, too. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "parsers/reader.h"
-#include "test/support/reseal.h"
+#include "test/support/fuzz_stream.h"
 #include "tools/renumber.h"
 #include "tools/stream_out.h"
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct ljp_reader first, second;
-
-/* Checksums are made right again, so that what is inside is reached. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                               unsigned seed)
-{
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16)
-    reseal(data, size);
-  return size;
-}
 
 /* The next event that is a record; NULL: there is none. */
 static const struct ljp_event *next(struct ljp_reader *reader)

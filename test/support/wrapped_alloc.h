@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -20,9 +21,22 @@ static bool fails(void)
   return fail_at > 0 && --fail_at == 0;
 }
 
+/* What was counted: free() also gets what libc has allocated by itself. */
+enum { KNOWN_MAX = 1 << 18 };
+static void *known[KNOWN_MAX];
+
+static size_t known_at(const void *p)
+{
+  size_t at = (uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15) >> 46;
+  while (known[at] && known[at] != p)
+    at = (at + 1) % KNOWN_MAX;
+  return at;
+}
+
 static void *count(void *p)
 {
   if (p) {
+    known[known_at(p)] = p;
     live++;
     bytes += malloc_usable_size(p);
     if (bytes > peak)
@@ -33,9 +47,17 @@ static void *count(void *p)
 
 static void uncount(void *p)
 {
-  if (p) {
-    live--;
-    bytes -= malloc_usable_size(p);
+  size_t at = p ? known_at(p) : 0;
+  if (!p || !known[at])
+    return;
+  live--;
+  bytes -= malloc_usable_size(p);
+  known[at] = NULL;
+  /* Those behind it are to be found again. */
+  for (at = (at + 1) % KNOWN_MAX; known[at]; at = (at + 1) % KNOWN_MAX) {
+    void *other = known[at];
+    known[at] = NULL;
+    known[known_at(other)] = other;
   }
 }
 
@@ -67,7 +89,8 @@ void *__wrap_realloc(void *p, size_t size)
   if (fails())
     return NULL;
   uncount(p);
-  return count(__real_realloc(p, size));
+  void *bigger = __real_realloc(p, size);
+  return count(bigger ? bigger : p) ? bigger : NULL;
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)

@@ -54,7 +54,9 @@ class App {
       });
     }
     clearTimeout(this.hashTimer);
+    this.hashTimer = 0;
     const write = (how) => {
+      this.hashTimer = 0;
       const hash = stateToHash(this.state);
       if (hash !== location.hash)
         window.history[how](null, '', hash || location.href.split('#')[0]);

@@ -216,66 +216,84 @@ class Inverted {
     this.first = [0];
     this.count = [0];
     this.opened = [0];
-    const places = [];
-    for (let i = 1; i < tree.n; i++) if (tree.self[i] > 0) places.push(i);
-    this.places = [Uint32Array.from(places)];
-    this.brings = [Float64Array.from(places, (i) => tree.self[i])];
-    this.groupOf = new Int32Array(tree.frameCount);
+    // Members of all nodes; node i's are many[i] from from[i] on. Those of a
+    // node that is opened become its children's, in the same room.
+    let n = 0;
+    for (let i = 1; i < tree.n; i++) if (tree.self[i] > 0) n++;
+    this.from = [0];
+    this.many = [n];
+    this.places = new Uint32Array(n);
+    this.brings = new Float64Array(n);
+    n = 0;
+    for (let i = 1; i < tree.n; i++)
+      if (tree.self[i] > 0) {
+        this.places[n] = i;
+        this.brings[n++] = tree.self[i];
+      }
+    this.groupOf = new Int32Array(tree.frameCount); // + 1; 0: none yet.
+    this.spare = {places: new Uint32Array(n), brings: new Float64Array(n)};
   }
 
   open(i) {
     if (this.opened[i]) return;
     this.opened[i] = 1;
-    const {tree, groupOf} = this;
-    const places = this.places[i];
-    const brings = this.brings[i];
-    const groups = []; // Frame, total, how many.
+    const {tree, groupOf, places, brings, spare} = this;
+    const {parent, frame} = tree;
+    const begin = this.from[i];
+    const end = begin + this.many[i];
     const step = i > 0;
-    for (let m = 0; m < places.length; m++) {
-      const at = step ? tree.parent[places[m]] : places[m];
+    const frames = [];
+    const totals = [];
+    const counts = [];
+    let n = 0;
+    for (let m = begin; m < end; m++) {
+      const at = step ? parent[places[m]] : places[m];
       if (at <= 0) continue;
-      const f = tree.frame[at];
+      const f = frame[at];
       let g = groupOf[f];
       if (!g) {
-        groups.push([f, 0, 0]);
-        g = groupOf[f] = groups.length;
+        g = groupOf[f] = frames.push(f);
+        totals.push(0);
+        counts.push(0);
       }
-      groups[g - 1][1] += brings[m];
-      groups[g - 1][2]++;
+      totals[g - 1] += brings[m];
+      counts[g - 1]++;
+      spare.places[n] = at;
+      spare.brings[n++] = brings[m];
     }
-    groups.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const order = frames.map((f, g) => g);
+    if (order.length > 1)
+      order.sort((a, b) => totals[b] - totals[a] || frames[a] - frames[b]);
     this.first[i] = this.n;
-    this.count[i] = groups.length;
+    this.count[i] = order.length;
     let x = this.start[i];
-    const fill = [];
-    for (const [f, total, many] of groups) {
-      groupOf[f] = this.n + 1;
+    let slot = begin;
+    for (const g of order) {
       this.parent.push(i);
-      this.frame.push(f);
-      this.total.push(total);
-      this.self.push(step ? 0 : total);
+      this.frame.push(frames[g]);
+      this.total.push(totals[g]);
+      this.self.push(step ? 0 : totals[g]);
       this.start.push(x);
       this.depth.push(this.depth[i] + 1);
       this.first.push(0);
       this.count.push(0);
       this.opened.push(0);
-      this.places.push(new Uint32Array(many));
-      this.brings.push(new Float64Array(many));
-      fill.push(0);
-      x += total;
+      this.from.push(slot);
+      this.many.push(counts[g]);
+      x += totals[g];
       this.n++;
+      // From here on: where its next member goes.
+      const room = counts[g];
+      counts[g] = slot;
+      slot += room;
     }
-    const base = this.first[i];
-    for (let m = 0; m < places.length; m++) {
-      const at = step ? tree.parent[places[m]] : places[m];
-      if (at <= 0) continue;
-      const to = groupOf[tree.frame[at]] - 1;
-      const slot = fill[to - base]++;
-      this.places[to][slot] = at;
-      this.brings[to][slot] = brings[m];
+    for (let m = 0; m < n; m++) {
+      const at = spare.places[m];
+      const to = counts[groupOf[frame[at]] - 1]++;
+      places[to] = at;
+      brings[to] = spare.brings[m];
     }
-    for (const [f] of groups) groupOf[f] = 0;
-    if (i > 0) this.places[i] = this.brings[i] = null; // Never needed again.
+    for (const f of frames) groupOf[f] = 0;
   }
 }
 

@@ -1,0 +1,31 @@
+// The screenshots of doc/flame.md: shots.mjs PAGE.html DIR, of the page that
+// ./run demo makes. Look at them before they are committed.
+import {join, resolve} from 'node:path';
+import {open, settle, start} from './browser.mjs';
+
+const path = resolve(process.argv[2]);
+const to = process.argv[3] || '.';
+const browser = await start();
+
+async function shot(name, options, script) {
+  const page = await open(browser, path, options);
+  await page.evaluate(script);
+  await settle(page);
+  await page.mouse.move(0, 0);
+  await page.screenshot({path: join(to, name)});
+  if (page.faults.length) throw new Error(page.faults.join('; '));
+  await page.context().close();
+}
+
+await shot('flame-light.png', {}, `{
+  const app = globalThis.ljprof;
+  app.pickFrame(app.profile.frames.name.indexOf('index'));
+}`);
+await shot('flame-dark.png', {dark: true, hash: '#q=match'}, `{
+  const app = globalThis.ljprof;
+  const n = app.profile.ticks;
+  app.set({heat: true, time: [Math.floor(n * 0.2), Math.floor(n * 0.7)]});
+}`);
+await shot('flame-table.png', {hash: '#view=table&kinds=native.c',
+  size: {width: 1280, height: 620}}, '0');
+await browser.close();
