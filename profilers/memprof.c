@@ -31,7 +31,7 @@ static struct {
   bool replaced;   /* somebody has put another allocator on top */
   uint32_t number; /* of the VM */
   struct ljp_memprof_options options;
-  char path[4096];
+  char path[LJP_RECORDING_PATH_BYTES];
   struct ljp_session *session;
   struct ljp_producer *events; /* for what is told outside the VM's thread */
   struct ljp_recorder *_Atomic recorder;
@@ -78,6 +78,14 @@ static void note_replaced(void)
   g->replaced = true;
 }
 
+static void look_at_allocator(void)
+{
+  if (g->replaced || ljp_recorder_in_place(g->recorder))
+    return;
+  atomic_store(&g->recorder->on, false);
+  note_replaced();
+}
+
 static void writer_round(void *ctx)
 {
   (void)ctx;
@@ -86,11 +94,17 @@ static void writer_round(void *ctx)
   if (g->running && g->pid == getpid()) {
     ljp_sysprof_poll_tables();
     ljp_saferead_check();
-    if (!g->replaced && !ljp_recorder_in_place(g->recorder)) {
-      atomic_store(&g->recorder->on, false);
-      note_replaced();
-    }
+    look_at_allocator();
   }
+  unlock();
+}
+
+void ljp_memprof_round(void)
+{
+  if (pthread_mutex_trylock(&g->lock))
+    return;
+  if (g->running && g->options.shared && g->pid == getpid())
+    look_at_allocator();
   unlock();
 }
 

@@ -50,7 +50,7 @@ struct ljp_memprof_counts {
 struct ljp_memprof_status {
   const char *state; /* "idle", "running", "stopped", "failed" */
   bool running;      /* maybe "failed", not yet stopped */
-  char path[4096];   /* "" if shared */
+  char path[LJP_RECORDING_PATH_BYTES]; /* "" if shared */
   uint64_t sample_bytes, bytes;
   uint64_t heap_bytes; /* of the VM that is recorded */
   bool native;

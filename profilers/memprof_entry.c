@@ -18,21 +18,22 @@ _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
 _Static_assert(LJP_TRACK_FILTER_BITS == 12 && LJP_TRACK_FILTER_SHIFT == 20,
                "... and how it hashes: see ljp_track_filter_at()");
 
+/* clang-format off */
 #define PUSH(reg)                                                              \
   "  pushq %" reg "\n"                                                         \
   "  .cfi_adjust_cfa_offset 8\n"
 /* The registers that are their owner's, in the order of struct ljp_caller from
 ** its end; the function keeps them, so they need not come back from there. */
 #define CALL(function)                                                         \
-  PUSH("rbp")                                                                  \
-  PUSH("rbx") PUSH("r12") PUSH("r13") PUSH("r14")                              \
-      PUSH("r15") "  movq %rsp, %r8\n"                                         \
-                  "  subq $8, %rsp\n"                                          \
-                  "  .cfi_adjust_cfa_offset 8\n"                               \
-                  "  call " function "\n"                                      \
-                  "  addq $56, %rsp\n"                                         \
-                  "  .cfi_adjust_cfa_offset -56\n"                             \
-                  "  ret\n"
+  PUSH("rbp") PUSH("rbx") PUSH("r12") PUSH("r13") PUSH("r14") PUSH("r15")      \
+  "  movq %rsp, %r8\n"                                                         \
+  "  subq $8, %rsp\n"                                                          \
+  "  .cfi_adjust_cfa_offset 8\n"                                               \
+  "  call " function "\n"                                                      \
+  "  addq $56, %rsp\n"                                                         \
+  "  .cfi_adjust_cfa_offset -56\n"                                             \
+  "  ret\n"
+/* clang-format on */
 #define BEGIN(name)                                                            \
   ".pushsection .text\n.balign 32\n.globl " name "\n.hidden " name "\n"        \
   ".type " name ", @function\n" name ":\n.cfi_startproc\n"

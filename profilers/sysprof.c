@@ -78,6 +78,7 @@ static void writer_round(void *ctx)
     ljp_sysprof_poll_tables();
     ljp_saferead_check();
     ljp_sysprof_name_vms();
+    ljp_memprof_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
     if (g->armed && !ljp_sysprof_handler_is_ours(g->options.signal)) {
       /* The host has put its own handler there: it must not get our signals. */

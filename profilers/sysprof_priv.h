@@ -51,6 +51,8 @@ void ljp_sysprof_tables_forked(void);
 /* In a fork's child: the memory profiler forgets its recording. */
 /* In a child: goes on in the CPU profiler's session, if that is where it runs. */
 void ljp_memprof_forked(bool recording);
+/* In each round of the writer: looks after what the memory profiler shares. */
+void ljp_memprof_round(void);
 /* Whether it runs in the CPU profiler's session. */
 bool ljp_memprof_shares(void);
 

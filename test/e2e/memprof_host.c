@@ -17,6 +17,7 @@
 **   close     lua_close() ends it
 **   covered   the host puts another allocator on top
 **   replaced  ... and another in its place: both are noticed
+**   shared    the same in a session of both profilers
 **   thread    the VM moves to another thread
 */
 #include <errno.h>
@@ -151,6 +152,28 @@ static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == ECANCELED);
   CHECK(c->stops == 1);
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
+}
+
+/* The same in a session that is shared with the CPU profiler: it is the writer
+** of that who has to notice. */
+static void replaced_in_shared(lua_State *L, const char *path)
+{
+  lua_Alloc original;
+  void *original_ud;
+  original = lua_getallocf(L, &original_ud);
+  lua_pushstring(L, path);
+  lua_setglobal(L, "path");
+  run(L, "assert(misc.profile.start{path = path, cpu = true, "
+         "memory = {every = true}})");
+  run(L, work);
+  lua_setallocf(L, original, original_ud);
+  run(L, "local give_up = os.time() + 20\n"
+         "while misc.memprof.status().state ~= 'failed' do\n"
+         "  assert(os.time() < give_up, misc.memprof.status().state)\n"
+         "end\n"
+         "assert(misc.sysprof.status().state == 'running')");
+  run(L, "local done, message = misc.profile.stop()\n"
+         "assert(not done and message:find('allocator', 1, true), message)");
 }
 
 /* Nothing of Lua calls: no frame, and known sizes. */
@@ -298,6 +321,9 @@ int main(int argc, char **argv)
     replaced(L, &o, &c, true);
   } else if (strcmp(what, "covered") == 0) {
     replaced(L, &o, &c, false);
+  } else if (strcmp(what, "shared") == 0) {
+    replaced_in_shared(L, argv[2]);
+    c.stops = 1;
   } else if (strcmp(what, "bare") == 0) {
     CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
     bare(L);

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for what in writer short ended refused errno greedy first onstop again wrong bare \
-  oom other close covered replaced thread; do
+  oom other close covered replaced shared thread; do
   "$BUILD_DIR/bin/memprof_host" $what $what.ljp > out.txt 2>&1 ||
     fail "$what: $(cat out.txt)"
   ok "$what"
