@@ -16,7 +16,10 @@
 #include "src/saferead.h"
 
 enum {
-  SITES = 512,           /* a power of two */
+  SITES = 512, /* a power of two */
+  FRONTS = 16, /* a power of two: sets of */
+  WAYS = 4,
+  FRONT_STEPS = 5,
   AGAINS = 8,            /* segments that are remembered at a time */
   WORDS = 384,           /* that a rest may depend on */
   WORTH = 16,            /* answers that make up for what learning costs */
@@ -32,6 +35,22 @@ struct ljp_site {
   uint8_t type;
   struct ljp_unwind_plain step;
   struct ljp_guest_site in_guest;
+};
+
+/* A way down that was taken: return addresses by their places above the caller,
+** and what is found behind the last. Only of frames in our own module, which
+** cannot have been replaced. Each step is where it is because the one before
+** is: they are compared in that order. */
+struct ljp_front {
+  uint64_t rip; /* where it begins */
+  const struct ljp_site *site;
+  uint64_t site_rip;
+  uint32_t epoch;
+  uint8_t steps, type;
+  bool object;
+  int16_t sp, rbx, rbp; /* in words from the caller */
+  int16_t at[FRONT_STEPS];
+  uint64_t word[FRONT_STEPS];
 };
 
 struct ljp_again {
@@ -57,14 +76,17 @@ bool ljp_stacks_init(struct ljp_stacks *s)
     return true;
   s->sites = calloc(SITES, sizeof *s->sites);
   s->agains = calloc(AGAINS, sizeof *s->agains);
-  return s->sites && s->agains;
+  s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
+  return s->sites && s->agains && s->fronts;
 }
 
 void ljp_stacks_fini(struct ljp_stacks *s)
 {
   free(s->sites);
   free(s->agains);
+  free(s->fronts);
   s->sites = NULL;
+  s->fronts = NULL;
   s->agains = s->last = NULL;
 }
 
@@ -182,12 +204,72 @@ static bool still_there(const struct ljp_unwind_plain *step)
          word == step->witness;
 }
 
+/* The set of ways that begin at an address. */
+static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
+{
+  return s->fronts +
+         WAYS * ((rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FRONTS - 1));
+}
+
+static const struct ljp_site *known_front(struct ljp_stacks *s,
+                                          const struct ljp_caller *caller,
+                                          struct ljp_guest_regs *regs,
+                                          struct ljp_found_stack *found)
+{
+  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  const uint64_t *words = (const uint64_t *)caller;
+  for (end = front + WAYS; front < end; front++) {
+    if (front->rip != caller->rip || front->epoch != s->epoch ||
+        front->site->rip != front->site_rip)
+      continue;
+    int i = 0;
+    while (i < front->steps && words[front->at[i]] == front->word[i])
+      i++;
+    if (i < front->steps)
+      continue;
+    regs->rip = front->site_rip;
+    regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
+    regs->rbx = words + front->rbx;
+    regs->rbp = words + front->rbp;
+    found->type = front->type;
+    found->object = front->object;
+    return front->site;
+  }
+  return NULL;
+}
+
+static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+                        const struct ljp_guest_regs *regs,
+                        const struct ljp_found_stack *found,
+                        const struct ljp_site *site, struct ljp_front *front)
+{
+  const uint64_t *words = (const uint64_t *)caller;
+  int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
+  if (sp > INT16_MAX)
+    return;
+  front->rip = caller->rip;
+  front->site = site;
+  front->site_rip = site->rip;
+  front->epoch = s->epoch;
+  front->type = found->type;
+  front->object = found->object;
+  front->sp = (int16_t)sp;
+  front->rbx = (int16_t)(regs->rbx - words);
+  front->rbp = (int16_t)(regs->rbp - words);
+  fronts_of(s, caller->rip)[s->next_front++ % WAYS] = *front;
+}
+
 /* Down to the guest. NULL: ask the walk. */
 static const struct ljp_site *find_front(struct ljp_stacks *s,
                                          const struct ljp_caller *caller,
                                          struct ljp_guest_regs *regs,
                                          struct ljp_found_stack *found)
 {
+  const struct ljp_site *known = known_front(s, caller, regs, found);
+  if (LJP_LIKELY(known != NULL))
+    return known;
+  struct ljp_front front = {.steps = 0};
+  bool plain = true;
   uint64_t witness = 0;
   regs->rip = caller->rip;
   regs->sp = (uint64_t)(uintptr_t)(caller + 1);
@@ -202,8 +284,12 @@ static const struct ljp_site *find_front(struct ljp_stacks *s,
       if (!site->rip)
         return NULL;
     }
-    if (site->guest)
+    if (site->guest) {
+      if (i && plain)
+        learn_front(s, caller, regs, found, site, &front);
       return i ? site : NULL;
+    }
+    plain &= site->step.witness_at == s->own && !site->step.from_rbp;
     if (LJP_UNLIKELY(site->step.witness_at != witness)) {
       if (!still_there(&site->step))
         return NULL;
@@ -220,6 +306,13 @@ static const struct ljp_site *find_front(struct ljp_stacks *s,
     regs->sp = cfa;
     const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)regs->sp;
     regs->rip = caller_sp[-1];
+    int64_t at = caller_sp - 1 - (const uint64_t *)caller;
+    if (front.steps < FRONT_STEPS && at <= INT16_MAX) {
+      front.at[front.steps] = (int16_t)at;
+      front.word[front.steps++] = regs->rip;
+    } else {
+      plain = false;
+    }
     if (site->step.rbx)
       regs->rbx = caller_sp + site->step.rbx;
     if (site->step.rbp)
@@ -417,6 +510,17 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->differed += !equal;
 }
 
+/* The witness of our module, which any address in it leads to. */
+static void find_own(struct ljp_stacks *s, uint64_t rip)
+{
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  struct ljp_unwind_plain step;
+  if (view && ljp_unwind_plain(view, rip, &step))
+    s->own = step.witness_at;
+  if (view)
+    ljp_unwind_release(s->unwind, view);
+}
+
 void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
                      struct ljp_found_stack *found)
 {
@@ -426,6 +530,8 @@ void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
     ljp_stacks_walk_from(s, caller, found);
     return;
   }
+  if (LJP_UNLIKELY(!s->own))
+    find_own(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
   look_at_generations(s);
   const struct ljp_site *site = find_front(s, caller, &regs, found);
   if (!site || !ljp_guest_start_at(s->heap, &site->in_guest, &regs, &start)) {

@@ -23,6 +23,7 @@ struct ljp_caller {
 };
 
 struct ljp_site;
+struct ljp_front;
 struct ljp_again;
 
 /* The answer. frames: leaf first after a full walk; else root first. */
@@ -49,10 +50,12 @@ struct ljp_stacks {
   uint32_t depth;
   bool native, check;
   struct ljp_site *sites;   /* where host code returns to */
+  struct ljp_front *fronts; /* ways down that were taken */
+  uint64_t own;             /* our module's witness; 0: not known yet */
   struct ljp_again *agains; /* segments, with what is below them */
   struct ljp_again *last;   /* of the last answer */
   uint64_t generation[2];
-  uint32_t epoch, next;
+  uint32_t epoch, next, next_front;
   struct ljp_patience patience;
   uint64_t cut, remembered, learned, checked, differed;
   struct ljp_memo memo;
