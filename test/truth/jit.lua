@@ -42,11 +42,15 @@ end
 -- the loop is a round. (Each time a trace begins anew, the value comes back
 -- through memory: that is little beside what is done with it.)
 local function sides_left(x)
-  x = 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) --> sides 4
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
   return x
 end
 local function sides_right(x, i)
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 18
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 18
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 18
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 18
   if i % 4 == 1 then
@@ -64,6 +68,8 @@ function cases.sides(n)
     else
       x = right(x, i)
     end
+    x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 24
+    x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 24
     x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 24
     x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 24
   end
