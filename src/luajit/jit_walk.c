@@ -130,20 +130,35 @@ LJP_SIGSAFE static bool place_in_trace(struct place *place, uint64_t rip,
   bool snapped =
       ljp_snap_at((uint64_t)(uintptr_t)trace->object, offset, &place->snap);
   /* The last instructions of a trace that goes on in another one: jit_base is
-  ** the other one's already. */
+  ** the other one's already, if that is another. */
+  enum { OWN_SLOT = 2 };
   place->linked = snapped && exact && goes_on(trace->link_type) &&
-                  offset >= place->snap.jump;
+                  offset >= place->snap.jump &&
+                  place->snap.baseslot != OWN_SLOT;
   if (place->linked || !find_mark(place, offset, exact))
     return snapped;
   place->exact = LJP_EXACT_EXACT;
   return true;
 }
 
+/* A frame that a mark tells of. */
+LJP_SIGSAFE static uint64_t frame_of(uint32_t function, unsigned flags,
+                                     uint32_t line)
+{
+  return function & LJP_CHAIN_BUILTIN
+             ? ljp_frame(LJP_FRAME_BUILTIN, flags,
+                         function & ~LJP_CHAIN_BUILTIN)
+             : ljp_frame_lua(LJP_FRAME_LUA_INLINED, LJP_EXACT_EXACT | flags,
+                             function, line);
+}
+
 /* Append the inlined frames by marks; *line becomes that in the frame at BASE.
-** Nothing is appended if another function is there than should be. */
+** Nothing is appended if another function is there than should be. A function
+** that a tail call put in its place becomes *instead. */
 LJP_SIGSAFE static bool marked(const struct place *place,
                                const struct ljp_function *at_base,
-                               struct ljp_stack *stack, uint32_t *line)
+                               struct ljp_stack *stack, uint32_t *line,
+                               uint32_t *instead)
 {
   struct ljp_chain chain, outer;
   uint32_t number = place->chain, mark = stack->count, depth = 0;
@@ -153,10 +168,13 @@ LJP_SIGSAFE static bool marked(const struct place *place,
     if (depth++ > LJ_MAX_JSLOTS ||
         !ljp_trace_chain(&place->trace, outer.caller, &outer))
       return false;
-  if (at_base->ffid == FF_LUA
-          ? outer.function != at_base->ref
-          : outer.function != (LJP_CHAIN_BUILTIN | at_base->ffid))
+  uint32_t should_be = outer.at_base ? outer.at_base : outer.function;
+  if (should_be != (at_base->ffid == FF_LUA
+                        ? at_base->ref
+                        : LJP_CHAIN_BUILTIN | at_base->ffid))
     return false;
+  if (outer.at_base)
+    *instead = outer.function;
   for (*line = place->line;; *line = chain.line, number = chain.caller) {
     if (!ljp_trace_chain(&place->trace, number, &chain)) {
       stack->count = mark;
@@ -164,12 +182,7 @@ LJP_SIGSAFE static bool marked(const struct place *place,
     }
     if (!chain.caller)
       return true;
-    uint64_t frame = chain.function & LJP_CHAIN_BUILTIN
-                         ? ljp_frame(LJP_FRAME_BUILTIN, 0,
-                                     chain.function & ~LJP_CHAIN_BUILTIN)
-                         : ljp_frame_lua(LJP_FRAME_LUA_INLINED, LJP_EXACT_EXACT,
-                                         chain.function, *line);
-    if (!ljp_stack_add(stack, frame))
+    if (!ljp_stack_add(stack, frame_of(chain.function, 0, *line)))
       return true;
   }
 }
@@ -186,12 +199,12 @@ LJP_SIGSAFE static bool place_frames(struct place *place, struct ljp_start *at,
     stack->cut = LJP_CUT_BAD_READ;
     return false;
   }
-  uint32_t line = 0;
+  uint32_t line = 0, instead = 0;
   uint64_t pc = at->pc;
   *known = ljp_read_function(slot, fn);
   uint32_t mark = stack->count;
   if (*known && place->exact == LJP_EXACT_EXACT &&
-      !marked(place, fn, stack, &line)) {
+      !marked(place, fn, stack, &line, &instead)) {
     place->exact = LJP_EXACT_ROOT;
   } else if (place->exact == LJP_EXACT_SNAPSHOT && place->linked) {
     pc = place->snap.pc;
@@ -203,7 +216,11 @@ LJP_SIGSAFE static bool place_frames(struct place *place, struct ljp_start *at,
   }
   if (stack->cut)
     return false;
-  if (*known && fn->ffid == FF_LUA && place->exact != LJP_EXACT_SNAPSHOT) {
+  if (instead) {
+    if (!ljp_stack_add(stack, frame_of(instead, LJP_FRAME_TAIL, line)))
+      return false;
+  } else if (*known && fn->ffid == FF_LUA &&
+             place->exact != LJP_EXACT_SNAPSHOT) {
     if (!ljp_stack_add(stack, ljp_frame_lua(LJP_FRAME_LUA_INLINED, place->exact,
                                             fn->ref, line)))
       return false;

@@ -105,6 +105,7 @@ void ljp_marks_begin(struct ljp_jit *jit, jit_State *J)
   jit->chains = 1;
   jit->shifts = 0;
   jit->now = 0;
+  jit->at_base = 0;
   jit->code_refs = jit->copied_refs = 0;
   jit->full = false;
   J->ljp = NULL;
@@ -181,6 +182,26 @@ static inline uint32_t find_chain(struct ljp_jit *jit, const GCfunc *fn,
   return i;
 }
 
+/* As in a chain's function. */
+static uint32_t ref_of(const GCfunc *fn)
+{
+  return isluafunc(fn) ? funcproto(fn)->unused_gc64
+                       : LJP_CHAIN_BUILTIN | fn->c.ffid;
+}
+
+/* The outermost frame of a chain. Compiled code that makes a tail call there
+** leaves the function's slot in memory as it is. */
+static uint32_t find_outermost(struct ljp_jit *jit, const jit_State *J,
+                               const GCfunc *fn, uint32_t slot)
+{
+  uint32_t ref = ref_of(fn);
+  if (!jit->at_base || jit->lower_returns != (uint32_t)J->retdepth) {
+    jit->at_base = ref;
+    jit->lower_returns = (uint32_t)J->retdepth;
+  }
+  return find_chain(jit, fn, 0, jit->at_base == ref ? 0 : jit->at_base, slot);
+}
+
 /* The chain by the frames of the Lua stack, down to the one at which the trace
 ** began. */
 __attribute__((noinline)) static uint32_t walk_chain(struct ljp_jit *jit,
@@ -223,8 +244,10 @@ __attribute__((noinline)) static uint32_t walk_chain(struct ljp_jit *jit,
       break;
   }
   while (levels--) {
-    chain = find_chain(jit, level[levels].fn, chain, level[levels].call,
-                       level[levels].slot);
+    chain = chain
+                ? find_chain(jit, level[levels].fn, chain, level[levels].call,
+                             level[levels].slot)
+                : find_outermost(jit, J, level[levels].fn, level[levels].slot);
     if (!chain)
       return 0;
   }
@@ -239,7 +262,7 @@ static inline uint32_t chain_now(struct ljp_jit *jit, const jit_State *J,
   cTValue *frame = J->L->base - 1;
   uint32_t chain = jit->now, slot = J->baseslot;
   if (!chain)
-    return J->baseslot == 1 + LJ_FR2 ? find_chain(jit, J->fn, 0, 0, 1 + LJ_FR2)
+    return J->baseslot == 1 + LJ_FR2 ? find_outermost(jit, J, J->fn, 1 + LJ_FR2)
                                      : walk_chain(jit, J);
   struct ljp_chain_note *c = &jit->chain[chain];
   if (frame_islua(frame) && slot > 1 + LJ_FR2 &&

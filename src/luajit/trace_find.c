@@ -273,6 +273,8 @@ bool ljp_trace_chain(const struct ljp_trace *trace, uint32_t number,
   *chain = (struct ljp_chain){.function = note.ref, .caller = note.caller};
   if (note.function & LJP_NOTE_BUILTIN)
     chain->function = LJP_CHAIN_BUILTIN | (uint32_t)note.function;
+  if (!note.caller)
+    chain->at_base = note.call;
   return !note.caller || (read_chain(&n, note.caller, &caller) &&
                           line_in(&caller, note.call, &chain->line));
 }

@@ -42,6 +42,8 @@ struct ljp_chain {
   uint32_t function; /* prototype reference, or LJP_CHAIN_BUILTIN | ffid */
   uint32_t line;     /* in the caller */
   uint32_t caller;   /* 0: the frame at the trace's BASE */
+  uint32_t at_base;  /* with caller 0: whose place a tail call gave it, that is,
+                     ** what lies in memory there (as function); 0: its own */
 };
 #define LJP_CHAIN_BUILTIN 0x80000000u
 
@@ -50,7 +52,8 @@ struct ljp_chain {
 struct ljp_chain_note {
   uint64_t function; /* GCproto, or LJP_NOTE_BUILTIN | ffid */
   uint32_t ref;      /* of the prototype */
-  uint32_t call; /* low half of the calling instruction's address, 0: none */
+  uint32_t call;     /* low half of the calling instruction's address, 0: none;
+                 ** with caller 0: at_base */
   uint16_t caller;
   uint16_t slot; /* of its BASE, while the trace is recorded */
 };
@@ -163,7 +166,10 @@ struct ljp_jit {
   uint32_t code_refs, code_capacity;
   uint32_t copied_refs, copied_capacity;
   uint32_t now; /* chain of the frame that is being recorded, 0: not known */
-  bool full;    /* a bound was met */
+  uint32_t at_base; /* what is at the trace's BASE in memory, as function */
+  uint32_t lower_returns; /* so many times the recorder returned to lower frames
+                          ** when at_base was noted */
+  bool full;              /* a bound was met */
 };
 
 struct jit_State;

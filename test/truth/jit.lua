@@ -146,7 +146,8 @@ local function tails_alone(x, n)
   if n == 0 then
     return x
   end
-  x = 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) --> tails 240
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
   return tails_alone(x, n - 1)
 end
 local tails_pong
@@ -154,19 +155,20 @@ local function tails_ping(x, n)
   if n == 0 then
     return x
   end
-  x = 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) --> tails 120
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
   return tails_pong(x, n - 1)
 end
 function tails_pong(x, n)
-  x = 3 / (3 / (x + 1) + 1) --> tails 60
-  x = 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) --> tails 120
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
+  x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> tails 300
   return tails_ping(x, n)
 end
 function cases.tails(n)
   local x = 1
   for _ = 1, n do
-    x = tails_alone(x, 60)
-    x = tails_ping(x, 30)
+    x = tails_alone(x, 50)
+    x = tails_ping(x, 50)
   end
   return x
 end
