@@ -230,11 +230,12 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
 }
 
 /* A segment below others of the same Lua thread: its top frame is the one
-** that called into C. */
+** that called into C; entering: that is yet to run, as an FFI callback. */
 LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
                                      const struct ljp_thread *thread,
                                      const struct ljp_regs *regs,
-                                     uint64_t cframe, struct ljp_stack *stack)
+                                     uint64_t cframe, bool entering,
+                                     struct ljp_stack *stack)
 {
   struct ljp_start at = {.base = guest->base, .cframe = cframe, .regs = regs};
   if (ljp_at_bottom(thread, at.base)) {
@@ -245,7 +246,7 @@ LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
     stack->cut = LJP_CUT_BAD_FRAME;
     return false;
   }
-  if (KNOWN(regs, LJP_RBX))
+  if (KNOWN(regs, LJP_RBX) && !entering)
     at.pc = regs->r[LJP_RBX] & ~UINT64_C(3);
   else if (!ljp_load_noted(cframe + LJP_CF_PC * 8, &at.pc, thread->notes)) {
     ljp_memo_blur(thread->notes);
@@ -361,20 +362,25 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   ljp_guest_note(guest, &thread, state_at(offset));
   bool ok;
   if (guest->L == L) {
-    ok = next_segment(guest, &thread, regs, cframe, stack);
+    ok = next_segment(guest, &thread, regs, cframe, mode == LJP_VM_CALLBACK,
+                      stack);
   } else if (!ljp_cframe_linked(L, cframe, regs->notes)) {
     ok = true; /* unwound by an error: it has no guest frames any more */
   } else if (mode == LJP_VM_CALLBACK) {
-    uint64_t base, link = 0, kind = 0;
+    uint64_t base, link = 0, kind = 0, pc;
     ljp_memo_blur(regs->notes);
     ok = ljp_load(L + offsetof(lua_State, base), &base);
+    /* Of the function's beginning, while its arguments are made. */
+    if (!ljp_load(cframe + LJP_CF_PC * 8, &pc))
+      pc = 0;
     if (ok && ljp_load(base - sizeof(TValue), &link) &&
         (link & FRAME_TYPEP) == FRAME_CONT &&
         ljp_load(base - 4 * sizeof(TValue), &kind) &&
         kind == LJ_CONT_FFI_CALLBACK)
       ok = ljp_walk_segment(
           guest, &thread,
-          (struct ljp_start){.base = base, .cframe = cframe, .regs = regs},
+          (struct ljp_start){
+              .base = base, .pc = pc, .cframe = cframe, .regs = regs},
           stack);
     else if (ok)
       pass_segment(guest, &thread, base);

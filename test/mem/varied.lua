@@ -86,6 +86,17 @@ if ok then
   box[0] = tonumber(wide)
   ffi.gc(ffi.new("char[24]"), function() return {round} end)
 end
+if ok then
+  if not Compare then
+    ffi.cdef "void qsort(void *, size_t, size_t, int (*)(const int *, const int *));"
+    Compare = ffi.cast("int (*)(const int *, const int *)", function(p, q)
+      local t = {p[0], q[0]}
+      return t[1] - t[2]
+    end)
+  end
+  local list = ffi.new("int[7]", 3, 1, 4, 1, 5, 9, 2)
+  ffi.C.qsort(list, 7, 4, Compare)
+end
 local proxy = newproxy(true)
 getmetatable(proxy).__gc = function() return {deep(3)} end
 proxy = nil
