@@ -306,6 +306,7 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
     }
   }
   ljp_guest_note(guest, &thread, LJP_VMSTATE_EXIT);
+  thread.notes = regs->notes;
   if (!ljp_walk_exit(guest, &thread, at, on_trace, stack))
     return LJP_GUEST_STOPPED;
   return ljp_leave_compiled(regs, cframe, stack) ? LJP_GUEST_STEPPED

@@ -298,7 +298,8 @@ enum { POINT_GUEST = 1, POINT_SKIP = 2, POINT_COMPILED = 4 };
 
 /* The state between two frames, with all that the rest of a walk depends on:
 ** BASE and position of the frame below, its Lua thread, and what leaving the
-** segment needs. Is the rest known? */
+** segment needs. Is the rest known? A point is recorded only where what is read
+** behind it is noted. */
 LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
                                       const struct ljp_thread *thread,
                                       const struct ljp_start *at,
@@ -307,6 +308,8 @@ LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
 {
   const struct ljp_regs *regs = at->regs;
   const uint32_t kept = 1u << LJP_R12 | 1u << LJP_R13;
+  if (LJP_UNLIKELY(stack->memo->mode == LJP_MEMO_RECORD && !thread->notes))
+    return false;
   struct ljp_memo_point now = {.sp = at->cframe, .order = link->base};
   now.word[0] = link->pc;
   now.word[1] = thread->L;
