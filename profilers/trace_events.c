@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profilers/jitdump.h"
 #include "profilers/sysprof_priv.h"
@@ -22,6 +23,7 @@ enum {
 
 static struct {
   pthread_mutex_t lock;
+  pid_t pid;                     /* whose lock this is */
   struct ljp_producer *producer; /* NULL: nobody listens */
   uint64_t last_existing;        /* id; told of when the session began */
   uint64_t *frames;              /* LJP_DEPTH_MAX; never given back */
@@ -185,6 +187,9 @@ void ljp_trace_events_begin(struct ljp_session *session)
 {
   struct ljp_producer *producer = NULL;
   struct ids ids = {0};
+  if (t->pid != getpid()) /* in a fork's child somebody may have held it */
+    pthread_mutex_init(&t->lock, NULL);
+  t->pid = getpid();
   pthread_mutex_lock(&t->lock);
   t->last_existing = 0;
   bool ok =
@@ -220,6 +225,7 @@ void ljp_trace_events_forked(struct ljp_session *session)
   struct ljp_failure why;
   bool dumps = ljp_jitdump_is_open();
   pthread_mutex_init(&t->lock, NULL);
+  t->pid = getpid();
   ljp_jitdump_forked();
   if (!session) {
     ljp_guest_listen_traces(NULL);

@@ -24,6 +24,7 @@ struct ljp_vm {
   uint32_t next_free;
   uint32_t unnamed; /* protos.c: the first whose functions have no names yet */
   struct ljp_jit *jit; /* traces.h; NULL before the first trace */
+  bool closing;        /* lua_close() has begun; its own thread's */
 };
 
 enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };

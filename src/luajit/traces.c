@@ -431,7 +431,8 @@ void ljp_hook_trace_free(jit_State *J, GCtrace *T)
   ljp_lock(LJP_LOCK_TRACES);
   retire(trace);
   ljp_unlock(LJP_LOCK_TRACES);
-  if (ljp_guest_wants_traces()) {
+  /* With its VM thousands may go, of which that tells enough. */
+  if (ljp_guest_wants_traces() && !vm->closing) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_FREE, .trace = id};
     tell(vm, J, &event);
   }

@@ -135,6 +135,7 @@ void ljp_hook_vm_new(lua_State *L)
       ljp_locks_mind_fork();
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
+    vm->closing = false;
     /* A handler on this thread sees all of the above once it sees g. */
     atomic_store_explicit(&vm->g, (uint64_t)(uintptr_t)G(L),
                           memory_order_release);
@@ -157,6 +158,9 @@ void ljp_hook_vm_closing(lua_State *L)
     if (l && l->closing)
       l->closing(L);
   }
+  struct ljp_vm *vm = vm_of_thread(L);
+  if (vm)
+    vm->closing = true;
 }
 
 void ljp_hook_vm_gone(lua_State *L)

@@ -62,6 +62,44 @@ done
 same "no trace events in mode D" "start=0 stop=0 abort=0 flush=0 lost=0" \
   "$(summary t.ljp)"
 
+# A second VM, made and closed meanwhile, has events of its own; when it goes,
+# its traces are not told one by one.
+cat > second.lua <<'END'
+local ffi = require("ffi")
+ffi.cdef[[
+typedef struct lua_State lua_State;
+lua_State *luaL_newstate(void); void luaL_openlibs(lua_State *); void lua_close(lua_State *);
+int luaL_loadstring(lua_State *, const char *); int lua_pcall(lua_State *, int, int, int);]]
+jit.off(true, true)
+assert(misc.sysprof.start{mode = "C", path = "second.ljp", flush = 10})
+local other = ffi.C.luaL_newstate()
+ffi.C.luaL_openlibs(other)
+assert(ffi.C.luaL_loadstring(other, [[
+  jit.opt.start("hotloop=3")
+  for k = 1, 200 do assert(loadstring("local t = 0 for i = 1, 20 do t = t + i end return t"))() end
+]]) == 0)
+assert(ffi.C.lua_pcall(other, 0, 0, 0) == 0)
+ffi.C.lua_close(other)
+local stop = os.clock() + 0.1
+repeat until os.clock() > stop
+assert(misc.sysprof.stop())
+END
+"$luajit" second.lua || fail "two VMs"
+"$BUILD_DIR/bin/ljprof" check second.ljp > check.txt || fail "$(cat check.txt)"
+"$BUILD_DIR/bin/ljprof" dump second.ljp > dump.txt
+awk '
+  /^  trace-event / {
+    match($0, /vm=[0-9]+ action="[a-z]+"/)
+    n[substr($0, RSTART, RLENGTH)]++
+  }
+  /^  vm-close / && / vm=2/ { closed = 1 }
+  END {
+    for (what in n) printf "%s: %d; ", what, n[what]
+    exit !(n["vm=2 action=\"stop\""] >= 100 && !n["vm=1 action=\"stop\""] &&
+      n["vm=2 action=\"free\""] < n["vm=2 action=\"stop\""] && closed)
+  }' dump.txt > told.txt || fail "two VMs: $(cat told.txt)"
+ok "two VMs: $(cat told.txt)"
+
 # Samples in the compiler say whom it works for.
 script=$SOURCE_DIR/test/e2e/trace_compiler.lua
 for timer in perf posix; do
