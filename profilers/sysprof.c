@@ -188,6 +188,7 @@ enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
 {
   static bool hooked;
   enum ljp_status status = LJP_OK;
+  ljp_guest_mind_fork();
   if (!hooked && pthread_atfork(before_fork, NULL, NULL))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
   hooked = true;

@@ -179,6 +179,10 @@ LJP_SIGSAFE bool ljp_guest_trace_frames(const struct lua_State *L,
                                         uint64_t return_address,
                                         struct ljp_stack *stack);
 
+/* Before anybody registers fork handlers that ask what stands here: in a child,
+** ours have then run already. */
+void ljp_guest_mind_fork(void);
+
 /* -- VMs ------------------------------------------------------------------- */
 
 /* Number of the VM that L belongs to (1, 2 ...), never used twice; 0 if the VM

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "src/futex.h"
+#include "src/luajit/guest.h"
 
 /* A waiter looks again after this time: nobody waits for a wake-up that was
 ** lost. */
@@ -64,6 +65,11 @@ static void set_handlers(void)
 {
   /* Without memory for this, fork() is what it was without us. */
   (void)pthread_atfork(prepare, forked, forked);
+}
+
+void ljp_guest_mind_fork(void)
+{
+  ljp_locks_mind_fork();
 }
 
 void ljp_locks_mind_fork(void)

@@ -48,7 +48,12 @@ maps="$maps $parent $child"
   '@parent:1' 'product@' || fail "the parent's"
 "$luajit" "$script" child "jit-$child.dump" "/tmp/perf-$child.map" \
   'product@' '@parent:1' || fail "the child's"
-ok "a fork's child has files of its own"
+"$ljprof" dump "f.ljp.$child" > child.txt || fail "the child's stream"
+for action in exists start stop; do
+  grep -q "trace-event .*action=\"$action\"" child.txt ||
+    fail "no $action in the child's stream"
+done
+ok "a fork's child has files of its own, and is told of its traces"
 
 pid=$( (ulimit -f 200 && exec "$luajit" "$script" large large.ljp)) ||
   fail "a full disk harms the program"
