@@ -95,6 +95,14 @@ static int view_of(const struct options *o, const struct ljp_page *page)
   return -1;
 }
 
+static bool is_empty(const struct ljp_page *page)
+{
+  for (int i = 0; i < LJP_PAGE_VIEWS; i++)
+    if (page->rows[i].count)
+      return false;
+  return true;
+}
+
 static int write_out(const struct options *o, struct ljp_page *page)
 {
   static struct ljp_print out;
@@ -159,6 +167,10 @@ int ljp_command_flame(int argc, char **argv)
   ljp_profile_free(profile);
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
+    code = LJP_EXIT_FAILED;
+  } else if (o.thread && is_empty(&page)) {
+    ljp_command_error("flame", "%s has nothing of a thread '%s'", o.file,
+                      o.thread);
     code = LJP_EXIT_FAILED;
   } else {
     code = write_out(&o, &page);

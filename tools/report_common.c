@@ -101,7 +101,7 @@ int ljp_common_load(const struct ljp_common *c, const char *command,
       (c->time && (code = time_range(command, c->time, &options))) ||
       (code = ljp_select_check(c->focus, c->ignore, command)))
     return code;
-  options.since_old = select.measure == LJP_MEASURE_LEAKS;
+  options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
   r->path = file;
   r->color = is_terminal();
   options.progress_ctx = &progress;
