@@ -38,6 +38,7 @@ static struct {
   struct ljp_ending ending;         /* to be told when the lock is free */
   struct ljp_memprof_counts counts; /* of the last recording */
   uint64_t bytes;
+  struct ljp_recorder *left; /* under others' allocators, for good */
 } memprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define g (&memprof)
 
@@ -299,8 +300,12 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_saferead_remove();
   g->recorder = NULL;
   /* Under somebody else's allocator it goes on passing on. */
-  if (gone)
+  if (gone) {
     free(r);
+  } else {
+    r->left = g->left;
+    g->left = r;
+  }
   g->failed = status || g->replaced;
   g->ending =
       (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};

@@ -40,6 +40,7 @@ struct ljp_recorder {
   struct ljp_mem held; /* the event that waits; its stack is `stack` */
   bool holds, held_object, held_part;
   struct ljp_memprof_counts counts;
+  struct ljp_recorder *left;    /* the next that was left behind */
   struct ljp_found_stack stack; /* of the last event that has one */
   struct ljp_stacks stacks;
 };
