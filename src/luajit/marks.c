@@ -154,6 +154,18 @@ __attribute__((noinline)) static bool more_chains(struct ljp_jit *jit)
   return !jit->full;
 }
 
+/* There is room for one more. */
+static inline uint32_t add_chain(struct ljp_jit *jit, const GCfunc *fn,
+                                 uint32_t caller, uint32_t call)
+{
+  struct ljp_chain_note *c = &jit->chain[jit->chains];
+  c->function = identity(fn);
+  c->ref = isluafunc(fn) ? funcproto(fn)->unused_gc64 : 0;
+  c->call = call;
+  c->caller = (uint16_t)caller;
+  return jit->chains++;
+}
+
 /* The chain of a frame: a function, called at that instruction of the caller. It
 ** comes behind its caller's. */
 static inline uint32_t find_chain(struct ljp_jit *jit, const GCfunc *fn,
@@ -169,16 +181,10 @@ static inline uint32_t find_chain(struct ljp_jit *jit, const GCfunc *fn,
       return i;
     }
   }
-  i = jit->chains;
-  if (LJP_UNLIKELY(i == jit->chain_capacity) && !more_chains(jit))
+  if (LJP_UNLIKELY(jit->chains == jit->chain_capacity) && !more_chains(jit))
     return 0;
-  c = &jit->chain[i];
-  c->function = function;
-  c->ref = isluafunc(fn) ? funcproto(fn)->unused_gc64 : 0;
-  c->call = call;
-  c->caller = (uint16_t)caller;
-  c->slot = (uint16_t)slot;
-  jit->chains = i + 1;
+  i = add_chain(jit, fn, caller, call);
+  jit->chain[i].slot = (uint16_t)slot;
   return i;
 }
 
@@ -254,29 +260,6 @@ __attribute__((noinline)) static uint32_t walk_chain(struct ljp_jit *jit,
   return chain;
 }
 
-/* The chain of the frame that the recorder is in now. Mostly a Lua function was
-** called by the last bytecode that was marked, or one has returned. */
-static inline uint32_t chain_now(struct ljp_jit *jit, const jit_State *J,
-                                 const struct LJPMark *last)
-{
-  cTValue *frame = J->L->base - 1;
-  uint32_t chain = jit->now, slot = J->baseslot;
-  if (!chain)
-    return J->baseslot == 1 + LJ_FR2 ? find_outermost(jit, J, J->fn, 1 + LJ_FR2)
-                                     : walk_chain(jit, J);
-  struct ljp_chain_note *c = &jit->chain[chain];
-  if (frame_islua(frame) && slot > 1 + LJ_FR2 &&
-      low32(frame_pc(frame) - 1) == last->pc) {
-    c->slot = (uint16_t)(slot - (1 + LJ_FR2 + bc_a(frame_pc(frame)[-1])));
-    return find_chain(jit, J->fn, chain, last->pc, slot);
-  }
-  while (chain && (c = &jit->chain[chain])->slot > slot)
-    chain = c->caller;
-  if (chain && c->slot == slot && c->function == identity(J->fn))
-    return chain;
-  return walk_chain(jit, J);
-}
-
 __attribute__((noinline)) static bool more_shifts(struct ljp_jit *jit)
 {
   if (grow((void **)&jit->shift, &jit->shift_capacity, LJP_MARKS_MAX,
@@ -290,24 +273,52 @@ __attribute__((noinline)) static bool more_shifts(struct ljp_jit *jit)
 /* From the mark on, code is of this chain. */
 static inline void shift_to(struct ljp_jit *jit, uint32_t mark, uint32_t chain)
 {
-  jit->now = chain;
-  if (LJP_UNLIKELY(jit->shifts == jit->shift_capacity) && !more_shifts(jit))
-    return;
   struct ljp_shift *shift = &jit->shift[jit->shifts++];
+  jit->now = chain;
   shift->mark = (uint16_t)mark;
   shift->chain = (uint16_t)chain;
 }
 
-/* What follows belongs to nobody, least of all to the last mark. */
-__attribute__((noinline)) static void end_marks(struct ljp_jit *jit,
-                                                jit_State *J)
+static inline void put_mark(jit_State *J, struct LJPMark *m)
 {
-  block_of(jit)[LJP_MARKS_MAX - 1].ref = J->cur.nins;
-  jit->full = true;
-  shift_to(jit, LJP_MARKS_MAX - 1, 0);
-  J->ljp = NULL;
+  m->pc = low32(J->pc);
+  m->ref = J->cur.nins;
+  J->ljp = m + 1;
 }
 
+/* Where a block begins or ends, a frame is not one that is known already, or
+** something has to grow. */
+__attribute__((noinline)) static void mark_slowly(jit_State *J)
+{
+  const struct head *head = (const struct head *)(const void *)J->ljp;
+  struct ljp_jit *jit = head->jit;
+  struct LJPMark *block = block_of(jit), *m = head->next;
+  bool more = jit->shifts < jit->shift_capacity || more_shifts(jit);
+  if (!m || m >= block + LJP_MARKS_MAX - 1) {
+    /* What follows belongs to nobody, least of all to the last mark. */
+    block[LJP_MARKS_MAX - 1].ref = J->cur.nins;
+    jit->full = true;
+    if (more)
+      shift_to(jit, LJP_MARKS_MAX - 1, 0);
+    J->ljp = NULL;
+    return;
+  }
+  cTValue *frame = J->L->base - 1;
+  uint32_t slot = J->baseslot, chain;
+  if (slot == 1 + LJ_FR2)
+    chain = find_outermost(jit, J, J->fn, slot);
+  else if (jit->now && frame_islua(frame) &&
+           low32(frame_pc(frame) - 1) == m[-1].pc)
+    chain = find_chain(jit, J->fn, jit->now, m[-1].pc, slot);
+  else
+    chain = walk_chain(jit, J);
+  if (more && chain != jit->now)
+    shift_to(jit, (uint32_t)(m - block), chain);
+  put_mark(J, m);
+}
+
+/* Mostly a Lua function or a builtin was called by the bytecode that was marked
+** last, or has returned to the one that did so. No calls, so that it is short. */
 void ljp_hook_mark(jit_State *J)
 {
   const struct head *head = (const struct head *)(const void *)J->ljp;
@@ -315,16 +326,43 @@ void ljp_hook_mark(jit_State *J)
     return;
   struct ljp_jit *jit = head->jit;
   struct LJPMark *block = block_of(jit), *m = head->next;
-  if (LJP_UNLIKELY(!m || m >= block + LJP_MARKS_MAX - 1)) {
-    end_marks(jit, J);
+  uint32_t slot = J->baseslot, now = jit->now, chain = 0;
+  if (LJP_UNLIKELY(!m || !now || m >= block + LJP_MARKS_MAX - 1 ||
+                   jit->shifts == jit->shift_capacity)) {
+    mark_slowly(J);
     return;
   }
-  uint32_t chain = chain_now(jit, J, m - 1);
-  if (chain != jit->now)
+  struct ljp_chain_note *c = &jit->chain[now];
+  cTValue *frame = J->L->base - 1;
+  uint64_t function = identity(J->fn);
+  if (slot > 1 + LJ_FR2 && frame_islua(frame) &&
+      low32(frame_pc(frame) - 1) == m[-1].pc) {
+    c->slot = (uint16_t)(slot - (1 + LJ_FR2 + bc_a(frame_pc(frame)[-1])));
+    for (chain = jit->chains; --chain > now;) {
+      c = &jit->chain[chain];
+      if (c->call == m[-1].pc && c->function == function && c->caller == now)
+        break;
+    }
+    if (chain == now) { /* a new one */
+      if (LJP_UNLIKELY(jit->chains == jit->chain_capacity)) {
+        mark_slowly(J);
+        return;
+      }
+      chain = add_chain(jit, J->fn, now, m[-1].pc);
+      c = &jit->chain[chain];
+    }
+    c->slot = (uint16_t)slot;
+  } else {
+    for (chain = now; chain && c->slot > slot; c = &jit->chain[chain])
+      chain = c->caller;
+    if (!chain || c->slot != slot || c->function != function) {
+      mark_slowly(J);
+      return;
+    }
+  }
+  if (chain != now)
     shift_to(jit, (uint32_t)(m - block), chain);
-  m->pc = low32(J->pc);
-  m->ref = J->cur.nins;
-  J->ljp = m + 1;
+  put_mark(J, m);
 }
 
 /* -- In the optimiser and the assembler --------------------------------------

@@ -393,8 +393,8 @@ void ljp_hook_trace_blacklist(jit_State *J, GCproto *pt, BCIns *pc)
 /* A root trace is no longer entered; its code stays. */
 void ljp_hook_trace_unlink(jit_State *J, GCtrace *T)
 {
-  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
-  if (!vm || !vm->jit || !ljp_guest_wants_traces())
+  struct ljp_vm *vm = ljp_guest_wants_traces() ? ljp_vm_at(J2GG(J)->ljp) : NULL;
+  if (!vm || !vm->jit)
     return;
   struct ljp_guest_trace_event event = {.what = LJP_TRACE_FLUSH,
                                         .trace = id_of(vm->jit, T->traceno)};
