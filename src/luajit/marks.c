@@ -327,6 +327,12 @@ void ljp_hook_mark(jit_State *J)
   struct ljp_jit *jit = head->jit;
   struct LJPMark *block = block_of(jit), *m = head->next;
   uint32_t slot = J->baseslot, now = jit->now, chain = 0;
+  if (!now && slot == 1 + LJ_FR2 && jit->chains == 1) { /* the first one */
+    jit->chain[1].slot = 1 + LJ_FR2;
+    shift_to(jit, LJP_FIRST_MARK, add_chain(jit, J->fn, 0, 0));
+    put_mark(J, m);
+    return;
+  }
   if (LJP_UNLIKELY(!m || !now || m >= block + LJP_MARKS_MAX - 1 ||
                    jit->shifts == jit->shift_capacity)) {
     mark_slowly(J);

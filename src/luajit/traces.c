@@ -316,19 +316,18 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   struct ljp_trace *trace = malloc(sizeof *trace + bytes);
   if (!trace)
     return; /* its code is shown by snapshots */
-  *trace = (struct ljp_trace){
-      .object = T,
-      .code = (uint64_t)(uintptr_t)T->mcode,
-      .code_bytes = T->szmcode,
-      .vm = vm->number,
-      .number = T->traceno,
-      .link_type = T->linktype,
-      .ir_count = T->nins - REF_FIRST,
-      .snapshots = T->nsnap,
-      .marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0,
-      .root = id_of(jit, T->root),
-      .truncated = jit->full,
-  };
+  memset(trace, 0, sizeof *trace);
+  trace->object = T;
+  trace->code = (uint64_t)(uintptr_t)T->mcode;
+  trace->code_bytes = T->szmcode;
+  trace->vm = vm->number;
+  trace->number = T->traceno;
+  trace->link_type = T->linktype;
+  trace->ir_count = T->nins - REF_FIRST;
+  trace->snapshots = T->nsnap;
+  trace->marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0;
+  trace->root = id_of(jit, T->root);
+  trace->truncated = jit->full;
   place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
         &trace->place_ref, &trace->place_line);
   if (bytes) {
