@@ -1,0 +1,55 @@
+#!/bin/sh
+# Marks are made from the VM's start: a session that begins when all is compiled
+# long since, and the chunk that defined the functions is gone, knows them.
+# LJPROF_MARKERS=0 and -DLJPROF_MARKERS=OFF leave them out.
+. "$(dirname "$0")/lib.sh"
+
+cat > late.lua << 'EOS'
+local run = assert(loadstring([[
+  local function leaf(x) return (x * 7 + 3) % 1013 end
+  local function middle(x)
+    return leaf(x) + 1
+  end
+  return function(n)
+    local sum = 0
+    for i = 1, n do
+      sum = sum + middle(i)
+    end
+    return sum
+  end]], "=gone.lua"))()
+run(1000)
+for _ = 1, 3 do collectgarbage() end
+-- Nothing is compiled from here on.
+jit.off()
+assert(misc.sysprof.start{mode = "C", path = arg[1], interval = 1})
+local t = os.clock()
+while os.clock() < t + 0.3 do run(1e6) end
+assert(misc.sysprof.stop())
+EOS
+"$BUILD_DIR/bin/luajit" late.lua on.ljp || fail "the program"
+inlined() { # FILE: self samples of leaf and middle
+  "$BUILD_DIR/bin/ljprof" report "$1" |
+    awk '/ leaf gone.lua:1$/ { a = $4 } / middle gone.lua:2$/ { b = $4 }
+      END { print (a > 0 && b > 0) ? "both" : "not both" }'
+}
+same "a session that begins late knows inlined functions" both \
+  "$(inlined on.ljp)"
+
+LJPROF_MARKERS=0 "$BUILD_DIR/bin/luajit" late.lua off.ljp || fail "the program"
+marks() { # FILE: of the trace that has most
+  "$BUILD_DIR/bin/ljprof" dump "$1" |
+    sed -n 's/^  trace id.* marks=\([0-9]*\).*/\1/p' | sort -rn | head -n 1
+}
+[ "$(marks on.ljp)" -gt 3 ] || fail "a trace has $(marks on.ljp) marks"
+same "LJPROF_MARKERS=0 leaves them out" 0 "$(marks off.ljp)"
+
+none=$BUILD_DIR/no-markers
+cmake -S "$SOURCE_DIR" -B "$none" -G Ninja -DLJPROF_MARKERS=OFF \
+  -DBUILD_TESTING=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
+  -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > none.log 2>&1 ||
+  fail "$(cat none.log)"
+cmake --build "$none" --target luajit libluajit > none.log 2>&1 ||
+  fail "$(tail none.log)"
+"$none/bin/luajit" late.lua none.ljp || fail "the program"
+same "-DLJPROF_MARKERS=OFF leaves them out" 0 "$(marks none.ljp)"
