@@ -328,6 +328,8 @@ void ljp_hook_mark(jit_State *J)
   struct LJPMark *block = block_of(jit), *m = head->next;
   uint32_t slot = J->baseslot, now = jit->now, chain = 0;
   if (!now && slot == 1 + LJ_FR2 && jit->chains == 1) { /* the first one */
+    jit->at_base = ref_of(J->fn);
+    jit->lower_returns = (uint32_t)J->retdepth;
     jit->chain[1].slot = 1 + LJ_FR2;
     shift_to(jit, LJP_FIRST_MARK, add_chain(jit, J->fn, 0, 0));
     put_mark(J, m);
