@@ -108,7 +108,7 @@ repeat
 until os.clock() - began > 0.6
 assert(misc.sysprof.stop())
 LUA
-LJPROF_MARKERS=1 "$BUILD_DIR/bin/luajit" work.lua || fail "work.lua"
+"$BUILD_DIR/bin/luajit" work.lua || fail "work.lua"
 "$ljprof" report --jit --json work.ljp > w.json || fail "work.ljp"
 sums w.json "a program: functions, kinds and traces add up"
 python3 - << 'PYTHON' || fail "a program: contents"

@@ -6,7 +6,7 @@ seconds=$(echo "${LJP_STORM_SECONDS:-0.4}" | awk '{ print $1 * 4 }')
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 for timer in perf posix; do
   code=0
-  LJPROF_MARKERS=1 LUA_CPATH="$BUILD_DIR/storm/?.so" \
+  LUA_CPATH="$BUILD_DIR/storm/?.so" \
     timeout -s ABRT "$limit" "$BUILD_DIR/bin/luajit" \
     "$SOURCE_DIR/test/storm/traces.lua" "$seconds" "$timer" "$timer.bin" \
     "$timer.log" > "$timer.out" 2>&1 || code=$?
