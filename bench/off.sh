@@ -134,7 +134,8 @@ size_of() # OPTION NAME
   esac
   case $1:$2 in
   -jon:methods | -jon:recursion | -jon:rawget) size=$((size * 4)) ;;
-  -jon:numeric) size=$((size * 8)) ;;
+  -jon:tables) size=$((size * 3)) ;;
+  -jon:numeric) size=$((size * 24)) ;;
   -jon:len_* | -jon:next | -jon:ipairs | -jon:upvalue) size=$((size * 6)) ;;
   esac
   echo $size
