@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <cmocka.h>
 
 #include "src/event.h"
@@ -285,10 +286,26 @@ static void count_libs(void *ctx, struct mini *m, const struct mini_event *e)
     l->other++;
 }
 
+static void count_round(void *ctx)
+{
+  atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+/* The second round to begin from now on finds the first one ended. */
+static void writer_looks(atomic_uint *rounds)
+{
+  for (unsigned from = atomic_load(rounds); atomic_load(rounds) - from < 2;)
+    usleep(500);
+}
+
 static void libraries_that_come_and_go_are_told_apart(void **state)
 {
   (void)state;
-  struct ljp_session_options o = {.path = in_dir("libs"), .flush_ms = 1};
+  atomic_uint rounds = 0;
+  struct ljp_session_options o = {.path = in_dir("libs"),
+                                  .flush_ms = 1,
+                                  .round = count_round,
+                                  .round_ctx = &rounds};
   struct ljp_session *s = started(&o);
   struct ljp_producer *p = producer(s, LJP_PRODUCER_CPU);
   void *addresses[2] = {0};
@@ -298,14 +315,14 @@ static void libraries_that_come_and_go_are_told_apart(void **state)
     void *at = dlsym(lib, i % 2 ? "loadable_b" : "loadable_a");
     assert_non_null(at);
     addresses[i % 2] = at;
-    usleep(20000); /* The writer looks. */
+    writer_looks(&rounds);
     for (int k = 0; k < 11; k++) {
       uint64_t frame = ljp_frame(LJP_FRAME_HOST, 0, (uintptr_t)at);
       const struct ljp_sample one = {.time_ns = ljp_clock_ns()};
       assert_true(ljp_push_sample(p, &one, &frame, 1));
     }
     if (i % 4) /* Else the writer finds one gone and the other there at once. */
-      usleep(20000);
+      writer_looks(&rounds);
     dlclose(lib);
   }
   assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
@@ -316,7 +333,7 @@ static void libraries_that_come_and_go_are_told_apart(void **state)
   m->ctx = &libs;
   if (!mini_read_file(m, in_dir("libs"), NULL))
     fail_msg("%s", m->error);
-  /* Never the wrong one; unknown only if a look came late. */
+  /* Never the wrong one; unknown only if no look fell between. */
   assert_int_equal(libs.other, 0);
   assert_true(libs.in_a <= 220 && libs.in_b <= 220);
   assert_int_equal(libs.in_a + libs.in_b + libs.unknown, 440);
