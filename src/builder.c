@@ -243,7 +243,8 @@ void ljp_body_str(struct ljp_body *body, const char *text, size_t len,
     len = limit;
   ljp_body_u(body, len);
   assert(body->len + len <= sizeof body->data);
-  memcpy(body->data + body->len, text, len);
+  if (len) /* of a text that there was no memory for: no pointer either */
+    memcpy(body->data + body->len, text, len);
   body->len += len;
 }
 
