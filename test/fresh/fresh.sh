@@ -6,7 +6,8 @@
 #
 # The archive is the one that this machine itself uses; its apt settings (a
 # proxy, for example) are passed on. LJPROF_FRESH_KEEP=1 keeps the folder,
-# LJPROF_FRESH_ARGS are added to `./run test`.
+# LJPROF_FRESH_ARGS are added to `./run test`, LJPROF_FUZZ_SECONDS is for each
+# fuzz target.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -114,6 +115,7 @@ go() {
     exec env -i HOME=/root LANG=C.UTF-8 CI=true JOBS="${JOBS:-}" \
       PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       LJPROF_FRESH_ARGS="${LJPROF_FRESH_ARGS:-}" \
+      LJPROF_FUZZ_SECONDS="${LJPROF_FUZZ_SECONDS:-}" \
       ${http_proxy:+http_proxy="$http_proxy"} \
       ${https_proxy:+https_proxy="$https_proxy"} chroot "$1" /root/go
   ' sh "$root" < /dev/null || die "failed, $what"
@@ -123,5 +125,7 @@ go() {
 }
 
 go "with the network"
+# The fuzz targets are no others than a moment ago.
+LJPROF_FUZZ_SECONDS=5
 go "without a network" --net
 say "passed"

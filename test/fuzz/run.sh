@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs libFuzzer targets: run.sh BUILD_DIR SECONDS [NAME...]
 #
-# Each target bin/fuzz_NAME (all of them, or those named) runs for SECONDS with
+# Each target bin/fuzz_NAME (all of them, or those named) runs for SECONDS (or
+# LJPROF_FUZZ_SECONDS, where that is set) with
 # the kept corpus test/fuzz/corpus/NAME as seeds. What it learns stays in
 # BUILD_DIR/corpus/NAME, inputs that fail in BUILD_DIR/findings/. Exit code 1
 # if a target failed or there is none.
@@ -11,7 +12,7 @@ set -eu
   echo "usage: run.sh BUILD_DIR SECONDS [NAME...]" >&2
   exit 2
 }
-build=$1 seconds=$2
+build=$1 seconds=${LJPROF_FUZZ_SECONDS:-$2}
 shift 2
 kept=$(cd "$(dirname "$0")" && pwd)/corpus
 if [ $# -eq 0 ]; then

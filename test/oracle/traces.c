@@ -29,6 +29,7 @@
 
 #include "profilers/walk.h"
 #include "src/luajit/guest.h"
+#include "src/luajit/lock.h"
 #include "src/saferead.h"
 
 enum {
@@ -51,7 +52,8 @@ static struct {
   uint8_t edge[NODES][NODES / 8];
   /* What compiled code was shown as, by exactness. */
   uint64_t seen[3], right[3], unknown[3];
-  uint64_t exits; /* instructions of the exit handler: no trace's body */
+  uint64_t exits;  /* instructions of the exit handler: no trace's body */
+  uint64_t locked; /* ... where our own code held what naming needs */
   struct {
     uint32_t from, to;
     uint64_t count;
@@ -200,6 +202,12 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER || walk.stack.cut)
     return;
+  /* A name asked for here would wait for ever. */
+  if (atomic_load_explicit(&ljp_lock_words[LJP_LOCK_PROTOS],
+                           memory_order_relaxed)) {
+    run.locked++;
+    return;
+  }
   if (run.judging && walk.guest.state == LJP_VMSTATE_EXIT) {
     run.exits++;
     run.last = 0;
@@ -314,8 +322,8 @@ int main(int argc, char **argv)
   static const char *const names[] = {"marker", "snapshot", "root"};
   uint64_t seen = 0, right = 0;
   const char *name = strrchr(argv[i], '/');
-  printf("%s: chains %u exits %lu", name ? name + 1 : argv[i], run.nodes,
-         (long)run.exits);
+  printf("%s: chains %u exits %lu locked %lu", name ? name + 1 : argv[i],
+         run.nodes, (long)run.exits, (long)run.locked);
   for (int e = 0; e < 3; e++) {
     uint64_t wrong = run.seen[e] - run.right[e] - run.unknown[e];
     printf(" | %s %lu wrong %lu no line %lu", names[e], (long)run.seen[e],
