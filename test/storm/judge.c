@@ -7,7 +7,9 @@
 ** Complete is a stack that was walked to its root and can be read back to it.
 ** Samples that could not be taken at all (signal in signal, VM not walkable)
 ** count as incomplete; what was merged by the timer or did not fit the ring
-** is shown, and where walks ended early. --deep: stacks cut at the depth limit are complete, too.
+** is shown, and where walks ended early. Up to two that are not complete are no
+** share yet: a short storm has fewer than a thousand samples. --deep: stacks cut
+** at the depth limit are complete, too.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include "parsers/names.h"
 #include "parsers/reader.h"
 
-enum { CUTS = 256, PLACES = 64, SHOWN = 8 };
+enum { CUTS = 256, PLACES = 64, SHOWN = 8, FEW = 2 };
 
 /* Where walks have ended early: the last frame. */
 struct place {
@@ -126,7 +128,8 @@ static bool judge(const char *path, double percent, bool deep)
   printf(", complete %.4f %%, %s end\n", share, clean ? "clean" : "UNCLEAN");
   print_places(&v);
   ljp_reader_fini(&reader);
-  return clean && v.samples && share >= percent;
+  bool enough = share >= percent || (v.complete && all - v.complete <= FEW);
+  return clean && v.samples && enough;
 }
 
 int main(int argc, char **argv)
