@@ -126,6 +126,6 @@ go() {
 
 go "with the network"
 # The fuzz targets are no others than a moment ago.
-LJPROF_FUZZ_SECONDS=5
+export LJPROF_FUZZ_SECONDS=5
 go "without a network" --net
 say "passed"
