@@ -365,7 +365,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
 {
   bool sampled = nsize && !failed && r->until < 0;
   if (LJP_UNLIKELY(!atomic_load_explicit(&r->on, memory_order_relaxed) ||
-                   !ljp_producer_active(r->producer))) {
+                   !is_active(r))) {
     if (sampled) /* for good */
       r->until = INT64_MAX;
     return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
