@@ -132,7 +132,9 @@ void ljp_recorder_flush(struct ljp_recorder *r)
 
 #define NO_PHASE ((enum ljp_gc_phase)255)
 
-static void look_at_collector(struct ljp_recorder *r)
+/* Before an event is told. LuaJIT takes a block's size off its count before it
+** frees it: `leaving` is what is still there all the same. */
+static void look_at_collector(struct ljp_recorder *r, size_t leaving)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
   struct ljp_regs here;
@@ -147,7 +149,7 @@ static void look_at_collector(struct ljp_recorder *r)
   r->phase = phase;
   r->tsc = 0;
   ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, phase,
-              ljp_guest_heap_bytes(&r->heap), r->cycle);
+              ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
   ljp_sampler_instead = before;
 }
 
@@ -172,7 +174,7 @@ void ljp_recorder_forked(struct ljp_recorder *r)
 void ljp_recorder_phase(struct ljp_recorder *r)
 {
   if (atomic_load_explicit(&r->on, memory_order_relaxed))
-    look_at_collector(r);
+    look_at_collector(r, 0);
 }
 
 /* Not by a call: a CPU profiler that interrupts the callee could not walk it. */
@@ -322,7 +324,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   if (LJP_LIKELY(r->holds))
     flush(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
-    look_at_collector(r);
+    look_at_collector(r, nsize ? 0 : osize);
   void *result;
   if (!nsize) {
     result = free_block(r, ptr, osize, caller);
@@ -381,7 +383,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   bool swept = false, tells = tracked || sampled || failed;
   if (tells) {
     ljp_recorder_flush(r);
-    look_at_collector(r);
+    look_at_collector(r, nsize ? 0 : osize);
     m = mem_of(r, ptr, osize, nsize);
     m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
     swept = !nsize && m.vmstate == LJP_VMSTATE_GC && is_sweeping(r);

@@ -57,6 +57,26 @@ elseif case:match("^fork") or case:match("^bothfork") then
   print("child ended with", status[0])
   work(20021)
   print(stop())
+elseif case == "steps" then -- children whose first event is the collector's
+  assert(stop())
+  assert(misc.memprof.start { path = path, every = true, fork = "follow" })
+  local ffi = require "ffi"
+  ffi.cdef "int fork(void); int waitpid(int, int *, int);"
+  local status, sum = ffi.new("int[1]"), 0
+  work(20011)
+  for _ = 1, 29 do
+    local child = ffi.C.fork()
+    if child == 0 then
+      collectgarbage("step", 0)
+      work(11)
+      os.exit(stop() and 7 or 1)
+    end
+    ffi.C.waitpid(child, status, 0)
+    sum = sum + status[0] / 256
+    collectgarbage("step", 0)
+  end
+  print("children ended with", sum)
+  print(stop())
 elseif case:match("follow") then
   assert(stop())
   if case == "bothfollow" then

@@ -79,6 +79,19 @@ follow-child.ljp 30011 30100
 bothfollow-child.ljp 30011 30100
 EOF
 
+# ... wherever in a cycle of the collector it begins.
+"$lua" "$faults" steps steps.ljp > out.txt 2>&1 || fail "steps: $(cat out.txt)"
+same "steps: the children" "children ended with	203 true" \
+  "$(tr '\n' ' ' < out.txt | sed 's/ $//')"
+n=0
+for file in steps.ljp steps.ljp.*; do
+  "$ljprof" report --alloc --json "$file" > report.json
+  grep -q '"heap_difference_bytes":0,' report.json ||
+    fail "$file: $(head -c 1500 report.json)"
+  n=$((n + 1))
+done
+same "steps: files" 30 "$n"
+
 # Ends that nobody has announced.
 for case in exit error forget; do
   "$lua" "$faults" $case $case.ljp > out.txt 2>&1 || : # two of them fail
