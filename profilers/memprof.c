@@ -25,8 +25,7 @@
 enum { RING_BYTES = 4 << 20 };
 
 static struct {
-  pthread_mutex_t lock;
-  pid_t pid; /* whose lock this is: a fork's child makes it anew */
+  struct ljp_recording_lock lock;
   bool running, ever, failed;
   bool replaced;   /* somebody has put another allocator on top */
   uint32_t number; /* of the VM */
@@ -35,29 +34,20 @@ static struct {
   struct ljp_session *session;
   struct ljp_producer *events; /* for what is told outside the VM's thread */
   struct ljp_recorder *_Atomic recorder;
-  struct ljp_ending ending;         /* to be told when the lock is free */
   struct ljp_memprof_counts counts; /* of the last recording */
   uint64_t bytes;
   struct ljp_recorder *left; /* under others' allocators, for good */
-} memprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} memprof = {.lock = LJP_RECORDING_LOCK_INIT};
 #define g (&memprof)
 
 static void lock(void)
 {
-  if (g->pid != getpid()) {
-    pthread_mutex_init(&g->lock, NULL);
-    g->pid = getpid();
-  }
-  pthread_mutex_lock(&g->lock);
+  ljp_recording_lock(&g->lock);
 }
 
 static void unlock(void)
 {
-  struct ljp_ending ending = g->ending;
-  g->ending = (struct ljp_ending){NULL, NULL};
-  pthread_mutex_unlock(&g->lock);
-  if (ending.on_stop)
-    ending.on_stop(ending.ctx);
+  ljp_recording_unlock(&g->lock);
 }
 
 void ljp_memprof_options_init(struct ljp_memprof_options *o)
@@ -90,9 +80,9 @@ static void look_at_allocator(void)
 static void writer_round(void *ctx)
 {
   (void)ctx;
-  if (pthread_mutex_trylock(&g->lock))
+  if (!ljp_recording_trylock(&g->lock))
     return; /* it starts or stops just now */
-  if (g->running && g->pid == getpid()) {
+  if (g->running && g->lock.pid == getpid()) {
     ljp_sysprof_poll_tables();
     ljp_saferead_check();
     look_at_allocator();
@@ -102,9 +92,9 @@ static void writer_round(void *ctx)
 
 void ljp_memprof_round(void)
 {
-  if (pthread_mutex_trylock(&g->lock))
+  if (!ljp_recording_trylock(&g->lock))
     return;
-  if (g->running && g->options.shared && g->pid == getpid())
+  if (g->running && g->options.shared && g->lock.pid == getpid())
     look_at_allocator();
   unlock();
 }
@@ -112,8 +102,7 @@ void ljp_memprof_round(void)
 static void fork_child(void *ctx, bool recording)
 {
   (void)ctx;
-  pthread_mutex_init(&g->lock, NULL);
-  g->pid = getpid();
+  ljp_recording_lock_forked(&g->lock);
   ljp_sysprof_tables_forked();
   if (!recording)
     g->running = false; /* the recorder finds its producer inactive */
@@ -156,7 +145,7 @@ static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
 __attribute__((destructor)) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (g->pid != getpid() || !ljp_recording_lock_at_exit(&g->lock))
+  if (!ljp_recording_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);
@@ -307,9 +296,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
     g->left = r;
   }
   g->failed = status || g->replaced;
-  g->ending =
-      (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};
-  g->options.to.on_stop = NULL;
+  ljp_recording_ended(&g->lock, &g->options.to);
   if (status)
     return status;
   if (g->replaced)

@@ -126,12 +126,6 @@ static int memprof_mark(lua_State *L)
   return 1;
 }
 
-static void set_count(lua_State *L, const char *name, uint64_t count)
-{
-  lua_pushnumber(L, (lua_Number)count);
-  lua_setfield(L, -2, name);
-}
-
 static int memprof_status(lua_State *L)
 {
   struct ljp_memprof_status s;
@@ -142,26 +136,26 @@ static int memprof_status(lua_State *L)
   lua_newtable(L);
   lua_pushstring(L, s.state);
   lua_setfield(L, -2, "state");
-  set_count(L, "allocs", s.counts.allocs);
-  set_count(L, "frees", s.counts.frees);
-  set_count(L, "reallocs", s.counts.reallocs);
-  set_count(L, "failed", s.counts.failed);
-  set_count(L, "alloc_bytes", s.counts.alloc_bytes);
-  set_count(L, "free_bytes", s.counts.free_bytes);
-  set_count(L, "gc_cycles", s.counts.cycles);
-  set_count(L, "cut", s.counts.cut);
-  set_count(L, "remembered", s.counts.remembered);
+  ljp_options_set_count(L, "allocs", s.counts.allocs);
+  ljp_options_set_count(L, "frees", s.counts.frees);
+  ljp_options_set_count(L, "reallocs", s.counts.reallocs);
+  ljp_options_set_count(L, "failed", s.counts.failed);
+  ljp_options_set_count(L, "alloc_bytes", s.counts.alloc_bytes);
+  ljp_options_set_count(L, "free_bytes", s.counts.free_bytes);
+  ljp_options_set_count(L, "gc_cycles", s.counts.cycles);
+  ljp_options_set_count(L, "cut", s.counts.cut);
+  ljp_options_set_count(L, "remembered", s.counts.remembered);
   if (s.counts.checked) {
-    set_count(L, "checked", s.counts.checked);
-    set_count(L, "differed", s.counts.differed);
+    ljp_options_set_count(L, "checked", s.counts.checked);
+    ljp_options_set_count(L, "differed", s.counts.differed);
   }
-  set_count(L, "losses", lost);
-  set_count(L, "bytes", s.bytes);
+  ljp_options_set_count(L, "losses", lost);
+  ljp_options_set_count(L, "bytes", s.bytes);
   if (strcmp(s.state, "idle") == 0)
     return 1;
   lua_pushboolean(L, s.sample_bytes == 0);
   lua_setfield(L, -2, "every");
-  set_count(L, "sample", s.sample_bytes);
+  ljp_options_set_count(L, "sample", s.sample_bytes);
   lua_pushboolean(L, s.native);
   lua_setfield(L, -2, "native");
   if (s.path[0]) {

@@ -11,6 +11,12 @@
 
 enum { NAME_BYTES = 32 };
 
+void ljp_options_set_count(lua_State *L, const char *name, uint64_t count)
+{
+  lua_pushnumber(L, (lua_Number)count);
+  lua_setfield(L, -2, name);
+}
+
 int ljp_options_failed(lua_State *L, int error, const char *text)
 {
   lua_pushnil(L);

@@ -27,6 +27,9 @@ struct ljp_option {
 int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
                      size_t count, void *to);
 
+/* Of the table on top of the stack. */
+void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);
+
 /* Pushes nil, text, error; 3. */
 int ljp_options_failed(lua_State *L, int error, const char *text);
 

@@ -28,12 +28,34 @@ struct ljp_recording {
   uint32_t keep_segments;
 };
 
-/* Whom to tell that a session has ended, without any lock: he may start another
-** one. */
-struct ljp_ending {
+/* A profiler's lock. Whose process it is: in a fork's child somebody who is not
+** there any more may hold it, so that the child makes it anew. Whom to tell that
+** a session has ended, when it is free: he may start another one. */
+struct ljp_recording_lock {
+  pthread_mutex_t mutex;
+  pid_t pid;
   void (*on_stop)(void *ctx);
-  void *ctx;
+  void *on_stop_ctx;
 };
+#define LJP_RECORDING_LOCK_INIT                                                \
+  {                                                                            \
+    .mutex = PTHREAD_MUTEX_INITIALIZER                                         \
+  }
+
+void ljp_recording_lock(struct ljp_recording_lock *lock);
+/* For the writer's rounds, which must not wait: whoever starts or stops waits
+** for them. */
+bool ljp_recording_trylock(struct ljp_recording_lock *lock);
+/* For a destructor of the library: not in a child that never took it, and not
+** if nobody gives it back within a while (who calls exit() may hold it). The
+** writer holds it now and then, and its session must be closed all the same. */
+bool ljp_recording_lock_at_exit(struct ljp_recording_lock *lock);
+void ljp_recording_unlock(struct ljp_recording_lock *lock);
+/* In a fork's child. */
+void ljp_recording_lock_forked(struct ljp_recording_lock *lock);
+/* Under it: a session has ended. */
+void ljp_recording_ended(struct ljp_recording_lock *lock,
+                         struct ljp_recording *to);
 
 /* Its Lua options, for tables of struct ljp_option whose target begins with a
 ** struct ljp_recording. */
@@ -50,11 +72,6 @@ struct ljp_ending {
 ljp_option_reader ljp_recording_path, ljp_recording_fork, ljp_recording_flush,
     ljp_recording_compress, ljp_recording_sync, ljp_recording_rotate_bytes,
     ljp_recording_rotate_seconds, ljp_recording_keep;
-
-/* For a destructor of the library: the profiler's lock, unless nobody gives it
-** back within a while (who calls exit() may hold it). The writer holds it now
-** and then, and its session must be closed all the same. */
-bool ljp_recording_lock_at_exit(pthread_mutex_t *lock);
 
 /* Why a call failed: for people, and as errno. */
 struct ljp_failure {

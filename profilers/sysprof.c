@@ -21,10 +21,8 @@
 #include "src/event.h"
 #include "src/saferead.h"
 
-struct ljp_sysprof ljp_sysprof = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct ljp_sysprof ljp_sysprof = {.lock = LJP_RECORDING_LOCK_INIT};
 static struct ljp_sysprof *const g = &ljp_sysprof;
-
-/* -- The lock, and forks --------------------------------------------------------- */
 
 static __thread pid_t forking; /* tid before the fork */
 
@@ -33,23 +31,14 @@ static void before_fork(void)
   forking = gettid();
 }
 
-/* In a fork's child somebody who is not there any more may hold it. */
 static void lock(void)
 {
-  if (g->pid != getpid()) {
-    pthread_mutex_init(&g->lock, NULL);
-    g->pid = getpid();
-  }
-  pthread_mutex_lock(&g->lock);
+  ljp_recording_lock(&g->lock);
 }
 
 static void unlock(void)
 {
-  struct ljp_ending ending = g->ending;
-  g->ending = (struct ljp_ending){NULL, NULL};
-  pthread_mutex_unlock(&g->lock);
-  if (ending.on_stop)
-    ending.on_stop(ending.ctx);
+  ljp_recording_unlock(&g->lock);
 }
 
 /* -- Meanwhile ----------------------------------------------------------------------- */
@@ -72,9 +61,9 @@ static uint64_t unsampled_ns(void)
 static void writer_round(void *ctx)
 {
   (void)ctx;
-  if (pthread_mutex_trylock(&g->lock))
+  if (!ljp_recording_trylock(&g->lock))
     return; /* it starts or stops just now */
-  if (g->running && g->pid == getpid()) {
+  if (g->running && g->lock.pid == getpid()) {
     ljp_sysprof_poll_tables();
     ljp_saferead_check();
     ljp_sysprof_name_vms();
@@ -148,7 +137,7 @@ static const struct ljp_guest_listener listener = {
 __attribute__((destructor(200))) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (g->pid != getpid() || !ljp_recording_lock_at_exit(&g->lock))
+  if (!ljp_recording_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);
@@ -158,8 +147,7 @@ __attribute__((destructor(200))) static void at_exit(void)
 static void fork_child(void *ctx, bool recording)
 {
   (void)ctx;
-  pthread_mutex_init(&g->lock, NULL);
-  g->pid = getpid();
+  ljp_recording_lock_forked(&g->lock);
   ljp_sysprof_tables_forked();
   memset(&g->ended, 0, sizeof g->ended);
   begin_process();
@@ -321,9 +309,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_guest_traces_release();
   ljp_saferead_remove();
   g->failed = status != LJP_OK;
-  g->ending =
-      (struct ljp_ending){g->options.to.on_stop, g->options.to.on_stop_ctx};
-  g->options.to.on_stop = NULL;
+  ljp_recording_ended(&g->lock, &g->options.to);
   return status;
 }
 

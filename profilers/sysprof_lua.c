@@ -184,22 +184,16 @@ static int sysprof_stop(lua_State *L)
   return 1;
 }
 
-static void set_count(lua_State *L, const char *name, uint64_t count)
-{
-  lua_pushnumber(L, (lua_Number)count);
-  lua_setfield(L, -2, name);
-}
-
 static int sysprof_report(lua_State *L)
 {
   struct ljp_sysprof_report r;
   ljp_sysprof_report(&r);
   lua_newtable(L);
-  set_count(L, "samples", r.samples);
-  set_count(L, "overruns", r.overruns);
-  set_count(L, "deferred", r.deferred);
-  set_count(L, "outside", r.outside);
-  set_count(L, "idle", r.idle);
+  ljp_options_set_count(L, "samples", r.samples);
+  ljp_options_set_count(L, "overruns", r.overruns);
+  ljp_options_set_count(L, "deferred", r.deferred);
+  ljp_options_set_count(L, "outside", r.outside);
+  ljp_options_set_count(L, "idle", r.idle);
   lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
   lua_setfield(L, -2, "unsampled_seconds");
   lua_pushnumber(L,
@@ -211,22 +205,23 @@ static int sysprof_report(lua_State *L)
   lua_setfield(L, -2, "handler_seconds");
 
   lua_newtable(L);
-  set_count(L, "INTERP", r.state[LJP_VMSTATE_INTERP] - r.lfunc);
-  set_count(L, "LFUNC", r.lfunc);
-  set_count(L, "FFUNC", r.state[LJP_VMSTATE_BUILTIN]);
-  set_count(L, "CFUNC", r.state[LJP_VMSTATE_C]);
-  set_count(L, "GC", r.state[LJP_VMSTATE_GC]);
-  set_count(L, "EXIT", r.state[LJP_VMSTATE_EXIT]);
-  set_count(L, "RECORD", r.state[LJP_VMSTATE_RECORD]);
-  set_count(L, "OPT", r.state[LJP_VMSTATE_OPT]);
-  set_count(L, "ASM", r.state[LJP_VMSTATE_ASM]);
-  set_count(L, "TRACE", r.state[LJP_VMSTATE_TRACE]);
-  set_count(L, "HOST", r.state[LJP_VMSTATE_HOST]);
-  set_count(L, "UNKNOWN", r.state[LJP_VMSTATE_UNKNOWN]);
+  ljp_options_set_count(L, "INTERP", r.state[LJP_VMSTATE_INTERP] - r.lfunc);
+  ljp_options_set_count(L, "LFUNC", r.lfunc);
+  ljp_options_set_count(L, "FFUNC", r.state[LJP_VMSTATE_BUILTIN]);
+  ljp_options_set_count(L, "CFUNC", r.state[LJP_VMSTATE_C]);
+  ljp_options_set_count(L, "GC", r.state[LJP_VMSTATE_GC]);
+  ljp_options_set_count(L, "EXIT", r.state[LJP_VMSTATE_EXIT]);
+  ljp_options_set_count(L, "RECORD", r.state[LJP_VMSTATE_RECORD]);
+  ljp_options_set_count(L, "OPT", r.state[LJP_VMSTATE_OPT]);
+  ljp_options_set_count(L, "ASM", r.state[LJP_VMSTATE_ASM]);
+  ljp_options_set_count(L, "TRACE", r.state[LJP_VMSTATE_TRACE]);
+  ljp_options_set_count(L, "HOST", r.state[LJP_VMSTATE_HOST]);
+  ljp_options_set_count(L, "UNKNOWN", r.state[LJP_VMSTATE_UNKNOWN]);
   lua_setfield(L, -2, "vmstate");
 
   lua_newtable(L);
-#define LJP_X(name, number, text) set_count(L, #name, r.lost[number]);
+#define LJP_X(name, number, text)                                              \
+  ljp_options_set_count(L, #name, r.lost[number]);
   LJP_LOSS_LIST(LJP_X)
 #undef LJP_X
   lua_setfield(L, -2, "losses");
@@ -234,7 +229,7 @@ static int sysprof_report(lua_State *L)
   lua_newtable(L);
 #define LJP_X(name, number, text)                                              \
   if (number)                                                                  \
-    set_count(L, #name, r.cut[number]);
+    ljp_options_set_count(L, #name, r.cut[number]);
   LJP_CUT_LIST(LJP_X)
 #undef LJP_X
   lua_setfield(L, -2, "cuts");
@@ -259,10 +254,10 @@ int ljp_sysprof_push_status(lua_State *L)
     lost += r.lost[i];
   lua_newtable(L);
   set_string(L, "state", s.state);
-  set_count(L, "samples", r.samples);
-  set_count(L, "losses", lost);
-  set_count(L, "bytes", s.bytes);
-  set_count(L, "threads", s.threads);
+  ljp_options_set_count(L, "samples", r.samples);
+  ljp_options_set_count(L, "losses", lost);
+  ljp_options_set_count(L, "bytes", s.bytes);
+  ljp_options_set_count(L, "threads", s.threads);
   if (!s.timer)
     return 1;
   if (s.path[0])
@@ -274,8 +269,8 @@ int ljp_sysprof_push_status(lua_State *L)
   lua_setfield(L, -2, "interval");
   lua_pushboolean(L, s.throttled);
   lua_setfield(L, -2, "throttled");
-  set_count(L, "signal", (uint64_t)s.signal);
-  set_count(L, "threads_blocked", s.blocked);
+  ljp_options_set_count(L, "signal", (uint64_t)s.signal);
+  ljp_options_set_count(L, "threads_blocked", s.blocked);
   return 1;
 }
 

@@ -12,9 +12,7 @@
 #include "profilers/timer.h"
 
 struct ljp_sysprof {
-  struct ljp_ending ending; /* to be told when the lock is free */
-  pthread_mutex_t lock;
-  pid_t pid; /* whose lock this is: a fork's child makes it anew */
+  struct ljp_recording_lock lock;
   bool running, failed, ever, armed;
   uint32_t vm; /* number of the VM that started it */
   struct ljp_sysprof_options options;
