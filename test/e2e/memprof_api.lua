@@ -1,23 +1,8 @@
 -- misc.memprof and misc.profile as Lua sees them: what is refused and how, status,
 -- marks, and what programs do to a session. Run in a folder that may be written to.
 local EPERM, EBUSY, EINVAL, ENOENT, EISDIR = 1, 16, 22, 2, 21
-local checks = 0
-
-local function check(ok, what, ...)
-  if not ok then
-    local said = {}
-    for i = 1, select("#", ...) do said[i] = tostring((select(i, ...))) end
-    error(what .. ": " .. table.concat(said, " | "), 2)
-  end
-  checks = checks + 1
-end
-
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local text = f:read("*a")
-  f:close()
-  return text
-end
+local checks = dofile((arg[0]:gsub("[^/]+$", "checks.lua")))
+local check, fails, read = checks.check, checks.fails, checks.read
 
 local function running()
   return misc.memprof.status().state == "running"
@@ -26,21 +11,12 @@ end
 
 local profiler
 local function refused(what, errno, text, ...)
-  local ok, message, number = profiler.start(...)
-  check(ok == nil and number == errno and message:find(text, 1, true), what,
-    ok, message, number)
+  fails(what, errno, text, profiler.start(...))
   check(not running(), what .. ": not running")
 end
 
-local function fails(what, errno, text, ok, message, number)
-  check(ok == nil and number == errno and message:find(text, 1, true), what,
-    ok, message, number)
-end
-
-local f = assert(io.open("kept.bin", "wb"))
-f:write("precious")
-f:close()
 local P = "kept.bin"
+checks.keep(P)
 
 -- What both refuse, in the table of options itself.
 local function session_options()
@@ -211,4 +187,4 @@ for i = 1, 50 do
   held[i] = ("x"):rep(1009 + i)
   check(misc.memprof.stop() == true, "stop again")
 end
-print(checks .. " checks")
+print(checks.count .. " checks")

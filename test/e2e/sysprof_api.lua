@@ -2,23 +2,8 @@
 -- Run in a folder that may be written to.
 local sysprof = misc.sysprof
 local EBUSY, EINVAL, ENOENT, EISDIR = 16, 22, 2, 21
-local checks = 0
-
-local function check(ok, what, ...)
-  if not ok then
-    local said = {}
-    for i = 1, select("#", ...) do said[i] = tostring((select(i, ...))) end
-    error(what .. ": " .. table.concat(said, " | "), 2)
-  end
-  checks = checks + 1
-end
-
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local text = f:read("*a")
-  f:close()
-  return text
-end
+local checks = dofile((arg[0]:gsub("[^/]+$", "checks.lua")))
+local check, fails, read = checks.check, checks.fails, checks.read
 
 local sink = 0
 local function spin(seconds)
@@ -29,9 +14,7 @@ local function spin(seconds)
 end
 
 local function refused(what, errno, text, ...)
-  local ok, message, number = sysprof.start(...)
-  check(ok == nil and number == errno and message:find(text, 1, true), what,
-    ok, message, number)
+  fails(what, errno, text, sysprof.start(...))
   check(sysprof.status().state ~= "running", what .. ": not running")
 end
 
@@ -39,10 +22,8 @@ check(sysprof.status().state == "idle", "before the first session")
 check(sysprof.report().samples == 0, "a report before the first session")
 
 -- What is refused leaves an existing file as it was.
-local f = assert(io.open("kept.bin", "wb"))
-f:write("precious")
-f:close()
 local P = "kept.bin"
+checks.keep(P)
 refused("unknown option", EINVAL, "unknown option 'intervall'; the nearest is "
   .. "'interval'", {path = P, intervall = 1})
 refused("another", EINVAL, "the nearest is 'timer'", {path = P, tmer = 1})
@@ -196,4 +177,4 @@ end
 -- A signal ends usleep() early: so each of the ten is one interval.
 report = sleepy{path = "sleep.bin", event = "wall", interval = 10}
 check(report.samples >= 5, "but wall time", report.samples)
-print(checks .. " checks")
+print(checks.count .. " checks")
