@@ -2,31 +2,13 @@
 # nginx with its Lua module: a page that uses strings, tables, cjson, the FFI,
 # cosockets, coroutines and timers; then wrk with a Lua script drives it.
 # Everything on 127.0.0.1, with a prefix, port and processes of its own.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache lua-cjson \
   wrk curl
 
-mkdir "$tmp/logs" "$tmp/body"
 config()
 {
-  cat >"$tmp/nginx.conf" <<EOF
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-daemon off;
-worker_processes 2;
-pid $tmp/nginx.pid;
-error_log $tmp/error.log notice;
-events { worker_connections 128; }
-http {
-  access_log off;
-  client_body_temp_path $tmp/body;
-  proxy_temp_path $tmp/body;
-  fastcgi_temp_path $tmp/body;
-  uwsgi_temp_path $tmp/body;
-  scgi_temp_path $tmp/body;
-  lua_shared_dict counters 1m;
-  server {
-    listen 127.0.0.1:$port;
+  nginx_config 'lua_shared_dict counters 1m;' <<EOF
     location = /pid { content_by_lua_block { ngx.say(ngx.worker.pid()) } }
     location = /echo {
       content_by_lua_block {
@@ -74,8 +56,6 @@ http {
           tonumber(numbers[n - 1]), ok, err.code, type(misc), (jit.status()) })
       }
     }
-  }
-}
 EOF
 }
 
@@ -84,24 +64,12 @@ answers()
   curl -sf --max-time 5 "http://127.0.0.1:$port/pid"
 }
 
-# A port that is taken makes nginx exit at once: then the next.
-port=$((20011 + $$ % 20000))
-for _ in 1 2 3 4 5; do
-  config
-  LD_LIBRARY_PATH=$LD_LIBRARY_PATH nginx -p "$tmp" -c "$tmp/nginx.conf" \
-    >"$tmp/nginx.log" 2>&1 &
-  master=$!
-  started="$started $master"
-  if wait_for 5 answers && kill -0 "$master" 2>/dev/null; then
-    break
-  fi
-  kill "$master" 2>/dev/null || :
-  wait "$master" || :
-  started=
-  port=$((port + 7))
-done
-[ -n "$started" ] || fail "nginx does not start"
-
+plain()
+{
+  LD_LIBRARY_PATH=$LD_LIBRARY_PATH exec nginx -p "$tmp" -c "$tmp/nginx.conf"
+}
+nginx_start plain
+master=$child
 maps_ours "$master"
 maps_ours "$(answers)"
 same page '[["TWO","THREE","ONE"],15,"fedcba","005",4,false,404,"table",true]' \

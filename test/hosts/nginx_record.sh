@@ -2,10 +2,9 @@
 # ljprof record around a real nginx: master and workers, a reload in the middle
 # of requests, a clean stop. Each process leaves a whole stream, and what Lua did
 # stands in those of the workers by name, inside of nginx's own functions.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core wrk curl
 
-mkdir "$tmp/logs" "$tmp/body"
 chmod 777 "$tmp" # the workers are somebody else
 cat >"$tmp/busy.lua" <<'EOF'
 local busy = {}
@@ -23,48 +22,21 @@ return busy
 EOF
 config()
 {
-  cat >"$tmp/nginx.conf" <<EOF
-load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-daemon off;
-worker_processes 2;
-pid $tmp/nginx.pid;
-error_log $tmp/error.log notice;
-events { worker_connections 128; }
-http {
-  access_log off;
-  client_body_temp_path $tmp/body;
-  proxy_temp_path $tmp/body;
-  fastcgi_temp_path $tmp/body;
-  uwsgi_temp_path $tmp/body;
-  scgi_temp_path $tmp/body;
-  lua_package_path "$tmp/?.lua;;";
-  server {
-    listen 127.0.0.1:$port;
+  nginx_config "lua_package_path \"$tmp/?.lua;;\";" <<EOF
     location = / {
       content_by_lua_block { ngx.say(require("busy").work()) }
     }
-  }
-}
 EOF
 }
+
 answers()
 {
   curl -sf --max-time 5 "http://127.0.0.1:$port/"
 }
 
-port=$((20021 + $$ % 20000))
-for _ in 1 2 3 4 5; do
-  config
-  "$build/bin/ljprof" record --children --memory --force -o "$tmp/n.ljp" -- \
-    nginx -p "$tmp" -c "$tmp/nginx.conf" >"$tmp/record.log" 2>&1 &
-  recorder=$!
-  if wait_for 5 answers; then
-    break
-  fi
-  wait "$recorder" || :
-  port=$((port + 7))
-done
+nginx_start "$build/bin/ljprof" record --children --memory --force \
+  -o "$tmp/n.ljp" -- nginx -p "$tmp" -c "$tmp/nginx.conf"
+recorder=$child
 master=$(cat "$tmp/nginx.pid")
 started="$started $master"
 same answer 200 "$(answers)"

@@ -1,0 +1,56 @@
+# For the tests with nginx: sourced instead of lib.sh. A test has two functions:
+# config() writes the configuration for $port by nginx_config, answers() asks the
+# server whether it is there.
+# shellcheck shell=sh
+. "$(dirname "$0")/lib.sh"
+
+mkdir "$tmp/logs" "$tmp/body"
+
+# nginx_config HTTP: one server at 127.0.0.1:$port, two workers. HTTP stands beside
+# it; what the server does is read from standard input.
+nginx_config()
+{
+  cat >"$tmp/nginx.conf" <<EOF
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+daemon off;
+worker_processes 2;
+pid $tmp/nginx.pid;
+error_log $tmp/error.log notice;
+events { worker_connections 128; }
+http {
+  access_log off;
+  client_body_temp_path $tmp/body;
+  proxy_temp_path $tmp/body;
+  fastcgi_temp_path $tmp/body;
+  uwsgi_temp_path $tmp/body;
+  scgi_temp_path $tmp/body;
+  $1
+  server {
+    listen 127.0.0.1:$port;
+$(cat)
+  }
+}
+EOF
+}
+
+# nginx_start COMMAND...: it goes on as $child when the server answers. A port
+# that is taken makes nginx exit at once: then the next.
+nginx_start()
+{
+  port=$((20011 + $$ % 20000))
+  for _ in 1 2 3 4 5; do
+    config
+    "$@" >"$tmp/nginx.log" 2>&1 &
+    child=$!
+    started="$started $child"
+    if wait_for 5 answers && kill -0 "$child" 2>/dev/null; then
+      return
+    fi
+    kill "$child" 2>/dev/null || :
+    wait "$child" || :
+    started=
+    port=$((port + 7))
+  done
+  fail "nginx does not start"
+}
