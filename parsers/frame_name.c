@@ -142,6 +142,9 @@ static void add_function(struct line *line, const struct ljp_profile *p,
     else
       add(line, "[kernel]");
     return;
+  case LJP_FRAME_PROFILER:
+    add(line, "[profiler]");
+    return;
   case LJP_FRAME_CUT:
     cut = ljp_name_cut(f->offset);
     if (cut)

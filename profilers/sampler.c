@@ -268,8 +268,26 @@ LJP_SIGSAFE static void drop_hook(const struct ljp_sampler *s,
   stack->count -= drop;
 }
 
+enum moment {
+  NOW,
+  IN_PROFILER, /* now: regs are those of the code that we hold up */
+  LATE         /* it was put off */
+};
+
+/* Of host code that has called the kernel, or one of our own hooks. */
+LJP_SIGSAFE static void add_leaf(struct ljp_stack *stack, enum moment moment,
+                                 uint64_t rip)
+{
+  if (moment == IN_PROFILER)
+    ljp_sampler_put_leaf(stack, LJP_FRAME_PROFILER, shared.depth);
+  /* A signal that was raised in a system call comes when that returns. */
+  else if (stack->count && ljp_frame_kind(stack->frames[0]) == LJP_FRAME_HOST &&
+           after_syscall(rip))
+    ljp_sampler_put_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
+}
+
 LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
-                             uint64_t now, uint64_t weight, bool again)
+                             uint64_t now, uint64_t weight, enum moment moment)
 {
   struct ljp_walk walk;
   uint64_t rip = regs->r[LJP_RIP];
@@ -284,7 +302,7 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
           : ljp_walk_leaf(&walk, view, regs, s->frames, shared.depth);
   ljp_unwind_release(shared.unwind, view);
   if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {
-    if (again) {
+    if (moment == LATE) {
       lose(s, LJP_LOSS_BUSY);
       return;
     }
@@ -293,12 +311,10 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
     s->deferred_ns += weight;
     return;
   }
-  if (again)
+  if (moment == LATE)
     drop_hook(s, &walk.stack);
-  else if (shared.mode == LJP_SAMPLER_STACKS && walk.stack.count &&
-           ljp_frame_kind(walk.stack.frames[0]) == LJP_FRAME_HOST &&
-           after_syscall(rip))
-    ljp_sampler_enter_kernel(&walk.stack, shared.depth);
+  else if (shared.mode == LJP_SAMPLER_STACKS)
+    add_leaf(&walk.stack, moment, rip);
   record(s, &walk, now, weight);
   if (LJP_UNLIKELY(ljp_unwind_wants_poll(shared.unwind)) && s->producer)
     ljp_producer_wake(s->producer);
@@ -360,7 +376,7 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     regs = *instead;
   else
     ljp_regs_from_context(&regs, context);
-  take(s, &regs, now, weight, false);
+  take(s, &regs, now, weight, instead ? IN_PROFILER : NOW);
   uint64_t end = ljp_clock_ns(), spent = end - now;
   /* As long as that, and we may not have been running all the time. */
   if (LJP_UNLIKELY(spent > LONG_NS)) {
@@ -448,7 +464,7 @@ void ljp_sampler_deferred(struct ljp_sampler *s)
     memset(&regs, 0, sizeof regs);
     ljp_sampler_registers(&regs);
     regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-    take(s, &regs, ljp_clock_ns(), weight, true);
+    take(s, &regs, ljp_clock_ns(), weight, LATE);
   }
   atomic_fetch_sub(&s->inside, 1);
 }

@@ -79,9 +79,8 @@ LJP_SIGSAFE void ljp_sampler_keep_leaf(struct ljp_stack *stack)
   stack->cut = LJP_CUT_NONE;
 }
 
-/* A signal that was raised in a system call comes when that returns. */
-LJP_SIGSAFE void ljp_sampler_enter_kernel(struct ljp_stack *stack,
-                                          uint32_t limit)
+LJP_SIGSAFE void ljp_sampler_put_leaf(struct ljp_stack *stack,
+                                      enum ljp_frame_kind kind, uint32_t limit)
 {
   if (stack->count >= limit) { /* The outermost one is not among them. */
     stack->count = limit - 1;
@@ -89,7 +88,7 @@ LJP_SIGSAFE void ljp_sampler_enter_kernel(struct ljp_stack *stack,
   }
   for (uint32_t i = stack->count++; i > 0; i--)
     stack->frames[i] = stack->frames[i - 1];
-  stack->frames[0] = ljp_frame(LJP_FRAME_KERNEL, 0, 0);
+  stack->frames[0] = ljp_frame(kind, 0, 0);
 }
 
 /* A host's own backtracer: its frames take the place of ours. Its callback

@@ -17,9 +17,10 @@ LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
 /* Mode L: where it is, and the function that this belongs to. */
 LJP_SIGSAFE void ljp_sampler_keep_leaf(struct ljp_stack *stack);
 
-/* Puts the kernel above a frame that had called it; limit: frames at most. */
-LJP_SIGSAFE void ljp_sampler_enter_kernel(struct ljp_stack *stack,
-                                          uint32_t limit);
+/* Puts the kernel, or ourselves, above the frame that had called it; limit:
+** frames at most. */
+LJP_SIGSAFE void ljp_sampler_put_leaf(struct ljp_stack *stack,
+                                      enum ljp_frame_kind kind, uint32_t limit);
 
 /* Host frames by the host's own backtracer, after the guest's. */
 LJP_SIGSAFE void ljp_sampler_plug_in(struct ljp_stack *stack);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 1
+#define LJP_FORMAT_MINOR 2
 
 /* -- Limits: a reader takes anything beyond for damage ------------------- */
 
@@ -179,7 +179,8 @@ enum ljp_frame_shape {
   _(VM, 6, ADDR, "VM")              /* The VM's own assembly: PC. */           \
   _(TRACE, 7, NUM, "trace")         /* Compiled trace: its id. */              \
   _(KERNEL, 8, NUM, "kernel")       /* Kernel address. */                      \
-  _(CUT, 9, NUM, "cut")             /* The walk ended: enum ljp_cut. */
+  _(CUT, 9, NUM, "cut")             /* The walk ended: enum ljp_cut. */        \
+  _(PROFILER, 10, NUM, "profiler")  /* Ourselves at work in the host: 0. */
 
 enum ljp_frame_kind {
 #define LJP_X(name, number, shape, text) LJP_FRAME_##name = number,

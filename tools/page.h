@@ -27,6 +27,7 @@
   _(VM, "#c6b3e8", "VM")                                                       \
   _(GC, "#ecaab2", "GC")                                                       \
   _(KERNEL, "#dfb9d4", "Kernel")                                               \
+  _(PROFILER, "#c6cdb4", "Profiler")                                           \
   _(CUT, "#d6d6d6", "Cut")
 
 enum ljp_page_kind {

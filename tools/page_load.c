@@ -38,6 +38,8 @@ static enum ljp_page_kind kind_of(const struct ljp_profile_frame *f)
     return LJP_PAGE_VM;
   case LJP_FRAME_KERNEL:
     return LJP_PAGE_KERNEL;
+  case LJP_FRAME_PROFILER:
+    return LJP_PAGE_PROFILER;
   default:
     return LJP_PAGE_CUT;
   }

@@ -68,6 +68,12 @@ static bool is_code(unsigned kind)
          kind == LJP_FRAME_VM;
 }
 
+static bool has_no_place(unsigned kind)
+{
+  return kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_KERNEL ||
+         kind == LJP_FRAME_PROFILER;
+}
+
 static bool is_lua(unsigned kind)
 {
   return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED;
@@ -87,15 +93,13 @@ static bool frame_key(const struct ljp_report *r, uint32_t frame, uint64_t *key)
   case LJP_BY_LINE:
     if (own && f->line)
       *key = (uint64_t)f->file << 32 | f->line;
-    else if (is_code(f->kind) || f->kind == LJP_FRAME_BUILTIN ||
-             f->kind == LJP_FRAME_KERNEL)
+    else if (is_code(f->kind) || has_no_place(f->kind))
       return false;
     return true;
   case LJP_BY_FILE:
     if (own)
       *key = f->file;
-    else if (is_code(f->kind) || f->kind == LJP_FRAME_BUILTIN ||
-             f->kind == LJP_FRAME_KERNEL)
+    else if (is_code(f->kind) || has_no_place(f->kind))
       return false;
     return true;
   case LJP_BY_MODULE:

@@ -79,6 +79,12 @@ follow-child.ljp 30011 30100
 bothfollow-child.ljp 30011 30100
 EOF
 
+# What recording costs is nobody else's time.
+"$ljprof" export --to collapsed both.ljp -o both.txt
+grep -q ';\[profiler\] [0-9]*$' both.txt || fail "no time of the profiler"
+! grep -q '\[profiler\];' both.txt || fail "$(grep -m 3 '\[profiler\];' both.txt)"
+ok "what recording took stands apart"
+
 # ... wherever in a cycle of the collector it begins.
 "$lua" "$faults" steps steps.ljp > out.txt 2>&1 || fail "steps: $(cat out.txt)"
 same "steps: the children" "children ended with	203 true" \

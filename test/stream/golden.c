@@ -122,6 +122,8 @@ static void push_samples(struct golden *g, int count, unsigned variety)
   uint64_t frames[64];
   for (int i = 0; i < count; i++) {
     unsigned n = 0, v = (unsigned)i % variety;
+    if (v == 2)
+      frames[n++] = ljp_frame(LJP_FRAME_PROFILER, 0, 0);
     frames[n++] = ljp_frame(LJP_FRAME_HOST, 0, 0x7f0000100000u + v * 16);
     frames[n++] = ljp_frame(LJP_FRAME_VM, 0, 0x401000 + v);
     frames[n++] = ljp_frame(LJP_FRAME_CFUNC, 0, 0x402000);

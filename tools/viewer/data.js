@@ -45,6 +45,7 @@ const KINDS = [
   ['vm', 'VM', 'the interpreter itself and the JIT compiler'],
   ['gc', 'GC', 'the garbage collector'],
   ['kernel', 'Kernel', 'kernel code'],
+  ['profiler', 'Profiler', 'what the profiler itself does in the program'],
   ['cut', 'Cut', 'the walk ended here early, or the frame is not known'],
   ['group', 'Group', 'a state, a thread or a VM that stacks are grouped by'],
 ];
