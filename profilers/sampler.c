@@ -41,7 +41,8 @@ enum {
   LONG_NS = 50000,
   /* How long a POSIX timer's signals are believed. */
   ASK_NS = 8000000,
-  ASK_PERIODS = 16
+  ASK_PERIODS = 16,
+  MERGE_PART = 8
 };
 
 /* Only one context at a time adds: a plain addition that others may read. */
@@ -69,8 +70,9 @@ LJP_SIGSAFE static void lose(struct ljp_sampler *s, enum ljp_loss reason)
 
 LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
 {
-  if (info->si_code == SI_TIMER) {
-    uintptr_t at = (uintptr_t)info->si_value.sival_ptr;
+  const void *trap = ljp_timer_trap_value(info);
+  if (info->si_code == SI_TIMER || trap) {
+    uintptr_t at = (uintptr_t)(trap ? trap : info->si_value.sival_ptr);
     uintptr_t first = (uintptr_t)&ljp_samplers[0];
     if (at - first < sizeof ljp_samplers &&
         (at - first) % sizeof ljp_samplers[0] == 0)
@@ -80,7 +82,8 @@ LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
           memory_order_acquire);
     return NULL;
   }
-  if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP) {
+  if (info->si_signo != SIGTRAP && info->si_code >= POLL_IN &&
+      info->si_code <= POLL_HUP) {
     int fd = info->si_fd;
     if (fd < 0 || fd >= LJP_SAMPLER_FDS)
       return NULL;
@@ -94,7 +97,8 @@ LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
 }
 
 /* Ignored where there was no handler: the default would end the process, and
-** a signal of ours from before a stop must not. */
+** a signal of ours from before a stop must not. A SIGTRAP of ours is always known
+** for one; another may be a breakpoint that nobody has set, or a kill. */
 LJP_SIGSAFE static void pass_on(int number, siginfo_t *info, void *context)
 {
   const struct sigaction *old = &ljp_sampler_before;
@@ -102,6 +106,9 @@ LJP_SIGSAFE static void pass_on(int number, siginfo_t *info, void *context)
     old->sa_sigaction(number, info, context);
   else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
     old->sa_handler(number);
+  else if (number == SIGTRAP &&
+           (old->sa_handler == SIG_DFL || info->si_code > 0))
+    ljp_timer_trap_default(info);
 }
 
 /* -- What it stands for ------------------------------------------------------- */
@@ -339,10 +346,19 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
 {
   uint64_t now = ljp_clock_ns();
   int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
-  if (overrun > 0) {
-    add(&s->counts.overruns, (uint64_t)overrun);
+  /* The other POSIX timer of the two, right behind one that came late: the
+  ** same place again. */
+  bool merged = !s->perf && !shared.wall &&
+                now - s->clock_ns <
+                    atomic_load_explicit(&s->period_ns, memory_order_relaxed) /
+                        MERGE_PART;
+  if (LJP_UNLIKELY(overrun > 0 || merged)) {
+    uint64_t n = (uint64_t)(overrun > 0 ? overrun : 0) + merged;
+    add(&s->counts.overruns, n);
     if (s->producer)
-      ljp_count_overrun(s->producer, (uint64_t)overrun);
+      ljp_count_overrun(s->producer, n);
+    if (merged)
+      return;
   }
   /* Whatever limit the user has set, the host goes on: the handler rests for
   ** as long as it has worked where that is longer than the interval. */
@@ -369,7 +385,7 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   if (s->until_rearm)
     s->until_rearm--;
   else if (!s->parked)
-    ljp_timer_rearm(s);
+    ljp_timer_rearm(s, now, info);
   struct ljp_regs regs;
   const struct ljp_regs *instead = ljp_sampler_instead;
   if (LJP_UNLIKELY(instead != NULL))

@@ -3,7 +3,7 @@
 **
 ** Mental picture: one struct ljp_sampler a profiled thread, in a table that
 ** the handler finds its own in without a system call: by the address that the
-** thread's POSIX timer carries, or by the descriptor of its perf event.
+** thread's POSIX timer or trap carries, or by the descriptor of its perf event.
 **
 ** Invariants: a sampler's memory is never given back, so that a signal which
 ** arrives late finds memory; a handler works only while `active`, and says so
@@ -79,11 +79,11 @@ struct ljp_sampler {
   struct ljp_producer *producer;
   struct ljp_sampler_counts counts;
 
-  /* The timer: exact periods of CPU time (perf), or of the clock (POSIX). */
+  /* The timer: exact periods of CPU time (perf, trap), or of the clock (POSIX). */
   bool perf;
   int fd;              /* of the perf event, or -1 */
-  int timer, park;     /* the kernel's numbers of the POSIX timers, or -1 */
-  _Atomic bool parked; /* the second one runs: see timer_posix.c */
+  int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
+  _Atomic bool parked; /* the last one runs: see timer_posix.c */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
   _Atomic uint64_t interval_ns;  /* as told to the user */
   _Atomic bool resync;           /* ask the CPU clock at the next sample */
@@ -98,6 +98,9 @@ struct ljp_sampler {
   uint64_t rest_until_ns; /* no walk before */
   uint64_t switches;      /* voluntary ones, when last asked for */
   uint32_t until_rearm;   /* samples until the next random period */
+  uint64_t drawn_ns;      /* that period, if one of two timers has it already */
+  uint64_t drawn_due_ns;  /* when that one expires */
+  uint32_t drawn_by;      /* which of them */
   uint32_t random;
   uint32_t long_run;    /* samples in a row that took half an interval */
   uint32_t idle_run;    /* signals in a row that found it waiting */

@@ -167,7 +167,6 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->interval_ns = LJP_INTERVAL_DEFAULT_NS;
   o->max_overhead = 0.05;
   o->depth = LJP_DEPTH_MAX;
-  o->signal = SIGPROF;
   const char *jitdump = secure_getenv("LJPROF_JITDUMP");
   o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
 }
@@ -222,12 +221,6 @@ static enum ljp_status start_locked(struct lua_State *L,
   char name[16];
   if (g->running)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
-  if (ljp_threads_blocks(tid, options->signal))
-    return ljp_fail(
-        why, LJP_ERR_USE, EINVAL,
-        "signal %d is blocked in this thread; unblock it, or choose "
-        "another by the option signal=",
-        options->signal);
   if (g->session) { /* left over by a fork */
     ljp_session_free(g->session);
     g->session = NULL;
@@ -244,6 +237,12 @@ static enum ljp_status start_locked(struct lua_State *L,
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   status = ljp_sysprof_choose_source(why);
+  if (!status && ljp_threads_blocks(tid, g->options.signal))
+    status =
+        ljp_fail(why, LJP_ERR_USE, EINVAL,
+                 "signal %d is blocked in this thread; unblock it, or "
+                 "choose another by the option %s=",
+                 g->options.signal, g->source->signal ? "timer" : "signal");
   status = status ? status : ljp_sysprof_take_signal(why);
   status = status ? status : ljp_sysprof_prepare(why);
   if (status)

@@ -21,7 +21,12 @@ enum ljp_sysprof_threads {
   LJP_THREADS_THIS /* the one that starts */
 };
 
-enum ljp_sysprof_source { LJP_TIMER_AUTO, LJP_TIMER_PERF, LJP_TIMER_POSIX };
+enum ljp_sysprof_source {
+  LJP_TIMER_AUTO,
+  LJP_TIMER_PERF,
+  LJP_TIMER_TRAP,
+  LJP_TIMER_POSIX
+};
 
 enum {
   LJP_INTERVAL_MIN_NS = 50000,
@@ -39,7 +44,7 @@ struct ljp_sysprof_options {
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
-  int signal;
+  int signal;   /* 0: the timer's own, else SIGPROF */
   bool jitdump; /* files for perf: doc/jitdump.md */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
@@ -69,7 +74,7 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out);
 struct ljp_sysprof_status {
   bool running;      /* maybe "failed", not yet stopped */
   const char *state; /* "idle", "running", "stopped", "failed" */
-  const char *timer; /* "perf", "posix"; NULL if idle */
+  const char *timer; /* "perf", "trap", "posix"; NULL if idle */
   char path[4096];
   uint64_t asked_ns, interval_ns; /* the latter: the longest in force */
   uint64_t bytes;

@@ -51,9 +51,9 @@ static bool read_event(lua_State *L, void *to, const char **wants)
 static bool read_timer(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
-  static const char *const words[] = {"auto", "perf", "posix", NULL};
+  static const char *const words[] = {"auto", "perf", "trap", "posix", NULL};
   int i = 0;
-  *wants = "\"auto\", \"perf\" or \"posix\"";
+  *wants = "\"auto\", \"perf\", \"trap\" or \"posix\"";
   bool ok = ljp_option_one_of(L, words, &i);
   o->source = (enum ljp_sysprof_source)i;
   return ok;

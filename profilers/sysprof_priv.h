@@ -64,6 +64,7 @@ void ljp_sysprof_name_vms(void);
 bool ljp_sysprof_pin(void);
 bool ljp_sysprof_handler_is_ours(int signal);
 enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why);
+/* Which timer, and with it which signal. */
 enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why);
 enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
                                  void (*round)(void *ctx),

@@ -225,8 +225,9 @@ enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why)
     return ljp_fail(
         why, LJP_ERR_RUN, EBUSY,
         "the program has a handler of its own for signal %d (SIG%s); "
-        "choose another by the option signal=",
-        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
+        "choose another by the option %s=",
+        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?",
+        g->source->signal ? "timer" : "signal");
   ljp_sampler_before = now;
   ours.sa_sigaction = ljp_sampler_signal;
   sigfillset(&ours.sa_mask);
@@ -241,7 +242,19 @@ enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why)
   return LJP_OK;
 }
 
-enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
+static enum ljp_status no_trap(struct ljp_failure *why, int error)
+{
+  if (error == EOPNOTSUPP)
+    return ljp_fail(why, LJP_ERR_NOTSUP, error,
+                    "timer \"trap\" needs Linux 6.15 or later; "
+                    "\"perf\" does the same");
+  return ljp_fail(why, LJP_ERR_NOTSUP, error,
+                  "timer \"trap\" needs the right to count time in the kernel "
+                  "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
+                  strerror(error));
+}
+
+static enum ljp_status choose(struct ljp_failure *why)
 {
   const struct ljp_sysprof_options *o = &g->options;
   g->source = &ljp_timer_posix;
@@ -250,6 +263,11 @@ enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
   if (o->wall)
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "event \"wall\" needs timer \"posix\" (or \"auto\")");
+  if (o->source == LJP_TIMER_TRAP) {
+    int error = ljp_timer_trap.available();
+    g->source = &ljp_timer_trap;
+    return error ? no_trap(why, error) : LJP_OK;
+  }
   int error = ljp_timer_perf.available();
   if (!error)
     g->source = &ljp_timer_perf;
@@ -259,6 +277,22 @@ enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
         "timer \"perf\" needs the right to count time in the kernel "
         "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
         strerror(error));
+  return LJP_OK;
+}
+
+enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
+{
+  struct ljp_sysprof_options *o = &g->options;
+  enum ljp_status status = choose(why);
+  if (status)
+    return status;
+  int only = g->source->signal;
+  if (only && o->signal && o->signal != only)
+    return ljp_fail(why, LJP_ERR_USE, EINVAL,
+                    "timer \"%s\" sends signal %d (SIG%s) and no other; leave "
+                    "the option signal= out",
+                    g->source->name, only, sigabbrev_np(only));
+  o->signal = only ? only : o->signal ? o->signal : SIGPROF;
   return LJP_OK;
 }
 

@@ -83,7 +83,7 @@ static struct ljp_sampler *take_free(void)
   s->frames = (uint64_t *)(s + 1);
   s->memo = (struct ljp_memo *)(s->frames + LJP_DEPTH_MAX);
   s->index = i;
-  s->fd = s->timer = s->park = -1;
+  s->fd = s->timer[0] = s->timer[1] = s->park = -1;
   atomic_store_explicit(&ljp_samplers[i], s, memory_order_release);
   return s;
 }
@@ -138,7 +138,7 @@ int ljp_threads_add(pid_t tid, const char *name)
     return ENOMEM;
   memset(&s->counts, 0, sizeof s->counts);
   s->tid = tid;
-  s->perf = g->source == &ljp_timer_perf;
+  s->perf = g->source != &ljp_timer_posix;
   s->ran_lua = false;
   s->fresh = FRESH_ROUNDS;
   s->producer = NULL;
@@ -366,7 +366,7 @@ void ljp_threads_after_fork(pid_t was, bool recording)
         atomic_store(&ljp_sampler_of_fd[s->fd], 0);
       close(s->fd);
     }
-    s->fd = s->timer = s->park = -1;
+    s->fd = s->timer[0] = s->timer[1] = s->park = -1;
     atomic_store(&s->active, false);
     atomic_store(&s->inside, 0);
     memset(&s->counts, 0, sizeof s->counts);

@@ -37,9 +37,11 @@ end
 refused("mode", EINVAL, "the string 'X', but wants \"D\"", {path = P, mode = "X"})
 refused("mode number", EINVAL, "option 'mode' is 1", {path = P, mode = 1})
 refused("event", EINVAL, "\"cpu\" or \"wall\"", {path = P, event = "io"})
-refused("timer", EINVAL, "\"perf\" or \"posix\"", {path = P, timer = "hpet"})
+refused("timer", EINVAL, "\"trap\" or \"posix\"", {path = P, timer = "hpet"})
 refused("wall by perf", EINVAL, "needs timer \"posix\"",
   {path = P, event = "wall", timer = "perf"})
+refused("wall by trap", EINVAL, "needs timer \"posix\"",
+  {path = P, event = "wall", timer = "trap"})
 refused("threads", EINVAL, "\"this\"", {path = P, threads = 2})
 refused("fork", EINVAL, "\"follow\"", {path = P, fork = true})
 for _, signal in ipairs{0, 9, 11, 19, 32, 1000, 1.5, "KILL", "SEGV", "NONE"} do
@@ -115,12 +117,19 @@ end
 
 jit.off()
 jit.flush()
-for _, timer in ipairs{"perf", "posix"} do
+if sysprof.start{path = "none.bin", timer = "trap"} then
+  sysprof.stop()
+  refused("another signal by trap", EINVAL, "sends signal 5 (SIGTRAP) and no",
+    {path = P, timer = "trap", signal = "USR1"})
+end
+for _, timer in ipairs{"perf", "trap", "posix"} do
   local options = {path = timer .. ".bin", timer = timer, interval = 1}
   if timer == "posix" or sysprof.start(options) then
     sysprof.stop()
     local report, status = session(options, 0.4)
     check(status.timer == timer, "the timer asked for", status.timer)
+    check(status.signal == (timer == "trap" and 5 or 27), "its signal",
+      status.signal)
     check(status.interval == 1 and status.path == timer .. ".bin"
       and status.event == "cpu" and status.mode == "C", "status", status.path)
     check(status.bytes > 0, "bytes", status.bytes)
@@ -135,7 +144,7 @@ for _, timer in ipairs{"perf", "posix"} do
       report.vmstate.LFUNC, report.samples)
     check(report.vmstate.TRACE == 0, "no trace with JIT off")
   else
-    print("timer perf is not permitted here")
+    print("timer " .. timer .. " is not available here")
   end
 end
 jit.on()
@@ -168,7 +177,10 @@ local function sleepy(options)
   sysprof.stop()
   return sysprof.report()
 end
-for _, timer in ipairs{"auto", "posix"} do
+for _, timer in ipairs{"auto", "trap", "posix"} do
+  -- Where there is none it is auto's turn again.
+  timer = sysprof.start{path = "sleep.bin", timer = timer} and timer or "auto"
+  sysprof.stop()
   report = sleepy{path = "sleep.bin", timer = timer, interval = 1}
   check(report.samples < 10 and report.seconds < 0.02,
     "a waiting thread uses no CPU time, timer " .. timer, report.samples,

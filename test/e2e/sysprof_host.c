@@ -5,6 +5,7 @@
 **   short      threads that live for some 30 ms
 **   moving     one VM that moves from thread to thread
 **   conflict   the host has a SIGPROF handler of its own
+**   trap       SIGTRAP as the timer's signal, and what else it may mean
 **   other      another VM than the one that started it stops it
 **   close      lua_close() of the VM that started it ends the session
 **   writer     a writer callback and on_stop; wrong uses
@@ -20,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lua.h"
@@ -195,6 +198,75 @@ static int conflict(void)
   return 0;
 }
 
+/* How a child ends: its signal, or 0. */
+static int death_of(void (*die)(void))
+{
+  int status = 0;
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (!child) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    die();
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void breakpoint(void)
+{
+  __asm__ volatile("int3");
+}
+
+static void sent(void)
+{
+  raise(SIGTRAP);
+}
+
+/* Sleeps, and works in between, so that periods end while it goes to sleep. */
+static int short_sleeps(void)
+{
+  struct timespec ms = {0, 1000000};
+  volatile unsigned n = 0;
+  int cut_short = 0;
+  for (int i = 0; i < 211; i++) {
+    for (int k = 0; k < 200000; k++)
+      n++;
+    cut_short += nanosleep(&ms, NULL) != 0;
+  }
+  return cut_short;
+}
+
+static int trap(void)
+{
+  lua_State *L = new_vm();
+  signal(SIGTRAP, host_handler);
+  run(L, "local ok, message, errno = "
+         "misc.sysprof.start{path='none', timer='trap'}"
+         "assert(not ok, 'started') "
+         "unsupported = errno == 95 or errno == 13 or errno == 1 "
+         "assert(unsupported or errno == 16 and message:find('SIGTRAP') and "
+         "message:find('timer='), message)");
+  lua_getglobal(L, "unsupported");
+  if (lua_toboolean(L, -1))
+    return 77;
+  CHECK(access("none", F_OK) != 0);
+  signal(SIGTRAP, SIG_DFL);
+  start(L, "timer='trap'");
+  run(L, "assert(misc.sysprof.status().signal == 5)");
+  run(L, SPIN("trapped", "0.3"));
+  CHECK(short_sleeps() == 0);
+  CHECK(death_of(breakpoint) == SIGTRAP);
+  CHECK(death_of(sent) == SIGTRAP);
+  run(L, "assert(misc.sysprof.report().samples > 200) "
+         "assert(misc.sysprof.stop())");
+  /* The handler is still there. */
+  CHECK(death_of(breakpoint) == SIGTRAP);
+  CHECK(death_of(sent) == SIGTRAP);
+  lua_close(L);
+  return 0;
+}
+
 static int other(void)
 {
   lua_State *L = new_vm(), *M = new_vm();
@@ -329,7 +401,8 @@ int main(int argc, char **argv)
   } cases[] = {{"threads", threads},   {"moving", moving},
                {"short", short_lived}, {"conflict", conflict},
                {"other", other},       {"close", close_vm},
-               {"writer", writers},    {"backtracer", backtracer}};
+               {"writer", writers},    {"backtracer", backtracer},
+               {"trap", trap}};
   if (argc != 3)
     return 2;
   output = argv[2];

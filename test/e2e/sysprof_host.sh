@@ -12,6 +12,18 @@ for case in threads short moving conflict other close writer backtracer; do
   grep '"type":"sample"' $case.json > $case.samples || :
 done
 
+code=0
+"$host" trap trap.bin > trap.txt 2>&1 || code=$?
+if [ $code = 77 ]; then
+  ok "timer trap is not available here"
+else
+  [ $code = 0 ] || fail "trap: exit code $code: $(cat trap.txt)"
+  same "trap: a whole stream" whole "$("$ljprof" check trap.bin | tail -n 1)"
+  n=$("$ljprof" dump --json trap.bin | grep -c '"text":"trapped ' || :)
+  [ "$n" -ge 150 ] || fail "trap: $n samples with the function"
+  ok "SIGTRAP is the timer's, and nobody else's: $n samples"
+fi
+
 # count CASE PATTERN...: samples with all patterns.
 count() {
   file=$1.samples
