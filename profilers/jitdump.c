@@ -296,7 +296,7 @@ static void trace_name(const struct ljp_guest_trace *trace, char *out,
 {
   struct ljp_guest_proto proto = {.chunk = "?", .name = ""};
   char chunk[NAME_BYTES / 2];
-  ljp_guest_proto(trace->place_ref, &proto);
+  ljp_guest_proto_of(trace->place_ref, trace->newest, &proto);
   chunk_text(proto.chunk, chunk, sizeof chunk);
   snprintf(out, room, "TRACE_%u::%.128s%s%s:%u", trace->number, proto.name,
            *proto.name ? "@" : "", chunk, trace->place_line);
@@ -321,17 +321,22 @@ static void put_lines(const struct ljp_guest_trace *trace, uint64_t time_ns,
                        .count = count + 1};
   uint32_t function = 0;
   char chunk[NAME_BYTES] = "?";
+  bool alive = false;
   put(&head, sizeof head);
   for (size_t i = 0; i < count; i++) {
     struct ljp_guest_proto proto = {.chunk = "?"};
-    if (lines[i].function != function) {
+    if (!i || lines[i].function != function) {
       function = lines[i].function;
-      ljp_guest_proto(function, &proto);
+      /* Of code that the collector has not come to yet, functions may be freed:
+      ** what was read of them is nothing then. */
+      bool known = ljp_guest_proto_of(function, trace->newest, &proto);
+      alive = known && proto.alive;
       chunk_text(proto.chunk, chunk, sizeof chunk);
     }
-    put_line(trace->code + lines[i].offset, lines[i].line, chunk);
+    put_line(trace->code + lines[i].offset, alive ? lines[i].line : 0, chunk);
   }
-  put_line(trace->code + trace->code_bytes, lines[count - 1].line, chunk);
+  put_line(trace->code + trace->code_bytes, alive ? lines[count - 1].line : 0,
+           chunk);
   head.prefix.bytes = (uint32_t)(g->length - at);
   if (!g->failed)
     memcpy(g->buffer + at, &head, sizeof head);

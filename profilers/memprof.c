@@ -32,6 +32,7 @@ static struct {
   struct ljp_memprof_options options;
   char path[LJP_RECORDING_PATH_BYTES];
   struct ljp_session *session;
+  struct ljp_guest_hold hold;  /* unless the session is shared */
   struct ljp_producer *events; /* for what is told outside the VM's thread */
   struct ljp_recorder *_Atomic recorder;
   struct ljp_memprof_counts counts; /* of the last recording */
@@ -90,6 +91,16 @@ static void writer_round(void *ctx)
   unlock();
 }
 
+/* On a VM's thread, in its collector, which is where we may be already. */
+static void on_crowded(void)
+{
+  if (!ljp_recording_trylock(&g->lock))
+    return;
+  if (g->running && g->lock.pid == getpid())
+    ljp_session_wake(g->session);
+  unlock();
+}
+
 void ljp_memprof_round(void)
 {
   if (!ljp_recording_trylock(&g->lock))
@@ -104,10 +115,16 @@ static void fork_child(void *ctx, bool recording)
   (void)ctx;
   ljp_recording_lock_forked(&g->lock);
   ljp_sysprof_tables_forked();
-  if (!recording)
-    g->running = false; /* the recorder finds its producer inactive */
-  else if (g->running)
+  if (!g->running)
+    return;
+  if (recording) {
+    ljp_guest_protos_ready(&g->hold);
     ljp_recorder_forked(g->recorder);
+    return;
+  }
+  g->running = false; /* the recorder finds its producer inactive */
+  ljp_guest_protos_release(&g->hold);
+  ljp_guest_traces_release();
 }
 
 void ljp_memprof_forked(bool recording)
@@ -156,10 +173,16 @@ __attribute__((destructor)) static void at_exit(void)
 
 static enum ljp_status open_session(struct ljp_failure *why)
 {
-  enum ljp_status status = ljp_recording_new(&g->options.to, writer_round,
-                                             fork_child, &g->session, why);
-  return status ? status
-                : ljp_recording_start(&g->options.to, &g->session, why);
+  ljp_guest_protos_hold(&g->hold, on_crowded);
+  enum ljp_status status = ljp_recording_new(
+      &g->options.to, writer_round, fork_child, &g->hold, &g->session, why);
+  if (!status)
+    status = ljp_recording_start(&g->options.to, &g->session, why);
+  if (status)
+    ljp_guest_protos_release(&g->hold);
+  else
+    ljp_guest_protos_ready(&g->hold);
+  return status;
 }
 
 static void put_options(void)
@@ -210,10 +233,14 @@ static enum ljp_status make_recorder(struct lua_State *L)
 
 static enum ljp_status close_session(struct ljp_failure *why)
 {
-  if (!g->options.shared)
-    return ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
+  enum ljp_status status = LJP_OK;
+  if (!g->options.shared) {
+    ljp_recording_tell_unnamed(&g->hold, g->session);
+    status = ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
+    ljp_guest_protos_release(&g->hold);
+  }
   g->session = NULL;
-  return LJP_OK;
+  return status;
 }
 
 static enum ljp_status start_locked(struct lua_State *L,
@@ -258,7 +285,6 @@ static enum ljp_status start_locked(struct lua_State *L,
     return status;
   }
   put_options();
-  ljp_guest_protos_hold();
   ljp_guest_traces_hold();
   g->ever = g->running = true;
   ljp_guest_listen(LJP_LISTENER_MEM, &listener);
@@ -284,7 +310,6 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   ljp_producer_retire(g->events);
   r->producer = NULL;
   enum ljp_status status = close_session(why);
-  ljp_guest_protos_release();
   ljp_guest_traces_release();
   ljp_saferead_remove();
   g->recorder = NULL;

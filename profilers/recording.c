@@ -156,6 +156,7 @@ static size_t discard(const void **data, size_t len, void *ctx)
 enum ljp_status ljp_recording_new(const struct ljp_recording *to,
                                   void (*round)(void *ctx),
                                   void (*fork_child)(void *ctx, bool recording),
+                                  const struct ljp_guest_hold *hold,
                                   struct ljp_session **out,
                                   struct ljp_failure *why)
 {
@@ -178,10 +179,22 @@ enum ljp_status ljp_recording_new(const struct ljp_recording *to,
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "rotate_bytes and rotate_seconds want a path");
   ljp_recording_describe(&session.describe);
+  session.describe.ctx = (void *)(uintptr_t)hold->ticket;
   enum ljp_status status = ljp_session_new(out, &session);
   return status ? ljp_fail(why, status, ljp_fail_errno(status), "%s",
                            ljp_status_text(status))
                 : LJP_OK;
+}
+
+void ljp_recording_tell_unnamed(const struct ljp_guest_hold *hold,
+                                struct ljp_session *session)
+{
+  char text[32];
+  uint64_t count = ljp_guest_protos_unnamed(hold);
+  if (!count)
+    return;
+  snprintf(text, sizeof text, "%llu", (unsigned long long)count);
+  ljp_session_info(session, "functions.unnamed", text);
 }
 
 static enum ljp_status failed(const struct ljp_recording *to,

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "profilers/options.h"
+#include "src/luajit/guest.h"
 #include "src/session.h"
 
 /* The first member of each profiler's options. */
@@ -101,12 +102,16 @@ void ljp_recording_describe(struct ljp_describe *describe);
 ** (sysprof_setup.c). */
 void ljp_recording_hurry(bool begin);
 
-/* A session, not started yet. */
+/* A session, not started yet. Its writer has the hold's ticket. */
 enum ljp_status ljp_recording_new(const struct ljp_recording *to,
                                   void (*round)(void *ctx),
                                   void (*fork_child)(void *ctx, bool recording),
+                                  const struct ljp_guest_hold *hold,
                                   struct ljp_session **out,
                                   struct ljp_failure *why);
+/* Puts into the stream how many functions the hold has left without a name. */
+void ljp_recording_tell_unnamed(const struct ljp_guest_hold *hold,
+                                struct ljp_session *session);
 /* Starts it; on failure it is freed, and *session NULL. */
 enum ljp_status ljp_recording_start(const struct ljp_recording *to,
                                     struct ljp_session **session,

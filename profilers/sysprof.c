@@ -82,6 +82,17 @@ static void writer_round(void *ctx)
   unlock();
 }
 
+/* On a VM's thread, in its collector: who starts or stops just now makes rounds
+** enough. */
+static void on_crowded(void)
+{
+  if (!ljp_recording_trylock(&g->lock))
+    return;
+  if (g->running && g->lock.pid == getpid())
+    ljp_session_wake(g->session);
+  unlock();
+}
+
 static void on_deferred(void)
 {
   pid_t tid = gettid();
@@ -154,8 +165,13 @@ static void fork_child(void *ctx, bool recording)
   ljp_threads_after_fork(forking, recording);
   ljp_memprof_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
-  if (!recording)
+  if (recording) {
+    ljp_guest_protos_ready(&g->hold);
+  } else if (g->running) {
+    ljp_guest_protos_release(&g->hold);
+    ljp_guest_traces_release();
     g->running = false; /* the rest is cleared by the next start */
+  }
 }
 
 /* -- Start --------------------------------------------------------------------------- */
@@ -249,20 +265,23 @@ static enum ljp_status start_locked(struct lua_State *L,
     return status;
   status = options->jitdump ? ljp_jitdump_open(why) : LJP_OK;
   if (!status) {
+    ljp_guest_protos_hold(&g->hold, on_crowded);
     status = ljp_sysprof_open(why, writer_round, fork_child);
-    if (status)
+    if (status) {
+      ljp_guest_protos_release(&g->hold);
       ljp_jitdump_close(true);
+    }
   }
   if (status) {
     ljp_saferead_remove();
     return status;
   }
-  ljp_guest_protos_hold();
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
   share_options();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
+  ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &listener);
   ljp_threads_name(tid, name);
   int error = ljp_threads_add(tid, name);
@@ -302,9 +321,10 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   g->running = false;
   ljp_trace_events_end();
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
+  ljp_recording_tell_unnamed(&g->hold, g->session);
   enum ljp_status status =
       ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
-  ljp_guest_protos_release();
+  ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();
   ljp_saferead_remove();
   g->failed = status != LJP_OK;

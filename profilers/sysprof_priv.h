@@ -19,6 +19,7 @@ struct ljp_sysprof {
   char path[4096];
   const struct ljp_timer_source *source;
   struct ljp_session *session;
+  struct ljp_guest_hold hold;
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;

@@ -31,6 +31,21 @@ static bool describe_proto(void *ctx, uint32_t ref, struct ljp_proto_info *out)
   return true;
 }
 
+static void protos_round(void *ticket)
+{
+  ljp_guest_protos_round((uintptr_t)ticket);
+}
+
+static size_t protos_gone(void *ticket, uint32_t *refs, size_t room)
+{
+  return ljp_guest_protos_gone((uintptr_t)ticket, refs, room);
+}
+
+static void protos_end(void *ticket)
+{
+  ljp_guest_protos_end((uintptr_t)ticket);
+}
+
 static bool describe_builtin(void *ctx, uint64_t ffid,
                              char name[LJP_NAME_BYTES])
 {
@@ -72,6 +87,9 @@ void ljp_recording_describe(struct ljp_describe *describe)
   describe->proto = describe_proto;
   describe->trace = describe_trace;
   describe->builtin = describe_builtin;
+  describe->round = protos_round;
+  describe->gone = protos_gone;
+  describe->end = protos_end;
 }
 
 /* -- For the memory profiler ------------------------------------------------- */
@@ -311,7 +329,7 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
 {
   const struct ljp_sysprof_options *o = &g->options;
   enum ljp_status status =
-      ljp_recording_new(&o->to, round, fork_child, &g->session, why);
+      ljp_recording_new(&o->to, round, fork_child, &g->hold, &g->session, why);
   if (status)
     return status;
   static const char *const modes[] = {"D", "L", "C"};

@@ -155,6 +155,8 @@ void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
                      uint64_t stack)
 {
   open_events(b, LJP_REC_MEM, m->time_ns);
+  if (stack == LJP_STACK_AS_BEFORE)
+    stack = b->last_stack;
   uint64_t address = ljp_rotate_address(m->address);
   uint8_t *first = b->events.data + b->events.len, *p = first + 1;
   *first = m->op;

@@ -64,6 +64,8 @@ void ljp_builder_node(struct ljp_builder *b, uint64_t id, uint64_t parent,
                       uint64_t second);
 void ljp_builder_sample(struct ljp_builder *b, const struct ljp_sample *s,
                         uint64_t stack);
+/* stack: or that of the event before in the record, 0 in its first. */
+#define LJP_STACK_AS_BEFORE UINT64_MAX
 void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
                      uint64_t stack);
 void ljp_builder_event(struct ljp_builder *b, enum ljp_record tag,

@@ -79,7 +79,7 @@ struct ljp_def *ljp_defs_put(struct ljp_defs *defs, enum ljp_def_class class,
   memcpy(copy, record, len);
   struct ljp_def *def = slot(defs->slots, defs->capacity, make_key(class, key));
   if (def->key) {
-    defs->bytes -= def->len;
+    defs->bytes -= def->len + LJP_DEF_OVERHEAD;
     free(def->record);
   } else {
     defs->count++;
@@ -88,7 +88,7 @@ struct ljp_def *ljp_defs_put(struct ljp_defs *defs, enum ljp_def_class class,
                           .id = id,
                           .record = copy,
                           .len = (uint32_t)len};
-  defs->bytes += len;
+  defs->bytes += len + LJP_DEF_OVERHEAD;
   return def;
 }
 
@@ -102,7 +102,7 @@ void ljp_defs_purge(struct ljp_defs *defs, bool all_lazy)
                                 : def->ended && class != LJP_DEF_MODULE))
       continue;
     free(def->record);
-    defs->bytes -= def->len;
+    defs->bytes -= def->len + LJP_DEF_OVERHEAD;
     defs->count--;
     memset(def, 0, sizeof *def);
     holes = true;

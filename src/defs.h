@@ -1,7 +1,7 @@
 /*
 ** Definitions that the writer has met, as the bytes of their records, by class
 ** and id: so that each epoch can repeat what it needs without asking anybody
-** again. Writer thread only. Bounded by the caller: ljp_defs_bytes.
+** again. Writer thread only. Bounded by the caller, who looks at bytes.
 */
 #ifndef LJP_DEFS_H
 #define LJP_DEFS_H
@@ -29,13 +29,18 @@ struct ljp_def {
   uint8_t *record;
   uint32_t len;
   uint32_t epoch; /* In which it was last written; 0: not yet. */
+  uint32_t proto; /* Number of a prototype that it names; 0: none. */
   bool ended;     /* Forget it with the next purge. */
 };
+
+/* What one takes beside its record: slots, of which up to three in four are empty
+** between two doublings, and what malloc() keeps. */
+enum { LJP_DEF_OVERHEAD = 3 * sizeof(struct ljp_def) + 16 };
 
 struct ljp_defs {
   struct ljp_def *slots;
   uint32_t count, capacity;
-  size_t bytes;
+  size_t bytes; /* of memory, about */
 };
 
 enum ljp_status ljp_defs_init(struct ljp_defs *defs);

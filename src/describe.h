@@ -5,14 +5,18 @@
 ** must be quick, must not call into the session, and copy into *out (which
 ** comes zeroed). False: not known (any more); the frame stays, without a name.
 **
-** The owner's part: a reference or id that was pushed stays describable until
-** the writer has drained it, and is never used for something else within the
-** session.
+** The owner's part: an id is never used for something else. A reference may be,
+** but what was pushed stays describable until the writer has drained it, and
+** said so: of what goes before a round begins, everything is drained when the
+** next round ends. (The next: rings that are new to a round are drained by the
+** one behind it.) Then gone() gives its reference, the writer forgets it, and it
+** may be used again from when gone() is called the next time.
 */
 #ifndef LJP_DESCRIBE_H
 #define LJP_DESCRIBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { LJP_NAME_BYTES = 1024 };
@@ -43,6 +47,12 @@ struct ljp_describe {
   bool (*builtin)(void *ctx, uint64_t ffid, char name[LJP_NAME_BYTES]);
   /* Libraries came or went (also once at the start); may be NULL. */
   void (*modules_changed)(void *ctx);
+  /* A round begins: what is pushed up to now is drained in it or in the next.
+  ** References to be forgotten, 0: no more. The writer has ended, and asks no
+  ** more. All may be NULL: then no reference is ever used again. */
+  void (*round)(void *ctx);
+  size_t (*gone)(void *ctx, uint32_t *refs, size_t room);
+  void (*end)(void *ctx);
 };
 
 #endif

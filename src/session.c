@@ -230,6 +230,12 @@ enum ljp_session_state ljp_session_state(struct ljp_session *s)
   return state;
 }
 
+void ljp_session_wake(struct ljp_session *s)
+{
+  if (!atomic_exchange_explicit(&s->wake.word, 1, memory_order_acq_rel))
+    ljp_futex_wake(&s->wake.word);
+}
+
 uint64_t ljp_session_bytes(struct ljp_session *s)
 {
   return s->writer ? ljp_writer_bytes(s->writer) : 0;

@@ -120,6 +120,9 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
 /* No push may be running or come any more. What was pushed is still written. */
 void ljp_producer_retire(struct ljp_producer *producer);
 
+/* Asks the writer to come now. */
+void ljp_session_wake(struct ljp_session *s);
+
 /* Whole bytes in the current segment, for tests and figures. */
 uint64_t ljp_session_bytes(struct ljp_session *s);
 

@@ -48,6 +48,8 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
   if (!status)
     status = ljp_defs_init(&w->defs);
   if (!status)
+    status = ljp_refs_init(&w->refs);
+  if (!status)
     status = ljp_out_init(&w->out, sink, w->options.zstd_level, stream | 1);
   if (status) {
     ljp_writer_free(w);
@@ -70,6 +72,7 @@ void ljp_writer_free(struct ljp_writer *w)
   ljp_intern_fini(&w->nodes);
   if (w->defs.slots)
     ljp_defs_fini(&w->defs);
+  ljp_refs_fini(&w->refs);
   ljp_modules_fini(&w->modules);
   ljp_out_fini(&w->out);
   free(w);
@@ -114,10 +117,12 @@ static bool stack_of(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
   for (int attempt = 0;; attempt++) {
     bool full = false;
     if (s->node_generation != w->nodes.generation ||
-        s->module_generation != w->modules.generation) {
+        s->module_generation != w->modules.generation ||
+        s->ref_generation != w->refs.generation) {
       s->valid = 0;
       s->node_generation = w->nodes.generation;
       s->module_generation = w->modules.generation;
+      s->ref_generation = w->refs.generation;
     }
     while (s->valid < s->depth && !full) {
       uint64_t stable[STABLE_AT_ONCE];
@@ -183,8 +188,12 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
   }
   if (r->head.b & ~LJP_MEM_OP_MASK)
     mem.weight = *rest++;
-  uint64_t stack;
-  if (stack_of(w, s, r->keep, r->n, rest, r->time_ns, &stack))
+  uint64_t stack = LJP_STACK_AS_BEFORE;
+  /* One that has none of its own comes with the one that the producer had last,
+  ** whose references may mean something else by now. */
+  bool own = mem.op != LJP_MEM_FREE || !(mem.what & LJP_MEM_SWEPT) || r->n ||
+             r->keep != s->depth;
+  if (!own || stack_of(w, s, r->keep, r->n, rest, r->time_ns, &stack))
     ljp_builder_mem(&w->builder, &mem, stack);
 }
 
@@ -227,7 +236,8 @@ static void take_event(struct ljp_writer *w, struct ljp_source *s,
   if (r->head.c)
     stack_of(w, s, r->keep, r->n, v + n, r->time_ns, &stack);
   if (tag == LJP_REC_TRACE_EVENT) {
-    proto = ljp_writer_need_proto(w, v[3] ? ljp_frame_proto_ref(v[3]) : 0);
+    proto = ljp_writer_need_proto(
+        w, v[3] ? ljp_writer_proto(w, ljp_frame_proto_ref(v[3])) : 0);
     if ((v[1] == LJP_TRACE_STOP || v[1] == LJP_TRACE_EXISTS) && v[2])
       ljp_writer_need_trace(w, v[2]);
   }
@@ -351,6 +361,8 @@ static void write_losses(struct ljp_writer *w, struct ljp_source *s)
 
 void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
 {
+  if (w->options.describe.round)
+    w->options.describe.round(w->options.describe.ctx);
   for (struct ljp_source *s = w->sources; s; s = s->next)
     if (s->producer)
       s->end = ljp_ring_head(&s->producer->ring);
@@ -421,6 +433,7 @@ static void rotate(struct ljp_writer *w)
 
 enum ljp_status ljp_writer_finish(struct ljp_writer *w)
 {
+  ljp_writer_forget_protos(w);
   for (struct ljp_source *s = w->sources; s; s = s->next)
     write_losses(w, s);
   ljp_writer_block(w, 0);
@@ -441,6 +454,8 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
 {
   enum ljp_status before = w->out.status;
   int before_error = w->sink->error;
+  if (w->options.describe.end)
+    w->options.describe.end(w->options.describe.ctx);
   if (w->sink->temporary) { /* Never shown: nobody's file is replaced by it. */
     ljp_sink_close(w->sink);
     return before;

@@ -3,8 +3,8 @@
 ** the writer thread (session.c); no locks, and nothing here is signal-safe.
 **
 ** Memory, at most: stack table 6 MiB (9 while it doubles), definitions 16 MiB
-** and a few KiB a library, block buffers 2 MiB (zstd: 3 more), 24 KiB a
-** producer, and the producers' rings.
+** and a few KiB a library, 4 bytes for each reference to a prototype, block buffers
+** 2 MiB (zstd: 3 more), 24 KiB a producer, and the producers' rings.
 */
 #ifndef LJP_WRITER_H
 #define LJP_WRITER_H

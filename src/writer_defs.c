@@ -18,7 +18,7 @@
 #define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
 #define MODULE_MASK ((1u << 20) - 1)
 
-static struct ljp_body *body(struct ljp_writer *w)
+struct ljp_body *ljp_writer_body(struct ljp_writer *w)
 {
   w->body.len = 0;
   return &w->body;
@@ -42,15 +42,14 @@ static void put_def(struct ljp_writer *w, enum ljp_record tag)
   ljp_builder_define(&w->builder, w->record, len);
 }
 
-/* The body as a definition to be kept. */
-static struct ljp_def *keep_def(struct ljp_writer *w, enum ljp_def_class class,
+struct ljp_def *ljp_writer_keep(struct ljp_writer *w, enum ljp_def_class class,
                                 uint64_t key, uint64_t id, enum ljp_record tag)
 {
   size_t len = ljp_body_record(&w->body, tag, w->record);
   return ljp_defs_put(&w->defs, class, key, id, w->record, len);
 }
 
-static void write_def(struct ljp_writer *w, struct ljp_def *def)
+void ljp_writer_put(struct ljp_writer *w, struct ljp_def *def)
 {
   if (!def || def->epoch == w->out.epoch)
     return;
@@ -61,22 +60,23 @@ static void write_def(struct ljp_writer *w, struct ljp_def *def)
 
 /* The body as a definition to be kept and written. Without memory to keep it,
 ** it is written all the same; a later epoch will lack it. */
-static void define(struct ljp_writer *w, enum ljp_def_class class, uint64_t key,
-                   uint64_t id, enum ljp_record tag)
+static struct ljp_def *define(struct ljp_writer *w, enum ljp_def_class class,
+                              uint64_t key, uint64_t id, enum ljp_record tag)
 {
-  struct ljp_def *def = keep_def(w, class, key, id, tag);
+  struct ljp_def *def = ljp_writer_keep(w, class, key, id, tag);
   if (def) {
-    write_def(w, def);
+    ljp_writer_put(w, def);
   } else {
     make_room(w);
     put_def(w, tag);
   }
+  return def;
 }
 
 struct ljp_body *ljp_writer_timed(struct ljp_writer *w, uint64_t time_ns)
 {
   make_room(w);
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_s(b, (int64_t)(time_ns - ljp_builder_base(&w->builder, time_ns)));
   return b;
 }
@@ -91,7 +91,7 @@ void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag)
 void ljp_writer_add_info(struct ljp_writer *w, const char *key,
                          const char *value)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_str(b, key, strlen(key), 256);
   ljp_body_str(b, value, strlen(value), 4096);
   define(w, LJP_DEF_INFO, w->info_count++, 0, LJP_REC_INFO);
@@ -100,7 +100,7 @@ void ljp_writer_add_info(struct ljp_writer *w, const char *key,
 void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
                            const char *name)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_u(b, id);
   ljp_body_u(b, tid);
   ljp_body_str(b, name, strlen(name), 256);
@@ -110,7 +110,7 @@ void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
 void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
                        const char *name)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_u(b, id);
   ljp_body_u(b, thread);
   ljp_body_str(b, name, strlen(name), 256);
@@ -142,7 +142,7 @@ void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id)
 void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
                              uint64_t interval_ns)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_u(b, p->id);
   ljp_body_u(b, p->kind);
   ljp_body_u(b, p->thread);
@@ -171,7 +171,7 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
 
 static void define_module(struct ljp_writer *w, const struct ljp_module *m)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_u(b, m->id);
   ljp_body_u(b, m->bias);
   ljp_body_u(b, m->start);
@@ -196,7 +196,7 @@ void ljp_writer_look(struct ljp_writer *w)
     if (!m->gone_ns && !def) {
       define_module(w, m);
     } else if (m->gone_ns && def && !def->ended) {
-      write_def(w, def);
+      ljp_writer_put(w, def);
       struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
       ljp_body_u(b, m->id);
       ljp_writer_put_event(w, LJP_REC_MODULE_GONE);
@@ -210,8 +210,15 @@ void ljp_writer_look(struct ljp_writer *w)
 uint64_t ljp_writer_stable(struct ljp_writer *w, uint64_t word,
                            uint64_t time_ns, bool *settled)
 {
+  enum ljp_frame_shape shape = ljp_frame_shape(ljp_frame_kind(word));
   *settled = true;
-  if (ljp_frame_shape(ljp_frame_kind(word)) != LJP_SHAPE_ADDR)
+  if (shape == LJP_SHAPE_LUA) {
+    uint32_t ref = ljp_frame_proto_ref(word), number = ljp_writer_proto(w, ref);
+    *settled = number || !ref;
+    return ljp_frame_lua((enum ljp_frame_kind)ljp_frame_kind(word),
+                         ljp_frame_flags(word), number, ljp_frame_line(word));
+  }
+  if (shape != LJP_SHAPE_ADDR)
     return word;
   uint64_t address = ljp_frame_payload(word) & ~STABLE_MODULE;
   uint64_t top = word & ~LJP_FRAME_PAYLOAD_MASK;
@@ -238,37 +245,6 @@ uint64_t ljp_writer_stable(struct ljp_writer *w, uint64_t word,
 
 /* -- What describe() is asked for ------------------------------------------ */
 
-uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t ref)
-{
-  if (!ref)
-    return 0;
-  struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_PROTO, ref);
-  if (!def) {
-    struct ljp_proto_info info;
-    memset(&info, 0, sizeof info);
-    if (!w->options.describe.proto ||
-        !w->options.describe.proto(w->options.describe.ctx, ref, &info) ||
-        !info.id) {
-      memset(&info, 0, sizeof info);
-      info.id = ref;
-      info.flags = LJP_PROTO_UNKNOWN;
-    }
-    struct ljp_body *b = body(w);
-    ljp_body_u(b, info.id);
-    ljp_body_u(b, info.first_line);
-    ljp_body_u(b, info.last_line);
-    ljp_body_u(b, info.flags);
-    ljp_body_str(b, info.chunk, strnlen(info.chunk, LJP_NAME_BYTES),
-                 LJP_NAME_BYTES);
-    ljp_body_str(b, info.name, strnlen(info.name, LJP_NAME_BYTES),
-                 LJP_NAME_BYTES);
-    define(w, LJP_DEF_PROTO, ref, info.id, LJP_REC_PROTO);
-    return info.id;
-  }
-  write_def(w, def);
-  return def->id;
-}
-
 void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
 {
   struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_TRACE, id);
@@ -278,10 +254,10 @@ void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
     if (!w->options.describe.trace ||
         !w->options.describe.trace(w->options.describe.ctx, id, &info))
       return;
-    uint64_t proto =
-        info.place ? ljp_writer_need_proto(w, ljp_frame_proto_ref(info.place))
-                   : 0;
-    struct ljp_body *b = body(w);
+    uint32_t place =
+        info.place ? ljp_writer_proto(w, ljp_frame_proto_ref(info.place)) : 0;
+    uint64_t proto = ljp_writer_need_proto(w, place);
+    struct ljp_body *b = ljp_writer_body(w);
     const uint64_t fields[] = {id,
                                info.vm,
                                info.number,
@@ -302,10 +278,13 @@ void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
     ljp_body_u(b, info.snapshots);
     ljp_body_u(b, info.marks);
     ljp_body_u(b, info.flags);
-    define(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
+    def = define(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
+    if (def)
+      def->proto = place;
     return;
   }
-  write_def(w, def);
+  ljp_writer_need_proto(w, def->proto);
+  ljp_writer_put(w, def);
 }
 
 static void need_builtin(struct ljp_writer *w, uint64_t ffid)
@@ -316,13 +295,13 @@ static void need_builtin(struct ljp_writer *w, uint64_t ffid)
     if (!w->options.describe.builtin ||
         !w->options.describe.builtin(w->options.describe.ctx, ffid, name))
       return;
-    struct ljp_body *b = body(w);
+    struct ljp_body *b = ljp_writer_body(w);
     ljp_body_u(b, ffid);
     ljp_body_str(b, name, strnlen(name, sizeof name), sizeof name);
     define(w, LJP_DEF_BUILTIN, ffid, ffid, LJP_REC_BUILTIN);
     return;
   }
-  write_def(w, def);
+  ljp_writer_put(w, def);
 }
 
 static void write_node(struct ljp_writer *w, uint32_t index)
@@ -339,7 +318,7 @@ static void write_node(struct ljp_writer *w, uint32_t index)
     second = first & OFFSET_MASK;
     if (first & STABLE_MODULE) {
       first = first >> OFFSET_BITS & MODULE_MASK;
-      write_def(w, ljp_defs_find(&w->defs, LJP_DEF_MODULE, first));
+      ljp_writer_put(w, ljp_defs_find(&w->defs, LJP_DEF_MODULE, first));
     } else {
       second = first;
       first = 0;
@@ -378,7 +357,7 @@ bool ljp_writer_need_node(struct ljp_writer *w, uint32_t index)
 
 void ljp_writer_put_totals(struct ljp_writer *w)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   uint64_t n = 0;
 #define LJP_X(name, tag, text, event) n += event;
   LJP_RECORD_LIST(LJP_X)
@@ -396,7 +375,7 @@ void ljp_writer_put_totals(struct ljp_writer *w)
 
 static void put_process(struct ljp_writer *w)
 {
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   if (w->options.fixed_facts) {
     static const char argv[] = "example\0--flag";
     ljp_body_u(b, 4242);
@@ -416,7 +395,7 @@ static void put_lasting(struct ljp_writer *w, enum ljp_def_class class)
   for (uint32_t i = 0; i < w->defs.capacity; i++) {
     struct ljp_def *def = &w->defs.slots[i];
     if (def->key >> 60 == class && !def->ended)
-      write_def(w, def);
+      ljp_writer_put(w, def);
   }
 }
 
@@ -446,13 +425,15 @@ enum ljp_status ljp_writer_epoch(struct ljp_writer *w, enum ljp_epoch_why why)
   ljp_writer_block(w, 0);
   bool clear = why == LJP_EPOCH_TABLE;
   ljp_defs_purge(&w->defs, clear);
-  if (clear)
+  if (clear) {
     ljp_intern_clear(&w->nodes);
+    ljp_refs_clear(&w->refs);
+  }
   w->out.epoch++;
   w->out.epoch_bytes = 0;
   w->epoch_start_ns = w->now_ns;
   ljp_builder_reset(&w->builder, 0);
-  struct ljp_body *b = body(w);
+  struct ljp_body *b = ljp_writer_body(w);
   ljp_body_u(b, w->out.segment);
   ljp_body_u(b, why);
   ljp_body_u(b, w->nodes.base);

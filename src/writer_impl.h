@@ -11,6 +11,7 @@
 #include "src/modules.h"
 #include "src/out.h"
 #include "src/producer_impl.h"
+#include "src/refs.h"
 #include "src/writer.h"
 
 #ifdef LJP_DEBUG
@@ -26,7 +27,7 @@
 _Static_assert(LJP_DEFAULT_MAX_NODES > LJP_STACK_MAX_FRAMES, "a stack fits");
 _Static_assert(LJP_DEFAULT_MAX_NODES <= LJP_EPOCH_MAX_NODES, "RFC 1");
 
-enum { LJP_ADDRESS_CACHE = 4096 };
+enum { LJP_ADDRESS_CACHE = 4096, LJP_GONE_AT_ONCE = 256 };
 
 /* What the writer knows of one producer. */
 struct ljp_source {
@@ -36,7 +37,7 @@ struct ljp_source {
   uint64_t end;   /* Drain up to here. */
   unsigned depth; /* Frames in words. */
   unsigned valid; /* So many of chain hold, for these generations: */
-  uint32_t node_generation, module_generation;
+  uint32_t node_generation, module_generation, ref_generation;
   uint64_t lost[LJP_LOSS_COUNT]; /* As written. */
   uint64_t overruns;
   uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost here, not in the push; all that
@@ -53,6 +54,7 @@ struct ljp_writer {
   struct ljp_builder builder;
   struct ljp_intern nodes;
   struct ljp_defs defs;
+  struct ljp_refs refs;
   struct ljp_modules modules;
   struct ljp_source *sources;
   uint64_t now_ns;
@@ -75,11 +77,24 @@ void ljp_writer_look(struct ljp_writer *w);
 uint64_t ljp_writer_stable(struct ljp_writer *w, uint64_t word,
                            uint64_t time_ns, bool *settled);
 bool ljp_writer_need_node(struct ljp_writer *w, uint32_t index);
-uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t ref);
 void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id);
 void ljp_writer_put_totals(struct ljp_writer *w);
 /* Starts a body that begins with a time, in the block being built. */
 struct ljp_body *ljp_writer_timed(struct ljp_writer *w, uint64_t time_ns);
 void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag);
+/* An empty body; the body as a definition to be kept, NULL: no memory; writes a
+** kept one (NULL: none) unless this epoch has it. */
+struct ljp_body *ljp_writer_body(struct ljp_writer *w);
+struct ljp_def *ljp_writer_keep(struct ljp_writer *w, enum ljp_def_class class,
+                                uint64_t key, uint64_t id, enum ljp_record tag);
+void ljp_writer_put(struct ljp_writer *w, struct ljp_def *def);
+
+/* writer_protos.c */
+/* The number of what a reference stands for now; 0: not known. */
+uint32_t ljp_writer_proto(struct ljp_writer *w, uint32_t ref);
+/* The id in the file of a number, which is defined now; 0 of 0. */
+uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t number);
+/* Of what has gone, and of which nothing is left to be drained. */
+void ljp_writer_forget_protos(struct ljp_writer *w);
 
 #endif

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/describe.h"
 #include "src/format.h"
 #include "src/regs.h"
 #include "src/sigsafe.h"
@@ -112,18 +113,62 @@ const char *ljp_guest_vm_symbol(uint64_t rip, uint32_t *offset);
 
 struct ljp_guest_proto {
   uint64_t id; /* never used twice in a process; 0: unknown */
-  const char *chunk;
-  const char *name; /* "" if it was defined without one */
+  char chunk[LJP_NAME_BYTES];
+  char name[LJP_NAME_BYTES]; /* "" if it was defined without one */
   uint32_t first_line, last_line;
   uint32_t flags; /* LJP_PROTO_* */
+  bool alive;     /* or else it has been freed by now */
 };
 
-/* By the reference in a frame word. The strings live as long as the reference
-** does: until the prototype is freed, and while a hold is taken. */
+/* By the reference in a frame word; false: it stands for nothing. A reference is
+** used again after its prototype was freed, but not while a hold forbids it. */
 bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out);
-void ljp_guest_protos_hold(void);
-bool ljp_guest_protos_held(void);
-void ljp_guest_protos_release(void);
+/* By one that was good when no id was larger than that: false if it stands for
+** another by now. */
+bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
+                        struct ljp_guest_proto *out);
+
+/* What is kept of freed prototypes for writers: that much makes them be called,
+** and from that on no more is kept: functions made then have no name. */
+#ifdef LJP_DEBUG
+enum { LJP_PROTOS_CROWD_BYTES = 4 << 10 };
+#else
+enum { LJP_PROTOS_CROWD_BYTES = 1 << 20 };
+#endif
+enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
+
+/* A session, whose writer may ask about what was freed. The owner's, who looks
+** into it nowhere but at the ticket, which he tells his writer. */
+struct ljp_guest_hold {
+  struct ljp_guest_hold *next;
+  uint64_t ticket;
+  int pid;                          /* in which its rounds count; 0: not yet */
+  uint64_t marked, drained, passed; /* deaths */
+  uint32_t cursor;                  /* the last one that the writer was given */
+  uint64_t unnamed;
+  void (*crowded)(void);
+};
+
+/* crowded: much waits for the writer; called on a VM's thread in its collector,
+** under no lock of this folder. */
+void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void));
+/* From now on (in a fork's child: again) nothing is pushed but what is found by
+** a walk, or is alive. */
+void ljp_guest_protos_ready(struct ljp_guest_hold *hold);
+/* The writer's part, as in describe.h; of a hold that has been released these do
+** nothing. */
+void ljp_guest_protos_round(uint64_t ticket);
+size_t ljp_guest_protos_gone(uint64_t ticket, uint32_t *refs, size_t room);
+void ljp_guest_protos_end(uint64_t ticket);
+void ljp_guest_protos_release(struct ljp_guest_hold *hold);
+/* Functions that were left without a name since it is held. */
+uint64_t ljp_guest_protos_unnamed(const struct ljp_guest_hold *hold);
+
+/* For tests: records ever made, prototypes, what waits, what has no record. */
+struct ljp_guest_proto_counts {
+  uint64_t records, made, waiting_bytes, unnamed;
+};
+void ljp_guest_proto_counts(struct ljp_guest_proto_counts *out);
 
 /* Name of a builtin ("table.sort"), NULL if there is none of that number. */
 const char *ljp_guest_builtin(uint32_t ffid);
@@ -138,7 +183,8 @@ struct ljp_guest_trace {
   uint64_t parent, root, link; /* ids, 0: none */
   uint32_t parent_exit;
   const char *link_type;
-  uint32_t place_ref, place_line; /* where it starts */
+  uint32_t place_ref, place_line; /* where it starts; 0: that has been freed */
+  uint64_t newest; /* references in it were good when no id was larger */
   uint64_t code;
   uint32_t code_bytes, ir_count, snapshots, marks;
   bool truncated; /* not all of its code is marked: a bound was met */

@@ -109,6 +109,11 @@ uint16_t *ljp_hook_mark_code(struct jit_State *J);
 bool ljp_guest_wants_traces(void);
 void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event);
 
+/* No id of a prototype is larger yet. */
+uint64_t ljp_protos_newest(void);
+/* Does a reference that was good then still stand for the same? */
+bool ljp_protos_stand(uint32_t ref, uint64_t newest);
+
 /* A VM's collector is about to sweep: first strings, then what refers to them. */
 void ljp_protos_sweep(struct ljp_vm *vm);
 /* A VM is about to free all it has. From here on vm->g is 0. */

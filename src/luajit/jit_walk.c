@@ -169,9 +169,10 @@ LJP_SIGSAFE static bool marked(const struct place *place,
         !ljp_trace_chain(&place->trace, outer.caller, &outer))
       return false;
   uint32_t should_be = outer.at_base ? outer.at_base : outer.function;
-  if (should_be != (at_base->ffid == FF_LUA
-                        ? at_base->ref
-                        : LJP_CHAIN_BUILTIN | at_base->ffid))
+  /* 0: without a record, and so not to be told from others. */
+  if (!should_be || should_be != (at_base->ffid == FF_LUA
+                                      ? at_base->ref
+                                      : LJP_CHAIN_BUILTIN | at_base->ffid))
     return false;
   if (outer.at_base)
     *instead = outer.function;
@@ -274,7 +275,7 @@ void ljp_site_compiled(const struct ljp_guest_heap *heap,
   if (!place_in_trace(&place, rip, false))
     place.exact = LJP_EXACT_ROOT;
   if (!place_frames(&place, &at, &stack, &fn, &known) || !known ||
-      fn.ffid != FF_LUA)
+      fn.ffid != FF_LUA || !fn.ref)
     return;
   for (uint32_t i = 0; i < stack.count; i++)
     site->frame[i] = frames[stack.count - 1 - i];

@@ -6,8 +6,11 @@
 **
 ** The record's reference is kept in the prototype's spare 32 bits. References
 ** are used again after the prototype was freed, ids never. While a hold is
-** taken (a session runs), freed records wait, so that a writer can describe
-** what a handler saw.
+** taken (a session runs), freed records wait in the order of their deaths, so
+** that a writer can describe what a handler saw, until each writer has said that
+** nothing is left that could mean them (ljp_guest_protos_gone). Once a prototype
+** is freed no walk finds it: what is remembered of one is good for as long as none
+** was freed (ljp_protos_gone). RFC 3 has the whole argument.
 **
 ** Loading code is to cost next to nothing while no session runs. So a record is
 ** filled in late: when the first hold is taken, for all prototypes that there
@@ -21,7 +24,8 @@
 ** it is dead (marked so by a collector that is about to free it, strings
 ** first) or its VM is being closed (its number is no VM's any more).
 **
-** The hooks run on VM threads, ljp_guest_proto() on a writer thread: one lock.
+** The hooks run on VM threads, what is asked about records, and about deaths, on
+** writer threads: one lock.
 */
 #define LUA_CORE
 
@@ -32,178 +36,74 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
-#include "src/describe.h"
-#include "src/luajit/guest_priv.h"
 #include "src/luajit/lock.h"
 #include "src/luajit/proto_name.h"
+#include "src/luajit/proto_records.h"
 
-/* A chunk is so large that calloc() maps fresh pages, which cost nothing until
-** they are used: most hosts have few prototypes. */
-enum { CHUNK_RECORDS = 4096, CHUNKS = 4096 };
-
-struct file {
-  struct file *next; /* in its hash chain */
-  uint32_t users;
-  uint32_t hash;
-  uint32_t length;
-  char name[];
-};
-
-/* What is told of a prototype. */
-struct told {
-  bool described; /* or else only named, so far */
-  uint32_t first_line, last_line;
-  uint32_t flags;
-  struct file *file;
-  char *name; /* NULL: none */
-};
-
-struct record {
-  uint64_t id;       /* of the last prototype that it was for */
-  GCproto *owner;    /* NULL: freed */
-  struct told *told; /* NULL: nothing yet */
-  uint32_t vm;       /* index and number of its VM */
-  uint32_t number;
-  uint32_t next; /* in the list of free, waiting or unnamed records */
-};
-
-static struct record *chunks[CHUNKS];
-static uint32_t used = 1; /* records ever taken; 0 is no reference */
-static uint32_t free_first, waiting_first;
-static uint64_t last_id;
-static _Atomic uint32_t holds;
-
-static struct file **files;
-static uint32_t file_count, file_slots;
-static struct file *last_file; /* the one asked for last: usually again */
-
-/* -- File names, one copy each --------------------------------------------- */
-
-static void files_grow(void)
-{
-  uint32_t slots = file_slots ? file_slots * 2 : 64;
-  struct file **fresh = calloc(slots, sizeof *fresh);
-  if (!fresh)
-    return; /* longer chains, nothing worse */
-  for (uint32_t i = 0; i < file_slots; i++) {
-    for (struct file *f = files[i], *next; f; f = next) {
-      next = f->next;
-      f->next = fresh[f->hash & (slots - 1)];
-      fresh[f->hash & (slots - 1)] = f;
-    }
-  }
-  free(files);
-  files = fresh;
-  file_slots = slots;
-}
-
-static bool file_is(const struct file *f, const char *name, size_t length)
-{
-  return f->length == length && memcmp(f->name, name, length) == 0;
-}
-
-/* The name of a chunk, as much of it as a description holds: without a file it
-** is the whole source. The VM has hashed it already; another VM has another
-** seed, and so a copy of its own. */
-static struct file *file_get(const GCstr *chunk)
-{
-  const char *name = strdata(chunk);
-  size_t length = chunk->len < LJP_NAME_BYTES ? chunk->len : LJP_NAME_BYTES - 1;
-  uint32_t hash = chunk->hash;
-  if (last_file && file_is(last_file, name, length)) {
-    last_file->users++;
-    return last_file;
-  }
-  if (file_count >= file_slots)
-    files_grow();
-  if (!file_slots)
-    return NULL;
-  struct file **slot = &files[hash & (file_slots - 1)];
-  for (struct file *f = *slot; f; f = f->next) {
-    if (f->hash == hash && file_is(f, name, length)) {
-      f->users++;
-      return last_file = f;
-    }
-  }
-  struct file *f = malloc(sizeof *f + length + 1);
-  if (!f)
-    return NULL;
-  f->users = 1;
-  f->hash = hash;
-  f->length = (uint32_t)length;
-  memcpy(f->name, name, length);
-  f->name[length] = '\0';
-  f->next = *slot;
-  *slot = f;
-  file_count++;
-  return last_file = f;
-}
-
-static void file_put(struct file *file)
-{
-  if (!file || --file->users)
-    return;
-  struct file **at = &files[file->hash & (file_slots - 1)];
-  while (*at != file)
-    at = &(*at)->next;
-  *at = file->next;
-  if (last_file == file)
-    last_file = NULL;
-  file_count--;
-  free(file);
-}
+struct ljp_proto_record *ljp_record_chunks[LJP_RECORD_CHUNKS];
+uint32_t ljp_records_used = 1;
+static uint32_t free_first;
+static _Atomic uint64_t last_id; /* changed under the lock */
+static uint64_t unnamed;         /* prototypes that have no record */
 
 /* -- Records ------------------------------------------------------------------
  */
 
-static inline struct record *record_at(uint32_t ref)
-{
-  if (LJP_UNLIKELY(ref == 0 || ref >= used))
-    return NULL;
-  return &chunks[ref / CHUNK_RECORDS][ref % CHUNK_RECORDS];
-}
-
 /* A fresh one, 0 if there is no memory. */
 __attribute__((noinline)) static uint32_t record_make(void)
 {
-  uint32_t chunk = used / CHUNK_RECORDS;
-  if (chunk >= CHUNKS)
+  uint32_t chunk = ljp_records_used / LJP_CHUNK_RECORDS;
+  if (chunk >= LJP_RECORD_CHUNKS)
     return 0;
-  if (!chunks[chunk]) {
-    chunks[chunk] = calloc(CHUNK_RECORDS, sizeof **chunks);
-    if (!chunks[chunk])
+  if (!ljp_record_chunks[chunk]) {
+    ljp_record_chunks[chunk] =
+        calloc(LJP_CHUNK_RECORDS, sizeof **ljp_record_chunks);
+    if (!ljp_record_chunks[chunk])
       return 0;
   }
-  return used++;
+  return ljp_records_used++;
 }
 
-__attribute__((noinline)) static void untell(struct record *record)
+__attribute__((noinline)) static void untell(struct ljp_proto_record *record)
 {
-  struct told *told = record->told;
+  struct ljp_proto_told *told = record->told;
   record->told = NULL;
-  file_put(told->file);
+  ljp_chunk_name_put(told->chunk);
   free(told->name);
   free(told);
 }
 
-static inline void record_free(struct record *record, uint32_t ref)
+void ljp_record_free(struct ljp_proto_record *record, uint32_t ref)
 {
   if (LJP_UNLIKELY(record->told))
     untell(record);
+  record->death = 0;
   record->next = free_first;
   free_first = ref;
 }
 
-static struct told *told_of(struct record *record)
+static void die(struct ljp_proto_record *record, uint32_t ref)
+{
+  record->owner = NULL;
+  if (record->told)
+    ljp_chunk_name_dies(record->told->chunk);
+  if (LJP_LIKELY(!ljp_proto_holds))
+    ljp_record_free(record, ref);
+  else
+    ljp_record_wait(record, ref);
+}
+
+static struct ljp_proto_told *told_of(struct ljp_proto_record *record)
 {
   if (!record->told)
     record->told = calloc(1, sizeof *record->told);
   return record->told;
 }
 
-static void record_name(struct record *record, const char *name, size_t length)
+static void record_name(struct ljp_proto_record *record, const char *name,
+                        size_t length)
 {
-  struct told *told = told_of(record);
+  struct ljp_proto_told *told = told_of(record);
   if (!told || told->name)
     return; /* the first definition gives the name */
   told->name = malloc(length + 1);
@@ -214,7 +114,7 @@ static void record_name(struct record *record, const char *name, size_t length)
 }
 
 /* Whether what belongs to the record's prototype is there to be read. */
-static bool readable(const struct record *record)
+static bool readable(const struct ljp_proto_record *record)
 {
   const struct ljp_vm *vm = ljp_vm_at(record->vm);
   if (!record->owner || !vm || vm->number != record->number)
@@ -224,17 +124,23 @@ static bool readable(const struct record *record)
   return g && !isdead(g, obj2gco(record->owner));
 }
 
-static void describe(struct record *record)
+static void describe(struct ljp_proto_record *record)
 {
   const GCproto *pt = record->owner;
-  struct told *told;
+  struct ljp_proto_told *told;
   if ((record->told && record->told->described) || !readable(record))
     return;
   told = told_of(record);
   if (!told)
     return;
   told->described = true;
-  told->file = file_get(proto_chunkname(pt));
+  /* As much of it as a description holds: without a file it is the whole
+  ** source. The VM has hashed it already. */
+  const GCstr *chunk = proto_chunkname(pt);
+  told->chunk = ljp_chunk_name_get(
+      strdata(chunk),
+      chunk->len < LJP_NAME_BYTES ? chunk->len : LJP_NAME_BYTES - 1,
+      chunk->hash);
   told->first_line = (uint32_t)pt->firstline;
   told->last_line = (uint32_t)(pt->firstline + pt->numline);
   if (pt->flags & PROTO_VARARG)
@@ -245,16 +151,16 @@ static void describe(struct record *record)
   }
 }
 
-static struct record *child_record(const GCproto *child)
+static struct ljp_proto_record *child_record(const GCproto *child)
 {
-  struct record *record = record_at(child->unused_gc64);
+  struct ljp_proto_record *record = ljp_record_at(child->unused_gc64);
   return record && record->owner == child ? record : NULL;
 }
 
 static bool wants_name(void *arg, const GCproto *child)
 {
   global_State *g = arg;
-  const struct record *record = child_record(child);
+  const struct ljp_proto_record *record = child_record(child);
   return record && !(record->told && record->told->name) &&
          !isdead(g, obj2gco((GCproto *)child));
 }
@@ -288,16 +194,16 @@ static void name_all(struct ljp_vm *vm)
 {
   global_State *g = (global_State *)(uintptr_t)atomic_load_explicit(
       &vm->g, memory_order_relaxed);
-  const struct record *record = g ? record_at(vm->unnamed) : NULL;
-  for (; record; record = record_at(record->next))
+  const struct ljp_proto_record *record = g ? ljp_record_at(vm->unnamed) : NULL;
+  for (; record; record = ljp_record_at(record->next))
     if (has_heirs(g, record->owner))
       name_children(g, record->owner);
   vm->unnamed = 0;
 }
 
 /* In a session nothing waits. */
-__attribute__((noinline)) static void tell_at_once(global_State *g,
-                                                   struct record *record)
+__attribute__((noinline)) static void
+tell_at_once(global_State *g, struct ljp_proto_record *record)
 {
   describe(record);
   name_children(g, record->owner);
@@ -312,21 +218,28 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
   ljp_lock(LJP_LOCK_PROTOS);
   if (LJP_UNLIKELY(!free_first))
     free_first = record_make();
-  struct record *record = record_at(free_first);
+  /* No writer comes: rather a function without a name than no bound. */
+  uint32_t ref = free_first;
+  if (LJP_UNLIKELY(ljp_proto_holds &&
+                   ljp_records_waiting_bytes() > LJP_PROTOS_WAITING_BYTES))
+    ref = 0;
+  struct ljp_proto_record *record = ljp_record_at(ref);
   if (LJP_LIKELY(record)) {
-    uint32_t ref = free_first;
     pt->unused_gc64 = ref;
     free_first = record->next;
-    record->id = ++last_id;
+    record->id = atomic_load_explicit(&last_id, memory_order_relaxed) + 1;
+    atomic_store_explicit(&last_id, record->id, memory_order_relaxed);
     record->owner = pt;
     record->vm = vm->index;
     record->number = vm->number;
-    if (LJP_UNLIKELY(holds)) {
+    if (LJP_UNLIKELY(ljp_proto_holds)) {
       tell_at_once(G(L), record);
     } else if (pt->flags & PROTO_CHILD) {
       record->next = vm->unnamed;
       vm->unnamed = ref;
     }
+  } else {
+    unnamed++;
   }
   ljp_unlock(LJP_LOCK_PROTOS);
 }
@@ -341,18 +254,22 @@ void ljp_hook_proto_gone(GCproto *pt)
       atomic_load_explicit(&ljp_protos_gone, memory_order_relaxed) + 1,
       memory_order_release);
   uint32_t ref = pt->unused_gc64;
-  struct record *record = record_at(ref);
+  struct ljp_proto_record *record = ljp_record_at(ref);
+  size_t waited = ljp_records_waiting_bytes();
   /* A prototype that an error left half made has any number there. */
-  if (record && record->owner == pt) {
-    record->owner = NULL;
-    if (LJP_UNLIKELY(holds)) {
-      record->next = waiting_first;
-      waiting_first = ref;
-    } else {
-      record_free(record, ref);
-    }
-  }
+  if (record && record->owner == pt)
+    die(record, ref);
+  void (*crowded[LJP_HOLDS])(void);
+  int n = 0;
+  if (LJP_UNLIKELY(ljp_records_waiting_bytes() / LJP_PROTOS_CROWD_BYTES >
+                   waited / LJP_PROTOS_CROWD_BYTES))
+    for (const struct ljp_guest_hold *h = ljp_proto_holds; h && n < LJP_HOLDS;
+         h = h->next)
+      if (h->crowded)
+        crowded[n++] = h->crowded;
   ljp_unlock(LJP_LOCK_PROTOS);
+  while (n)
+    crowded[--n]();
 }
 
 void ljp_protos_sweep(struct ljp_vm *vm)
@@ -370,56 +287,87 @@ void ljp_protos_drop(struct ljp_vm *vm)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-bool ljp_guest_protos_held(void)
+/* -- Questions ----------------------------------------------------------------
+ */
+
+/* Does a reference that was good when so many ids had been given still stand for
+** the same? */
+static bool stands(const struct ljp_proto_record *record, uint64_t newest)
 {
-  return atomic_load_explicit(&holds, memory_order_relaxed) != 0;
+  return record && record->id <= newest && (record->owner || record->death);
 }
 
-void ljp_guest_protos_hold(void)
+uint64_t ljp_protos_newest(void)
 {
-  ljp_locks_mind_fork();
-  ljp_lock(LJP_LOCK_PROTOS);
-  if (holds++ == 0) {
-    for (uint32_t i = 1; i < ljp_vm_count; i++)
-      name_all(ljp_vm_at(i));
-    for (uint32_t ref = 1; ref < used; ref++)
-      describe(record_at(ref));
-  }
-  ljp_unlock(LJP_LOCK_PROTOS);
+  return atomic_load_explicit(&last_id, memory_order_relaxed);
 }
 
-void ljp_guest_protos_release(void)
+bool ljp_protos_stand(uint32_t ref, uint64_t newest)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  if (--holds == 0) {
-    while (waiting_first) {
-      uint32_t ref = waiting_first;
-      struct record *record = record_at(ref);
-      waiting_first = record->next;
-      record_free(record, ref);
-    }
+  bool same = stands(ljp_record_at(ref), newest);
+  ljp_unlock(LJP_LOCK_PROTOS);
+  return same;
+}
+
+static void copy_text(char out[LJP_NAME_BYTES], const char *text)
+{
+  size_t length = strnlen(text, LJP_NAME_BYTES - 1);
+  memcpy(out, text, length);
+  out[length] = '\0';
+}
+
+bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
+                        struct ljp_guest_proto *out)
+{
+  ljp_lock(LJP_LOCK_PROTOS);
+  struct ljp_proto_record *record = ljp_record_at(ref);
+  bool found = stands(record, newest);
+  if (found && readable(record)) { /* without a hold: only now */
+    name_all(ljp_vm_at(record->vm));
+    describe(record);
+  }
+  if (found) {
+    const struct ljp_proto_told *told = record->told;
+    bool known = told && told->described;
+    out->id = record->id;
+    out->alive = record->owner != NULL;
+    copy_text(out->chunk, known && told->chunk ? told->chunk->name : "");
+    copy_text(out->name, known && told->name ? told->name : "");
+    out->first_line = known ? told->first_line : 0;
+    out->last_line = known ? told->last_line : 0;
+    out->flags = known ? told->flags : LJP_PROTO_UNKNOWN;
   }
   ljp_unlock(LJP_LOCK_PROTOS);
+  return found;
 }
 
 bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out)
 {
+  return ljp_guest_proto_of(ref, UINT64_MAX, out);
+}
+
+void ljp_guest_proto_counts(struct ljp_guest_proto_counts *out)
+{
   ljp_lock(LJP_LOCK_PROTOS);
-  struct record *record = record_at(ref);
-  if (record && readable(record)) { /* without a hold: only now */
-    name_all(ljp_vm_at(record->vm));
-    describe(record);
-  }
-  const struct told *told = record ? record->told : NULL;
-  bool found = told && told->described;
-  if (found) {
-    out->id = record->id;
-    out->chunk = told->file ? told->file->name : "";
-    out->name = told->name ? told->name : "";
-    out->first_line = told->first_line;
-    out->last_line = told->last_line;
-    out->flags = told->flags;
-  }
+  *out = (struct ljp_guest_proto_counts){.records = ljp_records_used - 1,
+                                         .made = ljp_protos_newest(),
+                                         .waiting_bytes =
+                                             ljp_records_waiting_bytes(),
+                                         .unnamed = unnamed};
   ljp_unlock(LJP_LOCK_PROTOS);
-  return found;
+}
+
+/* For holds, under the lock. */
+void ljp_protos_describe_all(void)
+{
+  for (uint32_t i = 1; i < ljp_vm_count; i++)
+    name_all(ljp_vm_at(i));
+  for (uint32_t ref = 1; ref < ljp_records_used; ref++)
+    describe(ljp_record_at(ref));
+}
+
+uint64_t ljp_protos_unnamed(void)
+{
+  return unnamed;
 }

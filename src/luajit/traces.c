@@ -178,6 +178,7 @@ static void describe(const struct ljp_trace *t, void *ctx)
                        : "?",
       .place_ref = t->place_ref,
       .place_line = t->place_line,
+      .newest = t->newest,
       .code = t->code,
       .code_bytes = t->code_bytes,
       .ir_count = t->ir_count,
@@ -188,7 +189,13 @@ static void describe(const struct ljp_trace *t, void *ctx)
 
 bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
 {
-  return ljp_traces_with(id, describe, out);
+  if (!ljp_traces_with(id, describe, out))
+    return false;
+  /* That of code which the collector has not come to yet may be freed, and its
+  ** reference in use again. */
+  if (!ljp_protos_stand(out->place_ref, out->newest))
+    out->place_ref = out->place_line = 0;
+  return true;
 }
 
 void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out)
@@ -327,6 +334,7 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   trace->snapshots = T->nsnap;
   trace->marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0;
   trace->root = id_of(jit, T->root);
+  trace->newest = ljp_protos_newest();
   trace->truncated = jit->full;
   place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
         &trace->place_ref, &trace->place_line);

@@ -115,6 +115,7 @@ struct ljp_trace {
   uint32_t code_bytes;
   uint32_t place_line;
   uint32_t place_ref;      /* prototype */
+  uint64_t newest;         /* ljp_protos_newest() when it was made */
   struct ljp_marks *marks; /* in the record's memory; NULL: none */
   uint64_t parent, root, link;
   uint32_t vm, number, parent_exit;

@@ -42,9 +42,10 @@ static inline bool known_proto(void *ctx, uint32_t ref,
                                struct ljp_proto_info *out)
 {
   (void)ctx;
-  if (ref % 1000 == 999) /* Some are not known any more. */
-    return false;
   out->id = ref;
+  out->flags = LJP_PROTO_UNKNOWN;
+  if (ref % 1000 == 999) /* Some are not known any more. */
+    return true;
   out->first_line = ref * 10;
   out->last_line = ref * 10 + 9;
   out->flags = ref == 1 ? LJP_PROTO_MAIN | LJP_PROTO_VARARG : 0;

@@ -1,0 +1,31 @@
+#!/bin/sh
+# protos_gone.sh: what is kept of functions that have gone is bounded, and no name
+# is ever another's, however often references are used again (protos_gone.lua).
+#
+# LJP_PROTO_LOADS  chunks under the CPU profiler (300000); fewer with memory
+. "$SOURCE_DIR/test/e2e/lib.sh"
+loads=${LJP_PROTO_LOADS:-300000}
+run() {
+  name=$1 how=$2 count=$3
+  shift 3
+  "$BUILD_DIR/bin/luajit" "$@" "$SOURCE_DIR/test/e2e/protos_gone.lua" \
+    "$how" "$count" protos.bin > protos.out 2>&1 ||
+    fail "$name: $(tail -n 2 protos.out)"
+  ok "$name: $(cat protos.out)"
+}
+judge() {
+  "$BUILD_DIR/bin/protos_judge" protos.bin "$1" "$2" > judge.out ||
+    fail "$name: $(cat judge.out)"
+  ok "$name: $(cat judge.out)"
+  "$BUILD_DIR/bin/ljprof" check protos.bin > check.out ||
+    fail "$name: $(tail -n 1 check.out)"
+  rm protos.bin
+}
+for jit in -joff -Ohotloop=2; do
+  run "CPU time, $jit" cpu "$loads" "$jit"
+  judge 100 0
+  run "memory, $jit" memory $((loads / 5)) "$jit"
+  judge 0 $((loads / 5))
+  run "both, $jit" both $((loads / 10)) "$jit"
+  judge 100 $((loads / 10))
+done
