@@ -22,16 +22,20 @@ _Static_assert(LJP_TRACK_FILTER_BITS == 12 && LJP_TRACK_FILTER_SHIFT == 20,
 #define PUSH(reg)                                                              \
   "  pushq %" reg "\n"                                                         \
   "  .cfi_adjust_cfa_offset 8\n"
+#define POP(reg)                                                               \
+  "  popq %" reg "\n"                                                          \
+  "  .cfi_adjust_cfa_offset -8\n"
 /* The registers that are their owner's, in the order of struct ljp_caller from
-** its end; the function keeps them, so they need not come back from there. */
-#define CALL(function)                                                         \
+** its end; the functions keep them, so they need not come back from there. */
+#define CALLER                                                                 \
   PUSH("rbp") PUSH("rbx") PUSH("r12") PUSH("r13") PUSH("r14") PUSH("r15")      \
-  "  movq %rsp, %r8\n"                                                         \
-  "  subq $8, %rsp\n"                                                          \
-  "  .cfi_adjust_cfa_offset 8\n"                                               \
-  "  call " function "\n"                                                      \
-  "  addq $56, %rsp\n"                                                         \
-  "  .cfi_adjust_cfa_offset -56\n"                                             \
+  "  movq %rsp, %r8\n"
+#define CALL(function)                                                         \
+  "  subq $8, %rsp\n"                                                         \
+  "  .cfi_adjust_cfa_offset 8\n"                                              \
+  "  call " function "\n"                                                     \
+  "  addq $56, %rsp\n"                                                        \
+  "  .cfi_adjust_cfa_offset -56\n"                                            \
   "  ret\n"
 /* clang-format on */
 #define BEGIN(name)                                                            \
@@ -39,8 +43,31 @@ _Static_assert(LJP_TRACK_FILTER_BITS == 12 && LJP_TRACK_FILTER_SHIFT == 20,
   ".type " name ", @function\n" name ":\n.cfi_startproc\n"
 #define END(name) ".cfi_endproc\n.size " name ", . - " name "\n.popsection\n"
 
-__asm__(BEGIN("ljp_every_hook") CALL("ljp_recorder_every")
-            END("ljp_every_hook"));
+/* clang-format off */
+__asm__(BEGIN("ljp_every_hook")
+        CALLER
+        "  testq %rcx, %rcx\n"
+        "  jnz 1f\n"
+        "  testq %rsi, %rsi\n"
+        "  jz 1f\n"
+        PUSH("rdi") PUSH("rsi") PUSH("rdx")
+        "  call ljp_recorder_swept\n"
+        POP("rdx") POP("rsi") POP("rdi")
+        "  xorl %ecx, %ecx\n"
+        "  testb %al, %al\n"
+        "  jz 2f\n"
+        "  addq $48, %rsp\n"
+        "  .cfi_adjust_cfa_offset -48\n"
+        "  movq (%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp *%rax\n"
+        "2:\n"
+        "  .cfi_adjust_cfa_offset 48\n"
+        "  movq %rsp, %r8\n"
+        "1:\n"
+        CALL("ljp_recorder_every")
+        END("ljp_every_hook"));
+/* clang-format on */
 
 __asm__(BEGIN("ljp_sampled_hook") "  testq %rcx, %rcx\n"
                                   "  jz 2f\n"
@@ -84,5 +111,5 @@ __asm__(BEGIN("ljp_sampled_hook") "  testq %rcx, %rcx\n"
                                   "  subq %rcx, 16(%rdi)\n"
                                   "4:\n"
                                   "  xorl %r9d, %r9d\n"
-                                  "6:\n" CALL("ljp_recorder_sampled")
+                                  "6:\n" CALLER CALL("ljp_recorder_sampled")
                                       END("ljp_sampled_hook"));

@@ -9,8 +9,9 @@
 
 #include "profilers/memprof_record.h"
 
-/* lua_Alloc of a session that records every event: all goes to
-** ljp_recorder_every(). */
+/* lua_Alloc of a session that records every event: frees go to
+** ljp_recorder_swept() and, if that took them, on to the allocator below; all
+** else to ljp_recorder_every(). */
 __attribute__((visibility("hidden"))) void *
 ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
@@ -22,7 +23,12 @@ ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
-/* Called from there. */
+/* Called from there. The first one of each block that is freed: the event of a
+** sweep, before the block is freed (nothing comes between), by the shortest way
+** there is. False: none was pushed. */
+__attribute__((visibility("hidden"))) bool
+ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                   size_t nsize, const struct ljp_caller *caller);
 __attribute__((visibility("hidden"))) void *
 ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
                    size_t nsize, const struct ljp_caller *caller);

@@ -36,7 +36,10 @@ struct ljp_recorder {
   uint64_t random;
   uint64_t tsc, time_ns; /* of the last look at the clock */
   enum ljp_gc_phase phase;
+  uint8_t sweep_phase; /* the same, if it is one that sweeps */
   uint64_t cycle;
+  uint64_t swept_step; /* of the last event of a sweep; and so many more */
+  uint32_t swept_more; /* take the time as it is */
   struct ljp_mem held; /* the event that waits; its stack is `stack` */
   bool holds, held_object, held_part;
   struct ljp_memprof_counts counts;

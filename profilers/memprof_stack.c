@@ -8,53 +8,27 @@
 ** changes with other words of memory only: these were noted when it was walked,
 ** and are compared (struct ljp_again).
 */
-#include "profilers/memprof_stack.h"
+#include "profilers/memprof_front.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/saferead.h"
 
 enum {
-  SITES = 512, /* a power of two */
-  FRONTS = 16, /* a power of two: sets of */
-  WAYS = 4,
-  FRONT_STEPS = 5,
-  AGAINS = 8,            /* segments that are remembered at a time */
-  WORDS = 384,           /* that a rest may depend on */
-  WORTH = 16,            /* answers that make up for what learning costs */
-  FRAME_BYTES = 1 << 20, /* of a host frame that we follow */
-  HOST_FRAMES = 8,       /* also those that are asked what memory is for */
-  LONGEST_PAUSE = 63
-};
-
-struct ljp_site {
-  uint64_t rip;
-  uint32_t epoch; /* of struct ljp_stacks; others are of no use */
-  bool guest, plain, object;
-  uint8_t type;
-  struct ljp_unwind_plain step;
-  struct ljp_guest_site in_guest;
-};
-
-/* A way down that was taken: return addresses by their places above the caller,
-** and what is found behind the last. Only of frames in our own module, which
-** cannot have been replaced. Each step is where it is because the one before
-** is: they are compared in that order. */
-struct ljp_front {
-  uint64_t rip; /* where it begins */
-  const struct ljp_site *site;
-  uint64_t site_rip;
-  uint32_t epoch;
-  uint8_t steps, type;
-  bool object;
-  int16_t sp, rbx, rbp; /* in words from the caller */
-  int16_t at[FRONT_STEPS];
-  uint64_t word[FRONT_STEPS];
+  AGAINS = 8,  /* segments that are remembered at a time */
+  WORDS = 384, /* that a rest may depend on */
+  WORTH = 16,  /* answers that make up for what learning costs */
+  LONGEST_PAUSE = 63,
+  RECALLS = 64, /* a power of two */
+  RECALL_WORDS = 64,
+  RECALL_AFTER = 3 /* answers that were the same */
 };
 
 struct ljp_again {
   uint32_t epoch;
+  uint64_t serial; /* changes with the frames of the spine */
   uint64_t L, cframe, below;
   uint32_t words, total; /* total: frames of the last answer */
   uint32_t hits;
@@ -66,6 +40,23 @@ struct ljp_again {
   struct ljp_spine spine;
 };
 
+/* A whole answer, by the place of the call: all words that it depends on. It is
+** the spine's that is there, as long as that is the one with this serial. */
+struct ljp_recall {
+  const struct ljp_caller *caller;
+  uint64_t rip;
+  uint32_t epoch; /* 0: not learned, only met: */
+  uint32_t met;
+  uint64_t serial;
+  struct ljp_again *again;
+  const struct ljp_site *site;
+  uint64_t site_rip;
+  uint8_t type;
+  bool object;
+  unsigned words;
+  struct ljp_memo_read word[RECALL_WORDS];
+};
+
 bool ljp_stacks_init(struct ljp_stacks *s)
 {
   const char *check = getenv("LJPROF_MEMPROF_CHECK");
@@ -74,251 +65,18 @@ bool ljp_stacks_init(struct ljp_stacks *s)
   s->serial = ljp_unwind_serial(s->unwind);
   if (s->native)
     return true;
-  s->sites = calloc(SITES, sizeof *s->sites);
   s->agains = calloc(AGAINS, sizeof *s->agains);
-  s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
-  return s->sites && s->agains && s->fronts;
+  s->recalls = calloc(RECALLS, sizeof *s->recalls);
+  return ljp_front_init(s) && s->agains && s->recalls;
 }
 
 void ljp_stacks_fini(struct ljp_stacks *s)
 {
-  free(s->sites);
+  ljp_front_fini(s);
   free(s->agains);
-  free(s->fronts);
-  s->sites = NULL;
-  s->fronts = NULL;
+  free(s->recalls);
+  s->recalls = NULL;
   s->agains = s->last = NULL;
-}
-
-/* -- A full walk --------------------------------------------------------------- */
-
-/* C functions and builtins are told by the frame on top. */
-static enum ljp_vmstate state_of(uint64_t frame)
-{
-  switch (ljp_frame_kind(frame)) {
-  case LJP_FRAME_LUA:
-  case LJP_FRAME_LUA_INLINED:
-    return LJP_VMSTATE_INTERP;
-  case LJP_FRAME_BUILTIN:
-    return LJP_VMSTATE_BUILTIN;
-  case LJP_FRAME_CFUNC:
-    return LJP_VMSTATE_C;
-  default:
-    return LJP_VMSTATE_UNKNOWN;
-  }
-}
-
-static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
-                 struct ljp_found_stack *found)
-{
-  struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  uint64_t askers[HOST_FRAMES];
-  unsigned n = 0;
-  if (view) {
-    /* The stack of Lua that may be about to be moved is still where it was. */
-    bool resizing = ljp_guest_set_resizing(s->heap, false);
-    if (ljp_walk_memo(&walk, view, regs, s->frames, s->depth, &s->memo) !=
-        LJP_WALK_DONE)
-      walk.stack.cut = LJP_CUT_RESIZE;
-    if (resizing)
-      ljp_guest_set_resizing(s->heap, true);
-    ljp_unwind_release(s->unwind, view);
-  }
-  uint32_t count = walk.stack.count, kept = 0, i = 0;
-  for (; i < count && n < HOST_FRAMES &&
-         ljp_frame_kind(s->frames[i]) == LJP_FRAME_HOST;
-       i++)
-    askers[n++] = ljp_frame_payload(s->frames[i]);
-  found->type = (uint8_t)ljp_guest_mem_type(askers, n, &found->object);
-  found->top = LJP_VMSTATE_UNKNOWN;
-  for (i = 0; i < count; i++) {
-    if (found->top == LJP_VMSTATE_UNKNOWN)
-      found->top = (uint8_t)state_of(s->frames[i]);
-    if (s->native || ljp_guest_is_frame(s->frames[i]))
-      s->frames[kept++] = s->frames[i];
-  }
-  if (walk.stack.cut) {
-    s->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
-    s->cut++;
-  }
-  found->frames = s->frames;
-  found->count = kept;
-  found->same = 0;
-  found->root_first = false;
-  s->last = NULL;
-}
-
-void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
-                          struct ljp_found_stack *found)
-{
-  struct ljp_regs regs = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
-                                   1u << LJP_RIP};
-  regs.r[LJP_RBX] = caller->rbx;
-  regs.r[LJP_RBP] = caller->rbp;
-  regs.r[LJP_R12] = caller->r12;
-  regs.r[LJP_R13] = caller->r13;
-  regs.r[LJP_R14] = caller->r14;
-  regs.r[LJP_R15] = caller->r15;
-  regs.r[LJP_RIP] = caller->rip;
-  regs.r[LJP_RSP] = (uint64_t)(uintptr_t)(caller + 1);
-  walk(s, &regs, found);
-}
-
-/* -- Host frames on top ---------------------------------------------------------- */
-
-static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip)
-{
-  return &s->sites[(rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (SITES - 1)];
-}
-
-static void learn_site(struct ljp_stacks *s, struct ljp_site *site,
-                       const struct ljp_guest_regs *regs)
-{
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  site->rip = 0;
-  if (!view)
-    return;
-  site->guest =
-      ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
-  site->plain = false;
-  if (site->guest) {
-    ljp_guest_site(s->heap, regs, &site->in_guest);
-    site->plain = site->in_guest.kind != LJP_SITE_NONE;
-  } else if (ljp_unwind_plain(view, regs->rip, &site->step)) {
-    site->plain = true;
-    site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
-  }
-  ljp_unwind_release(s->unwind, view);
-  /* What is not plain now may be so as soon as a table has been made. */
-  if (site->plain) {
-    site->rip = regs->rip;
-    site->epoch = s->epoch;
-  }
-}
-
-static bool still_there(const struct ljp_unwind_plain *step)
-{
-  uint64_t word;
-  return ljp_safe_load((const void *)(uintptr_t)step->witness_at, &word) &&
-         word == step->witness;
-}
-
-/* The set of ways that begin at an address. */
-static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
-{
-  return s->fronts +
-         WAYS * ((rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FRONTS - 1));
-}
-
-static const struct ljp_site *known_front(struct ljp_stacks *s,
-                                          const struct ljp_caller *caller,
-                                          struct ljp_guest_regs *regs,
-                                          struct ljp_found_stack *found)
-{
-  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
-  const uint64_t *words = (const uint64_t *)caller;
-  for (end = front + WAYS; front < end; front++) {
-    if (front->rip != caller->rip || front->epoch != s->epoch ||
-        front->site->rip != front->site_rip)
-      continue;
-    int i = 0;
-    while (i < front->steps && words[front->at[i]] == front->word[i])
-      i++;
-    if (i < front->steps)
-      continue;
-    regs->rip = front->site_rip;
-    regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
-    regs->rbx = words + front->rbx;
-    regs->rbp = words + front->rbp;
-    found->type = front->type;
-    found->object = front->object;
-    return front->site;
-  }
-  return NULL;
-}
-
-static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
-                        const struct ljp_guest_regs *regs,
-                        const struct ljp_found_stack *found,
-                        const struct ljp_site *site, struct ljp_front *front)
-{
-  const uint64_t *words = (const uint64_t *)caller;
-  int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
-  if (sp > INT16_MAX)
-    return;
-  front->rip = caller->rip;
-  front->site = site;
-  front->site_rip = site->rip;
-  front->epoch = s->epoch;
-  front->type = found->type;
-  front->object = found->object;
-  front->sp = (int16_t)sp;
-  front->rbx = (int16_t)(regs->rbx - words);
-  front->rbp = (int16_t)(regs->rbp - words);
-  fronts_of(s, caller->rip)[s->next_front++ % WAYS] = *front;
-}
-
-/* Down to the guest. NULL: ask the walk. */
-static const struct ljp_site *find_front(struct ljp_stacks *s,
-                                         const struct ljp_caller *caller,
-                                         struct ljp_guest_regs *regs,
-                                         struct ljp_found_stack *found)
-{
-  const struct ljp_site *known = known_front(s, caller, regs, found);
-  if (LJP_LIKELY(known != NULL))
-    return known;
-  struct ljp_front front = {.steps = 0};
-  bool plain = true;
-  uint64_t witness = 0;
-  regs->rip = caller->rip;
-  regs->sp = (uint64_t)(uintptr_t)(caller + 1);
-  regs->rbx = &caller->rbx;
-  regs->rbp = &caller->rbp;
-  found->type = LJP_MEM_TYPE_OTHER;
-  found->object = false;
-  for (int i = 0; i <= HOST_FRAMES; i++) {
-    struct ljp_site *site = slot_of(s, regs->rip);
-    if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
-      learn_site(s, site, regs);
-      if (!site->rip)
-        return NULL;
-    }
-    if (site->guest) {
-      if (i && plain)
-        learn_front(s, caller, regs, found, site, &front);
-      return i ? site : NULL;
-    }
-    plain &= site->step.witness_at == s->own && !site->step.from_rbp;
-    if (LJP_UNLIKELY(site->step.witness_at != witness)) {
-      if (!still_there(&site->step))
-        return NULL;
-      witness = site->step.witness_at;
-    }
-    if (i == 0)
-      found->object = site->object;
-    if (found->type == LJP_MEM_TYPE_OTHER)
-      found->type = site->type;
-    uint64_t cfa = (site->step.from_rbp ? *regs->rbp : regs->sp) +
-                   (uint64_t)(int64_t)site->step.cfa;
-    if (LJP_UNLIKELY(cfa - regs->sp - 8 >= FRAME_BYTES || (cfa & 7)))
-      return NULL;
-    regs->sp = cfa;
-    const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)regs->sp;
-    regs->rip = caller_sp[-1];
-    int64_t at = caller_sp - 1 - (const uint64_t *)caller;
-    if (front.steps < FRONT_STEPS && at <= INT16_MAX) {
-      front.at[front.steps] = (int16_t)at;
-      front.word[front.steps++] = regs->rip;
-    } else {
-      plain = false;
-    }
-    if (site->step.rbx)
-      regs->rbx = caller_sp + site->step.rbx;
-    if (site->step.rbp)
-      regs->rbp = caller_sp + site->step.rbp;
-  }
-  return NULL;
 }
 
 /* -- The rest ---------------------------------------------------------------------- */
@@ -411,6 +169,7 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
     patience->longer = 0;
   }
   a->epoch = a->hits = 0;
+  a->serial = ++s->serials;
   a->L = start->L;
   a->cframe = start->cframe;
   a->spine.count = a->spine.rest = a->spine.frames = 0;
@@ -434,7 +193,20 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
 
 /* -- The answer --------------------------------------------------------------------- */
 
-static void look_at_generations(struct ljp_stacks *s)
+static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
+{
+  s->last = NULL;
+  if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
+    ljp_front_forget(s);
+    for (int i = 0; i < AGAINS; i++)
+      s->agains[i].epoch = 0;
+    for (int i = 0; i < RECALLS; i++)
+      s->recalls[i].epoch = 0;
+    s->epoch = 1;
+  }
+}
+
+static inline void look_at_generations(struct ljp_stacks *s)
 {
   /* Relaxed: who uses what was made for an older one checks its witness. */
   uint64_t modules = atomic_load_explicit(s->serial, memory_order_relaxed);
@@ -443,25 +215,15 @@ static void look_at_generations(struct ljp_stacks *s)
     return;
   s->generation[0] = modules;
   s->generation[1] = code;
-  s->last = NULL;
-  if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
-    memset(s->sites, 0, SITES * sizeof *s->sites);
-    for (int i = 0; i < AGAINS; i++)
-      s->agains[i].epoch = 0;
-    s->epoch = 1;
-  }
+  new_epoch(s);
 }
 
-static bool answer(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_site *site,
-                   const struct ljp_guest_start *start,
-                   struct ljp_found_stack *found)
+/* Of the spine as it is, of which `kept` frames are those of a's last answer. */
+static bool give(struct ljp_stacks *s, struct ljp_again *a,
+                 const struct ljp_site *site, uint32_t kept, uint32_t before,
+                 struct ljp_found_stack *found)
 {
-  uint32_t kept, top = site->in_guest.count, before = a->total;
-  /* Whoever fails leaves behind what was never an answer. */
-  a->total = 0;
-  if (!ljp_spine_follow(&a->spine, start, &kept) || !rest_is_true(s, a))
-    return false;
+  uint32_t top = site->in_guest.count;
   uint32_t at = a->spine.frames, total = at + top;
   if (LJP_UNLIKELY(total > s->depth))
     return false;
@@ -477,7 +239,7 @@ static bool answer(struct ljp_stacks *s, struct ljp_again *a,
     a->top = site->rip;
     a->state = LJP_VMSTATE_UNKNOWN;
     for (uint32_t i = total; i-- > 0 && a->state == LJP_VMSTATE_UNKNOWN;)
-      a->state = (uint8_t)state_of(a->spine.stack[i]);
+      a->state = (uint8_t)ljp_stacks_state(a->spine.stack[i]);
   }
   found->frames = a->spine.stack;
   found->count = total;
@@ -488,6 +250,110 @@ static bool answer(struct ljp_stacks *s, struct ljp_again *a,
   found->top = a->state;
   a->hits++;
   s->last = a;
+  s->remembered++;
+  return true;
+}
+
+static bool answer(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_site *site,
+                   const struct ljp_guest_start *start,
+                   struct ljp_found_stack *found)
+{
+  uint32_t kept, before = a->total, frames = a->spine.frames;
+  /* Whoever fails leaves behind what was never an answer. */
+  a->total = 0;
+  bool ok = ljp_spine_follow(&a->spine, start, &kept) && rest_is_true(s, a);
+  if (!ok || kept != frames || a->spine.frames != frames)
+    a->serial = ++s->serials;
+  return ok && give(s, a, site, kept, before, found);
+}
+
+/* -- Whole answers ------------------------------------------------------------------- */
+
+static struct ljp_recall *recall_of(struct ljp_stacks *s,
+                                    const struct ljp_caller *caller)
+{
+  uint64_t key = (uint64_t)(uintptr_t)caller ^ caller->rip << 4;
+  return &s->recalls[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (RECALLS - 1)];
+}
+
+/* Those of which a part is compared come last, behind fours of whole ones: so
+** most are compared four at a time. */
+static unsigned sort_words(struct ljp_memo_read *word, unsigned n)
+{
+  struct ljp_memo_read part[RECALL_WORDS];
+  unsigned whole = 0, parts = 0;
+  for (unsigned i = 0; i < n; i++)
+    if (word[i].at & 7)
+      part[parts++] = word[i];
+    else
+      word[whole++] = word[i];
+  for (; whole & 3 && whole + parts < RECALL_WORDS; whole++)
+    word[whole] = word[0];
+  memcpy(word + whole, part, parts * sizeof *part);
+  return whole + parts;
+}
+
+/* After an answer: is it worth to be remembered as a whole? */
+static void learn_answer(struct ljp_stacks *s, const struct ljp_caller *caller,
+                         struct ljp_again *a, const struct ljp_site *site,
+                         const struct ljp_guest_regs *regs,
+                         const struct ljp_guest_start *start,
+                         const struct ljp_found_stack *found)
+{
+  struct ljp_recall *c = recall_of(s, caller);
+  if (c->caller != caller || c->rip != caller->rip || c->serial != a->serial ||
+      c->site != site || c->met == 0) {
+    c->caller = caller;
+    c->rip = caller->rip;
+    c->serial = a->serial;
+    c->site = site;
+    c->epoch = 0;
+    c->met = RECALL_AFTER;
+    return;
+  }
+  if (--c->met)
+    return;
+  unsigned n = ljp_front_words(s, caller, c->word);
+  if (!n)
+    return;
+  unsigned more =
+      ljp_guest_start_words(s->heap, &site->in_guest, regs, start, &a->spine,
+                            c->word + n, RECALL_WORDS - n);
+  n += more;
+  if (!more || a->words > RECALL_WORDS - n)
+    return;
+  memcpy(c->word + n, a->word, a->words * sizeof *a->word);
+  c->words = sort_words(c->word, n + a->words);
+  c->again = a;
+  c->site_rip = site->rip;
+  c->type = found->type;
+  c->object = found->object;
+  c->epoch = s->epoch;
+}
+
+static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
+                          struct ljp_found_stack *found)
+{
+  const struct ljp_recall *c = recall_of(s, caller);
+  if (LJP_UNLIKELY(c->caller != caller || c->epoch != s->epoch ||
+                   c->rip != caller->rip))
+    return false;
+  struct ljp_again *a = c->again;
+  if (LJP_UNLIKELY(a->serial != c->serial ||
+                   ljp_saferead_equal(c->word, c->words) != c->words))
+    return false;
+  found->type = c->type;
+  found->object = c->object;
+  if (LJP_UNLIKELY(s->last != a || a->top != c->site_rip || !a->total))
+    return c->site->rip == c->site_rip &&
+           give(s, a, c->site, a->spine.frames, a->total, found);
+  /* The last answer once more. */
+  found->frames = a->spine.stack;
+  found->count = found->same = a->total;
+  found->root_first = true;
+  found->top = a->state;
+  a->hits++;
   s->remembered++;
   return true;
 }
@@ -521,31 +387,45 @@ static void find_own(struct ljp_stacks *s, uint64_t rip)
     ljp_unwind_release(s->unwind, view);
 }
 
-void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
-                     struct ljp_found_stack *found)
+static __attribute__((noinline)) void find(struct ljp_stacks *s,
+                                           const struct ljp_caller *caller,
+                                           struct ljp_found_stack *found)
 {
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
-  if (s->native) {
-    ljp_stacks_walk_from(s, caller, found);
-    return;
-  }
   if (LJP_UNLIKELY(!s->own))
     find_own(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
-  look_at_generations(s);
-  const struct ljp_site *site = find_front(s, caller, &regs, found);
+  const struct ljp_site *site = ljp_front_find(s, caller, &regs, found);
   if (!site || !ljp_guest_start_at(s->heap, &site->in_guest, &regs, &start)) {
     ljp_stacks_walk_from(s, caller, found);
     return;
   }
   struct ljp_again *a = again_of(s, &start);
   if (LJP_LIKELY(a && answer(s, a, site, &start, found))) {
+    learn_answer(s, caller, a, site, &regs, &start, found);
     if (LJP_UNLIKELY(s->check))
       check(s, caller, found);
     return;
   }
   uint64_t cuts = s->cut;
   ljp_stacks_walk_from(s, caller, found);
-  if (s->cut == cuts)
+  if (s->cut == cuts) {
+    int *error = &errno, saved = *error;
     learn(s, a, site, &start, found);
+    *error = saved;
+  }
+}
+
+void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
+                     struct ljp_found_stack *found)
+{
+  if (LJP_UNLIKELY(s->native)) {
+    ljp_stacks_walk_from(s, caller, found);
+    return;
+  }
+  look_at_generations(s);
+  if (LJP_UNLIKELY(!recall(s, caller, found)))
+    find(s, caller, found);
+  else if (LJP_UNLIKELY(s->check))
+    check(s, caller, found);
 }

@@ -14,17 +14,13 @@
 
 #include <stdatomic.h>
 
+#include "profilers/caller.h"
 #include "profilers/walk.h"
-
-/* What a call of the allocator finds on the stack, as its entry leaves it. */
-struct ljp_caller {
-  uint64_t r15, r14, r13, r12, rbx, rbp;
-  uint64_t rip;
-};
 
 struct ljp_site;
 struct ljp_front;
 struct ljp_again;
+struct ljp_recall;
 
 /* The answer. frames: leaf first after a full walk; else root first. */
 struct ljp_found_stack {
@@ -49,13 +45,16 @@ struct ljp_stacks {
   const struct ljp_guest_heap *heap;
   uint32_t depth;
   bool native, check;
-  struct ljp_site *sites;   /* where host code returns to */
-  struct ljp_front *fronts; /* ways down that were taken */
-  uint64_t own;             /* our module's witness; 0: not known yet */
-  struct ljp_again *agains; /* segments, with what is below them */
-  struct ljp_again *last;   /* of the last answer */
+  struct ljp_site *sites;        /* where host code returns to */
+  struct ljp_front *fronts;      /* ways down that were taken */
+  const struct ljp_front *front; /* the last one, if it was known */
+  uint64_t own;                  /* our module's witness; 0: not known yet */
+  struct ljp_again *agains;      /* segments, with what is below them */
+  struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];
+  struct ljp_recall *recalls; /* whole answers */
   uint32_t epoch, next, next_front;
+  uint64_t serials; /* of spines, so far */
   struct ljp_patience patience;
   uint64_t cut, remembered, learned, checked, differed;
   struct ljp_memo memo;
@@ -70,6 +69,9 @@ void ljp_stacks_fini(struct ljp_stacks *stacks);
 /* From the registers of the caller of the allocator. */
 void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
                      struct ljp_found_stack *found);
+
+/* What a frame says of the VM's state; UNKNOWN: nothing. */
+enum ljp_vmstate ljp_stacks_state(uint64_t frame);
 
 /* The same, by a full walk. */
 void ljp_stacks_walk_from(struct ljp_stacks *stacks,

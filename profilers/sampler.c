@@ -32,6 +32,8 @@ struct sigaction ljp_sampler_before;
 
 __thread const struct ljp_regs *volatile ljp_sampler_instead
     __attribute__((tls_model("initial-exec")));
+__thread const struct ljp_caller *volatile ljp_sampler_caller
+    __attribute__((tls_model("initial-exec")));
 
 #define shared ljp_sampler_shared
 
@@ -388,11 +390,14 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     ljp_timer_rearm(s, now, info);
   struct ljp_regs regs;
   const struct ljp_regs *instead = ljp_sampler_instead;
-  if (LJP_UNLIKELY(instead != NULL))
+  const struct ljp_caller *caller = ljp_sampler_caller;
+  if (LJP_UNLIKELY(caller != NULL))
+    ljp_caller_registers(caller, &regs);
+  else if (LJP_UNLIKELY(instead != NULL))
     regs = *instead;
   else
     ljp_regs_from_context(&regs, context);
-  take(s, &regs, now, weight, instead ? IN_PROFILER : NOW);
+  take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW);
   uint64_t end = ljp_clock_ns(), spent = end - now;
   /* As long as that, and we may not have been running all the time. */
   if (LJP_UNLIKELY(spent > LONG_NS)) {

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profilers/caller.h"
 #include "profilers/walk.h"
 #include "src/producer.h"
 
@@ -143,6 +144,11 @@ LJP_SIGSAFE void ljp_sampler_registers(struct ljp_regs *regs)
 ** (the walk, the push) is sampled as if it stood where it was called: the
 ** registers there, while it runs. NULL: as it is. Of the thread. */
 extern __thread const struct ljp_regs *volatile ljp_sampler_instead
+    __attribute__((tls_model("initial-exec")));
+
+/* The same for who is called so often that it cannot afford more than a store;
+** goes before the other. */
+extern __thread const struct ljp_caller *volatile ljp_sampler_caller
     __attribute__((tls_model("initial-exec")));
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "src/futex.h"
 
+enum { LOOK_BYTES = 4096 }; /* in between, when the ring is half full */
+
 LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *p, enum ljp_loss reason,
                                 uint64_t count)
 {
@@ -41,8 +43,17 @@ const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p)
 
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
 {
+  /* acq_rel so that the writer, having seen 1, sees the head. */
   if (!atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
     ljp_futex_wake(&p->wake->word);
+}
+
+LJP_SIGSAFE static void nudge(struct ljp_producer *p)
+{
+  /* Relaxed look: once asked for, further pushes cost one load. One that sees
+  ** what is gone already leaves it to the next. */
+  if (!atomic_load_explicit(&p->wake->word, memory_order_relaxed))
+    ljp_producer_wake(p);
 }
 
 /* busy is a matter between a thread and its own signals: relaxed loads and
@@ -84,13 +95,23 @@ LJP_SIGSAFE static struct ljp_ring_record *room(struct ljp_producer *p,
 LJP_SIGSAFE static void publish(struct ljp_producer *p)
 {
   ljp_ring_commit(&p->ring);
-  if (LJP_LIKELY(!ljp_ring_fuller_than(&p->ring, p->half)))
-    return;
-  /* Relaxed look first: once asked for, further pushes cost one load. The
-  ** exchange is acq_rel so that the writer, having seen 1, sees the head. */
-  if (!atomic_load_explicit(&p->wake->word, memory_order_relaxed) &&
-      !atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
-    ljp_futex_wake(&p->wake->word);
+  if (LJP_UNLIKELY(ljp_ring_fuller_than(&p->ring, p->half)))
+    nudge(p);
+}
+
+LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p)
+{
+  struct ljp_ring *ring = &p->ring;
+  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+  bool fuller = ljp_ring_fuller_than(ring, p->half);
+  p->look_at = ring->tail_seen + p->half;
+  if (!fuller)
+    return true;
+  nudge(p);
+  /* From any place before it, a multiple of 8, a brief event ends in time. */
+  uint64_t last = ring->tail_seen + ring->capacity - 8;
+  p->look_at = last - head < LOOK_BYTES ? last : head + LOOK_BYTES;
+  return last - head >= 8;
 }
 
 /* How many frames from the root are as in the stack before. Four at a time:
@@ -216,6 +237,7 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
         put_up(p, rest, keep, frames, n);
       else
         put_frames(p, rest, keep, frames, n);
+      p->mem_time = m->time_ns;
       publish(p);
     }
   }

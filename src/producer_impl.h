@@ -5,6 +5,7 @@
 #ifndef LJP_PRODUCER_IMPL_H
 #define LJP_PRODUCER_IMPL_H
 
+#include <string.h>
 #include <sys/types.h>
 
 #include "src/producer.h"
@@ -12,7 +13,8 @@
 enum ljp_ring_type {
   LJP_RING_SAMPLE = 1, /* a: VM state, b: cut. */
   LJP_RING_MEM = 2,    /* a: VM state, b: op | weight << 2, c: what. */
-  LJP_RING_EVENT = 3   /* a: tag, b: number of words, c: has a stack. */
+  LJP_RING_EVENT = 3,  /* a: tag, b: number of words, c: has a stack. */
+  LJP_RING_BRIEF = 4   /* a: VM state, b: op, c: what. See brief.h. */
 };
 
 /* Where a stack is given: new frames follow the fixed part, root first. */
@@ -37,6 +39,14 @@ struct ljp_ring_mem {
 };
 _Static_assert(sizeof(struct ljp_ring_mem) == 40, "no padding");
 
+/* Time, VM and stack are those of the memory event before. */
+struct ljp_ring_brief {
+  struct ljp_ring_record head;
+  uint64_t word; /* address << 16 | size */
+};
+_Static_assert(sizeof(struct ljp_ring_brief) == 16, "no padding");
+enum { LJP_BRIEF_SIZE_BITS = 16, LJP_BRIEF_SIZE_MAX = 0xffff };
+
 struct ljp_ring_event {
   struct ljp_ring_record head;
   uint64_t time_ns;
@@ -60,6 +70,10 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
 LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
                                          const uint64_t *frames, unsigned n);
 
+/* How full is the ring? Has the writer come above half. False: there is no room
+** for a brief event. Sets look_at. */
+LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p);
+
 static inline size_t ljp_ring_mem_size(const struct ljp_mem *m, unsigned n)
 {
   unsigned extra = (m->op == LJP_MEM_REALLOC ? 2 : 0) + (m->weight != 0);
@@ -76,6 +90,9 @@ struct ljp_producer {
   /* Producer's side. */
   _Atomic bool busy; /* In a push: only ever contended by a signal. */
   unsigned depth;    /* Frames in stack. */
+  uint64_t mem_time; /* Of the last memory event that is in the ring; 0: the
+                     ** writer knows of none. */
+  uint64_t look_at;  /* Brief events look at the tail when head is there. */
   bool gave_up;      /* Waited in vain: do not wait again until room. */
   uint64_t half;     /* Wake the writer above so many bytes. */
   _Atomic uint64_t lost[LJP_LOSS_COUNT];

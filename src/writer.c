@@ -106,10 +106,12 @@ static bool stack_of(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
 {
   if (keep > s->depth || n > LJP_STACK_MAX_FRAMES - keep) {
     s->own_loss[LJP_LOSS_BAD_RECORD]++;
-    s->depth = s->valid = 0;
+    s->depth = s->valid = s->id_epoch = 0;
     return false;
   }
-  memcpy(s->words + keep, words, 8 * (size_t)n);
+  s->id_epoch = 0;
+  if (n)
+    memcpy(s->words + keep, words, 8 * (size_t)n);
   s->depth = keep + n;
   if (s->valid > keep)
     s->valid = keep;
@@ -151,6 +153,8 @@ static bool stack_of(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
   *id = ljp_intern_id(&w->nodes, leaf);
   if (leaf != LJP_NO_NODE && w->nodes.nodes[leaf].epoch != w->out.epoch)
     ljp_writer_need_node(w, leaf);
+  s->id_epoch = w->out.epoch;
+  s->stack_id = *id;
   /* What another time may resolve otherwise is not carried over to it. */
   if (!all_settled)
     s->valid = 0;
@@ -171,6 +175,41 @@ static void take_sample(struct ljp_writer *w, struct ljp_source *s,
   ljp_builder_sample(&w->builder, &sample, stack);
 }
 
+/* Of the same stack as before. */
+static bool same_stack(struct ljp_writer *w, struct ljp_source *s,
+                       uint64_t time_ns, uint64_t *id)
+{
+  if (LJP_LIKELY(s->id_epoch == w->out.epoch && s->valid == s->depth &&
+                 s->node_generation == w->nodes.generation &&
+                 s->module_generation == w->modules.generation &&
+                 s->ref_generation == w->refs.generation)) {
+    *id = s->stack_id;
+    return true;
+  }
+  return stack_of(w, s, s->depth, 0, NULL, time_ns, id);
+}
+
+/* It comes with the one that the producer had last, whose references may mean
+** something else by now. */
+static bool has_no_stack(const struct ljp_mem *mem)
+{
+  return mem->op == LJP_MEM_FREE && (mem->what & LJP_MEM_SWEPT);
+}
+
+static void take_brief(struct ljp_writer *w, struct ljp_source *s,
+                       const struct ljp_ring_brief *r)
+{
+  struct ljp_mem *mem = &s->mem;
+  mem->address = r->word >> LJP_BRIEF_SIZE_BITS;
+  mem->size = r->word & LJP_BRIEF_SIZE_MAX;
+  mem->op = r->head.b & 1 ? LJP_MEM_FREE : LJP_MEM_ALLOC;
+  mem->vmstate = r->head.a;
+  mem->what = r->head.c;
+  uint64_t stack = LJP_STACK_AS_BEFORE;
+  if (LJP_LIKELY(has_no_stack(mem) || same_stack(w, s, mem->time_ns, &stack)))
+    ljp_builder_mem(&w->builder, mem, stack);
+}
+
 static void take_mem(struct ljp_writer *w, struct ljp_source *s,
                      const struct ljp_ring_mem *r)
 {
@@ -188,12 +227,13 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
   }
   if (r->head.b & ~LJP_MEM_OP_MASK)
     mem.weight = *rest++;
+  s->mem.time_ns = mem.time_ns;
+  s->mem.vm = mem.vm;
   uint64_t stack = LJP_STACK_AS_BEFORE;
-  /* One that has none of its own comes with the one that the producer had last,
-  ** whose references may mean something else by now. */
-  bool own = mem.op != LJP_MEM_FREE || !(mem.what & LJP_MEM_SWEPT) || r->n ||
-             r->keep != s->depth;
-  if (!own || stack_of(w, s, r->keep, r->n, rest, r->time_ns, &stack))
+  bool same = r->n == 0 && r->keep == s->depth;
+  if ((same && has_no_stack(&mem)) ||
+      (same ? same_stack(w, s, r->time_ns, &stack)
+            : stack_of(w, s, r->keep, r->n, rest, r->time_ns, &stack)))
     ljp_builder_mem(&w->builder, &mem, stack);
 }
 
@@ -310,6 +350,8 @@ static void drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end)
       ljp_writer_epoch(w, LJP_EPOCH_TABLE);
     if (w->out.status) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
+    } else if (r->type == LJP_RING_BRIEF) {
+      take_brief(w, s, (const void *)r);
     } else if (r->type == LJP_RING_SAMPLE) {
       take_sample(w, s, (const void *)r);
     } else if (r->type == LJP_RING_MEM) {

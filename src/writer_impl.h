@@ -43,6 +43,9 @@ struct ljp_source {
   uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost here, not in the push; all that
                                      ** was lost once it has retired. */
   uint64_t own_overruns;             /* Then only. */
+  uint32_t id_epoch;  /* In which the last stack, if all of chain holds, has */
+  uint64_t stack_id;  /* this id. */
+  struct ljp_mem mem; /* For brief events: time and VM of the one before. */
   uint64_t words[LJP_STACK_MAX_FRAMES];
   uint32_t chain[LJP_STACK_MAX_FRAMES];
 };

@@ -417,6 +417,8 @@ void ljp_guest_site(const struct ljp_guest_heap *heap,
       site->mode != LJP_VM_EITHER)
     return;
   site->in_rbp = !LJP_VMMAP_LBASE(word);
+  site->reads_frame = site->mode == LJP_VM_EITHER;
+  site->reads_pc = site->reads_frame || site->mode == LJP_VM_RUN;
   site->cframe_bytes = LJP_VMMAP_BYTES(word);
   if (LJP_VMMAP_LBASE(word) || LJP_VMMAP_RBP(word))
     site->kind = LJP_SITE_VM;

@@ -247,6 +247,7 @@ struct ljp_guest_heap {
   struct lua_State *main; /* its main thread */
   uint64_t g;
   const uint8_t *gc_phase; /* enum ljp_gc_phase, of now */
+  const uint64_t *gc_step; /* changes with each step of the collector */
   const int32_t *vmstate;  /* as ljp_guest_heap_state() reads it */
 };
 
@@ -271,12 +272,21 @@ ljp_guest_heap_state(const struct ljp_guest_heap *heap)
 ** has been moved, which only the allocator knows. Returns what it was. */
 bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing);
 
+enum { LJP_GUEST_OBJECT_TAG_AT = 9, LJP_GUEST_OBJECT_TAGS = 13 };
+extern const uint8_t ljp_guest_object_types[LJP_GUEST_OBJECT_TAGS];
+
 /* What memory is for, by the machine code that asks for it: addresses in it,
 ** innermost first. *object: it is a whole object, which itself tells its type
 ** once it has been made (ljp_guest_object_type). */
 enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
                                      bool *object);
-enum ljp_mem_type ljp_guest_object_type(uint64_t object);
+static inline enum ljp_mem_type ljp_guest_object_type(uint64_t object)
+{
+  uint8_t tag = ((const uint8_t *)(uintptr_t)object)[LJP_GUEST_OBJECT_TAG_AT];
+  return tag < LJP_GUEST_OBJECT_TAGS
+             ? (enum ljp_mem_type)ljp_guest_object_types[tag]
+             : LJP_MEM_TYPE_OTHER;
+}
 
 /* Array or hash part of a table, by what is in it. */
 enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes);
@@ -297,7 +307,7 @@ enum ljp_guest_site_kind { LJP_SITE_NONE, LJP_SITE_VM, LJP_SITE_TRACE };
 struct ljp_guest_site {
   enum ljp_guest_site_kind kind;
   uint32_t mode, cframe_bytes; /* VM: as in the map; BASE: */
-  bool in_rbp;
+  bool in_rbp, reads_pc, reads_frame;
   uint32_t function, count; /* TRACE: in the frame at BASE, what is compiled: */
   uint64_t frame[LJP_SITE_FRAMES]; /* root first */
 };
@@ -366,6 +376,17 @@ struct ljp_spine {
 ** empty then. A spine is begun with count 0, rest frames in stack. */
 bool ljp_spine_follow(struct ljp_spine *spine,
                       const struct ljp_guest_start *start, uint32_t *kept);
+
+/* The words of memory that a start and the spine that is followed from it were
+** made of: as long as all of them are what they were, so are both. Those of
+** which the low byte does not matter: as in memo.h. 0: there is no room. */
+struct ljp_memo_read;
+unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
+                               const struct ljp_guest_site *site,
+                               const struct ljp_guest_regs *regs,
+                               const struct ljp_guest_start *start,
+                               const struct ljp_spine *spine,
+                               struct ljp_memo_read *out, unsigned room);
 
 /* Registers and state of a walk that goes on below the spine's C frame. False:
 ** there is no such C frame. */

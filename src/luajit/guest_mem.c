@@ -20,6 +20,8 @@ _Static_assert(GCSpause == 0 && GCSpropagate == 1 && GCSatomic == 2 &&
                    GCSsweepstring == 3 && GCSsweep == 4 && GCSfinalize == 5,
                "the format's phases are LuaJIT's");
 
+_Static_assert(sizeof(((global_State *)0)->gc.threshold) == 8, "gc_step");
+
 static global_State *of(const struct ljp_guest_heap *heap)
 {
   return (global_State *)(uintptr_t)heap->g;
@@ -31,6 +33,7 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   heap->main = mainthread(g);
   heap->g = (uint64_t)(uintptr_t)g;
   heap->gc_phase = &g->gc.state;
+  heap->gc_step = &g->gc.threshold;
   heap->vmstate = (const int32_t *)&g->vmstate;
   return L2GG(L)->ljp != 0;
 }
@@ -136,33 +139,20 @@ enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
   return LJP_MEM_TYPE_OTHER;
 }
 
-enum ljp_mem_type ljp_guest_object_type(uint64_t object)
-{
-  switch (~(uint32_t)((const GChead *)(uintptr_t)object)->gct) {
-#define TYPE(tag) (0xffffff00u | (uint8_t)(tag))
-  case TYPE(LJ_TSTR):
-    return LJP_MEM_TYPE_STRING;
-  case TYPE(LJ_TUPVAL):
-    return LJP_MEM_TYPE_UPVALUE;
-  case TYPE(LJ_TTHREAD):
-    return LJP_MEM_TYPE_THREAD;
-  case TYPE(LJ_TPROTO):
-    return LJP_MEM_TYPE_PROTO;
-  case TYPE(LJ_TFUNC):
-    return LJP_MEM_TYPE_FUNCTION;
-  case TYPE(LJ_TTRACE):
-    return LJP_MEM_TYPE_TRACE;
-  case TYPE(LJ_TCDATA):
-    return LJP_MEM_TYPE_CDATA;
-  case TYPE(LJ_TTAB):
-    return LJP_MEM_TYPE_TABLE;
-  case TYPE(LJ_TUDATA):
-    return LJP_MEM_TYPE_USERDATA;
-#undef TYPE
-  default:
-    return LJP_MEM_TYPE_OTHER;
-  }
-}
+_Static_assert(offsetof(GChead, gct) == LJP_GUEST_OBJECT_TAG_AT, "GChead");
+const uint8_t ljp_guest_object_types[LJP_GUEST_OBJECT_TAGS] = {
+    [0 ... ~LJ_TSTR - 1] = LJP_MEM_TYPE_OTHER, /* no objects */
+    [~LJ_TSTR] = LJP_MEM_TYPE_STRING,
+    [~LJ_TUPVAL] = LJP_MEM_TYPE_UPVALUE,
+    [~LJ_TTHREAD] = LJP_MEM_TYPE_THREAD,
+    [~LJ_TPROTO] = LJP_MEM_TYPE_PROTO,
+    [~LJ_TFUNC] = LJP_MEM_TYPE_FUNCTION,
+    [~LJ_TTRACE] = LJP_MEM_TYPE_TRACE,
+    [~LJ_TCDATA] = LJP_MEM_TYPE_CDATA,
+    [~LJ_TTAB] = LJP_MEM_TYPE_TABLE,
+    [~LJ_TUDATA] = LJP_MEM_TYPE_USERDATA,
+};
+_Static_assert(~LJ_TUDATA + 1 == LJP_GUEST_OBJECT_TAGS, "all of them");
 
 /* A hash part is 2^n nodes, each of which links to another one or to none. An
 ** array part has never that size but for slots 0 to 2: of those, the third

@@ -1,0 +1,140 @@
+/*
+** The allocator of a session that records every event. What a program does
+** most, allocations at a place that is known and the frees of a sweep, takes the
+** shortest way there is; all the rest goes by functions of its own.
+**
+** Invariant: on the short way nothing is called that may change errno.
+*/
+#include "profilers/memprof_record_priv.h"
+
+#include "src/brief.h"
+
+/* A sweep's events are asked for the time now and then only. */
+enum { SWEPT_AT_A_TIME = 16 };
+
+static void push_held(struct ljp_recorder *r)
+{
+  const struct ljp_found_stack *stack = &r->stack;
+  struct ljp_mem *m = &r->held;
+  ljp_recorder_tell_type(r);
+  /* After a loss nothing is the same any more. */
+  if (LJP_LIKELY(m->op == LJP_MEM_ALLOC && stack->same == stack->count &&
+                 stack->root_first && stack->count == r->producer->depth) &&
+      LJP_LIKELY(
+          ljp_push_mem_brief(r->producer, m->time_ns, m->address, m->size,
+                             ljp_brief_kinds(m->vmstate, m->op, m->what))))
+    return;
+  ljp_recorder_push(r, m);
+}
+
+/* Not by the clock for each: the collector frees many in a row. But every step
+** of it asks: what it has still to do is counted anew by each. */
+static inline uint64_t time_of_sweep(struct ljp_recorder *r)
+{
+  uint64_t step = *r->heap.gc_step;
+  if (LJP_LIKELY(step == r->swept_step && r->swept_more)) {
+    r->swept_more--;
+    return r->time_ns;
+  }
+  r->swept_more = SWEPT_AT_A_TIME;
+  r->swept_step = step;
+  return ljp_recorder_now(r);
+}
+
+bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                        size_t nsize, const struct ljp_caller *caller)
+{
+  (void)nsize;
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->sweep_phase || r->holds ||
+                   ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC ||
+                   !ljp_recorder_is_active(r)))
+    return false;
+  ljp_stand_in(caller);
+  bool done = ljp_push_mem_brief(
+      r->producer, time_of_sweep(r), (uint64_t)(uintptr_t)ptr, osize,
+      ljp_brief_kinds(LJP_VMSTATE_GC, LJP_MEM_FREE, LJP_MEM_SWEPT));
+  if (LJP_LIKELY(done)) {
+    r->counts.frees++;
+    r->counts.free_bytes += osize;
+  }
+  ljp_stand_in(NULL);
+  return done;
+}
+
+/* One that is not brief. */
+static __attribute__((noinline)) void *sweep(struct ljp_recorder *r, void *ptr,
+                                             size_t osize)
+{
+  struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
+  m.vmstate = LJP_VMSTATE_GC;
+  m.what = LJP_MEM_SWEPT;
+  ljp_recorder_push_free(r, &m);
+  ljp_stand_in(NULL);
+  return r->alloc(r->ud, ptr, osize, 0);
+}
+
+static __attribute__((noinline)) void *
+free_block(struct ljp_recorder *r, void *ptr, size_t osize,
+           const struct ljp_caller *caller)
+{
+  struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
+  m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = r->alloc(r->ud, ptr, osize, 0);
+  ljp_stand_in(caller);
+  ljp_recorder_push_free(r, &m);
+  ljp_stand_in(NULL);
+  return result;
+}
+
+static __attribute__((noinline)) void *refused(struct ljp_recorder *r,
+                                               void *ptr, size_t osize,
+                                               const struct ljp_caller *caller)
+{
+  ljp_stand_in(caller);
+  r->held.address = (uint64_t)(uintptr_t)ptr;
+  ljp_recorder_failed(r, &r->held, ptr, osize);
+  ljp_stand_in(NULL);
+  return NULL;
+}
+
+void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+{
+  if (LJP_UNLIKELY(!ljp_recorder_is_active(r) || (!ptr && !nsize)))
+    return r->alloc(r->ud, ptr, osize, nsize);
+  ljp_stand_in(caller);
+  if (LJP_LIKELY(r->holds))
+    push_held(r);
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
+    ljp_recorder_look(r, nsize ? 0 : osize);
+  if (!nsize) {
+    if (LJP_UNLIKELY(!ljp_is_sweeping(r) ||
+                     ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC))
+      return free_block(r, ptr, osize, caller);
+    return sweep(r, ptr, osize);
+  }
+  r->held.time_ns = ljp_recorder_now(r);
+  r->held.size = nsize;
+  r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
+  r->held.what = 0;
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
+  r->held.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!result))
+    return refused(r, ptr, osize, caller);
+  r->held.address = (uint64_t)(uintptr_t)result;
+  r->counts.alloc_bytes += nsize;
+  if (LJP_UNLIKELY(ptr != NULL)) {
+    r->held.old_address = (uint64_t)(uintptr_t)ptr;
+    r->held.old_size = osize;
+    r->counts.reallocs++;
+    r->counts.free_bytes += osize;
+  } else {
+    r->counts.allocs++;
+  }
+  ljp_recorder_hold(r);
+  return result;
+}

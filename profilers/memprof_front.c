@@ -1,0 +1,244 @@
+/*
+** See memprof_front.h.
+*/
+#include "profilers/memprof_front.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/saferead.h"
+
+enum {
+  SITES = 512, /* a power of two */
+  FRONTS = 16, /* a power of two: sets of */
+  WAYS = 4,
+  FRAME_BYTES = 1 << 20 /* of a host frame that we follow */
+};
+
+/* A way down that was taken: return addresses by their places above the caller,
+** and what is found behind the last. Only of frames in our own module, which
+** cannot have been replaced. Each step is where it is because the one before
+** is: they are compared in that order, since behind one that differs there may
+** be no stack any more. Steps that there are not are the first once more. */
+struct ljp_front {
+  uint64_t rip; /* where it begins */
+  const struct ljp_site *site;
+  uint64_t site_rip;
+  uint32_t epoch;
+  uint8_t type;
+  bool object;
+  int16_t sp, rbx, rbp; /* in words from the caller */
+  int16_t at[LJP_FRONT_STEPS];
+  uint64_t word[LJP_FRONT_STEPS];
+};
+
+bool ljp_front_init(struct ljp_stacks *s)
+{
+  s->sites = calloc(SITES, sizeof *s->sites);
+  s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
+  return s->sites && s->fronts;
+}
+
+void ljp_front_fini(struct ljp_stacks *s)
+{
+  free(s->sites);
+  free(s->fronts);
+  s->sites = NULL;
+  s->fronts = NULL;
+}
+
+void ljp_front_forget(struct ljp_stacks *s)
+{
+  memset(s->sites, 0, SITES * sizeof *s->sites);
+  memset(s->fronts, 0, FRONTS * WAYS * sizeof *s->fronts);
+}
+
+static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip)
+{
+  return &s->sites[(rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (SITES - 1)];
+}
+
+static void learn_site(struct ljp_stacks *s, struct ljp_site *site,
+                       const struct ljp_guest_regs *regs)
+{
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  site->rip = 0;
+  if (!view)
+    return;
+  site->guest =
+      ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
+  site->plain = false;
+  if (site->guest) {
+    ljp_guest_site(s->heap, regs, &site->in_guest);
+    site->plain = site->in_guest.kind != LJP_SITE_NONE;
+  } else if (ljp_unwind_plain(view, regs->rip, &site->step)) {
+    site->plain = true;
+    site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
+  }
+  ljp_unwind_release(s->unwind, view);
+  /* What is not plain now may be so as soon as a table has been made. */
+  if (site->plain) {
+    site->rip = regs->rip;
+    site->epoch = s->epoch;
+  }
+}
+
+static bool still_there(const struct ljp_unwind_plain *step)
+{
+  uint64_t word;
+  return ljp_safe_load((const void *)(uintptr_t)step->witness_at, &word) &&
+         word == step->witness;
+}
+
+/* The set of ways that begin at an address. */
+static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
+{
+  return s->fronts +
+         WAYS * ((rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FRONTS - 1));
+}
+
+static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
+{
+#pragma GCC unroll 5
+  for (int i = 0; i < LJP_FRONT_STEPS; i++)
+    if (words[front->at[i]] != front->word[i])
+      return false;
+  return true;
+}
+
+static inline const struct ljp_site *
+known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+            struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+{
+  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  const uint64_t *words = (const uint64_t *)caller;
+  for (end = front + WAYS; front < end; front++) {
+    if (front->rip != caller->rip || !is_way(front, words) ||
+        front->epoch != s->epoch || front->site->rip != front->site_rip)
+      continue;
+    regs->rip = front->site_rip;
+    regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
+    regs->rbx = words + front->rbx;
+    regs->rbp = words + front->rbp;
+    found->type = front->type;
+    found->object = front->object;
+    s->front = front;
+    return front->site;
+  }
+  s->front = NULL;
+  return NULL;
+}
+
+static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+                        const struct ljp_guest_regs *regs,
+                        const struct ljp_found_stack *found,
+                        const struct ljp_site *site, struct ljp_front *front,
+                        int steps)
+{
+  const uint64_t *words = (const uint64_t *)caller;
+  int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
+  if (sp > INT16_MAX)
+    return;
+  for (; steps < LJP_FRONT_STEPS; steps++) {
+    front->at[steps] = front->at[0];
+    front->word[steps] = front->word[0];
+  }
+  front->rip = caller->rip;
+  front->site = site;
+  front->site_rip = site->rip;
+  front->epoch = s->epoch;
+  front->type = found->type;
+  front->object = found->object;
+  front->sp = (int16_t)sp;
+  front->rbx = (int16_t)(regs->rbx - words);
+  front->rbp = (int16_t)(regs->rbp - words);
+  fronts_of(s, caller->rip)[s->next_front++ % WAYS] = *front;
+}
+
+/* Step by step. */
+static __attribute__((noinline)) const struct ljp_site *
+walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+           struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+{
+  struct ljp_front front;
+  int steps = 0;
+  bool plain = true;
+  uint64_t witness = 0;
+  regs->rip = caller->rip;
+  regs->sp = (uint64_t)(uintptr_t)(caller + 1);
+  regs->rbx = &caller->rbx;
+  regs->rbp = &caller->rbp;
+  found->type = LJP_MEM_TYPE_OTHER;
+  found->object = false;
+  for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
+    struct ljp_site *site = slot_of(s, regs->rip);
+    if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
+      learn_site(s, site, regs);
+      if (!site->rip)
+        return NULL;
+    }
+    if (site->guest) {
+      if (i && plain)
+        learn_front(s, caller, regs, found, site, &front, steps);
+      return i ? site : NULL;
+    }
+    plain &= site->step.witness_at == s->own && !site->step.from_rbp;
+    if (LJP_UNLIKELY(site->step.witness_at != witness)) {
+      if (!still_there(&site->step))
+        return NULL;
+      witness = site->step.witness_at;
+    }
+    if (i == 0)
+      found->object = site->object;
+    if (found->type == LJP_MEM_TYPE_OTHER)
+      found->type = site->type;
+    uint64_t cfa = (site->step.from_rbp ? *regs->rbp : regs->sp) +
+                   (uint64_t)(int64_t)site->step.cfa;
+    if (LJP_UNLIKELY(cfa - regs->sp - 8 >= FRAME_BYTES || (cfa & 7)))
+      return NULL;
+    regs->sp = cfa;
+    const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)regs->sp;
+    regs->rip = caller_sp[-1];
+    int64_t at = caller_sp - 1 - (const uint64_t *)caller;
+    if (steps < LJP_FRONT_STEPS && at <= INT16_MAX) {
+      front.at[steps] = (int16_t)at;
+      front.word[steps++] = regs->rip;
+    } else {
+      plain = false;
+    }
+    if (site->step.rbx)
+      regs->rbx = caller_sp + site->step.rbx;
+    if (site->step.rbp)
+      regs->rbp = caller_sp + site->step.rbp;
+  }
+  return NULL;
+}
+
+const struct ljp_site *ljp_front_find(struct ljp_stacks *s,
+                                      const struct ljp_caller *caller,
+                                      struct ljp_guest_regs *regs,
+                                      struct ljp_found_stack *found)
+{
+  const struct ljp_site *site = known_front(s, caller, regs, found);
+  if (LJP_LIKELY(site != NULL))
+    return site;
+  int *error = &errno, saved = *error;
+  site = walk_front(s, caller, regs, found);
+  *error = saved;
+  return site;
+}
+
+unsigned ljp_front_words(const struct ljp_stacks *s,
+                         const struct ljp_caller *caller,
+                         struct ljp_memo_read *out)
+{
+  const struct ljp_front *front = s->front;
+  const uint64_t *words = (const uint64_t *)caller;
+  unsigned n = 0;
+  for (int i = 0; front && i < LJP_FRONT_STEPS; i++)
+    if (i == 0 || front->at[i] != front->at[0])
+      out[n++] = (struct ljp_memo_read){
+          (uint64_t)(uintptr_t)(words + front->at[i]), front->word[i]};
+  return n;
+}

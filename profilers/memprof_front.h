@@ -1,0 +1,44 @@
+/*
+** The host frames on top of an allocation's stack, from the allocator to where
+** the guest called into C: plain steps, one a return address, remembered by
+** that; and whole ways of them. Part of memprof_stack.c.
+*/
+#ifndef LJP_MEMPROF_FRONT_H
+#define LJP_MEMPROF_FRONT_H
+
+#include "profilers/memprof_stack.h"
+
+/* Host frames that are followed at most; so many are asked what memory is for. */
+enum { LJP_FRONT_FRAMES = 8 };
+
+/* Where host code returns to. */
+struct ljp_site {
+  uint64_t rip;
+  uint32_t epoch; /* of struct ljp_stacks; others are of no use */
+  bool guest, plain, object;
+  uint8_t type;
+  struct ljp_unwind_plain step;
+  struct ljp_guest_site in_guest;
+};
+
+/* False: no memory. */
+bool ljp_front_init(struct ljp_stacks *stacks);
+void ljp_front_fini(struct ljp_stacks *stacks);
+/* The epochs begin anew. */
+void ljp_front_forget(struct ljp_stacks *stacks);
+
+/* Down to the guest: regs, and what memory is for. NULL: ask the walk. Preserves
+** errno. */
+const struct ljp_site *ljp_front_find(struct ljp_stacks *stacks,
+                                      const struct ljp_caller *caller,
+                                      struct ljp_guest_regs *regs,
+                                      struct ljp_found_stack *found);
+
+/* The words above the caller that the way down which was found last depends on;
+** 0: it was not a known one. */
+unsigned ljp_front_words(const struct ljp_stacks *stacks,
+                         const struct ljp_caller *caller,
+                         struct ljp_memo_read *out);
+enum { LJP_FRONT_STEPS = 5 };
+
+#endif

@@ -1,0 +1,50 @@
+/*
+** The brief memory event: two words in the ring, for an allocation or a free
+** with the time, the VM and the stack of the memory event before. Most of what
+** a profiler of every event pushes is such, so it is inline. Ordinary code.
+*/
+#ifndef LJP_BRIEF_H
+#define LJP_BRIEF_H
+
+#include "src/producer_impl.h"
+
+static inline uint64_t ljp_brief_kinds(uint8_t vmstate, uint8_t op,
+                                       uint8_t what)
+{
+  return (uint64_t)vmstate << 40 | (uint64_t)op << 48 | (uint64_t)what << 56;
+}
+
+/* VM and stack are those of this producer's memory event before: that, and that
+** the producer is active, is for the caller to know. False: it is not in the
+** ring, and nothing is lost yet; push it as any other. */
+static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
+                                      uint64_t address, uint64_t size,
+                                      uint64_t kinds)
+{
+  struct ljp_ring *ring = &p->ring;
+  /* Relaxed: only this side writes it. busy: see enter() in producer.c. */
+  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+  uint64_t offset = head & (ring->capacity - 1);
+  if (LJP_UNLIKELY(time_ns != p->mem_time ||
+                   (size | address >> 32) > LJP_BRIEF_SIZE_MAX ||
+                   offset + sizeof(struct ljp_ring_brief) > ring->capacity ||
+                   atomic_load_explicit(&p->busy, memory_order_relaxed)))
+    return false;
+  atomic_store_explicit(&p->busy, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  bool room = head < p->look_at || ljp_producer_look(p);
+  if (LJP_LIKELY(room)) {
+    struct ljp_ring_brief *out = (void *)(ring->data + offset);
+    const uint64_t first =
+        sizeof(struct ljp_ring_brief) | (uint64_t)LJP_RING_BRIEF << 32 | kinds;
+    memcpy(&out->head, &first, sizeof first);
+    out->word = address << LJP_BRIEF_SIZE_BITS | size;
+    ring->pending = head + sizeof *out;
+    ljp_ring_commit(ring);
+  }
+  atomic_signal_fence(memory_order_seq_cst);
+  atomic_store_explicit(&p->busy, false, memory_order_relaxed);
+  return room;
+}
+
+#endif
