@@ -106,7 +106,12 @@ void ljp_hook_mark(struct jit_State *J);
 uint16_t *ljp_hook_mark_copy(struct jit_State *J);
 uint16_t *ljp_hook_mark_code(struct jit_State *J);
 
-bool ljp_guest_wants_traces(void);
+extern void (*_Atomic ljp_trace_listener)(
+    const struct ljp_guest_trace_event *event);
+static inline bool ljp_guest_wants_traces(void)
+{
+  return atomic_load_explicit(&ljp_trace_listener, memory_order_relaxed);
+}
 void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event);
 
 /* No id of a prototype is larger yet. */

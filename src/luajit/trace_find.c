@@ -7,6 +7,11 @@
 ** fault-safely and bounds are checked before they are used.
 ** LJP_SIGSAFE throughout.
 */
+#define LUA_CORE
+
+#include "lj_obj.h"
+#include "lj_bc.h"
+
 #include "src/luajit/traces.h"
 
 #include "src/luajit/guest_frames.h"
@@ -211,40 +216,135 @@ LJP_SIGSAFE static uint32_t mark_at(const struct notes *n, uint32_t ref,
   return low > LJP_FIRST_MARK && read_mark(n, low - 1, mark) ? low - 1 : 0;
 }
 
-LJP_SIGSAFE static uint32_t chain_at(const struct notes *n, uint32_t mark)
+/* -- Chains ------------------------------------------------------------------
+
+** A frame is known by its slot, since nothing else can lie there as long as it is
+** there. The one that called it is that of the last shift before it with a lower
+** slot, and the call is the last mark before that shift's frame was left.
+** Shifts are read backwards one by one: there are LJP_SHIFTS_MAX at most. */
+
+enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
+
+LJP_SIGSAFE static bool read_shift(const struct notes *n, uint32_t i,
+                                   struct ljp_shift *shift)
+{
+  return i < n->head.shifts &&
+         copy(shift, n->at[LJP_MARKS_SHIFTS] + i * sizeof *shift,
+              sizeof *shift) &&
+         (shift->function || shift->ref);
+}
+
+/* The last shift at the mark or before. */
+LJP_SIGSAFE static bool shift_at(const struct notes *n, uint32_t mark,
+                                 uint32_t *i, struct ljp_shift *shift)
 {
   uint32_t low = 0, high = n->head.shifts;
-  struct ljp_shift shift = {0, 0}, found = {0, 0};
   while (low < high) {
     uint32_t mid = low + (high - low) / 2;
-    if (!copy(&shift, n->at[LJP_MARKS_SHIFTS] + mid * sizeof shift,
-              sizeof shift))
-      return 0;
-    if (shift.mark <= mark) {
+    if (!copy(shift, n->at[LJP_MARKS_SHIFTS] + mid * sizeof *shift,
+              sizeof *shift))
+      return false;
+    if (shift->mark <= mark)
       low = mid + 1;
-      found = shift;
-    } else {
+    else
       high = mid;
-    }
   }
-  return found.chain;
+  *i = low - 1; /* or no shift's number */
+  return read_shift(n, *i, shift);
 }
 
-LJP_SIGSAFE static bool read_chain(const struct notes *n, uint32_t number,
-                                   struct ljp_chain_note *chain)
+/* The last shift before i whose slot is most or lower. */
+LJP_SIGSAFE static bool shift_below(const struct notes *n, uint32_t i,
+                                    uint32_t most, uint32_t *below,
+                                    struct ljp_shift *shift)
 {
-  return number && number < n->head.chains &&
-         copy(chain, n->at[LJP_MARKS_CHAINS] + number * sizeof *chain,
-              sizeof *chain);
+  while (i--)
+    if (!read_shift(n, i, shift)) {
+      return false;
+    } else if (shift->slot <= most) {
+      *below = i;
+      return true;
+    }
+  return false;
 }
 
-/* The line of an instruction of the chain's function; 0 in a builtin. */
-LJP_SIGSAFE static bool line_in(const struct ljp_chain_note *chain, uint32_t pc,
+/* Is the function called there? Nothing ever returns into a builtin. */
+LJP_SIGSAFE static bool is_entry(const struct notes *n,
+                                 const struct ljp_shift *shift)
+{
+  struct ljp_mark mark;
+  return !shift->function ||
+         (read_mark(n, shift->mark, &mark) &&
+          mark.pc == (uint32_t)(shift->function + sizeof(GCproto)));
+}
+
+LJP_SIGSAFE static bool is_vararg(uint64_t function)
+{
+  uint8_t flags;
+  return copy(&flags, function + offsetof(GCproto, flags), sizeof flags) &&
+         (flags & PROTO_VARARG);
+}
+
+/* From a shift to the one at which its frame was entered: called, given, or
+** returned to from the frame at BASE, whose place it took (*lower). */
+LJP_SIGSAFE static bool entered_at(const struct notes *n, uint32_t *i,
+                                   struct ljp_shift *shift, bool *lower)
+{
+  struct ljp_shift before;
+  uint32_t at;
+  *lower = false;
+  while (*i >= n->head.given && !is_entry(n, shift)) {
+    if (!shift_below(n, *i, shift->slot, &at, &before))
+      return false;
+    if (at + 1 == *i && before.slot == OWN_SLOT && shift->slot == OWN_SLOT) {
+      *lower = true;
+      return true;
+    }
+    /* Behind its header, a frame with variable arguments lies higher. */
+    if (before.function != shift->function ||
+        (before.slot < shift->slot && !is_vararg(before.function)))
+      return false;
+    *i = at;
+    *shift = before;
+  }
+  return true;
+}
+
+/* The line of an instruction of the shift's function; 0 in a builtin. */
+LJP_SIGSAFE static bool line_in(const struct ljp_shift *shift, uint32_t pc,
                                 uint32_t *line)
 {
   *line = 0;
-  return (chain->function & LJP_NOTE_BUILTIN) ||
-         ljp_proto_line(chain->function, chain->ref, pc, line);
+  return !shift->function ||
+         ljp_proto_line(shift->function, shift->ref, pc, line);
+}
+
+/* Is it an instruction that leaves the frame? */
+LJP_SIGSAFE static bool is_return(const struct ljp_shift *shift, uint32_t pc)
+{
+  uint64_t code = shift->function + sizeof(GCproto);
+  uint32_t ins;
+  if (!shift->function)
+    return false;
+  return !ljp_load32(code + (uint32_t)(pc - (uint32_t)code), &ins) ||
+         bc_isret(bc_op(ins));
+}
+
+/* What lies in the slot of the frame at BASE, whose place others took by tail
+** calls up to shift i: the function that was there when the trace began or
+** returned to it. */
+LJP_SIGSAFE static bool lies_at_base(const struct notes *n, uint32_t i,
+                                     uint32_t *function)
+{
+  struct ljp_shift shift;
+  bool lower = false;
+  do {
+    if (!shift_below(n, i + 1, OWN_SLOT, &i, &shift) ||
+        !entered_at(n, &i, &shift, &lower))
+      return false;
+    *function = shift.ref;
+  } while (!lower && i-- >= n->head.given);
+  return true;
 }
 
 bool ljp_trace_mark(const struct ljp_trace *trace, uint32_t offset,
@@ -252,29 +352,42 @@ bool ljp_trace_mark(const struct ljp_trace *trace, uint32_t offset,
 {
   struct notes n;
   struct ljp_mark mark;
-  struct ljp_chain_note note;
-  uint32_t ref = 0, number;
+  struct ljp_shift shift;
+  uint32_t ref = 0, number, i;
   if (!open_notes(trace, &n) || !ref_at(&n, offset, &ref) ||
       !recorded_ref(&n, &ref))
     return false;
   number = mark_at(&n, ref, &mark);
-  *chain = number ? chain_at(&n, number) : 0;
-  return read_chain(&n, *chain, &note) && line_in(&note, mark.pc, line);
+  if (!number || !shift_at(&n, number, &i, &shift))
+    return false;
+  *chain = i + 1;
+  return line_in(&shift, mark.pc, line);
 }
 
 bool ljp_trace_chain(const struct ljp_trace *trace, uint32_t number,
                      struct ljp_chain *chain)
 {
   struct notes n;
-  struct ljp_chain_note note, caller;
-  if (!open_notes(trace, &n) || !read_chain(&n, number, &note) ||
-      note.caller >= number)
+  struct ljp_shift shift, caller, left;
+  struct ljp_mark call;
+  uint32_t i = number - 1, below;
+  bool lower;
+  if (!open_notes(trace, &n) || !read_shift(&n, i, &shift) ||
+      !entered_at(&n, &i, &shift, &lower))
     return false;
-  *chain = (struct ljp_chain){.function = note.ref, .caller = note.caller};
-  if (note.function & LJP_NOTE_BUILTIN)
-    chain->function = LJP_CHAIN_BUILTIN | (uint32_t)note.function;
-  if (!note.caller)
-    chain->at_base = note.call;
-  return !note.caller || (read_chain(&n, note.caller, &caller) &&
-                          line_in(&caller, note.call, &chain->line));
+  *chain = (struct ljp_chain){.function = shift.ref};
+  if (shift.slot == OWN_SLOT) {
+    if (!lies_at_base(&n, i, &chain->at_base))
+      return false;
+    if (chain->at_base == shift.ref)
+      chain->at_base = 0;
+    return true;
+  }
+  if (!shift_below(&n, i, shift.slot - 1u, &below, &caller) ||
+      !read_shift(&n, below + 1, &left) || left.mark <= LJP_FIRST_MARK ||
+      !read_mark(&n, left.mark - 1u, &call))
+    return false;
+  chain->caller = below + 1;
+  return !is_return(&caller, call.pc) &&
+         line_in(&caller, call.pc, &chain->line);
 }

@@ -26,7 +26,7 @@ static bool place_at(const struct ljp_trace *trace, uint32_t offset,
   struct ljp_chain chain;
   if (!ljp_trace_mark(trace, offset, &number, &line))
     return false;
-  for (int i = 0; i < LJP_CHAINS_MAX; i++) {
+  for (int i = 0; i < LJP_SHIFTS_MAX; i++) {
     if (!ljp_trace_chain(trace, number, &chain))
       return false;
     if (!(chain.function & LJP_CHAIN_BUILTIN)) {

@@ -89,27 +89,20 @@ bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
   uint32_t start = (uint32_t)(trace->code - area->low);
   if (count && ranges->range[count - 1].start < start)
     return false; /* not where LuaJIT puts code */
+  trace->range = count;
   ranges->range[count] = (struct ljp_code_range){
       .start = start, .bytes = trace->code_bytes, .trace = trace};
   atomic_store_explicit(&ranges->count, count + 1, memory_order_release);
   return true;
 }
 
-struct ljp_code_range *ljp_map_range(struct ljp_jit *jit, uint64_t code)
+void ljp_map_remove(struct ljp_jit *jit, const struct ljp_trace *trace)
 {
-  struct ljp_code_area *area = area_of(jit, code);
-  struct ljp_code_ranges *ranges =
-      area ? atomic_load_explicit(&area->ranges, memory_order_relaxed) : NULL;
-  uint32_t low = 0, high = ranges ? ranges->count : 0;
-  while (low < high) {
-    uint32_t mid = (low + high) / 2;
-    if (area->low + ranges->range[mid].start > code)
-      low = mid + 1;
-    else
-      high = mid;
-  }
-  if (!ranges || low >= ranges->count ||
-      area->low + ranges->range[low].start != code)
-    return NULL;
-  return &ranges->range[low];
+  struct ljp_code_area *area = jit->area;
+  if (!area || trace->code - area->low >= area->high - area->low)
+    area = area_of(jit, trace->code);
+  if (area)
+    atomic_load_explicit(&area->ranges, memory_order_relaxed)
+        ->range[trace->range]
+        .trace = NULL;
 }

@@ -75,7 +75,7 @@ static void forget(struct ljp_trace *trace)
     at = &(*at)->next_by_id;
   *at = trace->next_by_id;
   by_id_count--;
-  free(trace);
+  ljp_trace_free(trace);
 }
 
 /* The record in memory of its own size. */
@@ -83,15 +83,17 @@ static struct ljp_trace *without_marks(struct ljp_trace *trace)
 {
   bool marked = trace->marks;
   trace->marks = NULL;
-  struct ljp_trace *small = marked ? malloc(sizeof *small) : NULL;
+  struct ljp_trace *small = marked ? ljp_trace_new(0) : NULL;
   if (!small)
     return trace;
+  uint32_t pool_bytes = small->pool_bytes;
   struct ljp_trace **at = &by_id[trace->id & (by_id_slots - 1)];
   while (*at != trace)
     at = &(*at)->next_by_id;
   *small = *trace;
+  small->pool_bytes = pool_bytes;
   *at = small;
-  free(trace);
+  ljp_trace_free(trace);
   return small;
 }
 
@@ -320,38 +322,49 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
     return;
   struct ljp_marks head;
   size_t bytes = ljp_marks_measure(jit, J, &head);
-  struct ljp_trace *trace = malloc(sizeof *trace + bytes);
-  if (!trace)
+  uint64_t parent;
+  uint32_t parent_exit, place_ref, place_line;
+  continues(jit, J, &parent, &parent_exit);
+  place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns), &place_ref,
+        &place_line);
+  ljp_lock(LJP_LOCK_TRACES);
+  struct ljp_trace *trace = ljp_trace_new(bytes);
+  if (!trace) {
+    ljp_unlock(LJP_LOCK_TRACES);
     return; /* its code is shown by snapshots */
-  memset(trace, 0, sizeof *trace);
+  }
+  /* One by one: to clear all of it before is a tenth of this hook. */
   trace->object = T;
   trace->code = (uint64_t)(uintptr_t)T->mcode;
   trace->code_bytes = T->szmcode;
+  trace->place_line = place_line;
+  trace->place_ref = place_ref;
+  trace->marks = NULL;
+  trace->parent = parent;
+  trace->root = id_of(jit, T->root);
   trace->vm = vm->number;
   trace->number = T->traceno;
-  trace->link_type = T->linktype;
+  trace->parent_exit = parent_exit;
   trace->ir_count = T->nins - REF_FIRST;
-  trace->snapshots = T->nsnap;
   trace->marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0;
-  trace->root = id_of(jit, T->root);
+  trace->snapshots = T->nsnap;
   trace->newest = ljp_protos_newest();
+  trace->link_type = T->linktype;
   trace->truncated = jit->full;
-  place(&gcref(T->startpt)->pt, mref(T->startpc, const BCIns),
-        &trace->place_ref, &trace->place_line);
   if (bytes) {
     trace->marks = (struct ljp_marks *)(void *)(trace + 1);
     ljp_marks_take(jit, &head, trace->marks);
   }
-  continues(jit, J, &trace->parent, &trace->parent_exit);
-  ljp_lock(LJP_LOCK_TRACES);
   bool entered = enter(trace);
-  trace->link = T->link == T->traceno ? trace->id : id_of(jit, T->link);
-  ljp_unlock(LJP_LOCK_TRACES);
-  if (!entered) {
+  if (entered) {
+    trace->link = T->link == T->traceno ? trace->id : id_of(jit, T->link);
+  } else {
     ljp_marks_gone(trace->marks);
-    free(trace);
-    return;
+    ljp_trace_free(trace);
   }
+  ljp_unlock(LJP_LOCK_TRACES);
+  if (!entered)
+    return;
   if (!take_number(jit, trace) || !ljp_map_add(jit, J, trace)) {
     forget_number(jit, trace);
     ljp_lock(LJP_LOCK_TRACES);
@@ -425,15 +438,14 @@ void ljp_hook_trace_free(jit_State *J, GCtrace *T)
 {
   atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
   struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
-  struct ljp_code_range *range =
-      vm && vm->jit ? ljp_map_range(vm->jit, (uint64_t)(uintptr_t)T->mcode)
-                    : NULL;
-  struct ljp_trace *trace = range ? range->trace : NULL;
+  struct ljp_jit *jit = vm ? vm->jit : NULL;
+  struct ljp_trace *trace =
+      jit && T->traceno < jit->numbers ? jit->by_number[T->traceno] : NULL;
   if (!trace || trace->object != T)
     return;
   uint64_t id = trace->id;
-  range->trace = NULL;
-  forget_number(vm->jit, trace);
+  ljp_map_remove(jit, trace);
+  forget_number(jit, trace);
   atomic_signal_fence(memory_order_seq_cst);
   ljp_lock(LJP_LOCK_TRACES);
   retire(trace);
@@ -451,7 +463,7 @@ void ljp_traces_drop(struct ljp_vm *vm)
   if (!jit)
     return;
   drop_map(jit);
-  jit->shifts = 0;
+  jit->next_shift = NULL;
 }
 
 void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx)

@@ -31,7 +31,7 @@
 enum {
   LJP_MARKS_MAX = 8192,             /* of one trace, while it is recorded */
   LJP_FIRST_MARK = 2,               /* before it no mark is noted */
-  LJP_CHAINS_MAX = 1024,            /* different chains in one trace */
+  LJP_SHIFTS_MAX = 2048,            /* of one trace */
   LJP_MARKS_TOTAL_BYTES = 64 << 20, /* of the whole process */
   LJP_TRACES_WAITING = 65536        /* records that a writer may ask about */
 };
@@ -47,28 +47,20 @@ struct ljp_chain {
 };
 #define LJP_CHAIN_BUILTIN 0x80000000u
 
-/* The same as it is noted. Its prototype lives as long as the trace: where the
-** compiler relies on what function it met, it keeps that alive. */
-struct ljp_chain_note {
-  uint64_t function; /* GCproto, or LJP_NOTE_BUILTIN | ffid */
-  uint32_t ref;      /* of the prototype */
-  uint32_t call;     /* low half of the calling instruction's address, 0: none;
-                 ** with caller 0: at_base */
-  uint16_t caller;
-  uint16_t slot; /* of its BASE, while the trace is recorded */
-};
-
-#define LJP_NOTE_BUILTIN (UINT64_C(1) << 63)
-
 /* The IR from this reference on stems from that instruction. */
 struct ljp_mark {
   uint32_t pc; /* low half of its address */
   uint32_t ref;
 };
 
-/* Marks from this one on are of that chain. */
+/* Marks from this one on are of a frame of that function, whose BASE is in that
+** slot: it was called, or returned to. Its prototype lives as long as the
+** trace: where the compiler relies on what function it met, it keeps that
+** alive. */
 struct ljp_shift {
-  uint16_t mark, chain;
+  uint64_t function; /* GCproto; 0: a builtin, or (ref 0) nothing is known */
+  uint32_t ref;      /* as function of a chain */
+  uint16_t mark, slot;
 };
 
 /* LuaJIT's reference of a trace's BASE, from which on there are instructions. */
@@ -78,14 +70,14 @@ struct ljp_shift {
 ** number from 0 or by IR reference from REF_BASE. Offsets: ljp_marks_at(). */
 struct ljp_marks {
   uint32_t bytes; /* of all */
-  uint16_t chains, marks, shifts;
-  uint16_t refs; /* of which it is known where their code ends */
-  uint16_t loop; /* reference of the LOOP, 0: none */
+  uint16_t marks, shifts;
+  uint16_t given; /* shifts to frames that were there when recording began */
+  uint16_t refs;  /* of which it is known where their code ends */
+  uint16_t loop;  /* reference of the LOOP, 0: none */
 };
 #define LJP_MARKS_ARRAYS(_)                                                    \
-  _(CHAINS, struct ljp_chain_note, chains)                                     \
-  _(MARKS, struct ljp_mark, marks) /* the first are none */                    \
   _(SHIFTS, struct ljp_shift, shifts)                                          \
+  _(MARKS, struct ljp_mark, marks) /* the first are none */                    \
   _(CODE, uint16_t, refs)   /* low bits of the address, 0: not visited */      \
   _(COPIES, uint16_t, loop) /* the reference at which its copy begins */
 enum ljp_marks_array {
@@ -120,6 +112,8 @@ struct ljp_trace {
   uint64_t parent, root, link;
   uint32_t vm, number, parent_exit;
   uint32_t ir_count, marks_count, snapshots;
+  uint32_t range;      /* of its code, in its area's */
+  uint32_t pool_bytes; /* of the record; 0: malloc() gave it */
   uint8_t link_type;
   bool truncated; /* not all code has marks: a bound was met */
   struct ljp_trace *next_by_id, *next_waiting;
@@ -157,20 +151,13 @@ struct ljp_jit {
   struct ljp_trace **by_number; /* those that are alive */
   uint32_t numbers;
 
-  /* Notes of the trace that is being compiled. */
-  void *block; /* of LJP_MARKS bytes, for marks; NULL before the first one */
-  struct ljp_chain_note *chain;
-  struct ljp_shift *shift; /* the first is at the first mark */
-  uint16_t *code, *copied;
-  uint32_t chains, chain_capacity;
-  uint32_t shifts, shift_capacity;
-  uint32_t code_refs, code_capacity;
-  uint32_t copied_refs, copied_capacity;
-  uint32_t now; /* chain of the frame that is being recorded, 0: not known */
-  uint32_t at_base; /* what is at the trace's BASE in memory, as function */
-  uint32_t lower_returns; /* so many times the recorder returned to lower frames
-                          ** when at_base was noted */
-  bool full;              /* a bound was met */
+  /* Of the trace that is being compiled. */
+  struct ljp_notes *notes;      /* marks.c; NULL before the first one */
+  struct ljp_shift *next_shift; /* NULL: no marks are made */
+  uint32_t code_refs, copied_refs;
+  uint32_t given; /* as in struct ljp_marks */
+  uint32_t marks; /* where marking was given up; 0: it was not */
+  bool full;      /* a bound was met */
 };
 
 struct jit_State;
@@ -185,8 +172,13 @@ void ljp_marks_begin(struct ljp_jit *jit, struct jit_State *J);
 /* Enters a trace's code into the map; false if there is no memory. */
 bool ljp_map_add(struct ljp_jit *jit, const struct jit_State *J,
                  struct ljp_trace *trace);
-/* The entry of the code that begins there, NULL: there is none. */
-struct ljp_code_range *ljp_map_range(struct ljp_jit *jit, uint64_t code);
+/* Takes a trace out of it that was entered. */
+void ljp_map_remove(struct ljp_jit *jit, const struct ljp_trace *trace);
+
+/* Memory of a record with so many bytes of marks, of which nothing but
+** pool_bytes is set; under the lock of traces. */
+struct ljp_trace *ljp_trace_new(size_t marks_bytes);
+void ljp_trace_free(struct ljp_trace *trace);
 
 /* Calls with the record of that id, under the lock that keeps it and (while
 ** it has an object) its code and marks. False: there is none. */

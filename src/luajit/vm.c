@@ -57,24 +57,18 @@ void ljp_hook_gc(global_State *g)
     entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
 }
 
-static void (*_Atomic trace_listener)(
-    const struct ljp_guest_trace_event *event);
+void (*_Atomic ljp_trace_listener)(const struct ljp_guest_trace_event *event);
 
 void ljp_guest_listen_traces(
     void (*new_listener)(const struct ljp_guest_trace_event *event))
 {
-  atomic_store(&trace_listener, new_listener);
-}
-
-bool ljp_guest_wants_traces(void)
-{
-  return atomic_load_explicit(&trace_listener, memory_order_relaxed) != NULL;
+  atomic_store(&ljp_trace_listener, new_listener);
 }
 
 void ljp_guest_tell_trace(const struct ljp_guest_trace_event *event)
 {
   void (*listen)(const struct ljp_guest_trace_event *) =
-      atomic_load(&trace_listener);
+      atomic_load(&ljp_trace_listener);
   if (listen)
     listen(event);
 }
