@@ -54,6 +54,7 @@ struct place {
   struct ljp_snapshot snap;
   enum ljp_exact exact;
   uint32_t chain, line; /* exact: by a mark */
+  uint32_t offset;      /* in the trace's code */
   bool linked;          /* the trace is left, its frames lie on the Lua stack */
 };
 
@@ -106,36 +107,41 @@ LJP_SIGSAFE static bool goes_on(uint8_t link_type)
          link_type == LJ_TRLINK_UPREC || link_type == LJ_TRLINK_DOWNREC;
 }
 
+/* The mark of what is executed next. */
+LJP_SIGSAFE static bool next_mark(struct place *place)
+{
+  return ljp_trace_mark(&place->trace, place->offset, &place->chain,
+                        &place->line);
+}
+
 /* The mark of what the time went into. An interrupt waits for the instruction
 ** that is being executed and leaves the thread at the next one: after a
 ** division that took 20 cycles, not at it. Code of a trace is straight, so the
 ** one before is the one that was executed, but where a loop goes back to. */
-LJP_SIGSAFE static bool find_mark(struct place *place, uint32_t offset,
-                                  bool interrupted)
+LJP_SIGSAFE static bool find_mark(struct place *place, bool interrupted)
 {
-  uint32_t spent = offset;
-  if (interrupted && offset)
-    spent = offset == place->snap.loop ? place->snap.jump : offset - 1;
+  uint32_t spent = place->offset;
+  if (interrupted && spent)
+    spent = spent == place->snap.loop ? place->snap.jump : spent - 1;
   return ljp_trace_mark(&place->trace, spent, &place->chain, &place->line) ||
-         (spent != offset &&
-          ljp_trace_mark(&place->trace, offset, &place->chain, &place->line));
+         next_mark(place);
 }
 
 LJP_SIGSAFE static bool place_in_trace(struct place *place, uint64_t rip,
                                        bool exact)
 {
   struct ljp_trace *trace = &place->trace;
-  uint32_t offset = (uint32_t)(rip - trace->code);
   place->exact = LJP_EXACT_SNAPSHOT;
-  bool snapped =
-      ljp_snap_at((uint64_t)(uintptr_t)trace->object, offset, &place->snap);
+  place->offset = (uint32_t)(rip - trace->code);
+  bool snapped = ljp_snap_at((uint64_t)(uintptr_t)trace->object, place->offset,
+                             &place->snap);
   /* The last instructions of a trace that goes on in another one: jit_base is
   ** the other one's already, if that is another. */
   enum { OWN_SLOT = 2 };
   place->linked = snapped && exact && goes_on(trace->link_type) &&
-                  offset >= place->snap.jump &&
+                  place->offset >= place->snap.jump &&
                   place->snap.baseslot != OWN_SLOT;
-  if (place->linked || !find_mark(place, offset, exact))
+  if (place->linked || !find_mark(place, exact))
     return snapped;
   place->exact = LJP_EXACT_EXACT;
   return true;
@@ -174,11 +180,11 @@ LJP_SIGSAFE static bool marked(const struct place *place,
                                       ? at_base->ref
                                       : LJP_CHAIN_BUILTIN | at_base->ffid))
     return false;
-  if (outer.at_base)
-    *instead = outer.function;
+  *instead = outer.at_base ? outer.function : 0;
   for (*line = place->line;; *line = chain.line, number = chain.caller) {
     if (!ljp_trace_chain(&place->trace, number, &chain)) {
       stack->count = mark;
+      *instead = 0;
       return false;
     }
     if (!chain.caller)
@@ -204,8 +210,11 @@ LJP_SIGSAFE static bool place_frames(struct place *place, struct ljp_start *at,
   uint64_t pc = at->pc;
   *known = ljp_read_function(slot, fn);
   uint32_t mark = stack->count;
+  /* Behind the instruction that sets another BASE, only the next one's mark is
+  ** of a frame that is there. */
   if (*known && place->exact == LJP_EXACT_EXACT &&
-      !marked(place, fn, stack, &line, &instead)) {
+      !marked(place, fn, stack, &line, &instead) &&
+      !(next_mark(place) && marked(place, fn, stack, &line, &instead))) {
     place->exact = LJP_EXACT_ROOT;
   } else if (place->exact == LJP_EXACT_SNAPSHOT && place->linked) {
     pc = place->snap.pc;
