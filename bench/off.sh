@@ -37,7 +37,7 @@ seeds=${LJP_BENCH_SEEDS:-$([ $even = 1 ] && echo 3 || echo 10)}
 rounds=${LJP_BENCH_ROUNDS:-7}
 target_workload=1.002
 target_micro=1.030
-target_traces=1.020
+target_compiling=1.020
 
 die()
 {
@@ -216,7 +216,7 @@ for s in bench/workloads/*.lua bench/micro/*.lua; do
   wanted "$s" "$@" || continue
   case $s in
   */workloads/*) kind=workload target=$target_workload ;;
-  */traces.lua) kind=traces target=$target_traces ;;
+  */compile.lua | */traces.lua) kind=compiling target=$target_compiling ;;
   *) kind=micro target=$target_micro ;;
   esac
   measure $kind "$s" -joff $target
@@ -225,7 +225,7 @@ done
 [ -s "$tmp/all" ] || die "no script has that name: $*"
 
 echo
-for kind in workload micro traces; do
+for kind in workload micro compiling; do
   grep -q " $kind " "$tmp/all" || continue
   grep " $kind " "$tmp/all" | sort -rn | head -n 1 | awk -v kind=$kind '{
     printf "Worst %s in instructions: %.4f +- %.4f (%s, JIT %s), target %s\n",

@@ -26,8 +26,8 @@ struct ljp_pairs {
 
 /*
 ** F(type, name, show). Types: U number, S signed number, T time (absolute
-** here), STR bytes, PAIRS the rest; U1 number that came with version 1.1, 0
-** where older streams end before it. How to show: DEC; HEX (an address); TEXT;
+** here), STR bytes, PAIRS the rest; U1 number that came with a minor
+** version, 0 where older streams end before it. How to show: DEC; HEX (an address); TEXT;
 ** BYTES (a string that is no text); else the list of format.h with its texts.
 */
 #define LJP_FIELDS_PROCESS(F)                                                  \
@@ -73,7 +73,8 @@ struct ljp_pairs {
   F(U1, ir_count, DEC)                                                         \
   F(U1, snapshots, DEC)                                                        \
   F(U1, marks, DEC)                                                            \
-  F(U1, flags, DEC)
+  F(U1, flags, DEC)                                                            \
+  F(U1, marks_cut, DEC)
 #define LJP_FIELDS_BUILTIN(F) F(U, ffid, DEC) F(STR, name, TEXT)
 #define LJP_FIELDS_SYMBOL(F)                                                   \
   F(U, module, DEC)                                                            \

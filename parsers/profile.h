@@ -199,7 +199,7 @@ struct ljp_profile_trace {
   uint32_t link_type;           /* String. */
   uint32_t file, name;          /* Of the function where it starts. */
   uint32_t first_line, line;
-  uint32_t ir_count, snapshots, marks;
+  uint32_t ir_count, snapshots, marks, marks_cut;
 };
 
 /* See RFC 1 for what each of them has. */
@@ -223,6 +223,8 @@ struct ljp_profile_totals {
   uint64_t no_stack;                 /* Events without any. */
   uint64_t lost_stacks;              /* Events with a stack lost in a gap. */
   uint64_t too_many;                 /* Events under LJP_FRAME_TOO_MANY. */
+  uint64_t marks_cut;                /* Of traces: left out. */
+  uint64_t truncated;                /* Traces that are not wholly marked. */
   uint64_t lost[LJP_LOSS_COUNT + 1]; /* Before the file; last: others. */
   uint64_t lost_all;
   uint64_t overruns;

@@ -112,6 +112,12 @@ static enum ljp_status stacks(struct ljp_profile *p)
             "%" PRIu64 " event%s of GC, traces and marks left out: at "
             "most %u of each are kept",
             t->dropped_events, s_of(t->dropped_events), LJP_PROFILE_MAX_EVENTS);
+  if (!status && t->truncated)
+    status = say(p,
+                 "%" PRIu64 " trace%s not wholly marked, %" PRIu64
+                 " mark%s left out: inlined functions are less exact there",
+                 t->truncated, t->truncated == 1 ? " is" : "s are",
+                 t->marks_cut, t->marks_cut == 1 ? " was" : "s were");
   return status;
 }
 

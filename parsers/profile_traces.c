@@ -73,8 +73,11 @@ enum ljp_status ljp_profile_trace_defined(struct ljp_profile *p,
   t.ir_count = small(rec->ir_count);
   t.snapshots = small(rec->snapshots);
   t.marks = small(rec->marks);
+  t.marks_cut = small(rec->marks_cut);
   t.truncated = rec->flags & LJP_TRACE_TRUNCATED;
   p->traces[at] = t;
+  p->totals.marks_cut += rec->marks_cut;
+  p->totals.truncated += t.truncated;
   return LJP_OK;
 }
 

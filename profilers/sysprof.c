@@ -386,7 +386,10 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out)
 
 void ljp_sysprof_status(struct ljp_sysprof_status *out)
 {
+  struct ljp_guest_jit_counts jit;
+  ljp_guest_jit_counts(&jit);
   memset(out, 0, sizeof *out);
+  out->marks_cut = jit.marks_cut;
   lock();
   out->running = g->running;
   out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";

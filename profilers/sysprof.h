@@ -79,7 +79,8 @@ struct ljp_sysprof_status {
   uint64_t asked_ns, interval_ns; /* the latter: the longest in force */
   uint64_t bytes;
   uint32_t threads;
-  uint32_t blocked; /* threads not sampled: they block the signal */
+  uint64_t marks_cut; /* of compiled code, since the process began */
+  uint32_t blocked;   /* threads not sampled: they block the signal */
   enum ljp_sampler_mode mode;
   bool wall, throttled;
   int signal;

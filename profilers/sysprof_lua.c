@@ -258,6 +258,7 @@ int ljp_sysprof_push_status(lua_State *L)
   ljp_options_set_count(L, "losses", lost);
   ljp_options_set_count(L, "bytes", s.bytes);
   ljp_options_set_count(L, "threads", s.threads);
+  ljp_options_set_count(L, "marks_cut", s.marks_cut);
   if (!s.timer)
     return 1;
   if (s.path[0])

@@ -78,6 +78,7 @@ static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
   out->ir_count = trace.ir_count;
   out->snapshots = trace.snapshots;
   out->marks = trace.marks;
+  out->marks_cut = trace.marks_cut;
   out->flags = trace.truncated ? LJP_TRACE_TRUNCATED : 0;
   return true;
 }

@@ -36,7 +36,7 @@ struct ljp_trace_info {
   uint64_t place; /* Where it starts: frame word of kind LUA, or 0. */
   uint64_t code_address, code_bytes;
   char link_type[64];
-  uint32_t ir_count, snapshots, marks;
+  uint32_t ir_count, snapshots, marks, marks_cut;
   uint32_t flags; /* LJP_TRACE_* */
 };
 

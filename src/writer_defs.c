@@ -278,6 +278,7 @@ void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id)
     ljp_body_u(b, info.snapshots);
     ljp_body_u(b, info.marks);
     ljp_body_u(b, info.flags);
+    ljp_body_u(b, info.marks_cut);
     def = define(w, LJP_DEF_TRACE, id, id, LJP_REC_TRACE);
     if (def)
       def->proto = place;

@@ -102,9 +102,10 @@ static void json_trace(void *ctx, uint32_t at, unsigned depth)
   ljp_print_format(out,
                    ",\"first_line\":%" PRIu32 ",\"line\":%" PRIu32
                    ",\"ir_count\":%" PRIu32 ",\"code_bytes\":%" PRIu64
-                   ",\"exits\":%" PRIu32 ",\"marks\":%" PRIu32,
+                   ",\"exits\":%" PRIu32 ",\"marks\":%" PRIu32
+                   ",\"marks_cut\":%" PRIu32,
                    t->first_line, t->line, t->ir_count, t->code_bytes,
-                   t->snapshots, t->marks);
+                   t->snapshots, t->marks, t->marks_cut);
   ljp_print_format(
       out, ",\"truncated\":%s,\"given_up\":%" PRIu32 ",\"state\":\"%s\",",
       t->truncated ? "true" : "false", mine->blamed, ljp_jit_fate(mine));

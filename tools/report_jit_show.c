@@ -143,7 +143,8 @@ static void text_trace(const struct ljp_report *r, const struct ljp_jit *jit,
     ljp_print_format(out, ", %" PRIu32 " side trace%s given up", j->blamed,
                      j->blamed == 1 ? "" : "s");
   if (t->truncated)
-    ljp_print_str(out, ", not all marked");
+    ljp_print_format(out, ", %" PRIu32 " mark%s left out", t->marks_cut,
+                     t->marks_cut == 1 ? "" : "s");
   if (j->fate)
     ljp_print_format(out, ", %s", ljp_jit_fate(j));
   ljp_print_str(out, "\n");

@@ -187,7 +187,8 @@ struct ljp_guest_trace {
   uint64_t newest; /* references in it were good when no id was larger */
   uint64_t code;
   uint32_t code_bytes, ir_count, snapshots, marks;
-  bool truncated; /* not all of its code is marked: a bound was met */
+  uint32_t marks_cut; /* that were left out */
+  bool truncated;     /* not all of its code is marked: a bound was met */
 };
 bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out);
 void ljp_guest_traces_hold(void);
@@ -195,7 +196,7 @@ void ljp_guest_traces_release(void);
 
 /* All processes' traces so far; what is alive now. */
 struct ljp_guest_jit_counts {
-  uint64_t made, alive, marks, truncated, marks_bytes, record_bytes;
+  uint64_t made, alive, marks, marks_cut, truncated, marks_bytes, record_bytes;
 };
 void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out);
 

@@ -104,6 +104,7 @@ __attribute__((noinline)) static bool make_notes(struct ljp_jit *jit)
 void ljp_marks_begin(struct ljp_jit *jit, jit_State *J)
 {
   jit->full = false;
+  jit->cut = 0;
   jit->next_shift = NULL;
   J->ljp = NULL;
   if (LJP_UNLIKELY(!jit->notes) && !make_notes(jit)) {
@@ -211,6 +212,7 @@ static bool mark_given(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
 /* What follows belongs to nobody, least of all to the last mark. */
 static void give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
 {
+  jit->cut = ((const struct head *)(const void *)J->ljp)->next ? 1 : 2;
   m->ref = J->cur.nins;
   jit->marks = number_of(m) + 1;
   *jit->next_shift++ = (struct ljp_shift){.mark = (uint16_t)number_of(m)};
@@ -230,12 +232,22 @@ __attribute__((noinline)) static void mark_slowly(jit_State *J)
     give_up(jit, J, m);
 }
 
+/* No marks are made. Only those that should be are counted. */
+__attribute__((noinline)) static void count_cut(const jit_State *J)
+{
+  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  if (vm && vm->jit && vm->jit->full)
+    vm->jit->cut++;
+}
+
 /* A function was called, or has returned. */
 void ljp_hook_mark(jit_State *J)
 {
   const struct head *head = (const struct head *)(const void *)J->ljp;
-  if (!head)
+  if (LJP_UNLIKELY(!head)) {
+    count_cut(J);
     return;
+  }
   struct ljp_jit *jit = head->jit;
   struct LJPMark *m = head->next;
   const struct ljp_shift *first = jit->notes->shift, *next = jit->next_shift;
@@ -312,6 +324,8 @@ size_t ljp_marks_measure(struct ljp_jit *jit, const jit_State *J,
       J->cur.szmcode > MOST_CODE ||
       ljp_marks_bytes() + head->bytes > LJP_MARKS_TOTAL_BYTES) {
     jit->full = true;
+    jit->cut += ljp_marks_count(jit, head);
+    head->marks = 0;
     return 0;
   }
   return head->bytes;

@@ -64,6 +64,7 @@ static bool enter(struct ljp_trace *trace)
   counts.made++;
   counts.alive++;
   counts.marks += trace->marks_count;
+  counts.marks_cut += trace->marks_cut;
   counts.truncated += trace->truncated;
   return true;
 }
@@ -186,6 +187,7 @@ static void describe(const struct ljp_trace *t, void *ctx)
       .ir_count = t->ir_count,
       .snapshots = t->snapshots,
       .marks = t->marks_count,
+      .marks_cut = t->marks_cut,
       .truncated = t->truncated};
 }
 
@@ -330,6 +332,7 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   ljp_lock(LJP_LOCK_TRACES);
   struct ljp_trace *trace = ljp_trace_new(bytes);
   if (!trace) {
+    counts.marks_cut += ljp_marks_count(jit, &head) + jit->cut;
     ljp_unlock(LJP_LOCK_TRACES);
     return; /* its code is shown by snapshots */
   }
@@ -346,7 +349,8 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   trace->number = T->traceno;
   trace->parent_exit = parent_exit;
   trace->ir_count = T->nins - REF_FIRST;
-  trace->marks_count = head.marks ? head.marks - LJP_FIRST_MARK : 0;
+  trace->marks_count = ljp_marks_count(jit, &head);
+  trace->marks_cut = jit->cut;
   trace->snapshots = T->nsnap;
   trace->newest = ljp_protos_newest();
   trace->link_type = T->linktype;
@@ -359,6 +363,7 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   if (entered) {
     trace->link = T->link == T->traceno ? trace->id : id_of(jit, T->link);
   } else {
+    counts.marks_cut += trace->marks_count + trace->marks_cut;
     ljp_marks_gone(trace->marks);
     ljp_trace_free(trace);
   }
@@ -368,6 +373,7 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   if (!take_number(jit, trace) || !ljp_map_add(jit, J, trace)) {
     forget_number(jit, trace);
     ljp_lock(LJP_LOCK_TRACES);
+    counts.marks_cut += trace->marks_count;
     retire(trace);
     ljp_unlock(LJP_LOCK_TRACES);
     return;

@@ -111,7 +111,7 @@ struct ljp_trace {
   struct ljp_marks *marks; /* in the record's memory; NULL: none */
   uint64_t parent, root, link;
   uint32_t vm, number, parent_exit;
-  uint32_t ir_count, marks_count, snapshots;
+  uint32_t ir_count, marks_count, marks_cut, snapshots;
   uint32_t range;      /* of its code, in its area's */
   uint32_t pool_bytes; /* of the record; 0: malloc() gave it */
   uint8_t link_type;
@@ -157,7 +157,8 @@ struct ljp_jit {
   uint32_t code_refs, copied_refs;
   uint32_t given; /* as in struct ljp_marks */
   uint32_t marks; /* where marking was given up; 0: it was not */
-  bool full;      /* a bound was met */
+  uint32_t cut;   /* marks that were left out since: a bound was met */
+  bool full;
 };
 
 struct jit_State;
@@ -195,6 +196,12 @@ void ljp_trace_reason(struct jit_State *J, uint32_t error, char *text,
 ** a bound, jit->full), and their copy. */
 size_t ljp_marks_measure(struct ljp_jit *jit, const struct jit_State *J,
                          struct ljp_marks *head);
+static inline uint32_t ljp_marks_count(const struct ljp_jit *jit,
+                                       const struct ljp_marks *head)
+{
+  /* Where marking was given up stands one that marks nothing. */
+  return head->marks ? head->marks - LJP_FIRST_MARK - (jit->marks != 0) : 0;
+}
 void ljp_marks_take(const struct ljp_jit *jit, const struct ljp_marks *head,
                     struct ljp_marks *out);
 void ljp_marks_gone(const struct ljp_marks *marks); /* before they are freed */

@@ -43,6 +43,29 @@ marks() { # FILE: of the trace that has most
 [ "$(marks on.ljp)" -gt 3 ] || fail "a trace has $(marks on.ljp) marks"
 same "LJPROF_MARKERS=0 leaves them out" 0 "$(marks off.ljp)"
 
+# More marks than are kept: a bytecode each, and hardly any code.
+cat > many.lua << 'EOS'
+local body = ("x = y "):rep(9001)
+local run = assert(loadstring("local x, y = 0, 0 for i = 1, 200 do " .. body ..
+  "y = y + 1 end return x", "=many.lua"))
+assert(misc.sysprof.start{mode = "C", path = arg[1], interval = 1})
+local before = misc.sysprof.status().marks_cut
+run()
+print(before, misc.sysprof.status().marks_cut)
+assert(misc.sysprof.stop())
+EOS
+"$BUILD_DIR/bin/luajit" many.lua many.ljp > counts || fail "the program"
+# 9001 moves, an addition, the loop's end; the bound is 8189.
+same "marks that were left out are counted" "0	814" "$(cat counts)"
+"$BUILD_DIR/bin/ljprof" dump many.ljp | grep -q "marks=8189 .*marks_cut=814" ||
+  fail "$("$BUILD_DIR/bin/ljprof" dump many.ljp | grep "  trace ")"
+left_out() { # FILE: what the report says of it
+  "$BUILD_DIR/bin/ljprof" report "$1" | sed -n 's/^! \(.*left out\):.*/\1/p'
+}
+same "a report says so" \
+  "1 trace is not wholly marked, 814 marks were left out" "$(left_out many.ljp)"
+same "of whole ones it says nothing" "" "$(left_out on.ljp)"
+
 none=$BUILD_DIR/no-markers
 cmake -S "$SOURCE_DIR" -B "$none" -G Ninja -DLJPROF_MARKERS=OFF \
   -DBUILD_TESTING=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo \

@@ -71,6 +71,7 @@ static inline bool known_trace(void *ctx, uint64_t id,
   out->ir_count = 101;
   out->snapshots = 11;
   out->marks = 23;
+  out->marks_cut = 7;
   out->flags = LJP_TRACE_TRUNCATED;
   return true;
 }

@@ -499,6 +499,7 @@ static void traces_and_their_events_are_what_the_stream_says(void **state)
   assert_int_equal(t->ir_count, 101);
   assert_int_equal(t->snapshots, 11);
   assert_int_equal(t->marks, 23);
+  assert_int_equal(t->marks_cut, 7);
   assert_str(p, t->name, "f5");
   assert_str(p, t->link_type, "loop");
   assert_int_equal(p->traces[start->parent].id, 2);

@@ -204,7 +204,8 @@ static void what_an_older_version_did_not_write_is_0(void **state)
                                      body.data + whole, BLOCK_TIME, &event),
                    LJP_BAD_NONE);
   assert_true(event.u.trace.marks == value_of(14, LJP_FIELD_U1));
-  assert_true(event.u.trace.flags == 0);
+  assert_true(event.u.trace.flags == value_of(15, LJP_FIELD_U1));
+  assert_true(event.u.trace.marks_cut == 0);
   buf_free(&body);
 }
 
