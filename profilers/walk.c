@@ -44,7 +44,7 @@ LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
 {
   static const uint8_t which[] = {LJP_RBX, LJP_RBP, LJP_R12,
                                   LJP_R13, LJP_R14, LJP_R15};
-  if (regs->exact || (regs->known & ~POINT_REGS) ||
+  if (regs->exact || guest->left_count || (regs->known & ~POINT_REGS) ||
       !ljp_memo_near(stack->memo, regs->r[LJP_RSP], UINT64_MAX))
     return false;
   struct ljp_memo_point now = {.sp = regs->r[LJP_RSP], .order = UINT64_MAX};

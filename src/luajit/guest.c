@@ -122,16 +122,6 @@ LJP_SIGSAFE static bool find_base(const struct ljp_thread *thread,
   return false;
 }
 
-/* An empty segment: the frame below the C boundary is known already. */
-LJP_SIGSAFE static void pass_segment(struct ljp_guest *guest,
-                                     const struct ljp_thread *thread,
-                                     uint64_t base)
-{
-  guest->L = thread->L;
-  guest->g = thread->g;
-  guest->base = base;
-}
-
 /* The first segment of this Lua thread. */
 LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
                                       const struct ljp_thread *thread,
@@ -144,11 +134,11 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
   uint32_t mode = LJP_VMMAP_MODE(word);
   uint64_t pc = KNOWN(regs, LJP_RBX) ? regs->r[LJP_RBX] : 0;
   if (mode == LJP_VM_RET_PC) {
-    pass_segment(guest, thread, pc);
+    ljp_guest_come_to(guest, thread, pc);
     return true;
   }
   if (mode == LJP_VM_RET_NEG) {
-    pass_segment(guest, thread, -pc);
+    ljp_guest_come_to(guest, thread, -pc);
     return true;
   }
   if (mode == LJP_VM_CONT && KNOWN(regs, LJP_RDX) && KNOWN(regs, LJP_RBP))
@@ -211,16 +201,16 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
     break;
   case LJP_VM_CALLING:
     if ((pc & FRAME_TYPE) == FRAME_C) { /* the call comes from C */
-      pass_segment(guest, thread, at.base);
+      ljp_guest_come_to(guest, thread, at.base);
       return true;
     }
     at.pc = (pc & FRAME_TYPE) == FRAME_LUA ? pc : 0;
     break;
   case LJP_VM_RET_SUB:
-    pass_segment(guest, thread, at.base - pc);
+    ljp_guest_come_to(guest, thread, at.base - pc);
     return true;
   case LJP_VM_RET_BASE:
-    pass_segment(guest, thread, at.base);
+    ljp_guest_come_to(guest, thread, at.base);
     return true;
   default:
     stack->cut = LJP_CUT_NO_BASE;
@@ -289,7 +279,8 @@ LJP_SIGSAFE static enum ljp_guest_result step_exit(struct ljp_guest *guest,
   }
   struct ljp_start at = {.cframe = cframe, .regs = regs, .compiled = true};
   bool on_trace = false;
-  if (guest->L == L) {
+  if (guest->L == L ||
+      (guest->left_count && ljp_guest_come_back(guest, L, 0, stack))) {
     at.base = guest->base;
   } else if (LJP_VMMAP_RDX(word) && KNOWN(regs, LJP_RDX)) {
     at.base = regs->r[LJP_RDX];
@@ -367,6 +358,12 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
                       stack);
   } else if (!ljp_cframe_linked(L, cframe, regs->notes)) {
     ok = true; /* unwound by an error: it has no guest frames any more */
+  } else if (guest->left_count && ljp_guest_come_back(guest, L, 0, stack)) {
+    ok = next_segment(guest, &thread, regs, cframe, mode == LJP_VM_CALLBACK,
+                      stack);
+  } else if (guest->forgot) {
+    stack->cut = LJP_CUT_BAD_FRAME; /* that may be one of them */
+    return LJP_GUEST_STOPPED;
   } else if (mode == LJP_VM_CALLBACK) {
     uint64_t base, link = 0, kind = 0, pc;
     ljp_memo_blur(regs->notes);
@@ -384,7 +381,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
               .base = base, .pc = pc, .cframe = cframe, .regs = regs},
           stack);
     else if (ok)
-      pass_segment(guest, &thread, base);
+      ljp_guest_come_to(guest, &thread, base);
   } else {
     ok = first_segment(guest, &thread, regs, word, cframe, stack);
   }

@@ -58,6 +58,14 @@ static inline bool ljp_guest_is_frame(uint64_t frame)
   return kind != LJP_FRAME_HOST && kind != LJP_FRAME_VM;
 }
 
+/* A Lua thread that the walk has left for another one, with frames below: where
+** they begin. A walk may come back to it (a C function calls another VM, which
+** calls back), and what the thread says of itself is its innermost segment. */
+struct ljp_left {
+  uint64_t L, g, base;
+};
+enum { LJP_GUEST_LEFT = 4 };
+
 /* What the guest side knows while a walk goes down. All zero at the start. */
 struct ljp_guest {
   uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
@@ -66,6 +74,10 @@ struct ljp_guest {
   uint32_t mark;          /* frames on the stack before those of L */
   enum ljp_vmstate state; /* by where the first VM or trace address fell */
   uint32_t vm;            /* number of the first VM met, or 0 */
+  bool open;              /* there are more frames of L */
+  bool forgot;            /* too many were left */
+  uint32_t left_count;
+  struct ljp_left left[LJP_GUEST_LEFT];
 };
 
 /* What the rest of a walk may still find out, beside frames. */

@@ -291,6 +291,52 @@ bool ljp_follow(const struct ljp_thread *thread, uint64_t base, uint64_t value,
   }
 }
 
+/* -- From one Lua thread to another ---------------------------------------------
+ */
+
+LJP_SIGSAFE static void leave_open(struct ljp_guest *guest)
+{
+  if (LJP_LIKELY(!guest->open))
+    return;
+  struct ljp_left *left = &guest->left[guest->left_count++ % LJP_GUEST_LEFT];
+  guest->forgot |= left->L != 0;
+  *left = (struct ljp_left){guest->L, guest->g, guest->base};
+}
+
+void ljp_guest_come_to(struct ljp_guest *guest, const struct ljp_thread *thread,
+                       uint64_t base)
+{
+  if (guest->L != thread->L)
+    leave_open(guest);
+  guest->L = thread->L;
+  guest->g = thread->g;
+  guest->base = base;
+  guest->open = !ljp_at_bottom(thread, base);
+}
+
+bool ljp_guest_come_back(struct ljp_guest *guest, uint64_t L, uint64_t g,
+                         const struct ljp_stack *stack)
+{
+  uint32_t known =
+      guest->left_count < LJP_GUEST_LEFT ? guest->left_count : LJP_GUEST_LEFT;
+  for (uint32_t i = 1; i <= known; i++) {
+    struct ljp_left *left =
+        &guest->left[(guest->left_count - i) % LJP_GUEST_LEFT];
+    struct ljp_left found = *left;
+    if (!found.L || (L ? found.L != L : found.g != g))
+      continue;
+    left->L = left->g = 0;
+    leave_open(guest);
+    guest->L = found.L;
+    guest->g = found.g;
+    guest->base = found.base;
+    guest->open = true;
+    guest->mark = stack->count;
+    return true;
+  }
+  return false;
+}
+
 /* -- Segments ---------------------------------------------------------------
  */
 
@@ -308,7 +354,8 @@ LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
 {
   const struct ljp_regs *regs = at->regs;
   const uint32_t kept = 1u << LJP_R12 | 1u << LJP_R13;
-  if (LJP_UNLIKELY(stack->memo->mode == LJP_MEMO_RECORD && !thread->notes))
+  if (LJP_UNLIKELY(stack->memo->mode == LJP_MEMO_RECORD && !thread->notes) ||
+      LJP_UNLIKELY(guest->left_count))
     return false;
   struct ljp_memo_point now = {.sp = at->cframe, .order = link->base};
   now.word[0] = link->pc;
@@ -364,9 +411,7 @@ bool ljp_walk_segment(struct ljp_guest *guest, const struct ljp_thread *thread,
     }
     skip = link.same && !skip;
   } while (!link.boundary);
-  guest->L = thread->L;
-  guest->g = thread->g;
-  guest->base = link.base;
+  ljp_guest_come_to(guest, thread, link.base);
   return true;
 }
 

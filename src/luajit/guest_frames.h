@@ -112,6 +112,17 @@ struct ljp_start {
   bool compiled;
 };
 
+/* The walk has come to a C boundary of the thread; its frames below begin at
+** base. */
+LJP_SIGSAFE void ljp_guest_come_to(struct ljp_guest *guest,
+                                   const struct ljp_thread *thread,
+                                   uint64_t base);
+
+/* Goes on with a Lua thread (L 0: with the last one of that VM) that was left.
+** False: there is none. */
+LJP_SIGSAFE bool ljp_guest_come_back(struct ljp_guest *guest, uint64_t L,
+                                     uint64_t g, const struct ljp_stack *stack);
+
 /* Append the frames from there down to the next C boundary, and leave
 ** guest->base at the frame below it. False: the stack ends here, or the rest of
 ** it was known (src/memo.h). */

@@ -352,7 +352,8 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
   struct ljp_thread thread;
   struct place place = {.exact = LJP_EXACT_ROOT};
   uint64_t L, base, rip = regs->r[LJP_RIP] - !regs->exact;
-  bool nested = guest->L && guest->g == g;
+  bool nested = (guest->L && guest->g == g) ||
+                (guest->left_count && ljp_guest_come_back(guest, 0, g, stack));
   if (nested)
     L = guest->L;
   else if (!ljp_load(g + offsetof(global_State, cur_L), &L))

@@ -184,6 +184,7 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
   guest->L = spine->L;
   guest->g = (uint64_t)(uintptr_t)G(L);
   guest->base = spine->below;
+  guest->open = spine->below > spine->low + (1 + LJ_FR2) * sizeof(TValue);
   regs->r[LJP_RSP] = spine->cframe;
   regs->known = 1u << LJP_RSP;
   return ljp_leave(regs, spine->cframe, &none);

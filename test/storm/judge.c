@@ -2,14 +2,15 @@
 ** Judges what a storm has left: every file whole and closed by the end of its
 ** session, samples in it, and enough of them with complete stacks.
 **
-**   storm_judge [--deep] PERCENT FILE...
+**   storm_judge [--deep | --once] PERCENT FILE...
 **
 ** Complete is a stack that was walked to its root and can be read back to it.
 ** Samples that could not be taken at all (signal in signal, VM not walkable)
 ** count as incomplete; what was merged by the timer or did not fit the ring
 ** is shown, and where walks ended early. Up to two that are not complete are no
 ** share yet: a short storm has fewer than a thousand samples. --deep: stacks cut
-** at the depth limit are complete, too.
+** at the depth limit are complete, too. --once: no function calls itself, not even
+** through others: a stack that shows one twice is wrong.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct place {
 };
 
 struct verdict {
-  uint64_t samples, complete, torn, missing;
+  uint64_t samples, complete, torn, missing, twice;
   uint64_t cut[CUTS];
   struct place place[PLACES];
 };
@@ -67,8 +68,23 @@ static void print_places(struct verdict *v)
            v->place[i].text, v->place[i].count);
 }
 
+static bool is_lua(const struct ljp_rec_node *frame)
+{
+  return frame->kind == LJP_FRAME_LUA || frame->kind == LJP_FRAME_LUA_INLINED;
+}
+
+/* Does a Lua function stand in it twice? */
+static bool has_twice(const struct ljp_rec_node *const *frames, unsigned count)
+{
+  for (unsigned i = 0; i < count; i++)
+    for (unsigned k = 0; is_lua(frames[i]) && k < i; k++)
+      if (is_lua(frames[k]) && frames[i]->ref == frames[k]->ref)
+        return true;
+  return false;
+}
+
 static void look(struct verdict *v, const struct ljp_reader *reader,
-                 const struct ljp_rec_sample *sample, bool deep)
+                 const struct ljp_rec_sample *sample, bool deep, bool once)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
@@ -77,6 +93,7 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
   bool whole = sample->cut == LJP_CUT_NONE;
   v->samples++;
   v->cut[sample->cut]++;
+  v->twice += once && has_twice(frames, count);
   if (deep && sample->cut == LJP_CUT_DEPTH)
     whole = true;
   if (!whole && count)
@@ -88,7 +105,7 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
   v->complete += whole;
 }
 
-static bool judge(const char *path, double percent, bool deep)
+static bool judge(const char *path, double percent, bool deep, bool once)
 {
   static struct ljp_reader reader;
   static struct verdict v;
@@ -98,7 +115,7 @@ static bool judge(const char *path, double percent, bool deep)
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
          event->what != LJP_EVENT_FINISH)
     if (event->what == LJP_REC_SAMPLES)
-      look(&v, &reader, &event->u.sample, deep);
+      look(&v, &reader, &event->u.sample, deep, once);
   if (status) {
     printf("storm_judge: %s: %s\n", path, reader.error);
     return false;
@@ -123,26 +140,29 @@ static bool judge(const char *path, double percent, bool deep)
              ljp_name_cut(i) ? ljp_name_cut(i) : "?", v.cut[i]);
   if (v.torn)
     printf(", stacks that cannot be read back %" PRIu64, v.torn);
+  if (v.twice)
+    printf(", a function twice in the stack %" PRIu64, v.twice);
   uint64_t all = v.samples + v.missing;
   double share = all ? 100.0 * (double)v.complete / (double)all : 0;
   printf(", complete %.4f %%, %s end\n", share, clean ? "clean" : "UNCLEAN");
   print_places(&v);
   ljp_reader_fini(&reader);
   bool enough = share >= percent || (v.complete && all - v.complete <= FEW);
-  return clean && v.samples && enough;
+  return clean && v.samples && enough && !v.twice;
 }
 
 int main(int argc, char **argv)
 {
   bool deep = argc > 1 && strcmp(argv[1], "--deep") == 0;
-  int at = 1 + deep;
+  bool once = argc > 1 && strcmp(argv[1], "--once") == 0;
+  int at = 1 + deep + once;
   if (argc < at + 2) {
-    fprintf(stderr, "usage: storm_judge [--deep] PERCENT FILE...\n");
+    fprintf(stderr, "usage: storm_judge [--deep | --once] PERCENT FILE...\n");
     return 2;
   }
   double percent = strtod(argv[at], NULL);
   bool good = true;
   for (int i = at + 1; i < argc; i++)
-    good = judge(argv[i], percent, deep) && good;
+    good = judge(argv[i], percent, deep, once) && good;
   return good ? 0 : 1;
 }
