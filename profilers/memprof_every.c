@@ -9,8 +9,16 @@
 
 #include "src/brief.h"
 
-/* A sweep's events are asked for the time now and then only. */
-enum { SWEPT_AT_A_TIME = 16 };
+/* To ask for the time takes as long as the rest of the short way. So a sweep's
+** events ask now and then only, and when the last few came one upon the other,
+** the next few that are small do not: after a pause, so many may bear the time
+** from before it. */
+enum {
+  SWEPT_AT_A_TIME = 16,
+  AT_A_TIME = 4,
+  SMALL_BYTES = 1024,
+  DENSE_CYCLES = 4000 /* for all of them */
+};
 
 static void push_held(struct ljp_recorder *r)
 {
@@ -27,8 +35,20 @@ static void push_held(struct ljp_recorder *r)
   ljp_recorder_push(r, m);
 }
 
-/* Not by the clock for each: the collector frees many in a row. But every step
-** of it asks: what it has still to do is counted anew by each. */
+static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
+{
+  if (LJP_LIKELY(r->dense_more && size <= SMALL_BYTES)) {
+    r->dense_more--;
+    return r->time_ns;
+  }
+  uint64_t before = r->dense_tsc;
+  r->dense_tsc = __rdtsc();
+  r->dense_more = r->dense_tsc - before < DENSE_CYCLES ? AT_A_TIME - 1 : 0;
+  return ljp_recorder_at(r, r->dense_tsc);
+}
+
+/* The collector frees many in a row, but every step of it asks: what it has
+** still to do is counted anew by each. */
 static inline uint64_t time_of_sweep(struct ljp_recorder *r)
 {
   uint64_t step = *r->heap.gc_step;
@@ -38,7 +58,7 @@ static inline uint64_t time_of_sweep(struct ljp_recorder *r)
   }
   r->swept_more = SWEPT_AT_A_TIME;
   r->swept_step = step;
-  return ljp_recorder_now(r);
+  return ljp_recorder_at(r, __rdtsc());
 }
 
 bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
@@ -115,7 +135,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
       return free_block(r, ptr, osize, caller);
     return sweep(r, ptr, osize);
   }
-  r->held.time_ns = ljp_recorder_now(r);
+  r->held.time_ns = time_of_block(r, nsize);
   r->held.size = nsize;
   r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
   r->held.what = 0;

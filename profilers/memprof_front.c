@@ -13,24 +13,24 @@ enum {
   SITES = 512, /* a power of two */
   FRONTS = 16, /* a power of two: sets of */
   WAYS = 4,
+  STEPS = 4,
   FRAME_BYTES = 1 << 20 /* of a host frame that we follow */
 };
 
 /* A way down that was taken: return addresses by their places above the caller,
-** and what is found behind the last. Only of frames in our own module, which
-** cannot have been replaced. Each step is where it is because the one before
-** is: they are compared in that order, since behind one that differs there may
-** be no stack any more. Steps that there are not are the first once more. */
+** and where the one into the guest is, which may be any. Only of frames in our
+** own module, which cannot have been replaced. Each step is where it is because
+** the one before is: they are compared in that order, since behind one that
+** differs there may be no stack any more. Steps that there are not are the
+** caller's own address once more. */
 struct ljp_front {
   uint64_t rip; /* where it begins */
-  const struct ljp_site *site;
-  uint64_t site_rip;
   uint32_t epoch;
   uint8_t type;
   bool object;
-  int16_t sp, rbx, rbp; /* in words from the caller */
-  int16_t at[LJP_FRONT_STEPS];
-  uint64_t word[LJP_FRONT_STEPS];
+  int16_t guest, sp, rbx, rbp; /* in words from the caller */
+  int16_t at[STEPS];
+  uint64_t word[STEPS];
 };
 
 bool ljp_front_init(struct ljp_stacks *s)
@@ -100,60 +100,66 @@ static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
 
 static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
 {
-#pragma GCC unroll 5
-  for (int i = 0; i < LJP_FRONT_STEPS; i++)
+#pragma GCC unroll 4
+  for (int i = 0; i < STEPS; i++)
     if (words[front->at[i]] != front->word[i])
       return false;
   return true;
 }
 
+/* Sets s->front if the way is known, if not the site that it leads to. */
 static inline const struct ljp_site *
 known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
             struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
   const struct ljp_front *front = fronts_of(s, caller->rip), *end;
   const uint64_t *words = (const uint64_t *)caller;
+  s->front = NULL;
   for (end = front + WAYS; front < end; front++) {
     if (front->rip != caller->rip || !is_way(front, words) ||
-        front->epoch != s->epoch || front->site->rip != front->site_rip)
+        front->epoch != s->epoch)
       continue;
-    regs->rip = front->site_rip;
+    regs->rip = words[front->guest];
+    const struct ljp_site *site = slot_of(s, regs->rip);
+    bool known = site->rip == regs->rip && site->epoch == s->epoch;
+    if (known && !site->guest)
+      continue;
+    s->front = front;
+    if (!known)
+      return NULL;
     regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
     regs->rbx = words + front->rbx;
     regs->rbp = words + front->rbp;
     found->type = front->type;
     found->object = front->object;
-    s->front = front;
-    return front->site;
+    return site;
   }
-  s->front = NULL;
   return NULL;
 }
 
+/* at: of `steps` return addresses, the last of them into the guest. */
 static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
                         const struct ljp_guest_regs *regs,
-                        const struct ljp_found_stack *found,
-                        const struct ljp_site *site, struct ljp_front *front,
+                        const struct ljp_found_stack *found, const int16_t *at,
                         int steps)
 {
   const uint64_t *words = (const uint64_t *)caller;
   int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
-  if (sp > INT16_MAX)
+  if (sp > INT16_MAX || s->front)
     return;
-  for (; steps < LJP_FRONT_STEPS; steps++) {
-    front->at[steps] = front->at[0];
-    front->word[steps] = front->word[0];
+  struct ljp_front *front = &fronts_of(s, caller->rip)[s->next_front++ % WAYS];
+  for (int i = 0; i < STEPS; i++) {
+    front->at[i] = i < steps - 1 ? at[i] : (int16_t)(&caller->rip - words);
+    front->word[i] = words[front->at[i]];
   }
+  front->guest = at[steps - 1];
   front->rip = caller->rip;
-  front->site = site;
-  front->site_rip = site->rip;
   front->epoch = s->epoch;
   front->type = found->type;
   front->object = found->object;
   front->sp = (int16_t)sp;
   front->rbx = (int16_t)(regs->rbx - words);
   front->rbp = (int16_t)(regs->rbp - words);
-  fronts_of(s, caller->rip)[s->next_front++ % WAYS] = *front;
 }
 
 /* Step by step. */
@@ -161,7 +167,7 @@ static __attribute__((noinline)) const struct ljp_site *
 walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
            struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
-  struct ljp_front front;
+  int16_t steps_at[STEPS + 1];
   int steps = 0;
   bool plain = true;
   uint64_t witness = 0;
@@ -180,7 +186,7 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     }
     if (site->guest) {
       if (i && plain)
-        learn_front(s, caller, regs, found, site, &front, steps);
+        learn_front(s, caller, regs, found, steps_at, steps);
       return i ? site : NULL;
     }
     plain &= site->step.witness_at == s->own && !site->step.from_rbp;
@@ -201,12 +207,10 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)regs->sp;
     regs->rip = caller_sp[-1];
     int64_t at = caller_sp - 1 - (const uint64_t *)caller;
-    if (steps < LJP_FRONT_STEPS && at <= INT16_MAX) {
-      front.at[steps] = (int16_t)at;
-      front.word[steps++] = regs->rip;
-    } else {
+    if (steps <= STEPS && at <= INT16_MAX)
+      steps_at[steps++] = (int16_t)at;
+    else
       plain = false;
-    }
     if (site->step.rbx)
       regs->rbx = caller_sp + site->step.rbx;
     if (site->step.rbp)
@@ -236,9 +240,13 @@ unsigned ljp_front_words(const struct ljp_stacks *s,
   const struct ljp_front *front = s->front;
   const uint64_t *words = (const uint64_t *)caller;
   unsigned n = 0;
-  for (int i = 0; front && i < LJP_FRONT_STEPS; i++)
-    if (i == 0 || front->at[i] != front->at[0])
+  if (!front)
+    return 0;
+  for (int i = 0; i < STEPS; i++)
+    if (words + front->at[i] != &caller->rip)
       out[n++] = (struct ljp_memo_read){
           (uint64_t)(uintptr_t)(words + front->at[i]), front->word[i]};
+  out[n++] = (struct ljp_memo_read){(uint64_t)(uintptr_t)(words + front->guest),
+                                    words[front->guest]};
   return n;
 }

@@ -39,6 +39,5 @@ const struct ljp_site *ljp_front_find(struct ljp_stacks *stacks,
 unsigned ljp_front_words(const struct ljp_stacks *stacks,
                          const struct ljp_caller *caller,
                          struct ljp_memo_read *out);
-enum { LJP_FRONT_STEPS = 5 };
 
 #endif

@@ -38,6 +38,8 @@ struct ljp_recorder {
   enum ljp_gc_phase phase;
   uint8_t sweep_phase; /* the same, if it is one that sweeps */
   uint64_t cycle;
+  uint64_t dense_tsc;  /* of the last allocation that was asked for the time, */
+  uint32_t dense_more; /* and how many that follow are not */
   uint64_t swept_step; /* of the last event of a sweep; and so many more */
   uint32_t swept_more; /* take the time as it is */
   struct ljp_mem held; /* the event that waits; its stack is `stack` */

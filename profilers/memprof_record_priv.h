@@ -15,10 +15,9 @@
 /* The clock is asked again after some 20 us. */
 enum { LJP_LOOK_CYCLES = 60000 };
 
-/* Of the event that happens now; cheap. */
-static inline uint64_t ljp_recorder_now(struct ljp_recorder *r)
+/* The time of an event that happens now, which is tsc. */
+static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
 {
-  uint64_t tsc = __rdtsc();
   if (LJP_UNLIKELY(tsc - r->tsc > LJP_LOOK_CYCLES))
     return ljp_recorder_time(r);
   return r->time_ns;

@@ -370,6 +370,7 @@ struct ljp_level {
   uint8_t ffid;
   bool skip; /* come to as the lower half of varargs */
   bool checked, continues;
+  bool beside; /* one of them */
 };
 
 /* A segment as it was the last time, root first. stack[]: `rest` frames that

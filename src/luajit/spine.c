@@ -38,13 +38,11 @@ static uint64_t body_of(const GCfunc *fn)
   return isluafunc(fn) ? mrefu(fn->l.pc) : (uint64_t)(uintptr_t)fn->c.f;
 }
 
-static bool is_same(const struct ljp_level *level)
+/* The words beside its link. */
+static __attribute__((noinline)) bool
+is_same_beside(const struct ljp_level *level)
 {
   const uint64_t *frame = words_at(level->base);
-  if (frame[-1] != level->link)
-    return false;
-  if (LJP_LIKELY(!level->checked && !level->continues))
-    return true;
   if (level->checked) {
     const GCfunc *fn = (const GCfunc *)words_at(level->slot & LJ_GCVMASK);
     if (frame[-2] != level->slot || fn->c.ffid != level->ffid ||
@@ -53,6 +51,19 @@ static bool is_same(const struct ljp_level *level)
   }
   return !level->continues ||
          (frame[-3] == level->word[0] && frame[-4] == level->word[1]);
+}
+
+/* How many levels are what they were, of those that are not above base. */
+static uint32_t count_same(const struct ljp_spine *spine, uint64_t base)
+{
+  const struct ljp_level *first = spine->level, *level = first,
+                         *end = first + spine->count;
+  while (end > first && end[-1].base > base)
+    end--;
+  while (level < end && words_at(level->base)[-1] == level->link &&
+         (LJP_LIKELY(!level->beside) || is_same_beside(level)))
+    level++;
+  return (uint32_t)(level - first);
 }
 
 /* Does the position tell the function? */
@@ -88,6 +99,7 @@ static bool make_level(const struct ljp_thread *thread, struct ljp_level *level,
     level->word[0] = words[-3];
     level->word[1] = words[-4];
   }
+  level->beside = level->checked || level->continues;
   *emits = !skip;
   if (!skip && !ljp_emit(&one, &fn, link->pc))
     return false;
@@ -120,9 +132,7 @@ bool ljp_spine_follow(struct ljp_spine *spine,
     spine->cframe = start->cframe;
     spine->count = 0;
   }
-  uint32_t old = spine->count, same = 0;
-  while (same < old && level[same].base <= start->base && is_same(&level[same]))
-    same++;
+  uint32_t old = spine->count, same = count_same(spine, start->base);
   /* From the top, to the one that is met; what is new is gathered at the end of
   ** the array, top last. */
   struct ljp_link link = {.base = start->base, .pc = start->pc};
