@@ -1,6 +1,6 @@
 /*
-** Inside of the writer: shared by writer.c (draining) and writer_defs.c
-** (epochs and definitions). Nobody else includes it.
+** Inside of the writer: shared by writer.c (rounds), writer_take.c (records) and
+** writer_defs.c (epochs and definitions). Nobody else includes it.
 */
 #ifndef LJP_WRITER_IMPL_H
 #define LJP_WRITER_IMPL_H
@@ -91,6 +91,15 @@ struct ljp_body *ljp_writer_body(struct ljp_writer *w);
 struct ljp_def *ljp_writer_keep(struct ljp_writer *w, enum ljp_def_class class,
                                 uint64_t key, uint64_t id, enum ljp_record tag);
 void ljp_writer_put(struct ljp_writer *w, struct ljp_def *def);
+
+/* writer_take.c: one record; and brief events, as many in a row as there are up
+** to `end`, from the one at *pos on. They make no definitions, unless that of a
+** stack is wanted again: then only the one. */
+void ljp_writer_take(struct ljp_writer *w, struct ljp_source *s,
+                     const struct ljp_ring_record *r);
+void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
+                            const struct ljp_ring *ring, uint64_t *pos,
+                            uint64_t end);
 
 /* writer_protos.c */
 /* The number of what a reference stands for now; 0: not known. */
