@@ -108,10 +108,12 @@ LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p)
   if (!fuller)
     return true;
   nudge(p);
+  uint64_t room = ring->tail_seen + ring->capacity - head;
+  if (room < sizeof(struct ljp_ring_brief))
+    return false;
   /* From any place before it, a multiple of 8, a brief event ends in time. */
-  uint64_t last = ring->tail_seen + ring->capacity - 8;
-  p->look_at = last - head < LOOK_BYTES ? last : head + LOOK_BYTES;
-  return last - head >= 8;
+  p->look_at = head + (room - 8 < LOOK_BYTES ? room - 8 : LOOK_BYTES);
+  return true;
 }
 
 /* How many frames from the root are as in the stack before. Four at a time:

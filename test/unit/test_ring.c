@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <cmocka.h>
 
+#include "src/brief.h"
 #include "src/event.h"
 #include "test/stream/source.h"
 
@@ -132,6 +133,70 @@ static void keeping_more_than_there_is_is_refused(void **state)
   source_free(p);
 }
 
+/* The address that a record of the ring tells. */
+static uint64_t address_in(const struct ljp_ring_record *record)
+{
+  if (record->type == LJP_RING_BRIEF)
+    return ((const struct ljp_ring_brief *)(const void *)record)->word >>
+           LJP_BRIEF_SIZE_BITS;
+  assert_int_equal(record->type, LJP_RING_MEM);
+  return ((const struct ljp_ring_mem *)(const void *)record)->address;
+}
+
+static void brief_events_never_overwrite_what_is_unread(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
+  struct ljp_mem m = {.op = LJP_MEM_ALLOC, .size = 5, .time_ns = 7};
+  uint64_t pushed = 0, read = 0, pos = 0, random = 1, brief = 0, refused = 0;
+  uint64_t frames[5] = {1, 2, 3, 4, 5};
+  const uint64_t kinds = ljp_brief_kinds(3, LJP_MEM_ALLOC, 1);
+  while (read < 100003) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    m.address = pushed + 1;
+    /* Long ones of all lengths in between: each place in the ring is met. */
+    if (random >> 60 > 2) {
+      bool done = ljp_push_mem_brief(p, m.time_ns, m.address, 5, kinds);
+      brief += done;
+      pushed += done;
+      refused += !done;
+      if (done)
+        continue;
+    }
+    frames[0] = random;
+    if (ljp_push_mem(p, &m, frames, random >> 58 & 3)) {
+      pushed++;
+      continue;
+    }
+    /* Full: some of it is read, sometimes all. */
+    uint64_t end = ljp_ring_head(&p->ring), some = random >> 40 & 255;
+    assert_true(end - ljp_ring_tail(&p->ring) <= 4096);
+    const struct ljp_ring_record *record;
+    while (some-- && (record = ljp_ring_next(&p->ring, &pos, end)))
+      assert_int_equal(address_in(record), ++read);
+    ljp_ring_release(&p->ring, pos);
+  }
+  assert_true(brief > 50000 && refused > 100);
+  source_free(p);
+}
+
+static void what_is_not_like_the_event_before_is_not_brief(void **state)
+{
+  (void)state;
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
+  const struct ljp_mem m = {.op = LJP_MEM_ALLOC, .size = 5, .time_ns = 7};
+  assert_false(ljp_push_mem_brief(p, 7, 1, 5, 0)); /* there is none before */
+  assert_true(ljp_push_mem(p, &m, NULL, 0));
+  assert_false(ljp_push_mem_brief(p, 8, 1, 5, 0));
+  assert_false(ljp_push_mem_brief(p, 7, 1, 0x10000, 0));
+  assert_false(ljp_push_mem_brief(p, 7, UINT64_C(1) << 48, 5, 0));
+  assert_true(ljp_push_mem_brief(p, 7, (UINT64_C(1) << 48) - 1, 0xffff, 0));
+  atomic_store(&p->busy, true);
+  assert_false(ljp_push_mem_brief(p, 7, 1, 5, 0));
+  assert_int_equal(ljp_ring_head(&p->ring), 40 + 16);
+  source_free(p);
+}
+
 static void a_push_within_a_push_is_counted_not_mixed_in(void **state)
 {
   (void)state;
@@ -217,6 +282,8 @@ int main(void)
       cmocka_unit_test(a_record_too_big_for_the_ring_is_counted_as_such),
       cmocka_unit_test(only_what_changed_is_pushed),
       cmocka_unit_test(keeping_more_than_there_is_is_refused),
+      cmocka_unit_test(brief_events_never_overwrite_what_is_unread),
+      cmocka_unit_test(what_is_not_like_the_event_before_is_not_brief),
       cmocka_unit_test(a_push_within_a_push_is_counted_not_mixed_in),
       cmocka_unit_test(a_half_full_ring_asks_for_the_writer_once),
       cmocka_unit_test(a_reader_beside_sees_whole_records_in_order),
