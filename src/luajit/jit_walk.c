@@ -174,13 +174,13 @@ LJP_SIGSAFE static bool marked(const struct place *place,
     if (depth++ > LJ_MAX_JSLOTS ||
         !ljp_trace_chain(&place->trace, outer.caller, &outer))
       return false;
-  uint32_t should_be = outer.at_base ? outer.at_base : outer.function;
-  /* 0: without a record, and so not to be told from others. */
-  if (!should_be || should_be != (at_base->ffid == FF_LUA
-                                      ? at_base->ref
-                                      : LJP_CHAIN_BUILTIN | at_base->ffid))
+  uint32_t there = at_base->ffid == FF_LUA ? at_base->ref
+                                           : LJP_CHAIN_BUILTIN | at_base->ffid;
+  /* 0: without a record, and so not to be told from others. Where a trace ends,
+  ** it puts the function in place. */
+  if (!there || (there != outer.function && there != outer.at_base))
     return false;
-  *instead = outer.at_base ? outer.function : 0;
+  *instead = there == outer.function ? 0 : outer.function;
   for (*line = place->line;; *line = chain.line, number = chain.caller) {
     if (!ljp_trace_chain(&place->trace, number, &chain)) {
       stack->count = mark;
