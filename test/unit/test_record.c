@@ -38,8 +38,9 @@ static void all_but_three_records_are_flat(void **state)
 static uint64_t value_of(unsigned field, unsigned type)
 {
   static const uint64_t primes[] = {
-      3, 10007,  1000003,   5,  4294967291, 127,   128, 99991,
-      7, 524287, 600000007, 11, 131,        65537, 13,  2097143};
+      3,      10007,     1000003, 5,   4294967291, 127, 128,     99991, 7,
+      524287, 600000007, 11,      131, 65537,      13,  2097143, 8191};
+  assert_true(field < sizeof primes / sizeof *primes);
   uint64_t v = primes[field];
   return type == LJP_FIELD_S ? (uint64_t) - (int64_t)v : v;
 }
