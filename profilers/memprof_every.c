@@ -56,7 +56,7 @@ static inline uint64_t time_of_sweep(struct ljp_recorder *r)
     r->swept_more--;
     return r->time_ns;
   }
-  r->swept_more = SWEPT_AT_A_TIME;
+  r->swept_more = SWEPT_AT_A_TIME - 1;
   r->swept_step = step;
   return ljp_recorder_at(r, __rdtsc());
 }

@@ -2,8 +2,8 @@
 ** The pushes. LJP_SIGSAFE throughout: no libc call but memcpy, no lock, and a
 ** system call only to wake the writer of a half-full ring.
 ** Invariant: stack[0..depth) is what the writer knows as this producer's last
-** stack; a record that is lost resets depth to 0, so that the next one is
-** given in full.
+** stack; a record that is lost resets depth and mem_time to 0, so that the next
+** one is given in full.
 */
 #include "src/producer_impl.h"
 
@@ -71,6 +71,13 @@ LJP_SIGSAFE static bool enter(struct ljp_producer *p)
   atomic_store_explicit(&p->busy, true, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
   return true;
+}
+
+/* After a loss: the next event is given in full. */
+LJP_SIGSAFE static void forget(struct ljp_producer *p)
+{
+  p->depth = 0;
+  p->mem_time = 0;
 }
 
 LJP_SIGSAFE static void leave(struct ljp_producer *p)
@@ -178,7 +185,7 @@ LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
     }
   }
   if (!out)
-    p->depth = 0;
+    forget(p);
   leave(p);
   return out != NULL;
 }
@@ -244,7 +251,7 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
     }
   }
   if (!out)
-    p->depth = 0;
+    forget(p);
   leave(p);
   return out != NULL;
 }
@@ -303,7 +310,7 @@ LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
     }
   }
   if (!out && frames)
-    p->depth = 0;
+    forget(p);
   leave(p);
   return out != NULL;
 }

@@ -193,7 +193,10 @@ static void what_is_not_like_the_event_before_is_not_brief(void **state)
   assert_true(ljp_push_mem_brief(p, 7, (UINT64_C(1) << 48) - 1, 0xffff, 0));
   atomic_store(&p->busy, true);
   assert_false(ljp_push_mem_brief(p, 7, 1, 5, 0));
+  atomic_store(&p->busy, false);
   assert_int_equal(ljp_ring_head(&p->ring), 40 + 16);
+  assert_false(ljp_push_mem_keep(p, &m, 2, NULL, 0, NULL)); /* it is lost */
+  assert_false(ljp_push_mem_brief(p, 7, 1, 5, 0));
   source_free(p);
 }
 
