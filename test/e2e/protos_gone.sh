@@ -2,9 +2,9 @@
 # protos_gone.sh: what is kept of functions that have gone is bounded, and no name
 # is ever another's, however often references are used again (protos_gone.lua).
 #
-# LJP_PROTO_LOADS  chunks under the CPU profiler (300000); fewer with memory
+# LJP_PROTO_LOADS  chunks under the CPU profiler (150000); fewer with memory
 . "$SOURCE_DIR/test/e2e/lib.sh"
-loads=${LJP_PROTO_LOADS:-300000}
+loads=${LJP_PROTO_LOADS:-150000}
 run() {
   name=$1 how=$2 count=$3
   shift 3

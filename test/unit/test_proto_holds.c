@@ -1,0 +1,237 @@
+/*
+** Records of freed prototypes wait until all writers have passed them: holds
+** (src/luajit/proto_holds.c), driven by hand, with records that are nobody's.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "src/luajit/lock.h"
+#include "src/luajit/proto_records.h"
+
+enum { RECORDS = 1009 };
+
+struct ljp_proto_record *ljp_record_chunks[LJP_RECORD_CHUNKS];
+uint32_t ljp_records_used = RECORDS;
+static uint32_t freed[RECORDS], freed_count, described;
+
+void ljp_record_free(struct ljp_proto_record *record, uint32_t ref)
+{
+  assert_ptr_equal(record, ljp_record_at(ref));
+  record->death = 0;
+  freed[freed_count++ % RECORDS] = ref;
+}
+
+void ljp_protos_describe_all(void)
+{
+  described++;
+}
+
+uint64_t ljp_protos_unnamed(void)
+{
+  return 0;
+}
+
+static int set_up(void **state)
+{
+  (void)state;
+  free(ljp_record_chunks[0]);
+  ljp_record_chunks[0] = calloc(RECORDS, sizeof **ljp_record_chunks);
+  freed_count = described = 0;
+  return ljp_record_chunks[0] ? 0 : -1;
+}
+
+static void die(uint32_t ref)
+{
+  ljp_lock(LJP_LOCK_PROTOS);
+  ljp_record_wait(ljp_record_at(ref), ref);
+  ljp_unlock(LJP_LOCK_PROTOS);
+}
+
+/* What a writer is given at the end of a round; the last call says that it has
+** forgotten the rest. */
+static size_t round_of(const struct ljp_guest_hold *hold, uint32_t *refs)
+{
+  uint32_t more[7];
+  size_t n = 0, got;
+  ljp_guest_protos_round(hold->ticket);
+  while ((got = ljp_guest_protos_gone(hold->ticket, more, 7)) > 0) {
+    if (refs)
+      memcpy(refs + n, more, got * sizeof *refs);
+    n += got;
+  }
+  return n;
+}
+
+static void a_death_waits_for_the_end_of_the_second_round(void **state)
+{
+  struct ljp_guest_hold hold;
+  uint32_t refs[RECORDS];
+  (void)state;
+  ljp_guest_protos_hold(&hold, NULL);
+  assert_int_equal(described, 1);
+  ljp_guest_protos_ready(&hold);
+  die(5);
+  assert_int_equal(round_of(&hold, refs), 0);
+  die(6); /* while the second one runs, say */
+  ljp_guest_protos_round(hold.ticket);
+  assert_int_equal(ljp_guest_protos_gone(hold.ticket, refs, 7), 1);
+  assert_int_equal(refs[0], 5);
+  assert_int_equal(freed_count, 0); /* the writer is about to forget it */
+  assert_int_equal(ljp_guest_protos_gone(hold.ticket, refs, 7), 0);
+  assert_int_equal(freed_count, 1);
+  assert_int_equal(freed[0], 5);
+  assert_int_equal(round_of(&hold, refs), 1);
+  assert_int_equal(refs[0], 6);
+  assert_int_equal(freed_count, 2);
+  assert_int_equal(round_of(&hold, refs), 0);
+  assert_int_equal(ljp_records_waiting_bytes(), 0);
+  ljp_guest_protos_release(&hold);
+}
+
+static void many_are_given_in_the_order_of_their_deaths(void **state)
+{
+  struct ljp_guest_hold hold;
+  uint32_t refs[RECORDS];
+  (void)state;
+  ljp_guest_protos_hold(&hold, NULL);
+  ljp_guest_protos_ready(&hold);
+  for (uint32_t i = 1; i < RECORDS; i++)
+    die(i * 17 % RECORDS);
+  assert_int_equal(ljp_records_waiting_bytes(),
+                   (RECORDS - 1) * sizeof(struct ljp_proto_record));
+  round_of(&hold, refs);
+  assert_int_equal(round_of(&hold, refs), RECORDS - 1);
+  for (uint32_t i = 1; i < RECORDS; i++)
+    assert_int_equal(refs[i - 1], i * 17 % RECORDS);
+  assert_int_equal(freed_count, RECORDS - 1);
+  ljp_guest_protos_release(&hold);
+}
+
+static void the_slower_of_two_writers_decides(void **state)
+{
+  struct ljp_guest_hold fast, slow;
+  uint32_t refs[RECORDS];
+  (void)state;
+  ljp_guest_protos_hold(&fast, NULL);
+  ljp_guest_protos_ready(&fast);
+  die(3); /* before the other one begins: it waits for that, too */
+  ljp_guest_protos_hold(&slow, NULL);
+  assert_int_equal(described, 1);
+  ljp_guest_protos_ready(&slow);
+  for (uint32_t i = 11; i < 31; i++)
+    die(i);
+  round_of(&fast, refs);
+  assert_int_equal(round_of(&fast, refs), 21);
+  round_of(&fast, refs);
+  assert_int_equal(freed_count, 0);
+  round_of(&slow, refs);
+  assert_int_equal(round_of(&slow, refs), 21);
+  assert_int_equal(freed_count, 21);
+  die(40);
+  assert_int_equal(round_of(&fast, refs), 0);
+  assert_int_equal(round_of(&fast, refs), 1);
+  assert_int_equal(freed_count, 21);
+  ljp_guest_protos_release(&slow);
+  assert_int_equal(freed_count, 22);
+  die(41);
+  ljp_guest_protos_end(fast.ticket); /* its writer has ended */
+  assert_int_equal(freed_count, 23);
+  ljp_guest_protos_release(&fast);
+}
+
+static void rounds_of_nobodys_ticket_say_nothing(void **state)
+{
+  struct ljp_guest_hold hold;
+  uint32_t refs[RECORDS];
+  (void)state;
+  ljp_guest_protos_hold(&hold, NULL);
+  struct ljp_guest_hold late = hold;
+  ljp_guest_protos_release(&hold);
+  ljp_guest_protos_hold(&hold, NULL); /* in the same memory */
+  die(2);
+  for (int i = 0; i < 3; i++) /* before it is ready */
+    assert_int_equal(round_of(&hold, refs), 0);
+  ljp_guest_protos_ready(&hold);
+  for (int i = 0; i < 3; i++) /* a writer that was given up */
+    assert_int_equal(round_of(&late, refs), 0);
+  ljp_guest_protos_end(late.ticket);
+  assert_int_equal(freed_count, 0);
+  assert_int_equal(round_of(&hold, refs), 0);
+  assert_int_equal(round_of(&hold, refs), 1);
+  assert_int_equal(freed_count, 1);
+  ljp_guest_protos_release(&hold);
+}
+
+static void a_childs_writer_begins_anew(void **state)
+{
+  struct ljp_guest_hold hold;
+  uint32_t refs[RECORDS];
+  int status;
+  (void)state;
+  ljp_guest_protos_hold(&hold, NULL);
+  ljp_guest_protos_ready(&hold);
+  die(2);
+  round_of(&hold, refs); /* one of its two */
+  pid_t pid = fork();
+  if (pid == 0) {
+    bool ok = round_of(&hold, refs) == 0 && round_of(&hold, refs) == 0;
+    ljp_guest_protos_ready(&hold);
+    ok = ok && round_of(&hold, refs) == 0 && freed_count == 0;
+    ok = ok && round_of(&hold, refs) == 1 && freed_count == 1;
+    _exit(ok ? 7 : 1);
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 7);
+  assert_int_equal(round_of(&hold, refs), 1);
+  ljp_guest_protos_release(&hold);
+}
+
+static void names_that_the_dead_alone_use_are_counted(void **state)
+{
+  (void)state;
+  assert_int_equal(ljp_chunk_names_dead_bytes(), 0);
+  struct ljp_chunk_name *a = ljp_chunk_name_get("@a", 2, 1);
+  struct ljp_chunk_name *b = ljp_chunk_name_get("=b", 2, 1);
+  assert_ptr_equal(ljp_chunk_name_get("@a", 2, 1), a);
+  assert_ptr_not_equal(a, b);
+  assert_string_equal(b->name, "=b");
+  ljp_chunk_name_dies(a);
+  assert_int_equal(ljp_chunk_names_dead_bytes(), 0);
+  ljp_chunk_name_dies(a);
+  size_t bytes = sizeof *a + 3;
+  assert_int_equal(ljp_chunk_names_dead_bytes(), bytes);
+  assert_ptr_equal(ljp_chunk_name_get("@a", 2, 1), a); /* once more alive */
+  assert_int_equal(ljp_chunk_names_dead_bytes(), 0);
+  ljp_chunk_name_dies(a);
+  ljp_chunk_name_dies(b);
+  assert_int_equal(ljp_chunk_names_dead_bytes(), 2 * bytes);
+  for (int i = 0; i < 3; i++)
+    ljp_chunk_name_put(a);
+  ljp_chunk_name_put(b);
+  assert_int_equal(ljp_chunk_names_dead_bytes(), 0);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_death_waits_for_the_end_of_the_second_round,
+                             set_up),
+      cmocka_unit_test_setup(many_are_given_in_the_order_of_their_deaths,
+                             set_up),
+      cmocka_unit_test_setup(the_slower_of_two_writers_decides, set_up),
+      cmocka_unit_test_setup(rounds_of_nobodys_ticket_say_nothing, set_up),
+      cmocka_unit_test_setup(a_childs_writer_begins_anew, set_up),
+      cmocka_unit_test(names_that_the_dead_alone_use_are_counted),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  free(ljp_record_chunks[0]);
+  return failed;
+}
