@@ -108,6 +108,8 @@ static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
   const struct ljp_finish *f = &reader->finish;
   const struct ljp_tally *tally = &reader->tally;
   struct ljp_profile_totals *t = &p->totals;
+  enum { DIGITS = 18 }; /* of a number that cannot overflow */
+  uint64_t number = 0;
   t->gaps += f->gaps;
   t->gap_bytes += f->gap_bytes;
   t->missing_blocks += f->missing_blocks;
@@ -130,6 +132,15 @@ static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
   }
   for (unsigned tag = 0; tag < LJP_TALLY_TAGS; tag++)
     t->swallowed += tally->swallowed[tag];
+  const struct ljp_rec_info *unnamed =
+      ljp_model_info(&reader->model, "functions.unnamed");
+  for (uint32_t i = 0; unnamed && i < unnamed->value.len && i < DIGITS; i++) {
+    unsigned digit = (unsigned)(unnamed->value.data[i] - '0');
+    if (digit > 9)
+      break;
+    number = number * 10 + digit;
+  }
+  t->unnamed += number;
 }
 
 static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,

@@ -222,6 +222,7 @@ struct ljp_profile_totals {
   uint64_t cut[256];                 /* Samples, by reason. */
   uint64_t no_stack;                 /* Events without any. */
   uint64_t lost_stacks;              /* Events with a stack lost in a gap. */
+  uint64_t unnamed;                  /* Functions without a name (RFC 3). */
   uint64_t too_many;                 /* Events under LJP_FRAME_TOO_MANY. */
   uint64_t marks_cut;                /* Of traces: left out. */
   uint64_t truncated;                /* Traces that are not wholly marked. */

@@ -98,6 +98,12 @@ static enum ljp_status stacks(struct ljp_profile *p)
       status = say(p, "%" PRIu64 " stack%s cut short: reason %u", t->cut[i],
                    s_of(t->cut[i]), i);
   }
+  if (!status && t->unnamed)
+    status =
+        say(p,
+            "%" PRIu64 " function%s without a name: too many came and went "
+            "while the file could not be written",
+            t->unnamed, s_of(t->unnamed));
   if (!status && t->lost_stacks)
     status = say(p, "%" PRIu64 " event%s with a stack that was lost in a gap",
                  t->lost_stacks, s_of(t->lost_stacks));

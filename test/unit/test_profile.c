@@ -412,6 +412,19 @@ static void estimates_and_exact_blocks_stand_side_by_side(void **state)
   ljp_profile_free(p);
 }
 
+static void functions_without_a_name_are_said(void **state)
+{
+  (void)state;
+  begin();
+  put_str(&body, "functions.unnamed");
+  put_str(&body, "10007 or so, and what is no number: 3");
+  put_record(&payload, LJP_REC_INFO, &body);
+  struct ljp_profile *p = finish(&plain);
+  assert_int_equal(p->totals.unnamed, 10007);
+  assert_non_null(strstr(ljp_profile_notice(p, 0), "10007 functions without"));
+  ljp_profile_free(p);
+}
+
 static void an_address_given_out_twice_is_said(void **state)
 {
   (void)state;
@@ -529,6 +542,7 @@ int main(void)
       cmocka_unit_test(leaks_since_a_mark_have_outlived_collections),
       cmocka_unit_test(estimates_and_exact_blocks_stand_side_by_side),
       cmocka_unit_test(an_address_given_out_twice_is_said),
+      cmocka_unit_test(functions_without_a_name_are_said),
       cmocka_unit_test(many_blocks_come_and_go_in_any_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
