@@ -290,7 +290,8 @@ static unsigned sort_words(struct ljp_memo_read *word, unsigned n)
       word[whole++] = word[i];
   for (; whole & 3 && whole + parts < RECALL_WORDS; whole++)
     word[whole] = word[0];
-  memcpy(word + whole, part, parts * sizeof *part);
+  if (parts)
+    memcpy(word + whole, part, parts * sizeof *part);
   return whole + parts;
 }
 

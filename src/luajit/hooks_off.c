@@ -113,14 +113,19 @@ void ljp_hook_mark(struct jit_State *J)
 /* Written for each IR reference, from REF_BASE on, and read by nobody. */
 static unsigned short nowhere[0x8000];
 
+static unsigned short *before_nowhere(void)
+{
+  return (unsigned short *)((uintptr_t)nowhere - sizeof nowhere);
+}
+
 unsigned short *ljp_hook_mark_copy(struct jit_State *J)
 {
   (void)J;
-  return nowhere - 0x8000;
+  return before_nowhere();
 }
 
 unsigned short *ljp_hook_mark_code(struct jit_State *J)
 {
   (void)J;
-  return nowhere - 0x8000;
+  return before_nowhere();
 }

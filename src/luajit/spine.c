@@ -151,7 +151,7 @@ bool ljp_spine_follow(struct ljp_spine *spine,
       below = link.base; /* of a coroutine: nothing is below */
       break;
     }
-    uint64_t frame;
+    uint64_t frame = 0; /* nothing, if it emits none */
     bool emits;
     if (fresh <= old || fresh <= same + 1 ||
         !make_level(&thread, &level[--fresh], &link, skip, &frame, &emits))

@@ -14,6 +14,7 @@ for file in both.bin cdata.bin errors.bin hook.bin twice.bin userdata.bin; do
 done
 
 # No memory left, by a limit of the system: the same error, at the same place.
+# shellcheck disable=SC3045 # dash has ulimit -v
 for case in limit bothlimit; do
   (ulimit -v 600000 && "$lua" "$faults" $case-plain none) > plain.txt 2>&1 ||
     fail "$case without a profiler: $(cat plain.txt)"
@@ -57,7 +58,9 @@ for case in follow bothfollow; do
   same "$case: the child" "child ended with	7 true" \
     "$(tr '\n' ' ' < out.txt | sed 's/ $//')"
   set -- $case.ljp.*
-  [ $# = 1 ] && [ -f "$1" ] || fail "$case: files of children: $*"
+  if [ $# != 1 ] || [ ! -f "$1" ]; then
+    fail "$case: files of children: $*"
+  fi
   mv "$1" $case-child.ljp
 done
 # FILE least most: tables that were made, and every byte of each.
@@ -68,7 +71,9 @@ while read -r file least most; do
     fail "$file: $(head -c 1500 report.json)"
   "$ljprof" dump "$file" > dump.txt
   n=$(grep -c '^  mem .*="alloc".* type="table"' dump.txt || :)
-  [ "$n" -ge "$least" ] && [ "$n" -le "$most" ] || fail "$file: $n tables"
+  if [ "$n" -lt "$least" ] || [ "$n" -gt "$most" ]; then
+    fail "$file: $n tables"
+  fi
   ok "$file: $n tables, and every byte"
 done << EOF
 fork.ljp 40032 40200

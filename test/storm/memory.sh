@@ -12,7 +12,7 @@ shift
 seconds=${LJP_STORM_SECONDS:-0.3}
 # Longer than that, and it hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
-percent=99.9 deep= how_far=
+percent=99.9 deep='' how_far=''
 case $name in
 overflow) deep=--deep how_far=--deep ;;
 # Two VMs call each other: none of their functions twice.
