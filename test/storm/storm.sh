@@ -10,7 +10,7 @@ shift
 seconds=${LJP_STORM_SECONDS:-0.8}
 # Longer than that, and it hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
-percent=99.9 how_far=
+percent=99.9 how_far=''
 case $name in
 # Deeper than the limit is cut by design.
 overflow) how_far=--deep ;;
