@@ -56,6 +56,7 @@ LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
   /* Even: those that the guest side makes are odd. */
   now.flags = regs->known << 4 | (uint32_t)ljp_guest_unmet(guest) << 1;
   now.read = regs->notes ? regs->notes->reads : 0;
+  now.wants = (uint32_t)ljp_guest_unmet(guest);
   return ljp_memo_meet(stack->memo, &now, stack->frames, &stack->count,
                        stack->limit);
 }
@@ -118,6 +119,18 @@ enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
   return walk_down(walk, view, regs, false);
 }
 
+LJP_SIGSAFE static enum ljp_memo_extent extent_of(const struct ljp_walk *walk,
+                                                  enum ljp_walk_result result)
+{
+  const struct ljp_stack *stack = &walk->stack;
+  if (result == LJP_WALK_DONE && !stack->cut)
+    return LJP_MEMO_WHOLE;
+  if (result == LJP_WALK_DONE && stack->cut == LJP_CUT_DEPTH &&
+      stack->count == stack->limit)
+    return LJP_MEMO_CAPPED;
+  return LJP_MEMO_BROKEN;
+}
+
 enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
                                    const struct ljp_unwind_view *view,
                                    struct ljp_regs *regs, uint64_t *frames,
@@ -132,6 +145,8 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
     regs->notes = memo;
   enum ljp_walk_result result = walk_down(walk, view, regs, false);
   if (memo->met) {
+    if (memo->capped)
+      walk->stack.cut = LJP_CUT_DEPTH;
     if (!guest->vm)
       guest->vm = memo->vm;
     if (guest->state == LJP_VMSTATE_UNKNOWN)
@@ -140,8 +155,7 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
     memo->vm = guest->vm;
     memo->state = guest->state;
   }
-  ljp_memo_end(memo, frames, walk->stack.count,
-               result == LJP_WALK_DONE && !walk->stack.cut);
+  ljp_memo_end(memo, frames, walk->stack.count, extent_of(walk, result));
   return result;
 }
 

@@ -12,7 +12,7 @@ enum { NEAR = 12, LONGEST_PAUSE = 31 };
 
 void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
 {
-  memo->met = memo->lean = false;
+  memo->met = memo->capped = memo->lean = false;
   memo->unused = 0;
   if (memo->valid &&
       (memo->generation[0] != first || memo->generation[1] != second))
@@ -49,12 +49,12 @@ LJP_SIGSAFE static void put_off(struct ljp_memo *memo)
 }
 
 void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
-                  bool complete)
+                  enum ljp_memo_extent extent)
 {
   if (memo->mode == LJP_MEMO_MATCH) {
     if (memo->met) {
       memo->matches++;
-      if (count - (memo->frames - memo->point[memo->next].frame) <= NEAR) {
+      if (memo->own <= NEAR) {
         memo->longer = 0;
         return;
       }
@@ -72,8 +72,9 @@ void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
   }
   if (memo->mode != LJP_MEMO_RECORD)
     return;
-  memo->valid = complete && !memo->full && count <= LJP_MEMO_FRAMES &&
-                memo->first < memo->points;
+  memo->valid = extent != LJP_MEMO_BROKEN && !memo->full &&
+                count <= LJP_MEMO_FRAMES && memo->first < memo->points;
+  memo->short_of_root = extent == LJP_MEMO_CAPPED;
   if (!memo->valid) {
     put_off(memo);
     return;
@@ -141,10 +142,16 @@ bool ljp_memo_meet(struct ljp_memo *memo, const struct ljp_memo_point *now,
     return false;
   }
   const struct ljp_memo_point *point = &memo->point[memo->next];
-  uint32_t more = memo->frames - point->frame;
-  if (point->read < memo->bad || !same(point, now) || more > limit - *count ||
-      !still_true(memo, point))
+  uint32_t more = memo->frames - point->frame, room = limit - *count;
+  /* As a walk would find out that adds one frame too many. */
+  bool capped = more > room || (more == room && memo->short_of_root);
+  if ((memo->short_of_root && !capped) || (capped && now->wants) ||
+      point->read < memo->bad || !same(point, now) || !still_true(memo, point))
     return false;
+  if (more > room)
+    more = room;
+  memo->own = *count;
+  memo->capped = capped;
   memcpy(frames + *count, memo->frame + point->frame, more * sizeof *frames);
   *count += more;
   memo->met = true;

@@ -9,7 +9,9 @@
 ** reads. A later walk that comes to a point in the same state would go on in
 ** the same way if it read the same words: these are then compared with memory,
 ** all at once and without following a pointer, and if they are equal the rest
-** of the stack is the remembered one. Nothing is guessed.
+** of the stack is the remembered one. Nothing is guessed. A walk that ended at
+** its limit of frames is a beginning of a longer one: good for a walk that comes
+** to its own limit before the remembered frames end, or where they do.
 **
 ** Invariants: who reads memory behind a point notes it, or says ljp_memo_blur().
 ** read[0 .. reads) is in the order of the walk; a point's rest depends on
@@ -28,7 +30,7 @@
 
 enum {
   LJP_MEMO_POINTS = 512,
-  LJP_MEMO_READS = 4096,
+  LJP_MEMO_READS = 8704, /* four for a Lua frame */
   LJP_MEMO_ALWAYS = 32,
   LJP_MEMO_FRAMES = 2048,
   LJP_MEMO_WORDS = 9
@@ -48,21 +50,30 @@ struct ljp_memo_point {
   uint32_t flags;
   uint32_t read;  /* the first read that its rest depends on */
   uint32_t frame; /* how many came before; ljp_memo_meet() fills it in */
+  /* Not 0: the rest is to tell more than frames, so it may not be cut short.
+  ** Not compared: the state has it. */
+  uint32_t wants;
 };
+
+/* What a walk has come to: its root, its limit of frames, or something else. */
+enum ljp_memo_extent { LJP_MEMO_BROKEN, LJP_MEMO_WHOLE, LJP_MEMO_CAPPED };
 
 enum ljp_memo_mode { LJP_MEMO_OFF, LJP_MEMO_RECORD, LJP_MEMO_MATCH };
 
 struct ljp_memo {
   enum ljp_memo_mode mode;
-  bool valid; /* what is here is a whole walk */
-  bool full;  /* ... and cannot be, for want of room */
-  bool met;   /* this walk has found its rest here */
+  bool valid;         /* what is here is a whole walk */
+  bool full;          /* ... and cannot be, for want of room */
+  bool met;           /* this walk has found its rest here */
+  bool short_of_root; /* what is here ends at a limit of frames */
+  bool capped;        /* ... and so does the rest that was found */
   uint64_t generation[2];
   uint32_t points, reads, always_reads, frames;
   uint32_t first; /* points before it are of no use */
   uint32_t next;  /* the next one that may be met */
   uint32_t bad;   /* reads before this one are not all equal */
   uint32_t steps; /* since the last point was taken */
+  uint32_t own;   /* frames that this walk has found before it met */
   /* For ljp_memo_forget(): registers that were restored and have not been used
   ** since. Who looks at a register says ljp_memo_use() first. */
   bool lean;
@@ -86,9 +97,9 @@ struct ljp_memo {
 LJP_SIGSAFE void ljp_memo_begin(struct ljp_memo *memo, uint64_t first,
                                 uint64_t second);
 
-/* At its end: its whole stack, complete if it was walked to the root. */
+/* At its end: its whole stack. */
 LJP_SIGSAFE void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames,
-                              uint32_t count, bool complete);
+                              uint32_t count, enum ljp_memo_extent extent);
 
 /* A word that the walk has read; skip: low bytes that do not matter. */
 LJP_SIGSAFE static inline void ljp_memo_note(struct ljp_memo *notes,
@@ -177,7 +188,7 @@ LJP_SIGSAFE static inline bool ljp_memo_near(struct ljp_memo *memo, uint64_t sp,
                                              uint64_t order)
 {
   if (memo->mode == LJP_MEMO_RECORD)
-    return memo->points < 64 || (++memo->steps & 3) == 0;
+    return memo->points < 64 || (++memo->steps & 7) == 0;
   if (LJP_UNLIKELY(memo->mode != LJP_MEMO_MATCH))
     return false;
   /* The last one is above everything. */
@@ -189,7 +200,8 @@ LJP_SIGSAFE static inline bool ljp_memo_near(struct ljp_memo *memo, uint64_t sp,
 }
 
 /* A point: recorded, or compared with the remembered one. True if the rest of
-** the stack is known: it has been appended, and memo->met is set. */
+** the stack is known: it has been appended up to the limit, and memo->met is set;
+** memo->capped says that there is more of it. */
 LJP_SIGSAFE bool ljp_memo_meet(struct ljp_memo *memo,
                                const struct ljp_memo_point *now,
                                uint64_t *frames, uint32_t *count,

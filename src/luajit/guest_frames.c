@@ -365,6 +365,7 @@ LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
   now.word[4] = KNOWN(regs, LJP_R12) ? regs->r[LJP_R12] : 0;
   now.word[5] = KNOWN(regs, LJP_R13) ? regs->r[LJP_R13] : 0;
   now.word[6] = ljp_guest_unmet(guest);
+  now.wants = (uint32_t)now.word[6];
   if (thread->notes)
     now.read = link->lua ? link->note : thread->notes->reads;
   now.flags = POINT_GUEST | (skip ? POINT_SKIP : 0) |

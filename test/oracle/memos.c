@@ -5,6 +5,9 @@
 ** the machine's stack, of two Lua stacks and of the functions on them is given
 ** other values, one at a time, and walked with and without the memo. A read
 ** that is not noted shows as a difference.
+**
+** Limits: the same walks with few frames allowed, so that they are cut, and with
+** a limit that changes under one memo.
 */
 #define LUA_CORE
 
@@ -17,14 +20,21 @@
 
 #include "test/oracle/memos.h"
 
-enum { FRAMES = 8192, MEMOS = 5, MUTATE_EVERY = 4001, WORDS = 1500 };
+enum {
+  FRAMES = 8192,
+  MEMOS = 5,
+  MUTATE_EVERY = 4001,
+  WORDS = 1500,
+  CHANGED_LIMIT = 17
+};
 static const uint64_t every[MEMOS] = {1, 7, 101, 1009, 20011};
 
 static struct ljp_memo *memos; /* MEMOS, and one more */
 static lua_State *main_thread;
 static bool is_verbose;
-static uint64_t walks, wrong, mutations, told[3];
+static uint64_t walks, capped, wrong, mutations, told[3];
 static uint64_t plain[FRAMES], frames[FRAMES];
+static uint32_t changed_limit; /* of frames, while words are changed */
 
 static bool agree(const struct ljp_walk *a, enum ljp_walk_result first,
                   const struct ljp_walk *b, enum ljp_walk_result second)
@@ -64,10 +74,11 @@ static void walk_both(const struct ljp_unwind_view *view, const void *context,
   struct ljp_regs regs;
   struct ljp_walk without, with;
   ljp_regs_from_context(&regs, context);
-  enum ljp_walk_result first = ljp_walk(&without, view, &regs, plain, FRAMES);
+  enum ljp_walk_result first =
+      ljp_walk(&without, view, &regs, plain, changed_limit);
   ljp_regs_from_context(&regs, context);
   enum ljp_walk_result second =
-      ljp_walk_memo(&with, view, &regs, frames, FRAMES, memo);
+      ljp_walk_memo(&with, view, &regs, frames, changed_limit, memo);
   mutations++;
   if (!agree(&without, first, &with, second))
     differ(what, (uint64_t)(uintptr_t)word, &without, &with);
@@ -107,7 +118,8 @@ static void change_lua(const struct ljp_unwind_view *view, const void *context,
     change(view, context, "Lua thread", word);
 }
 
-static void change_all(const struct ljp_unwind_view *view, const void *context)
+static void change_all(const struct ljp_unwind_view *view, const void *context,
+                       uint32_t limit)
 {
   struct ljp_memo *memo = &memos[MEMOS];
   const ucontext_t *uc = context;
@@ -115,8 +127,9 @@ static void change_all(const struct ljp_unwind_view *view, const void *context)
   struct ljp_walk walk;
   memo->valid = memo->stale = false;
   memo->pause = 0;
+  changed_limit = limit;
   ljp_regs_from_context(&regs, context);
-  ljp_walk_memo(&walk, view, &regs, frames, FRAMES, memo);
+  ljp_walk_memo(&walk, view, &regs, frames, limit, memo);
   if (!memo->valid)
     return;
   uint64_t *word = (uint64_t *)uc->uc_mcontext.gregs[REG_RSP];
@@ -129,6 +142,39 @@ static void change_all(const struct ljp_unwind_view *view, const void *context)
     change_lua(view, context, current);
 }
 
+/* -- Limits --------------------------------------------------------------------- */
+
+enum { LIMITS = 3 };
+static const uint64_t every_limit[LIMITS] = {3, 11, 13};
+static struct ljp_memo *limited;
+
+/* 5, 13 or 21 frames; for the last memo any number up to 29. */
+static uint32_t limit_at(int i, uint64_t step)
+{
+  return i < 2 ? 5 + 8 * (uint32_t)i + 8 * (uint32_t)(step / 6007 % 2)
+               : 1 + (uint32_t)(step * 2654435761u >> 7) % 29;
+}
+
+static void check_limits(uint64_t step, const struct ljp_unwind_view *view,
+                         const void *context)
+{
+  for (int i = 0; i < LIMITS; i++) {
+    struct ljp_regs regs;
+    struct ljp_walk without, with;
+    uint32_t limit = limit_at(i, step);
+    if (step % every_limit[i])
+      continue;
+    ljp_regs_from_context(&regs, context);
+    enum ljp_walk_result first = ljp_walk(&without, view, &regs, plain, limit);
+    ljp_regs_from_context(&regs, context);
+    enum ljp_walk_result second =
+        ljp_walk_memo(&with, view, &regs, frames, limit, &limited[i]);
+    capped += limited[i].met && with.stack.cut == LJP_CUT_DEPTH;
+    if (!agree(&without, first, &with, second))
+      differ("limit", limit, &without, &with);
+  }
+}
+
 /* -- What the oracle calls ------------------------------------------------------ */
 
 bool memos_init(lua_State *L, bool verbose)
@@ -136,7 +182,8 @@ bool memos_init(lua_State *L, bool verbose)
   main_thread = L;
   is_verbose = verbose;
   memos = calloc(MEMOS + 1, sizeof *memos);
-  return memos != NULL;
+  limited = calloc(LIMITS, sizeof *limited);
+  return memos && limited;
 }
 
 void memos_check(uint64_t step, const struct ljp_unwind_view *view,
@@ -155,8 +202,11 @@ void memos_check(uint64_t step, const struct ljp_unwind_view *view,
     if (!agree(walk, result, &again, second))
       differ("every", every[i], walk, &again);
   }
-  if (step % MUTATE_EVERY == 0 && result == LJP_WALK_DONE)
-    change_all(view, context);
+  check_limits(step, view, context);
+  if (step % MUTATE_EVERY == 0 && result == LJP_WALK_DONE) {
+    change_all(view, context, FRAMES);
+    change_all(view, context, CHANGED_LIMIT);
+  }
 }
 
 uint64_t memos_report(void)
@@ -167,8 +217,8 @@ uint64_t memos_report(void)
     told[2] += memos[i].changed;
   }
   printf("memo: walks %lu, rest known %lu, recorded %lu, found changed %lu; "
-         "words changed %lu, noticed %lu; differences %lu\n",
-         (long)walks, (long)told[0], (long)told[1], (long)told[2],
+         "at a limit %lu; words changed %lu, noticed %lu; differences %lu\n",
+         (long)walks, (long)told[0], (long)told[1], (long)told[2], (long)capped,
          (long)mutations, (long)memos[MEMOS].changed, (long)wrong);
   return wrong;
 }

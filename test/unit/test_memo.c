@@ -16,7 +16,7 @@
 enum { DEPTH = 29, LIMIT = 100, PAGE = 4096 };
 
 static uint64_t words[DEPTH], frames[LIMIT];
-static uint32_t count;
+static uint32_t count, cap = LIMIT; /* cap: no walk adds more frames */
 static struct ljp_memo *memo;
 
 /* A walk down from frame `top`: reads words[i], finds the frame 1000 i + it. */
@@ -36,10 +36,13 @@ static void walk(uint32_t top, uint32_t limit, uint64_t generation)
         break;
     }
     ljp_memo_note(notes, (uint64_t)(uintptr_t)&words[i], words[i], i == 5);
+    if (count == cap)
+      break;
     frames[count++] = 1000 * i + (i == 5 ? words[i] >> 8 : words[i]);
   }
   assert_true(known == memo->met);
-  ljp_memo_end(memo, frames, count, true);
+  ljp_memo_end(memo, frames, count,
+               count < cap ? LJP_MEMO_WHOLE : LJP_MEMO_CAPPED);
 }
 
 static void expect(uint32_t top)
@@ -118,18 +121,57 @@ static void another_generation_is_recorded_anew(void **state)
   expect(0);
 }
 
-static void a_rest_longer_than_the_room_is_walked(void **state)
+/* Meets the first point with room for so many frames. */
+static bool meet(uint32_t limit, uint32_t wants)
+{
+  count = 0;
+  memset(frames, 0, sizeof frames);
+  ljp_memo_begin(memo, 1, 1);
+  assert_int_equal(memo->mode, LJP_MEMO_MATCH);
+  struct ljp_memo_point now = {.sp = 0, .order = 7, .wants = wants};
+  assert_true(ljp_memo_near(memo, 0, 7));
+  return ljp_memo_meet(memo, &now, frames, &count, limit);
+}
+
+static void a_rest_longer_than_the_room_is_cut(void **state)
 {
   (void)state;
   walk(0, LIMIT, 1);
-  count = 0;
-  ljp_memo_begin(memo, 1, 1);
-  struct ljp_memo_point now = {.sp = 0, .order = 7};
-  assert_true(ljp_memo_near(memo, 0, 7));
-  assert_false(ljp_memo_meet(memo, &now, frames, &count, DEPTH - 1));
-  assert_int_equal(count, 0);
-  assert_true(ljp_memo_meet(memo, &now, frames, &count, DEPTH));
+  assert_true(meet(DEPTH - 1, 0));
+  assert_true(memo->capped);
+  assert_int_equal(count, DEPTH - 1);
+  assert_int_equal(frames[DEPTH - 2], 1000 * (DEPTH - 2) + words[DEPTH - 2]);
+  assert_int_equal(frames[DEPTH - 1], 0);
+  assert_true(meet(DEPTH, 0));
+  assert_false(memo->capped);
   assert_int_equal(count, DEPTH);
+}
+
+static void a_rest_that_is_to_tell_more_is_not_cut(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  assert_false(meet(DEPTH - 1, 1));
+  assert_int_equal(count, 0);
+  assert_true(meet(DEPTH, 1));
+}
+
+static void what_ended_at_a_limit_serves_no_longer_walk(void **state)
+{
+  (void)state;
+  cap = 11;
+  walk(0, LIMIT, 1);
+  cap = LIMIT;
+  assert_true(memo->valid);
+  assert_false(meet(12, 0));
+  assert_int_equal(count, 0);
+  assert_true(meet(11, 0));
+  assert_true(memo->capped);
+  assert_int_equal(count, 11);
+  assert_true(meet(10, 0));
+  assert_true(memo->capped);
+  assert_int_equal(count, 10);
+  assert_int_equal(frames[9], 1000 * 9 + words[9]);
 }
 
 static void another_state_at_the_same_place_is_not_met(void **state)
@@ -162,7 +204,7 @@ static void before_what_was_not_noted_nothing_is_met(void **state)
     assert_true(ljp_memo_near(memo, 16 * i, 7));
     ljp_memo_meet(memo, &now, frames, &count, LIMIT);
   }
-  ljp_memo_end(memo, frames, 4, true);
+  ljp_memo_end(memo, frames, 4, LJP_MEMO_WHOLE);
   ljp_memo_begin(memo, 1, 1);
   assert_int_equal(memo->mode, LJP_MEMO_MATCH);
   assert_false(ljp_memo_near(memo, 0, 7));
@@ -204,7 +246,7 @@ static void too_many_reads_are_not_remembered(void **state)
   for (int i = 0; i <= LJP_MEMO_READS; i++)
     ljp_memo_note(memo, (uint64_t)(uintptr_t)words, words[0], 0);
   assert_int_equal(memo->reads, LJP_MEMO_READS);
-  ljp_memo_end(memo, frames, 1, true);
+  ljp_memo_end(memo, frames, 1, LJP_MEMO_WHOLE);
   assert_false(memo->valid);
 }
 
@@ -216,7 +258,9 @@ int main(void)
       TEST(each_changed_word_is_seen),
       TEST(bytes_that_do_not_matter_may_change),
       TEST(another_generation_is_recorded_anew),
-      TEST(a_rest_longer_than_the_room_is_walked),
+      TEST(a_rest_longer_than_the_room_is_cut),
+      TEST(a_rest_that_is_to_tell_more_is_not_cut),
+      TEST(what_ended_at_a_limit_serves_no_longer_walk),
       TEST(another_state_at_the_same_place_is_not_met),
       TEST(before_what_was_not_noted_nothing_is_met),
       TEST(memory_that_is_gone_is_not_equal),
