@@ -243,40 +243,6 @@ LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
     add(&s->counts.lfunc, 1);
 }
 
-/* The outermost host frames of the place where a sample was put off. */
-LJP_SIGSAFE static void note_place(struct ljp_sampler *s,
-                                   const struct ljp_stack *stack)
-{
-  uint32_t n = stack->count;
-  while (n && ljp_frame_kind(stack->frames[n - 1]) != LJP_FRAME_HOST)
-    n--;
-  s->deferred_count = 0;
-  while (s->deferred_count < LJP_SAMPLER_DEFERRED && n--)
-    s->deferred_frames[s->deferred_count++] = stack->frames[n];
-}
-
-/* A sample that is taken late begins with the hook that takes it. The callers
-** of the resize are those of the place that was put off; the frame above them
-** is the resize itself, and all above that the hook. */
-LJP_SIGSAFE static void drop_hook(const struct ljp_sampler *s,
-                                  struct ljp_stack *stack)
-{
-  uint32_t hosts = 0, same = 0;
-  while (hosts < stack->count &&
-         ljp_frame_kind(stack->frames[hosts]) == LJP_FRAME_HOST)
-    hosts++;
-  while (same < s->deferred_count && same < hosts &&
-         stack->frames[hosts - 1 - same] == s->deferred_frames[same])
-    same++;
-  if (!hosts)
-    return;
-  /* Tail calls may have left nothing of it but our own frame, the first. */
-  uint32_t drop = hosts > same + 2 ? hosts - same - 1 : 1;
-  for (uint32_t i = drop; i < stack->count; i++)
-    stack->frames[i - drop] = stack->frames[i];
-  stack->count -= drop;
-}
-
 enum moment {
   NOW,
   IN_PROFILER, /* now: regs are those of the code that we hold up */
@@ -316,12 +282,12 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
       return;
     }
     if (!s->deferred++)
-      note_place(s, &walk.stack);
+      ljp_sampler_note_place(&s->deferred_at, &walk.stack);
     s->deferred_ns += weight;
     return;
   }
   if (moment == LATE)
-    drop_hook(s, &walk.stack);
+    ljp_sampler_drop_hook(&s->deferred_at, &walk.stack);
   else if (shared.mode == LJP_SAMPLER_STACKS)
     add_leaf(&walk.stack, moment, rip);
   record(s, &walk, now, weight);
@@ -442,32 +408,6 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 }
 
 /* -- The end of a resize ------------------------------------------------------- */
-
-/* rdi: regs. A leaf without a frame of its own: what it sees in the registers
-** that functions preserve is the caller's. */
-__asm__(".text\n"
-        ".globl ljp_sampler_registers\n"
-        ".hidden ljp_sampler_registers\n"
-        ".type ljp_sampler_registers, @function\n"
-        "ljp_sampler_registers:\n"
-        "  .cfi_startproc\n"
-        "  movq %rbx, 24(%rdi)\n"
-        "  movq %rbp, 48(%rdi)\n"
-        "  leaq 8(%rsp), %rax\n"
-        "  movq %rax, 56(%rdi)\n"
-        "  movq %r12, 96(%rdi)\n"
-        "  movq %r13, 104(%rdi)\n"
-        "  movq %r14, 112(%rdi)\n"
-        "  movq %r15, 120(%rdi)\n"
-        "  movq (%rsp), %rax\n"
-        "  movq %rax, 128(%rdi)\n"
-        "  ret\n"
-        "  .cfi_endproc\n"
-        ".size ljp_sampler_registers, .-ljp_sampler_registers\n");
-_Static_assert(LJP_RBX == 3 && LJP_RBP == 6 && LJP_RSP == 7 && LJP_R12 == 12 &&
-                   LJP_R15 == 15 && LJP_RIP == 16,
-               "the offsets above");
-_Static_assert(offsetof(struct ljp_regs, r) == 0, "the offsets above");
 
 void ljp_sampler_deferred(struct ljp_sampler *s)
 {

@@ -73,6 +73,12 @@ struct ljp_sampler_shared {
 };
 extern struct ljp_sampler_shared ljp_sampler_shared;
 
+/* The outermost host frames of a place. */
+struct ljp_sampler_place {
+  uint32_t count;
+  uint64_t frames[LJP_SAMPLER_DEFERRED];
+};
+
 struct ljp_sampler {
   _Atomic bool active;
   _Atomic uint32_t inside;
@@ -107,9 +113,8 @@ struct ljp_sampler {
   uint32_t idle_run;    /* signals in a row that found it waiting */
   uint64_t deferred_ns; /* time that a deferred sample stands for */
   uint32_t deferred;
-  uint32_t deferred_count; /* host frames where the first fell, outermost */
-  uint64_t deferred_frames[LJP_SAMPLER_DEFERRED];
-  uint64_t *frames; /* shared.depth of them */
+  struct ljp_sampler_place deferred_at; /* where the first fell */
+  uint64_t *frames;                     /* shared.depth of them */
   struct ljp_memo *memo;
 
   /* Of the life cycle (sysprof_threads.c). */
@@ -134,6 +139,13 @@ LJP_SIGSAFE void ljp_sampler_signal(int number, siginfo_t *info, void *context);
 
 /* The sample that a stack resize put off: from ordinary code of its thread. */
 void ljp_sampler_deferred(struct ljp_sampler *sampler);
+
+/* sampler_late.c: notes where a sample was put off, takes the hook's frames off
+** the stack that is taken late. */
+LJP_SIGSAFE void ljp_sampler_note_place(struct ljp_sampler_place *place,
+                                        const struct ljp_stack *stack);
+LJP_SIGSAFE void ljp_sampler_drop_hook(const struct ljp_sampler_place *place,
+                                       struct ljp_stack *stack);
 
 /* The registers of the caller, as they are when this returns to it: those that
 ** functions preserve, rsp and rip. Sets nothing else. */

@@ -33,6 +33,7 @@
 #include "profilers/walk.h"
 #include "src/luajit/guest.h"
 #include "src/saferead.h"
+#include "test/oracle/late.h"
 #include "test/oracle/memos.h"
 #include "test/oracle/shadow.h"
 
@@ -266,6 +267,23 @@ static void judge_pending(void)
   run.pendings = 0;
 }
 
+/* -- Late samples --------------------------------------------------------------- */
+
+static void judged_late(bool right, uint64_t rip)
+{
+  note(right ? DEFERRED : WRONG, 0, rip);
+}
+
+static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
+{
+  uint32_t want;
+  if (!truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
+                    FRAMES) ||
+      !run.shadow.count ||
+      !late_add(rip, stack, expected, want, run.shadow.entry[0].ret))
+    note(WRONG, 0, rip);
+}
+
 /* -- Stepping ------------------------------------------------------------------- */
 
 static void on_trap(int sig, siginfo_t *info, void *context)
@@ -279,9 +297,11 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     gregs[REG_EFL] &= ~TRAP_FLAG;
     return;
   }
+  if (late_at_work())
+    return;
   shadow_step(&run.shadow, rip, rsp);
   run.steps++;
-  if (run.limit && run.steps >= run.limit)
+  if (run.limit && run.steps >= run.limit && !late_waiting())
     run.on = false;
   if (rip - libgcc_low < libgcc_high - libgcc_low)
     run.threw = true;
@@ -306,7 +326,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   if (ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER) {
-    note(DEFERRED, 0, rip);
+    defer(&walk.stack, rip, rsp);
     return;
   }
   if (walk.stack.cut) {
@@ -473,6 +493,7 @@ int main(int argc, char **argv)
   luaL_openlibs(L);
   if (!memos_init(L, run.verbose))
     return 2;
+  late_init(run.unwind, run.verbose, equal, judged_late);
   if (!jit)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 
@@ -492,6 +513,7 @@ int main(int argc, char **argv)
     lua_pushstring(L, argv[k]);
   int status = lua_pcall(L, argc - i, 0, 0);
   run.on = false;
+  run.counts[WRONG] += late_waiting(); /* never taken */
   if (status)
     fprintf(stderr, "oracle: script failed: %s\n", lua_tostring(L, -1));
   report();
