@@ -1,6 +1,8 @@
 /*
 ** The hooks of the patches in a build without profilers: nothing.
 */
+#include <stdint.h>
+
 struct lua_State;
 struct GCproto;
 struct global_State;

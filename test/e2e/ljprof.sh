@@ -116,13 +116,15 @@ grep -qE '^gap at offset [0-9]+: [0-9]+ bytes, 1 block missing: the input ends i
   tail -c +1002 "$data/every-record.ljp"
 } > flip.ljp
 same "a changed byte is 1" 1 "$(check flip.ljp)"
-grep -q '^gap at offset 810: .* 1 block missing: block payload with a wrong' \
-  check.txt || fail "no gap in: $(cat check.txt)"
+gap=$(sed -n 's/^gap at offset \([0-9]*\): .* 1 block missing: block payload with a wrong.*/\1/p' check.txt)
+if [ -z "$gap" ] || [ "$gap" -gt 1000 ]; then
+  fail "no gap in: $(cat check.txt)"
+fi
 grep -qE '^mem .*, [0-9]+ more lost in gaps$' check.txt ||
   fail "the lost events are not counted: $(cat check.txt)"
 ok "what a gap swallowed is counted"
 "$ljprof" dump flip.ljp > flip.txt || fail "dump of a damaged stream"
-grep -q '^gap offset=810 ' flip.txt || fail "no gap in the dump"
+grep -q "^gap offset=$gap " flip.txt || fail "no gap in the dump"
 grep -q 'unknown (lost in a gap)' flip.txt || fail "no word of lost definitions"
 ok "definitions that were lost are shown as lost"
 
