@@ -52,6 +52,16 @@ values() { # COMMAND:OPTION
   esac
 }
 
+zsh_values() { # a case for each option with values
+  for option in $options_with_values; do
+    if [ "$(values "$option")" = @dirs ]; then
+      echo "  $option) _files -/ ;;"
+    else
+      echo "  $option) compadd -- $(values "$option") ;;"
+    fi
+  done
+}
+
 for command in $commands; do
   {
     printf '.TH LJPROF\\-%s 1 "" "ljprof %s" "ljprof"\n.SH NAME\n' \
@@ -142,13 +152,7 @@ done
   echo '  local before=${PREFIX%%=*}'
   echo '  compset -P "*="'
   echo '  case $words[2]:$before in'
-  for option in $options_with_values; do
-    if [ "$(values "$option")" = @dirs ]; then
-      echo "  $option) _files -/ ;;"
-    else
-      echo "  $option) compadd -- $(values "$option") ;;"
-    fi
-  done
+  zsh_values
   echo '  *) _files ;;'
   echo '  esac'
   echo 'elif [[ $PREFIX == -* ]]; then'
@@ -160,13 +164,7 @@ done
   echo '  esac'
   echo 'else'
   echo '  case $words[2]:$words[CURRENT-1] in'
-  for option in $options_with_values; do
-    if [ "$(values "$option")" = @dirs ]; then
-      echo "  $option) _files -/ ;;"
-    else
-      echo "  $option) compadd -- $(values "$option") ;;"
-    fi
-  done
+  zsh_values
   echo '  record:record | record:--) _command_names -e; _files ;;'
   echo '  *) _files ;;'
   echo '  esac'

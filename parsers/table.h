@@ -96,6 +96,13 @@ static inline void ljp_index_fini(struct ljp_index *index)
   *index = (struct ljp_index){0};
 }
 
+/* What a full array grows to; 0: it cannot. */
+static inline uint32_t ljp_more_room(uint32_t room)
+{
+  uint32_t more = room ? room + room / 2 + 1 : LJP_TABLE_FIRST;
+  return more > room ? more : 0;
+}
+
 /* Room for one more at the end of an array; false: no memory. */
 static inline bool ljp_array_reserve(void *array_pointer, uint32_t count,
                                      uint32_t *room, size_t item_bytes)
@@ -103,8 +110,8 @@ static inline bool ljp_array_reserve(void *array_pointer, uint32_t count,
   void **array = array_pointer;
   if (LJP_LIKELY(count < *room))
     return true;
-  uint32_t more = *room ? *room + *room / 2 + 1 : LJP_TABLE_FIRST;
-  if (more <= *room)
+  uint32_t more = ljp_more_room(*room);
+  if (!more)
     return false;
   void *bigger = realloc(*array, (size_t)more * item_bytes);
   if (!bigger)
@@ -123,8 +130,8 @@ static inline bool ljp_lines_reserve(void *array_pointer, uint32_t count,
   void **array = array_pointer;
   if (LJP_LIKELY(count < *room))
     return true;
-  uint32_t more = *room ? *room + *room / 2 + 1 : LJP_TABLE_FIRST;
-  if (more <= *room)
+  uint32_t more = ljp_more_room(*room);
+  if (!more)
     return false;
   size_t bytes = (size_t)more * item_bytes;
   bytes += (LJP_LINE_BYTES - bytes % LJP_LINE_BYTES) % LJP_LINE_BYTES;
