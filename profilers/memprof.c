@@ -91,14 +91,9 @@ static void writer_round(void *ctx)
   unlock();
 }
 
-/* On a VM's thread, in its collector, which is where we may be already. */
 static void on_crowded(void)
 {
-  if (!ljp_recording_trylock(&g->lock))
-    return;
-  if (g->running && g->lock.pid == getpid())
-    ljp_session_wake(g->session);
-  unlock();
+  ljp_recording_crowded(&g->lock, &g->running, &g->session);
 }
 
 void ljp_memprof_round(void)

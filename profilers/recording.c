@@ -275,6 +275,16 @@ void ljp_recording_unlock(struct ljp_recording_lock *lock)
     on_stop(ctx);
 }
 
+void ljp_recording_crowded(struct ljp_recording_lock *lock, const bool *running,
+                           struct ljp_session *const *session)
+{
+  if (!ljp_recording_trylock(lock))
+    return;
+  if (*running && lock->pid == getpid())
+    ljp_session_wake(*session);
+  ljp_recording_unlock(lock);
+}
+
 void ljp_recording_ended(struct ljp_recording_lock *lock,
                          struct ljp_recording *to)
 {

@@ -54,6 +54,10 @@ bool ljp_recording_lock_at_exit(struct ljp_recording_lock *lock);
 void ljp_recording_unlock(struct ljp_recording_lock *lock);
 /* In a fork's child. */
 void ljp_recording_lock_forked(struct ljp_recording_lock *lock);
+/* Much waits for the session's writer, if it runs: wakes it. On a VM's thread, in
+** its collector, which may run while this thread has the lock. */
+void ljp_recording_crowded(struct ljp_recording_lock *lock, const bool *running,
+                           struct ljp_session *const *session);
 /* Under it: a session has ended. */
 void ljp_recording_ended(struct ljp_recording_lock *lock,
                          struct ljp_recording *to);

@@ -82,15 +82,10 @@ static void writer_round(void *ctx)
   unlock();
 }
 
-/* On a VM's thread, in its collector: who starts or stops just now makes rounds
-** enough. */
+/* Who starts or stops just now makes rounds enough. */
 static void on_crowded(void)
 {
-  if (!ljp_recording_trylock(&g->lock))
-    return;
-  if (g->running && g->lock.pid == getpid())
-    ljp_session_wake(g->session);
-  unlock();
+  ljp_recording_crowded(&g->lock, &g->running, &g->session);
 }
 
 static void on_deferred(void)
