@@ -33,7 +33,8 @@ options() {
 # What a value of an option can be (the tests compare it with the help): words,
 # "@dirs" for a folder, nothing for files or whatever else.
 options_with_values='report:--by export:--to export:--value flame:--view
-  diff:--view record:--event flame:--source annotate:--source'
+  diff:--view record:--event record:--timer record:--mode record:--threads
+  flame:--source annotate:--source'
 values() { # COMMAND:OPTION
   case $1 in
   report:--by)
@@ -48,6 +49,9 @@ values() { # COMMAND:OPTION
     ;;
   *:--view) echo cpu wall alloc live leaks ;;
   record:--event) echo cpu wall ;;
+  record:--timer) echo auto perf trap posix ;;
+  record:--mode) echo C L D ;;
+  record:--threads) echo lua all this ;;
   *:--source) echo @dirs ;;
   esac
 }

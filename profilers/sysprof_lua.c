@@ -5,12 +5,12 @@
 #include "profilers/sysprof_lua.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profilers/options.h"
 #include "profilers/sysprof.h"
+#include "src/signals.h"
 
 /* -- Options ----------------------------------------------------------------------- */
 
@@ -70,44 +70,15 @@ static bool read_threads(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-/* Those that mean a fault or cannot be caught are no choice. */
-static bool usable_signal(int number)
-{
-  switch (number) {
-  case SIGKILL:
-  case SIGSTOP:
-  case SIGSEGV:
-  case SIGBUS:
-  case SIGILL:
-  case SIGFPE:
-  case SIGTRAP:
-  case SIGABRT:
-    return false;
-  }
-  /* The first two after 31 are libc's own. */
-  return number > 0 && number <= SIGRTMAX &&
-         (number < 32 || number >= SIGRTMIN);
-}
-
 static bool read_signal(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
-  *wants = "the number or the name of a signal that a program may handle";
-  if (lua_type(L, -1) == LUA_TSTRING) {
-    const char *name = lua_tostring(L, -1);
-    if (strncmp(name, "SIG", 3) == 0)
-      name += 3;
-    for (int i = 1; i < 32; i++) {
-      const char *known = sigabbrev_np(i);
-      if (known && strcmp(known, name) == 0) {
-        o->signal = i;
-        return usable_signal(i);
-      }
-    }
+  *wants = LJP_SIGNAL_WANTS;
+  if (lua_type(L, -1) == LUA_TSTRING)
+    o->signal = ljp_signal_named(lua_tostring(L, -1));
+  else if (!ljp_option_whole(L, 1, SIGRTMAX, &o->signal))
     return false;
-  }
-  return ljp_option_whole(L, 1, SIGRTMAX, &o->signal) &&
-         usable_signal(o->signal);
+  return ljp_signal_usable(o->signal);
 }
 
 static bool read_max_overhead(lua_State *L, void *to, const char **wants)

@@ -9,11 +9,8 @@
 */
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,122 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "parsers/reader.h"
 #include "tools/command.h"
-
-static const char help[] =
-    "Usage: ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "Runs a program that uses LuaJIT as a shared library, with ours in its\n"
-    "place, and records it from its first VM to its end.\n\n"
-    "  -o FILE           the stream (default: PROGRAM.ljp)\n"
-    "  --force           replace FILE if it is there\n"
-    "  --interval MS     milliseconds between samples, 0.05 to 60000 "
-    "(default 1)\n"
-    "  --event EVENT     cpu (default), or wall: threads that wait, too\n"
-    "  --memory          allocations as well, sampled\n"
-    "  --sample BYTES    ... one sample in so many bytes (default 524288)\n"
-    "  --every           ... every allocation instead\n"
-    "  --native          ... with C frames in their stacks\n"
-    "  --no-cpu          no CPU samples (with --memory)\n"
-    "  --children        programs and forks that it starts, too: each into\n"
-    "                    FILE.PID\n"
-    "  --jitdump         jit-PID.dump and /tmp/perf-PID.map for perf\n"
-    "  --compress N      level of zstd compression, 1 to 19 (default: none)\n"
-    "  --embed-symbols   put the names of machine code into FILE, so that it\n"
-    "                    reads the same on another machine\n"
-    "  --help            this text\n\n"
-    "Exit code: that of the program (128 and more: ended by a signal); 1 if\n"
-    "it went well but nothing was recorded, 2 called wrongly, 126 and 127 if\n"
-    "it could not be run.\n";
+#include "tools/record.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
 
-struct plan {
-  const char *output, *interval, *event, *sample, *compress;
-  bool force, memory, every, native, no_cpu, children, embed, jitdump;
-  char **program;
-  char path[PATH_MAX]; /* absolute: the program may change its folder */
-  struct stat before;  /* what stood there; st_ino 0: nothing */
-  struct timespec began;
-};
-
-/* -- Options ------------------------------------------------------------------ */
-
-static int misuse(const char *option, const char *value, const char *wants)
-{
-  ljp_command_error("record", "%s is '%s', but wants %s", option, value, wants);
-  return LJP_EXIT_USAGE;
-}
-
-static int contradiction(const char *text)
-{
-  ljp_command_error("record", "%s", text);
-  return LJP_EXIT_USAGE;
-}
-
-static bool number_within(const char *text, double low, double high)
-{
-  char *end;
-  double number = strtod(text, &end);
-  /* false for NaN */
-  return end != text && !*end && number >= low && number <= high;
-}
-
-static bool whole_within(const char *text, double low, double high)
-{
-  return text[strspn(text, "0123456789")] == '\0' &&
-         number_within(text, low, high);
-}
-
-static int check_values(const struct plan *plan)
-{
-  if (plan->interval && !number_within(plan->interval, 0.05, 60000))
-    return misuse("--interval", plan->interval,
-                  "milliseconds, a number from 0.05 to 60000");
-  if (plan->event && strcmp(plan->event, "cpu") != 0 &&
-      strcmp(plan->event, "wall") != 0)
-    return misuse("--event", plan->event, "cpu or wall");
-  if (plan->sample && !whole_within(plan->sample, 1, 1e12))
-    return misuse("--sample", plan->sample, "a whole number of bytes");
-  if (plan->compress && !whole_within(plan->compress, 1, 19))
-    return misuse("--compress", plan->compress, "a whole number from 1 to 19");
-  if (plan->sample && plan->every)
-    return contradiction("--sample and --every contradict each other");
-  if (!plan->memory && (plan->sample || plan->every || plan->native))
-    return contradiction("--sample, --every and --native are about --memory, "
-                         "which is not given");
-  if (!plan->memory && plan->no_cpu)
-    return contradiction("--no-cpu without --memory records nothing");
-  if (plan->no_cpu && (plan->interval || plan->event || plan->jitdump))
-    return contradiction("--interval, --event and --jitdump are about CPU "
-                         "samples, but --no-cpu is given");
-  return -1;
-}
-
-static int read_options(struct plan *plan, int argc, char **argv)
-{
-  const struct ljp_flag flags[] = {{"-o", NULL, &plan->output},
-                                   {"--output", NULL, &plan->output},
-                                   {"--force", &plan->force, NULL},
-                                   {"--interval", NULL, &plan->interval},
-                                   {"--event", NULL, &plan->event},
-                                   {"--memory", &plan->memory, NULL},
-                                   {"--sample", NULL, &plan->sample},
-                                   {"--every", &plan->every, NULL},
-                                   {"--native", &plan->native, NULL},
-                                   {"--no-cpu", &plan->no_cpu, NULL},
-                                   {"--children", &plan->children, NULL},
-                                   {"--jitdump", &plan->jitdump, NULL},
-                                   {"--compress", NULL, &plan->compress},
-                                   {"--embed-symbols", &plan->embed, NULL}};
-  int code = ljp_command_program("record", help, argc, argv, flags,
-                                 sizeof flags / sizeof *flags, &plan->program);
-  return code < 0 ? check_values(plan) : code;
-}
-
 /* -- Where to ------------------------------------------------------------------ */
 
-static int find_output(struct plan *plan)
+static int find_output(struct ljp_record_plan *plan)
 {
   char folder[PATH_MAX - 300] = "", name[256];
   const char *output = plan->output;
@@ -167,6 +56,14 @@ static int find_output(struct plan *plan)
                           : "exists; --force replaces it");
     return LJP_EXIT_FAILED;
   }
+  /* began is still zero: of any age. */
+  if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
+    ljp_command_error("record",
+                      "%s.s1 or others of its segments exist; --force "
+                      "replaces them",
+                      plan->path);
+    return LJP_EXIT_FAILED;
+  }
   return -1;
 }
 
@@ -192,7 +89,8 @@ static int find_library(char folder[PATH_MAX])
   return LJP_EXIT_FAILED;
 }
 
-static bool set_environment(const struct plan *plan, const char *library)
+static bool set_environment(const struct ljp_record_plan *plan,
+                            const char *library)
 {
   char text[PATH_MAX + 512];
   const char *before = getenv("LD_LIBRARY_PATH");
@@ -204,33 +102,8 @@ static bool set_environment(const struct plan *plan, const char *library)
            before ? before : "");
   int failed = setenv("LD_LIBRARY_PATH", path, 1);
   free(path);
-  int n = snprintf(text, sizeof text, "pid=%ld;", (long)getpid());
-  size_t at = (size_t)n;
-#define PUT(...)                                                               \
-  at += (size_t)snprintf(text + at, sizeof text - at, __VA_ARGS__)
-  if (plan->children)
-    PUT("children=true;fork=follow;");
-  if (plan->compress)
-    PUT("compress=%s;", plan->compress);
-  if (plan->jitdump)
-    PUT("jitdump=true;");
-  if (plan->no_cpu)
-    PUT("cpu=false;");
-  if (plan->interval)
-    PUT("cpu.interval=%s;", plan->interval);
-  if (plan->event)
-    PUT("cpu.event=%s;", plan->event);
-  if (!plan->memory)
-    PUT("memory=false;");
-  else if (plan->every)
-    PUT("memory.every=true;");
-  else
-    PUT("memory.sample=%s;", plan->sample ? plan->sample : "524288");
-  if (plan->native)
-    PUT("memory.native=true;");
-  PUT("path=%s", plan->path); /* the last one: it may hold any byte */
-#undef PUT
-  return !failed && at < sizeof text && !setenv("LJPROF_RECORD", text, 1);
+  return !failed && ljp_record_request(plan, text, sizeof text) &&
+         !setenv("LJPROF_RECORD", text, 1);
 }
 
 static pid_t child;
@@ -241,7 +114,8 @@ static void pass_on(int signal)
 }
 
 /* Exit code of the program as a shell would have it; -1: it did not run. */
-static int run(const struct plan *plan, const char *library, int *error)
+static int run(const struct ljp_record_plan *plan, const char *library,
+               int *error)
 {
   static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
   struct sigaction ignore = {.sa_handler = SIG_IGN}, keep[2];
@@ -289,92 +163,12 @@ static int run(const struct plan *plan, const char *library, int *error)
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* -- What came out -------------------------------------------------------------- */
-
-/* A session replaces a file when it has really begun, by another one. */
-static bool replaced(const struct plan *plan)
-{
-  struct stat now;
-  return !lstat(plan->path, &now) &&
-         (now.st_ino != plan->before.st_ino ||
-          now.st_mtim.tv_sec != plan->before.st_mtim.tv_sec ||
-          now.st_mtim.tv_nsec != plan->before.st_mtim.tv_nsec);
-}
-
-/* Files of children that have come since the program was started. */
-static size_t children_of(const struct plan *plan)
-{
-  char pattern[PATH_MAX + 16];
-  glob_t found;
-  struct stat st;
-  size_t count = 0, len = strlen(plan->path), at = 0;
-  for (size_t i = 0; i < len && at + 12 < sizeof pattern; i++) {
-    if (strchr("*?[\\", plan->path[i]))
-      pattern[at++] = '\\';
-    pattern[at++] = plan->path[i];
-  }
-  memcpy(pattern + at, ".[0-9]*", 8);
-  if (glob(pattern, 0, NULL, &found))
-    return 0;
-  for (size_t i = 0; i < found.gl_pathc; i++)
-    count += !stat(found.gl_pathv[i], &st) &&
-             (st.st_mtim.tv_sec > plan->began.tv_sec ||
-              (st.st_mtim.tv_sec == plan->began.tv_sec &&
-               st.st_mtim.tv_nsec >= plan->began.tv_nsec));
-  globfree(&found);
-  return count;
-}
-
-static bool tell(const struct plan *plan)
-{
-  size_t children = plan->children ? children_of(plan) : 0;
-  if (children)
-    ljp_command_note("record", "%zu of its children are in %s.PID", children,
-                     plan->path);
-  if (children && !replaced(plan))
-    return true;
-  static struct ljp_reader reader;
-  const struct ljp_event *event;
-  enum ljp_status status = LJP_ERR_IO;
-  if (!replaced(plan)) {
-    ljp_command_error(
-        "record",
-        "nothing was recorded: %s opened no LuaJIT VM by our "
-        "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
-        plan->program[0]);
-    return false;
-  }
-  status = ljp_reader_open(&reader, plan->path);
-  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH)
-    ;
-  if (status) {
-    ljp_command_error("record", "%s: %s", plan->path, reader.error);
-  } else {
-    uint64_t lost = 0;
-    for (size_t i = 0; i < reader.tally.loss_count; i++)
-      if (!reader.tally.losses[i].overrun)
-        lost += reader.tally.losses[i].count;
-    ljp_command_error("record",
-                      "%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
-                      " lost%s: %s",
-                      reader.tally.read[LJP_REC_SAMPLES],
-                      reader.tally.read[LJP_REC_MEM], lost,
-                      reader.finish.clean && !reader.finish.gaps
-                          ? ""
-                          : ", not closed cleanly",
-                      plan->path);
-  }
-  ljp_reader_fini(&reader);
-  return !status;
-}
-
 int ljp_command_record(int argc, char **argv)
 {
-  static struct plan plan;
+  static struct ljp_record_plan plan;
   char library[PATH_MAX];
   int error;
-  int code = read_options(&plan, argc, argv);
+  int code = ljp_record_options(&plan, argc, argv);
   if (code < 0)
     code = find_library(library);
   if (code < 0)
@@ -387,10 +181,6 @@ int ljp_command_record(int argc, char **argv)
     ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
     return error == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
   }
-  bool recorded = tell(&plan);
-  if (recorded && plan.embed && replaced(&plan)) {
-    char *again[] = {"embed", plan.path, NULL};
-    recorded = ljp_command_embed(2, again) == LJP_EXIT_OK;
-  }
+  bool recorded = ljp_record_tell(&plan);
   return code ? code : recorded ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

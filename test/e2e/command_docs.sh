@@ -59,6 +59,7 @@ END
   bash_gives "pprof perf-script" export --to = p
   bash_gives "trace thread type" report --by = t
   bash_gives "wall" record --event w
+  bash_gives "perf posix" record --timer p
   bash_gives "live leaks" diff --view l
   mkdir -p sources/here
   touch sources.txt
@@ -67,7 +68,7 @@ END
   # No value that the command does not know, none left out of the help.
   grep -oE "^ +(report|export|flame|diff|record):--[a-z]+\) words='[^']*'" \
     "$docs/bash/ljprof" > values.txt
-  [ "$(wc -l < values.txt)" -eq 6 ] || fail "values: $(cat values.txt)"
+  [ "$(wc -l < values.txt)" -eq 9 ] || fail "values: $(cat values.txt)"
   while IFS=": )" read -r command option _ list; do
     "$ljprof" "$command" --help > help.txt
     for value in $(echo "$list" | sed "s/^words=//" | tr -d "'"); do

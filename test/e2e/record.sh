@@ -43,6 +43,50 @@ ok "events and the VM's own count of bytes agree"
 ! grep -q '^samples ' check.txt || fail "samples without being asked for"
 ok "memory alone, sampled"
 
+options() {
+  "$ljprof" dump options.ljp |
+    sed -n 's/^ *info key="option\.\([a-z]*\)" value="\([^"]*\)"/\1=\2/p' |
+    grep -v '^memory' | sort | tr '\n' ' '
+}
+for timer in posix perf trap; do
+  "$ljprof" record --force -o options.ljp --timer "$timer" --mode=L \
+    --max-overhead 0 --depth 8 --flush 10 "$luajit" work.lua > out 2> err ||
+    [ "$timer" != posix ] || fail "$timer: $(cat err)"
+  same "$timer: the program's output is its own" "done" "$(cat out)"
+  if [ "$timer" != posix ] && grep -q "not recorded: timer \"$timer\"" err; then
+    echo "no timer $timer on this machine"
+    continue
+  fi
+  case $(options) in
+  "event=cpu mode=L timer=$timer ") ok "a session by $timer, mode L" ;;
+  *) fail "$timer: $(options)" ;;
+  esac
+  "$ljprof" check options.ljp > check.txt || fail "not whole: $(cat check.txt)"
+done
+"$ljprof" record --force -o options.ljp --event wall --signal USR2 -- \
+  "$luajit" -e 'print(misc.sysprof.status().signal)' > out 2> err ||
+  fail "wall: $(cat err)"
+case $(options) in
+"event=wall mode=C timer=posix ") ok "a session by the clock" ;;
+*) fail "wall: $(options)" ;;
+esac
+same "the signal asked for" 12 "$(cat out)"
+
+"$ljprof" record -o turn.ljp --rotate-seconds 0.1 --keep 2 --sync -- \
+  "$luajit" -e 'local stop = os.clock() + 0.8 repeat until os.clock() > stop' \
+  2> err || fail "rotation: $(cat err)"
+[ ! -e turn.ljp ] || fail "the first segment has been kept: $(ls)"
+segments=$(find . -name 'turn.ljp.s[0-9]*' | wc -l)
+same "segments kept" 2 "$segments"
+grep -q "2 segments of $PWD/turn.ljp" err || fail "not said: $(cat err)"
+"$ljprof" merge -o merged.ljp turn.ljp.s* 2> err || fail "merge: $(cat err)"
+"$ljprof" check merged.ljp > check.txt || fail "not whole: $(cat check.txt)"
+said=$(awk '/^samples /{print $2}' check.txt)
+[ "$said" -gt 0 ] || fail "no samples: $(cat check.txt)"
+ok "what is kept of a rotated file is said and is whole"
+refuses "segments that exist are kept" 1 "exist; --force" \
+  "$ljprof" record -o turn.ljp --rotate-seconds 1 "$luajit" work.lua
+
 cat > calls.lua << 'EOF'
 local zero, t = io.open("/dev/zero", "rb"), {}
 local function read() zero:read(1000003) end
@@ -79,6 +123,39 @@ refuses "an interval that is none" 2 "interval is '0', but wants" \
   "$ljprof" record --interval 0 true
 refuses "an event that is none" 2 "event is 'gpu', but wants" \
   "$ljprof" record --event gpu true
+refuses "a timer that is none" 2 \
+  "timer is 'hpet', but wants auto, perf, trap or posix" \
+  "$ljprof" record --timer hpet true
+refuses "wall by a timer of CPU time" 2 "event wall needs --timer posix" \
+  "$ljprof" record --event wall --timer perf true
+refuses "another signal for trap" 2 "sends signal 5 (SIGTRAP) and no other" \
+  "$ljprof" record --timer trap --signal USR1 true
+for wrong in KILL 9 SEGV 32 0 1000 x ''; do
+  refuses "signal '$wrong'" 2 "signal is '$wrong', but wants the number or the" \
+    "$ljprof" record --signal "$wrong" true
+done
+refuses "a mode that is none" 2 "wants D (counters), L (leaf) or C (call" \
+  "$ljprof" record --mode l true
+refuses "threads that are none" 2 "all that run Lua), all or this" \
+  "$ljprof" record --threads lu true
+refuses "too much" 2 "from 0 (no limit) to 100" \
+  "$ljprof" record --max-overhead 101 true
+refuses "too deep" 2 "a number of frames from 8 to 2048" \
+  "$ljprof" record --depth 2049 true
+refuses "too late" 2 "a whole number from 10 to 10000" \
+  "$ljprof" record --flush 10.5 true
+refuses "segments too small" 2 "a number of bytes from 4096" \
+  "$ljprof" record --rotate-bytes 4095 true
+refuses "segments too short" 2 "a number of seconds from 0.1" \
+  "$ljprof" record --rotate-seconds nan true
+refuses "segments without rotation" 2 "of which none is given" \
+  "$ljprof" record --keep 3 true
+refuses "names in segments" 2 "about one file" \
+  "$ljprof" record --rotate-seconds 1 --embed-symbols true
+refuses "a timer for no samples" 2 "timer is about CPU samples, but --no-cpu" \
+  "$ljprof" record --memory --no-cpu --timer posix true
+refuses "a depth in words" 2 "depth is 'deep'" \
+  "$ljprof" record --depth deep true
 refuses "options that contradict" 2 "contradict" \
   "$ljprof" record --memory --every --sample 7 true
 [ ! -e none.ljp ] || fail "a file was left behind"
