@@ -1,5 +1,6 @@
 -- One run of one workload of bench/memory.sh:
---   luajit memory.lua WORKLOAD MODE FILE     MODE: plain, every, sample
+--   luajit memory.lua WORKLOAD MODE FILE     MODE: plain, every,
+--                                        native (every, with C frames), sample
 -- prints: wall seconds, collections, events, bytes written, CPU seconds of the
 -- program's own thread.
 local name, mode, path = ...
@@ -67,7 +68,8 @@ sentinel()
 local events, bytes = 0, 0
 if mode ~= "plain" then
   local options = { path = path }
-  options[mode == "every" and "every" or "sample"] = mode == "every" or 512 * 1024
+  if mode == "sample" then options.sample = 512 * 1024 else options.every = true end
+  options.native = mode == "native"
   assert(misc.memprof.start(options))
 end
 local from, cpu_from = now(WALL), now(THREAD)

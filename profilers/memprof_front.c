@@ -28,6 +28,7 @@ struct ljp_front {
   uint32_t epoch;
   uint8_t type;
   bool object;
+  uint8_t hosts;
   int16_t guest, sp, rbx, rbp; /* in words from the caller */
   int16_t at[STEPS];
   uint64_t word[STEPS];
@@ -107,6 +108,11 @@ static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
   return true;
 }
 
+static inline uint64_t host_frame(uint64_t rip)
+{
+  return ljp_frame(LJP_FRAME_HOST, 0, rip);
+}
+
 /* Sets s->front if the way is known, if not the site that it leads to. */
 static inline const struct ljp_site *
 known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
@@ -132,6 +138,12 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     regs->rbp = words + front->rbp;
     found->type = front->type;
     found->object = front->object;
+    if (LJP_UNLIKELY(s->native)) {
+      s->hosts = front->hosts;
+      s->host[0] = host_frame(front->rip);
+      for (uint32_t i = 1; i < s->hosts; i++)
+        s->host[i] = host_frame(front->word[i - 1]);
+    }
     return site;
   }
   return NULL;
@@ -153,6 +165,7 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     front->word[i] = words[front->at[i]];
   }
   front->guest = at[steps - 1];
+  front->hosts = (uint8_t)steps;
   front->rip = caller->rip;
   front->epoch = s->epoch;
   front->type = found->type;
@@ -187,8 +200,11 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     if (site->guest) {
       if (i && plain)
         learn_front(s, caller, regs, found, steps_at, steps);
+      s->hosts = (uint32_t)i;
       return i ? site : NULL;
     }
+    if (i < LJP_FRONT_FRAMES)
+      s->host[i] = host_frame(regs->rip);
     plain &= site->step.witness_at == s->own && !site->step.from_rbp;
     if (LJP_UNLIKELY(site->step.witness_at != witness)) {
       if (!still_there(&site->step))

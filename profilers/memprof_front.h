@@ -8,9 +8,6 @@
 
 #include "profilers/memprof_stack.h"
 
-/* Host frames that are followed at most; so many are asked what memory is for. */
-enum { LJP_FRONT_FRAMES = 8 };
-
 /* Where host code returns to. */
 struct ljp_site {
   uint64_t rip;
@@ -27,8 +24,8 @@ void ljp_front_fini(struct ljp_stacks *stacks);
 /* The epochs begin anew. */
 void ljp_front_forget(struct ljp_stacks *stacks);
 
-/* Down to the guest: regs, and what memory is for. NULL: ask the walk. Preserves
-** errno. */
+/* Down to the guest: regs, and what memory is for; with native also the frames
+** that were passed, in s->host. NULL: ask the walk. Preserves errno. */
 const struct ljp_site *ljp_front_find(struct ljp_stacks *stacks,
                                       const struct ljp_caller *caller,
                                       struct ljp_guest_regs *regs,

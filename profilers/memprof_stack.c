@@ -35,7 +35,7 @@ struct ljp_again {
   bool afresh;   /* has been learned twice */
   uint8_t state; /* by the frame on top of the last answer */
   struct ljp_patience patience;
-  uint64_t top; /* the site's address */
+  uint64_t top; /* what stood on it: the site's address, or a number */
   struct ljp_memo_read word[WORDS];
   struct ljp_spine spine;
 };
@@ -50,7 +50,9 @@ struct ljp_recall {
   uint64_t serial;
   struct ljp_again *again;
   const struct ljp_site *site;
-  uint64_t site_rip;
+  uint64_t site_rip, top;
+  uint32_t hosts;
+  uint64_t host[LJP_FRONT_FRAMES];
   uint8_t type;
   bool object;
   unsigned words;
@@ -63,8 +65,6 @@ bool ljp_stacks_init(struct ljp_stacks *s)
   s->check = check && strcmp(check, "1") == 0;
   s->epoch = 1;
   s->serial = ljp_unwind_serial(s->unwind);
-  if (s->native)
-    return true;
   s->agains = calloc(AGAINS, sizeof *s->agains);
   s->recalls = calloc(RECALLS, sizeof *s->recalls);
   return ljp_front_init(s) && s->agains && s->recalls;
@@ -77,6 +77,29 @@ void ljp_stacks_fini(struct ljp_stacks *s)
   free(s->recalls);
   s->recalls = NULL;
   s->agains = s->last = NULL;
+}
+
+/* -- On top -------------------------------------------------------------------------- */
+
+/* Root first, on the topmost segment: what is compiled at its site, and host
+** frames if they are wanted. */
+struct top {
+  const uint64_t *frame;
+  uint32_t count;
+  uint64_t room[LJP_SITE_FRAMES + LJP_FRONT_FRAMES];
+};
+
+static inline void find_top(const struct ljp_stacks *s,
+                            const struct ljp_site *site, struct top *top)
+{
+  top->frame = site->in_guest.frame;
+  top->count = site->in_guest.count;
+  if (LJP_LIKELY(!s->native))
+    return;
+  memcpy(top->room, top->frame, top->count * sizeof *top->frame);
+  for (uint32_t i = s->hosts; i-- > 0;)
+    top->room[top->count++] = s->host[i];
+  top->frame = top->room;
 }
 
 /* -- The rest ---------------------------------------------------------------------- */
@@ -121,7 +144,7 @@ static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
         a->word[n++] = s->memo.read[i];
   a->words = n;
   for (uint32_t i = walk.stack.count; i-- > 0;)
-    if (ljp_guest_is_frame(frames[i]))
+    if (s->native || ljp_guest_is_frame(frames[i]))
       a->spine.stack[rest++] = frames[i];
   a->below = a->spine.below;
   a->spine.rest = a->spine.frames = rest;
@@ -130,14 +153,14 @@ static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
 }
 
 /* After a full walk, which has found the same by other means: is it? */
-static bool agrees(const struct ljp_again *a, const struct ljp_site *site,
+static bool agrees(const struct ljp_again *a, const struct top *top,
                    const struct ljp_found_stack *found)
 {
-  uint32_t n = a->spine.frames, top = site->in_guest.count;
-  if (n + top != found->count)
+  uint32_t n = a->spine.frames;
+  if (n + top->count != found->count)
     return false;
-  for (uint32_t i = 0; i < top; i++)
-    if (found->frames[top - 1 - i] != site->in_guest.frame[i])
+  for (uint32_t i = 0; i < top->count; i++)
+    if (found->frames[top->count - 1 - i] != top->frame[i])
       return false;
   for (uint32_t i = 0; i < n; i++)
     if (found->frames[found->count - 1 - i] != a->spine.stack[i])
@@ -151,6 +174,7 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
                   const struct ljp_found_stack *found)
 {
   uint32_t kept;
+  struct top top;
   struct ljp_patience *patience = a ? &a->patience : &s->patience;
   if (patience->pause) {
     patience->pause--;
@@ -180,8 +204,9 @@ static void learn(struct ljp_stacks *s, struct ljp_again *a,
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
   if (!view)
     return;
+  find_top(s, site, &top);
   if (ljp_spine_follow(&a->spine, start, &kept) && learn_rest(s, a, view) &&
-      ljp_spine_follow(&a->spine, start, &kept) && agrees(a, site, found)) {
+      ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found)) {
     a->epoch = s->epoch;
     a->total = 0;
     s->learned++;
@@ -218,25 +243,36 @@ static inline void look_at_generations(struct ljp_stacks *s)
   new_epoch(s);
 }
 
+static inline bool is_on_top(const struct ljp_stacks *s,
+                             const struct ljp_again *a,
+                             const struct ljp_site *site, const struct top *top)
+{
+  if (LJP_LIKELY(!s->native))
+    return a->top == site->rip;
+  return memcmp(a->spine.stack + a->spine.frames, top->frame,
+                top->count * sizeof *top->frame) == 0;
+}
+
 /* Of the spine as it is, of which `kept` frames are those of a's last answer. */
 static bool give(struct ljp_stacks *s, struct ljp_again *a,
                  const struct ljp_site *site, uint32_t kept, uint32_t before,
                  struct ljp_found_stack *found)
 {
-  uint32_t top = site->in_guest.count;
-  uint32_t at = a->spine.frames, total = at + top;
+  struct top top;
+  find_top(s, site, &top);
+  uint32_t at = a->spine.frames, total = at + top.count;
   if (LJP_UNLIKELY(total > s->depth))
     return false;
-  bool same = kept == at && a->top == site->rip && before == total;
+  bool same = kept == at && before == total && is_on_top(s, a, site, &top);
   a->total = total;
   if (!same) {
-    for (uint32_t i = 0; i < top; i++) {
-      uint64_t frame = site->in_guest.frame[i];
+    for (uint32_t i = 0; i < top.count; i++) {
+      uint64_t frame = top.frame[i];
       if (kept == at + i && kept < before && a->spine.stack[kept] == frame)
         kept++;
       a->spine.stack[at + i] = frame;
     }
-    a->top = site->rip;
+    a->top = s->native ? ++s->tops : site->rip;
     a->state = LJP_VMSTATE_UNKNOWN;
     for (uint32_t i = total; i-- > 0 && a->state == LJP_VMSTATE_UNKNOWN;)
       a->state = (uint8_t)ljp_stacks_state(a->spine.stack[i]);
@@ -328,6 +364,9 @@ static void learn_answer(struct ljp_stacks *s, const struct ljp_caller *caller,
   c->words = sort_words(c->word, n + a->words);
   c->again = a;
   c->site_rip = site->rip;
+  c->top = a->top;
+  c->hosts = s->hosts;
+  memcpy(c->host, s->host, sizeof c->host);
   c->type = found->type;
   c->object = found->object;
   c->epoch = s->epoch;
@@ -346,9 +385,15 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
     return false;
   found->type = c->type;
   found->object = c->object;
-  if (LJP_UNLIKELY(s->last != a || a->top != c->site_rip || !a->total))
-    return c->site->rip == c->site_rip &&
-           give(s, a, c->site, a->spine.frames, a->total, found);
+  if (LJP_UNLIKELY(s->last != a || a->top != c->top || !a->total)) {
+    s->hosts = c->hosts;
+    memcpy(s->host, c->host, sizeof s->host);
+    if (c->site->rip != c->site_rip ||
+        !give(s, a, c->site, a->spine.frames, a->total, found))
+      return false;
+    a->top = c->top;
+    return true;
+  }
   /* The last answer once more. */
   found->frames = a->spine.stack;
   found->count = found->same = a->total;
@@ -420,10 +465,6 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
 void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
                      struct ljp_found_stack *found)
 {
-  if (LJP_UNLIKELY(s->native)) {
-    ljp_stacks_walk_from(s, caller, found);
-    return;
-  }
   look_at_generations(s);
   if (LJP_UNLIKELY(!recall(s, caller, found)))
     find(s, caller, found);

@@ -17,6 +17,9 @@
 #include "profilers/caller.h"
 #include "profilers/walk.h"
 
+/* Host frames that are followed at most; so many are asked what memory is for. */
+enum { LJP_FRONT_FRAMES = 8 };
+
 struct ljp_site;
 struct ljp_front;
 struct ljp_again;
@@ -55,8 +58,11 @@ struct ljp_stacks {
   struct ljp_recall *recalls; /* whole answers */
   uint32_t epoch, next, next_front;
   uint64_t serials; /* of spines, so far */
+  uint64_t tops;    /* of what stood on top of an answer, so far */
   struct ljp_patience patience;
   uint64_t cut, remembered, learned, checked, differed;
+  uint32_t hosts; /* with native, of the way down that was found last: */
+  uint64_t host[LJP_FRONT_FRAMES]; /* leaf first, as frames */
   struct ljp_memo memo;
   uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
   uint64_t scratch[LJP_STACK_MAX_FRAMES];

@@ -2,8 +2,8 @@
 -- ways in which stacks do, with each stack that the profiler remembers compared
 -- with one that it walks (LJPROF_MEMPROF_CHECK=1). Prints: compared, different,
 -- remembered, stacks that were cut.
---   luajit memprof_again.lua STREAM VARIED
-local path, varied = ...
+--   luajit memprof_again.lua STREAM VARIED [native]
+local path, varied, native = ...
 varied = assert(loadfile(varied))
 local keep
 
@@ -67,7 +67,7 @@ local work = {
   varied,
 }
 
-assert(misc.memprof.start { path = path, every = true })
+assert(misc.memprof.start { path = path, every = true, native = native == "native" })
 for i = 1, 120 do
   for w = 1, #work do work[(w * 7 + i) % #work + 1](i) end
   if i == 60 and jit.status() then jit.flush() end
