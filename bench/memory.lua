@@ -53,6 +53,23 @@ function workloads.objects()
   for _ = 1, 60 do keep = Node.new(13) end
 end
 
+-- Hundreds of coroutines that allocate in turn, each a few calls deep.
+function workloads.coroutines()
+  local function work(n, i)
+    if n > 0 then return work(n - 1, i) + 1 end
+    keep = { i, n }
+    coroutine.yield()
+    return 0
+  end
+  local all = {}
+  for i = 1, 300 do
+    all[i] = coroutine.wrap(function() while true do work(i % 5, i) end end)
+  end
+  for _ = 1, 4000 do
+    for i = 1, #all do all[i]() end
+  end
+end
+
 -- Collections are counted by an object that is made anew by each of them.
 local collections = 0
 local function sentinel()

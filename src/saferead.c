@@ -84,6 +84,9 @@ static void on_fault(int slot, int number, siginfo_t *info, void *context)
   if (info->si_code > 0 && (uintptr_t)*rip == (uintptr_t)ljp_saferead_at)
     *rip = (greg_t)(uintptr_t)ljp_saferead_failed;
   else if (info->si_code > 0 &&
+           (uintptr_t)*rip == (uintptr_t)ljp_saferead_words_at)
+    *rip = (greg_t)(uintptr_t)ljp_saferead_words_failed;
+  else if (info->si_code > 0 &&
            (uintptr_t)*rip == (uintptr_t)ljp_saferead_equal_at)
     *rip = (greg_t)(uintptr_t)ljp_saferead_equal_failed;
   else if (info->si_code > 0 &&

@@ -2,10 +2,10 @@
 ** Fault-safe reads of memory that may not be there: a stack that is being
 ** unwound, a value that an interrupted VM may have left half written.
 **
-** One labelled load instruction does all the reading. A SIGSEGV or SIGBUS
-** whose program counter is that label is ours and becomes "unknown"; any other
-** goes on to whoever handled the signal before us, as if we were not here.
-** The load is assembly, so sanitizers do not see it, and need not.
+** A few labelled load instructions do all the reading. A SIGSEGV or SIGBUS
+** whose program counter is one of the labels is ours and becomes "unknown"; any
+** other goes on to whoever handled the signal before us, as if we were not here.
+** The loads are assembly, so sanitizers do not see them, and need not.
 **
 ** Safety: what is marked LJP_SIGSAFE may run in a signal handler whose
 ** sa_mask leaves SIGSEGV and SIGBUS alone, after ljp_saferead_enter() agreed.

@@ -11,7 +11,11 @@ extern _Atomic bool ljp_saferead_ready;
 /* The address of the load, and where to go on if it faulted. */
 extern const char ljp_saferead_at[] __attribute__((visibility("hidden")));
 extern const char ljp_saferead_failed[] __attribute__((visibility("hidden")));
-/* The same of the loop that compares. */
+/* The same of the loop that copies, */
+extern const char ljp_saferead_words_at[] __attribute__((visibility("hidden")));
+extern const char ljp_saferead_words_failed[]
+    __attribute__((visibility("hidden")));
+/* and of the one that compares. */
 extern const char ljp_saferead_equal_at[] __attribute__((visibility("hidden")));
 extern const char ljp_saferead_equal_failed[]
     __attribute__((visibility("hidden")));

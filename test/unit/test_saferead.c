@@ -136,6 +136,26 @@ static void a_copy_ends_where_memory_does(void **state)
   munmap(pages, 2 * PAGE);
 }
 
+static void a_copy_from_where_nothing_is_yields_nothing(void **state)
+{
+  static const uint64_t from[] = {0,
+                                  8,
+                                  4088,
+                                  UINT64_C(0x7fffffffffd8),
+                                  UINT64_C(0x800000000000),
+                                  UINT64_C(0xfffffffffffffff0),
+                                  UINT64_C(0x5a5a5a5a5a5a5a58)};
+  char out[64];
+  (void)state;
+  memset(out, '?', sizeof out);
+  for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+    for (unsigned odd = 0; odd < 8; odd++)
+      assert_int_equal(
+          ljp_safe_copy(out, (void *)(uintptr_t)(from[i] + odd), 57), 0);
+  for (size_t i = 0; i < sizeof out; i++)
+    assert_int_equal(out[i], '?');
+}
+
 static volatile int *volatile hole = (int *)24;
 
 static void fault_in_host_code(void)
@@ -452,6 +472,7 @@ int main(void)
       WITH(an_odd_address_is_refused),
       WITH(beyond_the_end_of_a_mapped_file_is_unknown),
       WITH(a_copy_ends_where_memory_does),
+      WITH(a_copy_from_where_nothing_is_yields_nothing),
       WITH(enter_says_no_when_not_installed),
       cmocka_unit_test(a_fault_of_the_host_still_kills_with_its_signal),
       cmocka_unit_test(a_sent_signal_that_is_ignored_stays_ignored),
