@@ -60,8 +60,9 @@ static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip)
   return &s->sites[(rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (SITES - 1)];
 }
 
+/* on_top: of the topmost segment; only there the VM tells about compiled code. */
 static void learn_site(struct ljp_stacks *s, struct ljp_site *site,
-                       const struct ljp_guest_regs *regs)
+                       const struct ljp_guest_regs *regs, bool on_top)
 {
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
   site->rip = 0;
@@ -70,10 +71,10 @@ static void learn_site(struct ljp_stacks *s, struct ljp_site *site,
   site->guest =
       ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
   site->plain = false;
-  if (site->guest) {
+  if (site->guest && (on_top || ljp_guest_in_vm(regs->rip))) {
     ljp_guest_site(s->heap, regs, &site->in_guest);
     site->plain = site->in_guest.kind != LJP_SITE_NONE;
-  } else if (ljp_unwind_plain(view, regs->rip, &site->step)) {
+  } else if (!site->guest && ljp_unwind_plain(view, regs->rip, &site->step)) {
     site->plain = true;
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }
@@ -136,6 +137,7 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
     regs->rbx = words + front->rbx;
     regs->rbp = words + front->rbp;
+    regs->r14 = NULL; /* no start asks for it */
     found->type = front->type;
     found->object = front->object;
     if (LJP_UNLIKELY(s->native)) {
@@ -175,6 +177,31 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   front->rbp = (int16_t)(regs->rbp - words);
 }
 
+/* One plain step down. False: that is no frame. */
+static inline bool step(const struct ljp_site *site,
+                        struct ljp_guest_regs *regs, uint64_t *witness)
+{
+  if (LJP_UNLIKELY(site->step.witness_at != *witness)) {
+    if (!still_there(&site->step))
+      return false;
+    *witness = site->step.witness_at;
+  }
+  uint64_t cfa = (site->step.from_rbp ? *regs->rbp : regs->sp) +
+                 (uint64_t)(int64_t)site->step.cfa;
+  if (LJP_UNLIKELY(cfa - regs->sp - 8 >= FRAME_BYTES || (cfa & 7)))
+    return false;
+  regs->sp = cfa;
+  const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)cfa;
+  regs->rip = caller_sp[-1];
+  if (site->step.rbx)
+    regs->rbx = caller_sp + site->step.rbx;
+  if (site->step.rbp)
+    regs->rbp = caller_sp + site->step.rbp;
+  if (site->step.r14)
+    regs->r14 = caller_sp + site->step.r14;
+  return true;
+}
+
 /* Step by step. */
 static __attribute__((noinline)) const struct ljp_site *
 walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
@@ -188,12 +215,13 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   regs->sp = (uint64_t)(uintptr_t)(caller + 1);
   regs->rbx = &caller->rbx;
   regs->rbp = &caller->rbp;
+  regs->r14 = &caller->r14;
   found->type = LJP_MEM_TYPE_OTHER;
   found->object = false;
   for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
     struct ljp_site *site = slot_of(s, regs->rip);
     if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
-      learn_site(s, site, regs);
+      learn_site(s, site, regs, true);
       if (!site->rip)
         return NULL;
     }
@@ -206,31 +234,18 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     if (i < LJP_FRONT_FRAMES)
       s->host[i] = host_frame(regs->rip);
     plain &= site->step.witness_at == s->own && !site->step.from_rbp;
-    if (LJP_UNLIKELY(site->step.witness_at != witness)) {
-      if (!still_there(&site->step))
-        return NULL;
-      witness = site->step.witness_at;
-    }
     if (i == 0)
       found->object = site->object;
     if (found->type == LJP_MEM_TYPE_OTHER)
       found->type = site->type;
-    uint64_t cfa = (site->step.from_rbp ? *regs->rbp : regs->sp) +
-                   (uint64_t)(int64_t)site->step.cfa;
-    if (LJP_UNLIKELY(cfa - regs->sp - 8 >= FRAME_BYTES || (cfa & 7)))
+    if (!step(site, regs, &witness))
       return NULL;
-    regs->sp = cfa;
-    const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)regs->sp;
-    regs->rip = caller_sp[-1];
-    int64_t at = caller_sp - 1 - (const uint64_t *)caller;
+    int64_t at =
+        (const uint64_t *)(uintptr_t)regs->sp - 1 - (const uint64_t *)caller;
     if (steps <= STEPS && at <= INT16_MAX)
       steps_at[steps++] = (int16_t)at;
     else
       plain = false;
-    if (site->step.rbx)
-      regs->rbx = caller_sp + site->step.rbx;
-    if (site->step.rbp)
-      regs->rbp = caller_sp + site->step.rbp;
   }
   return NULL;
 }
@@ -247,6 +262,30 @@ const struct ljp_site *ljp_front_find(struct ljp_stacks *s,
   site = walk_front(s, caller, regs, found);
   *error = saved;
   return site;
+}
+
+const struct ljp_site *ljp_front_below(struct ljp_stacks *s,
+                                       struct ljp_guest_regs *regs,
+                                       uint64_t host[LJP_BELOW_FRAMES],
+                                       uint32_t *hosts)
+{
+  uint64_t witness = 0;
+  for (*hosts = 0; *hosts < LJP_BELOW_FRAMES; ++*hosts) {
+    struct ljp_site *site = slot_of(s, regs->rip);
+    if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
+      int *error = &errno, saved = *error;
+      learn_site(s, site, regs, false);
+      *error = saved;
+      if (!site->rip)
+        return NULL;
+    }
+    if (site->guest)
+      return site;
+    host[*hosts] = host_frame(regs->rip);
+    if (!step(site, regs, &witness))
+      return NULL;
+  }
+  return NULL;
 }
 
 unsigned ljp_front_words(const struct ljp_stacks *s,

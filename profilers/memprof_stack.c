@@ -8,7 +8,7 @@
 ** changes with other words of memory only: these were noted when it was walked,
 ** and are compared (struct ljp_again).
 */
-#include "profilers/memprof_front.h"
+#include "profilers/memprof_rest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,27 +17,9 @@
 #include "src/saferead.h"
 
 enum {
-  AGAINS = 8,  /* segments that are remembered at a time */
-  WORDS = 384, /* that a rest may depend on */
-  WORTH = 16,  /* answers that make up for what learning costs */
-  LONGEST_PAUSE = 63,
   RECALLS = 64, /* a power of two */
   RECALL_WORDS = 64,
   RECALL_AFTER = 3 /* answers that were the same */
-};
-
-struct ljp_again {
-  uint32_t epoch;
-  uint64_t serial; /* changes with the frames of the spine */
-  uint64_t L, cframe, below;
-  uint32_t words, total; /* total: frames of the last answer */
-  uint32_t hits;
-  bool afresh;   /* has been learned twice */
-  uint8_t state; /* by the frame on top of the last answer */
-  struct ljp_patience patience;
-  uint64_t top; /* what stood on it: the site's address, or a number */
-  struct ljp_memo_read word[WORDS];
-  struct ljp_spine spine;
 };
 
 /* A whole answer, by the place of the call: all words that it depends on. It is
@@ -65,155 +47,16 @@ bool ljp_stacks_init(struct ljp_stacks *s)
   s->check = check && strcmp(check, "1") == 0;
   s->epoch = 1;
   s->serial = ljp_unwind_serial(s->unwind);
-  s->agains = calloc(AGAINS, sizeof *s->agains);
   s->recalls = calloc(RECALLS, sizeof *s->recalls);
-  return ljp_front_init(s) && s->agains && s->recalls;
+  return ljp_front_init(s) && ljp_rest_init(s) && s->recalls;
 }
 
 void ljp_stacks_fini(struct ljp_stacks *s)
 {
   ljp_front_fini(s);
-  free(s->agains);
+  ljp_rest_fini(s);
   free(s->recalls);
   s->recalls = NULL;
-  s->agains = s->last = NULL;
-}
-
-/* -- On top -------------------------------------------------------------------------- */
-
-/* Root first, on the topmost segment: what is compiled at its site, and host
-** frames if they are wanted. */
-struct top {
-  const uint64_t *frame;
-  uint32_t count;
-  uint64_t room[LJP_SITE_FRAMES + LJP_FRONT_FRAMES];
-};
-
-static inline void find_top(const struct ljp_stacks *s,
-                            const struct ljp_site *site, struct top *top)
-{
-  top->frame = site->in_guest.frame;
-  top->count = site->in_guest.count;
-  if (LJP_LIKELY(!s->native))
-    return;
-  memcpy(top->room, top->frame, top->count * sizeof *top->frame);
-  for (uint32_t i = s->hosts; i-- > 0;)
-    top->room[top->count++] = s->host[i];
-  top->frame = top->room;
-}
-
-/* -- The rest ---------------------------------------------------------------------- */
-
-static struct ljp_again *again_of(struct ljp_stacks *s,
-                                  const struct ljp_guest_start *start)
-{
-  struct ljp_again *a = s->last;
-  if (a && a->L == start->L && a->cframe == start->cframe)
-    return a;
-  for (a = s->agains; a < s->agains + AGAINS; a++)
-    if (a->L == start->L && a->cframe == start->cframe)
-      return a;
-  return NULL;
-}
-
-/* Is what was remembered of a's rest true? */
-static bool rest_is_true(struct ljp_stacks *s, const struct ljp_again *a)
-{
-  return a->epoch == s->epoch && a->spine.below == a->below &&
-         ljp_saferead_equal(a->word, a->words) == a->words;
-}
-
-static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
-                       const struct ljp_unwind_view *view)
-{
-  uint64_t *frames = s->scratch;
-  struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
-  struct ljp_regs regs = {.notes = &s->memo};
-  ljp_memo_forget(&s->memo);
-  if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
-      !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
-                     &s->memo) ||
-      s->memo.reads + s->memo.always_reads > WORDS)
-    return false;
-  uint32_t n = s->memo.always_reads, rest = 0;
-  memcpy(a->word, s->memo.always, n * sizeof *a->word);
-  /* Those that are compared in part only come last. */
-  for (int part = 0; part < 2; part++)
-    for (uint32_t i = 0; i < s->memo.reads; i++)
-      if ((s->memo.read[i].at & 7) == 0 ? !part : part)
-        a->word[n++] = s->memo.read[i];
-  a->words = n;
-  for (uint32_t i = walk.stack.count; i-- > 0;)
-    if (s->native || ljp_guest_is_frame(frames[i]))
-      a->spine.stack[rest++] = frames[i];
-  a->below = a->spine.below;
-  a->spine.rest = a->spine.frames = rest;
-  a->spine.count = 0;
-  return true;
-}
-
-/* After a full walk, which has found the same by other means: is it? */
-static bool agrees(const struct ljp_again *a, const struct top *top,
-                   const struct ljp_found_stack *found)
-{
-  uint32_t n = a->spine.frames;
-  if (n + top->count != found->count)
-    return false;
-  for (uint32_t i = 0; i < top->count; i++)
-    if (found->frames[top->count - 1 - i] != top->frame[i])
-      return false;
-  for (uint32_t i = 0; i < n; i++)
-    if (found->frames[found->count - 1 - i] != a->spine.stack[i])
-      return false;
-  return true;
-}
-
-static void learn(struct ljp_stacks *s, struct ljp_again *a,
-                  const struct ljp_site *site,
-                  const struct ljp_guest_start *start,
-                  const struct ljp_found_stack *found)
-{
-  uint32_t kept;
-  struct top top;
-  struct ljp_patience *patience = a ? &a->patience : &s->patience;
-  if (patience->pause) {
-    patience->pause--;
-    return;
-  }
-  if (!a) {
-    a = &s->agains[s->next++ % AGAINS];
-    a->patience = (struct ljp_patience){0};
-  }
-  if (a->epoch && a->hits < WORTH) {
-    patience->pause = patience->longer;
-    patience->longer = 2 * patience->longer + 1;
-    if (patience->longer > LONGEST_PAUSE)
-      patience->longer = LONGEST_PAUSE;
-  } else {
-    patience->longer = 0;
-  }
-  a->epoch = a->hits = 0;
-  a->serial = ++s->serials;
-  a->L = start->L;
-  a->cframe = start->cframe;
-  a->spine.count = a->spine.rest = a->spine.frames = 0;
-  if (ljp_guest_set_resizing(s->heap, false)) {
-    ljp_guest_set_resizing(s->heap, true); /* no moment for that */
-    return;
-  }
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  if (!view)
-    return;
-  find_top(s, site, &top);
-  if (ljp_spine_follow(&a->spine, start, &kept) && learn_rest(s, a, view) &&
-      ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found)) {
-    a->epoch = s->epoch;
-    a->total = 0;
-    s->learned++;
-  }
-  /* Notes of ours are no walk of its own. */
-  s->memo.valid = false;
-  ljp_unwind_release(s->unwind, view);
 }
 
 /* -- The answer --------------------------------------------------------------------- */
@@ -223,8 +66,7 @@ static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
   s->last = NULL;
   if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
     ljp_front_forget(s);
-    for (int i = 0; i < AGAINS; i++)
-      s->agains[i].epoch = 0;
+    ljp_rest_forget(s);
     for (int i = 0; i < RECALLS; i++)
       s->recalls[i].epoch = 0;
     s->epoch = 1;
@@ -245,7 +87,8 @@ static inline void look_at_generations(struct ljp_stacks *s)
 
 static inline bool is_on_top(const struct ljp_stacks *s,
                              const struct ljp_again *a,
-                             const struct ljp_site *site, const struct top *top)
+                             const struct ljp_site *site,
+                             const struct ljp_top *top)
 {
   if (LJP_LIKELY(!s->native))
     return a->top == site->rip;
@@ -258,8 +101,8 @@ static bool give(struct ljp_stacks *s, struct ljp_again *a,
                  const struct ljp_site *site, uint32_t kept, uint32_t before,
                  struct ljp_found_stack *found)
 {
-  struct top top;
-  find_top(s, site, &top);
+  struct ljp_top top;
+  ljp_front_top(s, site, &top);
   uint32_t at = a->spine.frames, total = at + top.count;
   if (LJP_UNLIKELY(total > s->depth))
     return false;
@@ -284,7 +127,7 @@ static bool give(struct ljp_stacks *s, struct ljp_again *a,
     found->same = 0;
   found->root_first = true;
   found->top = a->state;
-  a->hits++;
+  a->hits += a->learned;
   s->last = a;
   s->remembered++;
   return true;
@@ -295,13 +138,11 @@ static bool answer(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start,
                    struct ljp_found_stack *found)
 {
-  uint32_t kept, before = a->total, frames = a->spine.frames;
+  uint32_t kept, before = a->total;
   /* Whoever fails leaves behind what was never an answer. */
   a->total = 0;
-  bool ok = ljp_spine_follow(&a->spine, start, &kept) && rest_is_true(s, a);
-  if (!ok || kept != frames || a->spine.frames != frames)
-    a->serial = ++s->serials;
-  return ok && give(s, a, site, kept, before, found);
+  return ljp_rest_find(s, a, start, &kept) &&
+         give(s, a, site, kept, before, found);
 }
 
 /* -- Whole answers ------------------------------------------------------------------- */
@@ -399,7 +240,7 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   found->count = found->same = a->total;
   found->root_first = true;
   found->top = a->state;
-  a->hits++;
+  a->hits += a->learned;
   s->remembered++;
   return true;
 }
@@ -446,9 +287,12 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
     ljp_stacks_walk_from(s, caller, found);
     return;
   }
-  struct ljp_again *a = again_of(s, &start);
+  struct ljp_again *a = ljp_rest_of(s, &start);
+  if (LJP_UNLIKELY(!a))
+    a = ljp_rest_begin(s, &start);
   if (LJP_LIKELY(a && answer(s, a, site, &start, found))) {
-    learn_answer(s, caller, a, site, &regs, &start, found);
+    if (a->learned)
+      learn_answer(s, caller, a, site, &regs, &start, found);
     if (LJP_UNLIKELY(s->check))
       check(s, caller, found);
     return;
@@ -457,7 +301,7 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
   ljp_stacks_walk_from(s, caller, found);
   if (s->cut == cuts) {
     int *error = &errno, saved = *error;
-    learn(s, a, site, &start, found);
+    ljp_rest_learn(s, a, site, &start, found);
     *error = saved;
   }
 }

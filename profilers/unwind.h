@@ -83,7 +83,7 @@ const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind);
 struct ljp_unwind_plain {
   int32_t cfa; /* from rsp, or from rbp */
   bool from_rbp;
-  int8_t rbx, rbp; /* in words from the caller's rsp; 0: not saved */
+  int8_t rbx, rbp, r14; /* in words from the caller's rsp; 0: not saved */
   uint64_t witness_at, witness;
 };
 bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,

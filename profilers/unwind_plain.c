@@ -39,7 +39,7 @@ bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
     return false;
   plain->cfa = rule.cfa_offset;
   plain->from_rbp = rule.base == LJP_RBP;
-  plain->rbx = plain->rbp = 0;
+  plain->rbx = plain->rbp = plain->r14 = 0;
   for (int i = 0; i < LJP_RULE_SAVED; i++) {
     if (!(rule.saved >> i & 1))
       continue;
@@ -47,6 +47,8 @@ bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
       plain->rbx = rule.slot[i];
     else if (ljp_rule_saved[i] == LJP_RBP)
       plain->rbp = rule.slot[i];
+    else if (ljp_rule_saved[i] == LJP_R14)
+      plain->r14 = rule.slot[i];
   }
   return true;
 }

@@ -410,6 +410,8 @@ void ljp_guest_site(const struct ljp_guest_heap *heap,
     return;
   uint32_t word = vmmap[offset];
   site->mode = LJP_VMMAP_MODE(word);
+  if (site->mode == LJP_VM_EXIT)
+    site->kind = LJP_SITE_EXIT;
   if (site->mode != LJP_VM_RUN && site->mode != LJP_VM_ENTER &&
       site->mode != LJP_VM_EITHER)
     return;

@@ -316,7 +316,12 @@ enum { LJP_SITE_FRAMES = 14, LJP_SPINE_LEVELS = 1024 };
 /* An address in the VM's assembly or in compiled code that host code returns
 ** to, and what is true whenever it does. Good as long as
 ** ljp_guest_code_generation() does not change. */
-enum ljp_guest_site_kind { LJP_SITE_NONE, LJP_SITE_VM, LJP_SITE_TRACE };
+enum ljp_guest_site_kind {
+  LJP_SITE_NONE,
+  LJP_SITE_VM,
+  LJP_SITE_TRACE,
+  LJP_SITE_EXIT /* of a trace, which drives the collector; never on top */
+};
 struct ljp_guest_site {
   enum ljp_guest_site_kind kind;
   uint32_t mode, cframe_bytes; /* VM: as in the map; BASE: */
@@ -328,7 +333,7 @@ struct ljp_guest_site {
 /* The registers of the guest at a site: sp behind the return address. */
 struct ljp_guest_regs {
   uint64_t rip, sp;
-  const uint64_t *rbx, *rbp; /* where they are saved */
+  const uint64_t *rbx, *rbp, *r14; /* where they are saved */
 };
 
 /* Where a segment begins; what the walk calls a start. */
@@ -406,6 +411,24 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
 ** there is no such C frame. */
 bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
                      struct ljp_regs *regs);
+
+/* Registers of the C code that entered the VM by a C frame. */
+void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs);
+
+/* Where the segment below one of that thread and C frame is left: at that site
+** of the VM's assembly, by which C frame of whose. False: ask the walk. */
+bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
+                     uint64_t cframe, const struct ljp_guest_site *site,
+                     const struct ljp_guest_regs *regs, uint64_t *below_L,
+                     uint64_t *below_cframe);
+
+/* That segment's start, with the frame on top of it if that is none of it (or
+** else 0). False: ask the walk. */
+bool ljp_spine_below(const struct ljp_guest_heap *heap,
+                     const struct ljp_spine *spine,
+                     const struct ljp_guest_site *site,
+                     const struct ljp_guest_regs *regs,
+                     struct ljp_guest_start *below, uint64_t *frame);
 
 /* Called on the VM's own thread when it is being made, at the end of a stack
 ** resize during which a sample was deferred, and when lua_close() begins. One

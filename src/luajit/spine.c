@@ -21,6 +21,8 @@
 
 #include "lj_obj.h"
 #include "lj_frame.h"
+#include "lj_jit.h"
+#include "lj_dispatch.h"
 
 #include "src/luajit/guest_frames.h"
 
@@ -173,6 +175,8 @@ bool ljp_spine_follow(struct ljp_spine *spine,
   uint32_t at = same < old ? level[same].frames : spine->frames;
   if (!old)
     at = spine->rest;
+  if (at + LJP_SPINE_LEVELS - fresh > LJP_STACK_MAX_FRAMES)
+    return give_up(spine);
   *kept = at;
   for (uint32_t i = fresh; i < LJP_SPINE_LEVELS; i++) {
     bool emits = level[i].frames;
@@ -198,4 +202,74 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
   regs->r[LJP_RSP] = spine->cframe;
   regs->known = 1u << LJP_RSP;
   return ljp_leave(regs, spine->cframe, &none);
+}
+
+/* -- The segment below ---------------------------------------------------------- */
+
+void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs)
+{
+  const uint64_t *words = words_at(cframe);
+  regs->rip = words[LJP_CF_RET];
+  regs->sp = cframe + LJP_CF_WORDS * 8;
+  regs->rbx = words + LJP_CF_RBX;
+  regs->rbp = words + LJP_CF_RBP;
+  regs->r14 = words + LJP_CF_R14;
+}
+
+bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
+                     uint64_t cframe, const struct ljp_guest_site *site,
+                     const struct ljp_guest_regs *regs, uint64_t *below_L,
+                     uint64_t *below_cframe)
+{
+  const global_State *g = (const global_State *)words_at(heap->g);
+  if (site->kind == LJP_SITE_VM) {
+    *below_cframe = regs->sp + site->cframe_bytes;
+    *below_L = words_at(*below_cframe)[LJP_CF_L];
+    return true;
+  }
+  /* As step_exit() in guest.c has it, of a thread that it knows by then. */
+  *below_L = L;
+  *below_cframe =
+      words_at(cframe)[LJP_CF_PREV] & (uint64_t)(int64_t)CFRAME_RAWMASK;
+  return site->kind == LJP_SITE_EXIT && *regs->r14 == heap->g + GG_G2DISP &&
+         gcrefu(g->cur_L) == L && *below_cframe >= regs->sp;
+}
+
+/* At a trace's exit nothing tells the position, and the frame at BASE is shown
+** as one that was compiled. */
+static bool below_exit(struct ljp_guest_start *below, uint64_t *frame)
+{
+  const uint64_t *words = words_at(below->base);
+  struct ljp_stack one = {.frames = frame, .limit = 1};
+  struct ljp_function fn;
+  if (!ljp_read_function(words[-2], &fn) || !ljp_emit_inlined(&one, &fn, 0))
+    return false;
+  if ((words[-1] & FRAME_TYPEP) == FRAME_VARG)
+    below->base -= words[-1] & ~(uint64_t)FRAME_TYPEP;
+  below->skip = true;
+  return true;
+}
+
+bool ljp_spine_below(const struct ljp_guest_heap *heap,
+                     const struct ljp_spine *spine,
+                     const struct ljp_guest_site *site,
+                     const struct ljp_guest_regs *regs,
+                     struct ljp_guest_start *below, uint64_t *frame)
+{
+  uint64_t L, cframe;
+  bool open = spine->below > spine->low + (1 + LJ_FR2) * sizeof(TValue);
+  *frame = 0;
+  /* A thread that has frames below may be come back to. */
+  if (!ljp_guest_below(heap, spine->L, spine->cframe, site, regs, &L,
+                       &cframe) ||
+      open != (L == spine->L))
+    return false;
+  if (!open) /* another thread: as first_segment() in guest.c has it */
+    return ljp_guest_start_at(heap, site, regs, below);
+  *below = (struct ljp_guest_start){
+      .L = L, .base = spine->below, .cframe = cframe}; /* next_segment() */
+  if (site->kind == LJP_SITE_EXIT)
+    return below_exit(below, frame);
+  below->pc = *regs->rbx & ~UINT64_C(3);
+  return true;
 }

@@ -64,6 +64,45 @@ local work = {
       keep = point[i]
     end
   end,
+  function(i) -- finalizers, called from here and there, and from a deeper stack
+    for k = 1, 30 do
+      getmetatable(newproxy(true)).__gc = function() keep = { leaf(k), point[k] } end
+      keep = { i, k }
+    end
+    if i % 4 == 0 then down(i % 20, collectgarbage) end
+  end,
+  function(i) -- C functions that call back: from two lines, from finalizers' callers
+    local function seen(a, b) keep = { a } return leaf(b) and nil end
+    for k = 1, 5 do
+      table.foreach({ i, k }, seen)
+      table.foreach({ k }, function(a) keep = { a } table.foreach({ i }, seen) end)
+    end
+    table.foreach({ i, i }, seen)
+  end,
+  function(i) -- C functions that ask for metamethods
+    local list = setmetatable({}, { __index = point, __tostring = function() return "l" .. leaf(i)[1] end })
+    for _ = 1, 9 do keep = tostring(list) end
+    for _ = 1, 9 do table.sort({ 3, 1, 2 }, function(a, b) keep = { i } return a < b end) keep = tostring(list) end
+  end,
+  function(i) -- a hook, by counts and by lines, in whatever runs then
+    debug.sethook(function() keep = { i } end, i % 2 == 0 and "l" or "", 7)
+    for k = 1, 9 do keep = leaf(k) keep = point[k] end
+    keep = ("a b"):gsub("%w", function(w) return leaf(w)[1] end)
+    debug.sethook()
+  end,
+  function(i) -- in a coroutine's callbacks, and errors through all of it
+    local co = coroutine.wrap(function(n)
+      for k = 1, n do
+        pcall(table.foreach, { k, 2 }, function(a)
+          keep = { a, leaf(k) }
+          coroutine.wrap(function() keep = { a } table.foreach({ a }, function(b) keep = { b } end) end)()
+          if k % 3 == 0 then error({ a }) end
+        end)
+        coroutine.yield({ k })
+      end
+    end)
+    for _ = 1, i % 5 do keep = co(5) end
+  end,
   varied,
 }
 

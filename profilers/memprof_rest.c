@@ -1,0 +1,313 @@
+/*
+** See memprof_rest.h.
+*/
+#include "profilers/memprof_rest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/saferead.h"
+
+enum {
+  AGAINS = 16, /* segments that are remembered at a time */
+  WORTH = 16,  /* answers that make up for what learning costs */
+  LONGEST_PAUSE = 63,
+  ENOUGH = 64, /* see struct ljp_again */
+  ENOUGH_AT_MOST = 1 << 16,
+  DEEP = 4 /* segments that are put together */
+};
+
+bool ljp_rest_init(struct ljp_stacks *s)
+{
+  s->agains = calloc(AGAINS, sizeof *s->agains);
+  return s->agains != NULL;
+}
+
+void ljp_rest_fini(struct ljp_stacks *s)
+{
+  free(s->agains);
+  s->agains = s->last = NULL;
+}
+
+void ljp_rest_forget(struct ljp_stacks *s)
+{
+  for (int i = 0; i < AGAINS; i++)
+    s->agains[i].epoch = 0;
+}
+
+/* -- Segments ---------------------------------------------------------------------- */
+
+static void forget_spine(struct ljp_stacks *s, struct ljp_again *a)
+{
+  a->serial = ++s->serials;
+  a->total = 0;
+  a->spine.count = a->spine.rest = a->spine.frames = 0;
+}
+
+static struct ljp_again *again_of(struct ljp_stacks *s, uint64_t L,
+                                  uint64_t cframe)
+{
+  struct ljp_again *a = s->last;
+  if (a && a->L == L && a->cframe == cframe)
+    return a;
+  for (a = s->agains; a < s->agains + AGAINS; a++)
+    if (a->L == L && a->cframe == cframe)
+      return a;
+  return NULL;
+}
+
+struct ljp_again *ljp_rest_of(struct ljp_stacks *s,
+                              const struct ljp_guest_start *start)
+{
+  return again_of(s, start->L, start->cframe);
+}
+
+static struct ljp_again *oldest(struct ljp_stacks *s)
+{
+  return &s->agains[s->next % AGAINS];
+}
+
+/* The oldest one makes room, unless it is in use. */
+static struct ljp_again *begin(struct ljp_stacks *s,
+                               const struct ljp_guest_start *start,
+                               const struct ljp_again *in_use)
+{
+  if (oldest(s) == in_use)
+    s->next++;
+  struct ljp_again *a = oldest(s);
+  s->next++;
+  a->epoch = s->epoch;
+  a->L = start->L;
+  a->cframe = start->cframe;
+  a->learned = false;
+  a->hits = a->found = 0;
+  a->enough = ENOUGH;
+  a->patience = (struct ljp_patience){0};
+  forget_spine(s, a);
+  return a;
+}
+
+/* -- Put together -------------------------------------------------------------------- */
+
+/* Where the segment below a C frame is to be found; with native also the host
+** frames between the two. */
+struct below {
+  const struct ljp_site *site;
+  struct ljp_guest_regs regs;
+  uint64_t L, cframe;
+  uint32_t hosts;
+  uint64_t host[LJP_BELOW_FRAMES];
+};
+
+static bool step_below(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
+                       struct below *below)
+{
+  ljp_spine_caller(cframe, &below->regs);
+  below->site = ljp_front_below(s, &below->regs, below->host, &below->hosts);
+  return below->site &&
+         ljp_guest_below(s->heap, L, cframe, &below->site->in_guest,
+                         &below->regs, &below->L, &below->cframe);
+}
+
+static bool follow(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept,
+                   unsigned deep);
+
+/* What is below a, whose spine has been followed, is what is above b's C frame
+** and below. */
+static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
+                         const struct ljp_guest_start *start, uint32_t *kept,
+                         unsigned deep)
+{
+  struct below below;
+  struct ljp_guest_start next;
+  uint64_t between[1 + LJP_BELOW_FRAMES];
+  uint32_t ignored, n = 0;
+  if (deep >= DEEP || !step_below(s, a->L, a->cframe, &below))
+    return false;
+  struct ljp_again *b = again_of(s, below.L, below.cframe);
+  if (!b || b == a ||
+      !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
+                       &next, &between[0]) ||
+      !follow(s, b, &next, &ignored, deep + 1))
+    return false;
+  n = between[0] != 0;
+  for (uint32_t i = s->native ? below.hosts : 0; i-- > 0;)
+    between[n++] = below.host[i];
+  uint32_t rest = b->spine.frames;
+  if (rest + n > LJP_STACK_MAX_FRAMES)
+    return false;
+  a->learned = false;
+  if (rest + n == a->spine.rest &&
+      memcmp(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t)) == 0 &&
+      memcmp(a->spine.stack + rest, between, n * sizeof(uint64_t)) == 0) {
+    a->found++;
+    return true;
+  }
+  forget_spine(s, a);
+  a->found = 0;
+  memcpy(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t));
+  memcpy(a->spine.stack + rest, between, n * sizeof(uint64_t));
+  a->spine.rest = a->spine.frames = rest + n;
+  bool ok = ljp_spine_follow(&a->spine, start, kept);
+  *kept = 0;
+  return ok;
+}
+
+static bool words_are_true(const struct ljp_again *a)
+{
+  return a->learned && a->spine.below == a->below &&
+         ljp_saferead_equal(a->word, a->words) == a->words;
+}
+
+static bool follow(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept,
+                   unsigned deep)
+{
+  if (LJP_UNLIKELY(a->epoch != s->epoch)) {
+    a->epoch = s->epoch;
+    a->learned = false;
+    forget_spine(s, a);
+  }
+  uint32_t frames = a->spine.frames;
+  bool ok = ljp_spine_follow(&a->spine, start, kept);
+  if (!ok || *kept != frames || a->spine.frames != frames) {
+    a->serial = ++s->serials;
+    /* Whoever fails, or asks for what is above, leaves what was no answer. */
+    if (deep)
+      a->total = 0;
+  }
+  return ok && (words_are_true(a) || put_together(s, a, start, kept, deep));
+}
+
+struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
+                                 const struct ljp_guest_start *start)
+{
+  struct below below;
+  if (!step_below(s, start->L, start->cframe, &below))
+    return NULL;
+  const struct ljp_again *b = again_of(s, below.L, below.cframe);
+  return b && b->epoch == s->epoch ? begin(s, start, b) : NULL;
+}
+
+bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept)
+{
+  if (!follow(s, a, start, kept, 0))
+    return false;
+  return LJP_LIKELY(a->found < a->enough);
+}
+
+/* -- Learned ------------------------------------------------------------------------- */
+
+static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
+                        const struct ljp_unwind_view *view)
+{
+  uint64_t *frames = s->scratch;
+  struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
+  struct ljp_regs regs = {.notes = &s->memo};
+  ljp_memo_forget(&s->memo);
+  if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
+      !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
+                     &s->memo) ||
+      s->memo.reads + s->memo.always_reads > LJP_REST_WORDS)
+    return false;
+  uint32_t n = s->memo.always_reads, rest = 0;
+  memcpy(a->word, s->memo.always, n * sizeof *a->word);
+  /* Those that are compared in part only come last. */
+  for (int part = 0; part < 2; part++)
+    for (uint32_t i = 0; i < s->memo.reads; i++)
+      if ((s->memo.read[i].at & 7) == 0 ? !part : part)
+        a->word[n++] = s->memo.read[i];
+  a->words = n;
+  for (uint32_t i = walk.stack.count; i-- > 0;)
+    if (s->native || ljp_guest_is_frame(frames[i]))
+      a->spine.stack[rest++] = frames[i];
+  a->below = a->spine.below;
+  a->spine.rest = a->spine.frames = rest;
+  a->spine.count = 0;
+  return true;
+}
+
+/* The full walk has found the same by other means: is it? */
+static bool agrees(const struct ljp_again *a, const struct ljp_top *top,
+                   const struct ljp_found_stack *found)
+{
+  uint32_t n = a->spine.frames;
+  if (n + top->count != found->count)
+    return false;
+  for (uint32_t i = 0; i < top->count; i++)
+    if (found->frames[top->count - 1 - i] != top->frame[i])
+      return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (found->frames[found->count - 1 - i] != a->spine.stack[i])
+      return false;
+  return true;
+}
+
+/* Not every rest is worth being learned. False: not now. */
+static bool is_time(struct ljp_patience *patience, struct ljp_again *a)
+{
+  if (a && a->found >= a->enough) {
+    a->found = 0;
+    if (a->enough < ENOUGH_AT_MOST)
+      a->enough *= 4;
+    return true;
+  }
+  if (patience->pause) {
+    patience->pause--;
+    return false;
+  }
+  return true;
+}
+
+static void be_patient(struct ljp_patience *patience, bool was_worth)
+{
+  if (was_worth) {
+    patience->longer = 0;
+    return;
+  }
+  patience->pause = patience->longer;
+  patience->longer = 2 * patience->longer + 1;
+  if (patience->longer > LONGEST_PAUSE)
+    patience->longer = LONGEST_PAUSE;
+}
+
+void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
+                    const struct ljp_site *site,
+                    const struct ljp_guest_start *start,
+                    const struct ljp_found_stack *found)
+{
+  uint32_t kept;
+  struct ljp_top top;
+  if (!is_time(a ? &a->patience : &s->patience, a))
+    return;
+  if (a) {
+    be_patient(&a->patience, !a->epoch || a->hits >= WORTH);
+  } else {
+    const struct ljp_again *old = oldest(s);
+    be_patient(&s->patience, !old->epoch || old->hits >= WORTH);
+    a = begin(s, start, NULL);
+  }
+  a->epoch = a->hits = a->found = 0;
+  a->learned = false;
+  forget_spine(s, a);
+  if (ljp_guest_set_resizing(s->heap, false)) {
+    ljp_guest_set_resizing(s->heap, true); /* no moment for that */
+    return;
+  }
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  if (!view)
+    return;
+  ljp_front_top(s, site, &top);
+  if (ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view) &&
+      ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found)) {
+    a->epoch = s->epoch;
+    a->learned = true;
+    s->learned++;
+  }
+  /* Notes of ours are no walk of its own. */
+  s->memo.valid = false;
+  ljp_unwind_release(s->unwind, view);
+}
