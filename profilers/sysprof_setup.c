@@ -273,6 +273,9 @@ static enum ljp_status no_trap(struct ljp_failure *why, int error)
                   strerror(error));
 }
 
+/* There if the process runs under ThreadSanitizer. */
+extern void __tsan_init(void) __attribute__((weak));
+
 static enum ljp_status choose(struct ljp_failure *why)
 {
   const struct ljp_sysprof_options *o = &g->options;
@@ -302,6 +305,11 @@ static enum ljp_status choose(struct ljp_failure *why)
 enum ljp_status ljp_sysprof_choose_source(struct ljp_failure *why)
 {
   struct ljp_sysprof_options *o = &g->options;
+  /* Its reasons stand in test/e2e/tsan_host.c. */
+  if (__tsan_init)
+    return ljp_fail(why, LJP_ERR_NOTSUP, ENOTSUP,
+                    "no CPU samples under ThreadSanitizer, which puts signals "
+                    "off until their context is gone; use a build without it");
   enum ljp_status status = choose(why);
   if (status)
     return status;
