@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profilers/lmisclib.h"
@@ -234,49 +233,7 @@ enum ljp_status ljp_recording_stop(const struct ljp_recording *to,
   return status ? failed(to, status, error, why) : LJP_OK;
 }
 
-/* -- The lock ------------------------------------------------------------------- */
-
-void ljp_recording_lock_forked(struct ljp_recording_lock *lock)
-{
-  pthread_mutex_init(&lock->mutex, NULL);
-  lock->pid = getpid();
-}
-
-void ljp_recording_lock(struct ljp_recording_lock *lock)
-{
-  if (lock->pid != getpid())
-    ljp_recording_lock_forked(lock);
-  pthread_mutex_lock(&lock->mutex);
-}
-
-bool ljp_recording_trylock(struct ljp_recording_lock *lock)
-{
-  return pthread_mutex_trylock(&lock->mutex) == 0;
-}
-
-bool ljp_recording_lock_at_exit(struct ljp_recording_lock *lock)
-{
-  enum { PATIENCE_S = 2 };
-  struct timespec until;
-  if (lock->pid != getpid())
-    return false;
-  /* As TSan does not know of waiting by that clock. */
-  if (ljp_recording_trylock(lock))
-    return true;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += PATIENCE_S;
-  return pthread_mutex_clocklock(&lock->mutex, CLOCK_MONOTONIC, &until) == 0;
-}
-
-void ljp_recording_unlock(struct ljp_recording_lock *lock)
-{
-  void (*on_stop)(void *ctx) = lock->on_stop;
-  void *ctx = lock->on_stop_ctx;
-  lock->on_stop = NULL;
-  pthread_mutex_unlock(&lock->mutex);
-  if (on_stop)
-    on_stop(ctx);
-}
+/* -- Under the lock --------------------------------------------------------------- */
 
 void ljp_recording_crowded(struct ljp_recording_lock *lock, const bool *running,
                            struct ljp_session *const *session)

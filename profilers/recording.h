@@ -5,9 +5,8 @@
 #ifndef LJP_RECORDING_H
 #define LJP_RECORDING_H
 
-#include <pthread.h>
-
 #include "profilers/options.h"
+#include "profilers/recording_lock.h"
 #include "src/luajit/guest.h"
 #include "src/session.h"
 
@@ -29,31 +28,6 @@ struct ljp_recording {
   uint32_t keep_segments;
 };
 
-/* A profiler's lock. Whose process it is: in a fork's child somebody who is not
-** there any more may hold it, so that the child makes it anew. Whom to tell that
-** a session has ended, when it is free: he may start another one. */
-struct ljp_recording_lock {
-  pthread_mutex_t mutex;
-  pid_t pid;
-  void (*on_stop)(void *ctx);
-  void *on_stop_ctx;
-};
-#define LJP_RECORDING_LOCK_INIT                                                \
-  {                                                                            \
-    .mutex = PTHREAD_MUTEX_INITIALIZER                                         \
-  }
-
-void ljp_recording_lock(struct ljp_recording_lock *lock);
-/* For the writer's rounds, which must not wait: whoever starts or stops waits
-** for them. */
-bool ljp_recording_trylock(struct ljp_recording_lock *lock);
-/* For a destructor of the library: not in a child that never took it, and not
-** if nobody gives it back within a while (who calls exit() may hold it). The
-** writer holds it now and then, and its session must be closed all the same. */
-bool ljp_recording_lock_at_exit(struct ljp_recording_lock *lock);
-void ljp_recording_unlock(struct ljp_recording_lock *lock);
-/* In a fork's child. */
-void ljp_recording_lock_forked(struct ljp_recording_lock *lock);
 /* Much waits for the session's writer, if it runs: wakes it. On a VM's thread, in
 ** its collector, which may run while this thread has the lock. */
 void ljp_recording_crowded(struct ljp_recording_lock *lock, const bool *running,

@@ -1,0 +1,120 @@
+/*
+** The lock of the profilers: threads that take it first at the same time do not
+** get it both (under TSan: ./run test), a child of fork() finds it free.
+*/
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "profilers/recording_lock.h"
+
+enum { THREADS = 4, LOCKS = 503 };
+
+static struct ljp_recording_lock locks[LOCKS];
+static unsigned counted[LOCKS];
+static pthread_barrier_t together;
+
+static void *take_all(void *arg)
+{
+  for (int i = 0; i < LOCKS; i++) {
+    pthread_barrier_wait(&together);
+    ljp_recording_lock(&locks[i]);
+    counted[i]++;
+    ljp_recording_unlock(&locks[i]);
+  }
+  return arg;
+}
+
+static unsigned run_threads(void)
+{
+  pthread_t threads[THREADS];
+  unsigned sum = 0;
+  pthread_barrier_init(&together, NULL, THREADS);
+  for (int t = 0; t < THREADS; t++)
+    assert_int_equal(pthread_create(&threads[t], NULL, take_all, NULL), 0);
+  for (int t = 0; t < THREADS; t++)
+    pthread_join(threads[t], NULL);
+  pthread_barrier_destroy(&together);
+  for (int i = 0; i < LOCKS; i++)
+    sum += counted[i];
+  return sum;
+}
+
+static void reset(pid_t pid)
+{
+  for (int i = 0; i < LOCKS; i++) {
+    locks[i] = (struct ljp_recording_lock)LJP_RECORDING_LOCK_INIT;
+    locks[i].pid = pid;
+    counted[i] = 0;
+  }
+}
+
+static void threads_that_come_first_take_turns(void **state)
+{
+  (void)state;
+  reset(0);
+  assert_int_equal(run_threads(), THREADS * LOCKS);
+  assert_int_equal(locks[LOCKS - 1].pid, getpid());
+}
+
+static void so_do_threads_of_a_child_whose_parent_held_it(void **state)
+{
+  (void)state;
+  reset(getppid());
+#ifndef __SANITIZE_THREAD__ /* It does not know of making one anew. */
+  for (int i = 0; i < LOCKS; i++)
+    pthread_mutex_lock(&locks[i].mutex); /* by a thread that is not there */
+#endif
+  assert_int_equal(run_threads(), THREADS * LOCKS);
+  /* As if a fork had hit the parent while it made the lock anew. */
+  reset(-getppid());
+  assert_int_equal(run_threads(), THREADS * LOCKS);
+}
+
+static int told;
+
+static void tell(void *ctx)
+{
+  told += *(int *)ctx;
+}
+
+static void who_waits_for_the_end_is_told_once_when_it_is_free(void **state)
+{
+  (void)state;
+  static int number = 7;
+  reset(0);
+  ljp_recording_lock(&locks[0]);
+  locks[0].on_stop = tell;
+  locks[0].on_stop_ctx = &number;
+  ljp_recording_unlock(&locks[0]);
+  ljp_recording_lock(&locks[0]);
+  ljp_recording_unlock(&locks[0]);
+  assert_int_equal(told, 7);
+}
+
+static void at_exit_only_who_has_had_it_takes_it(void **state)
+{
+  (void)state;
+  reset(0);
+  assert_false(ljp_recording_lock_at_exit(&locks[0]));
+  ljp_recording_lock(&locks[0]);
+  assert_false(ljp_recording_trylock(&locks[0]));
+  ljp_recording_unlock(&locks[0]);
+  assert_true(ljp_recording_lock_at_exit(&locks[0]));
+  ljp_recording_unlock(&locks[0]);
+  locks[0].pid = getppid();
+  assert_false(ljp_recording_lock_at_exit(&locks[0]));
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(threads_that_come_first_take_turns),
+      cmocka_unit_test(so_do_threads_of_a_child_whose_parent_held_it),
+      cmocka_unit_test(who_waits_for_the_end_is_told_once_when_it_is_free),
+      cmocka_unit_test(at_exit_only_who_has_had_it_takes_it)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
