@@ -21,7 +21,7 @@ median() { # MODE FIELD
 
 printf '%-20s %9s | %7s %7s %9s %8s %7s %7s | %9s | %8s %7s %7s\n' '' plain \
   every cpu 'cpu ns/ev' events B/event GC 'native ns' sampled cpu GC
-for workload in churn closures callbacks objects; do
+for workload in churn closures callbacks objects coroutines; do
   for mode in plain every native sample; do : > "$work/$mode"; done
   i=0
   while [ $i -lt "$runs" ]; do

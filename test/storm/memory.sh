@@ -6,6 +6,7 @@
 # to what LuaJIT counts, to the byte.
 #
 # LJP_STORM_SECONDS  CPU time of each (0.3)
+# LJP_STORM_NATIVE   if set, every event has its C frames, too
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift

@@ -332,8 +332,10 @@ if not how then
 end
 local profiler = how == "every" and misc.memprof
   or (how == "combined" or how == "sampled") and misc.profile or misc.sysprof
-options = how == "every" and [[{ path = %q, every = true }]]
-  or how == "combined" and [[{ path = %q, memory = { every = true },
+local native = os.getenv "LJP_STORM_NATIVE" and "true" or "false"
+options = how == "every" and [[{ path = %q, every = true, native = ]] .. native .. " }"
+  or how == "combined" and [[{ path = %q, memory = { every = true,
+       native = ]] .. native .. [[ },
        cpu = { interval = 0.1, max_overhead = 0 } }]]
   or how == "sampled" and [[{ path = %q, memory = { sample = 16384 },
        cpu = { interval = 0.1, max_overhead = 0 } }]]
