@@ -3,89 +3,35 @@
 */
 #include "profilers/memprof_rest.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/saferead.h"
 
 enum {
-  AGAINS = 16, /* segments that are remembered at a time */
-  WORTH = 16,  /* answers that make up for what learning costs */
+  WORTH = 16, /* answers that make up for what learning costs */
   LONGEST_PAUSE = 63,
   ENOUGH = 64, /* see struct ljp_again */
   ENOUGH_AT_MOST = 1 << 16,
   DEEP = 4 /* segments that are put together */
 };
 
-bool ljp_rest_init(struct ljp_stacks *s)
-{
-  s->agains = calloc(AGAINS, sizeof *s->agains);
-  return s->agains != NULL;
-}
-
-void ljp_rest_fini(struct ljp_stacks *s)
-{
-  free(s->agains);
-  s->agains = s->last = NULL;
-}
-
-void ljp_rest_forget(struct ljp_stacks *s)
-{
-  for (int i = 0; i < AGAINS; i++)
-    s->agains[i].epoch = 0;
-}
-
-/* -- Segments ---------------------------------------------------------------------- */
-
-static void forget_spine(struct ljp_stacks *s, struct ljp_again *a)
-{
-  a->serial = ++s->serials;
-  a->total = 0;
-  a->spine.count = a->spine.rest = a->spine.frames = 0;
-}
-
-static struct ljp_again *again_of(struct ljp_stacks *s, uint64_t L,
-                                  uint64_t cframe)
-{
-  struct ljp_again *a = s->last;
-  if (a && a->L == L && a->cframe == cframe)
-    return a;
-  for (a = s->agains; a < s->agains + AGAINS; a++)
-    if (a->L == L && a->cframe == cframe)
-      return a;
-  return NULL;
-}
-
 struct ljp_again *ljp_rest_of(struct ljp_stacks *s,
                               const struct ljp_guest_start *start)
 {
-  return again_of(s, start->L, start->cframe);
+  return ljp_segment_of(s, start->L, start->cframe);
 }
 
-static struct ljp_again *oldest(struct ljp_stacks *s)
+/* In the place of another. */
+static void begin(struct ljp_stacks *s, struct ljp_again *a,
+                  const struct ljp_guest_start *start)
 {
-  return &s->agains[s->next % AGAINS];
-}
-
-/* The oldest one makes room, unless it is in use. */
-static struct ljp_again *begin(struct ljp_stacks *s,
-                               const struct ljp_guest_start *start,
-                               const struct ljp_again *in_use)
-{
-  if (oldest(s) == in_use)
-    s->next++;
-  struct ljp_again *a = oldest(s);
-  s->next++;
   a->epoch = s->epoch;
   a->L = start->L;
   a->cframe = start->cframe;
-  a->learned = false;
-  a->hits = a->found = 0;
+  a->hits = a->seen = a->found = 0;
   a->enough = ENOUGH;
   a->patience = (struct ljp_patience){0};
-  forget_spine(s, a);
-  return a;
+  ljp_segment_clear(s, a);
 }
 
 /* -- Put together -------------------------------------------------------------------- */
@@ -126,7 +72,7 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
   uint32_t ignored, n = 0;
   if (deep >= DEEP || !step_below(s, a->L, a->cframe, &below))
     return false;
-  struct ljp_again *b = again_of(s, below.L, below.cframe);
+  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
   if (!b || b == a ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &between[0]) ||
@@ -136,16 +82,19 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
   for (uint32_t i = s->native ? below.hosts : 0; i-- > 0;)
     between[n++] = below.host[i];
   uint32_t rest = b->spine.frames;
-  if (rest + n > LJP_STACK_MAX_FRAMES)
+  if (rest + n > a->spine.room) {
+    a->spine.tight = true;
     return false;
+  }
   a->learned = false;
   if (rest + n == a->spine.rest &&
       memcmp(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t)) == 0 &&
       memcmp(a->spine.stack + rest, between, n * sizeof(uint64_t)) == 0) {
     a->found++;
+    b->hits++;
     return true;
   }
-  forget_spine(s, a);
+  ljp_segment_clear(s, a);
   a->found = 0;
   memcpy(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t));
   memcpy(a->spine.stack + rest, between, n * sizeof(uint64_t));
@@ -167,8 +116,7 @@ static bool follow(struct ljp_stacks *s, struct ljp_again *a,
 {
   if (LJP_UNLIKELY(a->epoch != s->epoch)) {
     a->epoch = s->epoch;
-    a->learned = false;
-    forget_spine(s, a);
+    ljp_segment_clear(s, a);
   }
   uint32_t frames = a->spine.frames;
   bool ok = ljp_spine_follow(&a->spine, start, kept);
@@ -187,8 +135,12 @@ struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
   struct below below;
   if (!step_below(s, start->L, start->cframe, &below))
     return NULL;
-  const struct ljp_again *b = again_of(s, below.L, below.cframe);
-  return b && b->epoch == s->epoch ? begin(s, start, b) : NULL;
+  const struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  if (!b || b->epoch != s->epoch)
+    return NULL;
+  struct ljp_again *a = ljp_segment_victim(s, start->L, start->cframe, b);
+  begin(s, a, start);
+  return a;
 }
 
 bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
@@ -210,9 +162,12 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
   ljp_memo_forget(&s->memo);
   if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
       !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
-                     &s->memo) ||
-      s->memo.reads + s->memo.always_reads > LJP_REST_WORDS)
+                     &s->memo))
     return false;
+  if (s->memo.reads + s->memo.always_reads > a->word_room) {
+    a->spine.tight = true;
+    return false;
+  }
   uint32_t n = s->memo.always_reads, rest = 0;
   memcpy(a->word, s->memo.always, n * sizeof *a->word);
   /* Those that are compared in part only come last. */
@@ -221,9 +176,15 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
       if ((s->memo.read[i].at & 7) == 0 ? !part : part)
         a->word[n++] = s->memo.read[i];
   a->words = n;
-  for (uint32_t i = walk.stack.count; i-- > 0;)
-    if (s->native || ljp_guest_is_frame(frames[i]))
-      a->spine.stack[rest++] = frames[i];
+  for (uint32_t i = walk.stack.count; i-- > 0;) {
+    if (!s->native && !ljp_guest_is_frame(frames[i]))
+      continue;
+    if (rest == a->spine.room) {
+      a->spine.tight = true;
+      return false;
+    }
+    a->spine.stack[rest++] = frames[i];
+  }
   a->below = a->spine.below;
   a->spine.rest = a->spine.frames = rest;
   a->spine.count = 0;
@@ -274,25 +235,37 @@ static void be_patient(struct ljp_patience *patience, bool was_worth)
     patience->longer = LONGEST_PAUSE;
 }
 
+static bool learn(struct ljp_stacks *s, struct ljp_again *a,
+                  const struct ljp_unwind_view *view,
+                  const struct ljp_site *site,
+                  const struct ljp_guest_start *start,
+                  const struct ljp_found_stack *found)
+{
+  uint32_t kept;
+  struct ljp_top top;
+  ljp_front_top(s, site, &top);
+  return ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view) &&
+         ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found);
+}
+
 void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
                     const struct ljp_site *site,
                     const struct ljp_guest_start *start,
                     const struct ljp_found_stack *found)
 {
-  uint32_t kept;
-  struct ljp_top top;
   if (!is_time(a ? &a->patience : &s->patience, a))
     return;
+  bool tight = false;
   if (a) {
     be_patient(&a->patience, !a->epoch || a->hits >= WORTH);
+    tight = a->spine.tight;
   } else {
-    const struct ljp_again *old = oldest(s);
-    be_patient(&s->patience, !old->epoch || old->hits >= WORTH);
-    a = begin(s, start, NULL);
+    a = ljp_segment_victim(s, start->L, start->cframe, NULL);
+    be_patient(&s->patience, !a->epoch || a->hits >= WORTH);
+    begin(s, a, start);
   }
-  a->epoch = a->hits = a->found = 0;
-  a->learned = false;
-  forget_spine(s, a);
+  a->epoch = a->hits = a->seen = a->found = 0;
+  ljp_segment_clear(s, a);
   if (ljp_guest_set_resizing(s->heap, false)) {
     ljp_guest_set_resizing(s->heap, true); /* no moment for that */
     return;
@@ -300,9 +273,12 @@ void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
   if (!view)
     return;
-  ljp_front_top(s, site, &top);
-  if (ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view) &&
-      ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found)) {
+  if (tight)
+    ljp_segment_deepen(s, a);
+  bool done = learn(s, a, view, site, start, found);
+  if (!done && a->spine.tight && ljp_segment_deepen(s, a))
+    done = learn(s, a, view, site, start, found);
+  if (done) {
     a->epoch = s->epoch;
     a->learned = true;
     s->learned++;

@@ -10,32 +10,7 @@
 #ifndef LJP_MEMPROF_REST_H
 #define LJP_MEMPROF_REST_H
 
-#include "profilers/memprof_front.h"
-
-enum { LJP_REST_WORDS = 384 /* that a rest may depend on */ };
-
-struct ljp_again {
-  uint32_t epoch;  /* when it was begun; others are of no use */
-  uint64_t serial; /* changes with the frames of the spine */
-  uint64_t L, cframe;
-  uint32_t total; /* frames of the last answer */
-  uint8_t state;  /* by the frame on top of that */
-  uint64_t top;   /* what stood on it: the site's address, or a number */
-  bool learned;   /* what is below, with words; and then: */
-  uint64_t below; /* the spine's */
-  uint32_t words, hits;
-  uint32_t found;  /* so many times on end it was put together the same */
-  uint32_t enough; /* as many as make it worth while to learn it */
-  struct ljp_patience patience;
-  struct ljp_memo_read word[LJP_REST_WORDS];
-  struct ljp_spine spine;
-};
-
-/* False: no memory. */
-bool ljp_rest_init(struct ljp_stacks *stacks);
-void ljp_rest_fini(struct ljp_stacks *stacks);
-/* The epochs begin anew. */
-void ljp_rest_forget(struct ljp_stacks *stacks);
+#include "profilers/memprof_segments.h"
 
 /* The segment that is remembered of this C frame; NULL: none. */
 struct ljp_again *ljp_rest_of(struct ljp_stacks *stacks,

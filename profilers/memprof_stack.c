@@ -48,13 +48,13 @@ bool ljp_stacks_init(struct ljp_stacks *s)
   s->epoch = 1;
   s->serial = ljp_unwind_serial(s->unwind);
   s->recalls = calloc(RECALLS, sizeof *s->recalls);
-  return ljp_front_init(s) && ljp_rest_init(s) && s->recalls;
+  return ljp_front_init(s) && ljp_segments_init(s) && s->recalls;
 }
 
 void ljp_stacks_fini(struct ljp_stacks *s)
 {
   ljp_front_fini(s);
-  ljp_rest_fini(s);
+  ljp_segments_fini(s);
   free(s->recalls);
   s->recalls = NULL;
 }
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
   s->last = NULL;
   if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
     ljp_front_forget(s);
-    ljp_rest_forget(s);
+    ljp_segments_forget(s);
     for (int i = 0; i < RECALLS; i++)
       s->recalls[i].epoch = 0;
     s->epoch = 1;
@@ -94,6 +94,18 @@ static inline bool is_on_top(const struct ljp_stacks *s,
     return a->top == site->rip;
   return memcmp(a->spine.stack + a->spine.frames, top->frame,
                 top->count * sizeof *top->frame) == 0;
+}
+
+/* Frames from the root that two answers share. */
+static uint32_t count_common(const struct ljp_again *a,
+                             const struct ljp_again *b)
+{
+  uint32_t n = 0;
+  if (!a)
+    return 0;
+  while (n < a->total && n < b->total && a->spine.stack[n] == b->spine.stack[n])
+    n++;
+  return n;
 }
 
 /* Of the spine as it is, of which `kept` frames are those of a's last answer. */
@@ -124,7 +136,7 @@ static bool give(struct ljp_stacks *s, struct ljp_again *a,
   found->count = total;
   found->same = same ? total : kept;
   if (s->last != a)
-    found->same = 0;
+    found->same = count_common(s->last, a);
   found->root_first = true;
   found->top = a->state;
   a->hits += a->learned;

@@ -23,6 +23,7 @@ enum { LJP_FRONT_FRAMES = 8 };
 struct ljp_site;
 struct ljp_front;
 struct ljp_again;
+struct ljp_segments;
 struct ljp_recall;
 
 /* The answer. frames: leaf first after a full walk; else root first. */
@@ -52,11 +53,11 @@ struct ljp_stacks {
   struct ljp_front *fronts;      /* ways down that were taken */
   const struct ljp_front *front; /* the last one, if it was known */
   uint64_t own;                  /* our module's witness; 0: not known yet */
-  struct ljp_again *agains;      /* segments, with what is below them */
+  struct ljp_segments *segments; /* with what is below them */
   struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];
   struct ljp_recall *recalls; /* whole answers */
-  uint32_t epoch, next, next_front;
+  uint32_t epoch, next_front;
   uint64_t serials; /* of spines, so far */
   uint64_t tops;    /* of what stood on top of an answer, so far */
   struct ljp_patience patience;

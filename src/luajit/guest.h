@@ -311,7 +311,7 @@ enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes);
 ** since the last time. RFC 3, "Again and again". Not for a handler: it relies
 ** on the VM being between two instructions of its own. */
 
-enum { LJP_SITE_FRAMES = 14, LJP_SPINE_LEVELS = 1024 };
+enum { LJP_SITE_FRAMES = 14 };
 
 /* An address in the VM's assembly or in compiled code that host code returns
 ** to, and what is true whenever it does. Good as long as
@@ -385,9 +385,12 @@ struct ljp_spine {
   uint64_t below; /* BASE of the frame below the C boundary */
   uint32_t count; /* levels */
   uint32_t rest, frames;
-  struct ljp_level level[LJP_SPINE_LEVELS];
-  uint64_t shown[LJP_SPINE_LEVELS]; /* frames of those that are being made */
-  uint64_t stack[LJP_STACK_MAX_FRAMES + LJP_SITE_FRAMES + 2];
+  /* The owner's arrays: `levels` of the first two, `room` frames. */
+  uint32_t levels, room;
+  bool tight; /* set when it did not fit */
+  struct ljp_level *level;
+  uint64_t *shown; /* frames of levels that are being made */
+  uint64_t *stack;
 };
 
 /* Makes the spine that of a start; *kept: so many frames from the root are as

@@ -115,6 +115,12 @@ static bool give_up(struct ljp_spine *spine)
   return false;
 }
 
+static bool is_tight(struct ljp_spine *spine)
+{
+  spine->tight = true;
+  return give_up(spine);
+}
+
 bool ljp_spine_follow(struct ljp_spine *spine,
                       const struct ljp_guest_start *start, uint32_t *kept)
 {
@@ -139,7 +145,8 @@ bool ljp_spine_follow(struct ljp_spine *spine,
   ** the array, top last. */
   struct ljp_link link = {.base = start->base, .pc = start->pc};
   bool skip = start->skip;
-  uint32_t fresh = LJP_SPINE_LEVELS;
+  const uint32_t levels = spine->levels;
+  uint32_t fresh = levels;
   uint64_t below = spine->below;
   for (;;) {
     while (same && level[same - 1].base > link.base)
@@ -155,8 +162,9 @@ bool ljp_spine_follow(struct ljp_spine *spine,
     }
     uint64_t frame = 0; /* nothing, if it emits none */
     bool emits;
-    if (fresh <= old || fresh <= same + 1 ||
-        !make_level(&thread, &level[--fresh], &link, skip, &frame, &emits))
+    if (fresh <= old || fresh <= same + 1)
+      return is_tight(spine);
+    if (!make_level(&thread, &level[--fresh], &link, skip, &frame, &emits))
       return give_up(spine);
     /* Until its place is known, what it shows stands there instead. */
     level[fresh].frames = emits;
@@ -168,17 +176,17 @@ bool ljp_spine_follow(struct ljp_spine *spine,
       break;
     }
   }
-  if (same == 0 && fresh == LJP_SPINE_LEVELS)
+  if (same == 0 && fresh == levels)
     return give_up(spine);
   if (same == 0 && below != spine->below)
     spine->below = below;
   uint32_t at = same < old ? level[same].frames : spine->frames;
   if (!old)
     at = spine->rest;
-  if (at + LJP_SPINE_LEVELS - fresh > LJP_STACK_MAX_FRAMES)
-    return give_up(spine);
+  if (at + levels - fresh > spine->room)
+    return is_tight(spine);
   *kept = at;
-  for (uint32_t i = fresh; i < LJP_SPINE_LEVELS; i++) {
+  for (uint32_t i = fresh; i < levels; i++) {
     bool emits = level[i].frames;
     level[same] = level[i];
     level[same++].frames = at;

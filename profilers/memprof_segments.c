@@ -1,0 +1,156 @@
+/*
+** See memprof_segments.h.
+*/
+#include "profilers/memprof_segments.h"
+
+#include <sys/mman.h>
+
+enum {
+#ifdef LJP_DEBUG
+  SETS = 4, /* a power of two */
+  WAYS = 2,
+  DEEPS = 2,
+  LEVELS = 5,
+  FRAMES = 12,
+  WORDS = 48,
+#else
+  SETS = 256, /* a power of two */
+  WAYS = 4,
+  DEEPS = 16,
+  LEVELS = 64, /* frames of a segment, */
+  FRAMES = 96, /* with what is below, */
+  WORDS = 128, /* and words that that may depend on */
+#endif
+  AGAINS = SETS * WAYS,
+  DEEP_LEVELS = 1024,
+  DEEP_WORDS = 384,
+  ABOVE = LJP_SITE_FRAMES + LJP_FRONT_FRAMES /* of an answer */
+};
+
+struct small {
+  struct ljp_level level[LEVELS];
+  uint64_t shown[LEVELS];
+  uint64_t stack[FRAMES + ABOVE];
+  struct ljp_memo_read word[WORDS];
+};
+
+struct deep {
+  struct ljp_again *owner;
+  struct ljp_level level[DEEP_LEVELS];
+  uint64_t shown[DEEP_LEVELS];
+  uint64_t stack[LJP_STACK_MAX_FRAMES + ABOVE];
+  struct ljp_memo_read word[DEEP_WORDS];
+};
+
+struct ljp_segments {
+  uint32_t next_deep;
+  struct ljp_again again[AGAINS];
+  struct small small[AGAINS];
+  struct deep deep[DEEPS];
+};
+
+/* Fresh pages: those of segments that there never are cost nothing. */
+bool ljp_segments_init(struct ljp_stacks *s)
+{
+  void *pages = mmap(NULL, sizeof *s->segments, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  s->segments = pages != MAP_FAILED ? pages : NULL;
+  return s->segments != NULL;
+}
+
+void ljp_segments_fini(struct ljp_stacks *s)
+{
+  if (s->segments)
+    munmap(s->segments, sizeof *s->segments);
+  s->segments = NULL;
+  s->last = NULL;
+}
+
+void ljp_segments_forget(struct ljp_stacks *s)
+{
+  for (int i = 0; i < AGAINS; i++)
+    s->segments->again[i].epoch = 0;
+}
+
+/* -- The table ----------------------------------------------------------------------- */
+
+static struct ljp_again *set_of(struct ljp_stacks *s, uint64_t L,
+                                uint64_t cframe)
+{
+  uint64_t key = (L ^ cframe << 20) * UINT64_C(0x9e3779b97f4a7c15);
+  return &s->segments->again[(key >> 40 & (SETS - 1)) * WAYS];
+}
+
+struct ljp_again *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
+                                 uint64_t cframe)
+{
+  struct ljp_again *a = s->last;
+  if (a && a->L == L && a->cframe == cframe)
+    return a;
+  a = set_of(s, L, cframe);
+  for (int way = 0; way < WAYS; way++, a++)
+    if (a->L == L && a->cframe == cframe)
+      return a;
+  return NULL;
+}
+
+struct ljp_again *ljp_segment_victim(struct ljp_stacks *s, uint64_t L,
+                                     uint64_t cframe,
+                                     const struct ljp_again *in_use)
+{
+  struct ljp_again *a = set_of(s, L, cframe), *victim = NULL;
+  uint64_t least = UINT64_MAX;
+  for (int way = 0; way < WAYS; way++, a++) {
+    uint64_t use = !a->epoch ? 0 : a->epoch != s->epoch ? 1 : 2;
+    if (use == 2)
+      use += a->hits - a->seen;
+    a->seen = a->hits;
+    if (a != in_use && use < least) {
+      least = use;
+      victim = a;
+    }
+  }
+  return victim;
+}
+
+/* -- Arrays -------------------------------------------------------------------------- */
+
+void ljp_segment_clear(struct ljp_stacks *s, struct ljp_again *a)
+{
+  if (!a->word) {
+    struct small *small = &s->segments->small[a - s->segments->again];
+    a->spine.level = small->level;
+    a->spine.shown = small->shown;
+    a->spine.stack = small->stack;
+    a->spine.levels = LEVELS;
+    a->spine.room = FRAMES;
+    a->word = small->word;
+    a->word_room = WORDS;
+  }
+  a->serial = ++s->serials;
+  a->total = 0;
+  a->learned = false;
+  a->spine.count = a->spine.rest = a->spine.frames = 0;
+  a->spine.tight = false;
+}
+
+bool ljp_segment_deepen(struct ljp_stacks *s, struct ljp_again *a)
+{
+  if (a->spine.levels == DEEP_LEVELS)
+    return false;
+  struct deep *deep = &s->segments->deep[s->segments->next_deep++ % DEEPS];
+  if (deep->owner) {
+    deep->owner->word = NULL;
+    ljp_segment_clear(s, deep->owner);
+  }
+  deep->owner = a;
+  a->spine.level = deep->level;
+  a->spine.shown = deep->shown;
+  a->spine.stack = deep->stack;
+  a->spine.levels = DEEP_LEVELS;
+  a->spine.room = LJP_STACK_MAX_FRAMES;
+  a->word = deep->word;
+  a->word_room = DEEP_WORDS;
+  ljp_segment_clear(s, a);
+  return true;
+}
