@@ -6,6 +6,7 @@
 # to what LuaJIT counts, to the byte.
 #
 # LJP_STORM_SECONDS  CPU time of each (0.3)
+# LJP_STORM_WAYS     which of them (every combined sampled)
 # LJP_STORM_NATIVE   if set, every event has its C frames, too
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
@@ -25,7 +26,7 @@ storm() {
     "$BUILD_DIR/bin/luajit" "$@"
 }
 
-for how in every combined sampled; do
+for how in ${LJP_STORM_WAYS:-every combined sampled}; do
   code=0
   storm "$@" "$SOURCE_DIR/test/storm/storm.lua" "$SOURCE_DIR" "$name" \
     "$seconds" "$how" "$how.bin" > "$how.out" || code=$?
