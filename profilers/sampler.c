@@ -131,6 +131,9 @@ LJP_SIGSAFE static bool after_syscall(uint64_t pc)
          (got == 4 && code[2] == 0x0f && code[3] == 0x05);
 }
 
+/* What the handler knows of that. */
+enum call { CALL_NOT_ASKED, CALL_NONE, CALL_MADE };
+
 LJP_SIGSAFE static uint64_t rip_of(const void *context)
 {
   return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -165,14 +168,16 @@ LJP_SIGSAFE static bool must_ask(const struct ljp_sampler *s, uint64_t now,
 /* ns that the sample stands for, 0 if there is none to be taken. */
 LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
                                   const void *context, bool readable,
-                                  int overrun)
+                                  int overrun, enum call *call)
 {
   uint64_t period = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
   uint64_t gap = now - s->clock_ns;
   s->clock_ns = now;
   if (shared.wall)
     return period * (1 + (uint64_t)overrun);
-  bool in_call = !s->perf && readable && after_syscall(rip_of(context));
+  if (!s->perf && readable)
+    *call = after_syscall(rip_of(context)) ? CALL_MADE : CALL_NONE;
+  bool in_call = *call == CALL_MADE;
   if (LJP_LIKELY(!in_call && !must_ask(s, now, gap, period))) {
     uint64_t ran = s->perf ? period : gap;
     s->cpu_ns += ran;
@@ -251,18 +256,19 @@ enum moment {
 
 /* Of host code that has called the kernel, or one of our own hooks. */
 LJP_SIGSAFE static void add_leaf(struct ljp_stack *stack, enum moment moment,
-                                 uint64_t rip)
+                                 uint64_t rip, enum call call)
 {
   if (moment == IN_PROFILER)
     ljp_sampler_put_leaf(stack, LJP_FRAME_PROFILER, shared.depth);
   /* A signal that was raised in a system call comes when that returns. */
   else if (stack->count && ljp_frame_kind(stack->frames[0]) == LJP_FRAME_HOST &&
-           after_syscall(rip))
+           (call == CALL_NOT_ASKED ? after_syscall(rip) : call == CALL_MADE))
     ljp_sampler_put_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
 }
 
 LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
-                             uint64_t now, uint64_t weight, enum moment moment)
+                             uint64_t now, uint64_t weight, enum moment moment,
+                             enum call call)
 {
   struct ljp_walk walk;
   uint64_t rip = regs->r[LJP_RIP];
@@ -288,8 +294,8 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
   }
   if (moment == LATE)
     ljp_sampler_drop_hook(&s->deferred_at, &walk.stack);
-  else if (shared.mode == LJP_SAMPLER_STACKS)
-    add_leaf(&walk.stack, moment, rip);
+  else if (shared.mode != LJP_SAMPLER_COUNT)
+    add_leaf(&walk.stack, moment, rip, call);
   record(s, &walk, now, weight);
   if (LJP_UNLIKELY(ljp_unwind_wants_poll(shared.unwind)) && s->producer)
     ljp_producer_wake(s->producer);
@@ -337,7 +343,8 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   }
   ucontext_t *uc = context;
   bool readable = ljp_saferead_enter(&uc->uc_sigmask);
-  uint64_t weight = weigh(s, now, context, readable, overrun);
+  enum call call = CALL_NOT_ASKED;
+  uint64_t weight = weigh(s, now, context, readable, overrun, &call);
   if (!weight) {
     add(&s->counts.idle, 1);
     return;
@@ -363,7 +370,7 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     regs = *instead;
   else
     ljp_regs_from_context(&regs, context);
-  take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW);
+  take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW, call);
   uint64_t end = ljp_clock_ns(), spent = end - now;
   /* As long as that, and we may not have been running all the time. */
   if (LJP_UNLIKELY(spent > LONG_NS)) {
@@ -425,7 +432,7 @@ void ljp_sampler_deferred(struct ljp_sampler *s)
     memset(&regs, 0, sizeof regs);
     ljp_sampler_registers(&regs);
     regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-    take(s, &regs, ljp_clock_ns(), weight, LATE);
+    take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
   }
   atomic_fetch_sub(&s->inside, 1);
 }

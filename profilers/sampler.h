@@ -36,7 +36,7 @@ enum {
 
 enum ljp_sampler_mode {
   LJP_SAMPLER_COUNT, /* "D": states only */
-  LJP_SAMPLER_LEAF,  /* "L": the innermost guest frame, and what it is in */
+  LJP_SAMPLER_LEAF,  /* "L": where it is, and the innermost guest frame */
   LJP_SAMPLER_STACKS /* "C" */
 };
 

@@ -36,6 +36,12 @@ LJP_SIGSAFE static bool is_guest(uint64_t frame)
          kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_CFUNC;
 }
 
+LJP_SIGSAFE static bool is_put(uint64_t frame)
+{
+  unsigned kind = ljp_frame_kind(frame);
+  return kind == LJP_FRAME_KERNEL || kind == LJP_FRAME_PROFILER;
+}
+
 /* The interpreter's state is refined by the function that it is in. */
 LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
                                                   bool *lfunc)
@@ -64,14 +70,17 @@ LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
   return LJP_VMSTATE_INTERP;
 }
 
-/* Mode L: where it is, and the function that this belongs to. */
+/* Mode L: where it is (the kernel or ourselves, and their caller), and the function
+** that this belongs to. */
 LJP_SIGSAFE void ljp_sampler_keep_leaf(struct ljp_stack *stack)
 {
-  uint32_t n = stack->count ? 1 : 0;
+  uint32_t n = stack->count > 1 && is_put(stack->frames[0]) ? 2
+               : stack->count                               ? 1
+                                                            : 0;
   for (uint32_t i = 0; i < stack->count; i++) {
     if (!is_guest(stack->frames[i]))
       continue;
-    if (i)
+    if (i >= n)
       stack->frames[n++] = stack->frames[i];
     break;
   }

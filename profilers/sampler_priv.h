@@ -14,7 +14,8 @@ LJP_SIGSAFE uint32_t ljp_sampler_vm_id(struct ljp_sampler *s, uint32_t number);
 LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
                                                   bool *lfunc);
 
-/* Mode L: where it is, and the function that this belongs to. */
+/* Mode L: where it is (the kernel or ourselves, and their caller), and the function
+** that this belongs to. */
 LJP_SIGSAFE void ljp_sampler_keep_leaf(struct ljp_stack *stack);
 
 /* Puts the kernel, or ourselves, above the frame that had called it; limit:

@@ -108,6 +108,19 @@ grep -qE 'lj_(cf|ffh)_' calls.txt &&
   fail "a builtin twice: $(grep -E 'lj_(cf|ffh)_' calls.txt)"
 ok "a builtin is one frame, whichever side was asked"
 
+"$ljprof" record --force --interval=0.5 --mode L -o calls.ljp "$luajit" \
+  calls.lua > /dev/null 2> err || fail "mode L: $(cat err)"
+"$ljprof" export calls.ljp --to collapsed -o - > calls.txt || fail "no stacks"
+grep -q '^file:read;.*;\[kernel\]_\[k\] [0-9]*$' calls.txt ||
+  fail "mode L: no kernel above read: $(cat calls.txt)"
+"$ljprof" record --memory --every --force --interval=0.5 --mode L -o both.ljp \
+  "$luajit" work.lua > /dev/null 2> err || fail "mode L: $(cat err)"
+"$ljprof" export both.ljp --to collapsed --value cpu -o - > both.txt ||
+  fail "no stacks"
+grep -q 'make.*;\[profiler\][^;]*$' both.txt ||
+  fail "mode L: no profiler above make: $(cat both.txt)"
+ok "mode L has the same innermost frames: the kernel, the profiler"
+
 cp both.ljp kept
 refuses "a file that exists is kept" 1 "exists; --force" \
   "$ljprof" record -o both.ljp "$luajit" work.lua
