@@ -29,14 +29,7 @@
 #include "lauxlib.h"
 #include "lualib.h"
 #include "lmisclib.h"
-
-#define CHECK(what)                                                            \
-  do {                                                                         \
-    if (!(what)) {                                                             \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);               \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
+#include "test/support/check.h"
 
 static const char *output;
 

@@ -6,6 +6,7 @@
 ** Checksums would stop a fuzzer at the door: most mutations are resealed.
 */
 #include "parsers/reader.h"
+#include "test/support/samples.h"
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
 #include "tools/dump.h"
@@ -90,14 +91,7 @@ static uint64_t sum_of_samples(const uint8_t *data, size_t size, size_t room)
     size_t n = event->what == LJP_REC_SAMPLES;
     many[0] = (struct ljp_timed_sample){event->time_ns, event->u.sample};
     while (n) {
-      for (size_t i = 0; i < n; i++) {
-        const struct ljp_rec_sample *s = &many[i].sample;
-        sum = sum * 31 + many[i].time_ns;
-        sum = sum * 31 + s->stack;
-        sum = sum * 31 + s->vm;
-        sum = sum * 31 + s->weight;
-        sum = sum * 31 + s->state * 256u + s->cut;
-      }
+      sum = sum_samples(sum, many, n);
       n = room ? ljp_reader_samples(&reader, many, room) : 0;
     }
   }

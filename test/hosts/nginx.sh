@@ -126,11 +126,4 @@ sleep 1
 same 'page after a reload' \
   '[["TWO","THREE","ONE"],6,"fedcba","003",2,false,404,"table",true]' \
   "$(curl -sf "http://127.0.0.1:$port/page?n=3")"
-kill -QUIT "$master"
-status=0
-wait "$master" || status=$?
-started=
-same 'exit status' 0 "$status"
-if grep -E '\[(alert|crit|emerg|error)\]' "$tmp/error.log" >&2; then
-  fail "nginx's log holds errors"
-fi
+nginx_end "$master" "$master"

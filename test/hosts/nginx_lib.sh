@@ -54,3 +54,16 @@ nginx_start()
   done
   fail "nginx does not start"
 }
+
+# nginx_end MASTER CHILD: a clean stop of nginx; CHILD of ours then ends well.
+nginx_end()
+{
+  kill -QUIT "$1"
+  status=0
+  wait "$2" || status=$?
+  started=
+  same 'exit status' 0 "$status"
+  if grep -E '\[(alert|crit|emerg|error)\]' "$tmp/error.log" >&2; then
+    fail "nginx's log holds errors"
+  fi
+}

@@ -51,14 +51,7 @@ for _ in 1 2; do
 done
 answers >"$tmp/last.txt"
 same 'answer after reloads' 200 "$(cat "$tmp/last.txt")"
-kill -QUIT "$master"
-status=0
-wait "$recorder" || status=$?
-started=
-same 'exit status' 0 "$status"
-if grep -E '\[(alert|crit|emerg|error)\]' "$tmp/error.log" >&2; then
-  fail "nginx's log holds errors"
-fi
+nginx_end "$master" "$recorder"
 
 workers=0 working=0
 for file in "$tmp"/n.ljp*; do

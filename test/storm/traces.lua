@@ -100,14 +100,7 @@ local function forget(number, outer)
 end
 jit.off(forget)
 
-local function resident()
-  for line in io.lines("/proc/self/status") do
-    local size = line:match("VmRSS:%s*(%d+)")
-    if size then
-      return tonumber(size)
-    end
-  end
-end
+local resident = dofile((arg[0]:gsub("storm/[^/]+$", "support/resident.lua")))
 
 local function round(number)
   local said, outer = generation("a", number)

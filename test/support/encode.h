@@ -125,6 +125,13 @@ static inline void put_mark_block(struct buf *file, uint64_t seq)
   buf_free(&body);
 }
 
+/* The same in blocks from..to. */
+static inline void put_marks(struct buf *file, uint64_t from, uint64_t to)
+{
+  for (uint64_t seq = from; seq <= to; seq++)
+    put_mark_block(file, seq);
+}
+
 /* The last record of a session, in a block of its own. */
 static inline void put_end_block(struct buf *file, uint64_t seq)
 {

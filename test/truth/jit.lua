@@ -9,6 +9,7 @@
 -- says how many steps it does in one round of that case.
 local case, seconds, interval, timer, file, functions, lines = ...
 local source = arg[0]
+local session = dofile((source:gsub("[^/]+$", "session.lua")))
 local cases = {}
 
 -- Functions in functions, with work of their own at each level.
@@ -208,12 +209,7 @@ while spent(rounds) < 0.002 do
   rounds = rounds * 2
 end
 
-local ok, message = misc.sysprof.start({ mode = "C", path = file,
-  interval = tonumber(interval), timer = timer, max_overhead = 0 })
-if not ok then
-  print(message)
-  os.exit(77)
-end
+session(file, interval, timer)
 local began = os.clock()
 repeat
   run(rounds)

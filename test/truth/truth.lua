@@ -8,6 +8,7 @@
 local seconds, interval, timer, file, table_file = ...
 local ffi = require("ffi")
 local truth = require("truth_module")
+local session = dofile((arg[0]:gsub("[^/]+$", "session.lua")))
 local clock = truth.clock
 ffi.cdef("long getrandom(void *, size_t, unsigned);")
 local buffer = ffi.new("char[65536]")
@@ -104,12 +105,7 @@ for i = 1, #parts do
   used[i] = 0
 end
 
-local ok, message = misc.sysprof.start({ mode = "C", path = file,
-  interval = tonumber(interval), timer = timer, max_overhead = 0 })
-if not ok then
-  print(message)
-  os.exit(77)
-end
+session(file, interval, timer)
 local began = clock()
 repeat
   slice()

@@ -10,13 +10,6 @@
 
 static struct collect c;
 
-/* Marks in blocks from..to. */
-static void put_marks(struct buf *file, uint64_t from, uint64_t to)
-{
-  for (uint64_t seq = from; seq <= to; seq++)
-    put_mark_block(file, seq);
-}
-
 static void read_it(const struct buf *file)
 {
   collect(&c, file->data, file->len);

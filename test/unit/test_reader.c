@@ -10,15 +10,9 @@
 
 #include "test/support/collect.h"
 #include "test/support/encode.h"
+#include "test/support/samples.h"
 
 static struct collect c;
-
-/* Marks in blocks from..to. */
-static void put_marks(struct buf *file, uint64_t from, uint64_t to)
-{
-  for (uint64_t seq = from; seq <= to; seq++)
-    put_mark_block(file, seq);
-}
 
 static void read_it(const struct buf *file)
 {
@@ -504,14 +498,7 @@ static uint64_t sum_of_samples(const struct buf *file, size_t room,
     size_t n = 1;
     many[0] = (struct ljp_timed_sample){e->time_ns, e->u.sample};
     do {
-      for (size_t i = 0; i < n; i++) {
-        const struct ljp_rec_sample *s = &many[i].sample;
-        sum = sum * 31 + many[i].time_ns;
-        sum = sum * 31 + s->stack;
-        sum = sum * 31 + s->vm;
-        sum = sum * 31 + s->weight;
-        sum = sum * 31 + s->state * 256u + s->cut;
-      }
+      sum = sum_samples(sum, many, n);
       *samples += (unsigned)n;
       n = room ? ljp_reader_samples(&reader, many, room) : 0;
     } while (n);

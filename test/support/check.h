@@ -1,0 +1,16 @@
+/* For programs that the shell tests run: what does not hold ends them. */
+#ifndef LJP_TEST_CHECK_H
+#define LJP_TEST_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(what)                                                            \
+  do {                                                                         \
+    if (!(what)) {                                                             \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);               \
+      exit(1);                                                                 \
+    }                                                                          \
+  } while (0)
+
+#endif

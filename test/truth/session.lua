@@ -1,0 +1,10 @@
+-- session(FILE, INTERVAL, TIMER): starts what is judged. Exit code 77: there is no
+-- such timer here.
+return function(file, interval, timer)
+  local ok, message = misc.sysprof.start({ mode = "C", path = file,
+    interval = tonumber(interval), timer = timer, max_overhead = 0 })
+  if not ok then
+    print(message)
+    os.exit(77)
+  end
+end
