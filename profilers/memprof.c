@@ -194,10 +194,11 @@ static void put_options(void)
 /* The recorder, ready to begin. */
 static enum ljp_status make_recorder(struct lua_State *L)
 {
-  struct ljp_recorder *r = calloc(1, sizeof *r);
+  struct ljp_recorder *r = aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
   char name[24];
   if (!r)
     return LJP_ERR_MEM;
+  memset(r, 0, sizeof *r);
   g->recorder = r;
   r->number = g->number;
   if (!ljp_guest_heap(L, &r->heap))

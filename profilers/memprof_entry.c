@@ -13,10 +13,13 @@ _Static_assert(sizeof(struct ljp_caller) == 56 &&
 _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
                    offsetof(struct ljp_recorder, ud) == 8 &&
                    offsetof(struct ljp_recorder, until) == 16 &&
-                   offsetof(struct ljp_recorder, track.filter) == 24,
-               "what ljp_sampled_hook reads");
-_Static_assert(LJP_TRACK_FILTER_BITS == 12 && LJP_TRACK_FILTER_SHIFT == 20,
-               "... and how it hashes: see ljp_track_filter_at()");
+                   offsetof(struct ljp_recorder, last_size) == 24 &&
+                   offsetof(struct ljp_recorder, track.filter) == 64 &&
+                   offsetof(struct ljp_recorder, track.wide) == 4160 &&
+                   offsetof(struct ljp_recorder, track.wide_shift) == 4168,
+               "what the hooks read");
+_Static_assert(LJP_TRACK_FILTER_BITS == 12,
+               "... and how they hash: see ljp_track_filter_at()");
 
 /* clang-format off */
 #define PUSH(reg)                                                              \
@@ -69,47 +72,108 @@ __asm__(BEGIN("ljp_every_hook")
         END("ljp_every_hook"));
 /* clang-format on */
 
-__asm__(BEGIN("ljp_sampled_hook") "  testq %rcx, %rcx\n"
-                                  "  jz 2f\n"
-                                  "  testq %rsi, %rsi\n"
-                                  "  jnz 3f\n"
-                                  "  subq %rcx, 16(%rdi)\n"
-                                  "  js 4f\n"
-                                  "  subq $24, %rsp\n"
-                                  "  .cfi_adjust_cfa_offset 24\n"
-                                  "  movq %rdi, 8(%rsp)\n"
-                                  "  movq %rcx, (%rsp)\n"
-                                  "  movq (%rdi), %rax\n"
-                                  "  movq 8(%rdi), %rdi\n"
-                                  "  call *%rax\n"
-                                  "  testq %rax, %rax\n"
-                                  "  jz 5f\n"
-                                  "  addq $24, %rsp\n"
-                                  "  .cfi_adjust_cfa_offset -24\n"
-                                  "  ret\n"
-                                  "5:\n" /* refused: that is told in any case */
-                                  "  .cfi_adjust_cfa_offset 24\n"
-                                  "  movq (%rsp), %rcx\n"
-                                  "  movq 8(%rsp), %rdi\n"
-                                  "  addq $24, %rsp\n"
-                                  "  .cfi_adjust_cfa_offset -24\n"
-                                  "  xorl %esi, %esi\n"
-                                  "  xorl %edx, %edx\n"
-                                  "  movl $1, %r9d\n"
-                                  "  jmp 6f\n"
-                                  "2:\n" /* a block is freed */
-                                  "  movl %esi, %eax\n"
-                                  "  shrl $4, %eax\n"
-                                  "  imull $0x9e3779b1, %eax, %eax\n"
-                                  "  shrl $20, %eax\n"
-                                  "  cmpb $0, 24(%rdi,%rax)\n"
-                                  "  jne 4f\n"
-                                  "  movq (%rdi), %rax\n"
-                                  "  movq 8(%rdi), %rdi\n"
-                                  "  jmp *%rax\n"
-                                  "3:\n" /* one moves: also counts */
-                                  "  subq %rcx, 16(%rdi)\n"
-                                  "4:\n"
-                                  "  xorl %r9d, %r9d\n"
-                                  "6:\n" CALLER CALL("ljp_recorder_sampled")
-                                      END("ljp_sampled_hook"));
+/* Until the next sample; the allocator below is passed on to by each of the two
+** in its own way. */
+/* clang-format off */
+#define COUNT_ALLOCATION                                                       \
+  "  testq %rcx, %rcx\n"                                                       \
+  "  jz 2f\n"                                                                  \
+  "  testq %rsi, %rsi\n"                                                       \
+  "  jnz 3f\n"                                                                 \
+  "  subq %rcx, 16(%rdi)\n"                                                    \
+  "  js 4f\n"
+/* A block is freed: to 7 if the first filter knows it ... */
+#define ASK_FILTER                                                             \
+  "2:\n"                                                                       \
+  "  movzwl %si, %eax\n"                                                       \
+  "  shrl $4, %eax\n"                                                          \
+  "  cmpb $0, " FILTER "(%rdi,%rax)\n"                                         \
+  "  jne 7f\n"
+/* ... and from there back to 8 if the wide one does not. One that moves also
+** counts. */
+#define OTHERS                                                                 \
+  "7:\n"                                                                       \
+  "  movq %rsi, %rax\n"                                                        \
+  "  shrq $4, %rax\n"                                                          \
+  "  imull $0x9e3779b1, %eax, %eax\n"                                          \
+  "  movl " WIDE_SHIFT "(%rdi), %ecx\n"                                        \
+  "  shrl %cl, %eax\n"                                                         \
+  "  xorl %ecx, %ecx\n"                                                        \
+  "  addq " WIDE "(%rdi), %rax\n"                                              \
+  "  cmpb $0, (%rax)\n"                                                        \
+  "  je 8b\n"                                                                  \
+  "  jmp 4f\n"                                                                 \
+  "3:\n"                                                                       \
+  "  subq %rcx, 16(%rdi)\n"                                                    \
+  "4:\n"                                                                       \
+  "  xorl %r9d, %r9d\n"
+#define FILTER "64"
+#define WIDE "4160"
+#define WIDE_SHIFT "4168"
+
+__asm__(BEGIN("ljp_sampled_own_hook")
+        COUNT_ALLOCATION
+        "  movq %rcx, 24(%rdi)\n"
+        "  movq %rcx, %rsi\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp lj_alloc_malloc\n"
+        ASK_FILTER
+        "8:\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp lj_alloc_free\n"
+        OTHERS
+        CALLER
+        CALL("ljp_recorder_sampled")
+        END("ljp_sampled_own_hook"));
+
+/* What the allocator makes of a size is not much more; if it is, then this
+** request is somebody's who has not come by here. */
+__asm__(BEGIN("ljp_sampled_refused")
+        "  movq 24(%rdi), %rcx\n"
+        "  subq %rcx, %rsi\n"
+        "  cmpq $128, %rsi\n"
+        "  ja 1f\n"
+        "  xorl %esi, %esi\n"
+        "  xorl %edx, %edx\n"
+        "  movl $1, %r9d\n"
+        CALLER
+        CALL("ljp_recorder_sampled")
+        "1:\n"
+        "  ret\n"
+        END("ljp_sampled_refused"));
+
+__asm__(BEGIN("ljp_sampled_hook")
+        COUNT_ALLOCATION
+        "  subq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset 24\n"
+        "  movq %rdi, 8(%rsp)\n"
+        "  movq %rcx, (%rsp)\n"
+        "  movq (%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  call *%rax\n"
+        "  testq %rax, %rax\n"
+        "  jz 5f\n"
+        "  addq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset -24\n"
+        "  ret\n"
+        "5:\n" /* refused: that is told in any case */
+        "  .cfi_adjust_cfa_offset 24\n"
+        "  movq (%rsp), %rcx\n"
+        "  movq 8(%rsp), %rdi\n"
+        "  addq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset -24\n"
+        "  xorl %esi, %esi\n"
+        "  xorl %edx, %edx\n"
+        "  movl $1, %r9d\n"
+        "  jmp 6f\n"
+        ASK_FILTER
+        "8:\n"
+        "  movq (%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp *%rax\n"
+        OTHERS
+        "6:\n"
+        CALLER
+        CALL("ljp_recorder_sampled")
+        END("ljp_sampled_hook"));
+/* clang-format on */

@@ -23,6 +23,14 @@ ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
+/* The same for LuaJIT's own allocator, whose two halves it goes on to. When that
+** has refused what went by here, it says so itself, by ljp_sampled_refused();
+** nb: of which size it tried to make a block. */
+__attribute__((visibility("hidden"))) void *
+ljp_sampled_own_hook(void *ud, void *ptr, size_t osize, size_t nsize);
+__attribute__((visibility("hidden"))) void ljp_sampled_refused(void *ud,
+                                                               size_t nb);
+
 /* Called from there. The first one of each block that is freed: the event of a
 ** sweep, before the block is freed (nothing comes between), by the shortest way
 ** there is. False: none was pushed. */

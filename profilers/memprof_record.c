@@ -172,7 +172,9 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
 
 static lua_Alloc hook_of(const struct ljp_recorder *r)
 {
-  return r->every ? ljp_every_hook : ljp_sampled_hook;
+  return r->every ? ljp_every_hook
+         : r->own ? ljp_sampled_own_hook
+                  : ljp_sampled_hook;
 }
 
 bool ljp_recorder_in_place(const struct ljp_recorder *r)
@@ -192,6 +194,9 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, r->phase,
               ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
+  r->own = !r->every && ljp_guest_owns_allocator(&r->heap);
+  if (r->own)
+    ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r);
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, hook_of(r), r);
 }
@@ -207,6 +212,8 @@ void ljp_recorder_count(struct ljp_recorder *r)
 bool ljp_recorder_end(struct ljp_recorder *r)
 {
   bool ours = ljp_recorder_in_place(r);
+  if (r->own)
+    ljp_guest_listen_refused(NULL, NULL, NULL);
   if (atomic_exchange(&r->on, false)) {
     ljp_recorder_flush(r);
     r->tsc = 0;

@@ -23,10 +23,13 @@ struct ljp_recorder {
   /* The allocator below; what memprof_entry.c looks at comes first. */
   lua_Alloc alloc;
   void *ud;
-  int64_t until; /* bytes to the next sample */
+  int64_t until;      /* bytes to the next sample */
+  uint64_t last_size; /* of the last request that went by the recorder, to
+                      ** LuaJIT's own allocator; 0: one is made by it */
   struct ljp_track track;
   _Atomic bool on; /* off: only passes on, for good */
   bool every;
+  bool own; /* samples, and LuaJIT's own allocator is the one below */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
   const _Atomic bool *active; /* of the producer */

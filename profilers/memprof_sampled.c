@@ -90,6 +90,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   }
   *error = saved;
   ljp_stand_in(NULL);
+  r->last_size = 0;
   void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   saved = *error;
   ljp_stand_in(caller);

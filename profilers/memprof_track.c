@@ -17,17 +17,33 @@ static void insert(struct ljp_tracked *slots, uint32_t mask,
   slots[at] = *block;
 }
 
+static void count_in(struct ljp_track *track, uint64_t address)
+{
+  uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
+  *wide += *wide < UINT8_MAX;
+}
+
 static bool grow(struct ljp_track *track)
 {
   uint32_t slots = track->slots ? 2 * (track->mask + 1) : FIRST_SLOTS;
   if (slots > 2 * (uint32_t)LJP_TRACK_MAX)
     return false;
   struct ljp_tracked *fresh = calloc(slots, sizeof *fresh);
-  if (!fresh)
+  uint8_t *wide = calloc(slots, LJP_TRACK_WIDE);
+  if (!fresh || !wide) {
+    free(fresh);
+    free(wide);
     return false;
+  }
+  free(track->wide);
+  track->wide = wide;
+  track->wide_shift =
+      32 - (uint32_t)__builtin_ctz(slots * (uint32_t)LJP_TRACK_WIDE);
   for (uint32_t i = 0; track->slots && i <= track->mask; i++)
-    if (track->slots[i].address)
+    if (track->slots[i].address) {
       insert(fresh, slots - 1, &track->slots[i]);
+      count_in(track, track->slots[i].address);
+    }
   free(track->slots);
   track->slots = fresh;
   track->mask = slots - 1;
@@ -42,6 +58,7 @@ bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block)
   track->count++;
   uint8_t *filter = &track->filter[ljp_track_filter_at(block->address)];
   *filter += *filter < UINT8_MAX;
+  count_in(track, block->address);
   return true;
 }
 
@@ -60,6 +77,8 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
   track->count--;
   uint8_t *filter = &track->filter[ljp_track_filter_at(address)];
   *filter -= *filter < UINT8_MAX;
+  uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
+  *wide -= *wide < UINT8_MAX;
   /* Those behind it that would no longer be found move up. */
   for (uint32_t hole = at;;) {
     at = (at + 1) & mask;
@@ -77,8 +96,10 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
 
 void ljp_track_fini(struct ljp_track *track)
 {
-  free(track->slots);
-  track->slots = NULL;
   memset(track->filter, 0, sizeof track->filter);
+  free(track->wide);
+  free(track->slots);
+  track->wide = NULL;
+  track->slots = NULL;
   track->count = track->mask = 0;
 }

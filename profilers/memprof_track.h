@@ -18,15 +18,22 @@ struct ljp_tracked {
   uint64_t size, weight;
 };
 
-enum { LJP_TRACK_FILTER_BITS = 12, LJP_TRACK_FILTER_SHIFT = 20 };
+enum {
+  LJP_TRACK_FILTER_BITS = 12,
+  LJP_TRACK_WIDE = 8 /* places in the wide filter for each slot */
+};
 
+/* Two filters, asked about every block that is freed (memprof_entry.c): how many
+** blocks there are at each of their places; 255: or more, for good. The first is
+** small, so that it stays in the first cache, and its hash is part of the
+** address. With a thousand blocks it lets every fifth one pass for nothing: the
+** wide one, which grows with the table, holds most of these up. */
 struct ljp_track {
-  /* How many blocks there are with each hash; 255: or more, for good. Small, so
-  ** that it stays in the first cache: it is asked about every block that is
-  ** freed (memprof_entry.c). */
-  uint8_t filter[1 << LJP_TRACK_FILTER_BITS];
+  _Alignas(64) uint8_t filter[1 << LJP_TRACK_FILTER_BITS];
+  uint8_t *wide;             /* as long as there is a block */
+  uint32_t wide_shift;       /* its hash's */
+  uint32_t mask, count;      /* of the slots */
   struct ljp_tracked *slots; /* NULL while there is none */
-  uint32_t mask, count;
 };
 
 /* False: no room, or no memory. */
@@ -45,8 +52,12 @@ static inline uint32_t ljp_track_hash(uint64_t address)
 
 static inline uint32_t ljp_track_filter_at(uint64_t address)
 {
-  return (uint32_t)(address >> 4 & 0xfffffff) * UINT32_C(0x9e3779b1) >>
-         LJP_TRACK_FILTER_SHIFT;
+  return (uint32_t)(address >> 4 & ((1 << LJP_TRACK_FILTER_BITS) - 1));
+}
+
+static inline uint32_t ljp_track_wide_at(uint64_t address, uint32_t shift)
+{
+  return (uint32_t)(address >> 4) * UINT32_C(0x9e3779b1) >> shift;
 }
 
 #endif

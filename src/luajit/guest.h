@@ -271,6 +271,17 @@ bool ljp_guest_heap(struct lua_State *L, struct ljp_guest_heap *heap);
 uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap);
 enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
 
+/* Is LuaJIT's own allocator that of the VM, with nothing in between? Then
+** memprof_entry.c may go on to lj_alloc_malloc(ud, size) and lj_alloc_free(ud,
+** ptr) by itself. */
+bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap);
+
+/* Called when LuaJIT's own allocator gets no more memory from the system; ud: of
+** which VM's; nb: for a block of that size, all told. One listener a process, set
+** and taken away (ud NULL) on that VM's thread, or when it does nothing. */
+void ljp_guest_listen_refused(void *ud, void (*refused)(void *ctx, size_t nb),
+                              void *ctx);
+
 /* What the VM does now, as far as it says so itself. */
 extern const uint8_t ljp_guest_states[16];
 static inline enum ljp_vmstate

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lj_obj.h"
+#include "lj_alloc.h"
 #include "lj_gc.h"
 #include "lj_jit.h"
 #include "lj_dispatch.h"
@@ -47,6 +48,62 @@ enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
 {
   return (enum ljp_gc_phase)of(heap)->gc.state;
 }
+
+/* -- The allocator -------------------------------------------------------------- */
+
+static struct {
+  void *_Atomic ud; /* NULL: nobody listens; otherwise the rest is valid */
+  void (*refused)(void *ctx, size_t nb);
+  void *ctx;
+} refusals;
+
+void ljp_guest_listen_refused(void *ud, void (*refused)(void *ctx, size_t nb),
+                              void *ctx)
+{
+  atomic_store(&refusals.ud, NULL);
+  refusals.refused = refused;
+  refusals.ctx = ctx;
+  atomic_store(&refusals.ud, ud);
+}
+
+void ljp_hook_refused(void *msp, size_t nb)
+{
+  /* Relaxed: the allocator's user is who has set it. Others, on threads of
+  ** their own, look at nothing else. */
+  if (msp == atomic_load_explicit(&refusals.ud, memory_order_relaxed))
+    refusals.refused(refusals.ctx, nb);
+}
+
+bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap)
+{
+#ifdef LUAJIT_USE_SYSMALLOC
+  (void)heap;
+  return false;
+#else
+  return of(heap)->allocf == lj_alloc_f;
+#endif
+}
+
+#ifdef LUAJIT_USE_SYSMALLOC
+/* There is none, and these are not called. */
+LJ_FUNC void *lj_alloc_malloc(void *ud, size_t size);
+LJ_FUNC void *lj_alloc_free(void *ud, void *ptr);
+void *lj_alloc_malloc(void *ud, size_t size)
+{
+  (void)ud;
+  (void)size;
+  return NULL;
+}
+
+void *lj_alloc_free(void *ud, void *ptr)
+{
+  (void)ud;
+  (void)ptr;
+  return NULL;
+}
+#endif
+
+/* -- What it does --------------------------------------------------------------- */
 
 const uint8_t ljp_guest_states[16] = {
     [LJ_VMST_INTERP] = LJP_VMSTATE_INTERP, [LJ_VMST_C] = LJP_VMSTATE_C,

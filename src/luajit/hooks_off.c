@@ -1,6 +1,7 @@
 /*
 ** The hooks of the patches in a build without profilers: nothing.
 */
+#include <stddef.h>
 #include <stdint.h>
 
 struct lua_State;
@@ -16,6 +17,7 @@ void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct lua_State *L, struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
+void ljp_hook_refused(void *msp, size_t nb);
 void ljp_hook_trace_start(struct jit_State *J);
 void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_abort(struct jit_State *J, unsigned error);
@@ -63,6 +65,12 @@ void ljp_hook_proto_gone(struct GCproto *pt)
 void ljp_hook_gc(struct global_State *g)
 {
   (void)g;
+}
+
+void ljp_hook_refused(void *msp, size_t nb)
+{
+  (void)msp;
+  (void)nb;
 }
 
 void ljp_hook_trace_start(struct jit_State *J)
