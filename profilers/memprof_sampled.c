@@ -48,6 +48,7 @@ static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
   if (!ljp_track_put(&r->track, &block)) {
     r->counts.lost[LJP_LOSS_TRACK_FULL]++;
     ljp_count_loss(r->producer, LJP_LOSS_TRACK_FULL, 1);
+    r->stacks.last = NULL; /* this stack is not told */
     return;
   }
   if (m->op == LJP_MEM_REALLOC)
@@ -84,7 +85,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
     m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
     swept = !nsize && m.vmstate == LJP_VMSTATE_GC && ljp_is_sweeping(r);
     if (!swept) {
-      ljp_stacks_walk_from(&r->stacks, caller, &r->stack);
+      ljp_stacks_find(&r->stacks, caller, &r->stack);
       m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
     }
   }
@@ -102,7 +103,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
     if (!tells) {
       ljp_recorder_flush(r);
       m = ljp_recorder_mem(r, ptr, osize, nsize);
-      ljp_stacks_walk_from(&r->stacks, caller, &r->stack);
+      ljp_stacks_find(&r->stacks, caller, &r->stack);
       m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
     }
     ljp_recorder_failed(r, &m, ptr, osize);
