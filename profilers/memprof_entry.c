@@ -130,6 +130,8 @@ __asm__(BEGIN("ljp_sampled_own_hook")
 ** request is somebody's who has not come by here. */
 __asm__(BEGIN("ljp_sampled_refused")
         "  movq 24(%rdi), %rcx\n"
+        "  testq %rcx, %rcx\n"
+        "  jz 1f\n"
         "  subq %rcx, %rsi\n"
         "  cmpq $128, %rsi\n"
         "  ja 1f\n"

@@ -7,14 +7,49 @@
 
 #include "src/clock.h"
 
+enum {
+  MEASURED_CYCLES = 3000000, /* that tell how long one is */
+  LONGEST_TICK_NS = 2        /* else it is no counter of time */
+};
+
+static uint64_t at_least(struct ljp_recorder *r, uint64_t now)
+{
+  if (LJP_LIKELY(now > r->time_ns))
+    r->time_ns = now;
+  return r->time_ns;
+}
+
+static uint64_t look_at_clock(struct ljp_recorder *r, uint64_t tsc)
+{
+  uint64_t now = ljp_clock_ns();
+  if (!r->first_tsc) {
+    r->first_tsc = tsc;
+    r->first_ns = now;
+  }
+  if (tsc - r->first_tsc > MEASURED_CYCLES) {
+    r->tick_ns = (double)(now - r->first_ns) / (double)(tsc - r->first_tsc);
+    if (r->tick_ns > LONGEST_TICK_NS)
+      r->tick_ns = 0;
+  }
+  r->tsc = tsc;
+  r->clock_ns = now;
+  return at_least(r, now);
+}
+
 uint64_t ljp_recorder_time(struct ljp_recorder *r)
 {
   uint64_t tsc = __rdtsc();
-  if (tsc - r->tsc > LJP_LOOK_CYCLES) {
-    r->tsc = tsc;
-    r->time_ns = ljp_clock_ns();
-  }
-  return r->time_ns;
+  return tsc - r->tsc > LJP_LOOK_CYCLES ? look_at_clock(r, tsc) : r->time_ns;
+}
+
+/* To the microsecond, at half the price of the clock: phases of the collector
+** may be as short as that, and come as often as it likes. */
+static uint64_t time_now(struct ljp_recorder *r)
+{
+  uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
+  if (LJP_UNLIKELY(since > LJP_LOOK_CYCLES || r->tick_ns == 0))
+    return look_at_clock(r, tsc);
+  return at_least(r, r->clock_ns + (uint64_t)((double)since * r->tick_ns));
 }
 
 /* Of the caller, as they are at this instruction. */
@@ -99,8 +134,7 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   enter_phase(r, phase);
-  r->tsc = 0;
-  ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, phase,
+  ljp_push_gc(r->producer, time_now(r), r->vm, phase,
               ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
   ljp_sampler_instead = before;
   *error = saved;

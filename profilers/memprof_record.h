@@ -37,7 +37,10 @@ struct ljp_recorder {
   uint32_t vm;                /* its id in the session */
   uint64_t sample_bytes;
   uint64_t random;
-  uint64_t tsc, time_ns; /* of the last look at the clock */
+  uint64_t tsc, clock_ns; /* of the last look at the clock, and the first: */
+  uint64_t first_tsc, first_ns;
+  double tick_ns;   /* of the counter; 0: not known */
+  uint64_t time_ns; /* of the last event */
   enum ljp_gc_phase phase;
   uint8_t sweep_phase; /* the same, if it is one that sweeps */
   uint64_t cycle;

@@ -14,7 +14,7 @@ static inline bool ljp_push_gc(struct ljp_producer *p, uint64_t time_ns,
                                uint64_t heap_bytes, uint64_t cycle)
 {
   const uint64_t words[] = {vm, phase, heap_bytes, cycle};
-  return ljp_push_event(p, LJP_REC_GC, time_ns, words, 4, "", 0);
+  return ljp_push_four_words(p, LJP_REC_GC, time_ns, words);
 }
 
 struct ljp_trace_event {

@@ -274,11 +274,10 @@ LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,
   return ljp_push_mem_keep(p, m, keep, frames, n - keep, NULL);
 }
 
-LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
-                                   uint64_t time_ns, const uint64_t *words,
-                                   unsigned n, const char *text,
-                                   unsigned text_bytes, const uint64_t *frames,
-                                   unsigned depth)
+LJP_SIGSAFE static inline __attribute__((always_inline)) bool
+push_event(struct ljp_producer *p, enum ljp_record tag, uint64_t time_ns,
+           const uint64_t *words, unsigned n, const char *text,
+           unsigned text_bytes, const uint64_t *frames, unsigned depth)
 {
   struct ljp_ring_event *out = NULL;
   if (!enter(p))
@@ -315,11 +314,26 @@ LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
   return out != NULL;
 }
 
+LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
+                                   uint64_t time_ns, const uint64_t *words,
+                                   unsigned n, const char *text,
+                                   unsigned text_bytes, const uint64_t *frames,
+                                   unsigned depth)
+{
+  return push_event(p, tag, time_ns, words, n, text, text_bytes, frames, depth);
+}
+
 LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *p, enum ljp_record tag,
                                 uint64_t time_ns, const uint64_t *words,
                                 unsigned n, const char *text,
                                 unsigned text_bytes)
 {
-  return ljp_push_event_at(p, tag, time_ns, words, n, text, text_bytes, NULL,
-                           0);
+  return push_event(p, tag, time_ns, words, n, text, text_bytes, NULL, 0);
+}
+
+LJP_SIGSAFE bool ljp_push_four_words(struct ljp_producer *p,
+                                     enum ljp_record tag, uint64_t time_ns,
+                                     const uint64_t *words)
+{
+  return push_event(p, tag, time_ns, words, 4, "", 0, NULL, 0);
 }

@@ -92,6 +92,11 @@ LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *producer,
                                 const uint64_t *words, unsigned n,
                                 const char *text, unsigned text_bytes);
 
+/* The same for what comes often. */
+LJP_SIGSAFE bool ljp_push_four_words(struct ljp_producer *producer,
+                                     enum ljp_record tag, uint64_t time_ns,
+                                     const uint64_t *words);
+
 /* The same with a stack; frames NULL: without. */
 LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *producer,
                                    enum ljp_record tag, uint64_t time_ns,

@@ -32,6 +32,37 @@ local function exhaust()
   return rounds, message
 end
 
+-- Blocks of sizes that nobody can have, asked for in all ways there are: by
+-- themselves, and for a block that grows.
+local function refused()
+  local ffi, new = require "ffi", require "table.new"
+  local function none(...)
+    local ok, message = pcall(...)
+    assert(not ok and message == "not enough memory", message)
+  end
+  for i = 1, 7 do
+    none(ffi.new, "char[?]", 700000000 + i)
+    none(new, 100000000 + i, 0)
+    none(string.rep, "x", 700000010 + i)
+    local t = {}
+    for k = 1, 5 do t[k] = k end
+    work(211)
+  end
+end
+
+if case:match("refused") then
+  -- "seldom": no block is so large that it would be a sample.
+  local ways = { refused = { every = true }, sampledrefused = { sample = 524288 },
+    seldomrefused = { sample = 10 ^ 12 } }
+  ways[case].path = path
+  assert(misc.memprof.start(ways[case]))
+  refused()
+  assert(misc.memprof.stop())
+  local status = misc.memprof.status()
+  print(status.failed, status.cut)
+  return
+end
+
 start()
 if case:match("^limit") or case:match("^bothlimit") then
   print(exhaust())

@@ -36,6 +36,21 @@ for case in limit bothlimit; do
   ok "$case: $n failed allocations are told, and every byte is there"
 done
 
+# ... of which every mode tells the same, though a session that samples is not
+# asked by the allocator that refuses.
+# shellcheck disable=SC3045 # dash has ulimit -v
+for case in refused sampledrefused seldomrefused; do
+  (ulimit -v 600000 && "$lua" "$faults" $case $case.ljp) > out.txt 2>&1 ||
+    fail "$case: $(cat out.txt)"
+  same "$case: events, stacks cut" "21	0" "$(cat out.txt)"
+  "$ljprof" dump $case.ljp > dump.txt
+  grep '^  mem .*failed=true' dump.txt |
+    sed -n 's/.*operation="\([a-z]*\)" address=[^ ]* size=\([0-9]*\) .*type="\([^"]*\)".*/\1 \2 \3/p' \
+      > $case.txt
+  same "$case: what was refused" "$(cat refused.txt)" "$(cat $case.txt)"
+done
+same "refused" 15 "$(sort -u refused.txt | wc -l)"
+
 # A disk that is full.
 if [ -c /dev/full ]; then
   for case in full bothfull; do
