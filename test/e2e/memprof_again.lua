@@ -26,7 +26,23 @@ local function generator(n)
   end)
 end
 
+-- More coroutines than there is room for deep ones, each going on from where it was.
+local function sink(n)
+  if n > 0 then return sink(n - 1) + 1 end
+  keep = { n }
+  coroutine.yield()
+  keep = { n }
+  return 0
+end
+local sinking = {}
+for c = 1, 150 do
+  sinking[c] = coroutine.wrap(function()
+    while true do for n = 0, 2 do sink((c % 7 == 0 and 70 or c % 5) + n) end end
+  end)
+end
+
 local work = {
+  function() for c = 1, #sinking do sinking[c]() end end,
   function(i) plain(40 + i % 7) end,
   function(i) down(i % 50, function() return { i } end) end,
   function() tree(6) end,

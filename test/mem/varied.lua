@@ -107,5 +107,18 @@ unpack(parts)
 string.dump(deep)
 setfenv(function() return {} end, {})()
 for _, v in ipairs({{1}, {2}}) do v[2] = {} end
+if not Sinks then
+  Sinks = {}
+  local function sink(n)
+    if n > 0 then return sink(n - 1) + 1 end
+    local t = {n}
+    coroutine.yield()
+    return #{t}
+  end
+  for i = 1, 29 do
+    Sinks[i] = coroutine.wrap(function() while true do sink(i % 7) end end)
+  end
+end
+for i = 1, #Sinks do Sinks[i]() end
 local t = require("table.new")(round % 50, round % 9)
 t.x = 1
