@@ -10,7 +10,11 @@
 #include "src/saferead.h"
 
 enum {
-  SITES = 512, /* a power of two */
+#ifdef LJP_DEBUG
+  SITES = 8,
+#else
+  SITES = 512, /* a power of two; on top, and as many below */
+#endif
   FRONTS = 16, /* a power of two: sets of */
   WAYS = 4,
   STEPS = 4,
@@ -36,7 +40,7 @@ struct ljp_front {
 
 bool ljp_front_init(struct ljp_stacks *s)
 {
-  s->sites = calloc(SITES, sizeof *s->sites);
+  s->sites = calloc(2 * SITES, sizeof *s->sites);
   s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
   return s->sites && s->fronts;
 }
@@ -51,13 +55,16 @@ void ljp_front_fini(struct ljp_stacks *s)
 
 void ljp_front_forget(struct ljp_stacks *s)
 {
-  memset(s->sites, 0, SITES * sizeof *s->sites);
+  memset(s->sites, 0, 2 * SITES * sizeof *s->sites);
   memset(s->fronts, 0, FRONTS * WAYS * sizeof *s->fronts);
 }
 
-static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip)
+/* A site that was found on top stays where it is while others are looked for
+** below. */
+static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip, bool on_top)
 {
-  return &s->sites[(rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (SITES - 1)];
+  uint64_t key = (rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+  return &s->sites[(key & (SITES - 1)) + (on_top ? 0 : SITES)];
 }
 
 /* on_top: of the topmost segment; only there the VM tells about compiled code. */
@@ -127,7 +134,7 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
         front->epoch != s->epoch)
       continue;
     regs->rip = words[front->guest];
-    const struct ljp_site *site = slot_of(s, regs->rip);
+    const struct ljp_site *site = slot_of(s, regs->rip, true);
     bool known = site->rip == regs->rip && site->epoch == s->epoch;
     if (known && !site->guest)
       continue;
@@ -219,7 +226,7 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   found->type = LJP_MEM_TYPE_OTHER;
   found->object = false;
   for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
-    struct ljp_site *site = slot_of(s, regs->rip);
+    struct ljp_site *site = slot_of(s, regs->rip, true);
     if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
       learn_site(s, site, regs, true);
       if (!site->rip)
@@ -271,7 +278,7 @@ const struct ljp_site *ljp_front_below(struct ljp_stacks *s,
 {
   uint64_t witness = 0;
   for (*hosts = 0; *hosts < LJP_BELOW_FRAMES; ++*hosts) {
-    struct ljp_site *site = slot_of(s, regs->rip);
+    struct ljp_site *site = slot_of(s, regs->rip, false);
     if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
       int *error = &errno, saved = *error;
       learn_site(s, site, regs, false);

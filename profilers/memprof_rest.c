@@ -87,11 +87,11 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
     return false;
   }
   a->learned = false;
+  b->hits++;
   if (rest + n == a->spine.rest &&
       memcmp(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t)) == 0 &&
       memcmp(a->spine.stack + rest, between, n * sizeof(uint64_t)) == 0) {
     a->found++;
-    b->hits++;
     return true;
   }
   ljp_segment_clear(s, a);
@@ -235,16 +235,73 @@ static void be_patient(struct ljp_patience *patience, bool was_worth)
     patience->longer = LONGEST_PAUSE;
 }
 
+/* What is below a segment that is followed. */
+static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
+                       const struct ljp_unwind_view *view,
+                       const struct ljp_guest_start *start)
+{
+  uint32_t kept;
+  a->learned =
+      ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+  if (!a->learned && a->spine.tight && ljp_segment_deepen(s, a))
+    a->learned =
+        ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+  return a->learned;
+}
+
+/* The segment below a is learned instead of what is below a, if that is all that
+** is missing: many others may stand on it. NULL: it is not. */
+static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
+                                     const struct ljp_unwind_view *view,
+                                     const struct ljp_guest_start *start)
+{
+  struct below below;
+  struct ljp_guest_start next;
+  uint64_t frame;
+  uint32_t kept;
+  if (!ljp_spine_follow(&a->spine, start, &kept) ||
+      !step_below(s, a->L, a->cframe, &below) ||
+      !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
+                       &next, &frame))
+    return NULL;
+  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  if (b && b->epoch == s->epoch) {
+    if (b == a || follow(s, b, &next, &kept, 1) || !is_time(&b->patience, NULL))
+      return NULL;
+    be_patient(&b->patience, b->hits >= WORTH);
+    b->hits = b->seen = 0;
+    ljp_segment_clear(s, b);
+  } else {
+    if (!b)
+      b = ljp_segment_victim(s, next.L, next.cframe, a);
+    begin(s, b, &next);
+  }
+  a->epoch = s->epoch;
+  if (learn_rest(s, b, view, &next) && follow(s, a, start, &kept, 0))
+    return b;
+  b->epoch = 0;
+  return NULL;
+}
+
+/* Rather what is below the segment below, unless this one has often come out
+** the same. */
 static bool learn(struct ljp_stacks *s, struct ljp_again *a,
                   const struct ljp_unwind_view *view,
                   const struct ljp_site *site,
                   const struct ljp_guest_start *start,
-                  const struct ljp_found_stack *found)
+                  const struct ljp_found_stack *found, bool itself)
 {
   uint32_t kept;
   struct ljp_top top;
   ljp_front_top(s, site, &top);
-  return ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view) &&
+  struct ljp_again *b = itself ? NULL : learn_below(s, a, view, start);
+  if (b) {
+    if (agrees(a, &top, found))
+      return true;
+    b->epoch = 0;
+  }
+  ljp_segment_clear(s, a);
+  return learn_rest(s, a, view, start) &&
          ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found);
 }
 
@@ -253,17 +310,15 @@ void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
                     const struct ljp_guest_start *start,
                     const struct ljp_found_stack *found)
 {
-  if (!is_time(a ? &a->patience : &s->patience, a))
+  bool itself = a && a->found >= a->enough, tight = a && a->spine.tight;
+  struct ljp_patience *patience = a ? &a->patience : &s->patience;
+  if (!is_time(patience, a))
     return;
-  bool tight = false;
-  if (a) {
-    be_patient(&a->patience, !a->epoch || a->hits >= WORTH);
-    tight = a->spine.tight;
-  } else {
+  if (!a)
     a = ljp_segment_victim(s, start->L, start->cframe, NULL);
-    be_patient(&s->patience, !a->epoch || a->hits >= WORTH);
+  bool was_worth = !a->epoch || a->hits >= WORTH;
+  if (patience == &s->patience)
     begin(s, a, start);
-  }
   a->epoch = a->hits = a->seen = a->found = 0;
   ljp_segment_clear(s, a);
   if (ljp_guest_set_resizing(s->heap, false)) {
@@ -275,14 +330,11 @@ void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
     return;
   if (tight)
     ljp_segment_deepen(s, a);
-  bool done = learn(s, a, view, site, start, found);
-  if (!done && a->spine.tight && ljp_segment_deepen(s, a))
-    done = learn(s, a, view, site, start, found);
-  if (done) {
-    a->epoch = s->epoch;
-    a->learned = true;
-    s->learned++;
-  }
+  bool done = learn(s, a, view, site, start, found, itself);
+  a->epoch = done ? s->epoch : 0;
+  if (!done || a->learned) /* by others' words costs nothing the next time */
+    be_patient(patience, was_worth);
+  s->learned += done;
   /* Notes of ours are no walk of its own. */
   s->memo.valid = false;
   ljp_unwind_release(s->unwind, view);
