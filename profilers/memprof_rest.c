@@ -106,7 +106,8 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
 
 static bool words_are_true(const struct ljp_again *a)
 {
-  return a->learned && a->spine.below == a->below &&
+  return a->learned && a->spine.low == a->low &&
+         a->spine.below == a->below &&
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
@@ -168,12 +169,15 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
     a->spine.tight = true;
     return false;
   }
-  uint32_t n = s->memo.always_reads, rest = 0;
-  memcpy(a->word, s->memo.always, n * sizeof *a->word);
+  uint32_t n = 0, rest = 0;
+  for (uint32_t i = 0; i < s->memo.always_reads; i++)
+    if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program)
+      a->word[n++] = s->memo.always[i];
   /* Those that are compared in part only come last. */
   for (int part = 0; part < 2; part++)
     for (uint32_t i = 0; i < s->memo.reads; i++)
-      if ((s->memo.read[i].at & 7) == 0 ? !part : part)
+      if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
+          !ljp_spine_tells(&a->spine, s->memo.read[i].at))
         a->word[n++] = s->memo.read[i];
   a->words = n;
   for (uint32_t i = walk.stack.count; i-- > 0;) {
@@ -185,6 +189,7 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
     }
     a->spine.stack[rest++] = frames[i];
   }
+  a->low = a->spine.low;
   a->below = a->spine.below;
   a->spine.rest = a->spine.frames = rest;
   a->spine.count = 0;

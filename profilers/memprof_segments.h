@@ -21,7 +21,7 @@ struct ljp_again {
   uint8_t state;  /* by the frame on top of that */
   uint64_t top;   /* what stood on it: the site's address, or a number */
   bool learned;   /* what is below, with words; and then: */
-  uint64_t below; /* the spine's */
+  uint64_t low, below; /* the spine's */
   uint32_t words, hits;
   uint32_t seen;   /* of the hits, when room was last looked for beside it */
   uint32_t found;  /* so many times on end it was put together the same */

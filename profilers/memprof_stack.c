@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "src/saferead.h"
 
@@ -166,22 +167,18 @@ static struct ljp_recall *recall_of(struct ljp_stacks *s,
   return &s->recalls[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (RECALLS - 1)];
 }
 
-/* Those of which a part is compared come last, behind fours of whole ones: so
-** most are compared four at a time. */
-static unsigned sort_words(struct ljp_memo_read *word, unsigned n)
+/* So that all are compared four at a time. Where the low bytes do not matter,
+** eight are from behind them on: that the next word may not change either does no
+** harm. */
+static unsigned round_words(struct ljp_memo_read *word, unsigned n)
 {
-  struct ljp_memo_read part[RECALL_WORDS];
-  unsigned whole = 0, parts = 0;
   for (unsigned i = 0; i < n; i++)
     if (word[i].at & 7)
-      part[parts++] = word[i];
-    else
-      word[whole++] = word[i];
-  for (; whole & 3 && whole + parts < RECALL_WORDS; whole++)
-    word[whole] = word[0];
-  if (parts)
-    memcpy(word + whole, part, parts * sizeof *part);
-  return whole + parts;
+      memcpy(&word[i].value, (const void *)(uintptr_t)word[i].at,
+             sizeof word[i].value);
+  for (; n & 3 && n < RECALL_WORDS; n++)
+    word[n] = word[0];
+  return n;
 }
 
 /* After an answer: is it worth to be remembered as a whole? */
@@ -214,7 +211,7 @@ static void learn_answer(struct ljp_stacks *s, const struct ljp_caller *caller,
   if (!more || a->words > RECALL_WORDS - n)
     return;
   memcpy(c->word + n, a->word, a->words * sizeof *a->word);
-  c->words = sort_words(c->word, n + a->words);
+  c->words = round_words(c->word, n + a->words);
   c->again = a;
   c->site_rip = site->rip;
   c->top = a->top;
@@ -275,15 +272,16 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->differed += !equal;
 }
 
-/* The witness of our module, which any address in it leads to. */
-static void find_own(struct ljp_stacks *s, uint64_t rip)
+/* Our module and the program, which are never unloaded while we run: any
+** address in them leads to their witnesses. */
+static void find_witnesses(struct ljp_stacks *s, uint64_t rip)
 {
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  struct ljp_unwind_plain step;
-  if (view && ljp_unwind_plain(view, rip, &step))
-    s->own = step.witness_at;
-  if (view)
-    ljp_unwind_release(s->unwind, view);
+  if (!view)
+    return;
+  s->own = ljp_unwind_witness_of(view, rip);
+  s->program = ljp_unwind_witness_of(view, getauxval(AT_ENTRY));
+  ljp_unwind_release(s->unwind, view);
 }
 
 static __attribute__((noinline)) void find(struct ljp_stacks *s,
@@ -293,7 +291,7 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
   if (LJP_UNLIKELY(!s->own))
-    find_own(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
+    find_witnesses(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
   const struct ljp_site *site = ljp_front_find(s, caller, &regs, found);
   if (!site || !ljp_guest_start_at(s->heap, &site->in_guest, &regs, &start)) {
     ljp_stacks_walk_from(s, caller, found);

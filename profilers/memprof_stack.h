@@ -52,7 +52,7 @@ struct ljp_stacks {
   struct ljp_site *sites;        /* where host code returns to */
   struct ljp_front *fronts;      /* ways down that were taken */
   const struct ljp_front *front; /* the last one, if it was known */
-  uint64_t own;                  /* our module's witness; 0: not known yet */
+  uint64_t own, program; /* these modules' witnesses; 0: not known yet */
   struct ljp_segments *segments; /* with what is below them */
   struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];

@@ -88,6 +88,9 @@ struct ljp_unwind_plain {
 };
 bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
                       struct ljp_unwind_plain *plain);
+/* The same place, of the object that an address lies in; 0: none is known. */
+uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
+                               uint64_t address);
 
 /* Is this code address in a loaded object's executable part? */
 LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_view *view,

@@ -7,13 +7,29 @@
 
 #include "src/saferead.h"
 
+/* One whose header has been read. */
 static struct ljp_unwind_object *object_of(const struct ljp_unwind_view *view,
                                            uint64_t address)
 {
-  for (uint32_t i = 0; i < view->ranges_count; i++)
+  for (uint32_t i = 0; i < view->ranges_count; i++) {
+    struct ljp_unwind_object *object = view->ranges[i].object;
     if (address - view->ranges[i].lo < view->ranges[i].hi - view->ranges[i].lo)
-      return view->ranges[i].object;
+      /* Acquire: pairs with the release once that has been done. */
+      return object &&
+                     atomic_load_explicit(&object->ready,
+                                          memory_order_acquire) &&
+                     object->header
+                 ? object
+                 : NULL;
+  }
   return NULL;
+}
+
+uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
+                               uint64_t address)
+{
+  const struct ljp_unwind_object *object = object_of(view, address);
+  return object ? ljp_unwind_witness_at(object->header) : 0;
 }
 
 bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
@@ -22,9 +38,7 @@ bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
   struct ljp_unwind_object *object = object_of(view, rip - 1);
   struct ljp_unwind_rule rule;
   struct ljp_found found;
-  /* Acquire: pairs with the release once the header has been read. */
-  if (!object || !atomic_load_explicit(&object->ready, memory_order_acquire) ||
-      !object->header)
+  if (!object)
     return false;
   plain->witness_at = ljp_unwind_witness_at(object->header);
   if (!ljp_safe_load((const void *)(uintptr_t)plain->witness_at,

@@ -75,6 +75,7 @@ step_ffi_call(struct ljp_regs *regs, uint32_t offset, struct ljp_stack *stack)
     return LJP_GUEST_STEPPED;
   }
   uint64_t fp = regs->r[LJP_RBP];
+  ljp_memo_use(regs->notes, 1u << LJP_RBP);
   if (!KNOWN(regs, LJP_RBP) || fp < sp) {
     stack->cut = LJP_CUT_NO_BASE;
     return LJP_GUEST_STOPPED;
@@ -130,6 +131,7 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
                                       struct ljp_stack *stack)
 {
   struct ljp_start at = {.cframe = cframe, .regs = regs};
+  ljp_memo_use(regs->notes, 1u << LJP_RBX | 1u << LJP_RBP);
   guest->mark = stack->count;
   uint32_t mode = LJP_VMMAP_MODE(word);
   uint64_t pc = KNOWN(regs, LJP_RBX) ? regs->r[LJP_RBX] : 0;
@@ -219,6 +221,17 @@ LJP_SIGSAFE static bool first_segment(struct ljp_guest *guest,
   return ljp_walk_segment(guest, thread, at, stack);
 }
 
+/* A position of no use need not be noted: C functions have none. */
+LJP_SIGSAFE static bool needs_position(const struct ljp_memo *notes,
+                                       uint64_t base)
+{
+  struct ljp_function fn;
+  uint64_t slot;
+  return !ljp_memo_is_lean(notes) ||
+         !ljp_load(base - 2 * sizeof(TValue), &slot) ||
+         !ljp_read_function(slot, &fn) || fn.ffid == FF_LUA;
+}
+
 /* A segment below others of the same Lua thread: its top frame is the one
 ** that called into C; entering: that is yet to run, as an FFI callback. */
 LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
@@ -236,9 +249,12 @@ LJP_SIGSAFE static bool next_segment(struct ljp_guest *guest,
     stack->cut = LJP_CUT_BAD_FRAME;
     return false;
   }
-  if (KNOWN(regs, LJP_RBX) && !entering)
-    at.pc = regs->r[LJP_RBX] & ~UINT64_C(3);
-  else if (!ljp_load_noted(cframe + LJP_CF_PC * 8, &at.pc, thread->notes)) {
+  if (KNOWN(regs, LJP_RBX) && !entering) {
+    if (needs_position(regs->notes, at.base)) {
+      ljp_memo_use(regs->notes, 1u << LJP_RBX);
+      at.pc = regs->r[LJP_RBX] & ~UINT64_C(3);
+    }
+  } else if (!ljp_load_noted(cframe + LJP_CF_PC * 8, &at.pc, thread->notes)) {
     ljp_memo_blur(thread->notes);
     at.pc = 0;
   }
@@ -316,7 +332,6 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
 {
   uint64_t rip = regs->r[LJP_RIP];
   uint32_t offset = (uint32_t)(rip - (uint64_t)(uintptr_t)lj_vm_asm_begin);
-  ljp_memo_use(regs->notes, 1u << LJP_RBX | 1u << LJP_RBP);
   /* The bytes of a call behind its first hold what is true in the callee. */
   if (!regs->exact && offset)
     offset--;

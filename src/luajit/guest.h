@@ -426,6 +426,10 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
 bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
                      struct ljp_regs *regs);
 
+/* Of the words that what is below a spine was made of: is this one true as long as
+** the spine's place is what it was? */
+bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address);
+
 /* Registers of the C code that entered the VM by a C frame. */
 void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs);
 

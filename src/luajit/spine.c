@@ -85,16 +85,18 @@ static bool make_level(const struct ljp_thread *thread, struct ljp_level *level,
   const uint64_t *words = words_at(link->base);
   struct ljp_stack one = {.frames = frame, .limit = 1};
   struct ljp_function fn = link->fn;
-  if (!link->lua && !ljp_read_function(words[-2], &fn))
+  if (!skip && !link->lua && !ljp_read_function(words[-2], &fn))
     return false;
   *level = (struct ljp_level){.base = link->base,
                               .link = words[-1],
                               .pc = link->pc,
                               .slot = words[-2],
-                              .ffid = fn.ffid,
-                              .skip = skip,
-                              .checked = !pins(&fn, link->pc)};
-  level->body = body_of((const GCfunc *)words_at(fn.object));
+                              .skip = skip};
+  if (!skip && !pins(&fn, link->pc)) {
+    level->checked = true;
+    level->ffid = fn.ffid;
+    level->body = body_of((const GCfunc *)words_at(fn.object));
+  }
   level->continues = (level->link & FRAME_TYPEP) == FRAME_CONT &&
                      (level->link & FRAME_TYPE) != FRAME_LUA;
   if (level->continues) {

@@ -71,6 +71,12 @@ static void add_start(struct words *words, const struct ljp_guest_heap *heap,
   }
 }
 
+/* A BASE that is live tells where its stack is. */
+bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address)
+{
+  return address == spine->L + offsetof(lua_State, stack);
+}
+
 unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
                                const struct ljp_guest_site *site,
                                const struct ljp_guest_regs *regs,
