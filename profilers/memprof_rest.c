@@ -106,8 +106,7 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
 
 static bool words_are_true(const struct ljp_again *a)
 {
-  return a->learned && a->spine.low == a->low &&
-         a->spine.below == a->below &&
+  return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 

@@ -17,10 +17,10 @@ struct ljp_again {
   uint32_t epoch;  /* when it was begun; others are of no use */
   uint64_t serial; /* changes with the frames of the spine */
   uint64_t L, cframe;
-  uint32_t total; /* frames of the last answer */
-  uint8_t state;  /* by the frame on top of that */
-  uint64_t top;   /* what stood on it: the site's address, or a number */
-  bool learned;   /* what is below, with words; and then: */
+  uint32_t total;      /* frames of the last answer */
+  uint8_t state;       /* by the frame on top of that */
+  uint64_t top;        /* what stood on it: the site's address, or a number */
+  bool learned;        /* what is below, with words; and then: */
   uint64_t low, below; /* the spine's */
   uint32_t words, hits;
   uint32_t seen;   /* of the hits, when room was last looked for beside it */
