@@ -217,6 +217,7 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   int16_t steps_at[STEPS + 1];
   int steps = 0;
   bool plain = true;
+  int64_t at = 0;
   uint64_t witness = 0;
   regs->rip = caller->rip;
   regs->sp = (uint64_t)(uintptr_t)(caller + 1);
@@ -233,6 +234,9 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
         return NULL;
     }
     if (site->guest) {
+      /* What looked like a known way may have gone on behind its end. */
+      if (s->front && at != s->front->guest)
+        s->front = NULL;
       if (i && plain)
         learn_front(s, caller, regs, found, steps_at, steps);
       s->hosts = (uint32_t)i;
@@ -247,8 +251,7 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
       found->type = site->type;
     if (!step(site, regs, &witness))
       return NULL;
-    int64_t at =
-        (const uint64_t *)(uintptr_t)regs->sp - 1 - (const uint64_t *)caller;
+    at = (const uint64_t *)(uintptr_t)regs->sp - 1 - (const uint64_t *)caller;
     if (steps <= STEPS && at <= INT16_MAX)
       steps_at[steps++] = (int16_t)at;
     else
