@@ -34,7 +34,7 @@ static const char help[] =
 struct input {
   const char *path;
   int fd;
-  uint64_t stream, first_seq;
+  uint64_t stream, first_seq, segment;
   uint64_t clock; /* Wall time minus monotonic time. */
   bool has_process;
   char *executable;
@@ -56,6 +56,8 @@ struct merge {
   uint64_t before[LJP_TALLY_TAGS]; /* Of this one, before its first input. */
   uint64_t losses[64], session_losses[64]; /* Of producer 0. */
   uint64_t last_seq;                       /* Of the input's blocks. */
+  uint64_t more_seq; /* By which the numbers of the others have to grow. */
+  uint32_t last_epoch;
   uint32_t epoch_base, epoch_most;
   bool begun; /* A block of the session was met. */
   bool all_closed;
@@ -81,6 +83,8 @@ static int look_at(struct input *in)
     if (event->what == LJP_EVENT_BLOCK && blocks++ == 0) {
       in->stream = event->block->head.stream;
       in->first_seq = event->block->head.seq;
+    } else if (event->what == LJP_REC_EPOCH) {
+      in->segment = event->u.epoch.segment;
     } else if (event->what == LJP_REC_PROCESS) {
       const struct ljp_rec_process *p = &event->u.process;
       in->has_process = true;
@@ -140,19 +144,33 @@ static int sort_inputs(struct merge *m, bool unrelated)
   return -1;
 }
 
-/* Tells of blocks that are missing between two segments. */
-static void check_order(const struct input *before, const struct input *in,
-                        uint64_t last_seq)
+/* Tells of what is missing between two segments. head: of the second one's first
+** block. If that is of a later epoch, but its number is among those of the file
+** before, symbols were put into that (ljprof embed), and the numbers behind them
+** have to grow. */
+static void check_order(struct merge *m, const struct input *before,
+                        const struct input *in,
+                        const struct ljp_block_head *head)
 {
-  if (in->first_seq > last_seq + 1)
+  uint64_t first_seq = head->seq + m->more_seq;
+  if (first_seq > m->last_seq + 1) {
     ljp_command_note("merge",
                      "%" PRIu64 " blocks are missing between %s and %s",
-                     in->first_seq - last_seq - 1, before->path, in->path);
-  else if (in->first_seq <= last_seq)
+                     first_seq - m->last_seq - 1, before->path, in->path);
+  } else if (head->epoch > m->last_epoch) {
+    m->more_seq += m->last_seq + 1 - first_seq;
+    if (in->segment <= before->segment + 1)
+      return;
+    ljp_command_note(
+        "merge", "%" PRIu64 " of the segments are missing between %s and %s",
+        in->segment - before->segment - 1, before->path, in->path);
+    m->more_seq++; /* at least one block */
+  } else {
     ljp_command_note("merge",
                      "%s begins before %s ends: what they share is"
                      " taken once",
                      in->path, before->path);
+  }
 }
 
 /* One session: its bytes as they are. */
@@ -168,12 +186,14 @@ static int put_behind(struct merge *m, const struct input *in,
     if (event->what == LJP_EVENT_GAP) {
       ljp_out_copy(&m->out, in->fd, event->u.gap.offset, event->u.gap.bytes, 0);
     } else if (event->what == LJP_EVENT_BLOCK) {
+      const struct ljp_block_head head = event->block->head;
       if (before)
-        check_order(before, in, m->last_seq);
+        check_order(m, before, in, &head);
       before = NULL;
-      m->last_seq = event->block->head.seq;
+      m->last_seq = head.seq + m->more_seq;
+      m->last_epoch = head.epoch;
       ljp_out_copy(&m->out, in->fd, event->block->offset,
-                   LJP_BLOCK_HEAD_BYTES + event->block->head.stored_len, 0);
+                   LJP_BLOCK_HEAD_BYTES + head.stored_len, m->more_seq);
     }
   }
   if (status)
@@ -188,9 +208,11 @@ static void begin_block(struct merge *m, const struct ljp_block_head *from)
 {
   struct ljp_block_head head = *from;
   ljp_out_block_end(&m->out);
-  if (m->begun && head.seq > m->last_seq + 1)
-    m->out.next_seq += head.seq - m->last_seq - 1;
-  m->last_seq = head.seq;
+  uint64_t seq = head.seq + m->more_seq;
+  if (m->begun && seq > m->last_seq + 1)
+    m->out.next_seq += seq - m->last_seq - 1;
+  m->last_seq = seq;
+  m->last_epoch = head.epoch;
   m->begun = true;
   m->out.compress = head.flags & LJP_BLOCK_ZSTD;
   head.stream = m->stream;
@@ -316,7 +338,7 @@ static int take_over(struct merge *m, const struct input *in,
       break;
     case LJP_EVENT_BLOCK:
       if (before)
-        check_order(before, in, m->last_seq);
+        check_order(m, before, in, &event->block->head);
       before = NULL;
       begin_block(m, &event->block->head);
       break;
@@ -366,6 +388,7 @@ static void begin_session(struct merge *m, const struct input *in)
     m->losses[i] += m->session_losses[i];
     m->session_losses[i] = 0;
   }
+  m->more_seq = 0;
   memset(m->before, 0, sizeof m->before);
   m->epoch_base = m->epoch_most;
   m->begun = false;

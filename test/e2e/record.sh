@@ -84,6 +84,28 @@ grep -q "2 segments of $PWD/turn.ljp" err || fail "not said: $(cat err)"
 said=$(awk '/^samples /{print $2}' check.txt)
 [ "$said" -gt 0 ] || fail "no samples: $(cat check.txt)"
 ok "what is kept of a rotated file is said and is whole"
+# Segments that have got symbols, which takes numbers of blocks.
+"$ljprof" record -o parts.ljp --rotate-seconds 0.1 "$luajit" -e \
+  'local stop = os.clock() + 0.6 repeat until os.clock() > stop' \
+  > out 2> err || fail "segments: $(cat err)"
+[ -e parts.ljp.s3 ] || fail "no third segment: $(ls)"
+"$ljprof" merge -o merged.ljp --force parts.ljp* 2> err || fail "$(cat err)"
+"$ljprof" check merged.ljp | grep '^samples ' > before.txt
+for f in parts.ljp*; do
+  "$ljprof" embed "$f" 2> err || fail "embed: $(cat err)"
+done
+"$ljprof" merge -o merged.ljp --force parts.ljp* 2> err || fail "$(cat err)"
+"$ljprof" check merged.ljp > check.txt || fail "not whole: $(cat check.txt)"
+same "segments with symbols have all samples when merged" \
+  "$(awk '{ print $2 }' before.txt)" \
+  "$(awk '/^samples /{ print $2 }' check.txt)"
+same "no word of anything missing" "" "$(cat err)"
+"$ljprof" merge -o holes.ljp parts.ljp parts.ljp.s[13] 2> err ||
+  fail "$(cat err)"
+grep -q 'missing between parts.ljp.s1 and parts.ljp.s3$' err ||
+  fail "no word of the segment that is missing: $(cat err)"
+! "$ljprof" check holes.ljp > check.txt || fail "a missing segment passes"
+ok "a missing one is told, and stays missing"
 refuses "segments that exist are kept" 1 "exist; --force" \
   "$ljprof" record -o turn.ljp --rotate-seconds 1 "$luajit" work.lua
 
