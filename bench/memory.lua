@@ -1,9 +1,10 @@
 -- One run of one workload of bench/memory.sh:
---   luajit memory.lua WORKLOAD MODE FILE     MODE: plain, every,
+--   luajit memory.lua WORKLOAD MODE FILE [PART]     MODE: plain, every,
 --                                        native (every, with C frames), sample
 -- prints: wall seconds, collections, events, bytes written, CPU seconds of the
 -- program's own thread.
-local name, mode, path = ...
+local name, mode, path, part = ...
+part = tonumber(part) or 1 -- of the whole of it
 local ffi = require "ffi"
 ffi.cdef "typedef struct { long s, ns; } ljp_bench_time; int clock_gettime(int, ljp_bench_time *);"
 local clock = ffi.new "ljp_bench_time"
@@ -19,19 +20,19 @@ local workloads = {}
 
 -- Short-lived tables and strings.
 function workloads.churn()
-  for i = 1, 6000000 do keep = { i, i + 1 } end
-  for i = 1, 600000 do keep = "key" .. i end
+  for i = 1, 6000000 * part do keep = { i, i + 1 } end
+  for i = 1, 600000 * part do keep = "key" .. i end
 end
 
 function workloads.closures()
   local function counter(n) return function() n = n + 1 return n end end
-  for i = 1, 4000000 do keep = counter(i) end
+  for i = 1, 4000000 * part do keep = counter(i) end
 end
 
 -- From a callback that C calls.
 function workloads.callbacks()
   local words = ("lorem ipsum dolor sit amet "):rep(40)
-  for i = 1, 1500 do
+  for i = 1, 1500 * part do
     keep = words:gsub("%a+", function(w) return w .. i end)
     local list = {}
     for n = 1, 50 do list[n] = { (n * 37) % 50 } end
@@ -50,7 +51,7 @@ function workloads.objects()
     end
     return node
   end
-  for _ = 1, 60 do keep = Node.new(13) end
+  for _ = 1, 60 * part do keep = Node.new(13) end
 end
 
 -- Hundreds of coroutines that allocate in turn, each a few calls deep.
@@ -65,7 +66,7 @@ function workloads.coroutines()
   for i = 1, 300 do
     all[i] = coroutine.wrap(function() while true do work(i % 5, i) end end)
   end
-  for _ = 1, 4000 do
+  for _ = 1, 4000 * part do
     for i = 1, #all do all[i]() end
   end
 end
