@@ -87,7 +87,7 @@ __asm__(BEGIN("ljp_every_hook")
   "2:\n"                                                                       \
   "  movzwl %si, %eax\n"                                                       \
   "  shrl $4, %eax\n"                                                          \
-  "  cmpb $0, " FILTER "(%rdi,%rax)\n"                                         \
+  "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */                         \
   "  jne 7f\n"
 /* ... and from there back to 8 if the wide one does not. One that moves also
 ** counts. */

@@ -1,9 +1,10 @@
 #!/bin/sh
 # A stack that the memory profiler remembers is the one that a full walk finds,
-# at every event, interpreted and compiled, with frames of C and without. Usage: memprof_again.sh
+# at every event, interpreted and compiled, with frames of C and without, and in a
+# session that samples. Usage: memprof_again.sh
 . "$(dirname "$0")/lib.sh"
 
-for stacks in guest native; do
+for stacks in guest native some; do
   for jit in on off; do
     mode="JIT $jit, $stacks frames"
     LJPROF_MEMPROF_CHECK=1 "$BUILD_DIR/bin/luajit" -j$jit \
