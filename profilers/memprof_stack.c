@@ -231,8 +231,14 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
     return false;
   struct ljp_again *a = c->again;
   if (LJP_UNLIKELY(a->serial != c->serial ||
-                   ljp_saferead_equal(c->word, c->words) != c->words))
+                   ljp_saferead_same(c->word, c->words) != c->words))
     return false;
+  if (LJP_LIKELY(s->given == c && s->given_to == found)) {
+    a->hits++; /* once more, and so it stands there */
+    s->remembered++;
+    return true;
+  }
+  s->given = NULL;
   found->type = c->type;
   found->object = c->object;
   if (LJP_UNLIKELY(s->last != a || a->top != c->top || !a->total)) {
@@ -249,8 +255,10 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   found->count = found->same = a->total;
   found->root_first = true;
   found->top = a->state;
-  a->hits += a->learned;
+  a->hits++;
   s->remembered++;
+  s->given = c;
+  s->given_to = found;
   return true;
 }
 
@@ -260,6 +268,7 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
 {
   struct ljp_found_stack walked;
   struct ljp_again *last = s->last;
+  const struct ljp_recall *given = s->given;
   s->memo.valid = false;
   s->memo.pause = 0;
   ljp_stacks_walk_from(s, caller, &walked);
@@ -268,6 +277,7 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   for (uint32_t i = 0; equal && i < walked.count; i++)
     equal = walked.frames[i] == found->frames[walked.count - 1 - i];
   s->last = last;
+  s->given = given;
   s->checked++;
   s->differed += !equal;
 }
@@ -290,6 +300,7 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
 {
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
+  s->given = NULL;
   if (LJP_UNLIKELY(!s->own))
     find_witnesses(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
   const struct ljp_site *site = ljp_front_find(s, caller, &regs, found);

@@ -57,6 +57,9 @@ struct ljp_stacks {
   struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];
   struct ljp_recall *recalls; /* whole answers */
+  /* That which was the last answer twice, and stands there. */
+  const struct ljp_recall *given;
+  const struct ljp_found_stack *given_to;
   uint32_t epoch, next_front;
   uint64_t serials; /* of spines, so far */
   uint64_t tops;    /* of what stood on top of an answer, so far */

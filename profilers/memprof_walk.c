@@ -60,6 +60,7 @@ static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
   found->same = 0;
   found->root_first = false;
   s->last = NULL;
+  s->given = NULL;
 }
 
 void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,

@@ -64,6 +64,11 @@ struct ljp_memo_read;
 LJP_SIGSAFE uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads,
                                         uint32_t count);
 
+/* The same of eight bytes at any address, the low bits included; count must be a
+** multiple of four. Returns count, or less if one is not equal. */
+LJP_SIGSAFE uint32_t ljp_saferead_same(const struct ljp_memo_read *reads,
+                                       uint32_t count);
+
 /* To be asked once at the start of a signal handler that is going to read.
 ** interrupted_mask is &ucontext->uc_sigmask. A synchronous fault is fatal
 ** while its signal is blocked; if the interrupted code blocks one of the two,

@@ -50,11 +50,22 @@ _Static_assert(sizeof(struct ljp_memo_read) == 16 &&
                "the offsets below");
 __asm__(".pushsection .text\n"
         ".balign 64\n"
+        ".globl ljp_saferead_same\n"
+        ".hidden ljp_saferead_same\n"
+        ".type ljp_saferead_same, @function\n"
+        "ljp_saferead_same:\n"
+        ".cfi_startproc\n"
+        "  movl $1, %edx\n"
+        "  jmp 8f\n"
+        ".cfi_endproc\n"
+        ".size ljp_saferead_same, . - ljp_saferead_same\n"
         ".globl ljp_saferead_equal\n"
         ".hidden ljp_saferead_equal\n"
         ".type ljp_saferead_equal, @function\n"
         "ljp_saferead_equal:\n"
         ".cfi_startproc\n"
+        "  xorl %edx, %edx\n"
+        "8:\n"
         /* Four at a time, as long as all of them are equal to the last bit. A
         ** place that is not aligned is read as it is. rdi: behind the fours, rcx:
         ** from there, negative. */
@@ -99,6 +110,8 @@ __asm__(".pushsection .text\n"
         "  addq %rcx, %rdi\n"
         "  sarq $4, %rcx\n"
         "  addl %ecx, %eax\n"
+        "  testl %edx, %edx\n"
+        "  jnz 2f\n"
         "1:\n"
         "  cmpl %esi, %eax\n"
         "  je 2f\n"
@@ -206,6 +219,11 @@ uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads, uint32_t count)
   (void)reads;
   (void)count;
   return 0;
+}
+
+uint32_t ljp_saferead_same(const struct ljp_memo_read *reads, uint32_t count)
+{
+  return ljp_saferead_equal(reads, count);
 }
 
 static size_t ljp_saferead_words(char *to, uint64_t from, size_t count)

@@ -233,6 +233,7 @@ static void memory_that_is_gone_is_not_equal(void **state)
   assert_int_equal(ljp_saferead_equal(reads, 0), 0);
   munmap(page, PAGE);
   assert_int_equal(ljp_saferead_equal(reads, 4), 2);
+  assert_int_equal(ljp_saferead_same(reads, 4), 0);
   ljp_saferead_remove();
 }
 
