@@ -8,6 +8,8 @@
 # LJP_STORM_SECONDS  CPU time of each (0.3)
 # LJP_STORM_WAYS     which of them (every combined sampled)
 # LJP_STORM_NATIVE   if set, every event has its C frames, too
+# LJPROF_MEMPROF_CHECK=1: each stack that is answered from memory must be what a
+# full walk finds.
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift

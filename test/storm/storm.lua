@@ -357,4 +357,8 @@ repeat
 until os.clock() - began > tonumber(amount)
 if not elsewhere then
   assert(profiler.stop())
+  local status = profiler ~= misc.sysprof and misc.memprof.status() or {}
+  assert((status.differed or 0) == 0,
+    "of " .. (status.checked or 0) .. " stacks that were remembered, " ..
+    (status.differed or 0) .. " are not what a full walk finds")
 end
