@@ -93,6 +93,7 @@ void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct lua_State *L, struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
 void ljp_hook_gc(struct global_State *g);
+void ljp_hook_refused(void *msp, size_t nb);
 
 void ljp_hook_trace_start(struct jit_State *J);
 void ljp_hook_trace_stop(struct jit_State *J, struct GCtrace *T);
