@@ -42,7 +42,7 @@ _Static_assert(LJP_TRACK_FILTER_BITS == 12,
   "  ret\n"
 /* clang-format on */
 #define BEGIN(name)                                                            \
-  ".pushsection .text\n.balign 32\n.globl " name "\n.hidden " name "\n"        \
+  ".pushsection .text\n.balign 64\n.globl " name "\n.hidden " name "\n"        \
   ".type " name ", @function\n" name ":\n.cfi_startproc\n"
 #define END(name) ".cfi_endproc\n.size " name ", . - " name "\n.popsection\n"
 
