@@ -19,7 +19,7 @@ _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
                    offsetof(struct ljp_recorder, track.wide_shift) == 4168,
                "what the hooks read");
 _Static_assert(LJP_TRACK_FILTER_BITS == 12,
-               "... and how they hash: see ljp_track_filter_at()");
+               "... and how they hash: ljp_track_filter_at(), _wide_at()");
 
 /* clang-format off */
 #define PUSH(reg)                                                              \
@@ -72,8 +72,9 @@ __asm__(BEGIN("ljp_every_hook")
         END("ljp_every_hook"));
 /* clang-format on */
 
-/* Until the next sample; the allocator below is passed on to by each of the two
-** in its own way. */
+/* What the two hooks of a session that samples have in common. How they go on to
+** the allocator below is their own: between these, for an allocation and, at 8,
+** for a block that is freed. */
 /* clang-format off */
 #define COUNT_ALLOCATION                                                       \
   "  testq %rcx, %rcx\n"                                                       \
