@@ -52,6 +52,8 @@ static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
       s->frames[kept++] = s->frames[i];
   }
   if (walk.stack.cut) {
+    if (kept == LJP_STACK_MAX_FRAMES) /* no event has room for one more */
+      kept--;
     s->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
     s->cut++;
   }

@@ -25,3 +25,21 @@ for stacks in guest native some; do
       "$(awk '$NF == "host" { print $3, $NF }' kinds.txt)"
   done
 done
+
+# Deeper than any event has room for: cut, not lost.
+for native in false true; do
+  "$BUILD_DIR/bin/luajit" -joff - $native > deep.txt << 'END' || fail "deep: the program"
+local keep
+local function deep(n) if n == 0 then for i = 1, 101 do keep = { i } end return 0 end return deep(n - 1) + 1 end
+assert(misc.memprof.start { path = "deep.ljp", every = true, native = arg[1] == "true" })
+deep(3001)
+assert(misc.memprof.stop())
+local s = misc.memprof.status()
+print(s.losses, s.cut >= 101 and "cut" or s.cut)
+END
+  same "native = $native, 3,001 calls deep: events lost, stacks cut" "0 cut" \
+    "$(tr '\t' ' ' < deep.txt)"
+  "$BUILD_DIR/bin/ljprof" check deep.ljp > check.txt || fail "deep: $(cat check.txt)"
+  same "native = $native: tables that are told" 101 \
+    "$("$BUILD_DIR/bin/ljprof" dump deep.ljp | grep -c 'operation="alloc".*type="table"' || true)"
+done

@@ -237,6 +237,34 @@ static void memory_that_is_gone_is_not_equal(void **state)
   ljp_saferead_remove();
 }
 
+/* In the fours and behind them. */
+static void the_first_word_that_differs_is_told(void **state)
+{
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip();
+#endif
+  enum { MOST = 13 };
+  struct ljp_memo_read reads[MOST];
+  assert_int_equal(ljp_saferead_install(), LJP_OK);
+  void *gone = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(gone, MAP_FAILED);
+  for (uint32_t n = 0; n <= MOST; n++)
+    for (uint32_t bad = 0; bad <= n; bad++) {
+      for (uint32_t i = 0; i < MOST; i++)
+        reads[i] = (struct ljp_memo_read){(uint64_t)(uintptr_t)&words[i & 3],
+                                          words[i & 3]};
+      if (bad < n)
+        reads[bad].value++;
+      assert_int_equal(ljp_saferead_equal(reads, n), bad);
+      if (bad < n)
+        reads[bad] = (struct ljp_memo_read){(uint64_t)(uintptr_t)gone, 0};
+      assert_int_equal(ljp_saferead_equal(reads, n), bad);
+    }
+  munmap(gone, PAGE);
+  ljp_saferead_remove();
+}
+
 static void too_many_reads_are_not_remembered(void **state)
 {
   (void)state;
@@ -265,6 +293,7 @@ int main(void)
       TEST(another_state_at_the_same_place_is_not_met),
       TEST(before_what_was_not_noted_nothing_is_met),
       TEST(memory_that_is_gone_is_not_equal),
+      TEST(the_first_word_that_differs_is_told),
       TEST(too_many_reads_are_not_remembered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
