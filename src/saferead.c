@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -76,10 +77,25 @@ static void chain(int slot, int index, siginfo_t *info, void *context)
   handler(number, info, context);
 }
 
+/* What faulted. If a SIGTRAP of the kernel's is waiting meanwhile because its own
+** handler runs (timer_trap.c), Linux delivers that one first, blocked or not. The
+** fault is then found at the first instruction of that handler, which has just
+** been given its frame: the way back, the context, the siginfo. The context in
+** there is that of the fault. */
+static ucontext_t *faulted(ucontext_t *uc)
+{
+  enum { CONTEXT = offsetof(ucontext_t, uc_sigmask) + 8 }; /* the kernel's */
+  const greg_t *r = uc->uc_mcontext.gregs;
+  greg_t frame = r[REG_RSP] + 8;
+  return r[REG_RDI] == SIGTRAP && r[REG_RDX] == frame &&
+                 r[REG_RSI] == frame + CONTEXT
+             ? (ucontext_t *)(uintptr_t)frame
+             : uc;
+}
+
 static void on_fault(int slot, int number, siginfo_t *info, void *context)
 {
-  ucontext_t *uc = context;
-  greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+  greg_t *rip = &faulted(context)->uc_mcontext.gregs[REG_RIP];
 
   if (info->si_code > 0 && (uintptr_t)*rip == (uintptr_t)ljp_saferead_at)
     *rip = (greg_t)(uintptr_t)ljp_saferead_failed;

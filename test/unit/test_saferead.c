@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "src/memo.h"
 #include "src/saferead.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -460,6 +462,60 @@ static void a_host_that_covers_us_is_covered_in_turn(void **state)
   assert_int_equal(WTERMSIG(status), SIGSEGV);
 }
 
+static volatile sig_atomic_t traps;
+
+static void count_trap(int number, siginfo_t *info, void *context)
+{
+  (void)number;
+  (void)info;
+  (void)context;
+  traps++;
+}
+
+/* As the samples of timer "trap" do: while the handler of one runs, the next one
+** waits. Only the kernel, or the thread itself, can send one with such a code. */
+static void trap_while_blocked(void)
+{
+  struct sigaction action = {.sa_sigaction = count_trap,
+                             .sa_flags = SA_SIGINFO};
+  siginfo_t trap = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
+  sigset_t block;
+  uint64_t out = 5, there = 7;
+  sigaction(SIGTRAP, &action, NULL);
+  sigemptyset(&block);
+  sigaddset(&block, SIGTRAP);
+  sigprocmask(SIG_BLOCK, &block, NULL);
+  if (ljp_saferead_install() != LJP_OK)
+    _exit(1);
+  for (int i = 0; i < 3; i++) {
+    const struct ljp_memo_read four[] = {{(uint64_t)(uintptr_t)&there, 7},
+                                         {(uint64_t)(uintptr_t)&there, 7},
+                                         {0x10000, 7},
+                                         {(uint64_t)(uintptr_t)&there, 7}};
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGTRAP,
+                &trap))
+      _exit(2);
+    bool ok = i == 0   ? !ljp_safe_load((void *)(uintptr_t)0x10000, &out)
+              : i == 1 ? ljp_safe_copy(&out, (void *)(uintptr_t)0x10000, 8) == 0
+                       : ljp_saferead_equal(four, 4) == 2;
+    if (!ok || out != 5 || !ljp_safe_load(&there, &out) || out != 7)
+      _exit(3);
+    out = 5;
+  }
+  sigprocmask(SIG_UNBLOCK, &block, NULL);
+  _exit(traps == 3 ? 0 : 4);
+}
+
+static void a_trap_that_waits_does_not_hide_the_fault(void **state)
+{
+  (void)state;
+  if (SANITIZED)
+    skip();
+  int status = in_child(trap_while_blocked);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 #define WITH(test)                                                             \
@@ -481,6 +537,7 @@ int main(void)
       cmocka_unit_test(a_stack_overflow_reaches_the_hosts_alternate_stack),
       cmocka_unit_test(reads_work_where_the_host_blocks_sigsegv),
       cmocka_unit_test(a_host_that_covers_us_is_covered_in_turn),
+      cmocka_unit_test(a_trap_that_waits_does_not_hide_the_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
