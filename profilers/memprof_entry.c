@@ -14,6 +14,7 @@ _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
                    offsetof(struct ljp_recorder, ud) == 8 &&
                    offsetof(struct ljp_recorder, until) == 16 &&
                    offsetof(struct ljp_recorder, last_size) == 24 &&
+                   offsetof(struct ljp_recorder, give_back) == 32 &&
                    offsetof(struct ljp_recorder, track.filter) == 64 &&
                    offsetof(struct ljp_recorder, track.wide) == 4160 &&
                    offsetof(struct ljp_recorder, track.wide_shift) == 4168,
@@ -49,10 +50,10 @@ _Static_assert(LJP_TRACK_FILTER_BITS == 12,
 /* clang-format off */
 __asm__(BEGIN("ljp_every_hook")
         CALLER
+        "  testq %rsi, %rsi\n"
+        "  jz 3f\n"
         "  testq %rcx, %rcx\n"
         "  jnz 1f\n"
-        "  testq %rsi, %rsi\n"
-        "  jz 1f\n"
         PUSH("rdi") PUSH("rsi") PUSH("rdx")
         "  call ljp_recorder_swept\n"
         POP("rdx") POP("rsi") POP("rdi")
@@ -61,9 +62,14 @@ __asm__(BEGIN("ljp_every_hook")
         "  jz 2f\n"
         "  addq $48, %rsp\n"
         "  .cfi_adjust_cfa_offset -48\n"
-        "  movq (%rdi), %rax\n"
+        "  movq 32(%rdi), %rax\n"
         "  movq 8(%rdi), %rdi\n"
         "  jmp *%rax\n"
+        "3:\n"
+        "  .cfi_adjust_cfa_offset 48\n"
+        "  testq %rcx, %rcx\n"
+        "  jz 1f\n"
+        CALL("ljp_recorder_fresh")
         "2:\n"
         "  .cfi_adjust_cfa_offset 48\n"
         "  movq %rsp, %r8\n"

@@ -9,9 +9,14 @@
 
 #include "profilers/memprof_record.h"
 
+/* The two halves of LuaJIT's own allocator, where that is the one below. */
+__attribute__((visibility("hidden"))) void *lj_alloc_malloc(void *ud,
+                                                            size_t size);
+__attribute__((visibility("hidden"))) void *lj_alloc_free(void *ud, void *ptr);
+
 /* lua_Alloc of a session that records every event: frees go to
-** ljp_recorder_swept() and, if that took them, on to the allocator below; all
-** else to ljp_recorder_every(). */
+** ljp_recorder_swept() and, if that took them, on to the allocator below; new
+** blocks to ljp_recorder_fresh(); all else to ljp_recorder_every(). */
 __attribute__((visibility("hidden"))) void *
 ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
@@ -36,6 +41,9 @@ __attribute__((visibility("hidden"))) void ljp_sampled_refused(void *ud,
 ** there is. False: none was pushed. */
 __attribute__((visibility("hidden"))) bool
 ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                   size_t nsize, const struct ljp_caller *caller);
+__attribute__((visibility("hidden"))) void *
+ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
                    size_t nsize, const struct ljp_caller *caller);
 __attribute__((visibility("hidden"))) void *
 ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,

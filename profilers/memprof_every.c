@@ -20,19 +20,45 @@ enum {
   DENSE_CYCLES = 4000 /* for all of them */
 };
 
-static void push_held(struct ljp_recorder *r)
+static inline bool push_held_brief(struct ljp_recorder *r)
+{
+  const struct ljp_mem *m = &r->held;
+  /* After a loss nothing is the same any more. */
+  return LJP_LIKELY(r->held_same && r->stack.count == r->producer->depth) &&
+         LJP_LIKELY(ljp_push_mem_brief(
+             r->producer, m->time_ns, m->address, m->size,
+             ljp_brief_kinds(m->vmstate, LJP_MEM_ALLOC, m->what)));
+}
+
+static __attribute__((noinline)) void push_held_anew(struct ljp_recorder *r)
+{
+  if (!ljp_brief_look(r->producer) || !push_held_brief(r))
+    ljp_recorder_push(r, &r->held);
+}
+
+static inline void push_held(struct ljp_recorder *r)
+{
+  ljp_recorder_tell_type(r);
+  if (LJP_UNLIKELY(!push_held_brief(r)))
+    push_held_anew(r);
+}
+
+static inline void find_stack(struct ljp_recorder *r,
+                              const struct ljp_caller *caller)
+{
+  if (LJP_UNLIKELY(!ljp_stacks_find(&r->stacks, caller, &r->stack)))
+    r->held_same = false;
+}
+
+static inline void hold(struct ljp_recorder *r)
 {
   const struct ljp_found_stack *stack = &r->stack;
-  struct ljp_mem *m = &r->held;
-  ljp_recorder_tell_type(r);
-  /* After a loss nothing is the same any more. */
-  if (LJP_LIKELY(m->op == LJP_MEM_ALLOC && stack->same == stack->count &&
-                 stack->root_first && stack->count == r->producer->depth) &&
-      LJP_LIKELY(
-          ljp_push_mem_brief(r->producer, m->time_ns, m->address, m->size,
-                             ljp_brief_kinds(m->vmstate, m->op, m->what))))
-    return;
-  ljp_recorder_push(r, m);
+  r->holds = true;
+  if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
+    return; /* that is noted, and it is the same stack */
+  ljp_recorder_hold(r);
+  r->held_same = r->held.op == LJP_MEM_ALLOC && stack->root_first &&
+                 stack->same == stack->count;
 }
 
 static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
@@ -49,16 +75,35 @@ static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
 
 /* The collector frees many in a row, but every step of it asks: what it has
 ** still to do is counted anew by each. */
-static inline uint64_t time_of_sweep(struct ljp_recorder *r)
+static inline void look_at_sweep(struct ljp_recorder *r)
 {
-  uint64_t step = *r->heap.gc_step;
-  if (LJP_LIKELY(step == r->swept_step && r->swept_more)) {
-    r->swept_more--;
-    return r->time_ns;
-  }
   r->swept_more = SWEPT_AT_A_TIME - 1;
-  r->swept_step = step;
-  return ljp_recorder_at(r, __rdtsc());
+  r->swept_step = *r->heap.gc_step;
+  ljp_recorder_at(r, __rdtsc());
+}
+
+static inline bool push_swept(struct ljp_recorder *r, void *ptr, size_t osize)
+{
+  if (LJP_UNLIKELY(!ljp_push_mem_brief(
+          r->producer, r->time_ns, (uint64_t)(uintptr_t)ptr, osize,
+          ljp_brief_kinds(LJP_VMSTATE_GC, LJP_MEM_FREE, LJP_MEM_SWEPT))))
+    return false;
+  r->counts.frees++;
+  r->counts.free_bytes += osize;
+  return true;
+}
+
+/* Asks for the time, and whether there is room. */
+static __attribute__((noinline)) bool
+push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
+                const struct ljp_caller *caller)
+{
+  ljp_stand_in(caller);
+  look_at_sweep(r);
+  bool done = push_swept(r, ptr, osize) ||
+              (ljp_brief_look(r->producer) && push_swept(r, ptr, osize));
+  ljp_stand_in(NULL);
+  return done;
 }
 
 bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
@@ -66,19 +111,16 @@ bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
 {
   (void)nsize;
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->sweep_phase || r->holds ||
-                   ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC ||
+                   !ljp_guest_heap_collects(&r->heap) ||
                    !ljp_recorder_is_active(r)))
     return false;
+  if (LJP_UNLIKELY(*r->heap.gc_step != r->swept_step || !r->swept_more))
+    return push_swept_anew(r, ptr, osize, caller);
   ljp_stand_in(caller);
-  bool done = ljp_push_mem_brief(
-      r->producer, time_of_sweep(r), (uint64_t)(uintptr_t)ptr, osize,
-      ljp_brief_kinds(LJP_VMSTATE_GC, LJP_MEM_FREE, LJP_MEM_SWEPT));
-  if (LJP_LIKELY(done)) {
-    r->counts.frees++;
-    r->counts.free_bytes += osize;
-  }
+  r->swept_more--;
+  bool done = push_swept(r, ptr, osize);
   ljp_stand_in(NULL);
-  return done;
+  return LJP_LIKELY(done) || push_swept_anew(r, ptr, osize, caller);
 }
 
 /* One that is not brief. */
@@ -98,7 +140,7 @@ free_block(struct ljp_recorder *r, void *ptr, size_t osize,
            const struct ljp_caller *caller)
 {
   struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
-  ljp_stacks_find(&r->stacks, caller, &r->stack);
+  find_stack(r, caller);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, 0);
@@ -117,6 +159,34 @@ static __attribute__((noinline)) void *refused(struct ljp_recorder *r,
   ljp_recorder_failed(r, &r->held, ptr, osize);
   ljp_stand_in(NULL);
   return NULL;
+}
+
+void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+{
+  struct ljp_mem *m = &r->held;
+  if (LJP_UNLIKELY(!r->own || !ljp_recorder_is_active(r)))
+    return ljp_recorder_every(r, ptr, osize, nsize, caller);
+  ljp_stand_in(caller);
+  if (LJP_LIKELY(r->holds))
+    push_held(r);
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
+    ljp_recorder_look(r, 0);
+  m->time_ns = time_of_block(r, nsize);
+  m->size = nsize;
+  find_stack(r, caller);
+  m->what = 0;
+  m->vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = lj_alloc_malloc(r->ud, nsize);
+  m->op = LJP_MEM_ALLOC;
+  if (LJP_UNLIKELY(!result))
+    return refused(r, NULL, 0, caller);
+  m->address = (uint64_t)(uintptr_t)result;
+  r->counts.alloc_bytes += nsize;
+  r->counts.allocs++;
+  hold(r);
+  return result;
 }
 
 void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
@@ -139,7 +209,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   r->held.size = nsize;
   r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
   r->held.what = 0;
-  ljp_stacks_find(&r->stacks, caller, &r->stack);
+  find_stack(r, caller);
   r->held.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, nsize);
@@ -155,6 +225,6 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   } else {
     r->counts.allocs++;
   }
-  ljp_recorder_hold(r);
+  hold(r);
   return result;
 }

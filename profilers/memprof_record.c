@@ -228,8 +228,10 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, r->phase,
               ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
-  r->own = !r->every && ljp_guest_owns_allocator(&r->heap);
-  if (r->own)
+  r->own = ljp_guest_owns_allocator(&r->heap);
+  /* It looks at no more than the first two. */
+  r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
+  if (r->own && !r->every)
     ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r);
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, hook_of(r), r);
@@ -246,7 +248,7 @@ void ljp_recorder_count(struct ljp_recorder *r)
 bool ljp_recorder_end(struct ljp_recorder *r)
 {
   bool ours = ljp_recorder_in_place(r);
-  if (r->own)
+  if (r->own && !r->every)
     ljp_guest_listen_refused(NULL, NULL, NULL);
   if (atomic_exchange(&r->on, false)) {
     ljp_recorder_flush(r);

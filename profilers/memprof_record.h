@@ -23,13 +23,14 @@ struct ljp_recorder {
   /* The allocator below; what memprof_entry.c looks at comes first. */
   lua_Alloc alloc;
   void *ud;
-  int64_t until;      /* bytes to the next sample */
-  uint64_t last_size; /* of the last request that went by the recorder, to
+  int64_t until;       /* bytes to the next sample */
+  uint64_t last_size;  /* of the last request that went by the recorder, to
                       ** LuaJIT's own allocator; 0: one is made by it */
+  lua_Alloc give_back; /* the allocator below, for a block that is freed */
   struct ljp_track track;
   _Atomic bool on; /* off: only passes on, for good */
   bool every;
-  bool own; /* samples, and LuaJIT's own allocator is the one below */
+  bool own; /* LuaJIT's own allocator is the one below */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
   const _Atomic bool *active; /* of the producer */
@@ -50,6 +51,9 @@ struct ljp_recorder {
   uint32_t swept_more; /* take the time as it is */
   struct ljp_mem held; /* the event that waits; its stack is `stack` */
   bool holds, held_object, held_part;
+  bool held_same;    /* it is an allocation, of the stack of the event before;
+                     ** stays until there is another one in `stack` */
+  uint8_t held_type; /* if it does not tell that itself */
   struct ljp_memprof_counts counts;
   struct ljp_recorder *left;    /* the next that was left behind */
   struct ljp_found_stack stack; /* of the last event that has one */

@@ -65,6 +65,8 @@ static inline void ljp_recorder_tell_type(struct ljp_recorder *r)
     m->what |= (uint8_t)ljp_guest_object_type(m->address);
   else if (r->held_part)
     m->what |= (uint8_t)ljp_guest_part_type(m->address, m->size);
+  else
+    m->what |= r->held_type;
 }
 
 /* Whether what waits in r->held, of the stack r->stack, is yet to tell its
@@ -82,8 +84,7 @@ static inline void ljp_recorder_hold(struct ljp_recorder *r)
     type = LJP_MEM_TYPE_ARRAY_PART;
   }
   r->held_part = part;
-  if (!object && !part)
-    r->held.what |= (uint8_t)type;
+  r->held_type = (uint8_t)type;
 }
 
 /* The rest preserves errno, and is for who stands in. */

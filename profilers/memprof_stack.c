@@ -65,6 +65,7 @@ void ljp_stacks_fini(struct ljp_stacks *s)
 static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
 {
   s->last = NULL;
+  s->given = NULL;
   if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
     ljp_front_forget(s);
     ljp_segments_forget(s);
@@ -233,11 +234,6 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   if (LJP_UNLIKELY(a->serial != c->serial ||
                    ljp_saferead_same(c->word, c->words) != c->words))
     return false;
-  if (LJP_LIKELY(s->given == c && s->given_to == found)) {
-    a->hits++; /* once more, and so it stands there */
-    s->remembered++;
-    return true;
-  }
   s->given = NULL;
   found->type = c->type;
   found->object = c->object;
@@ -259,6 +255,18 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->remembered++;
   s->given = c;
   s->given_to = found;
+  return true;
+}
+
+/* The same again, and so it stands there. */
+static inline bool is_given(struct ljp_stacks *s, const struct ljp_recall *c)
+{
+  struct ljp_again *a = c->again;
+  if (LJP_UNLIKELY(a->serial != c->serial ||
+                   ljp_saferead_same(c->word, c->words) != c->words))
+    return false;
+  a->hits++;
+  s->remembered++;
   return true;
 }
 
@@ -327,12 +335,37 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
   }
 }
 
-void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
-                     struct ljp_found_stack *found)
+static __attribute__((noinline)) bool
+find_other(struct ljp_stacks *s, const struct ljp_caller *caller,
+           struct ljp_found_stack *found)
 {
-  look_at_generations(s);
-  if (LJP_UNLIKELY(!recall(s, caller, found)))
+  if (!recall(s, caller, found))
     find(s, caller, found);
   else if (LJP_UNLIKELY(s->check))
     check(s, caller, found);
+  return false;
+}
+
+static __attribute__((noinline)) bool check_given(struct ljp_stacks *s,
+                                                  const struct ljp_recall *c)
+{
+  check(s, c->caller, s->given_to);
+  return true;
+}
+
+/* What is given knows its caller and whom it is given to: so little is kept while
+** its words are compared. */
+bool ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
+                     struct ljp_found_stack *found)
+{
+  look_at_generations(s);
+  const struct ljp_recall *c = s->given; /* is of this epoch */
+  if (LJP_UNLIKELY(!c || c->caller != caller || c->rip != caller->rip ||
+                   s->given_to != found))
+    return find_other(s, caller, found);
+  if (LJP_UNLIKELY(!is_given(s, c))) {
+    find(s, c->caller, s->given_to);
+    return false;
+  }
+  return LJP_LIKELY(!s->check) || check_given(s, c);
 }

@@ -59,7 +59,7 @@ struct ljp_stacks {
   struct ljp_recall *recalls; /* whole answers */
   /* That which was the last answer twice, and stands there. */
   const struct ljp_recall *given;
-  const struct ljp_found_stack *given_to;
+  struct ljp_found_stack *given_to;
   uint32_t epoch, next_front;
   uint64_t serials; /* of spines, so far */
   uint64_t tops;    /* of what stood on top of an answer, so far */
@@ -76,8 +76,9 @@ struct ljp_stacks {
 bool ljp_stacks_init(struct ljp_stacks *stacks);
 void ljp_stacks_fini(struct ljp_stacks *stacks);
 
-/* From the registers of the caller of the allocator. */
-void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
+/* From the registers of the caller of the allocator. True: it is the answer
+** before, nothing in *found has changed, and all frames were the same then. */
+bool ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
                      struct ljp_found_stack *found);
 
 /* What a frame says of the VM's state; UNKNOWN: nothing. */

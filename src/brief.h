@@ -16,7 +16,8 @@ static inline uint64_t ljp_brief_kinds(uint8_t vmstate, uint8_t op,
 
 /* VM and stack are those of this producer's memory event before: that, and that
 ** the producer is active, is for the caller to know. False: it is not in the
-** ring, and nothing is lost yet; push it as any other. */
+** ring, and nothing is lost yet; try again after ljp_brief_look(), or push it as
+** any other. */
 static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
                                       uint64_t address, uint64_t size,
                                       uint64_t kinds)
@@ -24,24 +25,36 @@ static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
   struct ljp_ring *ring = &p->ring;
   /* Relaxed: only this side writes it. busy: see enter() in producer.c. */
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  uint64_t offset = head & (ring->capacity - 1);
   if (LJP_UNLIKELY(time_ns != p->mem_time ||
                    (size | address >> 32) > LJP_BRIEF_SIZE_MAX ||
-                   offset + sizeof(struct ljp_ring_brief) > ring->capacity ||
+                   head >= p->look_at ||
                    atomic_load_explicit(&p->busy, memory_order_relaxed)))
     return false;
   atomic_store_explicit(&p->busy, true, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
-  bool room = head < p->look_at || ljp_producer_look(p);
-  if (LJP_LIKELY(room)) {
-    struct ljp_ring_brief *out = (void *)(ring->data + offset);
-    const uint64_t first =
-        sizeof(struct ljp_ring_brief) | (uint64_t)LJP_RING_BRIEF << 32 | kinds;
-    memcpy(&out->head, &first, sizeof first);
-    out->word = address << LJP_BRIEF_SIZE_BITS | size;
-    ring->pending = head + sizeof *out;
-    ljp_ring_commit(ring);
-  }
+  struct ljp_ring_brief *out =
+      (void *)(ring->data + (head & (ring->capacity - 1)));
+  const uint64_t first =
+      sizeof(struct ljp_ring_brief) | (uint64_t)LJP_RING_BRIEF << 32 | kinds;
+  memcpy(&out->head, &first, sizeof first);
+  out->word = address << LJP_BRIEF_SIZE_BITS | size;
+  /* Release: as ljp_ring_commit(). */
+  atomic_store_explicit(&ring->head, head + sizeof *out, memory_order_release);
+  atomic_signal_fence(memory_order_seq_cst);
+  atomic_store_explicit(&p->busy, false, memory_order_relaxed);
+  return true;
+}
+
+/* After one that did not go: true if that was for want of room, and there is
+** some now. */
+static inline bool ljp_brief_look(struct ljp_producer *p)
+{
+  if (atomic_load_explicit(&p->ring.head, memory_order_relaxed) < p->look_at ||
+      atomic_load_explicit(&p->busy, memory_order_relaxed))
+    return false;
+  atomic_store_explicit(&p->busy, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  bool room = ljp_producer_look(p);
   atomic_signal_fence(memory_order_seq_cst);
   atomic_store_explicit(&p->busy, false, memory_order_relaxed);
   return room;

@@ -110,17 +110,20 @@ LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p)
 {
   struct ljp_ring *ring = &p->ring;
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  bool fuller = ljp_ring_fuller_than(ring, p->half);
-  p->look_at = ring->tail_seen + p->half;
-  if (!fuller)
-    return true;
-  nudge(p);
-  uint64_t room = ring->tail_seen + ring->capacity - head;
-  if (room < sizeof(struct ljp_ring_brief))
-    return false;
-  /* From any place before it, a multiple of 8, a brief event ends in time. */
-  p->look_at = head + (room - 8 < LOOK_BYTES ? room - 8 : LOOK_BYTES);
-  return true;
+  /* From any place before these, a multiple of 8, a brief event ends in time: at
+  ** the ring's end, and at the tail. */
+  uint64_t end = (head | (ring->capacity - 1)) - 7;
+  uint64_t look_at = head;
+  if (ljp_ring_fuller_than(ring, p->half)) {
+    nudge(p);
+    uint64_t room = ring->tail_seen + ring->capacity - head;
+    if (room >= sizeof(struct ljp_ring_brief))
+      look_at += room - 8 < LOOK_BYTES ? room - 8 : LOOK_BYTES;
+  } else {
+    look_at = ring->tail_seen + p->half + 8; /* there it is not fuller yet */
+  }
+  p->look_at = look_at < end ? look_at : end;
+  return head < p->look_at;
 }
 
 /* How many frames from the root are as in the stack before. Four at a time:

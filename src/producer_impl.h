@@ -71,7 +71,7 @@ LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
                                          const uint64_t *frames, unsigned n);
 
 /* How full is the ring? Has the writer come above half. False: there is no room
-** for a brief event. Sets look_at. */
+** for a brief event, or not before the ring's end. Sets look_at. */
 LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p);
 
 static inline size_t ljp_ring_mem_size(const struct ljp_mem *m, unsigned n)
@@ -92,9 +92,9 @@ struct ljp_producer {
   unsigned depth;    /* Frames in stack. */
   uint64_t mem_time; /* Of the last memory event that is in the ring; 0: the
                      ** writer knows of none. */
-  uint64_t look_at;  /* Brief events look at the tail when head is there. */
-  bool gave_up;      /* Waited in vain: do not wait again until room. */
-  uint64_t half;     /* Wake the writer above so many bytes. */
+  uint64_t look_at; /* Up to there is room for brief events; then look again. */
+  bool gave_up;     /* Waited in vain: do not wait again until room. */
+  uint64_t half;    /* Wake the writer above so many bytes. */
   _Atomic uint64_t lost[LJP_LOSS_COUNT];
   _Atomic uint64_t overruns;
   /* Shared. */

@@ -272,8 +272,8 @@ uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap);
 enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
 
 /* Is LuaJIT's own allocator that of the VM, with nothing in between? Then
-** memprof_entry.c may go on to lj_alloc_malloc(ud, size) and lj_alloc_free(ud,
-** ptr) by itself. */
+** the memory profiler may go on to lj_alloc_malloc(ud, size) and
+** lj_alloc_free(ud, ptr) by itself. */
 bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap);
 
 /* Called when LuaJIT's own allocator gets no more memory from the system; ud: of
@@ -290,6 +290,13 @@ ljp_guest_heap_state(const struct ljp_guest_heap *heap)
   int32_t state = *heap->vmstate; /* a trace's number, or ~ of a state */
   return state >= 0 ? LJP_VMSTATE_TRACE
                     : (enum ljp_vmstate)ljp_guest_states[~state & 15];
+}
+
+/* The same, when it is the collector. */
+enum { LJP_GUEST_COLLECTS = -3 };
+static inline bool ljp_guest_heap_collects(const struct ljp_guest_heap *heap)
+{
+  return *heap->vmstate == LJP_GUEST_COLLECTS;
 }
 
 /* While a stack is being moved no walk is possible, except before its memory

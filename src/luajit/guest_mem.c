@@ -111,6 +111,7 @@ const uint8_t ljp_guest_states[16] = {
     [LJ_VMST_RECORD] = LJP_VMSTATE_RECORD, [LJ_VMST_OPT] = LJP_VMSTATE_OPT,
     [LJ_VMST_ASM] = LJP_VMSTATE_ASM,
 };
+_Static_assert(~LJ_VMST_GC == LJP_GUEST_COLLECTS, "what it leaves there");
 _Static_assert(LJ_VMST__MAX <= 16 && LJP_VMSTATE_UNKNOWN == 0,
                "others are not known");
 
