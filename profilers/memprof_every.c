@@ -7,6 +7,7 @@
 */
 #include "profilers/memprof_record_priv.h"
 
+#include "profilers/memprof_recall.h"
 #include "src/brief.h"
 
 /* To ask for the time takes as long as the rest of the short way. So a sweep's
@@ -46,8 +47,8 @@ static inline void push_held(struct ljp_recorder *r)
 static inline void find_stack(struct ljp_recorder *r,
                               const struct ljp_caller *caller)
 {
-  if (LJP_UNLIKELY(!ljp_stacks_find(&r->stacks, caller, &r->stack)))
-    r->held_same = false;
+  r->held_same = false;
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
 }
 
 static inline void hold(struct ljp_recorder *r)
@@ -174,7 +175,8 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
     ljp_recorder_look(r, 0);
   m->time_ns = time_of_block(r, nsize);
   m->size = nsize;
-  find_stack(r, caller);
+  if (LJP_UNLIKELY(!ljp_stacks_are_given(&r->stacks, caller, &r->stack)))
+    find_stack(r, caller);
   m->what = 0;
   m->vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);

@@ -8,6 +8,7 @@
 ** changes with other words of memory only: these were noted when it was walked,
 ** and are compared (struct ljp_again).
 */
+#include "profilers/memprof_recall.h"
 #include "profilers/memprof_rest.h"
 
 #include <errno.h>
@@ -18,28 +19,8 @@
 #include "src/saferead.h"
 
 enum {
-  RECALLS = 64, /* a power of two */
-  RECALL_WORDS = 64,
+  RECALLS = 64,    /* a power of two */
   RECALL_AFTER = 3 /* answers that were the same */
-};
-
-/* A whole answer, by the place of the call: all words that it depends on. It is
-** the spine's that is there, as long as that is the one with this serial. */
-struct ljp_recall {
-  const struct ljp_caller *caller;
-  uint64_t rip;
-  uint32_t epoch; /* 0: not learned, only met: */
-  uint32_t met;
-  uint64_t serial;
-  struct ljp_again *again;
-  const struct ljp_site *site;
-  uint64_t site_rip, top;
-  uint32_t hosts;
-  uint64_t host[LJP_FRONT_FRAMES];
-  uint8_t type;
-  bool object;
-  unsigned words;
-  struct ljp_memo_read word[RECALL_WORDS];
 };
 
 bool ljp_stacks_init(struct ljp_stacks *s)
@@ -77,13 +58,10 @@ static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
 
 static inline void look_at_generations(struct ljp_stacks *s)
 {
-  /* Relaxed: who uses what was made for an older one checks its witness. */
-  uint64_t modules = atomic_load_explicit(s->serial, memory_order_relaxed);
-  uint64_t code = ljp_guest_code_generation();
-  if (LJP_LIKELY(s->generation[0] == modules && s->generation[1] == code))
+  if (LJP_LIKELY(ljp_stacks_are_of_now(s)))
     return;
-  s->generation[0] = modules;
-  s->generation[1] = code;
+  s->generation[0] = atomic_load_explicit(s->serial, memory_order_relaxed);
+  s->generation[1] = ljp_guest_code_generation();
   new_epoch(s);
 }
 
@@ -177,7 +155,7 @@ static unsigned round_words(struct ljp_memo_read *word, unsigned n)
     if (word[i].at & 7)
       memcpy(&word[i].value, (const void *)(uintptr_t)word[i].at,
              sizeof word[i].value);
-  for (; n & 3 && n < RECALL_WORDS; n++)
+  for (; n & 3 && n < LJP_RECALL_WORDS; n++)
     word[n] = word[0];
   return n;
 }
@@ -207,9 +185,9 @@ static void learn_answer(struct ljp_stacks *s, const struct ljp_caller *caller,
     return;
   unsigned more =
       ljp_guest_start_words(s->heap, &site->in_guest, regs, start, &a->spine,
-                            c->word + n, RECALL_WORDS - n);
+                            c->word + n, LJP_RECALL_WORDS - n);
   n += more;
-  if (!more || a->words > RECALL_WORDS - n)
+  if (!more || a->words > LJP_RECALL_WORDS - n)
     return;
   memcpy(c->word + n, a->word, a->words * sizeof *a->word);
   c->words = round_words(c->word, n + a->words);
@@ -255,18 +233,6 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->remembered++;
   s->given = c;
   s->given_to = found;
-  return true;
-}
-
-/* The same again, and so it stands there. */
-static inline bool is_given(struct ljp_stacks *s, const struct ljp_recall *c)
-{
-  struct ljp_again *a = c->again;
-  if (LJP_UNLIKELY(a->serial != c->serial ||
-                   ljp_saferead_same(c->word, c->words) != c->words))
-    return false;
-  a->hits++;
-  s->remembered++;
   return true;
 }
 
@@ -335,37 +301,18 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
   }
 }
 
-static __attribute__((noinline)) bool
-find_other(struct ljp_stacks *s, const struct ljp_caller *caller,
-           struct ljp_found_stack *found)
+bool ljp_stacks_check_given(struct ljp_stacks *s)
 {
+  check(s, s->given->caller, s->given_to);
+  return true;
+}
+
+void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
+                     struct ljp_found_stack *found)
+{
+  look_at_generations(s);
   if (!recall(s, caller, found))
     find(s, caller, found);
   else if (LJP_UNLIKELY(s->check))
     check(s, caller, found);
-  return false;
-}
-
-static __attribute__((noinline)) bool check_given(struct ljp_stacks *s,
-                                                  const struct ljp_recall *c)
-{
-  check(s, c->caller, s->given_to);
-  return true;
-}
-
-/* What is given knows its caller and whom it is given to: so little is kept while
-** its words are compared. */
-bool ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
-                     struct ljp_found_stack *found)
-{
-  look_at_generations(s);
-  const struct ljp_recall *c = s->given; /* is of this epoch */
-  if (LJP_UNLIKELY(!c || c->caller != caller || c->rip != caller->rip ||
-                   s->given_to != found))
-    return find_other(s, caller, found);
-  if (LJP_UNLIKELY(!is_given(s, c))) {
-    find(s, c->caller, s->given_to);
-    return false;
-  }
-  return LJP_LIKELY(!s->check) || check_given(s, c);
 }

@@ -76,9 +76,8 @@ struct ljp_stacks {
 bool ljp_stacks_init(struct ljp_stacks *stacks);
 void ljp_stacks_fini(struct ljp_stacks *stacks);
 
-/* From the registers of the caller of the allocator. True: it is the answer
-** before, nothing in *found has changed, and all frames were the same then. */
-bool ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
+/* From the registers of the caller of the allocator. */
+void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
                      struct ljp_found_stack *found);
 
 /* What a frame says of the VM's state; UNKNOWN: nothing. */
