@@ -74,7 +74,7 @@ static void look_at_allocator(void)
 {
   if (g->replaced || ljp_recorder_in_place(g->recorder))
     return;
-  atomic_store(&g->recorder->on, false);
+  ljp_recorder_rest(g->recorder);
   note_replaced();
 }
 
@@ -194,7 +194,8 @@ static void put_options(void)
 /* The recorder, ready to begin. */
 static enum ljp_status make_recorder(struct lua_State *L)
 {
-  struct ljp_recorder *r = aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
+  struct ljp_recorder *r =
+      aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
   char name[24];
   if (!r)
     return LJP_ERR_MEM;
@@ -220,7 +221,7 @@ static enum ljp_status make_recorder(struct lua_State *L)
         ljp_session_add_producer(g->session, LJP_PRODUCER_MEMORY, 0,
                                  r->sample_bytes, RING_BYTES, &r->producer);
   if (!status)
-    r->active = ljp_producer_active_flag(r->producer);
+    atomic_store(&r->active, ljp_producer_active_flag(r->producer));
   if (!status)
     status = ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
                                       &g->events);

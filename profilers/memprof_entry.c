@@ -15,6 +15,7 @@ _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
                    offsetof(struct ljp_recorder, until) == 16 &&
                    offsetof(struct ljp_recorder, last_size) == 24 &&
                    offsetof(struct ljp_recorder, give_back) == 32 &&
+                   offsetof(struct ljp_recorder, fresh) == 40 &&
                    offsetof(struct ljp_recorder, track.filter) == 64 &&
                    offsetof(struct ljp_recorder, track.wide) == 4160 &&
                    offsetof(struct ljp_recorder, track.wide_shift) == 4168,
@@ -69,7 +70,7 @@ __asm__(BEGIN("ljp_every_hook")
         "  .cfi_adjust_cfa_offset 48\n"
         "  testq %rcx, %rcx\n"
         "  jz 1f\n"
-        CALL("ljp_recorder_fresh")
+        CALL("*40(%rdi)")
         "2:\n"
         "  .cfi_adjust_cfa_offset 48\n"
         "  movq %rsp, %r8\n"

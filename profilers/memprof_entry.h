@@ -16,7 +16,7 @@ __attribute__((visibility("hidden"))) void *lj_alloc_free(void *ud, void *ptr);
 
 /* lua_Alloc of a session that records every event: frees go to
 ** ljp_recorder_swept() and, if that took them, on to the allocator below; new
-** blocks to ljp_recorder_fresh(); all else to ljp_recorder_every(). */
+** blocks to r->fresh; all else to ljp_recorder_every(). */
 __attribute__((visibility("hidden"))) void *
 ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
@@ -42,9 +42,11 @@ __attribute__((visibility("hidden"))) void ljp_sampled_refused(void *ud,
 __attribute__((visibility("hidden"))) bool
 ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
                    size_t nsize, const struct ljp_caller *caller);
+/* Of a new block from LuaJIT's own allocator. */
 __attribute__((visibility("hidden"))) void *
 ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
                    size_t nsize, const struct ljp_caller *caller);
+/* Of any block. */
 __attribute__((visibility("hidden"))) void *
 ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
                    size_t nsize, const struct ljp_caller *caller);

@@ -21,26 +21,27 @@ enum {
   DENSE_CYCLES = 4000 /* for all of them */
 };
 
-static inline bool push_held_brief(struct ljp_recorder *r)
+static inline bool push_held_brief(struct ljp_recorder *r, uint8_t what)
 {
   const struct ljp_mem *m = &r->held;
   /* After a loss nothing is the same any more. */
   return LJP_LIKELY(r->held_same && r->stack.count == r->producer->depth) &&
          LJP_LIKELY(ljp_push_mem_brief(
              r->producer, m->time_ns, m->address, m->size,
-             ljp_brief_kinds(m->vmstate, LJP_MEM_ALLOC, m->what)));
+             ljp_brief_kinds(m->vmstate, LJP_MEM_ALLOC, what)));
 }
 
 static __attribute__((noinline)) void push_held_anew(struct ljp_recorder *r)
 {
-  if (!ljp_brief_look(r->producer) || !push_held_brief(r))
+  ljp_recorder_tell_type(r);
+  if (!ljp_brief_look(r->producer) || !push_held_brief(r, r->held.what))
     ljp_recorder_push(r, &r->held);
 }
 
 static inline void push_held(struct ljp_recorder *r)
 {
-  ljp_recorder_tell_type(r);
-  if (LJP_UNLIKELY(!push_held_brief(r)))
+  r->holds = false;
+  if (LJP_UNLIKELY(!push_held_brief(r, ljp_recorder_type(r))))
     push_held_anew(r);
 }
 
@@ -166,7 +167,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
                          size_t nsize, const struct ljp_caller *caller)
 {
   struct ljp_mem *m = &r->held;
-  if (LJP_UNLIKELY(!r->own || !ljp_recorder_is_active(r)))
+  if (LJP_UNLIKELY(!ljp_recorder_is_active(r)))
     return ljp_recorder_every(r, ptr, osize, nsize, caller);
   ljp_stand_in(caller);
   if (LJP_LIKELY(r->holds))

@@ -229,12 +229,20 @@ void ljp_recorder_begin(struct ljp_recorder *r)
               ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
   r->own = ljp_guest_owns_allocator(&r->heap);
+  r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
   /* It looks at no more than the first two. */
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
   if (r->own && !r->every)
     ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r);
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, hook_of(r), r);
+}
+
+void ljp_recorder_rest(struct ljp_recorder *r)
+{
+  static const _Atomic bool never;
+  atomic_store(&r->active, &never);
+  atomic_store(&r->on, false);
 }
 
 void ljp_recorder_count(struct ljp_recorder *r)
@@ -250,7 +258,9 @@ bool ljp_recorder_end(struct ljp_recorder *r)
   bool ours = ljp_recorder_in_place(r);
   if (r->own && !r->every)
     ljp_guest_listen_refused(NULL, NULL, NULL);
-  if (atomic_exchange(&r->on, false)) {
+  bool was_on = atomic_load(&r->on);
+  ljp_recorder_rest(r);
+  if (was_on) {
     ljp_recorder_flush(r);
     r->tsc = 0;
     ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,

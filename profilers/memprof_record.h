@@ -27,15 +27,18 @@ struct ljp_recorder {
   uint64_t last_size;  /* of the last request that went by the recorder, to
                       ** LuaJIT's own allocator; 0: one is made by it */
   lua_Alloc give_back; /* the allocator below, for a block that is freed */
+  void *(*fresh)(struct ljp_recorder *r, void *ptr, size_t osize, size_t nsize,
+                 const struct ljp_caller *caller); /* records a new one */
   struct ljp_track track;
   _Atomic bool on; /* off: only passes on, for good */
   bool every;
   bool own; /* LuaJIT's own allocator is the one below */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
-  const _Atomic bool *active; /* of the producer */
-  uint32_t number;            /* of the VM, and: */
-  uint32_t vm;                /* its id in the session */
+  /* The producer's, or one that is always false: is there anything to do? */
+  const _Atomic bool *_Atomic active;
+  uint32_t number; /* of the VM, and: */
+  uint32_t vm;     /* its id in the session */
   uint64_t sample_bytes;
   uint64_t random;
   uint64_t tsc, clock_ns; /* of the last look at the clock, and the first: */
@@ -70,6 +73,9 @@ bool ljp_recorder_end(struct ljp_recorder *r);
 
 /* Is it still the VM's allocator? */
 bool ljp_recorder_in_place(const struct ljp_recorder *r);
+
+/* It only passes on from now on. From any thread. */
+void ljp_recorder_rest(struct ljp_recorder *r);
 
 /* In a moment when all that happened so far has been pushed. */
 void ljp_recorder_flush(struct ljp_recorder *r);

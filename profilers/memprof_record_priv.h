@@ -26,8 +26,9 @@ static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
 /* Not by a call: a CPU profiler that interrupts the callee could not walk it. */
 static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
 {
-  return atomic_load_explicit(&r->on, memory_order_relaxed) &&
-         atomic_load_explicit(r->active, memory_order_relaxed);
+  return atomic_load_explicit(
+      atomic_load_explicit(&r->active, memory_order_relaxed),
+      memory_order_relaxed);
 }
 
 /* A profiler of CPU time that interrupts us sees our caller; NULL: us again. */
@@ -57,16 +58,20 @@ ljp_recorder_state(const struct ljp_recorder *r,
 }
 
 /* What is held has been made by now, and tells what it is. */
+static inline uint8_t ljp_recorder_type(const struct ljp_recorder *r)
+{
+  const struct ljp_mem *m = &r->held;
+  if (LJP_LIKELY(r->held_object))
+    return (uint8_t)ljp_guest_object_type(m->address);
+  if (r->held_part)
+    return (uint8_t)ljp_guest_part_type(m->address, m->size);
+  return r->held_type;
+}
+
 static inline void ljp_recorder_tell_type(struct ljp_recorder *r)
 {
-  struct ljp_mem *m = &r->held;
+  r->held.what |= ljp_recorder_type(r);
   r->holds = false;
-  if (LJP_LIKELY(r->held_object))
-    m->what |= (uint8_t)ljp_guest_object_type(m->address);
-  else if (r->held_part)
-    m->what |= (uint8_t)ljp_guest_part_type(m->address, m->size);
-  else
-    m->what |= r->held_type;
 }
 
 /* Whether what waits in r->held, of the stack r->stack, is yet to tell its
