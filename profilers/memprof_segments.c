@@ -44,6 +44,7 @@ struct deep {
 
 struct ljp_segments {
   uint32_t next_deep;
+  struct ljp_spine_calls calls;
   struct ljp_again again[AGAINS];
   struct small small[AGAINS];
   struct deep deep[DEEPS];
@@ -119,6 +120,7 @@ void ljp_segment_clear(struct ljp_stacks *s, struct ljp_again *a)
 {
   if (!a->word) {
     struct small *small = &s->segments->small[a - s->segments->again];
+    a->spine.calls = &s->segments->calls;
     a->spine.level = small->level;
     a->spine.shown = small->shown;
     a->spine.stack = small->stack;

@@ -396,6 +396,24 @@ struct ljp_level {
   bool beside; /* one of them */
 };
 
+/* What a position behind a call told the last time, of any spine: where the
+** caller's frame is, whose code that is, and what it shows. */
+enum {
+#ifdef LJP_DEBUG
+  LJP_SPINE_CALLS = 4
+#else
+  LJP_SPINE_CALLS = 128 /* a power of two */
+#endif
+};
+struct ljp_spine_calls {
+  uint64_t generation; /* of the code: of an older one, nothing is true */
+  struct ljp_spine_call {
+    uint64_t pc; /* 0: none */
+    uint64_t delta, code;
+    uint64_t frame; /* 0: not known yet */
+  } call[LJP_SPINE_CALLS];
+};
+
 /* A segment as it was the last time, root first. stack[]: `rest` frames that
 ** are below it, then those of its levels. */
 struct ljp_spine {
@@ -409,6 +427,7 @@ struct ljp_spine {
   struct ljp_level *level;
   uint64_t *shown; /* frames of levels that are being made */
   uint64_t *stack;
+  struct ljp_spine_calls *calls; /* the owner's; many spines may share them */
 };
 
 /* Makes the spine that of a start; *kept: so many frames from the root are as

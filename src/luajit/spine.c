@@ -7,7 +7,9 @@
 ** line, too. So a frame whose link (and the few other words that it was made
 ** of) is what it was, and that is come to in the same way, is the same frame.
 ** Links are compared from the root up; from the top, frames are walked anew,
-** by the code of the walk itself, until they meet one that is the same.
+** by the code of the walk itself, until they meet one that is the same. What a
+** position has told once it tells again (struct ljp_spine_calls): only the slot
+** is looked at, whether a function with that code is in it.
 **
 ** Invariants: level[] is in order of BASE, root first; level[i].frames counts
 ** what stands in stack[] below it. A position belongs to one prototype only, as
@@ -55,13 +57,24 @@ is_same_beside(const struct ljp_level *level)
          (frame[-3] == level->word[0] && frame[-4] == level->word[1]);
 }
 
-/* How many levels are what they were, of those that are not above base. */
+/* 0: that is the link, and it tells all. */
+static uint64_t more_than_link(const struct ljp_level *level)
+{
+  return (words_at(level->base)[-1] ^ level->link) | level->beside;
+}
+
+/* How many levels are what they were, of those that are not above base: four at
+** a time where only links count. */
 static uint32_t count_same(const struct ljp_spine *spine, uint64_t base)
 {
   const struct ljp_level *first = spine->level, *level = first,
                          *end = first + spine->count;
   while (end > first && end[-1].base > base)
     end--;
+  while (end - level >= 4 &&
+         !(more_than_link(level) | more_than_link(level + 1) |
+           more_than_link(level + 2) | more_than_link(level + 3)))
+    level += 4;
   while (level < end && words_at(level->base)[-1] == level->link &&
          (LJP_LIKELY(!level->beside) || is_same_beside(level)))
     level++;
@@ -76,26 +89,84 @@ static bool pins(const struct ljp_function *fn, uint64_t pc)
          pc <= code + fn->sizebc * sizeof(BCIns);
 }
 
-/* A level that is new, with its frame, if it has one: *emits. link leads to it,
-** and then to the one below. */
-static bool make_level(const struct ljp_thread *thread, struct ljp_level *level,
-                       struct ljp_link *link, bool skip, uint64_t *frame,
-                       bool *emits)
+/* -- Calls ---------------------------------------------------------------------- */
+
+static struct ljp_spine_call *call_of(struct ljp_spine_calls *calls,
+                                      uint64_t pc)
+{
+  return &calls->call[pc / sizeof(BCIns) % LJP_SPINE_CALLS];
+}
+
+static void forget_calls(struct ljp_spine_calls *calls)
+{
+  memset(calls, 0, sizeof *calls);
+  calls->generation = ljp_guest_code_generation();
+}
+
+/* The function in a slot: does it run that code? */
+static bool runs(uint64_t slot, uint64_t code)
+{
+  return (int64_t)slot >> 47 == (int64_t)(int32_t)LJ_TFUNC &&
+         mrefu(((const GCfunc *)words_at(slot & LJ_GCVMASK))->l.pc) == code;
+}
+
+/* By a position that is known, or else as the walk does. *call: what is known of
+** it, for the frame below. */
+static bool follow(const struct ljp_thread *thread,
+                   struct ljp_spine_calls *calls, uint64_t base, uint64_t value,
+                   struct ljp_link *link, struct ljp_spine_call **call)
+{
+  *call = NULL;
+  if ((value & FRAME_TYPE) != FRAME_LUA)
+    return ljp_follow(thread, base, value, link);
+  struct ljp_spine_call *c = call_of(calls, value);
+  if (LJP_LIKELY(c->pc == value &&
+                 base - thread->low >=
+                     c->delta + (1 + LJ_FR2) * sizeof(TValue)) &&
+      LJP_LIKELY(runs(words_at(base - c->delta)[-2], c->code))) {
+    *link =
+        (struct ljp_link){.base = base - c->delta, .pc = value, .lua = true};
+    *call = c;
+    return true;
+  }
+  if (!ljp_follow(thread, base, value, link))
+    return false;
+  *c = (struct ljp_spine_call){.pc = value,
+                               .delta = base - link->base,
+                               .code = link->fn.proto + sizeof(GCproto)};
+  *call = c;
+  return true;
+}
+
+/* -- Levels --------------------------------------------------------------------- */
+
+/* A level that is new, with its frame, if it has one: *emits. link and *call (NULL:
+** it is no call) lead to it, and then to the one below. */
+static bool make_level(const struct ljp_thread *thread,
+                       struct ljp_spine_calls *calls, struct ljp_level *level,
+                       struct ljp_link *link, struct ljp_spine_call **call,
+                       bool skip, uint64_t *frame, bool *emits)
 {
   const uint64_t *words = words_at(link->base);
   struct ljp_stack one = {.frames = frame, .limit = 1};
-  struct ljp_function fn = link->fn;
-  if (!skip && !link->lua && !ljp_read_function(words[-2], &fn))
-    return false;
+  struct ljp_function fn;
   *level = (struct ljp_level){.base = link->base,
                               .link = words[-1],
                               .pc = link->pc,
                               .slot = words[-2],
                               .skip = skip};
-  if (!skip && !pins(&fn, link->pc)) {
-    level->checked = true;
-    level->ffid = fn.ffid;
-    level->body = body_of((const GCfunc *)words_at(fn.object));
+  if (*call && (*call)->frame) {
+    *frame = (*call)->frame;
+  } else if (!skip) {
+    if (!ljp_read_function(words[-2], &fn) || !ljp_emit(&one, &fn, link->pc))
+      return false;
+    if (*call)
+      (*call)->frame = *frame;
+    if (!pins(&fn, link->pc)) {
+      level->checked = true;
+      level->ffid = fn.ffid;
+      level->body = body_of((const GCfunc *)words_at(fn.object));
+    }
   }
   level->continues = (level->link & FRAME_TYPEP) == FRAME_CONT &&
                      (level->link & FRAME_TYPE) != FRAME_LUA;
@@ -105,9 +176,7 @@ static bool make_level(const struct ljp_thread *thread, struct ljp_level *level,
   }
   level->beside = level->checked || level->continues;
   *emits = !skip;
-  if (!skip && !ljp_emit(&one, &fn, link->pc))
-    return false;
-  return ljp_follow(thread, link->base, level->link, link);
+  return follow(thread, calls, link->base, level->link, link, call);
 }
 
 static bool give_up(struct ljp_spine *spine)
@@ -146,6 +215,9 @@ bool ljp_spine_follow(struct ljp_spine *spine,
   /* From the top, to the one that is met; what is new is gathered at the end of
   ** the array, top last. */
   struct ljp_link link = {.base = start->base, .pc = start->pc};
+  struct ljp_spine_call *call = NULL;
+  if (LJP_UNLIKELY(spine->calls->generation != ljp_guest_code_generation()))
+    forget_calls(spine->calls);
   bool skip = start->skip;
   const uint32_t levels = spine->levels;
   uint32_t fresh = levels;
@@ -166,7 +238,8 @@ bool ljp_spine_follow(struct ljp_spine *spine,
     bool emits;
     if (fresh <= old || fresh <= same + 1)
       return is_tight(spine);
-    if (!make_level(&thread, &level[--fresh], &link, skip, &frame, &emits))
+    if (!make_level(&thread, spine->calls, &level[--fresh], &link, &call, skip,
+                    &frame, &emits))
       return give_up(spine);
     /* Until its place is known, what it shows stands there instead. */
     level[fresh].frames = emits;
