@@ -151,7 +151,8 @@ static bool push_brief(struct ljp_producer *p, uint64_t time_ns,
           ljp_push_mem_brief(p, time_ns, address, size, kinds));
 }
 
-static void brief_events_never_overwrite_what_is_unread(void **state)
+static void
+brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
 {
   (void)state;
   struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
@@ -180,8 +181,11 @@ static void brief_events_never_overwrite_what_is_unread(void **state)
     uint64_t end = ljp_ring_head(&p->ring), some = random >> 40 & 255;
     assert_true(end - ljp_ring_tail(&p->ring) <= 4096);
     const struct ljp_ring_record *record;
-    while (some-- && (record = ljp_ring_next(&p->ring, &pos, end)))
+    while (some-- && (record = ljp_ring_next(&p->ring, &pos, end))) {
+      const uint8_t *at = (const void *)record;
+      assert_true(at - p->ring.data + record->size <= 4096);
       assert_int_equal(address_in(record), ++read);
+    }
     ljp_ring_release(&p->ring, pos);
   }
   assert_true(brief > 50000 && refused > 100);
@@ -293,7 +297,8 @@ int main(void)
       cmocka_unit_test(a_record_too_big_for_the_ring_is_counted_as_such),
       cmocka_unit_test(only_what_changed_is_pushed),
       cmocka_unit_test(keeping_more_than_there_is_is_refused),
-      cmocka_unit_test(brief_events_never_overwrite_what_is_unread),
+      cmocka_unit_test(
+          brief_events_never_leave_the_ring_or_overwrite_what_is_unread),
       cmocka_unit_test(what_is_not_like_the_event_before_is_not_brief),
       cmocka_unit_test(a_push_within_a_push_is_counted_not_mixed_in),
       cmocka_unit_test(a_half_full_ring_asks_for_the_writer_once),
