@@ -96,14 +96,19 @@ static inline bool push_swept(struct ljp_recorder *r, void *ptr, size_t osize)
 }
 
 /* Asks for the time, and whether there is room. */
+static bool push_swept_now(struct ljp_recorder *r, void *ptr, size_t osize)
+{
+  look_at_sweep(r);
+  return push_swept(r, ptr, osize) ||
+         (ljp_brief_look(r->producer) && push_swept(r, ptr, osize));
+}
+
 static __attribute__((noinline)) bool
 push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
                 const struct ljp_caller *caller)
 {
   ljp_stand_in(caller);
-  look_at_sweep(r);
-  bool done = push_swept(r, ptr, osize) ||
-              (ljp_brief_look(r->producer) && push_swept(r, ptr, osize));
+  bool done = push_swept_now(r, ptr, osize);
   ljp_stand_in(NULL);
   return done;
 }
@@ -125,14 +130,16 @@ bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
   return LJP_LIKELY(done) || push_swept_anew(r, ptr, osize, caller);
 }
 
-/* One that is not brief. */
+/* One that is not brief, unless an allocation was held back until now. */
 static __attribute__((noinline)) void *sweep(struct ljp_recorder *r, void *ptr,
                                              size_t osize)
 {
-  struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
-  m.vmstate = LJP_VMSTATE_GC;
-  m.what = LJP_MEM_SWEPT;
-  ljp_recorder_push_free(r, &m);
+  if (!push_swept_now(r, ptr, osize)) {
+    struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
+    m.vmstate = LJP_VMSTATE_GC;
+    m.what = LJP_MEM_SWEPT;
+    ljp_recorder_push_free(r, &m);
+  }
   ljp_stand_in(NULL);
   return r->alloc(r->ud, ptr, osize, 0);
 }
