@@ -72,9 +72,15 @@ case $(options) in
 esac
 same "the signal asked for" 12 "$(cat out)"
 
+# Works until there is a file of that name.
+cat > until.lua << 'EOF'
+repeat
+  local there = io.open(arg[1])
+  assert(os.clock() < 60, "it never came")
+until there
+EOF
 "$ljprof" record -o turn.ljp --rotate-seconds 0.1 --keep 2 --sync -- \
-  "$luajit" -e 'local stop = os.clock() + 0.8 repeat until os.clock() > stop' \
-  2> err || fail "rotation: $(cat err)"
+  "$luajit" until.lua turn.ljp.s3 2> err || fail "rotation: $(cat err)"
 [ ! -e turn.ljp ] || fail "the first segment has been kept: $(ls)"
 segments=$(find . -name 'turn.ljp.s[0-9]*' | wc -l)
 same "segments kept" 2 "$segments"
@@ -85,10 +91,8 @@ said=$(awk '/^samples /{print $2}' check.txt)
 [ "$said" -gt 0 ] || fail "no samples: $(cat check.txt)"
 ok "what is kept of a rotated file is said and is whole"
 # Segments that have got symbols, which takes numbers of blocks.
-"$ljprof" record -o parts.ljp --rotate-seconds 0.1 "$luajit" -e \
-  'local stop = os.clock() + 0.6 repeat until os.clock() > stop' \
-  > out 2> err || fail "segments: $(cat err)"
-[ -e parts.ljp.s3 ] || fail "no third segment: $(ls)"
+"$ljprof" record -o parts.ljp --rotate-seconds 0.1 -- \
+  "$luajit" until.lua parts.ljp.s3 > out 2> err || fail "segments: $(cat err)"
 "$ljprof" merge -o merged.ljp --force parts.ljp* 2> err || fail "$(cat err)"
 "$ljprof" check merged.ljp | grep '^samples ' > before.txt
 for f in parts.ljp*; do
