@@ -40,8 +40,9 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
 struct ljp_memprof_counts {
   uint64_t allocs, frees, reallocs, failed; /* events recorded */
   uint64_t alloc_bytes, free_bytes;         /* by them; sampled: estimates */
-  uint64_t lost[LJP_LOSS_COUNT];
-  uint64_t cut; /* stacks that are not whole */
+  uint64_t lost[LJP_LOSS_COUNT];            /* samples */
+  uint64_t untold; /* events that did not get into the stream: it says why */
+  uint64_t cut;    /* stacks that are not whole */
   /* Of LJPROF_MEMPROF_CHECK: answers that were compared, and that differed. */
   uint64_t remembered, checked, differed;
   uint64_t cycles;

@@ -129,8 +129,8 @@ static int memprof_mark(lua_State *L)
 static int memprof_status(lua_State *L)
 {
   struct ljp_memprof_status s;
-  uint64_t lost = 0;
   ljp_memprof_status(&s);
+  uint64_t lost = s.counts.untold;
   for (int i = 0; i < LJP_LOSS_COUNT; i++)
     lost += s.counts.lost[i];
   lua_newtable(L);

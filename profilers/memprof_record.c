@@ -82,11 +82,12 @@ void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m)
 {
   const struct ljp_found_stack *stack = &r->stack;
   int *error = &errno, saved = *error;
-  if (LJP_LIKELY(stack->root_first))
-    ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
-                           stack->same);
-  else
-    ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
+  bool told =
+      LJP_LIKELY(stack->root_first)
+          ? ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
+                                   stack->same)
+          : ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
+  r->counts.untold += !told;
   *error = saved;
 }
 
@@ -134,8 +135,9 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   enter_phase(r, phase);
-  ljp_push_gc(r->producer, time_now(r), r->vm, phase,
-              ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
+  r->counts.untold +=
+      !ljp_push_gc(r->producer, time_now(r), r->vm, phase,
+                   ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
   ljp_sampler_instead = before;
   *error = saved;
 }
@@ -175,7 +177,7 @@ void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m)
   }
   /* The collector has no stack of its own: that of the event before. */
   int *error = &errno, saved = *error;
-  ljp_push_mem_same_wait(r->producer, m);
+  r->counts.untold += !ljp_push_mem_same_wait(r->producer, m);
   *error = saved;
 }
 
@@ -225,8 +227,8 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   r->held = (struct ljp_mem){.vm = r->vm};
   if (!r->every)
     ljp_recorder_draw(r);
-  ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm, r->phase,
-              ljp_guest_heap_bytes(&r->heap), 0);
+  r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
+                                   r->phase, ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
   r->own = ljp_guest_owns_allocator(&r->heap);
   r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
@@ -263,9 +265,9 @@ bool ljp_recorder_end(struct ljp_recorder *r)
   if (was_on) {
     ljp_recorder_flush(r);
     r->tsc = 0;
-    ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
-                ljp_guest_gc_phase(&r->heap), ljp_guest_heap_bytes(&r->heap),
-                r->cycle);
+    r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
+                                     ljp_guest_gc_phase(&r->heap),
+                                     ljp_guest_heap_bytes(&r->heap), r->cycle);
   }
   if (ours)
     lua_setallocf(r->heap.main, r->alloc, r->ud);

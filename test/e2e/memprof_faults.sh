@@ -127,3 +127,27 @@ for case in exit error forget; do
     fail "$case: $(head -c 1500 report.json)"
   ok "$case: every byte"
 done
+
+# Somebody takes nothing of the stream until events are lost: status() tells as
+# many of them as the stream does.
+cat > stall.lua << 'END'
+assert(misc.memprof.start { path = "stall", every = true })
+local keep, began = nil, os.time()
+repeat
+  for i = 1, 1000 do keep = { i } end
+  assert(os.time() - began < 60, "nothing is lost")
+until misc.memprof.status().losses > 0
+assert(io.open("go", "w")):close()
+assert(misc.memprof.stop())
+print(string.format("%d", misc.memprof.status().losses))
+END
+mkfifo stall
+{
+  while [ ! -e go ]; do sleep 0.1; done
+  cat > stall.ljp
+} < stall &
+"$lua" stall.lua > out.txt || fail "stall: $(cat out.txt)"
+wait $!
+"$ljprof" check stall.ljp > check.txt || : # not all is there
+same "stall: what was lost" "$(awk '/^lost /{ print $2 }' check.txt)" \
+  "$(cat out.txt)"
