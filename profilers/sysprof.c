@@ -88,8 +88,14 @@ static void on_crowded(void)
   ljp_recording_crowded(&g->lock, &g->running, &g->session);
 }
 
+/* What interrupts this is a sample of our own work. */
 static void on_deferred(void)
 {
+  struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
+                                   1u << LJP_RIP};
+  const struct ljp_regs *before = ljp_sampler_instead;
+  ljp_sampler_registers(&here);
+  ljp_sampler_instead = &here;
   pid_t tid = gettid();
   for (uint32_t i = 0; i < LJP_SAMPLERS; i++) {
     struct ljp_sampler *s =
@@ -101,6 +107,7 @@ static void on_deferred(void)
       break;
     }
   }
+  ljp_sampler_instead = before;
 }
 
 static enum ljp_status stop_locked(struct ljp_failure *why);
