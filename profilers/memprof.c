@@ -209,7 +209,7 @@ static enum ljp_status make_recorder(struct lua_State *L)
   r->stacks.depth = g->options.depth;
   r->stacks.unwind = ljp_sysprof_tables();
   r->sample_bytes = g->options.sample_bytes;
-  r->random = ljp_clock_ns() * 2 + 1;
+  r->here.random = ljp_clock_ns() * 2 + 1;
   if (!ljp_stacks_init(&r->stacks))
     return LJP_ERR_MEM;
   r->vm = g->options.shared ? ljp_sysprof_vm_id(g->number) : 0;

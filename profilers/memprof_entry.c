@@ -12,14 +12,19 @@ _Static_assert(sizeof(struct ljp_caller) == 56 &&
                "what `enter` pushes");
 _Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
                    offsetof(struct ljp_recorder, ud) == 8 &&
-                   offsetof(struct ljp_recorder, until) == 16 &&
-                   offsetof(struct ljp_recorder, last_size) == 24 &&
                    offsetof(struct ljp_recorder, give_back) == 32 &&
                    offsetof(struct ljp_recorder, fresh) == 40 &&
                    offsetof(struct ljp_recorder, track.filter) == 64 &&
                    offsetof(struct ljp_recorder, track.wide) == 4160 &&
-                   offsetof(struct ljp_recorder, track.wide_shift) == 4168,
+                   offsetof(struct ljp_recorder, track.wide_shift) == 4168 &&
+                   offsetof(struct ljp_recorder, here.until) == 4224,
                "what the hooks read");
+_Static_assert(offsetof(struct ljp_own, down.until) == 0 &&
+                   offsetof(struct ljp_own, down.last_size) == 8 &&
+                   offsetof(struct ljp_own, ud) == 64 &&
+                   offsetof(struct ljp_own, recorder) == 72 &&
+                   LJP_GUEST_BLOCK_FLAG == 4,
+               "... and what that for LuaJIT's own allocator reads");
 _Static_assert(LJP_TRACK_FILTER_BITS == 12,
                "... and how they hash: ljp_track_filter_at(), _wide_at()");
 
@@ -79,57 +84,40 @@ __asm__(BEGIN("ljp_every_hook")
         END("ljp_every_hook"));
 /* clang-format on */
 
-/* What the two hooks of a session that samples have in common. How they go on to
-** the allocator below is their own: between these, for an allocation and, at 8,
-** for a block that is freed. */
+/* Of a session that samples, on LuaJIT's own allocator. */
 /* clang-format off */
-#define COUNT_ALLOCATION                                                       \
-  "  testq %rcx, %rcx\n"                                                       \
-  "  jz 2f\n"                                                                  \
-  "  testq %rsi, %rsi\n"                                                       \
-  "  jnz 3f\n"                                                                 \
-  "  subq %rcx, 16(%rdi)\n"                                                    \
-  "  js 4f\n"
-/* A block is freed: to 7 if the first filter knows it ... */
-#define ASK_FILTER                                                             \
-  "2:\n"                                                                       \
-  "  movzwl %si, %eax\n"                                                       \
-  "  shrl $4, %eax\n"                                                          \
-  "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */                         \
-  "  jne 7f\n"
-/* ... and from there back to 8 if the wide one does not. One that moves also
-** counts. */
-#define OTHERS                                                                 \
-  "7:\n"                                                                       \
-  "  movq %rsi, %rax\n"                                                        \
-  "  shrq $4, %rax\n"                                                          \
-  "  imull $0x9e3779b1, %eax, %eax\n"                                          \
-  "  movl " WIDE_SHIFT "(%rdi), %ecx\n"                                        \
-  "  shrl %cl, %eax\n"                                                         \
-  "  xorl %ecx, %ecx\n"                                                        \
-  "  addq " WIDE "(%rdi), %rax\n"                                              \
-  "  cmpb $0, (%rax)\n"                                                        \
-  "  je 8b\n"                                                                  \
-  "  jmp 4f\n"                                                                 \
-  "3:\n"                                                                       \
-  "  subq %rcx, 16(%rdi)\n"                                                    \
-  "4:\n"                                                                       \
-  "  xorl %r9d, %r9d\n"
-#define FILTER "64"
-#define WIDE "4160"
-#define WIDE_SHIFT "4168"
+#define DOWN "ljp_own(%rip)"
+#define LAST_SIZE "ljp_own+8(%rip)"
+#define UD "ljp_own+64(%rip)"
+#define RECORDER "ljp_own+72(%rip)"
 
-__asm__(BEGIN("ljp_sampled_own_hook")
-        COUNT_ALLOCATION
-        "  movq %rcx, 24(%rdi)\n"
+__asm__(".hidden ljp_own\n"
+        BEGIN("ljp_sampled_own_hook")
+        "  testq %rcx, %rcx\n"
+        "  jz 2f\n"
+        "  testq %rsi, %rsi\n"
+        "  jnz 3f\n"
+        "  subq %rcx, " DOWN "\n"
+        "  js 4f\n"
+        "  movq %rcx, " LAST_SIZE "\n"
         "  movq %rcx, %rsi\n"
-        "  movq 8(%rdi), %rdi\n"
         "  jmp lj_alloc_malloc\n"
-        ASK_FILTER
-        "8:\n"
-        "  movq 8(%rdi), %rdi\n"
+        "2:\n"
+        "  testq %rsi, %rsi\n"
+        "  jz 5f\n"
+        "  testb $4, -8(%rsi)\n" /* ljp_guest_block_flag() */
+        "  jnz 4f\n"
         "  jmp lj_alloc_free\n"
-        OTHERS
+        "5:\n"
+        "  xorl %eax, %eax\n"
+        "  ret\n"
+        "3:\n" /* one that moves also counts */
+        "  subq %rcx, " DOWN "\n"
+        "4:\n"
+        "  cmpq %rdi, " UD "\n"
+        "  jne ljp_sampled_late\n"
+        "  movq " RECORDER ", %rdi\n"
+        "  xorl %r9d, %r9d\n"
         CALLER
         CALL("ljp_recorder_sampled")
         END("ljp_sampled_own_hook"));
@@ -137,12 +125,13 @@ __asm__(BEGIN("ljp_sampled_own_hook")
 /* What the allocator makes of a size is not much more; if it is, then this
 ** request is somebody's who has not come by here. */
 __asm__(BEGIN("ljp_sampled_refused")
-        "  movq 24(%rdi), %rcx\n"
+        "  movq " LAST_SIZE ", %rcx\n"
         "  testq %rcx, %rcx\n"
         "  jz 1f\n"
         "  subq %rcx, %rsi\n"
         "  cmpq $128, %rsi\n"
         "  ja 1f\n"
+        "  movq " RECORDER ", %rdi\n"
         "  xorl %esi, %esi\n"
         "  xorl %edx, %edx\n"
         "  movl $1, %r9d\n"
@@ -152,8 +141,19 @@ __asm__(BEGIN("ljp_sampled_refused")
         "  ret\n"
         END("ljp_sampled_refused"));
 
+/* The same on an allocator of the host's. */
+#define UNTIL "4224"
+#define FILTER "64"
+#define WIDE "4160"
+#define WIDE_SHIFT "4168"
+
 __asm__(BEGIN("ljp_sampled_hook")
-        COUNT_ALLOCATION
+        "  testq %rcx, %rcx\n"
+        "  jz 2f\n"
+        "  testq %rsi, %rsi\n"
+        "  jnz 3f\n"
+        "  subq %rcx, " UNTIL "(%rdi)\n"
+        "  js 4f\n"
         "  subq $24, %rsp\n"
         "  .cfi_adjust_cfa_offset 24\n"
         "  movq %rdi, 8(%rsp)\n"
@@ -176,12 +176,32 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  xorl %edx, %edx\n"
         "  movl $1, %r9d\n"
         "  jmp 6f\n"
-        ASK_FILTER
+        /* A block is freed: to 7 if the first filter knows it ... */
+        "2:\n"
+        "  movzwl %si, %eax\n"
+        "  shrl $4, %eax\n"
+        "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */
+        "  jne 7f\n"
         "8:\n"
         "  movq (%rdi), %rax\n"
         "  movq 8(%rdi), %rdi\n"
         "  jmp *%rax\n"
-        OTHERS
+        /* ... and from there back to 8 if the wide one does not. */
+        "7:\n"
+        "  movq %rsi, %rax\n"
+        "  shrq $4, %rax\n"
+        "  imull $0x9e3779b1, %eax, %eax\n"
+        "  movl " WIDE_SHIFT "(%rdi), %ecx\n"
+        "  shrl %cl, %eax\n"
+        "  xorl %ecx, %ecx\n"
+        "  addq " WIDE "(%rdi), %rax\n"
+        "  cmpb $0, (%rax)\n"
+        "  je 8b\n"
+        "  jmp 4f\n"
+        "3:\n"
+        "  subq %rcx, " UNTIL "(%rdi)\n"
+        "4:\n"
+        "  xorl %r9d, %r9d\n"
         "6:\n"
         CALLER
         CALL("ljp_recorder_sampled")

@@ -208,15 +208,20 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
 
 static lua_Alloc hook_of(const struct ljp_recorder *r)
 {
-  return r->every ? ljp_every_hook
-         : r->own ? ljp_sampled_own_hook
-                  : ljp_sampled_hook;
+  return r->every   ? ljp_every_hook
+         : r->fixed ? ljp_sampled_own_hook
+                    : ljp_sampled_hook;
 }
 
-bool ljp_recorder_in_place(const struct ljp_recorder *r)
+static void *ud_of(struct ljp_recorder *r)
+{
+  return r->fixed ? r->ud : r;
+}
+
+bool ljp_recorder_in_place(struct ljp_recorder *r)
 {
   void *ud;
-  return lua_getallocf(r->heap.main, &ud) == hook_of(r) && ud == r;
+  return lua_getallocf(r->heap.main, &ud) == hook_of(r) && ud == ud_of(r);
 }
 
 void ljp_recorder_begin(struct ljp_recorder *r)
@@ -225,19 +230,17 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   enter_phase(r, ljp_guest_gc_phase(&r->heap));
   r->tsc = 0;
   r->held = (struct ljp_mem){.vm = r->vm};
-  if (!r->every)
-    ljp_recorder_draw(r);
   r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
                                    r->phase, ljp_guest_heap_bytes(&r->heap), 0);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
   r->own = ljp_guest_owns_allocator(&r->heap);
+  if (!r->every)
+    ljp_recorder_begin_sampled(r);
   r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
   /* It looks at no more than the first two. */
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
-  if (r->own && !r->every)
-    ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r);
   atomic_store(&r->on, true);
-  lua_setallocf(r->heap.main, hook_of(r), r);
+  lua_setallocf(r->heap.main, hook_of(r), ud_of(r));
 }
 
 void ljp_recorder_rest(struct ljp_recorder *r)
@@ -258,8 +261,6 @@ void ljp_recorder_count(struct ljp_recorder *r)
 bool ljp_recorder_end(struct ljp_recorder *r)
 {
   bool ours = ljp_recorder_in_place(r);
-  if (r->own && !r->every)
-    ljp_guest_listen_refused(NULL, NULL, NULL);
   bool was_on = atomic_load(&r->on);
   ljp_recorder_rest(r);
   if (was_on) {
@@ -271,7 +272,7 @@ bool ljp_recorder_end(struct ljp_recorder *r)
   }
   if (ours)
     lua_setallocf(r->heap.main, r->alloc, r->ud);
-  ljp_track_fini(&r->track);
+  ljp_recorder_end_sampled(r, ours);
   ljp_recorder_count(r);
   return ours;
 }

@@ -19,20 +19,45 @@
 #include "profilers/memprof_stack.h"
 #include "profilers/memprof_track.h"
 
+/* The way to the next sample. */
+struct ljp_countdown {
+  int64_t until;      /* bytes */
+  uint64_t last_size; /* of the last request that went by the recorder, to
+                      ** LuaJIT's own allocator; 0: one is made by it */
+  uint64_t sample_bytes, random;
+};
+
+/* Where a session that samples, on LuaJIT's own allocator, is found by its entry
+** without being handed over: the VM's allocator keeps its `ud` of old, and only the
+** function is another. So whoever has got the two (lua_getallocf) may go on calling
+** that function when the session is over: it passes on, by what is here. */
+struct ljp_own {
+  _Alignas(64) struct ljp_countdown down; /* nobody else's cache line */
+  _Alignas(64) void *_Atomic ud; /* of the VM's allocator; NULL: no session */
+  struct ljp_recorder *recorder;
+  lua_Alloc alloc; /* LuaJIT's */
+  bool kept;       /* by somebody who was there at the end, and may use it on
+                   ** any thread: there will be no other session here */
+};
+extern struct ljp_own ljp_own __attribute__((visibility("hidden")));
+
 struct ljp_recorder {
   /* The allocator below; what memprof_entry.c looks at comes first. */
   lua_Alloc alloc;
   void *ud;
-  int64_t until;       /* bytes to the next sample */
-  uint64_t last_size;  /* of the last request that went by the recorder, to
-                      ** LuaJIT's own allocator; 0: one is made by it */
+  struct ljp_countdown *down; /* `here`, or that of ljp_own */
+  struct ljp_recorder *left;  /* the next that was left behind */
   lua_Alloc give_back; /* the allocator below, for a block that is freed */
   void *(*fresh)(struct ljp_recorder *r, void *ptr, size_t osize, size_t nsize,
                  const struct ljp_caller *caller); /* records a new one */
   struct ljp_track track;
+  struct ljp_countdown here;
   _Atomic bool on; /* off: only passes on, for good */
   bool every;
-  bool own; /* LuaJIT's own allocator is the one below */
+  bool own;   /* LuaJIT's own allocator is the one below */
+  bool fixed; /* ... and this is ljp_own's recorder. Blocks in the table have
+              ** their flag set (ljp_guest_block_flag); who has the flag need
+              ** not be in the table */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer;
   /* The producer's, or one that is always false: is there anything to do? */
@@ -40,7 +65,6 @@ struct ljp_recorder {
   uint32_t number; /* of the VM, and: */
   uint32_t vm;     /* its id in the session */
   uint64_t sample_bytes;
-  uint64_t random;
   uint64_t tsc, clock_ns; /* of the last look at the clock, and the first: */
   uint64_t first_tsc, first_ns;
   double tick_ns;   /* of the counter; 0: not known */
@@ -58,7 +82,6 @@ struct ljp_recorder {
                      ** stays until there is another one in `stack` */
   uint8_t held_type; /* if it does not tell that itself */
   struct ljp_memprof_counts counts;
-  struct ljp_recorder *left;    /* the next that was left behind */
   struct ljp_found_stack stack; /* of the last event that has one */
   struct ljp_stacks stacks;
 };
@@ -72,7 +95,7 @@ void ljp_recorder_begin(struct ljp_recorder *r);
 bool ljp_recorder_end(struct ljp_recorder *r);
 
 /* Is it still the VM's allocator? */
-bool ljp_recorder_in_place(const struct ljp_recorder *r);
+bool ljp_recorder_in_place(struct ljp_recorder *r);
 
 /* It only passes on from now on. From any thread. */
 void ljp_recorder_rest(struct ljp_recorder *r);

@@ -110,7 +110,9 @@ void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m);
 void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
                          size_t osize);
 
-/* The first distance; sampled mode. */
-void ljp_recorder_draw(struct ljp_recorder *r);
+/* What begin and end do in a session that samples: before the VM is given the
+** recorder, and after that was taken from it (ours) or stayed. */
+void ljp_recorder_begin_sampled(struct ljp_recorder *r);
+void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours);
 
 #endif

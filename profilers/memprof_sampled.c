@@ -9,15 +9,83 @@
 
 /* Bytes that pass until one is hit, when each is hit with the probability
 ** 1 / sample_bytes: geometric, so that what was before does not matter. */
-void ljp_recorder_draw(struct ljp_recorder *r)
+static void draw(struct ljp_countdown *down)
 {
-  uint64_t x = r->random;
+  uint64_t x = down->random;
   x ^= x >> 12;
   x ^= x << 25;
   x ^= x >> 27;
-  r->random = x;
+  down->random = x;
   double u = (double)((x * UINT64_C(0x2545f4914f6cdd1d)) >> 11) + 1;
-  r->until = (int64_t)(-log(u * 0x1p-53) * (double)r->sample_bytes);
+  down->until = (int64_t)(-log(u * 0x1p-53) * (double)down->sample_bytes);
+}
+
+/* -- Begin and end ----------------------------------------------------------------- */
+
+struct ljp_own ljp_own = {.down = {.until = INT64_MAX}};
+
+void ljp_recorder_begin_sampled(struct ljp_recorder *r)
+{
+  r->fixed = r->own && !ljp_own.ud && !ljp_own.kept;
+  r->here.sample_bytes = r->sample_bytes;
+  draw(&r->here);
+  r->down = &r->here;
+  r->track.filters = !r->fixed;
+  if (!r->fixed)
+    return;
+  ljp_own.down = r->here;
+  r->down = &ljp_own.down;
+  ljp_own.recorder = r;
+  ljp_own.alloc = r->alloc;
+  ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r->ud);
+  atomic_store(&ljp_own.ud, r->ud);
+}
+
+/* Flags of blocks that still live stay: whether what is in the table has been freed
+** unseen, nobody knows, and then there is something else now. */
+void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
+{
+  if (r->fixed) {
+    ljp_guest_listen_refused(NULL, NULL, NULL);
+    atomic_store(&ljp_own.ud, NULL);
+    ljp_own.down.until = INT64_MAX;
+    ljp_own.kept = !ours;
+  }
+  ljp_track_fini(&r->track);
+}
+
+/* For somebody else than the VM of the session. If there is one, his bytes may have
+** used up the distance to its next sample: what remains of that is as long as any, on
+** the mean, and a hit is answered by a new one. */
+void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+  if (ljp_own.down.until < 0)
+    draw(&ljp_own.down);
+  return ljp_own.alloc(ud, ptr, osize, nsize);
+}
+
+/* -- Calls ------------------------------------------------------------------------- */
+
+/* Was it in the table? It is no more. */
+static bool take(struct ljp_recorder *r, void *ptr, struct ljp_tracked *block)
+{
+  if (!ptr)
+    return false;
+  if (r->fixed) {
+    if (!ljp_guest_block_flag(ptr))
+      return false;
+    ljp_guest_set_block_flag(ptr, false);
+  }
+  return ljp_track_take(&r->track, (uint64_t)(uintptr_t)ptr, block);
+}
+
+static bool put(struct ljp_recorder *r, const struct ljp_tracked *block)
+{
+  if (!ljp_track_put(&r->track, block))
+    return false;
+  if (r->fixed)
+    ljp_guest_set_block_flag((void *)(uintptr_t)block->address, true);
+  return true;
 }
 
 /* The bytes that a sampled block stands for: its own by the probability that
@@ -44,8 +112,8 @@ static void free_tracked(struct ljp_recorder *r, const struct ljp_mem *m,
 static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
 {
   const struct ljp_tracked block = {m->address, m->size, weight_of(r, m->size)};
-  ljp_recorder_draw(r);
-  if (!ljp_track_put(&r->track, &block)) {
+  draw(r->down);
+  if (!put(r, &block)) {
     r->counts.lost[LJP_LOSS_TRACK_FULL]++;
     ljp_count_loss(r->producer, LJP_LOSS_TRACK_FULL, 1);
     r->stacks.last = NULL; /* this stack is not told */
@@ -65,17 +133,16 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
                            size_t nsize, const struct ljp_caller *caller,
                            bool failed)
 {
-  bool sampled = nsize && !failed && r->until < 0;
+  bool sampled = nsize && !failed && r->down->until < 0;
   if (LJP_UNLIKELY(!ljp_recorder_is_active(r))) {
     if (sampled) /* for good */
-      r->until = INT64_MAX;
+      r->down->until = INT64_MAX;
     return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   }
   int *error = &errno, saved = *error;
   struct ljp_tracked block;
   ljp_stand_in(caller);
-  bool tracked =
-      ptr && ljp_track_take(&r->track, (uint64_t)(uintptr_t)ptr, &block);
+  bool tracked = take(r, ptr, &block);
   struct ljp_mem m = {.vm = 0};
   bool swept = false, tells = tracked || sampled || failed;
   if (tells) {
@@ -91,15 +158,15 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   }
   *error = saved;
   ljp_stand_in(NULL);
-  r->last_size = 0;
+  r->down->last_size = 0;
   void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   saved = *error;
   ljp_stand_in(caller);
   if (nsize && !result) {
     if (tracked) /* it is where it was */
-      ljp_track_put(&r->track, &block);
+      put(r, &block);
     if (sampled)
-      ljp_recorder_draw(r);
+      draw(r->down);
     if (!tells) {
       ljp_recorder_flush(r);
       m = ljp_recorder_mem(r, ptr, osize, nsize);

@@ -8,13 +8,16 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-static void insert(struct ljp_tracked *slots, uint32_t mask,
+/* True: it is a new one. */
+static bool insert(struct ljp_tracked *slots, uint32_t mask,
                    const struct ljp_tracked *block)
 {
   uint32_t at = ljp_track_hash(block->address) & mask;
-  while (slots[at].address)
+  while (slots[at].address && slots[at].address != block->address)
     at = (at + 1) & mask;
+  bool fresh = !slots[at].address;
   slots[at] = *block;
+  return fresh;
 }
 
 static void count_in(struct ljp_track *track, uint64_t address)
@@ -29,8 +32,8 @@ static bool grow(struct ljp_track *track)
   if (slots > 2 * (uint32_t)LJP_TRACK_MAX)
     return false;
   struct ljp_tracked *fresh = calloc(slots, sizeof *fresh);
-  uint8_t *wide = calloc(slots, LJP_TRACK_WIDE);
-  if (!fresh || !wide) {
+  uint8_t *wide = track->filters ? calloc(slots, LJP_TRACK_WIDE) : NULL;
+  if (!fresh || (track->filters && !wide)) {
     free(fresh);
     free(wide);
     return false;
@@ -42,7 +45,8 @@ static bool grow(struct ljp_track *track)
   for (uint32_t i = 0; track->slots && i <= track->mask; i++)
     if (track->slots[i].address) {
       insert(fresh, slots - 1, &track->slots[i]);
-      count_in(track, track->slots[i].address);
+      if (wide)
+        count_in(track, track->slots[i].address);
     }
   free(track->slots);
   track->slots = fresh;
@@ -54,8 +58,11 @@ bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block)
 {
   if ((!track->slots || track->count > track->mask / 2) && !grow(track))
     return false;
-  insert(track->slots, track->mask, block);
+  if (!insert(track->slots, track->mask, block))
+    return true;
   track->count++;
+  if (!track->filters)
+    return true;
   uint8_t *filter = &track->filter[ljp_track_filter_at(block->address)];
   *filter += *filter < UINT8_MAX;
   count_in(track, block->address);
@@ -75,10 +82,12 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
   }
   *block = track->slots[at];
   track->count--;
-  uint8_t *filter = &track->filter[ljp_track_filter_at(address)];
-  *filter -= *filter < UINT8_MAX;
-  uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
-  *wide -= *wide < UINT8_MAX;
+  if (track->filters) {
+    uint8_t *filter = &track->filter[ljp_track_filter_at(address)];
+    *filter -= *filter < UINT8_MAX;
+    uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
+    *wide -= *wide < UINT8_MAX;
+  }
   /* Those behind it that would no longer be found move up. */
   for (uint32_t hole = at;;) {
     at = (at + 1) & mask;

@@ -23,7 +23,9 @@ enum {
   LJP_TRACK_WIDE = 8 /* places in the wide filter for each slot */
 };
 
-/* Two filters, asked about every block that is freed (memprof_entry.c): how many
+/* Two filters, for an allocator of the host's, where nothing about a block itself
+** tells that it is here. They are asked about every block that is freed
+** (memprof_entry.c): how many
 ** blocks there are at each of their places; 255: or more, for good. The first is
 ** small, so that it stays in the first cache, and its hash is part of the
 ** address. With a thousand blocks it lets every fifth one pass for nothing: the
@@ -34,9 +36,11 @@ struct ljp_track {
   uint32_t wide_shift;       /* its hash's */
   uint32_t mask, count;      /* of the slots */
   struct ljp_tracked *slots; /* NULL while there is none */
+  bool filters;              /* wanted; set before the first block comes */
 };
 
-/* False: no room, or no memory. */
+/* In the place of one of the same address, if there is one: that has gone
+** unseen. False: no room, or no memory. */
 bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block);
 
 /* Takes it out; false: it is not there. */

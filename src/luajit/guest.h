@@ -273,8 +273,23 @@ enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
 
 /* Is LuaJIT's own allocator that of the VM, with nothing in between? Then
 ** the memory profiler may go on to lj_alloc_malloc(ud, size) and
-** lj_alloc_free(ud, ptr) by itself. */
+** lj_alloc_free(ud, ptr) by itself; ptr is not NULL. */
 bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap);
+
+/* A bit of the word before a block of LuaJIT's own allocator, which has no use for
+** it: set by the memory profiler, lost when the block is freed or resized, by
+** whomever. On the VM's thread, while the block lives. */
+enum { LJP_GUEST_BLOCK_FLAG = 4 };
+static inline bool ljp_guest_block_flag(const void *block)
+{
+  return ((const size_t *)block)[-1] & LJP_GUEST_BLOCK_FLAG;
+}
+static inline void ljp_guest_set_block_flag(void *block, bool set)
+{
+  size_t *head = (size_t *)block - 1;
+  *head = set ? *head | LJP_GUEST_BLOCK_FLAG
+              : *head & ~(size_t)LJP_GUEST_BLOCK_FLAG;
+}
 
 /* Called when LuaJIT's own allocator gets no more memory from the system; ud: of
 ** which VM's; nb: for a block of that size, all told. One listener a process, set

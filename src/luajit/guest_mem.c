@@ -101,6 +101,8 @@ void *lj_alloc_free(void *ud, void *ptr)
   (void)ptr;
   return NULL;
 }
+#else
+_Static_assert(LJP_GUEST_BLOCK_FLAG == LJP_BLOCK_FLAG, "patch 0008");
 #endif
 
 /* -- What it does --------------------------------------------------------------- */

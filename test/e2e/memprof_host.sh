@@ -17,6 +17,10 @@ for what in writer short close other thread; do
   ok "$what: $n allocations, whole"
 done
 
+"$BUILD_DIR/bin/memprof_captured" captured.ljp > out.txt 2>&1 ||
+  fail "captured: $(cat out.txt)"
+ok "allocators that a host keeps work on, whatever is on: $(cat out.txt)"
+
 "$BUILD_DIR/bin/ljprof" check covered.ljp > check.txt ||
   fail "covered: $(cat check.txt)"
 "$BUILD_DIR/bin/ljprof" dump covered.ljp |

@@ -1,4 +1,4 @@
-/* Blocks that were sampled: the table, and the filters before it. */
+/* Blocks that were sampled: the table, and the filters that may be before it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ static void what_is_put_in_comes_out_and_passes_until_then(void **state)
 {
   (void)state;
   enum { BLOCKS = 20011 };
-  static struct ljp_track track;
+  static struct ljp_track track = {.filters = true};
   for (uint32_t i = 0; i < BLOCKS; i++) {
     struct ljp_tracked block = block_of(i);
     assert_true(ljp_track_put(&track, &block));
@@ -63,7 +63,7 @@ static void few_others_pass(void **state)
 {
   (void)state;
   enum { BLOCKS = 3001, OTHERS = 100003 };
-  static struct ljp_track track;
+  static struct ljp_track track = {.filters = true};
   uint32_t passed = 0;
   for (uint32_t i = 0; i < BLOCKS; i++) {
     struct ljp_tracked block = block_of(i);
@@ -79,7 +79,7 @@ static void few_others_pass(void **state)
 static void a_crowded_place_lets_all_pass(void **state)
 {
   (void)state;
-  static struct ljp_track track;
+  static struct ljp_track track = {.filters = true};
   for (uint64_t i = 1; i <= 300; i++) {
     const struct ljp_tracked block = {i << 16, 7, 7};
     assert_true(ljp_track_put(&track, &block));
@@ -97,7 +97,7 @@ static void a_crowded_place_lets_all_pass(void **state)
 static void a_full_table_refuses_and_keeps_what_it_has(void **state)
 {
   (void)state;
-  static struct ljp_track track;
+  static struct ljp_track track = {.filters = true};
   uint32_t n = 0;
   struct ljp_tracked block = block_of(0);
   while (n <= LJP_TRACK_MAX + 1 && ljp_track_put(&track, &block))
@@ -110,6 +110,45 @@ static void a_full_table_refuses_and_keeps_what_it_has(void **state)
   ljp_track_fini(&track);
 }
 
+static void without_filters_it_keeps_and_finds_the_same(void **state)
+{
+  (void)state;
+  enum { BLOCKS = 3001 };
+  static struct ljp_track track;
+  struct ljp_tracked block;
+  for (uint32_t i = 0; i < BLOCKS; i++) {
+    block = block_of(i);
+    assert_true(ljp_track_put(&track, &block));
+  }
+  for (uint32_t i = 0; i < BLOCKS; i++) {
+    assert_true(ljp_track_take(&track, block_of(i).address, &block));
+    assert_int_equal(block.size, block_of(i).size);
+  }
+  assert_int_equal(track.count, 0);
+  assert_null(track.wide);
+  for (uint32_t i = 0; i < sizeof track.filter; i++)
+    assert_int_equal(track.filter[i], 0);
+  ljp_track_fini(&track);
+}
+
+/* It was freed unseen, and there is another one now. */
+static void a_block_takes_the_place_of_one_with_its_address(void **state)
+{
+  (void)state;
+  static struct ljp_track track = {.filters = true};
+  struct ljp_tracked block = block_of(7);
+  assert_true(ljp_track_put(&track, &block));
+  block.size = block.weight = 4099;
+  assert_true(ljp_track_put(&track, &block));
+  assert_int_equal(track.count, 1);
+  assert_true(ljp_track_take(&track, block_of(7).address, &block));
+  assert_int_equal(block.size, 4099);
+  assert_int_equal(block.weight, 4099);
+  assert_false(ljp_track_take(&track, block_of(7).address, &block));
+  assert_false(passes(&track, block_of(7).address));
+  ljp_track_fini(&track);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -117,6 +156,8 @@ int main(void)
       cmocka_unit_test(few_others_pass),
       cmocka_unit_test(a_crowded_place_lets_all_pass),
       cmocka_unit_test(a_full_table_refuses_and_keeps_what_it_has),
+      cmocka_unit_test(without_filters_it_keeps_and_finds_the_same),
+      cmocka_unit_test(a_block_takes_the_place_of_one_with_its_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,199 @@
+/*
+** A host that keeps allocators that it got from lua_getallocf, and uses each of
+** them on the same blocks whatever is on: the one from before a session that samples,
+** and the session's own, in its time, after it, and in that of others.
+** Usage: memprof_captured OUTPUT; exits 0 if every block kept what was written to
+** it, and sessions told of nothing but what was theirs.
+*/
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lua.h"
+#include "lauxlib.h"
+#include "lualib.h"
+#include "test/support/check.h"
+
+enum { BLOCKS = 1009, STEPS = 40009 };
+
+static struct {
+  uint8_t *at;
+  size_t size;
+  uint8_t fill;
+} blocks[BLOCKS];
+
+struct allocator {
+  lua_Alloc alloc;
+  void *ud;
+};
+
+static uint64_t random_state = 88172645463325252;
+
+static uint32_t next_random(uint32_t below)
+{
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return (uint32_t)(random_state >> 32) % below;
+}
+
+/* Mostly small ones; one in 61 is mapped by itself. */
+static size_t next_size(void)
+{
+  return next_random(61) ? 1 + next_random(next_random(7) ? 300 : 9000)
+                         : 130000 + next_random(300000);
+}
+
+static bool whole(const uint8_t *at, size_t size, uint8_t fill)
+{
+  return !size || (at[0] == fill && memcmp(at, at + 1, size - 1) == 0);
+}
+
+/* One block is made, resized or freed. */
+static void step(const struct allocator *a, unsigned i)
+{
+  size_t before = blocks[i].size, size = next_random(3) ? next_size() : 0;
+  CHECK(whole(blocks[i].at, before, blocks[i].fill));
+  uint8_t *at = a->alloc(a->ud, blocks[i].at, before, size);
+  CHECK(!at == !size);
+  CHECK(whole(at, before < size ? before : size, blocks[i].fill));
+  blocks[i].at = at;
+  blocks[i].size = size;
+  blocks[i].fill = next_random(2) ? 0xff : (uint8_t)next_random(256);
+  if (at)
+    memset(at, blocks[i].fill, size);
+}
+
+static void all_are_whole(void)
+{
+  for (unsigned i = 0; i < BLOCKS; i++)
+    CHECK(whole(blocks[i].at, blocks[i].size, blocks[i].fill));
+}
+
+static struct allocator allocator_of(lua_State *L)
+{
+  struct allocator a;
+  a.alloc = lua_getallocf(L, &a.ud);
+  return a;
+}
+
+static double run(lua_State *L, const char *code)
+{
+  if (luaL_dostring(L, code)) {
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    exit(1);
+  }
+  double value = lua_tonumber(L, -1);
+  lua_settop(L, 0);
+  return value;
+}
+
+static void start(lua_State *L, const char *path, double sample)
+{
+  lua_pushstring(L, path);
+  lua_setglobal(L, "path");
+  lua_pushnumber(L, sample);
+  lua_setglobal(L, "sample");
+  run(L, "assert(misc.memprof.start{path = path, sample = sample})");
+}
+
+static void stop(lua_State *L)
+{
+  run(L, "assert(misc.memprof.stop())");
+}
+
+static const char allocs[] = "return misc.memprof.status().allocs";
+static const char frees[] = "return misc.memprof.status().frees";
+static const char work[] =
+    "keep = {} for i = 1, 3001 do keep[i] = {tostring(i)} end";
+
+static lua_State *new_vm(void)
+{
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  return L;
+}
+
+int main(int argc, char **argv)
+{
+  CHECK(argc == 2);
+  lua_State *L = new_vm();
+  struct allocator own = allocator_of(L);
+
+  /* In its time. Every other step goes past it. */
+  start(L, argv[1], 64);
+  struct allocator hook = allocator_of(L);
+  CHECK(hook.alloc != own.alloc);
+  if (hook.ud != own.ud) { /* LuaJIT was built with the system's allocator */
+    stop(L);
+    lua_close(L);
+    puts("skipped");
+    return 0;
+  }
+  CHECK(!hook.alloc(hook.ud, NULL, 0, 0));
+  for (unsigned i = 0; i < STEPS; i++)
+    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+  run(L, work);
+  CHECK(run(L, allocs) > 1009 && run(L, frees) > 1009);
+  all_are_whole();
+  /* Blocks that are in its table go, and others come into their places. */
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    own.alloc(own.ud, blocks[i].at, blocks[i].size, 0);
+    blocks[i].at = NULL;
+    blocks[i].size = 0;
+  }
+  for (unsigned i = 0; i < 9 * BLOCKS; i++)
+    step(&own, next_random(BLOCKS));
+  stop(L);
+  all_are_whole();
+
+  /* Afterwards; some blocks are still marked. */
+  struct allocator now = allocator_of(L);
+  CHECK(now.alloc == own.alloc && now.ud == own.ud);
+  CHECK(!hook.alloc(hook.ud, NULL, 0, 0));
+  for (unsigned i = 0; i < STEPS; i++)
+    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+  run(L, work);
+
+  /* In the time of the next session of that VM: what it has not sampled is none of
+  ** its blocks. */
+  start(L, argv[1], 64);
+  for (unsigned i = 0; i < STEPS; i++)
+    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+  stop(L);
+  start(L, argv[1], 1e12);
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    CHECK(whole(blocks[i].at, blocks[i].size, blocks[i].fill));
+    if (blocks[i].at)
+      hook.alloc(hook.ud, blocks[i].at, blocks[i].size, 0);
+    blocks[i].at = NULL;
+    blocks[i].size = 0;
+  }
+  run(L, work);
+  run(L, "collectgarbage()");
+  CHECK(run(L, allocs) == 0 && run(L, frees) == 0);
+  stop(L);
+
+  /* In the time of another VM's: nothing of that. */
+  lua_State *other = new_vm();
+  start(other, argv[1], 4096);
+  struct allocator others = allocator_of(other);
+  CHECK(others.alloc == hook.alloc && others.ud != hook.ud);
+  double before = run(other, allocs);
+  for (unsigned i = 0; i < STEPS; i++)
+    step(&hook, next_random(BLOCKS));
+  CHECK(run(other, allocs) < before + 50);
+  run(other, work);
+  CHECK(run(other, allocs) > before + 20);
+  stop(other);
+  lua_close(other);
+
+  all_are_whole();
+  for (unsigned i = 0; i < BLOCKS; i++)
+    hook.alloc(hook.ud, blocks[i].at, blocks[i].size, 0);
+  run(L, work);
+  lua_close(L);
+  return 0;
+}
