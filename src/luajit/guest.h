@@ -260,6 +260,7 @@ struct ljp_guest_heap {
   struct lua_State *main; /* its main thread */
   uint64_t g;
   const uint8_t *gc_phase; /* enum ljp_gc_phase, of now */
+  const uint64_t *bytes;   /* in use, as collectgarbage("count") counts them */
   const uint64_t *gc_step; /* changes with each step of the collector */
   const int32_t *vmstate;  /* as ljp_guest_heap_state() reads it */
 };
@@ -267,9 +268,16 @@ struct ljp_guest_heap {
 /* False: the VM is not known. */
 bool ljp_guest_heap(struct lua_State *L, struct ljp_guest_heap *heap);
 
-/* Bytes in use, as collectgarbage("count") counts them. */
-uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap);
-enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
+static inline uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap)
+{
+  return *heap->bytes;
+}
+
+static inline enum ljp_gc_phase
+ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
+{
+  return (enum ljp_gc_phase) * heap->gc_phase;
+}
 
 /* Is LuaJIT's own allocator that of the VM, with nothing in between? Then
 ** the memory profiler may go on to lj_alloc_malloc(ud, size) and
@@ -277,8 +285,8 @@ enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap);
 bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap);
 
 /* A bit of the word before a block of LuaJIT's own allocator, which has no use for
-** it: set by the memory profiler, lost when the block is freed or resized, by
-** whomever. On the VM's thread, while the block lives. */
+** it: set by the memory profiler, lost when the allocator writes that word anew (the
+** block is freed, or resized). On the VM's thread, while the block lives. */
 enum { LJP_GUEST_BLOCK_FLAG = 4 };
 static inline bool ljp_guest_block_flag(const void *block)
 {

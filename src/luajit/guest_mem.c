@@ -34,19 +34,10 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   heap->main = mainthread(g);
   heap->g = (uint64_t)(uintptr_t)g;
   heap->gc_phase = &g->gc.state;
+  heap->bytes = &g->gc.total;
   heap->gc_step = &g->gc.threshold;
   heap->vmstate = (const int32_t *)&g->vmstate;
   return L2GG(L)->ljp != 0;
-}
-
-uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap)
-{
-  return of(heap)->gc.total;
-}
-
-enum ljp_gc_phase ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
-{
-  return (enum ljp_gc_phase)of(heap)->gc.state;
 }
 
 /* -- The allocator -------------------------------------------------------------- */
