@@ -20,26 +20,26 @@ __attribute__((visibility("hidden"))) void *lj_alloc_free(void *ud, void *ptr);
 __attribute__((visibility("hidden"))) void *
 ljp_every_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
-/* lua_Alloc of a session that samples, on an allocator of the host's: an allocation
-** counts down to the next sample, a block that is freed is looked up in the filter of
-** those that are
-** tracked; nearly all go on to the allocator below from here. The others,
-** blocks that move, and allocations that have failed (these by ljp_recorder_
-** sampled() with `failed`) go to the recorder. */
+/* lua_Alloc of a session that samples, on an allocator of the host's: an
+** allocation counts down to the next sample, a block that is freed is looked up
+** in the filter of those that are tracked; nearly all go on to the allocator
+** below from here. The others, blocks that move, and allocations that have failed
+** (these by ljp_recorder_sampled() with `failed`) go to the recorder. */
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 
 /* The same for LuaJIT's own allocator, whose two halves it goes on to, and whose
-** ud it has; the recorder is that of ljp_own. A block that is freed has a flag if it
-** is tracked. What others do with the two after the session, or in another one's
-** time, goes on by ljp_sampled_late().
-** When the allocator has refused what went by here, it says so itself, by
-** ljp_sampled_refused(); nb: of which size it tried to make a block. */
+** ud it has; the recorder is that of ljp_own. A block that is freed has a flag if
+** it is tracked. What a host does with this function and that ud after the
+** session, or in another VM's, goes on by ljp_sampled_late(). When the allocator
+** has refused what went by here, it says so itself, by ljp_sampled_refused(); nb:
+** of which size it tried to make a block. */
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_own_hook(void *ud, void *ptr, size_t osize, size_t nsize);
 __attribute__((visibility("hidden"))) void ljp_sampled_refused(void *ud,
                                                                size_t nb);
 
+/* Of somebody else than the VM of the session. */
 __attribute__((visibility("hidden"))) void *
 ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize);
 

@@ -9,9 +9,8 @@
 
 enum {
   MEASURED_CYCLES = 3000000, /* that tell how long one is */
-  COUNTED_CYCLES =
-      3000000,        /* at most, from one look at the clock to the next */
-  LONGEST_TICK_NS = 2 /* else it is no counter of time */
+  COUNTED_CYCLES = 3000000,  /* at most, since a look at the clock */
+  LONGEST_TICK_NS = 2        /* else it is no counter of time */
 };
 
 static uint64_t at_least(struct ljp_recorder *r, uint64_t now)
@@ -51,8 +50,9 @@ static uint64_t time_now(struct ljp_recorder *r)
   uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
   if (LJP_UNLIKELY(since > COUNTED_CYCLES || r->tick_ns == 0))
     return look_at_clock(r, tsc);
-  return at_least(r, r->clock_ns + (uint64_t)(int64_t)((double)(int64_t)since *
-                                                       r->tick_ns));
+  /* Signed: that is one instruction each way. */
+  int64_t since_ns = (int64_t)((double)(int64_t)since * r->tick_ns);
+  return at_least(r, r->clock_ns + (uint64_t)since_ns);
 }
 
 /* Of the caller, as they are at this instruction. */

@@ -27,10 +27,10 @@ struct ljp_countdown {
   uint64_t sample_bytes, random;
 };
 
-/* Where a session that samples, on LuaJIT's own allocator, is found by its entry
-** without being handed over: the VM's allocator keeps its `ud` of old, and only the
-** function is another. So whoever has got the two (lua_getallocf) may go on calling
-** that function when the session is over: it passes on, by what is here. */
+/* Where the entry of a session that samples, on LuaJIT's own allocator, finds its
+** recorder: the VM's allocator keeps the `ud` that it had, and only the function is
+** another. So whoever got the two (lua_getallocf) may go on calling that function
+** when the session is over: it passes on, by what is here. */
 struct ljp_own {
   _Alignas(64) struct ljp_countdown down; /* nobody else's cache line */
   _Alignas(64) void *_Atomic ud; /* of the VM's allocator; NULL: no session */

@@ -41,8 +41,8 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
   atomic_store(&ljp_own.ud, r->ud);
 }
 
-/* Flags of blocks that still live stay: whether what is in the table has been freed
-** unseen, nobody knows, and then there is something else now. */
+/* Flags of blocks that still live stay: nobody knows what in the table has been
+** freed unseen, and where that was there is something else now. */
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
 {
   if (r->fixed) {
@@ -54,9 +54,9 @@ void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
   ljp_track_fini(&r->track);
 }
 
-/* For somebody else than the VM of the session. If there is one, his bytes may have
-** used up the distance to its next sample: what remains of that is as long as any, on
-** the mean, and a hit is answered by a new one. */
+/* Of a session of another VM's, these bytes have used up some of the distance to the
+** next sample. What remains of it is as long as any, on the mean; and nothing of it
+** remains where they were hit. */
 void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   if (ljp_own.down.until < 0)

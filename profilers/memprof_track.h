@@ -23,11 +23,10 @@ enum {
   LJP_TRACK_WIDE = 8 /* places in the wide filter for each slot */
 };
 
-/* Two filters, for an allocator of the host's, where nothing about a block itself
-** tells that it is here. They are asked about every block that is freed
-** (memprof_entry.c): how many
-** blocks there are at each of their places; 255: or more, for good. The first is
-** small, so that it stays in the first cache, and its hash is part of the
+/* Two filters, for an allocator of the host's, whose blocks do not tell themselves
+** whether they are here. Asked about every block that is freed (memprof_entry.c):
+** how many blocks there are at each of their places; 255: or more, for good. The
+** first is small, so that it stays in the first cache, and its hash is part of the
 ** address. With a thousand blocks it lets every fifth one pass for nothing: the
 ** wide one, which grows with the table, holds most of these up. */
 struct ljp_track {

@@ -276,7 +276,8 @@ static inline uint64_t ljp_guest_heap_bytes(const struct ljp_guest_heap *heap)
 static inline enum ljp_gc_phase
 ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
 {
-  return (enum ljp_gc_phase) * heap->gc_phase;
+  uint8_t phase = *heap->gc_phase;
+  return (enum ljp_gc_phase)phase;
 }
 
 /* Is LuaJIT's own allocator that of the VM, with nothing in between? Then

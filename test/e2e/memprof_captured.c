@@ -202,6 +202,19 @@ int main(int argc, char **argv)
   all_are_whole();
   for (unsigned i = 0; i < BLOCKS; i++)
     hook.alloc(hook.ud, blocks[i].at, blocks[i].size, 0);
+
+  /* Who takes a session's allocator away may keep it and use it anywhere: later
+  ** sessions have one that nobody else knows. */
+  start(L, argv[1], 64);
+  CHECK(allocator_of(L).ud == own.ud);
+  lua_setallocf(L, own.alloc, own.ud);
+  run(L, "assert(not misc.memprof.stop())");
+  start(L, argv[1], 64);
+  CHECK(allocator_of(L).ud != own.ud);
+  run(L, work);
+  CHECK(run(L, allocs) > 1009);
+  stop(L);
+  CHECK(allocator_of(L).alloc == own.alloc && allocator_of(L).ud == own.ud);
   run(L, work);
   lua_close(L);
   return 0;
