@@ -148,7 +148,10 @@ static __attribute__((noinline)) void *
 free_block(struct ljp_recorder *r, void *ptr, size_t osize,
            const struct ljp_caller *caller)
 {
-  struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
+  struct ljp_mem m = {.time_ns = time_of_block(r, osize),
+                      .address = (uint64_t)(uintptr_t)ptr,
+                      .size = osize,
+                      .vm = r->vm};
   find_stack(r, caller);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);

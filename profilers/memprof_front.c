@@ -36,6 +36,7 @@ struct ljp_front {
   int16_t guest, sp, rbx, rbp; /* in words from the caller */
   int16_t at[STEPS];
   uint64_t word[STEPS];
+  const struct ljp_site *site; /* where it led the last time */
 };
 
 bool ljp_front_init(struct ljp_stacks *s)
@@ -126,7 +127,7 @@ static inline const struct ljp_site *
 known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
             struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
-  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  struct ljp_front *front = fronts_of(s, caller->rip), *end;
   const uint64_t *words = (const uint64_t *)caller;
   s->front = NULL;
   for (end = front + WAYS; front < end; front++) {
@@ -134,7 +135,9 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
         front->epoch != s->epoch)
       continue;
     regs->rip = words[front->guest];
-    const struct ljp_site *site = slot_of(s, regs->rip, true);
+    const struct ljp_site *site = front->site;
+    if (LJP_UNLIKELY(site->rip != regs->rip))
+      site = front->site = slot_of(s, regs->rip, true);
     bool known = site->rip == regs->rip && site->epoch == s->epoch;
     if (known && !site->guest)
       continue;
@@ -176,6 +179,7 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   front->guest = at[steps - 1];
   front->hosts = (uint8_t)steps;
   front->rip = caller->rip;
+  front->site = slot_of(s, regs->rip, true);
   front->epoch = s->epoch;
   front->type = found->type;
   front->object = found->object;
@@ -210,9 +214,10 @@ static inline bool step(const struct ljp_site *site,
 }
 
 /* Step by step. */
-static __attribute__((noinline)) const struct ljp_site *
-walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
-           struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+static const struct ljp_site *walk_front(struct ljp_stacks *s,
+                                         const struct ljp_caller *caller,
+                                         struct ljp_guest_regs *regs,
+                                         struct ljp_found_stack *found)
 {
   int16_t steps_at[STEPS + 1];
   int steps = 0;
@@ -260,18 +265,23 @@ walk_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   return NULL;
 }
 
+static __attribute__((noinline)) const struct ljp_site *
+new_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+          struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+{
+  int *error = &errno, saved = *error;
+  const struct ljp_site *site = walk_front(s, caller, regs, found);
+  *error = saved;
+  return site;
+}
+
 const struct ljp_site *ljp_front_find(struct ljp_stacks *s,
                                       const struct ljp_caller *caller,
                                       struct ljp_guest_regs *regs,
                                       struct ljp_found_stack *found)
 {
   const struct ljp_site *site = known_front(s, caller, regs, found);
-  if (LJP_LIKELY(site != NULL))
-    return site;
-  int *error = &errno, saved = *error;
-  site = walk_front(s, caller, regs, found);
-  *error = saved;
-  return site;
+  return LJP_LIKELY(site != NULL) ? site : new_front(s, caller, regs, found);
 }
 
 const struct ljp_site *ljp_front_below(struct ljp_stacks *s,

@@ -62,9 +62,9 @@ static bool follow(struct ljp_stacks *s, struct ljp_again *a,
 
 /* What is below a, whose spine has been followed, is what is above b's C frame
 ** and below. */
-static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
-                         const struct ljp_guest_start *start, uint32_t *kept,
-                         unsigned deep)
+static __attribute__((noinline)) bool
+put_together(struct ljp_stacks *s, struct ljp_again *a,
+             const struct ljp_guest_start *start, uint32_t *kept, unsigned deep)
 {
   struct below below;
   struct ljp_guest_start next;
@@ -104,15 +104,16 @@ static bool put_together(struct ljp_stacks *s, struct ljp_again *a,
   return ok;
 }
 
-static bool words_are_true(const struct ljp_again *a)
+static inline bool words_are_true(const struct ljp_again *a)
 {
   return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
-static bool follow(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_guest_start *start, uint32_t *kept,
-                   unsigned deep)
+/* The spine, and nothing yet of what is below. */
+static inline bool follow_spine(struct ljp_stacks *s, struct ljp_again *a,
+                                const struct ljp_guest_start *start,
+                                uint32_t *kept, unsigned deep)
 {
   if (LJP_UNLIKELY(a->epoch != s->epoch)) {
     a->epoch = s->epoch;
@@ -126,7 +127,15 @@ static bool follow(struct ljp_stacks *s, struct ljp_again *a,
     if (deep)
       a->total = 0;
   }
-  return ok && (words_are_true(a) || put_together(s, a, start, kept, deep));
+  return ok;
+}
+
+static bool follow(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept,
+                   unsigned deep)
+{
+  return follow_spine(s, a, start, kept, deep) &&
+         (words_are_true(a) || put_together(s, a, start, kept, deep));
 }
 
 struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
@@ -146,9 +155,10 @@ struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
 bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start, uint32_t *kept)
 {
-  if (!follow(s, a, start, kept, 0))
-    return false;
-  return LJP_LIKELY(a->found < a->enough);
+  return follow_spine(s, a, start, kept, 0) &&
+         (LJP_LIKELY(words_are_true(a)) ||
+          put_together(s, a, start, kept, 0)) &&
+         LJP_LIKELY(a->found < a->enough);
 }
 
 /* -- Learned ------------------------------------------------------------------------- */

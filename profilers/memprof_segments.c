@@ -28,16 +28,16 @@ enum {
 };
 
 struct small {
+  struct ljp_memo_read link[LEVELS + LJP_SPINE_SPARE];
   struct ljp_level level[LEVELS];
-  uint64_t shown[LEVELS];
   uint64_t stack[FRAMES + ABOVE];
   struct ljp_memo_read word[WORDS];
 };
 
 struct deep {
   struct ljp_again *owner;
+  struct ljp_memo_read link[DEEP_LEVELS + LJP_SPINE_SPARE];
   struct ljp_level level[DEEP_LEVELS];
-  uint64_t shown[DEEP_LEVELS];
   uint64_t stack[LJP_STACK_MAX_FRAMES + ABOVE];
   struct ljp_memo_read word[DEEP_WORDS];
 };
@@ -116,18 +116,32 @@ struct ljp_again *ljp_segment_victim(struct ljp_stacks *s, uint64_t L,
 
 /* -- Arrays -------------------------------------------------------------------------- */
 
+struct arrays {
+  struct ljp_memo_read *link;
+  struct ljp_level *level;
+  uint64_t *stack;
+  struct ljp_memo_read *word;
+  uint32_t levels, room, words;
+};
+
+static void use_arrays(struct ljp_again *a, const struct arrays *arrays)
+{
+  a->spine.link = arrays->link;
+  a->spine.level = arrays->level;
+  a->spine.stack = arrays->stack;
+  a->spine.levels = arrays->levels;
+  a->spine.room = arrays->room;
+  a->word = arrays->word;
+  a->word_room = arrays->words;
+}
+
 void ljp_segment_clear(struct ljp_stacks *s, struct ljp_again *a)
 {
   if (!a->word) {
     struct small *small = &s->segments->small[a - s->segments->again];
     a->spine.calls = &s->segments->calls;
-    a->spine.level = small->level;
-    a->spine.shown = small->shown;
-    a->spine.stack = small->stack;
-    a->spine.levels = LEVELS;
-    a->spine.room = FRAMES;
-    a->word = small->word;
-    a->word_room = WORDS;
+    use_arrays(a, &(struct arrays){small->link, small->level, small->stack,
+                                   small->word, LEVELS, FRAMES, WORDS});
   }
   a->serial = ++s->serials;
   a->total = 0;
@@ -146,13 +160,9 @@ bool ljp_segment_deepen(struct ljp_stacks *s, struct ljp_again *a)
     ljp_segment_clear(s, deep->owner);
   }
   deep->owner = a;
-  a->spine.level = deep->level;
-  a->spine.shown = deep->shown;
-  a->spine.stack = deep->stack;
-  a->spine.levels = DEEP_LEVELS;
-  a->spine.room = LJP_STACK_MAX_FRAMES;
-  a->word = deep->word;
-  a->word_room = DEEP_WORDS;
+  use_arrays(a,
+             &(struct arrays){deep->link, deep->level, deep->stack, deep->word,
+                              DEEP_LEVELS, LJP_STACK_MAX_FRAMES, DEEP_WORDS});
   ljp_segment_clear(s, a);
   return true;
 }

@@ -23,8 +23,10 @@ struct ljp_again {
   bool learned;        /* what is below, with words; and then: */
   uint64_t low, below; /* the spine's */
   uint32_t words, hits;
-  uint32_t seen;   /* of the hits, when room was last looked for beside it */
-  uint32_t found;  /* so many times on end it was put together the same */
+  uint32_t seen;  /* of the hits, when room was last looked for beside it */
+  uint32_t found; /* so many times on end it was put together the same */
+  uint32_t stood; /* so many answers on end were of the spine with this one: */
+  uint64_t stood_serial;
   uint32_t enough; /* as many as make it worth while to learn it */
   struct ljp_patience patience;
   uint32_t word_room;

@@ -19,8 +19,9 @@
 #include "src/saferead.h"
 
 enum {
-  RECALLS = 64,    /* a power of two */
-  RECALL_AFTER = 3 /* answers that were the same */
+  RECALLS = 64, /* a power of two */
+  STOOD = 3,    /* answers with the same frames of Lua, of which then some */
+  RECALL_AFTER = 3, /* that were the same are remembered */
 };
 
 bool ljp_stacks_init(struct ljp_stacks *s)
@@ -88,35 +89,45 @@ static uint32_t count_common(const struct ljp_again *a,
   return n;
 }
 
+/* On the spine, of which `kept` frames, up to `before`, are those of a's last
+** answer. How many are. */
+static __attribute__((noinline)) uint32_t
+put_on_top(struct ljp_stacks *s, struct ljp_again *a,
+           const struct ljp_site *site, const struct ljp_top *top,
+           uint32_t kept, uint32_t before)
+{
+  uint32_t at = a->spine.frames, i = a->total;
+  uint64_t *stack = a->spine.stack;
+  for (uint32_t n = 0; n < top->count; n++, at++) {
+    if (kept == at && kept < before && stack[at] == top->frame[n])
+      kept++;
+    stack[at] = top->frame[n];
+  }
+  a->top = s->native ? ++s->tops : site->rip;
+  a->state = LJP_VMSTATE_UNKNOWN;
+  while (i-- > 0 && a->state == LJP_VMSTATE_UNKNOWN)
+    a->state = (uint8_t)ljp_stacks_state(stack[i]);
+  return kept;
+}
+
 /* Of the spine as it is, of which `kept` frames are those of a's last answer. */
-static bool give(struct ljp_stacks *s, struct ljp_again *a,
-                 const struct ljp_site *site, uint32_t kept, uint32_t before,
-                 struct ljp_found_stack *found)
+static inline bool give(struct ljp_stacks *s, struct ljp_again *a,
+                        const struct ljp_site *site, uint32_t kept,
+                        uint32_t before, struct ljp_found_stack *found)
 {
   struct ljp_top top;
   ljp_front_top(s, site, &top);
   uint32_t at = a->spine.frames, total = at + top.count;
   if (LJP_UNLIKELY(total > s->depth))
     return false;
-  bool same = kept == at && before == total && is_on_top(s, a, site, &top);
   a->total = total;
-  if (!same) {
-    for (uint32_t i = 0; i < top.count; i++) {
-      uint64_t frame = top.frame[i];
-      if (kept == at + i && kept < before && a->spine.stack[kept] == frame)
-        kept++;
-      a->spine.stack[at + i] = frame;
-    }
-    a->top = s->native ? ++s->tops : site->rip;
-    a->state = LJP_VMSTATE_UNKNOWN;
-    for (uint32_t i = total; i-- > 0 && a->state == LJP_VMSTATE_UNKNOWN;)
-      a->state = (uint8_t)ljp_stacks_state(a->spine.stack[i]);
-  }
+  if (kept == at && before == total && is_on_top(s, a, site, &top))
+    kept = total;
+  else
+    kept = put_on_top(s, a, site, &top, kept, before);
   found->frames = a->spine.stack;
   found->count = total;
-  found->same = same ? total : kept;
-  if (s->last != a)
-    found->same = count_common(s->last, a);
+  found->same = LJP_LIKELY(s->last == a) ? kept : count_common(s->last, a);
   found->root_first = true;
   found->top = a->state;
   a->hits += a->learned;
@@ -125,10 +136,10 @@ static bool give(struct ljp_stacks *s, struct ljp_again *a,
   return true;
 }
 
-static bool answer(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_site *site,
-                   const struct ljp_guest_start *start,
-                   struct ljp_found_stack *found)
+static inline bool answer(struct ljp_stacks *s, struct ljp_again *a,
+                          const struct ljp_site *site,
+                          const struct ljp_guest_start *start,
+                          struct ljp_found_stack *found)
 {
   uint32_t kept, before = a->total;
   /* Whoever fails leaves behind what was never an answer. */
@@ -161,11 +172,10 @@ static unsigned round_words(struct ljp_memo_read *word, unsigned n)
 }
 
 /* After an answer: is it worth to be remembered as a whole? */
-static void learn_answer(struct ljp_stacks *s, const struct ljp_caller *caller,
-                         struct ljp_again *a, const struct ljp_site *site,
-                         const struct ljp_guest_regs *regs,
-                         const struct ljp_guest_start *start,
-                         const struct ljp_found_stack *found)
+static __attribute__((noinline)) void learn_answer(
+    struct ljp_stacks *s, const struct ljp_caller *caller, struct ljp_again *a,
+    const struct ljp_site *site, const struct ljp_guest_regs *regs,
+    const struct ljp_guest_start *start, const struct ljp_found_stack *found)
 {
   struct ljp_recall *c = recall_of(s, caller);
   if (c->caller != caller || c->rip != caller->rip || c->serial != a->serial ||
@@ -236,6 +246,17 @@ static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
   return true;
 }
 
+/* Has the segment been left as it is for a while? */
+static inline bool stands(struct ljp_again *a)
+{
+  if (a->stood_serial != a->serial) {
+    a->stood_serial = a->serial;
+    a->stood = 0;
+    return false;
+  }
+  return a->stood == STOOD || ++a->stood == STOOD;
+}
+
 /* A second opinion; the first one stands in found->frames, root first. */
 static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
                   const struct ljp_found_stack *found)
@@ -282,11 +303,13 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
     ljp_stacks_walk_from(s, caller, found);
     return;
   }
-  struct ljp_again *a = ljp_rest_of(s, &start);
+  struct ljp_again *a = s->last;
+  if (LJP_UNLIKELY(!a || a->L != start.L || a->cframe != start.cframe))
+    a = ljp_rest_of(s, &start);
   if (LJP_UNLIKELY(!a))
     a = ljp_rest_begin(s, &start);
   if (LJP_LIKELY(a && answer(s, a, site, &start, found))) {
-    if (a->learned)
+    if (LJP_LIKELY(a->learned) && stands(a))
       learn_answer(s, caller, a, site, &regs, &start, found);
     if (LJP_UNLIKELY(s->check))
       check(s, caller, found);

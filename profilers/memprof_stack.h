@@ -81,7 +81,20 @@ void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
                      struct ljp_found_stack *found);
 
 /* What a frame says of the VM's state; UNKNOWN: nothing. */
-enum ljp_vmstate ljp_stacks_state(uint64_t frame);
+static inline enum ljp_vmstate ljp_stacks_state(uint64_t frame)
+{
+  switch (ljp_frame_kind(frame)) {
+  case LJP_FRAME_LUA:
+  case LJP_FRAME_LUA_INLINED:
+    return LJP_VMSTATE_INTERP;
+  case LJP_FRAME_BUILTIN:
+    return LJP_VMSTATE_BUILTIN;
+  case LJP_FRAME_CFUNC:
+    return LJP_VMSTATE_C;
+  default:
+    return LJP_VMSTATE_UNKNOWN;
+  }
+}
 
 /* The same, by a full walk. */
 void ljp_stacks_walk_from(struct ljp_stacks *stacks,

@@ -6,21 +6,6 @@
 
 #include <errno.h>
 
-enum ljp_vmstate ljp_stacks_state(uint64_t frame)
-{
-  switch (ljp_frame_kind(frame)) {
-  case LJP_FRAME_LUA:
-  case LJP_FRAME_LUA_INLINED:
-    return LJP_VMSTATE_INTERP;
-  case LJP_FRAME_BUILTIN:
-    return LJP_VMSTATE_BUILTIN;
-  case LJP_FRAME_CFUNC:
-    return LJP_VMSTATE_C;
-  default:
-    return LJP_VMSTATE_UNKNOWN;
-  }
-}
-
 static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
                  struct ljp_found_stack *found)
 {

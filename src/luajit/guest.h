@@ -409,15 +409,16 @@ bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
 /* One frame of a segment, with the words that it was made of. */
 struct ljp_level {
   uint64_t base, link;
-  uint64_t pc;      /* with which it was come to */
+  uint64_t pc;     /* with which it was come to */
+  uint64_t shown;  /* its frame, unless it is skipped */
+  uint32_t frames; /* on the stack below it */
+  bool skip;       /* come to as the lower half of varargs */
+  bool beside;     /* one of these: */
+  bool checked, continues;
+  uint8_t ffid;
   uint64_t slot;    /* checked: its function, and a word of that */
   uint64_t body;    /* checked: the function's code */
   uint64_t word[2]; /* of: a continuation */
-  uint32_t frames;  /* on the stack below it */
-  uint8_t ffid;
-  bool skip; /* come to as the lower half of varargs */
-  bool checked, continues;
-  bool beside; /* one of them */
 };
 
 /* What a position behind a call told the last time, of any spine: where the
@@ -439,17 +440,21 @@ struct ljp_spine_calls {
 };
 
 /* A segment as it was the last time, root first. stack[]: `rest` frames that
-** are below it, then those of its levels. */
+** are below it, then those of its levels. link[]: of each level the word that
+** tells whether it is what it was, side by side. */
+struct ljp_memo_read;
+enum { LJP_SPINE_SPARE = 3 };
 struct ljp_spine {
   uint64_t L, low, cframe;
   uint64_t below; /* BASE of the frame below the C boundary */
   uint32_t count; /* levels */
   uint32_t rest, frames;
-  /* The owner's arrays: `levels` of the first two, `room` frames. */
+  /* The owner's arrays: `levels` of the first two, of links LJP_SPINE_SPARE
+  ** more; `room` frames. */
   uint32_t levels, room;
   bool tight; /* set when it did not fit */
+  struct ljp_memo_read *link;
   struct ljp_level *level;
-  uint64_t *shown; /* frames of levels that are being made */
   uint64_t *stack;
   struct ljp_spine_calls *calls; /* the owner's; many spines may share them */
 };
@@ -463,7 +468,6 @@ bool ljp_spine_follow(struct ljp_spine *spine,
 /* The words of memory that a start and the spine that is followed from it were
 ** made of: as long as all of them are what they were, so are both. Those of
 ** which the low byte does not matter: as in memo.h. 0: there is no room. */
-struct ljp_memo_read;
 unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
                                const struct ljp_guest_site *site,
                                const struct ljp_guest_regs *regs,

@@ -6,7 +6,7 @@
 ** the link of a call is a position in the caller's bytecode, its function and
 ** line, too. So a frame whose link (and the few other words that it was made
 ** of) is what it was, and that is come to in the same way, is the same frame.
-** Links are compared from the root up; from the top, frames are walked anew,
+** Links are compared from the root up, in an array of their own; from the top, frames are walked anew,
 ** by the code of the walk itself, until they meet one that is the same. What a
 ** position has told once it tells again (struct ljp_spine_calls): only the slot
 ** is looked at, whether a function with that code is in it.
@@ -30,6 +30,8 @@
 
 _Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
                "another GCfunc");
+
+static const uint64_t zero;
 
 static const uint64_t *words_at(uint64_t address)
 {
@@ -57,28 +59,43 @@ is_same_beside(const struct ljp_level *level)
          (frame[-3] == level->word[0] && frame[-4] == level->word[1]);
 }
 
-/* 0: that is the link, and it tells all. */
-static uint64_t more_than_link(const struct ljp_level *level)
+/* 0: it is what it was. */
+static inline uint64_t differs(const struct ljp_memo_read *word)
 {
-  return (words_at(level->base)[-1] ^ level->link) | level->beside;
+  return *words_at(word->at) ^ word->value;
 }
 
-/* How many levels are what they were, of those that are not above base: four at
-** a time where only links count. */
-static uint32_t count_same(const struct ljp_spine *spine, uint64_t base)
+/* How many words are what they were, in fours: up to the first four of which one
+** is not. There are some behind the end that always are. */
+static inline uint32_t count_fours(const struct ljp_memo_read *first,
+                                   uint32_t from, uint32_t end)
 {
-  const struct ljp_level *first = spine->level, *level = first,
-                         *end = first + spine->count;
-  while (end > first && end[-1].base > base)
-    end--;
-  while (end - level >= 4 &&
-         !(more_than_link(level) | more_than_link(level + 1) |
-           more_than_link(level + 2) | more_than_link(level + 3)))
-    level += 4;
-  while (level < end && words_at(level->base)[-1] == level->link &&
-         (LJP_LIKELY(!level->beside) || is_same_beside(level)))
-    level++;
-  return (uint32_t)(level - first);
+  const struct ljp_memo_read *word = first + from, *last = first + end;
+  while (word < last && !(differs(word) | differs(word + 1) |
+                          differs(word + 2) | differs(word + 3)))
+    word += 4;
+  return (uint32_t)(word - first);
+}
+
+/* How many levels are what they were, of which the first `same` are; those above
+** base are of no interest, and functions in their slots may be gone. */
+static uint32_t count_same(const struct ljp_spine *spine, uint32_t same,
+                           uint64_t base)
+{
+  const uint32_t count = spine->count;
+  while (same < count) {
+    const struct ljp_level *level = &spine->level[same];
+    if (!level->beside) {
+      if (differs(&spine->link[same]))
+        return same;
+    } else if (level->base > base || words_at(level->base)[-1] != level->link ||
+               !is_same_beside(level)) {
+      return same;
+    }
+    if ((++same & 3) == 0)
+      same = count_fours(spine->link, same, count);
+  }
+  return count;
 }
 
 /* Does the position tell the function? */
@@ -124,8 +141,10 @@ static bool follow(const struct ljp_thread *thread,
                  base - thread->low >=
                      c->delta + (1 + LJ_FR2) * sizeof(TValue)) &&
       LJP_LIKELY(runs(words_at(base - c->delta)[-2], c->code))) {
-    *link =
-        (struct ljp_link){.base = base - c->delta, .pc = value, .lua = true};
+    link->base = base - c->delta;
+    link->pc = value;
+    link->boundary = link->same = false;
+    link->lua = true;
     *call = c;
     return true;
   }
@@ -140,43 +159,79 @@ static bool follow(const struct ljp_thread *thread,
 
 /* -- Levels --------------------------------------------------------------------- */
 
-/* A level that is new, with its frame, if it has one: *emits. link and *call (NULL:
-** it is no call) lead to it, and then to the one below. */
-static bool make_level(const struct ljp_thread *thread,
-                       struct ljp_spine_calls *calls, struct ljp_level *level,
-                       struct ljp_link *link, struct ljp_spine_call **call,
-                       bool skip, uint64_t *frame, bool *emits)
+/* The word that tells whether it is what it was, or one that is never equal. */
+static inline struct ljp_memo_read link_of(const struct ljp_level *level)
 {
-  const uint64_t *words = words_at(link->base);
-  struct ljp_stack one = {.frames = frame, .limit = 1};
+  if (LJP_UNLIKELY(level->beside))
+    return (struct ljp_memo_read){(uint64_t)(uintptr_t)&zero, 1};
+  return (struct ljp_memo_read){level->base - 8, level->link};
+}
+
+/* What a level shows, by its function. call: what is known of the position that
+** led to it, or NULL. */
+static __attribute__((noinline)) bool show(struct ljp_level *level,
+                                           struct ljp_spine_call *call)
+{
+  struct ljp_stack one = {.frames = &level->shown, .limit = 1};
   struct ljp_function fn;
-  *level = (struct ljp_level){.base = link->base,
-                              .link = words[-1],
-                              .pc = link->pc,
-                              .slot = words[-2],
-                              .skip = skip};
-  if (*call && (*call)->frame) {
-    *frame = (*call)->frame;
-  } else if (!skip) {
-    if (!ljp_read_function(words[-2], &fn) || !ljp_emit(&one, &fn, link->pc))
-      return false;
-    if (*call)
-      (*call)->frame = *frame;
-    if (!pins(&fn, link->pc)) {
-      level->checked = true;
-      level->ffid = fn.ffid;
-      level->body = body_of((const GCfunc *)words_at(fn.object));
-    }
+  level->slot = words_at(level->base)[-2];
+  if (!ljp_read_function(level->slot, &fn) || !ljp_emit(&one, &fn, level->pc))
+    return false;
+  if (call)
+    call->frame = level->shown;
+  if (!pins(&fn, level->pc)) {
+    level->beside = level->checked = true;
+    level->ffid = fn.ffid;
+    level->body = body_of((const GCfunc *)words_at(fn.object));
   }
-  level->continues = (level->link & FRAME_TYPEP) == FRAME_CONT &&
-                     (level->link & FRAME_TYPE) != FRAME_LUA;
-  if (level->continues) {
-    level->word[0] = words[-3];
-    level->word[1] = words[-4];
+  return true;
+}
+
+static __attribute__((noinline)) void continues(struct ljp_level *level)
+{
+  const uint64_t *words = words_at(level->base);
+  level->beside = level->continues = true;
+  level->word[0] = words[-3];
+  level->word[1] = words[-4];
+}
+
+/* A level that is new. link and *call (NULL: it is no call) lead to it, and then
+** to the one below. */
+static inline bool make_level(const struct ljp_thread *thread,
+                              struct ljp_spine_calls *calls,
+                              struct ljp_level *level, struct ljp_link *link,
+                              struct ljp_spine_call **call, bool skip)
+{
+  const uint64_t value = words_at(link->base)[-1];
+  level->base = link->base;
+  level->link = value;
+  level->pc = link->pc;
+  level->skip = skip;
+  level->beside = level->checked = level->continues = false;
+  if (LJP_LIKELY(*call && (*call)->frame))
+    level->shown = (*call)->frame;
+  else if (!skip && !show(level, *call))
+    return false;
+  if (LJP_UNLIKELY((value & FRAME_TYPEP) == FRAME_CONT))
+    continues(level);
+  return follow(thread, calls, link->base, value, link, call);
+}
+
+/* A whole copy would read at once what has just been written in pieces, which
+** processors are slow at. */
+static inline void move_level(struct ljp_level *to,
+                              const struct ljp_level *from)
+{
+  if (LJP_UNLIKELY(from->beside)) {
+    *to = *from;
+    return;
   }
-  level->beside = level->checked || level->continues;
-  *emits = !skip;
-  return follow(thread, calls, link->base, level->link, link, call);
+  to->base = from->base;
+  to->link = from->link;
+  to->pc = from->pc;
+  to->shown = from->shown;
+  to->skip = from->skip;
+  to->beside = to->checked = to->continues = false;
 }
 
 static bool give_up(struct ljp_spine *spine)
@@ -192,84 +247,127 @@ static bool is_tight(struct ljp_spine *spine)
   return give_up(spine);
 }
 
-bool ljp_spine_follow(struct ljp_spine *spine,
-                      const struct ljp_guest_start *start, uint32_t *kept)
+/* From the top, to the one that is met, of the first `same`; what is new is
+** gathered at the end of the array, top last. */
+static __attribute__((noinline)) bool
+follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
+               uint32_t same, uint32_t *kept)
 {
   const lua_State *L = (const lua_State *)words_at(start->L);
-  struct ljp_thread thread = {.L = start->L,
-                              .g = (uint64_t)(uintptr_t)G(L),
-                              .low = (uint64_t)(uintptr_t)tvref(L->stack)};
-  struct ljp_level *level = spine->level;
-  thread.high = thread.low + L->stacksize * sizeof(TValue);
-  uint64_t low = thread.low + (1 + LJ_FR2) * sizeof(TValue);
-  if ((start->base & 7) || start->base <= low || start->base > thread.high)
-    return give_up(spine);
-  if (spine->L != start->L || spine->low != thread.low ||
-      spine->cframe != start->cframe) {
-    spine->L = start->L;
-    spine->low = thread.low;
-    spine->cframe = start->cframe;
-    spine->count = 0;
-  }
-  uint32_t old = spine->count, same = count_same(spine, start->base);
-  /* From the top, to the one that is met; what is new is gathered at the end of
-  ** the array, top last. */
+  const struct ljp_thread thread = {.L = start->L,
+                                    .g = (uint64_t)(uintptr_t)G(L),
+                                    .low = spine->low,
+                                    .high = spine->low +
+                                            L->stacksize * sizeof(TValue)};
+  const uint64_t low = thread.low + (1 + LJ_FR2) * sizeof(TValue);
+  struct ljp_level *const first = spine->level;
+  /* Behind the last that is the same; the last but one that is new. */
+  struct ljp_level *met = first + same, *const end = first + spine->levels,
+                   *fresh = end, *const old = first + spine->count;
   struct ljp_link link = {.base = start->base, .pc = start->pc};
   struct ljp_spine_call *call = NULL;
+  if ((link.base & 7) || link.base <= low || link.base > thread.high)
+    return give_up(spine);
   if (LJP_UNLIKELY(spine->calls->generation != ljp_guest_code_generation()))
     forget_calls(spine->calls);
   bool skip = start->skip;
-  const uint32_t levels = spine->levels;
-  uint32_t fresh = levels;
   uint64_t below = spine->below;
   for (;;) {
-    while (same && level[same - 1].base > link.base)
-      same--;
-    if (same && level[same - 1].base == link.base) {
-      if (level[same - 1].pc == link.pc && level[same - 1].skip == skip)
+    while (met > first && met[-1].base > link.base)
+      met--;
+    if (met > first && met[-1].base == link.base) {
+      if (met[-1].pc == link.pc && met[-1].skip == skip)
         break;
-      same--;
+      met--;
     }
     if (link.base <= low) {
       below = link.base; /* of a coroutine: nothing is below */
       break;
     }
-    uint64_t frame = 0; /* nothing, if it emits none */
-    bool emits;
-    if (fresh <= old || fresh <= same + 1)
+    if (fresh <= old || fresh <= met + 1)
       return is_tight(spine);
-    if (!make_level(&thread, spine->calls, &level[--fresh], &link, &call, skip,
-                    &frame, &emits))
+    if (!make_level(&thread, spine->calls, --fresh, &link, &call, skip))
       return give_up(spine);
-    /* Until its place is known, what it shows stands there instead. */
-    level[fresh].frames = emits;
-    spine->shown[fresh] = frame;
     skip = link.same && !skip;
     if (link.boundary) {
-      same = 0;
+      met = first;
       below = link.base;
       break;
     }
   }
-  if (same == 0 && fresh == levels)
+  if (met == first && fresh == end)
     return give_up(spine);
-  if (same == 0 && below != spine->below)
+  if (met == first && below != spine->below)
     spine->below = below;
-  uint32_t at = same < old ? level[same].frames : spine->frames;
-  if (!old)
+  uint32_t at = met < old ? met->frames : spine->frames;
+  if (old == first)
     at = spine->rest;
-  if (at + levels - fresh > spine->room)
+  if (at + (uint32_t)(end - fresh) > spine->room)
     return is_tight(spine);
   *kept = at;
-  for (uint32_t i = fresh; i < levels; i++) {
-    bool emits = level[i].frames;
-    level[same] = level[i];
-    level[same++].frames = at;
-    if (emits)
-      spine->stack[at++] = spine->shown[i];
+  struct ljp_memo_read *word = spine->link + (met - first);
+  for (; fresh < end; fresh++, met++) {
+    move_level(met, fresh);
+    met->frames = at;
+    *word++ = link_of(met);
+    if (!met->skip)
+      spine->stack[at++] = met->shown;
   }
-  spine->count = same;
+  for (int i = 0; i < LJP_SPINE_SPARE; i++)
+    *word++ = (struct ljp_memo_read){(uint64_t)(uintptr_t)&zero, 0};
+  spine->count = (uint32_t)(met - first);
   spine->frames = at;
+  return true;
+}
+
+static inline bool is_top(const struct ljp_level *top,
+                          const struct ljp_guest_start *start)
+{
+  return top->base == start->base && top->pc == start->pc &&
+         top->skip == start->skip;
+}
+
+/* The first `same` levels are what they were. */
+static __attribute__((noinline)) bool
+follow_some(struct ljp_spine *spine, const struct ljp_guest_start *start,
+            uint32_t same, uint32_t *kept)
+{
+  same = count_same(spine, same, start->base);
+  if (same < spine->count || !is_top(&spine->level[same - 1], start))
+    return follow_changed(spine, start, same, kept);
+  *kept = spine->frames;
+  return true;
+}
+
+static __attribute__((noinline)) bool
+follow_none(struct ljp_spine *spine, const struct ljp_guest_start *start,
+            uint64_t low, uint32_t *kept)
+{
+  spine->L = start->L;
+  spine->low = low;
+  spine->cframe = start->cframe;
+  spine->count = 0;
+  return follow_changed(spine, start, 0, kept);
+}
+
+bool ljp_spine_follow(struct ljp_spine *spine,
+                      const struct ljp_guest_start *start, uint32_t *kept)
+{
+  const lua_State *L = (const lua_State *)words_at(start->L);
+  const uint64_t low = (uint64_t)(uintptr_t)tvref(L->stack);
+  const uint32_t count = spine->count;
+  const struct ljp_level *top = spine->level + count - 1;
+  /* All that is compared must still be in the stack. */
+  if (LJP_UNLIKELY(count == 0 || spine->L != start->L || spine->low != low ||
+                   spine->cframe != start->cframe ||
+                   top->base > low + L->stacksize * sizeof(TValue)))
+    return follow_none(spine, start, low, kept);
+  uint32_t same = count_fours(spine->link, 0, count);
+  if (same < count)
+    return follow_some(spine, start, same, kept);
+  if (!is_top(top, start))
+    return follow_changed(spine, start, count, kept);
+  *kept = spine->frames;
   return true;
 }
 
