@@ -21,28 +21,47 @@ enum {
   DENSE_CYCLES = 4000 /* for all of them */
 };
 
-static inline bool push_held_brief(struct ljp_recorder *r, uint8_t what)
+static inline bool push_brief(struct ljp_recorder *r, const struct ljp_mem *m,
+                              uint8_t what)
 {
-  const struct ljp_mem *m = &r->held;
   /* After a loss nothing is the same any more. */
-  return LJP_LIKELY(r->held_same && r->stack.count == r->producer->depth) &&
-         LJP_LIKELY(ljp_push_mem_brief(
-             r->producer, m->time_ns, m->address, m->size,
-             ljp_brief_kinds(m->vmstate, LJP_MEM_ALLOC, what)));
+  return LJP_LIKELY(r->stack.count == r->producer->depth) &&
+         LJP_LIKELY(
+             ljp_push_mem_brief(r->producer, m->time_ns, m->address, m->size,
+                                ljp_brief_kinds(m->vmstate, m->op, what)));
 }
 
-static __attribute__((noinline)) void push_held_anew(struct ljp_recorder *r)
+static inline bool push_top(struct ljp_recorder *r, const struct ljp_mem *m)
 {
-  ljp_recorder_tell_type(r);
-  if (!ljp_brief_look(r->producer) || !push_held_brief(r, r->held.what))
-    ljp_recorder_push(r, &r->held);
+  const struct ljp_found_stack *stack = &r->stack;
+  return ljp_push_mem_top(r->producer, m, stack->frames, stack->count,
+                          stack->same);
+}
+
+/* Of the stack r->stack. */
+static __attribute__((noinline)) void push(struct ljp_recorder *r,
+                                           const struct ljp_mem *m)
+{
+  bool may = r->stack.root_first && m->op != LJP_MEM_REALLOC;
+  if (LJP_LIKELY(may && push_top(r, m)))
+    return;
+  if (!ljp_brief_look(r->producer) || !may || !push_top(r, m))
+    ljp_recorder_push(r, m);
 }
 
 static inline void push_held(struct ljp_recorder *r)
 {
+  uint8_t what = ljp_recorder_type(r);
   r->holds = false;
-  if (LJP_UNLIKELY(!push_held_brief(r, ljp_recorder_type(r))))
-    push_held_anew(r);
+  if (LJP_LIKELY(r->held_same && push_brief(r, &r->held, what)))
+    return;
+  r->held.what |= what;
+  push(r, &r->held);
+}
+
+static inline bool is_same_stack(const struct ljp_recorder *r)
+{
+  return r->stack.root_first && r->stack.same == r->stack.count;
 }
 
 static inline void find_stack(struct ljp_recorder *r,
@@ -54,13 +73,11 @@ static inline void find_stack(struct ljp_recorder *r,
 
 static inline void hold(struct ljp_recorder *r)
 {
-  const struct ljp_found_stack *stack = &r->stack;
   r->holds = true;
   if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
     return; /* that is noted, and it is the same stack */
   ljp_recorder_hold(r);
-  r->held_same = r->held.op == LJP_MEM_ALLOC && stack->root_first &&
-                 stack->same == stack->count;
+  r->held_same = r->held.op == LJP_MEM_ALLOC && is_same_stack(r);
 }
 
 static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
@@ -151,13 +168,17 @@ free_block(struct ljp_recorder *r, void *ptr, size_t osize,
   struct ljp_mem m = {.time_ns = time_of_block(r, osize),
                       .address = (uint64_t)(uintptr_t)ptr,
                       .size = osize,
-                      .vm = r->vm};
+                      .vm = r->vm,
+                      .op = LJP_MEM_FREE};
   find_stack(r, caller);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, 0);
   ljp_stand_in(caller);
-  ljp_recorder_push_free(r, &m);
+  r->counts.frees++;
+  r->counts.free_bytes += osize;
+  if (!is_same_stack(r) || !push_brief(r, &m, 0))
+    push(r, &m);
   ljp_stand_in(NULL);
   return result;
 }

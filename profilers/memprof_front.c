@@ -36,7 +36,6 @@ struct ljp_front {
   int16_t guest, sp, rbx, rbp; /* in words from the caller */
   int16_t at[STEPS];
   uint64_t word[STEPS];
-  const struct ljp_site *site; /* where it led the last time */
 };
 
 bool ljp_front_init(struct ljp_stacks *s)
@@ -127,7 +126,7 @@ static inline const struct ljp_site *
 known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
             struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
-  struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
   const uint64_t *words = (const uint64_t *)caller;
   s->front = NULL;
   for (end = front + WAYS; front < end; front++) {
@@ -135,9 +134,7 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
         front->epoch != s->epoch)
       continue;
     regs->rip = words[front->guest];
-    const struct ljp_site *site = front->site;
-    if (LJP_UNLIKELY(site->rip != regs->rip))
-      site = front->site = slot_of(s, regs->rip, true);
+    const struct ljp_site *site = slot_of(s, regs->rip, true);
     bool known = site->rip == regs->rip && site->epoch == s->epoch;
     if (known && !site->guest)
       continue;
@@ -179,7 +176,6 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   front->guest = at[steps - 1];
   front->hosts = (uint8_t)steps;
   front->rip = caller->rip;
-  front->site = slot_of(s, regs->rip, true);
   front->epoch = s->epoch;
   front->type = found->type;
   front->object = found->object;
