@@ -11,10 +11,12 @@
 
 enum {
 #ifdef LJP_DEBUG
-  SITES = 8,
+  SITE_SETS = 2,
 #else
-  SITES = 512, /* a power of two; on top, and as many below */
+  SITE_SETS = 128, /* a power of two; on top, and as many below */
 #endif
+  SITE_WAYS = 4,
+  SITES = SITE_SETS * SITE_WAYS,
   FRONTS = 16, /* a power of two: sets of */
   WAYS = 4,
   STEPS = 4,
@@ -61,36 +63,61 @@ void ljp_front_forget(struct ljp_stacks *s)
 
 /* A site that was found on top stays where it is while others are looked for
 ** below. */
-static struct ljp_site *slot_of(struct ljp_stacks *s, uint64_t rip, bool on_top)
+static struct ljp_site *set_of(struct ljp_stacks *s, uint64_t rip, bool on_top)
 {
   uint64_t key = (rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-  return &s->sites[(key & (SITES - 1)) + (on_top ? 0 : SITES)];
+  return &s->sites[(key & (SITE_SETS - 1)) * SITE_WAYS + (on_top ? 0 : SITES)];
 }
 
-/* on_top: of the topmost segment; only there the VM tells about compiled code. */
-static void learn_site(struct ljp_stacks *s, struct ljp_site *site,
-                       const struct ljp_guest_regs *regs, bool on_top)
+/* NULL: it is not known. */
+static inline const struct ljp_site *site_at(struct ljp_stacks *s, uint64_t rip,
+                                             bool on_top)
+{
+  const struct ljp_site *site = set_of(s, rip, on_top), *end = site + SITE_WAYS;
+  for (; site < end; site++)
+    if (LJP_LIKELY(site->rip == rip && site->epoch == s->epoch))
+      return site;
+  return NULL;
+}
+
+/* What is of no use any more, or else any. */
+static struct ljp_site *place_for(struct ljp_stacks *s, uint64_t rip,
+                                  bool on_top)
+{
+  struct ljp_site *set = set_of(s, rip, on_top);
+  for (int way = 0; way < SITE_WAYS; way++)
+    if (set[way].epoch != s->epoch)
+      return &set[way];
+  return &set[s->next_site++ % SITE_WAYS];
+}
+
+/* on_top: of the topmost segment; only there the VM tells about compiled code.
+** NULL: it is not plain. */
+static const struct ljp_site *
+learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
 {
   const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  site->rip = 0;
+  struct ljp_site *site = place_for(s, regs->rip, on_top);
+  bool plain = false;
+  site->rip = site->epoch = 0;
   if (!view)
-    return;
+    return NULL;
   site->guest =
       ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
-  site->plain = false;
   if (site->guest && (on_top || ljp_guest_in_vm(regs->rip))) {
     ljp_guest_site(s->heap, regs, &site->in_guest);
-    site->plain = site->in_guest.kind != LJP_SITE_NONE;
+    plain = site->in_guest.kind != LJP_SITE_NONE;
   } else if (!site->guest && ljp_unwind_plain(view, regs->rip, &site->step)) {
-    site->plain = true;
+    plain = true;
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }
   ljp_unwind_release(s->unwind, view);
   /* What is not plain now may be so as soon as a table has been made. */
-  if (site->plain) {
-    site->rip = regs->rip;
-    site->epoch = s->epoch;
-  }
+  if (!plain)
+    return NULL;
+  site->rip = regs->rip;
+  site->epoch = s->epoch;
+  return site;
 }
 
 static bool still_there(const struct ljp_unwind_plain *step)
@@ -134,12 +161,11 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
         front->epoch != s->epoch)
       continue;
     regs->rip = words[front->guest];
-    const struct ljp_site *site = slot_of(s, regs->rip, true);
-    bool known = site->rip == regs->rip && site->epoch == s->epoch;
-    if (known && !site->guest)
+    const struct ljp_site *site = site_at(s, regs->rip, true);
+    if (LJP_UNLIKELY(site && !site->guest))
       continue;
     s->front = front;
-    if (!known)
+    if (LJP_UNLIKELY(!site))
       return NULL;
     regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
     regs->rbx = words + front->rbx;
@@ -228,12 +254,9 @@ static const struct ljp_site *walk_front(struct ljp_stacks *s,
   found->type = LJP_MEM_TYPE_OTHER;
   found->object = false;
   for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
-    struct ljp_site *site = slot_of(s, regs->rip, true);
-    if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
-      learn_site(s, site, regs, true);
-      if (!site->rip)
-        return NULL;
-    }
+    const struct ljp_site *site = site_at(s, regs->rip, true);
+    if (LJP_UNLIKELY(!site) && !(site = learn_site(s, regs, true)))
+      return NULL;
     if (site->guest) {
       /* What looked like a known way may have gone on behind its end. */
       if (s->front && at != s->front->guest)
@@ -287,12 +310,12 @@ const struct ljp_site *ljp_front_below(struct ljp_stacks *s,
 {
   uint64_t witness = 0;
   for (*hosts = 0; *hosts < LJP_BELOW_FRAMES; ++*hosts) {
-    struct ljp_site *site = slot_of(s, regs->rip, false);
-    if (LJP_UNLIKELY(site->rip != regs->rip || site->epoch != s->epoch)) {
+    const struct ljp_site *site = site_at(s, regs->rip, false);
+    if (LJP_UNLIKELY(!site)) {
       int *error = &errno, saved = *error;
-      learn_site(s, site, regs, false);
+      site = learn_site(s, regs, false);
       *error = saved;
-      if (!site->rip)
+      if (!site)
         return NULL;
     }
     if (site->guest)

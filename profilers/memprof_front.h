@@ -14,7 +14,7 @@
 struct ljp_site {
   uint64_t rip;
   uint32_t epoch; /* of struct ljp_stacks; others are of no use */
-  bool guest, plain, object;
+  bool guest, object;
   uint8_t type;
   struct ljp_unwind_plain step;
   struct ljp_guest_site in_guest;

@@ -60,11 +60,10 @@ static bool follow(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start, uint32_t *kept,
                    unsigned deep);
 
-/* What is below a, whose spine has been followed, is what is above b's C frame
-** and below. */
-static __attribute__((noinline)) bool
-put_together(struct ljp_stacks *s, struct ljp_again *a,
-             const struct ljp_guest_start *start, uint32_t *kept, unsigned deep)
+/* That is what is above b's C frame, and below. */
+bool ljp_rest_put_together(struct ljp_stacks *s, struct ljp_again *a,
+                           const struct ljp_guest_start *start, uint32_t *kept,
+                           unsigned deep)
 {
   struct below below;
   struct ljp_guest_start next;
@@ -104,38 +103,13 @@ put_together(struct ljp_stacks *s, struct ljp_again *a,
   return ok;
 }
 
-static inline bool words_are_true(const struct ljp_again *a)
-{
-  return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
-         ljp_saferead_equal(a->word, a->words) == a->words;
-}
-
-/* The spine, and nothing yet of what is below. */
-static inline bool follow_spine(struct ljp_stacks *s, struct ljp_again *a,
-                                const struct ljp_guest_start *start,
-                                uint32_t *kept, unsigned deep)
-{
-  if (LJP_UNLIKELY(a->epoch != s->epoch)) {
-    a->epoch = s->epoch;
-    ljp_segment_clear(s, a);
-  }
-  uint32_t frames = a->spine.frames;
-  bool ok = ljp_spine_follow(&a->spine, start, kept);
-  if (!ok || *kept != frames || a->spine.frames != frames) {
-    a->serial = ++s->serials;
-    /* Whoever fails, or asks for what is above, leaves what was no answer. */
-    if (deep)
-      a->total = 0;
-  }
-  return ok;
-}
-
 static bool follow(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start, uint32_t *kept,
                    unsigned deep)
 {
-  return follow_spine(s, a, start, kept, deep) &&
-         (words_are_true(a) || put_together(s, a, start, kept, deep));
+  return ljp_rest_follow_spine(s, a, start, kept, deep) &&
+         (ljp_rest_words_are_true(a) ||
+          ljp_rest_put_together(s, a, start, kept, deep));
 }
 
 struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
@@ -152,15 +126,6 @@ struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
   return a;
 }
 
-bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_guest_start *start, uint32_t *kept)
-{
-  return follow_spine(s, a, start, kept, 0) &&
-         (LJP_LIKELY(words_are_true(a)) ||
-          put_together(s, a, start, kept, 0)) &&
-         LJP_LIKELY(a->found < a->enough);
-}
-
 /* -- Learned ------------------------------------------------------------------------- */
 
 static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
@@ -174,7 +139,7 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
       !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
                      &s->memo))
     return false;
-  if (s->memo.reads + s->memo.always_reads > a->word_room) {
+  if (s->memo.reads + s->memo.always_reads + 3 > a->word_room) {
     a->spine.tight = true;
     return false;
   }
@@ -182,12 +147,16 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
   for (uint32_t i = 0; i < s->memo.always_reads; i++)
     if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program)
       a->word[n++] = s->memo.always[i];
-  /* Those that are compared in part only come last. */
-  for (int part = 0; part < 2; part++)
+  /* Those that are compared in part only come last, and the others in fours, which
+  ** are compared at once. */
+  for (int part = 0; part < 2; part++) {
     for (uint32_t i = 0; i < s->memo.reads; i++)
       if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
           !ljp_spine_tells(&a->spine, s->memo.read[i].at))
         a->word[n++] = s->memo.read[i];
+    for (; n & 3 && !part; n++)
+      a->word[n] = a->word[0];
+  }
   a->words = n;
   for (uint32_t i = walk.stack.count; i-- > 0;) {
     if (!s->native && !ljp_guest_is_frame(frames[i]))

@@ -11,6 +11,7 @@
 #define LJP_MEMPROF_REST_H
 
 #include "profilers/memprof_segments.h"
+#include "src/saferead.h"
 
 /* The segment that is remembered of this C frame; NULL: none. */
 struct ljp_again *ljp_rest_of(struct ljp_stacks *stacks,
@@ -20,11 +21,51 @@ struct ljp_again *ljp_rest_of(struct ljp_stacks *stacks,
 struct ljp_again *ljp_rest_begin(struct ljp_stacks *stacks,
                                  const struct ljp_guest_start *start);
 
+/* What is below a segment whose spine has been followed, of segments that are
+** remembered; deep: so many are above. */
+bool ljp_rest_put_together(struct ljp_stacks *stacks, struct ljp_again *again,
+                           const struct ljp_guest_start *start, uint32_t *kept,
+                           unsigned deep);
+
+/* Makes its spine that of a start; nothing is said yet of what is below. */
+static inline bool ljp_rest_follow_spine(struct ljp_stacks *s,
+                                         struct ljp_again *a,
+                                         const struct ljp_guest_start *start,
+                                         uint32_t *kept, unsigned deep)
+{
+  if (LJP_UNLIKELY(a->epoch != s->epoch)) {
+    a->epoch = s->epoch;
+    ljp_segment_clear(s, a);
+  }
+  uint32_t frames = a->spine.frames;
+  bool ok = ljp_spine_follow(&a->spine, start, kept);
+  if (!ok || *kept != frames || a->spine.frames != frames) {
+    a->serial = ++s->serials;
+    /* Whoever fails, or asks for what is above, leaves what was no answer. */
+    if (deep)
+      a->total = 0;
+  }
+  return ok;
+}
+
+static inline bool ljp_rest_words_are_true(const struct ljp_again *a)
+{
+  return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
+         ljp_saferead_equal(a->word, a->words) == a->words;
+}
+
 /* Makes its spine that of a start, with what is below; *kept: so many frames
 ** from the root are as they were. False: nobody knows, or it is time to learn
-** it. */
-bool ljp_rest_find(struct ljp_stacks *stacks, struct ljp_again *again,
-                   const struct ljp_guest_start *start, uint32_t *kept);
+** it. Nearly every event with another stack asks. */
+static inline bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
+                                 const struct ljp_guest_start *start,
+                                 uint32_t *kept)
+{
+  return ljp_rest_follow_spine(s, a, start, kept, 0) &&
+         (LJP_LIKELY(ljp_rest_words_are_true(a)) ||
+          ljp_rest_put_together(s, a, start, kept, 0)) &&
+         LJP_LIKELY(a->found < a->enough);
+}
 
 /* After a full walk, which has found this. again: that of the segment, or
 ** NULL. */

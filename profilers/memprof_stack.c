@@ -150,11 +150,10 @@ static inline bool answer(struct ljp_stacks *s, struct ljp_again *a,
 
 /* -- Whole answers ------------------------------------------------------------------- */
 
-static struct ljp_recall *recall_of(struct ljp_stacks *s,
-                                    const struct ljp_caller *caller)
+static inline unsigned recall_of(const struct ljp_caller *caller)
 {
   uint64_t key = (uint64_t)(uintptr_t)caller ^ caller->rip << 4;
-  return &s->recalls[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (RECALLS - 1)];
+  return key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (RECALLS - 1);
 }
 
 /* So that all are compared four at a time. Where the low bytes do not matter,
@@ -177,7 +176,8 @@ static __attribute__((noinline)) void learn_answer(
     const struct ljp_site *site, const struct ljp_guest_regs *regs,
     const struct ljp_guest_start *start, const struct ljp_found_stack *found)
 {
-  struct ljp_recall *c = recall_of(s, caller);
+  const unsigned at = recall_of(caller);
+  struct ljp_recall *c = &s->recalls[at];
   if (c->caller != caller || c->rip != caller->rip || c->serial != a->serial ||
       c->site != site || c->met == 0) {
     c->caller = caller;
@@ -185,6 +185,7 @@ static __attribute__((noinline)) void learn_answer(
     c->serial = a->serial;
     c->site = site;
     c->epoch = 0;
+    s->recalled &= ~(UINT64_C(1) << at);
     c->met = RECALL_AFTER;
     return;
   }
@@ -209,52 +210,7 @@ static __attribute__((noinline)) void learn_answer(
   c->type = found->type;
   c->object = found->object;
   c->epoch = s->epoch;
-}
-
-static inline bool recall(struct ljp_stacks *s, const struct ljp_caller *caller,
-                          struct ljp_found_stack *found)
-{
-  const struct ljp_recall *c = recall_of(s, caller);
-  if (LJP_UNLIKELY(c->caller != caller || c->epoch != s->epoch ||
-                   c->rip != caller->rip))
-    return false;
-  struct ljp_again *a = c->again;
-  if (LJP_UNLIKELY(a->serial != c->serial ||
-                   ljp_saferead_same(c->word, c->words) != c->words))
-    return false;
-  s->given = NULL;
-  found->type = c->type;
-  found->object = c->object;
-  if (LJP_UNLIKELY(s->last != a || a->top != c->top || !a->total)) {
-    s->hosts = c->hosts;
-    memcpy(s->host, c->host, sizeof s->host);
-    if (c->site->rip != c->site_rip ||
-        !give(s, a, c->site, a->spine.frames, a->total, found))
-      return false;
-    a->top = c->top;
-    return true;
-  }
-  /* The last answer once more. */
-  found->frames = a->spine.stack;
-  found->count = found->same = a->total;
-  found->root_first = true;
-  found->top = a->state;
-  a->hits++;
-  s->remembered++;
-  s->given = c;
-  s->given_to = found;
-  return true;
-}
-
-/* Has the segment been left as it is for a while? */
-static inline bool stands(struct ljp_again *a)
-{
-  if (a->stood_serial != a->serial) {
-    a->stood_serial = a->serial;
-    a->stood = 0;
-    return false;
-  }
-  return a->stood == STOOD || ++a->stood == STOOD;
+  s->recalled |= UINT64_C(1) << at;
 }
 
 /* A second opinion; the first one stands in found->frames, root first. */
@@ -275,6 +231,54 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->given = given;
   s->checked++;
   s->differed += !equal;
+}
+
+static __attribute__((noinline)) bool recall(struct ljp_stacks *s,
+                                             const struct ljp_caller *caller,
+                                             struct ljp_found_stack *found)
+{
+  const struct ljp_recall *c = &s->recalls[recall_of(caller)];
+  if (LJP_UNLIKELY(c->caller != caller || c->epoch != s->epoch ||
+                   c->rip != caller->rip))
+    return false;
+  struct ljp_again *a = c->again;
+  if (LJP_UNLIKELY(a->serial != c->serial ||
+                   ljp_saferead_same(c->word, c->words) != c->words))
+    return false;
+  s->given = NULL;
+  found->type = c->type;
+  found->object = c->object;
+  if (LJP_UNLIKELY(s->last != a || a->top != c->top || !a->total)) {
+    s->hosts = c->hosts;
+    memcpy(s->host, c->host, sizeof s->host);
+    if (c->site->rip != c->site_rip ||
+        !give(s, a, c->site, a->spine.frames, a->total, found))
+      return false;
+    a->top = c->top;
+    if (LJP_UNLIKELY(s->check))
+      check(s, caller, found);
+    return true;
+  }
+  /* The last answer once more. */
+  found->frames = a->spine.stack;
+  found->count = found->same = a->total;
+  found->root_first = true;
+  found->top = a->state;
+  a->hits++;
+  s->remembered++;
+  s->given = c;
+  s->given_to = found;
+  if (LJP_UNLIKELY(s->check))
+    check(s, caller, found);
+  return true;
+}
+
+/* Has the segment been left as it is for a while? */
+static inline bool stands(struct ljp_again *a)
+{
+  a->stood = a->stood_serial == a->serial ? a->stood + 1 : 0;
+  a->stood_serial = a->serial;
+  return a->stood >= STOOD;
 }
 
 /* Our module and the program, which are never unloaded while we run: any
@@ -334,8 +338,6 @@ void ljp_stacks_find(struct ljp_stacks *s, const struct ljp_caller *caller,
                      struct ljp_found_stack *found)
 {
   look_at_generations(s);
-  if (!recall(s, caller, found))
+  if (!(s->recalled >> recall_of(caller) & 1) || !recall(s, caller, found))
     find(s, caller, found);
-  else if (LJP_UNLIKELY(s->check))
-    check(s, caller, found);
 }

@@ -56,11 +56,12 @@ struct ljp_stacks {
   struct ljp_segments *segments; /* with what is below them */
   struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];
-  struct ljp_recall *recalls; /* whole answers */
+  struct ljp_recall *recalls; /* whole answers, */
+  uint64_t recalled;          /* and which of them may have been learned */
   /* That which was the last answer twice, and stands there. */
   const struct ljp_recall *given;
   struct ljp_found_stack *given_to;
-  uint32_t epoch, next_front;
+  uint32_t epoch, next_front, next_site;
   uint64_t serials; /* of spines, so far */
   uint64_t tops;    /* of what stood on top of an answer, so far */
   struct ljp_patience patience;

@@ -368,7 +368,8 @@ struct ljp_guest_site {
   enum ljp_guest_site_kind kind;
   uint32_t mode, cframe_bytes; /* VM: as in the map; BASE: */
   bool in_rbp, reads_pc, reads_frame;
-  uint32_t function, count; /* TRACE: in the frame at BASE, what is compiled: */
+  uint64_t code; /* TRACE: of the function at BASE; and what is compiled: */
+  uint32_t count;
   uint64_t frame[LJP_SITE_FRAMES]; /* root first */
 };
 

@@ -68,6 +68,14 @@ LJP_SIGSAFE bool ljp_read_function_noted(uint64_t slot_value,
                                          struct ljp_function *fn,
                                          struct ljp_memo *notes);
 
+/* Is a function in that slot, and does it run that code? On the VM's own thread,
+** of a slot that is in use. */
+static inline bool ljp_slot_runs(uint64_t slot, uint64_t code)
+{
+  return (int64_t)slot >> 47 == (int64_t)(int32_t)LJ_TFUNC &&
+         mrefu(((const GCfunc *)(uintptr_t)(slot & LJ_GCVMASK))->l.pc) == code;
+}
+
 /* Append a frame at a position (0: unknown). False if the stack is full. */
 LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
                           const struct ljp_function *fn, uint64_t pc);

@@ -289,7 +289,7 @@ void ljp_site_compiled(const struct ljp_guest_heap *heap,
   for (uint32_t i = 0; i < stack.count; i++)
     site->frame[i] = frames[stack.count - 1 - i];
   site->count = stack.count;
-  site->function = fn.ref;
+  site->code = fn.proto + sizeof(GCproto);
   site->kind = LJP_SITE_TRACE;
 }
 
@@ -305,10 +305,7 @@ bool ljp_start_compiled(const struct ljp_guest_heap *heap,
   start->cframe = (uint64_t)(uintptr_t)cframe_raw(L->cframe);
   if (!frame || G(L) != g || start->cframe < regs->sp ||
       frame <= (const uint64_t *)tvref(L->stack) + 1 + LJ_FR2 ||
-      (int64_t)frame[-2] >> 47 != (int32_t)LJ_TFUNC)
-    return false;
-  const GCfunc *fn = (const GCfunc *)(uintptr_t)(frame[-2] & LJ_GCVMASK);
-  if (!isluafunc(fn) || funcproto(fn)->unused_gc64 != site->function)
+      !ljp_slot_runs(frame[-2], site->code))
     return false;
   start->base = (uint64_t)(uintptr_t)frame;
   if ((frame[-1] & FRAME_TYPEP) == FRAME_VARG)

@@ -120,13 +120,6 @@ static void forget_calls(struct ljp_spine_calls *calls)
   calls->generation = ljp_guest_code_generation();
 }
 
-/* The function in a slot: does it run that code? */
-static bool runs(uint64_t slot, uint64_t code)
-{
-  return (int64_t)slot >> 47 == (int64_t)(int32_t)LJ_TFUNC &&
-         mrefu(((const GCfunc *)words_at(slot & LJ_GCVMASK))->l.pc) == code;
-}
-
 /* By a position that is known, or else as the walk does. *call: what is known of
 ** it, for the frame below. */
 static bool follow(const struct ljp_thread *thread,
@@ -140,7 +133,7 @@ static bool follow(const struct ljp_thread *thread,
   if (LJP_LIKELY(c->pc == value &&
                  base - thread->low >=
                      c->delta + (1 + LJ_FR2) * sizeof(TValue)) &&
-      LJP_LIKELY(runs(words_at(base - c->delta)[-2], c->code))) {
+      LJP_LIKELY(ljp_slot_runs(words_at(base - c->delta)[-2], c->code))) {
     link->base = base - c->delta;
     link->pc = value;
     link->boundary = link->same = false;
