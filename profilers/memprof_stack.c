@@ -111,9 +111,9 @@ put_on_top(struct ljp_stacks *s, struct ljp_again *a,
 }
 
 /* Of the spine as it is, of which `kept` frames are those of a's last answer. */
-static inline bool give(struct ljp_stacks *s, struct ljp_again *a,
-                        const struct ljp_site *site, uint32_t kept,
-                        uint32_t before, struct ljp_found_stack *found)
+static inline __attribute__((always_inline)) bool
+give(struct ljp_stacks *s, struct ljp_again *a, const struct ljp_site *site,
+     uint32_t kept, uint32_t before, struct ljp_found_stack *found)
 {
   struct ljp_top top;
   ljp_front_top(s, site, &top);

@@ -192,6 +192,77 @@ brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
   source_free(p);
 }
 
+/* What a reader makes of a record: stack[0 .. depth), root first. */
+static unsigned read_stack(const struct ljp_ring_record *record,
+                           uint64_t *stack)
+{
+  const struct ljp_ring_mem *mem = (const void *)record;
+  assert_int_equal(record->type, LJP_RING_MEM);
+  assert_int_equal(record->size, 40 + 8 * mem->n);
+  for (unsigned i = 0; i < mem->n; i++)
+    stack[mem->keep + i] = mem->rest[i];
+  return mem->keep + mem->n;
+}
+
+static bool push_top(struct ljp_producer *p, const struct ljp_mem *m,
+                     const uint64_t *stack, unsigned n, unsigned keep)
+{
+  return ljp_push_mem_top(p, m, stack, n, keep) ||
+         (ljp_brief_look(p) && ljp_push_mem_top(p, m, stack, n, keep));
+}
+
+static void another_top_is_pushed_whole_or_not_at_all(void **state)
+{
+  (void)state;
+  enum { PUSHES = 50021, DEPTH = 9 };
+  struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
+  struct ljp_mem m = {.size = 5, .vm = 0xfedcba98, .vmstate = 3, .what = 7};
+  uint64_t stack[DEPTH] = {0}, seen[DEPTH], random = 1, pos = 0;
+  unsigned refused = 0, briefs = 0, depth = 0, n = 0, before = 0;
+  while (m.address < PUSHES) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    unsigned keep = random >> 40 & 7;
+    n = random >> 50 & 7;
+    keep = keep < n ? keep : n;
+    keep = keep < before ? keep : before;
+    for (unsigned i = keep; i < n; i++)
+      stack[i] = random >> 54 & 3; /* some stay what they were */
+    m.address++;
+    m.time_ns = random >> 62;
+    m.op = random >> 61 & 1 ? LJP_MEM_FREE : LJP_MEM_ALLOC;
+    while (!push_top(p, &m, stack, n, keep)) {
+      /* Nothing is lost, and nothing has come half. */
+      assert_int_equal(p->depth, before);
+      ljp_ring_release(&p->ring, pos);
+      refused++;
+      bool full = false;
+      if (!ljp_brief_look(p) && /* at the ring's end */
+          ljp_producer_put_mem(p, &m, 0, stack, n, true, &full))
+        break;
+    }
+    const struct ljp_ring_mem *mem =
+        (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
+    depth = read_stack(&mem->head, seen);
+    assert_int_equal(depth, n);
+    assert_memory_equal(seen, stack, n * sizeof *stack);
+    assert_memory_equal(p->stack, stack, n * sizeof *stack);
+    assert_true(mem->address == m.address && mem->time_ns == m.time_ns &&
+                mem->vm == m.vm && mem->size == 5 && mem->head.a == 3 &&
+                mem->head.b == m.op && mem->head.c == 7);
+    assert_true((const uint8_t *)mem + mem->head.size <= p->ring.data + 4096);
+    assert_true(ljp_ring_head(&p->ring) - ljp_ring_tail(&p->ring) <= 4096);
+    before = n;
+    briefs += push_brief(p, m.time_ns, 1, 5, 0);
+    while (ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring)))
+      ;
+  }
+  assert_true(refused > 100 && briefs > PUSHES / 2);
+  assert_false(push_top(p, &m, stack, p->depth + 1, p->depth + 1));
+  atomic_store(&p->busy, true);
+  assert_false(push_top(p, &m, stack, 0, 0));
+  source_free(p);
+}
+
 static void what_is_not_like_the_event_before_is_not_brief(void **state)
 {
   (void)state;
@@ -292,6 +363,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_record_survives_every_wrap),
+      cmocka_unit_test(another_top_is_pushed_whole_or_not_at_all),
       cmocka_unit_test(what_is_not_committed_is_not_there),
       cmocka_unit_test(full_ring_counts_each_drop),
       cmocka_unit_test(a_record_too_big_for_the_ring_is_counted_as_such),
@@ -299,6 +371,7 @@ int main(void)
       cmocka_unit_test(keeping_more_than_there_is_is_refused),
       cmocka_unit_test(
           brief_events_never_leave_the_ring_or_overwrite_what_is_unread),
+      cmocka_unit_test(another_top_is_pushed_whole_or_not_at_all),
       cmocka_unit_test(what_is_not_like_the_event_before_is_not_brief),
       cmocka_unit_test(a_push_within_a_push_is_counted_not_mixed_in),
       cmocka_unit_test(a_half_full_ring_asks_for_the_writer_once),
