@@ -73,11 +73,14 @@ static inline void find_stack(struct ljp_recorder *r,
 
 static inline void hold(struct ljp_recorder *r)
 {
+  const struct ljp_found_stack *stack = &r->stack;
+  const bool alloc = r->held.op == LJP_MEM_ALLOC, same = r->held_same && alloc;
   r->holds = true;
-  if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
+  if (LJP_LIKELY(same && r->held_type == stack->type &&
+                 r->held_object == stack->object))
     return; /* that is noted, and it is the same stack */
   ljp_recorder_hold(r);
-  r->held_same = r->held.op == LJP_MEM_ALLOC && is_same_stack(r);
+  r->held_same = same || (alloc && is_same_stack(r));
 }
 
 static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)

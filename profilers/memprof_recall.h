@@ -1,10 +1,12 @@
 /*
 ** A whole answer of memprof_stack.c, remembered by the place of the call, with
-** all words that it depends on; and the question whether it is the last one once
-** more, which nearly every new block asks, and so is inline.
+** all words that it depends on; and the question whether it is the last stack once
+** more, which nearly every new block asks, and so is inline. Two places may have
+** the same stack in turn: an object of two blocks.
 **
-** Invariant: s->given is of this epoch, was the answer twice on end, and stands
-** in *s->given_to as it was the second time, when all frames were the same.
+** Invariant: each of s->given is of this epoch, and was the answer when the one
+** before had the same frames; they stand in *s->given_to, as no other answer
+** has come since.
 */
 #ifndef LJP_MEMPROF_RECALL_H
 #define LJP_MEMPROF_RECALL_H
@@ -41,25 +43,38 @@ static inline bool ljp_stacks_are_of_now(const struct ljp_stacks *s)
          s->generation[1] == ljp_guest_code_generation();
 }
 
-/* Has what was given compared with a full walk. True. */
-bool ljp_stacks_check_given(struct ljp_stacks *s);
+static inline bool ljp_recall_is_of(const struct ljp_recall *c,
+                                    const struct ljp_caller *caller)
+{
+  return c && c->caller == caller && c->rip == caller->rip;
+}
 
-/* Is it that which was given, and stands in *found? Else: ljp_stacks_find(). */
+/* Has what was given compared with a full walk. True. */
+bool ljp_stacks_check_given(struct ljp_stacks *s,
+                            const struct ljp_caller *caller);
+
+/* Is it one that was given, in *found? Then only what the memory is for may be
+** another now. Else: ljp_stacks_find(). */
 static inline bool ljp_stacks_are_given(struct ljp_stacks *s,
                                         const struct ljp_caller *caller,
-                                        const struct ljp_found_stack *found)
+                                        struct ljp_found_stack *found)
 {
-  const struct ljp_recall *c = s->given;
-  if (LJP_UNLIKELY(!c || c->caller != caller || c->rip != caller->rip ||
-                   s->given_to != found || !ljp_stacks_are_of_now(s)))
-    return false;
+  const struct ljp_recall *c = s->given[0];
+  if (LJP_UNLIKELY(!ljp_recall_is_of(c, caller))) {
+    c = s->given[1];
+    if (!ljp_recall_is_of(c, caller))
+      return false;
+  }
   struct ljp_again *a = c->again;
-  if (LJP_UNLIKELY(a->serial != c->serial ||
+  if (LJP_UNLIKELY(s->given_to != found || !ljp_stacks_are_of_now(s) ||
+                   a->serial != c->serial ||
                    ljp_saferead_same(c->word, c->words) != c->words))
     return false;
+  found->type = c->type;
+  found->object = c->object;
   a->hits++;
   s->remembered++;
-  return LJP_LIKELY(!s->check) || ljp_stacks_check_given(s);
+  return LJP_LIKELY(!s->check) || ljp_stacks_check_given(s, caller);
 }
 
 #endif

@@ -47,7 +47,7 @@ void ljp_stacks_fini(struct ljp_stacks *s)
 static __attribute__((noinline)) void new_epoch(struct ljp_stacks *s)
 {
   s->last = NULL;
-  s->given = NULL;
+  s->given[0] = s->given[1] = NULL;
   if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
     ljp_front_forget(s);
     ljp_segments_forget(s);
@@ -219,7 +219,7 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
 {
   struct ljp_found_stack walked;
   struct ljp_again *last = s->last;
-  const struct ljp_recall *given = s->given;
+  const struct ljp_recall *given[] = {s->given[0], s->given[1]};
   s->memo.valid = false;
   s->memo.pause = 0;
   ljp_stacks_walk_from(s, caller, &walked);
@@ -228,7 +228,8 @@ static void check(struct ljp_stacks *s, const struct ljp_caller *caller,
   for (uint32_t i = 0; equal && i < walked.count; i++)
     equal = walked.frames[i] == found->frames[walked.count - 1 - i];
   s->last = last;
-  s->given = given;
+  s->given[0] = given[0];
+  s->given[1] = given[1];
   s->checked++;
   s->differed += !equal;
 }
@@ -245,10 +246,10 @@ static __attribute__((noinline)) bool recall(struct ljp_stacks *s,
   if (LJP_UNLIKELY(a->serial != c->serial ||
                    ljp_saferead_same(c->word, c->words) != c->words))
     return false;
-  s->given = NULL;
   found->type = c->type;
   found->object = c->object;
   if (LJP_UNLIKELY(s->last != a || a->top != c->top || !a->total)) {
+    s->given[0] = s->given[1] = NULL;
     s->hosts = c->hosts;
     memcpy(s->host, c->host, sizeof s->host);
     if (c->site->rip != c->site_rip ||
@@ -266,7 +267,10 @@ static __attribute__((noinline)) bool recall(struct ljp_stacks *s,
   found->top = a->state;
   a->hits++;
   s->remembered++;
-  s->given = c;
+  if (s->given[0] != c) {
+    s->given[1] = s->given_to == found ? s->given[0] : NULL;
+    s->given[0] = c;
+  }
   s->given_to = found;
   if (LJP_UNLIKELY(s->check))
     check(s, caller, found);
@@ -299,7 +303,7 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
 {
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
-  s->given = NULL;
+  s->given[0] = s->given[1] = NULL;
   if (LJP_UNLIKELY(!s->own))
     find_witnesses(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
   const struct ljp_site *site = ljp_front_find(s, caller, &regs, found);
@@ -328,9 +332,10 @@ static __attribute__((noinline)) void find(struct ljp_stacks *s,
   }
 }
 
-bool ljp_stacks_check_given(struct ljp_stacks *s)
+bool ljp_stacks_check_given(struct ljp_stacks *s,
+                            const struct ljp_caller *caller)
 {
-  check(s, s->given->caller, s->given_to);
+  check(s, caller, s->given_to);
   return true;
 }
 

@@ -58,8 +58,8 @@ struct ljp_stacks {
   uint64_t generation[2];
   struct ljp_recall *recalls; /* whole answers, */
   uint64_t recalled;          /* and which of them may have been learned */
-  /* That which was the last answer twice, and stands there. */
-  const struct ljp_recall *given;
+  /* Those which were the last answer once more, and what stands there. */
+  const struct ljp_recall *given[2];
   struct ljp_found_stack *given_to;
   uint32_t epoch, next_front, next_site;
   uint64_t serials; /* of spines, so far */

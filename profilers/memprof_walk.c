@@ -47,7 +47,7 @@ static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
   found->same = 0;
   found->root_first = false;
   s->last = NULL;
-  s->given = NULL;
+  s->given[0] = s->given[1] = NULL;
 }
 
 void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
