@@ -82,6 +82,19 @@ static struct ljp_again *set_of(struct ljp_stacks *s, uint64_t L,
   return &s->segments->again[(key >> 40 & (SETS - 1)) * WAYS];
 }
 
+/* One that is come back to has left the nearest cache, if there are many: what will
+** be compared is asked for all at once. */
+static void fetch(const struct ljp_again *a)
+{
+  enum { AT_ONCE = 64 / sizeof(struct ljp_memo_read) };
+  for (uint32_t i = 0; i < a->spine.count; i += AT_ONCE)
+    __builtin_prefetch(a->spine.link + i);
+  __builtin_prefetch(a->spine.level + a->spine.count - 1);
+  for (uint32_t i = 0; i < a->words; i += AT_ONCE)
+    __builtin_prefetch(a->word + i);
+  __builtin_prefetch(a->spine.stack);
+}
+
 struct ljp_again *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
                                  uint64_t cframe)
 {
@@ -90,8 +103,10 @@ struct ljp_again *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
     return a;
   a = set_of(s, L, cframe);
   for (int way = 0; way < WAYS; way++, a++)
-    if (a->L == L && a->cframe == cframe)
+    if (a->L == L && a->cframe == cframe) {
+      fetch(a);
       return a;
+    }
   return NULL;
 }
 
