@@ -6,10 +6,11 @@
 ** the link of a call is a position in the caller's bytecode, its function and
 ** line, too. So a frame whose link (and the few other words that it was made
 ** of) is what it was, and that is come to in the same way, is the same frame.
-** Links are compared from the root up, in an array of their own; from the top, frames are walked anew,
-** by the code of the walk itself, until they meet one that is the same. What a
-** position has told once it tells again (struct ljp_spine_calls): only the slot
-** is looked at, whether a function with that code is in it.
+** Links are compared from the root up, in an array of their own; from the top,
+** frames are walked anew, by the code of the walk itself, until they meet one
+** that is the same. What a position has told once it tells again (struct
+** ljp_spine_calls): only the slot is looked at, whether a function with that code
+** is in it.
 **
 ** Invariants: level[] is in order of BASE, root first; level[i].frames counts
 ** what stands in stack[] below it. A position belongs to one prototype only, as
@@ -254,7 +255,7 @@ follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
                                             L->stacksize * sizeof(TValue)};
   const uint64_t low = thread.low + (1 + LJ_FR2) * sizeof(TValue);
   struct ljp_level *const first = spine->level;
-  /* Behind the last that is the same; the last but one that is new. */
+  /* Levels below `met` stay; those from `fresh` on are new, the top last. */
   struct ljp_level *met = first + same, *const end = first + spine->levels,
                    *fresh = end, *const old = first + spine->count;
   struct ljp_link link = {.base = start->base, .pc = start->pc};
