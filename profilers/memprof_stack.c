@@ -19,9 +19,9 @@
 #include "src/saferead.h"
 
 enum {
-  RECALLS = 64, /* a power of two */
-  STOOD = 3,    /* answers with the same frames of Lua, of which then some */
-  RECALL_AFTER = 3, /* that were the same are remembered */
+  RECALLS = 64,    /* bits of a word */
+  STOOD = 3,       /* answers of a segment whose frames stayed, and then */
+  RECALL_AFTER = 3 /* that were the same at a place: that one is learned */
 };
 
 bool ljp_stacks_init(struct ljp_stacks *s)
