@@ -23,11 +23,6 @@ _Static_assert(GCSpause == 0 && GCSpropagate == 1 && GCSatomic == 2 &&
 
 _Static_assert(sizeof(((global_State *)0)->gc.threshold) == 8, "gc_step");
 
-static global_State *of(const struct ljp_guest_heap *heap)
-{
-  return (global_State *)(uintptr_t)heap->g;
-}
-
 bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
 {
   global_State *g = G(L);
@@ -71,7 +66,7 @@ bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap)
   (void)heap;
   return false;
 #else
-  return of(heap)->allocf == lj_alloc_f;
+  return ((global_State *)(uintptr_t)heap->g)->allocf == lj_alloc_f;
 #endif
 }
 

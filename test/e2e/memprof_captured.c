@@ -85,7 +85,7 @@ static double run(lua_State *L, const char *code)
     fprintf(stderr, "%s\n", lua_tostring(L, -1));
     exit(1);
   }
-  double value = lua_tonumber(L, -1);
+  double value = lua_gettop(L) ? lua_tonumber(L, -1) : 0;
   lua_settop(L, 0);
   return value;
 }
