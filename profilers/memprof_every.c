@@ -22,13 +22,13 @@ enum {
 };
 
 static inline bool push_brief(struct ljp_recorder *r, const struct ljp_mem *m,
-                              uint8_t what)
+                              uint8_t op, uint8_t what)
 {
   /* After a loss nothing is the same any more. */
   return LJP_LIKELY(r->stack.count == r->producer->depth) &&
-         LJP_LIKELY(
-             ljp_push_mem_brief(r->producer, m->time_ns, m->address, m->size,
-                                ljp_brief_kinds(m->vmstate, m->op, what)));
+         LJP_LIKELY(ljp_push_mem_brief(r->producer, m->time_ns, m->address,
+                                       m->size,
+                                       ljp_brief_kinds(m->vmstate, op, what)));
 }
 
 static inline bool push_top(struct ljp_recorder *r, const struct ljp_mem *m)
@@ -53,7 +53,7 @@ static inline void push_held(struct ljp_recorder *r)
 {
   uint8_t what = ljp_recorder_type(r);
   r->holds = false;
-  if (LJP_LIKELY(r->held_same && push_brief(r, &r->held, what)))
+  if (LJP_LIKELY(r->held_same && push_brief(r, &r->held, LJP_MEM_ALLOC, what)))
     return;
   r->held.what |= what;
   push(r, &r->held);
@@ -73,14 +73,27 @@ static inline void find_stack(struct ljp_recorder *r,
 
 static inline void hold(struct ljp_recorder *r)
 {
-  const struct ljp_found_stack *stack = &r->stack;
-  const bool alloc = r->held.op == LJP_MEM_ALLOC, same = r->held_same && alloc;
   r->holds = true;
-  if (LJP_LIKELY(same && r->held_type == stack->type &&
-                 r->held_object == stack->object))
+  if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
     return; /* that is noted, and it is the same stack */
   ljp_recorder_hold(r);
-  r->held_same = same || (alloc && is_same_stack(r));
+  r->held_same = r->held.op == LJP_MEM_ALLOC && is_same_stack(r);
+}
+
+/* Of a new block. */
+static inline void find_again(struct ljp_recorder *r,
+                              const struct ljp_caller *caller)
+{
+  if (LJP_LIKELY(ljp_stacks_are_given(&r->stacks, caller, &r->stack)))
+    return;
+  if (!ljp_stacks_are_other(&r->stacks, caller, &r->stack)) {
+    find_stack(r, caller);
+    return;
+  }
+  /* The same stack, but hold() may not see that it is for something else. */
+  r->held.op = LJP_MEM_ALLOC;
+  ljp_recorder_hold(r);
+  r->holds = false;
 }
 
 static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
@@ -180,7 +193,7 @@ free_block(struct ljp_recorder *r, void *ptr, size_t osize,
   ljp_stand_in(caller);
   r->counts.frees++;
   r->counts.free_bytes += osize;
-  if (!is_same_stack(r) || !push_brief(r, &m, 0))
+  if (!is_same_stack(r) || !push_brief(r, &m, LJP_MEM_FREE, 0))
     push(r, &m);
   ljp_stand_in(NULL);
   return result;
@@ -210,8 +223,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
     ljp_recorder_look(r, 0);
   m->time_ns = time_of_block(r, nsize);
   m->size = nsize;
-  if (LJP_UNLIKELY(!ljp_stacks_are_given(&r->stacks, caller, &r->stack)))
-    find_stack(r, caller);
+  find_again(r, caller);
   m->what = 0;
   m->vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);

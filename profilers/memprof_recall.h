@@ -43,37 +43,49 @@ static inline bool ljp_stacks_are_of_now(const struct ljp_stacks *s)
          s->generation[1] == ljp_guest_code_generation();
 }
 
-static inline bool ljp_recall_is_of(const struct ljp_recall *c,
-                                    const struct ljp_caller *caller)
-{
-  return c && c->caller == caller && c->rip == caller->rip;
-}
-
 /* Has what was given compared with a full walk. True. */
 bool ljp_stacks_check_given(struct ljp_stacks *s,
                             const struct ljp_caller *caller);
 
-/* Is it one that was given, in *found? Then only what the memory is for may be
-** another now. Else: ljp_stacks_find(). */
+static inline bool ljp_recall_is_true(struct ljp_stacks *s,
+                                      const struct ljp_recall *c,
+                                      const struct ljp_caller *caller,
+                                      const struct ljp_found_stack *found)
+{
+  if (LJP_UNLIKELY(!c || c->caller != caller || c->rip != caller->rip ||
+                   s->given_to != found || !ljp_stacks_are_of_now(s)))
+    return false;
+  struct ljp_again *a = c->again;
+  if (LJP_UNLIKELY(a->serial != c->serial ||
+                   ljp_saferead_same(c->word, c->words) != c->words))
+    return false;
+  a->hits++;
+  s->remembered++;
+  return true;
+}
+
+/* Is it that which was given last, and stands in *found? */
 static inline bool ljp_stacks_are_given(struct ljp_stacks *s,
+                                        const struct ljp_caller *caller,
+                                        const struct ljp_found_stack *found)
+{
+  return ljp_recall_is_true(s, s->given[0], caller, found) &&
+         (LJP_LIKELY(!s->check) || ljp_stacks_check_given(s, caller));
+}
+
+/* Or the other one? Then the memory is for what *found says now. Else:
+** ljp_stacks_find(). */
+static inline bool ljp_stacks_are_other(struct ljp_stacks *s,
                                         const struct ljp_caller *caller,
                                         struct ljp_found_stack *found)
 {
-  const struct ljp_recall *c = s->given[0];
-  if (LJP_UNLIKELY(!ljp_recall_is_of(c, caller))) {
-    c = s->given[1];
-    if (!ljp_recall_is_of(c, caller))
-      return false;
-  }
-  struct ljp_again *a = c->again;
-  if (LJP_UNLIKELY(s->given_to != found || !ljp_stacks_are_of_now(s) ||
-                   a->serial != c->serial ||
-                   ljp_saferead_same(c->word, c->words) != c->words))
+  const struct ljp_recall *c = s->given[1];
+  if (!ljp_recall_is_true(s, c, caller, found))
     return false;
+  s->given[1] = s->given[0];
+  s->given[0] = c;
   found->type = c->type;
   found->object = c->object;
-  a->hits++;
-  s->remembered++;
   return LJP_LIKELY(!s->check) || ljp_stacks_check_given(s, caller);
 }
 
