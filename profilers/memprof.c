@@ -22,7 +22,10 @@
 #include "src/event.h"
 #include "src/saferead.h"
 
-enum { RING_BYTES = 4 << 20 };
+enum {
+  RING_BYTES = 4 << 20,
+  IDLE = 16 /* recorders */
+};
 
 static struct {
   struct ljp_recording_lock lock;
@@ -38,6 +41,7 @@ static struct {
   struct ljp_memprof_counts counts; /* of the last recording */
   uint64_t bytes;
   struct ljp_recorder *left; /* under others' allocators, for good */
+  struct ljp_recorder *idle; /* the last that were given back first */
 } memprof = {.lock = LJP_RECORDING_LOCK_INIT};
 #define g (&memprof)
 
@@ -191,15 +195,50 @@ static void put_options(void)
                    o->native ? "true" : "false");
 }
 
+/* A host may have kept the allocator of a session (lua_getallocf), and go on to
+** call it: its recorder stays, and passes on, until there are IDLE others. It may
+** only become one of the same kind of session, on the same allocator. */
+static struct ljp_recorder *take_idle(struct lua_State *L)
+{
+  void *ud;
+  lua_Alloc alloc = lua_getallocf(L, &ud);
+  struct ljp_recorder **at = &g->idle, *r;
+  while ((r = *at) != NULL && (r->alloc != alloc || r->ud != ud ||
+                               r->every != (g->options.sample_bytes == 0)))
+    at = &r->left;
+  if (r) {
+    *at = r->left;
+    ljp_recorder_renew(r);
+  }
+  return r;
+}
+
+static void give_back(struct ljp_recorder *r)
+{
+  struct ljp_recorder **at = &g->idle;
+  if (r->fixed || !r->alloc) { /* nobody has it */
+    free(r);
+    return;
+  }
+  r->left = g->idle;
+  g->idle = r;
+  for (int i = 0; *at && i < IDLE; i++)
+    at = &(*at)->left;
+  free(*at);
+  *at = NULL;
+}
+
 /* The recorder, ready to begin. */
 static enum ljp_status make_recorder(struct lua_State *L)
 {
-  struct ljp_recorder *r =
-      aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
+  struct ljp_recorder *r = take_idle(L);
   char name[24];
-  if (!r)
-    return LJP_ERR_MEM;
-  memset(r, 0, sizeof *r);
+  if (!r) {
+    r = aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
+    if (!r)
+      return LJP_ERR_MEM;
+    memset(r, 0, sizeof *r);
+  }
   g->recorder = r;
   r->number = g->number;
   if (!ljp_guest_heap(L, &r->heap))
@@ -271,9 +310,10 @@ static enum ljp_status start_locked(struct lua_State *L,
                ljp_status_text(status));
       g->options.to.on_stop = NULL;
       close_session(&ignored);
-      if (g->recorder)
+      if (g->recorder) {
         ljp_stacks_fini(&g->recorder->stacks);
-      free(g->recorder);
+        give_back(g->recorder);
+      }
       g->recorder = NULL;
     }
   }
@@ -312,7 +352,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   g->recorder = NULL;
   /* Under somebody else's allocator it goes on passing on. */
   if (gone) {
-    free(r);
+    give_back(r);
   } else {
     r->left = g->left;
     g->left = r;

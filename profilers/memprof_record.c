@@ -4,6 +4,7 @@
 #include "profilers/memprof_record_priv.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "src/clock.h"
 
@@ -251,6 +252,22 @@ void ljp_recorder_rest(struct ljp_recorder *r)
   static const _Atomic bool never;
   atomic_store(&r->active, &never);
   atomic_store(&r->on, false);
+}
+
+void ljp_recorder_renew(struct ljp_recorder *r)
+{
+  const lua_Alloc alloc = r->alloc, give_back = r->give_back;
+  void *const ud = r->ud;
+  const bool every = r->every, own = r->own;
+  memset(r, 0, sizeof *r);
+  r->alloc = alloc;
+  r->ud = ud;
+  r->give_back = give_back;
+  r->fresh = own ? ljp_recorder_fresh : ljp_recorder_every;
+  r->every = every;
+  r->down = &r->here;
+  r->here.until = INT64_MAX;
+  ljp_recorder_rest(r);
 }
 
 void ljp_recorder_count(struct ljp_recorder *r)

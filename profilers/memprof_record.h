@@ -97,6 +97,9 @@ bool ljp_recorder_end(struct ljp_recorder *r);
 /* Is it still the VM's allocator? */
 bool ljp_recorder_in_place(struct ljp_recorder *r);
 
+/* After its end: all of it is as new, but it still passes on. */
+void ljp_recorder_renew(struct ljp_recorder *r);
+
 /* It only passes on from now on. From any thread. */
 void ljp_recorder_rest(struct ljp_recorder *r);
 

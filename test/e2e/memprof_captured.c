@@ -1,7 +1,7 @@
 /*
 ** A host that keeps allocators that it got from lua_getallocf, and uses each of
-** them on the same blocks whatever is on: the one from before a session that samples,
-** and the session's own, in its time, after it, and in that of others.
+** them on the same blocks whatever is on: the one from before a session, and the
+** session's own, in its time, after it, and in that of others.
 ** Usage: memprof_captured OUTPUT; exits 0 if every block kept what was written to
 ** it, and sessions told of nothing but what was theirs.
 */
@@ -96,7 +96,8 @@ static void start(lua_State *L, const char *path, double sample)
   lua_setglobal(L, "path");
   lua_pushnumber(L, sample);
   lua_setglobal(L, "sample");
-  run(L, "assert(misc.memprof.start{path = path, sample = sample})");
+  run(L, "assert(misc.memprof.start{path = path, every = sample == 0 or nil,"
+         "                          sample = sample > 0 and sample or nil})");
 }
 
 static void stop(lua_State *L)
@@ -109,6 +110,16 @@ static const char frees[] = "return misc.memprof.status().frees";
 static const char work[] =
     "keep = {} for i = 1, 3001 do keep[i] = {tostring(i)} end";
 
+static void *plain(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+  (void)ud;
+  (void)osize;
+  if (nsize)
+    return realloc(ptr, nsize);
+  free(ptr);
+  return NULL;
+}
+
 static lua_State *new_vm(void)
 {
   lua_State *L = luaL_newstate();
@@ -116,10 +127,53 @@ static lua_State *new_vm(void)
   return L;
 }
 
+static void free_all(const struct allocator *a)
+{
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    CHECK(whole(blocks[i].at, blocks[i].size, blocks[i].fill));
+    if (blocks[i].at)
+      a->alloc(a->ud, blocks[i].at, blocks[i].size, 0);
+    blocks[i].at = NULL;
+    blocks[i].size = 0;
+  }
+}
+
+/* The session's allocator after its end, and in the time of later ones, of this
+** kind and of the other. A second session may have the same. */
+static void use_after_the_end(lua_State *L, const char *path, bool every)
+{
+  const struct allocator own = allocator_of(L);
+  start(L, path, every ? 0 : 4096);
+  const struct allocator hook = allocator_of(L);
+  CHECK(hook.alloc != own.alloc);
+  for (unsigned i = 0; i < STEPS / 9; i++)
+    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+  stop(L);
+  CHECK(allocator_of(L).alloc == own.alloc && allocator_of(L).ud == own.ud);
+  for (int other = 0; other < 3; other++) {
+    for (unsigned i = 0; i < STEPS / 9; i++)
+      step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+    start(L, path, every == (other == 1) ? 4096 : 0);
+    run(L, work);
+    for (unsigned i = 0; i < STEPS / 9; i++)
+      step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+    stop(L);
+  }
+  free_all(&hook);
+}
+
 int main(int argc, char **argv)
 {
   CHECK(argc == 2);
-  lua_State *L = new_vm();
+  lua_State *L = lua_newstate(plain, NULL);
+  if (L) {
+    luaL_openlibs(L);
+    use_after_the_end(L, argv[1], true);
+    use_after_the_end(L, argv[1], false);
+    lua_close(L);
+  }
+  L = new_vm();
+  use_after_the_end(L, argv[1], true);
   struct allocator own = allocator_of(L);
 
   /* In its time. Every other step goes past it. */
@@ -139,11 +193,7 @@ int main(int argc, char **argv)
   CHECK(run(L, allocs) > 1009 && run(L, frees) > 1009);
   all_are_whole();
   /* Blocks that are in its table go, and others come into their places. */
-  for (unsigned i = 0; i < BLOCKS; i++) {
-    own.alloc(own.ud, blocks[i].at, blocks[i].size, 0);
-    blocks[i].at = NULL;
-    blocks[i].size = 0;
-  }
+  free_all(&own);
   for (unsigned i = 0; i < 9 * BLOCKS; i++)
     step(&own, next_random(BLOCKS));
   stop(L);
@@ -164,13 +214,7 @@ int main(int argc, char **argv)
     step(next_random(2) ? &hook : &own, next_random(BLOCKS));
   stop(L);
   start(L, argv[1], 1e12);
-  for (unsigned i = 0; i < BLOCKS; i++) {
-    CHECK(whole(blocks[i].at, blocks[i].size, blocks[i].fill));
-    if (blocks[i].at)
-      hook.alloc(hook.ud, blocks[i].at, blocks[i].size, 0);
-    blocks[i].at = NULL;
-    blocks[i].size = 0;
-  }
+  free_all(&hook);
   run(L, work);
   run(L, "collectgarbage()");
   CHECK(run(L, allocs) == 0 && run(L, frees) == 0);
@@ -199,9 +243,7 @@ int main(int argc, char **argv)
   stop(other);
   lua_close(other);
 
-  all_are_whole();
-  for (unsigned i = 0; i < BLOCKS; i++)
-    hook.alloc(hook.ud, blocks[i].at, blocks[i].size, 0);
+  free_all(&hook);
 
   /* Who takes a session's allocator away may keep it and use it anywhere: later
   ** sessions have one that nobody else knows. */
