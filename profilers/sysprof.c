@@ -29,6 +29,7 @@ static __thread pid_t forking; /* tid before the fork */
 static void before_fork(void)
 {
   forking = gettid();
+  ljp_sysprof_hold_tables();
 }
 
 static void lock(void)
@@ -194,7 +195,8 @@ enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
   static bool hooked;
   enum ljp_status status = LJP_OK;
   ljp_guest_mind_fork();
-  if (!hooked && pthread_atfork(before_fork, NULL, NULL))
+  if (!hooked && pthread_atfork(before_fork, ljp_sysprof_let_go_of_tables,
+                                ljp_sysprof_let_go_of_tables))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
   hooked = true;
   ljp_sysprof_pin();

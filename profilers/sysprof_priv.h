@@ -45,6 +45,12 @@ struct ljp_unwind *ljp_sysprof_tables(void);
 enum ljp_status ljp_sysprof_poll_tables(void);
 /* Makes them, or follows dlopen and dlclose. */
 enum ljp_status ljp_sysprof_look_at_tables(void);
+/* Around fork(): else the child would get tables that are half made, and the
+** loader's lock held by nobody. Whoever makes them now ends soon, and they are not
+** looked at meanwhile. */
+void ljp_sysprof_hold_tables(void);
+void ljp_sysprof_let_go_of_tables(void);
+/* In the child. */
 void ljp_sysprof_tables_forked(void);
 
 /* In a fork's child: the memory profiler forgets its recording. */

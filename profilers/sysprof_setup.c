@@ -143,9 +143,23 @@ void ljp_recording_hurry(bool begin)
     ljp_unwind_hurry(ljp_sampler_shared.unwind, begin);
 }
 
+void ljp_sysprof_hold_tables(void)
+{
+  struct ljp_unwind *unwind = ljp_sampler_shared.unwind;
+  if (unwind)
+    ljp_unwind_hurry(unwind, true);
+  pthread_mutex_lock(&tables);
+  if (unwind)
+    ljp_unwind_hurry(unwind, false);
+}
+
+void ljp_sysprof_let_go_of_tables(void)
+{
+  pthread_mutex_unlock(&tables);
+}
+
 void ljp_sysprof_tables_forked(void)
 {
-  pthread_mutex_init(&tables, NULL);
   if (ljp_sampler_shared.unwind)
     ljp_unwind_after_fork(ljp_sampler_shared.unwind);
 }

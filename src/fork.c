@@ -4,12 +4,12 @@
 ** be half-done: it is abandoned (a few MiB, shared with the parent until
 ** written to) and a new one made, if the session is to record children.
 **
-** The registry is, with the lock in modules.c, the only mutable global here: pthread_atfork handlers have
-** no argument. Invariant: every session with a writer thread is in it. The
-** prepare handler takes all locks, so that the child finds lists whole; no
-** lock is ever held over input or output, so that fork() does not wait. One of
-** them keeps the writer out of the loader meanwhile: the child would never get
-** the loader's lock back.
+** The registry is, with the lock in modules.c, the only mutable global here:
+** pthread_atfork handlers have no argument. Invariant: every session with a
+** writer thread is in it. The prepare handler takes all locks, so that the child
+** finds lists whole; no lock is ever held over input or output, so that fork()
+** does not wait. One of them keeps the writer out of the loader meanwhile: the
+** child would never get the loader's lock back.
 */
 #include "src/fork.h"
 

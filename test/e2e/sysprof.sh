@@ -97,3 +97,11 @@ samples fork.bin.* > child.txt
 [ "$(grep -c '"text":"in_child ' child.txt)" -ge 100 ] ||
   fail "fork, follow: $(wc -l < child.txt) samples of the child"
 ok "fork, follow: the child has a file of its own"
+i=0
+while [ $i -lt 20 ]; do
+  "$lua" "$here/sysprof_forks.lua" forks.bin > forks.txt 2>&1 ||
+    fail "fork, again and again: $(cat forks.txt)"
+  rm -f forks.bin*
+  i=$((i + 1))
+done
+ok "fork: 600 children while tables are made"
