@@ -142,11 +142,16 @@ assert(misc.memprof.stop())
 print(string.format("%d", misc.memprof.status().losses))
 END
 mkfifo stall
+exec 3<> stall # whoever writes finds a reader
 {
   while [ ! -e go ]; do sleep 0.1; done
   cat > stall.ljp
-} < stall &
-"$lua" stall.lua > out.txt || fail "stall: $(cat out.txt)"
+} < stall 3>&- &
+"$lua" stall.lua > out.txt 2>&1 3>&- || {
+  : > go
+  fail "stall: $(cat out.txt)"
+}
+exec 3>&-
 wait $!
 "$ljprof" check stall.ljp > check.txt || : # not all is there
 same "stall: what was lost" "$(awk '/^lost /{ print $2 }' check.txt)" \
