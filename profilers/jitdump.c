@@ -257,6 +257,9 @@ void ljp_jitdump_forked(void)
   g->mapped = NULL;
   g->dump.inode = g->map.inode = 0;
   g->open = false;
+  /* The parent's writer may have been at it. */
+  g->buffer = NULL;
+  g->room = g->length = 0;
 }
 
 /* -- Records ------------------------------------------------------------------------- */
