@@ -96,6 +96,7 @@ math.randomseed(tonumber(os.getenv("LJP_BENCH_SEED")) or
   tonumber(tostring(run):match("0x(%x+)"), 16) / 16 + os.time())
 local before = {}
 for i = 1, math.random(300) do before[i] = { i } end
+before = nil
 local from, cpu_from = now(WALL), now(THREAD)
 run()
 local seconds, cpu = now(WALL) - from, now(THREAD) - cpu_from
