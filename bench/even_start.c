@@ -30,7 +30,7 @@
 
 #define PRELOADED __attribute__((visibility("default")))
 
-/* profilers/lua_api.c, compiled under this name for this file. */
+/* profilers/api/lua_api.c, compiled under this name for this file. */
 int even_luaopen_misc(lua_State *L);
 
 static bool wanted(void)

@@ -71,7 +71,7 @@ static struct timespec span(long ns)
   return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
-/* Two in turn, as the profiler has it: profilers/timer_posix.c. */
+/* Two in turn, as the profiler has it: profilers/cpu/timer_posix.c. */
 static int floor_posix(long period_ns)
 {
   struct sigevent how;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "parsers/reader.h"
+#include "parsers/stream/reader.h"
 #include "test/support/encode.h"
 
 enum { RUNS = 7, BLOCK_BYTES = 64 << 10, FILE_BYTES = 192 << 20 };

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/clock.h"
-#include "src/writer.h"
+#include "src/base/clock.h"
+#include "src/writer/writer.h"
 #include "test/stream/source.h"
 
 enum { LUA_FRAMES = 30, FRAMES = 60, REPEATS = 7, PUSHES = 20000 };

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "profilers/unwind.h"
-#include "profilers/unwind_priv.h"
-#include "src/saferead.h"
+#include "profilers/unwind/unwind.h"
+#include "profilers/unwind/priv.h"
+#include "src/base/saferead.h"
 
 enum { FRAMES = 27, WALKS = 20000, REPEATS = 7 };
 

@@ -27,7 +27,7 @@ math(EXPR at "${at} + 6")
 string(SUBSTRING "${page}" ${at} -1 behind)
 
 set(c "/* Made by cmake/embed-viewer.cmake from tools/viewer. */\n")
-string(APPEND c "#include \"tools/viewer.h\"\n")
+string(APPEND c "#include \"tools/page/viewer.h\"\n")
 foreach(part before behind)
   file(WRITE ${OUT}.part "${${part}}")
   file(READ ${OUT}.part hex HEX)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command.h"
+#include "tools/shared/command.h"
 
 static const struct {
   const char *name, *text;

@@ -4,7 +4,7 @@
 ** they hang in the machine's stack. The one header of this folder that the
 ** rest of the project includes; it shows nothing of LuaJIT's own types.
 **
-** The walk (profilers/walk.c) starts at the interrupted instruction. For an
+** The walk (profilers/unwind/walk.c) starts at the interrupted instruction. For an
 ** address in the VM's assembly, in trace code or in a callback stub it asks
 ** this side, which appends the guest frames down to the next C boundary and
 ** sets the registers to those of the C function below; for all other
@@ -22,14 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/describe.h"
-#include "src/format.h"
-#include "src/regs.h"
-#include "src/sigsafe.h"
+#include "src/base/describe.h"
+#include "src/base/format.h"
+#include "src/base/regs.h"
+#include "src/base/sigsafe.h"
 
 /* -- Walking --------------------------------------------------------------- */
 
-/* Frames of one sample as words of src/format.h, leaf first. */
+/* Frames of one sample as words of src/base/format.h, leaf first. */
 struct ljp_stack {
   uint64_t *frames;
   uint32_t count;

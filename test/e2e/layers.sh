@@ -6,16 +6,16 @@
 # Of src/luajit, the profilers see this header and no other.
 guest='src/luajit/guest\.h'
 # What readers share with writers: the format and plain helpers beside it.
-plain='src/(format|status|varint|crc32c|block|sigsafe|signals)\.h'
+plain='src/base/(format|status|varint|crc32c|block|sigsafe|signals)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
 
 # allowed FOLDER: a regular expression of the project's headers and Lua's that
 # files of the folder may include. Other names in <> are the system's.
 allowed() {
   case $1 in
-  src) echo 'src/[^/]*\.h' ;;
-  src/luajit) echo "lj_[a-z0-9_]*\.h|$lua|src/([^/]*|luajit/[^/]*)\.h|[a-z_]*\.inc" ;;
-  profilers) echo "$lua|profilers/[^/]*\.h|src/[^/]*\.h|$guest" ;;
+  src) echo 'src/(base|push|writer|session)/[^/]*\.h' ;;
+  src/luajit) echo "lj_[a-z0-9_]*\.h|$lua|src/(base|luajit|luajit/[a-z]*)/[^/]*\.h|[a-z_]*\.inc" ;;
+  profilers) echo "$lua|profilers/[a-z]*/[^/]*\.h|src/(base|push|writer|session)/[^/]*\.h|$guest" ;;
   parsers) echo "parsers/[a-z0-9_/]*\.h|$plain" ;;
   tools) echo "tools/[a-z0-9_/]*\.h|parsers/[a-z0-9_/]*\.h|$plain" ;;
   *) fail "no rule for the folder $1" ;;
@@ -49,22 +49,22 @@ violations() {
 mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
 echo '#include "src/luajit/guest.h"' > wrong/src/a.c
 echo '# include <lua.h>' > wrong/src/b.c
-echo '#include "profilers/unwind.h"' > wrong/src/luajit/c.c
-echo '#include "src/luajit/vmmap.h"' > wrong/profilers/d.c
+echo '#include "profilers/unwind/unwind.h"' > wrong/src/luajit/c.c
+echo '#include "src/luajit/vm/vmmap.h"' > wrong/profilers/d.c
 echo '#include "lj_obj.h"' > wrong/profilers/e.h
-echo '#include "src/ring.h"' > wrong/parsers/f.c
-echo '#include "profilers/lmisclib.h"' > wrong/tools/g.c
+echo '#include "src/push/ring.h"' > wrong/parsers/f.c
+echo '#include "profilers/api/lmisclib.h"' > wrong/tools/g.c
 echo '#include "ring.h"' > wrong/src/h.c
 echo '#include "test/support/x.h"' > wrong/tools/i.c
 same "nine planted violations are found" "9" "$(violations wrong | wc -l)"
 rm -rf wrong/*
 mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
-printf '%s\n' '#include "src/ring.h"' '#include <stdio.h>' > wrong/src/a.c
+printf '%s\n' '#include "src/push/ring.h"' '#include <stdio.h>' > wrong/src/a.c
 echo '#include "lj_obj.h"' > wrong/src/luajit/c.c
 printf '%s\n' '#include "src/luajit/guest.h"' '#include "lua.h"' \
   > wrong/profilers/d.c
-echo '#include "src/format.h"' > wrong/parsers/f.c
-echo '#include "parsers/reader.h"' > wrong/tools/g.c
+echo '#include "src/base/format.h"' > wrong/parsers/f.c
+echo '#include "parsers/stream/reader.h"' > wrong/tools/g.c
 same "allowed includes are none" "" "$(violations wrong)"
 
 n=$(cd "$SOURCE_DIR" && find src profilers parsers tools -name '*.[ch]' | wc -l)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { SHOWN = 10, LINES = 97, SIZES = 1009, LEAST = 2000, HEAD = 64 };
 

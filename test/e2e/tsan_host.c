@@ -6,7 +6,7 @@
 ** when the signal came:
 **   - our walk would read the stack that this context had, over which the thread
 **     has gone on since;
-**   - our loads that may fault (src/saferead.h) would end the process: the kernel
+**   - our loads that may fault (src/base/saferead.h) would end the process: the kernel
 **     kills whom a fault meets whose signal is blocked. That is what was seen:
 **     SIGSEGV in ljp_saferead_word, below __tsan::ProcessPendingSignals.
 ** SIGTRAP it takes for the thread's own doing, and runs at once, in the midst of

@@ -28,8 +28,8 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-#include "profilers/unwind.h"
-#include "src/saferead.h"
+#include "profilers/unwind/unwind.h"
+#include "src/base/saferead.h"
 
 enum { SHADOW = 4096, BASE = 64, CUTS = 4096 };
 #define NOINLINE __attribute__((noinline, noclone))

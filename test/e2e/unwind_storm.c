@@ -19,9 +19,9 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "profilers/unwind.h"
-#include "profilers/unwind_priv.h"
-#include "src/saferead.h"
+#include "profilers/unwind/unwind.h"
+#include "profilers/unwind/priv.h"
+#include "src/base/saferead.h"
 
 enum { THREADS = 3, DEPTH = 128, RESULTS = 16 };
 #if defined(__SANITIZE_THREAD__)

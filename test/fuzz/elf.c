@@ -1,11 +1,11 @@
 /* Fuzz target: any bytes as the file of a module, read as the child process
 ** does, with names and DWARF asked for at places all over it. What elfutils
-** dies of costs a user one module's names (symbols_child.c); here it is a
+** dies of costs a user one module's names (parsers/symbols/child.c); here it is a
 ** finding. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols_priv.h"
+#include "parsers/symbols/priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 ** count. */
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/export.h"
+#include "tools/export/export.h"
 
 /* A few bytes may stand for many frames. */
 enum { TEXT_MAX = 1 << 22, OUT_MAX = 1 << 26 };

@@ -3,10 +3,10 @@
 ** profile counts, and nothing changed from a file to itself. */
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/diff.h"
-#include "tools/page_load.h"
-#include "tools/page_write.h"
-#include "tools/viewer.h"
+#include "tools/page/diff.h"
+#include "tools/page/load.h"
+#include "tools/page/write.h"
+#include "tools/page/viewer.h"
 
 enum { TEXT_MAX = 1 << 24 };
 

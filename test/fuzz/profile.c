@@ -4,10 +4,10 @@
 ** in the rows, each once; nodes and rows refer to what is there; every view
 ** adds up to the totals; JSON is JSON.
 */
-#include "parsers/frame_name.h"
+#include "parsers/profile/frame_name.h"
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 static struct ljp_reader reader;
 static struct ljp_print out;

@@ -5,11 +5,11 @@
 **
 ** Checksums would stop a fuzzer at the door: most mutations are resealed.
 */
-#include "parsers/reader.h"
+#include "parsers/stream/reader.h"
 #include "test/support/samples.h"
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/dump.h"
+#include "tools/inspect/dump.h"
 
 /* A few bytes may stand for much output (a stack of 2,048 frames a sample);
 ** what is dumped of one input ends here. */

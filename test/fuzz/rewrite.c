@@ -4,10 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "parsers/reader.h"
+#include "parsers/stream/reader.h"
 #include "test/support/fuzz_stream.h"
-#include "tools/renumber.h"
-#include "tools/stream_out.h"
+#include "tools/rewrite/renumber.h"
+#include "tools/rewrite/stream_out.h"
 
 static struct ljp_reader first, second;
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilers/unwind_priv.h"
-#include "src/saferead.h"
+#include "profilers/unwind/priv.h"
+#include "src/base/saferead.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

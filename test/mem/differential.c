@@ -21,8 +21,8 @@
 #include "lualib.h"
 #include "lmisclib.h"
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { C_FRAME = 1, CUT_FRAME = 2, SHOWN = 5 };
 

@@ -19,8 +19,8 @@
 #include "lauxlib.h"
 #include "lualib.h"
 
-#include "parsers/frame_name.h"
-#include "parsers/profile.h"
+#include "parsers/profile/frame_name.h"
+#include "parsers/profile/profile.h"
 
 enum { SITES = 32, MEASURES = 6, INTERVAL = 8192 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "profilers/sampler.h"
+#include "profilers/cpu/sampler.h"
 #include "src/luajit/guest.h"
 
 enum { WAITING = 65536, FRAMES = 8192, WORDS = 1 << 26 };

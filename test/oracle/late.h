@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/walk.h"
+#include "profilers/unwind/walk.h"
 
 /* equal() compares frames as the oracle does; judged() gets the instruction of
 ** each sample, and whether its stack was right. */

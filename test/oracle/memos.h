@@ -1,5 +1,5 @@
 /*
-** The oracle's questions to walks with a memo (src/memo.h): do they find what a
+** The oracle's questions to walks with a memo (src/base/memo.h): do they find what a
 ** walk without one finds, at each instruction, from memos that are old, and
 ** with any word of the stacks changed under them?
 */
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/walk.h"
+#include "profilers/unwind/walk.h"
 
 struct lua_State;
 

@@ -30,9 +30,9 @@
 #include "lualib.h"
 #include "luajit.h"
 
-#include "profilers/walk.h"
+#include "profilers/unwind/walk.h"
 #include "src/luajit/guest.h"
-#include "src/saferead.h"
+#include "src/base/saferead.h"
 #include "test/oracle/late.h"
 #include "test/oracle/memos.h"
 #include "test/oracle/shadow.h"

@@ -13,7 +13,7 @@
 #include "lj_vm.h"
 #include "lj_dispatch.h"
 
-#include "src/format.h"
+#include "src/base/format.h"
 #include "src/luajit/guest.h"
 #include "test/oracle/shadow.h"
 

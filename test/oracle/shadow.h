@@ -39,7 +39,7 @@ struct truth_segment {
 };
 
 struct truth {
-  uint64_t frame[TRUTH_MAX]; /* words of src/format.h, leaf first */
+  uint64_t frame[TRUTH_MAX]; /* words of src/base/format.h, leaf first */
   struct truth_segment segment[SEGMENTS_MAX];
   uint64_t at[TRUTH_MAX];    /* where its link lies on the Lua stack */
   uint64_t slot[TRUTH_MAX];  /* what stood below that: the function */

@@ -27,10 +27,10 @@
 #include "lualib.h"
 #include "luajit.h"
 
-#include "profilers/walk.h"
+#include "profilers/unwind/walk.h"
 #include "src/luajit/guest.h"
-#include "src/luajit/lock.h"
-#include "src/saferead.h"
+#include "src/luajit/vm/lock.h"
+#include "src/base/saferead.h"
 
 enum {
   FRAMES = 8192,

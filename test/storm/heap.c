@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { VMS = 64, CUTS = 256 };
 

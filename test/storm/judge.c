@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { CUTS = 256, PLACES = 64, SHOWN = 8, FEW = 2 };
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { LETTERS = 2, TEXT = 512, SHOWN = 10 };
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/event.h"
-#include "src/writer_impl.h"
+#include "src/push/event.h"
+#include "src/writer/writer_impl.h"
 #include "test/stream/source.h"
 
 static uint64_t now = UINT64_C(1000000000000);

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "src/clock.h"
-#include "src/event.h"
-#include "src/session.h"
+#include "src/base/clock.h"
+#include "src/push/event.h"
+#include "src/session/session.h"
 #include "test/stream/mini_reader.h"
 #include "test/stream/source.h"
 

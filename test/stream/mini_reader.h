@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/block.h"
+#include "src/base/block.h"
 
 #ifdef LJP_HAVE_ZSTD
 #include <zstd.h>

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "parsers/reader.h"
-#include "src/block.h"
-#include "tools/stream_out.h"
+#include "parsers/stream/reader.h"
+#include "src/base/block.h"
+#include "tools/rewrite/stream_out.h"
 
 static struct ljp_reader reader;
 static struct ljp_stream_out out;

@@ -7,8 +7,8 @@
 
 #include <unistd.h>
 
-#include "src/clock.h"
-#include "src/session.h"
+#include "src/base/clock.h"
+#include "src/session/session.h"
 #include "test/stream/mini_reader.h"
 #include "test/stream/source.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/describe.h"
-#include "src/producer_impl.h"
+#include "src/base/describe.h"
+#include "src/push/producer_impl.h"
 
 static struct ljp_wake source_wake;
 

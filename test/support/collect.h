@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "parsers/reader.h"
+#include "parsers/stream/reader.h"
 
 enum { COLLECT_MAX = 512 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/block.h"
+#include "src/base/block.h"
 
 struct buf {
   uint8_t *data;

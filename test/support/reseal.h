@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "src/block.h"
+#include "src/base/block.h"
 
 static inline void reseal(uint8_t *data, size_t size)
 {

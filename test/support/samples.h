@@ -2,7 +2,7 @@
 #ifndef LJP_TEST_SAMPLES_H
 #define LJP_TEST_SAMPLES_H
 
-#include "parsers/reader.h"
+#include "parsers/stream/reader.h"
 
 static inline uint64_t
 sum_samples(uint64_t sum, const struct ljp_timed_sample *many, size_t count)

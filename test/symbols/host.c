@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/clock.h"
-#include "src/modules.h"
+#include "src/base/clock.h"
+#include "src/writer/modules.h"
 
 static void tell(uint64_t back, int line, const char *chain)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "parsers/symbols.h"
+#include "parsers/symbols/symbols.h"
 
 enum { LINES = 1 << 20 };
 

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 
 enum { PARTS = 32, LINE = 512 };
 

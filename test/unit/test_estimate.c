@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "parsers/estimate.h"
+#include "parsers/profile/estimate.h"
 
 #define INTERVAL 8192.0
 

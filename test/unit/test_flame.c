@@ -12,11 +12,11 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "parsers/frame_name.h"
+#include "parsers/profile/frame_name.h"
 #include "test/support/encode.h"
-#include "tools/diff.h"
-#include "tools/page_load.h"
-#include "tools/page_tree.h"
+#include "tools/page/diff.h"
+#include "tools/page/load.h"
+#include "tools/page/tree.h"
 
 static struct ljp_page page;
 static struct ljp_diff diff;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/block.h"
+#include "src/base/block.h"
 
 static char *rfc;
 

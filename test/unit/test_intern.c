@@ -7,9 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/defs.h"
-#include "src/intern.h"
-#include "src/modules.h"
+#include "src/writer/defs.h"
+#include "src/writer/intern.h"
+#include "src/writer/modules.h"
 
 /* The node of one word below parent; LJP_NO_NODE: there is no room. */
 static uint32_t child(struct ljp_intern *t, uint32_t parent, uint64_t word)

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#include "src/luajit/lock.h"
+#include "src/luajit/vm/lock.h"
 
 enum { THREADS = 3, ROUNDS = 20011 };
 

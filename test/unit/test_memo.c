@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "src/memo.h"
-#include "src/saferead.h"
+#include "src/base/memo.h"
+#include "src/base/saferead.h"
 
 enum { DEPTH = 29, LIMIT = 100, PAGE = 4096 };
 

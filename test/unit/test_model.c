@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "parsers/names.h"
-#include "parsers/reader.h"
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
 #include "test/support/encode.h"
 
 static struct ljp_model model;

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "test/support/json.h"
-#include "tools/column.h"
-#include "tools/page_tree.h"
-#include "tools/page_write.h"
-#include "tools/viewer.h"
+#include "tools/page/column.h"
+#include "tools/page/tree.h"
+#include "tools/page/write.h"
+#include "tools/page/viewer.h"
 
 struct text {
   char *data;
@@ -51,7 +51,7 @@ static struct ljp_str str(const char *s)
   return ljp_str(s, strlen(s));
 }
 
-/* A second decoder, by the words of doc/flame.md: the n-th number of the
+/* A second decoder, by the words of doc/guide/flame.md: the n-th number of the
 ** column that begins behind the n-th "name":" after from. */
 struct numbers {
   const char *at;

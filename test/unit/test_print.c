@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "test/support/json.h"
-#include "tools/show.h"
+#include "tools/shared/show.h"
 
 static struct ljp_print out;
 static char text[1 << 16];

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "parsers/frame_name.h"
-#include "parsers/profile.h"
+#include "parsers/profile/frame_name.h"
+#include "parsers/profile/profile.h"
 #include "test/support/encode.h"
 
 static struct ljp_reader reader;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "parsers/profile.h"
+#include "parsers/profile/profile.h"
 #include "test/support/encode.h"
 #include "test/support/wrapped_alloc.h"
 

@@ -1,6 +1,6 @@
 /*
 ** Records of freed prototypes wait until all writers have passed them: holds
-** (src/luajit/proto_holds.c), driven by hand, with records that are nobody's.
+** (src/luajit/functions/holds.c), driven by hand, with records that are nobody's.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "src/luajit/lock.h"
-#include "src/luajit/proto_records.h"
+#include "src/luajit/vm/lock.h"
+#include "src/luajit/functions/records.h"
 
 enum { RECORDS = 1009 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "parsers/bulk.h"
+#include "parsers/stream/bulk.h"
 #include "test/support/encode.h"
 
 enum { BLOCK_TIME = 1000003 };

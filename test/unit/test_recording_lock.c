@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "profilers/recording_lock.h"
+#include "profilers/session/recording_lock.h"
 
 enum { THREADS = 4, LOCKS = 503 };
 

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <cmocka.h>
 
-#include "src/brief.h"
-#include "src/event.h"
+#include "src/push/brief.h"
+#include "src/push/event.h"
 #include "test/stream/source.h"
 
 static void each_record_survives_every_wrap(void **state)

@@ -18,8 +18,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "src/memo.h"
-#include "src/saferead.h"
+#include "src/base/memo.h"
+#include "src/base/saferead.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <cmocka.h>
 
-#include "src/event.h"
+#include "src/push/event.h"
 #include "test/stream/session_tools.h"
 
 static void all_that_was_pushed_is_in_the_file(void **state)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/status.h"
+#include "src/base/status.h"
 
 static const enum ljp_status all[] = {
 #define ENTRY(name, number, text) LJP_##name,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "parsers/symbols.h"
+#include "parsers/symbols/symbols.h"
 
 static struct ljp_str str(const char *text)
 {

@@ -5,9 +5,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "profilers/memprof_track.h"
+#include "profilers/memory/track.h"
 
-/* What memprof_entry.c asks before it calls anybody. */
+/* What profilers/memory/entry.c asks before it calls anybody. */
 static bool passes(const struct ljp_track *track, uint64_t address)
 {
   return track->filter[ljp_track_filter_at(address)] &&

@@ -18,8 +18,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "profilers/unwind.h"
-#include "src/saferead.h"
+#include "profilers/unwind/unwind.h"
+#include "src/base/saferead.h"
 
 enum { DEPTH = 200 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "profilers/unwind_priv.h"
+#include "profilers/unwind/priv.h"
 
 /* A CIE as gcc writes it (zR, pcrel sdata4, cfa = rsp + 8, rip at cfa - 8) and
 ** an FDE for 0x100 bytes of code at CODE; instructions are added behind. */

@@ -15,7 +15,7 @@
 
 #include "test/support/encode.h"
 #include "test/support/wrapped_alloc.h"
-#include "tools/command.h"
+#include "tools/shared/command.h"
 
 #define GOLDEN LJP_SOURCE_DIR "/test/data/every-record.ljp"
 #define SEGMENT LJP_SOURCE_DIR "/test/data/rotated.ljp"

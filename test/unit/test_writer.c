@@ -5,8 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "src/event.h"
-#include "src/writer_impl.h"
+#include "src/push/event.h"
+#include "src/writer/writer_impl.h"
 #include "test/stream/mini_reader.h"
 #include "test/stream/source.h"
 

@@ -2,7 +2,7 @@
 // than the sampling error. Values are per second of recording; each comes with
 // its variance, the sum of the squares of its samples' weights.
 
-// Standard errors that a change must exceed; as in tools/diff.h.
+// Standard errors that a change must exceed; as in tools/page/diff.h.
 const SURE = 3.5;
 
 function changeOf(tree, plain, source, amount) {

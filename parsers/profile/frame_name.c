@@ -1,0 +1,261 @@
+/*
+** Frames as text.
+*/
+#include "parsers/profile/frame_name.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/stream/names.h"
+
+/* A line that is longer than its room: len goes on counting. */
+struct line {
+  char *out;
+  size_t room, len;
+};
+
+static void add_bytes(struct line *line, const char *data, size_t n)
+{
+  if (line->len < line->room) {
+    size_t left = line->room - line->len;
+    memcpy(line->out + line->len, data, n < left ? n : left);
+  }
+  line->len += n;
+}
+
+static void add_str(struct line *line, struct ljp_str s)
+{
+  if (s.len)
+    add_bytes(line, s.data, s.len);
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line,
+                                                      const char *format, ...)
+{
+  char text[128]; /* Numbers and texts of ours only. */
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (n > 0)
+    add_bytes(line, text, (size_t)n < sizeof text ? (size_t)n : 127);
+}
+
+static size_t end(struct line *line)
+{
+  if (line->room)
+    line->out[line->len < line->room ? line->len : line->room - 1] = '\0';
+  return line->len;
+}
+
+struct ljp_str ljp_base_name(struct ljp_str path)
+{
+  const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+  if (!slash || slash + 1 == path.data + path.len)
+    return path;
+  uint32_t skip = (uint32_t)(slash + 1 - path.data);
+  return (struct ljp_str){slash + 1, path.len - skip};
+}
+
+const char *ljp_profile_kind_text(unsigned kind)
+{
+  switch (kind) {
+  case LJP_FRAME_NO_STACK:
+    return "no stack";
+  case LJP_FRAME_LOST:
+    return "lost";
+  case LJP_FRAME_TOO_MANY:
+    return "beyond the limit";
+  case LJP_FRAME_BEFORE:
+    return "before the session";
+  case LJP_FRAME_ROOT:
+    return "root";
+  }
+  const char *text = ljp_name_frame_kind(kind);
+  return text ? text : "unknown";
+}
+
+/* Machine code: a name, or module and address. */
+static void add_code(struct line *line, const struct ljp_profile *p,
+                     const struct ljp_profile_frame *f)
+{
+  struct ljp_str path = ljp_profile_str(p, p->modules[f->module].path);
+  if (f->name) {
+    add_str(line, ljp_profile_str(p, f->name));
+  } else if (f->module) {
+    if (path.len)
+      add_str(line, ljp_base_name(path));
+    else
+      add(line, "(module without a path)");
+    add(line, "+0x%" PRIx64, f->offset);
+  } else {
+    add(line,
+        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown module)+0x%" PRIx64
+                                       : "0x%" PRIx64,
+        f->offset);
+  }
+}
+
+static bool is_lua(unsigned kind)
+{
+  return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED;
+}
+
+static void add_function(struct line *line, const struct ljp_profile *p,
+                         const struct ljp_profile_frame *f)
+{
+  const char *cut;
+  switch (f->kind) {
+  case LJP_FRAME_LUA:
+  case LJP_FRAME_LUA_INLINED:
+    if ((f->flags & LJP_PROFILE_UNKNOWN) && f->offset)
+      add(line, "(unknown Lua function %" PRIu64 ")", f->offset);
+    else if (f->flags & LJP_PROFILE_UNKNOWN)
+      add(line, "(unknown Lua function)");
+    else if (f->name)
+      add_str(line, ljp_profile_str(p, f->name));
+    else
+      add(line, "function");
+    return;
+  case LJP_FRAME_BUILTIN:
+    if (f->name)
+      add_str(line, ljp_profile_str(p, f->name));
+    else
+      add(line, "(unknown builtin %" PRIu64 ")", f->offset);
+    return;
+  case LJP_FRAME_CFUNC:
+  case LJP_FRAME_HOST:
+  case LJP_FRAME_VM:
+    add_code(line, p, f);
+    return;
+  case LJP_FRAME_TRACE:
+    add(line,
+        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown trace %" PRIu64 ")"
+                                       : "trace %" PRIu64,
+        f->offset);
+    return;
+  case LJP_FRAME_KERNEL:
+    if (f->offset)
+      add(line, "[kernel]+0x%" PRIx64, f->offset);
+    else
+      add(line, "[kernel]");
+    return;
+  case LJP_FRAME_PROFILER:
+    add(line, "[profiler]");
+    return;
+  case LJP_FRAME_CUT:
+    cut = ljp_name_cut(f->offset);
+    if (cut)
+      add(line, "(cut: %s)", cut);
+    else
+      add(line, "(cut: reason %" PRIu64 ")", f->offset);
+    return;
+  case LJP_FRAME_NO_STACK:
+    add(line, "(no stack)");
+    return;
+  case LJP_FRAME_LOST:
+    add(line, "(unknown: lost in a gap)");
+    return;
+  case LJP_FRAME_TOO_MANY:
+    add(line, "(beyond the limit of stacks)");
+    return;
+  case LJP_FRAME_BEFORE:
+    add(line, "(allocated before the session)");
+    return;
+  case LJP_FRAME_ROOT:
+    add(line, "all");
+    return;
+  default:
+    add(line, "(frame of kind %u: %" PRIu64 ")", f->kind, f->offset);
+  }
+}
+
+static void add_place(struct line *line, const struct ljp_profile *p,
+                      const struct ljp_profile_frame *f, unsigned how)
+{
+  uint32_t at = how & LJP_NAME_LINES ? f->line : f->first_line;
+  switch (f->kind) {
+  case LJP_FRAME_LUA:
+  case LJP_FRAME_LUA_INLINED:
+    if (f->flags & LJP_PROFILE_UNKNOWN)
+      return;
+    if (f->file)
+      add_str(line, ljp_profile_str(p, f->file));
+    else
+      add(line, "?");
+    if (at)
+      add(line, ":%" PRIu32, at);
+    return;
+  case LJP_FRAME_TRACE:
+    if (f->file) {
+      add_str(line, ljp_profile_str(p, f->file));
+      add(line, ":%" PRIu32, f->first_line);
+    }
+    return;
+  case LJP_FRAME_CFUNC:
+  case LJP_FRAME_HOST:
+  case LJP_FRAME_VM:
+    if (f->file && f->line && (how & LJP_NAME_C_LINES)) {
+      add_str(line, ljp_profile_str(p, f->file));
+      add(line, ":%" PRIu32, f->line);
+    } else if (f->module) {
+      add_str(line,
+              ljp_base_name(ljp_profile_str(p, p->modules[f->module].path)));
+    }
+  }
+}
+
+static const struct ljp_profile_frame *frame_at(const struct ljp_profile *p,
+                                                uint32_t frame)
+{
+  return &p->frames[frame < p->frame_count ? frame : 0];
+}
+
+size_t ljp_frame_function_text(const struct ljp_profile *p, uint32_t frame,
+                               char *out, size_t room)
+{
+  struct line line = {out, room, 0};
+  add_function(&line, p, frame_at(p, frame));
+  return end(&line);
+}
+
+size_t ljp_frame_place_text(const struct ljp_profile *p, uint32_t frame,
+                            unsigned how, char *out, size_t room)
+{
+  struct line line = {out, room, 0};
+  add_place(&line, p, frame_at(p, frame), how);
+  return end(&line);
+}
+
+size_t ljp_frame_name(const struct ljp_profile *p, uint32_t frame, unsigned how,
+                      char *out, size_t room)
+{
+  const struct ljp_profile_frame *f = frame_at(p, frame);
+  struct line line = {out, room, 0};
+  add_function(&line, p, f);
+  bool c_line = (how & LJP_NAME_C_LINES) && f->name && f->file && f->line;
+  if ((is_lua(f->kind) && !(f->flags & LJP_PROFILE_UNKNOWN)) ||
+      (f->kind == LJP_FRAME_TRACE && f->file) || (!is_lua(f->kind) && c_line)) {
+    add(&line, " ");
+    add_place(&line, p, f, how);
+  }
+  if (how & LJP_NAME_SUFFIX) {
+    if (f->kind == LJP_FRAME_LUA_INLINED)
+      add(&line, f->flags & LJP_PROFILE_INLINED ? "_[i]" : "_[j]");
+    else if (f->kind == LJP_FRAME_TRACE)
+      add(&line, "_[j]");
+    else if (f->kind == LJP_FRAME_KERNEL)
+      add(&line, "_[k]");
+  }
+  return end(&line);
+}
+
+size_t ljp_function_name(const struct ljp_profile *p, uint32_t function,
+                         char *out, size_t room)
+{
+  return ljp_frame_name(
+      p, p->functions[function < p->function_count ? function : 0].frame, 0,
+      out, room);
+}

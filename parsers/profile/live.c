@@ -1,0 +1,207 @@
+/*
+** Live blocks: a pool in chunks that never move, and open addressing over it,
+** without tombstones.
+*/
+#include "parsers/profile/live.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "parsers/profile/table.h"
+
+#define UNUSED UINT32_MAX /* mark of a block in the free list. */
+
+/* Zeroed memory for what is read in no order, and so in large pages where the
+** system grants them: to find out where a page lies costs as much as to read
+** it. */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+static void *take_zeroed(size_t bytes)
+{
+  if (bytes % LARGE_PAGE)
+    return calloc(1, bytes);
+  const int prot = PROT_READ | PROT_WRITE;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  char *at = mmap(NULL, bytes, prot, flags, -1, 0);
+  if (at != MAP_FAILED && (uintptr_t)at % LARGE_PAGE) {
+    /* Newer kernels lay it right; others let choose from more. */
+    munmap(at, bytes);
+    at = mmap(NULL, bytes + LARGE_PAGE, prot, flags, -1, 0);
+    if (at != MAP_FAILED) {
+      size_t before = LARGE_PAGE - (uintptr_t)at % LARGE_PAGE;
+      munmap(at, before);
+      at += before;
+      if (before < LARGE_PAGE)
+        munmap(at + bytes, LARGE_PAGE - before);
+    }
+  }
+  if (at == MAP_FAILED)
+    return NULL;
+  madvise(at, bytes, MADV_HUGEPAGE); /* A wish. */
+  return at;
+}
+
+static void give_back(void *memory, size_t bytes)
+{
+  if (bytes % LARGE_PAGE)
+    free(memory);
+  else if (memory)
+    munmap(memory, bytes);
+}
+
+void ljp_live_fini(struct ljp_live *live)
+{
+  for (uint32_t i = 0; i < live->chunk_count; i++) {
+    give_back(live->chunks[i], LJP_LIVE_CHUNK * sizeof **live->chunks);
+    free(live->weights[i]);
+  }
+  free(live->chunks);
+  free(live->weights);
+  give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
+  free(live->cycles);
+  *live = (struct ljp_live){0};
+}
+
+/* Place and tag of an address: so a place is known without its block. */
+static uint32_t tag_of(const struct ljp_live *live, uint64_t address)
+{
+  return ljp_hash_end(ljp_mix(live->seed, address));
+}
+
+static struct ljp_live_slot *slot_of(const struct ljp_live *live,
+                                     uint64_t address)
+{
+  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  uint32_t at = tag & mask;
+  for (; live->slots[at].block; at = (at + 1) & mask)
+    if (live->slots[at].tag == tag &&
+        ljp_live_block(live, live->slots[at].block)->address == address)
+      break;
+  return &live->slots[at];
+}
+
+uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address)
+{
+  return live->slot_count ? slot_of(live, address)->block : 0;
+}
+
+void ljp_live_soon(const struct ljp_live *live, uint64_t address)
+{
+  if (live->slot_count)
+    __builtin_prefetch(
+        &live->slots[tag_of(live, address) & (live->slot_count - 1)], 1);
+}
+
+uint32_t ljp_live_sooner(const struct ljp_live *live, uint64_t address)
+{
+  if (!live->slot_count)
+    return 0;
+  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  for (uint32_t at = tag & mask; live->slots[at].block; at = (at + 1) & mask)
+    if (live->slots[at].tag == tag) {
+      __builtin_prefetch(ljp_live_block(live, live->slots[at].block), 1);
+      return live->slots[at].block;
+    }
+  return 0;
+}
+
+static bool grow_slots(struct ljp_live *live)
+{
+  uint32_t count = live->slot_count ? live->slot_count * 2 : 8;
+  struct ljp_live_slot *old = live->slots, *slots;
+  uint32_t old_count = live->slot_count;
+  if (!count || !(slots = take_zeroed((size_t)count * sizeof *slots)))
+    return false;
+  if (!live->seed &&
+      getrandom(&live->seed, sizeof live->seed, GRND_NONBLOCK) < 0)
+    live->seed = (uintptr_t)slots;
+  live->slots = slots;
+  live->slot_count = count;
+  for (uint32_t i = 0; i < old_count; i++)
+    if (old[i].block) {
+      uint32_t at = old[i].tag & (count - 1);
+      while (slots[at].block)
+        at = (at + 1) & (count - 1);
+      slots[at] = old[i];
+    }
+  give_back(old, (size_t)old_count * sizeof *old);
+  return true;
+}
+
+static bool grow_chunks(struct ljp_live *live)
+{
+  uint32_t room = live->chunk_room, same = live->chunk_room;
+  if (!ljp_array_reserve(&live->chunks, live->chunk_count, &room,
+                         sizeof *live->chunks))
+    return false;
+  if (!ljp_array_reserve(&live->weights, live->chunk_count, &same,
+                         sizeof *live->weights))
+    return false; /* chunks has more room than we remember. */
+  live->chunk_room = same;
+  live->chunks[live->chunk_count] =
+      take_zeroed(LJP_LIVE_CHUNK * sizeof **live->chunks);
+  if (!live->chunks[live->chunk_count])
+    return false;
+  live->weights[live->chunk_count++] = NULL;
+  return true;
+}
+
+enum ljp_status ljp_live_add(struct ljp_live *live,
+                             const struct ljp_live_block *block,
+                             uint64_t weight)
+{
+  uint32_t at = live->free;
+  if (live->count >= live->slot_count / 4 * 3 && !grow_slots(live))
+    return LJP_ERR_MEM;
+  if (!at) {
+    if (live->used == live->chunk_count * LJP_LIVE_CHUNK && !grow_chunks(live))
+      return LJP_ERR_MEM;
+    at = live->used + 1;
+  }
+  uint32_t chunk = (at - 1) / LJP_LIVE_CHUNK;
+  if (weight && !live->weights[chunk]) {
+    live->weights[chunk] = calloc(LJP_LIVE_CHUNK, sizeof **live->weights);
+    if (!live->weights[chunk])
+      return LJP_ERR_MEM;
+  }
+  struct ljp_live_block *to = ljp_live_block(live, at);
+  if (live->free)
+    live->free = to->memory;
+  else
+    live->used++;
+  *to = *block;
+  if (live->weights[chunk])
+    live->weights[chunk][(at - 1) % LJP_LIVE_CHUNK] = weight;
+  struct ljp_live_slot *slot = slot_of(live, block->address);
+  *slot = (struct ljp_live_slot){tag_of(live, block->address), at};
+  live->count++;
+  return LJP_OK;
+}
+
+void ljp_live_remove(struct ljp_live *live, uint32_t block)
+{
+  struct ljp_live_block *b = ljp_live_block(live, block);
+  uint32_t mask = live->slot_count - 1;
+  uint32_t hole = (uint32_t)(slot_of(live, b->address) - live->slots);
+  /* Those behind move up if they may. */
+  for (uint32_t at = (hole + 1) & mask; live->slots[at].block;
+       at = (at + 1) & mask) {
+    uint32_t home = live->slots[at].tag & mask;
+    if (((at - home) & mask) >= ((at - hole) & mask)) {
+      live->slots[hole] = live->slots[at];
+      hole = at;
+    }
+  }
+  live->slots[hole].block = 0;
+  *b = (struct ljp_live_block){.memory = live->free, .mark = UNUSED};
+  live->free = block;
+  live->count--;
+}
+
+void ljp_live_clear(struct ljp_live *live)
+{
+  live->used = live->free = live->count = 0;
+  if (live->slot_count)
+    memset(live->slots, 0, live->slot_count * sizeof *live->slots);
+}

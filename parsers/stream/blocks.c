@@ -1,0 +1,327 @@
+/*
+** Framing and recovery after damage (RFC 1, section 2).
+**
+** At each offset the input either holds a whole block of ours, or a whole
+** block that must not be used (another session's, one seen before, flags or
+** compression that we cannot undo), or no whole block. The last two make
+** gaps: a run of bytes with one reason. Whole-but-unusable blocks are passed
+** as one piece; otherwise the search goes on at the next sync bytes, except
+** that a block whose header holds, whose payload does not, and behind which
+** the stream goes on just where the header says, is passed as one piece too:
+** what its damaged payload looks like inside must not be taken for blocks.
+*/
+#include "parsers/stream/blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "src/base/block.h"
+
+enum {
+  HEAD = LJP_BLOCK_HEAD_BYTES,
+  SYNC = 4,
+};
+
+_Static_assert(LJP_WINDOW_BYTES >= LJP_BLOCK_MAX_BYTES + 2 * HEAD,
+               "the window holds the largest block and the next header");
+
+enum ljp_status ljp_blocks_init(struct ljp_blocks *b, struct ljp_input *input)
+{
+  *b = (struct ljp_blocks){.input = input};
+  b->window = calloc(1, LJP_WINDOW_BYTES + LJP_BLOCK_SLACK);
+  b->prefix =
+      malloc((LJP_WINDOW_BYTES / LJP_CRCRANGE_STEP + 1) * sizeof *b->prefix);
+  if (!b->window || !b->prefix) {
+    ljp_blocks_fini(b);
+    return LJP_ERR_MEM;
+  }
+  b->range = (struct ljp_crcrange){.base = b->window, .prefix = b->prefix};
+  return LJP_OK;
+}
+
+void ljp_blocks_fini(struct ljp_blocks *b)
+{
+  free(b->window);
+  free(b->raw);
+  free(b->prefix);
+  ZSTD_freeDCtx(b->zstd);
+  *b = (struct ljp_blocks){0};
+}
+
+/* Makes need bytes available at start, fewer only at the end of the input. */
+static enum ljp_status fill(struct ljp_blocks *b, size_t need)
+{
+  if (b->end - b->start >= need || b->eof)
+    return LJP_OK;
+  if (LJP_WINDOW_BYTES - b->start < need) {
+    memmove(b->window, b->window + b->start, b->end - b->start);
+    b->end -= b->start;
+    b->start = 0;
+    ljp_crcrange_reset(&b->range);
+  }
+  while (b->end - b->start < need) {
+    ssize_t got =
+        b->input->read(b->input, b->window + b->end, LJP_WINDOW_BYTES - b->end);
+    if (got < 0) {
+      b->error = errno;
+      return LJP_ERR_IO;
+    }
+    if (got == 0) {
+      b->eof = true;
+      break;
+    }
+    b->end += (size_t)got;
+  }
+  return LJP_OK;
+}
+
+static size_t available(const struct ljp_blocks *b)
+{
+  return b->end - b->start;
+}
+
+static void consume(struct ljp_blocks *b, size_t n)
+{
+  b->start += n;
+  b->offset += n;
+}
+
+/* The payload of the block at start, decompressed if need be. */
+static enum ljp_status unpack(struct ljp_blocks *b,
+                              const struct ljp_block_head *head,
+                              enum ljp_gap_reason *why)
+{
+  const uint8_t *stored = b->window + b->start + HEAD;
+  b->block.payload = stored;
+  if (!(head->flags & LJP_BLOCK_ZSTD))
+    return LJP_OK;
+  if (!b->raw)
+    b->raw = calloc(1, LJP_BLOCK_MAX_BYTES + LJP_BLOCK_SLACK);
+  if (!b->zstd)
+    b->zstd = ZSTD_createDCtx();
+  if (!b->raw || !b->zstd)
+    return LJP_ERR_MEM;
+  if (ZSTD_findFrameCompressedSize(stored, head->stored_len) !=
+          head->stored_len ||
+      ZSTD_decompressDCtx(b->zstd, b->raw, head->raw_len, stored,
+                          head->stored_len) != head->raw_len)
+    *why = LJP_GAP_ZSTD;
+  b->block.payload = b->raw;
+  return LJP_OK;
+}
+
+/* Whether the stream goes on (or the input ends) right behind the block at
+** start, whose header is valid but whose payload is not. */
+static enum ljp_status goes_on(struct ljp_blocks *b,
+                               const struct ljp_block_head *head, bool *yes)
+{
+  size_t size = HEAD + head->stored_len;
+  struct ljp_block_head next;
+  enum ljp_status status = fill(b, size + HEAD);
+  *yes = false;
+  if (status)
+    return status;
+  if (available(b) == size)
+    *yes = b->eof;
+  else if (available(b) >= size + HEAD)
+    *yes = ljp_block_head_get(b->window + b->start + size, &next) == LJP_OK &&
+           next.stream == head->stream && next.seq > head->seq;
+  return LJP_OK;
+}
+
+/*
+** Judges what begins at start. *why is LJP_GAP_NONE for a block of ours
+** (then in b->block); else *size is the number of bytes that belong together,
+** or 0 if only a search can tell.
+*/
+static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
+                             size_t *size)
+{
+  struct ljp_block_head head;
+  enum ljp_status status = fill(b, HEAD);
+  const uint8_t *p = b->window + b->start;
+  size_t n = available(b);
+  *size = 0;
+  *why = LJP_GAP_GARBAGE;
+  if (status)
+    return status;
+  if (n < HEAD) {
+    if (memcmp(p, "\x89LJP", n < SYNC ? n : SYNC) == 0)
+      *why = LJP_GAP_CUT;
+    return LJP_OK;
+  }
+  if (ljp_get_u32(p) != LJP_BLOCK_SYNC)
+    return LJP_OK;
+
+  status = ljp_block_head_get(p, &head);
+  if (status == LJP_ERR_VERSION) {
+    b->newer_major = head.major;
+    *why = LJP_GAP_VERSION;
+    return LJP_OK;
+  }
+  if (status != LJP_OK) {
+    *why = ljp_get_u32(p + 52) == ljp_crc32c(0, p, 52) ? LJP_GAP_HEAD_LIMIT
+                                                       : LJP_GAP_HEAD_CRC;
+    return LJP_OK;
+  }
+  if (b->begun && head.stream == b->stream && head.seq > b->seen_seq)
+    b->seen_seq = head.seq;
+
+  if ((status = fill(b, HEAD + head.stored_len)))
+    return status;
+  p = b->window + b->start;
+  if (available(b) < HEAD + head.stored_len) {
+    *why = LJP_GAP_CUT;
+    return LJP_OK;
+  }
+  uint32_t crc =
+      b->in_gap ? ljp_crcrange_get(&b->range, b->start + HEAD, head.stored_len)
+                : ljp_crc32c(0, p + HEAD, head.stored_len);
+  if (crc != head.payload_crc) {
+    bool piece;
+    *why = LJP_GAP_PAYLOAD_CRC;
+    status = goes_on(b, &head, &piece);
+    if (piece)
+      *size = HEAD + head.stored_len;
+    return status;
+  }
+
+  *size = HEAD + head.stored_len;
+  *why = LJP_GAP_NONE;
+  if (b->begun && head.stream != b->stream)
+    *why = LJP_GAP_FOREIGN;
+  else if (b->begun && head.seq <= b->last_seq)
+    *why = LJP_GAP_SEQ;
+  else if (head.flags & LJP_BLOCK_MUST_KNOW & ~LJP_BLOCK_ZSTD)
+    *why = LJP_GAP_FLAGS;
+  else
+    status = unpack(b, &head, why);
+  b->block.head = head;
+  b->block.offset = b->offset;
+  return status;
+}
+
+/* Bytes from start to the next place that may be a block's begin: 1 or more,
+** all that there are if none is in sight. */
+static size_t to_next_sync(const struct ljp_blocks *b)
+{
+  const uint8_t *from = b->window + b->start;
+  const uint8_t *end = b->window + b->end;
+  for (const uint8_t *p = from + 1; p < end; p++) {
+    p = memchr(p, 0x89, (size_t)(end - p));
+    if (!p)
+      break;
+    size_t n = (size_t)(end - p);
+    if (memcmp(p, "\x89LJP", n < SYNC ? n : SYNC) == 0)
+      return (size_t)(p - from);
+  }
+  return (size_t)(end - from);
+}
+
+/* Whether a segment other than the first begins with this block: its EPOCH
+** says so. */
+static bool begins_here(const struct ljp_block *block)
+{
+  const uint8_t *p = block->payload, *end = p + block->head.raw_len;
+  uint64_t tag, len, segment, why;
+  return (block->head.flags & LJP_BLOCK_KEY) &&
+         (p = ljp_get_varint(p, end, &tag)) && tag == LJP_REC_EPOCH &&
+         (p = ljp_get_varint(p, end, &len)) &&
+         (p = ljp_get_varint(p, end, &segment)) &&
+         ljp_get_varint(p, end, &why) && why == LJP_EPOCH_SEGMENT;
+}
+
+static bool is_piece(enum ljp_gap_reason why)
+{
+  return why == LJP_GAP_FOREIGN || why == LJP_GAP_SEQ;
+}
+
+static void open_gap(struct ljp_blocks *b, enum ljp_gap_reason why)
+{
+  b->in_gap = true;
+  b->gap = (struct ljp_gap){
+      .offset = b->offset, .reason = (uint8_t)why, .missing_known = true};
+}
+
+static enum ljp_item close_gap(struct ljp_blocks *b)
+{
+  b->in_gap = false;
+  return LJP_ITEM_GAP;
+}
+
+/* A block of ours was found at start. Counts those that are missing before
+** it; if there is a gap, that comes first. */
+static enum ljp_item found_block(struct ljp_blocks *b)
+{
+  const struct ljp_block_head *head = &b->block.head;
+  uint64_t missing = 0;
+  bool known = true;
+  if (b->begun)
+    missing = head->seq - b->last_seq - 1;
+  else if (head->epoch == 1) /* Only segment 0 has it. */
+    missing = head->seq;
+  else
+    known = begins_here(&b->block);
+  if (missing || !known) {
+    if (b->in_gap && is_piece((enum ljp_gap_reason)b->gap.reason))
+      return close_gap(b); /* Found again by the next call. */
+    if (!b->in_gap)
+      open_gap(b, LJP_GAP_MISSING);
+    b->gap.missing = missing;
+    b->gap.missing_known = known;
+  }
+  b->begun = true;
+  b->stream = head->stream;
+  b->last_seq = b->seen_seq = head->seq;
+  b->ready = b->in_gap;
+  b->hold = HEAD + head->stored_len;
+  return b->in_gap ? close_gap(b) : LJP_ITEM_BLOCK;
+}
+
+enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_item *item)
+{
+  if (b->ready) {
+    b->ready = false;
+    *item = LJP_ITEM_BLOCK;
+    return LJP_OK;
+  }
+  consume(b, b->hold);
+  b->hold = 0;
+  for (;;) {
+    enum ljp_gap_reason why, now = (enum ljp_gap_reason)b->gap.reason;
+    size_t size;
+    enum ljp_status status = probe(b, &why, &size);
+    if (status)
+      return status;
+    if (why == LJP_GAP_NONE) {
+      *item = found_block(b);
+      return LJP_OK;
+    }
+    if (available(b) == 0) {
+      *item = LJP_ITEM_END;
+      if (b->in_gap) {
+        if (b->begun && !is_piece(now))
+          b->gap.missing = b->seen_seq - b->last_seq;
+        *item = close_gap(b);
+        b->last_seq = b->seen_seq;
+      }
+      return LJP_OK;
+    }
+    if (b->in_gap && now != why && (is_piece(now) || is_piece(why))) {
+      *item = close_gap(b);
+      return LJP_OK;
+    }
+    if (why == LJP_GAP_VERSION && b->offset == 0)
+      return LJP_ERR_VERSION;
+    if (!b->in_gap)
+      open_gap(b, why);
+    if (size == 0)
+      size = to_next_sync(b);
+    b->gap.bytes += size;
+    consume(b, size);
+    if (!b->begun && b->offset > LJP_LEAD_MAX_BYTES)
+      return LJP_ERR_FORMAT;
+  }
+}

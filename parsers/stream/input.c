@@ -1,0 +1,111 @@
+/*
+** Inputs. Any thread; an input belongs to one reader.
+*/
+#include "parsers/stream/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ssize_t fd_read(struct ljp_input *input, void *buf, size_t n)
+{
+  for (;;) {
+    ssize_t got = read(input->fd, buf, n);
+    if (got >= 0)
+      return got;
+    if (errno == EAGAIN) { /* A pipe that somebody made non-blocking. */
+      struct pollfd wait = {.fd = input->fd, .events = POLLIN};
+      poll(&wait, 1, -1);
+    } else if (errno != EINTR) {
+      return -1;
+    }
+  }
+}
+
+static ssize_t memory_read(struct ljp_input *input, void *buf, size_t n)
+{
+  if (n > input->left)
+    n = input->left;
+  if (n)
+    memcpy(buf, input->data, n);
+  input->data += n;
+  input->left -= n;
+  return (ssize_t)n;
+}
+
+/* NULL: may be read. */
+static const char *refused_kind(const struct stat *st)
+{
+  switch (st->st_mode & S_IFMT) {
+  case S_IFREG:
+  case S_IFIFO:
+    return NULL;
+  case S_IFDIR:
+    return "is a directory";
+  case S_IFCHR:
+    return "is a character device, not a file or pipe";
+  case S_IFBLK:
+    return "is a block device, not a file or pipe";
+  case S_IFSOCK:
+    return "is a socket, not a file or pipe";
+  default:
+    return "is not a file or pipe";
+  }
+}
+
+static enum ljp_status system_error(char *error)
+{
+  snprintf(error, LJP_INPUT_ERROR_BYTES, "%s", strerror(errno));
+  return LJP_ERR_IO;
+}
+
+/* Looks before it opens (to open a device may block or act), and again after,
+** since the name may mean another thing by then. */
+enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
+                               char error[LJP_INPUT_ERROR_BYTES])
+{
+  struct stat st;
+  const char *refused;
+  bool is_stdin = strcmp(path, "-") == 0;
+  *input = (struct ljp_input){.read = fd_read, .fd = -1};
+  if (!is_stdin) {
+    if (stat(path, &st) != 0)
+      return system_error(error);
+    if ((refused = refused_kind(&st)))
+      goto refuse;
+  }
+  input->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  if (input->fd < 0)
+    return system_error(error);
+  if (fstat(input->fd, &st) != 0) {
+    enum ljp_status status = system_error(error);
+    ljp_input_close(input);
+    return status;
+  }
+  if ((refused = refused_kind(&st)))
+    goto refuse;
+  return LJP_OK;
+
+refuse:
+  ljp_input_close(input);
+  snprintf(error, LJP_INPUT_ERROR_BYTES, "%s", refused);
+  return LJP_ERR_USE;
+}
+
+void ljp_input_memory(struct ljp_input *input, const void *data, size_t size)
+{
+  *input = (struct ljp_input){
+      .read = memory_read, .fd = -1, .data = data, .left = size};
+}
+
+void ljp_input_close(struct ljp_input *input)
+{
+  if (input->fd > STDIN_FILENO)
+    close(input->fd);
+  input->fd = -1;
+}

@@ -1,0 +1,231 @@
+/*
+** The model. One thread a model.
+**
+** Nodes live in a table by the low bits of their id: within one epoch all ids
+** lie within LJP_EPOCH_MAX_NODES of each other (RFC 1, section 4), so they do
+** not collide, and an older epoch's stay until their place is needed. A
+** parent's id is smaller than its child's (the decoder checks it), so that a
+** walk ends.
+*/
+#include "parsers/stream/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/stream/record.h"
+
+#define NODE_MASK (LJP_EPOCH_MAX_NODES - 1)
+_Static_assert((LJP_EPOCH_MAX_NODES & NODE_MASK) == 0, "a power of two");
+_Static_assert(LJP_EPOCH_MAX_NODES % LJP_MODEL_PAGE_NODES == 0, "whole pages");
+
+void ljp_model_init(struct ljp_model *model)
+{
+  *model = (struct ljp_model){.lossy = true};
+  ljp_arena_init(&model->epochs[0], LJP_MODEL_EPOCH_BYTES);
+  ljp_arena_init(&model->epochs[1], LJP_MODEL_EPOCH_BYTES);
+}
+
+void ljp_model_fini(struct ljp_model *model)
+{
+  ljp_arena_fini(&model->epochs[0]);
+  ljp_arena_fini(&model->epochs[1]);
+  for (size_t i = 0; i < LJP_MODEL_PAGES; i++) {
+    free(model->pages[i]);
+    model->pages[i] = NULL;
+  }
+}
+
+void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole)
+{
+  struct ljp_arena oldest = model->epochs[1];
+  ljp_arena_fini(&oldest);
+  model->epochs[1] = model->epochs[0];
+  model->epochs[0] = oldest;
+  model->epoch = epoch;
+  model->first_node = 0;
+  model->lossy = !whole;
+}
+
+/* FNV-1a. */
+static uint64_t text_id(const char *text, size_t len)
+{
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (size_t i = 0; i < len; i++)
+    hash = (hash ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+static const void *find(const struct ljp_model *model, uint32_t tag,
+                        uint64_t id)
+{
+  void *value = ljp_arena_find(&model->epochs[0], tag, id);
+  return value ? value : ljp_arena_find(&model->epochs[1], tag, id);
+}
+
+static bool same_string(struct ljp_str a, struct ljp_str b)
+{
+  return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* Whether two structs of a record hold the same, strings by content. */
+static bool same_record(const struct ljp_field *field, unsigned count,
+                        const char *a, const char *b)
+{
+  for (; count; count--, field++) {
+    struct ljp_str x, y;
+    if (field->type == LJP_FIELD_STR) {
+      memcpy(&x, a + field->offset, sizeof x);
+      memcpy(&y, b + field->offset, sizeof y);
+      if (!same_string(x, y))
+        return false;
+    } else if (memcmp(a + field->offset, b + field->offset, 8) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static size_t record_bytes(uint64_t tag)
+{
+  switch (tag) {
+#define LJP_X(name, member)                                                    \
+  case LJP_REC_##name:                                                         \
+    return sizeof(struct ljp_rec_##member);
+    LJP_FLAT_LIST(LJP_X)
+#undef LJP_X
+  }
+  return 0;
+}
+
+static enum ljp_status keep(struct ljp_model *model, uint32_t tag, uint64_t id,
+                            const struct ljp_event *event)
+{
+  struct ljp_arena *arena = &model->epochs[0];
+  unsigned count = 0;
+  const struct ljp_field *fields = ljp_record_fields(tag, &count);
+  const char *from = (const char *)&event->u;
+  size_t size = record_bytes(tag), total = size;
+  bool no_memory = false;
+  const char *old = ljp_arena_find(arena, tag, id);
+  if (old && same_record(fields, count, old, from))
+    return LJP_OK;
+
+  struct ljp_str string;
+  for (unsigned i = 0; i < count; i++)
+    if (fields[i].type == LJP_FIELD_STR) {
+      memcpy(&string, from + fields[i].offset, sizeof string);
+      total += string.len;
+    }
+  char *copy = ljp_arena_take(arena, total, &no_memory);
+  if (!copy)
+    return no_memory ? LJP_ERR_MEM : LJP_ERR_LIMIT;
+  memcpy(copy, from, size);
+  char *text = copy + size;
+  for (unsigned i = 0; i < count; i++)
+    if (fields[i].type == LJP_FIELD_STR) {
+      memcpy(&string, from + fields[i].offset, sizeof string);
+      if (string.len)
+        memcpy(text, string.data, string.len);
+      string.data = text;
+      text += string.len;
+      memcpy(copy + fields[i].offset, &string, sizeof string);
+    }
+  if (!ljp_arena_put(arena, tag, id, copy, &no_memory))
+    return no_memory ? LJP_ERR_MEM : LJP_ERR_LIMIT;
+  return LJP_OK;
+}
+
+enum ljp_status ljp_model_page(struct ljp_model *model,
+                               const struct ljp_rec_node *node)
+{
+  struct ljp_rec_node **page =
+      &model->pages[(node->id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+  *page = calloc(LJP_MODEL_PAGE_NODES, sizeof **page);
+  return *page ? ljp_model_define_node(model, node) : LJP_ERR_MEM;
+}
+
+enum ljp_status ljp_model_define(struct ljp_model *model,
+                                 const struct ljp_event *event)
+{
+  switch (event->what) {
+  case LJP_REC_NODES:
+    return ljp_model_define_node(model, &event->u.node);
+  case LJP_REC_EPOCH:
+    model->first_node = event->u.epoch.first_node;
+    return LJP_OK;
+  case LJP_REC_PROCESS:
+    return keep(model, event->what, 0, event);
+  case LJP_REC_INFO:
+    return keep(model, event->what,
+                text_id(event->u.info.key.data, event->u.info.key.len), event);
+  case LJP_REC_BUILTIN:
+    return keep(model, event->what, event->u.builtin.ffid, event);
+  case LJP_REC_MODULE:
+    return keep(model, event->what, event->u.module.id, event);
+  case LJP_REC_THREAD:
+    return keep(model, event->what, event->u.thread.id, event);
+  case LJP_REC_VM:
+    return keep(model, event->what, event->u.vm.id, event);
+  case LJP_REC_PRODUCER:
+    return keep(model, event->what, event->u.producer.id, event);
+  case LJP_REC_PROTO:
+    return keep(model, event->what, event->u.proto.id, event);
+  case LJP_REC_TRACE:
+    return keep(model, event->what, event->u.trace.id, event);
+  }
+  return LJP_OK;
+}
+
+#define LJP_X(tag, member)                                                     \
+  const struct ljp_rec_##member *ljp_model_##member(                           \
+      const struct ljp_model *model, uint64_t id)                              \
+  {                                                                            \
+    return find(model, LJP_REC_##tag, id);                                     \
+  }
+LJP_MODEL_LIST(LJP_X)
+#undef LJP_X
+
+const struct ljp_rec_process *ljp_model_process(const struct ljp_model *model)
+{
+  return find(model, LJP_REC_PROCESS, 0);
+}
+
+const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
+                                          const char *key)
+{
+  size_t len = strlen(key);
+  const struct ljp_rec_info *info =
+      find(model, LJP_REC_INFO, text_id(key, len));
+  return info && same_string(info->key, (struct ljp_str){key, (uint32_t)len})
+             ? info
+             : NULL;
+}
+
+const struct ljp_rec_node *ljp_model_node(const struct ljp_model *model,
+                                          uint64_t id)
+{
+  const struct ljp_rec_node *page =
+      model->pages[(id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+  if (!page || !id)
+    return NULL;
+  const struct ljp_rec_node *node = &page[id % LJP_MODEL_PAGE_NODES];
+  return node->id == id ? node : NULL;
+}
+
+enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
+                                   uint64_t stack,
+                                   const struct ljp_rec_node **frames,
+                                   unsigned *count)
+{
+  *count = 0;
+  while (stack) {
+    const struct ljp_rec_node *node = ljp_model_node(model, stack);
+    if (!node)
+      return LJP_STACK_LOST;
+    if (*count == LJP_STACK_MAX_FRAMES)
+      return LJP_STACK_DEEP;
+    frames[(*count)++] = node;
+    stack = node->up ? node->id - node->up : 0;
+  }
+  return LJP_STACK_WHOLE;
+}

@@ -1,0 +1,378 @@
+/*
+** The iterator: blocks to records to events.
+*/
+#include "parsers/stream/reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/stream/bulk.h"
+#include "parsers/stream/names.h"
+#include "src/base/sigsafe.h"
+#include "src/base/varint.h"
+
+/* Keeps what a function needs of registers out of the one that calls it. */
+#define NOINLINE __attribute__((noinline))
+
+static enum ljp_status begin(struct ljp_reader *r)
+{
+  enum ljp_status status = ljp_blocks_init(&r->blocks, &r->input);
+  ljp_model_init(&r->model);
+  ljp_tally_init(&r->tally);
+  if (status) {
+    snprintf(r->error, sizeof r->error, "%s", ljp_status_text(status));
+    ljp_input_close(&r->input);
+  }
+  return status;
+}
+
+enum ljp_status ljp_reader_open(struct ljp_reader *r, const char *path)
+{
+  char why[LJP_INPUT_ERROR_BYTES];
+  memset(r, 0, sizeof *r);
+  enum ljp_status status = ljp_input_open(&r->input, path, why);
+  if (status) {
+    snprintf(r->error, sizeof r->error, "%s", why);
+    return status;
+  }
+  return begin(r);
+}
+
+enum ljp_status ljp_reader_memory(struct ljp_reader *r, const void *data,
+                                  size_t size)
+{
+  memset(r, 0, sizeof *r);
+  ljp_input_memory(&r->input, data, size);
+  return begin(r);
+}
+
+void ljp_reader_fini(struct ljp_reader *r)
+{
+  ljp_blocks_fini(&r->blocks);
+  ljp_model_fini(&r->model);
+  ljp_tally_fini(&r->tally);
+  ljp_input_close(&r->input);
+}
+
+static enum ljp_status fail(struct ljp_reader *r, enum ljp_status status)
+{
+  const struct ljp_blocks *b = &r->blocks;
+  r->done = true;
+  if (status == LJP_ERR_VERSION)
+    snprintf(r->error, sizeof r->error,
+             "the stream has format version %u, this program reads up to %d.x",
+             b->newer_major, LJP_FORMAT_MAJOR);
+  else if (status == LJP_ERR_IO)
+    snprintf(r->error, sizeof r->error, "cannot read at offset %" PRIu64 ": %s",
+             b->offset + (b->end - b->start), strerror(b->error));
+  else if (status == LJP_ERR_FORMAT && b->offset == 0)
+    snprintf(r->error, sizeof r->error, "not an ljprof stream: it is empty");
+  else if (status == LJP_ERR_FORMAT)
+    snprintf(r->error, sizeof r->error,
+             "not an ljprof stream: no whole block in %" PRIu64 " bytes (%s)",
+             b->offset, ljp_name_gap(b->gap.reason));
+  else
+    snprintf(r->error, sizeof r->error, "%s", ljp_status_text(status));
+  r->failed = status;
+  r->many = 0;
+  return status;
+}
+
+static enum ljp_status finish(struct ljp_reader *r)
+{
+  struct ljp_finish *f = &r->finish;
+  r->done = true;
+  if (f->blocks == 0)
+    return fail(r, r->blocks.newer_major ? LJP_ERR_VERSION : LJP_ERR_FORMAT);
+  f->bytes = f->block_bytes + f->gap_bytes;
+  f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind;
+  r->event.what = LJP_EVENT_FINISH;
+  r->event.block = NULL;
+  r->event.time_ns = 0;
+  r->event.u.finish = *f;
+  return LJP_OK;
+}
+
+static void take_gap(struct ljp_reader *r)
+{
+  struct ljp_finish *f = &r->finish;
+  const struct ljp_gap *gap = &r->blocks.gap;
+  if (f->gaps++ == 0)
+    f->missing_known = true;
+  f->gap_bytes += gap->bytes;
+  f->missing_blocks += gap->missing;
+  f->missing_known = f->missing_known && gap->missing_known;
+  r->gap_behind = gap->bytes > 0;
+  if (gap->missing || !gap->missing_known ||
+      (gap->reason != LJP_GAP_FOREIGN && gap->reason != LJP_GAP_SEQ)) {
+    r->model.lossy = true;
+    ljp_tally_gap(&r->tally);
+  }
+  r->event.what = LJP_EVENT_GAP;
+  r->event.block = NULL;
+  r->event.time_ns = 0;
+  r->event.u.gap = *gap;
+}
+
+static void take_block(struct ljp_reader *r)
+{
+  const struct ljp_block *block = &r->blocks.block;
+  r->finish.blocks++;
+  r->finish.block_bytes += LJP_BLOCK_HEAD_BYTES + block->head.stored_len;
+  r->finish.closed = LJP_CLOSED_NOT;
+  r->finish.status = r->finish.error = 0;
+  r->gap_behind = false;
+  if (block->head.epoch != r->model.epoch)
+    ljp_model_epoch(&r->model, block->head.epoch,
+                    block->head.flags & LJP_BLOCK_KEY);
+  ljp_tally_block(&r->tally, block);
+  r->record = r->body = r->body_end = block->payload;
+  r->payload_end = block->payload + block->head.raw_len;
+  r->many = 0;
+  r->event.what = LJP_EVENT_BLOCK;
+  r->event.block = block;
+  r->event.time_ns = block->head.time_ns;
+}
+
+/* Gives out a finding about the record that is being read. */
+static void take_bad(struct ljp_reader *r, struct ljp_bad bad)
+{
+  r->finish.bad_records++;
+  r->model.lossy = true;
+  ljp_tally_gap(&r->tally);
+  r->finding = false;
+  r->many = 0;
+  r->event.what = LJP_EVENT_BAD;
+  r->event.time_ns = 0;
+  r->event.u.bad = bad;
+}
+
+/* The finding itself; what names it. */
+static struct ljp_bad bad_record(const struct ljp_reader *r, uint64_t tag,
+                                 enum ljp_bad_reason reason)
+{
+  return (struct ljp_bad){.tag = tag,
+                          .payload_offset =
+                              (uint32_t)(r->record - r->blocks.block.payload),
+                          .bytes = (uint32_t)(r->body_end - r->record),
+                          .reason = (uint8_t)reason};
+}
+
+/* The event of a record of many that was to come is none. */
+static NOINLINE enum ljp_status bad_of_many(struct ljp_reader *r,
+                                            enum ljp_bad_reason bad)
+{
+  take_bad(r, bad_record(r, r->many, bad));
+  return LJP_OK;
+}
+
+/* Next event of the record of many that is being read; it has one. One
+** function a kind, without calls where all is well: this is where a reader
+** spends its time. */
+static NOINLINE enum ljp_status next_sample(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_SAMPLES]++;
+  return LJP_OK;
+}
+
+static NOINLINE enum ljp_status next_mem(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_mem_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_MEM]++;
+  return LJP_OK;
+}
+
+/* It goes to the model. */
+static NOINLINE enum ljp_status next_node(struct ljp_reader *r)
+{
+  enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->event);
+  if (LJP_UNLIKELY(bad))
+    return bad_of_many(r, bad);
+  r->tally.read[LJP_REC_NODES]++;
+  enum ljp_status status = ljp_model_define_node(&r->model, &r->event.u.node);
+  if (LJP_LIKELY(!status))
+    return LJP_OK;
+  return status == LJP_ERR_FORMAT ? bad_of_many(r, LJP_BAD_NODE_ID)
+                                  : fail(r, status);
+}
+
+static inline enum ljp_status next_of_many(struct ljp_reader *r)
+{
+  switch (r->many) {
+  case LJP_REC_SAMPLES:
+    return next_sample(r);
+  case LJP_REC_MEM:
+    return next_mem(r);
+  default:
+    return next_node(r);
+  }
+}
+
+/* What a record changes in the model and the tally, and a finding to follow
+** if it could not. LJP_ERR_MEM is the only failure. */
+static enum ljp_status account(struct ljp_reader *r)
+{
+  const struct ljp_event *e = &r->event;
+  enum ljp_bad_reason reason = LJP_BAD_TABLE;
+  enum ljp_status status;
+  switch (e->what) {
+  case LJP_REC_TOTALS:
+    reason = LJP_BAD_TOTALS;
+    status = ljp_tally_totals(&r->tally, e->u.totals.counts);
+    break;
+  case LJP_REC_LOSS:
+    status = ljp_tally_loss(&r->tally, e->u.loss.producer, e->u.loss.reason,
+                            e->u.loss.count, false);
+    break;
+  case LJP_REC_OVERRUN:
+    status = ljp_tally_loss(&r->tally, e->u.overrun.producer, 0,
+                            e->u.overrun.count, true);
+    break;
+  case LJP_REC_END:
+    r->finish.closed = LJP_CLOSED_END;
+    r->finish.status = e->u.end.status;
+    r->finish.error = e->u.end.error;
+    return LJP_OK;
+  case LJP_REC_SEGMENT_END:
+    r->finish.closed = LJP_CLOSED_SEGMENT;
+    return LJP_OK;
+  default:
+    status = ljp_model_define(&r->model, e);
+  }
+  if (status == LJP_OK || status == LJP_ERR_MEM)
+    return status;
+  r->finding = true;
+  r->bad = bad_record(r, e->what, reason);
+  return LJP_OK;
+}
+
+/* Begins the next record of the block; *got: it made an event. */
+static enum ljp_status next_record(struct ljp_reader *r, bool *got)
+{
+  struct ljp_event *e = &r->event;
+  const struct ljp_block *block = &r->blocks.block;
+  const uint8_t *p;
+  uint64_t tag = 0, len = 0;
+  unsigned fields;
+  r->record = r->body_end;
+  p = ljp_get_varint(r->record, r->payload_end, &tag);
+  if (p)
+    p = ljp_get_varint(p, r->payload_end, &len);
+  *got = true;
+  if (!p || len > (uint64_t)(r->payload_end - p)) {
+    r->body = r->body_end = r->payload_end;
+    take_bad(r, bad_record(r, tag, LJP_BAD_FRAMING));
+    return LJP_OK;
+  }
+  r->body = p;
+  r->body_end = p + len;
+  if (tag < LJP_TALLY_TAGS)
+    r->tally.records[tag]++;
+  e->time_ns = 0;
+  e->block = block;
+  if (tag == LJP_REC_SAMPLES || tag == LJP_REC_MEM || tag == LJP_REC_NODES) {
+    memset(&e->u, 0, sizeof e->u);
+    e->what = r->many = (unsigned)tag;
+    if (tag != LJP_REC_NODES)
+      e->time_ns = block->head.time_ns;
+    *got = false;
+    return LJP_OK;
+  }
+  if (!ljp_record_fields(tag, &fields)) {
+    r->finish.unknown_records++;
+    e->what = LJP_EVENT_UNKNOWN;
+    e->u.unknown = (struct ljp_unknown){
+        .tag = tag,
+        .payload_offset = (uint32_t)(r->record - block->payload),
+        .bytes = (uint32_t)(r->body_end - r->record)};
+    return LJP_OK;
+  }
+  enum ljp_bad_reason bad =
+      ljp_record_decode(tag, r->body, r->body_end, block->head.time_ns, e);
+  if (bad) {
+    take_bad(r, bad_record(r, tag, bad));
+    return LJP_OK;
+  }
+  e->what = (unsigned)tag;
+  r->tally.read[tag]++;
+  return account(r);
+}
+
+static NOINLINE enum ljp_status next_of_rest(struct ljp_reader *r)
+{
+  enum ljp_status status;
+  r->many = 0;
+  if (r->failed || r->done)
+    return r->failed;
+  if (r->finding) {
+    take_bad(r, r->bad);
+    return LJP_OK;
+  }
+  for (;;) {
+    while (r->body_end < r->payload_end) {
+      bool got;
+      if ((status = next_record(r, &got)))
+        return fail(r, status);
+      if (got)
+        return LJP_OK;
+      if (r->body < r->body_end)
+        return next_of_many(r);
+      r->many = 0;
+    }
+    enum ljp_item item;
+    if ((status = ljp_blocks_next(&r->blocks, &item)))
+      return fail(r, status);
+    if (item == LJP_ITEM_END)
+      return finish(r);
+    if (item == LJP_ITEM_GAP)
+      take_gap(r);
+    else
+      take_block(r);
+    return LJP_OK;
+  }
+}
+
+enum ljp_status ljp_reader_next(struct ljp_reader *r,
+                                const struct ljp_event **event)
+{
+  *event = &r->event;
+  return LJP_LIKELY(r->many && r->body < r->body_end) ? next_of_many(r)
+                                                      : next_of_rest(r);
+}
+
+size_t ljp_reader_samples(struct ljp_reader *r, struct ljp_timed_sample *out,
+                          size_t room)
+{
+  struct ljp_event *e = &r->event;
+  struct ljp_rec_sample now = e->u.sample;
+  uint64_t time_ns = e->time_ns;
+  const uint8_t *p = r->body, *end = r->body_end;
+  size_t n = 0;
+  if (r->many != LJP_REC_SAMPLES)
+    return 0;
+  while (n < room && p < end) {
+    if (LJP_UNLIKELY(ljp_sample_step(&p, end, &time_ns, &now)))
+      break; /* Found again by ljp_reader_next(). */
+    /* One by one: from registers. */
+    out[n].time_ns = time_ns;
+    out[n].sample.stack = now.stack;
+    out[n].sample.vm = now.vm;
+    out[n].sample.weight = now.weight;
+    out[n].sample.state = now.state;
+    out[n].sample.cut = now.cut;
+    n++;
+  }
+  if (n) {
+    e->time_ns = out[n - 1].time_ns;
+    e->u.sample = out[n - 1].sample;
+  }
+  r->body = p;
+  r->tally.read[LJP_REC_SAMPLES] += n;
+  return n;
+}

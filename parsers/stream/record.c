@@ -1,0 +1,125 @@
+/*
+** Flat records, decoded by the lists of event.h.
+*/
+#include "parsers/stream/record.h"
+
+#include <string.h>
+
+#include "src/base/varint.h"
+
+const struct ljp_field *ljp_record_fields(uint64_t tag, unsigned *count)
+{
+#define FIELD(type, name, show)                                                \
+  {#name, LJP_FIELD_##type, LJP_SHOW_##show, offsetof(record, name)},
+#define LJP_X(tag, member)                                                     \
+  case LJP_REC_##tag: {                                                        \
+    typedef struct ljp_rec_##member record;                                    \
+    static const struct ljp_field fields[] = {LJP_FIELDS_##tag(FIELD)};        \
+    *count = sizeof fields / sizeof *fields;                                   \
+    return fields;                                                             \
+  }
+  switch (tag) {
+    LJP_FLAT_LIST(LJP_X)
+  }
+#undef LJP_X
+#undef FIELD
+  return NULL;
+}
+
+bool ljp_pairs_next(struct ljp_pairs *pairs, uint64_t *a, uint64_t *b)
+{
+  const uint8_t *p = pairs->data;
+  if (!pairs->count)
+    return false;
+  p = ljp_get_varint(p, pairs->end, a);
+  if (p)
+    p = ljp_get_varint(p, pairs->end, b);
+  if (!p) {
+    pairs->count = 0;
+    return false;
+  }
+  pairs->data = p;
+  pairs->count--;
+  return true;
+}
+
+/* Why no number could be read at p. */
+static enum ljp_bad_reason bad_number(const uint8_t *p, const uint8_t *end)
+{
+  return end - p < LJP_VARINT_MAX_BYTES ? LJP_BAD_SHORT : LJP_BAD_NUMBER;
+}
+
+static enum ljp_bad_reason get_string(const uint8_t **body, const uint8_t *end,
+                                      struct ljp_str *out)
+{
+  uint64_t len;
+  const uint8_t *p = ljp_get_varint(*body, end, &len);
+  if (!p)
+    return bad_number(*body, end);
+  if (len > LJP_STRING_MAX_BYTES || len > (uint64_t)(end - p))
+    return LJP_BAD_STRING;
+  *out = (struct ljp_str){(const char *)p, (uint32_t)len};
+  *body = p + len;
+  return LJP_BAD_NONE;
+}
+
+/* Every pair is looked at here, so that the consumer's walk cannot fail; the
+** count is no more than a promise until then. */
+static enum ljp_bad_reason get_pairs(const uint8_t **body, const uint8_t *end,
+                                     struct ljp_pairs *out)
+{
+  uint64_t count, ignored;
+  const uint8_t *p = ljp_get_varint(*body, end, &count);
+  if (!p)
+    return bad_number(*body, end);
+  *out = (struct ljp_pairs){count, p, end};
+  if (count > (uint64_t)(end - p) / 2)
+    return LJP_BAD_PAIRS;
+  for (uint64_t i = 0; i < count * 2; i++) {
+    const uint8_t *next = ljp_get_varint(p, end, &ignored);
+    if (!next)
+      return bad_number(p, end);
+    p = next;
+  }
+  out->end = p;
+  *body = p;
+  return LJP_BAD_NONE;
+}
+
+enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
+                                      const uint8_t *end, uint64_t block_time,
+                                      struct ljp_event *event)
+{
+  unsigned count = 0;
+  const struct ljp_field *field = ljp_record_fields(tag, &count);
+  enum ljp_bad_reason bad = LJP_BAD_NONE;
+  memset(&event->u, 0, sizeof event->u);
+  for (; count && !bad; count--, field++) {
+    char *member = (char *)&event->u + field->offset;
+    uint64_t value;
+    if (field->type == LJP_FIELD_STR) {
+      struct ljp_str string;
+      if (!(bad = get_string(&body, end, &string)))
+        memcpy(member, &string, sizeof string);
+      continue;
+    }
+    if (field->type == LJP_FIELD_PAIRS) {
+      struct ljp_pairs pairs;
+      if (!(bad = get_pairs(&body, end, &pairs)))
+        memcpy(member, &pairs, sizeof pairs);
+      continue;
+    }
+    if (field->type == LJP_FIELD_U1 && body == end)
+      break;
+    const uint8_t *next = ljp_get_varint(body, end, &value);
+    if (!next)
+      return bad_number(body, end);
+    body = next;
+    if (field->type != LJP_FIELD_U && field->type != LJP_FIELD_U1)
+      value = (uint64_t)ljp_unzigzag(value);
+    if (field->type == LJP_FIELD_T)
+      event->time_ns = value += block_time;
+    memcpy(member, &value, sizeof value);
+  }
+  return bad;
+}

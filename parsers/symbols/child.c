@@ -1,0 +1,320 @@
+/*
+** The child process in which files with symbols are read, and the parent's
+** side of it. One child answers all modules; when it dies of one, the next
+** child goes on from there with less asked of that module: without DWARF, then
+** not at all. So any file costs at most its own names and some time.
+**
+** What the child says is checked like any input: it may have been taken over.
+** Messages are a type, three numbers and so many bytes.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "parsers/symbols/priv.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1 /* They need all addresses, and talk on stderr. */
+#else
+#define SANITIZED 0
+#endif
+
+#define CHILD_DATA_BYTES (UINT64_C(4) << 30)
+
+enum message_type {
+  MODULE = 1, /* a: its place; begins. */
+  ANSWER,     /* a: index, b: frames. */
+  FRAME,      /* a: line, b: bytes of the name, c: of the file; then they. */
+  NOTICE,     /* b: bytes; then they. */
+  END
+};
+
+struct message {
+  uint32_t type, a, b, c;
+};
+
+struct pipe_end {
+  int fd;
+  bool bad;
+  size_t at, len;
+  char buf[1 << 16];
+};
+
+/* -- In the child ---------------------------------------------------------- */
+
+static void flush(struct pipe_end *out)
+{
+  for (size_t done = 0; done < out->len;) {
+    ssize_t n = write(out->fd, out->buf + done, out->len - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      _exit(1); /* Nobody listens. */
+    done += (size_t)n;
+  }
+  out->len = 0;
+}
+
+static void put(struct pipe_end *out, const void *data, size_t len)
+{
+  if (out->len + len > sizeof out->buf)
+    flush(out);
+  if (len)
+    memcpy(out->buf + out->len, data, len);
+  out->len += len;
+}
+
+static void put_message(struct pipe_end *out, enum message_type type,
+                        uint32_t a, uint32_t b, uint32_t c)
+{
+  struct message message = {type, a, b, c};
+  put(out, &message, sizeof message);
+}
+
+static uint32_t cut_length(const char *text)
+{
+  return (uint32_t)strnlen(text, LJP_SYM_NAME_MAX);
+}
+
+static void child_answer(void *ctx, size_t index,
+                         const struct ljp_symbol_frame *frames, unsigned count)
+{
+  struct pipe_end *out = ctx;
+  put_message(out, ANSWER, (uint32_t)index, count, 0);
+  for (unsigned i = 0; i < count; i++) {
+    uint32_t name = cut_length(frames[i].function);
+    uint32_t file = cut_length(frames[i].file);
+    put_message(out, FRAME, frames[i].line, name, file);
+    put(out, frames[i].function, name);
+    put(out, frames[i].file, file);
+  }
+}
+
+static void child_notice(void *ctx, const char *text)
+{
+  uint32_t len = cut_length(text);
+  put_message(ctx, NOTICE, 0, len, 0);
+  put(ctx, text, len);
+}
+
+static void limit(int what, rlim_t most)
+{
+  struct rlimit now;
+  if (getrlimit(what, &now) != 0)
+    return;
+  if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
+    most = now.rlim_max;
+  now.rlim_cur = most;
+  setrlimit(what, &now);
+}
+
+static void guard_child(void)
+{
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  limit(RLIMIT_CORE, 0);
+  for (int sig = 1; sig < NSIG; sig++)
+    signal(sig, sig == SIGPIPE ? SIG_IGN : SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  if (!SANITIZED) {
+    limit(RLIMIT_DATA, CHILD_DATA_BYTES);
+    /* The C library would report broken heaps there. */
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0)
+      dup2(null, STDERR_FILENO);
+  }
+}
+
+static unsigned seconds_of(const struct ljp_symbols_options *options)
+{
+  return options->seconds ? options->seconds : 60;
+}
+
+static void child(int fd, const struct ljp_symbols_options *options,
+                  const struct ljp_sym_job *jobs, size_t count, size_t first,
+                  enum ljp_sym_level level)
+{
+  static struct pipe_end out;
+  out = (struct pipe_end){.fd = fd};
+  const struct ljp_sym_sink sink = {&out, child_answer, child_notice};
+  guard_child();
+  for (size_t i = first; i < count; i++) {
+    put_message(&out, MODULE, (uint32_t)i, 0, 0);
+    flush(&out);
+    alarm(seconds_of(options));
+    ljp_sym_lookup(options, &jobs[i].request, i == first ? level : LJP_SYM_FULL,
+                   &sink);
+  }
+  put_message(&out, END, 0, 0, 0);
+  flush(&out);
+  _exit(0);
+}
+
+/* -- In the parent --------------------------------------------------------- */
+
+static bool get(struct pipe_end *in, void *data, size_t len)
+{
+  while (in->len - in->at < len) {
+    memmove(in->buf, in->buf + in->at, in->len - in->at);
+    in->len -= in->at;
+    in->at = 0;
+    ssize_t n = read(in->fd, in->buf + in->len, sizeof in->buf - in->len);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    in->len += (size_t)n;
+  }
+  memcpy(data, in->buf + in->at, len);
+  in->at += len;
+  return true;
+}
+
+/* Text that a view may show: what it holds is the view's to make safe. */
+static bool get_text(struct pipe_end *in, char *text, uint32_t len)
+{
+  if (len > LJP_SYM_NAME_MAX || !get(in, text, len))
+    return false;
+  text[len] = '\0';
+  return true;
+}
+
+static bool get_answer(struct pipe_end *in, const struct message *message,
+                       const struct ljp_sym_job *job)
+{
+  static char texts[LJP_SYM_FRAMES_MAX][2][LJP_SYM_NAME_MAX + 1];
+  static struct ljp_symbol_frame frames[LJP_SYM_FRAMES_MAX];
+  if (message->a >= job->request.count || !message->b ||
+      message->b > LJP_SYM_FRAMES_MAX)
+    return false;
+  for (uint32_t i = 0; i < message->b; i++) {
+    struct message frame;
+    if (!get(in, &frame, sizeof frame) || frame.type != FRAME ||
+        !get_text(in, texts[i][0], frame.b) ||
+        !get_text(in, texts[i][1], frame.c))
+      return false;
+    frames[i] = (struct ljp_symbol_frame){texts[i][0], texts[i][1], frame.a};
+  }
+  job->sink.answer(job->sink.ctx, message->a, frames, message->b);
+  return true;
+}
+
+/* Reads what a child says; true: it came to its end. *at is the job that it
+** was at last. */
+static bool listen_to(struct pipe_end *in, const struct ljp_sym_job *jobs,
+                      size_t count, size_t *at)
+{
+  static char text[LJP_SYM_NAME_MAX + 1];
+  struct message message;
+  bool begun = false;
+  while (get(in, &message, sizeof message)) {
+    switch (message.type) {
+    case MODULE:
+      if (message.a >= count || message.a < *at)
+        return false;
+      *at = message.a;
+      begun = true;
+      break;
+    case ANSWER:
+      if (!begun || !get_answer(in, &message, &jobs[*at]))
+        return false;
+      break;
+    case NOTICE:
+      if (!begun || !get_text(in, text, message.b))
+        return false;
+      jobs[*at].sink.notice(jobs[*at].sink.ctx, text);
+      break;
+    case END:
+      return true;
+    default:
+      return false;
+    }
+  }
+  return false;
+}
+
+static void tell_failure(const struct ljp_symbols_options *options,
+                         const struct ljp_sym_job *job, int status,
+                         enum ljp_sym_level level)
+{
+  char text[LJP_SYM_NAME_MAX], why[64] = "its reader failed";
+  if (WIFSIGNALED(status)) {
+    if (WTERMSIG(status) == SIGALRM)
+      snprintf(why, sizeof why, "reading took more than %u s",
+               seconds_of(options));
+    else
+      snprintf(why, sizeof why, "its reader died of signal %d",
+               WTERMSIG(status));
+  }
+  snprintf(text, sizeof text, "%.3900s: %s: %s", job->request.path, why,
+           level == LJP_SYM_FULL ? "names without lines" : "no names");
+  job->sink.notice(job->sink.ctx, text);
+}
+
+/* One child from job *at on. -1: none could be started. */
+static int run_child(const struct ljp_symbols_options *options,
+                     const struct ljp_sym_job *jobs, size_t count, size_t *at,
+                     enum ljp_sym_level level, bool *done)
+{
+  static struct pipe_end in;
+  int ends[2], status = 0;
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return -1;
+  pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    child(ends[1], options, jobs, count, *at, level);
+  }
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    return -1;
+  }
+  in = (struct pipe_end){.fd = ends[0]};
+  *done = listen_to(&in, jobs, count, at);
+  close(ends[0]);
+  if (!*done)
+    kill(pid, SIGKILL); /* Or it has ended already. */
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  return status;
+}
+
+bool ljp_sym_run(const struct ljp_symbols_options *options,
+                 const struct ljp_sym_job *jobs, size_t count)
+{
+  enum ljp_sym_level level = LJP_SYM_FULL;
+  size_t at = 0;
+  if (options->in_process) {
+    for (; at < count; at++)
+      ljp_sym_lookup(options, &jobs[at].request, LJP_SYM_FULL, &jobs[at].sink);
+    return true;
+  }
+  while (at < count) {
+    size_t first = at;
+    bool done = false;
+    int status = run_child(options, jobs, count, &at, level, &done);
+    if (status < 0)
+      return false;
+    if (done)
+      return true;
+    if (at != first)
+      level = LJP_SYM_FULL;
+    tell_failure(options, &jobs[at], status, level);
+    if (level == LJP_SYM_FULL) {
+      level = LJP_SYM_NAMES;
+    } else {
+      level = LJP_SYM_FULL;
+      at++;
+    }
+  }
+  return true;
+}

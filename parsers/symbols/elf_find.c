@@ -1,0 +1,445 @@
+/*
+** Which file holds a module's symbols: its own, a debug file by build-id, one
+** that .gnu_debuglink names, or what debuginfod has. A file that is not the one
+** that ran is never used: build-ids are compared, and where the profile has
+** none, sizes; a file by debuglink must have the checksum named there.
+** Runs in the child (priv.h).
+*/
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "parsers/symbols/priv.h"
+
+enum { PATH_ROOM = 8192, HEX_ROOM = 2 * 64 + 1 };
+
+struct search {
+  const struct ljp_symbols_options *options;
+  const struct ljp_sym_request *request;
+  const struct ljp_sym_sink *sink;
+  bool other;          /* A file was met that is not the one that ran. */
+  char why[PATH_ROOM]; /* Why the first candidate is not used. */
+};
+
+static void hex(const uint8_t *id, size_t len, char out[HEX_ROOM])
+{
+  size_t n = len < 64 ? len : 64;
+  for (size_t i = 0; i < n; i++)
+    snprintf(out + 2 * i, 3, "%02x", id[i]);
+  out[2 * n] = '\0';
+}
+
+__attribute__((format(printf, 2, 3))) static void
+notice(const struct ljp_sym_sink *sink, const char *format, ...)
+{
+  char text[PATH_ROOM];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  sink->notice(sink->ctx, text);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+because(struct search *search, const char *format, ...)
+{
+  va_list args;
+  if (search->why[0])
+    return;
+  va_start(args, format);
+  vsnprintf(search->why, sizeof search->why, format, args);
+  va_end(args);
+}
+
+static void close_file(struct ljp_sym_file *file)
+{
+  if (file->elf)
+    elf_end(file->elf);
+  if (file->fd >= 0)
+    close(file->fd);
+  *file = (struct ljp_sym_file){.fd = -1};
+}
+
+/* Regular files only: nothing that a profile names may block or have side
+** effects when opened. */
+static int open_regular(const char *path, off_t *size)
+{
+  struct stat st;
+  if (stat(path, &st) != 0)
+    return -1;
+  if (!S_ISREG(st.st_mode)) {
+    errno = EINVAL;
+    return -1;
+  }
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0)
+    return -1;
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+      st.st_size > LJP_SYM_FILE_MAX) {
+    close(fd);
+    errno = EFBIG;
+    return -1;
+  }
+  *size = st.st_size;
+  return fd;
+}
+
+static bool open_fd(struct ljp_sym_file *file, int fd)
+{
+  *file = (struct ljp_sym_file){.fd = fd};
+  file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+  GElf_Ehdr ehdr;
+  if (file->elf && elf_kind(file->elf) == ELF_K_ELF &&
+      gelf_getehdr(file->elf, &ehdr) &&
+      (ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN))
+    return true;
+  close_file(file);
+  return false;
+}
+
+static bool open_path(struct ljp_sym_file *file, const char *path)
+{
+  off_t size;
+  int fd = open_regular(path, &size);
+  return fd >= 0 && open_fd(file, fd);
+}
+
+/* How many bytes its segments take in memory. */
+static uint64_t span_of(Elf *elf)
+{
+  size_t count;
+  uint64_t low = UINT64_MAX, high = 0;
+  if (elf_getphdrnum(elf, &count) != 0)
+    return 0;
+  for (size_t i = 0; i < count && i < 65536; i++) {
+    GElf_Phdr ph;
+    if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
+      continue;
+    low = ph.p_vaddr < low ? ph.p_vaddr : low;
+    if (ph.p_vaddr + ph.p_memsz > high)
+      high = ph.p_vaddr + ph.p_memsz;
+  }
+  return low < high ? high - low : 0;
+}
+
+/* Whether the file is the one that ran. */
+static bool is_it(struct search *search, Elf *elf, const char *path)
+{
+  const struct ljp_sym_request *r = search->request;
+  const void *id;
+  ssize_t len = dwelf_elf_gnu_build_id(elf, &id);
+  if (len < 0)
+    len = 0;
+  if (r->build_id_len) {
+    if ((size_t)len == r->build_id_len && !memcmp(id, r->build_id, len))
+      return true;
+    char has[HEX_ROOM] = "none", ran[HEX_ROOM];
+    if (len > 0)
+      hex(id, (size_t)len, has);
+    hex(r->build_id, r->build_id_len, ran);
+    search->other = true;
+    because(search, "%s: its build-id is %s, that of what ran is %s: not used",
+            path, has, ran);
+    return false;
+  }
+  if (!len && r->span && span_of(elf) == r->span)
+    return true;
+  search->other = true;
+  because(search, "%s: nothing shows that it is what ran: not used", path);
+  return false;
+}
+
+static bool try_own(struct search *search, struct ljp_sym_file *file,
+                    const char *path)
+{
+  errno = 0;
+  if (!open_path(file, path)) {
+    because(search, "%s: %s", path,
+            errno == EINVAL ? "not a regular file"
+            : errno         ? strerror(errno)
+                            : "not a program or library");
+    return false;
+  }
+  if (is_it(search, file->elf, path))
+    return true;
+  close_file(file);
+  return false;
+}
+
+/* The n-th folder of a list with colons. */
+static bool folder(const char *list, unsigned n, char out[PATH_ROOM])
+{
+  for (; list; list = strchr(list, ':'), list = list ? list + 1 : NULL) {
+    size_t len = strcspn(list, ":");
+    if (!len || len >= PATH_ROOM)
+      continue;
+    if (n--)
+      continue;
+    memcpy(out, list, len);
+    out[len] = '\0';
+    return true;
+  }
+  return false;
+}
+
+static const char *debug_path(const struct search *search)
+{
+  const char *path = search->options->debug_path;
+  if (!path)
+    path = getenv("LJPROF_DEBUG_PATH");
+  return path ? path : "/usr/lib/debug";
+}
+
+static const char *base(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* The running kernel's vDSO, if it is the recorded one. */
+static void open_vdso(struct search *search, struct ljp_sym_file *file)
+{
+  unsigned long lo = 0, hi = 0;
+  char line[512];
+  FILE *maps = fopen("/proc/self/maps", "re");
+  while (maps && fgets(line, sizeof line, maps)) {
+    char *end;
+    if (!strstr(line, "[vdso]"))
+      continue;
+    lo = strtoul(line, &end, 16);
+    hi = *end == '-' ? strtoul(end + 1, NULL, 16) : 0;
+    break;
+  }
+  if (maps)
+    fclose(maps);
+  if (lo >= hi)
+    return;
+  file->elf = elf_memory((char *)lo, hi - lo);
+  if (file->elf && !is_it(search, file->elf, "[vdso]"))
+    close_file(file);
+}
+
+static void find_own(struct search *search, struct ljp_sym_file *file)
+{
+  const struct ljp_sym_request *r = search->request;
+  char dir[PATH_ROOM], path[2 * PATH_ROOM];
+  if (r->flags & LJP_MODULE_VDSO) {
+    open_vdso(search, file);
+    return;
+  }
+  if (!*r->path || try_own(search, file, r->path))
+    return;
+  /* A program that was replaced while it ran. */
+  size_t len = strlen(r->path);
+  if (len > 10 && strcmp(r->path + len - 10, " (deleted)") == 0) {
+    snprintf(path, sizeof path, "%.*s", (int)(len - 10), r->path);
+    if (try_own(search, file, path))
+      return;
+  }
+  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+    snprintf(path, sizeof path, "%s/%s", dir, r->path);
+    if (try_own(search, file, path))
+      return;
+    snprintf(path, sizeof path, "%s/%s", dir, base(r->path));
+    if (try_own(search, file, path))
+      return;
+  }
+}
+
+/* What an object has of symbols. */
+static void contents(Elf *elf, bool *symtab, bool *dwarf)
+{
+  size_t names;
+  Elf_Scn *scn = NULL;
+  *symtab = *dwarf = false;
+  if (elf_getshdrstrndx(elf, &names) != 0)
+    return;
+  while ((scn = elf_nextscn(elf, scn))) {
+    GElf_Shdr sh;
+    if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS)
+      continue;
+    const char *name = elf_strptr(elf, names, sh.sh_name);
+    *symtab |= sh.sh_type == SHT_SYMTAB;
+    *dwarf |=
+        name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"));
+  }
+}
+
+static bool try_debug(struct search *search, struct ljp_sym_file *file,
+                      const char *path)
+{
+  bool symtab, dwarf;
+  if (!open_path(file, path))
+    return false;
+  contents(file->elf, &symtab, &dwarf);
+  if ((symtab || dwarf) && is_it(search, file->elf, path))
+    return true;
+  close_file(file);
+  return false;
+}
+
+static void debug_by_id(struct search *search, struct ljp_sym_file *file)
+{
+  const struct ljp_sym_request *r = search->request;
+  char dir[PATH_ROOM], id[HEX_ROOM], path[2 * PATH_ROOM];
+  if (r->build_id_len < 2)
+    return;
+  hex(r->build_id, r->build_id_len, id);
+  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+    snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", dir, id, id + 2);
+    if (try_debug(search, file, path))
+      return;
+  }
+}
+
+/* The CRC-32 of a whole file, as debuglinks have it. */
+static bool checksum(const char *path, uint32_t *crc)
+{
+  off_t size;
+  int fd = open_regular(path, &size);
+  ssize_t n = -1;
+  uLong sum = crc32(0, NULL, 0);
+  static uint8_t buf[1 << 16];
+  if (fd < 0)
+    return false;
+  while ((n = read(fd, buf, sizeof buf)) > 0)
+    sum = crc32(sum, buf, (uInt)n);
+  close(fd);
+  *crc = (uint32_t)sum;
+  return n == 0;
+}
+
+static bool try_link(struct search *search, struct ljp_sym_file *file,
+                     const char *path, uint32_t wanted)
+{
+  uint32_t crc;
+  if (!checksum(path, &crc))
+    return false;
+  if (crc != wanted) {
+    notice(search->sink,
+           "%s: its checksum is %08" PRIx32 ", the debuglink of %s wants"
+           " %08" PRIx32 ": not used",
+           path, crc, search->request->path, wanted);
+    return false;
+  }
+  if (!open_path(file, path))
+    return false;
+  /* The checksum stands for a build-id that the file may lack. */
+  const void *id;
+  ssize_t len = dwelf_elf_gnu_build_id(file->elf, &id);
+  const struct ljp_sym_request *r = search->request;
+  if (len <= 0 || !r->build_id_len ||
+      ((size_t)len == r->build_id_len && !memcmp(id, r->build_id, len)))
+    return true;
+  close_file(file);
+  return false;
+}
+
+static void debug_by_link(struct search *search, Elf *own,
+                          struct ljp_sym_file *file)
+{
+  const char *at = search->request->path;
+  char dir[PATH_ROOM], path[3 * PATH_ROOM], name[PATH_ROOM];
+  GElf_Word crc;
+  const char *link = own ? dwelf_elf_gnu_debuglink(own, &crc) : NULL;
+  if (!link || !*link || strchr(link, '/') ||
+      snprintf(name, sizeof name, "%s", link) >= (int)sizeof name)
+    return;
+  int len = (int)(base(at) - at);
+  if (len >= PATH_ROOM)
+    return;
+  snprintf(path, sizeof path, "%.*s%s", len, at, name);
+  if (try_link(search, file, path, crc))
+    return;
+  snprintf(path, sizeof path, "%.*s.debug/%s", len, at, name);
+  if (try_link(search, file, path, crc))
+    return;
+  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+    snprintf(path, sizeof path, "%s/%.*s%s", dir, len, at, name);
+    if (try_link(search, file, path, crc))
+      return;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (try_link(search, file, path, crc))
+      return;
+  }
+}
+
+/* Opened when it is first needed: most users have it not configured. */
+static void debug_by_network(struct search *search, struct ljp_sym_file *file)
+{
+  const struct ljp_sym_request *r = search->request;
+  const char *urls = getenv("DEBUGINFOD_URLS");
+  if (!urls || !*urls || !r->build_id_len || search->options->no_network)
+    return;
+  void *lib = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!lib) {
+    notice(search->sink, "DEBUGINFOD_URLS is set, but there is no"
+                         " libdebuginfod.so.1 (Debian: libdebuginfod1)");
+    return;
+  }
+  void *(*begin)(void);
+  int (*find)(void *, const unsigned char *, int, char **);
+  void (*end)(void *);
+  *(void **)&begin = dlsym(lib, "debuginfod_begin");
+  *(void **)&find = dlsym(lib, "debuginfod_find_debuginfo");
+  *(void **)&end = dlsym(lib, "debuginfod_end");
+  unsigned left = alarm(0); /* It has time limits of its own. */
+  void *client = begin && find && end ? begin() : NULL;
+  int fd =
+      client ? find(client, r->build_id, (int)r->build_id_len, NULL) : -ENOSYS;
+  if (client)
+    end(client);
+  alarm(left);
+  if (fd >= 0 && open_fd(file, fd) &&
+      !is_it(search, file->elf, "debuginfod's file"))
+    close_file(file);
+  if (fd < 0 && fd != -ENOENT)
+    notice(search->sink, "%s: debuginfod: %s", r->path, strerror(-fd));
+  /* Not closed: curl, inside, may have begun threads. */
+}
+
+void ljp_sym_files_open(struct ljp_sym_files *files,
+                        const struct ljp_symbols_options *options,
+                        const struct ljp_sym_request *request,
+                        const struct ljp_sym_sink *sink)
+{
+  static struct search search;
+  bool symtab = false, dwarf = false;
+  search =
+      (struct search){.options = options, .request = request, .sink = sink};
+  files->own = files->debug = (struct ljp_sym_file){.fd = -1};
+  elf_version(EV_CURRENT);
+  find_own(&search, &files->own);
+  if (!files->own.elf && search.why[0])
+    notice(sink, "%s", search.why);
+  if (files->own.elf)
+    contents(files->own.elf, &symtab, &dwarf);
+  if (symtab && dwarf) {
+    files->debug.elf = files->own.elf;
+    return;
+  }
+  debug_by_id(&search, &files->debug);
+  if (!files->debug.elf)
+    debug_by_link(&search, files->own.elf, &files->debug);
+  if (!files->debug.elf && !(request->flags & LJP_MODULE_VDSO))
+    debug_by_network(&search, &files->debug);
+  if (!files->debug.elf && (symtab || dwarf))
+    files->debug.elf = files->own.elf;
+}
+
+void ljp_sym_files_close(struct ljp_sym_files *files)
+{
+  if (files->debug.elf == files->own.elf)
+    files->debug.elf = NULL;
+  close_file(&files->debug);
+  close_file(&files->own);
+}

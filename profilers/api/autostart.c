@@ -1,0 +1,142 @@
+/*
+** Recording that the environment asks for; see autostart.h. Runs once a
+** process, on the thread of its first VM.
+*/
+#include "profilers/api/autostart.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profilers/cpu/sysprof.h"
+
+static void complain(const char *text)
+{
+  char line[700];
+  int n = snprintf(line, sizeof line, "ljprof: not recorded: %s\n", text);
+  if (n >= (int)sizeof line) {
+    n = sizeof line;
+    line[n - 1] = '\n';
+  }
+  if (write(STDERR_FILENO, line, (size_t)n) < 0)
+    return; /* there is nobody to tell */
+}
+
+struct request {
+  const char *path;
+  long pid;
+  bool children;
+};
+
+/* The value at p, which ends at end: number, boolean or string. */
+static void push_value(lua_State *L, const char *p, size_t len)
+{
+  char text[64], *end;
+  if (len < sizeof text) {
+    memcpy(text, p, len);
+    text[len] = '\0';
+    double number = strtod(text, &end);
+    if (len && !*end) {
+      lua_pushnumber(L, number);
+      return;
+    }
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+      lua_pushboolean(L, *text == 't');
+      return;
+    }
+  }
+  lua_pushlstring(L, p, len);
+}
+
+/* Puts "cpu.interval", 1 into the table on top: cpu = {interval = 1}. */
+static void set_option(lua_State *L, const char *name, size_t len,
+                       const char *value, size_t bytes)
+{
+  const char *dot = memchr(name, '.', len);
+  if (!dot) {
+    lua_pushlstring(L, name, len);
+    push_value(L, value, bytes);
+    lua_rawset(L, -3);
+    return;
+  }
+  size_t group = (size_t)(dot - name);
+  lua_pushlstring(L, name, group);
+  lua_pushvalue(L, -1);
+  lua_rawget(L, -3);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_pushlstring(L, dot + 1, len - group - 1);
+  push_value(L, value, bytes);
+  lua_rawset(L, -3);
+  lua_pop(L, 2);
+}
+
+/* Fills the table on top. */
+static void read_request(lua_State *L, const char *text, struct request *r)
+{
+  while (*text) {
+    size_t len = strcspn(text, "=;");
+    const char *value = text + len + (text[len] == '=');
+    size_t bytes = strcspn(value, ";");
+    if (len == 4 && memcmp(text, "path", 4) == 0) {
+      r->path = value;
+      return;
+    }
+    if (len == 3 && memcmp(text, "pid", 3) == 0)
+      r->pid = strtol(value, NULL, 10);
+    else if (len == 8 && memcmp(text, "children", 8) == 0)
+      r->children = *value == 't';
+    else
+      set_option(L, text, len, value, bytes);
+    text = value + bytes + (value[bytes] == ';');
+  }
+}
+
+/* A protected call: Lua may run out of memory. The library's table and the
+** variable's text are its arguments. */
+static int start(lua_State *L)
+{
+  struct request r = {NULL, 0, false};
+  lua_newtable(L);
+  read_request(L, lua_touserdata(L, 2), &r);
+  if (!r.path)
+    return luaL_error(L, "LJPROF_RECORD names no path");
+  if (r.pid == (long)getpid())
+    lua_pushstring(L, r.path);
+  else if (r.children)
+    lua_pushfstring(L, "%s.%d", r.path, (int)getpid());
+  else
+    return 0; /* started by the program that is recorded */
+  lua_setfield(L, -2, "path");
+  lua_getfield(L, 1, "profile");
+  lua_getfield(L, -1, "start");
+  lua_pushvalue(L, 3);
+  lua_call(L, 1, 2);
+  if (lua_isnil(L, -2))
+    return luaL_error(L, "%s", lua_tostring(L, -1));
+  ljp_sysprof_disown();
+  return 0;
+}
+
+void ljp_autostart(lua_State *L)
+{
+  static atomic_flag done = ATOMIC_FLAG_INIT;
+  const char *text = secure_getenv("LJPROF_RECORD");
+  if (!text || !*text || atomic_flag_test_and_set(&done))
+    return;
+  int top = lua_gettop(L);
+  lua_pushcfunction(L, start);
+  lua_pushvalue(L, top);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)text);
+  if (lua_pcall(L, 2, 0, 0))
+    complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
+  lua_settop(L, top);
+}

@@ -1,0 +1,21 @@
+/*
+** Recording that the environment asks for, in a library without profilers: it
+** says that there is none. Takes the place of autostart.c.
+*/
+#include "profilers/api/autostart.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+void ljp_autostart(lua_State *L)
+{
+  static const char text[] =
+      "ljprof: not recorded: this library was built without profilers\n";
+  static int told;
+  (void)L;
+  if (!told && secure_getenv("LJPROF_RECORD")) {
+    told = 1;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+      return;
+  }
+}

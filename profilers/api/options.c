@@ -1,0 +1,158 @@
+/*
+** Options of the Lua interface; see options.h.
+*/
+#include "profilers/api/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 32 };
+
+void ljp_options_set_count(lua_State *L, const char *name, uint64_t count)
+{
+  lua_pushnumber(L, (lua_Number)count);
+  lua_setfield(L, -2, name);
+}
+
+int ljp_options_failed(lua_State *L, int error, const char *text)
+{
+  lua_pushnil(L);
+  lua_pushstring(L, text);
+  lua_pushinteger(L, error);
+  return 3;
+}
+
+bool ljp_option_one_of(lua_State *L, const char *const *words, int *out)
+{
+  if (lua_type(L, -1) != LUA_TSTRING)
+    return false;
+  for (int i = 0; words[i]; i++) {
+    if (strcmp(lua_tostring(L, -1), words[i]) == 0) {
+      *out = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ljp_option_number(lua_State *L, double low, double high, double *out)
+{
+  if (lua_type(L, -1) != LUA_TNUMBER)
+    return false;
+  *out = lua_tonumber(L, -1);
+  return *out >= low && *out <= high; /* false for NaN */
+}
+
+bool ljp_option_whole(lua_State *L, double low, double high, int *out)
+{
+  double number;
+  if (!ljp_option_number(L, low, high, &number) || number != floor(number))
+    return false;
+  *out = (int)number;
+  return true;
+}
+
+bool ljp_option_bool(lua_State *L, bool *out, const char **wants)
+{
+  *wants = "true or false";
+  *out = lua_toboolean(L, -1);
+  return lua_isboolean(L, -1);
+}
+
+bool ljp_option_path(lua_State *L, const char **out, const char **wants)
+{
+  size_t len = 0;
+  *wants = "the name of a file, a string that is not empty";
+  if (lua_type(L, -1) != LUA_TSTRING)
+    return false;
+  *out = lua_tolstring(L, -1, &len);
+  return len > 0 && strlen(*out) == len;
+}
+
+/* Edits that turn one word into the other. */
+static unsigned distance(const char *a, const char *b)
+{
+  unsigned row[NAME_BYTES + 1];
+  size_t n = strlen(b);
+  for (size_t j = 0; j <= n; j++)
+    row[j] = (unsigned)j;
+  for (size_t i = 1; a[i - 1]; i++) {
+    unsigned corner = row[0];
+    row[0] = (unsigned)i;
+    for (size_t j = 1; j <= n; j++) {
+      unsigned best = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      if (row[j] + 1 < best)
+        best = row[j] + 1;
+      if (row[j - 1] + 1 < best)
+        best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[n];
+}
+
+static int unknown_option(lua_State *L, const struct ljp_option *known,
+                          size_t count, const char *name)
+{
+  char text[256];
+  size_t nearest = 0;
+  unsigned least = UINT_MAX;
+  for (size_t i = 0; i < count; i++) {
+    unsigned far = distance(name, known[i].name);
+    if (far < least) {
+      least = far;
+      nearest = i;
+    }
+  }
+  snprintf(text, sizeof text, "unknown option '%.60s'; the nearest is '%s'",
+           name, known[nearest].name);
+  return ljp_options_failed(L, EINVAL, text);
+}
+
+/* The value on top, for people. */
+static const char *shown(lua_State *L, char *out, size_t room)
+{
+  switch (lua_type(L, -1)) {
+  case LUA_TNUMBER:
+    snprintf(out, room, "%.14g", lua_tonumber(L, -1));
+    break;
+  case LUA_TSTRING:
+    snprintf(out, room, "the string '%.60s'", lua_tostring(L, -1));
+    break;
+  case LUA_TBOOLEAN:
+    snprintf(out, room, "%s", lua_toboolean(L, -1) ? "true" : "false");
+    break;
+  default:
+    snprintf(out, room, "a %s", luaL_typename(L, -1));
+  }
+  return out;
+}
+
+int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
+                     size_t count, void *to)
+{
+  char text[256], value[96];
+  lua_pushnil(L);
+  while (lua_next(L, table)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      return ljp_options_failed(L, EINVAL,
+                                "options have names: start{path = \"FILE\"}");
+    const char *name = lua_tostring(L, -2), *wants = "";
+    size_t i = 0;
+    while (i < count && strcmp(known[i].name, name) != 0)
+      i++;
+    if (i == count)
+      return unknown_option(L, known, count, name);
+    if (!known[i].read(L, to, &wants)) {
+      snprintf(text, sizeof text, "option '%s' is %s, but wants %s", name,
+               shown(L, value, sizeof value), wants);
+      return ljp_options_failed(L, EINVAL, text);
+    }
+    lua_pop(L, 1);
+  }
+  return 0;
+}

@@ -1,0 +1,123 @@
+/*
+** luaM_sysprof_*: the C interface of lmisclib.h. May be called from any
+** thread. What is set here is for the next session that C starts; those that
+** Lua starts write into files.
+*/
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "profilers/api/lmisclib.h"
+#include "profilers/cpu/sysprof.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  luam_Sysprof_writer writer;
+  luam_Sysprof_on_stop on_stop;
+  luam_Sysprof_backtracer backtracer;
+} set;
+
+/* Of the session that runs; read when it has ended. */
+static struct {
+  luam_Sysprof_on_stop on_stop;
+  void *ctx;
+  uint8_t *buf;
+} running;
+
+static int wrong(int error)
+{
+  errno = error;
+  return PROFILE_ERRUSE;
+}
+
+int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
+{
+  if (!writer)
+    return wrong(EINVAL);
+  pthread_mutex_lock(&lock);
+  set.writer = writer;
+  pthread_mutex_unlock(&lock);
+  return PROFILE_SUCCESS;
+}
+
+int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop)
+{
+  if (!on_stop)
+    return wrong(EINVAL);
+  pthread_mutex_lock(&lock);
+  set.on_stop = on_stop;
+  pthread_mutex_unlock(&lock);
+  return PROFILE_SUCCESS;
+}
+
+int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
+{
+  pthread_mutex_lock(&lock);
+  set.backtracer = backtracer;
+  pthread_mutex_unlock(&lock);
+  return PROFILE_SUCCESS;
+}
+
+static void stopped(void *ctx)
+{
+  (void)ctx;
+  if (running.on_stop)
+    running.on_stop(running.ctx, running.buf);
+}
+
+int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
+{
+  struct ljp_sysprof_options options;
+  struct ljp_sysprof_status now;
+  struct ljp_failure why;
+  if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval ||
+      opt->interval > LJP_INTERVAL_MAX_NS / 1000000)
+    return wrong(EINVAL);
+  ljp_sysprof_options_init(&options);
+  options.mode = (enum ljp_sampler_mode)opt->mode;
+  options.interval_ns = opt->interval * 1000000;
+  options.to.on_stop = stopped;
+  pthread_mutex_lock(&lock);
+  options.to.callback = set.writer;
+  options.to.callback_ctx = opt->ctx;
+  options.backtracer = set.backtracer;
+  if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
+    pthread_mutex_unlock(&lock);
+    return wrong(EINVAL);
+  }
+  ljp_sysprof_status(&now);
+  if (strcmp(now.state, "running") != 0) {
+    running.on_stop = set.on_stop;
+    running.ctx = opt->ctx;
+    running.buf = opt->buf;
+  }
+  int code = ljp_fail_code(ljp_sysprof_start(L, &options, &why), &why);
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int luaM_sysprof_stop(lua_State *L)
+{
+  struct ljp_failure why;
+  return ljp_fail_code(ljp_sysprof_stop(L, &why), &why);
+}
+
+int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
+{
+  struct ljp_sysprof_report r;
+  if (!counters)
+    return wrong(EINVAL);
+  ljp_sysprof_report(&r);
+  counters->vmst_interp = r.state[LJP_VMSTATE_INTERP] - r.lfunc;
+  counters->vmst_lfunc = r.lfunc;
+  counters->vmst_ffunc = r.state[LJP_VMSTATE_BUILTIN];
+  counters->vmst_cfunc = r.state[LJP_VMSTATE_C];
+  counters->vmst_gc = r.state[LJP_VMSTATE_GC];
+  counters->vmst_exit = r.state[LJP_VMSTATE_EXIT];
+  counters->vmst_record = r.state[LJP_VMSTATE_RECORD];
+  counters->vmst_opt = r.state[LJP_VMSTATE_OPT];
+  counters->vmst_asm = r.state[LJP_VMSTATE_ASM];
+  counters->vmst_trace = r.state[LJP_VMSTATE_TRACE];
+  counters->samples = r.samples;
+  return PROFILE_SUCCESS;
+}

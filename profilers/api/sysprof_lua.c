@@ -1,0 +1,253 @@
+/*
+** misc.sysprof: start, stop, report, status. A call that fails returns nil, a
+** message and an errno number; none raises an error, none prints.
+*/
+#include "profilers/api/sysprof_lua.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profilers/api/options.h"
+#include "profilers/cpu/sysprof.h"
+#include "src/base/signals.h"
+
+/* -- Options ----------------------------------------------------------------------- */
+
+static bool read_mode(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  static const char *const words[] = {"D", "L", "C", NULL};
+  int i = 0;
+  *wants = "\"D\" (counters), \"L\" (leaf) or \"C\" (call graph)";
+  bool ok = ljp_option_one_of(L, words, &i);
+  o->mode = (enum ljp_sampler_mode)i;
+  return ok;
+}
+
+static bool read_interval(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  double ms = 0;
+  *wants = "milliseconds, a number from 0.05 to 60000";
+  bool ok = ljp_option_number(L, LJP_INTERVAL_MIN_NS / 1e6,
+                              (double)LJP_INTERVAL_MAX_NS / 1e6, &ms);
+  if (ok)
+    o->interval_ns = (uint64_t)(ms * 1e6 + 0.5);
+  return ok;
+}
+
+static bool read_event(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  static const char *const words[] = {"cpu", "wall", NULL};
+  int i = 0;
+  *wants = "\"cpu\" or \"wall\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  o->wall = i == 1;
+  return ok;
+}
+
+static bool read_timer(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  static const char *const words[] = {"auto", "perf", "trap", "posix", NULL};
+  int i = 0;
+  *wants = "\"auto\", \"perf\", \"trap\" or \"posix\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  o->source = (enum ljp_sysprof_source)i;
+  return ok;
+}
+
+static bool read_threads(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  static const char *const words[] = {"lua", "all", "this", NULL};
+  int i = 0;
+  *wants = "\"lua\" (all that run Lua), \"all\" or \"this\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  o->threads = (enum ljp_sysprof_threads)i;
+  return ok;
+}
+
+static bool read_signal(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  *wants = LJP_SIGNAL_WANTS;
+  if (lua_type(L, -1) == LUA_TSTRING)
+    o->signal = ljp_signal_named(lua_tostring(L, -1));
+  else if (!ljp_option_whole(L, 1, SIGRTMAX, &o->signal))
+    return false;
+  return ljp_signal_usable(o->signal);
+}
+
+static bool read_max_overhead(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  double percent = 0;
+  *wants = "percent of a thread's time, a number from 0 (no limit) to 100";
+  bool ok = ljp_option_number(L, 0, 100, &percent);
+  o->max_overhead = percent / 100;
+  return ok;
+}
+
+static bool read_depth(lua_State *L, void *to, const char **wants)
+{
+  struct ljp_sysprof_options *o = to;
+  int depth = 0;
+  *wants = "a number of frames from 8 to 2048";
+  bool ok = ljp_option_whole(L, 8, LJP_DEPTH_MAX, &depth);
+  o->depth = (uint32_t)depth;
+  return ok;
+}
+
+static bool read_jitdump(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct ljp_sysprof_options *)to)->jitdump,
+                         wants);
+}
+
+/* Those of a combined session are the first ones. */
+static const struct ljp_option known[] = {
+    {"mode", read_mode},       {"interval", read_interval},
+    {"event", read_event},     {"timer", read_timer},
+    {"threads", read_threads}, {"signal", read_signal},
+    {"depth", read_depth},     {"max_overhead", read_max_overhead},
+    {"jitdump", read_jitdump}, LJP_RECORDING_OPTIONS,
+};
+enum { KNOWN = sizeof known / sizeof known[0], SHARED = 9 };
+
+int ljp_sysprof_read_part(lua_State *L, int table,
+                          struct ljp_sysprof_options *options)
+{
+  return ljp_options_read(L, table, known, SHARED, options);
+}
+
+/* -- The functions -------------------------------------------------------------------- */
+
+static int sysprof_start(lua_State *L)
+{
+  struct ljp_sysprof_options options;
+  struct ljp_failure why;
+  ljp_sysprof_options_init(&options);
+  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
+    return ljp_options_failed(
+        L, EINVAL, "start takes one table of options: start{mode = \"C\"}");
+  if (lua_istable(L, 1)) {
+    int results = ljp_options_read(L, 1, known, KNOWN, &options);
+    if (results)
+      return results;
+  }
+  if (!options.to.path && options.mode != LJP_SAMPLER_COUNT)
+    options.to.path = "sysprof.bin";
+  if (ljp_sysprof_start(L, &options, &why))
+    return ljp_options_failed(L, why.error, why.text);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int sysprof_stop(lua_State *L)
+{
+  struct ljp_failure why;
+  if (ljp_sysprof_stop(L, &why))
+    return ljp_options_failed(L, why.error, why.text);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int sysprof_report(lua_State *L)
+{
+  struct ljp_sysprof_report r;
+  ljp_sysprof_report(&r);
+  lua_newtable(L);
+  ljp_options_set_count(L, "samples", r.samples);
+  ljp_options_set_count(L, "overruns", r.overruns);
+  ljp_options_set_count(L, "deferred", r.deferred);
+  ljp_options_set_count(L, "outside", r.outside);
+  ljp_options_set_count(L, "idle", r.idle);
+  lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
+  lua_setfield(L, -2, "unsampled_seconds");
+  lua_pushnumber(L,
+                 r.samples ? (double)r.time_ns / (double)r.samples * 1e-6 : 0);
+  lua_setfield(L, -2, "mean_interval");
+  lua_pushnumber(L, (lua_Number)r.time_ns / 1e9);
+  lua_setfield(L, -2, "seconds");
+  lua_pushnumber(L, (lua_Number)r.handler_ns / 1e9);
+  lua_setfield(L, -2, "handler_seconds");
+
+  lua_newtable(L);
+  ljp_options_set_count(L, "INTERP", r.state[LJP_VMSTATE_INTERP] - r.lfunc);
+  ljp_options_set_count(L, "LFUNC", r.lfunc);
+  ljp_options_set_count(L, "FFUNC", r.state[LJP_VMSTATE_BUILTIN]);
+  ljp_options_set_count(L, "CFUNC", r.state[LJP_VMSTATE_C]);
+  ljp_options_set_count(L, "GC", r.state[LJP_VMSTATE_GC]);
+  ljp_options_set_count(L, "EXIT", r.state[LJP_VMSTATE_EXIT]);
+  ljp_options_set_count(L, "RECORD", r.state[LJP_VMSTATE_RECORD]);
+  ljp_options_set_count(L, "OPT", r.state[LJP_VMSTATE_OPT]);
+  ljp_options_set_count(L, "ASM", r.state[LJP_VMSTATE_ASM]);
+  ljp_options_set_count(L, "TRACE", r.state[LJP_VMSTATE_TRACE]);
+  ljp_options_set_count(L, "HOST", r.state[LJP_VMSTATE_HOST]);
+  ljp_options_set_count(L, "UNKNOWN", r.state[LJP_VMSTATE_UNKNOWN]);
+  lua_setfield(L, -2, "vmstate");
+
+  lua_newtable(L);
+#define LJP_X(name, number, text)                                              \
+  ljp_options_set_count(L, #name, r.lost[number]);
+  LJP_LOSS_LIST(LJP_X)
+#undef LJP_X
+  lua_setfield(L, -2, "losses");
+
+  lua_newtable(L);
+#define LJP_X(name, number, text)                                              \
+  if (number)                                                                  \
+    ljp_options_set_count(L, #name, r.cut[number]);
+  LJP_CUT_LIST(LJP_X)
+#undef LJP_X
+  lua_setfield(L, -2, "cuts");
+  return 1;
+}
+
+static void set_string(lua_State *L, const char *name, const char *value)
+{
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
+int ljp_sysprof_push_status(lua_State *L)
+{
+  static const char *const modes[] = {"D", "L", "C"};
+  struct ljp_sysprof_status s;
+  struct ljp_sysprof_report r;
+  uint64_t lost = 0;
+  ljp_sysprof_status(&s);
+  ljp_sysprof_report(&r);
+  for (int i = 0; i < LJP_LOSS_COUNT; i++)
+    lost += r.lost[i];
+  lua_newtable(L);
+  set_string(L, "state", s.state);
+  ljp_options_set_count(L, "samples", r.samples);
+  ljp_options_set_count(L, "losses", lost);
+  ljp_options_set_count(L, "bytes", s.bytes);
+  ljp_options_set_count(L, "threads", s.threads);
+  ljp_options_set_count(L, "marks_cut", s.marks_cut);
+  if (!s.timer)
+    return 1;
+  if (s.path[0])
+    set_string(L, "path", s.path);
+  set_string(L, "timer", s.timer);
+  set_string(L, "mode", modes[s.mode]);
+  set_string(L, "event", s.wall ? "wall" : "cpu");
+  lua_pushnumber(L, (lua_Number)s.interval_ns / 1e6);
+  lua_setfield(L, -2, "interval");
+  lua_pushboolean(L, s.throttled);
+  lua_setfield(L, -2, "throttled");
+  ljp_options_set_count(L, "signal", (uint64_t)s.signal);
+  ljp_options_set_count(L, "threads_blocked", s.blocked);
+  return 1;
+}
+
+const luaL_Reg ljp_sysprof_functions[] = {{"start", sysprof_start},
+                                          {"stop", sysprof_stop},
+                                          {"report", sysprof_report},
+                                          {"status", ljp_sysprof_push_status},
+                                          {NULL, NULL}};

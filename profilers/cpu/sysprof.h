@@ -1,0 +1,90 @@
+/*
+** The CPU profiler as a whole: one session a process at a time. Behind both
+** its Lua (sysprof_lua.c) and its C interface (sysprof_c.c).
+** Everything here may be called from any thread, not from signal handlers.
+*/
+#ifndef LJP_SYSPROF_H
+#define LJP_SYSPROF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profilers/session/recording.h"
+#include "profilers/cpu/sampler.h"
+#include "src/session/session.h"
+
+struct lua_State;
+
+enum ljp_sysprof_threads {
+  LJP_THREADS_LUA, /* every thread, from when it first runs Lua */
+  LJP_THREADS_ALL, /* every thread */
+  LJP_THREADS_THIS /* the one that starts */
+};
+
+enum ljp_sysprof_source {
+  LJP_TIMER_AUTO,
+  LJP_TIMER_PERF,
+  LJP_TIMER_TRAP,
+  LJP_TIMER_POSIX
+};
+
+enum {
+  LJP_INTERVAL_MIN_NS = 50000,
+  LJP_INTERVAL_DEFAULT_NS = 1000000,
+  LJP_DEPTH_MAX = LJP_STACK_MAX_FRAMES
+};
+#define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
+
+struct ljp_sysprof_options {
+  struct ljp_recording to; /* nowhere: mode "D" only */
+  enum ljp_sampler_mode mode;
+  bool wall;
+  enum ljp_sysprof_source source;
+  enum ljp_sysprof_threads threads;
+  uint64_t interval_ns;
+  double max_overhead; /* share of a thread's time; 0: no limit */
+  uint32_t depth;
+  int signal;   /* 0: the timer's own, else SIGPROF */
+  bool jitdump; /* files for perf: doc/guide/jitdump.md */
+  void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
+};
+
+void ljp_sysprof_options_init(struct ljp_sysprof_options *options);
+
+enum ljp_status ljp_sysprof_start(struct lua_State *L,
+                                  const struct ljp_sysprof_options *options,
+                                  struct ljp_failure *why);
+enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
+
+/* It belongs to no VM any more: it ends with the program, or when any VM stops
+** it. */
+void ljp_sysprof_disown(void);
+
+/* Of the session that runs, else of the last one. */
+struct ljp_sysprof_report {
+  uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;
+  uint64_t handler_ns;
+  /* CPU time of threads while they were not sampled: that block the signal, or
+  ** have ended before they were found. */
+  uint64_t unsampled_ns;
+  uint64_t state[LJP_SAMPLER_STATES], cut[16], lost[LJP_LOSS_COUNT];
+};
+void ljp_sysprof_report(struct ljp_sysprof_report *out);
+
+struct ljp_sysprof_status {
+  bool running;      /* maybe "failed", not yet stopped */
+  const char *state; /* "idle", "running", "stopped", "failed" */
+  const char *timer; /* "perf", "trap", "posix"; NULL if idle */
+  char path[4096];
+  uint64_t asked_ns, interval_ns; /* the latter: the longest in force */
+  uint64_t bytes;
+  uint32_t threads;
+  uint64_t marks_cut; /* of compiled code, since the process began */
+  uint32_t blocked;   /* threads not sampled: they block the signal */
+  enum ljp_sampler_mode mode;
+  bool wall, throttled;
+  int signal;
+};
+void ljp_sysprof_status(struct ljp_sysprof_status *out);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+** perf task-clock events, one a thread: the sources perf and trap. See timer.h.
+**
+** Such an event is a high-resolution timer that runs while its thread does, so
+** it is not bound to the scheduler's ticks. Nothing is mapped: the overflow's
+** signal is all that is wanted. An event that is counted in user mode only
+** (exclude_kernel) is lost when it falls into a system call, not put off, so
+** that is no source for us.
+**
+** A signal cannot be sent from within the timer's interrupt: for perf the kernel
+** sends itself another interrupt that does it. For trap (sigtrap) it leaves a
+** note for the way back to user mode, from 6.11 on; before 6.15 closing such an
+** event could wait for a thread that has not come back yet.
+*/
+#include "profilers/cpu/timer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* trap: what its signal carries, or NULL for an event of perf's. */
+static int open_event(pid_t tid, uint64_t period_ns, const void *trap)
+{
+  struct perf_event_attr attr;
+  memset(&attr, 0, sizeof attr);
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = period_ns;
+  attr.wakeup_events = 1;
+  attr.disabled = 1;
+  attr.exclude_hv = 1;
+  if (trap) {
+    attr.sigtrap = 1;
+    attr.remove_on_exec = 1; /* the kernel insists */
+    attr.sig_data = (uint64_t)(uintptr_t)trap;
+  }
+  return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
+                      PERF_FLAG_FD_CLOEXEC);
+}
+
+static int try_event(const void *trap)
+{
+  int fd = open_event(0, 1000000000, trap);
+  if (fd < 0)
+    return errno;
+  close(fd);
+  return 0;
+}
+
+static int perf_available(void)
+{
+  return try_event(NULL);
+}
+
+static int trap_available(void)
+{
+  struct utsname system;
+  int major = 0, minor = 0;
+  if (uname(&system) || sscanf(system.release, "%d.%d", &major, &minor) != 2 ||
+      major < 6 || (major == 6 && minor < 15))
+    return EOPNOTSUPP;
+  return try_event(&ljp_samplers[0]);
+}
+
+/* The host may have closed our descriptor and opened another file. */
+static bool still_ours(int fd)
+{
+  char link[64], name[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, name, sizeof name - 1);
+  if (n < 0)
+    return false;
+  name[n] = 0;
+  return strcmp(name, "anon_inode:[perf_event]") == 0;
+}
+
+static void disarm(struct ljp_sampler *s)
+{
+  if (s->fd < 0)
+    return;
+  if (s->fd < LJP_SAMPLER_FDS)
+    atomic_store(&ljp_sampler_of_fd[s->fd], 0);
+  if (still_ours(s->fd)) {
+    ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
+    close(s->fd);
+  }
+  s->fd = -1;
+}
+
+static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
+{
+  struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->tid};
+  int error = 0;
+  if (wall)
+    return EINVAL;
+  s->fd = open_event(s->tid, atomic_load(&s->period_ns), NULL);
+  if (s->fd < 0)
+    return errno;
+  if (s->fd >= LJP_SAMPLER_FDS) {
+    error = EMFILE;
+  } else {
+    /* Before the first signal. */
+    atomic_store(&ljp_sampler_of_fd[s->fd], (uint16_t)(s->index + 1));
+    if (fcntl(s->fd, F_SETSIG, signal) || fcntl(s->fd, F_SETOWN_EX, &owner) ||
+        fcntl(s->fd, F_SETFL, O_ASYNC) ||
+        ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0))
+      error = errno;
+  }
+  if (error)
+    disarm(s);
+  return error;
+}
+
+static int trap_arm(struct ljp_sampler *s, int signal, bool wall)
+{
+  if (wall || signal != SIGTRAP)
+    return EINVAL;
+  s->fd = open_event(s->tid, atomic_load(&s->period_ns),
+                     (const void *)&ljp_samplers[s->index]);
+  if (s->fd < 0)
+    return errno;
+  int error = ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0) ? errno : 0;
+  if (error)
+    disarm(s);
+  return error;
+}
+
+const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
+                                                .available = perf_available,
+                                                .arm = perf_arm,
+                                                .disarm = disarm};
+
+const struct ljp_timer_source ljp_timer_trap = {.name = "trap",
+                                                .signal = SIGTRAP,
+                                                .available = trap_available,
+                                                .arm = trap_arm,
+                                                .disarm = disarm};

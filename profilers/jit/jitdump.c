@@ -1,0 +1,406 @@
+/*
+** Files for other profilers; see jitdump.h.
+**
+** A file is ours if this process has made it and it is still the same inode:
+** nothing else is ever written into, whatever stands under the name, and
+** whatever the host does to descriptors meanwhile. What could be written in
+** part only is cut off again, so that both files end with a whole record.
+*/
+#include "profilers/jit/jitdump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/luajit/guest.h"
+
+enum {
+  MAGIC = 0x4a695444, /* "DTiJ" in bytes */
+  VERSION = 1,
+  MACHINE = 62, /* EM_X86_64 */
+  NAME_BYTES = 512,
+  MAP_BYTES = 4096
+};
+
+enum { LOAD = 0, DEBUG_INFO = 2, CLOSE = 3 };
+
+struct header {
+  uint32_t magic, version, bytes, machine, pad, pid;
+  uint64_t time_ns, flags;
+};
+_Static_assert(sizeof(struct header) == 40, "as perf reads it");
+
+struct prefix {
+  uint32_t id, bytes;
+  uint64_t time_ns;
+};
+_Static_assert(sizeof(struct prefix) == 16, "as perf reads it");
+
+struct load {
+  struct prefix prefix;
+  uint32_t pid, tid;
+  uint64_t vma, address, bytes, index;
+};
+_Static_assert(sizeof(struct load) == 56, "as perf reads it");
+
+struct lines {
+  struct prefix prefix;
+  uint64_t address, count;
+};
+_Static_assert(sizeof(struct lines) == 32, "as perf reads it");
+
+struct file {
+  char path[4200];
+  int fd; /* -1: closed */
+  bool fresh;
+  /* Which one it is; 0: none of ours yet. */
+  dev_t device;
+  ino_t inode;
+  off_t size; /* of whole records */
+};
+
+static struct {
+  bool open;
+  struct file dump, map;
+  void *mapped;
+  char *buffer;
+  size_t length, room;
+  bool failed;
+} jitdump = {.dump.fd = -1, .map.fd = -1};
+#define g (&jitdump)
+
+/* -- Files --------------------------------------------------------------------------- */
+
+static bool is_ours(const struct file *f)
+{
+  struct stat st;
+  return f->fd >= 0 && !fstat(f->fd, &st) && S_ISREG(st.st_mode) && f->inode &&
+         st.st_ino == f->inode && st.st_dev == f->device;
+}
+
+static void shut(struct file *f)
+{
+  if (is_ours(f)) /* else the host has closed it, and it is something else */
+    close(f->fd);
+  f->fd = -1;
+}
+
+static int append(struct file *f, const void *data, size_t bytes)
+{
+  struct rlimit limit;
+  const char *at = data;
+  off_t size = f->size;
+  if (!is_ours(f))
+    return EBADF;
+  /* Beyond its limit the program would get a signal. */
+  if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+      (rlim_t)size + bytes > limit.rlim_cur)
+    return EFBIG;
+  while (bytes) {
+    ssize_t n = pwrite(f->fd, at, bytes, size);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      int error = n ? errno : EIO;
+      return ftruncate(f->fd, f->size) ? errno : error;
+    }
+    at += n;
+    size += n;
+    bytes -= (size_t)n;
+  }
+  f->size = size;
+  return 0;
+}
+
+/* A new file, or our own from an earlier session. */
+static enum ljp_status open_own(struct file *f, struct ljp_failure *why)
+{
+  struct stat st;
+  enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+  f->fresh = true;
+  f->fd = open(f->path, FLAGS | O_CREAT | O_EXCL, 0600);
+  if (f->fd >= 0) {
+    if (fstat(f->fd, &st)) {
+      close(f->fd);
+      f->fd = -1;
+      return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path,
+                      strerror(errno));
+    }
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+    f->size = 0;
+    return LJP_OK;
+  }
+  if (errno == EEXIST && f->inode) {
+    f->fresh = false;
+    f->fd = open(f->path, FLAGS);
+    if (is_ours(f) && !ftruncate(f->fd, f->size))
+      return LJP_OK;
+    if (f->fd >= 0)
+      close(f->fd);
+    f->fd = -1;
+    errno = EEXIST;
+  }
+  if (errno == EEXIST)
+    return ljp_fail(why, LJP_ERR_RUN, EEXIST,
+                    "%s exists, and was not made by this process: remove it",
+                    f->path);
+  return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path, strerror(errno));
+}
+
+static void undo_fresh(struct file *f)
+{
+  if (f->fresh && is_ours(f))
+    unlink(f->path);
+  if (f->fresh)
+    f->inode = 0;
+  shut(f);
+}
+
+/* perf looks for a file that is mapped as code, even after a session: so the
+** mapping stays. */
+static int begin_dump(void)
+{
+  const struct header header = {.magic = MAGIC,
+                                .version = VERSION,
+                                .bytes = sizeof header,
+                                .machine = MACHINE,
+                                .pid = (uint32_t)getpid(),
+                                .time_ns = ljp_clock_ns()};
+  if (!g->dump.fresh)
+    return 0;
+  int error = append(&g->dump, &header, sizeof header);
+  if (error)
+    return error;
+  void *at =
+      mmap(NULL, MAP_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, g->dump.fd, 0);
+  if (at == MAP_FAILED)
+    return errno;
+  if (g->mapped)
+    munmap(g->mapped, MAP_BYTES);
+  g->mapped = at;
+  return 0;
+}
+
+enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
+{
+  const char *folder = secure_getenv("JITDUMPDIR");
+  long pid = (long)getpid();
+  if (!folder || !*folder)
+    folder = ".";
+  if (strlen(folder) > 4096)
+    return ljp_fail(why, LJP_ERR_USE, ENAMETOOLONG, "JITDUMPDIR: %s",
+                    strerror(ENAMETOOLONG));
+  snprintf(g->dump.path, sizeof g->dump.path, "%s/jit-%ld.dump", folder, pid);
+  snprintf(g->map.path, sizeof g->map.path, "/tmp/perf-%ld.map", pid);
+  enum ljp_status status = open_own(&g->map, why);
+  if (status)
+    return status;
+  status = open_own(&g->dump, why);
+  if (!status) {
+    int error = begin_dump();
+    if (!error) {
+      g->open = true;
+      g->failed = false;
+      return LJP_OK;
+    }
+    status = ljp_fail(why, LJP_ERR_IO, error, "%s: %s", g->dump.path,
+                      error == EPERM || error == EACCES
+                          ? "cannot be mapped as code here (noexec?); set "
+                            "JITDUMPDIR to another folder"
+                          : strerror(error));
+    undo_fresh(&g->dump);
+  }
+  undo_fresh(&g->map);
+  return status;
+}
+
+bool ljp_jitdump_is_open(void)
+{
+  return g->open;
+}
+
+void ljp_jitdump_close(bool undo)
+{
+  const struct prefix end = {CLOSE, sizeof end, ljp_clock_ns()};
+  if (!g->open)
+    return;
+  g->open = false;
+  free(g->buffer);
+  g->buffer = NULL;
+  g->room = g->length = 0;
+  if (undo) {
+    undo_fresh(&g->dump);
+    undo_fresh(&g->map);
+    return;
+  }
+  off_t size = g->dump.size;
+  append(&g->dump, &end, sizeof end);
+  g->dump.size = size; /* a later session goes on in its place */
+  shut(&g->dump);
+  shut(&g->map);
+}
+
+void ljp_jitdump_forked(void)
+{
+  shut(&g->dump);
+  shut(&g->map);
+  if (g->mapped)
+    munmap(g->mapped, MAP_BYTES);
+  g->mapped = NULL;
+  g->dump.inode = g->map.inode = 0;
+  g->open = false;
+  /* The parent's writer may have been at it. */
+  g->buffer = NULL;
+  g->room = g->length = 0;
+}
+
+/* -- Records ------------------------------------------------------------------------- */
+
+static void put(const void *data, size_t bytes)
+{
+  if (g->failed)
+    return;
+  if (g->length + bytes > g->room) {
+    size_t room = (g->length + bytes) * 2;
+    char *buffer = realloc(g->buffer, room);
+    if (!buffer) {
+      g->failed = true;
+      return;
+    }
+    g->buffer = buffer;
+    g->room = room;
+  }
+  memcpy(g->buffer + g->length, data, bytes);
+  g->length += bytes;
+}
+
+/* The name of a chunk as people write it, made fit for a line of text. */
+static void chunk_text(const char *chunk, char *out, size_t room)
+{
+  bool plain = *chunk == '@' || *chunk == '=';
+  snprintf(out, room, "%s%.*s%s", plain ? "" : "[string \"",
+           plain ? (int)room : 40, chunk + plain, plain ? "" : "\"]");
+  for (char *p = out; *p; p++)
+    if ((unsigned char)*p < ' ' || *p == 127)
+      *p = '?';
+}
+
+/* TRACE_7::name@file:12 */
+static void trace_name(const struct ljp_guest_trace *trace, char *out,
+                       size_t room)
+{
+  struct ljp_guest_proto proto = {.chunk = "?", .name = ""};
+  char chunk[NAME_BYTES / 2];
+  ljp_guest_proto_of(trace->place_ref, trace->newest, &proto);
+  chunk_text(proto.chunk, chunk, sizeof chunk);
+  snprintf(out, room, "TRACE_%u::%.128s%s%s:%u", trace->number, proto.name,
+           *proto.name ? "@" : "", chunk, trace->place_line);
+}
+
+static void put_line(uint64_t address, uint32_t number, const char *chunk)
+{
+  int32_t line[] = {(int32_t)number, 0}; /* and discriminator */
+  put(&address, sizeof address);
+  put(line, sizeof line);
+  put(chunk, strlen(chunk) + 1);
+}
+
+/* And once more where the code ends: what perf makes of it goes from the first
+** to the last. */
+static void put_lines(const struct ljp_guest_trace *trace, uint64_t time_ns,
+                      const struct ljp_guest_line *lines, size_t count)
+{
+  size_t at = g->length;
+  struct lines head = {.prefix = {.id = DEBUG_INFO, .time_ns = time_ns},
+                       .address = trace->code,
+                       .count = count + 1};
+  uint32_t function = 0;
+  char chunk[NAME_BYTES] = "?";
+  bool alive = false;
+  put(&head, sizeof head);
+  for (size_t i = 0; i < count; i++) {
+    struct ljp_guest_proto proto = {.chunk = "?"};
+    if (!i || lines[i].function != function) {
+      function = lines[i].function;
+      /* Of code that the collector has not come to yet, functions may be freed:
+      ** what was read of them is nothing then. */
+      bool known = ljp_guest_proto_of(function, trace->newest, &proto);
+      alive = known && proto.alive;
+      chunk_text(proto.chunk, chunk, sizeof chunk);
+    }
+    put_line(trace->code + lines[i].offset, alive ? lines[i].line : 0, chunk);
+  }
+  put_line(trace->code + trace->code_bytes, alive ? lines[count - 1].line : 0,
+           chunk);
+  head.prefix.bytes = (uint32_t)(g->length - at);
+  if (!g->failed)
+    memcpy(g->buffer + at, &head, sizeof head);
+}
+
+static void put_load(const struct ljp_guest_trace *trace, uint64_t time_ns,
+                     const char *name, const uint8_t *code)
+{
+  size_t name_bytes = strlen(name) + 1;
+  const struct load load = {
+      .prefix = {.id = LOAD,
+                 .bytes =
+                     (uint32_t)(sizeof load + name_bytes + trace->code_bytes),
+                 .time_ns = time_ns},
+      .pid = (uint32_t)getpid(),
+      .tid = (uint32_t)gettid(),
+      .vma = trace->code,
+      .address = trace->code,
+      .bytes = trace->code_bytes,
+      .index = trace->id};
+  put(&load, sizeof load);
+  put(name, name_bytes);
+  put(code, trace->code_bytes);
+}
+
+static int add(const struct ljp_guest_trace *trace, uint8_t *code,
+               struct ljp_guest_line *lines)
+{
+  char name[NAME_BYTES], line[NAME_BYTES + 64];
+  size_t bytes = trace->code_bytes, count = bytes;
+  uint64_t now = ljp_clock_ns();
+  if (!ljp_guest_trace_code(trace->id, code, &bytes, lines, &count))
+    return 0; /* it was flushed meanwhile */
+  trace_name(trace, name, sizeof name);
+  g->length = 0;
+  put_lines(trace, now, lines, count);
+  put_load(trace, now, name, code);
+  if (g->failed)
+    return ENOMEM;
+  int error = append(&g->dump, g->buffer, g->length);
+  if (error)
+    return error;
+  int n = snprintf(line, sizeof line, "%llx %llx %s\n",
+                   (unsigned long long)trace->code,
+                   (unsigned long long)trace->code_bytes, name);
+  return append(&g->map, line, (size_t)n);
+}
+
+const char *ljp_jitdump_add(uint64_t id)
+{
+  struct ljp_guest_trace trace;
+  if (!g->open || g->failed || !ljp_guest_trace(id, &trace) ||
+      !trace.code_bytes)
+    return NULL;
+  uint8_t *code = malloc(trace.code_bytes);
+  struct ljp_guest_line *lines = calloc(trace.code_bytes, sizeof *lines);
+  int error = code && lines ? add(&trace, code, lines) : ENOMEM;
+  free(code);
+  free(lines);
+  if (!error)
+    return NULL;
+  g->failed = true;
+  return strerror(error);
+}

@@ -1,0 +1,209 @@
+/*
+** The recorder's entries; see entry.h. x86-64, System V: ud in rdi, ptr
+** in rsi, osize in rdx, nsize in rcx.
+*/
+#include "profilers/memory/entry.h"
+
+#include <stddef.h>
+
+_Static_assert(sizeof(struct ljp_caller) == 56 &&
+                   offsetof(struct ljp_caller, rbp) == 40 &&
+                   offsetof(struct ljp_caller, rip) == 48,
+               "what `enter` pushes");
+_Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
+                   offsetof(struct ljp_recorder, ud) == 8 &&
+                   offsetof(struct ljp_recorder, give_back) == 32 &&
+                   offsetof(struct ljp_recorder, fresh) == 40 &&
+                   offsetof(struct ljp_recorder, track.filter) == 64 &&
+                   offsetof(struct ljp_recorder, track.wide) == 4160 &&
+                   offsetof(struct ljp_recorder, track.wide_shift) == 4168 &&
+                   offsetof(struct ljp_recorder, here.until) == 4224,
+               "what the hooks read");
+_Static_assert(offsetof(struct ljp_own, down.until) == 0 &&
+                   offsetof(struct ljp_own, down.last_size) == 8 &&
+                   offsetof(struct ljp_own, ud) == 64 &&
+                   offsetof(struct ljp_own, recorder) == 72 &&
+                   LJP_GUEST_BLOCK_FLAG == 4,
+               "... and what that for LuaJIT's own allocator reads");
+_Static_assert(LJP_TRACK_FILTER_BITS == 12,
+               "... and how they hash: ljp_track_filter_at(), _wide_at()");
+
+/* clang-format off */
+#define PUSH(reg)                                                              \
+  "  pushq %" reg "\n"                                                         \
+  "  .cfi_adjust_cfa_offset 8\n"
+#define POP(reg)                                                               \
+  "  popq %" reg "\n"                                                          \
+  "  .cfi_adjust_cfa_offset -8\n"
+/* The registers that are their owner's, in the order of struct ljp_caller from
+** its end; the functions keep them, so they need not come back from there. */
+#define CALLER                                                                 \
+  PUSH("rbp") PUSH("rbx") PUSH("r12") PUSH("r13") PUSH("r14") PUSH("r15")      \
+  "  movq %rsp, %r8\n"
+#define CALL(function)                                                         \
+  "  subq $8, %rsp\n"                                                         \
+  "  .cfi_adjust_cfa_offset 8\n"                                              \
+  "  call " function "\n"                                                     \
+  "  addq $56, %rsp\n"                                                        \
+  "  .cfi_adjust_cfa_offset -56\n"                                            \
+  "  ret\n"
+/* clang-format on */
+#define BEGIN(name)                                                            \
+  ".pushsection .text\n.balign 64\n.globl " name "\n.hidden " name "\n"        \
+  ".type " name ", @function\n" name ":\n.cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " name ", . - " name "\n.popsection\n"
+
+/* clang-format off */
+__asm__(BEGIN("ljp_every_hook")
+        CALLER
+        "  testq %rsi, %rsi\n"
+        "  jz 3f\n"
+        "  testq %rcx, %rcx\n"
+        "  jnz 1f\n"
+        PUSH("rdi") PUSH("rsi") PUSH("rdx")
+        "  call ljp_recorder_swept\n"
+        POP("rdx") POP("rsi") POP("rdi")
+        "  xorl %ecx, %ecx\n"
+        "  testb %al, %al\n"
+        "  jz 2f\n"
+        "  addq $48, %rsp\n"
+        "  .cfi_adjust_cfa_offset -48\n"
+        "  movq 32(%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp *%rax\n"
+        "3:\n"
+        "  .cfi_adjust_cfa_offset 48\n"
+        "  testq %rcx, %rcx\n"
+        "  jz 1f\n"
+        CALL("*40(%rdi)")
+        "2:\n"
+        "  .cfi_adjust_cfa_offset 48\n"
+        "  movq %rsp, %r8\n"
+        "1:\n"
+        CALL("ljp_recorder_every")
+        END("ljp_every_hook"));
+/* clang-format on */
+
+/* Of a session that samples, on LuaJIT's own allocator. */
+/* clang-format off */
+#define DOWN "ljp_own(%rip)"
+#define LAST_SIZE "ljp_own+8(%rip)"
+#define UD "ljp_own+64(%rip)"
+#define RECORDER "ljp_own+72(%rip)"
+
+__asm__(".hidden ljp_own\n"
+        BEGIN("ljp_sampled_own_hook")
+        "  testq %rcx, %rcx\n"
+        "  jz 2f\n"
+        "  testq %rsi, %rsi\n"
+        "  jnz 3f\n"
+        "  subq %rcx, " DOWN "\n"
+        "  js 4f\n"
+        "  movq %rcx, " LAST_SIZE "\n"
+        "  movq %rcx, %rsi\n"
+        "  jmp lj_alloc_malloc\n"
+        "2:\n"
+        "  testq %rsi, %rsi\n"
+        "  jz 5f\n"
+        "  testb $4, -8(%rsi)\n" /* ljp_guest_block_flag() */
+        "  jnz 4f\n"
+        "  jmp lj_alloc_free\n"
+        "5:\n"
+        "  xorl %eax, %eax\n"
+        "  ret\n"
+        "3:\n" /* one that moves also counts */
+        "  subq %rcx, " DOWN "\n"
+        "4:\n"
+        "  cmpq %rdi, " UD "\n"
+        "  jne ljp_sampled_late\n"
+        "  movq " RECORDER ", %rdi\n"
+        "  xorl %r9d, %r9d\n"
+        CALLER
+        CALL("ljp_recorder_sampled")
+        END("ljp_sampled_own_hook"));
+
+/* What the allocator makes of a size is not much more; if it is, then this
+** request is somebody's who has not come by here. */
+__asm__(BEGIN("ljp_sampled_refused")
+        "  movq " LAST_SIZE ", %rcx\n"
+        "  testq %rcx, %rcx\n"
+        "  jz 1f\n"
+        "  subq %rcx, %rsi\n"
+        "  cmpq $128, %rsi\n"
+        "  ja 1f\n"
+        "  movq " RECORDER ", %rdi\n"
+        "  xorl %esi, %esi\n"
+        "  xorl %edx, %edx\n"
+        "  movl $1, %r9d\n"
+        CALLER
+        CALL("ljp_recorder_sampled")
+        "1:\n"
+        "  ret\n"
+        END("ljp_sampled_refused"));
+
+/* The same on an allocator of the host's. */
+#define UNTIL "4224"
+#define FILTER "64"
+#define WIDE "4160"
+#define WIDE_SHIFT "4168"
+
+__asm__(BEGIN("ljp_sampled_hook")
+        "  testq %rcx, %rcx\n"
+        "  jz 2f\n"
+        "  testq %rsi, %rsi\n"
+        "  jnz 3f\n"
+        "  subq %rcx, " UNTIL "(%rdi)\n"
+        "  js 4f\n"
+        "  subq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset 24\n"
+        "  movq %rdi, 8(%rsp)\n"
+        "  movq %rcx, (%rsp)\n"
+        "  movq (%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  call *%rax\n"
+        "  testq %rax, %rax\n"
+        "  jz 5f\n"
+        "  addq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset -24\n"
+        "  ret\n"
+        "5:\n" /* refused: that is told in any case */
+        "  .cfi_adjust_cfa_offset 24\n"
+        "  movq (%rsp), %rcx\n"
+        "  movq 8(%rsp), %rdi\n"
+        "  addq $24, %rsp\n"
+        "  .cfi_adjust_cfa_offset -24\n"
+        "  xorl %esi, %esi\n"
+        "  xorl %edx, %edx\n"
+        "  movl $1, %r9d\n"
+        "  jmp 6f\n"
+        /* A block is freed: to 7 if the first filter knows it ... */
+        "2:\n"
+        "  movzwl %si, %eax\n"
+        "  shrl $4, %eax\n"
+        "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */
+        "  jne 7f\n"
+        "8:\n"
+        "  movq (%rdi), %rax\n"
+        "  movq 8(%rdi), %rdi\n"
+        "  jmp *%rax\n"
+        /* ... and from there back to 8 if the wide one does not. */
+        "7:\n"
+        "  movq %rsi, %rax\n"
+        "  shrq $4, %rax\n"
+        "  imull $0x9e3779b1, %eax, %eax\n"
+        "  movl " WIDE_SHIFT "(%rdi), %ecx\n"
+        "  shrl %cl, %eax\n"
+        "  xorl %ecx, %ecx\n"
+        "  addq " WIDE "(%rdi), %rax\n"
+        "  cmpb $0, (%rax)\n"
+        "  je 8b\n"
+        "  jmp 4f\n"
+        "3:\n"
+        "  subq %rcx, " UNTIL "(%rdi)\n"
+        "4:\n"
+        "  xorl %r9d, %r9d\n"
+        "6:\n"
+        CALLER
+        CALL("ljp_recorder_sampled")
+        END("ljp_sampled_hook"));
+/* clang-format on */

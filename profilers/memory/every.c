@@ -1,0 +1,279 @@
+/*
+** The allocator of a session that records every event. What a program does
+** most, allocations at a place that is known and the frees of a sweep, takes the
+** shortest way there is; all the rest goes by functions of its own.
+**
+** Invariant: on the short way nothing is called that may change errno.
+*/
+#include "profilers/memory/record_priv.h"
+
+#include "profilers/memory/recall.h"
+#include "src/push/brief.h"
+
+/* To ask for the time takes as long as the rest of the short way. So a sweep's
+** events ask now and then only, and when the last few came one upon the other,
+** the next few that are small do not: after a pause, so many may bear the time
+** from before it. */
+enum {
+  SWEPT_AT_A_TIME = 16,
+  AT_A_TIME = 4,
+  SMALL_BYTES = 1024,
+  DENSE_CYCLES = 4000 /* for all of them */
+};
+
+static inline bool push_brief(struct ljp_recorder *r, const struct ljp_mem *m,
+                              uint8_t op, uint8_t what)
+{
+  /* After a loss nothing is the same any more. */
+  return LJP_LIKELY(r->stack.count == r->producer->depth) &&
+         LJP_LIKELY(ljp_push_mem_brief(r->producer, m->time_ns, m->address,
+                                       m->size,
+                                       ljp_brief_kinds(m->vmstate, op, what)));
+}
+
+static inline bool push_top(struct ljp_recorder *r, const struct ljp_mem *m)
+{
+  const struct ljp_found_stack *stack = &r->stack;
+  return ljp_push_mem_top(r->producer, m, stack->frames, stack->count,
+                          stack->same);
+}
+
+/* Of the stack r->stack. */
+static __attribute__((noinline)) void push(struct ljp_recorder *r,
+                                           const struct ljp_mem *m)
+{
+  bool may = r->stack.root_first && m->op != LJP_MEM_REALLOC;
+  if (LJP_LIKELY(may && push_top(r, m)))
+    return;
+  if (!ljp_brief_look(r->producer) || !may || !push_top(r, m))
+    ljp_recorder_push(r, m);
+}
+
+static inline void push_held(struct ljp_recorder *r)
+{
+  uint8_t what = ljp_recorder_type(r);
+  r->holds = false;
+  if (LJP_LIKELY(r->held_same && push_brief(r, &r->held, LJP_MEM_ALLOC, what)))
+    return;
+  r->held.what |= what;
+  push(r, &r->held);
+}
+
+static inline bool is_same_stack(const struct ljp_recorder *r)
+{
+  return r->stack.root_first && r->stack.same == r->stack.count;
+}
+
+static inline void find_stack(struct ljp_recorder *r,
+                              const struct ljp_caller *caller)
+{
+  r->held_same = false;
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
+}
+
+static inline void hold(struct ljp_recorder *r)
+{
+  r->holds = true;
+  if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
+    return; /* that is noted, and it is the same stack */
+  ljp_recorder_hold(r);
+  r->held_same = r->held.op == LJP_MEM_ALLOC && is_same_stack(r);
+}
+
+/* Of a new block. */
+static inline void find_again(struct ljp_recorder *r,
+                              const struct ljp_caller *caller)
+{
+  if (LJP_LIKELY(ljp_stacks_are_given(&r->stacks, caller, &r->stack)))
+    return;
+  if (!ljp_stacks_are_other(&r->stacks, caller, &r->stack)) {
+    find_stack(r, caller);
+    return;
+  }
+  /* The same stack, but hold() may not see that it is for something else. */
+  r->held.op = LJP_MEM_ALLOC;
+  ljp_recorder_hold(r);
+  r->holds = false;
+}
+
+static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
+{
+  if (LJP_LIKELY(r->dense_more && size <= SMALL_BYTES)) {
+    r->dense_more--;
+    return r->time_ns;
+  }
+  uint64_t before = r->dense_tsc;
+  r->dense_tsc = __rdtsc();
+  r->dense_more = r->dense_tsc - before < DENSE_CYCLES ? AT_A_TIME - 1 : 0;
+  return ljp_recorder_at(r, r->dense_tsc);
+}
+
+/* The collector frees many in a row, but every step of it asks: what it has
+** still to do is counted anew by each. */
+static inline void look_at_sweep(struct ljp_recorder *r)
+{
+  r->swept_more = SWEPT_AT_A_TIME - 1;
+  r->swept_step = *r->heap.gc_step;
+  ljp_recorder_at(r, __rdtsc());
+}
+
+static inline bool push_swept(struct ljp_recorder *r, void *ptr, size_t osize)
+{
+  if (LJP_UNLIKELY(!ljp_push_mem_brief(
+          r->producer, r->time_ns, (uint64_t)(uintptr_t)ptr, osize,
+          ljp_brief_kinds(LJP_VMSTATE_GC, LJP_MEM_FREE, LJP_MEM_SWEPT))))
+    return false;
+  r->counts.frees++;
+  r->counts.free_bytes += osize;
+  return true;
+}
+
+/* Asks for the time, and whether there is room. */
+static bool push_swept_now(struct ljp_recorder *r, void *ptr, size_t osize)
+{
+  look_at_sweep(r);
+  return push_swept(r, ptr, osize) ||
+         (ljp_brief_look(r->producer) && push_swept(r, ptr, osize));
+}
+
+static __attribute__((noinline)) bool
+push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
+                const struct ljp_caller *caller)
+{
+  ljp_stand_in(caller);
+  bool done = push_swept_now(r, ptr, osize);
+  ljp_stand_in(NULL);
+  return done;
+}
+
+bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                        size_t nsize, const struct ljp_caller *caller)
+{
+  (void)nsize;
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->sweep_phase || r->holds ||
+                   !ljp_guest_heap_collects(&r->heap) ||
+                   !ljp_recorder_is_active(r)))
+    return false;
+  if (LJP_UNLIKELY(*r->heap.gc_step != r->swept_step || !r->swept_more))
+    return push_swept_anew(r, ptr, osize, caller);
+  ljp_stand_in(caller);
+  r->swept_more--;
+  bool done = push_swept(r, ptr, osize);
+  ljp_stand_in(NULL);
+  return LJP_LIKELY(done) || push_swept_anew(r, ptr, osize, caller);
+}
+
+/* One that is not brief, unless an allocation was held back until now. */
+static __attribute__((noinline)) void *sweep(struct ljp_recorder *r, void *ptr,
+                                             size_t osize)
+{
+  if (!push_swept_now(r, ptr, osize)) {
+    struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
+    m.vmstate = LJP_VMSTATE_GC;
+    m.what = LJP_MEM_SWEPT;
+    ljp_recorder_push_free(r, &m);
+  }
+  ljp_stand_in(NULL);
+  return r->alloc(r->ud, ptr, osize, 0);
+}
+
+static __attribute__((noinline)) void *
+free_block(struct ljp_recorder *r, void *ptr, size_t osize,
+           const struct ljp_caller *caller)
+{
+  struct ljp_mem m = {.time_ns = time_of_block(r, osize),
+                      .address = (uint64_t)(uintptr_t)ptr,
+                      .size = osize,
+                      .vm = r->vm,
+                      .op = LJP_MEM_FREE};
+  find_stack(r, caller);
+  m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = r->alloc(r->ud, ptr, osize, 0);
+  ljp_stand_in(caller);
+  r->counts.frees++;
+  r->counts.free_bytes += osize;
+  if (!is_same_stack(r) || !push_brief(r, &m, LJP_MEM_FREE, 0))
+    push(r, &m);
+  ljp_stand_in(NULL);
+  return result;
+}
+
+static __attribute__((noinline)) void *refused(struct ljp_recorder *r,
+                                               void *ptr, size_t osize,
+                                               const struct ljp_caller *caller)
+{
+  ljp_stand_in(caller);
+  r->held.address = (uint64_t)(uintptr_t)ptr;
+  ljp_recorder_failed(r, &r->held, ptr, osize);
+  ljp_stand_in(NULL);
+  return NULL;
+}
+
+void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+{
+  struct ljp_mem *m = &r->held;
+  if (LJP_UNLIKELY(!ljp_recorder_is_active(r)))
+    return ljp_recorder_every(r, ptr, osize, nsize, caller);
+  ljp_stand_in(caller);
+  if (LJP_LIKELY(r->holds))
+    push_held(r);
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
+    ljp_recorder_look(r, 0);
+  m->time_ns = time_of_block(r, nsize);
+  m->size = nsize;
+  find_again(r, caller);
+  m->what = 0;
+  m->vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = lj_alloc_malloc(r->ud, nsize);
+  m->op = LJP_MEM_ALLOC;
+  if (LJP_UNLIKELY(!result))
+    return refused(r, NULL, 0, caller);
+  m->address = (uint64_t)(uintptr_t)result;
+  r->counts.alloc_bytes += nsize;
+  r->counts.allocs++;
+  hold(r);
+  return result;
+}
+
+void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
+                         size_t nsize, const struct ljp_caller *caller)
+{
+  if (LJP_UNLIKELY(!ljp_recorder_is_active(r) || (!ptr && !nsize)))
+    return r->alloc(r->ud, ptr, osize, nsize);
+  ljp_stand_in(caller);
+  if (LJP_LIKELY(r->holds))
+    push_held(r);
+  if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
+    ljp_recorder_look(r, nsize ? 0 : osize);
+  if (!nsize) {
+    if (LJP_UNLIKELY(!ljp_is_sweeping(r) ||
+                     ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC))
+      return free_block(r, ptr, osize, caller);
+    return sweep(r, ptr, osize);
+  }
+  r->held.time_ns = time_of_block(r, nsize);
+  r->held.size = nsize;
+  r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
+  r->held.what = 0;
+  find_stack(r, caller);
+  r->held.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+  ljp_stand_in(NULL);
+  void *result = r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!result))
+    return refused(r, ptr, osize, caller);
+  r->held.address = (uint64_t)(uintptr_t)result;
+  r->counts.alloc_bytes += nsize;
+  if (LJP_UNLIKELY(ptr != NULL)) {
+    r->held.old_address = (uint64_t)(uintptr_t)ptr;
+    r->held.old_size = osize;
+    r->counts.reallocs++;
+    r->counts.free_bytes += osize;
+  } else {
+    r->counts.allocs++;
+  }
+  hold(r);
+  return result;
+}

@@ -1,0 +1,346 @@
+/*
+** See front.h.
+*/
+#include "profilers/memory/front.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/saferead.h"
+
+enum {
+#ifdef LJP_DEBUG
+  SITE_SETS = 2,
+#else
+  SITE_SETS = 128, /* a power of two; on top, and as many below */
+#endif
+  SITE_WAYS = 4,
+  SITES = SITE_SETS * SITE_WAYS,
+  FRONTS = 16, /* a power of two: sets of */
+  WAYS = 4,
+  STEPS = 4,
+  FRAME_BYTES = 1 << 20 /* of a host frame that we follow */
+};
+
+/* A way down that was taken: return addresses by their places above the caller,
+** and where the one into the guest is, which may be any. Only of frames in our
+** own module, which cannot have been replaced. Each step is where it is because
+** the one before is: they are compared in that order, since behind one that
+** differs there may be no stack any more. Steps that there are not are the
+** caller's own address once more. */
+struct ljp_front {
+  uint64_t rip; /* where it begins */
+  uint32_t epoch;
+  uint8_t type;
+  bool object;
+  uint8_t hosts;
+  int16_t guest, sp, rbx, rbp; /* in words from the caller */
+  int16_t at[STEPS];
+  uint64_t word[STEPS];
+};
+
+bool ljp_front_init(struct ljp_stacks *s)
+{
+  s->sites = calloc(2 * SITES, sizeof *s->sites);
+  s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
+  return s->sites && s->fronts;
+}
+
+void ljp_front_fini(struct ljp_stacks *s)
+{
+  free(s->sites);
+  free(s->fronts);
+  s->sites = NULL;
+  s->fronts = NULL;
+}
+
+void ljp_front_forget(struct ljp_stacks *s)
+{
+  memset(s->sites, 0, 2 * SITES * sizeof *s->sites);
+  memset(s->fronts, 0, FRONTS * WAYS * sizeof *s->fronts);
+}
+
+/* A site that was found on top stays where it is while others are looked for
+** below. */
+static struct ljp_site *set_of(struct ljp_stacks *s, uint64_t rip, bool on_top)
+{
+  uint64_t key = (rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+  return &s->sites[(key & (SITE_SETS - 1)) * SITE_WAYS + (on_top ? 0 : SITES)];
+}
+
+/* NULL: it is not known. */
+static inline const struct ljp_site *site_at(struct ljp_stacks *s, uint64_t rip,
+                                             bool on_top)
+{
+  const struct ljp_site *site = set_of(s, rip, on_top), *end = site + SITE_WAYS;
+  for (; site < end; site++)
+    if (LJP_LIKELY(site->rip == rip && site->epoch == s->epoch))
+      return site;
+  return NULL;
+}
+
+/* What is of no use any more, or else any. */
+static struct ljp_site *place_for(struct ljp_stacks *s, uint64_t rip,
+                                  bool on_top)
+{
+  struct ljp_site *set = set_of(s, rip, on_top);
+  for (int way = 0; way < SITE_WAYS; way++)
+    if (set[way].epoch != s->epoch)
+      return &set[way];
+  return &set[s->next_site++ % SITE_WAYS];
+}
+
+/* on_top: of the topmost segment; only there the VM tells about compiled code.
+** NULL: it is not plain. */
+static const struct ljp_site *
+learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
+{
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  struct ljp_site *site = place_for(s, regs->rip, on_top);
+  bool plain = false;
+  site->rip = site->epoch = 0;
+  if (!view)
+    return NULL;
+  site->guest =
+      ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
+  if (site->guest && (on_top || ljp_guest_in_vm(regs->rip))) {
+    ljp_guest_site(s->heap, regs, &site->in_guest);
+    plain = site->in_guest.kind != LJP_SITE_NONE;
+  } else if (!site->guest && ljp_unwind_plain(view, regs->rip, &site->step)) {
+    plain = true;
+    site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
+  }
+  ljp_unwind_release(s->unwind, view);
+  /* What is not plain now may be so as soon as a table has been made. */
+  if (!plain)
+    return NULL;
+  site->rip = regs->rip;
+  site->epoch = s->epoch;
+  return site;
+}
+
+static bool still_there(const struct ljp_unwind_plain *step)
+{
+  uint64_t word;
+  return ljp_safe_load((const void *)(uintptr_t)step->witness_at, &word) &&
+         word == step->witness;
+}
+
+/* The set of ways that begin at an address. */
+static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
+{
+  return s->fronts +
+         WAYS * ((rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FRONTS - 1));
+}
+
+static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
+{
+#pragma GCC unroll 4
+  for (int i = 0; i < STEPS; i++)
+    if (words[front->at[i]] != front->word[i])
+      return false;
+  return true;
+}
+
+static inline uint64_t host_frame(uint64_t rip)
+{
+  return ljp_frame(LJP_FRAME_HOST, 0, rip);
+}
+
+/* Sets s->front if the way is known, if not the site that it leads to. */
+static inline const struct ljp_site *
+known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+            struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+{
+  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  const uint64_t *words = (const uint64_t *)caller;
+  s->front = NULL;
+  for (end = front + WAYS; front < end; front++) {
+    if (front->rip != caller->rip || !is_way(front, words) ||
+        front->epoch != s->epoch)
+      continue;
+    regs->rip = words[front->guest];
+    const struct ljp_site *site = site_at(s, regs->rip, true);
+    if (LJP_UNLIKELY(site && !site->guest))
+      continue;
+    s->front = front;
+    if (LJP_UNLIKELY(!site))
+      return NULL;
+    regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
+    regs->rbx = words + front->rbx;
+    regs->rbp = words + front->rbp;
+    regs->r14 = NULL; /* no start asks for it */
+    found->type = front->type;
+    found->object = front->object;
+    if (LJP_UNLIKELY(s->native)) {
+      s->hosts = front->hosts;
+      s->host[0] = host_frame(front->rip);
+      for (uint32_t i = 1; i < s->hosts; i++)
+        s->host[i] = host_frame(front->word[i - 1]);
+    }
+    return site;
+  }
+  return NULL;
+}
+
+/* at: of `steps` return addresses, the last of them into the guest. */
+static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+                        const struct ljp_guest_regs *regs,
+                        const struct ljp_found_stack *found, const int16_t *at,
+                        int steps)
+{
+  const uint64_t *words = (const uint64_t *)caller;
+  int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
+  if (sp > INT16_MAX || s->front)
+    return;
+  struct ljp_front *front = &fronts_of(s, caller->rip)[s->next_front++ % WAYS];
+  for (int i = 0; i < STEPS; i++) {
+    front->at[i] = i < steps - 1 ? at[i] : (int16_t)(&caller->rip - words);
+    front->word[i] = words[front->at[i]];
+  }
+  front->guest = at[steps - 1];
+  front->hosts = (uint8_t)steps;
+  front->rip = caller->rip;
+  front->epoch = s->epoch;
+  front->type = found->type;
+  front->object = found->object;
+  front->sp = (int16_t)sp;
+  front->rbx = (int16_t)(regs->rbx - words);
+  front->rbp = (int16_t)(regs->rbp - words);
+}
+
+/* One plain step down. False: that is no frame. */
+static inline bool step(const struct ljp_site *site,
+                        struct ljp_guest_regs *regs, uint64_t *witness)
+{
+  if (LJP_UNLIKELY(site->step.witness_at != *witness)) {
+    if (!still_there(&site->step))
+      return false;
+    *witness = site->step.witness_at;
+  }
+  uint64_t cfa = (site->step.from_rbp ? *regs->rbp : regs->sp) +
+                 (uint64_t)(int64_t)site->step.cfa;
+  if (LJP_UNLIKELY(cfa - regs->sp - 8 >= FRAME_BYTES || (cfa & 7)))
+    return false;
+  regs->sp = cfa;
+  const uint64_t *caller_sp = (const uint64_t *)(uintptr_t)cfa;
+  regs->rip = caller_sp[-1];
+  if (site->step.rbx)
+    regs->rbx = caller_sp + site->step.rbx;
+  if (site->step.rbp)
+    regs->rbp = caller_sp + site->step.rbp;
+  if (site->step.r14)
+    regs->r14 = caller_sp + site->step.r14;
+  return true;
+}
+
+/* Step by step. */
+static const struct ljp_site *walk_front(struct ljp_stacks *s,
+                                         const struct ljp_caller *caller,
+                                         struct ljp_guest_regs *regs,
+                                         struct ljp_found_stack *found)
+{
+  int16_t steps_at[STEPS + 1];
+  int steps = 0;
+  bool plain = true;
+  int64_t at = 0;
+  uint64_t witness = 0;
+  regs->rip = caller->rip;
+  regs->sp = (uint64_t)(uintptr_t)(caller + 1);
+  regs->rbx = &caller->rbx;
+  regs->rbp = &caller->rbp;
+  regs->r14 = &caller->r14;
+  found->type = LJP_MEM_TYPE_OTHER;
+  found->object = false;
+  for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
+    const struct ljp_site *site = site_at(s, regs->rip, true);
+    if (LJP_UNLIKELY(!site) && !(site = learn_site(s, regs, true)))
+      return NULL;
+    if (site->guest) {
+      /* What looked like a known way may have gone on behind its end. */
+      if (s->front && at != s->front->guest)
+        s->front = NULL;
+      if (i && plain)
+        learn_front(s, caller, regs, found, steps_at, steps);
+      s->hosts = (uint32_t)i;
+      return i ? site : NULL;
+    }
+    if (i < LJP_FRONT_FRAMES)
+      s->host[i] = host_frame(regs->rip);
+    plain &= site->step.witness_at == s->own && !site->step.from_rbp;
+    if (i == 0)
+      found->object = site->object;
+    if (found->type == LJP_MEM_TYPE_OTHER)
+      found->type = site->type;
+    if (!step(site, regs, &witness))
+      return NULL;
+    at = (const uint64_t *)(uintptr_t)regs->sp - 1 - (const uint64_t *)caller;
+    if (steps <= STEPS && at <= INT16_MAX)
+      steps_at[steps++] = (int16_t)at;
+    else
+      plain = false;
+  }
+  return NULL;
+}
+
+static __attribute__((noinline)) const struct ljp_site *
+new_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+          struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+{
+  int *error = &errno, saved = *error;
+  const struct ljp_site *site = walk_front(s, caller, regs, found);
+  *error = saved;
+  return site;
+}
+
+const struct ljp_site *ljp_front_find(struct ljp_stacks *s,
+                                      const struct ljp_caller *caller,
+                                      struct ljp_guest_regs *regs,
+                                      struct ljp_found_stack *found)
+{
+  const struct ljp_site *site = known_front(s, caller, regs, found);
+  return LJP_LIKELY(site != NULL) ? site : new_front(s, caller, regs, found);
+}
+
+const struct ljp_site *ljp_front_below(struct ljp_stacks *s,
+                                       struct ljp_guest_regs *regs,
+                                       uint64_t host[LJP_BELOW_FRAMES],
+                                       uint32_t *hosts)
+{
+  uint64_t witness = 0;
+  for (*hosts = 0; *hosts < LJP_BELOW_FRAMES; ++*hosts) {
+    const struct ljp_site *site = site_at(s, regs->rip, false);
+    if (LJP_UNLIKELY(!site)) {
+      int *error = &errno, saved = *error;
+      site = learn_site(s, regs, false);
+      *error = saved;
+      if (!site)
+        return NULL;
+    }
+    if (site->guest)
+      return site;
+    host[*hosts] = host_frame(regs->rip);
+    if (!step(site, regs, &witness))
+      return NULL;
+  }
+  return NULL;
+}
+
+unsigned ljp_front_words(const struct ljp_stacks *s,
+                         const struct ljp_caller *caller,
+                         struct ljp_memo_read *out)
+{
+  const struct ljp_front *front = s->front;
+  const uint64_t *words = (const uint64_t *)caller;
+  unsigned n = 0;
+  if (!front)
+    return 0;
+  for (int i = 0; i < STEPS; i++)
+    if (words + front->at[i] != &caller->rip)
+      out[n++] = (struct ljp_memo_read){
+          (uint64_t)(uintptr_t)(words + front->at[i]), front->word[i]};
+  out[n++] = (struct ljp_memo_read){(uint64_t)(uintptr_t)(words + front->guest),
+                                    words[front->guest]};
+  return n;
+}

@@ -1,0 +1,298 @@
+/*
+** The recorder between a VM and its allocator; see record.h.
+*/
+#include "profilers/memory/record_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+
+enum {
+  MEASURED_CYCLES = 3000000, /* that tell how long one is */
+  COUNTED_CYCLES = 3000000,  /* at most, since a look at the clock */
+  LONGEST_TICK_NS = 2        /* else it is no counter of time */
+};
+
+static uint64_t at_least(struct ljp_recorder *r, uint64_t now)
+{
+  if (LJP_LIKELY(now > r->time_ns))
+    r->time_ns = now;
+  return r->time_ns;
+}
+
+static uint64_t look_at_clock(struct ljp_recorder *r, uint64_t tsc)
+{
+  uint64_t now = ljp_clock_ns();
+  if (!r->first_tsc) {
+    r->first_tsc = tsc;
+    r->first_ns = now;
+  }
+  if (tsc - r->first_tsc > MEASURED_CYCLES) {
+    r->tick_ns = (double)(now - r->first_ns) / (double)(tsc - r->first_tsc);
+    if (r->tick_ns > LONGEST_TICK_NS)
+      r->tick_ns = 0;
+  }
+  r->tsc = tsc;
+  r->clock_ns = now;
+  return at_least(r, now);
+}
+
+uint64_t ljp_recorder_time(struct ljp_recorder *r)
+{
+  uint64_t tsc = __rdtsc();
+  return tsc - r->tsc > LJP_LOOK_CYCLES ? look_at_clock(r, tsc) : r->time_ns;
+}
+
+/* To the microsecond, at half the price of the clock: phases of the collector
+** may be as short as that, and come as often as it likes. */
+static uint64_t time_now(struct ljp_recorder *r)
+{
+  uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
+  if (LJP_UNLIKELY(since > COUNTED_CYCLES || r->tick_ns == 0))
+    return look_at_clock(r, tsc);
+  /* Signed: that is one instruction each way. */
+  int64_t since_ns = (int64_t)((double)(int64_t)since * r->tick_ns);
+  return at_least(r, r->clock_ns + (uint64_t)since_ns);
+}
+
+/* Of the caller, as they are at this instruction. */
+static inline __attribute__((always_inline)) void
+registers_here(struct ljp_regs *regs)
+{
+  __asm__ volatile(
+      "movq %%rbx, %c[rbx](%[r])\n\t"
+      "movq %%rbp, %c[rbp](%[r])\n\t"
+      "movq %%rsp, %c[rsp](%[r])\n\t"
+      "movq %%r12, %c[r12](%[r])\n\t"
+      "movq %%r13, %c[r13](%[r])\n\t"
+      "movq %%r14, %c[r14](%[r])\n\t"
+      "movq %%r15, %c[r15](%[r])\n\t"
+      "leaq 0(%%rip), %%rax\n\t"
+      "movq %%rax, %c[rip](%[r])"
+      :
+      : [r] "r"(regs->r), [rbx] "i"(8 * LJP_RBX), [rbp] "i"(8 * LJP_RBP),
+        [rsp] "i"(8 * LJP_RSP), [r12] "i"(8 * LJP_R12), [r13] "i"(8 * LJP_R13),
+        [r14] "i"(8 * LJP_R14), [r15] "i"(8 * LJP_R15), [rip] "i"(8 * LJP_RIP)
+      : "rax", "memory");
+  regs->known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
+  regs->exact = true;
+  regs->module = 0;
+}
+
+/* -- Events ------------------------------------------------------------------------ */
+
+void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m)
+{
+  const struct ljp_found_stack *stack = &r->stack;
+  int *error = &errno, saved = *error;
+  bool told =
+      LJP_LIKELY(stack->root_first)
+          ? ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
+                                   stack->same)
+          : ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
+  r->counts.untold += !told;
+  *error = saved;
+}
+
+static void enter_phase(struct ljp_recorder *r, enum ljp_gc_phase phase)
+{
+  r->phase = phase;
+  r->sweep_phase = ljp_is_sweeping(r) ? (uint8_t)phase : LJP_NO_PHASE;
+}
+
+/* A CPU profiler that interrupts a push has no tables for what it sees there
+** (and nobody wants to see it): this is where we are. */
+static const struct ljp_regs *aside(const struct ljp_regs *regs)
+{
+  const struct ljp_regs *before = ljp_sampler_instead;
+  if (!before) {
+    atomic_signal_fence(memory_order_seq_cst);
+    ljp_sampler_instead = regs;
+  }
+  return before;
+}
+
+void ljp_recorder_flush(struct ljp_recorder *r)
+{
+  struct ljp_regs here;
+  if (!r->holds)
+    return;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
+  ljp_recorder_tell_type(r);
+  ljp_recorder_push(r, &r->held);
+  ljp_sampler_instead = before;
+}
+
+void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
+{
+  enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
+  struct ljp_regs here;
+  if (phase == r->phase)
+    return;
+  int *error = &errno, saved = *error;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
+  ljp_recorder_flush(r);
+  /* Entered now, or passed without our being told. */
+  if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
+    r->counts.cycles = ++r->cycle;
+  enter_phase(r, phase);
+  r->counts.untold +=
+      !ljp_push_gc(r->producer, time_now(r), r->vm, phase,
+                   ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
+  ljp_sampler_instead = before;
+  *error = saved;
+}
+
+void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
+{
+  struct ljp_regs here;
+  registers_here(&here);
+  const struct ljp_regs *before = aside(&here);
+  ljp_recorder_flush(r);
+  r->tsc = 0;
+  ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
+                (int64_t)ljp_guest_heap_bytes(&r->heap), name, bytes);
+  ljp_sampler_instead = before;
+}
+
+void ljp_recorder_forked(struct ljp_recorder *r)
+{
+  r->holds = false;
+  enter_phase(r, LJP_NO_PHASE); /* the first event tells the heap's size */
+}
+
+void ljp_recorder_phase(struct ljp_recorder *r)
+{
+  if (atomic_load_explicit(&r->on, memory_order_relaxed))
+    ljp_recorder_look(r, 0);
+}
+
+void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m)
+{
+  r->counts.frees++;
+  r->counts.free_bytes += m->weight ? m->weight : m->size;
+  m->op = LJP_MEM_FREE;
+  if (!(m->what & LJP_MEM_SWEPT)) {
+    ljp_recorder_push(r, m);
+    return;
+  }
+  /* The collector has no stack of its own: that of the event before. */
+  int *error = &errno, saved = *error;
+  r->counts.untold += !ljp_push_mem_same_wait(r->producer, m);
+  *error = saved;
+}
+
+void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
+                         size_t osize)
+{
+  m->what = (uint8_t)(r->stack.type | LJP_MEM_FAILED);
+  if (!r->every)
+    m->weight = m->size; /* itself, and no other */
+  m->old_address = ptr ? m->address : 0;
+  m->old_size = ptr ? osize : 0;
+  r->counts.failed++;
+  ljp_recorder_push(r, m);
+}
+
+struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
+                                size_t nsize)
+{
+  return (struct ljp_mem){.time_ns = ljp_recorder_time(r),
+                          .address = (uint64_t)(uintptr_t)ptr,
+                          .size = nsize ? nsize : osize,
+                          .vm = r->vm,
+                          .op = nsize ? ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC
+                                      : LJP_MEM_FREE};
+}
+
+/* -- Begin and end ------------------------------------------------------------------ */
+
+static lua_Alloc hook_of(const struct ljp_recorder *r)
+{
+  return r->every   ? ljp_every_hook
+         : r->fixed ? ljp_sampled_own_hook
+                    : ljp_sampled_hook;
+}
+
+static void *ud_of(struct ljp_recorder *r)
+{
+  return r->fixed ? r->ud : r;
+}
+
+bool ljp_recorder_in_place(struct ljp_recorder *r)
+{
+  void *ud;
+  return lua_getallocf(r->heap.main, &ud) == hook_of(r) && ud == ud_of(r);
+}
+
+void ljp_recorder_begin(struct ljp_recorder *r)
+{
+  r->every = r->sample_bytes == 0;
+  enter_phase(r, ljp_guest_gc_phase(&r->heap));
+  r->tsc = 0;
+  r->held = (struct ljp_mem){.vm = r->vm};
+  r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
+                                   r->phase, ljp_guest_heap_bytes(&r->heap), 0);
+  r->alloc = lua_getallocf(r->heap.main, &r->ud);
+  r->own = ljp_guest_owns_allocator(&r->heap);
+  if (!r->every)
+    ljp_recorder_begin_sampled(r);
+  r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
+  /* It looks at no more than the first two. */
+  r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
+  atomic_store(&r->on, true);
+  lua_setallocf(r->heap.main, hook_of(r), ud_of(r));
+}
+
+void ljp_recorder_rest(struct ljp_recorder *r)
+{
+  static const _Atomic bool never;
+  atomic_store(&r->active, &never);
+  atomic_store(&r->on, false);
+}
+
+void ljp_recorder_renew(struct ljp_recorder *r)
+{
+  const lua_Alloc alloc = r->alloc, give_back = r->give_back;
+  void *const ud = r->ud;
+  const bool every = r->every, own = r->own;
+  memset(r, 0, sizeof *r);
+  r->alloc = alloc;
+  r->ud = ud;
+  r->give_back = give_back;
+  r->fresh = own ? ljp_recorder_fresh : ljp_recorder_every;
+  r->every = every;
+  r->down = &r->here;
+  r->here.until = INT64_MAX;
+  ljp_recorder_rest(r);
+}
+
+void ljp_recorder_count(struct ljp_recorder *r)
+{
+  r->counts.cut = r->stacks.cut;
+  r->counts.remembered = r->stacks.remembered;
+  r->counts.checked = r->stacks.checked;
+  r->counts.differed = r->stacks.differed;
+}
+
+bool ljp_recorder_end(struct ljp_recorder *r)
+{
+  bool ours = ljp_recorder_in_place(r);
+  bool was_on = atomic_load(&r->on);
+  ljp_recorder_rest(r);
+  if (was_on) {
+    ljp_recorder_flush(r);
+    r->tsc = 0;
+    r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
+                                     ljp_guest_gc_phase(&r->heap),
+                                     ljp_guest_heap_bytes(&r->heap), r->cycle);
+  }
+  if (ours)
+    lua_setallocf(r->heap.main, r->alloc, r->ud);
+  ljp_recorder_end_sampled(r, ours);
+  ljp_recorder_count(r);
+  return ours;
+}

@@ -1,0 +1,118 @@
+/*
+** Inside of the recorder: what its two allocators (every.c,
+** sampled.c) share with what is around them (record.c). Nobody
+** else includes it.
+*/
+#ifndef LJP_MEMPROF_RECORD_PRIV_H
+#define LJP_MEMPROF_RECORD_PRIV_H
+
+#include <x86intrin.h>
+
+#include "profilers/memory/entry.h"
+#include "profilers/cpu/sampler.h"
+#include "src/push/event.h"
+
+/* The clock is asked again after some 20 us. */
+enum { LJP_LOOK_CYCLES = 60000 };
+
+/* The time of an event that happens now, which is tsc. */
+static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
+{
+  if (LJP_UNLIKELY(tsc - r->tsc > LJP_LOOK_CYCLES))
+    return ljp_recorder_time(r);
+  return r->time_ns;
+}
+
+/* Not by a call: a CPU profiler that interrupts the callee could not walk it. */
+static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
+{
+  return atomic_load_explicit(
+      atomic_load_explicit(&r->active, memory_order_relaxed),
+      memory_order_relaxed);
+}
+
+/* A profiler of CPU time that interrupts us sees our caller; NULL: us again. */
+static inline void ljp_stand_in(const struct ljp_caller *caller)
+{
+  ljp_sampler_caller = caller;
+  atomic_signal_fence(memory_order_seq_cst);
+}
+
+#define LJP_NO_PHASE ((enum ljp_gc_phase)255)
+
+static inline bool ljp_is_sweeping(const struct ljp_recorder *r)
+{
+  return r->phase == LJP_GC_SWEEP || r->phase == LJP_GC_SWEEPSTRING;
+}
+
+/* C functions and builtins are told by the frame on top. */
+static inline enum ljp_vmstate
+ljp_recorder_state(const struct ljp_recorder *r,
+                   const struct ljp_found_stack *stack)
+{
+  enum ljp_vmstate state = ljp_guest_heap_state(&r->heap);
+  if (state != LJP_VMSTATE_INTERP && state != LJP_VMSTATE_C)
+    return state;
+  return stack->top == LJP_VMSTATE_UNKNOWN ? LJP_VMSTATE_HOST
+                                           : (enum ljp_vmstate)stack->top;
+}
+
+/* What is held has been made by now, and tells what it is. */
+static inline uint8_t ljp_recorder_type(const struct ljp_recorder *r)
+{
+  const struct ljp_mem *m = &r->held;
+  if (LJP_LIKELY(r->held_object))
+    return (uint8_t)ljp_guest_object_type(m->address);
+  if (r->held_part)
+    return (uint8_t)ljp_guest_part_type(m->address, m->size);
+  return r->held_type;
+}
+
+static inline void ljp_recorder_tell_type(struct ljp_recorder *r)
+{
+  r->held.what |= ljp_recorder_type(r);
+  r->holds = false;
+}
+
+/* Whether what waits in r->held, of the stack r->stack, is yet to tell its
+** type. */
+static inline void ljp_recorder_hold(struct ljp_recorder *r)
+{
+  enum ljp_mem_type type = (enum ljp_mem_type)r->stack.type;
+  bool object = r->stack.object;
+  bool part = !object && type == LJP_MEM_TYPE_TABLE;
+  r->holds = true;
+  r->held_object = object;
+  /* Only array parts are reallocated. */
+  if (LJP_UNLIKELY(part && r->held.op == LJP_MEM_REALLOC)) {
+    part = false;
+    type = LJP_MEM_TYPE_ARRAY_PART;
+  }
+  r->held_part = part;
+  r->held_type = (uint8_t)type;
+}
+
+/* The rest preserves errno, and is for who stands in. */
+
+struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
+                                size_t nsize);
+
+/* Is the collector in another phase? Then tells it. Before an event is told:
+** LuaJIT takes a block's size off its count before it frees it, `leaving` is
+** what is still there all the same. */
+void ljp_recorder_look(struct ljp_recorder *r, size_t leaving);
+
+/* An event of the stack r->stack. */
+void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m);
+void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m);
+
+/* The allocator below has refused. m is its event. */
+void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
+                         size_t osize);
+
+/* What begin and end do in a session that samples: before the VM is given the
+** recorder, and after that was taken from it (ours) or stayed. */
+void ljp_recorder_begin_sampled(struct ljp_recorder *r);
+void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours);
+
+#endif

@@ -1,0 +1,324 @@
+/*
+** See rest.h.
+*/
+#include "profilers/memory/rest.h"
+
+#include <string.h>
+
+#include "src/base/saferead.h"
+
+enum {
+  WORTH = 16, /* answers that make up for what learning costs */
+  LONGEST_PAUSE = 63,
+  ENOUGH = 64, /* see struct ljp_again */
+  ENOUGH_AT_MOST = 1 << 16,
+  DEEP = 4 /* segments that are put together */
+};
+
+struct ljp_again *ljp_rest_of(struct ljp_stacks *s,
+                              const struct ljp_guest_start *start)
+{
+  return ljp_segment_of(s, start->L, start->cframe);
+}
+
+/* In the place of another. */
+static void begin(struct ljp_stacks *s, struct ljp_again *a,
+                  const struct ljp_guest_start *start)
+{
+  a->epoch = s->epoch;
+  a->L = start->L;
+  a->cframe = start->cframe;
+  a->hits = a->seen = a->found = 0;
+  a->enough = ENOUGH;
+  a->patience = (struct ljp_patience){0};
+  ljp_segment_clear(s, a);
+}
+
+/* -- Put together -------------------------------------------------------------------- */
+
+/* Where the segment below a C frame is to be found; with native also the host
+** frames between the two. */
+struct below {
+  const struct ljp_site *site;
+  struct ljp_guest_regs regs;
+  uint64_t L, cframe;
+  uint32_t hosts;
+  uint64_t host[LJP_BELOW_FRAMES];
+};
+
+static bool step_below(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
+                       struct below *below)
+{
+  ljp_spine_caller(cframe, &below->regs);
+  below->site = ljp_front_below(s, &below->regs, below->host, &below->hosts);
+  return below->site &&
+         ljp_guest_below(s->heap, L, cframe, &below->site->in_guest,
+                         &below->regs, &below->L, &below->cframe);
+}
+
+static bool follow(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept,
+                   unsigned deep);
+
+/* That is what is above b's C frame, and below. */
+bool ljp_rest_put_together(struct ljp_stacks *s, struct ljp_again *a,
+                           const struct ljp_guest_start *start, uint32_t *kept,
+                           unsigned deep)
+{
+  struct below below;
+  struct ljp_guest_start next;
+  uint64_t between[1 + LJP_BELOW_FRAMES];
+  uint32_t ignored, n = 0;
+  if (deep >= DEEP || !step_below(s, a->L, a->cframe, &below))
+    return false;
+  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  if (!b || b == a ||
+      !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
+                       &next, &between[0]) ||
+      !follow(s, b, &next, &ignored, deep + 1))
+    return false;
+  n = between[0] != 0;
+  for (uint32_t i = s->native ? below.hosts : 0; i-- > 0;)
+    between[n++] = below.host[i];
+  uint32_t rest = b->spine.frames;
+  if (rest + n > a->spine.room) {
+    a->spine.tight = true;
+    return false;
+  }
+  a->learned = false;
+  b->hits++;
+  if (rest + n == a->spine.rest &&
+      memcmp(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t)) == 0 &&
+      memcmp(a->spine.stack + rest, between, n * sizeof(uint64_t)) == 0) {
+    a->found++;
+    return true;
+  }
+  ljp_segment_clear(s, a);
+  a->found = 0;
+  memcpy(a->spine.stack, b->spine.stack, rest * sizeof(uint64_t));
+  memcpy(a->spine.stack + rest, between, n * sizeof(uint64_t));
+  a->spine.rest = a->spine.frames = rest + n;
+  bool ok = ljp_spine_follow(&a->spine, start, kept);
+  *kept = 0;
+  return ok;
+}
+
+static bool follow(struct ljp_stacks *s, struct ljp_again *a,
+                   const struct ljp_guest_start *start, uint32_t *kept,
+                   unsigned deep)
+{
+  return ljp_rest_follow_spine(s, a, start, kept, deep) &&
+         (ljp_rest_words_are_true(a) ||
+          ljp_rest_put_together(s, a, start, kept, deep));
+}
+
+struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
+                                 const struct ljp_guest_start *start)
+{
+  struct below below;
+  if (!step_below(s, start->L, start->cframe, &below))
+    return NULL;
+  const struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  if (!b || b->epoch != s->epoch)
+    return NULL;
+  struct ljp_again *a = ljp_segment_victim(s, start->L, start->cframe, b);
+  begin(s, a, start);
+  return a;
+}
+
+/* -- Learned ------------------------------------------------------------------------- */
+
+static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
+                        const struct ljp_unwind_view *view)
+{
+  uint64_t *frames = s->scratch;
+  struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
+  struct ljp_regs regs = {.notes = &s->memo};
+  ljp_memo_forget(&s->memo);
+  if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
+      !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
+                     &s->memo))
+    return false;
+  if (s->memo.reads + s->memo.always_reads + 3 > a->word_room) {
+    a->spine.tight = true;
+    return false;
+  }
+  uint32_t n = 0, rest = 0;
+  for (uint32_t i = 0; i < s->memo.always_reads; i++)
+    if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program)
+      a->word[n++] = s->memo.always[i];
+  /* Those that are compared in part only come last, and the others in fours, which
+  ** are compared at once. */
+  for (int part = 0; part < 2; part++) {
+    for (uint32_t i = 0; i < s->memo.reads; i++)
+      if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
+          !ljp_spine_tells(&a->spine, s->memo.read[i].at))
+        a->word[n++] = s->memo.read[i];
+    for (; n & 3 && !part; n++)
+      a->word[n] = a->word[0];
+  }
+  a->words = n;
+  for (uint32_t i = walk.stack.count; i-- > 0;) {
+    if (!s->native && !ljp_guest_is_frame(frames[i]))
+      continue;
+    if (rest == a->spine.room) {
+      a->spine.tight = true;
+      return false;
+    }
+    a->spine.stack[rest++] = frames[i];
+  }
+  a->low = a->spine.low;
+  a->below = a->spine.below;
+  a->spine.rest = a->spine.frames = rest;
+  a->spine.count = 0;
+  return true;
+}
+
+/* The full walk has found the same by other means: is it? */
+static bool agrees(const struct ljp_again *a, const struct ljp_top *top,
+                   const struct ljp_found_stack *found)
+{
+  uint32_t n = a->spine.frames;
+  if (n + top->count != found->count)
+    return false;
+  for (uint32_t i = 0; i < top->count; i++)
+    if (found->frames[top->count - 1 - i] != top->frame[i])
+      return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (found->frames[found->count - 1 - i] != a->spine.stack[i])
+      return false;
+  return true;
+}
+
+/* Not every rest is worth being learned. False: not now. */
+static bool is_time(struct ljp_patience *patience, struct ljp_again *a)
+{
+  if (a && a->found >= a->enough) {
+    a->found = 0;
+    if (a->enough < ENOUGH_AT_MOST)
+      a->enough *= 4;
+    return true;
+  }
+  if (patience->pause) {
+    patience->pause--;
+    return false;
+  }
+  return true;
+}
+
+static void be_patient(struct ljp_patience *patience, bool was_worth)
+{
+  if (was_worth) {
+    patience->longer = 0;
+    return;
+  }
+  patience->pause = patience->longer;
+  patience->longer = 2 * patience->longer + 1;
+  if (patience->longer > LONGEST_PAUSE)
+    patience->longer = LONGEST_PAUSE;
+}
+
+/* What is below a segment that is followed. */
+static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
+                       const struct ljp_unwind_view *view,
+                       const struct ljp_guest_start *start)
+{
+  uint32_t kept;
+  a->learned =
+      ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+  if (!a->learned && a->spine.tight && ljp_segment_deepen(s, a))
+    a->learned =
+        ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+  return a->learned;
+}
+
+/* The segment below a is learned instead of what is below a, if that is all that
+** is missing: many others may stand on it. NULL: it is not. */
+static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
+                                     const struct ljp_unwind_view *view,
+                                     const struct ljp_guest_start *start)
+{
+  struct below below;
+  struct ljp_guest_start next;
+  uint64_t frame;
+  uint32_t kept;
+  if (!ljp_spine_follow(&a->spine, start, &kept) ||
+      !step_below(s, a->L, a->cframe, &below) ||
+      !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
+                       &next, &frame))
+    return NULL;
+  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  if (b && b->epoch == s->epoch) {
+    if (b == a || follow(s, b, &next, &kept, 1) || !is_time(&b->patience, NULL))
+      return NULL;
+    be_patient(&b->patience, b->hits >= WORTH);
+    b->hits = b->seen = 0;
+    ljp_segment_clear(s, b);
+  } else {
+    if (!b)
+      b = ljp_segment_victim(s, next.L, next.cframe, a);
+    begin(s, b, &next);
+  }
+  a->epoch = s->epoch;
+  if (learn_rest(s, b, view, &next) && follow(s, a, start, &kept, 0))
+    return b;
+  b->epoch = 0;
+  return NULL;
+}
+
+/* Rather what is below the segment below, unless this one has often come out
+** the same. */
+static bool learn(struct ljp_stacks *s, struct ljp_again *a,
+                  const struct ljp_unwind_view *view,
+                  const struct ljp_site *site,
+                  const struct ljp_guest_start *start,
+                  const struct ljp_found_stack *found, bool itself)
+{
+  uint32_t kept;
+  struct ljp_top top;
+  ljp_front_top(s, site, &top);
+  struct ljp_again *b = itself ? NULL : learn_below(s, a, view, start);
+  if (b) {
+    if (agrees(a, &top, found))
+      return true;
+    b->epoch = 0;
+  }
+  ljp_segment_clear(s, a);
+  return learn_rest(s, a, view, start) &&
+         ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found);
+}
+
+void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
+                    const struct ljp_site *site,
+                    const struct ljp_guest_start *start,
+                    const struct ljp_found_stack *found)
+{
+  bool itself = a && a->found >= a->enough, tight = a && a->spine.tight;
+  struct ljp_patience *patience = a ? &a->patience : &s->patience;
+  if (!is_time(patience, a))
+    return;
+  if (!a)
+    a = ljp_segment_victim(s, start->L, start->cframe, NULL);
+  bool was_worth = !a->epoch || a->hits >= WORTH;
+  if (patience == &s->patience)
+    begin(s, a, start);
+  a->epoch = a->hits = a->seen = a->found = 0;
+  ljp_segment_clear(s, a);
+  if (ljp_guest_set_resizing(s->heap, false)) {
+    ljp_guest_set_resizing(s->heap, true); /* no moment for that */
+    return;
+  }
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  if (!view)
+    return;
+  if (tight)
+    ljp_segment_deepen(s, a);
+  bool done = learn(s, a, view, site, start, found, itself);
+  a->epoch = done ? s->epoch : 0;
+  if (!done || a->learned) /* by others' words costs nothing the next time */
+    be_patient(patience, was_worth);
+  s->learned += done;
+  /* Notes of ours are no walk of its own. */
+  s->memo.valid = false;
+  ljp_unwind_release(s->unwind, view);
+}

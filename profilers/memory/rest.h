@@ -1,0 +1,77 @@
+/*
+** Segments of Lua frames that are remembered, each with what is below its C
+** frame. That is learned by a walk, with all words of memory that it was made
+** of; or it is put together, by plain steps down to a segment that is remembered
+** itself. Part of stack.c.
+**
+** Invariant: a segment's spine.stack begins with the spine.rest frames that were
+** below it when ljp_rest_find() last said so.
+*/
+#ifndef LJP_MEMPROF_REST_H
+#define LJP_MEMPROF_REST_H
+
+#include "profilers/memory/segments.h"
+#include "src/base/saferead.h"
+
+/* The segment that is remembered of this C frame; NULL: none. */
+struct ljp_again *ljp_rest_of(struct ljp_stacks *stacks,
+                              const struct ljp_guest_start *start);
+
+/* One that is begun, if what is below it can be put together; else NULL. */
+struct ljp_again *ljp_rest_begin(struct ljp_stacks *stacks,
+                                 const struct ljp_guest_start *start);
+
+/* What is below a segment whose spine has been followed, of segments that are
+** remembered; deep: so many are above. */
+bool ljp_rest_put_together(struct ljp_stacks *stacks, struct ljp_again *again,
+                           const struct ljp_guest_start *start, uint32_t *kept,
+                           unsigned deep);
+
+/* Makes its spine that of a start; nothing is said yet of what is below. */
+static inline bool ljp_rest_follow_spine(struct ljp_stacks *s,
+                                         struct ljp_again *a,
+                                         const struct ljp_guest_start *start,
+                                         uint32_t *kept, unsigned deep)
+{
+  if (LJP_UNLIKELY(a->epoch != s->epoch)) {
+    a->epoch = s->epoch;
+    ljp_segment_clear(s, a);
+  }
+  uint32_t frames = a->spine.frames;
+  bool ok = ljp_spine_follow(&a->spine, start, kept);
+  if (!ok || *kept != frames || a->spine.frames != frames) {
+    a->serial = ++s->serials;
+    /* Whoever fails, or asks for what is above, leaves what was no answer. */
+    if (deep)
+      a->total = 0;
+  }
+  return ok;
+}
+
+static inline bool ljp_rest_words_are_true(const struct ljp_again *a)
+{
+  return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
+         ljp_saferead_equal(a->word, a->words) == a->words;
+}
+
+/* Makes its spine that of a start, with what is below; *kept: so many frames
+** from the root are as they were. False: nobody knows, or it is time to learn
+** it. Nearly every event with another stack asks. */
+static inline bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
+                                 const struct ljp_guest_start *start,
+                                 uint32_t *kept)
+{
+  return ljp_rest_follow_spine(s, a, start, kept, 0) &&
+         (LJP_LIKELY(ljp_rest_words_are_true(a)) ||
+          ljp_rest_put_together(s, a, start, kept, 0)) &&
+         LJP_LIKELY(a->found < a->enough);
+}
+
+/* After a full walk, which has found this. again: that of the segment, or
+** NULL. */
+void ljp_rest_learn(struct ljp_stacks *stacks, struct ljp_again *again,
+                    const struct ljp_site *site,
+                    const struct ljp_guest_start *start,
+                    const struct ljp_found_stack *found);
+
+#endif

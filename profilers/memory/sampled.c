@@ -1,0 +1,195 @@
+/*
+** The allocator of a session that samples: those calls of the VM's that its
+** entry (entry.c) does not pass on itself.
+*/
+#include "profilers/memory/record_priv.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* Bytes that pass until one is hit, when each is hit with the probability
+** 1 / sample_bytes: geometric, so that what was before does not matter. */
+static void draw(struct ljp_countdown *down)
+{
+  uint64_t x = down->random;
+  x ^= x >> 12;
+  x ^= x << 25;
+  x ^= x >> 27;
+  down->random = x;
+  double u = (double)((x * UINT64_C(0x2545f4914f6cdd1d)) >> 11) + 1;
+  down->until = (int64_t)(-log(u * 0x1p-53) * (double)down->sample_bytes);
+}
+
+/* -- Begin and end ----------------------------------------------------------------- */
+
+struct ljp_own ljp_own = {.down = {.until = INT64_MAX}};
+
+void ljp_recorder_begin_sampled(struct ljp_recorder *r)
+{
+  r->fixed = r->own && !ljp_own.ud && !ljp_own.kept;
+  r->here.sample_bytes = r->sample_bytes;
+  draw(&r->here);
+  r->down = &r->here;
+  r->track.filters = !r->fixed;
+  if (!r->fixed)
+    return;
+  ljp_own.down = r->here;
+  r->down = &ljp_own.down;
+  ljp_own.recorder = r;
+  ljp_own.alloc = r->alloc;
+  ljp_guest_listen_refused(r->ud, ljp_sampled_refused, r->ud);
+  atomic_store(&ljp_own.ud, r->ud);
+}
+
+/* Flags of blocks that still live stay: nobody knows what in the table has been
+** freed unseen, and where that was there is something else now. */
+void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
+{
+  if (r->fixed) {
+    ljp_guest_listen_refused(NULL, NULL, NULL);
+    atomic_store(&ljp_own.ud, NULL);
+    ljp_own.down.until = INT64_MAX;
+    ljp_own.kept = !ours;
+  }
+  ljp_track_fini(&r->track);
+}
+
+/* Of a session of another VM's, these bytes have used up some of the distance to the
+** next sample. What remains of it is as long as any, on the mean; and nothing of it
+** remains where they were hit. */
+void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+  if (ljp_own.down.until < 0)
+    draw(&ljp_own.down);
+  return ljp_own.alloc(ud, ptr, osize, nsize);
+}
+
+/* -- Calls ------------------------------------------------------------------------- */
+
+/* Was it in the table? It is no more. */
+static bool take(struct ljp_recorder *r, void *ptr, struct ljp_tracked *block)
+{
+  if (!ptr)
+    return false;
+  if (r->fixed) {
+    if (!ljp_guest_block_flag(ptr))
+      return false;
+    ljp_guest_set_block_flag(ptr, false);
+  }
+  return ljp_track_take(&r->track, (uint64_t)(uintptr_t)ptr, block);
+}
+
+static bool put(struct ljp_recorder *r, const struct ljp_tracked *block)
+{
+  if (!ljp_track_put(&r->track, block))
+    return false;
+  if (r->fixed)
+    ljp_guest_set_block_flag((void *)(uintptr_t)block->address, true);
+  return true;
+}
+
+/* The bytes that a sampled block stands for: its own by the probability that
+** one of them is hit. */
+static uint64_t weight_of(const struct ljp_recorder *r, uint64_t size)
+{
+  double chance = -expm1(-(double)size / (double)r->sample_bytes);
+  return (uint64_t)((double)size / chance + 0.5);
+}
+
+/* What was sampled is freed, or moves: with the stack of who does so, which has
+** been walked unless the collector sweeps. */
+static void free_tracked(struct ljp_recorder *r, const struct ljp_mem *m,
+                         const struct ljp_tracked *block, uint8_t flag)
+{
+  struct ljp_mem gone = *m;
+  gone.address = block->address;
+  gone.size = block->size;
+  gone.weight = block->weight;
+  gone.what = flag;
+  ljp_recorder_push_free(r, &gone);
+}
+
+static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
+{
+  const struct ljp_tracked block = {m->address, m->size, weight_of(r, m->size)};
+  draw(r->down);
+  if (!put(r, &block)) {
+    r->counts.lost[LJP_LOSS_TRACK_FULL]++;
+    ljp_count_loss(r->producer, LJP_LOSS_TRACK_FULL, 1);
+    r->stacks.last = NULL; /* this stack is not told */
+    return;
+  }
+  if (m->op == LJP_MEM_REALLOC)
+    m->what |= LJP_MEM_MOVED;
+  m->op = LJP_MEM_ALLOC;
+  m->weight = block.weight;
+  r->counts.allocs++;
+  r->counts.alloc_bytes += block.weight;
+  r->held = *m;
+  ljp_recorder_hold(r);
+}
+
+void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
+                           size_t nsize, const struct ljp_caller *caller,
+                           bool failed)
+{
+  bool sampled = nsize && !failed && r->down->until < 0;
+  if (LJP_UNLIKELY(!ljp_recorder_is_active(r))) {
+    if (sampled) /* for good */
+      r->down->until = INT64_MAX;
+    return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
+  }
+  int *error = &errno, saved = *error;
+  struct ljp_tracked block;
+  ljp_stand_in(caller);
+  bool tracked = take(r, ptr, &block);
+  struct ljp_mem m = {.vm = 0};
+  bool swept = false, tells = tracked || sampled || failed;
+  if (tells) {
+    ljp_recorder_flush(r);
+    ljp_recorder_look(r, nsize ? 0 : osize);
+    m = ljp_recorder_mem(r, ptr, osize, nsize);
+    m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
+    swept = !nsize && m.vmstate == LJP_VMSTATE_GC && ljp_is_sweeping(r);
+    if (!swept) {
+      ljp_stacks_find(&r->stacks, caller, &r->stack);
+      m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+    }
+  }
+  *error = saved;
+  ljp_stand_in(NULL);
+  r->down->last_size = 0;
+  void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
+  saved = *error;
+  ljp_stand_in(caller);
+  if (nsize && !result) {
+    if (tracked) /* it is where it was */
+      put(r, &block);
+    if (sampled)
+      draw(r->down);
+    if (!tells) {
+      ljp_recorder_flush(r);
+      m = ljp_recorder_mem(r, ptr, osize, nsize);
+      ljp_stacks_find(&r->stacks, caller, &r->stack);
+      m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
+    }
+    ljp_recorder_failed(r, &m, ptr, osize);
+  } else {
+    if (tracked)
+      free_tracked(r, &m, &block,
+                   nsize   ? LJP_MEM_MOVED
+                   : swept ? LJP_MEM_SWEPT
+                           : 0);
+    if (sampled) {
+      if (ptr) {
+        m.old_address = m.address;
+        m.old_size = osize;
+      }
+      m.address = (uint64_t)(uintptr_t)result;
+      allocated_sample(r, &m);
+    }
+  }
+  ljp_stand_in(NULL);
+  *error = saved;
+  return result;
+}

@@ -1,0 +1,105 @@
+/*
+** The stacks of a VM's allocations: found by a full walk (walk.h), or, since a
+** program allocates at the same places again and again, from what earlier ones
+** have found. On the VM's own thread, inside of its allocator; part of
+** record.c.
+**
+** Invariant: what is answered from memory is what a full walk would find. Each
+** word that the answer depends on is compared, or is pinned by one that is
+** (RFC 3); LJPROF_MEMPROF_CHECK=1 in the environment has each answer compared
+** with a full walk.
+*/
+#ifndef LJP_MEMPROF_STACK_H
+#define LJP_MEMPROF_STACK_H
+
+#include <stdatomic.h>
+
+#include "profilers/session/caller.h"
+#include "profilers/unwind/walk.h"
+
+/* Host frames that are followed at most; so many are asked what memory is for. */
+enum { LJP_FRONT_FRAMES = 8 };
+
+struct ljp_site;
+struct ljp_front;
+struct ljp_again;
+struct ljp_segments;
+struct ljp_recall;
+
+/* The answer. frames: leaf first after a full walk; else root first. */
+struct ljp_found_stack {
+  const uint64_t *frames;
+  uint32_t count;
+  uint32_t same; /* root first: as many are those of the last answer */
+  bool root_first;
+  bool object;  /* memory for a whole object, which tells its type itself */
+  uint8_t type; /* enum ljp_mem_type */
+  uint8_t top;  /* enum ljp_vmstate by the frame on top */
+};
+
+/* Not every stack is worth being learned: after one that was not, a pause,
+** twice as long each time. */
+struct ljp_patience {
+  uint32_t pause, longer;
+};
+
+struct ljp_stacks {
+  struct ljp_unwind *unwind;
+  const _Atomic uint64_t *serial; /* of its view */
+  const struct ljp_guest_heap *heap;
+  uint32_t depth;
+  bool native, check;
+  struct ljp_site *sites;        /* where host code returns to */
+  struct ljp_front *fronts;      /* ways down that were taken */
+  const struct ljp_front *front; /* the last one, if it was known */
+  uint64_t own, program; /* these modules' witnesses; 0: not known yet */
+  struct ljp_segments *segments; /* with what is below them */
+  struct ljp_again *last;        /* of the last answer */
+  uint64_t generation[2];
+  struct ljp_recall *recalls; /* whole answers, */
+  uint64_t recalled;          /* and which of them may have been learned */
+  /* Those which were the last answer once more, and what stands there. */
+  const struct ljp_recall *given[2];
+  struct ljp_found_stack *given_to;
+  uint32_t epoch, next_front, next_site;
+  uint64_t serials; /* of spines, so far */
+  uint64_t tops;    /* of what stood on top of an answer, so far */
+  struct ljp_patience patience;
+  uint64_t cut, remembered, learned, checked, differed;
+  uint32_t hosts; /* with native, of the way down that was found last: */
+  uint64_t host[LJP_FRONT_FRAMES]; /* leaf first, as frames */
+  struct ljp_memo memo;
+  uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
+  uint64_t scratch[LJP_STACK_MAX_FRAMES];
+};
+
+/* False: no memory. The rest of *stacks has been filled in, or is zero. */
+bool ljp_stacks_init(struct ljp_stacks *stacks);
+void ljp_stacks_fini(struct ljp_stacks *stacks);
+
+/* From the registers of the caller of the allocator. */
+void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
+                     struct ljp_found_stack *found);
+
+/* What a frame says of the VM's state; UNKNOWN: nothing. */
+static inline enum ljp_vmstate ljp_stacks_state(uint64_t frame)
+{
+  switch (ljp_frame_kind(frame)) {
+  case LJP_FRAME_LUA:
+  case LJP_FRAME_LUA_INLINED:
+    return LJP_VMSTATE_INTERP;
+  case LJP_FRAME_BUILTIN:
+    return LJP_VMSTATE_BUILTIN;
+  case LJP_FRAME_CFUNC:
+    return LJP_VMSTATE_C;
+  default:
+    return LJP_VMSTATE_UNKNOWN;
+  }
+}
+
+/* The same, by a full walk. */
+void ljp_stacks_walk_from(struct ljp_stacks *stacks,
+                          const struct ljp_caller *caller,
+                          struct ljp_found_stack *found);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+** The full walk of an allocation's stack: by which all others are learned and
+** checked. Part of stack.c.
+*/
+#include "profilers/memory/front.h"
+
+#include <errno.h>
+
+static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
+                 struct ljp_found_stack *found)
+{
+  struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
+  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  uint64_t askers[LJP_FRONT_FRAMES];
+  unsigned n = 0;
+  if (view) {
+    /* The stack of Lua that may be about to be moved is still where it was. */
+    bool resizing = ljp_guest_set_resizing(s->heap, false);
+    if (ljp_walk_memo(&walk, view, regs, s->frames, s->depth, &s->memo) !=
+        LJP_WALK_DONE)
+      walk.stack.cut = LJP_CUT_RESIZE;
+    if (resizing)
+      ljp_guest_set_resizing(s->heap, true);
+    ljp_unwind_release(s->unwind, view);
+  }
+  uint32_t count = walk.stack.count, kept = 0, i = 0;
+  for (; i < count && n < LJP_FRONT_FRAMES &&
+         ljp_frame_kind(s->frames[i]) == LJP_FRAME_HOST;
+       i++)
+    askers[n++] = ljp_frame_payload(s->frames[i]);
+  found->type = (uint8_t)ljp_guest_mem_type(askers, n, &found->object);
+  found->top = LJP_VMSTATE_UNKNOWN;
+  for (i = 0; i < count; i++) {
+    if (found->top == LJP_VMSTATE_UNKNOWN)
+      found->top = (uint8_t)ljp_stacks_state(s->frames[i]);
+    if (s->native || ljp_guest_is_frame(s->frames[i]))
+      s->frames[kept++] = s->frames[i];
+  }
+  if (walk.stack.cut) {
+    if (kept == LJP_STACK_MAX_FRAMES) /* no event has room for one more */
+      kept--;
+    s->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
+    s->cut++;
+  }
+  found->frames = s->frames;
+  found->count = kept;
+  found->same = 0;
+  found->root_first = false;
+  s->last = NULL;
+  s->given[0] = s->given[1] = NULL;
+}
+
+void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
+                          struct ljp_found_stack *found)
+{
+  struct ljp_regs regs;
+  int *error = &errno, saved = *error;
+  ljp_caller_registers(caller, &regs);
+  walk(s, &regs, found);
+  *error = saved;
+}

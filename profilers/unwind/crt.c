@@ -1,0 +1,105 @@
+/*
+** The C runtime's start files put a few functions into every object that the
+** compiler gives no frame information: what runs when the object is loaded and
+** unloaded. They are known by their bytes, from the first to the last, so that
+** nothing has to be supposed.
+**
+** LJP_SIGSAFE throughout.
+*/
+#include "profilers/unwind/priv.h"
+#include "src/base/memo.h"
+#include "src/base/saferead.h"
+
+enum { LONGEST = 96 };
+
+/* Bytes in hexadecimal, ?? for any; | and what lies between rsp and the return
+** address from there on: 0 nothing, 1 a word, b the caller's rbp. */
+static const char *const functions[] = {
+    /* _init, _fini */
+    "|04883ec08|1488b05????????4885c07402ffd04883c408|0c3",
+    "|0f30f1efa4883ec08|1488b05????????4885c07402ffd04883c408|0c3",
+    "|04883ec08|14883c408|0c3",
+    "|0f30f1efa4883ec08|14883c408|0c3",
+    /* deregister_tm_clones, register_tm_clones, frame_dummy */
+    "|0488d3d????????488d05????????4839f87415488b05????????4885c07409ffe0"
+    "0f1f8000000000c3",
+    "|0488d3d????????488d35????????4829fe4889f048c1ee3f48c1f8034801c648d1fe"
+    "7414488b05????????4885c07408ffe0660f1f440000c3",
+    "|0f30f1efae9????????",
+    /* __do_global_dtors_aux */
+    "|0f30f1efa803d????????00752b55|b48833d????????004889e5740c488b3d????????"
+    "e8????????e8????????c605????????015d|0c30f1f00c3",
+};
+
+static unsigned digit(char c)
+{
+  return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
+}
+
+/* Is this function there, with its byte number `offset` at pc? *state is what
+** holds at that byte. False if it is shorter. */
+static bool matches(const char *function, const uint8_t *bytes, size_t size,
+                    size_t offset, char *state)
+{
+  char now = '0';
+  size_t at = 0;
+  *state = 0;
+  for (const char *p = function; *p; p += 2) {
+    if (*p == '|') {
+      now = p[1];
+      continue;
+    }
+    if (at >= size ||
+        (*p != '?' && bytes[at] != (digit(p[0]) << 4 | digit(p[1]))))
+      return false;
+    if (at == offset)
+      *state = now;
+    at++;
+  }
+  return *state != 0;
+}
+
+static char find(uint64_t pc)
+{
+  uint8_t bytes[2 * LONGEST];
+  size_t before = LONGEST, size;
+  char state;
+  /* Not beyond the start of what is mapped. */
+  if (ljp_safe_copy(bytes, (const void *)(uintptr_t)(pc - before), 1) != 1)
+    before = pc & 4095;
+  if (before > LONGEST)
+    before = LONGEST;
+  size = ljp_safe_copy(bytes, (const void *)(uintptr_t)(pc - before),
+                       before + LONGEST);
+  for (size_t offset = 0; offset <= before; offset++)
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+      if (size > before - offset &&
+          matches(functions[i], bytes + (before - offset),
+                  size - (before - offset), offset, &state))
+        return state;
+  return 0;
+}
+
+bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
+{
+  char state = find(pc);
+  if (!state)
+    return false;
+  uint64_t cfa = regs->r[LJP_RSP] + (state == '0' ? 8 : 16), rip, rbp = 0;
+  if (!ljp_unwind_cfa_ok(cfa, regs->r[LJP_RSP]) ||
+      !ljp_safe_load((const void *)(uintptr_t)(cfa - 8), &rip) || !rip ||
+      (state == 'b' &&
+       !ljp_safe_load((const void *)(uintptr_t)(cfa - 16), &rbp)))
+    return false;
+  ljp_memo_note(regs->notes, cfa - 8, rip, 0);
+  if (state == 'b') {
+    ljp_memo_restore(regs->notes, LJP_RBP, cfa - 16, rbp);
+    regs->r[LJP_RBP] = rbp;
+  }
+  regs->r[LJP_RIP] = rip;
+  regs->r[LJP_RSP] = cfa;
+  regs->known = (regs->known & LJP_REGS_CALLEE_SAVED) | 1u << LJP_RIP |
+                1u << LJP_RSP | (uint32_t)(state == 'b') << LJP_RBP;
+  regs->exact = false;
+  return true;
+}

@@ -1,0 +1,76 @@
+/*
+** CRC32C by the processor's instruction where it has one, else by tables
+** (eight bytes a step). The choice and the tables are made on first use; both
+** are idempotent, so that a race only does the work twice.
+*/
+#include "src/base/crc32c.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define POLYNOMIAL 0x82f63b78u
+
+static uint32_t table[8][256];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void table_init(void)
+{
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; bit++)
+      crc = crc >> 1 ^ (crc & 1 ? POLYNOMIAL : 0);
+    table[0][i] = crc;
+  }
+  for (uint32_t i = 0; i < 256; i++)
+    for (int k = 1; k < 8; k++)
+      table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 0xff];
+}
+
+uint32_t ljp_crc32c_table(uint32_t crc, const void *data, size_t len)
+{
+  const uint8_t *p = data;
+  pthread_once(&table_once, table_init);
+  crc = ~crc;
+  for (; len >= 8; len -= 8, p += 8) {
+    uint32_t lo = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 |
+                         (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+    crc = table[7][lo & 0xff] ^ table[6][lo >> 8 & 0xff] ^
+          table[5][lo >> 16 & 0xff] ^ table[4][lo >> 24] ^ table[3][p[4]] ^
+          table[2][p[5]] ^ table[1][p[6]] ^ table[0][p[7]];
+  }
+  while (len--)
+    crc = crc >> 8 ^ table[0][(crc ^ *p++) & 0xff];
+  return ~crc;
+}
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+
+__attribute__((target("sse4.2"))) static uint32_t
+crc_hardware(uint32_t crc, const void *data, size_t len)
+{
+  const uint8_t *p = data;
+  uint64_t c = ~crc & 0xffffffffu;
+  for (; len >= 8; len -= 8, p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    c = _mm_crc32_u64(c, word);
+  }
+  uint32_t c32 = (uint32_t)c;
+  while (len--)
+    c32 = _mm_crc32_u8(c32, *p++);
+  return ~c32;
+}
+
+uint32_t ljp_crc32c(uint32_t crc, const void *data, size_t len)
+{
+  if (__builtin_cpu_supports("sse4.2"))
+    return crc_hardware(crc, data, len);
+  return ljp_crc32c_table(crc, data, len);
+}
+#else
+uint32_t ljp_crc32c(uint32_t crc, const void *data, size_t len)
+{
+  return ljp_crc32c_table(crc, data, len);
+}
+#endif

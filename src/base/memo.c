@@ -1,0 +1,159 @@
+/*
+** Memo of a walk; see memo.h. LJP_SIGSAFE throughout.
+*/
+#include "src/base/memo.h"
+
+#include <string.h>
+
+#include "src/base/saferead.h"
+
+/* Frames that are cheaper to walk than to remember anew. */
+enum { NEAR = 12, LONGEST_PAUSE = 31 };
+
+void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
+{
+  memo->met = memo->capped = memo->lean = false;
+  memo->unused = 0;
+  if (memo->valid &&
+      (memo->generation[0] != first || memo->generation[1] != second))
+    memo->valid = false;
+  if (memo->valid && !memo->stale) {
+    memo->mode = LJP_MEMO_MATCH;
+    memo->next = memo->first;
+    memo->bad = 0;
+    return;
+  }
+  memo->stale = memo->valid = false;
+  if (memo->pause) {
+    memo->pause--;
+    memo->mode = LJP_MEMO_OFF;
+    return;
+  }
+  memo->mode = LJP_MEMO_RECORD;
+  memo->full = false;
+  memo->points = memo->reads = memo->always_reads = memo->frames = 0;
+  memo->first = memo->steps = 0;
+  memo->generation[0] = first;
+  memo->generation[1] = second;
+  memo->records++;
+}
+
+/* A record that was of no use, and the next after a while only: twice as long
+** each time. */
+LJP_SIGSAFE static void put_off(struct ljp_memo *memo)
+{
+  memo->pause = memo->longer;
+  memo->longer = 2 * memo->longer + 1;
+  if (memo->longer > LONGEST_PAUSE)
+    memo->longer = LONGEST_PAUSE;
+}
+
+void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
+                  enum ljp_memo_extent extent)
+{
+  if (memo->mode == LJP_MEMO_MATCH) {
+    if (memo->met) {
+      memo->matches++;
+      if (memo->own <= NEAR) {
+        memo->longer = 0;
+        return;
+      }
+    } else
+      memo->misses++;
+    /* What is here grows old; but a stack that always changes is not worth
+    ** being recorded each time. */
+    if (memo->pause)
+      memo->pause--;
+    else {
+      put_off(memo);
+      memo->stale = true;
+    }
+    return;
+  }
+  if (memo->mode != LJP_MEMO_RECORD)
+    return;
+  memo->valid = extent != LJP_MEMO_BROKEN && !memo->full &&
+                count <= LJP_MEMO_FRAMES && memo->first < memo->points;
+  memo->short_of_root = extent == LJP_MEMO_CAPPED;
+  if (!memo->valid) {
+    put_off(memo);
+    return;
+  }
+  memcpy(memo->frame, frames, count * sizeof *frames);
+  memo->frames = count;
+  memo->point[memo->points].sp = UINT64_MAX;
+  memo->point[memo->points].order = 0;
+}
+
+void ljp_memo_note_always(struct ljp_memo *notes, uint64_t address,
+                          uint64_t value)
+{
+  if (!notes)
+    return;
+  for (uint32_t i = 0; i < notes->always_reads; i++)
+    if (notes->always[i].at == address && notes->always[i].value == value)
+      return;
+  if (notes->always_reads == LJP_MEMO_ALWAYS) {
+    notes->full = true;
+    return;
+  }
+  notes->always[notes->always_reads++] = (struct ljp_memo_read){address, value};
+}
+
+LJP_SIGSAFE static bool same(const struct ljp_memo_point *a,
+                             const struct ljp_memo_point *b)
+{
+  uint64_t differ = a->flags ^ b->flags;
+  for (int i = 0; i < LJP_MEMO_WORDS; i++)
+    differ |= a->word[i] ^ b->word[i];
+  return !differ;
+}
+
+/* Does memory say the same as when this point was recorded? */
+LJP_SIGSAFE static bool still_true(struct ljp_memo *memo,
+                                   const struct ljp_memo_point *point)
+{
+  uint32_t left = memo->reads - point->read;
+  if (ljp_saferead_equal(memo->always, memo->always_reads) <
+      memo->always_reads) {
+    memo->bad = UINT32_MAX;
+    memo->changed++;
+    return false;
+  }
+  uint32_t equal = ljp_saferead_equal(memo->read + point->read, left);
+  if (equal < left) {
+    memo->bad = point->read + equal + 1;
+    memo->changed++;
+  }
+  return equal == left;
+}
+
+bool ljp_memo_meet(struct ljp_memo *memo, const struct ljp_memo_point *now,
+                   uint64_t *frames, uint32_t *count, uint32_t limit)
+{
+  if (memo->mode == LJP_MEMO_RECORD) {
+    if (memo->points == LJP_MEMO_POINTS) {
+      memo->full = true;
+      return false;
+    }
+    struct ljp_memo_point *point = &memo->point[memo->points++];
+    *point = *now;
+    point->frame = *count;
+    return false;
+  }
+  const struct ljp_memo_point *point = &memo->point[memo->next];
+  uint32_t more = memo->frames - point->frame, room = limit - *count;
+  /* As a walk would find out that adds one frame too many. */
+  bool capped = more > room || (more == room && memo->short_of_root);
+  if ((memo->short_of_root && !capped) || (capped && now->wants) ||
+      point->read < memo->bad || !same(point, now) || !still_true(memo, point))
+    return false;
+  if (more > room)
+    more = room;
+  memo->own = *count;
+  memo->capped = capped;
+  memcpy(frames + *count, memo->frame + point->frame, more * sizeof *frames);
+  *count += more;
+  memo->met = true;
+  return true;
+}

@@ -1,0 +1,162 @@
+/*
+** Names of functions, from the bytecode that defines them: the instruction
+** that makes a closure is followed, soon, by the one that puts it where it is
+** known: a table field, a global, an upvalue, or a register that is a local
+** variable from there on. A closure that goes elsewhere (an argument, a
+** result) has no name.
+** Runs outside any handler, while the prototype and its constants are there.
+*/
+#define LUA_CORE
+
+#include <string.h>
+
+#include "lj_obj.h"
+#include "lj_bc.h"
+#include "lj_debug.h"
+
+#include "src/luajit/functions/name.h"
+
+/* How many instructions to look past the closure's. Parallel assignments
+** and constructors put a few constants and closures between. */
+enum { REACH = 16 };
+
+static uint32_t uleb(const uint8_t **at)
+{
+  uint32_t value = 0;
+  for (int shift = 0; shift < 35; shift += 7) {
+    uint8_t byte = *(*at)++;
+    value |= (uint32_t)(byte & 0x7f) << shift;
+    if (!(byte & 0x80))
+      break;
+  }
+  return value;
+}
+
+/* The local variable that lives in slot at position pc, NULL if there is none;
+** in *born where it came into being. LuaJIT keeps variables in the order of
+** their start, as name (or a small number for its own), distance from the last
+** start, and length of life. */
+static const char *local_at(const GCproto *pt, BCPos pc, BCReg slot,
+                            BCPos *born)
+{
+  const uint8_t *at = proto_varinfo(pt);
+  if (!at)
+    return NULL;
+  BCPos start = 0;
+  for (;;) {
+    const char *name = (const char *)at;
+    if (*at < VARNAME__MAX) {
+      if (*at == VARNAME_END)
+        return NULL;
+      at++;
+      name = NULL;
+    } else {
+      at += strlen(name) + 1;
+    }
+    start += uleb(&at);
+    BCPos end = start + uleb(&at);
+    if (start > pc)
+      return NULL;
+    if (end <= pc)
+      continue; /* dead before: its slot is free again */
+    if (slot-- == 0) {
+      *born = start;
+      return name;
+    }
+  }
+}
+
+static const char *string_constant(const GCproto *pt, ptrdiff_t index,
+                                   size_t *length)
+{
+  const GCobj *object = proto_kgc(pt, ~index);
+  if (object->gch.gct != (uint8_t)~LJ_TSTR)
+    return NULL;
+  *length = gco2str((GCobj *)object)->len;
+  return strdata(gco2str((GCobj *)object));
+}
+
+/* The name under which the closure that instruction at made is kept. */
+static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
+{
+  const BCIns *code = proto_bc(pt);
+  BCReg reg = bc_a(code[at]);
+  BCPos last = at + REACH < pt->sizebc ? at + REACH : pt->sizebc;
+  BCPos born;
+  for (BCPos pc = at; pc < last; pc++) {
+    /* A local that is made of it, or, at once, one that lives already. */
+    const char *name = local_at(pt, pc, reg, &born);
+    if (name && (pc == at || born == pc)) {
+      *length = strlen(name);
+      return name;
+    }
+    if (pc == at)
+      continue;
+    BCIns ins = code[pc];
+    switch (bc_op(ins)) {
+    case BC_TSETS:
+      if (bc_a(ins) == reg)
+        return string_constant(pt, (ptrdiff_t)bc_c(ins), length);
+      break;
+    case BC_GSET:
+      if (bc_a(ins) == reg)
+        return string_constant(pt, (ptrdiff_t)bc_d(ins), length);
+      break;
+    case BC_USETV:
+      if (bc_d(ins) == reg) {
+        name = lj_debug_uvname((GCproto *)pt, bc_a(ins));
+        *length = strlen(name);
+        return *length ? name : NULL;
+      }
+      break;
+    case BC_MOV:
+      if (bc_d(ins) == reg) {
+        name = local_at(pt, pc, bc_a(ins), &born);
+        *length = name ? strlen(name) : 0;
+        return name;
+      }
+      if (bc_a(ins) == reg)
+        return NULL;
+      break;
+    case BC_FNEW:
+    case BC_KSTR:
+    case BC_KSHORT:
+    case BC_KNUM:
+    case BC_KPRI:
+    case BC_TNEW:
+    case BC_TDUP:
+    case BC_GGET:
+    case BC_UGET:
+    case BC_TGETS:
+    case BC_TSETB:
+    case BC_TSETV:
+    case BC_UCLO:
+      if (bcmode_a(bc_op(ins)) == BCMdst && bc_a(ins) == reg)
+        return NULL; /* overwritten */
+      break;
+    default:
+      return NULL; /* a call, a jump, a return: it went elsewhere */
+    }
+  }
+  return NULL;
+}
+
+void ljp_proto_name_children(const GCproto *pt,
+                             bool (*wanted)(void *arg, const GCproto *child),
+                             void (*name)(void *arg, const GCproto *child,
+                                          const char *text, size_t length),
+                             void *arg)
+{
+  const BCIns *code = proto_bc(pt);
+  for (BCPos pc = 1; pc < pt->sizebc; pc++) {
+    if (bc_op(code[pc]) != BC_FNEW)
+      continue;
+    const GCproto *child = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(code[pc])));
+    if (!wanted(arg, child))
+      continue;
+    size_t length = 0;
+    const char *text = name_of(pt, pc, &length);
+    if (text)
+      name(arg, child, text, length);
+  }
+}

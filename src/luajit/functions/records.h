@@ -1,0 +1,68 @@
+/*
+** Records of prototypes: what protos.c, which makes them, and holds.c,
+** where those of freed ones wait, share. All of it under the lock of prototypes.
+*/
+#ifndef LJP_PROTO_RECORDS_H
+#define LJP_PROTO_RECORDS_H
+
+#include "src/luajit/functions/chunk_names.h"
+#include "src/luajit/vm/guest_priv.h"
+
+/* A chunk is so large that calloc() maps fresh pages, which cost nothing until
+** they are used: most hosts have few prototypes. */
+enum { LJP_CHUNK_RECORDS = 4096, LJP_RECORD_CHUNKS = 4096 };
+/* Holds that are told of a crowd; more than sessions can be. */
+enum { LJP_HOLDS = 4 };
+
+/* What is told of a prototype. */
+struct ljp_proto_told {
+  bool described; /* or else only named, so far */
+  uint32_t first_line, last_line;
+  uint32_t flags;
+  struct ljp_chunk_name *chunk;
+  char *name; /* NULL: none */
+};
+
+struct ljp_proto_record {
+  uint64_t id;                 /* of the last prototype that it was for */
+  struct GCproto *owner;       /* NULL: freed */
+  struct ljp_proto_told *told; /* NULL: nothing yet */
+  union {
+    struct {
+      uint32_t vm, number; /* index and number of its VM */
+    };
+    uint64_t death; /* of a freed one: which it was; 0: no longer waited for */
+  };
+  uint32_t next; /* in the list of free, waiting or unnamed records */
+};
+
+extern struct ljp_proto_record *ljp_record_chunks[LJP_RECORD_CHUNKS];
+extern uint32_t ljp_records_used; /* records ever taken; 0 is no reference */
+
+static inline struct ljp_proto_record *ljp_record_at(uint32_t ref)
+{
+  if (LJP_UNLIKELY(ref == 0 || ref >= ljp_records_used))
+    return NULL;
+  return &ljp_record_chunks[ref / LJP_CHUNK_RECORDS][ref % LJP_CHUNK_RECORDS];
+}
+
+/* For the next prototype. */
+void ljp_record_free(struct ljp_proto_record *record, uint32_t ref);
+
+/* Describes all prototypes that there are. */
+void ljp_protos_describe_all(void);
+/* How many have no record. */
+uint64_t ljp_protos_unnamed(void);
+
+/* -- holds.c ---------------------------------------------------------- */
+
+/* Sessions that may ask about freed ones; NULL: none. */
+extern struct ljp_guest_hold *ljp_proto_holds;
+
+/* Its prototype has been freed, while there is a hold. */
+void ljp_record_wait(struct ljp_proto_record *record, uint32_t ref);
+
+/* What all that wait take. */
+size_t ljp_records_waiting_bytes(void);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+** The words of memory that a start (ljp_guest_start_at) and the spine that
+** follows from it were made of: as long as all of them are what they were, so
+** are both. See guest.h and RFC 3. On the VM's own thread, in the allocator.
+*/
+#define LUA_CORE
+
+#include "lj_obj.h"
+#include "lj_frame.h"
+
+#include "src/luajit/frames/frames.h"
+
+struct words {
+  struct ljp_memo_read *at;
+  unsigned count, room;
+};
+
+static void add(struct words *words, const void *address)
+{
+  if (words->count < words->room)
+    words->at[words->count] = (struct ljp_memo_read){
+        (uint64_t)(uintptr_t)address, *(const uint64_t *)address};
+  words->count++;
+}
+
+_Static_assert(offsetof(GChead, marked) == 8 && offsetof(GCfuncC, ffid) < 16,
+               "one word, which begins with what may change");
+
+/* The code of a Lua function tells which one it is; builtins may share it. */
+static void add_function(struct words *words, uint64_t slot)
+{
+  const GCfunc *fn = (const GCfunc *)(uintptr_t)(slot & LJ_GCVMASK);
+  if (isluafunc(fn)) {
+    add(words, &fn->l.pc);
+    return;
+  }
+  add(words, &fn->c.f);
+  add(words, (const char *)fn + offsetof(GChead, marked));
+  /* But for the low byte, the collector's colours. */
+  if (words->count <= words->room)
+    words->at[words->count - 1].at |= 1;
+}
+
+static void add_start(struct words *words, const struct ljp_guest_heap *heap,
+                      const struct ljp_guest_site *site,
+                      const struct ljp_guest_regs *regs,
+                      const struct ljp_guest_start *start)
+{
+  const global_State *g = (const global_State *)(uintptr_t)heap->g;
+  const lua_State *L = (const lua_State *)(uintptr_t)start->L;
+  const uint64_t *frame = (const uint64_t *)(uintptr_t)start->base;
+  /* What changes first comes first. A BASE that is live tells where its stack
+  ** is, and a thread that runs whose it is. */
+  if (site->kind == LJP_SITE_TRACE) {
+    frame = mref(g->jit_base, const uint64_t); /* maybe that of varargs */
+    add(words, &g->jit_base);
+    add(words, &g->cur_L);
+  } else {
+    add(words, site->in_rbp ? (const void *)regs->rbp : (const void *)&L->base);
+    if (site->reads_pc)
+      add(words, regs->rbx);
+    add(words, (const uint64_t *)(uintptr_t)start->cframe + LJP_CF_L);
+    add(words, &L->glref);
+  }
+  add(words, &L->cframe);
+  if (site->kind == LJP_SITE_TRACE || site->reads_frame) {
+    add(words, frame - 2);
+    add_function(words, frame[-2]);
+    if (frame != (const uint64_t *)(uintptr_t)start->base || site->reads_frame)
+      add(words, frame - 1);
+  }
+}
+
+/* A BASE that is live tells where its stack is. */
+bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address)
+{
+  return address == spine->L + offsetof(lua_State, stack);
+}
+
+unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
+                               const struct ljp_guest_site *site,
+                               const struct ljp_guest_regs *regs,
+                               const struct ljp_guest_start *start,
+                               const struct ljp_spine *spine,
+                               struct ljp_memo_read *out, unsigned room)
+{
+  struct words words = {out, 0, room};
+  add_start(&words, heap, site, regs, start);
+  for (uint32_t i = spine->count; i-- > 0;) {
+    const struct ljp_level *level = &spine->level[i];
+    const uint64_t *frame = (const uint64_t *)(uintptr_t)level->base;
+    add(&words, frame - 1);
+    if (level->checked) {
+      add(&words, frame - 2);
+      add_function(&words, level->slot);
+    }
+    if (level->continues) {
+      add(&words, frame - 3);
+      add(&words, frame - 4);
+    }
+  }
+  return words.count <= room ? words.count : 0;
+}

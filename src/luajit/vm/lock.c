@@ -1,0 +1,79 @@
+/*
+** Locks of this folder's tables. lock.h says who takes them.
+*/
+#include "src/luajit/vm/lock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "src/base/futex.h"
+#include "src/luajit/guest.h"
+
+/* A waiter looks again after this time: nobody waits for a wake-up that was
+** lost. */
+enum { PATIENCE_NS = 100000000 };
+
+_Atomic uint32_t ljp_lock_words[LJP_LOCKS];
+
+void ljp_lock_wait(enum ljp_lock which)
+{
+  _Atomic uint32_t *word = &ljp_lock_words[which];
+  while (atomic_exchange_explicit(word, 2, memory_order_acquire))
+    ljp_futex_wait(word, 2, PATIENCE_NS);
+}
+
+void ljp_lock_wake(enum ljp_lock which)
+{
+  ljp_futex_wake(&ljp_lock_words[which]);
+}
+
+/* -- fork() ------------------------------------------------------------------ */
+
+static _Thread_local bool forking[LJP_LOCKS]; /* taken by prepare() */
+
+/* All are taken, so that the child finds tables whole. A handler of the host
+** that interrupted our holding one and forks there would wait for itself: it
+** goes on after a while, and the lock stays with whom it belongs to. */
+static void prepare(void)
+{
+  enum { TRIES = 1000, PAUSE_NS = 1000000 };
+  for (int i = 0; i < LJP_LOCKS; i++) {
+    uint32_t free;
+    for (int tries = 0; tries < TRIES; tries++) {
+      free = 0;
+      forking[i] = atomic_compare_exchange_strong_explicit(
+          &ljp_lock_words[i], &free, 1, memory_order_acquire,
+          memory_order_relaxed);
+      if (forking[i])
+        break;
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+  }
+}
+
+static void forked(void)
+{
+  for (int i = 0; i < LJP_LOCKS; i++) {
+    if (forking[i])
+      ljp_unlock((enum ljp_lock)i);
+    forking[i] = false;
+  }
+}
+
+static void set_handlers(void)
+{
+  /* Without memory for this, fork() is what it was without us. */
+  (void)pthread_atfork(prepare, forked, forked);
+}
+
+void ljp_guest_mind_fork(void)
+{
+  ljp_locks_mind_fork();
+}
+
+void ljp_locks_mind_fork(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_handlers);
+}

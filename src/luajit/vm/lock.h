@@ -1,0 +1,46 @@
+/*
+** Locks of this folder's tables: VM threads take them in hooks, writer threads
+** when they ask what a frame stands for; handlers never do. Held for short
+** whiles, and never while something outside of this folder is called.
+**
+** They are words of our own and not mutexes because loading a chunk of Lua
+** takes one for each function, and because a child of fork() must find them
+** free, even if a thread that it does not have was just holding one.
+*/
+#ifndef LJP_LOCK_H
+#define LJP_LOCK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "src/base/sigsafe.h"
+
+enum ljp_lock { LJP_LOCK_VMS, LJP_LOCK_PROTOS, LJP_LOCK_TRACES, LJP_LOCKS };
+
+/* 0: free, 1: taken, 2: taken, and somebody may wait. */
+extern _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
+
+void ljp_lock_wait(enum ljp_lock which);
+void ljp_lock_wake(enum ljp_lock which);
+
+static inline void ljp_lock(enum ljp_lock which)
+{
+  uint32_t free = 0;
+  if (LJP_UNLIKELY(!atomic_compare_exchange_strong_explicit(
+          &ljp_lock_words[which], &free, 1, memory_order_acquire,
+          memory_order_relaxed)))
+    ljp_lock_wait(which);
+}
+
+static inline void ljp_unlock(enum ljp_lock which)
+{
+  if (LJP_UNLIKELY(atomic_exchange_explicit(&ljp_lock_words[which], 0,
+                                            memory_order_release) == 2))
+    ljp_lock_wake(which);
+}
+
+/* From now on fork() waits until the locks are free. To be called before a
+** second thread can come to hold one. */
+void ljp_locks_mind_fork(void);
+
+#endif

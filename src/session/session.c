@@ -1,0 +1,242 @@
+/*
+** The lifecycle of a session. See session.h.
+*/
+#include "src/session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/session/session_impl.h"
+
+enum { STUCK_SINK_S = 5, STUCK_THREAD_S = 10 };
+
+const char *ljp_session_state_text(enum ljp_session_state state)
+{
+  switch (state) {
+#define LJP_X(name, number, text)                                              \
+  case LJP_SESSION_##name:                                                     \
+    return text;
+    LJP_SESSION_STATE_LIST(LJP_X)
+#undef LJP_X
+  }
+  return "unknown";
+}
+
+/* The writer of s->sink by s->options. */
+enum ljp_status ljp_session_make_writer(struct ljp_session *s)
+{
+  const struct ljp_writer_options options = {
+      .describe = s->options.describe,
+      .zstd_level = s->options.zstd_level,
+      .segment_bytes = s->options.segment_bytes,
+      .segment_ns = s->options.segment_ms * UINT64_C(1000000),
+      .keep_segments = s->options.keep_segments};
+  return ljp_writer_new(&s->writer, s->sink, &options);
+}
+
+enum ljp_status ljp_session_new(struct ljp_session **out,
+                                const struct ljp_session_options *options)
+{
+  const struct ljp_session_options *o = options;
+  bool rotates = o->segment_bytes || o->segment_ms;
+  if (!!o->path + o->use_fd + !!o->callback != 1 || (rotates && !o->path) ||
+      (o->path && !o->path[0]))
+    return LJP_ERR_USE;
+  struct ljp_session *s = calloc(1, sizeof *s);
+  if (!s)
+    return LJP_ERR_MEM;
+  s->options = *o;
+  s->options.path = NULL;
+  s->inbox_end = &s->inbox;
+  pthread_mutex_init(&s->mutex, NULL);
+  s->sink = calloc(1, sizeof *s->sink);
+  enum ljp_status status = s->sink ? LJP_OK : LJP_ERR_MEM;
+  if (!status && o->path) {
+    s->path = strdup(o->path);
+    status =
+        s->path ? ljp_sink_init_file(s->sink, o->path, o->sync) : LJP_ERR_MEM;
+  } else if (!status && o->use_fd) {
+    ljp_sink_init_fd(s->sink, o->fd);
+  } else if (!status) {
+    ljp_sink_init_callback(s->sink, o->callback, o->callback_ctx);
+  }
+  if (!status)
+    status = ljp_session_make_writer(s);
+  if (status) {
+    ljp_session_free(s);
+    return status;
+  }
+  *out = s;
+  return LJP_OK;
+}
+
+/* The thread is stuck beyond help (in a callback, a dead network disk): it
+** keeps its session, we give both up. False: it has just begun after all. */
+static bool give_up(struct ljp_session *s, bool starting)
+{
+  pthread_mutex_lock(&s->mutex);
+  bool stuck = !starting || s->state == LJP_SESSION_IDLE;
+  if (stuck) {
+    s->stuck = true;
+    s->joinable = false;
+    s->state = LJP_SESSION_FAILED;
+    s->status = LJP_ERR_IO;
+    s->error = ETIMEDOUT;
+  }
+  pthread_mutex_unlock(&s->mutex);
+  if (stuck) {
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    ljp_session_deactivate(s);
+    pthread_detach(s->thread);
+  }
+  return stuck;
+}
+
+/* The first block, by us: on a busy machine the thread's turn may come late.
+** No signal is raised or handled meanwhile. */
+static void begin_here(struct ljp_session *s)
+{
+  sigset_t all, before, pending, too_large;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigpending(&pending);
+  ljp_sink_keep_old(s->sink);
+  enum ljp_status status = ljp_writer_start(s->writer, ljp_clock_ns());
+  if (status && s->sink->error == EFBIG && !sigismember(&pending, SIGXFSZ)) {
+    static const struct timespec now = {0, 0};
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    sigtimedwait(&too_large, NULL, &now);
+  }
+  ljp_session_announce(s, status);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+enum ljp_status ljp_session_start(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  enum ljp_status status =
+      s->state == LJP_SESSION_IDLE && !s->in_registry ? LJP_OK : LJP_ERR_RUN;
+  if (!status)
+    s->in_registry = true; /* Nobody else starts it. */
+  pthread_mutex_unlock(&s->mutex);
+  if (status)
+    return status;
+  status = ljp_fork_register(s);
+  /* A pipe that nobody reads must not hold the first block for ever. */
+  atomic_store_explicit(&s->sink->deadline_ns,
+                        ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
+                        memory_order_relaxed);
+  s->begun = ljp_sink_answers(s->sink);
+  if (!status)
+    status = ljp_session_spawn(s);
+  if (status) {
+    ljp_fork_unregister(s);
+    s->state = LJP_SESSION_FAILED;
+    s->status = status;
+    return status;
+  }
+  if (s->begun)
+    begin_here(s);
+  uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
+  /* Acquire: pairs with announce. */
+  while (!atomic_load_explicit(&s->started, memory_order_acquire)) {
+    if (ljp_clock_ns() > until && give_up(s, true))
+      return LJP_ERR_IO;
+    ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+  }
+  atomic_store_explicit(&s->sink->deadline_ns, 0, memory_order_relaxed);
+  pthread_mutex_lock(&s->mutex);
+  status = s->status;
+  pthread_mutex_unlock(&s->mutex);
+  return status;
+}
+
+enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
+{
+  bool join = false;
+  pthread_mutex_lock(&s->mutex);
+  if (s->state == LJP_SESSION_IDLE) {
+    pthread_mutex_unlock(&s->mutex);
+    return LJP_ERR_RUN;
+  }
+  if (s->joinable && pthread_equal(s->thread, pthread_self())) {
+    pthread_mutex_unlock(&s->mutex); /* From a callback of ours. */
+    return LJP_ERR_USE;
+  }
+  join = s->joinable;
+  s->joinable = false;
+  pthread_mutex_unlock(&s->mutex);
+  if (join) {
+    atomic_store_explicit(&s->sink->deadline_ns,
+                          ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
+                          memory_order_relaxed);
+    /* Release: what the caller did before is seen by the last round. */
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    atomic_store_explicit(&s->wake.word, 1, memory_order_release);
+    ljp_futex_wake(&s->wake.word);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STUCK_THREAD_S;
+    if (pthread_timedjoin_np(s->thread, NULL, &until))
+      give_up(s, false);
+    else
+      ljp_fork_unregister(s);
+  }
+  pthread_mutex_lock(&s->mutex);
+  enum ljp_status status = s->status;
+  if (error)
+    *error = s->error;
+  pthread_mutex_unlock(&s->mutex);
+  return status;
+}
+
+void ljp_session_free(struct ljp_session *s)
+{
+  if (!s)
+    return;
+  if (ljp_session_state(s) != LJP_SESSION_IDLE)
+    ljp_session_stop(s, NULL);
+  if (s->stuck)
+    return;
+  if (s->in_registry)
+    ljp_fork_unregister(s);
+  while (s->producers) {
+    struct ljp_producer *p = s->producers;
+    s->producers = p->next;
+    ljp_producer_unmap(p);
+  }
+  ljp_message_free_list(s->inbox);
+  ljp_message_free_list(s->things);
+  ljp_writer_free(s->writer);
+  if (s->sink)
+    ljp_sink_fini(s->sink);
+  free(s->sink);
+  free(s->path);
+  pthread_mutex_destroy(&s->mutex);
+  free(s);
+}
+
+enum ljp_session_state ljp_session_state(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  enum ljp_session_state state = s->state;
+  pthread_mutex_unlock(&s->mutex);
+  return state;
+}
+
+void ljp_session_wake(struct ljp_session *s)
+{
+  if (!atomic_exchange_explicit(&s->wake.word, 1, memory_order_acq_rel))
+    ljp_futex_wake(&s->wake.word);
+}
+
+uint64_t ljp_session_bytes(struct ljp_session *s)
+{
+  return s->writer ? ljp_writer_bytes(s->writer) : 0;
+}

@@ -1,0 +1,179 @@
+/*
+** The writer thread: rounds of draining, at least one each flush interval.
+** Invariants: all signals are blocked in it from its first instruction on; it
+** holds the session's mutex only to take the inbox; it ends by itself when the
+** host's last thread has.
+*/
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/session/fork.h"
+#include "src/base/futex.h"
+#include "src/writer/process.h"
+#include "src/session/session_impl.h"
+
+enum { STACK_BYTES = 512 << 10, DESERTED_NS = 1000000000 };
+
+static struct ljp_message *take_inbox(struct ljp_session *s, bool last)
+{
+  pthread_mutex_lock(&s->mutex);
+  struct ljp_message *list = s->inbox;
+  s->inbox = NULL;
+  s->inbox_end = &s->inbox;
+  if (last)
+    s->writer_alive = false;
+  pthread_mutex_unlock(&s->mutex);
+  return list;
+}
+
+static void drop_producer(struct ljp_session *s, struct ljp_producer *p)
+{
+  pthread_mutex_lock(&s->mutex);
+  ljp_producer_unlink_locked(p);
+  pthread_mutex_unlock(&s->mutex);
+  ljp_producer_unmap(p);
+}
+
+static enum ljp_status round_once(struct ljp_session *s, bool last)
+{
+  struct ljp_writer *w = s->writer;
+  /* Acquire: whoever set it to 1 filled his ring before. From here on the
+  ** next one wakes us again. */
+  atomic_exchange_explicit(&s->wake.word, 0, memory_order_acquire);
+  if (s->options.round && !last)
+    s->options.round(s->options.round_ctx);
+  ljp_writer_begin(w, ljp_clock_ns());
+  struct ljp_message *list = take_inbox(s, last);
+  for (const struct ljp_message *m = list; m; m = m->next) {
+    if (m->type == LJP_MSG_INFO)
+      ljp_writer_add_info(w, m->name, m->value);
+    else if (m->type == LJP_MSG_THREAD)
+      ljp_writer_add_thread(w, m->id, (uint32_t)m->tid, m->name);
+    else if (m->type == LJP_MSG_VM)
+      ljp_writer_add_vm(w, m->id, m->thread, m->name);
+    else if (m->type == LJP_MSG_PRODUCER)
+      ljp_writer_add_producer(w, m->producer, m->interval_ns);
+  }
+  ljp_writer_drain(w);
+  for (const struct ljp_message *m = list; m; m = m->next) {
+    if (m->type == LJP_MSG_RETIRE) {
+      ljp_writer_retire(w, m->producer);
+      drop_producer(s, m->producer);
+    } else if (m->type == LJP_MSG_END_THREAD) {
+      ljp_writer_end_thread(w, m->id);
+    } else if (m->type == LJP_MSG_END_VM) {
+      ljp_writer_end_vm(w, m->id);
+    }
+  }
+  ljp_message_free_list(list);
+  return ljp_writer_finish(w);
+}
+
+void ljp_session_announce(struct ljp_session *s, enum ljp_status status)
+{
+  pthread_mutex_lock(&s->mutex);
+  if (!s->stuck) {
+    s->status = status;
+    s->error = status ? s->sink->error : 0;
+    if (!s->child)
+      s->state = status ? LJP_SESSION_FAILED : LJP_SESSION_RUNNING;
+  }
+  pthread_mutex_unlock(&s->mutex);
+  /* Release: status and state before started. */
+  atomic_store_explicit(&s->started, 1, memory_order_release);
+  ljp_futex_call(&s->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+}
+
+static bool stopping(struct ljp_session *s)
+{
+  return atomic_load_explicit(&s->stop, memory_order_acquire);
+}
+
+static uint64_t flush_ns(const struct ljp_session *s)
+{
+  return (s->options.flush_ms ? s->options.flush_ms : 250) * UINT64_C(1000000);
+}
+
+static void *writer_main(void *arg)
+{
+  struct ljp_session *s = arg;
+  const char *reason = "stopped";
+  uint64_t looked_ns = ljp_clock_ns();
+  prctl(PR_SET_NAME, "ljprof-writer");
+  if (s->child && !stopping(s))
+    ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
+  enum ljp_status status = LJP_OK;
+  if (s->begun && !s->child) {
+    /* Acquire: pairs with the announcement, behind which nobody but us touches
+    ** the writer. */
+    while (!atomic_load_explicit(&s->started, memory_order_acquire))
+      ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+    pthread_mutex_lock(&s->mutex);
+    status = s->status;
+    pthread_mutex_unlock(&s->mutex);
+    ljp_sink_let_go(s->sink);
+  } else {
+    status = ljp_writer_start(s->writer, ljp_clock_ns());
+    ljp_session_announce(s, status);
+  }
+  while (!status && !stopping(s)) {
+    ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
+    status = round_once(s, false);
+    if (ljp_clock_ns() - looked_ns > DESERTED_NS) {
+      looked_ns = ljp_clock_ns();
+      if (ljp_process_deserted(ljp_fork_writers())) {
+        reason = "the program's threads have ended";
+        break;
+      }
+    }
+  }
+  ljp_session_deactivate(s);
+  /* Also after an error: the inbox must be emptied, and losses counted. Twice:
+  ** a producer that the first round meets is drained by the next. */
+  round_once(s, false);
+  enum ljp_status drained = round_once(s, true);
+  status = status ? status : drained;
+  int error = status ? s->sink->error : 0;
+  enum ljp_status ended = ljp_writer_end(
+      s->writer, status, error, status ? ljp_status_text(status) : reason);
+  pthread_mutex_lock(&s->mutex);
+  if (!s->stuck) { /* Else nobody waits for us any more. */
+    s->status = status ? status : ended;
+    s->error = s->status ? s->sink->error : 0;
+    s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
+  }
+  pthread_mutex_unlock(&s->mutex);
+  return NULL;
+}
+
+enum ljp_status ljp_session_spawn(struct ljp_session *s)
+{
+  sigset_t all, before;
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr))
+    return LJP_ERR_MEM;
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+  pthread_attr_setstacksize(&attr, STACK_BYTES);
+#endif
+  /* Inherited by the thread: no signal of the host's ever runs in it. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  s->writer_alive = true;
+  s->joinable = true;
+  int error = pthread_create(&s->thread, &attr, writer_main, s);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attr);
+  if (error) {
+    s->writer_alive = false;
+    s->joinable = false;
+    s->error = error;
+    return LJP_ERR_MEM;
+  }
+  return LJP_OK;
+}

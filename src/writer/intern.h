@@ -1,0 +1,54 @@
+/*
+** The stack tree: nodes (parent, stable frame word), interned. A node's id is
+** base + its index; ids grow over the session and are never used again: when
+** the table is full it is cleared and base moves on.
+** Invariants: a parent's index is smaller than its child's; memory is at most
+** 24 bytes a node of the cap (2^18 nodes: 6 MiB; while growing half as much
+** again). Writer thread only.
+**
+** A stable word is a frame word (format.h) in which an ADDR payload is
+** replaced by what modules.h resolves it to, so that it stays true.
+*/
+#ifndef LJP_INTERN_H
+#define LJP_INTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/status.h"
+
+struct ljp_node {
+  uint64_t word;
+  uint32_t parent; /* Index, LJP_NO_NODE at a root. */
+  uint32_t epoch;  /* In which it was last written; 0: not yet. */
+};
+_Static_assert(sizeof(struct ljp_node) == 16, "stated above");
+
+#define LJP_NO_NODE UINT32_MAX
+
+struct ljp_intern {
+  struct ljp_node *nodes;
+  uint32_t *slots; /* Index + 1; 0 is empty. Of the nodes that need one. */
+  uint32_t count, capacity, max;
+  uint32_t used_slots, slot_count;
+  uint64_t base;       /* Id of node 0. */
+  uint32_t generation; /* Grows with each clearing. */
+};
+
+/* max: a power of two. Starts small and doubles up to it. */
+enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max);
+void ljp_intern_fini(struct ljp_intern *t);
+void ljp_intern_clear(struct ljp_intern *t);
+
+/* Nodes of the n words below parent, to chain[]. Returns how many of them
+** there are now: fewer than n if there is no room (or no memory) for another
+** new one: clear and begin again. */
+unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
+                         const uint64_t *words, unsigned n, uint32_t *chain);
+
+static inline uint64_t ljp_intern_id(const struct ljp_intern *t, uint32_t index)
+{
+  return index == LJP_NO_NODE ? 0 : t->base + index;
+}
+
+#endif

@@ -1,0 +1,295 @@
+/*
+** See modules.h. The list is built anew at each look that finds the loader's
+** counters changed, and what is in both lists keeps its id.
+*/
+#include "src/writer/modules.h"
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/base/format.h"
+
+enum { KEEP_GONE_NS = 2000000000 };
+
+struct look {
+  struct ljp_module *list;
+  size_t count, capacity;
+  uint64_t adds, subs;
+  enum ljp_status status;
+};
+
+/* Fork handlers have no argument: see ljp_modules_hold. */
+static pthread_mutex_t look_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void ljp_modules_hold(void)
+{
+  pthread_mutex_lock(&look_mutex);
+}
+
+void ljp_modules_unhold(void)
+{
+  pthread_mutex_unlock(&look_mutex);
+}
+
+static void iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
+                    struct look *look)
+{
+  ljp_modules_hold();
+  dl_iterate_phdr(each, look);
+  ljp_modules_unhold();
+}
+
+void ljp_modules_init(struct ljp_modules *m)
+{
+  memset(m, 0, sizeof *m);
+  m->next_id = 1;
+}
+
+static void free_list(struct ljp_module *list, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    free(list[i].path);
+  free(list);
+}
+
+void ljp_modules_fini(struct ljp_modules *m)
+{
+  free_list(m->list, m->count);
+  memset(m, 0, sizeof *m);
+}
+
+static int read_counters(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+  struct look *look = ctx;
+  if (size >=
+      offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
+    look->adds = info->dlpi_adds;
+    look->subs = info->dlpi_subs;
+  }
+  return 1;
+}
+
+/* The notes are mapped: the loader's lock is held while we read them. */
+static void read_build_id(struct ljp_module *module, const uint8_t *p,
+                          size_t len, size_t align)
+{
+  size_t up = align == 8 ? 7 : 3;
+  while (len >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    memcpy(&note, p, sizeof note);
+    size_t name = ((size_t)note.n_namesz + up) & ~up;
+    size_t desc = ((size_t)note.n_descsz + up) & ~up;
+    if (name > len - sizeof note || desc > len - sizeof note - name)
+      return;
+    const uint8_t *at = p + sizeof note;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        !memcmp(at, "GNU", 4) && note.n_descsz <= LJP_BUILD_ID_MAX_BYTES) {
+      module->build_id_len = note.n_descsz;
+      memcpy(module->build_id, at + name, note.n_descsz);
+      return;
+    }
+    p = at + name + desc;
+    len -= sizeof note + name + desc;
+  }
+}
+
+static char *path_of(const struct dl_phdr_info *info, bool first)
+{
+  char exe[4096];
+  if (info->dlpi_name && info->dlpi_name[0])
+    return strdup(info->dlpi_name);
+  ssize_t n = first ? readlink("/proc/self/exe", exe, sizeof exe - 1) : 0;
+  exe[n > 0 ? n : 0] = 0;
+  return strdup(exe);
+}
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+  struct look *look = ctx;
+  bool first = look->count == 0;
+  if (first)
+    read_counters(info, size, ctx);
+  if (look->count == look->capacity) {
+    size_t capacity = look->capacity ? 2 * look->capacity : 16;
+    void *grown = realloc(look->list, capacity * sizeof *look->list);
+    if (!grown) {
+      look->status = LJP_ERR_MEM;
+      return 1;
+    }
+    look->list = grown;
+    look->capacity = capacity;
+  }
+  struct ljp_module *module = &look->list[look->count];
+  memset(module, 0, sizeof *module);
+  uint64_t low = UINT64_MAX, high = 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    if (ph->p_type == PT_LOAD) {
+      low = ph->p_vaddr < low ? ph->p_vaddr : low;
+      high =
+          ph->p_vaddr + ph->p_memsz > high ? ph->p_vaddr + ph->p_memsz : high;
+    }
+  }
+  if (low >= high)
+    return 0;
+  module->bias = info->dlpi_addr;
+  module->start = info->dlpi_addr + low;
+  module->end = info->dlpi_addr + high;
+  for (int i = 0; i < info->dlpi_phnum && !module->build_id_len; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    if (ph->p_type == PT_NOTE)
+      read_build_id(module, (const uint8_t *)(info->dlpi_addr + ph->p_vaddr),
+                    ph->p_memsz, ph->p_align);
+  }
+  module->path = path_of(info, first);
+  if (!module->path) {
+    look->status = LJP_ERR_MEM;
+    return 1;
+  }
+  if (first)
+    module->flags |= LJP_MODULE_MAIN;
+  if (!strncmp(module->path, "linux-vdso", 10))
+    module->flags |= LJP_MODULE_VDSO;
+  look->count++;
+  return 0;
+}
+
+static bool same(const struct ljp_module *a, const struct ljp_module *b)
+{
+  return a->start == b->start && a->end == b->end && a->bias == b->bias &&
+         a->build_id_len == b->build_id_len &&
+         !memcmp(a->build_id, b->build_id, a->build_id_len) &&
+         !strcmp(a->path, b->path);
+}
+
+static int by_start(const void *a, const void *b)
+{
+  const struct ljp_module *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Room for the gone ones behind the new list's own. */
+static bool make_room(struct look *look, size_t more)
+{
+  if (look->count + more <= look->capacity)
+    return true;
+  void *grown = realloc(look->list, (look->count + more) * sizeof *look->list);
+  if (!grown)
+    return false;
+  look->list = grown;
+  look->capacity = look->count + more;
+  return true;
+}
+
+enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
+{
+  struct look look = {0};
+  iterate(read_counters, &look);
+  if (m->looked_ns && look.adds == m->adds && look.subs == m->subs) {
+    for (size_t i = 0; i < m->loaded; i++)
+      m->list[i].until_ns = now_ns;
+    m->looked_ns = now_ns;
+    return LJP_OK;
+  }
+  iterate(add_module, &look);
+  if (!look.status && !make_room(&look, m->count))
+    look.status = LJP_ERR_MEM;
+  if (look.status) {
+    free_list(look.list, look.count);
+    return look.status;
+  }
+  /* The list may be of any moment since now_ns: the thread may have rested. */
+  uint64_t ended_ns = ljp_clock_ns();
+  if (ended_ns < now_ns)
+    ended_ns = now_ns;
+  qsort(look.list, look.count, sizeof *look.list, by_start);
+  size_t loaded = look.count, added = 0;
+  for (size_t i = 0; i < m->count; i++)
+    m->list[i].seen = false;
+  for (size_t i = 0; i < loaded; i++) {
+    struct ljp_module *new = &look.list[i];
+    struct ljp_module *old = NULL;
+    for (size_t k = 0; k < m->loaded && !old; k++)
+      if (same(&m->list[k], new))
+        old = &m->list[k];
+    if (old) {
+      new->id = old->id;
+      new->maybe_from_ns = old->maybe_from_ns;
+      new->from_ns = old->from_ns;
+      old->seen = true;
+    } else {
+      new->id = m->next_id++;
+      new->maybe_from_ns = m->looked_ns;
+      new->from_ns = m->looked_ns ? now_ns : 0;
+      added++;
+    }
+    new->until_ns = now_ns;
+  }
+  for (size_t i = 0; i < m->count; i++) {
+    struct ljp_module *old = &m->list[i];
+    if (old->seen || (old->gone_ns && now_ns > old->gone_ns + KEEP_GONE_NS)) {
+      free(old->path);
+      continue;
+    }
+    if (!old->gone_ns)
+      old->gone_ns = ended_ns;
+    look.list[look.count++] = *old;
+  }
+  /* More was loaded than we see: something came and went between two looks,
+  ** and may have been where a new one is now. */
+  if (m->looked_ns && look.adds - m->adds != added)
+    for (size_t i = 0; i < loaded; i++)
+      if (look.list[i].from_ns == now_ns)
+        look.list[i].maybe_from_ns = ended_ns;
+  free(m->list);
+  m->list = look.list;
+  m->loaded = loaded;
+  m->count = look.count;
+  m->capacity = look.capacity;
+  m->adds = look.adds;
+  m->subs = look.subs;
+  m->looked_ns = now_ns;
+  m->generation++;
+  return LJP_OK;
+}
+
+const struct ljp_module *ljp_modules_find(const struct ljp_modules *m,
+                                          uint64_t address, uint64_t time_ns,
+                                          bool *settled)
+{
+  const struct ljp_module *found = NULL;
+  size_t low = 0, high = m->loaded, hits = 0;
+  *settled = true;
+  while (low < high) {
+    size_t mid = (low + high) / 2;
+    if (m->list[mid].end <= address)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  if (low < m->loaded && m->list[low].start <= address) {
+    const struct ljp_module *module = &m->list[low];
+    if (time_ns >= module->maybe_from_ns) {
+      found = module;
+      hits++;
+    } else {
+      *settled = false;
+    }
+  }
+  for (size_t i = m->loaded; i < m->count; i++) {
+    const struct ljp_module *module = &m->list[i];
+    if (address < module->start || address >= module->end)
+      continue;
+    *settled = false;
+    if (time_ns <= module->gone_ns && time_ns >= module->maybe_from_ns) {
+      found = module;
+      hits++;
+    }
+  }
+  return hits == 1 ? found : NULL;
+}

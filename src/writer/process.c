@@ -1,0 +1,102 @@
+/*
+** See process.h.
+*/
+#include "src/writer/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+
+static size_t read_file(const char *path, char *buf, size_t room)
+{
+  size_t len = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return 0;
+  ssize_t n;
+  while (len < room && (n = read(fd, buf + len, room - len)) > 0)
+    len += (size_t)n;
+  close(fd);
+  return len;
+}
+
+void ljp_process_put(struct ljp_body *body)
+{
+  enum { EXE = 4096, ARGS = 16384 };
+  /* Not on the stack, which may be that of a fiber. */
+  char *exe = malloc(EXE + ARGS), *args = exe + EXE;
+  ssize_t exe_len = exe ? readlink("/proc/self/exe", exe, EXE) : 0;
+  size_t args_len = exe ? read_file("/proc/self/cmdline", args, ARGS) : 0;
+  if (args_len && !args[args_len - 1])
+    args_len--;
+  ljp_body_u(body, (uint64_t)getpid());
+  ljp_body_u(body, (uint64_t)getppid());
+  /* Read at almost the same moment: the wall clock between two looks at the
+  ** monotonic one. */
+  uint64_t before = ljp_clock_ns();
+  uint64_t wall = ljp_clock_of(CLOCK_REALTIME);
+  uint64_t after = ljp_clock_ns();
+  ljp_body_u(body, before + (after - before) / 2);
+  ljp_body_u(body, wall);
+  ljp_body_str(body, exe, exe_len > 0 ? (size_t)exe_len : 0, EXE);
+  ljp_body_str(body, args, args_len, ARGS);
+  free(exe);
+}
+
+/* The value of "key : value" in /proc/cpuinfo. */
+static void cpu_model(char *out, size_t room)
+{
+  static const char key[] = "model name";
+  char buf[4096];
+  size_t len = read_file("/proc/cpuinfo", buf, sizeof buf - 1);
+  buf[len] = 0;
+  out[0] = 0;
+  const char *at = strstr(buf, key);
+  at = at ? strchr(at, ':') : NULL;
+  if (at)
+    snprintf(out, room, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+}
+
+void ljp_process_facts(void (*fact)(void *ctx, const char *key,
+                                    const char *value),
+                       void *ctx)
+{
+  char value[256];
+  struct utsname names;
+  if (uname(&names) == 0) {
+    snprintf(value, sizeof value, "%s %s", names.sysname, names.release);
+    fact(ctx, "host.kernel", value);
+    fact(ctx, "host.machine", names.machine);
+    fact(ctx, "host.name", names.nodename);
+  }
+  cpu_model(value, sizeof value);
+  if (value[0])
+    fact(ctx, "host.cpu", value + (value[0] == ' '));
+  snprintf(value, sizeof value, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+  fact(ctx, "host.cpus", value);
+  snprintf(value, sizeof value, "%ld", sysconf(_SC_PAGESIZE));
+  fact(ctx, "host.page_bytes", value);
+}
+
+bool ljp_process_deserted(unsigned own_threads)
+{
+  char buf[1024];
+  size_t len = read_file("/proc/self/stat", buf, sizeof buf - 1);
+  buf[len] = 0;
+  /* "pid (name) state ..." where the name may hold anything: from its end.
+  ** Field 20 is the number of threads. */
+  const char *p = strrchr(buf, ')');
+  if (!p || p[1] != ' ' || p[2] != 'Z')
+    return false;
+  p += 2;
+  for (int field = 3; field < 20 && p; field++) {
+    p = strchr(p, ' ');
+    p = p ? p + 1 : NULL;
+  }
+  return p && strtoul(p, NULL, 10) <= own_threads + 1;
+}

@@ -1,0 +1,351 @@
+/*
+** See sink.h. A file is made as NAME.ljp-PID-n beside its place, gets its first
+** block there, and is renamed over NAME. What is not a regular file (a device,
+** a FIFO) is opened as it is.
+*/
+#include "src/writer/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+
+enum { PIPE_CHUNK = 4096, POLL_MS = 50, NAME_EXTRA = 64 };
+
+static enum ljp_status fail(struct ljp_sink *sink, int error)
+{
+  sink->error = error ? error : EIO;
+  return error == ENOMEM ? LJP_ERR_MEM : LJP_ERR_IO;
+}
+
+/* The host may change its directory before the next segment is opened. */
+static char *absolute(const char *path)
+{
+  char cwd[4096];
+  if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
+    return strdup(path);
+  size_t room = strlen(cwd) + strlen(path) + 2;
+  char *joined = malloc(room);
+  if (joined)
+    snprintf(joined, room, "%s/%s", cwd, path);
+  return joined;
+}
+
+enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
+                                   bool sync)
+{
+  memset(sink, 0, sizeof *sink);
+  sink->kind = LJP_SINK_FILE;
+  sink->file.fd = sink->old.fd = -1;
+  sink->sync = sync;
+  /* Replacing a link by a file is not what its owner asked for. */
+  sink->path = realpath(path, NULL);
+  if (!sink->path)
+    sink->path = absolute(path);
+  return sink->path ? LJP_OK : fail(sink, ENOMEM);
+}
+
+bool ljp_sink_answers(const struct ljp_sink *sink)
+{
+  /* ext2 to 4, tmpfs, XFS, Btrfs, overlayfs, ZFS, F2FS, ramfs. */
+  static const uint32_t local[] = {0xef53,     0x01021994, 0x58465342,
+                                   0x9123683e, 0x794c7630, 0x2fc12fc1,
+                                   0xf2f52010, 0x858458f6};
+  struct stat st;
+  struct statfs fs;
+  bool answers = false;
+  if (sink->kind != LJP_SINK_FILE || sink->sync)
+    return false;
+  bool there = stat(sink->path, &st) == 0;
+  if (there && !S_ISREG(st.st_mode))
+    return false;
+  char *folder = strdup(sink->path), *slash = folder;
+  if (folder)
+    slash = strrchr(folder, '/');
+  if (slash)
+    slash[slash == folder] = '\0';
+  if (slash && statfs(folder, &fs) == 0)
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+      answers |= (uint32_t)fs.f_type == local[i];
+  free(folder);
+  return answers;
+}
+
+void ljp_sink_init_fd(struct ljp_sink *sink, int fd)
+{
+  memset(sink, 0, sizeof *sink);
+  sink->kind = LJP_SINK_FD;
+  sink->file.fd = fd;
+  sink->old.fd = -1;
+}
+
+void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
+                            void *ctx)
+{
+  memset(sink, 0, sizeof *sink);
+  sink->kind = LJP_SINK_CALLBACK;
+  sink->file.fd = sink->old.fd = -1;
+  sink->callback = callback;
+  sink->ctx = ctx;
+}
+
+static char *segment_name(const struct ljp_sink *sink, uint32_t segment)
+{
+  size_t room = strlen(sink->path) + NAME_EXTRA;
+  char *name = malloc(room);
+  if (name && segment)
+    snprintf(name, room, "%s.s%u", sink->path, segment);
+  else if (name)
+    snprintf(name, room, "%s", sink->path);
+  return name;
+}
+
+static bool remember(struct ljp_open_file *file)
+{
+  struct stat st;
+  if (fstat(file->fd, &st))
+    return false;
+  file->dev = st.st_dev;
+  file->ino = st.st_ino;
+  return true;
+}
+
+/* The host may have closed our descriptor and opened something else. */
+static bool is_same(const struct ljp_open_file *file, int *error)
+{
+  struct stat st;
+  if (fstat(file->fd, &st)) {
+    *error = errno;
+    return false;
+  }
+  *error = EBADF;
+  return st.st_dev == file->dev && st.st_ino == file->ino;
+}
+
+static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
+{
+  struct stat st;
+  enum ljp_status status = LJP_OK;
+  char *name = segment_name(sink, segment);
+  size_t room = strlen(sink->path) + NAME_EXTRA;
+  if (!name)
+    return fail(sink, ENOMEM);
+  sink->regular = stat(name, &st) != 0 || S_ISREG(st.st_mode);
+  if (sink->regular) {
+    sink->temporary = malloc(room);
+    if (!sink->temporary)
+      status = fail(sink, ENOMEM);
+    for (int n = 0; !status && sink->file.fd < 0; n++) {
+      snprintf(sink->temporary, room, "%s.ljp-%ld-%d", sink->path,
+               (long)getpid(), n);
+      sink->file.fd =
+          open(sink->temporary,
+               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+      if (sink->file.fd < 0 && (errno != EEXIST || n > 1000))
+        status = fail(sink, errno);
+    }
+  } else {
+    /* Without O_NONBLOCK a FIFO that nobody reads would hold us here. */
+    sink->file.fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (sink->file.fd < 0)
+      status = fail(sink, errno);
+  }
+  if (status) {
+    free(sink->temporary);
+    sink->temporary = NULL;
+  }
+  free(name);
+  return status;
+}
+
+enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment)
+{
+  enum ljp_status status = LJP_OK;
+  sink->segment = segment;
+  sink->whole_bytes = 0;
+  if (sink->kind == LJP_SINK_CALLBACK)
+    return LJP_OK;
+  if (sink->kind == LJP_SINK_FILE)
+    status = open_file(sink, segment);
+  if (!status && !remember(&sink->file))
+    status = fail(sink, errno);
+  return status;
+}
+
+static enum ljp_status still_ours(struct ljp_sink *sink)
+{
+  int error;
+  return is_same(&sink->file, &error) ? LJP_OK : fail(sink, error);
+}
+
+static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
+                                size_t len, size_t *done)
+{
+  for (*done = 0; *done < len;) {
+    size_t chunk = len - *done;
+    if (!sink->regular) {
+      /* A pipe whose reader is slow: wait, but not beyond the deadline. */
+      struct pollfd poll_fd = {.fd = sink->file.fd, .events = POLLOUT};
+      int ready = poll(&poll_fd, 1, POLL_MS);
+      /* Relaxed: a plain value that another thread sets once. */
+      uint64_t deadline =
+          atomic_load_explicit(&sink->deadline_ns, memory_order_relaxed);
+      if (ready == 0 || (ready < 0 && errno == EINTR)) {
+        if (deadline && ljp_clock_ns() > deadline)
+          return fail(sink, ETIMEDOUT);
+        continue;
+      }
+      if (chunk > PIPE_CHUNK)
+        chunk = PIPE_CHUNK;
+    }
+    ssize_t n = write(sink->file.fd, data + *done, chunk);
+    if (n > 0)
+      *done += (size_t)n;
+    else if (n == 0)
+      return fail(sink, EIO);
+    else if (errno != EINTR && errno != EAGAIN)
+      return fail(sink, errno);
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status write_callback(struct ljp_sink *sink,
+                                      const uint8_t *data, size_t len)
+{
+  if (sink->ended)
+    return fail(sink, ECANCELED);
+  while (len) {
+    const void *at = data;
+    errno = 0;
+    size_t n = sink->callback(&at, len, sink->ctx);
+    if (!n) /* It may have said why. */
+      return fail(sink, errno ? errno : EIO);
+    if (n > len)
+      return fail(sink, EIO);
+    data += n;
+    len -= n;
+    if (!at) {
+      sink->ended = true;
+      return fail(sink, ECANCELED);
+    }
+  }
+  return LJP_OK;
+}
+
+/* The first block is in it: now it may take the place of an older file. */
+static enum ljp_status show(struct ljp_sink *sink)
+{
+  enum ljp_status status = LJP_OK;
+  char *name = segment_name(sink, sink->segment);
+  if (!name)
+    return fail(sink, ENOMEM);
+  if (sink->keep_old) {
+    sink->old.fd = open(name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    if (sink->old.fd >= 0)
+      remember(&sink->old);
+  }
+  if (rename(sink->temporary, name))
+    status = fail(sink, errno);
+  else {
+    free(sink->temporary);
+    sink->temporary = NULL;
+  }
+  free(name);
+  return status;
+}
+
+void ljp_sink_keep_old(struct ljp_sink *sink)
+{
+  sink->keep_old = true;
+}
+
+void ljp_sink_let_go(struct ljp_sink *sink)
+{
+  int error;
+  sink->keep_old = false;
+  if (sink->old.fd >= 0 && is_same(&sink->old, &error))
+    close(sink->old.fd);
+  sink->old.fd = -1;
+}
+
+enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
+                               size_t len)
+{
+  enum ljp_status status;
+  if (sink->kind == LJP_SINK_CALLBACK) {
+    status = write_callback(sink, block, len);
+  } else {
+    size_t done = 0;
+    status = still_ours(sink);
+    if (!status)
+      status = write_fd(sink, block, len, &done);
+    if (!status && sink->sync && fdatasync(sink->file.fd) && errno != EINVAL &&
+        errno != EROFS)
+      status = fail(sink, errno);
+    if (status && done && sink->regular) {
+      /* If it cannot be cut, a reader still stops at the last whole block. */
+      if (ftruncate(sink->file.fd, (off_t)sink->whole_bytes) == 0)
+        lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
+    }
+    if (!status && sink->temporary)
+      status = show(sink);
+  }
+  if (!status)
+    sink->whole_bytes += len;
+  return status;
+}
+
+enum ljp_status ljp_sink_close(struct ljp_sink *sink)
+{
+  enum ljp_status status = LJP_OK;
+  if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0) {
+    /* A foreign file under our number is not ours to close. */
+    int saved = sink->error;
+    if (still_ours(sink) == LJP_OK) {
+      if (close(sink->file.fd) && errno != EINTR)
+        status = fail(sink, errno);
+    }
+    if (!status)
+      sink->error = saved;
+    sink->file.fd = -1;
+  }
+  if (sink->temporary) {
+    unlink(sink->temporary);
+    free(sink->temporary);
+    sink->temporary = NULL;
+  }
+  return status;
+}
+
+void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
+{
+  char *name = segment_name(sink, segment);
+  if (name && sink->regular)
+    unlink(name);
+  free(name);
+}
+
+void ljp_sink_abandon(struct ljp_sink *sink)
+{
+  ljp_sink_let_go(sink);
+  if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0 &&
+      still_ours(sink) == LJP_OK)
+    close(sink->file.fd);
+  sink->file.fd = -1;
+}
+
+void ljp_sink_fini(struct ljp_sink *sink)
+{
+  ljp_sink_let_go(sink);
+  ljp_sink_close(sink);
+  free(sink->path);
+  sink->path = NULL;
+}

@@ -1,0 +1,300 @@
+/*
+** Rounds: draining the rings, losses, segments, the end. See writer.h.
+*/
+#include "src/writer/writer_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/writer/process.h"
+
+enum { RELEASE_BYTES = 16384 };
+
+static void host_fact(void *ctx, const char *key, const char *value)
+{
+  ljp_writer_add_info(ctx, key, value);
+}
+
+enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
+                               const struct ljp_writer_options *options)
+{
+  struct ljp_writer *w = calloc(1, sizeof *w);
+  if (!w)
+    return LJP_ERR_MEM;
+  w->options = *options;
+  w->sink = sink;
+  if (!w->options.max_nodes)
+    w->options.max_nodes = LJP_DEFAULT_MAX_NODES;
+  if (!w->options.epoch_bytes)
+    w->options.epoch_bytes = LJP_DEFAULT_EPOCH_BYTES;
+  if (!w->options.epoch_ns)
+    w->options.epoch_ns = LJP_DEFAULT_EPOCH_NS;
+  uint64_t stream = w->options.stream;
+  if (!stream && getrandom(&stream, sizeof stream, GRND_NONBLOCK) !=
+                     (ssize_t)sizeof stream)
+    stream = ljp_clock_of(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
+  ljp_modules_init(&w->modules);
+  enum ljp_status status = ljp_builder_init(&w->builder);
+  if (!status)
+    status = ljp_intern_init(&w->nodes, w->options.max_nodes);
+  if (!status)
+    status = ljp_defs_init(&w->defs);
+  if (!status)
+    status = ljp_refs_init(&w->refs);
+  if (!status)
+    status = ljp_out_init(&w->out, sink, w->options.zstd_level, stream | 1);
+  if (status) {
+    ljp_writer_free(w);
+    return status;
+  }
+  *out = w;
+  return LJP_OK;
+}
+
+void ljp_writer_free(struct ljp_writer *w)
+{
+  if (!w)
+    return;
+  while (w->sources) {
+    struct ljp_source *source = w->sources;
+    w->sources = source->next;
+    free(source);
+  }
+  ljp_builder_fini(&w->builder);
+  ljp_intern_fini(&w->nodes);
+  if (w->defs.slots)
+    ljp_defs_fini(&w->defs);
+  ljp_refs_fini(&w->refs);
+  ljp_modules_fini(&w->modules);
+  ljp_out_fini(&w->out);
+  free(w);
+}
+
+enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
+{
+  w->now_ns = w->segment_start_ns = now_ns;
+  w->out.status = ljp_sink_open(w->sink, 0);
+  if (w->out.status)
+    return w->out.status;
+  if (!ljp_writer_epoch(w, LJP_EPOCH_START)) {
+    if (!w->options.fixed_facts)
+      ljp_process_facts(host_fact, w);
+    ljp_writer_look(w);
+    ljp_writer_block(w, 0);
+  }
+  return w->out.status;
+}
+
+/* -- One producer ---------------------------------------------------------- */
+
+static void release(struct ljp_producer *p, uint64_t pos)
+{
+  ljp_ring_release(&p->ring, pos);
+  /* Relaxed: a waiter that we miss looks again after a millisecond. */
+  if (atomic_load_explicit(&p->waiting, memory_order_relaxed)) {
+    atomic_fetch_add_explicit(&p->space, 1, memory_order_release);
+    ljp_futex_wake(&p->space);
+  }
+}
+
+static void drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end)
+{
+  struct ljp_ring *ring = &s->producer->ring;
+  uint64_t pos = ljp_ring_tail(ring), released = pos;
+  const struct ljp_ring_record *r;
+  if (pos == end)
+    return;
+  w->builder.producer = s->producer->id;
+  w->out.unwritten = 0;
+  while ((r = ljp_ring_next(ring, &pos, end))) {
+    if (ljp_builder_full(&w->builder))
+      ljp_writer_block(w, 0);
+    if (w->out.epoch_bytes >= w->options.epoch_bytes)
+      ljp_writer_epoch(w, LJP_EPOCH_SIZE);
+    else if (w->defs.bytes > LJP_MAX_DEFS_BYTES)
+      ljp_writer_epoch(w, LJP_EPOCH_TABLE);
+    if (w->out.status) {
+      s->own_loss[LJP_LOSS_WRITE_ERROR]++;
+    } else if (r->type == LJP_RING_BRIEF) {
+      uint64_t until = released + RELEASE_BYTES;
+      pos -= r->size;
+      ljp_writer_take_briefs(w, s, ring, &pos, until < end ? until : end);
+    } else {
+      ljp_writer_take(w, s, r);
+    }
+    if (pos - released >= RELEASE_BYTES) {
+      release(s->producer, pos);
+      released = pos;
+    }
+  }
+  release(s->producer, pos);
+  ljp_writer_block(w, 0);
+  s->own_loss[LJP_LOSS_WRITE_ERROR] += w->out.unwritten;
+  w->builder.producer = 0;
+}
+
+static void write_losses(struct ljp_writer *w, struct ljp_source *s)
+{
+  struct ljp_producer *p = s->producer;
+  for (unsigned reason = 1; reason < LJP_LOSS_COUNT; reason++) {
+    uint64_t lost = s->own_loss[reason];
+    /* Relaxed: counters; what we miss now is seen in the next round. */
+    if (p)
+      lost += atomic_load_explicit(&p->lost[reason], memory_order_relaxed);
+    if (lost == s->lost[reason])
+      continue;
+    s->lost[reason] = lost;
+    struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+    ljp_body_u(b, s->id);
+    ljp_body_u(b, reason);
+    ljp_body_u(b, lost);
+    ljp_writer_put_event(w, LJP_REC_LOSS);
+  }
+  uint64_t overruns = s->own_overruns;
+  if (p)
+    overruns = atomic_load_explicit(&p->overruns, memory_order_relaxed);
+  if (overruns != s->overruns) {
+    s->overruns = overruns;
+    struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+    ljp_body_u(b, s->id);
+    ljp_body_u(b, overruns);
+    ljp_writer_put_event(w, LJP_REC_OVERRUN);
+  }
+}
+
+/* -- A round --------------------------------------------------------------- */
+
+void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
+{
+  if (w->options.describe.round)
+    w->options.describe.round(w->options.describe.ctx);
+  for (struct ljp_source *s = w->sources; s; s = s->next)
+    if (s->producer)
+      s->end = ljp_ring_head(&s->producer->ring);
+  /* The look comes after the heads: what is drained was pushed before it. */
+  w->now_ns = now_ns;
+  w->builder.producer = 0;
+  ljp_writer_look(w);
+}
+
+void ljp_writer_drain(struct ljp_writer *w)
+{
+  ljp_writer_block(w, 0); /* Definitions of the round come first. */
+  for (struct ljp_source *s = w->sources; s; s = s->next)
+    if (s->producer)
+      drain(w, s, s->end);
+}
+
+/* What it has lost is kept until it is written. */
+void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p)
+{
+  struct ljp_source *s = w->sources;
+  while (s && s->producer != p)
+    s = s->next;
+  if (s) {
+    ljp_writer_block(w, 0);
+    drain(w, s, ljp_ring_head(&p->ring));
+    write_losses(w, s);
+    memcpy(s->own_loss, s->lost, sizeof s->own_loss);
+    s->own_overruns = s->overruns;
+    s->producer = NULL;
+  }
+  struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_PRODUCER, p->id);
+  if (def)
+    def->ended = true;
+}
+
+static void forget_retired(struct ljp_writer *w)
+{
+  struct ljp_source **link = &w->sources, *s;
+  while ((s = *link)) {
+    if (s->producer) {
+      link = &s->next;
+    } else {
+      *link = s->next;
+      free(s);
+    }
+  }
+}
+
+static void rotate(struct ljp_writer *w)
+{
+  ljp_writer_put_totals(w);
+  struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+  ljp_body_u(b, w->out.segment + 1);
+  ljp_writer_put_event(w, LJP_REC_SEGMENT_END);
+  if (ljp_writer_block(w, 0))
+    return;
+  w->out.status = ljp_sink_close(w->sink);
+  if (!w->out.status)
+    w->out.status = ljp_sink_open(w->sink, ++w->out.segment);
+  w->segment_start_ns = w->now_ns;
+  if (!w->out.status)
+    ljp_writer_epoch(w, LJP_EPOCH_SEGMENT);
+  uint32_t keep = w->options.keep_segments;
+  if (!w->out.status && keep && w->out.segment >= keep)
+    ljp_sink_remove(w->sink, w->out.segment - keep);
+}
+
+enum ljp_status ljp_writer_finish(struct ljp_writer *w)
+{
+  ljp_writer_forget_protos(w);
+  for (struct ljp_source *s = w->sources; s; s = s->next)
+    write_losses(w, s);
+  ljp_writer_block(w, 0);
+  const struct ljp_writer_options *o = &w->options;
+  if (w->out.status)
+    return w->out.status;
+  forget_retired(w);
+  if ((o->segment_bytes && w->sink->whole_bytes >= o->segment_bytes) ||
+      (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns))
+    rotate(w);
+  else if (w->now_ns - w->epoch_start_ns >= o->epoch_ns)
+    ljp_writer_epoch(w, LJP_EPOCH_TIME);
+  return w->out.status;
+}
+
+enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
+                               int error, const char *reason)
+{
+  enum ljp_status before = w->out.status;
+  int before_error = w->sink->error;
+  if (w->options.describe.end)
+    w->options.describe.end(w->options.describe.ctx);
+  if (w->sink->temporary) { /* Never shown: nobody's file is replaced by it. */
+    ljp_sink_close(w->sink);
+    return before;
+  }
+  ljp_builder_reset(&w->builder, 0);
+  w->out.status = LJP_OK;
+  for (struct ljp_source *s = w->sources; s; s = s->next) {
+    if (before) { /* What was written last may be in a block that was not. */
+      memset(s->lost, 0, sizeof s->lost);
+      s->overruns = 0;
+    }
+    write_losses(w, s);
+  }
+  ljp_writer_put_totals(w);
+  struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+  ljp_body_u(b, status);
+  ljp_body_u(b, (uint64_t)error);
+  ljp_body_str(b, reason, strlen(reason), 256);
+  ljp_writer_put_event(w, LJP_REC_END);
+  ljp_writer_block(w, 0);
+  if (before) { /* That END got through does not undo the error. */
+    w->out.status = before;
+    w->sink->error = before_error;
+  }
+  enum ljp_status closed = ljp_sink_close(w->sink);
+  return w->out.status ? w->out.status : closed;
+}
+
+uint64_t ljp_writer_bytes(const struct ljp_writer *w)
+{
+  return w->sink->whole_bytes;
+}

@@ -1,0 +1,66 @@
+/*
+** Writer: drains producers, interns stacks, writes blocks. All of it runs on
+** the writer thread (session.c); no locks, and nothing here is signal-safe.
+**
+** Memory, at most: stack table 6 MiB (9 while it doubles), definitions 16 MiB
+** and a few KiB a library, 4 bytes for each reference to a prototype, block buffers
+** 2 MiB (zstd: 3 more), 24 KiB a producer, and the producers' rings.
+*/
+#ifndef LJP_WRITER_H
+#define LJP_WRITER_H
+
+#include "src/base/describe.h"
+#include "src/writer/sink.h"
+
+struct ljp_writer;
+struct ljp_producer;
+
+struct ljp_writer_options {
+  struct ljp_describe describe;
+  int zstd_level;         /* 0: off. */
+  uint64_t segment_bytes; /* 0: no rotation by size. */
+  uint64_t segment_ns;    /* 0: no rotation by time. */
+  uint32_t keep_segments; /* 0: all. */
+  uint32_t max_nodes;     /* A power of two; 0: default. */
+  uint64_t epoch_bytes;   /* Before compression; 0: default. */
+  uint64_t epoch_ns;      /* 0: default. */
+  uint64_t stream;        /* 0: random. */
+  bool fixed_facts;       /* No facts about process and modules: for tests. */
+};
+
+/* sink: not yet open; outlives the writer. */
+enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
+                               const struct ljp_writer_options *options);
+void ljp_writer_free(struct ljp_writer *w);
+
+/* Opens the sink and writes the first block. */
+enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns);
+
+/* A round is: begin; definitions; drain; ends; finish. begin looks how far
+** each producer has come; what is defined after that and before drain may be
+** referred to by everything that drain will meet. */
+void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns);
+void ljp_writer_add_info(struct ljp_writer *w, const char *key,
+                         const char *value);
+void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
+                           const char *name);
+void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
+                       const char *name);
+void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
+                             uint64_t interval_ns);
+void ljp_writer_drain(struct ljp_writer *w);
+void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id);
+void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id);
+/* Drains it to the last and forgets it; the caller frees it. */
+void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p);
+enum ljp_status ljp_writer_finish(struct ljp_writer *w);
+
+/* Writes TOTALS and END (also after an error, if the sink still takes it),
+** closes the sink. status: why it ended. */
+enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
+                               int error, const char *reason);
+
+/* Figures for tests and benchmarks. */
+uint64_t ljp_writer_bytes(const struct ljp_writer *w);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+** The trace event format of chrome://tracing and Perfetto: a slice for each
+** function as long as samples in a row find it on the stack, GC phases, the
+** heap's size, marks. The time that slices have for themselves is that of
+** their samples, so that sums are right: samples in a row stand end to end,
+** and a new row begins where the clock has gone on by more than two intervals.
+*/
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/stream/names.h"
+#include "tools/export/export.h"
+
+struct open_slice {
+  uint32_t label;
+  uint64_t start;
+};
+
+struct lane {
+  struct open_slice *open;
+  uint32_t depth;
+  uint64_t cursor; /* The time that is accounted for. */
+  bool used;
+};
+
+struct chrome {
+  struct ljp_export *e;
+  struct ljp_labels labels;
+  struct lane *lanes; /* Of threads. */
+  uint64_t slack;
+  bool any; /* An event was written. */
+};
+
+enum { GC_LANE = 1 << 30, MICRO = 1000 };
+
+static void put_time(struct ljp_print *out, const char *key, uint64_t ns)
+{
+  ljp_print_format(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / MICRO,
+                   (unsigned)(ns % MICRO));
+}
+
+/* Begins an event; its name and what else it has follow. */
+static void begin(struct chrome *c, const char *phase, uint64_t tid)
+{
+  ljp_print_format(c->e->out,
+                   "%s{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
+                   c->any ? ",\n" : "\n", phase, c->e->p->pid, tid);
+  c->any = true;
+}
+
+static void put_name(struct chrome *c, struct ljp_str name)
+{
+  ljp_print_str(c->e->out, ",\"name\":");
+  ljp_print_json(c->e->out, name);
+}
+
+static uint64_t tid_of(const struct chrome *c, uint32_t thread)
+{
+  const struct ljp_profile_thread *t = &c->e->p->threads[thread];
+  return t->tid ? t->tid : thread;
+}
+
+static void close_slices(struct chrome *c, uint32_t thread, uint32_t depth)
+{
+  const struct ljp_profile *p = c->e->p;
+  struct lane *lane = &c->lanes[thread];
+  while (lane->depth > depth) {
+    const struct open_slice *slice = &lane->open[--lane->depth];
+    uint32_t frame = c->labels.frame[slice->label];
+    char name[LJP_NAME_BYTES];
+    size_t n = ljp_frame_name(p, frame, c->e->how, name, sizeof name);
+    begin(c, "X", tid_of(c, thread));
+    put_name(c, ljp_str(name, n < sizeof name ? n : sizeof name - 1));
+    ljp_print_str(c->e->out, ",\"cat\":");
+    const char *kind = ljp_profile_kind_text(p->frames[frame].kind);
+    ljp_print_json(c->e->out, ljp_str(kind, strlen(kind)));
+    put_time(c->e->out, "ts", slice->start);
+    put_time(c->e->out, "dur", lane->cursor - slice->start);
+    ljp_print_str(c->e->out, "}");
+  }
+}
+
+static bool put_point(struct chrome *c, const struct ljp_profile_point *point)
+{
+  static uint32_t path[LJP_EXPORT_DEPTH];
+  const struct ljp_profile *p = c->e->p;
+  const struct ljp_profile_row *row = &p->rows[point->row];
+  uint32_t thread = p->contexts[row->context].thread, depth, same = 0;
+  struct lane *lane = &c->lanes[thread];
+  uint64_t time = point->tick * p->tick_ns;
+  if (!lane->open &&
+      !(lane->open = calloc(LJP_EXPORT_DEPTH, sizeof *lane->open)))
+    return false;
+  if (!lane->used || time > lane->cursor + c->slack) {
+    close_slices(c, thread, 0);
+    lane->cursor = time;
+    lane->used = true;
+  }
+  ljp_export_path(p, row->node, path, &depth);
+  while (same < depth && same < lane->depth &&
+         lane->open[same].label ==
+             c->labels.of_frame[p->nodes[path[same]].frame])
+    same++;
+  close_slices(c, thread, same);
+  for (; lane->depth < depth; lane->depth++)
+    lane->open[lane->depth] = (struct open_slice){
+        c->labels.of_frame[p->nodes[path[lane->depth]].frame], lane->cursor};
+  lane->cursor += point->weight;
+  return true;
+}
+
+static bool put_samples(struct chrome *c)
+{
+  const struct ljp_profile *p = c->e->p;
+  uint8_t kind =
+      c->e->value <= LJP_VALUE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL;
+  c->slack = 2 * (p->interval_ns[kind] > p->tick_ns ? p->interval_ns[kind]
+                                                    : p->tick_ns);
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < p->point_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[p->points[i].row];
+    if (!row->memory && p->contexts[row->context].kind == kind)
+      ok = put_point(c, &p->points[i]);
+  }
+  for (uint32_t thread = 0; thread < p->thread_count; thread++) {
+    struct ljp_str name = ljp_profile_str(p, p->threads[thread].name);
+    close_slices(c, thread, 0);
+    free(c->lanes[thread].open);
+    if (!c->lanes[thread].used || !name.len)
+      continue;
+    begin(c, "M", tid_of(c, thread));
+    ljp_print_str(c->e->out, ",\"name\":\"thread_name\",\"args\":{\"name\":");
+    ljp_print_json(c->e->out, name);
+    ljp_print_str(c->e->out, "}}");
+  }
+  return ok;
+}
+
+/* A phase lasts until the VM's next one; a pause is none. */
+static void put_gc(struct chrome *c)
+{
+  const struct ljp_profile *p = c->e->p;
+  uint32_t *last = calloc(p->vm_count + 1, sizeof *last);
+  for (uint32_t i = 0; last && i < p->gc_count; i++) {
+    const struct ljp_profile_gc *gc = &p->gc[i];
+    const struct ljp_profile_gc *before =
+        last[gc->vm] ? &p->gc[last[gc->vm] - 1] : NULL;
+    if (before && before->phase != LJP_GC_PAUSE &&
+        gc->time_ns >= before->time_ns) {
+      const char *phase = ljp_name_shown(LJP_SHOW_GC_PHASE, before->phase);
+      begin(c, "X", GC_LANE + (uint64_t)gc->vm);
+      put_name(c, ljp_str(phase ? phase : "GC", strlen(phase ? phase : "GC")));
+      ljp_print_str(c->e->out, ",\"cat\":\"GC\"");
+      put_time(c->e->out, "ts", before->time_ns);
+      put_time(c->e->out, "dur", gc->time_ns - before->time_ns);
+      ljp_print_str(c->e->out, "}");
+    }
+    if (!last[gc->vm]) {
+      begin(c, "M", GC_LANE + (uint64_t)gc->vm);
+      ljp_print_str(c->e->out,
+                    ",\"name\":\"thread_name\",\"args\":{\"name\":\"GC\"}}");
+    }
+    last[gc->vm] = i + 1;
+    begin(c, "C", 0);
+    ljp_print_format(c->e->out, ",\"name\":\"heap of VM %" PRIu64 "\"",
+                     p->vms[gc->vm].id);
+    put_time(c->e->out, "ts", gc->time_ns);
+    ljp_print_format(c->e->out, ",\"args\":{\"bytes\":%" PRIu64 "}}",
+                     gc->heap_bytes);
+  }
+  free(last);
+}
+
+static void put_marks(struct chrome *c)
+{
+  const struct ljp_profile *p = c->e->p;
+  for (uint32_t i = 0; i < p->mark_count; i++) {
+    const struct ljp_profile_mark *mark = &p->marks[i];
+    begin(c, "i", tid_of(c, mark->thread));
+    put_name(c, ljp_profile_str(p, mark->text));
+    put_time(c->e->out, "ts", mark->time_ns);
+    ljp_print_format(c->e->out,
+                     ",\"s\":\"p\",\"args\":{\"value\":%" PRId64 "}}",
+                     mark->value);
+  }
+}
+
+enum ljp_status ljp_export_chrome(struct ljp_export *e)
+{
+  const struct ljp_profile *p = e->p;
+  struct chrome c = {.e = e};
+  enum ljp_status status = ljp_labels_make(&c.labels, e);
+  if (status)
+    return status;
+  c.lanes = calloc(p->thread_count + 1, sizeof *c.lanes);
+  ljp_print_str(e->out, "{\"displayTimeUnit\":\"ms\",\"otherData\":{"
+                        "\"creator\":\"ljprof\",\"executable\":");
+  ljp_print_json(e->out, ljp_profile_str(p, p->executable));
+  for (uint32_t i = 0; ljp_profile_notice(p, i); i++) {
+    const char *text = ljp_profile_notice(p, i);
+    ljp_print_format(e->out, ",\"notice %" PRIu32 "\":", i + 1);
+    ljp_print_json(e->out, ljp_str(text, strlen(text)));
+  }
+  ljp_print_str(e->out, "},\n\"traceEvents\":[");
+  bool ok = c.lanes && put_samples(&c);
+  put_gc(&c);
+  put_marks(&c);
+  ljp_print_str(e->out, "]}\n");
+  free(c.lanes);
+  ljp_labels_free(&c.labels);
+  return ok ? LJP_OK : LJP_ERR_MEM;
+}

@@ -1,0 +1,251 @@
+/*
+** ljprof export: a profile in other tools' formats.
+*/
+#include "tools/export/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/shared/command.h"
+#include "tools/shared/outfile.h"
+
+static const struct {
+  const char *name, *unit;
+} values[] = {
+#define LJP_X(name, text, unit) {text, unit},
+    LJP_VALUE_LIST(LJP_X)
+#undef LJP_X
+};
+
+static const struct {
+  const char *name, *help;
+  enum ljp_status (*run)(struct ljp_export *e);
+} formats[] = {
+#define LJP_X(name, text, help) {text, help, ljp_export_##name},
+    LJP_EXPORT_LIST(LJP_X)
+#undef LJP_X
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const char help_head[] =
+    "Usage: ljprof export --to FORMAT -o OUT [OPTION]... FILE\n"
+    "Writes a profile in the format of another tool.\n\n"
+    "  --to FORMAT    one of:\n";
+static const char help_values[] =
+    "  -o OUT         write to OUT ('-' is standard output)\n"
+    "  --force        replace OUT if it exists\n"
+    "  --lines        frames with the current line, not that of definition\n"
+    "  --value VALUE  what is counted, where several can be; without it the\n"
+    "                 first that the file has of (unit in brackets):\n"
+    "                  ";
+static const char help_tail[] =
+    "\n"
+    "                 pprof and callgrind hold all of them at once.\n"
+    "  --no-symbols   do not look up names of machine code\n"
+    "  --help         this text\n\n"
+    "Stacks in text stand as root;...;leaf; _[j] behind a name is compiled\n"
+    "code, _[i] inlined in compiled code, _[k] the kernel. Exit code: 0 done,\n"
+    "1 failed, or the file has nothing of what is wanted, 2 called wrongly.\n";
+
+const char *ljp_value_name(enum ljp_value value)
+{
+  return values[value].name;
+}
+
+const char *ljp_value_unit(enum ljp_value value)
+{
+  return values[value].unit;
+}
+
+bool ljp_value_is_memory(enum ljp_value value)
+{
+  return value >= LJP_VALUE_ALLOC_OBJECTS;
+}
+
+/* In objects' parts, or whole units. */
+static uint64_t row_value(const struct ljp_profile *p, uint32_t row,
+                          enum ljp_value value)
+{
+  const struct ljp_profile_row *r = &p->rows[row];
+  uint8_t kind = p->contexts[r->context].kind;
+  const struct ljp_profile_memory *m = r->memory ? &p->memory[r->memory] : NULL;
+  bool cpu = !m && kind == LJP_PRODUCER_CPU;
+  bool wall = !m && kind == LJP_PRODUCER_WALL;
+  switch (value) {
+  case LJP_VALUE_SAMPLES:
+    return cpu ? r->count : 0;
+  case LJP_VALUE_CPU:
+    return cpu ? r->weight : 0;
+  case LJP_VALUE_WALL_SAMPLES:
+    return wall ? r->count : 0;
+  case LJP_VALUE_WALL:
+    return wall ? r->weight : 0;
+  case LJP_VALUE_ALLOC_OBJECTS:
+    return m ? m->alloc_objects : 0;
+  case LJP_VALUE_ALLOC_SPACE:
+    return m ? m->alloc_bytes : 0;
+  case LJP_VALUE_INUSE_OBJECTS:
+    return m ? m->live_objects : 0;
+  case LJP_VALUE_INUSE_SPACE:
+    return m ? m->live_bytes : 0;
+  case LJP_VALUE_COUNT:
+    break;
+  }
+  return 0;
+}
+
+void ljp_export_start(struct ljp_export *e)
+{
+  /* Half an object: sums are rounded as the reports round them. */
+  for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
+    e->part[v] = LJP_OBJECT / 2;
+}
+
+uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
+                          enum ljp_value value)
+{
+  uint64_t n = row_value(e->p, row, value);
+  if (value != LJP_VALUE_ALLOC_OBJECTS && value != LJP_VALUE_INUSE_OBJECTS)
+    return n;
+  n += e->part[value];
+  e->part[value] = n % LJP_OBJECT;
+  return n / LJP_OBJECT;
+}
+
+static void find_values(struct ljp_export *e)
+{
+  for (uint32_t row = 0; row < e->p->row_count; row++)
+    for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
+      e->has[v] |= row_value(e->p, row, (enum ljp_value)v) != 0;
+}
+
+static int choose_value(struct ljp_export *e, const char *file,
+                        const char *wanted)
+{
+  unsigned v = 0;
+  while (v < LJP_VALUE_COUNT &&
+         (wanted ? strcmp(wanted, values[v].name) != 0 : !e->has[v]))
+    v++;
+  if (v == LJP_VALUE_COUNT) {
+    if (wanted)
+      ljp_command_error("export", "there is no value '%s' (see --help)",
+                        wanted);
+    else
+      ljp_command_error("export", "%s: holds no samples and no memory events",
+                        file);
+    return wanted ? LJP_EXIT_USAGE : LJP_EXIT_FAILED;
+  }
+  if (!e->has[v]) {
+    ljp_command_error("export", "%s: holds nothing to count as '%s'", file,
+                      wanted);
+    return LJP_EXIT_FAILED;
+  }
+  e->value = (enum ljp_value)v;
+  e->asked = wanted != NULL;
+  return -1;
+}
+
+static int write_file(struct ljp_export *e, unsigned format, const char *to,
+                      bool force)
+{
+  static struct ljp_print out;
+  struct ljp_outfile file;
+  int code = ljp_outfile_open(&file, "export", to, force);
+  if (code >= 0)
+    return code;
+  ljp_print_begin(&out, file.fd);
+  e->out = &out;
+  enum ljp_status status = formats[format].run(e);
+  int error = ljp_print_end(&out);
+  if (!status)
+    return ljp_outfile_commit(&file, error);
+  ljp_outfile_abort(&file);
+  ljp_command_error("export", "%s", ljp_status_text(status));
+  return LJP_EXIT_FAILED;
+}
+
+static int export_file(const char *file, unsigned format, const char *to,
+                       bool force, const char *wanted,
+                       const struct ljp_profile_options *options, unsigned how)
+{
+  struct ljp_export e = {.how = how};
+  struct ljp_profile *p;
+  char error[LJP_READER_ERROR_BYTES + 64];
+  if (ljp_profile_load(file, options, &p, error)) {
+    ljp_command_error("export", "%s: %s", file, error);
+    return LJP_EXIT_FAILED;
+  }
+  e.p = p;
+  find_values(&e);
+  int code = choose_value(&e, file, wanted);
+  if (code < 0)
+    code = write_file(&e, format, to, force);
+  ljp_profile_free(p);
+  return code;
+}
+
+/* The help's text, of the lists. NULL: no memory. */
+static char *make_help(void)
+{
+  char *text = NULL;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  if (!f)
+    return NULL;
+  fputs(help_head, f);
+  for (unsigned i = 0; i < FORMATS; i++)
+    fprintf(f, "    %-12s %s\n", formats[i].name, formats[i].help);
+  fputs(help_values, f);
+  for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
+    fprintf(f, "%s%s [%s]",
+            v == 0  ? " "
+            : v % 2 ? ", "
+                    : ",\n                   ",
+            values[v].name, values[v].unit);
+  fputs(help_tail, f);
+  if (fclose(f) == 0)
+    return text;
+  free(text);
+  return NULL;
+}
+
+int ljp_command_export(int argc, char **argv)
+{
+  const char *file, *to = NULL, *format = NULL, *value = NULL;
+  bool force = false, lines = false, no_symbols = false;
+  const struct ljp_flag flags[] = {
+      {"--to", NULL, &format},   {"-o", NULL, &to},
+      {"--value", NULL, &value}, {"--force", &force, NULL},
+      {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL}};
+  unsigned f = 0;
+  char *help = make_help();
+  int code = ljp_command_options("export", help ? help : "", argc, argv, flags,
+                                 6, &file);
+  free(help);
+  if (code >= 0)
+    return code;
+  while (format && f < FORMATS && strcmp(format, formats[f].name) != 0)
+    f++;
+  if (!format || f == FORMATS) {
+    ljp_command_error("export",
+                      format ? "there is no format '%s' (see --help)"
+                             : "no format given (--to, see --help)",
+                      format);
+    return LJP_EXIT_USAGE;
+  }
+  if (!to) {
+    ljp_command_error("export", "no output file given (-o OUT)");
+    return LJP_EXIT_USAGE;
+  }
+  if (strcmp(to, "-") == 0 && formats[f].run == ljp_export_pprof &&
+      isatty(STDOUT_FILENO)) {
+    ljp_command_error("export", "pprof's format is not for a terminal");
+    return LJP_EXIT_FAILED;
+  }
+  struct ljp_profile_options options = {.no_symbols = no_symbols,
+                                        .points = true};
+  return export_file(file, f, to, force, value, &options,
+                     LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
+}

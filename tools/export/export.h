@@ -1,0 +1,101 @@
+/*
+** What the exporters share: which value is counted, and helpers on the stack
+** tree. An exporter writes one file from a finished profile to out; every
+** exporter's values add up to the totals that the reports show.
+*/
+#ifndef LJP_TOOLS_EXPORT_H
+#define LJP_TOOLS_EXPORT_H
+
+#include "parsers/profile/frame_name.h"
+#include "tools/shared/print.h"
+
+/* Name, unit; what a row counts in it is in ljp_export_value(). */
+#define LJP_VALUE_LIST(_)                                                      \
+  _(SAMPLES, "samples", "count")                                               \
+  _(CPU, "cpu", "nanoseconds")                                                 \
+  _(WALL_SAMPLES, "wall_samples", "count")                                     \
+  _(WALL, "wall", "nanoseconds")                                               \
+  _(ALLOC_OBJECTS, "alloc_objects", "count")                                   \
+  _(ALLOC_SPACE, "alloc_space", "bytes")                                       \
+  _(INUSE_OBJECTS, "inuse_objects", "count")                                   \
+  _(INUSE_SPACE, "inuse_space", "bytes")
+
+enum ljp_value {
+#define LJP_X(name, text, unit) LJP_VALUE_##name,
+  LJP_VALUE_LIST(LJP_X)
+#undef LJP_X
+      LJP_VALUE_COUNT
+};
+
+struct ljp_export {
+  const struct ljp_profile *p;
+  struct ljp_print *out;
+  enum ljp_value value; /* The one that was asked for, or that there is. */
+  bool asked;
+  unsigned how;                   /* For ljp_frame_name(). */
+  bool has[LJP_VALUE_COUNT];      /* Values that the profile has. */
+  uint64_t part[LJP_VALUE_COUNT]; /* Of an object, not yet handed out. */
+};
+
+const char *ljp_value_name(enum ljp_value value);
+const char *ljp_value_unit(enum ljp_value value);
+bool ljp_value_is_memory(enum ljp_value value);
+
+/* What a row counts. Objects in memory may come in parts: those are handed
+** out when they make a whole, so that sums over all rows are right: call it
+** once a row, in their order, after ljp_export_start(). */
+uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
+                          enum ljp_value value);
+void ljp_export_start(struct ljp_export *e);
+
+/* The exporters. LJP_ERR_MEM; what cannot be written is out's to tell. */
+#define LJP_EXPORT_LIST(_)                                                     \
+  _(collapsed, "collapsed", "stacks as text lines, for flame graph tools")     \
+  _(pprof, "pprof", "for go tool pprof and what reads its files (gzip)")       \
+  _(speedscope, "speedscope", "for speedscope.app (JSON)")                     \
+  _(callgrind, "callgrind", "for KCachegrind and callgrind_annotate")          \
+  _(perf, "perf-script", "the text of 'perf script'")                          \
+  _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")
+#define LJP_X(name, text, help)                                                \
+  enum ljp_status ljp_export_##name(struct ljp_export *e);
+LJP_EXPORT_LIST(LJP_X)
+#undef LJP_X
+
+/* -- Labels: frames that are written alike -------------------------------- */
+
+struct ljp_labels {
+  uint32_t *of_frame; /* Label of each frame. */
+  uint32_t *frame;    /* One frame of each label. */
+  uint32_t count;
+};
+
+enum ljp_status ljp_labels_make(struct ljp_labels *labels,
+                                const struct ljp_export *e);
+void ljp_labels_free(struct ljp_labels *labels);
+
+/* The tree with nodes of one parent and one label taken together. */
+struct ljp_folded {
+  struct ljp_labels labels;
+  uint32_t *of_node; /* Folded node of each node; [0] is 0. */
+  uint32_t *parent, *label;
+  uint32_t count;
+};
+
+enum ljp_status ljp_fold(struct ljp_folded *folded, const struct ljp_export *e);
+void ljp_folded_free(struct ljp_folded *folded);
+
+/* Shared writing: a frame's text without what would end it early: control
+** characters and, if not 0, the character avoid. */
+void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid);
+
+/* The notices of the profile, each with what stands before and behind it. */
+void ljp_export_notices(struct ljp_export *e, const char *before,
+                        const char *behind);
+
+/* Nodes on the way to a node, outermost first; *count of them. At most
+** LJP_STACK_MAX_FRAMES * 4: inlined functions are nodes, too. */
+#define LJP_EXPORT_DEPTH (LJP_STACK_MAX_FRAMES * 4)
+void ljp_export_path(const struct ljp_profile *p, uint32_t node,
+                     uint32_t path[LJP_EXPORT_DEPTH], uint32_t *count);
+
+#endif

@@ -1,0 +1,442 @@
+/*
+** pprof's format: a protobuf message, compressed by gzip. It is written in
+** pieces, each a message of its own with a few of the fields: put behind each
+** other they are the whole.
+**
+** A place in machine code and the C functions that are inlined there are one
+** location with several lines. Modules have no addresses of their own in a
+** profile (they may be of several processes): each gets 4 GiB, and a place its
+** module's range plus the offset in its file.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tools/export/pprof.pb-c.h> /* Generated. */
+#include <zlib.h>
+
+#include "parsers/stream/names.h"
+#include "tools/export/export.h"
+
+enum { LINES_MAX = 512, LABELS = 4, GZIP_WINDOW = 15 + 16 };
+
+struct pprof {
+  struct ljp_export *e;
+  enum ljp_status status;
+  z_stream z;
+  int64_t string_count;
+  bool *functions;  /* Written yet; of functions[]. */
+  bool *locations;  /* Of frames[]: by the innermost frame of the place. */
+  uint64_t *limits; /* Of modules[]: the highest offset met. */
+  bool *has_lines;
+};
+
+typedef Ljp__Pprof__Profile Piece;
+
+static void put_bytes(struct pprof *w, const void *data, size_t len, int flush)
+{
+  uint8_t out[1 << 14];
+  w->z.next_in = (Bytef *)data;
+  w->z.avail_in = (uInt)len;
+  do {
+    w->z.next_out = out;
+    w->z.avail_out = sizeof out;
+    if (deflate(&w->z, flush) == Z_STREAM_ERROR) {
+      w->status = LJP_ERR_MEM;
+      return;
+    }
+    ljp_print_raw(w->e->out, (const char *)out, sizeof out - w->z.avail_out);
+  } while (w->z.avail_out == 0);
+}
+
+/* What protobuf-c packs into: the compressor. */
+struct into {
+  ProtobufCBuffer base;
+  struct pprof *w;
+};
+
+static void append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
+{
+  put_bytes(((struct into *)buffer)->w, data, len, Z_NO_FLUSH);
+}
+
+static void put(struct pprof *w, const Piece *piece)
+{
+  struct into into = {{append}, w};
+  if (!w->status)
+    ljp__pprof__profile__pack_to_buffer(piece, &into.base);
+}
+
+static Piece new_piece(void)
+{
+  Piece piece = LJP__PPROF__PROFILE__INIT;
+  return piece;
+}
+
+/* Adds a string as it is; its place in the table. */
+static int64_t add_string(struct pprof *w, const char *text, size_t len)
+{
+  Piece piece = new_piece();
+  ProtobufCBinaryData data = {len, (uint8_t *)text};
+  piece.n_string_table = 1;
+  piece.string_table = &data;
+  put(w, &piece);
+  return w->string_count++;
+}
+
+/* Texts are UTF-8 in this format: what is not is replaced. */
+static int64_t add_text(struct pprof *w, struct ljp_str text)
+{
+  if (ljp_is_utf8(text))
+    return add_string(w, text.data ? text.data : "", text.len);
+  char *copy = malloc(text.len);
+  if (!copy) {
+    w->status = LJP_ERR_MEM;
+    return 0;
+  }
+  for (uint32_t i = 0; i < text.len; i++)
+    copy[i] = (unsigned char)text.data[i] < 0x80 ? text.data[i] : '?';
+  int64_t place = add_string(w, copy, text.len);
+  free(copy);
+  return place;
+}
+
+static int64_t string_of(struct pprof *w, uint32_t number, uint32_t *place)
+{
+  if (!number)
+    return 0;
+  if (!*place)
+    *place = (uint32_t)add_text(w, ljp_profile_str(w->e->p, number));
+  return *place;
+}
+
+static int64_t add_name(struct pprof *w, const char *text)
+{
+  return add_string(w, text, strlen(text));
+}
+
+static void add_function(struct pprof *w, uint32_t number)
+{
+  const struct ljp_profile *p = w->e->p;
+  const struct ljp_profile_frame *frame =
+      &p->frames[p->functions[number].frame];
+  char name[LJP_NAME_BYTES];
+  uint32_t file = 0;
+  Ljp__Pprof__Function f = LJP__PPROF__FUNCTION__INIT;
+  Ljp__Pprof__Function *list = &f;
+  Piece piece = new_piece();
+  if (w->functions[number])
+    return;
+  w->functions[number] = true;
+  size_t len = ljp_function_name(p, number, name, sizeof name);
+  if (len >= sizeof name)
+    len = sizeof name - 1;
+  f.id = (uint64_t)number + 1;
+  f.name = f.system_name = add_text(w, ljp_str(name, len));
+  f.filename = string_of(w, frame->file, &file);
+  f.start_line = frame->first_line;
+  piece.n_function = 1;
+  piece.function = &list;
+  put(w, &piece);
+}
+
+static uint64_t module_start(uint32_t module)
+{
+  return (uint64_t)module << 32;
+}
+
+static bool is_address(const struct ljp_profile_frame *f)
+{
+  return f->kind < 16 && f->module &&
+         ljp_frame_shape(f->kind) == LJP_SHAPE_ADDR;
+}
+
+/* The place of a frame and, where it is inlined C, of those that it is inlined
+** in: path[0] is the innermost. */
+static void add_location(struct pprof *w, const uint32_t *frames, size_t count)
+{
+  const struct ljp_profile *p = w->e->p;
+  Ljp__Pprof__Line lines[LINES_MAX];
+  Ljp__Pprof__Line *list[LINES_MAX];
+  Ljp__Pprof__Location location = LJP__PPROF__LOCATION__INIT;
+  Ljp__Pprof__Location *locations = &location;
+  const struct ljp_profile_frame *frame = &p->frames[frames[0]];
+  if (w->locations[frames[0]])
+    return;
+  w->locations[frames[0]] = true;
+  for (size_t i = 0; i < count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[frames[i]];
+    add_function(w, f->function);
+    ljp__pprof__line__init(&lines[i]);
+    lines[i].function_id = (uint64_t)f->function + 1;
+    lines[i].line = f->line;
+    list[i] = &lines[i];
+    if (is_address(frame) && f->line)
+      w->has_lines[frame->module] = true;
+  }
+  location.id = (uint64_t)frames[0] + 1;
+  if (is_address(frame)) {
+    location.mapping_id = frame->module;
+    location.address = module_start(frame->module) + frame->offset;
+    if (frame->offset >= w->limits[frame->module])
+      w->limits[frame->module] = frame->offset + 1;
+  }
+  location.n_line = count;
+  location.line = list;
+  Piece piece = new_piece();
+  piece.n_location = 1;
+  piece.location = &locations;
+  put(w, &piece);
+}
+
+/* Fills ids with the locations of a path of nodes, leaf first. */
+static size_t locate(struct pprof *w, const uint32_t *path, uint32_t count,
+                     uint64_t *ids)
+{
+  const struct ljp_profile *p = w->e->p;
+  uint32_t frames[LINES_MAX];
+  size_t n = 0;
+  while (count) {
+    size_t group = 0;
+    bool inlined = true;
+    while (count && inlined && group < LINES_MAX) {
+      uint32_t frame = p->nodes[path[--count]].frame;
+      frames[group++] = frame;
+      inlined = p->frames[frame].flags & LJP_PROFILE_INLINED_C;
+    }
+    add_location(w, frames, group);
+    ids[n++] = (uint64_t)frames[0] + 1;
+  }
+  return n;
+}
+
+struct types {
+  enum ljp_value values[LJP_VALUE_COUNT];
+  size_t count;
+};
+
+static struct types choose_types(const struct ljp_export *e)
+{
+  struct types types = {.count = 0};
+  for (unsigned v = 0; v < LJP_VALUE_COUNT; v++) {
+    /* The two groups that readers know come whole. */
+    bool cpu = v <= LJP_VALUE_CPU &&
+               (e->has[LJP_VALUE_SAMPLES] || e->has[LJP_VALUE_CPU]);
+    bool heap =
+        v >= LJP_VALUE_ALLOC_OBJECTS &&
+        (e->has[LJP_VALUE_ALLOC_OBJECTS] || e->has[LJP_VALUE_ALLOC_SPACE] ||
+         e->has[LJP_VALUE_INUSE_SPACE]);
+    if (cpu || heap || e->has[v])
+      types.values[types.count++] = (enum ljp_value)v;
+  }
+  return types;
+}
+
+static void add_types(struct pprof *w, const struct types *types)
+{
+  for (size_t i = 0; i < types->count; i++) {
+    Ljp__Pprof__ValueType type = LJP__PPROF__VALUE_TYPE__INIT;
+    Ljp__Pprof__ValueType *list = &type;
+    Piece piece = new_piece();
+    type.type = add_name(w, ljp_value_name(types->values[i]));
+    type.unit = add_name(w, ljp_value_unit(types->values[i]));
+    piece.n_sample_type = 1;
+    piece.sample_type = &list;
+    if (w->e->asked && w->e->value == types->values[i])
+      piece.default_sample_type = type.type;
+    put(w, &piece);
+  }
+}
+
+/* Strings of labels. */
+struct label_names {
+  int64_t thread, state, vm, type;
+  int64_t states[256], types[256];
+  int64_t *threads, *vms;
+};
+
+static int64_t numbered(struct pprof *w, const char *what, uint64_t id,
+                        struct ljp_str name)
+{
+  char text[128];
+  if (name.len)
+    return add_text(w, name);
+  snprintf(text, sizeof text, "%s %" PRIu64, what, id);
+  return add_name(w, text);
+}
+
+static size_t label_sample(struct pprof *w, struct label_names *names,
+                           uint32_t context, Ljp__Pprof__Label labels[LABELS])
+{
+  const struct ljp_profile *p = w->e->p;
+  const struct ljp_profile_context *c = &p->contexts[context];
+  const char *state = ljp_name_vmstate(c->state);
+  const char *type = c->type ? ljp_name_mem_type(c->type) : NULL;
+  size_t n = 0;
+  for (int i = 0; i < LABELS; i++)
+    ljp__pprof__label__init(&labels[i]);
+  if (c->thread) {
+    const struct ljp_profile_thread *t = &p->threads[c->thread];
+    if (!names->threads[c->thread])
+      names->threads[c->thread] =
+          numbered(w, "thread", t->id, ljp_profile_str(p, t->name));
+    labels[n].key = names->thread;
+    labels[n++].str = names->threads[c->thread];
+  }
+  if (c->vm) {
+    const struct ljp_profile_vm *vm = &p->vms[c->vm];
+    if (!names->vms[c->vm])
+      names->vms[c->vm] =
+          numbered(w, "vm", vm->id, ljp_profile_str(p, vm->name));
+    labels[n].key = names->vm;
+    labels[n++].str = names->vms[c->vm];
+  }
+  if (state) {
+    if (!names->states[c->state])
+      names->states[c->state] = add_name(w, state);
+    labels[n].key = names->state;
+    labels[n++].str = names->states[c->state];
+  }
+  if (type) {
+    if (!names->types[c->type])
+      names->types[c->type] = add_name(w, type);
+    labels[n].key = names->type;
+    labels[n++].str = names->types[c->type];
+  }
+  return n;
+}
+
+static void add_samples(struct pprof *w, const struct types *types,
+                        struct label_names *names)
+{
+  static uint32_t path[LJP_EXPORT_DEPTH];
+  static uint64_t ids[LJP_EXPORT_DEPTH];
+  const struct ljp_profile *p = w->e->p;
+  ljp_export_start(w->e);
+  for (uint32_t row = 0; row < p->row_count && !w->status; row++) {
+    int64_t values[LJP_VALUE_COUNT];
+    Ljp__Pprof__Label labels[LABELS];
+    Ljp__Pprof__Label *list[LABELS] = {&labels[0], &labels[1], &labels[2],
+                                       &labels[3]};
+    Ljp__Pprof__Sample sample = LJP__PPROF__SAMPLE__INIT;
+    Ljp__Pprof__Sample *samples = &sample;
+    uint32_t depth;
+    bool any = false;
+    for (size_t i = 0; i < types->count; i++) {
+      uint64_t value = ljp_export_value(w->e, row, types->values[i]);
+      values[i] = value <= INT64_MAX ? (int64_t)value : INT64_MAX;
+      any |= value != 0;
+    }
+    if (!any)
+      continue;
+    ljp_export_path(p, p->rows[row].node, path, &depth);
+    sample.n_location_id = locate(w, path, depth, ids);
+    sample.location_id = ids;
+    sample.n_value = types->count;
+    sample.value = values;
+    sample.n_label = label_sample(w, names, p->rows[row].context, labels);
+    sample.label = list;
+    Piece piece = new_piece();
+    piece.n_sample = 1;
+    piece.sample = &samples;
+    put(w, &piece);
+  }
+}
+
+static void add_mappings(struct pprof *w)
+{
+  static const char digits[] = "0123456789abcdef";
+  const struct ljp_profile *p = w->e->p;
+  for (uint32_t i = 1; i < p->module_count && !w->status; i++) {
+    const struct ljp_profile_module *m = &p->modules[i];
+    Ljp__Pprof__Mapping mapping = LJP__PPROF__MAPPING__INIT;
+    Ljp__Pprof__Mapping *list = &mapping;
+    struct ljp_str id = ljp_profile_str(p, m->build_id);
+    char hex[2 * 64];
+    uint32_t n = id.len < 64 ? id.len : 64, path = 0;
+    for (uint32_t k = 0; k < n; k++) {
+      hex[2 * k] = digits[(uint8_t)id.data[k] >> 4];
+      hex[2 * k + 1] = digits[(uint8_t)id.data[k] & 15];
+    }
+    uint64_t limit = m->span > w->limits[i] ? m->span : w->limits[i];
+    mapping.id = i;
+    mapping.memory_start = module_start(i);
+    mapping.memory_limit = mapping.memory_start + limit;
+    mapping.filename = string_of(w, m->path, &path);
+    mapping.build_id = n ? add_string(w, hex, (size_t)n * 2) : 0;
+    mapping.has_functions = mapping.has_filenames = true;
+    mapping.has_line_numbers = mapping.has_inline_frames = w->has_lines[i];
+    Piece piece = new_piece();
+    piece.n_mapping = 1;
+    piece.mapping = &list;
+    put(w, &piece);
+  }
+}
+
+/* Times, period, and what the reports say of losses. */
+static void add_facts(struct pprof *w)
+{
+  const struct ljp_profile *p = w->e->p;
+  Ljp__Pprof__ValueType period = LJP__PPROF__VALUE_TYPE__INIT;
+  Piece piece = new_piece();
+  const char *text;
+  uint8_t kind = w->e->has[LJP_VALUE_SAMPLES]        ? LJP_PRODUCER_CPU
+                 : w->e->has[LJP_VALUE_WALL_SAMPLES] ? LJP_PRODUCER_WALL
+                                                     : LJP_PRODUCER_MEMORY;
+  period.type = add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
+                            : kind == LJP_PRODUCER_WALL ? "wall"
+                                                        : "space");
+  period.unit =
+      add_name(w, kind == LJP_PRODUCER_MEMORY ? "bytes" : "nanoseconds");
+  piece.period_type = &period;
+  piece.period = (int64_t)p->interval_ns[kind];
+  piece.time_nanos = (int64_t)p->origin_wall_ns;
+  piece.duration_nanos = (int64_t)p->end_ns;
+  put(w, &piece);
+  for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
+    int64_t comment = add_text(w, ljp_str(text, strlen(text)));
+    piece = new_piece();
+    piece.n_comment = 1;
+    piece.comment = &comment;
+    put(w, &piece);
+  }
+}
+
+enum ljp_status ljp_export_pprof(struct ljp_export *e)
+{
+  const struct ljp_profile *p = e->p;
+  struct pprof w = {.e = e};
+  struct label_names names = {0};
+  struct types types = choose_types(e);
+  w.functions = calloc(p->function_count + 1, sizeof *w.functions);
+  w.locations = calloc(p->frame_count + 1, sizeof *w.locations);
+  w.limits = calloc(p->module_count + 1, sizeof *w.limits);
+  w.has_lines = calloc(p->module_count + 1, sizeof *w.has_lines);
+  names.threads = calloc(p->thread_count + 1, sizeof *names.threads);
+  names.vms = calloc(p->vm_count + 1, sizeof *names.vms);
+  if (!w.functions || !w.locations || !w.limits || !w.has_lines ||
+      !names.threads || !names.vms ||
+      deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
+    w.status = LJP_ERR_MEM;
+  } else {
+    add_name(&w, ""); /* The first one is. */
+    add_types(&w, &types);
+    names.thread = add_name(&w, "thread");
+    names.vm = add_name(&w, "vm");
+    names.state = add_name(&w, "state");
+    names.type = add_name(&w, "type");
+    add_samples(&w, &types, &names);
+    add_mappings(&w);
+    add_facts(&w);
+    put_bytes(&w, NULL, 0, Z_FINISH);
+    deflateEnd(&w.z);
+  }
+  free(w.functions);
+  free(w.locations);
+  free(w.limits);
+  free(w.has_lines);
+  free(names.threads);
+  free(names.vms);
+  return w.status;
+}

@@ -1,0 +1,195 @@
+/*
+** speedscope's file format: frames by number, and for each thread a profile of
+** samples with weights. What has a time (CPU, wall clock) comes in its order.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/export/export.h"
+
+struct speedscope {
+  struct ljp_export *e;
+  struct ljp_labels labels;
+  uint64_t *rows; /* What each row counts; for values without a time. */
+  uint64_t sum;
+};
+
+static void put_string(struct ljp_print *out, const char *text)
+{
+  ljp_print_json(out, ljp_str(text, strlen(text)));
+}
+
+static void put_frame(const struct speedscope *s, uint32_t label)
+{
+  struct ljp_print *out = s->e->out;
+  const struct ljp_profile *p = s->e->p;
+  const struct ljp_profile_frame *f = &p->frames[s->labels.frame[label]];
+  char small[LJP_NAME_BYTES], *text = small;
+  size_t n =
+      ljp_frame_name(p, s->labels.frame[label], s->e->how, small, sizeof small);
+  if (n >= sizeof small && (text = malloc(n + 1)))
+    ljp_frame_name(p, s->labels.frame[label], s->e->how, text, n + 1);
+  if (!text) {
+    text = small;
+    n = sizeof small - 1;
+  }
+  ljp_print_str(out, label ? ",\n{\"name\":" : "\n{\"name\":");
+  ljp_print_json(out, ljp_str(text, n));
+  if (f->file) {
+    ljp_print_str(out, ",\"file\":");
+    ljp_print_json(out, ljp_profile_str(p, f->file));
+  }
+  uint32_t line = s->e->how & LJP_NAME_LINES ? f->line : f->first_line;
+  if (line)
+    ljp_print_format(out, ",\"line\":%u", line);
+  ljp_print_str(out, "}");
+  if (text != small)
+    free(text);
+}
+
+static bool of_thread(const struct speedscope *s, uint32_t row, uint32_t thread)
+{
+  const struct ljp_profile *p = s->e->p;
+  return p->contexts[p->rows[row].context].thread == thread;
+}
+
+static bool is_timed(const struct speedscope *s)
+{
+  return s->e->value <= LJP_VALUE_WALL;
+}
+
+/* Whether a point counts in the value that is written. */
+static bool counts(const struct speedscope *s,
+                   const struct ljp_profile_point *point)
+{
+  const struct ljp_profile *p = s->e->p;
+  uint8_t kind = p->contexts[p->rows[point->row].context].kind;
+  return !p->rows[point->row].memory &&
+         kind == (s->e->value <= LJP_VALUE_CPU ? LJP_PRODUCER_CPU
+                                               : LJP_PRODUCER_WALL);
+}
+
+static uint64_t point_value(const struct speedscope *s,
+                            const struct ljp_profile_point *point)
+{
+  return s->e->value == LJP_VALUE_SAMPLES ||
+                 s->e->value == LJP_VALUE_WALL_SAMPLES
+             ? point->count
+             : point->weight;
+}
+
+static void put_stack(const struct speedscope *s, uint32_t row, bool first)
+{
+  static uint32_t path[LJP_EXPORT_DEPTH];
+  const struct ljp_profile *p = s->e->p;
+  uint32_t depth;
+  ljp_export_path(p, p->rows[row].node, path, &depth);
+  ljp_print_str(s->e->out, first ? "\n[" : ",\n[");
+  for (uint32_t i = 0; i < depth; i++) {
+    if (i)
+      ljp_print_str(s->e->out, ",");
+    ljp_print_dec(s->e->out, s->labels.of_frame[p->nodes[path[i]].frame]);
+  }
+  ljp_print_str(s->e->out, "]");
+}
+
+/* Stacks (weights false) or weights of a thread; the sum of them. */
+static uint64_t put_list(const struct speedscope *s, uint32_t thread,
+                         bool weights)
+{
+  const struct ljp_profile *p = s->e->p;
+  uint64_t sum = 0;
+  bool first = true;
+  uint32_t count = is_timed(s) ? p->point_count : p->row_count;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t row = is_timed(s) ? p->points[i].row : i;
+    uint64_t value = !is_timed(s)               ? s->rows[row]
+                     : counts(s, &p->points[i]) ? point_value(s, &p->points[i])
+                                                : 0;
+    if (!value || !of_thread(s, row, thread))
+      continue;
+    sum += value;
+    if (weights) {
+      ljp_print_str(s->e->out, first ? "" : ",");
+      ljp_print_dec(s->e->out, value);
+    } else {
+      put_stack(s, row, first);
+    }
+    first = false;
+  }
+  return sum;
+}
+
+static bool has_thread(const struct speedscope *s, uint32_t thread)
+{
+  const struct ljp_profile *p = s->e->p;
+  for (uint32_t row = 0; row < p->row_count; row++)
+    if (s->rows[row] && of_thread(s, row, thread))
+      return true;
+  return false;
+}
+
+static void put_profile(struct speedscope *s, uint32_t thread, bool first)
+{
+  struct ljp_print *out = s->e->out;
+  const struct ljp_profile *p = s->e->p;
+  struct ljp_str name = ljp_profile_str(p, p->threads[thread].name);
+  const char *unit = ljp_value_unit(s->e->value);
+  char label[512];
+  snprintf(label, sizeof label, "%s, thread %u%s%.*s",
+           ljp_value_name(s->e->value), (unsigned)p->threads[thread].tid,
+           name.len ? " " : "", (int)(name.len < 400 ? name.len : 400),
+           name.len ? name.data : "");
+  ljp_print_str(out, first ? "\n{\"type\":\"sampled\",\"name\":"
+                           : ",\n{\"type\":\"sampled\",\"name\":");
+  put_string(out, label);
+  ljp_print_format(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
+                   strcmp(unit, "count") ? unit : "none");
+  uint64_t sum = put_list(s, thread, false);
+  ljp_print_str(out, "],\"weights\":[");
+  put_list(s, thread, true);
+  ljp_print_str(out, "],\"endValue\":");
+  ljp_print_dec(out, sum);
+  ljp_print_str(out, "}");
+}
+
+enum ljp_status ljp_export_speedscope(struct ljp_export *e)
+{
+  const struct ljp_profile *p = e->p;
+  struct speedscope s = {.e = e};
+  bool first = true;
+  enum ljp_status status = ljp_labels_make(&s.labels, e);
+  if (status)
+    return status;
+  s.rows = calloc(p->row_count + 1, sizeof *s.rows);
+  if (!s.rows) {
+    ljp_labels_free(&s.labels);
+    return LJP_ERR_MEM;
+  }
+  ljp_export_start(e);
+  for (uint32_t row = 0; row < p->row_count; row++)
+    s.rows[row] = ljp_export_value(e, row, e->value);
+  ljp_print_str(
+      e->out, "{\"$schema\":\"https://www.speedscope.app/"
+              "file-format-schema.json\",\n\"exporter\":\"ljprof\",\"name\":");
+  ljp_print_json(e->out, ljp_profile_str(p, p->executable));
+  ljp_print_str(e->out, ",\"activeProfileIndex\":0,\n\"notices\":[");
+  for (uint32_t i = 0; ljp_profile_notice(p, i); i++) {
+    ljp_print_str(e->out, i ? ",\n" : "\n");
+    put_string(e->out, ljp_profile_notice(p, i));
+  }
+  ljp_print_str(e->out, "],\n\"shared\":{\"frames\":[");
+  for (uint32_t i = 0; i < s.labels.count; i++)
+    put_frame(&s, i);
+  ljp_print_str(e->out, "]},\n\"profiles\":[");
+  for (uint32_t thread = 0; thread < p->thread_count; thread++)
+    if (has_thread(&s, thread)) {
+      put_profile(&s, thread, first);
+      first = false;
+    }
+  ljp_print_str(e->out, "]}\n");
+  free(s.rows);
+  ljp_labels_free(&s.labels);
+  return LJP_OK;
+}

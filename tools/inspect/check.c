@@ -1,0 +1,249 @@
+/*
+** ljprof check: is a stream whole, was it closed, and what was lost.
+*/
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "parsers/stream/names.h"
+#include "parsers/stream/reader.h"
+#include "tools/shared/command.h"
+#include "tools/shared/show.h"
+
+static const char help[] =
+    "Usage: ljprof check [--json] FILE\n"
+    "Reads a stream to its end and tells how many blocks, records and events\n"
+    "it holds, what was lost before it reached the file and why, each gap\n"
+    "and malformed record, and whether the file was closed.\n\n"
+    "  --json   one JSON object\n"
+    "  --help   this text\n\n"
+    "Exit code: 0 whole and closed (lost events are no damage), 1 damaged,\n"
+    "not closed, ended by an error, not a stream or not readable, 2 called\n"
+    "wrongly.\n";
+
+/* A finding about damage, as it is met: there may be any number. */
+static void finding(struct ljp_shower *show, const struct ljp_event *event)
+{
+  const struct ljp_gap *gap = &event->u.gap;
+  const struct ljp_bad *bad = &event->u.bad;
+  if (show->json) {
+    ljp_show_item(show);
+    if (event->what == LJP_EVENT_GAP) {
+      ljp_show_listed(show, "kind", "gap", 0);
+      ljp_show_number(show, "offset", gap->offset);
+      ljp_show_number(show, "bytes", gap->bytes);
+      ljp_show_number(show, "missing_blocks", gap->missing);
+      ljp_show_bool(show, "missing_known", gap->missing_known);
+      ljp_show_listed(show, "reason", ljp_name_gap(gap->reason), gap->reason);
+    } else {
+      ljp_show_listed(show, "kind", "malformed", 0);
+      ljp_show_number(show, "block_offset", event->block->offset);
+      ljp_show_number(show, "payload_offset", bad->payload_offset);
+      ljp_show_number(show, "bytes", bad->bytes);
+      ljp_show_listed(show, "record", ljp_name_record(bad->tag), bad->tag);
+      ljp_show_listed(show, "reason", ljp_name_bad(bad->reason), bad->reason);
+    }
+    ljp_show_item_end(show);
+    return;
+  }
+  if (event->what == LJP_EVENT_GAP) {
+    ljp_print_format(show->out, "gap at offset %" PRIu64 ": %" PRIu64 " bytes",
+                     gap->offset, gap->bytes);
+    if (!gap->missing_known)
+      ljp_print_str(show->out, ", unknown number of blocks missing");
+    else if (gap->missing)
+      ljp_print_format(show->out, ", %" PRIu64 " block%s missing", gap->missing,
+                       gap->missing == 1 ? "" : "s");
+    ljp_print_format(show->out, ": %s\n", ljp_name_gap(gap->reason));
+  } else {
+    const char *name = ljp_name_record(bad->tag);
+    ljp_print_format(show->out,
+                     "malformed record in the block at offset %" PRIu64
+                     ", byte %u of its payload: ",
+                     event->block->offset, bad->payload_offset);
+    if (name)
+      ljp_print_str(show->out, name);
+    else
+      ljp_print_format(show->out, "tag %" PRIu64, bad->tag);
+    ljp_print_format(show->out, ": %s\n", ljp_name_bad(bad->reason));
+  }
+}
+
+static const char *closed_text(const struct ljp_finish *f)
+{
+  if (f->clean)
+    return f->closed == LJP_CLOSED_END ? "closed by the end of the session"
+                                       : "closed by the next segment";
+  return f->closed == LJP_CLOSED_NOT
+             ? "not closed (the writer was killed, or the end is missing)"
+             : "closed, but something follows";
+}
+
+static void counts(struct ljp_shower *show, const struct ljp_tally *tally)
+{
+  if (show->json)
+    ljp_show_list(show, "records");
+  for (unsigned tag = 0; tag < LJP_TALLY_TAGS; tag++) {
+    const char *name = ljp_name_record(tag);
+    uint64_t read = tally->read[tag], records = tally->records[tag];
+    uint64_t swallowed = tally->swallowed[tag];
+    if (!records && !read && !swallowed)
+      continue;
+    if (show->json) {
+      ljp_show_item(show);
+      ljp_show_listed(show, "name", name, tag);
+      ljp_show_number(show, "records", records);
+      ljp_show_number(show, "read", read);
+      ljp_show_number(show, "swallowed", swallowed);
+      ljp_show_item_end(show);
+      continue;
+    }
+    ljp_print_format(show->out, "%-14s %12" PRIu64 " in %" PRIu64 " records",
+                     name ? name : "unknown tag", read, records);
+    if (swallowed)
+      ljp_print_format(show->out, ", %" PRIu64 " more lost in gaps", swallowed);
+    ljp_print_str(show->out, "\n");
+  }
+  if (show->json)
+    ljp_show_list_end(show);
+}
+
+/* By producer and reason, as the stream has them. */
+static void losses(struct ljp_shower *show, const struct ljp_tally *tally)
+{
+  if (show->json)
+    ljp_show_list(show, "losses");
+  for (size_t i = 0; i < tally->loss_count; i++) {
+    const struct ljp_tally_loss *loss = &tally->losses[i];
+    const char *why =
+        loss->overrun ? "timer expiries merged" : ljp_name_loss(loss->reason);
+    if (show->json) {
+      ljp_show_item(show);
+      ljp_show_listed(show, "kind", loss->overrun ? "overrun" : "loss", 0);
+      ljp_show_number(show, "producer", loss->producer);
+      ljp_show_listed(show, "reason", why, loss->reason);
+      ljp_show_number(show, "count", loss->count);
+      ljp_show_item_end(show);
+      continue;
+    }
+    ljp_print_format(show->out, "%-14s %12" PRIu64 " of producer %" PRIu64 ": ",
+                     loss->overrun ? "overrun" : "lost", loss->count,
+                     loss->producer);
+    if (why)
+      ljp_print_str(show->out, why);
+    else
+      ljp_print_format(show->out, "reason %" PRIu64, loss->reason);
+    ljp_print_str(show->out, "\n");
+  }
+  if (show->json)
+    ljp_show_list_end(show);
+}
+
+static void summary(struct ljp_shower *show, const struct ljp_finish *f,
+                    bool whole)
+{
+  if (show->json) {
+    ljp_show_number(show, "bytes", f->bytes);
+    ljp_show_number(show, "blocks", f->blocks);
+    ljp_show_number(show, "gaps", f->gaps);
+    ljp_show_number(show, "gap_bytes", f->gap_bytes);
+    ljp_show_number(show, "missing_blocks", f->missing_blocks);
+    ljp_show_bool(show, "missing_known", f->missing_known);
+    ljp_show_number(show, "bad_records", f->bad_records);
+    ljp_show_number(show, "unknown_records", f->unknown_records);
+    ljp_show_listed(show, "end", closed_text(f), 0);
+    ljp_show_bool(show, "clean_end", f->clean);
+    ljp_show_listed(show, "status", ljp_name_shown(LJP_SHOW_STATUS, f->status),
+                    f->status);
+    ljp_show_number(show, "error", f->error);
+    ljp_show_bool(show, "whole", whole);
+    return;
+  }
+  ljp_print_format(show->out,
+                   "%" PRIu64 " blocks in %" PRIu64 " bytes; %" PRIu64
+                   " gaps of %" PRIu64 " bytes",
+                   f->blocks, f->block_bytes, f->gaps, f->gap_bytes);
+  if (f->gaps && !f->missing_known)
+    ljp_print_format(show->out, ", at least %" PRIu64 " blocks missing",
+                     f->missing_blocks);
+  else if (f->missing_blocks)
+    ljp_print_format(show->out, ", %" PRIu64 " blocks missing",
+                     f->missing_blocks);
+  ljp_print_format(show->out,
+                   "\n%" PRIu64 " malformed records, %" PRIu64
+                   " of kinds that are not known\n%s\n",
+                   f->bad_records, f->unknown_records, closed_text(f));
+  if (f->status) {
+    const char *name = ljp_name_shown(LJP_SHOW_STATUS, f->status);
+    ljp_print_str(show->out, "the session was ended by an error: ");
+    if (name)
+      ljp_print_str(show->out, name);
+    else
+      ljp_print_format(show->out, "status %" PRIu64, f->status);
+    if (f->error && f->error <= INT_MAX)
+      ljp_print_format(show->out, " (%s)", strerror((int)f->error));
+    ljp_print_str(show->out, "\n");
+  }
+  ljp_print_format(show->out, "%s\n",
+                   whole       ? "whole"
+                   : f->status ? "CUT SHORT"
+                               : "DAMAGED or not closed");
+}
+
+static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
+                           bool *whole)
+{
+  const struct ljp_event *event;
+  enum ljp_status status;
+  if (show->json) {
+    ljp_show_begin(show, "check");
+    ljp_show_list(show, "findings");
+  }
+  while (!(status = ljp_reader_next(reader, &event)) &&
+         event->what != LJP_EVENT_FINISH && !show->out->error)
+    if (event->what == LJP_EVENT_GAP || event->what == LJP_EVENT_BAD)
+      finding(show, event);
+  if (show->json)
+    ljp_show_list_end(show);
+  if (status) {
+    if (show->json) {
+      ljp_show_string(show, "error",
+                      ljp_str(reader->error, strlen(reader->error)));
+      ljp_show_bool(show, "whole", false);
+      ljp_show_end(show);
+    }
+    return status;
+  }
+  const struct ljp_finish *f = &reader->finish;
+  *whole = f->clean && !f->gaps && !f->bad_records && !f->status;
+  counts(show, &reader->tally);
+  losses(show, &reader->tally);
+  summary(show, f, *whole);
+  if (show->json)
+    ljp_show_end(show);
+  return LJP_OK;
+}
+
+int ljp_command_check(int argc, char **argv)
+{
+  static struct ljp_reader reader;
+  static struct ljp_print out;
+  const char *file;
+  bool json = false, whole = false;
+  const struct ljp_flag flags[] = {{"--json", &json, NULL}};
+  int code = ljp_command_options("check", help, argc, argv, flags, 1, &file);
+  if (code >= 0)
+    return code;
+  ljp_print_begin(&out, 1);
+  struct ljp_shower show = {.out = &out, .json = json};
+  enum ljp_status status = ljp_reader_open(&reader, file);
+  if (!status)
+    status = run(&reader, &show, &whole);
+  code = ljp_command_end("check", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
+  if (status) {
+    ljp_command_error("check", "%s: %s", file, reader.error);
+    code = LJP_EXIT_FAILED;
+  }
+  ljp_reader_fini(&reader);
+  return code;
+}

@@ -1,0 +1,311 @@
+/*
+** One event of a stream as a line or a JSON object.
+*/
+#include <inttypes.h>
+#include <string.h>
+
+#include "parsers/stream/names.h"
+#include "tools/inspect/dump.h"
+#include "tools/shared/show.h"
+
+/* A line for a frame is cut here; its definition was shown in full. */
+#define FRAME_TEXT_BYTES 512u
+
+static void dump_pairs(struct ljp_shower *show, const struct ljp_field *field,
+                       struct ljp_pairs pairs)
+{
+  uint64_t number, count;
+  if (show->json)
+    ljp_show_list(show, field->name);
+  while (ljp_pairs_next(&pairs, &number, &count)) {
+    const char *text = ljp_name_shown((enum ljp_show)field->show, number);
+    if (show->json) {
+      ljp_show_item(show);
+      ljp_show_listed(show, "name", text, number);
+      ljp_show_number(show, "count", count);
+      ljp_show_item_end(show);
+    } else if (text) {
+      ljp_print_format(show->out, " \"%s\"=%" PRIu64, text, count);
+    } else {
+      ljp_print_format(show->out, " %" PRIu64 "=%" PRIu64, number, count);
+    }
+  }
+  if (show->json)
+    ljp_show_list_end(show);
+}
+
+static void dump_field(struct ljp_shower *show, const struct ljp_field *field,
+                       const char *member)
+{
+  struct ljp_pairs pairs;
+  struct ljp_str string;
+  uint64_t number;
+  switch (field->type) {
+  case LJP_FIELD_PAIRS:
+    memcpy(&pairs, member, sizeof pairs);
+    dump_pairs(show, field, pairs);
+    return;
+  case LJP_FIELD_STR:
+    memcpy(&string, member, sizeof string);
+    if (field->show == LJP_SHOW_BYTES)
+      ljp_show_bytes(show, field->name, string);
+    else
+      ljp_show_string(show, field->name, string);
+    return;
+  }
+  memcpy(&number, member, sizeof number);
+  if (field->type == LJP_FIELD_S)
+    ljp_show_signed(show, field->name, (int64_t)number);
+  else if (field->show == LJP_SHOW_HEX)
+    ljp_show_address(show, field->name, number);
+  else if (field->show == LJP_SHOW_DEC)
+    ljp_show_number(show, field->name, number);
+  else
+    ljp_show_listed(show, field->name,
+                    ljp_name_shown((enum ljp_show)field->show, number), number);
+}
+
+static void dump_stack(struct ljp_shower *show, const struct ljp_model *model,
+                       uint64_t stack)
+{
+  static const char *const ends[] = {"whole", "lost", "too deep"};
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  char text[FRAME_TEXT_BYTES];
+  unsigned count;
+  enum ljp_stack_end end = ljp_model_stack(model, stack, frames, &count);
+  ljp_show_number(show, "stack", stack);
+  if (end != LJP_STACK_WHOLE)
+    ljp_show_listed(show, "stack_end", ends[end], end);
+  if (show->json)
+    ljp_show_list(show, "frames");
+  for (unsigned i = 0; i < count; i++) {
+    struct ljp_frame_view view;
+    ljp_frame_view(model, frames[i], &view);
+    size_t len = ljp_frame_text(model, &view, text, sizeof text);
+    const char *kind = ljp_name_frame_kind(frames[i]->kind);
+    if (show->json) {
+      ljp_show_item(show);
+      ljp_show_number(show, "node", frames[i]->id);
+      ljp_show_listed(show, "kind", kind, frames[i]->kind);
+      ljp_show_string(show, "text", ljp_str(text, len));
+      ljp_show_item_end(show);
+    } else {
+      if (kind)
+        ljp_print_format(show->out, "\n    %-8s", kind);
+      else
+        ljp_print_format(show->out, "\n    kind %-3u", frames[i]->kind);
+      ljp_print_str(show->out, " ");
+      ljp_print_safe(show->out, ljp_str(text, len));
+    }
+  }
+  if (show->json)
+    ljp_show_list_end(show);
+  else if (end == LJP_STACK_LOST)
+    ljp_print_format(show->out, "\n    %-8s %s", "?",
+                     model->lossy ? "unknown (lost in a gap)" : "unknown");
+}
+
+static void dump_node(struct ljp_shower *show, const struct ljp_rec_node *node)
+{
+  unsigned exact = node->flags & LJP_FRAME_EXACT_MASK;
+  ljp_show_number(show, "id", node->id);
+  ljp_show_number(show, "parent", node->up ? node->id - node->up : 0);
+  ljp_show_listed(show, "kind", ljp_name_frame_kind(node->kind), node->kind);
+  ljp_show_listed(show, "exact", ljp_name_exact(exact), exact);
+  ljp_show_bool(show, "tail", node->flags & LJP_FRAME_TAIL);
+  switch (ljp_frame_shape(node->kind)) {
+  case LJP_SHAPE_LUA:
+    ljp_show_number(show, "proto", node->ref);
+    ljp_show_number(show, "line", node->value);
+    break;
+  case LJP_SHAPE_ADDR:
+    ljp_show_number(show, "module", node->ref);
+    ljp_show_address(show, "address", node->value);
+    break;
+  case LJP_SHAPE_NUM:
+    ljp_show_number(show, "number", node->value);
+    break;
+  }
+}
+
+/* Who observed it, and of which thread if it is known. */
+static void dump_producer(struct ljp_shower *show,
+                          const struct ljp_reader *reader,
+                          const struct ljp_event *event)
+{
+  uint32_t id = event->block->head.producer;
+  const struct ljp_rec_producer *producer =
+      ljp_model_producer(&reader->model, id);
+  ljp_show_number(show, "producer", id);
+  if (producer)
+    ljp_show_number(show, "thread", producer->thread);
+}
+
+static void dump_sample(struct ljp_shower *show,
+                        const struct ljp_reader *reader,
+                        const struct ljp_event *event)
+{
+  const struct ljp_rec_sample *s = &event->u.sample;
+  ljp_show_number(show, "time_ns", event->time_ns);
+  dump_producer(show, reader, event);
+  ljp_show_number(show, "vm", s->vm);
+  ljp_show_listed(show, "state", ljp_name_vmstate(s->state), s->state);
+  ljp_show_number(show, "weight", s->weight);
+  ljp_show_listed(show, "cut", ljp_name_cut(s->cut), s->cut);
+  dump_stack(show, &reader->model, s->stack);
+}
+
+static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
+                     const struct ljp_event *event)
+{
+  const struct ljp_rec_mem *m = &event->u.mem;
+  ljp_show_number(show, "time_ns", event->time_ns);
+  dump_producer(show, reader, event);
+  ljp_show_listed(show, "operation", ljp_name_mem_op(m->op), m->op);
+  ljp_show_address(show, "address", m->address);
+  ljp_show_number(show, "size", m->size);
+  if (m->op == LJP_MEM_REALLOC) {
+    ljp_show_address(show, "old_address", m->old_address);
+    ljp_show_number(show, "old_size", m->old_size);
+  }
+  ljp_show_listed(show, "type", ljp_name_mem_type(m->type), m->type);
+  for (unsigned bit = LJP_MEM_SWEPT; bit <= LJP_MEM_MOVED; bit *= 2)
+    if (m->flags & bit)
+      ljp_show_bool(show, ljp_name_mem_flag(bit), true);
+  ljp_show_number(show, "vm", m->vm);
+  ljp_show_listed(show, "state", ljp_name_vmstate(m->state), m->state);
+  ljp_show_number(show, "weight", m->weight);
+  dump_stack(show, &reader->model, m->stack);
+}
+
+/* As other flat records, but its stack comes last, with frames. */
+static void dump_trace_event(struct ljp_shower *show,
+                             const struct ljp_reader *reader,
+                             const struct ljp_event *event)
+{
+  unsigned count = 0;
+  const struct ljp_field *field = ljp_record_fields(event->what, &count);
+  for (unsigned i = 0; i + 1 < count; i++)
+    dump_field(show, &field[i], (const char *)&event->u + field[i].offset);
+  dump_stack(show, &reader->model, event->u.trace_event.stack);
+}
+
+static void dump_block(struct ljp_shower *show, const struct ljp_block *block)
+{
+  const struct ljp_block_head *h = &block->head;
+  ljp_show_number(show, "offset", block->offset);
+  ljp_show_number(show, "seq", h->seq);
+  ljp_show_address(show, "session", h->stream);
+  ljp_show_number(show, "major", h->major);
+  ljp_show_number(show, "minor", h->minor);
+  ljp_show_bool(show, "zstd", h->flags & LJP_BLOCK_ZSTD);
+  ljp_show_bool(show, "epoch_begins", h->flags & LJP_BLOCK_KEY);
+  ljp_show_number(show, "epoch", h->epoch);
+  ljp_show_number(show, "producer", h->producer);
+  ljp_show_number(show, "time_ns", h->time_ns);
+  ljp_show_number(show, "stored_bytes", h->stored_len);
+  ljp_show_number(show, "raw_bytes", h->raw_len);
+}
+
+static void dump_gap(struct ljp_shower *show, const struct ljp_gap *gap)
+{
+  ljp_show_number(show, "offset", gap->offset);
+  ljp_show_number(show, "bytes", gap->bytes);
+  ljp_show_number(show, "missing_blocks", gap->missing);
+  if (!gap->missing_known)
+    ljp_show_bool(show, "missing_known", false);
+  ljp_show_listed(show, "reason", ljp_name_gap(gap->reason), gap->reason);
+}
+
+static void dump_bad(struct ljp_shower *show, const struct ljp_event *event)
+{
+  const struct ljp_bad *bad = &event->u.bad;
+  ljp_show_number(show, "block_offset", event->block->offset);
+  ljp_show_number(show, "payload_offset", bad->payload_offset);
+  ljp_show_number(show, "bytes", bad->bytes);
+  ljp_show_listed(show, "record", ljp_name_record(bad->tag), bad->tag);
+  ljp_show_listed(show, "reason", ljp_name_bad(bad->reason), bad->reason);
+}
+
+static void dump_finish(struct ljp_shower *show, const struct ljp_finish *f)
+{
+  static const char *const closed[] = {"no", "segment", "end"};
+  ljp_show_number(show, "bytes", f->bytes);
+  ljp_show_number(show, "blocks", f->blocks);
+  ljp_show_number(show, "gaps", f->gaps);
+  ljp_show_number(show, "gap_bytes", f->gap_bytes);
+  ljp_show_number(show, "missing_blocks", f->missing_blocks);
+  ljp_show_number(show, "bad_records", f->bad_records);
+  ljp_show_number(show, "unknown_records", f->unknown_records);
+  ljp_show_listed(show, "closed", closed[f->closed], f->closed);
+  ljp_show_bool(show, "clean", f->clean);
+}
+
+static const char *type_of(unsigned what)
+{
+  switch (what) {
+  case LJP_REC_SAMPLES:
+    return "sample";
+  case LJP_REC_NODES:
+    return "node";
+  case LJP_EVENT_BLOCK:
+    return "block";
+  case LJP_EVENT_GAP:
+    return "gap";
+  case LJP_EVENT_BAD:
+    return "malformed";
+  case LJP_EVENT_UNKNOWN:
+    return "unknown";
+  case LJP_EVENT_FINISH:
+    return "finish";
+  }
+  return ljp_name_record(what);
+}
+
+void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
+                    const struct ljp_event *event, bool json)
+{
+  struct ljp_shower show = {.out = out, .json = json};
+  const struct ljp_field *field;
+  unsigned count = 0;
+  if (!json && event->what != LJP_EVENT_BLOCK && event->what != LJP_EVENT_GAP &&
+      event->what != LJP_EVENT_FINISH)
+    ljp_print_str(out, "  ");
+  ljp_show_begin(&show, type_of(event->what));
+  switch (event->what) {
+  case LJP_EVENT_BLOCK:
+    dump_block(&show, event->block);
+    break;
+  case LJP_EVENT_GAP:
+    dump_gap(&show, &event->u.gap);
+    break;
+  case LJP_EVENT_BAD:
+    dump_bad(&show, event);
+    break;
+  case LJP_EVENT_UNKNOWN:
+    ljp_show_number(&show, "tag", event->u.unknown.tag);
+    ljp_show_number(&show, "payload_offset", event->u.unknown.payload_offset);
+    ljp_show_number(&show, "bytes", event->u.unknown.bytes);
+    break;
+  case LJP_EVENT_FINISH:
+    dump_finish(&show, &event->u.finish);
+    break;
+  case LJP_REC_NODES:
+    dump_node(&show, &event->u.node);
+    break;
+  case LJP_REC_SAMPLES:
+    dump_sample(&show, reader, event);
+    break;
+  case LJP_REC_MEM:
+    dump_mem(&show, reader, event);
+    break;
+  case LJP_REC_TRACE_EVENT:
+    dump_trace_event(&show, reader, event);
+    break;
+  default:
+    field = ljp_record_fields(event->what, &count);
+    for (unsigned i = 0; i < count; i++)
+      dump_field(&show, &field[i], (const char *)&event->u + field[i].offset);
+  }
+  ljp_show_end(&show);
+}

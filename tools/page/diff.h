@@ -1,0 +1,72 @@
+/*
+** Diff: two profiles on one tree of stacks, with how sure each change is.
+** Values are per second of recording (live memory: as it stands), and each
+** comes with its variance, which is that of counting samples: a change within
+** LJP_DIFF_SURE standard errors is no more than chance.
+*/
+#ifndef LJP_TOOLS_DIFF_H
+#define LJP_TOOLS_DIFF_H
+
+#include "parsers/profile/profile.h"
+#include "tools/page/page.h"
+#include "tools/shared/print.h"
+
+/* Of a thousand functions that did not change, hardly one goes beyond this.
+** tools/viewer/diff.js has the same. */
+#define LJP_DIFF_SURE 3.5
+
+/* Before and after. */
+struct ljp_diff_value {
+  double value[2], variance[2];
+};
+
+struct ljp_diff_side {
+  double seconds;
+  uint64_t samples, events; /* Samples; allocations. */
+  struct ljp_str file, program;
+};
+
+struct ljp_diff {
+  struct ljp_page page; /* Frames, nodes and notices; no rows. */
+  struct ljp_diff_side sides[2];
+  struct ljp_diff_value *nodes[LJP_PAGE_VIEWS]; /* Self, by the page's nodes. */
+  size_t node_count;                            /* So many each. */
+  double sums[LJP_PAGE_VIEWS][2];
+  bool share; /* By the second of what was measured, not of recording. */
+};
+
+enum ljp_status ljp_diff_init(struct ljp_diff *diff,
+                              const struct ljp_profile *before,
+                              const struct ljp_profile *after,
+                              const char *const files[2], bool share);
+void ljp_diff_fini(struct ljp_diff *diff);
+
+/* Whether both sides have something. */
+bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view);
+
+struct ljp_diff_function {
+  uint32_t frame;
+  struct ljp_diff_value self, total;
+};
+
+/* By function, those that changed most and surely first; *count of them. NULL:
+** no memory. To be freed. */
+struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
+                                             enum ljp_page_view view,
+                                             size_t *count);
+
+struct ljp_diff_stack {
+  uint32_t node;
+  struct ljp_diff_value self;
+};
+struct ljp_diff_stack *ljp_diff_stacks(const struct ljp_diff *diff,
+                                       enum ljp_page_view view, size_t *count);
+
+/* The flame graph page with the changes as colours. */
+void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out);
+
+/* LJP_DIFF_SURE standard errors of the change; and whether it is more. */
+double ljp_diff_error(const struct ljp_diff_value *v);
+bool ljp_diff_sure(const struct ljp_diff_value *v);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+** Two profiles on one tree.
+*/
+#include "tools/page/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/profile/frame_name.h"
+#include "tools/page/load.h"
+
+double ljp_diff_error(const struct ljp_diff_value *v)
+{
+  return LJP_DIFF_SURE * sqrt(v->variance[0] + v->variance[1]);
+}
+
+bool ljp_diff_sure(const struct ljp_diff_value *v)
+{
+  return fabs(v->value[1] - v->value[0]) > ljp_diff_error(v);
+}
+
+static void add(struct ljp_diff_value *to, int side, double value,
+                double variance)
+{
+  to->value[side] += value;
+  to->variance[side] += variance;
+}
+
+static void plus(struct ljp_diff_value *to, const struct ljp_diff_value *v)
+{
+  for (int side = 0; side < 2; side++)
+    add(to, side, v->value[side], v->variance[side]);
+}
+
+/* The rows of one side; nodes[] of all views have grown with the page. */
+static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
+                            int side)
+{
+  struct ljp_page_stacks stacks;
+  enum ljp_status status = ljp_page_stacks_init(&stacks, &d->page, p, false);
+  uint32_t *nodes = calloc(p->row_count + 1, sizeof *nodes);
+  if (!nodes)
+    status = LJP_ERR_MEM;
+  for (uint32_t i = 0; !status && i < p->row_count; i++)
+    nodes[i] = ljp_page_stacks_node(&stacks, &p->rows[i]);
+  if (!status)
+    status = d->page.failed;
+  for (int v = 0; !status && v < LJP_PAGE_VIEWS; v++) {
+    struct ljp_diff_value *grown = calloc(d->page.node_count, sizeof *grown);
+    if (!grown) {
+      status = LJP_ERR_MEM;
+      break;
+    }
+    if (d->nodes[v])
+      memcpy(grown, d->nodes[v], d->node_count * sizeof *grown);
+    free(d->nodes[v]);
+    d->nodes[v] = grown;
+  }
+  d->node_count = d->page.node_count;
+  static const struct ljp_profile_estimates exact;
+  double second = 1 / d->sides[side].seconds;
+  for (uint32_t i = 0; !status && i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    const struct ljp_profile_memory *m = &p->memory[row->memory];
+    enum ljp_page_view view = ljp_page_stacks_view(&stacks, row);
+    double w = (double)row->weight * second, n = (double)row->count;
+    double variance = n > 0 ? w * w / n : 0; /* Of as many equal samples. */
+    if (view == LJP_PAGE_VIEW_ALLOC) {
+      const struct ljp_profile_estimates *e =
+          p->estimates && row->memory ? &p->estimates[row->memory] : &exact;
+      variance = e->alloc.variance_bytes * second * second;
+      add(&d->nodes[LJP_PAGE_VIEW_LIVE][nodes[i]], side, (double)m->live_bytes,
+          e->live.variance_bytes);
+      d->sums[LJP_PAGE_VIEW_LIVE][side] += (double)m->live_bytes;
+      add(&d->nodes[LJP_PAGE_VIEW_LEAK][nodes[i]], side, (double)m->old_bytes,
+          e->old.variance_bytes);
+      d->sums[LJP_PAGE_VIEW_LEAK][side] += (double)m->old_bytes;
+    }
+    add(&d->nodes[view][nodes[i]], side, w, variance);
+    d->sums[view][side] += w;
+  }
+  free(nodes);
+  ljp_page_stacks_fini(&stacks);
+  return status;
+}
+
+/* Makes the sums of both sides a second (a GiB of memory). */
+static void equal_sums(struct ljp_diff *d, int view)
+{
+  double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30 : 1e9;
+  for (int side = 0; side < 2; side++) {
+    double k = d->sums[view][side] > 0 ? one / d->sums[view][side] : 0;
+    for (size_t i = 0; i < d->node_count; i++) {
+      d->nodes[view][i].value[side] *= k;
+      d->nodes[view][i].variance[side] *= k * k;
+    }
+    d->sums[view][side] *= k;
+  }
+}
+
+static struct ljp_str base(struct ljp_page *page, const char *path)
+{
+  struct ljp_str s = ljp_base_name(ljp_str(path, strlen(path)));
+  return ljp_page_text(
+      page, strcmp(path, "-") == 0 ? ljp_str("standard input", 14) : s);
+}
+
+static bool same(struct ljp_str a, struct ljp_str b)
+{
+  return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* What makes the comparison doubtful is said, not guessed at. */
+static void doubts(struct ljp_diff *d, const struct ljp_profile *a,
+                   const struct ljp_profile *b)
+{
+  struct ljp_page *page = &d->page;
+  const struct ljp_diff_side *s = d->sides;
+  static const char *const when[] = {"before", "after"};
+  const struct ljp_profile *both[] = {a, b};
+  if (!same(s[0].program, s[1].program))
+    ljp_page_notice(
+        page, false,
+        ljp_page_format(page,
+                        "these are profiles of different programs: before %.*s,"
+                        " after %.*s",
+                        (int)s[0].program.len, s[0].program.data,
+                        (int)s[1].program.len, s[1].program.data));
+  if (a->origin_ns == b->origin_ns && a->pid == b->pid &&
+      a->origin_wall_ns == b->origin_wall_ns)
+    ljp_page_notice(page, false,
+                    ljp_str("both files are of the same session", 34));
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    double shared = 0, all = d->sums[v][0] + d->sums[v][1];
+    if (!ljp_diff_has(d, (enum ljp_page_view)v))
+      continue;
+    size_t count;
+    struct ljp_diff_function *f =
+        ljp_diff_functions(d, (enum ljp_page_view)v, &count);
+    for (size_t i = 0; f && i < count; i++)
+      if (f[i].total.value[0] > 0 && f[i].total.value[1] > 0)
+        shared += f[i].self.value[0] + f[i].self.value[1];
+    if (f && shared < all / 10)
+      ljp_page_notice(page, false,
+                      ljp_page_format(page,
+                                      "hardly a function is in both files (%.1f"
+                                      " %% of the weight): do they belong "
+                                      "together?",
+                                      100 * shared / all));
+    free(f);
+  }
+  for (int side = 0; side < 2; side++)
+    for (uint32_t n = 0; ljp_profile_notice(both[side], n); n++)
+      ljp_page_notice(page, false,
+                      ljp_page_format(page, "%s: %.900s", when[side],
+                                      ljp_profile_notice(both[side], n)));
+}
+
+enum ljp_status ljp_diff_init(struct ljp_diff *diff,
+                              const struct ljp_profile *before,
+                              const struct ljp_profile *after,
+                              const char *const files[2], bool share)
+{
+  const struct ljp_profile *both[] = {before, after};
+  memset(diff, 0, sizeof *diff);
+  enum ljp_status status = ljp_page_init(&diff->page);
+  for (int side = 0; side < 2 && !status; side++) {
+    const struct ljp_profile *p = both[side];
+    struct ljp_diff_side *s = &diff->sides[side];
+    /* A session without any length has no rates; it must not divide by 0. */
+    s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
+    s->samples = p->totals.samples + p->totals.wall_samples;
+    s->file = base(&diff->page, files[side]);
+    s->program = ljp_page_text(
+        &diff->page, ljp_base_name(ljp_profile_str(p, p->executable)));
+    s->events = p->totals.alloc_events;
+    status = take(diff, p, side);
+  }
+  diff->share = share;
+  for (int v = 0; !status && share && v <= LJP_PAGE_VIEW_ALLOC; v++)
+    equal_sums(diff, v);
+  if (!status)
+    doubts(diff, before, after);
+  return status ? status : diff->page.failed;
+}
+
+void ljp_diff_fini(struct ljp_diff *diff)
+{
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++)
+    free(diff->nodes[v]);
+  ljp_page_fini(&diff->page);
+}
+
+bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view)
+{
+  return diff->sums[view][0] > 0 && diff->sums[view][1] > 0;
+}
+
+/* Sure changes first, then by size. */
+static int by_change(const struct ljp_diff_value *a,
+                     const struct ljp_diff_value *b)
+{
+  double x = fabs(a->value[1] - a->value[0]);
+  double y = fabs(b->value[1] - b->value[0]);
+  bool p = ljp_diff_sure(a), q = ljp_diff_sure(b);
+  return p != q ? q - p : (x < y) - (x > y);
+}
+
+static int function_order(const void *a, const void *b)
+{
+  const struct ljp_diff_function *x = a, *y = b;
+  int order = by_change(&x->self, &y->self);
+  order = order ? order : by_change(&x->total, &y->total);
+  return order ? order : (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+static int stack_order(const void *a, const void *b)
+{
+  const struct ljp_diff_stack *x = a, *y = b;
+  int order = by_change(&x->self, &y->self);
+  return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
+                                             enum ljp_page_view view,
+                                             size_t *count)
+{
+  const struct ljp_page *page = &diff->page;
+  struct ljp_diff_function *f = calloc(page->frame_count + 1, sizeof *f);
+  struct ljp_diff_value *total = calloc(page->node_count + 1, sizeof *total);
+  *count = 0;
+  if (!f || !total) {
+    free(f);
+    free(total);
+    return NULL;
+  }
+  memcpy(total, diff->nodes[view], page->node_count * sizeof *total);
+  for (size_t i = page->node_count; i-- > 1;)
+    plus(&total[page->nodes[i].parent], &total[i]);
+  for (size_t i = 1; i < page->node_count; i++) {
+    uint32_t frame = page->nodes[i].frame, up = page->nodes[i].parent;
+    while (up && page->nodes[up].frame != frame)
+      up = page->nodes[up].parent;
+    plus(&f[frame].self, &diff->nodes[view][i]);
+    if (!up) /* Recursion counts once. */
+      plus(&f[frame].total, &total[i]);
+  }
+  for (uint32_t i = 1; i < page->frame_count; i++) {
+    f[i].frame = i;
+    if (f[i].total.value[0] > 0 || f[i].total.value[1] > 0)
+      f[(*count)++] = f[i];
+  }
+  free(total);
+  qsort(f, *count, sizeof *f, function_order);
+  return f;
+}
+
+struct ljp_diff_stack *ljp_diff_stacks(const struct ljp_diff *diff,
+                                       enum ljp_page_view view, size_t *count)
+{
+  size_t n = diff->page.node_count;
+  struct ljp_diff_stack *s = calloc(n + 1, sizeof *s);
+  *count = 0;
+  for (size_t i = 0; s && i < n; i++) {
+    const struct ljp_diff_value *v = &diff->nodes[view][i];
+    if (v->value[0] > 0 || v->value[1] > 0)
+      s[(*count)++] = (struct ljp_diff_stack){.node = (uint32_t)i, .self = *v};
+  }
+  if (s)
+    qsort(s, *count, sizeof *s, stack_order);
+  return s;
+}

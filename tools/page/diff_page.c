@@ -1,0 +1,89 @@
+/*
+** The page of a diff: the same page with two values a stack. Amounts are whole
+** nanoseconds or bytes (a second), variances their squares.
+*/
+#include <inttypes.h>
+#include <math.h>
+
+#include "tools/page/column.h"
+#include "tools/page/diff.h"
+#include "tools/page/write.h"
+
+static bool there(const struct ljp_diff_value *v)
+{
+  return v->value[0] > 0 || v->value[1] > 0;
+}
+
+/* Beyond 2^52 the page's numbers are not exact, and no variance needs to be. */
+static uint64_t whole(double x)
+{
+  return x > 0x1p52 ? UINT64_C(1) << 52 : x > 0 ? (uint64_t)llround(x) : 0;
+}
+
+static void values(const struct ljp_diff *d, int view, struct ljp_print *out)
+{
+  const struct ljp_diff_value *v = d->nodes[view];
+  struct ljp_column column;
+  size_t rows = 0;
+  for (size_t i = 0; i < d->node_count; i++)
+    rows += there(&v[i]);
+  ljp_print_format(out, ",\"rows\":%zu", rows);
+  ljp_column_begin(&column, out, "node");
+  for (size_t i = 0; i < d->node_count; i++)
+    if (there(&v[i]))
+      ljp_column_put_signed(&column, i);
+  ljp_column_end(&column);
+#define LJP_VALUES(name, member, side)                                         \
+  ljp_column_begin(&column, out, name);                                        \
+  for (size_t i = 0; i < d->node_count; i++)                                   \
+    if (there(&v[i]))                                                          \
+      ljp_column_put(&column, whole(v[i].member[side]));                       \
+  ljp_column_end(&column);
+  LJP_VALUES("other", value, 0)
+  LJP_VALUES("weight", value, 1)
+  LJP_VALUES("other_variance", variance, 0)
+  LJP_VALUES("weight_variance", variance, 1)
+#undef LJP_VALUES
+}
+
+void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
+{
+  static const struct {
+    const char *id, *name, *unit, *counts;
+  } views[] = {
+#define LJP_X(key, id, name, unit, counts) {id, name, unit, counts},
+      LJP_PAGE_VIEW_LIST(LJP_X)
+#undef LJP_X
+  };
+  struct ljp_page *page = &diff->page;
+  bool first = true;
+  page->title =
+      ljp_page_format(page, "%.*s \xe2\x86\x92 %.*s",
+                      (int)diff->sides[0].file.len, diff->sides[0].file.data,
+                      (int)diff->sides[1].file.len, diff->sides[1].file.data);
+  page->subtitle =
+      ljp_page_format(page, "%.2f s and %.2f s of recording, compared by %s",
+                      diff->sides[0].seconds, diff->sides[1].seconds,
+                      diff->share ? "their shares" : "the second");
+  ljp_page_html_begin(page, out, LJP_ROWS_TICK_NS);
+  ljp_print_str(out, ",\"diff\":true,\"views\":[");
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    if (!ljp_diff_has(diff, (enum ljp_page_view)v))
+      continue;
+    bool rate = v != LJP_PAGE_VIEW_LIVE && v != LJP_PAGE_VIEW_LEAK;
+    bool time = v == LJP_PAGE_VIEW_CPU || v == LJP_PAGE_VIEW_WALL;
+    ljp_print_format(out,
+                     "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\","
+                     "\"counts\":\"%s\"",
+                     first ? "" : ",", views[v].id, views[v].name,
+                     time   ? "share"
+                     : rate ? "bytes/s"
+                            : "bytes",
+                     views[v].counts);
+    values(diff, v, out);
+    ljp_print_str(out, "}");
+    first = false;
+  }
+  ljp_print_str(out, "]");
+  ljp_page_html_end(out);
+}

@@ -1,0 +1,180 @@
+/*
+** ljprof flame: the page, or a drawing of one view.
+*/
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/shared/command.h"
+#include "tools/shared/outfile.h"
+#include "tools/page/load.h"
+#include "tools/page/write.h"
+#include "tools/shared/progress.h"
+
+static const char help[] =
+    "Usage: ljprof flame FILE -o PAGE.html [OPTION]...\n"
+    "       ljprof flame FILE --svg -o DRAWING.svg [OPTION]...\n"
+    "Makes a page with the flame graph of a profile, for any browser: one "
+    "file\n"
+    "that needs no other and no network. It holds all views that the file has\n"
+    "data for (CPU, wall clock, allocations, live memory, leaks, JIT states),\n"
+    "search, zoom, a timeline, a table; '?' in it lists its keys.\n\n"
+    "  -o, --output PATH   where to write; '-' is standard output\n"
+    "  --force             replace a file that exists\n"
+    "  --svg               a static drawing of one view, for documents\n"
+    "  --view NAME         which one: cpu, wall, alloc, live, leaks\n"
+    "                      (default: the first that the file has)\n"
+    "  --source DIR        show the text of measured lines of Lua files below\n"
+    "                      this folder (they are then in the page)\n"
+    "  --thread NAME       of one thread, by name, number or OS number\n"
+    "  --no-symbols        do not look up names of machine code\n"
+    "  --help              this text\n\n"
+    "Losses, cuts and gaps stand at the top of the page. Exit code: 0 "
+    "written,\n"
+    "1 not, 2 called wrongly.\n";
+
+static const struct {
+  const char *id, *unit;
+} views[] = {
+#define LJP_X(key, id, name, unit, counts) {id, unit},
+    LJP_PAGE_VIEW_LIST(LJP_X)
+#undef LJP_X
+};
+
+struct options {
+  const char *file, *output, *view, *thread, *source;
+  bool force, svg, no_symbols;
+};
+
+/* -1: go on; else the exit code. */
+static int parse(struct options *o, int argc, char **argv)
+{
+  const struct ljp_flag flags[] = {
+      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
+      {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
+      {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
+      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL}};
+  int code = ljp_command_options("flame", help, argc, argv, flags,
+                                 sizeof flags / sizeof *flags, &o->file);
+  if (code >= 0)
+    return code;
+  bool known = !o->view;
+  for (int i = 0; i < LJP_PAGE_VIEWS; i++)
+    known = known || strcmp(o->view, views[i].id) == 0;
+  if (!o->output)
+    ljp_command_error("flame", "no output given (-o PAGE.html; '-' is standard "
+                               "output)");
+  else if (o->view && !o->svg)
+    ljp_command_error("flame", "--view goes with --svg; a page has all views");
+  else if (!known)
+    ljp_command_error("flame",
+                      "no view is called '%s': cpu, wall, alloc, live "
+                      "or leaks",
+                      o->view);
+  else
+    return -1;
+  return LJP_EXIT_USAGE;
+}
+
+/* The view to draw; -1: there is none, which was told. */
+static int view_of(const struct options *o, const struct ljp_page *page)
+{
+  int first = -1;
+  for (int i = 0; i < LJP_PAGE_VIEWS; i++) {
+    if (o->view && strcmp(o->view, views[i].id) == 0) {
+      if (!page->rows[i].count)
+        break;
+      return i;
+    }
+    if (page->rows[i].count && first < 0)
+      first = i;
+  }
+  if (!o->view)
+    return first < 0 ? LJP_PAGE_VIEW_CPU : first;
+  ljp_command_error("flame", "%s has no data for the view '%s'", o->file,
+                    o->view);
+  return -1;
+}
+
+static bool is_empty(const struct ljp_page *page)
+{
+  for (int i = 0; i < LJP_PAGE_VIEWS; i++)
+    if (page->rows[i].count)
+      return false;
+  return true;
+}
+
+static int write_out(const struct options *o, struct ljp_page *page)
+{
+  static struct ljp_print out;
+  struct ljp_outfile file;
+  enum ljp_status status = LJP_OK;
+  int view = o->svg ? view_of(o, page) : 0;
+  if (view < 0)
+    return LJP_EXIT_FAILED;
+  int code = ljp_outfile_open(&file, "flame", o->output, o->force);
+  if (code >= 0)
+    return code;
+  ljp_print_begin(&out, file.fd);
+  if (o->svg)
+    status =
+        ljp_page_svg(page, (enum ljp_page_view)view, views[view].unit, &out);
+  else
+    ljp_page_html(page, &out);
+  status = status ? status : page->failed;
+  int error = ljp_print_end(&out);
+  if (status) {
+    ljp_command_error("flame", "%s: %s", o->file, ljp_status_text(status));
+    ljp_outfile_abort(&file);
+    return LJP_EXIT_FAILED;
+  }
+  return ljp_outfile_commit(&file, error);
+}
+
+int ljp_command_flame(int argc, char **argv)
+{
+  struct options o = {0};
+  static struct ljp_page page;
+  static char error[LJP_READER_ERROR_BYTES + 64];
+  struct ljp_profile *profile;
+  int code = parse(&o, argc, argv);
+  if (code >= 0)
+    return code;
+  struct ljp_progress progress;
+  struct ljp_profile_options options = {.points = true,
+                                        .thread = o.thread,
+                                        .no_symbols = o.no_symbols,
+                                        .progress = ljp_progress_bytes,
+                                        .progress_ctx = &progress};
+  ljp_progress_begin(&progress, o.file);
+  bool failed = ljp_profile_load(o.file, &options, &profile, error);
+  ljp_progress_end(&progress);
+  if (failed) {
+    ljp_command_error("flame", "%s: %s", o.file, error);
+    return LJP_EXIT_FAILED;
+  }
+  enum ljp_status status = ljp_page_init(&page);
+  if (!status)
+    status = ljp_page_load(&page, profile, o.file);
+  if (!status && o.source &&
+      (status = ljp_page_sources(&page, o.source, profile->origin_wall_ns)) ==
+          LJP_ERR_IO) {
+    ljp_command_error("flame", "--source %s: no folder that can be read",
+                      o.source);
+    ljp_profile_free(profile);
+    ljp_page_fini(&page);
+    return LJP_EXIT_FAILED;
+  }
+  ljp_profile_free(profile);
+  if (status) {
+    ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
+    code = LJP_EXIT_FAILED;
+  } else if (o.thread && is_empty(&page)) {
+    ljp_command_error("flame", "%s has nothing of a thread '%s'", o.file,
+                      o.thread);
+    code = LJP_EXIT_FAILED;
+  } else {
+    code = write_out(&o, &page);
+  }
+  ljp_page_fini(&page);
+  return code;
+}

@@ -1,0 +1,173 @@
+/*
+** Page: a profile in the form in which it is drawn: frames (a function of one
+** kind), a tree of stacks, and for each view its rows over time. Filled by
+** load.c, written by write.c (HTML) and svg.c, compared by diff.
+**
+** Node 0 and frame 0 are the root; a node's parent has a smaller number. What
+** is the same is stored once. One thread.
+*/
+#ifndef LJP_TOOLS_PAGE_H
+#define LJP_TOOLS_PAGE_H
+
+#include "parsers/stream/arena.h"
+#include "parsers/stream/event.h"
+#include "tools/shared/print.h"
+#include "tools/page/rows.h"
+
+/* Kinds of frames as readers see them; tools/viewer/data.js has the same list.
+** Key, colour in light documents, name. */
+#define LJP_PAGE_KIND_LIST(_)                                                  \
+  _(ROOT, "#d8dbe0", "All")                                                    \
+  _(LUA, "#f3c078", "Lua")                                                     \
+  _(JIT, "#9ccd86", "Compiled Lua")                                            \
+  _(INLINED, "#84ccb3", "Inlined Lua")                                         \
+  _(BUILTIN, "#ebdc6f", "Builtin")                                             \
+  _(C, "#93bdec", "C function")                                                \
+  _(NATIVE, "#bec8da", "Native")                                               \
+  _(VM, "#c6b3e8", "VM")                                                       \
+  _(GC, "#ecaab2", "GC")                                                       \
+  _(KERNEL, "#dfb9d4", "Kernel")                                               \
+  _(PROFILER, "#c6cdb4", "Profiler")                                           \
+  _(CUT, "#d6d6d6", "Cut")
+
+enum ljp_page_kind {
+#define LJP_X(key, colour, name) LJP_PAGE_##key,
+  LJP_PAGE_KIND_LIST(LJP_X)
+#undef LJP_X
+      LJP_PAGE_KINDS
+};
+
+/* What can be looked at: id, name, unit of weights, what is counted. */
+#define LJP_PAGE_VIEW_LIST(_)                                                  \
+  _(CPU, "cpu", "CPU", "ns", "samples")                                        \
+  _(WALL, "wall", "Wall clock", "ns", "samples")                               \
+  _(ALLOC, "alloc", "Allocations", "bytes", "objects")                         \
+  _(LIVE, "live", "Live", "bytes", "objects")                                  \
+  _(LEAK, "leaks", "Leaks", "bytes", "objects")
+
+enum ljp_page_view {
+#define LJP_X(key, id, name, unit, counts) LJP_PAGE_VIEW_##key,
+  LJP_PAGE_VIEW_LIST(LJP_X)
+#undef LJP_X
+      LJP_PAGE_VIEWS
+};
+
+struct ljp_page_frame {
+  struct ljp_str name, file, module;
+  uint32_t line;
+  uint8_t kind; /* enum ljp_page_kind */
+};
+
+struct ljp_page_node {
+  uint32_t parent, frame, line;
+};
+
+struct ljp_page_context {
+  struct ljp_str thread, vm, state;
+};
+
+struct ljp_page_point {
+  uint64_t time_ns, value;
+};
+
+/* A curve over time, such as the heap of a VM; thinned out when long, so that
+** its highest and lowest points stay. */
+struct ljp_page_curve {
+  struct ljp_str name;
+  struct ljp_page_point *points;
+  size_t count, room;
+};
+
+struct ljp_page_gc {
+  uint64_t start_ns, length_ns;
+  uint8_t phase;
+};
+
+struct ljp_page_mark {
+  uint64_t time_ns;
+  struct ljp_str text;
+};
+
+struct ljp_page_notice {
+  bool error; /* Else a warning. */
+  struct ljp_str text;
+};
+
+/* A line of source code. */
+struct ljp_page_source {
+  struct ljp_str file, text;
+  uint32_t line;
+};
+
+struct ljp_page_fact {
+  struct ljp_str name, value;
+};
+
+/* Indexes of entries by what they hold. */
+struct ljp_page_index {
+  uint32_t *slots; /* Position + 1; 0: free. */
+  size_t mask;
+};
+
+/* F(type, member): the growing lists. */
+#define LJP_PAGE_LISTS(F)                                                      \
+  F(struct ljp_page_frame, frame)                                              \
+  F(struct ljp_page_node, node)                                                \
+  F(struct ljp_page_context, context)                                          \
+  F(struct ljp_page_curve, curve)                                              \
+  F(struct ljp_page_gc, gc)                                                    \
+  F(struct ljp_page_mark, mark)                                                \
+  F(struct ljp_page_notice, notice)                                            \
+  F(struct ljp_page_fact, fact)
+
+struct ljp_page {
+#define LJP_X(type, member)                                                    \
+  type *member##s;                                                             \
+  size_t member##_count, member##_room;
+  LJP_PAGE_LISTS(LJP_X)
+#undef LJP_X
+  struct ljp_page_source *sources; /* By file and line. */
+  size_t source_count;
+  struct ljp_rows rows[LJP_PAGE_VIEWS];
+  struct ljp_page_index frame_index, node_index, context_index;
+  struct ljp_arena texts;
+  struct ljp_str title, subtitle;
+  bool gc_full;           /* Phases cannot be joined any more. */
+  uint64_t end_ns;        /* Since the session began. */
+  enum ljp_status failed; /* LJP_ERR_MEM: something is missing. */
+};
+
+enum ljp_status ljp_page_init(struct ljp_page *page);
+void ljp_page_fini(struct ljp_page *page);
+
+/* A copy that lives as long as the page. */
+struct ljp_str ljp_page_text(struct ljp_page *page, struct ljp_str text);
+__attribute__((format(printf, 2, 3))) struct ljp_str
+ljp_page_format(struct ljp_page *page, const char *format, ...);
+
+/* Numbers of entries, old or new. Out of memory: 0, and page->failed. Texts
+** are the caller's. */
+uint32_t ljp_page_frame(struct ljp_page *page,
+                        const struct ljp_page_frame *frame);
+uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
+                       uint32_t line);
+uint32_t ljp_page_context(struct ljp_page *page,
+                          const struct ljp_page_context *context);
+
+void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
+                  uint64_t time_ns, uint32_t node, uint32_t context,
+                  uint64_t count, uint64_t weight);
+void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
+                    uint64_t time_ns, uint64_t value);
+void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,
+                 uint8_t phase);
+void ljp_page_mark(struct ljp_page *page, uint64_t time_ns,
+                   struct ljp_str text);
+void ljp_page_notice(struct ljp_page *page, bool error, struct ljp_str text);
+void ljp_page_fact(struct ljp_page *page, const char *name,
+                   struct ljp_str value);
+
+/* Sorts all rows onto ticks of one length, which is returned. */
+uint64_t ljp_page_finish(struct ljp_page *page);
+
+#endif

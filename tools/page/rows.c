@@ -1,0 +1,132 @@
+/*
+** Rows of the page's data.
+*/
+#include "tools/page/rows.h"
+
+#include <stdlib.h>
+
+void ljp_rows_init(struct ljp_rows *rows)
+{
+  *rows = (struct ljp_rows){.tick_ns = LJP_ROWS_TICK_NS, .sorted = true};
+}
+
+void ljp_rows_fini(struct ljp_rows *rows)
+{
+  free(rows->rows);
+  ljp_rows_init(rows);
+}
+
+uint64_t ljp_rows_next_tick(uint64_t tick_ns)
+{
+  uint64_t power = LJP_ROWS_TICK_NS;
+  while (power * 10 <= tick_ns)
+    power *= 10;
+  return tick_ns / power >= 5 ? power * 10
+                              : power * (tick_ns / power >= 2 ? 5 : 2);
+}
+
+static int by_time(const void *a, const void *b)
+{
+  const struct ljp_row *x = a, *y = b;
+#define LJP_BY(field)                                                          \
+  if (x->field != y->field)                                                    \
+    return x->field < y->field ? -1 : 1;
+  LJP_BY(tick)
+  LJP_BY(context)
+  LJP_BY(node)
+#undef LJP_BY
+  return 0;
+}
+
+static bool same(const struct ljp_row *a, const struct ljp_row *b)
+{
+  return a->tick == b->tick && a->context == b->context && a->node == b->node;
+}
+
+/* Sorts, and makes one of rows that are the same. */
+static void compact(struct ljp_rows *rows)
+{
+  size_t kept = 0;
+  if (!rows->sorted && rows->count)
+    qsort(rows->rows, rows->count, sizeof *rows->rows, by_time);
+  for (size_t i = 0; i < rows->count; i++) {
+    const struct ljp_row *row = &rows->rows[i];
+    struct ljp_row *last = kept ? &rows->rows[kept - 1] : NULL;
+    if (last && same(last, row)) {
+      last->count += row->count;
+      last->weight += row->weight;
+    } else {
+      rows->rows[kept++] = *row;
+    }
+  }
+  rows->count = kept;
+  rows->sorted = true;
+}
+
+/* Ticks of a whole multiple or not: a row goes where its tick began. */
+static void coarsen(struct ljp_rows *rows)
+{
+  uint64_t next = ljp_rows_next_tick(rows->tick_ns);
+  for (size_t i = 0; i < rows->count; i++)
+    rows->rows[i].tick = (uint32_t)(rows->rows[i].tick * rows->tick_ns / next);
+  rows->tick_ns = next;
+  rows->sorted = false; /* Within a tick. */
+  compact(rows);
+}
+
+static enum ljp_status grow(struct ljp_rows *rows)
+{
+  if (rows->count >= LJP_ROWS_MOST) {
+    compact(rows);
+    while (rows->count > LJP_ROWS_MOST / 2 && rows->tick_ns < UINT32_MAX)
+      coarsen(rows);
+  }
+  if (rows->count < rows->room)
+    return LJP_OK;
+  size_t room = rows->room ? rows->room * 2 : 256;
+  struct ljp_row *more = realloc(rows->rows, room * sizeof *more);
+  if (!more)
+    return LJP_ERR_MEM;
+  rows->rows = more;
+  rows->room = room;
+  return LJP_OK;
+}
+
+static uint32_t tick_of(const struct ljp_rows *rows, uint64_t time_ns)
+{
+  uint64_t tick = time_ns / rows->tick_ns;
+  return tick > UINT32_MAX ? UINT32_MAX : (uint32_t)tick;
+}
+
+enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
+                             uint32_t node, uint32_t context, uint64_t count,
+                             uint64_t weight)
+{
+  enum ljp_status status;
+  while (time_ns / rows->tick_ns > UINT32_MAX && rows->tick_ns < UINT32_MAX)
+    coarsen(rows);
+  struct ljp_row row = {.tick = tick_of(rows, time_ns),
+                        .node = node,
+                        .context = context,
+                        .count = count,
+                        .weight = weight};
+  struct ljp_row *last = rows->count ? &rows->rows[rows->count - 1] : NULL;
+  if (last && same(last, &row)) {
+    last->count += count;
+    last->weight += weight;
+    return LJP_OK;
+  }
+  if ((status = grow(rows)) != LJP_OK || !rows->rows)
+    return status;
+  row.tick = tick_of(rows, time_ns); /* They may have grown to make room. */
+  rows->sorted = rows->sorted && !rows->count;
+  rows->rows[rows->count++] = row;
+  return LJP_OK;
+}
+
+void ljp_rows_finish(struct ljp_rows *rows, uint64_t tick_ns)
+{
+  compact(rows);
+  while (rows->tick_ns < tick_ns)
+    coarsen(rows);
+}

@@ -1,0 +1,82 @@
+/*
+** ljprof record, between its files: what is to be done (options.c reads
+** and checks it), and what it has come to (tell.c).
+*/
+#ifndef LJP_TOOLS_RECORD_H
+#define LJP_TOOLS_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Options with a value: flag, part of the session that it is about, name in
+** start{}, kind, bounds or words, what it wants. Names, bounds and words are
+** those of start (profilers/api/sysprof_lua.c, memprof_lua.c, recording.c). */
+#define LJP_RECORD_VALUES(_)                                                   \
+  _(INTERVAL, "--interval", CPU, "interval", NUMBER, 0.05, 60000, "",          \
+    "milliseconds, a number from 0.05 to 60000")                               \
+  _(EVENT, "--event", CPU, "event", WORD, 0, 0, "cpu wall", "cpu or wall")     \
+  _(TIMER, "--timer", CPU, "timer", WORD, 0, 0, "auto perf trap posix",        \
+    "auto, perf, trap or posix")                                               \
+  _(MODE, "--mode", CPU, "mode", WORD, 0, 0, "D L C",                          \
+    "D (counters), L (leaf) or C (call graph)")                                \
+  _(THREADS, "--threads", CPU, "threads", WORD, 0, 0, "lua all this",          \
+    "lua (all that run Lua), all or this")                                     \
+  _(SIGNAL, "--signal", CPU, "signal", SIGNAL, 0, 0, "", LJP_SIGNAL_WANTS)     \
+  _(OVERHEAD, "--max-overhead", CPU, "max_overhead", NUMBER, 0, 100, "",       \
+    "percent of a thread's time, a number from 0 (no limit) to 100")           \
+  _(DEPTH, "--depth", BOTH, "depth", WHOLE, 8, 2048, "",                       \
+    "a number of frames from 8 to 2048")                                       \
+  _(SAMPLE, "--sample", MEMORY, "sample", WHOLE, 1, 1e12, "",                  \
+    "a whole number of bytes")                                                 \
+  _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \
+    "milliseconds, a whole number from 10 to 10000")                           \
+  _(COMPRESS, "--compress", SESSION, "compress", WHOLE, 0, 19, "",             \
+    "a level of compression, a whole number from 0 (none) to 19")              \
+  _(ROTATE_BYTES, "--rotate-bytes", SESSION, "rotate_bytes", WHOLE, 4096,      \
+    1e15, "", "a number of bytes from 4096")                                   \
+  _(ROTATE_SECONDS, "--rotate-seconds", SESSION, "rotate_seconds", NUMBER,     \
+    0.1, 1e9, "", "a number of seconds from 0.1")                              \
+  _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
+    "a number of files, from 1 (0: all)")
+
+enum ljp_record_value {
+#define LJP_X(id, ...) LJP_RECORD_##id,
+  LJP_RECORD_VALUES(LJP_X)
+#undef LJP_X
+      LJP_RECORD_VALUE_COUNT
+};
+
+struct ljp_record_plan {
+  const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given */
+  bool force, memory, every, native, no_cpu, children, embed, jitdump, sync;
+  char **program;
+  char path[PATH_MAX]; /* absolute: the program may change its folder */
+  struct stat before;  /* what stood there; st_ino 0: nothing */
+  struct timespec began;
+};
+
+/* -1: go on; else the command's exit code. */
+int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);
+
+static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
+{
+  return plan->value[LJP_RECORD_ROTATE_BYTES] ||
+         plan->value[LJP_RECORD_ROTATE_SECONDS];
+}
+
+/* What the library is told by LJPROF_RECORD; false: no room. */
+bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
+                        size_t room);
+
+/* How many segments of the file, PATH.s1, PATH.s2 ..., stand there that are not
+** older than plan->began. */
+size_t ljp_record_segments(const struct ljp_record_plan *plan);
+
+/* Says what has been recorded, and does what is to be done with it. False:
+** nothing, or it failed. */
+bool ljp_record_tell(struct ljp_record_plan *plan);
+
+#endif

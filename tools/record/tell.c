@@ -1,0 +1,137 @@
+/*
+** What ljprof record has to say when the program has ended: what came out, in
+** the file, its segments and the files of children.
+*/
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/stream/reader.h"
+#include "tools/shared/command.h"
+#include "tools/record/record.h"
+
+/* A session replaces a file when it has really begun, by another one. */
+static bool replaced(const struct ljp_record_plan *plan)
+{
+  struct stat now;
+  return !lstat(plan->path, &now) &&
+         (now.st_ino != plan->before.st_ino ||
+          now.st_mtim.tv_sec != plan->before.st_mtim.tv_sec ||
+          now.st_mtim.tv_nsec != plan->before.st_mtim.tv_nsec);
+}
+
+static bool since(const struct stat *st, const struct timespec *when)
+{
+  return st->st_mtim.tv_sec > when->tv_sec ||
+         (st->st_mtim.tv_sec == when->tv_sec &&
+          st->st_mtim.tv_nsec >= when->tv_nsec);
+}
+
+/* Files PATH.PREFIX with a number behind it, from when the program began, first
+** in found->gl_pathv. If it gives any, the caller frees found. */
+static size_t numbered(const struct ljp_record_plan *plan, const char *prefix,
+                       glob_t *found)
+{
+  char pattern[2 * PATH_MAX + 16];
+  struct stat st;
+  size_t count = 0, len = strlen(plan->path), at = 0;
+  for (size_t i = 0; i < len; i++) {
+    if (strchr("*?[\\", plan->path[i]))
+      pattern[at++] = '\\';
+    pattern[at++] = plan->path[i];
+  }
+  snprintf(pattern + at, sizeof pattern - at, ".%s[0-9]*", prefix);
+  if (glob(pattern, 0, NULL, found))
+    return 0;
+  for (size_t i = 0; i < found->gl_pathc; i++) {
+    char *path = found->gl_pathv[i];
+    const char *number = path + len + 1 + strlen(prefix);
+    if (number[strspn(number, "0123456789")] || stat(path, &st) ||
+        !since(&st, &plan->began))
+      continue;
+    found->gl_pathv[i] = found->gl_pathv[count];
+    found->gl_pathv[count++] = path;
+  }
+  if (!count)
+    globfree(found);
+  return count;
+}
+
+size_t ljp_record_segments(const struct ljp_record_plan *plan)
+{
+  glob_t found;
+  size_t count = numbered(plan, "s", &found);
+  if (count)
+    globfree(&found);
+  return count;
+}
+
+struct sums {
+  uint64_t samples, memory, lost;
+  bool unclean;
+};
+
+static bool add(struct sums *sums, const char *path)
+{
+  static struct ljp_reader reader;
+  const struct ljp_event *event;
+  enum ljp_status status = ljp_reader_open(&reader, path);
+  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
+         event->what != LJP_EVENT_FINISH)
+    ;
+  if (status)
+    ljp_command_error("record", "%s: %s", path, reader.error);
+  sums->samples += reader.tally.read[LJP_REC_SAMPLES];
+  sums->memory += reader.tally.read[LJP_REC_MEM];
+  for (size_t i = 0; i < reader.tally.loss_count; i++)
+    if (!reader.tally.losses[i].overrun)
+      sums->lost += reader.tally.losses[i].count;
+  sums->unclean |= !reader.finish.clean || reader.finish.gaps;
+  ljp_reader_fini(&reader);
+  return !status;
+}
+
+bool ljp_record_tell(struct ljp_record_plan *plan)
+{
+  glob_t found;
+  struct sums sums = {0};
+  size_t children = plan->children ? numbered(plan, "", &found) : 0;
+  if (children) {
+    globfree(&found);
+    ljp_command_note("record", "%zu of its children are in %s.PID", children,
+                     plan->path);
+  }
+  size_t segments = ljp_record_rotates(plan) ? numbered(plan, "s", &found) : 0;
+  bool first = replaced(plan); /* --keep may have removed it */
+  if (!first && !segments) {
+    if (!children)
+      ljp_command_error(
+          "record",
+          "nothing was recorded: %s opened no LuaJIT VM by our "
+          "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
+          plan->program[0]);
+    return children != 0;
+  }
+  bool done = !first || add(&sums, plan->path);
+  for (size_t i = 0; i < segments; i++)
+    done &= add(&sums, found.gl_pathv[i]);
+  if (done) {
+    char before[64] = "";
+    if (segments)
+      snprintf(before, sizeof before, "%s%zu segments of ",
+               first ? "the first and " : "", segments);
+    ljp_command_error("record",
+                      "%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
+                      " lost%s: %s%s",
+                      sums.samples, sums.memory, sums.lost,
+                      sums.unclean ? ", not closed cleanly" : "", before,
+                      plan->path);
+  }
+  if (segments)
+    globfree(&found);
+  if (!done || !plan->embed)
+    return done;
+  char *again[] = {"embed", plan->path, NULL};
+  return ljp_command_embed(2, again) == LJP_EXIT_OK;
+}

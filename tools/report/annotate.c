@@ -1,0 +1,362 @@
+/*
+** ljprof annotate: the source lines of a file or function, each with what was
+** counted in it. Sources are read where the profile says they are, or below
+** the folders given; what the profile names is shown only if it is a file.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "parsers/profile/frame_name.h"
+#include "tools/shared/progress.h"
+#include "tools/report/report.h"
+
+static const char help[] =
+    "Usage: ljprof annotate [OPTION]... FILE WHERE\n"
+    "Shows source lines with what was counted in each: WHERE is a source file\n"
+    "as the profile names it or the end of its path, SOURCE, or one function\n"
+    "in it, SOURCE:FUNCTION or SOURCE:LINE (of its definition).\n\n"
+    "  --cpu --wall --alloc --live --leaks --peak --churn\n"
+    "                     what to count, as in ljprof report\n"
+    "  --source DIR       look for the source in DIR\n"
+    "  --context N        lines around those that count (default 3)\n"
+    "  --all              all lines of the file or function\n"
+    "  --time A..B --thread T --focus REGEX --ignore REGEX --since MARK\n"
+    "  --no-symbols       don't look for names of machine code\n"
+    "  --json             for programs: totals first, then rows\n"
+    "  --help             this text\n\n"
+    "self: in the line itself, builtins and C functions that it calls\n"
+    "included; total: in it and in all that it calls. Exit code: 0 shown, 1\n"
+    "not readable, or no such place in the profile, 2 called wrongly.\n";
+
+struct annotate {
+  struct ljp_report r;
+  struct ljp_items items;        /* By line. */
+  uint32_t file;                 /* String: the source. */
+  uint32_t first_line, function; /* 0: the whole file. */
+  uint32_t most_line;
+  uint32_t *item_of_line; /* + 1, by line; 0: nothing counted. */
+  unsigned context;
+  bool all;
+};
+
+static bool ends_with(struct ljp_str path, const char *end, size_t len)
+{
+  return path.len >= len && memcmp(path.data + path.len - len, end, len) == 0 &&
+         (path.len == len || path.data[path.len - len - 1] == '/');
+}
+
+/* Finds WHERE among the frames. 0, or the exit code. */
+static int find(struct annotate *a, const char *where)
+{
+  const struct ljp_profile *p = a->r.p;
+  const char *colon = strrchr(where, ':');
+  uint32_t whole = 0, part = 0, part_frame = 0, others = 0;
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[i];
+    struct ljp_str file = ljp_profile_str(p, f->file);
+    if (!f->file)
+      continue;
+    if (ends_with(file, where, strlen(where))) {
+      others += whole && whole != f->file;
+      whole = f->file;
+    }
+    if (!colon || !ends_with(file, where, (size_t)(colon - where)))
+      continue;
+    struct ljp_str name = ljp_profile_str(p, f->name);
+    char line[16];
+    snprintf(line, sizeof line, "%" PRIu32, f->first_line);
+    if ((name.len == strlen(colon + 1) &&
+         memcmp(name.data, colon + 1, name.len) == 0) ||
+        (f->first_line && strcmp(line, colon + 1) == 0)) {
+      others += part && part_frame != f->function;
+      part = f->file;
+      part_frame = f->function;
+      a->first_line = f->first_line;
+      a->function = f->function;
+    }
+  }
+  a->file = whole ? whole : part;
+  if (whole)
+    a->first_line = a->function = 0;
+  if (!a->file) {
+    ljp_command_error("annotate",
+                      "%s: no '%s' in the profile (ljprof report --by file "
+                      "shows what there is)",
+                      a->r.path, where);
+    return LJP_EXIT_FAILED;
+  }
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[i];
+    a->r.c_lines |= f->file == a->file && f->kind != LJP_FRAME_LUA &&
+                    f->kind != LJP_FRAME_LUA_INLINED &&
+                    f->kind != LJP_FRAME_TRACE;
+  }
+  if (others) {
+    ljp_command_error("annotate",
+                      "%s: '%s' is not one place only; give more of the path, "
+                      "or SOURCE:LINE of the definition",
+                      a->r.path, where);
+    return LJP_EXIT_FAILED;
+  }
+  return 0;
+}
+
+/* Which lines have items; false: no memory. */
+static bool find_lines(struct annotate *a)
+{
+  const struct ljp_profile *p = a->r.p;
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[i];
+    if (f->file == a->file && (!a->function || f->function == a->function) &&
+        f->line > a->most_line && f->line < 10000000)
+      a->most_line = f->line;
+  }
+  a->item_of_line = calloc((size_t)a->most_line + 2, sizeof *a->item_of_line);
+  if (!a->item_of_line)
+    return false;
+  for (uint32_t i = 0; i < a->items.count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[a->items.first[i]];
+    const struct ljp_item_value *v = &a->items.values[i];
+    if (f->file == a->file && f->line && f->line <= a->most_line &&
+        (v->total.count || v->total.weight))
+      a->item_of_line[f->line] = i + 1;
+  }
+  if (!a->function)
+    return true;
+  /* Lines of others in the same file are not the function's. */
+  uint8_t *mine = calloc((size_t)a->most_line + 2, 1);
+  for (uint32_t i = 0; mine && i < p->frame_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[i];
+    if (f->file == a->file && f->function == a->function &&
+        f->line <= a->most_line)
+      mine[f->line] = 1;
+  }
+  for (uint32_t line = 0; mine && line <= a->most_line; line++)
+    if (!mine[line])
+      a->item_of_line[line] = 0;
+  free(mine);
+  return mine != NULL;
+}
+
+/* The source file, if there is one. */
+static FILE *open_source(const struct annotate *a, const char *folder)
+{
+  struct ljp_str file = ljp_profile_str(a->r.p, a->file);
+  struct stat st;
+  char path[PATH_MAX];
+  size_t len = folder ? strlen(folder) : 0;
+  for (uint32_t skip = 0; skip < file.len;) {
+    int n = folder
+                ? snprintf(path, sizeof path, "%s/%.*s", folder,
+                           (int)(file.len - skip), file.data + skip)
+                : snprintf(path, sizeof path, "%.*s", (int)file.len, file.data);
+    if (n < 0 || (size_t)n >= sizeof path || memchr(file.data, 0, file.len))
+      return NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0) {
+      if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fdopen(fd, "r");
+      close(fd);
+    }
+    if (!folder || !len)
+      return NULL;
+    /* DIR/path/file, DIR/file ...: paths differ from machine to machine. */
+    const char *slash = memchr(file.data + skip, '/', file.len - skip);
+    if (!slash)
+      return NULL;
+    skip = (uint32_t)(slash + 1 - file.data);
+  }
+  return NULL;
+}
+
+static void print_line(const struct annotate *a, uint32_t line,
+                       struct ljp_str text)
+{
+  struct ljp_print *out = a->r.out;
+  uint32_t item = a->item_of_line[line <= a->most_line ? line : 0];
+  char amount[24];
+  if (item && line <= a->most_line) {
+    const struct ljp_item_value *v = &a->items.values[item - 1];
+    double percent = ljp_percent(&a->r, &v->self);
+    if (a->r.color)
+      ljp_print_str(out, percent >= 10  ? "\033[31m"
+                         : percent >= 1 ? "\033[33m"
+                                        : "");
+    ljp_amount(&a->r, v->self.weight, amount);
+    ljp_print_format(out, "%10s %6.2f%%", amount, percent);
+    ljp_amount(&a->r, v->total.weight, amount);
+    ljp_print_format(out, " %10s %6.2f%%", amount,
+                     ljp_percent(&a->r, &v->total));
+    if (a->r.color)
+      ljp_print_str(out, "\033[0m");
+  } else {
+    ljp_print_format(out, "%37s", "");
+  }
+  ljp_print_format(out, " %5" PRIu32 "  ", line);
+  /* A tab is no harm; all else that moves a cursor is. */
+  for (uint32_t at = 0; at < text.len;) {
+    const char *tab = memchr(text.data + at, '\t', text.len - at);
+    uint32_t n = tab ? (uint32_t)(tab - text.data) - at : text.len - at;
+    ljp_print_safe(out, ljp_str(text.data + at, n));
+    at += n;
+    if (tab) {
+      ljp_print_str(out, "    ");
+      at++;
+    }
+  }
+  ljp_print_str(out, "\n");
+}
+
+/* Whether a line is shown: it or one near it counts. */
+static bool near(const struct annotate *a, uint32_t line)
+{
+  uint32_t from = line > a->context ? line - a->context : 1;
+  if (a->all)
+    return true;
+  for (uint32_t i = from; i <= line + a->context && i <= a->most_line; i++)
+    if (a->item_of_line[i])
+      return true;
+  return false;
+}
+
+static void print_text(const struct annotate *a, FILE *source)
+{
+  struct ljp_print *out = a->r.out;
+  char *text = NULL;
+  size_t room = 0;
+  ssize_t n;
+  uint32_t line = 0, shown = 0;
+  ljp_print_format(out, "%10s %7s %10s %7s %5s  ", "self", "%", "total", "%",
+                   "line");
+  ljp_print_safe(out, ljp_profile_str(a->r.p, a->file));
+  ljp_print_str(out, source ? "\n" : " (source not found: see --source)\n");
+  while (source && (n = getline(&text, &room, source)) >= 0 &&
+         line < UINT32_MAX) {
+    line++;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+      n--;
+    if ((a->function &&
+         (line < a->first_line || line > a->most_line + a->context)) ||
+        !near(a, line))
+      continue;
+    if (shown && line != shown + 1)
+      ljp_print_format(out, "%43s\n", "...");
+    shown = line;
+    print_line(a, line, ljp_str(text, (size_t)n));
+  }
+  free(text);
+  /* Without the source, or behind its end: it is another than it was. */
+  bool told = !source;
+  for (line++; line <= a->most_line; line++)
+    if (a->item_of_line[line]) {
+      if (!told)
+        ljp_print_str(out, "! the source ends before these lines: it is not "
+                           "the one that ran\n");
+      told = true;
+      print_line(a, line, ljp_str("", 0));
+    }
+}
+
+static void print_json(const struct annotate *a, FILE *source)
+{
+  struct ljp_print *out = a->r.out;
+  char *text = NULL;
+  size_t room = 0;
+  bool first = true;
+  ljp_report_json_begin(&a->r);
+  for (uint32_t line = 1; line <= a->most_line; line++) {
+    ssize_t n = source ? getline(&text, &room, source) : -1;
+    uint32_t item = a->item_of_line[line];
+    if (!item)
+      continue;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+      n--;
+    ljp_print_format(out, "%s{\"line\":%" PRIu32 ",", first ? "\n" : ",\n",
+                     line);
+    first = false;
+    ljp_json_value(&a->r, "self", &a->items.values[item - 1].self);
+    ljp_print_str(out, ",");
+    ljp_json_value(&a->r, "total", &a->items.values[item - 1].total);
+    if (n >= 0) {
+      ljp_print_str(out, ",\"source\":");
+      ljp_print_json(out, ljp_str(text, (size_t)n));
+    }
+    ljp_print_str(out, "}");
+  }
+  free(text);
+  ljp_report_json_end(&a->r);
+}
+
+static int show(struct annotate *a, const char *where, const char *folder)
+{
+  int code = find(a, where);
+  if (code)
+    return code;
+  if (!ljp_items_make(&a->r, &a->items) || !find_lines(a)) {
+    ljp_command_error("annotate", "out of memory");
+    return LJP_EXIT_FAILED;
+  }
+  FILE *source = open_source(a, folder);
+  if (a->r.json) {
+    print_json(a, source);
+  } else {
+    ljp_report_head(&a->r);
+    print_text(a, source);
+  }
+  if (source)
+    fclose(source);
+  return LJP_EXIT_OK;
+}
+
+int ljp_command_annotate(int argc, char **argv)
+{
+  static struct ljp_print out;
+  struct ljp_common common = {0};
+  struct annotate a = {.r = {.out = &out, .by = LJP_BY_LINE}, .context = 3};
+  const char *folder = NULL, *context = NULL, *files[256];
+  unsigned count = 0;
+  const struct ljp_flag flags[] = {
+      LJP_COMMON_FLAGS(common),      {"--json", &a.r.json, NULL},
+      {"--all", &a.all, NULL},       {"--source", NULL, &folder},
+      {"--context", NULL, &context},
+  };
+  if (argc > 255) {
+    ljp_command_error("annotate", "a profile and one place, no more");
+    return LJP_EXIT_USAGE;
+  }
+  int code = ljp_command_files("annotate", help, argc, argv, flags,
+                               sizeof flags / sizeof *flags, files, &count);
+  if (code >= 0)
+    return code;
+  if (count != 2) {
+    ljp_command_error("annotate", "a profile and one place are wanted: FILE "
+                                  "SOURCE[:FUNCTION]");
+    return LJP_EXIT_USAGE;
+  }
+  if (context) {
+    char *end;
+    unsigned long n = strtoul(context, &end, 10);
+    if (*end || end == context || context[0] == '-' || n > 1000000) {
+      ljp_command_error("annotate", "--context: '%s' is not a number of lines",
+                        context);
+      return LJP_EXIT_USAGE;
+    }
+    a.context = (unsigned)n;
+  }
+  if ((code = ljp_common_load(&common, "annotate", files[0], &a.r)))
+    return code;
+  ljp_print_begin(&out, STDOUT_FILENO);
+  code = show(&a, files[1], folder);
+  code = ljp_command_end("annotate", &out, code);
+  ljp_items_fini(&a.items);
+  free(a.item_of_line);
+  ljp_common_free(&a.r);
+  return code;
+}

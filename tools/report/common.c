@@ -1,0 +1,127 @@
+/*
+** The options that report and annotate share, and loading by them.
+*/
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/shared/progress.h"
+#include "tools/report/report.h"
+
+static int usage(const char *command, const char *option, const char *value,
+                 const char *wanted)
+{
+  ljp_command_error(command, "%s: '%s' is not %s", option, value, wanted);
+  return LJP_EXIT_USAGE;
+}
+
+/* Seconds; false: it is none. */
+static bool seconds(const char *text, size_t len, uint64_t *ns)
+{
+  char copy[32], *end;
+  if (len == 0 || len >= sizeof copy)
+    return false;
+  memcpy(copy, text, len);
+  copy[len] = '\0';
+  if ((copy[0] < '0' || copy[0] > '9') && copy[0] != '.')
+    return false;
+  double value = strtod(copy, &end);
+  if (*end || !(value >= 0 && value < 9e9))
+    return false;
+  *ns = (uint64_t)llround(value * 1e9);
+  return true;
+}
+
+static int time_range(const char *command, const char *text,
+                      struct ljp_profile_options *options)
+{
+  static const char wanted[] =
+      "a range of seconds such as 1.5..3, ..3 or 1.5..";
+  const char *dots = strstr(text, "..");
+  if (!dots ||
+      (dots > text && !seconds(text, (size_t)(dots - text), &options->from_ns)))
+    return usage(command, "--time", text, wanted);
+  if (dots[2] && !seconds(dots + 2, strlen(dots + 2), &options->to_ns))
+    return usage(command, "--time", text, wanted);
+  if (dots[2] && options->to_ns <= options->from_ns)
+    return usage(command, "--time", text,
+                 "a range: its end is not after its begin");
+  return 0;
+}
+
+/* What is measured: asked for, or what the file has. */
+static int measure(const struct ljp_common *c, const char *command,
+                   const struct ljp_profile *p, enum ljp_measure *chosen)
+{
+  unsigned count = 0;
+  for (unsigned i = 0; i < sizeof c->measures; i++)
+    if (c->measures[i]) {
+      *chosen = (enum ljp_measure)i;
+      count++;
+    }
+  if (count > 1) {
+    ljp_command_error(command, "one of --cpu, --wall, --alloc, --live, "
+                               "--leaks, --peak, --churn at a time");
+    return LJP_EXIT_USAGE;
+  }
+  if (c->jit && ljp_measure_is_memory(*chosen)) {
+    ljp_command_error(command, "--jit is about time: --cpu or --wall, not --%s",
+                      ljp_measure_option(*chosen));
+    return LJP_EXIT_USAGE;
+  }
+  if (!count && p)
+    *chosen = p->totals.samples          ? LJP_MEASURE_CPU
+              : p->totals.wall_samples   ? LJP_MEASURE_WALL
+              : p->has_memory && !c->jit ? LJP_MEASURE_ALLOC
+                                         : LJP_MEASURE_CPU;
+  return 0;
+}
+
+static bool is_terminal(void)
+{
+  const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) && !(none && *none) && term &&
+         strcmp(term, "dumb") != 0;
+}
+
+int ljp_common_load(const struct ljp_common *c, const char *command,
+                    const char *file, struct ljp_report *r)
+{
+  struct ljp_select_options select = {.focus = c->focus, .ignore = c->ignore};
+  struct ljp_profile_options options = {.no_symbols = c->no_symbols,
+                                        .thread = c->thread,
+                                        .since = c->since,
+                                        .trace_stacks = c->jit,
+                                        .progress = ljp_progress_bytes};
+  char error[LJP_READER_ERROR_BYTES + 64];
+  struct ljp_progress progress;
+  int code;
+  if ((code = measure(c, command, NULL, &select.measure)) ||
+      (c->time && (code = time_range(command, c->time, &options))) ||
+      (code = ljp_select_check(c->focus, c->ignore, command)))
+    return code;
+  options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
+  r->path = file;
+  r->color = is_terminal();
+  options.progress_ctx = &progress;
+  ljp_progress_begin(&progress, file);
+  enum ljp_status status = ljp_profile_load(file, &options, &r->p, error);
+  ljp_progress_end(&progress);
+  if (status) {
+    ljp_command_error(command, "%s: %s", file, error);
+    return LJP_EXIT_FAILED;
+  }
+  measure(c, command, r->p, &select.measure);
+  code = ljp_select(&r->select, r->p, &select, command);
+  if (code)
+    ljp_common_free(r);
+  return code;
+}
+
+void ljp_common_free(struct ljp_report *r)
+{
+  ljp_select_fini(&r->select);
+  ljp_profile_free(r->p);
+  r->p = NULL;
+}

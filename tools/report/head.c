@@ -1,0 +1,160 @@
+/*
+** What stands above a report's rows: what was profiled, what is missing.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/report/report.h"
+
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define PLAIN "\033[0m"
+
+static void json_key(struct ljp_print *out, const char *key, uint64_t value)
+{
+  ljp_print_format(out, ",\"%s\":%" PRIu64, key, value);
+}
+
+/* Sums over the selected rows only. */
+struct sums {
+  uint64_t samples, ns;
+  struct ljp_profile_memory memory;
+  bool any_memory;
+};
+
+static struct sums sum_up(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  struct sums s = {0};
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    const struct ljp_profile_memory *m = &p->memory[row->memory];
+    unsigned kind = p->contexts[row->context].kind;
+    if (!r->select.in[i])
+      continue;
+    if (kind == LJP_PRODUCER_CPU) {
+      s.samples += row->count;
+      s.ns += row->weight;
+    }
+    if (!row->memory)
+      continue;
+    s.any_memory = true;
+    s.memory.alloc_objects += m->alloc_objects;
+    s.memory.alloc_bytes += m->alloc_bytes;
+    s.memory.free_events += m->free_events;
+    s.memory.free_objects += m->free_objects;
+    s.memory.free_bytes += m->free_bytes;
+    s.memory.realloc_events += m->realloc_events;
+    s.memory.live_objects += m->live_objects;
+    s.memory.live_bytes += m->live_bytes;
+  }
+  return s;
+}
+
+void ljp_report_json_head(const struct ljp_report *r, const char *by)
+{
+  const struct ljp_profile *p = r->p;
+  const struct ljp_profile_totals *t = &p->totals;
+  struct sums s = sum_up(r);
+  struct ljp_print *out = r->out;
+  ljp_print_format(out, "{\"totals\":{\"samples\":%" PRIu64, s.samples);
+  json_key(out, "cpu_ns", s.ns);
+  if (t->wall_samples) {
+    json_key(out, "wall_samples", t->wall_samples);
+    json_key(out, "wall_ns", t->wall_ns);
+  }
+  if (p->has_memory) {
+    const struct ljp_profile_memory *m = &s.memory;
+    uint64_t half = LJP_OBJECT / 2;
+    json_key(out, "alloc_events", (m->alloc_objects + half) / LJP_OBJECT);
+    json_key(out, "alloc_bytes", m->alloc_bytes);
+    json_key(out, "free_events", (m->free_objects + half) / LJP_OBJECT);
+    json_key(out, "free_bytes", m->free_bytes);
+    json_key(out, "realloc_events", m->realloc_events);
+    json_key(out, "live_objects", (m->live_objects + half) / LJP_OBJECT);
+    json_key(out, "live_bytes", m->live_bytes);
+    json_key(out, "before_free_events", t->before_frees);
+    json_key(out, "before_realloc_events", t->before_reallocs);
+    json_key(out, "before_free_bytes", t->before_free_bytes);
+    json_key(out, "failed_alloc_events", t->failed_allocs);
+    json_key(out, "peak_bytes", t->peak_bytes);
+    json_key(out, "peak_ns", t->peak_ns);
+    ljp_report_memory_json(r);
+  }
+  json_key(out, "lost", t->lost_all + t->swallowed);
+  json_key(out, "lost_in_gaps", t->swallowed);
+  json_key(out, "filtered", t->filtered);
+  ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
+                   ljp_measure_option(r->select.measure), by);
+  ljp_print_format(out, ",\"sampled_memory\":%s,\"duration_ns\":%" PRIu64,
+                   p->sampled_memory ? "true" : "false", p->end_ns);
+  ljp_print_str(out, ",\"notices\":[");
+  const char *text;
+  for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
+    ljp_print_str(out, i ? "," : "");
+    ljp_print_json(out, ljp_str(text, strlen(text)));
+  }
+  ljp_print_str(out, "]");
+}
+
+void ljp_report_json_begin(const struct ljp_report *r)
+{
+  ljp_report_json_head(r, ljp_by_text(r->by));
+  ljp_print_str(r->out, ",\"rows\":[");
+}
+
+void ljp_report_json_end(const struct ljp_report *r)
+{
+  ljp_print_str(r->out, "]}\n");
+}
+
+/* What was measured, in words. */
+static void measured(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  const struct ljp_value *all = &r->select.total;
+  struct ljp_print *out = r->out;
+  char amount[24];
+  ljp_amount(r, all->weight, amount);
+  ljp_print_format(
+      out, "%s: %s in %" PRIu64 " %s", ljp_measure_text(r->select.measure),
+      amount, ljp_count_of(r, all->count),
+      ljp_measure_is_memory(r->select.measure) ? "object" : "sample");
+  if (ljp_count_of(r, all->count) != 1)
+    ljp_print_str(out, "s");
+  ljp_print_format(out, ", over %.3f s of ", (double)p->end_ns / 1e9);
+  struct ljp_str name = ljp_profile_str(p, p->executable);
+  const char *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
+  if (slash)
+    name = ljp_str(slash + 1, (size_t)(name.data + name.len - slash - 1));
+  if (name.len)
+    ljp_print_safe(out, name);
+  else
+    ljp_print_str(out, "an unknown program");
+  if (p->source_count > 1)
+    ljp_print_format(out, " (%u sessions)", p->source_count);
+  else
+    ljp_print_format(out, " (pid %" PRIu64 ")", p->pid);
+  if (p->totals.filtered)
+    ljp_print_format(out, "; filters left out %" PRIu64 " events",
+                     p->totals.filtered);
+  ljp_print_str(out, "\n");
+}
+
+void ljp_report_head(const struct ljp_report *r)
+{
+  struct ljp_print *out = r->out;
+  const char *text;
+  for (uint32_t i = 0; (text = ljp_profile_notice(r->p, i)); i++) {
+    ljp_print_str(out, r->color ? RED "! " : "! ");
+    ljp_print_safe(out, ljp_str(text, strlen(text)));
+    ljp_print_str(out, r->color ? PLAIN "\n" : "\n");
+  }
+  ljp_print_str(out, r->color ? BOLD : "");
+  measured(r);
+  ljp_print_str(out, r->color ? PLAIN : "");
+  if (ljp_measure_is_memory(r->select.measure))
+    ljp_report_memory_head(r);
+  ljp_print_str(out, "\n");
+}

@@ -1,0 +1,164 @@
+/*
+** `ljprof report --jit --json`; doc/guide/reports.md describes it.
+*/
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/jit.h"
+
+static const char *const kind_keys[] = {
+#define LJP_X(name, key, text) key,
+    LJP_JIT_LIST(LJP_X)
+#undef LJP_X
+};
+
+static void json_string(const struct ljp_report *r, const char *key,
+                        uint32_t string)
+{
+  ljp_print_format(r->out, ",\"%s\":", key);
+  ljp_print_json(r->out, ljp_profile_str(r->p, string));
+}
+
+static void json_kinds(const struct ljp_report *r,
+                       const struct ljp_value kinds[LJP_JIT_KINDS])
+{
+  for (unsigned i = 0; i < LJP_JIT_KINDS; i++) {
+    ljp_print_str(r->out, i ? "," : "");
+    ljp_json_value(r, kind_keys[i], &kinds[i]);
+  }
+}
+
+static void json_place(const struct ljp_report *r,
+                       const struct ljp_jit_place *place)
+{
+  struct ljp_print *out = r->out;
+  ljp_print_format(out, "{\"count\":%" PRIu32, place->count);
+  json_string(r, "function", place->name);
+  json_string(r, "file", place->file);
+  ljp_print_format(out, ",\"first_line\":%" PRIu32 ",\"line\":%" PRIu32,
+                   place->first_line, place->line);
+  if (place->parent)
+    ljp_print_format(out, ",\"parent\":%" PRIu64 ",\"parent_exit\":%" PRIu32,
+                     r->p->traces[place->parent].id, place->parent_exit);
+  if (place->at) {
+    const struct ljp_profile_frame *f = &r->p->frames[place->at];
+    json_string(r, "at_function", f->name);
+    json_string(r, "at_file", f->file);
+    ljp_print_format(out, ",\"at_line\":%" PRIu32, f->line);
+  }
+  ljp_print_str(out, "}");
+}
+
+static bool json_functions(const struct ljp_report *r,
+                           const struct ljp_jit *jit)
+{
+  uint32_t count, *order = ljp_jit_functions(r, jit, &count);
+  char name[LJP_JIT_NAME_BYTES];
+  if (!order)
+    return false;
+  for (uint32_t i = 0; i < count; i++) {
+    struct ljp_value all = ljp_jit_sum(jit->functions[order[i]]);
+    ljp_jit_function_name(r, order[i], name);
+    ljp_print_str(r->out, i ? ",\n{\"name\":" : "\n{\"name\":");
+    ljp_print_json(r->out, ljp_str(name, strlen(name)));
+    ljp_print_str(r->out, ",");
+    ljp_json_value(r, "self", &all);
+    ljp_print_str(r->out, ",");
+    json_kinds(r, jit->functions[order[i]]);
+    ljp_print_str(r->out, "}");
+  }
+  free(order);
+  return true;
+}
+
+struct json_traces {
+  const struct ljp_report *r;
+  const struct ljp_jit *jit;
+  bool any;
+};
+
+static void json_trace(void *ctx, uint32_t at, unsigned depth)
+{
+  struct json_traces *j = ctx;
+  const struct ljp_report *r = j->r;
+  const struct ljp_profile_trace *t = &r->p->traces[at];
+  const struct ljp_jit_trace *mine = &j->jit->traces[at];
+  struct ljp_print *out = r->out;
+  ljp_print_format(out,
+                   "%s\n{\"trace\":%" PRIu32 ",\"id\":%" PRIu64
+                   ",\"vm\":%" PRIu64 ",\"known\":%s,\"depth\":%u",
+                   j->any ? "," : "", t->number, t->id, r->p->vms[t->vm].id,
+                   t->known ? "true" : "false", depth);
+  ljp_print_format(out,
+                   ",\"parent\":%" PRIu64 ",\"parent_exit\":%" PRIu32
+                   ",\"root\":%" PRIu64 ",\"link\":%" PRIu64,
+                   t->parent ? r->p->traces[t->parent].id : 0, t->parent_exit,
+                   t->root ? r->p->traces[t->root].id : 0,
+                   t->link ? r->p->traces[t->link].id : 0);
+  json_string(r, "link_type", t->link_type);
+  json_string(r, "function", t->name);
+  json_string(r, "file", t->file);
+  ljp_print_format(out,
+                   ",\"first_line\":%" PRIu32 ",\"line\":%" PRIu32
+                   ",\"ir_count\":%" PRIu32 ",\"code_bytes\":%" PRIu64
+                   ",\"exits\":%" PRIu32 ",\"marks\":%" PRIu32
+                   ",\"marks_cut\":%" PRIu32,
+                   t->first_line, t->line, t->ir_count, t->code_bytes,
+                   t->snapshots, t->marks, t->marks_cut);
+  ljp_print_format(
+      out, ",\"truncated\":%s,\"given_up\":%" PRIu32 ",\"state\":\"%s\",",
+      t->truncated ? "true" : "false", mine->blamed, ljp_jit_fate(mine));
+  ljp_json_value(r, "self", &mine->self);
+  ljp_print_str(out, ",");
+  ljp_json_value(r, "exit", &mine->exit);
+  ljp_print_str(out, ",");
+  ljp_json_value(r, "tree", &mine->tree);
+  ljp_print_str(out, "}");
+  j->any = true;
+}
+
+bool ljp_jit_json(const struct ljp_report *r, const struct ljp_jit *jit)
+{
+  static const char *const names[] = {
+      [LJP_TRACE_START] = "started",      [LJP_TRACE_STOP] = "compiled",
+      [LJP_TRACE_ABORT] = "given_up",     [LJP_TRACE_FLUSH] = "flushes",
+      [LJP_TRACE_FREE] = "freed",         [LJP_TRACE_BLACKLIST] = "blacklisted",
+      [LJP_TRACE_EXISTS] = "there_before"};
+  struct ljp_print *out = r->out;
+  ljp_report_json_head(r, "jit");
+  ljp_print_str(out, ",\"time\":{");
+  json_kinds(r, jit->kinds);
+  ljp_print_format(out, "},\"has_events\":%s,\"events\":{",
+                   jit->has_events ? "true" : "false");
+  for (unsigned i = 1; i < sizeof names / sizeof *names; i++)
+    ljp_print_format(out, "%s\"%s\":%" PRIu64, i > 1 ? "," : "", names[i],
+                     jit->events[i]);
+  ljp_print_str(out, "},\"functions\":[");
+  if (!json_functions(r, jit))
+    return false;
+  ljp_print_str(out, "],\"given_up\":[");
+  for (uint32_t i = 0; i < jit->reason_count; i++) {
+    const struct ljp_jit_reason *reason = &jit->reasons[i];
+    ljp_print_str(out, i ? ",\n{\"reason\":" : "\n{\"reason\":");
+    ljp_print_json(out, ljp_profile_str(r->p, reason->reason));
+    ljp_print_format(out, ",\"count\":%" PRIu32 ",", reason->count);
+    ljp_json_value(r, "lost", &reason->lost);
+    ljp_print_str(out, ",\"places\":[");
+    for (uint32_t k = 0; k < reason->places; k++) {
+      ljp_print_str(out, k ? "," : "");
+      json_place(r, &jit->places[reason->first + k]);
+    }
+    ljp_print_str(out, "]}");
+  }
+  ljp_print_str(out, "],\"blacklisted\":[");
+  for (uint32_t i = 0; i < jit->black_count; i++) {
+    ljp_print_str(out, i ? ",\n" : "\n");
+    json_place(r, &jit->black[i]);
+  }
+  ljp_print_str(out, "],\"rows\":[");
+  struct json_traces traces = {.r = r, .jit = jit};
+  ljp_jit_each_trace(r, jit, json_trace, &traces);
+  ljp_report_json_end(r);
+  return true;
+}

@@ -1,0 +1,210 @@
+/*
+** The top table.
+*/
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/profile/frame_name.h"
+#include "tools/report/report.h"
+
+static const struct ljp_item_value *sort_values;
+
+static int compare(const void *a, const void *b)
+{
+  uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+  const struct ljp_item_value *x = &sort_values[i], *y = &sort_values[k];
+  if (ljp_report_grows(&x->self) != ljp_report_grows(&y->self))
+    return ljp_report_grows(&x->self) ? -1 : 1;
+  if (x->self.weight != y->self.weight)
+    return x->self.weight > y->self.weight ? -1 : 1;
+  if (x->self.count != y->self.count)
+    return x->self.count > y->self.count ? -1 : 1;
+  if (x->total.weight != y->total.weight)
+    return x->total.weight > y->total.weight ? -1 : 1;
+  if (x->total.count != y->total.count)
+    return x->total.count > y->total.count ? -1 : 1;
+  return i < k ? -1 : 1;
+}
+
+/* The names of a frame's parts, for programs. */
+static void json_frame(const struct ljp_report *r, uint32_t frame)
+{
+  const struct ljp_profile_frame *f = &r->p->frames[frame];
+  struct ljp_print *out = r->out;
+  char text[4096];
+  size_t n = ljp_frame_function_text(r->p, frame, text, sizeof text);
+  ljp_print_str(out, ",\"function\":");
+  ljp_print_json(out, ljp_str(text, n < sizeof text ? n : sizeof text - 1));
+  ljp_print_format(out, ",\"kind\":\"%s\"", ljp_profile_kind_text(f->kind));
+  if (f->file) {
+    ljp_print_str(out, ",\"file\":");
+    ljp_print_json(out, ljp_profile_str(r->p, f->file));
+  }
+  if (f->first_line)
+    ljp_print_format(out, ",\"first_line\":%" PRIu32, f->first_line);
+  if (f->line && (r->by == LJP_BY_LINE || r->by == LJP_BY_STACK))
+    ljp_print_format(out, ",\"line\":%" PRIu32, f->line);
+  if (f->module) {
+    ljp_print_str(out, ",\"module\":");
+    ljp_print_json(out, ljp_profile_str(r->p, r->p->modules[f->module].path));
+  }
+}
+
+static size_t frame_text(const struct ljp_report *r, uint32_t node, char *text,
+                         size_t room)
+{
+  unsigned how = r->lines ? LJP_NAME_LINES | LJP_NAME_C_LINES : 0;
+  size_t n = ljp_frame_name(r->p, r->p->nodes[node].frame, how, text, room);
+  return n < room ? n : room - 1;
+}
+
+static void json_row(const struct ljp_report *r, const struct ljp_items *items,
+                     uint32_t item)
+{
+  struct ljp_print *out = r->out;
+  char text[4096];
+  ljp_item_name(r, items, item, text, sizeof text);
+  ljp_print_str(out, "{\"name\":");
+  ljp_print_json(out, ljp_str(text, strlen(text)));
+  ljp_print_str(out, ",");
+  ljp_json_value(r, "self", &items->values[item].self);
+  if (ljp_by_of_frame(r->by)) {
+    ljp_print_str(out, ",");
+    ljp_json_value(r, "total", &items->values[item].total);
+  }
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(out, ",\"times\":%d",
+                     __builtin_popcountll(items->values[item].self.slices));
+  if (r->by == LJP_BY_FUNCTION || r->by == LJP_BY_LINE)
+    json_frame(r, items->first[item]);
+  if (r->by == LJP_BY_STACK) {
+    ljp_print_str(out, ",\"stack\":["); /* Leaf first. */
+    for (uint32_t n = items->first[item]; n; n = r->p->nodes[n].parent) {
+      size_t len = frame_text(r, n, text, sizeof text);
+      ljp_print_str(out, n == items->first[item] ? "" : ",");
+      ljp_print_json(out, ljp_str(text, len));
+    }
+    ljp_print_str(out, "]");
+  }
+  ljp_print_str(out, "}");
+}
+
+/* Where the truth lies. What has nothing of its own has no estimate. */
+static void text_bounds(const struct ljp_report *r,
+                        const struct ljp_value *value)
+{
+  struct ljp_bounds bounds = ljp_value_bytes(r, value);
+  char low[24] = "-", high[24] = "-";
+  if (value->weight) {
+    ljp_amount(r, (uint64_t)bounds.low, low);
+    ljp_amount(r, (uint64_t)ceil(bounds.high), high);
+  }
+  ljp_print_format(r->out, " %10s %10s", low, high);
+}
+
+static void text_row(const struct ljp_report *r, const struct ljp_items *items,
+                     uint32_t item)
+{
+  const struct ljp_item_value *v = &items->values[item];
+  struct ljp_print *out = r->out;
+  char amount[24], name[4096];
+  ljp_amount(r, v->self.weight, amount);
+  ljp_print_format(out, "%10s %6.2f%% %10" PRIu64, amount,
+                   ljp_percent(r, &v->self), ljp_count_of(r, v->self.count));
+  if (ljp_by_of_frame(r->by)) {
+    ljp_amount(r, v->total.weight, amount);
+    ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
+  }
+  if (ljp_is_estimated(r))
+    text_bounds(r, &v->self);
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
+  ljp_item_name(r, items, item, name, sizeof name);
+  ljp_print_str(out, "  ");
+  ljp_print_safe(out, ljp_str(name, strlen(name)));
+  ljp_print_str(out, "\n");
+  if (r->by != LJP_BY_STACK)
+    return;
+  int indent = r->select.measure == LJP_MEASURE_LEAKS ? 42 : 33;
+  if (ljp_is_estimated(r))
+    indent += 22;
+  for (uint32_t n = r->p->nodes[items->first[item]].parent; n;
+       n = r->p->nodes[n].parent) {
+    size_t len = frame_text(r, n, name, sizeof name);
+    ljp_print_format(out, "%*s", indent, "");
+    ljp_print_safe(out, ljp_str(name, len));
+    ljp_print_str(out, "\n");
+  }
+}
+
+static void heading(const struct ljp_report *r)
+{
+  bool memory = ljp_measure_is_memory(r->select.measure);
+  ljp_print_format(r->out, "%10s %7s %10s", "self", "%",
+                   memory ? "objects" : "samples");
+  if (ljp_by_of_frame(r->by))
+    ljp_print_format(r->out, " %10s %7s", "total", "%");
+  if (ljp_is_estimated(r))
+    ljp_print_format(r->out, " %10s %10s", "at least", "at most");
+  if (r->select.measure == LJP_MEASURE_LEAKS)
+    ljp_print_format(r->out, " %8s", "times");
+  ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));
+}
+
+static bool is_empty(const struct ljp_item_value *v)
+{
+  return !v->total.count && !v->total.weight;
+}
+
+static bool print_rows(const struct ljp_report *r,
+                       const struct ljp_items *items)
+{
+  uint32_t *order = malloc(((size_t)items->count + 1) * sizeof *order);
+  uint32_t shown = 0, count = 0;
+  struct ljp_value rest = {0};
+  if (!order)
+    return false;
+  for (uint32_t i = 0; i < items->count; i++)
+    if (!is_empty(&items->values[i]))
+      order[count++] = i;
+  sort_values = items->values;
+  qsort(order, count, sizeof *order, compare);
+  if (!r->json)
+    heading(r);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct ljp_value *self = &items->values[order[i]].self;
+    if (r->top && shown == r->top) {
+      ljp_value_add(&rest, self);
+      continue;
+    }
+    if (r->json) {
+      ljp_print_str(r->out, shown ? ",\n" : "\n");
+      json_row(r, items, order[i]);
+    } else {
+      text_row(r, items, order[i]);
+    }
+    shown++;
+  }
+  free(order);
+  if (r->json || shown == count)
+    return true;
+  char amount[24];
+  ljp_amount(r, rest.weight, amount);
+  ljp_print_format(
+      r->out, "%10s %6.2f%% %10" PRIu64 "  in %u more (--top 0: all)\n", amount,
+      ljp_percent(r, &rest), ljp_count_of(r, rest.count), count - shown);
+  return true;
+}
+
+bool ljp_report_table(const struct ljp_report *r)
+{
+  struct ljp_items items;
+  if (!ljp_items_make(r, &items))
+    return false;
+  bool ok = print_rows(r, &items);
+  ljp_items_fini(&items);
+  return ok;
+}

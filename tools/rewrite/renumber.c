@@ -1,0 +1,175 @@
+/*
+** Which fields of which events are ids.
+*/
+#include "tools/rewrite/renumber.h"
+
+enum { FFID_SESSION_SHIFT = 16, ADDRESS_SESSION_SHIFT = 48 };
+
+void ljp_renumber_session(struct ljp_renumber *map, uint64_t time)
+{
+  for (int i = 0; i < LJP_ID_COUNT; i++)
+    map->base[i] = map->most[i];
+  map->session++;
+  map->time = time;
+}
+
+uint64_t ljp_renumber_id(struct ljp_renumber *map, enum ljp_id kind,
+                         uint64_t id)
+{
+  if (!id)
+    return 0;
+  id += map->base[kind];
+  if (id > map->most[kind])
+    map->most[kind] = id;
+  return id;
+}
+
+#define MOVE(kind, field)                                                      \
+  ((field) = ljp_renumber_id(map, LJP_ID_##kind, (field)))
+
+static uint64_t ffid(const struct ljp_renumber *map, uint64_t number)
+{
+  return number + (map->session << FFID_SESSION_SHIFT);
+}
+
+static uint64_t address(const struct ljp_renumber *map, uint64_t at)
+{
+  return at ? at | map->session << ADDRESS_SESSION_SHIFT : 0;
+}
+
+static void move_node(struct ljp_renumber *map, struct ljp_rec_node *n)
+{
+  MOVE(NODE, n->id); /* The way up is relative. */
+  switch (ljp_frame_shape(n->kind)) {
+  case LJP_SHAPE_LUA:
+    MOVE(PROTO, n->ref);
+    break;
+  case LJP_SHAPE_ADDR:
+    MOVE(MODULE, n->ref);
+    break;
+  case LJP_SHAPE_NUM:
+    if (n->kind == LJP_FRAME_TRACE)
+      MOVE(TRACE, n->value);
+    else if (n->kind == LJP_FRAME_BUILTIN)
+      n->value = ffid(map, n->value);
+    break;
+  }
+}
+
+static void move_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
+{
+  MOVE(TRACE, t->id);
+  MOVE(TRACE, t->parent);
+  MOVE(TRACE, t->root);
+  MOVE(TRACE, t->link);
+  MOVE(VM, t->vm);
+  MOVE(PROTO, t->proto);
+}
+
+static void move_definition(struct ljp_renumber *map, struct ljp_event *e)
+{
+  switch (e->what) {
+  case LJP_REC_PROCESS:
+    e->u.process.anchor_mono_ns += map->time;
+    break;
+  case LJP_REC_MODULE:
+    MOVE(MODULE, e->u.module.id);
+    break;
+  case LJP_REC_THREAD:
+    MOVE(THREAD, e->u.thread.id);
+    break;
+  case LJP_REC_VM:
+    MOVE(VM, e->u.vm.id);
+    MOVE(THREAD, e->u.vm.thread);
+    break;
+  case LJP_REC_PRODUCER:
+    MOVE(PRODUCER, e->u.producer.id);
+    MOVE(THREAD, e->u.producer.thread);
+    break;
+  case LJP_REC_PROTO:
+    MOVE(PROTO, e->u.proto.id);
+    break;
+  case LJP_REC_TRACE:
+    move_trace(map, &e->u.trace);
+    break;
+  case LJP_REC_BUILTIN:
+    e->u.builtin.ffid = ffid(map, e->u.builtin.ffid);
+    break;
+  case LJP_REC_NODES:
+    move_node(map, &e->u.node);
+    break;
+  case LJP_REC_SYMBOL:
+    MOVE(MODULE, e->u.symbol.module);
+    break;
+  }
+}
+
+/* Every record that holds an absolute time begins with it. */
+static bool has_time(unsigned what)
+{
+  unsigned count = 0;
+  const struct ljp_field *fields = ljp_record_fields(what, &count);
+  return count && fields[0].type == LJP_FIELD_T;
+}
+
+void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_event *from,
+                        struct ljp_event *to)
+{
+  *to = *from;
+  if (from->what == LJP_REC_SAMPLES || from->what == LJP_REC_MEM)
+    to->time_ns += map->time;
+  if (has_time(from->what)) {
+    to->time_ns += map->time;
+    to->u.gc.time_ns += map->time; /* The first field of each. */
+  }
+  switch (from->what) {
+  case LJP_REC_SAMPLES:
+    MOVE(NODE, to->u.sample.stack);
+    MOVE(VM, to->u.sample.vm);
+    break;
+  case LJP_REC_MEM:
+    to->u.mem.address = address(map, to->u.mem.address);
+    to->u.mem.old_address = address(map, to->u.mem.old_address);
+    MOVE(NODE, to->u.mem.stack);
+    MOVE(VM, to->u.mem.vm);
+    break;
+  case LJP_REC_GC:
+    MOVE(VM, to->u.gc.vm);
+    break;
+  case LJP_REC_TRACE_EVENT:
+    MOVE(VM, to->u.trace_event.vm);
+    MOVE(TRACE, to->u.trace_event.trace);
+    MOVE(PROTO, to->u.trace_event.proto);
+    MOVE(TRACE, to->u.trace_event.parent);
+    MOVE(NODE, to->u.trace_event.stack);
+    break;
+  case LJP_REC_VMSTATE:
+    MOVE(VM, to->u.vmstate.vm);
+    break;
+  case LJP_REC_MARK:
+    MOVE(THREAD, to->u.mark.thread);
+    MOVE(VM, to->u.mark.vm);
+    break;
+  case LJP_REC_OVERRUN:
+    MOVE(PRODUCER, to->u.overrun.producer);
+    break;
+  case LJP_REC_LOSS:
+    MOVE(PRODUCER, to->u.loss.producer);
+    break;
+  case LJP_REC_MODULE_GONE:
+    MOVE(MODULE, to->u.module_gone.module);
+    break;
+  case LJP_REC_VM_CLOSE:
+    MOVE(VM, to->u.vm_close.vm);
+    break;
+  case LJP_REC_THREAD_END:
+    MOVE(THREAD, to->u.thread_end.thread);
+    break;
+  case LJP_REC_EPOCH:
+    if (to->u.epoch.first_node)
+      to->u.epoch.first_node += map->base[LJP_ID_NODE];
+    break;
+  default:
+    move_definition(map, to);
+  }
+}

@@ -1,0 +1,164 @@
+/*
+** Helpers of the subcommands.
+*/
+#include "tools/shared/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void tell(const char *name, const char *what, const char *format,
+                 va_list args)
+{
+  static struct ljp_print out; /* Large. */
+  char text[4096 + 512];
+  int n = vsnprintf(text, sizeof text, format, args);
+  if (n < 0)
+    n = 0;
+  if ((size_t)n >= sizeof text)
+    n = sizeof text - 1;
+  ljp_print_begin(&out, STDERR_FILENO);
+  ljp_print_str(&out, *name ? "ljprof " : "ljprof");
+  ljp_print_str(&out, name);
+  ljp_print_str(&out, what);
+  ljp_print_safe(&out, ljp_str(text, (size_t)n));
+  ljp_print_str(&out, "\n");
+  ljp_print_end(&out);
+}
+
+void ljp_command_error(const char *name, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  tell(name, ": ", format, args);
+  va_end(args);
+}
+
+void ljp_command_note(const char *name, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  tell(name, ": note: ", format, args);
+  va_end(args);
+}
+
+/* The option at argv[*i], and its value. -1: go on. */
+static int take_option(const char *name, const char *help, int argc,
+                       char **argv, int *i, const struct ljp_flag *flags,
+                       unsigned count)
+{
+  const char *arg = argv[*i];
+  size_t len = strcspn(arg, "=");
+  unsigned f = 0;
+  if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+    static struct ljp_print out;
+    ljp_print_begin(&out, STDOUT_FILENO);
+    ljp_print_str(&out, help);
+    return ljp_command_end(name, &out, LJP_EXIT_OK);
+  }
+  while (f < count && (strlen(flags[f].option) != len ||
+                       strncmp(arg, flags[f].option, len) != 0))
+    f++;
+  if (f == count) {
+    ljp_command_error(name, "unknown option '%s' (see ljprof %s --help)", arg,
+                      name);
+    return LJP_EXIT_USAGE;
+  }
+  if (flags[f].set && arg[len]) {
+    ljp_command_error(name, "option '%s' takes no value", flags[f].option);
+    return LJP_EXIT_USAGE;
+  }
+  if (flags[f].set) {
+    *flags[f].set = true;
+  } else if (arg[len]) {
+    *flags[f].value = arg + len + 1;
+  } else if (*i + 1 < argc) {
+    *flags[f].value = argv[++*i];
+  } else {
+    ljp_command_error(name, "option '%s' wants a value", arg);
+    return LJP_EXIT_USAGE;
+  }
+  return -1;
+}
+
+int ljp_command_files(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count,
+                      const char **files, unsigned *file_count)
+{
+  bool options = true;
+  *file_count = 0;
+  for (int i = 1; i < argc; i++) {
+    if (options && strcmp(argv[i], "--") == 0) {
+      options = false;
+      continue;
+    }
+    if (!options || argv[i][0] != '-' || argv[i][1] == '\0') {
+      files[(*file_count)++] = argv[i];
+      continue;
+    }
+    int code = take_option(name, help, argc, argv, &i, flags, count);
+    if (code >= 0)
+      return code;
+  }
+  if (!*file_count) {
+    ljp_command_error(name, "no file given ('-' is standard input)");
+    return LJP_EXIT_USAGE;
+  }
+  return -1;
+}
+
+int ljp_command_program(const char *name, const char *help, int argc,
+                        char **argv, const struct ljp_flag *flags,
+                        unsigned count, char ***program)
+{
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; i++) {
+    if (strcmp(argv[i], "--") == 0) {
+      i++;
+      break;
+    }
+    int code = take_option(name, help, argc, argv, &i, flags, count);
+    if (code >= 0)
+      return code;
+  }
+  *program = argv + i;
+  if (i >= argc) {
+    ljp_command_error(name, "no program given (see ljprof %s --help)", name);
+    return LJP_EXIT_USAGE;
+  }
+  return -1;
+}
+
+int ljp_command_options(const char *name, const char *help, int argc,
+                        char **argv, const struct ljp_flag *flags,
+                        unsigned count, const char **file)
+{
+  unsigned files = 0;
+  const char **list = calloc((size_t)argc + 1, sizeof *list);
+  if (!list) {
+    ljp_command_error(name, "out of memory");
+    return LJP_EXIT_FAILED;
+  }
+  int code =
+      ljp_command_files(name, help, argc, argv, flags, count, list, &files);
+  if (code < 0 && files > 1) {
+    ljp_command_error(name, "one file at a time, '%s' is too much", list[1]);
+    code = LJP_EXIT_USAGE;
+  }
+  *file = list[0];
+  free((void *)list);
+  return code;
+}
+
+int ljp_command_end(const char *name, struct ljp_print *out, int code)
+{
+  int error = ljp_print_end(out);
+  if (error && error != EPIPE) {
+    ljp_command_error(name, "cannot write: %s", strerror(error));
+    return LJP_EXIT_FAILED;
+  }
+  return code;
+}

@@ -1,0 +1,152 @@
+/*
+** Output files.
+*/
+#include "tools/shared/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/shared/command.h"
+
+/* What a signal handler removes: the one file that is being written. */
+static char *volatile unfinished;
+
+static void remove_and_die(int sig)
+{
+  if (unfinished)
+    unlink(unfinished);
+  signal(sig, SIG_DFL);
+  raise(sig);
+}
+
+static void watch_signals(void (*handler)(int))
+{
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
+    struct sigaction old;
+    /* What is ignored (nohup) stays so. */
+    if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+      signal(signals[i], handler);
+  }
+}
+
+static int refuse(struct ljp_outfile *out, const char *why)
+{
+  ljp_command_error(out->command, "%s: %s", out->name, why);
+  ljp_outfile_abort(out);
+  return LJP_EXIT_FAILED;
+}
+
+static int open_aside(struct ljp_outfile *out, mode_t mode)
+{
+  const char *slash = strrchr(out->path, '/');
+  int folder = slash ? (int)(slash - out->path) + 1 : 0;
+  const char *name = slash ? slash + 1 : out->path;
+  if (!*name)
+    return refuse(out, "is a folder");
+  if (asprintf(&out->temp, "%.*s.%.200s.XXXXXX", folder, out->path, name) < 0) {
+    out->temp = NULL;
+    return refuse(out, strerror(ENOMEM));
+  }
+  int fd = mkostemp(out->temp, O_CLOEXEC);
+  if (fd < 0) {
+    int error = errno;
+    free(out->temp);
+    out->temp = NULL;
+    return refuse(out, strerror(error));
+  }
+  out->fd = fd;
+  unfinished = out->temp;
+  watch_signals(remove_and_die);
+  fchmod(fd, mode);
+  return -1;
+}
+
+int ljp_outfile_open(struct ljp_outfile *out, const char *command,
+                     const char *path, bool force)
+{
+  struct stat st;
+  *out = (struct ljp_outfile){
+      .fd = -1, .command = command, .name = path, .force = force};
+  if (strcmp(path, "-") == 0) {
+    out->fd = STDOUT_FILENO;
+    return -1;
+  }
+  if (stat(path, &st) != 0) {
+    mode_t mask = umask(0);
+    umask(mask);
+    out->path = strdup(path);
+    return out->path ? open_aside(out, 0666 & ~mask)
+                     : refuse(out, strerror(ENOMEM));
+  }
+  if (S_ISDIR(st.st_mode))
+    return refuse(out, "is a folder");
+  if (!S_ISREG(st.st_mode)) {
+    out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return out->fd < 0 ? refuse(out, strerror(errno)) : -1;
+  }
+  if (!force)
+    return refuse(out, "exists and is kept (--force replaces it)");
+  out->path = realpath(path, NULL); /* What a link leads to. */
+  return out->path ? open_aside(out, st.st_mode & 07777)
+                   : refuse(out, strerror(errno));
+}
+
+/* 0 or errno. */
+static int put_in_place(const struct ljp_outfile *out)
+{
+  if (fsync(out->fd) != 0)
+    return errno;
+  if (!out->force) {
+    /* Somebody may have made the file meanwhile. */
+    if (renameat2(AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_NOREPLACE) ==
+        0)
+      return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+      return errno;
+    if (access(out->path, F_OK) == 0)
+      return EEXIST;
+  }
+  return rename(out->temp, out->path) == 0 ? 0 : errno;
+}
+
+int ljp_outfile_commit(struct ljp_outfile *out, int error)
+{
+  if (!error && out->temp)
+    error = put_in_place(out);
+  if (!error && out->temp) {
+    unfinished = NULL;
+    free(out->temp);
+    out->temp = NULL;
+  }
+  bool quiet = error == EPIPE && out->fd == STDOUT_FILENO;
+  ljp_outfile_abort(out);
+  if (!error || quiet)
+    return LJP_EXIT_OK;
+  ljp_command_error(out->command, "%s: cannot write: %s", out->name,
+                    strerror(error));
+  return LJP_EXIT_FAILED;
+}
+
+void ljp_outfile_abort(struct ljp_outfile *out)
+{
+  if (out->temp) {
+    unlink(out->temp);
+    unfinished = NULL;
+  }
+  if (out->temp || out->path)
+    watch_signals(SIG_DFL);
+  if (out->fd >= 0 && out->fd != STDOUT_FILENO)
+    close(out->fd);
+  free(out->temp);
+  free(out->path);
+  out->temp = out->path = NULL;
+  out->fd = -1;
+}

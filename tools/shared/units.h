@@ -1,0 +1,14 @@
+/*
+** Amounts as people read them, with at most three digits: 12.3 ms, 4.5 MiB.
+*/
+#ifndef LJP_TOOLS_UNITS_H
+#define LJP_TOOLS_UNITS_H
+
+#include "tools/shared/print.h"
+
+void ljp_units_time(struct ljp_print *out, uint64_t ns);
+void ljp_units_bytes(struct ljp_print *out, uint64_t bytes);
+/* unit: "ns" or "bytes". */
+void ljp_units_amount(struct ljp_print *out, uint64_t amount, const char *unit);
+
+#endif
