@@ -79,7 +79,7 @@ cmake -S "$SOURCE_DIR" -B none -G Ninja -DLJPROF_MARKERS=OFF \
   -DBUILD_TESTING=OFF -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
   -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > none.log 2>&1 ||
   fail "$(cat none.log)"
-ninja -C none -t commands libluajit | grep 'src/luajit/marks\.c$' > compiled.txt ||
+ninja -C none -t commands libluajit | grep 'src/luajit/traces/marks\.c$' > compiled.txt ||
   fail "marks.c is not compiled"
 grep -q -e ' -DLJP_NO_MARKERS=1 ' compiled.txt || fail "$(cat compiled.txt)"
 ok "-DLJPROF_MARKERS=OFF makes such a build"
