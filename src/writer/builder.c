@@ -4,10 +4,10 @@
 */
 #include "src/writer/builder.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "src/base/varint.h"
 
 enum { PART_BYTES = LJP_BLOCK_FILL_BYTES + LJP_RECORD_MAX_BYTES + 64 };
@@ -93,7 +93,7 @@ static void open_events(struct ljp_builder *b, uint8_t tag, uint64_t time_ns)
 void ljp_builder_define(struct ljp_builder *b, const uint8_t *record,
                         size_t len)
 {
-  assert(b->defs.len + len <= PART_BYTES);
+  ljp_assert(b->defs.len + len <= PART_BYTES);
   memcpy(b->defs.data + b->defs.len, record, len);
   b->defs.len += len;
 }
@@ -204,7 +204,7 @@ void ljp_builder_event(struct ljp_builder *b, enum ljp_record tag,
 {
   close_events(b);
   uint8_t *p = b->events.data + b->events.len;
-  assert(b->events.len + len + 8 <= PART_BYTES);
+  ljp_assert(b->events.len + len + 8 <= PART_BYTES);
   *p++ = (uint8_t)tag;
   p = ljp_put_varint(p, len);
   memcpy(p, body, len);
@@ -228,7 +228,7 @@ size_t ljp_builder_finish(struct ljp_builder *b, uint8_t *out)
 
 void ljp_body_u(struct ljp_body *body, uint64_t value)
 {
-  assert(body->len + LJP_VARINT_MAX_BYTES <= sizeof body->data);
+  ljp_assert(body->len + LJP_VARINT_MAX_BYTES <= sizeof body->data);
   body->len =
       (size_t)(ljp_put_varint(body->data + body->len, value) - body->data);
 }
@@ -244,7 +244,7 @@ void ljp_body_str(struct ljp_body *body, const char *text, size_t len,
   if (len > limit)
     len = limit;
   ljp_body_u(body, len);
-  assert(body->len + len <= sizeof body->data);
+  ljp_assert(body->len + len <= sizeof body->data);
   if (len) /* of a text that there was no memory for: no pointer either */
     memcpy(body->data + body->len, text, len);
   body->len += len;

@@ -6,7 +6,7 @@
 # Of src/luajit, the profilers see this header and no other.
 guest='src/luajit/guest\.h'
 # What readers share with writers: the format and plain helpers beside it.
-plain='src/base/(format|status|varint|crc32c|block|sigsafe|signals)\.h'
+plain='src/base/(assert|format|status|varint|crc32c|block|sigsafe|signals)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
 
 # allowed FOLDER: a regular expression of the project's headers and Lua's that
