@@ -120,7 +120,7 @@ static double read_once(const char *path, uint64_t *events, uint64_t *bytes)
 {
   static struct ljp_reader reader;
   static volatile uint64_t sink;
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   uint64_t sum = 0;
   double begin = cpu_seconds();
   *events = 0;
@@ -133,7 +133,7 @@ static double read_once(const char *path, uint64_t *events, uint64_t *bytes)
       fprintf(stderr, "bench_reader: %s\n", reader.error);
       exit(1);
     }
-    if (e->what == LJP_EVENT_FINISH)
+    if (e->what == LJP_ITEM_FINISH)
       break;
     sum += e->time_ns + e->u.sample.stack;
     ++*events;

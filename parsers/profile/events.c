@@ -109,10 +109,10 @@ static enum ljp_status take_symbol(struct ljp_profile *p,
 }
 
 enum ljp_status ljp_profile_event(struct ljp_profile *p,
-                                  const struct ljp_event *event)
+                                  const struct ljp_item *event)
 {
   struct ljp_profile_work *w = p->work;
-  if (event->time_ns && event->what < LJP_EVENT_BLOCK)
+  if (event->time_ns && event->what < LJP_ITEM_BLOCK)
     ljp_profile_see_time(p, event->time_ns);
   switch (event->what) {
   case LJP_REC_EPOCH:

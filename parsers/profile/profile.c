@@ -153,7 +153,7 @@ static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,
 enum ljp_status ljp_profile_add(struct ljp_profile *p,
                                 struct ljp_reader *reader)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status;
   p->work->reader = reader;
   p->work->map_epoch++;
@@ -166,10 +166,10 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
       if (!p->options.no_memory)
         status = ljp_profile_take_mem(p, event);
     } else if (!(status = ljp_profile_mem_waiting(p))) {
-      if (event->what == LJP_EVENT_FINISH)
+      if (event->what == LJP_ITEM_FINISH)
         break;
-      status = event->what == LJP_EVENT_BLOCK ? take_block(p, event->block)
-                                              : ljp_profile_event(p, event);
+      status = event->what == LJP_ITEM_BLOCK ? take_block(p, event->block)
+                                             : ljp_profile_event(p, event);
     }
     if (LJP_UNLIKELY(status))
       return fail(p, status, ljp_status_text(status));

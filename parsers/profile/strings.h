@@ -5,7 +5,7 @@
 #ifndef LJP_PARSERS_STRINGS_H
 #define LJP_PARSERS_STRINGS_H
 
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "parsers/profile/table.h"
 #include "src/base/status.h"
 

@@ -28,7 +28,7 @@ static bool thread_wanted(const struct ljp_profile *p, uint32_t thread)
 
 /* What the current block's producer and this VM make of a context. */
 static enum ljp_status begin_context(struct ljp_profile *p,
-                                     const struct ljp_event *event, uint64_t vm,
+                                     const struct ljp_item *event, uint64_t vm,
                                      uint8_t otherwise)
 {
   struct ljp_profile_work *w = p->work;
@@ -194,7 +194,7 @@ static enum ljp_status count_samples(struct ljp_profile *p,
 
 /* Counts some of a block; those that are not wanted are taken out. */
 static enum ljp_status take_samples(struct ljp_profile *p,
-                                    const struct ljp_event *event,
+                                    const struct ljp_item *event,
                                     struct ljp_timed_sample *s, size_t count)
 {
   struct ljp_profile_work *w = p->work;
@@ -227,7 +227,7 @@ static enum ljp_status take_samples(struct ljp_profile *p,
 
 enum ljp_status ljp_profile_samples(struct ljp_profile *p,
                                     struct ljp_reader *reader,
-                                    const struct ljp_event *event)
+                                    const struct ljp_item *event)
 {
   struct ljp_timed_sample many[LJP_MANY_SAMPLES];
   enum ljp_status status;
@@ -294,7 +294,7 @@ enum ljp_status ljp_profile_mem_waiting(struct ljp_profile *p)
 }
 
 enum ljp_status ljp_profile_take_mem(struct ljp_profile *p,
-                                     const struct ljp_event *event)
+                                     const struct ljp_item *event)
 {
   const struct ljp_rec_mem *m = &event->u.mem;
   struct ljp_profile_work *w = p->work;

@@ -150,15 +150,15 @@ enum ljp_status ljp_profile_proto(struct ljp_profile *p, uint64_t id,
 /* A SAMPLES event and those that follow it in its record. */
 enum ljp_status ljp_profile_samples(struct ljp_profile *p,
                                     struct ljp_reader *reader,
-                                    const struct ljp_event *event);
+                                    const struct ljp_item *event);
 enum ljp_status ljp_profile_take_mem(struct ljp_profile *p,
-                                     const struct ljp_event *event);
+                                     const struct ljp_item *event);
 enum ljp_status ljp_profile_mem_waiting(struct ljp_profile *p);
 
 /* -- events.c: all that is neither sample, memory nor block. ------- */
 
 enum ljp_status ljp_profile_event(struct ljp_profile *p,
-                                  const struct ljp_event *event);
+                                  const struct ljp_item *event);
 
 static inline uint64_t ljp_profile_since(const struct ljp_profile *p,
                                          uint64_t time_ns)

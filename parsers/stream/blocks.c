@@ -245,15 +245,15 @@ static void open_gap(struct ljp_blocks *b, enum ljp_gap_reason why)
       .offset = b->offset, .reason = (uint8_t)why, .missing_known = true};
 }
 
-static enum ljp_item close_gap(struct ljp_blocks *b)
+static enum ljp_found close_gap(struct ljp_blocks *b)
 {
   b->in_gap = false;
-  return LJP_ITEM_GAP;
+  return LJP_FOUND_GAP;
 }
 
 /* A block of ours was found at start. Counts those that are missing before
 ** it; if there is a gap, that comes first. */
-static enum ljp_item found_block(struct ljp_blocks *b)
+static enum ljp_found found_block(struct ljp_blocks *b)
 {
   const struct ljp_block_head *head = &b->block.head;
   uint64_t missing = 0;
@@ -277,14 +277,14 @@ static enum ljp_item found_block(struct ljp_blocks *b)
   b->last_seq = b->seen_seq = head->seq;
   b->ready = b->in_gap;
   b->hold = HEAD + head->stored_len;
-  return b->in_gap ? close_gap(b) : LJP_ITEM_BLOCK;
+  return b->in_gap ? close_gap(b) : LJP_FOUND_BLOCK;
 }
 
-enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_item *item)
+enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_found *item)
 {
   if (b->ready) {
     b->ready = false;
-    *item = LJP_ITEM_BLOCK;
+    *item = LJP_FOUND_BLOCK;
     return LJP_OK;
   }
   consume(b, b->hold);
@@ -300,7 +300,7 @@ enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_item *item)
       return LJP_OK;
     }
     if (available(b) == 0) {
-      *item = LJP_ITEM_END;
+      *item = LJP_FOUND_END;
       if (b->in_gap) {
         if (b->begun && !is_piece(now))
           b->gap.missing = b->seen_seq - b->last_seq;

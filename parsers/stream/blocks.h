@@ -9,7 +9,7 @@
 #define LJP_PARSERS_BLOCKS_H
 
 #include "parsers/stream/crcrange.h"
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "parsers/stream/input.h"
 
 /* Debug builds: just what the largest block and a header after it need, so
@@ -48,7 +48,7 @@ struct ljp_blocks {
   uint8_t newer_major; /* A header of a newer version was met; else 0. */
 };
 
-enum ljp_item { LJP_ITEM_BLOCK, LJP_ITEM_GAP, LJP_ITEM_END };
+enum ljp_found { LJP_FOUND_BLOCK, LJP_FOUND_GAP, LJP_FOUND_END };
 
 enum ljp_status ljp_blocks_init(struct ljp_blocks *b, struct ljp_input *input);
 void ljp_blocks_fini(struct ljp_blocks *b);
@@ -60,6 +60,6 @@ void ljp_blocks_fini(struct ljp_blocks *b);
 ** input begins with a block of version b->newer_major. LJP_ERR_MEM: may be
 ** called again.
 */
-enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_item *item);
+enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_found *item);
 
 #endif

@@ -1,6 +1,6 @@
 /*
 ** Records that hold many events: SAMPLES, MEM, NODES. Each call decodes the
-** next event at *body (*body < end) into event->u, which still holds the one
+** next event at *body (*body < end) into item->u, which still holds the one
 ** before (all zero before the first), and moves *body. LJP_BLOCK_SLACK bytes
 ** after end are readable.
 **
@@ -162,23 +162,22 @@ ljp_sample_step(const uint8_t **body, const uint8_t *end, uint64_t *time_ns,
 
 static inline enum ljp_bad_reason ljp_sample_decode(const uint8_t **body,
                                                     const uint8_t *end,
-                                                    struct ljp_event *event)
+                                                    struct ljp_item *item)
 {
-  return ljp_sample_step(body, end, &event->time_ns, &event->u.sample);
+  return ljp_sample_step(body, end, &item->time_ns, &item->u.sample);
 }
 
-static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,
-                                                 const uint8_t *end,
-                                                 struct ljp_event *event)
+static inline enum ljp_bad_reason
+ljp_mem_decode(const uint8_t **body, const uint8_t *end, struct ljp_item *item)
 {
-  struct ljp_rec_mem *m = &event->u.mem;
+  struct ljp_rec_mem *m = &item->u.mem;
   const uint8_t *p = *body;
   unsigned has = *p++;
   uint64_t rotated = ljp_rotate_address(m->address);
   if ((has & LJP_MEM_OP_MASK) > LJP_MEM_REALLOC)
     return LJP_BAD_OPERATION;
   m->op = has & LJP_MEM_OP_MASK;
-  if (!ljp_bulk_two_deltas(&p, &event->time_ns, &rotated))
+  if (!ljp_bulk_two_deltas(&p, &item->time_ns, &rotated))
     return ljp_bulk_bad(p, end);
   m->address = ljp_unrotate_address(rotated);
   if ((has & LJP_MEM_SIZE) && !ljp_bulk_number(&p, &m->size))
@@ -210,11 +209,10 @@ static inline enum ljp_bad_reason ljp_mem_decode(const uint8_t **body,
   return LJP_BAD_NONE;
 }
 
-static inline enum ljp_bad_reason ljp_node_decode(const uint8_t **body,
-                                                  const uint8_t *end,
-                                                  struct ljp_event *event)
+static inline enum ljp_bad_reason
+ljp_node_decode(const uint8_t **body, const uint8_t *end, struct ljp_item *item)
 {
-  struct ljp_rec_node *n = &event->u.node;
+  struct ljp_rec_node *n = &item->u.node;
   const uint8_t *p = *body;
   uint64_t id, up;
   if (!ljp_bulk_two(&p, &id, &up))

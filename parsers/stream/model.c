@@ -98,12 +98,12 @@ static size_t record_bytes(uint64_t tag)
 }
 
 static enum ljp_status keep(struct ljp_model *model, uint32_t tag, uint64_t id,
-                            const struct ljp_event *event)
+                            const struct ljp_item *item)
 {
   struct ljp_arena *arena = &model->epochs[0];
   unsigned count = 0;
   const struct ljp_field *fields = ljp_record_fields(tag, &count);
-  const char *from = (const char *)&event->u;
+  const char *from = (const char *)&item->u;
   size_t size = record_bytes(tag), total = size;
   bool no_memory = false;
   const char *old = ljp_arena_find(arena, tag, id);
@@ -145,33 +145,33 @@ enum ljp_status ljp_model_page(struct ljp_model *model,
 }
 
 enum ljp_status ljp_model_define(struct ljp_model *model,
-                                 const struct ljp_event *event)
+                                 const struct ljp_item *item)
 {
-  switch (event->what) {
+  switch (item->what) {
   case LJP_REC_NODES:
-    return ljp_model_define_node(model, &event->u.node);
+    return ljp_model_define_node(model, &item->u.node);
   case LJP_REC_EPOCH:
-    model->first_node = event->u.epoch.first_node;
+    model->first_node = item->u.epoch.first_node;
     return LJP_OK;
   case LJP_REC_PROCESS:
-    return keep(model, event->what, 0, event);
+    return keep(model, item->what, 0, item);
   case LJP_REC_INFO:
-    return keep(model, event->what,
-                text_id(event->u.info.key.data, event->u.info.key.len), event);
+    return keep(model, item->what,
+                text_id(item->u.info.key.data, item->u.info.key.len), item);
   case LJP_REC_BUILTIN:
-    return keep(model, event->what, event->u.builtin.ffid, event);
+    return keep(model, item->what, item->u.builtin.ffid, item);
   case LJP_REC_MODULE:
-    return keep(model, event->what, event->u.module.id, event);
+    return keep(model, item->what, item->u.module.id, item);
   case LJP_REC_THREAD:
-    return keep(model, event->what, event->u.thread.id, event);
+    return keep(model, item->what, item->u.thread.id, item);
   case LJP_REC_VM:
-    return keep(model, event->what, event->u.vm.id, event);
+    return keep(model, item->what, item->u.vm.id, item);
   case LJP_REC_PRODUCER:
-    return keep(model, event->what, event->u.producer.id, event);
+    return keep(model, item->what, item->u.producer.id, item);
   case LJP_REC_PROTO:
-    return keep(model, event->what, event->u.proto.id, event);
+    return keep(model, item->what, item->u.proto.id, item);
   case LJP_REC_TRACE:
-    return keep(model, event->what, event->u.trace.id, event);
+    return keep(model, item->what, item->u.trace.id, item);
   }
   return LJP_OK;
 }

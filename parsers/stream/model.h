@@ -10,7 +10,7 @@
 #define LJP_PARSERS_MODEL_H
 
 #include "parsers/stream/arena.h"
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "src/base/status.h"
 
 /* Per epoch. The writer begins a new one after 64 MiB, uncompressed, at the
@@ -45,7 +45,7 @@ void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole);
 /* Takes a definition in. LJP_ERR_LIMIT: there is no more room for it;
 ** LJP_ERR_FORMAT: a node that lies outside the epoch's range. */
 enum ljp_status ljp_model_define(struct ljp_model *model,
-                                 const struct ljp_event *event);
+                                 const struct ljp_item *item);
 
 /* Makes the page of a node and defines it. */
 enum ljp_status ljp_model_page(struct ljp_model *model,

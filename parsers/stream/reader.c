@@ -87,10 +87,10 @@ static enum ljp_status finish(struct ljp_reader *r)
     return fail(r, r->blocks.newer_major ? LJP_ERR_VERSION : LJP_ERR_FORMAT);
   f->bytes = f->block_bytes + f->gap_bytes;
   f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind;
-  r->event.what = LJP_EVENT_FINISH;
-  r->event.block = NULL;
-  r->event.time_ns = 0;
-  r->event.u.finish = *f;
+  r->item.what = LJP_ITEM_FINISH;
+  r->item.block = NULL;
+  r->item.time_ns = 0;
+  r->item.u.finish = *f;
   return LJP_OK;
 }
 
@@ -109,10 +109,10 @@ static void take_gap(struct ljp_reader *r)
     r->model.lossy = true;
     ljp_tally_gap(&r->tally);
   }
-  r->event.what = LJP_EVENT_GAP;
-  r->event.block = NULL;
-  r->event.time_ns = 0;
-  r->event.u.gap = *gap;
+  r->item.what = LJP_ITEM_GAP;
+  r->item.block = NULL;
+  r->item.time_ns = 0;
+  r->item.u.gap = *gap;
 }
 
 static void take_block(struct ljp_reader *r)
@@ -130,9 +130,9 @@ static void take_block(struct ljp_reader *r)
   r->record = r->body = r->body_end = block->payload;
   r->payload_end = block->payload + block->head.raw_len;
   r->many = 0;
-  r->event.what = LJP_EVENT_BLOCK;
-  r->event.block = block;
-  r->event.time_ns = block->head.time_ns;
+  r->item.what = LJP_ITEM_BLOCK;
+  r->item.block = block;
+  r->item.time_ns = block->head.time_ns;
 }
 
 /* Gives out a finding about the record that is being read. */
@@ -143,9 +143,9 @@ static void take_bad(struct ljp_reader *r, struct ljp_bad bad)
   ljp_tally_gap(&r->tally);
   r->finding = false;
   r->many = 0;
-  r->event.what = LJP_EVENT_BAD;
-  r->event.time_ns = 0;
-  r->event.u.bad = bad;
+  r->item.what = LJP_ITEM_BAD;
+  r->item.time_ns = 0;
+  r->item.u.bad = bad;
 }
 
 /* The finding itself; what names it. */
@@ -172,7 +172,7 @@ static NOINLINE enum ljp_status bad_of_many(struct ljp_reader *r,
 ** spends its time. */
 static NOINLINE enum ljp_status next_sample(struct ljp_reader *r)
 {
-  enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->event);
+  enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
     return bad_of_many(r, bad);
   r->tally.read[LJP_REC_SAMPLES]++;
@@ -181,7 +181,7 @@ static NOINLINE enum ljp_status next_sample(struct ljp_reader *r)
 
 static NOINLINE enum ljp_status next_mem(struct ljp_reader *r)
 {
-  enum ljp_bad_reason bad = ljp_mem_decode(&r->body, r->body_end, &r->event);
+  enum ljp_bad_reason bad = ljp_mem_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
     return bad_of_many(r, bad);
   r->tally.read[LJP_REC_MEM]++;
@@ -191,11 +191,11 @@ static NOINLINE enum ljp_status next_mem(struct ljp_reader *r)
 /* It goes to the model. */
 static NOINLINE enum ljp_status next_node(struct ljp_reader *r)
 {
-  enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->event);
+  enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
     return bad_of_many(r, bad);
   r->tally.read[LJP_REC_NODES]++;
-  enum ljp_status status = ljp_model_define_node(&r->model, &r->event.u.node);
+  enum ljp_status status = ljp_model_define_node(&r->model, &r->item.u.node);
   if (LJP_LIKELY(!status))
     return LJP_OK;
   return status == LJP_ERR_FORMAT ? bad_of_many(r, LJP_BAD_NODE_ID)
@@ -218,7 +218,7 @@ static inline enum ljp_status next_of_many(struct ljp_reader *r)
 ** if it could not. LJP_ERR_MEM is the only failure. */
 static enum ljp_status account(struct ljp_reader *r)
 {
-  const struct ljp_event *e = &r->event;
+  const struct ljp_item *e = &r->item;
   enum ljp_bad_reason reason = LJP_BAD_TABLE;
   enum ljp_status status;
   switch (e->what) {
@@ -255,7 +255,7 @@ static enum ljp_status account(struct ljp_reader *r)
 /* Begins the next record of the block; *got: it made an event. */
 static enum ljp_status next_record(struct ljp_reader *r, bool *got)
 {
-  struct ljp_event *e = &r->event;
+  struct ljp_item *e = &r->item;
   const struct ljp_block *block = &r->blocks.block;
   const uint8_t *p;
   uint64_t tag = 0, len = 0;
@@ -286,7 +286,7 @@ static enum ljp_status next_record(struct ljp_reader *r, bool *got)
   }
   if (!ljp_record_fields(tag, &fields)) {
     r->finish.unknown_records++;
-    e->what = LJP_EVENT_UNKNOWN;
+    e->what = LJP_ITEM_UNKNOWN;
     e->u.unknown = (struct ljp_unknown){
         .tag = tag,
         .payload_offset = (uint32_t)(r->record - block->payload),
@@ -325,12 +325,12 @@ static NOINLINE enum ljp_status next_of_rest(struct ljp_reader *r)
         return next_of_many(r);
       r->many = 0;
     }
-    enum ljp_item item;
+    enum ljp_found item;
     if ((status = ljp_blocks_next(&r->blocks, &item)))
       return fail(r, status);
-    if (item == LJP_ITEM_END)
+    if (item == LJP_FOUND_END)
       return finish(r);
-    if (item == LJP_ITEM_GAP)
+    if (item == LJP_FOUND_GAP)
       take_gap(r);
     else
       take_block(r);
@@ -339,9 +339,9 @@ static NOINLINE enum ljp_status next_of_rest(struct ljp_reader *r)
 }
 
 enum ljp_status ljp_reader_next(struct ljp_reader *r,
-                                const struct ljp_event **event)
+                                const struct ljp_item **item)
 {
-  *event = &r->event;
+  *item = &r->item;
   return LJP_LIKELY(r->many && r->body < r->body_end) ? next_of_many(r)
                                                       : next_of_rest(r);
 }
@@ -349,7 +349,7 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
 size_t ljp_reader_samples(struct ljp_reader *r, struct ljp_timed_sample *out,
                           size_t room)
 {
-  struct ljp_event *e = &r->event;
+  struct ljp_item *e = &r->item;
   struct ljp_rec_sample now = e->u.sample;
   uint64_t time_ns = e->time_ns;
   const uint8_t *p = r->body, *end = r->body_end;

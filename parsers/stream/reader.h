@@ -11,7 +11,7 @@
 #define LJP_PARSERS_READER_H
 
 #include "parsers/stream/blocks.h"
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "parsers/stream/model.h"
 #include "parsers/stream/input.h"
 #include "parsers/stream/tally.h"
@@ -27,7 +27,7 @@ struct ljp_reader {
   struct ljp_blocks blocks;
   struct ljp_model model;
   struct ljp_tally tally;
-  struct ljp_event event;
+  struct ljp_item item;
   struct ljp_finish finish;
 
   const uint8_t *record, *body, *body_end; /* The one being read. */
@@ -53,13 +53,13 @@ void ljp_reader_fini(struct ljp_reader *reader);
 
 /*
 ** The next event, borrowed until the next call. The last one is
-** LJP_EVENT_FINISH, again and again. Otherwise a status with a sentence in
+** LJP_ITEM_FINISH, again and again. Otherwise a status with a sentence in
 ** reader->error: LJP_ERR_FORMAT, the input is no stream at all;
 ** LJP_ERR_VERSION, it is one of a newer version; LJP_ERR_IO; LJP_ERR_MEM.
 ** After an error there is nothing more to read.
 */
 enum ljp_status ljp_reader_next(struct ljp_reader *reader,
-                                const struct ljp_event **event);
+                                const struct ljp_item **item);
 
 /*
 ** After a SAMPLES event: those that follow it in the same record, as many as

@@ -1,5 +1,5 @@
 /*
-** Flat records, decoded by the lists of event.h.
+** Flat records, decoded by the lists of item.h.
 */
 #include "parsers/stream/record.h"
 
@@ -88,14 +88,14 @@ static enum ljp_bad_reason get_pairs(const uint8_t **body, const uint8_t *end,
 
 enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
                                       const uint8_t *end, uint64_t block_time,
-                                      struct ljp_event *event)
+                                      struct ljp_item *item)
 {
   unsigned count = 0;
   const struct ljp_field *field = ljp_record_fields(tag, &count);
   enum ljp_bad_reason bad = LJP_BAD_NONE;
-  memset(&event->u, 0, sizeof event->u);
+  memset(&item->u, 0, sizeof item->u);
   for (; count && !bad; count--, field++) {
-    char *member = (char *)&event->u + field->offset;
+    char *member = (char *)&item->u + field->offset;
     uint64_t value;
     if (field->type == LJP_FIELD_STR) {
       struct ljp_str string;
@@ -118,7 +118,7 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
     if (field->type != LJP_FIELD_U && field->type != LJP_FIELD_U1)
       value = (uint64_t)ljp_unzigzag(value);
     if (field->type == LJP_FIELD_T)
-      event->time_ns = value += block_time;
+      item->time_ns = value += block_time;
     memcpy(member, &value, sizeof value);
   }
   return bad;

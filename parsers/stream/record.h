@@ -7,7 +7,7 @@
 #ifndef LJP_PARSERS_RECORD_H
 #define LJP_PARSERS_RECORD_H
 
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 
 enum ljp_field_type {
   LJP_FIELD_U,
@@ -18,7 +18,7 @@ enum ljp_field_type {
   LJP_FIELD_PAIRS
 };
 
-/* Tells a view what a number stands for; see event.h. */
+/* Tells a view what a number stands for; see item.h. */
 enum ljp_show {
   LJP_SHOW_DEC,
   LJP_SHOW_HEX,
@@ -46,9 +46,9 @@ struct ljp_field {
 /* Fields of a flat record, and their number; NULL: not a flat record. */
 const struct ljp_field *ljp_record_fields(uint64_t tag, unsigned *count);
 
-/* Decodes a flat record into event->u; tag has fields. */
+/* Decodes a flat record into item->u; tag has fields. */
 enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
                                       const uint8_t *end, uint64_t block_time,
-                                      struct ljp_event *event);
+                                      struct ljp_item *item);
 
 #endif

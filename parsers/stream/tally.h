@@ -7,7 +7,7 @@
 #ifndef LJP_PARSERS_TALLY_H
 #define LJP_PARSERS_TALLY_H
 
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "src/base/status.h"
 
 #define LJP_TALLY_TAGS 64u

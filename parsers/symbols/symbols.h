@@ -20,7 +20,7 @@
 #ifndef LJP_PARSERS_SYMBOLS_H
 #define LJP_PARSERS_SYMBOLS_H
 
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "src/base/status.h"
 
 struct ljp_symbols;

@@ -78,14 +78,14 @@ static void look(const struct ljp_reader *reader, uint64_t stack, uint64_t size,
 int main(int argc, char **argv)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   if (argc != 2 && argc != 4) {
     fprintf(stderr, "usage: protos_judge FILE [SAMPLES EVENTS]\n");
     return 2;
   }
   enum ljp_status status = ljp_reader_open(&reader, argv[1]);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH) {
+         event->what != LJP_ITEM_FINISH) {
     if (event->what == LJP_REC_SAMPLES) {
       look(&reader, event->u.sample.stack, 0, &samples);
     } else if (event->what == LJP_REC_MEM) {

@@ -103,10 +103,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   const struct ljp_profile_options options = {.no_symbols = true,
                                               .points = size % 2};
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   uint64_t samples = 0, allocs = 0;
   MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
-  while (!ljp_reader_next(&reader, &e) && e->what != LJP_EVENT_FINISH) {
+  while (!ljp_reader_next(&reader, &e) && e->what != LJP_ITEM_FINISH) {
     samples += e->what == LJP_REC_SAMPLES;
     allocs += e->what == LJP_REC_MEM && e->u.mem.op == LJP_MEM_ALLOC;
   }

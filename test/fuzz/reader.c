@@ -29,7 +29,7 @@ static void keep(void *ctx, const char *data, size_t len)
   text_len += len;
 }
 
-static void dump(const struct ljp_event *event, bool json)
+static void dump(const struct ljp_item *event, bool json)
 {
   if (out.bytes + out.len > DUMP_MAX)
     return;
@@ -43,7 +43,7 @@ static void dump(const struct ljp_event *event, bool json)
 
 static void read_all(const uint8_t *data, size_t size, bool json)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t at = 0, blocks = 0, gaps = 0;
   enum ljp_status status;
   MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
@@ -51,13 +51,13 @@ static void read_all(const uint8_t *data, size_t size, bool json)
   out.sink = keep;
   while (!(status = ljp_reader_next(&reader, &event))) {
     dump(event, json);
-    if (event->what == LJP_EVENT_FINISH)
+    if (event->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_EVENT_BLOCK) {
+    if (event->what == LJP_ITEM_BLOCK) {
       MUST(event->block->offset == at);
       at += LJP_BLOCK_HEAD_BYTES + event->block->head.stored_len;
       blocks++;
-    } else if (event->what == LJP_EVENT_GAP) {
+    } else if (event->what == LJP_ITEM_GAP) {
       const struct ljp_gap *gap = &event->u.gap;
       MUST(gap->offset == at);
       MUST(gap->reason != LJP_GAP_NONE);
@@ -71,7 +71,7 @@ static void read_all(const uint8_t *data, size_t size, bool json)
     MUST(at == size && f->bytes == size);
     MUST(f->blocks == blocks && blocks > 0 && f->gaps == gaps);
     MUST(ljp_reader_next(&reader, &event) == LJP_OK);
-    MUST(event->what == LJP_EVENT_FINISH);
+    MUST(event->what == LJP_ITEM_FINISH);
   } else {
     MUST(status == LJP_ERR_FORMAT || status == LJP_ERR_VERSION);
     MUST(blocks == 0 && reader.error[0]);
@@ -84,10 +84,10 @@ static void read_all(const uint8_t *data, size_t size, bool json)
 static uint64_t sum_of_samples(const uint8_t *data, size_t size, size_t room)
 {
   struct ljp_timed_sample many[8];
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t sum = 0;
   MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
-  while (!ljp_reader_next(&reader, &event) && event->what != LJP_EVENT_FINISH) {
+  while (!ljp_reader_next(&reader, &event) && event->what != LJP_ITEM_FINISH) {
     size_t n = event->what == LJP_REC_SAMPLES;
     many[0] = (struct ljp_timed_sample){event->time_ns, event->u.sample};
     while (n) {

@@ -12,11 +12,11 @@
 static struct ljp_reader first, second;
 
 /* The next event that is a record; NULL: there is none. */
-static const struct ljp_event *next(struct ljp_reader *reader)
+static const struct ljp_item *next(struct ljp_reader *reader)
 {
-  const struct ljp_event *event;
-  while (!ljp_reader_next(reader, &event) && event->what != LJP_EVENT_FINISH)
-    if (event->what < LJP_EVENT_BLOCK)
+  const struct ljp_item *event;
+  while (!ljp_reader_next(reader, &event) && event->what != LJP_ITEM_FINISH)
+    if (event->what < LJP_ITEM_BLOCK)
       return event;
   return NULL;
 }
@@ -33,18 +33,18 @@ static bool is_many(unsigned what)
 static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
                     struct ljp_renumber *map)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint32_t epoch = 0;
   bool ascending = true;
-  while (!ljp_reader_next(reader, &event) && event->what != LJP_EVENT_FINISH) {
-    struct ljp_event moved;
-    if (event->what == LJP_EVENT_BLOCK) {
+  while (!ljp_reader_next(reader, &event) && event->what != LJP_ITEM_FINISH) {
+    struct ljp_item moved;
+    if (event->what == LJP_ITEM_BLOCK) {
       ascending = ascending && event->block->head.epoch >= epoch;
       epoch = event->block->head.epoch;
       ljp_out_block_end(out);
       ljp_out_block(out, &event->block->head);
     }
-    if (event->what >= LJP_EVENT_BLOCK)
+    if (event->what >= LJP_ITEM_BLOCK)
       continue;
     ljp_renumber_event(map, event, &moved);
     if (is_many(event->what))
@@ -78,7 +78,7 @@ static void same_pairs(const char *a, const char *b)
     abort();
 }
 
-static void same(const struct ljp_event *a, const struct ljp_event *b)
+static void same(const struct ljp_item *a, const struct ljp_item *b)
 {
   unsigned count;
   if (a->what != b->what || a->time_ns != b->time_ns)
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (comparable && n && n < ROOM && session == 0 &&
         !ljp_reader_memory(&first, data, size) &&
         !ljp_reader_memory(&second, bytes, (size_t)n)) {
-      const struct ljp_event *a, *b;
+      const struct ljp_item *a, *b;
       do {
         a = next(&first);
         b = next(&second);

@@ -147,15 +147,15 @@ static bool agrees(const struct call *call, const struct ljp_model *model,
 static uint64_t compare(const char *path, uint64_t *events)
 {
   struct ljp_reader *r = calloc(1, sizeof *r);
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t wrong = 0;
   *events = 0;
   if (!r || ljp_reader_open(r, path)) {
     fprintf(stderr, "differential: %s\n", r ? r->error : "no memory");
     exit(1);
   }
-  while (!ljp_reader_next(r, &event) && event->what != LJP_EVENT_FINISH) {
-    if (event->what == LJP_EVENT_GAP || event->what == LJP_EVENT_BAD ||
+  while (!ljp_reader_next(r, &event) && event->what != LJP_ITEM_FINISH) {
+    if (event->what == LJP_ITEM_GAP || event->what == LJP_ITEM_BAD ||
         event->what == LJP_REC_LOSS) {
       printf("damage or loss in the stream\n");
       wrong++;

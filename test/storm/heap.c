@@ -84,10 +84,10 @@ static bool judge(const char *path, bool deep, bool sampled)
 {
   static struct ljp_reader reader;
   struct verdict v = {0};
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH) {
+         event->what != LJP_ITEM_FINISH) {
     if (event->what == LJP_REC_MEM)
       memory(&v, &reader, &event->u.mem);
     else if (event->what == LJP_REC_GC)

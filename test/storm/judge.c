@@ -109,11 +109,11 @@ static bool judge(const char *path, double percent, bool deep, bool once)
 {
   static struct ljp_reader reader;
   static struct verdict v;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   memset(&v, 0, sizeof v);
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH)
+         event->what != LJP_ITEM_FINISH)
     if (event->what == LJP_REC_SAMPLES)
       look(&v, &reader, &event->u.sample, deep, once);
   if (status) {

@@ -156,7 +156,7 @@ static void look(const struct ljp_reader *reader,
 int main(int argc, char **argv)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t made = 0, flushed = 0, given_up = 0;
   if (argc != 4) {
     fprintf(stderr, "usage: traces_judge SAMPLES FILE LOG\n");
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
   }
   enum ljp_status status = ljp_reader_open(&reader, argv[2]);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH) {
+         event->what != LJP_ITEM_FINISH) {
     if (event->what == LJP_REC_SAMPLES)
       look(&reader, &event->u.sample, event->time_ns);
     if (event->what == LJP_REC_TRACE_EVENT) {

@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 {
   bool losses = argc == 4 && strcmp(argv[1], "losses") == 0;
   bool symbols = losses || (argc == 4 && strcmp(argv[1], "symbols") == 0);
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   unsigned blocks = 0;
   if (!symbols && (argc != 5 || strcmp(argv[1], "stream") != 0)) {
     fprintf(stderr, "usage: rework stream IN OUT NUMBER | symbols IN OUT |"
@@ -70,11 +70,11 @@ int main(int argc, char **argv)
       ljp_reader_open(&reader, argv[2]))
     return 1;
   for (;;) {
-    if (ljp_reader_next(&reader, &event) || event->what == LJP_EVENT_GAP)
+    if (ljp_reader_next(&reader, &event) || event->what == LJP_ITEM_GAP)
       return 1; /* Golden streams have none. */
-    if (event->what == LJP_EVENT_FINISH)
+    if (event->what == LJP_ITEM_FINISH)
       break;
-    if (event->what != LJP_EVENT_BLOCK)
+    if (event->what != LJP_ITEM_BLOCK)
       continue;
     uint8_t bytes[LJP_BLOCK_HEAD_BYTES];
     struct ljp_block_head head = event->block->head;

@@ -32,13 +32,13 @@ struct collect {
 static inline void collect_from(struct collect *c, struct ljp_reader *r,
                                 size_t size)
 {
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   uint64_t at = 0;
-  while (!(c->status = ljp_reader_next(r, &e)) && e->what != LJP_EVENT_FINISH) {
+  while (!(c->status = ljp_reader_next(r, &e)) && e->what != LJP_ITEM_FINISH) {
     if (e->what < LJP_TALLY_TAGS)
       c->events[e->what]++;
     switch (e->what) {
-    case LJP_EVENT_BLOCK:
+    case LJP_ITEM_BLOCK:
       assert_true(e->block->offset == at);
       at += LJP_BLOCK_HEAD_BYTES + e->block->head.stored_len;
       if (c->blocks < COLLECT_MAX) {
@@ -48,19 +48,19 @@ static inline void collect_from(struct collect *c, struct ljp_reader *r,
       }
       c->blocks++;
       break;
-    case LJP_EVENT_GAP:
+    case LJP_ITEM_GAP:
       assert_true(e->u.gap.offset == at);
       at += e->u.gap.bytes;
       if (c->gaps < COLLECT_MAX)
         c->gap[c->gaps] = e->u.gap;
       c->gaps++;
       break;
-    case LJP_EVENT_BAD:
+    case LJP_ITEM_BAD:
       if (c->bads < COLLECT_MAX)
         c->bad[c->bads] = e->u.bad;
       c->bads++;
       break;
-    case LJP_EVENT_UNKNOWN:
+    case LJP_ITEM_UNKNOWN:
       c->unknown++;
       break;
     case LJP_REC_MARK:

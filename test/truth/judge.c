@@ -108,7 +108,7 @@ static double compare(uint64_t samples)
 int main(int argc, char **argv)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t samples = 0, wanted = 1;
   if (argc > 3 && strcmp(argv[1], "--samples") == 0) {
     wanted = strtoull(argv[2], NULL, 10);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
   }
   enum ljp_status status = ljp_reader_open(&reader, argv[2]);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH) {
+         event->what != LJP_ITEM_FINISH) {
     if (event->what != LJP_REC_SAMPLES)
       continue;
     struct part *part = part_of(&reader, event->u.sample.stack);

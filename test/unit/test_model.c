@@ -46,7 +46,7 @@ static enum ljp_status node(uint64_t id, uint32_t up, unsigned kind,
 static void proto(uint64_t id, const char *chunk, const char *name,
                   uint64_t flags)
 {
-  struct ljp_event e = {.what = LJP_REC_PROTO};
+  struct ljp_item e = {.what = LJP_REC_PROTO};
   e.u.proto = (struct ljp_rec_proto){.id = id,
                                      .first_line = 10,
                                      .last_line = 19,
@@ -119,7 +119,7 @@ static void a_stack_ends_at_the_limit_of_frames(void **state)
 static void a_node_outside_the_epoch_s_range_is_refused(void **state)
 {
   (void)state;
-  struct ljp_event e = {.what = LJP_REC_EPOCH};
+  struct ljp_item e = {.what = LJP_REC_EPOCH};
   e.u.epoch.first_node = 5000;
   assert_int_equal(ljp_model_define(&model, &e), LJP_OK);
   assert_int_equal(node(4999, 0, 1, 0, 0), LJP_ERR_FORMAT);
@@ -162,7 +162,7 @@ static void many_definitions_are_found_each_by_kind_and_id(void **state)
   (void)state;
   char name[32];
   for (uint64_t id = 1; id <= 5003; id++) {
-    struct ljp_event e = {.what = LJP_REC_THREAD};
+    struct ljp_item e = {.what = LJP_REC_THREAD};
     snprintf(name, sizeof name, "thread %d", (int)id);
     e.u.thread = (struct ljp_rec_thread){id, id * 3, str(name)};
     assert_int_equal(ljp_model_define(&model, &e), LJP_OK);
@@ -197,7 +197,7 @@ static void the_same_definition_again_takes_no_memory(void **state)
 static void info_is_found_by_key_and_the_last_value_holds(void **state)
 {
   (void)state;
-  struct ljp_event e = {.what = LJP_REC_INFO};
+  struct ljp_item e = {.what = LJP_REC_INFO};
   const char *values[] = {"one", "two"};
   for (int i = 0; i < 2; i++) {
     e.u.info = (struct ljp_rec_info){str("option.x"), str(values[i])};
@@ -210,13 +210,13 @@ static void info_is_found_by_key_and_the_last_value_holds(void **state)
 static void frames_are_named(void **state)
 {
   (void)state;
-  struct ljp_event e = {.what = LJP_REC_MODULE};
+  struct ljp_item e = {.what = LJP_REC_MODULE};
   e.u.module = (struct ljp_rec_module){.id = 3, .path = str("/usr/lib/lib.so")};
   ljp_model_define(&model, &e);
-  e = (struct ljp_event){.what = LJP_REC_BUILTIN};
+  e = (struct ljp_item){.what = LJP_REC_BUILTIN};
   e.u.builtin = (struct ljp_rec_builtin){17, str("string.gsub")};
   ljp_model_define(&model, &e);
-  e = (struct ljp_event){.what = LJP_REC_TRACE};
+  e = (struct ljp_item){.what = LJP_REC_TRACE};
   e.u.trace = (struct ljp_rec_trace){
       .id = 9, .number = 4, .proto = 1, .line = 12, .link_type = str("loop")};
   ljp_model_define(&model, &e);

@@ -36,13 +36,13 @@ struct naive {
 static struct naive naive_count(const char *name)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   struct naive n = {0};
   char path[600];
   unsigned count;
   snprintf(path, sizeof path, "%s/test/data/%s", LJP_SOURCE_DIR, name);
   assert_int_equal(ljp_reader_open(&reader, path), LJP_OK);
-  while (!ljp_reader_next(&reader, &e) && e->what != LJP_EVENT_FINISH) {
+  while (!ljp_reader_next(&reader, &e) && e->what != LJP_ITEM_FINISH) {
     const struct ljp_rec_mem *m = &e->u.mem;
     if (e->what == LJP_REC_SAMPLES) {
       n.samples++;

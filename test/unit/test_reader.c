@@ -193,7 +193,7 @@ static void endless_input_without_a_block_is_given_up(void **state)
 {
   (void)state;
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   assert_int_equal(ljp_reader_memory(&reader, "", 0), LJP_OK);
   reader.input.read = endless_zeros;
   assert_int_equal(ljp_reader_next(&reader, &event), LJP_ERR_FORMAT);
@@ -444,7 +444,7 @@ static void the_latest_loss_of_each_key_counts(void **state)
   (void)state;
   static struct ljp_reader reader;
   struct buf file = {0}, payload = {0}, body = {0};
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   for (uint64_t i = 0; i < 300; i++) {
     put_s(&body, 1);
     put_u(&body, i % 100 + 1); /* producer */
@@ -460,7 +460,7 @@ static void the_latest_loss_of_each_key_counts(void **state)
   assert_int_equal(ljp_reader_memory(&reader, file.data, file.len), LJP_OK);
   do
     assert_int_equal(ljp_reader_next(&reader, &e), LJP_OK);
-  while (e->what != LJP_EVENT_FINISH);
+  while (e->what != LJP_ITEM_FINISH);
   assert_int_equal(reader.tally.loss_count, 101);
   uint64_t sum = 0;
   for (size_t i = 0; i < 100; i++)
@@ -481,15 +481,15 @@ static uint64_t sum_of_samples(const struct buf *file, size_t room,
 {
   static struct ljp_reader reader;
   struct ljp_timed_sample many[64];
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   uint64_t sum = 0;
   *samples = *bads = 0;
   assert_int_equal(ljp_reader_memory(&reader, file->data, file->len), LJP_OK);
   for (;;) {
     assert_int_equal(ljp_reader_next(&reader, &e), LJP_OK);
-    if (e->what == LJP_EVENT_FINISH)
+    if (e->what == LJP_ITEM_FINISH)
       break;
-    if (e->what == LJP_EVENT_BAD)
+    if (e->what == LJP_ITEM_BAD)
       sum = sum * 31 + e->u.bad.payload_offset + e->u.bad.bytes + ++*bads;
     if (e->what != LJP_REC_SAMPLES) {
       assert_int_equal(ljp_reader_samples(&reader, many, 64), 0);

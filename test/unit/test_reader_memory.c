@@ -19,13 +19,13 @@ static struct ljp_reader reader;
 
 static enum ljp_status read_all(const void *data, size_t size)
 {
-  const struct ljp_event *e;
+  const struct ljp_item *e;
   enum ljp_status status = ljp_reader_memory(&reader, data, size);
   if (status)
     return status;
   do
     status = ljp_reader_next(&reader, &e);
-  while (!status && e->what != LJP_EVENT_FINISH);
+  while (!status && e->what != LJP_ITEM_FINISH);
   if (status) { /* And stays so. */
     assert_int_equal(ljp_reader_next(&reader, &e), status);
     assert_true(reader.error[0]);
@@ -138,7 +138,7 @@ static void input_of_definitions_only_stays_within_the_bound(void **state)
   (void)state;
   const size_t epoch_mb = LJP_MODEL_EPOCH_BYTES >> 20;
   for (unsigned kind = 0; kind < 4; kind++) {
-    const struct ljp_event *e;
+    const struct ljp_item *e;
     uint64_t refused = 0;
     size_t before = live;
     buf_free(&hog.block);
@@ -152,12 +152,12 @@ static void input_of_definitions_only_stays_within_the_bound(void **state)
     do {
       if (ljp_reader_next(&reader, &e))
         fail_msg("%s", reader.error);
-      if (e->what == LJP_EVENT_BAD) {
+      if (e->what == LJP_ITEM_BAD) {
         assert_int_equal(e->u.bad.reason,
                          kind == 2 ? LJP_BAD_NODE_PARENT : LJP_BAD_TABLE);
         refused++;
       }
-    } while (e->what != LJP_EVENT_FINISH);
+    } while (e->what != LJP_ITEM_FINISH);
     /* Those that make the input hold some, too. */
     assert_true(peak < LJP_READER_MAX_BYTES + (8u << 20));
     if (kind < 2)

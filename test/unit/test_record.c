@@ -73,7 +73,7 @@ static void encode(struct buf *body, uint64_t tag)
   }
 }
 
-static void check_fields(uint64_t tag, const struct ljp_event *event)
+static void check_fields(uint64_t tag, const struct ljp_item *event)
 {
   unsigned count;
   const struct ljp_field *fields = ljp_record_fields(tag, &count);
@@ -114,7 +114,7 @@ static void each_flat_record_comes_back(void **state)
   (void)state;
   for (int i = 0; i < FLAT; i++) {
     struct buf body = {0};
-    struct ljp_event event;
+    struct ljp_item event;
     encode(&body, flat[i]);
     assert_int_equal(ljp_record_decode(flat[i], body.data, body.data + body.len,
                                        BLOCK_TIME, &event),
@@ -129,7 +129,7 @@ static void what_newer_versions_append_is_ignored(void **state)
   (void)state;
   for (int i = 0; i < FLAT; i++) {
     struct buf body = {0};
-    struct ljp_event event;
+    struct ljp_item event;
     encode(&body, flat[i]);
     put_bytes(&body, "\xff\xff\xff", 3);
     assert_int_equal(ljp_record_decode(flat[i], body.data, body.data + body.len,
@@ -144,7 +144,7 @@ static void what_newer_versions_append_is_ignored(void **state)
 static enum ljp_bad_reason decode_exactly(uint64_t tag, const uint8_t *data,
                                           size_t len)
 {
-  struct ljp_event event;
+  struct ljp_item event;
   uint8_t *copy = malloc(len + !len);
   if (len)
     memcpy(copy, data, len);
@@ -195,7 +195,7 @@ static void what_an_older_version_did_not_write_is_0(void **state)
 {
   (void)state;
   struct buf body = {0};
-  struct ljp_event event;
+  struct ljp_item event;
   encode(&body, LJP_REC_TRACE);
   size_t whole = body.len;
   while (!ends_before_an_added_field(LJP_REC_TRACE, body.len, --whole))

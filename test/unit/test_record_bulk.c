@@ -14,14 +14,14 @@
 enum { BLOCK_TIME = 1000003 };
 
 typedef enum ljp_bad_reason decoder(const uint8_t **, const uint8_t *,
-                                    struct ljp_event *);
+                                    struct ljp_item *);
 
 /* Decodes up to max events of body, which slack follows. */
 static enum ljp_bad_reason decode_many(decoder *decode, struct buf *body,
-                                       size_t len, struct ljp_event *events,
+                                       size_t len, struct ljp_item *events,
                                        unsigned max, unsigned *count)
 {
-  struct ljp_event event = {.time_ns = BLOCK_TIME};
+  struct ljp_item event = {.time_ns = BLOCK_TIME};
   uint8_t *copy = malloc(len + LJP_BLOCK_SLACK);
   const uint8_t *p = copy;
   enum ljp_bad_reason bad = LJP_BAD_NONE;
@@ -41,7 +41,7 @@ static enum ljp_bad_reason decode_many(decoder *decode, struct buf *body,
 static void samples_come_back_and_absent_fields_stay(void **state)
 {
   (void)state;
-  struct ljp_event e[4];
+  struct ljp_item e[4];
   struct buf body = {0};
   unsigned n;
   put_u8(&body, LJP_SAMPLE_KNOWN);
@@ -85,7 +85,7 @@ static void samples_come_back_and_absent_fields_stay(void **state)
 static void a_sample_with_reserved_bits_is_malformed(void **state)
 {
   (void)state;
-  struct ljp_event e;
+  struct ljp_item e;
   unsigned n;
   for (unsigned bit = 0x20; bit <= 0x40; bit <<= 1) {
     struct buf body = {0};
@@ -102,7 +102,7 @@ static void extra_fields_that_lie_about_their_length_are_malformed(void **state)
   (void)state;
   const uint64_t lies[] = {1, 100, LJP_BLOCK_SLACK, UINT64_C(1) << 63,
                            UINT64_MAX};
-  struct ljp_event e;
+  struct ljp_item e;
   unsigned n;
   for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
     struct buf body = {0};
@@ -133,7 +133,7 @@ static void numbers_of_every_length_and_padding_are_read_right(void **state)
     seed ^= seed << 17;
     uint64_t v = seed >> i % 64, want;
     struct buf body = {0};
-    struct ljp_event e;
+    struct ljp_item e;
     unsigned n;
     put_u8(&body, LJP_SAMPLE_WEIGHT);
     put_s(&body, 0);
@@ -155,7 +155,7 @@ static void numbers_of_every_length_and_padding_are_read_right(void **state)
   const uint8_t big[] = {
       LJP_SAMPLE_WEIGHT, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2};
   struct buf body = {0};
-  struct ljp_event e;
+  struct ljp_item e;
   unsigned n;
   put_bytes(&body, big, sizeof big);
   assert_int_equal(decode_many(ljp_sample_decode, &body, body.len, &e, 1, &n),
@@ -189,7 +189,7 @@ static void two_numbers_of_all_lengths_are_read_right(void **state)
     uint64_t b =
         second < 10 ? ~seed & ((UINT64_C(1) << 7 * second) - 1) : ~seed;
     struct buf body = {0};
-    struct ljp_event e;
+    struct ljp_item e;
     unsigned n;
     put_u8(&body, LJP_SAMPLE_STACK);
     put_padded(&body, a >> spare, first);
@@ -214,7 +214,7 @@ static void memory_events_come_back(void **state)
 {
   (void)state;
   const uint64_t a = 0x7f0000001008, b = 0x7f0000020010, c = 0x10;
-  struct ljp_event e[4];
+  struct ljp_item e[4];
   struct buf body = {0};
   unsigned n;
   put_u8(&body, LJP_MEM_ALLOC | LJP_MEM_STACK | LJP_MEM_STATE | LJP_MEM_SIZE |
@@ -267,7 +267,7 @@ static void memory_events_come_back(void **state)
 static void memory_events_that_cannot_be_are_malformed(void **state)
 {
   (void)state;
-  struct ljp_event e;
+  struct ljp_item e;
   unsigned n;
   struct buf body = {0};
   put_bytes(&body, "\3\0\0\0\0", 5);
@@ -289,7 +289,7 @@ static void put_node(struct buf *b, int64_t id, uint64_t up, unsigned kind)
 static void nodes_of_each_shape_come_back(void **state)
 {
   (void)state;
-  struct ljp_event e[4];
+  struct ljp_item e[4];
   struct buf body = {0};
   unsigned n;
   put_node(&body, 100, 100, LJP_FRAME_HOST);
@@ -323,7 +323,7 @@ a_node_whose_parent_does_not_come_before_it_is_malformed(void **state)
   } wrong[] = {{100, 0}, {100, 101},     {100, UINT64_MAX},    {0, 0},
                {0, 1},   {-1, 1u << 20}, {INT64_MAX, 1u << 21}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    struct ljp_event e;
+    struct ljp_item e;
     struct buf body = {0};
     unsigned n;
     put_node(&body, wrong[i].id, wrong[i].up, LJP_FRAME_LUA);

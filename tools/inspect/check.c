@@ -22,13 +22,13 @@ static const char help[] =
     "wrongly.\n";
 
 /* A finding about damage, as it is met: there may be any number. */
-static void finding(struct ljp_shower *show, const struct ljp_event *event)
+static void finding(struct ljp_shower *show, const struct ljp_item *event)
 {
   const struct ljp_gap *gap = &event->u.gap;
   const struct ljp_bad *bad = &event->u.bad;
   if (show->json) {
     ljp_show_item(show);
-    if (event->what == LJP_EVENT_GAP) {
+    if (event->what == LJP_ITEM_GAP) {
       ljp_show_listed(show, "kind", "gap", 0);
       ljp_show_number(show, "offset", gap->offset);
       ljp_show_number(show, "bytes", gap->bytes);
@@ -46,7 +46,7 @@ static void finding(struct ljp_shower *show, const struct ljp_event *event)
     ljp_show_item_end(show);
     return;
   }
-  if (event->what == LJP_EVENT_GAP) {
+  if (event->what == LJP_ITEM_GAP) {
     ljp_print_format(show->out, "gap at offset %" PRIu64 ": %" PRIu64 " bytes",
                      gap->offset, gap->bytes);
     if (!gap->missing_known)
@@ -193,15 +193,15 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
 static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
                            bool *whole)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status;
   if (show->json) {
     ljp_show_begin(show, "check");
     ljp_show_list(show, "findings");
   }
   while (!(status = ljp_reader_next(reader, &event)) &&
-         event->what != LJP_EVENT_FINISH && !show->out->error)
-    if (event->what == LJP_EVENT_GAP || event->what == LJP_EVENT_BAD)
+         event->what != LJP_ITEM_FINISH && !show->out->error)
+    if (event->what == LJP_ITEM_GAP || event->what == LJP_ITEM_BAD)
       finding(show, event);
   if (show->json)
     ljp_show_list_end(show);

@@ -23,7 +23,7 @@ int ljp_command_dump(int argc, char **argv)
 {
   static struct ljp_reader reader;
   static struct ljp_print out;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   const char *file;
   bool json = false;
   const struct ljp_flag flags[] = {{"--json", &json, NULL}};
@@ -38,7 +38,7 @@ int ljp_command_dump(int argc, char **argv)
     if (status)
       break;
     ljp_dump_event(&out, &reader, event, json);
-    if (event->what == LJP_EVENT_FINISH)
+    if (event->what == LJP_ITEM_FINISH)
       break;
   }
   code = ljp_command_end("dump", &out, code);

@@ -9,6 +9,6 @@
 
 /* The event is the reader's current one. */
 void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
-                    const struct ljp_event *event, bool json);
+                    const struct ljp_item *event, bool json);
 
 #endif

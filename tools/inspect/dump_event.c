@@ -131,7 +131,7 @@ static void dump_node(struct ljp_shower *show, const struct ljp_rec_node *node)
 /* Who observed it, and of which thread if it is known. */
 static void dump_producer(struct ljp_shower *show,
                           const struct ljp_reader *reader,
-                          const struct ljp_event *event)
+                          const struct ljp_item *event)
 {
   uint32_t id = event->block->head.producer;
   const struct ljp_rec_producer *producer =
@@ -143,7 +143,7 @@ static void dump_producer(struct ljp_shower *show,
 
 static void dump_sample(struct ljp_shower *show,
                         const struct ljp_reader *reader,
-                        const struct ljp_event *event)
+                        const struct ljp_item *event)
 {
   const struct ljp_rec_sample *s = &event->u.sample;
   ljp_show_number(show, "time_ns", event->time_ns);
@@ -156,7 +156,7 @@ static void dump_sample(struct ljp_shower *show,
 }
 
 static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
-                     const struct ljp_event *event)
+                     const struct ljp_item *event)
 {
   const struct ljp_rec_mem *m = &event->u.mem;
   ljp_show_number(show, "time_ns", event->time_ns);
@@ -181,7 +181,7 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
 /* As other flat records, but its stack comes last, with frames. */
 static void dump_trace_event(struct ljp_shower *show,
                              const struct ljp_reader *reader,
-                             const struct ljp_event *event)
+                             const struct ljp_item *event)
 {
   unsigned count = 0;
   const struct ljp_field *field = ljp_record_fields(event->what, &count);
@@ -217,7 +217,7 @@ static void dump_gap(struct ljp_shower *show, const struct ljp_gap *gap)
   ljp_show_listed(show, "reason", ljp_name_gap(gap->reason), gap->reason);
 }
 
-static void dump_bad(struct ljp_shower *show, const struct ljp_event *event)
+static void dump_bad(struct ljp_shower *show, const struct ljp_item *event)
 {
   const struct ljp_bad *bad = &event->u.bad;
   ljp_show_number(show, "block_offset", event->block->offset);
@@ -248,46 +248,46 @@ static const char *type_of(unsigned what)
     return "sample";
   case LJP_REC_NODES:
     return "node";
-  case LJP_EVENT_BLOCK:
+  case LJP_ITEM_BLOCK:
     return "block";
-  case LJP_EVENT_GAP:
+  case LJP_ITEM_GAP:
     return "gap";
-  case LJP_EVENT_BAD:
+  case LJP_ITEM_BAD:
     return "malformed";
-  case LJP_EVENT_UNKNOWN:
+  case LJP_ITEM_UNKNOWN:
     return "unknown";
-  case LJP_EVENT_FINISH:
+  case LJP_ITEM_FINISH:
     return "finish";
   }
   return ljp_name_record(what);
 }
 
 void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
-                    const struct ljp_event *event, bool json)
+                    const struct ljp_item *event, bool json)
 {
   struct ljp_shower show = {.out = out, .json = json};
   const struct ljp_field *field;
   unsigned count = 0;
-  if (!json && event->what != LJP_EVENT_BLOCK && event->what != LJP_EVENT_GAP &&
-      event->what != LJP_EVENT_FINISH)
+  if (!json && event->what != LJP_ITEM_BLOCK && event->what != LJP_ITEM_GAP &&
+      event->what != LJP_ITEM_FINISH)
     ljp_print_str(out, "  ");
   ljp_show_begin(&show, type_of(event->what));
   switch (event->what) {
-  case LJP_EVENT_BLOCK:
+  case LJP_ITEM_BLOCK:
     dump_block(&show, event->block);
     break;
-  case LJP_EVENT_GAP:
+  case LJP_ITEM_GAP:
     dump_gap(&show, &event->u.gap);
     break;
-  case LJP_EVENT_BAD:
+  case LJP_ITEM_BAD:
     dump_bad(&show, event);
     break;
-  case LJP_EVENT_UNKNOWN:
+  case LJP_ITEM_UNKNOWN:
     ljp_show_number(&show, "tag", event->u.unknown.tag);
     ljp_show_number(&show, "payload_offset", event->u.unknown.payload_offset);
     ljp_show_number(&show, "bytes", event->u.unknown.bytes);
     break;
-  case LJP_EVENT_FINISH:
+  case LJP_ITEM_FINISH:
     dump_finish(&show, &event->u.finish);
     break;
   case LJP_REC_NODES:

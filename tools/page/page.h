@@ -10,7 +10,7 @@
 #define LJP_TOOLS_PAGE_H
 
 #include "parsers/stream/arena.h"
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 #include "tools/shared/print.h"
 #include "tools/page/rows.h"
 

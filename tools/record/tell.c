@@ -75,10 +75,10 @@ struct sums {
 static bool add(struct sums *sums, const char *path)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_EVENT_FINISH)
+         event->what != LJP_ITEM_FINISH)
     ;
   if (status)
     ljp_command_error("record", "%s: %s", path, reader.error);

@@ -97,11 +97,11 @@ static void want_node(struct embed *e, const struct ljp_model *model,
 static int collect(struct embed *e)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status = ljp_reader_open(&reader, e->file);
   while (!status && !e->no_memory) {
     status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_EVENT_FINISH)
+    if (status || event->what == LJP_ITEM_FINISH)
       break;
     if (event->what == LJP_REC_NODES)
       want_node(e, &reader.model, &event->u.node);
@@ -166,16 +166,16 @@ static void put_symbols(struct embed *e, struct ljp_stream_out *out,
 static int write_all(struct embed *e, struct ljp_stream_out *out, int fd)
 {
   static struct ljp_reader reader;
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   uint64_t more_seq = 0;
   enum ljp_status status = ljp_reader_open(&reader, e->file);
   while (!status && !out->error) {
     status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_EVENT_FINISH)
+    if (status || event->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_EVENT_GAP)
+    if (event->what == LJP_ITEM_GAP)
       ljp_out_copy(out, fd, event->u.gap.offset, event->u.gap.bytes, 0);
-    if (event->what != LJP_EVENT_BLOCK)
+    if (event->what != LJP_ITEM_BLOCK)
       continue;
     const struct ljp_block_head head = event->block->head;
     ljp_out_copy(out, fd, event->block->offset,

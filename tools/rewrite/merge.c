@@ -70,7 +70,7 @@ static struct ljp_reader reader;
 /* Reads what a file is: from its first whole block. */
 static int look_at(struct input *in)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   unsigned blocks = 0;
   in->fd = ljp_out_source("merge", in->path);
   if (in->fd < 0)
@@ -78,9 +78,9 @@ static int look_at(struct input *in)
   enum ljp_status status = ljp_reader_open(&reader, in->path);
   while (!status) {
     status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_EVENT_FINISH)
+    if (status || event->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_EVENT_BLOCK && blocks++ == 0) {
+    if (event->what == LJP_ITEM_BLOCK && blocks++ == 0) {
       in->stream = event->block->head.stream;
       in->first_seq = event->block->head.seq;
     } else if (event->what == LJP_REC_EPOCH) {
@@ -177,15 +177,15 @@ static void check_order(struct merge *m, const struct input *before,
 static int put_behind(struct merge *m, const struct input *in,
                       const struct input *before)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   enum ljp_status status = ljp_reader_open(&reader, in->path);
   while (!status && !m->out.error) {
     status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_EVENT_FINISH)
+    if (status || event->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_EVENT_GAP) {
+    if (event->what == LJP_ITEM_GAP) {
       ljp_out_copy(&m->out, in->fd, event->u.gap.offset, event->u.gap.bytes, 0);
-    } else if (event->what == LJP_EVENT_BLOCK) {
+    } else if (event->what == LJP_ITEM_BLOCK) {
       const struct ljp_block_head head = event->block->head;
       if (before)
         check_order(m, before, in, &head);
@@ -251,9 +251,9 @@ static void move_totals(struct merge *m, struct ljp_pairs counts)
   put_totals(m, totals);
 }
 
-static void put_event(struct merge *m, const struct ljp_event *event)
+static void put_event(struct merge *m, const struct ljp_item *event)
 {
-  struct ljp_event moved;
+  struct ljp_item moved;
   ljp_renumber_event(&m->map, event, &moved);
   if (moved.time_ns > m->time)
     m->time = moved.time_ns;
@@ -323,29 +323,29 @@ static void tell_left_out(struct merge *m, const char *path)
 static int take_over(struct merge *m, const struct input *in,
                      const struct input *before, bool last)
 {
-  const struct ljp_event *event;
+  const struct ljp_item *event;
   bool first = !before;
   m->left = (struct left_out){0};
   enum ljp_status status = ljp_reader_open(&reader, in->path);
   while (!status && !m->out.error) {
     status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_EVENT_FINISH)
+    if (status || event->what == LJP_ITEM_FINISH)
       break;
     switch (event->what) {
-    case LJP_EVENT_GAP:
+    case LJP_ITEM_GAP:
       m->left.gaps += event->u.gap.bytes != 0;
       m->left.gap_bytes += event->u.gap.bytes;
       break;
-    case LJP_EVENT_BLOCK:
+    case LJP_ITEM_BLOCK:
       if (before)
         check_order(m, before, in, &event->block->head);
       before = NULL;
       begin_block(m, &event->block->head);
       break;
-    case LJP_EVENT_BAD:
+    case LJP_ITEM_BAD:
       m->left.bad++;
       break;
-    case LJP_EVENT_UNKNOWN:
+    case LJP_ITEM_UNKNOWN:
       m->left.unknown++;
       break;
     case LJP_REC_TOTALS:

@@ -66,7 +66,7 @@ static void move_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
   MOVE(PROTO, t->proto);
 }
 
-static void move_definition(struct ljp_renumber *map, struct ljp_event *e)
+static void move_definition(struct ljp_renumber *map, struct ljp_item *e)
 {
   switch (e->what) {
   case LJP_REC_PROCESS:
@@ -112,8 +112,8 @@ static bool has_time(unsigned what)
   return count && fields[0].type == LJP_FIELD_T;
 }
 
-void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_event *from,
-                        struct ljp_event *to)
+void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
+                        struct ljp_item *to)
 {
   *to = *from;
   if (from->what == LJP_REC_SAMPLES || from->what == LJP_REC_MEM)

@@ -30,8 +30,8 @@ struct ljp_renumber {
 void ljp_renumber_session(struct ljp_renumber *map, uint64_t time);
 
 /* A copy of an event with its ids moved; strings and pairs stay the same. */
-void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_event *from,
-                        struct ljp_event *to);
+void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
+                        struct ljp_item *to);
 
 /* An id alone; 0 stays 0. */
 uint64_t ljp_renumber_id(struct ljp_renumber *map, enum ljp_id kind,

@@ -215,8 +215,8 @@ static uint8_t *put_node(uint8_t *p, const struct ljp_rec_node *n,
   return ljp_put_varint(p, n->value);
 }
 
-static uint8_t *put_sample(uint8_t *p, const struct ljp_event *event,
-                           const struct ljp_event *before)
+static uint8_t *put_sample(uint8_t *p, const struct ljp_item *event,
+                           const struct ljp_item *before)
 {
   const struct ljp_rec_sample *s = &event->u.sample, *last = &before->u.sample;
   unsigned has = (s->stack != last->stack ? LJP_SAMPLE_STACK : 0) |
@@ -239,8 +239,8 @@ static uint8_t *put_sample(uint8_t *p, const struct ljp_event *event,
   return p;
 }
 
-static uint8_t *put_mem(uint8_t *p, const struct ljp_event *event,
-                        const struct ljp_event *before)
+static uint8_t *put_mem(uint8_t *p, const struct ljp_item *event,
+                        const struct ljp_item *before)
 {
   const struct ljp_rec_mem *m = &event->u.mem, *last = &before->u.mem;
   unsigned has =
@@ -272,7 +272,7 @@ static uint8_t *put_mem(uint8_t *p, const struct ljp_event *event,
   return p;
 }
 
-void ljp_out_event(struct ljp_stream_out *out, const struct ljp_event *event)
+void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event)
 {
   if (out->many != event->what) {
     close_many(out);

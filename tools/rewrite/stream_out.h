@@ -19,7 +19,7 @@ struct ljp_stream_out {
   bool compress;
   unsigned many; /* Tag of the record of many events that is open; 0: none. */
   size_t many_at;
-  struct ljp_event last; /* The event before in it. */
+  struct ljp_item last; /* The event before in it. */
   size_t len;
   uint8_t *payload; /* LJP_BLOCK_MAX_BYTES */
   uint8_t *packed;  /* For compressed ones. */
@@ -51,7 +51,7 @@ void ljp_out_record(struct ljp_stream_out *out, unsigned tag,
                     const void *record);
 
 /* A node, sample or memory event. */
-void ljp_out_event(struct ljp_stream_out *out, const struct ljp_event *event);
+void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event);
 
 /* Room left in a block that was just begun. */
 static inline bool ljp_out_is_full(const struct ljp_stream_out *out)

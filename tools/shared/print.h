@@ -6,7 +6,7 @@
 #ifndef LJP_TOOLS_PRINT_H
 #define LJP_TOOLS_PRINT_H
 
-#include "parsers/stream/event.h"
+#include "parsers/stream/item.h"
 
 struct ljp_print {
   int fd; /* -1: to the sink, if there is one. */

@@ -1,13 +1,17 @@
 /*
-** What a reader yields: one event at a time, a block's header, a definition,
-** an event proper, or a finding about the stream itself (gap, malformed or
-** unknown record, end). Flat records are described once, field by field, in
-** the lists below; struct, decoder (record.c) and views come from them.
+** Items: what a reader yields, one at a time. An item is a block's header, a
+** definition, an event, or a finding about the stream itself (a gap, a
+** malformed or unknown record, the end).
 **
-** Whatever an event points to is borrowed until the next ljp_reader_next().
+** The lists below describe each flat record (one that holds a single
+** definition or event) field by field. The structs here, the decoder in
+** record.c and the views are all generated from these lists.
+**
+** Everything that an item points to is borrowed until the next call of
+** ljp_reader_next().
 */
-#ifndef LJP_PARSERS_EVENT_H
-#define LJP_PARSERS_EVENT_H
+#ifndef LJP_PARSERS_ITEM_H
+#define LJP_PARSERS_ITEM_H
 
 #include <stddef.h>
 
@@ -18,17 +22,23 @@ struct ljp_str {
   uint32_t len;
 };
 
-/* A counted list of pairs of numbers; ljp_pairs_next() walks it. */
+/* A counted list of pairs of numbers, still encoded. ljp_pairs_next() walks
+** it. */
 struct ljp_pairs {
   uint64_t count;
   const uint8_t *data, *end;
 };
 
 /*
-** F(type, name, show). Types: U number, S signed number, T time (absolute
-** here), STR bytes, PAIRS the rest; U1 number that came with a minor
-** version, 0 where older streams end before it. How to show: DEC; HEX (an address); TEXT;
-** BYTES (a string that is no text); else the list of format.h with its texts.
+** F(type, name, show). The types:
+**   U      number
+**   U1     number that a minor version added; 0 if the body ends before it
+**   S      signed number
+**   T      time; relative in the stream, absolute here
+**   STR    bytes
+**   PAIRS  a count and that many pairs of numbers
+** How views show the field: DEC; HEX (an address); TEXT; BYTES (a string that
+** is not text); otherwise the name of the list in format.h that has its texts.
 */
 #define LJP_FIELDS_PROCESS(F)                                                  \
   F(U, pid, DEC)                                                               \
@@ -122,7 +132,7 @@ struct ljp_pairs {
 #define LJP_FIELDS_END(F)                                                      \
   F(T, time_ns, DEC) F(U, status, STATUS) F(U, error, DEC) F(STR, reason, TEXT)
 
-/* The flat records: tag, member of the event's union. */
+/* The flat records: tag, member of the item's union. */
 #define LJP_FLAT_LIST(_)                                                       \
   _(PROCESS, process)                                                          \
   _(INFO, info)                                                                \
@@ -166,8 +176,10 @@ LJP_FLAT_LIST(LJP_X)
 #undef LJP_X
 #undef LJP_MEMBER
 
-/* A frame of the stack tree. LUA: ref is a prototype, value the line; ADDR:
-** ref a module (0: value is the address), value the offset; NUM: value. */
+/* A node of the stack tree. By the shape of its kind:
+**   LUA   ref is the prototype, value the line
+**   ADDR  ref is the module, value the offset; ref 0: value is the address
+**   NUM   value is the number, ref is 0 */
 struct ljp_rec_node {
   uint64_t id;
   uint64_t ref, value;
@@ -180,25 +192,26 @@ struct ljp_rec_sample {
   uint8_t state, cut;
 };
 
-/* Many at once: ljp_reader_samples(). */
+/* A sample as ljp_reader_samples() returns it. */
 struct ljp_timed_sample {
   uint64_t time_ns;
   struct ljp_rec_sample sample;
 };
 
 struct ljp_rec_mem {
-  uint64_t address, old_address; /* The old ones: of a realloc, else 0. */
+  uint64_t address, old_address; /* old_*: 0 unless a realloc. */
   uint64_t size, old_size;
   uint64_t stack, vm, weight;
   uint8_t op, state;
   uint8_t type, flags; /* enum ljp_mem_type, enum ljp_mem_flag. */
 };
 
-/* A whole block, as it begins. */
+/* A whole block. */
 struct ljp_block {
   struct ljp_block_head head;
-  uint64_t offset;        /* In the input, of the header. */
-  const uint8_t *payload; /* raw_len bytes; LJP_BLOCK_SLACK more readable. */
+  uint64_t offset;        /* Of the header, in the input. */
+  const uint8_t *payload; /* head.raw_len bytes. LJP_BLOCK_SLACK bytes after
+                          ** them may be read; their content means nothing. */
 };
 
 #define LJP_BLOCK_SLACK 128u
@@ -225,9 +238,9 @@ enum ljp_gap_reason {
 
 struct ljp_gap {
   uint64_t offset, bytes;
-  uint64_t missing;   /* Blocks, by sequence number. */
-  bool missing_known; /* Else at least so many. */
-  uint8_t reason;     /* enum ljp_gap_reason, of its first byte. */
+  uint64_t missing;   /* Number of blocks, by their sequence numbers. */
+  bool missing_known; /* false: missing is only a lower limit. */
+  uint8_t reason;     /* enum ljp_gap_reason, for the gap's first byte. */
 };
 
 #define LJP_BAD_LIST(_)                                                        \
@@ -250,12 +263,12 @@ enum ljp_bad_reason {
 #undef LJP_X
 };
 
-/* A record (or, FRAMING, the rest of a block) that could not be used. What
-** was read of it before was delivered. */
+/* A malformed record (FRAMING: the rest of a block). The events that were
+** decoded from it before the error have been delivered. */
 struct ljp_bad {
   uint64_t tag;
   uint32_t payload_offset; /* Of the record, in the decompressed payload. */
-  uint32_t bytes;          /* Of the record. */
+  uint32_t bytes;          /* Length of the record. */
   uint8_t reason;          /* enum ljp_bad_reason. */
 };
 
@@ -266,33 +279,33 @@ struct ljp_unknown {
 
 enum ljp_closed { LJP_CLOSED_NOT, LJP_CLOSED_SEGMENT, LJP_CLOSED_END };
 
-/* The end of the input and what the reader met on the way. */
+/* The end of the input, with counts of what the reader found. */
 struct ljp_finish {
-  uint64_t bytes; /* block_bytes + gap_bytes. */
+  uint64_t bytes; /* block_bytes + gap_bytes */
   uint64_t blocks, block_bytes;
   uint64_t gaps, gap_bytes;
   uint64_t missing_blocks;
   uint64_t bad_records, unknown_records;
   bool missing_known;
-  bool clean;      /* Closed, and nothing follows. */
+  bool clean;      /* The stream was closed and nothing follows it. */
   uint8_t closed;  /* enum ljp_closed: how the last whole block ends. */
-  uint64_t status; /* Of its END: 0, or why the session ended early. */
-  uint64_t error;  /* errno, or 0. */
+  uint64_t status; /* From its END: 0, or why the session ended early. */
+  uint64_t error;  /* From its END: errno, or 0. */
 };
 
-/* ljp_event.what: a tag of enum ljp_record, or one of these. */
-enum ljp_event_more {
-  LJP_EVENT_BLOCK = 0x100,
-  LJP_EVENT_GAP,
-  LJP_EVENT_BAD,
-  LJP_EVENT_UNKNOWN,
-  LJP_EVENT_FINISH
+/* ljp_item.what is a tag of enum ljp_record, or one of these. */
+enum ljp_item_kind {
+  LJP_ITEM_BLOCK = 0x100,
+  LJP_ITEM_GAP,
+  LJP_ITEM_BAD,
+  LJP_ITEM_UNKNOWN,
+  LJP_ITEM_FINISH
 };
 
-struct ljp_event {
+struct ljp_item {
   unsigned what;
-  uint64_t time_ns;              /* CLOCK_MONOTONIC; 0: has none. */
-  const struct ljp_block *block; /* It stands in; NULL: GAP, FINISH. */
+  uint64_t time_ns;              /* CLOCK_MONOTONIC; 0: no time. */
+  const struct ljp_block *block; /* That holds it; NULL: GAP and FINISH. */
   union {
 #define LJP_X(tag, member) struct ljp_rec_##member member;
     LJP_FLAT_LIST(LJP_X)
@@ -307,7 +320,7 @@ struct ljp_event {
   } u;
 };
 
-/* Takes the next pair; false: there is none. */
+/* Returns the next pair; false: there are no more. */
 bool ljp_pairs_next(struct ljp_pairs *pairs, uint64_t *a, uint64_t *b);
 
 #endif
