@@ -1,72 +1,201 @@
 #!/bin/sh
-# Data flows one way, and includes show it: each folder includes only what
-# ARCHITECTURE.md lets it. The check is tried on wrong lines first.
+# Data flows one way, and the includes show it. Each folder includes only what
+# the table below allows, and the folders form no circle. The check proves
+# itself on planted mistakes before it looks at the project.
 . "$(dirname "$0")/lib.sh"
 
-# Of src/luajit, the profilers see this header and no other.
-guest='src/luajit/guest\.h'
-# What readers share with writers: the format and plain helpers beside it.
-plain='src/base/(assert|format|status|varint|crc32c|block|sigsafe|signals)\.h'
+# Each folder with the folders whose headers it may include, besides its own.
+# "parsers/*" is every folder below parsers. Three words stand for headers that
+# are not a whole folder:
+#   plain  the file format and the helpers that readers share with writers
+#   lua    Lua's public headers
+#   vm     LuaJIT's private headers and the tables generated from its build
+cat > table << END
+src/base              -
+src/push              src/base
+src/writer            src/push src/base
+src/session           src/writer src/push src/base
+
+src/luajit            src/base lua
+src/luajit/vm         src/luajit src/base vm
+src/luajit/functions  src/luajit/vm src/luajit src/base vm
+src/luajit/traces     src/luajit/vm src/luajit src/base vm
+src/luajit/heap       src/luajit/vm src/luajit src/base vm
+src/luajit/frames     src/luajit/traces src/luajit/vm src/luajit src/base vm
+src/luajit/spine      src/luajit/frames src/luajit/vm src/luajit src/base vm
+
+profilers/unwind      src/luajit src/base
+profilers/session     profilers/unwind src/session src/push src/luajit src/base
+profilers/jit         profilers/session profilers/unwind \
+                      src/session src/push src/luajit src/base
+profilers/cpu         profilers/jit profilers/session profilers/unwind \
+                      src/session src/push src/luajit src/base
+profilers/memory      profilers/jit profilers/session profilers/unwind \
+                      src/session src/push src/luajit src/base lua
+profilers/api         profilers/cpu profilers/memory profilers/jit \
+                      profilers/session src/session src/luajit src/base lua
+
+parsers/stream        plain
+parsers/symbols       parsers/stream plain
+parsers/profile       parsers/symbols parsers/stream plain
+
+tools/shared          parsers/* plain
+tools/export          tools/shared parsers/* plain
+tools/inspect         tools/shared parsers/* plain
+tools/page            tools/shared parsers/* plain
+tools/record          tools/shared parsers/* plain
+tools/report          tools/shared parsers/* plain
+tools/rewrite         tools/shared parsers/* plain
+tools                 tools/* plain
+END
+
+# What the three words mean: extended regular expressions of whole names.
+plain='src/base/(format|status|varint|crc32c|block|sigsafe|signals|assert)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
+vm='(lj_[a-z0-9_]+\.h|[a-z_]+\.inc)'
 
-# allowed FOLDER: a regular expression of the project's headers and Lua's that
-# files of the folder may include. Other names in <> are the system's.
-allowed() {
-  case $1 in
-  src) echo 'src/(base|push|writer|session)/[^/]*\.h' ;;
-  src/luajit) echo "lj_[a-z0-9_]*\.h|$lua|src/(base|luajit|luajit/[a-z]*)/[^/]*\.h|[a-z_]*\.inc" ;;
-  profilers) echo "$lua|profilers/[a-z]*/[^/]*\.h|src/(base|push|writer|session)/[^/]*\.h|$guest" ;;
-  parsers) echo "parsers/[a-z0-9_/]*\.h|$plain" ;;
-  tools) echo "tools/[a-z0-9_/]*\.h|parsers/[a-z0-9_/]*\.h|$plain" ;;
-  *) fail "no rule for the folder $1" ;;
-  esac
+# Arrows that the table does not allow and that are still there. The check for
+# circles leaves them out, too.
+cat > known << 'END'
+profilers/jit      profilers/cpu  until trace events need no CPU profiler
+profilers/memory   profilers/cpu  until both share profilers/session
+profilers/session  profilers/api  until options are read in api only
+END
+
+# includes TREE: a line "file:line folder name" for each include of our own
+# headers, Lua's or LuaJIT's; other names in angle brackets are the system's.
+includes() {
+  (cd "$1" && find src profilers parsers tools -name '*.[ch]' | sort |
+    xargs -r grep -nHE '^[[:space:]]*#[[:space:]]*include') |
+    sed -E 's,^((.*)/[^/]*:[0-9]+):[^"<]*(["<][^">]*).*,\1 \2 \3,' |
+    grep -E " (\"|<$lua$|<lj_|<(src|profilers|parsers|tools|test)/)" |
+    tr -d '"<'
 }
 
-# files FOLDER: its own, not those of src/luajit for src.
-files() {
-  find "$1" -name '*.[ch]' | sort | case $1 in
-  src) grep -v '^src/luajit/' ;;
-  *) cat ;;
-  esac
+# arrows: of includes, each pair of folders once.
+arrows() {
+  awk '{
+    to = $3
+    if (sub("/[^/]*$", "", to) && to != $2) print $2, to
+  }' | sort -u
 }
 
-# violations TREE: one line for each include that breaks a rule.
+# violations TREE: a line for each include that the table does not allow, and
+# for each folder that is not in the table or is only there.
 violations() {
-  for folder in src src/luajit profilers parsers tools; do
-    # Quoted, or Lua's and LuaJIT's in angle brackets.
-    (cd "$1" && files $folder | xargs -r grep -nHE \
-      '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(lua|lauxlib|lualib|luajit|lj_))') |
-      RULE="^($(allowed $folder))\$" FOLDER=$folder awk -F '["<>]' '
-        $2 !~ ENVIRON["RULE"] {
-          split($1, place, ":")
-          print place[1] ":" place[2] ": " ENVIRON["FOLDER"] \
-                " may not include " $2
-        }'
+  find "$1/src" "$1/profilers" "$1/parsers" "$1/tools" -name '*.[ch]' |
+    sed "s,^$1/,,; s,/[^/]*\$,," | sort -u > folders
+  awk 'NF { print $1 }' table | sort > named
+  comm -23 folders named | sed 's/$/: this folder is not in the table/'
+  comm -13 folders named | sed 's/$/: the table names a folder without sources/'
+  includes "$1" | PLAIN="^$plain\$" LUA="^$lua\$" VM="^$vm\$" awk '
+    FILENAME == "table" {
+      for (i = 2; i <= NF; i++) may[$1, $i] = 1
+      may[$1, $1] = 1
+      next
+    }
+    FILENAME == "known" { may[$1, $2] = 1; next }
+    {
+      folder = $3
+      if (!sub("/[^/]*$", "", folder)) folder = "-"
+      below = folder
+      sub("/.*", "/*", below)
+      if (may[$2, folder] || may[$2, below] || may[$2, "plain"] && $3 ~ ENVIRON["PLAIN"] ||
+          may[$2, "lua"] && $3 ~ ENVIRON["LUA"] ||
+          may[$2, "vm"] && $3 ~ ENVIRON["VM"])
+        next
+      print $1 ": " $2 " may not include " $3
+    }' table known -
+}
+
+# circles TREE: the folders that include each other, directly or not.
+circles() {
+  includes "$1" | arrows | awk '
+    FILENAME == "known" { known[$1, $2] = 1; next }
+    !known[$1, $2]' known - |
+    tsort 2>&1 > order | sed -n 's/^tsort: \([^-]\)/\1/p'
+}
+
+# plant FILE INCLUDE...: a source file with these includes.
+plant() {
+  file=planted/$1
+  shift
+  mkdir -p "${file%/*}"
+  for name in "$@"; do
+    echo "#include $name"
+  done > "$file"
+}
+
+# Every folder of the table exists in the planted tree.
+plant_folders() {
+  rm -rf planted
+  awk 'NF { print $1 }' table | while read -r folder; do
+    plant "$folder/empty.c"
   done
 }
 
-# The check itself: each of these lines is a violation, the others are none.
-mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
-echo '#include "src/luajit/guest.h"' > wrong/src/a.c
-echo '# include <lua.h>' > wrong/src/b.c
-echo '#include "profilers/unwind/unwind.h"' > wrong/src/luajit/c.c
-echo '#include "src/luajit/vm/vmmap.h"' > wrong/profilers/d.c
-echo '#include "lj_obj.h"' > wrong/profilers/e.h
-echo '#include "src/push/ring.h"' > wrong/parsers/f.c
-echo '#include "profilers/api/lmisclib.h"' > wrong/tools/g.c
-echo '#include "ring.h"' > wrong/src/h.c
-echo '#include "test/support/x.h"' > wrong/tools/i.c
-same "nine planted violations are found" "9" "$(violations wrong | wc -l)"
-rm -rf wrong/*
-mkdir -p wrong/src/luajit wrong/profilers wrong/parsers wrong/tools
-printf '%s\n' '#include "src/push/ring.h"' '#include <stdio.h>' > wrong/src/a.c
-echo '#include "lj_obj.h"' > wrong/src/luajit/c.c
-printf '%s\n' '#include "src/luajit/guest.h"' '#include "lua.h"' \
-  > wrong/profilers/d.c
-echo '#include "src/base/format.h"' > wrong/parsers/f.c
-echo '#include "parsers/stream/reader.h"' > wrong/tools/g.c
-same "allowed includes are none" "" "$(violations wrong)"
+plant_folders
+plant src/base/a.c '"src/push/ring.h"'
+plant src/push/b.c '"src/writer/writer.h"'
+plant src/writer/c.c '<lua.h>'
+plant src/session/d.c '"src/luajit/walk.h"'
+plant src/luajit/e.h '"lj_obj.h"'
+plant src/luajit/traces/f.c '"src/push/ring.h"'
+plant profilers/unwind/g.c '"profilers/cpu/sampler.h"'
+plant profilers/cpu/h.c '"profilers/memory/track.h"'
+plant profilers/memory/i.c '"profilers/api/options.h"'
+plant profilers/cpu/j.c '"src/luajit/vm/lock.h"'
+plant profilers/api/k.c '<lj_obj.h>'
+plant parsers/stream/l.c '"parsers/profile/profile.h"'
+plant parsers/stream/m.c '"src/base/clock.h"'
+plant tools/export/n.c '"tools/page/page.h"'
+plant tools/report/o.c '"src/session/session.h"'
+plant tools/p.c '"parsers/stream/reader.h"'
+plant tools/shared/q.c '"test/support/json.h"'
+plant src/push/r.c '"ring.h"'
+plant src/push/s.c '<src/session/session.h>'
+printf '  #  include\t"src/session/session.h"\n' > planted/src/push/t.c
+violations planted > found
+for letter in a b c d e f g h i j k l m n o p q r s t; do
+  grep -q "/$letter\.[ch]:" found || fail "the planted $letter.c is not found"
+done
+same "20 planted violations are found" "20" "$(wc -l < found)"
+
+plant_folders
+plant src/push/a.c '"src/push/ring.h"' '"src/base/futex.h"' '<stdio.h>'
+plant src/luajit/vm/b.c '"lj_obj.h"' '"vmmap.inc"' '"src/luajit/walk.h"'
+plant profilers/api/c.c '"lua.h"' '<lauxlib.h>' '"profilers/cpu/sysprof.h"'
+plant parsers/stream/d.c '"src/base/format.h"' '<zstd.h>'
+plant tools/e.c '"tools/report/report.h"' '"tools/shared/command.h"'
+same "allowed includes are no violations" "" "$(violations planted)"
+
+plant profilers/new/a.c
+same "a new folder is an error" \
+  "profilers/new: this folder is not in the table" "$(violations planted)"
+rm -r planted/profilers/new planted/tools/page
+same "a folder that is gone is an error" \
+  "tools/page: the table names a folder without sources" "$(violations planted)"
+
+plant_folders
+plant src/luajit/frames/a.c '"src/luajit/traces/traces.h"'
+plant src/luajit/traces/b.c '"src/luajit/vm/vmmap.h"'
+same "a planted chain is no circle" "" "$(circles planted)"
+plant src/luajit/vm/c.c '"src/luajit/frames/frames.h"'
+same "a planted circle is found" \
+  "src/luajit/frames src/luajit/traces src/luajit/vm" \
+  "$(circles planted | sort | tr '\n' ' ' | sed 's/ $//')"
 
 n=$(cd "$SOURCE_DIR" && find src profilers parsers tools -name '*.[ch]' | wc -l)
-[ "$n" -ge 8 ] || fail "only $n files were found"
+[ "$n" -ge 200 ] || fail "only $n files were found"
+echo "The arrows that the code has:"
+includes "$SOURCE_DIR" | arrows | awk '
+  $1 != from {
+    if (from) print line
+    from = $1
+    line = sprintf("%-21s ->", from)
+  }
+  { line = line " " $2 }
+  END { print line }'
 same "the project keeps its layers ($n files)" "" "$(violations "$SOURCE_DIR")"
+same "no circle of folders" "" "$(circles "$SOURCE_DIR")"
+sed 's/^/known: /' known
