@@ -45,7 +45,7 @@ struct ljp_sysprof_options {
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
   int signal;   /* 0: the timer's own, else SIGPROF */
-  bool jitdump; /* files for perf: doc/guide/jitdump.md */
+  bool jitdump; /* files for perf: doc/guide/perf.md */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
 

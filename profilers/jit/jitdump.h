@@ -1,7 +1,7 @@
 /*
 ** Compiled code for other profilers: jit-PID.dump (perf's jitdump format,
 ** version 1: code, lines, times of CLOCK_MONOTONIC) and /tmp/perf-PID.map
-** (addresses and names). doc/guide/jitdump.md.
+** (addresses and names). doc/guide/perf.md.
 **
 ** Written by the thread that has compiled, when the code is ready: later it may
 ** be gone. Nothing here is for signal handlers; calls must not overlap

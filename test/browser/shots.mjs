@@ -1,4 +1,4 @@
-// The screenshots of doc/guide/flame.md: shots.mjs PAGE.html DIR, of the page that
+// The screenshots of doc/guide/flame-graph.md: shots.mjs PAGE.html DIR, of the page that
 // ./run demo makes. Look at them before they are committed.
 import {join, resolve} from 'node:path';
 import {open, settle, start} from './browser.mjs';

@@ -51,7 +51,7 @@ static struct ljp_str str(const char *s)
   return ljp_str(s, strlen(s));
 }
 
-/* A second decoder, by the words of doc/guide/flame.md: the n-th number of the
+/* A second decoder, by the words of doc/reference/page-data.md: the n-th number of the
 ** column that begins behind the n-th "name":" after from. */
 struct numbers {
   const char *at;

@@ -1,6 +1,6 @@
 /*
 ** Column: numbers as LEB128 varints in base64, in double quotes, as the page
-** of `ljprof flame` reads them (doc/guide/flame.md). One at a time per output.
+** of `ljprof flame` reads them (doc/reference/page-data.md). One at a time per output.
 */
 #ifndef LJP_TOOLS_COLUMN_H
 #define LJP_TOOLS_COLUMN_H

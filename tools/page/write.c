@@ -1,6 +1,6 @@
 /*
 ** The page as HTML: the viewer around the data, which is JSON with columns of
-** numbers (doc/guide/flame.md). No "<" stands in the data, so that nothing in it can
+** numbers (doc/reference/page-data.md). No "<" stands in the data, so that nothing in it can
 ** end its script element.
 */
 #include "tools/page/write.h"

@@ -1,5 +1,5 @@
 /*
-** `ljprof report --jit --json`; doc/guide/reports.md describes it.
+** `ljprof report --jit --json`; doc/reference/json.md describes it.
 */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // Data: decodes what `ljprof flame` wrote into the page. The contract is in
-// doc/guide/flame.md. Columns are base64 of LEB128 varints: a million samples decode
+// doc/reference/page-data.md. Columns are base64 of LEB128 varints: a million samples decode
 // in some 50 ms and need a few bytes each.
 
 function bytesOf(text) {
