@@ -22,7 +22,7 @@
 /* C functions: with " file:line" where it is known (with LINES). */
 #define LJP_NAME_C_LINES 4u
 
-#define LJP_NAME_BYTES 1024u
+#define LJP_FRAME_NAME_BYTES 1024u
 
 /* Like snprintf: writes at most room bytes, terminated, and returns how long
 ** the whole is. */

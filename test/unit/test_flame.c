@@ -83,7 +83,7 @@ static void frames_keep_name_place_and_order(void **state)
   (void)state;
   struct ljp_profile *p = load("every-record.ljp");
   struct ljp_page_stacks stacks;
-  char name[LJP_NAME_BYTES];
+  char name[LJP_FRAME_NAME_BYTES];
   unsigned compared = 0;
   assert_int_equal(ljp_page_init(&page), LJP_OK);
   assert_int_equal(ljp_page_stacks_init(&stacks, &page, p, true), LJP_OK);
@@ -101,7 +101,7 @@ static void frames_keep_name_place_and_order(void **state)
       assert_int_equal(page.nodes[to].line, f->line);
       if (g->kind >= LJP_PAGE_LUA && g->kind <= LJP_PAGE_INLINED) {
         /* As the page writes it: where it is defined. */
-        char label[LJP_NAME_BYTES], line[16] = "";
+        char label[LJP_FRAME_NAME_BYTES], line[16] = "";
         if (g->line)
           snprintf(line, sizeof line, ":%u", g->line);
         snprintf(label, sizeof label, "%.*s%s%.*s%s", (int)g->name.len,

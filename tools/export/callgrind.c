@@ -140,7 +140,7 @@ static void put_function(struct callgrind *c, uint32_t function,
   const struct ljp_profile *p = c->e->p;
   struct ljp_print *out = c->e->out;
   const struct ljp_profile_frame *f = &p->frames[p->functions[function].frame];
-  char name[LJP_NAME_BYTES];
+  char name[LJP_FRAME_NAME_BYTES];
   struct ljp_str file = ljp_profile_str(p, f->file);
   struct ljp_str module = ljp_profile_str(p, p->modules[f->module].path);
   ljp_print_format(out, "%sob=", prefix);

@@ -68,7 +68,7 @@ static void close_slices(struct chrome *c, uint32_t thread, uint32_t depth)
   while (lane->depth > depth) {
     const struct open_slice *slice = &lane->open[--lane->depth];
     uint32_t frame = c->labels.frame[slice->label];
-    char name[LJP_NAME_BYTES];
+    char name[LJP_FRAME_NAME_BYTES];
     size_t n = ljp_frame_name(p, frame, c->e->how, name, sizeof name);
     begin(c, "X", tid_of(c, thread));
     put_name(c, ljp_str(name, n < sizeof name ? n : sizeof name - 1));

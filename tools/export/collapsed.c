@@ -13,7 +13,7 @@ struct collapsed {
 
 static void put_label(const struct collapsed *c, uint32_t label)
 {
-  char small[LJP_NAME_BYTES], *text = small;
+  char small[LJP_FRAME_NAME_BYTES], *text = small;
   uint32_t frame = c->folded.labels.frame[label];
   size_t n = ljp_frame_name(c->e->p, frame, c->e->how, small, sizeof small);
   if (n >= sizeof small && (text = malloc(n + 1)))

@@ -34,7 +34,7 @@ static uint64_t hash_text(const char *text, size_t len)
 /* The text of a frame, whole. NULL: no memory. */
 static char *text_of(const struct ljp_export *e, uint32_t frame, size_t *len)
 {
-  char small[LJP_NAME_BYTES];
+  char small[LJP_FRAME_NAME_BYTES];
   *len = ljp_frame_name(e->p, frame, e->how, small, sizeof small);
   char *text = malloc(*len + 1);
   if (!text)

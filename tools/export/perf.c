@@ -26,7 +26,7 @@ static void put_frame(const struct perf *w, struct ljp_print *out,
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *f = &p->frames[frame];
-  char name[LJP_NAME_BYTES];
+  char name[LJP_FRAME_NAME_BYTES];
   struct ljp_str module = ljp_profile_str(p, p->modules[f->module].path);
   struct ljp_str file = ljp_profile_str(p, f->file);
   size_t n =

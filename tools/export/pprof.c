@@ -120,7 +120,7 @@ static void add_function(struct pprof *w, uint32_t number)
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *frame =
       &p->frames[p->functions[number].frame];
-  char name[LJP_NAME_BYTES];
+  char name[LJP_FRAME_NAME_BYTES];
   uint32_t file = 0;
   Ljp__Pprof__Function f = LJP__PPROF__FUNCTION__INIT;
   Ljp__Pprof__Function *list = &f;

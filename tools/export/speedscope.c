@@ -25,7 +25,7 @@ static void put_frame(const struct speedscope *s, uint32_t label)
   struct ljp_print *out = s->e->out;
   const struct ljp_profile *p = s->e->p;
   const struct ljp_profile_frame *f = &p->frames[s->labels.frame[label]];
-  char small[LJP_NAME_BYTES], *text = small;
+  char small[LJP_FRAME_NAME_BYTES], *text = small;
   size_t n =
       ljp_frame_name(p, s->labels.frame[label], s->e->how, small, sizeof small);
   if (n >= sizeof small && (text = malloc(n + 1)))

@@ -54,7 +54,7 @@ static bool is_lua(const struct ljp_profile_frame *f)
 static uint32_t frame(struct ljp_page_stacks *l, uint32_t number,
                       enum ljp_page_kind kind)
 {
-  char name[LJP_NAME_BYTES];
+  char name[LJP_FRAME_NAME_BYTES];
   const struct ljp_profile_frame *f = &l->p->frames[number];
   size_t len = ljp_frame_function_text(l->p, number, name, sizeof name);
   struct ljp_page_frame to = {
