@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/memprof.h"
 
@@ -40,11 +41,11 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
   }
   ljp_memprof_options_init(&options);
   options.sample_bytes = 0;
-  options.to.callback = opt->writer;
-  options.to.callback_ctx = opt->ctx;
-  options.to.on_stop = stopped;
+  options.output.callback = opt->writer;
+  options.output.callback_ctx = opt->ctx;
+  options.output.on_stop = stopped;
   running = *opt;
-  return ljp_fail_code(ljp_memprof_start(L, &options, &why), &why);
+  return ljp_c_result(ljp_memprof_start(L, &options, &why), &why);
 }
 
 int luaM_memprof_stop(lua_State *L)
@@ -55,7 +56,7 @@ int luaM_memprof_stop(lua_State *L)
     return PROFILE_ERRUSE;
   }
   refused = 0;
-  int code = ljp_fail_code(ljp_memprof_stop(L, &why), &why);
+  int code = ljp_c_result(ljp_memprof_stop(L, &why), &why);
   if (code != PROFILE_SUCCESS || !refused)
     return code;
   errno = refused;

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profilers/memory/memprof.h"
-#include "profilers/api/options.h"
+#include "profilers/api/output_options.h"
 #include "profilers/api/sysprof_lua.h"
+#include "profilers/cpu/sysprof.h"
+#include "profilers/memory/memprof.h"
 
 /* -- Options of memprof --------------------------------------------------------- */
 
@@ -42,7 +43,7 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
 {
   int depth = 0;
   *wants = "a number of frames from 8 to 2048";
-  bool ok = ljp_option_whole(L, 8, LJP_DEPTH_MAX, &depth);
+  bool ok = ljp_option_whole(L, 8, LJP_STACK_MAX_FRAMES, &depth);
   ((struct memory *)to)->o.depth = (uint32_t)depth;
   return ok;
 }
@@ -50,7 +51,7 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
 /* Those of a combined session are the first ones. */
 static const struct ljp_option memory_options[] = {
     {"every", read_every}, {"sample", read_sample}, {"native", read_native},
-    {"depth", read_depth}, LJP_RECORDING_OPTIONS,
+    {"depth", read_depth}, LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
@@ -87,7 +88,7 @@ static int memprof_start(lua_State *L)
   if (lua_type(L, 1) == LUA_TSTRING) {
     const char *wants = "";
     m.o.sample_bytes = 0;
-    if (!ljp_option_path(L, &m.o.to.path, &wants))
+    if (!ljp_option_path(L, &m.o.output.path, &wants))
       return ljp_options_failed(L, EINVAL,
                                 "start wants the name of a file, a string "
                                 "that is not empty");
@@ -96,8 +97,8 @@ static int memprof_start(lua_State *L)
   }
   if (results)
     return results;
-  if (!m.o.to.path)
-    m.o.to.path = "memprof.bin";
+  if (!m.o.output.path)
+    m.o.output.path = "memprof.bin";
   if (ljp_memprof_start(L, &m.o, &why))
     return ljp_options_failed(L, why.error, why.text);
   lua_pushboolean(L, 1);
@@ -204,7 +205,7 @@ static const struct ljp_option profile_options[] = {
     {"cpu", read_cpu},
     {"memory", read_memory_part},
     {"jitdump", read_jitdump},
-    LJP_RECORDING_OPTIONS,
+    LJP_OUTPUT_OPTIONS,
 };
 
 /* Reads the options of one part, which is a table or not. */
@@ -233,13 +234,13 @@ static int start_parts(lua_State *L, struct combined *c)
   if (results)
     return results;
   cpu.jitdump |= c->jitdump;
-  if (!m->to.path)
-    m->to.path = "profile.bin";
+  if (!m->output.path)
+    m->output.path = "profile.bin";
   if (c->cpu) {
-    cpu.to = m->to;
+    cpu.output = m->output;
     if (ljp_sysprof_start(L, &cpu, &why))
       return ljp_options_failed(L, why.error, why.text);
-    m->to.path = NULL;
+    m->output.path = NULL;
     m->shared = true;
   }
   if (c->memory && ljp_memprof_start(L, m, &why)) {

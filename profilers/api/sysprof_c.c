@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/cpu/sysprof.h"
 
@@ -76,10 +77,10 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
   ljp_sysprof_options_init(&options);
   options.mode = (enum ljp_sampler_mode)opt->mode;
   options.interval_ns = opt->interval * 1000000;
-  options.to.on_stop = stopped;
+  options.output.on_stop = stopped;
   pthread_mutex_lock(&lock);
-  options.to.callback = set.writer;
-  options.to.callback_ctx = opt->ctx;
+  options.output.callback = set.writer;
+  options.output.callback_ctx = opt->ctx;
   options.backtracer = set.backtracer;
   if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
     pthread_mutex_unlock(&lock);
@@ -91,7 +92,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
     running.ctx = opt->ctx;
     running.buf = opt->buf;
   }
-  int code = ljp_fail_code(ljp_sysprof_start(L, &options, &why), &why);
+  int code = ljp_c_result(ljp_sysprof_start(L, &options, &why), &why);
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -99,7 +100,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
 int luaM_sysprof_stop(lua_State *L)
 {
   struct ljp_failure why;
-  return ljp_fail_code(ljp_sysprof_stop(L, &why), &why);
+  return ljp_c_result(ljp_sysprof_stop(L, &why), &why);
 }
 
 int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)

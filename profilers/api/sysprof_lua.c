@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profilers/api/options.h"
+#include "profilers/api/output_options.h"
 #include "profilers/cpu/sysprof.h"
 #include "src/base/signals.h"
 
@@ -96,7 +96,7 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
   struct ljp_sysprof_options *o = to;
   int depth = 0;
   *wants = "a number of frames from 8 to 2048";
-  bool ok = ljp_option_whole(L, 8, LJP_DEPTH_MAX, &depth);
+  bool ok = ljp_option_whole(L, 8, LJP_STACK_MAX_FRAMES, &depth);
   o->depth = (uint32_t)depth;
   return ok;
 }
@@ -113,7 +113,7 @@ static const struct ljp_option known[] = {
     {"event", read_event},     {"timer", read_timer},
     {"threads", read_threads}, {"signal", read_signal},
     {"depth", read_depth},     {"max_overhead", read_max_overhead},
-    {"jitdump", read_jitdump}, LJP_RECORDING_OPTIONS,
+    {"jitdump", read_jitdump}, LJP_OUTPUT_OPTIONS,
 };
 enum { KNOWN = sizeof known / sizeof known[0], SHARED = 9 };
 
@@ -138,8 +138,8 @@ static int sysprof_start(lua_State *L)
     if (results)
       return results;
   }
-  if (!options.to.path && options.mode != LJP_SAMPLER_COUNT)
-    options.to.path = "sysprof.bin";
+  if (!options.output.path && options.mode != LJP_SAMPLER_COUNT)
+    options.output.path = "sysprof.bin";
   if (ljp_sysprof_start(L, &options, &why))
     return ljp_options_failed(L, why.error, why.text);
   lua_pushboolean(L, 1);

@@ -12,7 +12,7 @@
 #include "profilers/cpu/timer.h"
 
 struct ljp_sysprof {
-  struct ljp_recording_lock lock;
+  struct ljp_profiler_lock lock;
   bool running, failed, ever, armed;
   uint32_t vm; /* number of the VM that started it */
   struct ljp_sysprof_options options;
@@ -29,46 +29,10 @@ struct ljp_sysprof {
 };
 extern struct ljp_sysprof ljp_sysprof;
 
-/* What every walk needs: the library stays, tables, fault-safe reads. Undone by
-** ljp_saferead_remove(). May be called without the lock. */
-enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why);
-
 /* -- setup.c -------------------------------------------------------- */
 
-/* For the memory profiler: the session that runs, and in it the id of a VM by
-** its number (0: it has none); the unwind tables. */
-struct ljp_session *ljp_sysprof_session(void);
-uint32_t ljp_sysprof_vm_id(uint32_t number);
-struct ljp_unwind *ljp_sysprof_tables(void);
-
-/* Keeps the tables true, from any thread; one at a time does it. */
-enum ljp_status ljp_sysprof_poll_tables(void);
-/* Makes them, or follows dlopen and dlclose. */
-enum ljp_status ljp_sysprof_look_at_tables(void);
-/* Around fork(): else the child would get tables that are half made, and the
-** loader's lock held by nobody. Whoever makes them now ends soon, and they are not
-** looked at meanwhile. */
-void ljp_sysprof_hold_tables(void);
-void ljp_sysprof_let_go_of_tables(void);
-/* In the child. */
-void ljp_sysprof_tables_forked(void);
-
-/* In a fork's child: the memory profiler forgets its recording. */
-/* In a child: goes on in the CPU profiler's session, if that is where it runs. */
-void ljp_memprof_forked(bool recording);
-/* In each round of the writer: looks after what the memory profiler shares. */
-void ljp_memprof_round(void);
-/* Whether it runs in the CPU profiler's session. */
-bool ljp_memprof_shares(void);
-
-/* A VM that there is. ctx is not used. */
-void ljp_sysprof_meet_vm(void *ctx, uint32_t number);
 /* Puts the unsampled time into the stream. */
 void ljp_sysprof_tell_unsampled(void);
-/* Gives ids to VMs that the handler has met, takes those that closed away. */
-void ljp_sysprof_name_vms(void);
-/* The library stays loaded from now on. */
-bool ljp_sysprof_pin(void);
 bool ljp_sysprof_handler_is_ours(int signal);
 enum ljp_status ljp_sysprof_take_signal(struct ljp_failure *why);
 /* Which timer, and with it which signal. */

@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "profilers/session/stand_in.h"
+#include "profilers/session/vms.h"
 #include "src/base/clock.h"
 #include "src/push/event.h"
 #include "src/base/saferead.h"
@@ -29,11 +31,6 @@ struct ljp_sampler_shared ljp_sampler_shared;
 struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
 _Atomic uint16_t ljp_sampler_of_fd[LJP_SAMPLER_FDS];
 struct sigaction ljp_sampler_before;
-
-__thread const struct ljp_regs *volatile ljp_sampler_instead
-    __attribute__((tls_model("initial-exec")));
-__thread const struct ljp_caller *volatile ljp_sampler_caller
-    __attribute__((tls_model("initial-exec")));
 
 #define shared ljp_sampler_shared
 
@@ -210,6 +207,16 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
 
 /* -- The sample --------------------------------------------------------------- */
 
+/* 0 until the next round of the writer has given the VM an id. */
+LJP_SIGSAFE static uint32_t vm_id(struct ljp_sampler *s, uint32_t number)
+{
+  bool claimed;
+  uint32_t id = ljp_vms_claim(number, &claimed);
+  if (LJP_UNLIKELY(claimed) && s->producer)
+    ljp_producer_wake(s->producer);
+  return id;
+}
+
 LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
                                uint64_t now, uint64_t weight)
 {
@@ -228,7 +235,7 @@ LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
   if (shared.mode != LJP_SAMPLER_COUNT) {
     struct ljp_sample sample = {.time_ns = now,
                                 .weight = weight,
-                                .vm = ljp_sampler_vm_id(s, walk->guest.vm),
+                                .vm = vm_id(s, walk->guest.vm),
                                 .vmstate = (uint8_t)state,
                                 .cut = (uint8_t)walk->stack.cut};
     if (!ljp_push_sample(s->producer, &sample, walk->stack.frames,
@@ -362,8 +369,8 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
   else if (!s->parked)
     ljp_timer_rearm(s, now, info);
   struct ljp_regs regs;
-  const struct ljp_regs *instead = ljp_sampler_instead;
-  const struct ljp_caller *caller = ljp_sampler_caller;
+  const struct ljp_regs *instead = ljp_stand_in_regs;
+  const struct ljp_caller *caller = ljp_stand_in_caller;
   if (LJP_UNLIKELY(caller != NULL))
     ljp_caller_registers(caller, &regs);
   else if (LJP_UNLIKELY(instead != NULL))
@@ -430,7 +437,7 @@ void ljp_sampler_deferred(struct ljp_sampler *s)
     s->deferred = 0;
     s->deferred_ns = 0;
     memset(&regs, 0, sizeof regs);
-    ljp_sampler_registers(&regs);
+    ljp_registers_here(&regs);
     regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
     take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
   }

@@ -22,14 +22,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profilers/session/caller.h"
 #include "profilers/unwind/walk.h"
 #include "src/push/producer.h"
 
 enum {
   LJP_SAMPLERS = 1024,    /* threads at a time */
   LJP_SAMPLER_FDS = 4096, /* perf descriptors above have no entry */
-  LJP_SAMPLER_VMS = 256,  /* VMs at a time that get an id of their own */
   LJP_SAMPLER_STATES = 16,
   LJP_SAMPLER_DEFERRED = 8
 };
@@ -64,12 +62,6 @@ struct ljp_sampler_shared {
   uint32_t depth; /* frames at most */
   /* Walks the host part instead of us; see lmisclib.h. */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
-  /* Process-wide number of a VM, and its id in the session (0: not yet).
-  ** The handler claims an entry, the writer's round gives the id. */
-  struct {
-    _Atomic uint32_t number, id;
-    _Atomic uint32_t closing; /* rounds since lua_close() began, or 0 */
-  } vm[LJP_SAMPLER_VMS];
 };
 extern struct ljp_sampler_shared ljp_sampler_shared;
 
@@ -146,21 +138,5 @@ LJP_SIGSAFE void ljp_sampler_note_place(struct ljp_sampler_place *place,
                                         const struct ljp_stack *stack);
 LJP_SIGSAFE void ljp_sampler_drop_hook(const struct ljp_sampler_place *place,
                                        struct ljp_stack *stack);
-
-/* The registers of the caller, as they are when this returns to it: those that
-** functions preserve, rsp and rip. Sets nothing else. */
-LJP_SIGSAFE void ljp_sampler_registers(struct ljp_regs *regs)
-    __attribute__((visibility("hidden")));
-
-/* Code of ours that runs in the host's threads and has no frame information
-** (the walk, the push) is sampled as if it stood where it was called: the
-** registers there, while it runs. NULL: as it is. Of the thread. */
-extern __thread const struct ljp_regs *volatile ljp_sampler_instead
-    __attribute__((tls_model("initial-exec")));
-
-/* The same for who is called so often that it cannot afford more than a store;
-** goes before the other. */
-extern __thread const struct ljp_caller *volatile ljp_sampler_caller
-    __attribute__((tls_model("initial-exec")));
 
 #endif

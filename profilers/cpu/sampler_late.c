@@ -6,8 +6,6 @@
 */
 #include "profilers/cpu/sampler.h"
 
-#include <stddef.h>
-
 void ljp_sampler_note_place(struct ljp_sampler_place *place,
                             const struct ljp_stack *stack)
 {
@@ -43,29 +41,3 @@ void ljp_sampler_drop_hook(const struct ljp_sampler_place *place,
     stack->frames[i - drop] = stack->frames[i];
   stack->count -= drop;
 }
-
-/* rdi: regs. A leaf without a frame of its own: what it sees in the registers
-** that functions preserve is the caller's. */
-__asm__(".text\n"
-        ".globl ljp_sampler_registers\n"
-        ".hidden ljp_sampler_registers\n"
-        ".type ljp_sampler_registers, @function\n"
-        "ljp_sampler_registers:\n"
-        "  .cfi_startproc\n"
-        "  movq %rbx, 24(%rdi)\n"
-        "  movq %rbp, 48(%rdi)\n"
-        "  leaq 8(%rsp), %rax\n"
-        "  movq %rax, 56(%rdi)\n"
-        "  movq %r12, 96(%rdi)\n"
-        "  movq %r13, 104(%rdi)\n"
-        "  movq %r14, 112(%rdi)\n"
-        "  movq %r15, 120(%rdi)\n"
-        "  movq (%rsp), %rax\n"
-        "  movq %rax, 128(%rdi)\n"
-        "  ret\n"
-        "  .cfi_endproc\n"
-        ".size ljp_sampler_registers, .-ljp_sampler_registers\n");
-_Static_assert(LJP_RBX == 3 && LJP_RBP == 6 && LJP_RSP == 7 && LJP_R12 == 12 &&
-                   LJP_R15 == 15 && LJP_RIP == 16,
-               "the offsets above");
-_Static_assert(offsetof(struct ljp_regs, r) == 0, "the offsets above");

@@ -6,29 +6,6 @@
 
 #define shared ljp_sampler_shared
 
-LJP_SIGSAFE uint32_t ljp_sampler_vm_id(struct ljp_sampler *s, uint32_t number)
-{
-  if (!number)
-    return 0;
-  uint32_t room = LJP_SAMPLER_VMS;
-  for (uint32_t i = 0; i < LJP_SAMPLER_VMS; i++) {
-    uint32_t at = (number + i) % LJP_SAMPLER_VMS;
-    /* Acquire: pairs with the round's release of a new id. */
-    uint32_t there =
-        atomic_load_explicit(&shared.vm[at].number, memory_order_acquire);
-    if (LJP_LIKELY(there == number))
-      return atomic_load_explicit(&shared.vm[at].id, memory_order_acquire);
-    if (!there && room == LJP_SAMPLER_VMS)
-      room = at;
-  }
-  uint32_t none = 0;
-  if (room < LJP_SAMPLER_VMS &&
-      atomic_compare_exchange_strong(&shared.vm[room].number, &none, number) &&
-      s->producer)
-    ljp_producer_wake(s->producer);
-  return 0;
-}
-
 LJP_SIGSAFE static bool is_guest(uint64_t frame)
 {
   unsigned kind = ljp_frame_kind(frame);

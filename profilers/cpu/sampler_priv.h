@@ -6,10 +6,6 @@
 
 #include "profilers/cpu/sampler.h"
 
-/* Id in the session of the VM with this process-wide number; 0 while it has
-** none: the next round of the writer gives it one. */
-LJP_SIGSAFE uint32_t ljp_sampler_vm_id(struct ljp_sampler *s, uint32_t number);
-
 /* The interpreter's state is refined by the function that it is in. */
 LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
                                                   bool *lfunc);

@@ -3,186 +3,14 @@
 ** timer source, a stream; and what the writer asks while it does. Part of
 ** sysprof.c, under its lock.
 */
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profilers/cpu/priv.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
-
-/* -- What the writer asks ------------------------------------------------------------ */
-
-static bool describe_proto(void *ctx, uint32_t ref, struct ljp_proto_info *out)
-{
-  struct ljp_guest_proto proto;
-  (void)ctx;
-  if (!ljp_guest_proto(ref, &proto))
-    return false;
-  out->id = proto.id;
-  out->first_line = proto.first_line;
-  out->last_line = proto.last_line;
-  out->flags = proto.flags;
-  snprintf(out->chunk, sizeof out->chunk, "%s", proto.chunk);
-  snprintf(out->name, sizeof out->name, "%s", proto.name);
-  return true;
-}
-
-static void protos_round(void *ticket)
-{
-  ljp_guest_protos_round((uintptr_t)ticket);
-}
-
-static size_t protos_gone(void *ticket, uint32_t *refs, size_t room)
-{
-  return ljp_guest_protos_gone((uintptr_t)ticket, refs, room);
-}
-
-static void protos_end(void *ticket)
-{
-  ljp_guest_protos_end((uintptr_t)ticket);
-}
-
-static bool describe_builtin(void *ctx, uint64_t ffid,
-                             char name[LJP_NAME_BYTES])
-{
-  const char *known = ljp_guest_builtin((uint32_t)ffid);
-  (void)ctx;
-  if (known)
-    snprintf(name, LJP_NAME_BYTES, "%s", known);
-  return known != NULL;
-}
-
-static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
-{
-  struct ljp_guest_trace trace;
-  (void)ctx;
-  if (!ljp_guest_trace(id, &trace))
-    return false;
-  for (int i = 0; i < LJP_SAMPLER_VMS; i++)
-    if (atomic_load(&ljp_sampler_shared.vm[i].number) == trace.vm)
-      out->vm = atomic_load(&ljp_sampler_shared.vm[i].id);
-  out->number = trace.number;
-  out->parent = trace.parent;
-  out->parent_exit = trace.parent_exit;
-  out->root = trace.root;
-  out->link = trace.link;
-  out->place =
-      ljp_frame_lua(LJP_FRAME_LUA, 0, trace.place_ref, trace.place_line);
-  out->code_address = trace.code;
-  out->code_bytes = trace.code_bytes;
-  snprintf(out->link_type, sizeof out->link_type, "%s", trace.link_type);
-  out->ir_count = trace.ir_count;
-  out->snapshots = trace.snapshots;
-  out->marks = trace.marks;
-  out->marks_cut = trace.marks_cut;
-  out->flags = trace.truncated ? LJP_TRACE_TRUNCATED : 0;
-  return true;
-}
-
-void ljp_recording_describe(struct ljp_describe *describe)
-{
-  describe->proto = describe_proto;
-  describe->trace = describe_trace;
-  describe->builtin = describe_builtin;
-  describe->round = protos_round;
-  describe->gone = protos_gone;
-  describe->end = protos_end;
-}
-
-/* -- For the memory profiler ------------------------------------------------- */
-
-struct ljp_session *ljp_sysprof_session(void)
-{
-  return g->session;
-}
-
-uint32_t ljp_sysprof_vm_id(uint32_t number)
-{
-  for (int i = 0; i < LJP_SAMPLER_VMS; i++)
-    if (atomic_load(&ljp_sampler_shared.vm[i].number) == number)
-      return atomic_load(&ljp_sampler_shared.vm[i].id);
-  return 0;
-}
-
-struct ljp_unwind *ljp_sysprof_tables(void)
-{
-  return ljp_sampler_shared.unwind;
-}
-
-/* The writer threads of two sessions, and who starts one. */
-static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
-
-enum ljp_status ljp_sysprof_poll_tables(void)
-{
-  enum { BUDGET_US = 20000 };
-  if (pthread_mutex_trylock(&tables))
-    return LJP_OK; /* somebody is at it */
-  enum ljp_status status =
-      ljp_unwind_poll(ljp_sampler_shared.unwind, BUDGET_US);
-  pthread_mutex_unlock(&tables);
-  return status;
-}
-
-enum ljp_status ljp_sysprof_look_at_tables(void)
-{
-  pthread_mutex_lock(&tables);
-  enum ljp_status status = ljp_sampler_shared.unwind
-                               ? ljp_unwind_look(ljp_sampler_shared.unwind)
-                               : ljp_unwind_new(&ljp_sampler_shared.unwind);
-  pthread_mutex_unlock(&tables);
-  return status;
-}
-
-void ljp_recording_hurry(bool begin)
-{
-  if (ljp_sampler_shared.unwind)
-    ljp_unwind_hurry(ljp_sampler_shared.unwind, begin);
-}
-
-void ljp_sysprof_hold_tables(void)
-{
-  struct ljp_unwind *unwind = ljp_sampler_shared.unwind;
-  if (unwind)
-    ljp_unwind_hurry(unwind, true);
-  pthread_mutex_lock(&tables);
-  if (unwind)
-    ljp_unwind_hurry(unwind, false);
-}
-
-void ljp_sysprof_let_go_of_tables(void)
-{
-  pthread_mutex_unlock(&tables);
-}
-
-void ljp_sysprof_tables_forked(void)
-{
-  if (ljp_sampler_shared.unwind)
-    ljp_unwind_after_fork(ljp_sampler_shared.unwind);
-}
-
-/* -- VMs -------------------------------------------------------------------------- */
-
-void ljp_sysprof_meet_vm(void *ctx, uint32_t number)
-{
-  (void)ctx;
-  uint32_t room = LJP_SAMPLER_VMS;
-  for (uint32_t i = 0; i < LJP_SAMPLER_VMS; i++) {
-    uint32_t at = (number + i) % LJP_SAMPLER_VMS;
-    uint32_t there = atomic_load(&ljp_sampler_shared.vm[at].number);
-    if (there == number)
-      return;
-    if (!there && room == LJP_SAMPLER_VMS)
-      room = at;
-  }
-  uint32_t none = 0;
-  if (room < LJP_SAMPLER_VMS)
-    atomic_compare_exchange_strong(&ljp_sampler_shared.vm[room].number, &none,
-                                   number);
-}
 
 void ljp_sysprof_tell_unsampled(void)
 {
@@ -192,48 +20,7 @@ void ljp_sysprof_tell_unsampled(void)
   ljp_session_info(g->session, "cpu.unsampled_ns", text);
 }
 
-void ljp_sysprof_name_vms(void)
-{
-  for (int i = 0; i < LJP_SAMPLER_VMS; i++) {
-    uint32_t number = atomic_load(&ljp_sampler_shared.vm[i].number);
-    uint32_t id = atomic_load(&ljp_sampler_shared.vm[i].id);
-    if (!number)
-      continue;
-    if (!id) {
-      char name[24];
-      snprintf(name, sizeof name, "VM %u", number);
-      if (ljp_session_add_vm(g->session, 0, name, &id) == LJP_OK)
-        atomic_store(&ljp_sampler_shared.vm[i].id, id);
-    }
-    /* Two rounds after lua_close() began it has ended. */
-    if (atomic_load(&ljp_sampler_shared.vm[i].closing) &&
-        atomic_fetch_add(&ljp_sampler_shared.vm[i].closing, 1) > 2) {
-      ljp_session_end_vm(g->session, id);
-      atomic_store(&ljp_sampler_shared.vm[i].id, 0);
-      atomic_store(&ljp_sampler_shared.vm[i].closing, 0);
-      atomic_store(&ljp_sampler_shared.vm[i].number, 0);
-    }
-  }
-}
-
 /* -- What a session takes from the process ------------------------------------ */
-
-/* Handlers of ours may run long after a dlclose() of this library. */
-bool ljp_sysprof_pin(void)
-{
-  Dl_info info;
-  static bool pinned;
-  if (pinned)
-    return true;
-  if (!dladdr((const void *)(uintptr_t)&ljp_sysprof_pin, &info))
-    return false;
-  /* NULL: this is the program itself. */
-  void *handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-  if (!handle)
-    dlerror();
-  pinned = true;
-  return true;
-}
 
 bool ljp_sysprof_handler_is_ours(int signal)
 {
@@ -352,7 +139,7 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
 {
   const struct ljp_sysprof_options *o = &g->options;
   enum ljp_status status =
-      ljp_recording_new(&o->to, round, fork_child, &g->hold, &g->session, why);
+      ljp_output_new(&o->output, round, fork_child, &g->hold, &g->session, why);
   if (status)
     return status;
   static const char *const modes[] = {"D", "L", "C"};
@@ -360,5 +147,5 @@ enum ljp_status ljp_sysprof_open(struct ljp_failure *why,
   ljp_session_info(g->session, "option.event", o->wall ? "wall" : "cpu");
   ljp_session_info(g->session, "option.timer", g->source->name);
   put_info("option.interval_us", "%.3f", (double)o->interval_ns / 1e3);
-  return ljp_recording_start(&o->to, &g->session, why);
+  return ljp_output_start(&o->output, &g->session, why);
 }

@@ -14,32 +14,28 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profilers/jit/jitdump.h"
 #include "profilers/cpu/priv.h"
+#include "profilers/jit/jitdump.h"
 #include "profilers/jit/trace_events.h"
+#include "profilers/session/host.h"
+#include "profilers/session/shared.h"
+#include "profilers/session/stand_in.h"
+#include "profilers/session/vms.h"
 #include "src/base/clock.h"
-#include "src/push/event.h"
 #include "src/base/saferead.h"
+#include "src/push/event.h"
 
-struct ljp_sysprof ljp_sysprof = {.lock = LJP_RECORDING_LOCK_INIT};
+struct ljp_sysprof ljp_sysprof = {.lock = LJP_PROFILER_LOCK_INIT};
 static struct ljp_sysprof *const g = &ljp_sysprof;
-
-static __thread pid_t forking; /* tid before the fork */
-
-static void before_fork(void)
-{
-  forking = gettid();
-  ljp_sysprof_hold_tables();
-}
 
 static void lock(void)
 {
-  ljp_recording_lock(&g->lock);
+  ljp_profiler_lock(&g->lock);
 }
 
 static void unlock(void)
 {
-  ljp_recording_unlock(&g->lock);
+  ljp_profiler_unlock(&g->lock);
 }
 
 /* -- Meanwhile ----------------------------------------------------------------------- */
@@ -62,13 +58,13 @@ static uint64_t unsampled_ns(void)
 static void writer_round(void *ctx)
 {
   (void)ctx;
-  if (!ljp_recording_trylock(&g->lock))
+  if (!ljp_profiler_trylock(&g->lock))
     return; /* it starts or stops just now */
   if (g->running && g->lock.pid == getpid()) {
-    ljp_sysprof_poll_tables();
+    ljp_host_poll_tables();
     ljp_saferead_check();
-    ljp_sysprof_name_vms();
-    ljp_memprof_round();
+    ljp_vms_update(g->session);
+    ljp_shared_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
     if (g->armed && !ljp_sysprof_handler_is_ours(g->options.signal)) {
       /* The host has put its own handler there: it must not get our signals. */
@@ -86,7 +82,7 @@ static void writer_round(void *ctx)
 /* Who starts or stops just now makes rounds enough. */
 static void on_crowded(void)
 {
-  ljp_recording_crowded(&g->lock, &g->running, &g->session);
+  ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
 /* What interrupts this is a sample of our own work. */
@@ -94,9 +90,9 @@ static void on_deferred(void)
 {
   struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
-  const struct ljp_regs *before = ljp_sampler_instead;
-  ljp_sampler_registers(&here);
-  ljp_sampler_instead = &here;
+  const struct ljp_regs *before = ljp_stand_in_regs;
+  ljp_registers_here(&here);
+  ljp_stand_in_regs = &here;
   pid_t tid = gettid();
   for (uint32_t i = 0; i < LJP_SAMPLERS; i++) {
     struct ljp_sampler *s =
@@ -108,7 +104,7 @@ static void on_deferred(void)
       break;
     }
   }
-  ljp_sampler_instead = before;
+  ljp_stand_in_regs = before;
 }
 
 static enum ljp_status stop_locked(struct ljp_failure *why);
@@ -122,9 +118,7 @@ static void on_closing(struct lua_State *L)
     if (number == g->vm)
       stop_locked(&why);
     else
-      for (int i = 0; i < LJP_SAMPLER_VMS; i++)
-        if (atomic_load(&ljp_sampler_shared.vm[i].number) == number)
-          atomic_store(&ljp_sampler_shared.vm[i].closing, 1);
+      ljp_vms_close(number);
   }
   unlock();
 }
@@ -135,8 +129,8 @@ static void on_created(uint32_t number)
 {
   lock();
   if (g->running) {
-    ljp_sysprof_meet_vm(NULL, number);
-    ljp_sysprof_name_vms();
+    ljp_vms_add(NULL, number);
+    ljp_vms_update(g->session);
     if (g->armed && g->options.threads != LJP_THREADS_THIS)
       ljp_threads_meet(gettid());
   }
@@ -151,7 +145,7 @@ static const struct ljp_guest_listener listener = {
 __attribute__((destructor(200))) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (!ljp_recording_lock_at_exit(&g->lock))
+  if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);
@@ -161,12 +155,12 @@ __attribute__((destructor(200))) static void at_exit(void)
 static void fork_child(void *ctx, bool recording)
 {
   (void)ctx;
-  ljp_recording_lock_forked(&g->lock);
-  ljp_sysprof_tables_forked();
+  ljp_profiler_lock_forked(&g->lock);
+  ljp_host_forked();
   memset(&g->ended, 0, sizeof g->ended);
   begin_process();
-  ljp_threads_after_fork(forking, recording);
-  ljp_memprof_forked(recording);
+  ljp_threads_after_fork(ljp_host_tid_before_fork(), recording);
+  ljp_shared_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
   if (recording) {
     ljp_guest_protos_ready(&g->hold);
@@ -174,6 +168,7 @@ static void fork_child(void *ctx, bool recording)
     ljp_guest_protos_release(&g->hold);
     ljp_guest_traces_release();
     g->running = false; /* the rest is cleared by the next start */
+    ljp_shared_offer(NULL);
   }
 }
 
@@ -185,52 +180,26 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->mode = LJP_SAMPLER_STACKS;
   o->interval_ns = LJP_INTERVAL_DEFAULT_NS;
   o->max_overhead = 0.05;
-  o->depth = LJP_DEPTH_MAX;
+  o->depth = LJP_STACK_MAX_FRAMES;
   const char *jitdump = secure_getenv("LJPROF_JITDUMP");
   o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
-}
-
-enum ljp_status ljp_sysprof_prepare(struct ljp_failure *why)
-{
-  static bool hooked;
-  enum ljp_status status = LJP_OK;
-  ljp_guest_mind_fork();
-  if (!hooked && pthread_atfork(before_fork, ljp_sysprof_let_go_of_tables,
-                                ljp_sysprof_let_go_of_tables))
-    return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
-  hooked = true;
-  ljp_sysprof_pin();
-  status = ljp_saferead_install();
-  if (status)
-    return ljp_fail(why, status, ljp_fail_errno(status),
-                    "handlers for faulting reads: %s", ljp_status_text(status));
-  status = ljp_sysprof_look_at_tables();
-  if (status) {
-    ljp_saferead_remove();
-    return ljp_fail(why, status, ljp_fail_errno(status), "unwind tables: %s",
-                    ljp_status_text(status));
-  }
-  return LJP_OK;
 }
 
 static void share_options(void)
 {
   const struct ljp_sysprof_options *o = &g->options;
+  ljp_sampler_shared.unwind = ljp_host_tables();
   ljp_sampler_shared.mode = o->mode;
   ljp_sampler_shared.wall = o->wall;
   ljp_sampler_shared.only_lua = o->threads == LJP_THREADS_LUA;
   ljp_sampler_shared.depth = o->depth;
   ljp_sampler_shared.backtracer = o->backtracer;
-  for (int i = 0; i < LJP_SAMPLER_VMS; i++) {
-    atomic_store(&ljp_sampler_shared.vm[i].number, 0);
-    atomic_store(&ljp_sampler_shared.vm[i].id, 0);
-    atomic_store(&ljp_sampler_shared.vm[i].closing, 0);
-  }
+  ljp_vms_reset();
   if (g->vm)
-    ljp_sysprof_meet_vm(NULL, g->vm);
-  ljp_sysprof_name_vms(); /* the one that has started it comes first */
-  ljp_guest_each_vm(ljp_sysprof_meet_vm, NULL);
-  ljp_sysprof_name_vms();
+    ljp_vms_add(NULL, g->vm);
+  ljp_vms_update(g->session); /* the one that has started it comes first */
+  ljp_guest_each_vm(ljp_vms_add, NULL);
+  ljp_vms_update(g->session);
 }
 
 static enum ljp_status start_locked(struct lua_State *L,
@@ -247,7 +216,7 @@ static enum ljp_status start_locked(struct lua_State *L,
   }
   g->options = *options;
   enum ljp_status status =
-      ljp_recording_keep_path(&g->options.to, g->path, why);
+      ljp_output_keep_path(&g->options.output, g->path, why);
   if (status)
     return status;
   memset(&g->ended, 0, sizeof g->ended);
@@ -264,7 +233,7 @@ static enum ljp_status start_locked(struct lua_State *L,
                  "choose another by the option %s=",
                  g->options.signal, g->source->signal ? "timer" : "signal");
   status = status ? status : ljp_sysprof_take_signal(why);
-  status = status ? status : ljp_sysprof_prepare(why);
+  status = status ? status : ljp_host_prepare(why);
   if (status)
     return status;
   status = options->jitdump ? ljp_jitdump_open(why) : LJP_OK;
@@ -277,7 +246,7 @@ static enum ljp_status start_locked(struct lua_State *L,
     }
   }
   if (status) {
-    ljp_saferead_remove();
+    ljp_host_release();
     return status;
   }
   ljp_guest_traces_hold();
@@ -285,13 +254,14 @@ static enum ljp_status start_locked(struct lua_State *L,
   share_options();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
+  ljp_shared_offer(g->session);
   ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &listener);
   ljp_threads_name(tid, name);
   int error = ljp_threads_add(tid, name);
   if (error) {
     struct ljp_failure ignored;
-    g->options.to.on_stop = NULL;
+    g->options.output.on_stop = NULL;
     stop_locked(&ignored);
     return ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
                     g->source->name, strerror(error));
@@ -306,7 +276,7 @@ static void put_counts(void)
 {
   uint64_t state[LJP_SAMPLER_STATES];
   struct ljp_producer *events;
-  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.to.path)
+  if (g->options.mode != LJP_SAMPLER_COUNT || !g->options.output.path)
     return;
   if (ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
                                &events))
@@ -323,16 +293,16 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   put_counts();
   ljp_sysprof_tell_unsampled();
   g->running = false;
+  ljp_shared_offer(NULL);
   ljp_trace_events_end();
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
-  ljp_recording_tell_unnamed(&g->hold, g->session);
-  enum ljp_status status =
-      ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
+  enum ljp_status status = ljp_output_stop(&g->options.output, &g->hold,
+                                           &g->session, &g->bytes, why);
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();
-  ljp_saferead_remove();
+  ljp_host_release();
   g->failed = status != LJP_OK;
-  ljp_recording_ended(&g->lock, &g->options.to);
+  ljp_output_ended(&g->options.output, &g->lock);
   return status;
 }
 
@@ -349,7 +319,7 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
 {
   enum ljp_status status;
-  if (ljp_memprof_shares())
+  if (ljp_shared_in_use())
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "the profiler shares its session with the memory profiler: "
                     "misc.profile.stop() ends both, misc.memprof.stop() that");

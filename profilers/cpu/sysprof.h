@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/session/recording.h"
 #include "profilers/cpu/sampler.h"
+#include "profilers/session/output.h"
 #include "src/session/session.h"
 
 struct lua_State;
@@ -28,15 +28,11 @@ enum ljp_sysprof_source {
   LJP_TIMER_POSIX
 };
 
-enum {
-  LJP_INTERVAL_MIN_NS = 50000,
-  LJP_INTERVAL_DEFAULT_NS = 1000000,
-  LJP_DEPTH_MAX = LJP_STACK_MAX_FRAMES
-};
+enum { LJP_INTERVAL_MIN_NS = 50000, LJP_INTERVAL_DEFAULT_NS = 1000000 };
 #define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
 
 struct ljp_sysprof_options {
-  struct ljp_recording to; /* nowhere: mode "D" only */
+  struct ljp_output output; /* nowhere: mode "D" only */
   enum ljp_sampler_mode mode;
   bool wall;
   enum ljp_sysprof_source source;

@@ -72,7 +72,8 @@ static struct ljp_sampler *take_free(void)
       return sampler_at(i);
   if (i == LJP_SAMPLERS)
     return NULL;
-  size_t bytes = sizeof(struct ljp_sampler) + LJP_DEPTH_MAX * sizeof(uint64_t) +
+  size_t bytes = sizeof(struct ljp_sampler) +
+                 LJP_STACK_MAX_FRAMES * sizeof(uint64_t) +
                  sizeof(struct ljp_memo);
   /* Touched now: the handler is not to be the first. */
   struct ljp_sampler *s =
@@ -81,7 +82,7 @@ static struct ljp_sampler *take_free(void)
   if (s == MAP_FAILED)
     return NULL;
   s->frames = (uint64_t *)(s + 1);
-  s->memo = (struct ljp_memo *)(s->frames + LJP_DEPTH_MAX);
+  s->memo = (struct ljp_memo *)(s->frames + LJP_STACK_MAX_FRAMES);
   s->index = i;
   s->fd = s->timer[0] = s->timer[1] = s->park = -1;
   atomic_store_explicit(&ljp_samplers[i], s, memory_order_release);

@@ -10,9 +10,10 @@
 #ifndef LJP_JITDUMP_H
 #define LJP_JITDUMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/session/recording.h"
+#include "profilers/session/failure.h"
 
 /* Begins both files, or goes on with those of an earlier session of this
 ** process. Neither is opened if one cannot be. */

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "profilers/jit/jitdump.h"
-#include "profilers/cpu/priv.h"
+#include "profilers/session/host.h"
+#include "profilers/session/stand_in.h"
+#include "profilers/session/vms.h"
 #include "profilers/unwind/walk.h"
 #include "src/base/clock.h"
 #include "src/push/event.h"
@@ -26,7 +28,7 @@ static struct {
   pid_t pid;                     /* whose lock this is */
   struct ljp_producer *producer; /* NULL: nobody listens */
   uint64_t last_existing;        /* id; told of when the session began */
-  uint64_t *frames;              /* LJP_DEPTH_MAX; never given back */
+  uint64_t *frames;              /* LJP_STACK_MAX_FRAMES; never given back */
   struct ljp_memo *memo;
 } trace_events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define t (&trace_events)
@@ -53,11 +55,11 @@ static void dump(struct ljp_producer *producer, uint64_t id)
 static unsigned walk(struct ljp_regs *regs)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
-  struct ljp_unwind *unwind = ljp_sysprof_tables();
+  struct ljp_unwind *unwind = ljp_host_tables();
   const struct ljp_unwind_view *view = ljp_unwind_acquire(unwind);
   unsigned kept = 0;
   if (view) {
-    if (ljp_walk_memo(&walk, view, regs, t->frames, LJP_DEPTH_MAX - 1,
+    if (ljp_walk_memo(&walk, view, regs, t->frames, LJP_STACK_MAX_FRAMES - 1,
                       t->memo) != LJP_WALK_DONE)
       walk.stack.cut = LJP_CUT_RESIZE;
     ljp_unwind_release(unwind, view);
@@ -73,7 +75,7 @@ static unsigned walk(struct ljp_regs *regs)
 static void push(const struct ljp_guest_trace_event *e, struct ljp_regs *regs)
 {
   struct ljp_trace_event out = {.what = e->what,
-                                .vm = ljp_sysprof_vm_id(e->vm),
+                                .vm = ljp_vms_id(e->vm),
                                 .trace = e->trace,
                                 .parent = e->parent,
                                 .parent_exit = e->parent_exit,
@@ -97,15 +99,15 @@ static void on_trace(const struct ljp_guest_trace_event *e)
   int saved = errno;
   struct ljp_regs regs = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
-  ljp_sampler_registers(&regs);
+  ljp_registers_here(&regs);
   const struct ljp_regs here = regs; /* a walk uses them up */
-  const struct ljp_regs *before = ljp_sampler_instead;
-  ljp_sampler_instead = &here;
+  const struct ljp_regs *before = ljp_stand_in_regs;
+  ljp_stand_in_regs = &here;
   pthread_mutex_lock(&t->lock);
   if (t->producer)
     push(e, &regs);
   pthread_mutex_unlock(&t->lock);
-  ljp_sampler_instead = before;
+  ljp_stand_in_regs = before;
   errno = saved;
 }
 
@@ -158,7 +160,7 @@ static bool tell_existing(struct ljp_session *session, struct ids *ids)
     const struct ljp_trace_event e = {
         .time_ns = now,
         .what = LJP_TRACE_EXISTS,
-        .vm = ljp_sysprof_vm_id(trace.vm),
+        .vm = ljp_vms_id(trace.vm),
         .trace = trace.id,
         .parent = trace.parent,
         .parent_exit = trace.parent_exit,
@@ -175,7 +177,7 @@ static bool tell_existing(struct ljp_session *session, struct ids *ids)
 static bool make_room(void)
 {
   if (!t->frames)
-    t->frames = malloc(LJP_DEPTH_MAX * sizeof *t->frames);
+    t->frames = malloc(LJP_STACK_MAX_FRAMES * sizeof *t->frames);
   if (!t->memo)
     t->memo = calloc(1, sizeof *t->memo);
   if (t->memo)

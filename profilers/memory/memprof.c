@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "profilers/memory/record.h"
-#include "profilers/cpu/priv.h"
+#include "profilers/session/host.h"
+#include "profilers/session/shared.h"
+#include "profilers/session/vms.h"
 #include "src/base/clock.h"
-#include "src/push/event.h"
 #include "src/base/saferead.h"
+#include "src/push/event.h"
 
 enum {
   RING_BYTES = 4 << 20,
@@ -28,12 +30,12 @@ enum {
 };
 
 static struct {
-  struct ljp_recording_lock lock;
+  struct ljp_profiler_lock lock;
   bool running, ever, failed;
   bool replaced;   /* somebody has put another allocator on top */
   uint32_t number; /* of the VM */
   struct ljp_memprof_options options;
-  char path[LJP_RECORDING_PATH_BYTES];
+  char path[LJP_OUTPUT_PATH_BYTES];
   struct ljp_session *session;
   struct ljp_guest_hold hold;  /* unless the session is shared */
   struct ljp_producer *events; /* for what is told outside the VM's thread */
@@ -42,24 +44,24 @@ static struct {
   uint64_t bytes;
   struct ljp_recorder *left; /* under others' allocators, for good */
   struct ljp_recorder *idle; /* the last that were given back first */
-} memprof = {.lock = LJP_RECORDING_LOCK_INIT};
+} memprof = {.lock = LJP_PROFILER_LOCK_INIT};
 #define g (&memprof)
 
 static void lock(void)
 {
-  ljp_recording_lock(&g->lock);
+  ljp_profiler_lock(&g->lock);
 }
 
 static void unlock(void)
 {
-  ljp_recording_unlock(&g->lock);
+  ljp_profiler_unlock(&g->lock);
 }
 
 void ljp_memprof_options_init(struct ljp_memprof_options *o)
 {
   memset(o, 0, sizeof *o);
   o->sample_bytes = LJP_MEMPROF_SAMPLE_BYTES;
-  o->depth = LJP_DEPTH_MAX;
+  o->depth = LJP_STACK_MAX_FRAMES;
 }
 
 /* -- Meanwhile ------------------------------------------------------------------- */
@@ -85,10 +87,10 @@ static void look_at_allocator(void)
 static void writer_round(void *ctx)
 {
   (void)ctx;
-  if (!ljp_recording_trylock(&g->lock))
+  if (!ljp_profiler_trylock(&g->lock))
     return; /* it starts or stops just now */
   if (g->running && g->lock.pid == getpid()) {
-    ljp_sysprof_poll_tables();
+    ljp_host_poll_tables();
     ljp_saferead_check();
     look_at_allocator();
   }
@@ -97,12 +99,12 @@ static void writer_round(void *ctx)
 
 static void on_crowded(void)
 {
-  ljp_recording_crowded(&g->lock, &g->running, &g->session);
+  ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
-void ljp_memprof_round(void)
+static void shared_round(void)
 {
-  if (!ljp_recording_trylock(&g->lock))
+  if (!ljp_profiler_trylock(&g->lock))
     return;
   if (g->running && g->options.shared && g->lock.pid == getpid())
     look_at_allocator();
@@ -112,8 +114,8 @@ void ljp_memprof_round(void)
 static void fork_child(void *ctx, bool recording)
 {
   (void)ctx;
-  ljp_recording_lock_forked(&g->lock);
-  ljp_sysprof_tables_forked();
+  ljp_profiler_lock_forked(&g->lock);
+  ljp_host_forked();
   if (!g->running)
     return;
   if (recording) {
@@ -126,11 +128,22 @@ static void fork_child(void *ctx, bool recording)
   ljp_guest_traces_release();
 }
 
-void ljp_memprof_forked(bool recording)
+static void shared_forked(bool recording)
 {
   if (g->options.shared)
     fork_child(NULL, recording);
 }
+
+static bool records_shared(void)
+{
+  lock();
+  bool records = g->running && g->options.shared;
+  unlock();
+  return records;
+}
+
+static const struct ljp_participant participant = {
+    .round = shared_round, .forked = shared_forked, .records = records_shared};
 
 static enum ljp_status stop_locked(struct ljp_failure *why);
 
@@ -161,7 +174,7 @@ static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
 __attribute__((destructor)) static void at_exit(void)
 {
   struct ljp_failure why;
-  if (!ljp_recording_lock_at_exit(&g->lock))
+  if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
     stop_locked(&why);
@@ -173,15 +186,25 @@ __attribute__((destructor)) static void at_exit(void)
 static enum ljp_status open_session(struct ljp_failure *why)
 {
   ljp_guest_protos_hold(&g->hold, on_crowded);
-  enum ljp_status status = ljp_recording_new(
-      &g->options.to, writer_round, fork_child, &g->hold, &g->session, why);
+  enum ljp_status status = ljp_output_new(
+      &g->options.output, writer_round, fork_child, &g->hold, &g->session, why);
   if (!status)
-    status = ljp_recording_start(&g->options.to, &g->session, why);
+    status = ljp_output_start(&g->options.output, &g->session, why);
   if (status)
     ljp_guest_protos_release(&g->hold);
   else
     ljp_guest_protos_ready(&g->hold);
   return status;
+}
+
+static enum ljp_status join_session(struct ljp_failure *why)
+{
+  g->session = ljp_shared_session();
+  if (!g->session)
+    return ljp_fail(why, LJP_ERR_RUN, EINVAL,
+                    "the session to share has ended already");
+  ljp_shared_join(&participant);
+  return LJP_OK;
 }
 
 static void put_options(void)
@@ -246,12 +269,12 @@ static enum ljp_status make_recorder(struct lua_State *L)
   r->stacks.heap = &r->heap;
   r->stacks.native = g->options.native;
   r->stacks.depth = g->options.depth;
-  r->stacks.unwind = ljp_sysprof_tables();
+  r->stacks.unwind = ljp_host_tables();
   r->sample_bytes = g->options.sample_bytes;
   r->here.random = ljp_clock_ns() * 2 + 1;
   if (!ljp_stacks_init(&r->stacks))
     return LJP_ERR_MEM;
-  r->vm = g->options.shared ? ljp_sysprof_vm_id(g->number) : 0;
+  r->vm = g->options.shared ? ljp_vms_id(g->number) : 0;
   snprintf(name, sizeof name, "VM %u", g->number);
   enum ljp_status status =
       r->vm ? LJP_OK : ljp_session_add_vm(g->session, 0, name, &r->vm);
@@ -271,8 +294,8 @@ static enum ljp_status close_session(struct ljp_failure *why)
 {
   enum ljp_status status = LJP_OK;
   if (!g->options.shared) {
-    ljp_recording_tell_unnamed(&g->hold, g->session);
-    status = ljp_recording_stop(&g->options.to, &g->session, &g->bytes, why);
+    status = ljp_output_stop(&g->options.output, &g->hold, &g->session,
+                             &g->bytes, why);
     ljp_guest_protos_release(&g->hold);
   }
   g->session = NULL;
@@ -289,26 +312,26 @@ static enum ljp_status start_locked(struct lua_State *L,
                     "memory profiler is running already");
   g->options = *options;
   enum ljp_status status =
-      ljp_recording_keep_path(&g->options.to, g->path, why);
+      ljp_output_keep_path(&g->options.output, g->path, why);
   if (status)
     return status;
   g->number = ljp_guest_vm_id(L);
   g->replaced = g->failed = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
-  status = ljp_sysprof_prepare(why);
+  status = ljp_host_prepare(why);
   if (status)
     return status;
   if (options->shared)
-    g->session = ljp_sysprof_session();
+    status = join_session(why);
   else
     status = open_session(why);
   if (!status) {
     status = make_recorder(L);
     if (status) {
-      ljp_fail(why, status, ljp_fail_errno(status), "%s",
+      ljp_fail(why, status, ljp_status_errno(status), "%s",
                ljp_status_text(status));
-      g->options.to.on_stop = NULL;
+      g->options.output.on_stop = NULL;
       close_session(&ignored);
       if (g->recorder) {
         ljp_stacks_fini(&g->recorder->stacks);
@@ -318,7 +341,7 @@ static enum ljp_status start_locked(struct lua_State *L,
     }
   }
   if (status) {
-    ljp_saferead_remove();
+    ljp_host_release();
     return status;
   }
   put_options();
@@ -348,7 +371,7 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
   r->producer = NULL;
   enum ljp_status status = close_session(why);
   ljp_guest_traces_release();
-  ljp_saferead_remove();
+  ljp_host_release();
   g->recorder = NULL;
   /* Under somebody else's allocator it goes on passing on. */
   if (gone) {
@@ -358,20 +381,12 @@ static enum ljp_status stop_locked(struct ljp_failure *why)
     g->left = r;
   }
   g->failed = status || g->replaced;
-  ljp_recording_ended(&g->lock, &g->options.to);
+  ljp_output_ended(&g->options.output, &g->lock);
   if (status)
     return status;
   if (g->replaced)
     return ljp_fail(why, LJP_ERR_RUN, ECANCELED, REPLACED);
   return LJP_OK;
-}
-
-bool ljp_memprof_shares(void)
-{
-  lock();
-  bool shares = g->running && g->options.shared;
-  unlock();
-  return shares;
 }
 
 enum ljp_status ljp_memprof_start(struct lua_State *L,

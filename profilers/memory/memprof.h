@@ -12,15 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/cpu/sysprof.h"
+#include "profilers/session/output.h"
 
 enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
 #define LJP_MEMPROF_SAMPLE_MAX (UINT64_C(1) << 40)
 
 struct ljp_memprof_options {
-  struct ljp_recording to; /* if not shared */
-  uint64_t sample_bytes;   /* mean distance of two samples; 0: every event */
-  bool native;             /* C frames in the stacks */
+  struct ljp_output output; /* if not shared */
+  uint64_t sample_bytes;    /* mean distance of two samples; 0: every event */
+  bool native;              /* C frames in the stacks */
   uint32_t depth;
   bool shared; /* into the session of the CPU profiler, which runs */
 };
@@ -49,9 +49,9 @@ struct ljp_memprof_counts {
 };
 
 struct ljp_memprof_status {
-  const char *state; /* "idle", "running", "stopped", "failed" */
-  bool running;      /* maybe "failed", not yet stopped */
-  char path[LJP_RECORDING_PATH_BYTES]; /* "" if shared */
+  const char *state;                /* "idle", "running", "stopped", "failed" */
+  bool running;                     /* maybe "failed", not yet stopped */
+  char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
   uint64_t sample_bytes, bytes;
   uint64_t heap_bytes; /* of the VM that is recorded */
   bool native;

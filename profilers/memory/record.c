@@ -105,10 +105,10 @@ static void enter_phase(struct ljp_recorder *r, enum ljp_gc_phase phase)
 ** (and nobody wants to see it): this is where we are. */
 static const struct ljp_regs *aside(const struct ljp_regs *regs)
 {
-  const struct ljp_regs *before = ljp_sampler_instead;
+  const struct ljp_regs *before = ljp_stand_in_regs;
   if (!before) {
     atomic_signal_fence(memory_order_seq_cst);
-    ljp_sampler_instead = regs;
+    ljp_stand_in_regs = regs;
   }
   return before;
 }
@@ -122,7 +122,7 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   const struct ljp_regs *before = aside(&here);
   ljp_recorder_tell_type(r);
   ljp_recorder_push(r, &r->held);
-  ljp_sampler_instead = before;
+  ljp_stand_in_regs = before;
 }
 
 void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
@@ -142,7 +142,7 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
   r->counts.untold +=
       !ljp_push_gc(r->producer, time_now(r), r->vm, phase,
                    ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
-  ljp_sampler_instead = before;
+  ljp_stand_in_regs = before;
   *error = saved;
 }
 
@@ -155,7 +155,7 @@ void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
   r->tsc = 0;
   ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
                 (int64_t)ljp_guest_heap_bytes(&r->heap), name, bytes);
-  ljp_sampler_instead = before;
+  ljp_stand_in_regs = before;
 }
 
 void ljp_recorder_forked(struct ljp_recorder *r)

@@ -9,7 +9,7 @@
 #include <x86intrin.h>
 
 #include "profilers/memory/entry.h"
-#include "profilers/cpu/sampler.h"
+#include "profilers/session/stand_in.h"
 #include "src/push/event.h"
 
 /* The clock is asked again after some 20 us. */
@@ -29,13 +29,6 @@ static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
   return atomic_load_explicit(
       atomic_load_explicit(&r->active, memory_order_relaxed),
       memory_order_relaxed);
-}
-
-/* A profiler of CPU time that interrupts us sees our caller; NULL: us again. */
-static inline void ljp_stand_in(const struct ljp_caller *caller)
-{
-  ljp_sampler_caller = caller;
-  atomic_signal_fence(memory_order_seq_cst);
 }
 
 #define LJP_NO_PHASE ((enum ljp_gc_phase)255)

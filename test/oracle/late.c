@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "profilers/cpu/sampler.h"
+#include "profilers/session/stand_in.h"
 #include "src/luajit/guest.h"
 
 enum { WAITING = 65536, FRAMES = 8192, WORDS = 1 << 26 };
@@ -81,7 +82,7 @@ __attribute__((noinline)) static void take(void)
   struct ljp_regs regs;
   struct ljp_walk walk;
   memset(&regs, 0, sizeof regs);
-  ljp_sampler_registers(&regs);
+  ljp_registers_here(&regs);
   regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
   const struct ljp_unwind_view *view = ljp_unwind_acquire(tables);
   enum ljp_walk_result result = ljp_walk(&walk, view, &regs, taken, FRAMES);

@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "profilers/session/recording_lock.h"
+#include "profilers/session/lock.h"
 
 enum { THREADS = 4, LOCKS = 503 };
 
-static struct ljp_recording_lock locks[LOCKS];
+static struct ljp_profiler_lock locks[LOCKS];
 static unsigned counted[LOCKS];
 static pthread_barrier_t together;
 
@@ -21,9 +21,9 @@ static void *take_all(void *arg)
 {
   for (int i = 0; i < LOCKS; i++) {
     pthread_barrier_wait(&together);
-    ljp_recording_lock(&locks[i]);
+    ljp_profiler_lock(&locks[i]);
     counted[i]++;
-    ljp_recording_unlock(&locks[i]);
+    ljp_profiler_unlock(&locks[i]);
   }
   return arg;
 }
@@ -46,7 +46,7 @@ static unsigned run_threads(void)
 static void reset(pid_t pid)
 {
   for (int i = 0; i < LOCKS; i++) {
-    locks[i] = (struct ljp_recording_lock)LJP_RECORDING_LOCK_INIT;
+    locks[i] = (struct ljp_profiler_lock)LJP_PROFILER_LOCK_INIT;
     locks[i].pid = pid;
     counted[i] = 0;
   }
@@ -86,12 +86,12 @@ static void who_waits_for_the_end_is_told_once_when_it_is_free(void **state)
   (void)state;
   static int number = 7;
   reset(0);
-  ljp_recording_lock(&locks[0]);
+  ljp_profiler_lock(&locks[0]);
   locks[0].on_stop = tell;
   locks[0].on_stop_ctx = &number;
-  ljp_recording_unlock(&locks[0]);
-  ljp_recording_lock(&locks[0]);
-  ljp_recording_unlock(&locks[0]);
+  ljp_profiler_unlock(&locks[0]);
+  ljp_profiler_lock(&locks[0]);
+  ljp_profiler_unlock(&locks[0]);
   assert_int_equal(told, 7);
 }
 
@@ -99,14 +99,14 @@ static void at_exit_only_who_has_had_it_takes_it(void **state)
 {
   (void)state;
   reset(0);
-  assert_false(ljp_recording_lock_at_exit(&locks[0]));
-  ljp_recording_lock(&locks[0]);
-  assert_false(ljp_recording_trylock(&locks[0]));
-  ljp_recording_unlock(&locks[0]);
-  assert_true(ljp_recording_lock_at_exit(&locks[0]));
-  ljp_recording_unlock(&locks[0]);
+  assert_false(ljp_profiler_lock_at_exit(&locks[0]));
+  ljp_profiler_lock(&locks[0]);
+  assert_false(ljp_profiler_trylock(&locks[0]));
+  ljp_profiler_unlock(&locks[0]);
+  assert_true(ljp_profiler_lock_at_exit(&locks[0]));
+  ljp_profiler_unlock(&locks[0]);
   locks[0].pid = getppid();
-  assert_false(ljp_recording_lock_at_exit(&locks[0]));
+  assert_false(ljp_profiler_lock_at_exit(&locks[0]));
 }
 
 int main(void)

@@ -1,60 +1,61 @@
 /*
-** A profiler's lock; see recording_lock.h.
+** A profiler's lock; see lock.h.
 */
-#include "profilers/session/recording_lock.h"
+#include "profilers/session/lock.h"
 
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
-void ljp_recording_lock_forked(struct ljp_recording_lock *lock)
+void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock)
 {
   pthread_mutex_init(&lock->mutex, NULL);
   atomic_store(&lock->pid, getpid());
 }
 
-/* The first of this process's threads makes the lock its own. */
-static void claim(struct ljp_recording_lock *lock, pid_t before, pid_t me)
+/* The first thread of this process that comes here makes the lock new; the others
+** wait for it. */
+static void lock_claim(struct ljp_profiler_lock *lock, pid_t before, pid_t me)
 {
   if (before == 0) {
-    /* It is new; another thread may be a little faster. */
+    /* The lock was never used. Another thread may be faster; that is as good. */
     atomic_compare_exchange_strong(&lock->pid, &before, me);
     return;
   }
   if (before != -me && atomic_compare_exchange_strong(&lock->pid, &before, -me))
-    ljp_recording_lock_forked(lock);
+    ljp_profiler_lock_forked(lock);
   while (atomic_load(&lock->pid) != me)
     sched_yield();
 }
 
-void ljp_recording_lock(struct ljp_recording_lock *lock)
+void ljp_profiler_lock(struct ljp_profiler_lock *lock)
 {
   pid_t me = getpid(), before = atomic_load(&lock->pid);
   if (before != me)
-    claim(lock, before, me);
+    lock_claim(lock, before, me);
   pthread_mutex_lock(&lock->mutex);
 }
 
-bool ljp_recording_trylock(struct ljp_recording_lock *lock)
+bool ljp_profiler_trylock(struct ljp_profiler_lock *lock)
 {
   return pthread_mutex_trylock(&lock->mutex) == 0;
 }
 
-bool ljp_recording_lock_at_exit(struct ljp_recording_lock *lock)
+bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock)
 {
   enum { PATIENCE_S = 2 };
   struct timespec until;
   if (atomic_load(&lock->pid) != getpid())
     return false;
-  /* As TSan does not know of waiting by that clock. */
-  if (ljp_recording_trylock(lock))
+  /* First without waiting: TSan does not know pthread_mutex_clocklock(). */
+  if (ljp_profiler_trylock(lock))
     return true;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += PATIENCE_S;
   return pthread_mutex_clocklock(&lock->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
-void ljp_recording_unlock(struct ljp_recording_lock *lock)
+void ljp_profiler_unlock(struct ljp_profiler_lock *lock)
 {
   void (*on_stop)(void *ctx) = lock->on_stop;
   void *ctx = lock->on_stop_ctx;

@@ -1,0 +1,69 @@
+/*
+** Lua options of a session's output; see output_options.h.
+*/
+#include "profilers/api/output_options.h"
+
+#include "profilers/session/output.h"
+
+bool ljp_read_path(lua_State *L, void *to, const char **wants)
+{
+  /* Borrowed: the caller's table keeps the string. */
+  return ljp_option_path(L, &((struct ljp_output *)to)->path, wants);
+}
+
+bool ljp_read_fork(lua_State *L, void *to, const char **wants)
+{
+  static const char *const words[] = {"stop", "follow", NULL};
+  int i = 0;
+  *wants = "\"stop\" or \"follow\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  ((struct ljp_output *)to)->follow_fork = i == 1;
+  return ok;
+}
+
+bool ljp_read_flush(lua_State *L, void *to, const char **wants)
+{
+  int ms = 0;
+  *wants = "milliseconds, a whole number from 10 to 10000";
+  bool ok = ljp_option_whole(L, 10, 10000, &ms);
+  ((struct ljp_output *)to)->flush_ms = (uint32_t)ms;
+  return ok;
+}
+
+bool ljp_read_compress(lua_State *L, void *to, const char **wants)
+{
+  *wants = "a level of compression, a whole number from 0 (none) to 19";
+  return ljp_option_whole(L, 0, 19, &((struct ljp_output *)to)->zstd_level);
+}
+
+bool ljp_read_sync(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct ljp_output *)to)->sync, wants);
+}
+
+bool ljp_read_rotate_bytes(lua_State *L, void *to, const char **wants)
+{
+  double bytes = 0;
+  *wants = "a number of bytes from 4096";
+  bool ok = ljp_option_number(L, 4096, 1e15, &bytes);
+  ((struct ljp_output *)to)->segment_bytes = (uint64_t)bytes;
+  return ok;
+}
+
+bool ljp_read_rotate_seconds(lua_State *L, void *to, const char **wants)
+{
+  double seconds = 0;
+  *wants = "a number of seconds from 0.1";
+  bool ok = ljp_option_number(L, 0.1, 1e9, &seconds);
+  ((struct ljp_output *)to)->segment_ms = (uint64_t)(seconds * 1000);
+  return ok;
+}
+
+bool ljp_read_keep(lua_State *L, void *to, const char **wants)
+{
+  int files = 0;
+  *wants = "a number of files, from 1 (0: all)";
+  bool ok = ljp_option_whole(L, 0, 1000000, &files);
+  ((struct ljp_output *)to)->keep_segments = (uint32_t)files;
+  return ok;
+}

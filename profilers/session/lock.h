@@ -1,0 +1,43 @@
+/*
+** A profiler's lock: one a profiler, static, never destroyed.
+**
+** After fork() the child may find it held by a thread that the child does not
+** have, so the child makes the lock new; pid says which process it belongs to.
+** Who ends a session leaves on_stop here. The unlock calls it when the lock is
+** free, since on_stop may start another session.
+**
+** Any thread may call this; no signal handler may.
+*/
+#ifndef LJP_LOCK_H
+#define LJP_LOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct ljp_profiler_lock {
+  pthread_mutex_t mutex;
+  _Atomic pid_t pid; /* 0: unused so far; -PID: PID is making it new */
+  void (*on_stop)(void *ctx);
+  void *on_stop_ctx;
+};
+#define LJP_PROFILER_LOCK_INIT                                                 \
+  {                                                                            \
+    .mutex = PTHREAD_MUTEX_INITIALIZER                                         \
+  }
+
+void ljp_profiler_lock(struct ljp_profiler_lock *lock);
+/* For a writer's rounds, which must not wait: start and stop hold the lock while
+** they wait for the writer. */
+bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
+/* For the library's destructors. False in a child that never took the lock, and
+** if the lock is not released within two seconds: the thread that calls exit()
+** may hold it itself. Waiting is needed because the writer holds the lock at
+** times, and the session must be closed all the same. */
+bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock);
+void ljp_profiler_unlock(struct ljp_profiler_lock *lock);
+/* In a fork's child. */
+void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock);
+
+#endif

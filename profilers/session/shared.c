@@ -1,0 +1,47 @@
+/*
+** The shared session; see shared.h.
+*/
+#include "profilers/session/shared.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+static struct {
+  struct ljp_session *_Atomic session;
+  const struct ljp_participant *_Atomic participant;
+} shared;
+
+void ljp_shared_join(const struct ljp_participant *participant)
+{
+  atomic_store(&shared.participant, participant);
+}
+
+struct ljp_session *ljp_shared_session(void)
+{
+  return atomic_load(&shared.session);
+}
+
+void ljp_shared_offer(struct ljp_session *session)
+{
+  atomic_store(&shared.session, session);
+}
+
+void ljp_shared_round(void)
+{
+  const struct ljp_participant *p = atomic_load(&shared.participant);
+  if (p)
+    p->round();
+}
+
+void ljp_shared_forked(bool recording)
+{
+  const struct ljp_participant *p = atomic_load(&shared.participant);
+  if (p)
+    p->forked(recording);
+}
+
+bool ljp_shared_in_use(void)
+{
+  const struct ljp_participant *p = atomic_load(&shared.participant);
+  return p && p->records();
+}

@@ -1,0 +1,38 @@
+/*
+** The shared session: one that its owner offers to other profilers. Today the
+** CPU profiler owns it, and the memory profiler takes part in a combined session.
+** Neither knows the other; both know this.
+**
+** The participant never goes away once it has joined: it answers for itself
+** whether it records. Its functions take the participant's own lock, inside or
+** outside of the owner's as said below.
+*/
+#ifndef LJP_SHARED_H
+#define LJP_SHARED_H
+
+#include <stdbool.h>
+
+struct ljp_session;
+
+struct ljp_participant {
+  /* In each round of the writer, on its thread and under the owner's lock. Must
+  ** not wait for a lock. */
+  void (*round)(void);
+  /* In a fork's child, after the owner has made its own lock new. */
+  void (*forked)(bool recording);
+  /* Does it record into the shared session? Outside of the owner's lock. */
+  bool (*records)(void);
+};
+
+/* The participant's part. */
+void ljp_shared_join(const struct ljp_participant *participant);
+/* The session on offer, or NULL. It stays until the owner stops it. */
+struct ljp_session *ljp_shared_session(void);
+
+/* The owner's part; session NULL: none is on offer any more. */
+void ljp_shared_offer(struct ljp_session *session);
+void ljp_shared_round(void);
+void ljp_shared_forked(bool recording);
+bool ljp_shared_in_use(void);
+
+#endif

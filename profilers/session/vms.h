@@ -1,0 +1,46 @@
+/*
+** The VMs of a session: which id in the stream stands for the VM with a given
+** process-wide number.
+**
+** The table is of the CPU profiler's session, which memory may share. An entry
+** passes through these states: free (number 0), claimed (a number, id 0),
+** named (an id), closing (lua_close() has begun), free again. A signal handler
+** may claim an entry; every other step is taken by ordinary code under the
+** lock of the CPU profiler.
+*/
+#ifndef LJP_VMS_H
+#define LJP_VMS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/sigsafe.h"
+#include "src/session/session.h"
+
+enum { LJP_VMS = 256 /* VMs at a time that get an id of their own */ };
+
+struct ljp_vms_entry {
+  _Atomic uint32_t number, id;
+  _Atomic uint32_t closing; /* rounds since lua_close() began, or 0 */
+};
+extern struct ljp_vms_entry ljp_vms[LJP_VMS];
+
+/* The id of a VM, or 0: it has none yet. A VM without an entry gets one, and
+** *claimed is set. */
+LJP_SIGSAFE uint32_t ljp_vms_claim(uint32_t number, bool *claimed);
+
+/* The id of a VM, or 0. From any thread. */
+uint32_t ljp_vms_id(uint32_t number);
+
+/* Frees all entries. No handler may be active. */
+void ljp_vms_reset(void);
+/* Claims an entry for a VM. ctx is not used: the signature is that of
+** ljp_guest_each_vm(). */
+void ljp_vms_add(void *ctx, uint32_t number);
+/* lua_close() of this VM has begun. */
+void ljp_vms_close(uint32_t number);
+/* Gives ids to the claimed entries, and frees those of closed VMs. */
+void ljp_vms_update(struct ljp_session *session);
+
+#endif
