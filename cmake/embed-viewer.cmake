@@ -1,8 +1,8 @@
-# cmake -DDIR=tools/viewer -DOUT=viewer_page.c -P embed-viewer.cmake
+# cmake -DDIR=tools/viewer -DOUT=FILE -P embed-viewer.cmake
 #
-# Puts the page of `ljprof flame` together and writes it as two C arrays: what
-# stands before the data and what stands behind it. Lines that are only a comment
-# and indentation are left out; nothing else is changed.
+# Puts the page of `ljprof flame` together and writes it to the C file FILE as
+# two arrays: the part before the data and the part after it. Comment lines and
+# indentation are left out; nothing else is changed.
 file(STRINGS ${DIR}/order.txt order)
 set(js "(() => {\n'use strict';\n")
 foreach(name ${order})
@@ -32,8 +32,8 @@ foreach(part before behind)
   file(WRITE ${OUT}.part "${${part}}")
   file(READ ${OUT}.part hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," hex "${hex}")
-  string(REGEX REPLACE "(................................................................................)"
-    "\\1\n" hex "${hex}")
+  string(REPEAT . 80 line)
+  string(REGEX REPLACE "(${line})" "\\1\n" hex "${hex}")
   string(APPEND c "\nconst unsigned char ljp_viewer_${part}[] = {\n${hex}};\n"
     "const size_t ljp_viewer_${part}_bytes = sizeof ljp_viewer_${part};\n")
 endforeach()

@@ -1,7 +1,7 @@
 #!/bin/sh
-# lint.sh BUILD_DIR: every static check, all of them before the verdict.
-# Formatting, warnings of two analyzers, shell scripts, layers. Needs a build
-# for its compile_commands.json.
+# lint.sh BUILD_DIR: every static check. All of them run before the verdict:
+# formatting, two analyzers, shell scripts, layers, lengths and names of files.
+# Needs a build for its compile_commands.json.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -60,23 +60,18 @@ scripts() {
   done | sort | xargs shellcheck -x -P SCRIPTDIR
 }
 
-# A source file of about 500 lines has found a second job; tests have some slack.
-lengths() {
-  long=$(ours -name '*.[ch]' | xargs wc -l |
-    awk '$2 != "total" && $1 > ($2 ~ /^test\// ? 700 : 550) {
-      print $2 ": " $1 " lines" }')
-  [ -z "$long" ] || {
-    echo "$long"
-    return 1
-  }
+# The checks of the source tree that run with every test, too.
+e2e() {
+  SOURCE_DIR=$PWD BUILD_DIR=$PWD/$build "test/e2e/$1.sh"
 }
 
 check format format
 check clang-tidy tidy
 check cppcheck cpp
 check shellcheck scripts
-check layers env SOURCE_DIR="$PWD" BUILD_DIR="$PWD/$build" test/e2e/layers.sh
-check lengths lengths
+check layers e2e layers
+check lengths e2e lengths
+check paths e2e paths
 [ -z "$failed" ] || {
   echo "lint: failed:$failed" >&2
   exit 1

@@ -1,7 +1,7 @@
 /*
 ** LJP_SIGSAFE marks what a signal handler may call. Such functions live in
 ** objects of their own (CMake target ljp_sigsafe and its like), whose
-** undefined symbols test/e2e/sigsafe_symbols checks against an allow-list.
+** undefined symbols test/e2e/sigsafe_symbols.sh checks against an allow-list.
 */
 #ifndef LJP_SIGSAFE_H
 #define LJP_SIGSAFE_H

@@ -42,10 +42,16 @@ refuses() {
   ok "$what: $line"
 }
 
-# A private copy of what git tracks, to break things in.
+# tree_files DIR: the files of a source tree, without what builds leave there.
+tree_files() {
+  (cd "$1" && find . \( -name .git -o -name .cache -o -name build \
+    -o -name 'build-*' -o -name node_modules \) -prune -o -type f -print) |
+    sed 's,^\./,,' | sort
+}
+
+# copy_of_source DIR: a private copy of the source tree, to break things in.
 copy_of_source() {
   mkdir -p "$1"
-  (cd "$SOURCE_DIR" && find . \( -name .git -o -name .cache -o -name 'build' \
-    -o -name 'build-*' \) -prune -o -type f -print | tar -cf - -T -) |
-    (cd "$1" && tar -xf -)
+  tree_files "$SOURCE_DIR" > copy.txt
+  (cd "$SOURCE_DIR" && tar -cf - -T "$SCRATCH/copy.txt") | (cd "$1" && tar -xf -)
 }

@@ -33,7 +33,7 @@ function column(text, n, Type, sum, signed) {
 }
 
 // Kinds of frames: [key, name, what it is]. The numbers in the data are
-// positions in this list; tools/flame_data.h has the same.
+// positions in this list, as in LJP_PAGE_KIND_LIST (tools/page/page.h).
 const KINDS = [
   ['root', 'All', 'everything that was measured'],
   ['lua', 'Lua', 'a Lua function in the interpreter'],

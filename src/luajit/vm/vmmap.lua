@@ -40,7 +40,7 @@ local modes = {
 local M = {}
 for i, m in ipairs(modes) do M[m[1]] = i - 1 end
 
--- Structure offsets that the disassembly shows; vmmap.c asserts them.
+-- Structure offsets that the disassembly shows; frames/guest.c asserts them.
 local L_BASE, L_CFRAME, FN_PC = "0x20", "0x50", "0x20"
 
 local function die(fmt, ...)
