@@ -18,7 +18,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static int help(void)
+static int main_help(void)
 {
   static struct ljp_print out;
   ljp_print_begin(&out, STDOUT_FILENO);
@@ -36,7 +36,7 @@ static int help(void)
   return ljp_command_end("", &out, LJP_EXIT_OK);
 }
 
-static int version(void)
+static int main_version(void)
 {
   static struct ljp_print out;
   ljp_print_begin(&out, STDOUT_FILENO);
@@ -70,7 +70,7 @@ static unsigned distance(const char *a, const char *b)
   return row[n];
 }
 
-static int unknown(const char *name)
+static int main_unknown(const char *name)
 {
   int nearest = 0;
   for (int i = 1; i < COMMANDS; i++)
@@ -92,11 +92,11 @@ int main(int argc, char **argv)
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
       strcmp(argv[1], "help") == 0)
-    return help();
+    return main_help();
   if (strcmp(argv[1], "--version") == 0)
-    return version();
+    return main_version();
   for (int i = 0; i < COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0)
       return commands[i].run(argc - 1, argv + 1);
-  return unknown(argv[1]);
+  return main_unknown(argv[1]);
 }

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ljp_profile_add(p, &reader) && !ljp_profile_finish(p))
       for (unsigned v = 0; v < LJP_VALUE_COUNT; v += 3) {
         struct ljp_export e = {.p = p,
-                               .value = (enum ljp_value)v,
+                               .value = (enum ljp_value_id)v,
                                .asked = v != 0,
                                .how = LJP_NAME_SUFFIX};
         memset(e.has, v == 0, sizeof e.has);

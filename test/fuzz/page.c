@@ -5,7 +5,8 @@
 #include "test/support/json.h"
 #include "tools/page/diff.h"
 #include "tools/page/load.h"
-#include "tools/page/write.h"
+#include "tools/page/html.h"
+#include "tools/page/svg.h"
 #include "tools/page/viewer.h"
 
 enum { TEXT_MAX = 1 << 24 };

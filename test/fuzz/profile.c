@@ -7,7 +7,7 @@
 #include "parsers/profile/frame_name.h"
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/report/report.h"
+#include "tools/report/groups.h"
 
 static struct ljp_reader reader;
 static struct ljp_print out;
@@ -69,18 +69,18 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   const struct ljp_select_options select = {.measure =
                                                 (enum ljp_measure)measure};
   struct ljp_value self = {0};
-  struct ljp_items items;
+  struct ljp_groups groups;
   text_len = 0;
   ljp_print_begin(&out, -1);
   out.sink = keep;
   MUST(ljp_select(&r.select, p, &select, "fuzz") == 0);
-  MUST(ljp_items_make(&r, &items));
-  for (uint32_t i = 0; i < items.count; i++) {
-    ljp_value_add(&self, &items.values[i].self);
+  MUST(ljp_groups_make(&r, &groups));
+  for (uint32_t i = 0; i < groups.count; i++) {
+    ljp_value_add(&self, &groups.values[i].self);
   }
   MUST(self.count == r.select.total.count);
   MUST(self.weight == r.select.total.weight);
-  ljp_items_fini(&items);
+  ljp_groups_fini(&groups);
   if (json)
     ljp_report_json_begin(&r);
   else

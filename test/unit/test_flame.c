@@ -16,6 +16,7 @@
 #include "test/support/encode.h"
 #include "tools/page/diff.h"
 #include "tools/page/load.h"
+#include "tools/page/stacks.h"
 #include "tools/page/tree.h"
 
 static struct ljp_page page;

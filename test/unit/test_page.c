@@ -14,8 +14,9 @@
 
 #include "test/support/json.h"
 #include "tools/page/column.h"
+#include "tools/page/svg.h"
 #include "tools/page/tree.h"
-#include "tools/page/write.h"
+#include "tools/page/html.h"
 #include "tools/page/viewer.h"
 
 struct text {

@@ -23,7 +23,7 @@ enum { NONE = UINT32_MAX };
 
 struct callgrind {
   struct ljp_export *e;
-  enum ljp_value types[LJP_VALUE_COUNT];
+  enum ljp_value_id types[LJP_VALUE_COUNT];
   unsigned type_count;
   struct cost *costs;
   uint32_t count, room;
@@ -32,8 +32,8 @@ struct callgrind {
   uint64_t totals[LJP_VALUE_COUNT];
 };
 
-static uint32_t *slot_of(const struct callgrind *c, uint32_t function,
-                         uint32_t line, uint32_t callee)
+static uint32_t *callgrind_slot(const struct callgrind *c, uint32_t function,
+                                uint32_t line, uint32_t callee)
 {
   uint64_t hash =
       ((uint64_t)function << 32 | line) * UINT64_C(0x9e3779b97f4a7c15);
@@ -48,7 +48,7 @@ static uint32_t *slot_of(const struct callgrind *c, uint32_t function,
   return &c->slots[i];
 }
 
-static bool grow(struct callgrind *c)
+static bool callgrind_grow(struct callgrind *c)
 {
   uint32_t room = c->room ? c->room * 2 : 1024;
   struct cost *costs =
@@ -60,16 +60,17 @@ static bool grow(struct callgrind *c)
   c->slots = calloc(room * (size_t)2, sizeof *c->slots);
   c->room = room;
   for (uint32_t i = 0; c->slots && i < c->count; i++)
-    *slot_of(c, costs[i].function, costs[i].line, costs[i].callee) = i + 1;
+    *callgrind_slot(c, costs[i].function, costs[i].line, costs[i].callee) =
+        i + 1;
   return c->slots != NULL;
 }
 
-static struct cost *cost_of(struct callgrind *c, uint32_t function,
-                            uint32_t line, uint32_t callee)
+static struct cost *callgrind_cost(struct callgrind *c, uint32_t function,
+                                   uint32_t line, uint32_t callee)
 {
-  if (c->count == c->room && !grow(c))
+  if (c->count == c->room && !callgrind_grow(c))
     return NULL;
-  uint32_t *slot = slot_of(c, function, line, callee);
+  uint32_t *slot = callgrind_slot(c, function, line, callee);
   if (!*slot) {
     c->costs[c->count] =
         (struct cost){.function = function, .line = line, .callee = callee};
@@ -78,8 +79,8 @@ static struct cost *cost_of(struct callgrind *c, uint32_t function,
   return &c->costs[*slot - 1];
 }
 
-static bool add(struct callgrind *c, struct cost *cost, uint32_t row,
-                const uint64_t *values)
+static bool callgrind_add(struct callgrind *c, struct cost *cost, uint32_t row,
+                          const uint64_t *values)
 {
   if (!cost)
     return false;
@@ -92,7 +93,7 @@ static bool add(struct callgrind *c, struct cost *cost, uint32_t row,
   return true;
 }
 
-static bool add_row(struct callgrind *c, uint32_t row)
+static bool callgrind_add_row(struct callgrind *c, uint32_t row)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   const struct ljp_profile *p = c->e->p;
@@ -108,21 +109,24 @@ static bool add_row(struct callgrind *c, uint32_t row)
   ljp_export_path(p, p->rows[row].node, path, &depth);
   const struct ljp_profile_frame *frame =
       &p->frames[depth ? p->nodes[path[depth - 1]].frame : 0];
-  if (!add(c, cost_of(c, frame->function, frame->line, NONE), row, values))
+  if (!callgrind_add(c, callgrind_cost(c, frame->function, frame->line, NONE),
+                     row, values))
     return false;
   for (uint32_t i = 0; i + 1 < depth; i++) {
     const struct ljp_profile_frame *caller =
         &p->frames[p->nodes[path[i]].frame];
     const struct ljp_profile_frame *callee =
         &p->frames[p->nodes[path[i + 1]].frame];
-    if (!add(c, cost_of(c, caller->function, caller->line, callee->function),
-             row, values))
+    if (!callgrind_add(
+            c,
+            callgrind_cost(c, caller->function, caller->line, callee->function),
+            row, values))
       return false;
   }
   return true;
 }
 
-static int by_function(const void *a, const void *b)
+static int callgrind_by_function(const void *a, const void *b)
 {
   const struct cost *x = a, *y = b;
   if (x->function != y->function)
@@ -134,8 +138,8 @@ static int by_function(const void *a, const void *b)
 
 /* "ob=", "fl=", "fn=" or the same of what is called: a number, and when it is
 ** first met the name. */
-static void put_function(struct callgrind *c, uint32_t function,
-                         const char *prefix)
+static void callgrind_put_function(struct callgrind *c, uint32_t function,
+                                   const char *prefix)
 {
   const struct ljp_profile *p = c->e->p;
   struct ljp_print *out = c->e->out;
@@ -158,7 +162,8 @@ static void put_function(struct callgrind *c, uint32_t function,
   ljp_print_str(out, "\n");
 }
 
-static void put_costs(const struct callgrind *c, const struct cost *cost)
+static void callgrind_put_costs(const struct callgrind *c,
+                                const struct cost *cost)
 {
   ljp_print_dec(c->e->out, cost->line);
   for (unsigned i = 0; i < c->type_count; i++) {
@@ -168,7 +173,7 @@ static void put_costs(const struct callgrind *c, const struct cost *cost)
   ljp_print_str(c->e->out, "\n");
 }
 
-static void put_totals(const struct callgrind *c, const char *name)
+static void callgrind_put_totals(const struct callgrind *c, const char *name)
 {
   ljp_print_str(c->e->out, name);
   for (unsigned i = 0; i < c->type_count; i++) {
@@ -178,7 +183,7 @@ static void put_totals(const struct callgrind *c, const char *name)
   ljp_print_str(c->e->out, "\n");
 }
 
-static void put_all(struct callgrind *c)
+static void callgrind_put_all(struct callgrind *c)
 {
   const struct ljp_profile *p = c->e->p;
   struct ljp_print *out = c->e->out;
@@ -190,21 +195,21 @@ static void put_all(struct callgrind *c)
   for (unsigned i = 0; i < c->type_count; i++)
     ljp_print_format(out, " %s", ljp_value_name(c->types[i]));
   ljp_print_str(out, "\n");
-  put_totals(c, "summary:");
+  callgrind_put_totals(c, "summary:");
   for (uint32_t i = 0; i < c->count; i++) {
     const struct cost *cost = &c->costs[i];
     if (!i || cost[-1].function != cost->function) {
       ljp_print_str(out, "\n");
-      put_function(c, cost->function, "");
+      callgrind_put_function(c, cost->function, "");
     }
     if (cost->callee != NONE) {
-      put_function(c, cost->callee, "c");
+      callgrind_put_function(c, cost->callee, "c");
       ljp_print_format(out, "calls=%" PRIu64 " 0\n", cost->seen);
     }
-    put_costs(c, cost);
+    callgrind_put_costs(c, cost);
   }
   ljp_print_str(out, "\n");
-  put_totals(c, "totals:");
+  callgrind_put_totals(c, "totals:");
 }
 
 enum ljp_status ljp_export_callgrind(struct ljp_export *e)
@@ -213,16 +218,16 @@ enum ljp_status ljp_export_callgrind(struct ljp_export *e)
   bool ok = true;
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
     if (e->asked ? v == e->value : e->has[v])
-      c.types[c.type_count++] = (enum ljp_value)v;
+      c.types[c.type_count++] = (enum ljp_value_id)v;
   c.named = calloc(e->p->function_count + 1, sizeof *c.named);
   ok = c.named != NULL;
   ljp_export_start(e);
   for (uint32_t row = 0; ok && row < e->p->row_count; row++)
-    ok = add_row(&c, row);
+    ok = callgrind_add_row(&c, row);
   if (ok && c.count)
-    qsort(c.costs, c.count, sizeof *c.costs, by_function);
+    qsort(c.costs, c.count, sizeof *c.costs, callgrind_by_function);
   if (ok)
-    put_all(&c);
+    callgrind_put_all(&c);
   free(c.named);
   free(c.costs);
   free(c.slots);

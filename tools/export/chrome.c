@@ -34,14 +34,14 @@ struct chrome {
 
 enum { GC_LANE = 1 << 30, MICRO = 1000 };
 
-static void put_time(struct ljp_print *out, const char *key, uint64_t ns)
+static void chrome_put_time(struct ljp_print *out, const char *key, uint64_t ns)
 {
   ljp_print_format(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / MICRO,
                    (unsigned)(ns % MICRO));
 }
 
 /* Begins an event; its name and what else it has follow. */
-static void begin(struct chrome *c, const char *phase, uint64_t tid)
+static void chrome_begin(struct chrome *c, const char *phase, uint64_t tid)
 {
   ljp_print_format(c->e->out,
                    "%s{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
@@ -49,19 +49,20 @@ static void begin(struct chrome *c, const char *phase, uint64_t tid)
   c->any = true;
 }
 
-static void put_name(struct chrome *c, struct ljp_str name)
+static void chrome_put_name(struct chrome *c, struct ljp_str name)
 {
   ljp_print_str(c->e->out, ",\"name\":");
   ljp_print_json(c->e->out, name);
 }
 
-static uint64_t tid_of(const struct chrome *c, uint32_t thread)
+static uint64_t chrome_tid(const struct chrome *c, uint32_t thread)
 {
   const struct ljp_profile_thread *t = &c->e->p->threads[thread];
   return t->tid ? t->tid : thread;
 }
 
-static void close_slices(struct chrome *c, uint32_t thread, uint32_t depth)
+static void chrome_close_slices(struct chrome *c, uint32_t thread,
+                                uint32_t depth)
 {
   const struct ljp_profile *p = c->e->p;
   struct lane *lane = &c->lanes[thread];
@@ -70,18 +71,19 @@ static void close_slices(struct chrome *c, uint32_t thread, uint32_t depth)
     uint32_t frame = c->labels.frame[slice->label];
     char name[LJP_FRAME_NAME_BYTES];
     size_t n = ljp_frame_name(p, frame, c->e->how, name, sizeof name);
-    begin(c, "X", tid_of(c, thread));
-    put_name(c, ljp_str(name, n < sizeof name ? n : sizeof name - 1));
+    chrome_begin(c, "X", chrome_tid(c, thread));
+    chrome_put_name(c, ljp_str(name, n < sizeof name ? n : sizeof name - 1));
     ljp_print_str(c->e->out, ",\"cat\":");
     const char *kind = ljp_profile_kind_text(p->frames[frame].kind);
     ljp_print_json(c->e->out, ljp_str(kind, strlen(kind)));
-    put_time(c->e->out, "ts", slice->start);
-    put_time(c->e->out, "dur", lane->cursor - slice->start);
+    chrome_put_time(c->e->out, "ts", slice->start);
+    chrome_put_time(c->e->out, "dur", lane->cursor - slice->start);
     ljp_print_str(c->e->out, "}");
   }
 }
 
-static bool put_point(struct chrome *c, const struct ljp_profile_point *point)
+static bool chrome_put_point(struct chrome *c,
+                             const struct ljp_profile_point *point)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   const struct ljp_profile *p = c->e->p;
@@ -93,7 +95,7 @@ static bool put_point(struct chrome *c, const struct ljp_profile_point *point)
       !(lane->open = calloc(LJP_EXPORT_DEPTH, sizeof *lane->open)))
     return false;
   if (!lane->used || time > lane->cursor + c->slack) {
-    close_slices(c, thread, 0);
+    chrome_close_slices(c, thread, 0);
     lane->cursor = time;
     lane->used = true;
   }
@@ -102,7 +104,7 @@ static bool put_point(struct chrome *c, const struct ljp_profile_point *point)
          lane->open[same].label ==
              c->labels.of_frame[p->nodes[path[same]].frame])
     same++;
-  close_slices(c, thread, same);
+  chrome_close_slices(c, thread, same);
   for (; lane->depth < depth; lane->depth++)
     lane->open[lane->depth] = (struct open_slice){
         c->labels.of_frame[p->nodes[path[lane->depth]].frame], lane->cursor};
@@ -110,7 +112,7 @@ static bool put_point(struct chrome *c, const struct ljp_profile_point *point)
   return true;
 }
 
-static bool put_samples(struct chrome *c)
+static bool chrome_put_samples(struct chrome *c)
 {
   const struct ljp_profile *p = c->e->p;
   uint8_t kind =
@@ -121,15 +123,15 @@ static bool put_samples(struct chrome *c)
   for (uint32_t i = 0; ok && i < p->point_count; i++) {
     const struct ljp_profile_row *row = &p->rows[p->points[i].row];
     if (!row->memory && p->contexts[row->context].kind == kind)
-      ok = put_point(c, &p->points[i]);
+      ok = chrome_put_point(c, &p->points[i]);
   }
   for (uint32_t thread = 0; thread < p->thread_count; thread++) {
     struct ljp_str name = ljp_profile_str(p, p->threads[thread].name);
-    close_slices(c, thread, 0);
+    chrome_close_slices(c, thread, 0);
     free(c->lanes[thread].open);
     if (!c->lanes[thread].used || !name.len)
       continue;
-    begin(c, "M", tid_of(c, thread));
+    chrome_begin(c, "M", chrome_tid(c, thread));
     ljp_print_str(c->e->out, ",\"name\":\"thread_name\",\"args\":{\"name\":");
     ljp_print_json(c->e->out, name);
     ljp_print_str(c->e->out, "}}");
@@ -138,7 +140,7 @@ static bool put_samples(struct chrome *c)
 }
 
 /* A phase lasts until the VM's next one; a pause is none. */
-static void put_gc(struct chrome *c)
+static void chrome_put_gc(struct chrome *c)
 {
   const struct ljp_profile *p = c->e->p;
   uint32_t *last = calloc(p->vm_count + 1, sizeof *last);
@@ -149,37 +151,38 @@ static void put_gc(struct chrome *c)
     if (before && before->phase != LJP_GC_PAUSE &&
         gc->time_ns >= before->time_ns) {
       const char *phase = ljp_name_shown(LJP_SHOW_GC_PHASE, before->phase);
-      begin(c, "X", GC_LANE + (uint64_t)gc->vm);
-      put_name(c, ljp_str(phase ? phase : "GC", strlen(phase ? phase : "GC")));
+      chrome_begin(c, "X", GC_LANE + (uint64_t)gc->vm);
+      chrome_put_name(
+          c, ljp_str(phase ? phase : "GC", strlen(phase ? phase : "GC")));
       ljp_print_str(c->e->out, ",\"cat\":\"GC\"");
-      put_time(c->e->out, "ts", before->time_ns);
-      put_time(c->e->out, "dur", gc->time_ns - before->time_ns);
+      chrome_put_time(c->e->out, "ts", before->time_ns);
+      chrome_put_time(c->e->out, "dur", gc->time_ns - before->time_ns);
       ljp_print_str(c->e->out, "}");
     }
     if (!last[gc->vm]) {
-      begin(c, "M", GC_LANE + (uint64_t)gc->vm);
+      chrome_begin(c, "M", GC_LANE + (uint64_t)gc->vm);
       ljp_print_str(c->e->out,
                     ",\"name\":\"thread_name\",\"args\":{\"name\":\"GC\"}}");
     }
     last[gc->vm] = i + 1;
-    begin(c, "C", 0);
+    chrome_begin(c, "C", 0);
     ljp_print_format(c->e->out, ",\"name\":\"heap of VM %" PRIu64 "\"",
                      p->vms[gc->vm].id);
-    put_time(c->e->out, "ts", gc->time_ns);
+    chrome_put_time(c->e->out, "ts", gc->time_ns);
     ljp_print_format(c->e->out, ",\"args\":{\"bytes\":%" PRIu64 "}}",
                      gc->heap_bytes);
   }
   free(last);
 }
 
-static void put_marks(struct chrome *c)
+static void chrome_put_marks(struct chrome *c)
 {
   const struct ljp_profile *p = c->e->p;
   for (uint32_t i = 0; i < p->mark_count; i++) {
     const struct ljp_profile_mark *mark = &p->marks[i];
-    begin(c, "i", tid_of(c, mark->thread));
-    put_name(c, ljp_profile_str(p, mark->text));
-    put_time(c->e->out, "ts", mark->time_ns);
+    chrome_begin(c, "i", chrome_tid(c, mark->thread));
+    chrome_put_name(c, ljp_profile_str(p, mark->text));
+    chrome_put_time(c->e->out, "ts", mark->time_ns);
     ljp_print_format(c->e->out,
                      ",\"s\":\"p\",\"args\":{\"value\":%" PRId64 "}}",
                      mark->value);
@@ -203,9 +206,9 @@ enum ljp_status ljp_export_chrome(struct ljp_export *e)
     ljp_print_json(e->out, ljp_str(text, strlen(text)));
   }
   ljp_print_str(e->out, "},\n\"traceEvents\":[");
-  bool ok = c.lanes && put_samples(&c);
-  put_gc(&c);
-  put_marks(&c);
+  bool ok = c.lanes && chrome_put_samples(&c);
+  chrome_put_gc(&c);
+  chrome_put_marks(&c);
   ljp_print_str(e->out, "]}\n");
   free(c.lanes);
   ljp_labels_free(&c.labels);

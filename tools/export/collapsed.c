@@ -11,7 +11,7 @@ struct collapsed {
   uint64_t *sums; /* Of each folded node. */
 };
 
-static void put_label(const struct collapsed *c, uint32_t label)
+static void collapsed_put_label(const struct collapsed *c, uint32_t label)
 {
   char small[LJP_FRAME_NAME_BYTES], *text = small;
   uint32_t frame = c->folded.labels.frame[label];
@@ -27,7 +27,7 @@ static void put_label(const struct collapsed *c, uint32_t label)
     free(text);
 }
 
-static void put_line(const struct collapsed *c, uint32_t node)
+static void collapsed_put_line(const struct collapsed *c, uint32_t node)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   uint32_t n = 0;
@@ -35,7 +35,7 @@ static void put_line(const struct collapsed *c, uint32_t node)
        at = c->folded.parent[at])
     path[n++] = at;
   while (n--) {
-    put_label(c, c->folded.label[path[n]]);
+    collapsed_put_label(c, c->folded.label[path[n]]);
     ljp_print_str(c->e->out, n ? ";" : " ");
   }
   ljp_print_dec(c->e->out, c->sums[node]);
@@ -60,7 +60,7 @@ enum ljp_status ljp_export_collapsed(struct ljp_export *e)
   }
   for (uint32_t node = 1; c.sums && node < c.folded.count; node++)
     if (c.sums[node])
-      put_line(&c, node);
+      collapsed_put_line(&c, node);
   status = c.sums ? LJP_OK : LJP_ERR_MEM;
   free(c.sums);
   ljp_folded_free(&c.folded);

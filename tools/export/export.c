@@ -13,7 +13,7 @@
 
 static const struct {
   const char *name, *unit;
-} values[] = {
+} export_values[] = {
 #define LJP_X(name, text, unit) {text, unit},
     LJP_VALUE_LIST(LJP_X)
 #undef LJP_X
@@ -22,25 +22,25 @@ static const struct {
 static const struct {
   const char *name, *help;
   enum ljp_status (*run)(struct ljp_export *e);
-} formats[] = {
+} export_formats[] = {
 #define LJP_X(name, text, help) {text, help, ljp_export_##name},
     LJP_EXPORT_LIST(LJP_X)
 #undef LJP_X
 };
-enum { FORMATS = sizeof formats / sizeof *formats };
+enum { FORMATS = sizeof export_formats / sizeof *export_formats };
 
-static const char help_head[] =
+static const char export_help_head[] =
     "Usage: ljprof export --to FORMAT -o OUT [OPTION]... FILE\n"
     "Writes a profile in the format of another tool.\n\n"
     "  --to FORMAT    one of:\n";
-static const char help_values[] =
+static const char export_help_values[] =
     "  -o OUT         write to OUT ('-' is standard output)\n"
     "  --force        replace OUT if it exists\n"
     "  --lines        frames with the current line, not that of definition\n"
     "  --value VALUE  what is counted, where several can be; without it the\n"
     "                 first that the file has of (unit in brackets):\n"
     "                  ";
-static const char help_tail[] =
+static const char export_help_tail[] =
     "\n"
     "                 pprof and callgrind hold all of them at once.\n"
     "  --no-symbols   do not look up names of machine code\n"
@@ -49,24 +49,24 @@ static const char help_tail[] =
     "code, _[i] inlined in compiled code, _[k] the kernel. Exit code: 0 done,\n"
     "1 failed, or the file has nothing of what is wanted, 2 called wrongly.\n";
 
-const char *ljp_value_name(enum ljp_value value)
+const char *ljp_value_name(enum ljp_value_id value)
 {
-  return values[value].name;
+  return export_values[value].name;
 }
 
-const char *ljp_value_unit(enum ljp_value value)
+const char *ljp_value_unit(enum ljp_value_id value)
 {
-  return values[value].unit;
+  return export_values[value].unit;
 }
 
-bool ljp_value_is_memory(enum ljp_value value)
+bool ljp_value_is_memory(enum ljp_value_id value)
 {
   return value >= LJP_VALUE_ALLOC_OBJECTS;
 }
 
 /* In objects' parts, or whole units. */
-static uint64_t row_value(const struct ljp_profile *p, uint32_t row,
-                          enum ljp_value value)
+static uint64_t export_row_value(const struct ljp_profile *p, uint32_t row,
+                                 enum ljp_value_id value)
 {
   const struct ljp_profile_row *r = &p->rows[row];
   uint8_t kind = p->contexts[r->context].kind;
@@ -104,9 +104,9 @@ void ljp_export_start(struct ljp_export *e)
 }
 
 uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
-                          enum ljp_value value)
+                          enum ljp_value_id value)
 {
-  uint64_t n = row_value(e->p, row, value);
+  uint64_t n = export_row_value(e->p, row, value);
   if (value != LJP_VALUE_ALLOC_OBJECTS && value != LJP_VALUE_INUSE_OBJECTS)
     return n;
   n += e->part[value];
@@ -114,19 +114,19 @@ uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
   return n / LJP_OBJECT;
 }
 
-static void find_values(struct ljp_export *e)
+static void export_find_values(struct ljp_export *e)
 {
   for (uint32_t row = 0; row < e->p->row_count; row++)
     for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
-      e->has[v] |= row_value(e->p, row, (enum ljp_value)v) != 0;
+      e->has[v] |= export_row_value(e->p, row, (enum ljp_value_id)v) != 0;
 }
 
-static int choose_value(struct ljp_export *e, const char *file,
-                        const char *wanted)
+static int export_choose_value(struct ljp_export *e, const char *file,
+                               const char *wanted)
 {
   unsigned v = 0;
   while (v < LJP_VALUE_COUNT &&
-         (wanted ? strcmp(wanted, values[v].name) != 0 : !e->has[v]))
+         (wanted ? strcmp(wanted, export_values[v].name) != 0 : !e->has[v]))
     v++;
   if (v == LJP_VALUE_COUNT) {
     if (wanted)
@@ -142,13 +142,13 @@ static int choose_value(struct ljp_export *e, const char *file,
                       wanted);
     return LJP_EXIT_FAILED;
   }
-  e->value = (enum ljp_value)v;
+  e->value = (enum ljp_value_id)v;
   e->asked = wanted != NULL;
   return -1;
 }
 
-static int write_file(struct ljp_export *e, unsigned format, const char *to,
-                      bool force)
+static int export_write(struct ljp_export *e, unsigned format, const char *to,
+                        bool force)
 {
   static struct ljp_print out;
   struct ljp_outfile file;
@@ -157,7 +157,7 @@ static int write_file(struct ljp_export *e, unsigned format, const char *to,
     return code;
   ljp_print_begin(&out, file.fd);
   e->out = &out;
-  enum ljp_status status = formats[format].run(e);
+  enum ljp_status status = export_formats[format].run(e);
   int error = ljp_print_end(&out);
   if (!status)
     return ljp_outfile_commit(&file, error);
@@ -166,9 +166,10 @@ static int write_file(struct ljp_export *e, unsigned format, const char *to,
   return LJP_EXIT_FAILED;
 }
 
-static int export_file(const char *file, unsigned format, const char *to,
-                       bool force, const char *wanted,
-                       const struct ljp_profile_options *options, unsigned how)
+static int export_profile(const char *file, unsigned format, const char *to,
+                          bool force, const char *wanted,
+                          const struct ljp_profile_options *options,
+                          unsigned how)
 {
   struct ljp_export e = {.how = how};
   struct ljp_profile *p;
@@ -178,33 +179,34 @@ static int export_file(const char *file, unsigned format, const char *to,
     return LJP_EXIT_FAILED;
   }
   e.p = p;
-  find_values(&e);
-  int code = choose_value(&e, file, wanted);
+  export_find_values(&e);
+  int code = export_choose_value(&e, file, wanted);
   if (code < 0)
-    code = write_file(&e, format, to, force);
+    code = export_write(&e, format, to, force);
   ljp_profile_free(p);
   return code;
 }
 
 /* The help's text, of the lists. NULL: no memory. */
-static char *make_help(void)
+static char *export_make_help(void)
 {
   char *text = NULL;
   size_t size;
   FILE *f = open_memstream(&text, &size);
   if (!f)
     return NULL;
-  fputs(help_head, f);
+  fputs(export_help_head, f);
   for (unsigned i = 0; i < FORMATS; i++)
-    fprintf(f, "    %-12s %s\n", formats[i].name, formats[i].help);
-  fputs(help_values, f);
+    fprintf(f, "    %-12s %s\n", export_formats[i].name,
+            export_formats[i].help);
+  fputs(export_help_values, f);
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
     fprintf(f, "%s%s [%s]",
             v == 0  ? " "
             : v % 2 ? ", "
                     : ",\n                   ",
-            values[v].name, values[v].unit);
-  fputs(help_tail, f);
+            export_values[v].name, export_values[v].unit);
+  fputs(export_help_tail, f);
   if (fclose(f) == 0)
     return text;
   free(text);
@@ -220,13 +222,13 @@ int ljp_command_export(int argc, char **argv)
       {"--value", NULL, &value}, {"--force", &force, NULL},
       {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL}};
   unsigned f = 0;
-  char *help = make_help();
+  char *help = export_make_help();
   int code = ljp_command_options("export", help ? help : "", argc, argv, flags,
                                  6, &file);
   free(help);
   if (code >= 0)
     return code;
-  while (format && f < FORMATS && strcmp(format, formats[f].name) != 0)
+  while (format && f < FORMATS && strcmp(format, export_formats[f].name) != 0)
     f++;
   if (!format || f == FORMATS) {
     ljp_command_error("export",
@@ -239,13 +241,13 @@ int ljp_command_export(int argc, char **argv)
     ljp_command_error("export", "no output file given (-o OUT)");
     return LJP_EXIT_USAGE;
   }
-  if (strcmp(to, "-") == 0 && formats[f].run == ljp_export_pprof &&
+  if (strcmp(to, "-") == 0 && export_formats[f].run == ljp_export_pprof &&
       isatty(STDOUT_FILENO)) {
     ljp_command_error("export", "pprof's format is not for a terminal");
     return LJP_EXIT_FAILED;
   }
   struct ljp_profile_options options = {.no_symbols = no_symbols,
                                         .points = true};
-  return export_file(file, f, to, force, value, &options,
-                     LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
+  return export_profile(file, f, to, force, value, &options,
+                        LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
 }

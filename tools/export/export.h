@@ -20,7 +20,7 @@
   _(INUSE_OBJECTS, "inuse_objects", "count")                                   \
   _(INUSE_SPACE, "inuse_space", "bytes")
 
-enum ljp_value {
+enum ljp_value_id {
 #define LJP_X(name, text, unit) LJP_VALUE_##name,
   LJP_VALUE_LIST(LJP_X)
 #undef LJP_X
@@ -30,22 +30,22 @@ enum ljp_value {
 struct ljp_export {
   const struct ljp_profile *p;
   struct ljp_print *out;
-  enum ljp_value value; /* The one that was asked for, or that there is. */
+  enum ljp_value_id value; /* The one that was asked for, or that there is. */
   bool asked;
   unsigned how;                   /* For ljp_frame_name(). */
   bool has[LJP_VALUE_COUNT];      /* Values that the profile has. */
   uint64_t part[LJP_VALUE_COUNT]; /* Of an object, not yet handed out. */
 };
 
-const char *ljp_value_name(enum ljp_value value);
-const char *ljp_value_unit(enum ljp_value value);
-bool ljp_value_is_memory(enum ljp_value value);
+const char *ljp_value_name(enum ljp_value_id value);
+const char *ljp_value_unit(enum ljp_value_id value);
+bool ljp_value_is_memory(enum ljp_value_id value);
 
 /* What a row counts. Objects in memory may come in parts: those are handed
 ** out when they make a whole, so that sums over all rows are right: call it
 ** once a row, in their order, after ljp_export_start(). */
 uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
-                          enum ljp_value value);
+                          enum ljp_value_id value);
 void ljp_export_start(struct ljp_export *e);
 
 /* The exporters. LJP_ERR_MEM; what cannot be written is out's to tell. */

@@ -15,7 +15,7 @@ struct texts {
   uint32_t room;   /* Of slots; a power of two, twice the frames. */
 };
 
-static uint32_t room_for(uint32_t count)
+static uint32_t fold_table_size(uint32_t count)
 {
   uint32_t room = 16;
   while (room < UINT32_C(1) << 31 && room / 2 < count)
@@ -23,7 +23,7 @@ static uint32_t room_for(uint32_t count)
   return room;
 }
 
-static uint64_t hash_text(const char *text, size_t len)
+static uint64_t fold_hash(const char *text, size_t len)
 {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; i < len; i++)
@@ -32,7 +32,8 @@ static uint64_t hash_text(const char *text, size_t len)
 }
 
 /* The text of a frame, whole. NULL: no memory. */
-static char *text_of(const struct ljp_export *e, uint32_t frame, size_t *len)
+static char *fold_frame_text(const struct ljp_export *e, uint32_t frame,
+                             size_t *len)
 {
   char small[LJP_FRAME_NAME_BYTES];
   *len = ljp_frame_name(e->p, frame, e->how, small, sizeof small);
@@ -46,15 +47,15 @@ static char *text_of(const struct ljp_export *e, uint32_t frame, size_t *len)
   return text;
 }
 
-static bool add_label(struct ljp_labels *labels, struct texts *texts,
-                      const struct ljp_export *e, uint32_t frame)
+static bool fold_add_label(struct ljp_labels *labels, struct texts *texts,
+                           const struct ljp_export *e, uint32_t frame)
 {
   size_t len;
-  char *text = text_of(e, frame, &len);
+  char *text = fold_frame_text(e, frame, &len);
   if (!text)
     return false;
   uint32_t mask = texts->room - 1;
-  uint32_t i = (uint32_t)hash_text(text, len) & mask;
+  uint32_t i = (uint32_t)fold_hash(text, len) & mask;
   for (; texts->slots[i]; i = (i + 1) & mask) {
     uint32_t label = texts->slots[i] - 1;
     if (texts->len[label] == len && !memcmp(texts->text[label], text, len)) {
@@ -75,7 +76,7 @@ enum ljp_status ljp_labels_make(struct ljp_labels *labels,
                                 const struct ljp_export *e)
 {
   uint32_t count = e->p->frame_count;
-  struct texts texts = {.room = room_for(count)};
+  struct texts texts = {.room = fold_table_size(count)};
   *labels = (struct ljp_labels){0};
   labels->of_frame = calloc(count + 1, sizeof *labels->of_frame);
   labels->frame = calloc(count + 1, sizeof *labels->frame);
@@ -85,7 +86,7 @@ enum ljp_status ljp_labels_make(struct ljp_labels *labels,
   bool ok = labels->of_frame && labels->frame && texts.text && texts.len &&
             texts.slots;
   for (uint32_t i = 0; ok && i < count; i++)
-    ok = add_label(labels, &texts, e, i);
+    ok = fold_add_label(labels, &texts, e, i);
   for (uint32_t i = 0; texts.text && i < labels->count; i++)
     free(texts.text[i]);
   free(texts.text);
@@ -105,7 +106,7 @@ void ljp_labels_free(struct ljp_labels *labels)
 
 enum ljp_status ljp_fold(struct ljp_folded *f, const struct ljp_export *e)
 {
-  uint32_t count = e->p->node_count, room = room_for(count);
+  uint32_t count = e->p->node_count, room = fold_table_size(count);
   *f = (struct ljp_folded){.count = 1};
   enum ljp_status status = ljp_labels_make(&f->labels, e);
   if (status)

@@ -21,8 +21,8 @@ struct perf {
   char **lines; /* Of frames, made when first needed; NULL: no memory. */
 };
 
-static void put_frame(const struct perf *w, struct ljp_print *out,
-                      uint32_t frame)
+static void perf_put_frame(const struct perf *w, struct ljp_print *out,
+                           uint32_t frame)
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *f = &p->frames[frame];
@@ -52,30 +52,30 @@ static void put_frame(const struct perf *w, struct ljp_print *out,
   ljp_print_str(out, ")\n");
 }
 
-static void keep_line(void *ctx, const char *data, size_t len)
+static void perf_keep_line(void *ctx, const char *data, size_t len)
 {
   char **line = ctx;
   *line = strndup(data, len); /* At once: a line is short. */
 }
 
-static void put_line(const struct perf *w, uint32_t frame)
+static void perf_put_line(const struct perf *w, uint32_t frame)
 {
   static struct ljp_print line;
   if (w->lines && !w->lines[frame]) {
     ljp_print_begin(&line, -1);
-    line.sink = keep_line;
+    line.sink = perf_keep_line;
     line.ctx = &w->lines[frame];
-    put_frame(w, &line, frame);
+    perf_put_frame(w, &line, frame);
     ljp_print_end(&line);
   }
   if (w->lines && w->lines[frame])
     ljp_print_str(w->e->out, w->lines[frame]);
   else
-    put_frame(w, w->e->out, frame);
+    perf_put_frame(w, w->e->out, frame);
 }
 
-static void put_sample(const struct perf *w, uint32_t row, uint64_t time_ns,
-                       uint64_t period)
+static void perf_put_sample(const struct perf *w, uint32_t row,
+                            uint64_t time_ns, uint64_t period)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   const struct ljp_profile *p = w->e->p;
@@ -98,24 +98,24 @@ static void put_sample(const struct perf *w, uint32_t row, uint64_t time_ns,
           : ljp_value_name(w->e->value));
   ljp_export_path(p, p->rows[row].node, path, &depth);
   while (depth)
-    put_line(w, p->nodes[path[--depth]].frame);
+    perf_put_line(w, p->nodes[path[--depth]].frame);
   ljp_print_str(out, "\n");
 }
 
 /* A point holds one sample or several: each gets its share of the weight. */
-static void put_point(const struct perf *w,
-                      const struct ljp_profile_point *point)
+static void perf_put_point(const struct perf *w,
+                           const struct ljp_profile_point *point)
 {
   const struct ljp_profile *p = w->e->p;
   uint64_t left = point->weight;
   uint64_t time = p->origin_ns + point->tick * p->tick_ns;
   for (uint32_t n = point->count; n; n--) {
-    put_sample(w, point->row, time, left / n);
+    perf_put_sample(w, point->row, time, left / n);
     left -= left / n;
   }
 }
 
-static void put_all(const struct perf *w)
+static void perf_put_all(const struct perf *w)
 {
   struct ljp_export *e = w->e;
   const struct ljp_profile *p = e->p;
@@ -126,14 +126,14 @@ static void put_all(const struct perf *w)
        row++) {
     uint64_t value = ljp_export_value(e, row, e->value);
     if (value)
-      put_sample(w, row, p->origin_ns, value);
+      perf_put_sample(w, row, p->origin_ns, value);
   }
   for (uint32_t i = 0; i < p->point_count && !ljp_value_is_memory(e->value);
        i++) {
     const struct ljp_profile_point *point = &p->points[i];
     if (!p->rows[point->row].memory &&
         p->contexts[p->rows[point->row].context].kind == kind)
-      put_point(w, point);
+      perf_put_point(w, point);
   }
 }
 
@@ -147,7 +147,7 @@ enum ljp_status ljp_export_perf(struct ljp_export *e)
   ljp_print_str(e->out, "\n");
   ljp_export_notices(e, "# ", "\n");
   ljp_print_str(e->out, "#\n");
-  put_all(&w);
+  perf_put_all(&w);
   for (uint32_t i = 0; w.lines && i < p->frame_count; i++)
     free(w.lines[i]);
   free(w.lines);

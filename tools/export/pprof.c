@@ -33,7 +33,8 @@ struct pprof {
 
 typedef Ljp__Pprof__Profile Piece;
 
-static void put_bytes(struct pprof *w, const void *data, size_t len, int flush)
+static void pprof_compress(struct pprof *w, const void *data, size_t len,
+                           int flush)
 {
   uint8_t out[1 << 14];
   w->z.next_in = (Bytef *)data;
@@ -55,40 +56,41 @@ struct into {
   struct pprof *w;
 };
 
-static void append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
+static void pprof_append(ProtobufCBuffer *buffer, size_t len,
+                         const uint8_t *data)
 {
-  put_bytes(((struct into *)buffer)->w, data, len, Z_NO_FLUSH);
+  pprof_compress(((struct into *)buffer)->w, data, len, Z_NO_FLUSH);
 }
 
-static void put(struct pprof *w, const Piece *piece)
+static void pprof_put(struct pprof *w, const Piece *piece)
 {
-  struct into into = {{append}, w};
+  struct into into = {{pprof_append}, w};
   if (!w->status)
     ljp__pprof__profile__pack_to_buffer(piece, &into.base);
 }
 
-static Piece new_piece(void)
+static Piece pprof_piece(void)
 {
   Piece piece = LJP__PPROF__PROFILE__INIT;
   return piece;
 }
 
 /* Adds a string as it is; its place in the table. */
-static int64_t add_string(struct pprof *w, const char *text, size_t len)
+static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
 {
-  Piece piece = new_piece();
+  Piece piece = pprof_piece();
   ProtobufCBinaryData data = {len, (uint8_t *)text};
   piece.n_string_table = 1;
   piece.string_table = &data;
-  put(w, &piece);
+  pprof_put(w, &piece);
   return w->string_count++;
 }
 
 /* Texts are UTF-8 in this format: what is not is replaced. */
-static int64_t add_text(struct pprof *w, struct ljp_str text)
+static int64_t pprof_add_text(struct pprof *w, struct ljp_str text)
 {
   if (ljp_is_utf8(text))
-    return add_string(w, text.data ? text.data : "", text.len);
+    return pprof_add_string(w, text.data ? text.data : "", text.len);
   char *copy = malloc(text.len);
   if (!copy) {
     w->status = LJP_ERR_MEM;
@@ -96,26 +98,27 @@ static int64_t add_text(struct pprof *w, struct ljp_str text)
   }
   for (uint32_t i = 0; i < text.len; i++)
     copy[i] = (unsigned char)text.data[i] < 0x80 ? text.data[i] : '?';
-  int64_t place = add_string(w, copy, text.len);
+  int64_t place = pprof_add_string(w, copy, text.len);
   free(copy);
   return place;
 }
 
-static int64_t string_of(struct pprof *w, uint32_t number, uint32_t *place)
+static int64_t pprof_profile_string(struct pprof *w, uint32_t number,
+                                    uint32_t *place)
 {
   if (!number)
     return 0;
   if (!*place)
-    *place = (uint32_t)add_text(w, ljp_profile_str(w->e->p, number));
+    *place = (uint32_t)pprof_add_text(w, ljp_profile_str(w->e->p, number));
   return *place;
 }
 
-static int64_t add_name(struct pprof *w, const char *text)
+static int64_t pprof_add_name(struct pprof *w, const char *text)
 {
-  return add_string(w, text, strlen(text));
+  return pprof_add_string(w, text, strlen(text));
 }
 
-static void add_function(struct pprof *w, uint32_t number)
+static void pprof_add_function(struct pprof *w, uint32_t number)
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *frame =
@@ -124,7 +127,7 @@ static void add_function(struct pprof *w, uint32_t number)
   uint32_t file = 0;
   Ljp__Pprof__Function f = LJP__PPROF__FUNCTION__INIT;
   Ljp__Pprof__Function *list = &f;
-  Piece piece = new_piece();
+  Piece piece = pprof_piece();
   if (w->functions[number])
     return;
   w->functions[number] = true;
@@ -132,20 +135,20 @@ static void add_function(struct pprof *w, uint32_t number)
   if (len >= sizeof name)
     len = sizeof name - 1;
   f.id = (uint64_t)number + 1;
-  f.name = f.system_name = add_text(w, ljp_str(name, len));
-  f.filename = string_of(w, frame->file, &file);
+  f.name = f.system_name = pprof_add_text(w, ljp_str(name, len));
+  f.filename = pprof_profile_string(w, frame->file, &file);
   f.start_line = frame->first_line;
   piece.n_function = 1;
   piece.function = &list;
-  put(w, &piece);
+  pprof_put(w, &piece);
 }
 
-static uint64_t module_start(uint32_t module)
+static uint64_t pprof_module_start(uint32_t module)
 {
   return (uint64_t)module << 32;
 }
 
-static bool is_address(const struct ljp_profile_frame *f)
+static bool pprof_is_address(const struct ljp_profile_frame *f)
 {
   return f->kind < 16 && f->module &&
          ljp_frame_shape(f->kind) == LJP_SHAPE_ADDR;
@@ -153,7 +156,8 @@ static bool is_address(const struct ljp_profile_frame *f)
 
 /* The place of a frame and, where it is inlined C, of those that it is inlined
 ** in: path[0] is the innermost. */
-static void add_location(struct pprof *w, const uint32_t *frames, size_t count)
+static void pprof_add_location(struct pprof *w, const uint32_t *frames,
+                               size_t count)
 {
   const struct ljp_profile *p = w->e->p;
   Ljp__Pprof__Line lines[LINES_MAX];
@@ -166,32 +170,32 @@ static void add_location(struct pprof *w, const uint32_t *frames, size_t count)
   w->locations[frames[0]] = true;
   for (size_t i = 0; i < count; i++) {
     const struct ljp_profile_frame *f = &p->frames[frames[i]];
-    add_function(w, f->function);
+    pprof_add_function(w, f->function);
     ljp__pprof__line__init(&lines[i]);
     lines[i].function_id = (uint64_t)f->function + 1;
     lines[i].line = f->line;
     list[i] = &lines[i];
-    if (is_address(frame) && f->line)
+    if (pprof_is_address(frame) && f->line)
       w->has_lines[frame->module] = true;
   }
   location.id = (uint64_t)frames[0] + 1;
-  if (is_address(frame)) {
+  if (pprof_is_address(frame)) {
     location.mapping_id = frame->module;
-    location.address = module_start(frame->module) + frame->offset;
+    location.address = pprof_module_start(frame->module) + frame->offset;
     if (frame->offset >= w->limits[frame->module])
       w->limits[frame->module] = frame->offset + 1;
   }
   location.n_line = count;
   location.line = list;
-  Piece piece = new_piece();
+  Piece piece = pprof_piece();
   piece.n_location = 1;
   piece.location = &locations;
-  put(w, &piece);
+  pprof_put(w, &piece);
 }
 
 /* Fills ids with the locations of a path of nodes, leaf first. */
-static size_t locate(struct pprof *w, const uint32_t *path, uint32_t count,
-                     uint64_t *ids)
+static size_t pprof_locate(struct pprof *w, const uint32_t *path,
+                           uint32_t count, uint64_t *ids)
 {
   const struct ljp_profile *p = w->e->p;
   uint32_t frames[LINES_MAX];
@@ -204,18 +208,18 @@ static size_t locate(struct pprof *w, const uint32_t *path, uint32_t count,
       frames[group++] = frame;
       inlined = p->frames[frame].flags & LJP_PROFILE_INLINED_C;
     }
-    add_location(w, frames, group);
+    pprof_add_location(w, frames, group);
     ids[n++] = (uint64_t)frames[0] + 1;
   }
   return n;
 }
 
 struct types {
-  enum ljp_value values[LJP_VALUE_COUNT];
+  enum ljp_value_id values[LJP_VALUE_COUNT];
   size_t count;
 };
 
-static struct types choose_types(const struct ljp_export *e)
+static struct types pprof_choose_types(const struct ljp_export *e)
 {
   struct types types = {.count = 0};
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++) {
@@ -227,24 +231,24 @@ static struct types choose_types(const struct ljp_export *e)
         (e->has[LJP_VALUE_ALLOC_OBJECTS] || e->has[LJP_VALUE_ALLOC_SPACE] ||
          e->has[LJP_VALUE_INUSE_SPACE]);
     if (cpu || heap || e->has[v])
-      types.values[types.count++] = (enum ljp_value)v;
+      types.values[types.count++] = (enum ljp_value_id)v;
   }
   return types;
 }
 
-static void add_types(struct pprof *w, const struct types *types)
+static void pprof_add_types(struct pprof *w, const struct types *types)
 {
   for (size_t i = 0; i < types->count; i++) {
     Ljp__Pprof__ValueType type = LJP__PPROF__VALUE_TYPE__INIT;
     Ljp__Pprof__ValueType *list = &type;
-    Piece piece = new_piece();
-    type.type = add_name(w, ljp_value_name(types->values[i]));
-    type.unit = add_name(w, ljp_value_unit(types->values[i]));
+    Piece piece = pprof_piece();
+    type.type = pprof_add_name(w, ljp_value_name(types->values[i]));
+    type.unit = pprof_add_name(w, ljp_value_unit(types->values[i]));
     piece.n_sample_type = 1;
     piece.sample_type = &list;
     if (w->e->asked && w->e->value == types->values[i])
       piece.default_sample_type = type.type;
-    put(w, &piece);
+    pprof_put(w, &piece);
   }
 }
 
@@ -255,18 +259,19 @@ struct label_names {
   int64_t *threads, *vms;
 };
 
-static int64_t numbered(struct pprof *w, const char *what, uint64_t id,
-                        struct ljp_str name)
+static int64_t pprof_add_numbered(struct pprof *w, const char *what,
+                                  uint64_t id, struct ljp_str name)
 {
   char text[128];
   if (name.len)
-    return add_text(w, name);
+    return pprof_add_text(w, name);
   snprintf(text, sizeof text, "%s %" PRIu64, what, id);
-  return add_name(w, text);
+  return pprof_add_name(w, text);
 }
 
-static size_t label_sample(struct pprof *w, struct label_names *names,
-                           uint32_t context, Ljp__Pprof__Label labels[LABELS])
+static size_t pprof_label_sample(struct pprof *w, struct label_names *names,
+                                 uint32_t context,
+                                 Ljp__Pprof__Label labels[LABELS])
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_context *c = &p->contexts[context];
@@ -279,7 +284,7 @@ static size_t label_sample(struct pprof *w, struct label_names *names,
     const struct ljp_profile_thread *t = &p->threads[c->thread];
     if (!names->threads[c->thread])
       names->threads[c->thread] =
-          numbered(w, "thread", t->id, ljp_profile_str(p, t->name));
+          pprof_add_numbered(w, "thread", t->id, ljp_profile_str(p, t->name));
     labels[n].key = names->thread;
     labels[n++].str = names->threads[c->thread];
   }
@@ -287,27 +292,27 @@ static size_t label_sample(struct pprof *w, struct label_names *names,
     const struct ljp_profile_vm *vm = &p->vms[c->vm];
     if (!names->vms[c->vm])
       names->vms[c->vm] =
-          numbered(w, "vm", vm->id, ljp_profile_str(p, vm->name));
+          pprof_add_numbered(w, "vm", vm->id, ljp_profile_str(p, vm->name));
     labels[n].key = names->vm;
     labels[n++].str = names->vms[c->vm];
   }
   if (state) {
     if (!names->states[c->state])
-      names->states[c->state] = add_name(w, state);
+      names->states[c->state] = pprof_add_name(w, state);
     labels[n].key = names->state;
     labels[n++].str = names->states[c->state];
   }
   if (type) {
     if (!names->types[c->type])
-      names->types[c->type] = add_name(w, type);
+      names->types[c->type] = pprof_add_name(w, type);
     labels[n].key = names->type;
     labels[n++].str = names->types[c->type];
   }
   return n;
 }
 
-static void add_samples(struct pprof *w, const struct types *types,
-                        struct label_names *names)
+static void pprof_add_samples(struct pprof *w, const struct types *types,
+                              struct label_names *names)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   static uint64_t ids[LJP_EXPORT_DEPTH];
@@ -330,20 +335,20 @@ static void add_samples(struct pprof *w, const struct types *types,
     if (!any)
       continue;
     ljp_export_path(p, p->rows[row].node, path, &depth);
-    sample.n_location_id = locate(w, path, depth, ids);
+    sample.n_location_id = pprof_locate(w, path, depth, ids);
     sample.location_id = ids;
     sample.n_value = types->count;
     sample.value = values;
-    sample.n_label = label_sample(w, names, p->rows[row].context, labels);
+    sample.n_label = pprof_label_sample(w, names, p->rows[row].context, labels);
     sample.label = list;
-    Piece piece = new_piece();
+    Piece piece = pprof_piece();
     piece.n_sample = 1;
     piece.sample = &samples;
-    put(w, &piece);
+    pprof_put(w, &piece);
   }
 }
 
-static void add_mappings(struct pprof *w)
+static void pprof_add_mappings(struct pprof *w)
 {
   static const char digits[] = "0123456789abcdef";
   const struct ljp_profile *p = w->e->p;
@@ -360,45 +365,45 @@ static void add_mappings(struct pprof *w)
     }
     uint64_t limit = m->span > w->limits[i] ? m->span : w->limits[i];
     mapping.id = i;
-    mapping.memory_start = module_start(i);
+    mapping.memory_start = pprof_module_start(i);
     mapping.memory_limit = mapping.memory_start + limit;
-    mapping.filename = string_of(w, m->path, &path);
-    mapping.build_id = n ? add_string(w, hex, (size_t)n * 2) : 0;
+    mapping.filename = pprof_profile_string(w, m->path, &path);
+    mapping.build_id = n ? pprof_add_string(w, hex, (size_t)n * 2) : 0;
     mapping.has_functions = mapping.has_filenames = true;
     mapping.has_line_numbers = mapping.has_inline_frames = w->has_lines[i];
-    Piece piece = new_piece();
+    Piece piece = pprof_piece();
     piece.n_mapping = 1;
     piece.mapping = &list;
-    put(w, &piece);
+    pprof_put(w, &piece);
   }
 }
 
 /* Times, period, and what the reports say of losses. */
-static void add_facts(struct pprof *w)
+static void pprof_add_facts(struct pprof *w)
 {
   const struct ljp_profile *p = w->e->p;
   Ljp__Pprof__ValueType period = LJP__PPROF__VALUE_TYPE__INIT;
-  Piece piece = new_piece();
+  Piece piece = pprof_piece();
   const char *text;
   uint8_t kind = w->e->has[LJP_VALUE_SAMPLES]        ? LJP_PRODUCER_CPU
                  : w->e->has[LJP_VALUE_WALL_SAMPLES] ? LJP_PRODUCER_WALL
                                                      : LJP_PRODUCER_MEMORY;
-  period.type = add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
-                            : kind == LJP_PRODUCER_WALL ? "wall"
-                                                        : "space");
+  period.type = pprof_add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
+                                  : kind == LJP_PRODUCER_WALL ? "wall"
+                                                              : "space");
   period.unit =
-      add_name(w, kind == LJP_PRODUCER_MEMORY ? "bytes" : "nanoseconds");
+      pprof_add_name(w, kind == LJP_PRODUCER_MEMORY ? "bytes" : "nanoseconds");
   piece.period_type = &period;
   piece.period = (int64_t)p->interval_ns[kind];
   piece.time_nanos = (int64_t)p->origin_wall_ns;
   piece.duration_nanos = (int64_t)p->end_ns;
-  put(w, &piece);
+  pprof_put(w, &piece);
   for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
-    int64_t comment = add_text(w, ljp_str(text, strlen(text)));
-    piece = new_piece();
+    int64_t comment = pprof_add_text(w, ljp_str(text, strlen(text)));
+    piece = pprof_piece();
     piece.n_comment = 1;
     piece.comment = &comment;
-    put(w, &piece);
+    pprof_put(w, &piece);
   }
 }
 
@@ -407,7 +412,7 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
   const struct ljp_profile *p = e->p;
   struct pprof w = {.e = e};
   struct label_names names = {0};
-  struct types types = choose_types(e);
+  struct types types = pprof_choose_types(e);
   w.functions = calloc(p->function_count + 1, sizeof *w.functions);
   w.locations = calloc(p->frame_count + 1, sizeof *w.locations);
   w.limits = calloc(p->module_count + 1, sizeof *w.limits);
@@ -420,16 +425,16 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     w.status = LJP_ERR_MEM;
   } else {
-    add_name(&w, ""); /* The first one is. */
-    add_types(&w, &types);
-    names.thread = add_name(&w, "thread");
-    names.vm = add_name(&w, "vm");
-    names.state = add_name(&w, "state");
-    names.type = add_name(&w, "type");
-    add_samples(&w, &types, &names);
-    add_mappings(&w);
-    add_facts(&w);
-    put_bytes(&w, NULL, 0, Z_FINISH);
+    pprof_add_name(&w, ""); /* The first one is. */
+    pprof_add_types(&w, &types);
+    names.thread = pprof_add_name(&w, "thread");
+    names.vm = pprof_add_name(&w, "vm");
+    names.state = pprof_add_name(&w, "state");
+    names.type = pprof_add_name(&w, "type");
+    pprof_add_samples(&w, &types, &names);
+    pprof_add_mappings(&w);
+    pprof_add_facts(&w);
+    pprof_compress(&w, NULL, 0, Z_FINISH);
     deflateEnd(&w.z);
   }
   free(w.functions);

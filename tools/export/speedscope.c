@@ -15,12 +15,12 @@ struct speedscope {
   uint64_t sum;
 };
 
-static void put_string(struct ljp_print *out, const char *text)
+static void speedscope_put_string(struct ljp_print *out, const char *text)
 {
   ljp_print_json(out, ljp_str(text, strlen(text)));
 }
 
-static void put_frame(const struct speedscope *s, uint32_t label)
+static void speedscope_put_frame(const struct speedscope *s, uint32_t label)
 {
   struct ljp_print *out = s->e->out;
   const struct ljp_profile *p = s->e->p;
@@ -48,20 +48,21 @@ static void put_frame(const struct speedscope *s, uint32_t label)
     free(text);
 }
 
-static bool of_thread(const struct speedscope *s, uint32_t row, uint32_t thread)
+static bool speedscope_is_of_thread(const struct speedscope *s, uint32_t row,
+                                    uint32_t thread)
 {
   const struct ljp_profile *p = s->e->p;
   return p->contexts[p->rows[row].context].thread == thread;
 }
 
-static bool is_timed(const struct speedscope *s)
+static bool speedscope_is_timed(const struct speedscope *s)
 {
   return s->e->value <= LJP_VALUE_WALL;
 }
 
 /* Whether a point counts in the value that is written. */
-static bool counts(const struct speedscope *s,
-                   const struct ljp_profile_point *point)
+static bool speedscope_is_counted(const struct speedscope *s,
+                                  const struct ljp_profile_point *point)
 {
   const struct ljp_profile *p = s->e->p;
   uint8_t kind = p->contexts[p->rows[point->row].context].kind;
@@ -70,8 +71,8 @@ static bool counts(const struct speedscope *s,
                                                : LJP_PRODUCER_WALL);
 }
 
-static uint64_t point_value(const struct speedscope *s,
-                            const struct ljp_profile_point *point)
+static uint64_t speedscope_point_value(const struct speedscope *s,
+                                       const struct ljp_profile_point *point)
 {
   return s->e->value == LJP_VALUE_SAMPLES ||
                  s->e->value == LJP_VALUE_WALL_SAMPLES
@@ -79,7 +80,8 @@ static uint64_t point_value(const struct speedscope *s,
              : point->weight;
 }
 
-static void put_stack(const struct speedscope *s, uint32_t row, bool first)
+static void speedscope_put_stack(const struct speedscope *s, uint32_t row,
+                                 bool first)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   const struct ljp_profile *p = s->e->p;
@@ -95,42 +97,44 @@ static void put_stack(const struct speedscope *s, uint32_t row, bool first)
 }
 
 /* Stacks (weights false) or weights of a thread; the sum of them. */
-static uint64_t put_list(const struct speedscope *s, uint32_t thread,
-                         bool weights)
+static uint64_t speedscope_put_list(const struct speedscope *s, uint32_t thread,
+                                    bool weights)
 {
   const struct ljp_profile *p = s->e->p;
   uint64_t sum = 0;
   bool first = true;
-  uint32_t count = is_timed(s) ? p->point_count : p->row_count;
+  uint32_t count = speedscope_is_timed(s) ? p->point_count : p->row_count;
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t row = is_timed(s) ? p->points[i].row : i;
-    uint64_t value = !is_timed(s)               ? s->rows[row]
-                     : counts(s, &p->points[i]) ? point_value(s, &p->points[i])
-                                                : 0;
-    if (!value || !of_thread(s, row, thread))
+    uint32_t row = speedscope_is_timed(s) ? p->points[i].row : i;
+    uint64_t value = !speedscope_is_timed(s) ? s->rows[row]
+                     : speedscope_is_counted(s, &p->points[i])
+                         ? speedscope_point_value(s, &p->points[i])
+                         : 0;
+    if (!value || !speedscope_is_of_thread(s, row, thread))
       continue;
     sum += value;
     if (weights) {
       ljp_print_str(s->e->out, first ? "" : ",");
       ljp_print_dec(s->e->out, value);
     } else {
-      put_stack(s, row, first);
+      speedscope_put_stack(s, row, first);
     }
     first = false;
   }
   return sum;
 }
 
-static bool has_thread(const struct speedscope *s, uint32_t thread)
+static bool speedscope_has_thread(const struct speedscope *s, uint32_t thread)
 {
   const struct ljp_profile *p = s->e->p;
   for (uint32_t row = 0; row < p->row_count; row++)
-    if (s->rows[row] && of_thread(s, row, thread))
+    if (s->rows[row] && speedscope_is_of_thread(s, row, thread))
       return true;
   return false;
 }
 
-static void put_profile(struct speedscope *s, uint32_t thread, bool first)
+static void speedscope_put_profile(struct speedscope *s, uint32_t thread,
+                                   bool first)
 {
   struct ljp_print *out = s->e->out;
   const struct ljp_profile *p = s->e->p;
@@ -143,12 +147,12 @@ static void put_profile(struct speedscope *s, uint32_t thread, bool first)
            name.len ? name.data : "");
   ljp_print_str(out, first ? "\n{\"type\":\"sampled\",\"name\":"
                            : ",\n{\"type\":\"sampled\",\"name\":");
-  put_string(out, label);
+  speedscope_put_string(out, label);
   ljp_print_format(out, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
                    strcmp(unit, "count") ? unit : "none");
-  uint64_t sum = put_list(s, thread, false);
+  uint64_t sum = speedscope_put_list(s, thread, false);
   ljp_print_str(out, "],\"weights\":[");
-  put_list(s, thread, true);
+  speedscope_put_list(s, thread, true);
   ljp_print_str(out, "],\"endValue\":");
   ljp_print_dec(out, sum);
   ljp_print_str(out, "}");
@@ -177,15 +181,15 @@ enum ljp_status ljp_export_speedscope(struct ljp_export *e)
   ljp_print_str(e->out, ",\"activeProfileIndex\":0,\n\"notices\":[");
   for (uint32_t i = 0; ljp_profile_notice(p, i); i++) {
     ljp_print_str(e->out, i ? ",\n" : "\n");
-    put_string(e->out, ljp_profile_notice(p, i));
+    speedscope_put_string(e->out, ljp_profile_notice(p, i));
   }
   ljp_print_str(e->out, "],\n\"shared\":{\"frames\":[");
   for (uint32_t i = 0; i < s.labels.count; i++)
-    put_frame(&s, i);
+    speedscope_put_frame(&s, i);
   ljp_print_str(e->out, "]},\n\"profiles\":[");
   for (uint32_t thread = 0; thread < p->thread_count; thread++)
-    if (has_thread(&s, thread)) {
-      put_profile(&s, thread, first);
+    if (speedscope_has_thread(&s, thread)) {
+      speedscope_put_profile(&s, thread, first);
       first = false;
     }
   ljp_print_str(e->out, "]}\n");

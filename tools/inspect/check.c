@@ -22,7 +22,7 @@ static const char help[] =
     "wrongly.\n";
 
 /* A finding about damage, as it is met: there may be any number. */
-static void finding(struct ljp_shower *show, const struct ljp_item *event)
+static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
 {
   const struct ljp_gap *gap = &event->u.gap;
   const struct ljp_bad *bad = &event->u.bad;
@@ -69,7 +69,7 @@ static void finding(struct ljp_shower *show, const struct ljp_item *event)
   }
 }
 
-static const char *closed_text(const struct ljp_finish *f)
+static const char *check_end_text(const struct ljp_finish *f)
 {
   if (f->clean)
     return f->closed == LJP_CLOSED_END ? "closed by the end of the session"
@@ -79,7 +79,7 @@ static const char *closed_text(const struct ljp_finish *f)
              : "closed, but something follows";
 }
 
-static void counts(struct ljp_shower *show, const struct ljp_tally *tally)
+static void check_counts(struct ljp_shower *show, const struct ljp_tally *tally)
 {
   if (show->json)
     ljp_show_list(show, "records");
@@ -109,7 +109,7 @@ static void counts(struct ljp_shower *show, const struct ljp_tally *tally)
 }
 
 /* By producer and reason, as the stream has them. */
-static void losses(struct ljp_shower *show, const struct ljp_tally *tally)
+static void check_losses(struct ljp_shower *show, const struct ljp_tally *tally)
 {
   if (show->json)
     ljp_show_list(show, "losses");
@@ -139,8 +139,8 @@ static void losses(struct ljp_shower *show, const struct ljp_tally *tally)
     ljp_show_list_end(show);
 }
 
-static void summary(struct ljp_shower *show, const struct ljp_finish *f,
-                    bool whole)
+static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
+                          bool whole)
 {
   if (show->json) {
     ljp_show_number(show, "bytes", f->bytes);
@@ -151,7 +151,7 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
     ljp_show_bool(show, "missing_known", f->missing_known);
     ljp_show_number(show, "bad_records", f->bad_records);
     ljp_show_number(show, "unknown_records", f->unknown_records);
-    ljp_show_listed(show, "end", closed_text(f), 0);
+    ljp_show_listed(show, "end", check_end_text(f), 0);
     ljp_show_bool(show, "clean_end", f->clean);
     ljp_show_listed(show, "status", ljp_name_shown(LJP_SHOW_STATUS, f->status),
                     f->status);
@@ -172,7 +172,7 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
   ljp_print_format(show->out,
                    "\n%" PRIu64 " malformed records, %" PRIu64
                    " of kinds that are not known\n%s\n",
-                   f->bad_records, f->unknown_records, closed_text(f));
+                   f->bad_records, f->unknown_records, check_end_text(f));
   if (f->status) {
     const char *name = ljp_name_shown(LJP_SHOW_STATUS, f->status);
     ljp_print_str(show->out, "the session was ended by an error: ");
@@ -190,8 +190,8 @@ static void summary(struct ljp_shower *show, const struct ljp_finish *f,
                                : "DAMAGED or not closed");
 }
 
-static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
-                           bool *whole)
+static enum ljp_status check_run(struct ljp_reader *reader,
+                                 struct ljp_shower *show, bool *whole)
 {
   const struct ljp_item *event;
   enum ljp_status status;
@@ -202,7 +202,7 @@ static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
   while (!(status = ljp_reader_next(reader, &event)) &&
          event->what != LJP_ITEM_FINISH && !show->out->error)
     if (event->what == LJP_ITEM_GAP || event->what == LJP_ITEM_BAD)
-      finding(show, event);
+      check_finding(show, event);
   if (show->json)
     ljp_show_list_end(show);
   if (status) {
@@ -216,9 +216,9 @@ static enum ljp_status run(struct ljp_reader *reader, struct ljp_shower *show,
   }
   const struct ljp_finish *f = &reader->finish;
   *whole = f->clean && !f->gaps && !f->bad_records && !f->status;
-  counts(show, &reader->tally);
-  losses(show, &reader->tally);
-  summary(show, f, *whole);
+  check_counts(show, &reader->tally);
+  check_losses(show, &reader->tally);
+  check_summary(show, f, *whole);
   if (show->json)
     ljp_show_end(show);
   return LJP_OK;
@@ -238,7 +238,7 @@ int ljp_command_check(int argc, char **argv)
   struct ljp_shower show = {.out = &out, .json = json};
   enum ljp_status status = ljp_reader_open(&reader, file);
   if (!status)
-    status = run(&reader, &show, &whole);
+    status = check_run(&reader, &show, &whole);
   code = ljp_command_end("check", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
   if (status) {
     ljp_command_error("check", "%s: %s", file, reader.error);

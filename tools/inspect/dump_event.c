@@ -241,7 +241,7 @@ static void dump_finish(struct ljp_shower *show, const struct ljp_finish *f)
   ljp_show_bool(show, "clean", f->clean);
 }
 
-static const char *type_of(unsigned what)
+static const char *dump_type(unsigned what)
 {
   switch (what) {
   case LJP_REC_SAMPLES:
@@ -271,7 +271,7 @@ void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
   if (!json && event->what != LJP_ITEM_BLOCK && event->what != LJP_ITEM_GAP &&
       event->what != LJP_ITEM_FINISH)
     ljp_print_str(out, "  ");
-  ljp_show_begin(&show, type_of(event->what));
+  ljp_show_begin(&show, dump_type(event->what));
   switch (event->what) {
   case LJP_ITEM_BLOCK:
     dump_block(&show, event->block);

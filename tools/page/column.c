@@ -5,7 +5,7 @@
 
 #include "src/base/varint.h"
 
-static const char digits[] =
+static const char column_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void ljp_column_begin(struct ljp_column *column, struct ljp_print *out,
@@ -19,7 +19,7 @@ void ljp_column_begin(struct ljp_column *column, struct ljp_print *out,
   ljp_print_str(out, "\":\"");
 }
 
-static void flush(struct ljp_column *column)
+static void column_flush(struct ljp_column *column)
 {
   char text[64];
   unsigned n = 0;
@@ -27,24 +27,24 @@ static void flush(struct ljp_column *column)
     uint32_t x = (uint32_t)column->bytes[i] << 16 |
                  (uint32_t)column->bytes[i + 1] << 8 | column->bytes[i + 2];
     for (int shift = 18; shift >= 0; shift -= 6)
-      text[n++] = digits[x >> shift & 63];
+      text[n++] = column_digits[x >> shift & 63];
   }
   ljp_print_raw(column->out, text, n);
   column->len = 0;
 }
 
-static void put_byte(struct ljp_column *column, uint8_t byte)
+static void column_put_byte(struct ljp_column *column, uint8_t byte)
 {
   column->bytes[column->len++] = byte;
   if (column->len == sizeof column->bytes)
-    flush(column);
+    column_flush(column);
 }
 
 void ljp_column_put(struct ljp_column *column, uint64_t number)
 {
   for (; number >= 128; number >>= 7)
-    put_byte(column, (uint8_t)(number | 128));
-  put_byte(column, (uint8_t)number);
+    column_put_byte(column, (uint8_t)(number | 128));
+  column_put_byte(column, (uint8_t)number);
 }
 
 void ljp_column_put_sum(struct ljp_column *column, uint64_t number)
@@ -67,13 +67,13 @@ void ljp_column_end(struct ljp_column *column)
   unsigned whole = column->len;
   if (rest) { /* The last group is written here, with its padding. */
     uint8_t a = column->bytes[whole - 3], b = column->bytes[whole - 2];
-    char text[4] = {digits[a >> 2], digits[(a & 3) << 4 | b >> 4],
-                    rest == 2 ? digits[(b & 15) << 2] : '=', '='};
+    char text[4] = {column_digits[a >> 2], column_digits[(a & 3) << 4 | b >> 4],
+                    rest == 2 ? column_digits[(b & 15) << 2] : '=', '='};
     column->len -= 3;
-    flush(column);
+    column_flush(column);
     ljp_print_raw(column->out, text, 4);
   } else {
-    flush(column);
+    column_flush(column);
   }
   ljp_print_str(column->out, "\"");
 }

@@ -62,8 +62,35 @@ struct ljp_diff_stack {
 struct ljp_diff_stack *ljp_diff_stacks(const struct ljp_diff *diff,
                                        enum ljp_page_view view, size_t *count);
 
-/* The flame graph page with the changes as colours. */
+/* Both lists of one view, for a report. */
+struct ljp_diff_lists {
+  struct ljp_diff_function *functions;
+  struct ljp_diff_stack *stacks;
+  size_t function_count, stack_count;
+};
+
+/* What a report calls the views; its values are rates, except those of live
+** memory and leaks. */
+struct ljp_diff_view {
+  const char *id, *name, *unit;
+};
+extern const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS];
+bool ljp_diff_per_second(int view);
+
+/* The three forms of the comparison. top: maximum number of lines in each list
+** (0: no limit); all: also list changes within the error. */
+void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
+                   const struct ljp_diff_lists *lists, unsigned long top,
+                   bool all, struct ljp_print *out);
+void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
+                   const struct ljp_diff_lists *lists, struct ljp_print *out);
+/* The flame graph page, with changes as colours. */
 void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out);
+
+/* "same", "new", "gone", "more" or "less". */
+const char *ljp_diff_verdict(const struct ljp_diff_value *v);
+/* Rounded; 0 if negative. */
+uint64_t ljp_diff_whole(double x);
 
 /* LJP_DIFF_SURE standard errors of the change; and whether it is more. */
 double ljp_diff_error(const struct ljp_diff_value *v);

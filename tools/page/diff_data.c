@@ -8,7 +8,33 @@
 #include <string.h>
 
 #include "parsers/profile/frame_name.h"
-#include "tools/page/load.h"
+#include "tools/page/stacks.h"
+
+const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
+#define LJP_X(key, id, name, unit, counts) {id, name, unit},
+    LJP_PAGE_VIEW_LIST(LJP_X)
+#undef LJP_X
+};
+
+bool ljp_diff_per_second(int view)
+{
+  return view != LJP_PAGE_VIEW_LIVE && view != LJP_PAGE_VIEW_LEAK;
+}
+
+uint64_t ljp_diff_whole(double x)
+{
+  return x > 0 ? (uint64_t)llround(x) : 0;
+}
+
+const char *ljp_diff_verdict(const struct ljp_diff_value *v)
+{
+  if (!ljp_diff_sure(v))
+    return "same";
+  return v->value[0] <= 0            ? "new"
+         : v->value[1] <= 0          ? "gone"
+         : v->value[1] > v->value[0] ? "more"
+                                     : "less";
+}
 
 double ljp_diff_error(const struct ljp_diff_value *v)
 {
@@ -20,22 +46,23 @@ bool ljp_diff_sure(const struct ljp_diff_value *v)
   return fabs(v->value[1] - v->value[0]) > ljp_diff_error(v);
 }
 
-static void add(struct ljp_diff_value *to, int side, double value,
-                double variance)
+static void diff_add(struct ljp_diff_value *to, int side, double value,
+                     double variance)
 {
   to->value[side] += value;
   to->variance[side] += variance;
 }
 
-static void plus(struct ljp_diff_value *to, const struct ljp_diff_value *v)
+static void diff_add_value(struct ljp_diff_value *to,
+                           const struct ljp_diff_value *v)
 {
   for (int side = 0; side < 2; side++)
-    add(to, side, v->value[side], v->variance[side]);
+    diff_add(to, side, v->value[side], v->variance[side]);
 }
 
 /* The rows of one side; nodes[] of all views have grown with the page. */
-static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
-                            int side)
+static enum ljp_status diff_take_side(struct ljp_diff *d,
+                                      const struct ljp_profile *p, int side)
 {
   struct ljp_page_stacks stacks;
   enum ljp_status status = ljp_page_stacks_init(&stacks, &d->page, p, false);
@@ -70,14 +97,14 @@ static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
       const struct ljp_profile_estimates *e =
           p->estimates && row->memory ? &p->estimates[row->memory] : &exact;
       variance = e->alloc.variance_bytes * second * second;
-      add(&d->nodes[LJP_PAGE_VIEW_LIVE][nodes[i]], side, (double)m->live_bytes,
-          e->live.variance_bytes);
+      diff_add(&d->nodes[LJP_PAGE_VIEW_LIVE][nodes[i]], side,
+               (double)m->live_bytes, e->live.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LIVE][side] += (double)m->live_bytes;
-      add(&d->nodes[LJP_PAGE_VIEW_LEAK][nodes[i]], side, (double)m->old_bytes,
-          e->old.variance_bytes);
+      diff_add(&d->nodes[LJP_PAGE_VIEW_LEAK][nodes[i]], side,
+               (double)m->old_bytes, e->old.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LEAK][side] += (double)m->old_bytes;
     }
-    add(&d->nodes[view][nodes[i]], side, w, variance);
+    diff_add(&d->nodes[view][nodes[i]], side, w, variance);
     d->sums[view][side] += w;
   }
   free(nodes);
@@ -86,7 +113,7 @@ static enum ljp_status take(struct ljp_diff *d, const struct ljp_profile *p,
 }
 
 /* Makes the sums of both sides a second (a GiB of memory). */
-static void equal_sums(struct ljp_diff *d, int view)
+static void diff_equalize(struct ljp_diff *d, int view)
 {
   double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30 : 1e9;
   for (int side = 0; side < 2; side++) {
@@ -99,27 +126,27 @@ static void equal_sums(struct ljp_diff *d, int view)
   }
 }
 
-static struct ljp_str base(struct ljp_page *page, const char *path)
+static struct ljp_str diff_base_name(struct ljp_page *page, const char *path)
 {
   struct ljp_str s = ljp_base_name(ljp_str(path, strlen(path)));
   return ljp_page_text(
       page, strcmp(path, "-") == 0 ? ljp_str("standard input", 14) : s);
 }
 
-static bool same(struct ljp_str a, struct ljp_str b)
+static bool diff_same_text(struct ljp_str a, struct ljp_str b)
 {
   return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
 }
 
 /* What makes the comparison doubtful is said, not guessed at. */
-static void doubts(struct ljp_diff *d, const struct ljp_profile *a,
-                   const struct ljp_profile *b)
+static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
+                            const struct ljp_profile *b)
 {
   struct ljp_page *page = &d->page;
   const struct ljp_diff_side *s = d->sides;
   static const char *const when[] = {"before", "after"};
   const struct ljp_profile *both[] = {a, b};
-  if (!same(s[0].program, s[1].program))
+  if (!diff_same_text(s[0].program, s[1].program))
     ljp_page_notice(
         page, false,
         ljp_page_format(page,
@@ -171,17 +198,17 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
     /* A session without any length has no rates; it must not divide by 0. */
     s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
     s->samples = p->totals.samples + p->totals.wall_samples;
-    s->file = base(&diff->page, files[side]);
+    s->file = diff_base_name(&diff->page, files[side]);
     s->program = ljp_page_text(
         &diff->page, ljp_base_name(ljp_profile_str(p, p->executable)));
     s->events = p->totals.alloc_events;
-    status = take(diff, p, side);
+    status = diff_take_side(diff, p, side);
   }
   diff->share = share;
   for (int v = 0; !status && share && v <= LJP_PAGE_VIEW_ALLOC; v++)
-    equal_sums(diff, v);
+    diff_equalize(diff, v);
   if (!status)
-    doubts(diff, before, after);
+    diff_add_doubts(diff, before, after);
   return status ? status : diff->page.failed;
 }
 
@@ -198,8 +225,8 @@ bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view)
 }
 
 /* Sure changes first, then by size. */
-static int by_change(const struct ljp_diff_value *a,
-                     const struct ljp_diff_value *b)
+static int diff_by_change(const struct ljp_diff_value *a,
+                          const struct ljp_diff_value *b)
 {
   double x = fabs(a->value[1] - a->value[0]);
   double y = fabs(b->value[1] - b->value[0]);
@@ -207,18 +234,18 @@ static int by_change(const struct ljp_diff_value *a,
   return p != q ? q - p : (x < y) - (x > y);
 }
 
-static int function_order(const void *a, const void *b)
+static int diff_function_order(const void *a, const void *b)
 {
   const struct ljp_diff_function *x = a, *y = b;
-  int order = by_change(&x->self, &y->self);
-  order = order ? order : by_change(&x->total, &y->total);
+  int order = diff_by_change(&x->self, &y->self);
+  order = order ? order : diff_by_change(&x->total, &y->total);
   return order ? order : (x->frame > y->frame) - (x->frame < y->frame);
 }
 
-static int stack_order(const void *a, const void *b)
+static int diff_stack_order(const void *a, const void *b)
 {
   const struct ljp_diff_stack *x = a, *y = b;
-  int order = by_change(&x->self, &y->self);
+  int order = diff_by_change(&x->self, &y->self);
   return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
@@ -237,14 +264,14 @@ struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
   }
   memcpy(total, diff->nodes[view], page->node_count * sizeof *total);
   for (size_t i = page->node_count; i-- > 1;)
-    plus(&total[page->nodes[i].parent], &total[i]);
+    diff_add_value(&total[page->nodes[i].parent], &total[i]);
   for (size_t i = 1; i < page->node_count; i++) {
     uint32_t frame = page->nodes[i].frame, up = page->nodes[i].parent;
     while (up && page->nodes[up].frame != frame)
       up = page->nodes[up].parent;
-    plus(&f[frame].self, &diff->nodes[view][i]);
+    diff_add_value(&f[frame].self, &diff->nodes[view][i]);
     if (!up) /* Recursion counts once. */
-      plus(&f[frame].total, &total[i]);
+      diff_add_value(&f[frame].total, &total[i]);
   }
   for (uint32_t i = 1; i < page->frame_count; i++) {
     f[i].frame = i;
@@ -252,7 +279,7 @@ struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
       f[(*count)++] = f[i];
   }
   free(total);
-  qsort(f, *count, sizeof *f, function_order);
+  qsort(f, *count, sizeof *f, diff_function_order);
   return f;
 }
 
@@ -268,6 +295,6 @@ struct ljp_diff_stack *ljp_diff_stacks(const struct ljp_diff *diff,
       s[(*count)++] = (struct ljp_diff_stack){.node = (uint32_t)i, .self = *v};
   }
   if (s)
-    qsort(s, *count, sizeof *s, stack_order);
+    qsort(s, *count, sizeof *s, diff_stack_order);
   return s;
 }

@@ -7,7 +7,9 @@
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
 #include "tools/page/load.h"
-#include "tools/page/write.h"
+#include "tools/page/html.h"
+#include "tools/page/sources.h"
+#include "tools/page/svg.h"
 #include "tools/shared/progress.h"
 
 static const char help[] =
@@ -34,7 +36,7 @@ static const char help[] =
 
 static const struct {
   const char *id, *unit;
-} views[] = {
+} flame_views[] = {
 #define LJP_X(key, id, name, unit, counts) {id, unit},
     LJP_PAGE_VIEW_LIST(LJP_X)
 #undef LJP_X
@@ -46,7 +48,7 @@ struct options {
 };
 
 /* -1: go on; else the exit code. */
-static int parse(struct options *o, int argc, char **argv)
+static int flame_parse(struct options *o, int argc, char **argv)
 {
   const struct ljp_flag flags[] = {
       {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
@@ -59,7 +61,7 @@ static int parse(struct options *o, int argc, char **argv)
     return code;
   bool known = !o->view;
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
-    known = known || strcmp(o->view, views[i].id) == 0;
+    known = known || strcmp(o->view, flame_views[i].id) == 0;
   if (!o->output)
     ljp_command_error("flame", "no output given (-o PAGE.html; '-' is standard "
                                "output)");
@@ -76,11 +78,12 @@ static int parse(struct options *o, int argc, char **argv)
 }
 
 /* The view to draw; -1: there is none, which was told. */
-static int view_of(const struct options *o, const struct ljp_page *page)
+static int flame_choose_view(const struct options *o,
+                             const struct ljp_page *page)
 {
   int first = -1;
   for (int i = 0; i < LJP_PAGE_VIEWS; i++) {
-    if (o->view && strcmp(o->view, views[i].id) == 0) {
+    if (o->view && strcmp(o->view, flame_views[i].id) == 0) {
       if (!page->rows[i].count)
         break;
       return i;
@@ -95,7 +98,7 @@ static int view_of(const struct options *o, const struct ljp_page *page)
   return -1;
 }
 
-static bool is_empty(const struct ljp_page *page)
+static bool flame_is_empty(const struct ljp_page *page)
 {
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     if (page->rows[i].count)
@@ -103,12 +106,12 @@ static bool is_empty(const struct ljp_page *page)
   return true;
 }
 
-static int write_out(const struct options *o, struct ljp_page *page)
+static int flame_write(const struct options *o, struct ljp_page *page)
 {
   static struct ljp_print out;
   struct ljp_outfile file;
   enum ljp_status status = LJP_OK;
-  int view = o->svg ? view_of(o, page) : 0;
+  int view = o->svg ? flame_choose_view(o, page) : 0;
   if (view < 0)
     return LJP_EXIT_FAILED;
   int code = ljp_outfile_open(&file, "flame", o->output, o->force);
@@ -116,8 +119,8 @@ static int write_out(const struct options *o, struct ljp_page *page)
     return code;
   ljp_print_begin(&out, file.fd);
   if (o->svg)
-    status =
-        ljp_page_svg(page, (enum ljp_page_view)view, views[view].unit, &out);
+    status = ljp_page_svg(page, (enum ljp_page_view)view,
+                          flame_views[view].unit, &out);
   else
     ljp_page_html(page, &out);
   status = status ? status : page->failed;
@@ -136,7 +139,7 @@ int ljp_command_flame(int argc, char **argv)
   static struct ljp_page page;
   static char error[LJP_READER_ERROR_BYTES + 64];
   struct ljp_profile *profile;
-  int code = parse(&o, argc, argv);
+  int code = flame_parse(&o, argc, argv);
   if (code >= 0)
     return code;
   struct ljp_progress progress;
@@ -168,12 +171,12 @@ int ljp_command_flame(int argc, char **argv)
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
     code = LJP_EXIT_FAILED;
-  } else if (o.thread && is_empty(&page)) {
+  } else if (o.thread && flame_is_empty(&page)) {
     ljp_command_error("flame", "%s has nothing of a thread '%s'", o.file,
                       o.thread);
     code = LJP_EXIT_FAILED;
   } else {
-    code = write_out(&o, &page);
+    code = flame_write(&o, &page);
   }
   ljp_page_fini(&page);
   return code;

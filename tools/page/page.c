@@ -13,7 +13,7 @@
 #define LJP_PAGE_GCS 16384u
 #define LJP_PAGE_MARKS 4096u
 
-static bool same_text(struct ljp_str a, struct ljp_str b)
+static bool page_same_text(struct ljp_str a, struct ljp_str b)
 {
   return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
 }
@@ -78,8 +78,8 @@ struct ljp_str ljp_page_format(struct ljp_page *page, const char *format, ...)
 }
 
 /* Room for one more in a list; false: no memory. */
-static bool more(struct ljp_page *page, void *list, size_t count, size_t *room,
-                 size_t size)
+static bool page_more(struct ljp_page *page, void *list, size_t count,
+                      size_t *room, size_t size)
 {
   void **data = list;
   if (count < *room)
@@ -96,61 +96,63 @@ static bool more(struct ljp_page *page, void *list, size_t count, size_t *room,
 }
 
 #define LJP_MORE(page, member)                                                 \
-  more(page, &(page)->member##s, (page)->member##_count,                       \
-       &(page)->member##_room, sizeof *(page)->member##s)
+  page_more(page, &(page)->member##s, (page)->member##_count,                  \
+            &(page)->member##_room, sizeof *(page)->member##s)
 
-static uint64_t mix(uint64_t hash, uint64_t x)
+static uint64_t page_mix(uint64_t hash, uint64_t x)
 {
   hash = (hash ^ x) * UINT64_C(0x9e3779b97f4a7c15);
   return hash ^ hash >> 29;
 }
 
-static uint64_t mix_text(uint64_t hash, struct ljp_str s)
+static uint64_t page_mix_text(uint64_t hash, struct ljp_str s)
 {
   for (uint32_t i = 0; i < s.len; i++)
     hash = (hash ^ (uint8_t)s.data[i]) * UINT64_C(0x100000001b3);
-  return mix(hash, s.len);
+  return page_mix(hash, s.len);
 }
 
-static uint64_t hash_frame(const struct ljp_page *page, size_t i)
+static uint64_t page_hash_frame(const struct ljp_page *page, size_t i)
 {
   const struct ljp_page_frame *f = &page->frames[i];
-  uint64_t hash = mix(f->kind, f->line);
-  return mix_text(mix_text(mix_text(hash, f->name), f->file), f->module);
+  uint64_t hash = page_mix(f->kind, f->line);
+  return page_mix_text(page_mix_text(page_mix_text(hash, f->name), f->file),
+                       f->module);
 }
 
-static uint64_t hash_node(const struct ljp_page *page, size_t i)
+static uint64_t page_hash_node(const struct ljp_page *page, size_t i)
 {
   const struct ljp_page_node *n = &page->nodes[i];
-  return mix(mix(mix(1, n->parent), n->frame), n->line);
+  return page_mix(page_mix(page_mix(1, n->parent), n->frame), n->line);
 }
 
-static uint64_t hash_context(const struct ljp_page *page, size_t i)
+static uint64_t page_hash_context(const struct ljp_page *page, size_t i)
 {
   const struct ljp_page_context *c = &page->contexts[i];
-  return mix_text(mix_text(mix_text(1, c->thread), c->vm), c->state);
+  return page_mix_text(page_mix_text(page_mix_text(1, c->thread), c->vm),
+                       c->state);
 }
 
-static bool same_frame(const struct ljp_page *page, size_t i, size_t j)
+static bool page_same_frame(const struct ljp_page *page, size_t i, size_t j)
 {
   const struct ljp_page_frame *a = &page->frames[i], *b = &page->frames[j];
   return a->kind == b->kind && a->line == b->line &&
-         same_text(a->name, b->name) && same_text(a->file, b->file) &&
-         same_text(a->module, b->module);
+         page_same_text(a->name, b->name) && page_same_text(a->file, b->file) &&
+         page_same_text(a->module, b->module);
 }
 
-static bool same_node(const struct ljp_page *page, size_t i, size_t j)
+static bool page_same_node(const struct ljp_page *page, size_t i, size_t j)
 {
   const struct ljp_page_node *a = &page->nodes[i], *b = &page->nodes[j];
   return a->parent == b->parent && a->frame == b->frame && a->line == b->line;
 }
 
-static bool same_context(const struct ljp_page *page, size_t i, size_t j)
+static bool page_same_context(const struct ljp_page *page, size_t i, size_t j)
 {
   const struct ljp_page_context *a = &page->contexts[i];
   const struct ljp_page_context *b = &page->contexts[j];
-  return same_text(a->thread, b->thread) && same_text(a->vm, b->vm) &&
-         same_text(a->state, b->state);
+  return page_same_text(a->thread, b->thread) && page_same_text(a->vm, b->vm) &&
+         page_same_text(a->state, b->state);
 }
 
 /* What an index needs to know of its list. */
@@ -159,8 +161,8 @@ struct entries {
   bool (*same)(const struct ljp_page *page, size_t i, size_t j);
 };
 
-static bool index_grow(struct ljp_page *page, struct ljp_page_index *index,
-                       size_t count, const struct entries *of)
+static bool page_grow_index(struct ljp_page *page, struct ljp_page_index *index,
+                            size_t count, const struct entries *of)
 {
   if (index->slots && count * 2 <= index->mask)
     return true;
@@ -184,11 +186,11 @@ static bool index_grow(struct ljp_page *page, struct ljp_page_index *index,
 
 /* The entry that equals the one behind the last, which becomes one itself if
 ** there is none: then *fresh. */
-static uint32_t intern(struct ljp_page *page, struct ljp_page_index *index,
-                       size_t count, const struct entries *of, bool *fresh)
+static uint32_t page_intern(struct ljp_page *page, struct ljp_page_index *index,
+                            size_t count, const struct entries *of, bool *fresh)
 {
   *fresh = false;
-  if (count >= UINT32_MAX - 1 || !index_grow(page, index, count, of))
+  if (count >= UINT32_MAX - 1 || !page_grow_index(page, index, count, of))
     return 0;
   size_t at = of->hash(page, count) & index->mask;
   for (; index->slots[at]; at = (at + 1) & index->mask)
@@ -202,13 +204,14 @@ static uint32_t intern(struct ljp_page *page, struct ljp_page_index *index,
 uint32_t ljp_page_frame(struct ljp_page *page,
                         const struct ljp_page_frame *frame)
 {
-  static const struct entries of = {hash_frame, same_frame};
+  static const struct entries of = {page_hash_frame, page_same_frame};
   bool fresh;
   if (!LJP_MORE(page, frame))
     return 0;
   struct ljp_page_frame *to = &page->frames[page->frame_count];
   *to = *frame;
-  uint32_t i = intern(page, &page->frame_index, page->frame_count, &of, &fresh);
+  uint32_t i =
+      page_intern(page, &page->frame_index, page->frame_count, &of, &fresh);
   if (fresh) {
     page->frame_count++;
     to->name = ljp_page_text(page, frame->name);
@@ -221,13 +224,14 @@ uint32_t ljp_page_frame(struct ljp_page *page,
 uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
                        uint32_t line)
 {
-  static const struct entries of = {hash_node, same_node};
+  static const struct entries of = {page_hash_node, page_same_node};
   bool fresh;
   if (!LJP_MORE(page, node))
     return 0;
   page->nodes[page->node_count] =
       (struct ljp_page_node){.parent = parent, .frame = frame, .line = line};
-  uint32_t i = intern(page, &page->node_index, page->node_count, &of, &fresh);
+  uint32_t i =
+      page_intern(page, &page->node_index, page->node_count, &of, &fresh);
   page->node_count += fresh;
   return i;
 }
@@ -235,14 +239,14 @@ uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
 uint32_t ljp_page_context(struct ljp_page *page,
                           const struct ljp_page_context *context)
 {
-  static const struct entries of = {hash_context, same_context};
+  static const struct entries of = {page_hash_context, page_same_context};
   bool fresh;
   if (!LJP_MORE(page, context))
     return 0;
   struct ljp_page_context *to = &page->contexts[page->context_count];
   *to = *context;
   uint32_t i =
-      intern(page, &page->context_index, page->context_count, &of, &fresh);
+      page_intern(page, &page->context_index, page->context_count, &of, &fresh);
   if (fresh) {
     page->context_count++;
     to->thread = ljp_page_text(page, context->thread);
@@ -252,7 +256,7 @@ uint32_t ljp_page_context(struct ljp_page *page,
   return i;
 }
 
-static void reach(struct ljp_page *page, uint64_t time_ns)
+static void page_reach(struct ljp_page *page, uint64_t time_ns)
 {
   if (time_ns > page->end_ns)
     page->end_ns = time_ns;
@@ -262,7 +266,7 @@ void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
                   uint64_t time_ns, uint32_t node, uint32_t context,
                   uint64_t count, uint64_t weight)
 {
-  reach(page, time_ns);
+  page_reach(page, time_ns);
   enum ljp_status status =
       ljp_rows_add(&page->rows[view], time_ns, node, context, count, weight);
   if (status)
@@ -270,7 +274,7 @@ void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
 }
 
 /* Of four points each the lowest and the highest, in their order. */
-static void thin_out(struct ljp_page_curve *c)
+static void page_thin_out(struct ljp_page_curve *c)
 {
   size_t kept = 0;
   for (size_t i = 0; i < c->count; i += 4) {
@@ -292,7 +296,7 @@ void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
                     uint64_t time_ns, uint64_t value)
 {
   size_t i = 0;
-  while (i < page->curve_count && !same_text(page->curves[i].name, curve))
+  while (i < page->curve_count && !page_same_text(page->curves[i].name, curve))
     i++;
   if (i == page->curve_count) {
     if (i == 64 || !LJP_MORE(page, curve)) /* More cannot be told apart. */
@@ -302,16 +306,16 @@ void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
   }
   struct ljp_page_curve *c = &page->curves[i];
   if (c->count >= LJP_PAGE_POINTS * 2)
-    thin_out(c);
-  if (more(page, &c->points, c->count, &c->room, sizeof *c->points))
+    page_thin_out(c);
+  if (page_more(page, &c->points, c->count, &c->room, sizeof *c->points))
     c->points[c->count++] =
         (struct ljp_page_point){.time_ns = time_ns, .value = value};
-  reach(page, time_ns);
+  page_reach(page, time_ns);
 }
 
 /* Neighbours that are closer than can be seen become one, of the longer's
 ** phase. */
-static void join_gc(struct ljp_page *page)
+static void page_join_gc(struct ljp_page *page)
 {
   uint64_t near = page->end_ns / LJP_PAGE_GCS + 1;
   for (; page->gc_count > LJP_PAGE_GCS / 2 && near < UINT64_MAX / 4;
@@ -339,18 +343,18 @@ void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,
                  uint8_t phase)
 {
   if (page->gc_count >= LJP_PAGE_GCS && !page->gc_full)
-    join_gc(page);
+    page_join_gc(page);
   /* Phases so many and so long exist in damaged files only. */
   page->gc_full = page->gc_count >= LJP_PAGE_GCS;
   if (!page->gc_full && LJP_MORE(page, gc))
     page->gcs[page->gc_count++] = (struct ljp_page_gc){
         .start_ns = start_ns, .length_ns = length_ns, .phase = phase};
-  reach(page, start_ns + length_ns);
+  page_reach(page, start_ns + length_ns);
 }
 
 void ljp_page_mark(struct ljp_page *page, uint64_t time_ns, struct ljp_str text)
 {
-  reach(page, time_ns);
+  page_reach(page, time_ns);
   if (page->mark_count < LJP_PAGE_MARKS && LJP_MORE(page, mark))
     page->marks[page->mark_count++] = (struct ljp_page_mark){
         .time_ns = time_ns, .text = ljp_page_text(page, text)};

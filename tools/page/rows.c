@@ -25,7 +25,7 @@ uint64_t ljp_rows_next_tick(uint64_t tick_ns)
                               : power * (tick_ns / power >= 2 ? 5 : 2);
 }
 
-static int by_time(const void *a, const void *b)
+static int rows_by_time(const void *a, const void *b)
 {
   const struct ljp_row *x = a, *y = b;
 #define LJP_BY(field)                                                          \
@@ -38,21 +38,21 @@ static int by_time(const void *a, const void *b)
   return 0;
 }
 
-static bool same(const struct ljp_row *a, const struct ljp_row *b)
+static bool rows_same(const struct ljp_row *a, const struct ljp_row *b)
 {
   return a->tick == b->tick && a->context == b->context && a->node == b->node;
 }
 
 /* Sorts, and makes one of rows that are the same. */
-static void compact(struct ljp_rows *rows)
+static void rows_compact(struct ljp_rows *rows)
 {
   size_t kept = 0;
   if (!rows->sorted && rows->count)
-    qsort(rows->rows, rows->count, sizeof *rows->rows, by_time);
+    qsort(rows->rows, rows->count, sizeof *rows->rows, rows_by_time);
   for (size_t i = 0; i < rows->count; i++) {
     const struct ljp_row *row = &rows->rows[i];
     struct ljp_row *last = kept ? &rows->rows[kept - 1] : NULL;
-    if (last && same(last, row)) {
+    if (last && rows_same(last, row)) {
       last->count += row->count;
       last->weight += row->weight;
     } else {
@@ -64,22 +64,22 @@ static void compact(struct ljp_rows *rows)
 }
 
 /* Ticks of a whole multiple or not: a row goes where its tick began. */
-static void coarsen(struct ljp_rows *rows)
+static void rows_coarsen(struct ljp_rows *rows)
 {
   uint64_t next = ljp_rows_next_tick(rows->tick_ns);
   for (size_t i = 0; i < rows->count; i++)
     rows->rows[i].tick = (uint32_t)(rows->rows[i].tick * rows->tick_ns / next);
   rows->tick_ns = next;
   rows->sorted = false; /* Within a tick. */
-  compact(rows);
+  rows_compact(rows);
 }
 
-static enum ljp_status grow(struct ljp_rows *rows)
+static enum ljp_status rows_grow(struct ljp_rows *rows)
 {
   if (rows->count >= LJP_ROWS_MOST) {
-    compact(rows);
+    rows_compact(rows);
     while (rows->count > LJP_ROWS_MOST / 2 && rows->tick_ns < UINT32_MAX)
-      coarsen(rows);
+      rows_coarsen(rows);
   }
   if (rows->count < rows->room)
     return LJP_OK;
@@ -92,7 +92,7 @@ static enum ljp_status grow(struct ljp_rows *rows)
   return LJP_OK;
 }
 
-static uint32_t tick_of(const struct ljp_rows *rows, uint64_t time_ns)
+static uint32_t rows_tick(const struct ljp_rows *rows, uint64_t time_ns)
 {
   uint64_t tick = time_ns / rows->tick_ns;
   return tick > UINT32_MAX ? UINT32_MAX : (uint32_t)tick;
@@ -104,21 +104,21 @@ enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
 {
   enum ljp_status status;
   while (time_ns / rows->tick_ns > UINT32_MAX && rows->tick_ns < UINT32_MAX)
-    coarsen(rows);
-  struct ljp_row row = {.tick = tick_of(rows, time_ns),
+    rows_coarsen(rows);
+  struct ljp_row row = {.tick = rows_tick(rows, time_ns),
                         .node = node,
                         .context = context,
                         .count = count,
                         .weight = weight};
   struct ljp_row *last = rows->count ? &rows->rows[rows->count - 1] : NULL;
-  if (last && same(last, &row)) {
+  if (last && rows_same(last, &row)) {
     last->count += count;
     last->weight += weight;
     return LJP_OK;
   }
-  if ((status = grow(rows)) != LJP_OK || !rows->rows)
+  if ((status = rows_grow(rows)) != LJP_OK || !rows->rows)
     return status;
-  row.tick = tick_of(rows, time_ns); /* They may have grown to make room. */
+  row.tick = rows_tick(rows, time_ns); /* They may have grown to make room. */
   rows->sorted = rows->sorted && !rows->count;
   rows->rows[rows->count++] = row;
   return LJP_OK;
@@ -126,7 +126,7 @@ enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
 
 void ljp_rows_finish(struct ljp_rows *rows, uint64_t tick_ns)
 {
-  compact(rows);
+  rows_compact(rows);
   while (rows->tick_ns < tick_ns)
-    coarsen(rows);
+    rows_coarsen(rows);
 }

@@ -2,13 +2,14 @@
 ** A flame graph as a drawing for documents: no script, the details of a box on
 ** hover. Boxes too narrow to be seen are left out, and how many is said.
 */
+#include "tools/page/svg.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/page/tree.h"
-#include "tools/page/write.h"
 #include "tools/shared/units.h"
 
 enum { WIDTH = 1200, MARGIN = 12, ROW = 18, TOP = 52, FONT = 11 };
@@ -16,7 +17,7 @@ enum { WIDTH = 1200, MARGIN = 12, ROW = 18, TOP = 52, FONT = 11 };
 
 /* Widths of ASCII in a thousandth of the font's size, of Helvetica and what
 ** takes its place; with a little to spare, as fonts differ. */
-static const uint16_t widths[95] = {
+static const uint16_t svg_widths[95] = {
     278, 278, 355, 556, 556,  889, 667, 191, 333, 333, 389, 584, 278, 333,
     278, 278, 556, 556, 556,  556, 556, 556, 556, 556, 556, 556, 278, 278,
     584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278,
@@ -25,15 +26,15 @@ static const uint16_t widths[95] = {
     278, 556, 556, 222, 222,  500, 222, 833, 556, 556, 556, 556, 333, 500,
     278, 556, 500, 722, 500,  500, 500, 334, 260, 334, 584};
 
-static double width_of(uint8_t c)
+static double svg_char_width(uint8_t c)
 {
   if (c >= 0x80 && c < 0xc0)
     return 0; /* Within a character. */
-  return (c >= 32 && c < 127 ? widths[c - 32] : 900) * 1.05e-3 * FONT;
+  return (c >= 32 && c < 127 ? svg_widths[c - 32] : 900) * 1.05e-3 * FONT;
 }
 
 /* How much of a text fits; *whole: all of it. */
-static uint32_t fitting(struct ljp_str s, double room, bool *whole)
+static uint32_t svg_fit(struct ljp_str s, double room, bool *whole)
 {
   double w = 0, dots = 1.05 * FONT;
   uint32_t kept = 0, chars = 0;
@@ -44,7 +45,7 @@ static uint32_t fitting(struct ljp_str s, double room, bool *whole)
       kept = i; /* What stands before it fits, with dots. */
       chars++;
     }
-    w += width_of(c);
+    w += svg_char_width(c);
     if (w > room)
       return chars > 3 ? kept : 0;
   }
@@ -52,13 +53,14 @@ static uint32_t fitting(struct ljp_str s, double room, bool *whole)
   return s.len;
 }
 
-static void percent(struct ljp_print *out, uint64_t part, uint64_t whole)
+static void svg_percent(struct ljp_print *out, uint64_t part, uint64_t whole)
 {
   double p = whole ? 100.0 * (double)part / (double)whole : 0;
   ljp_print_format(out, p < 1 && part ? "%.2f %%" : "%.1f %%", p);
 }
 
-static void frame_text(struct ljp_print *out, const struct ljp_page_frame *f)
+static void svg_frame_text(struct ljp_print *out,
+                           const struct ljp_page_frame *f)
 {
   ljp_print_xml(out, f->name);
   if (f->file.len) {
@@ -82,8 +84,8 @@ struct drawing {
   bool measuring;
 };
 
-static void box(struct drawing *d, uint32_t node, double x, double w,
-                unsigned depth)
+static void svg_box(struct drawing *d, uint32_t node, double x, double w,
+                    unsigned depth)
 {
   const struct ljp_page_branch *b = &d->tree->nodes[node];
   const struct ljp_page_frame *f = &d->page->frames[b->frame];
@@ -91,11 +93,11 @@ static void box(struct drawing *d, uint32_t node, double x, double w,
   bool whole;
   double y = TOP + (double)(d->depth - depth) * ROW;
   ljp_print_format(out, "<g class=\"k%d\"><title>", (int)f->kind);
-  frame_text(out, f);
+  svg_frame_text(out, f);
   ljp_print_str(out, "&#10;");
   ljp_units_amount(out, b->total, d->unit);
   ljp_print_str(out, ", ");
-  percent(out, b->total, d->tree->nodes[0].total);
+  svg_percent(out, b->total, d->tree->nodes[0].total);
   if (b->self && node) {
     ljp_print_str(out, "&#10;self ");
     ljp_units_amount(out, b->self, d->unit);
@@ -104,7 +106,7 @@ static void box(struct drawing *d, uint32_t node, double x, double w,
                    "</title><rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" "
                    "height=\"%d\"/>",
                    x, y, w > 3 ? w - 0.7 : w, ROW - 1);
-  uint32_t fits = w > 20 ? fitting(f->name, w - 7, &whole) : 0;
+  uint32_t fits = w > 20 ? svg_fit(f->name, w - 7, &whole) : 0;
   if (fits) {
     ljp_print_format(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 4, y + 12.5);
     ljp_print_xml(out, ljp_str(f->name.data, fits));
@@ -114,7 +116,7 @@ static void box(struct drawing *d, uint32_t node, double x, double w,
 }
 
 /* Measures, or draws, what is not too narrow. */
-static void boxes(struct drawing *d)
+static void svg_boxes(struct drawing *d)
 {
   double scale = (WIDTH - 2.0 * MARGIN) / (double)d->tree->nodes[0].total;
   for (uint32_t i = 0; i < d->tree->count; i++) {
@@ -125,11 +127,11 @@ static void boxes(struct drawing *d)
     else if (d->measuring)
       d->depth = b->depth > d->depth ? b->depth : d->depth;
     else
-      box(d, i, MARGIN + (double)b->start * scale, w, b->depth);
+      svg_box(d, i, MARGIN + (double)b->start * scale, w, b->depth);
   }
 }
 
-static void legend(const struct drawing *d, double y)
+static void svg_legend(const struct drawing *d, double y)
 {
   static const char *const names[] = {
 #define LJP_X(key, colour, name) name,
@@ -151,11 +153,11 @@ static void legend(const struct drawing *d, double y)
                      k, x, y, x + 15, y + 9, names[k]);
     x += 15 + 22;
     for (const char *c = names[k]; *c; c++)
-      x += width_of((uint8_t)*c);
+      x += svg_char_width((uint8_t)*c);
   }
 }
 
-static void head(const struct drawing *d, double height)
+static void svg_head(const struct drawing *d, double height)
 {
   static const char *const colours[] = {
 #define LJP_X(key, colour, name) colour,
@@ -204,16 +206,16 @@ enum ljp_status ljp_page_svg(struct ljp_page *page, enum ljp_page_view view,
   struct drawing d = {
       .page = page, .tree = &tree, .out = out, .unit = unit, .measuring = true};
   if (tree.nodes[0].total)
-    boxes(&d);
+    svg_boxes(&d);
   d.measuring = false;
   double below = TOP + (d.depth + 1.0) * ROW + 10;
-  head(&d, below + 24 + 15.0 * (double)page->notice_count);
+  svg_head(&d, below + 24 + 15.0 * (double)page->notice_count);
   if (tree.nodes[0].total)
-    boxes(&d);
+    svg_boxes(&d);
   else
     ljp_print_format(out, "<text x=\"%d\" y=\"%d\">No samples.</text>\n",
                      MARGIN, TOP + 12);
-  legend(&d, below);
+  svg_legend(&d, below);
   for (size_t i = 0; i < page->notice_count; i++) {
     ljp_print_format(out, "<text class=\"warn\" x=\"%d\" y=\"%.1f\">", MARGIN,
                      below + 27 + 15.0 * (double)i);

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* A list of children is sorted by merging: no recursion, no memory. */
-static uint32_t merged(struct ljp_page_branch *nodes, uint32_t a, uint32_t b)
+static uint32_t tree_merge_lists(struct ljp_page_branch *nodes, uint32_t a,
+                                 uint32_t b)
 {
   uint32_t head = 0, *to = &head;
   while (a && b) {
@@ -20,7 +21,7 @@ static uint32_t merged(struct ljp_page_branch *nodes, uint32_t a, uint32_t b)
   return head;
 }
 
-static uint32_t sorted(struct ljp_page_branch *nodes, uint32_t list)
+static uint32_t tree_sort_list(struct ljp_page_branch *nodes, uint32_t list)
 {
   uint32_t runs[33] = {0}; /* runs[i]: sorted, of 2^i children. */
   while (list) {
@@ -28,15 +29,15 @@ static uint32_t sorted(struct ljp_page_branch *nodes, uint32_t list)
     list = nodes[one].next;
     nodes[one].next = 0;
     for (; runs[i]; runs[i++] = 0)
-      one = merged(nodes, runs[i], one);
+      one = tree_merge_lists(nodes, runs[i], one);
     runs[i] = one;
   }
   for (int i = 0; i < 33; i++)
-    list = merged(nodes, runs[i], list);
+    list = tree_merge_lists(nodes, runs[i], list);
   return list;
 }
 
-static void link_up(struct ljp_page_tree *tree)
+static void tree_link(struct ljp_page_tree *tree)
 {
   for (uint32_t i = tree->count; i-- > 1;) {
     struct ljp_page_branch *b = &tree->nodes[i];
@@ -47,7 +48,7 @@ static void link_up(struct ljp_page_tree *tree)
   for (uint32_t i = 0; i < tree->count; i++) {
     struct ljp_page_branch *b = &tree->nodes[i];
     uint64_t at = b->start;
-    b->first = sorted(tree->nodes, b->first);
+    b->first = tree_sort_list(tree->nodes, b->first);
     for (uint32_t c = b->first; c; c = tree->nodes[c].next) {
       tree->nodes[c].depth = b->depth + 1;
       tree->nodes[c].start = at;
@@ -95,7 +96,7 @@ enum ljp_status ljp_page_tree_init(struct ljp_page_tree *tree,
     tree->nodes[tree->of[rows->rows[i].node]].self += rows->rows[i].weight;
   for (uint32_t i = 0; i < tree->count; i++)
     tree->nodes[i].total = tree->nodes[i].self;
-  link_up(tree);
+  tree_link(tree);
   return LJP_OK;
 }
 

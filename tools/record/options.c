@@ -64,7 +64,7 @@ static const struct option {
   enum kind kind;
   double low, high;
   const char *words, *wants;
-} options[] = {
+} record_options[] = {
 #define LJP_X(id, ...) {__VA_ARGS__},
     LJP_RECORD_VALUES(LJP_X)
 #undef LJP_X
@@ -72,7 +72,7 @@ static const struct option {
 
 /* -- Checks --------------------------------------------------------------------- */
 
-static bool number_within(const char *text, double low, double high)
+static bool options_is_number(const char *text, double low, double high)
 {
   char *end;
   double number = strtod(text, &end);
@@ -80,12 +80,12 @@ static bool number_within(const char *text, double low, double high)
   return end != text && !*end && number >= low && number <= high;
 }
 
-static bool digits_only(const char *text)
+static bool options_is_digits(const char *text)
 {
   return text[strspn(text, "0123456789")] == '\0';
 }
 
-static bool is_word(const char *text, const char *words)
+static bool options_is_word(const char *text, const char *words)
 {
   size_t len = strlen(text);
   for (const char *p = words; *p; p += *p == ' ') {
@@ -97,40 +97,40 @@ static bool is_word(const char *text, const char *words)
   return false;
 }
 
-static bool is_signal(const char *text)
+static bool options_is_signal(const char *text)
 {
-  if (*text && digits_only(text))
-    return number_within(text, 1, SIGRTMAX) &&
+  if (*text && options_is_digits(text))
+    return options_is_number(text, 1, SIGRTMAX) &&
            ljp_signal_usable((int)strtol(text, NULL, 10));
   return ljp_signal_usable(ljp_signal_named(text));
 }
 
-static bool accepts(const struct option *o, const char *text)
+static bool options_accepts(const struct option *o, const char *text)
 {
   switch (o->kind) {
   case NUMBER:
-    return number_within(text, o->low, o->high);
+    return options_is_number(text, o->low, o->high);
   case WHOLE:
-    return digits_only(text) && number_within(text, o->low, o->high);
+    return options_is_digits(text) && options_is_number(text, o->low, o->high);
   case WORD:
-    return is_word(text, o->words);
+    return options_is_word(text, o->words);
   case SIGNAL:
-    return is_signal(text);
+    return options_is_signal(text);
   }
   return false;
 }
 
-static int contradiction(const char *text)
+static int options_refuse(const char *text)
 {
   ljp_command_error("record", "%s", text);
   return LJP_EXIT_USAGE;
 }
 
-static int check_values(const struct ljp_record_plan *plan)
+static int options_check_values(const struct ljp_record_plan *plan)
 {
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
-    const struct option *o = &options[i];
-    if (!plan->value[i] || accepts(o, plan->value[i]))
+    const struct option *o = &record_options[i];
+    if (!plan->value[i] || options_accepts(o, plan->value[i]))
       continue;
     ljp_command_error("record", "%s is '%s', but wants %s", o->flag,
                       plan->value[i], o->wants);
@@ -140,49 +140,49 @@ static int check_values(const struct ljp_record_plan *plan)
 }
 
 /* Which option is about a part that is not recorded, if any. */
-static const char *without_part(const struct ljp_record_plan *plan,
+static const char *options_vain(const struct ljp_record_plan *plan,
                                 enum part part)
 {
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
-    if (plan->value[i] && options[i].part == part)
-      return options[i].flag;
+    if (plan->value[i] && record_options[i].part == part)
+      return record_options[i].flag;
   if (part == CPU)
     return plan->jitdump ? "--jitdump" : NULL;
   return plan->every ? "--every" : plan->native ? "--native" : NULL;
 }
 
-static int check_together(const struct ljp_record_plan *plan)
+static int options_check_together(const struct ljp_record_plan *plan)
 {
   const char *event = plan->value[LJP_RECORD_EVENT];
   const char *timer = plan->value[LJP_RECORD_TIMER];
   const char *vain;
   if (plan->value[LJP_RECORD_SAMPLE] && plan->every)
-    return contradiction("--sample and --every contradict each other");
-  if (!plan->memory && (vain = without_part(plan, MEMORY)) != NULL) {
+    return options_refuse("--sample and --every contradict each other");
+  if (!plan->memory && (vain = options_vain(plan, MEMORY)) != NULL) {
     ljp_command_error("record", "%s is about --memory, which is not given",
                       vain);
     return LJP_EXIT_USAGE;
   }
   if (!plan->memory && plan->no_cpu)
-    return contradiction("--no-cpu without --memory records nothing");
-  if (plan->no_cpu && (vain = without_part(plan, CPU)) != NULL) {
+    return options_refuse("--no-cpu without --memory records nothing");
+  if (plan->no_cpu && (vain = options_vain(plan, CPU)) != NULL) {
     ljp_command_error("record",
                       "%s is about CPU samples, but --no-cpu is given", vain);
     return LJP_EXIT_USAGE;
   }
   if (event && strcmp(event, "wall") == 0 && timer &&
-      !is_word(timer, "posix auto"))
-    return contradiction("--event wall needs --timer posix (or auto)");
+      !options_is_word(timer, "posix auto"))
+    return options_refuse("--event wall needs --timer posix (or auto)");
   if (timer && strcmp(timer, "trap") == 0 && plan->value[LJP_RECORD_SIGNAL])
-    return contradiction("--timer trap sends signal 5 (SIGTRAP) and no other; "
-                         "leave --signal out");
+    return options_refuse("--timer trap sends signal 5 (SIGTRAP) and no other; "
+                          "leave --signal out");
   if (plan->embed && ljp_record_rotates(plan))
-    return contradiction(
+    return options_refuse(
         "--embed-symbols is about one file: ljprof merge makes "
         "one of segments, ljprof embed puts the names into it");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
-    return contradiction("--keep is about --rotate-bytes or --rotate-seconds, "
-                         "of which none is given");
+    return options_refuse("--keep is about --rotate-bytes or --rotate-seconds, "
+                          "of which none is given");
   return -1;
 }
 
@@ -201,12 +201,13 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
       {"--sync", &plan->sync, NULL},
       {"--embed-symbols", &plan->embed, NULL}};
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
-    flags[11 + i] = (struct ljp_flag){options[i].flag, NULL, &plan->value[i]};
+    flags[11 + i] =
+        (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
   int code = ljp_command_program("record", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &plan->program);
   if (code < 0)
-    code = check_values(plan);
-  return code < 0 ? check_together(plan) : code;
+    code = options_check_values(plan);
+  return code < 0 ? options_check_together(plan) : code;
 }
 
 /* -- What the library is told --------------------------------------------------- */
@@ -236,7 +237,7 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
   if (plan->native)
     PUT("memory.native=true;");
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
-    const struct option *o = &options[i];
+    const struct option *o = &record_options[i];
     const char *value = plan->value[i];
     if (!value)
       continue;

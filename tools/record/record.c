@@ -26,7 +26,7 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
 
 /* -- Where to ------------------------------------------------------------------ */
 
-static int find_output(struct ljp_record_plan *plan)
+static int record_find_output(struct ljp_record_plan *plan)
 {
   char folder[PATH_MAX - 300] = "", name[256];
   const char *output = plan->output;
@@ -70,7 +70,7 @@ static int find_output(struct ljp_record_plan *plan)
 /* -- The program -------------------------------------------------------------- */
 
 /* The folder of our library: beside that of this command, built or installed. */
-static int find_library(char folder[PATH_MAX])
+static int record_find_library(char folder[PATH_MAX])
 {
   char self[PATH_MAX - 64], probe[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -89,8 +89,8 @@ static int find_library(char folder[PATH_MAX])
   return LJP_EXIT_FAILED;
 }
 
-static bool set_environment(const struct ljp_record_plan *plan,
-                            const char *library)
+static bool record_set_environment(const struct ljp_record_plan *plan,
+                                   const char *library)
 {
   char text[PATH_MAX + 512];
   const char *before = getenv("LD_LIBRARY_PATH");
@@ -106,16 +106,16 @@ static bool set_environment(const struct ljp_record_plan *plan,
          !setenv("LJPROF_RECORD", text, 1);
 }
 
-static pid_t child;
+static pid_t record_child;
 
-static void pass_on(int signal)
+static void record_pass_signal(int signal)
 {
-  kill(child, signal);
+  kill(record_child, signal);
 }
 
 /* Exit code of the program as a shell would have it; -1: it did not run. */
-static int run(const struct ljp_record_plan *plan, const char *library,
-               int *error)
+static int record_run(const struct ljp_record_plan *plan, const char *library,
+                      int *error)
 {
   static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
   struct sigaction ignore = {.sa_handler = SIG_IGN}, keep[2];
@@ -127,15 +127,15 @@ static int run(const struct ljp_record_plan *plan, const char *library,
   /* Those of the terminal go to the program by themselves. */
   sigaction(SIGINT, &ignore, &keep[0]);
   sigaction(SIGQUIT, &ignore, &keep[1]);
-  child = fork();
-  if (child == 0) {
+  record_child = fork();
+  if (record_child == 0) {
     sigaction(SIGINT, &keep[0], NULL);
     sigaction(SIGQUIT, &keep[1], NULL);
     signal(SIGPIPE, SIG_DFL);
     close(report[0]);
     /* The pipe closes when the program begins, or tells why it did not. */
     if (fcntl(report[1], F_SETFD, FD_CLOEXEC) == 0 &&
-        set_environment(plan, library))
+        record_set_environment(plan, library))
       execvp(plan->program[0], plan->program);
     else
       errno = ENOMEM;
@@ -144,19 +144,20 @@ static int run(const struct ljp_record_plan *plan, const char *library,
     _exit(n > 0 ? EXIT_CANNOT_RUN : EXIT_NO_PROGRAM);
   }
   close(report[1]);
-  if (child < 0) {
+  if (record_child < 0) {
     *error = errno;
     close(report[0]);
     return -1;
   }
   for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-    struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    struct sigaction pass = {.sa_handler = record_pass_signal,
+                             .sa_flags = SA_RESTART};
     sigaction(passed[i], &pass, NULL);
   }
   *error = 0;
   ssize_t got = read(report[0], error, sizeof *error);
   close(report[0]);
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+  while (waitpid(record_child, &status, 0) < 0 && errno == EINTR)
     ;
   if (got == (ssize_t)sizeof *error)
     return -1;
@@ -170,17 +171,17 @@ int ljp_command_record(int argc, char **argv)
   int error;
   int code = ljp_record_options(&plan, argc, argv);
   if (code < 0)
-    code = find_library(library);
+    code = record_find_library(library);
   if (code < 0)
-    code = find_output(&plan);
+    code = record_find_output(&plan);
   if (code >= 0)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan.began);
-  code = run(&plan, library, &error);
+  code = record_run(&plan, library, &error);
   if (code < 0) {
     ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
     return error == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
   }
-  bool recorded = ljp_record_tell(&plan);
+  bool recorded = ljp_record_outcome(&plan);
   return code ? code : recorded ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

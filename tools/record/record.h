@@ -77,6 +77,6 @@ size_t ljp_record_segments(const struct ljp_record_plan *plan);
 
 /* Says what has been recorded, and does what is to be done with it. False:
 ** nothing, or it failed. */
-bool ljp_record_tell(struct ljp_record_plan *plan);
+bool ljp_record_outcome(struct ljp_record_plan *plan);
 
 #endif

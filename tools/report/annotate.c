@@ -15,7 +15,7 @@
 
 #include "parsers/profile/frame_name.h"
 #include "tools/shared/progress.h"
-#include "tools/report/report.h"
+#include "tools/report/groups.h"
 
 static const char help[] =
     "Usage: ljprof annotate [OPTION]... FILE WHERE\n"
@@ -37,23 +37,23 @@ static const char help[] =
 
 struct annotate {
   struct ljp_report r;
-  struct ljp_items items;        /* By line. */
+  struct ljp_groups groups;      /* By line. */
   uint32_t file;                 /* String: the source. */
   uint32_t first_line, function; /* 0: the whole file. */
   uint32_t most_line;
-  uint32_t *item_of_line; /* + 1, by line; 0: nothing counted. */
+  uint32_t *group_of_line; /* + 1, by line; 0: nothing counted. */
   unsigned context;
   bool all;
 };
 
-static bool ends_with(struct ljp_str path, const char *end, size_t len)
+static bool annotate_ends_with(struct ljp_str path, const char *end, size_t len)
 {
   return path.len >= len && memcmp(path.data + path.len - len, end, len) == 0 &&
          (path.len == len || path.data[path.len - len - 1] == '/');
 }
 
 /* Finds WHERE among the frames. 0, or the exit code. */
-static int find(struct annotate *a, const char *where)
+static int annotate_find_place(struct annotate *a, const char *where)
 {
   const struct ljp_profile *p = a->r.p;
   const char *colon = strrchr(where, ':');
@@ -63,11 +63,11 @@ static int find(struct annotate *a, const char *where)
     struct ljp_str file = ljp_profile_str(p, f->file);
     if (!f->file)
       continue;
-    if (ends_with(file, where, strlen(where))) {
+    if (annotate_ends_with(file, where, strlen(where))) {
       others += whole && whole != f->file;
       whole = f->file;
     }
-    if (!colon || !ends_with(file, where, (size_t)(colon - where)))
+    if (!colon || !annotate_ends_with(file, where, (size_t)(colon - where)))
       continue;
     struct ljp_str name = ljp_profile_str(p, f->name);
     char line[16];
@@ -108,8 +108,8 @@ static int find(struct annotate *a, const char *where)
   return 0;
 }
 
-/* Which lines have items; false: no memory. */
-static bool find_lines(struct annotate *a)
+/* Which lines have groups; false: no memory. */
+static bool annotate_find_lines(struct annotate *a)
 {
   const struct ljp_profile *p = a->r.p;
   for (uint32_t i = 0; i < p->frame_count; i++) {
@@ -118,15 +118,15 @@ static bool find_lines(struct annotate *a)
         f->line > a->most_line && f->line < 10000000)
       a->most_line = f->line;
   }
-  a->item_of_line = calloc((size_t)a->most_line + 2, sizeof *a->item_of_line);
-  if (!a->item_of_line)
+  a->group_of_line = calloc((size_t)a->most_line + 2, sizeof *a->group_of_line);
+  if (!a->group_of_line)
     return false;
-  for (uint32_t i = 0; i < a->items.count; i++) {
-    const struct ljp_profile_frame *f = &p->frames[a->items.first[i]];
-    const struct ljp_item_value *v = &a->items.values[i];
+  for (uint32_t i = 0; i < a->groups.count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[a->groups.first[i]];
+    const struct ljp_group_value *v = &a->groups.values[i];
     if (f->file == a->file && f->line && f->line <= a->most_line &&
         (v->total.count || v->total.weight))
-      a->item_of_line[f->line] = i + 1;
+      a->group_of_line[f->line] = i + 1;
   }
   if (!a->function)
     return true;
@@ -140,13 +140,13 @@ static bool find_lines(struct annotate *a)
   }
   for (uint32_t line = 0; mine && line <= a->most_line; line++)
     if (!mine[line])
-      a->item_of_line[line] = 0;
+      a->group_of_line[line] = 0;
   free(mine);
   return mine != NULL;
 }
 
 /* The source file, if there is one. */
-static FILE *open_source(const struct annotate *a, const char *folder)
+static FILE *annotate_open_source(const struct annotate *a, const char *folder)
 {
   struct ljp_str file = ljp_profile_str(a->r.p, a->file);
   struct stat st;
@@ -176,14 +176,14 @@ static FILE *open_source(const struct annotate *a, const char *folder)
   return NULL;
 }
 
-static void print_line(const struct annotate *a, uint32_t line,
-                       struct ljp_str text)
+static void annotate_print_line(const struct annotate *a, uint32_t line,
+                                struct ljp_str text)
 {
   struct ljp_print *out = a->r.out;
-  uint32_t item = a->item_of_line[line <= a->most_line ? line : 0];
+  uint32_t group = a->group_of_line[line <= a->most_line ? line : 0];
   char amount[24];
-  if (item && line <= a->most_line) {
-    const struct ljp_item_value *v = &a->items.values[item - 1];
+  if (group && line <= a->most_line) {
+    const struct ljp_group_value *v = &a->groups.values[group - 1];
     double percent = ljp_percent(&a->r, &v->self);
     if (a->r.color)
       ljp_print_str(out, percent >= 10  ? "\033[31m"
@@ -215,18 +215,18 @@ static void print_line(const struct annotate *a, uint32_t line,
 }
 
 /* Whether a line is shown: it or one near it counts. */
-static bool near(const struct annotate *a, uint32_t line)
+static bool annotate_is_near(const struct annotate *a, uint32_t line)
 {
   uint32_t from = line > a->context ? line - a->context : 1;
   if (a->all)
     return true;
   for (uint32_t i = from; i <= line + a->context && i <= a->most_line; i++)
-    if (a->item_of_line[i])
+    if (a->group_of_line[i])
       return true;
   return false;
 }
 
-static void print_text(const struct annotate *a, FILE *source)
+static void annotate_text(const struct annotate *a, FILE *source)
 {
   struct ljp_print *out = a->r.out;
   char *text = NULL;
@@ -244,27 +244,27 @@ static void print_text(const struct annotate *a, FILE *source)
       n--;
     if ((a->function &&
          (line < a->first_line || line > a->most_line + a->context)) ||
-        !near(a, line))
+        !annotate_is_near(a, line))
       continue;
     if (shown && line != shown + 1)
       ljp_print_format(out, "%43s\n", "...");
     shown = line;
-    print_line(a, line, ljp_str(text, (size_t)n));
+    annotate_print_line(a, line, ljp_str(text, (size_t)n));
   }
   free(text);
   /* Without the source, or behind its end: it is another than it was. */
   bool told = !source;
   for (line++; line <= a->most_line; line++)
-    if (a->item_of_line[line]) {
+    if (a->group_of_line[line]) {
       if (!told)
         ljp_print_str(out, "! the source ends before these lines: it is not "
                            "the one that ran\n");
       told = true;
-      print_line(a, line, ljp_str("", 0));
+      annotate_print_line(a, line, ljp_str("", 0));
     }
 }
 
-static void print_json(const struct annotate *a, FILE *source)
+static void annotate_json(const struct annotate *a, FILE *source)
 {
   struct ljp_print *out = a->r.out;
   char *text = NULL;
@@ -273,17 +273,17 @@ static void print_json(const struct annotate *a, FILE *source)
   ljp_report_json_begin(&a->r);
   for (uint32_t line = 1; line <= a->most_line; line++) {
     ssize_t n = source ? getline(&text, &room, source) : -1;
-    uint32_t item = a->item_of_line[line];
-    if (!item)
+    uint32_t group = a->group_of_line[line];
+    if (!group)
       continue;
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
       n--;
     ljp_print_format(out, "%s{\"line\":%" PRIu32 ",", first ? "\n" : ",\n",
                      line);
     first = false;
-    ljp_json_value(&a->r, "self", &a->items.values[item - 1].self);
+    ljp_json_value(&a->r, "self", &a->groups.values[group - 1].self);
     ljp_print_str(out, ",");
-    ljp_json_value(&a->r, "total", &a->items.values[item - 1].total);
+    ljp_json_value(&a->r, "total", &a->groups.values[group - 1].total);
     if (n >= 0) {
       ljp_print_str(out, ",\"source\":");
       ljp_print_json(out, ljp_str(text, (size_t)n));
@@ -294,21 +294,22 @@ static void print_json(const struct annotate *a, FILE *source)
   ljp_report_json_end(&a->r);
 }
 
-static int show(struct annotate *a, const char *where, const char *folder)
+static int annotate_show(struct annotate *a, const char *where,
+                         const char *folder)
 {
-  int code = find(a, where);
+  int code = annotate_find_place(a, where);
   if (code)
     return code;
-  if (!ljp_items_make(&a->r, &a->items) || !find_lines(a)) {
+  if (!ljp_groups_make(&a->r, &a->groups) || !annotate_find_lines(a)) {
     ljp_command_error("annotate", "out of memory");
     return LJP_EXIT_FAILED;
   }
-  FILE *source = open_source(a, folder);
+  FILE *source = annotate_open_source(a, folder);
   if (a->r.json) {
-    print_json(a, source);
+    annotate_json(a, source);
   } else {
     ljp_report_head(&a->r);
-    print_text(a, source);
+    annotate_text(a, source);
   }
   if (source)
     fclose(source);
@@ -318,12 +319,12 @@ static int show(struct annotate *a, const char *where, const char *folder)
 int ljp_command_annotate(int argc, char **argv)
 {
   static struct ljp_print out;
-  struct ljp_common common = {0};
+  struct ljp_report_options common = {0};
   struct annotate a = {.r = {.out = &out, .by = LJP_BY_LINE}, .context = 3};
   const char *folder = NULL, *context = NULL, *files[256];
   unsigned count = 0;
   const struct ljp_flag flags[] = {
-      LJP_COMMON_FLAGS(common),      {"--json", &a.r.json, NULL},
+      LJP_REPORT_FLAGS(common),      {"--json", &a.r.json, NULL},
       {"--all", &a.all, NULL},       {"--source", NULL, &folder},
       {"--context", NULL, &context},
   };
@@ -350,13 +351,13 @@ int ljp_command_annotate(int argc, char **argv)
     }
     a.context = (unsigned)n;
   }
-  if ((code = ljp_common_load(&common, "annotate", files[0], &a.r)))
+  if ((code = ljp_report_open(&common, "annotate", files[0], &a.r)))
     return code;
   ljp_print_begin(&out, STDOUT_FILENO);
-  code = show(&a, files[1], folder);
+  code = annotate_show(&a, files[1], folder);
   code = ljp_command_end("annotate", &out, code);
-  ljp_items_fini(&a.items);
-  free(a.item_of_line);
-  ljp_common_free(&a.r);
+  ljp_groups_fini(&a.groups);
+  free(a.group_of_line);
+  ljp_report_close(&a.r);
   return code;
 }

@@ -7,35 +7,35 @@
 
 #include "tools/report/jit.h"
 
-static const char *const kind_keys[] = {
+static const char *const jit_json_keys[] = {
 #define LJP_X(name, key, text) key,
     LJP_JIT_LIST(LJP_X)
 #undef LJP_X
 };
 
-static void json_string(const struct ljp_report *r, const char *key,
-                        uint32_t string)
+static void jit_json_string(const struct ljp_report *r, const char *key,
+                            uint32_t string)
 {
   ljp_print_format(r->out, ",\"%s\":", key);
   ljp_print_json(r->out, ljp_profile_str(r->p, string));
 }
 
-static void json_kinds(const struct ljp_report *r,
-                       const struct ljp_value kinds[LJP_JIT_KINDS])
+static void jit_json_kinds(const struct ljp_report *r,
+                           const struct ljp_value kinds[LJP_JIT_KINDS])
 {
   for (unsigned i = 0; i < LJP_JIT_KINDS; i++) {
     ljp_print_str(r->out, i ? "," : "");
-    ljp_json_value(r, kind_keys[i], &kinds[i]);
+    ljp_json_value(r, jit_json_keys[i], &kinds[i]);
   }
 }
 
-static void json_place(const struct ljp_report *r,
-                       const struct ljp_jit_place *place)
+static void jit_json_place(const struct ljp_report *r,
+                           const struct ljp_jit_place *place)
 {
   struct ljp_print *out = r->out;
   ljp_print_format(out, "{\"count\":%" PRIu32, place->count);
-  json_string(r, "function", place->name);
-  json_string(r, "file", place->file);
+  jit_json_string(r, "function", place->name);
+  jit_json_string(r, "file", place->file);
   ljp_print_format(out, ",\"first_line\":%" PRIu32 ",\"line\":%" PRIu32,
                    place->first_line, place->line);
   if (place->parent)
@@ -43,15 +43,15 @@ static void json_place(const struct ljp_report *r,
                      r->p->traces[place->parent].id, place->parent_exit);
   if (place->at) {
     const struct ljp_profile_frame *f = &r->p->frames[place->at];
-    json_string(r, "at_function", f->name);
-    json_string(r, "at_file", f->file);
+    jit_json_string(r, "at_function", f->name);
+    jit_json_string(r, "at_file", f->file);
     ljp_print_format(out, ",\"at_line\":%" PRIu32, f->line);
   }
   ljp_print_str(out, "}");
 }
 
-static bool json_functions(const struct ljp_report *r,
-                           const struct ljp_jit *jit)
+static bool jit_json_functions(const struct ljp_report *r,
+                               const struct ljp_jit *jit)
 {
   uint32_t count, *order = ljp_jit_functions(r, jit, &count);
   char name[LJP_JIT_NAME_BYTES];
@@ -65,7 +65,7 @@ static bool json_functions(const struct ljp_report *r,
     ljp_print_str(r->out, ",");
     ljp_json_value(r, "self", &all);
     ljp_print_str(r->out, ",");
-    json_kinds(r, jit->functions[order[i]]);
+    jit_json_kinds(r, jit->functions[order[i]]);
     ljp_print_str(r->out, "}");
   }
   free(order);
@@ -78,7 +78,7 @@ struct json_traces {
   bool any;
 };
 
-static void json_trace(void *ctx, uint32_t at, unsigned depth)
+static void jit_json_trace(void *ctx, uint32_t at, unsigned depth)
 {
   struct json_traces *j = ctx;
   const struct ljp_report *r = j->r;
@@ -96,9 +96,9 @@ static void json_trace(void *ctx, uint32_t at, unsigned depth)
                    t->parent ? r->p->traces[t->parent].id : 0, t->parent_exit,
                    t->root ? r->p->traces[t->root].id : 0,
                    t->link ? r->p->traces[t->link].id : 0);
-  json_string(r, "link_type", t->link_type);
-  json_string(r, "function", t->name);
-  json_string(r, "file", t->file);
+  jit_json_string(r, "link_type", t->link_type);
+  jit_json_string(r, "function", t->name);
+  jit_json_string(r, "file", t->file);
   ljp_print_format(out,
                    ",\"first_line\":%" PRIu32 ",\"line\":%" PRIu32
                    ",\"ir_count\":%" PRIu32 ",\"code_bytes\":%" PRIu64
@@ -108,7 +108,7 @@ static void json_trace(void *ctx, uint32_t at, unsigned depth)
                    t->snapshots, t->marks, t->marks_cut);
   ljp_print_format(
       out, ",\"truncated\":%s,\"given_up\":%" PRIu32 ",\"state\":\"%s\",",
-      t->truncated ? "true" : "false", mine->blamed, ljp_jit_fate(mine));
+      t->truncated ? "true" : "false", mine->given_up, ljp_jit_fate(mine));
   ljp_json_value(r, "self", &mine->self);
   ljp_print_str(out, ",");
   ljp_json_value(r, "exit", &mine->exit);
@@ -128,14 +128,14 @@ bool ljp_jit_json(const struct ljp_report *r, const struct ljp_jit *jit)
   struct ljp_print *out = r->out;
   ljp_report_json_head(r, "jit");
   ljp_print_str(out, ",\"time\":{");
-  json_kinds(r, jit->kinds);
+  jit_json_kinds(r, jit->kinds);
   ljp_print_format(out, "},\"has_events\":%s,\"events\":{",
                    jit->has_events ? "true" : "false");
   for (unsigned i = 1; i < sizeof names / sizeof *names; i++)
     ljp_print_format(out, "%s\"%s\":%" PRIu64, i > 1 ? "," : "", names[i],
                      jit->events[i]);
   ljp_print_str(out, "},\"functions\":[");
-  if (!json_functions(r, jit))
+  if (!jit_json_functions(r, jit))
     return false;
   ljp_print_str(out, "],\"given_up\":[");
   for (uint32_t i = 0; i < jit->reason_count; i++) {
@@ -147,18 +147,18 @@ bool ljp_jit_json(const struct ljp_report *r, const struct ljp_jit *jit)
     ljp_print_str(out, ",\"places\":[");
     for (uint32_t k = 0; k < reason->places; k++) {
       ljp_print_str(out, k ? "," : "");
-      json_place(r, &jit->places[reason->first + k]);
+      jit_json_place(r, &jit->places[reason->first + k]);
     }
     ljp_print_str(out, "]}");
   }
   ljp_print_str(out, "],\"blacklisted\":[");
-  for (uint32_t i = 0; i < jit->black_count; i++) {
+  for (uint32_t i = 0; i < jit->blacklisted_count; i++) {
     ljp_print_str(out, i ? ",\n" : "\n");
-    json_place(r, &jit->black[i]);
+    jit_json_place(r, &jit->blacklisted[i]);
   }
   ljp_print_str(out, "],\"rows\":[");
   struct json_traces traces = {.r = r, .jit = jit};
-  ljp_jit_each_trace(r, jit, json_trace, &traces);
+  ljp_jit_each_trace(r, jit, jit_json_trace, &traces);
   ljp_report_json_end(r);
   return true;
 }

@@ -1,6 +1,7 @@
 /*
 ** ljprof report: options, and which view they ask for.
 */
+#include "tools/report/groups.h"
 #include "tools/report/jit.h"
 
 #include <errno.h>
@@ -50,13 +51,14 @@ struct args {
   const char *by, *top, *min, *file;
 };
 
-static int usage(const char *option, const char *value, const char *wanted)
+static int report_usage(const char *option, const char *value,
+                        const char *wanted)
 {
   ljp_command_error("report", "%s: '%s' is not %s", option, value, wanted);
   return LJP_EXIT_USAGE;
 }
 
-static int parse(const struct args *a, struct ljp_report *r)
+static int report_parse(const struct args *a, struct ljp_report *r)
 {
   char *end;
   r->top = 40;
@@ -69,19 +71,19 @@ static int parse(const struct args *a, struct ljp_report *r)
     errno = 0;
     unsigned long n = strtoul(a->top, &end, 10);
     if (errno || *end || end == a->top || a->top[0] == '-' || n > UINT32_MAX)
-      return usage("--top", a->top, "a number of rows");
+      return report_usage("--top", a->top, "a number of rows");
     r->top = (uint32_t)n;
   }
   if (a->min) {
     r->min_percent = strtod(a->min, &end);
     if (*end || end == a->min || !(r->min_percent >= 0) || r->min_percent > 100)
-      return usage("--min", a->min, "a percentage");
+      return report_usage("--min", a->min, "a percentage");
   }
   return 0;
 }
 
 /* --by, and whether it goes with what else is asked for. */
-static int parse_by(const struct args *a, struct ljp_report *r)
+static int report_parse_by(const struct args *a, struct ljp_report *r)
 {
   static const char *const names[] = {
 #define LJP_X(name, option, of_frame) option,
@@ -93,9 +95,9 @@ static int parse_by(const struct args *a, struct ljp_report *r)
     while (i < n && strcmp(a->by, names[i]) != 0)
       i++;
     if (i == n)
-      return usage("--by", a->by,
-                   "one of function, line, module, file, kind, "
-                   "trace, stack, thread, vm, state, type");
+      return report_usage("--by", a->by,
+                          "one of function, line, module, file, kind, "
+                          "trace, stack, thread, vm, state, type");
     r->by = (enum ljp_by)i;
   }
   if (r->jit && (r->tree || a->by)) {
@@ -113,25 +115,35 @@ static int parse_by(const struct args *a, struct ljp_report *r)
   return 0;
 }
 
-static bool show_rows(const struct ljp_report *r)
+static bool report_rows(const struct ljp_report *r)
 {
   return r->tree ? ljp_report_tree(r) : ljp_report_table(r);
 }
 
-static int show(struct ljp_report *r)
+static bool report_jit(const struct ljp_report *r)
+{
+  struct ljp_jit jit;
+  if (!ljp_jit_make(r, &jit))
+    return false;
+  bool ok = r->json ? ljp_jit_json(r, &jit) : ljp_jit_text(r, &jit);
+  ljp_jit_fini(&jit);
+  return ok;
+}
+
+static int report_show(struct ljp_report *r)
 {
   const struct ljp_value *all = &r->select.total;
   bool empty = !all->count && !all->weight, ok = true;
   if (r->jit) {
-    ok = ljp_jit_show(r);
+    ok = report_jit(r);
   } else if (r->json) {
     ljp_report_json_begin(r);
-    ok = show_rows(r);
+    ok = report_rows(r);
     ljp_report_json_end(r);
   } else {
     ljp_report_head(r);
     if (!empty)
-      ok = show_rows(r);
+      ok = report_rows(r);
   }
   if (!ok) {
     ljp_command_error("report", "out of memory");
@@ -152,9 +164,9 @@ int ljp_command_report(int argc, char **argv)
   static struct ljp_print out;
   struct args a = {0};
   struct ljp_report r = {.out = &out};
-  struct ljp_common common = {0};
+  struct ljp_report_options common = {0};
   const struct ljp_flag flags[] = {
-      LJP_COMMON_FLAGS(common),
+      LJP_REPORT_FLAGS(common),
       {"--tree", &a.tree, NULL},
       {"--bottom-up", &a.bottom_up, NULL},
       {"--jit", &common.jit, NULL},
@@ -170,15 +182,15 @@ int ljp_command_report(int argc, char **argv)
   if (code >= 0)
     return code;
   r.jit = common.jit;
-  if ((code = parse(&a, &r)) || (code = parse_by(&a, &r)) ||
-      (code = ljp_common_load(&common, "report", a.file, &r)))
+  if ((code = report_parse(&a, &r)) || (code = report_parse_by(&a, &r)) ||
+      (code = ljp_report_open(&common, "report", a.file, &r)))
     return code;
   if (!a.by && !r.tree && r.select.measure == LJP_MEASURE_LEAKS)
     r.by = LJP_BY_STACK;
   r.lines |= r.by == LJP_BY_STACK; /* Else different ones look alike. */
   ljp_print_begin(&out, STDOUT_FILENO);
-  code = show(&r);
+  code = report_show(&r);
   code = ljp_command_end("report", &out, code);
-  ljp_common_free(&r);
+  ljp_report_close(&r);
   return code;
 }

@@ -15,8 +15,32 @@ bool ljp_measure_is_memory(enum ljp_measure measure)
   return measure >= LJP_MEASURE_ALLOC;
 }
 
-static struct ljp_value value_of(const struct ljp_select *s,
-                                 const struct ljp_profile_row *row)
+const char *ljp_measure_text(enum ljp_measure measure)
+{
+  switch (measure) {
+#define LJP_X(name, option, count, weight, text)                               \
+  case LJP_MEASURE_##name:                                                     \
+    return text;
+    LJP_MEASURE_LIST(LJP_X)
+#undef LJP_X
+  }
+  return "";
+}
+
+const char *ljp_measure_option(enum ljp_measure measure)
+{
+  switch (measure) {
+#define LJP_X(name, option, count, weight, text)                               \
+  case LJP_MEASURE_##name:                                                     \
+    return option;
+    LJP_MEASURE_LIST(LJP_X)
+#undef LJP_X
+  }
+  return "";
+}
+
+static struct ljp_value select_value(const struct ljp_select *s,
+                                     const struct ljp_profile_row *row)
 {
   static const struct ljp_profile_estimates exact;
   const struct ljp_profile_memory *m = &s->p->memory[row->memory];
@@ -52,8 +76,8 @@ static struct ljp_value value_of(const struct ljp_select *s,
   return (struct ljp_value){0};
 }
 
-static int compile(regex_t *regex, const char *pattern, const char *option,
-                   const char *command)
+static int select_compile(regex_t *regex, const char *pattern,
+                          const char *option, const char *command)
 {
   char why[256];
   int error = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
@@ -65,10 +89,11 @@ static int compile(regex_t *regex, const char *pattern, const char *option,
   return LJP_EXIT_USAGE;
 }
 
-static int check(const char *pattern, const char *option, const char *command)
+static int select_check_regex(const char *pattern, const char *option,
+                              const char *command)
 {
   regex_t regex;
-  int code = pattern ? compile(&regex, pattern, option, command) : 0;
+  int code = pattern ? select_compile(&regex, pattern, option, command) : 0;
   if (pattern && !code)
     regfree(&regex);
   return code;
@@ -76,19 +101,20 @@ static int check(const char *pattern, const char *option, const char *command)
 
 int ljp_select_check(const char *focus, const char *ignore, const char *command)
 {
-  int code = check(focus, "--focus", command);
-  return code ? code : check(ignore, "--ignore", command);
+  int code = select_check_regex(focus, "--focus", command);
+  return code ? code : select_check_regex(ignore, "--ignore", command);
 }
 
 /* Which frames' names match; NULL with *code set: an error was told, or there
 ** is no regex (*code 0). */
-static uint8_t *matches(const struct ljp_profile *p, const char *pattern,
-                        const char *option, const char *command, int *code)
+static uint8_t *select_match_frames(const struct ljp_profile *p,
+                                    const char *pattern, const char *option,
+                                    const char *command, int *code)
 {
   char name[4096];
   regex_t regex;
   *code = 0;
-  if (!pattern || (*code = compile(&regex, pattern, option, command)))
+  if (!pattern || (*code = select_compile(&regex, pattern, option, command)))
     return NULL;
   uint8_t *match = calloc(p->frame_count, 1);
   if (!match) {
@@ -104,7 +130,7 @@ static uint8_t *matches(const struct ljp_profile *p, const char *pattern,
 }
 
 /* By node: whether it or one below it matches. */
-static uint8_t *spread(const struct ljp_profile *p, uint8_t *frames)
+static uint8_t *select_spread(const struct ljp_profile *p, uint8_t *frames)
 {
   uint8_t *nodes = calloc(p->node_count, 1);
   for (uint32_t i = 1; nodes && i < p->node_count; i++)
@@ -119,18 +145,18 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
   int code;
   *s = (struct ljp_select){
       .p = p, .measure = options->measure, .since = p->options.since != NULL};
-  focus = matches(p, options->focus, "--focus", command, &code);
+  focus = select_match_frames(p, options->focus, "--focus", command, &code);
   if (code)
     return code;
-  ignore = matches(p, options->ignore, "--ignore", command, &code);
+  ignore = select_match_frames(p, options->ignore, "--ignore", command, &code);
   if (code)
     goto end;
   code = LJP_EXIT_FAILED;
   s->rows = calloc((size_t)p->row_count + 1, sizeof *s->rows);
   s->nodes = calloc(p->node_count, sizeof *s->nodes);
   s->in = calloc((size_t)p->row_count + 1, 1);
-  if ((focus && !(in = spread(p, focus))) ||
-      (ignore && !(out = spread(p, ignore))) || !s->rows || !s->nodes ||
+  if ((focus && !(in = select_spread(p, focus))) ||
+      (ignore && !(out = select_spread(p, ignore))) || !s->rows || !s->nodes ||
       !s->in) {
     ljp_command_error(command, "out of memory");
     goto end;
@@ -140,7 +166,7 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
     if ((in && !in[row->node]) || (out && out[row->node]))
       continue;
     s->in[i] = 1;
-    struct ljp_value v = s->rows[i] = value_of(s, row);
+    struct ljp_value v = s->rows[i] = select_value(s, row);
     ljp_value_add(&s->nodes[row->node], &v);
     ljp_value_add(&s->total, &v);
   }

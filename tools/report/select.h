@@ -1,20 +1,20 @@
 /*
-** A view's selection of a profile: which rows count, and for how much. The
-** same for table, tree, annotate: so their sums agree.
+** Select: which rows of a profile count in a report, and for how much. The
+** table, the tree and annotate all use it, therefore their sums agree.
 */
 #ifndef LJP_TOOLS_SELECT_H
 #define LJP_TOOLS_SELECT_H
 
 #include "parsers/profile/profile.h"
 
-/* What is measured: option, what a count is, what a weight is, text. */
+/* What is measured: name, option, unit of counts, unit of weights, text. */
 #define LJP_MEASURE_LIST(_)                                                    \
   _(CPU, "cpu", "samples", "ns", "CPU time")                                   \
   _(WALL, "wall", "samples", "ns", "wall-clock time")                          \
   _(ALLOC, "alloc", "objects", "bytes", "memory allocated")                    \
-  _(LIVE, "live", "objects", "bytes", "memory that lives at the end")          \
+  _(LIVE, "live", "objects", "bytes", "memory live at the end")                \
   _(LEAKS, "leaks", "objects", "bytes", "memory that looks leaked")            \
-  _(PEAK, "peak", "objects", "bytes", "memory that lived at the peak")         \
+  _(PEAK, "peak", "objects", "bytes", "memory live at the peak")               \
   _(CHURN, "churn", "objects", "bytes", "temporary objects")
 
 enum ljp_measure {
@@ -24,8 +24,8 @@ enum ljp_measure {
 };
 
 struct ljp_value {
-  uint64_t count, weight; /* Objects: in parts of LJP_OBJECT. */
-  uint64_t slices;        /* LEAKS: struct ljp_profile_memory. */
+  uint64_t count, weight; /* Objects are counted in parts of LJP_OBJECT. */
+  uint64_t slices;        /* LEAKS: see struct ljp_profile_memory. */
   struct ljp_estimate estimate;
 };
 
@@ -41,26 +41,28 @@ static inline void ljp_value_add(struct ljp_value *to,
 struct ljp_select {
   const struct ljp_profile *p;
   enum ljp_measure measure;
-  bool since;              /* LIVE, LEAKS: since the mark only. */
-  uint8_t *in;             /* By row: the regexes leave it in. */
+  bool since;              /* LIVE, LEAKS: only memory since the mark. */
+  uint8_t *in;             /* By row: 1 if the regexes accept its stack. */
   struct ljp_value *rows;  /* By row; 0: not selected. */
-  struct ljp_value *nodes; /* Self, by node. */
+  struct ljp_value *nodes; /* By node: its self. */
   struct ljp_value total;
 };
 
 struct ljp_select_options {
   enum ljp_measure measure;
-  const char *focus, *ignore; /* Regexes on frames' names; NULL: none. */
+  const char *focus, *ignore; /* Regexes on names of frames; NULL: none. */
 };
 
 bool ljp_measure_is_memory(enum ljp_measure measure);
+const char *ljp_measure_text(enum ljp_measure measure);
+const char *ljp_measure_option(enum ljp_measure measure);
 
-/* Whether regexes compile, before anything is read. 0, or the exit code; the
-** error has been told. */
+/* Checks that the regexes compile, before anything is read. Returns 0, or the
+** exit code after it has reported the error. */
 int ljp_select_check(const char *focus, const char *ignore,
                      const char *command);
 
-/* Likewise. */
+/* Selects. Returns as ljp_select_check does. */
 int ljp_select(struct ljp_select *select, const struct ljp_profile *p,
                const struct ljp_select_options *options, const char *command);
 void ljp_select_fini(struct ljp_select *select);

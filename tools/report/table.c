@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "parsers/profile/frame_name.h"
-#include "tools/report/report.h"
+#include "tools/report/groups.h"
 
-static const struct ljp_item_value *sort_values;
+static const struct ljp_group_value *table_sort_values;
 
-static int compare(const void *a, const void *b)
+static int table_compare(const void *a, const void *b)
 {
   uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-  const struct ljp_item_value *x = &sort_values[i], *y = &sort_values[k];
+  const struct ljp_group_value *x = &table_sort_values[i],
+                               *y = &table_sort_values[k];
   if (ljp_report_grows(&x->self) != ljp_report_grows(&y->self))
     return ljp_report_grows(&x->self) ? -1 : 1;
   if (x->self.weight != y->self.weight)
@@ -30,7 +31,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The names of a frame's parts, for programs. */
-static void json_frame(const struct ljp_report *r, uint32_t frame)
+static void table_json_frame(const struct ljp_report *r, uint32_t frame)
 {
   const struct ljp_profile_frame *f = &r->p->frames[frame];
   struct ljp_print *out = r->out;
@@ -53,38 +54,38 @@ static void json_frame(const struct ljp_report *r, uint32_t frame)
   }
 }
 
-static size_t frame_text(const struct ljp_report *r, uint32_t node, char *text,
-                         size_t room)
+static size_t table_frame_text(const struct ljp_report *r, uint32_t node,
+                               char *text, size_t room)
 {
   unsigned how = r->lines ? LJP_NAME_LINES | LJP_NAME_C_LINES : 0;
   size_t n = ljp_frame_name(r->p, r->p->nodes[node].frame, how, text, room);
   return n < room ? n : room - 1;
 }
 
-static void json_row(const struct ljp_report *r, const struct ljp_items *items,
-                     uint32_t item)
+static void table_json_row(const struct ljp_report *r,
+                           const struct ljp_groups *groups, uint32_t group)
 {
   struct ljp_print *out = r->out;
   char text[4096];
-  ljp_item_name(r, items, item, text, sizeof text);
+  ljp_group_name(r, groups, group, text, sizeof text);
   ljp_print_str(out, "{\"name\":");
   ljp_print_json(out, ljp_str(text, strlen(text)));
   ljp_print_str(out, ",");
-  ljp_json_value(r, "self", &items->values[item].self);
+  ljp_json_value(r, "self", &groups->values[group].self);
   if (ljp_by_of_frame(r->by)) {
     ljp_print_str(out, ",");
-    ljp_json_value(r, "total", &items->values[item].total);
+    ljp_json_value(r, "total", &groups->values[group].total);
   }
   if (r->select.measure == LJP_MEASURE_LEAKS)
     ljp_print_format(out, ",\"times\":%d",
-                     __builtin_popcountll(items->values[item].self.slices));
+                     __builtin_popcountll(groups->values[group].self.slices));
   if (r->by == LJP_BY_FUNCTION || r->by == LJP_BY_LINE)
-    json_frame(r, items->first[item]);
+    table_json_frame(r, groups->first[group]);
   if (r->by == LJP_BY_STACK) {
     ljp_print_str(out, ",\"stack\":["); /* Leaf first. */
-    for (uint32_t n = items->first[item]; n; n = r->p->nodes[n].parent) {
-      size_t len = frame_text(r, n, text, sizeof text);
-      ljp_print_str(out, n == items->first[item] ? "" : ",");
+    for (uint32_t n = groups->first[group]; n; n = r->p->nodes[n].parent) {
+      size_t len = table_frame_text(r, n, text, sizeof text);
+      ljp_print_str(out, n == groups->first[group] ? "" : ",");
       ljp_print_json(out, ljp_str(text, len));
     }
     ljp_print_str(out, "]");
@@ -93,8 +94,8 @@ static void json_row(const struct ljp_report *r, const struct ljp_items *items,
 }
 
 /* Where the truth lies. What has nothing of its own has no estimate. */
-static void text_bounds(const struct ljp_report *r,
-                        const struct ljp_value *value)
+static void table_text_bounds(const struct ljp_report *r,
+                              const struct ljp_value *value)
 {
   struct ljp_bounds bounds = ljp_value_bytes(r, value);
   char low[24] = "-", high[24] = "-";
@@ -105,10 +106,10 @@ static void text_bounds(const struct ljp_report *r,
   ljp_print_format(r->out, " %10s %10s", low, high);
 }
 
-static void text_row(const struct ljp_report *r, const struct ljp_items *items,
-                     uint32_t item)
+static void table_text_row(const struct ljp_report *r,
+                           const struct ljp_groups *groups, uint32_t group)
 {
-  const struct ljp_item_value *v = &items->values[item];
+  const struct ljp_group_value *v = &groups->values[group];
   struct ljp_print *out = r->out;
   char amount[24], name[4096];
   ljp_amount(r, v->self.weight, amount);
@@ -119,10 +120,10 @@ static void text_row(const struct ljp_report *r, const struct ljp_items *items,
     ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
   }
   if (ljp_is_estimated(r))
-    text_bounds(r, &v->self);
+    table_text_bounds(r, &v->self);
   if (r->select.measure == LJP_MEASURE_LEAKS)
     ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
-  ljp_item_name(r, items, item, name, sizeof name);
+  ljp_group_name(r, groups, group, name, sizeof name);
   ljp_print_str(out, "  ");
   ljp_print_safe(out, ljp_str(name, strlen(name)));
   ljp_print_str(out, "\n");
@@ -131,16 +132,16 @@ static void text_row(const struct ljp_report *r, const struct ljp_items *items,
   int indent = r->select.measure == LJP_MEASURE_LEAKS ? 42 : 33;
   if (ljp_is_estimated(r))
     indent += 22;
-  for (uint32_t n = r->p->nodes[items->first[item]].parent; n;
+  for (uint32_t n = r->p->nodes[groups->first[group]].parent; n;
        n = r->p->nodes[n].parent) {
-    size_t len = frame_text(r, n, name, sizeof name);
+    size_t len = table_frame_text(r, n, name, sizeof name);
     ljp_print_format(out, "%*s", indent, "");
     ljp_print_safe(out, ljp_str(name, len));
     ljp_print_str(out, "\n");
   }
 }
 
-static void heading(const struct ljp_report *r)
+static void table_text_head(const struct ljp_report *r)
 {
   bool memory = ljp_measure_is_memory(r->select.measure);
   ljp_print_format(r->out, "%10s %7s %10s", "self", "%",
@@ -154,37 +155,37 @@ static void heading(const struct ljp_report *r)
   ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));
 }
 
-static bool is_empty(const struct ljp_item_value *v)
+static bool table_is_empty(const struct ljp_group_value *v)
 {
   return !v->total.count && !v->total.weight;
 }
 
-static bool print_rows(const struct ljp_report *r,
-                       const struct ljp_items *items)
+static bool table_print(const struct ljp_report *r,
+                        const struct ljp_groups *groups)
 {
-  uint32_t *order = malloc(((size_t)items->count + 1) * sizeof *order);
+  uint32_t *order = malloc(((size_t)groups->count + 1) * sizeof *order);
   uint32_t shown = 0, count = 0;
   struct ljp_value rest = {0};
   if (!order)
     return false;
-  for (uint32_t i = 0; i < items->count; i++)
-    if (!is_empty(&items->values[i]))
+  for (uint32_t i = 0; i < groups->count; i++)
+    if (!table_is_empty(&groups->values[i]))
       order[count++] = i;
-  sort_values = items->values;
-  qsort(order, count, sizeof *order, compare);
+  table_sort_values = groups->values;
+  qsort(order, count, sizeof *order, table_compare);
   if (!r->json)
-    heading(r);
+    table_text_head(r);
   for (uint32_t i = 0; i < count; i++) {
-    const struct ljp_value *self = &items->values[order[i]].self;
+    const struct ljp_value *self = &groups->values[order[i]].self;
     if (r->top && shown == r->top) {
       ljp_value_add(&rest, self);
       continue;
     }
     if (r->json) {
       ljp_print_str(r->out, shown ? ",\n" : "\n");
-      json_row(r, items, order[i]);
+      table_json_row(r, groups, order[i]);
     } else {
-      text_row(r, items, order[i]);
+      table_text_row(r, groups, order[i]);
     }
     shown++;
   }
@@ -201,10 +202,10 @@ static bool print_rows(const struct ljp_report *r,
 
 bool ljp_report_table(const struct ljp_report *r)
 {
-  struct ljp_items items;
-  if (!ljp_items_make(r, &items))
+  struct ljp_groups groups;
+  if (!ljp_groups_make(r, &groups))
     return false;
-  bool ok = print_rows(r, &items);
-  ljp_items_fini(&items);
+  bool ok = table_print(r, &groups);
+  ljp_groups_fini(&groups);
   return ok;
 }

@@ -45,7 +45,7 @@ struct embed {
   uint64_t addresses;
 };
 
-static struct ljp_str keep_string(struct embed *e, struct ljp_str s)
+static struct ljp_str embed_keep_string(struct embed *e, struct ljp_str s)
 {
   char *copy = ljp_arena_take(&e->arena, s.len + 1, &e->no_memory);
   if (!copy) {
@@ -57,7 +57,8 @@ static struct ljp_str keep_string(struct embed *e, struct ljp_str s)
   return (struct ljp_str){copy, s.len};
 }
 
-static struct used *use(struct embed *e, const struct ljp_rec_module *module)
+static struct used *embed_use(struct embed *e,
+                              const struct ljp_rec_module *module)
 {
   struct used *used = ljp_arena_find(&e->arena, LJP_REC_MODULE, module->id);
   if (used)
@@ -69,8 +70,8 @@ static struct used *use(struct embed *e, const struct ljp_rec_module *module)
     return NULL;
   }
   *used = (struct used){.record = *module};
-  used->record.build_id = keep_string(e, module->build_id);
-  used->record.path = keep_string(e, module->path);
+  used->record.build_id = embed_keep_string(e, module->build_id);
+  used->record.path = embed_keep_string(e, module->path);
   used->handle = ljp_symbols_module(e->symbols, module->path, module->build_id,
                                     module->size, module->flags);
   *e->end = used;
@@ -79,14 +80,14 @@ static struct used *use(struct embed *e, const struct ljp_rec_module *module)
 }
 
 /* As it stands for a leaf, and less one for a caller: a node may be both. */
-static void want_node(struct embed *e, const struct ljp_model *model,
-                      const struct ljp_rec_node *node)
+static void embed_want_node(struct embed *e, const struct ljp_model *model,
+                            const struct ljp_rec_node *node)
 {
   const struct ljp_rec_module *module;
   if (ljp_frame_shape(node->kind) != LJP_SHAPE_ADDR || !node->ref ||
       !(module = ljp_model_module(model, node->ref)))
     return;
-  struct used *used = use(e, module);
+  struct used *used = embed_use(e, module);
   if (!used || ljp_symbols_want(e->symbols, used->handle, node->value) ||
       (node->kind != LJP_FRAME_CFUNC && node->value &&
        ljp_symbols_want(e->symbols, used->handle, node->value - 1)))
@@ -94,7 +95,7 @@ static void want_node(struct embed *e, const struct ljp_model *model,
 }
 
 /* The first reading. */
-static int collect(struct embed *e)
+static int embed_collect(struct embed *e)
 {
   static struct ljp_reader reader;
   const struct ljp_item *event;
@@ -104,7 +105,7 @@ static int collect(struct embed *e)
     if (status || event->what == LJP_ITEM_FINISH)
       break;
     if (event->what == LJP_REC_NODES)
-      want_node(e, &reader.model, &event->u.node);
+      embed_want_node(e, &reader.model, &event->u.node);
     e->has_symbols |= event->what == LJP_REC_SYMBOL;
   }
   if (status)
@@ -117,9 +118,9 @@ static int collect(struct embed *e)
   return status || e->no_memory ? LJP_EXIT_FAILED : -1;
 }
 
-static void put_symbol(struct embed *e, struct ljp_stream_out *out,
-                       const struct used *used, uint64_t address,
-                       const struct ljp_symbol *symbol)
+static void embed_put_symbol(struct embed *e, struct ljp_stream_out *out,
+                             const struct used *used, uint64_t address,
+                             const struct ljp_symbol *symbol)
 {
   static const struct ljp_symbol_frame nothing = {"", "", 0};
   uint32_t count = symbol->count ? symbol->count : 1;
@@ -141,8 +142,8 @@ static void put_symbol(struct embed *e, struct ljp_stream_out *out,
   e->addresses += symbol->count != 0;
 }
 
-static void put_symbols(struct embed *e, struct ljp_stream_out *out,
-                        const struct ljp_block_head *head)
+static void embed_put_symbols(struct embed *e, struct ljp_stream_out *out,
+                              const struct ljp_block_head *head)
 {
   struct ljp_block_head own = *head;
   own.producer = 0;
@@ -157,13 +158,13 @@ static void put_symbols(struct embed *e, struct ljp_stream_out *out,
     for (size_t i = 0;
          (symbol = ljp_symbols_each(e->symbols, used->handle, i, &address));
          i++)
-      put_symbol(e, out, used, address, symbol);
+      embed_put_symbol(e, out, used, address, symbol);
   }
   ljp_out_block_end(out);
 }
 
 /* The second reading. */
-static int write_all(struct embed *e, struct ljp_stream_out *out, int fd)
+static int embed_write(struct embed *e, struct ljp_stream_out *out, int fd)
 {
   static struct ljp_reader reader;
   const struct ljp_item *event;
@@ -181,7 +182,7 @@ static int write_all(struct embed *e, struct ljp_stream_out *out, int fd)
     ljp_out_copy(out, fd, event->block->offset,
                  LJP_BLOCK_HEAD_BYTES + head.stored_len, more_seq);
     if (!e->handed_out) {
-      put_symbols(e, out, &head);
+      embed_put_symbols(e, out, &head);
       more_seq = out->next_seq - head.seq - 1;
       e->handed_out = true;
     }
@@ -192,11 +193,11 @@ static int write_all(struct embed *e, struct ljp_stream_out *out, int fd)
   return status ? LJP_EXIT_FAILED : LJP_EXIT_OK;
 }
 
-static int embed(struct embed *e, const char *to, bool force, int fd)
+static int embed_file(struct embed *e, const char *to, bool force, int fd)
 {
   struct ljp_outfile file;
   struct ljp_stream_out out;
-  int code = collect(e);
+  int code = embed_collect(e);
   if (code >= 0)
     return code;
   if (!to && e->has_symbols) {
@@ -226,7 +227,7 @@ static int embed(struct embed *e, const char *to, bool force, int fd)
     code = LJP_EXIT_FAILED;
   } else {
     e->handed_out = e->has_symbols; /* Then it is a copy. */
-    code = write_all(e, &out, fd);
+    code = embed_write(e, &out, fd);
   }
   ljp_out_end(&out);
   if (code)
@@ -253,7 +254,7 @@ int ljp_command_embed(int argc, char **argv)
   e.end = &e.first;
   e.symbols = ljp_symbols_new(NULL);
   if (e.symbols) {
-    code = embed(&e, to, force, fd);
+    code = embed_file(&e, to, force, fd);
   } else {
     ljp_command_error("embed", "%s", ljp_status_text(LJP_ERR_MEM));
     code = LJP_EXIT_FAILED;

@@ -27,17 +27,17 @@ uint64_t ljp_renumber_id(struct ljp_renumber *map, enum ljp_id kind,
 #define MOVE(kind, field)                                                      \
   ((field) = ljp_renumber_id(map, LJP_ID_##kind, (field)))
 
-static uint64_t ffid(const struct ljp_renumber *map, uint64_t number)
+static uint64_t renumber_ffid(const struct ljp_renumber *map, uint64_t number)
 {
   return number + (map->session << FFID_SESSION_SHIFT);
 }
 
-static uint64_t address(const struct ljp_renumber *map, uint64_t at)
+static uint64_t renumber_address(const struct ljp_renumber *map, uint64_t at)
 {
   return at ? at | map->session << ADDRESS_SESSION_SHIFT : 0;
 }
 
-static void move_node(struct ljp_renumber *map, struct ljp_rec_node *n)
+static void renumber_node(struct ljp_renumber *map, struct ljp_rec_node *n)
 {
   MOVE(NODE, n->id); /* The way up is relative. */
   switch (ljp_frame_shape(n->kind)) {
@@ -51,12 +51,12 @@ static void move_node(struct ljp_renumber *map, struct ljp_rec_node *n)
     if (n->kind == LJP_FRAME_TRACE)
       MOVE(TRACE, n->value);
     else if (n->kind == LJP_FRAME_BUILTIN)
-      n->value = ffid(map, n->value);
+      n->value = renumber_ffid(map, n->value);
     break;
   }
 }
 
-static void move_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
+static void renumber_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
 {
   MOVE(TRACE, t->id);
   MOVE(TRACE, t->parent);
@@ -66,7 +66,7 @@ static void move_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
   MOVE(PROTO, t->proto);
 }
 
-static void move_definition(struct ljp_renumber *map, struct ljp_item *e)
+static void renumber_definition(struct ljp_renumber *map, struct ljp_item *e)
 {
   switch (e->what) {
   case LJP_REC_PROCESS:
@@ -90,13 +90,13 @@ static void move_definition(struct ljp_renumber *map, struct ljp_item *e)
     MOVE(PROTO, e->u.proto.id);
     break;
   case LJP_REC_TRACE:
-    move_trace(map, &e->u.trace);
+    renumber_trace(map, &e->u.trace);
     break;
   case LJP_REC_BUILTIN:
-    e->u.builtin.ffid = ffid(map, e->u.builtin.ffid);
+    e->u.builtin.ffid = renumber_ffid(map, e->u.builtin.ffid);
     break;
   case LJP_REC_NODES:
-    move_node(map, &e->u.node);
+    renumber_node(map, &e->u.node);
     break;
   case LJP_REC_SYMBOL:
     MOVE(MODULE, e->u.symbol.module);
@@ -105,7 +105,7 @@ static void move_definition(struct ljp_renumber *map, struct ljp_item *e)
 }
 
 /* Every record that holds an absolute time begins with it. */
-static bool has_time(unsigned what)
+static bool renumber_has_time(unsigned what)
 {
   unsigned count = 0;
   const struct ljp_field *fields = ljp_record_fields(what, &count);
@@ -118,7 +118,7 @@ void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
   *to = *from;
   if (from->what == LJP_REC_SAMPLES || from->what == LJP_REC_MEM)
     to->time_ns += map->time;
-  if (has_time(from->what)) {
+  if (renumber_has_time(from->what)) {
     to->time_ns += map->time;
     to->u.gc.time_ns += map->time; /* The first field of each. */
   }
@@ -128,8 +128,8 @@ void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
     MOVE(VM, to->u.sample.vm);
     break;
   case LJP_REC_MEM:
-    to->u.mem.address = address(map, to->u.mem.address);
-    to->u.mem.old_address = address(map, to->u.mem.old_address);
+    to->u.mem.address = renumber_address(map, to->u.mem.address);
+    to->u.mem.old_address = renumber_address(map, to->u.mem.old_address);
     MOVE(NODE, to->u.mem.stack);
     MOVE(VM, to->u.mem.vm);
     break;
@@ -170,6 +170,6 @@ void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
       to->u.epoch.first_node += map->base[LJP_ID_NODE];
     break;
   default:
-    move_definition(map, to);
+    renumber_definition(map, to);
   }
 }

@@ -93,7 +93,7 @@ void ljp_out_block(struct ljp_stream_out *out,
   out->many = 0;
 }
 
-static void close_many(struct ljp_stream_out *out)
+static void out_close_many(struct ljp_stream_out *out)
 {
   size_t len = out->len - out->many_at - LENGTH_BYTES;
   if (out->many)
@@ -108,7 +108,7 @@ void ljp_out_block_end(struct ljp_stream_out *out)
   uint8_t bytes[LJP_BLOCK_HEAD_BYTES];
   const uint8_t *stored = out->payload;
   size_t packed = 0;
-  close_many(out);
+  out_close_many(out);
   if (!out->len)
     return;
   if (out->compress)
@@ -131,7 +131,7 @@ void ljp_out_block_end(struct ljp_stream_out *out)
 }
 
 /* Room for so many bytes more, in a further block if need be. */
-static uint8_t *room(struct ljp_stream_out *out, size_t more)
+static uint8_t *out_room(struct ljp_stream_out *out, size_t more)
 {
   if (out->len + more > LJP_BLOCK_MAX_BYTES)
     ljp_out_block_end(out);
@@ -139,8 +139,8 @@ static uint8_t *room(struct ljp_stream_out *out, size_t more)
 }
 
 /* How many bytes a flat record may take. */
-static size_t bound(const struct ljp_field *field, unsigned count,
-                    const char *record)
+static size_t out_bound(const struct ljp_field *field, unsigned count,
+                        const char *record)
 {
   size_t most = 2 * LJP_VARINT_MAX_BYTES;
   for (; count; count--, field++) {
@@ -158,8 +158,8 @@ static size_t bound(const struct ljp_field *field, unsigned count,
   return most;
 }
 
-static uint8_t *put_field(uint8_t *p, const struct ljp_field *field,
-                          const char *record, uint64_t block_time)
+static uint8_t *out_put_field(uint8_t *p, const struct ljp_field *field,
+                              const char *record, uint64_t block_time)
 {
   struct ljp_str string;
   struct ljp_pairs pairs;
@@ -192,20 +192,20 @@ void ljp_out_record(struct ljp_stream_out *out, unsigned tag,
 {
   unsigned count = 0;
   const struct ljp_field *fields = ljp_record_fields(tag, &count);
-  close_many(out);
-  uint8_t *p = room(out, bound(fields, count, record));
+  out_close_many(out);
+  uint8_t *p = out_room(out, out_bound(fields, count, record));
   p = ljp_put_varint(p, tag);
   uint8_t *body = p + LENGTH_BYTES, *end = body;
   for (unsigned i = 0; i < count; i++)
-    end = put_field(end, &fields[i], record, out->head.time_ns);
+    end = out_put_field(end, &fields[i], record, out->head.time_ns);
   out->many = tag;
   out->many_at = (size_t)(p - out->payload);
   out->len = (size_t)(end - out->payload);
-  close_many(out);
+  out_close_many(out);
 }
 
-static uint8_t *put_node(uint8_t *p, const struct ljp_rec_node *n,
-                         const struct ljp_rec_node *last)
+static uint8_t *out_put_node(uint8_t *p, const struct ljp_rec_node *n,
+                             const struct ljp_rec_node *last)
 {
   p = ljp_put_delta(p, n->id, last->id);
   p = ljp_put_varint(p, n->up ? n->up : n->id);
@@ -215,8 +215,8 @@ static uint8_t *put_node(uint8_t *p, const struct ljp_rec_node *n,
   return ljp_put_varint(p, n->value);
 }
 
-static uint8_t *put_sample(uint8_t *p, const struct ljp_item *event,
-                           const struct ljp_item *before)
+static uint8_t *out_put_sample(uint8_t *p, const struct ljp_item *event,
+                               const struct ljp_item *before)
 {
   const struct ljp_rec_sample *s = &event->u.sample, *last = &before->u.sample;
   unsigned has = (s->stack != last->stack ? LJP_SAMPLE_STACK : 0) |
@@ -239,8 +239,8 @@ static uint8_t *put_sample(uint8_t *p, const struct ljp_item *event,
   return p;
 }
 
-static uint8_t *put_mem(uint8_t *p, const struct ljp_item *event,
-                        const struct ljp_item *before)
+static uint8_t *out_put_mem(uint8_t *p, const struct ljp_item *event,
+                            const struct ljp_item *before)
 {
   const struct ljp_rec_mem *m = &event->u.mem, *last = &before->u.mem;
   unsigned has =
@@ -275,8 +275,9 @@ static uint8_t *put_mem(uint8_t *p, const struct ljp_item *event,
 void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event)
 {
   if (out->many != event->what) {
-    close_many(out);
-    uint8_t *p = room(out, EVENT_BYTES + LJP_VARINT_MAX_BYTES + LENGTH_BYTES);
+    out_close_many(out);
+    uint8_t *p =
+        out_room(out, EVENT_BYTES + LJP_VARINT_MAX_BYTES + LENGTH_BYTES);
     p = ljp_put_varint(p, event->what);
     out->many_at = (size_t)(p - out->payload);
     out->len = out->many_at + LENGTH_BYTES;
@@ -292,11 +293,11 @@ void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event)
     return;
   }
   if (event->what == LJP_REC_NODES)
-    p = put_node(p, &event->u.node, &out->last.u.node);
+    p = out_put_node(p, &event->u.node, &out->last.u.node);
   else if (event->what == LJP_REC_SAMPLES)
-    p = put_sample(p, event, &out->last);
+    p = out_put_sample(p, event, &out->last);
   else
-    p = put_mem(p, event, &out->last);
+    p = out_put_mem(p, event, &out->last);
   out->len = (size_t)(p - out->payload);
   out->last = *event;
 }

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void tell(const char *name, const char *what, const char *format,
-                 va_list args)
+static void command_line(const char *name, const char *what, const char *format,
+                         va_list args)
 {
   static struct ljp_print out; /* Large. */
   char text[4096 + 512];
@@ -33,7 +33,7 @@ void ljp_command_error(const char *name, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
-  tell(name, ": ", format, args);
+  command_line(name, ": ", format, args);
   va_end(args);
 }
 
@@ -41,14 +41,14 @@ void ljp_command_note(const char *name, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
-  tell(name, ": note: ", format, args);
+  command_line(name, ": note: ", format, args);
   va_end(args);
 }
 
 /* The option at argv[*i], and its value. -1: go on. */
-static int take_option(const char *name, const char *help, int argc,
-                       char **argv, int *i, const struct ljp_flag *flags,
-                       unsigned count)
+static int command_option(const char *name, const char *help, int argc,
+                          char **argv, int *i, const struct ljp_flag *flags,
+                          unsigned count)
 {
   const char *arg = argv[*i];
   size_t len = strcspn(arg, "=");
@@ -99,7 +99,7 @@ int ljp_command_files(const char *name, const char *help, int argc, char **argv,
       files[(*file_count)++] = argv[i];
       continue;
     }
-    int code = take_option(name, help, argc, argv, &i, flags, count);
+    int code = command_option(name, help, argc, argv, &i, flags, count);
     if (code >= 0)
       return code;
   }
@@ -120,7 +120,7 @@ int ljp_command_program(const char *name, const char *help, int argc,
       i++;
       break;
     }
-    int code = take_option(name, help, argc, argv, &i, flags, count);
+    int code = command_option(name, help, argc, argv, &i, flags, count);
     if (code >= 0)
       return code;
   }

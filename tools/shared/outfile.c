@@ -16,17 +16,17 @@
 #include "tools/shared/command.h"
 
 /* What a signal handler removes: the one file that is being written. */
-static char *volatile unfinished;
+static char *volatile outfile_temp;
 
-static void remove_and_die(int sig)
+static void outfile_signal(int sig)
 {
-  if (unfinished)
-    unlink(unfinished);
+  if (outfile_temp)
+    unlink(outfile_temp);
   signal(sig, SIG_DFL);
   raise(sig);
 }
 
-static void watch_signals(void (*handler)(int))
+static void outfile_watch(void (*handler)(int))
 {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
@@ -37,34 +37,34 @@ static void watch_signals(void (*handler)(int))
   }
 }
 
-static int refuse(struct ljp_outfile *out, const char *why)
+static int outfile_refuse(struct ljp_outfile *out, const char *why)
 {
   ljp_command_error(out->command, "%s: %s", out->name, why);
   ljp_outfile_abort(out);
   return LJP_EXIT_FAILED;
 }
 
-static int open_aside(struct ljp_outfile *out, mode_t mode)
+static int outfile_open_temp(struct ljp_outfile *out, mode_t mode)
 {
   const char *slash = strrchr(out->path, '/');
   int folder = slash ? (int)(slash - out->path) + 1 : 0;
   const char *name = slash ? slash + 1 : out->path;
   if (!*name)
-    return refuse(out, "is a folder");
+    return outfile_refuse(out, "is a folder");
   if (asprintf(&out->temp, "%.*s.%.200s.XXXXXX", folder, out->path, name) < 0) {
     out->temp = NULL;
-    return refuse(out, strerror(ENOMEM));
+    return outfile_refuse(out, strerror(ENOMEM));
   }
   int fd = mkostemp(out->temp, O_CLOEXEC);
   if (fd < 0) {
     int error = errno;
     free(out->temp);
     out->temp = NULL;
-    return refuse(out, strerror(error));
+    return outfile_refuse(out, strerror(error));
   }
   out->fd = fd;
-  unfinished = out->temp;
-  watch_signals(remove_and_die);
+  outfile_temp = out->temp;
+  outfile_watch(outfile_signal);
   fchmod(fd, mode);
   return -1;
 }
@@ -83,24 +83,24 @@ int ljp_outfile_open(struct ljp_outfile *out, const char *command,
     mode_t mask = umask(0);
     umask(mask);
     out->path = strdup(path);
-    return out->path ? open_aside(out, 0666 & ~mask)
-                     : refuse(out, strerror(ENOMEM));
+    return out->path ? outfile_open_temp(out, 0666 & ~mask)
+                     : outfile_refuse(out, strerror(ENOMEM));
   }
   if (S_ISDIR(st.st_mode))
-    return refuse(out, "is a folder");
+    return outfile_refuse(out, "is a folder");
   if (!S_ISREG(st.st_mode)) {
     out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return out->fd < 0 ? refuse(out, strerror(errno)) : -1;
+    return out->fd < 0 ? outfile_refuse(out, strerror(errno)) : -1;
   }
   if (!force)
-    return refuse(out, "exists and is kept (--force replaces it)");
+    return outfile_refuse(out, "exists and is kept (--force replaces it)");
   out->path = realpath(path, NULL); /* What a link leads to. */
-  return out->path ? open_aside(out, st.st_mode & 07777)
-                   : refuse(out, strerror(errno));
+  return out->path ? outfile_open_temp(out, st.st_mode & 07777)
+                   : outfile_refuse(out, strerror(errno));
 }
 
 /* 0 or errno. */
-static int put_in_place(const struct ljp_outfile *out)
+static int outfile_rename(const struct ljp_outfile *out)
 {
   if (fsync(out->fd) != 0)
     return errno;
@@ -120,9 +120,9 @@ static int put_in_place(const struct ljp_outfile *out)
 int ljp_outfile_commit(struct ljp_outfile *out, int error)
 {
   if (!error && out->temp)
-    error = put_in_place(out);
+    error = outfile_rename(out);
   if (!error && out->temp) {
-    unfinished = NULL;
+    outfile_temp = NULL;
     free(out->temp);
     out->temp = NULL;
   }
@@ -139,10 +139,10 @@ void ljp_outfile_abort(struct ljp_outfile *out)
 {
   if (out->temp) {
     unlink(out->temp);
-    unfinished = NULL;
+    outfile_temp = NULL;
   }
   if (out->temp || out->path)
-    watch_signals(SIG_DFL);
+    outfile_watch(SIG_DFL);
   if (out->fd >= 0 && out->fd != STDOUT_FILENO)
     close(out->fd);
   free(out->temp);

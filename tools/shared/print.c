@@ -20,7 +20,7 @@ void ljp_print_begin(struct ljp_print *out, int fd)
   out->len = 0;
 }
 
-static void flush(struct ljp_print *out)
+static void print_flush(struct ljp_print *out)
 {
   size_t done = 0;
   while (done < out->len && out->fd >= 0 && !out->error) {
@@ -38,7 +38,7 @@ static void flush(struct ljp_print *out)
 
 int ljp_print_end(struct ljp_print *out)
 {
-  flush(out);
+  print_flush(out);
   return out->error;
 }
 
@@ -52,7 +52,7 @@ void ljp_print_raw(struct ljp_print *out, const char *data, size_t len)
     data += n;
     len -= n;
     if (out->len == sizeof out->buf)
-      flush(out);
+      print_flush(out);
   }
 }
 
@@ -84,7 +84,8 @@ void ljp_print_format(struct ljp_print *out, const char *format, ...)
 }
 
 /* Length of the UTF-8 sequence at p, as RFC 3629 has it; 0: none. */
-static size_t utf8_length(const uint8_t *p, const uint8_t *end, uint32_t *rune)
+static size_t print_utf8_length(const uint8_t *p, const uint8_t *end,
+                                uint32_t *rune)
 {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t n = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
@@ -107,7 +108,7 @@ bool ljp_is_utf8(struct ljp_str s)
   const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
-    size_t n = utf8_length(p, end, &rune);
+    size_t n = print_utf8_length(p, end, &rune);
     if (!n)
       return false;
     p += n;
@@ -116,12 +117,12 @@ bool ljp_is_utf8(struct ljp_str s)
 }
 
 /* Quote: a character to escape, too; 0: none. */
-static void print_safe(struct ljp_print *out, struct ljp_str s, char quote)
+static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote)
 {
   const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
-    size_t n = utf8_length(p, end, &rune);
+    size_t n = print_utf8_length(p, end, &rune);
     /* Controls (C0, DEL, C1) and marks that turn the direction of writing
     ** would let input move the cursor or disguise what is shown. */
     if (n && rune >= 0x20 && rune != 0x7f && rune != '\\' &&
@@ -143,13 +144,13 @@ static void print_safe(struct ljp_print *out, struct ljp_str s, char quote)
 
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s)
 {
-  print_safe(out, s, 0);
+  print_escaped(out, s, 0);
 }
 
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
 {
   ljp_print_raw(out, "\"", 1);
-  print_safe(out, s, '"');
+  print_escaped(out, s, '"');
   ljp_print_raw(out, "\"", 1);
 }
 
@@ -158,7 +159,7 @@ void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s)
   const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
-    size_t n = utf8_length(p, end, &rune);
+    size_t n = print_utf8_length(p, end, &rune);
     if (!n) {
       ljp_print_str(out, "\\ufffd");
       n = 1;
@@ -185,7 +186,7 @@ void ljp_print_xml(struct ljp_print *out, struct ljp_str s)
   const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
-    size_t n = utf8_length(p, end, &rune);
+    size_t n = print_utf8_length(p, end, &rune);
     if (!n || rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0xfffe ||
         rune == 0xffff) {
       ljp_print_str(out, "\xef\xbf\xbd"); /* Not allowed in XML. */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ms(void)
+static uint64_t progress_now_ms(void)
 {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
@@ -24,7 +24,7 @@ void ljp_progress_begin(struct ljp_progress *progress, const char *path)
   progress->on = isatty(STDERR_FILENO);
   if (!progress->on)
     return;
-  progress->began_ms = progress->shown_ms = now_ms();
+  progress->began_ms = progress->shown_ms = progress_now_ms();
   if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) ==
           0 &&
       S_ISREG(st.st_mode))
@@ -37,7 +37,7 @@ void ljp_progress_bytes(void *ctx, uint64_t bytes)
   uint64_t now;
   if (!progress->on)
     return;
-  now = now_ms();
+  now = progress_now_ms();
   if (now - progress->began_ms < 1000 || now - progress->shown_ms < 200)
     return;
   progress->shown_ms = now;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void name_of(struct ljp_shower *show, const char *name)
+static void show_name(struct ljp_shower *show, const char *name)
 {
   if (show->json) {
     ljp_print_str(show->out, show->first ? "\"" : ",\"");
@@ -20,7 +20,7 @@ static void name_of(struct ljp_shower *show, const char *name)
   show->first = false;
 }
 
-static void quoted(struct ljp_shower *show, const char *text)
+static void show_quoted(struct ljp_shower *show, const char *text)
 {
   struct ljp_str s = ljp_str(text, strlen(text));
   if (show->json)
@@ -34,8 +34,8 @@ void ljp_show_begin(struct ljp_shower *show, const char *type)
   show->first = true;
   if (show->json) {
     ljp_print_str(show->out, "{");
-    name_of(show, "type");
-    quoted(show, type);
+    show_name(show, "type");
+    show_quoted(show, type);
   } else {
     ljp_print_str(show->out, type);
   }
@@ -48,25 +48,25 @@ void ljp_show_end(struct ljp_shower *show)
 
 void ljp_show_number(struct ljp_shower *show, const char *name, uint64_t value)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_dec(show->out, value);
 }
 
 void ljp_show_signed(struct ljp_shower *show, const char *name, int64_t value)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_format(show->out, "%" PRId64, value);
 }
 
 void ljp_show_bool(struct ljp_shower *show, const char *name, bool value)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_str(show->out, value ? "true" : "false");
 }
 
 void ljp_show_address(struct ljp_shower *show, const char *name, uint64_t value)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_format(show->out, show->json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64,
                    value);
 }
@@ -74,9 +74,9 @@ void ljp_show_address(struct ljp_shower *show, const char *name, uint64_t value)
 void ljp_show_listed(struct ljp_shower *show, const char *name,
                      const char *text, uint64_t number)
 {
-  name_of(show, name);
+  show_name(show, name);
   if (text)
-    quoted(show, text);
+    show_quoted(show, text);
   else
     ljp_print_dec(show->out, number);
 }
@@ -84,7 +84,7 @@ void ljp_show_listed(struct ljp_shower *show, const char *name,
 void ljp_show_string(struct ljp_shower *show, const char *name,
                      struct ljp_str value)
 {
-  name_of(show, name);
+  show_name(show, name);
   if (!show->json) {
     ljp_print_quoted(show->out, value);
     return;
@@ -102,7 +102,7 @@ void ljp_show_string(struct ljp_shower *show, const char *name,
 void ljp_show_bytes(struct ljp_shower *show, const char *name,
                     struct ljp_str value)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_str(show->out, show->json ? "\"" : "");
   ljp_print_hex(show->out, value);
   ljp_print_str(show->out, show->json ? "\"" : "");
@@ -110,7 +110,7 @@ void ljp_show_bytes(struct ljp_shower *show, const char *name,
 
 void ljp_show_list(struct ljp_shower *show, const char *name)
 {
-  name_of(show, name);
+  show_name(show, name);
   ljp_print_str(show->out, "[");
   show->first = true;
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static void scaled(struct ljp_print *out, double x, double step,
-                   const char *const *units, unsigned count)
+static void units_scaled(struct ljp_print *out, double x, double step,
+                         const char *const *units, unsigned count)
 {
   unsigned i = 0;
   for (; i + 1 < count && x >= step * 0.9995; i++)
@@ -21,13 +21,13 @@ static void scaled(struct ljp_print *out, double x, double step,
 void ljp_units_time(struct ljp_print *out, uint64_t ns)
 {
   static const char *const units[] = {"ns", "us", "ms", "s"};
-  scaled(out, (double)ns, 1000, units, 4);
+  units_scaled(out, (double)ns, 1000, units, 4);
 }
 
 void ljp_units_bytes(struct ljp_print *out, uint64_t bytes)
 {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  scaled(out, (double)bytes, 1024, units, 5);
+  units_scaled(out, (double)bytes, 1024, units, 5);
 }
 
 void ljp_units_amount(struct ljp_print *out, uint64_t amount, const char *unit)

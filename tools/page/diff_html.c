@@ -7,37 +7,38 @@
 
 #include "tools/page/column.h"
 #include "tools/page/diff.h"
-#include "tools/page/write.h"
+#include "tools/page/html.h"
 
-static bool there(const struct ljp_diff_value *v)
+static bool diff_html_exists(const struct ljp_diff_value *v)
 {
   return v->value[0] > 0 || v->value[1] > 0;
 }
 
 /* Beyond 2^52 the page's numbers are not exact, and no variance needs to be. */
-static uint64_t whole(double x)
+static uint64_t diff_html_whole(double x)
 {
   return x > 0x1p52 ? UINT64_C(1) << 52 : x > 0 ? (uint64_t)llround(x) : 0;
 }
 
-static void values(const struct ljp_diff *d, int view, struct ljp_print *out)
+static void diff_html_values(const struct ljp_diff *d, int view,
+                             struct ljp_print *out)
 {
   const struct ljp_diff_value *v = d->nodes[view];
   struct ljp_column column;
   size_t rows = 0;
   for (size_t i = 0; i < d->node_count; i++)
-    rows += there(&v[i]);
+    rows += diff_html_exists(&v[i]);
   ljp_print_format(out, ",\"rows\":%zu", rows);
   ljp_column_begin(&column, out, "node");
   for (size_t i = 0; i < d->node_count; i++)
-    if (there(&v[i]))
+    if (diff_html_exists(&v[i]))
       ljp_column_put_signed(&column, i);
   ljp_column_end(&column);
 #define LJP_VALUES(name, member, side)                                         \
   ljp_column_begin(&column, out, name);                                        \
   for (size_t i = 0; i < d->node_count; i++)                                   \
-    if (there(&v[i]))                                                          \
-      ljp_column_put(&column, whole(v[i].member[side]));                       \
+    if (diff_html_exists(&v[i]))                                               \
+      ljp_column_put(&column, diff_html_whole(v[i].member[side]));             \
   ljp_column_end(&column);
   LJP_VALUES("other", value, 0)
   LJP_VALUES("weight", value, 1)
@@ -80,7 +81,7 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
                      : rate ? "bytes/s"
                             : "bytes",
                      views[v].counts);
-    values(diff, v, out);
+    diff_html_values(diff, v, out);
     ljp_print_str(out, "}");
     first = false;
   }

@@ -11,7 +11,8 @@
 #define RED "\033[31m"
 #define PLAIN "\033[0m"
 
-static void json_key(struct ljp_print *out, const char *key, uint64_t value)
+static void summary_json_key(struct ljp_print *out, const char *key,
+                             uint64_t value)
 {
   ljp_print_format(out, ",\"%s\":%" PRIu64, key, value);
 }
@@ -23,7 +24,7 @@ struct sums {
   bool any_memory;
 };
 
-static struct sums sum_up(const struct ljp_report *r)
+static struct sums summary_sum_up(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
   struct sums s = {0};
@@ -56,35 +57,37 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
 {
   const struct ljp_profile *p = r->p;
   const struct ljp_profile_totals *t = &p->totals;
-  struct sums s = sum_up(r);
+  struct sums s = summary_sum_up(r);
   struct ljp_print *out = r->out;
   ljp_print_format(out, "{\"totals\":{\"samples\":%" PRIu64, s.samples);
-  json_key(out, "cpu_ns", s.ns);
+  summary_json_key(out, "cpu_ns", s.ns);
   if (t->wall_samples) {
-    json_key(out, "wall_samples", t->wall_samples);
-    json_key(out, "wall_ns", t->wall_ns);
+    summary_json_key(out, "wall_samples", t->wall_samples);
+    summary_json_key(out, "wall_ns", t->wall_ns);
   }
   if (p->has_memory) {
     const struct ljp_profile_memory *m = &s.memory;
     uint64_t half = LJP_OBJECT / 2;
-    json_key(out, "alloc_events", (m->alloc_objects + half) / LJP_OBJECT);
-    json_key(out, "alloc_bytes", m->alloc_bytes);
-    json_key(out, "free_events", (m->free_objects + half) / LJP_OBJECT);
-    json_key(out, "free_bytes", m->free_bytes);
-    json_key(out, "realloc_events", m->realloc_events);
-    json_key(out, "live_objects", (m->live_objects + half) / LJP_OBJECT);
-    json_key(out, "live_bytes", m->live_bytes);
-    json_key(out, "before_free_events", t->before_frees);
-    json_key(out, "before_realloc_events", t->before_reallocs);
-    json_key(out, "before_free_bytes", t->before_free_bytes);
-    json_key(out, "failed_alloc_events", t->failed_allocs);
-    json_key(out, "peak_bytes", t->peak_bytes);
-    json_key(out, "peak_ns", t->peak_ns);
+    summary_json_key(out, "alloc_events",
+                     (m->alloc_objects + half) / LJP_OBJECT);
+    summary_json_key(out, "alloc_bytes", m->alloc_bytes);
+    summary_json_key(out, "free_events", (m->free_objects + half) / LJP_OBJECT);
+    summary_json_key(out, "free_bytes", m->free_bytes);
+    summary_json_key(out, "realloc_events", m->realloc_events);
+    summary_json_key(out, "live_objects",
+                     (m->live_objects + half) / LJP_OBJECT);
+    summary_json_key(out, "live_bytes", m->live_bytes);
+    summary_json_key(out, "before_free_events", t->before_frees);
+    summary_json_key(out, "before_realloc_events", t->before_reallocs);
+    summary_json_key(out, "before_free_bytes", t->before_free_bytes);
+    summary_json_key(out, "failed_alloc_events", t->failed_allocs);
+    summary_json_key(out, "peak_bytes", t->peak_bytes);
+    summary_json_key(out, "peak_ns", t->peak_ns);
     ljp_report_memory_json(r);
   }
-  json_key(out, "lost", t->lost_all + t->swallowed);
-  json_key(out, "lost_in_gaps", t->swallowed);
-  json_key(out, "filtered", t->filtered);
+  summary_json_key(out, "lost", t->lost_all + t->swallowed);
+  summary_json_key(out, "lost_in_gaps", t->swallowed);
+  summary_json_key(out, "filtered", t->filtered);
   ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
                    ljp_measure_option(r->select.measure), by);
   ljp_print_format(out, ",\"sampled_memory\":%s,\"duration_ns\":%" PRIu64,
@@ -110,7 +113,7 @@ void ljp_report_json_end(const struct ljp_report *r)
 }
 
 /* What was measured, in words. */
-static void measured(const struct ljp_report *r)
+static void summary_print_measured(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
   const struct ljp_value *all = &r->select.total;
@@ -152,7 +155,7 @@ void ljp_report_head(const struct ljp_report *r)
     ljp_print_str(out, r->color ? PLAIN "\n" : "\n");
   }
   ljp_print_str(out, r->color ? BOLD : "");
-  measured(r);
+  summary_print_measured(r);
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);

@@ -17,15 +17,15 @@ bool ljp_report_grows(const struct ljp_value *value)
   return __builtin_popcountll(value->slices) >= GROWS_FROM;
 }
 
-static uint64_t whole(uint64_t objects)
+static uint64_t memory_objects(uint64_t objects)
 {
   return objects / LJP_OBJECT + (objects % LJP_OBJECT >= LJP_OBJECT / 2);
 }
 
 /* How much the heaps grew by LuaJIT's count, and by the events; false: there
 ** is nothing to compare. */
-static bool compare(const struct ljp_profile *p, int64_t *counted,
-                    int64_t *seen)
+static bool memory_heap_growth(const struct ljp_profile *p, int64_t *counted,
+                               int64_t *seen)
 {
   bool any = false;
   *counted = 0;
@@ -39,8 +39,8 @@ static bool compare(const struct ljp_profile *p, int64_t *counted,
 }
 
 /* "12 KiB to 34 KiB" */
-static void print_bytes(const struct ljp_report *r,
-                        const struct ljp_estimate *e, uint64_t bytes)
+static void memory_print_bytes(const struct ljp_report *r,
+                               const struct ljp_estimate *e, uint64_t bytes)
 {
   char low[24], high[24];
   struct ljp_bounds b =
@@ -50,15 +50,15 @@ static void print_bytes(const struct ljp_report *r,
   ljp_print_format(r->out, "%s to %s", low, high);
 }
 
-static void print_objects(const struct ljp_report *r,
-                          const struct ljp_estimate *e, uint64_t objects)
+static void memory_print_objects(const struct ljp_report *r,
+                                 const struct ljp_estimate *e, uint64_t objects)
 {
   struct ljp_bounds b = ljp_estimate_objects(e, (double)objects / LJP_OBJECT,
                                              (double)r->p->sample_bytes);
   ljp_print_format(r->out, "%.0f to %.0f", floor(b.low), ceil(b.high));
 }
 
-static void estimates(const struct ljp_report *r)
+static void memory_print_estimates(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
   const struct ljp_profile_memory *m = &p->totals.memory;
@@ -70,21 +70,21 @@ static void estimates(const struct ljp_report *r)
                    "estimated from %" PRIu64 " samples; the truth lies, in 95 "
                    "of 100 cases, at ",
                    e->alloc.samples);
-  print_bytes(r, &e->alloc, m->alloc_bytes);
+  memory_print_bytes(r, &e->alloc, m->alloc_bytes);
   ljp_print_str(out, " in ");
-  print_objects(r, &e->alloc, m->alloc_objects);
+  memory_print_objects(r, &e->alloc, m->alloc_objects);
   ljp_print_str(out, " objects allocated, ");
-  print_bytes(r, &e->live, m->live_bytes);
+  memory_print_bytes(r, &e->live, m->live_bytes);
   ljp_print_str(out, " in ");
-  print_objects(r, &e->live, m->live_objects);
+  memory_print_objects(r, &e->live, m->live_objects);
   ljp_print_str(out, " live, ");
-  print_bytes(r, &e->peak, m->peak_bytes);
+  memory_print_bytes(r, &e->peak, m->peak_bytes);
   ljp_amount(r, (uint64_t)ceil(ljp_value_bytes(r, &nothing).high), amount);
   ljp_print_format(
       out, " at the peak; of what has no sample at all, at most %s\n", amount);
 }
 
-static void marks(const struct ljp_report *r)
+static void memory_print_marks(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
   char amount[24];
@@ -96,7 +96,8 @@ static void marks(const struct ljp_report *r)
       ljp_print_format(r->out,
                        "mark after %.3f s: %s in %" PRIu64
                        " objects of the session live (%+" PRId64 " bytes): ",
-                       (double)m->time_ns / 1e9, amount, whole(m->live_objects),
+                       (double)m->time_ns / 1e9, amount,
+                       memory_objects(m->live_objects),
                        (int64_t)(m->live_bytes - before));
       ljp_print_quoted(r->out, ljp_profile_str(p, m->text));
       ljp_print_str(r->out, "\n");
@@ -115,55 +116,56 @@ void ljp_report_memory_head(const struct ljp_report *r)
   const struct ljp_profile_memory *m = &t->memory;
   struct ljp_print *out = r->out;
   int64_t counted, seen;
-  ljp_print_format(
-      out,
-      "allocated %" PRIu64 " objects and %" PRIu64 " bytes (%" PRIu64
-      " reallocations), freed %" PRIu64 " and %" PRIu64 ", live %" PRIu64
-      " and %" PRIu64 "; peak %" PRIu64 " bytes after %.3f s\n",
-      whole(m->alloc_objects), m->alloc_bytes, m->realloc_events,
-      whole(m->free_objects), m->free_bytes, whole(m->live_objects),
-      m->live_bytes, t->peak_bytes, (double)t->peak_ns / 1e9);
+  ljp_print_format(out,
+                   "allocated %" PRIu64 " objects and %" PRIu64
+                   " bytes (%" PRIu64 " reallocations), freed %" PRIu64
+                   " and %" PRIu64 ", live %" PRIu64 " and %" PRIu64
+                   "; peak %" PRIu64 " bytes after %.3f s\n",
+                   memory_objects(m->alloc_objects), m->alloc_bytes,
+                   m->realloc_events, memory_objects(m->free_objects),
+                   m->free_bytes, memory_objects(m->live_objects),
+                   m->live_bytes, t->peak_bytes, (double)t->peak_ns / 1e9);
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,
                      "of blocks from before the session %" PRIu64
                      " were freed and %" PRIu64
                      " reallocated, which gave back %" PRIu64 " bytes\n",
                      t->before_frees, t->before_reallocs, t->before_free_bytes);
-  if (compare(p, &counted, &seen))
+  if (memory_heap_growth(p, &counted, &seen))
     ljp_print_format(out,
                      "the heap grew by %" PRId64
                      " bytes by LuaJIT's own count, by %" PRId64
                      " by the events: difference %" PRId64 "\n",
                      counted, seen, counted - seen);
   if (p->sampled_memory)
-    estimates(r);
+    memory_print_estimates(r);
   if (!p->has_gc && (r->select.measure == LJP_MEASURE_CHURN ||
                      r->select.measure == LJP_MEASURE_LEAKS))
     ljp_print_str(out, "! the stream says nothing of GC cycles: no object is "
                        "known to be temporary, and all that live may be "
                        "leaks\n");
-  marks(r);
+  memory_print_marks(r);
 }
 
-static void json_estimate(const struct ljp_report *r, const char *what,
-                          const struct ljp_estimate *e, uint64_t objects,
-                          uint64_t bytes)
+static void memory_json_estimate(const struct ljp_report *r, const char *what,
+                                 const struct ljp_estimate *e, uint64_t objects,
+                                 uint64_t bytes)
 {
   const struct ljp_value v = {
       .count = objects, .weight = bytes, .estimate = *e};
-  ljp_json_bounds(r, what, "objects", (double)whole(objects),
+  ljp_json_bounds(r, what, "objects", (double)memory_objects(objects),
                   ljp_value_objects(r, &v));
   ljp_json_bounds(r, what, "bytes", (double)bytes, ljp_value_bytes(r, &v));
 }
 
-static void json_estimates(const struct ljp_report *r)
+static void memory_json_estimates(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
   const struct ljp_profile_memory *m = &p->totals.memory;
   const struct ljp_profile_estimates *e = &p->totals.estimates;
-  json_estimate(r, "alloc", &e->alloc, m->alloc_objects, m->alloc_bytes);
-  json_estimate(r, "live", &e->live, m->live_objects, m->live_bytes);
-  json_estimate(r, "peak", &e->peak, m->peak_objects, m->peak_bytes);
+  memory_json_estimate(r, "alloc", &e->alloc, m->alloc_objects, m->alloc_bytes);
+  memory_json_estimate(r, "live", &e->live, m->live_objects, m->live_bytes);
+  memory_json_estimate(r, "peak", &e->peak, m->peak_objects, m->peak_bytes);
   ljp_print_format(r->out, ",\"sample_bytes\":%" PRIu64, p->sample_bytes);
 }
 
@@ -172,13 +174,13 @@ void ljp_report_memory_json(const struct ljp_report *r)
   const struct ljp_profile *p = r->p;
   struct ljp_print *out = r->out;
   int64_t counted, seen;
-  if (compare(p, &counted, &seen))
+  if (memory_heap_growth(p, &counted, &seen))
     ljp_print_format(out,
                      ",\"heap_growth_bytes\":%" PRId64
                      ",\"heap_difference_bytes\":%" PRId64,
                      counted, counted - seen);
   if (p->sampled_memory)
-    json_estimates(r);
+    memory_json_estimates(r);
   ljp_print_str(out, ",\"marks\":[");
   for (uint32_t i = 0; i < p->mark_count; i++) {
     const struct ljp_profile_mark *m = &p->marks[i];
@@ -188,9 +190,10 @@ void ljp_report_memory_json(const struct ljp_report *r)
     ljp_print_format(out,
                      ",\"value\":%" PRId64 ",\"live_objects\":%" PRIu64
                      ",\"live_bytes\":%" PRIu64,
-                     m->value, whole(m->live_objects), m->live_bytes);
+                     m->value, memory_objects(m->live_objects), m->live_bytes);
     if (p->sampled_memory)
-      json_estimate(r, "live", &m->estimate, m->live_objects, m->live_bytes);
+      memory_json_estimate(r, "live", &m->estimate, m->live_objects,
+                           m->live_bytes);
     ljp_print_str(out, "}");
   }
   ljp_print_str(out, "]");

@@ -9,15 +9,15 @@
 #include "tools/shared/progress.h"
 #include "tools/report/report.h"
 
-static int usage(const char *command, const char *option, const char *value,
-                 const char *wanted)
+static int open_usage(const char *command, const char *option,
+                      const char *value, const char *wanted)
 {
   ljp_command_error(command, "%s: '%s' is not %s", option, value, wanted);
   return LJP_EXIT_USAGE;
 }
 
 /* Seconds; false: it is none. */
-static bool seconds(const char *text, size_t len, uint64_t *ns)
+static bool open_parse_seconds(const char *text, size_t len, uint64_t *ns)
 {
   char copy[32], *end;
   if (len == 0 || len >= sizeof copy)
@@ -33,26 +33,28 @@ static bool seconds(const char *text, size_t len, uint64_t *ns)
   return true;
 }
 
-static int time_range(const char *command, const char *text,
-                      struct ljp_profile_options *options)
+static int open_parse_time_range(const char *command, const char *text,
+                                 struct ljp_profile_options *options)
 {
   static const char wanted[] =
       "a range of seconds such as 1.5..3, ..3 or 1.5..";
   const char *dots = strstr(text, "..");
-  if (!dots ||
-      (dots > text && !seconds(text, (size_t)(dots - text), &options->from_ns)))
-    return usage(command, "--time", text, wanted);
-  if (dots[2] && !seconds(dots + 2, strlen(dots + 2), &options->to_ns))
-    return usage(command, "--time", text, wanted);
+  if (!dots || (dots > text && !open_parse_seconds(text, (size_t)(dots - text),
+                                                   &options->from_ns)))
+    return open_usage(command, "--time", text, wanted);
+  if (dots[2] &&
+      !open_parse_seconds(dots + 2, strlen(dots + 2), &options->to_ns))
+    return open_usage(command, "--time", text, wanted);
   if (dots[2] && options->to_ns <= options->from_ns)
-    return usage(command, "--time", text,
-                 "a range: its end is not after its begin");
+    return open_usage(command, "--time", text,
+                      "a range: its end is not after its begin");
   return 0;
 }
 
 /* What is measured: asked for, or what the file has. */
-static int measure(const struct ljp_common *c, const char *command,
-                   const struct ljp_profile *p, enum ljp_measure *chosen)
+static int open_choose_measure(const struct ljp_report_options *c,
+                               const char *command, const struct ljp_profile *p,
+                               enum ljp_measure *chosen)
 {
   unsigned count = 0;
   for (unsigned i = 0; i < sizeof c->measures; i++)
@@ -78,14 +80,14 @@ static int measure(const struct ljp_common *c, const char *command,
   return 0;
 }
 
-static bool is_terminal(void)
+static bool open_is_terminal(void)
 {
   const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) && !(none && *none) && term &&
          strcmp(term, "dumb") != 0;
 }
 
-int ljp_common_load(const struct ljp_common *c, const char *command,
+int ljp_report_open(const struct ljp_report_options *c, const char *command,
                     const char *file, struct ljp_report *r)
 {
   struct ljp_select_options select = {.focus = c->focus, .ignore = c->ignore};
@@ -97,13 +99,13 @@ int ljp_common_load(const struct ljp_common *c, const char *command,
   char error[LJP_READER_ERROR_BYTES + 64];
   struct ljp_progress progress;
   int code;
-  if ((code = measure(c, command, NULL, &select.measure)) ||
-      (c->time && (code = time_range(command, c->time, &options))) ||
+  if ((code = open_choose_measure(c, command, NULL, &select.measure)) ||
+      (c->time && (code = open_parse_time_range(command, c->time, &options))) ||
       (code = ljp_select_check(c->focus, c->ignore, command)))
     return code;
   options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
   r->path = file;
-  r->color = is_terminal();
+  r->color = open_is_terminal();
   options.progress_ctx = &progress;
   ljp_progress_begin(&progress, file);
   enum ljp_status status = ljp_profile_load(file, &options, &r->p, error);
@@ -112,14 +114,14 @@ int ljp_common_load(const struct ljp_common *c, const char *command,
     ljp_command_error(command, "%s: %s", file, error);
     return LJP_EXIT_FAILED;
   }
-  measure(c, command, r->p, &select.measure);
+  open_choose_measure(c, command, r->p, &select.measure);
   code = ljp_select(&r->select, r->p, &select, command);
   if (code)
-    ljp_common_free(r);
+    ljp_report_close(r);
   return code;
 }
 
-void ljp_common_free(struct ljp_report *r)
+void ljp_report_close(struct ljp_report *r)
 {
   ljp_select_fini(&r->select);
   ljp_profile_free(r->p);

@@ -1,39 +1,28 @@
 /*
-** Shows what jit.c has gathered as text; and in which order.
+** `ljprof report --jit` as text: five tables.
 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/profile/frame_name.h"
 #include "tools/report/jit.h"
 
 enum { PLACES = 3 };
 
-static const char *const kind_texts[] = {
+static const char *const jit_text_kind_names[] = {
 #define LJP_X(name, key, text) text,
     LJP_JIT_LIST(LJP_X)
 #undef LJP_X
 };
-const char *ljp_jit_fate(const struct ljp_jit_trace *trace)
-{
-  static const char *const fates[] = {"alive", "freed", "flushed"};
-  return fates[trace->fate];
-}
 
-struct ljp_value ljp_jit_sum(const struct ljp_value kinds[LJP_JIT_KINDS])
+static bool jit_text_is_empty(const struct ljp_value *v)
 {
-  struct ljp_value all = {0};
-  for (unsigned i = 0; i < LJP_JIT_KINDS; i++) {
-    all.count += kinds[i].count;
-    all.weight += kinds[i].weight;
-  }
-  return all;
+  return !v->count && !v->weight;
 }
 
 /* What the compiler itself took. */
-static struct ljp_value compiling(const struct ljp_value kinds[LJP_JIT_KINDS])
+static struct ljp_value
+jit_text_compiling(const struct ljp_value kinds[LJP_JIT_KINDS])
 {
   struct ljp_value all = {0};
   for (unsigned i = LJP_JIT_RECORD; i <= LJP_JIT_ASM; i++) {
@@ -43,21 +32,15 @@ static struct ljp_value compiling(const struct ljp_value kinds[LJP_JIT_KINDS])
   return all;
 }
 
-static bool is_empty(const struct ljp_value *v)
-{
-  return !v->count && !v->weight;
-}
-
-/* -- Text --------------------------------------------------------------------- */
-
-static void amount(const struct ljp_report *r, const struct ljp_value *v)
+static void jit_text_amount(const struct ljp_report *r,
+                            const struct ljp_value *v)
 {
   char text[24];
   ljp_amount(r, v->weight, text);
   ljp_print_format(r->out, "%10s %6.2f%%", text, ljp_percent(r, v));
 }
 
-static void print_name(const struct ljp_report *r, uint32_t name)
+static void jit_text_name(const struct ljp_report *r, uint32_t name)
 {
   struct ljp_str s = ljp_profile_str(r->p, name);
   if (s.len)
@@ -67,27 +50,28 @@ static void print_name(const struct ljp_report *r, uint32_t name)
 }
 
 /* "name file:line" */
-static void print_place(const struct ljp_report *r, uint32_t name,
-                        uint32_t file, uint32_t line)
+static void jit_text_place(const struct ljp_report *r, uint32_t name,
+                           uint32_t file, uint32_t line)
 {
   if (!file) {
     ljp_print_str(r->out, "(unknown place)");
     return;
   }
-  print_name(r, name);
+  jit_text_name(r, name);
   ljp_print_str(r->out, " ");
   ljp_print_safe(r->out, ljp_profile_str(r->p, file));
   ljp_print_format(r->out, ":%" PRIu32, line);
 }
 
-static void text_kinds(const struct ljp_report *r, const struct ljp_jit *jit)
+static void jit_text_kinds(const struct ljp_report *r,
+                           const struct ljp_jit *jit)
 {
   struct ljp_print *out = r->out;
   ljp_print_format(out, "%10s %7s %10s\n", "time", "%", "samples");
   for (unsigned i = 0; i < LJP_JIT_KINDS; i++) {
-    amount(r, &jit->kinds[i]);
+    jit_text_amount(r, &jit->kinds[i]);
     ljp_print_format(out, " %10" PRIu64 "  %s\n", jit->kinds[i].count,
-                     kind_texts[i]);
+                     jit_text_kind_names[i]);
   }
   const uint64_t *e = jit->events;
   if (!jit->has_events) {
@@ -105,18 +89,19 @@ static void text_kinds(const struct ljp_report *r, const struct ljp_jit *jit)
                    e[LJP_TRACE_BLACKLIST]);
 }
 
-static void text_trace(const struct ljp_report *r, const struct ljp_jit *jit,
-                       uint32_t at, unsigned depth)
+static void jit_text_trace(const struct ljp_report *r,
+                           const struct ljp_jit *jit, uint32_t at,
+                           unsigned depth)
 {
   const struct ljp_profile_trace *t = &r->p->traces[at];
   const struct ljp_jit_trace *j = &jit->traces[at];
   struct ljp_str link = ljp_profile_str(r->p, t->link_type);
   struct ljp_print *out = r->out;
-  amount(r, &j->self);
+  jit_text_amount(r, &j->self);
   ljp_print_str(out, " ");
-  amount(r, &j->exit);
+  jit_text_amount(r, &j->exit);
   ljp_print_str(out, " ");
-  amount(r, &j->tree);
+  jit_text_amount(r, &j->tree);
   ljp_print_format(out, "  %*s", (int)(depth < 40 ? depth : 40) * 2, "");
   if (t->parent)
     ljp_print_format(out, "exit %" PRIu32 ": ", t->parent_exit);
@@ -125,7 +110,7 @@ static void text_trace(const struct ljp_report *r, const struct ljp_jit *jit,
     return;
   }
   ljp_print_format(out, "trace %" PRIu32 " ", t->number);
-  print_place(r, t->name, t->file, t->line);
+  jit_text_place(r, t->name, t->file, t->line);
   if (t->link && t->link != at) {
     ljp_print_str(out, "  ");
     ljp_print_safe(out, link);
@@ -139,37 +124,15 @@ static void text_trace(const struct ljp_report *r, const struct ljp_jit *jit,
   ljp_print_format(out, ", %" PRIu64 " bytes", t->code_bytes);
   if (t->snapshots)
     ljp_print_format(out, ", %" PRIu32 " exits", t->snapshots);
-  if (j->blamed)
-    ljp_print_format(out, ", %" PRIu32 " side trace%s given up", j->blamed,
-                     j->blamed == 1 ? "" : "s");
+  if (j->given_up)
+    ljp_print_format(out, ", %" PRIu32 " side trace%s given up", j->given_up,
+                     j->given_up == 1 ? "" : "s");
   if (t->truncated)
     ljp_print_format(out, ", %" PRIu32 " mark%s left out", t->marks_cut,
                      t->marks_cut == 1 ? "" : "s");
   if (j->fate)
     ljp_print_format(out, ", %s", ljp_jit_fate(j));
   ljp_print_str(out, "\n");
-}
-
-void ljp_jit_each_trace(const struct ljp_report *r, const struct ljp_jit *jit,
-                        void (*visit)(void *ctx, uint32_t at, unsigned depth),
-                        void *ctx)
-{
-  unsigned depth = 0;
-  for (uint32_t at = jit->traces[0].child; at;) {
-    if (jit->traces[at].shown)
-      visit(ctx, at, depth);
-    if (jit->traces[at].child) {
-      at = jit->traces[at].child;
-      depth++;
-      continue;
-    }
-    while (at && !jit->traces[at].sibling) {
-      at = depth ? r->p->traces[at].parent : 0;
-      depth -= depth > 0;
-    }
-    if (at)
-      at = jit->traces[at].sibling;
-  }
 }
 
 struct text_traces {
@@ -179,11 +142,11 @@ struct text_traces {
   struct ljp_value rest;
 };
 
-static void text_visit(void *ctx, uint32_t at, unsigned depth)
+static void jit_text_visit(void *ctx, uint32_t at, unsigned depth)
 {
   struct text_traces *t = ctx;
   const struct ljp_jit_trace *j = &t->jit->traces[at];
-  if (t->r->top && (t->shown == t->r->top || is_empty(&j->tree))) {
+  if (t->r->top && (t->shown == t->r->top || jit_text_is_empty(&j->tree))) {
     t->hidden++;
     t->rest.count += j->self.count + j->exit.count;
     t->rest.weight += j->self.weight + j->exit.weight;
@@ -193,70 +156,33 @@ static void text_visit(void *ctx, uint32_t at, unsigned depth)
     ljp_print_format(t->r->out, "\n%10s %7s %10s %7s %10s %7s  %s\n", "self",
                      "%", "leaving", "%", "with side", "%",
                      "traces, and the side traces of their exits");
-  text_trace(t->r, t->jit, at, depth);
+  jit_text_trace(t->r, t->jit, at, depth);
   t->shown++;
 }
 
-static void text_traces(const struct ljp_report *r, const struct ljp_jit *jit)
+static void jit_text_traces(const struct ljp_report *r,
+                            const struct ljp_jit *jit)
 {
   struct text_traces t = {.r = r, .jit = jit};
-  ljp_jit_each_trace(r, jit, text_visit, &t);
+  ljp_jit_each_trace(r, jit, jit_text_visit, &t);
   if (!t.hidden)
     return;
   ljp_print_str(r->out, t.shown ? "" : "\n");
-  amount(r, &t.rest);
+  jit_text_amount(r, &t.rest);
   ljp_print_format(r->out, "  in %" PRIu32 " more trace%s (--top 0: all)\n",
                    t.hidden, t.hidden == 1 ? "" : "s");
 }
 
-static const struct ljp_jit *sort_jit;
-
-static int by_time(const void *a, const void *b)
-{
-  uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-  struct ljp_value x = ljp_jit_sum(sort_jit->functions[i]);
-  struct ljp_value y = ljp_jit_sum(sort_jit->functions[k]);
-  if (x.weight != y.weight)
-    return x.weight > y.weight ? -1 : 1;
-  if (x.count != y.count)
-    return x.count > y.count ? -1 : 1;
-  return i < k ? -1 : 1;
-}
-
-uint32_t *ljp_jit_functions(const struct ljp_report *r,
-                            const struct ljp_jit *jit, uint32_t *count)
-{
-  uint32_t *order = malloc(((size_t)r->p->function_count + 1) * sizeof *order);
-  *count = 0;
-  for (uint32_t i = 0; order && i < r->p->function_count; i++) {
-    struct ljp_value all = ljp_jit_sum(jit->functions[i]);
-    if (!is_empty(&all))
-      order[(*count)++] = i;
-  }
-  sort_jit = jit;
-  if (order && *count)
-    qsort(order, *count, sizeof *order, by_time);
-  return order;
-}
-
-static double share(const struct ljp_value *part, const struct ljp_value *all)
+static double jit_text_share(const struct ljp_value *part,
+                             const struct ljp_value *all)
 {
   if (all->weight)
     return 100.0 * (double)part->weight / (double)all->weight;
   return all->count ? 100.0 * (double)part->count / (double)all->count : 0;
 }
 
-void ljp_jit_function_name(const struct ljp_report *r, uint32_t function,
-                           char name[LJP_JIT_NAME_BYTES])
-{
-  if (function)
-    ljp_function_name(r->p, function, name, LJP_JIT_NAME_BYTES);
-  else
-    snprintf(name, LJP_JIT_NAME_BYTES, "(no Lua function)");
-}
-
-static bool text_functions(const struct ljp_report *r,
-                           const struct ljp_jit *jit)
+static bool jit_text_functions(const struct ljp_report *r,
+                               const struct ljp_jit *jit)
 {
   uint32_t count, *order = ljp_jit_functions(r, jit, &count);
   char name[LJP_JIT_NAME_BYTES];
@@ -267,13 +193,15 @@ static bool text_functions(const struct ljp_report *r,
                    "functions, with what they call that is not Lua");
   for (uint32_t i = 0; i < count && (!r->top || i < r->top); i++) {
     const struct ljp_value *kinds = jit->functions[order[i]];
-    struct ljp_value all = ljp_jit_sum(kinds), compiler = compiling(kinds);
-    amount(r, &all);
+    struct ljp_value all = ljp_jit_sum(kinds),
+                     compiler = jit_text_compiling(kinds);
+    jit_text_amount(r, &all);
     ljp_print_format(r->out, " %8.2f%% %8.2f%% %8.2f%% %6.2f%% %6.2f%%  ",
-                     share(&kinds[LJP_JIT_COMPILED], &all),
-                     share(&kinds[LJP_JIT_INTERPRETED], &all),
-                     share(&compiler, &all), share(&kinds[LJP_JIT_EXIT], &all),
-                     share(&kinds[LJP_JIT_GC], &all));
+                     jit_text_share(&kinds[LJP_JIT_COMPILED], &all),
+                     jit_text_share(&kinds[LJP_JIT_INTERPRETED], &all),
+                     jit_text_share(&compiler, &all),
+                     jit_text_share(&kinds[LJP_JIT_EXIT], &all),
+                     jit_text_share(&kinds[LJP_JIT_GC], &all));
     ljp_jit_function_name(r, order[i], name);
     ljp_print_safe(r->out, ljp_str(name, strlen(name)));
     ljp_print_str(r->out, "\n");
@@ -282,24 +210,25 @@ static bool text_functions(const struct ljp_report *r,
   return true;
 }
 
-static void text_where(const struct ljp_report *r,
-                       const struct ljp_jit_place *place, int indent)
+static void jit_text_site(const struct ljp_report *r,
+                          const struct ljp_jit_place *place, int indent)
 {
   struct ljp_print *out = r->out;
   ljp_print_format(out, "%*s%8" PRIu32 "  ", indent, "", place->count);
-  print_place(r, place->name, place->file, place->line);
+  jit_text_place(r, place->name, place->file, place->line);
   if (place->parent)
     ljp_print_format(out, ", exit %" PRIu32 " of trace %" PRIu32,
                      place->parent_exit, r->p->traces[place->parent].number);
   if (place->at) {
     const struct ljp_profile_frame *f = &r->p->frames[place->at];
     ljp_print_str(out, "; given up at ");
-    print_place(r, f->name, f->file, f->line);
+    jit_text_place(r, f->name, f->file, f->line);
   }
   ljp_print_str(out, "\n");
 }
 
-static void text_reasons(const struct ljp_report *r, const struct ljp_jit *jit)
+static void jit_text_reasons(const struct ljp_report *r,
+                             const struct ljp_jit *jit)
 {
   struct ljp_print *out = r->out;
   if (jit->reason_count)
@@ -308,7 +237,7 @@ static void text_reasons(const struct ljp_report *r, const struct ljp_jit *jit)
   for (uint32_t i = 0; i < jit->reason_count && (!r->top || i < r->top); i++) {
     const struct ljp_jit_reason *reason = &jit->reasons[i];
     struct ljp_str text = ljp_profile_str(r->p, reason->reason);
-    amount(r, &reason->lost);
+    jit_text_amount(r, &reason->lost);
     ljp_print_format(out, " %9" PRIu32 "  ", reason->count);
     if (text.len)
       ljp_print_safe(out, text);
@@ -317,7 +246,7 @@ static void text_reasons(const struct ljp_report *r, const struct ljp_jit *jit)
     ljp_print_str(out, "\n");
     uint32_t most = r->top ? PLACES : reason->places;
     for (uint32_t k = 0; k < reason->places && k < most; k++)
-      text_where(r, &jit->places[reason->first + k], 22);
+      jit_text_site(r, &jit->places[reason->first + k], 22);
     if (reason->places > most)
       ljp_print_format(out, "%22s%8s  and %" PRIu32 " more places\n", "", "",
                        reason->places - most);
@@ -327,38 +256,32 @@ static void text_reasons(const struct ljp_report *r, const struct ljp_jit *jit)
                        "for each reason)\n");
 }
 
-static void text_black(const struct ljp_report *r, const struct ljp_jit *jit)
+static void jit_text_blacklisted(const struct ljp_report *r,
+                                 const struct ljp_jit *jit)
 {
   struct ljp_print *out = r->out;
-  if (jit->black_count)
+  if (jit->blacklisted_count)
     ljp_print_format(out, "\n%10s %7s %9s  %s\n", "interpr.", "%", "count",
                      "blacklisted: never compiled again");
-  for (uint32_t i = 0; i < jit->black_count && (!r->top || i < r->top); i++) {
-    const struct ljp_jit_place *place = &jit->black[i];
+  for (uint32_t i = 0; i < jit->blacklisted_count && (!r->top || i < r->top);
+       i++) {
+    const struct ljp_jit_place *place = &jit->blacklisted[i];
     struct ljp_value none = {0};
-    amount(r, place->function
-                  ? &jit->functions[place->function][LJP_JIT_INTERPRETED]
-                  : &none);
-    text_where(r, place, 2);
+    jit_text_amount(r,
+                    place->function
+                        ? &jit->functions[place->function][LJP_JIT_INTERPRETED]
+                        : &none);
+    jit_text_site(r, place, 2);
   }
 }
 
-bool ljp_jit_show(const struct ljp_report *r)
+bool ljp_jit_text(const struct ljp_report *r, const struct ljp_jit *jit)
 {
-  struct ljp_jit jit;
-  if (!ljp_jit_make(r, &jit))
-    return false;
-  bool ok = true;
-  if (r->json) {
-    ok = ljp_jit_json(r, &jit);
-  } else {
-    ljp_report_head(r);
-    text_kinds(r, &jit);
-    text_traces(r, &jit);
-    ok = text_functions(r, &jit);
-    text_reasons(r, &jit);
-    text_black(r, &jit);
-  }
-  ljp_jit_fini(&jit);
+  ljp_report_head(r);
+  jit_text_kinds(r, jit);
+  jit_text_traces(r, jit);
+  bool ok = jit_text_functions(r, jit);
+  jit_text_reasons(r, jit);
+  jit_text_blacklisted(r, jit);
   return ok;
 }

@@ -3,7 +3,7 @@
 ** numbers (doc/reference/page-data.md). No "<" stands in the data, so that nothing in it can
 ** end its script element.
 */
-#include "tools/page/write.h"
+#include "tools/page/html.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tools/page/viewer.h"
 
 /* A JSON string; "<" as its code. Bytes that are not UTF-8 become U+FFFD. */
-static void text(struct ljp_print *out, struct ljp_str s)
+static void html_text(struct ljp_print *out, struct ljp_str s)
 {
   uint32_t from = 0;
   if (!s.len || !memchr(s.data, '<', s.len)) {
@@ -29,10 +29,11 @@ static void text(struct ljp_print *out, struct ljp_str s)
     }
 }
 
-static void member(struct ljp_print *out, const char *name, struct ljp_str s)
+static void html_member(struct ljp_print *out, const char *name,
+                        struct ljp_str s)
 {
   ljp_print_format(out, ",\"%s\":", name);
-  text(out, s);
+  html_text(out, s);
 }
 
 /* Strings of frames, each once: numbers by their address in the arena, which
@@ -44,7 +45,7 @@ struct strings {
   size_t mask;
 };
 
-static uint32_t string_number(struct strings *strings, struct ljp_str s)
+static uint32_t html_string_number(struct strings *strings, struct ljp_str s)
 {
   uint64_t hash = s.len;
   for (uint32_t i = 0; i < s.len; i++)
@@ -60,7 +61,7 @@ static uint32_t string_number(struct strings *strings, struct ljp_str s)
   return strings->count - 1;
 }
 
-static void frames(struct ljp_page *page, struct ljp_print *out)
+static void html_frames(struct ljp_page *page, struct ljp_print *out)
 {
   struct strings strings = {0};
   struct ljp_column column;
@@ -76,12 +77,13 @@ static void frames(struct ljp_page *page, struct ljp_print *out)
     free(strings.slots);
     return;
   }
-  string_number(&strings, (struct ljp_str){0});
+  html_string_number(&strings, (struct ljp_str){0});
   ljp_print_format(out, ",\"frames\":{\"n\":%zu", n);
 #define LJP_STRINGS(field)                                                     \
   ljp_column_begin(&column, out, #field);                                      \
   for (size_t i = 0; i < n; i++)                                               \
-    ljp_column_put(&column, string_number(&strings, page->frames[i].field));   \
+    ljp_column_put(&column,                                                    \
+                   html_string_number(&strings, page->frames[i].field));       \
   ljp_column_end(&column);
   LJP_STRINGS(name)
   LJP_STRINGS(file)
@@ -98,14 +100,14 @@ static void frames(struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, "},\"strings\":[");
   for (uint32_t i = 0; i < strings.count; i++) {
     ljp_print_str(out, i ? "," : "");
-    text(out, strings.list[i]);
+    html_text(out, strings.list[i]);
   }
   ljp_print_str(out, "]");
   free(strings.list);
   free(strings.slots);
 }
 
-static void nodes(const struct ljp_page *page, struct ljp_print *out)
+static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
 {
   struct ljp_column column;
   size_t n = page->node_count;
@@ -125,7 +127,7 @@ static void nodes(const struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, "}");
 }
 
-static void rows(const struct ljp_rows *r, struct ljp_print *out)
+static void html_rows(const struct ljp_rows *r, struct ljp_print *out)
 {
   struct ljp_column column;
   bool single = true; /* Most samples stand alone: then no column. */
@@ -156,7 +158,7 @@ static void rows(const struct ljp_rows *r, struct ljp_print *out)
   ljp_column_end(&column);
 }
 
-static void views(const struct ljp_page *page, struct ljp_print *out)
+static void html_views(const struct ljp_page *page, struct ljp_print *out)
 {
   static const struct {
     const char *id, *name, *unit, *counts;
@@ -180,15 +182,15 @@ static void views(const struct ljp_page *page, struct ljp_print *out)
                      all[v].counts);
     if (v == LJP_PAGE_VIEW_LEAK)
       ljp_print_str(out, ",\"untimed\":true");
-    rows(&page->rows[v], out);
+    html_rows(&page->rows[v], out);
     ljp_print_str(out, "}");
     any = true;
   }
   ljp_print_str(out, "]");
 }
 
-static void curves(const struct ljp_page *page, struct ljp_print *out,
-                   uint64_t tick_ns)
+static void html_curves(const struct ljp_page *page, struct ljp_print *out,
+                        uint64_t tick_ns)
 {
   struct ljp_column column;
   ljp_print_str(out, ",\"series\":[");
@@ -196,7 +198,7 @@ static void curves(const struct ljp_page *page, struct ljp_print *out,
     const struct ljp_page_curve *curve = &page->curves[c];
     uint64_t last = 0; /* Time never goes back, whatever the file says. */
     ljp_print_format(out, "%s{\"n\":%zu", c ? "," : "", curve->count);
-    member(out, "name", curve->name);
+    html_member(out, "name", curve->name);
     ljp_column_begin(&column, out, "time");
     for (size_t i = 0; i < curve->count; i++) {
       uint64_t tick = curve->points[i].time_ns / tick_ns;
@@ -213,19 +215,20 @@ static void curves(const struct ljp_page *page, struct ljp_print *out,
   ljp_print_str(out, "]");
 }
 
-static int by_start(const void *a, const void *b)
+static int html_by_start(const void *a, const void *b)
 {
   const struct ljp_page_gc *x = a, *y = b;
   return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
 /* In thousandths of a tick: phases are shorter than ticks. */
-static void gc(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
+static void html_gc(struct ljp_page *page, struct ljp_print *out,
+                    uint64_t tick_ns)
 {
   struct ljp_column column;
   uint64_t unit = tick_ns / 1000;
   if (page->gc_count)
-    qsort(page->gcs, page->gc_count, sizeof *page->gcs, by_start);
+    qsort(page->gcs, page->gc_count, sizeof *page->gcs, html_by_start);
   ljp_print_format(out, ",\"gc\":{\"n\":%zu", page->gc_count);
   ljp_column_begin(&column, out, "start");
   for (size_t i = 0; i < page->gc_count; i++)
@@ -242,7 +245,7 @@ static void gc(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
   ljp_print_str(out, "}");
 }
 
-static void sources(const struct ljp_page *page, struct ljp_print *out)
+static void html_sources(const struct ljp_page *page, struct ljp_print *out)
 {
   const struct ljp_page_source *last = NULL; /* The one written before. */
   ljp_print_str(out, ",\"sources\":{");
@@ -255,46 +258,47 @@ static void sources(const struct ljp_page *page, struct ljp_print *out)
       ljp_print_str(out, ",");
     } else {
       ljp_print_str(out, last ? "}," : "");
-      text(out, s->file);
+      html_text(out, s->file);
       ljp_print_str(out, ":{");
     }
     ljp_print_format(out, "\"%" PRIu32 "\":", s->line);
-    text(out, s->text);
+    html_text(out, s->text);
     last = s;
   }
   ljp_print_str(out, last ? "}}" : "}");
 }
 
-static void rest(struct ljp_page *page, struct ljp_print *out, uint64_t tick_ns)
+static void html_rest(struct ljp_page *page, struct ljp_print *out,
+                      uint64_t tick_ns)
 {
   ljp_print_str(out, ",\"contexts\":[");
   for (size_t i = 0; i < page->context_count; i++) {
     ljp_print_str(out, i ? ",{\"thread\":" : "{\"thread\":");
-    text(out, page->contexts[i].thread);
-    member(out, "vm", page->contexts[i].vm);
-    member(out, "state", page->contexts[i].state);
+    html_text(out, page->contexts[i].thread);
+    html_member(out, "vm", page->contexts[i].vm);
+    html_member(out, "state", page->contexts[i].state);
     ljp_print_str(out, "}");
   }
   ljp_print_str(out, "],\"marks\":[");
   for (size_t i = 0; i < page->mark_count; i++) {
     ljp_print_format(out, "%s[%" PRIu64 ",", i ? "," : "",
                      page->marks[i].time_ns / tick_ns);
-    text(out, page->marks[i].text);
+    html_text(out, page->marks[i].text);
     ljp_print_str(out, "]");
   }
   ljp_print_str(out, "],\"notices\":[");
   for (size_t i = 0; i < page->notice_count; i++) {
     ljp_print_format(out, "%s{\"level\":\"%s\"", i ? "," : "",
                      page->notices[i].error ? "error" : "warning");
-    member(out, "text", page->notices[i].text);
+    html_member(out, "text", page->notices[i].text);
     ljp_print_str(out, "}");
   }
   ljp_print_str(out, "],\"about\":[");
   for (size_t i = 0; i < page->fact_count; i++) {
     ljp_print_str(out, i ? ",[" : "[");
-    text(out, page->facts[i].name);
+    html_text(out, page->facts[i].name);
     ljp_print_str(out, ",");
-    text(out, page->facts[i].value);
+    html_text(out, page->facts[i].value);
     ljp_print_str(out, "]");
   }
   ljp_print_str(out, "]");
@@ -306,14 +310,14 @@ void ljp_page_html_begin(struct ljp_page *page, struct ljp_print *out,
   ljp_print_raw(out, (const char *)ljp_viewer_before, ljp_viewer_before_bytes);
   ljp_print_format(out, "{\"tick_ns\":%" PRIu64 ",\"ticks\":%" PRIu64, tick_ns,
                    page->end_ns / tick_ns + 1);
-  member(out, "title", page->title);
-  member(out, "subtitle", page->subtitle);
-  frames(page, out);
-  nodes(page, out);
-  curves(page, out, tick_ns);
-  gc(page, out, tick_ns);
-  sources(page, out);
-  rest(page, out, tick_ns);
+  html_member(out, "title", page->title);
+  html_member(out, "subtitle", page->subtitle);
+  html_frames(page, out);
+  html_nodes(page, out);
+  html_curves(page, out, tick_ns);
+  html_gc(page, out, tick_ns);
+  html_sources(page, out);
+  html_rest(page, out, tick_ns);
 }
 
 void ljp_page_html_end(struct ljp_print *out)
@@ -325,6 +329,6 @@ void ljp_page_html_end(struct ljp_print *out)
 void ljp_page_html(struct ljp_page *page, struct ljp_print *out)
 {
   ljp_page_html_begin(page, out, ljp_page_finish(page));
-  views(page, out);
+  html_views(page, out);
   ljp_page_html_end(out);
 }

@@ -1,6 +1,6 @@
 /*
 ** The tree of calls: from the outermost frame inwards, or (bottom up) from
-** where the time was spent to its callers. Frames that are one item of the
+** where the time was spent to its callers. Frames that are one group of the
 ** report become one branch.
 */
 #include <inttypes.h>
@@ -9,46 +9,47 @@
 #include <string.h>
 
 #include "parsers/profile/table.h"
-#include "tools/report/report.h"
+#include "tools/report/groups.h"
 
 #define MAX_BRANCHES (1u << 25)
 
 struct branch {
-  uint32_t parent, item;
+  uint32_t parent, group;
   uint32_t child, sibling; /* Largest first; 0: none. */
   struct ljp_value total, self;
 };
 
 struct tree {
   const struct ljp_report *r;
-  struct ljp_items items;
+  struct ljp_groups groups;
   struct branch *list; /* [0]: all. */
   uint32_t count, room;
   struct ljp_index index;
   uint32_t *order;
 };
 
-static bool branch(struct tree *t, uint32_t parent, uint32_t item, uint32_t *id)
+static bool calls_branch(struct tree *t, uint32_t parent, uint32_t group,
+                         uint32_t *id)
 {
   if (t->count >= MAX_BRANCHES || !ljp_index_reserve(&t->index) ||
       !ljp_array_reserve(&t->list, t->count, &t->room, sizeof *t->list))
     return false;
-  uint32_t hash = ljp_hash_end(ljp_mix((uint64_t)parent << 32 | item, 1));
+  uint32_t hash = ljp_hash_end(ljp_mix((uint64_t)parent << 32 | group, 1));
   struct ljp_index_slot *slot = ljp_index_at(&t->index, hash);
   for (; slot->item; slot = ljp_index_next(&t->index, slot)) {
     const struct branch *b = &t->list[slot->item - 1];
-    if (slot->hash == hash && b->parent == parent && b->item == item) {
+    if (slot->hash == hash && b->parent == parent && b->group == group) {
       *id = slot->item - 1;
       return true;
     }
   }
   ljp_index_put(&t->index, slot, hash, t->count);
-  t->list[t->count] = (struct branch){.parent = parent, .item = item};
+  t->list[t->count] = (struct branch){.parent = parent, .group = group};
   *id = t->count++;
   return true;
 }
 
-static bool grow_down(struct tree *t)
+static bool calls_grow_down(struct tree *t)
 {
   const struct ljp_profile *p = t->r->p;
   uint32_t *map = calloc(p->node_count, sizeof *map);
@@ -63,13 +64,13 @@ static bool grow_down(struct tree *t)
     uint32_t parent = map[p->nodes[i].parent];
     if (!used[i])
       continue;
-    /* What has no item of its own is its caller's. */
+    /* What has no group of its own is its caller's. */
     if (p->nodes[i].parent &&
-        t->items.of_node[i] == t->items.of_node[p->nodes[i].parent] &&
+        t->groups.of_node[i] == t->groups.of_node[p->nodes[i].parent] &&
         t->r->by != LJP_BY_FUNCTION)
       map[i] = parent;
     else
-      ok = branch(t, parent, t->items.of_node[i], &map[i]);
+      ok = calls_branch(t, parent, t->groups.of_node[i], &map[i]);
     if (ok)
       ljp_value_add(&t->list[map[i]].self, &t->r->select.nodes[i]);
   }
@@ -83,7 +84,7 @@ static bool grow_down(struct tree *t)
   return ok;
 }
 
-static bool grow_up(struct tree *t)
+static bool calls_grow_up(struct tree *t)
 {
   const struct ljp_profile *p = t->r->p;
   ljp_value_add(&t->list[0].total, &t->r->select.total);
@@ -93,7 +94,7 @@ static bool grow_up(struct tree *t)
     if (!v->count && !v->weight)
       continue;
     for (uint32_t n = i; n; n = p->nodes[n].parent) {
-      if (!branch(t, at, t->items.of_node[n], &at))
+      if (!calls_branch(t, at, t->groups.of_node[n], &at))
         return false;
       ljp_value_add(&t->list[at].total, v);
     }
@@ -102,12 +103,12 @@ static bool grow_up(struct tree *t)
   return true;
 }
 
-static const struct branch *sort_list;
+static const struct branch *calls_sort_list;
 
-static int compare(const void *a, const void *b)
+static int calls_compare(const void *a, const void *b)
 {
   uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-  const struct branch *x = &sort_list[i], *y = &sort_list[k];
+  const struct branch *x = &calls_sort_list[i], *y = &calls_sort_list[k];
   if (x->total.weight != y->total.weight)
     return x->total.weight < y->total.weight ? -1 : 1;
   if (x->total.count != y->total.count)
@@ -116,15 +117,15 @@ static int compare(const void *a, const void *b)
 }
 
 /* Links children to parents, the largest first. */
-static bool link_up(struct tree *t)
+static bool calls_link(struct tree *t)
 {
   t->order = malloc(t->count * sizeof *t->order);
   if (!t->order)
     return false;
   for (uint32_t i = 0; i < t->count; i++)
     t->order[i] = i;
-  sort_list = t->list;
-  qsort(t->order, t->count, sizeof *t->order, compare);
+  calls_sort_list = t->list;
+  qsort(t->order, t->count, sizeof *t->order, calls_compare);
   for (uint32_t i = 0; i < t->count; i++) {
     struct branch *b = &t->list[t->order[i]];
     if (t->order[i]) {
@@ -135,18 +136,18 @@ static bool link_up(struct tree *t)
   return true;
 }
 
-static bool shows(const struct tree *t, uint32_t at)
+static bool calls_is_shown(const struct tree *t, uint32_t at)
 {
   return ljp_percent(t->r, &t->list[at].total) >= t->r->min_percent;
 }
 
-static void print_branch(const struct tree *t, uint32_t at, unsigned depth,
-                         bool first)
+static void calls_print_branch(const struct tree *t, uint32_t at,
+                               unsigned depth, bool first)
 {
   const struct ljp_report *r = t->r;
   const struct branch *b = &t->list[at];
   char name[4096], amount[24];
-  ljp_item_name(r, &t->items, b->item, name, sizeof name);
+  ljp_group_name(r, &t->groups, b->group, name, sizeof name);
   if (r->json) {
     ljp_print_format(r->out,
                      "%s{\"id\":%u,\"parent\":%u,\"depth\":%u,\"name\":",
@@ -171,7 +172,7 @@ static void print_branch(const struct tree *t, uint32_t at, unsigned depth,
   ljp_print_str(r->out, "\n");
 }
 
-static void print(const struct tree *t)
+static void calls_print(const struct tree *t)
 {
   const struct ljp_report *r = t->r;
   uint32_t at = t->list[0].child, hidden = 0;
@@ -183,9 +184,9 @@ static void print(const struct tree *t)
                      r->bottom_up ? "function, and below it its callers"
                                   : "function");
   while (at) {
-    bool show = r->json || shows(t, at);
+    bool show = r->json || calls_is_shown(t, at);
     if (show)
-      print_branch(t, at, depth, first);
+      calls_print_branch(t, at, depth, first);
     hidden += !show;
     first = false;
     if (show && t->list[at].child) {
@@ -210,11 +211,13 @@ bool ljp_report_tree(const struct ljp_report *r)
 {
   struct tree t = {.r = r};
   uint32_t root;
-  bool ok = ljp_items_make(r, &t.items) && branch(&t, 0, UINT32_MAX, &root) &&
-            (r->bottom_up ? grow_up(&t) : grow_down(&t)) && link_up(&t);
+  bool ok = ljp_groups_make(r, &t.groups) &&
+            calls_branch(&t, 0, UINT32_MAX, &root) &&
+            (r->bottom_up ? calls_grow_up(&t) : calls_grow_down(&t)) &&
+            calls_link(&t);
   if (ok)
-    print(&t);
-  ljp_items_fini(&t.items);
+    calls_print(&t);
+  ljp_groups_fini(&t.groups);
   ljp_index_fini(&t.index);
   free(t.list);
   free(t.order);

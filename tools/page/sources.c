@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/page/load.h"
+#include "tools/page/sources.h"
 
 #define LJP_SOURCE_LINE_BYTES 240u /* Longer lines are cut. */
 
-static int by_place(const void *a, const void *b)
+static int sources_by_place(const void *a, const void *b)
 {
   const struct ljp_page_source *x = a, *y = b;
   uint32_t n = x->file.len < y->file.len ? x->file.len : y->file.len;
@@ -25,15 +25,15 @@ static int by_place(const void *a, const void *b)
   return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-static bool same_file(const struct ljp_page_source *a,
-                      const struct ljp_page_source *b)
+static bool sources_same_file(const struct ljp_page_source *a,
+                              const struct ljp_page_source *b)
 {
   return a->file.len == b->file.len &&
          (!a->file.len || !memcmp(a->file.data, b->file.data, a->file.len));
 }
 
 /* The places in Lua code that occur, in order, each once. */
-static bool collect(struct ljp_page *page)
+static bool sources_collect(struct ljp_page *page)
 {
   size_t kept = 0;
   page->sources = calloc(page->node_count + 1, sizeof *page->sources);
@@ -47,17 +47,19 @@ static bool collect(struct ljp_page *page)
           .file = f->file, .line = page->nodes[i].line};
   }
   if (page->source_count)
-    qsort(page->sources, page->source_count, sizeof *page->sources, by_place);
+    qsort(page->sources, page->source_count, sizeof *page->sources,
+          sources_by_place);
   for (size_t i = 0; i < page->source_count; i++)
-    if (!kept || by_place(&page->sources[kept - 1], &page->sources[i]) != 0)
+    if (!kept ||
+        sources_by_place(&page->sources[kept - 1], &page->sources[i]) != 0)
       page->sources[kept++] = page->sources[i];
   page->source_count = kept;
   return true;
 }
 
 /* NULL: there is none, or none that may be read. */
-static FILE *open_below(const char *dir, struct ljp_str name, time_t since,
-                        bool *newer)
+static FILE *sources_open(const char *dir, struct ljp_str name, time_t since,
+                          bool *newer)
 {
   char path[PATH_MAX], real[PATH_MAX];
   struct stat st;
@@ -88,8 +90,9 @@ static FILE *open_below(const char *dir, struct ljp_str name, time_t since,
 }
 
 /* Texts of the places from..to, which are in one file. */
-static void read_lines(struct ljp_page *page, FILE *file,
-                       struct ljp_page_source *from, struct ljp_page_source *to)
+static void sources_read(struct ljp_page *page, FILE *file,
+                         struct ljp_page_source *from,
+                         struct ljp_page_source *to)
 {
   char *line = NULL;
   size_t room = 0;
@@ -114,20 +117,20 @@ enum ljp_status ljp_page_sources(struct ljp_page *page, const char *dir,
   char real[PATH_MAX];
   if (!realpath(dir, real))
     return LJP_ERR_IO;
-  if (!collect(page))
+  if (!sources_collect(page))
     return LJP_ERR_MEM;
   for (size_t i = 0, end; i < page->source_count; i = end) {
     struct ljp_page_source *from = &page->sources[i];
-    for (end = i;
-         end < page->source_count && same_file(from, &page->sources[end]);
+    for (end = i; end < page->source_count &&
+                  sources_same_file(from, &page->sources[end]);
          end++)
       ;
     bool newer = false;
-    FILE *file = open_below(real, from->file,
-                            (time_t)(since_wall_ns / 1000000000), &newer);
+    FILE *file = sources_open(real, from->file,
+                              (time_t)(since_wall_ns / 1000000000), &newer);
     if (!file)
       continue;
-    read_lines(page, file, from, page->sources + end);
+    sources_read(page, file, from, page->sources + end);
     fclose(file);
     if (newer)
       ljp_page_notice(

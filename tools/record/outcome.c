@@ -12,7 +12,7 @@
 #include "tools/record/record.h"
 
 /* A session replaces a file when it has really begun, by another one. */
-static bool replaced(const struct ljp_record_plan *plan)
+static bool outcome_replaced(const struct ljp_record_plan *plan)
 {
   struct stat now;
   return !lstat(plan->path, &now) &&
@@ -21,7 +21,7 @@ static bool replaced(const struct ljp_record_plan *plan)
           now.st_mtim.tv_nsec != plan->before.st_mtim.tv_nsec);
 }
 
-static bool since(const struct stat *st, const struct timespec *when)
+static bool outcome_is_since(const struct stat *st, const struct timespec *when)
 {
   return st->st_mtim.tv_sec > when->tv_sec ||
          (st->st_mtim.tv_sec == when->tv_sec &&
@@ -30,8 +30,8 @@ static bool since(const struct stat *st, const struct timespec *when)
 
 /* Files PATH.PREFIX with a number behind it, from when the program began, first
 ** in found->gl_pathv. If it gives any, the caller frees found. */
-static size_t numbered(const struct ljp_record_plan *plan, const char *prefix,
-                       glob_t *found)
+static size_t outcome_numbered_files(const struct ljp_record_plan *plan,
+                                     const char *prefix, glob_t *found)
 {
   char pattern[2 * PATH_MAX + 16];
   struct stat st;
@@ -48,7 +48,7 @@ static size_t numbered(const struct ljp_record_plan *plan, const char *prefix,
     char *path = found->gl_pathv[i];
     const char *number = path + len + 1 + strlen(prefix);
     if (number[strspn(number, "0123456789")] || stat(path, &st) ||
-        !since(&st, &plan->began))
+        !outcome_is_since(&st, &plan->began))
       continue;
     found->gl_pathv[i] = found->gl_pathv[count];
     found->gl_pathv[count++] = path;
@@ -61,7 +61,7 @@ static size_t numbered(const struct ljp_record_plan *plan, const char *prefix,
 size_t ljp_record_segments(const struct ljp_record_plan *plan)
 {
   glob_t found;
-  size_t count = numbered(plan, "s", &found);
+  size_t count = outcome_numbered_files(plan, "s", &found);
   if (count)
     globfree(&found);
   return count;
@@ -72,7 +72,7 @@ struct sums {
   bool unclean;
 };
 
-static bool add(struct sums *sums, const char *path)
+static bool outcome_add(struct sums *sums, const char *path)
 {
   static struct ljp_reader reader;
   const struct ljp_item *event;
@@ -92,18 +92,20 @@ static bool add(struct sums *sums, const char *path)
   return !status;
 }
 
-bool ljp_record_tell(struct ljp_record_plan *plan)
+bool ljp_record_outcome(struct ljp_record_plan *plan)
 {
   glob_t found;
   struct sums sums = {0};
-  size_t children = plan->children ? numbered(plan, "", &found) : 0;
+  size_t children =
+      plan->children ? outcome_numbered_files(plan, "", &found) : 0;
   if (children) {
     globfree(&found);
     ljp_command_note("record", "%zu of its children are in %s.PID", children,
                      plan->path);
   }
-  size_t segments = ljp_record_rotates(plan) ? numbered(plan, "s", &found) : 0;
-  bool first = replaced(plan); /* --keep may have removed it */
+  size_t segments =
+      ljp_record_rotates(plan) ? outcome_numbered_files(plan, "s", &found) : 0;
+  bool first = outcome_replaced(plan); /* --keep may have removed it */
   if (!first && !segments) {
     if (!children)
       ljp_command_error(
@@ -113,9 +115,9 @@ bool ljp_record_tell(struct ljp_record_plan *plan)
           plan->program[0]);
     return children != 0;
   }
-  bool done = !first || add(&sums, plan->path);
+  bool done = !first || outcome_add(&sums, plan->path);
   for (size_t i = 0; i < segments; i++)
-    done &= add(&sums, found.gl_pathv[i]);
+    done &= outcome_add(&sums, found.gl_pathv[i]);
   if (done) {
     char before[64] = "";
     if (segments)

@@ -1,5 +1,5 @@
 /*
-** Amounts and names in reports, as text and as JSON.
+** Amounts, shares and bounds in reports, as text and as JSON.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -7,44 +7,8 @@
 
 #include "tools/report/report.h"
 
-const char *ljp_by_text(enum ljp_by by)
-{
-  switch (by) {
-#define LJP_X(name, option, of_frame)                                          \
-  case LJP_BY_##name:                                                          \
-    return option;
-    LJP_BY_LIST(LJP_X)
-#undef LJP_X
-  }
-  return "";
-}
-
-const char *ljp_measure_text(enum ljp_measure measure)
-{
-  switch (measure) {
-#define LJP_X(name, option, count, weight, text)                               \
-  case LJP_MEASURE_##name:                                                     \
-    return text;
-    LJP_MEASURE_LIST(LJP_X)
-#undef LJP_X
-  }
-  return "";
-}
-
-const char *ljp_measure_option(enum ljp_measure measure)
-{
-  switch (measure) {
-#define LJP_X(name, option, count, weight, text)                               \
-  case LJP_MEASURE_##name:                                                     \
-    return option;
-    LJP_MEASURE_LIST(LJP_X)
-#undef LJP_X
-  }
-  return "";
-}
-
-static void scaled(uint64_t n, unsigned step, const char *const *units,
-                   char out[24])
+static void amount_scale(uint64_t n, unsigned step, const char *const *units,
+                         char out[24])
 {
   double value = (double)n;
   unsigned unit = 0;
@@ -67,9 +31,9 @@ void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
   static const char *const times[] = {"ns", "us", "ms", "s", NULL};
   static const char *const sizes[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
   if (ljp_measure_is_memory(r->select.measure))
-    scaled(weight, 1024, sizes, out);
+    amount_scale(weight, 1024, sizes, out);
   else
-    scaled(weight, 1000, times, out);
+    amount_scale(weight, 1000, times, out);
 }
 
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count)

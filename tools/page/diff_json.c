@@ -1,0 +1,100 @@
+/*
+** The JSON of `ljprof diff`; doc/reference/json.md describes it.
+*/
+#include <math.h>
+#include <stdio.h>
+
+#include "tools/page/diff.h"
+#include "tools/shared/show.h"
+
+/* Values in JSON are whole: nanoseconds or bytes, a second. */
+static void diff_json_value(struct ljp_shower *show, const char *name,
+                            const struct ljp_diff_value *v)
+{
+  char key[40];
+#define LJP_MEMBER(suffix, x)                                                  \
+  snprintf(key, sizeof key, "%s_" suffix, name);                               \
+  ljp_show_signed(show, key, (int64_t)llround(x));
+  LJP_MEMBER("before", v->value[0])
+  LJP_MEMBER("after", v->value[1])
+  LJP_MEMBER("change", v->value[1] - v->value[0])
+  LJP_MEMBER("error", ljp_diff_error(v))
+#undef LJP_MEMBER
+  snprintf(key, sizeof key, "%s_verdict", name);
+  ljp_show_listed(show, key, ljp_diff_verdict(v), 0);
+}
+
+static void diff_json_frame(struct ljp_shower *show,
+                            const struct ljp_page *page, uint32_t frame)
+{
+  static const char *const kinds[] = {
+#define LJP_X(key, colour, name) name,
+      LJP_PAGE_KIND_LIST(LJP_X)
+#undef LJP_X
+  };
+  const struct ljp_page_frame *f = &page->frames[frame];
+  ljp_show_string(show, "name", f->name);
+  ljp_show_string(show, "file", f->file);
+  ljp_show_number(show, "line", f->line);
+  ljp_show_string(show, "module", f->module);
+  ljp_show_listed(show, "kind", kinds[f->kind], 0);
+}
+
+static void diff_json_side(struct ljp_shower *show, const struct ljp_diff *d,
+                           int side, int view)
+{
+  const struct ljp_diff_side *s = &d->sides[side];
+  char key[40];
+  const char *when = side ? "after" : "before";
+#define LJP_KEY(suffix) (snprintf(key, sizeof key, "%s_" suffix, when), key)
+  ljp_show_string(show, LJP_KEY("file"), s->file);
+  ljp_show_number(show, LJP_KEY("duration_ns"),
+                  ljp_diff_whole(s->seconds * 1e9));
+  ljp_show_number(show, LJP_KEY("samples"), s->samples);
+  ljp_show_number(show, LJP_KEY("alloc_events"), s->events);
+  ljp_show_number(show, LJP_KEY("value"), ljp_diff_whole(d->sums[view][side]));
+#undef LJP_KEY
+}
+
+void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
+                   const struct ljp_diff_lists *lists, struct ljp_print *out)
+{
+  struct ljp_shower show = {.out = out, .json = true, .first = true};
+  ljp_print_str(out, "{\"totals\":{");
+  ljp_show_listed(&show, "view", ljp_diff_views[view].id, 0);
+  ljp_show_listed(&show, "unit", ljp_diff_views[view].unit, 0);
+  ljp_show_bool(&show, "per_second", ljp_diff_per_second(view) && !d->share);
+  ljp_show_bool(&show, "share", d->share);
+  for (int side = 0; side < 2; side++)
+    diff_json_side(&show, d, side, view);
+  ljp_print_str(out, "},\"notices\":[");
+  for (size_t i = 0; i < d->page.notice_count; i++) {
+    ljp_print_str(out, i ? "," : "");
+    ljp_print_json(out, d->page.notices[i].text);
+  }
+  ljp_print_str(out, "],\"rows\":[");
+  for (size_t i = 0; i < lists->function_count; i++) {
+    show.first = i == 0;
+    ljp_show_item(&show);
+    diff_json_frame(&show, &d->page, lists->functions[i].frame);
+    diff_json_value(&show, "self", &lists->functions[i].self);
+    diff_json_value(&show, "total", &lists->functions[i].total);
+    ljp_show_item_end(&show);
+  }
+  ljp_print_str(out, "],\"stacks\":[");
+  for (size_t i = 0; i < lists->stack_count; i++) {
+    show.first = i == 0;
+    ljp_show_item(&show);
+    diff_json_value(&show, "self", &lists->stacks[i].self);
+    ljp_show_list(&show, "frames");
+    for (uint32_t at = lists->stacks[i].node; at;
+         at = d->page.nodes[at].parent) {
+      ljp_show_item(&show);
+      diff_json_frame(&show, &d->page, d->page.nodes[at].frame);
+      ljp_show_item_end(&show);
+    }
+    ljp_show_list_end(&show);
+    ljp_show_item_end(&show);
+  }
+  ljp_print_str(out, "]}\n");
+}

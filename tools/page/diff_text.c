@@ -1,0 +1,153 @@
+/*
+** The report of `ljprof diff` as text: changed functions, changed stacks.
+*/
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/page/diff.h"
+#include "tools/shared/units.h"
+
+/* An amount a second; with a sign if it is a change. */
+static size_t diff_amount(char *to, size_t room, double x, int view, bool sign)
+{
+  static struct ljp_print out;
+  ljp_print_begin(&out, -1);
+  ljp_units_amount(&out, ljp_diff_whole(fabs(x)), ljp_diff_views[view].unit);
+  size_t n = out.len < room - 4 ? out.len : room - 4;
+  size_t at = 0;
+  if (sign)
+    to[at++] = ljp_diff_whole(fabs(x)) == 0 ? ' ' : x < 0 ? '-' : '+';
+  memcpy(to + at, out.buf, n);
+  to[at + n] = 0;
+  return at + n;
+}
+
+static void diff_cell(struct ljp_print *out, double x, int view, bool sign)
+{
+  char text[64];
+  diff_amount(text, sizeof text, x, view, sign);
+  ljp_print_format(out, "%12s", text);
+}
+
+static void diff_frame_name(struct ljp_print *out, const struct ljp_page *page,
+                            uint32_t frame)
+{
+  const struct ljp_page_frame *f = &page->frames[frame];
+  ljp_print_safe(out, f->name);
+  if (f->file.len && f->kind >= LJP_PAGE_LUA && f->kind <= LJP_PAGE_INLINED) {
+    ljp_print_str(out, " ");
+    ljp_print_safe(out, f->file);
+    if (f->line)
+      ljp_print_format(out, ":%" PRIu32, f->line);
+  }
+}
+
+static void diff_value_line(struct ljp_print *out,
+                            const struct ljp_diff_value *v, int view)
+{
+  diff_cell(out, v->value[1] - v->value[0], view, true);
+  diff_cell(out, ljp_diff_error(v), view, false);
+  diff_cell(out, v->value[0], view, false);
+  diff_cell(out, v->value[1], view, false);
+  ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v));
+}
+
+static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
+                           int view)
+{
+  static const char *const when[] = {"before", "after"};
+  for (size_t i = 0; i < d->page.notice_count; i++) {
+    ljp_print_str(out, "! ");
+    ljp_print_safe(out, d->page.notices[i].text);
+    ljp_print_str(out, "\n");
+  }
+  for (int side = 0; side < 2; side++) {
+    const struct ljp_diff_side *s = &d->sides[side];
+    ljp_print_format(out, "%-7s", when[side]);
+    ljp_print_safe(out, s->file);
+    ljp_print_format(out, ": %.3f s, ", s->seconds);
+    if (view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL)
+      ljp_print_format(out, "%" PRIu64 " samples\n", s->samples);
+    else
+      ljp_print_format(out, "%" PRIu64 " allocations\n", s->events);
+  }
+}
+
+static void diff_text_functions(const struct ljp_diff *d, int view,
+                                const struct ljp_diff_lists *lists,
+                                unsigned long top, bool all,
+                                struct ljp_print *out)
+{
+  const struct ljp_diff_function *f = lists->functions;
+  size_t shown = 0, within_error = 0;
+  for (size_t i = 0; i < lists->function_count; i++) {
+    bool sure = ljp_diff_sure(&f[i].self);
+    within_error += !sure;
+    if ((!sure && !all) || (top && shown >= top))
+      continue;
+    shown++;
+    diff_value_line(out, &f[i].self, view);
+    diff_frame_name(out, &d->page, f[i].frame);
+    ljp_print_str(out, "\n");
+  }
+  if (!shown)
+    ljp_print_str(out, "  nothing beyond the sampling error\n");
+  size_t sure = lists->function_count - within_error;
+  if (sure > shown)
+    ljp_print_format(out, "  and %zu more (--top 0 lists all)\n", sure - shown);
+  if (within_error && !all)
+    ljp_print_format(out,
+                     "  %zu functions changed by less than the sampling "
+                     "error (--all lists them)\n",
+                     within_error);
+}
+
+static void diff_text_stacks(const struct ljp_diff *d, int view,
+                             const struct ljp_diff_lists *lists,
+                             unsigned long top, bool all, struct ljp_print *out)
+{
+  const struct ljp_diff_stack *s = lists->stacks;
+  size_t shown = 0;
+  for (size_t i = 0; i < lists->stack_count && (!top || shown < top); i++) {
+    if (!ljp_diff_sure(&s[i].self) && !all)
+      break; /* Changes beyond the error come first. */
+    shown++;
+    diff_value_line(out, &s[i].self, view);
+    uint32_t at = s[i].node, path[2048], n = 0;
+    for (; at && n < 2048; at = d->page.nodes[at].parent)
+      path[n++] = d->page.nodes[at].frame;
+    /* The four innermost frames are enough to tell stacks apart. */
+    for (uint32_t k = n < 4 ? n : 4; k-- > 0;) {
+      ljp_print_str(out, k + 1 == 4 && n > 4 ? "...;" : "");
+      diff_frame_name(out, &d->page, path[k]);
+      ljp_print_str(out, k ? ";" : "");
+    }
+    ljp_print_str(out, "\n");
+  }
+  if (!shown)
+    ljp_print_str(out, "  nothing beyond the sampling error\n");
+}
+
+void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
+                   const struct ljp_diff_lists *lists, unsigned long top,
+                   bool all, struct ljp_print *out)
+{
+  diff_text_head(out, d, view);
+  const char *rate = !ljp_diff_per_second(view)    ? ""
+                     : !d->share                   ? " per second of recording"
+                     : view == LJP_PAGE_VIEW_ALLOC ? " per GiB"
+                                                   : " per second measured";
+  char a[64], b[64];
+  diff_amount(a, sizeof a, d->sums[view][0], view, false);
+  diff_amount(b, sizeof b, d->sums[view][1], view, false);
+  ljp_print_format(out,
+                   "%s%s: %s before, %s after\n\nfunctions, by their own "
+                   "change\n%12s%12s%12s%12s\n",
+                   ljp_diff_views[view].name, rate, a, b, "change", "+-",
+                   "before", "after");
+  diff_text_functions(d, view, lists, top, all, out);
+  ljp_print_str(out, "\nstacks\n");
+  diff_text_stacks(d, view, lists, top, all, out);
+}

@@ -1,0 +1,305 @@
+/*
+** Groups: what --by asks for, and which group each node or row of the profile
+** belongs to. Groups of frames have a self and a total; groups of rows have
+** only a self.
+*/
+#include "tools/report/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/profile/table.h"
+
+enum { NONE = UINT32_MAX };
+
+/* Whether groups are of frames. */
+bool ljp_by_of_frame(enum ljp_by by)
+{
+  switch (by) {
+#define LJP_X(name, option, of_frame)                                          \
+  case LJP_BY_##name:                                                          \
+    return of_frame;
+    LJP_BY_LIST(LJP_X)
+#undef LJP_X
+  }
+  return false;
+}
+
+const char *ljp_by_text(enum ljp_by by)
+{
+  switch (by) {
+#define LJP_X(name, option, of_frame)                                          \
+  case LJP_BY_##name:                                                          \
+    return option;
+    LJP_BY_LIST(LJP_X)
+#undef LJP_X
+  }
+  return "";
+}
+
+/* Numbers for keys in the order in which they come. */
+struct keys {
+  struct ljp_index index;
+  uint64_t *keys;
+  uint32_t *first;
+  uint32_t count, room, first_room;
+};
+
+static bool group_number(struct keys *k, uint64_t key, uint32_t first,
+                         uint32_t *id)
+{
+  if (!ljp_index_reserve(&k->index) ||
+      !ljp_array_reserve(&k->keys, k->count, &k->room, sizeof *k->keys) ||
+      !ljp_array_reserve(&k->first, k->count, &k->first_room, sizeof *k->first))
+    return false;
+  uint32_t hash = ljp_hash_end(ljp_mix(key, 0));
+  struct ljp_index_slot *slot = ljp_index_at(&k->index, hash);
+  for (; slot->item; slot = ljp_index_next(&k->index, slot))
+    if (slot->hash == hash && k->keys[slot->item - 1] == key) {
+      *id = slot->item - 1;
+      return true;
+    }
+  ljp_index_put(&k->index, slot, hash, k->count);
+  k->keys[k->count] = key;
+  k->first[k->count] = first;
+  *id = k->count++;
+  return true;
+}
+
+static void group_keys_fini(struct keys *k)
+{
+  ljp_index_fini(&k->index);
+  free(k->keys);
+  free(k->first);
+}
+
+static bool group_has_no_place(unsigned kind)
+{
+  return kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_KERNEL ||
+         kind == LJP_FRAME_PROFILER;
+}
+
+/* Keys of functions stand beside those of lines and files. */
+#define OF_FUNCTION (UINT64_C(1) << 63)
+
+/* What a frame's group is; false: it has none of its own and counts for the
+** one that called it. */
+static bool group_frame_key(const struct ljp_report *r, uint32_t frame,
+                            uint64_t *key)
+{
+  const struct ljp_profile_frame *f = &r->p->frames[frame];
+  bool own = f->file && (r->c_lines || !ljp_group_is_code(f->kind));
+  *key = OF_FUNCTION | f->function;
+  switch (r->by) {
+  case LJP_BY_LINE:
+    if (own && f->line)
+      *key = (uint64_t)f->file << 32 | f->line;
+    else if (ljp_group_is_code(f->kind) || group_has_no_place(f->kind))
+      return false;
+    return true;
+  case LJP_BY_FILE:
+    if (own)
+      *key = f->file;
+    else if (ljp_group_is_code(f->kind) || group_has_no_place(f->kind))
+      return false;
+    return true;
+  case LJP_BY_MODULE:
+    if (ljp_group_is_code(f->kind) && f->module)
+      *key = r->p->modules[f->module].path;
+    else if (ljp_group_is_lua(f->kind) || f->kind == LJP_FRAME_TRACE)
+      *key = OF_FUNCTION >> 1;
+    else if (f->kind == LJP_FRAME_BUILTIN)
+      *key = (OF_FUNCTION >> 1) + 1;
+    return true;
+  case LJP_BY_KIND:
+    *key = f->kind;
+    return true;
+  default:
+    if (r->lines)
+      *key = (uint64_t)f->function << 32 | f->line;
+    return true;
+  }
+}
+
+/* By node: the group of its frame. */
+static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
+                               uint32_t *of_node)
+{
+  const struct ljp_profile *p = r->p;
+  uint32_t *of_frame = malloc(p->frame_count * sizeof *of_frame);
+  bool ok = of_frame != NULL;
+  uint64_t key;
+  for (uint32_t i = 0; ok && i < p->frame_count; i++) {
+    of_frame[i] = NONE;
+    if (p->frames[i].kind != LJP_FRAME_ROOT && group_frame_key(r, i, &key))
+      ok = group_number(k, key, i, &of_frame[i]);
+  }
+  for (uint32_t i = 1; ok && i < p->node_count; i++) {
+    const struct ljp_profile_node *node = &p->nodes[i];
+    of_node[i] = of_frame[node->frame];
+    if (of_node[i] == NONE)
+      of_node[i] = of_node[node->parent];
+    if (of_node[i] == NONE) /* Nobody called it: it stands for itself. */
+      ok = group_number(k, OF_FUNCTION | p->frames[node->frame].function,
+                        node->frame, &of_node[i]);
+  }
+  free(of_frame);
+  return ok;
+}
+
+/* Totals: a stack counts once for each group that stands in it. Nodes are gone
+** through as a tree, knowing which groups are open. */
+static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
+{
+  const struct ljp_profile *p = r->p;
+  struct ljp_value *sums = malloc(p->node_count * sizeof *sums);
+  uint32_t *child = calloc(p->node_count, sizeof *child);
+  uint32_t *sibling = calloc(p->node_count, sizeof *sibling);
+  uint32_t *open = calloc((size_t)groups->count + 1, sizeof *open);
+  bool ok = sums && child && sibling && open;
+  if (ok) {
+    memcpy(sums, r->select.nodes, p->node_count * sizeof *sums);
+    for (uint32_t i = p->node_count; i-- > 1;) {
+      uint32_t parent = p->nodes[i].parent;
+      ljp_value_add(&sums[parent], &sums[i]);
+      sibling[i] = child[parent];
+      child[parent] = i;
+    }
+    for (uint32_t at = child[0]; at;) {
+      uint32_t group = groups->of_node[at];
+      if (!open[group]++) {
+        ljp_value_add(&groups->values[group].total, &sums[at]);
+      }
+      if (child[at]) {
+        at = child[at];
+        continue;
+      }
+      while (at && !sibling[at]) {
+        open[groups->of_node[at]]--;
+        at = p->nodes[at].parent;
+      }
+      if (at) {
+        open[groups->of_node[at]]--;
+        at = sibling[at];
+      }
+    }
+  }
+  free(sums);
+  free(child);
+  free(sibling);
+  free(open);
+  return ok;
+}
+
+static bool group_row_key(const struct ljp_report *r,
+                          const struct ljp_profile_row *row,
+                          const uint32_t *trace, uint32_t *key)
+{
+  const struct ljp_profile_context *c = &r->p->contexts[row->context];
+  switch (r->by) {
+  case LJP_BY_TRACE:
+    *key = trace[row->node];
+    return true;
+  case LJP_BY_STACK:
+    *key = row->node;
+    return true;
+  case LJP_BY_THREAD:
+    *key = c->thread;
+    return true;
+  case LJP_BY_VM:
+    *key = c->vm;
+    return true;
+  case LJP_BY_STATE:
+    *key = c->state;
+    return true;
+  case LJP_BY_TYPE:
+    *key = c->type;
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* By node: a frame of the innermost trace, for each trace the same one, however
+** exactly it was known; 0: none. */
+static bool group_trace_frames(const struct ljp_profile *p, uint32_t **trace)
+{
+  uint32_t *frame = calloc((size_t)p->trace_count + 1, sizeof *frame);
+  *trace = calloc(p->node_count, sizeof **trace);
+  for (uint32_t i = 1; frame && *trace && i < p->node_count; i++) {
+    const struct ljp_profile_node *node = &p->nodes[i];
+    const struct ljp_profile_frame *f = &p->frames[node->frame];
+    (*trace)[i] = (*trace)[node->parent];
+    if (f->kind == LJP_FRAME_TRACE) {
+      if (!f->trace || !frame[f->trace])
+        frame[f->trace] = node->frame;
+      (*trace)[i] = f->trace ? frame[f->trace] : node->frame;
+    }
+  }
+  free(frame);
+  return frame && *trace;
+}
+
+/* Items that are of rows, not of frames: self and total are one. */
+static bool group_rows(const struct ljp_report *r, struct keys *k,
+                       struct ljp_groups *groups)
+{
+  const struct ljp_profile *p = r->p;
+  uint32_t *of_row = malloc(((size_t)p->row_count + 1) * sizeof *of_row);
+  uint32_t *trace = NULL, key = 0;
+  bool ok = of_row && (r->by != LJP_BY_TRACE || group_trace_frames(p, &trace));
+  for (uint32_t i = 0; ok && i < p->row_count; i++) {
+    const struct ljp_value *v = &r->select.rows[i];
+    of_row[i] = NONE;
+    if ((v->count || v->weight) && group_row_key(r, &p->rows[i], trace, &key))
+      ok = group_number(k, key, key, &of_row[i]);
+  }
+  groups->count = k->count;
+  groups->values = calloc((size_t)k->count + 1, sizeof *groups->values);
+  ok = ok && groups->values;
+  for (uint32_t i = 0; ok && i < p->row_count; i++)
+    if (of_row[i] != NONE) {
+      ljp_value_add(&groups->values[of_row[i]].self, &r->select.rows[i]);
+      groups->values[of_row[i]].total = groups->values[of_row[i]].self;
+    }
+  free(of_row);
+  free(trace);
+  return ok;
+}
+
+bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups)
+{
+  const struct ljp_profile *p = r->p;
+  struct keys k = {0};
+  bool ok;
+  *groups = (struct ljp_groups){0};
+  if (ljp_by_of_frame(r->by)) {
+    groups->of_node = malloc(p->node_count * sizeof *groups->of_node);
+    if (groups->of_node)
+      groups->of_node[0] = NONE;
+    ok = groups->of_node && group_number_nodes(r, &k, groups->of_node);
+    groups->count = k.count;
+    groups->values = calloc((size_t)k.count + 1, sizeof *groups->values);
+    ok = ok && groups->values;
+    for (uint32_t i = 1; ok && i < p->node_count; i++)
+      ljp_value_add(&groups->values[groups->of_node[i]].self,
+                    &r->select.nodes[i]);
+    ok = ok && group_totals(r, groups);
+  } else {
+    ok = group_rows(r, &k, groups);
+  }
+  groups->first = k.first;
+  k.first = NULL;
+  group_keys_fini(&k);
+  if (!ok)
+    ljp_groups_fini(groups);
+  return ok;
+}
+
+void ljp_groups_fini(struct ljp_groups *groups)
+{
+  free(groups->values);
+  free(groups->of_node);
+  free(groups->first);
+  *groups = (struct ljp_groups){0};
+}

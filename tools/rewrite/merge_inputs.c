@@ -1,0 +1,120 @@
+/*
+** Identifies the inputs of a merge, sorts them into sessions, and reports
+** inputs that do not belong together or do not follow each other.
+*/
+#include "tools/rewrite/merge.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/shared/command.h"
+
+/* Reads what a file is: from its first whole block. */
+int ljp_merge_identify(struct ljp_reader *reader, struct ljp_merge_input *in)
+{
+  const struct ljp_item *event;
+  unsigned blocks = 0;
+  in->fd = ljp_out_source("merge", in->path);
+  if (in->fd < 0)
+    return LJP_EXIT_FAILED;
+  enum ljp_status status = ljp_reader_open(reader, in->path);
+  while (!status) {
+    status = ljp_reader_next(reader, &event);
+    if (status || event->what == LJP_ITEM_FINISH)
+      break;
+    if (event->what == LJP_ITEM_BLOCK && blocks++ == 0) {
+      in->stream = event->block->head.stream;
+      in->first_seq = event->block->head.seq;
+    } else if (event->what == LJP_REC_EPOCH) {
+      in->segment = event->u.epoch.segment;
+    } else if (event->what == LJP_REC_PROCESS) {
+      const struct ljp_rec_process *p = &event->u.process;
+      in->has_process = true;
+      in->clock = p->anchor_wall_ns - p->anchor_mono_ns;
+      in->executable = strndup(p->executable.data, p->executable.len);
+      break;
+    }
+    if (blocks > 1)
+      break;
+  }
+  if (status)
+    ljp_command_error("merge", "%s: %s", in->path, reader->error);
+  ljp_reader_fini(reader);
+  return status ? LJP_EXIT_FAILED : -1;
+}
+
+static int merge_by_session(const void *a, const void *b)
+{
+  const struct ljp_merge_input *x = a, *y = b;
+  if (x->session != y->session)
+    return x->session < y->session ? -1 : 1;
+  return x->first_seq < y->first_seq ? -1 : x->first_seq > y->first_seq;
+}
+
+static const char *merge_program(const struct ljp_merge_input *in)
+{
+  return in->executable ? in->executable : "(not known)";
+}
+
+/* Sorts inputs into sessions, and says which do not belong together. */
+int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
+{
+  for (unsigned i = 0; i < m->count; i++) {
+    struct ljp_merge_input *in = &m->inputs[i];
+    in->session = m->sessions;
+    for (unsigned k = 0; k < i; k++) {
+      const struct ljp_merge_input *other = &m->inputs[k];
+      if (other->stream == in->stream) {
+        in->session = other->session;
+        if (other->first_seq == in->first_seq) {
+          ljp_command_error("merge", "%s and %s are the same part of a session",
+                            other->path, in->path);
+          return LJP_EXIT_FAILED;
+        }
+      } else if (!unrelated &&
+                 (!in->has_process || !other->has_process ||
+                  strcmp(merge_program(in), merge_program(other)) != 0)) {
+        ljp_command_error("merge",
+                          "%s is of %s, %s of %s: they do not belong together"
+                          " (--unrelated merges them)",
+                          other->path, merge_program(other), in->path,
+                          merge_program(in));
+        return LJP_EXIT_FAILED;
+      }
+    }
+    m->sessions += in->session == m->sessions;
+  }
+  qsort(m->inputs, m->count, sizeof *m->inputs, merge_by_session);
+  return -1;
+}
+
+/* Tells of what is missing between two segments. head: of the second one's first
+** block. If that is of a later epoch, but its number is among those of the file
+** before, symbols were put into that (ljprof embed), and the numbers behind them
+** have to grow. */
+void ljp_merge_check_order(struct ljp_merge *m,
+                           const struct ljp_merge_input *before,
+                           const struct ljp_merge_input *in,
+                           const struct ljp_block_head *head)
+{
+  uint64_t first_seq = head->seq + m->more_seq;
+  if (first_seq > m->last_seq + 1) {
+    ljp_command_note("merge",
+                     "%" PRIu64 " blocks are missing between %s and %s",
+                     first_seq - m->last_seq - 1, before->path, in->path);
+  } else if (head->epoch > m->last_epoch) {
+    m->more_seq += m->last_seq + 1 - first_seq;
+    if (in->segment <= before->segment + 1)
+      return;
+    ljp_command_note(
+        "merge", "%" PRIu64 " of the segments are missing between %s and %s",
+        in->segment - before->segment - 1, before->path, in->path);
+    m->more_seq++; /* at least one block */
+  } else {
+    ljp_command_note("merge",
+                     "%s begins before %s ends: what they share is"
+                     " taken once",
+                     in->path, before->path);
+  }
+}
