@@ -13,7 +13,9 @@
 #include <ucontext.h>
 
 #include "profilers/unwind/unwind.h"
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/table.h"
+#include "profilers/unwind/view.h"
+#include "src/base/clock.h"
 #include "src/base/saferead.h"
 
 enum { FRAMES = 27, WALKS = 20000, REPEATS = 7 };
@@ -26,7 +28,7 @@ static uint64_t walk_ns(void)
 {
   uint64_t best = UINT64_MAX;
   for (int repeat = 0; repeat < REPEATS; repeat++) {
-    uint64_t start = ljp_unwind_now_ns();
+    uint64_t start = ljp_clock_ns();
     for (int i = 0; i < WALKS; i++) {
       const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
       struct ljp_regs regs;
@@ -36,7 +38,7 @@ static uint64_t walk_ns(void)
         ;
       ljp_unwind_release(unwinder, view);
     }
-    uint64_t took = ljp_unwind_now_ns() - start;
+    uint64_t took = ljp_clock_ns() - start;
     best = took < best ? took : best;
   }
   return best / WALKS;
@@ -44,10 +46,10 @@ static uint64_t walk_ns(void)
 
 static uint64_t acquire_ps(void)
 {
-  uint64_t start = ljp_unwind_now_ns();
+  uint64_t start = ljp_clock_ns();
   for (int i = 0; i < 1000000; i++)
     ljp_unwind_release(unwinder, ljp_unwind_acquire(unwinder));
-  return (ljp_unwind_now_ns() - start) / 1000;
+  return (ljp_clock_ns() - start) / 1000;
 }
 
 static void report(const char *how, uint64_t ns)
@@ -79,11 +81,11 @@ static int measure(void)
 static void compile(const char *name, struct ljp_unwind_object *object)
 {
   struct ljp_unwind_table *table = NULL;
-  uint64_t start = ljp_unwind_now_ns();
+  uint64_t start = ljp_clock_ns();
   struct ljp_unwind_job *job = ljp_unwind_job_new(object);
   if (job)
     ljp_unwind_job_run(job, UINT64_MAX, NULL, &table);
-  uint64_t took = ljp_unwind_now_ns() - start;
+  uint64_t took = ljp_clock_ns() - start;
   if (!table)
     return;
   uint64_t bytes = (uint64_t)table->rows * 6 +
@@ -130,10 +132,10 @@ int main(int argc, char **argv)
       }
   if (ljp_saferead_install())
     return 1;
-  uint64_t start = ljp_unwind_now_ns();
+  uint64_t start = ljp_clock_ns();
   if (ljp_unwind_new(&unwinder))
     return 1;
-  uint64_t took = ljp_unwind_now_ns() - start;
+  uint64_t took = ljp_clock_ns() - start;
   struct ljp_unwind_stats stats;
   ljp_unwind_stats(unwinder, &stats);
   printf("start with %d libraries, %u objects: %.3f ms\n", loaded,
@@ -142,11 +144,11 @@ int main(int argc, char **argv)
   ljp_unwind_poll(unwinder, 0);
   descend(FRAMES + 3, measure);
   printf("take and give back a view: %.2f ns\n", (double)acquire_ps() / 1000);
-  start = ljp_unwind_now_ns();
+  start = ljp_clock_ns();
   for (int i = 0; i < 100; i++)
     ljp_unwind_poll(unwinder, 0);
   printf("a round with nothing to do: %.1f us\n",
-         (double)(ljp_unwind_now_ns() - start) / 1e5);
+         (double)(ljp_clock_ns() - start) / 1e5);
   compile_all();
   ljp_unwind_free(unwinder);
   ljp_saferead_remove();

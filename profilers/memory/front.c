@@ -107,7 +107,8 @@ learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
   if (site->guest && (on_top || ljp_guest_in_vm(regs->rip))) {
     ljp_guest_site(s->heap, regs, &site->in_guest);
     plain = site->in_guest.kind != LJP_SITE_NONE;
-  } else if (!site->guest && ljp_unwind_plain(view, regs->rip, &site->step)) {
+  } else if (!site->guest &&
+             ljp_unwind_plain_step(view, regs->rip, &site->step)) {
     plain = true;
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }

@@ -44,8 +44,8 @@ enum ljp_status ljp_host_poll_tables(void)
 static enum ljp_status host_update_tables(void)
 {
   pthread_mutex_lock(&host.lock);
-  enum ljp_status status =
-      host.tables ? ljp_unwind_look(host.tables) : ljp_unwind_new(&host.tables);
+  enum ljp_status status = host.tables ? ljp_unwind_refresh(host.tables)
+                                       : ljp_unwind_new(&host.tables);
   pthread_mutex_unlock(&host.lock);
   return status;
 }

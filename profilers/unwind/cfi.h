@@ -1,11 +1,15 @@
 /*
-** Reading call frame information out of a buffer: CIE and FDE to rows.
+** Call frame information (CFI): from bytes to CIEs and FDEs, and from those to
+** rows and values.
 **
-** Input is a byte range in memory that is ours and the address at which the
-** same bytes live in the object (pointers in CFI are relative to themselves).
-** It is not trusted: every read is bounded by its record, every loop by its
-** input, every depth by an array. Nothing outside the range is touched.
-** Safety: everything here is LJP_SIGSAFE.
+** The input is a buffer of ours that holds a copy of the object's bytes, and
+** the address at which the object has them (pointers in CFI are relative to
+** their own address). The input is not trusted: every read is bounded by its
+** record, every loop by its input, every depth by an array. Nothing outside
+** the buffer is touched.
+**
+** Files: cfi_read.c, cfi_run.c and cfi_expr.c.
+** Private to profilers/unwind. Safety: everything here is LJP_SIGSAFE.
 */
 #ifndef LJP_UNWIND_CFI_H
 #define LJP_UNWIND_CFI_H
@@ -14,31 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profilers/unwind/cfi_bytes.h"
 #include "profilers/unwind/unwind.h"
 
-/* A bounded cursor. Past the end it yields zeros and stays bad. */
-struct ljp_bytes {
-  const uint8_t *at, *end;
-  bool bad;
-};
-
-LJP_SIGSAFE uint64_t ljp_bytes_fixed(struct ljp_bytes *in, unsigned size);
-LJP_SIGSAFE uint64_t ljp_bytes_uleb(struct ljp_bytes *in);
-LJP_SIGSAFE int64_t ljp_bytes_sleb(struct ljp_bytes *in);
-
-/* DW_EH_PE_*: format in the low four bits, base in the next three. */
-enum {
-  LJP_PE_ABSPTR = 0x00,
-  LJP_PE_SDATA4 = 0x0b,
-  LJP_PE_PCREL = 0x10,
-  LJP_PE_DATAREL = 0x30,
-  LJP_PE_OMIT = 0xff
-};
-
-/* An encoded pointer. address: where in->at lives in the object; data: what
-** DATAREL is relative to. Indirect and other bases are bad. */
-LJP_SIGSAFE uint64_t ljp_bytes_pointer(struct ljp_bytes *in, uint8_t encoding,
-                                       uint64_t address, uint64_t data);
+/* -- cfi_read.c: records --------------------------------------------------- */
 
 /* A stretch of CFI: bytes[i] is what the object has at address + i. */
 struct ljp_cfi_span {
@@ -59,13 +42,15 @@ enum ljp_cfi_how {
   LJP_HOW_VAL_EXPR    /* is the expression's value */
 };
 
-/* CFA and registers for a stretch of code. arg is an offset, a register, or
-** where in its span the expression (a length, then the bytes) stands. */
+/* The CFA and the registers for a stretch of code. arg is an offset, a
+** register, or the offset of an expression (its length, then its bytes) in its
+** span. */
 struct ljp_cfi_row {
-  uint8_t cfa_how; /* DEFAULT: none yet; REGISTER: reg + offset; EXPR */
+  uint8_t cfa_how; /* DEFAULT: none yet; REGISTER: register + offset; EXPR */
   uint8_t cfa_reg;
   uint8_t how[LJP_REGS];
-  uint8_t in_cie[LJP_REGS + 1]; /* expression stands in the CIE; last: CFA's */
+  uint8_t
+      in_cie[LJP_REGS + 1]; /* the expression is in the CIE; last: the CFA's */
   int32_t cfa_arg;
   int32_t arg[LJP_REGS];
 };
@@ -91,12 +76,14 @@ struct ljp_cfi_fde {
 LJP_SIGSAFE bool ljp_cfi_head(const struct ljp_cfi_span *span, uint64_t *size,
                               uint64_t *cie);
 
-/* span starts at the record and is cut to it. */
+/* span begins with the record and may go on after it. */
 LJP_SIGSAFE bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie,
                                   struct ljp_cfi_span span);
 LJP_SIGSAFE bool ljp_cfi_read_fde(struct ljp_cfi_fde *fde,
                                   const struct ljp_cfi_cie *cie,
                                   struct ljp_cfi_span span);
+
+/* -- cfi_run.c: instructions ----------------------------------------------- */
 
 enum { LJP_CFI_REMEMBERED = 8 };
 
@@ -108,7 +95,7 @@ struct ljp_cfi_machine {
   bool running_cie;
   uint64_t next; /* where the row after this one begins */
   unsigned depth;
-  struct ljp_cfi_row row; /* what holds from the last `next` up to `next` */
+  struct ljp_cfi_row row; /* valid from the previous `next` up to `next` */
   struct ljp_cfi_row remembered[LJP_CFI_REMEMBERED];
 };
 
@@ -116,13 +103,19 @@ LJP_SIGSAFE void ljp_cfi_start(struct ljp_cfi_machine *machine,
                                const struct ljp_cfi_cie *cie,
                                const struct ljp_cfi_fde *fde);
 
-/* Advances to the next row; machine->next is then where it stops holding (the
-** FDE's end for the last). False if the instructions make no sense. */
+/* Advances to the next row; machine->next is then where the row ends (for the
+** last row, the FDE's end). False if the instructions make no sense. */
 LJP_SIGSAFE bool ljp_cfi_next(struct ljp_cfi_machine *machine,
                               const struct ljp_cfi_fde *fde);
 
-/* Evaluates a DWARF expression over a frame's registers. initial: pushed
-** first (the CFA) if have_initial. */
+/* Runs a CIE's instructions, which begin at ops, into cie->initial. False if
+** they make no sense. */
+LJP_SIGSAFE bool ljp_cfi_run_cie(struct ljp_cfi_cie *cie, const uint8_t *ops);
+
+/* -- cfi_expr.c: expressions ----------------------------------------------- */
+
+/* Evaluates the expression at offset `at` of the span over a frame's registers.
+** With have_initial, the stack begins with initial (the CFA). */
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_cfi_evaluate(const struct ljp_cfi_span *span, uint32_t at,
                  const struct ljp_regs *regs, bool have_initial,

@@ -1,20 +1,20 @@
 /*
-** The C runtime's start files put a few functions into every object that the
-** compiler gives no frame information: what runs when the object is loaded and
-** unloaded. They are known by their bytes, from the first to the last, so that
-** nothing has to be supposed.
-**
-** LJP_SIGSAFE throughout.
+** Functions of the C runtime's start files (crti.o, crtbegin.o): each object
+** has a few, they run when the object is loaded and unloaded, and the compiler
+** gives them no CFI. They are recognised by all their bytes, from the first to
+** the last, so that nothing has to be guessed.
+** Safety: LJP_SIGSAFE throughout.
 */
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/step.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
-enum { LONGEST = 96 };
+enum { CRT_LONGEST = 96 };
 
-/* Bytes in hexadecimal, ?? for any; | and what lies between rsp and the return
-** address from there on: 0 nothing, 1 a word, b the caller's rbp. */
-static const char *const functions[] = {
+/* Bytes in hexadecimal; ?? is any byte. A | and a letter say what lies between
+** rsp and the return address from there on: 0 nothing, 1 a word, b the caller's
+** rbp. */
+static const char *const crt_functions[] = {
     /* _init, _fini */
     "|04883ec08|1488b05????????4885c07402ffd04883c408|0c3",
     "|0f30f1efa4883ec08|1488b05????????4885c07402ffd04883c408|0c3",
@@ -31,15 +31,15 @@ static const char *const functions[] = {
     "e8????????e8????????c605????????015d|0c30f1f00c3",
 };
 
-static unsigned digit(char c)
+static unsigned crt_digit(char c)
 {
   return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
 }
 
-/* Is this function there, with its byte number `offset` at pc? *state is what
-** holds at that byte. False if it is shorter. */
-static bool matches(const char *function, const uint8_t *bytes, size_t size,
-                    size_t offset, char *state)
+/* Do the bytes begin with this function? *state is the letter in effect at its
+** byte number `offset`. False if the function is shorter than that. */
+static bool crt_matches(const char *function, const uint8_t *bytes, size_t size,
+                        size_t offset, char *state)
 {
   char now = '0';
   size_t at = 0;
@@ -50,7 +50,7 @@ static bool matches(const char *function, const uint8_t *bytes, size_t size,
       continue;
     }
     if (at >= size ||
-        (*p != '?' && bytes[at] != (digit(p[0]) << 4 | digit(p[1]))))
+        (*p != '?' && bytes[at] != (crt_digit(p[0]) << 4 | crt_digit(p[1]))))
       return false;
     if (at == offset)
       *state = now;
@@ -59,30 +59,31 @@ static bool matches(const char *function, const uint8_t *bytes, size_t size,
   return *state != 0;
 }
 
-static char find(uint64_t pc)
+/* The letter in effect at pc; 0 if pc is in none of the functions. */
+static char crt_find(uint64_t pc)
 {
-  uint8_t bytes[2 * LONGEST];
-  size_t before = LONGEST, size;
+  uint8_t bytes[2 * CRT_LONGEST];
+  size_t before = CRT_LONGEST, size;
   char state;
-  /* Not beyond the start of what is mapped. */
+  /* If the bytes before pc are not mapped, begin with pc's page. */
   if (ljp_safe_copy(bytes, (const void *)(uintptr_t)(pc - before), 1) != 1)
     before = pc & 4095;
-  if (before > LONGEST)
-    before = LONGEST;
+  if (before > CRT_LONGEST)
+    before = CRT_LONGEST;
   size = ljp_safe_copy(bytes, (const void *)(uintptr_t)(pc - before),
-                       before + LONGEST);
+                       before + CRT_LONGEST);
   for (size_t offset = 0; offset <= before; offset++)
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    for (size_t i = 0; i < sizeof crt_functions / sizeof *crt_functions; i++)
       if (size > before - offset &&
-          matches(functions[i], bytes + (before - offset),
-                  size - (before - offset), offset, &state))
+          crt_matches(crt_functions[i], bytes + (before - offset),
+                      size - (before - offset), offset, &state))
         return state;
   return 0;
 }
 
 bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
 {
-  char state = find(pc);
+  char state = crt_find(pc);
   if (!state)
     return false;
   uint64_t cfa = regs->r[LJP_RSP] + (state == '0' ? 8 : 16), rip, rbp = 0;

@@ -1,56 +1,59 @@
 /*
-** One loaded object's frame information: where it is, and a sorted index of
-** it. Most objects bring the index along (.eh_frame_hdr); for the others we
-** make one of the same shape by reading .eh_frame from end to end.
-** Safety: writer's side. Reads the object by fault-safe copies, since it may be
-** unloaded at any moment; no loader lock is held.
+** A loaded object's frame information: where it is, and a sorted index of it.
+** Most objects bring the index along (.eh_frame_hdr). For the others this file
+** makes one of the same form, by reading .eh_frame from end to end.
+**
+** The object may be unloaded at any moment, since no lock of the loader is
+** held: it is read by fault-safe copies.
+** Safety: writer's side.
 */
-#include "profilers/unwind/priv.h"
-
 #include <stdlib.h>
-#include <string.h>
 
+#include "profilers/unwind/table.h"
+#include "profilers/unwind/view.h"
 #include "src/base/saferead.h"
 
-enum { MAX_SCAN_BYTES = 16 << 20 };
+enum { OBJECT_MAX_SCAN = 16 << 20 };
 
-struct pair {
+struct object_pair {
   int32_t code, fde;
 };
 
-static int by_code(const void *a, const void *b)
+static int object_by_code(const void *a, const void *b)
 {
-  int32_t x = ((const struct pair *)a)->code;
-  int32_t y = ((const struct pair *)b)->code;
+  int32_t x = ((const struct object_pair *)a)->code;
+  int32_t y = ((const struct object_pair *)b)->code;
   return (x > y) - (x < y);
 }
 
-struct scan {
-  struct pair *pairs;
+struct object_scan {
+  struct object_pair *pairs;
   size_t count, room;
 };
 
-static bool add_pair(struct scan *scan, uint64_t header, uint64_t code,
-                     uint64_t fde)
+static bool object_add_pair(struct object_scan *scan, uint64_t header,
+                            uint64_t code, uint64_t fde)
 {
   int64_t a = (int64_t)(code - header), b = (int64_t)(fde - header);
   if (a != (int32_t)a || b != (int32_t)b)
     return true;
   if (scan->count == scan->room) {
     size_t room = scan->room ? 2 * scan->room : 256;
-    struct pair *pairs = realloc(scan->pairs, room * sizeof *pairs);
+    struct object_pair *pairs = realloc(scan->pairs, room * sizeof *pairs);
     if (!pairs)
       return false;
     scan->pairs = pairs;
     scan->room = room;
   }
-  scan->pairs[scan->count++] = (struct pair){(int32_t)a, (int32_t)b};
+  scan->pairs[scan->count++] = (struct object_pair){(int32_t)a, (int32_t)b};
   return true;
 }
 
-/* Reads .eh_frame, copied to bytes, up to its terminator or first nonsense. */
-static bool scan_frames(const struct ljp_unwind_object *object,
-                        const uint8_t *bytes, size_t size, struct scan *scan)
+/* Reads a copy of .eh_frame up to its terminator, or to the first record that
+** makes no sense. False if there is no memory. */
+static bool object_scan_frames(const struct ljp_unwind_object *object,
+                               const uint8_t *bytes, size_t size,
+                               struct object_scan *scan)
 {
   struct ljp_cfi_cie cie;
   struct ljp_cfi_fde fde;
@@ -74,30 +77,30 @@ static bool scan_frames(const struct ljp_unwind_object *object,
     }
     if (ljp_cfi_read_fde(&fde, &cie, span) && fde.start >= object->lo &&
         fde.end <= object->hi &&
-        !add_pair(scan, object->header, fde.start, span.address))
+        !object_add_pair(scan, object->header, fde.start, span.address))
       return false;
   }
   return true;
 }
 
-static bool make_index(struct ljp_unwind_object *object)
+static bool object_make_index(struct ljp_unwind_object *object)
 {
   size_t size = (size_t)(object->hi - object->frames);
-  struct scan scan = {NULL, 0, 0};
-  if (size > MAX_SCAN_BYTES)
-    size = MAX_SCAN_BYTES;
+  struct object_scan scan = {NULL, 0, 0};
+  if (size > OBJECT_MAX_SCAN)
+    size = OBJECT_MAX_SCAN;
   uint8_t *bytes = malloc(size);
   if (!bytes)
     return false;
   size = ljp_safe_copy(bytes, (const void *)(uintptr_t)object->frames, size);
-  bool ok = scan_frames(object, bytes, size, &scan);
+  bool ok = object_scan_frames(object, bytes, size, &scan);
   free(bytes);
   if (!ok) {
     free(scan.pairs);
     return false;
   }
   if (scan.count)
-    qsort(scan.pairs, scan.count, sizeof *scan.pairs, by_code);
+    qsort(scan.pairs, scan.count, sizeof *scan.pairs, object_by_code);
   object->own_index = (int32_t *)scan.pairs;
   object->index = (uint64_t)(uintptr_t)scan.pairs;
   object->index_count = scan.count;
@@ -123,13 +126,13 @@ bool ljp_unwind_object_read(struct ljp_unwind_object *object)
     return true;
   if (!ljp_unwind_read_header(object) ||
       !ljp_safe_load(
-          (const void *)(uintptr_t)ljp_unwind_witness_at(object->header),
+          (const void *)(uintptr_t)ljp_unwind_witness_address(object->header),
           &object->witness)) {
     object->header = 0;
     object->index_count = 0;
-  } else if (!object->index_count && !make_index(object))
+  } else if (!object->index_count && !object_make_index(object))
     return false;
-  /* Release: a handler that sees it reads the rest. */
+  /* release: a handler that sees this may read the fields above. */
   atomic_store_explicit(&object->ready, true, memory_order_release);
   return true;
 }

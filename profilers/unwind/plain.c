@@ -1,51 +1,48 @@
 /*
-** Plain steps: what the frame information says of one return address, for who
-** takes the same step again and again (the memory profiler). It is read from
-** the object itself, so it needs no table. Ordinary code, with a view.
+** Plain steps: what the CFI says of one return address, for callers that take
+** the same step again and again (the memory profiler). The CFI is read from the
+** object itself, so no table is needed.
+** Safety: ordinary code, with a borrowed view.
 */
-#include "profilers/unwind/priv.h"
-
+#include "profilers/unwind/step.h"
+#include "profilers/unwind/table.h"
 #include "src/base/saferead.h"
 
-/* One whose header has been read. */
-static struct ljp_unwind_object *object_of(const struct ljp_unwind_view *view,
-                                           uint64_t address)
+/* The object that holds a code address, if its header has been read. */
+static const struct ljp_unwind_object *
+plain_object(const struct ljp_unwind_view *view, uint64_t address)
 {
-  for (uint32_t i = 0; i < view->ranges_count; i++) {
-    struct ljp_unwind_object *object = view->ranges[i].object;
-    if (address - view->ranges[i].lo < view->ranges[i].hi - view->ranges[i].lo)
-      /* Acquire: pairs with the release once that has been done. */
-      return object &&
-                     atomic_load_explicit(&object->ready,
-                                          memory_order_acquire) &&
-                     object->header
-                 ? object
-                 : NULL;
-  }
-  return NULL;
+  const struct ljp_unwind_range *range =
+      ljp_unwind_find_range(view, address, 0);
+  const struct ljp_unwind_object *object = range ? range->object : NULL;
+  /* acquire: pairs with the release after the header has been read. */
+  if (!object || !atomic_load_explicit(&object->ready, memory_order_acquire) ||
+      !object->header)
+    return NULL;
+  return object;
 }
 
 uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
                                uint64_t address)
 {
-  const struct ljp_unwind_object *object = object_of(view, address);
-  return object ? ljp_unwind_witness_at(object->header) : 0;
+  const struct ljp_unwind_object *object = plain_object(view, address);
+  return object ? ljp_unwind_witness_address(object->header) : 0;
 }
 
-bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
-                      struct ljp_unwind_plain *plain)
+bool ljp_unwind_plain_step(const struct ljp_unwind_view *view, uint64_t rip,
+                           struct ljp_unwind_plain *plain)
 {
-  struct ljp_unwind_object *object = object_of(view, rip - 1);
+  const struct ljp_unwind_object *object = plain_object(view, rip - 1);
   struct ljp_unwind_rule rule;
-  struct ljp_found found;
+  struct ljp_cfi_found found;
   if (!object)
     return false;
-  plain->witness_at = ljp_unwind_witness_at(object->header);
+  plain->witness_at = ljp_unwind_witness_address(object->header);
   if (!ljp_safe_load((const void *)(uintptr_t)plain->witness_at,
                      &plain->witness) ||
       plain->witness != object->witness ||
-      ljp_unwind_find(object, rip - 1, &found) ||
-      found.fde.end == rip) /* might be planted: a step looks closer */
+      ljp_unwind_find_cfi(object, rip - 1, &found) ||
+      found.fde.end == rip) /* maybe planted: a step has to look */
     return false;
   ljp_unwind_make_rule(&found.machine.row, found.cie.signal, &rule);
   if (rule.kind != LJP_RULE_REGULAR ||

@@ -1,16 +1,16 @@
 /*
 ** Host unwinding: from the registers at any instruction of ordinary machine
 ** code to those of its caller, by the call frame information (CFI) that every
-** object carries for exceptions. RFC 2 tells how and why.
+** object carries for exceptions. RFC 2 says how and why.
 **
-** Two sides. The sampler's handler takes a view of the loaded objects, steps
-** through it, and gives it back; that side never allocates, locks, or faults.
-** The writer thread keeps the view true and compiles tables for the objects
-** in which samples fall; that side is one thread at a time.
+** There are two sides. A signal handler borrows a view of the loaded objects,
+** steps through it, and gives it back; this side never allocates, locks, or
+** faults. The writer thread keeps the view up to date and compiles tables for
+** the objects in which samples fall; this side is one thread at a time.
 **
-** A step either ends in the caller's registers or says why it cannot; it does
-** not guess. It knows nothing of VM frames or of trace code: an address there
-** is LJP_UNWIND_NO_MODULE, or is not asked for.
+** A step either ends with the caller's registers or says why it cannot. It
+** never guesses. It knows nothing of VM frames or of compiled Lua code: for an
+** address there the result is LJP_UNWIND_NO_MODULE, if the caller asks at all.
 */
 #ifndef LJP_UNWIND_H
 #define LJP_UNWIND_H
@@ -49,88 +49,92 @@ const char *ljp_unwind_result_text(enum ljp_unwind_result result);
 struct ljp_unwind;      /* one for the process: modules, tables, views */
 struct ljp_unwind_view; /* one state of the loaded objects; never changes */
 
-/* -- The handler's side -------------------------------------------------- */
+/* -- The handler's side ---------------------------------------------------- */
 
 /* All registers of the interrupted context; exact. context: ucontext_t. */
 LJP_SIGSAFE void ljp_regs_from_context(struct ljp_regs *regs,
                                        const void *context);
 
-/* Borrow the current view, until release. NULL if it is being replaced at
-** this very moment (rare: count a loss). Each acquire needs its release
-** before the handler returns. */
+/* Borrows the current view until it is released. NULL if the view is being
+** replaced at this very moment (rare: count a loss). Each acquire needs its
+** release before the handler returns. */
 LJP_SIGSAFE const struct ljp_unwind_view *
 ljp_unwind_acquire(struct ljp_unwind *unwind);
 LJP_SIGSAFE void ljp_unwind_release(struct ljp_unwind *unwind,
                                     const struct ljp_unwind_view *view);
 
-/* Never the same for two views. */
+/* No two views have the same serial. */
 LJP_SIGSAFE uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view);
 
-/* From a frame to its caller. The new rsp is above the old one, and by no more
-** than 64 MiB, except across a signal frame, where the interrupted stack may
-** be another; so the caller needs a depth cap of its own. Reads the stack by
-** src/base/saferead.h only. */
+/* From a frame to its caller. The new rsp is above the old one by at most 64
+** MiB. Across a signal frame it may be anywhere, because the interrupted stack
+** may be another one; so the caller needs a depth cap of its own. Reads the
+** stack only by src/base/saferead.h. */
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_step(const struct ljp_unwind_view *view, struct ljp_regs *regs);
 
-/* Where that of the current one stands. */
+/* Is this code address in a loaded object's executable part? */
+LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_view *view,
+                                       uint64_t address);
+
+/* Has a step met an address without a module or a table since the last poll?
+** The handler may then wake the writer. */
+LJP_SIGSAFE bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind);
+
+/* -- For callers that remember steps --------------------------------------- */
+
+/* Where the current view's serial is kept. Valid as long as unwind. */
 const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind);
 
-/* A step that is the same whenever it is taken from this return address: the
-** caller's rsp is a register + cfa, its rip stands below that, and what was saved at
-** so many words from there. Good with the view that it was made from, as long
-** as the witness has the value. False: not every step from here is so plain. */
+/* A step from a return address that is always the same: the caller's rsp is
+** rsp or rbp plus cfa, its rip is in the word below, and each saved register is
+** at a fixed distance. Good for the view that it was made from, as long as the
+** witness has its value. */
 struct ljp_unwind_plain {
   int32_t cfa; /* from rsp, or from rbp */
   bool from_rbp;
   int8_t rbx, rbp, r14; /* in words from the caller's rsp; 0: not saved */
   uint64_t witness_at, witness;
 };
-bool ljp_unwind_plain(const struct ljp_unwind_view *view, uint64_t rip,
-                      struct ljp_unwind_plain *plain);
-/* The same place, of the object that an address lies in; 0: none is known. */
+/* False: the step from this address is not so plain. */
+bool ljp_unwind_plain_step(const struct ljp_unwind_view *view, uint64_t rip,
+                           struct ljp_unwind_plain *plain);
+/* The address of the witness of the object that holds an address; 0: there is
+** none. */
 uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
                                uint64_t address);
 
-/* Is this code address in a loaded object's executable part? */
-LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_view *view,
-                                       uint64_t address);
-
-/* Has a step met an address without a module or a table since the last
-** poll? The handler may then wake the writer. */
-LJP_SIGSAFE bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind);
-
-/* -- The writer's side --------------------------------------------------- */
+/* -- The writer's side ----------------------------------------------------- */
 
 /* Reads the list of loaded objects and publishes the first view. Compiles
-** nothing: until an object's table is there, steps interpret its CFI. */
+** nothing: until an object has a table, steps interpret its CFI. */
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out);
-
-/* Follows dlopen and dlclose, and nothing else: quick. */
-enum ljp_status ljp_unwind_look(struct ljp_unwind *unwind);
 
 /* No handler may be using it any more, or start to. */
 void ljp_unwind_free(struct ljp_unwind *unwind);
 
-/* To be called at each round of the writer: follows dlopen and dlclose, reads
-** the headers of objects that are new, compiles tables for objects that steps have met, for about budget_us
-** microseconds (at least a little; 0: until all is done), frees what no
-** handler can be using. */
+/* Follows dlopen and dlclose, and nothing else: quick. */
+enum ljp_status ljp_unwind_refresh(struct ljp_unwind *unwind);
+
+/* One round, for the writer: follows dlopen and dlclose, reads the headers of
+** new objects, compiles tables for objects that steps have met, and frees what
+** no handler can be using. Compiles for about budget_us microseconds, and at
+** least a little; 0: until everything is done. */
 enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us);
 
-/* Somebody waits for who polls: from begin to end a poll compiles nothing more.
-** Calls nest; any thread. */
+/* Somebody is waiting for the polling thread: between begin and end a poll
+** compiles nothing more. Calls nest; any thread. */
 void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin);
 
-/* In a forked child, before its first acquire: no handler of the parent is
-** running here, whatever the copied counters say. */
+/* In a forked child, before its first acquire: none of the parent's handlers
+** runs here, whatever the copied counters say. */
 void ljp_unwind_after_fork(struct ljp_unwind *unwind);
 
 struct ljp_unwind_stats {
   uint64_t views;        /* published so far */
   uint64_t retired_busy; /* rounds in which a view had to be kept or put off */
   uint32_t objects;      /* in the current view */
-  uint32_t tables;       /* of them, compiled */
+  uint32_t tables;       /* those of them with a table */
   uint64_t rows;         /* in those tables */
   uint64_t table_bytes;
   uint64_t compile_ns; /* spent on tables so far */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* A walk that takes more steps than this goes in circles. */
-enum { MAX_STEPS = 20000 };
+enum { WALK_MAX_STEPS = 20000 };
 
-LJP_SIGSAFE static enum ljp_cut cut_of(enum ljp_unwind_result result)
+LJP_SIGSAFE static enum ljp_cut walk_cut(enum ljp_unwind_result result)
 {
   switch (result) {
   case LJP_UNWIND_STEPPED:
@@ -35,16 +35,16 @@ LJP_SIGSAFE static enum ljp_cut cut_of(enum ljp_unwind_result result)
 
 /* Registers that a frame may hold at a point of the memo; of a guest's frames
 ** in which others are known it is not worth while to remember more. */
-#define POINT_REGS (LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP)
+#define WALK_POINT_REGS (LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP)
 
 /* Between two steps: is the rest of the stack known? */
-LJP_SIGSAFE static bool rest_is_known(const struct ljp_guest *guest,
-                                      const struct ljp_regs *regs,
-                                      struct ljp_stack *stack)
+LJP_SIGSAFE static bool walk_meet(const struct ljp_guest *guest,
+                                  const struct ljp_regs *regs,
+                                  struct ljp_stack *stack)
 {
   static const uint8_t which[] = {LJP_RBX, LJP_RBP, LJP_R12,
                                   LJP_R13, LJP_R14, LJP_R15};
-  if (regs->exact || guest->left_count || (regs->known & ~POINT_REGS) ||
+  if (regs->exact || guest->left_count || (regs->known & ~WALK_POINT_REGS) ||
       !ljp_memo_near(stack->memo, regs->r[LJP_RSP], UINT64_MAX))
     return false;
   struct ljp_memo_point now = {.sp = regs->r[LJP_RSP], .order = UINT64_MAX};
@@ -67,10 +67,10 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
 {
   struct ljp_stack *stack = &walk->stack;
   struct ljp_guest *guest = &walk->guest;
-  for (int steps = 0; steps < MAX_STEPS; steps++) {
+  for (int steps = 0; steps < WALK_MAX_STEPS; steps++) {
     uint64_t rip = regs->r[LJP_RIP];
     enum ljp_guest_result stepped = LJP_GUEST_FOREIGN;
-    if (stack->memo && rest_is_known(guest, regs, stack))
+    if (stack->memo && walk_meet(guest, regs, stack))
       return LJP_WALK_DONE;
     if (ljp_guest_in_vm(rip)) {
       stepped = ljp_guest_step_vm(guest, regs, stack);
@@ -93,7 +93,7 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
       return LJP_WALK_DONE;
     enum ljp_unwind_result result = ljp_unwind_step(view, regs);
     if (result != LJP_UNWIND_STEPPED) {
-      stack->cut = cut_of(result);
+      stack->cut = walk_cut(result);
       return LJP_WALK_DONE;
     }
   }
@@ -101,8 +101,8 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
   return LJP_WALK_DONE;
 }
 
-LJP_SIGSAFE static void begin(struct ljp_walk *walk, struct ljp_regs *regs,
-                              uint64_t *frames, uint32_t limit)
+LJP_SIGSAFE static void walk_begin(struct ljp_walk *walk, struct ljp_regs *regs,
+                                   uint64_t *frames, uint32_t limit)
 {
   memset(&walk->guest, 0, sizeof walk->guest);
   walk->stack =
@@ -115,12 +115,12 @@ enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
                               struct ljp_regs *regs, uint64_t *frames,
                               uint32_t limit)
 {
-  begin(walk, regs, frames, limit);
+  walk_begin(walk, regs, frames, limit);
   return walk_down(walk, view, regs, false);
 }
 
-LJP_SIGSAFE static enum ljp_memo_extent extent_of(const struct ljp_walk *walk,
-                                                  enum ljp_walk_result result)
+LJP_SIGSAFE static enum ljp_memo_extent walk_extent(const struct ljp_walk *walk,
+                                                    enum ljp_walk_result result)
 {
   const struct ljp_stack *stack = &walk->stack;
   if (result == LJP_WALK_DONE && !stack->cut)
@@ -137,7 +137,7 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
                                    uint32_t limit, struct ljp_memo *memo)
 {
   struct ljp_guest *guest = &walk->guest;
-  begin(walk, regs, frames, limit);
+  walk_begin(walk, regs, frames, limit);
   ljp_memo_begin(memo, ljp_unwind_view_serial(view), ljp_guest_generation());
   if (memo->mode != LJP_MEMO_OFF)
     walk->stack.memo = memo;
@@ -155,7 +155,7 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
     memo->vm = guest->vm;
     memo->state = guest->state;
   }
-  ljp_memo_end(memo, frames, walk->stack.count, extent_of(walk, result));
+  ljp_memo_end(memo, frames, walk->stack.count, walk_extent(walk, result));
   return result;
 }
 
@@ -164,7 +164,7 @@ enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
                                    struct ljp_regs *regs, uint64_t *frames,
                                    uint32_t limit)
 {
-  begin(walk, regs, frames, limit);
+  walk_begin(walk, regs, frames, limit);
   return walk_down(walk, view, regs, true);
 }
 

@@ -1,7 +1,8 @@
 /*
 ** The stack walk: host and guest frames as one interleaved stack, from the
-** registers at any instruction. Host frames are stepped by profilers/unwind/unwind.h,
-** guest frames by src/luajit/guest.h; doc/rfc/0003-guest-walk.md.
+** registers at any instruction. Host frames are stepped by
+** profilers/unwind/unwind.h, guest frames by src/luajit/guest.h;
+** doc/rfc/0003-guest-walk.md.
 **
 ** LJP_SIGSAFE, on the thread whose registers they are, between
 ** ljp_saferead_enter() and the end of the handler.
@@ -42,10 +43,10 @@ LJP_SIGSAFE enum ljp_walk_result
 ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_view *view,
               struct ljp_regs *regs, uint64_t *frames, uint32_t limit);
 
-/* Goes on with a walk whose upper part the caller has found by himself: regs and
-** walk->guest say where. What is read is noted in notes, after what is there
-** since ljp_memo_forget(). False: the rest is cut, or not all that it depends on
-** could be noted. */
+/* Goes on with a walk whose upper part the caller has found by himself: regs
+** and walk->guest say where. What is read is noted in notes, after what is
+** there since ljp_memo_forget(). False: the rest is cut, or not all that it
+** depends on could be noted. */
 LJP_SIGSAFE bool ljp_walk_rest(struct ljp_walk *walk,
                                const struct ljp_unwind_view *view,
                                struct ljp_regs *regs, uint64_t *frames,

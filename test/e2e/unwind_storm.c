@@ -20,7 +20,8 @@
 #include <ucontext.h>
 
 #include "profilers/unwind/unwind.h"
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/view.h"
+#include "src/base/clock.h"
 #include "src/base/saferead.h"
 
 enum { THREADS = 3, DEPTH = 128, RESULTS = 16 };
@@ -130,8 +131,8 @@ int main(int argc, char **argv)
   while (atomic_load(&running) < THREADS)
     pause_us(1000);
   pthread_create(&shoot, NULL, shooter, threads);
-  uint64_t until = ljp_unwind_now_ns() + (uint64_t)seconds * 1000000000u;
-  for (unsigned i = 0; ljp_unwind_now_ns() < until; i++) {
+  uint64_t until = ljp_clock_ns() + (uint64_t)seconds * 1000000000u;
+  for (unsigned i = 0; ljp_clock_ns() < until; i++) {
     void *library = dlopen(libraries[i % 4], RTLD_NOW);
     ljp_unwind_poll(unwinder, 200);
     if (library)

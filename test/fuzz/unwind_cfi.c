@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/step.h"
+#include "profilers/unwind/table.h"
 #include "src/base/saferead.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   enum { ROOM = 1 << 14 };
   static uint8_t memory[ROOM] __attribute__((aligned(4096)));
-  static struct ljp_found found;
+  static struct ljp_cfi_found found;
   static bool installed;
   if (!installed) /* CFI may point anywhere */
     installed = ljp_saferead_install() == LJP_OK && ljp_saferead_check();
@@ -54,11 +55,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (!object)
     return 0;
   for (uint64_t pc = lo; pc < lo + ROOM; pc += 251)
-    if (!ljp_unwind_find(object, pc, &found)) {
+    if (!ljp_unwind_find_cfi(object, pc, &found)) {
       struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
       for (int i = 0; i < LJP_REGS; i++)
         regs.r[i] = lo + ROOM / 2 + 8 * (uint64_t)i;
-      ljp_unwind_apply(&found.machine.row, &found.cie, &found.fde.span, &regs);
+      ljp_unwind_apply_cfi(&found.machine.row, &found.cie, &found.fde.span,
+                           &regs);
     }
   struct ljp_unwind_table *table = NULL;
   struct ljp_unwind_job *job = ljp_unwind_job_new(object);

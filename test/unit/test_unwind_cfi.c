@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/step.h"
+#include "profilers/unwind/table.h"
 
 /* A CIE as gcc writes it (zR, pcrel sdata4, cfa = rsp + 8, rip at cfa - 8) and
 ** an FDE for 0x100 bytes of code at CODE; instructions are added behind. */
@@ -303,16 +304,16 @@ static void an_object_is_found_with_and_without_a_search_table(void **state)
   uint8_t *memory = aligned_alloc(4096, OBJECT_SIZE);
   (void)state;
   for (int table = 0; table < 2; table++) {
-    static struct ljp_found found;
+    static struct ljp_cfi_found found;
     struct ljp_unwind_object *object = make_object(memory, table);
     uint64_t text = (uintptr_t)memory + TEXT;
     assert_non_null(object);
     assert_int_equal(object->index_count, 1);
-    assert_int_equal(ljp_unwind_find(object, text + 5, &found), 0);
+    assert_int_equal(ljp_unwind_find_cfi(object, text + 5, &found), 0);
     assert_int_equal(found.machine.row.cfa_arg, 16);
-    assert_int_equal(ljp_unwind_find(object, text - 1, &found),
+    assert_int_equal(ljp_unwind_find_cfi(object, text - 1, &found),
                      LJP_UNWIND_NO_RULE);
-    assert_int_equal(ljp_unwind_find(object, text + 0x100, &found),
+    assert_int_equal(ljp_unwind_find_cfi(object, text + 0x100, &found),
                      LJP_UNWIND_NO_RULE);
     struct ljp_unwind_table *rows;
     struct ljp_unwind_job *job = ljp_unwind_job_new(object);
@@ -341,13 +342,13 @@ static void every_flipped_bit_of_an_object_is_survived(void **state)
   (void)state;
   for (int part = 0; part < 2; part++)
     for (unsigned bit = 0; bit < parts[part][1] * 8; bit++) {
-      static struct ljp_found found;
+      static struct ljp_cfi_found found;
       ljp_unwind_object_free(make_object(memory, true));
       memory[parts[part][0] + bit / 8] ^= (uint8_t)(1u << bit % 8);
       uint64_t lo = (uintptr_t)memory;
       struct ljp_unwind_object *object = read_object(lo);
       assert_non_null(object);
-      ljp_unwind_find(object, lo + TEXT + 5, &found);
+      ljp_unwind_find_cfi(object, lo + TEXT + 5, &found);
       struct ljp_unwind_table *rows = NULL;
       struct ljp_unwind_job *job = ljp_unwind_job_new(object);
       if (job)

@@ -1,13 +1,15 @@
 /*
-** From a code address to its CFI without a table: search the object's sorted
-** index, copy the FDE and its CIE out, run them up to the address. The object
-** may be unmapped by another thread meanwhile, so nothing of it is read but by
-** fault-safe copies. LJP_SIGSAFE throughout; about 3 KB of stack.
+** From a code address to its CFI: search the object's sorted index, copy the
+** FDE and its CIE out of the object, run them up to the address.
+**
+** Another thread may unmap the object meanwhile, so the object is read by
+** fault-safe copies only. Needs about 3 KB of stack.
+** Safety: LJP_SIGSAFE throughout.
 */
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/step.h"
 #include "src/base/saferead.h"
 
-static bool load32(uint64_t address, int32_t *out)
+static bool find_load32(uint64_t address, int32_t *out)
 {
   if (address & 3)
     return ljp_safe_copy(out, (const void *)(uintptr_t)address, 4) == 4;
@@ -18,16 +20,18 @@ static bool load32(uint64_t address, int32_t *out)
   return true;
 }
 
-/* The FDE's address in the index entry at or before pc. */
-static enum ljp_unwind_result search(const struct ljp_unwind_object *object,
-                                     uint64_t pc, uint64_t *fde)
+/* The address of the FDE in the last index entry that begins at or before
+** pc. */
+static enum ljp_unwind_result
+find_in_index(const struct ljp_unwind_object *object, uint64_t pc,
+              uint64_t *fde)
 {
   uint64_t low = 0, high = object->index_count;
   int64_t wanted = (int64_t)(pc - object->header);
   int32_t value;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (!load32(object->index + 8 * middle, &value))
+    if (!find_load32(object->index + 8 * middle, &value))
       return LJP_UNWIND_STALE;
     if (value <= wanted)
       low = middle + 1;
@@ -36,17 +40,18 @@ static enum ljp_unwind_result search(const struct ljp_unwind_object *object,
   }
   if (low == 0)
     return LJP_UNWIND_NO_RULE;
-  if (!load32(object->index + 8 * (low - 1) + 4, &value))
+  if (!find_load32(object->index + 8 * (low - 1) + 4, &value))
     return LJP_UNWIND_STALE;
   *fde = object->header + (uint64_t)(int64_t)value;
   return LJP_UNWIND_STEPPED;
 }
 
-/* Copies a record; *cut if it is longer than the buffer. */
-static enum ljp_unwind_result fetch(const struct ljp_unwind_object *object,
-                                    uint64_t address, uint8_t *buffer,
-                                    size_t room, struct ljp_cfi_span *span,
-                                    uint64_t *cie, bool *cut)
+/* Copies the record at an address into the buffer. *cut: it is longer than the
+** buffer. */
+static enum ljp_unwind_result
+find_copy_record(const struct ljp_unwind_object *object, uint64_t address,
+                 uint8_t *buffer, size_t room, struct ljp_cfi_span *span,
+                 uint64_t *cie, bool *cut)
 {
   uint64_t size;
   if (address < object->lo || address >= object->hi)
@@ -71,8 +76,9 @@ static enum ljp_unwind_result fetch(const struct ljp_unwind_object *object,
   return LJP_UNWIND_STEPPED;
 }
 
-enum ljp_unwind_result ljp_unwind_find(const struct ljp_unwind_object *object,
-                                       uint64_t pc, struct ljp_found *found)
+enum ljp_unwind_result
+ljp_unwind_find_cfi(const struct ljp_unwind_object *object, uint64_t pc,
+                    struct ljp_cfi_found *found)
 {
   struct ljp_cfi_span fde, cie;
   uint64_t at, cie_at, none;
@@ -81,14 +87,14 @@ enum ljp_unwind_result ljp_unwind_find(const struct ljp_unwind_object *object,
 
   if (!object->index_count)
     return LJP_UNWIND_NO_CFI;
-  if ((result = search(object, pc, &at)) ||
-      (result = fetch(object, at, found->fde_bytes, LJP_FDE_MAX, &fde, &cie_at,
-                      &fde_cut)))
+  if ((result = find_in_index(object, pc, &at)) ||
+      (result = find_copy_record(object, at, found->fde_bytes, LJP_FDE_MAX,
+                                 &fde, &cie_at, &fde_cut)))
     return result;
   if (!cie_at)
     return LJP_UNWIND_BAD_CFI;
-  if ((result = fetch(object, cie_at, found->cie_bytes, LJP_CIE_MAX, &cie,
-                      &none, &cie_cut)))
+  if ((result = find_copy_record(object, cie_at, found->cie_bytes, LJP_CIE_MAX,
+                                 &cie, &none, &cie_cut)))
     return result;
   if (cie_cut)
     return LJP_UNWIND_TOO_LONG;
@@ -102,7 +108,7 @@ enum ljp_unwind_result ljp_unwind_find(const struct ljp_unwind_object *object,
     if (!ljp_cfi_next(&found->machine, &found->fde))
       return fde_cut ? LJP_UNWIND_TOO_LONG : LJP_UNWIND_BAD_CFI;
   } while (found->machine.next <= pc);
-  /* The end of what was copied is not the end of the function. */
+  /* The row was cut by the end of the buffer, not by the end of the FDE. */
   if (fde_cut && found->machine.in.at == found->machine.in.end)
     return LJP_UNWIND_TOO_LONG;
   return LJP_UNWIND_STEPPED;

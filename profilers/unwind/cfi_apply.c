@@ -1,26 +1,20 @@
 /*
 ** A row of call frame information applied to a frame's registers: the general
-** case, for rows that have no compiled rule. LJP_SIGSAFE throughout.
+** case, for rows that no compiled rule can say.
+** Safety: LJP_SIGSAFE throughout.
 */
-#include "profilers/unwind/priv.h"
+#include "profilers/unwind/step.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
-enum { MAX_FRAME_BYTES = 64 << 20 };
-
-bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp)
-{
-  return !(cfa & 7) && cfa - rsp - 1 < MAX_FRAME_BYTES;
-}
-
-struct frame {
+struct apply_frame {
   const struct ljp_cfi_row *row;
   const struct ljp_cfi_span *cie, *fde;
   const struct ljp_regs *regs;
   uint64_t cfa;
 };
 
-static enum ljp_unwind_result find_cfa(struct frame *frame)
+static enum ljp_unwind_result apply_cfa(struct apply_frame *frame)
 {
   const struct ljp_cfi_row *row = frame->row;
   switch (row->cfa_how) {
@@ -39,10 +33,10 @@ static enum ljp_unwind_result find_cfa(struct frame *frame)
   return LJP_UNWIND_BAD_CFI;
 }
 
-static enum ljp_unwind_result load(struct ljp_memo *notes, int reg,
-                                   uint64_t address, uint64_t *out)
+static enum ljp_unwind_result apply_load(struct ljp_memo *notes, int reg,
+                                         uint64_t address, uint64_t *out)
 {
-  /* Not ljp_safe_load: CFI may put a register at an odd place. */
+  /* Not ljp_safe_load: the CFI may name an address that is not aligned. */
   if (ljp_safe_copy(out, (const void *)(uintptr_t)address, 8) != 8)
     return LJP_UNWIND_UNREADABLE;
   if (address & 7)
@@ -54,9 +48,10 @@ static enum ljp_unwind_result load(struct ljp_memo *notes, int reg,
   return LJP_UNWIND_STEPPED;
 }
 
-/* One register of the caller; *known stays false if its value is lost. */
-static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
-                                            uint64_t *out, bool *known)
+/* Finds one register of the caller. *known stays false if its value is lost. */
+static enum ljp_unwind_result apply_register(const struct apply_frame *frame,
+                                             int reg, uint64_t *out,
+                                             bool *known)
 {
   const struct ljp_cfi_row *row = frame->row;
   const struct ljp_regs *regs = frame->regs;
@@ -80,7 +75,8 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_OFFSET:
     *known = true;
-    return load(regs->notes, reg, frame->cfa + (uint64_t)(int64_t)arg, out);
+    return apply_load(regs->notes, reg, frame->cfa + (uint64_t)(int64_t)arg,
+                      out);
   case LJP_HOW_VAL_OFFSET:
     *out = frame->cfa + (uint64_t)(int64_t)arg;
     *known = true;
@@ -92,22 +88,22 @@ static enum ljp_unwind_result find_register(const struct frame *frame, int reg,
     return LJP_UNWIND_STEPPED;
   case LJP_HOW_EXPR:
   case LJP_HOW_VAL_EXPR:
-    ljp_memo_blur(regs->notes); /* it may read what it likes */
+    ljp_memo_blur(regs->notes); /* it may read any memory */
     result = ljp_cfi_evaluate(span, (uint32_t)arg, regs, true, frame->cfa, out);
     *known = !result;
     if (!result && row->how[reg] == LJP_HOW_EXPR)
-      result = load(regs->notes, reg, *out, out);
+      result = apply_load(regs->notes, reg, *out, out);
     return result;
   }
   return LJP_UNWIND_STEPPED; /* undefined */
 }
 
-enum ljp_unwind_result ljp_unwind_apply(const struct ljp_cfi_row *row,
-                                        const struct ljp_cfi_cie *cie,
-                                        const struct ljp_cfi_span *fde,
-                                        struct ljp_regs *regs)
+enum ljp_unwind_result ljp_unwind_apply_cfi(const struct ljp_cfi_row *row,
+                                            const struct ljp_cfi_cie *cie,
+                                            const struct ljp_cfi_span *fde,
+                                            struct ljp_regs *regs)
 {
-  struct frame frame = {row, &cie->span, fde, regs, 0};
+  struct apply_frame frame = {row, &cie->span, fde, regs, 0};
   struct ljp_regs caller = {.known = 0};
   enum ljp_unwind_result result;
 
@@ -115,14 +111,15 @@ enum ljp_unwind_result ljp_unwind_apply(const struct ljp_cfi_row *row,
     return LJP_UNWIND_END;
   if (row->how[LJP_RIP] == LJP_HOW_DEFAULT)
     return LJP_UNWIND_BAD_CFI;
-  if ((result = find_cfa(&frame)))
+  if ((result = apply_cfa(&frame)))
     return result;
-  /* An interrupted stack may be anywhere: signals have stacks of their own. */
+  /* A signal handler may have a stack of its own, so the interrupted stack may
+  ** be anywhere. */
   if (!cie->signal && !ljp_unwind_cfa_ok(frame.cfa, regs->r[LJP_RSP]))
     return LJP_UNWIND_BAD_CFA;
   for (int reg = 0; reg < LJP_REGS; reg++) {
     bool known = false;
-    if ((result = find_register(&frame, reg, &caller.r[reg], &known)))
+    if ((result = apply_register(&frame, reg, &caller.r[reg], &known)))
       return result;
     caller.known |= (uint32_t)known << reg;
   }

@@ -1,0 +1,72 @@
+/*
+** The parts of a step: everything that step.c calls to get from a frame to its
+** caller when there is no compiled rule.
+**
+** Private to profilers/unwind. Safety: everything here is LJP_SIGSAFE.
+*/
+#ifndef LJP_UNWIND_STEP_H
+#define LJP_UNWIND_STEP_H
+
+#include "profilers/unwind/cfi.h"
+#include "profilers/unwind/view.h"
+
+/* -- cfi_find.c: the CFI for one address, copied from the object ----------- */
+
+enum { LJP_FDE_MAX = 1024, LJP_CIE_MAX = 192 };
+struct ljp_cfi_found {
+  struct ljp_cfi_cie cie;
+  struct ljp_cfi_machine machine; /* its row is the one for the address */
+  struct ljp_cfi_fde fde;
+  uint8_t cie_bytes[LJP_CIE_MAX];
+  uint8_t fde_bytes[LJP_FDE_MAX];
+};
+LJP_SIGSAFE enum ljp_unwind_result
+ljp_unwind_find_cfi(const struct ljp_unwind_object *object, uint64_t pc,
+                    struct ljp_cfi_found *found);
+
+/* -- cfi_apply.c: a row of CFI applied to a frame -------------------------- */
+
+LJP_SIGSAFE enum ljp_unwind_result
+ljp_unwind_apply_cfi(const struct ljp_cfi_row *row,
+                     const struct ljp_cfi_cie *cie,
+                     const struct ljp_cfi_span *fde, struct ljp_regs *regs);
+
+/* Aligned, above rsp, and not too far above. */
+enum { LJP_UNWIND_MAX_FRAME_BYTES = 64 << 20 };
+LJP_SIGSAFE static inline bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp)
+{
+  return !(cfa & 7) && cfa - rsp - 1 < LJP_UNWIND_MAX_FRAME_BYTES;
+}
+
+/* -- crt.c: functions without CFI, known by their bytes -------------------- */
+
+LJP_SIGSAFE bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs);
+
+/* -- eh_return.c: frames that are about to return to a landing pad --------- */
+
+/* Does the row belong to a function that returns by eh_return? */
+LJP_SIGSAFE bool ljp_unwind_is_eh_return(const struct ljp_cfi_row *row);
+/* caller was stepped to from frame, a frame of such a function. If caller is
+** the frame that catches the error, sets its rsp right. */
+LJP_SIGSAFE void ljp_unwind_fix_landing(const struct ljp_regs *frame,
+                                        struct ljp_regs *caller);
+/* If the last instructions of such a function are next, runs them on the
+** registers, up to and through the jump. */
+LJP_SIGSAFE bool ljp_unwind_run_eh_return(const struct ljp_cfi_row *row,
+                                          struct ljp_regs *regs);
+
+/* -- code.c: what the machine code at an address says ---------------------- */
+
+/* Do the bytes before a return address end in a call? */
+LJP_SIGSAFE bool ljp_unwind_follows_call(uint64_t address);
+/* Steps from an exact frame that is at its return instruction. */
+LJP_SIGSAFE bool ljp_unwind_step_at_return(struct ljp_regs *regs);
+/* Is this the code that libc gives signal handlers to return to? */
+LJP_SIGSAFE bool ljp_unwind_is_signal_return(uint64_t pc);
+
+/* -- context.c: registers in a ucontext ------------------------------------ */
+
+/* Steps from a signal return without CFI to the interrupted frame. */
+LJP_SIGSAFE bool ljp_unwind_step_signal_return(struct ljp_regs *regs);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+** Compiled tables: an object's CFI as sorted rows of code offsets, each with a
+** rule that can be applied without parsing.
+**
+** A rule is either exact or says "interpret": nothing is approximated.
+** Building and freeing is the writer's side; reading a finished table is
+** LJP_SIGSAFE. Private to profilers/unwind.
+*/
+#ifndef LJP_UNWIND_TABLE_H
+#define LJP_UNWIND_TABLE_H
+
+#include <stdatomic.h>
+
+#include "profilers/unwind/cfi.h"
+
+struct ljp_unwind_object;
+
+/* -- rule.c ---------------------------------------------------------------- */
+
+/* The registers that rules restore, besides rsp and rip. */
+enum { LJP_RULE_SAVED = 6 };
+static const uint8_t ljp_rule_saved[LJP_RULE_SAVED] = {
+    LJP_RBP, LJP_RBX, LJP_R12, LJP_R13, LJP_R14, LJP_R15};
+
+enum ljp_rule_kind {
+  LJP_RULE_NONE,      /* a gap between functions, or CFI that makes no sense */
+  LJP_RULE_INTERPRET, /* only CFI can say it: expressions and the like */
+  LJP_RULE_END,
+  LJP_RULE_REGULAR /* CFA = base + offset, return address just below it */
+};
+
+struct ljp_unwind_rule {
+  int32_t cfa_offset;
+  uint8_t kind, base;
+  uint8_t saved;               /* bit i: ljp_rule_saved[i] is on the stack */
+  int8_t slot[LJP_RULE_SAVED]; /* where, in words from the CFA */
+  uint8_t zero[3];             /* rules are compared byte by byte */
+};
+_Static_assert(sizeof(struct ljp_unwind_rule) == 16, "a rule is small");
+
+/* The rule that says the same as a row of CFI, or LJP_RULE_INTERPRET if no rule
+** can. */
+void ljp_unwind_make_rule(const struct ljp_cfi_row *row, bool signal,
+                          struct ljp_unwind_rule *rule);
+
+/* -- table.c --------------------------------------------------------------- */
+
+/* Row i covers the code offsets pc[i] up to pc[i + 1] by rules[rule[i]].
+** start[b] is the last row that begins at or before offset b << shift; a search
+** begins there and is almost done. */
+struct ljp_unwind_table {
+  uint32_t rows, buckets, rules_used;
+  unsigned shift;
+  uint32_t *pc;
+  uint16_t *rule;
+  uint32_t *start;
+  struct ljp_unwind_rule *rules;
+};
+
+void ljp_unwind_table_free(struct ljp_unwind_table *table);
+uint64_t ljp_unwind_table_bytes(const struct ljp_unwind_table *table);
+
+/* The row that covers an offset. */
+LJP_SIGSAFE static inline uint32_t
+ljp_unwind_find_row(const struct ljp_unwind_table *table, uint32_t offset)
+{
+  uint32_t bucket = offset >> table->shift;
+  if (bucket >= table->buckets)
+    bucket = table->buckets - 1;
+  uint32_t low = table->start[bucket];
+  uint32_t high = table->start[bucket + 1] + 1;
+  /* Row low begins at or before the bucket, so at or before the offset. */
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (table->pc[middle] <= offset)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* A table in the making. All zero but for a table of zeros at first. */
+struct ljp_unwind_builder {
+  struct ljp_unwind_table *table;
+  uint32_t rows_room, rules_room;
+  uint32_t *hash; /* of rules: open addressing, id + 1 */
+  uint32_t hash_mask;
+};
+
+/* Each returns false if there is no memory; the builder can then only be
+** dropped. Rules LJP_RULE_NONE and LJP_RULE_INTERPRET have their kind as id. */
+bool ljp_unwind_builder_init(struct ljp_unwind_builder *builder);
+bool ljp_unwind_builder_rule(struct ljp_unwind_builder *builder,
+                             const struct ljp_unwind_rule *rule, uint16_t *id);
+/* Appends a row; pc is not below that of the last row. */
+bool ljp_unwind_builder_row(struct ljp_unwind_builder *builder, uint32_t pc,
+                            uint16_t rule);
+/* Ends the last row at limit, and hands the table over. */
+bool ljp_unwind_builder_finish(struct ljp_unwind_builder *builder,
+                               uint32_t limit, struct ljp_unwind_table **table);
+void ljp_unwind_builder_fini(struct ljp_unwind_builder *builder);
+
+/* -- compile.c ------------------------------------------------------------- */
+
+/* The compilation of one object's CFI, slice by slice. */
+struct ljp_unwind_job;
+/* NULL if there is no memory, or no index that can be compiled. */
+struct ljp_unwind_job *ljp_unwind_job_new(struct ljp_unwind_object *object);
+/* Works until that CLOCK_MONOTONIC time, or until *hurried (may be NULL) is not
+** zero. True when done: *table is then the result, or NULL if compiling failed,
+** and the job is freed. */
+bool ljp_unwind_job_run(struct ljp_unwind_job *job, uint64_t until_ns,
+                        const _Atomic uint32_t *hurried,
+                        struct ljp_unwind_table **table);
+void ljp_unwind_job_free(struct ljp_unwind_job *job);
+struct ljp_unwind_object *ljp_unwind_job_object(struct ljp_unwind_job *job);
+
+#endif

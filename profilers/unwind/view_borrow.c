@@ -1,0 +1,57 @@
+/*
+** The handler's side of views: borrowing the current one and looking into it.
+** Safety: LJP_SIGSAFE throughout; no allocation, no lock, no system call.
+*/
+#include "profilers/unwind/view.h"
+
+/* A slot's count of users protects its view. The order matters. The handler
+** counts itself in, then looks whether the slot is still current; the writer
+** makes another slot current, then looks at the count. All of this is
+** sequentially consistent, so at least one sees the other: either the handler
+** turns back, or the writer keeps the view. If the slot has been reused between
+** the handler's two looks, the handler gets the newer view, because it reads
+** the slot's view last. */
+const struct ljp_unwind_view *ljp_unwind_acquire(struct ljp_unwind *unwind)
+{
+  for (int attempt = 0; attempt < 3; attempt++) {
+    unsigned slot =
+        atomic_load_explicit(&unwind->current, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&unwind->slots[slot].users, 1,
+                              memory_order_seq_cst);
+    if (atomic_load_explicit(&unwind->current, memory_order_seq_cst) == slot)
+      return unwind->slots[slot].view;
+    /* release: nothing of the view was read, but the counts stay in order. */
+    atomic_fetch_sub_explicit(&unwind->slots[slot].users, 1,
+                              memory_order_release);
+  }
+  return NULL;
+}
+
+void ljp_unwind_release(struct ljp_unwind *unwind,
+                        const struct ljp_unwind_view *view)
+{
+  /* release: all reads of the view come before the writer sees zero. */
+  atomic_fetch_sub_explicit(&unwind->slots[view->slot].users, 1,
+                            memory_order_release);
+}
+
+uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view)
+{
+  return view->serial;
+}
+
+const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind)
+{
+  return &unwind->serial;
+}
+
+bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind)
+{
+  /* relaxed: a hint; the writer's next round finds out anyway. */
+  return atomic_load_explicit(&unwind->wants_poll, memory_order_relaxed);
+}
+
+bool ljp_unwind_has_module(const struct ljp_unwind_view *view, uint64_t address)
+{
+  return ljp_unwind_find_range(view, address, 0) != NULL;
+}

@@ -1,0 +1,58 @@
+/*
+** The writer's side: listing what is loaded, making views of it, publishing
+** them, and freeing those that nobody uses.
+** Private to profilers/unwind. Safety: one thread at a time; not from a signal
+** handler.
+*/
+#ifndef LJP_UNWIND_WRITER_H
+#define LJP_UNWIND_WRITER_H
+
+#include "profilers/unwind/view.h"
+
+struct ljp_unwind_job;
+
+/* The loader's counters of objects that were added and removed. */
+struct ljp_unwind_counters {
+  unsigned long long adds, subs;
+};
+
+struct ljp_unwind_writer {
+  struct ljp_unwind_counters counters; /* as of the current view */
+  struct ljp_unwind_job *job;          /* or NULL */
+  ljp_unwind_finder *finder;           /* or NULL */
+  struct ljp_unwind_stats stats;
+};
+
+/* -- loaded.c: what the loader has ----------------------------------------- */
+
+struct ljp_unwind_module {
+  uint64_t lo, hi, header;
+};
+
+/* The loaded objects, in the loader's order, and their executable segments. The
+** `object` of a range is the index of its module. */
+struct ljp_unwind_listing {
+  struct ljp_unwind_module *modules;
+  struct ljp_unwind_range *ranges;
+  uint32_t modules_count, modules_room, ranges_count, ranges_room;
+  struct ljp_unwind_counters counters;
+  bool out_of_memory;
+};
+
+void ljp_unwind_count_loaded(struct ljp_unwind_counters *counters);
+/* listing: all zero at first. False if there is no memory. */
+bool ljp_unwind_list_loaded(struct ljp_unwind_listing *listing);
+void ljp_unwind_listing_fini(struct ljp_unwind_listing *listing);
+
+/* -- view_make.c: views and their slots ------------------------------------ */
+
+/* NULL only before the first view. */
+struct ljp_unwind_view *ljp_unwind_current_view(struct ljp_unwind *unwind);
+/* Makes a view of what is loaded, if that has changed, and publishes it. If no
+** slot is free, the change waits for the next call. */
+enum ljp_status ljp_unwind_update_view(struct ljp_unwind *unwind);
+/* Drops a view's claims on its objects; frees it. view may be NULL. */
+void ljp_unwind_view_free(struct ljp_unwind *unwind,
+                          struct ljp_unwind_view *view);
+
+#endif
