@@ -13,7 +13,7 @@
 #include "lua.h"
 #include "lualib.h"
 
-#include "src/luajit/guest.h"
+#include "src/luajit/traces.h"
 
 struct sums {
   uint64_t traces, ir, code, marks, truncated;

@@ -23,6 +23,8 @@
 #include "profilers/session/vms.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
+#include "src/luajit/traces.h"
+#include "src/luajit/vms.h"
 #include "src/push/event.h"
 
 struct ljp_sysprof ljp_sysprof = {.lock = LJP_PROFILER_LOCK_INIT};

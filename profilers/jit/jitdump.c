@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
+#include "src/luajit/traces.h"
 
 enum {
   MAGIC = 0x4a695444, /* "DTiJ" in bytes */

@@ -15,6 +15,7 @@
 #include "profilers/session/stand_in.h"
 #include "profilers/session/vms.h"
 #include "profilers/unwind/walk.h"
+#include "src/luajit/traces.h"
 #include "src/base/clock.h"
 #include "src/push/event.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profilers/memory/stack.h"
+#include "src/luajit/spine.h"
 
 /* Where host code returns to. */
 struct ljp_site {

@@ -22,6 +22,9 @@
 #include "profilers/session/vms.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
+#include "src/luajit/heap.h"
+#include "src/luajit/traces.h"
+#include "src/luajit/vms.h"
 #include "src/push/event.h"
 
 enum {

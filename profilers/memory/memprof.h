@@ -14,6 +14,8 @@
 
 #include "profilers/session/output.h"
 
+struct lua_State;
+
 enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
 #define LJP_MEMPROF_SAMPLE_MAX (UINT64_C(1) << 40)
 

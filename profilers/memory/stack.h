@@ -16,6 +16,7 @@
 
 #include "profilers/session/caller.h"
 #include "profilers/unwind/walk.h"
+#include "src/luajit/heap.h"
 
 /* Host frames that are followed at most; so many are asked what memory is for. */
 enum { LJP_FRONT_FRAMES = 8 };

@@ -9,6 +9,7 @@
 
 #include "profilers/session/vms.h"
 #include "src/base/format.h"
+#include "src/luajit/traces.h"
 
 static bool describe_proto(void *ctx, uint32_t ref, struct ljp_proto_info *out)
 {

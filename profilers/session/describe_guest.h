@@ -7,7 +7,7 @@
 #define LJP_DESCRIBE_GUEST_H
 
 #include "src/base/describe.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
 
 /* Fills *describe for the writer of the session that has this hold. */
 void ljp_describe_guest(struct ljp_describe *describe,

@@ -10,7 +10,7 @@
 
 #include "profilers/session/failure.h"
 #include "profilers/session/lock.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
 #include "src/session/session.h"
 
 /* The first member of each profiler's options. Without a path and a callback

@@ -1,7 +1,7 @@
 /*
 ** The stack walk: host and guest frames as one interleaved stack, from the
 ** registers at any instruction. Host frames are stepped by
-** profilers/unwind/unwind.h, guest frames by src/luajit/guest.h;
+** profilers/unwind/unwind.h, guest frames by src/luajit/frames.h;
 ** doc/rfc/0003-guest-walk.md.
 **
 ** LJP_SIGSAFE, on the thread whose registers they are, between
@@ -11,7 +11,7 @@
 #define LJP_WALK_H
 
 #include "profilers/unwind/unwind.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/frames.h"
 #include "src/base/memo.h"
 
 enum ljp_walk_result {

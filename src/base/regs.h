@@ -1,6 +1,6 @@
 /*
 ** The registers of one frame while a stack is walked. Shared by the host
-** unwinder (profilers/unwind/unwind.h) and the guest walk (src/luajit/guest.h), which
+** unwinder (profilers/unwind/unwind.h) and the guest walk (src/luajit/frames.h), which
 ** take turns at changing them.
 */
 #ifndef LJP_REGS_H

@@ -12,8 +12,6 @@ cat > known << 'END'
 profilers/unwind/cfi.c extended
 src/luajit/frames/frames.c
 src/luajit/frames/guest.c first_segment
-src/luajit/frames/jit_walk.c
-src/luajit/guest.h
 src/luajit/vm/vmmap.lua
 src/luajit/vm/vmmap.lua step
 test/browser/page.test.mjs

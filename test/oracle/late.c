@@ -9,7 +9,7 @@
 
 #include "profilers/cpu/sampler.h"
 #include "profilers/session/stand_in.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/vms.h"
 
 enum { WAITING = 65536, FRAMES = 8192, WORDS = 1 << 26 };
 

@@ -31,7 +31,7 @@
 #include "luajit.h"
 
 #include "profilers/unwind/walk.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
 #include "src/base/saferead.h"
 #include "test/oracle/late.h"
 #include "test/oracle/memos.h"

@@ -14,7 +14,7 @@
 #include "lj_dispatch.h"
 
 #include "src/base/format.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/frames.h"
 #include "test/oracle/shadow.h"
 
 /* -- Host ------------------------------------------------------------------- */

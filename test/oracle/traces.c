@@ -28,7 +28,8 @@
 #include "luajit.h"
 
 #include "profilers/unwind/walk.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
+#include "src/luajit/traces.h"
 #include "src/luajit/vm/lock.h"
 #include "src/base/saferead.h"
 

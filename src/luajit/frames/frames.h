@@ -2,9 +2,10 @@
 ** The guest walk's building blocks, shared by its interpreter half (guest.c)
 ** and its compiled half (jit_walk.c). All LJP_SIGSAFE.
 */
-#ifndef LJP_GUEST_FRAMES_H
-#define LJP_GUEST_FRAMES_H
+#ifndef LJP_FRAMES_PRIV_H
+#define LJP_FRAMES_PRIV_H
 
+#include "src/luajit/spine.h"
 #include "src/luajit/vm/guest_priv.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"

@@ -4,7 +4,7 @@
 #ifndef LJP_JIT_SNAP_H
 #define LJP_JIT_SNAP_H
 
-#include "src/luajit/guest.h"
+#include "src/luajit/frames.h"
 
 struct ljp_snapshot {
   uint64_t ir;  /* of the trace */

@@ -397,59 +397,6 @@ LJP_SIGSAFE static enum ljp_guest_result step_trace(struct ljp_guest *guest,
                                                  : LJP_GUEST_STOPPED;
 }
 
-/* -- Out of a trace, without unwinding the host -------------------------------
- */
-
-uint64_t ljp_guest_trace_return(const struct lua_State *thread)
-{
-  uint64_t L = (uint64_t)(uintptr_t)thread, g, ret, cframe, table, object;
-  uint32_t state, count;
-  uint16_t adjust;
-  struct ljp_trace trace;
-  if (!ljp_load(L + offsetof(lua_State, glref), &g))
-    return 0;
-  const struct ljp_vm *vm = ljp_vm_of(g);
-  uint64_t J = g + GG_G2J;
-  if (!vm || !ljp_load(g + offsetof(global_State, cur_L), &L) ||
-      !ljp_load(L + offsetof(lua_State, cframe), &cframe) ||
-      !ljp_load32(g + offsetof(global_State, vmstate), &state) ||
-      !ljp_load32(J + offsetof(jit_State, sizetrace), &count) ||
-      state - 1 >= count - 1 ||
-      !ljp_load(J + offsetof(jit_State, trace), &table) ||
-      !ljp_load(table + state * sizeof(GCRef), &object) || !object ||
-      ljp_safe_copy(
-          &adjust,
-          (const void *)(uintptr_t)(object + offsetof(GCtrace, spadjust)),
-          2) != 2)
-    return 0;
-  /* Compiled code saves two registers below the C frame, then makes room. */
-  cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
-  if (!ljp_load(cframe - 16 - adjust - 8, &ret) ||
-      !ljp_trace_find(vm, ret - 1, &trace) ||
-      (uint64_t)(uintptr_t)trace.object != object)
-    return 0;
-  return ret;
-}
-
-bool ljp_guest_trace_frames(const struct lua_State *thread,
-                            uint64_t return_address, struct ljp_stack *stack)
-{
-  struct place place = {.exact = LJP_EXACT_ROOT};
-  struct ljp_guest guest = {0};
-  struct ljp_thread checked;
-  uint64_t L = (uint64_t)(uintptr_t)thread, g, base;
-  if (!ljp_load(L + offsetof(lua_State, glref), &g) ||
-      !ljp_load(g + offsetof(global_State, cur_L), &L) ||
-      !ljp_guest_thread(&checked, L) ||
-      !ljp_trace_find(checked.vm, return_address - 1, &place.trace) ||
-      !ljp_load(g + offsetof(global_State, jit_base), &base) || !base)
-    return false;
-  if (!place_in_trace(&place, return_address - 1, false))
-    place.exact = LJP_EXACT_ROOT;
-  return walk_place(&guest, &checked, &place, (struct ljp_start){.base = base},
-                    stack);
-}
-
 /* -- Callbacks ------------------------------------------------------------------
  */
 

@@ -11,7 +11,7 @@
 #include "lj_obj.h"
 #include "lj_ff.h"
 
-#include "src/luajit/guest.h"
+#include "src/luajit/functions.h"
 
 enum { RAW = 40, LONGEST = 56 };
 

@@ -36,6 +36,7 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
+#include "src/luajit/frames.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/functions/name.h"
 #include "src/luajit/functions/records.h"
@@ -345,17 +346,6 @@ bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
 bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out)
 {
   return ljp_guest_proto_of(ref, UINT64_MAX, out);
-}
-
-void ljp_guest_proto_counts(struct ljp_guest_proto_counts *out)
-{
-  ljp_lock(LJP_LOCK_PROTOS);
-  *out = (struct ljp_guest_proto_counts){.records = ljp_records_used - 1,
-                                         .made = ljp_protos_newest(),
-                                         .waiting_bytes =
-                                             ljp_records_waiting_bytes(),
-                                         .unnamed = unnamed};
-  ljp_unlock(LJP_LOCK_PROTOS);
 }
 
 /* For holds, under the lock. */

@@ -7,6 +7,17 @@
 
 #include "src/luajit/functions/chunk_names.h"
 #include "src/luajit/vm/guest_priv.h"
+#include "src/luajit/functions.h"
+
+/* What freed prototypes that wait for writers may take. From the first bound on
+** (and at each multiple of it) the writers are called; from the second on
+** functions that are loaded get no record, and so no name. */
+#ifdef LJP_DEBUG
+enum { LJP_PROTOS_CROWD_BYTES = 4 << 10 };
+#else
+enum { LJP_PROTOS_CROWD_BYTES = 1 << 20 };
+#endif
+enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
 
 /* A chunk is so large that calloc() maps fresh pages, which cost nothing until
 ** they are used: most hosts have few prototypes. */

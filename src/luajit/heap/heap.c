@@ -13,6 +13,7 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
+#include "src/luajit/heap.h"
 #include "src/luajit/vm/guest_priv.h"
 
 #include "host_sizes.inc"

@@ -1,6 +1,6 @@
 /*
 ** The spine: the frames of one segment of a Lua stack as they were the last
-** time, and what has become of them. See guest.h and RFC 3.
+** time, and what has become of them. See src/luajit/spine.h and RFC 3.
 **
 ** Mental picture: a frame's link pins the frame below: its place, and, since
 ** the link of a call is a position in the caller's bytecode, its function and
@@ -28,6 +28,7 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/frames/frames.h"
+#include "src/luajit/spine.h"
 
 _Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
                "another GCfunc");

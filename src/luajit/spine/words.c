@@ -1,7 +1,7 @@
 /*
 ** The words of memory that a start (ljp_guest_start_at) and the spine that
 ** follows from it were made of: as long as all of them are what they were, so
-** are both. See guest.h and RFC 3. On the VM's own thread, in the allocator.
+** are both. See src/luajit/spine.h and RFC 3. On the VM's own thread, in the allocator.
 */
 #define LUA_CORE
 
@@ -9,6 +9,7 @@
 #include "lj_frame.h"
 
 #include "src/luajit/frames/frames.h"
+#include "src/luajit/spine.h"
 
 struct words {
   struct ljp_memo_read *at;

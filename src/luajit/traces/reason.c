@@ -13,6 +13,7 @@
 #include "lj_ir.h"
 #include "lj_jit.h"
 
+#include "src/luajit/functions.h"
 #include "src/luajit/vm/guest_priv.h"
 #include "src/luajit/traces/traces.h"
 

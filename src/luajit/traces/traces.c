@@ -18,6 +18,7 @@
 #include "lj_trace.h"
 #include "lj_dispatch.h"
 
+#include "src/luajit/frames.h"
 #include "src/luajit/vm/guest_priv.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/traces/traces.h"

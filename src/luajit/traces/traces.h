@@ -24,7 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/luajit/guest.h"
+#include "src/base/sigsafe.h"
+#include "src/luajit/traces.h"
 
 /* What can be marked at most; beyond, code has no mark and is shown by its
 ** snapshot, and the trace counts in ljp_guest_jit_counts. */

@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "src/luajit/guest.h"
+#include "src/base/regs.h"
+#include "src/base/sigsafe.h"
+#include "src/luajit/traces.h"
 
 /* How many nested entries into the VM a walk follows on one Lua thread;
 ** LuaJIT itself allows 200 C levels. */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "src/base/futex.h"
-#include "src/luajit/guest.h"
+#include "src/luajit/vms.h"
 
 /* A waiter looks again after this time: nobody waits for a wake-up that was
 ** lost. */
@@ -67,12 +67,12 @@ static void set_handlers(void)
   (void)pthread_atfork(prepare, forked, forked);
 }
 
-void ljp_guest_mind_fork(void)
+void ljp_guest_register_fork(void)
 {
-  ljp_locks_mind_fork();
+  ljp_locks_register_fork();
 }
 
-void ljp_locks_mind_fork(void)
+void ljp_locks_register_fork(void)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, set_handlers);

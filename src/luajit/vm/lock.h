@@ -41,6 +41,6 @@ static inline void ljp_unlock(enum ljp_lock which)
 
 /* From now on fork() waits until the locks are free. To be called before a
 ** second thread can come to hold one. */
-void ljp_locks_mind_fork(void);
+void ljp_locks_register_fork(void);
 
 #endif

@@ -8,18 +8,13 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
+#include "src/luajit/frames.h"
 #include "src/luajit/vm/guest_priv.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
 _Atomic uint64_t ljp_protos_gone;
 _Atomic uint64_t ljp_traces_changed;
-
-uint64_t ljp_guest_generation(void)
-{
-  /* Acquire: what is read afterwards is not older. */
-  return atomic_load_explicit(&ljp_protos_gone, memory_order_acquire);
-}
 
 const struct ljp_vm *ljp_vm_of(uint64_t g)
 {

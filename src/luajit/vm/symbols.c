@@ -6,7 +6,7 @@
 #include "lj_obj.h"
 #include "lj_vm.h"
 
-#include "src/luajit/guest.h"
+#include "src/luajit/frames.h"
 
 #include "vmmap_names.inc"
 

@@ -12,6 +12,8 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
+#include "src/luajit/heap.h"
+#include "src/luajit/vms.h"
 #include "src/luajit/vm/guest_priv.h"
 #include "src/luajit/vm/lock.h"
 
@@ -126,7 +128,7 @@ void ljp_hook_vm_new(lua_State *L)
   if (vm) {
     vm->number = ++last_number;
     if (vm->number == 2) /* maybe of another thread */
-      ljp_locks_mind_fork();
+      ljp_locks_register_fork();
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
     vm->closing = false;

@@ -1,0 +1,75 @@
+/*
+** Traces: what is known of each piece of compiled code, and what becomes of it
+** (RFC 4). Not for handlers: locks are taken.
+*/
+#ifndef LJP_GUEST_TRACES_H
+#define LJP_GUEST_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/format.h"
+
+struct lua_State;
+
+struct ljp_guest_trace {
+  uint64_t id; /* never used twice in a process */
+  uint32_t vm, number;
+  uint64_t parent, root, link; /* ids, 0: none */
+  uint32_t parent_exit;
+  const char *link_type;
+  uint32_t place_ref, place_line; /* where it starts; 0: that has been freed */
+  uint64_t newest; /* largest prototype id when its references were valid */
+  uint64_t code;
+  uint32_t code_bytes, ir_count, snapshots, marks;
+  uint32_t marks_cut; /* number of markers that were left out */
+  bool truncated;     /* a bound was met: not all of its code has markers */
+};
+
+/* By the id in a frame word of kind TRACE. A trace is known while its code
+** exists, and while a hold is taken for longer (LJP_TRACES_WAITING is the
+** bound). */
+bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out);
+void ljp_guest_traces_hold(void);
+void ljp_guest_traces_release(void);
+
+/* Sums over all traces that the process has made; `alive` and the bytes are of
+** the traces that are alive now. */
+struct ljp_guest_jit_counts {
+  uint64_t made, alive, marks, marks_cut, truncated, marks_bytes, record_bytes;
+};
+void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out);
+
+/* Visits the ids of all VMs' traces that are alive, in no order. From any thread;
+** a VM that compiles waits for the lock that is held: visit must be quick. */
+void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx);
+
+/* A trace's code as it is now, and what it is made of: from each offset on, the
+** innermost Lua function (a prototype reference) and line; the first entry is of
+** offset 0. *code_bytes and *line_count: in, the room; out, the number. From any
+** thread that may read fault-safe. False: the trace is gone, or there is no
+** room. */
+struct ljp_guest_line {
+  uint32_t offset, function, line;
+};
+bool ljp_guest_trace_code(uint64_t id, uint8_t *code, size_t *code_bytes,
+                          struct ljp_guest_line *lines, size_t *line_count);
+
+/* What becomes of traces, as it happens: on the VM's thread, inside of its
+** compiler or collector, so the listener must not call into the VM. One listener
+** a process; NULL takes it away. */
+struct ljp_guest_trace_event {
+  enum ljp_trace_what what;
+  uint32_t vm;
+  uint64_t trace, parent;
+  uint32_t parent_exit;
+  uint32_t place_ref, place_line; /* where the trace starts */
+  uint32_t reason;                /* of an abort: LuaJIT's number */
+  const char *text;               /* of an abort: the reason as text */
+  struct lua_State *L;
+};
+void ljp_guest_listen_traces(
+    void (*listener)(const struct ljp_guest_trace_event *event));
+
+#endif

@@ -1,0 +1,35 @@
+/*
+** VMs: their numbers, and what becomes of them. Not for handlers.
+*/
+#ifndef LJP_GUEST_VMS_H
+#define LJP_GUEST_VMS_H
+
+#include <stdint.h>
+
+struct lua_State;
+
+/* Number of the VM that L belongs to (1, 2 ...), never used twice; 0 if the VM
+** is not known to us (out of memory when it was created). */
+uint32_t ljp_guest_vm_id(struct lua_State *L);
+
+/* Calls for each VM, under a lock: no VM comes or goes meanwhile. */
+void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
+
+/* Called on the VM's own thread when the VM is being made, at the end of a stack
+** resize during which a sample was deferred, and when lua_close() begins. One
+** listener a profiler, called in this order; NULL takes it away. */
+enum ljp_guest_listeners { LJP_LISTENER_MEM, LJP_LISTENER_CPU, LJP_LISTENERS };
+struct ljp_guest_listener {
+  void (*created)(uint32_t number);
+  void (*deferred)(void);
+  void (*closing)(struct lua_State *L);
+};
+void ljp_guest_listen(enum ljp_guest_listeners which,
+                      const struct ljp_guest_listener *listener);
+
+/* Registers the handlers by which a child of fork() finds the tables of this
+** folder whole. Handlers that are registered later may ask what stands in these
+** tables: in the child they run after ours. */
+void ljp_guest_register_fork(void);
+
+#endif
