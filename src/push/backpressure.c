@@ -1,42 +1,43 @@
 /*
 ** The push that waits. Ordinary code only; the thread sleeps until the writer
-** has made room. Never for ever: a writer that is stuck, gone, or left behind
-** by a fork costs two seconds once, then losses.
+** has made room. It never waits for ever: if the writer is stuck, gone, or left
+** behind by a fork, one push waits for two seconds, and the events that find
+** the ring full after that are losses.
 */
 #include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/base/futex.h"
-#include "src/push/producer_impl.h"
+#include "src/push/producer_state.h"
 
 enum { LOOK_NS = 1000000, PATIENCE_NS = 2000000000 };
 
-static __attribute__((noinline)) bool wait_for_room(struct ljp_producer *p,
-                                                    uint32_t size)
+static __attribute__((noinline)) void backpressure_wait(struct ljp_producer *p,
+                                                        uint32_t entry_bytes)
 {
   uint64_t since = 0;
-  bool room;
   if (p->gave_up || p->pid != getpid())
-    return false;
-  while (!(room = ljp_ring_reserve(&p->ring, size) != NULL) &&
-         ljp_producer_active(p)) {
+    return;
+  while (!ljp_ring_reserve(&p->ring, entry_bytes) && ljp_producer_active(p)) {
     uint64_t now = ljp_clock_ns();
     since = since ? since : now;
     if (now - since > PATIENCE_NS) {
       p->gave_up = true;
       break;
     }
+    /* `space` is read before the writer is woken: if it makes room between
+    ** here and the futex, the word has changed and we do not sleep. */
     uint32_t space = atomic_load_explicit(&p->space, memory_order_acquire);
     atomic_store_explicit(&p->waiting, true, memory_order_relaxed);
     ljp_producer_wake(p);
     ljp_futex_wait(&p->space, space, LOOK_NS);
   }
   atomic_store_explicit(&p->waiting, false, memory_order_relaxed);
-  return room;
 }
 
-static bool put(struct ljp_producer *p, const struct ljp_mem *m, unsigned keep,
-                const uint64_t *frames, unsigned n, bool root_first)
+static bool backpressure_push(struct ljp_producer *p, const struct ljp_mem *m,
+                              unsigned keep, const uint64_t *frames, unsigned n,
+                              bool root_first)
 {
   bool full = false;
   if (LJP_LIKELY(
@@ -44,9 +45,9 @@ static bool put(struct ljp_producer *p, const struct ljp_mem *m, unsigned keep,
     p->gave_up = false;
     return true;
   }
-  if (!full) /* another loss, counted */
+  if (!full) /* Another loss; it is counted. */
     return false;
-  wait_for_room(p, (uint32_t)ljp_ring_mem_size(m, n));
+  backpressure_wait(p, (uint32_t)ljp_mem_entry_bytes(m, n));
   return ljp_producer_put_mem(p, m, keep, frames, n, root_first, NULL);
 }
 
@@ -54,14 +55,14 @@ bool ljp_push_mem_all_wait(struct ljp_producer *p, const struct ljp_mem *m,
                            const uint64_t *frames, unsigned n)
 {
   unsigned keep = ljp_producer_common(p, frames, n);
-  return put(p, m, keep, frames, n - keep, false);
+  return backpressure_push(p, m, keep, frames, n - keep, false);
 }
 
 bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth)
 {
-  bool done = put(p, m, keep, frames, n, false);
+  bool done = backpressure_push(p, m, keep, frames, n, false);
   if (depth)
     *depth = done ? p->depth : 0;
   return done;
@@ -69,7 +70,7 @@ bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
 
 bool ljp_push_mem_same_wait(struct ljp_producer *p, const struct ljp_mem *m)
 {
-  return put(p, m, p->depth, NULL, 0, true);
+  return backpressure_push(p, m, p->depth, NULL, 0, true);
 }
 
 bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
@@ -79,5 +80,5 @@ bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
   unsigned max = n < p->depth ? n : p->depth;
   while (keep < max && p->stack[keep] == stack[keep])
     keep++;
-  return put(p, m, keep, stack + keep, n - keep, true);
+  return backpressure_push(p, m, keep, stack + keep, n - keep, true);
 }

@@ -1,30 +1,45 @@
 /*
-** The brief memory event: two words in the ring, for an allocation or a free
-** with the time, the VM and the stack of the memory event before. Most of what
-** a profiler of every event pushes is such, and most of the rest differs by the
-** top of its stack; so both are inline. Ordinary code.
+** The inline pushes of memory events. Most of what a profiler of every event
+** pushes is brief: an allocation or a free with the time, the VM and the stack
+** of the memory event before, two words in the ring. Most of the rest differs
+** only by the top of its stack. Ordinary code only.
 */
 #ifndef LJP_BRIEF_H
 #define LJP_BRIEF_H
 
-#include "src/push/producer_impl.h"
+#include "src/push/producer_state.h"
 
+/* VM state, operation and type of an event as they stand in the first word of
+** its entry, which is written at once. */
 static inline uint64_t ljp_brief_kinds(uint8_t vmstate, uint8_t op,
                                        uint8_t what)
 {
-  return (uint64_t)vmstate << 40 | (uint64_t)op << 48 | (uint64_t)what << 56;
+#define LJP_BRIEF_SHIFT(field) (8 * offsetof(struct ljp_brief_entry, field))
+  return (uint64_t)vmstate << LJP_BRIEF_SHIFT(vmstate) |
+         (uint64_t)op << LJP_BRIEF_SHIFT(op) |
+         (uint64_t)what << LJP_BRIEF_SHIFT(what);
 }
+_Static_assert(offsetof(struct ljp_mem_entry, vmstate) ==
+                       offsetof(struct ljp_brief_entry, vmstate) &&
+                   offsetof(struct ljp_mem_entry, op) ==
+                       offsetof(struct ljp_brief_entry, op) &&
+                   offsetof(struct ljp_mem_entry, what) ==
+                       offsetof(struct ljp_brief_entry, what),
+               "ljp_brief_kinds() serves both");
+_Static_assert(offsetof(struct ljp_ring_entry, size) == 0 &&
+                   offsetof(struct ljp_ring_entry, type) == 4,
+               "size and type make the first word");
 
-/* VM and stack are those of this producer's memory event before: that, and that
-** the producer is active, is for the caller to know. False: it is not in the
-** ring, and nothing is lost yet; try again after ljp_brief_look(), or push it as
-** any other. */
+/* Pushes an event whose VM and stack are those of this producer's memory event
+** before. The caller makes sure of that, and that the producer is active.
+** False: the event is not in the ring and not lost yet. Try again after
+** ljp_brief_look(), or push it in any other way. */
 static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
                                       uint64_t address, uint64_t size,
                                       uint64_t kinds)
 {
   struct ljp_ring *ring = &p->ring;
-  /* Relaxed: only this side writes it. busy: see enter() in producer.c. */
+  /* Relaxed: only this side writes it. busy: see producer_enter(). */
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
   if (LJP_UNLIKELY(time_ns != p->mem_time ||
                    (size | address >> 32) > LJP_BRIEF_SIZE_MAX ||
@@ -33,63 +48,70 @@ static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
     return false;
   atomic_store_explicit(&p->busy, true, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
-  struct ljp_ring_brief *out =
+  struct ljp_brief_entry *out =
       (void *)(ring->data + (head & (ring->capacity - 1)));
+  ljp_assert((head & (ring->capacity - 1)) + sizeof *out <= ring->capacity);
+  ljp_assert(head + sizeof *out - ring->tail_seen <= ring->capacity);
   const uint64_t first =
-      sizeof(struct ljp_ring_brief) | (uint64_t)LJP_RING_BRIEF << 32 | kinds;
+      sizeof(struct ljp_brief_entry) | (uint64_t)LJP_ENTRY_BRIEF << 32 | kinds;
   memcpy(&out->head, &first, sizeof first);
-  out->word = address << LJP_BRIEF_SIZE_BITS | size;
-  /* Release: as ljp_ring_commit(). */
+  out->block = ljp_brief_block(address, size);
+  /* Release: as in ljp_ring_commit(). */
   atomic_store_explicit(&ring->head, head + sizeof *out, memory_order_release);
   atomic_signal_fence(memory_order_seq_cst);
   atomic_store_explicit(&p->busy, false, memory_order_relaxed);
   return true;
 }
 
-/* A whole memory event, of a stack that is root first; the first `keep` frames are
-** those of this producer's last one. As above: what is not pushed is not lost
-** yet. No reallocation, nor one with a weight. */
+/* Pushes an event with its whole stack, root first, of which the first `keep`
+** frames are those of this producer's last stack. Not for reallocations, nor
+** for events with a weight. False: as above. */
 static inline bool ljp_push_mem_top(struct ljp_producer *p,
                                     const struct ljp_mem *m,
                                     const uint64_t *stack, unsigned n,
                                     unsigned keep)
 {
   struct ljp_ring *ring = &p->ring;
-  struct ljp_ring_mem *out;
+  struct ljp_mem_entry *out;
   unsigned max = n < p->depth ? n : p->depth;
+  ljp_assert(m->op != LJP_MEM_REALLOC && !m->weight);
+  ljp_assert(keep <= n && n <= LJP_STACK_MAX_FRAMES);
   while (keep < max && p->stack[keep] == stack[keep])
     keep++;
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
   uint64_t size = sizeof *out + 8 * (uint64_t)(n - keep);
-  /* Where a brief one would end in time that begins before look_at. */
+  /* A brief event that begins before look_at ends at look_at + 8 or before;
+  ** this one has to end there, too. */
   if (LJP_UNLIKELY(head + size > p->look_at + 8 || keep > p->depth ||
                    atomic_load_explicit(&p->busy, memory_order_relaxed)))
     return false;
   atomic_store_explicit(&p->busy, true, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
   out = (void *)(ring->data + (head & (ring->capacity - 1)));
-  const uint64_t first = size | (uint64_t)LJP_RING_MEM << 32 |
+  ljp_assert((head & (ring->capacity - 1)) + size <= ring->capacity);
+  ljp_assert(head + size - ring->tail_seen <= ring->capacity);
+  const uint64_t first = size | (uint64_t)LJP_ENTRY_MEM << 32 |
                          ljp_brief_kinds(m->vmstate, m->op, m->what);
   memcpy(&out->head, &first, sizeof first);
   out->time_ns = m->time_ns;
   out->address = m->address;
-  out->size = m->size;
-  const uint64_t last =
-      m->vm | (uint64_t)keep << 32 | (uint64_t)(n - keep) << 48;
-  memcpy(&out->vm, &last, sizeof last);
+  out->bytes = m->size;
+  out->vm = m->vm;
+  out->keep = (uint16_t)keep;
+  out->n = (uint16_t)(n - keep);
   for (unsigned i = keep; i < n; i++)
     out->rest[i - keep] = p->stack[i] = stack[i];
   p->depth = n;
   p->mem_time = m->time_ns;
-  /* Release: as ljp_ring_commit(). */
+  /* Release: as in ljp_ring_commit(). */
   atomic_store_explicit(&ring->head, head + size, memory_order_release);
   atomic_signal_fence(memory_order_seq_cst);
   atomic_store_explicit(&p->busy, false, memory_order_relaxed);
   return true;
 }
 
-/* After one that did not go: true if that was for want of room, and there is
-** some now. */
+/* Call after a push from above has failed. True: it failed for want of room,
+** and now there is some. */
 static inline bool ljp_brief_look(struct ljp_producer *p)
 {
   if (atomic_load_explicit(&p->ring.head, memory_order_relaxed) < p->look_at ||

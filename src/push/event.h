@@ -1,27 +1,30 @@
 /*
-** The rarer events, one function each, over ljp_push_event. LJP_SIGSAFE like
-** it. Text is cut to 4,096 bytes.
+** The less frequent events: one function for each, over ljp_push_event().
+** LJP_SIGSAFE like it. Text is cut to LJP_EVENT_MAX_TEXT bytes.
 */
 #ifndef LJP_EVENT_H
 #define LJP_EVENT_H
 
 #include <string.h>
 
+#include "src/push/entry.h"
 #include "src/push/producer.h"
 
 static inline bool ljp_push_gc(struct ljp_producer *p, uint64_t time_ns,
                                uint32_t vm, enum ljp_gc_phase phase,
                                uint64_t heap_bytes, uint64_t cycle)
 {
-  const uint64_t words[] = {vm, phase, heap_bytes, cycle};
-  return ljp_push_four_words(p, LJP_REC_GC, time_ns, words);
+  const struct ljp_gc_fields fields = {
+      .vm = vm, .phase = phase, .heap_bytes = heap_bytes, .cycle = cycle};
+  return ljp_push_gc_fields(p, time_ns, &fields);
 }
 
 struct ljp_trace_event {
   uint64_t time_ns;
   uint32_t vm;
   enum ljp_trace_what what;
-  uint64_t trace; /* Id, 0: none yet. STOP, EXISTS: the writer asks about it. */
+  uint64_t trace;  /* Id; 0: none yet. For STOP and EXISTS the writer asks
+                   ** describe() about it. */
   uint64_t parent; /* Id of the trace whose exit it is compiled for, or 0. */
   uint32_t parent_exit;
   uint32_t reason; /* Of an abort. */
@@ -34,32 +37,43 @@ struct ljp_trace_event {
 static inline bool ljp_push_trace(struct ljp_producer *p,
                                   const struct ljp_trace_event *e)
 {
-  const uint64_t words[] = {e->vm,     e->what,   e->trace,      e->place,
-                            e->reason, e->parent, e->parent_exit};
+  const struct ljp_trace_fields fields = {.vm = e->vm,
+                                          .what = e->what,
+                                          .trace = e->trace,
+                                          .place = e->place,
+                                          .reason = e->reason,
+                                          .parent = e->parent,
+                                          .parent_exit = e->parent_exit};
   const char *text = e->text ? e->text : "";
-  return ljp_push_event_at(p, LJP_REC_TRACE_EVENT, e->time_ns, words, 7, text,
-                           (unsigned)strlen(text), e->frames, e->depth);
+  return ljp_push_event_with_stack(p, LJP_REC_TRACE_EVENT, e->time_ns, &fields,
+                                   sizeof fields, text, (unsigned)strlen(text),
+                                   e->frames, e->depth);
 }
 
-/* counters[i]: of state i (enum ljp_vmstate); at most 16 of them. */
+/* counters[i]: of state i (enum ljp_vmstate). Counters beyond
+** LJP_VMSTATE_MAX_COUNTERS are left out. */
 static inline bool ljp_push_vmstate(struct ljp_producer *p, uint64_t time_ns,
                                     uint32_t vm, const uint64_t *counters,
                                     unsigned n)
 {
-  uint64_t words[17] = {vm};
-  if (n > 16)
-    n = 16;
+  struct ljp_vmstate_fields fields = {.vm = vm};
+  if (n > LJP_VMSTATE_MAX_COUNTERS)
+    n = LJP_VMSTATE_MAX_COUNTERS;
   for (unsigned i = 0; i < n; i++)
-    words[i + 1] = counters[i];
-  return ljp_push_event(p, LJP_REC_VMSTATE, time_ns, words, n + 1, "", 0);
+    fields.counters[i] = counters[i];
+  return ljp_push_event(p, LJP_REC_VMSTATE, time_ns, &fields,
+                        offsetof(struct ljp_vmstate_fields, counters) +
+                            n * sizeof *counters,
+                        "", 0);
 }
 
 static inline bool ljp_push_mark(struct ljp_producer *p, uint64_t time_ns,
                                  uint32_t thread, uint32_t vm, int64_t value,
                                  const char *text, size_t text_bytes)
 {
-  const uint64_t words[] = {thread, vm, (uint64_t)value};
-  return ljp_push_event(p, LJP_REC_MARK, time_ns, words, 3, text,
+  const struct ljp_mark_fields fields = {
+      .thread = thread, .vm = vm, .value = value};
+  return ljp_push_event(p, LJP_REC_MARK, time_ns, &fields, sizeof fields, text,
                         text_bytes > LJP_EVENT_MAX_TEXT ? LJP_EVENT_MAX_TEXT
                                                         : (unsigned)text_bytes);
 }
@@ -68,15 +82,17 @@ static inline bool ljp_push_interval(struct ljp_producer *p, uint64_t time_ns,
                                      uint64_t interval_ns,
                                      enum ljp_interval_why why)
 {
-  const uint64_t words[] = {interval_ns, why};
-  return ljp_push_event(p, LJP_REC_INTERVAL, time_ns, words, 2, "", 0);
+  const struct ljp_interval_fields fields = {.interval_ns = interval_ns,
+                                             .why = why};
+  return ljp_push_event(p, LJP_REC_INTERVAL, time_ns, &fields, sizeof fields,
+                        "", 0);
 }
 
 static inline bool ljp_push_note(struct ljp_producer *p, uint64_t time_ns,
                                  enum ljp_note severity, const char *text)
 {
-  const uint64_t words[] = {severity};
-  return ljp_push_event(p, LJP_REC_NOTE, time_ns, words, 1, text,
+  const struct ljp_note_fields fields = {.severity = severity};
+  return ljp_push_event(p, LJP_REC_NOTE, time_ns, &fields, sizeof fields, text,
                         (unsigned)strlen(text));
 }
 

@@ -2,21 +2,23 @@
 ** The pushes. LJP_SIGSAFE throughout: no libc call but memcpy, no lock, and a
 ** system call only to wake the writer of a half-full ring.
 ** Invariant: stack[0..depth) is what the writer knows as this producer's last
-** stack; a record that is lost resets depth and mem_time to 0, so that the next
-** one is given in full.
+** stack. A loss resets depth and mem_time to 0, so that the next entry gives its
+** stack and time in full.
 */
-#include "src/push/producer_impl.h"
+#include "src/push/producer_state.h"
 
 #include <string.h>
 
 #include "src/base/futex.h"
 
-enum { LOOK_BYTES = 4096 }; /* in between, when the ring is half full */
+enum { LOOK_BYTES = 4096 }; /* Between two looks at a ring half full. */
 
 LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *p, enum ljp_loss reason,
                                 uint64_t count)
 {
-  /* Relaxed and atomic as a whole: a counter, and a signal may come between. */
+  ljp_assert(reason > 0 && reason < LJP_LOSS_COUNT);
+  /* Relaxed, but one atomic step: it is only a counter, and a signal may
+  ** interrupt. */
   atomic_fetch_add_explicit(&p->lost[reason], count, memory_order_relaxed);
 }
 
@@ -32,7 +34,7 @@ LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *p)
 
 LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *p)
 {
-  /* Relaxed: a hint; what is pushed too late is drained or counted. */
+  /* Relaxed: a hint. An event that is pushed too late is drained or counted. */
   return atomic_load_explicit(&p->active, memory_order_relaxed);
 }
 
@@ -41,24 +43,29 @@ const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p)
   return &p->active;
 }
 
+uint32_t ljp_producer_id(const struct ljp_producer *p)
+{
+  return p->id;
+}
+
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
 {
-  /* acq_rel so that the writer, having seen 1, sees the head. */
+  /* acq_rel so that a writer that has seen 1 also sees the head. */
   if (!atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
     ljp_futex_wake(&p->wake->word);
 }
 
-LJP_SIGSAFE static void nudge(struct ljp_producer *p)
+LJP_SIGSAFE static void producer_nudge(struct ljp_producer *p)
 {
-  /* Relaxed look: once asked for, further pushes cost one load. One that sees
-  ** what is gone already leaves it to the next. */
+  /* Relaxed: once the writer has been asked to come, further pushes cost one
+  ** load. A push that reads an outdated 1 leaves the waking to the next. */
   if (!atomic_load_explicit(&p->wake->word, memory_order_relaxed))
     ljp_producer_wake(p);
 }
 
-/* busy is a matter between a thread and its own signals: relaxed loads and
+/* busy is only shared between a thread and its own signals: relaxed loads and
 ** stores, fenced against the compiler. */
-LJP_SIGSAFE static bool enter(struct ljp_producer *p)
+LJP_SIGSAFE static bool producer_enter(struct ljp_producer *p)
 {
   if (LJP_UNLIKELY(!ljp_producer_active(p))) {
     ljp_count_loss(p, LJP_LOSS_STOPPING, 1);
@@ -74,60 +81,63 @@ LJP_SIGSAFE static bool enter(struct ljp_producer *p)
 }
 
 /* After a loss: the next event is given in full. */
-LJP_SIGSAFE static void forget(struct ljp_producer *p)
+LJP_SIGSAFE static void producer_forget(struct ljp_producer *p)
 {
   p->depth = 0;
   p->mem_time = 0;
 }
 
-LJP_SIGSAFE static void leave(struct ljp_producer *p)
+LJP_SIGSAFE static void producer_leave(struct ljp_producer *p)
 {
+  ljp_assert(p->depth <= LJP_STACK_MAX_FRAMES);
   atomic_signal_fence(memory_order_seq_cst);
   atomic_store_explicit(&p->busy, false, memory_order_relaxed);
 }
 
-LJP_SIGSAFE static struct ljp_ring_record *room(struct ljp_producer *p,
-                                                size_t size)
+/* NULL: there is no room, and the loss is counted. */
+LJP_SIGSAFE static struct ljp_ring_entry *
+producer_reserve(struct ljp_producer *p, size_t size)
 {
-  if (LJP_UNLIKELY(size > ljp_ring_max_record(&p->ring))) {
+  if (LJP_UNLIKELY(size > ljp_ring_max_entry(&p->ring))) {
     ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
     return NULL;
   }
-  struct ljp_ring_record *record = ljp_ring_reserve(&p->ring, (uint32_t)size);
-  if (LJP_UNLIKELY(!record))
+  struct ljp_ring_entry *entry = ljp_ring_reserve(&p->ring, (uint32_t)size);
+  if (LJP_UNLIKELY(!entry))
     ljp_count_loss(p, LJP_LOSS_RING_FULL, 1);
-  return record;
+  return entry;
 }
 
-LJP_SIGSAFE static void publish(struct ljp_producer *p)
+LJP_SIGSAFE static void producer_publish(struct ljp_producer *p)
 {
   ljp_ring_commit(&p->ring);
   if (LJP_UNLIKELY(ljp_ring_fuller_than(&p->ring, p->half)))
-    nudge(p);
+    producer_nudge(p);
 }
 
 LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p)
 {
   struct ljp_ring *ring = &p->ring;
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  /* From any place before these, a multiple of 8, a brief event ends in time: at
-  ** the ring's end, and at the tail. */
+  /* A brief event takes 16 bytes and begins at a multiple of 8. One that begins
+  ** before `end` stays within the buffer. */
   uint64_t end = (head | (ring->capacity - 1)) - 7;
   uint64_t look_at = head;
   if (ljp_ring_fuller_than(ring, p->half)) {
-    nudge(p);
+    producer_nudge(p);
     uint64_t room = ring->tail_seen + ring->capacity - head;
-    if (room >= sizeof(struct ljp_ring_brief))
+    if (room >= sizeof(struct ljp_brief_entry))
       look_at += room - 8 < LOOK_BYTES ? room - 8 : LOOK_BYTES;
   } else {
-    look_at = ring->tail_seen + p->half + 8; /* there it is not fuller yet */
+    /* A brief event that begins before this finds the ring at most half full. */
+    look_at = ring->tail_seen + p->half + 8;
   }
   p->look_at = look_at < end ? look_at : end;
   return head < p->look_at;
 }
 
-/* How many frames from the root are as in the stack before. Four at a time:
-** this is most of what a push of the same stack costs. */
+/* Four frames at a time: this loop is most of the cost of a push of the same
+** stack. */
 LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
                                          const uint64_t *frames, unsigned n)
 {
@@ -142,10 +152,13 @@ LJP_SIGSAFE unsigned ljp_producer_common(const struct ljp_producer *p,
   return keep;
 }
 
-/* Writes the n new frames (leaf first) root first, here and into the ring. */
-LJP_SIGSAFE static void put_frames(struct ljp_producer *p,
-                                   uint64_t *restrict out, unsigned keep,
-                                   const uint64_t *restrict frames, unsigned n)
+/* Copies n new frames, given leaf first, to the last stack and to the entry,
+** root first. */
+LJP_SIGSAFE static void producer_put_leaf_first(struct ljp_producer *p,
+                                                uint64_t *restrict out,
+                                                unsigned keep,
+                                                const uint64_t *restrict frames,
+                                                unsigned n)
 {
   uint64_t *restrict stack = p->stack + keep;
   const uint64_t *f = frames + n;
@@ -162,40 +175,11 @@ LJP_SIGSAFE static void put_frames(struct ljp_producer *p,
   p->depth = keep + n;
 }
 
-LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
-                                 const struct ljp_sample *s,
-                                 const uint64_t *frames, unsigned n)
-{
-  struct ljp_ring_sample *out = NULL;
-  if (!enter(p))
-    return false;
-  if (LJP_UNLIKELY(n > LJP_STACK_MAX_FRAMES)) {
-    ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
-  } else {
-    unsigned keep = ljp_producer_common(p, frames, n);
-    out = (void *)room(p, sizeof *out + 8 * (size_t)(n - keep));
-    if (LJP_LIKELY(out != NULL)) {
-      out->head.type = LJP_RING_SAMPLE;
-      out->head.a = s->vmstate;
-      out->head.b = s->cut;
-      out->time_ns = s->time_ns;
-      out->weight = s->weight;
-      out->vm = s->vm;
-      out->keep = (uint16_t)keep;
-      out->n = (uint16_t)(n - keep);
-      put_frames(p, out->frames, keep, frames, n - keep);
-      publish(p);
-    }
-  }
-  if (!out)
-    forget(p);
-  leave(p);
-  return out != NULL;
-}
-
-LJP_SIGSAFE static void put_up(struct ljp_producer *p, uint64_t *restrict out,
-                               unsigned keep, const uint64_t *restrict frames,
-                               unsigned n)
+LJP_SIGSAFE static void producer_put_root_first(struct ljp_producer *p,
+                                                uint64_t *restrict out,
+                                                unsigned keep,
+                                                const uint64_t *restrict frames,
+                                                unsigned n)
 {
   uint64_t *restrict stack = p->stack + keep;
   for (unsigned i = 0; i < n; i++)
@@ -203,59 +187,91 @@ LJP_SIGSAFE static void put_up(struct ljp_producer *p, uint64_t *restrict out,
   p->depth = keep + n;
 }
 
+LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
+                                 const struct ljp_sample *s,
+                                 const uint64_t *frames, unsigned n)
+{
+  struct ljp_sample_entry *out = NULL;
+  if (!producer_enter(p))
+    return false;
+  if (LJP_UNLIKELY(n > LJP_STACK_MAX_FRAMES)) {
+    ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
+  } else {
+    unsigned keep = ljp_producer_common(p, frames, n);
+    out = (void *)producer_reserve(p, sizeof *out + 8 * (size_t)(n - keep));
+    if (LJP_LIKELY(out != NULL)) {
+      out->type = LJP_ENTRY_SAMPLE;
+      out->vmstate = s->vmstate;
+      out->cut = s->cut;
+      out->time_ns = s->time_ns;
+      out->weight = s->weight;
+      out->vm = s->vm;
+      out->keep = (uint16_t)keep;
+      out->n = (uint16_t)(n - keep);
+      producer_put_leaf_first(p, out->frames, keep, frames, n - keep);
+      producer_publish(p);
+    }
+  }
+  if (!out)
+    producer_forget(p);
+  producer_leave(p);
+  return out != NULL;
+}
+
 LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                       const struct ljp_mem *m, unsigned keep,
                                       const uint64_t *frames, unsigned n,
                                       bool root_first, bool *full)
 {
-  struct ljp_ring_mem *out = NULL;
-  size_t size = ljp_ring_mem_size(m, n);
-  if (!enter(p))
+  struct ljp_mem_entry *out = NULL;
+  size_t size = ljp_mem_entry_bytes(m, n);
+  if (!producer_enter(p))
     return false;
   if (LJP_UNLIKELY(keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep)) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
-    if (LJP_LIKELY(size <= ljp_ring_max_record(&p->ring)))
+    if (LJP_LIKELY(size <= ljp_ring_max_entry(&p->ring)))
       out = (void *)ljp_ring_reserve(&p->ring, (uint32_t)size);
     else
       ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
-    if (LJP_UNLIKELY(!out && size <= ljp_ring_max_record(&p->ring))) {
+    if (LJP_UNLIKELY(!out && size <= ljp_ring_max_entry(&p->ring))) {
       if (full) {
         *full = true;
-        leave(p);
+        producer_leave(p);
         return false;
       }
       ljp_count_loss(p, LJP_LOSS_RING_FULL, 1);
     }
     if (LJP_LIKELY(out != NULL)) {
-      uint64_t *rest = out->rest;
-      out->head.type = LJP_RING_MEM;
-      out->head.a = m->vmstate;
-      out->head.b = (uint8_t)(m->op | (m->weight != 0) << 2);
-      out->head.c = m->what;
+      uint8_t op = (uint8_t)(m->op | (m->weight ? LJP_MEM_ENTRY_WEIGHTED : 0));
+      struct ljp_mem_parts parts = ljp_mem_entry_parts(out, op);
+      out->type = LJP_ENTRY_MEM;
+      out->vmstate = m->vmstate;
+      out->op = op;
+      out->what = m->what;
       out->time_ns = m->time_ns;
       out->address = m->address;
-      out->size = m->size;
+      out->bytes = m->size;
       out->vm = m->vm;
       out->keep = (uint16_t)keep;
       out->n = (uint16_t)n;
-      if (m->op == LJP_MEM_REALLOC) {
-        *rest++ = m->old_address;
-        *rest++ = m->old_size;
-      }
-      if (m->weight)
-        *rest++ = m->weight;
+      if (parts.old)
+        *parts.old = (struct ljp_mem_entry_old){.address = m->old_address,
+                                                .bytes = m->old_size};
+      if (parts.weight)
+        *parts.weight = m->weight;
+      ljp_assert((uint8_t *)(parts.frames + n) == (uint8_t *)out + size);
       if (root_first)
-        put_up(p, rest, keep, frames, n);
+        producer_put_root_first(p, parts.frames, keep, frames, n);
       else
-        put_frames(p, rest, keep, frames, n);
+        producer_put_leaf_first(p, parts.frames, keep, frames, n);
       p->mem_time = m->time_ns;
-      publish(p);
+      producer_publish(p);
     }
   }
   if (!out)
-    forget(p);
-  leave(p);
+    producer_forget(p);
+  producer_leave(p);
   return out != NULL;
 }
 
@@ -278,65 +294,69 @@ LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *p, const struct ljp_mem *m,
 }
 
 LJP_SIGSAFE static inline __attribute__((always_inline)) bool
-push_event(struct ljp_producer *p, enum ljp_record tag, uint64_t time_ns,
-           const uint64_t *words, unsigned n, const char *text,
-           unsigned text_bytes, const uint64_t *frames, unsigned depth)
+producer_put_event(struct ljp_producer *p, enum ljp_record tag,
+                   uint64_t time_ns, const void *fields, size_t field_bytes,
+                   const char *text, unsigned text_bytes,
+                   const uint64_t *frames, unsigned depth)
 {
-  struct ljp_ring_event *out = NULL;
-  if (!enter(p))
+  struct ljp_event_entry *out = NULL;
+  size_t words = field_bytes / sizeof *out->rest;
+  ljp_assert(field_bytes % sizeof *out->rest == 0);
+  if (!producer_enter(p))
     return false;
   if (text_bytes > LJP_EVENT_MAX_TEXT)
     text_bytes = LJP_EVENT_MAX_TEXT;
-  if (n > LJP_EVENT_MAX_WORDS || depth > LJP_STACK_MAX_FRAMES) {
+  if (words > LJP_EVENT_MAX_WORDS || depth > LJP_STACK_MAX_FRAMES) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
     unsigned keep = frames ? ljp_producer_common(p, frames, depth) : 0;
     unsigned fresh = frames ? depth - keep : 0;
-    size_t size =
-        sizeof *out + 8 * (size_t)(n + fresh) + ((text_bytes + 7u) & ~7u);
-    out = (void *)room(p, size);
+    size_t size = sizeof *out + field_bytes + 8 * (size_t)fresh +
+                  ((text_bytes + 7u) & ~7u);
+    out = (void *)producer_reserve(p, size);
     if (out) {
-      out->head.type = LJP_RING_EVENT;
-      out->head.a = (uint8_t)tag;
-      out->head.b = (uint8_t)n;
-      out->head.c = frames != NULL;
+      out->type = LJP_ENTRY_EVENT;
+      out->tag = (uint8_t)tag;
+      out->words = (uint8_t)words;
+      out->has_stack = frames != NULL;
       out->time_ns = time_ns;
       out->text_bytes = text_bytes;
       out->keep = (uint16_t)keep;
       out->n = (uint16_t)fresh;
-      memcpy(out->words, words, 8 * (size_t)n);
+      memcpy(out->rest, fields, field_bytes);
       if (frames)
-        put_frames(p, out->words + n, keep, frames, fresh);
-      memcpy(out->words + n + fresh, text, text_bytes);
-      publish(p);
+        producer_put_leaf_first(p, out->rest + words, keep, frames, fresh);
+      memcpy(out->rest + words + fresh, text, text_bytes);
+      producer_publish(p);
     }
   }
   if (!out && frames)
-    forget(p);
-  leave(p);
+    producer_forget(p);
+  producer_leave(p);
   return out != NULL;
 }
 
-LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *p, enum ljp_record tag,
-                                   uint64_t time_ns, const uint64_t *words,
-                                   unsigned n, const char *text,
-                                   unsigned text_bytes, const uint64_t *frames,
-                                   unsigned depth)
+LJP_SIGSAFE bool ljp_push_event_with_stack(
+    struct ljp_producer *p, enum ljp_record tag, uint64_t time_ns,
+    const void *fields, size_t field_bytes, const char *text,
+    unsigned text_bytes, const uint64_t *frames, unsigned depth)
 {
-  return push_event(p, tag, time_ns, words, n, text, text_bytes, frames, depth);
+  return producer_put_event(p, tag, time_ns, fields, field_bytes, text,
+                            text_bytes, frames, depth);
 }
 
 LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *p, enum ljp_record tag,
-                                uint64_t time_ns, const uint64_t *words,
-                                unsigned n, const char *text,
+                                uint64_t time_ns, const void *fields,
+                                size_t field_bytes, const char *text,
                                 unsigned text_bytes)
 {
-  return push_event(p, tag, time_ns, words, n, text, text_bytes, NULL, 0);
+  return producer_put_event(p, tag, time_ns, fields, field_bytes, text,
+                            text_bytes, NULL, 0);
 }
 
-LJP_SIGSAFE bool ljp_push_four_words(struct ljp_producer *p,
-                                     enum ljp_record tag, uint64_t time_ns,
-                                     const uint64_t *words)
+LJP_SIGSAFE bool ljp_push_gc_fields(struct ljp_producer *p, uint64_t time_ns,
+                                    const struct ljp_gc_fields *fields)
 {
-  return push_event(p, tag, time_ns, words, 4, "", 0, NULL, 0);
+  return producer_put_event(p, LJP_REC_GC, time_ns, fields, sizeof *fields, "",
+                            0, NULL, 0);
 }

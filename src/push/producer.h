@@ -1,26 +1,26 @@
 /*
-** Producer: one source of events of one thread, with a ring of its own. What a
-** profiler calls to record something.
+** Producer: one source of events of one thread, with a ring of its own. A
+** profiler calls it to record something.
 **
 ** One producer serves one context: a signal handler, *or* ordinary code of one
 ** thread, never both. A thread has as many producers as it has contexts. A push
 ** that interrupts another push into the same producer is refused and counted
 ** (NESTED), not mixed in.
 **
-** All ljp_push_* and ljp_count_* are LJP_SIGSAFE but ljp_push_mem_wait. They
-** return true if the event is in the ring; false if not, and then a loss is
-** counted (it reaches the file as a LOSS record). Stacks are arrays of frame
-** words (format.h), leaf first. Times: CLOCK_MONOTONIC, ns.
+** All ljp_push_* and ljp_count_* are LJP_SIGSAFE, except those that wait
+** (ljp_push_mem_..._wait). A push returns true if the event is in the ring.
+** Otherwise it has counted a loss, which reaches the file as a LOSS record.
+** Stacks are arrays of frame words (format.h), leaf first. Times are
+** CLOCK_MONOTONIC in nanoseconds.
 **
-** A stack goes into the ring as the difference to this producer's stack
-** before: K frames kept, counted from the root, then the new ones. An event
-** with the same stack as before costs no frame at all.
+** A stack goes into the ring as the difference to this producer's stack before
+** (entry.h). An event with the same stack as before costs no frame at all.
 */
 #ifndef LJP_PRODUCER_H
 #define LJP_PRODUCER_H
 
 #include "src/base/format.h"
-#include "src/push/ring.h"
+#include "src/push/entry.h"
 
 struct ljp_producer;
 
@@ -35,7 +35,7 @@ struct ljp_sample {
 struct ljp_mem {
   uint64_t time_ns;
   uint64_t address;
-  uint64_t size;        /* Free: of what is freed. */
+  uint64_t size;        /* Free: of the block that is freed. */
   uint64_t old_address; /* Realloc only. */
   uint64_t old_size;    /* Realloc only. */
   uint64_t weight;      /* Bytes that it stands for; 0 if all are recorded. */
@@ -54,10 +54,10 @@ LJP_SIGSAFE bool ljp_push_mem(struct ljp_producer *producer,
                               const struct ljp_mem *mem, const uint64_t *frames,
                               unsigned n);
 
-/* For a caller who compares stacks himself: the stack is the first keep frames
+/* For a caller that compares stacks itself: the stack is the first keep frames
 ** (from the root) of this producer's last stack and, on top, n new frames, leaf
-** first. keep more than *depth is misuse (BAD_RECORD). depth, if given, is set
-** to what may be kept next time: 0 after a loss. */
+** first. keep greater than *depth is misuse (BAD_RECORD). depth, if given, is
+** set to the number of frames that may be kept next time: 0 after a loss. */
 LJP_SIGSAFE bool ljp_push_mem_keep(struct ljp_producer *producer,
                                    const struct ljp_mem *mem, unsigned keep,
                                    const uint64_t *frames, unsigned n,
@@ -70,52 +70,53 @@ bool ljp_push_mem_wait(struct ljp_producer *producer, const struct ljp_mem *mem,
                        unsigned keep, const uint64_t *frames, unsigned n,
                        unsigned *depth);
 
-/* The same for a whole stack. */
+/* Waits as well; with a whole stack. */
 bool ljp_push_mem_all_wait(struct ljp_producer *producer,
                            const struct ljp_mem *mem, const uint64_t *frames,
                            unsigned n);
 
-/* With this producer's last stack. */
+/* Waits as well; with this producer's last stack. */
 bool ljp_push_mem_same_wait(struct ljp_producer *producer,
                             const struct ljp_mem *mem);
 
-/* The same for a whole stack, root first, of which the caller knows that the
-** first `same` frames are those of this producer's last stack, if nothing else
+/* Waits as well; with a whole stack, root first. The caller knows that its first
+** `same` frames are those of this producer's last stack, unless something else
 ** was pushed or lost since. */
 bool ljp_push_mem_root_wait(struct ljp_producer *producer,
                             const struct ljp_mem *mem, const uint64_t *stack,
                             unsigned n, unsigned same);
 
-/* The rarer events; see event.h for one function each. */
+/* The less frequent events; event.h has one function for each. fields: the
+** struct of the event's tag (entry.h), or its first field_bytes. */
 LJP_SIGSAFE bool ljp_push_event(struct ljp_producer *producer,
                                 enum ljp_record tag, uint64_t time_ns,
-                                const uint64_t *words, unsigned n,
+                                const void *fields, size_t field_bytes,
                                 const char *text, unsigned text_bytes);
 
-/* The same for what comes often. */
-LJP_SIGSAFE bool ljp_push_four_words(struct ljp_producer *producer,
-                                     enum ljp_record tag, uint64_t time_ns,
-                                     const uint64_t *words);
-
 /* The same with a stack; frames NULL: without. */
-LJP_SIGSAFE bool ljp_push_event_at(struct ljp_producer *producer,
-                                   enum ljp_record tag, uint64_t time_ns,
-                                   const uint64_t *words, unsigned n,
-                                   const char *text, unsigned text_bytes,
-                                   const uint64_t *frames, unsigned depth);
+LJP_SIGSAFE bool ljp_push_event_with_stack(
+    struct ljp_producer *producer, enum ljp_record tag, uint64_t time_ns,
+    const void *fields, size_t field_bytes, const char *text,
+    unsigned text_bytes, const uint64_t *frames, unsigned depth);
 
-/* An event that never came to a push; timer expiries that were merged. */
+/* The same for GC, which is frequent. */
+LJP_SIGSAFE bool ljp_push_gc_fields(struct ljp_producer *producer,
+                                    uint64_t time_ns,
+                                    const struct ljp_gc_fields *fields);
+
+/* Counts events that were lost before a push; timer expiries that were merged. */
 LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *producer,
                                 enum ljp_loss reason, uint64_t count);
 LJP_SIGSAFE void ljp_count_overrun(struct ljp_producer *producer,
                                    uint64_t count);
 
-/* Frames of the last stack that ljp_push_mem_keep may keep. */
+/* The number of frames of the last stack that ljp_push_mem_keep may keep. */
 LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *producer);
 
 /* False once the session has stopped or failed: nothing will be recorded. */
 LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *producer);
-/* Where that stands, for those who ask at each event; as long as the producer. */
+/* The flag behind it, for callers that check it at each event; valid as long as
+** the producer. */
 const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p);
 
 /* Asks the writer to come now (to drain, to look at the loader's list). */
@@ -123,7 +124,7 @@ LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *producer);
 
 uint32_t ljp_producer_id(const struct ljp_producer *producer);
 
-#define LJP_EVENT_MAX_WORDS 24u
+enum { LJP_EVENT_MAX_WORDS = 24 };
 #define LJP_EVENT_MAX_TEXT 4096u
 
 #endif

@@ -1,8 +1,9 @@
 /*
-** Ring: records from one producer (maybe a signal handler) to one consumer.
-** Invariants: tail <= head <= tail + capacity; both only grow; every record is
-** contiguous, 8-aligned, and whole or absent. A record that would cross the
-** end is put at the start, behind a PAD record that fills the rest.
+** Ring: a queue of entries from one producer (maybe a signal handler) to one
+** consumer.
+** Invariants: tail <= head <= tail + capacity; both only grow; every entry is
+** contiguous, 8-aligned, and whole or absent. An entry that would cross the
+** end of the buffer goes to its start, and a PAD entry fills the gap.
 ** Safety: reserve and commit are LJP_SIGSAFE and belong to the producer, next
 ** and release to the consumer. Nothing here blocks or allocates.
 */
@@ -14,30 +15,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 
-enum { LJP_RING_PAD = 0 }; /* Type of the filler; users' types are not 0. */
+enum { LJP_RING_PAD = 0 }; /* Type of the filler; other types are not 0. */
 
-struct ljp_ring_record {
-  uint32_t size; /* Of the whole record, a multiple of 8. */
+struct ljp_ring_entry {
+  uint32_t size; /* Of the whole entry in bytes, a multiple of 8. */
   uint8_t type;
-  uint8_t a, b, c; /* The user's. */
+  uint8_t own[3]; /* For the type to use. */
 };
-_Static_assert(sizeof(struct ljp_ring_record) == 8, "a PAD fits anywhere");
+_Static_assert(sizeof(struct ljp_ring_entry) == 8, "a PAD fits anywhere");
 
 struct ljp_ring {
   _Alignas(64) _Atomic uint64_t head; /* Written by the producer only. */
   uint64_t tail_seen;                 /* Producer's last look at tail. */
-  uint64_t pending;                   /* Head once the reserved is committed. */
+  uint64_t pending;                   /* Head after the next commit. */
   _Alignas(64) _Atomic uint64_t tail; /* Written by the consumer only. */
   _Alignas(64) uint64_t capacity;     /* A power of two. */
   uint8_t *data;
 };
 
-/* data: capacity bytes, 8-aligned, outliving the ring. */
+/* data: capacity bytes, 8-aligned; must outlive the ring. */
 static inline void ljp_ring_init(struct ljp_ring *ring, uint8_t *data,
                                  uint64_t capacity)
 {
+  ljp_assert(capacity && (capacity & (capacity - 1)) == 0);
+  ljp_assert(((uintptr_t)data & 7) == 0);
   atomic_init(&ring->head, 0);
   atomic_init(&ring->tail, 0);
   ring->tail_seen = ring->pending = 0;
@@ -45,50 +49,57 @@ static inline void ljp_ring_init(struct ljp_ring *ring, uint8_t *data,
   ring->data = data;
 }
 
-/* The largest record that surely fits once the ring is empty. */
-static inline uint64_t ljp_ring_max_record(const struct ljp_ring *ring)
+/* The largest entry that is sure to fit into an empty ring. */
+static inline uint64_t ljp_ring_max_entry(const struct ljp_ring *ring)
 {
   return ring->capacity / 2;
 }
 
-/* Room for a record of size bytes (a multiple of 8), or NULL if full. */
-LJP_SIGSAFE static inline struct ljp_ring_record *
+/* Room for an entry of size bytes (a multiple of 8), or NULL if full. */
+LJP_SIGSAFE static inline struct ljp_ring_entry *
 ljp_ring_reserve(struct ljp_ring *ring, uint32_t size)
 {
+  ljp_assert(size >= sizeof(struct ljp_ring_entry) && size % 8 == 0);
   /* Relaxed: only this side writes head. */
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
   uint64_t offset = head & (ring->capacity - 1);
   uint64_t rest = ring->capacity - offset;
   uint64_t pad = size > rest ? rest : 0;
+  ljp_assert(head - ring->tail_seen <= ring->capacity);
   if (head + pad + size - ring->tail_seen > ring->capacity) {
-    /* Acquire: the consumer's reads of the bytes that we are about to
-    ** overwrite came before its release of tail. */
+    /* Acquire: the consumer read the bytes that we are about to overwrite
+    ** before it released tail. */
     ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    ljp_assert(ring->tail_seen <= head);
     if (head + pad + size - ring->tail_seen > ring->capacity)
       return NULL;
   }
   if (pad) {
-    struct ljp_ring_record *filler =
-        (struct ljp_ring_record *)(void *)(ring->data + offset);
+    struct ljp_ring_entry *filler =
+        (struct ljp_ring_entry *)(void *)(ring->data + offset);
     filler->size = (uint32_t)pad;
     filler->type = LJP_RING_PAD;
     offset = 0;
   }
   ring->pending = head + pad + size;
-  struct ljp_ring_record *record =
-      (struct ljp_ring_record *)(void *)(ring->data + offset);
-  record->size = size;
-  return record;
+  struct ljp_ring_entry *entry =
+      (struct ljp_ring_entry *)(void *)(ring->data + offset);
+  entry->size = size;
+  return entry;
 }
 
-/* Makes the reserved record visible. Without it, nothing was written. */
+/* Publishes the reserved entry. A reservation without commit writes nothing. */
 LJP_SIGSAFE static inline void ljp_ring_commit(struct ljp_ring *ring)
 {
-  /* Release: the record's bytes are visible before the new head is. */
+  ljp_assert(ring->pending >
+             atomic_load_explicit(&ring->head, memory_order_relaxed));
+  ljp_assert(ring->pending - ring->tail_seen <= ring->capacity);
+  /* Release: the entry's bytes are visible before the new head is. */
   atomic_store_explicit(&ring->head, ring->pending, memory_order_release);
 }
 
-/* Bytes in use as the producer sees them; looks again only above limit. */
+/* Are more than limit bytes in use, as the producer sees it? Reads the shared
+** tail only if the last value seen says so. */
 LJP_SIGSAFE static inline bool ljp_ring_fuller_than(struct ljp_ring *ring,
                                                     uint64_t limit)
 {
@@ -113,18 +124,20 @@ static inline uint64_t ljp_ring_tail(struct ljp_ring *ring)
 }
 
 /*
-** Consumer: the record at *pos, NULL if pos == end; moves *pos past it. Valid
-** until ljp_ring_release of a position behind it.
+** Consumer: the entry at *pos, or NULL if *pos is end; moves *pos past it. The
+** entry is valid until a position behind it is released.
 */
-static inline const struct ljp_ring_record *
+static inline const struct ljp_ring_entry *
 ljp_ring_next(const struct ljp_ring *ring, uint64_t *pos, uint64_t end)
 {
   while (*pos != end) {
-    const struct ljp_ring_record *record =
+    const struct ljp_ring_entry *entry =
         (const void *)(ring->data + (*pos & (ring->capacity - 1)));
-    *pos += record->size;
-    if (record->type != LJP_RING_PAD)
-      return record;
+    ljp_assert(entry->size >= sizeof *entry && entry->size % 8 == 0);
+    ljp_assert(entry->size <= end - *pos);
+    *pos += entry->size;
+    if (entry->type != LJP_RING_PAD)
+      return entry;
   }
   return NULL;
 }
@@ -132,6 +145,7 @@ ljp_ring_next(const struct ljp_ring *ring, uint64_t *pos, uint64_t end)
 /* Consumer: gives the bytes before pos back to the producer. */
 static inline void ljp_ring_release(struct ljp_ring *ring, uint64_t pos)
 {
+  ljp_assert(pos >= ljp_ring_tail(ring) && pos <= ljp_ring_head(ring));
   /* Release: our reads are done before the producer may overwrite. */
   atomic_store_explicit(&ring->tail, pos, memory_order_release);
 }

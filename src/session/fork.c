@@ -48,7 +48,7 @@ static bool is_ours(const struct ljp_session *s, uint32_t thread)
 {
   if (!thread)
     return true;
-  for (const struct ljp_message *m = s->things; m; m = m->next)
+  for (const struct ljp_message *m = s->members; m; m = m->next)
     if (m->type == LJP_MSG_THREAD && m->id == thread)
       return true;
   return false;
@@ -57,7 +57,7 @@ static bool is_ours(const struct ljp_session *s, uint32_t thread)
 /* Threads but the forking one are gone; tell the rest to the new writer. */
 static void tell_again(struct ljp_session *s)
 {
-  for (struct ljp_message **link = &s->things; *link;) {
+  for (struct ljp_message **link = &s->members; *link;) {
     struct ljp_message *m = *link;
     if (m->type == LJP_MSG_THREAD && m->tid != forking_tid) {
       *link = m->next;
@@ -71,7 +71,7 @@ static void tell_again(struct ljp_session *s)
   /* The list is newest first: the oldest must be told first. */
   s->inbox = NULL;
   s->inbox_end = &s->inbox;
-  for (struct ljp_message *m = s->things; m; m = m->next) {
+  for (struct ljp_message *m = s->members; m; m = m->next) {
     struct ljp_message *copy = ljp_message_copy(m);
     if (!copy)
       continue;

@@ -212,7 +212,7 @@ void ljp_session_free(struct ljp_session *s)
     ljp_producer_unmap(p);
   }
   ljp_message_free_list(s->inbox);
-  ljp_message_free_list(s->things);
+  ljp_message_free_list(s->members);
   ljp_writer_free(s->writer);
   if (s->sink)
     ljp_sink_fini(s->sink);

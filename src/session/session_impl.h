@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "src/push/producer_impl.h"
+#include "src/push/producer_state.h"
 #include "src/session/session.h"
 #include "src/writer/writer.h"
 
@@ -24,7 +24,7 @@ enum ljp_message_type {
   LJP_MSG_RETIRE
 };
 
-/* What callers tell the writer; also, as "things", what now exists: the child
+/* What callers tell the writer; also, as "members", what now exists: the child
 ** of a fork tells it anew. */
 struct ljp_message {
   struct ljp_message *next;
@@ -43,7 +43,7 @@ struct ljp_session {
   /* Under the mutex. */
   enum ljp_session_state state;
   struct ljp_message *inbox, **inbox_end;
-  struct ljp_message *things;
+  struct ljp_message *members;
   struct ljp_producer *producers;
   uint32_t next_thread, next_vm, next_producer;
   bool writer_alive; /* Somebody reads the inbox. */
@@ -77,10 +77,21 @@ enum ljp_status ljp_session_make_writer(struct ljp_session *s);
 enum ljp_status ljp_fork_register(struct ljp_session *s);
 void ljp_fork_unregister(struct ljp_session *s);
 
-/* members.c */
-void ljp_message_free_list(struct ljp_message *list);
+/* message.c */
+enum { LJP_THREAD_NAME_BYTES = 16 }; /* As in the kernel. */
+/* name and value may be NULL, which is the same as empty. The name of a thread
+** may be replaced by any of LJP_THREAD_NAME_BYTES. NULL: out of memory. */
+struct ljp_message *ljp_message_new(enum ljp_message_type type,
+                                    const char *name, const char *value);
 struct ljp_message *ljp_message_copy(const struct ljp_message *m);
-void ljp_session_post_locked(struct ljp_session *s, struct ljp_message *m);
+void ljp_message_free_list(struct ljp_message *list);
+/* Puts m into the inbox; takes ownership of it. */
+void ljp_message_post_locked(struct ljp_session *s, struct ljp_message *m);
+/* Removes a member from the list. */
+void ljp_message_forget_locked(struct ljp_session *s,
+                               enum ljp_message_type type, uint32_t id);
+
+/* producers.c */
 void ljp_producer_unlink_locked(struct ljp_producer *p);
 void ljp_producer_unmap(struct ljp_producer *p);
 void ljp_session_deactivate(struct ljp_session *s);

@@ -15,7 +15,7 @@
 
 enum { RELEASE_BYTES = 16384 };
 
-static void host_fact(void *ctx, const char *key, const char *value)
+static void writer_add_fact(void *ctx, const char *key, const char *value)
 {
   ljp_writer_add_info(ctx, key, value);
 }
@@ -45,9 +45,10 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
   if (!status)
     status = ljp_defs_init(&w->defs);
   if (!status)
-    status = ljp_refs_init(&w->refs);
+    status = ljp_proto_numbers_init(&w->proto_numbers);
   if (!status)
-    status = ljp_out_init(&w->out, sink, w->options.zstd_level, stream | 1);
+    status =
+        ljp_block_out_init(&w->out, sink, w->options.zstd_level, stream | 1);
   if (status) {
     ljp_writer_free(w);
     return status;
@@ -69,9 +70,9 @@ void ljp_writer_free(struct ljp_writer *w)
   ljp_intern_fini(&w->nodes);
   if (w->defs.slots)
     ljp_defs_fini(&w->defs);
-  ljp_refs_fini(&w->refs);
+  ljp_proto_numbers_fini(&w->proto_numbers);
   ljp_modules_fini(&w->modules);
-  ljp_out_fini(&w->out);
+  ljp_block_out_fini(&w->out);
   free(w);
 }
 
@@ -81,18 +82,18 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
   w->out.status = ljp_sink_open(w->sink, 0);
   if (w->out.status)
     return w->out.status;
-  if (!ljp_writer_epoch(w, LJP_EPOCH_START)) {
-    if (!w->options.fixed_facts)
-      ljp_process_facts(host_fact, w);
-    ljp_writer_look(w);
-    ljp_writer_block(w, 0);
+  if (!ljp_writer_begin_epoch(w, LJP_EPOCH_START)) {
+    if (!w->options.put_process)
+      ljp_process_facts(writer_add_fact, w);
+    ljp_writer_update_modules(w);
+    ljp_writer_put_block(w, 0);
   }
   return w->out.status;
 }
 
 /* -- One producer ---------------------------------------------------------- */
 
-static void release(struct ljp_producer *p, uint64_t pos)
+static void writer_release(struct ljp_producer *p, uint64_t pos)
 {
   ljp_ring_release(&p->ring, pos);
   /* Relaxed: a waiter that we miss looks again after a millisecond. */
@@ -102,43 +103,44 @@ static void release(struct ljp_producer *p, uint64_t pos)
   }
 }
 
-static void drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end)
+static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
+                                uint64_t end)
 {
   struct ljp_ring *ring = &s->producer->ring;
   uint64_t pos = ljp_ring_tail(ring), released = pos;
-  const struct ljp_ring_record *r;
+  const struct ljp_ring_entry *e;
   if (pos == end)
     return;
   w->builder.producer = s->producer->id;
   w->out.unwritten = 0;
-  while ((r = ljp_ring_next(ring, &pos, end))) {
+  while ((e = ljp_ring_next(ring, &pos, end))) {
     if (ljp_builder_full(&w->builder))
-      ljp_writer_block(w, 0);
+      ljp_writer_put_block(w, 0);
     if (w->out.epoch_bytes >= w->options.epoch_bytes)
-      ljp_writer_epoch(w, LJP_EPOCH_SIZE);
+      ljp_writer_begin_epoch(w, LJP_EPOCH_SIZE);
     else if (w->defs.bytes > LJP_MAX_DEFS_BYTES)
-      ljp_writer_epoch(w, LJP_EPOCH_TABLE);
+      ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
     if (w->out.status) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
-    } else if (r->type == LJP_RING_BRIEF) {
+    } else if (e->type == LJP_ENTRY_BRIEF) {
       uint64_t until = released + RELEASE_BYTES;
-      pos -= r->size;
+      pos -= e->size;
       ljp_writer_take_briefs(w, s, ring, &pos, until < end ? until : end);
     } else {
-      ljp_writer_take(w, s, r);
+      ljp_writer_take(w, s, e);
     }
     if (pos - released >= RELEASE_BYTES) {
-      release(s->producer, pos);
+      writer_release(s->producer, pos);
       released = pos;
     }
   }
-  release(s->producer, pos);
-  ljp_writer_block(w, 0);
+  writer_release(s->producer, pos);
+  ljp_writer_put_block(w, 0);
   s->own_loss[LJP_LOSS_WRITE_ERROR] += w->out.unwritten;
   w->builder.producer = 0;
 }
 
-static void write_losses(struct ljp_writer *w, struct ljp_source *s)
+static void writer_put_losses(struct ljp_writer *w, struct ljp_source *s)
 {
   struct ljp_producer *p = s->producer;
   for (unsigned reason = 1; reason < LJP_LOSS_COUNT; reason++) {
@@ -149,7 +151,7 @@ static void write_losses(struct ljp_writer *w, struct ljp_source *s)
     if (lost == s->lost[reason])
       continue;
     s->lost[reason] = lost;
-    struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+    struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
     ljp_body_u(b, s->id);
     ljp_body_u(b, reason);
     ljp_body_u(b, lost);
@@ -160,7 +162,7 @@ static void write_losses(struct ljp_writer *w, struct ljp_source *s)
     overruns = atomic_load_explicit(&p->overruns, memory_order_relaxed);
   if (overruns != s->overruns) {
     s->overruns = overruns;
-    struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+    struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
     ljp_body_u(b, s->id);
     ljp_body_u(b, overruns);
     ljp_writer_put_event(w, LJP_REC_OVERRUN);
@@ -179,15 +181,15 @@ void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
   /* The look comes after the heads: what is drained was pushed before it. */
   w->now_ns = now_ns;
   w->builder.producer = 0;
-  ljp_writer_look(w);
+  ljp_writer_update_modules(w);
 }
 
 void ljp_writer_drain(struct ljp_writer *w)
 {
-  ljp_writer_block(w, 0); /* Definitions of the round come first. */
+  ljp_writer_put_block(w, 0); /* Definitions of the round come first. */
   for (struct ljp_source *s = w->sources; s; s = s->next)
     if (s->producer)
-      drain(w, s, s->end);
+      writer_drain_source(w, s, s->end);
 }
 
 /* What it has lost is kept until it is written. */
@@ -197,9 +199,9 @@ void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p)
   while (s && s->producer != p)
     s = s->next;
   if (s) {
-    ljp_writer_block(w, 0);
-    drain(w, s, ljp_ring_head(&p->ring));
-    write_losses(w, s);
+    ljp_writer_put_block(w, 0);
+    writer_drain_source(w, s, ljp_ring_head(&p->ring));
+    writer_put_losses(w, s);
     memcpy(s->own_loss, s->lost, sizeof s->own_loss);
     s->own_overruns = s->overruns;
     s->producer = NULL;
@@ -209,7 +211,7 @@ void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p)
     def->ended = true;
 }
 
-static void forget_retired(struct ljp_writer *w)
+static void writer_forget_retired(struct ljp_writer *w)
 {
   struct ljp_source **link = &w->sources, *s;
   while ((s = *link)) {
@@ -222,20 +224,20 @@ static void forget_retired(struct ljp_writer *w)
   }
 }
 
-static void rotate(struct ljp_writer *w)
+static void writer_rotate(struct ljp_writer *w)
 {
   ljp_writer_put_totals(w);
-  struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
   ljp_body_u(b, w->out.segment + 1);
   ljp_writer_put_event(w, LJP_REC_SEGMENT_END);
-  if (ljp_writer_block(w, 0))
+  if (ljp_writer_put_block(w, 0))
     return;
   w->out.status = ljp_sink_close(w->sink);
   if (!w->out.status)
     w->out.status = ljp_sink_open(w->sink, ++w->out.segment);
   w->segment_start_ns = w->now_ns;
   if (!w->out.status)
-    ljp_writer_epoch(w, LJP_EPOCH_SEGMENT);
+    ljp_writer_begin_epoch(w, LJP_EPOCH_SEGMENT);
   uint32_t keep = w->options.keep_segments;
   if (!w->out.status && keep && w->out.segment >= keep)
     ljp_sink_remove(w->sink, w->out.segment - keep);
@@ -245,17 +247,17 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
 {
   ljp_writer_forget_protos(w);
   for (struct ljp_source *s = w->sources; s; s = s->next)
-    write_losses(w, s);
-  ljp_writer_block(w, 0);
+    writer_put_losses(w, s);
+  ljp_writer_put_block(w, 0);
   const struct ljp_writer_options *o = &w->options;
   if (w->out.status)
     return w->out.status;
-  forget_retired(w);
+  writer_forget_retired(w);
   if ((o->segment_bytes && w->sink->whole_bytes >= o->segment_bytes) ||
       (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns))
-    rotate(w);
+    writer_rotate(w);
   else if (w->now_ns - w->epoch_start_ns >= o->epoch_ns)
-    ljp_writer_epoch(w, LJP_EPOCH_TIME);
+    ljp_writer_begin_epoch(w, LJP_EPOCH_TIME);
   return w->out.status;
 }
 
@@ -277,15 +279,15 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
       memset(s->lost, 0, sizeof s->lost);
       s->overruns = 0;
     }
-    write_losses(w, s);
+    writer_put_losses(w, s);
   }
   ljp_writer_put_totals(w);
-  struct ljp_body *b = ljp_writer_timed(w, w->now_ns);
+  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
   ljp_body_u(b, status);
   ljp_body_u(b, (uint64_t)error);
   ljp_body_str(b, reason, strlen(reason), 256);
   ljp_writer_put_event(w, LJP_REC_END);
-  ljp_writer_block(w, 0);
+  ljp_writer_put_block(w, 0);
   if (before) { /* That END got through does not undo the error. */
     w->out.status = before;
     w->sink->error = before_error;

@@ -12,6 +12,7 @@
 #include "src/base/describe.h"
 #include "src/writer/sink.h"
 
+struct ljp_body;
 struct ljp_writer;
 struct ljp_producer;
 
@@ -25,7 +26,9 @@ struct ljp_writer_options {
   uint64_t epoch_bytes;   /* Before compression; 0: default. */
   uint64_t epoch_ns;      /* 0: default. */
   uint64_t stream;        /* 0: random. */
-  bool fixed_facts;       /* No facts about process and modules: for tests. */
+  /* For tests: writes PROCESS's fields in place of those of this process. Then
+  ** the writer asks the system for no other facts either, nor for modules. */
+  void (*put_process)(struct ljp_body *body);
 };
 
 /* sink: not yet open; outlives the writer. */

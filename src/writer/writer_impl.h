@@ -1,17 +1,19 @@
 /*
-** Inside of the writer: shared by writer.c (rounds), take.c (records) and
-** epoch.c (epochs and definitions). Nobody else includes it.
+** Inside of the writer: what writer.c (rounds), take.c (entries), stacks.c,
+** define.c, describe.c (definitions) and epoch.c share. No other source file
+** includes it.
 */
 #ifndef LJP_WRITER_IMPL_H
 #define LJP_WRITER_IMPL_H
 
+#include "src/base/assert.h"
+#include "src/push/producer_state.h"
+#include "src/writer/block_out.h"
 #include "src/writer/builder.h"
-#include "src/writer/defs.h"
+#include "src/writer/definitions.h"
 #include "src/writer/intern.h"
 #include "src/writer/modules.h"
-#include "src/writer/out.h"
-#include "src/push/producer_impl.h"
-#include "src/writer/refs.h"
+#include "src/writer/proto_numbers.h"
 #include "src/writer/writer.h"
 
 #ifdef LJP_DEBUG
@@ -34,17 +36,19 @@ struct ljp_source {
   struct ljp_source *next;
   struct ljp_producer *producer; /* NULL: retired. */
   uint32_t id;
-  uint64_t end;   /* Drain up to here. */
-  unsigned depth; /* Frames in words. */
-  unsigned valid; /* So many of chain hold, for these generations: */
-  uint32_t node_generation, module_generation, ref_generation;
-  uint64_t lost[LJP_LOSS_COUNT]; /* As written. */
+  uint64_t end; /* Drain up to here. */
+  /* The producer's last stack: words[0..depth), root first. The nodes of its
+  ** first `valid` frames are in chain, as long as the generations match. */
+  unsigned depth, valid;
+  uint32_t node_generation, module_generation, proto_generation;
+  /* The id of the whole stack, if ljp_writer_last_stack_valid(). */
+  uint32_t id_epoch;
+  uint64_t stack_id;
+  uint64_t lost[LJP_LOSS_COUNT]; /* As last written. */
   uint64_t overruns;
-  uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost here, not in the push; all that
-                                     ** was lost once it has retired. */
-  uint64_t own_overruns;             /* Then only. */
-  uint32_t id_epoch;  /* In which the last stack, if all of chain holds, has */
-  uint64_t stack_id;  /* this id. */
+  uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost by the writer, not by the push;
+                                     ** once retired: all losses. */
+  uint64_t own_overruns;             /* Once retired: all overruns. */
   struct ljp_mem mem; /* For brief events: time and VM of the one before. */
   uint64_t words[LJP_STACK_MAX_FRAMES];
   uint32_t chain[LJP_STACK_MAX_FRAMES];
@@ -53,14 +57,14 @@ struct ljp_source {
 struct ljp_writer {
   struct ljp_writer_options options;
   struct ljp_sink *sink;
-  struct ljp_out out;
+  struct ljp_block_out out;
   struct ljp_builder builder;
   struct ljp_intern nodes;
   struct ljp_defs defs;
-  struct ljp_refs refs;
+  struct ljp_proto_numbers proto_numbers;
   struct ljp_modules modules;
   struct ljp_source *sources;
-  uint64_t now_ns;
+  uint64_t now_ns; /* When the round began. */
   uint64_t epoch_start_ns, segment_start_ns;
   uint32_t modules_announced; /* Generation. */
   uint32_t info_count;
@@ -73,40 +77,83 @@ struct ljp_writer {
   uint8_t record[LJP_RECORD_MAX_BYTES + 16];
 };
 
-/* epoch.c */
-enum ljp_status ljp_writer_block(struct ljp_writer *w, uint16_t flags);
-enum ljp_status ljp_writer_epoch(struct ljp_writer *w, enum ljp_epoch_why why);
-void ljp_writer_look(struct ljp_writer *w);
-uint64_t ljp_writer_stable(struct ljp_writer *w, uint64_t word,
-                           uint64_t time_ns, bool *settled);
-bool ljp_writer_need_node(struct ljp_writer *w, uint32_t index);
-void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id);
-void ljp_writer_put_totals(struct ljp_writer *w);
-/* Starts a body that begins with a time, in the block being built. */
-struct ljp_body *ljp_writer_timed(struct ljp_writer *w, uint64_t time_ns);
-void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag);
-/* An empty body; the body as a definition to be kept, NULL: no memory; writes a
-** kept one (NULL: none) unless this epoch has it. */
-struct ljp_body *ljp_writer_body(struct ljp_writer *w);
-struct ljp_def *ljp_writer_keep(struct ljp_writer *w, enum ljp_def_class class,
-                                uint64_t key, uint64_t id, enum ljp_record tag);
-void ljp_writer_put(struct ljp_writer *w, struct ljp_def *def);
+/* define.c. There is one body: whatever defines something uses it. */
 
-/* take.c: one record; and brief events, as many in a row as there are up
-** to `end`, from the one at *pos on. They make no definitions, unless that of a
-** stack is wanted again: then only the one. */
+/* The body, emptied. */
+struct ljp_body *ljp_writer_body(struct ljp_writer *w);
+/* The body, beginning with a time, for an event of the block being built. */
+struct ljp_body *ljp_writer_timed_body(struct ljp_writer *w, uint64_t time_ns);
+/* Writes the body as an event. */
+void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag);
+/* Writes the body as a definition that is not kept. */
+void ljp_writer_put_body(struct ljp_writer *w, enum ljp_record tag);
+/* Keeps the body as a definition, but does not write it. NULL: no memory. */
+struct ljp_def *ljp_writer_keep_def(struct ljp_writer *w,
+                                    enum ljp_def_class class, uint64_t key,
+                                    uint64_t id, enum ljp_record tag);
+/* Writes a kept definition unless this epoch has it. NULL: does nothing. */
+void ljp_writer_put_def(struct ljp_writer *w, struct ljp_def *def);
+/* Keeps the body as a definition and writes it. NULL: there was no memory to
+** keep it; it is written all the same, but later epochs will lack it. */
+struct ljp_def *ljp_writer_define(struct ljp_writer *w,
+                                  enum ljp_def_class class, uint64_t key,
+                                  uint64_t id, enum ljp_record tag);
+/* Writes the records so far as a block; only if the builder is full. */
+enum ljp_status ljp_writer_put_block(struct ljp_writer *w, uint16_t flags);
+void ljp_writer_make_room(struct ljp_writer *w);
+/* Looks at the loader's list and writes what changed. */
+void ljp_writer_update_modules(struct ljp_writer *w);
+
+/* describe.c. "Need": make sure that this epoch has the definition. */
+
+/* The number of the prototype that a reference stands for now; 0: unknown. */
+uint32_t ljp_writer_proto_number(struct ljp_writer *w, uint32_t ref);
+/* The id in the file of a prototype's number; 0 for 0. */
+uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t number);
+void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id);
+void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid);
+/* Forgets references whose prototypes have gone and that no ring holds. */
+void ljp_writer_forget_protos(struct ljp_writer *w);
+
+/* stacks.c */
+
+/* Sets *id to the stack of the source's last `keep` frames and n new words, root
+** first, and makes sure that this epoch has it. If the tree is full, begins a new
+** epoch. False: the stack is lost, and that is counted. */
+bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
+                      unsigned n, const uint64_t *words, uint64_t time_ns,
+                      uint64_t *id);
+/* Do the nodes in the source's chain still stand for its words? */
+static inline bool ljp_writer_generations_match(const struct ljp_writer *w,
+                                                const struct ljp_source *s)
+{
+  return s->node_generation == w->nodes.generation &&
+         s->module_generation == w->modules.generation &&
+         s->proto_generation == w->proto_numbers.generation;
+}
+/* Is stack_id the id of the source's last stack in this epoch? */
+static inline bool ljp_writer_last_stack_valid(const struct ljp_writer *w,
+                                               const struct ljp_source *s)
+{
+  return s->id_epoch == w->out.epoch && s->valid == s->depth &&
+         ljp_writer_generations_match(w, s);
+}
+
+/* epoch.c */
+enum ljp_status ljp_writer_begin_epoch(struct ljp_writer *w,
+                                       enum ljp_epoch_why why);
+void ljp_writer_put_totals(struct ljp_writer *w);
+
+/* take.c */
+
+/* Takes one entry, not a brief one. */
 void ljp_writer_take(struct ljp_writer *w, struct ljp_source *s,
-                     const struct ljp_ring_record *r);
+                     const struct ljp_ring_entry *entry);
+/* Takes brief entries from *pos on, as many in a row as begin before end. They
+** need no definitions, unless the stack must be written again: then it takes
+** one entry only, so that the caller can check the epoch's bounds. */
 void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
                             const struct ljp_ring *ring, uint64_t *pos,
                             uint64_t end);
-
-/* protos.c */
-/* The number of what a reference stands for now; 0: not known. */
-uint32_t ljp_writer_proto(struct ljp_writer *w, uint32_t ref);
-/* The id in the file of a number, which is defined now; 0 of 0. */
-uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t number);
-/* Of what has gone, and of which nothing is left to be drained. */
-void ljp_writer_forget_protos(struct ljp_writer *w);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "src/push/event.h"
 #include "src/writer/writer_impl.h"
+#include "test/stream/fixed_process.h"
 #include "test/stream/source.h"
 
 static uint64_t now = UINT64_C(1000000000000);
@@ -35,7 +36,7 @@ static void open_golden(struct golden *g, const char *dir, const char *name,
   struct ljp_writer_options options = *o;
   options.describe = known();
   options.stream = 0x1234567800000001u;
-  options.fixed_facts = true;
+  options.put_process = fixed_process;
   snprintf(path, sizeof path, "%s/%s", dir, name);
   now = UINT64_C(1000000000000);
   check(ljp_sink_init_file(&g->sink, path, false), path);

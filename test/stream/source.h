@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/describe.h"
-#include "src/push/producer_impl.h"
+#include "src/push/producer_state.h"
 
 static struct ljp_wake source_wake;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/writer/defs.h"
+#include "src/writer/definitions.h"
 #include "src/writer/intern.h"
 #include "src/writer/modules.h"
 

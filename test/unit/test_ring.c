@@ -19,9 +19,9 @@ static void each_record_survives_every_wrap(void **state)
   uint64_t pos = 0, written = 0, read = 0;
   for (unsigned i = 0; i < 10007; i++) {
     uint32_t size = 8 * (2 + i * 7 % 31);
-    struct ljp_ring_record *r;
+    struct ljp_ring_entry *r;
     while (!(r = ljp_ring_reserve(&ring, size))) {
-      const struct ljp_ring_record *got =
+      const struct ljp_ring_entry *got =
           ljp_ring_next(&ring, &pos, ljp_ring_head(&ring));
       assert_non_null(got);
       const uint64_t *words = (const void *)got;
@@ -74,7 +74,7 @@ static void full_ring_counts_each_drop(void **state)
   assert_int_equal(seen, in);
   ljp_ring_release(&p->ring, pos);
   assert_true(ljp_push_sample(p, &s, &frame, 1));
-  const struct ljp_ring_sample *r =
+  const struct ljp_sample_entry *r =
       (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
   assert_int_equal(r->keep, 0);
   assert_int_equal(r->n, 1);
@@ -105,7 +105,7 @@ static void only_what_changed_is_pushed(void **state)
   ljp_push_sample(p, &s, b + 2, 2);
   const unsigned keep[] = {0, 3, 2, 2}, n[] = {3, 0, 2, 0};
   for (int i = 0; i < 4; i++) {
-    const struct ljp_ring_sample *r =
+    const struct ljp_sample_entry *r =
         (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
     assert_int_equal(r->keep, keep[i]);
     assert_int_equal(r->n, n[i]);
@@ -133,14 +133,13 @@ static void keeping_more_than_there_is_is_refused(void **state)
   source_free(p);
 }
 
-/* The address that a record of the ring tells. */
-static uint64_t address_in(const struct ljp_ring_record *record)
+/* The address in an entry of the ring. */
+static uint64_t address_in(const struct ljp_ring_entry *entry)
 {
-  if (record->type == LJP_RING_BRIEF)
-    return ((const struct ljp_ring_brief *)(const void *)record)->word >>
-           LJP_BRIEF_SIZE_BITS;
-  assert_int_equal(record->type, LJP_RING_MEM);
-  return ((const struct ljp_ring_mem *)(const void *)record)->address;
+  if (entry->type == LJP_ENTRY_BRIEF)
+    return ljp_brief_address((const void *)entry);
+  assert_int_equal(entry->type, LJP_ENTRY_MEM);
+  return ((const struct ljp_mem_entry *)(const void *)entry)->address;
 }
 
 static bool push_brief(struct ljp_producer *p, uint64_t time_ns,
@@ -180,11 +179,11 @@ brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
     /* Full: some of it is read, sometimes all. */
     uint64_t end = ljp_ring_head(&p->ring), some = random >> 40 & 255;
     assert_true(end - ljp_ring_tail(&p->ring) <= 4096);
-    const struct ljp_ring_record *record;
-    while (some-- && (record = ljp_ring_next(&p->ring, &pos, end))) {
-      const uint8_t *at = (const void *)record;
-      assert_true(at - p->ring.data + record->size <= 4096);
-      assert_int_equal(address_in(record), ++read);
+    const struct ljp_ring_entry *entry;
+    while (some-- && (entry = ljp_ring_next(&p->ring, &pos, end))) {
+      const uint8_t *at = (const void *)entry;
+      assert_true(at - p->ring.data + entry->size <= 4096);
+      assert_int_equal(address_in(entry), ++read);
     }
     ljp_ring_release(&p->ring, pos);
   }
@@ -192,13 +191,12 @@ brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
   source_free(p);
 }
 
-/* What a reader makes of a record: stack[0 .. depth), root first. */
-static unsigned read_stack(const struct ljp_ring_record *record,
-                           uint64_t *stack)
+/* What a reader makes of an entry: stack[0 .. depth), root first. */
+static unsigned read_stack(const struct ljp_ring_entry *entry, uint64_t *stack)
 {
-  const struct ljp_ring_mem *mem = (const void *)record;
-  assert_int_equal(record->type, LJP_RING_MEM);
-  assert_int_equal(record->size, 40 + 8 * mem->n);
+  const struct ljp_mem_entry *mem = (const void *)entry;
+  assert_int_equal(entry->type, LJP_ENTRY_MEM);
+  assert_int_equal(entry->size, 40 + 8 * mem->n);
   for (unsigned i = 0; i < mem->n; i++)
     stack[mem->keep + i] = mem->rest[i];
   return mem->keep + mem->n;
@@ -240,16 +238,16 @@ static void another_top_is_pushed_whole_or_not_at_all(void **state)
           ljp_producer_put_mem(p, &m, 0, stack, n, true, &full))
         break;
     }
-    const struct ljp_ring_mem *mem =
+    const struct ljp_mem_entry *mem =
         (const void *)ljp_ring_next(&p->ring, &pos, ljp_ring_head(&p->ring));
     depth = read_stack(&mem->head, seen);
     assert_int_equal(depth, n);
     assert_memory_equal(seen, stack, n * sizeof *stack);
     assert_memory_equal(p->stack, stack, n * sizeof *stack);
     assert_true(mem->address == m.address && mem->time_ns == m.time_ns &&
-                mem->vm == m.vm && mem->size == 5 && mem->head.a == 3 &&
-                mem->head.b == m.op && mem->head.c == 7);
-    assert_true((const uint8_t *)mem + mem->head.size <= p->ring.data + 4096);
+                mem->vm == m.vm && mem->bytes == 5 && mem->vmstate == 3 &&
+                mem->op == m.op && mem->what == 7);
+    assert_true((const uint8_t *)mem + mem->size <= p->ring.data + 4096);
     assert_true(ljp_ring_head(&p->ring) - ljp_ring_tail(&p->ring) <= 4096);
     before = n;
     briefs += push_brief(p, m.time_ns, 1, 5, 0);
@@ -337,7 +335,7 @@ static void a_reader_beside_sees_whole_records_in_order(void **state)
   while (!done) {
     uint64_t lost = atomic_load(&p->lost[LJP_LOSS_RING_FULL]);
     uint64_t end = ljp_ring_head(&p->ring);
-    const struct ljp_ring_sample *r;
+    const struct ljp_sample_entry *r;
     while ((r = (const void *)ljp_ring_next(&p->ring, &pos, end))) {
       assert_true(r->time_ns >= next);
       assert_int_equal(r->weight, ~r->time_ns);

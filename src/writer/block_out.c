@@ -1,17 +1,19 @@
 /*
-** See out.h.
+** See block_out.h.
 */
-#include "src/writer/out.h"
+#include "src/writer/block_out.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "src/base/block.h"
 
 enum { ROOM = LJP_BLOCK_HEAD_BYTES + LJP_BLOCK_MAX_BYTES };
 
-enum ljp_status ljp_out_init(struct ljp_out *out, struct ljp_sink *sink,
-                             int zstd_level, uint64_t stream)
+enum ljp_status ljp_block_out_init(struct ljp_block_out *out,
+                                   struct ljp_sink *sink, int zstd_level,
+                                   uint64_t stream)
 {
   memset(out, 0, sizeof *out);
   out->sink = sink;
@@ -25,14 +27,14 @@ enum ljp_status ljp_out_init(struct ljp_out *out, struct ljp_sink *sink,
                                  ? ljp_compress_new(&out->compress, zstd_level)
                                  : LJP_ERR_MEM;
     if (status) {
-      ljp_out_fini(out);
+      ljp_block_out_fini(out);
       return status;
     }
   }
   return LJP_OK;
 }
 
-void ljp_out_fini(struct ljp_out *out)
+void ljp_block_out_fini(struct ljp_block_out *out)
 {
   free(out->block);
   free(out->packed);
@@ -41,8 +43,9 @@ void ljp_out_fini(struct ljp_out *out)
   out->compress = NULL;
 }
 
-enum ljp_status ljp_out_block(struct ljp_out *out, struct ljp_builder *b,
-                              uint16_t flags, uint64_t now_ns)
+enum ljp_status ljp_block_out_write(struct ljp_block_out *out,
+                                    struct ljp_builder *b, uint16_t flags,
+                                    uint64_t now_ns)
 {
   if (ljp_builder_empty(b))
     return out->status;
@@ -56,6 +59,7 @@ enum ljp_status ljp_out_block(struct ljp_out *out, struct ljp_builder *b,
                                 .producer = b->producer};
   uint8_t *block = out->block;
   size_t len = ljp_builder_finish(b, block + LJP_BLOCK_HEAD_BYTES);
+  ljp_assert(len <= LJP_BLOCK_MAX_BYTES);
   head.raw_len = head.stored_len = (uint32_t)len;
   size_t packed = out->compress
                       ? ljp_compress_block(out->compress,

@@ -1,0 +1,123 @@
+/*
+** Producers of a session: each is one mapping, of its struct and its ring. The
+** session's list of producers holds it until the writer has drained it for the
+** last time. Any thread may call these.
+*/
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/session/session_impl.h"
+
+static size_t producers_ring_bytes(enum ljp_producer_kind kind, size_t wanted)
+{
+#ifdef LJP_DEBUG
+  size_t size = 32u << 10;
+  (void)kind;
+#else
+  size_t size = kind == LJP_PRODUCER_MEMORY   ? 1u << 20
+                : kind == LJP_PRODUCER_EVENTS ? 64u << 10
+                                              : 256u << 10;
+#endif
+  if (wanted)
+    for (size = 4096; size < wanted && size < (1u << 30);)
+      size *= 2;
+  return size;
+}
+
+void ljp_producer_unmap(struct ljp_producer *p)
+{
+  munmap(p, p->mapped_bytes);
+}
+
+enum ljp_status ljp_session_add_producer(struct ljp_session *s,
+                                         enum ljp_producer_kind kind,
+                                         uint32_t thread, uint64_t interval_ns,
+                                         size_t ring_bytes,
+                                         struct ljp_producer **out)
+{
+  size_t ring = producers_ring_bytes(kind, ring_bytes);
+  size_t head = (sizeof(struct ljp_producer) + 4095) & ~(size_t)4095;
+  /* Populated: no page fault in a signal handler's push. */
+  struct ljp_producer *p =
+      mmap(NULL, head + ring, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (p == MAP_FAILED)
+    return LJP_ERR_MEM;
+  p->mapped_bytes = head + ring;
+  ljp_ring_init(&p->ring, (uint8_t *)p + head, ring);
+  p->half = ring / 2;
+  p->wake = &s->wake;
+  p->pid = getpid();
+  p->kind = kind;
+  p->thread = thread;
+  p->session = s;
+  struct ljp_message *m = ljp_message_new(LJP_MSG_PRODUCER, NULL, NULL);
+  struct ljp_message *copy = ljp_message_new(LJP_MSG_PRODUCER, NULL, NULL);
+  enum ljp_status status = m && copy ? LJP_OK : LJP_ERR_MEM;
+  if (!status) {
+    pthread_mutex_lock(&s->mutex);
+    if (s->state != LJP_SESSION_RUNNING) {
+      status = LJP_ERR_RUN;
+    } else {
+      p->id = m->id = copy->id = ++s->next_producer;
+      m->thread = copy->thread = thread;
+      m->producer = copy->producer = p;
+      m->interval_ns = copy->interval_ns = interval_ns;
+      p->next = s->producers;
+      s->producers = p;
+      m->next = s->members;
+      s->members = m;
+      ljp_message_post_locked(s, copy);
+      atomic_store_explicit(&p->active, true, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&s->mutex);
+  }
+  if (status) {
+    free(m);
+    free(copy);
+    ljp_producer_unmap(p);
+    return status;
+  }
+  *out = p;
+  return LJP_OK;
+}
+
+void ljp_producer_unlink_locked(struct ljp_producer *p)
+{
+  struct ljp_producer **link = &p->session->producers;
+  while (*link && *link != p)
+    link = &(*link)->next;
+  if (*link)
+    *link = p->next;
+}
+
+void ljp_producer_retire(struct ljp_producer *p)
+{
+  struct ljp_session *s = p->session;
+  struct ljp_message *m = ljp_message_new(LJP_MSG_RETIRE, NULL, NULL);
+  bool unmap = false;
+  atomic_store_explicit(&p->active, false, memory_order_relaxed);
+  pthread_mutex_lock(&s->mutex);
+  ljp_message_forget_locked(s, LJP_MSG_PRODUCER, p->id);
+  if (!s->writer_alive) {
+    ljp_producer_unlink_locked(p);
+    unmap = true;
+  } else if (m) {
+    m->producer = p;
+    ljp_message_post_locked(s, m);
+    m = NULL;
+  } /* Else, out of memory, it stays until the session is freed. */
+  pthread_mutex_unlock(&s->mutex);
+  free(m);
+  if (unmap)
+    ljp_producer_unmap(p);
+}
+
+void ljp_session_deactivate(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  for (struct ljp_producer *p = s->producers; p; p = p->next)
+    atomic_store_explicit(&p->active, false, memory_order_relaxed);
+  pthread_mutex_unlock(&s->mutex);
+}
