@@ -50,15 +50,6 @@ static size_t end(struct line *line)
   return line->len;
 }
 
-struct ljp_str ljp_base_name(struct ljp_str path)
-{
-  const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-  if (!slash || slash + 1 == path.data + path.len)
-    return path;
-  uint32_t skip = (uint32_t)(slash + 1 - path.data);
-  return (struct ljp_str){slash + 1, path.len - skip};
-}
-
 const char *ljp_profile_kind_text(unsigned kind)
 {
   switch (kind) {

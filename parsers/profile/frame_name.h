@@ -42,7 +42,4 @@ size_t ljp_function_name(const struct ljp_profile *p, uint32_t function,
 /* "Lua", "inlined", "C" ..., also of the kinds that are the profile's. */
 const char *ljp_profile_kind_text(unsigned kind);
 
-/* The last part of a path. */
-struct ljp_str ljp_base_name(struct ljp_str path);
-
 #endif

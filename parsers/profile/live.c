@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "parsers/profile/table.h"
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
 
 #define UNUSED UINT32_MAX /* mark of a block in the free list. */
 
@@ -66,7 +67,7 @@ void ljp_live_fini(struct ljp_live *live)
 /* Place and tag of an address: so a place is known without its block. */
 static uint32_t tag_of(const struct ljp_live *live, uint64_t address)
 {
-  return ljp_hash_end(ljp_mix(live->seed, address));
+  return ljp_hash_finish(ljp_hash_mix(live->seed, address));
 }
 
 static struct ljp_live_slot *slot_of(const struct ljp_live *live,

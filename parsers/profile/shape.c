@@ -321,10 +321,10 @@ static enum ljp_status make_functions(struct ljp_profile *p)
   ljp_index_fini(&w->frame_index);
   for (uint32_t i = 0; i < p->frame_count; i++) {
     struct ljp_profile_frame id = identity(&p->frames[i]);
-    uint64_t h = ljp_mix(w->strings.seed, id.offset);
-    h = ljp_mix(h, (uint64_t)id.name << 32 | id.file);
-    h = ljp_mix(h, (uint64_t)id.first_line << 32 | id.module);
-    uint32_t hash = ljp_hash_end(ljp_mix(h, id.kind));
+    uint64_t h = ljp_hash_mix(w->strings.seed, id.offset);
+    h = ljp_hash_mix(h, (uint64_t)id.name << 32 | id.file);
+    h = ljp_hash_mix(h, (uint64_t)id.first_line << 32 | id.module);
+    uint32_t hash = ljp_hash_finish(ljp_hash_mix(h, id.kind));
     if (!ljp_index_reserve(&w->frame_index) ||
         !ljp_array_reserve(&ids, count, &room, sizeof *ids) ||
         !ljp_array_reserve(&p->functions, count, &w->function_room,

@@ -9,8 +9,7 @@
 */
 #include "parsers/profile/work.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "parsers/stream/names.h"
 
 static struct ljp_map_entry *entry_of(struct ljp_profile *p, uint64_t id)
 {
@@ -28,30 +27,11 @@ static struct ljp_map_entry *entry_of(struct ljp_profile *p, uint64_t id)
   return entry;
 }
 
-/* As LuaJIT shows chunks: a file or a given name, else the source's begin. */
 static enum ljp_status chunk_name(struct ljp_profile *p, struct ljp_str chunk,
                                   uint32_t *id)
 {
-  char text[64];
-  if (chunk.len && (*chunk.data == '@' || *chunk.data == '=')) {
-    chunk.data++;
-    chunk.len--;
-  } else if (chunk.len) {
-    const char *end = memchr(chunk.data, '\n', chunk.len);
-    uint32_t n = end ? (uint32_t)(end - chunk.data) : chunk.len, len;
-    bool cut = end || n > 40;
-    if (n > 40)
-      n = 40;
-    len = (uint32_t)snprintf(text, sizeof text, "[string \"");
-    memcpy(text + len, chunk.data, n);
-    len += n;
-    for (unsigned i = 0; cut && i < 3; i++)
-      text[len++] = '.';
-    text[len++] = '"';
-    text[len++] = ']';
-    chunk = (struct ljp_str){text, len};
-  }
-  return ljp_profile_string(p, chunk, id);
+  char room[LJP_CHUNK_NAME_BYTES];
+  return ljp_profile_string(p, ljp_chunk_name(chunk, room), id);
 }
 
 static uint32_t line_of(uint64_t line)

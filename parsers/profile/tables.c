@@ -45,14 +45,14 @@ enum ljp_status ljp_profile_frame(struct ljp_profile *p,
   struct ljp_index *index = &p->work->frame_index;
   if (!ljp_index_reserve(index) || !RESERVE(p, frame))
     return LJP_ERR_MEM;
-  uint64_t h = ljp_mix(p->work->strings.seed, frame->offset);
-  h = ljp_mix(h, (uint64_t)frame->name << 32 | frame->file);
-  h = ljp_mix(h, (uint64_t)frame->first_line << 32 | frame->line);
-  h = ljp_mix(h,
-              (uint64_t)frame->module << 16 | frame->kind << 8 | frame->flags);
+  uint64_t h = ljp_hash_mix(p->work->strings.seed, frame->offset);
+  h = ljp_hash_mix(h, (uint64_t)frame->name << 32 | frame->file);
+  h = ljp_hash_mix(h, (uint64_t)frame->first_line << 32 | frame->line);
+  h = ljp_hash_mix(h, (uint64_t)frame->module << 16 | frame->kind << 8 |
+                          frame->flags);
   if (frame->trace)
-    h = ljp_mix(h, frame->trace);
-  uint32_t hash = ljp_hash_end(h);
+    h = ljp_hash_mix(h, frame->trace);
+  uint32_t hash = ljp_hash_finish(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot))
     if (slot->hash == hash &&
@@ -76,8 +76,9 @@ enum ljp_status ljp_profile_node(struct ljp_profile *p, uint32_t parent,
   struct ljp_index *index = &p->work->node_index;
   if (!ljp_index_reserve(index) || !RESERVE(p, node))
     return LJP_ERR_MEM;
-  uint64_t h = ljp_mix(p->work->strings.seed, (uint64_t)parent << 32 | frame);
-  uint32_t hash = ljp_hash_end(h);
+  uint64_t h =
+      ljp_hash_mix(p->work->strings.seed, (uint64_t)parent << 32 | frame);
+  uint32_t hash = ljp_hash_finish(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot)) {
     const struct ljp_profile_node *node = &p->nodes[slot->item - 1];
@@ -103,11 +104,11 @@ enum ljp_status ljp_profile_context(struct ljp_profile *p,
   struct ljp_index *index = &p->work->context_index;
   if (!ljp_index_reserve(index) || !RESERVE(p, context))
     return LJP_ERR_MEM;
-  uint64_t h = ljp_mix(p->work->strings.seed,
-                       (uint64_t)context->thread << 32 | context->vm);
-  h = ljp_mix(h, (uint64_t)context->kind << 24 | context->state << 16 |
-                     context->cut << 8 | context->type);
-  uint32_t hash = ljp_hash_end(h);
+  uint64_t h = ljp_hash_mix(p->work->strings.seed,
+                            (uint64_t)context->thread << 32 | context->vm);
+  h = ljp_hash_mix(h, (uint64_t)context->kind << 24 | context->state << 16 |
+                          context->cut << 8 | context->type);
+  uint32_t hash = ljp_hash_finish(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot)) {
     const struct ljp_profile_context *c = &p->contexts[slot->item - 1];
@@ -137,11 +138,12 @@ enum ljp_status ljp_profile_row(struct ljp_profile *p, uint32_t node,
 {
   struct ljp_index *index = &p->work->row_index;
   if (!ljp_index_reserve(index) ||
-      !ljp_lines_reserve(&p->rows, p->row_count, &p->work->row_room,
-                         sizeof *p->rows))
+      !ljp_array_reserve_lines(&p->rows, p->row_count, &p->work->row_room,
+                               sizeof *p->rows))
     return LJP_ERR_MEM;
-  uint64_t h = ljp_mix(p->work->strings.seed, (uint64_t)node << 32 | context);
-  uint32_t hash = ljp_hash_end(h);
+  uint64_t h =
+      ljp_hash_mix(p->work->strings.seed, (uint64_t)node << 32 | context);
+  uint32_t hash = ljp_hash_finish(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot)) {
     const struct ljp_profile_row *row = &p->rows[slot->item - 1];
@@ -254,9 +256,9 @@ enum ljp_status ljp_profile_module(struct ljp_profile *p, uint64_t id,
 /* Room for one more of memory[]. */
 static bool reserve_memory(struct ljp_profile *p)
 {
-  _Static_assert(sizeof *p->memory % LJP_LINE_BYTES == 0, "whole lines");
-  return ljp_lines_reserve(&p->memory, p->memory_count, &p->work->memory_room,
-                           sizeof *p->memory);
+  _Static_assert(sizeof *p->memory % LJP_CACHE_LINE_BYTES == 0, "whole lines");
+  return ljp_array_reserve_lines(&p->memory, p->memory_count,
+                                 &p->work->memory_room, sizeof *p->memory);
 }
 
 enum ljp_status ljp_profile_no_memory(struct ljp_profile *p)

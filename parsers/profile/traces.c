@@ -16,8 +16,8 @@ enum ljp_status ljp_profile_trace(struct ljp_profile *p, uint64_t id,
       !ljp_array_reserve(&p->traces, p->trace_count, &w->trace_room,
                          sizeof *p->traces))
     return LJP_ERR_MEM;
-  uint64_t h = ljp_mix(w->strings.seed, id);
-  uint32_t hash = ljp_hash_end(ljp_mix(h, w->source));
+  uint64_t h = ljp_hash_mix(w->strings.seed, id);
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(h, w->source));
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot)) {
     const struct ljp_profile_trace *t = &p->traces[slot->item - 1];

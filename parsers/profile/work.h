@@ -11,8 +11,9 @@
 
 #include "parsers/profile/profile.h"
 #include "parsers/profile/live.h"
-#include "parsers/profile/strings.h"
-#include "parsers/profile/table.h"
+#include "parsers/base/strings.h"
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
 
 /* Nodes that are always there while reading. */
 enum {

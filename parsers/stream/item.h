@@ -15,12 +15,8 @@
 
 #include <stddef.h>
 
+#include "parsers/base/str.h"
 #include "src/base/format.h"
-
-struct ljp_str {
-  const char *data; /* Not terminated, any bytes. */
-  uint32_t len;
-};
 
 /* A counted list of pairs of numbers, still encoded. ljp_pairs_next() walks
 ** it. */

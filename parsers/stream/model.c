@@ -62,11 +62,6 @@ static const void *find(const struct ljp_model *model, uint32_t tag,
   return value ? value : ljp_arena_find(&model->epochs[1], tag, id);
 }
 
-static bool same_string(struct ljp_str a, struct ljp_str b)
-{
-  return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
-}
-
 /* Whether two structs of a record hold the same, strings by content. */
 static bool same_record(const struct ljp_field *field, unsigned count,
                         const char *a, const char *b)
@@ -76,7 +71,7 @@ static bool same_record(const struct ljp_field *field, unsigned count,
     if (field->type == LJP_FIELD_STR) {
       memcpy(&x, a + field->offset, sizeof x);
       memcpy(&y, b + field->offset, sizeof y);
-      if (!same_string(x, y))
+      if (!ljp_str_same(x, y))
         return false;
     } else if (memcmp(a + field->offset, b + field->offset, 8) != 0) {
       return false;
@@ -196,7 +191,7 @@ const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
   size_t len = strlen(key);
   const struct ljp_rec_info *info =
       find(model, LJP_REC_INFO, text_id(key, len));
-  return info && same_string(info->key, (struct ljp_str){key, (uint32_t)len})
+  return info && ljp_str_same(info->key, (struct ljp_str){key, (uint32_t)len})
              ? info
              : NULL;
 }

@@ -1,11 +1,10 @@
 /*
-** Texts of the numbers in a stream, and of frames. Numbers that are not known
-** have none (NULL): a view shows the number. Any thread.
+** Names of the numbers in a stream, for people. An unknown number has no name
+** (NULL); a view then shows the number. Any thread.
 */
 #ifndef LJP_PARSERS_NAMES_H
 #define LJP_PARSERS_NAMES_H
 
-#include "parsers/stream/model.h"
 #include "parsers/stream/record.h"
 
 const char *ljp_name_record(uint64_t tag);
@@ -19,30 +18,16 @@ const char *ljp_name_mem_flag(uint64_t one_bit);
 const char *ljp_name_gap(uint64_t reason);
 const char *ljp_name_bad(uint64_t reason);
 const char *ljp_name_loss(uint64_t reason);
-/* Of a field that is shown by a list. */
+
+/* The name of a field's value; NULL also if the field is not shown by a list
+** of names. */
 const char *ljp_name_shown(enum ljp_show show, uint64_t number);
 
-/* What a frame refers to; NULL where it is of another kind or not defined. */
-struct ljp_frame_view {
-  const struct ljp_rec_node *node;
-  const struct ljp_rec_proto *proto;
-  const struct ljp_rec_module *module;
-  const struct ljp_rec_builtin *builtin;
-  const struct ljp_rec_trace *trace;
-  bool missing; /* It refers to something that is not defined. */
-};
-
-void ljp_frame_view(const struct ljp_model *model,
-                    const struct ljp_rec_node *node,
-                    struct ljp_frame_view *view);
-
-/*
-** A line for a frame, such as "f main.lua:12" or "libc.so.6+0x29d90", cut to
-** the room there is, terminated. Bytes come as they are in the stream.
-** Returns its length.
-*/
-size_t ljp_frame_text(const struct ljp_model *model,
-                      const struct ljp_frame_view *view, char *out,
-                      size_t room);
+/* A chunk's name as LuaJIT shows it: the file or the given name ("@file",
+** "=name" without the first character), otherwise the beginning of the source,
+** such as "[string "return 1"]", which is written to room. */
+#define LJP_CHUNK_NAME_BYTES 64u
+struct ljp_str ljp_chunk_name(struct ljp_str chunk,
+                              char room[LJP_CHUNK_NAME_BYTES]);
 
 #endif

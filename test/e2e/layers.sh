@@ -35,9 +35,10 @@ profilers/memory      profilers/jit profilers/session profilers/unwind \
 profilers/api         profilers/cpu profilers/memory profilers/jit \
                       profilers/session src/session src/luajit src/base lua
 
-parsers/stream        plain
-parsers/symbols       parsers/stream plain
-parsers/profile       parsers/symbols parsers/stream plain
+parsers/base          plain
+parsers/stream        parsers/base plain
+parsers/symbols       parsers/stream parsers/base plain
+parsers/profile       parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
 tools/export          tools/shared parsers/* plain

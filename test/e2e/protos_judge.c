@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 
@@ -48,12 +49,12 @@ static void look(const struct ljp_reader *reader, uint64_t stack, uint64_t size,
   unsigned depth;
   ljp_model_stack(&reader->model, stack, frames, &depth);
   for (unsigned i = 0; i < depth; i++) {
-    struct ljp_frame_view view;
+    struct ljp_frame_refs view;
     uint64_t number;
     if (frames[i]->kind != LJP_FRAME_LUA &&
         frames[i]->kind != LJP_FRAME_LUA_INLINED)
       continue;
-    ljp_frame_view(&reader->model, frames[i], &view);
+    ljp_frame_resolve(&reader->model, frames[i], &view);
     if (!view.proto || (view.proto->flags & LJP_PROTO_UNKNOWN)) {
       unnamed++;
       continue;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 
@@ -38,11 +39,11 @@ struct verdict {
 static void note_place(struct verdict *v, const struct ljp_model *model,
                        const struct ljp_rec_node *last, uint8_t cut)
 {
-  struct ljp_frame_view view;
+  struct ljp_frame_refs view;
   for (struct place *p = v->place; p < v->place + PLACES; p++) {
     if (!p->count) {
       *p = (struct place){last->ref, last->value, 0, last->kind, cut, ""};
-      ljp_frame_view(model, last, &view);
+      ljp_frame_resolve(model, last, &view);
       ljp_frame_text(model, &view, p->text, sizeof p->text);
     }
     if (p->ref == last->ref && p->value == last->value &&

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 
@@ -101,8 +102,8 @@ static void show(const struct ljp_reader *reader,
     return;
   printf("%s at %" PRIu64 ":\n", what, time_ns);
   for (unsigned i = 0; i < count; i++) {
-    struct ljp_frame_view view;
-    ljp_frame_view(&reader->model, frames[i], &view);
+    struct ljp_frame_refs view;
+    ljp_frame_resolve(&reader->model, frames[i], &view);
     ljp_frame_text(&reader->model, &view, text, sizeof text);
     printf("  %s (flags %u)\n", text, frames[i]->flags);
   }
@@ -117,10 +118,10 @@ static void look(const struct ljp_reader *reader,
   bool any = false, trace = false, loose = false, old = false, odd = false;
   ljp_model_stack(&reader->model, sample->stack, frames, &count);
   for (unsigned i = 0; i < count; i++) {
-    struct ljp_frame_view view;
+    struct ljp_frame_refs view;
     const struct ljp_rec_proto *proto;
     struct named named;
-    ljp_frame_view(&reader->model, frames[i], &view);
+    ljp_frame_resolve(&reader->model, frames[i], &view);
     proto = view.proto;
     if (view.trace)
       proto = ljp_model_proto(&reader->model, view.trace->proto);

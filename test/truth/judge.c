@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 
@@ -71,8 +72,8 @@ static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
   char text[LINE];
   ljp_model_stack(&reader->model, stack, frames, &count);
   for (unsigned i = 0; i < count; i++) {
-    struct ljp_frame_view view;
-    ljp_frame_view(&reader->model, frames[i], &view);
+    struct ljp_frame_refs view;
+    ljp_frame_resolve(&reader->model, frames[i], &view);
     ljp_frame_text(&reader->model, &view, text, sizeof text);
     for (int k = 0; k < part_count - 1; k++)
       if (begins_with(text, parts[k].frame))

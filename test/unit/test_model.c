@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 #include "test/support/encode.h"
@@ -59,10 +60,10 @@ static void proto(uint64_t id, const char *chunk, const char *name,
 static const char *text_of(uint64_t id)
 {
   static char text[256];
-  struct ljp_frame_view view;
+  struct ljp_frame_refs view;
   const struct ljp_rec_node *n = ljp_model_node(&model, id);
   assert_non_null(n);
-  ljp_frame_view(&model, n, &view);
+  ljp_frame_resolve(&model, n, &view);
   size_t len = ljp_frame_text(&model, &view, text, sizeof text);
   assert_int_equal(len, strlen(text));
   return text;
@@ -259,11 +260,11 @@ static void a_frame_whose_definition_is_missing_says_so(void **state)
 static void a_frame_s_text_is_cut_to_the_room_there_is(void **state)
 {
   (void)state;
-  struct ljp_frame_view view;
+  struct ljp_frame_refs view;
   char out[64];
   proto(1, "@app/main.lua", "a_function_with_a_name", 0);
   node(1, 0, LJP_FRAME_LUA, 1, 13);
-  ljp_frame_view(&model, ljp_model_node(&model, 1), &view);
+  ljp_frame_resolve(&model, ljp_model_node(&model, 1), &view);
   for (size_t room = 1; room < sizeof out; room++) {
     memset(out, '#', sizeof out);
     size_t len = ljp_frame_text(&model, &view, out, room);

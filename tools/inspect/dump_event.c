@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "parsers/stream/frame_text.h"
 #include "parsers/stream/names.h"
 #include "tools/inspect/dump.h"
 #include "tools/shared/show.h"
@@ -79,8 +80,8 @@ static void dump_stack(struct ljp_shower *show, const struct ljp_model *model,
   if (show->json)
     ljp_show_list(show, "frames");
   for (unsigned i = 0; i < count; i++) {
-    struct ljp_frame_view view;
-    ljp_frame_view(model, frames[i], &view);
+    struct ljp_frame_refs view;
+    ljp_frame_resolve(model, frames[i], &view);
     size_t len = ljp_frame_text(model, &view, text, sizeof text);
     const char *kind = ljp_name_frame_kind(frames[i]->kind);
     if (show->json) {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/profile/table.h"
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
 #include "tools/report/groups.h"
 
 #define MAX_BRANCHES (1u << 25)
@@ -34,7 +35,8 @@ static bool calls_branch(struct tree *t, uint32_t parent, uint32_t group,
   if (t->count >= MAX_BRANCHES || !ljp_index_reserve(&t->index) ||
       !ljp_array_reserve(&t->list, t->count, &t->room, sizeof *t->list))
     return false;
-  uint32_t hash = ljp_hash_end(ljp_mix((uint64_t)parent << 32 | group, 1));
+  uint32_t hash =
+      ljp_hash_finish(ljp_hash_mix((uint64_t)parent << 32 | group, 1));
   struct ljp_index_slot *slot = ljp_index_at(&t->index, hash);
   for (; slot->item; slot = ljp_index_next(&t->index, slot)) {
     const struct branch *b = &t->list[slot->item - 1];

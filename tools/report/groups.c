@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/profile/table.h"
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -52,7 +53,7 @@ static bool group_number(struct keys *k, uint64_t key, uint32_t first,
       !ljp_array_reserve(&k->keys, k->count, &k->room, sizeof *k->keys) ||
       !ljp_array_reserve(&k->first, k->count, &k->first_room, sizeof *k->first))
     return false;
-  uint32_t hash = ljp_hash_end(ljp_mix(key, 0));
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(key, 0));
   struct ljp_index_slot *slot = ljp_index_at(&k->index, hash);
   for (; slot->item; slot = ljp_index_next(&k->index, slot))
     if (slot->hash == hash && k->keys[slot->item - 1] == key) {

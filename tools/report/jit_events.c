@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/profile/table.h"
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
 
 static const struct ljp_profile *jit_sort_profile;
 
@@ -63,8 +64,8 @@ struct jit_names {
 static uint32_t jit_hash_function(uint32_t file, uint32_t name,
                                   uint32_t first_line)
 {
-  return ljp_hash_end(
-      ljp_mix(ljp_mix((uint64_t)file << 32 | name, 0), first_line));
+  return ljp_hash_finish(
+      ljp_hash_mix(ljp_hash_mix((uint64_t)file << 32 | name, 0), first_line));
 }
 
 static bool jit_index_functions(const struct ljp_profile *p,

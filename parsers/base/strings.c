@@ -1,10 +1,13 @@
 /*
-** Interned strings. Bytes lie in pieces that never move.
+** Interned strings. The bytes are stored in pieces, each filled from its
+** front; a string longer than PIECE_BYTES gets a piece of its own.
 */
-#include "parsers/profile/strings.h"
+#include "parsers/base/strings.h"
 
 #include <string.h>
 #include <sys/random.h>
+
+#include "parsers/base/array.h"
 
 #ifdef LJP_DEBUG
 #define PIECE_BYTES 64u
@@ -33,22 +36,24 @@ void ljp_strings_fini(struct ljp_strings *s)
   *s = (struct ljp_strings){0};
 }
 
-static uint32_t hash_of(const struct ljp_strings *s, struct ljp_str string)
+static uint32_t strings_hash(const struct ljp_strings *s, struct ljp_str string)
 {
-  uint64_t hash = ljp_mix(s->seed, string.len), word;
+  uint64_t hash = ljp_hash_mix(s->seed, string.len), word;
   const char *p = string.data;
   uint32_t left = string.len;
   for (; left >= 8; left -= 8, p += 8) {
     memcpy(&word, p, 8);
-    hash = ljp_mix(hash, word);
+    hash = ljp_hash_mix(hash, word);
   }
   word = 0;
   if (left)
     memcpy(&word, p, left);
-  return ljp_hash_end(ljp_mix(hash, word));
+  return ljp_hash_finish(ljp_hash_mix(hash, word));
 }
 
-static enum ljp_status store(struct ljp_strings *s, struct ljp_str *string)
+/* Copies the bytes into a piece and makes *string point to the copy. */
+static enum ljp_status strings_store(struct ljp_strings *s,
+                                     struct ljp_str *string)
 {
   size_t len = string->len;
   if (len > s->piece_left) {
@@ -68,7 +73,7 @@ static enum ljp_status store(struct ljp_strings *s, struct ljp_str *string)
     s->piece_left -= len;
     return LJP_OK;
   }
-  /* Pieces are used from the front; all of this one but piece_left is taken. */
+  /* Only a piece of PIECE_BYTES can have room left. */
   char *piece = s->pieces[s->piece_count - 1];
   string->data =
       memcpy(piece + (PIECE_BYTES - s->piece_left), string->data, len);
@@ -87,7 +92,7 @@ enum ljp_status ljp_strings_add(struct ljp_strings *strings, struct ljp_str s,
       !ljp_array_reserve(&strings->list, strings->count, &strings->room,
                          sizeof *strings->list))
     return LJP_ERR_MEM;
-  uint32_t hash = hash_of(strings, s);
+  uint32_t hash = strings_hash(strings, s);
   struct ljp_index_slot *slot = ljp_index_at(&strings->index, hash);
   for (; slot->item; slot = ljp_index_next(&strings->index, slot)) {
     const struct ljp_str *old = &strings->list[slot->item - 1];
@@ -99,7 +104,7 @@ enum ljp_status ljp_strings_add(struct ljp_strings *strings, struct ljp_str s,
   }
   if (strings->count >= strings->limit / 8)
     return LJP_ERR_LIMIT;
-  enum ljp_status status = store(strings, &s);
+  enum ljp_status status = strings_store(strings, &s);
   if (status)
     return status;
   ljp_index_put(&strings->index, slot, hash, strings->count);
