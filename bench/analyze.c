@@ -9,24 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <fcntl.h>
 #include <unistd.h>
 
+#include "bench/child.h"
 #include "test/support/encode.h"
+#include "test/support/random.h"
 
 enum { BLOCK_BYTES = 64 << 10, PROTOS = 3000 };
-
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t random_number(void)
-{
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  return seed ^= seed << 17;
-}
 
 struct out {
   FILE *file;
@@ -219,41 +208,19 @@ static void memory(struct out *out, uint64_t events, uint32_t live,
   free(sizes);
 }
 
-static double seconds(struct timeval t)
-{
-  return (double)t.tv_sec + (double)t.tv_usec / 1e6;
-}
-
-/* Runs ljprof beside this program; CPU seconds, and *mb at the most. */
-static double run(const char *ljprof, const char *option, const char *path,
-                  double *mb)
-{
-  struct rusage usage;
-  int status;
-  pid_t pid = fork();
-  if (pid == 0) {
-    int null = open("/dev/null", O_WRONLY);
-    dup2(null, STDOUT_FILENO);
-    execl(ljprof, ljprof, "report", option, path, (char *)NULL);
-    _exit(127);
-  }
-  if (pid < 0 || wait4(pid, &status, 0, &usage) < 0 || status != 0) {
-    fprintf(stderr, "bench_analyze: %s report failed\n", ljprof);
-    exit(1);
-  }
-  *mb = (double)usage.ru_maxrss / 1024;
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-static void measure(const char *ljprof, const char *name, const char *option,
+static void measure(char *ljprof, const char *name, const char *option,
                     struct out *out, uint64_t events, int runs)
 {
+  char *argv[] = {ljprof, (char *)"report", (char *)option, out->path, NULL};
   double best = 1e9, mb = 0;
   end(out);
   while (runs--) {
-    double t = run(ljprof, option, out->path, &mb);
+    struct rusage used;
+    child_run(argv, &used);
+    double t = child_seconds(&used);
     if (t < best)
       best = t;
+    mb = (double)used.ru_maxrss / 1024;
   }
   printf("analyze %-8s %-7s %6.0f MB %6.1f M events: %7.2f s, %5.0f MB/s, "
          "%5.1f M events/s, %4.0f MB of memory\n",
@@ -283,7 +250,6 @@ int main(int argc, char **argv)
   if (wanted(argc, argv, "samples")) {
     begin(&out, 20000);
     samples(&out, 40000000, 20000);
-
     measure(ljprof, "samples", "--cpu", &out, 40000000, 7);
     unlink(out.path);
   }

@@ -1,18 +1,18 @@
 /*
-** Takes chance out of runs of luajit that are compared with each other:
-** preloaded into both, it lets them start from the same state. For benchmarks
-** only; harmless in other programs (valgrind's launcher is a shell script).
+** Removes chance from runs of luajit that a benchmark compares: preloaded into
+** both, it makes them start from the same state. It is for benchmarks only, and
+** harmless in other programs (valgrind's launcher is a shell script).
 **
-** - LuaJIT's getrandom() is answered with bytes that follow from
-**   LJP_BENCH_SEED: hash seeds and the places of machine code.
-** - With LJP_BENCH_EVEN=1, VM memory lies at the same addresses whatever the
-**   size of the library, and where the library has no "misc", luaL_openlibs
-**   opens one of the same names (that of a build without profilers). Thus the
-**   strings, tables and addresses that a script finds are equal on both sides,
-**   to the bit; without this, a few strings more at the start move string ids
-**   and the phase of the GC for the rest of the run.
+** - It answers LuaJIT's getrandom() with bytes derived from LJP_BENCH_SEED,
+**   which decide hash seeds and the addresses of machine code.
+** - With LJP_BENCH_EVEN=1, VM memory has the same addresses whatever the size
+**   of the library, and where the library has no "misc", luaL_openlibs opens
+**   one with the same names (from a build without profilers). So a script finds
+**   exactly the same strings, tables and addresses on both sides. Without this,
+**   a few more strings at the start change string ids and the phase of the
+**   collector for the rest of the run.
 **
-** Nothing of Lua is linked: what is needed is looked up when it is called.
+** The module is not linked with Lua: it looks functions up when it calls them.
 */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,10 +30,10 @@
 
 #define PRELOADED __attribute__((visibility("default")))
 
-/* profilers/api/lua_api.c, compiled under this name for this file. */
+/* luaopen_misc of profilers/api/lua_api.c, compiled under this name. */
 int even_luaopen_misc(lua_State *L);
 
-static bool wanted(void)
+static bool even_wanted(void)
 {
   const char *text = getenv("LJP_BENCH_EVEN");
   return text && strcmp(text, "1") == 0 && dlsym(RTLD_DEFAULT, "lua_newstate");
@@ -61,35 +61,35 @@ PRELOADED long syscall(long number, ...)
 }
 
 /*
-** Memory of the VM lies in places that depend on what was asked for and given
-** back before, and on nothing else: in the GiB in which the library lies, so
-** that machine code reaches it, as it would by itself. Objects (asked for
-** without a place) from half a GiB on upwards, never used again; machine code
-** (asked for in a random place) from three quarters on, in the first slots
-** that are free. Without the latter, a random place that happens to be taken
-** costs one more random number, and all that follow are others: whether a
-** trace is tried again is drawn from them, too.
+** The addresses of the VM's memory depend only on the requests and releases
+** before. They are in the library's own GiB, so that machine code can reach the
+** library, as it normally does. Objects (requested without an address) start at
+** half of that GiB and go up; their addresses are never used again. Machine
+** code (requested at a random address) goes into the first free slots from
+** three quarters on. Otherwise a random address that happens to be taken would
+** cost one more random number and change all numbers after it, and LuaJIT also
+** decides by them whether to try a trace again.
 */
 enum { SLOT_BYTES = 0x10000, SLOTS = 2048 };
-static bool slots[SLOTS];
+static bool even_slots[SLOTS];
 
-static uintptr_t region(unsigned quarters)
+static uintptr_t even_region(unsigned quarters)
 {
   const uintptr_t gib = (uintptr_t)1 << 30;
   uintptr_t vm = (uintptr_t)dlsym(RTLD_DEFAULT, "lua_newstate");
   return (vm & ~(gib - 1)) + quarters * (gib / 4);
 }
 
-static void *code_place(size_t count)
+static void *even_code_place(size_t count)
 {
   size_t run = 0;
   for (size_t i = 0; i < SLOTS; i++) {
-    run = slots[i] ? 0 : run + 1;
+    run = even_slots[i] ? 0 : run + 1;
     if (run < count)
       continue;
     size_t first = i + 1 - count;
-    memset(slots + first, true, count);
-    return (void *)(region(3) + first * SLOT_BYTES);
+    memset(even_slots + first, true, count);
+    return (void *)(even_region(3) + first * SLOT_BYTES);
   }
   return NULL;
 }
@@ -104,12 +104,12 @@ PRELOADED void *mmap64(void *address, size_t size, int access, int flags,
     memcpy(&real, &found, sizeof real);
   }
   size_t count = (size + SLOT_BYTES - 1) / SLOT_BYTES;
-  if ((flags & MAP_ANONYMOUS) && !(flags & MAP_FIXED) && wanted()) {
+  if ((flags & MAP_ANONYMOUS) && !(flags & MAP_FIXED) && even_wanted()) {
     if (address) {
-      address = code_place(count);
+      address = even_code_place(count);
     } else {
       if (!next)
-        next = region(2);
+        next = even_region(2);
       address = (void *)next;
       next += count * SLOT_BYTES;
     }
@@ -124,9 +124,9 @@ PRELOADED int munmap(void *address, size_t size)
     void *found = dlsym(RTLD_NEXT, "munmap");
     memcpy(&real, &found, sizeof real);
   }
-  uintptr_t offset = (uintptr_t)address - region(3);
-  if (wanted() && offset / SLOT_BYTES < SLOTS)
-    memset(slots + offset / SLOT_BYTES, false,
+  uintptr_t offset = (uintptr_t)address - even_region(3);
+  if (even_wanted() && offset / SLOT_BYTES < SLOTS)
+    memset(even_slots + offset / SLOT_BYTES, false,
            (size + SLOT_BYTES - 1) / SLOT_BYTES);
   return real(address, size);
 }
@@ -137,7 +137,7 @@ PRELOADED void *mmap(void *address, size_t size, int access, int flags,
   return mmap64(address, size, access, flags, file, offset);
 }
 
-static lua_CFunction function(const char *name)
+static lua_CFunction even_function(const char *name)
 {
   void *found = dlsym(RTLD_DEFAULT, name);
   lua_CFunction f = NULL;
@@ -145,7 +145,7 @@ static lua_CFunction function(const char *name)
   return f;
 }
 
-/* As the library's own, but for the order: "misc" after all others. */
+/* Like the library's own, but it opens "misc" after all others. */
 PRELOADED void luaL_openlibs(lua_State *L)
 {
   static const char *const names[][2] = {
@@ -156,7 +156,7 @@ PRELOADED void luaL_openlibs(lua_State *L)
       {"bit", "luaopen_bit"},     {"jit", "luaopen_jit"},
       {"misc", "luaopen_misc"},
   };
-  if (!wanted()) {
+  if (!even_wanted()) {
     void (*real)(lua_State *) = NULL;
     void *found = dlsym(RTLD_NEXT, "luaL_openlibs");
     memcpy(&real, &found, sizeof real);
@@ -164,11 +164,11 @@ PRELOADED void luaL_openlibs(lua_State *L)
     return;
   }
   luaL_findtable(L, LUA_REGISTRYINDEX, "_PRELOAD", 1);
-  lua_pushcfunction(L, function("luaopen_ffi"));
+  lua_pushcfunction(L, even_function("luaopen_ffi"));
   lua_setfield(L, -2, "ffi");
   lua_pop(L, 1);
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    lua_CFunction open = function(names[i][1]);
+    lua_CFunction open = even_function(names[i][1]);
     lua_pushcfunction(L, open ? open : even_luaopen_misc);
     lua_pushstring(L, names[i][0]);
     lua_call(L, 1, 0);

@@ -1,8 +1,9 @@
 /*
-** For ./run bench cpu, a Lua module: nest(depth, function) calls the function
-** under so many C frames; floor(timer, seconds) has the kernel send signals as
-** the profiler does, to a handler that does nothing, and floor() ends that.
-** What those cost is the kernel's and the machine's part of a sample.
+** A Lua module for ./run bench cpu. nest(depth, function) calls the function
+** below depth C frames. floor(timer, seconds) makes the kernel send the same
+** signals as for the profiler, to a handler that does nothing; floor() ends
+** that and returns the number of signals. Their cost is the part of a sample
+** that the kernel and the machine take.
 */
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -35,15 +36,15 @@ static int frames_nest(lua_State *L)
   return 1;
 }
 
-static int event = -1, posix_timer[2] = {-1, -1};
-static volatile sig_atomic_t signals;
-static struct sigaction before;
-static int used; /* signal */
+static int floor_event = -1, floor_timer[2] = {-1, -1};
+static volatile sig_atomic_t floor_signals;
+static struct sigaction floor_before;
+static int floor_signal;
 
-static void nothing(int number)
+static void floor_handler(int number)
 {
   (void)number;
-  signals++;
+  floor_signals++;
 }
 
 static int floor_perf(long period_ns, int trap)
@@ -59,11 +60,12 @@ static int floor_perf(long period_ns, int trap)
   attr.exclude_hv = 1;
   attr.sigtrap = trap != 0;
   attr.remove_on_exec = trap != 0;
-  event =
+  floor_event =
       (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  return event < 0 || (!trap && (fcntl(event, F_SETSIG, SIGPROF) ||
-                                 fcntl(event, F_SETOWN_EX, &owner) ||
-                                 fcntl(event, F_SETFL, O_ASYNC)));
+  return floor_event < 0 ||
+         (!trap && (fcntl(floor_event, F_SETSIG, SIGPROF) ||
+                    fcntl(floor_event, F_SETOWN_EX, &owner) ||
+                    fcntl(floor_event, F_SETFL, O_ASYNC)));
 }
 
 static struct timespec span(long ns)
@@ -71,7 +73,7 @@ static struct timespec span(long ns)
   return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
-/* Two in turn, as the profiler has it: profilers/cpu/timer_posix.c. */
+/* Two timers in turn, as in profilers/cpu/timer_posix.c. */
 static int floor_posix(long period_ns)
 {
   struct sigevent how;
@@ -81,8 +83,8 @@ static int floor_posix(long period_ns)
   how._sigev_un._tid = gettid();
   for (int i = 0; i < 2; i++) {
     struct itimerspec when = {span(2 * period_ns), span((i + 1) * period_ns)};
-    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &how, &posix_timer[i]) ||
-        syscall(SYS_timer_settime, posix_timer[i], 0, &when, NULL))
+    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &how, &floor_timer[i]) ||
+        syscall(SYS_timer_settime, floor_timer[i], 0, &when, NULL))
       return 1;
   }
   return 0;
@@ -91,31 +93,31 @@ static int floor_posix(long period_ns)
 static int frames_floor(lua_State *L)
 {
   if (lua_isnoneornil(L, 1)) {
-    if (event >= 0)
-      close(event);
+    if (floor_event >= 0)
+      close(floor_event);
     for (int i = 0; i < 2; i++) {
-      if (posix_timer[i] >= 0)
-        syscall(SYS_timer_delete, posix_timer[i]);
-      posix_timer[i] = -1;
+      if (floor_timer[i] >= 0)
+        syscall(SYS_timer_delete, floor_timer[i]);
+      floor_timer[i] = -1;
     }
-    event = -1;
-    sigaction(used, &before, NULL);
-    lua_pushinteger(L, signals);
+    floor_event = -1;
+    sigaction(floor_signal, &floor_before, NULL);
+    lua_pushinteger(L, floor_signals);
     return 1;
   }
   struct sigaction act;
   long period_ns = (long)(luaL_checknumber(L, 2) * 1e9);
   memset(&act, 0, sizeof act);
-  act.sa_handler = nothing;
+  act.sa_handler = floor_handler;
   act.sa_flags = SA_RESTART;
-  signals = 0;
+  floor_signals = 0;
   const char *timer = luaL_checkstring(L, 1);
   int trap = strcmp(timer, "trap") == 0;
-  used = trap ? SIGTRAP : SIGPROF;
-  if (sigaction(used, &act, &before) ||
+  floor_signal = trap ? SIGTRAP : SIGPROF;
+  if (sigaction(floor_signal, &act, &floor_before) ||
       (strcmp(timer, "posix") == 0 ? floor_posix(period_ns)
                                    : floor_perf(period_ns, trap)))
-    return luaL_error(L, "no signals");
+    return luaL_error(L, "cannot make the kernel send signals");
   return 0;
 }
 

@@ -1,30 +1,28 @@
 /*
 ** Writes a stream of made-up CPU samples: large_profile SAMPLES STACKS > FILE.
-** For measuring what reads and shows profiles; the same bytes each time.
+** It serves to measure what reads and shows profiles. The bytes are the same
+** each time.
 */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "test/support/encode.h"
+#include "test/support/random.h"
 
 enum { PROTOS = 4000 };
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t below(uint64_t n)
+static uint64_t random_below(uint64_t n)
 {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (seed >> 20) % n;
+  return (random_number() >> 20) % n;
 }
 
-static uint64_t seq;
+static uint64_t next_seq;
 
-static void block(struct buf *payload, uint32_t producer, uint64_t time_ns)
+static void write_block(struct buf *payload, uint32_t producer,
+                        uint64_t time_ns)
 {
   struct buf file = {0};
-  struct ljp_block_head head = test_head(seq++);
+  struct ljp_block_head head = test_head(next_seq++);
   head.producer = producer;
   head.time_ns = time_ns;
   put_block_head(&file, head, payload);
@@ -33,7 +31,7 @@ static void block(struct buf *payload, uint32_t producer, uint64_t time_ns)
   buf_free(&file);
 }
 
-static void definitions(struct buf *payload, struct buf *body)
+static void write_definitions(struct buf *payload, struct buf *body)
 {
   put_u(body, 1234);
   put_u(body, 1);
@@ -65,34 +63,37 @@ static void definitions(struct buf *payload, struct buf *body)
     put_str(body, name);
     put_record(payload, LJP_REC_PROTO, body);
   }
-  block(payload, 0, TEST_TIME);
+  write_block(payload, 0, TEST_TIME);
 }
 
 /* A tree with as many leaves as stacks; returns the ids of the leaves. */
-static uint32_t *tree(struct buf *payload, struct buf *body, uint32_t stacks,
-                      uint32_t *nodes)
+static uint32_t *write_tree(struct buf *payload, struct buf *body,
+                            uint32_t stacks, uint32_t *nodes)
 {
   uint32_t room = stacks * 8 + 64, *depth = calloc(room, sizeof *depth);
   uint32_t *leaves = calloc(stacks, sizeof *leaves), n = 0;
   if (!depth || !leaves)
     abort();
   for (uint32_t found = 0; found < stacks && n + 8 < room;) {
-    /* New branches hang on young and on old nodes. */
-    uint32_t up = n < 8 ? n : 1 + (uint32_t)below(below(3) ? n : n / 50 + 1);
-    for (unsigned more = 1 + (unsigned)below(3); more; more--) {
+    /* New branches start at young nodes and at old ones. */
+    uint32_t up =
+        n < 8 ? n
+              : 1 + (uint32_t)random_below(random_below(3) ? n : n / 50 + 1);
+    for (unsigned more = 1 + (unsigned)random_below(3); more; more--) {
       n++;
       put_s(body, 1);
       put_u(body, up ? n - up : n);
-      put_u8(body, (unsigned)(below(4) ? LJP_FRAME_LUA : LJP_FRAME_LUA_INLINED)
-                       << 4);
-      put_u(body, 1 + below(below(2) ? PROTOS : 40));
-      put_u(body, 1 + below(400));
+      put_u8(body,
+             (unsigned)(random_below(4) ? LJP_FRAME_LUA : LJP_FRAME_LUA_INLINED)
+                 << 4);
+      put_u(body, 1 + random_below(random_below(2) ? PROTOS : 40));
+      put_u(body, 1 + random_below(400));
       depth[n] = depth[up] + 1;
       up = n;
       if (body->len > 500000) {
         put_record(payload, LJP_REC_NODES, body);
-        block(payload, 1, TEST_TIME);
-        /* In the next record the first id is written whole. */
+        write_block(payload, 1, TEST_TIME);
+        /* The first id of the next record is written in full. */
         put_s(body, n + 1);
         n++;
         put_u(body, 1);
@@ -107,7 +108,7 @@ static uint32_t *tree(struct buf *payload, struct buf *body, uint32_t stacks,
       leaves[found++] = n;
   }
   put_record(payload, LJP_REC_NODES, body);
-  block(payload, 1, TEST_TIME);
+  write_block(payload, 1, TEST_TIME);
   free(depth);
   *nodes = n;
   return leaves;
@@ -122,33 +123,34 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: large_profile SAMPLES STACKS > FILE\n");
     return 2;
   }
-  definitions(&payload, &body);
-  uint32_t *leaves = tree(&payload, &body, stacks, &nodes);
+  write_definitions(&payload, &body);
+  uint32_t *leaves = write_tree(&payload, &body, stacks, &nodes);
   uint64_t time_ns = TEST_TIME;
   for (uint64_t i = 0; i < samples;) {
     uint32_t producer = 1 + (uint32_t)(i / 20000 % 3);
     uint64_t base = time_ns, last_time = base, last_stack = 0;
     for (unsigned k = 0; k < 20000 && i < samples; k++, i++) {
-      time_ns += 250000 + below(166667);
-      uint64_t stack = leaves[i < stacks ? i : below(below(stacks) + 1)];
+      time_ns += 250000 + random_below(166667);
+      uint64_t stack =
+          leaves[i < stacks ? i : random_below(random_below(stacks) + 1)];
       put_u8(&body, 0x01 | 0x02 | 0x08);
       put_s(&body, (int64_t)(time_ns - last_time));
       put_s(&body, (int64_t)(stack - last_stack));
-      put_u8(&body,
-             (unsigned)(below(3) ? LJP_VMSTATE_TRACE : LJP_VMSTATE_INTERP));
-      put_u(&body, 900000 + below(200000));
+      put_u8(&body, (unsigned)(random_below(3) ? LJP_VMSTATE_TRACE
+                                               : LJP_VMSTATE_INTERP));
+      put_u(&body, 900000 + random_below(200000));
       last_time = time_ns;
       last_stack = stack;
     }
     put_record(&payload, LJP_REC_SAMPLES, &body);
-    block(&payload, producer, base);
+    write_block(&payload, producer, base);
   }
   put_s(&body, (int64_t)(time_ns - TEST_TIME));
   put_u(&body, 0);
   put_u(&body, 0);
   put_str(&body, "stopped");
   put_record(&payload, LJP_REC_END, &body);
-  block(&payload, 0, TEST_TIME);
+  write_block(&payload, 0, TEST_TIME);
   free(leaves);
   buf_free(&payload);
   buf_free(&body);

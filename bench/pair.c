@@ -1,45 +1,18 @@
 /*
-** Runs two commands in turn and compares the CPU time of their children.
+** Runs two commands alternately and compares their CPU times.
 **
 **   bench_pair ROUNDS COMMAND-A COMMAND-B ARGUMENT...
 **
-** Both get the same arguments. A round is A B or B A, in turn, so that a
-** machine that slows down hits both. Prints the median of the rounds' ratios
-** A/B, the least seconds of A and of B, and half the distance between the
-** quartiles of the ratios. Output of the commands is dropped.
+** Both commands get the same arguments. Rounds run A B and B A alternately, so
+** that a machine that slows down affects both. The program prints the median
+** of the rounds' ratios A/B, the least seconds of A and of B, and half the
+** distance between the quartiles of the ratios.
 */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-static double seconds(const struct timeval *t)
-{
-  return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
-}
-
-/* CPU seconds of one run; a run that fails ends the program. */
-static double run(char **argv)
-{
-  pid_t pid = fork();
-  if (pid == 0) {
-    int null = open("/dev/null", O_RDWR);
-    dup2(null, 0);
-    dup2(null, 1);
-    execv(argv[0], argv);
-    _exit(127);
-  }
-  int status;
-  struct rusage used;
-  if (pid < 0 || wait4(pid, &status, 0, &used) != pid || status != 0) {
-    fprintf(stderr, "bench_pair: %s failed\n", argv[0]);
-    exit(1);
-  }
-  return seconds(&used.ru_utime) + seconds(&used.ru_stime);
-}
+#include "bench/child.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -65,7 +38,9 @@ int main(int argc, char **argv)
     for (int k = 0; k < 2; k++) {
       int side = (i + k) & 1;
       args[0] = argv[2 + side];
-      time[side] = run(args);
+      struct rusage used;
+      child_run(args, &used);
+      time[side] = child_seconds(&used);
       if (time[side] < least[side])
         least[side] = time[side];
     }

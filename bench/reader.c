@@ -11,17 +11,9 @@
 
 #include "parsers/stream/reader.h"
 #include "test/support/encode.h"
+#include "test/support/random.h"
 
 enum { RUNS = 7, BLOCK_BYTES = 64 << 10, FILE_BYTES = 192 << 20 };
-
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t random_number(void)
-{
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  return seed ^= seed << 17;
-}
 
 /* 1 kHz with jitter; stacks near those before; state changes at times. */
 static void samples(struct buf *body)

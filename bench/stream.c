@@ -13,18 +13,9 @@
 #include "src/base/clock.h"
 #include "src/writer/writer.h"
 #include "test/stream/source.h"
+#include "test/support/random.h"
 
 enum { LUA_FRAMES = 30, FRAMES = 60, REPEATS = 7, PUSHES = 20000 };
-
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t random_number(void)
-{
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed;
-}
 
 /* 30 Lua and 30 host frames; the first `fresh` from the leaf are random among
 ** `variety`. */

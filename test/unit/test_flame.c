@@ -14,6 +14,7 @@
 
 #include "parsers/profile/frame_name.h"
 #include "test/support/encode.h"
+#include "test/support/random.h"
 #include "tools/page/diff.h"
 #include "tools/page/load.h"
 #include "tools/page/stacks.h"
@@ -301,13 +302,9 @@ static void recursion_counts_once_in_totals(void **state)
   ljp_diff_fini(&diff);
 }
 
-static uint64_t seed = 88172645463325252u;
 static double uniform(void)
 {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (double)(seed >> 11) * 0x1p-53;
+  return (double)(random_number() >> 11) * 0x1p-53;
 }
 
 /* Knuth's way to a Poisson number. */

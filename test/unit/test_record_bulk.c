@@ -10,6 +10,7 @@
 
 #include "parsers/stream/bulk.h"
 #include "test/support/encode.h"
+#include "test/support/random.h"
 
 enum { BLOCK_TIME = 1000003 };
 
@@ -126,11 +127,9 @@ static void extra_fields_that_lie_about_their_length_are_malformed(void **state)
 static void numbers_of_every_length_and_padding_are_read_right(void **state)
 {
   (void)state;
-  uint64_t seed = 88172645463325252u;
+  uint64_t seed = RANDOM_SEED;
   for (int i = 0; i < 20000; i++) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
+    random_next(&seed);
     uint64_t v = seed >> i % 64, want;
     struct buf body = {0};
     struct ljp_item e;
@@ -178,11 +177,9 @@ static void put_padded(struct buf *body, uint64_t v, size_t len)
 static void two_numbers_of_all_lengths_are_read_right(void **state)
 {
   (void)state;
-  uint64_t seed = 88172645463325252u;
+  uint64_t seed = RANDOM_SEED;
   for (size_t i = 0; i < 200 * 10 * 10; i++) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
+    random_next(&seed);
     size_t first = i % 10 + 1, second = i / 10 % 10 + 1;
     unsigned spare = i / 100 % 4 == 0 ? seed % 60 : 0;
     uint64_t a = first < 10 ? seed & ((UINT64_C(1) << 7 * first) - 1) : seed;
