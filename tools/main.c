@@ -22,17 +22,19 @@ static int main_help(void)
 {
   static struct ljp_print out;
   ljp_print_begin(&out, STDOUT_FILENO);
-  ljp_print_str(&out, "Usage: ljprof COMMAND [OPTION]... FILE\n"
-                      "Shows what a stream of the LuaJIT profiler holds.\n\n"
-                      "Commands:\n");
+  ljp_print_str(&out,
+                "Usage: ljprof COMMAND [OPTION]... FILE\n"
+                "Records and shows profiles of programs that use LuaJIT.\n\n"
+                "Commands:\n");
   for (int i = 0; i < COMMANDS; i++)
     ljp_print_format(&out, "  %-8s %s\n", commands[i].name, commands[i].text);
-  ljp_print_str(&out, "\n"
-                      "  ljprof COMMAND --help   what a command does\n"
-                      "  ljprof --version        the version\n\n"
-                      "FILE may be '-' for standard input. Exit code: 0 fine,\n"
-                      "1 something failed or is wrong with the data, 2 called\n"
-                      "wrongly.\n");
+  ljp_print_str(&out,
+                "\n"
+                "  ljprof COMMAND --help   show the help of a command\n"
+                "  ljprof --version        show the version\n\n"
+                "FILE may be '-' for standard input.\n\n"
+                "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
+                "usage.\n");
   return ljp_command_end("", &out, LJP_EXIT_OK);
 }
 
@@ -77,7 +79,7 @@ static int main_unknown(const char *name)
     if (distance(name, commands[i].name) <
         distance(name, commands[nearest].name))
       nearest = i;
-  ljp_command_error("", "unknown command '%s'; the nearest is '%s'", name,
+  ljp_command_error("", "unknown command '%s'; did you mean '%s'?", name,
                     commands[nearest].name);
   return LJP_EXIT_USAGE;
 }

@@ -241,16 +241,16 @@ else
 fi
 
 # Refusals.
-refuses "an output that is there" 1 "exists and is kept" \
+refuses "an output that is there" 1 "exists (use --force" \
   "$ljprof" export --to collapsed -o c.txt "$golden"
 "$ljprof" export --to collapsed --force -o c.txt "$data/killed.ljp" ||
   fail "--force"
 refuses "no format" 2 "no format given" "$ljprof" export -o o.txt "$golden"
-refuses "a format that does not exist" 2 "there is no format 'svg'" \
+refuses "a format that does not exist" 2 "unknown format 'svg'" \
   "$ljprof" export --to svg -o o.txt "$golden"
-refuses "a value that does not exist" 2 "there is no value 'bytes'" \
+refuses "a value that does not exist" 2 "unknown value 'bytes'" \
   "$ljprof" export --to collapsed --value bytes -o o.txt "$golden"
-refuses "a value that the file has not" 1 "holds nothing to count as 'alloc_space'" \
+refuses "a value that the file has not" 1 "no data for the value 'alloc_space'" \
   "$ljprof" export --to collapsed --value alloc_space -o o.txt "$data/killed.ljp"
 refuses "no output" 2 "no output file given" \
   "$ljprof" export --to collapsed "$golden"

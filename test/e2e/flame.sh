@@ -79,14 +79,14 @@ ln -s "$PWD/elsewhere/$file" "app/$file"
   fail "--source with a link"
 grep -q 'u003c113> of it' source.html && fail "a file outside the folder was read"
 ok "nothing outside the folder is read"
-refuses "a folder that is not there" 1 "no folder that can be read" \
+refuses "a folder that is not there" 1 "cannot read this folder" \
   "$ljprof" flame "$whole" --source nowhere -o x.html
 
 # Refusals.
 refuses "no output" 2 "no output given" "$ljprof" flame "$whole"
-refuses "an unknown view" 2 "no view is called 'cpuu'" \
+refuses "an unknown view" 2 "unknown view 'cpuu'" \
   "$ljprof" flame "$whole" --svg --view cpuu -o x.svg
-refuses "a view of a page" 2 "goes with --svg" \
+refuses "a view of a page" 2 "needs --svg" \
   "$ljprof" flame "$whole" --view cpu -o x.html
 refuses "a view without data" 1 "no data for the view 'wall'" \
   "$ljprof" flame "$data/killed.ljp" --svg --view wall -o x.svg
@@ -131,9 +131,9 @@ fi
 grep -q '"diff":true' diff.html || fail "no page of a diff"
 refuses "a page that exists" 1 "diff.html" \
   "$ljprof" diff "$whole" "$whole" -o diff.html
-refuses "one file" 2 "two files are wanted" "$ljprof" diff "$whole"
-refuses "three files" 2 "no more" "$ljprof" diff "$whole" "$whole" "$whole"
-refuses "no number" 2 "wants a number, not 'many'" \
+refuses "one file" 2 "two files are needed" "$ljprof" diff "$whole"
+refuses "three files" 2 "too many files" "$ljprof" diff "$whole" "$whole" "$whole"
+refuses "no number" 2 "needs a number, not 'many'" \
   "$ljprof" diff "$whole" "$whole" --top many
 refuses "nothing in common" 1 "do not belong together" \
   "$ljprof" diff "$whole" "$data/killed.ljp" --view wall

@@ -19,11 +19,11 @@ ok "help names each command, and each has its own"
 ok "the version is told"
 refuses "no command" 2 "no command given" "$ljprof"
 refuses "an unknown command names the nearest" 2 \
-  "unknown command 'chek'; the nearest is 'check'" "$ljprof" chek
+  "unknown command 'chek'; did you mean 'check'?" "$ljprof" chek
 refuses "an unknown option" 2 "unknown option '--jsn'" \
   "$ljprof" dump --jsn "$data/killed.ljp"
 refuses "no file" 2 "no file given" "$ljprof" check
-refuses "two files" 2 "one file at a time" "$ljprof" check a b
+refuses "two files" 2 "this command takes one file" "$ljprof" check a b
 
 # Things that are no streams: one line each, and never a wait.
 soon() {

@@ -155,7 +155,7 @@ if [ -x "$BUILD_DIR/bin/luajit" ] && "$BUILD_DIR/bin/luajit" -e \
   cmp lj.ljp embedded.ljp || fail "in place"
   "$ljprof" embed lj.ljp 2> err.txt || fail "twice"
   same "a second time there is nothing to do" \
-    "ljprof embed: note: lj.ljp: has its symbols already" "$(cat err.txt)"
+    "ljprof embed: note: lj.ljp: already has its symbols" "$(cat err.txt)"
   cmp lj.ljp embedded.ljp || fail "twice"
   "$ljprof" merge -o e2.ljp embedded.ljp "$data/every-record.ljp" --unrelated ||
     fail "merge of an embedded file"
@@ -184,17 +184,17 @@ same "damage is kept as it is" \
   "$("$ljprof" check flip2.ljp | grep -o '[0-9]* gaps of .* missing')"
 
 # Output.
-refuses "an output that is there" 1 "exists and is kept (--force replaces it)" \
+refuses "an output that is there" 1 "exists (use --force to replace it)" \
   "$ljprof" merge -o all.ljp "$data/killed.ljp"
 refuses "no output" 2 "no output file given" "$ljprof" merge "$data/killed.ljp"
-refuses "an option without its value" 2 "wants a value" \
+refuses "an option without its value" 2 "needs a value" \
   "$ljprof" merge "$data/killed.ljp" -o
 refuses "a folder that is not there" 1 "No such file" \
   "$ljprof" merge -o nowhere/x.ljp "$data/killed.ljp"
 refuses "a full disk" 1 "cannot write: No space left" \
   "$ljprof" merge -o /dev/full "$data/killed.ljp"
 # shellcheck disable=SC2016 # sh expands them
-refuses "a pipe as input" 1 "has to be read twice" \
+refuses "a pipe as input" 1 "must be read twice" \
   sh -c '"$1" embed -o x.ljp /dev/stdin < /dev/null' sh "$ljprof"
 refuses "what is no stream" 1 "not an ljprof stream" \
   "$ljprof" merge -o x.ljp "$0"

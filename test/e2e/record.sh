@@ -110,7 +110,7 @@ grep -q 'missing between parts.ljp.s1 and parts.ljp.s3$' err ||
   fail "no word of the segment that is missing: $(cat err)"
 ! "$ljprof" check holes.ljp > check.txt || fail "a missing segment passes"
 ok "a missing one is told, and stays missing"
-refuses "segments that exist are kept" 1 "exist; --force" \
+refuses "segments that exist are kept" 1 "exists (use --force" \
   "$ljprof" record -o turn.ljp --rotate-seconds 1 "$luajit" work.lua
 
 cat > calls.lua << 'EOF'
@@ -148,7 +148,7 @@ grep -q 'make.*;\[profiler\][^;]*$' both.txt ||
 ok "mode L has the same innermost frames: the kernel, the profiler"
 
 cp both.ljp kept
-refuses "a file that exists is kept" 1 "exists; --force" \
+refuses "a file that exists is kept" 1 "exists (use --force" \
   "$ljprof" record -o both.ljp "$luajit" work.lua
 cmp -s both.ljp kept || fail "it was changed"
 refuses "a program that is not there" 127 "No such file" \
@@ -167,7 +167,7 @@ refuses "a timer that is none" 2 \
   "$ljprof" record --timer hpet true
 refuses "wall by a timer of CPU time" 2 "event wall needs --timer posix" \
   "$ljprof" record --event wall --timer perf true
-refuses "another signal for trap" 2 "sends signal 5 (SIGTRAP) and no other" \
+refuses "another signal for trap" 2 "always uses signal 5 (SIGTRAP)" \
   "$ljprof" record --timer trap --signal USR1 true
 for wrong in KILL 9 SEGV 32 0 1000 x ''; do
   refuses "signal '$wrong'" 2 "signal is '$wrong', but wants the number or the" \
@@ -187,11 +187,11 @@ refuses "segments too small" 2 "a number of bytes from 4096" \
   "$ljprof" record --rotate-bytes 4095 true
 refuses "segments too short" 2 "a number of seconds from 0.1" \
   "$ljprof" record --rotate-seconds nan true
-refuses "segments without rotation" 2 "of which none is given" \
+refuses "segments without rotation" 2 "keep needs --rotate-bytes" \
   "$ljprof" record --keep 3 true
-refuses "names in segments" 2 "about one file" \
+refuses "names in segments" 2 "cannot be combined with rotation" \
   "$ljprof" record --rotate-seconds 1 --embed-symbols true
-refuses "a timer for no samples" 2 "timer is about CPU samples, but --no-cpu" \
+refuses "a timer for no samples" 2 "timer configures CPU samples, but --no-cpu" \
   "$ljprof" record --memory --no-cpu --timer posix true
 refuses "a depth in words" 2 "depth is 'deep'" \
   "$ljprof" record --depth deep true

@@ -70,7 +70,7 @@ done
 same "thread by thread" "$2" "$sum"
 
 # Refusals.
-refuses "a regex that does not compile" 2 "'(' is no regular expression" \
+refuses "a regex that does not compile" 2 "'(' is not a regular expression" \
   "$ljprof" report --focus '(' "$file"
 refuses "a range that is none" 2 "'3..1' is not a range" \
   "$ljprof" report --time 3..1 "$file"
@@ -78,9 +78,9 @@ refuses "a range of words" 2 "'now..' is not a range" \
   "$ljprof" report --time now.. "$file"
 refuses "an unknown grouping" 2 "'colour' is not one of function" \
   "$ljprof" report --by colour "$file"
-refuses "a tree of threads" 2 "not of 'thread'" \
+refuses "a tree of threads" 2 "but not 'thread'" \
   "$ljprof" report --tree --by thread "$file"
-refuses "two measures" 2 "at a time" "$ljprof" report --cpu --live "$file"
+refuses "two measures" 2 "only one of" "$ljprof" report --cpu --live "$file"
 refuses "a number of rows that is none" 2 "'-3' is not a number of rows" \
   "$ljprof" report --top -3 "$file"
 code=0
@@ -157,7 +157,7 @@ END
   same "annotate has the report's total" "$(total cpu_ns < r.json)" "$self"
   refuses "a source that the profile has not" 1 "no 'other.lua' in the profile" \
     "$ljprof" annotate work.ljp other.lua
-  refuses "annotate without a place" 2 "a profile and one place" \
+  refuses "annotate without a place" 2 "a profile and a place" \
     "$ljprof" annotate work.ljp
 fi
 

@@ -71,9 +71,9 @@ done
 ok "golden as text"
 "$ljprof" report --jit "$SOURCE_DIR/test/data/killed.ljp" > killed.txt ||
   fail "a file without trace events"
-refuses "memory" 2 "is about time" "$ljprof" report --jit --live "$golden"
-refuses "with --by" 2 "not with --by" "$ljprof" report --jit --by line "$golden"
-refuses "with --tree" 2 "not with --tree" "$ljprof" report --jit --tree "$golden"
+refuses "memory" 2 "jit needs --cpu or --wall" "$ljprof" report --jit --live "$golden"
+refuses "with --by" 2 "cannot be combined with --by" "$ljprof" report --jit --by line "$golden"
+refuses "with --tree" 2 "cannot be combined with --tree" "$ljprof" report --jit --tree "$golden"
 refuses "nothing selected" 1 "nothing to show" \
   "$ljprof" report --jit --focus no-such-name "$golden"
 

@@ -31,23 +31,26 @@ enum { FORMATS = sizeof export_formats / sizeof *export_formats };
 
 static const char export_help_head[] =
     "Usage: ljprof export --to FORMAT -o OUT [OPTION]... FILE\n"
-    "Writes a profile in the format of another tool.\n\n"
+    "Writes a profile in the format of another tool.\n"
+    "\n"
     "  --to FORMAT    one of:\n";
 static const char export_help_values[] =
-    "  -o OUT         write to OUT ('-' is standard output)\n"
+    "  -o OUT         write to OUT ('-': standard output)\n"
     "  --force        replace OUT if it exists\n"
-    "  --lines        frames with the current line, not that of definition\n"
-    "  --value VALUE  what is counted, where several can be; without it the\n"
-    "                 first that the file has of (unit in brackets):\n"
+    "  --lines        show the current line of a frame instead of the line of\n"
+    "                 its definition\n"
+    "  --value VALUE  count this value (default: the first of these that the\n"
+    "                 file has; unit in brackets):\n"
     "                  ";
 static const char export_help_tail[] =
     "\n"
-    "                 pprof and callgrind hold all of them at once.\n"
+    "                 pprof and callgrind files hold all values at once.\n"
     "  --no-symbols   do not look up names of machine code\n"
-    "  --help         this text\n\n"
-    "Stacks in text stand as root;...;leaf; _[j] behind a name is compiled\n"
-    "code, _[i] inlined in compiled code, _[k] the kernel. Exit code: 0 done,\n"
-    "1 failed, or the file has nothing of what is wanted, 2 called wrongly.\n";
+    "  --help         show this help\n\n"
+    "In text, a stack is written root;...;leaf. The suffix _[j] means "
+    "compiled\n"
+    "code, _[i] inlined into compiled code, _[k] kernel.\n\n"
+    "Exit code: 0 success, 1 failure or no data to export, 2 wrong usage.\n";
 
 const char *ljp_value_name(enum ljp_value_id value)
 {
@@ -130,15 +133,15 @@ static int export_choose_value(struct ljp_export *e, const char *file,
     v++;
   if (v == LJP_VALUE_COUNT) {
     if (wanted)
-      ljp_command_error("export", "there is no value '%s' (see --help)",
-                        wanted);
+      ljp_command_error(
+          "export", "unknown value '%s' (see ljprof export --help)", wanted);
     else
-      ljp_command_error("export", "%s: holds no samples and no memory events",
+      ljp_command_error("export", "%s: has no samples and no memory events",
                         file);
     return wanted ? LJP_EXIT_USAGE : LJP_EXIT_FAILED;
   }
   if (!e->has[v]) {
-    ljp_command_error("export", "%s: holds nothing to count as '%s'", file,
+    ljp_command_error("export", "%s: has no data for the value '%s'", file,
                       wanted);
     return LJP_EXIT_FAILED;
   }
@@ -231,10 +234,11 @@ int ljp_command_export(int argc, char **argv)
   while (format && f < FORMATS && strcmp(format, export_formats[f].name) != 0)
     f++;
   if (!format || f == FORMATS) {
-    ljp_command_error("export",
-                      format ? "there is no format '%s' (see --help)"
-                             : "no format given (--to, see --help)",
-                      format);
+    ljp_command_error(
+        "export",
+        format ? "unknown format '%s' (see ljprof export --help)"
+               : "no format given (--to FORMAT, see ljprof export --help)",
+        format);
     return LJP_EXIT_USAGE;
   }
   if (!to) {
@@ -243,7 +247,8 @@ int ljp_command_export(int argc, char **argv)
   }
   if (strcmp(to, "-") == 0 && export_formats[f].run == ljp_export_pprof &&
       isatty(STDOUT_FILENO)) {
-    ljp_command_error("export", "pprof's format is not for a terminal");
+    ljp_command_error("export",
+                      "cannot write the binary format of pprof to a terminal");
     return LJP_EXIT_FAILED;
   }
   struct ljp_profile_options options = {.no_symbols = no_symbols,

@@ -50,11 +50,11 @@ void ljp_export_start(struct ljp_export *e);
 
 /* The exporters. LJP_ERR_MEM; what cannot be written is out's to tell. */
 #define LJP_EXPORT_LIST(_)                                                     \
-  _(collapsed, "collapsed", "stacks as text lines, for flame graph tools")     \
-  _(pprof, "pprof", "for go tool pprof and what reads its files (gzip)")       \
+  _(collapsed, "collapsed", "stacks as lines of text, for flame graph tools")  \
+  _(pprof, "pprof", "for go tool pprof and compatible tools (gzip)")           \
   _(speedscope, "speedscope", "for speedscope.app (JSON)")                     \
   _(callgrind, "callgrind", "for KCachegrind and callgrind_annotate")          \
-  _(perf, "perf-script", "the text of 'perf script'")                          \
+  _(perf, "perf-script", "the output format of 'perf script'")                 \
   _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")
 #define LJP_X(name, text, help)                                                \
   enum ljp_status ljp_export_##name(struct ljp_export *e);

@@ -12,14 +12,19 @@
 
 static const char help[] =
     "Usage: ljprof check [--json] FILE\n"
-    "Reads a stream to its end and tells how many blocks, records and events\n"
-    "it holds, what was lost before it reached the file and why, each gap\n"
-    "and malformed record, and whether the file was closed.\n\n"
-    "  --json   one JSON object\n"
-    "  --help   this text\n\n"
-    "Exit code: 0 whole and closed (lost events are no damage), 1 damaged,\n"
-    "not closed, ended by an error, not a stream or not readable, 2 called\n"
-    "wrongly.\n";
+    "Reads a stream to its end. Shows the number of blocks, records and "
+    "events, the\n"
+    "events that were lost before they reached the file and why, each gap and "
+    "each\n"
+    "malformed record, and whether the file was closed.\n"
+    "\n"
+    "  --json   write one JSON object\n"
+    "  --help   show this help\n"
+    "\n"
+    "Exit code: 0 whole and closed (lost events are not damage); 1 damaged, "
+    "not\n"
+    "closed, ended by an error, not readable, or not a stream; 2 wrong "
+    "usage.\n";
 
 /* A finding about damage, as it is met: there may be any number. */
 static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
@@ -171,7 +176,7 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
                      f->missing_blocks);
   ljp_print_format(show->out,
                    "\n%" PRIu64 " malformed records, %" PRIu64
-                   " of kinds that are not known\n%s\n",
+                   " of unknown kinds\n%s\n",
                    f->bad_records, f->unknown_records, check_end_text(f));
   if (f->status) {
     const char *name = ljp_name_shown(LJP_SHOW_STATUS, f->status);

@@ -8,16 +8,25 @@
 
 static const char help[] =
     "Usage: ljprof dump [--json] FILE\n"
-    "Shows every block, definition, event and gap of a stream in the order\n"
-    "of the file, with every field. Stacks are shown leaf first.\n\n"
-    "  --json   one JSON object a line. Numbers that stand for something are\n"
-    "           shown by name if they have one; addresses and session ids are\n"
-    "           strings. A string that is not UTF-8 has U+FFFD for each wrong\n"
-    "           byte, and stands beside it in hex under its name + \"_hex\".\n"
-    "  --help   this text\n\n"
-    "Damage is shown where it is and stepped over. Exit code: 0 read to the\n"
-    "end, 1 not a stream or not readable, 2 called wrongly. Whether a stream\n"
-    "is whole is what 'ljprof check' tells.\n";
+    "Shows every block, definition, event and gap of a stream with all its "
+    "fields,\n"
+    "in the order of the file. Stacks are shown leaf first.\n"
+    "\n"
+    "  --json   write one JSON object per line. Numbers that have a name are "
+    "shown\n"
+    "           by name; addresses and session ids are strings. In a string "
+    "that\n"
+    "           is not UTF-8 each wrong byte becomes U+FFFD; a second key with "
+    "the\n"
+    "           suffix \"_hex\" holds its bytes.\n"
+    "  --help   show this help\n"
+    "\n"
+    "Damage is shown where it occurs and skipped. To find out whether a stream "
+    "is\n"
+    "whole, use 'ljprof check'.\n"
+    "\n"
+    "Exit code: 0 read to the end, 1 not readable or not a stream, 2 wrong "
+    "usage.\n";
 
 int ljp_command_dump(int argc, char **argv)
 {

@@ -21,29 +21,40 @@
 static const char help[] =
     "Usage: ljprof diff BEFORE AFTER [OPTION]...\n"
     "       ljprof diff BEFORE AFTER -o PAGE.html [OPTION]...\n"
-    "Compares two profiles, by function and by stack. Values are per second "
-    "of\n"
-    "recording, so that sessions of different length can be compared (live\n"
-    "memory and leaks: as they stand at the end). With each change stands the\n"
-    "sampling error, two standard errors; what changed by less is not "
-    "listed.\n\n"
-    "  --view NAME         cpu, wall, alloc, live or leaks (default: the "
-    "first\n"
-    "                      that both files have)\n"
-    "  --share             compare shares: by the second of CPU time (or GiB)\n"
-    "                      measured, not of recording; for programs that had\n"
-    "                      more or less of the machine, or more or less to do\n"
-    "  --top N             lines of each list (default 20; 0: all)\n"
-    "  --all               also list what is within the sampling error\n"
-    "  --json              one JSON object, all functions and stacks\n"
-    "  -o, --output PATH   write the report there; if PATH ends in .html or\n"
-    "                      .htm, a flame graph page with the changes as "
-    "colours\n"
-    "  --force             replace a file that exists\n"
-    "  --thread NAME       of one thread, by name, number or OS number\n"
+    "Compares two profiles, by function and by stack.\n"
+    "\n"
+    "Values are per second of recording, so that sessions of different length "
+    "can\n"
+    "be compared; live memory and leaks are compared as they are at the end. "
+    "Each\n"
+    "change is shown with its sampling error (3.5 standard errors); changes "
+    "within\n"
+    "the error are not listed.\n"
+    "\n"
+    "  --view NAME         compare cpu, wall, alloc, live or leaks (default: "
+    "the\n"
+    "                      first that both files have)\n"
+    "  --share             compare shares: values per second of CPU time (or "
+    "per\n"
+    "                      GiB) measured. For programs that had more or less "
+    "of the\n"
+    "                      machine, or more or less work\n"
+    "  --top N             list at most N functions and N stacks (default 20;\n"
+    "                      0: all)\n"
+    "  --all               also list changes within the sampling error\n"
+    "  --json              write one JSON object with all functions and "
+    "stacks\n"
+    "  -o, --output PATH   write to PATH (default: standard output). If it "
+    "ends in\n"
+    "                      .html or .htm: a flame graph page with the changes "
+    "as\n"
+    "                      colours\n"
+    "  --force             replace PATH if it exists\n"
+    "  --thread NAME       compare one thread, by name, number or OS number\n"
     "  --no-symbols        do not look up names of machine code\n"
-    "  --help              this text\n\n"
-    "Exit code: 0 compared, 1 not, 2 called wrongly.\n";
+    "  --help              show this help\n"
+    "\n"
+    "Exit code: 0 success, 1 failure, 2 wrong usage.\n";
 
 struct options {
   const char *files[2];
@@ -80,25 +91,27 @@ static int diff_parse(struct options *o, int argc, char **argv)
   if (code >= 0)
     return code;
   if (count != 2)
-    return diff_wrong("%s", count < 2 ? "two files are wanted: BEFORE and AFTER"
-                                      : "two files are wanted, no more");
+    return diff_wrong("%s", count < 2
+                                ? "two files are needed: BEFORE and AFTER"
+                                : "too many files: BEFORE and AFTER expected");
   if (strcmp(o->files[0], "-") == 0 && strcmp(o->files[1], "-") == 0)
     return diff_wrong("%s", "only one of the files can be standard input");
   bool known = !o->view;
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     known = known || strcmp(o->view, ljp_diff_views[i].id) == 0;
   if (!known)
-    return diff_wrong("no view is called '%s': cpu, wall, alloc, live or leaks",
-                      o->view);
+    return diff_wrong(
+        "unknown view '%s': cpu, wall, alloc, live or leaks expected", o->view);
   char *end = NULL;
   o->top = o->top_text ? strtoul(o->top_text, &end, 10) : 20;
   if (end && (*end || end == o->top_text || *o->top_text == '-'))
-    return diff_wrong("--top wants a number, not '%s'", o->top_text);
+    return diff_wrong("--top needs a number, not '%s'", o->top_text);
   size_t len = o->output ? strlen(o->output) : 0;
   o->html = (len > 5 && strcmp(o->output + len - 5, ".html") == 0) ||
             (len > 4 && strcmp(o->output + len - 4, ".htm") == 0);
   if (o->html && o->json)
-    return diff_wrong("%s", "--json goes to a file of another name than .html");
+    return diff_wrong(
+        "%s", "--json cannot be combined with an output file named .html");
   return -1;
 }
 

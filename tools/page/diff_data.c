@@ -150,7 +150,7 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
     ljp_page_notice(
         page, false,
         ljp_page_format(page,
-                        "these are profiles of different programs: before %.*s,"
+                        "the profiles are of different programs: before %.*s,"
                         " after %.*s",
                         (int)s[0].program.len, s[0].program.data,
                         (int)s[1].program.len, s[1].program.data));
@@ -169,12 +169,13 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
       if (f[i].total.value[0] > 0 && f[i].total.value[1] > 0)
         shared += f[i].self.value[0] + f[i].self.value[1];
     if (f && shared < all / 10)
-      ljp_page_notice(page, false,
-                      ljp_page_format(page,
-                                      "hardly a function is in both files (%.1f"
-                                      " %% of the weight): do they belong "
-                                      "together?",
-                                      100 * shared / all));
+      ljp_page_notice(
+          page, false,
+          ljp_page_format(page,
+                          "the files have hardly a function in common"
+                          " (%.1f %% of the weight): do they belong"
+                          " together?",
+                          100 * shared / all));
     free(f);
   }
   for (int side = 0; side < 2; side++)

@@ -65,7 +65,7 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
   page->subtitle =
       ljp_page_format(page, "%.2f s and %.2f s of recording, compared by %s",
                       diff->sides[0].seconds, diff->sides[1].seconds,
-                      diff->share ? "their shares" : "the second");
+                      diff->share ? "shares" : "values per second");
   ljp_page_html_begin(page, out, LJP_ROWS_TICK_NS);
   ljp_print_str(out, ",\"diff\":true,\"views\":[");
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {

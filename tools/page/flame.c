@@ -15,24 +15,31 @@
 static const char help[] =
     "Usage: ljprof flame FILE -o PAGE.html [OPTION]...\n"
     "       ljprof flame FILE --svg -o DRAWING.svg [OPTION]...\n"
-    "Makes a page with the flame graph of a profile, for any browser: one "
+    "Makes a flame graph: a page for any browser, or a static drawing.\n"
+    "\n"
+    "The page is one file that needs no network. It has every view that the "
     "file\n"
-    "that needs no other and no network. It holds all views that the file has\n"
-    "data for (CPU, wall clock, allocations, live memory, leaks, JIT states),\n"
-    "search, zoom, a timeline, a table; '?' in it lists its keys.\n\n"
-    "  -o, --output PATH   where to write; '-' is standard output\n"
-    "  --force             replace a file that exists\n"
-    "  --svg               a static drawing of one view, for documents\n"
-    "  --view NAME         which one: cpu, wall, alloc, live, leaks\n"
-    "                      (default: the first that the file has)\n"
-    "  --source DIR        show the text of measured lines of Lua files below\n"
-    "                      this folder (they are then in the page)\n"
-    "  --thread NAME       of one thread, by name, number or OS number\n"
+    "has data for (CPU, wall clock, allocations, live memory, leaks, JIT "
+    "states),\n"
+    "search, zoom, a timeline and a table; press '?' in it for a list of "
+    "keys.\n"
+    "\n"
+    "  -o, --output PATH   write to PATH ('-': standard output)\n"
+    "  --force             replace PATH if it exists\n"
+    "  --svg               make a drawing of one view, for documents\n"
+    "  --view NAME         draw this view: cpu, wall, alloc, live, leaks "
+    "(default:\n"
+    "                      the first that the file has)\n"
+    "  --source DIR        include the text of measured lines of Lua files "
+    "below\n"
+    "                      DIR (default: no source text)\n"
+    "  --thread NAME       show one thread, by name, number or OS number\n"
     "  --no-symbols        do not look up names of machine code\n"
-    "  --help              this text\n\n"
-    "Losses, cuts and gaps stand at the top of the page. Exit code: 0 "
-    "written,\n"
-    "1 not, 2 called wrongly.\n";
+    "  --help              show this help\n"
+    "\n"
+    "Losses, cut stacks and gaps are listed at the top of the page.\n"
+    "\n"
+    "Exit code: 0 success, 1 failure, 2 wrong usage.\n";
 
 static const struct {
   const char *id, *unit;
@@ -63,14 +70,14 @@ static int flame_parse(struct options *o, int argc, char **argv)
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     known = known || strcmp(o->view, flame_views[i].id) == 0;
   if (!o->output)
-    ljp_command_error("flame", "no output given (-o PAGE.html; '-' is standard "
+    ljp_command_error("flame", "no output given (-o PAGE.html; '-': standard "
                                "output)");
   else if (o->view && !o->svg)
-    ljp_command_error("flame", "--view goes with --svg; a page has all views");
+    ljp_command_error("flame", "--view needs --svg; a page has all views");
   else if (!known)
     ljp_command_error("flame",
-                      "no view is called '%s': cpu, wall, alloc, live "
-                      "or leaks",
+                      "unknown view '%s': cpu, wall, alloc, live or leaks "
+                      "expected",
                       o->view);
   else
     return -1;
@@ -161,7 +168,7 @@ int ljp_command_flame(int argc, char **argv)
   if (!status && o.source &&
       (status = ljp_page_sources(&page, o.source, profile->origin_wall_ns)) ==
           LJP_ERR_IO) {
-    ljp_command_error("flame", "--source %s: no folder that can be read",
+    ljp_command_error("flame", "--source %s: cannot read this folder",
                       o.source);
     ljp_profile_free(profile);
     ljp_page_fini(&page);
@@ -172,7 +179,7 @@ int ljp_command_flame(int argc, char **argv)
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
     code = LJP_EXIT_FAILED;
   } else if (o.thread && flame_is_empty(&page)) {
-    ljp_command_error("flame", "%s has nothing of a thread '%s'", o.file,
+    ljp_command_error("flame", "%s has no data of a thread '%s'", o.file,
                       o.thread);
     code = LJP_EXIT_FAILED;
   } else {

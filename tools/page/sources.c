@@ -136,8 +136,8 @@ enum ljp_status ljp_page_sources(struct ljp_page *page, const char *dir,
       ljp_page_notice(
           page, false,
           ljp_page_format(page,
-                          "%.*s was changed after the recording began: the "
-                          "lines shown of it may be others",
+                          "%.*s changed after the session began: its lines "
+                          "may not be those that ran",
                           (int)from->file.len, from->file.data));
   }
   return page->failed;

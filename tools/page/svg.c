@@ -190,7 +190,7 @@ static void svg_head(const struct drawing *d, double height)
     ljp_print_xml(out, d->page->subtitle);
   }
   if (d->left_out)
-    ljp_print_format(out, " \xc2\xb7 %" PRIu64 " boxes too narrow to be drawn",
+    ljp_print_format(out, " \xc2\xb7 %" PRIu64 " boxes too narrow to draw",
                      d->left_out);
   ljp_print_str(out, "</text>\n");
 }

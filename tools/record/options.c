@@ -14,45 +14,64 @@
 
 static const char help[] =
     "Usage: ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "Runs a program that uses LuaJIT as a shared library, with ours in its\n"
-    "place, and records it from its first VM to its end.\n\n"
-    "  -o FILE           the stream (default: PROGRAM.ljp)\n"
-    "  --force           replace FILE if it is there\n"
-    "  --interval MS     milliseconds between samples, 0.05 to 60000 "
-    "(default 1)\n"
-    "  --event EVENT     cpu (default), or wall: threads that wait, too\n"
-    "  --timer TIMER     perf, trap, posix, or auto (default): perf where it "
-    "is\n"
-    "                    permitted, else posix\n"
-    "  --mode MODE       C (default): whole stacks; L: the innermost "
+    "Runs a program that uses LuaJIT as a shared library, with our library in "
+    "place\n"
+    "of its own, and records it from its first VM to its end.\n"
+    "\n"
+    "Output:\n"
+    "  -o, --output FILE  write to FILE (default: PROGRAM.ljp)\n"
+    "  --force            replace FILE if it exists\n"
+    "  --compress N       zstd compression level, 0 (none, the default) to 19\n"
+    "  --flush MS         write at least every MS milliseconds (default 250)\n"
+    "  --sync             wait until each write has reached the disk\n"
+    "  --rotate-bytes N   continue in FILE.s1, FILE.s2 ... after N bytes\n"
+    "  --rotate-seconds S continue in FILE.s1, FILE.s2 ... after S seconds\n"
+    "  --keep N           keep only the last N of these files (default 0: "
+    "all)\n"
+    "  --embed-symbols    store the names of machine code in FILE, so that it "
+    "reads\n"
+    "                     the same on other machines\n"
+    "  --jitdump          also write jit-PID.dump and /tmp/perf-PID.map for "
+    "perf\n"
+    "\n"
+    "What to record:\n"
+    "  --children         also the processes that the program starts, each in\n"
+    "                     FILE.PID\n"
+    "  --threads WHICH    lua (default): all threads that run Lua; all; or "
+    "this:\n"
+    "                     the thread of the first VM\n"
+    "  --depth N          at most N frames of a stack, 8 to 2048 (default "
+    "2048)\n"
+    "\n"
+    "CPU samples:\n"
+    "  --interval MS      milliseconds between samples, 0.05 to 60000 (default "
+    "1)\n"
+    "  --event EVENT      cpu (default), or wall: also threads that wait\n"
+    "  --timer TIMER      perf, trap, posix, or auto (default): perf if the "
+    "system\n"
+    "                     permits it, else posix\n"
+    "  --mode MODE        C (default): whole stacks; L: the innermost "
     "function;\n"
-    "                    D: counters only\n"
-    "  --threads WHICH   lua (default): all that run Lua; all; or this: that\n"
-    "                    of the first VM\n"
-    "  --signal SIGNAL   name or number of the signal to use (default PROF)\n"
-    "  --max-overhead P  percent of a thread's time that samples may take\n"
-    "                    (default 5; 0: no limit)\n"
-    "  --depth N         frames of a stack at most, 8 to 2048 (default 2048)\n"
-    "  --memory          allocations as well, sampled\n"
-    "  --sample BYTES    ... one sample in so many bytes (default 524288)\n"
-    "  --every           ... every allocation instead\n"
-    "  --native          ... with C frames in their stacks\n"
-    "  --no-cpu          no CPU samples (with --memory)\n"
-    "  --children        programs and forks that it starts, too: each into\n"
-    "                    FILE.PID\n"
-    "  --jitdump         jit-PID.dump and /tmp/perf-PID.map for perf\n"
-    "  --compress N      level of zstd compression, 0 (default: none) to 19\n"
-    "  --flush MS        milliseconds that FILE may be behind (default 250)\n"
-    "  --sync            write through to the disk\n"
-    "  --rotate-bytes N  go on in FILE.s1, FILE.s2 ... after so many bytes\n"
-    "  --rotate-seconds S ... after so many seconds\n"
-    "  --keep N          ... and remove all of these but the last N\n"
-    "  --embed-symbols   put the names of machine code into FILE, so that it\n"
-    "                    reads the same on another machine\n"
-    "  --help            this text\n\n"
-    "Exit code: that of the program (128 and more: ended by a signal); 1 if\n"
-    "it went well but nothing was recorded, 2 called wrongly, 126 and 127 if\n"
-    "it could not be run.\n";
+    "                     D: counters only\n"
+    "  --signal SIGNAL    name or number of the signal to use (default PROF)\n"
+    "  --max-overhead P   at most P percent of a thread's time for sampling\n"
+    "                     (default 5; 0: no limit)\n"
+    "  --no-cpu           take no CPU samples (only with --memory)\n"
+    "\n"
+    "Memory:\n"
+    "  --memory           record allocations, by sampling\n"
+    "  --sample BYTES     take one sample per BYTES allocated (default "
+    "524288)\n"
+    "  --every            record every allocation\n"
+    "  --native           include C frames in the stacks of allocations\n"
+    "\n"
+    "  --help             show this help\n"
+    "\n"
+    "Exit code: that of the program (128 and more: killed by a signal); 1 if "
+    "it\n"
+    "succeeded but nothing was recorded, 2 wrong usage, 126 or 127 if the "
+    "program\n"
+    "could not be run.\n";
 
 enum part { SESSION, CPU, MEMORY, BOTH };
 enum kind { NUMBER, WHOLE, WORD, SIGNAL };
@@ -159,30 +178,28 @@ static int options_check_together(const struct ljp_record_plan *plan)
   if (plan->value[LJP_RECORD_SAMPLE] && plan->every)
     return options_refuse("--sample and --every contradict each other");
   if (!plan->memory && (vain = options_vain(plan, MEMORY)) != NULL) {
-    ljp_command_error("record", "%s is about --memory, which is not given",
-                      vain);
+    ljp_command_error("record", "%s needs --memory", vain);
     return LJP_EXIT_USAGE;
   }
   if (!plan->memory && plan->no_cpu)
     return options_refuse("--no-cpu without --memory records nothing");
   if (plan->no_cpu && (vain = options_vain(plan, CPU)) != NULL) {
     ljp_command_error("record",
-                      "%s is about CPU samples, but --no-cpu is given", vain);
+                      "%s configures CPU samples, but --no-cpu is given", vain);
     return LJP_EXIT_USAGE;
   }
   if (event && strcmp(event, "wall") == 0 && timer &&
       !options_is_word(timer, "posix auto"))
     return options_refuse("--event wall needs --timer posix (or auto)");
   if (timer && strcmp(timer, "trap") == 0 && plan->value[LJP_RECORD_SIGNAL])
-    return options_refuse("--timer trap sends signal 5 (SIGTRAP) and no other; "
-                          "leave --signal out");
+    return options_refuse("--timer trap always uses signal 5 (SIGTRAP); omit "
+                          "--signal");
   if (plan->embed && ljp_record_rotates(plan))
     return options_refuse(
-        "--embed-symbols is about one file: ljprof merge makes "
-        "one of segments, ljprof embed puts the names into it");
+        "--embed-symbols cannot be combined with rotation: join the segments "
+        "with 'ljprof merge', then run 'ljprof embed'");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
-    return options_refuse("--keep is about --rotate-bytes or --rotate-seconds, "
-                          "of which none is given");
+    return options_refuse("--keep needs --rotate-bytes or --rotate-seconds");
   return -1;
 }
 

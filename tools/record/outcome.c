@@ -100,8 +100,8 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
       plan->children ? outcome_numbered_files(plan, "", &found) : 0;
   if (children) {
     globfree(&found);
-    ljp_command_note("record", "%zu of its children are in %s.PID", children,
-                     plan->path);
+    ljp_command_note("record", "%zu child processes were recorded in %s.PID",
+                     children, plan->path);
   }
   size_t segments =
       ljp_record_rotates(plan) ? outcome_numbered_files(plan, "s", &found) : 0;
@@ -110,7 +110,7 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
     if (!children)
       ljp_command_error(
           "record",
-          "nothing was recorded: %s opened no LuaJIT VM by our "
+          "nothing was recorded: %s created no VM with our "
           "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
           plan->program[0]);
     return children != 0;

@@ -37,7 +37,8 @@ static int record_find_output(struct ljp_record_plan *plan)
     output = name;
   }
   if (output[0] != '/' && !getcwd(folder, sizeof folder)) {
-    ljp_command_error("record", "the current folder: %s", strerror(errno));
+    ljp_command_error("record", "cannot find the current directory: %s",
+                      strerror(errno));
     return LJP_EXIT_FAILED;
   }
   int n = snprintf(plan->path, sizeof plan->path, "%s%s%s", folder,
@@ -53,14 +54,14 @@ static int record_find_output(struct ljp_record_plan *plan)
     ljp_command_error("record", "%s %s", plan->path,
                       S_ISDIR(plan->before.st_mode)
                           ? "is a directory"
-                          : "exists; --force replaces it");
+                          : "exists (use --force to replace it)");
     return LJP_EXIT_FAILED;
   }
   /* began is still zero: of any age. */
   if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
     ljp_command_error("record",
-                      "%s.s1 or others of its segments exist; --force "
-                      "replaces them",
+                      "%s.s1 or another segment exists (use --force to "
+                      "replace them)",
                       plan->path);
     return LJP_EXIT_FAILED;
   }

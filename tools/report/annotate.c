@@ -19,21 +19,32 @@
 
 static const char help[] =
     "Usage: ljprof annotate [OPTION]... FILE WHERE\n"
-    "Shows source lines with what was counted in each: WHERE is a source file\n"
-    "as the profile names it or the end of its path, SOURCE, or one function\n"
-    "in it, SOURCE:FUNCTION or SOURCE:LINE (of its definition).\n\n"
+    "Shows source lines with the time or memory of each.\n"
+    "\n"
+    "WHERE is a source file, SOURCE, or one function in it, SOURCE:FUNCTION "
+    "or\n"
+    "SOURCE:LINE (the line of its definition). SOURCE is a path as the profile "
+    "has\n"
+    "it, or the end of that path.\n"
+    "\n"
     "  --cpu --wall --alloc --live --leaks --peak --churn\n"
-    "                     what to count, as in ljprof report\n"
-    "  --source DIR       look for the source in DIR\n"
-    "  --context N        lines around those that count (default 3)\n"
-    "  --all              all lines of the file or function\n"
+    "                     what to count, as in 'ljprof report'\n"
+    "  --source DIR       look for the source file in DIR\n"
+    "  --context N        show N lines around each line that counts (default "
+    "3)\n"
+    "  --all              show all lines of the file or function\n"
     "  --time A..B --thread T --focus REGEX --ignore REGEX --since MARK\n"
-    "  --no-symbols       don't look for names of machine code\n"
-    "  --json             for programs: totals first, then rows\n"
-    "  --help             this text\n\n"
-    "self: in the line itself, builtins and C functions that it calls\n"
-    "included; total: in it and in all that it calls. Exit code: 0 shown, 1\n"
-    "not readable, or no such place in the profile, 2 called wrongly.\n";
+    "                     which samples, as in 'ljprof report'\n"
+    "  --no-symbols       do not look up names of machine code\n"
+    "  --json             write JSON: totals first, then all rows\n"
+    "  --help             show this help\n"
+    "\n"
+    "self: spent in the line, including the builtins and C functions it "
+    "calls.\n"
+    "total: spent in the line and in everything it calls.\n"
+    "\n"
+    "Exit code: 0 success, 1 failure or no such place in the profile, 2 wrong "
+    "usage.\n";
 
 struct annotate {
   struct ljp_report r;
@@ -88,7 +99,7 @@ static int annotate_find_place(struct annotate *a, const char *where)
   if (!a->file) {
     ljp_command_error("annotate",
                       "%s: no '%s' in the profile (ljprof report --by file "
-                      "shows what there is)",
+                      "lists its files)",
                       a->r.path, where);
     return LJP_EXIT_FAILED;
   }
@@ -100,8 +111,8 @@ static int annotate_find_place(struct annotate *a, const char *where)
   }
   if (others) {
     ljp_command_error("annotate",
-                      "%s: '%s' is not one place only; give more of the path, "
-                      "or SOURCE:LINE of the definition",
+                      "%s: '%s' is ambiguous; give more of the path, or "
+                      "SOURCE:LINE of the definition",
                       a->r.path, where);
     return LJP_EXIT_FAILED;
   }
@@ -236,7 +247,7 @@ static void annotate_text(const struct annotate *a, FILE *source)
   ljp_print_format(out, "%10s %7s %10s %7s %5s  ", "self", "%", "total", "%",
                    "line");
   ljp_print_safe(out, ljp_profile_str(a->r.p, a->file));
-  ljp_print_str(out, source ? "\n" : " (source not found: see --source)\n");
+  ljp_print_str(out, source ? "\n" : " (source not found, see --source)\n");
   while (source && (n = getline(&text, &room, source)) >= 0 &&
          line < UINT32_MAX) {
     line++;
@@ -257,8 +268,8 @@ static void annotate_text(const struct annotate *a, FILE *source)
   for (line++; line <= a->most_line; line++)
     if (a->group_of_line[line]) {
       if (!told)
-        ljp_print_str(out, "! the source ends before these lines: it is not "
-                           "the one that ran\n");
+        ljp_print_str(out, "! the source file has fewer lines than this: it is "
+                           "not the one that ran\n");
       told = true;
       annotate_print_line(a, line, ljp_str("", 0));
     }
@@ -329,7 +340,8 @@ int ljp_command_annotate(int argc, char **argv)
       {"--context", NULL, &context},
   };
   if (argc > 255) {
-    ljp_command_error("annotate", "a profile and one place, no more");
+    ljp_command_error("annotate",
+                      "too many arguments: FILE SOURCE[:FUNCTION] expected");
     return LJP_EXIT_USAGE;
   }
   int code = ljp_command_files("annotate", help, argc, argv, flags,
@@ -337,7 +349,7 @@ int ljp_command_annotate(int argc, char **argv)
   if (code >= 0)
     return code;
   if (count != 2) {
-    ljp_command_error("annotate", "a profile and one place are wanted: FILE "
+    ljp_command_error("annotate", "a profile and a place are needed: FILE "
                                   "SOURCE[:FUNCTION]");
     return LJP_EXIT_USAGE;
   }

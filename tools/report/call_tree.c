@@ -183,7 +183,7 @@ static void calls_print(const struct tree *t)
   if (!r->json)
     ljp_print_format(r->out, "%10s %7s %10s  %s\n", "total", "%",
                      r->bottom_up ? "begins" : "self",
-                     r->bottom_up ? "function, and below it its callers"
+                     r->bottom_up ? "function, with its callers below"
                                   : "function");
   while (at) {
     bool show = r->json || calls_is_shown(t, at);
@@ -204,9 +204,9 @@ static void calls_print(const struct tree *t)
       at = t->list[at].sibling;
   }
   if (hidden)
-    ljp_print_format(r->out,
-                     "\n%u branch%s below %g %% not shown (--min 0: all)\n",
-                     hidden, hidden == 1 ? "" : "es", r->min_percent);
+    ljp_print_format(
+        r->out, "\n%u branch%s below %g %% not shown (--min 0 shows all)\n",
+        hidden, hidden == 1 ? "" : "es", r->min_percent);
 }
 
 bool ljp_report_tree(const struct ljp_report *r)

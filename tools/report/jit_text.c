@@ -75,13 +75,13 @@ static void jit_text_kinds(const struct ljp_report *r,
   }
   const uint64_t *e = jit->events;
   if (!jit->has_events) {
-    ljp_print_str(out, "\nno trace events in the file: what was given up is "
-                       "not known\n");
+    ljp_print_str(out, "\nthe file has no trace events: aborted recordings are "
+                       "unknown\n");
     return;
   }
   ljp_print_format(out,
                    "\nrecordings begun %" PRIu64 ", compiled %" PRIu64
-                   ", given up %" PRIu64 "; there before %" PRIu64
+                   ", given up %" PRIu64 "; traces from before %" PRIu64
                    "; flushes %" PRIu64 ", freed %" PRIu64
                    ", blacklisted %" PRIu64 "\n",
                    e[LJP_TRACE_START], e[LJP_TRACE_STOP], e[LJP_TRACE_ABORT],
@@ -155,7 +155,7 @@ static void jit_text_visit(void *ctx, uint32_t at, unsigned depth)
   if (!t->shown)
     ljp_print_format(t->r->out, "\n%10s %7s %10s %7s %10s %7s  %s\n", "self",
                      "%", "leaving", "%", "with side", "%",
-                     "traces, and the side traces of their exits");
+                     "traces, with the side traces of their exits");
   jit_text_trace(t->r, t->jit, at, depth);
   t->shown++;
 }
@@ -169,7 +169,8 @@ static void jit_text_traces(const struct ljp_report *r,
     return;
   ljp_print_str(r->out, t.shown ? "" : "\n");
   jit_text_amount(r, &t.rest);
-  ljp_print_format(r->out, "  in %" PRIu32 " more trace%s (--top 0: all)\n",
+  ljp_print_format(r->out,
+                   "  in %" PRIu32 " more trace%s (--top 0 shows all)\n",
                    t.hidden, t.hidden == 1 ? "" : "s");
 }
 
@@ -190,7 +191,7 @@ static bool jit_text_functions(const struct ljp_report *r,
     return false;
   ljp_print_format(r->out, "\n%10s %7s %9s %9s %9s %7s %7s  %s\n", "time", "%",
                    "compiled", "interpr.", "compiling", "exits", "GC",
-                   "functions, with what they call that is not Lua");
+                   "functions, including the C functions they call");
   for (uint32_t i = 0; i < count && (!r->top || i < r->top); i++) {
     const struct ljp_value *kinds = jit->functions[order[i]];
     struct ljp_value all = ljp_jit_sum(kinds),
@@ -242,7 +243,7 @@ static void jit_text_reasons(const struct ljp_report *r,
     if (text.len)
       ljp_print_safe(out, text);
     else
-      ljp_print_str(out, "(reason not known)");
+      ljp_print_str(out, "(unknown reason)");
     ljp_print_str(out, "\n");
     uint32_t most = r->top ? PLACES : reason->places;
     for (uint32_t k = 0; k < reason->places && k < most; k++)
@@ -252,8 +253,8 @@ static void jit_text_reasons(const struct ljp_report *r,
                        reason->places - most);
   }
   if (jit->reason_count)
-    ljp_print_str(out, "(lost: interpreting and compiling the functions named, "
-                       "for each reason)\n");
+    ljp_print_str(out, "(lost: time for interpreting and compiling these "
+                       "functions, counted for each reason)\n");
 }
 
 static void jit_text_blacklisted(const struct ljp_report *r,

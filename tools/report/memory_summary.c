@@ -67,8 +67,8 @@ static void memory_print_estimates(const struct ljp_report *r)
   struct ljp_print *out = r->out;
   char amount[24];
   ljp_print_format(out,
-                   "estimated from %" PRIu64 " samples; the truth lies, in 95 "
-                   "of 100 cases, at ",
+                   "estimated from %" PRIu64 " samples; in 95 of 100 cases "
+                   "the truth is ",
                    e->alloc.samples);
   memory_print_bytes(r, &e->alloc, m->alloc_bytes);
   ljp_print_str(out, " in ");
@@ -81,7 +81,8 @@ static void memory_print_estimates(const struct ljp_report *r)
   memory_print_bytes(r, &e->peak, m->peak_bytes);
   ljp_amount(r, (uint64_t)ceil(ljp_value_bytes(r, &nothing).high), amount);
   ljp_print_format(
-      out, " at the peak; of what has no sample at all, at most %s\n", amount);
+      out, " at the peak; stacks without a sample have at most %s each\n",
+      amount);
 }
 
 static void memory_print_marks(const struct ljp_report *r)
@@ -95,7 +96,7 @@ static void memory_print_marks(const struct ljp_report *r)
       ljp_amount(r, m->live_bytes, amount);
       ljp_print_format(r->out,
                        "mark after %.3f s: %s in %" PRIu64
-                       " objects of the session live (%+" PRId64 " bytes): ",
+                       " objects live (%+" PRId64 " bytes): ",
                        (double)m->time_ns / 1e9, amount,
                        memory_objects(m->live_objects),
                        (int64_t)(m->live_bytes - before));
@@ -105,7 +106,7 @@ static void memory_print_marks(const struct ljp_report *r)
     before = m->live_bytes;
   }
   if (p->mark_count > MARKS_SHOWN)
-    ljp_print_format(r->out, "... and %u marks more\n",
+    ljp_print_format(r->out, "... and %u more marks\n",
                      p->mark_count - MARKS_SHOWN);
 }
 
@@ -127,9 +128,9 @@ void ljp_report_memory_head(const struct ljp_report *r)
                    m->live_bytes, t->peak_bytes, (double)t->peak_ns / 1e9);
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,
-                     "of blocks from before the session %" PRIu64
-                     " were freed and %" PRIu64
-                     " reallocated, which gave back %" PRIu64 " bytes\n",
+                     "blocks from before the session: %" PRIu64
+                     " freed and %" PRIu64
+                     " reallocated, which released %" PRIu64 " bytes\n",
                      t->before_frees, t->before_reallocs, t->before_free_bytes);
   if (memory_heap_growth(p, &counted, &seen))
     ljp_print_format(out,
@@ -141,9 +142,8 @@ void ljp_report_memory_head(const struct ljp_report *r)
     memory_print_estimates(r);
   if (!p->has_gc && (r->select.measure == LJP_MEASURE_CHURN ||
                      r->select.measure == LJP_MEASURE_LEAKS))
-    ljp_print_str(out, "! the stream says nothing of GC cycles: no object is "
-                       "known to be temporary, and all that live may be "
-                       "leaks\n");
+    ljp_print_str(out, "! the file has no GC cycles: no object is known to be "
+                       "temporary, and every live object may be a leak\n");
   memory_print_marks(r);
 }
 

@@ -47,7 +47,7 @@ static int open_parse_time_range(const char *command, const char *text,
     return open_usage(command, "--time", text, wanted);
   if (dots[2] && options->to_ns <= options->from_ns)
     return open_usage(command, "--time", text,
-                      "a range: its end is not after its begin");
+                      "a range whose end is after its start");
   return 0;
 }
 
@@ -63,12 +63,12 @@ static int open_choose_measure(const struct ljp_report_options *c,
       count++;
     }
   if (count > 1) {
-    ljp_command_error(command, "one of --cpu, --wall, --alloc, --live, "
-                               "--leaks, --peak, --churn at a time");
+    ljp_command_error(command, "only one of --cpu, --wall, --alloc, --live, "
+                               "--leaks, --peak and --churn can be given");
     return LJP_EXIT_USAGE;
   }
   if (c->jit && ljp_measure_is_memory(*chosen)) {
-    ljp_command_error(command, "--jit is about time: --cpu or --wall, not --%s",
+    ljp_command_error(command, "--jit needs --cpu or --wall, not --%s",
                       ljp_measure_option(*chosen));
     return LJP_EXIT_USAGE;
   }

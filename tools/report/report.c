@@ -11,40 +11,59 @@
 
 static const char help[] =
     "Usage: ljprof report [OPTION]... FILE\n"
-    "Shows where time was spent or memory allocated, most first.\n\n"
-    "What (without one: CPU time, else wall-clock time, else allocations,\n"
+    "Shows where time was spent or memory was allocated, largest first.\n"
+    "\n"
+    "What to count (default: CPU time, else wall-clock time, else "
+    "allocations,\n"
     "whichever the file has):\n"
-    "  --cpu --wall       samples of the CPU or of the wall-clock timer\n"
-    "  --alloc            allocations\n"
-    "  --live             what was allocated and lives at the end\n"
-    "  --leaks            what lives though two GC cycles could have freed\n"
-    "                     it; what went on growing first\n"
-    "  --peak             what lived when all was most\n"
-    "  --churn            what the first GC cycle freed that could\n"
-    "  --since MARK       live, leaks: only what was allocated since the mark\n"
-    "How:\n"
-    "  --by WHAT          function (default), line, module, file, kind,\n"
+    "  --cpu, --wall      samples of the CPU timer or of the wall-clock timer\n"
+    "  --alloc            all allocations\n"
+    "  --live             memory allocated in the session and live at its end\n"
+    "  --leaks            live memory that survived two GC cycles; memory that "
+    "kept\n"
+    "                     growing comes first\n"
+    "  --peak             memory live at the peak\n"
+    "  --churn            memory freed by the first GC cycle after its "
+    "allocation\n"
+    "  --since MARK       with --live or --leaks: only memory allocated since "
+    "the\n"
+    "                     mark\n"
+    "\n"
+    "How to show it:\n"
+    "  --by WHAT          group by function (default), line, module, file, "
+    "kind,\n"
     "                     trace, stack, thread, vm, state, type\n"
-    "  --tree             calls from the outermost frame inwards\n"
-    "  --bottom-up        from where it was spent to the callers\n"
-    "  --jit              the JIT compiler: traces, their side traces, what\n"
-    "                     of each function was compiled, what was given up\n"
-    "  --lines            functions with current lines (stacks always)\n"
-    "  --c-lines          by line, file: C code by its own, see below\n"
-    "  --top N            so many rows (default 40; 0: all)\n"
-    "  --min PERCENT      a tree's branches from this share on (default 0.5)\n"
-    "  --json             for programs: totals first, then all rows\n"
-    "Which:\n"
-    "  --time A..B        seconds since the start; either may be left out\n"
-    "  --thread T         by name, number, or the system's number\n"
-    "  --focus REGEX      stacks with a frame whose name matches\n"
-    "  --ignore REGEX     stacks without such a frame\n"
-    "  --no-symbols       don't look for names of machine code\n"
-    "  --help             this text\n\n"
-    "By line or file, builtins and C functions count for the line of Lua that\n"
-    "called them; with --c-lines only those that have no line of their own.\n"
-    "Exit code: 0 shown, 1 not readable or nothing selected, 2\n"
-    "called wrongly.\n";
+    "  --tree             call tree, outermost frames first\n"
+    "  --bottom-up        call tree from the innermost frames to their "
+    "callers\n"
+    "  --jit              the JIT compiler: traces with their side traces, "
+    "compiled\n"
+    "                     share of each function, aborted recordings\n"
+    "  --lines            tell apart the current lines of a function (always "
+    "done\n"
+    "                     with --by stack)\n"
+    "  --c-lines          with --by line or file: count C code for its own "
+    "lines\n"
+    "  --top N            show at most N rows (default 40; 0: all)\n"
+    "  --min PERCENT      hide branches of a tree below this share (default "
+    "0.5)\n"
+    "  --json             write JSON: totals first, then all rows\n"
+    "\n"
+    "Which samples:\n"
+    "  --time A..B        from A to B seconds after the start; omit either for "
+    "no\n"
+    "                     limit\n"
+    "  --thread T         of one thread, by name, number or OS number\n"
+    "  --focus REGEX      with a frame whose name matches\n"
+    "  --ignore REGEX     without a frame whose name matches\n"
+    "  --no-symbols       do not look up names of machine code\n"
+    "  --help             show this help\n"
+    "\n"
+    "By line or file, a builtin or C function counts for the Lua line that "
+    "called\n"
+    "it. With --c-lines this holds only for code whose own line is unknown.\n"
+    "\n"
+    "Exit code: 0 success, 1 failure or nothing to show, 2 wrong usage.\n";
 
 struct args {
   bool tree, bottom_up, lines, json;
@@ -101,14 +120,14 @@ static int report_parse_by(const struct args *a, struct ljp_report *r)
     r->by = (enum ljp_by)i;
   }
   if (r->jit && (r->tree || a->by)) {
-    ljp_command_error("report", "--jit has rows of its own: not with %s",
+    ljp_command_error("report", "--jit cannot be combined with %s",
                       a->by ? "--by" : "--tree or --bottom-up");
     return LJP_EXIT_USAGE;
   }
   if (r->tree && !ljp_by_of_frame(r->by)) {
     ljp_command_error("report",
-                      "a tree is of functions, lines, files, modules "
-                      "or kinds, not of '%s'",
+                      "a tree can show functions, lines, files, modules or "
+                      "kinds, but not '%s'",
                       a->by);
     return LJP_EXIT_USAGE;
   }

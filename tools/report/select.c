@@ -84,7 +84,7 @@ static int select_compile(regex_t *regex, const char *pattern,
   if (!error)
     return 0;
   regerror(error, regex, why, sizeof why);
-  ljp_command_error(command, "%s: '%s' is no regular expression: %s", option,
+  ljp_command_error(command, "%s: '%s' is not a regular expression: %s", option,
                     pattern, why);
   return LJP_EXIT_USAGE;
 }

@@ -140,7 +140,7 @@ static void summary_print_measured(const struct ljp_report *r)
   else
     ljp_print_format(out, " (pid %" PRIu64 ")", p->pid);
   if (p->totals.filtered)
-    ljp_print_format(out, "; filters left out %" PRIu64 " events",
+    ljp_print_format(out, "; filters excluded %" PRIu64 " events",
                      p->totals.filtered);
   ljp_print_str(out, "\n");
 }

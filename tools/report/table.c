@@ -195,8 +195,9 @@ static bool table_print(const struct ljp_report *r,
   char amount[24];
   ljp_amount(r, rest.weight, amount);
   ljp_print_format(
-      r->out, "%10s %6.2f%% %10" PRIu64 "  in %u more (--top 0: all)\n", amount,
-      ljp_percent(r, &rest), ljp_count_of(r, rest.count), count - shown);
+      r->out, "%10s %6.2f%% %10" PRIu64 "  in %u more (--top 0 shows all)\n",
+      amount, ljp_percent(r, &rest), ljp_count_of(r, rest.count),
+      count - shown);
   return true;
 }
 

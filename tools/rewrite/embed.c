@@ -16,16 +16,22 @@
 static const char help[] =
     "Usage: ljprof embed [-o OUT [--force]] FILE\n"
     "Looks up the names of all machine code in a profile (functions, inlined\n"
-    "ones, source lines) and puts them into the file, so that it reads the\n"
-    "same on a machine that has other programs and libraries.\n\n"
-    "  -o OUT    write to OUT ('-' is standard output); without it FILE is\n"
-    "            replaced, at once and only when all is done\n"
+    "functions, source lines) and stores them in the file. It then reads the "
+    "same\n"
+    "on a machine that has other programs and libraries.\n"
+    "\n"
+    "  -o OUT    write to OUT ('-': standard output). Without -o, FILE is "
+    "replaced\n"
+    "            once the new file is complete.\n"
     "  --force   replace OUT if it exists\n"
-    "  --help    this text\n\n"
-    "Debug files are looked for by build-id and debuglink in the folders of\n"
-    "LJPROF_DEBUG_PATH (default /usr/lib/debug), and asked of debuginfod\n"
-    "servers if DEBUGINFOD_URLS is set. Exit code: 0 done, 1 failed,\n"
-    "2 called wrongly.\n";
+    "  --help    show this help\n"
+    "\n"
+    "Debug files are searched by build-id and debuglink in the folders of\n"
+    "LJPROF_DEBUG_PATH (default /usr/lib/debug). If DEBUGINFOD_URLS is set, "
+    "its\n"
+    "servers are asked too.\n"
+    "\n"
+    "Exit code: 0 success, 1 failure, 2 wrong usage.\n";
 
 /* A module of the stream that frames refer to. */
 struct used {
@@ -201,13 +207,13 @@ static int embed_file(struct embed *e, const char *to, bool force, int fd)
   if (code >= 0)
     return code;
   if (!to && e->has_symbols) {
-    ljp_command_note("embed", "%s: has its symbols already", e->file);
+    ljp_command_note("embed", "%s: already has its symbols", e->file);
     return LJP_EXIT_OK;
   }
   if (!to && !e->closed) {
     ljp_command_error("embed",
-                      "%s: was not closed and may still be written to:"
-                      " give another file with -o",
+                      "%s: was not closed, and a session may still write to"
+                      " it: give another file with -o",
                       e->file);
     return LJP_EXIT_FAILED;
   }

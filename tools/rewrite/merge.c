@@ -13,16 +13,21 @@
 
 static const char help[] =
     "Usage: ljprof merge -o OUT [--force] [--unrelated] FILE...\n"
-    "Makes one file of several: of the segments of a rotated file, in any\n"
-    "order, or of the files of a service's workers, or of both.\n\n"
-    "  -o OUT        write to OUT ('-' is standard output)\n"
+    "Combines several files into one: the segments of a rotated file in any "
+    "order,\n"
+    "the files of a service's workers, or both.\n"
+    "\n"
+    "  -o OUT        write to OUT ('-': standard output)\n"
     "  --force       replace OUT if it exists\n"
-    "  --unrelated   take sessions of different programs, too\n"
-    "  --help        this text\n\n"
-    "Times of machines with different clocks are aligned by wall time. What\n"
-    "is missing between segments is told, and stays missing in OUT. Exit\n"
-    "code: 0 done, 1 failed or the files do not belong together, 2 called\n"
-    "wrongly.\n";
+    "  --unrelated   also merge sessions of different programs\n"
+    "  --help        show this help\n"
+    "\n"
+    "If the files come from machines with different clocks, times are aligned "
+    "by\n"
+    "the wall clock. Missing segments are reported, and stay missing in OUT.\n"
+    "\n"
+    "Exit code: 0 success, 1 failure or files that do not belong together,\n"
+    "2 wrong usage.\n";
 
 static int merge_files(struct ljp_merge *m, const char *to, bool force,
                        bool unrelated)

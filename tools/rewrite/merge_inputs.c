@@ -54,7 +54,7 @@ static int merge_by_session(const void *a, const void *b)
 
 static const char *merge_program(const struct ljp_merge_input *in)
 {
-  return in->executable ? in->executable : "(not known)";
+  return in->executable ? in->executable : "(unknown)";
 }
 
 /* Sorts inputs into sessions, and says which do not belong together. */
@@ -75,11 +75,11 @@ int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
       } else if (!unrelated &&
                  (!in->has_process || !other->has_process ||
                   strcmp(merge_program(in), merge_program(other)) != 0)) {
-        ljp_command_error("merge",
-                          "%s is of %s, %s of %s: they do not belong together"
-                          " (--unrelated merges them)",
-                          other->path, merge_program(other), in->path,
-                          merge_program(in));
+        ljp_command_error(
+            "merge",
+            "%s is from %s, %s from %s: they do not belong together"
+            " (use --unrelated to merge them)",
+            other->path, merge_program(other), in->path, merge_program(in));
         return LJP_EXIT_FAILED;
       }
     }
@@ -107,14 +107,14 @@ void ljp_merge_check_order(struct ljp_merge *m,
     m->more_seq += m->last_seq + 1 - first_seq;
     if (in->segment <= before->segment + 1)
       return;
-    ljp_command_note(
-        "merge", "%" PRIu64 " of the segments are missing between %s and %s",
-        in->segment - before->segment - 1, before->path, in->path);
+    ljp_command_note("merge",
+                     "%" PRIu64 " segments are missing between %s and %s",
+                     in->segment - before->segment - 1, before->path, in->path);
     m->more_seq++; /* at least one block */
   } else {
     ljp_command_note("merge",
-                     "%s begins before %s ends: what they share is"
-                     " taken once",
+                     "%s begins before %s ends: the blocks in both"
+                     " are used once",
                      in->path, before->path);
   }
 }

@@ -127,7 +127,7 @@ static void sessions_note_left_out(struct ljp_merge *m, const char *path)
   snprintf(text, sizeof text,
            "%.4000s: left out: %" PRIu64 " damaged bytes in %" PRIu64
            " places, %" PRIu64 " malformed records, %" PRIu64
-           " of kinds that are not known",
+           " of unknown kinds",
            path, left->gap_bytes, left->gaps, left->bad, left->unknown);
   sessions_note(m, LJP_NOTE_WARNING, text);
 }

@@ -54,7 +54,7 @@ int ljp_out_source(const char *command, const char *path)
     return fd;
   ljp_command_error(command, "%s: %s", path,
                     fd < 0 ? strerror(errno)
-                           : "is no regular file: it has to be read twice");
+                           : "is not a regular file, and must be read twice");
   if (fd >= 0)
     close(fd);
   return -1;

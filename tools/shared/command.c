@@ -78,7 +78,7 @@ static int command_option(const char *name, const char *help, int argc,
   } else if (*i + 1 < argc) {
     *flags[f].value = argv[++*i];
   } else {
-    ljp_command_error(name, "option '%s' wants a value", arg);
+    ljp_command_error(name, "option '%s' needs a value", arg);
     return LJP_EXIT_USAGE;
   }
   return -1;
@@ -104,7 +104,7 @@ int ljp_command_files(const char *name, const char *help, int argc, char **argv,
       return code;
   }
   if (!*file_count) {
-    ljp_command_error(name, "no file given ('-' is standard input)");
+    ljp_command_error(name, "no file given ('-': standard input)");
     return LJP_EXIT_USAGE;
   }
   return -1;
@@ -145,7 +145,8 @@ int ljp_command_options(const char *name, const char *help, int argc,
   int code =
       ljp_command_files(name, help, argc, argv, flags, count, list, &files);
   if (code < 0 && files > 1) {
-    ljp_command_error(name, "one file at a time, '%s' is too much", list[1]);
+    ljp_command_error(
+        name, "unexpected argument '%s': this command takes one file", list[1]);
     code = LJP_EXIT_USAGE;
   }
   *file = list[0];

@@ -17,12 +17,12 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(annotate, "show source lines with their share")                            \
   _(record, "run a program and record it")                                     \
   _(dump, "show every record of a stream")                                     \
-  _(check, "tell whether a stream is whole, and what was lost")                \
-  _(embed, "put the names of machine code into a file")                        \
-  _(merge, "make one file of segments, or of a service's workers")             \
-  _(flame, "make a flame graph page, or a drawing")                            \
+  _(check, "tell whether a file is whole, and what was lost")                  \
+  _(embed, "store the names of machine code in a file")                        \
+  _(merge, "join file segments, or the files of several workers")              \
+  _(flame, "make a flame graph, as a page or a drawing")                       \
   _(diff, "compare two profiles")                                              \
-  _(export, "write a profile in the formats of other tools")
+  _(export, "write a profile in the format of another tool")
 
 #define LJP_X(name, text) int ljp_command_##name(int argc, char **argv);
 LJP_COMMAND_LIST(LJP_X)

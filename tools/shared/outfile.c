@@ -50,7 +50,7 @@ static int outfile_open_temp(struct ljp_outfile *out, mode_t mode)
   int folder = slash ? (int)(slash - out->path) + 1 : 0;
   const char *name = slash ? slash + 1 : out->path;
   if (!*name)
-    return outfile_refuse(out, "is a folder");
+    return outfile_refuse(out, "is a directory");
   if (asprintf(&out->temp, "%.*s.%.200s.XXXXXX", folder, out->path, name) < 0) {
     out->temp = NULL;
     return outfile_refuse(out, strerror(ENOMEM));
@@ -87,13 +87,13 @@ int ljp_outfile_open(struct ljp_outfile *out, const char *command,
                      : outfile_refuse(out, strerror(ENOMEM));
   }
   if (S_ISDIR(st.st_mode))
-    return outfile_refuse(out, "is a folder");
+    return outfile_refuse(out, "is a directory");
   if (!S_ISREG(st.st_mode)) {
     out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     return out->fd < 0 ? outfile_refuse(out, strerror(errno)) : -1;
   }
   if (!force)
-    return outfile_refuse(out, "exists and is kept (--force replaces it)");
+    return outfile_refuse(out, "exists (use --force to replace it)");
   out->path = realpath(path, NULL); /* What a link leads to. */
   return out->path ? outfile_open_temp(out, st.st_mode & 07777)
                    : outfile_refuse(out, strerror(errno));
