@@ -1,40 +1,35 @@
 /*
-** The decisive test of host unwinding: workloads run one instruction at a time
-** (trap flag), and at every instruction our walk is compared with a shadow
-** stack that knows nothing of CFI. Any wrong frame fails the test; so do too
-** many stacks that are cut.
+** The decisive test of host unwinding: workloads (unwind_workloads.c) run one
+** instruction at a time, by the trap flag. At every instruction our walk is
+** compared with a shadow stack that knows nothing of CFI. A single wrong frame
+** fails the test; so do too many cut stacks.
 **
-** The shadow: after a call instruction rsp points at the return address, which
-** is noted with its place; an entry is dead once rsp is above its place (ret,
-** longjmp and unwinding alike). A signal is noted by its handler. The frames
-** below the stepped function come from glibc's backtrace().
+** The shadow stack: after a call instruction, rsp points to the return
+** address, which is pushed together with its place. An entry is dead once rsp
+** is above its place, be it by ret, longjmp or unwinding. A signal's handler
+** pushes the frames of the signal. The frames below the stepped function come
+** from glibc's backtrace().
 **
 ** Usage: unwind_oracle [-v]
 */
-#include <alloca.h>
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <locale.h>
-#include <math.h>
-#include <regex.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unwind.h>
 
 #include "profilers/unwind/unwind.h"
 #include "src/base/saferead.h"
+#include "unwind_workloads.h"
 
 enum { SHADOW = 4096, BASE = 64, CUTS = 4096 };
 #define NOINLINE __attribute__((noinline, noclone))
 
-/* -- Shadow stacks, one for each stack that workloads run on -------------- */
+/* -- Shadow stacks, one for each stack that workloads run on --------------- */
 
 struct shadow {
   uint64_t pc[SHADOW], place[SHADOW];
@@ -43,7 +38,6 @@ struct shadow {
 };
 
 static struct shadow main_shadow, fiber_shadow;
-static char fiber_stack[1 << 16] __attribute__((aligned(16)));
 static struct ljp_unwind *unwinder;
 static uint64_t last_rsp;
 static bool last_was_call;
@@ -63,11 +57,11 @@ static unsigned first_wrong_frame;
 
 static struct shadow *shadow_of(uint64_t rsp)
 {
-  uint64_t lo = (uintptr_t)fiber_stack;
-  return rsp - lo <= sizeof fiber_stack ? &fiber_shadow : &main_shadow;
+  uint64_t lo = (uintptr_t)unwind_fiber_stack;
+  return rsp - lo <= sizeof unwind_fiber_stack ? &fiber_shadow : &main_shadow;
 }
 
-static void push(struct shadow *shadow, uint64_t pc, uint64_t place)
+static void shadow_push(struct shadow *shadow, uint64_t pc, uint64_t place)
 {
   if (shadow->count == SHADOW)
     abort();
@@ -141,11 +135,11 @@ static void on_trap(int number, siginfo_t *info, void *context)
   (void)number;
   (void)info;
   if (last_was_call && rsp == last_rsp - 8)
-    push(shadow, *(uint64_t *)(uintptr_t)rsp, rsp);
+    shadow_push(shadow, *(uint64_t *)(uintptr_t)rsp, rsp);
   while (shadow->count && shadow->place[shadow->count - 1] < rsp)
     shadow->count--;
-  /* From where swapcontext changes stacks until it has left, whose stack it is
-  ** is a matter of taste. */
+  /* Between swapcontext's change of stacks and its return, either stack would
+  ** be right: not judged. */
   if (last_rsp - rsp + 65536 > 131072)
     switching = rip >= switch_from && rip < switch_to;
   else if (rip < switch_from || rip >= switch_to)
@@ -158,7 +152,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
   last_was_call = is_call(rip);
 }
 
-/* Functions of their own, so that CFI can be right about their pushes. */
+/* These push in functions of their own, so that the CFI can say so. */
 #define FLAG_FUNCTION(name, operation)                                         \
   __asm__(".pushsection .text\n" #name ":\n"                                   \
           ".cfi_startproc\n pushfq\n.cfi_adjust_cfa_offset 8\n" operation      \
@@ -168,138 +162,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 FLAG_FUNCTION(step_on, "orq $0x100, (%rsp)");
 FLAG_FUNCTION(step_off, "andq $~0x100, (%rsp)");
 
-/* -- Workloads ------------------------------------------------------------ */
-
-static volatile double sink;
-static volatile int isink;
-
-static NOINLINE int fib(int n)
-{
-  return n < 2 ? n : fib(n - 1) + fib(n - 2);
-}
-
-static void calls(void)
-{
-  isink = fib(12);
-}
-
-static NOINLINE int with_blocks(int depth)
-{
-  volatile char *block = alloca((size_t)depth * 40 + 16);
-  char vla[depth * 3 + 1];
-  _Alignas(64) volatile char aligned[64];
-  memset(vla, depth, sizeof vla);
-  block[0] = vla[depth];
-  aligned[3] = block[0];
-  return depth ? with_blocks(depth - 1) + aligned[3] : 0;
-}
-
-static void blocks(void)
-{
-  isink = with_blocks(40);
-}
-
-static int by_string(const void *a, const void *b)
-{
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sorting(void)
-{
-  char text[97][16], *pointers[97];
-  for (int i = 0; i < 97; i++) {
-    snprintf(text[i], sizeof text[i], "%d-%x", i * 7919 % 101, i);
-    pointers[i] = text[i];
-  }
-  qsort(pointers, 97, sizeof *pointers, by_string);
-  isink = pointers[3][0];
-}
-
-static void formatting(void)
-{
-  char buffer[400];
-  setlocale(LC_ALL, "C");
-  snprintf(buffer, sizeof buffer, "%.17g %a %'d %s %*d %Lf %p", 1.0 / 3,
-           2.5e300, 1234567, "text", 20, 7, 1e30L, (void *)buffer);
-  sink = strtod(buffer, NULL) + strtod("1.7976931348623157e308", NULL);
-  sscanf("12 abc 3.5", "%d %*s %lf", (int *)&isink, (double *)&sink);
-  time_t now = 1700000000;
-  struct tm tm;
-  gmtime_r(&now, &tm);
-  strftime(buffer, sizeof buffer, "%c %Z %j", &tm);
-}
-
-static void memory(void)
-{
-  void *blocks_[61];
-  for (int i = 0; i < 61; i++)
-    blocks_[i] = malloc((size_t)(i * i * 97 % 9000));
-  for (int i = 0; i < 61; i += 2)
-    blocks_[i] = realloc(blocks_[i], 5000);
-  for (int i = 0; i < 61; i++)
-    free(blocks_[i]);
-  char from[2100], to[2100];
-  for (size_t size = 0; size < sizeof from; size += 1 + size / 3) {
-    memset(from, (int)size, sizeof from);
-    memcpy(to, from, size);
-    memmove(to + 1, to, size ? size - 1 : 0);
-    isink = memcmp(to, from, size) + (int)strnlen(to, size);
-  }
-}
-
-static void matching(void)
-{
-  regex_t regex;
-  regmatch_t match[3];
-  if (regcomp(&regex, "^(a+|b[c-f]*)x\\1$", REG_EXTENDED))
-    return;
-  isink = regexec(&regex, "bcdefxbcdef", 3, match, 0);
-  regfree(&regex);
-}
-
-static void clocks(void)
-{
-  struct timespec now;
-  for (int i = 0; i < 5; i++) {
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    isink = (int)time(NULL);
-  }
-}
-
-static void mathematics(void)
-{
-  for (double x = 0.1; x < 40; x *= 3)
-    sink = sin(x) + pow(x, 1.7) + exp(x) + log(x) + tgamma(x / 9) + fmod(x, 3) +
-           cbrt(x) + atan2(x, 2);
-}
-
-static jmp_buf jump;
-
-static NOINLINE void jump_out(int depth)
-{
-  volatile int kept = depth;
-  if (depth == 0)
-    longjmp(jump, 1);
-  jump_out(depth - 1);
-  isink = kept;
-}
-
-static void jumping(void)
-{
-  if (setjmp(jump) == 0)
-    jump_out(9);
-}
-
-/* A shared object is loaded, bound lazily, used and let go. */
-static void loading(void)
-{
-  void *library = dlopen("libcrypt.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (!library)
-    return;
-  isink = dlsym(library, "crypt") != NULL;
-  dlclose(library);
-}
+/* -- Signals and fibers of the workloads ----------------------------------- */
 
 static void on_user_signal(int number, siginfo_t *info, void *context)
 {
@@ -308,137 +171,31 @@ static void on_user_signal(int number, siginfo_t *info, void *context)
   const uint64_t *pretcode = (const uint64_t *)context - 1;
   struct shadow *shadow = shadow_of(rsp);
   (void)info;
-  /* The frames of this signal: whom it interrupted, and the trampoline. */
-  push(shadow, (uint64_t)uc->uc_mcontext.gregs[REG_RIP], rsp - 8);
-  push(shadow, *pretcode, (uintptr_t)pretcode);
+  /* A signal has two frames: the interrupted one, and the trampoline. */
+  shadow_push(shadow, (uint64_t)uc->uc_mcontext.gregs[REG_RIP], rsp - 8);
+  shadow_push(shadow, *pretcode, (uintptr_t)pretcode);
   last_was_call = false;
   step_on();
-  isink = fib(4) + number;
+  unwind_workload_in_signal(number);
   /* Stepping goes on past the return, since the context has the flag. */
 }
 
-static void signals(void)
+void oracle_begin_fiber(uint64_t pc, uint64_t place)
 {
-  for (int i = 0; i < 3; i++)
-    raise(SIGUSR1);
-}
-
-static ucontext_t home, fiber;
-
-static NOINLINE void in_fiber(void)
-{
-  for (;;) {
-    isink = fib(5);
-    swapcontext(&fiber, &home);
-  }
-}
-
-static void fibers(void)
-{
-  getcontext(&fiber);
-  fiber.uc_stack.ss_sp = fiber_stack;
-  fiber.uc_stack.ss_size = sizeof fiber_stack;
-  fiber.uc_link = NULL;
-  makecontext(&fiber, in_fiber, 0);
-  /* Its first frame was planted, not called. */
   fiber_shadow.count = 0;
-  greg_t rsp = fiber.uc_mcontext.gregs[REG_RSP];
-  push(&fiber_shadow, *(uint64_t *)rsp, (uint64_t)rsp);
-  for (int i = 0; i < 3; i++)
-    swapcontext(&home, &fiber);
+  shadow_push(&fiber_shadow, pc, place);
 }
 
-/* Frames unwound by force, each with a clean-up, as a thrown error does. */
-static void clean(int *counter)
-{
-  ++*counter;
-}
-
-static jmp_buf caught;
-static struct _Unwind_Exception exception;
-
-static _Unwind_Reason_Code stop(int version, _Unwind_Action actions,
-                                _Unwind_Exception_Class class,
-                                struct _Unwind_Exception *object,
-                                struct _Unwind_Context *context, void *depth)
-{
-  (void)version;
-  (void)actions;
-  (void)class;
-  (void)object;
-  (void)context;
-  if (--*(int *)depth == 0)
-    longjmp(caught, 1);
-  return _URC_NO_REASON;
-}
-
-static NOINLINE void throw_from(int depth, int *left)
-{
-  int counter __attribute__((cleanup(clean))) = 0;
-  volatile int kept = depth;
-  if (depth == 0)
-    _Unwind_ForcedUnwind(&exception, stop, left);
-  throw_from(depth - 1, left);
-  isink = kept + counter;
-}
-
-static void throwing(void)
-{
-  static int left;
-  left = 6;
-  if (setjmp(caught) == 0)
-    throw_from(6, &left);
-}
-
-static _Unwind_Reason_Code count_frame(struct _Unwind_Context *context,
-                                       void *count)
-{
-  isink = (int)_Unwind_GetIP(context);
-  return ++*(int *)count < 40 ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static void backtraces(void)
-{
-  int count = 0;
-  _Unwind_Backtrace(count_frame, &count);
-}
-
-#define WORKLOADS(_)                                                           \
-  _(calls)                                                                     \
-  _(blocks)                                                                    \
-  _(sorting)                                                                   \
-  _(formatting)                                                                \
-  _(memory)                                                                    \
-  _(matching)                                                                  \
-  _(clocks)                                                                    \
-  _(mathematics)                                                               \
-  _(jumping)                                                                   \
-  _(loading)                                                                   \
-  _(signals)                                                                   \
-  _(fibers)                                                                    \
-  _(throwing)                                                                  \
-  _(backtraces)
-
-static const struct {
-  const char *name;
-  void (*run)(void);
-} workloads[] = {
-#define ENTRY(name) {#name, name},
-    WORKLOADS(ENTRY)
-#undef ENTRY
-};
-enum { COUNT = sizeof workloads / sizeof *workloads };
-
-/* -- Running -------------------------------------------------------------- */
+/* -- Running --------------------------------------------------------------- */
 
 static NOINLINE void step_through(void (*run)(void))
 {
   void *base[BASE];
   int frames = backtrace(base, BASE);
   main_shadow.count = 0;
-  /* base[0] is in here; its callers never die. */
+  /* base[0] is this function; its callers stay alive. */
   for (int i = frames - 1; i > 0; i--)
-    push(&main_shadow, (uintptr_t)base[i], UINT64_MAX);
+    shadow_push(&main_shadow, (uintptr_t)base[i], UINT64_MAX);
   last_was_call = false;
   step_on();
   run();
@@ -459,12 +216,12 @@ static void print_place(const char *text, uint64_t pc)
 
 static void run_round(const char *how, struct counts *total, bool verbose)
 {
-  for (unsigned i = 0; i < COUNT; i++) {
+  for (unsigned i = 0; i < unwind_workloads_count; i++) {
     memset(&counts, 0, sizeof counts);
     memset(cuts, 0, sizeof cuts);
-    step_through(workloads[i].run);
+    step_through(unwind_workloads[i].run);
     printf("%-11s %-11s complete %8lu  cut %6lu  wrong %4lu  frames %9lu\n",
-           how, workloads[i].name, (unsigned long)counts.complete,
+           how, unwind_workloads[i].name, (unsigned long)counts.complete,
            (unsigned long)counts.cut, (unsigned long)counts.wrong,
            (unsigned long)counts.frames);
     if (counts.wrong) {
@@ -513,7 +270,7 @@ int main(int argc, char **argv)
          (unsigned long)total.switching);
   ljp_unwind_free(unwinder);
   ljp_saferead_remove();
-  /* Two in a thousand may be cut (libc code that pushes without saying so, a
-  ** library not yet in the view); none may be wrong. */
+  /* Two stacks in a thousand may be cut (libc code that pushes without saying
+  ** so, a library that is not in the view yet). None may be wrong. */
   return total.wrong || all < 200000 || total.cut * 500 > all;
 }
