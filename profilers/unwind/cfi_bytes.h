@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 
 struct ljp_bytes {
@@ -23,6 +24,7 @@ LJP_SIGSAFE static inline uint64_t ljp_bytes_fixed(struct ljp_bytes *in,
                                                    unsigned size)
 {
   uint64_t value = 0;
+  ljp_assert(in->at <= in->end && size <= sizeof value);
   if (in->bad || (size_t)(in->end - in->at) < size) {
     in->bad = true;
     return 0;

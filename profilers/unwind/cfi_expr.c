@@ -8,6 +8,7 @@
 */
 #include "profilers/unwind/cfi.h"
 #include "profilers/unwind/dwarf.h"
+#include "src/base/assert.h"
 #include "src/base/saferead.h"
 
 enum { EXPR_STACK = 32, EXPR_MAX_OPS = 256 };
@@ -272,6 +273,7 @@ enum ljp_unwind_result ljp_cfi_evaluate(const struct ljp_cfi_span *span,
     expr_execute(&m, (unsigned)ljp_bytes_fixed(&m.in, 1));
     if (m.in.bad)
       return LJP_UNWIND_BAD_CFI;
+    ljp_assert(m.depth <= EXPR_STACK && m.in.at <= m.in.end);
     if (m.result)
       return m.result;
   }

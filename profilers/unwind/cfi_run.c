@@ -8,6 +8,7 @@
 
 #include "profilers/unwind/cfi.h"
 #include "profilers/unwind/dwarf.h"
+#include "src/base/assert.h"
 
 /* Each instruction takes its operands from machine->in, and reports nonsense by
 ** setting in.bad. */
@@ -250,6 +251,8 @@ bool ljp_cfi_next(struct ljp_cfi_machine *machine,
       machine->next = fde->end;
   } else
     machine->next = fde->end;
+  ljp_assert(machine->next <= fde->end);
+  ljp_assert(machine->depth <= LJP_CFI_REMEMBERED);
   return !machine->in.bad;
 }
 

@@ -16,10 +16,15 @@
 #include "src/base/saferead.h"
 
 enum {
-  COMPILE_CIES = 16,  /* direct-mapped cache */
-  COMPILE_SLICE = 64, /* FDEs between two looks at the clock */
+  COMPILE_CIES = 16, /* direct-mapped cache */
   COMPILE_MAX_BYTES = 256 << 20
 };
+/* FDEs between two looks at the clock. */
+#ifdef LJP_DEBUG
+enum { COMPILE_SLICE = 3 };
+#else
+enum { COMPILE_SLICE = 64 };
+#endif
 
 struct ljp_unwind_job {
   struct ljp_unwind_object *object;

@@ -8,12 +8,18 @@
 
 #include "profilers/unwind/writer.h"
 
+#ifdef LJP_DEBUG /* So that growth happens in every test. */
+enum { LOADED_FIRST = 1 };
+#else
+enum { LOADED_FIRST = 64 };
+#endif
+
 static bool loaded_grow(void **array, uint32_t count, uint32_t *room,
                         size_t element)
 {
   if (count < *room)
     return true;
-  uint32_t more = *room ? 2 * *room : 64;
+  uint32_t more = *room ? 2 * *room : LOADED_FIRST;
   void *bigger = realloc(*array, more * element);
   if (!bigger)
     return false;

@@ -11,9 +11,15 @@
 
 #include "profilers/unwind/table.h"
 #include "profilers/unwind/view.h"
+#include "src/base/assert.h"
 #include "src/base/saferead.h"
 
 enum { OBJECT_MAX_SCAN = 16 << 20 };
+#ifdef LJP_DEBUG /* So that growth happens in every test. */
+enum { OBJECT_FIRST_PAIRS = 1 };
+#else
+enum { OBJECT_FIRST_PAIRS = 256 };
+#endif
 
 struct object_pair {
   int32_t code, fde;
@@ -38,7 +44,7 @@ static bool object_add_pair(struct object_scan *scan, uint64_t header,
   if (a != (int32_t)a || b != (int32_t)b)
     return true;
   if (scan->count == scan->room) {
-    size_t room = scan->room ? 2 * scan->room : 256;
+    size_t room = scan->room ? 2 * scan->room : OBJECT_FIRST_PAIRS;
     struct object_pair *pairs = realloc(scan->pairs, room * sizeof *pairs);
     if (!pairs)
       return false;
@@ -141,6 +147,7 @@ void ljp_unwind_object_free(struct ljp_unwind_object *object)
 {
   if (!object)
     return;
+  ljp_assert(object->refs == 0);
   ljp_unwind_table_free(atomic_load(&object->table));
   free(object->own_index);
   free(object);

@@ -9,7 +9,10 @@
 */
 #include "profilers/unwind/step.h"
 
+#include <string.h>
+
 #include "profilers/unwind/table.h"
+#include "src/base/assert.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
@@ -158,6 +161,7 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
     }
     return step_by_cfi(object, pc, regs, landed);
   }
+  ljp_assert(pc - object->lo <= UINT32_MAX); /* or it had no table */
   uint32_t row = ljp_unwind_find_row(table, (uint32_t)(pc - object->lo));
   const struct ljp_unwind_rule *rule = &table->rules[table->rule[row]];
   /* Where another row begins at the return address, the address may be planted.
@@ -227,9 +231,19 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
   return result;
 }
 
+/* The hint may change in a step that fails; what it says stays true. */
+static inline bool step_left_alone(const struct ljp_regs *before,
+                                   const struct ljp_regs *now)
+{
+  return !memcmp(before->r, now->r, sizeof now->r) &&
+         before->known == now->known && before->exact == now->exact &&
+         before->notes == now->notes;
+}
+
 enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
                                        struct ljp_regs *regs)
 {
+  const struct ljp_regs before = *regs;
   const uint32_t needed = 1u << LJP_RIP | 1u << LJP_RSP;
   enum ljp_unwind_result result;
   bool landed;
@@ -251,5 +265,6 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
                    result == LJP_UNWIND_NO_RULE) &&
       ljp_unwind_step_signal_return(regs))
     return LJP_UNWIND_STEPPED;
+  ljp_assert(result == LJP_UNWIND_STEPPED || step_left_alone(&before, regs));
   return result;
 }

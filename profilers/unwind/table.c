@@ -10,6 +10,11 @@
 #include <string.h>
 
 enum { TABLE_MAX_RULES = 65536 };
+#ifdef LJP_DEBUG /* So that growth happens in every test. */
+enum { TABLE_FIRST_RULES = 2, TABLE_FIRST_ROWS = 1 };
+#else
+enum { TABLE_FIRST_RULES = 256, TABLE_FIRST_ROWS = 1024 };
+#endif
 
 void ljp_unwind_table_free(struct ljp_unwind_table *table)
 {
@@ -42,7 +47,8 @@ static uint32_t table_hash(const struct ljp_unwind_rule *rule)
 static bool table_grow_rules(struct ljp_unwind_builder *builder)
 {
   struct ljp_unwind_table *table = builder->table;
-  uint32_t room = builder->rules_room ? 2 * builder->rules_room : 256;
+  uint32_t room =
+      builder->rules_room ? 2 * builder->rules_room : TABLE_FIRST_RULES;
   struct ljp_unwind_rule *rules = realloc(table->rules, room * sizeof *rules);
   if (!rules)
     return false;
@@ -67,6 +73,7 @@ bool ljp_unwind_builder_rule(struct ljp_unwind_builder *builder,
                              const struct ljp_unwind_rule *rule, uint16_t *id)
 {
   struct ljp_unwind_table *table = builder->table;
+  ljp_assert(!rule->zero[0] && !rule->zero[1] && !rule->zero[2]);
   if (table->rules_used == builder->rules_room && !table_grow_rules(builder))
     return false;
   uint32_t at = table_hash(rule) & builder->hash_mask;
@@ -90,7 +97,8 @@ bool ljp_unwind_builder_rule(struct ljp_unwind_builder *builder,
 static bool table_grow_rows(struct ljp_unwind_builder *builder)
 {
   struct ljp_unwind_table *table = builder->table;
-  uint32_t room = builder->rows_room ? 2 * builder->rows_room : 1024;
+  uint32_t room =
+      builder->rows_room ? 2 * builder->rows_room : TABLE_FIRST_ROWS;
   uint32_t *pcs = realloc(table->pc, room * sizeof *pcs);
   if (pcs)
     table->pc = pcs;
@@ -107,6 +115,8 @@ bool ljp_unwind_builder_row(struct ljp_unwind_builder *builder, uint32_t pc,
                             uint16_t rule)
 {
   struct ljp_unwind_table *table = builder->table;
+  ljp_assert(!table->rows || table->pc[table->rows - 1] <= pc);
+  ljp_assert(rule < table->rules_used);
   if (table->rows && table->pc[table->rows - 1] == pc)
     table->rows--;
   if (table->rows && table->rule[table->rows - 1] == rule)
@@ -120,14 +130,19 @@ bool ljp_unwind_builder_row(struct ljp_unwind_builder *builder, uint32_t pc,
 
 bool ljp_unwind_builder_init(struct ljp_unwind_builder *builder)
 {
-  static const struct ljp_unwind_rule none = {.kind = LJP_RULE_NONE};
-  static const struct ljp_unwind_rule interpret = {.kind = LJP_RULE_INTERPRET};
-  uint16_t id;
+  static const struct ljp_unwind_rule first[] = {{.kind = LJP_RULE_NONE},
+                                                 {.kind = LJP_RULE_INTERPRET}};
   *builder = (struct ljp_unwind_builder){0};
   builder->table = calloc(1, sizeof *builder->table);
-  return builder->table && ljp_unwind_builder_rule(builder, &none, &id) &&
-         ljp_unwind_builder_rule(builder, &interpret, &id) &&
-         ljp_unwind_builder_row(builder, 0, LJP_RULE_NONE);
+  if (!builder->table)
+    return false;
+  for (unsigned i = 0; i < sizeof first / sizeof *first; i++) {
+    uint16_t id;
+    if (!ljp_unwind_builder_rule(builder, &first[i], &id))
+      return false;
+    ljp_assert(id == first[i].kind);
+  }
+  return ljp_unwind_builder_row(builder, 0, LJP_RULE_NONE);
 }
 
 /* Makes the index by which searches begin: buckets of 2^shift bytes of code,

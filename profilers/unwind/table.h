@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "profilers/unwind/cfi.h"
+#include "src/base/assert.h"
 
 struct ljp_unwind_object;
 
@@ -77,6 +78,8 @@ ljp_unwind_find_row(const struct ljp_unwind_table *table, uint32_t offset)
     else
       high = middle;
   }
+  ljp_assert(table->pc[low] <= offset &&
+             (low + 1 == table->rows || offset < table->pc[low + 1]));
   return low;
 }
 

@@ -12,6 +12,7 @@
 
 #include "profilers/unwind/table.h"
 #include "profilers/unwind/writer.h"
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 
 const char *ljp_unwind_result_text(enum ljp_unwind_result result)
@@ -83,6 +84,7 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
     }
   }
   object = ljp_unwind_job_object(writer->job);
+  ljp_assert(object->refs > 0);
   if (!ljp_unwind_job_run(writer->job, until_ns, &unwind->hurried, &table))
     return true;
   writer->job = NULL;
@@ -160,7 +162,9 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
 
 void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin)
 {
-  atomic_fetch_add(&unwind->hurried, begin ? 1u : -1u);
+  uint32_t before = atomic_fetch_add(&unwind->hurried, begin ? 1u : -1u);
+  ljp_assert(begin || before > 0);
+  (void)before;
 }
 
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
@@ -190,8 +194,10 @@ void ljp_unwind_free(struct ljp_unwind *unwind)
     return;
   ljp_unwind_job_free(unwind->writer->job);
   unwind->writer->job = NULL;
-  for (unsigned i = 0; i < LJP_UNWIND_SLOTS; i++)
+  for (unsigned i = 0; i < LJP_UNWIND_SLOTS; i++) {
+    ljp_assert(atomic_load(&unwind->slots[i].users) == 0);
     ljp_unwind_view_free(unwind, unwind->slots[i].view);
+  }
   free(unwind->writer);
   free(unwind);
 }

@@ -3,6 +3,7 @@
 ** Safety: LJP_SIGSAFE throughout; no allocation, no lock, no system call.
 */
 #include "profilers/unwind/view.h"
+#include "src/base/assert.h"
 
 /* A slot's count of users protects its view. The order matters. The handler
 ** counts itself in, then looks whether the slot is still current; the writer
@@ -18,8 +19,11 @@ const struct ljp_unwind_view *ljp_unwind_acquire(struct ljp_unwind *unwind)
         atomic_load_explicit(&unwind->current, memory_order_seq_cst);
     atomic_fetch_add_explicit(&unwind->slots[slot].users, 1,
                               memory_order_seq_cst);
-    if (atomic_load_explicit(&unwind->current, memory_order_seq_cst) == slot)
-      return unwind->slots[slot].view;
+    if (atomic_load_explicit(&unwind->current, memory_order_seq_cst) == slot) {
+      const struct ljp_unwind_view *view = unwind->slots[slot].view;
+      ljp_assert(view->slot == slot);
+      return view;
+    }
     /* release: nothing of the view was read, but the counts stay in order. */
     atomic_fetch_sub_explicit(&unwind->slots[slot].users, 1,
                               memory_order_release);
@@ -31,8 +35,10 @@ void ljp_unwind_release(struct ljp_unwind *unwind,
                         const struct ljp_unwind_view *view)
 {
   /* release: all reads of the view come before the writer sees zero. */
-  atomic_fetch_sub_explicit(&unwind->slots[view->slot].users, 1,
-                            memory_order_release);
+  uint64_t users = atomic_fetch_sub_explicit(&unwind->slots[view->slot].users,
+                                             1, memory_order_release);
+  ljp_assert(users > 0);
+  (void)users;
 }
 
 uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view)

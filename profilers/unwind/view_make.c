@@ -15,6 +15,7 @@
 
 #include "profilers/unwind/table.h"
 #include "profilers/unwind/writer.h"
+#include "src/base/assert.h"
 #include "src/base/saferead.h"
 
 struct ljp_unwind_view *ljp_unwind_current_view(struct ljp_unwind *unwind)
@@ -30,6 +31,7 @@ void ljp_unwind_view_free(struct ljp_unwind *unwind,
     return;
   for (uint32_t i = 0; i < view->objects_count; i++) {
     struct ljp_unwind_object *object = view->objects[i];
+    ljp_assert(object->refs > 0);
     if (--object->refs)
       continue;
     if (writer->job && ljp_unwind_job_object(writer->job) == object) {
@@ -95,6 +97,19 @@ static uint32_t view_sort_ranges(struct ljp_unwind_range *ranges,
   return kept;
 }
 
+/* For a debug build: are the ranges sorted, disjoint, and inside their
+** objects? */
+static inline bool view_is_sorted(const struct ljp_unwind_view *view)
+{
+  for (uint32_t i = 0; i < view->ranges_count; i++) {
+    const struct ljp_unwind_range *range = &view->ranges[i];
+    if (range->lo >= range->hi || range->lo < range->object->lo ||
+        range->hi > range->object->hi || (i && range[-1].hi > range->lo))
+      return false;
+  }
+  return true;
+}
+
 /* Is the object's header read when the view is made? Those of the program, of
 ** libc and of this library are: they surely matter, and are in memory already.
 ** The others may have to come from the disk, so the writer reads them in its
@@ -137,6 +152,7 @@ static struct ljp_unwind_view *view_make(struct ljp_unwind *unwind,
   for (uint32_t i = 0; i < listing->ranges_count; i++)
     view->ranges[i].object = view->objects[(uintptr_t)view->ranges[i].object];
   view->ranges_count = view_sort_ranges(view->ranges, listing->ranges_count);
+  ljp_assert(view_is_sorted(view));
   return view;
 fail:
   ljp_unwind_view_free(unwind, view);
@@ -172,6 +188,8 @@ static void view_publish(struct ljp_unwind *unwind,
   /* Counts the views of all unwinders that there ever were, because a walk may
   ** be remembered for longer than its unwinder lives. */
   static _Atomic uint64_t serial;
+  ljp_assert(slot != atomic_load(&unwind->current) &&
+             !unwind->slots[slot].view);
   view->slot = slot;
   view->serial = atomic_fetch_add(&serial, 1) + 1;
   unwind->slots[slot].view = view;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "src/base/assert.h"
+
 /* A walk that takes more steps than this goes in circles. */
 enum { WALK_MAX_STEPS = 20000 };
 
@@ -70,6 +72,7 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
   for (int steps = 0; steps < WALK_MAX_STEPS; steps++) {
     uint64_t rip = regs->r[LJP_RIP];
     enum ljp_guest_result stepped = LJP_GUEST_FOREIGN;
+    ljp_assert(stack->count <= stack->limit);
     if (stack->memo && walk_meet(guest, regs, stack))
       return LJP_WALK_DONE;
     if (ljp_guest_in_vm(rip)) {
