@@ -9,15 +9,22 @@
 
 #include "src/session/session_impl.h"
 
+/* Twice an entry with the deepest stack, so that it fits into an empty ring. */
+enum { LEAST_RING_BYTES = 64 << 10 };
+_Static_assert(sizeof(struct ljp_mem_entry) + 8 * LJP_STACK_MAX_FRAMES <=
+                   LEAST_RING_BYTES / 2,
+               "the deepest stack fits");
+
 static size_t producers_ring_bytes(enum ljp_producer_kind kind, size_t wanted)
 {
-#ifdef LJP_DEBUG
-  size_t size = 32u << 10;
-  (void)kind;
+  size_t size = LEAST_RING_BYTES;
+#ifndef LJP_DEBUG
+  if (kind == LJP_PRODUCER_MEMORY)
+    size = 1u << 20;
+  else if (kind != LJP_PRODUCER_EVENTS)
+    size = 256u << 10;
 #else
-  size_t size = kind == LJP_PRODUCER_MEMORY   ? 1u << 20
-                : kind == LJP_PRODUCER_EVENTS ? 64u << 10
-                                              : 256u << 10;
+  (void)kind;
 #endif
   if (wanted)
     for (size = 4096; size < wanted && size < (1u << 30);)

@@ -63,4 +63,49 @@ static inline int harsh_child(void (*body)(void *), void *ctx)
   return status;
 }
 
+/* -- The folder of the test ------------------------------------------------ */
+
+static char harsh_dir[] = "/tmp/ljp-harsh-XXXXXX";
+static char harsh_last_path[200];
+
+/* Makes a path below the test's folder; valid until the next call. */
+static inline const char *harsh_path(const char *name)
+{
+  snprintf(harsh_last_path, sizeof harsh_last_path, "%s/%s", harsh_dir, name);
+  return harsh_last_path;
+}
+
+static inline int harsh_make_dir(void **state)
+{
+  (void)state;
+  return mkdtemp(harsh_dir) ? 0 : -1;
+}
+
+static inline int harsh_remove_dir(void **state)
+{
+  (void)state;
+  char command[300];
+  snprintf(command, sizeof command, "rm -r %s", harsh_dir);
+  return system(command);
+}
+
+/* -- Sanitizers ------------------------------------------------------------ */
+
+/* TSan cannot start threads in a fork's child, and has a thread of its own. */
+static inline void harsh_skip_under_tsan(void)
+{
+#ifdef __SANITIZE_THREAD__
+  skip();
+#endif
+}
+
+/* GCC 12's address sanitizer does not take its own locks at fork(): a thread
+** that ends in the child may wait for ever for a lock that was held then. */
+static inline void harsh_skip_under_asan(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip();
+#endif
+}
+
 #endif

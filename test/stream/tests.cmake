@@ -38,9 +38,10 @@ if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
 endif()
 
 ljp_unit_test(test_stream_harsh ljp_stream)
+ljp_unit_test(test_stream_fork ljp_stream)
 
 # What ./run test also runs under TSan.
-foreach(name ring intern session sinks stream_harsh)
+foreach(name ring intern session sinks stream_harsh stream_fork)
   set_property(TEST unit/test_${name} APPEND PROPERTY LABELS threads)
 endforeach()
 # It measures how far the file is behind.
