@@ -15,7 +15,7 @@
 /* Beyond it, Wilson's and Hilferty's formula is right to some 1e-6. */
 #define LARGE_SHAPE 200.0
 
-static double log_density(double shape, double x)
+static double gamma_log_density(double shape, double x)
 {
   int sign;
   return (shape - 1) * log(x) - x - lgamma_r(shape, &sign);
@@ -23,9 +23,9 @@ static double log_density(double shape, double x)
 
 /* How probable it is to lie below x: by its power series, or from the other
 ** side as a continued fraction (its convergents by Lentz's method). */
-static double probability(double shape, double x)
+static double gamma_probability(double shape, double x)
 {
-  double front = exp(log_density(shape, x)) * x;
+  double front = exp(gamma_log_density(shape, x)) * x;
   if (x < shape + 1) {
     double term = 1 / shape, sum = term;
     for (int n = 1; n < 10000 && term > sum * 1e-13; n++) {
@@ -48,7 +48,7 @@ static double probability(double shape, double x)
 }
 
 /* By Newton's method inside of an interval that shrinks. */
-static double quantile(double shape, double wanted)
+static double gamma_quantile(double shape, double wanted)
 {
   double z = wanted < 0.5 ? -NORMAL : NORMAL;
   double root = 1 - 1 / (9 * shape) + z / (3 * sqrt(shape));
@@ -57,12 +57,12 @@ static double quantile(double shape, double wanted)
     return x;
   double low = 0, high = 2 * shape + 20;
   for (int i = 0; i < 200 && high - low > 1e-9 * high; i++) {
-    double off = probability(shape, x) - wanted;
+    double off = gamma_probability(shape, x) - wanted;
     if (off > 0)
       high = x;
     else
       low = x;
-    double next = x - off / exp(log_density(shape, x));
+    double next = x - off / exp(gamma_log_density(shape, x));
     if (!(next > low && next < high))
       next = (low + high) / 2;
     if (fabs(next - x) < 1e-9 * x)
@@ -76,7 +76,7 @@ static double gamma_bound(double mean, double variance, double wanted)
 {
   if (!(mean > 0 && variance > 0))
     return 0;
-  return quantile(mean * mean / variance, wanted) * variance / mean;
+  return gamma_quantile(mean * mean / variance, wanted) * variance / mean;
 }
 
 /* -- Estimates ------------------------------------------------------------------- */
@@ -85,13 +85,13 @@ struct block {
   double variance_objects, variance_bytes, grain;
 };
 
-static struct block block_of(uint64_t size, uint64_t weight)
+static struct block estimate_block(uint64_t size, uint64_t weight)
 {
   double s = (double)size, w = (double)weight, n = w / s;
   return (struct block){n * (n - 1), w * (w - s), s * (w - s)};
 }
 
-static void see(struct ljp_estimate *e, uint64_t size)
+static void estimate_see_size(struct ljp_estimate *e, uint64_t size)
 {
   if (size && (!e->smallest || size < e->smallest))
     e->smallest = size;
@@ -102,12 +102,12 @@ void ljp_estimate_add_moved(struct ljp_estimate *e, uint64_t size,
 {
   if (!size || weight < size)
     return;
-  struct block b = block_of(size, weight);
+  struct block b = estimate_block(size, weight);
   e->samples++;
   e->bytes += size;
   e->variance_bytes += b.variance_bytes;
   e->grain += b.grain;
-  see(e, size);
+  estimate_see_size(e, size);
 }
 
 void ljp_estimate_add(struct ljp_estimate *e, uint64_t size, uint64_t weight)
@@ -115,7 +115,7 @@ void ljp_estimate_add(struct ljp_estimate *e, uint64_t size, uint64_t weight)
   if (!size || weight < size)
     return;
   e->objects++;
-  e->variance_objects += block_of(size, weight).variance_objects;
+  e->variance_objects += estimate_block(size, weight).variance_objects;
   ljp_estimate_add_moved(e, size, weight);
 }
 
@@ -123,7 +123,7 @@ void ljp_estimate_take(struct ljp_estimate *e, uint64_t size, uint64_t weight)
 {
   if (!size || weight < size)
     return;
-  struct block b = block_of(size, weight);
+  struct block b = estimate_block(size, weight);
   e->samples--;
   e->objects--;
   e->bytes -= size;
@@ -142,14 +142,14 @@ void ljp_estimate_sum(struct ljp_estimate *to, const struct ljp_estimate *from)
   to->variance_objects += from->variance_objects;
   to->variance_bytes += from->variance_bytes;
   to->grain += from->grain;
-  see(to, from->smallest);
+  estimate_see_size(to, from->smallest);
 }
 
 /* grain: what is not sampled comes in pieces of this size. more: what one
 ** sample more would stand for; own: how much of it is that sample itself. */
-static struct ljp_bounds bounds(double estimate, double certain,
-                                double variance, double grain, double more,
-                                double own)
+static struct ljp_bounds estimate_bounds(double estimate, double certain,
+                                         double variance, double grain,
+                                         double more, double own)
 {
   double excess = estimate > certain ? estimate - certain : 0;
   double low = gamma_bound(excess, variance, LOW_TAIL) - grain;
@@ -173,9 +173,9 @@ struct ljp_bounds ljp_estimate_objects(const struct ljp_estimate *e,
     size = LJP_ESTIMATE_SMALLEST;
   if (!(interval > 0))
     return (struct ljp_bounds){objects, objects};
-  return bounds(objects, certain < objects ? certain : objects,
-                e->variance_objects, 1, -1 / expm1(-(double)size / interval),
-                1);
+  return estimate_bounds(objects, certain < objects ? certain : objects,
+                         e->variance_objects, 1,
+                         -1 / expm1(-(double)size / interval), 1);
 }
 
 struct ljp_bounds ljp_estimate_bytes(const struct ljp_estimate *e, double bytes,
@@ -184,6 +184,7 @@ struct ljp_bounds ljp_estimate_bytes(const struct ljp_estimate *e, double bytes,
   double excess = bytes - (double)e->bytes;
   if (!(interval > 0))
     return (struct ljp_bounds){bytes, bytes};
-  return bounds(bytes, excess > 0 ? (double)e->bytes : bytes, e->variance_bytes,
-                excess > 0 ? e->grain / excess : 0, interval, 0);
+  return estimate_bounds(bytes, excess > 0 ? (double)e->bytes : bytes,
+                         e->variance_bytes, excess > 0 ? e->grain / excess : 0,
+                         interval, 0);
 }

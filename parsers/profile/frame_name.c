@@ -16,7 +16,7 @@ struct line {
   size_t room, len;
 };
 
-static void add_bytes(struct line *line, const char *data, size_t n)
+static void name_add_bytes(struct line *line, const char *data, size_t n)
 {
   if (line->len < line->room) {
     size_t left = line->room - line->len;
@@ -25,14 +25,14 @@ static void add_bytes(struct line *line, const char *data, size_t n)
   line->len += n;
 }
 
-static void add_str(struct line *line, struct ljp_str s)
+static void name_add_str(struct line *line, struct ljp_str s)
 {
   if (s.len)
-    add_bytes(line, s.data, s.len);
+    name_add_bytes(line, s.data, s.len);
 }
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *line,
-                                                      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+name_add(struct line *line, const char *format, ...)
 {
   char text[128]; /* Numbers and texts of ours only. */
   va_list args;
@@ -40,10 +40,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
   int n = vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (n > 0)
-    add_bytes(line, text, (size_t)n < sizeof text ? (size_t)n : 127);
+    name_add_bytes(line, text, (size_t)n < sizeof text ? (size_t)n : 127);
 }
 
-static size_t end(struct line *line)
+static size_t name_end(struct line *line)
 {
   if (line->room)
     line->out[line->len < line->room ? line->len : line->room - 1] = '\0';
@@ -69,102 +69,102 @@ const char *ljp_profile_kind_text(unsigned kind)
 }
 
 /* Machine code: a name, or module and address. */
-static void add_code(struct line *line, const struct ljp_profile *p,
-                     const struct ljp_profile_frame *f)
+static void name_add_code(struct line *line, const struct ljp_profile *p,
+                          const struct ljp_profile_frame *f)
 {
   struct ljp_str path = ljp_profile_str(p, p->modules[f->module].path);
   if (f->name) {
-    add_str(line, ljp_profile_str(p, f->name));
+    name_add_str(line, ljp_profile_str(p, f->name));
   } else if (f->module) {
     if (path.len)
-      add_str(line, ljp_base_name(path));
+      name_add_str(line, ljp_base_name(path));
     else
-      add(line, "(module without a path)");
-    add(line, "+0x%" PRIx64, f->offset);
+      name_add(line, "(module without a path)");
+    name_add(line, "+0x%" PRIx64, f->offset);
   } else {
-    add(line,
-        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown module)+0x%" PRIx64
-                                       : "0x%" PRIx64,
-        f->offset);
+    name_add(line,
+             f->flags & LJP_PROFILE_UNKNOWN ? "(unknown module)+0x%" PRIx64
+                                            : "0x%" PRIx64,
+             f->offset);
   }
 }
 
-static bool is_lua(unsigned kind)
+static bool name_is_lua(unsigned kind)
 {
   return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED;
 }
 
-static void add_function(struct line *line, const struct ljp_profile *p,
-                         const struct ljp_profile_frame *f)
+static void name_add_function(struct line *line, const struct ljp_profile *p,
+                              const struct ljp_profile_frame *f)
 {
   const char *cut;
   switch (f->kind) {
   case LJP_FRAME_LUA:
   case LJP_FRAME_LUA_INLINED:
     if ((f->flags & LJP_PROFILE_UNKNOWN) && f->offset)
-      add(line, "(unknown Lua function %" PRIu64 ")", f->offset);
+      name_add(line, "(unknown Lua function %" PRIu64 ")", f->offset);
     else if (f->flags & LJP_PROFILE_UNKNOWN)
-      add(line, "(unknown Lua function)");
+      name_add(line, "(unknown Lua function)");
     else if (f->name)
-      add_str(line, ljp_profile_str(p, f->name));
+      name_add_str(line, ljp_profile_str(p, f->name));
     else
-      add(line, "function");
+      name_add(line, "function");
     return;
   case LJP_FRAME_BUILTIN:
     if (f->name)
-      add_str(line, ljp_profile_str(p, f->name));
+      name_add_str(line, ljp_profile_str(p, f->name));
     else
-      add(line, "(unknown builtin %" PRIu64 ")", f->offset);
+      name_add(line, "(unknown builtin %" PRIu64 ")", f->offset);
     return;
   case LJP_FRAME_CFUNC:
   case LJP_FRAME_HOST:
   case LJP_FRAME_VM:
-    add_code(line, p, f);
+    name_add_code(line, p, f);
     return;
   case LJP_FRAME_TRACE:
-    add(line,
-        f->flags & LJP_PROFILE_UNKNOWN ? "(unknown trace %" PRIu64 ")"
-                                       : "trace %" PRIu64,
-        f->offset);
+    name_add(line,
+             f->flags & LJP_PROFILE_UNKNOWN ? "(unknown trace %" PRIu64 ")"
+                                            : "trace %" PRIu64,
+             f->offset);
     return;
   case LJP_FRAME_KERNEL:
     if (f->offset)
-      add(line, "[kernel]+0x%" PRIx64, f->offset);
+      name_add(line, "[kernel]+0x%" PRIx64, f->offset);
     else
-      add(line, "[kernel]");
+      name_add(line, "[kernel]");
     return;
   case LJP_FRAME_PROFILER:
-    add(line, "[profiler]");
+    name_add(line, "[profiler]");
     return;
   case LJP_FRAME_CUT:
     cut = ljp_name_cut(f->offset);
     if (cut)
-      add(line, "(cut: %s)", cut);
+      name_add(line, "(cut: %s)", cut);
     else
-      add(line, "(cut: reason %" PRIu64 ")", f->offset);
+      name_add(line, "(cut: reason %" PRIu64 ")", f->offset);
     return;
   case LJP_FRAME_NO_STACK:
-    add(line, "(no stack)");
+    name_add(line, "(no stack)");
     return;
   case LJP_FRAME_LOST:
-    add(line, "(unknown: lost in a gap)");
+    name_add(line, "(unknown: lost in a gap)");
     return;
   case LJP_FRAME_TOO_MANY:
-    add(line, "(beyond the limit of stacks)");
+    name_add(line, "(beyond the limit of stacks)");
     return;
   case LJP_FRAME_BEFORE:
-    add(line, "(allocated before the session)");
+    name_add(line, "(allocated before the session)");
     return;
   case LJP_FRAME_ROOT:
-    add(line, "all");
+    name_add(line, "all");
     return;
   default:
-    add(line, "(frame of kind %u: %" PRIu64 ")", f->kind, f->offset);
+    name_add(line, "(frame of kind %u: %" PRIu64 ")", f->kind, f->offset);
   }
 }
 
-static void add_place(struct line *line, const struct ljp_profile *p,
-                      const struct ljp_profile_frame *f, unsigned how)
+static void name_add_place(struct line *line, const struct ljp_profile *p,
+                           const struct ljp_profile_frame *f, unsigned how)
 {
   uint32_t at = how & LJP_NAME_LINES ? f->line : f->first_line;
   switch (f->kind) {
@@ -173,33 +173,33 @@ static void add_place(struct line *line, const struct ljp_profile *p,
     if (f->flags & LJP_PROFILE_UNKNOWN)
       return;
     if (f->file)
-      add_str(line, ljp_profile_str(p, f->file));
+      name_add_str(line, ljp_profile_str(p, f->file));
     else
-      add(line, "?");
+      name_add(line, "?");
     if (at)
-      add(line, ":%" PRIu32, at);
+      name_add(line, ":%" PRIu32, at);
     return;
   case LJP_FRAME_TRACE:
     if (f->file) {
-      add_str(line, ljp_profile_str(p, f->file));
-      add(line, ":%" PRIu32, f->first_line);
+      name_add_str(line, ljp_profile_str(p, f->file));
+      name_add(line, ":%" PRIu32, f->first_line);
     }
     return;
   case LJP_FRAME_CFUNC:
   case LJP_FRAME_HOST:
   case LJP_FRAME_VM:
     if (f->file && f->line && (how & LJP_NAME_C_LINES)) {
-      add_str(line, ljp_profile_str(p, f->file));
-      add(line, ":%" PRIu32, f->line);
+      name_add_str(line, ljp_profile_str(p, f->file));
+      name_add(line, ":%" PRIu32, f->line);
     } else if (f->module) {
-      add_str(line,
-              ljp_base_name(ljp_profile_str(p, p->modules[f->module].path)));
+      name_add_str(
+          line, ljp_base_name(ljp_profile_str(p, p->modules[f->module].path)));
     }
   }
 }
 
-static const struct ljp_profile_frame *frame_at(const struct ljp_profile *p,
-                                                uint32_t frame)
+static const struct ljp_profile_frame *name_frame(const struct ljp_profile *p,
+                                                  uint32_t frame)
 {
   return &p->frames[frame < p->frame_count ? frame : 0];
 }
@@ -208,39 +208,40 @@ size_t ljp_frame_function_text(const struct ljp_profile *p, uint32_t frame,
                                char *out, size_t room)
 {
   struct line line = {out, room, 0};
-  add_function(&line, p, frame_at(p, frame));
-  return end(&line);
+  name_add_function(&line, p, name_frame(p, frame));
+  return name_end(&line);
 }
 
 size_t ljp_frame_place_text(const struct ljp_profile *p, uint32_t frame,
                             unsigned how, char *out, size_t room)
 {
   struct line line = {out, room, 0};
-  add_place(&line, p, frame_at(p, frame), how);
-  return end(&line);
+  name_add_place(&line, p, name_frame(p, frame), how);
+  return name_end(&line);
 }
 
 size_t ljp_frame_name(const struct ljp_profile *p, uint32_t frame, unsigned how,
                       char *out, size_t room)
 {
-  const struct ljp_profile_frame *f = frame_at(p, frame);
+  const struct ljp_profile_frame *f = name_frame(p, frame);
   struct line line = {out, room, 0};
-  add_function(&line, p, f);
+  name_add_function(&line, p, f);
   bool c_line = (how & LJP_NAME_C_LINES) && f->name && f->file && f->line;
-  if ((is_lua(f->kind) && !(f->flags & LJP_PROFILE_UNKNOWN)) ||
-      (f->kind == LJP_FRAME_TRACE && f->file) || (!is_lua(f->kind) && c_line)) {
-    add(&line, " ");
-    add_place(&line, p, f, how);
+  if ((name_is_lua(f->kind) && !(f->flags & LJP_PROFILE_UNKNOWN)) ||
+      (f->kind == LJP_FRAME_TRACE && f->file) ||
+      (!name_is_lua(f->kind) && c_line)) {
+    name_add(&line, " ");
+    name_add_place(&line, p, f, how);
   }
   if (how & LJP_NAME_SUFFIX) {
     if (f->kind == LJP_FRAME_LUA_INLINED)
-      add(&line, f->flags & LJP_PROFILE_INLINED ? "_[i]" : "_[j]");
+      name_add(&line, f->flags & LJP_PROFILE_INLINED ? "_[i]" : "_[j]");
     else if (f->kind == LJP_FRAME_TRACE)
-      add(&line, "_[j]");
+      name_add(&line, "_[j]");
     else if (f->kind == LJP_FRAME_KERNEL)
-      add(&line, "_[k]");
+      name_add(&line, "_[k]");
   }
-  return end(&line);
+  return name_end(&line);
 }
 
 size_t ljp_function_name(const struct ljp_profile *p, uint32_t function,

@@ -1,12 +1,15 @@
 /*
-** The pass over a stream. Samples and memory events are nearly all of it, so
-** they find their row by the map of stacks, without a hash, when the same
-** stack comes in the same context.
+** The life of a profile, and the pass over its streams: hands each item of the
+** reader to the file that counts it. One thread a profile.
 */
-#include "parsers/profile/work.h"
+#include "parsers/profile/profile.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+#include "parsers/profile/intern.h"
+#include "parsers/profile/pass.h"
+#include "src/base/assert.h"
 
 struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
 {
@@ -15,42 +18,48 @@ struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
     return NULL;
   if (options)
     p->options = *options;
-  p->work = calloc(1, sizeof *p->work);
-  if (p->work) {
-    p->work->filters_time = p->options.from_ns || p->options.to_ns;
-    p->work->map_epoch = 1;
-    p->totals.missing_known = true;
-    p->options.symbols.no_files |= p->options.no_symbols;
-    p->symbols = ljp_symbols_new(&p->options.symbols);
-    if (p->symbols && ljp_profile_tables(p) == LJP_OK)
+  p->options.symbols.no_files |= p->options.no_symbols;
+  p->totals.missing_known = true;
+  p->symbols = ljp_symbols_new(&p->options.symbols);
+  p->pass = calloc(1, sizeof *p->pass);
+  if (p->pass && p->symbols) {
+    p->pass->filters_time = p->options.from_ns || p->options.to_ns;
+    p->pass->epoch = 1;
+    if (!ljp_profile_init_intern(p) && !ljp_profile_init_definitions(p))
       return p;
   }
   ljp_profile_free(p);
   return NULL;
 }
 
+static void profile_free_pass(struct ljp_profile *p)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  if (!pass)
+    return;
+  ljp_index_fini(&pass->frame_index);
+  ljp_index_fini(&pass->node_index);
+  ljp_index_fini(&pass->context_index);
+  ljp_index_fini(&pass->row_index);
+  ljp_index_fini(&pass->trace_index);
+  ljp_stack_map_clear(&pass->stacks);
+  free(pass->protos);
+  ljp_live_fini(&pass->live);
+  free(pass->memory.cycles);
+  free(pass);
+  p->pass = NULL;
+}
+
 void ljp_profile_free(struct ljp_profile *p)
 {
   if (!p)
     return;
-  struct ljp_profile_work *w = p->work;
-  if (w) {
-    ljp_strings_fini(&w->strings);
-    ljp_index_fini(&w->frame_index);
-    ljp_index_fini(&w->node_index);
-    ljp_index_fini(&w->context_index);
-    ljp_index_fini(&w->row_index);
-    ljp_index_fini(&w->trace_index);
-    for (size_t i = 0; i < LJP_MAP_PAGES; i++)
-      free(w->map[i]);
-    free(w->protos);
-    ljp_live_fini(&w->live);
-    for (uint32_t i = 0; i < w->notice_count; i++)
-      free(w->notices[i]);
-    free(w->notices);
-    free(w);
-  }
+  profile_free_pass(p);
+  ljp_strings_fini(&p->strings);
   ljp_symbols_free(p->symbols);
+  for (uint32_t i = 0; i < p->notice_count; i++)
+    free(p->notices[i]);
+  free(p->notices);
   free(p->frames);
   free(p->functions);
   free(p->nodes);
@@ -71,45 +80,59 @@ void ljp_profile_free(struct ljp_profile *p)
 
 struct ljp_str ljp_profile_str(const struct ljp_profile *p, uint32_t string)
 {
-  const struct ljp_strings *strings = &p->work->strings;
+  const struct ljp_strings *strings = &p->strings;
   return string < strings->count ? strings->list[string] : strings->list[0];
 }
 
-/* A block begins: whose is it, and is this another session than before? */
-static enum ljp_status take_block(struct ljp_profile *p,
-                                  const struct ljp_block *block)
+/* Notes a new block, which may begin another session (in a merged file, or in
+** another input). */
+static enum ljp_status profile_take_block(struct ljp_profile *p,
+                                          const struct ljp_block *block)
 {
-  struct ljp_profile_work *w = p->work;
+  struct ljp_profile_pass *pass = p->pass;
   enum ljp_status status;
-  w->context_valid = false;
+  pass->context.valid = false;
   if (p->options.progress)
     p->options.progress(p->options.progress_ctx, block->offset);
-  if (w->begun && block->head.stream == w->stream)
+  if (pass->begun && block->head.stream == pass->stream)
     return LJP_OK;
-  if (!w->begun) {
+  if (!pass->begun) {
     p->origin_ns = block->head.time_ns;
   } else {
-    if ((status = ljp_profile_mem_end(p)))
+    if ((status = ljp_profile_end_memory(p)))
       return status;
-    w->source++;
-    for (size_t i = 0; i < LJP_MAP_PAGES; i++) {
-      free(w->map[i]);
-      w->map[i] = NULL;
-    }
+    pass->source++;
+    ljp_stack_map_clear(&pass->stacks);
   }
-  w->begun = true;
-  w->stream = block->head.stream;
-  p->source_count = w->source + 1;
+  pass->begun = true;
+  pass->stream = block->head.stream;
+  p->source_count = pass->source + 1;
   return LJP_OK;
 }
 
-static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
+/* The number of functions that have no name, as the writer counted them. */
+static uint64_t profile_unnamed_functions(const struct ljp_reader *reader)
+{
+  enum { DIGITS = 18 }; /* That many cannot overflow. */
+  const struct ljp_rec_info *info =
+      ljp_model_info(&reader->model, "functions.unnamed");
+  uint64_t number = 0;
+  for (uint32_t i = 0; info && i < info->value.len && i < DIGITS; i++) {
+    unsigned digit = (unsigned)(info->value.data[i] - '0');
+    if (digit > 9)
+      break;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+/* Adds what the reader counted as lost, damaged or missing. */
+static void profile_count_damage(struct ljp_profile *p,
+                                 const struct ljp_reader *reader)
 {
   const struct ljp_finish *f = &reader->finish;
   const struct ljp_tally *tally = &reader->tally;
   struct ljp_profile_totals *t = &p->totals;
-  enum { DIGITS = 18 }; /* of a number that cannot overflow */
-  uint64_t number = 0;
   t->gaps += f->gaps;
   t->gap_bytes += f->gap_bytes;
   t->missing_blocks += f->missing_blocks;
@@ -132,19 +155,11 @@ static void count_damage(struct ljp_profile *p, const struct ljp_reader *reader)
   }
   for (unsigned tag = 0; tag < LJP_TALLY_TAGS; tag++)
     t->swallowed += tally->swallowed[tag];
-  const struct ljp_rec_info *unnamed =
-      ljp_model_info(&reader->model, "functions.unnamed");
-  for (uint32_t i = 0; unnamed && i < unnamed->value.len && i < DIGITS; i++) {
-    unsigned digit = (unsigned)(unnamed->value.data[i] - '0');
-    if (digit > 9)
-      break;
-    number = number * 10 + digit;
-  }
-  t->unnamed += number;
+  t->unnamed += profile_unnamed_functions(reader);
 }
 
-static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,
-                            const char *why)
+static enum ljp_status profile_fail(struct ljp_profile *p,
+                                    enum ljp_status status, const char *why)
 {
   snprintf(p->error, sizeof p->error, "%s", why);
   return status;
@@ -153,40 +168,43 @@ static enum ljp_status fail(struct ljp_profile *p, enum ljp_status status,
 enum ljp_status ljp_profile_add(struct ljp_profile *p,
                                 struct ljp_reader *reader)
 {
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   enum ljp_status status;
-  p->work->reader = reader;
-  p->work->map_epoch++;
-  p->work->context_valid = false;
-  while (!(status = ljp_reader_next(reader, &event))) {
-    if (LJP_LIKELY(event->what == LJP_REC_SAMPLES)) {
+  p->pass->reader = reader;
+  p->pass->epoch++;
+  p->pass->context.valid = false;
+  while (!(status = ljp_reader_next(reader, &item))) {
+    if (LJP_LIKELY(item->what == LJP_REC_SAMPLES)) {
       if (!p->options.no_samples)
-        status = ljp_profile_samples(p, reader, event);
-    } else if (LJP_LIKELY(event->what == LJP_REC_MEM)) {
+        status = ljp_profile_take_samples(p, reader, item);
+    } else if (LJP_LIKELY(item->what == LJP_REC_MEM)) {
       if (!p->options.no_memory)
-        status = ljp_profile_take_mem(p, event);
-    } else if (!(status = ljp_profile_mem_waiting(p))) {
-      if (event->what == LJP_ITEM_FINISH)
+        status = ljp_profile_take_memory(p, item);
+    } else if (!(status = ljp_profile_flush_memory(p))) {
+      if (item->what == LJP_ITEM_FINISH)
         break;
-      status = event->what == LJP_ITEM_BLOCK ? take_block(p, event->block)
-                                             : ljp_profile_event(p, event);
+      status = item->what == LJP_ITEM_BLOCK ? profile_take_block(p, item->block)
+                                            : ljp_profile_take_event(p, item);
     }
     if (LJP_UNLIKELY(status))
-      return fail(p, status, ljp_status_text(status));
+      return profile_fail(p, status, ljp_status_text(status));
   }
-  p->work->reader = NULL;
+  p->pass->reader = NULL;
   if (status)
-    return fail(p, status, reader->error);
-  count_damage(p, reader);
+    return profile_fail(p, status, reader->error);
+  profile_count_damage(p, reader);
   return LJP_OK;
 }
 
 enum ljp_status ljp_profile_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
-  if ((status = ljp_profile_mem_end(p)) || (status = ljp_profile_shape(p)) ||
-      (status = ljp_profile_notices(p)))
-    return fail(p, status, ljp_status_text(status));
+  ljp_assert(!p->pass->batch.count);
+  if ((status = ljp_profile_end_memory(p)) ||
+      (status = ljp_profile_rebuild(p)) ||
+      (status = ljp_profile_make_notices(p)))
+    return profile_fail(p, status, ljp_status_text(status));
+  profile_free_pass(p);
   return LJP_OK;
 }
 

@@ -18,6 +18,7 @@
 #ifndef LJP_PARSERS_PROFILE_H
 #define LJP_PARSERS_PROFILE_H
 
+#include "parsers/base/strings.h"
 #include "parsers/profile/estimate.h"
 #include "parsers/stream/reader.h"
 #include "parsers/symbols/symbols.h"
@@ -295,7 +296,10 @@ struct ljp_profile {
   bool has_memory, sampled_memory, has_gc;
   struct ljp_profile_totals totals;
   struct ljp_symbols *symbols;
-  struct ljp_profile_work *work; /* While reading. */
+  struct ljp_strings strings; /* See ljp_profile_str(). */
+  char **notices;             /* See ljp_profile_notice(). */
+  uint32_t notice_count;
+  struct ljp_profile_pass *pass; /* Until ljp_profile_finish(). */
   char error[LJP_READER_ERROR_BYTES + 64];
 };
 

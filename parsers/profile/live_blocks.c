@@ -1,8 +1,9 @@
 /*
-** Live blocks: a pool in chunks that never move, and open addressing over it,
-** without tombstones.
+** Live blocks: a pool of blocks in chunks that never move, and a hash table
+** with open addressing over it. A removal closes the gap it leaves, so there
+** are no tombstones. One thread a table.
 */
-#include "parsers/profile/live.h"
+#include "parsers/profile/live_blocks.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -10,15 +11,16 @@
 
 #include "parsers/base/array.h"
 #include "parsers/base/index.h"
+#include "src/base/assert.h"
 
-#define UNUSED UINT32_MAX /* mark of a block in the free list. */
+#define UNUSED UINT32_MAX /* `mark` of a block in the free list. */
 
-/* Zeroed memory for what is read in no order, and so in large pages where the
-** system grants them: to find out where a page lies costs as much as to read
-** it. */
+/* Zeroed memory that will be accessed in random order. Large pages are used
+** where the system grants them: with small ones, translating an address costs
+** as much as the access. */
 #define LARGE_PAGE ((size_t)2 << 20)
 
-static void *take_zeroed(size_t bytes)
+static void *live_take_zeroed(size_t bytes)
 {
   if (bytes % LARGE_PAGE)
     return calloc(1, bytes);
@@ -26,7 +28,7 @@ static void *take_zeroed(size_t bytes)
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   char *at = mmap(NULL, bytes, prot, flags, -1, 0);
   if (at != MAP_FAILED && (uintptr_t)at % LARGE_PAGE) {
-    /* Newer kernels lay it right; others let choose from more. */
+    /* Newer kernels align it. For older ones, map more and unmap the rest. */
     munmap(at, bytes);
     at = mmap(NULL, bytes + LARGE_PAGE, prot, flags, -1, 0);
     if (at != MAP_FAILED) {
@@ -39,11 +41,11 @@ static void *take_zeroed(size_t bytes)
   }
   if (at == MAP_FAILED)
     return NULL;
-  madvise(at, bytes, MADV_HUGEPAGE); /* A wish. */
+  madvise(at, bytes, MADV_HUGEPAGE); /* A hint; failure is no error. */
   return at;
 }
 
-static void give_back(void *memory, size_t bytes)
+static void live_give_back(void *memory, size_t bytes)
 {
   if (bytes % LARGE_PAGE)
     free(memory);
@@ -54,26 +56,27 @@ static void give_back(void *memory, size_t bytes)
 void ljp_live_fini(struct ljp_live *live)
 {
   for (uint32_t i = 0; i < live->chunk_count; i++) {
-    give_back(live->chunks[i], LJP_LIVE_CHUNK * sizeof **live->chunks);
+    live_give_back(live->chunks[i], LJP_LIVE_CHUNK * sizeof **live->chunks);
     free(live->weights[i]);
   }
   free(live->chunks);
   free(live->weights);
-  give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
-  free(live->cycles);
+  live_give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
   *live = (struct ljp_live){0};
 }
 
-/* Place and tag of an address: so a place is known without its block. */
-static uint32_t tag_of(const struct ljp_live *live, uint64_t address)
+/* The hash of an address. It is kept in the slot, so that the table can grow
+** and close gaps without reading blocks. */
+static uint32_t live_tag(const struct ljp_live *live, uint64_t address)
 {
   return ljp_hash_finish(ljp_hash_mix(live->seed, address));
 }
 
-static struct ljp_live_slot *slot_of(const struct ljp_live *live,
-                                     uint64_t address)
+/* The slot of an address, or the free slot where it belongs. */
+static struct ljp_live_slot *live_slot(const struct ljp_live *live,
+                                       uint64_t address)
 {
-  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  uint32_t tag = live_tag(live, address), mask = live->slot_count - 1;
   uint32_t at = tag & mask;
   for (; live->slots[at].block; at = (at + 1) & mask)
     if (live->slots[at].tag == tag &&
@@ -84,21 +87,21 @@ static struct ljp_live_slot *slot_of(const struct ljp_live *live,
 
 uint32_t ljp_live_find(const struct ljp_live *live, uint64_t address)
 {
-  return live->slot_count ? slot_of(live, address)->block : 0;
+  return live->slot_count ? live_slot(live, address)->block : 0;
 }
 
-void ljp_live_soon(const struct ljp_live *live, uint64_t address)
+void ljp_live_prefetch_slot(const struct ljp_live *live, uint64_t address)
 {
   if (live->slot_count)
     __builtin_prefetch(
-        &live->slots[tag_of(live, address) & (live->slot_count - 1)], 1);
+        &live->slots[live_tag(live, address) & (live->slot_count - 1)], 1);
 }
 
-uint32_t ljp_live_sooner(const struct ljp_live *live, uint64_t address)
+uint32_t ljp_live_prefetch_block(const struct ljp_live *live, uint64_t address)
 {
   if (!live->slot_count)
     return 0;
-  uint32_t tag = tag_of(live, address), mask = live->slot_count - 1;
+  uint32_t tag = live_tag(live, address), mask = live->slot_count - 1;
   for (uint32_t at = tag & mask; live->slots[at].block; at = (at + 1) & mask)
     if (live->slots[at].tag == tag) {
       __builtin_prefetch(ljp_live_block(live, live->slots[at].block), 1);
@@ -107,12 +110,12 @@ uint32_t ljp_live_sooner(const struct ljp_live *live, uint64_t address)
   return 0;
 }
 
-static bool grow_slots(struct ljp_live *live)
+static bool live_grow_slots(struct ljp_live *live)
 {
   uint32_t count = live->slot_count ? live->slot_count * 2 : 8;
   struct ljp_live_slot *old = live->slots, *slots;
   uint32_t old_count = live->slot_count;
-  if (!count || !(slots = take_zeroed((size_t)count * sizeof *slots)))
+  if (!count || !(slots = live_take_zeroed((size_t)count * sizeof *slots)))
     return false;
   if (!live->seed &&
       getrandom(&live->seed, sizeof live->seed, GRND_NONBLOCK) < 0)
@@ -126,11 +129,11 @@ static bool grow_slots(struct ljp_live *live)
         at = (at + 1) & (count - 1);
       slots[at] = old[i];
     }
-  give_back(old, (size_t)old_count * sizeof *old);
+  live_give_back(old, (size_t)old_count * sizeof *old);
   return true;
 }
 
-static bool grow_chunks(struct ljp_live *live)
+static bool live_grow_chunks(struct ljp_live *live)
 {
   uint32_t room = live->chunk_room, same = live->chunk_room;
   if (!ljp_array_reserve(&live->chunks, live->chunk_count, &room,
@@ -138,10 +141,10 @@ static bool grow_chunks(struct ljp_live *live)
     return false;
   if (!ljp_array_reserve(&live->weights, live->chunk_count, &same,
                          sizeof *live->weights))
-    return false; /* chunks has more room than we remember. */
+    return false; /* chunks then has more room than chunk_room says. */
   live->chunk_room = same;
   live->chunks[live->chunk_count] =
-      take_zeroed(LJP_LIVE_CHUNK * sizeof **live->chunks);
+      live_take_zeroed(LJP_LIVE_CHUNK * sizeof **live->chunks);
   if (!live->chunks[live->chunk_count])
     return false;
   live->weights[live->chunk_count++] = NULL;
@@ -153,10 +156,11 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
                              uint64_t weight)
 {
   uint32_t at = live->free;
-  if (live->count >= live->slot_count / 4 * 3 && !grow_slots(live))
+  if (live->count >= live->slot_count / 4 * 3 && !live_grow_slots(live))
     return LJP_ERR_MEM;
   if (!at) {
-    if (live->used == live->chunk_count * LJP_LIVE_CHUNK && !grow_chunks(live))
+    if (live->used == live->chunk_count * LJP_LIVE_CHUNK &&
+        !live_grow_chunks(live))
       return LJP_ERR_MEM;
     at = live->used + 1;
   }
@@ -167,6 +171,7 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
       return LJP_ERR_MEM;
   }
   struct ljp_live_block *to = ljp_live_block(live, at);
+  ljp_assert(!live->free || to->mark == UNUSED);
   if (live->free)
     live->free = to->memory;
   else
@@ -174,8 +179,9 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
   *to = *block;
   if (live->weights[chunk])
     live->weights[chunk][(at - 1) % LJP_LIVE_CHUNK] = weight;
-  struct ljp_live_slot *slot = slot_of(live, block->address);
-  *slot = (struct ljp_live_slot){tag_of(live, block->address), at};
+  struct ljp_live_slot *slot = live_slot(live, block->address);
+  ljp_assert(!slot->block);
+  *slot = (struct ljp_live_slot){live_tag(live, block->address), at};
   live->count++;
   return LJP_OK;
 }
@@ -184,8 +190,9 @@ void ljp_live_remove(struct ljp_live *live, uint32_t block)
 {
   struct ljp_live_block *b = ljp_live_block(live, block);
   uint32_t mask = live->slot_count - 1;
-  uint32_t hole = (uint32_t)(slot_of(live, b->address) - live->slots);
-  /* Those behind move up if they may. */
+  uint32_t hole = (uint32_t)(live_slot(live, b->address) - live->slots);
+  ljp_assert(live->slots[hole].block == block && b->mark != UNUSED);
+  /* Close the gap: move back each later entry that may be there. */
   for (uint32_t at = (hole + 1) & mask; live->slots[at].block;
        at = (at + 1) & mask) {
     uint32_t home = live->slots[at].tag & mask;

@@ -1,0 +1,353 @@
+/*
+** Memory events: what was allocated at each row, what of it was freed, what is
+** live, and what was live at the peak.
+**
+** The peak. While the live bytes climb beyond everything before, the rows as
+** they are now are the peak's. When the live bytes fall, a row saves its
+** numbers the first time it changes after that (peak_fall remembers in which
+** fall); a new peak makes what was saved void. So a peak that moves costs
+** nothing, and a fall costs one store a row. One thread a profile.
+*/
+#include "parsers/profile/memory.h"
+
+#include <string.h>
+
+#include "parsers/base/array.h"
+#include "parsers/profile/intern.h"
+#include "parsers/profile/pass.h"
+#include "parsers/profile/points.h"
+
+/* The objects that a block stands for, in 1/LJP_OBJECT. */
+static uint64_t memory_objects(uint64_t size, uint64_t weight)
+{
+  if (!weight || !size || weight == size)
+    return LJP_OBJECT;
+  unsigned __int128 n = (unsigned __int128)weight * LJP_OBJECT / size;
+  return n > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)n;
+}
+
+/* Where a block of a row is estimated; NULL: the block is exact. */
+static struct ljp_profile_estimates *
+memory_estimates(struct ljp_profile *p, uint32_t memory, uint64_t weight)
+{
+  return weight && p->estimates ? &p->estimates[memory] : NULL;
+}
+
+/* Call before a row's live memory changes. */
+static void memory_save_peak(struct ljp_profile *p, uint32_t memory)
+{
+  const struct ljp_memory_sums *sums = &p->pass->memory;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  if (sums->falling && m->peak_fall != sums->fall) {
+    m->peak_fall = sums->fall;
+    m->peak_objects = m->live_objects;
+    m->peak_bytes = m->live_bytes;
+    if (p->estimates)
+      p->estimates[memory].peak = p->estimates[memory].live;
+  }
+}
+
+static void memory_grow(struct ljp_profile *p, uint32_t memory,
+                        uint64_t objects, uint64_t bytes, uint64_t time_ns)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  memory_save_peak(p, memory);
+  p->memory[memory].live_objects += objects;
+  p->memory[memory].live_bytes += bytes;
+  sums->objects += objects;
+  sums->bytes += bytes;
+  if (sums->bytes > sums->peak_bytes) {
+    sums->peak_bytes = sums->bytes;
+    sums->falling = false;
+    p->totals.peak_ns = time_ns;
+  }
+}
+
+static void memory_shrink(struct ljp_profile *p, uint32_t memory,
+                          uint64_t objects, uint64_t bytes)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  if (!sums->falling && sums->bytes == sums->peak_bytes) {
+    sums->falling = true;
+    sums->fall++;
+  }
+  memory_save_peak(p, memory);
+  p->memory[memory].live_objects -= objects;
+  p->memory[memory].live_bytes -= bytes;
+  sums->objects -= objects;
+  sums->bytes -= bytes;
+}
+
+enum ljp_status ljp_profile_set_cycle(struct ljp_profile *p, uint32_t vm,
+                                      uint32_t cycle)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  while (vm >= sums->cycle_room) {
+    uint32_t room = sums->cycle_room;
+    if (!ljp_array_reserve(&sums->cycles, sums->cycle_room, &room,
+                           sizeof *sums->cycles))
+      return LJP_ERR_MEM;
+    memset(sums->cycles + sums->cycle_room, 0,
+           (room - sums->cycle_room) * sizeof *sums->cycles);
+    sums->cycle_room = room;
+  }
+  sums->cycles[vm] = cycle;
+  return LJP_OK;
+}
+
+/* The GC cycle that the VM of a row's memory is in. */
+static uint32_t memory_cycle(const struct ljp_profile *p, uint32_t memory)
+{
+  const struct ljp_memory_sums *sums = &p->pass->memory;
+  uint32_t vm = p->memory[memory].vm;
+  return vm < sums->cycle_room ? sums->cycles[vm] : 0;
+}
+
+/* Removes a block from the table and from its row's memory. moved: by a
+** reallocation, so its object goes on elsewhere. */
+static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
+{
+  struct ljp_live *live = &p->pass->live;
+  struct ljp_live_block block = *ljp_live_block(live, at);
+  uint64_t weight = ljp_live_weight(live, at);
+  ljp_live_remove(live, at);
+  if (block.memory == LJP_LIVE_UNWANTED)
+    return;
+  uint64_t objects = memory_objects(block.size, weight);
+  uint64_t bytes = weight ? weight : block.size;
+  memory_shrink(p, block.memory, objects, bytes);
+  struct ljp_profile_memory *m = &p->memory[block.memory];
+  struct ljp_profile_estimates *e = memory_estimates(p, block.memory, weight);
+  if (e) {
+    ljp_estimate_take(&e->live, block.size, weight);
+    ljp_estimate_take(&p->pass->memory.estimate, block.size, weight);
+  }
+  m->free_bytes += bytes;
+  if (moved) {
+    m->moved_objects_out += objects;
+    return;
+  }
+  m->free_objects += objects;
+  if (p->has_gc && memory_cycle(p, block.memory) == block.cycle) {
+    m->temporary_objects += objects;
+    m->temporary_bytes += bytes;
+    if (e)
+      ljp_estimate_add(&e->temporary, block.size, weight);
+  }
+}
+
+/* Adds the block that an event allocates to the table. */
+static enum ljp_status memory_add_block(struct ljp_profile *p,
+                                        const struct ljp_memory_event *event,
+                                        uint32_t memory)
+{
+  const struct ljp_rec_mem *e = &event->mem;
+  struct ljp_live *live = &p->pass->live;
+  uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
+  struct ljp_live_block block = {.address = e->address,
+                                 .size = e->size,
+                                 .memory = memory,
+                                 .ms = ms < UINT32_MAX ? (uint32_t)ms
+                                                       : UINT32_MAX,
+                                 .mark = p->mark_count};
+  uint32_t old = ljp_live_find(live, e->address);
+  if (old) { /* Its free is not in the stream. */
+    p->totals.double_allocs++;
+    memory_remove_block(p, old, false);
+  }
+  if (memory != LJP_LIVE_UNWANTED)
+    block.cycle = memory_cycle(p, memory);
+  return ljp_live_add(live, &block, e->weight);
+}
+
+/* Counts the free or reallocation of a block whose allocation is not in the
+** stream: it is older than the session. */
+static enum ljp_status memory_count_before(struct ljp_profile *p,
+                                           uint32_t context, uint64_t bytes,
+                                           bool moved)
+{
+  uint32_t row, memory;
+  enum ljp_status status =
+      ljp_profile_intern_row(p, LJP_NODE_BEFORE, context, &row);
+  if (!status)
+    status = ljp_profile_intern_memory(p, row, &memory);
+  if (status)
+    return status;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  m->free_bytes += bytes;
+  p->totals.before_free_bytes += bytes;
+  if (moved) {
+    m->moved_objects_out += LJP_OBJECT;
+    p->totals.before_reallocs++;
+  } else {
+    m->free_events++;
+    m->free_objects += LJP_OBJECT;
+    p->totals.before_frees++;
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status memory_count_free(struct ljp_profile *p,
+                                         const struct ljp_rec_mem *e,
+                                         uint32_t context, bool wanted)
+{
+  struct ljp_live *live = &p->pass->live;
+  uint32_t at = ljp_live_find(live, e->address);
+  if (!at) {
+    if (!wanted) {
+      p->totals.filtered++;
+      return LJP_OK;
+    }
+    p->totals.free_events++;
+    return memory_count_before(p, context, e->weight ? e->weight : e->size,
+                               false);
+  }
+  uint32_t owner = ljp_live_block(live, at)->memory;
+  bool moved = e->flags & LJP_MEM_MOVED;
+  if (owner == LJP_LIVE_UNWANTED) {
+    p->totals.filtered++;
+  } else if (!moved) {
+    p->totals.free_events++;
+    p->memory[owner].free_events++;
+  }
+  memory_remove_block(p, at, moved);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
+                                         const struct ljp_memory_event *event,
+                                         uint32_t row)
+{
+  const struct ljp_rec_mem *e = &event->mem;
+  uint32_t context = event->context;
+  bool wanted = event->wanted;
+  struct ljp_live *live = &p->pass->live;
+  enum ljp_status status;
+  uint32_t memory, at;
+  p->has_memory = true;
+  if (e->weight) {
+    p->sampled_memory = true;
+    /* A weight exceeds the size by at most the interval. So this is a lower
+    ** limit of the interval if its definition was lost. */
+    if (e->weight > e->size && e->weight - e->size > p->sample_bytes)
+      p->sample_bytes = e->weight - e->size;
+  }
+  if (e->flags & LJP_MEM_FAILED) {
+    p->totals.failed_allocs += wanted;
+    p->totals.filtered += !wanted;
+    return LJP_OK;
+  }
+  if (e->op == LJP_MEM_FREE)
+    return memory_count_free(p, e, context, wanted);
+  if (e->op == LJP_MEM_REALLOC) {
+    at = ljp_live_find(live, e->old_address);
+    if (at)
+      memory_remove_block(p, at, true);
+    else if (wanted &&
+             (status = memory_count_before(p, context, e->old_size, true)))
+      return status;
+  }
+  if (!wanted) {
+    p->totals.filtered++;
+    return memory_add_block(p, event, LJP_LIVE_UNWANTED);
+  }
+  if ((status = ljp_profile_intern_memory(p, row, &memory)))
+    return status;
+  if (e->weight && (status = ljp_profile_reserve_estimates(p)))
+    return status;
+  if ((status = memory_add_block(p, event, memory)))
+    return status;
+  uint64_t objects = memory_objects(e->size, e->weight);
+  uint64_t bytes = e->weight ? e->weight : e->size;
+  struct ljp_profile_memory *m = &p->memory[memory];
+  p->rows[row].weight += bytes;
+  m->alloc_bytes += bytes;
+  if (e->op == LJP_MEM_REALLOC || (e->flags & LJP_MEM_MOVED)) {
+    p->totals.realloc_events++;
+    m->realloc_events++;
+    m->moved_objects_in += objects;
+  } else {
+    p->totals.alloc_events++;
+    p->rows[row].count++;
+    m->alloc_objects += objects;
+  }
+  uint64_t time_ns = ljp_profile_since(p, event->time_ns);
+  memory_grow(p, memory, objects, bytes, time_ns);
+  struct ljp_profile_estimates *estimates =
+      memory_estimates(p, memory, e->weight);
+  if (estimates) {
+    if (e->flags & LJP_MEM_MOVED)
+      ljp_estimate_add_moved(&estimates->alloc, e->size, e->weight);
+    else
+      ljp_estimate_add(&estimates->alloc, e->size, e->weight);
+    ljp_estimate_add(&estimates->live, e->size, e->weight);
+    ljp_estimate_add(&p->pass->memory.estimate, e->size, e->weight);
+  }
+  if (p->options.points)
+    return ljp_profile_add_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,
+                                 false);
+  return LJP_OK;
+}
+
+/* Counts a block that is live at the end. */
+static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
+                                         uint32_t slice_ms)
+{
+  struct ljp_live *live = &p->pass->live;
+  const struct ljp_live_block *b = ljp_live_block(live, at);
+  uint64_t weight = ljp_live_weight(live, at);
+  if (b->memory == LJP_LIVE_UNWANTED)
+    return LJP_OK;
+  struct ljp_profile_memory *m = &p->memory[b->memory];
+  struct ljp_profile_estimates *e = memory_estimates(p, b->memory, weight);
+  uint64_t objects = memory_objects(b->size, weight);
+  uint64_t bytes = weight ? weight : b->size;
+  bool old = !p->has_gc || memory_cycle(p, b->memory) - b->cycle >= 2;
+  bool recent = p->pass->since_seen && b->mark >= p->pass->memory.since_mark;
+  if (old) {
+    uint32_t slice = b->ms / slice_ms;
+    m->old_objects += objects;
+    m->old_bytes += bytes;
+    if (recent || !p->options.since_old)
+      m->slices |= UINT64_C(1) << (slice < 63 ? slice : 63);
+    if (e)
+      ljp_estimate_add(&e->old, b->size, weight);
+  }
+  if (recent && (old || !p->options.since_old)) {
+    m->recent_objects += objects;
+    m->recent_bytes += bytes;
+    if (e)
+      ljp_estimate_add(&e->recent, b->size, weight);
+  }
+  if (p->options.points)
+    return ljp_profile_add_point(p, b->ms * UINT64_C(1000000), m->row,
+                                 (objects + LJP_OBJECT / 2) / LJP_OBJECT, bytes,
+                                 true);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_profile_end_memory(struct ljp_profile *p)
+{
+  struct ljp_live *live = &p->pass->live;
+  const struct ljp_memory_sums *sums = &p->pass->memory;
+  uint64_t slice = p->end_ns / 1000000 / 64 + 1;
+  enum ljp_status status;
+  for (uint32_t i = 0; i < live->slot_count; i++)
+    if (live->slots[i].block &&
+        (status = memory_count_live(p, live->slots[i].block,
+                                    slice < UINT32_MAX ? (uint32_t)slice
+                                                       : UINT32_MAX)))
+      return status;
+  for (uint32_t i = 1; i < p->memory_count; i++) {
+    struct ljp_profile_memory *m = &p->memory[i];
+    if (sums->falling && m->peak_fall == sums->fall)
+      continue; /* It has changed since the peak, and saved its numbers. */
+    m->peak_objects = m->live_objects;
+    m->peak_bytes = m->live_bytes;
+    if (p->estimates)
+      p->estimates[i].peak = p->estimates[i].live;
+  }
+  p->totals.peak_bytes = sums->peak_bytes;
+  ljp_live_clear(live);
+  return LJP_OK;
+}

@@ -1,0 +1,57 @@
+/*
+** Memory events on their way into the profile. memory_batch.c collects a few
+** and prefetches what they need; memory.c counts them.
+*/
+#ifndef LJP_PARSERS_PROFILE_MEMORY_H
+#define LJP_PARSERS_PROFILE_MEMORY_H
+
+#include "parsers/profile/profile.h"
+
+#define LJP_MEMORY_BATCH 32u
+
+struct ljp_memory_event {
+  struct ljp_rec_mem mem;
+  uint64_t time_ns; /* As in the stream. */
+  uint32_t context;
+  bool wanted; /* The options do not filter it out. */
+};
+
+struct ljp_memory_batch {
+  struct ljp_memory_event events[LJP_MEMORY_BATCH];
+  unsigned count;
+};
+
+/* What is counted beside the table of live blocks. */
+struct ljp_memory_sums {
+  uint32_t *cycles; /* Newest GC cycle, by VM. */
+  uint32_t cycle_room;
+  uint32_t since_mark; /* Blocks allocated from this mark on are recent. */
+
+  uint64_t objects, bytes;      /* Live now, as in struct ljp_profile_memory. */
+  struct ljp_estimate estimate; /* Of these. */
+  uint64_t peak_bytes;          /* The most that bytes has been. */
+  uint64_t fall;                /* Number of times bytes fell from a peak. */
+  bool falling;                 /* bytes has fallen since the newest peak. */
+};
+
+/* Adds a MEM item to the batch; counts the batch when it is full.
+** LJP_ERR_MEM, as for all below. */
+enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
+                                        const struct ljp_item *item);
+
+/* Counts the batch. Must precede every other item. */
+enum ljp_status ljp_profile_flush_memory(struct ljp_profile *p);
+
+/* Counts an event. row is that of its stack; not used for a free. */
+enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
+                                         const struct ljp_memory_event *event,
+                                         uint32_t row);
+
+/* A VM has reached a GC cycle. */
+enum ljp_status ljp_profile_set_cycle(struct ljp_profile *p, uint32_t vm,
+                                      uint32_t cycle);
+
+/* Counts what is live at the end of a session and empties the table. */
+enum ljp_status ljp_profile_end_memory(struct ljp_profile *p);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+** The pass over the streams: what exists only between ljp_profile_new() and
+** ljp_profile_finish(). The files of parsers/profile share it; nobody else
+** includes it. One thread a profile.
+**
+** profile.c drives the pass. Samples go to samples.c, memory events to
+** memory_batch.c and from there to memory.c, everything else to rare_events.c
+** and traces.c. All of them count at rows (rows.h), which lead from a stack
+** (stack.h) and a context (context.h) of the stream to a row of the profile.
+*/
+#ifndef LJP_PARSERS_PROFILE_PASS_H
+#define LJP_PARSERS_PROFILE_PASS_H
+
+#include "parsers/base/index.h"
+#include "parsers/profile/context.h"
+#include "parsers/profile/definitions.h"
+#include "parsers/profile/live_blocks.h"
+#include "parsers/profile/memory.h"
+#include "parsers/profile/profile.h"
+#include "parsers/profile/stack.h"
+
+struct ljp_profile_pass {
+  struct ljp_memory_batch batch;
+
+  /* Indexes over the profile's arrays, and the room of each array. */
+  struct ljp_index frame_index, node_index, context_index, row_index;
+  struct ljp_index trace_index;
+  uint32_t frame_room, node_room, context_room, row_room, memory_room;
+  uint32_t estimate_room;
+  uint32_t module_room, thread_room, vm_room, function_room;
+  uint32_t gc_room, mark_room, trace_event_room, point_room;
+  uint32_t trace_room, notice_room;
+  uint32_t too_many_names; /* The string for names beyond the limit. */
+
+  struct ljp_stack_map stacks;
+  struct ljp_proto_entry *protos; /* LJP_PROTO_ENTRIES of them. */
+  uint32_t epoch;                 /* Number of epochs and inputs so far. */
+
+  const struct ljp_reader *reader; /* The input that is being read. */
+  uint32_t source;                 /* Number of its session, from 0. */
+  uint64_t stream;                 /* Of the newest block; see `begun`. */
+  bool begun;                      /* A block was read. */
+
+  struct ljp_context_cache context;
+  bool filters_time; /* The options select a span of time. */
+
+  struct ljp_live live;
+  struct ljp_memory_sums memory;
+  bool since_seen; /* The mark that options.since names was read. */
+};
+
+/* A time of the stream as nanoseconds since the origin. */
+static inline uint64_t ljp_profile_since(const struct ljp_profile *p,
+                                         uint64_t time_ns)
+{
+  return time_ns > p->origin_ns ? time_ns - p->origin_ns : 0;
+}
+
+/* Moves the profile's end to the time of an event, if that is later. */
+static inline void ljp_profile_see_time(struct ljp_profile *p, uint64_t time_ns)
+{
+  if (time_ns > p->origin_ns + p->end_ns)
+    p->end_ns = ljp_profile_since(p, time_ns);
+}
+
+/* A number of the stream as 32 bits; too large ones become UINT32_MAX. */
+static inline uint32_t ljp_clamp_u32(uint64_t number)
+{
+  return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
+/* -- The steps that profile.c calls ------------------------------------------
+** LJP_ERR_MEM is the only failure of each. */
+
+/* samples.c: counts a SAMPLES item and those that follow it in its record. */
+enum ljp_status ljp_profile_take_samples(struct ljp_profile *p,
+                                         struct ljp_reader *reader,
+                                         const struct ljp_item *item);
+
+/* rare_events.c: everything that is neither sample, memory event nor block. */
+enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
+                                       const struct ljp_item *item);
+
+/* rebuild.c: looks up symbols and makes the tables that views see. */
+enum ljp_status ljp_profile_rebuild(struct ljp_profile *p);
+
+/* functions.c: numbers the functions of p->frames. */
+enum ljp_status ljp_profile_number_functions(struct ljp_profile *p);
+
+/* notices.c: writes the sentences of ljp_profile_notice(). */
+enum ljp_status ljp_profile_make_notices(struct ljp_profile *p);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+** Rare events: GC phases and marks, which are kept one by one up to a limit,
+** and definitions that change what the next events mean. One thread a
+** profile.
+*/
+#include "parsers/profile/pass.h"
+
+#include <string.h>
+
+#include "parsers/base/array.h"
+#include "parsers/profile/intern.h"
+#include "parsers/profile/traces.h"
+
+/* Whether there is room for one more in an array of `count` such events;
+** counts it as dropped otherwise. */
+static bool events_keep(struct ljp_profile *p, uint32_t count)
+{
+  if (count < LJP_PROFILE_MAX_EVENTS)
+    return true;
+  p->totals.dropped_events++;
+  return false;
+}
+
+static enum ljp_status events_take_gc(struct ljp_profile *p,
+                                      const struct ljp_rec_gc *gc)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  enum ljp_status status;
+  uint32_t vm;
+  if ((status = ljp_profile_find_vm(p, gc->vm, &vm)))
+    return status;
+  p->has_gc = true;
+  if ((status = ljp_profile_set_cycle(p, vm, (uint32_t)gc->cycle)))
+    return status;
+  struct ljp_profile_vm *v = &p->vms[vm];
+  v->heap_last = gc->heap_bytes;
+  if (!v->has_heap)
+    v->heap_first = gc->heap_bytes;
+  v->has_heap = true;
+  if (!events_keep(p, p->gc_count))
+    return LJP_OK;
+  if (!ljp_array_reserve(&p->gc, p->gc_count, &pass->gc_room, sizeof *p->gc))
+    return LJP_ERR_MEM;
+  p->gc[p->gc_count++] =
+      (struct ljp_profile_gc){.time_ns = ljp_profile_since(p, gc->time_ns),
+                              .heap_bytes = gc->heap_bytes,
+                              .vm = vm,
+                              .phase = (uint8_t)gc->phase};
+  return LJP_OK;
+}
+
+static enum ljp_status events_take_mark(struct ljp_profile *p,
+                                        const struct ljp_rec_mark *mark)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  struct ljp_profile_mark m = {.time_ns = ljp_profile_since(p, mark->time_ns),
+                               .value = mark->value,
+                               .live_objects = pass->memory.objects,
+                               .live_bytes = pass->memory.bytes,
+                               .estimate = pass->memory.estimate};
+  enum ljp_status status;
+  if (!events_keep(p, p->mark_count))
+    return LJP_OK;
+  if ((status = ljp_profile_find_thread(p, mark->thread, &m.thread)) ||
+      (status = ljp_profile_find_vm(p, mark->vm, &m.vm)) ||
+      (status = ljp_profile_intern_string(p, mark->text, &m.text)))
+    return status;
+  if (!ljp_array_reserve(&p->marks, p->mark_count, &pass->mark_room,
+                         sizeof *p->marks))
+    return LJP_ERR_MEM;
+  p->marks[p->mark_count++] = m;
+  if (p->options.since && !pass->since_seen &&
+      mark->text.len == strlen(p->options.since) &&
+      memcmp(mark->text.data, p->options.since, mark->text.len) == 0) {
+    pass->since_seen = true;
+    pass->memory.since_mark = p->mark_count;
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status
+events_take_process(struct ljp_profile *p,
+                    const struct ljp_rec_process *process)
+{
+  enum ljp_status status;
+  if (p->pid)
+    return LJP_OK;
+  p->pid = process->pid;
+  if (process->anchor_wall_ns)
+    p->origin_wall_ns =
+        process->anchor_wall_ns - (process->anchor_mono_ns - p->origin_ns);
+  if ((status =
+           ljp_profile_intern_string(p, process->executable, &p->executable)))
+    return status;
+  return ljp_profile_intern_string(p, process->command_line, &p->command_line);
+}
+
+/* An embedded symbol. */
+static enum ljp_status events_take_symbol(struct ljp_profile *p,
+                                          const struct ljp_rec_symbol *s)
+{
+  uint32_t module;
+  enum ljp_status status = ljp_profile_find_module(p, s->module, &module);
+  if (status || !module)
+    return status;
+  status = ljp_symbols_embedded(
+      p->symbols, p->modules[module].symbols, s->address, s->level,
+      s->line < UINT32_MAX ? (uint32_t)s->line : 0, s->function, s->file);
+  return status == LJP_ERR_LIMIT ? LJP_OK : status;
+}
+
+enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
+                                       const struct ljp_item *item)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  if (item->time_ns && item->what < LJP_ITEM_BLOCK)
+    ljp_profile_see_time(p, item->time_ns);
+  switch (item->what) {
+  case LJP_REC_EPOCH:
+    pass->epoch++;
+    pass->context.valid = false;
+    return LJP_OK;
+  case LJP_REC_PROCESS:
+    return events_take_process(p, &item->u.process);
+  case LJP_REC_PRODUCER:
+  case LJP_REC_THREAD:
+  case LJP_REC_VM:
+    pass->context.valid = false;
+    return LJP_OK;
+  case LJP_REC_SYMBOL:
+    return events_take_symbol(p, &item->u.symbol);
+  case LJP_REC_GC:
+    return events_take_gc(p, &item->u.gc);
+  case LJP_REC_MARK:
+    return events_take_mark(p, &item->u.mark);
+  case LJP_REC_TRACE:
+    return ljp_profile_define_trace(p, &item->u.trace);
+  case LJP_REC_TRACE_EVENT:
+    return ljp_profile_take_trace_event(p, &item->u.trace_event);
+  case LJP_REC_INTERVAL:
+    p->totals.throttled += item->u.interval.why == LJP_INTERVAL_THROTTLE;
+    return LJP_OK;
+  }
+  return LJP_OK;
+}

@@ -1,0 +1,356 @@
+/*
+** Rebuilding: from the tables of the pass to those that views see. Symbols are
+** looked up; inlined C functions become nodes of their own; nodes at which
+** nothing was counted are dropped; the totals are summed over the rows.
+**
+** A C function that Lua called has two frames where host frames are recorded:
+** the guest's, which says what was called (`table.sort`, an address), and, as
+** its child, the host's, which says where the code is
+** (lj_cf_table_sort+0x123). Views see one frame: for a builtin the guest's,
+** for another C function the host's with the guest's kind. Two frames are
+** taken for one call only if they are neighbours and the symbols agree. One
+** thread a profile.
+*/
+#include <string.h>
+
+#include "parsers/profile/intern.h"
+#include "parsers/profile/pass.h"
+#include "parsers/profile/points.h"
+#include "src/base/assert.h"
+
+/* The address to look up for a frame; false: it has none. */
+static bool rebuild_lookup_address(const struct ljp_profile *p,
+                                   const struct ljp_profile_frame *f,
+                                   uint32_t *module, uint64_t *address)
+{
+  if ((f->kind != LJP_FRAME_HOST && f->kind != LJP_FRAME_VM &&
+       f->kind != LJP_FRAME_CFUNC) ||
+      !f->module)
+    return false;
+  *module = p->modules[f->module].symbols;
+  *address = f->offset - ((f->flags & LJP_PROFILE_CALLER) && f->offset);
+  return true;
+}
+
+static enum ljp_status rebuild_resolve_symbols(struct ljp_profile *p)
+{
+  uint32_t module;
+  uint64_t address;
+  enum ljp_status status;
+  for (uint32_t i = 0; i < p->frame_count; i++)
+    if (rebuild_lookup_address(p, &p->frames[i], &module, &address) &&
+        (status = ljp_symbols_want(p->symbols, module, address)) &&
+        status != LJP_ERR_LIMIT)
+      return status;
+  status = ljp_symbols_resolve(p->symbols);
+  return status == LJP_ERR_IO ? LJP_OK : status; /* No names, no error. */
+}
+
+static enum ljp_status rebuild_intern_text(struct ljp_profile *p, const char *s,
+                                           uint32_t *id)
+{
+  return ljp_profile_intern_string(
+      p, (struct ljp_str){s, (uint32_t)strnlen(s, LJP_STRING_MAX_BYTES)}, id);
+}
+
+/* The symbol of a frame of machine code; NULL: none is known. */
+static const struct ljp_symbol *
+rebuild_symbol(const struct ljp_profile *p, const struct ljp_profile_frame *f)
+{
+  const struct ljp_symbol *symbol = NULL;
+  uint32_t module;
+  uint64_t address;
+  if (rebuild_lookup_address(p, f, &module, &address))
+    symbol = ljp_symbols_get(p->symbols, module, address);
+  return symbol && symbol->count ? symbol : NULL;
+}
+
+/* Whether a symbol is LuaJIT's code of a builtin: in C, the C fallback of an
+** assembly builtin, or in assembly. */
+static bool rebuild_is_builtin_code(const char *symbol)
+{
+  return strncmp(symbol, "lj_cf_", 6) == 0 ||
+         strncmp(symbol, "lj_ffh_", 7) == 0 ||
+         strncmp(symbol, "lj_ff_", 6) == 0;
+}
+
+/* Whether a frame of machine code is the same call as its parent, the frame of
+** a function that Lua called. (It is not if the function has made a tail call:
+** then its own code is not on the stack.) */
+static bool rebuild_is_same_call(const struct ljp_profile *p,
+                                 const struct ljp_profile_frame *called,
+                                 const struct ljp_profile_frame *code)
+{
+  const struct ljp_symbol *symbol, *entry;
+  if ((code->kind != LJP_FRAME_HOST && code->kind != LJP_FRAME_VM) ||
+      (called->kind != LJP_FRAME_BUILTIN && called->kind != LJP_FRAME_CFUNC) ||
+      !(symbol = rebuild_symbol(p, code)))
+    return false;
+  const char *name = symbol->frames[symbol->count - 1].function;
+  if (called->kind == LJP_FRAME_BUILTIN)
+    return name && rebuild_is_builtin_code(name);
+  if (called->module != code->module || called->offset > code->offset ||
+      !(entry = rebuild_symbol(p, called)))
+    return false;
+  const char *known = entry->frames[entry->count - 1].function;
+  return name && known && strcmp(name, known) == 0;
+}
+
+/* Adds an old frame to the new tree as a child of parent, with a node for each
+** function inlined there. called: the kind of the guest's frame that is the
+** same call; 0: there is none. */
+static enum ljp_status rebuild_add_frame(struct ljp_profile *p,
+                                         const struct ljp_profile_frame *old,
+                                         uint8_t called, uint32_t parent,
+                                         uint32_t *node)
+{
+  const struct ljp_symbol *symbol = rebuild_symbol(p, old);
+  struct ljp_profile_frame f = *old;
+  enum ljp_status status;
+  uint32_t frame, i = symbol ? symbol->count : 0;
+  if (!symbol) {
+    if ((status = ljp_profile_intern_frame(p, &f, &frame)))
+      return status;
+    return ljp_profile_intern_node(p, parent, frame, node);
+  }
+  *node = parent;
+  if (called == LJP_FRAME_BUILTIN)
+    i--; /* The builtin's own frame stands for it. */
+  while (i-- > 0) {
+    const struct ljp_symbol_frame *s = &symbol->frames[i];
+    bool outermost = i + 1 == symbol->count;
+    f.kind = outermost && called ? called : old->kind;
+    f.flags = old->flags;
+    /* Not for a child of a builtin's frame: that one has no address. */
+    if (!outermost && !(called == LJP_FRAME_BUILTIN && i + 2 == symbol->count))
+      f.flags |= LJP_PROFILE_INLINED_C;
+    f.line = s->line;
+    if ((status = rebuild_intern_text(p, s->function, &f.name)) ||
+        (status = rebuild_intern_text(p, s->file, &f.file)) ||
+        (status = ljp_profile_intern_frame(p, &f, &frame)) ||
+        (status = ljp_profile_intern_node(p, *node, frame, node)))
+      return status;
+  }
+  return LJP_OK;
+}
+
+static void rebuild_add_memory(struct ljp_profile_memory *to,
+                               const struct ljp_profile_memory *from)
+{
+  to->alloc_objects += from->alloc_objects;
+  to->alloc_bytes += from->alloc_bytes;
+  to->free_events += from->free_events;
+  to->free_objects += from->free_objects;
+  to->free_bytes += from->free_bytes;
+  to->realloc_events += from->realloc_events;
+  to->moved_objects_in += from->moved_objects_in;
+  to->moved_objects_out += from->moved_objects_out;
+  to->live_objects += from->live_objects;
+  to->live_bytes += from->live_bytes;
+  to->peak_objects += from->peak_objects;
+  to->peak_bytes += from->peak_bytes;
+  to->temporary_objects += from->temporary_objects;
+  to->temporary_bytes += from->temporary_bytes;
+  to->old_objects += from->old_objects;
+  to->old_bytes += from->old_bytes;
+  to->recent_objects += from->recent_objects;
+  to->recent_bytes += from->recent_bytes;
+  to->slices |= from->slices;
+}
+
+static void rebuild_add_estimates(struct ljp_profile_estimates *to,
+                                  const struct ljp_profile_estimates *from)
+{
+#define LJP_X(name) ljp_estimate_sum(&to->name, &from->name);
+  LJP_ESTIMATES_LIST(LJP_X)
+#undef LJP_X
+}
+
+/* What is known about a node of the pass. */
+enum {
+  USED = 1,     /* Something was counted at it or at a descendant. */
+  NEEDED = 2,   /* It must stay a node: not only SAME_CALL children use it. */
+  SAME_CALL = 4 /* It is the same call as its parent. */
+};
+
+/* USED and so on, by node; NULL: no memory. */
+static uint8_t *rebuild_find_used(const struct ljp_profile *p)
+{
+  uint8_t *used = calloc(p->node_count, 1);
+  if (!used)
+    return NULL;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    if (row->count || row->weight || row->memory)
+      used[row->node] = USED | NEEDED;
+  }
+  for (uint32_t i = 0; i < p->trace_event_count; i++)
+    used[p->trace_events[i].stack] = USED | NEEDED;
+  for (uint32_t i = p->node_count; i-- > 1;) {
+    uint32_t parent = p->nodes[i].parent;
+    if (!used[i])
+      continue;
+    if (rebuild_is_same_call(p, &p->frames[p->nodes[parent].frame],
+                             &p->frames[p->nodes[i].frame]))
+      used[i] |= SAME_CALL;
+    else
+      used[parent] |= NEEDED;
+    used[parent] |= USED;
+  }
+  return used;
+}
+
+/* The tables of the pass, which are read while p gets the new ones. */
+struct old {
+  struct ljp_profile_frame *frames;
+  struct ljp_profile_node *nodes;
+  struct ljp_profile_row *rows;
+  struct ljp_profile_memory *memory;
+  struct ljp_profile_estimates *estimates;
+  uint32_t node_count, row_count;
+};
+
+/* Moves the tables of the pass to old and frees what only the pass used. */
+static void rebuild_begin(struct ljp_profile *p, struct old *old)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  *old = (struct old){p->frames,    p->nodes,      p->rows,     p->memory,
+                      p->estimates, p->node_count, p->row_count};
+  p->frames = NULL;
+  p->nodes = NULL;
+  p->rows = NULL;
+  p->memory = NULL;
+  p->estimates = NULL;
+  p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
+  pass->frame_room = pass->node_room = pass->row_room = pass->memory_room = 0;
+  pass->estimate_room = 0;
+  ljp_index_fini(&pass->frame_index);
+  ljp_index_fini(&pass->node_index);
+  ljp_index_fini(&pass->row_index);
+  ljp_stack_map_clear(&pass->stacks);
+  ljp_live_fini(&pass->live);
+}
+
+/* map: from a node of the pass to the new one. */
+static enum ljp_status rebuild_nodes(struct ljp_profile *p,
+                                     const struct old *old, const uint8_t *used,
+                                     uint32_t *map)
+{
+  struct ljp_profile_frame root = {.kind = LJP_FRAME_ROOT};
+  enum ljp_status status;
+  uint32_t frame;
+  if ((status = ljp_profile_intern_frame(p, &root, &frame)) ||
+      (status = ljp_profile_intern_node(p, 0, frame, &map[0])))
+    return status;
+  for (uint32_t i = 1; i < old->node_count; i++) {
+    const struct ljp_profile_node *node = &old->nodes[i];
+    ljp_assert(node->parent < i);
+    const struct ljp_profile_frame *f = &old->frames[node->frame];
+    const struct ljp_profile_node *parent_node = &old->nodes[node->parent];
+    uint8_t called =
+        used[i] & SAME_CALL ? old->frames[parent_node->frame].kind : 0;
+    uint32_t parent =
+        map[called == LJP_FRAME_CFUNC ? parent_node->parent : node->parent];
+    /* LJP_NODE_TOO_MANY keeps its number: it may be needed while nodes are
+    ** added. */
+    if (i > LJP_NODE_TOO_MANY &&
+        (!used[i] || (f->kind == LJP_FRAME_CFUNC && !(used[i] & NEEDED))))
+      continue;
+    if ((status = rebuild_add_frame(p, f, called, parent, &map[i])))
+      return status;
+  }
+  return LJP_OK;
+}
+
+/* row_map: from a row of the pass to the new one. */
+static enum ljp_status rebuild_rows(struct ljp_profile *p,
+                                    const struct old *old, const uint32_t *map,
+                                    uint32_t *row_map)
+{
+  enum ljp_status status;
+  uint32_t memory;
+  if ((status = ljp_profile_init_memory(p)))
+    return status;
+  ljp_assert(p->memory_count == 1);
+  for (uint32_t i = 0; i < old->row_count; i++) {
+    const struct ljp_profile_row *row = &old->rows[i];
+    if (!row->count && !row->weight && !row->memory)
+      continue;
+    if ((status = ljp_profile_intern_row(p, map[row->node], row->context,
+                                         &row_map[i])))
+      return status;
+    p->rows[row_map[i]].count += row->count;
+    p->rows[row_map[i]].weight += row->weight;
+    if (!row->memory)
+      continue;
+    if ((status = ljp_profile_intern_memory(p, row_map[i], &memory)))
+      return status;
+    rebuild_add_memory(&p->memory[memory], &old->memory[row->memory]);
+    if (!old->estimates)
+      continue;
+    if ((status = ljp_profile_reserve_estimates(p)))
+      return status;
+    rebuild_add_estimates(&p->estimates[memory], &old->estimates[row->memory]);
+  }
+  return LJP_OK;
+}
+
+static void rebuild_sum_totals(struct ljp_profile *p)
+{
+  struct ljp_profile_totals *t = &p->totals;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    switch (p->contexts[row->context].kind) {
+    case LJP_PRODUCER_CPU:
+      t->samples += row->count;
+      t->cpu_ns += row->weight;
+      break;
+    case LJP_PRODUCER_WALL:
+      t->wall_samples += row->count;
+      t->wall_ns += row->weight;
+      break;
+    }
+    if (row->memory)
+      rebuild_add_memory(&t->memory, &p->memory[row->memory]);
+    if (row->memory && p->estimates)
+      rebuild_add_estimates(&t->estimates, &p->estimates[row->memory]);
+  }
+}
+
+enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
+{
+  enum ljp_status status = rebuild_resolve_symbols(p);
+  struct old old = {0};
+  uint32_t *map = NULL, *row_map = NULL;
+  uint8_t *used = NULL;
+  if (status)
+    return status;
+  used = rebuild_find_used(p);
+  map = calloc(p->node_count, sizeof *map);
+  row_map = calloc((size_t)p->row_count + 1, sizeof *row_map);
+  if (!used || !map || !row_map) {
+    status = LJP_ERR_MEM;
+    goto out;
+  }
+  rebuild_begin(p, &old);
+  if ((status = rebuild_nodes(p, &old, used, map)) ||
+      (status = rebuild_rows(p, &old, map, row_map)) ||
+      (status = ljp_profile_number_functions(p)))
+    goto out;
+  for (uint32_t i = 0; i < p->point_count; i++)
+    p->points[i].row = row_map[p->points[i].row];
+  for (uint32_t i = 0; i < p->trace_event_count; i++)
+    p->trace_events[i].stack = map[p->trace_events[i].stack];
+  ljp_profile_merge_points(p);
+  rebuild_sum_totals(p);
+out:
+  free(used);
+  free(map);
+  free(row_map);
+  free(old.frames);
+  free(old.nodes);
+  free(old.rows);
+  free(old.memory);
+  free(old.estimates);
+  return status;
+}
