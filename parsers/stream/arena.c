@@ -35,7 +35,7 @@ void ljp_arena_fini(struct ljp_arena *arena)
   ljp_arena_init(arena, arena->limit);
 }
 
-static bool fits(const struct ljp_arena *arena, size_t more)
+static bool arena_fits(const struct ljp_arena *arena, size_t more)
 {
   return more <= arena->limit && arena->bytes <= arena->limit - more;
 }
@@ -46,7 +46,7 @@ void *ljp_arena_take(struct ljp_arena *arena, size_t size, bool *no_memory)
   size = (size + 7) & ~(size_t)7;
   if (!piece || piece->size - piece->used < size) {
     size_t room = size > PIECE_BYTES ? size : PIECE_BYTES;
-    if (!fits(arena, room + sizeof *piece))
+    if (!arena_fits(arena, room + sizeof *piece))
       return NULL;
     piece = malloc(sizeof *piece + room);
     if (!piece) {
@@ -63,8 +63,8 @@ void *ljp_arena_take(struct ljp_arena *arena, size_t size, bool *no_memory)
 }
 
 /* The slot with the key, or the free one where it belongs. */
-static struct ljp_arena_slot *slot_of(const struct ljp_arena *arena,
-                                      uint32_t tag, uint64_t id)
+static struct ljp_arena_slot *arena_slot(const struct ljp_arena *arena,
+                                         uint32_t tag, uint64_t id)
 {
   uint64_t hash = (id ^ (uint64_t)tag << 56) * UINT64_C(0x9e3779b97f4a7c15);
   size_t mask = arena->slot_count - 1;
@@ -77,15 +77,15 @@ static struct ljp_arena_slot *slot_of(const struct ljp_arena *arena,
 
 void *ljp_arena_find(const struct ljp_arena *arena, uint32_t tag, uint64_t id)
 {
-  return arena->slot_count ? slot_of(arena, tag, id)->value : NULL;
+  return arena->slot_count ? arena_slot(arena, tag, id)->value : NULL;
 }
 
-static bool grow(struct ljp_arena *arena, bool *no_memory)
+static bool arena_grow(struct ljp_arena *arena, bool *no_memory)
 {
   struct ljp_arena bigger = *arena;
   bigger.slot_count = arena->slot_count ? arena->slot_count * 2 : FIRST_SLOTS;
   size_t bytes = bigger.slot_count * sizeof *bigger.slots;
-  if (!fits(arena, bytes)) /* Both stand side by side for a moment. */
+  if (!arena_fits(arena, bytes)) /* Both stand side by side for a moment. */
     return false;
   bigger.slots = calloc(bigger.slot_count, sizeof *bigger.slots);
   if (!bigger.slots) {
@@ -94,7 +94,7 @@ static bool grow(struct ljp_arena *arena, bool *no_memory)
   }
   for (size_t i = 0; i < arena->slot_count; i++)
     if (arena->slots[i].tag)
-      *slot_of(&bigger, arena->slots[i].tag, arena->slots[i].id) =
+      *arena_slot(&bigger, arena->slots[i].tag, arena->slots[i].id) =
           arena->slots[i];
   free(arena->slots);
   arena->bytes += bytes - arena->slot_count * sizeof *arena->slots;
@@ -106,9 +106,10 @@ static bool grow(struct ljp_arena *arena, bool *no_memory)
 bool ljp_arena_put(struct ljp_arena *arena, uint32_t tag, uint64_t id,
                    void *value, bool *no_memory)
 {
-  if (arena->used_slots * 2 >= arena->slot_count && !grow(arena, no_memory))
+  if (arena->used_slots * 2 >= arena->slot_count &&
+      !arena_grow(arena, no_memory))
     return false;
-  struct ljp_arena_slot *slot = slot_of(arena, tag, id);
+  struct ljp_arena_slot *slot = arena_slot(arena, tag, id);
   if (!slot->tag)
     arena->used_slots++;
   *slot = (struct ljp_arena_slot){id, tag, value};

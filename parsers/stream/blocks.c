@@ -51,7 +51,7 @@ void ljp_blocks_fini(struct ljp_blocks *b)
 }
 
 /* Makes need bytes available at start, fewer only at the end of the input. */
-static enum ljp_status fill(struct ljp_blocks *b, size_t need)
+static enum ljp_status blocks_fill(struct ljp_blocks *b, size_t need)
 {
   if (b->end - b->start >= need || b->eof)
     return LJP_OK;
@@ -77,21 +77,21 @@ static enum ljp_status fill(struct ljp_blocks *b, size_t need)
   return LJP_OK;
 }
 
-static size_t available(const struct ljp_blocks *b)
+static size_t blocks_available(const struct ljp_blocks *b)
 {
   return b->end - b->start;
 }
 
-static void consume(struct ljp_blocks *b, size_t n)
+static void blocks_consume(struct ljp_blocks *b, size_t n)
 {
   b->start += n;
   b->offset += n;
 }
 
 /* The payload of the block at start, decompressed if need be. */
-static enum ljp_status unpack(struct ljp_blocks *b,
-                              const struct ljp_block_head *head,
-                              enum ljp_gap_reason *why)
+static enum ljp_status blocks_unpack(struct ljp_blocks *b,
+                                     const struct ljp_block_head *head,
+                                     enum ljp_gap_reason *why)
 {
   const uint8_t *stored = b->window + b->start + HEAD;
   b->block.payload = stored;
@@ -114,18 +114,19 @@ static enum ljp_status unpack(struct ljp_blocks *b,
 
 /* Whether the stream goes on (or the input ends) right behind the block at
 ** start, whose header is valid but whose payload is not. */
-static enum ljp_status goes_on(struct ljp_blocks *b,
-                               const struct ljp_block_head *head, bool *yes)
+static enum ljp_status
+blocks_stream_continues(struct ljp_blocks *b, const struct ljp_block_head *head,
+                        bool *yes)
 {
   size_t size = HEAD + head->stored_len;
   struct ljp_block_head next;
-  enum ljp_status status = fill(b, size + HEAD);
+  enum ljp_status status = blocks_fill(b, size + HEAD);
   *yes = false;
   if (status)
     return status;
-  if (available(b) == size)
+  if (blocks_available(b) == size)
     *yes = b->eof;
-  else if (available(b) >= size + HEAD)
+  else if (blocks_available(b) >= size + HEAD)
     *yes = ljp_block_head_get(b->window + b->start + size, &next) == LJP_OK &&
            next.stream == head->stream && next.seq > head->seq;
   return LJP_OK;
@@ -136,13 +137,13 @@ static enum ljp_status goes_on(struct ljp_blocks *b,
 ** (then in b->block); else *size is the number of bytes that belong together,
 ** or 0 if only a search can tell.
 */
-static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
-                             size_t *size)
+static enum ljp_status blocks_probe(struct ljp_blocks *b,
+                                    enum ljp_gap_reason *why, size_t *size)
 {
   struct ljp_block_head head;
-  enum ljp_status status = fill(b, HEAD);
+  enum ljp_status status = blocks_fill(b, HEAD);
   const uint8_t *p = b->window + b->start;
-  size_t n = available(b);
+  size_t n = blocks_available(b);
   *size = 0;
   *why = LJP_GAP_GARBAGE;
   if (status)
@@ -169,10 +170,10 @@ static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
   if (b->begun && head.stream == b->stream && head.seq > b->seen_seq)
     b->seen_seq = head.seq;
 
-  if ((status = fill(b, HEAD + head.stored_len)))
+  if ((status = blocks_fill(b, HEAD + head.stored_len)))
     return status;
   p = b->window + b->start;
-  if (available(b) < HEAD + head.stored_len) {
+  if (blocks_available(b) < HEAD + head.stored_len) {
     *why = LJP_GAP_CUT;
     return LJP_OK;
   }
@@ -182,7 +183,7 @@ static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
   if (crc != head.payload_crc) {
     bool piece;
     *why = LJP_GAP_PAYLOAD_CRC;
-    status = goes_on(b, &head, &piece);
+    status = blocks_stream_continues(b, &head, &piece);
     if (piece)
       *size = HEAD + head.stored_len;
     return status;
@@ -197,7 +198,7 @@ static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
   else if (head.flags & LJP_BLOCK_MUST_KNOW & ~LJP_BLOCK_ZSTD)
     *why = LJP_GAP_FLAGS;
   else
-    status = unpack(b, &head, why);
+    status = blocks_unpack(b, &head, why);
   b->block.head = head;
   b->block.offset = b->offset;
   return status;
@@ -205,7 +206,7 @@ static enum ljp_status probe(struct ljp_blocks *b, enum ljp_gap_reason *why,
 
 /* Bytes from start to the next place that may be a block's begin: 1 or more,
 ** all that there are if none is in sight. */
-static size_t to_next_sync(const struct ljp_blocks *b)
+static size_t blocks_find_sync(const struct ljp_blocks *b)
 {
   const uint8_t *from = b->window + b->start;
   const uint8_t *end = b->window + b->end;
@@ -222,7 +223,7 @@ static size_t to_next_sync(const struct ljp_blocks *b)
 
 /* Whether a segment other than the first begins with this block: its EPOCH
 ** says so. */
-static bool begins_here(const struct ljp_block *block)
+static bool blocks_begins_segment(const struct ljp_block *block)
 {
   const uint8_t *p = block->payload, *end = p + block->head.raw_len;
   uint64_t tag, len, segment, why;
@@ -233,19 +234,19 @@ static bool begins_here(const struct ljp_block *block)
          ljp_get_varint(p, end, &why) && why == LJP_EPOCH_SEGMENT;
 }
 
-static bool is_piece(enum ljp_gap_reason why)
+static bool blocks_is_whole(enum ljp_gap_reason why)
 {
   return why == LJP_GAP_FOREIGN || why == LJP_GAP_SEQ;
 }
 
-static void open_gap(struct ljp_blocks *b, enum ljp_gap_reason why)
+static void blocks_open_gap(struct ljp_blocks *b, enum ljp_gap_reason why)
 {
   b->in_gap = true;
   b->gap = (struct ljp_gap){
       .offset = b->offset, .reason = (uint8_t)why, .missing_known = true};
 }
 
-static enum ljp_found close_gap(struct ljp_blocks *b)
+static enum ljp_found blocks_close_gap(struct ljp_blocks *b)
 {
   b->in_gap = false;
   return LJP_FOUND_GAP;
@@ -253,7 +254,7 @@ static enum ljp_found close_gap(struct ljp_blocks *b)
 
 /* A block of ours was found at start. Counts those that are missing before
 ** it; if there is a gap, that comes first. */
-static enum ljp_found found_block(struct ljp_blocks *b)
+static enum ljp_found blocks_accept(struct ljp_blocks *b)
 {
   const struct ljp_block_head *head = &b->block.head;
   uint64_t missing = 0;
@@ -263,12 +264,12 @@ static enum ljp_found found_block(struct ljp_blocks *b)
   else if (head->epoch == 1) /* Only segment 0 has it. */
     missing = head->seq;
   else
-    known = begins_here(&b->block);
+    known = blocks_begins_segment(&b->block);
   if (missing || !known) {
-    if (b->in_gap && is_piece((enum ljp_gap_reason)b->gap.reason))
-      return close_gap(b); /* Found again by the next call. */
+    if (b->in_gap && blocks_is_whole((enum ljp_gap_reason)b->gap.reason))
+      return blocks_close_gap(b); /* Found again by the next call. */
     if (!b->in_gap)
-      open_gap(b, LJP_GAP_MISSING);
+      blocks_open_gap(b, LJP_GAP_MISSING);
     b->gap.missing = missing;
     b->gap.missing_known = known;
   }
@@ -277,7 +278,7 @@ static enum ljp_found found_block(struct ljp_blocks *b)
   b->last_seq = b->seen_seq = head->seq;
   b->ready = b->in_gap;
   b->hold = HEAD + head->stored_len;
-  return b->in_gap ? close_gap(b) : LJP_FOUND_BLOCK;
+  return b->in_gap ? blocks_close_gap(b) : LJP_FOUND_BLOCK;
 }
 
 enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_found *item)
@@ -287,40 +288,41 @@ enum ljp_status ljp_blocks_next(struct ljp_blocks *b, enum ljp_found *item)
     *item = LJP_FOUND_BLOCK;
     return LJP_OK;
   }
-  consume(b, b->hold);
+  blocks_consume(b, b->hold);
   b->hold = 0;
   for (;;) {
     enum ljp_gap_reason why, now = (enum ljp_gap_reason)b->gap.reason;
     size_t size;
-    enum ljp_status status = probe(b, &why, &size);
+    enum ljp_status status = blocks_probe(b, &why, &size);
     if (status)
       return status;
     if (why == LJP_GAP_NONE) {
-      *item = found_block(b);
+      *item = blocks_accept(b);
       return LJP_OK;
     }
-    if (available(b) == 0) {
+    if (blocks_available(b) == 0) {
       *item = LJP_FOUND_END;
       if (b->in_gap) {
-        if (b->begun && !is_piece(now))
+        if (b->begun && !blocks_is_whole(now))
           b->gap.missing = b->seen_seq - b->last_seq;
-        *item = close_gap(b);
+        *item = blocks_close_gap(b);
         b->last_seq = b->seen_seq;
       }
       return LJP_OK;
     }
-    if (b->in_gap && now != why && (is_piece(now) || is_piece(why))) {
-      *item = close_gap(b);
+    if (b->in_gap && now != why &&
+        (blocks_is_whole(now) || blocks_is_whole(why))) {
+      *item = blocks_close_gap(b);
       return LJP_OK;
     }
     if (why == LJP_GAP_VERSION && b->offset == 0)
       return LJP_ERR_VERSION;
     if (!b->in_gap)
-      open_gap(b, why);
+      blocks_open_gap(b, why);
     if (size == 0)
-      size = to_next_sync(b);
+      size = blocks_find_sync(b);
     b->gap.bytes += size;
-    consume(b, size);
+    blocks_consume(b, size);
     if (!b->begun && b->offset > LJP_LEAD_MAX_BYTES)
       return LJP_ERR_FORMAT;
   }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static ssize_t fd_read(struct ljp_input *input, void *buf, size_t n)
+static ssize_t input_read_fd(struct ljp_input *input, void *buf, size_t n)
 {
   for (;;) {
     ssize_t got = read(input->fd, buf, n);
@@ -27,7 +27,7 @@ static ssize_t fd_read(struct ljp_input *input, void *buf, size_t n)
   }
 }
 
-static ssize_t memory_read(struct ljp_input *input, void *buf, size_t n)
+static ssize_t input_read_memory(struct ljp_input *input, void *buf, size_t n)
 {
   if (n > input->left)
     n = input->left;
@@ -39,7 +39,7 @@ static ssize_t memory_read(struct ljp_input *input, void *buf, size_t n)
 }
 
 /* NULL: may be read. */
-static const char *refused_kind(const struct stat *st)
+static const char *input_refused_kind(const struct stat *st)
 {
   switch (st->st_mode & S_IFMT) {
   case S_IFREG:
@@ -58,7 +58,7 @@ static const char *refused_kind(const struct stat *st)
   }
 }
 
-static enum ljp_status system_error(char *error)
+static enum ljp_status input_system_error(char *error)
 {
   snprintf(error, LJP_INPUT_ERROR_BYTES, "%s", strerror(errno));
   return LJP_ERR_IO;
@@ -72,22 +72,22 @@ enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
   struct stat st;
   const char *refused;
   bool is_stdin = strcmp(path, "-") == 0;
-  *input = (struct ljp_input){.read = fd_read, .fd = -1};
+  *input = (struct ljp_input){.read = input_read_fd, .fd = -1};
   if (!is_stdin) {
     if (stat(path, &st) != 0)
-      return system_error(error);
-    if ((refused = refused_kind(&st)))
+      return input_system_error(error);
+    if ((refused = input_refused_kind(&st)))
       goto refuse;
   }
   input->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (input->fd < 0)
-    return system_error(error);
+    return input_system_error(error);
   if (fstat(input->fd, &st) != 0) {
-    enum ljp_status status = system_error(error);
+    enum ljp_status status = input_system_error(error);
     ljp_input_close(input);
     return status;
   }
-  if ((refused = refused_kind(&st)))
+  if ((refused = input_refused_kind(&st)))
     goto refuse;
   return LJP_OK;
 
@@ -100,7 +100,7 @@ refuse:
 void ljp_input_memory(struct ljp_input *input, const void *data, size_t size)
 {
   *input = (struct ljp_input){
-      .read = memory_read, .fd = -1, .data = data, .left = size};
+      .read = input_read_memory, .fd = -1, .data = data, .left = size};
 }
 
 void ljp_input_close(struct ljp_input *input)

@@ -47,7 +47,7 @@ void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole)
 }
 
 /* FNV-1a. */
-static uint64_t text_id(const char *text, size_t len)
+static uint64_t model_text_id(const char *text, size_t len)
 {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; i < len; i++)
@@ -55,16 +55,16 @@ static uint64_t text_id(const char *text, size_t len)
   return hash;
 }
 
-static const void *find(const struct ljp_model *model, uint32_t tag,
-                        uint64_t id)
+static const void *model_find(const struct ljp_model *model, uint32_t tag,
+                              uint64_t id)
 {
   void *value = ljp_arena_find(&model->epochs[0], tag, id);
   return value ? value : ljp_arena_find(&model->epochs[1], tag, id);
 }
 
 /* Whether two structs of a record hold the same, strings by content. */
-static bool same_record(const struct ljp_field *field, unsigned count,
-                        const char *a, const char *b)
+static bool model_same_record(const struct ljp_field *field, unsigned count,
+                              const char *a, const char *b)
 {
   for (; count; count--, field++) {
     struct ljp_str x, y;
@@ -80,7 +80,7 @@ static bool same_record(const struct ljp_field *field, unsigned count,
   return true;
 }
 
-static size_t record_bytes(uint64_t tag)
+static size_t model_record_bytes(uint64_t tag)
 {
   switch (tag) {
 #define LJP_X(name, member)                                                    \
@@ -92,17 +92,17 @@ static size_t record_bytes(uint64_t tag)
   return 0;
 }
 
-static enum ljp_status keep(struct ljp_model *model, uint32_t tag, uint64_t id,
-                            const struct ljp_item *item)
+static enum ljp_status model_keep(struct ljp_model *model, uint32_t tag,
+                                  uint64_t id, const struct ljp_item *item)
 {
   struct ljp_arena *arena = &model->epochs[0];
   unsigned count = 0;
   const struct ljp_field *fields = ljp_record_fields(tag, &count);
   const char *from = (const char *)&item->u;
-  size_t size = record_bytes(tag), total = size;
+  size_t size = model_record_bytes(tag), total = size;
   bool no_memory = false;
   const char *old = ljp_arena_find(arena, tag, id);
-  if (old && same_record(fields, count, old, from))
+  if (old && model_same_record(fields, count, old, from))
     return LJP_OK;
 
   struct ljp_str string;
@@ -149,24 +149,25 @@ enum ljp_status ljp_model_define(struct ljp_model *model,
     model->first_node = item->u.epoch.first_node;
     return LJP_OK;
   case LJP_REC_PROCESS:
-    return keep(model, item->what, 0, item);
+    return model_keep(model, item->what, 0, item);
   case LJP_REC_INFO:
-    return keep(model, item->what,
-                text_id(item->u.info.key.data, item->u.info.key.len), item);
+    return model_keep(
+        model, item->what,
+        model_text_id(item->u.info.key.data, item->u.info.key.len), item);
   case LJP_REC_BUILTIN:
-    return keep(model, item->what, item->u.builtin.ffid, item);
+    return model_keep(model, item->what, item->u.builtin.ffid, item);
   case LJP_REC_MODULE:
-    return keep(model, item->what, item->u.module.id, item);
+    return model_keep(model, item->what, item->u.module.id, item);
   case LJP_REC_THREAD:
-    return keep(model, item->what, item->u.thread.id, item);
+    return model_keep(model, item->what, item->u.thread.id, item);
   case LJP_REC_VM:
-    return keep(model, item->what, item->u.vm.id, item);
+    return model_keep(model, item->what, item->u.vm.id, item);
   case LJP_REC_PRODUCER:
-    return keep(model, item->what, item->u.producer.id, item);
+    return model_keep(model, item->what, item->u.producer.id, item);
   case LJP_REC_PROTO:
-    return keep(model, item->what, item->u.proto.id, item);
+    return model_keep(model, item->what, item->u.proto.id, item);
   case LJP_REC_TRACE:
-    return keep(model, item->what, item->u.trace.id, item);
+    return model_keep(model, item->what, item->u.trace.id, item);
   }
   return LJP_OK;
 }
@@ -175,14 +176,14 @@ enum ljp_status ljp_model_define(struct ljp_model *model,
   const struct ljp_rec_##member *ljp_model_##member(                           \
       const struct ljp_model *model, uint64_t id)                              \
   {                                                                            \
-    return find(model, LJP_REC_##tag, id);                                     \
+    return model_find(model, LJP_REC_##tag, id);                               \
   }
 LJP_MODEL_LIST(LJP_X)
 #undef LJP_X
 
 const struct ljp_rec_process *ljp_model_process(const struct ljp_model *model)
 {
-  return find(model, LJP_REC_PROCESS, 0);
+  return model_find(model, LJP_REC_PROCESS, 0);
 }
 
 const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
@@ -190,7 +191,7 @@ const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
 {
   size_t len = strlen(key);
   const struct ljp_rec_info *info =
-      find(model, LJP_REC_INFO, text_id(key, len));
+      model_find(model, LJP_REC_INFO, model_text_id(key, len));
   return info && ljp_str_same(info->key, (struct ljp_str){key, (uint32_t)len})
              ? info
              : NULL;

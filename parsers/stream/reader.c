@@ -15,7 +15,7 @@
 /* Keeps what a function needs of registers out of the one that calls it. */
 #define NOINLINE __attribute__((noinline))
 
-static enum ljp_status begin(struct ljp_reader *r)
+static enum ljp_status reader_begin(struct ljp_reader *r)
 {
   enum ljp_status status = ljp_blocks_init(&r->blocks, &r->input);
   ljp_model_init(&r->model);
@@ -36,7 +36,7 @@ enum ljp_status ljp_reader_open(struct ljp_reader *r, const char *path)
     snprintf(r->error, sizeof r->error, "%s", why);
     return status;
   }
-  return begin(r);
+  return reader_begin(r);
 }
 
 enum ljp_status ljp_reader_memory(struct ljp_reader *r, const void *data,
@@ -44,7 +44,7 @@ enum ljp_status ljp_reader_memory(struct ljp_reader *r, const void *data,
 {
   memset(r, 0, sizeof *r);
   ljp_input_memory(&r->input, data, size);
-  return begin(r);
+  return reader_begin(r);
 }
 
 void ljp_reader_fini(struct ljp_reader *r)
@@ -55,7 +55,7 @@ void ljp_reader_fini(struct ljp_reader *r)
   ljp_input_close(&r->input);
 }
 
-static enum ljp_status fail(struct ljp_reader *r, enum ljp_status status)
+static enum ljp_status reader_fail(struct ljp_reader *r, enum ljp_status status)
 {
   const struct ljp_blocks *b = &r->blocks;
   r->done = true;
@@ -79,12 +79,13 @@ static enum ljp_status fail(struct ljp_reader *r, enum ljp_status status)
   return status;
 }
 
-static enum ljp_status finish(struct ljp_reader *r)
+static enum ljp_status reader_finish(struct ljp_reader *r)
 {
   struct ljp_finish *f = &r->finish;
   r->done = true;
   if (f->blocks == 0)
-    return fail(r, r->blocks.newer_major ? LJP_ERR_VERSION : LJP_ERR_FORMAT);
+    return reader_fail(r, r->blocks.newer_major ? LJP_ERR_VERSION
+                                                : LJP_ERR_FORMAT);
   f->bytes = f->block_bytes + f->gap_bytes;
   f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind;
   r->item.what = LJP_ITEM_FINISH;
@@ -94,7 +95,7 @@ static enum ljp_status finish(struct ljp_reader *r)
   return LJP_OK;
 }
 
-static void take_gap(struct ljp_reader *r)
+static void reader_take_gap(struct ljp_reader *r)
 {
   struct ljp_finish *f = &r->finish;
   const struct ljp_gap *gap = &r->blocks.gap;
@@ -115,7 +116,7 @@ static void take_gap(struct ljp_reader *r)
   r->item.u.gap = *gap;
 }
 
-static void take_block(struct ljp_reader *r)
+static void reader_take_block(struct ljp_reader *r)
 {
   const struct ljp_block *block = &r->blocks.block;
   r->finish.blocks++;
@@ -136,7 +137,7 @@ static void take_block(struct ljp_reader *r)
 }
 
 /* Gives out a finding about the record that is being read. */
-static void take_bad(struct ljp_reader *r, struct ljp_bad bad)
+static void reader_take_bad(struct ljp_reader *r, struct ljp_bad bad)
 {
   r->finish.bad_records++;
   r->model.lossy = true;
@@ -149,8 +150,8 @@ static void take_bad(struct ljp_reader *r, struct ljp_bad bad)
 }
 
 /* The finding itself; what names it. */
-static struct ljp_bad bad_record(const struct ljp_reader *r, uint64_t tag,
-                                 enum ljp_bad_reason reason)
+static struct ljp_bad reader_make_bad(const struct ljp_reader *r, uint64_t tag,
+                                      enum ljp_bad_reason reason)
 {
   return (struct ljp_bad){.tag = tag,
                           .payload_offset =
@@ -160,63 +161,63 @@ static struct ljp_bad bad_record(const struct ljp_reader *r, uint64_t tag,
 }
 
 /* The event of a record of many that was to come is none. */
-static NOINLINE enum ljp_status bad_of_many(struct ljp_reader *r,
-                                            enum ljp_bad_reason bad)
+static NOINLINE enum ljp_status reader_end_many(struct ljp_reader *r,
+                                                enum ljp_bad_reason bad)
 {
-  take_bad(r, bad_record(r, r->many, bad));
+  reader_take_bad(r, reader_make_bad(r, r->many, bad));
   return LJP_OK;
 }
 
 /* Next event of the record of many that is being read; it has one. One
 ** function a kind, without calls where all is well: this is where a reader
 ** spends its time. */
-static NOINLINE enum ljp_status next_sample(struct ljp_reader *r)
+static NOINLINE enum ljp_status reader_next_sample(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
-    return bad_of_many(r, bad);
+    return reader_end_many(r, bad);
   r->tally.read[LJP_REC_SAMPLES]++;
   return LJP_OK;
 }
 
-static NOINLINE enum ljp_status next_mem(struct ljp_reader *r)
+static NOINLINE enum ljp_status reader_next_mem(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad = ljp_mem_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
-    return bad_of_many(r, bad);
+    return reader_end_many(r, bad);
   r->tally.read[LJP_REC_MEM]++;
   return LJP_OK;
 }
 
 /* It goes to the model. */
-static NOINLINE enum ljp_status next_node(struct ljp_reader *r)
+static NOINLINE enum ljp_status reader_next_node(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->item);
   if (LJP_UNLIKELY(bad))
-    return bad_of_many(r, bad);
+    return reader_end_many(r, bad);
   r->tally.read[LJP_REC_NODES]++;
   enum ljp_status status = ljp_model_define_node(&r->model, &r->item.u.node);
   if (LJP_LIKELY(!status))
     return LJP_OK;
-  return status == LJP_ERR_FORMAT ? bad_of_many(r, LJP_BAD_NODE_ID)
-                                  : fail(r, status);
+  return status == LJP_ERR_FORMAT ? reader_end_many(r, LJP_BAD_NODE_ID)
+                                  : reader_fail(r, status);
 }
 
-static inline enum ljp_status next_of_many(struct ljp_reader *r)
+static inline enum ljp_status reader_next_of_many(struct ljp_reader *r)
 {
   switch (r->many) {
   case LJP_REC_SAMPLES:
-    return next_sample(r);
+    return reader_next_sample(r);
   case LJP_REC_MEM:
-    return next_mem(r);
+    return reader_next_mem(r);
   default:
-    return next_node(r);
+    return reader_next_node(r);
   }
 }
 
 /* What a record changes in the model and the tally, and a finding to follow
 ** if it could not. LJP_ERR_MEM is the only failure. */
-static enum ljp_status account(struct ljp_reader *r)
+static enum ljp_status reader_account(struct ljp_reader *r)
 {
   const struct ljp_item *e = &r->item;
   enum ljp_bad_reason reason = LJP_BAD_TABLE;
@@ -248,12 +249,12 @@ static enum ljp_status account(struct ljp_reader *r)
   if (status == LJP_OK || status == LJP_ERR_MEM)
     return status;
   r->finding = true;
-  r->bad = bad_record(r, e->what, reason);
+  r->bad = reader_make_bad(r, e->what, reason);
   return LJP_OK;
 }
 
 /* Begins the next record of the block; *got: it made an event. */
-static enum ljp_status next_record(struct ljp_reader *r, bool *got)
+static enum ljp_status reader_next_record(struct ljp_reader *r, bool *got)
 {
   struct ljp_item *e = &r->item;
   const struct ljp_block *block = &r->blocks.block;
@@ -267,7 +268,7 @@ static enum ljp_status next_record(struct ljp_reader *r, bool *got)
   *got = true;
   if (!p || len > (uint64_t)(r->payload_end - p)) {
     r->body = r->body_end = r->payload_end;
-    take_bad(r, bad_record(r, tag, LJP_BAD_FRAMING));
+    reader_take_bad(r, reader_make_bad(r, tag, LJP_BAD_FRAMING));
     return LJP_OK;
   }
   r->body = p;
@@ -296,44 +297,44 @@ static enum ljp_status next_record(struct ljp_reader *r, bool *got)
   enum ljp_bad_reason bad =
       ljp_record_decode(tag, r->body, r->body_end, block->head.time_ns, e);
   if (bad) {
-    take_bad(r, bad_record(r, tag, bad));
+    reader_take_bad(r, reader_make_bad(r, tag, bad));
     return LJP_OK;
   }
   e->what = (unsigned)tag;
   r->tally.read[tag]++;
-  return account(r);
+  return reader_account(r);
 }
 
-static NOINLINE enum ljp_status next_of_rest(struct ljp_reader *r)
+static NOINLINE enum ljp_status reader_next_slow(struct ljp_reader *r)
 {
   enum ljp_status status;
   r->many = 0;
   if (r->failed || r->done)
     return r->failed;
   if (r->finding) {
-    take_bad(r, r->bad);
+    reader_take_bad(r, r->bad);
     return LJP_OK;
   }
   for (;;) {
     while (r->body_end < r->payload_end) {
       bool got;
-      if ((status = next_record(r, &got)))
-        return fail(r, status);
+      if ((status = reader_next_record(r, &got)))
+        return reader_fail(r, status);
       if (got)
         return LJP_OK;
       if (r->body < r->body_end)
-        return next_of_many(r);
+        return reader_next_of_many(r);
       r->many = 0;
     }
     enum ljp_found item;
     if ((status = ljp_blocks_next(&r->blocks, &item)))
-      return fail(r, status);
+      return reader_fail(r, status);
     if (item == LJP_FOUND_END)
-      return finish(r);
+      return reader_finish(r);
     if (item == LJP_FOUND_GAP)
-      take_gap(r);
+      reader_take_gap(r);
     else
-      take_block(r);
+      reader_take_block(r);
     return LJP_OK;
   }
 }
@@ -342,8 +343,8 @@ enum ljp_status ljp_reader_next(struct ljp_reader *r,
                                 const struct ljp_item **item)
 {
   *item = &r->item;
-  return LJP_LIKELY(r->many && r->body < r->body_end) ? next_of_many(r)
-                                                      : next_of_rest(r);
+  return LJP_LIKELY(r->many && r->body < r->body_end) ? reader_next_of_many(r)
+                                                      : reader_next_slow(r);
 }
 
 size_t ljp_reader_samples(struct ljp_reader *r, struct ljp_timed_sample *out,

@@ -44,18 +44,19 @@ bool ljp_pairs_next(struct ljp_pairs *pairs, uint64_t *a, uint64_t *b)
 }
 
 /* Why no number could be read at p. */
-static enum ljp_bad_reason bad_number(const uint8_t *p, const uint8_t *end)
+static enum ljp_bad_reason record_bad_number(const uint8_t *p,
+                                             const uint8_t *end)
 {
   return end - p < LJP_VARINT_MAX_BYTES ? LJP_BAD_SHORT : LJP_BAD_NUMBER;
 }
 
-static enum ljp_bad_reason get_string(const uint8_t **body, const uint8_t *end,
-                                      struct ljp_str *out)
+static enum ljp_bad_reason
+record_get_string(const uint8_t **body, const uint8_t *end, struct ljp_str *out)
 {
   uint64_t len;
   const uint8_t *p = ljp_get_varint(*body, end, &len);
   if (!p)
-    return bad_number(*body, end);
+    return record_bad_number(*body, end);
   if (len > LJP_STRING_MAX_BYTES || len > (uint64_t)(end - p))
     return LJP_BAD_STRING;
   *out = (struct ljp_str){(const char *)p, (uint32_t)len};
@@ -65,20 +66,21 @@ static enum ljp_bad_reason get_string(const uint8_t **body, const uint8_t *end,
 
 /* Every pair is looked at here, so that the consumer's walk cannot fail; the
 ** count is no more than a promise until then. */
-static enum ljp_bad_reason get_pairs(const uint8_t **body, const uint8_t *end,
-                                     struct ljp_pairs *out)
+static enum ljp_bad_reason record_get_pairs(const uint8_t **body,
+                                            const uint8_t *end,
+                                            struct ljp_pairs *out)
 {
   uint64_t count, ignored;
   const uint8_t *p = ljp_get_varint(*body, end, &count);
   if (!p)
-    return bad_number(*body, end);
+    return record_bad_number(*body, end);
   *out = (struct ljp_pairs){count, p, end};
   if (count > (uint64_t)(end - p) / 2)
     return LJP_BAD_PAIRS;
   for (uint64_t i = 0; i < count * 2; i++) {
     const uint8_t *next = ljp_get_varint(p, end, &ignored);
     if (!next)
-      return bad_number(p, end);
+      return record_bad_number(p, end);
     p = next;
   }
   out->end = p;
@@ -99,13 +101,13 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
     uint64_t value;
     if (field->type == LJP_FIELD_STR) {
       struct ljp_str string;
-      if (!(bad = get_string(&body, end, &string)))
+      if (!(bad = record_get_string(&body, end, &string)))
         memcpy(member, &string, sizeof string);
       continue;
     }
     if (field->type == LJP_FIELD_PAIRS) {
       struct ljp_pairs pairs;
-      if (!(bad = get_pairs(&body, end, &pairs)))
+      if (!(bad = record_get_pairs(&body, end, &pairs)))
         memcpy(member, &pairs, sizeof pairs);
       continue;
     }
@@ -113,7 +115,7 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
       break;
     const uint8_t *next = ljp_get_varint(body, end, &value);
     if (!next)
-      return bad_number(body, end);
+      return record_bad_number(body, end);
     body = next;
     if (field->type != LJP_FIELD_U && field->type != LJP_FIELD_U1)
       value = (uint64_t)ljp_unzigzag(value);

@@ -77,7 +77,7 @@ enum ljp_status ljp_tally_totals(struct ljp_tally *tally,
   return status;
 }
 
-static size_t hash(const struct ljp_tally_loss *key)
+static size_t tally_hash(const struct ljp_tally_loss *key)
 {
   uint64_t h = key->producer * UINT64_C(0x9e3779b97f4a7c15) ^
                (key->reason * 2 + key->overrun) * UINT64_C(0xc2b2ae3d27d4eb4f);
@@ -85,11 +85,11 @@ static size_t hash(const struct ljp_tally_loss *key)
 }
 
 /* The place in the index of a key, or where it would be put. */
-static size_t *place(const struct ljp_tally *tally,
-                     const struct ljp_tally_loss *key)
+static size_t *tally_place(const struct ljp_tally *tally,
+                           const struct ljp_tally_loss *key)
 {
   size_t mask = tally->loss_room * 2 - 1;
-  size_t i = hash(key) & mask;
+  size_t i = tally_hash(key) & mask;
   for (; tally->index[i]; i = (i + 1) & mask) {
     const struct ljp_tally_loss *loss = &tally->losses[tally->index[i] - 1];
     if (loss->producer == key->producer && loss->reason == key->reason &&
@@ -99,7 +99,7 @@ static size_t *place(const struct ljp_tally *tally,
   return &tally->index[i];
 }
 
-static enum ljp_status grow(struct ljp_tally *tally)
+static enum ljp_status tally_grow(struct ljp_tally *tally)
 {
   size_t room = tally->loss_room ? tally->loss_room * 2 : FIRST_ROOM;
   if (room > LJP_TALLY_MAX_KEYS)
@@ -119,7 +119,7 @@ static enum ljp_status grow(struct ljp_tally *tally)
   tally->index = index;
   tally->loss_room = room;
   for (size_t i = 0; i < tally->loss_count; i++)
-    *place(tally, &losses[i]) = i + 1;
+    *tally_place(tally, &losses[i]) = i + 1;
   return LJP_OK;
 }
 
@@ -128,14 +128,14 @@ enum ljp_status ljp_tally_loss(struct ljp_tally *tally, uint64_t producer,
 {
   const struct ljp_tally_loss loss = {producer, reason, count, overrun};
   enum ljp_status status;
-  if (!tally->loss_room && (status = grow(tally)))
+  if (!tally->loss_room && (status = tally_grow(tally)))
     return status;
-  size_t *at = place(tally, &loss);
+  size_t *at = tally_place(tally, &loss);
   if (!*at) {
     if (tally->loss_count == tally->loss_room) {
-      if ((status = grow(tally)))
+      if ((status = tally_grow(tally)))
         return status;
-      at = place(tally, &loss);
+      at = tally_place(tally, &loss);
     }
     tally->losses[tally->loss_count] = loss;
     *at = ++tally->loss_count;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/child.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* They need all addresses, and talk on stderr. */
@@ -49,7 +49,7 @@ struct pipe_end {
 
 /* -- In the child ---------------------------------------------------------- */
 
-static void flush(struct pipe_end *out)
+static void child_flush(struct pipe_end *out)
 {
   for (size_t done = 0; done < out->len;) {
     ssize_t n = write(out->fd, out->buf + done, out->len - done);
@@ -62,23 +62,23 @@ static void flush(struct pipe_end *out)
   out->len = 0;
 }
 
-static void put(struct pipe_end *out, const void *data, size_t len)
+static void child_put(struct pipe_end *out, const void *data, size_t len)
 {
   if (out->len + len > sizeof out->buf)
-    flush(out);
+    child_flush(out);
   if (len)
     memcpy(out->buf + out->len, data, len);
   out->len += len;
 }
 
-static void put_message(struct pipe_end *out, enum message_type type,
-                        uint32_t a, uint32_t b, uint32_t c)
+static void child_put_message(struct pipe_end *out, enum message_type type,
+                              uint32_t a, uint32_t b, uint32_t c)
 {
   struct message message = {type, a, b, c};
-  put(out, &message, sizeof message);
+  child_put(out, &message, sizeof message);
 }
 
-static uint32_t cut_length(const char *text)
+static uint32_t child_text_length(const char *text)
 {
   return (uint32_t)strnlen(text, LJP_SYM_NAME_MAX);
 }
@@ -87,24 +87,24 @@ static void child_answer(void *ctx, size_t index,
                          const struct ljp_symbol_frame *frames, unsigned count)
 {
   struct pipe_end *out = ctx;
-  put_message(out, ANSWER, (uint32_t)index, count, 0);
+  child_put_message(out, ANSWER, (uint32_t)index, count, 0);
   for (unsigned i = 0; i < count; i++) {
-    uint32_t name = cut_length(frames[i].function);
-    uint32_t file = cut_length(frames[i].file);
-    put_message(out, FRAME, frames[i].line, name, file);
-    put(out, frames[i].function, name);
-    put(out, frames[i].file, file);
+    uint32_t name = child_text_length(frames[i].function);
+    uint32_t file = child_text_length(frames[i].file);
+    child_put_message(out, FRAME, frames[i].line, name, file);
+    child_put(out, frames[i].function, name);
+    child_put(out, frames[i].file, file);
   }
 }
 
 static void child_notice(void *ctx, const char *text)
 {
-  uint32_t len = cut_length(text);
-  put_message(ctx, NOTICE, 0, len, 0);
-  put(ctx, text, len);
+  uint32_t len = child_text_length(text);
+  child_put_message(ctx, NOTICE, 0, len, 0);
+  child_put(ctx, text, len);
 }
 
-static void limit(int what, rlim_t most)
+static void child_limit(int what, rlim_t most)
 {
   struct rlimit now;
   if (getrlimit(what, &now) != 0)
@@ -115,17 +115,17 @@ static void limit(int what, rlim_t most)
   setrlimit(what, &now);
 }
 
-static void guard_child(void)
+static void child_guard(void)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  limit(RLIMIT_CORE, 0);
+  child_limit(RLIMIT_CORE, 0);
   for (int sig = 1; sig < NSIG; sig++)
     signal(sig, sig == SIGPIPE ? SIG_IGN : SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   if (!SANITIZED) {
-    limit(RLIMIT_DATA, CHILD_DATA_BYTES);
+    child_limit(RLIMIT_DATA, CHILD_DATA_BYTES);
     /* The C library would report broken heaps there. */
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (null >= 0)
@@ -133,34 +133,34 @@ static void guard_child(void)
   }
 }
 
-static unsigned seconds_of(const struct ljp_symbols_options *options)
+static unsigned child_seconds(const struct ljp_symbols_options *options)
 {
   return options->seconds ? options->seconds : 60;
 }
 
-static void child(int fd, const struct ljp_symbols_options *options,
-                  const struct ljp_sym_job *jobs, size_t count, size_t first,
-                  enum ljp_sym_level level)
+static void child_main(int fd, const struct ljp_symbols_options *options,
+                       const struct ljp_sym_job *jobs, size_t count,
+                       size_t first, enum ljp_sym_level level)
 {
   static struct pipe_end out;
   out = (struct pipe_end){.fd = fd};
   const struct ljp_sym_sink sink = {&out, child_answer, child_notice};
-  guard_child();
+  child_guard();
   for (size_t i = first; i < count; i++) {
-    put_message(&out, MODULE, (uint32_t)i, 0, 0);
-    flush(&out);
-    alarm(seconds_of(options));
+    child_put_message(&out, MODULE, (uint32_t)i, 0, 0);
+    child_flush(&out);
+    alarm(child_seconds(options));
     ljp_sym_lookup(options, &jobs[i].request, i == first ? level : LJP_SYM_FULL,
                    &sink);
   }
-  put_message(&out, END, 0, 0, 0);
-  flush(&out);
+  child_put_message(&out, END, 0, 0, 0);
+  child_flush(&out);
   _exit(0);
 }
 
 /* -- In the parent --------------------------------------------------------- */
 
-static bool get(struct pipe_end *in, void *data, size_t len)
+static bool parent_get(struct pipe_end *in, void *data, size_t len)
 {
   while (in->len - in->at < len) {
     memmove(in->buf, in->buf + in->at, in->len - in->at);
@@ -179,16 +179,17 @@ static bool get(struct pipe_end *in, void *data, size_t len)
 }
 
 /* Text that a view may show: what it holds is the view's to make safe. */
-static bool get_text(struct pipe_end *in, char *text, uint32_t len)
+static bool parent_get_text(struct pipe_end *in, char *text, uint32_t len)
 {
-  if (len > LJP_SYM_NAME_MAX || !get(in, text, len))
+  if (len > LJP_SYM_NAME_MAX || !parent_get(in, text, len))
     return false;
   text[len] = '\0';
   return true;
 }
 
-static bool get_answer(struct pipe_end *in, const struct message *message,
-                       const struct ljp_sym_job *job)
+static bool parent_get_answer(struct pipe_end *in,
+                              const struct message *message,
+                              const struct ljp_sym_job *job)
 {
   static char texts[LJP_SYM_FRAMES_MAX][2][LJP_SYM_NAME_MAX + 1];
   static struct ljp_symbol_frame frames[LJP_SYM_FRAMES_MAX];
@@ -197,9 +198,9 @@ static bool get_answer(struct pipe_end *in, const struct message *message,
     return false;
   for (uint32_t i = 0; i < message->b; i++) {
     struct message frame;
-    if (!get(in, &frame, sizeof frame) || frame.type != FRAME ||
-        !get_text(in, texts[i][0], frame.b) ||
-        !get_text(in, texts[i][1], frame.c))
+    if (!parent_get(in, &frame, sizeof frame) || frame.type != FRAME ||
+        !parent_get_text(in, texts[i][0], frame.b) ||
+        !parent_get_text(in, texts[i][1], frame.c))
       return false;
     frames[i] = (struct ljp_symbol_frame){texts[i][0], texts[i][1], frame.a};
   }
@@ -209,13 +210,13 @@ static bool get_answer(struct pipe_end *in, const struct message *message,
 
 /* Reads what a child says; true: it came to its end. *at is the job that it
 ** was at last. */
-static bool listen_to(struct pipe_end *in, const struct ljp_sym_job *jobs,
-                      size_t count, size_t *at)
+static bool parent_listen(struct pipe_end *in, const struct ljp_sym_job *jobs,
+                          size_t count, size_t *at)
 {
   static char text[LJP_SYM_NAME_MAX + 1];
   struct message message;
   bool begun = false;
-  while (get(in, &message, sizeof message)) {
+  while (parent_get(in, &message, sizeof message)) {
     switch (message.type) {
     case MODULE:
       if (message.a >= count || message.a < *at)
@@ -224,11 +225,11 @@ static bool listen_to(struct pipe_end *in, const struct ljp_sym_job *jobs,
       begun = true;
       break;
     case ANSWER:
-      if (!begun || !get_answer(in, &message, &jobs[*at]))
+      if (!begun || !parent_get_answer(in, &message, &jobs[*at]))
         return false;
       break;
     case NOTICE:
-      if (!begun || !get_text(in, text, message.b))
+      if (!begun || !parent_get_text(in, text, message.b))
         return false;
       jobs[*at].sink.notice(jobs[*at].sink.ctx, text);
       break;
@@ -241,15 +242,15 @@ static bool listen_to(struct pipe_end *in, const struct ljp_sym_job *jobs,
   return false;
 }
 
-static void tell_failure(const struct ljp_symbols_options *options,
-                         const struct ljp_sym_job *job, int status,
-                         enum ljp_sym_level level)
+static void parent_tell_failure(const struct ljp_symbols_options *options,
+                                const struct ljp_sym_job *job, int status,
+                                enum ljp_sym_level level)
 {
   char text[LJP_SYM_NAME_MAX], why[64] = "its reader failed";
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGALRM)
       snprintf(why, sizeof why, "reading took more than %u s",
-               seconds_of(options));
+               child_seconds(options));
     else
       snprintf(why, sizeof why, "its reader died of signal %d",
                WTERMSIG(status));
@@ -260,9 +261,9 @@ static void tell_failure(const struct ljp_symbols_options *options,
 }
 
 /* One child from job *at on. -1: none could be started. */
-static int run_child(const struct ljp_symbols_options *options,
-                     const struct ljp_sym_job *jobs, size_t count, size_t *at,
-                     enum ljp_sym_level level, bool *done)
+static int parent_run_child(const struct ljp_symbols_options *options,
+                            const struct ljp_sym_job *jobs, size_t count,
+                            size_t *at, enum ljp_sym_level level, bool *done)
 {
   static struct pipe_end in;
   int ends[2], status = 0;
@@ -271,7 +272,7 @@ static int run_child(const struct ljp_symbols_options *options,
   pid_t pid = fork();
   if (pid == 0) {
     close(ends[0]);
-    child(ends[1], options, jobs, count, *at, level);
+    child_main(ends[1], options, jobs, count, *at, level);
   }
   close(ends[1]);
   if (pid < 0) {
@@ -279,7 +280,7 @@ static int run_child(const struct ljp_symbols_options *options,
     return -1;
   }
   in = (struct pipe_end){.fd = ends[0]};
-  *done = listen_to(&in, jobs, count, at);
+  *done = parent_listen(&in, jobs, count, at);
   close(ends[0]);
   if (!*done)
     kill(pid, SIGKILL); /* Or it has ended already. */
@@ -301,14 +302,14 @@ bool ljp_sym_run(const struct ljp_symbols_options *options,
   while (at < count) {
     size_t first = at;
     bool done = false;
-    int status = run_child(options, jobs, count, &at, level, &done);
+    int status = parent_run_child(options, jobs, count, &at, level, &done);
     if (status < 0)
       return false;
     if (done)
       return true;
     if (at != first)
       level = LJP_SYM_FULL;
-    tell_failure(options, &jobs[at], status, level);
+    parent_tell_failure(options, &jobs[at], status, level);
     if (level == LJP_SYM_FULL) {
       level = LJP_SYM_NAMES;
     } else {

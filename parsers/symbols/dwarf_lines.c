@@ -2,7 +2,7 @@
 ** Lines and inlined functions from DWARF. Addresses are sorted into units by
 ** the units' ranges (.debug_aranges may be missing or wrong); of each unit the
 ** tree is walked once, past every function that holds none of its addresses.
-** Runs in the child (priv.h); depth and steps are bounded, since a
+** Runs in the child (lookup.h); depth and steps are bounded, since a
 ** file may link its tree in circles.
 */
 #include <dwarf.h>
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/demangle.h"
+#include "parsers/symbols/dwarf_lines.h"
 
 enum { DEPTH_MAX = 256, RANGES_MAX = 1 << 24, PIECES_MAX = 1 << 16 };
 #define STEPS_MAX 200000000u /* Entries of all trees of a file. */
@@ -46,7 +47,7 @@ struct walk {
   uint64_t *steps;
 };
 
-static const char *name_of(Dwarf_Die *die)
+static const char *lines_name(Dwarf_Die *die)
 {
   char pretty[LJP_SYM_NAME_MAX];
   Dwarf_Attribute attr;
@@ -56,11 +57,11 @@ static const char *name_of(Dwarf_Die *die)
     name = dwarf_formstring(&attr);
   if (!name)
     name = dwarf_diename(die);
-  ljp_sym_pretty(name ? name : "", pretty);
+  ljp_sym_demangle(name ? name : "", pretty);
   return strdup(pretty);
 }
 
-static uint32_t number_of(Dwarf_Die *die, unsigned at)
+static uint32_t lines_number(Dwarf_Die *die, unsigned at)
 {
   Dwarf_Attribute attr;
   Dwarf_Word value;
@@ -70,18 +71,18 @@ static uint32_t number_of(Dwarf_Die *die, unsigned at)
   return (uint32_t)value;
 }
 
-static struct inlined *make(struct walk *walk, Dwarf_Die *die,
-                            struct inlined *outer)
+static struct inlined *lines_make_inlined(struct walk *walk, Dwarf_Die *die,
+                                          struct inlined *outer)
 {
   struct inlined *inlined = calloc(1, sizeof *inlined);
   if (!inlined)
     return NULL;
   inlined->offset = dwarf_dieoffset(die);
-  inlined->name = name_of(die);
+  inlined->name = lines_name(die);
   inlined->outer = outer;
   if (outer) {
-    uint32_t file = number_of(die, DW_AT_call_file);
-    inlined->call_line = number_of(die, DW_AT_call_line);
+    uint32_t file = lines_number(die, DW_AT_call_file);
+    inlined->call_line = lines_number(die, DW_AT_call_line);
     if (file < walk->file_count)
       inlined->call_file = dwarf_filesrc(walk->files, file, NULL, NULL);
   }
@@ -91,7 +92,7 @@ static struct inlined *make(struct walk *walk, Dwarf_Die *die,
 }
 
 /* The first wanted address that is not below. */
-static size_t lower_bound(const struct walk *walk, uint64_t address)
+static size_t lines_lower_bound(const struct walk *walk, uint64_t address)
 {
   size_t low = 0, high = walk->count;
   while (low < high) {
@@ -105,7 +106,8 @@ static size_t lower_bound(const struct walk *walk, uint64_t address)
 }
 
 /* Puts a function on the way of each address that it holds. */
-static bool mark(struct walk *walk, Dwarf_Die *die, bool is_inlined)
+static bool lines_add_function(struct walk *walk, Dwarf_Die *die,
+                               bool is_inlined)
 {
   Dwarf_Addr base, start, end;
   ptrdiff_t offset = 0;
@@ -115,13 +117,13 @@ static bool mark(struct walk *walk, Dwarf_Die *die, bool is_inlined)
     offset = dwarf_ranges(die, offset, &base, &start, &end);
     if (offset <= 0)
       break;
-    for (size_t w = lower_bound(walk, start);
+    for (size_t w = lines_lower_bound(walk, start);
          w < walk->count && walk->wanted[w].address < end; w++) {
       struct inlined *outer = is_inlined ? walk->wanted[w].chain : NULL;
       if (is_inlined && !outer)
         continue; /* Outside of any function. */
       if (!last || last->outer != outer)
-        last = make(walk, die, outer);
+        last = lines_make_inlined(walk, die, outer);
       if (!last)
         return any;
       walk->wanted[w].chain = last;
@@ -132,13 +134,13 @@ static bool mark(struct walk *walk, Dwarf_Die *die, bool is_inlined)
 }
 
 /* Whether functions may be found below an entry. */
-static bool enter(struct walk *walk, Dwarf_Die *die)
+static bool lines_enter(struct walk *walk, Dwarf_Die *die)
 {
   switch (dwarf_tag(die)) {
   case DW_TAG_subprogram:
-    return mark(walk, die, false);
+    return lines_add_function(walk, die, false);
   case DW_TAG_inlined_subroutine:
-    return mark(walk, die, true);
+    return lines_add_function(walk, die, true);
   case DW_TAG_lexical_block:
   case DW_TAG_try_block:
   case DW_TAG_catch_block:
@@ -152,7 +154,7 @@ static bool enter(struct walk *walk, Dwarf_Die *die)
   }
 }
 
-static void walk_tree(struct walk *walk, Dwarf_Die *unit)
+static void lines_walk_tree(struct walk *walk, Dwarf_Die *unit)
 {
   Dwarf_Die *path = calloc(DEPTH_MAX, sizeof *path);
   int depth = 0;
@@ -162,7 +164,7 @@ static void walk_tree(struct walk *walk, Dwarf_Die *unit)
   }
   while (depth >= 0 && ++*walk->steps < STEPS_MAX) {
     Dwarf_Die *die = &path[depth];
-    if (enter(walk, die) && depth + 1 < DEPTH_MAX &&
+    if (lines_enter(walk, die) && depth + 1 < DEPTH_MAX &&
         dwarf_child(die, &path[depth + 1]) == 0) {
       depth++;
       continue;
@@ -183,10 +185,10 @@ static void walk_tree(struct walk *walk, Dwarf_Die *unit)
   free(path);
 }
 
-static void tell(const struct walk *walk, Dwarf_Die *unit,
-                 void (*each)(void *, size_t, const struct ljp_symbol_frame *,
-                              unsigned),
-                 void *ctx)
+static void lines_tell(const struct walk *walk, Dwarf_Die *unit,
+                       void (*each)(void *, size_t,
+                                    const struct ljp_symbol_frame *, unsigned),
+                       void *ctx)
 {
   static struct ljp_symbol_frame frames[LJP_SYM_FRAMES_MAX];
   for (size_t w = 0; w < walk->count; w++) {
@@ -214,7 +216,7 @@ static void tell(const struct walk *walk, Dwarf_Die *unit,
   }
 }
 
-static int by_start(const void *a, const void *b)
+static int lines_by_start(const void *a, const void *b)
 {
   const struct range *x = a, *y = b;
   if (x->start != y->start)
@@ -222,7 +224,7 @@ static int by_start(const void *a, const void *b)
   return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-static int by_unit(const void *a, const void *b)
+static int lines_by_unit(const void *a, const void *b)
 {
   const struct wanted *x = a, *y = b;
   if (x->unit != y->unit)
@@ -237,7 +239,7 @@ struct units {
   size_t count, room;
 };
 
-static bool grow(void **list, size_t *room, size_t count, size_t each)
+static bool lines_grow(void **list, size_t *room, size_t count, size_t each)
 {
   if (count < *room)
     return true;
@@ -250,19 +252,19 @@ static bool grow(void **list, size_t *room, size_t count, size_t each)
   return true;
 }
 
-static void add_unit(struct units *units, Dwarf_Die *die, Dwarf_Die *code)
+static void lines_add_unit(struct units *units, Dwarf_Die *die, Dwarf_Die *code)
 {
   Dwarf_Addr base, start, end;
   ptrdiff_t offset = 0;
-  if (!grow((void **)&units->dies, &units->room, units->count,
-            sizeof *units->dies))
+  if (!lines_grow((void **)&units->dies, &units->room, units->count,
+                  sizeof *units->dies))
     return;
   units->dies[units->count] = *code;
   while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
     if (start >= end)
       continue;
-    if (!grow((void **)&units->ranges, &units->range_room, units->range_count,
-              sizeof *units->ranges))
+    if (!lines_grow((void **)&units->ranges, &units->range_room,
+                    units->range_count, sizeof *units->ranges))
       break;
     units->ranges[units->range_count++] =
         (struct range){start, end, units->count};
@@ -270,7 +272,7 @@ static void add_unit(struct units *units, Dwarf_Die *die, Dwarf_Die *code)
   units->count++;
 }
 
-static void find_units(struct units *units, Dwarf *dwarf)
+static void lines_find_units(struct units *units, Dwarf *dwarf)
 {
   Dwarf_CU *cu = NULL;
   Dwarf_Half version;
@@ -278,15 +280,16 @@ static void find_units(struct units *units, Dwarf *dwarf)
   Dwarf_Die die, sub;
   while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, &sub) == 0)
     if (type == DW_UT_compile)
-      add_unit(units, &die, &die);
+      lines_add_unit(units, &die, &die);
     else if (type == DW_UT_skeleton)
-      add_unit(units, &die, sub.addr ? &sub : &die);
+      lines_add_unit(units, &die, sub.addr ? &sub : &die);
   if (units->range_count)
-    qsort(units->ranges, units->range_count, sizeof *units->ranges, by_start);
+    qsort(units->ranges, units->range_count, sizeof *units->ranges,
+          lines_by_start);
 }
 
 /* The unit that holds an address; SIZE_MAX: none. */
-static size_t unit_of(const struct units *units, uint64_t address)
+static size_t lines_unit(const struct units *units, uint64_t address)
 {
   size_t low = 0, high = units->range_count;
   while (low < high) {
@@ -303,17 +306,16 @@ static size_t unit_of(const struct units *units, uint64_t address)
   return SIZE_MAX;
 }
 
-static void look_into(Dwarf_Die *unit, struct wanted *wanted, size_t count,
-                      uint64_t *steps,
-                      void (*each)(void *, size_t,
-                                   const struct ljp_symbol_frame *, unsigned),
-                      void *ctx)
+static void lines_read_unit(
+    Dwarf_Die *unit, struct wanted *wanted, size_t count, uint64_t *steps,
+    void (*each)(void *, size_t, const struct ljp_symbol_frame *, unsigned),
+    void *ctx)
 {
   struct walk walk = {.wanted = wanted, .count = count, .steps = steps};
   if (dwarf_getsrcfiles(unit, &walk.files, &walk.file_count) != 0)
     walk.file_count = 0;
-  walk_tree(&walk, unit);
-  tell(&walk, unit, each, ctx);
+  lines_walk_tree(&walk, unit);
+  lines_tell(&walk, unit, each, ctx);
   while (walk.made) {
     struct inlined *next = walk.made->next_made;
     free((char *)walk.made->name);
@@ -332,19 +334,20 @@ void ljp_sym_dwarf(Dwarf *dwarf, const struct ljp_sym_request *request,
   struct wanted *wanted = calloc(request->count + 1, sizeof *wanted);
   size_t found = 0;
   uint64_t steps = 0;
-  find_units(&units, dwarf);
+  lines_find_units(&units, dwarf);
   for (size_t i = 0; wanted && i < request->count; i++) {
-    size_t unit = unit_of(&units, request->addresses[i]);
+    size_t unit = lines_unit(&units, request->addresses[i]);
     if (unit != SIZE_MAX)
       wanted[found++] = (struct wanted){request->addresses[i], i, unit, NULL};
   }
   if (found)
-    qsort(wanted, found, sizeof *wanted, by_unit);
+    qsort(wanted, found, sizeof *wanted, lines_by_unit);
   for (size_t i = 0, n; i < found; i += n) {
     n = 1;
     while (i + n < found && wanted[i + n].unit == wanted[i].unit)
       n++;
-    look_into(&units.dies[wanted[i].unit], wanted + i, n, &steps, each, ctx);
+    lines_read_unit(&units.dies[wanted[i].unit], wanted + i, n, &steps, each,
+                    ctx);
   }
   free(wanted);
   free(units.ranges);

@@ -4,13 +4,13 @@
 ** size (assembly) reach to the next one, but only in a full table: in the
 ** dynamic one of a stripped library, what follows an exported function may be
 ** anything, and no name is better than a wrong one.
-** Runs in the child (priv.h).
+** Runs in the child (lookup.h).
 */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/elf_names.h"
+#include "parsers/symbols/lookup.h"
 
 enum { CODE_MAX = 1024, LOOSE = 0x80 };
 
@@ -22,7 +22,7 @@ struct code {
   size_t count;
 };
 
-static void find_code(Elf *elf, struct code *code)
+static void symtab_find_code(Elf *elf, struct code *code)
 {
   Elf_Scn *scn = NULL;
   code->count = 0;
@@ -37,7 +37,7 @@ static void find_code(Elf *elf, struct code *code)
 }
 
 /* End of the code section that holds the address; 0: it is not code. */
-static uint64_t code_end(const struct code *code, uint64_t address)
+static uint64_t symtab_code_end(const struct code *code, uint64_t address)
 {
   for (size_t i = 0; i < code->count; i++)
     if (address >= code->list[i].start && address < code->list[i].end)
@@ -45,7 +45,8 @@ static uint64_t code_end(const struct code *code, uint64_t address)
   return 0;
 }
 
-static bool push(struct ljp_sym_names *names, const struct ljp_sym_name *name)
+static bool symtab_push(struct ljp_sym_names *names,
+                        const struct ljp_sym_name *name)
 {
   if (names->count == names->capacity) {
     size_t capacity = names->capacity ? names->capacity * 2 : 1024;
@@ -66,8 +67,8 @@ struct ljp_sym_copy {
   char text[];
 };
 
-bool ljp_sym_names_push_copy(struct ljp_sym_names *names, uint64_t start,
-                             uint64_t end, const char *name)
+bool ljp_sym_names_add_copy(struct ljp_sym_names *names, uint64_t start,
+                            uint64_t end, const char *name)
 {
   size_t len = strlen(name);
   struct ljp_sym_copy *copy = malloc(sizeof *copy + len + 1);
@@ -77,12 +78,12 @@ bool ljp_sym_names_push_copy(struct ljp_sym_names *names, uint64_t start,
   copy->next = names->copies;
   names->copies = copy;
   struct ljp_sym_name entry = {start, end, copy->text, 0};
-  return push(names, &entry);
+  return symtab_push(names, &entry);
 }
 
 /* Of several names for a place: functions before labels, global before weak
 ** before local, few leading underscores. */
-static uint8_t rank_of(unsigned type, unsigned bind, const char *name)
+static uint8_t symtab_rank(unsigned type, unsigned bind, const char *name)
 {
   size_t bars = strspn(name, "_");
   unsigned rank = bars < 15 ? (unsigned)bars : 15;
@@ -90,8 +91,9 @@ static uint8_t rank_of(unsigned type, unsigned bind, const char *name)
   return (uint8_t)(rank | (type == STT_NOTYPE ? 1u : 0u) << 6);
 }
 
-static bool add_table(struct ljp_sym_names *names, Elf *elf, Elf_Scn *scn,
-                      const GElf_Shdr *sh, const struct code *code)
+static bool symtab_add_table(struct ljp_sym_names *names, Elf *elf,
+                             Elf_Scn *scn, const GElf_Shdr *sh,
+                             const struct code *code)
 {
   Elf_Data *data = elf_getdata(scn, NULL);
   size_t each = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
@@ -105,7 +107,7 @@ static bool add_table(struct ljp_sym_names *names, Elf *elf, Elf_Scn *scn,
     unsigned type = GELF_ST_TYPE(sym.st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
       continue;
-    uint64_t end = code_end(code, sym.st_value);
+    uint64_t end = symtab_code_end(code, sym.st_value);
     const char *text = elf_strptr(elf, sh->sh_link, sym.st_name);
     /* $x and the like mark kinds of code, .L is a compiler's own. */
     if (!end || !text || !*text || *text == '$' || *text == '.')
@@ -115,10 +117,10 @@ static bool add_table(struct ljp_sym_names *names, Elf *elf, Elf_Scn *scn,
     if (sym.st_size && sym.st_size < end - sym.st_value)
       end = sym.st_value + sym.st_size;
     struct ljp_sym_name name = {sym.st_value, end, text, 0};
-    name.rank = rank_of(type, GELF_ST_BIND(sym.st_info), text);
+    name.rank = symtab_rank(type, GELF_ST_BIND(sym.st_info), text);
     if (!sym.st_size)
       name.rank |= LOOSE;
-    if (!push(names, &name))
+    if (!symtab_push(names, &name))
       return false;
   }
   return true;
@@ -130,12 +132,12 @@ bool ljp_sym_names_add(struct ljp_sym_names *names, Elf *elf)
   Elf_Scn *scn = NULL;
   bool ok = code != NULL;
   if (ok)
-    find_code(elf, code);
+    symtab_find_code(elf, code);
   while (ok && (scn = elf_nextscn(elf, scn))) {
     GElf_Shdr sh;
     if (gelf_getshdr(scn, &sh) &&
         (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM))
-      ok = add_table(names, elf, scn, &sh, code);
+      ok = symtab_add_table(names, elf, scn, &sh, code);
   }
   free(code);
   return ok;
@@ -143,7 +145,7 @@ bool ljp_sym_names_add(struct ljp_sym_names *names, Elf *elf)
 
 /* By start; at one start loose ones first, then wide before narrow, then worst
 ** name first: the last one is the best. */
-static int compare(const void *a, const void *b)
+static int symtab_compare(const void *a, const void *b)
 {
   const struct ljp_sym_name *x = a, *y = b;
   if (x->start != y->start)
@@ -169,7 +171,7 @@ bool ljp_sym_names_sort(struct ljp_sym_names *names)
   names->reach = malloc(names->count * sizeof *names->reach);
   if (!names->reach)
     return false;
-  qsort(names->list, names->count, sizeof *names->list, compare);
+  qsort(names->list, names->count, sizeof *names->list, symtab_compare);
   uint64_t next = UINT64_MAX;
   for (size_t i = names->count; i-- > 0;) {
     struct ljp_sym_name *name = &names->list[i];
@@ -223,83 +225,4 @@ const char *ljp_sym_names_find(const struct ljp_sym_names *names,
       loose = name->name;
   }
   return loose;
-}
-
-/* What compilers append to the names of parts and copies of a function. */
-static size_t without_suffix(const char *name, size_t len)
-{
-  static const char *const suffixes[] = {".part",     ".isra", ".constprop",
-                                         ".lto_priv", ".cold", ".localalias",
-                                         ".llvm",     ".clone"};
-  for (bool again = true; again;) {
-    size_t n = len;
-    again = false;
-    while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
-      n--;
-    if (n < len && n && name[n - 1] == '.')
-      n--;
-    else
-      n = len;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-      size_t s = strlen(suffixes[i]);
-      if (n > s && memcmp(name + n - s, suffixes[i], s) == 0) {
-        len = n - s;
-        again = true;
-      }
-    }
-  }
-  return len;
-}
-
-static void copy(char *out, const char *text, size_t len)
-{
-  bool cut = len >= LJP_SYM_NAME_MAX;
-  size_t n = cut ? LJP_SYM_NAME_MAX - 4 : len;
-  memcpy(out, text, n);
-  memcpy(out + n, "...", 4);
-  if (!cut)
-    out[n] = '\0';
-}
-
-/* The C++ runtime's own demangler; opened when a C++ name is first met. */
-static char *demangle(const char *name)
-{
-  typedef char *demangler(const char *, char *, size_t *, int *);
-  static demangler *call;
-  static bool tried;
-  int status = 0;
-  if (!tried) {
-    void *lib = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-    tried = true;
-    if (lib)
-      *(void **)&call = dlsym(lib, "__cxa_demangle");
-  }
-  char *text = call ? call(name, NULL, NULL, &status) : NULL;
-  if (status) {
-    free(text);
-    text = NULL;
-  }
-  return text;
-}
-
-void ljp_sym_pretty(const char *name, char *out)
-{
-  /* What follows is a version, but for entries of the linkage table. */
-  const char *at = *name ? strchr(name + 1, '@') : NULL;
-  size_t len = at ? (size_t)(at - name) : strlen(name);
-  bool plt = at && strcmp(at, "@plt") == 0;
-  char plain[LJP_SYM_NAME_MAX];
-  len = without_suffix(name, len);
-  copy(plain, name, len);
-  char *text = NULL;
-  if (len > 2 && len < LJP_SYM_NAME_MAX && plain[0] == '_' && plain[1] == 'Z')
-    text = demangle(plain);
-  if (text)
-    copy(out, text, strlen(text));
-  else
-    copy(out, plain, strlen(plain));
-  free(text);
-  len = strlen(out);
-  if (plt && len + sizeof "@plt" <= LJP_SYM_NAME_MAX)
-    memcpy(out + len, "@plt", sizeof "@plt");
 }

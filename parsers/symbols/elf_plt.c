@@ -3,13 +3,14 @@
 ** to is read from its code: the slot of an indirect jump, which a relocation
 ** fills with a symbol, or with what a function chooses when the program starts:
 ** then it has that function's name. x86-64 only; elsewhere the entries have no names.
-** Runs in the child (priv.h).
+** Runs in the child (lookup.h).
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/elf_names.h"
+#include "parsers/symbols/lookup.h"
 
 enum { RELOCATIONS_MAX = 1 << 22, JUMP_BYTES = 6 };
 
@@ -23,7 +24,8 @@ struct slots {
   size_t count, room;
 };
 
-static bool add_slot(struct slots *slots, uint64_t address, const char *name)
+static bool plt_add_slot(struct slots *slots, uint64_t address,
+                         const char *name)
 {
   if (slots->count == slots->room) {
     size_t room = slots->room ? slots->room * 2 : 256;
@@ -40,9 +42,9 @@ static bool add_slot(struct slots *slots, uint64_t address, const char *name)
 }
 
 /* The slots that a table of relocations fills with functions. */
-static bool add_relocations(struct slots *slots,
-                            const struct ljp_sym_names *known, Elf *elf,
-                            Elf_Scn *scn, const GElf_Shdr *sh)
+static bool plt_add_relocations(struct slots *slots,
+                                const struct ljp_sym_names *known, Elf *elf,
+                                Elf_Scn *scn, const GElf_Shdr *sh)
 {
   GElf_Shdr table;
   Elf_Scn *symbols = elf_getscn(elf, sh->sh_link);
@@ -64,20 +66,20 @@ static bool add_relocations(struct slots *slots,
              index && index <= INT32_MAX && names &&
              gelf_getsym(names, (int)index, &sym))
       name = elf_strptr(elf, table.sh_link, sym.st_name);
-    if (name && *name && !add_slot(slots, rela.r_offset, name))
+    if (name && *name && !plt_add_slot(slots, rela.r_offset, name))
       return false;
   }
   return true;
 }
 
-static int by_address(const void *a, const void *b)
+static int plt_by_address(const void *a, const void *b)
 {
   const struct slot *x = a, *y = b;
   return x->address < y->address ? -1 : x->address > y->address;
 }
 
 /* The slot that an entry's code jumps through; 0: there is no such jump. */
-static uint64_t jumps_through(const uint8_t *code, size_t len, uint64_t address)
+static uint64_t plt_jump_slot(const uint8_t *code, size_t len, uint64_t address)
 {
   for (size_t i = 0; i + JUMP_BYTES <= len; i++)
     if (code[i] == 0xff && code[i + 1] == 0x25) {
@@ -88,21 +90,22 @@ static uint64_t jumps_through(const uint8_t *code, size_t len, uint64_t address)
   return 0;
 }
 
-static bool add_entries(struct ljp_sym_names *names, const struct slots *slots,
-                        Elf_Scn *scn, const GElf_Shdr *sh)
+static bool plt_add_entries(struct ljp_sym_names *names,
+                            const struct slots *slots, Elf_Scn *scn,
+                            const GElf_Shdr *sh)
 {
   Elf_Data *data = elf_rawdata(scn, NULL);
   size_t each = sh->sh_entsize == 8 ? 8 : 16;
   if (!data || !data->d_buf || sh->sh_addr + sh->sh_size < sh->sh_addr)
     return true;
   for (size_t at = 0; at + each <= data->d_size; at += each) {
-    struct slot key = {jumps_through((const uint8_t *)data->d_buf + at, each,
+    struct slot key = {plt_jump_slot((const uint8_t *)data->d_buf + at, each,
                                      sh->sh_addr + at),
                        NULL};
-    const struct slot *slot =
-        key.address && slots->count
-            ? bsearch(&key, slots->list, slots->count, sizeof key, by_address)
-            : NULL;
+    const struct slot *slot = key.address && slots->count
+                                  ? bsearch(&key, slots->list, slots->count,
+                                            sizeof key, plt_by_address)
+                                  : NULL;
     char text[LJP_SYM_NAME_MAX];
     if (!slot)
       continue;
@@ -110,8 +113,8 @@ static bool add_entries(struct ljp_sym_names *names, const struct slots *slots,
     int len = (int)strcspn(slot->name, "@");
     snprintf(text, sizeof text, "%.*s@plt", len < 4000 ? len : 4000,
              slot->name);
-    if (!ljp_sym_names_push_copy(names, sh->sh_addr + at,
-                                 sh->sh_addr + at + each, text))
+    if (!ljp_sym_names_add_copy(names, sh->sh_addr + at,
+                                sh->sh_addr + at + each, text))
       return false;
   }
   return true;
@@ -130,16 +133,16 @@ bool ljp_sym_names_add_plt(struct ljp_sym_names *names, Elf *elf)
     return true;
   while (ok && (scn = elf_nextscn(elf, scn)))
     if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA)
-      ok = add_relocations(&slots, names, elf, scn, &sh);
+      ok = plt_add_relocations(&slots, names, elf, scn, &sh);
   if (slots.count)
-    qsort(slots.list, slots.count, sizeof *slots.list, by_address);
+    qsort(slots.list, slots.count, sizeof *slots.list, plt_by_address);
   while (ok && (scn = elf_nextscn(elf, scn))) {
     if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_PROGBITS)
       continue;
     const char *name = elf_strptr(elf, strings, sh.sh_name);
     if (name && (!strcmp(name, ".plt") || !strcmp(name, ".plt.sec") ||
                  !strcmp(name, ".plt.got")))
-      ok = add_entries(names, &slots, scn, &sh);
+      ok = plt_add_entries(names, &slots, scn, &sh);
   }
   free(slots.list);
   return ok && ljp_sym_names_sort(names);

@@ -3,12 +3,15 @@
 ** tables, inlined functions and lines from DWARF. The outermost function of a
 ** place has the symbol table's name where there is one, so that a profile
 ** reads the same with and without debug information, but for the details.
-** Runs in the child (priv.h).
+** Runs in the child (lookup.h).
 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/demangle.h"
+#include "parsers/symbols/dwarf_lines.h"
+#include "parsers/symbols/elf_names.h"
+#include "parsers/symbols/files.h"
 
 struct lookup {
   const struct ljp_sym_request *request;
@@ -17,8 +20,8 @@ struct lookup {
   bool *answered;
 };
 
-static void answer(void *ctx, size_t index,
-                   const struct ljp_symbol_frame *frames, unsigned count)
+static void lookup_answer(void *ctx, size_t index,
+                          const struct ljp_symbol_frame *frames, unsigned count)
 {
   struct lookup *lookup = ctx;
   struct ljp_symbol_frame named[LJP_SYM_FRAMES_MAX];
@@ -27,7 +30,7 @@ static void answer(void *ctx, size_t index,
       ljp_sym_names_find(&lookup->names, lookup->request->addresses[index]);
   memcpy(named, frames, count * sizeof *named);
   if (name) {
-    ljp_sym_pretty(name, pretty);
+    ljp_sym_demangle(name, pretty);
     named[count - 1].function = pretty;
   }
   if (!*named[count - 1].function) /* Padding between functions. */
@@ -57,7 +60,7 @@ void ljp_sym_lookup(const struct ljp_symbols_options *options,
   if (ok && files.debug.elf && level == LJP_SYM_FULL && !options->no_dwarf) {
     Dwarf *dwarf = dwarf_begin_elf(files.debug.elf, DWARF_C_READ, NULL);
     if (dwarf) {
-      ljp_sym_dwarf(dwarf, request, answer, &lookup);
+      ljp_sym_dwarf(dwarf, request, lookup_answer, &lookup);
       dwarf_end(dwarf);
     }
   }
@@ -65,7 +68,7 @@ void ljp_sym_lookup(const struct ljp_symbols_options *options,
   for (size_t i = 0; ok && i < request->count; i++)
     if (!lookup.answered[i] &&
         ljp_sym_names_find(&lookup.names, request->addresses[i]))
-      answer(&lookup, i, &empty, 1);
+      lookup_answer(&lookup, i, &empty, 1);
   ljp_sym_names_free(&lookup.names);
   free(lookup.answered);
   ljp_sym_files_close(&files);

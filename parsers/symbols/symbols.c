@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/base/array.h"
+#include "parsers/symbols/child.h"
 
 enum { WANT_MAX = 1 << 26 };
 
@@ -31,7 +32,7 @@ struct module {
   struct entry *entries; /* Those before `sorted` by address, no two alike. */
   size_t count, room, sorted;
   struct embedded *embedded;
-  size_t embedded_count, embedded_room;
+  uint32_t embedded_count, embedded_room;
 };
 
 struct piece {
@@ -43,7 +44,7 @@ struct piece {
 struct ljp_symbols {
   struct ljp_symbols_options options;
   struct module *modules; /* Handle: place + 1. */
-  size_t count, room;
+  uint32_t count, room;
   struct piece *pieces; /* Memory of strings and frames. */
   const char **strings; /* Hash table; half full at most. */
   size_t string_count, string_slots;
@@ -83,21 +84,7 @@ void ljp_symbols_free(struct ljp_symbols *s)
   free(s);
 }
 
-/* Room for one more in a list that doubles. */
-static bool more(void **list, size_t count, size_t *room, size_t each)
-{
-  if (count < *room)
-    return true;
-  size_t wider = *room ? *room * 2 : 16;
-  void *grown = realloc(*list, wider * each);
-  if (!grown)
-    return false;
-  *list = grown;
-  *room = wider;
-  return true;
-}
-
-static void *take(struct ljp_symbols *s, size_t size)
+static void *symbols_alloc(struct ljp_symbols *s, size_t size)
 {
   struct piece *piece = s->pieces;
   size = (size + 7) & ~(size_t)7;
@@ -116,8 +103,8 @@ static void *take(struct ljp_symbols *s, size_t size)
   return p;
 }
 
-static const char **slot_of(const char **slots, size_t count, const char *text,
-                            size_t len)
+static const char **symbols_string_slot(const char **slots, size_t count,
+                                        const char *text, size_t len)
 {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; i < len; i++)
@@ -128,7 +115,7 @@ static const char **slot_of(const char **slots, size_t count, const char *text,
   return &slots[i];
 }
 
-static bool widen_strings(struct ljp_symbols *s)
+static bool symbols_grow_strings(struct ljp_symbols *s)
 {
   size_t count = s->string_slots ? s->string_slots * 2 : 64;
   const char **slots = calloc(count, sizeof *slots);
@@ -136,7 +123,7 @@ static bool widen_strings(struct ljp_symbols *s)
     return false;
   for (size_t i = 0; i < s->string_slots; i++)
     if (s->strings[i])
-      *slot_of(slots, count, s->strings[i], strlen(s->strings[i])) =
+      *symbols_string_slot(slots, count, s->strings[i], strlen(s->strings[i])) =
           s->strings[i];
   free(s->strings);
   s->strings = slots;
@@ -145,19 +132,21 @@ static bool widen_strings(struct ljp_symbols *s)
 }
 
 /* One copy of each string; "" where there is no memory. */
-static const char *intern(struct ljp_symbols *s, const char *text, size_t len)
+static const char *symbols_intern(struct ljp_symbols *s, const char *text,
+                                  size_t len)
 {
   const char *nul = len ? memchr(text, 0, len) : NULL;
   if (nul)
     len = (size_t)(nul - text);
   if (!len)
     return "";
-  if (s->string_count * 2 >= s->string_slots && !widen_strings(s)) {
+  if (s->string_count * 2 >= s->string_slots && !symbols_grow_strings(s)) {
     s->no_memory = true;
     return "";
   }
-  const char **slot = slot_of(s->strings, s->string_slots, text, len);
-  char *copy = *slot ? NULL : take(s, len + 1);
+  const char **slot =
+      symbols_string_slot(s->strings, s->string_slots, text, len);
+  char *copy = *slot ? NULL : symbols_alloc(s, len + 1);
   if (copy) {
     memcpy(copy, text, len);
     copy[len] = '\0';
@@ -180,7 +169,7 @@ uint32_t ljp_symbols_module(struct ljp_symbols *s, struct ljp_str path,
       return (uint32_t)i + 1;
   }
   if (s->count >= UINT32_MAX - 1 ||
-      !more((void **)&s->modules, s->count, &s->room, sizeof *s->modules))
+      !ljp_array_reserve(&s->modules, s->count, &s->room, sizeof *s->modules))
     return 0;
   struct module *m = &s->modules[s->count];
   *m = (struct module){
@@ -197,7 +186,8 @@ uint32_t ljp_symbols_module(struct ljp_symbols *s, struct ljp_str path,
   return (uint32_t)++s->count;
 }
 
-static struct module *module_of(const struct ljp_symbols *s, uint32_t handle)
+static struct module *symbols_module_at(const struct ljp_symbols *s,
+                                        uint32_t handle)
 {
   return handle && handle <= s->count ? &s->modules[handle - 1] : NULL;
 }
@@ -207,24 +197,24 @@ enum ljp_status ljp_symbols_embedded(struct ljp_symbols *s, uint32_t handle,
                                      uint32_t line, struct ljp_str function,
                                      struct ljp_str file)
 {
-  struct module *m = module_of(s, handle);
+  struct module *m = symbols_module_at(s, handle);
   if (!m)
     return LJP_ERR_USE;
   if (level >= LJP_SYM_FRAMES_MAX || m->embedded_count == WANT_MAX)
     return LJP_ERR_LIMIT;
-  if (!more((void **)&m->embedded, m->embedded_count, &m->embedded_room,
-            sizeof *m->embedded))
+  if (!ljp_array_reserve(&m->embedded, m->embedded_count, &m->embedded_room,
+                         sizeof *m->embedded))
     return LJP_ERR_MEM;
   s->no_memory = false;
   m->embedded[m->embedded_count++] =
       (struct embedded){address,
                         level,
-                        {intern(s, function.data, function.len),
-                         intern(s, file.data, file.len), line}};
+                        {symbols_intern(s, function.data, function.len),
+                         symbols_intern(s, file.data, file.len), line}};
   return s->no_memory ? LJP_ERR_MEM : LJP_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int symbols_by_address(const void *a, const void *b)
 {
   const struct entry *x = a, *y = b;
   if (x->address != y->address)
@@ -232,7 +222,7 @@ static int by_address(const void *a, const void *b)
   return y->settled - x->settled; /* Those that are known first. */
 }
 
-static int by_level(const void *a, const void *b)
+static int symbols_by_level(const void *a, const void *b)
 {
   const struct embedded *x = a, *y = b;
   if (x->address != y->address)
@@ -240,12 +230,12 @@ static int by_level(const void *a, const void *b)
   return x->level < y->level ? -1 : x->level > y->level;
 }
 
-static void sort_module(struct module *m)
+static void symbols_sort_module(struct module *m)
 {
   size_t kept = 0;
   if (m->sorted == m->count)
     return;
-  qsort(m->entries, m->count, sizeof *m->entries, by_address);
+  qsort(m->entries, m->count, sizeof *m->entries, symbols_by_address);
   for (size_t i = 0; i < m->count; i++)
     if (!kept || m->entries[kept - 1].address != m->entries[i].address)
       m->entries[kept++] = m->entries[i];
@@ -255,14 +245,14 @@ static void sort_module(struct module *m)
 enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
                                  uint64_t address)
 {
-  struct module *m = module_of(s, handle);
+  struct module *m = symbols_module_at(s, handle);
   if (!m)
     return LJP_ERR_USE;
   if (m->count && m->entries[m->count - 1].address == address)
     return LJP_OK;
   if (m->count == m->room) {
     /* Asked again and again, an address takes no more room. */
-    sort_module(m);
+    symbols_sort_module(m);
     if (m->count >= (m->room + 1) / 2) {
       if (m->room >= WANT_MAX)
         return LJP_ERR_LIMIT;
@@ -278,7 +268,7 @@ enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
   return LJP_OK;
 }
 
-static struct entry *find(const struct module *m, uint64_t address)
+static struct entry *symbols_find(const struct module *m, uint64_t address)
 {
   size_t low = 0, high = m->sorted;
   while (low < high) {
@@ -295,11 +285,11 @@ static struct entry *find(const struct module *m, uint64_t address)
 
 /* Embedded levels 0, 1 ... of an address; a level that is missing (its block
 ** was lost) ends them. A single nameless level says: nothing was known. */
-static void settle_embedded(struct ljp_symbols *s, struct module *m)
+static void symbols_settle_embedded(struct ljp_symbols *s, struct module *m)
 {
   struct embedded *list = m->embedded;
   if (m->embedded_count)
-    qsort(list, m->embedded_count, sizeof *list, by_level);
+    qsort(list, m->embedded_count, sizeof *list, symbols_by_level);
   for (size_t i = 0, n; i < m->embedded_count; i += n) {
     uint32_t levels = 0;
     for (n = 0;
@@ -307,14 +297,14 @@ static void settle_embedded(struct ljp_symbols *s, struct module *m)
          n++)
       if (list[i + n].level == levels)
         list[i + levels++].frame = list[i + n].frame;
-    struct entry *entry = find(m, list[i].address);
+    struct entry *entry = symbols_find(m, list[i].address);
     if (!entry || entry->settled || !levels)
       continue;
     if (levels == 1 && !*list[i].frame.function && !*list[i].frame.file) {
       entry->settled = true;
       continue;
     }
-    struct ljp_symbol_frame *frames = take(s, levels * sizeof *frames);
+    struct ljp_symbol_frame *frames = symbols_alloc(s, levels * sizeof *frames);
     if (!frames)
       return;
     for (uint32_t k = 0; k < levels; k++)
@@ -331,25 +321,27 @@ struct asking {
   uint64_t *addresses;
 };
 
-static void take_answer(void *ctx, size_t index,
-                        const struct ljp_symbol_frame *frames, unsigned count)
+static void symbols_take_answer(void *ctx, size_t index,
+                                const struct ljp_symbol_frame *frames,
+                                unsigned count)
 {
   struct asking *asking = ctx;
   struct ljp_symbols *s = asking->symbols;
-  struct entry *entry = find(asking->module, asking->addresses[index]);
+  struct entry *entry = symbols_find(asking->module, asking->addresses[index]);
   if (!entry || entry->symbol.count)
     return;
-  struct ljp_symbol_frame *copy = take(s, count * sizeof *copy);
+  struct ljp_symbol_frame *copy = symbols_alloc(s, count * sizeof *copy);
   if (!copy)
     return;
   for (unsigned i = 0; i < count; i++)
     copy[i] = (struct ljp_symbol_frame){
-        intern(s, frames[i].function, strlen(frames[i].function)),
-        intern(s, frames[i].file, strlen(frames[i].file)), frames[i].line};
+        symbols_intern(s, frames[i].function, strlen(frames[i].function)),
+        symbols_intern(s, frames[i].file, strlen(frames[i].file)),
+        frames[i].line};
   entry->symbol = (struct ljp_symbol){count, copy};
 }
 
-static void take_notice(void *ctx, const char *text)
+static void symbols_take_notice(void *ctx, const char *text)
 {
   struct ljp_symbols *s = ((struct asking *)ctx)->symbols;
   for (size_t i = 0; i < s->notice_count; i++)
@@ -364,21 +356,21 @@ static void take_notice(void *ctx, const char *text)
     s->notice_count++;
 }
 
-static bool ask(struct ljp_symbols *s, struct module *m, struct asking *asking,
-                struct ljp_sym_job *job)
+static bool symbols_ask(struct ljp_symbols *s, struct module *m,
+                        struct asking *asking, struct ljp_sym_job *job)
 {
   size_t open = 0;
   *asking = (struct asking){s, m, NULL};
   for (size_t i = 0; i < m->count; i++)
     open += !m->entries[i].settled;
-  *job =
-      (struct ljp_sym_job){.request = {.path = m->path,
-                                       .build_id = (const uint8_t *)m->build_id,
-                                       .build_id_len = m->build_id_len,
-                                       .span = m->span,
-                                       .flags = m->flags,
-                                       .count = open},
-                           .sink = {asking, take_answer, take_notice}};
+  *job = (struct ljp_sym_job){
+      .request = {.path = m->path,
+                  .build_id = (const uint8_t *)m->build_id,
+                  .build_id_len = m->build_id_len,
+                  .span = m->span,
+                  .flags = m->flags,
+                  .count = open},
+      .sink = {asking, symbols_take_answer, symbols_take_notice}};
   if (!open)
     return true;
   asking->addresses = malloc(open * sizeof *asking->addresses);
@@ -401,16 +393,17 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
   s->no_memory = false;
   for (size_t i = 0; ok && i < s->count; i++) {
     struct module *m = &s->modules[i];
-    sort_module(m);
-    settle_embedded(s, m);
-    ok = ask(s, m, &asking[count], &jobs[count]);
+    symbols_sort_module(m);
+    symbols_settle_embedded(s, m);
+    ok = symbols_ask(s, m, &asking[count], &jobs[count]);
     count += ok && jobs[count].request.count;
   }
   if (ok && count && !s->options.no_files)
     ran = ljp_sym_run(&s->options, jobs, count);
   if (!ran)
-    take_notice(&asking[0], "machine code has no names: there is no process to"
-                            " be had that reads its files");
+    symbols_take_notice(&asking[0],
+                        "machine code has no names: there is no process to"
+                        " be had that reads its files");
   for (size_t i = 0; ok && ran && i < s->count; i++)
     for (size_t k = 0; k < s->modules[i].count; k++)
       s->modules[i].entries[k].settled = true;
@@ -426,8 +419,8 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
 const struct ljp_symbol *ljp_symbols_get(const struct ljp_symbols *s,
                                          uint32_t handle, uint64_t address)
 {
-  const struct module *m = module_of(s, handle);
-  const struct entry *entry = m ? find(m, address) : NULL;
+  const struct module *m = symbols_module_at(s, handle);
+  const struct entry *entry = m ? symbols_find(m, address) : NULL;
   return entry && entry->settled ? &entry->symbol : NULL;
 }
 
@@ -435,7 +428,7 @@ const struct ljp_symbol *ljp_symbols_each(const struct ljp_symbols *s,
                                           uint32_t handle, size_t n,
                                           uint64_t *address)
 {
-  const struct module *m = module_of(s, handle);
+  const struct module *m = symbols_module_at(s, handle);
   if (!m || n >= m->sorted)
     return NULL;
   *address = m->entries[n].address;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/demangle.h"
+#include "parsers/symbols/dwarf_lines.h"
+#include "parsers/symbols/elf_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
       const char *name = ljp_sym_names_find(&names, names.list[i].start);
       if (!name)
         abort(); /* At least the symbol that starts there. */
-      ljp_sym_pretty(name, pretty);
+      ljp_sym_demangle(name, pretty);
       heard += strlen(pretty);
     }
     struct ljp_sym_request request = {.addresses = addresses,

@@ -3,7 +3,7 @@
 ** that .gnu_debuglink names, or what debuginfod has. A file that is not the one
 ** that ran is never used: build-ids are compared, and where the profile has
 ** none, sizes; a file by debuglink must have the checksum named there.
-** Runs in the child (priv.h).
+** Runs in the child (lookup.h).
 */
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "parsers/symbols/priv.h"
+#include "parsers/symbols/files.h"
 
 enum { PATH_ROOM = 8192, HEX_ROOM = 2 * 64 + 1 };
 
@@ -30,7 +30,7 @@ struct search {
   char why[PATH_ROOM]; /* Why the first candidate is not used. */
 };
 
-static void hex(const uint8_t *id, size_t len, char out[HEX_ROOM])
+static void files_hex(const uint8_t *id, size_t len, char out[HEX_ROOM])
 {
   size_t n = len < 64 ? len : 64;
   for (size_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ static void hex(const uint8_t *id, size_t len, char out[HEX_ROOM])
 }
 
 __attribute__((format(printf, 2, 3))) static void
-notice(const struct ljp_sym_sink *sink, const char *format, ...)
+files_notice(const struct ljp_sym_sink *sink, const char *format, ...)
 {
   char text[PATH_ROOM];
   va_list args;
@@ -50,7 +50,7 @@ notice(const struct ljp_sym_sink *sink, const char *format, ...)
 }
 
 __attribute__((format(printf, 2, 3))) static void
-because(struct search *search, const char *format, ...)
+files_set_reason(struct search *search, const char *format, ...)
 {
   va_list args;
   if (search->why[0])
@@ -60,7 +60,7 @@ because(struct search *search, const char *format, ...)
   va_end(args);
 }
 
-static void close_file(struct ljp_sym_file *file)
+static void files_close(struct ljp_sym_file *file)
 {
   if (file->elf)
     elf_end(file->elf);
@@ -71,7 +71,7 @@ static void close_file(struct ljp_sym_file *file)
 
 /* Regular files only: nothing that a profile names may block or have side
 ** effects when opened. */
-static int open_regular(const char *path, off_t *size)
+static int files_open_regular(const char *path, off_t *size)
 {
   struct stat st;
   if (stat(path, &st) != 0)
@@ -93,7 +93,7 @@ static int open_regular(const char *path, off_t *size)
   return fd;
 }
 
-static bool open_fd(struct ljp_sym_file *file, int fd)
+static bool files_open_fd(struct ljp_sym_file *file, int fd)
 {
   *file = (struct ljp_sym_file){.fd = fd};
   file->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -102,19 +102,19 @@ static bool open_fd(struct ljp_sym_file *file, int fd)
       gelf_getehdr(file->elf, &ehdr) &&
       (ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN))
     return true;
-  close_file(file);
+  files_close(file);
   return false;
 }
 
-static bool open_path(struct ljp_sym_file *file, const char *path)
+static bool files_open_path(struct ljp_sym_file *file, const char *path)
 {
   off_t size;
-  int fd = open_regular(path, &size);
-  return fd >= 0 && open_fd(file, fd);
+  int fd = files_open_regular(path, &size);
+  return fd >= 0 && files_open_fd(file, fd);
 }
 
 /* How many bytes its segments take in memory. */
-static uint64_t span_of(Elf *elf)
+static uint64_t files_span(Elf *elf)
 {
   size_t count;
   uint64_t low = UINT64_MAX, high = 0;
@@ -132,7 +132,7 @@ static uint64_t span_of(Elf *elf)
 }
 
 /* Whether the file is the one that ran. */
-static bool is_it(struct search *search, Elf *elf, const char *path)
+static bool files_match(struct search *search, Elf *elf, const char *path)
 {
   const struct ljp_sym_request *r = search->request;
   const void *id;
@@ -144,39 +144,41 @@ static bool is_it(struct search *search, Elf *elf, const char *path)
       return true;
     char has[HEX_ROOM] = "none", ran[HEX_ROOM];
     if (len > 0)
-      hex(id, (size_t)len, has);
-    hex(r->build_id, r->build_id_len, ran);
+      files_hex(id, (size_t)len, has);
+    files_hex(r->build_id, r->build_id_len, ran);
     search->other = true;
-    because(search, "%s: its build-id is %s, that of what ran is %s: not used",
-            path, has, ran);
+    files_set_reason(search,
+                     "%s: its build-id is %s, that of what ran is %s: not used",
+                     path, has, ran);
     return false;
   }
-  if (!len && r->span && span_of(elf) == r->span)
+  if (!len && r->span && files_span(elf) == r->span)
     return true;
   search->other = true;
-  because(search, "%s: nothing shows that it is what ran: not used", path);
+  files_set_reason(search, "%s: nothing shows that it is what ran: not used",
+                   path);
   return false;
 }
 
-static bool try_own(struct search *search, struct ljp_sym_file *file,
-                    const char *path)
+static bool files_try_own(struct search *search, struct ljp_sym_file *file,
+                          const char *path)
 {
   errno = 0;
-  if (!open_path(file, path)) {
-    because(search, "%s: %s", path,
-            errno == EINVAL ? "not a regular file"
-            : errno         ? strerror(errno)
-                            : "not a program or library");
+  if (!files_open_path(file, path)) {
+    files_set_reason(search, "%s: %s", path,
+                     errno == EINVAL ? "not a regular file"
+                     : errno         ? strerror(errno)
+                                     : "not a program or library");
     return false;
   }
-  if (is_it(search, file->elf, path))
+  if (files_match(search, file->elf, path))
     return true;
-  close_file(file);
+  files_close(file);
   return false;
 }
 
 /* The n-th folder of a list with colons. */
-static bool folder(const char *list, unsigned n, char out[PATH_ROOM])
+static bool files_folder(const char *list, unsigned n, char out[PATH_ROOM])
 {
   for (; list; list = strchr(list, ':'), list = list ? list + 1 : NULL) {
     size_t len = strcspn(list, ":");
@@ -191,7 +193,7 @@ static bool folder(const char *list, unsigned n, char out[PATH_ROOM])
   return false;
 }
 
-static const char *debug_path(const struct search *search)
+static const char *files_debug_path(const struct search *search)
 {
   const char *path = search->options->debug_path;
   if (!path)
@@ -199,14 +201,14 @@ static const char *debug_path(const struct search *search)
   return path ? path : "/usr/lib/debug";
 }
 
-static const char *base(const char *path)
+static const char *files_base_name(const char *path)
 {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
 /* The running kernel's vDSO, if it is the recorded one. */
-static void open_vdso(struct search *search, struct ljp_sym_file *file)
+static void files_open_vdso(struct search *search, struct ljp_sym_file *file)
 {
   unsigned long lo = 0, hi = 0;
   char line[512];
@@ -224,39 +226,39 @@ static void open_vdso(struct search *search, struct ljp_sym_file *file)
   if (lo >= hi)
     return;
   file->elf = elf_memory((char *)lo, hi - lo);
-  if (file->elf && !is_it(search, file->elf, "[vdso]"))
-    close_file(file);
+  if (file->elf && !files_match(search, file->elf, "[vdso]"))
+    files_close(file);
 }
 
-static void find_own(struct search *search, struct ljp_sym_file *file)
+static void files_find_own(struct search *search, struct ljp_sym_file *file)
 {
   const struct ljp_sym_request *r = search->request;
   char dir[PATH_ROOM], path[2 * PATH_ROOM];
   if (r->flags & LJP_MODULE_VDSO) {
-    open_vdso(search, file);
+    files_open_vdso(search, file);
     return;
   }
-  if (!*r->path || try_own(search, file, r->path))
+  if (!*r->path || files_try_own(search, file, r->path))
     return;
   /* A program that was replaced while it ran. */
   size_t len = strlen(r->path);
   if (len > 10 && strcmp(r->path + len - 10, " (deleted)") == 0) {
     snprintf(path, sizeof path, "%.*s", (int)(len - 10), r->path);
-    if (try_own(search, file, path))
+    if (files_try_own(search, file, path))
       return;
   }
-  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+  for (unsigned n = 0; files_folder(files_debug_path(search), n, dir); n++) {
     snprintf(path, sizeof path, "%s/%s", dir, r->path);
-    if (try_own(search, file, path))
+    if (files_try_own(search, file, path))
       return;
-    snprintf(path, sizeof path, "%s/%s", dir, base(r->path));
-    if (try_own(search, file, path))
+    snprintf(path, sizeof path, "%s/%s", dir, files_base_name(r->path));
+    if (files_try_own(search, file, path))
       return;
   }
 }
 
 /* What an object has of symbols. */
-static void contents(Elf *elf, bool *symtab, bool *dwarf)
+static void files_contents(Elf *elf, bool *symtab, bool *dwarf)
 {
   size_t names;
   Elf_Scn *scn = NULL;
@@ -274,38 +276,38 @@ static void contents(Elf *elf, bool *symtab, bool *dwarf)
   }
 }
 
-static bool try_debug(struct search *search, struct ljp_sym_file *file,
-                      const char *path)
+static bool files_try_debug(struct search *search, struct ljp_sym_file *file,
+                            const char *path)
 {
   bool symtab, dwarf;
-  if (!open_path(file, path))
+  if (!files_open_path(file, path))
     return false;
-  contents(file->elf, &symtab, &dwarf);
-  if ((symtab || dwarf) && is_it(search, file->elf, path))
+  files_contents(file->elf, &symtab, &dwarf);
+  if ((symtab || dwarf) && files_match(search, file->elf, path))
     return true;
-  close_file(file);
+  files_close(file);
   return false;
 }
 
-static void debug_by_id(struct search *search, struct ljp_sym_file *file)
+static void files_debug_by_id(struct search *search, struct ljp_sym_file *file)
 {
   const struct ljp_sym_request *r = search->request;
   char dir[PATH_ROOM], id[HEX_ROOM], path[2 * PATH_ROOM];
   if (r->build_id_len < 2)
     return;
-  hex(r->build_id, r->build_id_len, id);
-  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+  files_hex(r->build_id, r->build_id_len, id);
+  for (unsigned n = 0; files_folder(files_debug_path(search), n, dir); n++) {
     snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", dir, id, id + 2);
-    if (try_debug(search, file, path))
+    if (files_try_debug(search, file, path))
       return;
   }
 }
 
 /* The CRC-32 of a whole file, as debuglinks have it. */
-static bool checksum(const char *path, uint32_t *crc)
+static bool files_checksum(const char *path, uint32_t *crc)
 {
   off_t size;
-  int fd = open_regular(path, &size);
+  int fd = files_open_regular(path, &size);
   ssize_t n = -1;
   uLong sum = crc32(0, NULL, 0);
   static uint8_t buf[1 << 16];
@@ -318,20 +320,20 @@ static bool checksum(const char *path, uint32_t *crc)
   return n == 0;
 }
 
-static bool try_link(struct search *search, struct ljp_sym_file *file,
-                     const char *path, uint32_t wanted)
+static bool files_try_link(struct search *search, struct ljp_sym_file *file,
+                           const char *path, uint32_t wanted)
 {
   uint32_t crc;
-  if (!checksum(path, &crc))
+  if (!files_checksum(path, &crc))
     return false;
   if (crc != wanted) {
-    notice(search->sink,
-           "%s: its checksum is %08" PRIx32 ", the debuglink of %s wants"
-           " %08" PRIx32 ": not used",
-           path, crc, search->request->path, wanted);
+    files_notice(search->sink,
+                 "%s: its checksum is %08" PRIx32 ", the debuglink of %s wants"
+                 " %08" PRIx32 ": not used",
+                 path, crc, search->request->path, wanted);
     return false;
   }
-  if (!open_path(file, path))
+  if (!files_open_path(file, path))
     return false;
   /* The checksum stands for a build-id that the file may lack. */
   const void *id;
@@ -340,12 +342,12 @@ static bool try_link(struct search *search, struct ljp_sym_file *file,
   if (len <= 0 || !r->build_id_len ||
       ((size_t)len == r->build_id_len && !memcmp(id, r->build_id, len)))
     return true;
-  close_file(file);
+  files_close(file);
   return false;
 }
 
-static void debug_by_link(struct search *search, Elf *own,
-                          struct ljp_sym_file *file)
+static void files_debug_by_link(struct search *search, Elf *own,
+                                struct ljp_sym_file *file)
 {
   const char *at = search->request->path;
   char dir[PATH_ROOM], path[3 * PATH_ROOM], name[PATH_ROOM];
@@ -354,27 +356,28 @@ static void debug_by_link(struct search *search, Elf *own,
   if (!link || !*link || strchr(link, '/') ||
       snprintf(name, sizeof name, "%s", link) >= (int)sizeof name)
     return;
-  int len = (int)(base(at) - at);
+  int len = (int)(files_base_name(at) - at);
   if (len >= PATH_ROOM)
     return;
   snprintf(path, sizeof path, "%.*s%s", len, at, name);
-  if (try_link(search, file, path, crc))
+  if (files_try_link(search, file, path, crc))
     return;
   snprintf(path, sizeof path, "%.*s.debug/%s", len, at, name);
-  if (try_link(search, file, path, crc))
+  if (files_try_link(search, file, path, crc))
     return;
-  for (unsigned n = 0; folder(debug_path(search), n, dir); n++) {
+  for (unsigned n = 0; files_folder(files_debug_path(search), n, dir); n++) {
     snprintf(path, sizeof path, "%s/%.*s%s", dir, len, at, name);
-    if (try_link(search, file, path, crc))
+    if (files_try_link(search, file, path, crc))
       return;
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (try_link(search, file, path, crc))
+    if (files_try_link(search, file, path, crc))
       return;
   }
 }
 
 /* Opened when it is first needed: most users have it not configured. */
-static void debug_by_network(struct search *search, struct ljp_sym_file *file)
+static void files_debug_by_network(struct search *search,
+                                   struct ljp_sym_file *file)
 {
   const struct ljp_sym_request *r = search->request;
   const char *urls = getenv("DEBUGINFOD_URLS");
@@ -382,8 +385,8 @@ static void debug_by_network(struct search *search, struct ljp_sym_file *file)
     return;
   void *lib = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!lib) {
-    notice(search->sink, "DEBUGINFOD_URLS is set, but there is no"
-                         " libdebuginfod.so.1 (Debian: libdebuginfod1)");
+    files_notice(search->sink, "DEBUGINFOD_URLS is set, but there is no"
+                               " libdebuginfod.so.1 (Debian: libdebuginfod1)");
     return;
   }
   void *(*begin)(void);
@@ -399,11 +402,11 @@ static void debug_by_network(struct search *search, struct ljp_sym_file *file)
   if (client)
     end(client);
   alarm(left);
-  if (fd >= 0 && open_fd(file, fd) &&
-      !is_it(search, file->elf, "debuginfod's file"))
-    close_file(file);
+  if (fd >= 0 && files_open_fd(file, fd) &&
+      !files_match(search, file->elf, "debuginfod's file"))
+    files_close(file);
   if (fd < 0 && fd != -ENOENT)
-    notice(search->sink, "%s: debuginfod: %s", r->path, strerror(-fd));
+    files_notice(search->sink, "%s: debuginfod: %s", r->path, strerror(-fd));
   /* Not closed: curl, inside, may have begun threads. */
 }
 
@@ -418,20 +421,20 @@ void ljp_sym_files_open(struct ljp_sym_files *files,
       (struct search){.options = options, .request = request, .sink = sink};
   files->own = files->debug = (struct ljp_sym_file){.fd = -1};
   elf_version(EV_CURRENT);
-  find_own(&search, &files->own);
+  files_find_own(&search, &files->own);
   if (!files->own.elf && search.why[0])
-    notice(sink, "%s", search.why);
+    files_notice(sink, "%s", search.why);
   if (files->own.elf)
-    contents(files->own.elf, &symtab, &dwarf);
+    files_contents(files->own.elf, &symtab, &dwarf);
   if (symtab && dwarf) {
     files->debug.elf = files->own.elf;
     return;
   }
-  debug_by_id(&search, &files->debug);
+  files_debug_by_id(&search, &files->debug);
   if (!files->debug.elf)
-    debug_by_link(&search, files->own.elf, &files->debug);
+    files_debug_by_link(&search, files->own.elf, &files->debug);
   if (!files->debug.elf && !(request->flags & LJP_MODULE_VDSO))
-    debug_by_network(&search, &files->debug);
+    files_debug_by_network(&search, &files->debug);
   if (!files->debug.elf && (symtab || dwarf))
     files->debug.elf = files->own.elf;
 }
@@ -440,6 +443,6 @@ void ljp_sym_files_close(struct ljp_sym_files *files)
 {
   if (files->debug.elf == files->own.elf)
     files->debug.elf = NULL;
-  close_file(&files->debug);
-  close_file(&files->own);
+  files_close(&files->debug);
+  files_close(&files->own);
 }
