@@ -1,6 +1,6 @@
 /*
 ** What host unwinding costs: a walk of 27 frames by compiled tables and by
-** interpreting the CFI, taking and giving back a view, starting with large
+** interpreting the CFI, taking and giving back a map, starting with large
 ** libraries loaded, compiling their tables, and the size of a row.
 ** Usage: bench_unwind [LIBRARY...] (default: six of the largest to be found)
 */
@@ -14,7 +14,7 @@
 
 #include "profilers/unwind/unwind.h"
 #include "profilers/unwind/table.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
 
@@ -30,13 +30,13 @@ static uint64_t walk_ns(void)
   for (int repeat = 0; repeat < REPEATS; repeat++) {
     uint64_t start = ljp_clock_ns();
     for (int i = 0; i < WALKS; i++) {
-      const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
+      const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
       struct ljp_regs regs;
       ljp_regs_from_context(&regs, &here);
-      for (walked = 0; walked < FRAMES && !ljp_unwind_step(view, &regs);
+      for (walked = 0; walked < FRAMES && !ljp_unwind_step(map, &regs);
            walked++)
         ;
-      ljp_unwind_release(unwinder, view);
+      ljp_unwind_release(unwinder, map);
     }
     uint64_t took = ljp_clock_ns() - start;
     best = took < best ? took : best;
@@ -100,9 +100,9 @@ static void compile(const char *name, struct ljp_unwind_object *object)
 
 static void compile_all(void)
 {
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
-  for (uint32_t i = 0; i < view->objects_count; i++) {
-    struct ljp_unwind_object *object = view->objects[i];
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  for (uint32_t i = 0; i < map->objects_count; i++) {
+    struct ljp_unwind_object *object = map->objects[i];
     Dl_info info;
     const char *name = "?";
     if (dladdr((void *)(uintptr_t)object->header, &info) && info.dli_fname)
@@ -111,7 +111,7 @@ static void compile_all(void)
     if (object->index_count)
       compile(slash ? slash + 1 : name, object);
   }
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
 }
 
 int main(int argc, char **argv)
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
   descend(FRAMES + 3, measure);
   ljp_unwind_poll(unwinder, 0);
   descend(FRAMES + 3, measure);
-  printf("take and give back a view: %.2f ns\n", (double)acquire_ps() / 1000);
+  printf("take and give back a map: %.2f ns\n", (double)acquire_ps() / 1000);
   start = ljp_clock_ns();
   for (int i = 0; i < 100; i++)
     ljp_unwind_poll(unwinder, 0);

@@ -279,16 +279,16 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
 {
   struct ljp_walk walk;
   uint64_t rip = regs->r[LJP_RIP];
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(shared.unwind);
-  if (LJP_UNLIKELY(!view)) {
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(shared.unwind);
+  if (LJP_UNLIKELY(!map)) {
     lose(s, LJP_LOSS_BUSY);
     return;
   }
   enum ljp_walk_result result =
       shared.mode == LJP_SAMPLER_STACKS
-          ? ljp_walk_memo(&walk, view, regs, s->frames, shared.depth, s->memo)
-          : ljp_walk_leaf(&walk, view, regs, s->frames, shared.depth);
-  ljp_unwind_release(shared.unwind, view);
+          ? ljp_walk_memo(&walk, map, regs, s->frames, shared.depth, s->memo)
+          : ljp_walk_leaf(&walk, map, regs, s->frames, shared.depth);
+  ljp_unwind_release(shared.unwind, map);
   if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {
     if (moment == LATE) {
       lose(s, LJP_LOSS_BUSY);

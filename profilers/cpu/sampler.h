@@ -8,7 +8,7 @@
 ** Invariants: a sampler's memory is never given back, so that a signal which
 ** arrives late finds memory; a handler works only while `active`, and says so
 ** by `inside`: whoever clears `active` and then sees `inside` at zero knows
-** that no handler uses the sampler, its producer or its view any more.
+** that no handler uses the sampler, its producer or its map any more.
 **
 ** Safety: sampler.c is LJP_SIGSAFE throughout. What the handler shares with
 ** others is atomic; the rest belongs to the thread that is sampled.

@@ -57,13 +57,13 @@ static unsigned walk(struct ljp_regs *regs)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
   struct ljp_unwind *unwind = ljp_host_tables();
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwind);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwind);
   unsigned kept = 0;
-  if (view) {
-    if (ljp_walk_memo(&walk, view, regs, t->frames, LJP_STACK_MAX_FRAMES - 1,
+  if (map) {
+    if (ljp_walk_memo(&walk, map, regs, t->frames, LJP_STACK_MAX_FRAMES - 1,
                       t->memo) != LJP_WALK_DONE)
       walk.stack.cut = LJP_CUT_RESIZE;
-    ljp_unwind_release(unwind, view);
+    ljp_unwind_release(unwind, map);
   }
   for (uint32_t i = 0; i < walk.stack.count; i++)
     if (ljp_guest_is_frame(t->frames[i]))

@@ -96,23 +96,23 @@ static struct ljp_site *place_for(struct ljp_stacks *s, uint64_t rip,
 static const struct ljp_site *
 learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
 {
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
   struct ljp_site *site = place_for(s, regs->rip, on_top);
   bool plain = false;
   site->rip = site->epoch = 0;
-  if (!view)
+  if (!map)
     return NULL;
   site->guest =
-      ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(view, regs->rip - 1);
+      ljp_guest_in_vm(regs->rip) || !ljp_unwind_has_module(map, regs->rip - 1);
   if (site->guest && (on_top || ljp_guest_in_vm(regs->rip))) {
     ljp_guest_site(s->heap, regs, &site->in_guest);
     plain = site->in_guest.kind != LJP_SITE_NONE;
   } else if (!site->guest &&
-             ljp_unwind_plain_step(view, regs->rip, &site->step)) {
+             ljp_unwind_plain_step(map, regs->rip, &site->step)) {
     plain = true;
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }
-  ljp_unwind_release(s->unwind, view);
+  ljp_unwind_release(s->unwind, map);
   /* What is not plain now may be so as soon as a table has been made. */
   if (!plain)
     return NULL;

@@ -129,15 +129,14 @@ struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
 /* -- Learned ------------------------------------------------------------------------- */
 
 static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
-                        const struct ljp_unwind_view *view)
+                        const struct ljp_unwind_map *map)
 {
   uint64_t *frames = s->scratch;
   struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
   struct ljp_regs regs = {.notes = &s->memo};
   ljp_memo_forget(&s->memo);
   if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
-      !ljp_walk_rest(&walk, view, &regs, frames, LJP_STACK_MAX_FRAMES,
-                     &s->memo))
+      !ljp_walk_rest(&walk, map, &regs, frames, LJP_STACK_MAX_FRAMES, &s->memo))
     return false;
   if (s->memo.reads + s->memo.always_reads + 3 > a->word_room) {
     a->spine.tight = true;
@@ -220,22 +219,22 @@ static void be_patient(struct ljp_patience *patience, bool was_worth)
 
 /* What is below a segment that is followed. */
 static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
-                       const struct ljp_unwind_view *view,
+                       const struct ljp_unwind_map *map,
                        const struct ljp_guest_start *start)
 {
   uint32_t kept;
   a->learned =
-      ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+      ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, map);
   if (!a->learned && a->spine.tight && ljp_segment_deepen(s, a))
     a->learned =
-        ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, view);
+        ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, map);
   return a->learned;
 }
 
 /* The segment below a is learned instead of what is below a, if that is all that
 ** is missing: many others may stand on it. NULL: it is not. */
 static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
-                                     const struct ljp_unwind_view *view,
+                                     const struct ljp_unwind_map *map,
                                      const struct ljp_guest_start *start)
 {
   struct below below;
@@ -260,7 +259,7 @@ static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
     begin(s, b, &next);
   }
   a->epoch = s->epoch;
-  if (learn_rest(s, b, view, &next) && follow(s, a, start, &kept, 0))
+  if (learn_rest(s, b, map, &next) && follow(s, a, start, &kept, 0))
     return b;
   b->epoch = 0;
   return NULL;
@@ -269,22 +268,21 @@ static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
 /* Rather what is below the segment below, unless this one has often come out
 ** the same. */
 static bool learn(struct ljp_stacks *s, struct ljp_again *a,
-                  const struct ljp_unwind_view *view,
-                  const struct ljp_site *site,
+                  const struct ljp_unwind_map *map, const struct ljp_site *site,
                   const struct ljp_guest_start *start,
                   const struct ljp_found_stack *found, bool itself)
 {
   uint32_t kept;
   struct ljp_top top;
   ljp_front_top(s, site, &top);
-  struct ljp_again *b = itself ? NULL : learn_below(s, a, view, start);
+  struct ljp_again *b = itself ? NULL : learn_below(s, a, map, start);
   if (b) {
     if (agrees(a, &top, found))
       return true;
     b->epoch = 0;
   }
   ljp_segment_clear(s, a);
-  return learn_rest(s, a, view, start) &&
+  return learn_rest(s, a, map, start) &&
          ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found);
 }
 
@@ -308,17 +306,17 @@ void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
     ljp_guest_set_resizing(s->heap, true); /* no moment for that */
     return;
   }
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  if (!view)
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
+  if (!map)
     return;
   if (tight)
     ljp_segment_deepen(s, a);
-  bool done = learn(s, a, view, site, start, found, itself);
+  bool done = learn(s, a, map, site, start, found, itself);
   a->epoch = done ? s->epoch : 0;
   if (!done || a->learned) /* by others' words costs nothing the next time */
     be_patient(patience, was_worth);
   s->learned += done;
   /* Notes of ours are no walk of its own. */
   s->memo.valid = false;
-  ljp_unwind_release(s->unwind, view);
+  ljp_unwind_release(s->unwind, map);
 }

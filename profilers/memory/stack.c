@@ -289,12 +289,12 @@ static inline bool stands(struct ljp_again *a)
 ** address in them leads to their witnesses. */
 static void find_witnesses(struct ljp_stacks *s, uint64_t rip)
 {
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
-  if (!view)
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
+  if (!map)
     return;
-  s->own = ljp_unwind_witness_of(view, rip);
-  s->program = ljp_unwind_witness_of(view, getauxval(AT_ENTRY));
-  ljp_unwind_release(s->unwind, view);
+  s->own = ljp_unwind_witness_of(map, rip);
+  s->program = ljp_unwind_witness_of(map, getauxval(AT_ENTRY));
+  ljp_unwind_release(s->unwind, map);
 }
 
 static __attribute__((noinline)) void find(struct ljp_stacks *s,

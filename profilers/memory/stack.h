@@ -46,7 +46,7 @@ struct ljp_patience {
 
 struct ljp_stacks {
   struct ljp_unwind *unwind;
-  const _Atomic uint64_t *serial; /* of its view */
+  const _Atomic uint64_t *serial; /* of its map */
   const struct ljp_guest_heap *heap;
   uint32_t depth;
   bool native, check;

@@ -10,18 +10,18 @@ static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
                  struct ljp_found_stack *found)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(s->unwind);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
   uint64_t askers[LJP_FRONT_FRAMES];
   unsigned n = 0;
-  if (view) {
+  if (map) {
     /* The stack of Lua that may be about to be moved is still where it was. */
     bool resizing = ljp_guest_set_resizing(s->heap, false);
-    if (ljp_walk_memo(&walk, view, regs, s->frames, s->depth, &s->memo) !=
+    if (ljp_walk_memo(&walk, map, regs, s->frames, s->depth, &s->memo) !=
         LJP_WALK_DONE)
       walk.stack.cut = LJP_CUT_RESIZE;
     if (resizing)
       ljp_guest_set_resizing(s->heap, true);
-    ljp_unwind_release(s->unwind, view);
+    ljp_unwind_release(s->unwind, map);
   }
   uint32_t count = walk.stack.count, kept = 0, i = 0;
   for (; i < count && n < LJP_FRONT_FRAMES &&

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "profilers/unwind/table.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
 

@@ -1,5 +1,5 @@
 /*
-** Objects that no view knows yet: they were loaded a moment ago, and the
+** Objects that no map knows yet: they were loaded a moment ago, and the
 ** writer has not had its turn. In a signal handler, glibc (2.35 and later) can
 ** say where an object's frame information is. That is then interpreted, like
 ** the CFI of any object without a table. Where glibc cannot say it, the stack
@@ -8,7 +8,7 @@
 */
 #include <dlfcn.h>
 
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 
 bool ljp_unwind_find_fresh(ljp_unwind_finder *finder, uint64_t pc,
                            struct ljp_unwind_object *object)

@@ -6,7 +6,7 @@
 */
 #include "profilers/unwind/cfi.h"
 #include "profilers/unwind/dwarf.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 #include "src/base/saferead.h"
 
 enum { HEADER_MAX_ENTRIES = 1 << 26 };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "profilers/unwind/table.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 #include "src/base/assert.h"
 #include "src/base/saferead.h"
 

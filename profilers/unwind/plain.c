@@ -2,7 +2,7 @@
 ** Plain steps: what the CFI says of one return address, for callers that take
 ** the same step again and again (the memory profiler). The CFI is read from the
 ** object itself, so no table is needed.
-** Safety: ordinary code, with a borrowed view.
+** Safety: ordinary code, with a borrowed map.
 */
 #include "profilers/unwind/step.h"
 #include "profilers/unwind/table.h"
@@ -10,10 +10,9 @@
 
 /* The object that holds a code address, if its header has been read. */
 static const struct ljp_unwind_object *
-plain_object(const struct ljp_unwind_view *view, uint64_t address)
+plain_object(const struct ljp_unwind_map *map, uint64_t address)
 {
-  const struct ljp_unwind_range *range =
-      ljp_unwind_find_range(view, address, 0);
+  const struct ljp_unwind_range *range = ljp_unwind_find_range(map, address, 0);
   const struct ljp_unwind_object *object = range ? range->object : NULL;
   /* acquire: pairs with the release after the header has been read. */
   if (!object || !atomic_load_explicit(&object->ready, memory_order_acquire) ||
@@ -22,17 +21,17 @@ plain_object(const struct ljp_unwind_view *view, uint64_t address)
   return object;
 }
 
-uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
+uint64_t ljp_unwind_witness_of(const struct ljp_unwind_map *map,
                                uint64_t address)
 {
-  const struct ljp_unwind_object *object = plain_object(view, address);
+  const struct ljp_unwind_object *object = plain_object(map, address);
   return object ? ljp_unwind_witness_address(object->header) : 0;
 }
 
-bool ljp_unwind_plain_step(const struct ljp_unwind_view *view, uint64_t rip,
+bool ljp_unwind_plain_step(const struct ljp_unwind_map *map, uint64_t rip,
                            struct ljp_unwind_plain *plain)
 {
-  const struct ljp_unwind_object *object = plain_object(view, rip - 1);
+  const struct ljp_unwind_object *object = plain_object(map, rip - 1);
   struct ljp_unwind_rule rule;
   struct ljp_cfi_found found;
   if (!object)

@@ -110,44 +110,44 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
   return result;
 }
 
-/* Steps from code that is in no object of the view, or in one that has been
+/* Steps from code that is in no object of the map, or in one that has been
 ** replaced. otherwise: the result if glibc does not know the code either. */
-static enum ljp_unwind_result step_fresh(const struct ljp_unwind_view *view,
+static enum ljp_unwind_result step_fresh(const struct ljp_unwind_map *map,
                                          uint64_t pc, struct ljp_regs *regs,
                                          bool *landed,
                                          enum ljp_unwind_result otherwise)
 {
   struct ljp_unwind_object object;
-  step_want(view->wants_poll);
+  step_want(map->wants_poll);
   ljp_memo_blur(regs->notes);
-  if (!ljp_unwind_find_fresh(view->finder, pc, &object))
+  if (!ljp_unwind_find_fresh(map->finder, pc, &object))
     return otherwise;
   return step_by_cfi(&object, pc, regs, landed);
 }
 
-/* Steps from code in one of the view's ranges. */
-static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
+/* Steps from code in one of the map's ranges. */
+static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
                                       const struct ljp_unwind_range *range,
                                       uint64_t pc, struct ljp_regs *regs,
                                       bool *landed)
 {
   struct ljp_unwind_object *object = range->object;
-  uint32_t hint = (uint32_t)(range - view->ranges) + 1;
+  uint32_t hint = (uint32_t)(range - map->ranges) + 1;
   uint64_t word;
   /* acquire: pairs with the release after the header has been read. */
   if (LJP_UNLIKELY(
           !atomic_load_explicit(&object->ready, memory_order_acquire))) {
     step_want(&object->wanted);
-    return step_fresh(view, pc, regs, landed, LJP_UNWIND_NO_CFI);
+    return step_fresh(map, pc, regs, landed, LJP_UNWIND_NO_CFI);
   }
   if (!object->header) /* it has none, or had vanished when it was read */
-    return step_fresh(view, pc, regs, landed, LJP_UNWIND_NO_CFI);
-  /* Another object may have been mapped here since the view was made. */
+    return step_fresh(map, pc, regs, landed, LJP_UNWIND_NO_CFI);
+  /* Another object may have been mapped here since the map was made. */
   if (hint != regs->module) {
     uint64_t at = ljp_unwind_witness_address(object->header);
     if (!ljp_safe_load((const void *)(uintptr_t)at, &word) ||
         word != object->witness)
-      return step_fresh(view, pc, regs, landed, LJP_UNWIND_STALE);
+      return step_fresh(map, pc, regs, landed, LJP_UNWIND_STALE);
     regs->module = hint;
     ljp_memo_note_always(regs->notes, at, word);
   }
@@ -157,7 +157,7 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
   if (LJP_UNLIKELY(!table)) {
     if (!atomic_load_explicit(&object->failed, memory_order_relaxed)) {
       step_want(&object->wanted);
-      step_want(view->wants_poll);
+      step_want(map->wants_poll);
     }
     return step_by_cfi(object, pc, regs, landed);
   }
@@ -193,24 +193,24 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_view *view,
 
 /* Could this be a return address? It follows a call, or it is the first
 ** instruction of a function that is planted: a trampoline or a root. */
-static bool step_could_return(const struct ljp_unwind_view *view, uint64_t rip)
+static bool step_could_return(const struct ljp_unwind_map *map, uint64_t rip)
 {
   struct ljp_cfi_found found;
   if (ljp_unwind_follows_call(rip) || ljp_unwind_is_signal_return(rip))
     return true;
-  const struct ljp_unwind_range *range = ljp_unwind_find_range(view, rip, 0);
+  const struct ljp_unwind_range *range = ljp_unwind_find_range(map, rip, 0);
   const struct ljp_unwind_object *object = range ? range->object : NULL;
   struct ljp_unwind_object fresh;
   if ((!object ||
        !atomic_load_explicit(&object->ready, memory_order_acquire)) &&
-      ljp_unwind_find_fresh(view->finder, rip, &fresh))
+      ljp_unwind_find_fresh(map->finder, rip, &fresh))
     object = &fresh;
   return object && object->header &&
          !ljp_unwind_find_cfi(object, rip, &found) &&
          (found.cie.signal || found.fde.start == rip);
 }
 
-static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
+static enum ljp_unwind_result step_exact(const struct ljp_unwind_map *map,
                                          const struct ljp_unwind_range *range,
                                          struct ljp_regs *regs)
 {
@@ -220,11 +220,11 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_view *view,
   if (ljp_unwind_step_at_return(regs))
     return LJP_UNWIND_STEPPED;
   enum ljp_unwind_result result =
-      range ? step_in(view, range, regs->r[LJP_RIP], regs, &landed)
-            : step_fresh(view, regs->r[LJP_RIP], regs, &landed,
+      range ? step_in(map, range, regs->r[LJP_RIP], regs, &landed)
+            : step_fresh(map, regs->r[LJP_RIP], regs, &landed,
                          LJP_UNWIND_NO_MODULE);
   if (!result && !regs->exact && !landed &&
-      !step_could_return(view, regs->r[LJP_RIP])) {
+      !step_could_return(map, regs->r[LJP_RIP])) {
     *regs = before;
     result = LJP_UNWIND_BAD_RETURN;
   }
@@ -240,7 +240,7 @@ static inline bool step_left_alone(const struct ljp_regs *before,
          before->notes == now->notes;
 }
 
-enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
+enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_map *map,
                                        struct ljp_regs *regs)
 {
   const struct ljp_regs before = *regs;
@@ -253,13 +253,13 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_view *view,
   ** looked up one byte earlier. */
   uint64_t pc = regs->r[LJP_RIP] - !regs->exact;
   const struct ljp_unwind_range *range =
-      ljp_unwind_find_range(view, pc, regs->module);
+      ljp_unwind_find_range(map, pc, regs->module);
   if (LJP_UNLIKELY(regs->exact))
-    result = step_exact(view, range, regs);
+    result = step_exact(map, range, regs);
   else if (LJP_LIKELY(range != NULL))
-    result = step_in(view, range, pc, regs, &landed);
+    result = step_in(map, range, pc, regs, &landed);
   else
-    result = step_fresh(view, pc, regs, &landed, LJP_UNWIND_NO_MODULE);
+    result = step_fresh(map, pc, regs, &landed, LJP_UNWIND_NO_MODULE);
   if (LJP_UNLIKELY(result == LJP_UNWIND_NO_MODULE ||
                    result == LJP_UNWIND_NO_CFI ||
                    result == LJP_UNWIND_NO_RULE) &&

@@ -8,7 +8,7 @@
 #define LJP_UNWIND_STEP_H
 
 #include "profilers/unwind/cfi.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 
 /* -- cfi_find.c: the CFI for one address, copied from the object ----------- */
 

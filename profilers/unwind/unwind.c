@@ -29,20 +29,20 @@ const char *ljp_unwind_result_text(enum ljp_unwind_result result)
 
 /* -- A round --------------------------------------------------------------- */
 
-static bool poll_has_object(const struct ljp_unwind_view *view,
+static bool poll_has_object(const struct ljp_unwind_map *map,
                             const struct ljp_unwind_object *object)
 {
-  for (uint32_t i = 0; i < view->objects_count; i++)
-    if (view->objects[i] == object)
+  for (uint32_t i = 0; i < map->objects_count; i++)
+    if (map->objects[i] == object)
       return true;
   return false;
 }
 
 static struct ljp_unwind_object *
-poll_next_object(const struct ljp_unwind_view *view)
+poll_next_object(const struct ljp_unwind_map *map)
 {
-  for (uint32_t i = 0; i < view->objects_count; i++) {
-    struct ljp_unwind_object *object = view->objects[i];
+  for (uint32_t i = 0; i < map->objects_count; i++) {
+    struct ljp_unwind_object *object = map->objects[i];
     if (atomic_load_explicit(&object->wanted, memory_order_relaxed) &&
         !atomic_load(&object->table) && !atomic_load(&object->failed))
       return object;
@@ -70,7 +70,7 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
   struct ljp_unwind_object *object;
   struct ljp_unwind_table *table;
   if (!writer->job) {
-    object = poll_next_object(ljp_unwind_current_view(unwind));
+    object = poll_next_object(ljp_unwind_current_map(unwind));
     if (!object)
       return false;
     if (!ljp_unwind_object_read(object)) {
@@ -89,12 +89,12 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
     return true;
   writer->job = NULL;
   /* What was read may have been another object by the end: look again. The
-  ** object itself lives on as long as a view has it. */
+  ** object itself lives on as long as a map has it. */
   object->refs++;
-  ljp_unwind_update_view(unwind);
+  ljp_unwind_update_map(unwind);
   if (!table)
     poll_give_up(unwind, object);
-  else if (poll_has_object(ljp_unwind_current_view(unwind), object))
+  else if (poll_has_object(ljp_unwind_current_map(unwind), object))
     atomic_store_explicit(&object->table, table, memory_order_release);
   else
     ljp_unwind_table_free(table);
@@ -106,9 +106,9 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
 /* The headers that have not been read yet. */
 static bool poll_read_headers(struct ljp_unwind *unwind, uint64_t until_ns)
 {
-  struct ljp_unwind_view *view = ljp_unwind_current_view(unwind);
-  for (uint32_t i = 0; i < view->objects_count; i++) {
-    struct ljp_unwind_object *object = view->objects[i];
+  struct ljp_unwind_map *map = ljp_unwind_current_map(unwind);
+  for (uint32_t i = 0; i < map->objects_count; i++) {
+    struct ljp_unwind_object *object = map->objects[i];
     if (atomic_load_explicit(&object->ready, memory_order_relaxed))
       continue;
     if (!ljp_unwind_object_read(object))
@@ -133,7 +133,7 @@ enum ljp_status ljp_unwind_refresh(struct ljp_unwind *unwind)
 {
   sigset_t before;
   poll_allow_faults(&before);
-  enum ljp_status status = ljp_unwind_update_view(unwind);
+  enum ljp_status status = ljp_unwind_update_map(unwind);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return status;
 }
@@ -144,7 +144,7 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
   poll_allow_faults(&before);
   atomic_store_explicit(&unwind->wants_poll, false, memory_order_relaxed);
   uint64_t start = ljp_clock_ns();
-  enum ljp_status status = ljp_unwind_update_view(unwind);
+  enum ljp_status status = ljp_unwind_update_map(unwind);
   uint64_t compile_start = ljp_clock_ns();
   uint64_t until = budget_us ? start + budget_us * UINT64_C(1000) : UINT64_MAX;
   bool late = status == LJP_OK && poll_read_headers(unwind, until), more = true;
@@ -196,7 +196,7 @@ void ljp_unwind_free(struct ljp_unwind *unwind)
   unwind->writer->job = NULL;
   for (unsigned i = 0; i < LJP_UNWIND_SLOTS; i++) {
     ljp_assert(atomic_load(&unwind->slots[i].users) == 0);
-    ljp_unwind_view_free(unwind, unwind->slots[i].view);
+    ljp_unwind_map_free(unwind, unwind->slots[i].map);
   }
   free(unwind->writer);
   free(unwind);
@@ -211,12 +211,11 @@ void ljp_unwind_after_fork(struct ljp_unwind *unwind)
 
 void ljp_unwind_stats(struct ljp_unwind *unwind, struct ljp_unwind_stats *out)
 {
-  const struct ljp_unwind_view *view = ljp_unwind_current_view(unwind);
+  const struct ljp_unwind_map *map = ljp_unwind_current_map(unwind);
   *out = unwind->writer->stats;
-  out->objects = view->objects_count;
-  for (uint32_t i = 0; i < view->objects_count; i++) {
-    const struct ljp_unwind_table *table =
-        atomic_load(&view->objects[i]->table);
+  out->objects = map->objects_count;
+  for (uint32_t i = 0; i < map->objects_count; i++) {
+    const struct ljp_unwind_table *table = atomic_load(&map->objects[i]->table);
     if (!table)
       continue;
     out->tables++;

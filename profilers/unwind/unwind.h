@@ -3,9 +3,9 @@
 ** code to those of its caller, by the call frame information (CFI) that every
 ** object carries for exceptions. RFC 2 says how and why.
 **
-** There are two sides. A signal handler borrows a view of the loaded objects,
+** There are two sides. A signal handler borrows a map of the loaded objects,
 ** steps through it, and gives it back; this side never allocates, locks, or
-** faults. The writer thread keeps the view up to date and compiles tables for
+** faults. The writer thread keeps the map up to date and compiles tables for
 ** the objects in which samples fall; this side is one thread at a time.
 **
 ** A step either ends with the caller's registers or says why it cannot. It
@@ -46,8 +46,8 @@ enum ljp_unwind_result {
 /* Not LJP_SIGSAFE. */
 const char *ljp_unwind_result_text(enum ljp_unwind_result result);
 
-struct ljp_unwind;      /* one for the process: modules, tables, views */
-struct ljp_unwind_view; /* one state of the loaded objects; never changes */
+struct ljp_unwind;     /* one for the process: modules, tables, maps */
+struct ljp_unwind_map; /* one state of the loaded objects; never changes */
 
 /* -- The handler's side ---------------------------------------------------- */
 
@@ -55,26 +55,26 @@ struct ljp_unwind_view; /* one state of the loaded objects; never changes */
 LJP_SIGSAFE void ljp_regs_from_context(struct ljp_regs *regs,
                                        const void *context);
 
-/* Borrows the current view until it is released. NULL if the view is being
+/* Borrows the current map until it is released. NULL if the map is being
 ** replaced at this very moment (rare: count a loss). Each acquire needs its
 ** release before the handler returns. */
-LJP_SIGSAFE const struct ljp_unwind_view *
+LJP_SIGSAFE const struct ljp_unwind_map *
 ljp_unwind_acquire(struct ljp_unwind *unwind);
 LJP_SIGSAFE void ljp_unwind_release(struct ljp_unwind *unwind,
-                                    const struct ljp_unwind_view *view);
+                                    const struct ljp_unwind_map *map);
 
-/* No two views have the same serial. */
-LJP_SIGSAFE uint64_t ljp_unwind_view_serial(const struct ljp_unwind_view *view);
+/* No two maps have the same serial. */
+LJP_SIGSAFE uint64_t ljp_unwind_map_serial(const struct ljp_unwind_map *map);
 
 /* From a frame to its caller. The new rsp is above the old one by at most 64
 ** MiB. Across a signal frame it may be anywhere, because the interrupted stack
 ** may be another one; so the caller needs a depth cap of its own. Reads the
 ** stack only by src/base/saferead.h. */
 LJP_SIGSAFE enum ljp_unwind_result
-ljp_unwind_step(const struct ljp_unwind_view *view, struct ljp_regs *regs);
+ljp_unwind_step(const struct ljp_unwind_map *map, struct ljp_regs *regs);
 
 /* Is this code address in a loaded object's executable part? */
-LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_view *view,
+LJP_SIGSAFE bool ljp_unwind_has_module(const struct ljp_unwind_map *map,
                                        uint64_t address);
 
 /* Has a step met an address without a module or a table since the last poll?
@@ -83,12 +83,12 @@ LJP_SIGSAFE bool ljp_unwind_wants_poll(const struct ljp_unwind *unwind);
 
 /* -- For callers that remember steps --------------------------------------- */
 
-/* Where the current view's serial is kept. Valid as long as unwind. */
+/* Where the current map's serial is kept. Valid as long as unwind. */
 const _Atomic uint64_t *ljp_unwind_serial(const struct ljp_unwind *unwind);
 
 /* A step from a return address that is always the same: the caller's rsp is
 ** rsp or rbp plus cfa, its rip is in the word below, and each saved register is
-** at a fixed distance. Good for the view that it was made from, as long as the
+** at a fixed distance. Good for the map that it was made from, as long as the
 ** witness has its value. */
 struct ljp_unwind_plain {
   int32_t cfa; /* from rsp, or from rbp */
@@ -97,16 +97,16 @@ struct ljp_unwind_plain {
   uint64_t witness_at, witness;
 };
 /* False: the step from this address is not so plain. */
-bool ljp_unwind_plain_step(const struct ljp_unwind_view *view, uint64_t rip,
+bool ljp_unwind_plain_step(const struct ljp_unwind_map *map, uint64_t rip,
                            struct ljp_unwind_plain *plain);
 /* The address of the witness of the object that holds an address; 0: there is
 ** none. */
-uint64_t ljp_unwind_witness_of(const struct ljp_unwind_view *view,
+uint64_t ljp_unwind_witness_of(const struct ljp_unwind_map *map,
                                uint64_t address);
 
 /* -- The writer's side ----------------------------------------------------- */
 
-/* Reads the list of loaded objects and publishes the first view. Compiles
+/* Reads the list of loaded objects and publishes the first map. Compiles
 ** nothing: until an object has a table, steps interpret its CFI. */
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out);
 
@@ -131,9 +131,9 @@ void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin);
 void ljp_unwind_after_fork(struct ljp_unwind *unwind);
 
 struct ljp_unwind_stats {
-  uint64_t views;        /* published so far */
-  uint64_t retired_busy; /* rounds in which a view had to be kept or put off */
-  uint32_t objects;      /* in the current view */
+  uint64_t maps;         /* published so far */
+  uint64_t retired_busy; /* rounds in which a map had to be kept or put off */
+  uint32_t objects;      /* in the current map */
   uint32_t tables;       /* those of them with a table */
   uint64_t rows;         /* in those tables */
   uint64_t table_bytes;

@@ -64,7 +64,7 @@ LJP_SIGSAFE static bool walk_meet(const struct ljp_guest *guest,
 }
 
 LJP_SIGSAFE static enum ljp_walk_result
-walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+walk_down(struct ljp_walk *walk, const struct ljp_unwind_map *map,
           struct ljp_regs *regs, bool leaf)
 {
   struct ljp_stack *stack = &walk->stack;
@@ -77,7 +77,7 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
       return LJP_WALK_DONE;
     if (ljp_guest_in_vm(rip)) {
       stepped = ljp_guest_step_vm(guest, regs, stack);
-    } else if (!ljp_unwind_has_module(view, rip - !regs->exact)) {
+    } else if (!ljp_unwind_has_module(map, rip - !regs->exact)) {
       ljp_memo_blur(regs->notes);
       stepped = ljp_guest_step_jit(guest, regs, stack);
     }
@@ -94,7 +94,7 @@ walk_down(struct ljp_walk *walk, const struct ljp_unwind_view *view,
       guest->state = ljp_guest_host_state(rip);
     if (!ljp_stack_add(stack, ljp_frame(LJP_FRAME_HOST, 0, rip)))
       return LJP_WALK_DONE;
-    enum ljp_unwind_result result = ljp_unwind_step(view, regs);
+    enum ljp_unwind_result result = ljp_unwind_step(map, regs);
     if (result != LJP_UNWIND_STEPPED) {
       stack->cut = walk_cut(result);
       return LJP_WALK_DONE;
@@ -114,12 +114,12 @@ LJP_SIGSAFE static void walk_begin(struct ljp_walk *walk, struct ljp_regs *regs,
 }
 
 enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
-                              const struct ljp_unwind_view *view,
+                              const struct ljp_unwind_map *map,
                               struct ljp_regs *regs, uint64_t *frames,
                               uint32_t limit)
 {
   walk_begin(walk, regs, frames, limit);
-  return walk_down(walk, view, regs, false);
+  return walk_down(walk, map, regs, false);
 }
 
 LJP_SIGSAFE static enum ljp_memo_extent walk_extent(const struct ljp_walk *walk,
@@ -135,18 +135,18 @@ LJP_SIGSAFE static enum ljp_memo_extent walk_extent(const struct ljp_walk *walk,
 }
 
 enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
-                                   const struct ljp_unwind_view *view,
+                                   const struct ljp_unwind_map *map,
                                    struct ljp_regs *regs, uint64_t *frames,
                                    uint32_t limit, struct ljp_memo *memo)
 {
   struct ljp_guest *guest = &walk->guest;
   walk_begin(walk, regs, frames, limit);
-  ljp_memo_begin(memo, ljp_unwind_view_serial(view), ljp_guest_generation());
+  ljp_memo_begin(memo, ljp_unwind_map_serial(map), ljp_guest_generation());
   if (memo->mode != LJP_MEMO_OFF)
     walk->stack.memo = memo;
   if (memo->mode == LJP_MEMO_RECORD)
     regs->notes = memo;
-  enum ljp_walk_result result = walk_down(walk, view, regs, false);
+  enum ljp_walk_result result = walk_down(walk, map, regs, false);
   if (memo->met) {
     if (memo->capped)
       walk->stack.cut = LJP_CUT_DEPTH;
@@ -163,15 +163,15 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
 }
 
 enum ljp_walk_result ljp_walk_leaf(struct ljp_walk *walk,
-                                   const struct ljp_unwind_view *view,
+                                   const struct ljp_unwind_map *map,
                                    struct ljp_regs *regs, uint64_t *frames,
                                    uint32_t limit)
 {
   walk_begin(walk, regs, frames, limit);
-  return walk_down(walk, view, regs, true);
+  return walk_down(walk, map, regs, true);
 }
 
-bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_map *map,
                    struct ljp_regs *regs, uint64_t *frames, uint32_t limit,
                    struct ljp_memo *notes)
 {
@@ -180,6 +180,6 @@ bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_view *view,
   walk->guest.mark = 0;
   regs->notes = notes;
   regs->module = 0;
-  return walk_down(walk, view, regs, false) == LJP_WALK_DONE &&
+  return walk_down(walk, map, regs, false) == LJP_WALK_DONE &&
          !walk->stack.cut && ljp_memo_noted_all(notes);
 }

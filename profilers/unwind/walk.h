@@ -26,21 +26,22 @@ struct ljp_walk {
 
 /* frames: room for limit words. regs are used up. */
 LJP_SIGSAFE enum ljp_walk_result ljp_walk(struct ljp_walk *walk,
-                                          const struct ljp_unwind_view *view,
+                                          const struct ljp_unwind_map *map,
                                           struct ljp_regs *regs,
                                           uint64_t *frames, uint32_t limit);
 
 /* The same, and sooner if much of the stack is as it was at the last walk with
 ** this memo (src/base/memo.h). A memo is all zero before its first. */
-LJP_SIGSAFE enum ljp_walk_result
-ljp_walk_memo(struct ljp_walk *walk, const struct ljp_unwind_view *view,
-              struct ljp_regs *regs, uint64_t *frames, uint32_t limit,
-              struct ljp_memo *memo);
+LJP_SIGSAFE enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
+                                               const struct ljp_unwind_map *map,
+                                               struct ljp_regs *regs,
+                                               uint64_t *frames, uint32_t limit,
+                                               struct ljp_memo *memo);
 
 /* The same, but no further than the innermost guest frames: for counting by
 ** state, and for leaves. */
 LJP_SIGSAFE enum ljp_walk_result
-ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_view *view,
+ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_map *map,
               struct ljp_regs *regs, uint64_t *frames, uint32_t limit);
 
 /* Goes on with a walk whose upper part the caller has found by himself: regs
@@ -48,7 +49,7 @@ ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_view *view,
 ** there since ljp_memo_forget(). False: the rest is cut, or not all that it
 ** depends on could be noted. */
 LJP_SIGSAFE bool ljp_walk_rest(struct ljp_walk *walk,
-                               const struct ljp_unwind_view *view,
+                               const struct ljp_unwind_map *map,
                                struct ljp_regs *regs, uint64_t *frames,
                                uint32_t limit, struct ljp_memo *notes);
 

@@ -1,5 +1,5 @@
 /*
-** The writer's side: listing what is loaded, making views of it, publishing
+** The writer's side: listing what is loaded, making maps of it, publishing
 ** them, and freeing those that nobody uses.
 ** Private to profilers/unwind. Safety: one thread at a time; not from a signal
 ** handler.
@@ -7,7 +7,7 @@
 #ifndef LJP_UNWIND_WRITER_H
 #define LJP_UNWIND_WRITER_H
 
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 
 struct ljp_unwind_job;
 
@@ -17,7 +17,7 @@ struct ljp_unwind_counters {
 };
 
 struct ljp_unwind_writer {
-  struct ljp_unwind_counters counters; /* as of the current view */
+  struct ljp_unwind_counters counters; /* as of the current map */
   struct ljp_unwind_job *job;          /* or NULL */
   ljp_unwind_finder *finder;           /* or NULL */
   struct ljp_unwind_stats stats;
@@ -44,15 +44,14 @@ void ljp_unwind_count_loaded(struct ljp_unwind_counters *counters);
 bool ljp_unwind_list_loaded(struct ljp_unwind_listing *listing);
 void ljp_unwind_listing_fini(struct ljp_unwind_listing *listing);
 
-/* -- view_make.c: views and their slots ------------------------------------ */
+/* -- map_make.c: maps and their slots -------------------------------------- */
 
-/* NULL only before the first view. */
-struct ljp_unwind_view *ljp_unwind_current_view(struct ljp_unwind *unwind);
-/* Makes a view of what is loaded, if that has changed, and publishes it. If no
+/* NULL only before the first map. */
+struct ljp_unwind_map *ljp_unwind_current_map(struct ljp_unwind *unwind);
+/* Makes a map of what is loaded, if that has changed, and publishes it. If no
 ** slot is free, the change waits for the next call. */
-enum ljp_status ljp_unwind_update_view(struct ljp_unwind *unwind);
-/* Drops a view's claims on its objects; frees it. view may be NULL. */
-void ljp_unwind_view_free(struct ljp_unwind *unwind,
-                          struct ljp_unwind_view *view);
+enum ljp_status ljp_unwind_update_map(struct ljp_unwind *unwind);
+/* Drops a map's claims on its objects; frees it. map may be NULL. */
+void ljp_unwind_map_free(struct ljp_unwind *unwind, struct ljp_unwind_map *map);
 
 #endif

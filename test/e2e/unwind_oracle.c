@@ -95,9 +95,9 @@ static void compare(const struct shadow *shadow, const ucontext_t *uc)
   struct ljp_regs regs;
   enum ljp_unwind_result result = LJP_UNWIND_STEPPED;
   unsigned left = shadow->count;
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
   ljp_regs_from_context(&regs, uc);
-  while (!(result = ljp_unwind_step(view, &regs))) {
+  while (!(result = ljp_unwind_step(map, &regs))) {
     uint64_t expected = left ? shadow->pc[left - 1] : 0;
     if (left == 0 || regs.r[LJP_RIP] != expected) {
       if (counts.wrong++ == 0) {
@@ -106,13 +106,13 @@ static void compare(const struct shadow *shadow, const ucontext_t *uc)
         first_wrong_expected = expected;
         first_wrong_frame = shadow->count - left;
       }
-      ljp_unwind_release(unwinder, view);
+      ljp_unwind_release(unwinder, map);
       return;
     }
     counts.frames++;
     left--;
   }
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
   if (result == LJP_UNWIND_END && left == 0)
     counts.complete++;
   else if (result == LJP_UNWIND_END) {
@@ -271,6 +271,6 @@ int main(int argc, char **argv)
   ljp_unwind_free(unwinder);
   ljp_saferead_remove();
   /* Two stacks in a thousand may be cut (libc code that pushes without saying
-  ** so, a library that is not in the view yet). None may be wrong. */
+  ** so, a library that is not in the map yet). None may be wrong. */
   return total.wrong || all < 200000 || total.cut * 500 > all;
 }

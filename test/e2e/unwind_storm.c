@@ -1,5 +1,5 @@
 /*
-** Views change while handlers use them: threads are interrupted at random and
+** Maps change while handlers use them: threads are interrupted at random and
 ** walk, while libraries come and go and the writer follows. Nothing may crash,
 ** no walk may end in nonsense, and nothing may stay counted in.
 **
@@ -20,7 +20,7 @@
 #include <ucontext.h>
 
 #include "profilers/unwind/unwind.h"
-#include "profilers/unwind/view.h"
+#include "profilers/unwind/map.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
 
@@ -48,22 +48,22 @@ static void on_signal(int number, siginfo_t *info, void *context)
   bool root = false;
   (void)number;
   (void)info;
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
-  if (!view || !ljp_saferead_enter(&uc->uc_sigmask)) {
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  if (!map || !ljp_saferead_enter(&uc->uc_sigmask)) {
     atomic_fetch_add(&missed, 1);
-    if (view)
-      ljp_unwind_release(unwinder, view);
+    if (map)
+      ljp_unwind_release(unwinder, map);
     return;
   }
   ljp_regs_from_context(&regs, context);
   for (int i = 0; i < DEPTH && !result; i++) {
     root |= regs.r[LJP_RIP] - (uintptr_t)thread_main < 1024;
-    result = ljp_unwind_step(view, &regs);
+    result = ljp_unwind_step(map, &regs);
   }
   atomic_fetch_add(&ends[result], 1);
   if (result == LJP_UNWIND_END && !root)
     atomic_fetch_add(&missing_root, 1);
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
 }
 
 static int compare(const void *a, const void *b)
@@ -159,12 +159,12 @@ int main(int argc, char **argv)
   }
   for (int i = 0; i < LJP_UNWIND_SLOTS; i++)
     users += atomic_load(&unwinder->slots[i].users);
-  printf("%lu walks, %lu missed, %lu without their root, %lu views, "
+  printf("%lu walks, %lu missed, %lu without their root, %lu maps, "
          "%lu put off, %lu still counted in\n",
          (unsigned long)all, (unsigned long)atomic_load(&missed),
-         (unsigned long)atomic_load(&missing_root), (unsigned long)stats.views,
+         (unsigned long)atomic_load(&missing_root), (unsigned long)stats.maps,
          (unsigned long)stats.retired_busy, (unsigned long)users);
-  bool good = all > 1000u * (unsigned)seconds / 4 && stats.views > 10 &&
+  bool good = all > 1000u * (unsigned)seconds / 4 && stats.maps > 10 &&
               users == 0 && atomic_load(&missing_root) == 0 &&
               atomic_load(&ends[LJP_UNWIND_END]) * 1000 >= all * 995;
   ljp_unwind_free(unwinder);

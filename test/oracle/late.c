@@ -84,9 +84,9 @@ __attribute__((noinline)) static void take(void)
   memset(&regs, 0, sizeof regs);
   ljp_registers_here(&regs);
   regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(tables);
-  enum ljp_walk_result result = ljp_walk(&walk, view, &regs, taken, FRAMES);
-  ljp_unwind_release(tables, view);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(tables);
+  enum ljp_walk_result result = ljp_walk(&walk, map, &regs, taken, FRAMES);
+  ljp_unwind_release(tables, map);
   for (uint32_t i = 0; i < waiting; i++)
     judge(&late[i], &walk, result);
   waiting = 0;

@@ -67,7 +67,7 @@ static void differ(const char *what, uint64_t which, const struct ljp_walk *a,
 
 /* -- One changed word --------------------------------------------------------- */
 
-static void walk_both(const struct ljp_unwind_view *view, const void *context,
+static void walk_both(const struct ljp_unwind_map *map, const void *context,
                       const char *what, uint64_t *word)
 {
   struct ljp_memo *memo = &memos[MEMOS];
@@ -75,10 +75,10 @@ static void walk_both(const struct ljp_unwind_view *view, const void *context,
   struct ljp_walk without, with;
   ljp_regs_from_context(&regs, context);
   enum ljp_walk_result first =
-      ljp_walk(&without, view, &regs, plain, changed_limit);
+      ljp_walk(&without, map, &regs, plain, changed_limit);
   ljp_regs_from_context(&regs, context);
   enum ljp_walk_result second =
-      ljp_walk_memo(&with, view, &regs, frames, changed_limit, memo);
+      ljp_walk_memo(&with, map, &regs, frames, changed_limit, memo);
   mutations++;
   if (!agree(&without, first, &with, second))
     differ(what, (uint64_t)(uintptr_t)word, &without, &with);
@@ -87,7 +87,7 @@ static void walk_both(const struct ljp_unwind_view *view, const void *context,
   memo->pause = memo->longer = 0;
 }
 
-static void change(const struct ljp_unwind_view *view, const void *context,
+static void change(const struct ljp_unwind_map *map, const void *context,
                    const char *what, uint64_t *word)
 {
   uint64_t old = *word;
@@ -96,29 +96,29 @@ static void change(const struct ljp_unwind_view *view, const void *context,
     if (other[i] == old)
       continue;
     *word = other[i];
-    walk_both(view, context, what, word);
+    walk_both(map, context, what, word);
     *word = old;
   }
 }
 
-static void change_lua(const struct ljp_unwind_view *view, const void *context,
+static void change_lua(const struct ljp_unwind_map *map, const void *context,
                        lua_State *L)
 {
   TValue *slot = tvref(L->stack), *top = L->top + 8;
   for (int i = 0; slot < top && i < WORDS; slot++, i++) {
-    change(view, context, "Lua stack", &slot->u64);
+    change(map, context, "Lua stack", &slot->u64);
     if (!tvisfunc(slot))
       continue;
     uint64_t *object = (uint64_t *)(void *)funcV(slot);
     for (int k = 1; k < 5; k++)
-      change(view, context, "function", &object[k]);
+      change(map, context, "function", &object[k]);
   }
   for (uint64_t *word = (uint64_t *)(void *)L + 1; word < (uint64_t *)(L + 1);
        word++)
-    change(view, context, "Lua thread", word);
+    change(map, context, "Lua thread", word);
 }
 
-static void change_all(const struct ljp_unwind_view *view, const void *context,
+static void change_all(const struct ljp_unwind_map *map, const void *context,
                        uint32_t limit)
 {
   struct ljp_memo *memo = &memos[MEMOS];
@@ -129,17 +129,17 @@ static void change_all(const struct ljp_unwind_view *view, const void *context,
   memo->pause = 0;
   changed_limit = limit;
   ljp_regs_from_context(&regs, context);
-  ljp_walk_memo(&walk, view, &regs, frames, limit, memo);
+  ljp_walk_memo(&walk, map, &regs, frames, limit, memo);
   if (!memo->valid)
     return;
   uint64_t *word = (uint64_t *)uc->uc_mcontext.gregs[REG_RSP];
   uint64_t *end = (uint64_t *)(uintptr_t)memo->point[memo->points - 1].sp;
   for (int i = 0; word < end && i < WORDS; word++, i++)
-    change(view, context, "stack", word);
+    change(map, context, "stack", word);
   lua_State *current = (lua_State *)(uintptr_t)gcrefu(G(main_thread)->cur_L);
-  change_lua(view, context, main_thread);
+  change_lua(map, context, main_thread);
   if (current && current != main_thread)
-    change_lua(view, context, current);
+    change_lua(map, context, current);
 }
 
 /* -- Limits --------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static uint32_t limit_at(int i, uint64_t step)
                : 1 + (uint32_t)(step * 2654435761u >> 7) % 29;
 }
 
-static void check_limits(uint64_t step, const struct ljp_unwind_view *view,
+static void check_limits(uint64_t step, const struct ljp_unwind_map *map,
                          const void *context)
 {
   for (int i = 0; i < LIMITS; i++) {
@@ -165,10 +165,10 @@ static void check_limits(uint64_t step, const struct ljp_unwind_view *view,
     if (step % every_limit[i])
       continue;
     ljp_regs_from_context(&regs, context);
-    enum ljp_walk_result first = ljp_walk(&without, view, &regs, plain, limit);
+    enum ljp_walk_result first = ljp_walk(&without, map, &regs, plain, limit);
     ljp_regs_from_context(&regs, context);
     enum ljp_walk_result second =
-        ljp_walk_memo(&with, view, &regs, frames, limit, &limited[i]);
+        ljp_walk_memo(&with, map, &regs, frames, limit, &limited[i]);
     capped += limited[i].met && with.stack.cut == LJP_CUT_DEPTH;
     if (!agree(&without, first, &with, second))
       differ("limit", limit, &without, &with);
@@ -186,7 +186,7 @@ bool memos_init(lua_State *L, bool verbose)
   return memos && limited;
 }
 
-void memos_check(uint64_t step, const struct ljp_unwind_view *view,
+void memos_check(uint64_t step, const struct ljp_unwind_map *map,
                  const void *context, const struct ljp_walk *walk,
                  enum ljp_walk_result result)
 {
@@ -197,15 +197,15 @@ void memos_check(uint64_t step, const struct ljp_unwind_view *view,
       continue;
     ljp_regs_from_context(&regs, context);
     enum ljp_walk_result second =
-        ljp_walk_memo(&again, view, &regs, frames, FRAMES, &memos[i]);
+        ljp_walk_memo(&again, map, &regs, frames, FRAMES, &memos[i]);
     walks++;
     if (!agree(walk, result, &again, second))
       differ("every", every[i], walk, &again);
   }
-  check_limits(step, view, context);
+  check_limits(step, map, context);
   if (step % MUTATE_EVERY == 0 && result == LJP_WALK_DONE) {
-    change_all(view, context, FRAMES);
-    change_all(view, context, CHANGED_LIMIT);
+    change_all(map, context, FRAMES);
+    change_all(map, context, CHANGED_LIMIT);
   }
 }
 

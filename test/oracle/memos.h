@@ -17,7 +17,7 @@ struct lua_State;
 bool memos_init(struct lua_State *L, bool verbose);
 
 /* Before an instruction: what the walk from there has found. */
-void memos_check(uint64_t step, const struct ljp_unwind_view *view,
+void memos_check(uint64_t step, const struct ljp_unwind_map *map,
                  const void *context, const struct ljp_walk *walk,
                  enum ljp_walk_result result);
 

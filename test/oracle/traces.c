@@ -196,9 +196,9 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   struct ljp_regs regs;
   struct ljp_walk walk;
   ljp_regs_from_context(&regs, context);
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(run.unwind);
-  enum ljp_walk_result result = ljp_walk(&walk, view, &regs, sample, FRAMES);
-  ljp_unwind_release(run.unwind, view);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
+  enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
+  ljp_unwind_release(run.unwind, map);
   if (ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER || walk.stack.cut)

@@ -37,15 +37,15 @@ static void walk_ours(const void *context)
   const ucontext_t *uc = context;
   struct ljp_regs regs;
   assert_true(ljp_saferead_enter(&uc->uc_sigmask));
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
   ljp_regs_from_context(&regs, context);
   seen.end = LJP_UNWIND_STEPPED;
   for (seen.ours = 0; seen.ours < DEPTH && !seen.end; seen.ours++) {
     seen.our_pc[seen.ours] = regs.r[LJP_RIP];
     seen.our_sp[seen.ours] = regs.r[LJP_RSP];
-    seen.end = ljp_unwind_step(view, &regs);
+    seen.end = ljp_unwind_step(map, &regs);
   }
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
 }
 
 static void walk_theirs(void *context)
@@ -261,16 +261,16 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   void *inside = dlsym(library, "crc32");
   if (!inside)
     inside = dlsym(library, "crypt");
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
-  assert_false(ljp_unwind_has_module(view, (uintptr_t)inside));
-  /* The view stays while it is held. */
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  assert_false(ljp_unwind_has_module(map, (uintptr_t)inside));
+  /* The map stays while it is held. */
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
-  assert_false(ljp_unwind_has_module(view, (uintptr_t)inside));
-  ljp_unwind_release(unwinder, view);
-  view = ljp_unwind_acquire(unwinder);
-  assert_true(ljp_unwind_has_module(view, (uintptr_t)inside));
+  assert_false(ljp_unwind_has_module(map, (uintptr_t)inside));
+  ljp_unwind_release(unwinder, map);
+  map = ljp_unwind_acquire(unwinder);
+  assert_true(ljp_unwind_has_module(map, (uintptr_t)inside));
   ljp_unwind_stats(unwinder, &during);
-  assert_int_equal(during.views, before.views + 1);
+  assert_int_equal(during.maps, before.maps + 1);
   assert_int_equal(during.objects, before.objects + 1);
   /* What stayed kept its table. */
   assert_int_equal(during.tables, before.tables);
@@ -279,17 +279,17 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   regs.r[LJP_RIP] = (uintptr_t)inside;
   regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
   dlclose(library);
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_STALE);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_STALE);
   assert_true(ljp_unwind_wants_poll(unwinder));
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
   ljp_unwind_stats(unwinder, &after);
   assert_int_equal(after.objects, before.objects);
-  assert_int_equal(after.views, before.views + 2);
+  assert_int_equal(after.maps, before.maps + 2);
 }
 
 /* One exact step at an address, with so many words above the return address. */
-static void expect_step(const struct ljp_unwind_view *view, uintptr_t address,
+static void expect_step(const struct ljp_unwind_map *map, uintptr_t address,
                         int words)
 {
   static uint64_t stack[8];
@@ -298,7 +298,7 @@ static void expect_step(const struct ljp_unwind_view *view, uintptr_t address,
   struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
   regs.r[LJP_RIP] = address;
   regs.r[LJP_RSP] = (uintptr_t)stack;
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_STEPPED);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_STEPPED);
   assert_true(regs.r[LJP_RIP] == back);
   assert_true(regs.r[LJP_RSP] == (uintptr_t)&stack[words + 1]);
   stack[words] = 0;
@@ -311,34 +311,34 @@ static void an_object_that_no_view_knows_is_asked_of_glibc(void)
   void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
   assert_non_null(library);
   uintptr_t inside = (uintptr_t)dlsym(library, "crc32"), init = 0;
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
-  assert_false(ljp_unwind_has_module(view, inside));
-  expect_step(view, inside, 0);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  assert_false(ljp_unwind_has_module(map, inside));
+  expect_step(map, inside, 0);
   /* Start files have no CFI; _init is known by its bytes. */
-  struct link_map *map;
-  assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
-  for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+  struct link_map *link;
+  assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &link), 0);
+  for (const ElfW(Dyn) *d = link->l_ld; d->d_tag != DT_NULL; d++)
     if (d->d_tag == DT_INIT)
-      init = map->l_addr + d->d_un.d_ptr;
+      init = link->l_addr + d->d_un.d_ptr;
   assert_true(init != 0);
   bool marked = *(const uint8_t *)init == 0xf3; /* endbr64 */
-  expect_step(view, init, 0);
-  expect_step(view, init + 4, marked ? 0 : 1);
+  expect_step(map, init, 0);
+  expect_step(map, init + 4, marked ? 0 : 1);
   dlclose(library);
   struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
   regs.r[LJP_RIP] = inside;
   regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_NO_MODULE);
-  ljp_unwind_release(unwinder, view);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_NO_MODULE);
+  ljp_unwind_release(unwinder, map);
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
 }
 
 static void views_in_use_are_never_freed(void)
 {
-  const struct ljp_unwind_view *held[3];
+  const struct ljp_unwind_map *held[3];
   struct ljp_unwind_stats before, after;
   ljp_unwind_stats(unwinder, &before);
-  /* Three views held, a fourth current: no slot is left for a fifth. */
+  /* Three maps held, a fourth current: no slot is left for a fifth. */
   for (int i = 0; i < 3; i++) {
     held[i] = ljp_unwind_acquire(unwinder);
     void *library = dlopen("libcrypt.so.1", RTLD_NOW);
@@ -353,37 +353,37 @@ static void views_in_use_are_never_freed(void)
   void *inside = dlsym(library, "crypt");
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
   ljp_unwind_stats(unwinder, &after);
-  assert_int_equal(after.views, before.views + 3);
+  assert_int_equal(after.maps, before.maps + 3);
   assert_true(after.retired_busy > before.retired_busy);
   for (int i = 0; i < 3; i++)
     ljp_unwind_release(unwinder, held[i]);
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
-  assert_true(ljp_unwind_has_module(view, (uintptr_t)inside));
-  ljp_unwind_release(unwinder, view);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  assert_true(ljp_unwind_has_module(map, (uintptr_t)inside));
+  ljp_unwind_release(unwinder, map);
   dlclose(library);
   assert_int_equal(ljp_unwind_poll(unwinder, 1), LJP_OK);
 }
 
 static void bad_stacks_stop_the_walk_with_a_reason(void)
 {
-  const struct ljp_unwind_view *view = ljp_unwind_acquire(unwinder);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
   char *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true}, kept;
   /* At a function's first instruction the CFA is rsp + 8. */
   regs.r[LJP_RIP] = (uintptr_t)zero_depth;
   regs.r[LJP_RSP] = (uintptr_t)none + 64;
   kept = regs;
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_UNREADABLE);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_UNREADABLE);
   assert_memory_equal(regs.r, kept.r, sizeof regs.r);
   regs.r[LJP_RSP] = (uintptr_t)none + 67;
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_BAD_CFA);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_BAD_CFA);
   regs.r[LJP_RSP] = UINT64_MAX - 7;
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_UNREADABLE);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_UNREADABLE);
   regs.known = LJP_REGS_ALL & ~(1u << LJP_RSP);
-  assert_int_equal(ljp_unwind_step(view, &regs), LJP_UNWIND_UNKNOWN_REG);
+  assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_UNKNOWN_REG);
   munmap(none, 4096);
-  ljp_unwind_release(unwinder, view);
+  ljp_unwind_release(unwinder, map);
 }
 
 static int use_tables(void **state)

@@ -1,18 +1,18 @@
 /*
-** Objects and views: what is known of the loaded code.
+** Objects and maps: what is known of the loaded code.
 **
-** An object is one loaded file (the program, a library). A view is one state
+** An object is one loaded file (the program, a library). A map is one state
 ** of the list of loaded objects, with their executable ranges.
 **
-** Ownership: a view borrows its objects. An object counts the views that have
+** Ownership: a map borrows its objects. An object counts the maps that have
 ** it (refs, writer's side only) and is freed with the last of them. A table
 ** belongs to its object, is published in it once, and is freed with it.
 ** Invariants: nothing that a handler can reach changes, except the atomics
-** named here. A view's ranges are sorted and disjoint.
+** named here. A map's ranges are sorted and disjoint.
 ** Private to profilers/unwind.
 */
-#ifndef LJP_UNWIND_VIEW_H
-#define LJP_UNWIND_VIEW_H
+#ifndef LJP_UNWIND_MAP_H
+#define LJP_UNWIND_MAP_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ struct ljp_unwind_range {
   struct ljp_unwind_object *object;
 };
 
-struct ljp_unwind_view {
+struct ljp_unwind_map {
   _Atomic bool *wants_poll;
   ljp_unwind_finder *finder; /* or NULL; see fresh.c */
   uint32_t ranges_count, objects_count;
@@ -58,12 +58,12 @@ struct ljp_unwind_view {
   uint64_t serial;
 };
 
-/* A place for a view. Its counter of users is never freed, so a late handler
+/* A place for a map. Its counter of users is never freed, so a late handler
 ** may touch it at any time; see ljp_unwind_acquire. */
 enum { LJP_UNWIND_SLOTS = 4 };
 struct ljp_unwind_slot {
   _Alignas(64) _Atomic uint64_t users;
-  struct ljp_unwind_view *view;
+  struct ljp_unwind_map *map;
 };
 
 struct ljp_unwind_writer;
@@ -71,7 +71,7 @@ struct ljp_unwind_writer;
 struct ljp_unwind {
   struct ljp_unwind_slot slots[LJP_UNWIND_SLOTS];
   _Atomic unsigned current; /* slot */
-  _Atomic uint64_t serial;  /* of the current view */
+  _Atomic uint64_t serial;  /* of the current map */
   _Atomic bool wants_poll;
   _Atomic uint32_t hurried;
   struct ljp_unwind_writer *writer;
@@ -87,24 +87,24 @@ static inline uint64_t ljp_unwind_witness_address(uint64_t header)
 /* The range that holds an address, or NULL. hint: 1 + the index of the range to
 ** try first, or 0. */
 LJP_SIGSAFE static inline const struct ljp_unwind_range *
-ljp_unwind_find_range(const struct ljp_unwind_view *view, uint64_t address,
+ljp_unwind_find_range(const struct ljp_unwind_map *map, uint64_t address,
                       uint32_t hint)
 {
-  if (hint - 1 < view->ranges_count) {
-    const struct ljp_unwind_range *range = &view->ranges[hint - 1];
+  if (hint - 1 < map->ranges_count) {
+    const struct ljp_unwind_range *range = &map->ranges[hint - 1];
     if (address - range->lo < range->hi - range->lo)
       return range;
   }
-  uint32_t low = 0, high = view->ranges_count;
+  uint32_t low = 0, high = map->ranges_count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (view->ranges[middle].hi <= address)
+    if (map->ranges[middle].hi <= address)
       low = middle + 1;
     else
       high = middle;
   }
-  if (low < view->ranges_count && view->ranges[low].lo <= address)
-    return &view->ranges[low];
+  if (low < map->ranges_count && map->ranges[low].lo <= address)
+    return &map->ranges[low];
   return NULL;
 }
 
