@@ -8,7 +8,7 @@
 
 #include "profilers/api/lmisclib.h"
 #include "profilers/api/autostart.h"
-#include "profilers/api/sysprof_lua.h"
+#include "profilers/api/lua_tables.h"
 
 static const struct {
   const char *name;

@@ -1,65 +1,63 @@
 /*
-** misc.memprof (start, stop, status, mark) and misc.profile (start, stop,
-** status): memory alone, and with CPU samples in one session. A call that fails
-** returns nil, a message and an errno number; none raises an error, none prints.
+** misc.memprof: start, stop, status, mark. A call that fails returns nil, a
+** message and an errno number; no call raises an error or prints.
 */
+#include "profilers/api/memprof_lua.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
-#include "profilers/api/sysprof_lua.h"
-#include "profilers/cpu/sysprof.h"
-#include "profilers/memory/memprof.h"
 
-/* -- Options of memprof --------------------------------------------------------- */
+/* -- Options -------------------------------------------------------------------- */
 
-struct memory {
-  struct ljp_memprof_options o;
-  bool every, sampled;
-};
-
-static bool read_every(lua_State *L, void *to, const char **wants)
+static bool memprof_read_every(lua_State *L, void *to, const char **wants)
 {
-  return ljp_option_bool(L, &((struct memory *)to)->every, wants);
+  return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->every, wants);
 }
 
-static bool read_sample(lua_State *L, void *to, const char **wants)
+static bool memprof_read_sample(lua_State *L, void *to, const char **wants)
 {
-  struct memory *m = to;
+  struct ljp_memprof_lua *m = to;
   double bytes = 0;
   *wants = "the mean number of bytes between two samples, at least 1";
   m->sampled = ljp_option_number(L, 1, (double)LJP_MEMPROF_SAMPLE_MAX, &bytes);
-  m->o.sample_bytes = (uint64_t)bytes;
+  m->options.sample_bytes = (uint64_t)bytes;
   return m->sampled;
 }
 
-static bool read_native(lua_State *L, void *to, const char **wants)
+static bool memprof_read_native(lua_State *L, void *to, const char **wants)
 {
-  return ljp_option_bool(L, &((struct memory *)to)->o.native, wants);
+  return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->options.native,
+                         wants);
 }
 
-static bool read_depth(lua_State *L, void *to, const char **wants)
+static bool memprof_read_depth(lua_State *L, void *to, const char **wants)
 {
   int depth = 0;
   *wants = "a number of frames from 8 to 2048";
   bool ok = ljp_option_whole(L, 8, LJP_STACK_MAX_FRAMES, &depth);
-  ((struct memory *)to)->o.depth = (uint32_t)depth;
+  ((struct ljp_memprof_lua *)to)->options.depth = (uint32_t)depth;
   return ok;
 }
 
-/* Those of a combined session are the first ones. */
+/* The first ones are also the options of the memory part of a combined session. */
 static const struct ljp_option memory_options[] = {
-    {"every", read_every}, {"sample", read_sample}, {"native", read_native},
-    {"depth", read_depth}, LJP_OUTPUT_OPTIONS,
+    {"every", memprof_read_every},
+    {"sample", memprof_read_sample},
+    {"native", memprof_read_native},
+    {"depth", memprof_read_depth},
+    LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
   SHARED_OPTIONS = 4
 };
 
-/* 0, or the number of results of a call that has failed. */
-static int read_memory(lua_State *L, int table, size_t count, struct memory *m)
+static int memprof_read(lua_State *L, int table, size_t count,
+                        struct ljp_memprof_lua *m)
 {
   int results = ljp_options_read(L, table, memory_options, count, m);
   if (results)
@@ -68,18 +66,23 @@ static int read_memory(lua_State *L, int table, size_t count, struct memory *m)
     return ljp_options_failed(
         L, EINVAL, "options 'every' and 'sample' contradict each other");
   if (m->every)
-    m->o.sample_bytes = 0;
+    m->options.sample_bytes = 0;
   return 0;
 }
 
-/* -- misc.memprof ------------------------------------------------------------------ */
+int ljp_memprof_read_part(lua_State *L, int table, struct ljp_memprof_lua *m)
+{
+  return memprof_read(L, table, SHARED_OPTIONS, m);
+}
+
+/* -- Functions ------------------------------------------------------------------ */
 
 static int memprof_start(lua_State *L)
 {
-  struct memory m = {.every = false};
+  struct ljp_memprof_lua m = {.every = false};
   struct ljp_failure why;
   int results = 0;
-  ljp_memprof_options_init(&m.o);
+  ljp_memprof_options_init(&m.options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1) &&
                             lua_type(L, 1) != LUA_TSTRING))
     return ljp_options_failed(L, EINVAL,
@@ -87,19 +90,19 @@ static int memprof_start(lua_State *L)
                               "options: start{path = \"FILE\"}");
   if (lua_type(L, 1) == LUA_TSTRING) {
     const char *wants = "";
-    m.o.sample_bytes = 0;
-    if (!ljp_option_path(L, &m.o.output.path, &wants))
+    m.options.sample_bytes = 0;
+    if (!ljp_option_path(L, &m.options.output.path, &wants))
       return ljp_options_failed(L, EINVAL,
                                 "start wants the name of a file, a string "
                                 "that is not empty");
   } else if (lua_istable(L, 1)) {
-    results = read_memory(L, 1, MEMORY_OPTIONS, &m);
+    results = memprof_read(L, 1, MEMORY_OPTIONS, &m);
   }
   if (results)
     return results;
-  if (!m.o.output.path)
-    m.o.output.path = "memprof.bin";
-  if (ljp_memprof_start(L, &m.o, &why))
+  if (!m.options.output.path)
+    m.options.output.path = "memprof.bin";
+  if (ljp_memprof_start(L, &m.options, &why))
     return ljp_options_failed(L, why.error, why.text);
   lua_pushboolean(L, 1);
   return 1;
@@ -127,7 +130,7 @@ static int memprof_mark(lua_State *L)
   return 1;
 }
 
-static int memprof_status(lua_State *L)
+int ljp_memprof_push_status(lua_State *L)
 {
   struct ljp_memprof_status s;
   ljp_memprof_status(&s);
@@ -168,150 +171,6 @@ static int memprof_status(lua_State *L)
 
 const luaL_Reg ljp_memprof_functions[] = {{"start", memprof_start},
                                           {"stop", memprof_stop},
-                                          {"status", memprof_status},
+                                          {"status", ljp_memprof_push_status},
                                           {"mark", memprof_mark},
-                                          {NULL, NULL}};
-
-/* -- misc.profile ------------------------------------------------------------------- */
-
-struct combined {
-  struct memory m; /* and what is of the session: path, fork, flush ... */
-  bool cpu, memory, jitdump;
-};
-
-static bool read_part(lua_State *L, bool *out, const char **wants)
-{
-  *wants = "true, false, or a table of options";
-  *out = lua_istable(L, -1) || lua_toboolean(L, -1);
-  return lua_istable(L, -1) || lua_isboolean(L, -1);
-}
-
-static bool read_cpu(lua_State *L, void *to, const char **wants)
-{
-  return read_part(L, &((struct combined *)to)->cpu, wants);
-}
-
-static bool read_memory_part(lua_State *L, void *to, const char **wants)
-{
-  return read_part(L, &((struct combined *)to)->memory, wants);
-}
-
-static bool read_jitdump(lua_State *L, void *to, const char **wants)
-{
-  return ljp_option_bool(L, &((struct combined *)to)->jitdump, wants);
-}
-
-static const struct ljp_option profile_options[] = {
-    {"cpu", read_cpu},
-    {"memory", read_memory_part},
-    {"jitdump", read_jitdump},
-    LJP_OUTPUT_OPTIONS,
-};
-
-/* Reads the options of one part, which is a table or not. */
-static bool open_part(lua_State *L, const char *name)
-{
-  lua_getfield(L, 1, name);
-  return lua_istable(L, -1);
-}
-
-static int start_parts(lua_State *L, struct combined *c)
-{
-  struct ljp_memprof_options *m = &c->m.o;
-  struct ljp_sysprof_options cpu;
-  struct ljp_failure why, ignored;
-  int results = 0;
-  struct ljp_memprof_status now;
-  ljp_sysprof_options_init(&cpu);
-  /* Before a file is made for the part that could start. */
-  ljp_memprof_status(&now);
-  if (c->memory && now.running)
-    return ljp_options_failed(L, EBUSY, "memory profiler is running already");
-  if (open_part(L, "cpu"))
-    results = ljp_sysprof_read_part(L, lua_gettop(L), &cpu);
-  if (!results && open_part(L, "memory"))
-    results = read_memory(L, lua_gettop(L), SHARED_OPTIONS, &c->m);
-  if (results)
-    return results;
-  cpu.jitdump |= c->jitdump;
-  if (!m->output.path)
-    m->output.path = "profile.bin";
-  if (c->cpu) {
-    cpu.output = m->output;
-    if (ljp_sysprof_start(L, &cpu, &why))
-      return ljp_options_failed(L, why.error, why.text);
-    m->output.path = NULL;
-    m->shared = true;
-  }
-  if (c->memory && ljp_memprof_start(L, m, &why)) {
-    if (c->cpu)
-      ljp_sysprof_stop(L, &ignored);
-    return ljp_options_failed(L, why.error, why.text);
-  }
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
-static int profile_start(lua_State *L)
-{
-  struct combined c = {.cpu = true, .memory = true};
-  int results = 0;
-  ljp_memprof_options_init(&c.m.o);
-  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
-    return ljp_options_failed(
-        L, EINVAL, "start takes one table of options: start{path = \"FILE\"}");
-  if (lua_gettop(L) == 0 || lua_isnil(L, 1)) {
-    lua_settop(L, 0);
-    lua_newtable(L);
-  }
-  results =
-      ljp_options_read(L, 1, profile_options,
-                       sizeof profile_options / sizeof *profile_options, &c);
-  if (results)
-    return results;
-  if (!c.cpu && !c.memory)
-    return ljp_options_failed(L, EINVAL,
-                              "options 'cpu' and 'memory' are both false: "
-                              "nothing would be recorded");
-  if (c.jitdump && !c.cpu)
-    return ljp_options_failed(L, EINVAL,
-                              "option 'jitdump' is about sessions with CPU "
-                              "samples, but 'cpu' is false");
-  return start_parts(L, &c);
-}
-
-static int profile_stop(lua_State *L)
-{
-  struct ljp_memprof_status memory;
-  struct ljp_sysprof_status cpu;
-  struct ljp_failure why, also;
-  enum ljp_status status = LJP_OK, second = LJP_OK;
-  ljp_memprof_status(&memory);
-  ljp_sysprof_status(&cpu);
-  if (!memory.running && !cpu.running)
-    return ljp_options_failed(L, EINVAL, "no profiler is running");
-  if (memory.running)
-    status = ljp_memprof_stop(L, &why);
-  if (cpu.running)
-    second = ljp_sysprof_stop(L, status ? &also : &why);
-  if (status || second)
-    return ljp_options_failed(L, why.error, why.text);
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
-static int profile_status(lua_State *L)
-{
-  lua_settop(L, 0);
-  lua_newtable(L);
-  ljp_sysprof_push_status(L);
-  lua_setfield(L, 1, "cpu");
-  memprof_status(L);
-  lua_setfield(L, 1, "memory");
-  return 1;
-}
-
-const luaL_Reg ljp_profile_functions[] = {{"start", profile_start},
-                                          {"stop", profile_stop},
-                                          {"status", profile_status},
                                           {NULL, NULL}};

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "profilers/api/lmisclib.h"
-#include "profilers/api/sysprof_lua.h"
+#include "profilers/api/lua_tables.h"
 #include "src/base/status.h"
 
 int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)

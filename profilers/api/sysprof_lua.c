@@ -1,6 +1,6 @@
 /*
 ** misc.sysprof: start, stop, report, status. A call that fails returns nil, a
-** message and an errno number; none raises an error, none prints.
+** message and an errno number; no call raises an error or prints.
 */
 #include "profilers/api/sysprof_lua.h"
 
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
-#include "profilers/cpu/sysprof.h"
 #include "src/base/signals.h"
 
 /* -- Options ----------------------------------------------------------------------- */
 
-static bool read_mode(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_mode(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   static const char *const words[] = {"D", "L", "C", NULL};
@@ -25,7 +25,7 @@ static bool read_mode(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_interval(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_interval(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   double ms = 0;
@@ -37,7 +37,7 @@ static bool read_interval(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_event(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_event(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   static const char *const words[] = {"cpu", "wall", NULL};
@@ -48,7 +48,7 @@ static bool read_event(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_timer(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_timer(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   static const char *const words[] = {"auto", "perf", "trap", "posix", NULL};
@@ -59,7 +59,7 @@ static bool read_timer(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_threads(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_threads(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   static const char *const words[] = {"lua", "all", "this", NULL};
@@ -70,7 +70,7 @@ static bool read_threads(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_signal(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_signal(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   *wants = LJP_SIGNAL_WANTS;
@@ -81,7 +81,8 @@ static bool read_signal(lua_State *L, void *to, const char **wants)
   return ljp_signal_usable(o->signal);
 }
 
-static bool read_max_overhead(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_max_overhead(lua_State *L, void *to,
+                                      const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   double percent = 0;
@@ -91,7 +92,7 @@ static bool read_max_overhead(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_depth(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_depth(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
   int depth = 0;
@@ -101,29 +102,37 @@ static bool read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-static bool read_jitdump(lua_State *L, void *to, const char **wants)
+static bool sysprof_read_jitdump(lua_State *L, void *to, const char **wants)
 {
   return ljp_option_bool(L, &((struct ljp_sysprof_options *)to)->jitdump,
                          wants);
 }
 
-/* Those of a combined session are the first ones. */
-static const struct ljp_option known[] = {
-    {"mode", read_mode},       {"interval", read_interval},
-    {"event", read_event},     {"timer", read_timer},
-    {"threads", read_threads}, {"signal", read_signal},
-    {"depth", read_depth},     {"max_overhead", read_max_overhead},
-    {"jitdump", read_jitdump}, LJP_OUTPUT_OPTIONS,
+/* The first ones are also the options of the CPU part of a combined session. */
+static const struct ljp_option sysprof_options[] = {
+    {"mode", sysprof_read_mode},
+    {"interval", sysprof_read_interval},
+    {"event", sysprof_read_event},
+    {"timer", sysprof_read_timer},
+    {"threads", sysprof_read_threads},
+    {"signal", sysprof_read_signal},
+    {"depth", sysprof_read_depth},
+    {"max_overhead", sysprof_read_max_overhead},
+    {"jitdump", sysprof_read_jitdump},
+    LJP_OUTPUT_OPTIONS,
 };
-enum { KNOWN = sizeof known / sizeof known[0], SHARED = 9 };
+enum {
+  OPTIONS = sizeof sysprof_options / sizeof *sysprof_options,
+  SHARED_OPTIONS = 9
+};
 
 int ljp_sysprof_read_part(lua_State *L, int table,
                           struct ljp_sysprof_options *options)
 {
-  return ljp_options_read(L, table, known, SHARED, options);
+  return ljp_options_read(L, table, sysprof_options, SHARED_OPTIONS, options);
 }
 
-/* -- The functions -------------------------------------------------------------------- */
+/* -- Functions -------------------------------------------------------------------- */
 
 static int sysprof_start(lua_State *L)
 {
@@ -134,7 +143,7 @@ static int sysprof_start(lua_State *L)
     return ljp_options_failed(
         L, EINVAL, "start takes one table of options: start{mode = \"C\"}");
   if (lua_istable(L, 1)) {
-    int results = ljp_options_read(L, 1, known, KNOWN, &options);
+    int results = ljp_options_read(L, 1, sysprof_options, OPTIONS, &options);
     if (results)
       return results;
   }
@@ -207,7 +216,8 @@ static int sysprof_report(lua_State *L)
   return 1;
 }
 
-static void set_string(lua_State *L, const char *name, const char *value)
+static void sysprof_set_string(lua_State *L, const char *name,
+                               const char *value)
 {
   lua_pushstring(L, value);
   lua_setfield(L, -2, name);
@@ -224,7 +234,7 @@ int ljp_sysprof_push_status(lua_State *L)
   for (int i = 0; i < LJP_LOSS_COUNT; i++)
     lost += r.lost[i];
   lua_newtable(L);
-  set_string(L, "state", s.state);
+  sysprof_set_string(L, "state", s.state);
   ljp_options_set_count(L, "samples", r.samples);
   ljp_options_set_count(L, "losses", lost);
   ljp_options_set_count(L, "bytes", s.bytes);
@@ -233,10 +243,10 @@ int ljp_sysprof_push_status(lua_State *L)
   if (!s.timer)
     return 1;
   if (s.path[0])
-    set_string(L, "path", s.path);
-  set_string(L, "timer", s.timer);
-  set_string(L, "mode", modes[s.mode]);
-  set_string(L, "event", s.wall ? "wall" : "cpu");
+    sysprof_set_string(L, "path", s.path);
+  sysprof_set_string(L, "timer", s.timer);
+  sysprof_set_string(L, "mode", modes[s.mode]);
+  sysprof_set_string(L, "event", s.wall ? "wall" : "cpu");
   lua_pushnumber(L, (lua_Number)s.interval_ns / 1e6);
   lua_setfield(L, -2, "interval");
   lua_pushboolean(L, s.throttled);

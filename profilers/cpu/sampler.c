@@ -1,19 +1,18 @@
 /*
-** The signal handler: takes one sample of the thread that it interrupts.
-** LJP_SIGSAFE throughout; see sampler.h. On the interrupted stack it needs
-** about 2 KiB: frames go into memory of the sampler's own.
+** The signal handler: takes one sample of the thread that it interrupts; see
+** sampler.h. LJP_SIGSAFE throughout. It needs about 2 KiB of the interrupted
+** stack: frames go into memory of the sampler's own.
 **
-** Weights. A perf task-clock event comes after each period of CPU time; two
-** that come close together by the clock stand for one period each, so the
-** thread's CPU clock (a system call) is asked only after a longer gap. A POSIX
-** timer follows the clock: as long as its signals come on time the thread has
-** most likely run all along, and what went by since the last one is the weight;
-** after a gap, and every few milliseconds or samples, the CPU clock is asked. In
-** either case what was not accounted for goes to the next sample, and what was
-** too much is taken from it: the sum of all weights is the thread's CPU time.
+** Weights. A perf task-clock event comes after each period of CPU time. Two
+** events that come close together by the clock stand for one period each, so
+** the thread's CPU clock (a system call) is asked only after a longer gap. A
+** POSIX timer follows the monotonic clock. While its signals come on time the
+** thread has most likely run all along, and the time since the last signal is
+** the weight; after a gap, and every few milliseconds or samples, the CPU clock
+** is asked. In both cases the difference to the CPU clock goes to the next
+** sample: the sum of all weights is the thread's CPU time.
 */
-#include "profilers/cpu/sampler_priv.h"
-#include "profilers/cpu/timer.h"
+#include "profilers/cpu/sampler.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,11 +20,14 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "profilers/cpu/sample_stack.h"
+#include "profilers/cpu/timer.h"
 #include "profilers/session/stand_in.h"
 #include "profilers/session/vms.h"
+#include "src/base/assert.h"
 #include "src/base/clock.h"
-#include "src/push/event.h"
 #include "src/base/saferead.h"
+#include "src/push/event.h"
 
 struct ljp_sampler_shared ljp_sampler_shared;
 struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
@@ -35,41 +37,43 @@ struct sigaction ljp_sampler_before;
 #define shared ljp_sampler_shared
 
 enum {
-  PARK_AFTER = 2,
-  REST_AFTER = 4,
-  LONG_NS = 50000,
-  /* How long a POSIX timer's signals are believed. */
+  PARK_AFTER = 2,  /* signals in a row to a thread that waits */
+  REST_AFTER = 4,  /* samples in a row that took half an interval */
+  LONG_NS = 50000, /* a sample that takes longer may have been preempted */
+  /* The CPU clock is asked after this time, or this many periods. */
   ASK_NS = 8000000,
   ASK_PERIODS = 16,
-  MERGE_PART = 8
+  MERGE_PART = 8 /* of a period: signals closer than that are one sample */
 };
 
-/* Only one context at a time adds: a plain addition that others may read. */
-LJP_SIGSAFE static void add(_Atomic uint64_t *counter, uint64_t n)
+/* For counters that one context at a time increments: no atomic addition. */
+LJP_SIGSAFE static void sampler_count(_Atomic uint64_t *counter, uint64_t n)
 {
   atomic_store_explicit(counter,
                         atomic_load_explicit(counter, memory_order_relaxed) + n,
                         memory_order_relaxed);
 }
 
-/* The same where a signal may come between. */
-LJP_SIGSAFE static void add_shared(_Atomic uint64_t *counter, uint64_t n)
+/* For code that a signal may interrupt. */
+LJP_SIGSAFE static void sampler_count_shared(_Atomic uint64_t *counter,
+                                             uint64_t n)
 {
   atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-LJP_SIGSAFE static void lose(struct ljp_sampler *s, enum ljp_loss reason)
+LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
+                                     enum ljp_loss reason)
 {
-  add(&s->counts.lost[reason], 1);
+  sampler_count(&s->counts.lost[reason], 1);
   if (s->producer)
     ljp_count_loss(s->producer, reason, 1);
 }
 
 /* -- Whose signal is it ------------------------------------------------------ */
 
-LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
+LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
 {
-  const void *trap = ljp_timer_trap_value(info);
+  const void *trap = ljp_sigtrap_value(info);
   if (info->si_code == SI_TIMER || trap) {
     uintptr_t at = (uintptr_t)(trap ? trap : info->si_value.sival_ptr);
     uintptr_t first = (uintptr_t)&ljp_samplers[0];
@@ -95,10 +99,12 @@ LJP_SIGSAFE static struct ljp_sampler *owner(const siginfo_t *info)
   return NULL;
 }
 
-/* Ignored where there was no handler: the default would end the process, and
-** a signal of ours from before a stop must not. A SIGTRAP of ours is always known
-** for one; another may be a breakpoint that nobody has set, or a kill. */
-LJP_SIGSAFE static void pass_on(int number, siginfo_t *info, void *context)
+/* Without an earlier handler the signal is ignored: the default would end the
+** process, and the signal may be ours from before a stop. Only a SIGTRAP gets
+** the default: one of ours is always recognized, and another one may be a
+** breakpoint that nobody handles, or a kill. */
+LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
+                                        void *context)
 {
   const struct sigaction *old = &ljp_sampler_before;
   if (old->sa_flags & SA_SIGINFO)
@@ -107,19 +113,19 @@ LJP_SIGSAFE static void pass_on(int number, siginfo_t *info, void *context)
     old->sa_handler(number);
   else if (number == SIGTRAP &&
            (old->sa_handler == SIG_DFL || info->si_code > 0))
-    ljp_timer_trap_default(info);
+    ljp_sigtrap_default(info);
 }
 
-/* -- What it stands for ------------------------------------------------------- */
+/* -- The weight ---------------------------------------------------------------- */
 
-LJP_SIGSAFE static uint64_t cpu_clock(void)
+LJP_SIGSAFE static uint64_t sampler_cpu_ns(void)
 {
   return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Was the thread in a system call when the signal came? One that is to be
-** started again has been set back to its instruction. */
-LJP_SIGSAFE static bool after_syscall(uint64_t pc)
+/* Was the thread in a system call when the signal came? A call that will be
+** restarted has its program counter on the instruction, not behind it. */
+LJP_SIGSAFE static bool sampler_in_syscall(uint64_t pc)
 {
   const unsigned char *rip = (const unsigned char *)(uintptr_t)pc;
   unsigned char code[4] = {0, 0, 0, 0};
@@ -128,16 +134,16 @@ LJP_SIGSAFE static bool after_syscall(uint64_t pc)
          (got == 4 && code[2] == 0x0f && code[3] == 0x05);
 }
 
-/* What the handler knows of that. */
+/* What the handler knows about a system call of the thread. */
 enum call { CALL_NOT_ASKED, CALL_NONE, CALL_MADE };
 
-LJP_SIGSAFE static uint64_t rip_of(const void *context)
+LJP_SIGSAFE static uint64_t sampler_rip(const void *context)
 {
   return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
 
-/* Has the thread waited for something since this was asked last? */
-LJP_SIGSAFE static bool has_waited(struct ljp_sampler *s)
+/* Has the thread waited for something since the last call of this? */
+LJP_SIGSAFE static bool sampler_waited(struct ljp_sampler *s)
 {
   struct rusage usage = {.ru_nvcsw = 0};
   long ret = SYS_getrusage;
@@ -150,9 +156,11 @@ LJP_SIGSAFE static bool has_waited(struct ljp_sampler *s)
   return s->switches != before;
 }
 
-/* Is what went by since the last signal not as good as the CPU clock? */
-LJP_SIGSAFE static bool must_ask(const struct ljp_sampler *s, uint64_t now,
-                                 uint64_t gap, uint64_t period)
+/* May the time since the last signal differ from CPU time? Then the CPU clock is
+** asked. */
+LJP_SIGSAFE static bool sampler_must_ask(const struct ljp_sampler *s,
+                                         uint64_t now, uint64_t gap,
+                                         uint64_t period)
 {
   if (atomic_load_explicit(&s->resync, memory_order_relaxed))
     return true;
@@ -162,31 +170,32 @@ LJP_SIGSAFE static bool must_ask(const struct ljp_sampler *s, uint64_t now,
          now - s->asked_ns >= ASK_PERIODS * period || s->parked;
 }
 
-/* ns that the sample stands for, 0 if there is none to be taken. */
-LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
-                                  const void *context, bool readable,
-                                  int overrun, enum call *call)
+/* The ns that the sample stands for; 0: no sample is taken. */
+LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
+                                          const void *context, bool readable,
+                                          int overrun, enum call *call)
 {
   uint64_t period = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
   uint64_t gap = now - s->clock_ns;
+  ljp_assert(period > 0);
   s->clock_ns = now;
   if (shared.wall)
     return period * (1 + (uint64_t)overrun);
   if (!s->perf && readable)
-    *call = after_syscall(rip_of(context)) ? CALL_MADE : CALL_NONE;
+    *call = sampler_in_syscall(sampler_rip(context)) ? CALL_MADE : CALL_NONE;
   bool in_call = *call == CALL_MADE;
-  if (LJP_LIKELY(!in_call && !must_ask(s, now, gap, period))) {
+  if (LJP_LIKELY(!in_call && !sampler_must_ask(s, now, gap, period))) {
     uint64_t ran = s->perf ? period : gap;
     s->cpu_ns += ran;
     return ran;
   }
-  uint64_t cpu = cpu_clock();
+  uint64_t cpu = sampler_cpu_ns();
   uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : 0;
   s->asked_ns = now;
-  /* A thread that waits is woken by a POSIX timer's signal: that is not a
-  ** moment of CPU time. What it used before goes to its next sample. */
+  /* The signal of a POSIX timer wakes a thread that waits: that is not a moment
+  ** of its CPU time. The time that it used before goes to its next sample. */
   if (!s->perf) {
-    bool waited = (in_call || s->parked) && has_waited(s);
+    bool waited = (in_call || s->parked) && sampler_waited(s);
     if (in_call && waited) {
       atomic_store_explicit(&s->resync, true, memory_order_relaxed);
       if (++s->idle_run >= PARK_AFTER || s->parked)
@@ -195,11 +204,12 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
     }
     s->idle_run = 0;
     if (s->parked && waited)
-      ljp_timer_posix_park(s); /* once more: it works a little at a time */
+      ljp_timer_posix_park(s); /* again: the thread works a little at a time */
     else if (s->parked)
       ljp_timer_posix_unpark(s);
   }
-  /* Ahead of the CPU clock: until that has caught up, nothing is added. */
+  /* Used nothing: the weights are ahead of the CPU clock. Until it has caught up
+  ** nothing is added. */
   atomic_store_explicit(&s->resync, !used, memory_order_relaxed);
   s->cpu_ns += used;
   return used ? used : 1;
@@ -207,8 +217,9 @@ LJP_SIGSAFE static uint64_t weigh(struct ljp_sampler *s, uint64_t now,
 
 /* -- The sample --------------------------------------------------------------- */
 
-/* 0 until the next round of the writer has given the VM an id. */
-LJP_SIGSAFE static uint32_t vm_id(struct ljp_sampler *s, uint32_t number)
+/* The VM's id in the session. 0: the next round of the writer gives it one. */
+LJP_SIGSAFE static uint32_t sampler_vm_id(struct ljp_sampler *s,
+                                          uint32_t number)
 {
   bool claimed;
   uint32_t id = ljp_vms_claim(number, &claimed);
@@ -217,71 +228,77 @@ LJP_SIGSAFE static uint32_t vm_id(struct ljp_sampler *s, uint32_t number)
   return id;
 }
 
-LJP_SIGSAFE static void record(struct ljp_sampler *s, struct ljp_walk *walk,
-                               uint64_t now, uint64_t weight)
+LJP_SIGSAFE static void sampler_push(struct ljp_sampler *s,
+                                     struct ljp_walk *walk, uint64_t now,
+                                     uint64_t weight)
 {
   bool lfunc;
-  enum ljp_vmstate state = ljp_sampler_state_of(walk, &lfunc);
+  enum ljp_vmstate state = ljp_sample_vmstate(walk, &lfunc);
   if (walk->guest.vm)
     s->ran_lua = true;
   else if (shared.only_lua && !s->ran_lua) {
-    add(&s->counts.outside, 1);
+    sampler_count(&s->counts.outside, 1);
     return;
   }
   if (shared.mode == LJP_SAMPLER_LEAF)
-    ljp_sampler_keep_leaf(&walk->stack);
+    ljp_sample_keep_leaf(&walk->stack);
   else if (shared.mode == LJP_SAMPLER_STACKS && shared.backtracer)
-    ljp_sampler_plug_in(&walk->stack);
+    ljp_sample_backtrace(&walk->stack, shared.backtracer);
   if (shared.mode != LJP_SAMPLER_COUNT) {
+    ljp_assert(s->producer);
     struct ljp_sample sample = {.time_ns = now,
                                 .weight = weight,
-                                .vm = vm_id(s, walk->guest.vm),
+                                .vm = sampler_vm_id(s, walk->guest.vm),
                                 .vmstate = (uint8_t)state,
                                 .cut = (uint8_t)walk->stack.cut};
     if (!ljp_push_sample(s->producer, &sample, walk->stack.frames,
                          walk->stack.count)) {
-      /* The producer has counted it, by its own reason. */
-      add(&s->counts.lost[ljp_producer_active(s->producer) ? LJP_LOSS_RING_FULL
+      /* The producer has counted the loss already, with its reason. */
+      sampler_count(
+          &s->counts.lost[ljp_producer_active(s->producer) ? LJP_LOSS_RING_FULL
                                                            : LJP_LOSS_STOPPING],
           1);
       return;
     }
-    add(&s->counts.cut[walk->stack.cut & 15], 1);
+    sampler_count(&s->counts.cut[walk->stack.cut & 15], 1);
   }
-  add(&s->counts.samples, 1);
-  add(&s->counts.state[state & (LJP_SAMPLER_STATES - 1)], 1);
-  add(&s->counts.time_ns, weight);
+  sampler_count(&s->counts.samples, 1);
+  sampler_count(&s->counts.state[state & (LJP_SAMPLER_STATES - 1)], 1);
+  sampler_count(&s->counts.time_ns, weight);
   if (lfunc)
-    add(&s->counts.lfunc, 1);
+    sampler_count(&s->counts.lfunc, 1);
 }
 
 enum moment {
   NOW,
-  IN_PROFILER, /* now: regs are those of the code that we hold up */
-  LATE         /* it was put off */
+  IN_PROFILER, /* our own code was interrupted; regs are its caller's */
+  LATE         /* the sample was deferred */
 };
 
-/* Of host code that has called the kernel, or one of our own hooks. */
-LJP_SIGSAFE static void add_leaf(struct ljp_stack *stack, enum moment moment,
-                                 uint64_t rip, enum call call)
+/* Adds the leaf that stands for the kernel or for our own code. */
+LJP_SIGSAFE static void sampler_add_leaf(struct ljp_stack *stack,
+                                         enum moment moment, uint64_t rip,
+                                         enum call call)
 {
   if (moment == IN_PROFILER)
-    ljp_sampler_put_leaf(stack, LJP_FRAME_PROFILER, shared.depth);
-  /* A signal that was raised in a system call comes when that returns. */
+    ljp_sample_add_leaf(stack, LJP_FRAME_PROFILER, shared.depth);
+  /* A signal that is raised in a system call arrives when the call returns. */
   else if (stack->count && ljp_frame_kind(stack->frames[0]) == LJP_FRAME_HOST &&
-           (call == CALL_NOT_ASKED ? after_syscall(rip) : call == CALL_MADE))
-    ljp_sampler_put_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
+           (call == CALL_NOT_ASKED ? sampler_in_syscall(rip)
+                                   : call == CALL_MADE))
+    ljp_sample_add_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
 }
 
-LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
-                             uint64_t now, uint64_t weight, enum moment moment,
-                             enum call call)
+LJP_SIGSAFE static void sampler_take(struct ljp_sampler *s,
+                                     struct ljp_regs *regs, uint64_t now,
+                                     uint64_t weight, enum moment moment,
+                                     enum call call)
 {
   struct ljp_walk walk;
   uint64_t rip = regs->r[LJP_RIP];
   const struct ljp_unwind_map *map = ljp_unwind_acquire(shared.unwind);
   if (LJP_UNLIKELY(!map)) {
-    lose(s, LJP_LOSS_BUSY);
+    sampler_lose(s, LJP_LOSS_BUSY);
     return;
   }
   enum ljp_walk_result result =
@@ -291,24 +308,26 @@ LJP_SIGSAFE static void take(struct ljp_sampler *s, struct ljp_regs *regs,
   ljp_unwind_release(shared.unwind, map);
   if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {
     if (moment == LATE) {
-      lose(s, LJP_LOSS_BUSY);
+      sampler_lose(s, LJP_LOSS_BUSY);
       return;
     }
     if (!s->deferred++)
-      ljp_sampler_note_place(&s->deferred_at, &walk.stack);
+      ljp_deferred_note(&s->deferred_at, &walk.stack);
     s->deferred_ns += weight;
     return;
   }
   if (moment == LATE)
-    ljp_sampler_drop_hook(&s->deferred_at, &walk.stack);
+    ljp_deferred_drop_hook(&s->deferred_at, &walk.stack);
   else if (shared.mode != LJP_SAMPLER_COUNT)
-    add_leaf(&walk.stack, moment, rip, call);
-  record(s, &walk, now, weight);
+    sampler_add_leaf(&walk.stack, moment, rip, call);
+  sampler_push(s, &walk, now, weight);
   if (LJP_UNLIKELY(ljp_unwind_wants_poll(shared.unwind)) && s->producer)
     ljp_producer_wake(s->producer);
 }
 
-LJP_SIGSAFE static void tell_interval(struct ljp_sampler *s, uint64_t now)
+/* Records that the interval has changed, and why. */
+LJP_SIGSAFE static void sampler_push_interval(struct ljp_sampler *s,
+                                              uint64_t now)
 {
   uint32_t why =
       atomic_exchange_explicit(&s->interval_why, 0, memory_order_acquire);
@@ -322,48 +341,66 @@ LJP_SIGSAFE static void tell_interval(struct ljp_sampler *s, uint64_t now)
         (enum ljp_interval_why)why);
 }
 
-LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
-                               void *context)
+/* Accounts for the time of a sample that began then. Decides on a rest. */
+LJP_SIGSAFE static void sampler_account(struct ljp_sampler *s, uint64_t begin)
+{
+  uint64_t end = ljp_clock_ns(), spent = end - begin;
+  /* So long that the thread may have been preempted: the CPU clock knows. */
+  if (LJP_UNLIKELY(spent > LONG_NS)) {
+    uint64_t cpu = shared.wall ? 0 : sampler_cpu_ns();
+    uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
+    spent = used < spent ? used : spent;
+  }
+  uint64_t interval =
+      atomic_load_explicit(&s->interval_ns, memory_order_relaxed);
+  s->long_run = 2 * spent > interval ? s->long_run + 1 : 0;
+  if (LJP_UNLIKELY(s->long_run >= REST_AFTER))
+    s->rest_until_ns = end + spent;
+  sampler_count(&s->counts.handler_ns, spent);
+}
+
+LJP_SIGSAFE static void sampler_handle(struct ljp_sampler *s, siginfo_t *info,
+                                       void *context)
 {
   uint64_t now = ljp_clock_ns();
   int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
-  /* The other POSIX timer of the two, right behind one that came late: the
-  ** same place again. */
+  /* The second POSIX timer comes right behind the first, which was late: it
+  ** would sample the same place again. */
   bool merged = !s->perf && !shared.wall &&
                 now - s->clock_ns <
                     atomic_load_explicit(&s->period_ns, memory_order_relaxed) /
                         MERGE_PART;
   if (LJP_UNLIKELY(overrun > 0 || merged)) {
     uint64_t n = (uint64_t)(overrun > 0 ? overrun : 0) + merged;
-    add(&s->counts.overruns, n);
+    sampler_count(&s->counts.overruns, n);
     if (s->producer)
       ljp_count_overrun(s->producer, n);
     if (merged)
       return;
   }
-  /* Whatever limit the user has set, the host goes on: the handler rests for
-  ** as long as it has worked where that is longer than the interval. */
+  /* Even without a limit by the user the host makes progress: after several
+  ** long samples the handler rests as long as it has worked. */
   if (LJP_UNLIKELY(now < s->rest_until_ns)) {
     atomic_store_explicit(&s->resync, true, memory_order_relaxed);
-    lose(s, LJP_LOSS_THROTTLE);
+    sampler_lose(s, LJP_LOSS_THROTTLE);
     return;
   }
   ucontext_t *uc = context;
   bool readable = ljp_saferead_enter(&uc->uc_sigmask);
   enum call call = CALL_NOT_ASKED;
-  uint64_t weight = weigh(s, now, context, readable, overrun, &call);
+  uint64_t weight = sampler_weigh(s, now, context, readable, overrun, &call);
   if (!weight) {
-    add(&s->counts.idle, 1);
+    sampler_count(&s->counts.idle, 1);
     return;
   }
   if (LJP_UNLIKELY(
           atomic_load_explicit(&s->interval_why, memory_order_relaxed) != 0))
-    tell_interval(s, now);
+    sampler_push_interval(s, now);
   if (LJP_UNLIKELY(!readable)) {
-    lose(s, LJP_LOSS_BUSY);
+    sampler_lose(s, LJP_LOSS_BUSY);
     return;
   }
-  /* Not at each sample: it is a system call. */
+  /* Not at every sample: this is a system call. */
   if (s->until_rearm)
     s->until_rearm--;
   else if (!s->parked)
@@ -377,41 +414,30 @@ LJP_SIGSAFE static void handle(struct ljp_sampler *s, siginfo_t *info,
     regs = *instead;
   else
     ljp_regs_from_context(&regs, context);
-  take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW, call);
-  uint64_t end = ljp_clock_ns(), spent = end - now;
-  /* As long as that, and we may not have been running all the time. */
-  if (LJP_UNLIKELY(spent > LONG_NS)) {
-    uint64_t cpu = shared.wall ? 0 : cpu_clock();
-    uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
-    spent = used < spent ? used : spent;
-  }
-  uint64_t interval =
-      atomic_load_explicit(&s->interval_ns, memory_order_relaxed);
-  s->long_run = 2 * spent > interval ? s->long_run + 1 : 0;
-  if (LJP_UNLIKELY(s->long_run >= REST_AFTER))
-    s->rest_until_ns = end + spent;
-  add(&s->counts.handler_ns, spent);
+  sampler_take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW,
+               call);
+  sampler_account(s, now);
 }
 
 void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 {
   int saved = errno;
-  struct ljp_sampler *s = owner(info);
+  struct ljp_sampler *s = sampler_owner(info);
   if (!s) {
-    pass_on(number, info, context);
+    sampler_pass_on(number, info, context);
     errno = saved;
     return;
   }
-  /* inside before active, against the life cycle's active before inside: one
-  ** of the two sees the other, hence sequential consistency. */
+  /* The handler sets inside, then reads active; the life cycle clears active,
+  ** then reads inside. Sequential consistency: one of them sees the other. */
   uint32_t nested = atomic_fetch_add(&s->inside, 1);
   if (LJP_LIKELY(atomic_load(&s->active))) {
     if (LJP_LIKELY(!nested))
-      handle(s, info, context);
+      sampler_handle(s, info, context);
     else {
-      /* It interrupts a deferred sample being taken, which is of this very
-      ** moment: one sample for both. Its time goes to the next. */
-      add_shared(&s->counts.overruns, 1);
+      /* It interrupts ljp_sampler_take_deferred(), whose sample is of this very
+      ** moment: one sample for both. Its time goes to the next sample. */
+      sampler_count_shared(&s->counts.overruns, 1);
       atomic_store_explicit(&s->resync, true, memory_order_relaxed);
       if (s->producer)
         ljp_count_overrun(s->producer, 1);
@@ -421,25 +447,25 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
   errno = saved;
 }
 
-/* -- The end of a resize ------------------------------------------------------- */
+/* -- Deferred samples ---------------------------------------------------------- */
 
-void ljp_sampler_deferred(struct ljp_sampler *s)
+void ljp_sampler_take_deferred(struct ljp_sampler *s)
 {
   struct ljp_regs regs;
   if (atomic_fetch_add(&s->inside, 1) == 0 && atomic_load(&s->active) &&
       s->deferred) {
     uint64_t weight = s->deferred_ns;
-    /* One stack for all of them, as it is now. */
+    /* One sample for all of them, with the stack of now. */
     if (s->deferred > 1 && s->producer)
       ljp_count_overrun(s->producer, s->deferred - 1);
-    add_shared(&s->counts.overruns, s->deferred - 1);
-    add(&s->counts.deferred, 1);
+    sampler_count_shared(&s->counts.overruns, s->deferred - 1);
+    sampler_count(&s->counts.deferred, 1);
     s->deferred = 0;
     s->deferred_ns = 0;
     memset(&regs, 0, sizeof regs);
     ljp_registers_here(&regs);
     regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-    take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
+    sampler_take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
   }
   atomic_fetch_sub(&s->inside, 1);
 }

@@ -1,11 +1,10 @@
 /*
-** Life cycle of the CPU profiler: start, stop, and what happens in between
+** Life cycle of the CPU profiler: start, stop, and what happens between them
 ** (rounds of the writer, lua_close, exit, fork). See sysprof.h.
 **
-** Invariants: one lock, never held while a signal handler of ours waits for
-** it (handlers take none); the writer's rounds only try it, since stop waits
-** for the writer while it holds it. What a late handler may touch is never
-** given back: samplers, the unwind tables, the signal handler itself.
+** Invariants: one lock, which no signal handler takes. The writer's rounds only
+** try it, because stop holds it while it waits for the writer. What a late
+** handler may touch is never freed: samplers, unwind tables, the handler itself.
 */
 #include <errno.h>
 #include <signal.h>
@@ -14,13 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profilers/cpu/priv.h"
+#include "profilers/cpu/proc_task.h"
+#include "profilers/cpu/signal.h"
+#include "profilers/cpu/state.h"
+#include "profilers/cpu/threads.h"
 #include "profilers/jit/jitdump.h"
 #include "profilers/jit/trace_events.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
 #include "profilers/session/stand_in.h"
 #include "profilers/session/vms.h"
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
 #include "src/luajit/traces.h"
@@ -30,65 +33,65 @@
 struct ljp_sysprof ljp_sysprof = {.lock = LJP_PROFILER_LOCK_INIT};
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
-static void lock(void)
+static void sysprof_lock(void)
 {
   ljp_profiler_lock(&g->lock);
 }
 
-static void unlock(void)
+static void sysprof_unlock(void)
 {
   ljp_profiler_unlock(&g->lock);
 }
 
 /* -- Meanwhile ----------------------------------------------------------------------- */
 
-static void begin_process(void)
+static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = 0;
 }
 
-/* CPU time of the process that was used neither by threads while they were
-** sampled nor by the writer. */
-static uint64_t unsampled_ns(void)
+uint64_t ljp_sysprof_unsampled_ns(void)
 {
   uint64_t all = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
-  uint64_t known = g->sampled_ns + ljp_threads_cpu() + g->writer_cpu_ns;
+  uint64_t known = g->sampled_ns + ljp_threads_cpu_ns() + g->writer_cpu_ns;
   return all > known ? all - known : 0;
 }
 
-static void writer_round(void *ctx)
+static void sysprof_round(void *ctx)
 {
   (void)ctx;
   if (!ljp_profiler_trylock(&g->lock))
-    return; /* it starts or stops just now */
+    return; /* the session starts or stops just now */
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
     ljp_vms_update(g->session);
     ljp_shared_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
-    if (g->armed && !ljp_sysprof_handler_is_ours(g->options.signal)) {
-      /* The host has put its own handler there: it must not get our signals. */
+    if (g->armed && !ljp_signal_is_ours(g->options.signal)) {
+      /* The host has put in a handler of its own, which must not get our
+      ** signals. */
       ljp_threads_drop_all();
       g->armed = false;
     }
     if (g->armed) {
       ljp_threads_scan();
-      ljp_threads_pace();
+      ljp_throttle_update();
     }
   }
-  unlock();
+  sysprof_unlock();
 }
 
-/* Who starts or stops just now makes rounds enough. */
-static void on_crowded(void)
+/* Many freed functions wait for the writer. */
+static void sysprof_on_crowded(void)
 {
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
-/* What interrupts this is a sample of our own work. */
-static void on_deferred(void)
+/* A stack has been moved: takes the sample that this has deferred. A signal that
+** interrupts this code samples our own work. */
+static void sysprof_on_deferred(void)
 {
   struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
@@ -102,65 +105,69 @@ static void on_deferred(void)
     if (!s)
       break;
     if (s->tid == tid && atomic_load(&s->active)) {
-      ljp_sampler_deferred(s);
+      ljp_sampler_take_deferred(s);
       break;
     }
   }
   ljp_stand_in_regs = before;
 }
 
-static enum ljp_status stop_locked(struct ljp_failure *why);
+static enum ljp_status sysprof_stop_locked(struct ljp_failure *why);
 
-static void on_closing(struct lua_State *L)
+/* lua_close(), on the VM's own thread. */
+static void sysprof_on_closing(struct lua_State *L)
 {
   struct ljp_failure why;
   uint32_t number = ljp_guest_vm_id(L);
-  lock();
+  sysprof_lock();
   if (g->running && number) {
     if (number == g->vm)
-      stop_locked(&why);
+      sysprof_stop_locked(&why);
     else
       ljp_vms_close(number);
   }
-  unlock();
+  sysprof_unlock();
 }
 
-/* Before its first sample: it has an id then, and this thread, which is going to
-** run it, need not wait for a round of the writer to be found. */
-static void on_created(uint32_t number)
+/* A new VM, before its first sample: gets an id, and the thread is sampled from
+** now on, since it is going to run the VM. Neither waits for a round of the
+** writer. */
+static void sysprof_on_created(uint32_t number)
 {
-  lock();
+  sysprof_lock();
   if (g->running) {
     ljp_vms_add(NULL, number);
     ljp_vms_update(g->session);
     if (g->armed && g->options.threads != LJP_THREADS_THIS)
-      ljp_threads_meet(gettid());
+      ljp_threads_ensure(gettid());
   }
-  unlock();
+  sysprof_unlock();
 }
 
-static const struct ljp_guest_listener listener = {
-    .created = on_created, .deferred = on_deferred, .closing = on_closing};
+static const struct ljp_guest_listener sysprof_listener = {
+    .created = sysprof_on_created,
+    .deferred = sysprof_on_deferred,
+    .closing = sysprof_on_closing};
 
-/* exit() without lua_close(). After that of the memory profiler, which may use
-** this session. */
-__attribute__((destructor(200))) static void at_exit(void)
+/* exit() without lua_close(). Runs after the destructor of the memory profiler,
+** which may share this session. */
+__attribute__((destructor(200))) static void sysprof_at_exit(void)
 {
   struct ljp_failure why;
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
-    stop_locked(&why);
-  unlock();
+    sysprof_stop_locked(&why);
+  sysprof_unlock();
 }
 
-static void fork_child(void *ctx, bool recording)
+static void sysprof_forked(void *ctx, bool recording)
 {
   (void)ctx;
   ljp_profiler_lock_forked(&g->lock);
   ljp_host_forked();
   memset(&g->ended, 0, sizeof g->ended);
-  begin_process();
+  sysprof_begin_accounts();
   ljp_threads_after_fork(ljp_host_tid_before_fork(), recording);
   ljp_shared_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
@@ -187,7 +194,8 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
 }
 
-static void share_options(void)
+/* What the handlers need of the options, and the ids of the VMs. */
+static void sysprof_set_shared(void)
 {
   const struct ljp_sysprof_options *o = &g->options;
   ljp_sampler_shared.unwind = ljp_host_tables();
@@ -199,20 +207,45 @@ static void share_options(void)
   ljp_vms_reset();
   if (g->vm)
     ljp_vms_add(NULL, g->vm);
-  ljp_vms_update(g->session); /* the one that has started it comes first */
+  ljp_vms_update(g->session); /* the VM that has started comes first */
   ljp_guest_each_vm(ljp_vms_add, NULL);
   ljp_vms_update(g->session);
 }
 
-static enum ljp_status start_locked(struct lua_State *L,
-                                    const struct ljp_sysprof_options *options,
-                                    struct ljp_failure *why)
+static void sysprof_info_number(const char *key, const char *format,
+                                double value)
+{
+  char text[64];
+  snprintf(text, sizeof text, format, value);
+  ljp_session_info(g->session, key, text);
+}
+
+static enum ljp_status sysprof_open(struct ljp_failure *why)
+{
+  static const char *const modes[] = {"D", "L", "C"};
+  const struct ljp_sysprof_options *o = &g->options;
+  enum ljp_status status = ljp_output_new(
+      &o->output, sysprof_round, sysprof_forked, &g->hold, &g->session, why);
+  if (status)
+    return status;
+  ljp_session_info(g->session, "option.mode", modes[o->mode]);
+  ljp_session_info(g->session, "option.event", o->wall ? "wall" : "cpu");
+  ljp_session_info(g->session, "option.timer", g->source->name);
+  sysprof_info_number("option.interval_us", "%.3f",
+                      (double)o->interval_ns / 1e3);
+  return ljp_output_start(&o->output, &g->session, why);
+}
+
+static enum ljp_status
+sysprof_start_locked(struct lua_State *L,
+                     const struct ljp_sysprof_options *options,
+                     struct ljp_failure *why)
 {
   pid_t tid = gettid();
   char name[16];
   if (g->running)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
-  if (g->session) { /* left over by a fork */
+  if (g->session) { /* left by a fork */
     ljp_session_free(g->session);
     g->session = NULL;
   }
@@ -222,26 +255,26 @@ static enum ljp_status start_locked(struct lua_State *L,
   if (status)
     return status;
   memset(&g->ended, 0, sizeof g->ended);
-  begin_process();
+  sysprof_begin_accounts();
   g->bytes = 0;
   g->blocked = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
-  status = ljp_sysprof_choose_source(why);
-  if (!status && ljp_threads_blocks(tid, g->options.signal))
-    status =
-        ljp_fail(why, LJP_ERR_USE, EINVAL,
-                 "signal %d is blocked in this thread; unblock it, or "
-                 "choose another by the option %s=",
-                 g->options.signal, g->source->signal ? "timer" : "signal");
-  status = status ? status : ljp_sysprof_take_signal(why);
+  status = ljp_timer_choose(&g->options, &g->source, why);
+  if (!status && ljp_task_blocks(tid, g->options.signal))
+    status = ljp_fail(why, LJP_ERR_USE, EINVAL,
+                      "signal %d is blocked in this thread; unblock it, or "
+                      "choose another by the option %s=",
+                      g->options.signal, ljp_signal_option(g->source));
+  status =
+      status ? status : ljp_signal_install(g->options.signal, g->source, why);
   status = status ? status : ljp_host_prepare(why);
   if (status)
     return status;
   status = options->jitdump ? ljp_jitdump_open(why) : LJP_OK;
   if (!status) {
-    ljp_guest_protos_hold(&g->hold, on_crowded);
-    status = ljp_sysprof_open(why, writer_round, fork_child);
+    ljp_guest_protos_hold(&g->hold, sysprof_on_crowded);
+    status = sysprof_open(why);
     if (status) {
       ljp_guest_protos_release(&g->hold);
       ljp_jitdump_close(true);
@@ -253,18 +286,18 @@ static enum ljp_status start_locked(struct lua_State *L,
   }
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
-  share_options();
+  sysprof_set_shared();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
   ljp_shared_offer(g->session);
   ljp_guest_protos_ready(&g->hold);
-  ljp_guest_listen(LJP_LISTENER_CPU, &listener);
-  ljp_threads_name(tid, name);
+  ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
+  ljp_task_name(tid, name);
   int error = ljp_threads_add(tid, name);
   if (error) {
     struct ljp_failure ignored;
     g->options.output.on_stop = NULL;
-    stop_locked(&ignored);
+    sysprof_stop_locked(&ignored);
     return ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
                     g->source->name, strerror(error));
   }
@@ -274,7 +307,8 @@ static enum ljp_status start_locked(struct lua_State *L,
 
 /* -- Stop ---------------------------------------------------------------------------- */
 
-static void put_counts(void)
+/* Mode "D": the counters, at the end. */
+static void sysprof_push_counts(void)
 {
   uint64_t state[LJP_SAMPLER_STATES];
   struct ljp_producer *events;
@@ -287,13 +321,22 @@ static void put_counts(void)
   ljp_push_vmstate(events, ljp_clock_ns(), 0, state, LJP_SAMPLER_STATES);
 }
 
-static enum ljp_status stop_locked(struct ljp_failure *why)
+static void sysprof_info_unsampled(void)
 {
+  char text[32];
+  snprintf(text, sizeof text, "%llu",
+           (unsigned long long)g->ended.unsampled_ns);
+  ljp_session_info(g->session, "cpu.unsampled_ns", text);
+}
+
+static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
+{
+  ljp_assert(g->running && g->session);
   ljp_threads_drop_all();
   g->armed = false;
-  g->ended.unsampled_ns = unsampled_ns();
-  put_counts();
-  ljp_sysprof_tell_unsampled();
+  g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
+  sysprof_push_counts();
+  sysprof_info_unsampled();
   g->running = false;
   ljp_shared_offer(NULL);
   ljp_trace_events_end();
@@ -312,9 +355,9 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   const struct ljp_sysprof_options *options,
                                   struct ljp_failure *why)
 {
-  lock();
-  enum ljp_status status = start_locked(L, options, why);
-  unlock();
+  sysprof_lock();
+  enum ljp_status status = sysprof_start_locked(L, options, why);
+  sysprof_unlock();
   return status;
 }
 
@@ -325,7 +368,7 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "the profiler shares its session with the memory profiler: "
                     "misc.profile.stop() ends both, misc.memprof.stop() that");
-  lock();
+  sysprof_lock();
   if (!g->running)
     status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   else if (g->vm && L && ljp_guest_vm_id(L) != g->vm)
@@ -335,62 +378,14 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
                  "can stop it",
                  g->vm);
   else
-    status = stop_locked(why);
-  unlock();
+    status = sysprof_stop_locked(why);
+  sysprof_unlock();
   return status;
 }
 
 void ljp_sysprof_disown(void)
 {
-  lock();
+  sysprof_lock();
   g->vm = 0;
-  unlock();
-}
-
-/* -- Questions ------------------------------------------------------------------------ */
-
-void ljp_sysprof_report(struct ljp_sysprof_report *out)
-{
-  lock();
-  *out = g->ended;
-  if (g->running) {
-    ljp_threads_sum(out);
-    out->unsampled_ns = unsampled_ns();
-  }
-  unlock();
-}
-
-void ljp_sysprof_status(struct ljp_sysprof_status *out)
-{
-  struct ljp_guest_jit_counts jit;
-  ljp_guest_jit_counts(&jit);
-  memset(out, 0, sizeof *out);
-  out->marks_cut = jit.marks_cut;
-  lock();
-  out->running = g->running;
-  out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
-  if (g->failed ||
-      (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))
-    out->state = "failed";
-  if (g->ever) {
-    out->timer = g->source->name;
-    out->asked_ns = out->interval_ns = g->options.interval_ns;
-    out->mode = g->options.mode;
-    out->wall = g->options.wall;
-    out->signal = g->options.signal;
-    out->bytes = g->running ? ljp_session_bytes(g->session) : g->bytes;
-    out->blocked = g->blocked;
-    snprintf(out->path, sizeof out->path, "%s", g->path);
-  }
-  for (uint32_t i = 0; g->running && i < LJP_SAMPLERS; i++) {
-    struct ljp_sampler *s = atomic_load(&ljp_samplers[i]);
-    if (!s || !s->used)
-      continue;
-    out->threads++;
-    uint64_t interval = atomic_load(&s->interval_ns);
-    if (interval > out->interval_ns)
-      out->interval_ns = interval;
-  }
-  out->throttled = out->interval_ns > out->asked_ns;
-  unlock();
+  sysprof_unlock();
 }

@@ -1,23 +1,24 @@
 /*
-** perf task-clock events, one a thread: the sources perf and trap. See timer.h.
+** perf task-clock events, one for each thread: the sources perf and trap. See
+** timer.h.
 **
-** Such an event is a high-resolution timer that runs while its thread does, so
-** it is not bound to the scheduler's ticks. Nothing is mapped: the overflow's
-** signal is all that is wanted. An event that is counted in user mode only
-** (exclude_kernel) is lost when it falls into a system call, not put off, so
-** that is no source for us.
+** Such an event is a high-resolution timer that runs while its thread runs, so
+** it does not depend on the scheduler's ticks. Nothing is mapped: we only want
+** the signal of the overflow. An event that counts user mode only
+** (exclude_kernel) is lost, not deferred, when it falls into a system call: it
+** is no use here.
 **
-** A signal cannot be sent from within the timer's interrupt: for perf the kernel
-** sends itself another interrupt that does it. For trap (sigtrap) it leaves a
-** note for the way back to user mode, from 6.11 on; before 6.15 closing such an
-** event could wait for a thread that has not come back yet.
+** The kernel cannot send a signal from the timer's interrupt. For perf it sends
+** itself another interrupt that does. For trap (sigtrap) it leaves, from 6.11
+** on, a task for the return to user mode; before 6.15, closing such an event
+** could wait for a thread that had not returned yet.
 */
 #include "profilers/cpu/timer.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,8 +26,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* trap: what its signal carries, or NULL for an event of perf's. */
-static int open_event(pid_t tid, uint64_t period_ns, const void *trap)
+#include "src/base/assert.h"
+
+/* trap: the value that the signal carries, or NULL for the source perf. */
+static int perf_open(pid_t tid, uint64_t period_ns, const void *trap)
 {
   struct perf_event_attr attr;
   memset(&attr, 0, sizeof attr);
@@ -39,16 +42,16 @@ static int open_event(pid_t tid, uint64_t period_ns, const void *trap)
   attr.exclude_hv = 1;
   if (trap) {
     attr.sigtrap = 1;
-    attr.remove_on_exec = 1; /* the kernel insists */
+    attr.remove_on_exec = 1; /* the kernel requires it */
     attr.sig_data = (uint64_t)(uintptr_t)trap;
   }
   return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
                       PERF_FLAG_FD_CLOEXEC);
 }
 
-static int try_event(const void *trap)
+static int perf_try(const void *trap)
 {
-  int fd = open_event(0, 1000000000, trap);
+  int fd = perf_open(0, 1000000000, trap);
   if (fd < 0)
     return errno;
   close(fd);
@@ -57,7 +60,7 @@ static int try_event(const void *trap)
 
 static int perf_available(void)
 {
-  return try_event(NULL);
+  return perf_try(NULL);
 }
 
 static int trap_available(void)
@@ -67,11 +70,11 @@ static int trap_available(void)
   if (uname(&system) || sscanf(system.release, "%d.%d", &major, &minor) != 2 ||
       major < 6 || (major == 6 && minor < 15))
     return EOPNOTSUPP;
-  return try_event(&ljp_samplers[0]);
+  return perf_try(&ljp_samplers[0]);
 }
 
 /* The host may have closed our descriptor and opened another file. */
-static bool still_ours(int fd)
+static bool perf_is_ours(int fd)
 {
   char link[64], name[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -82,13 +85,13 @@ static bool still_ours(int fd)
   return strcmp(name, "anon_inode:[perf_event]") == 0;
 }
 
-static void disarm(struct ljp_sampler *s)
+static void perf_disarm(struct ljp_sampler *s)
 {
   if (s->fd < 0)
     return;
   if (s->fd < LJP_SAMPLER_FDS)
     atomic_store(&ljp_sampler_of_fd[s->fd], 0);
-  if (still_ours(s->fd)) {
+  if (perf_is_ours(s->fd)) {
     ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
     close(s->fd);
   }
@@ -99,9 +102,10 @@ static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
 {
   struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->tid};
   int error = 0;
+  ljp_assert(s->fd < 0);
   if (wall)
     return EINVAL;
-  s->fd = open_event(s->tid, atomic_load(&s->period_ns), NULL);
+  s->fd = perf_open(s->tid, atomic_load(&s->period_ns), NULL);
   if (s->fd < 0)
     return errno;
   if (s->fd >= LJP_SAMPLER_FDS) {
@@ -115,31 +119,32 @@ static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
       error = errno;
   }
   if (error)
-    disarm(s);
+    perf_disarm(s);
   return error;
 }
 
 static int trap_arm(struct ljp_sampler *s, int signal, bool wall)
 {
+  ljp_assert(s->fd < 0);
   if (wall || signal != SIGTRAP)
     return EINVAL;
-  s->fd = open_event(s->tid, atomic_load(&s->period_ns),
-                     (const void *)&ljp_samplers[s->index]);
+  s->fd = perf_open(s->tid, atomic_load(&s->period_ns),
+                    (const void *)&ljp_samplers[s->index]);
   if (s->fd < 0)
     return errno;
   int error = ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0) ? errno : 0;
   if (error)
-    disarm(s);
+    perf_disarm(s);
   return error;
 }
 
 const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
                                                 .available = perf_available,
                                                 .arm = perf_arm,
-                                                .disarm = disarm};
+                                                .disarm = perf_disarm};
 
 const struct ljp_timer_source ljp_timer_trap = {.name = "trap",
                                                 .signal = SIGTRAP,
                                                 .available = trap_available,
                                                 .arm = trap_arm,
-                                                .disarm = disarm};
+                                                .disarm = perf_disarm};

@@ -1,13 +1,14 @@
 /*
-** POSIX timers with delivery to a thread. See timer.h.
+** POSIX timers that send their signals to one thread. See timer.h.
 **
-** A thread has two timers on the monotonic clock, each of twice the period, that
-** expire in turn, and `park` on the thread's CPU clock, which runs instead of
-** them at times. Why two: the kernel starts a periodic timer anew when its
-** signal is delivered. If that is the next to expire, the hardware's timer is set
-** a second time in each period, which costs a virtual machine 4.6 us; the other
-** timer expires before it. The kernel's own numbers are kept and its calls made
-** directly: the handler may not call into libc for that.
+** A thread has two timers on the monotonic clock, each of twice the period, which
+** expire in turn, and a third one, `park`, on the thread's CPU clock, which
+** replaces them while the thread waits. Why two: the kernel restarts a periodic
+** timer when its signal is delivered. With one timer, that timer is the next to
+** expire, so the hardware's timer is set a second time in each period, which
+** costs 4.6 us on a virtual machine. With two, the other timer expires first. We
+** keep the kernel's own timer numbers and make its calls directly, because the
+** handler may not call libc's functions for them.
 */
 #include "profilers/cpu/timer.h"
 
@@ -18,18 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The clock of a thread's CPU time, as the kernel numbers them. */
-static clockid_t cpu_clock_of(pid_t tid)
-{
-  return (clockid_t)(~(unsigned)tid << 3 | 6u);
-}
+#include "profilers/cpu/proc_task.h"
+#include "src/base/assert.h"
 
-static int available(void)
+static int posix_available(void)
 {
   return 0;
 }
 
-static int create(struct ljp_sampler *s, clockid_t clock, int signal, int *out)
+static int posix_create(struct ljp_sampler *s, clockid_t clock, int signal,
+                        int *out)
 {
   struct sigevent event;
   memset(&event, 0, sizeof event);
@@ -44,7 +43,7 @@ static int create(struct ljp_sampler *s, clockid_t clock, int signal, int *out)
   return syscall(SYS_timer_create, clock, &event, out) ? errno : 0;
 }
 
-static void disarm(struct ljp_sampler *s)
+static void posix_disarm(struct ljp_sampler *s)
 {
   int *all[] = {&s->timer[0], &s->timer[1], &s->park};
   for (int i = 0; i < 3; i++) {
@@ -54,19 +53,22 @@ static void disarm(struct ljp_sampler *s)
   }
 }
 
-static int arm(struct ljp_sampler *s, int signal, bool wall)
+static int posix_arm(struct ljp_sampler *s, int signal, bool wall)
 {
-  int error = create(s, CLOCK_MONOTONIC, signal, &s->timer[0]);
+  ljp_assert(s->timer[0] < 0 && s->timer[1] < 0 && s->park < 0);
+  int error = posix_create(s, CLOCK_MONOTONIC, signal, &s->timer[0]);
   if (!error)
-    error = create(s, CLOCK_MONOTONIC, signal, &s->timer[1]);
+    error = posix_create(s, CLOCK_MONOTONIC, signal, &s->timer[1]);
   if (!error && !wall)
-    error = create(s, cpu_clock_of(s->tid), signal, &s->park);
+    error = posix_create(s, ljp_task_cpu_clock(s->tid), signal, &s->park);
   if (!error)
     error = (int)-ljp_timer_posix_set(s, atomic_load(&s->period_ns));
   if (error)
-    disarm(s);
+    posix_disarm(s);
   return error;
 }
 
-const struct ljp_timer_source ljp_timer_posix = {
-    .name = "posix", .available = available, .arm = arm, .disarm = disarm};
+const struct ljp_timer_source ljp_timer_posix = {.name = "posix",
+                                                 .available = posix_available,
+                                                 .arm = posix_arm,
+                                                 .disarm = posix_disarm};

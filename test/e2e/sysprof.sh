@@ -70,8 +70,8 @@ grep -q '"type":"interval",.*"why":"handling took too large a share"' \
   grow.json || fail "no change of the interval is recorded"
 ok "changes of the interval are recorded"
 nm "$BUILD_DIR/lib/libluajit-5.1.so.2" | sort |
-  awk '/ ljp_sampler_deferred$/ { print $1; getline; print $1 }' > range.txt
-[ "$(wc -l < range.txt)" = 2 ] || fail "no ljp_sampler_deferred: $(cat range.txt)"
+  awk '/ ljp_sampler_take_deferred$/ { print $1; getline; print $1 }' > range.txt
+[ "$(wc -l < range.txt)" = 2 ] || fail "no ljp_sampler_take_deferred: $(cat range.txt)"
 grep -o '"frames":\[{[^}]*"text":"libluajit-5.1.so.2+0x[0-9a-f]*"' grow.json |
   sed 's/.*+0x//; s/"//' | sort -u > leaves.txt
 [ -s leaves.txt ] || fail "no leaf in the library"

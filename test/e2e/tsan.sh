@@ -7,7 +7,7 @@ host=$BUILD_DIR/bin/tsan_host
 same "the reason stands" "SIGSEGV blocked in a handler for another: yes" \
   "$("$host" signals)"
 "$host" start > out.txt 2> err.txt || fail "start: $(cat out.txt err.txt)"
-said='nil	no CPU samples under ThreadSanitizer, which puts signals off until their context is gone; use a build without it	95'
+said='nil	no CPU samples under ThreadSanitizer, which delays signals until their context is gone; use a build without it	95'
 same "CPU, both, memory" "$said
 $said
 true" "$(cat out.txt)"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "profilers/cpu/sampler.h"
+#include "profilers/cpu/deferred.h"
 #include "profilers/session/stand_in.h"
 #include "src/luajit/vms.h"
 
@@ -16,7 +16,7 @@ enum { WAITING = 65536, FRAMES = 8192, WORDS = 1 << 26 };
 struct late {
   uint64_t rip, root, first;
   uint32_t count;
-  struct ljp_sampler_place place;
+  struct ljp_deferred_place place;
 };
 
 static struct ljp_unwind *tables;
@@ -58,7 +58,7 @@ static void judge(const struct late *l, const struct ljp_walk *walk,
   bool right = result == LJP_WALK_DONE && !stack.cut;
   memcpy(mine, taken, stack.count * sizeof *mine);
   stack.frames = mine;
-  ljp_sampler_drop_hook(&l->place, &stack);
+  ljp_deferred_drop_hook(&l->place, &stack);
   /* What lies outside of the workload is not in the truth. */
   for (uint32_t i = stack.count; i-- > 0;)
     if (mine[i] == ljp_frame(LJP_FRAME_HOST, 0, l->root)) {
@@ -132,7 +132,7 @@ bool late_add(uint64_t rip, const struct ljp_stack *stack,
     return false;
   struct late *l = &late[waiting++];
   *l = (struct late){.rip = rip, .root = root, .first = used, .count = count};
-  ljp_sampler_note_place(&l->place, stack);
+  ljp_deferred_note(&l->place, stack);
   memcpy(words + used, truth, count * sizeof *truth);
   used += count;
   return true;

@@ -1,27 +1,25 @@
 /*
-** What a sample says beside its stack: which VM, in which state, and how much
-** of the stack the mode wants. LJP_SIGSAFE throughout; part of sampler.c.
+** What a sample keeps of its walk; see sample_stack.h. LJP_SIGSAFE throughout.
 */
-#include "profilers/cpu/sampler_priv.h"
+#include "profilers/cpu/sample_stack.h"
 
-#define shared ljp_sampler_shared
+#include "src/base/assert.h"
 
-LJP_SIGSAFE static bool is_guest(uint64_t frame)
+LJP_SIGSAFE static bool sample_is_guest(uint64_t frame)
 {
   unsigned kind = ljp_frame_kind(frame);
   return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED ||
          kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_CFUNC;
 }
 
-LJP_SIGSAFE static bool is_put(uint64_t frame)
+/* A frame that ljp_sample_add_leaf() has added. */
+LJP_SIGSAFE static bool sample_is_added(uint64_t frame)
 {
   unsigned kind = ljp_frame_kind(frame);
   return kind == LJP_FRAME_KERNEL || kind == LJP_FRAME_PROFILER;
 }
 
-/* The interpreter's state is refined by the function that it is in. */
-LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
-                                                  bool *lfunc)
+enum ljp_vmstate ljp_sample_vmstate(const struct ljp_walk *walk, bool *lfunc)
 {
   const struct ljp_stack *stack = &walk->stack;
   enum ljp_vmstate state = walk->guest.state;
@@ -47,28 +45,28 @@ LJP_SIGSAFE enum ljp_vmstate ljp_sampler_state_of(const struct ljp_walk *walk,
   return LJP_VMSTATE_INTERP;
 }
 
-/* Mode L: where it is (the kernel or ourselves, and their caller), and the function
-** that this belongs to. */
-LJP_SIGSAFE void ljp_sampler_keep_leaf(struct ljp_stack *stack)
+void ljp_sample_keep_leaf(struct ljp_stack *stack)
 {
-  uint32_t n = stack->count > 1 && is_put(stack->frames[0]) ? 2
-               : stack->count                               ? 1
-                                                            : 0;
+  uint32_t n = stack->count > 0;
+  if (stack->count > 1 && sample_is_added(stack->frames[0]))
+    n = 2;
   for (uint32_t i = 0; i < stack->count; i++) {
-    if (!is_guest(stack->frames[i]))
+    if (!sample_is_guest(stack->frames[i]))
       continue;
     if (i >= n)
       stack->frames[n++] = stack->frames[i];
     break;
   }
+  ljp_assert(n <= stack->count);
   stack->count = n;
   stack->cut = LJP_CUT_NONE;
 }
 
-LJP_SIGSAFE void ljp_sampler_put_leaf(struct ljp_stack *stack,
-                                      enum ljp_frame_kind kind, uint32_t limit)
+void ljp_sample_add_leaf(struct ljp_stack *stack, enum ljp_frame_kind kind,
+                         uint32_t limit)
 {
-  if (stack->count >= limit) { /* The outermost one is not among them. */
+  ljp_assert(limit > 0);
+  if (stack->count >= limit) { /* gives up the outermost frame */
     stack->count = limit - 1;
     stack->cut = LJP_CUT_DEPTH;
   }
@@ -77,15 +75,14 @@ LJP_SIGSAFE void ljp_sampler_put_leaf(struct ljp_stack *stack,
   stack->frames[0] = ljp_frame(kind, 0, 0);
 }
 
-/* A host's own backtracer: its frames take the place of ours. Its callback
-** has no argument; the handler is on this thread, so the thread's own word
-** will do. */
-static __thread struct ljp_stack *plugged
+/* The backtracer's callback has no context argument. The handler runs on this
+** thread, so a variable of the thread takes its place. */
+static __thread struct ljp_stack *backtraced
     __attribute__((tls_model("initial-exec")));
 
-static void *plugged_frame(int number, void *address)
+static void *sample_add_frame(int number, void *address)
 {
-  struct ljp_stack *stack = plugged;
+  struct ljp_stack *stack = backtraced;
   (void)number;
   if (!address || !stack ||
       !ljp_stack_add(
@@ -94,7 +91,9 @@ static void *plugged_frame(int number, void *address)
   return address;
 }
 
-LJP_SIGSAFE void ljp_sampler_plug_in(struct ljp_stack *stack)
+void ljp_sample_backtrace(struct ljp_stack *stack,
+                          void (*backtracer)(void *(*frame_writer)(int frame_no,
+                                                                   void *addr)))
 {
   uint32_t guests = 0;
   for (uint32_t i = 0; i < stack->count; i++)
@@ -102,7 +101,7 @@ LJP_SIGSAFE void ljp_sampler_plug_in(struct ljp_stack *stack)
       stack->frames[guests++] = stack->frames[i];
   stack->count = guests;
   stack->cut = LJP_CUT_NONE;
-  plugged = stack;
-  shared.backtracer(plugged_frame);
-  plugged = NULL;
+  backtraced = stack;
+  backtracer(sample_add_frame);
+  backtraced = NULL;
 }

@@ -1,7 +1,8 @@
 /*
-** The handler's side of timers: a new period, and from a thread's POSIX timers
-** on one clock to the one on the other. LJP_SIGSAFE: the kernel's own numbers,
-** and its calls made directly. See timer_posix.c, timer_perf.c.
+** The period of a thread's timer: random, and drawn anew every few samples. The
+** handler puts it into force; the life cycle only sets the first one.
+** LJP_SIGSAFE throughout: the kernel's own timer numbers, and direct system
+** calls. See timer.h.
 */
 #include "profilers/cpu/timer.h"
 
@@ -11,9 +12,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* A new period costs about a microsecond: at most every 4th sample, and no
-** more often than each 2 ms. */
-enum { PARKED_NS = 500000, REARM_SAMPLES = 16, REARM_NS = 16000000 };
+#include "src/base/assert.h"
+
+/* A new period costs about a microsecond. It is drawn when both this many
+** samples and this much time have gone by. */
+enum { REARM_SAMPLES = 16, REARM_NS = 16000000 };
 
 LJP_SIGSAFE long ljp_timer_set(int timer, uint64_t first_ns, uint64_t period_ns)
 {
@@ -38,25 +41,7 @@ long ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns)
                : ljp_timer_set(s->timer[1], 2 * period_ns, 2 * period_ns);
 }
 
-void ljp_timer_posix_park(struct ljp_sampler *s)
-{
-  if (s->park < 0)
-    return;
-  if (!atomic_load(&s->parked)) {
-    atomic_store(&s->parked, true);
-    ljp_timer_posix_set(s, 0);
-  }
-  ljp_timer_set(s->park, PARKED_NS, 0);
-}
-
-void ljp_timer_posix_unpark(struct ljp_sampler *s)
-{
-  atomic_store(&s->parked, false);
-  s->idle_run = 0;
-  ljp_timer_posix_set(s, atomic_load(&s->period_ns));
-}
-
-LJP_SIGSAFE static void perf_period(int fd, uint64_t period_ns)
+LJP_SIGSAFE static void period_set_perf(int fd, uint64_t period_ns)
 {
   long ret = SYS_ioctl;
   __asm__ volatile("syscall"
@@ -65,26 +50,29 @@ LJP_SIGSAFE static void perf_period(int fd, uint64_t period_ns)
                    : "rcx", "r11", "memory");
 }
 
-LJP_SIGSAFE static uint64_t draw(struct ljp_sampler *s, uint64_t interval)
+/* Within a quarter of the interval, uniformly. */
+LJP_SIGSAFE static uint64_t period_draw(struct ljp_sampler *s,
+                                        uint64_t interval)
 {
+  ljp_assert(s->random != 0);
   s->random ^= s->random << 13;
   s->random ^= s->random >> 17;
   s->random ^= s->random << 5;
   return interval - interval / 4 + s->random % (interval / 2 + 1);
 }
 
-/* The one of the two that has just expired gets the new period first, then the
-** other one when it expires: neither is the next to expire at that time, so
-** that the hardware's timer is left alone. */
-LJP_SIGSAFE static bool posix_period(struct ljp_sampler *s, uint64_t now,
-                                     uint64_t interval, int timer)
+/* The timer that has just expired gets the new period first; the other one gets
+** it when it expires. Neither is then the next timer to expire, so the kernel
+** need not set the hardware's timer again. True: both have the new period. */
+LJP_SIGSAFE static bool period_set_posix(struct ljp_sampler *s, uint64_t now,
+                                         uint64_t interval, int timer)
 {
   uint64_t period = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
   uint32_t which = timer == s->timer[1];
   if (timer != s->timer[which])
     return false;
   if (!s->drawn_ns) {
-    uint64_t drawn = draw(s, interval);
+    uint64_t drawn = period_draw(s, interval);
     s->drawn_ns = drawn;
     s->drawn_by = which;
     s->drawn_due_ns = now + period + drawn;
@@ -94,8 +82,9 @@ LJP_SIGSAFE static bool posix_period(struct ljp_sampler *s, uint64_t now,
   if (which == s->drawn_by)
     return false;
   uint64_t drawn = s->drawn_ns, due = s->drawn_due_ns;
-  if (now > due) /* late: the first one has gone on meanwhile */
+  if (now > due) /* late: the first timer has expired again meanwhile */
     due += ((now - due) / (2 * drawn) + 1) * 2 * drawn;
+  ljp_assert(due >= now);
   ljp_timer_set(timer, due + drawn - now, 2 * drawn);
   s->drawn_ns = 0;
   atomic_store_explicit(&s->period_ns, drawn, memory_order_relaxed);
@@ -107,10 +96,10 @@ void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now, const siginfo_t *info)
   uint64_t interval =
       atomic_load_explicit(&s->interval_ns, memory_order_relaxed);
   if (s->perf) {
-    uint64_t period = draw(s, interval);
+    uint64_t period = period_draw(s, interval);
     atomic_store_explicit(&s->period_ns, period, memory_order_relaxed);
-    perf_period(s->fd, period);
-  } else if (!posix_period(s, now, interval, info->si_timerid))
+    period_set_perf(s->fd, period);
+  } else if (!period_set_posix(s, now, interval, info->si_timerid))
     return;
   uint64_t samples = REARM_NS / interval;
   s->until_rearm = samples > REARM_SAMPLES ? (uint32_t)samples : REARM_SAMPLES;

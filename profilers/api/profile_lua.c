@@ -1,0 +1,153 @@
+/*
+** misc.profile: start, stop, status of both profilers in one session. A call that
+** fails returns nil, a message and an errno number; no call raises an error or
+** prints.
+*/
+#include <errno.h>
+
+#include "profilers/api/lua_tables.h"
+#include "profilers/api/memprof_lua.h"
+#include "profilers/api/output_options.h"
+#include "profilers/api/sysprof_lua.h"
+
+struct combined {
+  struct ljp_memprof_lua m; /* with the output of the session */
+  bool cpu, memory, jitdump;
+};
+
+static bool profile_read_part(lua_State *L, bool *out, const char **wants)
+{
+  *wants = "true, false, or a table of options";
+  *out = lua_istable(L, -1) || lua_toboolean(L, -1);
+  return lua_istable(L, -1) || lua_isboolean(L, -1);
+}
+
+static bool profile_read_cpu(lua_State *L, void *to, const char **wants)
+{
+  return profile_read_part(L, &((struct combined *)to)->cpu, wants);
+}
+
+static bool profile_read_memory(lua_State *L, void *to, const char **wants)
+{
+  return profile_read_part(L, &((struct combined *)to)->memory, wants);
+}
+
+static bool profile_read_jitdump(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct combined *)to)->jitdump, wants);
+}
+
+static const struct ljp_option profile_options[] = {
+    {"cpu", profile_read_cpu},
+    {"memory", profile_read_memory},
+    {"jitdump", profile_read_jitdump},
+    LJP_OUTPUT_OPTIONS,
+};
+
+/* Pushes the option of one part. True: it is a table. */
+static bool profile_push_part(lua_State *L, const char *name)
+{
+  lua_getfield(L, 1, name);
+  return lua_istable(L, -1);
+}
+
+static int profile_start_parts(lua_State *L, struct combined *c)
+{
+  struct ljp_memprof_options *m = &c->m.options;
+  struct ljp_sysprof_options cpu;
+  struct ljp_failure why, ignored;
+  int results = 0;
+  struct ljp_memprof_status now;
+  ljp_sysprof_options_init(&cpu);
+  /* Checked before the CPU profiler creates a file. */
+  ljp_memprof_status(&now);
+  if (c->memory && now.running)
+    return ljp_options_failed(L, EBUSY, "memory profiler is running already");
+  if (profile_push_part(L, "cpu"))
+    results = ljp_sysprof_read_part(L, lua_gettop(L), &cpu);
+  if (!results && profile_push_part(L, "memory"))
+    results = ljp_memprof_read_part(L, lua_gettop(L), &c->m);
+  if (results)
+    return results;
+  cpu.jitdump |= c->jitdump;
+  if (!m->output.path)
+    m->output.path = "profile.bin";
+  if (c->cpu) {
+    cpu.output = m->output;
+    if (ljp_sysprof_start(L, &cpu, &why))
+      return ljp_options_failed(L, why.error, why.text);
+    m->output.path = NULL;
+    m->shared = true;
+  }
+  if (c->memory && ljp_memprof_start(L, m, &why)) {
+    if (c->cpu)
+      ljp_sysprof_stop(L, &ignored);
+    return ljp_options_failed(L, why.error, why.text);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int profile_start(lua_State *L)
+{
+  struct combined c = {.cpu = true, .memory = true};
+  int results = 0;
+  ljp_memprof_options_init(&c.m.options);
+  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
+    return ljp_options_failed(
+        L, EINVAL, "start takes one table of options: start{path = \"FILE\"}");
+  if (lua_gettop(L) == 0 || lua_isnil(L, 1)) {
+    lua_settop(L, 0);
+    lua_newtable(L);
+  }
+  results =
+      ljp_options_read(L, 1, profile_options,
+                       sizeof profile_options / sizeof *profile_options, &c);
+  if (results)
+    return results;
+  if (!c.cpu && !c.memory)
+    return ljp_options_failed(L, EINVAL,
+                              "options 'cpu' and 'memory' are both false: "
+                              "nothing would be recorded");
+  if (c.jitdump && !c.cpu)
+    return ljp_options_failed(L, EINVAL,
+                              "option 'jitdump' is about sessions with CPU "
+                              "samples, but 'cpu' is false");
+  return profile_start_parts(L, &c);
+}
+
+static int profile_stop(lua_State *L)
+{
+  struct ljp_memprof_status memory;
+  struct ljp_sysprof_status cpu;
+  struct ljp_failure why, also;
+  enum ljp_status status = LJP_OK, second = LJP_OK;
+  ljp_memprof_status(&memory);
+  ljp_sysprof_status(&cpu);
+  if (!memory.running && !cpu.running)
+    return ljp_options_failed(L, EINVAL, "no profiler is running");
+  if (memory.running)
+    status = ljp_memprof_stop(L, &why);
+  if (cpu.running)
+    second = ljp_sysprof_stop(L, status ? &also : &why);
+  if (status || second)
+    return ljp_options_failed(L, why.error, why.text);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int profile_status(lua_State *L)
+{
+  lua_settop(L, 0);
+  lua_newtable(L);
+  ljp_sysprof_push_status(L);
+  lua_setfield(L, 1, "cpu");
+  ljp_memprof_push_status(L);
+  lua_setfield(L, 1, "memory");
+  return 1;
+}
+
+const luaL_Reg ljp_profile_functions[] = {{"start", profile_start},
+                                          {"stop", profile_stop},
+                                          {"status", profile_status},
+                                          {NULL, NULL}};

@@ -1,0 +1,35 @@
+/*
+** The state of the CPU profiler's one session, for the files of its life cycle:
+** sysprof.c (start, stop and what happens between), status.c (questions),
+** threads.c (which threads) and throttle.c (how often). Only they include this.
+** All of it is under the one lock.
+*/
+#ifndef LJP_SYSPROF_STATE_H
+#define LJP_SYSPROF_STATE_H
+
+#include "profilers/cpu/sysprof.h"
+#include "profilers/cpu/timer.h"
+
+struct ljp_sysprof {
+  struct ljp_profiler_lock lock;
+  bool running, failed, ever;
+  bool armed;  /* threads are sampled; not after the host took the signal */
+  uint32_t vm; /* number of the VM that started it; 0: no VM owns it */
+  struct ljp_sysprof_options options;
+  char path[LJP_OUTPUT_PATH_BYTES];
+  const struct ljp_timer_source *source;
+  struct ljp_session *session;
+  struct ljp_guest_hold hold;
+  struct ljp_sysprof_report ended; /* counts of threads that are gone */
+  uint64_t bytes;
+  uint32_t blocked;
+  /* CPU time of the process at the start, of the writer, and of threads that
+  ** were sampled and are gone. */
+  uint64_t process_ns, writer_cpu_ns, sampled_ns;
+};
+extern struct ljp_sysprof ljp_sysprof;
+
+/* CPU time of the process that neither sampled threads nor the writer used. */
+uint64_t ljp_sysprof_unsampled_ns(void);
+
+#endif
