@@ -12,7 +12,7 @@ local function clock(id)
   return tonumber(t.s) + tonumber(t.ns) * 1e-9
 end
 local MONOTONIC, PROCESS, THREAD = 1, 2, 3
-jit.off(clock) -- measured code is compiled, the measuring is not
+jit.off(clock) -- The measured code is compiled; the measuring code is not.
 
 local function start(interval, source, compress)
   return misc.sysprof.start({ mode = "C", path = file, interval = interval,
@@ -34,7 +34,7 @@ local function median(list)
   return (list[math.floor((n + 1) / 2)] + list[math.floor(n / 2) + 1]) / 2
 end
 
--- A benchmark's script as a function that does its work once.
+-- A function that does the work of a benchmark's script once.
 local function workload(name, size)
   local chunk = assert(loadfile("bench/workloads/" .. name .. ".lua"))
   setfenv(chunk, setmetatable({ arg = { size }, print = function() end },
@@ -72,7 +72,7 @@ function measures.delivery()
   end
 end
 
--- A stack of so many host and guest frames, under which work() runs.
+-- Calls work() below this number of host and guest frames.
 local function under(hosts, guests, work)
   local nest = require("frames").nest
   local function deeper(n)
@@ -139,8 +139,9 @@ function measures.bytes()
   end
 end
 
--- One round: without, with a handler that does nothing, with the profiler, in
--- turning order. What the kernel and the machine take for a signal is in both.
+-- A round runs the work without signals, with a handler that does nothing, and
+-- with the profiler, in an order that rotates. The kernel's and the machine's
+-- share of a signal is in both of the latter.
 local function slowdown(name, size, interval)
   local floor = require("frames").floor
   local work = workload(name, size)
@@ -216,7 +217,8 @@ function measures.start()
     assert(start(1, "auto"))
     starts[i] = (clock(MONOTONIC) - began) * 1000
     cpu[i] = (clock(THREAD) - used) * 1000
-    -- Else the tables are still being made, which stop waits for or ends.
+    -- After a shorter time the unwind tables would still be in the making, and
+    -- stop() waits for that or ends it.
     spin(i <= 11 and 0.002 or 0.3)
     began = clock(MONOTONIC)
     stop()
@@ -230,4 +232,4 @@ function measures.start()
     stops[#stops]))
 end
 
-assert(measures[what], "cpu.lua: no such measure")()
+assert(measures[what], "cpu.lua: there is no such measure")()

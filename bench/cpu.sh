@@ -1,15 +1,16 @@
 #!/bin/sh
-# What the CPU profiler delivers and costs: samples against those expected, the
-# handler by depth, bytes a sample, slowdown of the program, start and stop.
+# What the CPU profiler delivers and costs: the share of expected samples, the
+# handler's time by depth, bytes per sample, slowdown of the program, start and
+# stop.
 #
 #   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start]...
 #
-# Slowdown is paired: the same work in one process without a session, with
-# signals to an empty handler, with a session, in turn; the median of the ratios
-# of CPU time of the thread, of the process (the writer's thread counts), and of
-# wall time. The handler's cost is what it
-# measures of itself, without the kernel's part of a signal, which the empty
-# handler shows. No throttling.
+# Slowdown compares rounds in one process: the same work without a session, with
+# signals to an empty handler, and with a session, in changing order. The
+# figures are medians of the ratios of the thread's CPU time, of the process's
+# CPU time (which includes the writer's thread), and of wall time. The handler
+# measures its own cost; the kernel's part of a signal is not in it and shows in
+# the row of the empty handler. Throttling is off.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD_DIR:-build}")
@@ -17,8 +18,8 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/cpu.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 
-measure() # WHAT TIMER [LUAJIT-OPTION...]
-{
+# measure WHAT TIMER [LUAJIT-OPTION...]
+measure() {
   what=$1 timer=$2
   shift 2
   LUA_CPATH="$build/bench/?.so" "$build/bin/luajit" "$@" bench/cpu.lua \
@@ -57,7 +58,7 @@ for what in "$@"; do
     measure start auto
     ;;
   *)
-    echo "cpu: error: no measure is called '$what'" >&2
+    echo "cpu: error: there is no measure '$what'" >&2
     exit 2
     ;;
   esac

@@ -42,7 +42,8 @@ evenly() {
   variables=$1
   shift
   # shellcheck disable=SC2086 # words are wanted
-  setarch "$(uname -m)" -R env -i LD_PRELOAD="$tmp/even_start.so" $variables "$@"
+  setarch "$(uname -m)" -R env -i LD_PRELOAD="$tmp/even_start.so" \
+    $variables "$@"
 }
 
 # instructions VARIABLES COMMAND...: prints how many instructions a run takes.

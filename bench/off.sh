@@ -2,7 +2,7 @@
 # What the patched LuaJIT costs while no profiler runs: the patched library
 # against the unpatched one, of the same base and flags.
 #
-#   BUILD_DIR=build bench/off.sh [--as-is] [NAME...]   only scripts of these names
+#   BUILD_DIR=build bench/off.sh [--as-is] [NAME...]   only these scripts
 #
 # Valgrind counts the instructions of runs that differ in nothing but the
 # library: no address randomisation, a fixed environment, paths of equal length,
@@ -11,10 +11,10 @@
 # that the heaps are the same. A run of the same script with size 0 is
 # subtracted, so that start-up does not count. Each figure is the mean of the
 # ratios for several seeds (a seed decides the hash seed and the shape of the
-# heap); "+-" is its standard error. Where that error is larger than the distance
-# to the target, the verdict is "unclear", and more seeds (LJP_BENCH_SEEDS)
-# decide. CPU time comes from alternating runs: the median of the ratios of
-# pairs, and half the distance between their quartiles.
+# heap); "+-" is its standard error. Where that error is larger than the
+# distance to the target, the verdict is "unclear", and more seeds
+# (LJP_BENCH_SEEDS) decide. CPU time comes from alternating runs: the median of
+# the ratios of pairs, and half the distance between their quartiles.
 #
 # With --as-is the unpatched library starts without "misc". The few additional
 # strings and tables of the patched library then change string ids, and with
@@ -26,7 +26,8 @@
 # One accident remains, in "throw": libgcc throws the errors, and the number of
 # steps that its binary search takes to find a function depends on how many
 # other functions there are. Finding lj_err_throw takes 5 steps in the unpatched
-# library and 11 in the patched one; the means over all functions are 9.4 and 9.6.
+# library and 11 in the patched one; the means over all functions are 9.4 and
+# 9.6.
 bench=off
 . "$(dirname "$0")/lib.sh"
 even=1
@@ -57,8 +58,8 @@ count() {
 }
 
 # state SIDE: what a script sees of the heap that it starts with: its size, the
-# addresses of new objects, and the ids of new strings (which decide the order of
-# a hash table).
+# addresses of new objects, and the ids of new strings (which decide the order
+# of a hash table).
 cat > "$tmp/state.lua" <<'END'
 local t, order = {}, {}
 for i = 1, 300 do t["key" .. i] = {} end

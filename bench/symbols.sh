@@ -1,13 +1,13 @@
 #!/bin/sh
-# How fast addresses in machine code are named: 100,000 places of our library
-# (names, lines, inlined functions by DWARF) and as many of the C library's, in
-# one batch each, best of three. BUILD_DIR names the build.
+# How fast the command names addresses in machine code: 100,000 addresses of our
+# library (names, lines and inlined functions from DWARF) and as many of the C
+# library, in one batch each, best of three runs. BUILD_DIR names the build.
 set -eu
 probe=${BUILD_DIR:?}/bin/symbols_probe
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# places FILE: as many lines as the probe wants, spread over .text
+# places FILE: the probe's input, addresses spread evenly over .text.
 places() {
   file=$(readlink -f "$1")
   id=$(readelf -nW "$file" | sed -n 's/.*Build ID: *//p')

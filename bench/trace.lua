@@ -1,6 +1,6 @@
--- What knowing the inside of traces costs; see trace.sh.
---   trace.lua sample FILE TIMER   a sample, by how many functions are inlined there
---   trace.lua events FILE         events of traces, while everything is compiled
+-- What knowledge about traces costs; see trace.sh.
+--   trace.lua sample FILE TIMER   a sample, by the number of inlined functions
+--   trace.lua events FILE         trace events, while LuaJIT compiles
 local what, file, timer = ...
 
 if what == "events" then
@@ -22,14 +22,14 @@ if what == "events" then
     ratios[i] = on / ((off + spent()) / 2)
   end
   table.sort(ratios)
-  print(("events of traces in a session: CPU time of the process %+.2f %% " ..
+  print(("trace events in a session: CPU time of the process %+.2f %% " ..
     "(quartiles %+.2f, %+.2f)"):format(100 * (ratios[16] - 1),
     100 * (ratios[8] - 1), 100 * (ratios[24] - 1)))
   return
 end
 
--- A function with a loop, into whose trace so many are inlined; nearly all of
--- the time is spent in the innermost.
+-- A function with a loop whose trace inlines this number of functions; it
+-- spends nearly all of its time in the innermost one.
 local function make(depth)
   local parts = { "local function f0(x)\n" ..
     "  return 3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1)\nend\n" }

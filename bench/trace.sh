@@ -1,19 +1,21 @@
 #!/bin/sh
 # What knowledge about traces costs: the memory that markers take in each trace,
-# the instructions that compiling takes, and the time of a sample inside a trace.
+# the instructions that compiling takes, and the time of a sample inside a
+# trace.
 #
 #   BUILD_DIR=build bench/trace.sh [marks|compile|sample]...
 #
 # Instructions are counted as in bench/off.sh, which describes the method; the
 # script is bench/micro/traces.lua, which does almost nothing but compile;
 # figures are means over LJP_BENCH_SEEDS seeds. The cost of a session's trace
-# events cannot be counted like that, since valgrind does not support the timers.
-# It is measured as the CPU time of the process with and without a session whose
-# timer never fires, alternately in one process.
+# events cannot be counted like that, since valgrind does not support the
+# timers. It is measured as the CPU time of the process with and without a
+# session whose timer never fires, alternately in one process.
 bench=trace
 . "$(dirname "$0")/lib.sh"
 seeds=${LJP_BENCH_SEEDS:-3}
-[ -x "$build/bench/bench_trace_marks" ] || die "$build is not built: ./run build"
+[ -x "$build/bench/bench_trace_marks" ] ||
+  die "$build is not built: ./run build"
 
 marks() {
   echo "Memory of traces alive at the end of a script: means per trace"

@@ -1,6 +1,6 @@
 /*
-** How much memory the marks of traces take: runs each script in a VM of its own
-** and counts what is alive when it ends. For ./run bench trace.
+** How much memory the markers of traces take: runs each script in a VM of its
+** own and counts what is alive when the script ends. For ./run bench trace.
 **
 **   bench_trace_marks SIZE SCRIPT...
 */

@@ -1,7 +1,8 @@
 #!/bin/sh
-# How near the CPU profiler is to the truth: shares of CPU time of Lua code, C
-# functions, builtins, coroutines and system calls, on each timer, with JIT off
-# and on. The target is one percentage point at 10,000 samples or more.
+# How close the CPU profiler comes to the truth: the shares of CPU time of Lua
+# code, C functions, builtins, coroutines and system calls, on each timer, with
+# JIT off and on. The target is one percentage point with 10,000 samples or
+# more.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD_DIR=$(realpath "${BUILD_DIR:-build}")

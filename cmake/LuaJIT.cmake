@@ -2,13 +2,13 @@
 #
 #   source package or folder -> stage (patched tree) -> work (make) -> libvm.a
 #
-# LuaJIT's own Makefile builds only its objects, into the archive libvm.a; the
-# libraries and the command are linked here, together with our objects. All of
-# it happens twice: "patched" is the product, "unpatched" is the same base with
-# the same flags and no patch, against which tests and benchmarks compare.
+# LuaJIT's own Makefile only builds its objects, into the archive libvm.a. CMake
+# links them with our objects into the libraries and the command. All of this
+# happens twice: "patched" is the product; "unpatched" is the same base with the
+# same flags and no patch, with which tests and benchmarks compare the product.
 #
-# After this file: ljp_luajit_make(), ljp_luajit_link(), ljp_see_luajit(),
-# LJP_GC64.
+# This file defines ljp_luajit_make(), ljp_luajit_link(), ljp_luajit_archive(),
+# ljp_see_luajit() and LJP_GC64.
 
 set(LUAJIT_BASE luajit2 CACHE STRING "Base: luajit2 or luajit (as in Debian)")
 set_property(CACHE LUAJIT_BASE PROPERTY STRINGS luajit2 luajit)
@@ -26,13 +26,13 @@ if(LJP_JOBS LESS 1)
   set(LJP_JOBS 1)
 endif()
 
-# Stops with one line, which CMake does not break into several.
+# Stops with one line, which CMake does not wrap.
 function(ljp_fail text)
   message(NOTICE "ljprof: error: ${text}")
   message(FATAL_ERROR "LuaJIT cannot be prepared, see the line above.")
 endfunction()
 
-# Runs one of our scripts; its last line of output goes to OUT.
+# Runs one of our scripts; OUT gets its output.
 function(ljp_script out)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE code
                   OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -42,13 +42,13 @@ function(ljp_script out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Where the base comes from.
+# The origin of the base: a package or a folder.
 if(LUAJIT_SOURCE_DIR)
   get_filename_component(origin "${LUAJIT_SOURCE_DIR}" ABSOLUTE)
   file(GLOB inputs CONFIGURE_DEPENDS
        ${origin}/src/*.[ch] ${origin}/src/*.dasc ${origin}/src/Makefile
        ${origin}/src/host/*.[ch] ${origin}/src/jit/*.lua ${origin}/dynasm/*)
-  # Generated files in a tree where somebody has built are not inputs.
+  # In a tree where somebody has built, generated files are no inputs.
   list(FILTER inputs EXCLUDE REGEX
        "/(lj_(bc|ff|lib|rec|fold)def|buildvm_arch|luajit)\\.h$|/vmdef\\.lua$")
 else()
@@ -61,7 +61,8 @@ else()
   set(inputs ${LJP_SCRIPTS}/luajit-bases.txt)
 endif()
 
-# The patched and the unpatched tree. A change of a patch configures again.
+# The patched and the unpatched tree. After a change of a patch, CMake
+# configures again.
 set(root ${CMAKE_BINARY_DIR}/luajit)
 set(LJP_PATCHED_ARCHIVE ${root}/patched/libvm.a)
 ljp_script(ignored ${LJP_SCRIPTS}/stage-luajit
@@ -75,21 +76,21 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${patches} ${LJP_PATCHES}/series ${inputs}
              ${LJP_SCRIPTS}/stage-luajit ${LJP_SCRIPTS}/fetch-luajit)
 
-# Flags that change what LuaJIT's headers say: seen by its files and by ours.
+# Flags that change LuaJIT's headers: its files and ours are compiled with them.
 separate_arguments(LJP_VM_DEFINES UNIX_COMMAND "${LUAJIT_XCFLAGS}")
 if(CMAKE_BUILD_TYPE STREQUAL Debug)
   list(APPEND LJP_VM_DEFINES -DLUA_USE_ASSERT -DLUA_USE_APICHECK)
 endif()
 # LuaJIT under sanitizers. Its own allocator hides overflows from ASan, so
-# malloc takes its place. Three of UBSan's checks are left out, as LuaJIT breaks
-# them by design: alignment (bytecode and machine code are written as words),
-# shift (of small integers into the sign bit), null (member offsets computed
-# from null, as in obj2gco(NULL)). TSan sees our code
-# only: LuaJIT is single-threaded, and its generated code is not instrumented.
+# malloc takes its place. LuaJIT breaks three of UBSan's checks by design, so
+# they are off: alignment (it writes bytecode and machine code as words), shift
+# (it shifts small integers into the sign bit), null (it computes member offsets
+# from null, as in obj2gco(NULL)). TSan only sees our code: LuaJIT is
+# single-threaded, and its generated code cannot be instrumented.
 set(LJP_VM_SANITIZE "")
 set(LJP_VM_NO_UBSAN alignment,shift,null)
 if(LUAJIT_BASE STREQUAL luajit AND NOT LUAJIT_SOURCE_DIR)
-  # It negates the least 64 bit integer as a signed one to print it.
+  # This version negates the least signed 64-bit integer to print it.
   string(APPEND LJP_VM_NO_UBSAN ,signed-integer-overflow)
 endif()
 if(LJPROF_SANITIZE MATCHES "address")
@@ -102,8 +103,8 @@ if(LJPROF_SANITIZE MATCHES "address")
   endif()
 endif()
 
-# What kind of target is it? Asked of LuaJIT's own header. CC="gcc -m32" arrives
-# as a compiler and its first argument.
+# LuaJIT's own header tells what the target is. CMake splits CC="gcc -m32" into
+# a compiler and its first argument.
 set(LJP_CC "${CMAKE_C_COMPILER}${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
 separate_arguments(cflags UNIX_COMMAND
                    "${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
@@ -124,14 +125,15 @@ not; -DLJPROF=OFF builds the library with calls that say so")
 endif()
 list(APPEND LJP_VM_DEFINES -DLJPROF=$<BOOL:${LJPROF}>)
 
-# As Debian builds it: the same default package.path and package.cpath.
+# Debian's default package.path and package.cpath.
 set(prefix_vars PREFIX=/usr)
 if(CMAKE_LIBRARY_ARCHITECTURE)
   list(APPEND prefix_vars MULTILIB=lib/${CMAKE_LIBRARY_ARCHITECTURE})
 endif()
 
-# ljp_luajit_make(VARIANT DEST): build/luajit/VARIANT/{libvm.a,luajit.o}, the
-# public headers and jit.* modules below DEST; the target is luajit_vm_VARIANT.
+# ljp_luajit_make(VARIANT DEST): the target luajit_vm_VARIANT, which makes
+# libvm.a and luajit.o in build/luajit/VARIANT, and the public headers and jit.*
+# modules below DEST.
 function(ljp_luajit_make variant dest)
   set(out ${root}/${variant})
   string(REPLACE ";" " " xcflags "${LJP_VM_DEFINES}")
@@ -147,11 +149,11 @@ function(ljp_luajit_make variant dest)
   add_custom_target(luajit_vm_${variant} DEPENDS ${out}/libvm.a ${out}/luajit.o)
 endfunction()
 
-# ljp_luajit_link(VARIANT SHARED-TARGET COMMAND-TARGET DEST OBJECTS...): the
+# ljp_luajit_link(VARIANT LIBRARY COMMAND DEST OBJECTS...): two targets, the
 # shared library of a variant (with our objects) and the command luajit.
 function(ljp_luajit_link variant library command dest)
   set(out ${root}/${variant})
-  file(CONFIGURE OUTPUT ${out}/empty.c CONTENT "/* All is in the archive. */\n")
+  file(CONFIGURE OUTPUT ${out}/empty.c CONTENT "/* Empty. */\n")
   add_library(${library} SHARED ${out}/empty.c)
   add_dependencies(${library} luajit_vm_${variant})
   set_target_properties(${library} PROPERTIES
@@ -161,8 +163,8 @@ function(ljp_luajit_link variant library command dest)
     -Wl,--whole-archive ${out}/libvm.a -Wl,--no-whole-archive)
   target_link_libraries(${library} PRIVATE ljp_flags ${ARGN} m dl)
 
-  # The command is linked with the library beside it (../lib), and finds its
-  # jit.* modules from where it stands; see command.c.
+  # The command is linked with the library in ../lib beside it, and finds its
+  # jit.* modules relative to itself; see src/luajit/command.c.
   add_executable(${command} ${PROJECT_SOURCE_DIR}/src/luajit/command.c)
   add_dependencies(${command} luajit_vm_${variant})
   set_target_properties(${command} PROPERTIES
@@ -175,8 +177,8 @@ function(ljp_luajit_link variant library command dest)
   target_link_libraries(${command} PRIVATE ljp_flags ${library})
 endfunction()
 
-# ljp_luajit_archive(FILE PARTS...): the static library: LuaJIT's objects and
-# those of our object and static libraries.
+# ljp_luajit_archive(FILE PARTS...): the static library FILE, with LuaJIT's
+# objects and those of our object and static libraries.
 function(ljp_luajit_archive file)
   set(members ${LJP_PATCHED_ARCHIVE})
   foreach(part ${ARGN})
@@ -195,9 +197,9 @@ function(ljp_luajit_archive file)
   add_custom_target(libluajit_static ALL DEPENDS ${file})
 endfunction()
 
-# ljp_see_luajit(TARGET [INTERNALS]): TARGET's files see lua.h and its like;
-# with INTERNALS also lj_*.h. They are compiled after LuaJIT is built, and
-# again when it was rebuilt.
+# ljp_see_luajit(TARGET [INTERNALS]): lets TARGET's files include lua.h and its
+# like, with INTERNALS also lj_*.h. They are compiled after LuaJIT has been
+# built, and again after it has been rebuilt.
 function(ljp_see_luajit target)
   get_target_property(sources ${target} SOURCES)
   set_source_files_properties(${sources} PROPERTIES

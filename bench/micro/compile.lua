@@ -1,5 +1,6 @@
--- Compile time: chunks parsed (prototypes made) and loops made hot (traces
--- made, with side exits, then flushed). What hooks at creation cost.
+-- Compile time: parses chunks (which makes prototypes) and makes loops hot
+-- (which makes traces with side exits, flushed afterwards). It shows the cost of
+-- the hooks where these are created.
 local size = tonumber(arg[1]) or 10
 local sum = 0
 for i = 1, size * 40 do

@@ -1,4 +1,4 @@
--- Micro-benchmark: TGETR, which only the library's own bytecode has
+-- Micro-benchmark: TGETR, an instruction that only LuaJIT's own bytecode contains
 -- (table.remove, table.foreachi).
 local size = tonumber(arg[1]) or 10
 local t = { 1, 2, 3, 4, 5 }

@@ -1,5 +1,5 @@
--- Trace compilation alone: the same loops, with inlined calls, side exits, FFI
--- and string code, are made hot and flushed again and again.
+-- Trace compilation alone: makes the same loops, with inlined calls, side exits,
+-- FFI and string code, hot and flushes them again and again.
 local size = tonumber(arg[1]) or 10
 local ffi = require("ffi")
 local points = ffi.new("struct { double x, y; }[16]")

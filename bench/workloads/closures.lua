@@ -1,5 +1,5 @@
--- Closures with upvalues that are shared, stored and called; strings built
--- by concatenation, by table.concat and by string.format.
+-- Closures with shared upvalues, stored and called; strings built by
+-- concatenation, by table.concat and by string.format.
 local size = tonumber(arg[1]) or 10
 
 local function counter(step)

@@ -1,5 +1,5 @@
 -- Coroutine switching: generators, a ring that passes a value on, and
--- coroutines that live briefly.
+-- short-lived coroutines.
 local size = tonumber(arg[1]) or 10
 local wrap, yield = coroutine.wrap, coroutine.yield
 local resume = coroutine.resume

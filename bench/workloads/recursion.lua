@@ -1,4 +1,4 @@
--- Recursion: calls and returns with little work between them.
+-- Recursion: calls and returns with little work in between.
 local size = tonumber(arg[1]) or 10
 
 local function fib(n)
