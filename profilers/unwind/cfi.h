@@ -1,12 +1,12 @@
 /*
-** Call frame information (CFI): from bytes to CIEs and FDEs, and from those to
-** rows and values.
+** Call frame information (CFI): from bytes to entries (CIEs and FDEs), and
+** from those to rows and values. The words are those of the DWARF standard.
 **
-** The input is a buffer of ours that holds a copy of the object's bytes, and
-** the address at which the object has them (pointers in CFI are relative to
-** their own address). The input is not trusted: every read is bounded by its
-** record, every loop by its input, every depth by an array. Nothing outside
-** the buffer is touched.
+** The input is a copy of the object's bytes in a buffer of ours, and the
+** address at which the object has them (pointers in CFI are relative to their
+** own address). The input is not trusted: every read is bounded by its entry,
+** every loop by its input, every depth by an array. Nothing outside the buffer
+** is touched.
 **
 ** Files: cfi_read.c, cfi_run.c and cfi_expr.c.
 ** Private to profilers/unwind. Safety: everything here is LJP_SIGSAFE.
@@ -21,7 +21,7 @@
 #include "profilers/unwind/cfi_bytes.h"
 #include "profilers/unwind/unwind.h"
 
-/* -- cfi_read.c: records --------------------------------------------------- */
+/* -- cfi_read.c: entries --------------------------------------------------- */
 
 /* A stretch of CFI: bytes[i] is what the object has at address + i. */
 struct ljp_cfi_span {
@@ -49,8 +49,7 @@ struct ljp_cfi_row {
   uint8_t cfa_how; /* DEFAULT: none yet; REGISTER: register + offset; EXPR */
   uint8_t cfa_reg;
   uint8_t how[LJP_REGS];
-  uint8_t
-      in_cie[LJP_REGS + 1]; /* the expression is in the CIE; last: the CFA's */
+  uint8_t in_cie[LJP_REGS + 1]; /* is the expression in the CIE? last: CFA */
   int32_t cfa_arg;
   int32_t arg[LJP_REGS];
 };
@@ -71,12 +70,12 @@ struct ljp_cfi_fde {
   uint32_t ops;        /* offset of the instructions in the span */
 };
 
-/* The head of a record: its total size and, for an FDE, its CIE's address.
-** A CIE has *cie = 0. False at the terminator, or if malformed or cut. */
+/* The head of an entry: its total size and, for an FDE, its CIE's address. For
+** a CIE, *cie is 0. False at the terminator, or if malformed or cut. */
 LJP_SIGSAFE bool ljp_cfi_head(const struct ljp_cfi_span *span, uint64_t *size,
                               uint64_t *cie);
 
-/* span begins with the record and may go on after it. */
+/* span begins with the entry and may go on after it. */
 LJP_SIGSAFE bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie,
                                   struct ljp_cfi_span span);
 LJP_SIGSAFE bool ljp_cfi_read_fde(struct ljp_cfi_fde *fde,

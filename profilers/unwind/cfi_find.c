@@ -20,8 +20,8 @@ static bool find_load32(uint64_t address, int32_t *out)
   return true;
 }
 
-/* The address of the FDE in the last index entry that begins at or before
-** pc. */
+/* Finds the last pair of the index whose code begins at or before pc. *fde: the
+** address of its FDE. */
 static enum ljp_unwind_result
 find_in_index(const struct ljp_unwind_object *object, uint64_t pc,
               uint64_t *fde)
@@ -46,12 +46,12 @@ find_in_index(const struct ljp_unwind_object *object, uint64_t pc,
   return LJP_UNWIND_STEPPED;
 }
 
-/* Copies the record at an address into the buffer. *cut: it is longer than the
-** buffer. */
+/* Copies the CFI entry at an address into the buffer. *cut: it is longer than
+** the buffer. */
 static enum ljp_unwind_result
-find_copy_record(const struct ljp_unwind_object *object, uint64_t address,
-                 uint8_t *buffer, size_t room, struct ljp_cfi_span *span,
-                 uint64_t *cie, bool *cut)
+find_copy_entry(const struct ljp_unwind_object *object, uint64_t address,
+                uint8_t *buffer, size_t room, struct ljp_cfi_span *span,
+                uint64_t *cie, bool *cut)
 {
   uint64_t size;
   if (address < object->lo || address >= object->hi)
@@ -88,13 +88,13 @@ ljp_unwind_find_cfi(const struct ljp_unwind_object *object, uint64_t pc,
   if (!object->index_count)
     return LJP_UNWIND_NO_CFI;
   if ((result = find_in_index(object, pc, &at)) ||
-      (result = find_copy_record(object, at, found->fde_bytes, LJP_FDE_MAX,
-                                 &fde, &cie_at, &fde_cut)))
+      (result = find_copy_entry(object, at, found->fde_bytes, LJP_FDE_MAX, &fde,
+                                &cie_at, &fde_cut)))
     return result;
   if (!cie_at)
     return LJP_UNWIND_BAD_CFI;
-  if ((result = find_copy_record(object, cie_at, found->cie_bytes, LJP_CIE_MAX,
-                                 &cie, &none, &cie_cut)))
+  if ((result = find_copy_entry(object, cie_at, found->cie_bytes, LJP_CIE_MAX,
+                                &cie, &none, &cie_cut)))
     return result;
   if (cie_cut)
     return LJP_UNWIND_TOO_LONG;

@@ -1,6 +1,6 @@
 /*
-** Records of call frame information: the head of a record, a CIE, an FDE.
-** What may be assumed of the input: nothing (see cfi.h).
+** Entries of call frame information: the head of an entry, a CIE, an FDE.
+** Nothing is assumed of the input (see cfi.h).
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include <string.h>
@@ -30,7 +30,7 @@ bool ljp_cfi_head(const struct ljp_cfi_span *span, uint64_t *size,
   return !in.bad;
 }
 
-/* Skips the head and cuts the span to the record. An FDE may be longer than the
+/* Skips the head and cuts the span to the entry. An FDE may be longer than the
 ** span (ljp_cfi_head has told the caller); a CIE may not. */
 static bool cfi_enter(struct ljp_cfi_span *span, struct ljp_bytes *in, bool fde)
 {

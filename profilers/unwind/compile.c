@@ -32,7 +32,7 @@ struct ljp_unwind_job {
   int32_t *index;  /* copy of the object's */
   uint8_t *frames; /* copy of .eh_frame */
   uint64_t frames_at, frames_size;
-  uint64_t done;  /* entries of the index */
+  uint64_t done;  /* pairs of the index */
   uint32_t limit; /* where the last FDE's code ended */
   struct ljp_cfi_machine machine;
   struct ljp_cfi_cie cies[COMPILE_CIES];
@@ -41,7 +41,8 @@ struct ljp_unwind_job {
 
 /* -- Copies ---------------------------------------------------------------- */
 
-/* Copies index and frames; finds out how far the frames reach. */
+/* Copies the index and .eh_frame. The header does not say where .eh_frame ends:
+** it ends with the last FDE that the index names. */
 static bool compile_copy(struct ljp_unwind_job *job)
 {
   const struct ljp_unwind_object *object = job->object;
@@ -60,7 +61,7 @@ static bool compile_copy(struct ljp_unwind_job *job)
     first = at < first ? at : first;
     last = at > last ? at : last;
   }
-  /* CIEs stand before their FDEs, so the section's start matters. */
+  /* CIEs come before their FDEs, so copy from the section's start. */
   if (object->frames && object->frames < first)
     first = object->frames;
   struct ljp_cfi_span head = {head_bytes, sizeof head_bytes, last};
@@ -80,7 +81,7 @@ static bool compile_copy(struct ljp_unwind_job *job)
                        (size_t)job->frames_size) == job->frames_size;
 }
 
-/* From an address in .eh_frame to the end of the copy. */
+/* The copy of .eh_frame from an address on. */
 static bool compile_span(const struct ljp_unwind_job *job, uint64_t address,
                          struct ljp_cfi_span *span)
 {
@@ -120,10 +121,10 @@ static bool compile_read_fde(struct ljp_unwind_job *job, uint64_t address,
 
 /* -- Rows ------------------------------------------------------------------ */
 
-/* Rows for the code of one index entry, which ends where the next begins at
-** the latest. False only when out of memory. */
-static bool compile_entry(struct ljp_unwind_job *job, uint32_t start,
-                          uint32_t next_start, uint64_t fde_at)
+/* Makes rows for the code of one FDE. The code ends where that of the next FDE
+** begins, if not earlier. False if there is no memory. */
+static bool compile_fde(struct ljp_unwind_job *job, uint32_t start,
+                        uint32_t next_start, uint64_t fde_at)
 {
   const struct ljp_unwind_object *object = job->object;
   struct ljp_cfi_machine *machine = &job->machine;
@@ -159,9 +160,9 @@ static bool compile_entry(struct ljp_unwind_job *job, uint32_t start,
   return true;
 }
 
-/* The code offset of an index entry; false if it leaves the object. */
-static bool compile_entry_start(const struct ljp_unwind_job *job, uint64_t i,
-                                uint32_t *start)
+/* The code offset of pair i of the index; false if it is outside the object. */
+static bool compile_pair_start(const struct ljp_unwind_job *job, uint64_t i,
+                               uint32_t *start)
 {
   const struct ljp_unwind_object *object = job->object;
   uint64_t size = object->hi - object->lo;
@@ -175,19 +176,20 @@ static bool compile_entry_start(const struct ljp_unwind_job *job, uint64_t i,
   return offset < size;
 }
 
-/* Compiles the next entry of the index. */
+/* Compiles the next pair of the index. */
 static bool compile_next(struct ljp_unwind_job *job)
 {
   uint64_t i = job->done++;
   uint32_t start, next_start;
-  /* Out of order: then a search in it finds anything; do not compile. */
-  if (!compile_entry_start(job, i, &start) ||
-      !compile_entry_start(job, i + 1, &next_start) || next_start < start)
+  /* An index out of order: a search in it could find anything, and so would the
+  ** table. */
+  if (!compile_pair_start(job, i, &start) ||
+      !compile_pair_start(job, i + 1, &next_start) || next_start < start)
     return false;
   return next_start == start ||
-         compile_entry(job, start, next_start,
-                       job->object->header +
-                           (uint64_t)(int64_t)job->index[2 * i + 1]);
+         compile_fde(job, start, next_start,
+                     job->object->header +
+                         (uint64_t)(int64_t)job->index[2 * i + 1]);
 }
 
 /* -- Jobs ------------------------------------------------------------------ */

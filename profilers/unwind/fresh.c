@@ -1,9 +1,9 @@
 /*
-** Objects that no map knows yet: they were loaded a moment ago, and the
-** writer has not had its turn. In a signal handler, glibc (2.35 and later) can
-** say where an object's frame information is. That is then interpreted, like
-** the CFI of any object without a table. Where glibc cannot say it, the stack
-** is cut there until the writer's next round.
+** Objects that no map knows yet: they were loaded a moment ago, and the writer
+** has not had its turn. glibc (2.35 and later) can say, even in a signal
+** handler, where such an object's frame information is. It is then interpreted,
+** like the CFI of any object without a table. With an older glibc the stack is
+** cut there until the writer's next round.
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include <dlfcn.h>

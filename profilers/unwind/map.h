@@ -1,8 +1,8 @@
 /*
 ** Objects and maps: what is known of the loaded code.
 **
-** An object is one loaded file (the program, a library). A map is one state
-** of the list of loaded objects, with their executable ranges.
+** An object is one loaded file (the program, a library). A map leads from code
+** addresses to objects; it is one state of what is loaded.
 **
 ** Ownership: a map borrows its objects. An object counts the maps that have
 ** it (refs, writer's side only) and is freed with the last of them. A table

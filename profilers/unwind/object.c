@@ -55,7 +55,7 @@ static bool object_add_pair(struct object_scan *scan, uint64_t header,
   return true;
 }
 
-/* Reads a copy of .eh_frame up to its terminator, or to the first record that
+/* Reads a copy of .eh_frame up to its terminator, or to the first entry that
 ** makes no sense. False if there is no memory. */
 static bool object_scan_frames(const struct ljp_unwind_object *object,
                                const uint8_t *bytes, size_t size,
@@ -63,10 +63,10 @@ static bool object_scan_frames(const struct ljp_unwind_object *object,
 {
   struct ljp_cfi_cie cie;
   struct ljp_cfi_fde fde;
-  uint64_t have_cie = 0, record, cie_at;
-  for (size_t at = 0; at < size; at += (size_t)record) {
+  uint64_t have_cie = 0, length, cie_at;
+  for (size_t at = 0; at < size; at += (size_t)length) {
     struct ljp_cfi_span span = {bytes + at, size - at, object->frames + at};
-    if (!ljp_cfi_head(&span, &record, &cie_at) || record > span.size)
+    if (!ljp_cfi_head(&span, &length, &cie_at) || length > span.size)
       break;
     if (!cie_at)
       continue;

@@ -1,6 +1,6 @@
 /*
-** The parts of a step: everything that step.c calls to get from a frame to its
-** caller when there is no compiled rule.
+** The parts of a step: what step.c calls to get from a frame to its caller when
+** there is no compiled rule.
 **
 ** Private to profilers/unwind. Safety: everything here is LJP_SIGSAFE.
 */

@@ -47,8 +47,8 @@ void ljp_unwind_make_rule(const struct ljp_cfi_row *row, bool signal,
 /* -- table.c --------------------------------------------------------------- */
 
 /* Row i covers the code offsets pc[i] up to pc[i + 1] by rules[rule[i]].
-** start[b] is the last row that begins at or before offset b << shift; a search
-** begins there and is almost done. */
+** start[b] is the last row that begins at or before offset b << shift: a search
+** that begins there takes few steps. */
 struct ljp_unwind_table {
   uint32_t rows, buckets, rules_used;
   unsigned shift;
@@ -83,7 +83,7 @@ ljp_unwind_find_row(const struct ljp_unwind_table *table, uint32_t offset)
   return low;
 }
 
-/* A table in the making. All zero but for a table of zeros at first. */
+/* A table in the making. */
 struct ljp_unwind_builder {
   struct ljp_unwind_table *table;
   uint32_t rows_room, rules_room;
@@ -91,8 +91,8 @@ struct ljp_unwind_builder {
   uint32_t hash_mask;
 };
 
-/* Each returns false if there is no memory; the builder can then only be
-** dropped. Rules LJP_RULE_NONE and LJP_RULE_INTERPRET have their kind as id. */
+/* These return false if there is no memory; then only _fini is allowed. The
+** rules LJP_RULE_NONE and LJP_RULE_INTERPRET have their kind for an id. */
 bool ljp_unwind_builder_init(struct ljp_unwind_builder *builder);
 bool ljp_unwind_builder_rule(struct ljp_unwind_builder *builder,
                              const struct ljp_unwind_rule *rule, uint16_t *id);

@@ -1,7 +1,7 @@
 /*
-** Host unwinding, from the outside: its life cycle, and what the writer does
-** for it in each round. A round follows the loaded objects, reads the headers
-** of new ones, and compiles tables for those that steps have met.
+** The life cycle of an unwinder, and its part of the writer's rounds: follow
+** the loaded objects, read the headers of new ones, compile tables for those
+** that steps have met.
 ** Safety: writer's side, except where unwind.h says otherwise.
 */
 #include <dlfcn.h>
@@ -63,7 +63,7 @@ static bool poll_time_is_up(const struct ljp_unwind *unwind, uint64_t until_ns)
          ljp_clock_ns() >= until_ns;
 }
 
-/* True if there may be more to do. */
+/* Works on the table of one object. True if there may be more to do. */
 static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
 {
   struct ljp_unwind_writer *writer = unwind->writer;
@@ -88,8 +88,8 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
   if (!ljp_unwind_job_run(writer->job, until_ns, &unwind->hurried, &table))
     return true;
   writer->job = NULL;
-  /* What was read may have been another object by the end: look again. The
-  ** object itself lives on as long as a map has it. */
+  /* Another object may have taken this one's place while its CFI was copied, so
+  ** look again before publishing the table. refs keeps the object alive. */
   object->refs++;
   ljp_unwind_update_map(unwind);
   if (!table)
@@ -103,7 +103,7 @@ static bool poll_compile(struct ljp_unwind *unwind, uint64_t until_ns)
   return true;
 }
 
-/* The headers that have not been read yet. */
+/* Reads the headers that have not been read yet. True if time is up. */
 static bool poll_read_headers(struct ljp_unwind *unwind, uint64_t until_ns)
 {
   struct ljp_unwind_map *map = ljp_unwind_current_map(unwind);
@@ -119,7 +119,8 @@ static bool poll_read_headers(struct ljp_unwind *unwind, uint64_t until_ns)
   return false;
 }
 
-/* Objects may vanish while they are read: see src/base/saferead.h. */
+/* Objects may vanish while they are read, and the fault must reach our handler:
+** see src/base/saferead.h. */
 static void poll_allow_faults(sigset_t *before)
 {
   sigset_t faults;
@@ -152,7 +153,7 @@ enum ljp_status ljp_unwind_poll(struct ljp_unwind *unwind, uint32_t budget_us)
          (more = poll_compile(unwind, until)) &&
          !poll_time_is_up(unwind, until))
     ;
-  /* An unfinished job is a reason to come again soon. */
+  /* Come again soon if there is more to do. */
   if (more)
     atomic_store_explicit(&unwind->wants_poll, true, memory_order_relaxed);
   unwind->writer->stats.compile_ns += ljp_clock_ns() - compile_start;

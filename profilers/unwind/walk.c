@@ -1,5 +1,7 @@
 /*
-** The stack walk's loop. LJP_SIGSAFE; see walk.h.
+** The walk's loop: at each frame it decides whether the VM, compiled code or
+** the host owns the program counter, and lets the owner step.
+** Safety: LJP_SIGSAFE throughout; see walk.h.
 */
 #include "profilers/unwind/walk.h"
 
@@ -7,7 +9,7 @@
 
 #include "src/base/assert.h"
 
-/* A walk that takes more steps than this goes in circles. */
+/* A walk that takes more steps than this goes round in circles. */
 enum { WALK_MAX_STEPS = 20000 };
 
 LJP_SIGSAFE static enum ljp_cut walk_cut(enum ljp_unwind_result result)
@@ -35,11 +37,12 @@ LJP_SIGSAFE static enum ljp_cut walk_cut(enum ljp_unwind_result result)
   return LJP_CUT_BAD_RULE;
 }
 
-/* Registers that a frame may hold at a point of the memo; of a guest's frames
-** in which others are known it is not worth while to remember more. */
+/* The registers that a point of the memo has room for. A frame in which others
+** are known, as a guest frame may be, is no point. */
 #define WALK_POINT_REGS (LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP)
 
-/* Between two steps: is the rest of the stack known? */
+/* Between two steps: makes a point of the memo. True if the memo knows the rest
+** of the stack from here; the frames have then been appended. */
 LJP_SIGSAFE static bool walk_meet(const struct ljp_guest *guest,
                                   const struct ljp_regs *regs,
                                   struct ljp_stack *stack)
@@ -55,7 +58,7 @@ LJP_SIGSAFE static bool walk_meet(const struct ljp_guest *guest,
   now.word[6] = regs->r[LJP_RIP];
   now.word[7] = guest->L;
   now.word[8] = guest->L ? guest->base : 0;
-  /* Even: those that the guest side makes are odd. */
+  /* Bit 0 is clear: the guest side sets it in its own points. */
   now.flags = regs->known << 4 | (uint32_t)ljp_guest_unmet(guest) << 1;
   now.read = regs->notes ? regs->notes->reads : 0;
   now.wants = (uint32_t)ljp_guest_unmet(guest);
