@@ -1,5 +1,6 @@
 /*
-** Arena of definitions. One thread an arena.
+** Arena: pieces of memory filled from their front, and a hash table with open
+** addressing over the definitions. One thread an arena.
 */
 #include "parsers/stream/arena.h"
 
@@ -35,6 +36,7 @@ void ljp_arena_fini(struct ljp_arena *arena)
   ljp_arena_init(arena, arena->limit);
 }
 
+/* Whether the arena may take that many more bytes. */
 static bool arena_fits(const struct ljp_arena *arena, size_t more)
 {
   return more <= arena->limit && arena->bytes <= arena->limit - more;
@@ -62,7 +64,7 @@ void *ljp_arena_take(struct ljp_arena *arena, size_t size, bool *no_memory)
   return p;
 }
 
-/* The slot with the key, or the free one where it belongs. */
+/* The slot that holds the key, or the free slot where it belongs. */
 static struct ljp_arena_slot *arena_slot(const struct ljp_arena *arena,
                                          uint32_t tag, uint64_t id)
 {
@@ -85,7 +87,7 @@ static bool arena_grow(struct ljp_arena *arena, bool *no_memory)
   struct ljp_arena bigger = *arena;
   bigger.slot_count = arena->slot_count ? arena->slot_count * 2 : FIRST_SLOTS;
   size_t bytes = bigger.slot_count * sizeof *bigger.slots;
-  if (!arena_fits(arena, bytes)) /* Both stand side by side for a moment. */
+  if (!arena_fits(arena, bytes)) /* Old and new exist together for a moment. */
     return false;
   bigger.slots = calloc(bigger.slot_count, sizeof *bigger.slots);
   if (!bigger.slots) {

@@ -1,6 +1,7 @@
 /*
-** Arena: definitions of one epoch, keyed by (tag, id), with their strings,
-** freed all at once. Invariant: memory taken never exceeds the limit given.
+** Arena: the definitions of one epoch with their strings, found by tag and id
+** and freed all at once. Invariant: its memory never exceeds the limit given.
+** One thread an arena.
 */
 #ifndef LJP_PARSERS_ARENA_H
 #define LJP_PARSERS_ARENA_H
@@ -27,13 +28,13 @@ struct ljp_arena {
 void ljp_arena_init(struct ljp_arena *arena, size_t limit);
 void ljp_arena_fini(struct ljp_arena *arena);
 
-/* Memory that lives as long as the arena, aligned for a uint64_t; NULL: the
-** limit is reached or there is no memory (then *no_memory). */
+/* Memory that is valid as long as the arena, aligned for a uint64_t. NULL: the
+** limit is reached, or there is no memory (then *no_memory is set). */
 void *ljp_arena_take(struct ljp_arena *arena, size_t size, bool *no_memory);
 
 void *ljp_arena_find(const struct ljp_arena *arena, uint32_t tag, uint64_t id);
 
-/* Replaces what has the key. false as ljp_arena_take. */
+/* Sets the value of a key. false: as NULL from ljp_arena_take(). */
 bool ljp_arena_put(struct ljp_arena *arena, uint32_t tag, uint64_t id,
                    void *value, bool *no_memory);
 

@@ -1,14 +1,16 @@
 /*
 ** Framing and recovery after damage (RFC 1, section 2).
 **
-** At each offset the input either holds a whole block of ours, or a whole
-** block that must not be used (another session's, one seen before, flags or
-** compression that we cannot undo), or no whole block. The last two make
-** gaps: a run of bytes with one reason. Whole-but-unusable blocks are passed
-** as one piece; otherwise the search goes on at the next sync bytes, except
-** that a block whose header holds, whose payload does not, and behind which
-** the stream goes on just where the header says, is passed as one piece too:
-** what its damaged payload looks like inside must not be taken for blocks.
+** At each offset the input has either a whole block of ours, or a whole block
+** that must not be used (another session's, one seen before, with flags or
+** compression that we cannot undo), or no whole block. The last two make gaps;
+** a gap is a run of bytes with one reason.
+**
+** How far to skip: a whole block that must not be used is skipped as one
+** piece. So is a block whose header is valid and whose payload is damaged, if
+** the stream continues right where the header says; otherwise bytes of the
+** damaged payload could be taken for a block. In all other cases the search
+** continues at the next sync bytes. One thread a reader.
 */
 #include "parsers/stream/blocks.h"
 
@@ -50,7 +52,7 @@ void ljp_blocks_fini(struct ljp_blocks *b)
   *b = (struct ljp_blocks){0};
 }
 
-/* Makes need bytes available at start, fewer only at the end of the input. */
+/* Makes `need` bytes available at start; fewer only at the end of the input. */
 static enum ljp_status blocks_fill(struct ljp_blocks *b, size_t need)
 {
   if (b->end - b->start >= need || b->eof)
@@ -88,7 +90,8 @@ static void blocks_consume(struct ljp_blocks *b, size_t n)
   b->offset += n;
 }
 
-/* The payload of the block at start, decompressed if need be. */
+/* Sets b->block.payload to that of the block at start, decompressed if it is
+** compressed. */
 static enum ljp_status blocks_unpack(struct ljp_blocks *b,
                                      const struct ljp_block_head *head,
                                      enum ljp_gap_reason *why)
@@ -112,8 +115,8 @@ static enum ljp_status blocks_unpack(struct ljp_blocks *b,
   return LJP_OK;
 }
 
-/* Whether the stream goes on (or the input ends) right behind the block at
-** start, whose header is valid but whose payload is not. */
+/* Whether the stream continues (or the input ends) right after the block at
+** start, whose header is valid and whose payload is damaged. */
 static enum ljp_status
 blocks_stream_continues(struct ljp_blocks *b, const struct ljp_block_head *head,
                         bool *yes)
@@ -133,9 +136,9 @@ blocks_stream_continues(struct ljp_blocks *b, const struct ljp_block_head *head,
 }
 
 /*
-** Judges what begins at start. *why is LJP_GAP_NONE for a block of ours
-** (then in b->block); else *size is the number of bytes that belong together,
-** or 0 if only a search can tell.
+** Finds out what begins at start. *why is LJP_GAP_NONE for a block of ours,
+** which is then in b->block. Otherwise *size is the number of bytes to skip as
+** one piece; 0: search for the next sync bytes.
 */
 static enum ljp_status blocks_probe(struct ljp_blocks *b,
                                     enum ljp_gap_reason *why, size_t *size)
@@ -204,8 +207,8 @@ static enum ljp_status blocks_probe(struct ljp_blocks *b,
   return status;
 }
 
-/* Bytes from start to the next place that may be a block's begin: 1 or more,
-** all that there are if none is in sight. */
+/* The number of bytes, at least 1, from start to the next place where a block
+** may begin; all available bytes if there is no such place. */
 static size_t blocks_find_sync(const struct ljp_blocks *b)
 {
   const uint8_t *from = b->window + b->start;
@@ -221,8 +224,8 @@ static size_t blocks_find_sync(const struct ljp_blocks *b)
   return (size_t)(end - from);
 }
 
-/* Whether a segment other than the first begins with this block: its EPOCH
-** says so. */
+/* Whether a file segment other than the first begins with this block, as its
+** EPOCH says. */
 static bool blocks_begins_segment(const struct ljp_block *block)
 {
   const uint8_t *p = block->payload, *end = p + block->head.raw_len;
@@ -234,6 +237,7 @@ static bool blocks_begins_segment(const struct ljp_block *block)
          ljp_get_varint(p, end, &why) && why == LJP_EPOCH_SEGMENT;
 }
 
+/* Whether a gap of this reason consists of whole blocks. */
 static bool blocks_is_whole(enum ljp_gap_reason why)
 {
   return why == LJP_GAP_FOREIGN || why == LJP_GAP_SEQ;
@@ -252,8 +256,8 @@ static enum ljp_found blocks_close_gap(struct ljp_blocks *b)
   return LJP_FOUND_GAP;
 }
 
-/* A block of ours was found at start. Counts those that are missing before
-** it; if there is a gap, that comes first. */
+/* Takes the block of ours at start. Counts the blocks that are missing before
+** it; a gap is returned before the block. */
 static enum ljp_found blocks_accept(struct ljp_blocks *b)
 {
   const struct ljp_block_head *head = &b->block.head;
@@ -261,13 +265,13 @@ static enum ljp_found blocks_accept(struct ljp_blocks *b)
   bool known = true;
   if (b->begun)
     missing = head->seq - b->last_seq - 1;
-  else if (head->epoch == 1) /* Only segment 0 has it. */
+  else if (head->epoch == 1) /* Only segment 0 has this epoch. */
     missing = head->seq;
   else
     known = blocks_begins_segment(&b->block);
   if (missing || !known) {
     if (b->in_gap && blocks_is_whole((enum ljp_gap_reason)b->gap.reason))
-      return blocks_close_gap(b); /* Found again by the next call. */
+      return blocks_close_gap(b); /* The next call finds the block again. */
     if (!b->in_gap)
       blocks_open_gap(b, LJP_GAP_MISSING);
     b->gap.missing = missing;

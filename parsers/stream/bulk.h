@@ -1,13 +1,12 @@
 /*
-** Records that hold many events: SAMPLES, MEM, NODES. Each call decodes the
-** next event at *body (*body < end) into item->u, which still holds the one
-** before (all zero before the first), and moves *body. LJP_BLOCK_SLACK bytes
-** after end are readable.
+** Bulk records, which hold many events or nodes: SAMPLES, MEM, NODES. Each
+** call decodes the next one at *body (*body < end) into item->u, which must
+** still hold the one before (all zero before the first), and moves *body.
 **
-** This is where a reader spends its time, hence a header: the calls are
-** inlined into the iterator. A number is fetched without looking at the
-** record's end each time (the slack makes that safe); an event that took
-** bytes from beyond the end is found out once, afterwards.
+** A reader spends most of its time here, so the functions are inlined into the
+** iterator. A number is read without comparing with the record's end: the
+** LJP_BLOCK_SLACK bytes after it may be read. Whether an event took bytes from
+** beyond the end is checked once, after its last field. Any thread.
 */
 #ifndef LJP_PARSERS_BULK_H
 #define LJP_PARSERS_BULK_H
@@ -18,21 +17,21 @@
 #include "src/base/sigsafe.h"
 #include "src/base/varint.h"
 
-/* The most that one event takes without its extra fields: three bytes and eight
-** numbers. */
+/* An event without its extra fields takes at most three bytes and eight
+** numbers; a number is loaded as a word of 8 bytes. */
 _Static_assert(LJP_BLOCK_SLACK >= 3 + 8 * LJP_VARINT_MAX_BYTES + 8,
-               "an event fits the slack");
+               "an event fits into the slack");
 
-/* Not inlined, and without the address of the caller's p: it is rare, and
-** registers are not. NULL: more than 64 bits. */
+/* Not inlined, and takes no address of the caller's p, which so stays in a
+** register: long numbers are rare. NULL: more than 64 bits. */
 static __attribute__((noinline, unused)) const uint8_t *
 ljp_bulk_long(const uint8_t *p, uint64_t *value)
 {
   return ljp_get_varint(p, p + LJP_VARINT_MAX_BYTES, value);
 }
 
-/* Reads a number at *p and moves it; false: more than 64 bits. Up to four
-** bytes go without a branch on how many: in real streams that varies. */
+/* Reads a number at *p and moves p; false: more than 64 bits. There is no
+** branch on the number of bytes up to four, since in real streams it varies. */
 static inline bool ljp_bulk_number(const uint8_t **p, uint64_t *value)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -57,9 +56,10 @@ static inline bool ljp_bulk_number(const uint8_t **p, uint64_t *value)
   return true;
 }
 
-/* Reads two numbers; the same as ljp_bulk_number two times. Where an event
-** begins is known only when all numbers before it have been measured, and
-** that is what reading waits for: so both by one load, if both are short. */
+/* Reads two numbers, like two calls of ljp_bulk_number(). The place of an event
+** is known only when the lengths of all numbers before it are, and the
+** processor waits for that. So both numbers are read by one load if they are
+** short. */
 static inline bool ljp_bulk_two(const uint8_t **p, uint64_t *a, uint64_t *b)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -71,8 +71,8 @@ static inline bool ljp_bulk_two(const uint8_t **p, uint64_t *a, uint64_t *b)
     unsigned first = (unsigned)__builtin_ctzll(stops) + 1; /* In bits. */
     unsigned both = (unsigned)__builtin_ctzll(others) + 1;
     if (LJP_LIKELY(first <= 32 && both - first <= 32)) {
-      /* The numbers to the two halves of the word; then 7 bits of each byte
-      ** together, in both halves at once. */
+      /* Move the numbers to the two halves of the word, then join the 7 bits
+      ** of each byte in both halves at once. */
       word &= others ^ (others - 1);
       word = (word & (stops ^ (stops - 1))) | word >> first << 32;
       word = (word & UINT64_C(0x007f007f007f007f)) |
@@ -109,7 +109,7 @@ static inline bool ljp_bulk_delta(const uint8_t **p, uint64_t *value)
   return true;
 }
 
-/* Passes over the fields of newer versions. */
+/* Skips the fields of newer versions. */
 static inline bool ljp_bulk_extra(const uint8_t **p, const uint8_t *end)
 {
   uint64_t n;
@@ -126,8 +126,8 @@ static inline enum ljp_bad_reason ljp_bulk_bad(const uint8_t *p,
   return end - p < LJP_VARINT_MAX_BYTES ? LJP_BAD_SHORT : LJP_BAD_NUMBER;
 }
 
-/* Whether a sample comes with its state varies from one to the next: no branch
-** on it. The other fields are rare. */
+/* Decodes a sample. No branch depends on whether the sample has a state, which
+** varies from one to the next. Fields other than stack and state are rare. */
 static inline __attribute__((always_inline)) enum ljp_bad_reason
 ljp_sample_step(const uint8_t **body, const uint8_t *end, uint64_t *time_ns,
                 struct ljp_rec_sample *s)

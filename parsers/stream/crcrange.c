@@ -1,7 +1,8 @@
 /*
-** Checksums of ranges. With R(x) the CRC register after bytes x, begun at 0:
-** R(ab) = crcrange_shift(R(a), |b|) ^ R(b), where shift multiplies by x^(8|b|) modulo
-** the polynomial. So R of a range follows from R of two prefixes. Any thread.
+** Checksums of ranges. Let R(x) be the CRC register after the bytes x, from
+** the initial value 0. Then R(ab) = shift(R(a), |b|) ^ R(b), where shift
+** multiplies by x^(8|b|) modulo the polynomial. So R of a range follows from R
+** of two prefixes. One thread a struct.
 */
 #include "parsers/stream/crcrange.h"
 
@@ -32,12 +33,13 @@ static uint32_t crcrange_shift(uint32_t crc, size_t bytes)
   return crc;
 }
 
-/* The register after more bytes. */
+/* The register after n more bytes. */
 static uint32_t crcrange_feed(uint32_t reg, const uint8_t *p, size_t n)
 {
   return ~ljp_crc32c(~reg, p, n);
 }
 
+/* R of the buffer's first `end` bytes. */
 static uint32_t crcrange_prefix(struct ljp_crcrange *range, size_t end)
 {
   size_t step = end / LJP_CRCRANGE_STEP;

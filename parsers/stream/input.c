@@ -18,7 +18,7 @@ static ssize_t input_read_fd(struct ljp_input *input, void *buf, size_t n)
     ssize_t got = read(input->fd, buf, n);
     if (got >= 0)
       return got;
-    if (errno == EAGAIN) { /* A pipe that somebody made non-blocking. */
+    if (errno == EAGAIN) { /* A pipe that was made non-blocking. */
       struct pollfd wait = {.fd = input->fd, .events = POLLIN};
       poll(&wait, 1, -1);
     } else if (errno != EINTR) {
@@ -38,7 +38,7 @@ static ssize_t input_read_memory(struct ljp_input *input, void *buf, size_t n)
   return (ssize_t)n;
 }
 
-/* NULL: may be read. */
+/* Why such a file may not be read; NULL: it may. */
 static const char *input_refused_kind(const struct stat *st)
 {
   switch (st->st_mode & S_IFMT) {
@@ -64,8 +64,9 @@ static enum ljp_status input_system_error(char *error)
   return LJP_ERR_IO;
 }
 
-/* Looks before it opens (to open a device may block or act), and again after,
-** since the name may mean another thing by then. */
+/* Checks the file's type before opening it, since opening a device may block
+** or have effects, and again afterwards, since the name may have come to mean
+** another file. */
 enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
                                char error[LJP_INPUT_ERROR_BYTES])
 {

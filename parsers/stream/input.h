@@ -1,7 +1,7 @@
 /*
-** Where a reader's bytes come from: a file or pipe by name, standard input,
-** or memory. Things that are neither file nor pipe are refused by name of
-** what they are, so that no device is read for ever.
+** Where a reader's bytes come from: a file or pipe by name, standard input, or
+** memory. Everything else is refused with a message that says what it is, so
+** that no device is read for ever.
 */
 #ifndef LJP_PARSERS_INPUT_H
 #define LJP_PARSERS_INPUT_H
@@ -13,7 +13,7 @@
 #include "src/base/status.h"
 
 struct ljp_input {
-  /* As read(2): bytes, 0 at the end, -1 with errno. */
+  /* Like read(2): number of bytes; 0 at the end; -1 with errno. */
   ssize_t (*read)(struct ljp_input *input, void *buf, size_t n);
   int fd;
   const uint8_t *data;
@@ -22,12 +22,12 @@ struct ljp_input {
 
 #define LJP_INPUT_ERROR_BYTES 160
 
-/* Opens a file or FIFO; "-" is standard input. On failure error[] tells why,
+/* Opens a file or FIFO; "-" is standard input. On failure error[] says why,
 ** without the path. */
 enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
                                char error[LJP_INPUT_ERROR_BYTES]);
 
-/* Bytes in memory, which stay the caller's. */
+/* Reads bytes in memory, which must stay valid while the input is used. */
 void ljp_input_memory(struct ljp_input *input, const void *data, size_t size);
 
 void ljp_input_close(struct ljp_input *input);

@@ -1,11 +1,11 @@
 /*
 ** The model. One thread a model.
 **
-** Nodes live in a table by the low bits of their id: within one epoch all ids
-** lie within LJP_EPOCH_MAX_NODES of each other (RFC 1, section 4), so they do
-** not collide, and an older epoch's stay until their place is needed. A
-** parent's id is smaller than its child's (the decoder checks it), so that a
-** walk ends.
+** Nodes are kept in a table by the low bits of their id. The ids of one epoch
+** are within LJP_EPOCH_MAX_NODES of each other (RFC 1, section 4), so they do
+** not collide; nodes of older epochs stay until their place is needed. A
+** parent's id is smaller than its child's (the decoder checks that), so
+** following a stack ends.
 */
 #include "parsers/stream/model.h"
 
@@ -46,7 +46,7 @@ void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole)
   model->lossy = !whole;
 }
 
-/* FNV-1a. */
+/* The key of an INFO: a hash (FNV-1a) of its name. */
 static uint64_t model_text_id(const char *text, size_t len)
 {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -62,7 +62,7 @@ static const void *model_find(const struct ljp_model *model, uint32_t tag,
   return value ? value : ljp_arena_find(&model->epochs[1], tag, id);
 }
 
-/* Whether two structs of a record hold the same, strings by content. */
+/* Whether two structs of a record are equal; strings by their content. */
 static bool model_same_record(const struct ljp_field *field, unsigned count,
                               const char *a, const char *b)
 {
@@ -92,6 +92,7 @@ static size_t model_record_bytes(uint64_t tag)
   return 0;
 }
 
+/* Copies a definition with its strings into the current epoch. */
 static enum ljp_status model_keep(struct ljp_model *model, uint32_t tag,
                                   uint64_t id, const struct ljp_item *item)
 {

@@ -1,10 +1,12 @@
 /*
 ** The model: what ids mean, by the definitions read so far. It holds the
-** definitions of the current epoch and, to fill holes that lost blocks left,
-** of the one before (ids are never used again, so an old definition is never
-** wrong). Memory is bounded by LJP_MODEL_MAX_BYTES, whatever the input says.
+** definitions of the current epoch, and those of the epoch before, which fill
+** the holes that lost blocks leave. (Ids are never used again, so an old
+** definition is never wrong.) Its memory is bounded by LJP_MODEL_MAX_BYTES,
+** whatever the input says.
 **
-** Pointers got from it are valid until the reader's next step.
+** Pointers returned are valid until the next call of ljp_reader_next(). One
+** thread a model.
 */
 #ifndef LJP_PARSERS_MODEL_H
 #define LJP_PARSERS_MODEL_H
@@ -13,9 +15,9 @@
 #include "parsers/stream/item.h"
 #include "src/base/status.h"
 
-/* Per epoch. The writer begins a new one after 64 MiB, uncompressed, at the
-** latest; a definition in memory is larger than on disk, hence the room. */
-#ifdef LJP_DEBUG /* So that tests reach it. */
+/* For the definitions of one epoch. The writer begins a new epoch after 64 MiB
+** (uncompressed) at the latest; definitions take more space in memory. */
+#ifdef LJP_DEBUG /* Tests reach the limit. */
 #define LJP_MODEL_EPOCH_BYTES (16u << 20)
 #else
 #define LJP_MODEL_EPOCH_BYTES (192u << 20)
@@ -24,34 +26,35 @@
   (LJP_EPOCH_MAX_NODES * sizeof(struct ljp_rec_node))
 #define LJP_MODEL_MAX_BYTES (2 * LJP_MODEL_EPOCH_BYTES + LJP_MODEL_NODES_BYTES)
 
-/* Nodes live in pages that are made when first needed. */
+/* Nodes are kept in pages, which are allocated when first needed. */
 #define LJP_MODEL_PAGE_NODES 1024u
 #define LJP_MODEL_PAGES (LJP_EPOCH_MAX_NODES / LJP_MODEL_PAGE_NODES)
 
 struct ljp_model {
-  struct ljp_arena epochs[2];                  /* [0] the current one. */
+  struct ljp_arena epochs[2];                  /* [0]: the current one. */
   struct ljp_rec_node *pages[LJP_MODEL_PAGES]; /* By low bits of the id. */
-  uint64_t first_node;                         /* Of the epoch; 0: not known. */
+  uint64_t first_node; /* First id of the epoch's nodes; 0: not known. */
   uint32_t epoch;
-  bool lossy; /* Something of the epoch was lost or could not be used. */
+  bool lossy; /* A part of the epoch was lost or could not be used. */
 };
 
 void ljp_model_init(struct ljp_model *model);
 void ljp_model_fini(struct ljp_model *model);
 
-/* A block with another epoch begins. whole: from its first block on. */
+/* Begins an epoch. whole: this is the first block of the epoch. */
 void ljp_model_epoch(struct ljp_model *model, uint32_t epoch, bool whole);
 
-/* Takes a definition in. LJP_ERR_LIMIT: there is no more room for it;
-** LJP_ERR_FORMAT: a node that lies outside the epoch's range. */
+/* Adds a definition; ignores other items. LJP_ERR_LIMIT: there is no room for
+** it. LJP_ERR_FORMAT: a node whose id is outside the epoch's range.
+** LJP_ERR_MEM. */
 enum ljp_status ljp_model_define(struct ljp_model *model,
                                  const struct ljp_item *item);
 
-/* Makes the page of a node and defines it. */
+/* Allocates the page of a node and adds the node. */
 enum ljp_status ljp_model_page(struct ljp_model *model,
                                const struct ljp_rec_node *node);
 
-/* The same as ljp_model_define for a node alone. */
+/* Does what ljp_model_define() does, for a node. */
 static inline enum ljp_status
 ljp_model_define_node(struct ljp_model *model, const struct ljp_rec_node *node)
 {
@@ -62,7 +65,8 @@ ljp_model_define_node(struct ljp_model *model, const struct ljp_rec_node *node)
       model->pages[id % LJP_EPOCH_MAX_NODES / LJP_MODEL_PAGE_NODES];
   if (!page)
     return ljp_model_page(model, node);
-  /* Field by field: they have just been written, one by one. */
+  /* Field by field: the fields have just been written one by one, and loading
+  ** two of them at once would wait for both writes. */
   struct ljp_rec_node *to = &page[id % LJP_MODEL_PAGE_NODES];
   to->id = id;
   to->ref = node->ref;
@@ -93,7 +97,7 @@ const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
 const struct ljp_rec_node *ljp_model_node(const struct ljp_model *model,
                                           uint64_t id);
 
-/* How a stack ended that was followed from its leaf. */
+/* Where a stack ended that was followed from its leaf. */
 enum ljp_stack_end {
   LJP_STACK_WHOLE, /* At a root. */
   LJP_STACK_LOST,  /* At a node that is not defined. */
@@ -101,8 +105,8 @@ enum ljp_stack_end {
 };
 
 /*
-** Fills frames[LJP_STACK_MAX_FRAMES], leaf first, and *count. Stack 0 has no
-** frames and is whole.
+** Follows a stack: fills frames[LJP_STACK_MAX_FRAMES], leaf first, and *count.
+** Stack 0 has no frames and is whole.
 */
 enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
                                    uint64_t stack,

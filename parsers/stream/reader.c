@@ -1,5 +1,5 @@
 /*
-** The iterator: blocks to records to events.
+** The iterator: from blocks to records to items. One thread a reader.
 */
 #include "parsers/stream/reader.h"
 
@@ -12,7 +12,7 @@
 #include "src/base/sigsafe.h"
 #include "src/base/varint.h"
 
-/* Keeps what a function needs of registers out of the one that calls it. */
+/* So that the function's registers do not burden its caller. */
 #define NOINLINE __attribute__((noinline))
 
 static enum ljp_status reader_begin(struct ljp_reader *r)
@@ -136,7 +136,7 @@ static void reader_take_block(struct ljp_reader *r)
   r->item.time_ns = block->head.time_ns;
 }
 
-/* Gives out a finding about the record that is being read. */
+/* Makes the item of a malformed record. */
 static void reader_take_bad(struct ljp_reader *r, struct ljp_bad bad)
 {
   r->finish.bad_records++;
@@ -149,7 +149,7 @@ static void reader_take_bad(struct ljp_reader *r, struct ljp_bad bad)
   r->item.u.bad = bad;
 }
 
-/* The finding itself; what names it. */
+/* Describes what is wrong with the record being read. */
 static struct ljp_bad reader_make_bad(const struct ljp_reader *r, uint64_t tag,
                                       enum ljp_bad_reason reason)
 {
@@ -160,7 +160,7 @@ static struct ljp_bad reader_make_bad(const struct ljp_reader *r, uint64_t tag,
                           .reason = (uint8_t)reason};
 }
 
-/* The event of a record of many that was to come is none. */
+/* The next event of a bulk record is malformed: ends the record. */
 static NOINLINE enum ljp_status reader_end_many(struct ljp_reader *r,
                                                 enum ljp_bad_reason bad)
 {
@@ -168,9 +168,9 @@ static NOINLINE enum ljp_status reader_end_many(struct ljp_reader *r,
   return LJP_OK;
 }
 
-/* Next event of the record of many that is being read; it has one. One
-** function a kind, without calls where all is well: this is where a reader
-** spends its time. */
+/* The next event of the bulk record being read, which has more bytes. A reader
+** spends most of its time in these functions: there is one for each tag, and
+** it calls nothing unless the record is malformed. */
 static NOINLINE enum ljp_status reader_next_sample(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad = ljp_sample_decode(&r->body, r->body_end, &r->item);
@@ -189,7 +189,7 @@ static NOINLINE enum ljp_status reader_next_mem(struct ljp_reader *r)
   return LJP_OK;
 }
 
-/* It goes to the model. */
+/* The next node, which goes to the model, too. */
 static NOINLINE enum ljp_status reader_next_node(struct ljp_reader *r)
 {
   enum ljp_bad_reason bad = ljp_node_decode(&r->body, r->body_end, &r->item);
@@ -215,8 +215,8 @@ static inline enum ljp_status reader_next_of_many(struct ljp_reader *r)
   }
 }
 
-/* What a record changes in the model and the tally, and a finding to follow
-** if it could not. LJP_ERR_MEM is the only failure. */
+/* Updates the model and the tally by a record. If it does not fit them, the
+** item of a malformed record follows. LJP_ERR_MEM is the only failure. */
 static enum ljp_status reader_account(struct ljp_reader *r)
 {
   const struct ljp_item *e = &r->item;
@@ -253,7 +253,8 @@ static enum ljp_status reader_account(struct ljp_reader *r)
   return LJP_OK;
 }
 
-/* Begins the next record of the block; *got: it made an event. */
+/* Begins the next record of the block. *got: it has made an item (a bulk
+** record makes its items later). */
 static enum ljp_status reader_next_record(struct ljp_reader *r, bool *got)
 {
   struct ljp_item *e = &r->item;
@@ -359,8 +360,8 @@ size_t ljp_reader_samples(struct ljp_reader *r, struct ljp_timed_sample *out,
     return 0;
   while (n < room && p < end) {
     if (LJP_UNLIKELY(ljp_sample_step(&p, end, &time_ns, &now)))
-      break; /* Found again by ljp_reader_next(). */
-    /* One by one: from registers. */
+      break; /* ljp_reader_next() finds it again and reports it. */
+    /* Member by member: straight from registers. */
     out[n].time_ns = time_ns;
     out[n].sample.stack = now.stack;
     out[n].sample.vm = now.vm;

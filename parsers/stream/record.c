@@ -1,5 +1,6 @@
 /*
-** Flat records, decoded by the lists of item.h.
+** Flat records: tables and decoder, generated from the lists of item.h. Any
+** thread.
 */
 #include "parsers/stream/record.h"
 
@@ -43,7 +44,7 @@ bool ljp_pairs_next(struct ljp_pairs *pairs, uint64_t *a, uint64_t *b)
   return true;
 }
 
-/* Why no number could be read at p. */
+/* Why no number could be read at p: it is cut off or too long. */
 static enum ljp_bad_reason record_bad_number(const uint8_t *p,
                                              const uint8_t *end)
 {
@@ -64,8 +65,8 @@ record_get_string(const uint8_t **body, const uint8_t *end, struct ljp_str *out)
   return LJP_BAD_NONE;
 }
 
-/* Every pair is looked at here, so that the consumer's walk cannot fail; the
-** count is no more than a promise until then. */
+/* The count is only a claim. So each pair is checked here; ljp_pairs_next()
+** then cannot fail. */
 static enum ljp_bad_reason record_get_pairs(const uint8_t **body,
                                             const uint8_t *end,
                                             struct ljp_pairs *out)

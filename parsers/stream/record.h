@@ -1,8 +1,8 @@
 /*
-** Flat records: the bytes of a body to an event. (Records of many events:
-** bulk.h.) A decoder sees one body, never
-** reads past it, keeps no state between records, and says what is wrong with
-** a body that does not hold what it must. One thread a decoder.
+** Flat records: decodes the body of a record into an item. (bulk.h decodes
+** records of many events.) The decoder never reads beyond the body, keeps no
+** state between records, and says what is wrong with a malformed body. Any
+** thread.
 */
 #ifndef LJP_PARSERS_RECORD_H
 #define LJP_PARSERS_RECORD_H
@@ -18,7 +18,7 @@ enum ljp_field_type {
   LJP_FIELD_PAIRS
 };
 
-/* Tells a view what a number stands for; see item.h. */
+/* How a view shows a field; see item.h. */
 enum ljp_show {
   LJP_SHOW_DEC,
   LJP_SHOW_HEX,
@@ -43,10 +43,10 @@ struct ljp_field {
   uint16_t offset; /* Of the member in the record's struct. */
 };
 
-/* Fields of a flat record, and their number; NULL: not a flat record. */
+/* The fields of a flat record and their number; NULL: not a flat record. */
 const struct ljp_field *ljp_record_fields(uint64_t tag, unsigned *count);
 
-/* Decodes a flat record into item->u; tag has fields. */
+/* Decodes a flat record into item->u, and item->time_ns if it has a time. */
 enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
                                       const uint8_t *end, uint64_t block_time,
                                       struct ljp_item *item);

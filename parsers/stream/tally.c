@@ -26,7 +26,7 @@ void ljp_tally_fini(struct ljp_tally *tally)
 
 void ljp_tally_block(struct ljp_tally *tally, const struct ljp_block *block)
 {
-  if (block->head.epoch == 1) /* Nothing was before: all begins with it. */
+  if (block->head.epoch == 1) /* The session begins with it. */
     tally->anchored = true;
   memcpy(tally->at_block, tally->read, sizeof tally->read);
 }
@@ -84,7 +84,7 @@ static size_t tally_hash(const struct ljp_tally_loss *key)
   return (size_t)(h ^ h >> 29);
 }
 
-/* The place in the index of a key, or where it would be put. */
+/* The place of a key in the index, or the free place where it belongs. */
 static size_t *tally_place(const struct ljp_tally *tally,
                            const struct ljp_tally_loss *key)
 {
