@@ -16,8 +16,6 @@ src/luajit/vm/vmmap.lua
 src/luajit/vm/vmmap.lua step
 test/browser/page.test.mjs
 test/browser/synthetic.mjs make
-test/e2e/memprof_captured.c main
-test/e2e/memprof_host.c main
 test/e2e/trace_events.lua check
 test/e2e/unwind_oracle.c
 test/oracle/oracle.c

@@ -1,9 +1,9 @@
 /*
-** A host that keeps allocators that it got from lua_getallocf, and uses each of
-** them on the same blocks whatever is on: the one from before a session, and the
-** session's own, in its time, after it, and in that of others.
-** Usage: memprof_captured OUTPUT; exits 0 if every block kept what was written to
-** it, and sessions told of nothing but what was theirs.
+** A host that keeps allocators that lua_getallocf() has returned, and uses each of
+** them on the same blocks at any time: the one from before a session, and the
+** session's own, during the session, after it, and during others.
+** Usage: memprof_captured OUTPUT; exits 0 if every block kept its content and each
+** session recorded only its own events.
 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static uint32_t next_random(uint32_t below)
   return (uint32_t)(random_state >> 32) % below;
 }
 
-/* Mostly small ones; one in 61 is mapped by itself. */
+/* Mostly small; one in 61 gets a mapping of its own. */
 static size_t next_size(void)
 {
   return next_random(61) ? 1 + next_random(next_random(7) ? 300 : 9000)
@@ -51,7 +51,7 @@ static bool whole(const uint8_t *at, size_t size, uint8_t fill)
   return !size || (at[0] == fill && memcmp(at, at + 1, size - 1) == 0);
 }
 
-/* One block is made, resized or freed. */
+/* Makes, resizes or frees one block. */
 static void step(const struct allocator *a, unsigned i)
 {
   size_t before = blocks[i].size, size = next_random(3) ? next_size() : 0;
@@ -66,7 +66,7 @@ static void step(const struct allocator *a, unsigned i)
     memset(at, blocks[i].fill, size);
 }
 
-static void all_are_whole(void)
+static void check_all(void)
 {
   for (unsigned i = 0; i < BLOCKS; i++)
     CHECK(whole(blocks[i].at, blocks[i].size, blocks[i].fill));
@@ -138,46 +138,133 @@ static void free_all(const struct allocator *a)
   }
 }
 
-/* The session's allocator after its end, and in the time of later ones, of this
-** kind and of the other. A second session may have the same. */
-static void use_after_the_end(lua_State *L, const char *path, bool every)
+/* Steps by either allocator, in turn at random. */
+static void steps(const struct allocator *a, const struct allocator *b,
+                  unsigned count)
+{
+  for (unsigned i = 0; i < count; i++)
+    step(next_random(2) ? a : b, next_random(BLOCKS));
+}
+
+/* The session's allocator is used after its end and during later sessions, of
+** the same kind and of the other. A second session may have the same one. */
+static void use_after_end(lua_State *L, const char *path, bool every)
 {
   const struct allocator own = allocator_of(L);
   start(L, path, every ? 0 : 4096);
   const struct allocator hook = allocator_of(L);
   CHECK(hook.alloc != own.alloc);
-  for (unsigned i = 0; i < STEPS / 9; i++)
-    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+  steps(&hook, &own, STEPS / 9);
   stop(L);
   CHECK(allocator_of(L).alloc == own.alloc && allocator_of(L).ud == own.ud);
   for (int other = 0; other < 3; other++) {
-    for (unsigned i = 0; i < STEPS / 9; i++)
-      step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+    steps(&hook, &own, STEPS / 9);
     start(L, path, every == (other == 1) ? 4096 : 0);
     run(L, work);
-    for (unsigned i = 0; i < STEPS / 9; i++)
-      step(next_random(2) ? &hook : &own, next_random(BLOCKS));
+    steps(&hook, &own, STEPS / 9);
     stop(L);
   }
   free_all(&hook);
 }
 
+/* During the session. Every other step bypasses it. */
+static void use_during(lua_State *L, const struct allocator *own,
+                       const struct allocator *hook)
+{
+  CHECK(!hook->alloc(hook->ud, NULL, 0, 0));
+  steps(hook, own, STEPS);
+  run(L, work);
+  CHECK(run(L, allocs) > 1009 && run(L, frees) > 1009);
+  check_all();
+  /* Blocks of the session's table are freed, and others take their places. */
+  free_all(own);
+  for (unsigned i = 0; i < 9 * BLOCKS; i++)
+    step(own, next_random(BLOCKS));
+  stop(L);
+  check_all();
+}
+
+/* Afterwards, when some blocks still have their flag, and during the next session
+** of that VM, which takes no block for its own that it has not sampled. */
+static void use_later(lua_State *L, const char *path,
+                      const struct allocator *own, const struct allocator *hook)
+{
+  struct allocator now = allocator_of(L);
+  CHECK(now.alloc == own->alloc && now.ud == own->ud);
+  CHECK(!hook->alloc(hook->ud, NULL, 0, 0));
+  steps(hook, own, STEPS);
+  run(L, work);
+  start(L, path, 64);
+  steps(hook, own, STEPS);
+  stop(L);
+  start(L, path, 1e12);
+  free_all(hook);
+  run(L, work);
+  run(L, "collectgarbage()");
+  CHECK(run(L, allocs) == 0 && run(L, frees) == 0);
+  stop(L);
+}
+
+/* During the session of another VM, which records nothing of this VM's. */
+static void use_beside(const char *path, const struct allocator *hook)
+{
+  lua_State *other = new_vm();
+  start(other, path, 4096);
+  struct allocator others = allocator_of(other);
+  CHECK(others.alloc == hook->alloc && others.ud != hook->ud);
+  double before = run(other, allocs);
+  for (unsigned i = 0; i < STEPS; i++)
+    step(hook, next_random(BLOCKS));
+  CHECK(run(other, allocs) < before + 50);
+  run(other, work);
+  CHECK(run(other, allocs) > before + 20);
+  /* Nor is the other VM sampled more often: about one block in 70 is right. */
+  before = run(other, allocs);
+  for (unsigned i = 0; i < 10007; i++) {
+    void *large = hook->alloc(hook->ud, NULL, 0, 100003);
+    hook->alloc(hook->ud, large, 100003, 0);
+    lua_newuserdata(other, 17);
+    lua_pop(other, 1);
+  }
+  CHECK(run(other, allocs) < before + 1009);
+  stop(other);
+  lua_close(other);
+  free_all(hook);
+}
+
+/* A host that removes a session's allocator may keep it and use it anywhere: later
+** sessions have one that nobody else knows. */
+static void remove_allocator(lua_State *L, const char *path,
+                             const struct allocator *own)
+{
+  start(L, path, 64);
+  CHECK(allocator_of(L).ud == own->ud);
+  lua_setallocf(L, own->alloc, own->ud);
+  run(L, "assert(not misc.memprof.stop())");
+  start(L, path, 64);
+  CHECK(allocator_of(L).ud != own->ud);
+  run(L, work);
+  CHECK(run(L, allocs) > 1009);
+  stop(L);
+  CHECK(allocator_of(L).alloc == own->alloc && allocator_of(L).ud == own->ud);
+  run(L, work);
+}
+
 int main(int argc, char **argv)
 {
   CHECK(argc == 2);
+  const char *path = argv[1];
   lua_State *L = lua_newstate(plain, NULL);
   if (L) {
     luaL_openlibs(L);
-    use_after_the_end(L, argv[1], true);
-    use_after_the_end(L, argv[1], false);
+    use_after_end(L, path, true);
+    use_after_end(L, path, false);
     lua_close(L);
   }
   L = new_vm();
-  use_after_the_end(L, argv[1], true);
+  use_after_end(L, path, true);
   struct allocator own = allocator_of(L);
-
-  /* In its time. Every other step goes past it. */
-  start(L, argv[1], 64);
+  start(L, path, 64);
   struct allocator hook = allocator_of(L);
   CHECK(hook.alloc != own.alloc);
   if (hook.ud != own.ud) { /* LuaJIT was built with the system's allocator */
@@ -186,78 +273,10 @@ int main(int argc, char **argv)
     puts("skipped");
     return 0;
   }
-  CHECK(!hook.alloc(hook.ud, NULL, 0, 0));
-  for (unsigned i = 0; i < STEPS; i++)
-    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
-  run(L, work);
-  CHECK(run(L, allocs) > 1009 && run(L, frees) > 1009);
-  all_are_whole();
-  /* Blocks that are in its table go, and others come into their places. */
-  free_all(&own);
-  for (unsigned i = 0; i < 9 * BLOCKS; i++)
-    step(&own, next_random(BLOCKS));
-  stop(L);
-  all_are_whole();
-
-  /* Afterwards; some blocks are still marked. */
-  struct allocator now = allocator_of(L);
-  CHECK(now.alloc == own.alloc && now.ud == own.ud);
-  CHECK(!hook.alloc(hook.ud, NULL, 0, 0));
-  for (unsigned i = 0; i < STEPS; i++)
-    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
-  run(L, work);
-
-  /* In the time of the next session of that VM: what it has not sampled is none of
-  ** its blocks. */
-  start(L, argv[1], 64);
-  for (unsigned i = 0; i < STEPS; i++)
-    step(next_random(2) ? &hook : &own, next_random(BLOCKS));
-  stop(L);
-  start(L, argv[1], 1e12);
-  free_all(&hook);
-  run(L, work);
-  run(L, "collectgarbage()");
-  CHECK(run(L, allocs) == 0 && run(L, frees) == 0);
-  stop(L);
-
-  /* In the time of another VM's: nothing of that. */
-  lua_State *other = new_vm();
-  start(other, argv[1], 4096);
-  struct allocator others = allocator_of(other);
-  CHECK(others.alloc == hook.alloc && others.ud != hook.ud);
-  double before = run(other, allocs);
-  for (unsigned i = 0; i < STEPS; i++)
-    step(&hook, next_random(BLOCKS));
-  CHECK(run(other, allocs) < before + 50);
-  run(other, work);
-  CHECK(run(other, allocs) > before + 20);
-  /* ... nor is the other's sampled the more for it: in truth one in 70 or so. */
-  before = run(other, allocs);
-  for (unsigned i = 0; i < 10007; i++) {
-    void *large = hook.alloc(hook.ud, NULL, 0, 100003);
-    hook.alloc(hook.ud, large, 100003, 0);
-    lua_newuserdata(other, 17);
-    lua_pop(other, 1);
-  }
-  CHECK(run(other, allocs) < before + 1009);
-  stop(other);
-  lua_close(other);
-
-  free_all(&hook);
-
-  /* Who takes a session's allocator away may keep it and use it anywhere: later
-  ** sessions have one that nobody else knows. */
-  start(L, argv[1], 64);
-  CHECK(allocator_of(L).ud == own.ud);
-  lua_setallocf(L, own.alloc, own.ud);
-  run(L, "assert(not misc.memprof.stop())");
-  start(L, argv[1], 64);
-  CHECK(allocator_of(L).ud != own.ud);
-  run(L, work);
-  CHECK(run(L, allocs) > 1009);
-  stop(L);
-  CHECK(allocator_of(L).alloc == own.alloc && allocator_of(L).ud == own.ud);
-  run(L, work);
+  use_during(L, &own, &hook);
+  use_later(L, path, &own, &hook);
+  use_beside(path, &hook);
+  remove_allocator(L, path, &own);
   lua_close(L);
   return 0;
 }

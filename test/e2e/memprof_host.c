@@ -1,23 +1,23 @@
 /*
-** A host program with the memory profiler, through its C interface.
-** Usage: memprof_host CASE OUTPUT; exits 0 if all is as it should be.
+** A host program that uses the memory profiler through its C interface.
+** Usage: memprof_host CASE OUTPUT; exits 0 if the case behaves as stated.
 **   writer    on_stop is called once; the stream is whole
-**   short     the writer takes a few bytes at a time; it is whole all the same
-**   ended     the writer ends the stream: stop says so, by ECANCELED
-**   refused   the writer takes nothing: PROFILE_ERRIO, once on_stop
-**   errno     ... and says why: that errno
+**   short     the writer takes a few bytes at a time; the stream is whole
+**   ended     the writer ends the stream: stop fails with ECANCELED
+**   refused   the writer takes nothing: PROFILE_ERRIO, and on_stop once
+**   errno     the same, and the writer sets errno: stop fails with it
 **   greedy    the writer claims more than it was given: PROFILE_ERRIO
-**   first     the writer refuses, or ends, at once; start or stop says so
-**   onstop    on_stop fails: stop says so, with its errno
+**   first     the writer refuses or ends the first bytes; start or stop fails
+**   onstop    on_stop fails: stop fails with its errno
 **   again     on_stop starts the next session
-**   wrong     wrong uses and their codes
-**   bare      the C API without any function of Lua: sizes are known
+**   wrong     wrong calls and their codes
+**   bare      the C API without any Lua function: sizes are known
 **   oom       the host's allocator runs out of memory; the program goes on
 **   other     another VM cannot stop a session
-**   close     lua_close() ends it
-**   covered   the host puts another allocator on top
-**   replaced  ... and another in its place: both are noticed
-**   shared    the same in a session of both profilers
+**   close     lua_close() ends a session
+**   covered   the host puts another allocator on top of ours: noticed
+**   replaced  the same, and then one in the place of ours: noticed
+**   shared    "replaced" in a session of both profilers
 **   thread    the VM moves to another thread
 */
 #include <errno.h>
@@ -33,7 +33,7 @@
 #include "lmisclib.h"
 #include "test/support/check.h"
 
-enum { ENOUGH = 30000 }; /* more than what start writes */
+enum { ENOUGH = 30000 }; /* bytes; start writes fewer */
 
 struct context {
   FILE *out;
@@ -112,9 +112,10 @@ static void *on_top(void *ud, void *ptr, size_t osize, size_t nsize)
   return b->alloc(b->ud, ptr, osize, nsize);
 }
 
-/* The host saves what it finds and puts its own over it. */
-static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
-                     struct context *c, bool forgets)
+/* The host saves the allocator that it finds and puts its own on top. again: then
+** it puts the original one in the place of ours. */
+static void replace(lua_State *L, const struct luam_Memprof_Options *options,
+                    struct context *c, bool again)
 {
   struct below mine = {.calls = 0};
   lua_Alloc original, found;
@@ -131,12 +132,11 @@ static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(found == on_top && ud == &mine && mine.calls > 1000);
   CHECK(c->stops == 1);
   CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == EINVAL);
-  run(L, work); /* through what is left of ours */
+  run(L, work); /* calls ours, which passes on */
   lua_setallocf(L, original, original_ud);
   run(L, work);
-  if (!forgets)
+  if (!again)
     return;
-  /* And the host that forgets ours altogether. */
   c->stops = 0;
   CHECK(luaM_memprof_start(L, options) == PROFILE_SUCCESS);
   run(L, work);
@@ -147,9 +147,9 @@ static void replaced(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
 }
 
-/* The same in a session that is shared with the CPU profiler: it is the writer
-** of that who has to notice. */
-static void replaced_in_shared(lua_State *L, const char *path)
+/* In a session that is shared with the CPU profiler the CPU profiler's writer has
+** to notice. */
+static void replace_in_shared(lua_State *L, const char *path)
 {
   lua_Alloc original;
   void *original_ud;
@@ -169,7 +169,7 @@ static void replaced_in_shared(lua_State *L, const char *path)
          "assert(not done and message:find('allocator', 1, true), message)");
 }
 
-/* Nothing of Lua calls: no frame, and known sizes. */
+/* No Lua function is called: there are no frames, and the sizes are known. */
 static void bare(lua_State *L)
 {
   lua_newtable(L);
@@ -195,7 +195,7 @@ static void bare(lua_State *L)
   lua_pop(L, 1);
 }
 
-/* The VM's own allocator, which has had enough now and then. */
+/* The VM's own allocator, which at times refuses memory. */
 static struct {
   lua_Alloc alloc;
   void *ud;
@@ -245,9 +245,9 @@ static void out_of_memory(const struct luam_Memprof_Options *o)
   lua_close(L);
 }
 
-/* A writer that does not even take the beginning. */
-static void at_once(lua_State *L, const struct luam_Memprof_Options *o,
-                    struct context *c)
+/* The writer does not even take the first bytes. */
+static void refuse_at_once(lua_State *L, const struct luam_Memprof_Options *o,
+                           struct context *c)
 {
   for (int i = 0; i < 2; i++) {
     c->stops = 0;
@@ -260,7 +260,7 @@ static void at_once(lua_State *L, const struct luam_Memprof_Options *o,
       code = luaM_memprof_stop(L);
       CHECK(c->stops == 1);
     } else {
-      CHECK(c->stops == 0); /* no session, no end of one */
+      CHECK(c->stops == 0); /* no session, so none ends */
       CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
     }
     CHECK(code == PROFILE_ERRIO);
@@ -271,9 +271,8 @@ static void at_once(lua_State *L, const struct luam_Memprof_Options *o,
   CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 1);
 }
 
-static void session_after_session(lua_State *L,
-                                  const struct luam_Memprof_Options *o,
-                                  struct context *c)
+static void start_in_on_stop(lua_State *L, const struct luam_Memprof_Options *o,
+                             struct context *c)
 {
   c->next = L;
   CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
@@ -286,6 +285,113 @@ static void session_after_session(lua_State *L,
   c->stops = 1;
 }
 
+static void misuse(lua_State *L, const struct luam_Memprof_Options *o,
+                   struct context *c)
+{
+  struct luam_Memprof_Options none = {.ctx = c};
+  CHECK(luaM_memprof_start(NULL, o) == PROFILE_ERRUSE && errno == EINVAL);
+  CHECK(luaM_memprof_start(L, NULL) == PROFILE_ERRUSE && errno == EINVAL);
+  CHECK(luaM_memprof_start(L, &none) == PROFILE_ERRUSE && errno == EINVAL);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
+  CHECK(luaM_memprof_stop(NULL) == PROFILE_ERRUSE);
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  CHECK(luaM_memprof_start(L, o) == PROFILE_ERRRUN && errno == EBUSY);
+  CHECK(c->stops == 0);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 1);
+}
+
+static void fail_in_on_stop(lua_State *L, const struct luam_Memprof_Options *o,
+                            struct context *c)
+{
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  c->error = ENOLINK;
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRIO && errno == ENOLINK);
+  CHECK(c->stops == 1);
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
+}
+
+static void run_elsewhere(lua_State *L)
+{
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, run_there, L) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void stop_by_other(const struct context *c)
+{
+  lua_State *other = new_vm();
+  CHECK(luaM_memprof_stop(other) == PROFILE_ERRUSE && errno == EPERM);
+  CHECK(c->stops == 0);
+  lua_close(other);
+}
+
+/* The cases in which a session runs, and ends well or by its writer. Closes the
+** VM. */
+static void run_session(lua_State *L, const struct luam_Memprof_Options *o,
+                        struct context *c, const char *what)
+{
+  c->error = strcmp(what, "errno") == 0 ? ENOSPC : 0;
+  c->refuse = strcmp(what, "refused") == 0 || c->error;
+  c->end = strcmp(what, "ended") == 0;
+  c->greedy = strcmp(what, "greedy") == 0;
+  c->piecemeal = strcmp(what, "short") == 0;
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  run(L, work);
+  if (strcmp(what, "thread") == 0)
+    run_elsewhere(L);
+  if (strcmp(what, "other") == 0)
+    stop_by_other(c);
+  if (strcmp(what, "close") == 0) {
+    lua_close(L);
+    CHECK(c->stops == 1);
+    return;
+  }
+  int code = luaM_memprof_stop(L);
+  if (c->refuse || c->end || c->greedy)
+    CHECK(code == PROFILE_ERRIO && errno == (c->end     ? ECANCELED
+                                             : c->error ? c->error
+                                                        : EIO));
+  else
+    CHECK(code == PROFILE_SUCCESS);
+  CHECK(c->stops == 1);
+  lua_close(L);
+}
+
+static void run_bare(lua_State *L, const struct luam_Memprof_Options *o,
+                     const struct context *c)
+{
+  CHECK(luaM_memprof_start(L, o) == PROFILE_SUCCESS);
+  bare(L);
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c->stops == 1);
+}
+
+/* False: the case is one of run_session(). */
+static bool run_special(lua_State *L, const struct luam_Memprof_Options *o,
+                        struct context *c, const char *what, const char *path)
+{
+  if (strcmp(what, "wrong") == 0)
+    misuse(L, o, c);
+  else if (strcmp(what, "replaced") == 0 || strcmp(what, "covered") == 0)
+    replace(L, o, c, *what == 'r');
+  else if (strcmp(what, "shared") == 0) {
+    replace_in_shared(L, path);
+    c->stops = 1;
+  } else if (strcmp(what, "bare") == 0)
+    run_bare(L, o, c);
+  else if (strcmp(what, "oom") == 0)
+    out_of_memory(o);
+  else if (strcmp(what, "first") == 0)
+    refuse_at_once(L, o, c);
+  else if (strcmp(what, "again") == 0)
+    start_in_on_stop(L, o, c);
+  else if (strcmp(what, "onstop") == 0)
+    fail_in_on_stop(L, o, c);
+  else
+    return false;
+  return true;
+}
+
 int main(int argc, char **argv)
 {
   struct context c = {.enough = ENOUGH};
@@ -295,79 +401,16 @@ int main(int argc, char **argv)
                                    .writer = put,
                                    .on_stop = on_stop};
   CHECK(argc == 3);
-  const char *what = argv[1];
   c.out = fopen(argv[2], "wb");
   CHECK(c.out);
   lua_State *L = new_vm();
-  if (strcmp(what, "wrong") == 0) {
-    struct luam_Memprof_Options none = {.ctx = &c};
-    CHECK(luaM_memprof_start(NULL, &o) == PROFILE_ERRUSE && errno == EINVAL);
-    CHECK(luaM_memprof_start(L, NULL) == PROFILE_ERRUSE && errno == EINVAL);
-    CHECK(luaM_memprof_start(L, &none) == PROFILE_ERRUSE && errno == EINVAL);
-    CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
-    CHECK(luaM_memprof_stop(NULL) == PROFILE_ERRUSE);
-    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
-    CHECK(luaM_memprof_start(L, &o) == PROFILE_ERRRUN && errno == EBUSY);
-    CHECK(c.stops == 0);
-    CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c.stops == 1);
-  } else if (strcmp(what, "replaced") == 0) {
-    replaced(L, &o, &c, true);
-  } else if (strcmp(what, "covered") == 0) {
-    replaced(L, &o, &c, false);
-  } else if (strcmp(what, "shared") == 0) {
-    replaced_in_shared(L, argv[2]);
-    c.stops = 1;
-  } else if (strcmp(what, "bare") == 0) {
-    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
-    bare(L);
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS && c.stops == 1);
-  } else if (strcmp(what, "oom") == 0) {
-    out_of_memory(&o);
-  } else if (strcmp(what, "first") == 0) {
-    at_once(L, &o, &c);
-  } else if (strcmp(what, "again") == 0) {
-    session_after_session(L, &o, &c);
-  } else if (strcmp(what, "onstop") == 0) {
-    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
-    c.error = ENOLINK;
-    CHECK(luaM_memprof_stop(L) == PROFILE_ERRIO && errno == ENOLINK);
-    CHECK(c.stops == 1);
-    CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN);
-  } else {
-    c.error = strcmp(what, "errno") == 0 ? ENOSPC : 0;
-    c.refuse = strcmp(what, "refused") == 0 || c.error;
-    c.end = strcmp(what, "ended") == 0;
-    c.greedy = strcmp(what, "greedy") == 0;
-    c.piecemeal = strcmp(what, "short") == 0;
-    CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
-    run(L, work);
-    if (strcmp(what, "thread") == 0) {
-      pthread_t thread;
-      CHECK(pthread_create(&thread, NULL, run_there, L) == 0);
-      CHECK(pthread_join(thread, NULL) == 0);
-    }
-    if (strcmp(what, "other") == 0) {
-      lua_State *L2 = new_vm();
-      CHECK(luaM_memprof_stop(L2) == PROFILE_ERRUSE && errno == EPERM);
-      CHECK(c.stops == 0);
-      lua_close(L2);
-    }
-    if (strcmp(what, "close") == 0) {
-      lua_close(L);
-    } else if (c.refuse || c.end || c.greedy) {
-      CHECK(luaM_memprof_stop(L) == PROFILE_ERRIO);
-      CHECK(errno == (c.end ? ECANCELED : c.error ? c.error : EIO));
-    } else {
-      CHECK(luaM_memprof_stop(L) == PROFILE_SUCCESS);
-    }
-    CHECK(c.stops == 1);
-    if (strcmp(what, "close") == 0)
-      L = NULL;
-  }
-  fclose(c.out);
-  if (L)
+  if (run_special(L, &o, &c, argv[1], argv[2])) {
+    fclose(c.out);
     lua_close(L);
+  } else {
+    run_session(L, &o, &c, argv[1]);
+    fclose(c.out);
+  }
   CHECK(c.stops == 1);
   return 0;
 }
