@@ -58,9 +58,6 @@ vm='(lj_[a-z0-9_]+\.h|[a-z_]+\.inc)'
 # Arrows that the table does not allow and that are still there. The check for
 # circles leaves them out, too.
 cat > known << 'END'
-profilers/jit      profilers/cpu  until trace events need no CPU profiler
-profilers/memory   profilers/cpu  until both share profilers/session
-profilers/session  profilers/api  until options are read in api only
 END
 
 # includes TREE: a line "file:line folder name" for each include of our own
