@@ -1,5 +1,6 @@
 /*
-** ljprof: the command. One table of subcommands, one file each.
+** ljprof: finds the command by its name and runs it. The commands are listed in
+** tools/shared/command.h.
 */
 #include <signal.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ static int main_version(void)
   return ljp_command_end("", &out, LJP_EXIT_OK);
 }
 
-/* Edits (insert, remove, replace) that make a of b; both short. */
+/* The number of edits (insert, remove, replace) that turn a into b. Both are
+** short. */
 static unsigned distance(const char *a, const char *b)
 {
   unsigned row[32];
@@ -86,7 +88,7 @@ static int main_unknown(const char *name)
 
 int main(int argc, char **argv)
 {
-  /* A closed pipe shows as EPIPE and ends a command quietly. */
+  /* A closed pipe must show as EPIPE, so that a command can end quietly. */
   signal(SIGPIPE, SIG_IGN);
   if (argc < 2) {
     ljp_command_error("", "no command given (see ljprof --help)");

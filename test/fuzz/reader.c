@@ -35,7 +35,7 @@ static void dump(const struct ljp_item *event, bool json)
     return;
   text_len = 0;
   uint64_t before = out.bytes;
-  ljp_dump_event(&out, &reader, event, json);
+  ljp_dump_item(&out, &reader, event, json);
   ljp_print_end(&out);
   if (json && out.bytes - before < sizeof text)
     MUST(json_lines_valid(text, text_len));

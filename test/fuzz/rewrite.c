@@ -46,7 +46,7 @@ static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
     }
     if (event->what >= LJP_ITEM_BLOCK)
       continue;
-    ljp_renumber_event(map, event, &moved);
+    ljp_renumber_item(map, event, &moved);
     if (is_many(event->what))
       ljp_out_event(out, &moved);
     else

@@ -1,20 +1,22 @@
 /*
-** callgrind's format: per function its own cost by line, and per call from one
-** function to another the cost of what was called. The sums of own costs are
-** the totals. A stack in which a call stands several times (recursion) counts
-** once in it. How often something was called is not known to a sampling
-** profiler: the number of calls is that of the samples that saw it.
+** Writes the format of callgrind: the own cost of each function by line, and
+** the cost of each call from one function to another. Own costs add up to the
+** totals. A stack counts once for a call that it contains several times
+** (recursion). A sampling profiler does not know how often a function was
+** called; the number of calls is the number of samples that contain the call.
 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "tools/export/export.h"
 
-/* Own cost (callee NONE) or a call's; keyed by the rest. */
+/* The own cost of a line (callee is NONE) or the cost of a call. The first
+** three fields are the key. */
 struct cost {
   uint32_t function, line, callee;
-  uint64_t last_row; /* Counted in it: row + 1. */
+  uint64_t last_row; /* The row counted last, + 1: a row counts once. */
   uint64_t value[LJP_VALUE_COUNT];
   uint64_t seen;
 };
@@ -27,8 +29,8 @@ struct callgrind {
   unsigned type_count;
   struct cost *costs;
   uint32_t count, room;
-  uint32_t *slots; /* Twice the room; 0: free, else place + 1. */
-  bool *named;     /* Functions whose name was written out. */
+  uint32_t *slots; /* Size is room * 2. 0: free; else index + 1. */
+  bool *named;     /* Functions whose name has been written. */
   uint64_t totals[LJP_VALUE_COUNT];
 };
 
@@ -70,6 +72,7 @@ static struct cost *callgrind_cost(struct callgrind *c, uint32_t function,
 {
   if (c->count == c->room && !callgrind_grow(c))
     return NULL;
+  ljp_assert(c->count < c->room);
   uint32_t *slot = callgrind_slot(c, function, line, callee);
   if (!*slot) {
     c->costs[c->count] =
@@ -131,13 +134,13 @@ static int callgrind_by_function(const void *a, const void *b)
   const struct cost *x = a, *y = b;
   if (x->function != y->function)
     return x->function < y->function ? -1 : 1;
-  if (x->callee != y->callee) /* Own costs first. */
+  if (x->callee != y->callee) /* Own costs come first. */
     return x->callee + 1 < y->callee + 1 ? -1 : 1;
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* "ob=", "fl=", "fn=" or the same of what is called: a number, and when it is
-** first met the name. */
+/* Writes "ob=", "fl=" and "fn=", or the same for a callee. A name is written
+** only once and then referred to by its number. */
 static void callgrind_put_function(struct callgrind *c, uint32_t function,
                                    const char *prefix)
 {

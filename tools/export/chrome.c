@@ -1,15 +1,18 @@
 /*
-** The trace event format of chrome://tracing and Perfetto: a slice for each
-** function as long as samples in a row find it on the stack, GC phases, the
-** heap's size, marks. The time that slices have for themselves is that of
-** their samples, so that sums are right: samples in a row stand end to end,
-** and a new row begins where the clock has gone on by more than two intervals.
+** Writes the trace event format of chrome://tracing and Perfetto: slices of
+** functions, GC phases, the size of the heap, and marks. A function has one
+** slice for consecutive samples that contain it.
+**
+** The own time of a slice is the weight of its samples, so that sums are right:
+** consecutive samples are placed end to end. A gap of more than two intervals
+** ends all slices.
 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "parsers/stream/names.h"
+#include "src/base/assert.h"
 #include "tools/export/export.h"
 
 struct open_slice {
@@ -20,16 +23,16 @@ struct open_slice {
 struct lane {
   struct open_slice *open;
   uint32_t depth;
-  uint64_t cursor; /* The time that is accounted for. */
+  uint64_t cursor; /* End of the time covered so far. */
   bool used;
 };
 
 struct chrome {
   struct ljp_export *e;
   struct ljp_labels labels;
-  struct lane *lanes; /* Of threads. */
+  struct lane *lanes; /* By thread. */
   uint64_t slack;
-  bool any; /* An event was written. */
+  bool any; /* An event has been written. */
 };
 
 enum { GC_LANE = 1 << 30, MICRO = 1000 };
@@ -40,7 +43,7 @@ static void chrome_put_time(struct ljp_print *out, const char *key, uint64_t ns)
                    (unsigned)(ns % MICRO));
 }
 
-/* Begins an event; its name and what else it has follow. */
+/* Begins an event. The caller writes its name and other members. */
 static void chrome_begin(struct chrome *c, const char *phase, uint64_t tid)
 {
   ljp_print_format(c->e->out,
@@ -105,6 +108,7 @@ static bool chrome_put_point(struct chrome *c,
              c->labels.of_frame[p->nodes[path[same]].frame])
     same++;
   chrome_close_slices(c, thread, same);
+  ljp_assert(lane->depth == same && depth <= LJP_EXPORT_DEPTH);
   for (; lane->depth < depth; lane->depth++)
     lane->open[lane->depth] = (struct open_slice){
         c->labels.of_frame[p->nodes[path[lane->depth]].frame], lane->cursor};
@@ -139,7 +143,7 @@ static bool chrome_put_samples(struct chrome *c)
   return ok;
 }
 
-/* A phase lasts until the VM's next one; a pause is none. */
+/* A phase lasts until the next phase of the VM. A pause is not a phase. */
 static void chrome_put_gc(struct chrome *c)
 {
   const struct ljp_profile *p = c->e->p;

@@ -1,5 +1,6 @@
 /*
-** Collapsed stacks: a line for each distinct stack, root;...;leaf COUNT.
+** Writes collapsed stacks: one line root;...;leaf COUNT for each distinct
+** stack.
 */
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@
 struct collapsed {
   struct ljp_export *e;
   struct ljp_folded folded;
-  uint64_t *sums; /* Of each folded node. */
+  uint64_t *sums; /* By folded node. */
 };
 
 static void collapsed_put_label(const struct collapsed *c, uint32_t label)
@@ -18,7 +19,7 @@ static void collapsed_put_label(const struct collapsed *c, uint32_t label)
   size_t n = ljp_frame_name(c->e->p, frame, c->e->how, small, sizeof small);
   if (n >= sizeof small && (text = malloc(n + 1)))
     ljp_frame_name(c->e->p, frame, c->e->how, text, n + 1);
-  if (!text) { /* Cut rather than lost. */
+  if (!text) { /* Out of memory: the name is cut, not lost. */
     text = small;
     n = sizeof small - 1;
   }

@@ -1,5 +1,5 @@
 /*
-** ljprof export: a profile in other tools' formats.
+** ljprof export: writes a profile in the format of another tool.
 */
 #include "tools/export/export.h"
 
@@ -67,7 +67,7 @@ bool ljp_value_is_memory(enum ljp_value_id value)
   return value >= LJP_VALUE_ALLOC_OBJECTS;
 }
 
-/* In objects' parts, or whole units. */
+/* The value of a row; objects in parts of LJP_OBJECT. */
 static uint64_t export_row_value(const struct ljp_profile *p, uint32_t row,
                                  enum ljp_value_id value)
 {
@@ -101,7 +101,7 @@ static uint64_t export_row_value(const struct ljp_profile *p, uint32_t row,
 
 void ljp_export_start(struct ljp_export *e)
 {
-  /* Half an object: sums are rounded as the reports round them. */
+  /* Half an object: rounds sums as the reports round them. */
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++)
     e->part[v] = LJP_OBJECT / 2;
 }
@@ -190,7 +190,8 @@ static int export_profile(const char *file, unsigned format, const char *to,
   return code;
 }
 
-/* The help's text, of the lists. NULL: no memory. */
+/* Composes the help from the lists of formats and values. NULL: out of
+** memory. */
 static char *export_make_help(void)
 {
   char *text = NULL;

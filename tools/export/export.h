@@ -1,7 +1,7 @@
 /*
-** What the exporters share: which value is counted, and helpers on the stack
-** tree. An exporter writes one file from a finished profile to out; every
-** exporter's values add up to the totals that the reports show.
+** Export: shared by the exporters. An exporter writes a finished profile to
+** out. The values in its output add up to the totals of the reports. One
+** thread.
 */
 #ifndef LJP_TOOLS_EXPORT_H
 #define LJP_TOOLS_EXPORT_H
@@ -9,7 +9,7 @@
 #include "parsers/profile/frame_name.h"
 #include "tools/shared/print.h"
 
-/* Name, unit; what a row counts in it is in ljp_export_value(). */
+/* Values: name, unit. export.c says what a row counts in each. */
 #define LJP_VALUE_LIST(_)                                                      \
   _(SAMPLES, "samples", "count")                                               \
   _(CPU, "cpu", "nanoseconds")                                                 \
@@ -30,25 +30,27 @@ enum ljp_value_id {
 struct ljp_export {
   const struct ljp_profile *p;
   struct ljp_print *out;
-  enum ljp_value_id value; /* The one that was asked for, or that there is. */
+  enum ljp_value_id value; /* As requested, or the first there is. */
   bool asked;
-  unsigned how;                   /* For ljp_frame_name(). */
+  unsigned how;                   /* Flags for ljp_frame_name(). */
   bool has[LJP_VALUE_COUNT];      /* Values that the profile has. */
-  uint64_t part[LJP_VALUE_COUNT]; /* Of an object, not yet handed out. */
+  uint64_t part[LJP_VALUE_COUNT]; /* Parts of an object not returned yet. */
 };
 
 const char *ljp_value_name(enum ljp_value_id value);
 const char *ljp_value_unit(enum ljp_value_id value);
 bool ljp_value_is_memory(enum ljp_value_id value);
 
-/* What a row counts. Objects in memory may come in parts: those are handed
-** out when they make a whole, so that sums over all rows are right: call it
-** once a row, in their order, after ljp_export_start(). */
+/* The value of a row. Memory is counted in parts of objects; only whole
+** objects are returned and the rest is carried over to the next row, so that
+** the sum over all rows is right. Call it once for each row, in order, after
+** ljp_export_start(). */
 uint64_t ljp_export_value(struct ljp_export *e, uint32_t row,
                           enum ljp_value_id value);
 void ljp_export_start(struct ljp_export *e);
 
-/* The exporters. LJP_ERR_MEM; what cannot be written is out's to tell. */
+/* The exporters: name, format, help. They return LJP_ERR_MEM; errors of
+** writing are in out. */
 #define LJP_EXPORT_LIST(_)                                                     \
   _(collapsed, "collapsed", "stacks as lines of text, for flame graph tools")  \
   _(pprof, "pprof", "for go tool pprof and compatible tools (gzip)")           \
@@ -61,10 +63,11 @@ void ljp_export_start(struct ljp_export *e);
 LJP_EXPORT_LIST(LJP_X)
 #undef LJP_X
 
-/* -- Labels: frames that are written alike -------------------------------- */
+/* -- Labels: frames that are written alike
+** ---------------------------------- */
 
 struct ljp_labels {
-  uint32_t *of_frame; /* Label of each frame. */
+  uint32_t *of_frame; /* The label of each frame. */
   uint32_t *frame;    /* One frame of each label. */
   uint32_t count;
 };
@@ -73,10 +76,10 @@ enum ljp_status ljp_labels_make(struct ljp_labels *labels,
                                 const struct ljp_export *e);
 void ljp_labels_free(struct ljp_labels *labels);
 
-/* The tree with nodes of one parent and one label taken together. */
+/* The stack tree with nodes of the same parent and label joined. */
 struct ljp_folded {
   struct ljp_labels labels;
-  uint32_t *of_node; /* Folded node of each node; [0] is 0. */
+  uint32_t *of_node; /* The folded node of each node; [0] is 0. */
   uint32_t *parent, *label;
   uint32_t count;
 };
@@ -84,16 +87,16 @@ struct ljp_folded {
 enum ljp_status ljp_fold(struct ljp_folded *folded, const struct ljp_export *e);
 void ljp_folded_free(struct ljp_folded *folded);
 
-/* Shared writing: a frame's text without what would end it early: control
-** characters and, if not 0, the character avoid. */
+/* Writes a text without control characters and, if avoid is not 0, without
+** that character, which would end the text early. */
 void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid);
 
-/* The notices of the profile, each with what stands before and behind it. */
+/* Writes each notice of the profile between two strings. */
 void ljp_export_notices(struct ljp_export *e, const char *before,
                         const char *behind);
 
-/* Nodes on the way to a node, outermost first; *count of them. At most
-** LJP_STACK_MAX_FRAMES * 4: inlined functions are nodes, too. */
+/* Nodes from the root to a node, outermost first. The limit exceeds
+** LJP_STACK_MAX_FRAMES because inlined functions are nodes, too. */
 #define LJP_EXPORT_DEPTH (LJP_STACK_MAX_FRAMES * 4)
 void ljp_export_path(const struct ljp_profile *p, uint32_t node,
                      uint32_t path[LJP_EXPORT_DEPTH], uint32_t *count);

@@ -1,18 +1,20 @@
 /*
-** What exporters need of the tree: frames that are written alike as one label,
-** nodes with the same label and parent as one node, paths.
+** Simplifies the stack tree for exporters: frames that are written alike get
+** one label, nodes of the same parent and label become one. Also writes texts,
+** notices and paths.
 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "tools/export/export.h"
 
-/* Hash of label texts: places in texts[], so that labels are told apart. */
+/* Index of label texts. */
 struct texts {
   char **text;
   size_t *len;
-  uint32_t *slots; /* 0: free, else label + 1. */
-  uint32_t room;   /* Of slots; a power of two, twice the frames. */
+  uint32_t *slots; /* 0: free; else label + 1. */
+  uint32_t room;   /* Size of slots: a power of two, twice the frames. */
 };
 
 static uint32_t fold_table_size(uint32_t count)
@@ -31,7 +33,7 @@ static uint64_t fold_hash(const char *text, size_t len)
   return hash ^ hash >> 32;
 }
 
-/* The text of a frame, whole. NULL: no memory. */
+/* The complete text of a frame. NULL: out of memory. */
 static char *fold_frame_text(const struct ljp_export *e, uint32_t frame,
                              size_t *len)
 {
@@ -122,6 +124,7 @@ enum ljp_status ljp_fold(struct ljp_folded *f, const struct ljp_export *e)
   }
   for (uint32_t node = 1; node < count; node++) {
     uint32_t parent = f->of_node[e->p->nodes[node].parent];
+    ljp_assert(e->p->nodes[node].parent < node && parent < f->count);
     uint32_t label = f->labels.of_frame[e->p->nodes[node].frame];
     uint64_t key = (uint64_t)parent << 32 | label;
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -180,7 +183,7 @@ void ljp_export_path(const struct ljp_profile *p, uint32_t node,
   uint32_t n = 0;
   for (uint32_t at = node; at; at = p->nodes[at].parent)
     n++;
-  /* Deeper ones lose their innermost frames; their values stay. */
+  /* Deeper stacks lose their innermost frames but keep their values. */
   for (; n > LJP_EXPORT_DEPTH; n--)
     node = p->nodes[node].parent;
   *count = n;

@@ -1,14 +1,14 @@
 /*
-** The text that 'perf script' prints: a block for each sample, a line for each
-** frame, leaf first: address, name, module in brackets.
+** Writes the text that 'perf script' prints: a block for each sample, a line
+** for each frame, leaf first, with address, name and module.
 **
 **   comm pid/tid seconds.micros: period event:
 **           7f0012345678 function (/path/module)
 **
 **           ...
 **
-** Samples that fell into the same moment share a time. Memory stands without
-** a time: a block a stack, whose period is its objects or bytes.
+** Samples of the same tick have the same time. Memory has no time: each stack
+** is one block whose period is its objects or bytes.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 struct perf {
   struct ljp_export *e;
-  char **lines; /* Of frames, made when first needed; NULL: no memory. */
+  char **lines; /* By frame, made when first used. NULL: out of memory. */
 };
 
 static void perf_put_frame(const struct perf *w, struct ljp_print *out,
@@ -55,7 +55,7 @@ static void perf_put_frame(const struct perf *w, struct ljp_print *out,
 static void perf_keep_line(void *ctx, const char *data, size_t len)
 {
   char **line = ctx;
-  *line = strndup(data, len); /* At once: a line is short. */
+  *line = strndup(data, len); /* The line arrives in one piece: it is short. */
 }
 
 static void perf_put_line(const struct perf *w, uint32_t frame)
@@ -102,7 +102,7 @@ static void perf_put_sample(const struct perf *w, uint32_t row,
   ljp_print_str(out, "\n");
 }
 
-/* A point holds one sample or several: each gets its share of the weight. */
+/* A point can hold several samples. They share its weight. */
 static void perf_put_point(const struct perf *w,
                            const struct ljp_profile_point *point)
 {

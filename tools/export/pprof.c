@@ -1,12 +1,12 @@
 /*
-** pprof's format: a protobuf message, compressed by gzip. It is written in
-** pieces, each a message of its own with a few of the fields: put behind each
-** other they are the whole.
+** Writes the format of pprof: a protobuf message compressed by gzip. It is
+** written in pieces: each is a message with a few fields, and their
+** concatenation is the whole message.
 **
-** A place in machine code and the C functions that are inlined there are one
-** location with several lines. Modules have no addresses of their own in a
-** profile (they may be of several processes): each gets 4 GiB, and a place its
-** module's range plus the offset in its file.
+** A place in machine code and the C functions inlined there form one location
+** with several lines. Modules have no fixed address in a profile, which may be
+** of several processes: each module gets a range of 4 GiB, and an address is
+** the start of the range plus the offset in the file.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "parsers/stream/names.h"
+#include "src/base/assert.h"
 #include "tools/export/export.h"
 
 enum { LINES_MAX = 512, LABELS = 4, GZIP_WINDOW = 15 + 16 };
@@ -25,9 +26,10 @@ struct pprof {
   enum ljp_status status;
   z_stream z;
   int64_t string_count;
-  bool *functions;  /* Written yet; of functions[]. */
-  bool *locations;  /* Of frames[]: by the innermost frame of the place. */
-  uint64_t *limits; /* Of modules[]: the highest offset met. */
+  bool *functions; /* Already written; by function. */
+  bool
+      *locations; /* Already written; by the innermost frame of the location. */
+  uint64_t *limits; /* Highest offset used; by module. */
   bool *has_lines;
 };
 
@@ -50,7 +52,7 @@ static void pprof_compress(struct pprof *w, const void *data, size_t len,
   } while (w->z.avail_out == 0);
 }
 
-/* What protobuf-c packs into: the compressor. */
+/* A buffer for protobuf-c that passes all data to the compressor. */
 struct into {
   ProtobufCBuffer base;
   struct pprof *w;
@@ -75,7 +77,7 @@ static Piece pprof_piece(void)
   return piece;
 }
 
-/* Adds a string as it is; its place in the table. */
+/* Adds a string without checks. Returns its index in the table. */
 static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
 {
   Piece piece = pprof_piece();
@@ -86,7 +88,7 @@ static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
   return w->string_count++;
 }
 
-/* Texts are UTF-8 in this format: what is not is replaced. */
+/* Adds a text. The format requires UTF-8: wrong bytes are replaced. */
 static int64_t pprof_add_text(struct pprof *w, struct ljp_str text)
 {
   if (ljp_is_utf8(text))
@@ -154,8 +156,8 @@ static bool pprof_is_address(const struct ljp_profile_frame *f)
          ljp_frame_shape(f->kind) == LJP_SHAPE_ADDR;
 }
 
-/* The place of a frame and, where it is inlined C, of those that it is inlined
-** in: path[0] is the innermost. */
+/* Adds the location of a frame together with the frames it is inlined into.
+** frames[0] is the innermost. */
 static void pprof_add_location(struct pprof *w, const uint32_t *frames,
                                size_t count)
 {
@@ -165,6 +167,7 @@ static void pprof_add_location(struct pprof *w, const uint32_t *frames,
   Ljp__Pprof__Location location = LJP__PPROF__LOCATION__INIT;
   Ljp__Pprof__Location *locations = &location;
   const struct ljp_profile_frame *frame = &p->frames[frames[0]];
+  ljp_assert(count > 0 && count <= LINES_MAX);
   if (w->locations[frames[0]])
     return;
   w->locations[frames[0]] = true;
@@ -193,7 +196,7 @@ static void pprof_add_location(struct pprof *w, const uint32_t *frames,
   pprof_put(w, &piece);
 }
 
-/* Fills ids with the locations of a path of nodes, leaf first. */
+/* Fills ids with the locations of a path, leaf first. */
 static size_t pprof_locate(struct pprof *w, const uint32_t *path,
                            uint32_t count, uint64_t *ids)
 {
@@ -223,7 +226,7 @@ static struct types pprof_choose_types(const struct ljp_export *e)
 {
   struct types types = {.count = 0};
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++) {
-    /* The two groups that readers know come whole. */
+    /* Readers expect both values of a group. */
     bool cpu = v <= LJP_VALUE_CPU &&
                (e->has[LJP_VALUE_SAMPLES] || e->has[LJP_VALUE_CPU]);
     bool heap =
@@ -252,7 +255,7 @@ static void pprof_add_types(struct pprof *w, const struct types *types)
   }
 }
 
-/* Strings of labels. */
+/* String indexes of label keys and values; 0: not added yet. */
 struct label_names {
   int64_t thread, state, vm, type;
   int64_t states[256], types[256];
@@ -378,7 +381,7 @@ static void pprof_add_mappings(struct pprof *w)
   }
 }
 
-/* Times, period, and what the reports say of losses. */
+/* Adds times, the period, and the notices about losses. */
 static void pprof_add_facts(struct pprof *w)
 {
   const struct ljp_profile *p = w->e->p;
@@ -425,7 +428,7 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     w.status = LJP_ERR_MEM;
   } else {
-    pprof_add_name(&w, ""); /* The first one is. */
+    pprof_add_name(&w, ""); /* The table must begin with the empty string. */
     pprof_add_types(&w, &types);
     names.thread = pprof_add_name(&w, "thread");
     names.vm = pprof_add_name(&w, "vm");

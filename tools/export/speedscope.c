@@ -1,6 +1,7 @@
 /*
-** speedscope's file format: frames by number, and for each thread a profile of
-** samples with weights. What has a time (CPU, wall clock) comes in its order.
+** Writes the format of speedscope: a list of frames, and for each thread a
+** profile of samples with weights. CPU and wall-clock samples are in order of
+** time.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 struct speedscope {
   struct ljp_export *e;
   struct ljp_labels labels;
-  uint64_t *rows; /* What each row counts; for values without a time. */
+  uint64_t *rows; /* The value of each row; for values without a time. */
   uint64_t sum;
 };
 
@@ -60,7 +61,7 @@ static bool speedscope_is_timed(const struct speedscope *s)
   return s->e->value <= LJP_VALUE_WALL;
 }
 
-/* Whether a point counts in the value that is written. */
+/* Whether a point counts for the exported value. */
 static bool speedscope_is_counted(const struct speedscope *s,
                                   const struct ljp_profile_point *point)
 {
@@ -96,7 +97,8 @@ static void speedscope_put_stack(const struct speedscope *s, uint32_t row,
   ljp_print_str(s->e->out, "]");
 }
 
-/* Stacks (weights false) or weights of a thread; the sum of them. */
+/* Writes the stacks of a thread, or with weights set their weights. Returns
+** the sum of the weights. */
 static uint64_t speedscope_put_list(const struct speedscope *s, uint32_t thread,
                                     bool weights)
 {

@@ -1,5 +1,5 @@
 /*
-** ljprof check: is a stream whole, was it closed, and what was lost.
+** ljprof check: checks that a stream is whole and was closed, and shows losses.
 */
 #include <inttypes.h>
 #include <limits.h>
@@ -26,14 +26,14 @@ static const char help[] =
     "closed, ended by an error, not readable, or not a stream; 2 wrong "
     "usage.\n";
 
-/* A finding about damage, as it is met: there may be any number. */
-static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
+/* Prints damage when it is found: there may be any number of findings. */
+static void check_finding(struct ljp_shower *show, const struct ljp_item *item)
 {
-  const struct ljp_gap *gap = &event->u.gap;
-  const struct ljp_bad *bad = &event->u.bad;
+  const struct ljp_gap *gap = &item->u.gap;
+  const struct ljp_bad *bad = &item->u.bad;
   if (show->json) {
     ljp_show_item(show);
-    if (event->what == LJP_ITEM_GAP) {
+    if (item->what == LJP_ITEM_GAP) {
       ljp_show_listed(show, "kind", "gap", 0);
       ljp_show_number(show, "offset", gap->offset);
       ljp_show_number(show, "bytes", gap->bytes);
@@ -42,7 +42,7 @@ static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
       ljp_show_listed(show, "reason", ljp_name_gap(gap->reason), gap->reason);
     } else {
       ljp_show_listed(show, "kind", "malformed", 0);
-      ljp_show_number(show, "block_offset", event->block->offset);
+      ljp_show_number(show, "block_offset", item->block->offset);
       ljp_show_number(show, "payload_offset", bad->payload_offset);
       ljp_show_number(show, "bytes", bad->bytes);
       ljp_show_listed(show, "record", ljp_name_record(bad->tag), bad->tag);
@@ -51,7 +51,7 @@ static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
     ljp_show_item_end(show);
     return;
   }
-  if (event->what == LJP_ITEM_GAP) {
+  if (item->what == LJP_ITEM_GAP) {
     ljp_print_format(show->out, "gap at offset %" PRIu64 ": %" PRIu64 " bytes",
                      gap->offset, gap->bytes);
     if (!gap->missing_known)
@@ -65,7 +65,7 @@ static void check_finding(struct ljp_shower *show, const struct ljp_item *event)
     ljp_print_format(show->out,
                      "malformed record in the block at offset %" PRIu64
                      ", byte %u of its payload: ",
-                     event->block->offset, bad->payload_offset);
+                     item->block->offset, bad->payload_offset);
     if (name)
       ljp_print_str(show->out, name);
     else
@@ -113,7 +113,7 @@ static void check_counts(struct ljp_shower *show, const struct ljp_tally *tally)
     ljp_show_list_end(show);
 }
 
-/* By producer and reason, as the stream has them. */
+/* Losses by producer and reason, in the order of the stream. */
 static void check_losses(struct ljp_shower *show, const struct ljp_tally *tally)
 {
   if (show->json)
@@ -198,16 +198,16 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
 static enum ljp_status check_run(struct ljp_reader *reader,
                                  struct ljp_shower *show, bool *whole)
 {
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   enum ljp_status status;
   if (show->json) {
     ljp_show_begin(show, "check");
     ljp_show_list(show, "findings");
   }
-  while (!(status = ljp_reader_next(reader, &event)) &&
-         event->what != LJP_ITEM_FINISH && !show->out->error)
-    if (event->what == LJP_ITEM_GAP || event->what == LJP_ITEM_BAD)
-      check_finding(show, event);
+  while (!(status = ljp_reader_next(reader, &item)) &&
+         item->what != LJP_ITEM_FINISH && !show->out->error)
+    if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD)
+      check_finding(show, item);
   if (show->json)
     ljp_show_list_end(show);
   if (status) {

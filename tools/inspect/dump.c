@@ -1,10 +1,11 @@
 /*
-** ljprof dump: every record with every field, stacks resolved to frames.
+** ljprof dump: shows every record with all its fields. Stacks are resolved to
+** frames.
 */
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
-#include "tools/shared/command.h"
 #include "tools/inspect/dump.h"
+#include "tools/shared/command.h"
 
 static const char help[] =
     "Usage: ljprof dump [--json] FILE\n"
@@ -32,7 +33,7 @@ int ljp_command_dump(int argc, char **argv)
 {
   static struct ljp_reader reader;
   static struct ljp_print out;
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   const char *file;
   bool json = false;
   const struct ljp_flag flags[] = {{"--json", &json, NULL}};
@@ -43,11 +44,11 @@ int ljp_command_dump(int argc, char **argv)
   ljp_print_begin(&out, 1);
   code = LJP_EXIT_OK;
   while (!status && !out.error) {
-    status = ljp_reader_next(&reader, &event);
+    status = ljp_reader_next(&reader, &item);
     if (status)
       break;
-    ljp_dump_event(&out, &reader, event, json);
-    if (event->what == LJP_ITEM_FINISH)
+    ljp_dump_item(&out, &reader, item, json);
+    if (item->what == LJP_ITEM_FINISH)
       break;
   }
   code = ljp_command_end("dump", &out, code);

@@ -1,8 +1,9 @@
 /*
-** Columns of numbers in the page's data.
+** Writes columns of numbers into the page's data.
 */
 #include "tools/page/column.h"
 
+#include "src/base/assert.h"
 #include "src/base/varint.h"
 
 static const char column_digits[] =
@@ -35,6 +36,7 @@ static void column_flush(struct ljp_column *column)
 
 static void column_put_byte(struct ljp_column *column, uint8_t byte)
 {
+  ljp_assert(column->len < sizeof column->bytes);
   column->bytes[column->len++] = byte;
   if (column->len == sizeof column->bytes)
     column_flush(column);
@@ -49,12 +51,14 @@ void ljp_column_put(struct ljp_column *column, uint64_t number)
 
 void ljp_column_put_sum(struct ljp_column *column, uint64_t number)
 {
+  ljp_assert(number >= column->last);
   ljp_column_put(column, number - column->last);
   column->last = number;
 }
 
 void ljp_column_put_signed(struct ljp_column *column, uint64_t number)
 {
+  ljp_assert(number < UINT64_C(1) << 52);
   ljp_column_put(column, ljp_zigzag((int64_t)(number - column->last)));
   column->last = number;
 }
@@ -65,7 +69,7 @@ void ljp_column_end(struct ljp_column *column)
   for (unsigned i = rest; i && i < 3; i++)
     column->bytes[column->len++] = 0;
   unsigned whole = column->len;
-  if (rest) { /* The last group is written here, with its padding. */
+  if (rest) { /* The last group, with padding. */
     uint8_t a = column->bytes[whole - 3], b = column->bytes[whole - 2];
     char text[4] = {column_digits[a >> 2], column_digits[(a & 3) << 4 | b >> 4],
                     rest == 2 ? column_digits[(b & 15) << 2] : '=', '='};

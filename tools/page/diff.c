@@ -1,6 +1,6 @@
 /*
-** ljprof diff: what changed from one session to another, by function and by
-** stack, as text, JSON or page.
+** ljprof diff: parses the options, loads both profiles and chooses the form of
+** the comparison.
 */
 #include "tools/page/diff.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/page/html.h"
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
-#include "tools/page/html.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/show.h"
 #include "tools/shared/units.h"
@@ -148,7 +148,7 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
   return code;
 }
 
-/* -1: there is nothing to compare, which was told. */
+/* -1: there is nothing to compare; the error was reported. */
 static int diff_choose_view(const struct options *o, const struct ljp_diff *d)
 {
   for (int v = 0; v < LJP_PAGE_VIEWS; v++)

@@ -1,8 +1,8 @@
 /*
-** Diff: two profiles on one tree of stacks, with how sure each change is.
-** Values are per second of recording (live memory: as it stands), and each
-** comes with its variance, which is that of counting samples: a change within
-** LJP_DIFF_SURE standard errors is no more than chance.
+** Diff: two profiles on one stack tree. Values are per second of recording,
+** except live memory and leaks. Each value has a variance, which comes from the
+** number of its samples: a change within LJP_DIFF_SURE standard errors may be
+** chance. One thread.
 */
 #ifndef LJP_TOOLS_DIFF_H
 #define LJP_TOOLS_DIFF_H
@@ -11,28 +11,29 @@
 #include "tools/page/page.h"
 #include "tools/shared/print.h"
 
-/* Of a thousand functions that did not change, hardly one goes beyond this.
-** tools/viewer/diff.js has the same. */
+/* Of a thousand functions that did not change, hardly one exceeds this limit.
+** tools/viewer/diff.js has the same constant. */
 #define LJP_DIFF_SURE 3.5
 
-/* Before and after. */
+/* [0]: before, [1]: after. */
 struct ljp_diff_value {
   double value[2], variance[2];
 };
 
 struct ljp_diff_side {
   double seconds;
-  uint64_t samples, events; /* Samples; allocations. */
+  uint64_t samples, events; /* CPU or wall samples; allocations. */
   struct ljp_str file, program;
 };
 
 struct ljp_diff {
-  struct ljp_page page; /* Frames, nodes and notices; no rows. */
+  struct ljp_page page; /* Has frames, nodes and notices, but no rows. */
   struct ljp_diff_side sides[2];
-  struct ljp_diff_value *nodes[LJP_PAGE_VIEWS]; /* Self, by the page's nodes. */
-  size_t node_count;                            /* So many each. */
+  struct ljp_diff_value
+      *nodes[LJP_PAGE_VIEWS]; /* Self of each node of the page. */
+  size_t node_count;          /* Size of each list in nodes[]. */
   double sums[LJP_PAGE_VIEWS][2];
-  bool share; /* By the second of what was measured, not of recording. */
+  bool share; /* Values are per second measured, not per second of recording. */
 };
 
 enum ljp_status ljp_diff_init(struct ljp_diff *diff,
@@ -41,7 +42,7 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const char *const files[2], bool share);
 void ljp_diff_fini(struct ljp_diff *diff);
 
-/* Whether both sides have something. */
+/* Whether both sides have data. */
 bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view);
 
 struct ljp_diff_function {
@@ -49,8 +50,8 @@ struct ljp_diff_function {
   struct ljp_diff_value self, total;
 };
 
-/* By function, those that changed most and surely first; *count of them. NULL:
-** no memory. To be freed. */
+/* The functions, or the stacks, of a view: changes beyond the error first,
+** then the largest first. The caller frees the list. NULL: out of memory. */
 struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
                                              enum ljp_page_view view,
                                              size_t *count);
@@ -69,8 +70,7 @@ struct ljp_diff_lists {
   size_t function_count, stack_count;
 };
 
-/* What a report calls the views; its values are rates, except those of live
-** memory and leaks. */
+/* Names of the views for reports. */
 struct ljp_diff_view {
   const char *id, *name, *unit;
 };
@@ -92,7 +92,8 @@ const char *ljp_diff_verdict(const struct ljp_diff_value *v);
 /* Rounded; 0 if negative. */
 uint64_t ljp_diff_whole(double x);
 
-/* LJP_DIFF_SURE standard errors of the change; and whether it is more. */
+/* The sampling error of a change (LJP_DIFF_SURE standard errors), and whether
+** the change exceeds it. */
 double ljp_diff_error(const struct ljp_diff_value *v);
 bool ljp_diff_sure(const struct ljp_diff_value *v);
 

@@ -1,5 +1,5 @@
 /*
-** Two profiles on one tree.
+** Puts two profiles on one stack tree, and lists what changed.
 */
 #include "tools/page/diff.h"
 
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "parsers/profile/frame_name.h"
+#include "src/base/assert.h"
 #include "tools/page/stacks.h"
 
 const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
@@ -60,7 +61,7 @@ static void diff_add_value(struct ljp_diff_value *to,
     diff_add(to, side, v->value[side], v->variance[side]);
 }
 
-/* The rows of one side; nodes[] of all views have grown with the page. */
+/* Adds the rows of one side. The lists in nodes[] grow with the page. */
 static enum ljp_status diff_take_side(struct ljp_diff *d,
                                       const struct ljp_profile *p, int side)
 {
@@ -92,7 +93,8 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
     const struct ljp_profile_memory *m = &p->memory[row->memory];
     enum ljp_page_view view = ljp_page_stacks_view(&stacks, row);
     double w = (double)row->weight * second, n = (double)row->count;
-    double variance = n > 0 ? w * w / n : 0; /* Of as many equal samples. */
+    double variance =
+        n > 0 ? w * w / n : 0; /* The variance of a sum of n equal samples. */
     if (view == LJP_PAGE_VIEW_ALLOC) {
       const struct ljp_profile_estimates *e =
           p->estimates && row->memory ? &p->estimates[row->memory] : &exact;
@@ -112,7 +114,7 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
   return status;
 }
 
-/* Makes the sums of both sides a second (a GiB of memory). */
+/* Scales both sides to a sum of one second (of memory: one GiB). */
 static void diff_equalize(struct ljp_diff *d, int view)
 {
   double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30 : 1e9;
@@ -138,7 +140,7 @@ static bool diff_same_text(struct ljp_str a, struct ljp_str b)
   return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* What makes the comparison doubtful is said, not guessed at. */
+/* Adds notices about what makes the comparison doubtful. */
 static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                             const struct ljp_profile *b)
 {
@@ -196,7 +198,7 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
   for (int side = 0; side < 2 && !status; side++) {
     const struct ljp_profile *p = both[side];
     struct ljp_diff_side *s = &diff->sides[side];
-    /* A session without any length has no rates; it must not divide by 0. */
+    /* A session without length has no rates. This avoids a division by zero. */
     s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
     s->samples = p->totals.samples + p->totals.wall_samples;
     s->file = diff_base_name(&diff->page, files[side]);
@@ -225,7 +227,7 @@ bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view)
   return diff->sums[view][0] > 0 && diff->sums[view][1] > 0;
 }
 
-/* Sure changes first, then by size. */
+/* Orders changes beyond the error first, then by size. */
 static int diff_by_change(const struct ljp_diff_value *a,
                           const struct ljp_diff_value *b)
 {
@@ -255,6 +257,7 @@ struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
                                              size_t *count)
 {
   const struct ljp_page *page = &diff->page;
+  ljp_assert(diff->node_count == page->node_count);
   struct ljp_diff_function *f = calloc(page->frame_count + 1, sizeof *f);
   struct ljp_diff_value *total = calloc(page->node_count + 1, sizeof *total);
   *count = 0;

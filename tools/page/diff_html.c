@@ -1,6 +1,6 @@
 /*
-** The page of a diff: the same page with two values a stack. Amounts are whole
-** nanoseconds or bytes (a second), variances their squares.
+** Writes the page of a comparison: each stack has two values. Values are whole
+** nanoseconds or bytes per second.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@ static bool diff_html_exists(const struct ljp_diff_value *v)
   return v->value[0] > 0 || v->value[1] > 0;
 }
 
-/* Beyond 2^52 the page's numbers are not exact, and no variance needs to be. */
+/* The viewer's numbers are exact up to 2^52 only. */
 static uint64_t diff_html_whole(double x)
 {
   return x > 0x1p52 ? UINT64_C(1) << 52 : x > 0 ? (uint64_t)llround(x) : 0;

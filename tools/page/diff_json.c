@@ -1,5 +1,5 @@
 /*
-** The JSON of `ljprof diff`; doc/reference/json.md describes it.
+** Prints the JSON of `ljprof diff` (see doc/reference/json.md).
 */
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "tools/page/diff.h"
 #include "tools/shared/show.h"
 
-/* Values in JSON are whole: nanoseconds or bytes, a second. */
+/* Values are whole nanoseconds or bytes (per second). */
 static void diff_json_value(struct ljp_shower *show, const char *name,
                             const struct ljp_diff_value *v)
 {

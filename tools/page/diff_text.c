@@ -1,5 +1,5 @@
 /*
-** The report of `ljprof diff` as text: changed functions, changed stacks.
+** Prints the report of `ljprof diff`: changed functions, changed stacks.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "tools/page/diff.h"
 #include "tools/shared/units.h"
 
-/* An amount a second; with a sign if it is a change. */
+/* Formats an amount; with a sign if it is a change. */
 static size_t diff_amount(char *to, size_t room, double x, int view, bool sign)
 {
   static struct ljp_print out;

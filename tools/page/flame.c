@@ -1,15 +1,15 @@
 /*
-** ljprof flame: the page, or a drawing of one view.
+** ljprof flame: parses the options, and writes the page or a drawing.
 */
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/shared/command.h"
-#include "tools/shared/outfile.h"
-#include "tools/page/load.h"
 #include "tools/page/html.h"
+#include "tools/page/load.h"
 #include "tools/page/sources.h"
 #include "tools/page/svg.h"
+#include "tools/shared/command.h"
+#include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
 
 static const char help[] =
@@ -84,7 +84,7 @@ static int flame_parse(struct options *o, int argc, char **argv)
   return LJP_EXIT_USAGE;
 }
 
-/* The view to draw; -1: there is none, which was told. */
+/* The view to draw; -1: no data, and the error was reported. */
 static int flame_choose_view(const struct options *o,
                              const struct ljp_page *page)
 {

@@ -1,7 +1,7 @@
 /*
-** The page as HTML: the viewer around the data, which is JSON with columns of
-** numbers (doc/reference/page-data.md). No "<" stands in the data, so that nothing in it can
-** end its script element.
+** Writes the HTML page: the data, which is JSON with columns of numbers
+** (doc/reference/page-data.md), inside the viewer. The data contains no "<", so
+** that no name in it can end its script element.
 */
 #include "tools/page/html.h"
 
@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "tools/page/column.h"
 #include "tools/page/viewer.h"
 
-/* A JSON string; "<" as its code. Bytes that are not UTF-8 become U+FFFD. */
+/* A JSON string with "<" as \u003c. Bytes that are not UTF-8 become U+FFFD. */
 static void html_text(struct ljp_print *out, struct ljp_str s)
 {
   uint32_t from = 0;
@@ -36,8 +37,7 @@ static void html_member(struct ljp_print *out, const char *name,
   html_text(out, s);
 }
 
-/* Strings of frames, each once: numbers by their address in the arena, which
-** does not store one twice only by chance, so they are compared. */
+/* Table that stores each string of the frames once. */
 struct strings {
   struct ljp_str *list;
   uint32_t count;
@@ -56,6 +56,7 @@ static uint32_t html_string_number(struct strings *strings, struct ljp_str s)
     if (old->len == s.len && (!s.len || !memcmp(old->data, s.data, s.len)))
       return strings->slots[at] - 1;
   }
+  ljp_assert(strings->count < strings->mask);
   strings->list[strings->count] = s;
   strings->slots[at] = ++strings->count;
   return strings->count - 1;
@@ -130,7 +131,7 @@ static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
 static void html_rows(const struct ljp_rows *r, struct ljp_print *out)
 {
   struct ljp_column column;
-  bool single = true; /* Most samples stand alone: then no column. */
+  bool single = true; /* If all rows have one sample, the column is omitted. */
   for (size_t i = 0; i < r->count; i++)
     single = single && r->rows[i].count == 1;
   ljp_print_format(out, ",\"rows\":%zu", r->count);
@@ -170,7 +171,7 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
   bool any = false;
   ljp_print_str(out, ",\"views\":[");
   for (int i = 0; i < LJP_PAGE_VIEWS; i++) {
-    /* A page needs one view: an empty file shows that it has no samples. */
+    /* A page needs at least one view, even if the file has no samples. */
     bool needed = !any && i == LJP_PAGE_VIEWS - 1;
     int v = needed && !page->rows[i].count ? LJP_PAGE_VIEW_CPU : i;
     if (!page->rows[v].count && !needed)
@@ -196,7 +197,7 @@ static void html_curves(const struct ljp_page *page, struct ljp_print *out,
   ljp_print_str(out, ",\"series\":[");
   for (size_t c = 0; c < page->curve_count; c++) {
     const struct ljp_page_curve *curve = &page->curves[c];
-    uint64_t last = 0; /* Time never goes back, whatever the file says. */
+    uint64_t last = 0; /* Time must not go back, whatever the file says. */
     ljp_print_format(out, "%s{\"n\":%zu", c ? "," : "", curve->count);
     html_member(out, "name", curve->name);
     ljp_column_begin(&column, out, "time");
@@ -221,7 +222,7 @@ static int html_by_start(const void *a, const void *b)
   return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* In thousandths of a tick: phases are shorter than ticks. */
+/* In thousandths of a tick, because phases are shorter than ticks. */
 static void html_gc(struct ljp_page *page, struct ljp_print *out,
                     uint64_t tick_ns)
 {
@@ -247,7 +248,7 @@ static void html_gc(struct ljp_page *page, struct ljp_print *out,
 
 static void html_sources(const struct ljp_page *page, struct ljp_print *out)
 {
-  const struct ljp_page_source *last = NULL; /* The one written before. */
+  const struct ljp_page_source *last = NULL; /* The previous line written. */
   ljp_print_str(out, ",\"sources\":{");
   for (size_t i = 0; i < page->source_count; i++) {
     const struct ljp_page_source *s = &page->sources[i];

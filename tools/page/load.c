@@ -67,7 +67,7 @@ static void load_points(struct load *l)
   }
 }
 
-/* What the leak report lists: live, and survived collections. */
+/* Adds the rows of the leak report. */
 static void load_leaks(struct load *l)
 {
   for (uint32_t i = 0; i < l->p->row_count; i++) {

@@ -1,5 +1,7 @@
 /*
-** The page's data in memory.
+** Builds the page's data: interned frames, nodes and contexts, rows, curves, GC
+** phases, marks and notices. Lists that a long session would make too long are
+** thinned out.
 */
 #include "tools/page/page.h"
 
@@ -8,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
+
 #define LJP_PAGE_TEXT_BYTES (512u << 20)
-#define LJP_PAGE_POINTS 8192u /* Of a curve; twice that while it grows. */
+#define LJP_PAGE_POINTS                                                        \
+  8192u /* Limit of a curve; it is thinned out at twice this number. */
 #define LJP_PAGE_GCS 16384u
 #define LJP_PAGE_MARKS 4096u
 
@@ -77,7 +82,7 @@ struct ljp_str ljp_page_format(struct ljp_page *page, const char *format, ...)
       ljp_str(text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1));
 }
 
-/* Room for one more in a list; false: no memory. */
+/* Makes room for one more element. False: out of memory. */
 static bool page_more(struct ljp_page *page, void *list, size_t count,
                       size_t *room, size_t size)
 {
@@ -155,7 +160,7 @@ static bool page_same_context(const struct ljp_page *page, size_t i, size_t j)
          page_same_text(a->state, b->state);
 }
 
-/* What an index needs to know of its list. */
+/* How to hash and compare the elements of a list. */
 struct entries {
   uint64_t (*hash)(const struct ljp_page *page, size_t i);
   bool (*same)(const struct ljp_page *page, size_t i, size_t j);
@@ -184,8 +189,8 @@ static bool page_grow_index(struct ljp_page *page, struct ljp_page_index *index,
   return true;
 }
 
-/* The entry that equals the one behind the last, which becomes one itself if
-** there is none: then *fresh. */
+/* Finds the element that equals list[count]. If there is none, list[count]
+** becomes an element and *fresh is true. */
 static uint32_t page_intern(struct ljp_page *page, struct ljp_page_index *index,
                             size_t count, const struct entries *of, bool *fresh)
 {
@@ -228,6 +233,8 @@ uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
   bool fresh;
   if (!LJP_MORE(page, node))
     return 0;
+  ljp_assert(!page->node_count ||
+             (parent < page->node_count && frame < page->frame_count));
   page->nodes[page->node_count] =
       (struct ljp_page_node){.parent = parent, .frame = frame, .line = line};
   uint32_t i =
@@ -273,7 +280,7 @@ void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
     page->failed = status;
 }
 
-/* Of four points each the lowest and the highest, in their order. */
+/* Keeps the lowest and the highest of each four points, in order. */
 static void page_thin_out(struct ljp_page_curve *c)
 {
   size_t kept = 0;
@@ -299,7 +306,8 @@ void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
   while (i < page->curve_count && !page_same_text(page->curves[i].name, curve))
     i++;
   if (i == page->curve_count) {
-    if (i == 64 || !LJP_MORE(page, curve)) /* More cannot be told apart. */
+    if (i == 64 ||
+        !LJP_MORE(page, curve)) /* More curves could not be told apart. */
       return;
     page->curves[page->curve_count++] =
         (struct ljp_page_curve){.name = ljp_page_text(page, curve)};
@@ -313,8 +321,8 @@ void ljp_page_point(struct ljp_page *page, struct ljp_str curve,
   page_reach(page, time_ns);
 }
 
-/* Neighbours that are closer than can be seen become one, of the longer's
-** phase. */
+/* Joins phases whose distance is too small to be seen. The longer one
+** determines the kind of phase. */
 static void page_join_gc(struct ljp_page *page)
 {
   uint64_t near = page->end_ns / LJP_PAGE_GCS + 1;
@@ -344,7 +352,7 @@ void ljp_page_gc(struct ljp_page *page, uint64_t start_ns, uint64_t length_ns,
 {
   if (page->gc_count >= LJP_PAGE_GCS && !page->gc_full)
     page_join_gc(page);
-  /* Phases so many and so long exist in damaged files only. */
+  /* So many long phases occur in damaged files only. */
   page->gc_full = page->gc_count >= LJP_PAGE_GCS;
   if (!page->gc_full && LJP_MORE(page, gc))
     page->gcs[page->gc_count++] = (struct ljp_page_gc){

@@ -1,21 +1,21 @@
 /*
-** Page: a profile in the form in which it is drawn: frames (a function of one
-** kind), a tree of stacks, and for each view its rows over time. Filled by
-** load.c, written by write.c (HTML) and svg.c, compared by diff.
+** Page: the data that is drawn: frames (functions of one kind), a tree of
+** stacks, and for each view its rows over time. load.c fills it, html.c and
+** svg.c write it, diff_data.c compares two profiles on it.
 **
-** Node 0 and frame 0 are the root; a node's parent has a smaller number. What
-** is the same is stored once. One thread.
+** Frame 0 and node 0 are the root. The parent of a node has a smaller number.
+** Equal frames, nodes and contexts are stored once. One thread.
 */
 #ifndef LJP_TOOLS_PAGE_H
 #define LJP_TOOLS_PAGE_H
 
 #include "parsers/stream/arena.h"
 #include "parsers/stream/item.h"
-#include "tools/shared/print.h"
 #include "tools/page/rows.h"
+#include "tools/shared/print.h"
 
-/* Kinds of frames as readers see them; tools/viewer/data.js has the same list.
-** Key, colour in light documents, name. */
+/* Kinds of frames: key, colour in drawings, name. tools/viewer/data.js has the
+** same list. */
 #define LJP_PAGE_KIND_LIST(_)                                                  \
   _(ROOT, "#d8dbe0", "All")                                                    \
   _(LUA, "#f3c078", "Lua")                                                     \
@@ -37,7 +37,7 @@ enum ljp_page_kind {
       LJP_PAGE_KINDS
 };
 
-/* What can be looked at: id, name, unit of weights, what is counted. */
+/* Views: key, id, name, unit of weights, name of counts. */
 #define LJP_PAGE_VIEW_LIST(_)                                                  \
   _(CPU, "cpu", "CPU", "ns", "samples")                                        \
   _(WALL, "wall", "Wall clock", "ns", "samples")                               \
@@ -70,8 +70,8 @@ struct ljp_page_point {
   uint64_t time_ns, value;
 };
 
-/* A curve over time, such as the heap of a VM; thinned out when long, so that
-** its highest and lowest points stay. */
+/* A curve over time, such as the heap size of a VM. Long curves are thinned
+** out but keep their highest and lowest points. */
 struct ljp_page_curve {
   struct ljp_str name;
   struct ljp_page_point *points;
@@ -89,7 +89,7 @@ struct ljp_page_mark {
 };
 
 struct ljp_page_notice {
-  bool error; /* Else a warning. */
+  bool error; /* False: a warning. */
   struct ljp_str text;
 };
 
@@ -103,13 +103,13 @@ struct ljp_page_fact {
   struct ljp_str name, value;
 };
 
-/* Indexes of entries by what they hold. */
+/* Hash index of a list. */
 struct ljp_page_index {
-  uint32_t *slots; /* Position + 1; 0: free. */
+  uint32_t *slots; /* Index + 1; 0: free. */
   size_t mask;
 };
 
-/* F(type, member): the growing lists. */
+/* The growing lists: F(type, member). */
 #define LJP_PAGE_LISTS(F)                                                      \
   F(struct ljp_page_frame, frame)                                              \
   F(struct ljp_page_node, node)                                                \
@@ -126,27 +126,27 @@ struct ljp_page {
   size_t member##_count, member##_room;
   LJP_PAGE_LISTS(LJP_X)
 #undef LJP_X
-  struct ljp_page_source *sources; /* By file and line. */
+  struct ljp_page_source *sources; /* Sorted by file and line. */
   size_t source_count;
   struct ljp_rows rows[LJP_PAGE_VIEWS];
   struct ljp_page_index frame_index, node_index, context_index;
   struct ljp_arena texts;
   struct ljp_str title, subtitle;
-  bool gc_full;           /* Phases cannot be joined any more. */
-  uint64_t end_ns;        /* Since the session began. */
-  enum ljp_status failed; /* LJP_ERR_MEM: something is missing. */
+  bool gc_full;           /* Joining phases does not help any more. */
+  uint64_t end_ns;        /* Time from the start of the session to its end. */
+  enum ljp_status failed; /* LJP_ERR_MEM: data is missing. */
 };
 
 enum ljp_status ljp_page_init(struct ljp_page *page);
 void ljp_page_fini(struct ljp_page *page);
 
-/* A copy that lives as long as the page. */
+/* A copy of the text that lives as long as the page. */
 struct ljp_str ljp_page_text(struct ljp_page *page, struct ljp_str text);
 __attribute__((format(printf, 2, 3))) struct ljp_str
 ljp_page_format(struct ljp_page *page, const char *format, ...);
 
-/* Numbers of entries, old or new. Out of memory: 0, and page->failed. Texts
-** are the caller's. */
+/* Find or add an element and return its number. Texts are copied. Out of
+** memory: 0, and page->failed. */
 uint32_t ljp_page_frame(struct ljp_page *page,
                         const struct ljp_page_frame *frame);
 uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
@@ -167,7 +167,8 @@ void ljp_page_notice(struct ljp_page *page, bool error, struct ljp_str text);
 void ljp_page_fact(struct ljp_page *page, const char *name,
                    struct ljp_str value);
 
-/* Sorts all rows onto ticks of one length, which is returned. */
+/* Sorts all rows and rounds their times to ticks of one length. Returns that
+** length. */
 uint64_t ljp_page_finish(struct ljp_page *page);
 
 #endif

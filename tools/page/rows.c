@@ -1,9 +1,11 @@
 /*
-** Rows of the page's data.
+** Stores and coarsens the rows of a view.
 */
 #include "tools/page/rows.h"
 
 #include <stdlib.h>
+
+#include "src/base/assert.h"
 
 void ljp_rows_init(struct ljp_rows *rows)
 {
@@ -43,7 +45,7 @@ static bool rows_same(const struct ljp_row *a, const struct ljp_row *b)
   return a->tick == b->tick && a->context == b->context && a->node == b->node;
 }
 
-/* Sorts, and makes one of rows that are the same. */
+/* Sorts the rows and joins equal ones. */
 static void rows_compact(struct ljp_rows *rows)
 {
   size_t kept = 0;
@@ -59,18 +61,21 @@ static void rows_compact(struct ljp_rows *rows)
       rows->rows[kept++] = *row;
     }
   }
+  ljp_assert(kept <= rows->count);
   rows->count = kept;
   rows->sorted = true;
 }
 
-/* Ticks of a whole multiple or not: a row goes where its tick began. */
+/* Lengthens the ticks. A row goes into the tick in which its old tick
+** begins. */
 static void rows_coarsen(struct ljp_rows *rows)
 {
   uint64_t next = ljp_rows_next_tick(rows->tick_ns);
+  ljp_assert(next > rows->tick_ns);
   for (size_t i = 0; i < rows->count; i++)
     rows->rows[i].tick = (uint32_t)(rows->rows[i].tick * rows->tick_ns / next);
   rows->tick_ns = next;
-  rows->sorted = false; /* Within a tick. */
+  rows->sorted = false; /* Rows of one new tick are not sorted. */
   rows_compact(rows);
 }
 
@@ -118,7 +123,8 @@ enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
   }
   if ((status = rows_grow(rows)) != LJP_OK || !rows->rows)
     return status;
-  row.tick = rows_tick(rows, time_ns); /* They may have grown to make room. */
+  row.tick =
+      rows_tick(rows, time_ns); /* rows_grow() may have lengthened the ticks. */
   rows->sorted = rows->sorted && !rows->count;
   rows->rows[rows->count++] = row;
   return LJP_OK;

@@ -1,8 +1,7 @@
 /*
-** Rows: what was measured, by time, context and stack, for the page. Rows of
-** the same tick, context and stack are one. When there are too many, ticks grow
-** until there are not: sums stay exact, only the time becomes coarser.
-** One thread.
+** Rows: the samples of a view by time, context and stack. Samples with the same
+** tick, context and stack form one row. If there are too many rows, the ticks
+** are lengthened: sums stay exact, only the time becomes coarser. One thread.
 */
 #ifndef LJP_TOOLS_ROWS_H
 #define LJP_TOOLS_ROWS_H
@@ -25,8 +24,8 @@ struct ljp_rows {
   bool sorted;
 };
 
-#define LJP_ROWS_TICK_NS 10000u /* At first. */
-#ifdef LJP_DEBUG                /* So that tests reach it. */
+#define LJP_ROWS_TICK_NS 10000u /* Initial length of a tick. */
+#ifdef LJP_DEBUG                /* Small, so that tests reach it. */
 #define LJP_ROWS_MOST 1000u
 #else
 #define LJP_ROWS_MOST 2000000u
@@ -35,7 +34,7 @@ struct ljp_rows {
 void ljp_rows_init(struct ljp_rows *rows);
 void ljp_rows_fini(struct ljp_rows *rows);
 
-/* time_ns: since the session began. LJP_ERR_MEM. */
+/* time_ns counts from the start of the session. LJP_ERR_MEM. */
 enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
                              uint32_t node, uint32_t context, uint64_t count,
                              uint64_t weight);
@@ -43,7 +42,7 @@ enum ljp_status ljp_rows_add(struct ljp_rows *rows, uint64_t time_ns,
 /* Sorts by time and makes ticks at least this long. */
 void ljp_rows_finish(struct ljp_rows *rows, uint64_t tick_ns);
 
-/* The next longer of 10, 20, 50, 100 ... us. */
+/* The next longer tick of 10, 20, 50, 100 ... us. */
 uint64_t ljp_rows_next_tick(uint64_t tick_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /*
-** Source lines for the page: the text of the lines that were measured, and of
-** no others. Names of files come from a profile, which may be anybody's: only
-** regular files below the folder that the user named are read.
+** Reads the text of the measured source lines. File names come from the profile
+** and are not trusted: only regular files below the folder that the user named
+** are read.
 */
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ static bool sources_same_file(const struct ljp_page_source *a,
          (!a->file.len || !memcmp(a->file.data, b->file.data, a->file.len));
 }
 
-/* The places in Lua code that occur, in order, each once. */
+/* Collects the measured places in Lua code, sorted, each once. */
 static bool sources_collect(struct ljp_page *page)
 {
   size_t kept = 0;
@@ -57,7 +57,7 @@ static bool sources_collect(struct ljp_page *page)
   return true;
 }
 
-/* NULL: there is none, or none that may be read. */
+/* NULL: there is no such file below dir. */
 static FILE *sources_open(const char *dir, struct ljp_str name, time_t since,
                           bool *newer)
 {
@@ -89,7 +89,7 @@ static FILE *sources_open(const char *dir, struct ljp_str name, time_t since,
   return file;
 }
 
-/* Texts of the places from..to, which are in one file. */
+/* Reads the lines of the places [from, to), which are in one file. */
 static void sources_read(struct ljp_page *page, FILE *file,
                          struct ljp_page_source *from,
                          struct ljp_page_source *to)

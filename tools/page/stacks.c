@@ -74,10 +74,11 @@ static void stacks_add_nodes(struct ljp_page_stacks *l)
 }
 
 /*
-** The collector is machine code that the VM runs on its own account: above the
-** innermost frame of the program all host frames are its, if the sample was
-** taken in that state. Without such a frame (a host that collects by itself)
-** those of the innermost frame's module are.
+** The node of a sample taken while the collector ran. The collector is machine
+** code that the VM runs on its own account: all host frames above the innermost
+** frame of the program belong to it. If no frame of the program is found (a
+** host that collects by itself), the frames of the innermost module belong to
+** it.
 */
 static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
 {
@@ -94,7 +95,7 @@ static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
       own++;
     at = p->nodes[at].parent;
   }
-  if (!at || many == 2048) { /* No frame of the program. */
+  if (!at || many == 2048) { /* No frame of the program was found. */
     many = own;
     at = many ? p->nodes[path[many - 1]].parent : node;
   }

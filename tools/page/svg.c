@@ -1,6 +1,6 @@
 /*
-** A flame graph as a drawing for documents: no script, the details of a box on
-** hover. Boxes too narrow to be seen are left out, and how many is said.
+** Draws a flame graph for documents: no script, details of a box as its
+** tooltip. Boxes too narrow to draw are left out and counted.
 */
 #include "tools/page/svg.h"
 
@@ -13,10 +13,10 @@
 #include "tools/shared/units.h"
 
 enum { WIDTH = 1200, MARGIN = 12, ROW = 18, TOP = 52, FONT = 11 };
-#define NARROW 0.35 /* Pixels. */
+#define NARROW 0.35 /* Narrower boxes are not drawn; in pixels. */
 
-/* Widths of ASCII in a thousandth of the font's size, of Helvetica and what
-** takes its place; with a little to spare, as fonts differ. */
+/* Widths of the ASCII characters of Helvetica and its substitutes, in
+** thousandths of the font size. */
 static const uint16_t svg_widths[95] = {
     278, 278, 355, 556, 556,  889, 667, 191, 333, 333, 389, 584, 278, 333,
     278, 278, 556, 556, 556,  556, 556, 556, 556, 556, 556, 556, 278, 278,
@@ -29,11 +29,11 @@ static const uint16_t svg_widths[95] = {
 static double svg_char_width(uint8_t c)
 {
   if (c >= 0x80 && c < 0xc0)
-    return 0; /* Within a character. */
+    return 0; /* Inside a UTF-8 character. */
   return (c >= 32 && c < 127 ? svg_widths[c - 32] : 900) * 1.05e-3 * FONT;
 }
 
-/* How much of a text fits; *whole: all of it. */
+/* The length of the part of s that fits. *whole: all of it fits. */
 static uint32_t svg_fit(struct ljp_str s, double room, bool *whole)
 {
   double w = 0, dots = 1.05 * FONT;
@@ -42,7 +42,7 @@ static uint32_t svg_fit(struct ljp_str s, double room, bool *whole)
   for (uint32_t i = 0; i < s.len; i++) {
     uint8_t c = (uint8_t)s.data[i];
     if (w + dots <= room && (c < 0x80 || c >= 0xc0)) {
-      kept = i; /* What stands before it fits, with dots. */
+      kept = i; /* The text before this character fits, with dots. */
       chars++;
     }
     w += svg_char_width(c);
@@ -79,7 +79,7 @@ struct drawing {
   const struct ljp_page_tree *tree;
   struct ljp_print *out;
   const char *unit;
-  unsigned depth; /* Of the deepest box that is drawn. */
+  unsigned depth; /* Of the deepest box drawn. */
   uint64_t left_out;
   bool measuring;
 };
@@ -115,7 +115,7 @@ static void svg_box(struct drawing *d, uint32_t node, double x, double w,
   ljp_print_str(out, "</g>\n");
 }
 
-/* Measures, or draws, what is not too narrow. */
+/* With measuring set finds the depth, else draws the boxes. */
 static void svg_boxes(struct drawing *d)
 {
   double scale = (WIDTH - 2.0 * MARGIN) / (double)d->tree->nodes[0].total;

@@ -1,12 +1,14 @@
 /*
-** Stacks of a view by function.
+** Joins the stacks of a view by function, and sorts children by weight.
 */
 #include "tools/page/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A list of children is sorted by merging: no recursion, no memory. */
+#include "src/base/assert.h"
+
+/* Sorts lists of children by merging: without recursion or memory. */
 static uint32_t tree_merge_lists(struct ljp_page_branch *nodes, uint32_t a,
                                  uint32_t b)
 {
@@ -23,7 +25,7 @@ static uint32_t tree_merge_lists(struct ljp_page_branch *nodes, uint32_t a,
 
 static uint32_t tree_sort_list(struct ljp_page_branch *nodes, uint32_t list)
 {
-  uint32_t runs[33] = {0}; /* runs[i]: sorted, of 2^i children. */
+  uint32_t runs[33] = {0}; /* runs[i] is a sorted list of 2^i children. */
   while (list) {
     uint32_t one = list, i = 0;
     list = nodes[one].next;
@@ -41,6 +43,7 @@ static void tree_link(struct ljp_page_tree *tree)
 {
   for (uint32_t i = tree->count; i-- > 1;) {
     struct ljp_page_branch *b = &tree->nodes[i];
+    ljp_assert(b->parent < i);
     tree->nodes[b->parent].total += b->total;
     b->next = tree->nodes[b->parent].first;
     tree->nodes[b->parent].first = i;
@@ -54,6 +57,7 @@ static void tree_link(struct ljp_page_tree *tree)
       tree->nodes[c].start = at;
       at += tree->nodes[c].total;
     }
+    ljp_assert(at - b->start + b->self == b->total);
   }
 }
 

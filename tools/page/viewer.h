@@ -1,7 +1,7 @@
 /*
-** Viewer: the page of `ljprof flame`, put together at build time from
+** Viewer: the page of `ljprof flame` without data, embedded at build time from
 ** tools/viewer/ (cmake/embed-viewer.cmake). A page is the bytes before the
-** data, the data as JSON without any "<", and the bytes behind it.
+** data, the data as JSON without "<", and the bytes after it.
 */
 #ifndef LJP_TOOLS_VIEWER_H
 #define LJP_TOOLS_VIEWER_H

@@ -1,7 +1,7 @@
 /*
-** The options of ljprof record: those of start{} in the interfaces for Lua, by
-** the same names and with the same bounds, so that what is wrong is said before
-** the program runs. What else start refuses, the library says (autostart.c).
+** The options of ljprof record. They have the names and bounds of the options
+** of start{} in Lua, so that mistakes are found before the program runs. The
+** library checks everything else (profilers/api/autostart.c).
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "src/base/signals.h"
-#include "tools/shared/command.h"
 #include "tools/record/record.h"
+#include "tools/shared/command.h"
 
 static const char help[] =
     "Usage: ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
@@ -89,13 +89,14 @@ static const struct option {
 #undef LJP_X
 };
 
-/* -- Checks --------------------------------------------------------------------- */
+/* -- Checks
+** --------------------------------------------------------------------- */
 
 static bool options_is_number(const char *text, double low, double high)
 {
   char *end;
   double number = strtod(text, &end);
-  /* false for NaN */
+  /* False for NaN. */
   return end != text && !*end && number >= low && number <= high;
 }
 
@@ -158,7 +159,7 @@ static int options_check_values(const struct ljp_record_plan *plan)
   return -1;
 }
 
-/* Which option is about a part that is not recorded, if any. */
+/* The first option that concerns a part that is not recorded; NULL: none. */
 static const char *options_vain(const struct ljp_record_plan *plan,
                                 enum part part)
 {
@@ -227,7 +228,8 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
   return code < 0 ? options_check_together(plan) : code;
 }
 
-/* -- What the library is told --------------------------------------------------- */
+/* -- The request to the library
+** ------------------------------------------------- */
 
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room)
@@ -265,7 +267,8 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
     if ((o->part == MEMORY || o->part == BOTH) && plan->memory)
       PUT("memory.%s=%s;", o->name, value);
   }
-  PUT("path=%s", plan->path); /* the last one: it may hold any byte */
+  PUT("path=%s",
+      plan->path); /* The path must come last: it may contain any byte. */
 #undef PUT
   return at < room;
 }

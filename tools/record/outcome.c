@@ -1,6 +1,6 @@
 /*
-** What ljprof record has to say when the program has ended: what came out, in
-** the file, its segments and the files of children.
+** Reports what was recorded once the program has ended: the file, its segments,
+** and the files of child processes.
 */
 #include <glob.h>
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "parsers/stream/reader.h"
-#include "tools/shared/command.h"
 #include "tools/record/record.h"
+#include "tools/shared/command.h"
 
-/* A session replaces a file when it has really begun, by another one. */
+/* A session replaces the file only when it has really begun. */
 static bool outcome_replaced(const struct ljp_record_plan *plan)
 {
   struct stat now;
@@ -28,8 +28,9 @@ static bool outcome_is_since(const struct stat *st, const struct timespec *when)
           st->st_mtim.tv_nsec >= when->tv_nsec);
 }
 
-/* Files PATH.PREFIX with a number behind it, from when the program began, first
-** in found->gl_pathv. If it gives any, the caller frees found. */
+/* Finds files PATH.PREFIX<number> that are not older than the start of the
+** program, and puts them first in found->gl_pathv. Returns their number. If it
+** is not 0, the caller frees found. */
 static size_t outcome_numbered_files(const struct ljp_record_plan *plan,
                                      const char *prefix, glob_t *found)
 {
@@ -75,10 +76,10 @@ struct sums {
 static bool outcome_add(struct sums *sums, const char *path)
 {
   static struct ljp_reader reader;
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   enum ljp_status status = ljp_reader_open(&reader, path);
-  while (!status && !(status = ljp_reader_next(&reader, &event)) &&
-         event->what != LJP_ITEM_FINISH)
+  while (!status && !(status = ljp_reader_next(&reader, &item)) &&
+         item->what != LJP_ITEM_FINISH)
     ;
   if (status)
     ljp_command_error("record", "%s: %s", path, reader.error);
@@ -105,7 +106,8 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
   }
   size_t segments =
       ljp_record_rotates(plan) ? outcome_numbered_files(plan, "s", &found) : 0;
-  bool first = outcome_replaced(plan); /* --keep may have removed it */
+  bool first =
+      outcome_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
     if (!children)
       ljp_command_error(

@@ -1,11 +1,11 @@
 /*
-** ljprof record: runs a program with our library in place of its own
-** libluajit-5.1.so.2 and a session that begins with its first VM.
+** ljprof record: runs a program with our library in place of its
+** libluajit-5.1.so.2. A session begins with its first VM.
 **
-** The program finds our library by LD_LIBRARY_PATH and what to record by
-** LJPROF_RECORD (profilers/api/autostart.c reads it). It keeps its standard input
-** and output, its process group and its exit status; we wait, and say on
-** standard error what came out.
+** The program finds our library by LD_LIBRARY_PATH, and what to record by
+** LJPROF_RECORD (see profilers/api/autostart.c). It keeps its standard input
+** and output, its process group and its exit status. This process waits for it
+** and then reports on stderr what was recorded.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/shared/command.h"
 #include "tools/record/record.h"
+#include "tools/shared/command.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
 
-/* -- Where to ------------------------------------------------------------------ */
+/* -- Output file
+** ---------------------------------------------------------------- */
 
 static int record_find_output(struct ljp_record_plan *plan)
 {
@@ -57,7 +58,7 @@ static int record_find_output(struct ljp_record_plan *plan)
                           : "exists (use --force to replace it)");
     return LJP_EXIT_FAILED;
   }
-  /* began is still zero: of any age. */
+  /* plan->began is still 0: segments of any age count. */
   if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
     ljp_command_error("record",
                       "%s.s1 or another segment exists (use --force to "
@@ -68,9 +69,11 @@ static int record_find_output(struct ljp_record_plan *plan)
   return -1;
 }
 
-/* -- The program -------------------------------------------------------------- */
+/* -- The program
+** ---------------------------------------------------------------- */
 
-/* The folder of our library: beside that of this command, built or installed. */
+/* Our library is in ../lib of this command's folder, both in the build folder
+** and when installed. */
 static int record_find_library(char folder[PATH_MAX])
 {
   char self[PATH_MAX - 64], probe[PATH_MAX];
@@ -114,7 +117,8 @@ static void record_pass_signal(int signal)
   kill(record_child, signal);
 }
 
-/* Exit code of the program as a shell would have it; -1: it did not run. */
+/* Returns the exit code of the program as a shell reports it; -1: it did not
+** run. */
 static int record_run(const struct ljp_record_plan *plan, const char *library,
                       int *error)
 {
@@ -125,7 +129,7 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
     *error = errno;
     return -1;
   }
-  /* Those of the terminal go to the program by themselves. */
+  /* The terminal sends these signals to the program, too. */
   sigaction(SIGINT, &ignore, &keep[0]);
   sigaction(SIGQUIT, &ignore, &keep[1]);
   record_child = fork();
@@ -134,7 +138,8 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
     sigaction(SIGQUIT, &keep[1], NULL);
     signal(SIGPIPE, SIG_DFL);
     close(report[0]);
-    /* The pipe closes when the program begins, or tells why it did not. */
+    /* The pipe is closed when the program begins, or carries the errno of
+    ** exec. */
     if (fcntl(report[1], F_SETFD, FD_CLOEXEC) == 0 &&
         record_set_environment(plan, library))
       execvp(plan->program[0], plan->program);

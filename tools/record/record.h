@@ -1,6 +1,6 @@
 /*
-** ljprof record, between its files: what is to be done (options.c reads
-** and checks it), and what it has come to (tell.c).
+** Record: shared by the parts of ljprof record. options.c fills and checks the
+** plan, record.c runs the program, outcome.c reports the result.
 */
 #ifndef LJP_TOOLS_RECORD_H
 #define LJP_TOOLS_RECORD_H
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Options with a value: flag, part of the session that it is about, name in
-** start{}, kind, bounds or words, what it wants. Names, bounds and words are
-** those of start (profilers/api/sysprof_lua.c, memprof_lua.c, recording.c). */
+/* Options with a value: flag, part of the session, name in start{}, kind,
+** bounds or words, expected value. Names, bounds and words are those of
+** start{} (profilers/api). */
 #define LJP_RECORD_VALUES(_)                                                   \
   _(INTERVAL, "--interval", CPU, "interval", NUMBER, 0.05, 60000, "",          \
     "milliseconds, a number from 0.05 to 60000")                               \
@@ -50,15 +50,15 @@ enum ljp_record_value {
 };
 
 struct ljp_record_plan {
-  const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given */
+  const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
   bool force, memory, every, native, no_cpu, children, embed, jitdump, sync;
   char **program;
-  char path[PATH_MAX]; /* absolute: the program may change its folder */
-  struct stat before;  /* what stood there; st_ino 0: nothing */
+  char path[PATH_MAX]; /* Absolute: the program may change its directory. */
+  struct stat before;  /* The file before the run; st_ino 0: none. */
   struct timespec began;
 };
 
-/* -1: go on; else the command's exit code. */
+/* -1: go on; else the exit code. */
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);
 
 static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
@@ -67,16 +67,16 @@ static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
          plan->value[LJP_RECORD_ROTATE_SECONDS];
 }
 
-/* What the library is told by LJPROF_RECORD; false: no room. */
+/* Writes the value of LJPROF_RECORD to out. False: not enough room. */
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room);
 
-/* How many segments of the file, PATH.s1, PATH.s2 ..., stand there that are not
-** older than plan->began. */
+/* The number of segments PATH.s1, PATH.s2 ... that are not older than
+** plan->began. */
 size_t ljp_record_segments(const struct ljp_record_plan *plan);
 
-/* Says what has been recorded, and does what is to be done with it. False:
-** nothing, or it failed. */
+/* Reports what was recorded, and embeds symbols if requested. False: nothing
+** was recorded, or an error was reported. */
 bool ljp_record_outcome(struct ljp_record_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** Amounts, shares and bounds in reports, as text and as JSON.
+** Formats amounts, shares and bounds, as text and as JSON.
 */
 #include <inttypes.h>
 #include <math.h>

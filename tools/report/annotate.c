@@ -1,7 +1,8 @@
 /*
-** ljprof annotate: the source lines of a file or function, each with what was
-** counted in it. Sources are read where the profile says they are, or below
-** the folders given; what the profile names is shown only if it is a file.
+** ljprof annotate: prints the source lines of a file or function with what was
+** counted in each. Sources are read from the path in the profile, or from below
+** the folder given. Paths come from the profile and are not trusted: only
+** regular files are read.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,8 @@
 #include <unistd.h>
 
 #include "parsers/profile/frame_name.h"
-#include "tools/shared/progress.h"
 #include "tools/report/groups.h"
+#include "tools/shared/progress.h"
 
 static const char help[] =
     "Usage: ljprof annotate [OPTION]... FILE WHERE\n"
@@ -48,11 +49,11 @@ static const char help[] =
 
 struct annotate {
   struct ljp_report r;
-  struct ljp_groups groups;      /* By line. */
-  uint32_t file;                 /* String: the source. */
+  struct ljp_groups groups;      /* One group per line. */
+  uint32_t file;                 /* The source file: index of a string. */
   uint32_t first_line, function; /* 0: the whole file. */
   uint32_t most_line;
-  uint32_t *group_of_line; /* + 1, by line; 0: nothing counted. */
+  uint32_t *group_of_line; /* Group + 1 by line; 0: nothing was counted. */
   unsigned context;
   bool all;
 };
@@ -63,7 +64,8 @@ static bool annotate_ends_with(struct ljp_str path, const char *end, size_t len)
          (path.len == len || path.data[path.len - len - 1] == '/');
 }
 
-/* Finds WHERE among the frames. 0, or the exit code. */
+/* Finds WHERE among the frames. Returns 0, or the exit code after reporting
+** the error. */
 static int annotate_find_place(struct annotate *a, const char *where)
 {
   const struct ljp_profile *p = a->r.p;
@@ -119,7 +121,7 @@ static int annotate_find_place(struct annotate *a, const char *where)
   return 0;
 }
 
-/* Which lines have groups; false: no memory. */
+/* Maps lines to groups. False: out of memory. */
 static bool annotate_find_lines(struct annotate *a)
 {
   const struct ljp_profile *p = a->r.p;
@@ -141,7 +143,7 @@ static bool annotate_find_lines(struct annotate *a)
   }
   if (!a->function)
     return true;
-  /* Lines of others in the same file are not the function's. */
+  /* Removes the lines of other functions in the same file. */
   uint8_t *mine = calloc((size_t)a->most_line + 2, 1);
   for (uint32_t i = 0; mine && i < p->frame_count; i++) {
     const struct ljp_profile_frame *f = &p->frames[i];
@@ -156,7 +158,7 @@ static bool annotate_find_lines(struct annotate *a)
   return mine != NULL;
 }
 
-/* The source file, if there is one. */
+/* NULL: there is no such regular file. */
 static FILE *annotate_open_source(const struct annotate *a, const char *folder)
 {
   struct ljp_str file = ljp_profile_str(a->r.p, a->file);
@@ -178,7 +180,7 @@ static FILE *annotate_open_source(const struct annotate *a, const char *folder)
     }
     if (!folder || !len)
       return NULL;
-    /* DIR/path/file, DIR/file ...: paths differ from machine to machine. */
+    /* Tries DIR/path/file, then DIR/file ...: paths differ between machines. */
     const char *slash = memchr(file.data + skip, '/', file.len - skip);
     if (!slash)
       return NULL;
@@ -211,7 +213,7 @@ static void annotate_print_line(const struct annotate *a, uint32_t line,
     ljp_print_format(out, "%37s", "");
   }
   ljp_print_format(out, " %5" PRIu32 "  ", line);
-  /* A tab is no harm; all else that moves a cursor is. */
+  /* Tabs are harmless; other control characters are escaped. */
   for (uint32_t at = 0; at < text.len;) {
     const char *tab = memchr(text.data + at, '\t', text.len - at);
     uint32_t n = tab ? (uint32_t)(tab - text.data) - at : text.len - at;
@@ -225,7 +227,7 @@ static void annotate_print_line(const struct annotate *a, uint32_t line,
   ljp_print_str(out, "\n");
 }
 
-/* Whether a line is shown: it or one near it counts. */
+/* Whether the line or one near it counts. */
 static bool annotate_is_near(const struct annotate *a, uint32_t line)
 {
   uint32_t from = line > a->context ? line - a->context : 1;
@@ -263,7 +265,7 @@ static void annotate_text(const struct annotate *a, FILE *source)
     annotate_print_line(a, line, ljp_str(text, (size_t)n));
   }
   free(text);
-  /* Without the source, or behind its end: it is another than it was. */
+  /* Lines after the end of the source, or all lines if there is no source. */
   bool told = !source;
   for (line++; line <= a->most_line; line++)
     if (a->group_of_line[line]) {

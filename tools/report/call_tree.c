@@ -1,7 +1,7 @@
 /*
-** The tree of calls: from the outermost frame inwards, or (bottom up) from
-** where the time was spent to its callers. Frames that are one group of the
-** report become one branch.
+** Prints the call tree: from the outermost frames inwards or, bottom-up, from
+** the innermost frames to their callers. Siblings that belong to one group form
+** one branch.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/base/index.h"
+#include "src/base/assert.h"
 #include "tools/report/groups.h"
 
 #define MAX_BRANCHES (1u << 25)
@@ -23,7 +24,7 @@ struct branch {
 struct tree {
   const struct ljp_report *r;
   struct ljp_groups groups;
-  struct branch *list; /* [0]: all. */
+  struct branch *list; /* [0] is the root. */
   uint32_t count, room;
   struct ljp_index index;
   uint32_t *order;
@@ -47,6 +48,7 @@ static bool calls_branch(struct tree *t, uint32_t parent, uint32_t group,
   }
   ljp_index_put(&t->index, slot, hash, t->count);
   t->list[t->count] = (struct branch){.parent = parent, .group = group};
+  ljp_assert(parent <= t->count);
   *id = t->count++;
   return true;
 }
@@ -66,7 +68,7 @@ static bool calls_grow_down(struct tree *t)
     uint32_t parent = map[p->nodes[i].parent];
     if (!used[i])
       continue;
-    /* What has no group of its own is its caller's. */
+    /* A frame without a group of its own belongs to its caller. */
     if (p->nodes[i].parent &&
         t->groups.of_node[i] == t->groups.of_node[p->nodes[i].parent] &&
         t->r->by != LJP_BY_FUNCTION)
@@ -100,7 +102,8 @@ static bool calls_grow_up(struct tree *t)
         return false;
       ljp_value_add(&t->list[at].total, v);
     }
-    ljp_value_add(&t->list[at].self, v); /* Where the stacks begin. */
+    ljp_value_add(&t->list[at].self,
+                  v); /* For bottom-up, self counts stacks that begin here. */
   }
   return true;
 }
@@ -118,7 +121,7 @@ static int calls_compare(const void *a, const void *b)
   return i > k ? -1 : 1;
 }
 
-/* Links children to parents, the largest first. */
+/* Links children to their parents, largest first. */
 static bool calls_link(struct tree *t)
 {
   t->order = malloc(t->count * sizeof *t->order);

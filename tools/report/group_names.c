@@ -1,5 +1,5 @@
 /*
-** Writes the name of a group, as text for tables and JSON alike.
+** Writes the name of a group, for text and JSON alike.
 */
 #include <inttypes.h>
 #include <stdio.h>

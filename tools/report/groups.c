@@ -1,7 +1,6 @@
 /*
-** Groups: what --by asks for, and which group each node or row of the profile
-** belongs to. Groups of frames have a self and a total; groups of rows have
-** only a self.
+** Assigns nodes and rows of the profile to groups, and sums up each group. A
+** group of frames has a self and a total; in a group of rows both are equal.
 */
 #include "tools/report/groups.h"
 
@@ -10,10 +9,10 @@
 
 #include "parsers/base/array.h"
 #include "parsers/base/index.h"
+#include "src/base/assert.h"
 
 enum { NONE = UINT32_MAX };
 
-/* Whether groups are of frames. */
 bool ljp_by_of_frame(enum ljp_by by)
 {
   switch (by) {
@@ -38,7 +37,7 @@ const char *ljp_by_text(enum ljp_by by)
   return "";
 }
 
-/* Numbers for keys in the order in which they come. */
+/* Numbers keys in the order of their first use. */
 struct keys {
   struct ljp_index index;
   uint64_t *keys;
@@ -80,11 +79,11 @@ static bool group_has_no_place(unsigned kind)
          kind == LJP_FRAME_PROFILER;
 }
 
-/* Keys of functions stand beside those of lines and files. */
+/* Marks keys that are functions, beside keys of lines and files. */
 #define OF_FUNCTION (UINT64_C(1) << 63)
 
-/* What a frame's group is; false: it has none of its own and counts for the
-** one that called it. */
+/* Finds the key of a frame's group. False: the frame has no group of its own,
+** and counts for its caller. */
 static bool group_frame_key(const struct ljp_report *r, uint32_t frame,
                             uint64_t *key)
 {
@@ -122,7 +121,7 @@ static bool group_frame_key(const struct ljp_report *r, uint32_t frame,
   }
 }
 
-/* By node: the group of its frame. */
+/* Assigns each node to the group of its frame. */
 static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
                                uint32_t *of_node)
 {
@@ -140,7 +139,8 @@ static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
     of_node[i] = of_frame[node->frame];
     if (of_node[i] == NONE)
       of_node[i] = of_node[node->parent];
-    if (of_node[i] == NONE) /* Nobody called it: it stands for itself. */
+    if (of_node[i] ==
+        NONE) /* There is no caller: the frame is a group of its own. */
       ok = group_number(k, OF_FUNCTION | p->frames[node->frame].function,
                         node->frame, &of_node[i]);
   }
@@ -148,8 +148,9 @@ static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
   return ok;
 }
 
-/* Totals: a stack counts once for each group that stands in it. Nodes are gone
-** through as a tree, knowing which groups are open. */
+/* Sums up totals. A stack counts once for each group in it, also if the group
+** occurs several times. The walk over the tree therefore counts how often each
+** group is open. */
 static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
 {
   const struct ljp_profile *p = r->p;
@@ -176,6 +177,7 @@ static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
         continue;
       }
       while (at && !sibling[at]) {
+        ljp_assert(open[groups->of_node[at]]);
         open[groups->of_node[at]]--;
         at = p->nodes[at].parent;
       }
@@ -221,8 +223,9 @@ static bool group_row_key(const struct ljp_report *r,
   }
 }
 
-/* By node: a frame of the innermost trace, for each trace the same one, however
-** exactly it was known; 0: none. */
+/* Finds for each node a frame of its innermost trace; 0: none. A trace always
+** yields the same frame, even if its stacks are known with different
+** exactness. */
 static bool group_trace_frames(const struct ljp_profile *p, uint32_t **trace)
 {
   uint32_t *frame = calloc((size_t)p->trace_count + 1, sizeof *frame);
@@ -241,7 +244,7 @@ static bool group_trace_frames(const struct ljp_profile *p, uint32_t **trace)
   return frame && *trace;
 }
 
-/* Items that are of rows, not of frames: self and total are one. */
+/* Groups rows, not frames: self and total are equal. */
 static bool group_rows(const struct ljp_report *r, struct keys *k,
                        struct ljp_groups *groups)
 {
@@ -268,6 +271,23 @@ static bool group_rows(const struct ljp_report *r, struct keys *k,
   return ok;
 }
 
+/* Whether the selves of all groups, and what has no stack, add up to the
+** total. */
+static bool group_adds_up(const struct ljp_report *r,
+                          const struct ljp_groups *groups)
+{
+  uint64_t count = 0, weight = 0;
+  if (groups->of_node) {
+    count = r->select.nodes[0].count;
+    weight = r->select.nodes[0].weight;
+  }
+  for (uint32_t i = 0; i < groups->count; i++) {
+    count += groups->values[i].self.count;
+    weight += groups->values[i].self.weight;
+  }
+  return count == r->select.total.count && weight == r->select.total.weight;
+}
+
 bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups)
 {
   const struct ljp_profile *p = r->p;
@@ -292,6 +312,7 @@ bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups)
   groups->first = k.first;
   k.first = NULL;
   group_keys_fini(&k);
+  ljp_assert(!ok || group_adds_up(r, groups));
   if (!ok)
     ljp_groups_fini(groups);
   return ok;

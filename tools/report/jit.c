@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "parsers/profile/frame_name.h"
+#include "src/base/assert.h"
 
 void ljp_jit_add(struct ljp_value *to, const struct ljp_value *from)
 {
@@ -32,7 +33,7 @@ static bool jit_is_empty(const struct ljp_value *v)
   return !v->count && !v->weight;
 }
 
-/* What a stack says: its innermost Lua function, and the trace that runs. */
+/* The innermost Lua function of a stack, and the trace that runs. */
 struct inside {
   uint32_t function, trace;
   bool compiled;
@@ -103,15 +104,15 @@ static void jit_count_samples(const struct ljp_report *r, struct ljp_jit *jit)
   }
 }
 
-/* Whose side trace it is; 0: a root. A parent's id is smaller; what breaks that
-** in a damaged file is taken for a root. */
+/* The parent of a side trace; 0: a root trace. */
 static uint32_t jit_parent(const struct ljp_profile *p, uint32_t trace)
 {
   uint32_t parent = p->traces[trace].parent;
+  ljp_assert(parent < p->trace_count);
   return parent && p->traces[parent].id < p->traces[trace].id ? parent : 0;
 }
 
-/* Children in the given order. */
+/* Links traces to their parents in the given order. */
 static void jit_link_traces(const struct ljp_profile *p, struct ljp_jit *jit,
                             const uint32_t *order, uint32_t count)
 {
@@ -124,7 +125,7 @@ static void jit_link_traces(const struct ljp_profile *p, struct ljp_jit *jit,
   }
 }
 
-/* What a trace and its side traces count, depth first. */
+/* Adds the sums of side traces to their parents, depth first. */
 static void jit_sum_up_traces(const struct ljp_profile *p, struct ljp_jit *jit)
 {
   struct ljp_jit_trace *traces = jit->traces;

@@ -22,7 +22,7 @@ static int jit_by_time(const void *a, const void *b)
   return i < k ? -1 : 1;
 }
 
-/* What has become of each trace. A flush ends all of its VM's. */
+/* Finds out what became of each trace. A flush ends all traces of its VM. */
 static bool jit_follow_fates(const struct ljp_profile *p, struct ljp_jit *jit)
 {
   uint32_t n = p->trace_event_count;
@@ -56,7 +56,8 @@ static bool jit_follow_fates(const struct ljp_profile *p, struct ljp_jit *jit)
   return ok;
 }
 
-/* Functions by what events know of them. */
+/* Index of functions by file, name and first line, which is all that events
+** know of them. */
 struct jit_names {
   struct ljp_index index;
 };
@@ -102,7 +103,7 @@ static uint32_t jit_find_function(const struct ljp_profile *p,
   return 0;
 }
 
-/* The innermost Lua frame of where it gave up. */
+/* The innermost Lua frame of a stack; 0: none. */
 static uint32_t jit_lua_frame(const struct ljp_profile *p, uint32_t node)
 {
   for (; node; node = p->nodes[node].parent) {
@@ -136,7 +137,7 @@ static int jit_by_count(const void *a, const void *b)
   return jit_by_place(a, b);
 }
 
-/* Sorts, and adds equal ones up. */
+/* Sorts the places and joins equal ones. */
 static uint32_t jit_merge_places(struct ljp_jit_place *places, uint32_t count)
 {
   uint32_t n = 0;
@@ -205,7 +206,7 @@ static int jit_by_lost(const void *a, const void *b)
   return x->reason < y->reason ? -1 : x->reason > y->reason;
 }
 
-/* What it cost that this function was not compiled, once for each reason. */
+/* Adds the time spent in a function that was not compiled, once per reason. */
 static void jit_add_lost(const struct ljp_jit *jit,
                          struct ljp_jit_reason *reason, uint32_t *seen,
                          uint32_t mark, uint32_t function)

@@ -1,5 +1,5 @@
 /*
-** `ljprof report --jit --json`; doc/reference/json.md describes it.
+** Prints `ljprof report --jit --json` (see doc/reference/json.md).
 */
 #include <inttypes.h>
 #include <stdlib.h>

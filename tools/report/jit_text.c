@@ -1,5 +1,5 @@
 /*
-** `ljprof report --jit` as text: five tables.
+** Prints `ljprof report --jit`: five tables.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static bool jit_text_is_empty(const struct ljp_value *v)
   return !v->count && !v->weight;
 }
 
-/* What the compiler itself took. */
+/* Time in the trace compiler itself. */
 static struct ljp_value
 jit_text_compiling(const struct ljp_value kinds[LJP_JIT_KINDS])
 {
@@ -49,7 +49,7 @@ static void jit_text_name(const struct ljp_report *r, uint32_t name)
     ljp_print_str(r->out, "function");
 }
 
-/* "name file:line" */
+/* Prints "name file:line". */
 static void jit_text_place(const struct ljp_report *r, uint32_t name,
                            uint32_t file, uint32_t line)
 {

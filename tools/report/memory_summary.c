@@ -1,6 +1,6 @@
 /*
-** What stands above reports on memory: sums, LuaJIT's own count beside them,
-** how sure estimates are, and growth from mark to mark.
+** Prints the summary of a report on memory: sums, LuaJIT's own count, bounds of
+** estimates, and the growth between marks.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,9 @@
 
 #include "tools/report/report.h"
 
-/* Of what is left for good, some was left in so many of 64 parts of the
-** session: what programs load when they start is left in one or two. */
+/* Leaked memory counts as growing if some of it was allocated in at least this
+** many of the 64 parts of the session. What a program loads at its start falls
+** into one or two parts. */
 enum { GROWS_FROM = 8, MARKS_SHOWN = 20 };
 
 bool ljp_report_grows(const struct ljp_value *value)
@@ -22,8 +23,8 @@ static uint64_t memory_objects(uint64_t objects)
   return objects / LJP_OBJECT + (objects % LJP_OBJECT >= LJP_OBJECT / 2);
 }
 
-/* How much the heaps grew by LuaJIT's count, and by the events; false: there
-** is nothing to compare. */
+/* Compares the growth of the heaps by LuaJIT's own count and by the events.
+** False: they cannot be compared. */
 static bool memory_heap_growth(const struct ljp_profile *p, int64_t *counted,
                                int64_t *seen)
 {
@@ -38,7 +39,7 @@ static bool memory_heap_growth(const struct ljp_profile *p, int64_t *counted,
   return any && !p->sampled_memory && !p->totals.filtered;
 }
 
-/* "12 KiB to 34 KiB" */
+/* Prints "12 KiB to 34 KiB". */
 static void memory_print_bytes(const struct ljp_report *r,
                                const struct ljp_estimate *e, uint64_t bytes)
 {

@@ -1,13 +1,13 @@
 /*
-** The options that report and annotate share, and loading by them.
+** Opens a profile by the options that report and annotate share.
 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/shared/progress.h"
 #include "tools/report/report.h"
+#include "tools/shared/progress.h"
 
 static int open_usage(const char *command, const char *option,
                       const char *value, const char *wanted)
@@ -16,7 +16,7 @@ static int open_usage(const char *command, const char *option,
   return LJP_EXIT_USAGE;
 }
 
-/* Seconds; false: it is none. */
+/* Parses seconds. False: not a number of seconds. */
 static bool open_parse_seconds(const char *text, size_t len, uint64_t *ns)
 {
   char copy[32], *end;
@@ -51,7 +51,8 @@ static int open_parse_time_range(const char *command, const char *text,
   return 0;
 }
 
-/* What is measured: asked for, or what the file has. */
+/* The measure: as requested, or the first that the file has. p: NULL before
+** the file is read. */
 static int open_choose_measure(const struct ljp_report_options *c,
                                const char *command, const struct ljp_profile *p,
                                enum ljp_measure *chosen)

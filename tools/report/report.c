@@ -1,5 +1,5 @@
 /*
-** ljprof report: options, and which view they ask for.
+** ljprof report: parses the options and chooses the view.
 */
 #include "tools/report/groups.h"
 #include "tools/report/jit.h"
@@ -101,7 +101,7 @@ static int report_parse(const struct args *a, struct ljp_report *r)
   return 0;
 }
 
-/* --by, and whether it goes with what else is asked for. */
+/* Parses --by and checks that it can be combined with the other options. */
 static int report_parse_by(const struct args *a, struct ljp_report *r)
 {
   static const char *const names[] = {
@@ -206,7 +206,9 @@ int ljp_command_report(int argc, char **argv)
     return code;
   if (!a.by && !r.tree && r.select.measure == LJP_MEASURE_LEAKS)
     r.by = LJP_BY_STACK;
-  r.lines |= r.by == LJP_BY_STACK; /* Else different ones look alike. */
+  r.lines |=
+      r.by ==
+      LJP_BY_STACK; /* Without lines, different stacks would look alike. */
   ljp_print_begin(&out, STDOUT_FILENO);
   code = report_show(&r);
   code = ljp_command_end("report", &out, code);

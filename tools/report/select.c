@@ -1,5 +1,6 @@
 /*
-** Selection of rows by measure and by regexes on the frames of their stacks.
+** Selects rows by measure, and by regexes on the names of the frames in their
+** stacks.
 */
 #include "tools/report/select.h"
 
@@ -105,8 +106,8 @@ int ljp_select_check(const char *focus, const char *ignore, const char *command)
   return code ? code : select_check_regex(ignore, "--ignore", command);
 }
 
-/* Which frames' names match; NULL with *code set: an error was told, or there
-** is no regex (*code 0). */
+/* Marks the frames whose names match. NULL: there is no pattern (*code is 0),
+** or an error was reported (*code is the exit code). */
 static uint8_t *select_match_frames(const struct ljp_profile *p,
                                     const char *pattern, const char *option,
                                     const char *command, int *code)
@@ -129,7 +130,7 @@ static uint8_t *select_match_frames(const struct ljp_profile *p,
   return match;
 }
 
-/* By node: whether it or one below it matches. */
+/* Marks each node that matches or has a caller that matches. */
 static uint8_t *select_spread(const struct ljp_profile *p, uint8_t *frames)
 {
   uint8_t *nodes = calloc(p->node_count, 1);

@@ -1,5 +1,6 @@
 /*
-** What stands above a report's rows: what was profiled, what is missing.
+** Prints what precedes the rows of a report: what was measured, and what is
+** missing.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void summary_json_key(struct ljp_print *out, const char *key,
   ljp_print_format(out, ",\"%s\":%" PRIu64, key, value);
 }
 
-/* Sums over the selected rows only. */
+/* Sums of the selected rows. */
 struct sums {
   uint64_t samples, ns;
   struct ljp_profile_memory memory;
@@ -112,7 +113,7 @@ void ljp_report_json_end(const struct ljp_report *r)
   ljp_print_str(r->out, "]}\n");
 }
 
-/* What was measured, in words. */
+/* Prints what was measured. */
 static void summary_print_measured(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;

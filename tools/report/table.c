@@ -1,5 +1,5 @@
 /*
-** The top table.
+** Prints the groups as a table, largest first.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static int table_compare(const void *a, const void *b)
   return i < k ? -1 : 1;
 }
 
-/* The names of a frame's parts, for programs. */
+/* Adds the parts of a frame's name to a JSON row. */
 static void table_json_frame(const struct ljp_report *r, uint32_t frame)
 {
   const struct ljp_profile_frame *f = &r->p->frames[frame];
@@ -93,7 +93,7 @@ static void table_json_row(const struct ljp_report *r,
   ljp_print_str(out, "}");
 }
 
-/* Where the truth lies. What has nothing of its own has no estimate. */
+/* Prints the bounds of an estimate. A group without a self has no estimate. */
 static void table_text_bounds(const struct ljp_report *r,
                               const struct ljp_value *value)
 {

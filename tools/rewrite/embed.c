@@ -1,7 +1,7 @@
 /*
-** ljprof embed: puts the symbols of machine code into a file, so that it reads
-** the same where the programs are not (RFC 1, section 11). The file is read
-** twice: for the addresses, then to be copied.
+** ljprof embed: stores the symbols of machine code in a file, so that it reads
+** the same on other machines (RFC 1, section 11). The file is read twice: first
+** to collect addresses, then to copy it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #include "parsers/stream/reader.h"
 #include "parsers/symbols/symbols.h"
+#include "tools/rewrite/stream_out.h"
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
-#include "tools/rewrite/stream_out.h"
 
 static const char help[] =
     "Usage: ljprof embed [-o OUT [--force]] FILE\n"
@@ -33,9 +33,9 @@ static const char help[] =
     "\n"
     "Exit code: 0 success, 1 failure, 2 wrong usage.\n";
 
-/* A module of the stream that frames refer to. */
+/* A module that frames refer to. */
 struct used {
-  struct ljp_rec_module record; /* Strings are the arena's. */
+  struct ljp_rec_module record; /* Its strings are in the arena. */
   uint32_t handle;
   struct used *next;
 };
@@ -43,7 +43,7 @@ struct used {
 struct embed {
   const char *file;
   struct ljp_symbols *symbols;
-  struct ljp_arena arena; /* struct used by module id. */
+  struct ljp_arena arena; /* Maps module ids to struct used. */
   struct used *first, **end;
   bool no_memory;
   bool has_symbols, closed;
@@ -85,7 +85,8 @@ static struct used *embed_use(struct embed *e,
   return used;
 }
 
-/* As it stands for a leaf, and less one for a caller: a node may be both. */
+/* Looks up the address itself for a leaf, and the address minus one for a
+** caller: a node may be both. */
 static void embed_want_node(struct embed *e, const struct ljp_model *model,
                             const struct ljp_rec_node *node)
 {
@@ -100,26 +101,26 @@ static void embed_want_node(struct embed *e, const struct ljp_model *model,
     e->no_memory = true;
 }
 
-/* The first reading. */
+/* First pass: collects modules and addresses. */
 static int embed_collect(struct embed *e)
 {
   static struct ljp_reader reader;
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   enum ljp_status status = ljp_reader_open(&reader, e->file);
   while (!status && !e->no_memory) {
-    status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_ITEM_FINISH)
+    status = ljp_reader_next(&reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_REC_NODES)
-      embed_want_node(e, &reader.model, &event->u.node);
-    e->has_symbols |= event->what == LJP_REC_SYMBOL;
+    if (item->what == LJP_REC_NODES)
+      embed_want_node(e, &reader.model, &item->u.node);
+    e->has_symbols |= item->what == LJP_REC_SYMBOL;
   }
   if (status)
     ljp_command_error("embed", "%s: %s", e->file, reader.error);
   else if (e->no_memory)
     ljp_command_error("embed", "%s: out of memory", e->file);
   else
-    e->closed = event->u.finish.clean;
+    e->closed = item->u.finish.clean;
   ljp_reader_fini(&reader);
   return status || e->no_memory ? LJP_EXIT_FAILED : -1;
 }
@@ -169,23 +170,24 @@ static void embed_put_symbols(struct embed *e, struct ljp_stream_out *out,
   ljp_out_block_end(out);
 }
 
-/* The second reading. */
+/* Second pass: copies the file and inserts the symbols after its first
+** block. */
 static int embed_write(struct embed *e, struct ljp_stream_out *out, int fd)
 {
   static struct ljp_reader reader;
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   uint64_t more_seq = 0;
   enum ljp_status status = ljp_reader_open(&reader, e->file);
   while (!status && !out->error) {
-    status = ljp_reader_next(&reader, &event);
-    if (status || event->what == LJP_ITEM_FINISH)
+    status = ljp_reader_next(&reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_ITEM_GAP)
-      ljp_out_copy(out, fd, event->u.gap.offset, event->u.gap.bytes, 0);
-    if (event->what != LJP_ITEM_BLOCK)
+    if (item->what == LJP_ITEM_GAP)
+      ljp_out_copy(out, fd, item->u.gap.offset, item->u.gap.bytes, 0);
+    if (item->what != LJP_ITEM_BLOCK)
       continue;
-    const struct ljp_block_head head = event->block->head;
-    ljp_out_copy(out, fd, event->block->offset,
+    const struct ljp_block_head head = item->block->head;
+    ljp_out_copy(out, fd, item->block->offset,
                  LJP_BLOCK_HEAD_BYTES + head.stored_len, more_seq);
     if (!e->handed_out) {
       embed_put_symbols(e, out, &head);
@@ -232,7 +234,8 @@ static int embed_file(struct embed *e, const char *to, bool force, int fd)
     ljp_command_error("embed", "%s", ljp_status_text(LJP_ERR_MEM));
     code = LJP_EXIT_FAILED;
   } else {
-    e->handed_out = e->has_symbols; /* Then it is a copy. */
+    e->handed_out =
+        e->has_symbols; /* Nothing to insert: the output is a copy. */
     code = embed_write(e, &out, fd);
   }
   ljp_out_end(&out);

@@ -38,10 +38,10 @@ struct ljp_merge {
 
   /* The rest is for several sessions only. */
   struct ljp_renumber map;
-  uint64_t stream;                 /* Stream id of the output. */
-  uint64_t totals[LJP_TALLY_TAGS]; /* Of the sessions already written. */
-  uint64_t before[LJP_TALLY_TAGS]; /* Of this session, before its first input.
-                                    */
+  uint64_t stream; /* Stream id of the output. */
+  /* By tag: of the sessions already written, and of this session before its
+  ** first input. */
+  uint64_t totals[LJP_TALLY_TAGS], before[LJP_TALLY_TAGS];
   uint64_t losses[64], session_losses[64]; /* Of producer 0, by reason. */
   uint32_t epoch_base, epoch_most;
   bool begun; /* The session has written a block. */

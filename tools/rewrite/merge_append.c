@@ -6,26 +6,26 @@
 
 #include "tools/shared/command.h"
 
-/* One session: its bytes as they are. */
+/* Appends one input. before: the previous input of the session, or NULL. */
 static int append_input(struct ljp_merge *m, const struct ljp_merge_input *in,
                         const struct ljp_merge_input *before)
 {
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   enum ljp_status status = ljp_reader_open(m->reader, in->path);
   while (!status && !m->out.error) {
-    status = ljp_reader_next(m->reader, &event);
-    if (status || event->what == LJP_ITEM_FINISH)
+    status = ljp_reader_next(m->reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_ITEM_GAP) {
-      ljp_out_copy(&m->out, in->fd, event->u.gap.offset, event->u.gap.bytes, 0);
-    } else if (event->what == LJP_ITEM_BLOCK) {
-      const struct ljp_block_head head = event->block->head;
+    if (item->what == LJP_ITEM_GAP) {
+      ljp_out_copy(&m->out, in->fd, item->u.gap.offset, item->u.gap.bytes, 0);
+    } else if (item->what == LJP_ITEM_BLOCK) {
+      const struct ljp_block_head head = item->block->head;
       if (before)
         ljp_merge_check_order(m, before, in, &head);
       before = NULL;
       m->last_seq = head.seq + m->more_seq;
       m->last_epoch = head.epoch;
-      ljp_out_copy(&m->out, in->fd, event->block->offset,
+      ljp_out_copy(&m->out, in->fd, item->block->offset,
                    LJP_BLOCK_HEAD_BYTES + head.stored_len, m->more_seq);
     }
   }

@@ -8,28 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "tools/shared/command.h"
 
-/* Reads what a file is: from its first whole block. */
+/* Reads the identity of a file from its first whole block. */
 int ljp_merge_identify(struct ljp_reader *reader, struct ljp_merge_input *in)
 {
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   unsigned blocks = 0;
   in->fd = ljp_out_source("merge", in->path);
   if (in->fd < 0)
     return LJP_EXIT_FAILED;
   enum ljp_status status = ljp_reader_open(reader, in->path);
   while (!status) {
-    status = ljp_reader_next(reader, &event);
-    if (status || event->what == LJP_ITEM_FINISH)
+    status = ljp_reader_next(reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
       break;
-    if (event->what == LJP_ITEM_BLOCK && blocks++ == 0) {
-      in->stream = event->block->head.stream;
-      in->first_seq = event->block->head.seq;
-    } else if (event->what == LJP_REC_EPOCH) {
-      in->segment = event->u.epoch.segment;
-    } else if (event->what == LJP_REC_PROCESS) {
-      const struct ljp_rec_process *p = &event->u.process;
+    if (item->what == LJP_ITEM_BLOCK && blocks++ == 0) {
+      in->stream = item->block->head.stream;
+      in->first_seq = item->block->head.seq;
+    } else if (item->what == LJP_REC_EPOCH) {
+      in->segment = item->u.epoch.segment;
+    } else if (item->what == LJP_REC_PROCESS) {
+      const struct ljp_rec_process *p = &item->u.process;
       in->has_process = true;
       in->clock = p->anchor_wall_ns - p->anchor_mono_ns;
       in->executable = strndup(p->executable.data, p->executable.len);
@@ -57,7 +58,6 @@ static const char *merge_program(const struct ljp_merge_input *in)
   return in->executable ? in->executable : "(unknown)";
 }
 
-/* Sorts inputs into sessions, and says which do not belong together. */
 int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
 {
   for (unsigned i = 0; i < m->count; i++) {
@@ -89,16 +89,17 @@ int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
   return -1;
 }
 
-/* Tells of what is missing between two segments. head: of the second one's first
-** block. If that is of a later epoch, but its number is among those of the file
-** before, symbols were put into that (ljprof embed), and the numbers behind them
-** have to grow. */
+/* If a block has a later epoch, but its number occurs in the previous file,
+** then symbols were embedded into that file, and all following block numbers
+** must grow. */
 void ljp_merge_check_order(struct ljp_merge *m,
                            const struct ljp_merge_input *before,
                            const struct ljp_merge_input *in,
                            const struct ljp_block_head *head)
 {
   uint64_t first_seq = head->seq + m->more_seq;
+  ljp_assert(before->session == in->session &&
+             before->first_seq < in->first_seq);
   if (first_seq > m->last_seq + 1) {
     ljp_command_note("merge",
                      "%" PRIu64 " blocks are missing between %s and %s",
@@ -110,7 +111,7 @@ void ljp_merge_check_order(struct ljp_merge *m,
     ljp_command_note("merge",
                      "%" PRIu64 " segments are missing between %s and %s",
                      in->segment - before->segment - 1, before->path, in->path);
-    m->more_seq++; /* at least one block */
+    m->more_seq++; /* At least one block. */
   } else {
     ljp_command_note("merge",
                      "%s begins before %s ends: the blocks in both"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "parsers/stream/names.h"
+#include "src/base/assert.h"
 #include "src/base/varint.h"
 #include "tools/shared/command.h"
 
@@ -36,7 +37,7 @@ static void sessions_begin_block(struct ljp_merge *m,
   ljp_out_block(&m->out, &head);
 }
 
-/* A TOTALS of counts per tag. */
+/* Writes a TOTALS record of counts by tag. */
 static void sessions_put_totals(struct ljp_merge *m,
                                 const uint64_t totals[LJP_TALLY_TAGS])
 {
@@ -62,14 +63,13 @@ static void sessions_move_totals(struct ljp_merge *m, struct ljp_pairs counts)
   sessions_put_totals(m, totals);
 }
 
-static void sessions_put_event(struct ljp_merge *m,
-                               const struct ljp_item *event)
+static void sessions_put_item(struct ljp_merge *m, const struct ljp_item *item)
 {
   struct ljp_item moved;
-  ljp_renumber_event(&m->map, event, &moved);
+  ljp_renumber_item(&m->map, item, &moved);
   if (moved.time_ns > m->time)
     m->time = moved.time_ns;
-  switch (event->what) {
+  switch (item->what) {
   case LJP_REC_END:
   case LJP_REC_SEGMENT_END:
     return;
@@ -79,21 +79,22 @@ static void sessions_put_event(struct ljp_merge *m,
     ljp_out_event(&m->out, &moved);
     return;
   case LJP_REC_TOTALS:
-    sessions_move_totals(m, event->u.totals.counts);
+    sessions_move_totals(m, item->u.totals.counts);
     return;
   case LJP_REC_LOSS:
-    if (event->u.loss.producer == 0 && event->u.loss.reason < 64) {
-      m->session_losses[event->u.loss.reason] = event->u.loss.count;
-      moved.u.loss.count += m->losses[event->u.loss.reason];
+    if (item->u.loss.producer == 0 && item->u.loss.reason < 64) {
+      m->session_losses[item->u.loss.reason] = item->u.loss.count;
+      moved.u.loss.count += m->losses[item->u.loss.reason];
     }
     break;
   default:
     break;
   }
-  ljp_out_record(&m->out, event->what, &moved.u);
+  ljp_out_record(&m->out, item->what, &moved.u);
 }
 
-/* The block that is being filled is the writer's own from here on. */
+/* From here on the block holds records of the merge itself, not of a
+** session. */
 static void sessions_begin_own_block(struct ljp_merge *m)
 {
   struct ljp_block_head head = m->out.head;
@@ -132,29 +133,30 @@ static void sessions_note_left_out(struct ljp_merge *m, const char *path)
   sessions_note(m, LJP_NOTE_WARNING, text);
 }
 
-/* Writes one input's records anew. */
+/* Writes the records of one input. before: the previous input of the session,
+** or NULL; last: this is the last input of the session. */
 static int sessions_rewrite(struct ljp_merge *m,
                             const struct ljp_merge_input *in,
                             const struct ljp_merge_input *before, bool last)
 {
-  const struct ljp_item *event;
+  const struct ljp_item *item;
   bool first = !before;
   m->left_out = (struct ljp_merge_left_out){0};
   enum ljp_status status = ljp_reader_open(m->reader, in->path);
   while (!status && !m->out.error) {
-    status = ljp_reader_next(m->reader, &event);
-    if (status || event->what == LJP_ITEM_FINISH)
+    status = ljp_reader_next(m->reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
       break;
-    switch (event->what) {
+    switch (item->what) {
     case LJP_ITEM_GAP:
-      m->left_out.gaps += event->u.gap.bytes != 0;
-      m->left_out.gap_bytes += event->u.gap.bytes;
+      m->left_out.gaps += item->u.gap.bytes != 0;
+      m->left_out.gap_bytes += item->u.gap.bytes;
       break;
     case LJP_ITEM_BLOCK:
       if (before)
-        ljp_merge_check_order(m, before, in, &event->block->head);
+        ljp_merge_check_order(m, before, in, &item->block->head);
       before = NULL;
-      sessions_begin_block(m, &event->block->head);
+      sessions_begin_block(m, &item->block->head);
       break;
     case LJP_ITEM_BAD:
       m->left_out.bad++;
@@ -166,16 +168,16 @@ static int sessions_rewrite(struct ljp_merge *m,
       if (first && m->map.session)
         memcpy(m->before, m->reader->tally.before, sizeof m->before);
       first = false;
-      sessions_put_event(m, event);
+      sessions_put_item(m, item);
       break;
     default:
-      sessions_put_event(m, event);
+      sessions_put_item(m, item);
     }
   }
   if (!status && !m->out.error) {
     const struct ljp_tally *tally = &m->reader->tally;
     unsigned wanted = last ? LJP_CLOSED_END : LJP_CLOSED_SEGMENT;
-    m->all_closed &= event->u.finish.closed == wanted;
+    m->all_closed &= item->u.finish.closed == wanted;
     for (unsigned i = 0; last && i < LJP_TALLY_TAGS; i++)
       if (ljp_is_counted(i))
         m->totals[i] += tally->before[i] + tally->read[i] +
@@ -194,9 +196,11 @@ static void sessions_begin_session(struct ljp_merge *m,
   uint64_t shift = m->inputs[0].has_process && in->has_process
                        ? in->clock - m->inputs[0].clock
                        : 0;
-  /* Both clocks are read one after the other: a little is no difference. */
+  /* The two clocks are not read at the same instant: less than a second is no
+  ** difference. */
   if (shift + 1000000000u < 2000000000u)
     shift = 0;
+  ljp_assert(in == m->inputs || in->session > in[-1].session);
   if (in != m->inputs)
     ljp_renumber_session(&m->map, shift);
   for (unsigned i = 0; i < 64; i++) {
@@ -223,7 +227,7 @@ static void sessions_end(struct ljp_merge *m)
   ljp_out_block_end(&m->out);
 }
 
-/* FNV-1a of the numbers that went in. */
+/* FNV-1a hash of the stream ids of all inputs. */
 static uint64_t sessions_stream_id(const struct ljp_merge *m)
 {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -1,5 +1,5 @@
 /*
-** Which fields of which events are ids.
+** Moves every id in every kind of item.
 */
 #include "tools/rewrite/renumber.h"
 
@@ -39,7 +39,7 @@ static uint64_t renumber_address(const struct ljp_renumber *map, uint64_t at)
 
 static void renumber_node(struct ljp_renumber *map, struct ljp_rec_node *n)
 {
-  MOVE(NODE, n->id); /* The way up is relative. */
+  MOVE(NODE, n->id); /* n->up is relative and stays. */
   switch (ljp_frame_shape(n->kind)) {
   case LJP_SHAPE_LUA:
     MOVE(PROTO, n->ref);
@@ -104,7 +104,7 @@ static void renumber_definition(struct ljp_renumber *map, struct ljp_item *e)
   }
 }
 
-/* Every record that holds an absolute time begins with it. */
+/* Records with an absolute time have it as their first field. */
 static bool renumber_has_time(unsigned what)
 {
   unsigned count = 0;
@@ -112,15 +112,15 @@ static bool renumber_has_time(unsigned what)
   return count && fields[0].type == LJP_FIELD_T;
 }
 
-void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
-                        struct ljp_item *to)
+void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
+                       struct ljp_item *to)
 {
   *to = *from;
   if (from->what == LJP_REC_SAMPLES || from->what == LJP_REC_MEM)
     to->time_ns += map->time;
   if (renumber_has_time(from->what)) {
     to->time_ns += map->time;
-    to->u.gc.time_ns += map->time; /* The first field of each. */
+    to->u.gc.time_ns += map->time; /* All these records begin with time_ns. */
   }
   switch (from->what) {
   case LJP_REC_SAMPLES:

@@ -1,6 +1,6 @@
 /*
-** Renumber: moves the ids of one session behind those of another, so that both
-** can stand in one stream (RFC 1, section 11). One thread.
+** Renumber: moves the ids of one session after those of another, so that one
+** stream can hold both (RFC 1, section 11). One thread.
 */
 #ifndef LJP_TOOLS_RENUMBER_H
 #define LJP_TOOLS_RENUMBER_H
@@ -21,19 +21,19 @@ enum ljp_id {
 
 struct ljp_renumber {
   uint64_t base[LJP_ID_COUNT]; /* Added to the ids of this session. */
-  uint64_t most[LJP_ID_COUNT]; /* Highest id given out yet. */
-  uint64_t session;            /* 0, 1 ... */
+  uint64_t most[LJP_ID_COUNT]; /* Highest id used so far. */
+  uint64_t session;            /* Number of the session: 0, 1 ... */
   uint64_t time;               /* Added to absolute times. */
 };
 
-/* The next session begins. */
+/* Begins the next session. */
 void ljp_renumber_session(struct ljp_renumber *map, uint64_t time);
 
-/* A copy of an event with its ids moved; strings and pairs stay the same. */
-void ljp_renumber_event(struct ljp_renumber *map, const struct ljp_item *from,
-                        struct ljp_item *to);
+/* Copies an item and moves its ids. Strings and pairs are not copied. */
+void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
+                       struct ljp_item *to);
 
-/* An id alone; 0 stays 0. */
+/* Moves a single id. 0 stays 0. */
 uint64_t ljp_renumber_id(struct ljp_renumber *map, enum ljp_id kind,
                          uint64_t id);
 

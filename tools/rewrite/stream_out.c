@@ -1,6 +1,6 @@
 /*
-** Streams, written. Records of many events stand in the payload with a length
-** of three bytes, which is filled in when they end.
+** Writes streams. A record of many events has a length field of three bytes,
+** which is filled in when the record ends.
 */
 #include "tools/rewrite/stream_out.h"
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "src/base/assert.h"
 #include "src/base/block.h"
 #include "tools/shared/command.h"
 
@@ -71,7 +72,8 @@ void ljp_out_copy(struct ljp_stream_out *out, int fd, uint64_t offset,
     if (got < 0 && errno == EINTR)
       continue;
     if (got < (head ? (ssize_t)LJP_BLOCK_HEAD_BYTES : 1)) {
-      out->error = got < 0 ? errno : EIO; /* It was cut meanwhile. */
+      out->error =
+          got < 0 ? errno : EIO; /* The file was truncated meanwhile. */
       return;
     }
     if (head) {
@@ -96,6 +98,7 @@ void ljp_out_block(struct ljp_stream_out *out,
 static void out_close_many(struct ljp_stream_out *out)
 {
   size_t len = out->len - out->many_at - LENGTH_BYTES;
+  ljp_assert(!out->many || len < (size_t)1 << 7 * LENGTH_BYTES);
   if (out->many)
     for (int i = 0; i < LENGTH_BYTES; i++)
       out->payload[out->many_at + (size_t)i] =
@@ -111,6 +114,7 @@ void ljp_out_block_end(struct ljp_stream_out *out)
   out_close_many(out);
   if (!out->len)
     return;
+  ljp_assert(out->len <= LJP_BLOCK_MAX_BYTES);
   if (out->compress)
     packed = ZSTD_compress(out->packed, LJP_BLOCK_MAX_BYTES, out->payload,
                            out->len, 3);
@@ -126,11 +130,12 @@ void ljp_out_block_end(struct ljp_stream_out *out)
   ljp_block_head_put(bytes, &out->head);
   ljp_out_raw(out, bytes, sizeof bytes);
   ljp_out_raw(out, stored, out->head.stored_len);
-  out->head.flags &= (uint16_t)~LJP_BLOCK_KEY; /* The first one only. */
+  out->head.flags &=
+      (uint16_t)~LJP_BLOCK_KEY; /* Only the first block begins the epoch. */
   out->len = 0;
 }
 
-/* Room for so many bytes more, in a further block if need be. */
+/* Makes room for more bytes. Begins a new block if necessary. */
 static uint8_t *out_room(struct ljp_stream_out *out, size_t more)
 {
   if (out->len + more > LJP_BLOCK_MAX_BYTES)
@@ -138,7 +143,7 @@ static uint8_t *out_room(struct ljp_stream_out *out, size_t more)
   return out->payload + out->len;
 }
 
-/* How many bytes a flat record may take. */
+/* Upper bound of the size of a flat record. */
 static size_t out_bound(const struct ljp_field *field, unsigned count,
                         const char *record)
 {
@@ -289,7 +294,7 @@ void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event)
   uint8_t *p = out->payload + out->len;
   if (out->len + EVENT_BYTES > LJP_BLOCK_MAX_BYTES) {
     ljp_out_block_end(out);
-    ljp_out_event(out, event); /* Once: the block is empty. */
+    ljp_out_event(out, event); /* Recurses only once: the block is empty now. */
     return;
   }
   if (event->what == LJP_REC_NODES)
@@ -298,6 +303,7 @@ void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event)
     p = out_put_sample(p, event, &out->last);
   else
     p = out_put_mem(p, event, &out->last);
+  ljp_assert((size_t)(p - out->payload) - out->len <= EVENT_BYTES);
   out->len = (size_t)(p - out->payload);
   out->last = *event;
 }

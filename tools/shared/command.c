@@ -1,5 +1,5 @@
 /*
-** Helpers of the subcommands.
+** Parses options and prints errors for the commands.
 */
 #include "tools/shared/command.h"
 
@@ -13,7 +13,7 @@
 static void command_line(const char *name, const char *what, const char *format,
                          va_list args)
 {
-  static struct ljp_print out; /* Large. */
+  static struct ljp_print out; /* Too large for the stack. */
   char text[4096 + 512];
   int n = vsnprintf(text, sizeof text, format, args);
   if (n < 0)
@@ -45,7 +45,8 @@ void ljp_command_note(const char *name, const char *format, ...)
   va_end(args);
 }
 
-/* The option at argv[*i], and its value. -1: go on. */
+/* Takes the option at argv[*i] with its value. -1: go on; else the exit
+** code. */
 static int command_option(const char *name, const char *help, int argc,
                           char **argv, int *i, const struct ljp_flag *flags,
                           unsigned count)

@@ -1,7 +1,7 @@
 /*
-** What the subcommands of ljprof share: options, errors, exit codes.
-** A command returns 0 (done, and nothing wrong with the data), 1 (something
-** failed or is wrong) or 2 (called wrongly). An error is one line on stderr.
+** Command: the list of commands, their options, errors and exit codes. A
+** command returns 0 (success), 1 (something failed, or the data is damaged) or
+** 2 (wrong usage). It reports an error as one line on stderr.
 */
 #ifndef LJP_TOOLS_COMMAND_H
 #define LJP_TOOLS_COMMAND_H
@@ -28,41 +28,42 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 LJP_COMMAND_LIST(LJP_X)
 #undef LJP_X
 
-/* An error line: "ljprof NAME: ...". Text from outside is made safe. */
+/* Prints "ljprof NAME: ...". Unsafe bytes in arguments are escaped. */
 __attribute__((format(printf, 2, 3))) void
 ljp_command_error(const char *name, const char *format, ...);
 
-/* Something to know that is no error: "ljprof NAME: note: ...". */
+/* The same for a note that is not an error: "ljprof NAME: note: ...". */
 __attribute__((format(printf, 2, 3))) void
 ljp_command_note(const char *name, const char *format, ...);
 
 struct ljp_flag {
   const char *option; /* "--json" */
-  bool *set;          /* NULL: the option takes a value, "--to X" "--to=X": */
+  bool *set;          /* NULL: the option has a value, "--to X" or "--to=X". */
   const char **value;
 };
 
 /*
-** Options of a command that takes flags and exactly one file. -1: go on with
-** *file; else the command's exit code (help was asked for and shown, or an
-** error was reported).
+** Parses the arguments of a command that takes flags and exactly one file. -1:
+** go on with *file; else the exit code: help was requested and shown, or an
+** error was reported.
 */
 int ljp_command_options(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
                         unsigned count, const char **file);
 
-/* The same for one file or more; files[] has room for argc. */
+/* The same for one or more files. files[] has room for argc. */
 int ljp_command_files(const char *name, const char *help, int argc, char **argv,
                       const struct ljp_flag *flags, unsigned count,
                       const char **files, unsigned *file_count);
 
-/* Options, then a program to be run and its arguments, which are its own:
-** *program is the rest of argv. */
+/* The same for options followed by a program with its own arguments: *program
+** is the rest of argv. */
 int ljp_command_program(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
                         unsigned count, char ***program);
 
-/* Ends output to stdout; a reader that went away is no failure. */
+/* Ends output to stdout. If the reader closed the pipe, that is not a
+** failure. */
 int ljp_command_end(const char *name, struct ljp_print *out, int code);
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** Output files.
+** Writes an output file aside and renames it when it is complete.
 */
 #include "tools/shared/outfile.h"
 
@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "tools/shared/command.h"
 
-/* What a signal handler removes: the one file that is being written. */
+/* The temporary file, for the signal handler to remove. */
 static char *volatile outfile_temp;
 
 static void outfile_signal(int sig)
@@ -31,7 +32,7 @@ static void outfile_watch(void (*handler)(int))
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
     struct sigaction old;
-    /* What is ignored (nohup) stays so. */
+    /* Ignored signals (nohup) stay ignored. */
     if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
       signal(signals[i], handler);
   }
@@ -62,6 +63,7 @@ static int outfile_open_temp(struct ljp_outfile *out, mode_t mode)
     out->temp = NULL;
     return outfile_refuse(out, strerror(error));
   }
+  ljp_assert(!outfile_temp);
   out->fd = fd;
   outfile_temp = out->temp;
   outfile_watch(outfile_signal);
@@ -94,18 +96,19 @@ int ljp_outfile_open(struct ljp_outfile *out, const char *command,
   }
   if (!force)
     return outfile_refuse(out, "exists (use --force to replace it)");
-  out->path = realpath(path, NULL); /* What a link leads to. */
+  out->path =
+      realpath(path, NULL); /* The target, if path is a symbolic link. */
   return out->path ? outfile_open_temp(out, st.st_mode & 07777)
                    : outfile_refuse(out, strerror(errno));
 }
 
-/* 0 or errno. */
+/* Returns 0 or an errno. */
 static int outfile_rename(const struct ljp_outfile *out)
 {
   if (fsync(out->fd) != 0)
     return errno;
   if (!out->force) {
-    /* Somebody may have made the file meanwhile. */
+    /* Another process may have created the file meanwhile. */
     if (renameat2(AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_NOREPLACE) ==
         0)
       return 0;

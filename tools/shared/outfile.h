@@ -1,8 +1,9 @@
 /*
-** Output files: written aside, in the same folder, and renamed when whole, so
-** that nobody ever sees half of one; an existing file is kept unless forced.
-** "-" is standard output; devices and pipes are written as they are.
-** One output file at a time (a signal that ends the command removes it).
+** Outfile: an output file that appears only when it is complete. It is written
+** to a temporary file in the same folder and then renamed. An existing file is
+** kept unless force is set. "-" is standard output; devices and pipes are
+** written directly. Only one output file may be open at a time: if a signal
+** ends the command, its handler removes the temporary file.
 */
 #ifndef LJP_TOOLS_OUTFILE_H
 #define LJP_TOOLS_OUTFILE_H
@@ -10,23 +11,24 @@
 #include <stdbool.h>
 
 struct ljp_outfile {
-  int fd;              /* Write here. */
-  const char *command; /* For error lines. */
-  const char *name;    /* As the user called it. */
-  char *path, *temp;   /* NULL: not renamed. */
+  int fd;              /* Write to this descriptor. */
+  const char *command; /* For error messages. */
+  const char *name;    /* The path as the user wrote it. */
+  char *path, *temp;   /* NULL: written directly. */
   bool force;
 };
 
-/* -1: go on with out->fd; else the exit code, the error having been told. */
+/* -1: go on and write to out->fd; else the exit code after reporting the
+** error. */
 int ljp_outfile_open(struct ljp_outfile *out, const char *command,
                      const char *path, bool force);
 
-/* Puts the file in its place. error: errno of an earlier write that failed,
-** or 0. Returns the exit code, errors having been told; a reader of standard
-** output that went away is none. */
+/* Completes the file. error: errno of an earlier failed write, or 0. Returns
+** the exit code after reporting the error. A closed pipe on standard output is
+** not an error. */
 int ljp_outfile_commit(struct ljp_outfile *out, int error);
 
-/* Leaves nothing behind. */
+/* Discards the output and frees everything. */
 void ljp_outfile_abort(struct ljp_outfile *out);
 
 #endif

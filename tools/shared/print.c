@@ -1,5 +1,5 @@
 /*
-** Buffered output, escaped.
+** Buffers output and escapes text for terminals, JSON and XML.
 */
 #include "tools/shared/print.h"
 
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "src/base/assert.h"
 
 void ljp_print_begin(struct ljp_print *out, int fd)
 {
@@ -23,6 +25,7 @@ void ljp_print_begin(struct ljp_print *out, int fd)
 static void print_flush(struct ljp_print *out)
 {
   size_t done = 0;
+  ljp_assert(out->len <= sizeof out->buf);
   while (done < out->len && out->fd >= 0 && !out->error) {
     ssize_t n = write(out->fd, out->buf + done, out->len - done);
     if (n >= 0)
@@ -73,17 +76,18 @@ void ljp_print_dec(struct ljp_print *out, uint64_t number)
 
 void ljp_print_format(struct ljp_print *out, const char *format, ...)
 {
-  char text[512]; /* Callers' formats are short, without strings of input. */
+  char text[512]; /* Formats are short and contain no input strings. */
   va_list args;
   va_start(args, format);
   int n = vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  ljp_assert(n >= 0 && (size_t)n < sizeof text);
   if (n > 0)
     ljp_print_raw(out, text,
                   (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* Length of the UTF-8 sequence at p, as RFC 3629 has it; 0: none. */
+/* Length of the UTF-8 sequence at p (RFC 3629); 0: not valid. */
 static size_t print_utf8_length(const uint8_t *p, const uint8_t *end,
                                 uint32_t *rune)
 {
@@ -116,15 +120,15 @@ bool ljp_is_utf8(struct ljp_str s)
   return true;
 }
 
-/* Quote: a character to escape, too; 0: none. */
+/* quote: one more character to escape; 0: none. */
 static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote)
 {
   const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
   while (p < end) {
     uint32_t rune;
     size_t n = print_utf8_length(p, end, &rune);
-    /* Controls (C0, DEL, C1) and marks that turn the direction of writing
-    ** would let input move the cursor or disguise what is shown. */
+    /* Control characters (C0, DEL, C1) and bidirectional controls could move
+    ** the cursor or disguise the text. */
     if (n && rune >= 0x20 && rune != 0x7f && rune != '\\' &&
         rune != (uint8_t)quote && !(rune >= 0x80 && rune < 0xa0) &&
         !(rune >= 0x202a && rune <= 0x202e) &&
@@ -189,7 +193,7 @@ void ljp_print_xml(struct ljp_print *out, struct ljp_str s)
     size_t n = print_utf8_length(p, end, &rune);
     if (!n || rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0xfffe ||
         rune == 0xffff) {
-      ljp_print_str(out, "\xef\xbf\xbd"); /* Not allowed in XML. */
+      ljp_print_str(out, "\xef\xbf\xbd"); /* XML does not allow it. */
       n = n ? n : 1;
     } else if (strchr("<>&\"'", (int)rune) && rune < 0x80) {
       ljp_print_format(out, "&#%u;", rune);

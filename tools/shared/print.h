@@ -1,7 +1,7 @@
 /*
-** Output of the views: buffered, with strings from untrusted input made safe
-** for a terminal or for JSON. A write that fails is remembered, the rest of
-** the output dropped; ljp_print_end() tells. One thread an output.
+** Print: buffered output for views. Strings from untrusted input are escaped
+** for a terminal, JSON or XML. The first failed write is remembered and later
+** output is dropped; ljp_print_end() returns the error. One thread per output.
 */
 #ifndef LJP_TOOLS_PRINT_H
 #define LJP_TOOLS_PRINT_H
@@ -9,7 +9,7 @@
 #include "parsers/stream/item.h"
 
 struct ljp_print {
-  int fd; /* -1: to the sink, if there is one. */
+  int fd; /* -1: output goes to the sink, if there is one. */
   void (*sink)(void *ctx, const char *data, size_t len);
   void *ctx;
   int error;      /* errno of the first failed write. */
@@ -20,7 +20,8 @@ struct ljp_print {
 
 void ljp_print_begin(struct ljp_print *out, int fd);
 
-/* Writes what is left. 0, or the errno of the first failure. */
+/* Writes the rest of the buffer. Returns 0 or the errno of the first
+** failure. */
 int ljp_print_end(struct ljp_print *out);
 
 void ljp_print_raw(struct ljp_print *out, const char *data, size_t len);
@@ -29,20 +30,20 @@ void ljp_print_dec(struct ljp_print *out, uint64_t number);
 __attribute__((format(printf, 2, 3))) void
 ljp_print_format(struct ljp_print *out, const char *format, ...);
 
-/* Bytes as text for people: what is not printable UTF-8 as \xNN. */
+/* Text for people: bytes that are not printable UTF-8 become \xNN. */
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s);
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s);
 
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* A JSON string in quotes. Bytes that are not UTF-8 become U+FFFD. */
 void ljp_print_json(struct ljp_print *out, struct ljp_str s);
-/* The same without quotes, for a string that is written in pieces; they are cut
-** at ASCII characters. */
+/* The same without quotes, for a string written in pieces. Pieces must be
+** split at ASCII characters. */
 void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s);
-/* Text of XML or an attribute's value; what it cannot hold becomes U+FFFD. */
+/* XML text or attribute value. Characters not allowed in XML become U+FFFD. */
 void ljp_print_xml(struct ljp_print *out, struct ljp_str s);
 void ljp_print_hex(struct ljp_print *out, struct ljp_str s);
 
-/* Whether ljp_print_json() shows all of it. */
+/* Whether ljp_print_json() shows the string without loss. */
 bool ljp_is_utf8(struct ljp_str s);
 
 static inline struct ljp_str ljp_str(const char *data, size_t len)

@@ -1,5 +1,5 @@
 /*
-** One line on a terminal, written over and over.
+** Shows progress in one terminal line that is overwritten.
 */
 #include "tools/shared/progress.h"
 

@@ -1,5 +1,5 @@
 /*
-** Named values as text or JSON.
+** Prints the fields of a record as text or JSON.
 */
 #include "tools/shared/show.h"
 

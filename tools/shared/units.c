@@ -1,5 +1,5 @@
 /*
-** Amounts with units.
+** Formats amounts with units.
 */
 #include "tools/shared/units.h"
 

@@ -1,5 +1,5 @@
 /*
-** Amounts as people read them, with at most three digits: 12.3 ms, 4.5 MiB.
+** Units: amounts for people, with three significant digits: 12.3 ms, 4.50 MiB.
 */
 #ifndef LJP_TOOLS_UNITS_H
 #define LJP_TOOLS_UNITS_H

@@ -1,5 +1,5 @@
 /*
-** One event of a stream as a line or a JSON object.
+** Prints one item of a stream as a line or a JSON object.
 */
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tools/inspect/dump.h"
 #include "tools/shared/show.h"
 
-/* A line for a frame is cut here; its definition was shown in full. */
+/* Frames in stacks are cut to this length. Definitions are shown in full. */
 #define FRAME_TEXT_BYTES 512u
 
 static void dump_pairs(struct ljp_shower *show, const struct ljp_field *field,
@@ -129,12 +129,12 @@ static void dump_node(struct ljp_shower *show, const struct ljp_rec_node *node)
   }
 }
 
-/* Who observed it, and of which thread if it is known. */
+/* The producer of an event, and its thread if known. */
 static void dump_producer(struct ljp_shower *show,
                           const struct ljp_reader *reader,
-                          const struct ljp_item *event)
+                          const struct ljp_item *item)
 {
-  uint32_t id = event->block->head.producer;
+  uint32_t id = item->block->head.producer;
   const struct ljp_rec_producer *producer =
       ljp_model_producer(&reader->model, id);
   ljp_show_number(show, "producer", id);
@@ -144,11 +144,11 @@ static void dump_producer(struct ljp_shower *show,
 
 static void dump_sample(struct ljp_shower *show,
                         const struct ljp_reader *reader,
-                        const struct ljp_item *event)
+                        const struct ljp_item *item)
 {
-  const struct ljp_rec_sample *s = &event->u.sample;
-  ljp_show_number(show, "time_ns", event->time_ns);
-  dump_producer(show, reader, event);
+  const struct ljp_rec_sample *s = &item->u.sample;
+  ljp_show_number(show, "time_ns", item->time_ns);
+  dump_producer(show, reader, item);
   ljp_show_number(show, "vm", s->vm);
   ljp_show_listed(show, "state", ljp_name_vmstate(s->state), s->state);
   ljp_show_number(show, "weight", s->weight);
@@ -157,11 +157,11 @@ static void dump_sample(struct ljp_shower *show,
 }
 
 static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
-                     const struct ljp_item *event)
+                     const struct ljp_item *item)
 {
-  const struct ljp_rec_mem *m = &event->u.mem;
-  ljp_show_number(show, "time_ns", event->time_ns);
-  dump_producer(show, reader, event);
+  const struct ljp_rec_mem *m = &item->u.mem;
+  ljp_show_number(show, "time_ns", item->time_ns);
+  dump_producer(show, reader, item);
   ljp_show_listed(show, "operation", ljp_name_mem_op(m->op), m->op);
   ljp_show_address(show, "address", m->address);
   ljp_show_number(show, "size", m->size);
@@ -179,16 +179,16 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
   dump_stack(show, &reader->model, m->stack);
 }
 
-/* As other flat records, but its stack comes last, with frames. */
+/* Printed like other flat records, but the stack comes last and with frames. */
 static void dump_trace_event(struct ljp_shower *show,
                              const struct ljp_reader *reader,
-                             const struct ljp_item *event)
+                             const struct ljp_item *item)
 {
   unsigned count = 0;
-  const struct ljp_field *field = ljp_record_fields(event->what, &count);
+  const struct ljp_field *field = ljp_record_fields(item->what, &count);
   for (unsigned i = 0; i + 1 < count; i++)
-    dump_field(show, &field[i], (const char *)&event->u + field[i].offset);
-  dump_stack(show, &reader->model, event->u.trace_event.stack);
+    dump_field(show, &field[i], (const char *)&item->u + field[i].offset);
+  dump_stack(show, &reader->model, item->u.trace_event.stack);
 }
 
 static void dump_block(struct ljp_shower *show, const struct ljp_block *block)
@@ -218,10 +218,10 @@ static void dump_gap(struct ljp_shower *show, const struct ljp_gap *gap)
   ljp_show_listed(show, "reason", ljp_name_gap(gap->reason), gap->reason);
 }
 
-static void dump_bad(struct ljp_shower *show, const struct ljp_item *event)
+static void dump_bad(struct ljp_shower *show, const struct ljp_item *item)
 {
-  const struct ljp_bad *bad = &event->u.bad;
-  ljp_show_number(show, "block_offset", event->block->offset);
+  const struct ljp_bad *bad = &item->u.bad;
+  ljp_show_number(show, "block_offset", item->block->offset);
   ljp_show_number(show, "payload_offset", bad->payload_offset);
   ljp_show_number(show, "bytes", bad->bytes);
   ljp_show_listed(show, "record", ljp_name_record(bad->tag), bad->tag);
@@ -263,50 +263,50 @@ static const char *dump_type(unsigned what)
   return ljp_name_record(what);
 }
 
-void ljp_dump_event(struct ljp_print *out, const struct ljp_reader *reader,
-                    const struct ljp_item *event, bool json)
+void ljp_dump_item(struct ljp_print *out, const struct ljp_reader *reader,
+                   const struct ljp_item *item, bool json)
 {
   struct ljp_shower show = {.out = out, .json = json};
   const struct ljp_field *field;
   unsigned count = 0;
-  if (!json && event->what != LJP_ITEM_BLOCK && event->what != LJP_ITEM_GAP &&
-      event->what != LJP_ITEM_FINISH)
+  if (!json && item->what != LJP_ITEM_BLOCK && item->what != LJP_ITEM_GAP &&
+      item->what != LJP_ITEM_FINISH)
     ljp_print_str(out, "  ");
-  ljp_show_begin(&show, dump_type(event->what));
-  switch (event->what) {
+  ljp_show_begin(&show, dump_type(item->what));
+  switch (item->what) {
   case LJP_ITEM_BLOCK:
-    dump_block(&show, event->block);
+    dump_block(&show, item->block);
     break;
   case LJP_ITEM_GAP:
-    dump_gap(&show, &event->u.gap);
+    dump_gap(&show, &item->u.gap);
     break;
   case LJP_ITEM_BAD:
-    dump_bad(&show, event);
+    dump_bad(&show, item);
     break;
   case LJP_ITEM_UNKNOWN:
-    ljp_show_number(&show, "tag", event->u.unknown.tag);
-    ljp_show_number(&show, "payload_offset", event->u.unknown.payload_offset);
-    ljp_show_number(&show, "bytes", event->u.unknown.bytes);
+    ljp_show_number(&show, "tag", item->u.unknown.tag);
+    ljp_show_number(&show, "payload_offset", item->u.unknown.payload_offset);
+    ljp_show_number(&show, "bytes", item->u.unknown.bytes);
     break;
   case LJP_ITEM_FINISH:
-    dump_finish(&show, &event->u.finish);
+    dump_finish(&show, &item->u.finish);
     break;
   case LJP_REC_NODES:
-    dump_node(&show, &event->u.node);
+    dump_node(&show, &item->u.node);
     break;
   case LJP_REC_SAMPLES:
-    dump_sample(&show, reader, event);
+    dump_sample(&show, reader, item);
     break;
   case LJP_REC_MEM:
-    dump_mem(&show, reader, event);
+    dump_mem(&show, reader, item);
     break;
   case LJP_REC_TRACE_EVENT:
-    dump_trace_event(&show, reader, event);
+    dump_trace_event(&show, reader, item);
     break;
   default:
-    field = ljp_record_fields(event->what, &count);
+    field = ljp_record_fields(item->what, &count);
     for (unsigned i = 0; i < count; i++)
-      dump_field(&show, &field[i], (const char *)&event->u + field[i].offset);
+      dump_field(&show, &field[i], (const char *)&item->u + field[i].offset);
   }
   ljp_show_end(&show);
 }
