@@ -50,13 +50,14 @@ evenly() {
 instructions() {
   variables=$1
   shift
+  failed=
   counted=$(evenly "$variables" valgrind --tool=cachegrind --cache-sim=no \
     --branch-sim=no --smc-check=all-non-file --cachegrind-out-file=/dev/null \
-    "$@" 2>&1 > /dev/null) &&
-    counted_refs=$(echo "$counted" | sed -n 's/.*I *refs: *//p' | tr -d ,) &&
-    [ -n "$counted_refs" ] || {
+    "$@" 2>&1 > /dev/null) || failed=1
+  count=$(echo "$counted" | sed -n 's/.*I *refs: *//p' | tr -d ,)
+  if [ -n "$failed" ] || [ -z "$count" ]; then
     echo "$counted" | grep -v '^[=-][=-]' | head -n 5 >&2
     return 1
-  }
-  echo "$counted_refs"
+  fi
+  echo "$count"
 }

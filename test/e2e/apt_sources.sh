@@ -1,6 +1,6 @@
 #!/bin/sh
-# The source archives are derived from the machine's own apt configuration, in
-# either of its forms; what is not Debian main is left out.
+# cmake/apt-sources derives the source archives from the machine's own apt
+# configuration, in either format, and takes nothing but Debian main.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p etc/sources.list.d out

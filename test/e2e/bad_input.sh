@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is wrong gets one clear line and a failing exit code, and nothing that
-# is half-built is taken for whole afterwards.
+# Wrong input to ./run and to the scripts in cmake/ gets one clear line and a
+# failing exit code, and nothing half-built counts as complete afterwards.
 . "$(dirname "$0")/lib.sh"
 
 run=$SOURCE_DIR/run
@@ -17,7 +17,7 @@ refuses "an argument too many" 2 "build takes no argument, and there is 'all'" \
 refuses "two prefixes" 2 "install takes one folder, and there is '/b' too" \
   "$run" install /a /b
 
-# Fetching. A machine without archives, or with one that does not answer.
+# Fetching, on a machine without archives or with one that does not answer.
 refuses "a base not in the table" any "no LuaJIT base is called 'puc'" \
   "$scripts/fetch-luajit" puc "$SCRATCH/none"
 mkdir damaged
@@ -66,7 +66,7 @@ refuses "an archive with other bytes" any "as fetched has the wrong SHA-256" \
   env PATH="$SCRATCH/bin:$PATH" "$scripts/fetch-luajit" luajit2 empty
 [ ! -e empty ] || fail "a wrong download was kept: $(ls empty)"
 
-# Staging. Trees that are not LuaJIT 2.1, patches that do not apply.
+# Staging: trees that are not LuaJIT 2.1, and patches that do not apply.
 stage() {
   "$scripts/stage-luajit" "$@"
 }
@@ -94,15 +94,15 @@ refuses "a patch that is not there" any "series names 9999-missing.patch" \
 [ ! -e out ] || fail "a failed stage left a tree"
 same "nor anything else" "" "$(find . -maxdepth 1 -name 'out*' ! -name out.txt)"
 
-# A tree without its stamp, as a kill would leave one, is made anew.
+# A tree without its stamp, such as a kill leaves, is made anew.
 stage "$BUILD_DIR/luajit/unpatched/stage" "$patches" out
 rm out/.ljprof-stamp out/src/lj_gc.c
 stage "$BUILD_DIR/luajit/unpatched/stage" "$patches" out
-[ -f out/src/lj_gc.c ] || fail "a half tree was taken for whole"
-ok "a half tree is made anew"
+[ -f out/src/lj_gc.c ] || fail "an incomplete tree counted as complete"
+ok "an incomplete tree is made anew"
 
-# A make that is killed half-way through a file. This Makefile, in the place of
-# LuaJIT's own, stops there if there is a file "stop".
+# A make that is killed in the middle of a file. This Makefile, in the place of
+# LuaJIT's own, waits there if there is a file "stop".
 mkdir -p vm/src/jit vm/src/host
 for f in lua.h lauxlib.h lualib.h luaconf.h luajit.h lua.hpp luajit.o \
   jit/vmdef.lua; do echo "$f" > vm/src/$f; done
@@ -124,18 +124,19 @@ done
 kill -9 -$made
 wait $made 2> /dev/null || :
 same "half an archive" "half " "$(cat work/src/libluajit.a)"
-[ ! -e made/libvm.a ] || fail "half an archive was handed on"
+[ ! -e made/libvm.a ] || fail "half an archive counts as built"
 rm stop
 "$scripts/make-luajit" vm work made dest 1 A=1
-same "after a killed make all begins anew" "half whole" "$(cat made/libvm.a)"
+same "after a killed make everything is built anew" "half whole" \
+  "$(cat made/libvm.a)"
 
-# Configuring. No compiler; a target without GC64.
+# Configuring, without a compiler or for a target without GC64.
 configure() {
   cmake -S "$SOURCE_DIR" -B conf -G Ninja -DBUILD_TESTING=OFF "$@"
 }
 refuses "a target without GC64" any "the profilers need an x86-64 target" \
   configure -DLUAJIT_XCFLAGS=-DLUAJIT_DISABLE_GC64
-# Through ./run there is one line in all, whatever CMake has to say.
+# alone WHAT: ./run prints one line, however much CMake prints.
 alone() {
   same "$1: one line" 1 "$(grep -vc '^==> ' out.txt)"
 }
@@ -154,12 +155,12 @@ env_run() {
 refuses "a compiler that is not there" any "no C compiler 'nosuchcc'" \
   env_run CC=nosuchcc
 alone "a compiler that is not there"
-refuses "a compiler that does not work" any "the C compiler false does not work" \
-  env_run CC=false
+refuses "a compiler that does not work" any \
+  "the C compiler false does not work" env_run CC=false
 alone "a compiler that does not work"
 rm -rf clone/build
-# The target that a compiler's own arguments make; no 32-bit libc is needed to
-# be refused, but CMake's first try of the compiler needs one.
+# A compiler's own arguments decide the target. Our check needs no 32-bit libc,
+# but CMake's test of the compiler does.
 echo 'int main(void) { return 0; }' > try.c
 if ${CC:-cc} -m32 try.c -o try 2> try.txt; then
   refuses "a 32-bit target by CC" any "the profilers need an x86-64 target" \
@@ -167,7 +168,7 @@ if ${CC:-cc} -m32 try.c -o try 2> try.txt; then
   alone "a 32-bit target by CC"
   rm -rf clone/build
 else
-  echo "no 32-bit libc here: the 32-bit target by CC is left out"
+  echo "skipped, as there is no 32-bit libc: a 32-bit target by CC"
 fi
 refuses "a missing library" any "pkg-config does not find 'libzstd'" \
   env_run PKG_CONFIG_LIBDIR=/nonexistent

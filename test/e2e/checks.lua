@@ -1,4 +1,5 @@
--- What the checks of Lua interfaces share; `dofile` it. check() counts.
+-- What the tests of the Lua interfaces share, for dofile(). checks.count is the
+-- number of passed checks.
 local checks = { count = 0 }
 
 function checks.check(ok, what, ...)
@@ -10,7 +11,8 @@ function checks.check(ok, what, ...)
   checks.count = checks.count + 1
 end
 
--- The results of a call that is to be refused.
+-- fails(WHAT, ERRNO, TEXT, CALL'S RESULTS...): the call must have failed with
+-- this errno and a message that holds TEXT.
 function checks.fails(what, errno, text, ok, message, number)
   checks.check(ok == nil and number == errno and message:find(text, 1, true),
     what, ok, message, number)
@@ -23,7 +25,7 @@ function checks.read(path)
   return text
 end
 
--- A file that must stay as it is.
+-- Makes a file that must stay as it is.
 function checks.keep(path)
   local f = assert(io.open(path, "wb"))
   f:write("precious")

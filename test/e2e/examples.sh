@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each example gives its known output (and checks it itself), JIT on and off.
+# Each example prints its known output, with the JIT on and off.
 . "$(dirname "$0")/lib.sh"
 
 lua=$BUILD_DIR/bin/luajit

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Our library can stand in for Debian's: same soname, every symbol that Debian
-# and the unpatched base export, and beyond those only luaM_* and luaopen_misc.
+# Our library can replace Debian's: it has the same soname and exports every
+# symbol that Debian's library and the unpatched base export, and besides them
+# only luaM_* and luaopen_misc.
 . "$(dirname "$0")/lib.sh"
 
 exported() {
@@ -15,10 +16,12 @@ for link in libluajit-5.1.so libluajit-5.1.so.2; do
 done
 
 exported "$BUILD_DIR/unpatched/lib/libluajit-5.1.so.2" > base
-[ "$(wc -l < base)" -ge 140 ] || fail "the base exports too little: $(wc -l < base)"
+[ "$(wc -l < base)" -ge 140 ] ||
+  fail "the base exports too little: $(wc -l < base)"
 same "nothing of the base is missing" "" "$(comm -13 ours base)"
 comm -23 ours base > added
-same "only ours is added" "" "$(grep -vE '^(luaM_|luaopen_misc$)' added || :)"
+same "only luaM_* and luaopen_misc are added" "" \
+  "$(grep -vE '^(luaM_|luaopen_misc$)' added || :)"
 [ "$(grep -c '^luaM_' added)" -ge 8 ] || fail "luaM_* are missing: $(cat added)"
 ok "$(wc -l < added) symbols of ours"
 

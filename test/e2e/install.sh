@@ -1,7 +1,7 @@
 #!/bin/sh
-# What is installed works from any prefix: the command finds its library and
-# its jit.* modules, and C programs build against it by pkg-config, linked
-# dynamically and statically.
+# An installation works from any prefix: the command finds its library and its
+# jit.* modules, and C programs build against it with pkg-config, linked
+# dynamically or statically.
 . "$(dirname "$0")/lib.sh"
 CC=${CC:-cc}
 flags=${LJP_LINK_FLAGS:-}
@@ -17,7 +17,7 @@ same "the command finds its modules" "$prefix	function" \
   "$("$prefix/bin/luajit" module.lua)"
 mv "$prefix" "$SCRATCH/moved"
 prefix=$SCRATCH/moved
-same "so it does after a move" "$prefix	function" \
+same "it also finds them after a move" "$prefix	function" \
   "$("$prefix/bin/luajit" module.lua)"
 same "LUA_PATH given in full is left alone" "/x/?.lua" \
   "$(LUA_PATH='/x/?.lua' "$prefix/bin/luajit" -e 'print(package.path)')"

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# What the shell tests share. A test is run with SOURCE_DIR and BUILD_DIR set,
-# in a scratch folder of its own that is removed afterwards.
+# What the shell tests share. A test gets SOURCE_DIR and BUILD_DIR from its
+# caller, and runs in a scratch folder of its own that is removed afterwards.
 set -eu
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ljprof-test.XXXXXX")
@@ -20,20 +20,21 @@ ok() {
   echo "ok $passed - $*"
 }
 
-# same WHAT WANTED GOT
+# same WHAT WANTED GOT: fails unless the two are equal.
 same() {
   [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"
   ok "$1"
 }
 
-# refuses WHAT CODE TEXT COMMAND...: fails with this exit code and one line
-# (of our own; CODE may be "any") that holds TEXT.
+# refuses WHAT CODE TEXT COMMAND...: fails unless the command ends with this
+# exit code (CODE may be "any": not 0) and prints exactly one line that holds
+# TEXT.
 refuses() {
   what=$1 code=$2 text=$3
   shift 3
   got=0
   "$@" > out.txt 2>&1 < /dev/null || got=$?
-  [ "$got" != 0 ] || fail "$what: went through"
+  [ "$got" != 0 ] || fail "$what: the command succeeded"
   [ "$code" = any ] || [ "$code" = "$got" ] ||
     fail "$what: exit code $got, wanted $code"
   line=$(grep -F "$text" out.txt) ||
@@ -53,5 +54,6 @@ tree_files() {
 copy_of_source() {
   mkdir -p "$1"
   tree_files "$SOURCE_DIR" > copy.txt
-  (cd "$SOURCE_DIR" && tar -cf - -T "$SCRATCH/copy.txt") | (cd "$1" && tar -xf -)
+  (cd "$SOURCE_DIR" && tar -cf - -T "$SCRATCH/copy.txt") |
+    (cd "$1" && tar -xf -)
 }

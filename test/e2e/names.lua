@@ -1,7 +1,8 @@
--- Functions that outlive the chunk that defined them, and a session that
--- starts early or late.  luajit names.lua STREAM WHEN
--- WHEN: "before" the chunks are loaded, "after", or once all that can be
--- "collected" is.
+-- Functions that outlive the chunk that defined them, and a session that starts
+-- early or late.
+--   luajit names.lua STREAM WHEN
+-- WHEN is "before" or "after" the chunks are loaded, or "collected": after the
+-- collector has freed everything that it can.
 local path, when = ...
 local keep = {}
 
@@ -30,7 +31,7 @@ local source = [[
   as_global, slot2 = nil, nil
 ]]
 
--- What dies at once: its records are used again.
+-- Makes functions that die at once, whose table entries are used again.
 local function litter(n)
   for i = 1, n do
     loadstring("local function litter" .. i .. "() return function() end end")()
@@ -49,7 +50,9 @@ litter(500)
 local plain, dumped = {}, {}
 assert(loadstring(source, "@plain.lua"))(plain, allocate)
 litter(500)
-assert(loadstring(string.dump(loadstring(source, "@dumped.lua"))))(dumped, allocate)
+local bytecode = string.dump(loadstring(source, "@dumped.lua"))
+assert(loadstring(bytecode))(dumped, allocate)
+bytecode = nil
 litter(500)
 if when == "collected" then
   collectgarbage() collectgarbage()

@@ -1,12 +1,10 @@
 #!/bin/sh
-# A function has the name that it was defined under, even if the chunk that
-# defined it, and the strings in that, were collected before the session
-# started.
+# A function has the name under which it was defined, even if the collector has
+# freed the chunk that defined it, and its strings, before the session starts.
 . "$(dirname "$0")/lib.sh"
 
-# What names.lua has its functions allocate under, with the lines.
-expected()
-{
+# expected: the lines and names of the functions in which names.lua allocates.
+expected() {
   for chunk in dumped plain; do
     echo "2 $chunk.lua as_local"
     echo "4 $chunk.lua as_global"
@@ -22,11 +20,12 @@ expected > wanted.txt
 
 for when in before after collected; do
   for jit in on off; do
-    "$BUILD_DIR/bin/luajit" -j$jit "$SOURCE_DIR/test/e2e/names.lua" n.ljp $when \
-      > out.txt || fail "$when, JIT $jit: the program"
+    "$BUILD_DIR/bin/luajit" -j$jit "$SOURCE_DIR/test/e2e/names.lua" n.ljp \
+      $when > out.txt || fail "$when, JIT $jit: the program"
     same "$when, JIT $jit: all were called" 16 "$(cat out.txt)"
-    "$BUILD_DIR/bin/ljprof" dump n.ljp |
-      sed -n 's/.* proto id=[0-9]* first_line=\([0-9]*\) .* chunk="@\(dumped.lua\|plain.lua\)" name="\(.*\)".*/\1 \2 \3/p' |
+    "$BUILD_DIR/bin/ljprof" dump n.ljp | grep ' proto id=' |
+      sed -n -e 's/.* first_line=\([0-9]*\) .* chunk="@\([a-z]*\.lua\)"/\1 \2/' \
+        -e 's/^\([0-9]* [a-z.]*\) name="\(.*\)".*/\1 \2/p' |
       grep -v "main chunk" | sort -u | sort -k2,2 -k1,1n > got.txt
     grep -vE ' (as_upvalue_of|maker)$' got.txt > seen.txt || :
     diff wanted.txt seen.txt || fail "$when, JIT $jit: other names"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A library without profilers still has misc and luaM_*, and each call says
+# A library without profilers still has misc and luaM_*, and each call answers
 # that profiling is not supported.
 . "$(dirname "$0")/lib.sh"
 CC=${CC:-cc}
@@ -9,8 +9,8 @@ cmake -S "$SOURCE_DIR" -B "$off" -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
   -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > off.log 2>&1 || fail "$(cat off.log)"
 cmake --build "$off" > off.log 2>&1 || fail "$(tail off.log)"
-# Every function, with and without arguments; and they are the same as in the
-# library with profilers, so that a program meets answers, not nil.
+# Every function is called with and without arguments. The functions are those
+# of the library with profilers, so that a program gets answers instead of nil.
 cat > calls.lua << 'EOF'
 local names = {}
 for name, calls in pairs(misc) do
@@ -36,7 +36,7 @@ for f in sysprof.start sysprof.stop sysprof.report memprof.start memprof.stop \
   profile.start profile.stop; do
   grep -qx $f refusing.txt || fail "misc has no $f"
 done
-ok "each of $(wc -l < refusing.txt) Lua calls says so"
+ok "each of $(wc -l < refusing.txt) Lua calls answers so"
 cat > names.lua << 'EOF'
 local names = {}
 for name, calls in pairs(misc) do
@@ -45,7 +45,7 @@ end
 table.sort(names)
 print(table.concat(names, "\n"))
 EOF
-same "they are those of the library with profilers" \
+same "the Lua calls are those of the library with profilers" \
   "$("$BUILD_DIR/bin/luajit" names.lua)" "$(cat refusing.txt)"
 
 cat > calls.c << 'EOF'
@@ -81,25 +81,26 @@ int main(void)
 EOF
 $CC -Wall -Werror calls.c -o calls -I"$off/include" -L"$off/lib" -lluajit-5.1
 exported() {
-  nm -D --defined-only "$1/lib/libluajit-5.1.so.2" | sed -n 's/.* \(luaM_\)/\1/p'
+  nm -D --defined-only "$1/lib/libluajit-5.1.so.2" |
+    sed -n 's/.* \(luaM_\)/\1/p'
 }
 same "the C calls are those of the library with profilers" \
   "$(exported "$BUILD_DIR")" "$(exported "$off")"
-same "each C call says so" "$(exported "$off" | wc -l)" \
+same "each C call answers so" "$(exported "$off" | wc -l)" \
   "$(LD_LIBRARY_PATH=$off/lib ./calls)"
 
-# A target without GC64: of 32 bits where the compiler can make one, else x86-64
-# as it once was.
-narrow() { # WHAT ARCH CMAKE-OPTION
+# narrow WHAT ARCH CMAKE-OPTION: builds for a target without GC64.
+narrow() {
   cmake -S "$SOURCE_DIR" -B narrow -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
     -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" "$3" > narrow.log 2>&1 ||
     fail "$(cat narrow.log)"
   cmake --build narrow >> narrow.log 2>&1 || fail "$(tail narrow.log)"
-  same "$1 says so" "$2 $(cat refusing.txt)" \
+  same "$1 answers so" "$2 $(cat refusing.txt)" \
     "$(narrow/bin/luajit -e 'io.write(jit.arch, " ")' calls.lua)"
   rm -rf narrow
 }
+# 32 bits where the compiler can, else x86-64 without GC64.
 echo 'int main(void) { return 0; }' > try.c
 if $CC -m32 try.c -o try > try.txt 2>&1 && ./try; then
   narrow "a 32-bit library" x86 -DCMAKE_C_FLAGS=-m32

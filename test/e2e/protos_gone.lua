@@ -1,6 +1,7 @@
--- Loads a great many chunks, runs each, and lets the collector have it, under a
--- profiler: each function's name, line, chunk and what it allocates tell the same
--- number (protos_judge). What is kept of those that have gone is bounded.
+-- Under a profiler, loads very many chunks, runs each one and leaves it to the
+-- collector. A function's name, line, chunk and size of its allocations all
+-- give the same number (test/e2e/protos_judge.c). The memory that is kept for
+-- freed functions must stay bounded.
 --
 --   protos_gone.lua HOW LOADS FILE     HOW: cpu, memory, both
 local how, loads, file = ...
@@ -14,7 +15,7 @@ local function resident()
   return in_use()
 end
 
--- All on one line.
+-- The function is on one line.
 local text = [[local function f_%d(new, list)
  for i = 1, 3 do list[i] = new("char[?]", 2000 + %d) end
  return list end return f_%d]]
@@ -48,5 +49,5 @@ local profiler = how == "cpu" and misc.sysprof or how == "memory"
 assert(profiler.stop())
 print(("%d chunks; resident after a quarter %d KiB, at the end %d KiB")
   :format(loads, early, late))
--- The writer's tables fill up to their bounds meanwhile.
+-- In between, the writer's tables grow to their bounds.
 assert(late - early < 24 * 1024, "memory grows without bound")

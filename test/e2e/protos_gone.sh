@@ -1,10 +1,11 @@
 #!/bin/sh
-# protos_gone.sh: what is kept of functions that have gone is bounded, and no name
-# is ever another's, however often references are used again (protos_gone.lua).
+# The memory kept for freed functions is bounded, and no function ever gets
+# another one's name, however often references are used again (protos_gone.lua).
 #
 # LJP_PROTO_LOADS  chunks under the CPU profiler (150000); fewer with memory
 . "$SOURCE_DIR/test/e2e/lib.sh"
 loads=${LJP_PROTO_LOADS:-150000}
+# run NAME HOW COUNT [LUAJIT-OPTION...]
 run() {
   name=$1 how=$2 count=$3
   shift 3
@@ -13,6 +14,7 @@ run() {
     fail "$name: $(tail -n 2 protos.out)"
   ok "$name: $(cat protos.out)"
 }
+# judge SAMPLES EVENTS: the least numbers in the stream.
 judge() {
   "$BUILD_DIR/bin/protos_judge" protos.bin "$1" "$2" > judge.out ||
     fail "$name: $(cat judge.out)"

@@ -1,11 +1,11 @@
 /*
-** Judges what protos_gone.lua has left: wherever a function f_N stands in a
-** stack, its chunk is cN, its line N % 97 + 1, and the cdata that it allocates as
-** large as its number says.
+** Checks the stream of protos_gone.lua: wherever a function f_N is in a stack,
+** its chunk is cN, its line is N % 97 + 1, and the cdata that it allocates has
+** the size that N gives.
 **
-**   protos_judge FILE [SAMPLES EVENTS]   at least so many with such a function
+**   protos_judge FILE [SAMPLES EVENTS]   the least numbers with such a function
 **
-** Exit code 1 if anything contradicts, or names are missing.
+** Exit code 1 if something contradicts this, or if names are missing.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { SHOWN = 10, LINES = 97, SIZES = 1009, LEAST = 2000, HEAD = 64 };
 
 static uint64_t samples, events, unnamed, wrong;
 
-/* N of "f_N"; false: another name. */
+/* Parses "f_N"; false for any other name. */
 static bool number_of(struct ljp_str name, uint64_t *number)
 {
   char text[32], *end;
@@ -41,7 +41,7 @@ static bool chunk_is(struct ljp_str chunk, uint64_t number)
   return chunk.len == (size_t)n && memcmp(chunk.data, text, chunk.len) == 0;
 }
 
-/* size: of what was allocated there, 0: it is not known. */
+/* size: of the allocation with this stack; 0 if unknown. */
 static void look(const struct ljp_reader *reader, uint64_t stack, uint64_t size,
                  uint64_t *count)
 {
@@ -100,8 +100,8 @@ int main(int argc, char **argv)
     fprintf(stderr, "protos_judge: %s: %s\n", argv[1], reader.error);
     return 1;
   }
-  printf("%" PRIu64 " samples and %" PRIu64 " allocations in functions that "
-         "went; without a name %" PRIu64 ", contradictions %" PRIu64 "\n",
+  printf("%" PRIu64 " samples and %" PRIu64 " allocations in freed "
+         "functions; without a name %" PRIu64 ", contradictions %" PRIu64 "\n",
          samples, events, unnamed, wrong);
   ljp_reader_fini(&reader);
   return wrong || unnamed ||

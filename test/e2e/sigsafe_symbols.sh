@@ -1,18 +1,18 @@
 #!/bin/sh
-# Objects that signal handlers run may not call anything that allocates, locks
-# or is bound lazily: every undefined symbol must be defined by the others or
-# stand on the list.
+# Objects whose code runs in signal handlers call nothing that allocates, locks
+# or is bound lazily: another one of the objects must define each undefined
+# symbol, or the list below must allow it.
 # Usage: sigsafe_symbols.sh OBJECT...
 set -eu
 [ $# -gt 0 ] || { echo "usage: sigsafe_symbols.sh OBJECT..." >&2; exit 2; }
 
-# What the compiler itself may call for, and the linker provides.
+# Calls that the compiler itself may make, and what the linker provides.
 allowed='memcpy memmove memset memcmp _GLOBAL_OFFSET_TABLE_ __stack_chk_fail'
-# Async-signal-safe by POSIX; their callers are built with -fno-plt, so that
-# they are bound when the library is loaded.
+# POSIX calls these async-signal-safe. Their callers are built with -fno-plt, so
+# that they are bound when the library is loaded.
 allowed="$allowed clock_gettime __errno_location"
-# The guest walk compares addresses with those of the VM's functions; the list
-# of VMs is data.
+# The guest walk only compares addresses with those of the VM's functions; the
+# list of VMs is data.
 allowed="$allowed lj_asm_trace lj_gc_fullgc lj_gc_step lj_gc_step_jit
   lj_opt_dce lj_opt_loop lj_opt_sink lj_trace_exit lj_trace_hot lj_trace_ins
   lj_vm_asm_begin ljp_vm_chunks ljp_vm_count"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Any LuaJIT v2.1 tree makes a library that records: here the other one of
-# Debian's two, unpacked, as somebody's clone would lie around, with what an
+# Any LuaJIT v2.1 tree makes a library that records. This test takes the other
+# one of Debian's two, unpacked like somebody's clone, with files that an
 # earlier make has left in it.
 . "$(dirname "$0")/lib.sh"
 
@@ -21,7 +21,7 @@ cmake --build made --target luajit > made.log 2>&1 || fail "$(tail made.log)"
 find tree -type f -exec sha256sum {} + | sort > after.txt
 cmp -s before.txt after.txt || fail "the tree was changed: $(
   diff before.txt after.txt | head -n 3)"
-ok "the tree is built elsewhere, and left as it was"
+ok "the tree is built elsewhere and stays as it was"
 
 cat > work.lua << 'END'
 local keep = {}
