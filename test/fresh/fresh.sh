@@ -1,13 +1,14 @@
 #!/bin/sh
-# fresh.sh: makes a bare Debian 12 (debootstrap, minbase) in a temporary
-# folder, puts a copy of the committed source into it, runs `./run demo` and
-# `./run test` there, and both again without any network. Nothing is installed
-# by hand in between. Needs root and the network; removes what it made.
+# fresh.sh: makes a bare Debian 12 (debootstrap, minbase) in a temporary folder,
+# puts a copy of the committed source into it, and runs `./run demo` and `./run
+# test` there, first with and then without a network. Nothing is installed by
+# hand in between. The script needs root and the network, and removes what it
+# has made.
 #
-# The archive is the one that this machine itself uses; its apt settings (a
-# proxy, for example) are passed on. LJPROF_FRESH_KEEP=1 keeps the folder,
-# LJPROF_FRESH_ARGS are added to `./run test`, LJPROF_FUZZ_SECONDS is for each
-# fuzz target.
+# It uses this machine's own archive and passes on this machine's apt settings
+# (such as a proxy). LJPROF_FRESH_KEEP=1 keeps the folder, LJPROF_FRESH_ARGS is
+# added to `./run test`, and LJPROF_FUZZ_SECONDS is the time for each fuzz
+# target.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -33,13 +34,13 @@ clean() {
     /proc/mounts; then
     rm -rf "$work"
   else
-    say "something is still mounted below $root: not removed" >&2
+    say "not removing $root: something is still mounted below it" >&2
   fi
 }
 trap clean EXIT
 trap 'exit 1' HUP INT TERM
 
-# The machine's own archive for bookworm, and its keyring.
+# This machine's own archive of bookworm, and its keyring.
 mkdir -p "$work/parts"
 echo 'VERSION_CODENAME=bookworm' > "$work/os-release"
 LJPROF_OS_RELEASE=$work/os-release cmake/apt-sources "$work/parts"
@@ -63,10 +64,10 @@ debootstrap --variant=minbase --keyring="$keyring" bookworm "$root" "$mirror" \
   > "$work/debootstrap.log" 2>&1 < /dev/null ||
   die "debootstrap: $(tail -n 1 "$work/debootstrap.log")"
 say "$(chroot "$root" dpkg-query -f . -W | wc -c) packages; of cc, gcc, cmake," \
-  "git, sudo it has: $(chroot "$root" sh -c \
+  "git and sudo it has: $(chroot "$root" sh -c \
     'command -v cc gcc cmake git sudo || echo none')"
 
-# The machine's way to the archive: sources, proxy settings, name service.
+# How this machine reaches the archive: sources, proxy settings, name service.
 rm -f "$root/etc/apt/sources.list"
 for f in "$work/parts"/ljprof.*; do
   sed -e 's/^deb-src /deb /' -e 's/^Types: deb-src/Types: deb/' "$f" \
@@ -88,7 +89,7 @@ fi
 
 cat > "$root/root/go" << 'EOF'
 #!/bin/sh
-# Runs with its own mounts, which end with it.
+# Runs with mounts of its own, which end with it.
 set -eu
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys 2> /dev/null || :
@@ -102,12 +103,12 @@ date +%s > /root/end
 EOF
 chmod +x "$root/root/go"
 
-# go WHAT [NAMESPACES...]: one pass inside, in namespaces of its own.
+# go WHAT [NAMESPACES...]: one pass in the chroot, in namespaces of its own.
 go() {
   what=$1
   shift
   say "./run demo and ./run test, $what"
-  # shellcheck disable=SC2016 # expanded by the inner shell
+  # shellcheck disable=SC2016 # the inner shell expands them
   unshare --mount --pid --fork --kill-child "$@" sh -c '
     mount --make-rprivate /
     mount --rbind /dev "$1/dev"
@@ -118,14 +119,14 @@ go() {
       LJPROF_FUZZ_SECONDS="${LJPROF_FUZZ_SECONDS:-}" \
       ${http_proxy:+http_proxy="$http_proxy"} \
       ${https_proxy:+https_proxy="$https_proxy"} chroot "$1" /root/go
-  ' sh "$root" < /dev/null || die "failed, $what"
+  ' sh "$root" < /dev/null || die "failed $what"
   start=$(cat "$root/root/start") middle=$(cat "$root/root/middle")
   say "$what: demo $((middle - start)) s," \
     "test $(($(cat "$root/root/end") - middle)) s"
 }
 
 go "with the network"
-# The fuzz targets are no others than a moment ago.
+# The fuzz targets are the same as a moment ago.
 export LJPROF_FUZZ_SECONDS=5
 go "without a network" --net
 say "passed"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# neovim without a screen runs a Lua script: JIT, FFI, buffers, files.
+# neovim without a screen runs a Lua script that uses the JIT compiler, the FFI,
+# buffers and files.
 . "$(dirname "$0")/lib.sh"
 need neovim
 
-cat >"$tmp/script.lua" <<'EOF'
+cat > "$tmp/script.lua" << 'EOF'
 local out = vim.fn.getenv("OUT")
 local ffi = require("ffi")
 ffi.cdef("int getpid(void); size_t strlen(const char *);")
@@ -25,11 +26,9 @@ f:write(maps)
 f:close()
 vim.cmd("qall!")
 EOF
-status=0
-HOME=$tmp OUT=$tmp/out LD_LIBRARY_PATH=$LD_LIBRARY_PATH timeout 60 \
-  nvim --headless -u NONE -i NONE -n -c "luafile $tmp/script.lua" \
-  >"$tmp/nvim.log" 2>&1 </dev/null || status=$?
-same 'exit status' 0 "$status"
-same result 'first,second,third 2999998 4 { 1, "x" } table true' "$(cat "$tmp/out")"
+runs "$tmp/nvim.log" env HOME="$tmp" OUT="$tmp/out" \
+  nvim --headless -u NONE -i NONE -n -c "luafile $tmp/script.lua"
+same result 'first,second,third 2999998 4 { 1, "x" } table true' \
+  "$(cat "$tmp/out")"
 same library "$library" \
   "$(awk '$6 ~ /libluajit/ { print $6 }' "$tmp/out.maps" | sort -u)"

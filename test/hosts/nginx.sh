@@ -1,14 +1,14 @@
 #!/bin/sh
-# nginx with its Lua module: a page that uses strings, tables, cjson, the FFI,
-# cosockets, coroutines and timers; then wrk with a Lua script drives it.
-# Everything on 127.0.0.1, with a prefix, port and processes of its own.
+# nginx with its Lua module serves a page that uses strings, tables, cjson, the
+# FFI, cosockets, coroutines and timers. wrk, with a Lua script, then puts load
+# on it. Everything runs on 127.0.0.1 with a prefix, port and processes of its
+# own.
 . "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache lua-cjson \
   wrk curl
 
-config()
-{
-  nginx_config 'lua_shared_dict counters 1m;' <<EOF
+config() {
+  nginx_config 'lua_shared_dict counters 1m;' << EOF
     location = /pid { content_by_lua_block { ngx.say(ngx.worker.pid()) } }
     location = /echo {
       content_by_lua_block {
@@ -59,13 +59,11 @@ config()
 EOF
 }
 
-answers()
-{
+answers() {
   curl -sf --max-time 5 "http://127.0.0.1:$port/pid"
 }
 
-plain()
-{
+plain() {
   LD_LIBRARY_PATH=$LD_LIBRARY_PATH exec nginx -p "$tmp" -c "$tmp/nginx.conf"
 }
 nginx_start plain
@@ -76,8 +74,8 @@ same page '[["TWO","THREE","ONE"],15,"fedcba","005",4,false,404,"table",true]' \
   "$(curl -sf "http://127.0.0.1:$port/page")"
 same timer 'fired 13' "$(curl -sf "http://127.0.0.1:$port/timer")"
 
-# wrk's script makes the requests, counts and checks the answers.
-cat >"$tmp/drive.lua" <<'EOF'
+# wrk's script makes the requests, and counts and checks the answers.
+cat > "$tmp/drive.lua" << 'EOF'
 local threads, n = {}, 0
 function setup(thread)
   thread:set("id", #threads + 1)
@@ -110,7 +108,7 @@ function done(summary, latency)
 end
 EOF
 LD_LIBRARY_PATH=$LD_LIBRARY_PATH wrk -t2 -c7 -d3s -s "$tmp/drive.lua" \
-  "http://127.0.0.1:$port/" >"$tmp/wrk.log" 2>&1 &
+  "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 &
 driver=$!
 started="$started $driver"
 sleep 1
@@ -120,7 +118,7 @@ same wrk 'good=many bad=0 errors=0 misc=table jit=true' \
   "$(grep '^good=' "$tmp/wrk.log")"
 grep 'Requests/sec' "$tmp/wrk.log"
 
-# A reload makes new states beside old ones; then a clean stop.
+# A reload makes new Lua states beside old ones; a clean stop follows.
 kill -HUP "$master"
 sleep 1
 same 'page after a reload' \

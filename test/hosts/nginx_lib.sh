@@ -1,16 +1,15 @@
-# For the tests with nginx: sourced instead of lib.sh. A test has two functions:
-# config() writes the configuration for $port by nginx_config, answers() asks the
-# server whether it is there.
+# What the tests with nginx share; they source it instead of lib.sh. A test has
+# two functions: config() writes the configuration for $port with nginx_config,
+# and answers() succeeds when the server answers.
 # shellcheck shell=sh
 . "$(dirname "$0")/lib.sh"
 
 mkdir "$tmp/logs" "$tmp/body"
 
-# nginx_config HTTP: one server at 127.0.0.1:$port, two workers. HTTP stands beside
-# it; what the server does is read from standard input.
-nginx_config()
-{
-  cat >"$tmp/nginx.conf" <<EOF
+# nginx_config HTTP: one server at 127.0.0.1:$port with two workers. HTTP is the
+# configuration beside the server; the server's own comes from standard input.
+nginx_config() {
+  cat > "$tmp/nginx.conf" << EOF
 load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
 daemon off;
@@ -34,20 +33,20 @@ $(cat)
 EOF
 }
 
-# nginx_start COMMAND...: it goes on as $child when the server answers. A port
-# that is taken makes nginx exit at once: then the next.
-nginx_start()
-{
+# nginx_start COMMAND...: starts the command as $child and returns when the
+# server answers. If the port is taken, nginx exits at once, and the next port
+# is tried.
+nginx_start() {
   port=$((20011 + $$ % 20000))
   for _ in 1 2 3 4 5; do
     config
-    "$@" >"$tmp/nginx.log" 2>&1 &
+    "$@" > "$tmp/nginx.log" 2>&1 &
     child=$!
     started="$started $child"
-    if wait_for 5 answers && kill -0 "$child" 2>/dev/null; then
+    if wait_for 5 answers && kill -0 "$child" 2> /dev/null; then
       return
     fi
-    kill "$child" 2>/dev/null || :
+    kill "$child" 2> /dev/null || :
     wait "$child" || :
     started=
     port=$((port + 7))
@@ -55,9 +54,8 @@ nginx_start()
   fail "nginx does not start"
 }
 
-# nginx_end MASTER CHILD: a clean stop of nginx; CHILD of ours then ends well.
-nginx_end()
-{
+# nginx_end MASTER CHILD: stops nginx cleanly; our CHILD then exits with 0.
+nginx_end() {
   kill -QUIT "$1"
   status=0
   wait "$2" || status=$?

@@ -1,12 +1,12 @@
 #!/bin/sh
-# ljprof record around a real nginx: master and workers, a reload in the middle
-# of requests, a clean stop. Each process leaves a whole stream, and what Lua did
-# stands in those of the workers by name, inside of nginx's own functions.
+# ljprof record around a real nginx: master and workers, reloads in the middle
+# of requests, a clean stop. Each process leaves a complete stream, and the
+# workers' streams name Lua's functions, inside nginx's own functions.
 . "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core wrk curl
 
-chmod 777 "$tmp" # the workers are somebody else
-cat >"$tmp/busy.lua" <<'EOF'
+chmod 777 "$tmp" # The workers run as another user.
+cat > "$tmp/busy.lua" << 'EOF'
 local busy = {}
 local function split(text)
   local words = {}
@@ -20,17 +20,15 @@ function busy.work()
 end
 return busy
 EOF
-config()
-{
-  nginx_config "lua_package_path \"$tmp/?.lua;;\";" <<EOF
+config() {
+  nginx_config "lua_package_path \"$tmp/?.lua;;\";" << EOF
     location = / {
       content_by_lua_block { ngx.say(require("busy").work()) }
     }
 EOF
 }
 
-answers()
-{
+answers() {
   curl -sf --max-time 5 "http://127.0.0.1:$port/"
 }
 
@@ -42,20 +40,20 @@ started="$started $master"
 same answer 200 "$(answers)"
 maps_ours "$master"
 for _ in 1 2; do
-  wrk -t1 -c5 -d2s "http://127.0.0.1:$port/" >"$tmp/wrk.log" 2>&1 &
+  wrk -t1 -c5 -d2s "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 &
   driver=$!
   started="$started $driver"
   sleep 1
-  kill -HUP "$master" # the old workers finish what they have
+  kill -HUP "$master" # The old workers finish their requests.
   wait "$driver" || fail "wrk failed"
 done
-answers >"$tmp/last.txt"
+answers > "$tmp/last.txt"
 same 'answer after reloads' 200 "$(cat "$tmp/last.txt")"
 nginx_end "$master" "$recorder"
 
 workers=0 working=0
 for file in "$tmp"/n.ljp*; do
-  "$build/bin/ljprof" check "$file" >"$tmp/check.log" 2>&1 ||
+  "$build/bin/ljprof" check "$file" > "$tmp/check.log" 2>&1 ||
     fail "$(basename "$file"): $(tail -n 1 "$tmp/check.log")"
   [ "$file" != "$tmp/n.ljp" ] || continue
   workers=$((workers + 1))
@@ -64,6 +62,7 @@ for file in "$tmp"/n.ljp*; do
   grep -q 'ngx_http_lua_run_thread;.*;work [^;]*;split ' "$file.txt" || continue
   working=$((working + 1))
 done
-same 'workers, each with a whole stream' 6 "$workers"
-[ "$working" -ge 4 ] || fail "Lua in nginx stands in $working streams only"
-echo "Lua's functions stand inside nginx's in $working of $workers streams"
+same 'workers, each with a complete stream' 6 "$workers"
+[ "$working" -ge 4 ] ||
+  fail "only $working streams have Lua's functions inside nginx's"
+echo "$working of $workers streams have Lua's functions inside nginx's"
