@@ -1,8 +1,9 @@
 /*
 ** What host unwinding costs: a walk of 27 frames by compiled tables and by
-** interpreting the CFI, taking and giving back a map, starting with large
-** libraries loaded, compiling their tables, and the size of a row.
-** Usage: bench_unwind [LIBRARY...] (default: six of the largest to be found)
+** interpreting the CFI, borrowing a map, starting with large libraries loaded,
+** compiling their tables, and the size of a row.
+** Usage: bench_unwind [LIBRARY...] (default: the first six of a list of large
+** libraries that are installed)
 */
 #include <dlfcn.h>
 #include <signal.h>
@@ -58,8 +59,8 @@ static void report(const char *how, uint64_t ns)
          (unsigned long)ns, (double)ns / walked);
 }
 
-/* The middle of a stack of some depth; the context is taken here so that the
-** walk starts from a real one. */
+/* Calls work at a depth of frames, where it also takes the context from which
+** the walks begin. */
 static __attribute__((noinline)) int descend(int depth, int (*work)(void))
 {
   volatile int kept = depth;
@@ -88,9 +89,7 @@ static void compile(const char *name, struct ljp_unwind_object *object)
   uint64_t took = ljp_clock_ns() - start;
   if (!table)
     return;
-  uint64_t bytes = (uint64_t)table->rows * 6 +
-                   ((uint64_t)table->buckets + 1) * 4 +
-                   table->rules_used * sizeof(struct ljp_unwind_rule);
+  uint64_t bytes = ljp_unwind_table_bytes(table);
   printf("compile %-34s %8.2f ms %8lu fdes %8u rows %6u rules %5.1f bytes a "
          "row\n",
          name, (double)took / 1e6, (unsigned long)object->index_count,
@@ -143,7 +142,7 @@ int main(int argc, char **argv)
   descend(FRAMES + 3, measure);
   ljp_unwind_poll(unwinder, 0);
   descend(FRAMES + 3, measure);
-  printf("take and give back a map: %.2f ns\n", (double)acquire_ps() / 1000);
+  printf("borrow and release a map: %.2f ns\n", (double)acquire_ps() / 1000);
   start = ljp_clock_ns();
   for (int i = 0; i < 100; i++)
     ljp_unwind_poll(unwinder, 0);

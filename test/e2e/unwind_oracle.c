@@ -34,7 +34,6 @@ enum { SHADOW = 4096, BASE = 64, CUTS = 4096 };
 struct shadow {
   uint64_t pc[SHADOW], place[SHADOW];
   unsigned count;
-  uint64_t lo, hi; /* of the stack; 0, 0: the thread's own */
 };
 
 static struct shadow main_shadow, fiber_shadow;
@@ -177,7 +176,7 @@ static void on_user_signal(int number, siginfo_t *info, void *context)
   last_was_call = false;
   step_on();
   unwind_workload_in_signal(number);
-  /* Stepping goes on past the return, since the context has the flag. */
+  /* Stepping continues after the return, because the context has the flag. */
 }
 
 void oracle_begin_fiber(uint64_t pc, uint64_t place)

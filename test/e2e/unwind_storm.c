@@ -1,10 +1,10 @@
 /*
-** Maps change while handlers use them: threads are interrupted at random and
-** walk, while libraries come and go and the writer follows. Nothing may crash,
-** no walk may end in nonsense, and nothing may stay counted in.
+** Maps change while handlers use them. Threads are interrupted at random and
+** walk their stacks, while libraries come and go and the writer follows.
+** Nothing may crash, no walk may end in nonsense, and no slot may keep a user.
 **
-** TSan delivers signals late, with a context that is past and all signals
-** blocked; there the threads walk their own stacks instead.
+** TSan delivers signals late, with an old context and all signals blocked, so
+** under TSan the threads walk their own stacks instead.
 **
 ** Usage: unwind_storm [SECONDS]
 */
@@ -35,7 +35,7 @@ enum { THREADS = 3, DEPTH = 128, RESULTS = 16 };
 static struct ljp_unwind *unwinder;
 static _Atomic uint64_t ends[RESULTS], missed, missing_root;
 static _Atomic bool stopped;
-static atomic_bool ceased; /* the shooting */
+static atomic_bool shooter_stopped;
 static atomic_int running; /* threads in thread_main */
 
 static NOINLINE void *thread_main(void *unused);
@@ -107,7 +107,7 @@ static void pause_us(long us)
 static void *shooter(void *threads)
 {
   pthread_t *targets = threads;
-  for (unsigned i = 0; !atomic_load(&ceased); i++) {
+  for (unsigned i = 0; !atomic_load(&shooter_stopped); i++) {
     if (!OWN_WALKS)
       pthread_kill(targets[i % THREADS], SIGUSR1);
     pause_us(20);
@@ -140,8 +140,9 @@ int main(int argc, char **argv)
     ljp_unwind_poll(unwinder, 200);
     pause_us(100);
   }
-  /* No thread may be hit outside thread_main: its root would be missing. */
-  atomic_store(&ceased, true);
+  /* Stop the signals first: a thread that is interrupted outside thread_main
+  ** would count as a walk without its root. */
+  atomic_store(&shooter_stopped, true);
   pthread_join(shoot, NULL);
   pause_us(100000);
   atomic_store(&stopped, true);

@@ -1,6 +1,6 @@
-/* Fuzz target: any bytes as an object with .eh_frame_hdr at their start. What
-** is read from them is indexed, searched, interpreted, compiled and applied;
-** the compiled rows have to be in order. */
+/* Fuzz target: the input is an object that begins with its .eh_frame_hdr. Its
+** CFI is indexed, searched, interpreted, applied and compiled. The compiled
+** rows must be in order. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The parsers on their own, on exactly as much memory as there is. */
+/* The parsers alone, on a buffer of exactly the input's size. */
 static void parse(const uint8_t *data, size_t size)
 {
   static struct ljp_cfi_cie cie;

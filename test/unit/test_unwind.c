@@ -1,5 +1,5 @@
-/* Host unwinding against a second opinion: libunwind, at points where a
-** signal falls into programs of many shapes. */
+/* Host unwinding compared with libunwind, where signals interrupt code of many
+** shapes; and maps of the loaded objects as libraries come and go. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,7 +80,7 @@ static int install(int number, int flags)
   return sigaction(number, &action, NULL);
 }
 
-/* Both have the same frames, down to the end of the stack. */
+/* Both found the same frames, down to the end of the stack. */
 static void assert_same(int at_least)
 {
   assert_int_equal(seen.end, LJP_UNWIND_END);
@@ -209,7 +209,8 @@ static void fibers(void)
     swapcontext(&home, &fiber);
     assert_int_equal(seen.end, LJP_UNWIND_END);
     assert_int_equal(fiber_rounds % 3, i % 3);
-    /* raise, recurse x6, in_fiber, and glibc's start of a context. */
+    /* raise, six times recurse, in_fiber, and the function with which glibc
+    ** starts a context. */
     assert_in_range(seen.ours, 9, 11);
     for (int k = 0; k < seen.ours - 1; k++)
       assert_true(seen.our_pc[k] == seen.their_pc[k]);
@@ -272,9 +273,10 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   ljp_unwind_stats(unwinder, &during);
   assert_int_equal(during.maps, before.maps + 1);
   assert_int_equal(during.objects, before.objects + 1);
-  /* What stayed kept its table. */
+  /* Objects that are still loaded keep their tables. */
   assert_int_equal(during.tables, before.tables);
-  /* Unloaded under our feet: a step in it does not fault, and says why. */
+  /* The object is unloaded while the map is held: a step in it does not fault,
+  ** and says why. */
   struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
   regs.r[LJP_RIP] = (uintptr_t)inside;
   regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
@@ -288,7 +290,8 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   assert_int_equal(after.maps, before.maps + 2);
 }
 
-/* One exact step at an address, with so many words above the return address. */
+/* Takes one exact step at an address. words: how many are on the stack before
+** the return address. */
 static void expect_step(const struct ljp_unwind_map *map, uintptr_t address,
                         int words)
 {
@@ -314,7 +317,7 @@ static void an_object_that_no_view_knows_is_asked_of_glibc(void)
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
   assert_false(ljp_unwind_has_module(map, inside));
   expect_step(map, inside, 0);
-  /* Start files have no CFI; _init is known by its bytes. */
+  /* _init comes from a start file without CFI and is known by its bytes. */
   struct link_map *link;
   assert_int_equal(dlinfo(library, RTLD_DI_LINKMAP, &link), 0);
   for (const ElfW(Dyn) *d = link->l_ld; d->d_tag != DT_NULL; d++)
@@ -338,7 +341,8 @@ static void views_in_use_are_never_freed(void)
   const struct ljp_unwind_map *held[3];
   struct ljp_unwind_stats before, after;
   ljp_unwind_stats(unwinder, &before);
-  /* Three maps held, a fourth current: no slot is left for a fifth. */
+  /* Three maps are held and a fourth is current: no slot is left for a
+  ** fifth. */
   for (int i = 0; i < 3; i++) {
     held[i] = ljp_unwind_acquire(unwinder);
     void *library = dlopen("libcrypt.so.1", RTLD_NOW);
@@ -408,7 +412,8 @@ static int tear_down(void **state)
   return 0;
 }
 
-/* cmocka puts its own SIGSEGV handler in for each test; ours goes on top. */
+/* cmocka installs a SIGSEGV handler of its own for each test; ours goes on
+** top. */
 static void protect(void **state)
 {
   void (*body)(void);

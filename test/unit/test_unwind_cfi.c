@@ -1,5 +1,5 @@
-/* Reading call frame information: each instruction means what it should, and
-** nothing hostile, cut or endless gets past the reader. */
+/* Reading call frame information: each instruction has its meaning, and
+** hostile, cut or endless input is refused. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "profilers/unwind/table.h"
 
 /* A CIE as gcc writes it (zR, pcrel sdata4, cfa = rsp + 8, rip at cfa - 8) and
-** an FDE for 0x100 bytes of code at CODE; instructions are added behind. */
+** an FDE for 0x100 bytes of code at CODE; the test appends instructions. */
 enum { BASE = 0x10000, CODE = 0x20000, CIE_SIZE = 24, FDE_AT = CIE_SIZE };
 
 struct image {
@@ -191,7 +191,7 @@ static void records_cut_at_any_byte_do_no_harm(void **state)
   begin(&image);
   end(&image, ops, sizeof ops);
   for (size_t size = 0; size < image.size; size++) {
-    /* Exactly so much memory, so that ASan sees a byte too many. */
+    /* No more memory than that, so that ASan notices a read beyond it. */
     uint8_t *bytes = malloc(size ? size : 1);
     memcpy(bytes, image.bytes, size);
     struct ljp_cfi_span head = {bytes, size, BASE};
@@ -263,7 +263,7 @@ static void hostile_expressions_end(void **state)
   assert_int_equal(evaluate(full, sizeof full, &out), LJP_UNWIND_BAD_CFI);
 }
 
-/* An object made by hand, with or without a search table in its header. */
+/* An object made by hand, with or without an index in its header. */
 enum { OBJECT_SIZE = 1 << 16, HEADER = 0x1000, FRAMES = 0x2000, TEXT = 0x8000 };
 
 static struct ljp_unwind_object *read_object(uint64_t lo)
@@ -320,7 +320,7 @@ static void an_object_is_found_with_and_without_a_search_table(void **state)
     assert_non_null(job);
     assert_true(ljp_unwind_job_run(job, UINT64_MAX, NULL, &rows));
     assert_non_null(rows);
-    /* Gap, entry, after the push, gap. */
+    /* A gap, the function's start, after its push, a gap. */
     assert_int_equal(rows->rows, 4);
     assert_int_equal(rows->pc[1], TEXT);
     assert_int_equal(rows->rules[rows->rule[1]].cfa_offset, 8);
