@@ -134,7 +134,8 @@ bool ljp_unwind_builder_init(struct ljp_unwind_builder *builder)
                                                  {.kind = LJP_RULE_INTERPRET}};
   *builder = (struct ljp_unwind_builder){0};
   builder->table = calloc(1, sizeof *builder->table);
-  if (!builder->table)
+  if (!builder->table || !table_grow_rules(builder) ||
+      !table_grow_rows(builder))
     return false;
   for (unsigned i = 0; i < sizeof first / sizeof *first; i++) {
     uint16_t id;
@@ -166,12 +167,21 @@ static bool table_make_buckets(struct ljp_unwind_table *table)
   return true;
 }
 
-/* Gives back the memory that growing left over. If it cannot be shrunk, it
+/* Gives back the memory that growing left over. An array that cannot be shrunk
 ** stays as it is. */
-static void *table_shrink(void *array, size_t bytes)
+static void table_shrink(struct ljp_unwind_table *table)
 {
-  void *smaller = realloc(array, bytes);
-  return smaller ? smaller : array;
+  if (!table->rows || !table->rules_used)
+    return;
+  void *smaller = realloc(table->pc, table->rows * sizeof *table->pc);
+  if (smaller)
+    table->pc = smaller;
+  smaller = realloc(table->rule, table->rows * sizeof *table->rule);
+  if (smaller)
+    table->rule = smaller;
+  smaller = realloc(table->rules, table->rules_used * sizeof *table->rules);
+  if (smaller)
+    table->rules = smaller;
 }
 
 bool ljp_unwind_builder_finish(struct ljp_unwind_builder *builder,
@@ -181,10 +191,7 @@ bool ljp_unwind_builder_finish(struct ljp_unwind_builder *builder,
   if (!ljp_unwind_builder_row(builder, limit, LJP_RULE_NONE) ||
       !table_make_buckets(table))
     return false;
-  table->pc = table_shrink(table->pc, table->rows * sizeof *table->pc);
-  table->rule = table_shrink(table->rule, table->rows * sizeof *table->rule);
-  table->rules =
-      table_shrink(table->rules, table->rules_used * sizeof *table->rules);
+  table_shrink(table);
   *out = table;
   builder->table = NULL;
   return true;
