@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 
 #ifdef LJP_DEBUG /* Makes indexes grow in every test. */
@@ -91,8 +92,10 @@ static inline void ljp_index_put(struct ljp_index *index,
                                  struct ljp_index_slot *slot, uint32_t hash,
                                  uint32_t item)
 {
+  ljp_assert(!slot->item && item < UINT32_MAX);
   *slot = (struct ljp_index_slot){hash, item + 1};
   index->used++;
+  ljp_assert(index->used <= index->count / 4 * 3);
 }
 
 static inline void ljp_index_fini(struct ljp_index *index)

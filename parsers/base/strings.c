@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "parsers/base/array.h"
+#include "src/base/assert.h"
 
 #ifdef LJP_DEBUG
 #define PIECE_BYTES 64u
@@ -73,7 +74,7 @@ static enum ljp_status strings_store(struct ljp_strings *s,
     s->piece_left -= len;
     return LJP_OK;
   }
-  /* Only a piece of PIECE_BYTES can have room left. */
+  ljp_assert(s->piece_count && s->piece_left <= PIECE_BYTES);
   char *piece = s->pieces[s->piece_count - 1];
   string->data =
       memcpy(piece + (PIECE_BYTES - s->piece_left), string->data, len);

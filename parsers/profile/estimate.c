@@ -1,18 +1,18 @@
 /*
-** Bounds of estimates; see estimate.h.
+** Bounds of estimates; estimate.h has the method. Any thread.
 */
 #include "parsers/profile/estimate.h"
 
 #include <math.h>
 
-/* One case in 100 on each side: so that in a few hundred, too, no more than five
-** of 100 are beyond. */
+/* One case in 100 on each side. This leaves room: even in a few hundred cases,
+** no more than 5 of 100 are outside the bounds. */
 #define LOW_TAIL 0.01
 #define NORMAL 2.326347874
 
 /* -- The gamma distribution, of scale 1 --------------------------------------- */
 
-/* Beyond it, Wilson's and Hilferty's formula is right to some 1e-6. */
+/* For larger shapes, Wilson's and Hilferty's formula is right to about 1e-6. */
 #define LARGE_SHAPE 200.0
 
 static double gamma_log_density(double shape, double x)
@@ -21,8 +21,8 @@ static double gamma_log_density(double shape, double x)
   return (shape - 1) * log(x) - x - lgamma_r(shape, &sign);
 }
 
-/* How probable it is to lie below x: by its power series, or from the other
-** side as a continued fraction (its convergents by Lentz's method). */
+/* The probability of a value below x: by a power series, or for large x by a
+** continued fraction for the other side (Lentz's method). */
 static double gamma_probability(double shape, double x)
 {
   double front = exp(gamma_log_density(shape, x)) * x;
@@ -47,7 +47,8 @@ static double gamma_probability(double shape, double x)
   return 1 - front * fraction;
 }
 
-/* By Newton's method inside of an interval that shrinks. */
+/* The x for which the probability is `wanted`: by Newton's method within a
+** shrinking interval. */
 static double gamma_quantile(double shape, double wanted)
 {
   double z = wanted < 0.5 ? -NORMAL : NORMAL;
@@ -130,7 +131,7 @@ void ljp_estimate_take(struct ljp_estimate *e, uint64_t size, uint64_t weight)
   e->variance_objects -= b.variance_objects;
   e->variance_bytes -= b.variance_bytes;
   e->grain -= b.grain;
-  if (!e->samples) /* What rounding has left. */
+  if (!e->samples) /* Removes what rounding has left. */
     *e = (struct ljp_estimate){.smallest = e->smallest};
 }
 
@@ -145,8 +146,8 @@ void ljp_estimate_sum(struct ljp_estimate *to, const struct ljp_estimate *from)
   estimate_see_size(to, from->smallest);
 }
 
-/* grain: what is not sampled comes in pieces of this size. more: what one
-** sample more would stand for; own: how much of it is that sample itself. */
+/* grain: the typical size of unsampled blocks. more: what one more sample would
+** stand for; own: how much of that is the sample itself. */
 static struct ljp_bounds estimate_bounds(double estimate, double certain,
                                          double variance, double grain,
                                          double more, double own)

@@ -1,5 +1,5 @@
 /*
-** Frames as text.
+** Frames as text. Any thread.
 */
 #include "parsers/profile/frame_name.h"
 
@@ -10,7 +10,8 @@
 
 #include "parsers/stream/names.h"
 
-/* A line that is longer than its room: len goes on counting. */
+/* A line in room bytes. len is the length of the whole line, even if it is
+** longer than the room. */
 struct line {
   char *out;
   size_t room, len;
@@ -34,7 +35,7 @@ static void name_add_str(struct line *line, struct ljp_str s)
 __attribute__((format(printf, 2, 3))) static void
 name_add(struct line *line, const char *format, ...)
 {
-  char text[128]; /* Numbers and texts of ours only. */
+  char text[128]; /* Only our own texts and numbers come here. */
   va_list args;
   va_start(args, format);
   int n = vsnprintf(text, sizeof text, format, args);
@@ -68,7 +69,7 @@ const char *ljp_profile_kind_text(unsigned kind)
   return text ? text : "unknown";
 }
 
-/* Machine code: a name, or module and address. */
+/* Machine code: the name, or module and address. */
 static void name_add_code(struct line *line, const struct ljp_profile *p,
                           const struct ljp_profile_frame *f)
 {

@@ -5,6 +5,7 @@
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
+#include "src/base/assert.h"
 
 /* The identity of a frame's function: a frame that has only the members in
 ** which frames of one function agree. It may not be a frame of the profile. */
@@ -66,6 +67,7 @@ enum ljp_status ljp_profile_number_functions(struct ljp_profile *p)
       p->functions[count].frame = i;
       ids[count++] = id;
     }
+    ljp_assert(slot->item && slot->item <= count);
     p->frames[i].function = slot->item - 1;
   }
   p->function_count = count;

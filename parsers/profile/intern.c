@@ -96,6 +96,8 @@ enum ljp_status ljp_profile_intern_node(struct ljp_profile *p, uint32_t parent,
     return LJP_OK;
   }
   ljp_index_put(index, slot, hash, p->node_count);
+  ljp_assert(frame < p->frame_count);
+  ljp_assert(parent < p->node_count || !p->node_count);
   p->nodes[p->node_count] = (struct ljp_profile_node){parent, frame};
   *id = p->node_count++;
   return LJP_OK;
@@ -207,6 +209,7 @@ enum ljp_status ljp_profile_intern_memory(struct ljp_profile *p, uint32_t row,
       return LJP_ERR_MEM;
     p->memory[p->memory_count] = (struct ljp_profile_memory){
         .row = row, .vm = p->contexts[p->rows[row].context].vm};
+    ljp_assert(p->memory_count < p->pass->memory_room);
     p->rows[row].memory = p->memory_count++;
   }
   *memory = p->rows[row].memory;

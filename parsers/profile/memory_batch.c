@@ -82,6 +82,7 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
     if (LJP_LIKELY(entry))
       __builtin_prefetch(entry);
   }
+  ljp_assert(pass->batch.count < LJP_MEMORY_BATCH);
   pass->batch.events[pass->batch.count++] = (struct ljp_memory_event){
       .mem = *m,
       .time_ns = item->time_ns,

@@ -76,17 +76,17 @@ static enum ljp_status notices_gaps(struct ljp_profile *p)
         notices_plural(t->missing_blocks), t->missing_known ? "" : "at least ",
         t->swallowed, notices_plural(t->swallowed));
   if (!status && t->bad_records)
-    status = notices_add(p, "%" PRIu64 " malformed record%s stepped over",
+    status = notices_add(p, "%" PRIu64 " malformed record%s skipped",
                          t->bad_records, notices_plural(t->bad_records));
   if (!status && t->end_status)
-    status = notices_add(p, "the recording was ended by an error: %s%s%s",
+    status = notices_add(p, "the session was ended by an error: %s%s%s",
                          ljp_status_text((enum ljp_status)t->end_status),
                          t->end_errno ? ": " : "",
                          t->end_errno ? strerror((int)t->end_errno) : "");
   if (!status && t->unclosed)
     status =
-        notices_add(p, "the file was not closed: the program was killed, still "
-                       "runs, or the end is missing");
+        notices_add(p, "the file was not closed: the program was killed, is "
+                       "still running, or the end of the file is missing");
   return status;
 }
 

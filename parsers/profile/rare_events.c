@@ -10,6 +10,7 @@
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/traces.h"
+#include "src/base/assert.h"
 
 /* Whether there is room for one more in an array of `count` such events;
 ** counts it as dropped otherwise. */
@@ -113,6 +114,7 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
                                        const struct ljp_item *item)
 {
   struct ljp_profile_pass *pass = p->pass;
+  ljp_assert(!pass->batch.count); /* Events are counted in their order. */
   if (item->time_ns && item->what < LJP_ITEM_BLOCK)
     ljp_profile_see_time(p, item->time_ns);
   switch (item->what) {

@@ -258,6 +258,7 @@ static enum ljp_status rebuild_nodes(struct ljp_profile *p,
       continue;
     if ((status = rebuild_add_frame(p, f, called, parent, &map[i])))
       return status;
+    ljp_assert(i != LJP_NODE_TOO_MANY || map[i] == i);
   }
   return LJP_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
+#include "src/base/assert.h"
 
 /* The row of a stack in a context. LJP_ERR_MEM. */
 static inline enum ljp_status ljp_profile_find_row(struct ljp_profile *p,
@@ -29,6 +30,7 @@ static inline enum ljp_status ljp_profile_find_row(struct ljp_profile *p,
   if ((status = ljp_profile_find_stack(p, stack, &entry, &node)) ||
       (status = ljp_profile_intern_row(p, node, context, row)))
     return status;
+  ljp_assert(!entry || !entry->leaf || entry->leaf == node + 1);
   if (entry && entry->leaf)
     entry->rows[context % LJP_STACK_ROWS] = *row + 1;
   return LJP_OK;

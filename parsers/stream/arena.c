@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "src/base/assert.h"
+
 struct ljp_arena_piece {
   struct ljp_arena_piece *next;
   size_t size, used;
@@ -61,6 +63,7 @@ void *ljp_arena_take(struct ljp_arena *arena, size_t size, bool *no_memory)
   }
   void *p = (char *)piece->data + piece->used;
   piece->used += size;
+  ljp_assert(piece->used <= piece->size && arena->bytes <= arena->limit);
   return p;
 }
 
@@ -114,6 +117,7 @@ bool ljp_arena_put(struct ljp_arena *arena, uint32_t tag, uint64_t id,
   struct ljp_arena_slot *slot = arena_slot(arena, tag, id);
   if (!slot->tag)
     arena->used_slots++;
+  ljp_assert(tag && arena->used_slots * 2 <= arena->slot_count);
   *slot = (struct ljp_arena_slot){id, tag, value};
   return true;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "src/base/assert.h"
 #include "src/base/block.h"
 
 enum {
@@ -55,6 +56,8 @@ void ljp_blocks_fini(struct ljp_blocks *b)
 /* Makes `need` bytes available at start; fewer only at the end of the input. */
 static enum ljp_status blocks_fill(struct ljp_blocks *b, size_t need)
 {
+  ljp_assert(b->start <= b->end && b->end <= LJP_WINDOW_BYTES);
+  ljp_assert(need <= LJP_WINDOW_BYTES);
   if (b->end - b->start >= need || b->eof)
     return LJP_OK;
   if (LJP_WINDOW_BYTES - b->start < need) {
@@ -75,6 +78,7 @@ static enum ljp_status blocks_fill(struct ljp_blocks *b, size_t need)
       break;
     }
     b->end += (size_t)got;
+    ljp_assert(b->end <= LJP_WINDOW_BYTES);
   }
   return LJP_OK;
 }
@@ -86,6 +90,7 @@ static size_t blocks_available(const struct ljp_blocks *b)
 
 static void blocks_consume(struct ljp_blocks *b, size_t n)
 {
+  ljp_assert(n <= blocks_available(b));
   b->start += n;
   b->offset += n;
 }
@@ -245,6 +250,7 @@ static bool blocks_is_whole(enum ljp_gap_reason why)
 
 static void blocks_open_gap(struct ljp_blocks *b, enum ljp_gap_reason why)
 {
+  ljp_assert(!b->in_gap && why != LJP_GAP_NONE);
   b->in_gap = true;
   b->gap = (struct ljp_gap){
       .offset = b->offset, .reason = (uint8_t)why, .missing_known = true};
@@ -277,6 +283,8 @@ static enum ljp_found blocks_accept(struct ljp_blocks *b)
     b->gap.missing = missing;
     b->gap.missing_known = known;
   }
+  ljp_assert(!b->begun ||
+             (head->stream == b->stream && head->seq > b->last_seq));
   b->begun = true;
   b->stream = head->stream;
   b->last_seq = b->seen_seq = head->seq;

@@ -6,6 +6,7 @@
 */
 #include "parsers/stream/crcrange.h"
 
+#include "src/base/assert.h"
 #include "src/base/crc32c.h"
 
 #define POLYNOMIAL 0x82f63b78u /* Reflected: bit 31 is x^0. */
@@ -43,6 +44,7 @@ static uint32_t crcrange_feed(uint32_t reg, const uint8_t *p, size_t n)
 static uint32_t crcrange_prefix(struct ljp_crcrange *range, size_t end)
 {
   size_t step = end / LJP_CRCRANGE_STEP;
+  ljp_assert(range->base && range->prefix);
   if (range->known == 0) {
     range->prefix[0] = 0;
     range->known = 1;

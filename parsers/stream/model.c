@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "parsers/stream/record.h"
+#include "src/base/assert.h"
 
 #define NODE_MASK (LJP_EPOCH_MAX_NODES - 1)
 _Static_assert((LJP_EPOCH_MAX_NODES & NODE_MASK) == 0, "a power of two");
@@ -126,6 +127,7 @@ static enum ljp_status model_keep(struct ljp_model *model, uint32_t tag,
       text += string.len;
       memcpy(copy + fields[i].offset, &string, sizeof string);
     }
+  ljp_assert(text == copy + total);
   if (!ljp_arena_put(arena, tag, id, copy, &no_memory))
     return no_memory ? LJP_ERR_MEM : LJP_ERR_LIMIT;
   return LJP_OK;
@@ -136,6 +138,7 @@ enum ljp_status ljp_model_page(struct ljp_model *model,
 {
   struct ljp_rec_node **page =
       &model->pages[(node->id & NODE_MASK) / LJP_MODEL_PAGE_NODES];
+  ljp_assert(!*page);
   *page = calloc(LJP_MODEL_PAGE_NODES, sizeof **page);
   return *page ? ljp_model_define_node(model, node) : LJP_ERR_MEM;
 }
@@ -221,6 +224,7 @@ enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
       return LJP_STACK_LOST;
     if (*count == LJP_STACK_MAX_FRAMES)
       return LJP_STACK_DEEP;
+    ljp_assert(node->up < node->id); /* The decoder checks it. */
     frames[(*count)++] = node;
     stack = node->up ? node->id - node->up : 0;
   }

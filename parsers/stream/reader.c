@@ -9,6 +9,7 @@
 
 #include "parsers/stream/bulk.h"
 #include "parsers/stream/names.h"
+#include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 #include "src/base/varint.h"
 
@@ -87,6 +88,7 @@ static enum ljp_status reader_finish(struct ljp_reader *r)
     return reader_fail(r, r->blocks.newer_major ? LJP_ERR_VERSION
                                                 : LJP_ERR_FORMAT);
   f->bytes = f->block_bytes + f->gap_bytes;
+  ljp_assert(f->bytes == r->blocks.offset); /* Each byte is in one of them. */
   f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind;
   r->item.what = LJP_ITEM_FINISH;
   r->item.block = NULL;
@@ -262,6 +264,7 @@ static enum ljp_status reader_next_record(struct ljp_reader *r, bool *got)
   const uint8_t *p;
   uint64_t tag = 0, len = 0;
   unsigned fields;
+  ljp_assert(r->body_end < r->payload_end);
   r->record = r->body_end;
   p = ljp_get_varint(r->record, r->payload_end, &tag);
   if (p)
@@ -323,6 +326,7 @@ static NOINLINE enum ljp_status reader_next_slow(struct ljp_reader *r)
         return reader_fail(r, status);
       if (got)
         return LJP_OK;
+      ljp_assert(r->body <= r->body_end && r->body_end <= r->payload_end);
       if (r->body < r->body_end)
         return reader_next_of_many(r);
       r->many = 0;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "src/base/varint.h"
 
 const struct ljp_field *ljp_record_fields(uint64_t tag, unsigned *count)
@@ -96,6 +97,7 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
   unsigned count = 0;
   const struct ljp_field *field = ljp_record_fields(tag, &count);
   enum ljp_bad_reason bad = LJP_BAD_NONE;
+  ljp_assert(field && body <= end);
   memset(&item->u, 0, sizeof item->u);
   for (; count && !bad; count--, field++) {
     char *member = (char *)&item->u + field->offset;

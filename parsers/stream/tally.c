@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
+
 #ifdef LJP_DEBUG
 #define FIRST_ROOM 2u
 #else
@@ -139,6 +141,7 @@ enum ljp_status ljp_tally_loss(struct ljp_tally *tally, uint64_t producer,
     }
     tally->losses[tally->loss_count] = loss;
     *at = ++tally->loss_count;
+    ljp_assert(tally->loss_count <= tally->loss_room);
   } else if (tally->losses[*at - 1].count < count) {
     tally->losses[*at - 1].count = count;
   }

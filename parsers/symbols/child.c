@@ -1,11 +1,12 @@
 /*
-** The child process in which files with symbols are read, and the parent's
-** side of it. One child answers all modules; when it dies of one, the next
-** child goes on from there with less asked of that module: without DWARF, then
-** not at all. So any file costs at most its own names and some time.
+** The child process that reads files with symbols, and the parent's side of
+** it. One child answers all modules. If it dies of a module, the next child
+** continues there and asks less of that module: first without DWARF, then
+** nothing. So a file costs at most its own names and some time.
 **
-** What the child says is checked like any input: it may have been taken over.
-** Messages are a type, three numbers and so many bytes.
+** The parent checks what the child says like any input, since a file may have
+** taken control of the child. A message is a type, three numbers, and the bytes
+** that these announce. One thread.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,10 @@
 #include <unistd.h>
 
 #include "parsers/symbols/child.h"
+#include "src/base/assert.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* They need all addresses, and talk on stderr. */
+#define SANITIZED 1 /* Needs the whole address space and writes to stderr. */
 #else
 #define SANITIZED 0
 #endif
@@ -29,10 +31,10 @@
 #define CHILD_DATA_BYTES (UINT64_C(4) << 30)
 
 enum message_type {
-  MODULE = 1, /* a: its place; begins. */
-  ANSWER,     /* a: index, b: frames. */
-  FRAME,      /* a: line, b: bytes of the name, c: of the file; then they. */
-  NOTICE,     /* b: bytes; then they. */
+  MODULE = 1, /* The next job begins. a: its index. */
+  ANSWER,     /* a: index of the address, b: number of FRAMEs that follow. */
+  FRAME,      /* a: line, b and c: lengths of name and file, which follow. */
+  NOTICE,     /* b: length of the text that follows. */
   END
 };
 
@@ -56,7 +58,7 @@ static void child_flush(struct pipe_end *out)
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
-      _exit(1); /* Nobody listens. */
+      _exit(1); /* The parent has gone. */
     done += (size_t)n;
   }
   out->len = 0;
@@ -64,6 +66,7 @@ static void child_flush(struct pipe_end *out)
 
 static void child_put(struct pipe_end *out, const void *data, size_t len)
 {
+  ljp_assert(len <= sizeof out->buf);
   if (out->len + len > sizeof out->buf)
     child_flush(out);
   if (len)
@@ -126,7 +129,7 @@ static void child_guard(void)
   sigprocmask(SIG_SETMASK, &none, NULL);
   if (!SANITIZED) {
     child_limit(RLIMIT_DATA, CHILD_DATA_BYTES);
-    /* The C library would report broken heaps there. */
+    /* The C library would report corrupted heaps to stderr. */
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (null >= 0)
       dup2(null, STDERR_FILENO);
@@ -162,6 +165,7 @@ static void child_main(int fd, const struct ljp_symbols_options *options,
 
 static bool parent_get(struct pipe_end *in, void *data, size_t len)
 {
+  ljp_assert(in->at <= in->len && len <= sizeof in->buf);
   while (in->len - in->at < len) {
     memmove(in->buf, in->buf + in->at, in->len - in->at);
     in->len -= in->at;
@@ -178,7 +182,7 @@ static bool parent_get(struct pipe_end *in, void *data, size_t len)
   return true;
 }
 
-/* Text that a view may show: what it holds is the view's to make safe. */
+/* Receives a text of any bytes; views make them safe. */
 static bool parent_get_text(struct pipe_end *in, char *text, uint32_t len)
 {
   if (len > LJP_SYM_NAME_MAX || !parent_get(in, text, len))
@@ -208,8 +212,8 @@ static bool parent_get_answer(struct pipe_end *in,
   return true;
 }
 
-/* Reads what a child says; true: it came to its end. *at is the job that it
-** was at last. */
+/* Receives what a child says; true: the child has finished. *at is set to the
+** job that it was working on. */
 static bool parent_listen(struct pipe_end *in, const struct ljp_sym_job *jobs,
                           size_t count, size_t *at)
 {
@@ -260,7 +264,8 @@ static void parent_tell_failure(const struct ljp_symbols_options *options,
   job->sink.notice(job->sink.ctx, text);
 }
 
-/* One child from job *at on. -1: none could be started. */
+/* Runs one child from job *at on; returns its status. -1: no child could be
+** started. */
 static int parent_run_child(const struct ljp_symbols_options *options,
                             const struct ljp_sym_job *jobs, size_t count,
                             size_t *at, enum ljp_sym_level level, bool *done)
@@ -283,7 +288,7 @@ static int parent_run_child(const struct ljp_symbols_options *options,
   *done = parent_listen(&in, jobs, count, at);
   close(ends[0]);
   if (!*done)
-    kill(pid, SIGKILL); /* Or it has ended already. */
+    kill(pid, SIGKILL); /* It may have ended already. */
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
     ;
   return status;

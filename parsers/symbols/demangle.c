@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What compilers append to the names of parts and copies of a function. */
+/* The length of a name without what compilers append to the names of parts and
+** copies of a function. */
 static size_t demangle_strip_suffixes(const char *name, size_t len)
 {
   static const char *const suffixes[] = {".part",     ".isra", ".constprop",
@@ -45,7 +46,7 @@ static void demangle_copy(char *out, const char *text, size_t len)
     out[n] = '\0';
 }
 
-/* The C++ runtime's own demangler; opened when a C++ name is first met. */
+/* The demangled name, to be freed; NULL: it cannot be demangled. */
 static char *demangle_cpp(const char *name)
 {
   typedef char *demangler(const char *, char *, size_t *, int *);
@@ -68,7 +69,7 @@ static char *demangle_cpp(const char *name)
 
 void ljp_sym_demangle(const char *name, char out[LJP_SYM_NAME_MAX])
 {
-  /* What follows is a version, but for entries of the linkage table. */
+  /* A version follows the '@', except in names of the linkage table. */
   const char *at = *name ? strchr(name + 1, '@') : NULL;
   size_t len = at ? (size_t)(at - name) : strlen(name);
   bool plt = at && strcmp(at, "@plt") == 0;

@@ -1,9 +1,9 @@
 /*
-** Lines and inlined functions from DWARF. Addresses are sorted into units by
-** the units' ranges (.debug_aranges may be missing or wrong); of each unit the
-** tree is walked once, past every function that holds none of its addresses.
-** Runs in the child (lookup.h); depth and steps are bounded, since a
-** file may link its tree in circles.
+** Lines and inlined functions from DWARF. Addresses are assigned to units by
+** the ranges of the units (.debug_aranges may be missing or wrong). The tree of
+** each such unit is walked once; functions that contain none of the addresses
+** are skipped. Depth and steps are bounded, since the links of a tree may form
+** circles. Runs in the child (lookup.h).
 */
 #include <dwarf.h>
 #include <stdio.h>
@@ -14,20 +14,20 @@
 #include "parsers/symbols/dwarf_lines.h"
 
 enum { DEPTH_MAX = 256, RANGES_MAX = 1 << 24, PIECES_MAX = 1 << 16 };
-#define STEPS_MAX 200000000u /* Entries of all trees of a file. */
+#define STEPS_MAX 200000000u /* Tree entries visited in a file. */
 
 struct range {
   uint64_t start, end;
   size_t unit;
 };
 
-/* A function, inlined or not, on the way to an address. */
+/* A function, inlined or not, that contains an address. */
 struct inlined {
-  struct inlined *next_made; /* To free them by. */
-  struct inlined *outer;     /* NULL: not inlined itself. */
+  struct inlined *next_made; /* All of a unit, to free them. */
+  struct inlined *outer;     /* The function around it; NULL: not inlined. */
   Dwarf_Off offset;          /* Of its entry. */
-  const char *name;          /* Own memory. */
-  const char *call_file;     /* Where it was called; libdw's. */
+  const char *name;          /* Allocated. */
+  const char *call_file;     /* Where it was called; memory of libdw. */
   uint32_t call_line;
 };
 
@@ -39,7 +39,7 @@ struct wanted {
 };
 
 struct walk {
-  struct wanted *wanted; /* Of the unit; by address. */
+  struct wanted *wanted; /* The unit's addresses, ascending. */
   size_t count;
   Dwarf_Files *files;
   size_t file_count;
@@ -91,7 +91,7 @@ static struct inlined *lines_make_inlined(struct walk *walk, Dwarf_Die *die,
   return inlined;
 }
 
-/* The first wanted address that is not below. */
+/* The place of the first wanted address that is not below `address`. */
 static size_t lines_lower_bound(const struct walk *walk, uint64_t address)
 {
   size_t low = 0, high = walk->count;
@@ -105,7 +105,8 @@ static size_t lines_lower_bound(const struct walk *walk, uint64_t address)
   return low;
 }
 
-/* Puts a function on the way of each address that it holds. */
+/* Adds a function to the chain of each wanted address that it contains. Returns
+** whether there is such an address. */
 static bool lines_add_function(struct walk *walk, Dwarf_Die *die,
                                bool is_inlined)
 {
@@ -121,7 +122,7 @@ static bool lines_add_function(struct walk *walk, Dwarf_Die *die,
          w < walk->count && walk->wanted[w].address < end; w++) {
       struct inlined *outer = is_inlined ? walk->wanted[w].chain : NULL;
       if (is_inlined && !outer)
-        continue; /* Outside of any function. */
+        continue; /* Not in any function. */
       if (!last || last->outer != outer)
         last = lines_make_inlined(walk, die, outer);
       if (!last)
@@ -133,7 +134,7 @@ static bool lines_add_function(struct walk *walk, Dwarf_Die *die,
   return any;
 }
 
-/* Whether functions may be found below an entry. */
+/* Visits an entry. Returns whether wanted functions may be below it. */
 static bool lines_enter(struct walk *walk, Dwarf_Die *die)
 {
   switch (dwarf_tag(die)) {
@@ -146,7 +147,7 @@ static bool lines_enter(struct walk *walk, Dwarf_Die *die)
   case DW_TAG_catch_block:
   case DW_TAG_namespace:
   case DW_TAG_module:
-  case DW_TAG_structure_type: /* Other languages than C keep them there. */
+  case DW_TAG_structure_type: /* Languages other than C put functions there. */
   case DW_TAG_class_type:
     return true;
   default:
@@ -174,7 +175,7 @@ static void lines_walk_tree(struct walk *walk, Dwarf_Die *unit)
       Dwarf_Off at = dwarf_dieoffset(&path[depth]);
       if (dwarf_siblingof(&path[depth], &next) != 0)
         continue;
-      if (dwarf_dieoffset(&next) <= at) { /* In circles. */
+      if (dwarf_dieoffset(&next) <= at) { /* A circle. */
         depth = -1;
         break;
       }
@@ -288,7 +289,7 @@ static void lines_find_units(struct units *units, Dwarf *dwarf)
           lines_by_start);
 }
 
-/* The unit that holds an address; SIZE_MAX: none. */
+/* The unit that contains an address; SIZE_MAX: none. */
 static size_t lines_unit(const struct units *units, uint64_t address)
 {
   size_t low = 0, high = units->range_count;
@@ -299,7 +300,7 @@ static size_t lines_unit(const struct units *units, uint64_t address)
     else
       high = mid;
   }
-  /* Ranges of different units overlap only where a linker folded code. */
+  /* Ranges of different units overlap only where a linker has folded code. */
   for (int back = 0; back < 8 && low > 0; back++)
     if (address < units->ranges[--low].end)
       return units->ranges[low].unit;

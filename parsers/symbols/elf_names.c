@@ -1,20 +1,20 @@
 /*
-** Function names from symbol tables. An address is named by the innermost
-** symbol that says by its size that it holds the address. Symbols without a
-** size (assembly) reach to the next one, but only in a full table: in the
-** dynamic one of a stripped library, what follows an exported function may be
-** anything, and no name is better than a wrong one.
-** Runs in the child (lookup.h).
+** Function names from symbol tables. An address gets the name of the innermost
+** symbol that contains it by its size. A symbol without a size (assembly)
+** reaches to the next one, but only in a full table: in the dynamic table of a
+** stripped library, anything may follow an exported function, and no name is
+** better than a wrong one. Runs in the child (lookup.h).
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "parsers/symbols/elf_names.h"
 #include "parsers/symbols/lookup.h"
+#include "src/base/assert.h"
 
 enum { CODE_MAX = 1024, LOOSE = 0x80 };
 
-/* Where code is, by the section headers. */
+/* The code of a file, by its section headers. */
 struct code {
   struct {
     uint64_t start, end;
@@ -36,7 +36,7 @@ static void symtab_find_code(Elf *elf, struct code *code)
   }
 }
 
-/* End of the code section that holds the address; 0: it is not code. */
+/* The end of the code section that contains the address; 0: none does. */
 static uint64_t symtab_code_end(const struct code *code, uint64_t address)
 {
   for (size_t i = 0; i < code->count; i++)
@@ -81,8 +81,8 @@ bool ljp_sym_names_add_copy(struct ljp_sym_names *names, uint64_t start,
   return symtab_push(names, &entry);
 }
 
-/* Of several names for a place: functions before labels, global before weak
-** before local, few leading underscores. */
+/* Which of several names of a place is the best: functions before labels, global
+** before weak before local, few leading underscores before many. */
 static uint8_t symtab_rank(unsigned type, unsigned bind, const char *name)
 {
   size_t bars = strspn(name, "_");
@@ -109,7 +109,7 @@ static bool symtab_add_table(struct ljp_sym_names *names, Elf *elf,
       continue;
     uint64_t end = symtab_code_end(code, sym.st_value);
     const char *text = elf_strptr(elf, sh->sh_link, sym.st_name);
-    /* $x and the like mark kinds of code, .L is a compiler's own. */
+    /* $x and the like mark kinds of code; .L is a compiler's label. */
     if (!end || !text || !*text || *text == '$' || *text == '.')
       continue;
     if (!sym.st_size && sh->sh_type != SHT_SYMTAB)
@@ -143,8 +143,9 @@ bool ljp_sym_names_add(struct ljp_sym_names *names, Elf *elf)
   return ok;
 }
 
-/* By start; at one start loose ones first, then wide before narrow, then worst
-** name first: the last one is the best. */
+/* Sorts by start. At the same start, symbols without a size come first, then
+** wide ones before narrow ones, then bad names before good ones: the last one
+** is the best. */
 static int symtab_compare(const void *a, const void *b)
 {
   const struct ljp_sym_name *x = a, *y = b;
@@ -205,14 +206,15 @@ const char *ljp_sym_names_find(const struct ljp_sym_names *names,
 {
   size_t low = 0, high = names->count;
   const char *loose = NULL;
-  while (low < high) { /* First that starts behind the address. */
+  ljp_assert(!high || names->reach); /* Sorted. */
+  while (low < high) { /* The first that starts after the address. */
     size_t mid = low + (high - low) / 2;
     if (names->list[mid].start <= address)
       low = mid + 1;
     else
       high = mid;
   }
-  /* Symbols nest a few deep in files that linkers make. */
+  /* In files from a linker, symbols nest only a few levels deep. */
   for (unsigned steps = 0; low-- > 0 && steps < 1000; steps++) {
     const struct ljp_sym_name *name = &names->list[low];
     if (names->reach[low] <= address)

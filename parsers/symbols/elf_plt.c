@@ -1,9 +1,9 @@
 /*
-** Names of the linkage table's entries, "lua_rawgeti@plt". What an entry jumps
-** to is read from its code: the slot of an indirect jump, which a relocation
-** fills with a symbol, or with what a function chooses when the program starts:
-** then it has that function's name. x86-64 only; elsewhere the entries have no names.
-** Runs in the child (lookup.h).
+** Names for the entries of the linkage table, such as "lua_rawgeti@plt". The
+** code of an entry shows where it jumps: through a slot that a relocation fills
+** with the address of a symbol. (Or with the address that a resolver function
+** returns at program start; then the entry gets the resolver's name.) x86-64
+** only; elsewhere the entries have no names. Runs in the child (lookup.h).
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool plt_add_slot(struct slots *slots, uint64_t address,
   return true;
 }
 
-/* The slots that a table of relocations fills with functions. */
+/* Adds the slots that a table of relocations fills with functions. */
 static bool plt_add_relocations(struct slots *slots,
                                 const struct ljp_sym_names *known, Elf *elf,
                                 Elf_Scn *scn, const GElf_Shdr *sh)
@@ -78,7 +78,8 @@ static int plt_by_address(const void *a, const void *b)
   return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* The slot that an entry's code jumps through; 0: there is no such jump. */
+/* The address of the slot that an entry's code jumps through; 0: there is no
+** such jump. */
 static uint64_t plt_jump_slot(const uint8_t *code, size_t len, uint64_t address)
 {
   for (size_t i = 0; i + JUMP_BYTES <= len; i++)
@@ -109,7 +110,7 @@ static bool plt_add_entries(struct ljp_sym_names *names,
     char text[LJP_SYM_NAME_MAX];
     if (!slot)
       continue;
-    /* Without the version that a name in a full table may have. */
+    /* Without the version, which names in a full table may have. */
     int len = (int)strcspn(slot->name, "@");
     snprintf(text, sizeof text, "%.*s@plt", len < 4000 ? len : 4000,
              slot->name);

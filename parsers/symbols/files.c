@@ -1,8 +1,8 @@
 /*
-** Which file holds a module's symbols: its own, a debug file by build-id, one
-** that .gnu_debuglink names, or what debuginfod has. A file that is not the one
-** that ran is never used: build-ids are compared, and where the profile has
-** none, sizes; a file by debuglink must have the checksum named there.
+** Finds the files with a module's symbols: its own file, and a debug file by
+** build-id, by .gnu_debuglink, or from debuginfod. A file that is not the one
+** that ran is never used. That is decided by build-ids; if the profile has
+** none, by sizes; for a file by debuglink, by the checksum in the debuglink.
 ** Runs in the child (lookup.h).
 */
 #include <dlfcn.h>
@@ -26,7 +26,6 @@ struct search {
   const struct ljp_symbols_options *options;
   const struct ljp_sym_request *request;
   const struct ljp_sym_sink *sink;
-  bool other;          /* A file was met that is not the one that ran. */
   char why[PATH_ROOM]; /* Why the first candidate is not used. */
 };
 
@@ -69,8 +68,8 @@ static void files_close(struct ljp_sym_file *file)
   *file = (struct ljp_sym_file){.fd = -1};
 }
 
-/* Regular files only: nothing that a profile names may block or have side
-** effects when opened. */
+/* Opens regular files only: opening a file that a profile names must not block
+** or have side effects. */
 static int files_open_regular(const char *path, off_t *size)
 {
   struct stat st;
@@ -113,7 +112,7 @@ static bool files_open_path(struct ljp_sym_file *file, const char *path)
   return fd >= 0 && files_open_fd(file, fd);
 }
 
-/* How many bytes its segments take in memory. */
+/* The number of bytes that the file takes in memory. */
 static uint64_t files_span(Elf *elf)
 {
   size_t count;
@@ -146,17 +145,16 @@ static bool files_match(struct search *search, Elf *elf, const char *path)
     if (len > 0)
       files_hex(id, (size_t)len, has);
     files_hex(r->build_id, r->build_id_len, ran);
-    search->other = true;
-    files_set_reason(search,
-                     "%s: its build-id is %s, that of what ran is %s: not used",
-                     path, has, ran);
+    files_set_reason(
+        search,
+        "%s: its build-id is %s, that of the file that ran is %s: not used",
+        path, has, ran);
     return false;
   }
   if (!len && r->span && files_span(elf) == r->span)
     return true;
-  search->other = true;
-  files_set_reason(search, "%s: nothing shows that it is what ran: not used",
-                   path);
+  files_set_reason(
+      search, "%s: nothing shows that it is the file that ran: not used", path);
   return false;
 }
 
@@ -177,7 +175,7 @@ static bool files_try_own(struct search *search, struct ljp_sym_file *file,
   return false;
 }
 
-/* The n-th folder of a list with colons. */
+/* The n-th folder of a list separated by colons; false: there are fewer. */
 static bool files_folder(const char *list, unsigned n, char out[PATH_ROOM])
 {
   for (; list; list = strchr(list, ':'), list = list ? list + 1 : NULL) {
@@ -207,7 +205,7 @@ static const char *files_base_name(const char *path)
   return slash ? slash + 1 : path;
 }
 
-/* The running kernel's vDSO, if it is the recorded one. */
+/* Opens the vDSO of the running kernel if it is the recorded one. */
 static void files_open_vdso(struct search *search, struct ljp_sym_file *file)
 {
   unsigned long lo = 0, hi = 0;
@@ -240,7 +238,7 @@ static void files_find_own(struct search *search, struct ljp_sym_file *file)
   }
   if (!*r->path || files_try_own(search, file, r->path))
     return;
-  /* A program that was replaced while it ran. */
+  /* The kernel's name for a program that was replaced while it ran. */
   size_t len = strlen(r->path);
   if (len > 10 && strcmp(r->path + len - 10, " (deleted)") == 0) {
     snprintf(path, sizeof path, "%.*s", (int)(len - 10), r->path);
@@ -257,7 +255,7 @@ static void files_find_own(struct search *search, struct ljp_sym_file *file)
   }
 }
 
-/* What an object has of symbols. */
+/* Whether a file has a symbol table and DWARF. */
 static void files_contents(Elf *elf, bool *symtab, bool *dwarf)
 {
   size_t names;
@@ -303,7 +301,7 @@ static void files_debug_by_id(struct search *search, struct ljp_sym_file *file)
   }
 }
 
-/* The CRC-32 of a whole file, as debuglinks have it. */
+/* The CRC-32 of a whole file, as in debuglinks. */
 static bool files_checksum(const char *path, uint32_t *crc)
 {
   off_t size;
@@ -335,7 +333,7 @@ static bool files_try_link(struct search *search, struct ljp_sym_file *file,
   }
   if (!files_open_path(file, path))
     return false;
-  /* The checksum stands for a build-id that the file may lack. */
+  /* The file may lack a build-id; then the checksum suffices. */
   const void *id;
   ssize_t len = dwelf_elf_gnu_build_id(file->elf, &id);
   const struct ljp_sym_request *r = search->request;
@@ -375,7 +373,8 @@ static void files_debug_by_link(struct search *search, Elf *own,
   }
 }
 
-/* Opened when it is first needed: most users have it not configured. */
+/* debuginfod's library is loaded when it is needed: most users have not
+** configured it. */
 static void files_debug_by_network(struct search *search,
                                    struct ljp_sym_file *file)
 {
@@ -395,7 +394,7 @@ static void files_debug_by_network(struct search *search,
   *(void **)&begin = dlsym(lib, "debuginfod_begin");
   *(void **)&find = dlsym(lib, "debuginfod_find_debuginfo");
   *(void **)&end = dlsym(lib, "debuginfod_end");
-  unsigned left = alarm(0); /* It has time limits of its own. */
+  unsigned left = alarm(0); /* debuginfod has its own time limits. */
   void *client = begin && find && end ? begin() : NULL;
   int fd =
       client ? find(client, r->build_id, (int)r->build_id_len, NULL) : -ENOSYS;
@@ -407,7 +406,7 @@ static void files_debug_by_network(struct search *search,
     files_close(file);
   if (fd < 0 && fd != -ENOENT)
     files_notice(search->sink, "%s: debuginfod: %s", r->path, strerror(-fd));
-  /* Not closed: curl, inside, may have begun threads. */
+  /* The library stays loaded: curl, which it uses, may have started threads. */
 }
 
 void ljp_sym_files_open(struct ljp_sym_files *files,

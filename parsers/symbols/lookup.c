@@ -1,9 +1,8 @@
 /*
-** One module's addresses answered from its files: names from the symbol
-** tables, inlined functions and lines from DWARF. The outermost function of a
-** place has the symbol table's name where there is one, so that a profile
-** reads the same with and without debug information, but for the details.
-** Runs in the child (lookup.h).
+** Answers the addresses of one module from its files: names from symbol
+** tables, inlined functions and lines from DWARF. The outermost function has
+** its name from the symbol table if possible: so a profile shows the same
+** functions with and without debug information. Runs in the child (lookup.h).
 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
-** The store of symbols: what is asked, by module, and the answers.
+** The store of symbols: the addresses asked for, by module, and the answers.
+** One thread.
 */
 #include "parsers/symbols/symbols.h"
 
@@ -8,17 +9,18 @@
 
 #include "parsers/base/array.h"
 #include "parsers/symbols/child.h"
+#include "src/base/assert.h"
 
 enum { WANT_MAX = 1 << 26 };
 
-/* An address that is known or asked for. */
+/* An address that was asked for. */
 struct entry {
   uint64_t address;
-  struct ljp_symbol symbol; /* count 0: nothing is known (any more). */
-  bool settled;             /* Asked and answered, or embedded. */
+  struct ljp_symbol symbol; /* count 0: nothing is known. */
+  bool settled;             /* Looked up, or embedded. */
 };
 
-/* A level that the stream brings along. */
+/* An embedded level. */
 struct embedded {
   uint64_t address;
   uint64_t level;
@@ -29,7 +31,7 @@ struct module {
   char *path, *build_id;
   uint32_t build_id_len;
   uint64_t span, flags;
-  struct entry *entries; /* Those before `sorted` by address, no two alike. */
+  struct entry *entries; /* The first `sorted` by address, each once. */
   size_t count, room, sorted;
   struct embedded *embedded;
   uint32_t embedded_count, embedded_room;
@@ -46,11 +48,11 @@ struct ljp_symbols {
   struct module *modules; /* Handle: place + 1. */
   uint32_t count, room;
   struct piece *pieces; /* Memory of strings and frames. */
-  const char **strings; /* Hash table; half full at most. */
+  const char **strings; /* Hash table; at most half full. */
   size_t string_count, string_slots;
   char **notices;
   size_t notice_count;
-  bool no_memory; /* Met while answers came in. */
+  bool no_memory; /* Allocation failed while answers came in. */
 };
 
 struct ljp_symbols *ljp_symbols_new(const struct ljp_symbols_options *options)
@@ -131,7 +133,7 @@ static bool symbols_grow_strings(struct ljp_symbols *s)
   return true;
 }
 
-/* One copy of each string; "" where there is no memory. */
+/* The one copy of a string; "" and s->no_memory if there is no memory. */
 static const char *symbols_intern(struct ljp_symbols *s, const char *text,
                                   size_t len)
 {
@@ -219,7 +221,7 @@ static int symbols_by_address(const void *a, const void *b)
   const struct entry *x = a, *y = b;
   if (x->address != y->address)
     return x->address < y->address ? -1 : 1;
-  return y->settled - x->settled; /* Those that are known first. */
+  return y->settled - x->settled; /* Settled ones first. */
 }
 
 static int symbols_by_level(const void *a, const void *b)
@@ -240,6 +242,7 @@ static void symbols_sort_module(struct module *m)
     if (!kept || m->entries[kept - 1].address != m->entries[i].address)
       m->entries[kept++] = m->entries[i];
   m->count = m->sorted = kept;
+  ljp_assert(m->count <= m->room);
 }
 
 enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
@@ -251,7 +254,7 @@ enum ljp_status ljp_symbols_want(struct ljp_symbols *s, uint32_t handle,
   if (m->count && m->entries[m->count - 1].address == address)
     return LJP_OK;
   if (m->count == m->room) {
-    /* Asked again and again, an address takes no more room. */
+    /* Addresses that were asked for repeatedly free some room here. */
     symbols_sort_module(m);
     if (m->count >= (m->room + 1) / 2) {
       if (m->room >= WANT_MAX)
@@ -283,8 +286,8 @@ static struct entry *symbols_find(const struct module *m, uint64_t address)
              : NULL;
 }
 
-/* Embedded levels 0, 1 ... of an address; a level that is missing (its block
-** was lost) ends them. A single nameless level says: nothing was known. */
+/* Turns embedded levels 0, 1 ... into answers. A missing level, whose block was
+** lost, ends them. A single level without names says that nothing was known. */
 static void symbols_settle_embedded(struct ljp_symbols *s, struct module *m)
 {
   struct embedded *list = m->embedded;
@@ -314,7 +317,7 @@ static void symbols_settle_embedded(struct ljp_symbols *s, struct module *m)
   }
 }
 
-/* A module's open questions while they are asked. */
+/* The addresses of a module that are being looked up. */
 struct asking {
   struct ljp_symbols *symbols;
   struct module *module;
@@ -402,8 +405,8 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
     ran = ljp_sym_run(&s->options, jobs, count);
   if (!ran)
     symbols_take_notice(&asking[0],
-                        "machine code has no names: there is no process to"
-                        " be had that reads its files");
+                        "machine code has no names: the process that reads"
+                        " its files could not be started");
   for (size_t i = 0; ok && ran && i < s->count; i++)
     for (size_t k = 0; k < s->modules[i].count; k++)
       s->modules[i].entries[k].settled = true;

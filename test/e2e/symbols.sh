@@ -73,7 +73,7 @@ compile noid -Wl,--build-id=none
 agrees "no build-id: told by its size" places
 asked places | awk -F '\t' -v OFS='\t' '{ $3 += 4096; print }' |
   "$probe" > got 2> notices || fail "other size"
-grep -q 'noid: nothing shows that it is what ran: not used' notices ||
+grep -q 'noid: nothing shows that it is the file that ran: not used' notices ||
   fail "another size is not said: $(cat notices)"
 same "and not used when it has another size" 0 "$(grep -c : got)"
 if command -v clang > /dev/null; then
@@ -208,7 +208,7 @@ fi
 compile whole -DOTHER -O1 -fno-inline -g0
 asked places | "$probe" > got 2> notices || fail "another build"
 same "a file with another build-id is not used" "" "$(grep -v + got || :)"
-grep -qE "/whole: its build-id is [0-9a-f]{40}, that of what ran is $id: not used" \
+grep -qE "/whole: its build-id is [0-9a-f]{40}, that of the file that ran is $id: not used" \
   notices || fail "and not said: $(cat notices)"
 ok "and that is said"
 

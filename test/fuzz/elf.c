@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as the file of a module, read as the child process
-** does, with names and DWARF asked for at places all over it. What elfutils
-** dies of costs a user one module's names (parsers/symbols/child.c); here it is a
-** finding. */
+** does it, with names and DWARF looked up at many addresses. In use, a crash in
+** elfutils costs the names of one module (parsers/symbols/child.c); here it is
+** a finding. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void each(void *ctx, size_t index, const struct ljp_symbol_frame *frames,
     heard += strlen(frames[i].function) + strlen(frames[i].file);
 }
 
-/* Where names begin is where code is. */
+/* Addresses where functions begin. */
 static size_t places(const struct ljp_sym_names *names, uint64_t *out)
 {
   size_t n = 0;
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < names.count; i++) {
       const char *name = ljp_sym_names_find(&names, names.list[i].start);
       if (!name)
-        abort(); /* At least the symbol that starts there. */
+        abort(); /* The symbol that starts there must be found. */
       ljp_sym_demangle(name, pretty);
       heard += strlen(pretty);
     }
@@ -76,8 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   return 0;
 }
 
-/* Most mutations are of a few bytes behind the file's header, so that the file
-** is still one and what is changed lies in tables, names and DWARF. */
+/* Most mutations change a few bytes after the file's header, so that it remains
+** an ELF file with changed tables, names or DWARF. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed)
 {

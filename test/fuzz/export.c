@@ -1,11 +1,10 @@
-/* Fuzz target: any bytes as a stream, exported in every format. What comes out
-** is JSON where it is to be, and adds up: the collapsed lines to what the rows
-** count. */
+/* Fuzz target: any bytes as a stream, exported in every format. JSON formats
+** must be valid JSON, and the collapsed lines must add up to the rows. */
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
 #include "tools/export/export.h"
 
-/* A few bytes may stand for many frames. */
+/* A few bytes of input may stand for many frames. */
 enum { TEXT_MAX = 1 << 22, OUT_MAX = 1 << 26 };
 
 static char text[TEXT_MAX + 1];
@@ -35,7 +34,7 @@ static void run(struct ljp_export *e,
     text[len] = '\0';
 }
 
-/* Sums wrap alike. */
+/* Both sums wrap in the same way. */
 static void check_collapsed(struct ljp_export *e)
 {
   uint64_t wanted = 0, sum = 0;
@@ -86,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_json(&e, ljp_export_chrome);
         run(&e, ljp_export_callgrind);
         run(&e, ljp_export_pprof);
-        if (p->totals.samples < 10000) /* A block each, by a point's count. */
+        if (p->totals.samples < 10000) /* perf's format has a block a sample. */
           run(&e, ljp_export_perf);
       }
     ljp_reader_fini(&reader);

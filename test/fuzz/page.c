@@ -1,6 +1,6 @@
-/* Fuzz target: any bytes as a stream, as a page, a drawing and a comparison
-** with itself. The page's data is JSON without "<", its rows add up to what the
-** profile counts, and nothing changed from a file to itself. */
+/* Fuzz target: any bytes as a stream, as a page, a drawing and a diff with
+** itself. The page's data must be JSON without "<", its rows must add up to the
+** profile's, and the diff must show no change. */
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
 #include "tools/page/diff.h"
@@ -46,7 +46,7 @@ static void check_html(void)
     abort();
 }
 
-/* Sums wrap alike. */
+/* Both sums wrap in the same way. */
 static void check_rows(const struct ljp_profile *p)
 {
   uint64_t samples = 0, ns = 0;

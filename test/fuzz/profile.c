@@ -1,8 +1,8 @@
 /*
-** Fuzz target: any bytes as a stream, summed up into a profile and reported
-** in every way. What must hold whatever they are: what the reader yields is
-** in the rows, each once; nodes and rows refer to what is there; every view
-** adds up to the totals; JSON is JSON.
+** Fuzz target: any bytes as a stream, made into a profile and reported in every
+** way. For all input, each event that the reader yields must be in one row;
+** nodes and rows must refer to things that exist; every view must add up to the
+** totals; JSON must be valid.
 */
 #include "parsers/profile/frame_name.h"
 #include "test/support/fuzz_stream.h"
@@ -91,7 +91,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
     ljp_report_json_end(&r);
   ljp_print_end(&out);
   if (json && text_len < sizeof text) {
-    for (size_t i = 0; i + 1 < text_len; i++) /* One object, many lines. */
+    for (size_t i = 0; i + 1 < text_len; i++) /* One object on many lines. */
       if (text[i] == '\n')
         text[i] = ' ';
     MUST(json_lines_valid(text, text_len));

@@ -1,9 +1,10 @@
 /*
 ** Fuzz target: any bytes as a stream, read to the end and dumped as text and
-** as JSON. What must hold whatever they are: every byte lies in exactly one
-** block or gap, in order; reading ends as it may end; JSON is JSON.
+** as JSON. For all input, every byte must be in exactly one block or gap, in
+** order; reading must end in a documented way; JSON must be valid.
 **
-** Checksums would stop a fuzzer at the door: most mutations are resealed.
+** Most mutations get correct checksums; otherwise no mutation would get past
+** them.
 */
 #include "parsers/stream/reader.h"
 #include "test/support/samples.h"
@@ -11,8 +12,8 @@
 #include "test/support/json.h"
 #include "tools/inspect/dump.h"
 
-/* A few bytes may stand for much output (a stack of 2,048 frames a sample);
-** what is dumped of one input ends here. */
+/* A few bytes of input may make much output (a stack of 2,048 frames a sample).
+** The dump of an input ends at this size. */
 enum { DUMP_MAX = 1 << 14 };
 
 static struct ljp_reader reader;
@@ -80,7 +81,7 @@ static void read_all(const uint8_t *data, size_t size, bool json)
   ljp_reader_fini(&reader);
 }
 
-/* Samples that come many at once are those that come one by one. */
+/* Samples read many at a time must equal those read one by one. */
 static uint64_t sum_of_samples(const uint8_t *data, size_t size, size_t room)
 {
   struct ljp_timed_sample many[8];

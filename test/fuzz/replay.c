@@ -1,6 +1,6 @@
 /*
-** Runs a fuzz target over kept inputs, without libFuzzer: replay_NAME
-** FOLDER. Says how many there were; none is an error.
+** Runs a fuzz target on the kept inputs, without libFuzzer: replay_NAME FOLDER.
+** Prints the number of inputs; it is an error if there are none.
 */
 #include <dirent.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
   (void)data;
-  return size < max_size ? size : max_size; /* Only to link. */
+  return size < max_size ? size : max_size; /* Never called; needed to link. */
 }
 
 int main(int argc, char **argv)
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
       fprintf(stderr, "cannot read %s\n", path);
       return 1;
     }
-    /* Its name stands here should it crash. */
+    /* Shows the input that crashed. */
     fprintf(stderr, "%s\n", path);
     LLVMFuzzerTestOneInput(data, size);
     free(data);

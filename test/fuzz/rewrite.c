@@ -1,6 +1,6 @@
-/* Fuzz target: any bytes as a stream, written anew as 'ljprof merge' does. What
-** is written reads back event by event as what was read; and with its ids
-** moved it is a stream, too. */
+/* Fuzz target: any bytes as a stream, rewritten as 'ljprof merge' does it. The
+** result must read back as the same items; with renumbered ids it must still be
+** a stream. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 static struct ljp_reader first, second;
 
-/* The next event that is a record; NULL: there is none. */
+/* The next item that comes from a record; NULL: there is none. */
 static const struct ljp_item *next(struct ljp_reader *reader)
 {
   const struct ljp_item *event;
@@ -27,9 +27,10 @@ static bool is_many(unsigned what)
          what == LJP_REC_NODES;
 }
 
-/* False: epochs went back, as no writer lets them. A block from which nothing
-** could be read is not written, and what the nodes of a later one may be called
-** hangs on it then: the two cannot be compared. */
+/* Writes a stream anew. Returns false if epochs go back, which no writer lets
+** happen. Then the two streams cannot be compared: a block without usable
+** records is not written, but it decides which node ids of later blocks are
+** valid. */
 static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
                     struct ljp_renumber *map)
 {
@@ -123,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 ||
         !ljp_out_begin(&out, fd) || ljp_reader_memory(&first, data, size))
       abort();
-    /* Blocks that were missing are not, here: numbers go on. */
+    /* Blocks that were missing are not missing here: numbers are given anew. */
     bool comparable = rewrite(&out, &first, &map);
     ljp_reader_fini(&first);
     ljp_out_end(&out);

@@ -1,11 +1,11 @@
 /*
-** A program that knows where it is: each place of interest calls note(), which
-** tells the call's address in the file, its line, and the functions that the
-** call stands in, inner first. The test asks our symbols for the address and
-** wants the same back.
+** A program that knows its own symbols: each place of interest calls note(),
+** which prints the address of the call in the file, its line, and the functions
+** around the call, inner first. The test looks up the address and expects the
+** same answer.
 **
-** host [vdso] [LIBRARY...]: also a place in the vDSO; also loads each library,
-** runs its places, unloads it.
+** host [vdso] [LIBRARY...]: with vdso, also a place in the vDSO. Loads each
+** library, runs its places, and unloads it.
 */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static __attribute__((noinline, noclone)) void a_static_one(void)
   __asm__ volatile("");
 }
 
-/* In the kernel's library. */
+/* A place in the vDSO. */
 static void in_vdso(void)
 {
   void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);

@@ -1,4 +1,4 @@
-/* A library with places of its own (host.c); WHICH makes builds differ. */
+/* A library with its own places (see host.c). WHICH makes its builds differ. */
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 #define JOIN2(a, b) a##b
@@ -12,13 +12,14 @@ JOIN(in_library_, WHICH)(void (*note)(int, const char *))
   note(__LINE__, "in_library_" TEXT(WHICH) ";run_places");
 }
 
-/* Something exported in front, so that a wrong guess has something to guess. */
+/* An exported function before the hidden ones, whose name a wrong guess would
+** give to them. */
 __attribute__((noinline)) int exported_before(int x)
 {
   return x * 3;
 }
 
-/* Assembly that does not say how long it is, in front of what is hidden. */
+/* A function in assembly without a size, before a hidden function. */
 __asm__(".section places, \"ax\", @progbits\n"
         ".globl no_size\n"
         ".type no_size, @function\n"

@@ -1,9 +1,9 @@
 /*
-** Asks for symbols and prints the answers: reads lines of path, build-id,
-** bytes in memory, flags and address as host.c writes them, prints the
-** functions, inner first, and the line: "inner;outer:LINE". What is not known
-** prints as "module+0xADDRESS"; a callers' chain of lines follows with -l.
-** Notices go to stderr.
+** Looks up symbols: reads lines of path, build-id, bytes in memory, flags and
+** address, as host.c writes them, and prints the functions, inner first, and
+** the line: "inner;outer:LINE". An unknown address is printed as
+** "module+0xADDRESS". With -l, the lines of the callers follow. Notices go to
+** stderr.
 */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
-** The golden streams, damaged in every way: what is whole is still read, what
-** is not is reported with its place, its size and the reason, nothing else.
+** The golden streams, damaged in every way: whole blocks are still read; damage
+** is reported with its place, size and reason; nothing else is reported.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,9 +23,9 @@ static struct golden {
   uint8_t *data;
   size_t size;
   unsigned blocks;
-  size_t at[BLOCKS + 1]; /* Where each begins; then the size. */
+  size_t at[BLOCKS + 1]; /* Where each block begins; last: the size. */
   uint32_t crc[BLOCKS];
-  bool first_segment; /* Its blocks are counted from 0. */
+  bool first_segment; /* Its first block has number 0. */
   bool closed;
 } golden[FILES];
 
@@ -44,7 +44,7 @@ static int load(void **state)
     g->data = malloc(1 << 20);
     g->size = fread(g->data, 1, 1 << 20, f);
     fclose(f);
-    /* Cut into blocks without the reader's help. */
+    /* Find the blocks without the reader. */
     for (size_t at = 0; at < g->size;) {
       struct ljp_block_head head;
       if (g->blocks == BLOCKS || ljp_block_head_get(g->data + at, &head))
@@ -76,7 +76,7 @@ static size_t size_of(const struct golden *g, unsigned block)
   return g->at[block + 1] - g->at[block];
 }
 
-/* c has blocks [0, n) of g but not skip (UINT32_MAX: all), in order. */
+/* c has the blocks [0, n) of g in order, except skip (UINT32_MAX: none). */
 static void check_blocks(const struct golden *g, unsigned n, unsigned skip)
 {
   unsigned at = 0;
@@ -98,7 +98,7 @@ static void check_gap(unsigned i, uint64_t offset, uint64_t bytes,
   assert_int_equal(c.gap[i].reason, reason);
 }
 
-/* The gap that stands for one lost block tells that one is missing. */
+/* The gap in place of a lost block says that one block is missing. */
 static void check_missing(const struct golden *g, unsigned gap, unsigned block)
 {
   if (block == 0 && !g->first_segment) {
@@ -283,8 +283,8 @@ static void segments_one_after_another_are_one_stream(void **state)
   assert_int_equal(c.bads, 0);
   assert_true(c.finish.clean);
   assert_int_equal(c.finish.closed, LJP_CLOSED_END);
-  /* Without the one in the middle its blocks are missing, and the events
-  ** that were in them are known by number. */
+  /* Without the segment in the middle, its blocks are missing, and the number
+  ** of events in them is known. */
   file.len = 0;
   put_bytes(&file, golden[3].data, golden[3].size);
   put_bytes(&file, golden[5].data, golden[5].size);
@@ -310,7 +310,7 @@ static void another_session_behind_is_one_gap(void **state)
   put_bytes(&file, g->data, g->size);
   for (unsigned b = 0; b < g->blocks; b++) {
     uint8_t *p = file.data + g->size + g->at[b];
-    p[8] ^= 1; /* Of the stream's id. */
+    p[8] ^= 1; /* In the stream's id. */
     ljp_put_u32(p + 52, ljp_crc32c(0, p, 52));
   }
   collect(&c, file.data, file.len);
@@ -344,8 +344,8 @@ static void garbage_in_front_is_a_gap(void **state)
   }
 }
 
-/* A header every few bytes, each valid and claiming 1 MiB of payload: if each
-** claim were summed, this would take minutes. */
+/* A valid header every few bytes, each claiming 1 MiB of payload. If each
+** checksum were computed anew, this would take minutes. */
 static void a_swarm_of_false_headers_takes_linear_time(void **state)
 {
   (void)state;

@@ -1,8 +1,8 @@
 /*
-** Bounds of estimates from samples, against populations that are known: each is
-** sampled over and over, as the recorder does it, and the truth has to lie within
-** the bounds in 95 of 100 cases at least, and the mean of all estimates at the
-** truth. By random numbers that are the same in each run.
+** Bounds of estimates from samples, for known populations of blocks. Each is
+** sampled again and again, as the recorder does it. The true value must be
+** within the bounds in at least 95 of 100 trials, and the mean of all estimates
+** must be near it. The random numbers are the same in each run.
 */
 #include <math.h>
 #include <setjmp.h>
@@ -37,8 +37,8 @@ static double random_unit(void) /* (0, 1] */
   return ((double)((x ^ (x >> 31)) >> 11) + 1) * 0x1p-53;
 }
 
-/* Samples those of one size; the number of them that lie between two samples is
-** drawn, so that a million blocks cost no more than their samples. */
+/* Samples the blocks of one size. It draws the number of blocks between two
+** samples, so that the time depends on the samples only. */
 static void sample(struct ljp_estimate *e, uint64_t size, uint64_t count,
                    double *objects, double *bytes)
 {
@@ -58,10 +58,10 @@ static void sample(struct ljp_estimate *e, uint64_t size, uint64_t count,
 }
 
 struct outcome {
-  double objects, bytes;             /* Truth. */
-  double mean_objects, mean_bytes;   /* Estimated to be the truth. */
-  double cover_objects, cover_bytes; /* Share of trials within bounds. */
-  double width;                      /* Of bounds of bytes, in truths. */
+  double objects, bytes;             /* True values. */
+  double mean_objects, mean_bytes;   /* Of all estimates. */
+  double cover_objects, cover_bytes; /* Share of trials within the bounds. */
+  double width; /* Of the bounds of bytes, relative to the true value. */
 };
 
 static struct outcome try_out(const struct population *p, int trials)
@@ -84,7 +84,7 @@ static struct outcome try_out(const struct population *p, int trials)
     o.width += (b.high - b.low) / o.bytes / trials;
     o.mean_objects += objects / trials;
     o.mean_bytes += bytes / trials;
-    if (!e.samples) /* No row will say how many objects. */
+    if (!e.samples) /* Then there is no row, and no estimate. */
       continue;
     shown++;
     b = ljp_estimate_objects(&e, objects, INTERVAL);
@@ -160,7 +160,7 @@ static void bounds_hold_for_blocks_of_many_sizes(void **unused)
     check(&mixed[i]);
 }
 
-/* Wide bounds always hold: they must not be wider than they need to be. */
+/* Wide bounds are always right. They must not be wider than necessary. */
 static void many_samples_have_narrow_bounds(void **unused)
 {
   (void)unused;
@@ -171,7 +171,7 @@ static void many_samples_have_narrow_bounds(void **unused)
   assert_true(try_out(&p, 100).width < 2 * 2.6 / sqrt(100));
 }
 
-/* The classical interval of a Poisson variable, from tables: 3 seen, 98 %. */
+/* The exact interval of a Poisson variable from tables: 3 seen, 98 %. */
 static void few_samples_have_exact_bounds(void **unused)
 {
   (void)unused;
@@ -195,7 +195,7 @@ static void what_is_always_sampled_is_exact(void **unused)
   assert_true(b.low == 7 && b.high < 7 + 5 * 512 / 16 + 5);
   b = ljp_estimate_bytes(&e, 7 << 20, 512);
   assert_true(b.low == 7 << 20 && b.high < (7 << 20) + 5 * 512);
-  b = ljp_estimate_bytes(&e, 7 << 20, 0); /* Nothing was sampled at all. */
+  b = ljp_estimate_bytes(&e, 7 << 20, 0); /* Nothing was sampled. */
   assert_true(b.low == 7 << 20 && b.high == 7 << 20);
 }
 
@@ -210,7 +210,7 @@ static void blocks_that_are_taken_out_leave_nothing(void **unused)
   assert_int_equal(e.samples, 0);
   assert_int_equal(e.bytes, 0);
   assert_true(e.variance_bytes == 0 && e.variance_objects == 0 && e.grain == 0);
-  struct ljp_estimate bad = {0}; /* As a broken file may have them. */
+  struct ljp_estimate bad = {0}; /* As from a broken file. */
   ljp_estimate_add(&bad, 0, 8192);
   ljp_estimate_add(&bad, 8192, 16);
   assert_int_equal(bad.samples, 0);

@@ -1,4 +1,4 @@
-/* Blocks and gaps: what stands in the file and what is missing. */
+/* Blocks and gaps: which bytes of the file are in which, and what is missing. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -178,8 +178,8 @@ static void a_block_with_a_flag_that_must_be_known_is_a_gap(void **state)
   }
 }
 
-/* What a damaged block's payload contains is not taken for blocks, when its
-** header holds and the stream goes on where it says. */
+/* Bytes in a damaged payload are not taken for blocks if the header is valid and
+** the stream continues where it says. */
 static void a_block_inside_a_damaged_payload_is_not_believed(void **state)
 {
   (void)state;
@@ -203,8 +203,8 @@ static void a_block_inside_a_damaged_payload_is_not_believed(void **state)
   buf_free(&payload);
 }
 
-/* But when the stream does not go on there, it was cut, and what follows is
-** looked at byte by byte. */
+/* If the stream does not continue there, the block was cut, and what follows is
+** searched byte by byte. */
 static void blocks_that_follow_a_cut_block_are_found(void **state)
 {
   (void)state;
@@ -277,7 +277,7 @@ static void the_largest_block_is_read_and_an_empty_one_too(void **state)
   struct buf file = {0}, payload = {0};
   put_block(&file, 0, &payload);
   for (uint64_t seq = 1; seq < 7; seq++) {
-    put_u(&payload, 1000); /* One unknown record fills it. */
+    put_u(&payload, 1000); /* One unknown record fills the block. */
     put_u(&payload, LJP_BLOCK_MAX_BYTES - 5);
     memset(buf_more(&payload, LJP_BLOCK_MAX_BYTES - 5), (int)seq,
            LJP_BLOCK_MAX_BYTES - 5);

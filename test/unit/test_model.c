@@ -1,4 +1,4 @@
-/* What ids mean: stacks, definitions, and what is left when some were lost. */
+/* The model: stacks, definitions, and what is known after some were lost. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -157,7 +157,7 @@ static void definitions_of_one_epoch_before_still_fill_holes(void **state)
   assert_null(ljp_model_proto(&model, 2));
 }
 
-/* Tables grow under many keys of several kinds with equal ids. */
+/* Tables grow with many definitions, of several kinds with equal ids. */
 static void many_definitions_are_found_each_by_kind_and_id(void **state)
 {
   (void)state;

@@ -28,7 +28,7 @@ static struct ljp_profile *load(const char *name,
 /* What the reader alone counts. */
 struct naive {
   uint64_t samples, ns, no_stack, alloc, alloc_bytes, frees, reallocs;
-  uint64_t frames; /* Of all samples' stacks together. */
+  uint64_t frames; /* Of the stacks of all samples together. */
   uint64_t builtin_leaf, by_state[16];
 };
 
@@ -168,7 +168,7 @@ static void traces_and_their_events_are_what_the_stream_says(void **state)
   }
   for (int what = LJP_TRACE_START; what <= LJP_TRACE_EXISTS; what++)
     assert_int_equal(seen[what], 4);
-  /* Three of them are defined; the samples name the first two. */
+  /* Three traces are defined; the samples refer to the first two. */
   assert_int_equal(p->trace_count, 4);
   const struct ljp_profile_trace *t = &p->traces[stop->trace];
   assert_true(t->known && t->id == 3 && t->number == 3 && t->truncated);

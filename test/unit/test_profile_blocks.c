@@ -17,7 +17,7 @@ static struct ljp_reader reader;
 static struct buf stream, payload, body;
 static uint64_t next_block;
 
-/* One MEM record; addresses and sizes absolute. old is 0 but of reallocs. */
+/* Puts a MEM record of one event. old and old_size: 0 unless a realloc. */
 static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
                 uint64_t old_size, uint64_t stack, uint64_t weight)
 {
@@ -59,7 +59,7 @@ static void mark(const char *text)
   put_record(&payload, LJP_REC_MARK, &body);
 }
 
-/* Stack n is one frame: the builtin n. */
+/* Begins the stream. Stack n has one frame, the builtin n. */
 static void begin(void)
 {
   char name[16];
@@ -96,7 +96,7 @@ static struct ljp_profile *finish(const struct ljp_profile_options *options)
   return p;
 }
 
-/* The memory of what has this name; all zero: none has. */
+/* The memory of the row whose leaf has this name; all 0 if there is none. */
 static struct ljp_profile_memory at(const struct ljp_profile *p,
                                     const char *want)
 {
@@ -119,11 +119,11 @@ static void blocks_are_followed_from_birth_to_death(void **state)
   mem(LJP_MEM_ALLOC, 0x1000, 101, 0, 0, 1, 0);
   mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 0);
   mem(LJP_MEM_FREE, 0x1000, 101, 0, 0, 3, 0);  /* Temporary. */
-  mem(LJP_MEM_ALLOC, 0x1000, 307, 0, 0, 2, 0); /* Its address again. */
+  mem(LJP_MEM_ALLOC, 0x1000, 307, 0, 0, 2, 0); /* The same address. */
   mem(LJP_MEM_REALLOC, 0x3000, 503, 0x2000, 211, 1, 0);
   gc(LJP_GC_PAUSE, 0, 1);
   mem(LJP_MEM_FREE, 0x1000, 307, 0, 0, 3, 0);         /* Outlived a cycle. */
-  mem(LJP_MEM_FREE, 0x7000, 701, 0, 0, 3, 0);         /* From before. */
+  mem(LJP_MEM_FREE, 0x7000, 701, 0, 0, 3, 0);         /* Allocated before. */
   mem(LJP_MEM_REALLOC, 0x9000, 11, 0x8000, 13, 3, 0); /* Likewise. */
   gc(LJP_GC_PAUSE, 1009 + 503 - 701 + 11 - 13, 2);
   struct ljp_profile *p = finish(&plain);
@@ -161,12 +161,12 @@ static void the_peak_is_what_lived_when_all_was_most(void **state)
   (void)state;
   begin();
   mem(LJP_MEM_ALLOC, 0x1000, 101, 0, 0, 1, 0);
-  mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 0); /* 312, then less, */
+  mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 0); /* 312 bytes live */
   mem(LJP_MEM_FREE, 0x1000, 101, 0, 0, 3, 0);
-  mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 0); /* 518: the peak, */
+  mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 0); /* 518: the peak */
   mem(LJP_MEM_FREE, 0x2000, 211, 0, 0, 3, 0);
   mem(LJP_MEM_FREE, 0x3000, 307, 0, 0, 3, 0);
-  mem(LJP_MEM_ALLOC, 0x4000, 401, 0, 0, 1, 0); /* and never again. */
+  mem(LJP_MEM_ALLOC, 0x4000, 401, 0, 0, 1, 0); /* 401 */
   struct ljp_profile *p = finish(&plain);
   assert_int_equal(p->totals.peak_bytes, 211 + 307);
   assert_int_equal(at(p, "site1").peak_bytes, 0);
@@ -223,7 +223,7 @@ static void sampled_events_stand_for_more_than_themselves(void **state)
   assert_true(e.live.variance_bytes == 1000.0 * 800);
   assert_int_equal(e.peak.samples, 2); /* Before the free. */
   assert_true(e.peak.variance_bytes == e.alloc.variance_bytes);
-  assert_int_equal(p->sample_bytes, 900); /* No producer says it. */
+  assert_int_equal(p->sample_bytes, 900); /* No producer says the interval. */
   ljp_profile_free(p);
 }
 
@@ -238,7 +238,7 @@ static void leaks_since_a_mark_have_outlived_collections(void **state)
     mem(LJP_MEM_ALLOC, 0x2000, 211, 0, 0, 2, 0);
     gc(LJP_GC_PAUSE, 1009, 1);
     gc(LJP_GC_PAUSE, 1009, 2);
-    mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 0); /* Perhaps garbage. */
+    mem(LJP_MEM_ALLOC, 0x3000, 307, 0, 0, 3, 0); /* Possibly garbage. */
     struct ljp_profile_options since = plain;
     since.since = "here";
     since.since_old = old;
@@ -251,7 +251,7 @@ static void leaks_since_a_mark_have_outlived_collections(void **state)
   }
 }
 
-/* What is exact stays so beside estimates, and rows that come later have room. */
+/* Exact blocks stay exact beside estimates, and estimates grow with the rows. */
 static void estimates_and_exact_blocks_stand_side_by_side(void **state)
 {
   (void)state;

@@ -1,6 +1,6 @@
 /*
-** The profile's memory: every allocation that fails is told and leaves
-** nothing behind, and a file takes no more than it can honestly need.
+** The profile's memory: every failing allocation is reported and leaks nothing,
+** and no file makes the profile take more than an honest file needs.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void each_allocation_that_fails_is_told_and_leaves_nothing(void **state)
       if (status != LJP_ERR_MEM)
         fail_msg("%s: allocation %ld failed, status %d", names[i], n, status);
     }
-    assert_true(n > 40); /* It has met every table. */
+    assert_true(n > 40); /* Every table was reached. */
   }
 }
 
@@ -87,7 +87,7 @@ static void what_is_beyond_the_limits_is_counted_and_said(void **state)
   uint64_t samples = 0, id = 0;
   (void)state;
   if (LJP_PROFILE_MAX_NODES > (1u << 20)) {
-    skip(); /* Small limits only: debug builds, fuzz builds. */
+    skip(); /* Needs the small limits of debug and fuzz builds. */
   }
   for (uint32_t epoch = 1; epoch <= 2; epoch++) {
     for (unsigned i = 0; i < 40000; i++) {
@@ -125,7 +125,7 @@ static void live_blocks_take_at_most_64_bytes_each(void **state)
   size_t before;
   (void)state;
 #ifdef LJP_DEBUG
-  skip(); /* Its chunks of the table are of four blocks. */
+  skip(); /* Chunks of the table have only four blocks. */
 #endif
   stream.len = payload.len = body.len = 0;
   seq = 0;
@@ -138,7 +138,7 @@ static void live_blocks_take_at_most_64_bytes_each(void **state)
     if (body.len > 60000 || i == BLOCKS - 1) {
       put_record(&payload, LJP_REC_MEM, &body);
       put(1);
-      /* Addresses go on: the next record begins where this one ended. */
+      /* Addresses continue from one record to the next. */
       put_u8(&body, LJP_MEM_ALLOC | LJP_MEM_SIZE);
       put_s(&body, 0);
       put_s(&body, (int64_t)(i + 1) * 4 + 4);
@@ -148,7 +148,7 @@ static void live_blocks_take_at_most_64_bytes_each(void **state)
   }
   put_end_block(&stream, seq++);
   bytes = peak = 0;
-  load("", 0, false, NULL); /* What a profile of nothing takes. */
+  load("", 0, false, NULL); /* The memory of an empty profile. */
   before = peak;
   bytes = peak = 0;
   assert_int_equal(load(stream.data, stream.len, false, &totals), LJP_OK);

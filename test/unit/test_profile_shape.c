@@ -1,6 +1,6 @@
 /*
-** The shape of the profile: a C function that Lua called is one frame, whether
-** or not the host's frame of the same call was recorded.
+** The tree that views see: a C function that Lua called is one frame, whether or
+** not the host's frame of the same call was recorded.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static uint64_t last_node, samples;
 
 enum { SORT = 1, FLOOR, LIBVM = 1, LIBMINE };
 
-/* Appends a symbol of an embedded table. level: 0 is innermost. */
+/* Appends an embedded symbol. level 0 is the innermost. */
 static void symbol(uint64_t module, uint64_t address, uint64_t level,
                    const char *function)
 {
@@ -60,7 +60,7 @@ static void begin(void)
   builtin(FLOOR, "math.floor");
 }
 
-/* A frame above another (0: none); its number. */
+/* Puts a node with this parent (0: none) and returns its id. */
 static uint64_t frame(uint64_t below, unsigned kind, uint64_t ref,
                       uint64_t value)
 {
@@ -115,7 +115,7 @@ static size_t path_of(const struct ljp_profile *p, uint32_t node, char *out,
   return n + ljp_frame_name(p, p->nodes[node].frame, 0, out + n, room - n);
 }
 
-/* Samples at stacks of these names. */
+/* The number of samples at the stack with these names. */
 static uint64_t count_at(const struct ljp_profile *p, const char *path)
 {
   char text[512];
@@ -176,7 +176,7 @@ static void a_c_function_is_one_frame_with_its_address(void **state)
   sample(again, 5);
   struct ljp_profile *p = finish();
   assert_int_equal(count_at(p, "mine_work"), 3);
-  assert_int_equal(count_at(p, "mine_work;mine_work"), 5); /* It recursed. */
+  assert_int_equal(count_at(p, "mine_work;mine_work"), 5); /* A recursion. */
   unsigned seen = 0;
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_node *node = &p->nodes[p->rows[i].node];
@@ -188,7 +188,7 @@ static void a_c_function_is_one_frame_with_its_address(void **state)
     seen++;
   }
   assert_int_equal(seen, 1);
-  /* The guest's own frame is nobody's any more. */
+  /* The guest's own frame is no longer used. */
   for (uint32_t i = 0; i < p->node_count; i++)
     assert_true(p->frames[p->nodes[i].frame].offset != 0x100);
   ljp_profile_free(p);

@@ -74,7 +74,7 @@ static void a_newer_minor_is_read(void **state)
   buf_free(&body);
 }
 
-/* payload becomes one zstd frame of itself. */
+/* Replaces payload by one zstd frame of it. */
 static uint32_t compress(struct buf *payload)
 {
   struct buf packed = {0};

@@ -1,7 +1,7 @@
 /*
-** The reader's memory: never more than it says, and every allocation that
-** fails is survived. malloc and its kin are wrapped by the linker, so that
-** they are counted and can be made to fail (zstd's own are not).
+** The reader's memory: it never exceeds the limit, and the reader survives
+** every failing allocation. The linker wraps malloc and its family, so that
+** allocations are counted and can be made to fail (except zstd's own).
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static enum ljp_status read_all(const void *data, size_t size)
   do
     status = ljp_reader_next(&reader, &e);
   while (!status && e->what != LJP_ITEM_FINISH);
-  if (status) { /* And stays so. */
+  if (status) { /* The error stays. */
     assert_int_equal(ljp_reader_next(&reader, &e), status);
     assert_true(reader.error[0]);
   }
@@ -58,12 +58,12 @@ static void each_allocation_that_fails_is_told_and_leaves_nothing(void **state)
     assert_int_equal(status, LJP_ERR_MEM);
     assert_string_equal(reader.error, "out of memory");
   }
-  assert_true(n > 8); /* It has met the window, tables, pages, ... */
+  assert_true(n > 8); /* The window, tables, pages ... */
 }
 
 /* -- Input that wants all the memory there is ------------------------------ */
 
-/* Endless blocks, each made when asked for, each full of definitions. */
+/* Endless blocks full of definitions, each made when it is read. */
 struct hog {
   struct buf block;
   size_t at;
@@ -97,13 +97,13 @@ static void hog_block(void)
       put_u(&body, hog.id);
       put_str(&body, "");
       put_record(&payload, LJP_REC_VM, &body);
-    } else if (hog.kind == 2) { /* Nodes all over the numbers. */
+    } else if (hog.kind == 2) { /* Nodes with ids all over the range. */
       put_s(&body, (int64_t)(hog.id * UINT64_C(0x9e3779b97f4a7c15)));
       put_u(&body, 1);
       put_u8(&body, LJP_FRAME_KERNEL << 4);
       put_u(&body, hog.id);
       put_record(&payload, LJP_REC_NODES, &body);
-    } else { /* Losses of ever new producers. */
+    } else { /* Losses of more and more producers. */
       put_s(&body, 0);
       put_u(&body, hog.id);
       put_u(&body, 1);
@@ -158,7 +158,7 @@ static void input_of_definitions_only_stays_within_the_bound(void **state)
         refused++;
       }
     } while (e->what != LJP_ITEM_FINISH);
-    /* Those that make the input hold some, too. */
+    /* The blocks that make the input take memory, too. */
     assert_true(peak < LJP_READER_MAX_BYTES + (8u << 20));
     if (kind < 2)
       assert_true(peak > LJP_MODEL_EPOCH_BYTES);

@@ -1,4 +1,4 @@
-/* Samples read many at a time are those read one by one. */
+/* Samples read many at a time are the same as samples read one by one. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,8 +10,9 @@
 #include "test/support/encode.h"
 #include "test/support/samples.h"
 
-/* Reads samples, room at a time behind the first of a record (0: each by an
-** event of its own); a number made of all that was read, in its order. */
+/* Reads all samples: the first of each record as an item, the others `room` at a
+** time (0: each as an item). Returns a number that depends on everything that
+** was read and on its order. */
 static uint64_t sum_of_samples(const struct buf *file, size_t room,
                                unsigned *samples, unsigned *bads)
 {
@@ -58,7 +59,7 @@ static void samples_that_come_many_at_once_are_the_same(void **state)
           random >> 40 & (random >> 63 ? LJP_SAMPLE_KNOWN
                                        : LJP_SAMPLE_STACK | LJP_SAMPLE_STATE);
       if (record % 3 == 1 && i == 91)
-        has = 0x40; /* No such field: the rest of the record is not read. */
+        has = 0x40; /* A reserved bit: the rest of the record is malformed. */
       put_u8(&body, (uint8_t)has);
       put_s(&body, (int64_t)(random >> 20 & 0xfffff));
       if (has & LJP_SAMPLE_STACK)

@@ -1,4 +1,4 @@
-/* Each flat record comes back field by field, and says so when it is broken. */
+/* Flat records: each decodes field by field; malformed ones are reported. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static void all_but_three_records_are_flat(void **state)
   assert_null(ljp_record_fields(UINT64_MAX, &count));
 }
 
-/* The value of a field: no two of a record are alike. */
+/* The value of a field, different for all fields of a record. */
 static uint64_t value_of(unsigned field, unsigned type)
 {
   static const uint64_t primes[] = {
@@ -140,7 +140,7 @@ static void what_newer_versions_append_is_ignored(void **state)
   }
 }
 
-/* Exactly as many bytes as there are, so that a sanitizer sees one too far. */
+/* In memory of exactly that size, so that a sanitizer sees an overrun. */
 static enum ljp_bad_reason decode_exactly(uint64_t tag, const uint8_t *data,
                                           size_t len)
 {
@@ -154,8 +154,8 @@ static enum ljp_bad_reason decode_exactly(uint64_t tag, const uint8_t *data,
   return bad;
 }
 
-/* Do len bytes of a body of whole bytes end where a field begins that came
-** later? These are the last ones, and all of them numbers. */
+/* Whether the first len of a body's `whole` bytes end before a field that a
+** minor version added. Such fields are numbers, at the end of the body. */
 static bool ends_before_an_added_field(uint64_t tag, size_t whole, size_t len)
 {
   unsigned count;
@@ -235,7 +235,8 @@ a_string_longer_than_its_record_or_the_limit_is_malformed(void **state)
     assert_int_equal(decode_exactly(LJP_REC_INFO, body.data, body.len),
                      LJP_BAD_STRING);
   }
-  /* The limit itself is fine, one more is not, though the bytes are there. */
+  /* A string of the limit's length is read; a longer one is refused, although
+  ** all its bytes are there. */
   for (uint32_t more = 0; more < 2; more++) {
     body.len = 0;
     put_str(&body, "key");
@@ -260,7 +261,7 @@ static void a_count_larger_than_its_record_is_malformed(void **state)
     assert_int_equal(decode_exactly(LJP_REC_TOTALS, body.data, body.len),
                      LJP_BAD_PAIRS);
   }
-  body.len = 0; /* Enough bytes for the count, not for the numbers. */
+  body.len = 0; /* Enough bytes for the count, but not for the numbers. */
   put_u(&body, 2);
   put_bytes(&body, "\x81\x01\x81\x01", 4);
   assert_int_equal(decode_exactly(LJP_REC_TOTALS, body.data, body.len),

@@ -1,5 +1,5 @@
-/* Records that hold many events come back event by event: samples, memory
-** events, nodes; and say so when they are broken. */
+/* Bulk records (samples, memory events, nodes): each decodes event by event;
+** malformed ones are reported. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum { BLOCK_TIME = 1000003 };
 typedef enum ljp_bad_reason decoder(const uint8_t **, const uint8_t *,
                                     struct ljp_item *);
 
-/* Decodes up to max events of body, which slack follows. */
+/* Decodes up to max events of body, with the slack after it. */
 static enum ljp_bad_reason decode_many(decoder *decode, struct buf *body,
                                        size_t len, struct ljp_item *events,
                                        unsigned max, unsigned *count)
@@ -74,7 +74,7 @@ static void samples_come_back_and_absent_fields_stay(void **state)
   assert_int_equal(e[1].u.sample.state, LJP_VMSTATE_GC);
   assert_int_equal(e[1].u.sample.cut, 0);
   assert_true(e[2].u.sample.stack == 2 && e[2].u.sample.weight == 17);
-  /* Cut within the first. */
+  /* Cut within the first event. */
   for (size_t len = 1; len < first; len++) {
     assert_int_equal(decode_many(ljp_sample_decode, &body, len, e, 4, &n),
                      LJP_BAD_SHORT);
@@ -123,7 +123,7 @@ static void extra_fields_that_lie_about_their_length_are_malformed(void **state)
   }
 }
 
-/* The fast way to read numbers agrees with the plain one. */
+/* The fast decoder of numbers agrees with the simple one. */
 static void numbers_of_every_length_and_padding_are_read_right(void **state)
 {
   (void)state;
@@ -162,7 +162,7 @@ static void numbers_of_every_length_and_padding_are_read_right(void **state)
   buf_free(&body);
 }
 
-/* v in len bytes, more than it needs where there is room. */
+/* Encodes v in len bytes, or in as many as it needs if that is more. */
 static void put_padded(struct buf *body, uint64_t v, size_t len)
 {
   size_t at = body->len;
@@ -292,7 +292,7 @@ static void nodes_of_each_shape_come_back(void **state)
   put_node(&body, 100, 100, LJP_FRAME_HOST);
   put_node(&body, 1, 1, LJP_FRAME_LUA);
   put_node(&body, 5, 6, LJP_FRAME_BUILTIN);
-  put_node(&body, -2, 3, 15); /* Not known: one number. */
+  put_node(&body, -2, 3, 15); /* Unknown kind: one number. */
   assert_int_equal(decode_many(ljp_node_decode, &body, body.len, e, 4, &n), 0);
   assert_int_equal(n, 4);
   assert_true(e[0].u.node.id == 100 && e[0].u.node.up == 0);
@@ -309,7 +309,7 @@ static void nodes_of_each_shape_come_back(void **state)
   buf_free(&body);
 }
 
-/* A parent that is the node itself, a later one, or beyond the epoch. */
+/* A parent that is the node itself, a later node, or outside the epoch. */
 static void
 a_node_whose_parent_does_not_come_before_it_is_malformed(void **state)
 {

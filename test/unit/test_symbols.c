@@ -1,6 +1,6 @@
 /*
-** The store of symbols: handles, answers, embedded symbols, notices. What is
-** found in real files is e2e/symbols.
+** The store of symbols: handles, answers, embedded symbols, notices. The test
+** e2e/symbols covers real files.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void embedded_levels_are_put_in_order(void **state)
   embed(s, a, 17, 0, 7, "inner", "i.c");
   embed(s, a, 17, 0, 7, "inner", "i.c"); /* Repeated in another segment. */
   embed(s, a, 31, 1, 5, "level 0 is lost", "");
-  embed(s, a, 37, 0, 0, "", ""); /* Nothing was known. */
+  embed(s, a, 37, 0, 0, "", ""); /* Says that nothing was known. */
   for (uint64_t address = 17; address < 41; address += 2)
     assert_int_equal(ljp_symbols_want(s, a, address), LJP_OK);
   assert_int_equal(ljp_symbols_resolve(s), LJP_OK);
@@ -93,7 +93,7 @@ static void embedded_levels_are_put_in_order(void **state)
   ljp_symbols_free(s);
 }
 
-/* With a child and without. */
+/* With and without a child process. */
 static void later_questions_leave_earlier_answers(void **state)
 {
   (void)state;
@@ -116,7 +116,7 @@ static void later_questions_leave_earlier_answers(void **state)
     ljp_symbols_want(s, a, 5);
     ljp_symbols_want(s, a, 17);
     assert_int_equal(ljp_symbols_resolve(s), LJP_OK);
-    assert_null(ljp_symbols_notice(s, 2)); /* Said once. */
+    assert_null(ljp_symbols_notice(s, 2)); /* Only once. */
     assert_ptr_equal(ljp_symbols_get(s, a, 17)->frames, known);
     assert_string_equal(known->function, "known");
     assert_int_equal(ljp_symbols_get(s, a, 5)->count, 0);

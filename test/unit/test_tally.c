@@ -1,4 +1,4 @@
-/* The reader's tally: what gaps swallowed, by TOTALS, and losses. */
+/* The reader's tally: losses, and events swallowed by gaps, as TOTALS shows. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +62,7 @@ static void totals_that_no_gap_explains_are_malformed(void **state)
   }
 }
 
-/* What is missing after the TOTALS that follow a gap is not the gap's. */
+/* Events missing after the next TOTALS are not explained by the gap. */
 static void a_gap_explains_only_what_it_swallowed(void **state)
 {
   (void)state;
@@ -108,7 +108,7 @@ static void a_later_segment_alone_has_lost_nothing(void **state)
   assert_true(c.finish.clean);
   assert_int_equal(c.finish.closed, LJP_CLOSED_SEGMENT);
 
-  /* Without its first block nobody knows how many are missing. */
+  /* Without the first block, nobody knows how many blocks are missing. */
   size_t first = LJP_BLOCK_HEAD_BYTES + ljp_get_u32(file.data + 40);
   collect(&c, file.data + first, file.len - first);
   assert_int_equal(c.gaps, 1);
