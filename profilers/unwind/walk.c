@@ -180,7 +180,7 @@ bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_map *map,
 {
   walk->stack =
       (struct ljp_stack){.frames = frames, .count = 0, .limit = limit};
-  walk->guest.mark = 0;
+  walk->guest.first = 0;
   regs->notes = notes;
   regs->module = 0;
   return walk_down(walk, map, regs, false) == LJP_WALK_DONE &&

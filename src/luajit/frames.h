@@ -63,7 +63,7 @@ struct ljp_guest {
   uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
   uint64_t base;          /* BASE of its next frame, valid if L is not 0 */
   uint64_t g;             /* its VM, or 0 if none was met yet */
-  uint32_t mark;          /* frames on the stack before those of L */
+  uint32_t first;         /* number of frames on the stack before those of L */
   enum ljp_vmstate state; /* by where the first VM or trace address fell */
   uint32_t vm;            /* number of the first VM met, or 0 */
   bool open;              /* there are more frames of L */

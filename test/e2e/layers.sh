@@ -18,11 +18,15 @@ src/session           src/writer src/push src/base
 
 src/luajit            src/base lua
 src/luajit/vm         src/luajit src/base vm
+src/luajit/asm        src/luajit src/base vm
 src/luajit/functions  src/luajit/vm src/luajit src/base vm
-src/luajit/traces     src/luajit/vm src/luajit src/base vm
+src/luajit/traces     src/luajit/functions src/luajit/vm src/luajit src/base vm
 src/luajit/heap       src/luajit/vm src/luajit src/base vm
-src/luajit/frames     src/luajit/traces src/luajit/vm src/luajit src/base vm
+src/luajit/frames     src/luajit/traces src/luajit/functions src/luajit/asm \
+                      src/luajit/vm src/luajit src/base vm
 src/luajit/spine      src/luajit/frames src/luajit/vm src/luajit src/base vm
+src/luajit/hooks      src/luajit/traces src/luajit/functions src/luajit/vm \
+                      src/luajit src/base vm
 
 profilers/unwind      src/luajit src/base
 profilers/session     profilers/unwind src/session src/push src/luajit src/base
@@ -175,10 +179,10 @@ same "a folder that is gone is an error" \
   "tools/page: the table names a folder without sources" "$(violations planted)"
 
 plant_folders
-plant src/luajit/frames/a.c '"src/luajit/traces/traces.h"'
-plant src/luajit/traces/b.c '"src/luajit/vm/vmmap.h"'
+plant src/luajit/frames/a.c '"src/luajit/traces/trace.h"'
+plant src/luajit/traces/b.c '"src/luajit/vm/vms.h"'
 same "a planted chain is no circle" "" "$(circles planted)"
-plant src/luajit/vm/c.c '"src/luajit/frames/frames.h"'
+plant src/luajit/vm/c.c '"src/luajit/frames/walk.h"'
 same "a planted circle is found" \
   "src/luajit/frames src/luajit/traces src/luajit/vm" \
   "$(circles planted | sort | tr '\n' ' ' | sed 's/ $//')"

@@ -10,10 +10,8 @@ function_limit=80
 # What is longer today: a file, or a file and the name of its function.
 cat > known << 'END'
 profilers/unwind/cfi.c extended
-src/luajit/frames/frames.c
-src/luajit/frames/guest.c first_segment
-src/luajit/vm/vmmap.lua
-src/luajit/vm/vmmap.lua step
+src/luajit/asm/vmmap.lua
+src/luajit/asm/vmmap.lua step
 test/browser/page.test.mjs
 test/browser/synthetic.mjs make
 test/e2e/trace_events.lua check

@@ -86,7 +86,7 @@ cmake -S "$SOURCE_DIR" -B none -G Ninja -DLJPROF_MARKERS=OFF \
   -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > none.log 2>&1 ||
   fail "$(cat none.log)"
 ninja -C none -t commands libluajit |
-  grep 'src/luajit/traces/marks\.c$' > compiled.txt ||
-  fail "marks.c is not compiled"
+  grep 'src/luajit/traces/markers\.c$' > compiled.txt ||
+  fail "markers.c is not compiled"
 grep -q -e ' -DLJP_NO_MARKERS=1 ' compiled.txt || fail "$(cat compiled.txt)"
 ok "-DLJPROF_MARKERS=OFF builds without markers"

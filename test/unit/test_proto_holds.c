@@ -13,17 +13,17 @@
 #include <cmocka.h>
 
 #include "src/luajit/vm/lock.h"
-#include "src/luajit/functions/records.h"
+#include "src/luajit/functions/entries.h"
 
 enum { RECORDS = 1009 };
 
-struct ljp_proto_record *ljp_record_chunks[LJP_RECORD_CHUNKS];
-uint32_t ljp_records_used = RECORDS;
+struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
+uint32_t ljp_proto_entries_used = RECORDS;
 static uint32_t freed[RECORDS], freed_count, described;
 
-void ljp_record_free(struct ljp_proto_record *record, uint32_t ref)
+void ljp_proto_entry_free(struct ljp_proto_entry *record, uint32_t ref)
 {
-  assert_ptr_equal(record, ljp_record_at(ref));
+  assert_ptr_equal(record, ljp_proto_entry_at(ref));
   record->death = 0;
   freed[freed_count++ % RECORDS] = ref;
 }
@@ -41,16 +41,16 @@ uint64_t ljp_protos_unnamed(void)
 static int set_up(void **state)
 {
   (void)state;
-  free(ljp_record_chunks[0]);
-  ljp_record_chunks[0] = calloc(RECORDS, sizeof **ljp_record_chunks);
+  free(ljp_proto_entry_chunks[0]);
+  ljp_proto_entry_chunks[0] = calloc(RECORDS, sizeof **ljp_proto_entry_chunks);
   freed_count = described = 0;
-  return ljp_record_chunks[0] ? 0 : -1;
+  return ljp_proto_entry_chunks[0] ? 0 : -1;
 }
 
 static void die(uint32_t ref)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  ljp_record_wait(ljp_record_at(ref), ref);
+  ljp_proto_entry_wait(ljp_proto_entry_at(ref), ref);
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
@@ -91,7 +91,7 @@ static void a_death_waits_for_the_end_of_the_second_round(void **state)
   assert_int_equal(refs[0], 6);
   assert_int_equal(freed_count, 2);
   assert_int_equal(round_of(&hold, refs), 0);
-  assert_int_equal(ljp_records_waiting_bytes(), 0);
+  assert_int_equal(ljp_proto_waiting_bytes(), 0);
   ljp_guest_protos_release(&hold);
 }
 
@@ -104,8 +104,8 @@ static void many_are_given_in_the_order_of_their_deaths(void **state)
   ljp_guest_protos_ready(&hold);
   for (uint32_t i = 1; i < RECORDS; i++)
     die(i * 17 % RECORDS);
-  assert_int_equal(ljp_records_waiting_bytes(),
-                   (RECORDS - 1) * sizeof(struct ljp_proto_record));
+  assert_int_equal(ljp_proto_waiting_bytes(),
+                   (RECORDS - 1) * sizeof(struct ljp_proto_entry));
   round_of(&hold, refs);
   assert_int_equal(round_of(&hold, refs), RECORDS - 1);
   for (uint32_t i = 1; i < RECORDS; i++)
@@ -232,6 +232,6 @@ int main(void)
       cmocka_unit_test(names_that_the_dead_alone_use_are_counted),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  free(ljp_record_chunks[0]);
+  free(ljp_proto_entry_chunks[0]);
   return failed;
 }

@@ -16,20 +16,20 @@
 enum { RAW = 40, LONGEST = 56 };
 
 /* No pointers: they would have to be relocated whenever the library is loaded. */
-static const char raw_names[][RAW] = {
+static const char builtin_raw_names[][RAW] = {
 #define FFDEF(name) #name,
 #include "lj_ffdef.h"
 #undef FFDEF
 };
-enum { COUNT = sizeof raw_names / sizeof raw_names[0] };
+enum { COUNT = sizeof builtin_raw_names / sizeof builtin_raw_names[0] };
 
-static char names[COUNT][LONGEST];
+static char builtin_names[COUNT][LONGEST];
 
-/* lj_ffdef.h says table_sort; the base library's names have no prefix, but
+/* lj_ffdef.h says table_sort; the base library's builtin_names have no prefix, but
 ** may have an underscore. The first prefix that fits is replaced. */
 static const struct {
   char raw[16], shown[LONGEST - RAW];
-} prefixes[] = {
+} builtin_prefixes[] = {
     {"io_method_", "file:"},
     {"buffer_method_", "buffer:"},
     {"ffi_meta_", "ffi.meta."},
@@ -53,26 +53,28 @@ static const struct {
     {"thread_", "thread."},
 };
 
-static void make_names(void)
+static void builtin_make_names(void)
 {
   for (unsigned i = 0; i < COUNT; i++) {
-    const char *raw = raw_names[i], *shown = "";
-    for (unsigned p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
-      size_t length = strlen(prefixes[p].raw);
-      if (strncmp(raw, prefixes[p].raw, length) == 0 && raw[length]) {
-        shown = prefixes[p].shown;
+    const char *raw = builtin_raw_names[i], *shown = "";
+    for (unsigned p = 0;
+         p < sizeof builtin_prefixes / sizeof builtin_prefixes[0]; p++) {
+      size_t length = strlen(builtin_prefixes[p].raw);
+      if (strncmp(raw, builtin_prefixes[p].raw, length) == 0 && raw[length]) {
+        shown = builtin_prefixes[p].shown;
         raw += length;
         break;
       }
     }
-    snprintf(names[i], LONGEST, "%s%.*s", shown, RAW - 1, raw);
+    snprintf(builtin_names[i], LONGEST, "%s%.*s", shown, RAW - 1, raw);
   }
 }
 
 const char *ljp_guest_builtin(uint32_t ffid)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, make_names);
+  pthread_once(&once, builtin_make_names);
   /* FF_LUA and FF_C come first and are nobody's name. */
-  return ffid > FF_C && ffid - FF_C - 1 < COUNT ? names[ffid - FF_C - 1] : NULL;
+  return ffid > FF_C && ffid - FF_C - 1 < COUNT ? builtin_names[ffid - FF_C - 1]
+                                                : NULL;
 }

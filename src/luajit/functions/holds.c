@@ -1,6 +1,6 @@
 /*
 ** Who may still ask about prototypes that were freed: holds, one a session. Their
-** records wait in the order of their deaths, each until all holds have passed it;
+** entries wait in the order of their deaths, each until all holds have passed it;
 ** see protos.c and RFC 3.
 **
 ** Invariant: a hold has passed a death when its writer has forgotten the
@@ -14,65 +14,65 @@
 #include <unistd.h>
 
 #include "src/luajit/vm/lock.h"
-#include "src/luajit/functions/records.h"
+#include "src/luajit/functions/entries.h"
 
 enum { AT_ONCE = 256 };
 
 struct ljp_guest_hold *ljp_proto_holds;
-static uint32_t waiting_first, waiting_last;
-static uint64_t last_death, last_ticket;
-static size_t waiting_bytes; /* without chunks' names */
+static uint32_t hold_waiting_first, hold_waiting_last;
+static uint64_t hold_last_death, hold_last_ticket;
+static size_t hold_waiting_bytes; /* without chunks' names */
 
 /* -- Records that wait ------------------------------------------------------
  */
 
-/* What a record that waits takes. */
-static size_t bytes_of(const struct ljp_proto_record *record)
+/* What a entry that waits takes. */
+static size_t hold_bytes_of(const struct ljp_proto_entry *entry)
 {
-  const struct ljp_proto_told *told = record->told;
-  size_t bytes = sizeof *record;
-  if (told)
-    bytes += sizeof *told + (told->name ? strlen(told->name) + 1 : 0);
+  const struct ljp_proto_text *text = entry->text;
+  size_t bytes = sizeof *entry;
+  if (text)
+    bytes += sizeof *text + (text->name ? strlen(text->name) + 1 : 0);
   return bytes;
 }
 
-size_t ljp_records_waiting_bytes(void)
+size_t ljp_proto_waiting_bytes(void)
 {
-  return waiting_bytes + ljp_chunk_names_dead_bytes();
+  return hold_waiting_bytes + ljp_chunk_names_dead_bytes();
 }
 
-void ljp_record_wait(struct ljp_proto_record *record, uint32_t ref)
+void ljp_proto_entry_wait(struct ljp_proto_entry *entry, uint32_t ref)
 {
-  record->death = ++last_death;
-  record->next = 0;
-  if (waiting_last)
-    ljp_record_at(waiting_last)->next = ref;
+  entry->death = ++hold_last_death;
+  entry->next = 0;
+  if (hold_waiting_last)
+    ljp_proto_entry_at(hold_waiting_last)->next = ref;
   else
-    waiting_first = ref;
-  waiting_last = ref;
-  waiting_bytes += bytes_of(record);
+    hold_waiting_first = ref;
+  hold_waiting_last = ref;
+  hold_waiting_bytes += hold_bytes_of(entry);
 }
 
 /* Gives some of those free that nobody waits for. False: that were all. */
-static bool free_some(void)
+static bool hold_free_some(void)
 {
   uint64_t passed = UINT64_MAX;
   for (const struct ljp_guest_hold *h = ljp_proto_holds; h; h = h->next)
     if (h->passed < passed)
       passed = h->passed;
   for (int i = 0; i < AT_ONCE; i++) {
-    uint32_t ref = waiting_first;
-    struct ljp_proto_record *record = ljp_record_at(ref);
-    if (!record || record->death > passed)
+    uint32_t ref = hold_waiting_first;
+    struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
+    if (!entry || entry->death > passed)
       return false;
     for (struct ljp_guest_hold *h = ljp_proto_holds; h; h = h->next)
       if (h->cursor == ref)
         h->cursor = 0;
-    waiting_first = record->next;
-    if (!waiting_first)
-      waiting_last = 0;
-    waiting_bytes -= bytes_of(record);
-    ljp_record_free(record, ref);
+    hold_waiting_first = entry->next;
+    if (!hold_waiting_first)
+      hold_waiting_last = 0;
+    hold_waiting_bytes -= hold_bytes_of(entry);
+    ljp_proto_entry_free(entry, ref);
   }
   return true;
 }
@@ -87,13 +87,13 @@ void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
   if (!ljp_proto_holds)
     ljp_protos_describe_all();
   /* What waits already may come into its rings, too, until it is ready. */
-  const struct ljp_proto_record *first = ljp_record_at(waiting_first);
-  *hold =
-      (struct ljp_guest_hold){.next = ljp_proto_holds,
-                              .ticket = ++last_ticket,
-                              .passed = first ? first->death - 1 : last_death,
-                              .unnamed = ljp_protos_unnamed(),
-                              .crowded = crowded};
+  const struct ljp_proto_entry *first = ljp_proto_entry_at(hold_waiting_first);
+  *hold = (struct ljp_guest_hold){.next = ljp_proto_holds,
+                                  .ticket = ++hold_last_ticket,
+                                  .passed = first ? first->death - 1
+                                                  : hold_last_death,
+                                  .unnamed = ljp_protos_unnamed(),
+                                  .crowded = crowded};
   ljp_proto_holds = hold;
   ljp_unlock(LJP_LOCK_PROTOS);
 }
@@ -108,7 +108,7 @@ void ljp_guest_protos_ready(struct ljp_guest_hold *hold)
 
 /* The hold of a ticket, NULL if it has ended; in a fork's child, or before it is
 ** ready, its writer's rounds say nothing. */
-static struct ljp_guest_hold *hold_of(uint64_t ticket)
+static struct ljp_guest_hold *hold_find(uint64_t ticket)
 {
   struct ljp_guest_hold *hold = ljp_proto_holds;
   while (hold && hold->ticket != ticket)
@@ -119,10 +119,10 @@ static struct ljp_guest_hold *hold_of(uint64_t ticket)
 void ljp_guest_protos_round(uint64_t ticket)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  struct ljp_guest_hold *hold = hold_of(ticket);
+  struct ljp_guest_hold *hold = hold_find(ticket);
   if (hold) {
     hold->drained = hold->marked;
-    hold->marked = last_death;
+    hold->marked = hold_last_death;
   }
   ljp_unlock(LJP_LOCK_PROTOS);
 }
@@ -131,16 +131,16 @@ size_t ljp_guest_protos_gone(uint64_t ticket, uint32_t *refs, size_t room)
 {
   size_t n = 0;
   ljp_lock(LJP_LOCK_PROTOS);
-  struct ljp_guest_hold *hold = hold_of(ticket);
+  struct ljp_guest_hold *hold = hold_find(ticket);
   if (hold) {
     if (hold->cursor)
-      hold->passed = ljp_record_at(hold->cursor)->death;
-    free_some();
-    uint32_t ref =
-        hold->cursor ? ljp_record_at(hold->cursor)->next : waiting_first;
-    while (n < room && ref && ljp_record_at(ref)->death <= hold->drained) {
+      hold->passed = ljp_proto_entry_at(hold->cursor)->death;
+    hold_free_some();
+    uint32_t ref = hold->cursor ? ljp_proto_entry_at(hold->cursor)->next
+                                : hold_waiting_first;
+    while (n < room && ref && ljp_proto_entry_at(ref)->death <= hold->drained) {
       hold->cursor = refs[n++] = ref;
-      ref = ljp_record_at(ref)->next;
+      ref = ljp_proto_entry_at(ref)->next;
     }
   }
   ljp_unlock(LJP_LOCK_PROTOS);
@@ -158,7 +158,7 @@ void ljp_guest_protos_end(uint64_t ticket)
   ljp_unlock(LJP_LOCK_PROTOS);
   for (bool more = true; more;) { /* hooks wait for the lock: not for long */
     ljp_lock(LJP_LOCK_PROTOS);
-    more = free_some();
+    more = hold_free_some();
     ljp_unlock(LJP_LOCK_PROTOS);
   }
 }

@@ -14,7 +14,7 @@
 #include "lj_dispatch.h"
 
 #include "src/luajit/heap.h"
-#include "src/luajit/vm/guest_priv.h"
+#include "src/luajit/vm/vm_of.h"
 
 #include "host_sizes.inc"
 
@@ -106,7 +106,7 @@ _Static_assert(LJ_VMST__MAX <= 16 && LJP_VMSTATE_UNKNOWN == 0,
 
 bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing)
 {
-  struct ljp_vm *vm = ljp_vm_at(L2GG(heap->main)->ljp);
+  struct ljp_vm *vm = ljp_vm_of_thread(heap->main);
   if (!vm)
     return false;
   bool was = atomic_load_explicit(&vm->resizing, memory_order_relaxed);

@@ -27,7 +27,7 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
-#include "src/luajit/frames/frames.h"
+#include "src/luajit/frames/walk.h"
 #include "src/luajit/spine.h"
 
 _Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
@@ -130,7 +130,7 @@ static bool follow(const struct ljp_thread *thread,
 {
   *call = NULL;
   if ((value & FRAME_TYPE) != FRAME_LUA)
-    return ljp_follow(thread, base, value, link);
+    return ljp_link_follow(thread, base, value, link);
   struct ljp_spine_call *c = call_of(calls, value);
   if (LJP_LIKELY(c->pc == value &&
                  base - thread->low >=
@@ -143,7 +143,7 @@ static bool follow(const struct ljp_thread *thread,
     *call = c;
     return true;
   }
-  if (!ljp_follow(thread, base, value, link))
+  if (!ljp_link_follow(thread, base, value, link))
     return false;
   *c = (struct ljp_spine_call){.pc = value,
                                .delta = base - link->base,
@@ -170,7 +170,7 @@ static __attribute__((noinline)) bool show(struct ljp_level *level,
   struct ljp_stack one = {.frames = &level->shown, .limit = 1};
   struct ljp_function fn;
   level->slot = words_at(level->base)[-2];
-  if (!ljp_read_function(level->slot, &fn) || !ljp_emit(&one, &fn, level->pc))
+  if (!ljp_function_read(level->slot, &fn) || !ljp_emit(&one, &fn, level->pc))
     return false;
   if (call)
     call->frame = level->shown;
@@ -377,7 +377,7 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
   guest->open = spine->below > spine->low + (1 + LJ_FR2) * sizeof(TValue);
   regs->r[LJP_RSP] = spine->cframe;
   regs->known = 1u << LJP_RSP;
-  return ljp_leave(regs, spine->cframe, &none);
+  return ljp_cframe_leave(regs, spine->cframe, &none);
 }
 
 /* -- The segment below ---------------------------------------------------------- */
@@ -403,7 +403,7 @@ bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
     *below_L = words_at(*below_cframe)[LJP_CF_L];
     return true;
   }
-  /* As step_exit() in guest.c has it, of a thread that it knows by then. */
+  /* As vm_step_exit() in interpreter.c has it, of a thread that it knows by then. */
   *below_L = L;
   *below_cframe =
       words_at(cframe)[LJP_CF_PREV] & (uint64_t)(int64_t)CFRAME_RAWMASK;
@@ -418,7 +418,7 @@ static bool below_exit(struct ljp_guest_start *below, uint64_t *frame)
   const uint64_t *words = words_at(below->base);
   struct ljp_stack one = {.frames = frame, .limit = 1};
   struct ljp_function fn;
-  if (!ljp_read_function(words[-2], &fn) || !ljp_emit_inlined(&one, &fn, 0))
+  if (!ljp_function_read(words[-2], &fn) || !ljp_emit_inlined(&one, &fn, 0))
     return false;
   if ((words[-1] & FRAME_TYPEP) == FRAME_VARG)
     below->base -= words[-1] & ~(uint64_t)FRAME_TYPEP;
@@ -440,10 +440,10 @@ bool ljp_spine_below(const struct ljp_guest_heap *heap,
                        &cframe) ||
       open != (L == spine->L))
     return false;
-  if (!open) /* another thread: as first_segment() in guest.c has it */
+  if (!open) /* another thread: as vm_first_segment() in interpreter.c has it */
     return ljp_guest_start_at(heap, site, regs, below);
   *below = (struct ljp_guest_start){
-      .L = L, .base = spine->below, .cframe = cframe}; /* next_segment() */
+      .L = L, .base = spine->below, .cframe = cframe}; /* vm_next_segment() */
   if (site->kind == LJP_SITE_EXIT)
     return below_exit(below, frame);
   below->pc = *regs->rbx & ~UINT64_C(3);

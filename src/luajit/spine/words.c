@@ -8,7 +8,7 @@
 #include "lj_obj.h"
 #include "lj_frame.h"
 
-#include "src/luajit/frames/frames.h"
+#include "src/luajit/frames/walk.h"
 #include "src/luajit/spine.h"
 
 struct words {

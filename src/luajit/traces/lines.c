@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-#include "src/luajit/traces/traces.h"
+#include "src/luajit/traces/trace.h"
 
 /* Above that, places are looked for at every so many bytes only. */
 enum { LOOKS = 16384 };
 
-struct request {
+struct lines_request {
   uint8_t *code;
   size_t code_bytes;
   struct ljp_guest_line *lines;
@@ -19,12 +19,12 @@ struct request {
 };
 
 /* The innermost Lua function and its line; false: not known here. */
-static bool place_at(const struct ljp_trace *trace, uint32_t offset,
-                     struct ljp_guest_line *place)
+static bool lines_place_at(const struct ljp_trace *trace, uint32_t offset,
+                           struct ljp_guest_line *place)
 {
   uint32_t number, line;
   struct ljp_chain chain;
-  if (!ljp_trace_mark(trace, offset, &number, &line))
+  if (!ljp_trace_marker(trace, offset, &number, &line))
     return false;
   for (int i = 0; i < LJP_SHIFTS_MAX; i++) {
     if (!ljp_trace_chain(trace, number, &chain))
@@ -39,9 +39,9 @@ static bool place_at(const struct ljp_trace *trace, uint32_t offset,
   return false;
 }
 
-static void copy_code(const struct ljp_trace *trace, void *ctx)
+static void lines_copy_code(const struct ljp_trace *trace, void *ctx)
 {
-  struct request *r = ctx;
+  struct lines_request *r = ctx;
   struct ljp_guest_line place = {0, trace->place_ref, trace->place_line};
   uint32_t bytes = trace->code_bytes, step = bytes / LOOKS + 1;
   if (!trace->object || bytes > r->code_bytes || !r->room)
@@ -54,7 +54,7 @@ static void copy_code(const struct ljp_trace *trace, void *ctx)
   for (uint32_t offset = 0; offset < bytes && r->count < r->room;
        offset += step) {
     struct ljp_guest_line *last = &r->lines[r->count - 1];
-    if (!place_at(trace, offset, &place) ||
+    if (!lines_place_at(trace, offset, &place) ||
         (place.function == last->function && place.line == last->line))
       continue;
     if (!offset)
@@ -67,11 +67,11 @@ static void copy_code(const struct ljp_trace *trace, void *ctx)
 bool ljp_guest_trace_code(uint64_t id, uint8_t *code, size_t *code_bytes,
                           struct ljp_guest_line *lines, size_t *line_count)
 {
-  struct request r = {.code = code,
-                      .code_bytes = *code_bytes,
-                      .lines = lines,
-                      .room = *line_count};
-  if (!ljp_traces_with(id, copy_code, &r) || !r.count)
+  struct lines_request r = {.code = code,
+                            .code_bytes = *code_bytes,
+                            .lines = lines,
+                            .room = *line_count};
+  if (!ljp_traces_with(id, lines_copy_code, &r) || !r.count)
     return false;
   *code_bytes = r.code_bytes;
   *line_count = r.count;

@@ -11,9 +11,9 @@
 #include "lj_obj.h"
 #include "lj_jit.h"
 
-#include "src/luajit/traces/traces.h"
+#include "src/luajit/traces/trace.h"
 
-static struct ljp_code_area *area_of(struct ljp_jit *jit, uint64_t address)
+static struct ljp_code_area *map_area_of(struct ljp_jit *jit, uint64_t address)
 {
   struct ljp_code_map *map =
       atomic_load_explicit(&jit->map, memory_order_relaxed);
@@ -23,8 +23,8 @@ static struct ljp_code_area *area_of(struct ljp_jit *jit, uint64_t address)
   return NULL;
 }
 
-static struct ljp_code_area *add_area(struct ljp_jit *jit, uint64_t low,
-                                      uint64_t high)
+static struct ljp_code_area *map_add_area(struct ljp_jit *jit, uint64_t low,
+                                          uint64_t high)
 {
   struct ljp_code_map *old =
       atomic_load_explicit(&jit->map, memory_order_relaxed);
@@ -51,7 +51,7 @@ static struct ljp_code_area *add_area(struct ljp_jit *jit, uint64_t low,
 }
 
 /* Room for one more range at the end of an area's. */
-static struct ljp_code_ranges *room_in(struct ljp_code_area *area)
+static struct ljp_code_ranges *map_make_room(struct ljp_code_area *area)
 {
   struct ljp_code_ranges *old =
       atomic_load_explicit(&area->ranges, memory_order_relaxed);
@@ -79,10 +79,10 @@ bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
   uint64_t low = (uint64_t)(uintptr_t)J->mcarea;
   struct ljp_code_area *area = jit->area;
   if (!area || area->low != low)
-    area = jit->area = area_of(jit, trace->code);
+    area = jit->area = map_area_of(jit, trace->code);
   if (!area)
-    area = jit->area = add_area(jit, low, low + J->szmcarea);
-  struct ljp_code_ranges *ranges = area ? room_in(area) : NULL;
+    area = jit->area = map_add_area(jit, low, low + J->szmcarea);
+  struct ljp_code_ranges *ranges = area ? map_make_room(area) : NULL;
   if (!ranges || trace->code < area->low)
     return false;
   uint32_t count = atomic_load_explicit(&ranges->count, memory_order_relaxed);
@@ -100,7 +100,7 @@ void ljp_map_remove(struct ljp_jit *jit, const struct ljp_trace *trace)
 {
   struct ljp_code_area *area = jit->area;
   if (!area || trace->code - area->low >= area->high - area->low)
-    area = area_of(jit, trace->code);
+    area = map_area_of(jit, trace->code);
   if (area)
     atomic_load_explicit(&area->ranges, memory_order_relaxed)
         ->range[trace->range]

@@ -1,5 +1,5 @@
 /*
-** Why recording was aborted, as text: LuaJIT's message with what it is about
+** Why recording was aborted, as text: LuaJIT's message with what it is reason_about
 ** filled in. On the VM's own thread, inside of its compiler.
 */
 #define LUA_CORE
@@ -14,27 +14,26 @@
 #include "lj_jit.h"
 
 #include "src/luajit/functions.h"
-#include "src/luajit/vm/guest_priv.h"
-#include "src/luajit/traces/traces.h"
+#include "src/luajit/traces/trace.h"
 
-static const char *const messages[] = {
+static const char *const reason_messages[] = {
 #define TREDEF(name, msg) msg,
 #include "lj_traceerr.h"
 };
 
-static const char *const bytecodes[] = {
+static const char *const reason_bytecodes[] = {
 #define NAME(name, ma, mb, mc, mt) #name,
     BCDEF(NAME)
 #undef NAME
 };
 
-static const char *const instructions[] = {
+static const char *const reason_instructions[] = {
 #define NAME(name, m, m1, m2) #name,
     IRDEF(NAME)
 #undef NAME
 };
 
-static void function_text(GCfunc *fn, char *text, size_t room)
+static void reason_function(GCfunc *fn, char *text, size_t room)
 {
   const char *builtin = isluafunc(fn) ? NULL : ljp_guest_builtin(fn->c.ffid);
   if (isluafunc(fn))
@@ -47,7 +46,8 @@ static void function_text(GCfunc *fn, char *text, size_t room)
 }
 
 /* By the message: numbers are of a bytecode, or of an instruction. */
-static void about(const char *message, cTValue *info, char *text, size_t room)
+static void reason_about(const char *message, cTValue *info, char *text,
+                         size_t room)
 {
   uint32_t number = tvisint(info)   ? (uint32_t)intV(info)
                     : tvisnum(info) ? (uint32_t)numV(info)
@@ -56,24 +56,27 @@ static void about(const char *message, cTValue *info, char *text, size_t room)
   text[0] = '?';
   text[1] = '\0';
   if (tvisfunc(info))
-    function_text(funcV(info), text, room);
-  else if (bytecode && number < sizeof bytecodes / sizeof *bytecodes)
-    snprintf(text, room, "%s", bytecodes[number]);
-  else if (!bytecode && number < sizeof instructions / sizeof *instructions)
-    snprintf(text, room, "%s", instructions[number]);
+    reason_function(funcV(info), text, room);
+  else if (bytecode &&
+           number < sizeof reason_bytecodes / sizeof *reason_bytecodes)
+    snprintf(text, room, "%s", reason_bytecodes[number]);
+  else if (!bytecode &&
+           number < sizeof reason_instructions / sizeof *reason_instructions)
+    snprintf(text, room, "%s", reason_instructions[number]);
 }
 
 void ljp_trace_reason(jit_State *J, uint32_t error, char *text, size_t room)
 {
-  const char *message =
-      error < sizeof messages / sizeof *messages ? messages[error] : "?";
+  const char *message = error < sizeof reason_messages / sizeof *reason_messages
+                            ? reason_messages[error]
+                            : "?";
   const char *mark = strchr(message, '%');
   char what[96];
   if (!mark) {
     snprintf(text, room, "%s", message);
     return;
   }
-  about(message, &J->errinfo, what, sizeof what);
+  reason_about(message, &J->errinfo, what, sizeof what);
   /* Each has one, of two characters. */
   snprintf(text, room, "%.*s%s%s", (int)(mark - message), message, what,
            mark + 2);

@@ -2,23 +2,23 @@
 ** The memory of traces' records, with their marks behind them.
 **
 ** Programs that flush make and free thousands, each a few hundred bytes, while
-** their compiler waits. So records are cut from blocks, one after the other, and
+** their compiler waits. So records are cut from store_blocks, one after the other, and
 ** one that is free is used again for one of the same size (in steps). When
-** there is no record left, the blocks are given back, but for one.
+** there is no record left, the store_blocks are given back, but for one.
 **
-** Invariant: all blocks together are at most LJP_MARKS_TOTAL_BYTES; what has no
+** Invariant: all store_blocks together are at most LJP_MARKERS_TOTAL_BYTES; what has no
 ** place there, or is large, comes from malloc() and has pool_bytes 0.
 ** Under the lock of traces.
 */
 #include <stdlib.h>
 
-#include "src/luajit/traces/traces.h"
+#include "src/luajit/traces/trace.h"
 
 enum {
   STEP = 32,
-  LARGEST = 2048, /* of records in blocks */
+  LARGEST = 2048, /* of records in store_blocks */
   BLOCK_BYTES = 32 << 10,
-  BLOCKS = LJP_MARKS_TOTAL_BYTES / BLOCK_BYTES
+  BLOCKS = LJP_MARKERS_TOTAL_BYTES / BLOCK_BYTES
 };
 
 struct block {
@@ -31,69 +31,72 @@ struct unused {
   struct unused *next;
 };
 
-static struct block *blocks; /* the first one is being cut */
-static uint32_t block_count, cut_bytes, records_alive;
-static struct unused *unused[LARGEST / STEP + 1]; /* by steps */
+static struct block *store_blocks; /* the first one is being cut */
+static uint32_t store_block_count, store_cut_bytes, store_entries_alive;
+static struct unused *store_unused[LARGEST / STEP + 1]; /* by steps */
 
-static void keep(void *p, size_t bytes)
+static void store_keep(void *p, size_t bytes)
 {
   struct unused *u = p;
-  u->next = unused[bytes / STEP];
-  unused[bytes / STEP] = u;
+  u->next = store_unused[bytes / STEP];
+  store_unused[bytes / STEP] = u;
 }
 
 /* Begins a block. What is left of the one before is cut up at its end. */
-__attribute__((noinline)) static bool add_block(void)
+__attribute__((noinline)) static bool store_add_block(void)
 {
-  struct block *fresh = block_count < BLOCKS ? malloc(sizeof *fresh) : NULL;
+  struct block *fresh =
+      store_block_count < BLOCKS ? malloc(sizeof *fresh) : NULL;
   if (!fresh)
     return false;
-  uint32_t left = blocks ? sizeof blocks->records - cut_bytes : 0;
+  uint32_t left =
+      store_blocks ? sizeof store_blocks->records - store_cut_bytes : 0;
   left -= left % STEP;
   if (left)
-    keep(blocks->records + cut_bytes, left);
-  fresh->next = blocks;
-  blocks = fresh;
-  block_count++;
-  cut_bytes = 0;
+    store_keep(store_blocks->records + store_cut_bytes, left);
+  fresh->next = store_blocks;
+  store_blocks = fresh;
+  store_block_count++;
+  store_cut_bytes = 0;
   return true;
 }
 
-static void *take(size_t bytes)
+static void *store_take(size_t bytes)
 {
-  struct unused *u = unused[bytes / STEP];
+  struct unused *u = store_unused[bytes / STEP];
   if (u) {
-    unused[bytes / STEP] = u->next;
+    store_unused[bytes / STEP] = u->next;
     return u;
   }
-  if (LJP_UNLIKELY(!blocks || sizeof blocks->records - cut_bytes < bytes) &&
-      !add_block())
+  if (LJP_UNLIKELY(!store_blocks ||
+                   sizeof store_blocks->records - store_cut_bytes < bytes) &&
+      !store_add_block())
     return NULL;
-  void *p = blocks->records + cut_bytes;
-  cut_bytes += (uint32_t)bytes;
+  void *p = store_blocks->records + store_cut_bytes;
+  store_cut_bytes += (uint32_t)bytes;
   return p;
 }
 
-static void give_back(void)
+static void store_give_back(void)
 {
-  while (blocks && blocks->next) {
-    struct block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-    block_count--;
+  while (store_blocks && store_blocks->next) {
+    struct block *next = store_blocks->next;
+    free(store_blocks);
+    store_blocks = next;
+    store_block_count--;
   }
-  cut_bytes = 0;
-  for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
-    unused[i] = NULL;
+  store_cut_bytes = 0;
+  for (size_t i = 0; i < sizeof store_unused / sizeof *store_unused; i++)
+    store_unused[i] = NULL;
 }
 
-struct ljp_trace *ljp_trace_new(size_t marks_bytes)
+struct ljp_trace *ljp_trace_new(size_t marker_bytes)
 {
-  size_t bytes = sizeof(struct ljp_trace) + marks_bytes;
+  size_t bytes = sizeof(struct ljp_trace) + marker_bytes;
   size_t steps = (bytes + STEP - 1) / STEP * STEP;
-  struct ljp_trace *trace = steps <= LARGEST ? take(steps) : NULL;
+  struct ljp_trace *trace = steps <= LARGEST ? store_take(steps) : NULL;
   if (LJP_LIKELY(trace)) {
-    records_alive++;
+    store_entries_alive++;
   } else {
     steps = 0;
     trace = malloc(bytes);
@@ -110,7 +113,7 @@ void ljp_trace_free(struct ljp_trace *trace)
     free(trace);
     return;
   }
-  keep(trace, trace->pool_bytes);
-  if (--records_alive == 0)
-    give_back();
+  store_keep(trace, trace->pool_bytes);
+  if (--store_entries_alive == 0)
+    store_give_back();
 }

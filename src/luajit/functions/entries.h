@@ -2,16 +2,15 @@
 ** Records of prototypes: what protos.c, which makes them, and holds.c,
 ** where those of freed ones wait, share. All of it under the lock of prototypes.
 */
-#ifndef LJP_PROTO_RECORDS_H
-#define LJP_PROTO_RECORDS_H
+#ifndef LJP_PROTO_ENTRIES_H
+#define LJP_PROTO_ENTRIES_H
 
 #include "src/luajit/functions/chunk_names.h"
-#include "src/luajit/vm/guest_priv.h"
 #include "src/luajit/functions.h"
 
 /* What freed prototypes that wait for writers may take. From the first bound on
 ** (and at each multiple of it) the writers are called; from the second on
-** functions that are loaded get no record, and so no name. */
+** functions that are loaded get no entry, and so no name. */
 #ifdef LJP_DEBUG
 enum { LJP_PROTOS_CROWD_BYTES = 4 << 10 };
 #else
@@ -21,12 +20,12 @@ enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
 
 /* A chunk is so large that calloc() maps fresh pages, which cost nothing until
 ** they are used: most hosts have few prototypes. */
-enum { LJP_CHUNK_RECORDS = 4096, LJP_RECORD_CHUNKS = 4096 };
-/* Holds that are told of a crowd; more than sessions can be. */
+enum { LJP_PROTO_CHUNK_ENTRIES = 4096, LJP_PROTO_ENTRY_CHUNKS = 4096 };
+/* Holds that are text of a crowd; more than sessions can be. */
 enum { LJP_HOLDS = 4 };
 
-/* What is told of a prototype. */
-struct ljp_proto_told {
+/* What is text of a prototype. */
+struct ljp_proto_text {
   bool described; /* or else only named, so far */
   uint32_t first_line, last_line;
   uint32_t flags;
@@ -34,35 +33,37 @@ struct ljp_proto_told {
   char *name; /* NULL: none */
 };
 
-struct ljp_proto_record {
+struct ljp_proto_entry {
   uint64_t id;                 /* of the last prototype that it was for */
   struct GCproto *owner;       /* NULL: freed */
-  struct ljp_proto_told *told; /* NULL: nothing yet */
+  struct ljp_proto_text *text; /* NULL: nothing yet */
   union {
     struct {
       uint32_t vm, number; /* index and number of its VM */
     };
     uint64_t death; /* of a freed one: which it was; 0: no longer waited for */
   };
-  uint32_t next; /* in the list of free, waiting or unnamed records */
+  uint32_t next; /* in the list of free, waiting or unnamed entries */
 };
 
-extern struct ljp_proto_record *ljp_record_chunks[LJP_RECORD_CHUNKS];
-extern uint32_t ljp_records_used; /* records ever taken; 0 is no reference */
+extern struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
+extern uint32_t
+    ljp_proto_entries_used; /* entries ever taken; 0 is no reference */
 
-static inline struct ljp_proto_record *ljp_record_at(uint32_t ref)
+static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
 {
-  if (LJP_UNLIKELY(ref == 0 || ref >= ljp_records_used))
+  if (LJP_UNLIKELY(ref == 0 || ref >= ljp_proto_entries_used))
     return NULL;
-  return &ljp_record_chunks[ref / LJP_CHUNK_RECORDS][ref % LJP_CHUNK_RECORDS];
+  return &ljp_proto_entry_chunks[ref / LJP_PROTO_CHUNK_ENTRIES]
+                                [ref % LJP_PROTO_CHUNK_ENTRIES];
 }
 
 /* For the next prototype. */
-void ljp_record_free(struct ljp_proto_record *record, uint32_t ref);
+void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref);
 
 /* Describes all prototypes that there are. */
 void ljp_protos_describe_all(void);
-/* How many have no record. */
+/* How many have no entry. */
 uint64_t ljp_protos_unnamed(void);
 
 /* -- holds.c ---------------------------------------------------------- */
@@ -71,9 +72,9 @@ uint64_t ljp_protos_unnamed(void);
 extern struct ljp_guest_hold *ljp_proto_holds;
 
 /* Its prototype has been freed, while there is a hold. */
-void ljp_record_wait(struct ljp_proto_record *record, uint32_t ref);
+void ljp_proto_entry_wait(struct ljp_proto_entry *entry, uint32_t ref);
 
 /* What all that wait take. */
-size_t ljp_records_waiting_bytes(void);
+size_t ljp_proto_waiting_bytes(void);
 
 #endif

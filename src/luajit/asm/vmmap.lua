@@ -40,7 +40,7 @@ local modes = {
 local M = {}
 for i, m in ipairs(modes) do M[m[1]] = i - 1 end
 
--- Structure offsets that the disassembly shows; frames/guest.c asserts them.
+-- Structure offsets that the disassembly shows; frames/interpreter.c asserts them.
 local L_BASE, L_CFRAME, FN_PC = "0x20", "0x50", "0x20"
 
 local function die(fmt, ...)
@@ -552,6 +552,7 @@ out:write(string.format("#define LJP_VMMAP_FN_PC %s\n", FN_PC))
 for i, m in ipairs(modes) do
   out:write(string.format("#define LJP_VM_%s %d /* %s */\n", m[1], i - 1, m[2]))
 end
+out:write("#ifdef LJP_VMMAP_TABLE\n")
 out:write("static const uint16_t vmmap[LJP_VMMAP_FFI_CALL] = {\n")
 local col = 0
 for i, d in ipairs(order) do
@@ -564,7 +565,7 @@ for i, d in ipairs(order) do
     if col == 16 then out:write("\n"); col = 0 end
   end
 end
-out:write("\n};\n")
+out:write("\n};\n#endif\n")
 out:close()
 
 out = io.open(namesfile, "w")

@@ -1,8 +1,8 @@
 /*
-** Snapshots of a trace: the inlined frames at a place that has no mark.
+** Snapshots of a trace: the inlined frames at a place that has no marker.
 */
-#ifndef LJP_JIT_SNAP_H
-#define LJP_JIT_SNAP_H
+#ifndef LJP_SNAPSHOT_H
+#define LJP_SNAPSHOT_H
 
 #include "src/luajit/frames.h"
 

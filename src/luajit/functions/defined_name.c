@@ -14,13 +14,13 @@
 #include "lj_bc.h"
 #include "lj_debug.h"
 
-#include "src/luajit/functions/name.h"
+#include "src/luajit/functions/defined_name.h"
 
 /* How many instructions to look past the closure's. Parallel assignments
 ** and constructors put a few constants and closures between. */
 enum { REACH = 16 };
 
-static uint32_t uleb(const uint8_t **at)
+static uint32_t name_uleb(const uint8_t **at)
 {
   uint32_t value = 0;
   for (int shift = 0; shift < 35; shift += 7) {
@@ -36,8 +36,8 @@ static uint32_t uleb(const uint8_t **at)
 ** in *born where it came into being. LuaJIT keeps variables in the order of
 ** their start, as name (or a small number for its own), distance from the last
 ** start, and length of life. */
-static const char *local_at(const GCproto *pt, BCPos pc, BCReg slot,
-                            BCPos *born)
+static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
+                                 BCPos *born)
 {
   const uint8_t *at = proto_varinfo(pt);
   if (!at)
@@ -53,8 +53,8 @@ static const char *local_at(const GCproto *pt, BCPos pc, BCReg slot,
     } else {
       at += strlen(name) + 1;
     }
-    start += uleb(&at);
-    BCPos end = start + uleb(&at);
+    start += name_uleb(&at);
+    BCPos end = start + name_uleb(&at);
     if (start > pc)
       return NULL;
     if (end <= pc)
@@ -66,8 +66,8 @@ static const char *local_at(const GCproto *pt, BCPos pc, BCReg slot,
   }
 }
 
-static const char *string_constant(const GCproto *pt, ptrdiff_t index,
-                                   size_t *length)
+static const char *name_string_constant(const GCproto *pt, ptrdiff_t index,
+                                        size_t *length)
 {
   const GCobj *object = proto_kgc(pt, ~index);
   if (object->gch.gct != (uint8_t)~LJ_TSTR)
@@ -77,7 +77,7 @@ static const char *string_constant(const GCproto *pt, ptrdiff_t index,
 }
 
 /* The name under which the closure that instruction at made is kept. */
-static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
+static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
 {
   const BCIns *code = proto_bc(pt);
   BCReg reg = bc_a(code[at]);
@@ -85,7 +85,7 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
   BCPos born;
   for (BCPos pc = at; pc < last; pc++) {
     /* A local that is made of it, or, at once, one that lives already. */
-    const char *name = local_at(pt, pc, reg, &born);
+    const char *name = name_local_at(pt, pc, reg, &born);
     if (name && (pc == at || born == pc)) {
       *length = strlen(name);
       return name;
@@ -96,11 +96,11 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
     switch (bc_op(ins)) {
     case BC_TSETS:
       if (bc_a(ins) == reg)
-        return string_constant(pt, (ptrdiff_t)bc_c(ins), length);
+        return name_string_constant(pt, (ptrdiff_t)bc_c(ins), length);
       break;
     case BC_GSET:
       if (bc_a(ins) == reg)
-        return string_constant(pt, (ptrdiff_t)bc_d(ins), length);
+        return name_string_constant(pt, (ptrdiff_t)bc_d(ins), length);
       break;
     case BC_USETV:
       if (bc_d(ins) == reg) {
@@ -111,7 +111,7 @@ static const char *name_of(const GCproto *pt, BCPos at, size_t *length)
       break;
     case BC_MOV:
       if (bc_d(ins) == reg) {
-        name = local_at(pt, pc, bc_a(ins), &born);
+        name = name_local_at(pt, pc, bc_a(ins), &born);
         *length = name ? strlen(name) : 0;
         return name;
       }
@@ -155,7 +155,7 @@ void ljp_proto_name_children(const GCproto *pt,
     if (!wanted(arg, child))
       continue;
     size_t length = 0;
-    const char *text = name_of(pt, pc, &length);
+    const char *text = name_of_closure(pt, pc, &length);
     if (text)
       name(arg, child, text, length);
   }

@@ -1,13 +1,15 @@
 /*
 ** The build-time map of the assembler VM, as vmmap.lua derived it: where BASE
-** is and what state the frame at BASE is in, for every instruction. The table
-** and the LJP_VM_* modes with their meaning are in the generated vmmap.inc;
-** only guest.c includes it.
+** is and in which mode the frame at BASE is, for every instruction. The generated
+** vmmap.inc has the LJP_VM_* modes with their meaning and, for interpreter.c only,
+** which defines LJP_VMMAP_TABLE, the table.
 */
 #ifndef LJP_VMMAP_H
 #define LJP_VMMAP_H
 
 #include <stdint.h>
+
+#include "vmmap.inc"
 
 /* A word of the map: mode in bits 0-4, places of BASE in bits 5-7, and in
 ** bits 8-15 how many words rsp lies below the C frame (or, in mode HOST, how

@@ -1,17 +1,19 @@
 /*
-** What the handler reads of a VM before it believes anything else of it.
-** LJP_SIGSAFE throughout.
+** Finding a VM from a signal handler. vms.h has the picture. LJP_SIGSAFE
+** throughout; whatever lies outside of our own table is read fault-safely.
 */
 #define LUA_CORE
+
+#include <string.h>
 
 #include "lj_obj.h"
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
-#include "src/luajit/frames.h"
-#include "src/luajit/vm/guest_priv.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
+#include "src/luajit/frames.h"
+#include "src/luajit/vm/vms.h"
 
 _Atomic uint64_t ljp_protos_gone;
 _Atomic uint64_t ljp_traces_changed;
@@ -35,26 +37,14 @@ const struct ljp_vm *ljp_vm_of_noted(uint64_t g, struct ljp_memo *notes)
   return vm;
 }
 
-LJP_SIGSAFE static uint64_t first_from(uint32_t index)
+struct ljp_vm *ljp_vm_next(const struct ljp_vm *vm)
 {
-  const struct ljp_vm *vm;
-  while ((vm = ljp_vm_at(index++)) != NULL) {
-    uint64_t g = atomic_load_explicit(&vm->g, memory_order_acquire);
-    if (g)
-      return g;
-  }
-  return 0;
-}
-
-uint64_t ljp_vm_first(void)
-{
-  return first_from(1);
-}
-
-uint64_t ljp_vm_next(uint64_t g)
-{
-  const struct ljp_vm *vm = ljp_vm_of(g);
-  return vm ? first_from(vm->index + 1) : 0;
+  uint32_t index = vm ? vm->index : 0;
+  struct ljp_vm *next;
+  while ((next = ljp_vm_at(++index)) != NULL)
+    if (atomic_load_explicit(&next->g, memory_order_acquire))
+      return next;
+  return NULL;
 }
 
 uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs)

@@ -1,8 +1,8 @@
 /*
 ** Names of functions, from the bytecode that defines them.
 */
-#ifndef LJP_PROTO_NAME_H
-#define LJP_PROTO_NAME_H
+#ifndef LJP_DEFINED_NAME_H
+#define LJP_DEFINED_NAME_H
 
 #include <stdbool.h>
 

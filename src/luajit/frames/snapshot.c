@@ -1,7 +1,7 @@
 /*
-** Snapshots: what LuaJIT itself notes of a trace, to leave it at a few places.
-** For code without a mark the last one before it tells the inlined functions;
-** its innermost position can be an earlier one than the true one.
+** Snapshots: what LuaJIT itself keeps of a trace, to leave it at a few places. For
+** code without a marker, the last snapshot before it tells the inlined functions.
+** The innermost position may be earlier than the true one.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -13,16 +13,16 @@
 #include "lj_jit.h"
 #include "lj_dispatch.h"
 
-#include "src/luajit/frames/frames.h"
-#include "src/luajit/frames/jit_snap.h"
+#include "src/luajit/frames/snapshot.h"
+#include "src/luajit/frames/walk.h"
 
 enum { MAX_INLINED = 256 };
 
 _Static_assert(sizeof(SnapShot) == 12 && sizeof(SnapEntry) == 4,
                "another snapshot");
 
-LJP_SIGSAFE static bool read_shot(const GCtrace *head, uint32_t number,
-                                  SnapShot *shot)
+LJP_SIGSAFE static bool snap_read_shot(const GCtrace *head, uint32_t number,
+                                       SnapShot *shot)
 {
   uint64_t at = (uint64_t)(uintptr_t)head->snap + number * sizeof *shot;
   return number < head->nsnap &&
@@ -30,15 +30,15 @@ LJP_SIGSAFE static bool read_shot(const GCtrace *head, uint32_t number,
              sizeof *shot;
 }
 
-LJP_SIGSAFE static bool read_head(uint64_t object, GCtrace *head)
+LJP_SIGSAFE static bool snap_read_head(uint64_t object, GCtrace *head)
 {
   return ljp_safe_copy(head, (const void *)(uintptr_t)object, sizeof *head) ==
              sizeof *head &&
          head->gct == (uint8_t)~LJ_TTRACE;
 }
 
-LJP_SIGSAFE static bool use(const GCtrace *head, const SnapShot *shot,
-                            struct ljp_snapshot *snap)
+LJP_SIGSAFE static bool snap_use(const GCtrace *head, const SnapShot *shot,
+                                 struct ljp_snapshot *snap)
 {
   uint64_t pcbase;
   snap->ir = (uint64_t)(uintptr_t)head->ir;
@@ -61,19 +61,20 @@ bool ljp_snap_at(uint64_t object, uint32_t offset, struct ljp_snapshot *snap)
 {
   GCtrace head;
   SnapShot shot;
-  if (!read_head(object, &head))
+  if (!snap_read_head(object, &head))
     return false;
   uint32_t low = 0, high = head.nsnap;
   while (low < high) {
     uint32_t mid = (low + high) / 2;
-    if (!read_shot(&head, mid, &shot))
+    if (!snap_read_shot(&head, mid, &shot))
       return false;
     if (offset < shot.mcofs)
       high = mid;
     else
       low = mid + 1;
   }
-  return low && read_shot(&head, low - 1, &shot) && use(&head, &shot, snap);
+  return low && snap_read_shot(&head, low - 1, &shot) &&
+         snap_use(&head, &shot, snap);
 }
 
 bool ljp_snap_number(uint64_t object, uint32_t number,
@@ -81,14 +82,14 @@ bool ljp_snap_number(uint64_t object, uint32_t number,
 {
   GCtrace head;
   SnapShot shot;
-  return read_head(object, &head) && read_shot(&head, number, &shot) &&
-         use(&head, &shot, snap);
+  return snap_read_head(object, &head) &&
+         snap_read_shot(&head, number, &shot) && snap_use(&head, &shot, snap);
 }
 
 /* The constant that a snapshot entry refers to: a pointer for IR_KGC, a bit
 ** pattern for the others. */
-LJP_SIGSAFE static bool constant(uint64_t ir, uint32_t ref, bool *is_object,
-                                 uint64_t *value)
+LJP_SIGSAFE static bool snap_constant(uint64_t ir, uint32_t ref,
+                                      bool *is_object, uint64_t *value)
 {
   uint64_t word;
   uint64_t at = ir + (uint64_t)ref * sizeof(IRIns);
@@ -123,13 +124,13 @@ bool ljp_snap_inlined(const struct ljp_snapshot *snap, struct ljp_stack *stack,
         continue;
       if (s == slot) {
         if ((sn & (SNAP_FRAME | SNAP_CONT)) &&
-            constant(ir, snap_ref(sn), &is_object, &value) && !is_object) {
+            snap_constant(ir, snap_ref(sn), &is_object, &value) && !is_object) {
           link = value;
           have_link = true;
         }
       } else {
-        if (s == slot - 1 && constant(ir, snap_ref(sn), &is_object, &value) &&
-            is_object) {
+        if (s == slot - 1 &&
+            snap_constant(ir, snap_ref(sn), &is_object, &value) && is_object) {
           object = value;
           have_function = true;
         }
@@ -141,7 +142,7 @@ bool ljp_snap_inlined(const struct ljp_snapshot *snap, struct ljp_stack *stack,
     if ((link & FRAME_TYPEP) != FRAME_VARG) {
       struct ljp_function fn;
       if (have_function &&
-          ljp_read_function((uint64_t)LJ_TFUNC << 47 | object, &fn)) {
+          ljp_function_read((uint64_t)LJ_TFUNC << 47 | object, &fn)) {
         if (!ljp_emit_inlined(stack, &fn, *pc))
           return true;
       } else if (!ljp_stack_add(stack,

@@ -2,7 +2,7 @@
 ** Marks: what compiled code stems from, from bytecode through the compiler's
 ** intermediate code (IR) to machine code. doc/rfc/0004-traces.md, traces.h.
 **
-** The recorder notes a mark before each bytecode (ljp_mark() of the patch): its
+** The recorder notes a mark before each bytecode (ljp_marker() of the patch): its
 ** address, and the next IR reference. The hooks here see to the rest: which
 ** function's frame the marks from now on are of and where it lies, where a loop
 ** that is unrolled has its copies, and where the code of each reference begins.
@@ -24,57 +24,66 @@
 #include "lj_frame.h"
 #include "lj_ir.h"
 #include "lj_jit.h"
-#include "lj_dispatch.h"
 
-#include "src/luajit/vm/guest_priv.h"
-#include "src/luajit/traces/traces.h"
+#include "src/base/assert.h"
+#include "src/luajit/traces/trace.h"
+#include "src/luajit/vm/vm_of.h"
 
 enum {
   MOST_REFS = 0x10000 - REF_BASE,
   MOST_CODE = 0xffff /* bytes of a trace that 16 bits tell apart */
 };
-_Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_mark) &&
+_Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_marker) &&
                    offsetof(struct LJPMark, ref) ==
-                       offsetof(struct ljp_mark, ref),
+                       offsetof(struct ljp_marker, ref),
                "the handler reads other marks");
 _Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 
 /* What ljp_hook_mark() finds at the start of a block's marks, where J->ljp stands
 ** while the next mark asks for a call, and at their end. */
-struct head {
+struct marker_head {
   struct LJPMark *next; /* NULL: there is no room */
   struct ljp_jit *jit;
 };
 
 /* Notes of the trace that is being compiled, aligned to LJP_MARKS. So large that
 ** fresh pages are mapped for it, which cost nothing until they are used. */
-struct ljp_notes {
+struct ljp_marker_notes {
   union {
-    struct head head;
-    struct LJPMark mark[LJP_MARKS_MAX];
+    struct marker_head head;
+    struct LJPMark marker[LJP_MARKERS_MAX];
   };
-  struct head end;
+  struct marker_head end;
   struct ljp_shift shift[LJP_SHIFTS_MAX];
   uint16_t code[MOST_REFS], copied[MOST_REFS];
 };
-_Static_assert(sizeof(struct head) == LJP_FIRST_MARK * sizeof(struct LJPMark),
+_Static_assert(sizeof(struct marker_head) ==
+                   LJP_FIRST_MARKER * sizeof(struct LJPMark),
                "marks begin behind the head");
-_Static_assert(offsetof(struct ljp_notes, end) == LJP_MARKS,
+_Static_assert(offsetof(struct ljp_marker_notes, end) == LJP_MARKS,
                "another block of marks");
 _Static_assert(LJP_SHIFTS_MAX > LJ_MAX_JSLOTS,
                "the frames of a side trace have room");
 
 /* Written where there is no memory for notes, read by nobody. */
-static uint16_t nowhere[MOST_REFS];
+static uint16_t marker_nowhere[MOST_REFS];
 
-static _Atomic uint64_t bytes_alive;
+static _Atomic uint64_t marker_bytes_alive;
 
-uint64_t ljp_marks_bytes(void)
+uint32_t ljp_markers_count(const struct ljp_jit *jit,
+                           const struct ljp_markers *head)
 {
-  return atomic_load_explicit(&bytes_alive, memory_order_relaxed);
+  /* Where marking was given up stands a marker that marks nothing. */
+  return head->markers ? head->markers - LJP_FIRST_MARKER - (jit->markers != 0)
+                       : 0;
 }
 
-bool ljp_marks_wanted(void)
+uint64_t ljp_markers_bytes(void)
+{
+  return atomic_load_explicit(&marker_bytes_alive, memory_order_relaxed);
+}
+
+bool ljp_markers_wanted(void)
 {
 #ifdef LJP_NO_MARKERS
   return false;
@@ -91,33 +100,33 @@ bool ljp_marks_wanted(void)
 #endif
 }
 
-__attribute__((noinline)) static bool make_notes(struct ljp_jit *jit)
+__attribute__((noinline)) static bool marker_make_notes(struct ljp_jit *jit)
 {
   void *p = NULL;
-  if (posix_memalign(&p, LJP_MARKS, sizeof(struct ljp_notes)))
+  if (posix_memalign(&p, LJP_MARKS, sizeof(struct ljp_marker_notes)))
     return false;
   jit->notes = p;
-  jit->notes->head = jit->notes->end = (struct head){.jit = jit};
+  jit->notes->head = jit->notes->end = (struct marker_head){.jit = jit};
   return true;
 }
 
-void ljp_marks_begin(struct ljp_jit *jit, jit_State *J)
+void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
 {
   jit->full = false;
   jit->cut = 0;
   jit->next_shift = NULL;
   J->ljp = NULL;
-  if (LJP_UNLIKELY(!jit->notes) && !make_notes(jit)) {
-    jit->full = ljp_marks_wanted();
+  if (LJP_UNLIKELY(!jit->notes) && !marker_make_notes(jit)) {
+    jit->full = ljp_markers_wanted();
     return;
   }
-  if (LJP_UNLIKELY(!ljp_marks_wanted()))
+  if (LJP_UNLIKELY(!ljp_markers_wanted()))
     return;
   jit->next_shift = jit->notes->shift;
   jit->given = 1;
-  jit->marks = jit->code_refs = jit->copied_refs = 0;
-  J->ljp = jit->notes->mark;
-  jit->notes->head.next = J->ljp + LJP_FIRST_MARK;
+  jit->markers = jit->code_refs = jit->copied_refs = 0;
+  J->ljp = jit->notes->marker;
+  jit->notes->head.next = J->ljp + LJP_FIRST_MARKER;
 }
 
 /* -- Which frame the recorder is in -------------------------------------------
@@ -125,20 +134,20 @@ void ljp_marks_begin(struct ljp_jit *jit, jit_State *J)
 
 enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
 
-static uint32_t low32(const BCIns *pc)
+static uint32_t marker_low32(const BCIns *pc)
 {
   return (uint32_t)(uintptr_t)pc;
 }
 
 /* A block is aligned to its size. */
-static inline uint32_t number_of(const struct LJPMark *m)
+static inline uint32_t marker_number(const struct LJPMark *m)
 {
   return (uint32_t)((uintptr_t)m & (LJP_MARKS - 1)) /
          (uint32_t)sizeof(struct LJPMark);
 }
 
-static inline void shift_to(struct ljp_jit *jit, const GCfunc *fn,
-                            const struct LJPMark *m, uint32_t slot)
+static inline void marker_shift_to(struct ljp_jit *jit, const GCfunc *fn,
+                                   const struct LJPMark *m, uint32_t slot)
 {
   struct ljp_shift *shift = jit->next_shift++;
   if (isluafunc(fn)) {
@@ -149,11 +158,11 @@ static inline void shift_to(struct ljp_jit *jit, const GCfunc *fn,
     shift->function = 0;
     shift->ref = LJP_CHAIN_BUILTIN | fn->c.ffid;
   }
-  shift->mark = (uint16_t)number_of(m);
+  shift->marker = (uint16_t)marker_number(m);
   shift->slot = (uint16_t)slot;
 }
 
-static inline void put_mark(jit_State *J, struct LJPMark *m, uint32_t pc)
+static inline void marker_put(jit_State *J, struct LJPMark *m, uint32_t pc)
 {
   m->pc = pc;
   m->ref = J->cur.nins;
@@ -162,7 +171,8 @@ static inline void put_mark(jit_State *J, struct LJPMark *m, uint32_t pc)
 
 /* A side trace begins with frames that its parent has inlined: one shift for
 ** each, from the one at BASE on, and a mark for the call in it. */
-static bool mark_given(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
+static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
+                             struct LJPMark *m)
 {
   struct {
     const GCfunc *fn;
@@ -170,7 +180,7 @@ static bool mark_given(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
   } level[LJ_MAX_JSLOTS];
   cTValue *frame = J->L->base - 1;
   cTValue *lowest = J->L->base - J->baseslot + LJ_FR2;
-  uint32_t levels = 0, slot = 0, pc = low32(J->pc);
+  uint32_t levels = 0, slot = 0, pc = marker_low32(J->pc);
   for (;;) {
     uint32_t call = 0;
     const GCfunc *fn = frame_func(frame);
@@ -180,12 +190,12 @@ static bool mark_given(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
       slot = (uint32_t)(frame - lowest) + OWN_SLOT;
     if (!end) {
       if (frame_islua(frame)) {
-        call = low32(frame_pc(frame) - 1);
+        call = marker_low32(frame_pc(frame) - 1);
         frame = frame_prevl(frame);
       } else {
         varargs = frame_isvarg(frame);
         if (frame_iscont(frame))
-          call = low32(frame_contpc(frame) - 1);
+          call = marker_low32(frame_contpc(frame) - 1);
         frame = frame_prevd(frame);
       }
     }
@@ -203,39 +213,40 @@ static bool mark_given(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
   }
   jit->given = levels;
   while (levels--) {
-    shift_to(jit, level[levels].fn, m, level[levels].slot);
-    put_mark(J, m++, level[levels].call);
+    marker_shift_to(jit, level[levels].fn, m, level[levels].slot);
+    marker_put(J, m++, level[levels].call);
   }
   return true;
 }
 
 /* What follows belongs to nobody, least of all to the last mark. */
-static void give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
+static void marker_give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
 {
-  jit->cut = ((const struct head *)(const void *)J->ljp)->next ? 1 : 2;
+  jit->cut = ((const struct marker_head *)(const void *)J->ljp)->next ? 1 : 2;
   m->ref = J->cur.nins;
-  jit->marks = number_of(m) + 1;
-  *jit->next_shift++ = (struct ljp_shift){.mark = (uint16_t)number_of(m)};
+  jit->markers = marker_number(m) + 1;
+  *jit->next_shift++ = (struct ljp_shift){.marker = (uint16_t)marker_number(m)};
   jit->full = true;
   J->ljp = NULL;
 }
 
 /* The first mark of a side trace, or something is full. */
-__attribute__((noinline)) static void mark_slowly(jit_State *J)
+__attribute__((noinline)) static void marker_slow(jit_State *J)
 {
-  const struct head *head = (const struct head *)(const void *)J->ljp;
+  const struct marker_head *head =
+      (const struct marker_head *)(const void *)J->ljp;
   struct ljp_jit *jit = head->jit;
-  struct LJPMark *last = jit->notes->mark + LJP_MARKS_MAX - 1;
+  struct LJPMark *last = jit->notes->marker + LJP_MARKERS_MAX - 1;
   struct LJPMark *m = head->next && head->next < last ? head->next : last;
   if (m == last || jit->next_shift != jit->notes->shift ||
-      !mark_given(jit, J, m))
-    give_up(jit, J, m);
+      !marker_put_given(jit, J, m))
+    marker_give_up(jit, J, m);
 }
 
 /* No marks are made. Only those that should be are counted. */
-__attribute__((noinline)) static void count_cut(const jit_State *J)
+__attribute__((noinline)) static void marker_count_cut(const jit_State *J)
 {
-  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  struct ljp_vm *vm = ljp_vm_of_jit(J);
   if (vm && vm->jit && vm->jit->full)
     vm->jit->cut++;
 }
@@ -243,9 +254,10 @@ __attribute__((noinline)) static void count_cut(const jit_State *J)
 /* A function was called, or has returned. */
 void ljp_hook_mark(jit_State *J)
 {
-  const struct head *head = (const struct head *)(const void *)J->ljp;
+  const struct marker_head *head =
+      (const struct marker_head *)(const void *)J->ljp;
   if (LJP_UNLIKELY(!head)) {
-    count_cut(J);
+    marker_count_cut(J);
     return;
   }
   struct ljp_jit *jit = head->jit;
@@ -253,27 +265,27 @@ void ljp_hook_mark(jit_State *J)
   const struct ljp_shift *first = jit->notes->shift, *next = jit->next_shift;
   uint32_t slot = J->baseslot;
   /* The last mark has the highest number, and then comes that of none. */
-  if (LJP_UNLIKELY(number_of(m) - 1u >= LJP_MARKS_MAX - 2u ||
+  if (LJP_UNLIKELY(marker_number(m) - 1u >= LJP_MARKERS_MAX - 2u ||
                    next == first + LJP_SHIFTS_MAX - 1 ||
                    (next == first && slot != OWN_SLOT))) {
-    mark_slowly(J);
+    marker_slow(J);
     return;
   }
-  shift_to(jit, J->fn, m, slot);
-  put_mark(J, m, low32(J->pc));
+  marker_shift_to(jit, J->fn, m, slot);
+  marker_put(J, m, marker_low32(J->pc));
 }
 
 /* -- In the optimiser and the assembler --------------------------------------
  */
 
 /* Whose marks are made; NULL: there is no memory for them. */
-static inline struct ljp_jit *compiling(const jit_State *J)
+static inline struct ljp_jit *marker_compiling(const jit_State *J)
 {
   if (LJP_LIKELY(J->ljp)) {
     uintptr_t notes = (uintptr_t)J->ljp & ~(LJP_MARKS - 1);
-    return ((const struct head *)notes)->jit;
+    return ((const struct marker_head *)notes)->jit;
   }
-  struct ljp_vm *vm = ljp_vm_at(J2GG(J)->ljp);
+  struct ljp_vm *vm = ljp_vm_of_jit(J);
   return vm && vm->jit && vm->jit->notes ? vm->jit : NULL;
 }
 
@@ -281,9 +293,9 @@ static inline struct ljp_jit *compiling(const jit_State *J)
 ** one its copy begins. */
 IRRef1 *ljp_hook_mark_copy(jit_State *J)
 {
-  struct ljp_jit *jit = compiling(J);
+  struct ljp_jit *jit = marker_compiling(J);
   if (!jit)
-    return nowhere - REF_BASE;
+    return marker_nowhere - REF_BASE;
   jit->copied_refs = J->cur.nins - REF_BASE;
   return jit->notes->copied - REF_BASE;
 }
@@ -293,9 +305,9 @@ IRRef1 *ljp_hook_mark_copy(jit_State *J)
 ** What has no code, or is fused with another instruction, is not visited. */
 uint16_t *ljp_hook_mark_code(jit_State *J)
 {
-  struct ljp_jit *jit = compiling(J);
+  struct ljp_jit *jit = marker_compiling(J);
   if (!jit)
-    return nowhere - REF_BASE;
+    return marker_nowhere - REF_BASE;
   jit->code_refs = J->cur.nins - REF_BASE;
   memset(jit->notes->code, 0, jit->code_refs * sizeof *jit->notes->code);
   return jit->notes->code - REF_BASE;
@@ -304,56 +316,60 @@ uint16_t *ljp_hook_mark_code(jit_State *J)
 /* -- When it is done ---------------------------------------------------------
  */
 
-size_t ljp_marks_measure(struct ljp_jit *jit, const jit_State *J,
-                         struct ljp_marks *head)
+size_t ljp_markers_measure(struct ljp_jit *jit, const jit_State *J,
+                           struct ljp_markers *head)
 {
-  *head = (struct ljp_marks){0};
+  *head = (struct ljp_markers){0};
   if (!jit->next_shift || jit->next_shift == jit->notes->shift)
     return 0; /* no marks are made, or no bytecode was recorded */
   const struct LJPMark *next = J->ljp;
-  if (next == jit->notes->mark)
+  if (next == jit->notes->marker)
     next = jit->notes->head.next;
-  head->marks =
-      (uint16_t)(jit->marks ? jit->marks : (uint32_t)(next - jit->notes->mark));
+  head->markers =
+      (uint16_t)(jit->markers ? jit->markers
+                              : (uint32_t)(next - jit->notes->marker));
   head->shifts = (uint16_t)(jit->next_shift - jit->notes->shift);
   head->given = (uint16_t)jit->given;
   head->refs = (uint16_t)jit->code_refs;
   head->loop = (uint16_t)(J->loopref ? J->loopref - REF_BASE : 0);
-  head->bytes = (uint32_t)ljp_marks_at(head, LJP_MARKS_END);
+  head->bytes = (uint32_t)ljp_markers_at(head, LJP_MARKERS_END);
   if (!jit->code_refs || (head->loop && head->loop != jit->copied_refs) ||
       J->cur.szmcode > MOST_CODE ||
-      ljp_marks_bytes() + head->bytes > LJP_MARKS_TOTAL_BYTES) {
+      ljp_markers_bytes() + head->bytes > LJP_MARKERS_TOTAL_BYTES) {
     jit->full = true;
-    jit->cut += ljp_marks_count(jit, head);
-    head->marks = 0;
+    jit->cut += ljp_markers_count(jit, head);
+    head->markers = 0;
     return 0;
   }
   return head->bytes;
 }
 
-static char *put(char *to, const void *from, size_t bytes)
+static char *marker_copy_array(char *to, const void *from, size_t bytes)
 {
   memcpy(to, from, bytes);
   return to + bytes;
 }
 
-void ljp_marks_take(const struct ljp_jit *jit, const struct ljp_marks *head,
-                    struct ljp_marks *out)
+void ljp_markers_copy(const struct ljp_jit *jit, const struct ljp_markers *head,
+                      struct ljp_markers *out)
 {
-  const struct ljp_notes *notes = jit->notes;
+  const struct ljp_marker_notes *notes = jit->notes;
   char *to = (char *)(out + 1);
   *out = *head;
-  /* In the order of LJP_MARKS_ARRAYS. */
-  to = put(to, notes->shift, head->shifts * sizeof *notes->shift);
-  to = put(to, notes->mark, head->marks * sizeof *notes->mark);
-  to = put(to, notes->code, head->refs * sizeof *notes->code);
+  /* In the order of LJP_MARKER_ARRAYS. */
+  to = marker_copy_array(to, notes->shift, head->shifts * sizeof *notes->shift);
+  to = marker_copy_array(to, notes->marker,
+                         head->markers * sizeof *notes->marker);
+  to = marker_copy_array(to, notes->code, head->refs * sizeof *notes->code);
   if (head->loop)
-    put(to, notes->copied, head->loop * sizeof *notes->copied);
-  atomic_fetch_add_explicit(&bytes_alive, head->bytes, memory_order_relaxed);
+    marker_copy_array(to, notes->copied, head->loop * sizeof *notes->copied);
+  atomic_fetch_add_explicit(&marker_bytes_alive, head->bytes,
+                            memory_order_relaxed);
 }
 
-void ljp_marks_gone(const struct ljp_marks *marks)
+void ljp_markers_free(const struct ljp_markers *marks)
 {
   if (marks)
-    atomic_fetch_sub_explicit(&bytes_alive, marks->bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&marker_bytes_alive, marks->bytes,
+                              memory_order_relaxed);
 }

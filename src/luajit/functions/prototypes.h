@@ -1,0 +1,25 @@
+/*
+** Prototypes, for the other folders of src/luajit: whether a reference still
+** stands for the same prototype, and what the hooks of VMs call.
+*/
+#ifndef LJP_PROTOTYPES_H
+#define LJP_PROTOTYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ljp_vm;
+
+/* The largest id that a prototype has now. */
+uint64_t ljp_protos_newest(void);
+/* Does a reference that was valid when `newest` was the largest id still stand for
+** the same prototype? */
+bool ljp_protos_stand(uint32_t ref, uint64_t newest);
+
+/* A VM's collector is about to sweep: first strings, then the prototypes that
+** refer to them. */
+void ljp_protos_sweep(struct ljp_vm *vm);
+/* A VM is about to free everything. From here on vm->g is 0. */
+void ljp_protos_drop(struct ljp_vm *vm);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+** Hooks of VMs: what patches 0002, 0003 and 0005 call, on the VM's own thread,
+** outside any handler. They keep the table of VMs (vm/vms.h) and tell the
+** profilers' listeners.
+*/
+#define LUA_CORE
+
+#include "lj_obj.h"
+#include "lj_gc.h"
+
+#include "src/base/assert.h"
+#include "src/luajit/functions/prototypes.h"
+#include "src/luajit/heap.h"
+#include "src/luajit/traces/trace.h"
+#include "src/luajit/vm/vm_of.h"
+#include "src/luajit/vms.h"
+
+static const struct ljp_guest_listener *_Atomic vm_listeners[LJP_LISTENERS];
+static void (*_Atomic vm_gc_listener)(uint32_t vm, enum ljp_gc_phase phase,
+                                      uint64_t heap_bytes);
+
+_Static_assert((int)GCSpause == LJP_GC_PAUSE &&
+                   (int)GCSpropagate == LJP_GC_PROPAGATE &&
+                   (int)GCSatomic == LJP_GC_ATOMIC &&
+                   (int)GCSsweepstring == LJP_GC_SWEEPSTRING &&
+                   (int)GCSsweep == LJP_GC_SWEEP &&
+                   (int)GCSfinalize == LJP_GC_FINALIZE,
+               "another list of phases");
+
+void ljp_guest_listen(enum ljp_guest_listeners which,
+                      const struct ljp_guest_listener *listener)
+{
+  atomic_store(&vm_listeners[which], listener);
+}
+
+void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
+                                         uint64_t heap_bytes))
+{
+  atomic_store(&vm_gc_listener, entered);
+}
+
+uint32_t ljp_guest_vm_id(lua_State *L)
+{
+  const struct ljp_vm *vm = ljp_vm_of_thread(L);
+  return vm ? vm->number : 0;
+}
+
+void ljp_hook_gc(global_State *g)
+{
+  /* Relaxed: the listener's own state decides whether it has begun. */
+  void (*entered)(uint32_t, enum ljp_gc_phase, uint64_t) =
+      atomic_load_explicit(&vm_gc_listener, memory_order_relaxed);
+  struct ljp_vm *vm = ljp_vm_of_global(g);
+  if (LJP_UNLIKELY(!vm))
+    return;
+  if (g->gc.state == GCSsweepstring)
+    ljp_protos_sweep(vm);
+  if (LJP_UNLIKELY(entered))
+    entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
+}
+
+void ljp_hook_vm_new(lua_State *L)
+{
+  const struct ljp_vm *vm = ljp_vm_add((uint64_t)(uintptr_t)G(L));
+  /* 0: this VM stays without stacks, its number is 0. */
+  L2GG(L)->ljp = vm ? vm->index : 0;
+  for (int i = 0; vm && i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
+    if (l && l->created)
+      l->created(vm->number);
+  }
+}
+
+void ljp_hook_vm_closing(lua_State *L)
+{
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
+    if (l && l->closing)
+      l->closing(L);
+  }
+  struct ljp_vm *vm = ljp_vm_of_thread(L);
+  if (vm)
+    vm->closing = true;
+}
+
+void ljp_hook_vm_gone(lua_State *L)
+{
+  struct ljp_vm *vm = ljp_vm_of_thread(L);
+  if (!vm)
+    return;
+  ljp_traces_drop(vm);
+  ljp_protos_drop(vm);
+  L2GG(L)->ljp = 0;
+  ljp_vm_remove(vm);
+}
+
+void ljp_hook_resize(lua_State *L, int begin)
+{
+  struct ljp_vm *vm = ljp_vm_of_thread(L);
+  if (!vm)
+    return;
+  /* Only this thread and its own signal handler look at these: compiler
+  ** order is all that is needed. */
+  atomic_store_explicit(&vm->resizing, begin != 0, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  if (begin || !atomic_load_explicit(&vm->deferred, memory_order_relaxed))
+    return;
+  atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
+    if (l && l->deferred)
+      l->deferred();
+  }
+}

@@ -1,0 +1,92 @@
+/*
+** VM identity: the one table of VMs, and the ways to find a VM in it.
+**
+** A VM's GG_State has a last field, `ljp` (patch 0002), with the index of the
+** VM's entry here, and the entry points back to the global_State. A VM is
+** believed only if both agree. An entry is reused for another VM after
+** lua_close(), and never given back to malloc(): a handler may read it at any
+** time. Numbers of VMs are never used twice; indices are.
+**
+** What is marked LJP_SIGSAFE only reads. Entries are added and removed by the
+** hooks (hooks/vm.c), on the VM's own thread. vm_of.h finds a VM by LuaJIT's own
+** structures.
+*/
+#ifndef LJP_VMS_H
+#define LJP_VMS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/regs.h"
+#include "src/base/sigsafe.h"
+
+struct ljp_memo;
+
+struct ljp_vm {
+  _Atomic uint64_t g; /* global_State, 0 while free */
+  uint32_t index, number;
+  _Atomic bool resizing; /* a Lua stack is being moved */
+  _Atomic bool deferred; /* a sample waits for that to end */
+  uint32_t next_free;
+  uint32_t unnamed; /* prototypes.c: first function of the list without names */
+  struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
+  bool closing;        /* lua_close() has begun; for its own thread only */
+};
+
+enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
+
+/* Entries 1 ... ljp_vm_count - 1; both only grow. */
+extern struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
+extern _Atomic uint32_t ljp_vm_count;
+
+/* By the index, which a GG_State or a record of ours holds. NULL: there is no
+** such entry. */
+LJP_SIGSAFE static inline struct ljp_vm *ljp_vm_at(uint32_t index)
+{
+  if (index == 0 ||
+      index >= atomic_load_explicit(&ljp_vm_count, memory_order_acquire))
+    return NULL;
+  return atomic_load_explicit(&ljp_vm_chunks[index / LJP_VM_CHUNK],
+                              memory_order_acquire) +
+         index % LJP_VM_CHUNK;
+}
+
+/* By an index and the number that the VM had. NULL: that VM is closed. */
+static inline struct ljp_vm *ljp_vm_numbered(uint32_t index, uint32_t number)
+{
+  struct ljp_vm *vm = ljp_vm_at(index);
+  return vm && vm->number == number &&
+                 atomic_load_explicit(&vm->g, memory_order_relaxed)
+             ? vm
+             : NULL;
+}
+
+/* By the address of a global_State. NULL: there is none, or one without an
+** entry. noted: what was read is noted in the memo. */
+LJP_SIGSAFE const struct ljp_vm *ljp_vm_of(uint64_t g);
+LJP_SIGSAFE const struct ljp_vm *ljp_vm_of_noted(uint64_t g,
+                                                 struct ljp_memo *notes);
+
+/* The global_State by the dispatch register of running VM code; 0 if the register
+** is lost or wrong. */
+LJP_SIGSAFE uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs);
+
+/* All VMs in no order: the one after vm, or the first one after NULL; NULL ends.
+** VMs may come and go meanwhile unless the caller holds LJP_LOCK_VMS. */
+LJP_SIGSAFE struct ljp_vm *ljp_vm_next(const struct ljp_vm *vm);
+
+/* An entry with a new number for a VM, NULL if there is no memory. Takes
+** LJP_LOCK_VMS. */
+struct ljp_vm *ljp_vm_add(uint64_t g);
+/* Gives an entry free whose g is 0. Takes LJP_LOCK_VMS. */
+void ljp_vm_remove(struct ljp_vm *vm);
+
+/* True while a stack is moved; at the end of that the VM then asks for the
+** sample. */
+LJP_SIGSAFE bool ljp_vm_resizing(const struct ljp_vm *vm);
+LJP_SIGSAFE void ljp_vm_note_resizing(const struct ljp_vm *vm,
+                                      struct ljp_memo *notes);
+
+#endif
