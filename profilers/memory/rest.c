@@ -134,7 +134,7 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
   uint64_t *frames = s->scratch;
   struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
   struct ljp_regs regs = {.notes = &s->memo};
-  ljp_memo_forget(&s->memo);
+  ljp_memo_begin_lean(&s->memo);
   if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
       !ljp_walk_rest(&walk, map, &regs, frames, LJP_STACK_MAX_FRAMES, &s->memo))
     return false;

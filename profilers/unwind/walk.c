@@ -184,5 +184,5 @@ bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_map *map,
   regs->notes = notes;
   regs->module = 0;
   return walk_down(walk, map, regs, false) == LJP_WALK_DONE &&
-         !walk->stack.cut && ljp_memo_noted_all(notes);
+         !walk->stack.cut && ljp_memo_notes_complete(notes);
 }

@@ -47,7 +47,7 @@ ljp_walk_leaf(struct ljp_walk *walk, const struct ljp_unwind_map *map,
 
 /* Continues a walk whose inner frames the caller has found already: regs and
 ** walk->guest say where. The words that the walk reads are appended to notes,
-** after those read since ljp_memo_forget(). False if the rest is cut, or if not
+** after those read since ljp_memo_begin_lean(). False if the rest is cut, or if not
 ** every word that it depends on could be noted. */
 LJP_SIGSAFE bool ljp_walk_rest(struct ljp_walk *walk,
                                const struct ljp_unwind_map *map,

@@ -1,6 +1,6 @@
 /*
-** The header of a block, to and from its 56 bytes. Plain helper beside
-** format.h; needs src/base/crc32c.c. Any thread.
+** The header of a block: encodes it into its 56 bytes and decodes it. Writer
+** and readers use it; needs src/base/crc32c.c. Any thread.
 */
 #ifndef LJP_BLOCK_H
 #define LJP_BLOCK_H
@@ -29,9 +29,9 @@ static inline void ljp_block_head_put(uint8_t out[LJP_BLOCK_HEAD_BYTES],
 }
 
 /*
-** LJP_OK: a header whose checksum is right and whose lengths are within the
-** limits. LJP_ERR_VERSION: right checksum, newer major version; the rest of
-** the header is not to be believed. LJP_ERR_FORMAT: not a header.
+** LJP_OK: the checksum is right and the lengths are within the limits.
+** LJP_ERR_VERSION: the checksum is right, but the major version is newer;
+** ignore the other fields. LJP_ERR_FORMAT: not a header.
 */
 static inline enum ljp_status
 ljp_block_head_get(const uint8_t in[LJP_BLOCK_HEAD_BYTES],

@@ -9,7 +9,8 @@
 
 static inline uint64_t ljp_clock_of(clockid_t id)
 {
-  struct timespec ts = {0, 0}; /* a thread's clock may be gone */
+  struct timespec ts = {
+      0, 0}; /* Stays 0 if the thread of a thread's clock is gone. */
   clock_gettime(id, &ts);
   return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

@@ -1,7 +1,6 @@
 /*
-** CRC32C by the processor's instruction where it has one, else by tables
-** (eight bytes a step). The choice and the tables are made on first use; both
-** are idempotent, so that a race only does the work twice.
+** CRC32C by the processor's instruction where it has one, else by tables, eight
+** bytes at a time. The tables are made once, on first use.
 */
 #include "src/base/crc32c.h"
 
@@ -13,7 +12,7 @@
 static uint32_t table[8][256];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
-static void table_init(void)
+static void crc_table_init(void)
 {
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t crc = i;
@@ -29,7 +28,7 @@ static void table_init(void)
 uint32_t ljp_crc32c_table(uint32_t crc, const void *data, size_t len)
 {
   const uint8_t *p = data;
-  pthread_once(&table_once, table_init);
+  pthread_once(&table_once, crc_table_init);
   crc = ~crc;
   for (; len >= 8; len -= 8, p += 8) {
     uint32_t lo = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 |

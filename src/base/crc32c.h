@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Checksum of a buffer that continues one with checksum crc (0 to begin). */
+/* Continues the checksum crc (0 to begin) with another buffer. */
 uint32_t ljp_crc32c(uint32_t crc, const void *data, size_t len);
 
-/* The same without the processor's instruction; for tests. */
+/* The same without the processor's instruction, for tests. */
 uint32_t ljp_crc32c_table(uint32_t crc, const void *data, size_t len);
 
 #endif

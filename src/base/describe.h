@@ -1,16 +1,18 @@
 /*
-** What the writer asks the owner of a session: src/ knows nothing of Lua, so
-** the profiler tells what a prototype reference, a trace id, an ffid stand for.
-** All calls come from the writer thread, while no lock of ours is held. They
-** must be quick, must not call into the session, and copy into *out (which
-** comes zeroed). False: not known (any more); the frame stays, without a name.
+** The writer's questions to the owner of a session. src/ knows nothing of Lua,
+** so the profiler explains what a prototype reference, a trace id or an ffid
+** stands for. All calls come from the writer thread, which holds no lock. They
+** must be quick, must not call into the session, and copy the answer into *out,
+** which is zeroed before. False: not known, or no longer; the frame is written
+** without a name.
 **
-** The owner's part: an id is never used for something else. A reference may be,
-** but what was pushed stays describable until the writer has drained it, and
-** said so: of what goes before a round begins, everything is drained when the
-** next round ends. (The next: rings that are new to a round are drained by the
-** one behind it.) Then gone() gives its reference, the writer forgets it, and it
-** may be used again from when gone() is called the next time.
+** An id never comes to mean something else. A reference may, but only as
+** follows. A reference that was pushed must stay describable until the writer
+** has drained it. If a prototype is freed before a round begins, every entry
+** with its reference has been drained when the next round ends. (Not the same
+** round: a ring that is new to a round is drained by the round after it.) Then
+** gone() returns the reference and the writer forgets it. The reference may be
+** given to another prototype from the next call of gone() on.
 */
 #ifndef LJP_DESCRIBE_H
 #define LJP_DESCRIBE_H
@@ -31,7 +33,7 @@ struct ljp_proto_info {
 
 struct ljp_trace_info {
   uint32_t vm;
-  uint32_t number;                          /* LuaJIT's, reused. */
+  uint32_t number;                          /* LuaJIT's, which it uses again. */
   uint64_t parent, parent_exit, root, link; /* Trace ids, 0: none. */
   uint64_t place; /* Where it starts: frame word of kind LUA, or 0. */
   uint64_t code_address, code_bytes;
@@ -45,13 +47,15 @@ struct ljp_describe {
   bool (*proto)(void *ctx, uint32_t ref, struct ljp_proto_info *out);
   bool (*trace)(void *ctx, uint64_t id, struct ljp_trace_info *out);
   bool (*builtin)(void *ctx, uint64_t ffid, char name[LJP_NAME_BYTES]);
-  /* Libraries came or went (also once at the start); may be NULL. */
+  /* Libraries were loaded or unloaded. Also called once at the start. May be
+  ** NULL. */
   void (*modules_changed)(void *ctx);
-  /* A round begins: what is pushed up to now is drained in it or in the next.
-  ** References to be forgotten, 0: no more. The writer has ended, and asks no
-  ** more. All may be NULL: then no reference is ever used again. */
+  /* The next three may be NULL; then no reference is ever used again. */
+  /* A round begins: it, or the next one, drains what was pushed before. */
   void (*round)(void *ctx);
+  /* Gives references that the writer must forget; 0: no more. */
   size_t (*gone)(void *ctx, uint32_t *refs, size_t room);
+  /* The writer has ended and asks no more. */
   void (*end)(void *ctx);
 };
 

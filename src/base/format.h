@@ -1,10 +1,10 @@
 /*
-** The stream's format in numbers: tags, kinds, reasons, limits and the block
-** header. doc/rfc/0001-stream.md is the text to it; test_format checks that
-** the two agree. Plain header: writer and reader include it, it needs nothing.
+** The numbers of the stream's format: tags, kinds, reasons, limits and the
+** block header. doc/rfc/0001-stream.md explains them; test_format checks that
+** the two agree. Writer and readers include this header; it needs no other.
 **
 ** Every list is an X-macro, so that name, number and text cannot drift apart.
-** Numbers are on disk: they are never changed, only added.
+** The numbers are in files: they are only added, never changed.
 */
 #ifndef LJP_FORMAT_H
 #define LJP_FORMAT_H
@@ -15,7 +15,7 @@
 #define LJP_FORMAT_MAJOR 1
 #define LJP_FORMAT_MINOR 2
 
-/* -- Limits: a reader takes anything beyond for damage ------------------- */
+/* -- Limits: beyond them a reader reports damage -------------------------- */
 
 #define LJP_BLOCK_HEAD_BYTES 56u
 #define LJP_BLOCK_MAX_BYTES (1u << 20) /* Payload, stored or raw. */
@@ -27,8 +27,8 @@
 
 #define LJP_BLOCK_SYNC 0x504a4c89u /* Bytes 89 'L' 'J' 'P'. */
 
-/* Bits 0-7 change what the payload means: a reader skips a block that has one
-** which it does not know. Bits 8-15 may be ignored. */
+/* Bits 0-7 change the meaning of the payload: a reader skips a block that has
+** such a bit and that it does not know. Bits 8-15 may be ignored. */
 #define LJP_BLOCK_ZSTD 0x0001u
 #define LJP_BLOCK_KEY 0x0100u /* First block of an epoch. */
 #define LJP_BLOCK_MUST_KNOW 0x00ffu
@@ -38,7 +38,7 @@ struct ljp_block_head {
   uint16_t flags;
   uint64_t stream;      /* Random, not 0, the same in the whole session. */
   uint64_t seq;         /* 0, 1, 2 ... over all segments of the session. */
-  uint64_t time_ns;     /* Base of the times in it; CLOCK_MONOTONIC. */
+  uint64_t time_ns;     /* Base of the block's times; CLOCK_MONOTONIC. */
   uint32_t epoch;       /* 1, 2 ... */
   uint32_t producer;    /* 0: the writer itself. */
   uint32_t stored_len;  /* Bytes that follow the header. */
@@ -112,7 +112,7 @@ enum ljp_mem_op {
 #define LJP_MEM_WHAT 0x40u
 #define LJP_MEM_EXTRA 0x80u
 
-/* What the memory is for; of an allocation or a reallocation. */
+/* The purpose of the memory that an allocation or reallocation asks for. */
 #define LJP_MEM_TYPE_LIST(_)                                                   \
   _(NONE, 0, "-")                                                              \
   _(STRING, 1, "string")                                                       \
@@ -180,7 +180,7 @@ enum ljp_frame_shape {
   _(TRACE, 7, NUM, "trace")         /* Compiled trace: its id. */              \
   _(KERNEL, 8, NUM, "kernel")       /* Kernel address. */                      \
   _(CUT, 9, NUM, "cut")             /* The walk ended: enum ljp_cut. */        \
-  _(PROFILER, 10, NUM, "profiler")  /* Ourselves at work in the host: 0. */
+  _(PROFILER, 10, NUM, "profiler") /* The profiler's own work in the host: 0. */
 
 enum ljp_frame_kind {
 #define LJP_X(name, number, shape, text) LJP_FRAME_##name = number,
@@ -188,7 +188,7 @@ enum ljp_frame_kind {
 #undef LJP_X
 };
 
-/* Flag bits 0-1: how exactly the frame is known (LUA_INLINED, TRACE). */
+/* Flag bits 0-1: how exactly a frame is known (LUA_INLINED, TRACE). */
 #define LJP_EXACT_LIST(_)                                                      \
   _(EXACT, 0, "exact")       /* Interpreted, or from a marker. */              \
   _(SNAPSHOT, 1, "snapshot") /* From the nearest snapshot. */                  \
@@ -244,7 +244,7 @@ static inline uint32_t ljp_frame_line(uint64_t word)
   return (uint32_t)word & LJP_FRAME_LINE_MASK;
 }
 
-/* Shape of a kind's payload; kinds that we do not know have NUM. */
+/* Shape of a kind's payload; a kind that is not in the list has NUM. */
 static inline enum ljp_frame_shape ljp_frame_shape(unsigned kind)
 {
   switch (kind) {
@@ -297,7 +297,7 @@ enum ljp_loss {
       LJP_LOSS_COUNT = 11
 };
 
-/* -- The rest of the numbered things --------------------------------------- */
+/* -- Producers, VM states, events ------------------------------------------ */
 
 #define LJP_PRODUCER_LIST(_)                                                   \
   _(WRITER, 0, "writer")                                                       \
@@ -398,7 +398,7 @@ enum ljp_note {
 #define LJP_MODULE_MAIN 0x1u /* The program itself. */
 #define LJP_MODULE_VDSO 0x2u
 
-#define LJP_TRACE_TRUNCATED 0x1u /* Not all of its code has marks. */
+#define LJP_TRACE_TRUNCATED 0x1u /* Not all of its code has markers. */
 
 #define LJP_PROTO_UNKNOWN 0x1u /* Could not be described: names are empty. */
 #define LJP_PROTO_MAIN 0x2u    /* Main function of a chunk. */

@@ -1,7 +1,7 @@
 /*
-** Sleep and wake on a 32-bit word. LJP_SIGSAFE on x86-64, where the system
-** call is made here and not through libc: errno stays as it is and no symbol
-** is bound in a signal handler.
+** Sleep and wake on a 32-bit word. LJP_SIGSAFE on x86-64, where the system call
+** does not go through libc: errno does not change, and no symbol is bound in a
+** signal handler.
 */
 #ifndef LJP_FUTEX_H
 #define LJP_FUTEX_H

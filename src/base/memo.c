@@ -7,7 +7,7 @@
 
 #include "src/base/saferead.h"
 
-/* Frames that are cheaper to walk than to remember anew. */
+/* Up to NEAR frames are cheaper to walk than to record again. */
 enum { NEAR = 12, LONGEST_PAUSE = 31 };
 
 void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
@@ -38,9 +38,9 @@ void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
   memo->records++;
 }
 
-/* A record that was of no use, and the next after a while only: twice as long
-** each time. */
-LJP_SIGSAFE static void put_off(struct ljp_memo *memo)
+/* The last recording was useless: waits before the next one, twice as long each
+** time. */
+LJP_SIGSAFE static void memo_put_off(struct ljp_memo *memo)
 {
   memo->pause = memo->longer;
   memo->longer = 2 * memo->longer + 1;
@@ -60,12 +60,12 @@ void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
       }
     } else
       memo->misses++;
-    /* What is here grows old; but a stack that always changes is not worth
-    ** being recorded each time. */
+    /* The recorded walk is outdated. But a stack that always changes is not
+    ** worth recording each time. */
     if (memo->pause)
       memo->pause--;
     else {
-      put_off(memo);
+      memo_put_off(memo);
       memo->stale = true;
     }
     return;
@@ -76,7 +76,7 @@ void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
                 count <= LJP_MEMO_FRAMES && memo->first < memo->points;
   memo->short_of_root = extent == LJP_MEMO_CAPPED;
   if (!memo->valid) {
-    put_off(memo);
+    memo_put_off(memo);
     return;
   }
   memcpy(memo->frame, frames, count * sizeof *frames);
@@ -100,8 +100,8 @@ void ljp_memo_note_always(struct ljp_memo *notes, uint64_t address,
   notes->always[notes->always_reads++] = (struct ljp_memo_read){address, value};
 }
 
-LJP_SIGSAFE static bool same(const struct ljp_memo_point *a,
-                             const struct ljp_memo_point *b)
+LJP_SIGSAFE static bool memo_same_state(const struct ljp_memo_point *a,
+                                        const struct ljp_memo_point *b)
 {
   uint64_t differ = a->flags ^ b->flags;
   for (int i = 0; i < LJP_MEMO_WORDS; i++)
@@ -109,11 +109,12 @@ LJP_SIGSAFE static bool same(const struct ljp_memo_point *a,
   return !differ;
 }
 
-/* Does memory say the same as when this point was recorded? */
-LJP_SIGSAFE static bool still_true(struct ljp_memo *memo,
-                                   const struct ljp_memo_point *point)
+/* Does memory still hold the words that were read behind this point? */
+LJP_SIGSAFE static bool memo_still_true(struct ljp_memo *memo,
+                                        const struct ljp_memo_point *point)
 {
   uint32_t left = memo->reads - point->read;
+  ljp_assert(point->read <= memo->reads);
   if (ljp_saferead_equal(memo->always, memo->always_reads) <
       memo->always_reads) {
     memo->bad = UINT32_MAX;
@@ -136,20 +137,24 @@ bool ljp_memo_meet(struct ljp_memo *memo, const struct ljp_memo_point *now,
       memo->full = true;
       return false;
     }
+    ljp_assert(now->read <= memo->reads && *count <= limit);
     struct ljp_memo_point *point = &memo->point[memo->points++];
     *point = *now;
     point->frame = *count;
     return false;
   }
+  ljp_assert(memo->mode == LJP_MEMO_MATCH && memo->next < memo->points);
   const struct ljp_memo_point *point = &memo->point[memo->next];
   uint32_t more = memo->frames - point->frame, room = limit - *count;
-  /* As a walk would find out that adds one frame too many. */
+  /* A walk notices its limit only when it adds one frame too many. */
   bool capped = more > room || (more == room && memo->short_of_root);
   if ((memo->short_of_root && !capped) || (capped && now->wants) ||
-      point->read < memo->bad || !same(point, now) || !still_true(memo, point))
+      point->read < memo->bad || !memo_same_state(point, now) ||
+      !memo_still_true(memo, point))
     return false;
   if (more > room)
     more = room;
+  ljp_assert(*count + more <= limit);
   memo->own = *count;
   memo->capped = capped;
   memcpy(frames + *count, memo->frame + point->frame, more * sizeof *frames);

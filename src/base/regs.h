@@ -1,7 +1,7 @@
 /*
-** The registers of one frame while a stack is walked. Shared by the host
-** unwinder (profilers/unwind/unwind.h) and the guest walk (src/luajit/frames.h), which
-** take turns at changing them.
+** The registers of one frame during a walk. The host unwinder
+** (profilers/unwind/unwind.h) and the guest walk (src/luajit) change them in
+** turn.
 */
 #ifndef LJP_REGS_H
 #define LJP_REGS_H
@@ -31,7 +31,7 @@ enum ljp_reg {
   LJP_REGS
 };
 
-/* What a function has to hand back unchanged to its caller. */
+/* The registers that a function must preserve for its caller. */
 #define LJP_REGS_CALLEE_SAVED                                                  \
   (1u << LJP_RBX | 1u << LJP_RBP | 1u << LJP_R12 | 1u << LJP_R13 |             \
    1u << LJP_R14 | 1u << LJP_R15)
@@ -39,15 +39,16 @@ enum ljp_reg {
 
 struct ljp_memo;
 
-/* One frame's registers. Who replaces some of them (a walk that passes through
-** VM frames) sets their bits in known, sets exact, and leaves module alone. */
+/* One frame's registers. Code that replaces some of them (a walk that passes
+** through VM frames) sets their bits in known, sets exact, and leaves module
+** unchanged. */
 struct ljp_regs {
   uint64_t r[LJP_REGS];
-  uint32_t known;  /* bit i: r[i] holds this frame's value */
-  uint32_t module; /* hint: where the last step found its code; 0 at first */
+  uint32_t known;  /* Bit i: r[i] holds this frame's value. */
+  uint32_t module; /* Hint: where the last step found its code; 0 at first. */
   bool exact;      /* rip is an instruction about to run (interrupted there),
-                      not the return address of a call */
-  struct ljp_memo *notes; /* of what is read, or NULL; stays the same */
+                      not the return address of a call. */
+  struct ljp_memo *notes; /* Where reads are noted, or NULL; never changes. */
 };
 
 #endif

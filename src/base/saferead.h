@@ -1,15 +1,17 @@
 /*
-** Fault-safe reads of memory that may not be there: a stack that is being
-** unwound, a value that an interrupted VM may have left half written.
+** Fault-safe reads of memory that may not be mapped: a stack that is being
+** unwound, or a value that an interrupted VM may have written only in part.
 **
-** A few labelled load instructions do all the reading. A SIGSEGV or SIGBUS
-** whose program counter is one of the labels is ours and becomes "unknown"; any
-** other goes on to whoever handled the signal before us, as if we were not here.
-** The loads are assembly, so sanitizers do not see them, and need not.
+** All reading is done by a few labelled load instructions. If the program
+** counter of a SIGSEGV or SIGBUS is one of the labels, the fault is ours and
+** the word is "unknown". Any other fault goes to the handler that was there
+** before, as if ours did not exist. The loads are assembly, so sanitizers do
+** not check them.
 **
-** Safety: what is marked LJP_SIGSAFE may run in a signal handler whose
-** sa_mask leaves SIGSEGV and SIGBUS alone, after ljp_saferead_enter() agreed.
-** Elsewhere the calling thread must not block those two signals.
+** Safety: functions marked LJP_SIGSAFE may run in a signal handler whose
+** sa_mask does not have SIGSEGV and SIGBUS, after ljp_saferead_enter() has
+** returned true. Outside of handlers, the calling thread must not block those
+** two signals.
 */
 #ifndef LJP_SAFEREAD_H
 #define LJP_SAFEREAD_H
@@ -21,27 +23,28 @@
 #include "src/base/sigsafe.h"
 #include "src/base/status.h"
 
-/* The zero page and what the kernel never hands out below it; the end of the
-** lower canonical half. Addresses outside are refused without a load. */
+/* The end of the zero page and of the lower canonical half. Addresses outside
+** are refused without a load. */
 #define LJP_SAFEREAD_LOWEST 4096u
 #define LJP_SAFEREAD_HIGHEST (UINT64_C(1) << 47)
 
 struct ljp_safe_word {
-  uint64_t value; /* 0 if not ok */
+  uint64_t value; /* 0 if not ok. */
   uint64_t ok;
 };
 
 /* The labelled load. Use ljp_safe_load(). */
 LJP_SIGSAFE struct ljp_safe_word ljp_saferead_word(const void *address);
 
-/* May a word at this address be tried? Aligned, canonical, not page zero. */
+/* May a word be read at this address? It must be aligned, canonical, and not in
+** the zero page. */
 static inline bool ljp_safe_address(uint64_t address)
 {
   return !(address & 7) && address - LJP_SAFEREAD_LOWEST <
                                LJP_SAFEREAD_HIGHEST - LJP_SAFEREAD_LOWEST;
 }
 
-/* Reads one aligned word. False, and *out untouched, if it cannot be read. */
+/* Reads one aligned word. False: it cannot be read, and *out is unchanged. */
 LJP_SIGSAFE static inline bool ljp_safe_load(const void *address, uint64_t *out)
 {
   if (LJP_UNLIKELY(!ljp_safe_address((uint64_t)(uintptr_t)address)))
@@ -53,40 +56,42 @@ LJP_SIGSAFE static inline bool ljp_safe_load(const void *address, uint64_t *out)
   return true;
 }
 
-/* Copies size bytes from anywhere, aligned or not; returns how many came
-** before the first that cannot be read. */
+/* Copies size bytes from any address, aligned or not. Returns the number of
+** bytes before the first that cannot be read. */
 LJP_SIGSAFE size_t ljp_safe_copy(void *to, const void *from, size_t size);
 
-/* Are these words of memory still what they were? One tight loop. Returns how
-** many are equal before the first that is not, or cannot be read. Addresses
-** must have been read before, by ljp_safe_load(). */
+/* Compares words of memory with what they were, in one tight loop. Returns the
+** number of words before the first that differs or cannot be read. Each address
+** must have been read before by ljp_safe_load(). */
 struct ljp_memo_read;
 LJP_SIGSAFE uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads,
                                         uint32_t count);
 
-/* The same of eight bytes at any address, the low bits included; count must be a
-** multiple of four. Returns count, or less if one is not equal. */
+/* The same for eight bytes at any address: the low bits of `at` are part of the
+** address. count must be a multiple of four. Returns count, or less if a word
+** differs. */
 LJP_SIGSAFE uint32_t ljp_saferead_same(const struct ljp_memo_read *reads,
                                        uint32_t count);
 
-/* To be asked once at the start of a signal handler that is going to read.
-** interrupted_mask is &ucontext->uc_sigmask. A synchronous fault is fatal
-** while its signal is blocked; if the interrupted code blocks one of the two,
-** it is unblocked until the handler returns (the kernel then puts the host's
-** mask back). False: do not read (not installed, or such a signal is pending
-** and would hit the host at a moment it did not choose). */
+/* A signal handler that is going to read calls this once at its start.
+** interrupted_mask is &ucontext->uc_sigmask. A synchronous fault is fatal while
+** its signal is blocked, so if the interrupted code blocks one of the two, it
+** is unblocked until the handler returns and the kernel restores the host's
+** mask. False: do not read. Either nothing is installed, or such a signal is
+** pending and would reach the host at a moment that the host has excluded. */
 LJP_SIGSAFE bool ljp_saferead_enter(const void *interrupted_mask);
 
-/* Install the fault handler; calls nest and are serialised. */
+/* Installs the fault handler. Calls nest; any thread may call. */
 enum ljp_status ljp_saferead_install(void);
 
-/* Undo one install. The last one puts the previous handlers back where ours
-** is still the current one; where the host has put its own on top, ours stays
-** in that chain and passes everything on, so the code must stay loaded. */
+/* Undoes one install. The last call restores the previous handlers where ours
+** is still the current one. Where the host has installed its own handler since,
+** ours stays in the host's chain and passes everything on, so the code must
+** stay loaded. */
 void ljp_saferead_remove(void);
 
-/* True if the fault handlers are current. If the host replaced one since,
-** goes on top of it. For the writer thread, at each round. */
+/* True if the fault handlers are current. If the host has replaced one,
+** installs ours on top of it. The writer thread calls this in each round. */
 bool ljp_saferead_check(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
-** The handler's side of fault-safe reads: the load itself, copies built on it,
-** and the look at the interrupted signal mask.
-** Safety: everything here is LJP_SIGSAFE; its object has no undefined symbol
-** but memcpy. System calls are made only when the host blocks SIGSEGV/SIGBUS.
+** The reading side of fault-safe reads: the loads, the copies built on them,
+** and the check of the interrupted signal mask.
+** Safety: everything here is LJP_SIGSAFE; the object has no undefined symbol
+** but memcpy. It makes system calls only if the host blocks SIGSEGV or SIGBUS.
 */
 #include "src/base/saferead.h"
 #include "src/base/memo.h"
@@ -17,8 +17,8 @@ _Atomic bool ljp_saferead_ready;
 
 #if defined(__x86_64__)
 
-/* struct ljp_safe_word comes back in rax:rdx, so the failure path that the
-** fault handler jumps to is a matter of two registers. */
+/* struct ljp_safe_word is returned in rax:rdx, so the failure path to which the
+** fault handler jumps only sets two registers. */
 __asm__(".pushsection .text\n"
         ".balign 16\n"
         ".globl ljp_saferead_word\n"
@@ -42,9 +42,10 @@ __asm__(".pushsection .text\n"
         ".size ljp_saferead_word, . - ljp_saferead_word\n"
         ".popsection\n");
 
-/* rdi: pairs of address and value, esi: how many. The low three bits of an
-** address are the number of low bytes that do not matter. eax: how many are
-** equal. The loop of four lies in one line of the cache. */
+/* In: rdi, pairs of address and value; esi, the number of pairs. Out: eax, the
+** number of equal words. The low three bits of an address are the number of low
+** bytes that do not matter; ljp_saferead_same() (edx = 1) never looks at them
+** that way. The loop of four is within one cache line. */
 _Static_assert(sizeof(struct ljp_memo_read) == 16 &&
                    offsetof(struct ljp_memo_read, value) == 8,
                "the offsets below");
@@ -66,9 +67,9 @@ __asm__(".pushsection .text\n"
         ".cfi_startproc\n"
         "  xorl %edx, %edx\n"
         "8:\n"
-        /* Four at a time, as long as all of them are equal to the last bit. A
-        ** place that is not aligned is read as it is. rdi: behind the fours, rcx:
-        ** from there, negative. */
+        /* Four at a time, while all are equal in every bit. An address is
+        ** read as it is, aligned or not. rdi: the end of the groups of
+        ** four. rcx: the offset from there, negative. */
         "  movl %esi, %eax\n"
         "  andl $-4, %eax\n"
         "  jz 1f\n"
@@ -102,7 +103,7 @@ __asm__(".pushsection .text\n"
         "  addq $64, %rcx\n"
         "  jnz 5b\n"
         "  jmp 1f\n"
-        /* One by one, those behind the four included: they are few. */
+        /* One at a time, to the end: few are left. */
         ".globl ljp_saferead_four_failed\n"
         ".hidden ljp_saferead_four_failed\n"
         "ljp_saferead_four_failed:\n"
@@ -145,7 +146,8 @@ __asm__(".pushsection .text\n"
         ".size ljp_saferead_equal, . - ljp_saferead_equal\n"
         ".popsection\n");
 
-/* rdi: to, rsi: from, rdx: how many words. rax: how many were read. */
+/* In: rdi, to; rsi, from; rdx, the number of words. Out: rax, the number of
+** words read. */
 __asm__(".pushsection .text\n"
         ".balign 16\n"
         ".globl ljp_saferead_words\n"
@@ -192,7 +194,7 @@ bool ljp_saferead_enter(const void *interrupted_mask)
   const uint64_t faults =
       (UINT64_C(1) << (SIGSEGV - 1)) | (UINT64_C(1) << (SIGBUS - 1));
   uint64_t blocked, pending = 0;
-  /* acquire: pairs with the store that follows the installation. */
+  /* Acquire: pairs with the store after the installation. */
   if (!atomic_load_explicit(&ljp_saferead_ready, memory_order_acquire))
     return false;
   memcpy(&blocked, interrupted_mask, sizeof blocked);
@@ -206,7 +208,7 @@ bool ljp_saferead_enter(const void *interrupted_mask)
                       sizeof faults);
 }
 
-#else /* Nothing is readable where the load has not been written. */
+#else /* Elsewhere there is no labelled load: nothing is readable. */
 
 struct ljp_safe_word ljp_saferead_word(const void *address)
 {
@@ -242,8 +244,9 @@ bool ljp_saferead_enter(const void *interrupted_mask)
 
 #endif
 
-/* Less than a word, beginning with its low byte. */
-LJP_SIGSAFE static void put(char *out, uint64_t word, size_t size)
+/* Stores less than a word, beginning with its low byte. */
+LJP_SIGSAFE static void saferead_put_bytes(char *out, uint64_t word,
+                                           size_t size)
 {
   if (size & 4) {
     memcpy(out, &word, 4);
@@ -264,21 +267,21 @@ size_t ljp_safe_copy(void *to, const void *from, size_t size)
   char *out = to;
   uint64_t at = (uint64_t)(uintptr_t)from, word;
   size_t done = 0;
-  /* Whole aligned words only: such a word never crosses a page, so the bytes
-  ** around those asked for are exactly as readable as they are. */
+  /* Reads whole aligned words only. Such a word never crosses a page, so its
+  ** other bytes are readable exactly if the requested ones are. */
   unsigned skip = at & 7;
   if (skip) {
     done = 8 - skip < size ? 8 - skip : size;
     if (!ljp_safe_load((const void *)(uintptr_t)(at - skip), &word))
       return 0;
-    put(out, word >> 8 * skip, done);
+    saferead_put_bytes(out, word >> 8 * skip, done);
   }
   size_t words = (size - done) / 8;
   if (words) {
     at += done;
     if (!ljp_safe_address(at))
       return done;
-    /* None of them may be refused for where it is. */
+    /* Stay below the highest address that may be read. */
     size_t most = (LJP_SAFEREAD_HIGHEST - at) / 8;
     size_t count =
         ljp_saferead_words(out + done, at, words < most ? words : most);
@@ -290,7 +293,7 @@ size_t ljp_safe_copy(void *to, const void *from, size_t size)
     at = (uint64_t)(uintptr_t)from + done;
     if (!ljp_safe_load((const void *)(uintptr_t)at, &word))
       return done;
-    put(out + done, word, size - done);
+    saferead_put_bytes(out + done, word, size - done);
   }
   return size;
 }

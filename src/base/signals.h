@@ -1,6 +1,6 @@
 /*
-** Which signals a user may choose for the profiler, by number or name: for the
-** option signal= and for `ljprof record --signal`.
+** The signals that a user may choose for the profiler, by number or name, with
+** the option signal= or `ljprof record --signal`.
 */
 #ifndef LJP_SIGNALS_H
 #define LJP_SIGNALS_H
@@ -12,7 +12,7 @@
 #define LJP_SIGNAL_WANTS                                                       \
   "the number or the name of a signal that a program may handle"
 
-/* Those that mean a fault or cannot be caught are no choice. */
+/* Not signals that report a fault or cannot be caught. */
 static inline bool ljp_signal_usable(int number)
 {
   switch (number) {
@@ -26,12 +26,12 @@ static inline bool ljp_signal_usable(int number)
   case SIGABRT:
     return false;
   }
-  /* The first two after 31 are libc's own. */
+  /* libc keeps the first two after 31 for itself. */
   return number > 0 && number <= SIGRTMAX &&
          (number < 32 || number >= SIGRTMIN);
 }
 
-/* "PROF" or "SIGPROF"; 0: none of that name. */
+/* name: "PROF" or "SIGPROF". 0: there is no such signal. */
 static inline int ljp_signal_named(const char *name)
 {
   if (strncmp(name, "SIG", 3) == 0)

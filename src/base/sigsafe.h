@@ -1,7 +1,8 @@
 /*
-** LJP_SIGSAFE marks what a signal handler may call. Such functions live in
-** objects of their own (CMake target ljp_sigsafe and its like), whose
-** undefined symbols test/e2e/sigsafe_symbols.sh checks against an allow-list.
+** LJP_SIGSAFE marks a function that a signal handler may call. Such functions
+** are in objects of their own (CMake target ljp_sigsafe and others), and
+** test/e2e/sigsafe_symbols.sh checks the undefined symbols of these objects
+** against an allow-list.
 */
 #ifndef LJP_SIGSAFE_H
 #define LJP_SIGSAFE_H

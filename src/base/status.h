@@ -1,6 +1,6 @@
 /*
-** Status codes shared by every part: one list gives number, name and text.
-** A function that can fail returns enum ljp_status; LJP_OK is zero.
+** Status codes of all parts: one list gives number, name and text. A function
+** that can fail returns enum ljp_status; LJP_OK is zero.
 */
 #ifndef LJP_STATUS_H
 #define LJP_STATUS_H

@@ -1,7 +1,7 @@
 /*
-** Integers as the stream writes them: little endian words, LEB128 varints,
-** zigzag for signed ones. Plain header, no state; writer and reader use it.
-** Readers accept any encoding of at most 10 bytes, padded ones included.
+** Integers as the stream has them: little endian words, LEB128 varints, zigzag
+** for signed numbers. Writer and readers use it; it has no state. Readers
+** accept any encoding of at most 10 bytes, even a padded one.
 */
 #ifndef LJP_VARINT_H
 #define LJP_VARINT_H
@@ -21,7 +21,8 @@ static inline int64_t ljp_unzigzag(uint64_t value)
   return (int64_t)(value >> 1 ^ (~(value & 1) + 1));
 }
 
-/* Addresses are mostly multiples of 8: rotated, their deltas lose 3 bits. */
+/* Most addresses are multiples of 8: rotation makes their deltas 3 bits
+** shorter. */
 static inline uint64_t ljp_rotate_address(uint64_t address)
 {
   return address >> 3 | address << 61;
