@@ -2,8 +2,8 @@
 ** The pushes. LJP_SIGSAFE throughout: no libc call but memcpy, no lock, and a
 ** system call only to wake the writer of a half-full ring.
 ** Invariant: stack[0..depth) is what the writer knows as this producer's last
-** stack. A loss resets depth and mem_time to 0, so that the next entry gives its
-** stack and time in full.
+** stack. A loss resets depth and mem_time to 0, so that the next entry gives
+** its stack and time in full.
 */
 #include "src/push/producer_state.h"
 
@@ -129,7 +129,8 @@ LJP_SIGSAFE bool ljp_producer_look(struct ljp_producer *p)
     if (room >= sizeof(struct ljp_brief_entry))
       look_at += room - 8 < LOOK_BYTES ? room - 8 : LOOK_BYTES;
   } else {
-    /* A brief event that begins before this finds the ring at most half full. */
+    /* A brief event that begins before this finds the ring at most half full.
+    ** */
     look_at = ring->tail_seen + p->half + 8;
   }
   p->look_at = look_at < end ? look_at : end;

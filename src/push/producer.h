@@ -79,9 +79,9 @@ bool ljp_push_mem_all_wait(struct ljp_producer *producer,
 bool ljp_push_mem_same_wait(struct ljp_producer *producer,
                             const struct ljp_mem *mem);
 
-/* Waits as well; with a whole stack, root first. The caller knows that its first
-** `same` frames are those of this producer's last stack, unless something else
-** was pushed or lost since. */
+/* Waits as well; with a whole stack, root first. The caller knows that its
+** first `same` frames are those of this producer's last stack, unless something
+** else was pushed or lost since. */
 bool ljp_push_mem_root_wait(struct ljp_producer *producer,
                             const struct ljp_mem *mem, const uint64_t *stack,
                             unsigned n, unsigned same);
@@ -104,7 +104,8 @@ LJP_SIGSAFE bool ljp_push_gc_fields(struct ljp_producer *producer,
                                     uint64_t time_ns,
                                     const struct ljp_gc_fields *fields);
 
-/* Counts events that were lost before a push; timer expiries that were merged. */
+/* Counts events that were lost before a push; timer expiries that were merged.
+** */
 LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *producer,
                                 enum ljp_loss reason, uint64_t count);
 LJP_SIGSAFE void ljp_count_overrun(struct ljp_producer *producer,

@@ -1,15 +1,17 @@
 /*
 ** fork() in the profiled program. The parent's session and file are not
-** touched. In the child there is no writer thread any more, and its state may
-** be half-done: it is abandoned (a few MiB, shared with the parent until
-** written to) and a new one made, if the session is to record children.
+** affected. The child has no writer thread, and the writer's state may be
+** half-done. So the child abandons the writer (a few MiB, shared with the
+** parent until written to) and makes a new one if the session is to record
+** children.
 **
-** The registry is, with the lock in modules.c, the only mutable global here:
-** pthread_atfork handlers have no argument. Invariant: every session with a
-** writer thread is in it. The prepare handler takes all locks, so that the child
-** finds lists whole; no lock is ever held over input or output, so that fork()
-** does not wait. One of them keeps the writer out of the loader meanwhile: the
-** child would never get the loader's lock back.
+** The registry and the lock in modules.c are the only mutable globals here,
+** because pthread_atfork() handlers have no argument.
+** Invariant: every session with a writer thread is in the registry. The prepare
+** handler takes all locks, so that the child finds whole lists. No lock is ever
+** held during input or output, so that fork() does not wait. The lock in
+** modules.c keeps the writer out of the loader meanwhile: otherwise the child
+** might never get the loader's lock.
 */
 #include "src/session/fork.h"
 
@@ -18,16 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/writer/modules.h"
 #include "src/session/session_impl.h"
+#include "src/writer/modules.h"
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ljp_session *registry;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_error;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static int fork_once_error;
 static pid_t forking_tid;
 
-static void prepare(void)
+static void fork_prepare(void)
 {
   pthread_mutex_lock(&registry_mutex);
   for (struct ljp_session *s = registry; s; s = s->next)
@@ -36,7 +38,7 @@ static void prepare(void)
   forking_tid = gettid();
 }
 
-static void parent(void)
+static void fork_parent(void)
 {
   ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next)
@@ -44,7 +46,7 @@ static void parent(void)
   pthread_mutex_unlock(&registry_mutex);
 }
 
-static bool is_ours(const struct ljp_session *s, uint32_t thread)
+static bool fork_keeps_thread(const struct ljp_session *s, uint32_t thread)
 {
   if (!thread)
     return true;
@@ -54,8 +56,9 @@ static bool is_ours(const struct ljp_session *s, uint32_t thread)
   return false;
 }
 
-/* Threads but the forking one are gone; tell the rest to the new writer. */
-static void tell_again(struct ljp_session *s)
+/* Removes all threads but the forking one, and announces the other members to
+** the new writer. */
+static void fork_announce_members(struct ljp_session *s)
 {
   for (struct ljp_message **link = &s->members; *link;) {
     struct ljp_message *m = *link;
@@ -68,14 +71,15 @@ static void tell_again(struct ljp_session *s)
       link = &m->next;
     }
   }
-  /* The list is newest first: the oldest must be told first. */
+  /* The list has the newest member first; the oldest must be announced first.
+  ** */
   s->inbox = NULL;
   s->inbox_end = &s->inbox;
   for (struct ljp_message *m = s->members; m; m = m->next) {
     struct ljp_message *copy = ljp_message_copy(m);
     if (!copy)
       continue;
-    if (m->type == LJP_MSG_PRODUCER && !is_ours(s, m->thread)) {
+    if (m->type == LJP_MSG_PRODUCER && !fork_keeps_thread(s, m->thread)) {
       free(copy);
       continue;
     }
@@ -86,7 +90,7 @@ static void tell_again(struct ljp_session *s)
     s->inbox_end = &(*s->inbox_end)->next;
 }
 
-static void reset_producer(struct ljp_producer *p, bool active)
+static void fork_reset_producer(struct ljp_producer *p, bool active)
 {
   ljp_ring_init(&p->ring, p->ring.data, p->ring.capacity);
   p->depth = 0;
@@ -100,7 +104,7 @@ static void reset_producer(struct ljp_producer *p, bool active)
   atomic_store(&p->active, active);
 }
 
-static void child_session(struct ljp_session *s)
+static void fork_child_session(struct ljp_session *s)
 {
   bool record =
       s->options.record_child && s->path && s->state == LJP_SESSION_RUNNING;
@@ -125,9 +129,9 @@ static void child_session(struct ljp_session *s)
     free(path);
     s->sink = sink;
   }
-  tell_again(s);
+  fork_announce_members(s);
   for (struct ljp_producer *p = s->producers; p; p = p->next)
-    reset_producer(p, record && is_ours(s, p->thread));
+    fork_reset_producer(p, record && fork_keeps_thread(s, p->thread));
   s->child = true;
   if (record)
     record =
@@ -139,12 +143,12 @@ static void child_session(struct ljp_session *s)
   }
 }
 
-static void child(void)
+static void fork_child(void)
 {
   ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next) {
     if (s->state == LJP_SESSION_RUNNING || s->joinable)
-      child_session(s);
+      fork_child_session(s);
     pthread_mutex_unlock(&s->mutex);
   }
   pthread_mutex_unlock(&registry_mutex);
@@ -154,15 +158,15 @@ static void child(void)
                             s->state == LJP_SESSION_RUNNING);
 }
 
-static void set_handlers(void)
+static void fork_set_handlers(void)
 {
-  once_error = pthread_atfork(prepare, parent, child);
+  fork_once_error = pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 enum ljp_status ljp_fork_register(struct ljp_session *s)
 {
-  pthread_once(&once, set_handlers);
-  if (once_error)
+  pthread_once(&fork_once, fork_set_handlers);
+  if (fork_once_error)
     return LJP_ERR_MEM;
   pthread_mutex_lock(&registry_mutex);
   s->next = registry;
@@ -180,6 +184,7 @@ void ljp_fork_unregister(struct ljp_session *s)
     link = &(*link)->next;
   if (*link)
     *link = s->next;
+  ljp_assert(s->in_registry);
   s->in_registry = false;
   pthread_mutex_unlock(&registry_mutex);
 }

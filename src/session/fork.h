@@ -4,7 +4,7 @@
 #ifndef LJP_FORK_H
 #define LJP_FORK_H
 
-/* Writer threads of this process, now. */
+/* The number of writer threads in this process now. */
 unsigned ljp_fork_writers(void);
 
 #endif

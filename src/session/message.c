@@ -50,6 +50,7 @@ void ljp_message_free_list(struct ljp_message *list)
 
 void ljp_message_post_locked(struct ljp_session *s, struct ljp_message *m)
 {
+  ljp_assert(!*s->inbox_end);
   m->next = NULL;
   *s->inbox_end = m;
   s->inbox_end = &m->next;

@@ -45,13 +45,14 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
 {
   size_t ring = producers_ring_bytes(kind, ring_bytes);
   size_t head = (sizeof(struct ljp_producer) + 4095) & ~(size_t)4095;
-  /* Populated: no page fault in a signal handler's push. */
+  /* MAP_POPULATE: a push in a signal handler must not cause a page fault. */
   struct ljp_producer *p =
       mmap(NULL, head + ring, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (p == MAP_FAILED)
     return LJP_ERR_MEM;
   p->mapped_bytes = head + ring;
+  ljp_assert(ring >= 4096 && (ring & (ring - 1)) == 0);
   ljp_ring_init(&p->ring, (uint8_t *)p + head, ring);
   p->half = ring / 2;
   p->wake = &s->wake;
@@ -114,7 +115,7 @@ void ljp_producer_retire(struct ljp_producer *p)
     m->producer = p;
     ljp_message_post_locked(s, m);
     m = NULL;
-  } /* Else, out of memory, it stays until the session is freed. */
+  } /* Otherwise, out of memory, it stays until the session is freed. */
   pthread_mutex_unlock(&s->mutex);
   free(m);
   if (unmap)

@@ -1,5 +1,6 @@
 /*
-** The lifecycle of a session. See session.h.
+** The lifecycle of a session: new, start, stop, free. See session.h. Ordinary
+** code of any thread.
 */
 #include "src/session/session.h"
 
@@ -27,7 +28,7 @@ const char *ljp_session_state_text(enum ljp_session_state state)
   return "unknown";
 }
 
-/* The writer of s->sink by s->options. */
+/* Makes the writer of s->sink as s->options say. */
 enum ljp_status ljp_session_make_writer(struct ljp_session *s)
 {
   const struct ljp_writer_options options = {
@@ -75,9 +76,9 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   return LJP_OK;
 }
 
-/* The thread is stuck beyond help (in a callback, a dead network disk): it
-** keeps its session, we give both up. False: it has just begun after all. */
-static bool give_up(struct ljp_session *s, bool starting)
+/* The thread is stuck (in a callback, or on a dead network disk). It keeps its
+** session, and we abandon both. False: it has begun just now. */
+static bool session_abandon(struct ljp_session *s, bool starting)
 {
   pthread_mutex_lock(&s->mutex);
   bool stuck = !starting || s->state == LJP_SESSION_IDLE;
@@ -97,9 +98,9 @@ static bool give_up(struct ljp_session *s, bool starting)
   return stuck;
 }
 
-/* The first block, by us: on a busy machine the thread's turn may come late.
-** No signal is raised or handled meanwhile. */
-static void begin_here(struct ljp_session *s)
+/* Writes the first block on the calling thread, since the writer thread may run
+** late on a busy machine. No signal is raised or handled meanwhile. */
+static void session_begin_here(struct ljp_session *s)
 {
   sigset_t all, before, pending, too_large;
   sigfillset(&all);
@@ -123,16 +124,16 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   enum ljp_status status =
       s->state == LJP_SESSION_IDLE && !s->in_registry ? LJP_OK : LJP_ERR_RUN;
   if (!status)
-    s->in_registry = true; /* Nobody else starts it. */
+    s->in_registry = true; /* No other thread may start it. */
   pthread_mutex_unlock(&s->mutex);
   if (status)
     return status;
   status = ljp_fork_register(s);
-  /* A pipe that nobody reads must not hold the first block for ever. */
+  /* If nobody reads the pipe, the first block must not wait for ever. */
   atomic_store_explicit(&s->sink->deadline_ns,
                         ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
                         memory_order_relaxed);
-  s->begun = ljp_sink_answers(s->sink);
+  s->begun = ljp_sink_is_local_file(s->sink);
   if (!status)
     status = ljp_session_spawn(s);
   if (status) {
@@ -142,11 +143,11 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
     return status;
   }
   if (s->begun)
-    begin_here(s);
+    session_begin_here(s);
   uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
-  /* Acquire: pairs with announce. */
+  /* Acquire: pairs with ljp_session_announce(). */
   while (!atomic_load_explicit(&s->started, memory_order_acquire)) {
-    if (ljp_clock_ns() > until && give_up(s, true))
+    if (ljp_clock_ns() > until && session_abandon(s, true))
       return LJP_ERR_IO;
     ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
   }
@@ -166,7 +167,7 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     return LJP_ERR_RUN;
   }
   if (s->joinable && pthread_equal(s->thread, pthread_self())) {
-    pthread_mutex_unlock(&s->mutex); /* From a callback of ours. */
+    pthread_mutex_unlock(&s->mutex); /* Called from one of our callbacks. */
     return LJP_ERR_USE;
   }
   join = s->joinable;
@@ -176,7 +177,7 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     atomic_store_explicit(&s->sink->deadline_ns,
                           ljp_clock_ns() + STUCK_SINK_S * 1000000000ull,
                           memory_order_relaxed);
-    /* Release: what the caller did before is seen by the last round. */
+    /* Release: the last round sees everything that the caller did before. */
     atomic_store_explicit(&s->stop, true, memory_order_release);
     atomic_store_explicit(&s->wake.word, 1, memory_order_release);
     ljp_futex_wake(&s->wake.word);
@@ -184,7 +185,7 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STUCK_THREAD_S;
     if (pthread_timedjoin_np(s->thread, NULL, &until))
-      give_up(s, false);
+      session_abandon(s, false);
     else
       ljp_fork_unregister(s);
   }

@@ -1,15 +1,18 @@
 /*
-** Inside of a session: shared by session.c (lifecycle), members.c (what it
-** holds), thread.c (the writer thread) and fork.c. Nobody else.
+** Inside of a session: what session.c (lifecycle), message.c, members.c,
+** producers.c, thread.c (the writer thread) and fork.c share. No other source
+** file includes it.
 **
-** Locking: one mutex a session, held for list work only, never over input or
-** output, a callback, or memory that may be large. Order: registry, session.
+** Locking: one mutex for each session. It is held for work on lists only, never
+** during input or output, a callback, or a large allocation. Order: first the
+** registry's mutex (fork.c), then a session's.
 */
 #ifndef LJP_SESSION_IMPL_H
 #define LJP_SESSION_IMPL_H
 
 #include <pthread.h>
 
+#include "src/base/assert.h"
 #include "src/push/producer_state.h"
 #include "src/session/session.h"
 #include "src/writer/writer.h"
@@ -24,8 +27,8 @@ enum ljp_message_type {
   LJP_MSG_RETIRE
 };
 
-/* What callers tell the writer; also, as "members", what now exists: the child
-** of a fork tells it anew. */
+/* What callers tell the writer. The list of members consists of messages, too:
+** in the child of a fork they are told to a new writer. */
 struct ljp_message {
   struct ljp_message *next;
   enum ljp_message_type type;
@@ -33,41 +36,42 @@ struct ljp_message {
   pid_t tid;
   uint64_t interval_ns;
   struct ljp_producer *producer;
-  char *name, *value; /* In the same allocation. */
+  char *name, *value; /* In the same allocation as the message. */
 };
 
 struct ljp_session {
   struct ljp_session_options options;
   char *path;
   pthread_mutex_t mutex;
-  /* Under the mutex. */
+  /* Protected by the mutex. */
   enum ljp_session_state state;
   struct ljp_message *inbox, **inbox_end;
   struct ljp_message *members;
   struct ljp_producer *producers;
   uint32_t next_thread, next_vm, next_producer;
-  bool writer_alive; /* Somebody reads the inbox. */
+  bool writer_alive; /* A writer thread reads the inbox. */
   bool in_registry;
-  bool stuck; /* Its thread never came back: nothing is freed. */
+  bool stuck; /* Its thread never came back: free nothing. */
   /* The writer thread's, until it has ended. */
   struct ljp_sink *sink;
   struct ljp_writer *writer;
   bool child; /* Started by a fork: opens its file late. */
-  bool begun; /* The writer was started by who started the session. */
+  bool begun; /* The thread that starts the session starts the writer. */
   enum ljp_status status;
   int error;
-  /* Between the two. */
+  /* Shared by the writer thread and the others. */
   pthread_t thread;
   bool joinable;
   struct ljp_wake wake;
-  _Atomic uint32_t started; /* 1: tried; see status. */
+  _Atomic uint32_t started; /* 1: the start is over; see status. */
   _Atomic bool stop;
-  struct ljp_session *next; /* Registry. */
+  struct ljp_session *next; /* In the registry. */
 };
 
 /* thread.c */
 enum ljp_status ljp_session_spawn(struct ljp_session *s);
-/* The writer has been started, or has failed to; by who has done it. */
+/* The writer has been started or has failed to start. Called by the thread that
+** started it. */
 void ljp_session_announce(struct ljp_session *s, enum ljp_status status);
 
 /* session.c */

@@ -1,8 +1,8 @@
 /*
-** The writer thread: rounds of draining, at least one each flush interval.
-** Invariants: all signals are blocked in it from its first instruction on; it
-** holds the session's mutex only to take the inbox; it ends by itself when the
-** host's last thread has.
+** The writer thread: rounds of draining, at least one in each flush interval.
+** Invariants: all signals are blocked from the thread's first instruction on.
+** It holds the session's mutex only to work on lists and status. It ends by
+** itself when the host's last thread has ended.
 */
 #include <errno.h>
 #include <limits.h>
@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/session/fork.h"
 #include "src/base/futex.h"
-#include "src/writer/process.h"
+#include "src/session/fork.h"
 #include "src/session/session_impl.h"
+#include "src/writer/process.h"
 
 enum { STACK_BYTES = 512 << 10, DESERTED_NS = 1000000000 };
 
-static struct ljp_message *take_inbox(struct ljp_session *s, bool last)
+static struct ljp_message *thread_take_inbox(struct ljp_session *s, bool last)
 {
   pthread_mutex_lock(&s->mutex);
   struct ljp_message *list = s->inbox;
@@ -32,7 +32,7 @@ static struct ljp_message *take_inbox(struct ljp_session *s, bool last)
   return list;
 }
 
-static void drop_producer(struct ljp_session *s, struct ljp_producer *p)
+static void thread_free_producer(struct ljp_session *s, struct ljp_producer *p)
 {
   pthread_mutex_lock(&s->mutex);
   ljp_producer_unlink_locked(p);
@@ -40,16 +40,16 @@ static void drop_producer(struct ljp_session *s, struct ljp_producer *p)
   ljp_producer_unmap(p);
 }
 
-static enum ljp_status round_once(struct ljp_session *s, bool last)
+static enum ljp_status thread_round(struct ljp_session *s, bool last)
 {
   struct ljp_writer *w = s->writer;
-  /* Acquire: whoever set it to 1 filled his ring before. From here on the
-  ** next one wakes us again. */
+  /* Acquire: the producer that set it to 1 filled its ring before. From here on
+  ** the next producer wakes us again. */
   atomic_exchange_explicit(&s->wake.word, 0, memory_order_acquire);
   if (s->options.round && !last)
     s->options.round(s->options.round_ctx);
   ljp_writer_begin(w, ljp_clock_ns());
-  struct ljp_message *list = take_inbox(s, last);
+  struct ljp_message *list = thread_take_inbox(s, last);
   for (const struct ljp_message *m = list; m; m = m->next) {
     if (m->type == LJP_MSG_INFO)
       ljp_writer_add_info(w, m->name, m->value);
@@ -64,7 +64,7 @@ static enum ljp_status round_once(struct ljp_session *s, bool last)
   for (const struct ljp_message *m = list; m; m = m->next) {
     if (m->type == LJP_MSG_RETIRE) {
       ljp_writer_retire(w, m->producer);
-      drop_producer(s, m->producer);
+      thread_free_producer(s, m->producer);
     } else if (m->type == LJP_MSG_END_THREAD) {
       ljp_writer_end_thread(w, m->id);
     } else if (m->type == LJP_MSG_END_VM) {
@@ -85,46 +85,46 @@ void ljp_session_announce(struct ljp_session *s, enum ljp_status status)
       s->state = status ? LJP_SESSION_FAILED : LJP_SESSION_RUNNING;
   }
   pthread_mutex_unlock(&s->mutex);
-  /* Release: status and state before started. */
+  /* Release: status and state are visible before started is. */
   atomic_store_explicit(&s->started, 1, memory_order_release);
   ljp_futex_call(&s->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
-static bool stopping(struct ljp_session *s)
+static bool thread_stopping(struct ljp_session *s)
 {
   return atomic_load_explicit(&s->stop, memory_order_acquire);
 }
 
-static uint64_t flush_ns(const struct ljp_session *s)
+static uint64_t thread_flush_ns(const struct ljp_session *s)
 {
   return (s->options.flush_ms ? s->options.flush_ms : 250) * UINT64_C(1000000);
 }
 
-static void *writer_main(void *arg)
+static void *thread_main(void *arg)
 {
   struct ljp_session *s = arg;
   const char *reason = "stopped";
   uint64_t looked_ns = ljp_clock_ns();
   prctl(PR_SET_NAME, "ljprof-writer");
-  if (s->child && !stopping(s))
-    ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
+  if (s->child && !thread_stopping(s))
+    ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
   enum ljp_status status = LJP_OK;
   if (s->begun && !s->child) {
-    /* Acquire: pairs with the announcement, behind which nobody but us touches
+    /* Acquire: pairs with ljp_session_announce(). After it no other thread uses
     ** the writer. */
     while (!atomic_load_explicit(&s->started, memory_order_acquire))
       ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
     pthread_mutex_lock(&s->mutex);
     status = s->status;
     pthread_mutex_unlock(&s->mutex);
-    ljp_sink_let_go(s->sink);
+    ljp_sink_release_old(s->sink);
   } else {
     status = ljp_writer_start(s->writer, ljp_clock_ns());
     ljp_session_announce(s, status);
   }
-  while (!status && !stopping(s)) {
-    ljp_futex_wait(&s->wake.word, 0, flush_ns(s));
-    status = round_once(s, false);
+  while (!status && !thread_stopping(s)) {
+    ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
+    status = thread_round(s, false);
     if (ljp_clock_ns() - looked_ns > DESERTED_NS) {
       looked_ns = ljp_clock_ns();
       if (ljp_process_deserted(ljp_fork_writers())) {
@@ -134,16 +134,16 @@ static void *writer_main(void *arg)
     }
   }
   ljp_session_deactivate(s);
-  /* Also after an error: the inbox must be emptied, and losses counted. Twice:
-  ** a producer that the first round meets is drained by the next. */
-  round_once(s, false);
-  enum ljp_status drained = round_once(s, true);
+  /* After an error, too: the inbox must be emptied and losses counted. Twice,
+  ** because the second round drains a producer that the first one adds. */
+  thread_round(s, false);
+  enum ljp_status drained = thread_round(s, true);
   status = status ? status : drained;
   int error = status ? s->sink->error : 0;
   enum ljp_status ended = ljp_writer_end(
       s->writer, status, error, status ? ljp_status_text(status) : reason);
   pthread_mutex_lock(&s->mutex);
-  if (!s->stuck) { /* Else nobody waits for us any more. */
+  if (!s->stuck) { /* Otherwise nobody waits for us any more. */
     s->status = status ? status : ended;
     s->error = s->status ? s->sink->error : 0;
     s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
@@ -161,12 +161,12 @@ enum ljp_status ljp_session_spawn(struct ljp_session *s)
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   pthread_attr_setstacksize(&attr, STACK_BYTES);
 #endif
-  /* Inherited by the thread: no signal of the host's ever runs in it. */
+  /* The thread inherits the mask: no signal handler of the host runs in it. */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   s->writer_alive = true;
   s->joinable = true;
-  int error = pthread_create(&s->thread, &attr, writer_main, s);
+  int error = pthread_create(&s->thread, &attr, thread_main, s);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attr);
   if (error) {

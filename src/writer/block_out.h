@@ -29,8 +29,8 @@ enum ljp_status ljp_block_out_init(struct ljp_block_out *out,
                                    uint64_t stream);
 void ljp_block_out_fini(struct ljp_block_out *out);
 
-/* Writes the builder's records as a block (nothing if there are none) and resets
-** the builder for the same producer. flags: LJP_BLOCK_KEY or 0. */
+/* Writes the builder's records as a block (nothing if there are none) and
+** resets the builder for the same producer. flags: LJP_BLOCK_KEY or 0. */
 enum ljp_status ljp_block_out_write(struct ljp_block_out *out,
                                     struct ljp_builder *b, uint16_t flags,
                                     uint64_t now_ns);

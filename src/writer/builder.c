@@ -1,6 +1,6 @@
 /*
-** See builder.h. Each part is a buffer of fill + largest record; only the
-** writer thread comes here.
+** See builder.h. Each part is a buffer of LJP_BLOCK_FILL_BYTES and the largest
+** record. Writer thread only.
 */
 #include "src/writer/builder.h"
 
@@ -46,27 +46,29 @@ bool ljp_builder_empty(const struct ljp_builder *b)
   return b->defs.len + b->nodes.len + b->events.len == 0;
 }
 
-/* The length of an open record is padded to 3 bytes: it is known later. */
-static size_t open_record(struct ljp_buffer *buffer, uint8_t tag)
+/* The length of a record is known when it is closed: its varint is padded to 3
+** bytes. */
+static size_t builder_open_record(struct ljp_buffer *buffer, uint8_t tag)
 {
   buffer->data[buffer->len] = tag;
   buffer->len += 4;
   return buffer->len;
 }
 
-static void close_record(struct ljp_buffer *buffer, size_t at)
+static void builder_close_record(struct ljp_buffer *buffer, size_t at)
 {
   size_t len = buffer->len - at;
+  ljp_assert(len < 1u << 21);
   uint8_t *p = buffer->data + at - 3;
   p[0] = (uint8_t)(len | 0x80);
   p[1] = (uint8_t)(len >> 7 | 0x80);
   p[2] = (uint8_t)(len >> 14);
 }
 
-static void close_events(struct ljp_builder *b)
+static void builder_close_events(struct ljp_builder *b)
 {
   if (b->open_tag)
-    close_record(&b->events, b->open_at);
+    builder_close_record(&b->events, b->open_at);
   b->open_tag = 0;
 }
 
@@ -77,16 +79,17 @@ uint64_t ljp_builder_base(struct ljp_builder *b, uint64_t time_ns)
   return b->time_ns;
 }
 
-static void open_events(struct ljp_builder *b, uint8_t tag, uint64_t time_ns)
+static void builder_open_events(struct ljp_builder *b, uint8_t tag,
+                                uint64_t time_ns)
 {
   if (b->open_tag == tag)
     return;
-  close_events(b);
+  builder_close_events(b);
   b->last_time = ljp_builder_base(b, time_ns);
   b->last_stack = b->last_address = b->last_size = b->last_weight = 0;
   b->last_vm = 0;
   b->last_state = b->last_what = 0;
-  b->open_at = open_record(&b->events, tag);
+  b->open_at = builder_open_record(&b->events, tag);
   b->open_tag = tag;
 }
 
@@ -103,7 +106,9 @@ void ljp_builder_node(struct ljp_builder *b, uint64_t id, uint64_t parent,
                       uint64_t second)
 {
   if (!b->nodes.len)
-    open_record(&b->nodes, LJP_REC_NODES);
+    builder_open_record(&b->nodes, LJP_REC_NODES);
+  ljp_assert(parent < id && kind < 16 && flags < 16);
+  ljp_assert(b->nodes.len < LJP_BLOCK_FILL_BYTES + 4);
   uint8_t *p = b->nodes.data + b->nodes.len;
   p = ljp_put_delta(p, id, b->last_node);
   p = ljp_put_varint(p, id - parent);
@@ -118,7 +123,8 @@ void ljp_builder_node(struct ljp_builder *b, uint64_t id, uint64_t parent,
 void ljp_builder_sample(struct ljp_builder *b, const struct ljp_sample *s,
                         uint64_t stack)
 {
-  open_events(b, LJP_REC_SAMPLES, s->time_ns);
+  ljp_assert(b->events.len < LJP_BLOCK_FILL_BYTES);
+  builder_open_events(b, LJP_REC_SAMPLES, s->time_ns);
   uint8_t *first = b->events.data + b->events.len, *p = first + 1;
   *first = 0;
   p = ljp_put_delta(p, s->time_ns, b->last_time);
@@ -154,7 +160,9 @@ void ljp_builder_sample(struct ljp_builder *b, const struct ljp_sample *s,
 void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
                      uint64_t stack)
 {
-  open_events(b, LJP_REC_MEM, m->time_ns);
+  ljp_assert(b->events.len < LJP_BLOCK_FILL_BYTES);
+  ljp_assert(m->op <= LJP_MEM_REALLOC);
+  builder_open_events(b, LJP_REC_MEM, m->time_ns);
   if (stack == LJP_STACK_AS_BEFORE)
     stack = b->last_stack;
   uint64_t address = ljp_rotate_address(m->address);
@@ -202,7 +210,7 @@ void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
 void ljp_builder_event(struct ljp_builder *b, enum ljp_record tag,
                        const uint8_t *body, size_t len)
 {
-  close_events(b);
+  builder_close_events(b);
   uint8_t *p = b->events.data + b->events.len;
   ljp_assert(b->events.len + len + 8 <= PART_BYTES);
   *p++ = (uint8_t)tag;
@@ -216,9 +224,9 @@ size_t ljp_builder_finish(struct ljp_builder *b, uint8_t *out)
 {
   const struct ljp_buffer *parts[] = {&b->defs, &b->nodes, &b->events};
   size_t len = 0;
-  close_events(b);
-  if (b->nodes.len)
-    close_record(&b->nodes, 4);
+  builder_close_events(b);
+  if (b->nodes.len) /* Behind tag and length of the one record there. */
+    builder_close_record(&b->nodes, 4);
   for (int i = 0; i < 3; i++) {
     memcpy(out + len, parts[i]->data, parts[i]->len);
     len += parts[i]->len;
@@ -245,7 +253,7 @@ void ljp_body_str(struct ljp_body *body, const char *text, size_t len,
     len = limit;
   ljp_body_u(body, len);
   ljp_assert(body->len + len <= sizeof body->data);
-  if (len) /* of a text that there was no memory for: no pointer either */
+  if (len) /* Without memory for the text there is no pointer either. */
     memcpy(body->data + body->len, text, len);
   body->len += len;
 }

@@ -1,19 +1,19 @@
 /*
-** Builder: gathers the records of one block, in the order in which they stand
-** in the payload: definitions, nodes of the stack tree, events.
-** Invariants: the buffers never grow; the caller asks ljp_builder_full before
-** he adds and writes the block out first if it says so. Deltas start afresh in
-** each record (RFC 1). Used by the writer thread only.
+** Builder: collects the records of one block in three parts, in the order of
+** the payload: definitions, nodes of the stack tree, events.
+** Invariants: the buffers never grow. Before the caller adds a record it asks
+** ljp_builder_full(), and if so writes the block first. Deltas start afresh in
+** each record (RFC 1). Writer thread only.
 */
 #ifndef LJP_BUILDER_H
 #define LJP_BUILDER_H
 
 #include "src/base/format.h"
-#include "src/push/producer.h"
 #include "src/base/status.h"
+#include "src/push/producer.h"
 
-#ifndef LJP_BLOCK_FILL_BYTES /* A block is written when a part reaches this.   \
-                              */
+/* A block is written when a part reaches this. */
+#ifndef LJP_BLOCK_FILL_BYTES
 #ifdef LJP_DEBUG
 #define LJP_BLOCK_FILL_BYTES 1021u
 #else
@@ -34,7 +34,7 @@ struct ljp_builder {
   uint32_t producer;
   uint64_t time_ns; /* Of the first event; 0 while there is none. */
   uint64_t last_node;
-  /* The record of events that is open, if any, and its deltas' state. */
+  /* The open record of events, if any, and the state of its deltas. */
   uint8_t open_tag;
   size_t open_at;
   uint64_t last_time, last_stack, last_address, last_size, last_weight;
@@ -48,7 +48,7 @@ void ljp_builder_fini(struct ljp_builder *b);
 void ljp_builder_reset(struct ljp_builder *b, uint32_t producer);
 bool ljp_builder_empty(const struct ljp_builder *b);
 
-/* True if a part is so full that a record of the largest size may not fit. */
+/* True if the largest record may not fit into a part. */
 static inline bool ljp_builder_full(const struct ljp_builder *b)
 {
   return b->defs.len >= LJP_BLOCK_FILL_BYTES ||
@@ -56,7 +56,7 @@ static inline bool ljp_builder_full(const struct ljp_builder *b)
          b->events.len >= LJP_BLOCK_FILL_BYTES;
 }
 
-/* A record whose body is ready. Definitions go before all events. */
+/* Adds a whole record to the definitions, which precede all events. */
 void ljp_builder_define(struct ljp_builder *b, const uint8_t *record,
                         size_t len);
 void ljp_builder_node(struct ljp_builder *b, uint64_t id, uint64_t parent,
@@ -64,18 +64,20 @@ void ljp_builder_node(struct ljp_builder *b, uint64_t id, uint64_t parent,
                       uint64_t second);
 void ljp_builder_sample(struct ljp_builder *b, const struct ljp_sample *s,
                         uint64_t stack);
-/* stack: or that of the event before in the record, 0 in its first. */
+/* stack: an id, or LJP_STACK_AS_BEFORE for the stack of the event before in the
+** same record (0 in its first event). */
 #define LJP_STACK_AS_BEFORE UINT64_MAX
 void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
                      uint64_t stack);
 void ljp_builder_event(struct ljp_builder *b, enum ljp_record tag,
                        const uint8_t *body, size_t len);
 
-/* Base of the block's times: the first event's, or this if there is none. */
+/* Base of the block's times: the time of the first event. Sets it to time_ns if
+** there is none yet. */
 uint64_t ljp_builder_base(struct ljp_builder *b, uint64_t time_ns);
 
-/* Closes what is open and copies the payload to out, which has
-** LJP_BLOCK_MAX_BYTES of room; returns its length. */
+/* Closes the open records and copies the payload to out, which has
+** LJP_BLOCK_MAX_BYTES of room. Returns the payload's length. */
 size_t ljp_builder_finish(struct ljp_builder *b, uint8_t *out);
 
 /* -- Bodies, for definitions and events ---------------------------------- */
@@ -88,11 +90,12 @@ struct ljp_body {
 void ljp_body_u(struct ljp_body *body, uint64_t value);
 void ljp_body_s(struct ljp_body *body, int64_t value);
 
-/* Cut to limit bytes. */
+/* Cuts the text to limit bytes. */
 void ljp_body_str(struct ljp_body *body, const char *text, size_t len,
                   size_t limit);
 
-/* Writes tag, length and body to out (room: body + 8); returns the length. */
+/* Writes tag, length and body to out, which has room for the body and 8 bytes.
+** Returns the length of the record. */
 size_t ljp_body_record(const struct ljp_body *body, enum ljp_record tag,
                        uint8_t *out);
 

@@ -1,8 +1,9 @@
 /*
-** See compress.h. libzstd is opened when a session asks for it, and stays: a
-** host that never asks neither needs it nor loads it. Its interface has been
-** stable since 1.0; the few functions used are declared here by their
-** documentation. The context is made once; blocks are independent frames.
+** See compress.h. libzstd is opened when a session asks for compression, and
+** stays loaded: a host whose sessions never ask neither needs nor loads it. Its
+** interface has been stable since 1.0; the few functions used are declared here
+** as its documentation has them. One context serves all blocks, each of which
+** is an independent frame.
 */
 #include "src/writer/compress.h"
 
@@ -19,7 +20,7 @@ struct ljp_compress {
   unsigned (*is_error)(size_t code);
 };
 
-static bool find(void *library, const char *name, void *function)
+static bool compress_find(void *library, const char *name, void *function)
 {
   void *address = dlsym(library, name);
   *(void **)function = address;
@@ -34,10 +35,10 @@ enum ljp_status ljp_compress_new(struct ljp_compress **out, int level)
   struct ljp_compress *c = calloc(1, sizeof *c);
   if (!c)
     return LJP_ERR_MEM;
-  if (!find(library, "ZSTD_createCCtx", &c->create) ||
-      !find(library, "ZSTD_freeCCtx", &c->discard) ||
-      !find(library, "ZSTD_compressCCtx", &c->compress) ||
-      !find(library, "ZSTD_isError", &c->is_error)) {
+  if (!compress_find(library, "ZSTD_createCCtx", &c->create) ||
+      !compress_find(library, "ZSTD_freeCCtx", &c->discard) ||
+      !compress_find(library, "ZSTD_compressCCtx", &c->compress) ||
+      !compress_find(library, "ZSTD_isError", &c->is_error)) {
     free(c);
     return LJP_ERR_NOTSUP;
   }

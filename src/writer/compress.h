@@ -1,6 +1,7 @@
 /*
 ** Optional compression of a block's payload by zstd. Writer thread only.
-** Where there is no libzstd.so.1, ljp_compress_new gives LJP_ERR_NOTSUP.
+** Without a libzstd.so.1 on the system, ljp_compress_new() returns
+** LJP_ERR_NOTSUP.
 */
 #ifndef LJP_COMPRESS_H
 #define LJP_COMPRESS_H
@@ -16,7 +17,8 @@ struct ljp_compress;
 enum ljp_status ljp_compress_new(struct ljp_compress **out, int level);
 void ljp_compress_free(struct ljp_compress *compress);
 
-/* Bytes written to out; 0 if it would not be smaller than the input. */
+/* Returns the bytes written to out; 0 if the result would not be smaller than
+** the input. */
 size_t ljp_compress_block(struct ljp_compress *compress, uint8_t *out,
                           size_t room, const uint8_t *in, size_t len);
 

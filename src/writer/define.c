@@ -48,6 +48,7 @@ void ljp_writer_put_def(struct ljp_writer *w, struct ljp_def *def)
 {
   if (!def || def->epoch == w->out.epoch)
     return;
+  ljp_assert(def->epoch < w->out.epoch && def->len <= sizeof w->record);
   ljp_writer_make_room(w);
   ljp_builder_define(&w->builder, def->record, def->len);
   def->epoch = w->out.epoch;

@@ -58,8 +58,8 @@ struct ljp_def *ljp_defs_put(struct ljp_defs *defs, enum ljp_def_class class,
                              size_t len);
 
 /* Removes definitions that have ended, except modules, which nodes may still
-** name. With all_lazy (the nodes are removed, too): also modules that have ended
-** and everything that describe() can give again. Allocates nothing. */
+** name. With all_lazy (the nodes are removed, too): also modules that have
+** ended and everything that describe() can give again. Allocates nothing. */
 void ljp_defs_purge(struct ljp_defs *defs, bool all_lazy);
 
 /* 0 for an empty slot. */

@@ -2,8 +2,8 @@
 ** Definitions that the writer asks the session's owner for (describe.h):
 ** prototypes, traces and builtins. They are written when an epoch first needs
 ** them. Writer thread only.
-** Invariant: the definition of a prototype's number is kept as long as the stack
-** tree may name the number.
+** Invariant: the definition of a prototype's number is kept as long as the
+** stack tree may name the number.
 */
 #include <string.h>
 

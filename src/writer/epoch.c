@@ -1,6 +1,6 @@
 /*
-** Epochs: the block that opens one, and the definitions that are repeated at its
-** start (RFC 1, section 4). Writer thread only.
+** Epochs: the block that opens one, and the definitions that are repeated at
+** its start (RFC 1, section 4). Writer thread only.
 */
 #include "src/writer/process.h"
 #include "src/writer/writer_impl.h"

@@ -1,13 +1,15 @@
 /*
-** See intern.h. Open addressing with linear probing, half full at most.
-** Invariant: a child of node p is node p + 1, or has a slot. So of a stack that
-** is new from some frame on, only that frame may need one: the others are made
-** one after the other.
+** See intern.h. Open addressing with linear probing, at most half full.
+** Invariant: a child of node p is node p + 1 or has a slot. So of the new
+** frames of a stack, only the first may need a slot: the others are added one
+** after the other, each right behind its parent.
 */
 #include "src/writer/intern.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "src/base/assert.h"
 
 #ifdef LJP_DEBUG
 enum { FIRST_CAPACITY = 16 };
@@ -15,43 +17,43 @@ enum { FIRST_CAPACITY = 16 };
 enum { FIRST_CAPACITY = 4096 };
 #endif
 
-static uint32_t hash(uint32_t parent, uint64_t word)
+static uint32_t intern_hash(uint32_t parent, uint64_t word)
 {
   uint64_t h = (word ^ (uint64_t)parent * UINT64_C(0x9e3779b97f4a7c15)) *
                UINT64_C(0xff51afd7ed558ccd);
   return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
 }
 
-/* Where a child of parent is that has no slot: LJP_NO_NODE + 1 is 0. */
-static uint32_t next_to(uint32_t parent)
+/* The index of the child that needs no slot. LJP_NO_NODE + 1 is 0. */
+static uint32_t intern_slotless_child(uint32_t parent)
 {
   return parent + 1;
 }
 
-static void put(uint32_t *slots, uint32_t mask, const struct ljp_node *nodes,
-                uint32_t i)
+static void intern_put_slot(uint32_t *slots, uint32_t mask,
+                            const struct ljp_node *nodes, uint32_t i)
 {
-  uint32_t at = hash(nodes[i].parent, nodes[i].word) & mask;
+  uint32_t at = intern_hash(nodes[i].parent, nodes[i].word) & mask;
   while (slots[at])
     at = (at + 1) & mask;
   slots[at] = i + 1;
 }
 
-static bool more_slots(struct ljp_intern *t, uint32_t count)
+static bool intern_grow_slots(struct ljp_intern *t, uint32_t count)
 {
   uint32_t *slots = calloc(count, sizeof *slots);
   if (!slots)
     return false;
   for (uint32_t i = 0; i < t->count; i++)
-    if (i != next_to(t->nodes[i].parent))
-      put(slots, count - 1, t->nodes, i);
+    if (i != intern_slotless_child(t->nodes[i].parent))
+      intern_put_slot(slots, count - 1, t->nodes, i);
   free(t->slots);
   t->slots = slots;
   t->slot_count = count;
   return true;
 }
 
-static bool more_nodes(struct ljp_intern *t, uint32_t capacity)
+static bool intern_grow_nodes(struct ljp_intern *t, uint32_t capacity)
 {
   struct ljp_node *nodes = realloc(t->nodes, sizeof *nodes * capacity);
   if (!nodes)
@@ -61,19 +63,21 @@ static bool more_nodes(struct ljp_intern *t, uint32_t capacity)
   return true;
 }
 
-/* Adds a node; LJP_NO_NODE: there is no room. */
-static uint32_t add(struct ljp_intern *t, uint32_t parent, uint64_t word)
+/* Returns LJP_NO_NODE if there is no room. */
+static uint32_t intern_add(struct ljp_intern *t, uint32_t parent, uint64_t word)
 {
   uint32_t i = t->count;
-  bool slot = i != next_to(parent);
-  if (i == t->capacity && (i == t->max || !more_nodes(t, 2 * i)))
+  bool slot = i != intern_slotless_child(parent);
+  ljp_assert(i <= t->capacity && (parent == LJP_NO_NODE || parent < i));
+  ljp_assert(2 * t->used_slots <= t->slot_count);
+  if (i == t->capacity && (i == t->max || !intern_grow_nodes(t, 2 * i)))
     return LJP_NO_NODE;
   if (slot && 2 * (t->used_slots + 1) > t->slot_count &&
-      !more_slots(t, 2 * t->slot_count))
+      !intern_grow_slots(t, 2 * t->slot_count))
     return LJP_NO_NODE;
   t->nodes[i] = (struct ljp_node){.word = word, .parent = parent};
   if (slot) {
-    put(t->slots, t->slot_count - 1, t->nodes, i);
+    intern_put_slot(t->slots, t->slot_count - 1, t->nodes, i);
     t->used_slots++;
   }
   t->count++;
@@ -82,12 +86,13 @@ static uint32_t add(struct ljp_intern *t, uint32_t parent, uint64_t word)
 
 enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max)
 {
+  ljp_assert(max && (max & (max - 1)) == 0);
   memset(t, 0, sizeof *t);
   t->max = max;
   t->base = 1;
   t->generation = 1;
   uint32_t first = max < FIRST_CAPACITY ? max : FIRST_CAPACITY;
-  if (more_nodes(t, first) && more_slots(t, first))
+  if (intern_grow_nodes(t, first) && intern_grow_slots(t, first))
     return LJP_OK;
   ljp_intern_fini(t);
   return LJP_ERR_MEM;
@@ -109,21 +114,22 @@ void ljp_intern_clear(struct ljp_intern *t)
   memset(t->slots, 0, sizeof *t->slots * t->slot_count);
 }
 
-static bool is_node(const struct ljp_intern *t, uint32_t i, uint32_t parent,
-                    uint64_t word)
+static bool intern_equal(const struct ljp_intern *t, uint32_t i,
+                         uint32_t parent, uint64_t word)
 {
   return t->nodes[i].word == word && t->nodes[i].parent == parent;
 }
 
-/* LJP_NO_NODE: there is none. */
-static uint32_t find(const struct ljp_intern *t, uint32_t parent, uint64_t word)
+/* Returns LJP_NO_NODE if there is none. */
+static uint32_t intern_find(const struct ljp_intern *t, uint32_t parent,
+                            uint64_t word)
 {
-  uint32_t next = next_to(parent);
-  if (next < t->count && is_node(t, next, parent, word))
+  uint32_t next = intern_slotless_child(parent);
+  if (next < t->count && intern_equal(t, next, parent, word))
     return next;
-  uint32_t mask = t->slot_count - 1, at = hash(parent, word) & mask;
+  uint32_t mask = t->slot_count - 1, at = intern_hash(parent, word) & mask;
   for (; t->slots[at]; at = (at + 1) & mask)
-    if (is_node(t, t->slots[at] - 1, parent, word))
+    if (intern_equal(t, t->slots[at] - 1, parent, word))
       return t->slots[at] - 1;
   return LJP_NO_NODE;
 }
@@ -133,14 +139,14 @@ unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
 {
   unsigned i;
   for (i = 0; i < n; i++) {
-    uint32_t found = find(t, parent, words[i]);
+    uint32_t found = intern_find(t, parent, words[i]);
     if (found == LJP_NO_NODE)
       break;
     chain[i] = parent = found;
   }
-  /* What follows is new: a node that has just been made has no children. */
+  /* All others are new, since a node that was just added has no children. */
   for (; i < n; i++) {
-    uint32_t added = add(t, parent, words[i]);
+    uint32_t added = intern_add(t, parent, words[i]);
     if (added == LJP_NO_NODE)
       break;
     chain[i] = parent = added;

@@ -1,13 +1,14 @@
 /*
-** The stack tree: nodes (parent, stable frame word), interned. A node's id is
-** base + its index; ids grow over the session and are never used again: when
-** the table is full it is cleared and base moves on.
-** Invariants: a parent's index is smaller than its child's; memory is at most
-** 24 bytes a node of the cap (2^18 nodes: 6 MiB; while growing half as much
-** again). Writer thread only.
+** The stack tree: interned nodes, each a parent and a stable frame word. A
+** node's id is base + its index. Ids grow over the session and are never used
+** again: when the table is full, it is cleared and base moves on.
+** Invariants: a parent's index is smaller than its child's. Memory is at most
+** 24 bytes for each of max nodes (2^18 nodes: 6 MiB), and half as much again
+** while it grows. Writer thread only.
 **
-** A stable word is a frame word (format.h) in which an ADDR payload is
-** replaced by what modules.h resolves it to, so that it stays true.
+** A stable word is a frame word (format.h) whose payload stays true: a
+** prototype is a number of proto_numbers.h, an address is a module and an
+** offset.
 */
 #ifndef LJP_INTERN_H
 #define LJP_INTERN_H
@@ -28,7 +29,7 @@ _Static_assert(sizeof(struct ljp_node) == 16, "stated above");
 
 struct ljp_intern {
   struct ljp_node *nodes;
-  uint32_t *slots; /* Index + 1; 0 is empty. Of the nodes that need one. */
+  uint32_t *slots; /* Index + 1; 0: empty. Not every node has one. */
   uint32_t count, capacity, max;
   uint32_t used_slots, slot_count;
   uint64_t base;       /* Id of node 0. */
@@ -40,9 +41,10 @@ enum ljp_status ljp_intern_init(struct ljp_intern *t, uint32_t max);
 void ljp_intern_fini(struct ljp_intern *t);
 void ljp_intern_clear(struct ljp_intern *t);
 
-/* Nodes of the n words below parent, to chain[]. Returns how many of them
-** there are now: fewer than n if there is no room (or no memory) for another
-** new one: clear and begin again. */
+/* Finds or adds the nodes of n words, each a child of the one before and the
+** first a child of parent, and sets chain[]. Returns how many there are: fewer
+** than n if there is no room or no memory for another node. Then clear the
+** table and begin again. */
 unsigned ljp_intern_path(struct ljp_intern *t, uint32_t parent,
                          const uint64_t *words, unsigned n, uint32_t *chain);
 

@@ -1,6 +1,6 @@
 /*
-** See modules.h. The list is built anew at each look that finds the loader's
-** counters changed, and what is in both lists keeps its id.
+** See modules.h. A look that finds the loader's counters changed builds a new
+** list. A module in both lists keeps its id.
 */
 #include "src/writer/modules.h"
 
@@ -11,33 +11,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/format.h"
 
 enum { KEEP_GONE_NS = 2000000000 };
 
-struct look {
+struct modules_look {
   struct ljp_module *list;
   size_t count, capacity;
   uint64_t adds, subs;
   enum ljp_status status;
 };
 
-/* Fork handlers have no argument: see ljp_modules_hold. */
-static pthread_mutex_t look_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Global because fork handlers have no argument: see ljp_modules_hold(). */
+static pthread_mutex_t modules_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void ljp_modules_hold(void)
 {
-  pthread_mutex_lock(&look_mutex);
+  pthread_mutex_lock(&modules_mutex);
 }
 
 void ljp_modules_unhold(void)
 {
-  pthread_mutex_unlock(&look_mutex);
+  pthread_mutex_unlock(&modules_mutex);
 }
 
-static void iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
-                    struct look *look)
+static void modules_iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
+                            struct modules_look *look)
 {
   ljp_modules_hold();
   dl_iterate_phdr(each, look);
@@ -50,7 +51,7 @@ void ljp_modules_init(struct ljp_modules *m)
   m->next_id = 1;
 }
 
-static void free_list(struct ljp_module *list, size_t count)
+static void modules_free_list(struct ljp_module *list, size_t count)
 {
   for (size_t i = 0; i < count; i++)
     free(list[i].path);
@@ -59,13 +60,14 @@ static void free_list(struct ljp_module *list, size_t count)
 
 void ljp_modules_fini(struct ljp_modules *m)
 {
-  free_list(m->list, m->count);
+  modules_free_list(m->list, m->count);
   memset(m, 0, sizeof *m);
 }
 
-static int read_counters(struct dl_phdr_info *info, size_t size, void *ctx)
+static int modules_read_counters(struct dl_phdr_info *info, size_t size,
+                                 void *ctx)
 {
-  struct look *look = ctx;
+  struct modules_look *look = ctx;
   if (size >=
       offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
     look->adds = info->dlpi_adds;
@@ -74,9 +76,9 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *ctx)
   return 1;
 }
 
-/* The notes are mapped: the loader's lock is held while we read them. */
-static void read_build_id(struct ljp_module *module, const uint8_t *p,
-                          size_t len, size_t align)
+/* The module's notes stay mapped: the loader's lock is held meanwhile. */
+static void modules_read_build_id(struct ljp_module *module, const uint8_t *p,
+                                  size_t len, size_t align)
 {
   size_t up = align == 8 ? 7 : 3;
   while (len >= sizeof(ElfW(Nhdr))) {
@@ -98,7 +100,7 @@ static void read_build_id(struct ljp_module *module, const uint8_t *p,
   }
 }
 
-static char *path_of(const struct dl_phdr_info *info, bool first)
+static char *modules_path(const struct dl_phdr_info *info, bool first)
 {
   char exe[4096];
   if (info->dlpi_name && info->dlpi_name[0])
@@ -108,12 +110,12 @@ static char *path_of(const struct dl_phdr_info *info, bool first)
   return strdup(exe);
 }
 
-static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
+static int modules_add(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-  struct look *look = ctx;
+  struct modules_look *look = ctx;
   bool first = look->count == 0;
   if (first)
-    read_counters(info, size, ctx);
+    modules_read_counters(info, size, ctx);
   if (look->count == look->capacity) {
     size_t capacity = look->capacity ? 2 * look->capacity : 16;
     void *grown = realloc(look->list, capacity * sizeof *look->list);
@@ -143,10 +145,11 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
   for (int i = 0; i < info->dlpi_phnum && !module->build_id_len; i++) {
     const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
     if (ph->p_type == PT_NOTE)
-      read_build_id(module, (const uint8_t *)(info->dlpi_addr + ph->p_vaddr),
-                    ph->p_memsz, ph->p_align);
+      modules_read_build_id(module,
+                            (const uint8_t *)(info->dlpi_addr + ph->p_vaddr),
+                            ph->p_memsz, ph->p_align);
   }
-  module->path = path_of(info, first);
+  module->path = modules_path(info, first);
   if (!module->path) {
     look->status = LJP_ERR_MEM;
     return 1;
@@ -159,7 +162,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
   return 0;
 }
 
-static bool same(const struct ljp_module *a, const struct ljp_module *b)
+static bool modules_same(const struct ljp_module *a, const struct ljp_module *b)
 {
   return a->start == b->start && a->end == b->end && a->bias == b->bias &&
          a->build_id_len == b->build_id_len &&
@@ -167,14 +170,14 @@ static bool same(const struct ljp_module *a, const struct ljp_module *b)
          !strcmp(a->path, b->path);
 }
 
-static int by_start(const void *a, const void *b)
+static int modules_by_start(const void *a, const void *b)
 {
   const struct ljp_module *x = a, *y = b;
   return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Room for the gone ones behind the new list's own. */
-static bool make_room(struct look *look, size_t more)
+/* Makes room for the gone modules behind the loaded ones. */
+static bool modules_make_room(struct modules_look *look, size_t more)
 {
   if (look->count + more <= look->capacity)
     return true;
@@ -188,26 +191,27 @@ static bool make_room(struct look *look, size_t more)
 
 enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
 {
-  struct look look = {0};
-  iterate(read_counters, &look);
+  struct modules_look look = {0};
+  modules_iterate(modules_read_counters, &look);
   if (m->looked_ns && look.adds == m->adds && look.subs == m->subs) {
     for (size_t i = 0; i < m->loaded; i++)
       m->list[i].until_ns = now_ns;
     m->looked_ns = now_ns;
     return LJP_OK;
   }
-  iterate(add_module, &look);
-  if (!look.status && !make_room(&look, m->count))
+  modules_iterate(modules_add, &look);
+  if (!look.status && !modules_make_room(&look, m->count))
     look.status = LJP_ERR_MEM;
   if (look.status) {
-    free_list(look.list, look.count);
+    modules_free_list(look.list, look.count);
     return look.status;
   }
-  /* The list may be of any moment since now_ns: the thread may have rested. */
+  /* The thread may have been preempted: the list may show any moment since
+  ** now_ns. */
   uint64_t ended_ns = ljp_clock_ns();
   if (ended_ns < now_ns)
     ended_ns = now_ns;
-  qsort(look.list, look.count, sizeof *look.list, by_start);
+  qsort(look.list, look.count, sizeof *look.list, modules_by_start);
   size_t loaded = look.count, added = 0;
   for (size_t i = 0; i < m->count; i++)
     m->list[i].seen = false;
@@ -215,7 +219,7 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
     struct ljp_module *new = &look.list[i];
     struct ljp_module *old = NULL;
     for (size_t k = 0; k < m->loaded && !old; k++)
-      if (same(&m->list[k], new))
+      if (modules_same(&m->list[k], new))
         old = &m->list[k];
     if (old) {
       new->id = old->id;
@@ -240,8 +244,8 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
       old->gone_ns = ended_ns;
     look.list[look.count++] = *old;
   }
-  /* More was loaded than we see: something came and went between two looks,
-  ** and may have been where a new one is now. */
+  /* More modules were loaded than we see: one came and went between two looks,
+  ** and may have been at the addresses of a new one. */
   if (m->looked_ns && look.adds - m->adds != added)
     for (size_t i = 0; i < loaded; i++)
       if (look.list[i].from_ns == now_ns)
@@ -264,6 +268,7 @@ const struct ljp_module *ljp_modules_find(const struct ljp_modules *m,
 {
   const struct ljp_module *found = NULL;
   size_t low = 0, high = m->loaded, hits = 0;
+  ljp_assert(m->loaded <= m->count);
   *settled = true;
   while (low < high) {
     size_t mid = (low + high) / 2;

@@ -12,7 +12,7 @@
 
 #include "src/base/clock.h"
 
-static size_t read_file(const char *path, char *buf, size_t room)
+static size_t process_read_file(const char *path, char *buf, size_t room)
 {
   size_t len = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -28,16 +28,17 @@ static size_t read_file(const char *path, char *buf, size_t room)
 void ljp_process_put(struct ljp_body *body)
 {
   enum { EXE = 4096, ARGS = 16384 };
-  /* Not on the stack, which may be that of a fiber. */
+  /* Not on the stack, which may be a small one (a fiber's). */
   char *exe = malloc(EXE + ARGS), *args = exe + EXE;
   ssize_t exe_len = exe ? readlink("/proc/self/exe", exe, EXE) : 0;
-  size_t args_len = exe ? read_file("/proc/self/cmdline", args, ARGS) : 0;
+  size_t args_len =
+      exe ? process_read_file("/proc/self/cmdline", args, ARGS) : 0;
   if (args_len && !args[args_len - 1])
     args_len--;
   ljp_body_u(body, (uint64_t)getpid());
   ljp_body_u(body, (uint64_t)getppid());
-  /* Read at almost the same moment: the wall clock between two looks at the
-  ** monotonic one. */
+  /* Both clocks at almost the same moment: the wall clock is read between two
+  ** reads of the monotonic one. */
   uint64_t before = ljp_clock_ns();
   uint64_t wall = ljp_clock_of(CLOCK_REALTIME);
   uint64_t after = ljp_clock_ns();
@@ -49,11 +50,11 @@ void ljp_process_put(struct ljp_body *body)
 }
 
 /* The value of "key : value" in /proc/cpuinfo. */
-static void cpu_model(char *out, size_t room)
+static void process_cpu_model(char *out, size_t room)
 {
   static const char key[] = "model name";
   char buf[4096];
-  size_t len = read_file("/proc/cpuinfo", buf, sizeof buf - 1);
+  size_t len = process_read_file("/proc/cpuinfo", buf, sizeof buf - 1);
   buf[len] = 0;
   out[0] = 0;
   const char *at = strstr(buf, key);
@@ -74,7 +75,7 @@ void ljp_process_facts(void (*fact)(void *ctx, const char *key,
     fact(ctx, "host.machine", names.machine);
     fact(ctx, "host.name", names.nodename);
   }
-  cpu_model(value, sizeof value);
+  process_cpu_model(value, sizeof value);
   if (value[0])
     fact(ctx, "host.cpu", value + (value[0] == ' '));
   snprintf(value, sizeof value, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
@@ -86,10 +87,10 @@ void ljp_process_facts(void (*fact)(void *ctx, const char *key,
 bool ljp_process_deserted(unsigned own_threads)
 {
   char buf[1024];
-  size_t len = read_file("/proc/self/stat", buf, sizeof buf - 1);
+  size_t len = process_read_file("/proc/self/stat", buf, sizeof buf - 1);
   buf[len] = 0;
-  /* "pid (name) state ..." where the name may hold anything: from its end.
-  ** Field 20 is the number of threads. */
+  /* "pid (name) state ...": the name may contain anything, so parse from its
+  ** end. Field 20 is the number of threads. */
   const char *p = strrchr(buf, ')');
   if (!p || p[1] != ' ' || p[2] != 'Z')
     return false;

@@ -1,7 +1,7 @@
 /*
-** See sink.h. A file is made as NAME.ljp-PID-n beside its place, gets its first
-** block there, and is renamed over NAME. What is not a regular file (a device,
-** a FIFO) is opened as it is.
+** See sink.h. A file is created as NAME.ljp-PID-n in the folder of NAME, gets
+** its first block there, and is then renamed to NAME. If NAME is not a regular
+** file (a device, a FIFO), it is opened as it is.
 */
 #include "src/writer/sink.h"
 
@@ -16,18 +16,19 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 
 enum { PIPE_CHUNK = 4096, POLL_MS = 50, NAME_EXTRA = 64 };
 
-static enum ljp_status fail(struct ljp_sink *sink, int error)
+static enum ljp_status sink_fail(struct ljp_sink *sink, int error)
 {
   sink->error = error ? error : EIO;
   return error == ENOMEM ? LJP_ERR_MEM : LJP_ERR_IO;
 }
 
-/* The host may change its directory before the next segment is opened. */
-static char *absolute(const char *path)
+/* The host may change its directory before the next file segment is opened. */
+static char *sink_absolute_path(const char *path)
 {
   char cwd[4096];
   if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
@@ -46,22 +47,22 @@ enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
   sink->kind = LJP_SINK_FILE;
   sink->file.fd = sink->old.fd = -1;
   sink->sync = sync;
-  /* Replacing a link by a file is not what its owner asked for. */
+  /* A link stays a link: the file that it names is replaced. */
   sink->path = realpath(path, NULL);
   if (!sink->path)
-    sink->path = absolute(path);
-  return sink->path ? LJP_OK : fail(sink, ENOMEM);
+    sink->path = sink_absolute_path(path);
+  return sink->path ? LJP_OK : sink_fail(sink, ENOMEM);
 }
 
-bool ljp_sink_answers(const struct ljp_sink *sink)
+bool ljp_sink_is_local_file(const struct ljp_sink *sink)
 {
   /* ext2 to 4, tmpfs, XFS, Btrfs, overlayfs, ZFS, F2FS, ramfs. */
-  static const uint32_t local[] = {0xef53,     0x01021994, 0x58465342,
-                                   0x9123683e, 0x794c7630, 0x2fc12fc1,
-                                   0xf2f52010, 0x858458f6};
+  static const uint32_t local_types[] = {0xef53,     0x01021994, 0x58465342,
+                                         0x9123683e, 0x794c7630, 0x2fc12fc1,
+                                         0xf2f52010, 0x858458f6};
   struct stat st;
   struct statfs fs;
-  bool answers = false;
+  bool local = false;
   if (sink->kind != LJP_SINK_FILE || sink->sync)
     return false;
   bool there = stat(sink->path, &st) == 0;
@@ -73,10 +74,10 @@ bool ljp_sink_answers(const struct ljp_sink *sink)
   if (slash)
     slash[slash == folder] = '\0';
   if (slash && statfs(folder, &fs) == 0)
-    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-      answers |= (uint32_t)fs.f_type == local[i];
+    for (size_t i = 0; i < sizeof local_types / sizeof *local_types; i++)
+      local |= (uint32_t)fs.f_type == local_types[i];
   free(folder);
-  return answers;
+  return local;
 }
 
 void ljp_sink_init_fd(struct ljp_sink *sink, int fd)
@@ -97,7 +98,7 @@ void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
   sink->ctx = ctx;
 }
 
-static char *segment_name(const struct ljp_sink *sink, uint32_t segment)
+static char *sink_segment_path(const struct ljp_sink *sink, uint32_t segment)
 {
   size_t room = strlen(sink->path) + NAME_EXTRA;
   char *name = malloc(room);
@@ -108,7 +109,7 @@ static char *segment_name(const struct ljp_sink *sink, uint32_t segment)
   return name;
 }
 
-static bool remember(struct ljp_open_file *file)
+static bool sink_remember(struct ljp_open_file *file)
 {
   struct stat st;
   if (fstat(file->fd, &st))
@@ -118,8 +119,9 @@ static bool remember(struct ljp_open_file *file)
   return true;
 }
 
-/* The host may have closed our descriptor and opened something else. */
-static bool is_same(const struct ljp_open_file *file, int *error)
+/* False if the host has closed our descriptor, even if it has opened something
+** else by the same number. */
+static bool sink_is_same(const struct ljp_open_file *file, int *error)
 {
   struct stat st;
   if (fstat(file->fd, &st)) {
@@ -130,19 +132,19 @@ static bool is_same(const struct ljp_open_file *file, int *error)
   return st.st_dev == file->dev && st.st_ino == file->ino;
 }
 
-static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
+static enum ljp_status sink_open_file(struct ljp_sink *sink, uint32_t segment)
 {
   struct stat st;
   enum ljp_status status = LJP_OK;
-  char *name = segment_name(sink, segment);
+  char *name = sink_segment_path(sink, segment);
   size_t room = strlen(sink->path) + NAME_EXTRA;
   if (!name)
-    return fail(sink, ENOMEM);
+    return sink_fail(sink, ENOMEM);
   sink->regular = stat(name, &st) != 0 || S_ISREG(st.st_mode);
   if (sink->regular) {
     sink->temporary = malloc(room);
     if (!sink->temporary)
-      status = fail(sink, ENOMEM);
+      status = sink_fail(sink, ENOMEM);
     for (int n = 0; !status && sink->file.fd < 0; n++) {
       snprintf(sink->temporary, room, "%s.ljp-%ld-%d", sink->path,
                (long)getpid(), n);
@@ -150,13 +152,13 @@ static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
           open(sink->temporary,
                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
       if (sink->file.fd < 0 && (errno != EEXIST || n > 1000))
-        status = fail(sink, errno);
+        status = sink_fail(sink, errno);
     }
   } else {
-    /* Without O_NONBLOCK a FIFO that nobody reads would hold us here. */
+    /* Without O_NONBLOCK, open() of a FIFO would wait for a reader. */
     sink->file.fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (sink->file.fd < 0)
-      status = fail(sink, errno);
+      status = sink_fail(sink, errno);
   }
   if (status) {
     free(sink->temporary);
@@ -169,38 +171,40 @@ static enum ljp_status open_file(struct ljp_sink *sink, uint32_t segment)
 enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment)
 {
   enum ljp_status status = LJP_OK;
+  ljp_assert(!sink->temporary);
+  ljp_assert(sink->kind != LJP_SINK_FILE || sink->file.fd < 0);
   sink->segment = segment;
   sink->whole_bytes = 0;
   if (sink->kind == LJP_SINK_CALLBACK)
     return LJP_OK;
   if (sink->kind == LJP_SINK_FILE)
-    status = open_file(sink, segment);
-  if (!status && !remember(&sink->file))
-    status = fail(sink, errno);
+    status = sink_open_file(sink, segment);
+  if (!status && !sink_remember(&sink->file))
+    status = sink_fail(sink, errno);
   return status;
 }
 
-static enum ljp_status still_ours(struct ljp_sink *sink)
+static enum ljp_status sink_check_ours(struct ljp_sink *sink)
 {
   int error;
-  return is_same(&sink->file, &error) ? LJP_OK : fail(sink, error);
+  return sink_is_same(&sink->file, &error) ? LJP_OK : sink_fail(sink, error);
 }
 
-static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
-                                size_t len, size_t *done)
+static enum ljp_status sink_write_fd(struct ljp_sink *sink, const uint8_t *data,
+                                     size_t len, size_t *done)
 {
   for (*done = 0; *done < len;) {
     size_t chunk = len - *done;
     if (!sink->regular) {
-      /* A pipe whose reader is slow: wait, but not beyond the deadline. */
+      /* If a pipe's reader is slow, wait, but not beyond the deadline. */
       struct pollfd poll_fd = {.fd = sink->file.fd, .events = POLLOUT};
       int ready = poll(&poll_fd, 1, POLL_MS);
-      /* Relaxed: a plain value that another thread sets once. */
+      /* Relaxed: a plain value that another thread sets. */
       uint64_t deadline =
           atomic_load_explicit(&sink->deadline_ns, memory_order_relaxed);
       if (ready == 0 || (ready < 0 && errno == EINTR)) {
         if (deadline && ljp_clock_ns() > deadline)
-          return fail(sink, ETIMEDOUT);
+          return sink_fail(sink, ETIMEDOUT);
         continue;
       }
       if (chunk > PIPE_CHUNK)
@@ -210,50 +214,50 @@ static enum ljp_status write_fd(struct ljp_sink *sink, const uint8_t *data,
     if (n > 0)
       *done += (size_t)n;
     else if (n == 0)
-      return fail(sink, EIO);
+      return sink_fail(sink, EIO);
     else if (errno != EINTR && errno != EAGAIN)
-      return fail(sink, errno);
+      return sink_fail(sink, errno);
   }
   return LJP_OK;
 }
 
-static enum ljp_status write_callback(struct ljp_sink *sink,
-                                      const uint8_t *data, size_t len)
+static enum ljp_status sink_write_callback(struct ljp_sink *sink,
+                                           const uint8_t *data, size_t len)
 {
   if (sink->ended)
-    return fail(sink, ECANCELED);
+    return sink_fail(sink, ECANCELED);
   while (len) {
     const void *at = data;
     errno = 0;
     size_t n = sink->callback(&at, len, sink->ctx);
-    if (!n) /* It may have said why. */
-      return fail(sink, errno ? errno : EIO);
+    if (!n) /* The callback may have set errno. */
+      return sink_fail(sink, errno ? errno : EIO);
     if (n > len)
-      return fail(sink, EIO);
+      return sink_fail(sink, EIO);
     data += n;
     len -= n;
     if (!at) {
       sink->ended = true;
-      return fail(sink, ECANCELED);
+      return sink_fail(sink, ECANCELED);
     }
   }
   return LJP_OK;
 }
 
-/* The first block is in it: now it may take the place of an older file. */
-static enum ljp_status show(struct ljp_sink *sink)
+/* The first block is written: now the file may replace an older one. */
+static enum ljp_status sink_show(struct ljp_sink *sink)
 {
   enum ljp_status status = LJP_OK;
-  char *name = segment_name(sink, sink->segment);
+  char *name = sink_segment_path(sink, sink->segment);
   if (!name)
-    return fail(sink, ENOMEM);
+    return sink_fail(sink, ENOMEM);
   if (sink->keep_old) {
     sink->old.fd = open(name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (sink->old.fd >= 0)
-      remember(&sink->old);
+      sink_remember(&sink->old);
   }
   if (rename(sink->temporary, name))
-    status = fail(sink, errno);
+    status = sink_fail(sink, errno);
   else {
     free(sink->temporary);
     sink->temporary = NULL;
@@ -267,11 +271,11 @@ void ljp_sink_keep_old(struct ljp_sink *sink)
   sink->keep_old = true;
 }
 
-void ljp_sink_let_go(struct ljp_sink *sink)
+void ljp_sink_release_old(struct ljp_sink *sink)
 {
   int error;
   sink->keep_old = false;
-  if (sink->old.fd >= 0 && is_same(&sink->old, &error))
+  if (sink->old.fd >= 0 && sink_is_same(&sink->old, &error))
     close(sink->old.fd);
   sink->old.fd = -1;
 }
@@ -280,23 +284,26 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
                                size_t len)
 {
   enum ljp_status status;
+  ljp_assert(len > 0);
+  /* A file has its temporary name until its first block, and no longer. */
+  ljp_assert(!sink->temporary || !sink->whole_bytes);
   if (sink->kind == LJP_SINK_CALLBACK) {
-    status = write_callback(sink, block, len);
+    status = sink_write_callback(sink, block, len);
   } else {
     size_t done = 0;
-    status = still_ours(sink);
+    status = sink_check_ours(sink);
     if (!status)
-      status = write_fd(sink, block, len, &done);
+      status = sink_write_fd(sink, block, len, &done);
     if (!status && sink->sync && fdatasync(sink->file.fd) && errno != EINVAL &&
         errno != EROFS)
-      status = fail(sink, errno);
+      status = sink_fail(sink, errno);
     if (status && done && sink->regular) {
-      /* If it cannot be cut, a reader still stops at the last whole block. */
+      /* If cutting fails, a reader still stops at the last whole block. */
       if (ftruncate(sink->file.fd, (off_t)sink->whole_bytes) == 0)
         lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
     }
     if (!status && sink->temporary)
-      status = show(sink);
+      status = sink_show(sink);
   }
   if (!status)
     sink->whole_bytes += len;
@@ -307,11 +314,11 @@ enum ljp_status ljp_sink_close(struct ljp_sink *sink)
 {
   enum ljp_status status = LJP_OK;
   if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0) {
-    /* A foreign file under our number is not ours to close. */
+    /* If the number now belongs to another file, we must not close it. */
     int saved = sink->error;
-    if (still_ours(sink) == LJP_OK) {
+    if (sink_check_ours(sink) == LJP_OK) {
       if (close(sink->file.fd) && errno != EINTR)
-        status = fail(sink, errno);
+        status = sink_fail(sink, errno);
     }
     if (!status)
       sink->error = saved;
@@ -327,7 +334,7 @@ enum ljp_status ljp_sink_close(struct ljp_sink *sink)
 
 void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 {
-  char *name = segment_name(sink, segment);
+  char *name = sink_segment_path(sink, segment);
   if (name && sink->regular)
     unlink(name);
   free(name);
@@ -335,16 +342,16 @@ void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 
 void ljp_sink_abandon(struct ljp_sink *sink)
 {
-  ljp_sink_let_go(sink);
+  ljp_sink_release_old(sink);
   if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0 &&
-      still_ours(sink) == LJP_OK)
+      sink_check_ours(sink) == LJP_OK)
     close(sink->file.fd);
   sink->file.fd = -1;
 }
 
 void ljp_sink_fini(struct ljp_sink *sink)
 {
-  ljp_sink_let_go(sink);
+  ljp_sink_release_old(sink);
   ljp_sink_close(sink);
   free(sink->path);
   sink->path = NULL;

@@ -4,16 +4,16 @@
 ** Invariant (RFC 1): whatever an epoch refers to was written in that epoch
 ** before. A node's `epoch` says so for the node, its payload and its ancestors.
 **
-** The tree holds stable words (intern.h): a prototype by the writer's number for
-** it (proto_numbers.h), an address as module and offset, so that the word stays
-** true when the reference is used again or the module is gone.
+** The tree holds stable words (intern.h): a prototype by the writer's number
+** for it (proto_numbers.h), an address as module and offset, so that the word
+** stays true when the reference is used again or the module is gone.
 */
 #include <string.h>
 
 #include "src/writer/writer_impl.h"
 
-/* A stable ADDR payload: bit 55 set, module in bits 35-54, offset below; or, with
-** bit 55 clear, an address that belongs to no module. */
+/* A stable ADDR payload: bit 55 set, module in bits 35-54, offset below; or,
+** with bit 55 clear, an address that belongs to no module. */
 #define STABLE_MODULE (UINT64_C(1) << 55)
 #define OFFSET_BITS 35
 #define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
@@ -180,8 +180,8 @@ bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
     stacks_need_node(w, leaf);
   s->id_epoch = w->out.epoch;
   s->stack_id = *id;
-  /* If a word may resolve to something else at another time, the next event must
-  ** not use this chain. */
+  /* If a word may resolve to something else at another time, the next event
+  ** must not use this chain. */
   if (!all_settled)
     s->valid = 0;
   return true;

@@ -7,7 +7,8 @@
 */
 #include "src/writer/writer_impl.h"
 
-/* The id of the stack that an entry describes. False: it is lost, and counted. */
+/* The id of the stack that an entry describes. False: it is lost, and counted.
+** */
 static bool take_stack(struct ljp_writer *w, struct ljp_source *s,
                        unsigned keep, unsigned n, const uint64_t *words,
                        uint64_t time_ns, uint64_t *id)

@@ -1,5 +1,6 @@
 /*
-** Rounds: draining the rings, losses, segments, the end. See writer.h.
+** Rounds: draining the rings, losses, file segments, the end. See writer.h.
+** Invariant: outside of a drain the builder's producer is 0, the writer itself.
 */
 #include "src/writer/writer_impl.h"
 
@@ -96,7 +97,7 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
 static void writer_release(struct ljp_producer *p, uint64_t pos)
 {
   ljp_ring_release(&p->ring, pos);
-  /* Relaxed: a waiter that we miss looks again after a millisecond. */
+  /* Relaxed: a waiter that we do not see looks again after a millisecond. */
   if (atomic_load_explicit(&p->waiting, memory_order_relaxed)) {
     atomic_fetch_add_explicit(&p->space, 1, memory_order_release);
     ljp_futex_wake(&p->space);
@@ -109,6 +110,7 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
   struct ljp_ring *ring = &s->producer->ring;
   uint64_t pos = ljp_ring_tail(ring), released = pos;
   const struct ljp_ring_entry *e;
+  ljp_assert(pos <= end && !w->builder.producer);
   if (pos == end)
     return;
   w->builder.producer = s->producer->id;
@@ -134,6 +136,7 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
       released = pos;
     }
   }
+  ljp_assert(pos == end);
   writer_release(s->producer, pos);
   ljp_writer_put_block(w, 0);
   s->own_loss[LJP_LOSS_WRITE_ERROR] += w->out.unwritten;
@@ -145,7 +148,7 @@ static void writer_put_losses(struct ljp_writer *w, struct ljp_source *s)
   struct ljp_producer *p = s->producer;
   for (unsigned reason = 1; reason < LJP_LOSS_COUNT; reason++) {
     uint64_t lost = s->own_loss[reason];
-    /* Relaxed: counters; what we miss now is seen in the next round. */
+    /* Relaxed: counters. The next round sees what we miss now. */
     if (p)
       lost += atomic_load_explicit(&p->lost[reason], memory_order_relaxed);
     if (lost == s->lost[reason])
@@ -178,7 +181,8 @@ void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
   for (struct ljp_source *s = w->sources; s; s = s->next)
     if (s->producer)
       s->end = ljp_ring_head(&s->producer->ring);
-  /* The look comes after the heads: what is drained was pushed before it. */
+  /* Heads first, modules second: every entry that this round drains was pushed
+  ** before the look at the modules. */
   w->now_ns = now_ns;
   w->builder.producer = 0;
   ljp_writer_update_modules(w);
@@ -186,13 +190,13 @@ void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
 
 void ljp_writer_drain(struct ljp_writer *w)
 {
-  ljp_writer_put_block(w, 0); /* Definitions of the round come first. */
+  ljp_writer_put_block(w, 0); /* The round's definitions come first. */
   for (struct ljp_source *s = w->sources; s; s = s->next)
     if (s->producer)
       writer_drain_source(w, s, s->end);
 }
 
-/* What it has lost is kept until it is written. */
+/* The source stays, with all losses, until the round's end has written them. */
 void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p)
 {
   struct ljp_source *s = w->sources;
@@ -268,14 +272,14 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
   int before_error = w->sink->error;
   if (w->options.describe.end)
     w->options.describe.end(w->options.describe.ctx);
-  if (w->sink->temporary) { /* Never shown: nobody's file is replaced by it. */
+  if (w->sink->temporary) { /* No block is written: replace no file. */
     ljp_sink_close(w->sink);
     return before;
   }
   ljp_builder_reset(&w->builder, 0);
   w->out.status = LJP_OK;
   for (struct ljp_source *s = w->sources; s; s = s->next) {
-    if (before) { /* What was written last may be in a block that was not. */
+    if (before) { /* The LOSS records written last may be in a lost block. */
       memset(s->lost, 0, sizeof s->lost);
       s->overruns = 0;
     }
@@ -288,7 +292,7 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
   ljp_body_str(b, reason, strlen(reason), 256);
   ljp_writer_put_event(w, LJP_REC_END);
   ljp_writer_put_block(w, 0);
-  if (before) { /* That END got through does not undo the error. */
+  if (before) { /* The error holds even if END was written. */
     w->out.status = before;
     w->sink->error = before_error;
   }

@@ -1,10 +1,12 @@
 /*
 ** Writer: drains producers, interns stacks, writes blocks. All of it runs on
-** the writer thread (session.c); no locks, and nothing here is signal-safe.
+** the writer thread (session/thread.c), except that the thread that starts the
+** session may call ljp_writer_start(). No locks; nothing here is signal-safe.
 **
 ** Memory, at most: stack table 6 MiB (9 while it doubles), definitions 16 MiB
-** and a few KiB a library, 4 bytes for each reference to a prototype, block buffers
-** 2 MiB (zstd: 3 more), 24 KiB a producer, and the producers' rings.
+** and a few KiB for each library, 4 bytes for each reference to a prototype,
+** block buffers 2 MiB (zstd: 3 more), 24 KiB for each producer, and the
+** producers' rings.
 */
 #ifndef LJP_WRITER_H
 #define LJP_WRITER_H
@@ -39,9 +41,9 @@ void ljp_writer_free(struct ljp_writer *w);
 /* Opens the sink and writes the first block. */
 enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns);
 
-/* A round is: begin; definitions; drain; ends; finish. begin looks how far
-** each producer has come; what is defined after that and before drain may be
-** referred to by everything that drain will meet. */
+/* A round is: begin; add definitions; drain; end things; finish. begin notes
+** how far each producer has come. The entries up to there may refer to
+** everything that is added between begin and drain. */
 void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns);
 void ljp_writer_add_info(struct ljp_writer *w, const char *key,
                          const char *value);
@@ -54,16 +56,16 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
 void ljp_writer_drain(struct ljp_writer *w);
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id);
 void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id);
-/* Drains it to the last and forgets it; the caller frees it. */
+/* Drains the producer for the last time and forgets it; the caller frees it. */
 void ljp_writer_retire(struct ljp_writer *w, struct ljp_producer *p);
 enum ljp_status ljp_writer_finish(struct ljp_writer *w);
 
-/* Writes TOTALS and END (also after an error, if the sink still takes it),
-** closes the sink. status: why it ended. */
+/* Writes TOTALS and END and closes the sink. After an error, too: the sink may
+** still accept them. status: why the stream ends. */
 enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
                                int error, const char *reason);
 
-/* Figures for tests and benchmarks. */
+/* Whole bytes in the current file segment. */
 uint64_t ljp_writer_bytes(const struct ljp_writer *w);
 
 #endif

@@ -117,9 +117,9 @@ void ljp_writer_forget_protos(struct ljp_writer *w);
 
 /* stacks.c */
 
-/* Sets *id to the stack of the source's last `keep` frames and n new words, root
-** first, and makes sure that this epoch has it. If the tree is full, begins a new
-** epoch. False: the stack is lost, and that is counted. */
+/* Sets *id to the stack of the source's last `keep` frames and n new words,
+** root first, and makes sure that this epoch has it. If the tree is full,
+** begins a new epoch. False: the stack is lost, and that is counted. */
 bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
                       unsigned n, const uint64_t *words, uint64_t time_ns,
                       uint64_t *id);
