@@ -46,7 +46,7 @@ enum ljp_unwind_result {
 /* Not LJP_SIGSAFE. */
 const char *ljp_unwind_result_text(enum ljp_unwind_result result);
 
-struct ljp_unwind;     /* one for the process: modules, tables, maps */
+struct ljp_unwind;     /* one for the process: maps, objects, tables */
 struct ljp_unwind_map; /* one state of the loaded objects; never changes */
 
 /* -- The handler's side ---------------------------------------------------- */
@@ -66,10 +66,10 @@ LJP_SIGSAFE void ljp_unwind_release(struct ljp_unwind *unwind,
 /* No two maps have the same serial. */
 LJP_SIGSAFE uint64_t ljp_unwind_map_serial(const struct ljp_unwind_map *map);
 
-/* From a frame to its caller. The new rsp is above the old one by at most 64
-** MiB. Across a signal frame it may be anywhere, because the interrupted stack
-** may be another one; so the caller needs a depth cap of its own. Reads the
-** stack only by src/base/saferead.h. */
+/* From a frame to its caller. The CFA is above the old rsp by at most 64 MiB.
+** Across a signal frame it may be anywhere, because the interrupted stack may
+** be another one; so the caller needs a depth cap of its own. Reads the stack
+** only by src/base/saferead.h. */
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_step(const struct ljp_unwind_map *map, struct ljp_regs *regs);
 
