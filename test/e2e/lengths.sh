@@ -15,17 +15,9 @@ src/luajit/asm/vmmap.lua step
 test/browser/page.test.mjs
 test/browser/synthetic.mjs make
 test/e2e/trace_events.lua check
-test/e2e/unwind_oracle.c
 test/oracle/oracle.c
 test/oracle/oracle.c on_trap
-test/stream/mini_reader.h mini_record
-test/unit/test_profile.c
-test/unit/test_reader.c
-test/unit/test_saferead.c
-test/unit/test_stream_harsh.c
-test/unit/test_writer.c
 test/vm/scripts/metamethods.lua tail
-tools/rewrite/merge.c
 END
 
 # files TREE: the source files to measure.

@@ -1,4 +1,4 @@
-/* For programs that the shell tests run: what does not hold ends them. */
+/* For programs that shell tests run: a CHECK that fails ends the program. */
 #ifndef LJP_TEST_CHECK_H
 #define LJP_TEST_CHECK_H
 

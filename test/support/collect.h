@@ -1,7 +1,7 @@
 /*
-** Reads a stream from memory to its end and keeps what a test asks about:
-** blocks, gaps, findings, marks, the end. Every byte must lie in exactly one
-** block or gap, in order; that is asserted here, for each stream of a test.
+** Reads a stream from memory to its end and keeps what tests ask about: blocks,
+** gaps, bad records, marks, the end. It asserts for each stream that every byte
+** belongs to exactly one block or gap, in order.
 */
 #ifndef LJP_TEST_COLLECT_H
 #define LJP_TEST_COLLECT_H
@@ -16,11 +16,11 @@ struct collect {
   enum ljp_status status;
   char error[LJP_READER_ERROR_BYTES];
   struct ljp_finish finish;
-  struct ljp_tally tally; /* Numbers only; its tables are gone. */
+  struct ljp_tally tally; /* Only its numbers; its tables are freed. */
   unsigned blocks, gaps, bads, marks;
   struct {
     uint64_t offset, seq;
-    uint32_t crc; /* Of its payload as stored: which block it is. */
+    uint32_t crc; /* Of the stored payload: it identifies the block. */
   } block[COLLECT_MAX];
   struct ljp_gap gap[COLLECT_MAX];
   struct ljp_bad bad[COLLECT_MAX];

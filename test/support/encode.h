@@ -1,7 +1,7 @@
 /*
-** A free encoder of streams for tests of readers: it writes whatever it is
-** told, right or wrong. (The writer in src/ cannot write wrong things.)
-** Buffers grow; a test that runs out of memory aborts.
+** An encoder of streams for tests of readers: it writes what it is told, valid
+** or not. (The writer in src/ cannot write invalid streams.) Buffers grow; a
+** test that runs out of memory aborts.
 */
 #ifndef LJP_TEST_ENCODE_H
 #define LJP_TEST_ENCODE_H
@@ -63,7 +63,7 @@ static inline void put_str(struct buf *b, const char *text)
   put_bytes(b, text, strlen(text));
 }
 
-/* A record with this body, which is emptied. */
+/* Appends a record with this body, and empties the body. */
 static inline void put_record(struct buf *payload, uint64_t tag,
                               struct buf *body)
 {
@@ -76,7 +76,7 @@ static inline void put_record(struct buf *payload, uint64_t tag,
 #define TEST_STREAM UINT64_C(0x1122334455667788)
 #define TEST_TIME UINT64_C(1000000007)
 
-/* A header like those of a session's block seq, of epoch 1. */
+/* The header that a session would write for block seq, in epoch 1. */
 static inline struct ljp_block_head test_head(uint64_t seq)
 {
   return (struct ljp_block_head){.major = LJP_FORMAT_MAJOR,
@@ -88,8 +88,8 @@ static inline struct ljp_block_head test_head(uint64_t seq)
                                  .producer = 1};
 }
 
-/* A block with this payload, as it is (compressed or not), which is emptied.
-** Lengths and checksums are filled in; raw_len only if it is 0. */
+/* Appends a block with this payload as it is, compressed or not, and empties the
+** payload. Fills in lengths and checksums, but raw_len only if it is 0. */
 static inline void put_block_head(struct buf *file, struct ljp_block_head head,
                                   struct buf *payload)
 {
@@ -110,7 +110,7 @@ static inline void put_block(struct buf *file, uint64_t seq,
   put_block_head(file, test_head(seq), payload);
 }
 
-/* Block seq with one MARK in it, so that one can tell it from the others. */
+/* Appends block seq with one MARK, which differs from block to block. */
 static inline void put_mark_block(struct buf *file, uint64_t seq)
 {
   struct buf payload = {0}, body = {0};
@@ -125,14 +125,14 @@ static inline void put_mark_block(struct buf *file, uint64_t seq)
   buf_free(&body);
 }
 
-/* The same in blocks from..to. */
+/* The same for blocks from..to. */
 static inline void put_marks(struct buf *file, uint64_t from, uint64_t to)
 {
   for (uint64_t seq = from; seq <= to; seq++)
     put_mark_block(file, seq);
 }
 
-/* The last record of a session, in a block of its own. */
+/* Appends the last record of a session, in a block of its own. */
 static inline void put_end_block(struct buf *file, uint64_t seq)
 {
   struct buf payload = {0}, body = {0};

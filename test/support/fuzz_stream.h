@@ -1,7 +1,6 @@
 /*
-** What the fuzz targets that read streams share: checksums are made right again
-** after most changes, so that what is inside is reached, and text that is
-** written is kept to be looked at.
+** What the fuzz targets that read streams share. The mutator corrects checksums
+** after most changes, so that changes reach the code behind the checksums.
 */
 #ifndef LJP_TEST_FUZZ_STREAM_H
 #define LJP_TEST_FUZZ_STREAM_H
@@ -20,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition)                                                        \
   do {                                                                         \
     if (!(condition)) {                                                        \
-      fprintf(stderr, "does not hold: %s\n", #condition);                      \
+      fprintf(stderr, "failed: %s\n", #condition);                             \
       abort();                                                                 \
     }                                                                          \
   } while (0)

@@ -1,20 +1,20 @@
-/* A judge of JSON. */
+/* See json.h. */
 #include "test/support/json.h"
 
 #include <stdint.h>
 #include <string.h>
 
-struct judge {
+struct json {
   const uint8_t *p, *end;
 };
 
-static void blank(struct judge *j)
+static void json_blank(struct json *j)
 {
   while (j->p < j->end && strchr(" \t\r\n", *j->p) && *j->p)
     j->p++;
 }
 
-static bool take(struct judge *j, const char *word)
+static bool json_take(struct json *j, const char *word)
 {
   size_t n = strlen(word);
   if ((size_t)(j->end - j->p) < n || memcmp(j->p, word, n) != 0)
@@ -23,7 +23,7 @@ static bool take(struct judge *j, const char *word)
   return true;
 }
 
-static size_t digits(struct judge *j)
+static size_t json_digits(struct json *j)
 {
   size_t n = 0;
   for (; j->p < j->end && *j->p >= '0' && *j->p <= '9'; j->p++)
@@ -31,22 +31,22 @@ static size_t digits(struct judge *j)
   return n;
 }
 
-static bool number(struct judge *j)
+static bool json_number(struct json *j)
 {
-  take(j, "-");
-  if (!take(j, "0") && !digits(j))
+  json_take(j, "-");
+  if (!json_take(j, "0") && !json_digits(j))
     return false;
-  if (take(j, ".") && !digits(j))
+  if (json_take(j, ".") && !json_digits(j))
     return false;
-  if (take(j, "e") || take(j, "E")) {
-    if (!take(j, "+"))
-      take(j, "-");
-    return digits(j) > 0;
+  if (json_take(j, "e") || json_take(j, "E")) {
+    if (!json_take(j, "+"))
+      json_take(j, "-");
+    return json_digits(j) > 0;
   }
   return true;
 }
 
-static bool rune(struct judge *j)
+static bool json_character(struct json *j)
 {
   unsigned lead = *j->p++;
   unsigned more = lead < 0x80   ? 0
@@ -66,9 +66,9 @@ static bool rune(struct judge *j)
   return true;
 }
 
-static bool string(struct judge *j)
+static bool json_string(struct json *j)
 {
-  if (!take(j, "\""))
+  if (!json_take(j, "\""))
     return false;
   while (j->p < j->end) {
     if (*j->p == '"') {
@@ -78,7 +78,7 @@ static bool string(struct judge *j)
     if (*j->p < 0x20)
       return false;
     if (*j->p != '\\') {
-      if (!rune(j))
+      if (!json_character(j))
         return false;
       continue;
     }
@@ -96,40 +96,42 @@ static bool string(struct judge *j)
 
 bool json_valid(const char *text, size_t len)
 {
-  struct judge j = {(const uint8_t *)text, (const uint8_t *)text + len};
+  struct json j = {(const uint8_t *)text, (const uint8_t *)text + len};
   char open[64];
   unsigned depth = 0;
   for (;;) {
-    /* A value begins. */
-    blank(&j);
+    /* A value begins here. */
+    json_blank(&j);
     if (depth && open[depth - 1] == '}') {
-      if (!string(&j))
+      if (!json_string(&j))
         return false;
-      blank(&j);
-      if (!take(&j, ":"))
+      json_blank(&j);
+      if (!json_take(&j, ":"))
         return false;
-      blank(&j);
+      json_blank(&j);
     }
-    if (take(&j, "{") || take(&j, "[")) {
+    if (json_take(&j, "{") || json_take(&j, "[")) {
       if (depth == sizeof open)
         return false;
       open[depth] = j.p[-1] == '{' ? '}' : ']';
-      blank(&j);
+      json_blank(&j);
       if (j.p >= j.end || *j.p != open[depth]) {
         depth++;
         continue;
       }
       j.p++;
-    } else if (!take(&j, "true") && !take(&j, "false") && !take(&j, "null") &&
-               !(j.p < j.end && (*j.p == '"' ? string(&j) : number(&j)))) {
+    } else if (!json_take(&j, "true") && !json_take(&j, "false") &&
+               !json_take(&j, "null") &&
+               !(j.p < j.end &&
+                 (*j.p == '"' ? json_string(&j) : json_number(&j)))) {
       return false;
     }
-    /* It has ended; so may what it stands in. */
+    /* The value ends here, and perhaps those around it. */
     for (;;) {
-      blank(&j);
+      json_blank(&j);
       if (!depth)
         return j.p == j.end;
-      if (take(&j, ","))
+      if (json_take(&j, ","))
         break;
       if (j.p >= j.end || *j.p != open[depth - 1])
         return false;

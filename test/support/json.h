@@ -1,6 +1,6 @@
 /*
-** Whether a text is one JSON value (RFC 8259) in UTF-8: for tests of what
-** claims to write JSON. No recursion; nesting up to 64.
+** Checks that a text is one JSON value (RFC 8259) in UTF-8, for tests of code
+** that writes JSON. It does not recurse; values nest up to 64 deep.
 */
 #ifndef LJP_TEST_JSON_H
 #define LJP_TEST_JSON_H

@@ -1,6 +1,6 @@
 /*
-** Reseal: makes checksums and lengths of damaged block headers right again,
-** so that a fuzzer's changes reach what lies behind the checksums.
+** Corrects the checksums and lengths of damaged block headers, so that a
+** fuzzer's changes reach the code behind the checksums.
 */
 #ifndef LJP_TEST_RESEAL_H
 #define LJP_TEST_RESEAL_H

@@ -1,4 +1,4 @@
--- KiB of memory that the process has in use.
+-- Returns a function that tells the process's resident memory in KiB.
 return function()
   for line in io.lines("/proc/self/status") do
     local size = line:match("VmRSS:%s*(%d+)")

@@ -1,4 +1,4 @@
-/* A number made of samples in their order: one way for all who compare readings. */
+/* A checksum of samples in their order, to compare two ways of reading. */
 #ifndef LJP_TEST_SAMPLES_H
 #define LJP_TEST_SAMPLES_H
 

@@ -1,7 +1,8 @@
 /*
-** malloc and its kin, and mmap, wrapped by the linker (cmake: ljp_wrap_malloc()): what
-** is allocated is counted, and the n-th allocation can be made to fail. Of
-** one thread; included by the one file of a test that is its program.
+** malloc() and its kin, and mmap(), wrapped by the linker (ljp_wrap_malloc() in
+** test/CMakeLists.txt): they count what is allocated, and the n-th allocation
+** can be made to fail. For one thread; a test includes this in its only source
+** file.
 */
 #ifndef LJP_TEST_WRAPPED_ALLOC_H
 #define LJP_TEST_WRAPPED_ALLOC_H
@@ -13,51 +14,51 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static size_t bytes, peak, live;
-static long fail_at; /* The n-th from now on fails; 0: none. */
+static size_t alloc_bytes, alloc_peak, alloc_live;
+static long alloc_fail_at; /* 0, or the n-th from now on fails. */
 
-static bool fails(void)
+static bool alloc_fails(void)
 {
-  return fail_at > 0 && --fail_at == 0;
+  return alloc_fail_at > 0 && --alloc_fail_at == 0;
 }
 
-/* What was counted: free() also gets what libc has allocated by itself. */
+/* The counted blocks: free() also gets blocks that libc has allocated itself. */
 enum { KNOWN_MAX = 1 << 18 };
-static void *known[KNOWN_MAX];
+static void *alloc_known[KNOWN_MAX];
 
-static size_t known_at(const void *p)
+static size_t alloc_slot(const void *p)
 {
   size_t at = (uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15) >> 46;
-  while (known[at] && known[at] != p)
+  while (alloc_known[at] && alloc_known[at] != p)
     at = (at + 1) % KNOWN_MAX;
   return at;
 }
 
-static void *count(void *p)
+static void *alloc_count(void *p)
 {
   if (p) {
-    known[known_at(p)] = p;
-    live++;
-    bytes += malloc_usable_size(p);
-    if (bytes > peak)
-      peak = bytes;
+    alloc_known[alloc_slot(p)] = p;
+    alloc_live++;
+    alloc_bytes += malloc_usable_size(p);
+    if (alloc_bytes > alloc_peak)
+      alloc_peak = alloc_bytes;
   }
   return p;
 }
 
-static void uncount(void *p)
+static void alloc_uncount(void *p)
 {
-  size_t at = p ? known_at(p) : 0;
-  if (!p || !known[at])
+  size_t at = p ? alloc_slot(p) : 0;
+  if (!p || !alloc_known[at])
     return;
-  live--;
-  bytes -= malloc_usable_size(p);
-  known[at] = NULL;
-  /* Those behind it are to be found again. */
-  for (at = (at + 1) % KNOWN_MAX; known[at]; at = (at + 1) % KNOWN_MAX) {
-    void *other = known[at];
-    known[at] = NULL;
-    known[known_at(other)] = other;
+  alloc_live--;
+  alloc_bytes -= malloc_usable_size(p);
+  alloc_known[at] = NULL;
+  /* Blocks in the slots after it must be found again. */
+  for (at = (at + 1) % KNOWN_MAX; alloc_known[at]; at = (at + 1) % KNOWN_MAX) {
+    void *other = alloc_known[at];
+    alloc_known[at] = NULL;
+    alloc_known[alloc_slot(other)] = other;
   }
 }
 
@@ -76,31 +77,31 @@ char *__wrap_strndup(const char *s, size_t n);
 
 void *__wrap_malloc(size_t size)
 {
-  return fails() ? NULL : count(__real_malloc(size));
+  return alloc_fails() ? NULL : alloc_count(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-  return fails() ? NULL : count(__real_calloc(n, size));
+  return alloc_fails() ? NULL : alloc_count(__real_calloc(n, size));
 }
 
 void *__wrap_realloc(void *p, size_t size)
 {
-  if (fails())
+  if (alloc_fails())
     return NULL;
-  uncount(p);
+  alloc_uncount(p);
   void *bigger = __real_realloc(p, size);
-  return count(bigger ? bigger : p) ? bigger : NULL;
+  return alloc_count(bigger ? bigger : p) ? bigger : NULL;
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
-  return fails() ? NULL : count(__real_aligned_alloc(align, size));
+  return alloc_fails() ? NULL : alloc_count(__real_aligned_alloc(align, size));
 }
 
 void __wrap_free(void *p)
 {
-  uncount(p);
+  alloc_uncount(p);
   __real_free(p);
 }
 
@@ -127,17 +128,17 @@ int __wrap_munmap(void *at, size_t len);
 
 void *__wrap_mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 {
-  if (fails())
+  if (alloc_fails())
     return MAP_FAILED;
-  bytes += len;
-  if (bytes > peak)
-    peak = bytes;
+  alloc_bytes += len;
+  if (alloc_bytes > alloc_peak)
+    alloc_peak = alloc_bytes;
   return __real_mmap(at, len, prot, flags, fd, off);
 }
 
 int __wrap_munmap(void *at, size_t len)
 {
-  bytes -= len;
+  alloc_bytes -= len;
   return __real_munmap(at, len);
 }
 

@@ -51,13 +51,13 @@ static void each_allocation_that_fails_is_told_and_leaves_nothing(void **state)
     fclose(f);
     long n = 1;
     for (;; n++) {
-      size_t before = live, before_bytes = bytes;
-      fail_at = n;
+      size_t before = alloc_live, before_bytes = alloc_bytes;
+      alloc_fail_at = n;
       enum ljp_status status = load(data, size, true, NULL);
-      bool failed = fail_at == 0;
-      fail_at = 0;
-      assert_int_equal(live, before);
-      assert_int_equal(bytes, before_bytes);
+      bool failed = alloc_fail_at == 0;
+      alloc_fail_at = 0;
+      assert_int_equal(alloc_live, before);
+      assert_int_equal(alloc_bytes, before_bytes);
       if (!failed) {
         assert_int_equal(status, LJP_OK);
         break;
@@ -110,12 +110,12 @@ static void what_is_beyond_the_limits_is_counted_and_said(void **state)
     put(epoch);
   }
   put_end_block(&stream, seq++);
-  bytes = peak = 0;
+  alloc_bytes = alloc_peak = 0;
   assert_int_equal(load(stream.data, stream.len, false, &totals), LJP_OK);
   assert_int_equal(totals.samples, samples);
   assert_int_equal(totals.cpu_ns, samples * 7);
   assert_true(totals.too_many > 0);
-  assert_true(peak < LJP_READER_MAX_BYTES + (64u << 20));
+  assert_true(alloc_peak < LJP_READER_MAX_BYTES + (64u << 20));
 }
 
 static void live_blocks_take_at_most_64_bytes_each(void **state)
@@ -147,17 +147,17 @@ static void live_blocks_take_at_most_64_bytes_each(void **state)
     }
   }
   put_end_block(&stream, seq++);
-  bytes = peak = 0;
+  alloc_bytes = alloc_peak = 0;
   load("", 0, false, NULL); /* The memory of an empty profile. */
-  before = peak;
-  bytes = peak = 0;
+  before = alloc_peak;
+  alloc_bytes = alloc_peak = 0;
   assert_int_equal(load(stream.data, stream.len, false, &totals), LJP_OK);
   assert_int_equal(totals.double_allocs, 0);
   assert_true(totals.alloc_events > BLOCKS - 100);
   assert_int_equal(totals.memory.live_bytes, totals.alloc_events * 32);
-  if ((double)(peak - before) / (double)totals.alloc_events > 64)
+  if ((double)(alloc_peak - before) / (double)totals.alloc_events > 64)
     fail_msg("%.1f bytes a block",
-             (double)(peak - before) / (double)totals.alloc_events);
+             (double)(alloc_peak - before) / (double)totals.alloc_events);
 }
 
 int main(void)

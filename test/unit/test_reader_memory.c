@@ -45,12 +45,12 @@ static void each_allocation_that_fails_is_told_and_leaves_nothing(void **state)
   assert_true(size > 1000);
   long n = 1;
   for (;; n++) {
-    size_t before = live;
-    fail_at = n;
+    size_t before = alloc_live;
+    alloc_fail_at = n;
     enum ljp_status status = read_all(data, size);
-    bool failed = fail_at == 0;
-    fail_at = 0;
-    assert_int_equal(live, before);
+    bool failed = alloc_fail_at == 0;
+    alloc_fail_at = 0;
+    assert_int_equal(alloc_live, before);
     if (!failed) {
       assert_int_equal(status, LJP_OK);
       break;
@@ -140,9 +140,9 @@ static void input_of_definitions_only_stays_within_the_bound(void **state)
   for (unsigned kind = 0; kind < 4; kind++) {
     const struct ljp_item *e;
     uint64_t refused = 0;
-    size_t before = live;
+    size_t before = alloc_live;
     buf_free(&hog.block);
-    bytes = peak = 0;
+    alloc_bytes = alloc_peak = 0;
     hog = (struct hog){.kind = kind, .per_epoch = (unsigned)(epoch_mb * 5 / 4)};
     if (kind == 1)
       hog.per_epoch = (unsigned)(epoch_mb / 8);
@@ -159,14 +159,14 @@ static void input_of_definitions_only_stays_within_the_bound(void **state)
       }
     } while (e->what != LJP_ITEM_FINISH);
     /* The blocks that make the input take memory, too. */
-    assert_true(peak < LJP_READER_MAX_BYTES + (8u << 20));
+    assert_true(alloc_peak < LJP_READER_MAX_BYTES + (8u << 20));
     if (kind < 2)
-      assert_true(peak > LJP_MODEL_EPOCH_BYTES);
+      assert_true(alloc_peak > LJP_MODEL_EPOCH_BYTES);
     if (kind != 2)
       assert_true(refused > 0);
     ljp_reader_fini(&reader);
     buf_free(&hog.block);
-    assert_int_equal(live, before);
+    assert_int_equal(alloc_live, before);
   }
 }
 

@@ -97,15 +97,15 @@ static void each_fails(command *f, const char *const *words, long at_least)
   for (unsigned i = 0; words[i]; i++)
     writes |= words[i] == out;
   for (;; n++) {
-    size_t before = live, before_bytes = bytes;
+    size_t before = alloc_live, before_bytes = alloc_bytes;
     unlink(out);
-    fail_at = n;
+    alloc_fail_at = n;
     int code = run(f, words);
-    bool failed = fail_at == 0;
-    fail_at = 0;
-    if (live != before || bytes != before_bytes)
+    bool failed = alloc_fail_at == 0;
+    alloc_fail_at = 0;
+    if (alloc_live != before || alloc_bytes != before_bytes)
       fail_msg("%s: allocation %ld: %zu blocks left", words[0], n,
-               live - before);
+               alloc_live - before);
     if (!failed) {
       if (code)
         fail_msg("%s: %d, %s", words[0], code, said);
