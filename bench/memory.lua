@@ -1,14 +1,15 @@
 -- One run of one workload of bench/memory.sh:
 --   luajit memory.lua WORKLOAD MODE FILE [PART]     MODE: plain, every,
 --                                        native (every, with C frames), sample
--- prints: wall seconds, collections, events, bytes written, CPU seconds of the
--- program's own thread.
+-- A workload's name that ends in ".off" runs it with the JIT compiler off.
+-- Prints: wall seconds, collections, events, bytes written, CPU seconds of the
+-- program's own thread, CPU seconds of the process (with the writer's thread).
 local name, mode, path, part = ...
-part = tonumber(part) or 1 -- of the whole of it
+part = tonumber(part) or 1 -- the fraction of the workload that is run
 local ffi = require "ffi"
 ffi.cdef "typedef struct { long s, ns; } ljp_bench_time; int clock_gettime(int, ljp_bench_time *);"
 local clock = ffi.new "ljp_bench_time"
-local WALL, THREAD = 1, 3
+local WALL, PROCESS, THREAD = 1, 2, 3
 local function now(which)
   ffi.C.clock_gettime(which, clock)
   return tonumber(clock.s) + tonumber(clock.ns) / 1e9
@@ -71,6 +72,58 @@ function workloads.coroutines()
   end
 end
 
+-- Allocation sites that take turns in one iteration of a loop.
+function workloads.sites2()
+  local keep2
+  for i = 1, 2000000 * part do
+    keep = { i, i + 1 }
+    keep2 = { x = i }
+  end
+  keep = keep2
+end
+
+-- A table constructor and an array that grows.
+function workloads.growing()
+  for i = 1, 500000 * part do
+    keep = { i }
+    local list = {}
+    for n = 1, 5 do list[n] = n end
+    keep = list
+  end
+end
+
+-- A closure, a table and a string.
+function workloads.sites3()
+  local t, s
+  for i = 1, 1000000 * part do
+    keep = function() return i end
+    t = { i, i }
+    s = "k" .. i
+  end
+  keep = { t, s }
+end
+
+-- Five sites, each in a function of its own, at depths from one to three.
+function workloads.sites5()
+  local function point(i) return { x = i, y = i } end
+  local function pair(i) return { point(i), point(i + 1) } end
+  local function name(i) return "n" .. i end
+  local function adder(i) return function(n) return n + i end end
+  local function list(i)
+    local all = {}
+    for n = 1, 3 do all[n] = i end
+    return all
+  end
+  local a, b, c
+  for i = 1, 200000 * part do
+    keep = pair(i)
+    a = name(i)
+    b = adder(i)
+    c = list(i)
+  end
+  keep = { a, b, c }
+end
+
 -- Collections are counted by an object that is made anew by each of them.
 local collections = 0
 local function sentinel()
@@ -80,7 +133,8 @@ local function sentinel()
   end
 end
 
-local run = assert(workloads[name], "no workload of that name")
+local run = assert(workloads[(name:gsub("%.off$", ""))], "no workload of that name")
+if name:find("%.off$") then jit.off() end
 collectgarbage()
 sentinel()
 local events, bytes = 0, 0
@@ -97,15 +151,17 @@ math.randomseed(tonumber(os.getenv("LJP_BENCH_SEED")) or
 local before = {}
 for i = 1, math.random(300) do before[i] = { i } end
 before = nil
-local from, cpu_from = now(WALL), now(THREAD)
+local from, cpu_from, process_from = now(WALL), now(THREAD), now(PROCESS)
 run()
 local seconds, cpu = now(WALL) - from, now(THREAD) - cpu_from
+local process = now(PROCESS) - process_from
 if mode ~= "plain" then
-  assert(misc.memprof.stop())
+  assert(misc.memprof.stop()) -- the writer finishes
+  process = now(PROCESS) - process_from
   local s = misc.memprof.status()
   events = (s.allocs or 0) + (s.frees or 0) + (s.reallocs or 0)
   local f = assert(io.open(path))
   bytes = f:seek("end")
   f:close()
 end
-print(seconds, collections, events, bytes, cpu)
+print(seconds, collections, events, bytes, cpu, process)
