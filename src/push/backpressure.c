@@ -8,7 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/futex.h"
-#include "src/push/producer_state.h"
+#include "src/push/brief.h"
 
 enum { LOOK_NS = 1000000, PATIENCE_NS = 2000000000 };
 
@@ -47,7 +47,8 @@ static bool backpressure_push(struct ljp_producer *p, const struct ljp_mem *m,
   }
   if (!full) /* Another loss; it is counted. */
     return false;
-  backpressure_wait(p, (uint32_t)ljp_mem_entry_bytes(m, n));
+  const unsigned fresh = keep == LJP_KEEP_NUMBER ? 0 : n;
+  backpressure_wait(p, (uint32_t)ljp_mem_entry_bytes(m, fresh));
   return ljp_producer_put_mem(p, m, keep, frames, n, root_first, NULL);
 }
 
@@ -68,6 +69,23 @@ bool ljp_push_mem_wait(struct ljp_producer *p, const struct ljp_mem *m,
   return done;
 }
 
+bool ljp_push_mem_number_wait(struct ljp_producer *p, const struct ljp_mem *m,
+                              unsigned number)
+{
+  return backpressure_push(p, m, LJP_KEEP_NUMBER, NULL, number, true);
+}
+
+bool ljp_push_stack_wait(struct ljp_producer *p, unsigned number,
+                         const uint64_t *frames, unsigned n)
+{
+  if (LJP_LIKELY(ljp_producer_put_stack(p, number, frames, n)))
+    return true;
+  if (!ljp_producer_active(p))
+    return false;
+  backpressure_wait(p, (uint32_t)ljp_stack_entry_bytes(n));
+  return ljp_producer_put_stack(p, number, frames, n);
+}
+
 bool ljp_push_mem_same_wait(struct ljp_producer *p, const struct ljp_mem *m)
 {
   return backpressure_push(p, m, p->depth, NULL, 0, true);
@@ -76,9 +94,6 @@ bool ljp_push_mem_same_wait(struct ljp_producer *p, const struct ljp_mem *m)
 bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
                             const uint64_t *stack, unsigned n, unsigned same)
 {
-  unsigned keep = same <= p->depth ? same : 0;
-  unsigned max = n < p->depth ? n : p->depth;
-  while (keep < max && p->stack[keep] == stack[keep])
-    keep++;
+  unsigned keep = ljp_push_common(p, stack, n, same);
   return backpressure_push(p, m, keep, stack + keep, n - keep, true);
 }

@@ -1,8 +1,8 @@
 /*
 ** The inline pushes of memory events. Most of what a profiler of every event
-** pushes is brief: an allocation or a free with the time, the VM and the stack
-** of the memory event before, two words in the ring. Most of the rest differs
-** only by the top of its stack. Ordinary code only.
+** pushes is brief: an allocation or a free with the time and the VM of the memory
+** event before, and a stack that has a number. It takes two words in the ring.
+** Most of the rest differs only by the top of its stack. Ordinary code only.
 */
 #ifndef LJP_BRIEF_H
 #define LJP_BRIEF_H
@@ -30,8 +30,15 @@ _Static_assert(offsetof(struct ljp_ring_entry, size) == 0 &&
                    offsetof(struct ljp_ring_entry, type) == 4,
                "size and type make the first word");
 
-/* Pushes an event whose VM and stack are those of this producer's memory event
-** before. The caller makes sure of that, and that the producer is active.
+/* To be added to the kinds of a brief event: the number of its stack. */
+static inline uint64_t ljp_brief_number(unsigned number)
+{
+  return (uint64_t)number << (LJP_BRIEF_SHIFT(op) + 1);
+}
+
+/* Pushes an event whose VM and, without a number, stack are those of this
+** producer's memory event before. The caller makes sure of that, and that the
+** producer is active.
 ** False: the event is not in the ring and not lost yet. Try again after
 ** ljp_brief_look(), or push it in any other way. */
 static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
@@ -63,26 +70,39 @@ static inline bool ljp_push_mem_brief(struct ljp_producer *p, uint64_t time_ns,
   return true;
 }
 
-/* Pushes an event with its whole stack, root first, of which the first `keep`
-** frames are those of this producer's last stack. Not for reallocations, nor
-** for events with a weight. False: as above. */
+/* The number of frames, counted from the root, that are the same as in this
+** producer's last stack. The first `same` are, unless a push has been lost. */
+static inline unsigned ljp_push_common(const struct ljp_producer *p,
+                                       const uint64_t *stack, unsigned n,
+                                       unsigned same)
+{
+  unsigned max = n < p->depth ? n : p->depth;
+  unsigned keep = same <= p->depth ? same : 0;
+  while (keep < max && p->stack[keep] == stack[keep])
+    keep++;
+  return keep;
+}
+
+/* Pushes an event with its whole stack, root first, of which the first `same`
+** frames are those of this producer's last stack; or (stack NULL) with the stack
+** that has the number n. Not for events with a weight. False: as above. */
 static inline bool ljp_push_mem_top(struct ljp_producer *p,
                                     const struct ljp_mem *m,
                                     const uint64_t *stack, unsigned n,
-                                    unsigned keep)
+                                    unsigned same)
 {
   struct ljp_ring *ring = &p->ring;
   struct ljp_mem_entry *out;
-  unsigned max = n < p->depth ? n : p->depth;
-  ljp_assert(m->op != LJP_MEM_REALLOC && !m->weight);
-  ljp_assert(keep <= n && n <= LJP_STACK_MAX_FRAMES);
-  while (keep < max && p->stack[keep] == stack[keep])
-    keep++;
+  ljp_assert(!m->weight);
+  ljp_assert(same <= n && n <= LJP_STACK_MAX_FRAMES);
+  const unsigned keep =
+      stack ? ljp_push_common(p, stack, n, same) : LJP_KEEP_NUMBER;
+  const unsigned fresh = stack ? n - keep : 0;
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  uint64_t size = sizeof *out + 8 * (uint64_t)(n - keep);
+  uint64_t size = ljp_mem_entry_bytes(m, fresh);
   /* A brief event that begins before look_at ends at look_at + 8 or before;
   ** this one has to end there, too. */
-  if (LJP_UNLIKELY(head + size > p->look_at + 8 || keep > p->depth ||
+  if (LJP_UNLIKELY(head + size > p->look_at + 8 ||
                    atomic_load_explicit(&p->busy, memory_order_relaxed)))
     return false;
   atomic_store_explicit(&p->busy, true, memory_order_relaxed);
@@ -98,10 +118,16 @@ static inline bool ljp_push_mem_top(struct ljp_producer *p,
   out->bytes = m->size;
   out->vm = m->vm;
   out->keep = (uint16_t)keep;
-  out->n = (uint16_t)(n - keep);
-  for (unsigned i = keep; i < n; i++)
-    out->rest[i - keep] = p->stack[i] = stack[i];
-  p->depth = n;
+  out->n = (uint16_t)(stack ? fresh : n);
+  const struct ljp_mem_parts parts = ljp_mem_entry_parts(out, m->op);
+  if (parts.old)
+    *parts.old = (struct ljp_mem_entry_old){.address = m->old_address,
+                                            .bytes = m->old_size};
+  if (stack) {
+    for (unsigned i = keep; i < n; i++)
+      parts.frames[i - keep] = p->stack[i] = stack[i];
+    p->depth = n;
+  }
   p->mem_time = m->time_ns;
   /* Release: as in ljp_ring_commit(). */
   atomic_store_explicit(&ring->head, head + size, memory_order_release);

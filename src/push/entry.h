@@ -7,6 +7,10 @@
 ** An entry with a stack gives the difference to the producer's stack before:
 ** `keep` frames stay, counted from the root, and `n` new ones follow the fixed
 ** part, root first.
+**
+** A stack of few frames can get a number, by an entry of its own. Memory events
+** then bring the number instead of frames; the producer's stack before stays what
+** it is.
 */
 #ifndef LJP_ENTRY_H
 #define LJP_ENTRY_H
@@ -18,7 +22,8 @@ enum ljp_entry_type {
   LJP_ENTRY_SAMPLE = 1,
   LJP_ENTRY_MEM = 2,
   LJP_ENTRY_EVENT = 3,
-  LJP_ENTRY_BRIEF = 4
+  LJP_ENTRY_BRIEF = 4,
+  LJP_ENTRY_STACK = 5
 };
 
 /* The start of each entry: the ring's part, with names for the three bytes that
@@ -51,8 +56,8 @@ struct ljp_mem_entry {
   uint64_t address;
   uint64_t bytes; /* Of the block; `size` is that of the entry. */
   uint32_t vm;
-  uint16_t keep, n;
-  uint64_t rest[]; /* See ljp_mem_entry_parts(). */
+  uint16_t keep, n; /* keep LJP_KEEP_NUMBER: n is the stack's number. */
+  uint64_t rest[];  /* See ljp_mem_entry_parts(). */
 };
 _Static_assert(sizeof(struct ljp_mem_entry) == 40, "no padding");
 
@@ -83,11 +88,23 @@ ljp_mem_entry_parts(const struct ljp_mem_entry *entry, uint8_t op)
   return parts;
 }
 
-/* An allocation or a free with the time, the VM and the stack of the memory
-** event before it. */
+/* Gives a stack a number, which it has until the number is given again. */
+struct ljp_stack_entry {
+  LJP_ENTRY_HEAD(number, unused_b, unused_c);
+  uint64_t frames[]; /* Root first; `size` tells how many. */
+};
+_Static_assert(sizeof(struct ljp_stack_entry) == 8, "no padding");
+
+enum { LJP_NUMBERED_STACKS = 128, LJP_NUMBERED_FRAMES = 64 };
+enum { LJP_KEEP_NUMBER = 0xffff };
+_Static_assert((int)LJP_STACK_MAX_FRAMES < (int)LJP_KEEP_NUMBER,
+               "no number of frames");
+
+/* An allocation or a free with the time and the VM of the memory event before
+** it, and a numbered stack; number 0 is the producer's stack before. */
 struct ljp_brief_entry {
-  LJP_ENTRY_HEAD(vmstate, op, what);
-  uint64_t block; /* See ljp_brief_block(). */
+  LJP_ENTRY_HEAD(vmstate, op, what); /* op: with the number above its low bit */
+  uint64_t block;                    /* See ljp_brief_block(). */
 };
 _Static_assert(sizeof(struct ljp_brief_entry) == 16, "no padding");
 

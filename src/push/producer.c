@@ -225,10 +225,13 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                       bool root_first, bool *full)
 {
   struct ljp_mem_entry *out = NULL;
-  size_t size = ljp_mem_entry_bytes(m, n);
+  const bool numbered = keep == LJP_KEEP_NUMBER;
+  const unsigned fresh = numbered ? 0 : n;
+  size_t size = ljp_mem_entry_bytes(m, fresh);
   if (!producer_enter(p))
     return false;
-  if (LJP_UNLIKELY(keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep)) {
+  if (LJP_UNLIKELY(!numbered &&
+                   (keep > p->depth || n > LJP_STACK_MAX_FRAMES - keep))) {
     ljp_count_loss(p, LJP_LOSS_BAD_RECORD, 1);
   } else {
     if (LJP_LIKELY(size <= ljp_ring_max_entry(&p->ring)))
@@ -261,8 +264,10 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                                 .bytes = m->old_size};
       if (parts.weight)
         *parts.weight = m->weight;
-      ljp_assert((uint8_t *)(parts.frames + n) == (uint8_t *)out + size);
-      if (root_first)
+      ljp_assert((uint8_t *)(parts.frames + fresh) == (uint8_t *)out + size);
+      if (numbered)
+        ;
+      else if (root_first)
         producer_put_root_first(p, parts.frames, keep, frames, n);
       else
         producer_put_leaf_first(p, parts.frames, keep, frames, n);
@@ -272,6 +277,27 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
   }
   if (!out)
     producer_forget(p);
+  producer_leave(p);
+  return out != NULL;
+}
+
+LJP_SIGSAFE bool ljp_producer_put_stack(struct ljp_producer *p, unsigned number,
+                                        const uint64_t *frames, unsigned n)
+{
+  struct ljp_stack_entry *out;
+  const size_t size = ljp_stack_entry_bytes(n);
+  ljp_assert(number && number < LJP_NUMBERED_STACKS);
+  ljp_assert(n <= LJP_NUMBERED_FRAMES);
+  if (size > ljp_ring_max_entry(&p->ring) || !producer_enter(p))
+    return false;
+  out = (void *)ljp_ring_reserve(&p->ring, (uint32_t)size);
+  if (LJP_LIKELY(out != NULL)) {
+    out->type = LJP_ENTRY_STACK;
+    out->number = (uint8_t)number;
+    for (unsigned i = 0; i < n; i++)
+      out->frames[i] = frames[i];
+    producer_publish(p);
+  }
   producer_leave(p);
   return out != NULL;
 }

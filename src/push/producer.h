@@ -75,6 +75,16 @@ bool ljp_push_mem_all_wait(struct ljp_producer *producer,
                            const struct ljp_mem *mem, const uint64_t *frames,
                            unsigned n);
 
+/* Waits as well; with the stack that has this number. */
+bool ljp_push_mem_number_wait(struct ljp_producer *producer,
+                              const struct ljp_mem *mem, unsigned number);
+
+/* Gives a stack of at most LJP_NUMBERED_FRAMES frames, root first, a number from
+** 1 to LJP_NUMBERED_STACKS - 1. Waits as well; false: the number means what it
+** meant before. In a child of fork() no number means anything. */
+bool ljp_push_stack_wait(struct ljp_producer *producer, unsigned number,
+                         const uint64_t *frames, unsigned n);
+
 /* Waits as well; with this producer's last stack. */
 bool ljp_push_mem_same_wait(struct ljp_producer *producer,
                             const struct ljp_mem *mem);

@@ -45,12 +45,18 @@ struct ljp_producer {
 };
 
 /* Pushes a memory event whose stack is the first keep frames of the last stack
-** and n new frames on top, leaf first or root first. If full is given and there
+** and n new frames on top, leaf first or root first; with keep LJP_KEEP_NUMBER the
+** stack that has the number n. If full is given and there
 ** is no room, sets *full and counts no loss yet. */
 LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
                                       const struct ljp_mem *m, unsigned keep,
                                       const uint64_t *frames, unsigned n,
                                       bool root_first, bool *full);
+
+/* Gives a stack, root first, a number. False: there is no room; no loss is
+** counted. */
+LJP_SIGSAFE bool ljp_producer_put_stack(struct ljp_producer *p, unsigned number,
+                                        const uint64_t *frames, unsigned n);
 
 /* The number of frames, counted from the root, that are the same as in the last
 ** stack. frames: leaf first. */
@@ -68,6 +74,11 @@ static inline size_t ljp_mem_entry_bytes(const struct ljp_mem *m, unsigned n)
   if (m->op == LJP_MEM_REALLOC)
     bytes += sizeof(struct ljp_mem_entry_old);
   return m->weight ? bytes + sizeof(uint64_t) : bytes;
+}
+
+static inline size_t ljp_stack_entry_bytes(unsigned n)
+{
+  return sizeof(struct ljp_stack_entry) + sizeof(uint64_t) * (size_t)n;
 }
 
 #endif

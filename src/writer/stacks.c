@@ -8,6 +8,7 @@
 ** for it (proto_numbers.h), an address as module and offset, so that the word
 ** stays true when the reference is used again or the module is gone.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/writer/writer_impl.h"
@@ -120,31 +121,61 @@ static void stacks_need_node(struct ljp_writer *w, uint32_t index)
 
 /* -- Stacks ---------------------------------------------------------------- */
 
-/* Extends chain[] to the whole stack. False: the tree is full. */
-static bool stacks_intern(struct ljp_writer *w, struct ljp_source *s,
+/* Extends the chain to the whole stack. False: the tree is full. */
+static bool stacks_intern(struct ljp_writer *w, struct ljp_taken_stack *stack,
+                          const uint64_t *words, uint32_t *chain,
                           uint64_t time_ns, bool *all_settled)
 {
-  if (!ljp_writer_generations_match(w, s)) {
-    s->valid = 0;
-    s->node_generation = w->nodes.generation;
-    s->module_generation = w->modules.generation;
-    s->proto_generation = w->proto_numbers.generation;
+  if (!ljp_writer_generations_match(w, stack)) {
+    stack->valid = 0;
+    stack->node_generation = w->nodes.generation;
+    stack->module_generation = w->modules.generation;
+    stack->proto_generation = w->proto_numbers.generation;
   }
-  while (s->valid < s->depth) {
+  while (stack->valid < stack->depth) {
     uint64_t stable[STABLE_AT_ONCE];
-    unsigned i = s->valid, more = s->depth - i;
+    unsigned i = stack->valid, more = stack->depth - i;
     if (more > STABLE_AT_ONCE)
       more = STABLE_AT_ONCE;
     for (unsigned k = 0; k < more; k++) {
       bool settled;
-      stable[k] = stacks_stable(w, s->words[i + k], time_ns, &settled);
+      stable[k] = stacks_stable(w, words[i + k], time_ns, &settled);
       *all_settled &= settled;
     }
-    s->valid += ljp_intern_path(&w->nodes, i ? s->chain[i - 1] : LJP_NO_NODE,
-                                stable, more, s->chain + i);
-    if (s->valid < i + more)
+    stack->valid += ljp_intern_path(&w->nodes, i ? chain[i - 1] : LJP_NO_NODE,
+                                    stable, more, chain + i);
+    if (stack->valid < i + more)
       return false;
   }
+  return true;
+}
+
+static bool stacks_resolve(struct ljp_writer *w, struct ljp_source *s,
+                           struct ljp_taken_stack *stack, const uint64_t *words,
+                           uint32_t *chain, uint64_t time_ns, uint64_t *id)
+{
+  bool all_settled = true;
+  stack->id_epoch = 0;
+  if (!stacks_intern(w, stack, words, chain, time_ns, &all_settled)) {
+    /* A new epoch has an empty tree: intern the stack again from its root. */
+    ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
+    if (!stacks_intern(w, stack, words, chain, time_ns, &all_settled)) {
+      s->own_loss[LJP_LOSS_NO_MEMORY]++;
+      stack->valid = 0;
+      return false;
+    }
+  }
+  ljp_assert(stack->valid == stack->depth);
+  uint32_t leaf = stack->depth ? chain[stack->depth - 1] : LJP_NO_NODE;
+  *id = ljp_intern_id(&w->nodes, leaf);
+  if (leaf != LJP_NO_NODE && w->nodes.nodes[leaf].epoch != w->out.epoch)
+    stacks_need_node(w, leaf);
+  stack->id_epoch = w->out.epoch;
+  stack->id = *id;
+  /* If a word may resolve to something else at another time, the next event
+  ** must not use this chain. */
+  if (!all_settled)
+    stack->valid = 0;
   return true;
 }
 
@@ -152,37 +183,55 @@ bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
                       unsigned n, const uint64_t *words, uint64_t time_ns,
                       uint64_t *id)
 {
-  if (keep > s->depth || n > LJP_STACK_MAX_FRAMES - keep) {
+  struct ljp_taken_stack *last = &s->last;
+  if (keep > last->depth || n > LJP_STACK_MAX_FRAMES - keep) {
     s->own_loss[LJP_LOSS_BAD_RECORD]++;
-    s->depth = s->valid = s->id_epoch = 0;
+    last->depth = last->valid = last->id_epoch = 0;
     return false;
   }
-  s->id_epoch = 0;
   if (n)
     memcpy(s->words + keep, words, 8 * (size_t)n);
-  s->depth = keep + n;
-  if (s->valid > keep)
-    s->valid = keep;
-  bool all_settled = true;
-  if (!stacks_intern(w, s, time_ns, &all_settled)) {
-    /* A new epoch has an empty tree: intern the stack again from its root. */
-    ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
-    if (!stacks_intern(w, s, time_ns, &all_settled)) {
-      s->own_loss[LJP_LOSS_NO_MEMORY]++;
-      s->valid = 0;
-      return false;
-    }
+  last->depth = keep + n;
+  if (last->valid > keep)
+    last->valid = keep;
+  return stacks_resolve(w, s, last, s->words, s->chain, time_ns, id);
+}
+
+/* -- Numbered stacks ------------------------------------------------------- */
+
+/* Without memory for the numbers, their events are lost. */
+void ljp_writer_number_stack(struct ljp_source *s, unsigned number,
+                             const uint64_t *words, size_t n)
+{
+  if (!s->numbered)
+    s->numbered = calloc(LJP_NUMBERED_STACKS, sizeof *s->numbered);
+  if (!s->numbered)
+    return;
+  if (number >= LJP_NUMBERED_STACKS || n > LJP_NUMBERED_FRAMES) {
+    s->own_loss[LJP_LOSS_BAD_RECORD]++;
+    return;
   }
-  ljp_assert(s->valid == s->depth);
-  uint32_t leaf = s->depth ? s->chain[s->depth - 1] : LJP_NO_NODE;
-  *id = ljp_intern_id(&w->nodes, leaf);
-  if (leaf != LJP_NO_NODE && w->nodes.nodes[leaf].epoch != w->out.epoch)
-    stacks_need_node(w, leaf);
-  s->id_epoch = w->out.epoch;
-  s->stack_id = *id;
-  /* If a word may resolve to something else at another time, the next event
-  ** must not use this chain. */
-  if (!all_settled)
-    s->valid = 0;
-  return true;
+  struct ljp_numbered_stack *numbered = &s->numbered[number];
+  numbered->stack = (struct ljp_taken_stack){.depth = (unsigned)n};
+  memcpy(numbered->words, words, n * sizeof *words);
+}
+
+bool ljp_writer_numbered_stack(struct ljp_writer *w, struct ljp_source *s,
+                               unsigned number, uint64_t time_ns, uint64_t *id)
+{
+  uint32_t chain[LJP_NUMBERED_FRAMES];
+  if (number == 0)
+    return ljp_writer_stack(w, s, s->last.depth, 0, NULL, time_ns, id);
+  if (!s->numbered || number >= LJP_NUMBERED_STACKS) {
+    s->own_loss[s->numbered ? LJP_LOSS_BAD_RECORD : LJP_LOSS_NO_MEMORY]++;
+    return false;
+  }
+  struct ljp_numbered_stack *numbered = &s->numbered[number];
+  if (LJP_LIKELY(ljp_writer_stack_valid(w, &numbered->stack))) {
+    *id = numbered->stack.id;
+    return true;
+  }
+  numbered->stack.valid = 0; /* no chain of it is kept */
+  return stacks_resolve(w, s, &numbered->stack, numbered->words, chain, time_ns,
+                        id);
 }

@@ -13,8 +13,8 @@ static bool take_stack(struct ljp_writer *w, struct ljp_source *s,
                        unsigned keep, unsigned n, const uint64_t *words,
                        uint64_t time_ns, uint64_t *id)
 {
-  if (n == 0 && keep == s->depth && ljp_writer_last_stack_valid(w, s)) {
-    *id = s->stack_id;
+  if (n == 0 && keep == s->last.depth && ljp_writer_stack_valid(w, &s->last)) {
+    *id = s->last.id;
     return true;
   }
   return ljp_writer_stack(w, s, keep, n, words, time_ns, id);
@@ -45,6 +45,16 @@ static bool take_without_stack(const struct ljp_mem *mem)
   return mem->op == LJP_MEM_FREE && (mem->what & LJP_MEM_SWEPT);
 }
 
+/* The stack that a brief event names. */
+static inline const struct ljp_taken_stack *
+take_brief_stack(const struct ljp_source *s, unsigned number)
+{
+  static const struct ljp_taken_stack none; /* of no epoch, so never valid */
+  if (number == 0)
+    return &s->last;
+  return LJP_LIKELY(s->numbered != NULL) ? &s->numbered[number].stack : &none;
+}
+
 void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
                             const struct ljp_ring *ring, uint64_t *pos,
                             uint64_t end)
@@ -65,10 +75,12 @@ void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
     *pos += sizeof *e;
     uint64_t stack = LJP_STACK_AS_BEFORE;
     if (!take_without_stack(mem)) {
-      plain = ljp_writer_last_stack_valid(w, s);
-      stack = s->stack_id;
-      if (LJP_UNLIKELY(!plain && !ljp_writer_stack(w, s, s->depth, 0, NULL,
-                                                   mem->time_ns, &stack)))
+      const unsigned number = e->op >> 1;
+      const struct ljp_taken_stack *named = take_brief_stack(s, number);
+      plain = ljp_writer_stack_valid(w, named);
+      stack = named->id;
+      if (LJP_UNLIKELY(!plain && !ljp_writer_numbered_stack(
+                                     w, s, number, mem->time_ns, &stack)))
         return;
     }
     ljp_builder_mem(&w->builder, mem, stack);
@@ -79,7 +91,8 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
                      const struct ljp_mem_entry *e)
 {
   const struct ljp_mem_parts parts = ljp_mem_entry_parts(e, e->op);
-  ljp_assert((const uint8_t *)(parts.frames + e->n) ==
+  const bool numbered = e->keep == LJP_KEEP_NUMBER;
+  ljp_assert((const uint8_t *)(parts.frames + (numbered ? 0 : e->n)) ==
              (const uint8_t *)e + e->size);
   const struct ljp_mem mem = {.time_ns = e->time_ns,
                               .address = e->address,
@@ -94,9 +107,11 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
   s->mem.time_ns = mem.time_ns;
   s->mem.vm = mem.vm;
   uint64_t stack = LJP_STACK_AS_BEFORE;
-  bool same = e->n == 0 && e->keep == s->depth;
+  bool same = e->n == 0 && e->keep == s->last.depth;
   if ((same && take_without_stack(&mem)) ||
-      take_stack(w, s, e->keep, e->n, parts.frames, e->time_ns, &stack))
+      (numbered
+           ? ljp_writer_numbered_stack(w, s, e->n, e->time_ns, &stack)
+           : take_stack(w, s, e->keep, e->n, parts.frames, e->time_ns, &stack)))
     ljp_builder_mem(&w->builder, &mem, stack);
 }
 
@@ -218,6 +233,10 @@ void ljp_writer_take(struct ljp_writer *w, struct ljp_source *s,
     take_sample(w, s, (const void *)entry);
   } else if (entry->type == LJP_ENTRY_MEM) {
     take_mem(w, s, (const void *)entry);
+  } else if (entry->type == LJP_ENTRY_STACK) {
+    const struct ljp_stack_entry *e = (const void *)entry;
+    ljp_writer_number_stack(s, e->number, e->frames,
+                            (e->size - sizeof *e) / sizeof *e->frames);
   } else {
     ljp_assert(entry->type == LJP_ENTRY_EVENT);
     take_event(w, s, (const void *)entry);

@@ -65,6 +65,7 @@ void ljp_writer_free(struct ljp_writer *w)
   while (w->sources) {
     struct ljp_source *source = w->sources;
     w->sources = source->next;
+    free(source->numbered);
     free(source);
   }
   ljp_builder_fini(&w->builder);
@@ -223,6 +224,7 @@ static void writer_forget_retired(struct ljp_writer *w)
       link = &s->next;
     } else {
       *link = s->next;
+      free(s->numbered);
       free(s);
     }
   }

@@ -31,20 +31,31 @@ _Static_assert(LJP_DEFAULT_MAX_NODES <= LJP_EPOCH_MAX_NODES, "RFC 1");
 
 enum { LJP_ADDRESS_CACHE = 4096, LJP_GONE_AT_ONCE = 256 };
 
+/* What has become of a stack that a producer has pushed. The nodes of its first
+** `valid` frames are in its chain, as long as the generations match. */
+struct ljp_taken_stack {
+  unsigned depth, valid;
+  uint32_t node_generation, module_generation, proto_generation;
+  /* The id of the whole stack, if ljp_writer_stack_valid(). */
+  uint32_t id_epoch;
+  uint64_t id;
+};
+
+struct ljp_numbered_stack {
+  struct ljp_taken_stack stack;
+  uint64_t words[LJP_NUMBERED_FRAMES]; /* Root first. */
+};
+
 /* What the writer knows of one producer. */
 struct ljp_source {
   struct ljp_source *next;
   struct ljp_producer *producer; /* NULL: retired. */
   uint32_t id;
   uint64_t end; /* Drain up to here. */
-  /* The producer's last stack: words[0..depth), root first. The nodes of its
-  ** first `valid` frames are in chain, as long as the generations match. */
-  unsigned depth, valid;
-  uint32_t node_generation, module_generation, proto_generation;
-  /* The id of the whole stack, if ljp_writer_last_stack_valid(). */
-  uint32_t id_epoch;
-  uint64_t stack_id;
-  uint64_t lost[LJP_LOSS_COUNT]; /* As last written. */
+  /* The producer's last stack: words[0..depth), root first. */
+  struct ljp_taken_stack last;
+  struct ljp_numbered_stack *numbered; /* By number; NULL: there is none. */
+  uint64_t lost[LJP_LOSS_COUNT];       /* As last written. */
   uint64_t overruns;
   uint64_t own_loss[LJP_LOSS_COUNT]; /* Lost by the writer, not by the push;
                                      ** once retired: all losses. */
@@ -123,20 +134,27 @@ void ljp_writer_forget_protos(struct ljp_writer *w);
 bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
                       unsigned n, const uint64_t *words, uint64_t time_ns,
                       uint64_t *id);
-/* Do the nodes in the source's chain still stand for its words? */
-static inline bool ljp_writer_generations_match(const struct ljp_writer *w,
-                                                const struct ljp_source *s)
+/* The same for the stack that has a number; number 0: the source's last stack. */
+bool ljp_writer_numbered_stack(struct ljp_writer *w, struct ljp_source *s,
+                               unsigned number, uint64_t time_ns, uint64_t *id);
+/* From now on the number means this stack, root first. */
+void ljp_writer_number_stack(struct ljp_source *s, unsigned number,
+                             const uint64_t *words, size_t n);
+/* Do the nodes in the stack's chain still stand for its words? */
+static inline bool
+ljp_writer_generations_match(const struct ljp_writer *w,
+                             const struct ljp_taken_stack *stack)
 {
-  return s->node_generation == w->nodes.generation &&
-         s->module_generation == w->modules.generation &&
-         s->proto_generation == w->proto_numbers.generation;
+  return stack->node_generation == w->nodes.generation &&
+         stack->module_generation == w->modules.generation &&
+         stack->proto_generation == w->proto_numbers.generation;
 }
-/* Is stack_id the id of the source's last stack in this epoch? */
-static inline bool ljp_writer_last_stack_valid(const struct ljp_writer *w,
-                                               const struct ljp_source *s)
+/* Is the stack's id still true, and does this epoch have it? */
+static inline bool ljp_writer_stack_valid(const struct ljp_writer *w,
+                                          const struct ljp_taken_stack *stack)
 {
-  return s->id_epoch == w->out.epoch && s->valid == s->depth &&
-         ljp_writer_generations_match(w, s);
+  return stack->id_epoch == w->out.epoch && stack->valid == stack->depth &&
+         ljp_writer_generations_match(w, stack);
 }
 
 /* epoch.c */
