@@ -7,7 +7,7 @@
 */
 #include "profilers/memory/record_priv.h"
 
-#include "profilers/memory/recall.h"
+#include "profilers/memory/answers.h"
 #include "src/push/brief.h"
 
 /* To ask for the time takes as long as the rest of the short way. So a sweep's
@@ -21,79 +21,45 @@ enum {
   DENSE_CYCLES = 4000 /* for all of them */
 };
 
-static inline bool push_brief(struct ljp_recorder *r, const struct ljp_mem *m,
-                              uint8_t op, uint8_t what)
+static inline bool every_push_brief(struct ljp_recorder *r,
+                                    const struct ljp_mem *m, uint8_t op,
+                                    uint8_t what)
 {
-  /* After a loss nothing is the same any more. */
-  return LJP_LIKELY(r->stack.count == r->producer->depth) &&
-         LJP_LIKELY(ljp_push_mem_brief(r->producer, m->time_ns, m->address,
-                                       m->size,
-                                       ljp_brief_kinds(m->vmstate, op, what)));
+  return ljp_push_mem_brief(r->producer, m->time_ns, m->address, m->size,
+                            ljp_brief_kinds(m->vmstate, op, what) |
+                                ljp_brief_number(r->stack.number));
 }
 
-static inline bool push_top(struct ljp_recorder *r, const struct ljp_mem *m)
+static inline bool every_push_whole(struct ljp_recorder *r,
+                                    const struct ljp_mem *m)
 {
   const struct ljp_found_stack *stack = &r->stack;
-  return ljp_push_mem_top(r->producer, m, stack->frames, stack->count,
-                          stack->same);
+  return stack->number
+             ? ljp_push_mem_top(r->producer, m, NULL, stack->number, 0)
+             : ljp_push_mem_top(r->producer, m, stack->frames, stack->count,
+                                stack->same);
 }
 
 /* Of the stack r->stack. */
-static __attribute__((noinline)) void push(struct ljp_recorder *r,
-                                           const struct ljp_mem *m)
+static __attribute__((noinline)) void every_push(struct ljp_recorder *r,
+                                                 const struct ljp_mem *m)
 {
-  bool may = r->stack.root_first && m->op != LJP_MEM_REALLOC;
-  if (LJP_LIKELY(may && push_top(r, m)))
+  bool may = r->stack.root_first;
+  if (LJP_LIKELY(may && every_push_whole(r, m)))
     return;
-  if (!ljp_brief_look(r->producer) || !may || !push_top(r, m))
+  if (!ljp_brief_look(r->producer) || !may || !every_push_whole(r, m))
     ljp_recorder_push(r, m);
 }
 
-static inline void push_held(struct ljp_recorder *r)
+static inline void every_push_held(struct ljp_recorder *r)
 {
   uint8_t what = ljp_recorder_type(r);
   r->holds = false;
-  if (LJP_LIKELY(r->held_same && push_brief(r, &r->held, LJP_MEM_ALLOC, what)))
+  if (LJP_LIKELY(r->stack.number && r->held.op == LJP_MEM_ALLOC) &&
+      LJP_LIKELY(every_push_brief(r, &r->held, LJP_MEM_ALLOC, what)))
     return;
   r->held.what |= what;
-  push(r, &r->held);
-}
-
-static inline bool is_same_stack(const struct ljp_recorder *r)
-{
-  return r->stack.root_first && r->stack.same == r->stack.count;
-}
-
-static inline void find_stack(struct ljp_recorder *r,
-                              const struct ljp_caller *caller)
-{
-  r->held_same = false;
-  ljp_stacks_find(&r->stacks, caller, &r->stack);
-}
-
-static inline void hold(struct ljp_recorder *r)
-{
-  r->holds = true;
-  if (LJP_LIKELY(r->held_same && r->held.op == LJP_MEM_ALLOC))
-    return; /* that is noted, and it is the same stack */
-  ljp_recorder_hold(r);
-  r->held_same = r->held.op == LJP_MEM_ALLOC && is_same_stack(r);
-}
-
-/* Of a new block. */
-static inline void find_again(struct ljp_recorder *r,
-                              const struct ljp_caller *caller)
-{
-  if (LJP_LIKELY(ljp_stacks_are_given(&r->stacks, caller, &r->stack)))
-    return;
-  if (!ljp_stacks_are_other(&r->stacks, caller, &r->stack)) {
-    find_stack(r, caller);
-    return;
-  }
-  /* The same stack, but hold() may not see that it is for something else. */
-  r->held.op = LJP_MEM_ALLOC;
-  ljp_recorder_hold(r);
-  r->holds = false;
+  every_push(r, &r->held);
 }
 
 static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
@@ -186,15 +152,15 @@ free_block(struct ljp_recorder *r, void *ptr, size_t osize,
                       .size = osize,
                       .vm = r->vm,
                       .op = LJP_MEM_FREE};
-  find_stack(r, caller);
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, 0);
   ljp_stand_in(caller);
   r->counts.frees++;
   r->counts.free_bytes += osize;
-  if (!is_same_stack(r) || !push_brief(r, &m, LJP_MEM_FREE, 0))
-    push(r, &m);
+  if (!r->stack.number || !every_push_brief(r, &m, LJP_MEM_FREE, 0))
+    every_push(r, &m);
   ljp_stand_in(NULL);
   return result;
 }
@@ -218,12 +184,13 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
     return ljp_recorder_every(r, ptr, osize, nsize, caller);
   ljp_stand_in(caller);
   if (LJP_LIKELY(r->holds))
-    push_held(r);
+    every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
     ljp_recorder_look(r, 0);
   m->time_ns = time_of_block(r, nsize);
   m->size = nsize;
-  find_again(r, caller);
+  if (LJP_UNLIKELY(!ljp_answers_find(&r->stacks, caller, &r->stack)))
+    ljp_stacks_put_together(&r->stacks, caller, &r->stack);
   m->what = 0;
   m->vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
@@ -234,7 +201,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
   m->address = (uint64_t)(uintptr_t)result;
   r->counts.alloc_bytes += nsize;
   r->counts.allocs++;
-  hold(r);
+  ljp_recorder_hold(r);
   return result;
 }
 
@@ -245,7 +212,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
     return r->alloc(r->ud, ptr, osize, nsize);
   ljp_stand_in(caller);
   if (LJP_LIKELY(r->holds))
-    push_held(r);
+    every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
     ljp_recorder_look(r, nsize ? 0 : osize);
   if (!nsize) {
@@ -258,7 +225,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   r->held.size = nsize;
   r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
   r->held.what = 0;
-  find_stack(r, caller);
+  ljp_stacks_find(&r->stacks, caller, &r->stack);
   r->held.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, nsize);
@@ -274,6 +241,6 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   } else {
     r->counts.allocs++;
   }
-  hold(r);
+  ljp_recorder_hold(r);
   return result;
 }

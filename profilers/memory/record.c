@@ -86,11 +86,14 @@ void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m)
 {
   const struct ljp_found_stack *stack = &r->stack;
   int *error = &errno, saved = *error;
-  bool told =
-      LJP_LIKELY(stack->root_first)
-          ? ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
-                                   stack->same)
-          : ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
+  bool told;
+  if (LJP_LIKELY(stack->number))
+    told = ljp_push_mem_number_wait(r->producer, m, stack->number);
+  else if (stack->root_first)
+    told = ljp_push_mem_root_wait(r->producer, m, stack->frames, stack->count,
+                                  stack->same);
+  else
+    told = ljp_push_mem_all_wait(r->producer, m, stack->frames, stack->count);
   r->counts.untold += !told;
   *error = saved;
 }
@@ -161,6 +164,7 @@ void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
 void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;
+  ljp_stacks_forked(&r->stacks);
   enter_phase(r, LJP_NO_PHASE); /* the first event tells the heap's size */
 }
 
@@ -231,6 +235,7 @@ bool ljp_recorder_in_place(struct ljp_recorder *r)
 void ljp_recorder_begin(struct ljp_recorder *r)
 {
   r->every = r->sample_bytes == 0;
+  r->stacks.producer = r->producer;
   enter_phase(r, ljp_guest_gc_phase(&r->heap));
   r->tsc = 0;
   r->held = (struct ljp_mem){.vm = r->vm};

@@ -78,8 +78,6 @@ struct ljp_recorder {
   uint32_t swept_more; /* take the time as it is */
   struct ljp_mem held; /* the event that waits; its stack is `stack` */
   bool holds, held_object, held_part;
-  bool held_same;    /* it is an allocation, of the stack of the event before;
-                     ** stays until there is another one in `stack` */
   uint8_t held_type; /* if it does not tell that itself */
   struct ljp_memprof_counts counts;
   struct ljp_found_stack stack; /* of the last event that has one */

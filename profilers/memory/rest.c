@@ -107,7 +107,7 @@ static bool follow(struct ljp_stacks *s, struct ljp_again *a,
                    const struct ljp_guest_start *start, uint32_t *kept,
                    unsigned deep)
 {
-  return ljp_rest_follow_spine(s, a, start, kept, deep) &&
+  return ljp_rest_follow_spine(s, a, start, kept) &&
          (ljp_rest_words_are_true(a) ||
           ljp_rest_put_together(s, a, start, kept, deep));
 }
@@ -144,7 +144,8 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
   }
   uint32_t n = 0, rest = 0;
   for (uint32_t i = 0; i < s->memo.always_reads; i++)
-    if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program)
+    if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program &&
+        s->memo.always[i].at != s->libc)
       a->word[n++] = s->memo.always[i];
   /* Those that are compared in part only come last, and the others in fours, which
   ** are compared at once. */

@@ -31,21 +31,13 @@ bool ljp_rest_put_together(struct ljp_stacks *stacks, struct ljp_again *again,
 static inline bool ljp_rest_follow_spine(struct ljp_stacks *s,
                                          struct ljp_again *a,
                                          const struct ljp_guest_start *start,
-                                         uint32_t *kept, unsigned deep)
+                                         uint32_t *kept)
 {
   if (LJP_UNLIKELY(a->epoch != s->epoch)) {
     a->epoch = s->epoch;
     ljp_segment_clear(s, a);
   }
-  uint32_t frames = a->spine.frames;
-  bool ok = ljp_spine_follow(&a->spine, start, kept);
-  if (!ok || *kept != frames || a->spine.frames != frames) {
-    a->serial = ++s->serials;
-    /* Whoever fails, or asks for what is above, leaves what was no answer. */
-    if (deep)
-      a->total = 0;
-  }
-  return ok;
+  return ljp_spine_follow(&a->spine, start, kept);
 }
 
 static inline bool ljp_rest_words_are_true(const struct ljp_again *a)
@@ -54,14 +46,14 @@ static inline bool ljp_rest_words_are_true(const struct ljp_again *a)
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
-/* Makes its spine that of a start, with what is below; *kept: so many frames
-** from the root are as they were. False: nobody knows, or it is time to learn
-** it. Nearly every event with another stack asks. */
+/* Makes its spine that of a start, with what is below; *kept: the first frames
+** that stay what they were, this many. False: nobody knows, or it is time to learn
+** it. */
 static inline bool ljp_rest_find(struct ljp_stacks *s, struct ljp_again *a,
                                  const struct ljp_guest_start *start,
                                  uint32_t *kept)
 {
-  return ljp_rest_follow_spine(s, a, start, kept, 0) &&
+  return ljp_rest_follow_spine(s, a, start, kept) &&
          (LJP_LIKELY(ljp_rest_words_are_true(a)) ||
           ljp_rest_put_together(s, a, start, kept, 0)) &&
          LJP_LIKELY(a->found < a->enough);

@@ -116,7 +116,6 @@ static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
   if (!put(r, &block)) {
     r->counts.lost[LJP_LOSS_TRACK_FULL]++;
     ljp_count_loss(r->producer, LJP_LOSS_TRACK_FULL, 1);
-    r->stacks.last = NULL; /* this stack is not told */
     return;
   }
   if (m->op == LJP_MEM_REALLOC)

@@ -158,8 +158,6 @@ void ljp_segment_clear(struct ljp_stacks *s, struct ljp_again *a)
     use_arrays(a, &(struct arrays){small->link, small->level, small->stack,
                                    small->word, LEVELS, FRAMES, WORDS});
   }
-  a->serial = ++s->serials;
-  a->total = 0;
   a->learned = false;
   a->spine.count = a->spine.rest = a->spine.frames = 0;
   a->spine.tight = false;

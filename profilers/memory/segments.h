@@ -4,8 +4,7 @@
 ** each, and a few that are deep. Part of rest.c.
 **
 ** Invariants: a segment stands where it stands for good, with its arrays, small
-** ones or those of the deep segment that it owns. Its serial changes whenever its
-** spine's frames do.
+** ones or those of the deep segment that it owns.
 */
 #ifndef LJP_MEMPROF_SEGMENTS_H
 #define LJP_MEMPROF_SEGMENTS_H
@@ -14,19 +13,13 @@
 #include "src/base/memo.h"
 
 struct ljp_again {
-  uint32_t epoch;  /* when it was begun; others are of no use */
-  uint64_t serial; /* changes with the frames of the spine */
+  uint32_t epoch; /* when it was begun; others are of no use */
   uint64_t L, cframe;
-  uint32_t total;      /* frames of the last answer */
-  uint8_t state;       /* by the frame on top of that */
-  uint64_t top;        /* what stood on it: the site's address, or a number */
   bool learned;        /* what is below, with words; and then: */
   uint64_t low, below; /* the spine's */
   uint32_t words, hits;
-  uint32_t seen;  /* of the hits, when room was last looked for beside it */
-  uint32_t found; /* so many times on end it was put together the same */
-  uint32_t stood; /* so many answers on end were of the spine with this one: */
-  uint64_t stood_serial;
+  uint32_t seen;   /* of the hits, when room was last looked for beside it */
+  uint32_t found;  /* so many times on end it was put together the same */
   uint32_t enough; /* as many as make it worth while to learn it */
   struct ljp_patience patience;
   uint32_t word_room;

@@ -25,13 +25,16 @@ struct ljp_site;
 struct ljp_front;
 struct ljp_again;
 struct ljp_segments;
-struct ljp_recall;
+struct ljp_answers;
+struct ljp_producer;
 
 /* The answer. frames: leaf first after a full walk; else root first. */
 struct ljp_found_stack {
   const uint64_t *frames;
   uint32_t count;
-  uint32_t same; /* root first: as many are those of the last answer */
+  uint32_t same;  /* root first: the first frames are those of the last stack
+                 ** that was put together, this many, if that was pushed */
+  uint8_t number; /* by which the writer knows the stack; 0: it does not */
   bool root_first;
   bool object;  /* memory for a whole object, which tells its type itself */
   uint8_t type; /* enum ljp_mem_type */
@@ -53,18 +56,13 @@ struct ljp_stacks {
   struct ljp_site *sites;        /* where host code returns to */
   struct ljp_front *fronts;      /* ways down that were taken */
   const struct ljp_front *front; /* the last one, if it was known */
-  uint64_t own, program; /* these modules' witnesses; 0: not known yet */
+  uint64_t own, program, libc; /* these modules' witnesses; 0: not known yet */
   struct ljp_segments *segments; /* with what is below them */
   struct ljp_again *last;        /* of the last answer */
   uint64_t generation[2];
-  struct ljp_recall *recalls; /* whole answers, */
-  uint64_t recalled;          /* and which of them may have been learned */
-  /* Those which were the last answer once more, and what stands there. */
-  const struct ljp_recall *given[2];
-  struct ljp_found_stack *given_to;
+  struct ljp_answers *answers;
+  struct ljp_producer *producer; /* of the events with these stacks */
   uint32_t epoch, next_front, next_site;
-  uint64_t serials; /* of spines, so far */
-  uint64_t tops;    /* of what stood on top of an answer, so far */
   struct ljp_patience patience;
   uint64_t cut, remembered, learned, checked, differed;
   uint32_t hosts; /* with native, of the way down that was found last: */
@@ -77,6 +75,9 @@ struct ljp_stacks {
 /* False: no memory. The rest of *stacks has been filled in, or is zero. */
 bool ljp_stacks_init(struct ljp_stacks *stacks);
 void ljp_stacks_fini(struct ljp_stacks *stacks);
+
+/* In a child of fork(), which has a writer of its own. */
+void ljp_stacks_forked(struct ljp_stacks *stacks);
 
 /* From the registers of the caller of the allocator. */
 void ljp_stacks_find(struct ljp_stacks *stacks, const struct ljp_caller *caller,
@@ -97,6 +98,16 @@ static inline enum ljp_vmstate ljp_stacks_state(uint64_t frame)
     return LJP_VMSTATE_UNKNOWN;
   }
 }
+
+/* The same without asking the answers. */
+void ljp_stacks_put_together(struct ljp_stacks *stacks,
+                             const struct ljp_caller *caller,
+                             struct ljp_found_stack *found);
+
+/* Compares an answer with a full walk, and counts. */
+void ljp_stacks_check(struct ljp_stacks *stacks,
+                      const struct ljp_caller *caller,
+                      const struct ljp_found_stack *found);
 
 /* The same, by a full walk. */
 void ljp_stacks_walk_from(struct ljp_stacks *stacks,

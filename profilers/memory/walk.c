@@ -44,10 +44,9 @@ static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
   }
   found->frames = s->frames;
   found->count = kept;
-  found->same = 0;
+  found->number = 0;
   found->root_first = false;
   s->last = NULL;
-  s->given[0] = s->given[1] = NULL;
 }
 
 void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,

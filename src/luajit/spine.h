@@ -111,9 +111,9 @@ struct ljp_spine {
   struct ljp_spine_calls *calls; /* the owner's; many spines may share them */
 };
 
-/* Makes the spine that of a start; *kept: so many frames from the root are as
-** before. False: it is not understood, or does not fit; the spine is as good as
-** empty then. A spine is begun with count 0, rest frames in stack. */
+/* Makes the spine that of a start; *kept: the first frames that stay what they
+** were, this many. False: it is not understood, or does not fit; the spine is as
+** good as empty then. A spine is begun with count 0, rest frames in stack. */
 bool ljp_spine_follow(struct ljp_spine *spine,
                       const struct ljp_guest_start *start, uint32_t *kept);
 
@@ -126,6 +126,11 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
                                const struct ljp_guest_start *start,
                                const struct ljp_spine *spine,
                                struct ljp_memo_read *out, unsigned room);
+
+/* A number that tells most places of allocation apart: of the trace that runs, or
+** else of the position, frame and caller of the function on top. Fault-safe: what
+** the VM says of itself may be out of date. */
+uint64_t ljp_guest_place(const struct ljp_guest_heap *heap);
 
 /* Registers and state of a walk that goes on below the spine's C frame. False:
 ** there is no such C frame. */

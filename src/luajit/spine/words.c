@@ -102,3 +102,21 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
   }
   return words.count <= room ? words.count : 0;
 }
+
+/* -- Places ---------------------------------------------------------------------- */
+
+uint64_t ljp_guest_place(const struct ljp_guest_heap *heap)
+{
+  const global_State *g = (const global_State *)(uintptr_t)heap->g;
+  if (*heap->vmstate >= 0)
+    return mrefu(g->jit_base) * 31 + (uint64_t)*heap->vmstate;
+  const uint64_t L = gcrefu(g->cur_L);
+  uint64_t base, cframe, link = 0, pc = 0;
+  if (!ljp_load(L + offsetof(lua_State, base), &base) ||
+      !ljp_load(L + offsetof(lua_State, cframe), &cframe))
+    return 0;
+  cframe &= (uint64_t)(int64_t)CFRAME_RAWMASK;
+  ljp_load(base - 8, &link);
+  ljp_load(cframe + LJP_CF_PC * 8, &pc);
+  return (base ^ link << 17 ^ link >> 47) * 31 + pc;
+}

@@ -1,0 +1,130 @@
+/*
+** Whole stacks that were found at a place, with every word of memory that each of
+** them depends on. If all of those words are what they were, the stack is.
+**
+** Mental picture: a program allocates at a few sites in turn, so what follows an
+** answer is mostly what followed it the last time. That one is compared first,
+** inline; if it is another one, the table is asked by the place of the call.
+**
+** An answer's index in the table is the number by which the stream's writer knows
+** the stack (ljp_push_stack_wait), so its events bring no frames.
+**
+** Invariants: answer[0] is never learned. An answer of the present epoch has been
+** told to the writer; `words` is a multiple of four. On the VM's own thread.
+*/
+#ifndef LJP_MEMORY_ANSWERS_H
+#define LJP_MEMORY_ANSWERS_H
+
+#include "profilers/memory/front.h"
+#include "profilers/memory/segments.h"
+#include "src/base/memo.h"
+#include "src/base/saferead.h"
+#include "src/push/producer.h"
+
+enum {
+#ifdef LJP_DEBUG
+  LJP_ANSWER_SETS = 2,
+  LJP_ANSWER_WAYS = 4,
+#else
+  LJP_ANSWER_SETS = 16,
+  LJP_ANSWER_WAYS = 8,
+#endif
+  LJP_ANSWERS = LJP_ANSWER_SETS * LJP_ANSWER_WAYS,
+  LJP_ANSWER_WORDS = 64,
+  LJP_ANSWER_HISTORIES = 4096
+};
+_Static_assert((int)LJP_ANSWERS <= (int)LJP_NUMBERED_STACKS,
+               "an answer has a number");
+
+struct ljp_answer {
+  const struct ljp_caller *caller;
+  uint64_t rip;
+  uint32_t epoch; /* of struct ljp_stacks; of another one: not learned, or of
+                  ** no use any more */
+  uint32_t words;
+  uint64_t place; /* ljp_guest_place() */
+  uint32_t hits;  /* since its way was last looked at for room */
+  uint32_t wait;  /* not learned: until it is met so often */
+  struct ljp_found_stack stack;
+  struct ljp_memo_read word[LJP_ANSWER_WORDS];
+  uint64_t frame[LJP_NUMBERED_FRAMES];
+};
+
+struct ljp_answers {
+  struct ljp_answer answer[LJP_ANSWERS];
+  uint32_t history;                    /* of the last three answers */
+  uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed the last time */
+  uint32_t next_way;
+  uint32_t misses, rest; /* on end; and how many more are not looked for */
+  struct ljp_patience patience;
+  bool met; /* the stack that is looked for now may be learned, of: */
+  uint64_t place;
+};
+
+/* False: no memory. */
+bool ljp_answers_init(struct ljp_stacks *stacks);
+void ljp_answers_fini(struct ljp_stacks *stacks);
+/* The epochs begin anew. */
+void ljp_answers_forget(struct ljp_stacks *stacks);
+
+/* After the answer that follows the last one was not it: any other one? NULL:
+** none. */
+struct ljp_answer *ljp_answers_search(struct ljp_stacks *stacks,
+                                      const struct ljp_caller *caller);
+
+/* A stack has been put together of its parts, which are known: an answer is made
+** of it if it is often met. Preserves errno. */
+void ljp_answers_meet(struct ljp_stacks *stacks,
+                      const struct ljp_caller *caller,
+                      const struct ljp_site *site,
+                      const struct ljp_guest_regs *regs,
+                      const struct ljp_guest_start *start,
+                      const struct ljp_again *again,
+                      const struct ljp_found_stack *found);
+
+static inline bool ljp_stacks_are_of_now(const struct ljp_stacks *s)
+{
+  /* Relaxed: who uses what was made for an older one checks its witness. */
+  return s->generation[0] ==
+             atomic_load_explicit(s->serial, memory_order_relaxed) &&
+         s->generation[1] == ljp_guest_code_generation();
+}
+
+static inline bool ljp_answer_holds(const struct ljp_stacks *s,
+                                    const struct ljp_answer *a,
+                                    const struct ljp_caller *caller)
+{
+  return a->caller == caller && a->rip == caller->rip && a->epoch == s->epoch &&
+         ljp_saferead_same(a->word, a->words) == a->words;
+}
+
+static inline void ljp_answers_follow(struct ljp_answers *t,
+                                      struct ljp_answer *a)
+{
+  t->history = (t->history << 4 ^ a->stack.number) & (LJP_ANSWER_HISTORIES - 1);
+  a->hits++;
+  t->misses = 0;
+}
+
+/* The answer that is expected, if it is that; or else any other one. False: there
+** is none. */
+static inline bool ljp_answers_find(struct ljp_stacks *s,
+                                    const struct ljp_caller *caller,
+                                    struct ljp_found_stack *found)
+{
+  struct ljp_answers *t = s->answers;
+  struct ljp_answer *a = &t->answer[t->after[t->history]];
+  if (LJP_UNLIKELY(!ljp_stacks_are_of_now(s)))
+    return false;
+  if (LJP_LIKELY(ljp_answer_holds(s, a, caller)))
+    ljp_answers_follow(t, a);
+  else if (!(a = ljp_answers_search(s, caller)))
+    return false;
+  *found = a->stack;
+  s->remembered++;
+  if (LJP_UNLIKELY(s->check))
+    ljp_stacks_check(s, caller, found);
+  return true;
+}
+
+#endif
