@@ -1,5 +1,6 @@
-// The screenshots of doc/guide/flame-graph.md: shots.mjs PAGE.html DIR, of the page that
-// ./run demo makes. Look at them before they are committed.
+// Makes the screenshots of doc/guide/flame-graph.md from the page of ./run demo:
+//   shots.mjs PAGE.html DIR
+// Look at them before you commit them.
 import {join, resolve} from 'node:path';
 import {open, settle, start} from './browser.mjs';
 

@@ -1,6 +1,6 @@
-// Colours: one calm hue a kind of frame, four shades of it by the function's
-// name so that neighbours can be told apart. Every shade carries its text at a
-// contrast of at least 4.5 to 1, in both modes (test/browser checks it).
+// Colours: one hue for each kind of frame, with four shades so that neighbours
+// can be told apart. The function's name chooses the shade. Text has a contrast
+// of at least 4.5 to 1 on every shade in both modes (test/browser checks it).
 
 const HUES = { // Hue, saturation, lightness: light mode, dark mode.
   root: [[220, 12, 86], [220, 8, 30]],
@@ -43,7 +43,7 @@ class Palette {
     this.tiny = dark ? hsl(220, 6, 26) : hsl(220, 10, 88);
   }
 
-  // How far a change goes: -1 (all of it gone) to 1 (new); 0: none or noise.
+  // The colour of a change: -1 (gone) to 1 (new); 0: none, or within the error.
   change(x) {
     if (!x) return this.dark ? hsl(220, 6, 29) : hsl(220, 10, 88);
     const k = Math.min(1, Math.abs(x)) ** 0.6;

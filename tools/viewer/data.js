@@ -1,6 +1,6 @@
-// Data: decodes what `ljprof flame` wrote into the page. The contract is in
-// doc/reference/page-data.md. Columns are base64 of LEB128 varints: a million samples decode
-// in some 50 ms and need a few bytes each.
+// Data: decodes the data that `ljprof flame` wrote into the page. The format is
+// in doc/reference/page-data.md. Columns are LEB128 varints in base64: a sample
+// takes a few bytes, and a million samples are decoded in about 50 ms.
 
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -10,8 +10,9 @@ function bytesOf(text) {
   return bytes;
 }
 
-// n numbers into an array of this type. sum: each is the difference to the one
-// before; signed: zigzag. A column that is not there is filled with 1.
+// Decodes n numbers into an array of this type. sum: each number is the
+// difference to the previous one; signed: numbers are in zigzag code. A missing
+// column is filled with 1.
 function column(text, n, Type, sum, signed) {
   const out = new Type(n);
   if (text === undefined) return out.fill(1);
@@ -32,21 +33,21 @@ function column(text, n, Type, sum, signed) {
   return out;
 }
 
-// Kinds of frames: [key, name, what it is]. The numbers in the data are
-// positions in this list, as in LJP_PAGE_KIND_LIST (tools/page/page.h).
+// Kinds of frames: [key, name, description]. The numbers in the data are indexes
+// of this list; tools/page/page.h has the same list.
 const KINDS = [
   ['root', 'All', 'everything that was measured'],
   ['lua', 'Lua', 'a Lua function in the interpreter'],
   ['jit', 'Compiled Lua', 'a Lua function in machine code of the JIT compiler'],
   ['inlined', 'Inlined Lua', 'a Lua function inlined into a compiled trace'],
-  ['builtin', 'Builtin', 'a function of the standard library in the VM'],
-  ['c', 'C function', 'a C function that Lua calls'],
-  ['native', 'Native', 'machine code of the host or a library'],
+  ['builtin', 'Builtin', 'a built-in function of the standard library'],
+  ['c', 'C function', 'a C function called from Lua'],
+  ['native', 'Native', 'machine code of the program or a library'],
   ['vm', 'VM', 'the interpreter itself and the JIT compiler'],
   ['gc', 'GC', 'the garbage collector'],
   ['kernel', 'Kernel', 'kernel code'],
-  ['profiler', 'Profiler', 'what the profiler itself does in the program'],
-  ['cut', 'Cut', 'the walk ended here early, or the frame is not known'],
+  ['profiler', 'Profiler', 'the work of the profiler itself'],
+  ['cut', 'Cut', 'the stack was cut here, or the frame is unknown'],
   ['group', 'Group', 'a state, a thread or a VM that stacks are grouped by'],
 ];
 const KIND = Object.fromEntries(KINDS.map((k, i) => [k[0], i]));
@@ -94,7 +95,7 @@ class Profile {
     };
     this.marks = json.marks || [];
     this.views = json.views.map((v) => this.view(v));
-    // The VM's states are a tab of their own: CPU samples by state.
+    // One more tab shows the CPU samples by state of the VM.
     const timed = this.views.find((v) => v.id === 'cpu') ||
       this.views.find((v) => v.id === 'wall');
     if (timed && this.contexts.some((c) => c.state))
@@ -125,8 +126,8 @@ class Profile {
     };
   }
 
-  // A frame as it is written everywhere: a Lua function with where it is
-  // defined, all others by name.
+  // The text of a frame: Lua functions with the place of their definition, others
+  // by name only.
   label(f) {
     const at = this.isLua(f) ? this.place(f) : '';
     return at ? this.frames.name[f] + ' ' + at : this.frames.name[f];
@@ -142,7 +143,7 @@ class Profile {
     return file[f] ? line[f] ? file[f] + ':' + line[f] : file[f] : '';
   }
 
-  // Adds a frame that stands for a group; returns its number.
+  // Finds or adds the frame of a group. Returns its number.
   groupFrame(name, about) {
     const f = this.frames;
     for (let i = this.json.frames.n; i < f.n; i++)
@@ -162,8 +163,9 @@ class Profile {
   }
 }
 
-// The same rows with stacks that begin with what they are grouped by: a trie
-// and nodes of rows of their own. key: thread, vm or state.
+// Groups the rows of a view: adds the group as the outermost frame of each
+// stack. Returns a new trie and the new node of each row. key: thread, vm or
+// state.
 function regroup(profile, view, key) {
   const {trie, contexts} = profile;
   const {rows} = view;

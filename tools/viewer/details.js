@@ -1,6 +1,5 @@
-// Details: all about one function, and the one box of it that was clicked: its
-// share, the lines that the time went to, who calls it, whom it calls, and the
-// stack that leads to it.
+// Details: one function and, if a box was clicked, that box: shares, lines,
+// callers, callees, and the stack of the box.
 
 class Details {
   // hooks: pick(frame), close(), zoom(), focus(), hide(), copy(), show(value)
@@ -64,8 +63,8 @@ class Details {
       el('td', {}, asPercent(x, all)));
     const body = el('tbody');
     if (node) body.append(
-      line('This stack, total', node.total, 'with what it calls'),
-      line('This stack, self', node.self, 'in this very place'));
+      line('This stack, total', node.total, 'including everything it calls'),
+      line('This stack, self', node.self, 'in this place itself'));
     body.append(line('Function, total', sums.total, 'in all stacks'),
       line('Function, self', sums.self, 'in all stacks'));
     if (diff) for (const [name, text] of diff)

@@ -1,8 +1,8 @@
-// Diff: what changed from one session to another, and what of it is no more
-// than the sampling error. Values are per second of recording; each comes with
-// its variance, the sum of the squares of its samples' weights.
+// Diff: what changed from one session to another, and which changes are within
+// the sampling error. Values are per second of recording. The variance of a value
+// is the sum of the squares of its samples' weights.
 
-// Standard errors that a change must exceed; as in tools/page/diff.h.
+// A change must exceed this number of standard errors, as in tools/page/diff.h.
 const SURE = 3.5;
 
 function changeOf(tree, plain, source, amount) {

@@ -1,5 +1,5 @@
-// Format: numbers and times as people read them, and small DOM helpers.
-// Text from the profile goes into the document as text nodes only.
+// Format: numbers and times for people, and small DOM helpers. Text from the
+// profile enters the document only as text nodes.
 
 function el(tag, props, ...kids) {
   const node = document.createElement(tag);
@@ -17,7 +17,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// Three significant digits, no exponent, no needless zeros.
+// Three significant digits, without exponent.
 function digits(x) {
   const a = Math.abs(x);
   return a >= 100 ? Math.round(x).toString()
@@ -59,7 +59,7 @@ function asPercent(part, whole) {
     : p < 1 ? p.toFixed(2) : p.toFixed(1)) + ' %';
 }
 
-// A moment of the session on the time axis, precise enough for its span.
+// A time of the session, as precise as the span of the axis requires.
 function asMoment(ns, span) {
   const s = ns / 1e9;
   const places = span >= 20e9 ? 0 : span >= 2e9 ? 1 : span >= 0.2e9 ? 2 : 3;
@@ -71,7 +71,7 @@ function asMoment(ns, span) {
   return (h ? h + ':' + two(m) : m) + ':' + two(whole % 60);
 }
 
-// Widths of text in a canvas: measured once a character, summed after.
+// Measures text on a canvas. The width of each character is measured once.
 class Measure {
   constructor(context, font) {
     this.context = context;
@@ -95,12 +95,12 @@ class Measure {
     return w;
   }
 
-  // What of s fits into room, with an ellipsis if it is not all. Empty if not
-  // even three characters would be left.
+  // Cuts s to the room, with an ellipsis if it is cut. Empty if fewer than two
+  // characters would be left.
   fit(s, room) {
     const dots = this.char('…');
     let w = 0;
-    let at = 0; // Where it is cut if the rest does not fit.
+    let at = 0; // Where to cut if the rest does not fit.
     let seen = 0;
     let kept = 0;
     for (const c of s) {
@@ -122,7 +122,7 @@ async function copyText(text, what) {
     await navigator.clipboard.writeText(text);
     done = true;
   } catch (e) {
-    // No permission or no secure context (file://): the old way.
+    // Without permission or a secure context (file://) use the old method.
     const area = el('textarea', {class: 'offscreen', readonly: true});
     area.value = text;
     document.body.append(area);
@@ -130,7 +130,7 @@ async function copyText(text, what) {
     done = document.execCommand('copy');
     area.remove();
   }
-  toast(done ? what + ' copied' : 'The browser does not let this page copy');
+  toast(done ? what + ' copied' : 'The browser does not allow this page to copy');
 }
 
 let toastTimer = 0;

@@ -1,6 +1,6 @@
-// Graph: draws a Tree or an Inverted tree, from the zoomed node up or down, and
-// finds what is under the pointer. Only what is at least half a pixel wide is
-// visited, so that its work depends on the screen, not on the profile.
+// Graph: draws a Tree or an Inverted tree from the zoomed node on, and finds the
+// box under the pointer. Only boxes wider than half a pixel are visited, so that
+// the work depends on the size of the screen, not of the profile.
 
 const ROW = 21;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, ' +
@@ -22,8 +22,8 @@ class Graph {
     this.box.addEventListener('scroll', () => this.scrolled());
     this.box.addEventListener('pointermove', (e) => this.pointer(e));
     this.box.addEventListener('pointerleave', () => this.leave());
-    // A double click means the box of its first click: what stands under the
-    // second may be another, now that the details have taken their room.
+    // A double click applies to the box of its first click. At the second click
+    // another box may be under the pointer, because the details have opened.
     this.box.addEventListener('click', (e) => {
       if (e.detail > 1) return;
       this.clicked = this.hit(e);
@@ -43,7 +43,7 @@ class Graph {
   show(look) {
     const turned = !this.look || this.look.flame !== look.flame ||
       this.look.tree !== look.tree || this.look.zoom !== look.zoom;
-    // A flame graph that stands on its root goes on to, whatever room it gets.
+    // If the root of a flame graph was in sight, it stays in sight.
     const rooted = look.flame && this.tallness !== undefined &&
       this.box.scrollTop + this.height >= this.tallness - 2;
     this.look = look;
@@ -72,13 +72,13 @@ class Graph {
     }
     const content = levels.length * ROW + 6;
     this.tallness = Math.max(content, this.height);
-    // Both together are as tall as the content: the canvas stays in sight.
+    // Canvas and spacer together are as tall as the content.
     this.tall.style.height = Math.max(0, content - this.height) + 'px';
     this.canvas.style.width = width + 'px';
     this.canvas.style.height = this.height + 'px';
   }
 
-  // Neighbours too narrow to be seen one by one are drawn as one, node -1.
+  // Neighbours too narrow to be seen are drawn as one box, node -1.
   below(tree, level, scale) {
     const next = {nodes: [], x: [], w: [], above: false};
     const {kids} = tree;
@@ -155,7 +155,7 @@ class Graph {
     const faint = palette.of('ink-faint');
     for (let i = 0; i < nodes.length; i++) {
       const node = nodes[i];
-      // Edges on whole pixels; a gap of one between boxes that are wide.
+      // Edges are at whole pixels, with a gap of one after wide boxes.
       const left = Math.round(x[i]);
       const right = Math.max(left + 1, Math.round(x[i] + w[i]));
       const wide = right - left > 3 ? right - left - 1 : right - left;

@@ -1,5 +1,5 @@
-// Main: from the state to what is seen. Each step is done again only if what it
-// depends on has changed: shape of the tree, values, drawing.
+// Main: draws the page from the state. Each step (shape of the tree, values,
+// drawing) is repeated only if its input has changed.
 
 class App {
   constructor(profile) {
@@ -19,7 +19,7 @@ class App {
       select: (range, going) => this.set({time: range}, !going && 'push'),
       tip: (lines, e) => this.tip.show(lines && lines.join('\n'), e,
         () => lines.map((l, i) => el(i ? 'p' : 'b', {}, l))),
-      said: (text) => this.say(text),
+      announce: (text) => this.announce(text),
     });
     this.table = new Table({
       pick: (f) => this.pickFrame(f),
@@ -35,7 +35,7 @@ class App {
       hide: () => this.hide(this.state.sel),
       copy: () => this.copyStack(),
     });
-    this.node = -1; // The selected box, if one was chosen and not a function.
+    this.node = -1; // The selected box; -1: none, or only a function is selected.
     this.setTheme();
     this.listen();
     this.header();
@@ -70,7 +70,8 @@ class App {
     return views.find((v) => v.id === this.state.tab) || views[0];
   }
 
-  keep(name, key, make) {
+  // The value that make() returned for this key.
+  cached(name, key, make) {
     const had = this.memo[name];
     if (had && had.key === key) return had.value;
     const value = make();
@@ -78,13 +79,13 @@ class App {
     return value;
   }
 
-  // Rows and trie of the tab: grouped if wanted.
+  // Rows and trie of the tab, grouped if requested.
   source() {
     const {view, profile} = this;
     const group = view.group || this.state.group;
     if (!group) return {rows: {...view.rows}, node: view.rows.node,
       trie: profile.trie, key: view.id};
-    return this.keep('group', view.id + group, () => {
+    return this.cached('group', view.id + group, () => {
       const made = regroup(profile, view, group);
       return {rows: view.rows, node: made.node, trie: made.trie,
         key: view.id + '/' + group};
@@ -94,12 +95,12 @@ class App {
   contexts() {
     const {thread} = this.state;
     if (!thread) return {mask: null, key: ''};
-    return this.keep('contexts', thread, () => ({key: thread,
+    return this.cached('contexts', thread, () => ({key: thread,
       mask: Uint8Array.from(this.profile.contexts,
         (c) => c.thread === thread ? 1 : 0)}));
   }
 
-  // The ticks that count: leaks are of the whole session.
+  // The selected ticks. Leaks are always of the whole session.
   range() {
     return this.view.untimed || !this.state.time ? [0, Infinity]
       : this.state.time;
@@ -122,24 +123,24 @@ class App {
     const f = profile.frames;
     const shape = [source.key, state.focus, state.hide.join(), state.kinds.join(),
       state.merge].join('|');
-    const gone = new Set(state.hide);
+    const hidden = new Set(state.hide);
     const kinds = new Set(state.kinds.map((k) => KIND[k]));
     const self = (m, from, to) => selfByNode(source, from, to, contexts.mask, m);
     const build = (merge) => {
       const made = new Tree(source.trie, f.n, {
-        hidden: (i) => i > 0 && (gone.has(i) || kinds.has(f.kind[i])),
+        hidden: (i) => i > 0 && (hidden.has(i) || kinds.has(f.kind[i])),
         focus: state.focus < f.n ? state.focus : -1, merge,
       });
       made.order(selfByNode(source, 0, Infinity, null, 'weight'));
       return made;
     };
-    const tree = this.keep('tree', shape, () => build(state.merge));
-    // What is said of functions does not depend on how boxes are merged.
+    const tree = this.cached('tree', shape, () => build(state.merge));
+    // Sums of functions come from the tree without merged boxes.
     const plain = this.plain = !state.merge ? tree
-      : this.keep('plain', shape, () => build(false));
+      : this.cached('plain', shape, () => build(false));
     const [from, to] = this.range();
     const valuesKey = [shape, from, to, contexts.key, metric].join('|');
-    this.keep('values', valuesKey, () => {
+    this.cached('values', valuesKey, () => {
       const values = self(metric, from, to);
       tree.weigh(values);
       tree.place();
@@ -150,7 +151,7 @@ class App {
       return {};
     });
     this.tree = state.invert
-      ? this.keep('inverted', valuesKey, () => new Inverted(tree)) : tree;
+      ? this.cached('inverted', valuesKey, () => new Inverted(tree)) : tree;
     this.valuesKey = valuesKey + state.invert;
     this.search(tree);
     this.show(contexts);
@@ -177,7 +178,7 @@ class App {
     const empty = !(tree.total[0] > 0);
     byId('empty').hidden = !empty || table;
     byId('empty').textContent = !this.view.rows.n
-      ? 'This file holds no samples of this kind.'
+      ? 'This file has no samples of this kind.'
       : 'Nothing was measured in this selection.';
     if (table) this.showTable();
     else this.graph.show({tree, zoom, flame: state.mode === 'flame', palette,
@@ -205,7 +206,7 @@ class App {
       const of = state.invert ? change.byFrame : change.byNode;
       return (node, f) => palette.change(of[state.invert ? f : node] || 0);
     }
-    const shades = this.keep('shades', profile.frames.n, () =>
+    const shades = this.cached('shades', profile.frames.n, () =>
       Uint8Array.from(name, (n) => nameHash(n) & 3));
     return (node, f) => palette.fills[kind[f]][shades[f]];
   }
@@ -237,25 +238,25 @@ class App {
       regex = new RegExp(q, /[A-Z]/.test(q) ? '' : 'i');
     } catch (e) {
       input.setAttribute('aria-invalid', 'true');
-      out.textContent = 'no valid regex';
+      out.textContent = 'invalid regex';
       out.className = 'bad';
       return;
     }
     const {profile} = this;
-    this.flags = this.keep('flags', q + '|' + profile.frames.n, () => {
+    this.flags = this.cached('flags', q + '|' + profile.frames.n, () => {
       const flags = new Uint8Array(profile.frames.n);
       for (let f = 1; f < flags.length; f++)
         flags[f] = regex.test(profile.label(f)) ? 1 : 0;
       return flags;
     });
-    const part = this.keep('share', q + '|' + this.valuesKey,
+    const part = this.cached('share', q + '|' + this.valuesKey,
       () => tree.share(this.flags));
     out.textContent = asPercent(part, tree.total[0]);
     out.title = `${this.amount(part)} of ${this.amount(tree.total[0])} is in ` +
       'stacks with a match';
   }
 
-  // ---- what is pointed at or chosen
+  // ---- pointing and selecting
 
   hover(node, event) {
     if (node < 0 || !event || !this.menu.box.hidden) {
@@ -289,7 +290,7 @@ class App {
     this.node = node;
     this.nodeKey = this.valuesKey;
     this.set({sel: node > 0 ? this.tree.frame[node] : -1});
-    this.say(this.spoken(node));
+    this.announce(this.spoken(node));
   }
 
   spoken(node) {
@@ -323,7 +324,7 @@ class App {
       zoom: this.state.zoom.filter((x) => x !== f)}, 'push');
   }
 
-  // Frames from the root to the chosen box.
+  // Frames from the root to a box.
   stackOf(node) {
     if (node <= 0) return [];
     const path = pathOf(this.tree, node);
@@ -346,7 +347,7 @@ class App {
     const items = [
       ['Focus on this function', 'F', () => this.focus(f)],
       ['Hide this function', 'H', () => this.hide(f)],
-      ['Search for it', '/', () => this.set({q: '^' +
+      ['Search for this name', '/', () => this.set({q: '^' +
         this.profile.frames.name[f].replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')})],
       ['Copy the name', '', () => copyText(this.profile.label(f), 'Name')],
     ];
@@ -367,7 +368,7 @@ class App {
       return;
     }
     const node = this.node > 0 && tree.frame[this.node] === f ? this.node : -1;
-    const about = this.keep('about', this.valuesKey + '|' + f, () =>
+    const about = this.cached('about', this.valuesKey + '|' + f, () =>
       ({lines: this.linesOf(f), ...around(plain, f)}));
     const change = this.change && [
       ...this.change.about(-1, f).map((t, i) => [i ? '' : 'Change', t])];
@@ -378,7 +379,7 @@ class App {
       amount: (x) => this.amount(x), sources: profile.json.sources, ...about});
   }
 
-  // By line of a function: what was measured with it at that line.
+  // Self and total of each line of a function.
   linesOf(f) {
     const source = this.source();
     const {trie} = source;
@@ -391,7 +392,7 @@ class App {
     const lines = new Map();
     for (let i = 1; i < trie.n; i++) {
       if (trie.frame[i] !== f || !trie.line[i] || !total[i]) continue;
-      let up = trie.parent[i]; // A line that recurs counts once.
+      let up = trie.parent[i]; // In recursion a line counts once.
       while (up > 0 && (trie.frame[up] !== f || trie.line[up] !== trie.line[i]))
         up = trie.parent[up];
       const at = lines.get(trie.line[i]) ||
@@ -413,13 +414,13 @@ class App {
           (!flags || flags[f])) rows.push({f});
     const {name} = profile.frames;
     const columns = [
-      {key: 'self', name: 'Self', numeric: true, about: 'Measured in it itself',
+      {key: 'self', name: 'Self', numeric: true, about: 'In the function itself',
         value: (r) => sums.self[r.f], text: (r) => this.amount(sums.self[r.f])},
       {key: 'selfp', name: '', numeric: true, value: (r) => sums.self[r.f],
         text: (r) => asPercent(sums.self[r.f], all),
         bar: (r) => 100 * sums.self[r.f] / all},
       {key: 'total', name: 'Total', numeric: true,
-        about: 'Measured in it and in what it calls',
+        about: 'In the function and everything it calls',
         value: (r) => sums.total[r.f], text: (r) => this.amount(sums.total[r.f])},
       {key: 'totalp', name: '', numeric: true, value: (r) => sums.total[r.f],
         text: (r) => asPercent(sums.total[r.f], all),
@@ -436,12 +437,12 @@ class App {
       profile, palette});
   }
 
-  say(text) {
+  announce(text) {
     byId('said').textContent = text;
   }
 }
 
-// Who calls a function and whom it calls, with the weight of each edge.
+// Callers and callees of a function, with the weight of each call.
 function around(tree, f) {
   const callers = new Map();
   const callees = new Map();

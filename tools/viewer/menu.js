@@ -1,5 +1,4 @@
-// Menu: the context menu of a box or a table row, the help with all keys, and
-// the tooltip.
+// Menu: the context menu of a box or table row, the help, and the tooltip.
 
 class Menu {
   constructor() {
@@ -45,15 +44,15 @@ class Menu {
   }
 }
 
-// The tooltip keeps its text while the pointer stays over the same thing, and
-// only moves: nothing flickers.
+// The tooltip. While the pointer stays over the same thing, the tooltip only
+// moves, so that it does not flicker.
 class Tip {
   constructor() {
     this.box = byId('tip');
     this.key = null;
   }
 
-  // key: what it is about; fill() makes its contents.
+  // key: identifies the thing; fill() makes the contents.
   show(key, event, fill) {
     if (key === null) {
       this.box.classList.remove('on');
@@ -85,8 +84,8 @@ const KEYS = [
   ]],
   ['Functions', [
     ['/', 'search by regular expression'],
-    ['F', 'focus: only stacks through it, from it on'],
-    ['H', 'hide: its own time goes to its callers'],
+    ['F', 'focus: show only stacks through the function'],
+    ['H', 'hide the function: its own time goes to its callers'],
     ['C', 'copy the stack'],
     ['R', 'merge recursion'],
   ]],
@@ -94,17 +93,17 @@ const KEYS = [
     ['G', 'flame graph'],
     ['I', 'icicle'],
     ['T', 'table'],
-    ['B', 'bottom-up: from the leaves'],
+    ['B', 'bottom-up: start from the innermost functions'],
     ['M', 'heat map'],
-    ['D', 'light or dark'],
-    ['0', 'everything as at first'],
-    ['?', 'this help'],
+    ['D', 'switch between light and dark'],
+    ['0', 'reset the view'],
+    ['?', 'show this help'],
   ]],
   ['Mouse', [
-    ['Click', 'details of a box'],
-    ['Double click', 'zoom; on empty ground: zoom out'],
-    ['Right click', 'all that can be done'],
-    ['Drag in the timeline', 'select a time; drag its edges to change it'],
+    ['Click', 'show the details of a box'],
+    ['Double click', 'zoom in; on the background: zoom out'],
+    ['Right click', 'open the menu of a box'],
+    ['Drag in the timeline', 'select a time range; drag its edges to change it'],
   ]],
 ];
 
@@ -120,9 +119,9 @@ function fillHelp(dialog) {
             title === 'Mouse' ? (i ? ' ' : '') + k
               : k === '…' ? ' … ' : el('kbd', {}, k))),
           el('dd', {}, what)]))))),
-    el('p', {class: 'sub'}, 'The address of this page holds what you see: copy ' +
-      'it to share a view. Colours in the legend can be clicked to take that ' +
-      'kind of frame out of the stacks.'));
+    el('p', {class: 'sub'}, 'The address of this page contains the current ' +
+      'view: copy it to share the view. Click a kind of frame in the legend to ' +
+      'hide it.'));
   dialog.addEventListener('click', (e) => {
     if (e.target === dialog) dialog.close();
   });

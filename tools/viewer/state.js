@@ -1,5 +1,5 @@
-// State: what the reader has chosen, and its form in the URL's hash, so that a
-// link shows the same view again. Unknown keys and bad values are ignored.
+// State: what the user has chosen. It is kept in the URL's hash, so that a link
+// shows the same view again. Unknown keys and bad values are ignored.
 
 const DEFAULTS = {
   tab: '', mode: 'flame', invert: false, merge: false, metric: 'weight',
@@ -10,7 +10,7 @@ const DEFAULTS = {
 const listOf = (text) => text.split('.').map((x) => parseInt(x, 36))
   .filter((x) => x >= 0);
 const listTo = (list) => list.map((x) => x.toString(36)).join('.');
-const FIELDS = { // Key in the hash: field, to text, from text.
+const FIELDS = { // Key in the hash: [field, to text, from text].
   tab: ['tab', String, String],
   view: ['mode', String,
     (t) => ['flame', 'icicle', 'table'].includes(t) ? t : 'flame'],
@@ -58,7 +58,7 @@ function stateFromHash(hash) {
     try {
       state[field[0]] = field[2](decodeURIComponent(part.slice(at + 1)));
     } catch (e) {
-      // Not a well-formed link: what is left of it still counts.
+      // The link is damaged. Its other fields still count.
     }
   }
   return state;

@@ -1,7 +1,7 @@
-// Table: functions with self and total, sortable. Only the rows in sight are in
-// the document, so that its size does not matter.
+// Table: functions with self and total, sortable. Only the visible rows are in
+// the document, so that long tables are fast.
 
-const LINE = 27;
+const TABLE_ROW = 27;
 
 class Table {
   // hooks: pick(frame), focus(frame), sort(key), menu(frame, x, y)
@@ -46,11 +46,11 @@ class Table {
   fill() {
     const {look} = this;
     if (!look || this.box.hidden) return;
-    const first = Math.max(0, Math.floor(this.box.scrollTop / LINE) - 8);
+    const first = Math.max(0, Math.floor(this.box.scrollTop / TABLE_ROW) - 8);
     const last = Math.min(look.rows.length,
-      first + Math.ceil(this.box.clientHeight / LINE) + 18);
+      first + Math.ceil(this.box.clientHeight / TABLE_ROW) + 18);
     const pad = (n) => el('tr', {class: 'pad', 'aria-hidden': 'true'},
-      el('td', {colspan: look.columns.length, style: `height:${n * LINE}px`}));
+      el('td', {colspan: look.columns.length, style: `height:${n * TABLE_ROW}px`}));
     const rows = [];
     if (first) rows.push(pad(first));
     for (let i = first; i < last; i++) rows.push(this.row(look.rows[i], i));
@@ -98,8 +98,8 @@ class Table {
     e.stopPropagation();
     const row = Math.min(look.rows.length - 1, to);
     if (row < 0) return;
-    const y = row * LINE;
-    const room = this.box.clientHeight - 2 * LINE;
+    const y = row * TABLE_ROW;
+    const room = this.box.clientHeight - 2 * TABLE_ROW;
     if (y < this.box.scrollTop) this.box.scrollTop = y;
     else if (y > this.box.scrollTop + room) this.box.scrollTop = y - room;
     this.hooks.pick(look.rows[row].f);

@@ -1,10 +1,10 @@
-// Timeline: activity, heap size and GC phases on one axis of time, and below it
-// on request a heat map of activity within each second. Dragging in either
-// selects a time; both show the selection.
+// Timeline: activity, heap size and GC phases on one time axis, and on request a
+// heat map of the activity within each second. Dragging in either of them
+// selects a time range, which both show.
 
 const GUTTER = 92;
 
-// Steps of an axis of nanoseconds that read well.
+// The distance of labels on a time axis, in round numbers.
 function niceStep(span, most) {
   const raw = span / most;
   if (raw > 10e9) {
@@ -17,7 +17,8 @@ function niceStep(span, most) {
 }
 
 class Timeline {
-  // hooks: select(from, to) in ticks, null: all; said(text)
+  // hooks: select([from, to]) in ticks, null: all; tip(lines, event);
+  // announce(text)
   constructor(profile, hooks) {
     this.profile = profile;
     this.hooks = hooks;
@@ -76,8 +77,8 @@ class Timeline {
     return {lanes, axis: y, height: y + 19};
   }
 
-  // Rows summed up into as many bins as there are bars to draw.
-  // Each bin is a whole number of ticks, or rounding would look like change.
+  // Sums up the rows in one bin for each bar. A bin is a whole number of ticks,
+  // because rounding would look like a change of activity.
   bins(most) {
     const {view, contexts, contextsKey, metric} = this.look;
     const each = this.binTicks = Math.ceil(this.span / most);
@@ -121,8 +122,9 @@ class Timeline {
   describe() {
     const {tickNs} = this.profile;
     const all = 'Timeline of ' + asTime(this.span * tickNs) + '. ';
-    const keys = ' Arrow keys select and move, with Shift resize, Escape clears.';
-    if (!this.selection) return all + 'All of it is shown.' + keys;
+    const keys = ' Arrow keys select and move a range; with Shift they resize it; ' +
+      'Escape clears it.';
+    if (!this.selection) return all + 'The whole session is shown.' + keys;
     const [a, b] = this.selection;
     return all + 'Selected from ' + asTime(a * tickNs) + ' to ' +
       asTime(b * tickNs) + '.' + keys;
@@ -165,7 +167,7 @@ class Timeline {
     c.fill();
   }
 
-  // What the height of the activity lane means.
+  // The scale of the activity lane.
   scaleOf(view, metric, rate) {
     if (metric === 'weight' && view.unit === 'ns') {
       const cores = rate / 1e9;
@@ -275,7 +277,7 @@ class Timeline {
     c.fillRect(b - 2, y / 2 - 8, 5, 16);
   }
 
-  // Dragging: a new selection, one edge of it, or all of it.
+  // Dragging makes a new selection, or moves one edge or all of it.
   down(e) {
     if (e.button !== 0) return;
     const x = e.offsetX;
@@ -361,11 +363,11 @@ class Timeline {
     }
     e.preventDefault();
     e.stopPropagation();
-    this.hooks.said(this.describe());
+    this.hooks.announce(this.describe());
   }
 
-  // The heat map: a column is a second (less in a short session, more in one
-  // that has more seconds than there are columns), a row its fiftieth.
+  // The heat map: a column is a second (less in short sessions, more in long
+  // ones), a row is a fiftieth of a column.
   heatShape() {
     const room = this.width - GUTTER - 8;
     const second = 1e9 / this.profile.tickNs;

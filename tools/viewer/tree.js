@@ -1,11 +1,11 @@
-// Tree: what is drawn. Built from the trie of the data in three steps, each
-// done again only when its input changes:
+// Tree: the tree that is drawn. It is built from the trie of the data in three
+// steps, each repeated only when its input changes:
 //   Tree        the shape (hidden and focused functions, recursion, lines)
-//   weigh()     the values of the present selection of time and thread
-//   Inverted    the same seen from the leaves, opened as far as it is looked at
-// A parent's number is always smaller than its children's.
+//   weigh()     the values for the selected time and thread
+//   Inverted    the tree from the leaves, opened only as far as it is shown
+// A parent has a smaller number than its children.
 
-// Self values by node of the trie: one pass over the rows within [from, to).
+// Self of each node of the trie, in one pass over the rows within [from, to).
 function selfByNode(source, from, to, contexts, metric) {
   const {rows, node, trie} = source;
   const self = new Float64Array(trie.n);
@@ -100,8 +100,8 @@ class Tree {
 
   open() {}
 
-  // Children by their weight in the whole session, so that the order stays
-  // when a time is selected.
+  // Sorts children by their weight in the whole session, so that the order stays
+  // the same when a time is selected.
   order(self) {
     this.weigh(self);
     const {n, parent, count, first, total, frame} = this;
@@ -120,8 +120,8 @@ class Tree {
     this.markOuter();
   }
 
-  // Which nodes have no ancestor of the same function: the sum of their totals
-  // is the function's, without counting recursion twice.
+  // Marks the nodes without an ancestor of the same function. The sum of their
+  // totals is the function's total, which counts recursion only once.
   markOuter() {
     const {n, parent, frame, first, count, kids} = this;
     const outer = this.outer = new Uint8Array(n);
@@ -150,7 +150,7 @@ class Tree {
     for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
   }
 
-  // Where each node begins on the axis from 0 to the root's total.
+  // The position of each node on the axis from 0 to the root's total.
   place() {
     const {n, first, count, kids, total} = this;
     const start = this.start = new Float64Array(n);
@@ -175,7 +175,7 @@ class Tree {
     return {self: selfOf, total: totalOf};
   }
 
-  // Self and total by node and by function of other values than the shown.
+  // Self and total by node and by function, of other values than those shown.
   sums(selfOfTrie) {
     const shown = [this.self, this.total];
     this.weigh(selfOfTrie);
@@ -185,7 +185,7 @@ class Tree {
     return {self, total, selfOf: functions.self, totalOf: functions.total};
   }
 
-  // Weight of the stacks in which a function with a flag occurs.
+  // Weight of the stacks that contain a function with a flag.
   share(flags) {
     const {n, parent, frame, self} = this;
     const hit = new Uint8Array(n);
@@ -199,9 +199,9 @@ class Tree {
   }
 }
 
-// The tree from the leaves: below the root the functions by their own weight,
-// below each its callers. A node's members are the places in the tree that it
-// stands for, with the weight that they bring.
+// The tree from the leaves: the root's children are the functions with their self,
+// the children of a function are its callers. The members of a node are the nodes
+// of the tree that it represents, each with the weight that it contributes.
 class Inverted {
   constructor(tree) {
     this.tree = tree;
@@ -216,31 +216,31 @@ class Inverted {
     this.first = [0];
     this.count = [0];
     this.opened = [0];
-    // Members of all nodes; node i's are many[i] from from[i] on. Those of a
-    // node that is opened become its children's, in the same room.
+    // The members of all nodes. Node i has memberCount[i] members, beginning at
+    // memberStart[i]. Opening a node hands its members to its children in place.
     let n = 0;
     for (let i = 1; i < tree.n; i++) if (tree.self[i] > 0) n++;
-    this.from = [0];
-    this.many = [n];
+    this.memberStart = [0];
+    this.memberCount = [n];
     this.places = new Uint32Array(n);
-    this.brings = new Float64Array(n);
+    this.weights = new Float64Array(n);
     n = 0;
     for (let i = 1; i < tree.n; i++)
       if (tree.self[i] > 0) {
         this.places[n] = i;
-        this.brings[n++] = tree.self[i];
+        this.weights[n++] = tree.self[i];
       }
     this.groupOf = new Int32Array(tree.frameCount); // + 1; 0: none yet.
-    this.spare = {places: new Uint32Array(n), brings: new Float64Array(n)};
+    this.spare = {places: new Uint32Array(n), weights: new Float64Array(n)};
   }
 
   open(i) {
     if (this.opened[i]) return;
     this.opened[i] = 1;
-    const {tree, groupOf, places, brings, spare} = this;
+    const {tree, groupOf, places, weights, spare} = this;
     const {parent, frame} = tree;
-    const begin = this.from[i];
-    const end = begin + this.many[i];
+    const begin = this.memberStart[i];
+    const end = begin + this.memberCount[i];
     const step = i > 0;
     const frames = [];
     const totals = [];
@@ -256,10 +256,10 @@ class Inverted {
         totals.push(0);
         counts.push(0);
       }
-      totals[g - 1] += brings[m];
+      totals[g - 1] += weights[m];
       counts[g - 1]++;
       spare.places[n] = at;
-      spare.brings[n++] = brings[m];
+      spare.weights[n++] = weights[m];
     }
     const order = frames.map((f, g) => g);
     if (order.length > 1)
@@ -278,11 +278,11 @@ class Inverted {
       this.first.push(0);
       this.count.push(0);
       this.opened.push(0);
-      this.from.push(slot);
-      this.many.push(counts[g]);
+      this.memberStart.push(slot);
+      this.memberCount.push(counts[g]);
       x += totals[g];
       this.n++;
-      // From here on: where its next member goes.
+      // From here on counts[g] is the position of the group's next member.
       const room = counts[g];
       counts[g] = slot;
       slot += room;
@@ -291,14 +291,14 @@ class Inverted {
       const at = spare.places[m];
       const to = counts[groupOf[frame[at]] - 1]++;
       places[to] = at;
-      brings[to] = spare.brings[m];
+      weights[to] = spare.weights[m];
     }
     for (const f of frames) groupOf[f] = 0;
   }
 }
 
-// Frames from the root to a node, and the node at such a path (or as far as it
-// goes).
+// Frames from the root to a node, and the node at the end of such a path, or of
+// the longest part of it that exists.
 function pathOf(tree, node) {
   const path = [];
   for (let i = node; i > 0; i = tree.parent[i]) path.push(tree.frame[i]);

@@ -1,5 +1,5 @@
-// Chrome: everything around the graph: header, notices, tabs, toolbar, chips,
-// legend, theme and keys. Methods of App, in a file of their own.
+// Controls: everything around the graph: header, notices, tabs, toolbar, chips,
+// legend, theme and keys. These are methods of App.
 
 Object.assign(App.prototype, {
   header() {
@@ -51,8 +51,8 @@ Object.assign(App.prototype, {
     const {contexts} = this.profile;
     const names = (key) => [...new Set(contexts.map((c) => c[key] || ''))]
       .filter(Boolean);
-    const threads = this.keep('threads', 1, () => names('thread'));
-    const groups = this.keep('groups', 1, () =>
+    const threads = this.cached('threads', 1, () => names('thread'));
+    const groups = this.cached('groups', 1, () =>
       [['thread', 'Thread'], ['vm', 'VM'], ['state', 'VM state']]
         .filter(([key]) => names(key).length > 1));
     const key = [view.id, state.mode, state.invert, state.merge, state.heat,
@@ -80,9 +80,9 @@ Object.assign(App.prototype, {
         button('table', 'Table', state.mode === 'table', {mode: 'table'},
           'Functions (T)')),
       button('invert', 'Bottom-up', state.invert, {invert: !state.invert,
-        zoom: []}, 'Begin with the innermost functions (B)'),
+        zoom: []}, 'Start from the innermost functions (B)'),
       button('merge', 'Merge recursion', state.merge, {merge: !state.merge,
-        zoom: []}, 'A function that calls itself is one box (R)'),
+        zoom: []}, 'Show a function that calls itself as one box (R)'),
       this.diff ? null : button('heat', 'Heat map', state.heat,
         {heat: !state.heat}, 'Activity within each second (M)'),
       el('div', {class: 'grow'}),
@@ -98,7 +98,7 @@ Object.assign(App.prototype, {
     }
   },
 
-  // What narrows the view, each with a way to undo it.
+  // What narrows the view. Each chip has a button to undo it.
   trail(zoom) {
     const {state, profile, tree} = this;
     const box = byId('trail');
@@ -112,7 +112,8 @@ Object.assign(App.prototype, {
     if (state.time) {
       const span = (state.time[1] - state.time[0]) * tickNs;
       chip('Time', `${asMoment(state.time[0] * tickNs, span)} – ${
-        asMoment(state.time[1] * tickNs, span)} (${asTime(span)})` + (this.view.untimed ? ', not for this tab' : ''),
+        asMoment(state.time[1] * tickNs, span)} (${asTime(span)})` +
+        (this.view.untimed ? ', does not apply to this tab' : ''),
       {time: null});
     }
     if (state.focus > 0) chip('Focus', name(state.focus), {focus: -1, zoom: []});
@@ -160,8 +161,8 @@ Object.assign(App.prototype, {
     box.replaceChildren(...KINDS.map(([id, name, about], i) =>
       i === 0 || i === KIND.group || !there.has(i) ? null
         : el('button', {'aria-pressed': state.kinds.includes(id) ? 'false' : 'true',
-          title: `${about}: ${asPercent(self[i], all)} of the time is in it ` +
-            'itself. Click to take these frames out of the stacks or back in.',
+          title: `${about}; own share ${asPercent(self[i], all)}. ` +
+            'Click to hide these frames or to show them again.',
           onclick: () => this.set({zoom: [], kinds: state.kinds.includes(id)
             ? state.kinds.filter((x) => x !== id) : [...state.kinds, id]}, 'push')},
         el('i', {class: 'dot', style: `background:${palette.fills[i][0]}`}), name,
@@ -280,7 +281,7 @@ Object.assign(App.prototype, {
     e.preventDefault();
   },
 
-  // Escape undoes one thing, the smallest first.
+  // Escape undoes one step: selection, zoom, search, then time.
   undo() {
     const {state} = this;
     if (state.sel > 0 || this.node >= 0) this.pickFrame(-1);

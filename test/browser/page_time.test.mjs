@@ -1,0 +1,77 @@
+// Selecting a time in the timeline and the heat map of the page.
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {settle} from './browser.mjs';
+import {cpu, hash, json, page, press, raw, total} from './fixture.mjs';
+import {Model, sum} from './model.mjs';
+
+test('dragging in the timeline filters the graph to the sample', async () => {
+  const line = await page.locator('#timeline').boundingBox();
+  const x = (k) => line.x + 92 + k * (line.width - 100);
+  await page.mouse.move(x(0.2), line.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(x(0.3), line.y + 20, {steps: 4});
+  await page.mouse.move(x(0.45), line.y + 20, {steps: 4});
+  await page.mouse.up();
+  await settle(page);
+  const [, a, b] = (await hash()).match(/t=(\d+)-(\d+)/).map(Number);
+  assert.ok(Math.abs(a / json.ticks - 0.2) < 0.01, `from ${a}`);
+  assert.ok(Math.abs(b / json.ticks - 0.45) < 0.01, `to ${b}`);
+  const inside = cpu.stacks((t) => t >= a && t < b);
+  assert.ok(inside.length > 100 && inside.length < cpu.rows.tick.length);
+  assert.equal(await total(), sum(inside));
+  assert.match(await page.locator('#trail').textContent(), /^Time/);
+  // An edge moves on its own, then all of it, and a click clears.
+  await page.mouse.move(x(b / json.ticks), line.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(x(0.6), line.y + 20, {steps: 4});
+  await page.mouse.up();
+  await settle(page);
+  const [, a2, b2] = (await hash()).match(/t=(\d+)-(\d+)/).map(Number);
+  assert.ok(Math.abs(a2 - a) <= 1 && b2 > b, `${a2} to ${b2}`);
+  assert.equal(await total(), sum(cpu.stacks((t) => t >= a2 && t < b2)));
+  await page.mouse.click(x(0.9), line.y + 20);
+  await settle(page);
+  assert.equal(await total(), sum(cpu.stacks()));
+});
+
+test('the timeline obeys the keyboard and says what is selected', async () => {
+  await page.locator('#timeline').focus();
+  await press('ArrowRight', 'ArrowRight', 'Shift+ArrowRight');
+  const [, a, b] = (await hash()).match(/t=(\d+)-(\d+)/).map(Number);
+  assert.ok(a > 0 && b > a);
+  assert.equal(await total(), sum(cpu.stacks((t) => t >= a && t < b)));
+  assert.match(await page.locator('#said').textContent(), /Selected from/);
+  await press('Escape');
+  assert.equal(await total(), sum(cpu.stacks()));
+});
+
+test('leaks are of the whole session, whatever time is selected', async () => {
+  await page.locator('#timeline').focus();
+  await press('ArrowRight');
+  assert.ok(await total() < sum(cpu.stacks()));
+  await press('3');
+  assert.equal(await total(), sum(new Model(raw, 2).stacks()));
+  assert.match(await page.locator('#trail').textContent(), /does not apply to this tab/);
+});
+
+test('the heat map selects time too', async () => {
+  await press('m');
+  const heat = await page.locator('#heat').boundingBox();
+  const shape = await page.evaluate(() => globalThis.ljprof.timeline.heatShape());
+  const at = (col, row) => [heat.x + 92 + (col + 0.5) * shape.w,
+    heat.y + shape.y + (row + 0.5) * shape.h];
+  await page.mouse.move(...at(10, 20));
+  await page.mouse.down();
+  await page.mouse.move(...at(12, 10), {steps: 5});
+  await page.mouse.up();
+  await settle(page);
+  const [, a, b] = (await hash()).match(/t=(\d+)-(\d+)/).map(Number);
+  const each = shape.col / shape.rows;
+  assert.equal(a, 10 * shape.col + 20 * each);
+  assert.equal(b, 12 * shape.col + 11 * each);
+  assert.equal(await total(), sum(cpu.stacks((t) => t >= a && t < b)));
+  const cells = await page.evaluate(() =>
+    globalThis.ljprof.timeline.cells.reduce((s, x) => s + x, 0));
+  assert.equal(cells, sum(cpu.stacks()));
+});
