@@ -317,6 +317,14 @@ static unsigned poisson(double mean)
   return n;
 }
 
+/* The number in a name such as "f17", which is not terminated. */
+static unsigned number_in(struct ljp_str name)
+{
+  char text[16];
+  snprintf(text, sizeof text, "%.*s", (int)name.len, name.data);
+  return (unsigned)atoi(text + 1);
+}
+
 static void chance_is_not_taken_for_change(void **state)
 {
   enum { N = 1000 };
@@ -337,8 +345,7 @@ static void chance_is_not_taken_for_change(void **state)
     struct ljp_diff_function *f =
         ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
     for (size_t i = 0; i < count; i++) {
-      unsigned n =
-          (unsigned)atoi(diff.page.frames[f[i].frame].name.data + 1) - 1;
+      unsigned n = number_in(diff.page.frames[f[i].frame].name) - 1;
       bool sure = ljp_diff_sure(&f[i].self);
       if (n < N && n % 100 == 50)
         missed += !sure && 1 + n % 97 > 20;
