@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/nearest.h"
 #include "tools/shared/command.h"
 
 static const struct {
@@ -48,38 +49,12 @@ static int main_version(void)
   return ljp_command_end("", &out, LJP_EXIT_OK);
 }
 
-/* The number of edits (insert, remove, replace) that turn a into b. Both are
-** short. */
-static unsigned distance(const char *a, const char *b)
-{
-  unsigned row[32];
-  size_t n = strlen(b);
-  if (n >= 32)
-    return 99;
-  for (unsigned j = 0; j <= n; j++)
-    row[j] = j;
-  for (unsigned i = 1; *a; a++, i++) {
-    unsigned diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= n; j++) {
-      unsigned best = diagonal + (*a != b[j - 1]);
-      diagonal = row[j];
-      if (row[j] + 1 < best)
-        best = row[j] + 1;
-      if (row[j - 1] + 1 < best)
-        best = row[j - 1] + 1;
-      row[j] = best;
-    }
-  }
-  return row[n];
-}
-
 static int main_unknown(const char *name)
 {
   int nearest = 0;
   for (int i = 1; i < COMMANDS; i++)
-    if (distance(name, commands[i].name) <
-        distance(name, commands[nearest].name))
+    if (ljp_nearest_distance(name, commands[i].name) <
+        ljp_nearest_distance(name, commands[nearest].name))
       nearest = i;
   ljp_command_error("", "unknown command '%s'; did you mean '%s'?", name,
                     commands[nearest].name);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 32 };
+#include "src/base/nearest.h"
 
 void ljp_options_set_count(lua_State *L, const char *name, uint64_t count)
 {
@@ -72,29 +72,6 @@ bool ljp_option_path(lua_State *L, const char **out, const char **wants)
   return len > 0 && strlen(*out) == len;
 }
 
-/* Edits that turn one word into the other. */
-static unsigned distance(const char *a, const char *b)
-{
-  unsigned row[NAME_BYTES + 1];
-  size_t n = strlen(b);
-  for (size_t j = 0; j <= n; j++)
-    row[j] = (unsigned)j;
-  for (size_t i = 1; a[i - 1]; i++) {
-    unsigned corner = row[0];
-    row[0] = (unsigned)i;
-    for (size_t j = 1; j <= n; j++) {
-      unsigned best = corner + (a[i - 1] != b[j - 1]);
-      corner = row[j];
-      if (row[j] + 1 < best)
-        best = row[j] + 1;
-      if (row[j - 1] + 1 < best)
-        best = row[j - 1] + 1;
-      row[j] = best;
-    }
-  }
-  return row[n];
-}
-
 static int unknown_option(lua_State *L, const struct ljp_option *known,
                           size_t count, const char *name)
 {
@@ -102,7 +79,7 @@ static int unknown_option(lua_State *L, const struct ljp_option *known,
   size_t nearest = 0;
   unsigned least = UINT_MAX;
   for (size_t i = 0; i < count; i++) {
-    unsigned far = distance(name, known[i].name);
+    unsigned far = ljp_nearest_distance(name, known[i].name);
     if (far < least) {
       least = far;
       nearest = i;
