@@ -1,4 +1,4 @@
--- Solutions of the eight queens, found by a coroutine that yields each one:
+-- Solutions of the eight queens problem, which a coroutine yields one by one:
 -- recursion, closures, coroutine switching.
 local N = 8
 

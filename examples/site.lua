@@ -1,6 +1,6 @@
 -- Builds a web site of made-up pages in memory: parses markup, renders
--- templates, checks links by a coroutine, indexes words and answers searches.
--- A program of several parts, to be profiled: luajit site.lua [ROUNDS]
+-- templates, checks links in a coroutine, indexes words and answers searches.
+-- A program with several parts to profile: luajit site.lua [ROUNDS]
 local rounds = tonumber(arg and arg[1]) or 2
 
 local seed = 42
@@ -16,7 +16,7 @@ for i = 1, 400 do
   vocabulary[i] = table.concat(word)
 end
 
--- Markup of a page: a title, sections with words, some bold, some links.
+-- The markup of a page: a title and sections of words, some bold, some links.
 local function compose(number)
   local out = { "# Page " .. number }
   for section = 1, 6 do
@@ -52,7 +52,7 @@ local function parse(markup)
   return page
 end
 
--- Templates are trees: text, fields, loops, parts.
+-- Templates are trees of text, fields, loops and parts.
 local template = {
   "<html><head><title>", { field = "title" }, "</title></head><body>",
   { each = "blocks", part = { "<", { field = "tag" }, ">", { field = "text" },
@@ -133,7 +133,7 @@ local function search(places, words)
   return found
 end
 
--- A number that says whether all of it came out as it should.
+-- A number that changes if any page does.
 local function checksum(text)
   local h = 5381
   for i = 1, #text do h = (h * 33 + text:byte(i)) % 4294967296 end

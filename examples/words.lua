@@ -1,5 +1,5 @@
--- Counts words in a text and prints the most frequent: string.gmatch, tables,
--- table.sort with a Lua callback.
+-- Counts the words of a text and prints the most frequent ones: string.gmatch,
+-- tables, table.sort with a Lua callback.
 local text = ([[
 the vm runs the trace and the trace runs the loop
 the loop runs until the guard of the trace fails

@@ -29,18 +29,18 @@ format() {
   ours -name '*.[ch]' | xargs clang-format --dry-run --Werror
 }
 
-# What clang-tidy is asked, and why no more: see .clang-tidy.
+# See .clang-tidy for the chosen checks.
 tidy() {
   sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" |
     grep -E "^$PWD/(src|profilers|parsers|tools)/" | sort -u |
     xargs -P "$(nproc)" -n 1 clang-tidy --quiet -p "$build" \
       --warnings-as-errors='*' > "$log.tidy" 2>&1 && return 0
-  # The verdicts; how the analyzer got there fills pages.
+  # Only the verdicts: the analyzer's reasoning fills pages.
   grep -E ': (error|warning): ' "$log.tidy" | sort -u
   return 1
 }
 
-# cppcheck looks across the functions of a file, with other rules.
+# cppcheck has other rules, and looks across the functions of a file.
 cpp() {
   cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j "$(nproc)" \
     --enable=warning,portability --suppress=missingInclude \
@@ -60,7 +60,7 @@ scripts() {
   done | sort | xargs shellcheck -x -P SCRIPTDIR
 }
 
-# The checks of the source tree that run with every test, too.
+# e2e NAME: a check of the source tree that is also a test.
 e2e() {
   SOURCE_DIR=$PWD BUILD_DIR=$PWD/$build "test/e2e/$1.sh"
 }
