@@ -187,6 +187,7 @@ void ljp_answers_meet(struct ljp_stacks *s, const struct ljp_caller *caller,
   struct ljp_answers *t = s->answers;
   if (!t->met || !again->learned || found->count > LJP_NUMBERED_FRAMES)
     return;
+  t->met = false;
   if (t->patience.pause) {
     t->patience.pause--;
     return;

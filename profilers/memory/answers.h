@@ -17,6 +17,7 @@
 
 #include "profilers/memory/front.h"
 #include "profilers/memory/segments.h"
+#include "src/base/assert.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 #include "src/push/producer.h"
@@ -90,6 +91,7 @@ static inline bool ljp_stacks_are_of_now(const struct ljp_stacks *s)
          s->generation[1] == ljp_guest_code_generation();
 }
 
+/* Is this the answer? All of its words are compared. */
 static inline bool ljp_answer_holds(const struct ljp_stacks *s,
                                     const struct ljp_answer *a,
                                     const struct ljp_caller *caller)
@@ -101,6 +103,9 @@ static inline bool ljp_answer_holds(const struct ljp_stacks *s,
 static inline void ljp_answers_follow(struct ljp_answers *t,
                                       struct ljp_answer *a)
 {
+  ljp_assert(a == &t->answer[a->stack.number] && a->stack.number);
+  ljp_assert(a->words && a->words % 4 == 0 && a->words <= LJP_ANSWER_WORDS);
+  ljp_assert(a->stack.frames == a->frame && a->stack.root_first);
   t->history = (t->history << 4 ^ a->stack.number) & (LJP_ANSWER_HISTORIES - 1);
   a->hits++;
   t->misses = 0;
