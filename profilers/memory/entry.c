@@ -6,27 +6,34 @@
 
 #include <stddef.h>
 
-_Static_assert(sizeof(struct ljp_caller) == 56 &&
-                   offsetof(struct ljp_caller, rbp) == 40 &&
-                   offsetof(struct ljp_caller, rip) == 48,
-               "what `enter` pushes");
-_Static_assert(offsetof(struct ljp_recorder, alloc) == 0 &&
-                   offsetof(struct ljp_recorder, ud) == 8 &&
-                   offsetof(struct ljp_recorder, give_back) == 32 &&
-                   offsetof(struct ljp_recorder, fresh) == 40 &&
-                   offsetof(struct ljp_recorder, track.filter) == 64 &&
-                   offsetof(struct ljp_recorder, track.wide) == 4160 &&
-                   offsetof(struct ljp_recorder, track.wide_shift) == 4168 &&
-                   offsetof(struct ljp_recorder, here.until) == 4224,
-               "what the hooks read");
-_Static_assert(offsetof(struct ljp_own, down.until) == 0 &&
-                   offsetof(struct ljp_own, down.last_size) == 8 &&
-                   offsetof(struct ljp_own, ud) == 64 &&
-                   offsetof(struct ljp_own, recorder) == 72 &&
-                   LJP_GUEST_BLOCK_FLAG == 4,
-               "... and what that for LuaJIT's own allocator reads");
+_Static_assert(sizeof(struct ljp_caller) == 7 * 8 &&
+                   offsetof(struct ljp_caller, r15) == 0 &&
+                   offsetof(struct ljp_caller, rbp) == 5 * 8 &&
+                   offsetof(struct ljp_caller, rip) == 6 * 8,
+               "CALLER pushes these registers in this order");
 _Static_assert(LJP_TRACK_FILTER_BITS == 12,
-               "... and how they hash: ljp_track_filter_at(), _wide_at()");
+               "the hooks hash as ljp_track_filter_at() and _wide_at() do");
+
+/* Where the hooks find things, as symbols of the assembler: only assembly within a
+** function can be given constants of the compiler. Never called. */
+#define VALUE(name, value)                                                     \
+  __asm__ volatile(".set .Lljp_" name ", %c0" : : "i"(value))
+static __attribute__((used)) void entry_values(void)
+{
+  VALUE("alloc", offsetof(struct ljp_recorder, alloc));
+  VALUE("ud", offsetof(struct ljp_recorder, ud));
+  VALUE("give_back", offsetof(struct ljp_recorder, give_back));
+  VALUE("fresh", offsetof(struct ljp_recorder, fresh));
+  VALUE("filter", offsetof(struct ljp_recorder, track.filter));
+  VALUE("wide", offsetof(struct ljp_recorder, track.wide));
+  VALUE("wide_shift", offsetof(struct ljp_recorder, track.wide_shift));
+  VALUE("until", offsetof(struct ljp_recorder, here.until));
+  VALUE("own_until", offsetof(struct ljp_own, down.until));
+  VALUE("own_last_size", offsetof(struct ljp_own, down.last_size));
+  VALUE("own_ud", offsetof(struct ljp_own, ud));
+  VALUE("own_recorder", offsetof(struct ljp_own, recorder));
+  VALUE("block_flag", LJP_GUEST_BLOCK_FLAG);
+}
 
 /* clang-format off */
 #define PUSH(reg)                                                              \
@@ -68,14 +75,14 @@ __asm__(BEGIN("ljp_every_hook")
         "  jz 2f\n"
         "  addq $48, %rsp\n"
         "  .cfi_adjust_cfa_offset -48\n"
-        "  movq 32(%rdi), %rax\n"
-        "  movq 8(%rdi), %rdi\n"
+        "  movq .Lljp_give_back(%rdi), %rax\n"
+        "  movq .Lljp_ud(%rdi), %rdi\n"
         "  jmp *%rax\n"
         "3:\n"
         "  .cfi_adjust_cfa_offset 48\n"
         "  testq %rcx, %rcx\n"
         "  jz 1f\n"
-        CALL("*40(%rdi)")
+        CALL("*.Lljp_fresh(%rdi)")
         "2:\n"
         "  .cfi_adjust_cfa_offset 48\n"
         "  movq %rsp, %r8\n"
@@ -86,10 +93,10 @@ __asm__(BEGIN("ljp_every_hook")
 
 /* Of a session that samples, on LuaJIT's own allocator. */
 /* clang-format off */
-#define DOWN "ljp_own(%rip)"
-#define LAST_SIZE "ljp_own+8(%rip)"
-#define UD "ljp_own+64(%rip)"
-#define RECORDER "ljp_own+72(%rip)"
+#define DOWN "ljp_own+.Lljp_own_until(%rip)"
+#define LAST_SIZE "ljp_own+.Lljp_own_last_size(%rip)"
+#define UD "ljp_own+.Lljp_own_ud(%rip)"
+#define RECORDER "ljp_own+.Lljp_own_recorder(%rip)"
 
 __asm__(".hidden ljp_own\n"
         BEGIN("ljp_sampled_own_hook")
@@ -105,7 +112,7 @@ __asm__(".hidden ljp_own\n"
         "2:\n"
         "  testq %rsi, %rsi\n"
         "  jz 5f\n"
-        "  testb $4, -8(%rsi)\n" /* ljp_guest_block_flag() */
+        "  testb $.Lljp_block_flag, -8(%rsi)\n" /* ljp_guest_block_flag() */
         "  jnz 4f\n"
         "  jmp lj_alloc_free\n"
         "5:\n"
@@ -142,10 +149,10 @@ __asm__(BEGIN("ljp_sampled_refused")
         END("ljp_sampled_refused"));
 
 /* The same on an allocator of the host's. */
-#define UNTIL "4224"
-#define FILTER "64"
-#define WIDE "4160"
-#define WIDE_SHIFT "4168"
+#define UNTIL ".Lljp_until"
+#define FILTER ".Lljp_filter"
+#define WIDE ".Lljp_wide"
+#define WIDE_SHIFT ".Lljp_wide_shift"
 
 __asm__(BEGIN("ljp_sampled_hook")
         "  testq %rcx, %rcx\n"
@@ -158,8 +165,8 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  .cfi_adjust_cfa_offset 24\n"
         "  movq %rdi, 8(%rsp)\n"
         "  movq %rcx, (%rsp)\n"
-        "  movq (%rdi), %rax\n"
-        "  movq 8(%rdi), %rdi\n"
+        "  movq .Lljp_alloc(%rdi), %rax\n"
+        "  movq .Lljp_ud(%rdi), %rdi\n"
         "  call *%rax\n"
         "  testq %rax, %rax\n"
         "  jz 5f\n"
@@ -183,8 +190,8 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */
         "  jne 7f\n"
         "8:\n"
-        "  movq (%rdi), %rax\n"
-        "  movq 8(%rdi), %rdi\n"
+        "  movq .Lljp_alloc(%rdi), %rax\n"
+        "  movq .Lljp_ud(%rdi), %rdi\n"
         "  jmp *%rax\n"
         /* ... and from there back to 8 if the wide one does not. */
         "7:\n"
