@@ -1,5 +1,6 @@
 /*
-** The tally of events and losses.
+** The tally: plain counters by tag, and a hash table of losses by key. One
+** thread a tally.
 */
 #include "parsers/stream/tally.h"
 
@@ -38,7 +39,7 @@ void ljp_tally_gap(struct ljp_tally *tally)
   tally->gap = true;
 }
 
-bool ljp_is_counted(uint64_t tag)
+bool ljp_tally_counts(uint64_t tag)
 {
   switch (tag) {
 #define LJP_X(name, number, text, event)                                       \
@@ -61,7 +62,7 @@ enum ljp_status ljp_tally_totals(struct ljp_tally *tally,
       said[tag] = count;
   for (unsigned i = 0; i < LJP_TALLY_TAGS; i++) {
     uint64_t have = tally->at_block[i];
-    if (!ljp_is_counted(i))
+    if (!ljp_tally_counts(i))
       continue;
     if (!tally->anchored)
       tally->before[i] = said[i] > have ? said[i] - have : 0;

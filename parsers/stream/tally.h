@@ -38,7 +38,7 @@ void ljp_tally_init(struct ljp_tally *tally);
 void ljp_tally_fini(struct ljp_tally *tally);
 
 /* Whether a TOTALS counts events of this tag. */
-bool ljp_is_counted(uint64_t tag);
+bool ljp_tally_counts(uint64_t tag);
 
 void ljp_tally_block(struct ljp_tally *tally, const struct ljp_block *block);
 void ljp_tally_gap(struct ljp_tally *tally);

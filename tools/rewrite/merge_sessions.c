@@ -58,7 +58,7 @@ static void sessions_move_totals(struct ljp_merge *m, struct ljp_pairs counts)
   uint64_t totals[LJP_TALLY_TAGS], tag, count;
   memcpy(totals, m->totals, sizeof totals);
   while (ljp_pairs_next(&counts, &tag, &count))
-    if (tag < LJP_TALLY_TAGS && ljp_is_counted(tag) && count > m->before[tag])
+    if (tag < LJP_TALLY_TAGS && ljp_tally_counts(tag) && count > m->before[tag])
       totals[tag] += count - m->before[tag];
   sessions_put_totals(m, totals);
 }
@@ -179,7 +179,7 @@ static int sessions_rewrite(struct ljp_merge *m,
     unsigned wanted = last ? LJP_CLOSED_END : LJP_CLOSED_SEGMENT;
     m->all_closed &= item->u.finish.closed == wanted;
     for (unsigned i = 0; last && i < LJP_TALLY_TAGS; i++)
-      if (ljp_is_counted(i))
+      if (ljp_tally_counts(i))
         m->totals[i] += tally->before[i] + tally->read[i] +
                         tally->swallowed[i] - m->before[i];
     sessions_note_left_out(m, in->path);
