@@ -1,8 +1,8 @@
 /*
 ** What misc.profile needs of misc.memprof.
 */
-#ifndef LJP_MEMPROF_LUA_H
-#define LJP_MEMPROF_LUA_H
+#ifndef LJP_MEMORY_LUA_H
+#define LJP_MEMORY_LUA_H
 
 #include "lua.h"
 

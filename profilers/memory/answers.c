@@ -157,10 +157,10 @@ static unsigned answer_round(struct ljp_memo_read *word, unsigned n)
 
 static bool answer_words(const struct ljp_stacks *s, struct ljp_answer *a,
                          const struct ljp_caller *caller,
-                         const struct ljp_site *site,
+                         const struct ljp_return_site *site,
                          const struct ljp_guest_regs *regs,
                          const struct ljp_guest_start *start,
-                         const struct ljp_again *again)
+                         const struct ljp_segment *again)
 {
   unsigned n = ljp_front_words(s, caller, a->word), more;
   if (!n)
@@ -178,10 +178,10 @@ static bool answer_words(const struct ljp_stacks *s, struct ljp_answer *a,
 }
 
 void ljp_answers_meet(struct ljp_stacks *s, const struct ljp_caller *caller,
-                      const struct ljp_site *site,
+                      const struct ljp_return_site *site,
                       const struct ljp_guest_regs *regs,
                       const struct ljp_guest_start *start,
-                      const struct ljp_again *again,
+                      const struct ljp_segment *again,
                       const struct ljp_found_stack *found)
 {
   struct ljp_answers *t = s->answers;

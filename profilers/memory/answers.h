@@ -15,7 +15,7 @@
 #ifndef LJP_MEMORY_ANSWERS_H
 #define LJP_MEMORY_ANSWERS_H
 
-#include "profilers/memory/front.h"
+#include "profilers/memory/return_site.h"
 #include "profilers/memory/segments.h"
 #include "src/base/assert.h"
 #include "src/base/memo.h"
@@ -77,13 +77,13 @@ struct ljp_answer *ljp_answers_search(struct ljp_stacks *stacks,
 ** of it if it is often met. Preserves errno. */
 void ljp_answers_meet(struct ljp_stacks *stacks,
                       const struct ljp_caller *caller,
-                      const struct ljp_site *site,
+                      const struct ljp_return_site *site,
                       const struct ljp_guest_regs *regs,
                       const struct ljp_guest_start *start,
-                      const struct ljp_again *again,
+                      const struct ljp_segment *again,
                       const struct ljp_found_stack *found);
 
-static inline bool ljp_stacks_are_of_now(const struct ljp_stacks *s)
+static inline bool ljp_stacks_current(const struct ljp_stacks *s)
 {
   /* Relaxed: who uses what was made for an older one checks its witness. */
   return s->generation[0] ==
@@ -119,7 +119,7 @@ static inline bool ljp_answers_find(struct ljp_stacks *s,
 {
   struct ljp_answers *t = s->answers;
   struct ljp_answer *a = &t->answer[t->after[t->history]];
-  if (LJP_UNLIKELY(!ljp_stacks_are_of_now(s)))
+  if (LJP_UNLIKELY(!ljp_stacks_current(s)))
     return false;
   if (LJP_LIKELY(ljp_answer_holds(s, a, caller)))
     ljp_answers_follow(t, a);

@@ -4,8 +4,8 @@
 ** them, in memory, where a walk may begin (struct ljp_caller); and a way past
 ** the recorder that costs next to nothing. Between record.c and the VM.
 */
-#ifndef LJP_MEMPROF_ENTRY_H
-#define LJP_MEMPROF_ENTRY_H
+#ifndef LJP_MEMORY_ENTRY_H
+#define LJP_MEMORY_ENTRY_H
 
 #include "profilers/memory/record.h"
 

@@ -62,7 +62,7 @@ static inline void every_push_held(struct ljp_recorder *r)
   every_push(r, &r->held);
 }
 
-static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
+static inline uint64_t every_time(struct ljp_recorder *r, size_t size)
 {
   if (LJP_LIKELY(r->dense_more && size <= SMALL_BYTES)) {
     r->dense_more--;
@@ -76,14 +76,15 @@ static inline uint64_t time_of_block(struct ljp_recorder *r, size_t size)
 
 /* The collector frees many in a row, but every step of it asks: what it has
 ** still to do is counted anew by each. */
-static inline void look_at_sweep(struct ljp_recorder *r)
+static inline void every_look_at_sweep(struct ljp_recorder *r)
 {
   r->swept_more = SWEPT_AT_A_TIME - 1;
   r->swept_step = *r->heap.gc_step;
   ljp_recorder_at(r, __rdtsc());
 }
 
-static inline bool push_swept(struct ljp_recorder *r, void *ptr, size_t osize)
+static inline bool every_push_swept(struct ljp_recorder *r, void *ptr,
+                                    size_t osize)
 {
   if (LJP_UNLIKELY(!ljp_push_mem_brief(
           r->producer, r->time_ns, (uint64_t)(uintptr_t)ptr, osize,
@@ -95,19 +96,20 @@ static inline bool push_swept(struct ljp_recorder *r, void *ptr, size_t osize)
 }
 
 /* Asks for the time, and whether there is room. */
-static bool push_swept_now(struct ljp_recorder *r, void *ptr, size_t osize)
+static bool every_push_swept_now(struct ljp_recorder *r, void *ptr,
+                                 size_t osize)
 {
-  look_at_sweep(r);
-  return push_swept(r, ptr, osize) ||
-         (ljp_brief_look(r->producer) && push_swept(r, ptr, osize));
+  every_look_at_sweep(r);
+  return every_push_swept(r, ptr, osize) ||
+         (ljp_brief_look(r->producer) && every_push_swept(r, ptr, osize));
 }
 
 static __attribute__((noinline)) bool
-push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
-                const struct ljp_caller *caller)
+every_push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
+                      const struct ljp_caller *caller)
 {
   ljp_stand_in(caller);
-  bool done = push_swept_now(r, ptr, osize);
+  bool done = every_push_swept_now(r, ptr, osize);
   ljp_stand_in(NULL);
   return done;
 }
@@ -121,19 +123,19 @@ bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
                    !ljp_recorder_is_active(r)))
     return false;
   if (LJP_UNLIKELY(*r->heap.gc_step != r->swept_step || !r->swept_more))
-    return push_swept_anew(r, ptr, osize, caller);
+    return every_push_swept_anew(r, ptr, osize, caller);
   ljp_stand_in(caller);
   r->swept_more--;
-  bool done = push_swept(r, ptr, osize);
+  bool done = every_push_swept(r, ptr, osize);
   ljp_stand_in(NULL);
-  return LJP_LIKELY(done) || push_swept_anew(r, ptr, osize, caller);
+  return LJP_LIKELY(done) || every_push_swept_anew(r, ptr, osize, caller);
 }
 
 /* One that is not brief, unless an allocation was held back until now. */
-static __attribute__((noinline)) void *sweep(struct ljp_recorder *r, void *ptr,
-                                             size_t osize)
+static __attribute__((noinline)) void *every_sweep(struct ljp_recorder *r,
+                                                   void *ptr, size_t osize)
 {
-  if (!push_swept_now(r, ptr, osize)) {
+  if (!every_push_swept_now(r, ptr, osize)) {
     struct ljp_mem m = ljp_recorder_mem(r, ptr, osize, 0);
     m.vmstate = LJP_VMSTATE_GC;
     m.what = LJP_MEM_SWEPT;
@@ -144,10 +146,10 @@ static __attribute__((noinline)) void *sweep(struct ljp_recorder *r, void *ptr,
 }
 
 static __attribute__((noinline)) void *
-free_block(struct ljp_recorder *r, void *ptr, size_t osize,
+every_free(struct ljp_recorder *r, void *ptr, size_t osize,
            const struct ljp_caller *caller)
 {
-  struct ljp_mem m = {.time_ns = time_of_block(r, osize),
+  struct ljp_mem m = {.time_ns = every_time(r, osize),
                       .address = (uint64_t)(uintptr_t)ptr,
                       .size = osize,
                       .vm = r->vm,
@@ -165,9 +167,9 @@ free_block(struct ljp_recorder *r, void *ptr, size_t osize,
   return result;
 }
 
-static __attribute__((noinline)) void *refused(struct ljp_recorder *r,
-                                               void *ptr, size_t osize,
-                                               const struct ljp_caller *caller)
+static __attribute__((noinline)) void *
+every_refused(struct ljp_recorder *r, void *ptr, size_t osize,
+              const struct ljp_caller *caller)
 {
   ljp_stand_in(caller);
   r->held.address = (uint64_t)(uintptr_t)ptr;
@@ -187,7 +189,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
     every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
     ljp_recorder_look(r, 0);
-  m->time_ns = time_of_block(r, nsize);
+  m->time_ns = every_time(r, nsize);
   m->size = nsize;
   if (LJP_UNLIKELY(!ljp_answers_find(&r->stacks, caller, &r->stack)))
     ljp_stacks_put_together(&r->stacks, caller, &r->stack);
@@ -197,7 +199,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
   void *result = lj_alloc_malloc(r->ud, nsize);
   m->op = LJP_MEM_ALLOC;
   if (LJP_UNLIKELY(!result))
-    return refused(r, NULL, 0, caller);
+    return every_refused(r, NULL, 0, caller);
   m->address = (uint64_t)(uintptr_t)result;
   r->counts.alloc_bytes += nsize;
   r->counts.allocs++;
@@ -218,10 +220,10 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   if (!nsize) {
     if (LJP_UNLIKELY(!ljp_is_sweeping(r) ||
                      ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC))
-      return free_block(r, ptr, osize, caller);
-    return sweep(r, ptr, osize);
+      return every_free(r, ptr, osize, caller);
+    return every_sweep(r, ptr, osize);
   }
-  r->held.time_ns = time_of_block(r, nsize);
+  r->held.time_ns = every_time(r, nsize);
   r->held.size = nsize;
   r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;
   r->held.what = 0;
@@ -230,7 +232,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   ljp_stand_in(NULL);
   void *result = r->alloc(r->ud, ptr, osize, nsize);
   if (LJP_UNLIKELY(!result))
-    return refused(r, ptr, osize, caller);
+    return every_refused(r, ptr, osize, caller);
   r->held.address = (uint64_t)(uintptr_t)result;
   r->counts.alloc_bytes += nsize;
   if (LJP_UNLIKELY(ptr != NULL)) {

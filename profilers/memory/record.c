@@ -14,14 +14,14 @@ enum {
   LONGEST_TICK_NS = 2        /* else it is no counter of time */
 };
 
-static uint64_t at_least(struct ljp_recorder *r, uint64_t now)
+static uint64_t recorder_advance_time(struct ljp_recorder *r, uint64_t now)
 {
   if (LJP_LIKELY(now > r->time_ns))
     r->time_ns = now;
   return r->time_ns;
 }
 
-static uint64_t look_at_clock(struct ljp_recorder *r, uint64_t tsc)
+static uint64_t recorder_ask_clock(struct ljp_recorder *r, uint64_t tsc)
 {
   uint64_t now = ljp_clock_ns();
   if (!r->first_tsc) {
@@ -35,30 +35,31 @@ static uint64_t look_at_clock(struct ljp_recorder *r, uint64_t tsc)
   }
   r->tsc = tsc;
   r->clock_ns = now;
-  return at_least(r, now);
+  return recorder_advance_time(r, now);
 }
 
 uint64_t ljp_recorder_time(struct ljp_recorder *r)
 {
   uint64_t tsc = __rdtsc();
-  return tsc - r->tsc > LJP_LOOK_CYCLES ? look_at_clock(r, tsc) : r->time_ns;
+  return tsc - r->tsc > LJP_LOOK_CYCLES ? recorder_ask_clock(r, tsc)
+                                        : r->time_ns;
 }
 
 /* To the microsecond, at half the price of the clock: phases of the collector
 ** may be as short as that, and come as often as it likes. */
-static uint64_t time_now(struct ljp_recorder *r)
+static uint64_t recorder_time_now(struct ljp_recorder *r)
 {
   uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
   if (LJP_UNLIKELY(since > COUNTED_CYCLES || r->tick_ns == 0))
-    return look_at_clock(r, tsc);
+    return recorder_ask_clock(r, tsc);
   /* Signed: that is one instruction each way. */
   int64_t since_ns = (int64_t)((double)(int64_t)since * r->tick_ns);
-  return at_least(r, r->clock_ns + (uint64_t)since_ns);
+  return recorder_advance_time(r, r->clock_ns + (uint64_t)since_ns);
 }
 
 /* Of the caller, as they are at this instruction. */
 static inline __attribute__((always_inline)) void
-registers_here(struct ljp_regs *regs)
+recorder_registers(struct ljp_regs *regs)
 {
   __asm__ volatile(
       "movq %%rbx, %c[rbx](%[r])\n\t"
@@ -98,7 +99,8 @@ void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m)
   *error = saved;
 }
 
-static void enter_phase(struct ljp_recorder *r, enum ljp_gc_phase phase)
+static void recorder_enter_phase(struct ljp_recorder *r,
+                                 enum ljp_gc_phase phase)
 {
   r->phase = phase;
   r->sweep_phase = ljp_is_sweeping(r) ? (uint8_t)phase : LJP_NO_PHASE;
@@ -106,7 +108,7 @@ static void enter_phase(struct ljp_recorder *r, enum ljp_gc_phase phase)
 
 /* A CPU profiler that interrupts a push has no tables for what it sees there
 ** (and nobody wants to see it): this is where we are. */
-static const struct ljp_regs *aside(const struct ljp_regs *regs)
+static const struct ljp_regs *recorder_aside(const struct ljp_regs *regs)
 {
   const struct ljp_regs *before = ljp_stand_in_regs;
   if (!before) {
@@ -121,8 +123,8 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   struct ljp_regs here;
   if (!r->holds)
     return;
-  registers_here(&here);
-  const struct ljp_regs *before = aside(&here);
+  recorder_registers(&here);
+  const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_tell_type(r);
   ljp_recorder_push(r, &r->held);
   ljp_stand_in_regs = before;
@@ -135,15 +137,15 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
   if (phase == r->phase)
     return;
   int *error = &errno, saved = *error;
-  registers_here(&here);
-  const struct ljp_regs *before = aside(&here);
+  recorder_registers(&here);
+  const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_flush(r);
   /* Entered now, or passed without our being told. */
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
-  enter_phase(r, phase);
+  recorder_enter_phase(r, phase);
   r->counts.untold +=
-      !ljp_push_gc(r->producer, time_now(r), r->vm, phase,
+      !ljp_push_gc(r->producer, recorder_time_now(r), r->vm, phase,
                    ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
   ljp_stand_in_regs = before;
   *error = saved;
@@ -152,8 +154,8 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
 void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
 {
   struct ljp_regs here;
-  registers_here(&here);
-  const struct ljp_regs *before = aside(&here);
+  recorder_registers(&here);
+  const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_flush(r);
   r->tsc = 0;
   ljp_push_mark(r->producer, ljp_recorder_time(r), 0, r->vm,
@@ -165,7 +167,8 @@ void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;
   ljp_stacks_forked(&r->stacks);
-  enter_phase(r, LJP_NO_PHASE); /* the first event tells the heap's size */
+  recorder_enter_phase(
+      r, LJP_NO_PHASE); /* the first event tells the heap's size */
 }
 
 void ljp_recorder_phase(struct ljp_recorder *r)
@@ -214,14 +217,14 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
 
 /* -- Begin and end ------------------------------------------------------------------ */
 
-static lua_Alloc hook_of(const struct ljp_recorder *r)
+static lua_Alloc recorder_hook(const struct ljp_recorder *r)
 {
   return r->every   ? ljp_every_hook
          : r->fixed ? ljp_sampled_own_hook
                     : ljp_sampled_hook;
 }
 
-static void *ud_of(struct ljp_recorder *r)
+static void *recorder_ud(struct ljp_recorder *r)
 {
   return r->fixed ? r->ud : r;
 }
@@ -229,14 +232,15 @@ static void *ud_of(struct ljp_recorder *r)
 bool ljp_recorder_in_place(struct ljp_recorder *r)
 {
   void *ud;
-  return lua_getallocf(r->heap.main, &ud) == hook_of(r) && ud == ud_of(r);
+  return lua_getallocf(r->heap.main, &ud) == recorder_hook(r) &&
+         ud == recorder_ud(r);
 }
 
 void ljp_recorder_begin(struct ljp_recorder *r)
 {
   r->every = r->sample_bytes == 0;
   r->stacks.producer = r->producer;
-  enter_phase(r, ljp_guest_gc_phase(&r->heap));
+  recorder_enter_phase(r, ljp_guest_gc_phase(&r->heap));
   r->tsc = 0;
   r->held = (struct ljp_mem){.vm = r->vm};
   r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
@@ -249,7 +253,7 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   /* It looks at no more than the first two. */
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
   atomic_store(&r->on, true);
-  lua_setallocf(r->heap.main, hook_of(r), ud_of(r));
+  lua_setallocf(r->heap.main, recorder_hook(r), recorder_ud(r));
 }
 
 void ljp_recorder_rest(struct ljp_recorder *r)

@@ -8,8 +8,8 @@
 ** allocation is held back until the next event, when what was allocated can
 ** tell what it is. No memory comes from the Lua allocator.
 */
-#ifndef LJP_MEMPROF_RECORD_H
-#define LJP_MEMPROF_RECORD_H
+#ifndef LJP_MEMORY_RECORD_H
+#define LJP_MEMORY_RECORD_H
 
 #include <stdatomic.h>
 

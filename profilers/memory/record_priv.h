@@ -3,8 +3,8 @@
 ** sampled.c) share with what is around them (record.c). Nobody
 ** else includes it.
 */
-#ifndef LJP_MEMPROF_RECORD_PRIV_H
-#define LJP_MEMPROF_RECORD_PRIV_H
+#ifndef LJP_MEMORY_RECORD_PRIV_H
+#define LJP_MEMORY_RECORD_PRIV_H
 
 #include <x86intrin.h>
 

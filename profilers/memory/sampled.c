@@ -9,7 +9,7 @@
 
 /* Bytes that pass until one is hit, when each is hit with the probability
 ** 1 / sample_bytes: geometric, so that what was before does not matter. */
-static void draw(struct ljp_countdown *down)
+static void sampled_draw(struct ljp_countdown *down)
 {
   uint64_t x = down->random;
   x ^= x >> 12;
@@ -28,7 +28,7 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
 {
   r->fixed = r->own && !ljp_own.ud && !ljp_own.kept;
   r->here.sample_bytes = r->sample_bytes;
-  draw(&r->here);
+  sampled_draw(&r->here);
   r->down = &r->here;
   r->track.filters = !r->fixed;
   if (!r->fixed)
@@ -60,14 +60,15 @@ void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
 void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   if (ljp_own.down.until < 0)
-    draw(&ljp_own.down);
+    sampled_draw(&ljp_own.down);
   return ljp_own.alloc(ud, ptr, osize, nsize);
 }
 
 /* -- Calls ------------------------------------------------------------------------- */
 
 /* Was it in the table? It is no more. */
-static bool take(struct ljp_recorder *r, void *ptr, struct ljp_tracked *block)
+static bool sampled_take(struct ljp_recorder *r, void *ptr,
+                         struct ljp_tracked *block)
 {
   if (!ptr)
     return false;
@@ -79,7 +80,7 @@ static bool take(struct ljp_recorder *r, void *ptr, struct ljp_tracked *block)
   return ljp_track_take(&r->track, (uint64_t)(uintptr_t)ptr, block);
 }
 
-static bool put(struct ljp_recorder *r, const struct ljp_tracked *block)
+static bool sampled_put(struct ljp_recorder *r, const struct ljp_tracked *block)
 {
   if (!ljp_track_put(&r->track, block))
     return false;
@@ -90,7 +91,7 @@ static bool put(struct ljp_recorder *r, const struct ljp_tracked *block)
 
 /* The bytes that a sampled block stands for: its own by the probability that
 ** one of them is hit. */
-static uint64_t weight_of(const struct ljp_recorder *r, uint64_t size)
+static uint64_t sampled_weight(const struct ljp_recorder *r, uint64_t size)
 {
   double chance = -expm1(-(double)size / (double)r->sample_bytes);
   return (uint64_t)((double)size / chance + 0.5);
@@ -98,7 +99,7 @@ static uint64_t weight_of(const struct ljp_recorder *r, uint64_t size)
 
 /* What was sampled is freed, or moves: with the stack of who does so, which has
 ** been walked unless the collector sweeps. */
-static void free_tracked(struct ljp_recorder *r, const struct ljp_mem *m,
+static void sampled_free(struct ljp_recorder *r, const struct ljp_mem *m,
                          const struct ljp_tracked *block, uint8_t flag)
 {
   struct ljp_mem gone = *m;
@@ -109,11 +110,12 @@ static void free_tracked(struct ljp_recorder *r, const struct ljp_mem *m,
   ljp_recorder_push_free(r, &gone);
 }
 
-static void allocated_sample(struct ljp_recorder *r, struct ljp_mem *m)
+static void sampled_allocate(struct ljp_recorder *r, struct ljp_mem *m)
 {
-  const struct ljp_tracked block = {m->address, m->size, weight_of(r, m->size)};
-  draw(r->down);
-  if (!put(r, &block)) {
+  const struct ljp_tracked block = {m->address, m->size,
+                                    sampled_weight(r, m->size)};
+  sampled_draw(r->down);
+  if (!sampled_put(r, &block)) {
     r->counts.lost[LJP_LOSS_TRACK_FULL]++;
     ljp_count_loss(r->producer, LJP_LOSS_TRACK_FULL, 1);
     return;
@@ -141,7 +143,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   int *error = &errno, saved = *error;
   struct ljp_tracked block;
   ljp_stand_in(caller);
-  bool tracked = take(r, ptr, &block);
+  bool tracked = sampled_take(r, ptr, &block);
   struct ljp_mem m = {.vm = 0};
   bool swept = false, tells = tracked || sampled || failed;
   if (tells) {
@@ -163,9 +165,9 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   ljp_stand_in(caller);
   if (nsize && !result) {
     if (tracked) /* it is where it was */
-      put(r, &block);
+      sampled_put(r, &block);
     if (sampled)
-      draw(r->down);
+      sampled_draw(r->down);
     if (!tells) {
       ljp_recorder_flush(r);
       m = ljp_recorder_mem(r, ptr, osize, nsize);
@@ -175,7 +177,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
     ljp_recorder_failed(r, &m, ptr, osize);
   } else {
     if (tracked)
-      free_tracked(r, &m, &block,
+      sampled_free(r, &m, &block,
                    nsize   ? LJP_MEM_MOVED
                    : swept ? LJP_MEM_SWEPT
                            : 0);
@@ -185,7 +187,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
         m.old_size = osize;
       }
       m.address = (uint64_t)(uintptr_t)result;
-      allocated_sample(r, &m);
+      sampled_allocate(r, &m);
     }
   }
   ljp_stand_in(NULL);

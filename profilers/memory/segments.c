@@ -35,7 +35,7 @@ struct small {
 };
 
 struct deep {
-  struct ljp_again *owner;
+  struct ljp_segment *owner;
   struct ljp_memo_read link[DEEP_LEVELS + LJP_SPINE_SPARE];
   struct ljp_level level[DEEP_LEVELS];
   uint64_t stack[LJP_STACK_MAX_FRAMES + ABOVE];
@@ -45,7 +45,7 @@ struct deep {
 struct ljp_segments {
   uint32_t next_deep;
   struct ljp_spine_calls calls;
-  struct ljp_again again[AGAINS];
+  struct ljp_segment again[AGAINS];
   struct small small[AGAINS];
   struct deep deep[DEEPS];
 };
@@ -75,8 +75,8 @@ void ljp_segments_forget(struct ljp_stacks *s)
 
 /* -- The table ----------------------------------------------------------------------- */
 
-static struct ljp_again *set_of(struct ljp_stacks *s, uint64_t L,
-                                uint64_t cframe)
+static struct ljp_segment *segment_set(struct ljp_stacks *s, uint64_t L,
+                                       uint64_t cframe)
 {
   uint64_t key = (L ^ cframe << 20) * UINT64_C(0x9e3779b97f4a7c15);
   return &s->segments->again[(key >> 40 & (SETS - 1)) * WAYS];
@@ -84,7 +84,7 @@ static struct ljp_again *set_of(struct ljp_stacks *s, uint64_t L,
 
 /* One that is come back to has left the nearest cache, if there are many: what will
 ** be compared is asked for all at once. */
-static void fetch(const struct ljp_again *a)
+static void segment_fetch(const struct ljp_segment *a)
 {
   enum { AT_ONCE = 64 / sizeof(struct ljp_memo_read) };
   for (uint32_t i = 0; i < a->spine.count; i += AT_ONCE)
@@ -95,26 +95,26 @@ static void fetch(const struct ljp_again *a)
   __builtin_prefetch(a->spine.stack);
 }
 
-struct ljp_again *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
-                                 uint64_t cframe)
+struct ljp_segment *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
+                                   uint64_t cframe)
 {
-  struct ljp_again *a = s->last;
+  struct ljp_segment *a = s->last;
   if (a && a->L == L && a->cframe == cframe)
     return a;
-  a = set_of(s, L, cframe);
+  a = segment_set(s, L, cframe);
   for (int way = 0; way < WAYS; way++, a++)
     if (a->L == L && a->cframe == cframe) {
-      fetch(a);
+      segment_fetch(a);
       return a;
     }
   return NULL;
 }
 
-struct ljp_again *ljp_segment_victim(struct ljp_stacks *s, uint64_t L,
-                                     uint64_t cframe,
-                                     const struct ljp_again *in_use)
+struct ljp_segment *ljp_segment_victim(struct ljp_stacks *s, uint64_t L,
+                                       uint64_t cframe,
+                                       const struct ljp_segment *in_use)
 {
-  struct ljp_again *a = set_of(s, L, cframe), *victim = NULL;
+  struct ljp_segment *a = segment_set(s, L, cframe), *victim = NULL;
   uint64_t least = UINT64_MAX;
   for (int way = 0; way < WAYS; way++, a++) {
     uint64_t use = !a->epoch ? 0 : a->epoch != s->epoch ? 1 : 2;
@@ -139,7 +139,8 @@ struct arrays {
   uint32_t levels, room, words;
 };
 
-static void use_arrays(struct ljp_again *a, const struct arrays *arrays)
+static void segment_use_arrays(struct ljp_segment *a,
+                               const struct arrays *arrays)
 {
   a->spine.link = arrays->link;
   a->spine.level = arrays->level;
@@ -150,20 +151,21 @@ static void use_arrays(struct ljp_again *a, const struct arrays *arrays)
   a->word_room = arrays->words;
 }
 
-void ljp_segment_clear(struct ljp_stacks *s, struct ljp_again *a)
+void ljp_segment_clear(struct ljp_stacks *s, struct ljp_segment *a)
 {
   if (!a->word) {
     struct small *small = &s->segments->small[a - s->segments->again];
     a->spine.calls = &s->segments->calls;
-    use_arrays(a, &(struct arrays){small->link, small->level, small->stack,
-                                   small->word, LEVELS, FRAMES, WORDS});
+    segment_use_arrays(a,
+                       &(struct arrays){small->link, small->level, small->stack,
+                                        small->word, LEVELS, FRAMES, WORDS});
   }
   a->learned = false;
   a->spine.count = a->spine.rest = a->spine.frames = 0;
   a->spine.tight = false;
 }
 
-bool ljp_segment_deepen(struct ljp_stacks *s, struct ljp_again *a)
+bool ljp_segment_deepen(struct ljp_stacks *s, struct ljp_segment *a)
 {
   if (a->spine.levels == DEEP_LEVELS)
     return false;
@@ -173,9 +175,9 @@ bool ljp_segment_deepen(struct ljp_stacks *s, struct ljp_again *a)
     ljp_segment_clear(s, deep->owner);
   }
   deep->owner = a;
-  use_arrays(a,
-             &(struct arrays){deep->link, deep->level, deep->stack, deep->word,
-                              DEEP_LEVELS, LJP_STACK_MAX_FRAMES, DEEP_WORDS});
+  segment_use_arrays(a, &(struct arrays){deep->link, deep->level, deep->stack,
+                                         deep->word, DEEP_LEVELS,
+                                         LJP_STACK_MAX_FRAMES, DEEP_WORDS});
   ljp_segment_clear(s, a);
   return true;
 }

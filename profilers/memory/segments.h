@@ -1,18 +1,18 @@
 /*
 ** The segments of Lua frames that the memory profiler remembers, by Lua thread
 ** and C frame: many of few frames each, so that hundreds of coroutines have one
-** each, and a few that are deep. Part of rest.c.
+** each, and a few that are deep. Part of below.c.
 **
 ** Invariants: a segment stands where it stands for good, with its arrays, small
 ** ones or those of the deep segment that it owns.
 */
-#ifndef LJP_MEMPROF_SEGMENTS_H
-#define LJP_MEMPROF_SEGMENTS_H
+#ifndef LJP_MEMORY_SEGMENTS_H
+#define LJP_MEMORY_SEGMENTS_H
 
-#include "profilers/memory/front.h"
+#include "profilers/memory/return_site.h"
 #include "src/base/memo.h"
 
-struct ljp_again {
+struct ljp_segment {
   uint32_t epoch; /* when it was begun; others are of no use */
   uint64_t L, cframe;
   bool learned;        /* what is below, with words; and then: */
@@ -34,19 +34,19 @@ void ljp_segments_fini(struct ljp_stacks *stacks);
 void ljp_segments_forget(struct ljp_stacks *stacks);
 
 /* NULL: none is remembered. */
-struct ljp_again *ljp_segment_of(struct ljp_stacks *stacks, uint64_t L,
-                                 uint64_t cframe);
+struct ljp_segment *ljp_segment_of(struct ljp_stacks *stacks, uint64_t L,
+                                   uint64_t cframe);
 
 /* Which one would make room for that one: what is of no use any more, or was of
 ** least use; not the one that is in use (may be NULL). */
-struct ljp_again *ljp_segment_victim(struct ljp_stacks *stacks, uint64_t L,
-                                     uint64_t cframe,
-                                     const struct ljp_again *in_use);
+struct ljp_segment *ljp_segment_victim(struct ljp_stacks *stacks, uint64_t L,
+                                       uint64_t cframe,
+                                       const struct ljp_segment *in_use);
 
 /* Nothing is known of its frames any more. */
-void ljp_segment_clear(struct ljp_stacks *stacks, struct ljp_again *again);
+void ljp_segment_clear(struct ljp_stacks *stacks, struct ljp_segment *again);
 
 /* Gives it the arrays of a deep one, and clears it. False: it has them. */
-bool ljp_segment_deepen(struct ljp_stacks *stacks, struct ljp_again *again);
+bool ljp_segment_deepen(struct ljp_stacks *stacks, struct ljp_segment *again);
 
 #endif

@@ -3,13 +3,13 @@
 **
 ** An answer has three parts. On top stand host frames, from the allocator to
 ** where the guest called into C: plain steps, one a return address, remembered
-** by that (struct ljp_site). Then the topmost segment of Lua frames, of which
+** by that (struct ljp_return_site). Then the topmost segment of Lua frames, of which
 ** only what has changed is walked (ljp_spine_follow). What is below its C frame
 ** changes with other words of memory only: these were noted when it was walked,
-** and are compared (struct ljp_again).
+** and are compared (struct ljp_segment).
 */
 #include "profilers/memory/answers.h"
-#include "profilers/memory/rest.h"
+#include "profilers/memory/below.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ void ljp_stacks_forked(struct ljp_stacks *s)
 
 static inline void stacks_look_at_generations(struct ljp_stacks *s)
 {
-  if (LJP_LIKELY(ljp_stacks_are_of_now(s)))
+  if (LJP_LIKELY(ljp_stacks_current(s)))
     return;
   s->generation[0] = atomic_load_explicit(s->serial, memory_order_relaxed);
   s->generation[1] = ljp_guest_code_generation();
@@ -60,9 +60,9 @@ static inline void stacks_look_at_generations(struct ljp_stacks *s)
 /* -- The answer --------------------------------------------------------------------- */
 
 /* Of the spine as it is. */
-static inline bool stacks_give(struct ljp_stacks *s, struct ljp_again *a,
-                               const struct ljp_site *site, uint32_t kept,
-                               struct ljp_found_stack *found)
+static inline bool stacks_give(struct ljp_stacks *s, struct ljp_segment *a,
+                               const struct ljp_return_site *site,
+                               uint32_t kept, struct ljp_found_stack *found)
 {
   struct ljp_top top;
   ljp_front_top(s, site, &top);
@@ -91,7 +91,7 @@ void ljp_stacks_check(struct ljp_stacks *s, const struct ljp_caller *caller,
                       const struct ljp_found_stack *found)
 {
   struct ljp_found_stack walked;
-  struct ljp_again *last = s->last;
+  struct ljp_segment *last = s->last;
   s->memo.valid = false;
   s->memo.pause = 0;
   ljp_stacks_walk_from(s, caller, &walked);
@@ -126,18 +126,18 @@ void ljp_stacks_put_together(struct ljp_stacks *s,
   stacks_look_at_generations(s);
   if (LJP_UNLIKELY(!s->own))
     stacks_find_witnesses(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
-  const struct ljp_site *site = ljp_front_find(s, caller, &regs, found);
+  const struct ljp_return_site *site = ljp_front_find(s, caller, &regs, found);
   if (!site || !ljp_guest_start_at(s->heap, &site->in_guest, &regs, &start)) {
     ljp_stacks_walk_from(s, caller, found);
     return;
   }
-  struct ljp_again *a = s->last;
+  struct ljp_segment *a = s->last;
   if (LJP_UNLIKELY(!a || a->L != start.L || a->cframe != start.cframe))
-    a = ljp_rest_of(s, &start);
+    a = ljp_below_of(s, &start);
   if (LJP_UNLIKELY(!a))
-    a = ljp_rest_begin(s, &start);
+    a = ljp_below_begin(s, &start);
   uint32_t kept;
-  if (LJP_LIKELY(a && ljp_rest_find(s, a, &start, &kept) &&
+  if (LJP_LIKELY(a && ljp_below_find(s, a, &start, &kept) &&
                  stacks_give(s, a, site, kept, found))) {
     ljp_answers_meet(s, caller, site, &regs, &start, a, found);
     if (LJP_UNLIKELY(s->check))
@@ -148,7 +148,7 @@ void ljp_stacks_put_together(struct ljp_stacks *s,
   ljp_stacks_walk_from(s, caller, found);
   if (s->cut == cuts) {
     int *error = &errno, saved = *error;
-    ljp_rest_learn(s, a, site, &start, found);
+    ljp_below_learn(s, a, site, &start, found);
     *error = saved;
   }
 }

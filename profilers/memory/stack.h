@@ -9,8 +9,8 @@
 ** (RFC 3); LJPROF_MEMPROF_CHECK=1 in the environment has each answer compared
 ** with a full walk.
 */
-#ifndef LJP_MEMPROF_STACK_H
-#define LJP_MEMPROF_STACK_H
+#ifndef LJP_MEMORY_STACK_H
+#define LJP_MEMORY_STACK_H
 
 #include <stdatomic.h>
 
@@ -21,9 +21,9 @@
 /* Host frames that are followed at most; so many are asked what memory is for. */
 enum { LJP_FRONT_FRAMES = 8 };
 
-struct ljp_site;
+struct ljp_return_site;
 struct ljp_front;
-struct ljp_again;
+struct ljp_segment;
 struct ljp_segments;
 struct ljp_answers;
 struct ljp_producer;
@@ -53,12 +53,12 @@ struct ljp_stacks {
   const struct ljp_guest_heap *heap;
   uint32_t depth;
   bool native, check;
-  struct ljp_site *sites;        /* where host code returns to */
+  struct ljp_return_site *sites; /* where host code returns to */
   struct ljp_front *fronts;      /* ways down that were taken */
   const struct ljp_front *front; /* the last one, if it was known */
   uint64_t own, program, libc; /* these modules' witnesses; 0: not known yet */
   struct ljp_segments *segments; /* with what is below them */
-  struct ljp_again *last;        /* of the last answer */
+  struct ljp_segment *last;      /* of the last answer */
   uint64_t generation[2];
   struct ljp_answers *answers;
   struct ljp_producer *producer; /* of the events with these stacks */

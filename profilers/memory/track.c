@@ -9,8 +9,8 @@
 enum { FIRST_SLOTS = 1024 };
 
 /* True: it is a new one. */
-static bool insert(struct ljp_tracked *slots, uint32_t mask,
-                   const struct ljp_tracked *block)
+static bool track_insert(struct ljp_tracked *slots, uint32_t mask,
+                         const struct ljp_tracked *block)
 {
   uint32_t at = ljp_track_hash(block->address) & mask;
   while (slots[at].address && slots[at].address != block->address)
@@ -20,13 +20,13 @@ static bool insert(struct ljp_tracked *slots, uint32_t mask,
   return fresh;
 }
 
-static void count_in(struct ljp_track *track, uint64_t address)
+static void track_count(struct ljp_track *track, uint64_t address)
 {
   uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
   *wide += *wide < UINT8_MAX;
 }
 
-static bool grow(struct ljp_track *track)
+static bool track_grow(struct ljp_track *track)
 {
   uint32_t slots = track->slots ? 2 * (track->mask + 1) : FIRST_SLOTS;
   if (slots > 2 * (uint32_t)LJP_TRACK_MAX)
@@ -44,9 +44,9 @@ static bool grow(struct ljp_track *track)
       32 - (uint32_t)__builtin_ctz(slots * (uint32_t)LJP_TRACK_WIDE);
   for (uint32_t i = 0; track->slots && i <= track->mask; i++)
     if (track->slots[i].address) {
-      insert(fresh, slots - 1, &track->slots[i]);
+      track_insert(fresh, slots - 1, &track->slots[i]);
       if (wide)
-        count_in(track, track->slots[i].address);
+        track_count(track, track->slots[i].address);
     }
   free(track->slots);
   track->slots = fresh;
@@ -56,16 +56,16 @@ static bool grow(struct ljp_track *track)
 
 bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block)
 {
-  if ((!track->slots || track->count > track->mask / 2) && !grow(track))
+  if ((!track->slots || track->count > track->mask / 2) && !track_grow(track))
     return false;
-  if (!insert(track->slots, track->mask, block))
+  if (!track_insert(track->slots, track->mask, block))
     return true;
   track->count++;
   if (!track->filters)
     return true;
   uint8_t *filter = &track->filter[ljp_track_filter_at(block->address)];
   *filter += *filter < UINT8_MAX;
-  count_in(track, block->address);
+  track_count(track, block->address);
   return true;
 }
 

@@ -2,8 +2,8 @@
 ** Blocks that were sampled and live: address -> size and weight. Open
 ** addressing with linear probing, grown by doubling up to a bound. One thread.
 */
-#ifndef LJP_MEMPROF_TRACK_H
-#define LJP_MEMPROF_TRACK_H
+#ifndef LJP_MEMORY_TRACK_H
+#define LJP_MEMORY_TRACK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,12 +2,12 @@
 ** The full walk of an allocation's stack: by which all others are learned and
 ** checked. Part of stack.c.
 */
-#include "profilers/memory/front.h"
+#include "profilers/memory/return_site.h"
 
 #include <errno.h>
 
-static void walk(struct ljp_stacks *s, struct ljp_regs *regs,
-                 struct ljp_found_stack *found)
+static void stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs,
+                        struct ljp_found_stack *found)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
   const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
@@ -55,6 +55,6 @@ void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
   struct ljp_regs regs;
   int *error = &errno, saved = *error;
   ljp_caller_registers(caller, &regs);
-  walk(s, &regs, found);
+  stacks_walk(s, &regs, found);
   *error = saved;
 }

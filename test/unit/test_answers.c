@@ -108,12 +108,13 @@ static int end(void **state)
 ** the frame. Returns the frame of an answer, or 0. */
 static uint64_t ask(uint64_t place, uint64_t frame)
 {
-  const struct ljp_site site = {.rip = 1};
+  const struct ljp_return_site site = {.rip = 1};
   const struct ljp_guest_regs regs = {.rip = 2};
   const struct ljp_guest_start start = {.L = 3};
   struct ljp_memo_read below = {(uint64_t)(uintptr_t)&world.word[2],
                                 world.word[2]};
-  const struct ljp_again again = {.learned = true, .word = &below, .words = 1};
+  const struct ljp_segment again = {
+      .learned = true, .word = &below, .words = 1};
   struct ljp_found_stack found = {0};
   world.place = place;
   if (ljp_answers_find(&stacks, &caller, &found)) {

@@ -138,24 +138,24 @@ enum { RANGES = 0 LJP_HOST_TYPES(LJP_X) };
 ** have to be relocated whenever the library is loaded. */
 static struct range ranges[RANGES];
 
-static int by_start(const void *a, const void *b)
+static int heap_by_start(const void *a, const void *b)
 {
   uint64_t x = (uint64_t)(uintptr_t)((const struct range *)a)->start;
   uint64_t y = (uint64_t)(uintptr_t)((const struct range *)b)->start;
   return x < y ? -1 : x > y;
 }
 
-static void make_ranges(void)
+static void heap_make_ranges(void)
 {
   struct range *next = ranges;
 #define LJP_X(function, bytes, name)                                           \
   *next++ = (struct range){at_##function, bytes, LJP_MEM_TYPE_##name};
   LJP_HOST_TYPES(LJP_X)
 #undef LJP_X
-  qsort(ranges, RANGES, sizeof *ranges, by_start);
+  qsort(ranges, RANGES, sizeof *ranges, heap_by_start);
 }
 
-static enum ljp_mem_type type_at(uint64_t address)
+static enum ljp_mem_type heap_type_at(uint64_t address)
 {
   size_t low = 0, high = RANGES;
   while (low < high) {
@@ -175,11 +175,11 @@ enum ljp_mem_type ljp_guest_mem_type(const uint64_t *addresses, unsigned count,
                                      bool *object)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, make_ranges);
+  pthread_once(&once, heap_make_ranges);
   *object = count && addresses[0] - (uint64_t)(uintptr_t)&lj_mem_newgco <
                          LJP_SIZE_lj_mem_newgco;
   for (unsigned i = 0; i < count; i++) {
-    enum ljp_mem_type type = type_at(addresses[i]);
+    enum ljp_mem_type type = heap_type_at(addresses[i]);
     if (type)
       return type;
   }

@@ -35,26 +35,26 @@ _Static_assert(offsetof(GCfuncC, f) == offsetof(GCfuncL, uvptr),
 
 static const uint64_t zero;
 
-static const uint64_t *words_at(uint64_t address)
+static const uint64_t *spine_words(uint64_t address)
 {
   return (const uint64_t *)(uintptr_t)address;
 }
 
 /* The word that tells functions of one kind apart. */
-static uint64_t body_of(const GCfunc *fn)
+static uint64_t spine_body(const GCfunc *fn)
 {
   return isluafunc(fn) ? mrefu(fn->l.pc) : (uint64_t)(uintptr_t)fn->c.f;
 }
 
 /* The words beside its link. */
 static __attribute__((noinline)) bool
-is_same_beside(const struct ljp_level *level)
+level_same_beside(const struct ljp_level *level)
 {
-  const uint64_t *frame = words_at(level->base);
+  const uint64_t *frame = spine_words(level->base);
   if (level->checked) {
-    const GCfunc *fn = (const GCfunc *)words_at(level->slot & LJ_GCVMASK);
+    const GCfunc *fn = (const GCfunc *)spine_words(level->slot & LJ_GCVMASK);
     if (frame[-2] != level->slot || fn->c.ffid != level->ffid ||
-        body_of(fn) != level->body)
+        spine_body(fn) != level->body)
       return false;
   }
   return !level->continues ||
@@ -62,46 +62,47 @@ is_same_beside(const struct ljp_level *level)
 }
 
 /* 0: it is what it was. */
-static inline uint64_t differs(const struct ljp_memo_read *word)
+static inline uint64_t spine_differs(const struct ljp_memo_read *word)
 {
-  return *words_at(word->at) ^ word->value;
+  return *spine_words(word->at) ^ word->value;
 }
 
 /* How many words are what they were, in fours: up to the first four of which one
 ** is not. There are some behind the end that always are. */
-static inline uint32_t count_fours(const struct ljp_memo_read *first,
-                                   uint32_t from, uint32_t end)
+static inline uint32_t spine_count_fours(const struct ljp_memo_read *first,
+                                         uint32_t from, uint32_t end)
 {
   const struct ljp_memo_read *word = first + from, *last = first + end;
-  while (word < last && !(differs(word) | differs(word + 1) |
-                          differs(word + 2) | differs(word + 3)))
+  while (word < last && !(spine_differs(word) | spine_differs(word + 1) |
+                          spine_differs(word + 2) | spine_differs(word + 3)))
     word += 4;
   return (uint32_t)(word - first);
 }
 
 /* How many levels are what they were, of which the first `same` are; those above
 ** base are of no interest, and functions in their slots may be gone. */
-static uint32_t count_same(const struct ljp_spine *spine, uint32_t same,
-                           uint64_t base)
+static uint32_t spine_count_same(const struct ljp_spine *spine, uint32_t same,
+                                 uint64_t base)
 {
   const uint32_t count = spine->count;
   while (same < count) {
     const struct ljp_level *level = &spine->level[same];
     if (!level->beside) {
-      if (differs(&spine->link[same]))
+      if (spine_differs(&spine->link[same]))
         return same;
-    } else if (level->base > base || words_at(level->base)[-1] != level->link ||
-               !is_same_beside(level)) {
+    } else if (level->base > base ||
+               spine_words(level->base)[-1] != level->link ||
+               !level_same_beside(level)) {
       return same;
     }
     if ((++same & 3) == 0)
-      same = count_fours(spine->link, same, count);
+      same = spine_count_fours(spine->link, same, count);
   }
   return count;
 }
 
 /* Does the position tell the function? */
-static bool pins(const struct ljp_function *fn, uint64_t pc)
+static bool level_pins(const struct ljp_function *fn, uint64_t pc)
 {
   uint64_t code = fn->proto + sizeof(GCproto);
   return fn->ffid == FF_LUA && pc > code &&
@@ -110,13 +111,13 @@ static bool pins(const struct ljp_function *fn, uint64_t pc)
 
 /* -- Calls ---------------------------------------------------------------------- */
 
-static struct ljp_spine_call *call_of(struct ljp_spine_calls *calls,
-                                      uint64_t pc)
+static struct ljp_spine_call *spine_call(struct ljp_spine_calls *calls,
+                                         uint64_t pc)
 {
   return &calls->call[pc / sizeof(BCIns) % LJP_SPINE_CALLS];
 }
 
-static void forget_calls(struct ljp_spine_calls *calls)
+static void spine_forget_calls(struct ljp_spine_calls *calls)
 {
   memset(calls, 0, sizeof *calls);
   calls->generation = ljp_guest_code_generation();
@@ -124,18 +125,19 @@ static void forget_calls(struct ljp_spine_calls *calls)
 
 /* By a position that is known, or else as the walk does. *call: what is known of
 ** it, for the frame below. */
-static bool follow(const struct ljp_thread *thread,
-                   struct ljp_spine_calls *calls, uint64_t base, uint64_t value,
-                   struct ljp_link *link, struct ljp_spine_call **call)
+static bool spine_step(const struct ljp_thread *thread,
+                       struct ljp_spine_calls *calls, uint64_t base,
+                       uint64_t value, struct ljp_link *link,
+                       struct ljp_spine_call **call)
 {
   *call = NULL;
   if ((value & FRAME_TYPE) != FRAME_LUA)
     return ljp_link_follow(thread, base, value, link);
-  struct ljp_spine_call *c = call_of(calls, value);
+  struct ljp_spine_call *c = spine_call(calls, value);
   if (LJP_LIKELY(c->pc == value &&
                  base - thread->low >=
                      c->delta + (1 + LJ_FR2) * sizeof(TValue)) &&
-      LJP_LIKELY(ljp_slot_runs(words_at(base - c->delta)[-2], c->code))) {
+      LJP_LIKELY(ljp_slot_runs(spine_words(base - c->delta)[-2], c->code))) {
     link->base = base - c->delta;
     link->pc = value;
     link->boundary = link->same = false;
@@ -155,7 +157,7 @@ static bool follow(const struct ljp_thread *thread,
 /* -- Levels --------------------------------------------------------------------- */
 
 /* The word that tells whether it is what it was, or one that is never equal. */
-static inline struct ljp_memo_read link_of(const struct ljp_level *level)
+static inline struct ljp_memo_read level_link(const struct ljp_level *level)
 {
   if (LJP_UNLIKELY(level->beside))
     return (struct ljp_memo_read){(uint64_t)(uintptr_t)&zero, 1};
@@ -164,27 +166,27 @@ static inline struct ljp_memo_read link_of(const struct ljp_level *level)
 
 /* What a level shows, by its function. call: what is known of the position that
 ** led to it, or NULL. */
-static __attribute__((noinline)) bool show(struct ljp_level *level,
-                                           struct ljp_spine_call *call)
+static __attribute__((noinline)) bool level_show(struct ljp_level *level,
+                                                 struct ljp_spine_call *call)
 {
   struct ljp_stack one = {.frames = &level->shown, .limit = 1};
   struct ljp_function fn;
-  level->slot = words_at(level->base)[-2];
+  level->slot = spine_words(level->base)[-2];
   if (!ljp_function_read(level->slot, &fn) || !ljp_emit(&one, &fn, level->pc))
     return false;
   if (call)
     call->frame = level->shown;
-  if (!pins(&fn, level->pc)) {
+  if (!level_pins(&fn, level->pc)) {
     level->beside = level->checked = true;
     level->ffid = fn.ffid;
-    level->body = body_of((const GCfunc *)words_at(fn.object));
+    level->body = spine_body((const GCfunc *)spine_words(fn.object));
   }
   return true;
 }
 
-static __attribute__((noinline)) void continues(struct ljp_level *level)
+static __attribute__((noinline)) void level_continues(struct ljp_level *level)
 {
-  const uint64_t *words = words_at(level->base);
+  const uint64_t *words = spine_words(level->base);
   level->beside = level->continues = true;
   level->word[0] = words[-3];
   level->word[1] = words[-4];
@@ -192,12 +194,12 @@ static __attribute__((noinline)) void continues(struct ljp_level *level)
 
 /* A level that is new. link and *call (NULL: it is no call) lead to it, and then
 ** to the one below. */
-static inline bool make_level(const struct ljp_thread *thread,
+static inline bool level_make(const struct ljp_thread *thread,
                               struct ljp_spine_calls *calls,
                               struct ljp_level *level, struct ljp_link *link,
                               struct ljp_spine_call **call, bool skip)
 {
-  const uint64_t value = words_at(link->base)[-1];
+  const uint64_t value = spine_words(link->base)[-1];
   level->base = link->base;
   level->link = value;
   level->pc = link->pc;
@@ -205,16 +207,16 @@ static inline bool make_level(const struct ljp_thread *thread,
   level->beside = level->checked = level->continues = false;
   if (LJP_LIKELY(*call && (*call)->frame))
     level->shown = (*call)->frame;
-  else if (!skip && !show(level, *call))
+  else if (!skip && !level_show(level, *call))
     return false;
   if (LJP_UNLIKELY((value & FRAME_TYPEP) == FRAME_CONT))
-    continues(level);
-  return follow(thread, calls, link->base, value, link, call);
+    level_continues(level);
+  return spine_step(thread, calls, link->base, value, link, call);
 }
 
 /* A whole copy would read at once what has just been written in pieces, which
 ** processors are slow at. */
-static inline void move_level(struct ljp_level *to,
+static inline void level_move(struct ljp_level *to,
                               const struct ljp_level *from)
 {
   if (LJP_UNLIKELY(from->beside)) {
@@ -229,26 +231,27 @@ static inline void move_level(struct ljp_level *to,
   to->beside = to->checked = to->continues = false;
 }
 
-static bool give_up(struct ljp_spine *spine)
+static bool spine_give_up(struct ljp_spine *spine)
 {
   spine->count = 0;
   spine->frames = spine->rest;
   return false;
 }
 
-static bool is_tight(struct ljp_spine *spine)
+static bool spine_is_tight(struct ljp_spine *spine)
 {
   spine->tight = true;
-  return give_up(spine);
+  return spine_give_up(spine);
 }
 
 /* From the top, to the one that is met, of the first `same`; what is new is
 ** gathered at the end of the array, top last. */
 static __attribute__((noinline)) bool
-follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
-               uint32_t same, uint32_t *kept)
+spine_follow_changed(struct ljp_spine *spine,
+                     const struct ljp_guest_start *start, uint32_t same,
+                     uint32_t *kept)
 {
-  const lua_State *L = (const lua_State *)words_at(start->L);
+  const lua_State *L = (const lua_State *)spine_words(start->L);
   const struct ljp_thread thread = {.L = start->L,
                                     .g = (uint64_t)(uintptr_t)G(L),
                                     .low = spine->low,
@@ -262,9 +265,9 @@ follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
   struct ljp_link link = {.base = start->base, .pc = start->pc};
   struct ljp_spine_call *call = NULL;
   if ((link.base & 7) || link.base <= low || link.base > thread.high)
-    return give_up(spine);
+    return spine_give_up(spine);
   if (LJP_UNLIKELY(spine->calls->generation != ljp_guest_code_generation()))
-    forget_calls(spine->calls);
+    spine_forget_calls(spine->calls);
   bool skip = start->skip;
   uint64_t below = spine->below;
   for (;;) {
@@ -280,9 +283,9 @@ follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
       break;
     }
     if (fresh <= old || fresh <= met + 1)
-      return is_tight(spine);
-    if (!make_level(&thread, spine->calls, --fresh, &link, &call, skip))
-      return give_up(spine);
+      return spine_is_tight(spine);
+    if (!level_make(&thread, spine->calls, --fresh, &link, &call, skip))
+      return spine_give_up(spine);
     skip = link.same && !skip;
     if (link.boundary) {
       met = first;
@@ -291,20 +294,20 @@ follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
     }
   }
   if (met == first && fresh == end)
-    return give_up(spine);
+    return spine_give_up(spine);
   if (met == first && below != spine->below)
     spine->below = below;
   uint32_t at = met < old ? met->frames : spine->frames;
   if (old == first)
     at = spine->rest;
   if (at + (uint32_t)(end - fresh) > spine->room)
-    return is_tight(spine);
+    return spine_is_tight(spine);
   *kept = at;
   struct ljp_memo_read *word = spine->link + (met - first);
   for (; fresh < end; fresh++, met++) {
-    move_level(met, fresh);
+    level_move(met, fresh);
     met->frames = at;
-    *word++ = link_of(met);
+    *word++ = level_link(met);
     if (!met->skip)
       spine->stack[at++] = met->shown;
   }
@@ -315,8 +318,8 @@ follow_changed(struct ljp_spine *spine, const struct ljp_guest_start *start,
   return true;
 }
 
-static inline bool is_top(const struct ljp_level *top,
-                          const struct ljp_guest_start *start)
+static inline bool spine_is_top(const struct ljp_level *top,
+                                const struct ljp_guest_start *start)
 {
   return top->base == start->base && top->pc == start->pc &&
          top->skip == start->skip;
@@ -324,31 +327,31 @@ static inline bool is_top(const struct ljp_level *top,
 
 /* The first `same` levels are what they were. */
 static __attribute__((noinline)) bool
-follow_some(struct ljp_spine *spine, const struct ljp_guest_start *start,
-            uint32_t same, uint32_t *kept)
+spine_follow_some(struct ljp_spine *spine, const struct ljp_guest_start *start,
+                  uint32_t same, uint32_t *kept)
 {
-  same = count_same(spine, same, start->base);
-  if (same < spine->count || !is_top(&spine->level[same - 1], start))
-    return follow_changed(spine, start, same, kept);
+  same = spine_count_same(spine, same, start->base);
+  if (same < spine->count || !spine_is_top(&spine->level[same - 1], start))
+    return spine_follow_changed(spine, start, same, kept);
   *kept = spine->frames;
   return true;
 }
 
 static __attribute__((noinline)) bool
-follow_none(struct ljp_spine *spine, const struct ljp_guest_start *start,
-            uint64_t low, uint32_t *kept)
+spine_follow_none(struct ljp_spine *spine, const struct ljp_guest_start *start,
+                  uint64_t low, uint32_t *kept)
 {
   spine->L = start->L;
   spine->low = low;
   spine->cframe = start->cframe;
   spine->count = 0;
-  return follow_changed(spine, start, 0, kept);
+  return spine_follow_changed(spine, start, 0, kept);
 }
 
 bool ljp_spine_follow(struct ljp_spine *spine,
                       const struct ljp_guest_start *start, uint32_t *kept)
 {
-  const lua_State *L = (const lua_State *)words_at(start->L);
+  const lua_State *L = (const lua_State *)spine_words(start->L);
   const uint64_t low = (uint64_t)(uintptr_t)tvref(L->stack);
   const uint32_t count = spine->count;
   const struct ljp_level *top = spine->level + count - 1;
@@ -356,12 +359,12 @@ bool ljp_spine_follow(struct ljp_spine *spine,
   if (LJP_UNLIKELY(count == 0 || spine->L != start->L || spine->low != low ||
                    spine->cframe != start->cframe ||
                    top->base > low + L->stacksize * sizeof(TValue)))
-    return follow_none(spine, start, low, kept);
-  uint32_t same = count_fours(spine->link, 0, count);
+    return spine_follow_none(spine, start, low, kept);
+  uint32_t same = spine_count_fours(spine->link, 0, count);
   if (same < count)
-    return follow_some(spine, start, same, kept);
-  if (!is_top(top, start))
-    return follow_changed(spine, start, count, kept);
+    return spine_follow_some(spine, start, same, kept);
+  if (!spine_is_top(top, start))
+    return spine_follow_changed(spine, start, count, kept);
   *kept = spine->frames;
   return true;
 }
@@ -369,7 +372,7 @@ bool ljp_spine_follow(struct ljp_spine *spine,
 bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
                      struct ljp_regs *regs)
 {
-  const lua_State *L = (const lua_State *)words_at(spine->L);
+  const lua_State *L = (const lua_State *)spine_words(spine->L);
   struct ljp_stack none = {0};
   guest->L = spine->L;
   guest->g = (uint64_t)(uintptr_t)G(L);
@@ -384,7 +387,7 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
 
 void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs)
 {
-  const uint64_t *words = words_at(cframe);
+  const uint64_t *words = spine_words(cframe);
   regs->rip = words[LJP_CF_RET];
   regs->sp = cframe + LJP_CF_WORDS * 8;
   regs->rbx = words + LJP_CF_RBX;
@@ -397,25 +400,25 @@ bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
                      const struct ljp_guest_regs *regs, uint64_t *below_L,
                      uint64_t *below_cframe)
 {
-  const global_State *g = (const global_State *)words_at(heap->g);
+  const global_State *g = (const global_State *)spine_words(heap->g);
   if (site->kind == LJP_SITE_VM) {
     *below_cframe = regs->sp + site->cframe_bytes;
-    *below_L = words_at(*below_cframe)[LJP_CF_L];
+    *below_L = spine_words(*below_cframe)[LJP_CF_L];
     return true;
   }
   /* As vm_step_exit() in interpreter.c has it, of a thread that it knows by then. */
   *below_L = L;
   *below_cframe =
-      words_at(cframe)[LJP_CF_PREV] & (uint64_t)(int64_t)CFRAME_RAWMASK;
+      spine_words(cframe)[LJP_CF_PREV] & (uint64_t)(int64_t)CFRAME_RAWMASK;
   return site->kind == LJP_SITE_EXIT && *regs->r14 == heap->g + GG_G2DISP &&
          gcrefu(g->cur_L) == L && *below_cframe >= regs->sp;
 }
 
 /* At a trace's exit nothing tells the position, and the frame at BASE is shown
 ** as one that was compiled. */
-static bool below_exit(struct ljp_guest_start *below, uint64_t *frame)
+static bool spine_below_exit(struct ljp_guest_start *below, uint64_t *frame)
 {
-  const uint64_t *words = words_at(below->base);
+  const uint64_t *words = spine_words(below->base);
   struct ljp_stack one = {.frames = frame, .limit = 1};
   struct ljp_function fn;
   if (!ljp_function_read(words[-2], &fn) || !ljp_emit_inlined(&one, &fn, 0))
@@ -445,7 +448,7 @@ bool ljp_spine_below(const struct ljp_guest_heap *heap,
   *below = (struct ljp_guest_start){
       .L = L, .base = spine->below, .cframe = cframe}; /* vm_next_segment() */
   if (site->kind == LJP_SITE_EXIT)
-    return below_exit(below, frame);
+    return spine_below_exit(below, frame);
   below->pc = *regs->rbx & ~UINT64_C(3);
   return true;
 }

@@ -16,7 +16,7 @@ struct words {
   unsigned count, room;
 };
 
-static void add(struct words *words, const void *address)
+static void words_add(struct words *words, const void *address)
 {
   if (words->count < words->room)
     words->at[words->count] = (struct ljp_memo_read){
@@ -28,24 +28,25 @@ _Static_assert(offsetof(GChead, marked) == 8 && offsetof(GCfuncC, ffid) < 16,
                "one word, which begins with what may change");
 
 /* The code of a Lua function tells which one it is; builtins may share it. */
-static void add_function(struct words *words, uint64_t slot)
+static void words_add_function(struct words *words, uint64_t slot)
 {
   const GCfunc *fn = (const GCfunc *)(uintptr_t)(slot & LJ_GCVMASK);
   if (isluafunc(fn)) {
-    add(words, &fn->l.pc);
+    words_add(words, &fn->l.pc);
     return;
   }
-  add(words, &fn->c.f);
-  add(words, (const char *)fn + offsetof(GChead, marked));
+  words_add(words, &fn->c.f);
+  words_add(words, (const char *)fn + offsetof(GChead, marked));
   /* But for the low byte, the collector's colours. */
   if (words->count <= words->room)
     words->at[words->count - 1].at |= 1;
 }
 
-static void add_start(struct words *words, const struct ljp_guest_heap *heap,
-                      const struct ljp_guest_site *site,
-                      const struct ljp_guest_regs *regs,
-                      const struct ljp_guest_start *start)
+static void words_add_start(struct words *words,
+                            const struct ljp_guest_heap *heap,
+                            const struct ljp_guest_site *site,
+                            const struct ljp_guest_regs *regs,
+                            const struct ljp_guest_start *start)
 {
   const global_State *g = (const global_State *)(uintptr_t)heap->g;
   const lua_State *L = (const lua_State *)(uintptr_t)start->L;
@@ -54,21 +55,22 @@ static void add_start(struct words *words, const struct ljp_guest_heap *heap,
   ** is, and a thread that runs whose it is. */
   if (site->kind == LJP_SITE_TRACE) {
     frame = mref(g->jit_base, const uint64_t); /* maybe that of varargs */
-    add(words, &g->jit_base);
-    add(words, &g->cur_L);
+    words_add(words, &g->jit_base);
+    words_add(words, &g->cur_L);
   } else {
-    add(words, site->in_rbp ? (const void *)regs->rbp : (const void *)&L->base);
+    words_add(words,
+              site->in_rbp ? (const void *)regs->rbp : (const void *)&L->base);
     if (site->reads_pc)
-      add(words, regs->rbx);
-    add(words, (const uint64_t *)(uintptr_t)start->cframe + LJP_CF_L);
-    add(words, &L->glref);
+      words_add(words, regs->rbx);
+    words_add(words, (const uint64_t *)(uintptr_t)start->cframe + LJP_CF_L);
+    words_add(words, &L->glref);
   }
-  add(words, &L->cframe);
+  words_add(words, &L->cframe);
   if (site->kind == LJP_SITE_TRACE || site->reads_frame) {
-    add(words, frame - 2);
-    add_function(words, frame[-2]);
+    words_add(words, frame - 2);
+    words_add_function(words, frame[-2]);
     if (frame != (const uint64_t *)(uintptr_t)start->base || site->reads_frame)
-      add(words, frame - 1);
+      words_add(words, frame - 1);
   }
 }
 
@@ -86,18 +88,18 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
                                struct ljp_memo_read *out, unsigned room)
 {
   struct words words = {out, 0, room};
-  add_start(&words, heap, site, regs, start);
+  words_add_start(&words, heap, site, regs, start);
   for (uint32_t i = spine->count; i-- > 0;) {
     const struct ljp_level *level = &spine->level[i];
     const uint64_t *frame = (const uint64_t *)(uintptr_t)level->base;
-    add(&words, frame - 1);
+    words_add(&words, frame - 1);
     if (level->checked) {
-      add(&words, frame - 2);
-      add_function(&words, level->slot);
+      words_add(&words, frame - 2);
+      words_add_function(&words, level->slot);
     }
     if (level->continues) {
-      add(&words, frame - 3);
-      add(&words, frame - 4);
+      words_add(&words, frame - 3);
+      words_add(&words, frame - 4);
     }
   }
   return words.count <= room ? words.count : 0;

@@ -1,7 +1,7 @@
 /*
-** See rest.h.
+** See below.h.
 */
-#include "profilers/memory/rest.h"
+#include "profilers/memory/below.h"
 
 #include <string.h>
 
@@ -10,20 +10,20 @@
 enum {
   WORTH = 16, /* answers that make up for what learning costs */
   LONGEST_PAUSE = 63,
-  ENOUGH = 64, /* see struct ljp_again */
+  ENOUGH = 64, /* see struct ljp_segment */
   ENOUGH_AT_MOST = 1 << 16,
   DEEP = 4 /* segments that are put together */
 };
 
-struct ljp_again *ljp_rest_of(struct ljp_stacks *s,
-                              const struct ljp_guest_start *start)
+struct ljp_segment *ljp_below_of(struct ljp_stacks *s,
+                                 const struct ljp_guest_start *start)
 {
   return ljp_segment_of(s, start->L, start->cframe);
 }
 
 /* In the place of another. */
-static void begin(struct ljp_stacks *s, struct ljp_again *a,
-                  const struct ljp_guest_start *start)
+static void below_begin(struct ljp_stacks *s, struct ljp_segment *a,
+                        const struct ljp_guest_start *start)
 {
   a->epoch = s->epoch;
   a->L = start->L;
@@ -39,14 +39,14 @@ static void begin(struct ljp_stacks *s, struct ljp_again *a,
 /* Where the segment below a C frame is to be found; with native also the host
 ** frames between the two. */
 struct below {
-  const struct ljp_site *site;
+  const struct ljp_return_site *site;
   struct ljp_guest_regs regs;
   uint64_t L, cframe;
   uint32_t hosts;
   uint64_t host[LJP_BELOW_FRAMES];
 };
 
-static bool step_below(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
+static bool below_step(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
                        struct below *below)
 {
   ljp_spine_caller(cframe, &below->regs);
@@ -56,26 +56,26 @@ static bool step_below(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
                          &below->regs, &below->L, &below->cframe);
 }
 
-static bool follow(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_guest_start *start, uint32_t *kept,
-                   unsigned deep);
+static bool below_follow(struct ljp_stacks *s, struct ljp_segment *a,
+                         const struct ljp_guest_start *start, uint32_t *kept,
+                         unsigned deep);
 
 /* That is what is above b's C frame, and below. */
-bool ljp_rest_put_together(struct ljp_stacks *s, struct ljp_again *a,
-                           const struct ljp_guest_start *start, uint32_t *kept,
-                           unsigned deep)
+bool ljp_below_put_together(struct ljp_stacks *s, struct ljp_segment *a,
+                            const struct ljp_guest_start *start, uint32_t *kept,
+                            unsigned deep)
 {
   struct below below;
   struct ljp_guest_start next;
   uint64_t between[1 + LJP_BELOW_FRAMES];
   uint32_t ignored, n = 0;
-  if (deep >= DEEP || !step_below(s, a->L, a->cframe, &below))
+  if (deep >= DEEP || !below_step(s, a->L, a->cframe, &below))
     return false;
-  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
   if (!b || b == a ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &between[0]) ||
-      !follow(s, b, &next, &ignored, deep + 1))
+      !below_follow(s, b, &next, &ignored, deep + 1))
     return false;
   n = between[0] != 0;
   for (uint32_t i = s->native ? below.hosts : 0; i-- > 0;)
@@ -103,33 +103,33 @@ bool ljp_rest_put_together(struct ljp_stacks *s, struct ljp_again *a,
   return ok;
 }
 
-static bool follow(struct ljp_stacks *s, struct ljp_again *a,
-                   const struct ljp_guest_start *start, uint32_t *kept,
-                   unsigned deep)
+static bool below_follow(struct ljp_stacks *s, struct ljp_segment *a,
+                         const struct ljp_guest_start *start, uint32_t *kept,
+                         unsigned deep)
 {
-  return ljp_rest_follow_spine(s, a, start, kept) &&
-         (ljp_rest_words_are_true(a) ||
-          ljp_rest_put_together(s, a, start, kept, deep));
+  return ljp_below_follow_spine(s, a, start, kept) &&
+         (ljp_below_unchanged(a) ||
+          ljp_below_put_together(s, a, start, kept, deep));
 }
 
-struct ljp_again *ljp_rest_begin(struct ljp_stacks *s,
-                                 const struct ljp_guest_start *start)
+struct ljp_segment *ljp_below_begin(struct ljp_stacks *s,
+                                    const struct ljp_guest_start *start)
 {
   struct below below;
-  if (!step_below(s, start->L, start->cframe, &below))
+  if (!below_step(s, start->L, start->cframe, &below))
     return NULL;
-  const struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  const struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
   if (!b || b->epoch != s->epoch)
     return NULL;
-  struct ljp_again *a = ljp_segment_victim(s, start->L, start->cframe, b);
-  begin(s, a, start);
+  struct ljp_segment *a = ljp_segment_victim(s, start->L, start->cframe, b);
+  below_begin(s, a, start);
   return a;
 }
 
 /* -- Learned ------------------------------------------------------------------------- */
 
-static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
-                        const struct ljp_unwind_map *map)
+static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
+                              const struct ljp_unwind_map *map)
 {
   uint64_t *frames = s->scratch;
   struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
@@ -175,8 +175,8 @@ static bool learn_words(struct ljp_stacks *s, struct ljp_again *a,
 }
 
 /* The full walk has found the same by other means: is it? */
-static bool agrees(const struct ljp_again *a, const struct ljp_top *top,
-                   const struct ljp_found_stack *found)
+static bool below_agrees(const struct ljp_segment *a, const struct ljp_top *top,
+                         const struct ljp_found_stack *found)
 {
   uint32_t n = a->spine.frames;
   if (n + top->count != found->count)
@@ -191,7 +191,7 @@ static bool agrees(const struct ljp_again *a, const struct ljp_top *top,
 }
 
 /* Not every rest is worth being learned. False: not now. */
-static bool is_time(struct ljp_patience *patience, struct ljp_again *a)
+static bool below_is_time(struct ljp_patience *patience, struct ljp_segment *a)
 {
   if (a && a->found >= a->enough) {
     a->found = 0;
@@ -206,7 +206,7 @@ static bool is_time(struct ljp_patience *patience, struct ljp_again *a)
   return true;
 }
 
-static void be_patient(struct ljp_patience *patience, bool was_worth)
+static void below_be_patient(struct ljp_patience *patience, bool was_worth)
 {
   if (was_worth) {
     patience->longer = 0;
@@ -219,48 +219,51 @@ static void be_patient(struct ljp_patience *patience, bool was_worth)
 }
 
 /* What is below a segment that is followed. */
-static bool learn_rest(struct ljp_stacks *s, struct ljp_again *a,
-                       const struct ljp_unwind_map *map,
-                       const struct ljp_guest_start *start)
+static bool below_learn_frames(struct ljp_stacks *s, struct ljp_segment *a,
+                               const struct ljp_unwind_map *map,
+                               const struct ljp_guest_start *start)
 {
   uint32_t kept;
   a->learned =
-      ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, map);
+      ljp_spine_follow(&a->spine, start, &kept) && below_learn_words(s, a, map);
   if (!a->learned && a->spine.tight && ljp_segment_deepen(s, a))
-    a->learned =
-        ljp_spine_follow(&a->spine, start, &kept) && learn_words(s, a, map);
+    a->learned = ljp_spine_follow(&a->spine, start, &kept) &&
+                 below_learn_words(s, a, map);
   return a->learned;
 }
 
 /* The segment below a is learned instead of what is below a, if that is all that
 ** is missing: many others may stand on it. NULL: it is not. */
-static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
-                                     const struct ljp_unwind_map *map,
-                                     const struct ljp_guest_start *start)
+static struct ljp_segment *
+below_learn_segment(struct ljp_stacks *s, struct ljp_segment *a,
+                    const struct ljp_unwind_map *map,
+                    const struct ljp_guest_start *start)
 {
   struct below below;
   struct ljp_guest_start next;
   uint64_t frame;
   uint32_t kept;
   if (!ljp_spine_follow(&a->spine, start, &kept) ||
-      !step_below(s, a->L, a->cframe, &below) ||
+      !below_step(s, a->L, a->cframe, &below) ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &frame))
     return NULL;
-  struct ljp_again *b = ljp_segment_of(s, below.L, below.cframe);
+  struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
   if (b && b->epoch == s->epoch) {
-    if (b == a || follow(s, b, &next, &kept, 1) || !is_time(&b->patience, NULL))
+    if (b == a || below_follow(s, b, &next, &kept, 1) ||
+        !below_is_time(&b->patience, NULL))
       return NULL;
-    be_patient(&b->patience, b->hits >= WORTH);
+    below_be_patient(&b->patience, b->hits >= WORTH);
     b->hits = b->seen = 0;
     ljp_segment_clear(s, b);
   } else {
     if (!b)
       b = ljp_segment_victim(s, next.L, next.cframe, a);
-    begin(s, b, &next);
+    below_begin(s, b, &next);
   }
   a->epoch = s->epoch;
-  if (learn_rest(s, b, map, &next) && follow(s, a, start, &kept, 0))
+  if (below_learn_frames(s, b, map, &next) &&
+      below_follow(s, a, start, &kept, 0))
     return b;
   b->epoch = 0;
   return NULL;
@@ -268,39 +271,41 @@ static struct ljp_again *learn_below(struct ljp_stacks *s, struct ljp_again *a,
 
 /* Rather what is below the segment below, unless this one has often come out
 ** the same. */
-static bool learn(struct ljp_stacks *s, struct ljp_again *a,
-                  const struct ljp_unwind_map *map, const struct ljp_site *site,
-                  const struct ljp_guest_start *start,
-                  const struct ljp_found_stack *found, bool itself)
+static bool below_learn(struct ljp_stacks *s, struct ljp_segment *a,
+                        const struct ljp_unwind_map *map,
+                        const struct ljp_return_site *site,
+                        const struct ljp_guest_start *start,
+                        const struct ljp_found_stack *found, bool itself)
 {
   uint32_t kept;
   struct ljp_top top;
   ljp_front_top(s, site, &top);
-  struct ljp_again *b = itself ? NULL : learn_below(s, a, map, start);
+  struct ljp_segment *b = itself ? NULL : below_learn_segment(s, a, map, start);
   if (b) {
-    if (agrees(a, &top, found))
+    if (below_agrees(a, &top, found))
       return true;
     b->epoch = 0;
   }
   ljp_segment_clear(s, a);
-  return learn_rest(s, a, map, start) &&
-         ljp_spine_follow(&a->spine, start, &kept) && agrees(a, &top, found);
+  return below_learn_frames(s, a, map, start) &&
+         ljp_spine_follow(&a->spine, start, &kept) &&
+         below_agrees(a, &top, found);
 }
 
-void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
-                    const struct ljp_site *site,
-                    const struct ljp_guest_start *start,
-                    const struct ljp_found_stack *found)
+void ljp_below_learn(struct ljp_stacks *s, struct ljp_segment *a,
+                     const struct ljp_return_site *site,
+                     const struct ljp_guest_start *start,
+                     const struct ljp_found_stack *found)
 {
   bool itself = a && a->found >= a->enough, tight = a && a->spine.tight;
   struct ljp_patience *patience = a ? &a->patience : &s->patience;
-  if (!is_time(patience, a))
+  if (!below_is_time(patience, a))
     return;
   if (!a)
     a = ljp_segment_victim(s, start->L, start->cframe, NULL);
   bool was_worth = !a->epoch || a->hits >= WORTH;
   if (patience == &s->patience)
-    begin(s, a, start);
+    below_begin(s, a, start);
   a->epoch = a->hits = a->seen = a->found = 0;
   ljp_segment_clear(s, a);
   if (ljp_guest_set_resizing(s->heap, false)) {
@@ -312,10 +317,10 @@ void ljp_rest_learn(struct ljp_stacks *s, struct ljp_again *a,
     return;
   if (tight)
     ljp_segment_deepen(s, a);
-  bool done = learn(s, a, map, site, start, found, itself);
+  bool done = below_learn(s, a, map, site, start, found, itself);
   a->epoch = done ? s->epoch : 0;
   if (!done || a->learned) /* by others' words costs nothing the next time */
-    be_patient(patience, was_worth);
+    below_be_patient(patience, was_worth);
   s->learned += done;
   /* Notes of ours are no walk of its own. */
   s->memo.valid = false;

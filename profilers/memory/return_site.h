@@ -3,8 +3,8 @@
 ** the guest called into C: plain steps, one a return address, remembered by
 ** that; and whole ways of them. Part of stack.c.
 */
-#ifndef LJP_MEMPROF_FRONT_H
-#define LJP_MEMPROF_FRONT_H
+#ifndef LJP_MEMORY_RETURN_SITE_H
+#define LJP_MEMORY_RETURN_SITE_H
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "src/luajit/spine.h"
 
 /* Where host code returns to. */
-struct ljp_site {
+struct ljp_return_site {
   uint64_t rip;
   uint32_t epoch; /* of struct ljp_stacks; others are of no use */
   bool guest, object;
@@ -29,10 +29,10 @@ void ljp_front_forget(struct ljp_stacks *stacks);
 
 /* Down to the guest: regs, and what memory is for; with native also the frames
 ** that were passed, in s->host. NULL: ask the walk. Preserves errno. */
-const struct ljp_site *ljp_front_find(struct ljp_stacks *stacks,
-                                      const struct ljp_caller *caller,
-                                      struct ljp_guest_regs *regs,
-                                      struct ljp_found_stack *found);
+const struct ljp_return_site *ljp_front_find(struct ljp_stacks *stacks,
+                                             const struct ljp_caller *caller,
+                                             struct ljp_guest_regs *regs,
+                                             struct ljp_found_stack *found);
 
 /* Root first, on the topmost segment: what is compiled at its site, and host
 ** frames if they are wanted. */
@@ -43,7 +43,7 @@ struct ljp_top {
 };
 
 static inline void ljp_front_top(const struct ljp_stacks *stacks,
-                                 const struct ljp_site *site,
+                                 const struct ljp_return_site *site,
                                  struct ljp_top *top)
 {
   top->frame = site->in_guest.frame;
@@ -60,10 +60,10 @@ static inline void ljp_front_top(const struct ljp_stacks *stacks,
 ** there. host: room for the frames that were passed, leaf first, and how many.
 ** NULL: ask the walk. Preserves errno. */
 enum { LJP_BELOW_FRAMES = 32 };
-const struct ljp_site *ljp_front_below(struct ljp_stacks *stacks,
-                                       struct ljp_guest_regs *regs,
-                                       uint64_t host[LJP_BELOW_FRAMES],
-                                       uint32_t *hosts);
+const struct ljp_return_site *ljp_front_below(struct ljp_stacks *stacks,
+                                              struct ljp_guest_regs *regs,
+                                              uint64_t host[LJP_BELOW_FRAMES],
+                                              uint32_t *hosts);
 
 /* The words above the caller that the way down which was found last depends on;
 ** 0: it was not a known one. */

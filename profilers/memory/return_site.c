@@ -1,7 +1,7 @@
 /*
-** See front.h.
+** See return_site.h.
 */
-#include "profilers/memory/front.h"
+#include "profilers/memory/return_site.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,17 +63,19 @@ void ljp_front_forget(struct ljp_stacks *s)
 
 /* A site that was found on top stays where it is while others are looked for
 ** below. */
-static struct ljp_site *set_of(struct ljp_stacks *s, uint64_t rip, bool on_top)
+static struct ljp_return_site *site_set(struct ljp_stacks *s, uint64_t rip,
+                                        bool on_top)
 {
   uint64_t key = (rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
   return &s->sites[(key & (SITE_SETS - 1)) * SITE_WAYS + (on_top ? 0 : SITES)];
 }
 
 /* NULL: it is not known. */
-static inline const struct ljp_site *site_at(struct ljp_stacks *s, uint64_t rip,
-                                             bool on_top)
+static inline const struct ljp_return_site *site_find(struct ljp_stacks *s,
+                                                      uint64_t rip, bool on_top)
 {
-  const struct ljp_site *site = set_of(s, rip, on_top), *end = site + SITE_WAYS;
+  const struct ljp_return_site *site = site_set(s, rip, on_top),
+                               *end = site + SITE_WAYS;
   for (; site < end; site++)
     if (LJP_LIKELY(site->rip == rip && site->epoch == s->epoch))
       return site;
@@ -81,10 +83,10 @@ static inline const struct ljp_site *site_at(struct ljp_stacks *s, uint64_t rip,
 }
 
 /* What is of no use any more, or else any. */
-static struct ljp_site *place_for(struct ljp_stacks *s, uint64_t rip,
-                                  bool on_top)
+static struct ljp_return_site *site_room(struct ljp_stacks *s, uint64_t rip,
+                                         bool on_top)
 {
-  struct ljp_site *set = set_of(s, rip, on_top);
+  struct ljp_return_site *set = site_set(s, rip, on_top);
   for (int way = 0; way < SITE_WAYS; way++)
     if (set[way].epoch != s->epoch)
       return &set[way];
@@ -93,11 +95,11 @@ static struct ljp_site *place_for(struct ljp_stacks *s, uint64_t rip,
 
 /* on_top: of the topmost segment; only there the VM tells about compiled code.
 ** NULL: it is not plain. */
-static const struct ljp_site *
-learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
+static const struct ljp_return_site *
+site_learn(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
 {
   const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
-  struct ljp_site *site = place_for(s, regs->rip, on_top);
+  struct ljp_return_site *site = site_room(s, regs->rip, on_top);
   bool plain = false;
   site->rip = site->epoch = 0;
   if (!map)
@@ -121,7 +123,7 @@ learn_site(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
   return site;
 }
 
-static bool still_there(const struct ljp_unwind_plain *step)
+static bool site_module_stays(const struct ljp_unwind_plain *step)
 {
   uint64_t word;
   return ljp_safe_load((const void *)(uintptr_t)step->witness_at, &word) &&
@@ -129,13 +131,14 @@ static bool still_there(const struct ljp_unwind_plain *step)
 }
 
 /* The set of ways that begin at an address. */
-static struct ljp_front *fronts_of(struct ljp_stacks *s, uint64_t rip)
+static struct ljp_front *front_set(struct ljp_stacks *s, uint64_t rip)
 {
   return s->fronts +
          WAYS * ((rip * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FRONTS - 1));
 }
 
-static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
+static inline bool front_matches(const struct ljp_front *front,
+                                 const uint64_t *words)
 {
 #pragma GCC unroll 4
   for (int i = 0; i < STEPS; i++)
@@ -144,25 +147,25 @@ static inline bool is_way(const struct ljp_front *front, const uint64_t *words)
   return true;
 }
 
-static inline uint64_t host_frame(uint64_t rip)
+static inline uint64_t front_host_frame(uint64_t rip)
 {
   return ljp_frame(LJP_FRAME_HOST, 0, rip);
 }
 
 /* Sets s->front if the way is known, if not the site that it leads to. */
-static inline const struct ljp_site *
-known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+static inline const struct ljp_return_site *
+front_known(struct ljp_stacks *s, const struct ljp_caller *caller,
             struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
-  const struct ljp_front *front = fronts_of(s, caller->rip), *end;
+  const struct ljp_front *front = front_set(s, caller->rip), *end;
   const uint64_t *words = (const uint64_t *)caller;
   s->front = NULL;
   for (end = front + WAYS; front < end; front++) {
-    if (front->rip != caller->rip || !is_way(front, words) ||
+    if (front->rip != caller->rip || !front_matches(front, words) ||
         front->epoch != s->epoch)
       continue;
     regs->rip = words[front->guest];
-    const struct ljp_site *site = site_at(s, regs->rip, true);
+    const struct ljp_return_site *site = site_find(s, regs->rip, true);
     if (LJP_UNLIKELY(site && !site->guest))
       continue;
     s->front = front;
@@ -176,9 +179,9 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
     found->object = front->object;
     if (LJP_UNLIKELY(s->native)) {
       s->hosts = front->hosts;
-      s->host[0] = host_frame(front->rip);
+      s->host[0] = front_host_frame(front->rip);
       for (uint32_t i = 1; i < s->hosts; i++)
-        s->host[i] = host_frame(front->word[i - 1]);
+        s->host[i] = front_host_frame(front->word[i - 1]);
     }
     return site;
   }
@@ -186,7 +189,7 @@ known_front(struct ljp_stacks *s, const struct ljp_caller *caller,
 }
 
 /* at: of `steps` return addresses, the last of them into the guest. */
-static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
+static void front_learn(struct ljp_stacks *s, const struct ljp_caller *caller,
                         const struct ljp_guest_regs *regs,
                         const struct ljp_found_stack *found, const int16_t *at,
                         int steps)
@@ -195,7 +198,7 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
   int64_t sp = (const uint64_t *)(uintptr_t)regs->sp - words;
   if (sp > INT16_MAX || s->front)
     return;
-  struct ljp_front *front = &fronts_of(s, caller->rip)[s->next_front++ % WAYS];
+  struct ljp_front *front = &front_set(s, caller->rip)[s->next_front++ % WAYS];
   for (int i = 0; i < STEPS; i++) {
     front->at[i] = i < steps - 1 ? at[i] : (int16_t)(&caller->rip - words);
     front->word[i] = words[front->at[i]];
@@ -212,11 +215,11 @@ static void learn_front(struct ljp_stacks *s, const struct ljp_caller *caller,
 }
 
 /* One plain step down. False: that is no frame. */
-static inline bool step(const struct ljp_site *site,
-                        struct ljp_guest_regs *regs, uint64_t *witness)
+static inline bool site_step(const struct ljp_return_site *site,
+                             struct ljp_guest_regs *regs, uint64_t *witness)
 {
   if (LJP_UNLIKELY(site->step.witness_at != *witness)) {
-    if (!still_there(&site->step))
+    if (!site_module_stays(&site->step))
       return false;
     *witness = site->step.witness_at;
   }
@@ -237,10 +240,10 @@ static inline bool step(const struct ljp_site *site,
 }
 
 /* Step by step. */
-static const struct ljp_site *walk_front(struct ljp_stacks *s,
-                                         const struct ljp_caller *caller,
-                                         struct ljp_guest_regs *regs,
-                                         struct ljp_found_stack *found)
+static const struct ljp_return_site *front_walk(struct ljp_stacks *s,
+                                                const struct ljp_caller *caller,
+                                                struct ljp_guest_regs *regs,
+                                                struct ljp_found_stack *found)
 {
   int16_t steps_at[STEPS + 1];
   int steps = 0;
@@ -255,26 +258,26 @@ static const struct ljp_site *walk_front(struct ljp_stacks *s,
   found->type = LJP_MEM_TYPE_OTHER;
   found->object = false;
   for (int i = 0; i <= LJP_FRONT_FRAMES; i++) {
-    const struct ljp_site *site = site_at(s, regs->rip, true);
-    if (LJP_UNLIKELY(!site) && !(site = learn_site(s, regs, true)))
+    const struct ljp_return_site *site = site_find(s, regs->rip, true);
+    if (LJP_UNLIKELY(!site) && !(site = site_learn(s, regs, true)))
       return NULL;
     if (site->guest) {
       /* What looked like a known way may have gone on behind its end. */
       if (s->front && at != s->front->guest)
         s->front = NULL;
       if (i && plain)
-        learn_front(s, caller, regs, found, steps_at, steps);
+        front_learn(s, caller, regs, found, steps_at, steps);
       s->hosts = (uint32_t)i;
       return i ? site : NULL;
     }
     if (i < LJP_FRONT_FRAMES)
-      s->host[i] = host_frame(regs->rip);
+      s->host[i] = front_host_frame(regs->rip);
     plain &= site->step.witness_at == s->own && !site->step.from_rbp;
     if (i == 0)
       found->object = site->object;
     if (found->type == LJP_MEM_TYPE_OTHER)
       found->type = site->type;
-    if (!step(site, regs, &witness))
+    if (!site_step(site, regs, &witness))
       return NULL;
     at = (const uint64_t *)(uintptr_t)regs->sp - 1 - (const uint64_t *)caller;
     if (steps <= STEPS && at <= INT16_MAX)
@@ -285,44 +288,45 @@ static const struct ljp_site *walk_front(struct ljp_stacks *s,
   return NULL;
 }
 
-static __attribute__((noinline)) const struct ljp_site *
-new_front(struct ljp_stacks *s, const struct ljp_caller *caller,
-          struct ljp_guest_regs *regs, struct ljp_found_stack *found)
+static __attribute__((noinline)) const struct ljp_return_site *
+front_walk_new(struct ljp_stacks *s, const struct ljp_caller *caller,
+               struct ljp_guest_regs *regs, struct ljp_found_stack *found)
 {
   int *error = &errno, saved = *error;
-  const struct ljp_site *site = walk_front(s, caller, regs, found);
+  const struct ljp_return_site *site = front_walk(s, caller, regs, found);
   *error = saved;
   return site;
 }
 
-const struct ljp_site *ljp_front_find(struct ljp_stacks *s,
-                                      const struct ljp_caller *caller,
-                                      struct ljp_guest_regs *regs,
-                                      struct ljp_found_stack *found)
+const struct ljp_return_site *ljp_front_find(struct ljp_stacks *s,
+                                             const struct ljp_caller *caller,
+                                             struct ljp_guest_regs *regs,
+                                             struct ljp_found_stack *found)
 {
-  const struct ljp_site *site = known_front(s, caller, regs, found);
-  return LJP_LIKELY(site != NULL) ? site : new_front(s, caller, regs, found);
+  const struct ljp_return_site *site = front_known(s, caller, regs, found);
+  return LJP_LIKELY(site != NULL) ? site
+                                  : front_walk_new(s, caller, regs, found);
 }
 
-const struct ljp_site *ljp_front_below(struct ljp_stacks *s,
-                                       struct ljp_guest_regs *regs,
-                                       uint64_t host[LJP_BELOW_FRAMES],
-                                       uint32_t *hosts)
+const struct ljp_return_site *ljp_front_below(struct ljp_stacks *s,
+                                              struct ljp_guest_regs *regs,
+                                              uint64_t host[LJP_BELOW_FRAMES],
+                                              uint32_t *hosts)
 {
   uint64_t witness = 0;
   for (*hosts = 0; *hosts < LJP_BELOW_FRAMES; ++*hosts) {
-    const struct ljp_site *site = site_at(s, regs->rip, false);
+    const struct ljp_return_site *site = site_find(s, regs->rip, false);
     if (LJP_UNLIKELY(!site)) {
       int *error = &errno, saved = *error;
-      site = learn_site(s, regs, false);
+      site = site_learn(s, regs, false);
       *error = saved;
       if (!site)
         return NULL;
     }
     if (site->guest)
       return site;
-    host[*hosts] = host_frame(regs->rip);
-    if (!step(site, regs, &witness))
+    host[*hosts] = front_host_frame(regs->rip);
+    if (!site_step(site, regs, &witness))
       return NULL;
   }
   return NULL;
