@@ -1,5 +1,5 @@
 /*
-** Recording that the environment asks for; see autostart.h. Runs once a
+** A session that the environment asks for; see autostart.h. Runs once in a
 ** process, on the thread of its first VM.
 */
 #include "profilers/api/autostart.h"
@@ -13,7 +13,7 @@
 
 #include "profilers/cpu/sysprof.h"
 
-static void complain(const char *text)
+static void autostart_complain(const char *text)
 {
   char line[700];
   int n = snprintf(line, sizeof line, "ljprof: not recorded: %s\n", text);
@@ -22,7 +22,7 @@ static void complain(const char *text)
     line[n - 1] = '\n';
   }
   if (write(STDERR_FILENO, line, (size_t)n) < 0)
-    return; /* there is nobody to tell */
+    return; /* nothing else can be done */
 }
 
 struct request {
@@ -31,8 +31,8 @@ struct request {
   bool children;
 };
 
-/* The value at p, which ends at end: number, boolean or string. */
-static void push_value(lua_State *L, const char *p, size_t len)
+/* Pushes a value as a number, a boolean or a string. */
+static void autostart_push_value(lua_State *L, const char *p, size_t len)
 {
   char text[64], *end;
   if (len < sizeof text) {
@@ -51,14 +51,15 @@ static void push_value(lua_State *L, const char *p, size_t len)
   lua_pushlstring(L, p, len);
 }
 
-/* Puts "cpu.interval", 1 into the table on top: cpu = {interval = 1}. */
-static void set_option(lua_State *L, const char *name, size_t len,
-                       const char *value, size_t bytes)
+/* Sets an option in the table on top of the stack: "cpu.interval", "1" becomes
+** cpu = {interval = 1}. */
+static void autostart_set_option(lua_State *L, const char *name, size_t len,
+                                 const char *value, size_t bytes)
 {
   const char *dot = memchr(name, '.', len);
   if (!dot) {
     lua_pushlstring(L, name, len);
-    push_value(L, value, bytes);
+    autostart_push_value(L, value, bytes);
     lua_rawset(L, -3);
     return;
   }
@@ -74,13 +75,14 @@ static void set_option(lua_State *L, const char *name, size_t len,
     lua_rawset(L, -5);
   }
   lua_pushlstring(L, dot + 1, len - group - 1);
-  push_value(L, value, bytes);
+  autostart_push_value(L, value, bytes);
   lua_rawset(L, -3);
   lua_pop(L, 2);
 }
 
-/* Fills the table on top. */
-static void read_request(lua_State *L, const char *text, struct request *r)
+/* Fills the table on top of the stack with the options. */
+static void autostart_read_request(lua_State *L, const char *text,
+                                   struct request *r)
 {
   while (*text) {
     size_t len = strcspn(text, "=;");
@@ -95,18 +97,18 @@ static void read_request(lua_State *L, const char *text, struct request *r)
     else if (len == 8 && memcmp(text, "children", 8) == 0)
       r->children = *value == 't';
     else
-      set_option(L, text, len, value, bytes);
+      autostart_set_option(L, text, len, value, bytes);
     text = value + bytes + (value[bytes] == ';');
   }
 }
 
-/* A protected call: Lua may run out of memory. The library's table and the
-** variable's text are its arguments. */
-static int start(lua_State *L)
+/* In a protected call, because Lua may run out of memory. Arguments: the library's
+** table and the variable's text. */
+static int autostart_protected(lua_State *L)
 {
   struct request r = {NULL, 0, false};
   lua_newtable(L);
-  read_request(L, lua_touserdata(L, 2), &r);
+  autostart_read_request(L, lua_touserdata(L, 2), &r);
   if (!r.path)
     return luaL_error(L, "LJPROF_RECORD names no path");
   if (r.pid == (long)getpid())
@@ -114,7 +116,7 @@ static int start(lua_State *L)
   else if (r.children)
     lua_pushfstring(L, "%s.%d", r.path, (int)getpid());
   else
-    return 0; /* started by the program that is recorded */
+    return 0; /* a child of the recorded program, and not asked for */
   lua_setfield(L, -2, "path");
   lua_getfield(L, 1, "profile");
   lua_getfield(L, -1, "start");
@@ -133,10 +135,10 @@ void ljp_autostart(lua_State *L)
   if (!text || !*text || atomic_flag_test_and_set(&done))
     return;
   int top = lua_gettop(L);
-  lua_pushcfunction(L, start);
+  lua_pushcfunction(L, autostart_protected);
   lua_pushvalue(L, top);
   lua_pushlightuserdata(L, (void *)(uintptr_t)text);
   if (lua_pcall(L, 2, 0, 0))
-    complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
+    autostart_complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
   lua_settop(L, top);
 }

@@ -1,6 +1,6 @@
 /*
-** Recording that the environment asks for, in a library without profilers: it
-** says that there is none. Takes the place of autostart.c.
+** Takes the place of autostart.c in a library without profilers: says that nothing
+** is recorded.
 */
 #include "profilers/api/autostart.h"
 

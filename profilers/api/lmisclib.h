@@ -1,9 +1,9 @@
 /*
-** The C interface of the profilers, installed beside lua.h. Names and types
-** are those that hosts of Tarantool's LuaJIT use, so that they compile here.
+** The C interface of the profilers, installed beside lua.h. Names and types are
+** those of Tarantool's LuaJIT, so that its hosts compile here.
 **
-** Every function returns one of the PROFILE_* codes; where it is not
-** PROFILE_SUCCESS, errno says more. In a library without profilers each
+** Every function returns one of the PROFILE_* codes; if it is not
+** PROFILE_SUCCESS, errno says more. In a library without profilers each function
 ** returns PROFILE_ERRUSE with errno ENOTSUP.
 */
 #ifndef LMISCLIB_H
@@ -27,8 +27,8 @@
 /* -- CPU profiler ---------------------------------------------------------- */
 
 /*
-** Takes len bytes at *data. Returns how many were taken, 0 on error; sets
-** *data to NULL to end the stream. ctx is that of the options.
+** Takes len bytes at *data. Returns the number of bytes taken, 0 on error; sets
+** *data to NULL to end the stream. ctx is the one of the options.
 */
 typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len, void *ctx);
 
@@ -84,11 +84,11 @@ struct luam_Memprof_Options {
   void *ctx;    /* for writer and on_stop */
   uint8_t *buf; /* may be used to collect output, if not NULL */
   size_t len;   /* its size in bytes */
-  /* As luam_Sysprof_writer. */
+  /* See luam_Sysprof_writer. */
   size_t (*writer)(const void **data, size_t len, void *ctx);
   /* Called exactly once for each session that was started, by the thread that
-  ** ends it; it may start another one. Returns 0 on success; else stop returns
-  ** PROFILE_ERRIO. */
+  ** ends it; may start another session. Returns 0 on success; otherwise stop
+  ** returns PROFILE_ERRIO. */
   int (*on_stop)(void *ctx, uint8_t *buf);
 };
 

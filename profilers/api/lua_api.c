@@ -1,7 +1,6 @@
 /*
-** The Lua interface: the library "misc" with its tables sysprof, memprof and
-** profile. Called by luaL_openlibs. The only file that raises Lua errors.
-** A failing call returns nil, a message and an errno number.
+** The Lua library "misc" with its tables sysprof, memprof and profile. Called by
+** luaL_openlibs().
 */
 #include "lua.h"
 #include "lauxlib.h"

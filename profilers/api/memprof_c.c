@@ -1,6 +1,6 @@
 /*
-** luaM_memprof_*: the C interface of lmisclib.h. May be called from any thread
-** that may call into the VM; every event is recorded.
+** luaM_memprof_*: the C interface of lmisclib.h. Records every event. Any thread
+** that may call into the VM may call this.
 */
 #include <errno.h>
 #include <string.h>
@@ -9,20 +9,20 @@
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/memprof.h"
 
-/* Of the session that runs; read when it has ended. */
+/* Of the running session; read when it has ended. */
 static struct luam_Memprof_Options running;
 
-/* What on_stop has said to the thread that stopped: an errno. */
-static __thread int refused;
+/* The errno with which on_stop has failed on the thread that stopped, or 0. */
+static __thread int on_stop_error;
 
-static void stopped(void *ctx)
+static void memprof_stopped(void *ctx)
 {
   (void)ctx;
   struct luam_Memprof_Options was = running;
   running.on_stop = NULL;
   errno = 0;
   if (was.on_stop && was.on_stop(was.ctx, was.buf))
-    refused = errno ? errno : EIO;
+    on_stop_error = errno ? errno : EIO;
 }
 
 int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
@@ -35,7 +35,7 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
     return PROFILE_ERRUSE;
   }
   ljp_memprof_status(&now);
-  if (now.running) { /* its options stay */
+  if (now.running) { /* must not replace its options */
     errno = EBUSY;
     return PROFILE_ERRRUN;
   }
@@ -43,7 +43,7 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
   options.sample_bytes = 0;
   options.output.callback = opt->writer;
   options.output.callback_ctx = opt->ctx;
-  options.output.on_stop = stopped;
+  options.output.on_stop = memprof_stopped;
   running = *opt;
   return ljp_c_result(ljp_memprof_start(L, &options, &why), &why);
 }
@@ -55,10 +55,10 @@ int luaM_memprof_stop(lua_State *L)
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }
-  refused = 0;
+  on_stop_error = 0;
   int code = ljp_c_result(ljp_memprof_stop(L, &why), &why);
-  if (code != PROFILE_SUCCESS || !refused)
+  if (code != PROFILE_SUCCESS || !on_stop_error)
     return code;
-  errno = refused;
+  errno = on_stop_error;
   return PROFILE_ERRIO;
 }

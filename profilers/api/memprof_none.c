@@ -1,6 +1,6 @@
 /*
-** The memory profiler's interfaces in a library without it: every call says
-** so. Takes the place of the profiler's own files; may be called from anywhere.
+** Takes the place of the memory profiler's interfaces in a library without profilers:
+** every call says that it is not supported. Any thread may call it.
 */
 #include <errno.h>
 
@@ -23,7 +23,7 @@ int luaM_memprof_stop(lua_State *L)
   return PROFILE_ERRUSE;
 }
 
-static int lua_not_supported(lua_State *L)
+static int memprof_none_lua(lua_State *L)
 {
   lua_pushnil(L);
   lua_pushfstring(L, "profiling is %s", ljp_status_text(LJP_ERR_NOTSUP));
@@ -31,13 +31,13 @@ static int lua_not_supported(lua_State *L)
   return 3;
 }
 
-const luaL_Reg ljp_memprof_functions[] = {{"start", lua_not_supported},
-                                          {"stop", lua_not_supported},
-                                          {"status", lua_not_supported},
-                                          {"mark", lua_not_supported},
+const luaL_Reg ljp_memprof_functions[] = {{"start", memprof_none_lua},
+                                          {"stop", memprof_none_lua},
+                                          {"status", memprof_none_lua},
+                                          {"mark", memprof_none_lua},
                                           {NULL, NULL}};
 
-const luaL_Reg ljp_profile_functions[] = {{"start", lua_not_supported},
-                                          {"stop", lua_not_supported},
-                                          {"status", lua_not_supported},
+const luaL_Reg ljp_profile_functions[] = {{"start", memprof_none_lua},
+                                          {"stop", memprof_none_lua},
+                                          {"status", memprof_none_lua},
                                           {NULL, NULL}};

@@ -1,8 +1,10 @@
 /*
-** Options of the Lua interface: tables like {interval = 1, path = "x"}, each
-** option with a reader of its own that says what it wants. A value that it
-** does not want is refused by name, an unknown option with the nearest known.
-** Raises no error but Lua's own for want of memory.
+** Options of the Lua interface: tables like {interval = 1, path = "x"}. Each
+** option has a reader, which knows what values it wants. Another value is refused
+** with the option's name, an unknown option with the nearest known name. Raises no
+** error but Lua's own when memory runs out.
+**
+** On the VM's own thread.
 */
 #ifndef LJP_OPTIONS_H
 #define LJP_OPTIONS_H
@@ -14,8 +16,8 @@
 #include "lua.h"
 #include "lauxlib.h"
 
-/* The value is on top of the stack. False: refused; *wants says what it wants
-** instead. What is put into *to is borrowed from the value. */
+/* Reads the value on top of the stack into *to. False: the value is refused, and
+** *wants says what the option wants. Strings in *to are borrowed from the value. */
 typedef bool ljp_option_reader(lua_State *L, void *to, const char **wants);
 
 struct ljp_option {
@@ -23,16 +25,19 @@ struct ljp_option {
   ljp_option_reader *read;
 };
 
-/* 0, or the number of results of a call that has failed. */
+/* Reads all options of a table. 0, or the number of results of a call that has
+** failed. */
 int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
                      size_t count, void *to);
 
-/* Of the table on top of the stack. */
+/* Sets a field of the table on top of the stack. */
 void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);
 
-/* Pushes nil, text, error; 3. */
+/* Pushes nil, text and error. Returns 3. */
 int ljp_options_failed(lua_State *L, int error, const char *text);
 
+/* The value on top of the stack, if it is of the type and within the bounds.
+** False: it is not. words ends with NULL; *out is an index into it. */
 bool ljp_option_one_of(lua_State *L, const char *const *words, int *out);
 bool ljp_option_number(lua_State *L, double low, double high, double *out);
 bool ljp_option_whole(lua_State *L, double low, double high, int *out);

@@ -1,7 +1,7 @@
 /*
-** luaM_sysprof_*: the C interface of lmisclib.h. May be called from any
-** thread. What is set here is for the next session that C starts; those that
-** Lua starts write into files.
+** luaM_sysprof_*: the C interface of lmisclib.h. Any thread may call this. The
+** writer, on_stop and backtracer that are set apply to sessions that C starts;
+** sessions that Lua starts write into files.
 */
 #include <errno.h>
 #include <pthread.h>
@@ -18,14 +18,14 @@ static struct {
   luam_Sysprof_backtracer backtracer;
 } set;
 
-/* Of the session that runs; read when it has ended. */
+/* Of the running session; read when it has ended. */
 static struct {
   luam_Sysprof_on_stop on_stop;
   void *ctx;
   uint8_t *buf;
 } running;
 
-static int wrong(int error)
+static int sysprof_wrong(int error)
 {
   errno = error;
   return PROFILE_ERRUSE;
@@ -34,7 +34,7 @@ static int wrong(int error)
 int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
 {
   if (!writer)
-    return wrong(EINVAL);
+    return sysprof_wrong(EINVAL);
   pthread_mutex_lock(&lock);
   set.writer = writer;
   pthread_mutex_unlock(&lock);
@@ -44,7 +44,7 @@ int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
 int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop)
 {
   if (!on_stop)
-    return wrong(EINVAL);
+    return sysprof_wrong(EINVAL);
   pthread_mutex_lock(&lock);
   set.on_stop = on_stop;
   pthread_mutex_unlock(&lock);
@@ -59,7 +59,7 @@ int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
   return PROFILE_SUCCESS;
 }
 
-static void stopped(void *ctx)
+static void sysprof_stopped(void *ctx)
 {
   (void)ctx;
   if (running.on_stop)
@@ -73,18 +73,18 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
   struct ljp_failure why;
   if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval ||
       opt->interval > LJP_INTERVAL_MAX_NS / 1000000)
-    return wrong(EINVAL);
+    return sysprof_wrong(EINVAL);
   ljp_sysprof_options_init(&options);
   options.mode = (enum ljp_sampler_mode)opt->mode;
   options.interval_ns = opt->interval * 1000000;
-  options.output.on_stop = stopped;
+  options.output.on_stop = sysprof_stopped;
   pthread_mutex_lock(&lock);
   options.output.callback = set.writer;
   options.output.callback_ctx = opt->ctx;
   options.backtracer = set.backtracer;
   if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
     pthread_mutex_unlock(&lock);
-    return wrong(EINVAL);
+    return sysprof_wrong(EINVAL);
   }
   ljp_sysprof_status(&now);
   if (strcmp(now.state, "running") != 0) {
@@ -107,7 +107,7 @@ int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
 {
   struct ljp_sysprof_report r;
   if (!counters)
-    return wrong(EINVAL);
+    return sysprof_wrong(EINVAL);
   ljp_sysprof_report(&r);
   counters->vmst_interp = r.state[LJP_VMSTATE_INTERP] - r.lfunc;
   counters->vmst_lfunc = r.lfunc;

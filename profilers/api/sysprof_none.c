@@ -1,6 +1,6 @@
 /*
-** The CPU profiler's interfaces in a library without it: every call says so.
-** Takes the place of the profiler's own files; may be called from anywhere.
+** Takes the place of the CPU profiler's interfaces in a library without profilers:
+** every call says that it is not supported. Any thread may call it.
 */
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 #include "profilers/api/lua_tables.h"
 #include "src/base/status.h"
 
-static int not_supported(void)
+static int sysprof_none_c(void)
 {
   errno = ENOTSUP;
   return PROFILE_ERRUSE;
@@ -17,41 +17,41 @@ static int not_supported(void)
 int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
 {
   (void)writer;
-  return not_supported();
+  return sysprof_none_c();
 }
 
 int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop)
 {
   (void)on_stop;
-  return not_supported();
+  return sysprof_none_c();
 }
 
 int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
 {
   (void)backtracer;
-  return not_supported();
+  return sysprof_none_c();
 }
 
 int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
 {
   (void)L;
   (void)opt;
-  return not_supported();
+  return sysprof_none_c();
 }
 
 int luaM_sysprof_stop(lua_State *L)
 {
   (void)L;
-  return not_supported();
+  return sysprof_none_c();
 }
 
 int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
 {
   (void)counters;
-  return not_supported();
+  return sysprof_none_c();
 }
 
-static int lua_not_supported(lua_State *L)
+static int sysprof_none_lua(lua_State *L)
 {
   lua_pushnil(L);
   lua_pushfstring(L, "profiling is %s", ljp_status_text(LJP_ERR_NOTSUP));
@@ -59,8 +59,8 @@ static int lua_not_supported(lua_State *L)
   return 3;
 }
 
-const luaL_Reg ljp_sysprof_functions[] = {{"start", lua_not_supported},
-                                          {"stop", lua_not_supported},
-                                          {"report", lua_not_supported},
-                                          {"status", lua_not_supported},
+const luaL_Reg ljp_sysprof_functions[] = {{"start", sysprof_none_lua},
+                                          {"stop", sysprof_none_lua},
+                                          {"report", sysprof_none_lua},
+                                          {"status", sysprof_none_lua},
                                           {NULL, NULL}};

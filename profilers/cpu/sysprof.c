@@ -367,14 +367,15 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
   if (ljp_shared_in_use())
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "the profiler shares its session with the memory profiler: "
-                    "misc.profile.stop() ends both, misc.memprof.stop() that");
+                    "misc.profile.stop() stops both, misc.memprof.stop() "
+                    "only the memory profiler");
   sysprof_lock();
   if (!g->running)
     status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   else if (g->vm && L && ljp_guest_vm_id(L) != g->vm)
     status =
         ljp_fail(why, LJP_ERR_USE, EPERM,
-                 "profiler was started by another VM (number %u), which alone "
+                 "profiler was started by another VM (number %u); only that VM "
                  "can stop it",
                  g->vm);
   else

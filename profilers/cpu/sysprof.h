@@ -1,7 +1,7 @@
 /*
-** The CPU profiler as a whole: one session a process at a time. Behind both
-** its Lua (sysprof_lua.c) and its C interface (sysprof_c.c).
-** Everything here may be called from any thread, not from signal handlers.
+** The CPU profiler: one session at a time in a process. The Lua and the C
+** interface (profilers/api/sysprof_*.c) call it. Any thread may; no signal
+** handler may.
 */
 #ifndef LJP_SYSPROF_H
 #define LJP_SYSPROF_H
@@ -18,7 +18,7 @@ struct lua_State;
 enum ljp_sysprof_threads {
   LJP_THREADS_LUA, /* every thread, from when it first runs Lua */
   LJP_THREADS_ALL, /* every thread */
-  LJP_THREADS_THIS /* the one that starts */
+  LJP_THREADS_THIS /* the thread that starts the session */
 };
 
 enum ljp_sysprof_source {
@@ -32,7 +32,7 @@ enum { LJP_INTERVAL_MIN_NS = 50000, LJP_INTERVAL_DEFAULT_NS = 1000000 };
 #define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
 
 struct ljp_sysprof_options {
-  struct ljp_output output; /* nowhere: mode "D" only */
+  struct ljp_output output; /* may lead nowhere in mode "D" */
   enum ljp_sampler_mode mode;
   bool wall;
   enum ljp_sysprof_source source;
@@ -40,7 +40,7 @@ struct ljp_sysprof_options {
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
-  int signal;   /* 0: the timer's own, else SIGPROF */
+  int signal;   /* 0: that of the timer, or SIGPROF */
   bool jitdump; /* files for perf: doc/guide/perf.md */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
@@ -52,30 +52,31 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   struct ljp_failure *why);
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 
-/* It belongs to no VM any more: it ends with the program, or when any VM stops
-** it. */
+/* No VM owns the session from now on: it ends with the program, or when any VM
+** stops it. */
 void ljp_sysprof_disown(void);
 
-/* Of the session that runs, else of the last one. */
+/* Of the running session, else of the last one. */
 struct ljp_sysprof_report {
   uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;
   uint64_t handler_ns;
-  /* CPU time of threads while they were not sampled: that block the signal, or
-  ** have ended before they were found. */
+  /* CPU time of threads that were not sampled, because they block the signal or
+  ** ended before they were found. */
   uint64_t unsampled_ns;
   uint64_t state[LJP_SAMPLER_STATES], cut[16], lost[LJP_LOSS_COUNT];
 };
 void ljp_sysprof_report(struct ljp_sysprof_report *out);
 
 struct ljp_sysprof_status {
-  bool running;      /* maybe "failed", not yet stopped */
+  bool running;      /* also when "failed", until it is stopped */
   const char *state; /* "idle", "running", "stopped", "failed" */
   const char *timer; /* "perf", "trap", "posix"; NULL if idle */
   char path[4096];
-  uint64_t asked_ns, interval_ns; /* the latter: the longest in force */
+  uint64_t asked_ns;    /* the interval that the user asked for */
+  uint64_t interval_ns; /* the longest in force */
   uint64_t bytes;
   uint32_t threads;
-  uint64_t marks_cut; /* of compiled code, since the process began */
+  uint64_t marks_cut; /* markers left out, since the process began */
   uint32_t blocked;   /* threads not sampled: they block the signal */
   enum ljp_sampler_mode mode;
   bool wall, throttled;

@@ -1,10 +1,10 @@
 /*
-** Files for other profilers; see jitdump.h.
+** Jitdump files; see jitdump.h.
 **
-** A file is ours if this process has made it and it is still the same inode:
-** nothing else is ever written into, whatever stands under the name, and
-** whatever the host does to descriptors meanwhile. What could be written in
-** part only is cut off again, so that both files end with a whole record.
+** A file is ours if this process has created it and it is still the same inode.
+** Nothing else is ever written to, whatever has the file's name, and whatever the
+** host does with descriptors. A record that could be written only in part is cut
+** off again, so both files end with a whole record.
 */
 #include "profilers/jit/jitdump.h"
 
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/luajit/functions.h"
 #include "src/luajit/traces.h"
@@ -59,48 +60,48 @@ _Static_assert(sizeof(struct lines) == 32, "as perf reads it");
 
 struct file {
   char path[4200];
-  int fd; /* -1: closed */
-  bool fresh;
-  /* Which one it is; 0: none of ours yet. */
+  int fd;     /* -1: closed */
+  bool fresh; /* created by this session */
+  /* Identify the file; inode 0: we have created none yet. */
   dev_t device;
   ino_t inode;
-  off_t size; /* of whole records */
+  off_t size; /* of the whole records in it */
 };
 
 static struct {
   bool open;
   struct file dump, map;
   void *mapped;
-  char *buffer;
+  char *buffer; /* for one trace's records */
   size_t length, room;
-  bool failed;
+  bool failed; /* no more traces: a write has failed */
 } jitdump = {.dump.fd = -1, .map.fd = -1};
 #define g (&jitdump)
 
 /* -- Files --------------------------------------------------------------------------- */
 
-static bool is_ours(const struct file *f)
+static bool jitdump_is_ours(const struct file *f)
 {
   struct stat st;
   return f->fd >= 0 && !fstat(f->fd, &st) && S_ISREG(st.st_mode) && f->inode &&
          st.st_ino == f->inode && st.st_dev == f->device;
 }
 
-static void shut(struct file *f)
+static void jitdump_close_file(struct file *f)
 {
-  if (is_ours(f)) /* else the host has closed it, and it is something else */
+  if (jitdump_is_ours(f)) /* else the host has closed it and opened another */
     close(f->fd);
   f->fd = -1;
 }
 
-static int append(struct file *f, const void *data, size_t bytes)
+static int jitdump_append(struct file *f, const void *data, size_t bytes)
 {
   struct rlimit limit;
   const char *at = data;
   off_t size = f->size;
-  if (!is_ours(f))
+  if (!jitdump_is_ours(f))
     return EBADF;
-  /* Beyond its limit the program would get a signal. */
+  /* Writing beyond the limit would raise SIGXFSZ in the program. */
   if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
       (rlim_t)size + bytes > limit.rlim_cur)
     return EFBIG;
@@ -120,8 +121,8 @@ static int append(struct file *f, const void *data, size_t bytes)
   return 0;
 }
 
-/* A new file, or our own from an earlier session. */
-static enum ljp_status open_own(struct file *f, struct ljp_failure *why)
+/* Creates the file, or opens our own from an earlier session. */
+static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
 {
   struct stat st;
   enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
@@ -142,7 +143,7 @@ static enum ljp_status open_own(struct file *f, struct ljp_failure *why)
   if (errno == EEXIST && f->inode) {
     f->fresh = false;
     f->fd = open(f->path, FLAGS);
-    if (is_ours(f) && !ftruncate(f->fd, f->size))
+    if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size))
       return LJP_OK;
     if (f->fd >= 0)
       close(f->fd);
@@ -156,18 +157,18 @@ static enum ljp_status open_own(struct file *f, struct ljp_failure *why)
   return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path, strerror(errno));
 }
 
-static void undo_fresh(struct file *f)
+static void jitdump_undo_fresh(struct file *f)
 {
-  if (f->fresh && is_ours(f))
+  if (f->fresh && jitdump_is_ours(f))
     unlink(f->path);
   if (f->fresh)
     f->inode = 0;
-  shut(f);
+  jitdump_close_file(f);
 }
 
-/* perf looks for a file that is mapped as code, even after a session: so the
+/* perf finds the file because it is mapped as code, even after the session: the
 ** mapping stays. */
-static int begin_dump(void)
+static int jitdump_begin_dump(void)
 {
   const struct header header = {.magic = MAGIC,
                                 .version = VERSION,
@@ -177,7 +178,7 @@ static int begin_dump(void)
                                 .time_ns = ljp_clock_ns()};
   if (!g->dump.fresh)
     return 0;
-  int error = append(&g->dump, &header, sizeof header);
+  int error = jitdump_append(&g->dump, &header, sizeof header);
   if (error)
     return error;
   void *at =
@@ -201,12 +202,12 @@ enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
                     strerror(ENAMETOOLONG));
   snprintf(g->dump.path, sizeof g->dump.path, "%s/jit-%ld.dump", folder, pid);
   snprintf(g->map.path, sizeof g->map.path, "/tmp/perf-%ld.map", pid);
-  enum ljp_status status = open_own(&g->map, why);
+  enum ljp_status status = jitdump_open_own(&g->map, why);
   if (status)
     return status;
-  status = open_own(&g->dump, why);
+  status = jitdump_open_own(&g->dump, why);
   if (!status) {
-    int error = begin_dump();
+    int error = jitdump_begin_dump();
     if (!error) {
       g->open = true;
       g->failed = false;
@@ -217,9 +218,9 @@ enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
                           ? "cannot be mapped as code here (noexec?); set "
                             "JITDUMPDIR to another folder"
                           : strerror(error));
-    undo_fresh(&g->dump);
+    jitdump_undo_fresh(&g->dump);
   }
-  undo_fresh(&g->map);
+  jitdump_undo_fresh(&g->map);
   return status;
 }
 
@@ -238,34 +239,34 @@ void ljp_jitdump_close(bool undo)
   g->buffer = NULL;
   g->room = g->length = 0;
   if (undo) {
-    undo_fresh(&g->dump);
-    undo_fresh(&g->map);
+    jitdump_undo_fresh(&g->dump);
+    jitdump_undo_fresh(&g->map);
     return;
   }
   off_t size = g->dump.size;
-  append(&g->dump, &end, sizeof end);
-  g->dump.size = size; /* a later session goes on in its place */
-  shut(&g->dump);
-  shut(&g->map);
+  jitdump_append(&g->dump, &end, sizeof end);
+  g->dump.size = size; /* a later session overwrites the end record */
+  jitdump_close_file(&g->dump);
+  jitdump_close_file(&g->map);
 }
 
 void ljp_jitdump_forked(void)
 {
-  shut(&g->dump);
-  shut(&g->map);
+  jitdump_close_file(&g->dump);
+  jitdump_close_file(&g->map);
   if (g->mapped)
     munmap(g->mapped, MAP_BYTES);
   g->mapped = NULL;
   g->dump.inode = g->map.inode = 0;
   g->open = false;
-  /* The parent's writer may have been at it. */
+  /* Not freed: a thread of the parent may have been resizing it. */
   g->buffer = NULL;
   g->room = g->length = 0;
 }
 
 /* -- Records ------------------------------------------------------------------------- */
 
-static void put(const void *data, size_t bytes)
+static void jitdump_put(const void *data, size_t bytes)
 {
   if (g->failed)
     return;
@@ -283,8 +284,8 @@ static void put(const void *data, size_t bytes)
   g->length += bytes;
 }
 
-/* The name of a chunk as people write it, made fit for a line of text. */
-static void chunk_text(const char *chunk, char *out, size_t room)
+/* A chunk's name as people write it, without control characters. */
+static void jitdump_chunk_text(const char *chunk, char *out, size_t room)
 {
   bool plain = *chunk == '@' || *chunk == '=';
   snprintf(out, room, "%s%.*s%s", plain ? "" : "[string \"",
@@ -295,59 +296,64 @@ static void chunk_text(const char *chunk, char *out, size_t room)
 }
 
 /* TRACE_7::name@file:12 */
-static void trace_name(const struct ljp_guest_trace *trace, char *out,
-                       size_t room)
+static void jitdump_trace_name(const struct ljp_guest_trace *trace, char *out,
+                               size_t room)
 {
   struct ljp_guest_proto proto = {.chunk = "?", .name = ""};
   char chunk[NAME_BYTES / 2];
   ljp_guest_proto_of(trace->place_ref, trace->newest, &proto);
-  chunk_text(proto.chunk, chunk, sizeof chunk);
+  jitdump_chunk_text(proto.chunk, chunk, sizeof chunk);
   snprintf(out, room, "TRACE_%u::%.128s%s%s:%u", trace->number, proto.name,
            *proto.name ? "@" : "", chunk, trace->place_line);
 }
 
-static void put_line(uint64_t address, uint32_t number, const char *chunk)
+static void jitdump_put_line(uint64_t address, uint32_t number,
+                             const char *chunk)
 {
-  int32_t line[] = {(int32_t)number, 0}; /* and discriminator */
-  put(&address, sizeof address);
-  put(line, sizeof line);
-  put(chunk, strlen(chunk) + 1);
+  int32_t line[] = {(int32_t)number, 0 /* discriminator */};
+  jitdump_put(&address, sizeof address);
+  jitdump_put(line, sizeof line);
+  jitdump_put(chunk, strlen(chunk) + 1);
 }
 
-/* And once more where the code ends: what perf makes of it goes from the first
-** to the last. */
-static void put_lines(const struct ljp_guest_trace *trace, uint64_t time_ns,
-                      const struct ljp_guest_line *lines, size_t count)
+/* The last entry repeats the line at the end of the code: perf takes the lines to
+** cover the code from the first entry to the last. */
+static void jitdump_put_lines(const struct ljp_guest_trace *trace,
+                              uint64_t time_ns,
+                              const struct ljp_guest_line *lines, size_t count)
 {
   size_t at = g->length;
+  ljp_assert(count > 0);
   struct lines head = {.prefix = {.id = DEBUG_INFO, .time_ns = time_ns},
                        .address = trace->code,
                        .count = count + 1};
   uint32_t function = 0;
   char chunk[NAME_BYTES] = "?";
   bool alive = false;
-  put(&head, sizeof head);
+  jitdump_put(&head, sizeof head);
   for (size_t i = 0; i < count; i++) {
     struct ljp_guest_proto proto = {.chunk = "?"};
     if (!i || lines[i].function != function) {
       function = lines[i].function;
-      /* Of code that the collector has not come to yet, functions may be freed:
-      ** what was read of them is nothing then. */
+      /* The functions of code that the collector has not freed yet may be freed
+      ** already: their lines mean nothing then. */
       bool known = ljp_guest_proto_of(function, trace->newest, &proto);
       alive = known && proto.alive;
-      chunk_text(proto.chunk, chunk, sizeof chunk);
+      jitdump_chunk_text(proto.chunk, chunk, sizeof chunk);
     }
-    put_line(trace->code + lines[i].offset, alive ? lines[i].line : 0, chunk);
+    jitdump_put_line(trace->code + lines[i].offset, alive ? lines[i].line : 0,
+                     chunk);
   }
-  put_line(trace->code + trace->code_bytes, alive ? lines[count - 1].line : 0,
-           chunk);
+  jitdump_put_line(trace->code + trace->code_bytes,
+                   alive ? lines[count - 1].line : 0, chunk);
   head.prefix.bytes = (uint32_t)(g->length - at);
   if (!g->failed)
     memcpy(g->buffer + at, &head, sizeof head);
 }
 
-static void put_load(const struct ljp_guest_trace *trace, uint64_t time_ns,
-                     const char *name, const uint8_t *code)
+static void jitdump_put_load(const struct ljp_guest_trace *trace,
+                             uint64_t time_ns, const char *name,
+                             const uint8_t *code)
 {
   size_t name_bytes = strlen(name) + 1;
   const struct load load = {
@@ -361,32 +367,32 @@ static void put_load(const struct ljp_guest_trace *trace, uint64_t time_ns,
       .address = trace->code,
       .bytes = trace->code_bytes,
       .index = trace->id};
-  put(&load, sizeof load);
-  put(name, name_bytes);
-  put(code, trace->code_bytes);
+  jitdump_put(&load, sizeof load);
+  jitdump_put(name, name_bytes);
+  jitdump_put(code, trace->code_bytes);
 }
 
-static int add(const struct ljp_guest_trace *trace, uint8_t *code,
-               struct ljp_guest_line *lines)
+static int jitdump_add_trace(const struct ljp_guest_trace *trace, uint8_t *code,
+                             struct ljp_guest_line *lines)
 {
   char name[NAME_BYTES], line[NAME_BYTES + 64];
   size_t bytes = trace->code_bytes, count = bytes;
   uint64_t now = ljp_clock_ns();
   if (!ljp_guest_trace_code(trace->id, code, &bytes, lines, &count))
-    return 0; /* it was flushed meanwhile */
-  trace_name(trace, name, sizeof name);
+    return 0; /* the trace has been flushed */
+  jitdump_trace_name(trace, name, sizeof name);
   g->length = 0;
-  put_lines(trace, now, lines, count);
-  put_load(trace, now, name, code);
+  jitdump_put_lines(trace, now, lines, count);
+  jitdump_put_load(trace, now, name, code);
   if (g->failed)
     return ENOMEM;
-  int error = append(&g->dump, g->buffer, g->length);
+  int error = jitdump_append(&g->dump, g->buffer, g->length);
   if (error)
     return error;
   int n = snprintf(line, sizeof line, "%llx %llx %s\n",
                    (unsigned long long)trace->code,
                    (unsigned long long)trace->code_bytes, name);
-  return append(&g->map, line, (size_t)n);
+  return jitdump_append(&g->map, line, (size_t)n);
 }
 
 const char *ljp_jitdump_add(uint64_t id)
@@ -397,7 +403,7 @@ const char *ljp_jitdump_add(uint64_t id)
     return NULL;
   uint8_t *code = malloc(trace.code_bytes);
   struct ljp_guest_line *lines = calloc(trace.code_bytes, sizeof *lines);
-  int error = code && lines ? add(&trace, code, lines) : ENOMEM;
+  int error = code && lines ? jitdump_add_trace(&trace, code, lines) : ENOMEM;
   free(code);
   free(lines);
   if (!error)

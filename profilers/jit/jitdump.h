@@ -1,11 +1,11 @@
 /*
-** Compiled code for other profilers: jit-PID.dump (perf's jitdump format,
-** version 1: code, lines, times of CLOCK_MONOTONIC) and /tmp/perf-PID.map
-** (addresses and names). doc/guide/perf.md.
+** Jitdump: compiled code in files for other profilers. jit-PID.dump has perf's
+** jitdump format, version 1 (code, lines, times of CLOCK_MONOTONIC);
+** /tmp/perf-PID.map has addresses and names. See doc/guide/jitdump.md.
 **
-** Written by the thread that has compiled, when the code is ready: later it may
-** be gone. Nothing here is for signal handlers; calls must not overlap
-** (trace_events.c's lock, or before anybody listens).
+** The thread that has compiled a trace writes it at once: later the code may be
+** gone. No signal handler may call this. Calls must not overlap: the lock of
+** trace_events.c sees to that, or no trace can be made yet.
 */
 #ifndef LJP_JITDUMP_H
 #define LJP_JITDUMP_H
@@ -15,15 +15,15 @@
 
 #include "profilers/session/failure.h"
 
-/* Begins both files, or goes on with those of an earlier session of this
-** process. Neither is opened if one cannot be. */
+/* Begins both files, or continues those of an earlier session of this process.
+** On failure neither is open. */
 enum ljp_status ljp_jitdump_open(struct ljp_failure *why);
 bool ljp_jitdump_is_open(void);
 
-/* Ends the files. undo: nothing came of the session; new files are removed. */
+/* Ends the files. undo: the session did not start; new files are removed. */
 void ljp_jitdump_close(bool undo);
 
-/* Adds a trace. NULL, or what went wrong: it is the last one then. */
+/* Adds a trace. NULL, or the text of an error, after which no trace is added. */
 const char *ljp_jitdump_add(uint64_t id);
 
 /* In a fork's child: the files are the parent's. */

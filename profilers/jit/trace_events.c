@@ -1,5 +1,8 @@
 /*
 ** Events of the trace compiler; see trace_events.h.
+**
+** Invariant: the lock guards everything below but `pid`. It is held for a walk
+** and a push, and while a session's first look at existing traces lasts.
 */
 #include "profilers/jit/trace_events.h"
 
@@ -16,6 +19,7 @@
 #include "profilers/session/vms.h"
 #include "profilers/unwind/walk.h"
 #include "src/luajit/traces.h"
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/push/event.h"
 
@@ -26,21 +30,21 @@ enum {
 
 static struct {
   pthread_mutex_t lock;
-  pid_t pid;                     /* whose lock this is */
-  struct ljp_producer *producer; /* NULL: nobody listens */
-  uint64_t last_existing;        /* id; told of when the session began */
-  uint64_t *frames;              /* LJP_STACK_MAX_FRAMES; never given back */
+  pid_t pid;                     /* the process that the lock belongs to */
+  struct ljp_producer *producer; /* NULL: no session records */
+  uint64_t last_existing;        /* largest id that existed at the start */
+  uint64_t *frames;              /* LJP_STACK_MAX_FRAMES; never freed */
   struct ljp_memo *memo;
 } trace_events = {.lock = PTHREAD_MUTEX_INITIALIZER};
-#define t (&trace_events)
+#define g (&trace_events)
 
-static uint64_t place_of(uint32_t ref, uint32_t line)
+static uint64_t events_place(uint32_t ref, uint32_t line)
 {
   return ref ? ljp_frame_lua(LJP_FRAME_LUA, 0, ref, line) : 0;
 }
 
-/* The code itself, for other profilers. */
-static void dump(struct ljp_producer *producer, uint64_t id)
+/* Writes the code itself for other profilers, if the session wants that. */
+static void events_dump_code(struct ljp_producer *producer, uint64_t id)
 {
   char text[128];
   const char *error = ljp_jitdump_add(id);
@@ -52,28 +56,30 @@ static void dump(struct ljp_producer *producer, uint64_t id)
 
 /* -- While it runs ----------------------------------------------------------------- */
 
-/* The program's frames; how many. */
-static unsigned walk(struct ljp_regs *regs)
+/* Fills the frames with the guest's frames of the compiling thread. How many. */
+static unsigned events_walk(struct ljp_regs *regs)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
   struct ljp_unwind *unwind = ljp_host_tables();
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwind);
   unsigned kept = 0;
   if (map) {
-    if (ljp_walk_memo(&walk, map, regs, t->frames, LJP_STACK_MAX_FRAMES - 1,
-                      t->memo) != LJP_WALK_DONE)
+    if (ljp_walk_memo(&walk, map, regs, g->frames, LJP_STACK_MAX_FRAMES - 1,
+                      g->memo) != LJP_WALK_DONE)
       walk.stack.cut = LJP_CUT_RESIZE;
     ljp_unwind_release(unwind, map);
   }
   for (uint32_t i = 0; i < walk.stack.count; i++)
-    if (ljp_guest_is_frame(t->frames[i]))
-      t->frames[kept++] = t->frames[i];
+    if (ljp_guest_is_frame(g->frames[i]))
+      g->frames[kept++] = g->frames[i];
+  ljp_assert(kept < LJP_STACK_MAX_FRAMES);
   if (walk.stack.cut)
-    t->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
+    g->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
   return kept;
 }
 
-static void push(const struct ljp_guest_trace_event *e, struct ljp_regs *regs)
+static void events_push(const struct ljp_guest_trace_event *e,
+                        struct ljp_regs *regs)
 {
   struct ljp_trace_event out = {.what = e->what,
                                 .vm = ljp_vms_id(e->vm),
@@ -81,38 +87,39 @@ static void push(const struct ljp_guest_trace_event *e, struct ljp_regs *regs)
                                 .parent = e->parent,
                                 .parent_exit = e->parent_exit,
                                 .reason = e->reason,
-                                .place = place_of(e->place_ref, e->place_line),
+                                .place =
+                                    events_place(e->place_ref, e->place_line),
                                 .text = e->text};
-  if (e->what == LJP_TRACE_STOP && e->trace <= t->last_existing)
-    return; /* between the two looks of begin */
+  if (e->what == LJP_TRACE_STOP && e->trace <= g->last_existing)
+    return; /* finished while begin looked; begin has recorded it */
   if (e->what == LJP_TRACE_ABORT) {
-    out.depth = walk(regs);
-    out.frames = t->frames;
+    out.depth = events_walk(regs);
+    out.frames = g->frames;
   }
   out.time_ns = ljp_clock_ns();
-  ljp_push_trace(t->producer, &out);
+  ljp_push_trace(g->producer, &out);
   if (e->what == LJP_TRACE_STOP)
-    dump(t->producer, e->trace);
+    events_dump_code(g->producer, e->trace);
 }
 
-static void on_trace(const struct ljp_guest_trace_event *e)
+static void events_on_trace(const struct ljp_guest_trace_event *e)
 {
   int saved = errno;
   struct ljp_regs regs = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
                                    1u << LJP_RIP};
   ljp_registers_here(&regs);
-  const struct ljp_regs here = regs; /* a walk uses them up */
+  const struct ljp_regs here = regs; /* a walk changes its registers */
   const struct ljp_regs *before = ljp_stand_in_regs;
   ljp_stand_in_regs = &here;
-  pthread_mutex_lock(&t->lock);
-  if (t->producer)
-    push(e, &regs);
-  pthread_mutex_unlock(&t->lock);
+  pthread_mutex_lock(&g->lock);
+  if (g->producer)
+    events_push(e, &regs);
+  pthread_mutex_unlock(&g->lock);
   ljp_stand_in_regs = before;
   errno = saved;
 }
 
-/* -- What is there ------------------------------------------------------------------ */
+/* -- Existing traces ---------------------------------------------------------------- */
 
 struct ids {
   uint64_t *list;
@@ -120,7 +127,7 @@ struct ids {
   bool failed;
 };
 
-static void add_id(void *ctx, uint64_t id)
+static void events_add_id(void *ctx, uint64_t id)
 {
   struct ids *ids = ctx;
   if (ids->count == ids->room) {
@@ -136,22 +143,23 @@ static void add_id(void *ctx, uint64_t id)
   ids->list[ids->count++] = id;
 }
 
-static int by_id(const void *a, const void *b)
+static int events_by_id(const void *a, const void *b)
 {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
 }
 
-/* In a ring of its own that holds them all, and goes with them. */
-static bool tell_existing(struct ljp_session *session, struct ids *ids)
+/* Records the existing traces, by a producer of their own whose ring has room for
+** all of them. */
+static bool events_push_existing(struct ljp_session *session, struct ids *ids)
 {
   struct ljp_guest_trace trace;
   struct ljp_producer *producer;
   uint64_t now = ljp_clock_ns();
   if (!ids->count)
     return true;
-  qsort(ids->list, ids->count, sizeof *ids->list, by_id);
-  t->last_existing = ids->list[ids->count - 1];
+  qsort(ids->list, ids->count, sizeof *ids->list, events_by_id);
+  g->last_existing = ids->list[ids->count - 1];
   if (ljp_session_add_producer(session, LJP_PRODUCER_EVENTS, 0, 0,
                                ids->count * EXISTS_BYTES, &producer))
     return false;
@@ -165,9 +173,9 @@ static bool tell_existing(struct ljp_session *session, struct ids *ids)
         .trace = trace.id,
         .parent = trace.parent,
         .parent_exit = trace.parent_exit,
-        .place = place_of(trace.place_ref, trace.place_line)};
+        .place = events_place(trace.place_ref, trace.place_line)};
     ljp_push_trace(producer, &e);
-    dump(producer, trace.id);
+    events_dump_code(producer, trace.id);
   }
   ljp_producer_retire(producer);
   return true;
@@ -175,37 +183,38 @@ static bool tell_existing(struct ljp_session *session, struct ids *ids)
 
 /* -- Life cycle ---------------------------------------------------------------------- */
 
-static bool make_room(void)
+static bool events_make_room(void)
 {
-  if (!t->frames)
-    t->frames = malloc(LJP_STACK_MAX_FRAMES * sizeof *t->frames);
-  if (!t->memo)
-    t->memo = calloc(1, sizeof *t->memo);
-  if (t->memo)
-    t->memo->valid = false;
-  return t->frames && t->memo;
+  if (!g->frames)
+    g->frames = malloc(LJP_STACK_MAX_FRAMES * sizeof *g->frames);
+  if (!g->memo)
+    g->memo = calloc(1, sizeof *g->memo);
+  if (g->memo)
+    g->memo->valid = false;
+  return g->frames && g->memo;
 }
 
 void ljp_trace_events_begin(struct ljp_session *session)
 {
   struct ljp_producer *producer = NULL;
   struct ids ids = {0};
-  if (t->pid != getpid()) /* in a fork's child somebody may have held it */
-    pthread_mutex_init(&t->lock, NULL);
-  t->pid = getpid();
-  pthread_mutex_lock(&t->lock);
-  t->last_existing = 0;
-  bool ok =
-      make_room() && !ljp_session_add_producer(session, LJP_PRODUCER_EVENTS, 0,
-                                               0, RING_BYTES, &producer);
+  if (g->pid != getpid()) /* a thread of the parent may have held it */
+    pthread_mutex_init(&g->lock, NULL);
+  g->pid = getpid();
+  pthread_mutex_lock(&g->lock);
+  g->last_existing = 0;
+  bool ok = events_make_room() &&
+            !ljp_session_add_producer(session, LJP_PRODUCER_EVENTS, 0, 0,
+                                      RING_BYTES, &producer);
+  ljp_assert(!g->producer);
   if (ok) {
-    /* First: what ends after the look at what is there is not missed. */
-    ljp_guest_listen_traces(on_trace);
-    ljp_guest_traces_each(add_id, &ids);
-    ok = tell_existing(session, &ids) && !ids.failed;
-    t->producer = producer;
+    /* Listens before it looks, so that no trace is missed between. */
+    ljp_guest_listen_traces(events_on_trace);
+    ljp_guest_traces_each(events_add_id, &ids);
+    ok = events_push_existing(session, &ids) && !ids.failed;
+    g->producer = producer;
   }
-  pthread_mutex_unlock(&t->lock);
+  pthread_mutex_unlock(&g->lock);
   free(ids.list);
   if (!ok)
     ljp_session_info(session, "traces", "not all told: out of memory");
@@ -214,12 +223,12 @@ void ljp_trace_events_begin(struct ljp_session *session)
 void ljp_trace_events_end(void)
 {
   ljp_guest_listen_traces(NULL);
-  pthread_mutex_lock(&t->lock);
-  if (t->producer)
-    ljp_producer_retire(t->producer);
-  t->producer = NULL;
+  pthread_mutex_lock(&g->lock);
+  if (g->producer)
+    ljp_producer_retire(g->producer);
+  g->producer = NULL;
   ljp_jitdump_close(false);
-  pthread_mutex_unlock(&t->lock);
+  pthread_mutex_unlock(&g->lock);
 }
 
 void ljp_trace_events_forked(struct ljp_session *session)
@@ -227,20 +236,20 @@ void ljp_trace_events_forked(struct ljp_session *session)
   struct ids ids = {0};
   struct ljp_failure why;
   bool dumps = ljp_jitdump_is_open();
-  pthread_mutex_init(&t->lock, NULL);
-  t->pid = getpid();
+  pthread_mutex_init(&g->lock, NULL);
+  g->pid = getpid();
   ljp_jitdump_forked();
   if (!session) {
     ljp_guest_listen_traces(NULL);
-    t->producer = NULL;
+    g->producer = NULL;
     return;
   }
-  if (t->memo)
-    t->memo->valid = false;
+  if (g->memo)
+    g->memo->valid = false;
   if (dumps && ljp_jitdump_open(&why))
     ljp_session_info(session, "jitdump", why.text);
-  ljp_guest_traces_each(add_id, &ids);
-  if (t->producer)
-    tell_existing(session, &ids);
+  ljp_guest_traces_each(events_add_id, &ids);
+  if (g->producer)
+    events_push_existing(session, &ids);
   free(ids.list);
 }

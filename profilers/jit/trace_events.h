@@ -1,25 +1,25 @@
 /*
-** What becomes of compiled code, into the stream of the CPU profiler's session:
-** traces that are there when it begins, and each that is started, finished,
-** given up, flushed or freed while it runs.
+** What happens to compiled code, for the stream of a session: the traces that
+** exist when it begins, and each that is started, finished, aborted, flushed or
+** freed while it runs.
 **
-** Events come from a VM's own thread, inside of its compiler, one VM at a time:
-** a lock of our own keeps them apart, and is held for a walk and a push. They
-** go into one ring for all VMs; when it is full they are losses.
+** Events come from a VM's own thread, inside of its compiler. A lock keeps the VMs
+** apart. All VMs share one ring; an event that finds it full is a counted loss.
 **
-** begin, end and forked are called under the CPU profiler's lock.
+** begin, end and forked are called under the lock of the profiler that owns the
+** session, the CPU profiler.
 */
 #ifndef LJP_TRACE_EVENTS_H
 #define LJP_TRACE_EVENTS_H
 
 #include "src/session/session.h"
 
-/* The session runs, and VMs have ids in it. Without memory nothing is told but
-** a note. */
+/* The session runs, and its VMs have ids. Without memory for that, the stream
+** gets an info record instead of events. */
 void ljp_trace_events_begin(struct ljp_session *session);
-/* No event is told after it returns. */
+/* No event is pushed after this returns. */
 void ljp_trace_events_end(void);
-/* In a fork's child; session NULL: it does not record. */
+/* In a fork's child; session NULL: the child does not record. */
 void ljp_trace_events_forked(struct ljp_session *session);
 
 #endif

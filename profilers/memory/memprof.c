@@ -1,10 +1,11 @@
 /*
-** Life cycle of the memory profiler: start, stop, and what may end it in
-** between (lua_close, exit, another allocator). See memprof.h.
+** Life cycle of the memory profiler: start, stop, and what may end a session
+** between them (lua_close, exit, another allocator). See memprof.h.
 **
-** Invariants: one lock. The recorder belongs to the VM's thread; whoever else
-** ends a recording only switches it off (it then passes on, and stays). The
-** writer's rounds only try the lock, since stop waits for the writer under it.
+** Invariants: one lock. The recorder belongs to the VM's thread. Another thread
+** that ends a session only switches the recorder off: it then passes every call
+** on, and stays. The writer's rounds only try the lock, because stop holds it
+** while it waits for the writer.
 */
 #include "profilers/memory/memprof.h"
 
@@ -20,6 +21,7 @@
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
 #include "profilers/session/vms.h"
+#include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
 #include "src/luajit/heap.h"
@@ -35,27 +37,27 @@ enum {
 static struct {
   struct ljp_profiler_lock lock;
   bool running, ever, failed;
-  bool replaced;   /* somebody has put another allocator on top */
+  bool replaced;   /* the program has put another allocator on top */
   uint32_t number; /* of the VM */
   struct ljp_memprof_options options;
   char path[LJP_OUTPUT_PATH_BYTES];
   struct ljp_session *session;
-  struct ljp_guest_hold hold;  /* unless the session is shared */
-  struct ljp_producer *events; /* for what is told outside the VM's thread */
+  struct ljp_guest_hold hold;  /* of a session of our own */
+  struct ljp_producer *events; /* for events outside of the VM's thread */
   struct ljp_recorder *_Atomic recorder;
-  struct ljp_memprof_counts counts; /* of the last recording */
+  struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
-  struct ljp_recorder *left; /* under others' allocators, for good */
-  struct ljp_recorder *idle; /* the last that were given back first */
+  struct ljp_recorder *left; /* below others' allocators, for good */
+  struct ljp_recorder *idle; /* for later sessions; latest first */
 } memprof = {.lock = LJP_PROFILER_LOCK_INIT};
 #define g (&memprof)
 
-static void lock(void)
+static void memprof_lock(void)
 {
   ljp_profiler_lock(&g->lock);
 }
 
-static void unlock(void)
+static void memprof_unlock(void)
 {
   ljp_profiler_unlock(&g->lock);
 }
@@ -70,51 +72,52 @@ void ljp_memprof_options_init(struct ljp_memprof_options *o)
 /* -- Meanwhile ------------------------------------------------------------------- */
 
 #define REPLACED                                                               \
-  "the program has replaced its allocator: what came after is not recorded"
+  "the program has replaced its allocator: later events are not recorded"
 
-static void note_replaced(void)
+static void memprof_note_replaced(void)
 {
   if (!g->replaced)
     ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR, REPLACED);
   g->replaced = true;
 }
 
-static void look_at_allocator(void)
+static void memprof_check_allocator(void)
 {
   if (g->replaced || ljp_recorder_in_place(g->recorder))
     return;
   ljp_recorder_rest(g->recorder);
-  note_replaced();
+  memprof_note_replaced();
 }
 
-static void writer_round(void *ctx)
+static void memprof_round(void *ctx)
 {
   (void)ctx;
   if (!ljp_profiler_trylock(&g->lock))
-    return; /* it starts or stops just now */
+    return; /* the session starts or stops just now */
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
-    look_at_allocator();
+    memprof_check_allocator();
   }
-  unlock();
+  memprof_unlock();
 }
 
-static void on_crowded(void)
+/* Many freed functions wait for the writer. */
+static void memprof_on_crowded(void)
 {
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
-static void shared_round(void)
+static void memprof_shared_round(void)
 {
   if (!ljp_profiler_trylock(&g->lock))
     return;
   if (g->running && g->options.shared && g->lock.pid == getpid())
-    look_at_allocator();
-  unlock();
+    memprof_check_allocator();
+  memprof_unlock();
 }
 
-static void fork_child(void *ctx, bool recording)
+static void memprof_forked(void *ctx, bool recording)
 {
   (void)ctx;
   ljp_profiler_lock_forked(&g->lock);
@@ -126,45 +129,50 @@ static void fork_child(void *ctx, bool recording)
     ljp_recorder_forked(g->recorder);
     return;
   }
-  g->running = false; /* the recorder finds its producer inactive */
+  /* The recorder finds its producer inactive, and only passes calls on. */
+  g->running = false;
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();
 }
 
-static void shared_forked(bool recording)
+static void memprof_shared_forked(bool recording)
 {
   if (g->options.shared)
-    fork_child(NULL, recording);
+    memprof_forked(NULL, recording);
 }
 
-static bool records_shared(void)
+static bool memprof_records_shared(void)
 {
-  lock();
+  memprof_lock();
   bool records = g->running && g->options.shared;
-  unlock();
+  memprof_unlock();
   return records;
 }
 
-static const struct ljp_participant participant = {
-    .round = shared_round, .forked = shared_forked, .records = records_shared};
+static const struct ljp_participant memprof_participant = {
+    .round = memprof_shared_round,
+    .forked = memprof_shared_forked,
+    .records = memprof_records_shared};
 
-static enum ljp_status stop_locked(struct ljp_failure *why);
+static enum ljp_status memprof_stop_locked(struct ljp_failure *why);
 
 /* lua_close(), on the VM's own thread. */
-static void on_closing(struct lua_State *L)
+static void memprof_on_closing(struct lua_State *L)
 {
   struct ljp_failure why;
-  lock();
+  memprof_lock();
   if (g->running && ljp_guest_vm_id(L) == g->number)
-    stop_locked(&why);
-  unlock();
+    memprof_stop_locked(&why);
+  memprof_unlock();
 }
 
-static const struct ljp_guest_listener listener = {.closing = on_closing};
+static const struct ljp_guest_listener memprof_listener = {
+    .closing = memprof_on_closing};
 
-/* On a VM's own thread, in its collector. The recorder of that VM cannot end
-** meanwhile: whoever ends it needs the same thread. */
-static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
+/* On a VM's own thread, inside its collector. That VM's recorder cannot end
+** meanwhile: ending it takes the same thread. */
+static void memprof_on_phase(uint32_t vm, enum ljp_gc_phase phase,
+                             uint64_t heap_bytes)
 {
   struct ljp_recorder *r = atomic_load(&g->recorder);
   (void)phase;
@@ -173,24 +181,26 @@ static void on_phase(uint32_t vm, enum ljp_gc_phase phase, uint64_t heap_bytes)
     ljp_recorder_phase(r);
 }
 
-/* exit() without lua_close(). Before the CPU profiler's. */
-__attribute__((destructor)) static void at_exit(void)
+/* exit() without lua_close(). Runs before the destructor of the CPU profiler,
+** whose session this may share. */
+__attribute__((destructor)) static void memprof_at_exit(void)
 {
   struct ljp_failure why;
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
-    stop_locked(&why);
-  unlock();
+    memprof_stop_locked(&why);
+  memprof_unlock();
 }
 
 /* -- Start -------------------------------------------------------------------------- */
 
-static enum ljp_status open_session(struct ljp_failure *why)
+static enum ljp_status memprof_open_session(struct ljp_failure *why)
 {
-  ljp_guest_protos_hold(&g->hold, on_crowded);
-  enum ljp_status status = ljp_output_new(
-      &g->options.output, writer_round, fork_child, &g->hold, &g->session, why);
+  ljp_guest_protos_hold(&g->hold, memprof_on_crowded);
+  enum ljp_status status =
+      ljp_output_new(&g->options.output, memprof_round, memprof_forked,
+                     &g->hold, &g->session, why);
   if (!status)
     status = ljp_output_start(&g->options.output, &g->session, why);
   if (status)
@@ -200,17 +210,17 @@ static enum ljp_status open_session(struct ljp_failure *why)
   return status;
 }
 
-static enum ljp_status join_session(struct ljp_failure *why)
+static enum ljp_status memprof_join_session(struct ljp_failure *why)
 {
   g->session = ljp_shared_session();
   if (!g->session)
     return ljp_fail(why, LJP_ERR_RUN, EINVAL,
                     "the session to share has ended already");
-  ljp_shared_join(&participant);
+  ljp_shared_join(&memprof_participant);
   return LJP_OK;
 }
 
-static void put_options(void)
+static void memprof_info_options(void)
 {
   const struct ljp_memprof_options *o = &g->options;
   char text[32] = "every event";
@@ -221,10 +231,11 @@ static void put_options(void)
                    o->native ? "true" : "false");
 }
 
-/* A host may have kept the allocator of a session (lua_getallocf), and go on to
-** call it: its recorder stays, and passes on, until there are IDLE others. It may
-** only become one of the same kind of session, on the same allocator. */
-static struct ljp_recorder *take_idle(struct lua_State *L)
+/* A host may have kept a session's allocator (lua_getallocf) and may still call
+** it. So its recorder stays and passes calls on, until there are IDLE later ones.
+** A later session may take it over if it is of the same kind and on the same
+** allocator. */
+static struct ljp_recorder *memprof_take_idle(struct lua_State *L)
 {
   void *ud;
   lua_Alloc alloc = lua_getallocf(L, &ud);
@@ -239,10 +250,10 @@ static struct ljp_recorder *take_idle(struct lua_State *L)
   return r;
 }
 
-static void give_back(struct ljp_recorder *r)
+static void memprof_give_back(struct ljp_recorder *r)
 {
   struct ljp_recorder **at = &g->idle;
-  if (r->fixed || !r->alloc) { /* nobody has it */
+  if (r->fixed || !r->alloc) { /* no host can have kept it */
     free(r);
     return;
   }
@@ -254,10 +265,10 @@ static void give_back(struct ljp_recorder *r)
   *at = NULL;
 }
 
-/* The recorder, ready to begin. */
-static enum ljp_status make_recorder(struct lua_State *L)
+/* Makes g->recorder, ready to begin. */
+static enum ljp_status memprof_make_recorder(struct lua_State *L)
 {
-  struct ljp_recorder *r = take_idle(L);
+  struct ljp_recorder *r = memprof_take_idle(L);
   char name[24];
   if (!r) {
     r = aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
@@ -293,7 +304,7 @@ static enum ljp_status make_recorder(struct lua_State *L)
   return status;
 }
 
-static enum ljp_status close_session(struct ljp_failure *why)
+static enum ljp_status memprof_close_session(struct ljp_failure *why)
 {
   enum ljp_status status = LJP_OK;
   if (!g->options.shared) {
@@ -305,9 +316,10 @@ static enum ljp_status close_session(struct ljp_failure *why)
   return status;
 }
 
-static enum ljp_status start_locked(struct lua_State *L,
-                                    const struct ljp_memprof_options *options,
-                                    struct ljp_failure *why)
+static enum ljp_status
+memprof_start_locked(struct lua_State *L,
+                     const struct ljp_memprof_options *options,
+                     struct ljp_failure *why)
 {
   struct ljp_failure ignored;
   if (g->running)
@@ -326,19 +338,19 @@ static enum ljp_status start_locked(struct lua_State *L,
   if (status)
     return status;
   if (options->shared)
-    status = join_session(why);
+    status = memprof_join_session(why);
   else
-    status = open_session(why);
+    status = memprof_open_session(why);
   if (!status) {
-    status = make_recorder(L);
+    status = memprof_make_recorder(L);
     if (status) {
       ljp_fail(why, status, ljp_status_errno(status), "%s",
                ljp_status_text(status));
       g->options.output.on_stop = NULL;
-      close_session(&ignored);
+      memprof_close_session(&ignored);
       if (g->recorder) {
         ljp_stacks_fini(&g->recorder->stacks);
-        give_back(g->recorder);
+        memprof_give_back(g->recorder);
       }
       g->recorder = NULL;
     }
@@ -347,38 +359,39 @@ static enum ljp_status start_locked(struct lua_State *L,
     ljp_host_release();
     return status;
   }
-  put_options();
+  memprof_info_options();
   ljp_guest_traces_hold();
   g->ever = g->running = true;
-  ljp_guest_listen(LJP_LISTENER_MEM, &listener);
+  ljp_guest_listen(LJP_LISTENER_MEM, &memprof_listener);
   ljp_recorder_begin(g->recorder);
-  ljp_guest_listen_gc(on_phase);
+  ljp_guest_listen_gc(memprof_on_phase);
   return LJP_OK;
 }
 
 /* -- Stop ---------------------------------------------------------------------------- */
 
-static enum ljp_status stop_locked(struct ljp_failure *why)
+static enum ljp_status memprof_stop_locked(struct ljp_failure *why)
 {
   struct ljp_recorder *r = g->recorder;
+  ljp_assert(g->running && r && g->session);
   ljp_guest_listen(LJP_LISTENER_MEM, NULL);
   ljp_guest_listen_gc(NULL);
   bool gone = ljp_recorder_end(r);
   if (!gone)
-    note_replaced();
+    memprof_note_replaced();
   g->counts = r->counts;
   g->running = false;
   ljp_stacks_fini(&r->stacks);
   ljp_producer_retire(r->producer);
   ljp_producer_retire(g->events);
   r->producer = NULL;
-  enum ljp_status status = close_session(why);
+  enum ljp_status status = memprof_close_session(why);
   ljp_guest_traces_release();
   ljp_host_release();
   g->recorder = NULL;
-  /* Under somebody else's allocator it goes on passing on. */
+  /* Below another allocator it has to pass calls on for good. */
   if (gone) {
-    give_back(r);
+    memprof_give_back(r);
   } else {
     r->left = g->left;
     g->left = r;
@@ -396,28 +409,28 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   const struct ljp_memprof_options *options,
                                   struct ljp_failure *why)
 {
-  lock();
-  enum ljp_status status = start_locked(L, options, why);
-  unlock();
+  memprof_lock();
+  enum ljp_status status = memprof_start_locked(L, options, why);
+  memprof_unlock();
   return status;
 }
 
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
 {
   enum ljp_status status;
-  lock();
+  memprof_lock();
   if (!g->running)
     status =
         ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
   else if (ljp_guest_vm_id(L) != g->number)
     status = ljp_fail(
         why, LJP_ERR_USE, EPERM,
-        "memory profiler was started by another VM (number %u), which alone "
+        "memory profiler was started by another VM (number %u); only that VM "
         "can stop it",
         g->number);
   else
-    status = stop_locked(why);
-  unlock();
+    status = memprof_stop_locked(why);
+  memprof_unlock();
   return status;
 }
 
@@ -425,26 +438,26 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                                  size_t bytes, struct ljp_failure *why)
 {
   enum ljp_status status = LJP_OK;
-  lock();
+  memprof_lock();
   if (!g->running) {
     status =
         ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
   } else if (ljp_guest_vm_id(L) != g->number) {
     status = ljp_fail(why, LJP_ERR_USE, EPERM,
                       "memory profiler was started by another VM "
-                      "(number %u), which alone can set marks",
+                      "(number %u); only that VM can set marks",
                       g->number);
   } else {
     ljp_recorder_mark(g->recorder, name, bytes);
   }
-  unlock();
+  memprof_unlock();
   return status;
 }
 
 void ljp_memprof_status(struct ljp_memprof_status *out)
 {
   memset(out, 0, sizeof *out);
-  lock();
+  memprof_lock();
   out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
   out->running = g->running;
   out->counts = g->counts;
@@ -461,5 +474,5 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   out->sample_bytes = g->options.sample_bytes;
   out->native = g->options.native;
   snprintf(out->path, sizeof out->path, "%s", g->path);
-  unlock();
+  memprof_unlock();
 }

@@ -1,10 +1,12 @@
 /*
-** The memory profiler: one VM's allocations into a session, its own or that of
-** the CPU profiler. One recording a process at a time. Behind its Lua
-** (memprof_lua.c) and its C interface (memprof_c.c).
+** The memory profiler: records one VM's allocations into a session, its own or
+** the one that the CPU profiler shares. One at a time in a process. The Lua and
+** the C interface (profilers/api/memprof_*.c) call it.
 **
-** The recorder (record.c) stands between the VM and its allocator only
-** while it records; memprof.c starts and stops it.
+** While a session runs the recorder (record.c) stands between the VM and its
+** allocator; memprof.c starts and stops it. Any thread may call this, except
+** where a lua_State is passed: then the thread that runs the VM. No signal
+** handler may.
 */
 #ifndef LJP_MEMPROF_H
 #define LJP_MEMPROF_H
@@ -20,11 +22,11 @@ enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
 #define LJP_MEMPROF_SAMPLE_MAX (UINT64_C(1) << 40)
 
 struct ljp_memprof_options {
-  struct ljp_output output; /* if not shared */
+  struct ljp_output output; /* of a session of its own */
   uint64_t sample_bytes;    /* mean distance of two samples; 0: every event */
   bool native;              /* C frames in the stacks */
   uint32_t depth;
-  bool shared; /* into the session of the CPU profiler, which runs */
+  bool shared; /* record into the session on offer (session/shared.h) */
 };
 
 void ljp_memprof_options_init(struct ljp_memprof_options *options);
@@ -34,28 +36,29 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   struct ljp_failure *why);
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why);
 
-/* A point in time with a name; value: bytes in use. */
+/* Puts a mark on the timeline, with the bytes in use as its value. */
 enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                                  size_t bytes, struct ljp_failure *why);
 
-/* Of the recording that runs, else of the last one. */
+/* Of the running session, else of the last one. */
 struct ljp_memprof_counts {
   uint64_t allocs, frees, reallocs, failed; /* events recorded */
   uint64_t alloc_bytes, free_bytes;         /* by them; sampled: estimates */
   uint64_t lost[LJP_LOSS_COUNT];            /* samples */
-  uint64_t untold; /* events that did not get into the stream: it says why */
-  uint64_t cut;    /* stacks that are not whole */
-  /* Of LJPROF_MEMPROF_CHECK: answers that were compared, and that differed. */
+  uint64_t untold; /* events that were lost; the stream has the reasons */
+  uint64_t cut;    /* stacks that end early */
+  /* Remembered stacks; with LJPROF_MEMPROF_CHECK: those that were checked, and
+  ** those that differed. */
   uint64_t remembered, checked, differed;
   uint64_t cycles;
 };
 
 struct ljp_memprof_status {
-  const char *state;                /* "idle", "running", "stopped", "failed" */
-  bool running;                     /* maybe "failed", not yet stopped */
+  const char *state; /* "idle", "running", "stopped", "failed" */
+  bool running;      /* also when "failed", until it is stopped */
   char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
   uint64_t sample_bytes, bytes;
-  uint64_t heap_bytes; /* of the VM that is recorded */
+  uint64_t heap_bytes; /* in use by the recorded VM */
   bool native;
   struct ljp_memprof_counts counts;
 };
