@@ -102,8 +102,8 @@ static void autostart_read_request(lua_State *L, const char *text,
   }
 }
 
-/* In a protected call, because Lua may run out of memory. Arguments: the library's
-** table and the variable's text. */
+/* In a protected call, because Lua may run out of memory. Arguments: the
+** library's table and the variable's text. */
 static int autostart_protected(lua_State *L)
 {
   struct request r = {NULL, 0, false};

@@ -1,6 +1,6 @@
 /*
-** Takes the place of autostart.c in a library without profilers: says that nothing
-** is recorded.
+** Takes the place of autostart.c in a library without profilers: says that
+** nothing is recorded.
 */
 #include "profilers/api/autostart.h"
 

@@ -3,8 +3,8 @@
 ** those of Tarantool's LuaJIT, so that its hosts compile here.
 **
 ** Every function returns one of the PROFILE_* codes; if it is not
-** PROFILE_SUCCESS, errno says more. In a library without profilers each function
-** returns PROFILE_ERRUSE with errno ENOTSUP.
+** PROFILE_SUCCESS, errno says more. In a library without profilers each
+** function returns PROFILE_ERRUSE with errno ENOTSUP.
 */
 #ifndef LMISCLIB_H
 #define LMISCLIB_H
@@ -25,7 +25,6 @@
 #define PROFILE_ERRIO 4  /* the output failed */
 
 /* -- CPU profiler ---------------------------------------------------------- */
-
 /*
 ** Takes len bytes at *data. Returns the number of bytes taken, 0 on error; sets
 ** *data to NULL to end the stream. ctx is the one of the options.
@@ -79,7 +78,6 @@ LUAMISC_API int luaM_sysprof_stop(lua_State *L);
 LUAMISC_API int luaM_sysprof_report(struct luam_Sysprof_Counters *counters);
 
 /* -- Memory profiler ------------------------------------------------------- */
-
 struct luam_Memprof_Options {
   void *ctx;    /* for writer and on_stop */
   uint8_t *buf; /* may be used to collect output, if not NULL */
@@ -97,7 +95,6 @@ LUAMISC_API int luaM_memprof_start(lua_State *L,
 LUAMISC_API int luaM_memprof_stop(lua_State *L);
 
 /* -- The Lua interface ----------------------------------------------------- */
-
 #define LUAM_MISCLIBNAME "misc"
 
 /* For hosts that open libraries one by one; luaL_openlibs calls it too. */

@@ -1,6 +1,6 @@
 /*
-** The Lua library "misc" with its tables sysprof, memprof and profile. Called by
-** luaL_openlibs().
+** The Lua library "misc" with its tables sysprof, memprof and profile. Called
+** by luaL_openlibs().
 */
 #include "lua.h"
 #include "lauxlib.h"

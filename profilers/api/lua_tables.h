@@ -1,6 +1,6 @@
 /*
-** The tables of the library "misc", for lua_api.c. Each is defined by NAME_lua.c,
-** or by NAME_none.c in a library without profilers.
+** The tables of the library "misc", for lua_api.c. Each is defined by
+** NAME_lua.c, or by NAME_none.c in a library without profilers.
 */
 #ifndef LJP_LUA_TABLES_H
 #define LJP_LUA_TABLES_H

@@ -1,6 +1,6 @@
 /*
-** luaM_memprof_*: the C interface of lmisclib.h. Records every event. Any thread
-** that may call into the VM may call this.
+** luaM_memprof_*: the C interface of lmisclib.h. Records every event. Any
+** thread that may call into the VM may call this.
 */
 #include <errno.h>
 #include <string.h>

@@ -11,8 +11,7 @@
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
 
-/* -- Options -------------------------------------------------------------------- */
-
+/* -- Options --------------------------------------------------------------- */
 static bool memprof_read_every(lua_State *L, void *to, const char **wants)
 {
   return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->every, wants);
@@ -43,7 +42,8 @@ static bool memprof_read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
-/* The first ones are also the options of the memory part of a combined session. */
+/* The first ones are also the options of the memory part of a combined
+** session. */
 static const struct ljp_option memory_options[] = {
     {"every", memprof_read_every},
     {"sample", memprof_read_sample},
@@ -75,8 +75,7 @@ int ljp_memprof_read_part(lua_State *L, int table, struct ljp_memprof_lua *m)
   return memprof_read(L, table, SHARED_OPTIONS, m);
 }
 
-/* -- Functions ------------------------------------------------------------------ */
-
+/* -- Functions ------------------------------------------------------------- */
 static int memprof_start(lua_State *L)
 {
   struct ljp_memprof_lua m = {.every = false};

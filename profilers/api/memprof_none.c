@@ -1,6 +1,6 @@
 /*
-** Takes the place of the memory profiler's interfaces in a library without profilers:
-** every call says that it is not supported. Any thread may call it.
+** Takes the place of the memory profiler's interfaces in a library without
+** profilers: every call says that it is not supported. Any thread may call it.
 */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
 ** Options of the Lua interface: tables like {interval = 1, path = "x"}. Each
-** option has a reader, which knows what values it wants. Another value is refused
-** with the option's name, an unknown option with the nearest known name. Raises no
-** error but Lua's own when memory runs out.
+** option has a reader, which knows what values it wants. Another value is
+** refused with the option's name, an unknown option with the nearest known
+** name. Raises no error but Lua's own when memory runs out.
 **
 ** On the VM's own thread.
 */
@@ -16,8 +16,9 @@
 #include "lua.h"
 #include "lauxlib.h"
 
-/* Reads the value on top of the stack into *to. False: the value is refused, and
-** *wants says what the option wants. Strings in *to are borrowed from the value. */
+/* Reads the value on top of the stack into *to. False: the value is refused,
+** and *wants says what the option wants. Strings in *to are borrowed from the
+** value. */
 typedef bool ljp_option_reader(lua_State *L, void *to, const char **wants);
 
 struct ljp_option {

@@ -1,7 +1,7 @@
 /*
-** misc.profile: start, stop, status of both profilers in one session. A call that
-** fails returns nil, a message and an errno number; no call raises an error or
-** prints.
+** misc.profile: start, stop, status of both profilers in one session. A call
+** that fails returns nil, a message and an errno number; no call raises an
+** error or prints.
 */
 #include <errno.h>
 

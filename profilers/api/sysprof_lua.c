@@ -12,8 +12,7 @@
 #include "profilers/api/output_options.h"
 #include "src/base/signals.h"
 
-/* -- Options ----------------------------------------------------------------------- */
-
+/* -- Options --------------------------------------------------------------- */
 static bool sysprof_read_mode(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
@@ -132,8 +131,7 @@ int ljp_sysprof_read_part(lua_State *L, int table,
   return ljp_options_read(L, table, sysprof_options, SHARED_OPTIONS, options);
 }
 
-/* -- Functions -------------------------------------------------------------------- */
-
+/* -- Functions ------------------------------------------------------------- */
 static int sysprof_start(lua_State *L)
 {
   struct ljp_sysprof_options options;

@@ -1,7 +1,7 @@
 /*
 ** Deferred samples. A sample that falls into the move of a Lua stack is taken
-** when the move ends, by a hook there. Its stack is made that of the place where
-** the signal came: the hook's own frames are taken off.
+** when the move ends, by a hook there. Its stack is made that of the place
+** where the signal came: the hook's own frames are taken off.
 **
 ** LJP_SIGSAFE throughout. The oracle calls this too, and proves it.
 */

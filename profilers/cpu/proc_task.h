@@ -1,6 +1,6 @@
 /*
-** What the kernel knows about a thread of this process: /proc/self/task, and the
-** clock of its CPU time. From ordinary code of any thread.
+** What the kernel knows about a thread of this process: /proc/self/task, and
+** the clock of its CPU time. From ordinary code of any thread.
 */
 #ifndef LJP_PROC_TASK_H
 #define LJP_PROC_TASK_H

@@ -69,8 +69,7 @@ LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
     ljp_count_loss(s->producer, reason, 1);
 }
 
-/* -- Whose signal is it ------------------------------------------------------ */
-
+/* -- Whose signal is it ---------------------------------------------------- */
 LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
 {
   const void *trap = ljp_sigtrap_value(info);
@@ -116,8 +115,7 @@ LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
     ljp_sigtrap_default(info);
 }
 
-/* -- The weight ---------------------------------------------------------------- */
-
+/* -- The weight ------------------------------------------------------------ */
 LJP_SIGSAFE static uint64_t sampler_cpu_ns(void)
 {
   return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
@@ -156,8 +154,8 @@ LJP_SIGSAFE static bool sampler_waited(struct ljp_sampler *s)
   return s->switches != before;
 }
 
-/* May the time since the last signal differ from CPU time? Then the CPU clock is
-** asked. */
+/* May the time since the last signal differ from CPU time? Then the CPU clock
+** is asked. */
 LJP_SIGSAFE static bool sampler_must_ask(const struct ljp_sampler *s,
                                          uint64_t now, uint64_t gap,
                                          uint64_t period)
@@ -208,15 +206,14 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
     else if (s->parked)
       ljp_timer_posix_unpark(s);
   }
-  /* Used nothing: the weights are ahead of the CPU clock. Until it has caught up
-  ** nothing is added. */
+  /* Used nothing: the weights are ahead of the CPU clock. Until it has caught
+  ** up nothing is added. */
   atomic_store_explicit(&s->resync, !used, memory_order_relaxed);
   s->cpu_ns += used;
   return used ? used : 1;
 }
 
-/* -- The sample --------------------------------------------------------------- */
-
+/* -- The sample ------------------------------------------------------------ */
 /* The VM's id in the session. 0: the next round of the writer gives it one. */
 LJP_SIGSAFE static uint32_t sampler_vm_id(struct ljp_sampler *s,
                                           uint32_t number)
@@ -447,8 +444,7 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
   errno = saved;
 }
 
-/* -- Deferred samples ---------------------------------------------------------- */
-
+/* -- Deferred samples ------------------------------------------------------ */
 void ljp_sampler_take_deferred(struct ljp_sampler *s)
 {
   struct ljp_regs regs;

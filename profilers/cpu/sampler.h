@@ -3,12 +3,12 @@
 ** the life cycle (sysprof.c, threads.c).
 **
 ** Each sampled thread has one struct ljp_sampler in a table. The handler finds
-** its own without a system call: by the address that the thread's POSIX timer or
-** trap carries, or by the descriptor of its perf event.
+** its own without a system call: by the address that the thread's POSIX timer
+** or trap carries, or by the descriptor of its perf event.
 **
 ** Invariants: the memory of a sampler is never freed, so a late signal finds
-** memory. A handler works only while `active` is set, and sets `inside` while it
-** works: who clears `active` and then reads `inside` as zero knows that no
+** memory. A handler works only while `active` is set, and sets `inside` while
+** it works: who clears `active` and then reads `inside` as zero knows that no
 ** handler uses the sampler, its producer or its map any more.
 **
 ** Safety: sampler.c is LJP_SIGSAFE throughout. What the handler shares with

@@ -1,6 +1,7 @@
 /*
-** The SIGTRAP of the trap source, in the handler: whether a SIGTRAP is ours, and
-** what happens to one that nobody handles. LJP_SIGSAFE throughout; see timer.h.
+** The SIGTRAP of the trap source, in the handler: whether a SIGTRAP is ours,
+** and what happens to one that nobody handles. LJP_SIGSAFE throughout; see
+** timer.h.
 */
 #include <string.h>
 #include <sys/syscall.h>

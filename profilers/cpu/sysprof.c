@@ -4,7 +4,8 @@
 **
 ** Invariants: one lock, which no signal handler takes. The writer's rounds only
 ** try it, because stop holds it while it waits for the writer. What a late
-** handler may touch is never freed: samplers, unwind tables, the handler itself.
+** handler may touch is never freed: samplers, unwind tables, the handler
+** itself.
 */
 #include <errno.h>
 #include <signal.h>
@@ -43,8 +44,7 @@ static void sysprof_unlock(void)
   ljp_profiler_unlock(&g->lock);
 }
 
-/* -- Meanwhile ----------------------------------------------------------------------- */
-
+/* -- Meanwhile ------------------------------------------------------------- */
 static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -89,8 +89,8 @@ static void sysprof_on_crowded(void)
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
-/* A stack has been moved: takes the sample that this has deferred. A signal that
-** interrupts this code samples our own work. */
+/* A stack has been moved: takes the sample that this has deferred. A signal
+** that interrupts this code samples our own work. */
 static void sysprof_on_deferred(void)
 {
   struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
@@ -181,8 +181,7 @@ static void sysprof_forked(void *ctx, bool recording)
   }
 }
 
-/* -- Start --------------------------------------------------------------------------- */
-
+/* -- Start ----------------------------------------------------------------- */
 void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
 {
   memset(o, 0, sizeof *o);
@@ -305,8 +304,7 @@ sysprof_start_locked(struct lua_State *L,
   return LJP_OK;
 }
 
-/* -- Stop ---------------------------------------------------------------------------- */
-
+/* -- Stop ------------------------------------------------------------------ */
 /* Mode "D": the counters, at the end. */
 static void sysprof_push_counts(void)
 {

@@ -28,8 +28,7 @@ enum {
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
-/* -- One thread ---------------------------------------------------------------- */
-
+/* -- One thread ------------------------------------------------------------ */
 /* A sampler that is not in use: an old one, or a new entry of the table. */
 static struct ljp_sampler *threads_new_sampler(void)
 {
@@ -131,8 +130,8 @@ uint64_t ljp_threads_cpu_ns(void)
   return sum;
 }
 
-/* Waits until no handler uses the sampler. False: a handler hangs, perhaps in the
-** host's own backtracer. */
+/* Waits until no handler uses the sampler. False: a handler hangs, perhaps in
+** the host's own backtracer. */
 static bool threads_deactivate(struct ljp_sampler *s)
 {
   atomic_store(&s->active, false);
@@ -208,8 +207,7 @@ void ljp_threads_drop_all(void)
   threads_drop(s);
 }
 
-/* -- All threads ---------------------------------------------------------------- */
-
+/* -- All threads ----------------------------------------------------------- */
 static struct ljp_sampler *threads_find(pid_t tid)
 {
   LJP_FOR_EACH_SAMPLER(s)
@@ -281,8 +279,7 @@ void ljp_threads_scan(void)
     threads_drop(s);
 }
 
-/* -- fork ---------------------------------------------------------------------------- */
-
+/* -- fork ------------------------------------------------------------------ */
 void ljp_threads_after_fork(pid_t was, bool recording)
 {
   LJP_FOR_EACH_SAMPLER(s)

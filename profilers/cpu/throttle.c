@@ -1,9 +1,9 @@
 /*
 ** Throttle: how often each thread is sampled; see threads.h.
 **
-** Where the handler takes a larger share of a thread's time than the user allows,
-** the thread's interval is lengthened; it is shortened again, down to the one
-** that the user asked for, when the load goes down.
+** Where the handler takes a larger share of a thread's time than the user
+** allows, the thread's interval is lengthened; it is shortened again, down to
+** the one that the user asked for, when the load goes down.
 */
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"

@@ -6,8 +6,9 @@
 **         as well, and leaves a waiting thread alone. Needs the right to count
 **         in the kernel (perf_event_paranoid <= 1 or CAP_PERFMON): without it
 **         the kernel drops the events that fall into system calls.
-** trap    the same event, but the kernel raises its signal when the thread leaves
-**         the kernel, which saves an interrupt a sample. Always a SIGTRAP.
+** trap    the same event, but the kernel raises its signal when the thread
+**         leaves the kernel, which saves an interrupt a sample. Always a
+**         SIGTRAP.
 ** posix   timers on the monotonic clock for each thread. Always available. They
 **         wake threads that wait, unless the wait is long.
 **
@@ -40,18 +41,18 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *options,
 extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_trap,
     ljp_timer_posix;
 
-/* In the handler: draws a new random period within a quarter of the interval, so
-** that the samples do not beat with periodic work of the host. info is the
+/* In the handler: draws a new random period within a quarter of the interval,
+** so that the samples do not beat with periodic work of the host. info is the
 ** signal's. Leaves s->until_rearm at 0 if it must be called again at the next
 ** sample. */
 LJP_SIGSAFE void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now,
                                  const siginfo_t *info);
 
-/* What a signal of the trap source carries, a pointer into ljp_samplers like that
-** of POSIX timers. NULL: it is another signal. */
+/* What a signal of the trap source carries, a pointer into ljp_samplers like
+** that of POSIX timers. NULL: it is another signal. */
 LJP_SIGSAFE const void *ljp_sigtrap_value(const siginfo_t *info);
-/* Does what the kernel does without a handler: the program ends when the handler
-** returns. */
+/* Does what the kernel does without a handler: the program ends when the
+** handler returns. */
 LJP_SIGSAFE void ljp_sigtrap_default(const siginfo_t *info);
 
 /* Starts both timers of the monotonic clock; period 0: stops them. */

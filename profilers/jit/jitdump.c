@@ -2,9 +2,9 @@
 ** Jitdump files; see jitdump.h.
 **
 ** A file is ours if this process has created it and it is still the same inode.
-** Nothing else is ever written to, whatever has the file's name, and whatever the
-** host does with descriptors. A record that could be written only in part is cut
-** off again, so both files end with a whole record.
+** Nothing else is ever written to, whatever has the file's name, and whatever
+** the host does with descriptors. A record that could be written only in part
+** is cut off again, so both files end with a whole record.
 */
 #include "profilers/jit/jitdump.h"
 
@@ -78,8 +78,7 @@ static struct {
 } jitdump = {.dump.fd = -1, .map.fd = -1};
 #define g (&jitdump)
 
-/* -- Files --------------------------------------------------------------------------- */
-
+/* -- Files ----------------------------------------------------------------- */
 static bool jitdump_is_ours(const struct file *f)
 {
   struct stat st;
@@ -264,8 +263,7 @@ void ljp_jitdump_forked(void)
   g->room = g->length = 0;
 }
 
-/* -- Records ------------------------------------------------------------------------- */
-
+/* -- Records --------------------------------------------------------------- */
 static void jitdump_put(const void *data, size_t bytes)
 {
   if (g->failed)
@@ -316,8 +314,8 @@ static void jitdump_put_line(uint64_t address, uint32_t number,
   jitdump_put(chunk, strlen(chunk) + 1);
 }
 
-/* The last entry repeats the line at the end of the code: perf takes the lines to
-** cover the code from the first entry to the last. */
+/* The last entry repeats the line at the end of the code: perf takes the lines
+** to cover the code from the first entry to the last. */
 static void jitdump_put_lines(const struct ljp_guest_trace *trace,
                               uint64_t time_ns,
                               const struct ljp_guest_line *lines, size_t count)

@@ -23,7 +23,8 @@ bool ljp_jitdump_is_open(void);
 /* Ends the files. undo: the session did not start; new files are removed. */
 void ljp_jitdump_close(bool undo);
 
-/* Adds a trace. NULL, or the text of an error, after which no trace is added. */
+/* Adds a trace. NULL, or the text of an error, after which no trace is
+** added. */
 const char *ljp_jitdump_add(uint64_t id);
 
 /* In a fork's child: the files are the parent's. */

@@ -54,9 +54,9 @@ static void events_dump_code(struct ljp_producer *producer, uint64_t id)
   ljp_push_note(producer, ljp_clock_ns(), LJP_NOTE_ERROR, text);
 }
 
-/* -- While it runs ----------------------------------------------------------------- */
-
-/* Fills the frames with the guest's frames of the compiling thread. How many. */
+/* -- While it runs --------------------------------------------------------- */
+/* Fills the frames with the guest's frames of the compiling thread. How
+** many. */
 static unsigned events_walk(struct ljp_regs *regs)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
@@ -119,8 +119,7 @@ static void events_on_trace(const struct ljp_guest_trace_event *e)
   errno = saved;
 }
 
-/* -- Existing traces ---------------------------------------------------------------- */
-
+/* -- Existing traces ------------------------------------------------------- */
 struct ids {
   uint64_t *list;
   size_t count, room;
@@ -149,8 +148,8 @@ static int events_by_id(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Records the existing traces, by a producer of their own whose ring has room for
-** all of them. */
+/* Records the existing traces, by a producer of their own whose ring has room
+** for all of them. */
 static bool events_push_existing(struct ljp_session *session, struct ids *ids)
 {
   struct ljp_guest_trace trace;
@@ -181,8 +180,7 @@ static bool events_push_existing(struct ljp_session *session, struct ids *ids)
   return true;
 }
 
-/* -- Life cycle ---------------------------------------------------------------------- */
-
+/* -- Life cycle ------------------------------------------------------------ */
 static bool events_make_room(void)
 {
   if (!g->frames)

@@ -3,8 +3,9 @@
 ** exist when it begins, and each that is started, finished, aborted, flushed or
 ** freed while it runs.
 **
-** Events come from a VM's own thread, inside of its compiler. A lock keeps the VMs
-** apart. All VMs share one ring; an event that finds it full is a counted loss.
+** Events come from a VM's own thread, inside of its compiler. A lock keeps the
+** VMs apart. All VMs share one ring; an event that finds it full is a counted
+** loss.
 **
 ** begin, end and forked are called under the lock of the profiler that owns the
 ** session, the CPU profiler.

@@ -69,8 +69,7 @@ void ljp_memprof_options_init(struct ljp_memprof_options *o)
   o->depth = LJP_STACK_MAX_FRAMES;
 }
 
-/* -- Meanwhile ------------------------------------------------------------------- */
-
+/* -- Meanwhile ------------------------------------------------------------- */
 #define REPLACED                                                               \
   "the program has replaced its allocator: later events are not recorded"
 
@@ -193,8 +192,7 @@ __attribute__((destructor)) static void memprof_at_exit(void)
   memprof_unlock();
 }
 
-/* -- Start -------------------------------------------------------------------------- */
-
+/* -- Start ----------------------------------------------------------------- */
 static enum ljp_status memprof_open_session(struct ljp_failure *why)
 {
   ljp_guest_protos_hold(&g->hold, memprof_on_crowded);
@@ -232,9 +230,9 @@ static void memprof_info_options(void)
 }
 
 /* A host may have kept a session's allocator (lua_getallocf) and may still call
-** it. So its recorder stays and passes calls on, until there are IDLE later ones.
-** A later session may take it over if it is of the same kind and on the same
-** allocator. */
+** it. So its recorder stays and passes calls on, until there are IDLE later
+** ones. A later session may take it over if it is of the same kind and on the
+** same allocator. */
 static struct ljp_recorder *memprof_take_idle(struct lua_State *L)
 {
   void *ud;
@@ -368,8 +366,7 @@ memprof_start_locked(struct lua_State *L,
   return LJP_OK;
 }
 
-/* -- Stop ---------------------------------------------------------------------------- */
-
+/* -- Stop ------------------------------------------------------------------ */
 static enum ljp_status memprof_stop_locked(struct ljp_failure *why)
 {
   struct ljp_recorder *r = g->recorder;

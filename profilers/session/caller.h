@@ -1,6 +1,7 @@
 /*
-** Where a call into our code was made: the registers of the caller that are
-** its own, as an entry in assembly leaves them on the stack (profilers/memory/entry.c).
+** The caller of one of our functions that is entered in assembly
+** (profilers/memory/entry.c): the registers that functions preserve, as the
+** entry leaves them on the stack, below the return address.
 */
 #ifndef LJP_CALLER_H
 #define LJP_CALLER_H

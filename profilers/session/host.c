@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "src/base/saferead.h"
 #include "src/luajit/vms.h"
 
@@ -23,8 +24,7 @@ static struct {
 
 static __thread pid_t tid_before_fork;
 
-/* -- Unwind tables ----------------------------------------------------------- */
-
+/* -- Unwind tables --------------------------------------------------------- */
 struct ljp_unwind *ljp_host_tables(void)
 {
   return host.tables;
@@ -35,6 +35,7 @@ enum ljp_status ljp_host_poll_tables(void)
   enum { BUDGET_US = 20000 };
   if (pthread_mutex_trylock(&host.lock))
     return LJP_OK;
+  ljp_assert(host.tables);
   enum ljp_status status = ljp_unwind_poll(host.tables, BUDGET_US);
   pthread_mutex_unlock(&host.lock);
   return status;
@@ -56,8 +57,7 @@ void ljp_host_hurry(bool begin)
     ljp_unwind_hurry(host.tables, begin);
 }
 
-/* -- fork() ------------------------------------------------------------------ */
-
+/* -- fork() ---------------------------------------------------------------- */
 static void host_before_fork(void)
 {
   tid_before_fork = gettid();
@@ -85,8 +85,7 @@ pid_t ljp_host_tid_before_fork(void)
   return tid_before_fork;
 }
 
-/* -- Making ready ------------------------------------------------------------ */
-
+/* -- Making ready ---------------------------------------------------------- */
 /* Our signal handlers may still run long after a dlclose() of this library. */
 static void host_pin_library(void)
 {

@@ -16,8 +16,8 @@
 #include "profilers/unwind/unwind.h"
 
 /* Makes the host ready for walks: installs the fork handlers, pins the library,
-** enables fault-safe reads and makes the unwind tables or brings them up to date.
-** Needs no lock. Each success is paired with one ljp_host_release(). */
+** enables fault-safe reads and makes the unwind tables or brings them up to
+** date. Needs no lock. Each success is paired with one ljp_host_release(). */
 enum ljp_status ljp_host_prepare(struct ljp_failure *why);
 /* Gives up the fault-safe reads; everything else stays. */
 void ljp_host_release(void);

@@ -13,12 +13,13 @@ void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock)
   atomic_store(&lock->pid, getpid());
 }
 
-/* The first thread of this process that comes here makes the lock new; the others
-** wait for it. */
+/* The first thread of this process that comes here makes the lock new; the
+** others wait for it. */
 static void lock_claim(struct ljp_profiler_lock *lock, pid_t before, pid_t me)
 {
   if (before == 0) {
-    /* The lock was never used. Another thread may be faster; that is as good. */
+    /* The lock was never used. Another thread may be faster; that is as
+    ** good. */
     atomic_compare_exchange_strong(&lock->pid, &before, me);
     return;
   }

@@ -28,8 +28,8 @@ struct ljp_profiler_lock {
   }
 
 void ljp_profiler_lock(struct ljp_profiler_lock *lock);
-/* For a writer's rounds, which must not wait: start and stop hold the lock while
-** they wait for the writer. */
+/* For a writer's rounds, which must not wait: start and stop hold the lock
+** while they wait for the writer. */
 bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
 /* For the library's destructors. False in a child that never took the lock, and
 ** if the lock is not released within two seconds: the thread that calls exit()

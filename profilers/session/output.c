@@ -10,6 +10,7 @@
 
 #include "profilers/session/describe_guest.h"
 #include "profilers/session/host.h"
+#include "src/base/assert.h"
 
 enum ljp_status ljp_output_keep_path(struct ljp_output *output,
                                      char room[LJP_OUTPUT_PATH_BYTES],
@@ -107,6 +108,7 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 struct ljp_failure *why)
 {
   int error = 0;
+  ljp_assert(*session);
   output_count_unnamed(hold, *session);
   ljp_host_hurry(true);
   enum ljp_status status = ljp_session_stop(*session, &error);

@@ -49,16 +49,18 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
 enum ljp_status ljp_output_start(const struct ljp_output *output,
                                  struct ljp_session **session,
                                  struct ljp_failure *why);
-/* Stops and frees the session. Before that its stream is told how many functions
-** the hold has left without a name. *bytes: the bytes that were written. */
+/* Stops and frees the session. Before that its stream is told how many
+** functions the hold has left without a name. *bytes: the bytes that were
+** written. */
 enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why);
 
 /* Much waits for a session's writer: wakes it if the session runs. On a VM's
-** thread inside its collector, where this thread may hold the lock already: then
-** it starts or stops a session, which makes rounds enough. Takes the lock. */
+** thread inside its collector, where this thread may hold the lock already:
+** then it starts or stops a session, which makes rounds enough. Takes the
+** lock. */
 void ljp_output_wake_writer(struct ljp_profiler_lock *lock, const bool *running,
                             struct ljp_session *const *session);
 

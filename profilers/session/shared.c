@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "src/base/assert.h"
+
 static struct {
   struct ljp_session *_Atomic session;
   const struct ljp_participant *_Atomic participant;
@@ -23,12 +25,14 @@ struct ljp_session *ljp_shared_session(void)
 
 void ljp_shared_offer(struct ljp_session *session)
 {
+  ljp_assert(!session || !atomic_load(&shared.session));
   atomic_store(&shared.session, session);
 }
 
 void ljp_shared_round(void)
 {
   const struct ljp_participant *p = atomic_load(&shared.participant);
+  ljp_assert(atomic_load(&shared.session));
   if (p)
     p->round();
 }

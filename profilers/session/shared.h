@@ -1,7 +1,7 @@
 /*
 ** The shared session: one that its owner offers to other profilers. Today the
-** CPU profiler owns it, and the memory profiler takes part in a combined session.
-** Neither knows the other; both know this.
+** CPU profiler owns it, and the memory profiler takes part in a combined
+** session. Neither knows the other; both know this.
 **
 ** The participant never goes away once it has joined: it answers for itself
 ** whether it records. Its functions take the participant's own lock, inside or

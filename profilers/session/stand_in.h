@@ -18,8 +18,8 @@
 extern __thread const struct ljp_regs *volatile ljp_stand_in_regs
     __attribute__((tls_model("initial-exec")));
 
-/* The same for the allocator's hook, which is called so often that it can afford
-** no more than one store. Takes precedence over the registers. */
+/* The same for the allocator's hook, which is called so often that it can
+** afford no more than one store. Takes precedence over the registers. */
 extern __thread const struct ljp_caller *volatile ljp_stand_in_caller
     __attribute__((tls_model("initial-exec")));
 

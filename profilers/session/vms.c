@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "src/base/assert.h"
+
 enum { CLOSE_ROUNDS = 2 /* after these lua_close() has ended */ };
 
 static struct ljp_vms_entry *vms_find(uint32_t number)
@@ -57,8 +59,10 @@ void ljp_vms_update(struct ljp_session *session)
 {
   for (int i = 0; i < LJP_VMS; i++) {
     struct ljp_vms_entry *entry = &ljp_vms[i];
-    if (!atomic_load(&entry->number))
+    if (!atomic_load(&entry->number)) {
+      ljp_assert(!atomic_load(&entry->id) && !atomic_load(&entry->closing));
       continue;
+    }
     if (!atomic_load(&entry->id))
       vms_name(entry, session);
     if (atomic_load(&entry->closing) &&

@@ -1,6 +1,6 @@
--- Programs for jitdump.sh, and the check of what they leave: each field of the
--- file, and the code and names of the traces that LuaJIT says it has.
--- Steps: work STREAM FACTS; refused; check DUMP MAP FACTS SESSIONS [cut].
+-- Programs for jitdump.sh, and the check of their files: each field, and the
+-- code and names of the traces that LuaJIT has. Steps: work STREAM FACTS;
+-- refused; check DUMP MAP FACTS SESSIONS [cut].
 local step = ...
 local ffi = require("ffi")
 ffi.cdef[[int getpid(void); int symlink(const char *, const char *); int fork(void);
@@ -53,7 +53,7 @@ local function work(stream, facts)
   assert(misc.sysprof.start{mode = "C", path = stream, jitdump = true})
   product(1000)
   assert(misc.sysprof.stop())
-  -- Again: the same files, and what is there is told again.
+  -- Again: the same files, which get the existing traces once more.
   assert(misc.sysprof.start{mode = "C", path = stream, jitdump = true})
   loadstring("local t = 0 for i = 1, 300 do t = t + i end", "=(odd\nname)")()
   assert(misc.sysprof.stop())
@@ -63,7 +63,7 @@ local function work(stream, facts)
   print(pid)
 end
 
--- Files of somebody else are neither written nor removed.
+-- Files of others are neither written nor removed.
 local function refused()
   local map, dump = "/tmp/perf-" .. pid .. ".map", "jit-" .. pid .. ".dump"
   local function try(what, in_the_way)
@@ -92,12 +92,12 @@ local function refused()
   assert(not ok and message:find("jitdump"), message)
   ok, message = misc.sysprof.start{mode = "C", path = "r.ljp", jitdump = 1}
   assert(not ok and message:find("'jitdump' is 1, but wants true or false"), message)
-  -- A session that fails for another reason leaves none.
+  -- A session that fails for another reason leaves no files.
   ok = misc.sysprof.start{mode = "C", path = "no/such/folder", jitdump = true}
   assert(not ok and not io.open(map) and not io.open(dump))
   assert(misc.sysprof.start{mode = "C", path = "r.ljp", jitdump = true})
   assert(misc.sysprof.stop())
-  -- Somebody puts another file in its place: it is left alone.
+  -- A file that another program puts in their place stays as it is.
   assert(os.remove(dump))
   assert(io.open(dump, "w")):close()
   try("another file", dump)
@@ -121,7 +121,7 @@ local function forked()
   print(pid, child)
 end
 
--- More than a limit of the file's size lets through.
+-- Writes more than the file size limit allows.
 local function large(stream)
   assert(misc.sysprof.start{mode = "C", path = stream, jitdump = true, interval = 20})
   for k = 1, 200 do
@@ -161,7 +161,7 @@ local function check(dump, map, facts, cut)
   assert(number(4) == 0x4a695444 and number(4) == 1, "magic, version")
   assert(number(4) == 40 and number(4) == 62 and number(4) == 0, "size, machine")
   local of = number(4)
-  assert(dump:find("jit%-" .. of .. "%.dump$"), "whose it is")
+  assert(dump:find("jit%-" .. of .. "%.dump$"), "the pid")
   local began = number(8)
   assert(number(8) == 0 and began > 0, "flags")
   local loads, lines, last, closed, before = {}, nil, began, false, 0
@@ -219,7 +219,7 @@ local function check(dump, map, facts, cut)
         local same, hex = 0, l.code:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
         assert(#hex == #code, "code of another length")
         for i = 1, #hex, 2 do same = same + (hex:sub(i, i + 1) == code:sub(i, i + 1) and 1 or 0) end
-        -- A jump is patched when a side trace is made.
+        -- LuaJIT patches a jump when it makes a side trace.
         assert(same >= #hex / 2 - 8, "other code")
         found = found + 1
         break
@@ -249,7 +249,7 @@ elseif step == "check" then
     end
     error("no trace named " .. pattern)
   end
-  assert(names[has("::sum@.*jitdump.lua:25$")] >= 2, "what was there is told twice")
+  assert(names[has("::sum@.*jitdump.lua:25$")] >= 2, "an existing trace is in each session")
   has("::product@.*:34$")
   has("::main chunk@%(odd%?name%):1$")
   -- The line of an inlined function, and that of its caller.

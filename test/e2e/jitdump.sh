@@ -1,6 +1,6 @@
 #!/bin/sh
-# jit-PID.dump and /tmp/perf-PID.map: field by field, against LuaJIT's own view
-# of its code, and through perf where that may record.
+# jit-PID.dump and /tmp/perf-PID.map: each field is compared with LuaJIT's own
+# view of its code; and perf reads them, where perf may record.
 . "$(dirname "$0")/lib.sh"
 
 luajit=$BUILD_DIR/bin/luajit
@@ -26,7 +26,7 @@ case $(stat -c %a "jit-$pid.dump" "/tmp/perf-$pid.map" | tr '\n' ' ') in
 esac
 
 "$luajit" "$script" refused || fail "refused"
-ok "files of others are refused, and left alone"
+ok "files of others are refused, and stay as they are"
 
 mkdir place
 JITDUMPDIR=place LJPROF_JITDUMP=1 "$luajit" -e '
@@ -53,7 +53,7 @@ for action in exists start stop; do
   grep -q "trace-event .*action=\"$action\"" child.txt ||
     fail "no $action in the child's stream"
 done
-ok "a fork's child has files of its own, and is told of its traces"
+ok "a fork's child has files of its own, and its traces are in its stream"
 
 pid=$( (ulimit -f 200 && exec "$luajit" "$script" large large.ljp)) ||
   fail "a full disk harms the program"
@@ -62,9 +62,9 @@ told=$("$luajit" "$script" cut "jit-$pid.dump" "/tmp/perf-$pid.map" 2>&1) ||
   fail "$told"
 "$ljprof" dump large.ljp > large.txt
 grep -q 'note .*severity="error" text="jitdump ends early: File too large"' \
-  large.txt || fail "no word of it in the stream"
+  large.txt || fail "the stream does not say so"
 "$ljprof" check large.ljp > check.txt || fail "$(cat check.txt)"
-ok "a limit of the size ends it after a whole record ($told traces)"
+ok "a file size limit ends the file after a whole record ($told traces)"
 
 "$ljprof" record --jitdump -o rec.ljp "$luajit" -e '
   local t = 0 for i = 1, 1000 do t = t + i end' 2> rec.txt ||
@@ -77,7 +77,7 @@ grep -q 'TRACE_1::' "/tmp/perf-$pid.map" ||
   fail "no map by ljprof record --jitdump"
 ok "ljprof record --jitdump"
 
-# Through perf: the names and lines that it makes of the file.
+# The names and lines that perf reads from the file.
 if ! perf record -q -k mono -e task-clock:u -o probe.data true > perf.txt 2>&1; then
   ok "skipped: perf may not record here: $(head -n 1 perf.txt)"
   exit 0

@@ -14,7 +14,6 @@ src/luajit/asm/vmmap.lua
 src/luajit/asm/vmmap.lua step
 test/browser/page.test.mjs
 test/browser/synthetic.mjs make
-test/e2e/trace_events.lua check
 test/oracle/oracle.c
 test/oracle/oracle.c on_trap
 test/vm/scripts/metamethods.lua tail

@@ -1,8 +1,8 @@
 /*
-** A host that keeps allocators that lua_getallocf() has returned, and uses each of
-** them on the same blocks at any time: the one from before a session, and the
-** session's own, during the session, after it, and during others.
-** Usage: memprof_captured OUTPUT; exits 0 if every block kept its content and each
+** A host that keeps allocators that lua_getallocf() has returned, and uses each
+** of them on the same blocks at any time: the one from before a session, and
+** the session's own, during the session, after it, and during others. Usage:
+** memprof_captured OUTPUT; exits 0 if every block kept its content and each
 ** session recorded only its own events.
 */
 #include <stdbool.h>
@@ -184,8 +184,9 @@ static void use_during(lua_State *L, const struct allocator *own,
   check_all();
 }
 
-/* Afterwards, when some blocks still have their flag, and during the next session
-** of that VM, which takes no block for its own that it has not sampled. */
+/* Afterwards, when some blocks still have their flag, and during the next
+** session of that VM, which takes no block for its own that it has not
+** sampled. */
 static void use_later(lua_State *L, const char *path,
                       const struct allocator *own, const struct allocator *hook)
 {
@@ -232,8 +233,8 @@ static void use_beside(const char *path, const struct allocator *hook)
   free_all(hook);
 }
 
-/* A host that removes a session's allocator may keep it and use it anywhere: later
-** sessions have one that nobody else knows. */
+/* A host that removes a session's allocator may keep it and use it anywhere:
+** later sessions have one that nobody else knows. */
 static void remove_allocator(lua_State *L, const char *path,
                              const struct allocator *own)
 {

@@ -112,8 +112,8 @@ static void *on_top(void *ud, void *ptr, size_t osize, size_t nsize)
   return b->alloc(b->ud, ptr, osize, nsize);
 }
 
-/* The host saves the allocator that it finds and puts its own on top. again: then
-** it puts the original one in the place of ours. */
+/* The host saves the allocator that it finds and puts its own on top. again:
+** then it puts the original one in the place of ours. */
 static void replace(lua_State *L, const struct luam_Memprof_Options *options,
                     struct context *c, bool again)
 {
@@ -147,8 +147,8 @@ static void replace(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
 }
 
-/* In a session that is shared with the CPU profiler the CPU profiler's writer has
-** to notice. */
+/* In a session that is shared with the CPU profiler the CPU profiler's writer
+** has to notice. */
 static void replace_in_shared(lua_State *L, const char *path)
 {
   lua_Alloc original;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The CPU profiler through Lua: its interface, what its stream holds, and what
-# becomes of a session when the program ends in one way or another.
+# The CPU profiler through Lua: its interface, the content of its stream, and
+# what happens to a session when the program ends, in each way that it can.
 . "$(dirname "$0")/lib.sh"
 
 lua=$BUILD_DIR/bin/luajit
@@ -19,7 +19,7 @@ samples() {
   "$ljprof" dump --json "$1" | grep '"type":"sample"' || :
 }
 
-# Content: who called whom, where, and the host frames below.
+# Content: the callers, the lines, and the host frames below.
 "$lua" "$here/sysprof_work.lua" work.bin stop
 same "a whole stream" whole "$("$ljprof" check work.bin | tail -n 1)"
 samples work.bin > all.txt
@@ -33,7 +33,7 @@ found=$(grep -c "$stack.*\"kind\":\"host\"" all.txt || :)
 $(grep -v "$stack" all.txt | head -n 3)"
 ok "leaf, middle, main, host frames: $found of $n samples"
 same "no stack is cut" "" "$(grep -v '"cut":"whole"' all.txt | head -n 1)"
-# The work is done in the loop's lines.
+# The work is on the lines of the loop.
 lines=$("$ljprof" dump --json work.bin | grep -c '"cut":"whole"' || :)
 [ "$lines" = "$n" ] || fail "$lines whole of $n"
 
@@ -59,8 +59,8 @@ sh -c "\"$lua\" \"$here/sysprof_work.lua\" end.bin kill flush=50" > out.txt 2>&1
 grep -q '0 gaps of 0 bytes' check.txt || fail "$(cat check.txt)"
 ok "kill -9 leaves all but the last moment"
 
-# Growing and deep stacks. A sample that was put off does not show the hook
-# that took it.
+# Growing and deep stacks. A deferred sample does not show the hook that took
+# it.
 "$lua" "$here/sysprof_grow.lua" grow.bin > grow.txt 2>&1 ||
   fail "$(cat grow.txt)"
 ok "growing stacks: $(cat grow.txt)"

@@ -1,5 +1,5 @@
--- misc.sysprof as Lua sees it: what is refused and how, modes, report, status.
--- Run in a folder that may be written to.
+-- misc.sysprof as Lua sees it: refused calls and their messages, modes, report,
+-- status. Runs in a folder that it may write to.
 local sysprof = misc.sysprof
 local EBUSY, EINVAL, ENOENT, EISDIR = 16, 22, 2, 21
 local checks = dofile((arg[0]:gsub("[^/]+$", "checks.lua")))
@@ -21,7 +21,7 @@ end
 check(sysprof.status().state == "idle", "before the first session")
 check(sysprof.report().samples == 0, "a report before the first session")
 
--- What is refused leaves an existing file as it was.
+-- A refused call leaves an existing file as it was.
 local P = "kept.bin"
 checks.keep(P)
 refused("unknown option", EINVAL, "unknown option 'intervall'; the nearest is "
@@ -134,7 +134,7 @@ for _, timer in ipairs{"perf", "trap", "posix"} do
       and status.event == "cpu" and status.mode == "C", "status", status.path)
     check(status.bytes > 0, "bytes", status.bytes)
     check(report.samples > 150, timer .. " samples", report.samples)
-    -- The other one goes by real time, of which a busy machine takes more.
+    -- Timer posix follows real time, and a busy machine needs more of it.
     check(timer == "posix" or report.samples < 600, timer .. " samples",
       report.samples)
     -- All CPU time is accounted for, whatever else the machine does.
@@ -178,7 +178,7 @@ local function sleepy(options)
   return sysprof.report()
 end
 for _, timer in ipairs{"auto", "trap", "posix"} do
-  -- Where there is none it is auto's turn again.
+  -- Where that timer is not available, auto takes its place.
   timer = sysprof.start{path = "sleep.bin", timer = timer} and timer or "auto"
   sysprof.stop()
   report = sleepy{path = "sleep.bin", timer = timer, interval = 1}
@@ -186,7 +186,7 @@ for _, timer in ipairs{"auto", "trap", "posix"} do
     "a waiting thread uses no CPU time, timer " .. timer, report.samples,
     report.seconds)
 end
--- A signal ends usleep() early: so each of the ten is one interval.
+-- A signal ends usleep() early, so each of the ten calls lasts one interval.
 report = sleepy{path = "sleep.bin", event = "wall", interval = 10}
 check(report.samples >= 5, "but wall time", report.samples)
 print(checks.count .. " checks")

@@ -1,6 +1,5 @@
--- Forks again and again while the tables of many libraries are being made: each
--- child has to record, and to end.
--- Usage: sysprof_forks.lua PATH
+-- Forks repeatedly while the unwind tables of many libraries are being made:
+-- each child must record and end. Usage: sysprof_forks.lua PATH
 local ffi = require("ffi")
 ffi.cdef "int fork(void); int waitpid(int, int *, int);"
 local loaded = 0
@@ -9,7 +8,7 @@ for _, name in ipairs { "libdw.so.1", "libunwind.so.8", "libstdc++.so.6",
   "libicui18n.so.72", "libperl.so.5.36" } do
   loaded = loaded + (pcall(ffi.load, name) and 1 or 0)
 end
-assert(loaded > 0, "none of these libraries is there")
+assert(loaded > 0, "none of these libraries is installed")
 local keep
 local function work(n)
   for i = 1, n do keep = { tostring(i) } end

@@ -1,5 +1,5 @@
--- Stacks that grow and are deep, at the shortest interval: samples are put off
--- to the end of a resize, and the sampler slows itself down.
+-- Growing and deep stacks at the shortest interval: samples are deferred to the
+-- end of a stack's move, and the sampler lengthens its interval.
 -- Usage: sysprof_grow.lua PATH
 jit.off()
 assert(misc.sysprof.start{path = arg[1], interval = 0.05, flush = 20})
@@ -24,4 +24,4 @@ end
 assert(report.cuts.RESIZE == 0 and report.losses.BUSY == 0, "lost in a resize")
 assert(report.handler_seconds < 0.25 * report.seconds,
   "handler: " .. report.handler_seconds .. " of " .. report.seconds)
-print(report.samples .. " samples, " .. report.deferred .. " put off")
+print(report.samples .. " samples, " .. report.deferred .. " deferred")

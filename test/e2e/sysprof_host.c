@@ -1,15 +1,15 @@
 /*
-** A host program with the CPU profiler, through its C interface and with
+** A host program that uses the CPU profiler through its C interface and with
 ** threads. Usage: sysprof_host CASE OUTPUT; prints what the shell test checks.
-**   threads    two VMs in two threads, a third thread without Lua
-**   short      threads that live for some 30 ms
+**   threads    two VMs in two threads, and a third thread without Lua
+**   short      threads that live for about 30 ms
 **   moving     one VM that moves from thread to thread
 **   conflict   the host has a SIGPROF handler of its own
-**   trap       SIGTRAP as the timer's signal, and what else it may mean
-**   other      another VM than the one that started it stops it
-**   close      lua_close() of the VM that started it ends the session
-**   writer     a writer callback and on_stop; wrong uses
-**   backtracer libunwind plugged in
+**   trap       SIGTRAP as the timer's signal, and as a breakpoint or sent
+**   other      a VM that did not start the session tries to stop it
+**   close      lua_close() of the VM that started the session ends it
+**   writer     a writer callback and on_stop; wrong calls
+**   backtracer libunwind as the host's backtracer
 */
 #define UNW_LOCAL_ONLY
 #include <errno.h>
@@ -62,7 +62,8 @@ static void start(lua_State *L, const char *options)
   "x = x + i % 3 end end local t0 = os.clock() "                               \
   "while os.clock() - t0 < " seconds " do " name "(10000) end"
 
-/* os.clock() is the process's: with two threads it runs twice as fast. */
+/* os.clock() is the time of the process: with two threads it runs twice as
+** fast. */
 static void *second_vm(void *arg)
 {
   lua_State *L = new_vm();
@@ -102,8 +103,8 @@ static int threads(void)
   return 0;
 }
 
-/* Threads that live shorter than a round of the writer, with a VM and without
-** Lua: 23 of each, some 30 ms long. */
+/* Threads that live for less than a round of the writer: 23 with a VM and 23
+** without Lua, each for about 30 ms. */
 static void *short_vm(void *arg)
 {
   lua_State *L = new_vm();
@@ -183,15 +184,15 @@ static int conflict(void)
   run(L, SPIN("busy", "0.2"));
   raise(SIGPROF);
   CHECK(host_signals == 2);
-  raise(SIGUSR2); /* not of our timers: neither taken nor deadly */
+  raise(SIGUSR2); /* not from our timers: no sample, and no death */
   run(L, "assert(misc.sysprof.report().samples > 50) "
          "assert(misc.sysprof.stop())");
-  raise(SIGUSR2); /* nor after the end */
+  raise(SIGUSR2); /* the same after the end */
   lua_close(L);
   return 0;
 }
 
-/* How a child ends: its signal, or 0. */
+/* The signal that ends a child which calls die(), or 0. */
 static int death_of(void (*die)(void))
 {
   int status = 0;
@@ -216,7 +217,8 @@ static void sent(void)
   raise(SIGTRAP);
 }
 
-/* Sleeps, and works in between, so that periods end while it goes to sleep. */
+/* Sleeps and works in turn, so that periods end while the thread falls asleep.
+** How many sleeps were cut short. */
 static int short_sleeps(void)
 {
   struct timespec ms = {0, 1000000};
@@ -253,7 +255,7 @@ static int trap(void)
   CHECK(death_of(sent) == SIGTRAP);
   run(L, "assert(misc.sysprof.report().samples > 200) "
          "assert(misc.sysprof.stop())");
-  /* The handler is still there. */
+  /* Our handler is still in place. */
   CHECK(death_of(breakpoint) == SIGTRAP);
   CHECK(death_of(sent) == SIGTRAP);
   lua_close(L);
@@ -288,8 +290,7 @@ static int close_vm(void)
   return 0;
 }
 
-/* -- The C interface -------------------------------------------------------------- */
-
+/* -- The C interface ------------------------------------------------------- */
 static FILE *file;
 static _Atomic int stops, calls;
 static int context;

@@ -1,6 +1,6 @@
--- Ground truth: three functions that know how much CPU time of the thread they
--- used: in Lua, in long system calls, in short ones. The profile must say the
--- same, on each timer. Usage: sysprof_truth.lua PATH TIMER; prints the shares.
+-- Ground truth: three functions that measure the CPU time that they use in Lua,
+-- in long system calls and in short ones. The profile must agree, on each
+-- timer. Usage: sysprof_truth.lua PATH TIMER; prints the shares.
 local ffi = require("ffi")
 ffi.cdef [[
 struct time { long s, ns; };

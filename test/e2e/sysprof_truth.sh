@@ -1,6 +1,6 @@
 #!/bin/sh
-# The profile of a program whose times are known, on each timer: within one
-# percentage point at 10,000 samples, time in the kernel included.
+# The profile of a program whose times are known is right within one percentage
+# point at 10,000 samples, on each timer, time in the kernel included.
 . "$(dirname "$0")/lib.sh"
 
 for timer in perf trap posix; do

@@ -1,5 +1,5 @@
--- A session of known content: `leaf` under `middle` under the main chunk.
--- Usage: sysprof_work.lua PATH HOW [OPTIONS]
+-- A session with known content: the main chunk calls `middle`, which calls
+-- `leaf`. Usage: sysprof_work.lua PATH HOW [OPTIONS]
 local path, how = arg[1], arg[2]
 local options = loadstring("return {" .. (arg[3] or "") .. "}")()
 options.path = path

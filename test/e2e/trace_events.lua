@@ -1,5 +1,5 @@
--- Makes traces whose fate is known, and compares what LuaJIT itself says of
--- them with the stream. Two steps: work STREAM FACTS, then check DUMP FACTS.
+-- Makes traces with a known history, and compares LuaJIT's own view of them
+-- with the stream. Two steps: work STREAM FACTS, then check DUMP FACTS.
 local util = require("jit.util")
 local step, stream, facts = ...
 
@@ -27,7 +27,7 @@ local function through(n) return (nyi(n)) end
 
 local function stitched(n)
   local t = 0
-  for i = 1, n do t = t + #debug.traceback() % 2 end -- left, and come back to
+  for i = 1, n do t = t + #debug.traceback() % 2 end -- left and resumed
   return t
 end
 
@@ -36,7 +36,7 @@ local function short_lived(k)
   return loadstring(code, "=short" .. k)()
 end
 
--- What LuaJIT says of the traces that there are now.
+-- Writes LuaJIT's view of the traces that exist now.
 local function tell(out, when)
   for number = 1, 200 do
     local i = util.traceinfo(number)
@@ -60,9 +60,9 @@ local function work()
   stitched(2000)
   for k = 1, 5 do short_lived(k) end
   tell(out, "middle")
-  jit.flush(1)        -- hot's; the code stays
-  jit.off(nyi, true)  -- and that of nyi's closure goes with it
-  collectgarbage() -- prototypes and traces of short_lived go
+  jit.flush(1)        -- the trace of hot; its code stays
+  jit.off(nyi, true)  -- flushes the trace of nyi's closure, too
+  collectgarbage() -- frees prototypes and traces of short_lived
   collectgarbage()
   jit.flush()
   hot(2000)
@@ -105,16 +105,11 @@ local function read(path)
   return events, traces, protos
 end
 
-local function check()
-  local events, traces, protos = read(stream)
-  local n, by = {}, {}
-  for _, e in ipairs(events) do
-    n[e.action] = (n[e.action] or 0) + 1
-    by[e.action] = by[e.action] or {}
-    table.insert(by[e.action], e)
-  end
-  -- What was there, with all that LuaJIT knows of it, and no more.
-  local alive, stage, count = {}, nil, 0
+-- The traces that are alive after the events of each stage are those that
+-- LuaJIT has then, with all that LuaJIT knows about them. Returns the number of
+-- traces in each stage.
+local function check_stages(events, traces)
+  local alive, stage = {}, nil
   local at = 1
   local function go_to(wanted) -- events up to a stage of the program
     while at <= #events do
@@ -134,15 +129,16 @@ local function check()
     end
   end
   local rows = {before = 0, middle = 0, after = 0}
+  local function check_count()
+    local count = 0
+    for _ in pairs(alive) do count = count + 1 end
+    assert(count == rows[stage], stage .. ": more traces than LuaJIT has")
+  end
   for line in io.lines(facts) do
     local when, number, nins, nexit, link, size, address = line:match(
       "^(%w+) (%d+) (%d+) (%d+) (%S+) (%d+) (%d+)")
     if when ~= stage then
-      if stage then
-        for k in pairs(alive) do count = count + 1 end
-        assert(count == rows[stage], stage .. ": more traces than LuaJIT has")
-        count = 0
-      end
+      if stage then check_count() end
       stage = when
       go_to(when)
     end
@@ -156,7 +152,11 @@ local function check()
     assert(tonumber(t.code_address) % 2^47 == tonumber(address), "address of " .. line)
   end
   assert(rows.before >= 2 and rows.middle >= rows.before + 5 and rows.after >= 2)
-  -- Side traces name their parents.
+  return rows
+end
+
+-- Side traces name their parents.
+local function check_parents(traces)
   local sides, joints = 0, 0
   for _, t in pairs(traces) do
     if t.parent ~= 0 and traces[t.parent].link_type == "stitch" then
@@ -170,8 +170,10 @@ local function check()
   end
   assert(sides >= 2, "no side traces")
   assert(joints >= 1, "no stitched traces")
-  -- Numbers come again, ids do not.
-  assert(n.exists == rows.before)
+end
+
+-- LuaJIT uses numbers again; no id is used twice.
+local function check_ids(events)
   local used = {}
   for _, e in ipairs(events) do
     if e.action == "stop" then
@@ -179,14 +181,10 @@ local function check()
       used[e.trace] = true
     end
   end
-  -- Each attempt ends.
-  assert(n.start == n.stop + n.abort, "starts without an end")
-  assert(n.free >= 7, "frees")
-  assert(n.flush == 3, "jit.flush(1), jit.off(nyi), jit.flush()")
-  assert(by.flush[1].trace == by.exists[1].trace, "another trace than 1")
-  assert(protos[traces[by.flush[2].trace].proto] == "f", "not nyi's closure")
-  assert(by.flush[3].trace == 0, "not all")
-  -- Why, and where.
+end
+
+-- The reasons of aborts, and their places.
+local function check_aborts(by, protos)
   local reasons = {}
   for _, e in ipairs(by.abort) do
     reasons[e.reason] = e
@@ -203,6 +201,28 @@ local function check()
     hit = hit or protos[e.proto] == "nyi" and e.line == 19
   end
   assert(hit, "the loop of nyi is not blacklisted")
+end
+
+local function check()
+  local events, traces, protos = read(stream)
+  local n, by = {}, {}
+  for _, e in ipairs(events) do
+    n[e.action] = (n[e.action] or 0) + 1
+    by[e.action] = by[e.action] or {}
+    table.insert(by[e.action], e)
+  end
+  local rows = check_stages(events, traces)
+  check_parents(traces)
+  assert(n.exists == rows.before)
+  check_ids(events)
+  -- Each attempt ends.
+  assert(n.start == n.stop + n.abort, "starts without an end")
+  assert(n.free >= 7, "frees")
+  assert(n.flush == 3, "jit.flush(1), jit.off(nyi), jit.flush()")
+  assert(by.flush[1].trace == by.exists[1].trace, "another trace than 1")
+  assert(protos[traces[by.flush[2].trace].proto] == "f", "not nyi's closure")
+  assert(by.flush[3].trace == 0, "not all")
+  check_aborts(by, protos)
   -- In order of time.
   for i = 2, #events do
     assert(events[i - 1].time_ns <= events[i].time_ns or

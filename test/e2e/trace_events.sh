@@ -1,6 +1,7 @@
 #!/bin/sh
-# What becomes of traces is in the stream, as LuaJIT itself tells it; also
-# where code has hardly room, is switched off, and in combined sessions.
+# The stream has the history of traces, in agreement with LuaJIT's own view:
+# also where there is little room for code, where the JIT is switched off, and
+# in combined sessions.
 . "$(dirname "$0")/lib.sh"
 
 luajit=$BUILD_DIR/bin/luajit
@@ -11,10 +12,10 @@ script=$SOURCE_DIR/test/e2e/trace_events.lua
 "$BUILD_DIR/bin/ljprof" dump stream.ljp > dump.txt
 "$luajit" "$script" check dump.txt facts.txt > told.txt 2>&1 ||
   fail "$(cat told.txt)"
-ok "traces and what becomes of them: $(cat told.txt)"
+ok "traces and their history: $(cat told.txt)"
 
-# Each new trace needs room that only a flush can give; then no more is made.
-# A trace that was finished is alive, or it was flushed, freed, or the VM ended.
+# Each new trace needs room that only a flush can make; then the JIT is off.
+# Each trace that is started is finished or aborted, and no event is lost.
 cat > tiny.lua <<'END'
 local options, start = ...
 if options ~= "" then jit.opt.start("hotloop=3", unpack(loadstring("return " .. options)())) end
@@ -56,14 +57,14 @@ for options in '{"maxtrace=10"}' '{"sizemcode=32", "maxmcode=32"}' \
   done
 done
 
-# Who only counts is told nothing, and pays nothing.
+# A session that only counts gets no trace events.
 "$luajit" tiny.lua '' 'misc.sysprof.start{mode = "D", path = "t.ljp"}' ||
   fail "mode D"
 same "no trace events in mode D" "start=0 stop=0 abort=0 flush=0 lost=0" \
   "$(summary t.ljp)"
 
-# A second VM, made and closed meanwhile, has events of its own; when it goes,
-# its traces are not told one by one.
+# A second VM, made and closed during the session, has events of its own; when
+# it closes there is no event for each of its traces.
 cat > second.lua <<'END'
 local ffi = require("ffi")
 ffi.cdef[[
@@ -100,7 +101,7 @@ awk '
   }' dump.txt > told.txt || fail "two VMs: $(cat told.txt)"
 ok "two VMs: $(cat told.txt)"
 
-# Samples in the compiler say whom it works for.
+# Samples in the compiler show the program's frames.
 script=$SOURCE_DIR/test/e2e/trace_compiler.lua
 for timer in perf posix; do
   "$luajit" "$script" work c.ljp $timer > told.txt || fail "$timer: $(cat told.txt)"

@@ -1,19 +1,24 @@
 /*
-** A host built with ThreadSanitizer, which uses our library as any other does.
-** tsan_host signals: why no CPU profiler can run there. TSan has handlers of its
-** own. It puts a signal off until the thread is in one of its interceptors, then
-** calls the program's handler with all signals blocked and with the context of
-** when the signal came:
-**   - our walk would read the stack that this context had, over which the thread
-**     has gone on since;
-**   - our loads that may fault (src/base/saferead.h) would end the process: the kernel
-**     kills whom a fault meets whose signal is blocked. That is what was seen:
-**     SIGSEGV in ljp_saferead_word, below __tsan::ProcessPendingSignals.
-** SIGTRAP it takes for the thread's own doing, and runs at once, in the midst of
-** itself as well: with timer "trap", a handler compiled with TSan was seen to wait
-** in __tsan::TraceSwitch for a mutex that the interrupted __tsan::TraceSwitch had.
-** What this prints is the blocking, without any code of ours.
-** tsan_host start: what our interfaces say.
+** A host built with ThreadSanitizer, which uses our library as any other host
+** does.
+**
+** tsan_host signals: shows why no CPU profiler can run there. TSan has handlers
+** of its own. It delays a signal until the thread is in one of TSan's
+** interceptors, then calls the program's handler with all signals blocked and
+** with the context of the moment when the signal came:
+**   - our walk would read the stack of that context, which the thread has
+**     overwritten since;
+**   - our loads that may fault (src/base/saferead.h) would end the process,
+**     because the kernel kills a thread that faults while the fault's signal is
+**     blocked. We have seen it: SIGSEGV in ljp_saferead_word, below
+**     __tsan::ProcessPendingSignals.
+** A SIGTRAP it runs at once, even in the middle of TSan's own code, because it
+** takes it for the thread's own fault. With timer "trap" we have seen a handler
+** that was compiled with TSan wait in __tsan::TraceSwitch for a mutex that the
+** interrupted __tsan::TraceSwitch held.
+** What this prints shows the blocking, without any code of ours.
+**
+** tsan_host start: prints what our interfaces answer.
 */
 #include <signal.h>
 #include <stdatomic.h>

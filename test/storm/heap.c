@@ -1,12 +1,13 @@
 /*
-** Judges the memory events that a storm has left: a whole file, no event lost,
-** every stack walked to its root, and for each VM the bytes in use at first,
-** plus what was allocated, minus what was freed, those in use at last.
+** Judges the memory events of a storm: the file is whole, no event is lost,
+** every stack was walked to its root, and for each VM the bytes in use at the
+** start, plus the allocated bytes, minus the freed ones, are the bytes in use
+** at the end.
 **
 **   storm_heap [--deep] [--sampled] FILE...
 **
-** --deep: stacks cut at the depth limit are complete, too. --sampled: not every
-** event is there, so that there is no sum.
+** --deep: stacks cut at the depth limit are complete, too. --sampled: the file
+** does not have every event, so the sum is not checked.
 */
 #include <inttypes.h>
 #include <stdio.h>

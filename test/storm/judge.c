@@ -1,16 +1,17 @@
 /*
-** Judges what a storm has left: every file whole and closed by the end of its
-** session, samples in it, and enough of them with complete stacks.
+** Judges the files of a storm: each is whole and was closed by the end of its
+** session, it has samples, and enough of them have complete stacks.
 **
 **   storm_judge [--deep | --once] PERCENT FILE...
 **
-** Complete is a stack that was walked to its root and can be read back to it.
-** Samples that could not be taken at all (signal in signal, VM not walkable)
-** count as incomplete; what was merged by the timer or did not fit the ring
-** is shown, and where walks ended early. Up to two that are not complete are no
-** share yet: a short storm has fewer than a thousand samples. --deep: stacks cut
-** at the depth limit are complete, too. --once: no function calls itself, not even
-** through others: a stack that shows one twice is wrong.
+** A stack is complete if it was walked to its root and can be read back to it.
+** Samples that could not be taken (a signal in a signal, a VM that could not be
+** walked) count as incomplete. Samples that the timer merged or that did not
+** fit the ring are shown, and so are the places where walks ended early. Up to
+** two incomplete samples pass in any case: a short storm has fewer than a
+** thousand. --deep: stacks cut at the depth limit are complete, too. --once: no
+** function calls itself, directly or not: a stack that shows one twice is
+** wrong.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 
 enum { CUTS = 256, PLACES = 64, SHOWN = 8, FEW = 2 };
 
-/* Where walks have ended early: the last frame. */
+/* Where walks ended early: the last frame. */
 struct place {
   uint64_t ref, value, count;
   uint8_t kind, cut;
@@ -74,7 +75,7 @@ static bool is_lua(const struct ljp_rec_node *frame)
   return frame->kind == LJP_FRAME_LUA || frame->kind == LJP_FRAME_LUA_INLINED;
 }
 
-/* Does a Lua function stand in it twice? */
+/* Is a Lua function in the stack twice? */
 static bool has_twice(const struct ljp_rec_node *const *frames, unsigned count)
 {
   for (unsigned i = 0; i < count; i++)

@@ -1,25 +1,24 @@
 #!/bin/sh
-# memory.sh NAME [LUAJIT-OPTION...]: one storm of storm.lua with every allocation
-# recorded, alone and together with CPU samples at 10 kHz, and with some of them
-# recorded and CPU samples; then as many rounds of it without a profiler. Both must
-# print the same; no event may be lost, no stack be cut, and all events must sum up
-# to what LuaJIT counts, to the byte.
+# memory.sh NAME [LUAJIT-OPTION...]: runs one storm of storm.lua with every
+# allocation recorded, alone and together with CPU samples at 10 kHz, and with
+# sampled allocations and CPU samples; then the same number of rounds without a
+# profiler. Both must print the same. No event may be lost, no stack may be cut,
+# and the events must add up to LuaJIT's own count, to the byte.
 #
-# LJP_STORM_SECONDS  CPU time of each (0.3)
-# LJP_STORM_WAYS     which of them (every combined sampled)
+# LJP_STORM_SECONDS  CPU time of each session (0.3)
+# LJP_STORM_WAYS     the sessions to run (every combined sampled)
 # LJP_STORM_NATIVE   if set, every event has its C frames, too
-# LJPROF_MEMPROF_CHECK=1: each stack that is answered from memory must be what a
-# full walk finds.
+# LJPROF_MEMPROF_CHECK=1: each remembered stack must be what a full walk finds.
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.3}
-# Longer than that, and it hangs.
+# A storm that takes longer hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 deep='' how_far=''
 case $name in
 overflow) deep=--deep how_far=--deep ;;
-# Two VMs call each other: none of their functions twice.
+# Two VMs call each other: no function is in a stack twice.
 vms) how_far=--once ;;
 esac
 

@@ -1,7 +1,7 @@
 /*
-** What a storm needs of C: more VMs in a thread, more threads with a VM each,
-** code that is loaded and unloaded, child processes. A Lua module; one VM
-** calls it from one thread.
+** The C part of the storms, a Lua module: several VMs in a thread, threads with
+** a VM each, code that is loaded and unloaded, child processes. One VM calls it
+** from one thread.
 */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 enum { RESULT_BYTES = 128, THREADS = 2 };
 
-/* Runs text, which gives one string, with one number. */
+/* Runs a chunk with a number as argument. The result is one string. */
 static void run_text(lua_State *L, const char *text, int number, char *result)
 {
   if (luaL_loadstring(L, text)) {
@@ -31,8 +31,7 @@ static void run_text(lua_State *L, const char *text, int number, char *result)
   lua_settop(L, 0);
 }
 
-/* -- Threads ----------------------------------------------------------------- */
-
+/* -- Threads --------------------------------------------------------------- */
 struct job {
   const char *text;
   int number;
@@ -52,7 +51,7 @@ static void *run_job(void *arg)
   return NULL;
 }
 
-/* threads(text, number): a result of each, in the order of the threads. */
+/* threads(text, number): the result of each thread, in order. */
 static int storm_threads(lua_State *L)
 {
   struct job jobs[THREADS];
@@ -72,11 +71,10 @@ static int storm_threads(lua_State *L)
   return THREADS;
 }
 
-/* -- A second VM in the same thread ------------------------------------------- */
-
+/* -- A second VM in the same thread ---------------------------------------- */
 static lua_State *second;
 
-/* In the second VM: calls the first one's function, which lies on top. */
+/* In the second VM: calls the function that storm_second() was given. */
 static int call_first(lua_State *L)
 {
   lua_State *first = lua_touserdata(L, lua_upvalueindex(1));
@@ -89,8 +87,8 @@ static int call_first(lua_State *L)
   return 1;
 }
 
-/* second(text, function, number): runs the text in the other VM, where first()
-** calls the function here. */
+/* second(text, function, number): runs the text in the second VM, where first()
+** calls the function in this VM. */
 static int storm_second(lua_State *L)
 {
   char result[RESULT_BYTES];
@@ -113,8 +111,7 @@ static int storm_second(lua_State *L)
   return 1;
 }
 
-/* -- Code that comes and goes ------------------------------------------------- */
-
+/* -- Code that comes and goes ---------------------------------------------- */
 struct callback {
   lua_State *L;
 };
@@ -129,7 +126,8 @@ static int call_lua(void *ctx)
   return got;
 }
 
-/* plugin(path, function, depth): calls it through a library loaded for that. */
+/* plugin(path, function, depth): loads the library, calls the function through
+** it, and unloads it. */
 static int storm_plugin(lua_State *L)
 {
   struct callback callback = {L};
@@ -147,10 +145,9 @@ static int storm_plugin(lua_State *L)
   return 1;
 }
 
-/* -- Child processes ------------------------------------------------------------ */
-
-/* fork(function, number): the string that the function gives in a child, which
-** ends by exit() or at once, in turn. */
+/* -- Child processes ------------------------------------------------------- */
+/* fork(function, number): the string that the function returns in a child. The
+** child ends by exit() if the number is odd, else by _exit(). */
 static int storm_fork(lua_State *L)
 {
   int ends[2], status = 0;

@@ -1,6 +1,6 @@
 /*
-** A library that is loaded and unloaded all the time while samples fall into
-** it. Its frames lie below those of the Lua function that it calls back.
+** A library that is loaded and unloaded repeatedly while it is sampled. It
+** calls back a Lua function, so its frames are below that function's.
 */
 int storm_descend(int (*callback)(void *), void *ctx, int depth);
 

@@ -1,17 +1,17 @@
--- The storms. Each is a function of the round's number that gives a string
--- which depends on that number alone; rounds are printed one a line.
+-- The storms. Each is a function of the round's number and returns a string
+-- that depends on that number alone. Each round prints one line.
 --
---   storm.lua SOURCE NAME SECONDS HOW FILE   under a profiler, for so long
---   storm.lua SOURCE NAME ROUNDS             without it
+--   storm.lua SOURCE NAME SECONDS HOW FILE   under a profiler, for this time
+--   storm.lua SOURCE NAME ROUNDS             without a profiler
 --
--- HOW: perf, posix (CPU samples by this timer), every (memory, every event),
--- combined (CPU samples and every event of memory in one session), sampled (CPU
--- samples and some of the events of memory)
+-- HOW: perf, trap, posix (CPU samples by this timer), every (every memory
+-- event), combined (CPU samples and every memory event in one session), sampled
+-- (CPU samples and sampled memory events)
 local source, name, amount, how, file = ...
 local module
 local storms = {}
 
--- A script of the benchmarks as a storm: what it prints is the result.
+-- A script of the benchmarks as a storm: its result is what the script prints.
 local function workload(script, size)
   local chunk = assert(loadfile(source .. "/bench/workloads/" .. script))
   local said
@@ -103,7 +103,7 @@ storms.coroutines = workload("coroutines.lua", 2)
 storms.closures = workload("closures.lua", 1)
 storms.tables = workload("tables.lua", 1)
 
--- Stacks that grow, in coroutines that begin small.
+-- Stacks that grow, in coroutines whose stacks begin small.
 function storms.growth(round)
   local function deep(n, ...)
     if n == 0 then
@@ -122,8 +122,8 @@ function storms.growth(round)
   return tostring(sum)
 end
 
--- Into the limit of the Lua stack, also with a message handler, and near that
--- of C calls (beyond which LuaJIT itself may crash).
+-- Beyond the limit of the Lua stack, with a message handler too, and close to
+-- the limit of C calls (beyond it LuaJIT itself may crash).
 function storms.overflow(round)
   local function forever(n)
     return 1 + forever(n + 1)
@@ -140,7 +140,7 @@ function storms.overflow(round)
     (e1:match("stack overflow") or e1) .. e2
 end
 
--- 20,000 coroutines alive, resumed in no order.
+-- 20,000 coroutines, resumed in random order.
 local many
 function storms.many(round)
   if not many then
@@ -178,8 +178,9 @@ local busy = [[
   for i = 1, 20000 do sum = sum + wrapped() end
   return sum .. " " .. #text
 ]]
--- Memory is recorded in the VM that asks for it: that of the first thread, which
--- leaves every other session to lua_close(). The second one cannot end it.
+-- Memory is recorded in the VM that starts the session: the first thread's.
+-- Every second session ends by lua_close(). The other thread's VM cannot end
+-- it.
 local recorded = [[
   local profiler = %q == "every" and misc.memprof or misc.profile
   if ... == %d then
@@ -205,7 +206,7 @@ function storms.threads(round)
   return table.concat({ module.threads(text, round) }, " ")
 end
 
--- Two VMs in a thread, calling each other.
+-- Two VMs in one thread that call each other.
 local text_second = [[
   local number = ...
   local sum = 0
@@ -240,7 +241,7 @@ function storms.plugin(round)
   return tostring(module.plugin(library, work, round % 17))
 end
 
--- Children that go on working, and end.
+-- Children that work and end.
 function storms.fork(round)
   local function work(n)
     local sum = 0
@@ -258,7 +259,7 @@ function storms.callbacks(round)
   if not storms.declared then
     ffi.cdef([[void qsort(void *, size_t, size_t,
                           int (*)(const int *, const int *));]])
-    -- Once: each time it is read it would be one more type, until none fits.
+    -- Once: each declaration adds a type, until there is no room.
     storms.type = ffi.typeof("int (*)(const int *, const int *)")
     storms.compare = ffi.cast(storms.type, function(a, b)
       return a[0] - b[0]
@@ -281,7 +282,7 @@ end
 -- A compiled call to C that calls back would end the process.
 jit.off(storms.callbacks)
 
--- Hooks of every kind, set and taken away.
+-- Hooks of every kind, set and removed.
 function storms.hook(round)
   local counts = { call = 0, ["return"] = 0, line = 0, count = 0 }
   local function hook(event)
@@ -308,12 +309,12 @@ function storms.hook(round)
   local ok = pcall(error, "x")
   debug.sethook()
   result = result + work(200)
-  -- How often hooks are called depends on what is compiled; that they are,
-  -- does not.
+  -- The number of calls depends on what is compiled, so it is not in the
+  -- result.
   return tostring(result) .. tostring(ok)
 end
 
--- -- The run -------------------------------------------------------------------
+-- -- The run ------------------------------------------------------------------
 
 local function run(round)
   return ("%d %s\n"):format(round, storms[name](round))
@@ -359,6 +360,6 @@ if not elsewhere then
   assert(profiler.stop())
   local status = profiler ~= misc.sysprof and misc.memprof.status() or {}
   assert((status.differed or 0) == 0,
-    "of " .. (status.checked or 0) .. " stacks that were remembered, " ..
-    (status.differed or 0) .. " are not what a full walk finds")
+    "of " .. (status.checked or 0) .. " remembered stacks " ..
+    (status.differed or 0) .. " differ from a full walk")
 end

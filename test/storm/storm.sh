@@ -1,25 +1,25 @@
 #!/bin/sh
-# storm.sh NAME [LUAJIT-OPTION...]: one storm of storm.lua at 10 kHz, on each
-# timer source there is, then as many rounds of it without the profiler. Both
-# must print the same; the files must be clean and their stacks complete.
+# storm.sh NAME [LUAJIT-OPTION...]: runs one storm of storm.lua at 10 kHz on
+# each available timer, then the same number of rounds without the profiler.
+# Both must print the same; the files must be clean and their stacks complete.
 #
 # LJP_STORM_SECONDS  CPU time under each timer (0.8)
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.8}
-# Longer than that, and it hangs.
+# A storm that takes longer hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 how_far=''
 case $name in
-# Deeper than the limit is cut by design.
+# Stacks beyond the depth limit are cut by design.
 overflow) how_far=--deep ;;
-# Two VMs call each other: none of their functions twice.
+# Two VMs call each other: no function is in a stack twice.
 vms) how_far=--once ;;
 esac
 
-# In short runs the source that differs from perf in how its signal is raised
-# alone has its turn only where threads and processes come and go.
+# Timer trap differs from perf only in the way that the kernel raises its
+# signal. Short runs use it only where threads and processes come and go.
 timers="perf posix"
 case $name in
 threads | fork) timers="perf trap posix" ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The storm of traces at 10 kHz on each timer source: see traces.lua.
+# The storm of traces at 10 kHz on each timer: see traces.lua.
 #
 # LJP_TRACE_STORM_SECONDS  CPU time under each timer (1.6; ./run test --storm: 60)
 . "$SOURCE_DIR/test/e2e/lib.sh"

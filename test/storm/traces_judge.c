@@ -1,13 +1,15 @@
 /*
 ** Judges the storm of traces: no sample may name a function of a generation
-** that was not running then, nor a chain that the program cannot be in.
+** that was not running at that time, nor a chain of callers that the program
+** cannot have.
 **
 **   traces_judge SAMPLES FILE LOG
 **
 ** LOG has a line "letter number began ended" (ns) for each run of a generation;
-** of a letter only one runs at a time. Functions are "letter_leaf_number", which
-** "_mid_" alone calls, which "_outer_" alone calls; traces may begin in any.
-** Exit code 1 too if fewer than SAMPLES name any, or if none is in a trace.
+** of each letter only one runs at a time. Functions are "letter_leaf_number",
+** which only "_mid_" calls, which only "_outer_" calls; a trace may begin in
+** each. The exit code is also 1 if fewer than SAMPLES samples name such a
+** function, or if none is in a trace.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ static bool read_log(const char *path)
   return run_count[0] && run_count[1];
 }
 
-/* The one that ran at a time; NULL: none. */
+/* The generation that ran at this time, or NULL. */
 static const struct run *run_at(unsigned k, uint64_t time_ns)
 {
   size_t low = 0, high = run_count[k];

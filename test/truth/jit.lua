@@ -1,18 +1,18 @@
--- Compiled programs whose split is known: all that they do is equal steps, each
--- of which needs the result of the one before, so that a processor spends the
--- same time in each, and has everything else done meanwhile.
+-- Compiled programs whose shares are known. They consist of equal steps, each
+-- of which needs the result of the one before: a processor spends the same time
+-- in each, and does everything else meanwhile.
 --
 --   jit.lua CASE SECONDS INTERVAL TIMER FILE FUNCTIONS LINES
 --
 -- Writes the profile and two tables of "part seconds frame" (truth_judge), one
--- of functions, one of lines. The comment "--> CASE STEPS" at the end of a line
--- says how many steps it does in one round of that case.
+-- of functions and one of lines. The comment "--> CASE STEPS" at the end of a
+-- line is the number of steps that the line takes in one round of that case.
 local case, seconds, interval, timer, file, functions, lines = ...
 local source = arg[0]
 local session = dofile((source:gsub("[^/]+$", "session.lua")))
 local cases = {}
 
--- Functions in functions, with work of their own at each level.
+-- Functions that call functions, with work at each level.
 local function chain_h(x)
   x = 3 / (x + 1) --> chain 2
   x = 3 / (3 / (3 / (x + 1) + 1) + 1) --> chain 6
@@ -39,9 +39,9 @@ function cases.chain(n)
   return x
 end
 
--- Branches: side traces, one from within an inlined function. Four times round
--- the loop is a round. (Each time a trace begins anew, the value comes back
--- through memory: that is little beside what is done with it.)
+-- Branches: side traces, one of them from inside an inlined function. Four
+-- turns of the loop are a round. (When a trace begins, it loads the value from
+-- memory: that costs little compared to the steps.)
 local function sides_left(x)
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
@@ -77,7 +77,7 @@ function cases.sides(n)
   return x
 end
 
--- Loops in loops: each a trace of its own, joined by others.
+-- Nested loops: each is a trace of its own, joined by others.
 local function loops_few(x)
   for _ = 1, 50 do
     x = 3 / (3 / (x + 1) + 1) --> loops 200
@@ -142,7 +142,7 @@ function cases.objects(n)
   return x
 end
 
--- Tail calls, compiled as loops; one of them of two functions in turn.
+-- Tail calls, which are compiled as loops; one loop is of two functions.
 local function tails_alone(x, n)
   if n == 0 then
     return x
@@ -174,7 +174,7 @@ function cases.tails(n)
   return x
 end
 
--- Calls out of the trace: into libm, where a call is the step.
+-- Calls out of the trace into libm: a call is a step.
 local exp = math.exp
 local function calls_one(x)
   return exp(x) * -0.5 --> calls 1
@@ -217,7 +217,7 @@ until os.clock() - began > tonumber(seconds)
 local all = os.clock() - began
 assert(misc.sysprof.stop())
 
--- What the comments say.
+-- Reads the steps from the comments.
 local steps, total, of_function, order = {}, 0, {}, {}
 local number, name = 0, nil
 for line in io.lines(source) do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# jit.sh SECONDS INTERVAL TIMER CASE...: runs cases of jit.lua and compares:
-# functions within two percentage points, lines within three, and at least
-# 10,000 samples. Exit code 77: there is no such timer here.
+# jit.sh SECONDS INTERVAL TIMER CASE...: runs cases of jit.lua and compares the
+# shares: functions within two percentage points, lines within three, at least
+# 10,000 samples. Exit code 77: the timer is not available.
 set -eu
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 seconds=$1 interval=$2 timer=$3

@@ -1,15 +1,15 @@
 /*
 ** Compares a profile with the truth: for each part of a program, the share of
-** CPU time that it says it has used and the share of the samples' weight.
+** CPU time that the program measured and the share of the samples' weight.
 **
 **   truth_judge [--samples COUNT] POINTS FILE TABLE
 **
 ** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A sample belongs
-** to the part whose frame begins with that text and is innermost in the stack;
-** one without any such frame to the last line, whose frame is empty. Exit code
-** 1 if a share is off by more than POINTS percentage points, or if the weights
-** do not add up to the CPU time within POINTS percent, or if there are fewer
-** samples than COUNT.
+** to the part whose frame text begins its innermost matching frame; a sample
+** without such a frame belongs to the last line, whose frame is empty. Exit
+** code 1: a share is off by more than POINTS percentage points, or the weights
+** differ from the CPU time by more than POINTS percent, or there are fewer than
+** COUNT samples.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static bool read_table(const char *path)
   return part_count > 1;
 }
 
-/* Line 12 does not begin with line 1. */
+/* "file:12" does not begin with "file:1". */
 static bool begins_with(const char *text, const char *frame)
 {
   size_t n = strlen(frame);

@@ -1,6 +1,6 @@
 /*
-** The C side of the ground truth: work in user space and in the kernel, and
-** the thread's own CPU clock. A Lua module.
+** The C part of the ground truth, a Lua module: work in user space and in the
+** kernel, and the thread's CPU clock.
 */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,7 +22,8 @@ static int truth_clock(lua_State *L)
   return 1;
 }
 
-/* Both take a number of steps and give one that depends on all of them. */
+/* Both take a number of steps and return a number that depends on all of
+** them. */
 static int truth_spin(lua_State *L)
 {
   uint32_t n = (uint32_t)luaL_checkinteger(L, 1), x = 2463534242u;
@@ -45,7 +46,7 @@ static int truth_divide(lua_State *L)
   return 1;
 }
 
-/* read_zero(n): nearly all of it in the kernel. */
+/* read_zero(n): nearly all of its time is spent in the kernel. */
 static int truth_read_zero(lua_State *L)
 {
   static char page[1 << 16];
@@ -66,7 +67,7 @@ static const luaL_Reg functions[] = {{"clock", truth_clock},
                                      {"read_zero", truth_read_zero},
                                      {NULL, NULL}};
 
-/* frame(name): how a frame of that function is shown. */
+/* frame(name): the text of a frame of that function. */
 static int truth_frame(lua_State *L)
 {
   const char *name = luaL_checkstring(L, 1);

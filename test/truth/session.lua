@@ -1,5 +1,5 @@
--- session(FILE, INTERVAL, TIMER): starts what is judged. Exit code 77: there is no
--- such timer here.
+-- session(FILE, INTERVAL, TIMER): starts the session to judge. Exit code 77:
+-- the timer is not available.
 return function(file, interval, timer)
   local ok, message = misc.sysprof.start({ mode = "C", path = file,
     interval = tonumber(interval), timer = timer, max_overhead = 0 })

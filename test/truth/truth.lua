@@ -1,5 +1,5 @@
--- A program that knows where its CPU time goes: each part is timed by the
--- thread's CPU clock wherever it runs, in slices of many lengths.
+-- A program that measures where its CPU time goes: each part runs in slices of
+-- many lengths, and the thread's CPU clock times each slice.
 --
 --   truth.lua SECONDS INTERVAL TIMER FILE TABLE
 --
@@ -52,7 +52,7 @@ end
 local function part_builtin(n)
   local sum = 0
   for i = 1, n / 128 do
-    -- Not the same string, or it would be hoisted out of the loop.
+    -- Another string each time, or the call would be hoisted out of the loop.
     sum = sum + text:sub(1 + i % 64):reverse():byte()
   end
   return sum

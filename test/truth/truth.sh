@@ -1,6 +1,6 @@
 #!/bin/sh
 # truth.sh POINTS SECONDS INTERVAL TIMER [LUAJIT-OPTION...]: runs truth.lua and
-# compares. Exit code 77: there is no such timer here.
+# compares the shares. Exit code 77: the timer is not available.
 set -eu
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 points=$1 seconds=$2 interval=$3 timer=$4

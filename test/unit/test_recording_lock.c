@@ -1,6 +1,6 @@
 /*
-** The lock of the profilers: threads that take it first at the same time do not
-** get it both (under TSan: ./run test), a child of fork() finds it free.
+** A profiler's lock: threads that come first at the same time do not both get
+** it (also under TSan: ./run test), and a child of fork() finds it free.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,12 +64,12 @@ static void so_do_threads_of_a_child_whose_parent_held_it(void **state)
 {
   (void)state;
   reset(getppid());
-#ifndef __SANITIZE_THREAD__ /* It does not know of making one anew. */
+#ifndef __SANITIZE_THREAD__ /* TSan does not expect a mutex to be made new. */
   for (int i = 0; i < LOCKS; i++)
-    pthread_mutex_lock(&locks[i].mutex); /* by a thread that is not there */
+    pthread_mutex_lock(&locks[i].mutex); /* by a thread that is gone */
 #endif
   assert_int_equal(run_threads(), THREADS * LOCKS);
-  /* As if a fork had hit the parent while it made the lock anew. */
+  /* As if the parent had forked while it made the lock new. */
   reset(-getppid());
   assert_int_equal(run_threads(), THREADS * LOCKS);
 }
