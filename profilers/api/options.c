@@ -72,7 +72,7 @@ bool ljp_option_path(lua_State *L, const char **out, const char **wants)
   return len > 0 && strlen(*out) == len;
 }
 
-static int unknown_option(lua_State *L, const struct ljp_option *known,
+static int option_unknown(lua_State *L, const struct ljp_option *known,
                           size_t count, const char *name)
 {
   char text[256];
@@ -90,8 +90,8 @@ static int unknown_option(lua_State *L, const struct ljp_option *known,
   return ljp_options_failed(L, EINVAL, text);
 }
 
-/* The value on top, for people. */
-static const char *shown(lua_State *L, char *out, size_t room)
+/* The value on top of the stack, for people. */
+static const char *option_show(lua_State *L, char *out, size_t room)
 {
   switch (lua_type(L, -1)) {
   case LUA_TNUMBER:
@@ -123,10 +123,10 @@ int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
     while (i < count && strcmp(known[i].name, name) != 0)
       i++;
     if (i == count)
-      return unknown_option(L, known, count, name);
+      return option_unknown(L, known, count, name);
     if (!known[i].read(L, to, &wants)) {
       snprintf(text, sizeof text, "option '%s' is %s, but wants %s", name,
-               shown(L, value, sizeof value), wants);
+               option_show(L, value, sizeof value), wants);
       return ljp_options_failed(L, EINVAL, text);
     }
     lua_pop(L, 1);
