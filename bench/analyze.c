@@ -1,10 +1,10 @@
 /*
-** How fast ljprof reads: the command itself, as a user runs it, over files
-** that are made here: CPU samples (MB/s to the top table), ten minutes at
-** 1 kHz, and 100 million memory events with 1.6 million live blocks. CPU time
-** and the most memory of the child; best of some runs.
+** How fast `ljprof report` is, run as users run it, on files that are made here:
+** 40 million CPU samples, ten minutes of samples at 1 kHz, and 100 million
+** memory events with 1.6 million live blocks. It prints the CPU time and the
+** peak memory of the command; the best of several runs counts.
 **
-** bench_analyze [samples|minutes|memory]...: all without an argument.
+** bench_analyze [samples|minutes|memory]...: without an argument, all of them.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void put_out(struct out *out, uint64_t producer)
   out->block.len = 0;
 }
 
-/* Thread, VM, producers, functions, and a tree of stacks of 5 to 40 frames. */
+/* Writes a thread, a VM, producers, functions, and a tree of stacks of 5 to 40
+** frames. */
 static void define(struct out *out, unsigned nodes)
 {
   struct buf *b = &out->body;
@@ -111,7 +112,8 @@ static void end(struct out *out)
   buf_free(&out->block);
 }
 
-/* Samples of 1 kHz with jitter: most near those before, states change. */
+/* Samples at 1 kHz with jitter. Most stacks are near the one before; states
+** change. */
 static void samples(struct out *out, uint64_t count, unsigned nodes)
 {
   struct buf *b = &out->body;
@@ -153,7 +155,7 @@ static void samples(struct out *out, uint64_t count, unsigned nodes)
   }
 }
 
-/* So many blocks, then one freed and one allocated in turns. */
+/* Allocates `live` blocks, then frees one and allocates one in turn. */
 static void memory(struct out *out, uint64_t events, uint32_t live,
                    unsigned nodes)
 {

@@ -1,8 +1,9 @@
 /*
-** How fast streams are read: file -> events, MB/s and events/s of one core,
-** for samples, memory events, stack nodes and a mix of them as a session
-** writes it. The streams are made here, in a temporary file; best of some
-** runs, in CPU time of this thread, so that a busy machine does not matter.
+** How fast the reader is, from a file to events: MB/s and events/s of one core
+** for samples, memory events, stack nodes, and a mix of them as a session
+** writes it. The streams are made here, in a temporary file. The best of
+** several runs counts, in CPU time of this thread, so that a busy machine
+** matters little.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 
 enum { RUNS = 7, BLOCK_BYTES = 64 << 10, FILE_BYTES = 192 << 20 };
 
-/* 1 kHz with jitter; stacks near those before; state changes at times. */
+/* Samples at 1 kHz with jitter. Most stacks are near the one before; the state
+** changes now and then. */
 static void samples(struct buf *body)
 {
   while (body->len < BLOCK_BYTES) {
@@ -29,7 +31,7 @@ static void samples(struct buf *body)
   }
 }
 
-/* Every allocation, a free now and then, most from the stack before. */
+/* Allocations with some frees, most at the stack of the event before. */
 static void memory(struct buf *body)
 {
   while (body->len < BLOCK_BYTES) {
@@ -62,7 +64,8 @@ static void nodes(struct buf *body)
   }
 }
 
-/* One body of each kind and share of a hundred, block after block. */
+/* Writes a stream of blocks with one record each. The shares, in percent, say
+** how many records are samples and memory events; the others are nodes. */
 static void make(FILE *file, int sample_share, int memory_share)
 {
   struct buf payload = {0}, body = {0}, block = {0};
@@ -107,7 +110,7 @@ static double cpu_seconds(void)
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Reads it all once; the sum of times keeps the compiler honest. */
+/* Reads the whole stream once. The sum keeps the compiler from skipping work. */
 static double read_once(const char *path, uint64_t *events, uint64_t *bytes)
 {
   static struct ljp_reader reader;
