@@ -1,7 +1,6 @@
 /*
 ** Writes a stream of made-up CPU samples: large_profile SAMPLES STACKS > FILE.
-** It serves to measure what reads and shows profiles. The bytes are the same
-** each time.
+** For benchmarks of the reader and the views. The output is always the same.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +65,7 @@ static void write_definitions(struct buf *payload, struct buf *body)
   write_block(payload, 0, TEST_TIME);
 }
 
-/* A tree with as many leaves as stacks; returns the ids of the leaves. */
+/* Writes a tree with one leaf for each stack. Returns the ids of the leaves. */
 static uint32_t *write_tree(struct buf *payload, struct buf *body,
                             uint32_t stacks, uint32_t *nodes)
 {
@@ -75,7 +74,7 @@ static uint32_t *write_tree(struct buf *payload, struct buf *body,
   if (!depth || !leaves)
     abort();
   for (uint32_t found = 0; found < stacks && n + 8 < room;) {
-    /* New branches start at young nodes and at old ones. */
+    /* New branches start at old and at young nodes. */
     uint32_t up =
         n < 8 ? n
               : 1 + (uint32_t)random_below(random_below(3) ? n : n / 50 + 1);

@@ -1,5 +1,5 @@
-// Puts a page together from tools/viewer as the build does, around data that no
-// file holds: for tests of the page, and for work on it without a build:
+// Assembles a page from tools/viewer, as the build does, around made-up data. For
+// the tests, and for work on the page without a build:
 //   node assemble.mjs small|large PAGE.html
 import {readFileSync, writeFileSync} from 'node:fs';
 import {make} from './synthetic.mjs';

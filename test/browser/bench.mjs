@@ -1,5 +1,5 @@
-// How long the page takes to load and to answer: bench.mjs PAGE.html [TIMES]
-// Times are what a reader waits: from the click until the frame is drawn.
+// Measures how long the page takes to load and to respond, from the click until
+// the frame is drawn: bench.mjs PAGE.html [TIMES]
 import {resolve} from 'node:path';
 import {open, start} from './browser.mjs';
 

@@ -1,5 +1,5 @@
-// The browser for the tests: Debian's Chromium, headless, with no talk to the
-// outside, and pages that fail a test if they ask for anything or log an error.
+// The browser for the tests: Debian's headless Chromium without network services.
+// A page that requests anything or logs an error fails its test.
 import {chromium} from 'playwright-core';
 
 export async function start() {
@@ -11,7 +11,7 @@ export async function start() {
   });
 }
 
-// Opens a file. page.faults collects what must not happen.
+// Opens a file. page.faults collects forbidden requests, errors and dialogs.
 export async function open(browser, path, {hash = '', dark = false, size} = {}) {
   const context = await browser.newContext({
     viewport: size || {width: 1280, height: 800},
@@ -38,16 +38,16 @@ export async function open(browser, path, {hash = '', dark = false, size} = {}) 
   return page;
 }
 
-// Until what was asked for is drawn, and the hash is written.
+// Waits until the page is drawn and the hash is written.
 export async function settle(page) {
   await page.evaluate(() => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(() =>
       setTimeout(done, 150)))));
-  // On a busy machine timers come late: the hash is written by one.
+  // A timer writes the hash; on a busy machine it may be late.
   await page.waitForFunction(() => !globalThis.ljprof?.hashTimer);
 }
 
-// The boxes of the graph that can be seen, root first.
+// The boxes of the graph, root first.
 export async function boxes(page) {
   return page.evaluate(() => {
     const {graph, tree, profile} = globalThis.ljprof;

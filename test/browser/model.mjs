@@ -1,5 +1,5 @@
-// What a page must show, worked out from plain arrays in the most simple way:
-// the second opinion of the tests. Nothing of the page's code is used.
+// What a page must show, computed from plain arrays in the simplest way, without
+// any code of the page.
 
 export class Model {
   constructor(raw, view) {
@@ -13,7 +13,7 @@ export class Model {
     return out.reverse();
   }
 
-  // Stacks (of frame numbers) and weights; keep(row) chooses.
+  // Pairs of stack (frame numbers) and weight, of the rows that keep() accepts.
   stacks(keep = () => true) {
     const {tick, node, ctx, weight} = this.rows;
     const out = [];

@@ -18,7 +18,7 @@ test('search shows the share of the stacks that match', async () => {
   assert.ok(part > 0);
   assert.equal(await page.locator('#matched').textContent(),
     part === sum(stacks) ? '100 %' : percent(part, sum(stacks)));
-  // One function by name and place; capital letters must match then.
+  // A function by name and place. Capital letters make the search case-sensitive.
   const f = [...byFunction(stacks).total].find(([g, w]) => w < sum(stacks) / 2 &&
     raw.frames[g].file)[0];
   const {name, file} = raw.frames[f];

@@ -21,7 +21,7 @@ test('dragging in the timeline filters the graph to the sample', async () => {
   assert.ok(inside.length > 100 && inside.length < cpu.rows.tick.length);
   assert.equal(await total(), sum(inside));
   assert.match(await page.locator('#trail').textContent(), /^Time/);
-  // An edge moves on its own, then all of it, and a click clears.
+  // Dragging an edge moves only that edge, and a click clears the selection.
   await page.mouse.move(x(b / json.ticks), line.y + 20);
   await page.mouse.down();
   await page.mouse.move(x(0.6), line.y + 20, {steps: 4});

@@ -1,5 +1,5 @@
-// Pages that `ljprof flame` and `ljprof diff` made of streams: what they show is
-// what `ljprof report` says of the same file.
+// Pages made by `ljprof flame` and `ljprof diff` from streams agree with
+// `ljprof report` and `ljprof diff --json` of the same files.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
@@ -76,7 +76,7 @@ test('the page of a comparison says how much changed and how surely',
     for (const row of report.rows) {
       const shown = rows.filter(([name, line]) => name === row.name &&
         line === row.line);
-      if (shown.length !== 1) continue; // The same name in several kinds.
+      if (shown.length !== 1) continue; // Several kinds have this name.
       compared++;
       const wanted = {new: 'more', gone: 'less'}[row.self_verdict] ||
         row.self_verdict;

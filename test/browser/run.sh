@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh FILE.mjs [ARGUMENTS]: runs a test (*.test.mjs) or a program of this
-# folder with node, Debian's Chromium and playwright-core from npm. What is
-# missing is said; ./run test --browser installs it.
+# run.sh FILE.mjs [ARGUMENT]...: runs tests (*.test.mjs) or a program of this
+# folder with node, Debian's Chromium, and playwright-core from npm. Reports what
+# is missing; ./run test --browser installs it.
 set -eu
 cd "$(dirname "$0")"
 

@@ -1,5 +1,5 @@
-// speedscope's own importer reads our files: its page (from npm) is opened on
-// them, and has to show the profiles with the totals that the streams have.
+// speedscope (from npm) opens our exports and shows profiles with the totals of
+// the streams.
 import assert from 'node:assert';
 import {execFileSync} from 'node:child_process';
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
@@ -28,7 +28,7 @@ function dump(stream) {
     .map((line) => JSON.parse(line));
 }
 
-// What the page says after it has loaded a file, as text.
+// The text of the page after it has loaded a file.
 async function load(stream, value) {
   const file = join(dir, 'profile.json');
   execFileSync(ljprof, ['export', '--to', 'speedscope', '--value', value,

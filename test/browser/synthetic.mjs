@@ -1,4 +1,5 @@
-// Makes up a profile in the page's own form: node synthetic.mjs small|large
+// Makes up a profile in the format of the page:
+//   node synthetic.mjs small|large OUT.json
 import {writeFileSync} from 'node:fs';
 
 let seed = 12345;
@@ -23,7 +24,7 @@ function column(numbers, {sum, signed} = {}) {
 
 export const EVIL = '</script><script>document.title="owned"</script><img src=x>';
 
-// {json: the data of a page, raw: the same as plain arrays}
+// Returns {json: the data of a page, raw: the same as plain arrays}.
 export function make(size) {
   seed = 12345;
   const large = size === 'large';

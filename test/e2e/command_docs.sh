@@ -1,6 +1,6 @@
 #!/bin/sh
-# Man pages and shell completion: one page a command, no option left out, and
-# no complaint from those who read them.
+# Man pages and shell completion: each command has a page with all its options,
+# and man, bash and zsh accept them.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
@@ -65,7 +65,7 @@ END
   touch sources.txt
   bash_gives "sources" flame --source sour
   bash_gives "" report sour # Files, by bash itself.
-  # No value that the command does not know, none left out of the help.
+  # The completion and the help have the same values.
   grep -oE "^ +(report|export|flame|diff|record):--[a-z]+\) words='[^']*'" \
     "$docs/bash/ljprof" > values.txt
   [ "$(wc -l < values.txt)" -eq 9 ] || fail "values: $(cat values.txt)"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# ljprof export: each format holds the same totals, as the tools that the
-# formats belong to count them.
+# ljprof export: each format has the same totals, as counted by the tools that
+# read it.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
@@ -46,7 +46,7 @@ ok "compiled code has its suffix"
 cmp -s c.txt lines.txt && fail "--lines changes nothing"
 ok "--lines shows current lines"
 
-# The report's totals are the exports'.
+# Reports and exports have the same totals.
 "$ljprof" merge -o merged.ljp "$data/rotated.ljp" "$data/rotated.ljp.s1" \
   "$data/rotated.ljp.s2" || fail "merge"
 for file in "$golden" merged.ljp; do
@@ -60,7 +60,7 @@ for file in "$golden" merged.ljp; do
   done
 done
 
-# The other formats, by what they say of themselves.
+# The totals in the other formats.
 for format in collapsed pprof speedscope callgrind perf-script chrome-trace; do
   "$ljprof" export --to $format -o "x.$format" "$golden" || fail "$format"
   "$ljprof" export --to $format -o "y.$format" "$data/small-table.ljp" ||
@@ -72,7 +72,7 @@ for format in collapsed pprof speedscope callgrind perf-script chrome-trace; do
 done
 ok "every format, every golden stream"
 
-# perf script: its grammar, and as many samples.
+# perf script: its grammar and its number of samples.
 awk '
   function bad(why) { print FILENAME ":" NR ": " why ": " $0; exit 1 }
   BEGIN { state = "between" }
@@ -88,7 +88,7 @@ awk '
 same "perf script: a block a sample, the periods add up" "$samples $cpu 1" \
   "$(cat perf.txt)"
 
-# JSON formats, and every total in them.
+# JSON formats and the totals in them.
 cat > judge.py << 'PYTHON'
 import json, sys
 what, name = sys.argv[1:3]
@@ -135,7 +135,7 @@ else
   echo "skipped: there is no python3 to read JSON"
 fi
 
-# callgrind: its own annotator.
+# callgrind: checked by callgrind_annotate.
 if command -v callgrind_annotate > /dev/null; then
   callgrind_annotate --auto=no x.callgrind > cg.txt 2> err.txt ||
     fail "callgrind_annotate: $(cat err.txt)"
@@ -154,7 +154,7 @@ else
   echo "skipped: there is no callgrind_annotate (Debian: valgrind)"
 fi
 
-# pprof, by go tool pprof.
+# pprof: checked by go tool pprof.
 gzip -t < x.pprof || fail "pprof's file is no gzip"
 ok "pprof's file is compressed"
 if command -v go > /dev/null; then
@@ -240,7 +240,7 @@ else
   echo "skipped: this build has no profiler"
 fi
 
-# Refusals.
+# Wrong usage.
 refuses "an output that is there" 1 "exists (use --force" \
   "$ljprof" export --to collapsed -o c.txt "$golden"
 "$ljprof" export --to collapsed --force -o c.txt "$data/killed.ljp" ||

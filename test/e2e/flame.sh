@@ -1,13 +1,13 @@
 #!/bin/sh
 # ljprof flame and ljprof diff: pages, drawings and reports of golden streams,
-# output files that exist, refusals.
+# existing output files, and errors.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
 data=$SOURCE_DIR/test/data
 whole=$data/every-record.ljp
 
-# Every golden stream makes a page and a drawing.
+# Each golden stream yields a page and a drawing.
 for file in "$data"/*.ljp; do
   "$ljprof" flame "$file" -o page.html --force --no-symbols ||
     fail "no page of $file"
@@ -15,7 +15,7 @@ for file in "$data"/*.ljp; do
   tail -c 8 page.html | grep -q '</html>' || fail "the page has no end: $file"
   same "one script, one block of data: ${file##*/}" 2 \
     "$(grep -c '</script>' page.html)"
-  # Browsers must not find anything to load.
+  # The page must not load anything.
   grep -qE "(src|href)=[\"'](https?:)?//" page.html &&
     fail "the page names something outside"
   "$ljprof" flame "$file" --svg -o page.svg --force --no-symbols ||
@@ -40,7 +40,7 @@ if command -v python3 > /dev/null; then
   ok "drawings are XML, data is JSON, losses are in it"
 fi
 
-# Standard output, files that exist, disks that are full.
+# Standard output, existing files, full disks.
 "$ljprof" flame "$whole" -o - > out.html || fail "-o -"
 "$ljprof" flame "$whole" -o named.html || fail "a new file"
 cmp out.html named.html || fail "-o - writes something else"
@@ -57,7 +57,7 @@ refuses "a full disk" 1 "No space left" "$ljprof" flame "$whole" -o /dev/full
 "$ljprof" flame "$whole" -o - 2> err.txt | head -c 10 > ten.txt
 same "a closed pipe is quiet" "" "$(cat err.txt)"
 
-# Source lines: of files below the folder only, measured lines only.
+# Source lines: only measured lines of files below the folder.
 mkdir -p app/sub elsewhere
 file=$("$ljprof" dump "$whole" | sed -n 's/.* chunk="@\([^"]*file4.lua\)".*/\1/p' |
   head -n 1)
@@ -82,7 +82,7 @@ ok "nothing outside the folder is read"
 refuses "a folder that is not there" 1 "cannot read this folder" \
   "$ljprof" flame "$whole" --source nowhere -o x.html
 
-# Refusals.
+# Wrong usage.
 refuses "no output" 2 "no output given" "$ljprof" flame "$whole"
 refuses "an unknown view" 2 "unknown view 'cpuu'" \
   "$ljprof" flame "$whole" --svg --view cpuu -o x.svg
@@ -96,16 +96,16 @@ refuses "a text" 1 "not an ljprof stream" "$ljprof" flame "$SOURCE_DIR/run" -o x
 [ ! -e x.html ] || fail "something was written"
 ok "what fails writes nothing"
 
-# A damaged file is shown with what was lost.
+# A page of a damaged file shows what was lost.
 size=$(wc -c < "$whole")
 head -c $((size / 2)) "$whole" > cut.ljp
 "$ljprof" flame cut.ljp -o cut.html || fail "a cut file"
-grep -q '"notices":\[{' cut.html || fail "a cut file is not told"
+grep -q '"notices":\[{' cut.html || fail "no notice of a cut file"
 ok "half a file makes a page that says so"
 
 # Comparing.
 "$ljprof" diff "$whole" "$whole" --no-symbols > diff.txt || fail "diff"
-grep -q '^! both files are of the same session$' diff.txt || fail "not told"
+grep -q '^! both files are of the same session$' diff.txt || fail "no notice"
 same "nothing changed twice" 2 \
   "$(grep -c 'nothing beyond the sampling error' diff.txt)"
 "$ljprof" diff "$whole" "$data/killed.ljp" --json --no-symbols > diff.json ||

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The ljprof command: help, exit codes, refusals, dump and check of golden
-# streams, of what is no stream, of pipes that are fed and pipes that close.
+# The ljprof command: help, exit codes, wrong usage; dump and check of golden
+# streams, of files that are not streams, of pipes and of closed pipes.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
@@ -25,7 +25,7 @@ refuses "an unknown option" 2 "unknown option '--jsn'" \
 refuses "no file" 2 "no file given" "$ljprof" check
 refuses "two files" 2 "this command takes one file" "$ljprof" check a b
 
-# Things that are no streams: one line each, and never a wait.
+# Files that are not streams: one error line each, without waiting.
 soon() {
   timeout 20 "$@"
 }
@@ -53,7 +53,7 @@ if [ -n "$python" ]; then
   refuses "a socket" 1 "is a socket" soon "$ljprof" check sock
 fi
 
-# A FIFO and standard input read like the file.
+# A FIFO and standard input are read like the file.
 "$ljprof" dump "$data/every-record.ljp" > file.txt || fail "dump failed"
 "$ljprof" dump - < "$data/every-record.ljp" > stdin.txt || fail "dump -"
 # shellcheck disable=SC2002 # a pipe is wanted
@@ -66,7 +66,7 @@ for way in stdin pipe fifo; do
 done
 ok "file, standard input, pipe and FIFO read the same"
 
-# What a dump shows.
+# The content of a dump.
 for shown in 'block offset=0 seq=0 session=0x1234567800000001' \
   'mark time_ns=1000000000008 thread=1 vm=1 value=-17 text="request \\"a\\"\\x0a"' \
   'thread id=2 tid=4243 name="worker"' 'loss .*reason="ring full" count=29' \
@@ -93,7 +93,7 @@ for file in "$data"/*.ljp*; do
     "$("$ljprof" dump "$file" | grep -vc '^    ')" "$(wc -l < dump.json)"
 done
 
-# What a check says.
+# The content of a check.
 "$ljprof" check "$data/every-record.ljp" > check.txt || fail "check: whole"
 grep -qx 'whole' check.txt || fail "check does not say whole"
 grep -qE '^lost +29 of producer 2: ring full$' check.txt || fail "no losses"
@@ -128,7 +128,7 @@ grep -q "^gap offset=$gap " flip.txt || fail "no gap in the dump"
 grep -q 'unknown (lost in a gap)' flip.txt || fail "no word of lost definitions"
 ok "definitions that were lost are shown as lost"
 
-# A session that could not go on: the file is whole, the recording is not.
+# A session ended by an error: the file is whole, the session is not.
 cat > busy.lua << 'EOF'
 assert(misc.sysprof.start{path = "limited.ljp", interval = 0.1, flush = 10})
 local function down(n) return n > 0 and 1 + down(n - 1) or 0 end

@@ -1,13 +1,13 @@
 #!/bin/bash
-# ljprof merge and ljprof embed: what comes out says what went in, and files
-# that do not belong together are refused.
+# ljprof merge and ljprof embed: the output has everything that was in the input,
+# and files that do not belong together are refused.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
 data=$SOURCE_DIR/test/data
 
-# told FILE: events with their stacks by name, without the ids and places that
-# differ between a file and what is made of it.
+# told FILE: events with their stacks by name, without ids and offsets, which
+# differ between input and output.
 told() {
   "$ljprof" dump "$1" | sed -nE '/^ *(sample|mem|gc|mark|trace-event|vmstate|interval|module-gone|vm-close|thread-end) |^    [a-zA-Z]/p' |
     sed -E 's/ (thread|vm|producer|stack|trace|proto|module)=[0-9]+//g
@@ -36,7 +36,7 @@ grep -qE '^ljprof merge: note: 9 blocks are missing between .*rotated.ljp and .*
 grep -q '9 blocks missing' check.txt || fail "$(cat check.txt)"
 ok "a missing segment is told, and stays missing"
 
-# Sessions: all their events, and nothing mixed up.
+# Sessions: the output has all their events, without a mix-up.
 "$BUILD_DIR/bin/rework" stream "$data/rotated.ljp" other.ljp 0xabc1
 "$BUILD_DIR/bin/rework" stream "$data/rotated.ljp.s1" other.ljp.s1 0xabc1
 "$BUILD_DIR/bin/rework" stream "$data/rotated.ljp.s2" other.ljp.s2 0xabc1
@@ -45,7 +45,7 @@ ok "a missing segment is told, and stays missing"
   other.ljp.s2 other.ljp 2> err.txt || fail "sessions: $(cat err.txt)"
 whole all.ljp
 same "sessions are put together" "" "$(cat err.txt)"
-# (Segments one by one know less than together: a reader keeps definitions.)
+# (Segments are read together, because a reader keeps definitions.)
 "$ljprof" merge -o other-all.ljp other.ljp other.ljp.s1 other.ljp.s2
 for f in "$data/every-record.ljp" other-all.ljp small.ljp; do
   told "$f"
@@ -54,7 +54,7 @@ told all.ljp > got.txt
 [ "$(wc -l < want.txt)" -gt 1000 ] || fail "only $(wc -l < want.txt) lines"
 diff want.txt got.txt > diff.txt || fail "other events: $(head diff.txt)"
 ok "every event is there, with its stack ($(wc -l < got.txt) lines)"
-# count FILE NAME: records of this name that a check tells of.
+# count FILE NAME: number of records of this name, by ljprof check.
 count() {
   "$ljprof" check "$1" | awk -v n="$2" '$1 == n { print $2 }'
 }
@@ -67,7 +67,7 @@ for what in samples mem mark gc loss; do
   done
   same "as many of $what" "$sum" "$(count all.ljp $what)"
 done
-# used FILE: how many different VMs, threads and producers events name.
+# used FILE: number of different VMs, threads and producers in events.
 used() {
   "$ljprof" dump "$1" | awk '$1 ~ /^(sample|mem|gc|mark|vmstate|loss|overrun)$/ {
     for (i = 2; i <= NF; i++) if ($i ~ /^(vm|thread|producer)=[1-9]/) print $1, $i
@@ -101,7 +101,7 @@ same "losses are kept apart" "$(
 same "losses of the writer itself add up" 1 \
   "$(grep -cE '^lost +62 of producer 0: ring full$' check.txt)"
 
-# A session that was killed, one that is damaged.
+# A killed session and a damaged session.
 "$BUILD_DIR/bin/rework" stream "$data/killed.ljp" killed.ljp 0xabc3
 "$ljprof" merge -o killed-too.ljp "$data/every-record.ljp" killed.ljp \
   2> err.txt || fail "with a killed one: $(cat err.txt)"
@@ -124,7 +124,7 @@ grep -qE 'note: flip.ljp: left out: [0-9]+ damaged bytes in 1 places' err.txt ||
 same "what was missing stays missing" "1 blocks missing" \
   "$("$ljprof" check damaged.ljp | grep -o '1 blocks missing')"
 
-# What does not belong together.
+# Files that do not belong together.
 refuses "the same file twice" 1 "are the same part of a session" \
   "$ljprof" merge -o no.ljp "$data/killed.ljp" "$data/killed.ljp"
 if [ -x "$BUILD_DIR/bin/luajit" ] && "$BUILD_DIR/bin/luajit" -e \
@@ -165,7 +165,7 @@ else
   echo "skipped: this build has no profiler"
 fi
 
-# Embedding into what is damaged or open.
+# Embedding into a damaged file and into an open file.
 "$BUILD_DIR/bin/rework" symbols "$data/every-record.ljp" golden.ljp
 cmp golden.ljp "$data/embedded.ljp" || fail "the golden stream has changed"
 whole golden.ljp

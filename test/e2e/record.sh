@@ -1,6 +1,6 @@
 #!/bin/sh
-# ljprof record: a program is recorded from its first VM to its end, keeps its
-# exit status and its output; what cannot be recorded is said in one line.
+# ljprof record: records a program from its first VM to its end; the program
+# keeps its exit status and output. Errors are reported in one line.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
@@ -72,7 +72,7 @@ case $(options) in
 esac
 same "the signal asked for" 12 "$(cat out)"
 
-# Works until there is a file of that name.
+# Works until a file of that name exists.
 cat > until.lua << 'EOF'
 repeat
   local there = io.open(arg[1])
@@ -90,7 +90,7 @@ grep -q "2 segments of $PWD/turn.ljp" err || fail "not said: $(cat err)"
 said=$(awk '/^samples /{print $2}' check.txt)
 [ "$said" -gt 0 ] || fail "no samples: $(cat check.txt)"
 ok "what is kept of a rotated file is said and is whole"
-# Segments that have got symbols, which takes numbers of blocks.
+# Segments with embedded symbols, which use up block numbers.
 "$ljprof" record -o parts.ljp --rotate-seconds 0.1 -- \
   "$luajit" until.lua parts.ljp.s3 > out 2> err || fail "segments: $(cat err)"
 "$ljprof" merge -o merged.ljp --force parts.ljp* 2> err || fail "$(cat err)"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# What no view may do, whichever it is: write a half file where there is no
-# room, complain when its reader goes away, guess at a file of a newer version,
-# select by a regex that does not compile, or show nothing without saying so.
+# What no view may do: leave half a file on a full disk, complain when its reader
+# closes the pipe, guess the content of a file of a newer version, accept a wrong
+# regex, or show nothing without a message.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
 data=$SOURCE_DIR/test/data
 golden=$data/every-record.ljp
 
-# Its version is 9 and its header's checksum right again.
+# Sets the version to 9 and corrects the checksum of the header.
 python3 - "$golden" newer.ljp << 'EOF'
 import struct, sys
 data = bytearray(open(sys.argv[1], 'rb').read())
@@ -103,7 +103,7 @@ nothing flame --thread 'no such thread' -o - "$golden"
 nothing diff --thread 'no such thread' "$golden" "$golden"
 ok "an empty selection is said"
 
-# From one file, each view that counts samples counts the same ones.
+# All views of a file count the same samples.
 python3 - "$ljprof" "$data" << 'EOF' > totals.txt || fail "$(cat totals.txt)"
 import json, subprocess, sys
 ljprof, data = sys.argv[1:]
@@ -137,7 +137,7 @@ for name in ('every-record', 'every-record-zstd', 'small-table', 'killed',
     diff = json.loads(run('diff', '--json', '--view', 'cpu', file, file))
     assert diff['totals']['before_samples'] == samples == \
         diff['totals']['after_samples'], (name, 'diff', diff['totals'])
-    # By the second of recording.
+    # Values are per second of recording.
     seconds = diff['totals']['before_duration_ns'] / 1e9
     assert abs(diff['totals']['before_value'] * seconds - ns) <= seconds, name
     checks += 1

@@ -1,12 +1,12 @@
 #!/bin/sh
-# ljprof report on golden streams and on a profile just made: what each view
-# says, that views agree with each other and with the stream, and refusals.
+# ljprof report on golden streams and on new profiles: the content of each view,
+# agreement of the views with each other and with the stream, and errors.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
 data=$SOURCE_DIR/test/data
 
-# What the reader says of a stream's samples: number and sum of weights.
+# Number and sum of weights of a stream's samples, by the reader.
 counted() { # FILE KIND-OF-PRODUCER
   "$ljprof" dump "$1" | awk -v kind="kind=\"$2\"" '
     /^ *producer / && index($0, kind) { split($2, id, "="); mine[id[2]] = 1 }
@@ -16,7 +16,7 @@ counted() { # FILE KIND-OF-PRODUCER
     }
     END { printf "%d %d\n", n, ns }'
 }
-# A number out of totals.
+# total KEY: a number of the totals.
 total() { # KEY < JSON
   sed -n "1s/.*{\"totals\":{.*\"$1\":\([0-9]*\).*/\1/p"
 }
@@ -47,7 +47,7 @@ for file in every-record killed rotated small-table; do
   done
 done
 
-# Filters take parts that add up to the whole.
+# Parts selected by filters add up to the whole.
 file=$data/every-record.ljp
 # shellcheck disable=SC2046 # two numbers
 set -- $(counted "$file" cpu)
@@ -69,7 +69,7 @@ for id in $(sed 's/^ *thread id=\([0-9]*\) .*/\1/' threads.txt | sort -u); do
 done
 same "thread by thread" "$2" "$sum"
 
-# Refusals.
+# Wrong usage.
 refuses "a regex that does not compile" 2 "'(' is not a regular expression" \
   "$ljprof" report --focus '(' "$file"
 refuses "a range that is none" 2 "'3..1' is not a range" \
@@ -89,7 +89,7 @@ same "an empty selection is 1" 1 "$code"
 grep -q 'nothing to show: no CPU time in what is selected' err.txt ||
   fail "no word of the empty selection: $(cat err.txt)"
 
-# Losses and gaps stand at the top.
+# Losses and gaps are shown at the top.
 "$ljprof" report "$file" > out.txt || fail "report"
 sed '/^$/,$d' out.txt > head.txt
 grep -q '^! 29 events lost before the file: ring full$' head.txt ||
@@ -127,7 +127,7 @@ assert report["rows"]' || fail "--by $by: no JSON, or not totals first"
   ok "JSON: totals first, then rows"
 fi
 
-# A program that is known: what it does most is on top.
+# A known program: its most expensive function comes first.
 if [ "$("$BUILD_DIR/bin/luajit" -e 'print(misc.sysprof.start and 1)')" = 1 ]; then
   cat > work.lua << 'END'
 local function leaf(n)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# ljprof report --jit: what it says of the golden stream, and of a program that
-# has a function that is never compiled, and one with side traces.
+# ljprof report --jit on the golden stream, and on a program with a function that
+# is never compiled and one that has side traces.
 . "$(dirname "$0")/lib.sh"
 ljprof="$BUILD_DIR/bin/ljprof"
 golden="$SOURCE_DIR/test/data/every-record.ljp"

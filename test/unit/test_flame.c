@@ -1,7 +1,7 @@
 /*
-** ljprof flame and diff: what a page and a comparison hold is what the profile
-** of the same stream says, to the sample and to the byte; and a comparison
-** tells change from chance.
+** ljprof flame and diff: a page and a comparison agree with the profile of the
+** same stream, to the sample and to the byte, and a comparison tells change from
+** chance.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void a_page_holds_what_the_profile_counts(void **state)
   }
 }
 
-/* Of the n-th frame from the leaf, the page's text and the profile's. */
+/* Compares the text of each frame from the leaf on: page and profile. */
 static void frames_keep_name_place_and_order(void **state)
 {
   (void)state;
@@ -102,7 +102,7 @@ static void frames_keep_name_place_and_order(void **state)
       assert_memory_equal(g->name.data, name, g->name.len);
       assert_int_equal(page.nodes[to].line, f->line);
       if (g->kind >= LJP_PAGE_LUA && g->kind <= LJP_PAGE_INLINED) {
-        /* As the page writes it: where it is defined. */
+        /* The page shows the place of the definition. */
         char label[LJP_FRAME_NAME_BYTES], line[16] = "";
         if (g->line)
           snprintf(line, sizeof line, ":%u", g->line);
@@ -126,8 +126,8 @@ static void frames_keep_name_place_and_order(void **state)
   ljp_profile_free(p);
 }
 
-/* A stream in which function i of n takes counts[i] samples of 1 ms, called by
-** one function that the first of them is inlined in, within so many seconds. */
+/* A stream of some seconds. Function i of n has counts[i] samples of 1 ms;
+** function 0 calls all others. */
 static struct ljp_profile *stream(const unsigned *counts, unsigned n,
                                   uint64_t seconds, const char *program)
 {
@@ -160,7 +160,7 @@ static struct ljp_profile *stream(const unsigned *counts, unsigned n,
   put_block(&file, 0, &payload);
   for (unsigned i = 0; i <= n; i++) {
     put_s(&body, i ? 1 : 1);
-    put_u(&body, i ? i : 1); /* The first is the root, others are below it. */
+    put_u(&body, i ? i : 1); /* The first is the root of the others. */
     put_u8(&body, LJP_FRAME_LUA << 4);
     put_u(&body, i + 1);
     put_u(&body, 10 * i + 3);
@@ -234,7 +234,8 @@ static void values_are_by_the_second(void **state)
   struct ljp_diff_function *f =
       ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
   assert_int_equal(count, 5);
-  /* f2 grew most, f4 is new, f1 is the same per second, f3 too few. */
+  /* f2 grew most, f4 is new, f1 did not change per second, f3 has too few
+  ** samples. */
   const struct ljp_diff_function *g = function(f, count, "f2");
   assert_ptr_equal(g, f);
   assert_int_equal(llround(g->self.value[0]), 50300000);
@@ -249,13 +250,14 @@ static void values_are_by_the_second(void **state)
   assert_false(ljp_diff_sure(&function(f, count, "f3")->self));
   g = function(f, count, "f4");
   assert_true(g->self.value[0] == 0 && ljp_diff_sure(&g->self));
-  g = function(f, count, "f0"); /* Calls all others, does nothing itself. */
+  g = function(f, count,
+               "f0"); /* It calls all others and has no samples of its own. */
   assert_true(g->self.value[1] == 0);
   assert_int_equal(llround(g->total.value[0]), 151900000);
   assert_int_equal(llround(g->total.value[1]), 356950000);
   free(f);
   ljp_diff_fini(&diff);
-  /* By shares the sums are equal. */
+  /* Shares of both sides have equal sums. */
   assert_int_equal(ljp_diff_init(&diff, x, y, files, true), LJP_OK);
   f = ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
   g = function(f, count, "f0");
@@ -278,7 +280,7 @@ static void recursion_counts_once_in_totals(void **state)
                                      {.name = ljp_str("g", 1)}};
   uint32_t f = ljp_page_frame(&diff.page, &frames[0]);
   uint32_t g = ljp_page_frame(&diff.page, &frames[1]);
-  static const char path[] = "fgfgg"; /* Each node with a prime of its own. */
+  static const char path[] = "fgfgg"; /* A different prime for each node. */
   static const double self[] = {0, 2, 3, 5, 7, 11};
   struct ljp_diff_value values[6] = {{{0}, {0}}};
   uint32_t node = 0;
@@ -307,7 +309,7 @@ static double uniform(void)
   return (double)(random_number() >> 11) * 0x1p-53;
 }
 
-/* Knuth's way to a Poisson number. */
+/* A Poisson distributed number, by Knuth's method. */
 static unsigned poisson(double mean)
 {
   double p = 1, limit = exp(-mean);
@@ -351,7 +353,7 @@ static void chance_is_not_taken_for_change(void **state)
         missed += !sure && 1 + n % 97 > 20;
       else if (n < N)
         wrong += sure;
-      /* Those that are sure come first. */
+      /* Changes beyond the error come first. */
       assert_true(!i || !sure || ljp_diff_sure(&f[i - 1].self));
     }
     free(f);

@@ -1,6 +1,6 @@
 /*
-** The page of `ljprof flame`: what stands in its data is what was put in, to
-** the sample and to the byte, whatever names come from a file.
+** The page of `ljprof flame`: its data is exactly what was put in, to the sample
+** and to the byte, with any names.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,8 +52,8 @@ static struct ljp_str str(const char *s)
   return ljp_str(s, strlen(s));
 }
 
-/* A second decoder, by the words of doc/reference/page-data.md: the n-th number of the
-** column that begins behind the n-th "name":" after from. */
+/* An independent decoder, written from doc/reference/page-data.md: the n-th
+** number of the first column "name" after from. */
 struct numbers {
   const char *at;
   uint64_t last;
@@ -132,7 +132,7 @@ static void numbers_come_back_from_a_column(void **state)
   }
 }
 
-/* Rows of two views with primes as weights. */
+/* Fills two views with rows whose weights are primes. */
 static void fill(struct ljp_page *page, unsigned rows)
 {
   assert_int_equal(ljp_page_init(page), LJP_OK);
@@ -151,7 +151,7 @@ static void fill(struct ljp_page *page, unsigned rows)
     contexts[i] = ljp_page_context(page, &c);
   }
   for (unsigned i = 0; i < rows; i++) {
-    /* Not in order, as producers' blocks are not. */
+    /* Out of order, like the blocks of several producers. */
     uint64_t time_ns = (uint64_t)((i * 7919) % rows) * 1000003;
     ljp_page_row(page, LJP_PAGE_VIEW_CPU, time_ns, nodes[1 + i % 6],
                  contexts[i % 2], 1, 1000 + i % 13);
@@ -241,7 +241,7 @@ static void equal_frames_nodes_and_contexts_are_stored_once(void **state)
   assert_int_equal(ljp_page_frame(&page, &f), 5);
   assert_int_equal(ljp_page_node(&page, 0, 1, page.nodes[1].line), 1);
   assert_int_equal(ljp_page_node(&page, 0, 1, 999), 7);
-  /* Many, so that the indexes grow. */
+  /* Enough to make the indexes grow. */
   for (uint32_t i = 0; i < 5000; i++)
     assert_int_equal(ljp_page_node(&page, 0, 2, 5000 + i), 8 + i);
   for (uint32_t i = 0; i < 5000; i++)

@@ -1,4 +1,6 @@
-/* Output from untrusted strings: JSON stays JSON, terminals stay unharmed. */
+/*
+** Output of untrusted strings: JSON stays valid, terminals are not harmed.
+*/
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +58,7 @@ static void the_judge_of_json_tells_right_from_wrong(void **state)
   assert_false(json_lines_valid("{}", 2));
 }
 
-/* All strings of one and two bytes, and those of three that begin or end
+/* All strings of one and two bytes, and strings of three bytes at the limits of
 ** UTF-8 sequences. */
 static void any_bytes_make_a_json_string(void **state)
 {

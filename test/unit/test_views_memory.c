@@ -1,6 +1,6 @@
 /*
-** The commands without memory: whichever allocation fails, a command says so
-** and ends with 1, writes no half file and leaves nothing behind.
+** The commands without memory: whichever allocation fails, a command reports it
+** in one line, returns 1, and leaves no file behind.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static int leave(void **state)
   return rmdir(folder);
 }
 
-/* Files in the folder. */
+/* The number of files in the folder. */
 static unsigned files(void)
 {
   DIR *dir = opendir(folder);
@@ -64,7 +64,8 @@ static unsigned files(void)
 
 typedef int command(int argc, char **argv);
 
-/* Its exit code; what it prints goes nowhere, its errors to said. */
+/* Runs a command and returns its exit code. Its output is dropped, its errors go
+** to said. */
 static int run(command *f, const char *const *words)
 {
   char *argv[16];
@@ -89,7 +90,7 @@ static int run(command *f, const char *const *words)
   return code;
 }
 
-/* at_least: allocations that it is known to make. */
+/* at_least: the command makes at least this number of allocations. */
 static void each_fails(command *f, const char *const *words, long at_least)
 {
   bool writes = false;
@@ -113,7 +114,7 @@ static void each_fails(command *f, const char *const *words, long at_least)
       break;
     }
     if (code == 0)
-      continue; /* It could do without. */
+      continue; /* The command could do without this allocation. */
     if (code != 1 || !strchr(said, '\n'))
       fail_msg("%s: allocation %ld: %d, '%s'", words[0], n, code, said);
     if (!strstr(said, "memory"))
