@@ -79,7 +79,7 @@ static void saferead_chain(int slot, int index, siginfo_t *info, void *context)
 }
 
 /* The context of the fault. If a SIGTRAP from the kernel is pending because its
-** handler is running (timer_trap.c), Linux delivers it before the fault, even
+** handler is running (cpu/sigtrap.c), Linux delivers it before the fault, even
 ** if it is blocked. The fault is then reported at the first instruction of that
 ** handler, whose frame has just been made: return address, context, siginfo.
 ** The context in that frame is the fault's. */

@@ -1,9 +1,9 @@
 /*
 ** A host that keeps allocators that lua_getallocf() has returned, and uses each
 ** of them on the same blocks at any time: the one from before a session, and
-** the session's own, during the session, after it, and during others. Usage:
-** memprof_captured OUTPUT; exits 0 if every block kept its content and each
-** session recorded only its own events.
+** the session's own, during the session, after it, and during others.
+** Usage: memprof_captured OUTPUT; exits 0 if every block kept its content and
+** each session recorded only its own events.
 */
 #include <stdbool.h>
 #include <stdint.h>

@@ -43,7 +43,7 @@ struct context {
   lua_State *next; /* in which on_stop starts a session */
 };
 
-static size_t put(const void **data, size_t len, void *ctx)
+static size_t host_write(const void **data, size_t len, void *ctx)
 {
   struct context *c = ctx;
   c->bytes += len;
@@ -66,7 +66,7 @@ static int on_stop(void *ctx, uint8_t *buf)
   c->stops++;
   if (c->next) {
     struct luam_Memprof_Options o = {
-        .ctx = c, .buf = buf, .writer = put, .on_stop = on_stop};
+        .ctx = c, .buf = buf, .writer = host_write, .on_stop = on_stop};
     lua_State *L = c->next;
     c->next = NULL;
     CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
   struct luam_Memprof_Options o = {.ctx = &c,
                                    .buf = (uint8_t *)&c,
                                    .len = sizeof c,
-                                   .writer = put,
+                                   .writer = host_write,
                                    .on_stop = on_stop};
   CHECK(argc == 3);
   c.out = fopen(argv[2], "wb");
