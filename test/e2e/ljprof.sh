@@ -140,9 +140,15 @@ until status.state ~= "running" or os.clock() > till
 local ok, why, errno = misc.sysprof.stop()
 print(status.state, ok, errno)
 EOF
-same "a file that may not grow ends the session, not the program" \
-  "failed	nil	27" "$(ulimit -f 8 && "$BUILD_DIR/bin/luajit" busy.lua)"
-same "ended by an error is 1" 1 "$(check limited.ljp)"
+# Now and then the last block ends so close to the limit that the error does not
+# fit either: the next try has other blocks.
+for try in 1 2 3 4 5; do
+  rm -f limited.ljp
+  same "a file that may not grow ends the session, not the program ($try)" \
+    "failed	nil	27" "$(ulimit -f 8 && "$BUILD_DIR/bin/luajit" busy.lua)"
+  same "ended by an error is 1 ($try)" 1 "$(check limited.ljp)"
+  grep -q '^not closed' check.txt || break
+done
 grep -qx 'the session was ended by an error: input/output error (File too large)' \
   check.txt || fail "no error in: $(cat check.txt)"
 grep -q 'lost .* of producer .*: write error' check.txt ||
