@@ -1,7 +1,7 @@
 /*
 ** Jitdump: compiled code in files for other profilers. jit-PID.dump has perf's
 ** jitdump format, version 1 (code, lines, times of CLOCK_MONOTONIC);
-** /tmp/perf-PID.map has addresses and names. See doc/guide/jitdump.md.
+** /tmp/perf-PID.map has addresses and names. See doc/guide/perf.md.
 **
 ** The thread that has compiled a trace writes it at once: later the code may be
 ** gone. No signal handler may call this. Calls must not overlap: the lock of

@@ -119,7 +119,7 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
                        enum ljp_page_view view)
 {
   static struct ljp_print out;
-  struct ljp_outfile file;
+  struct ljp_outfile file = {0};
   struct ljp_diff_lists lists = {0};
   int code = -1;
   if (!o->html) {
