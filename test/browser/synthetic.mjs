@@ -24,41 +24,35 @@ function column(numbers, {sum, signed} = {}) {
 
 export const EVIL = '</script><script>document.title="owned"</script><img src=x>';
 
-// Returns {json: the data of a page, raw: the same as plain arrays}.
-export function make(size) {
-  seed = 12345;
-  const large = size === 'large';
-  const samples = large ? 1000000 : 9000;
-  const stacks = large ? 100000 : 160;
-  const strings = [''];
-  const intern = (s) => {
-    const i = strings.indexOf(s);
-    return i >= 0 ? i : strings.push(s) - 1;
-  };
+const HOST = ['_start', '__libc_start_main', 'main', 'lua_pcall', 'docall'];
+const WORDS = ['parse', 'render', 'route', 'query', 'fetch', 'encode', 'decode',
+  'match', 'walk', 'merge', 'split', 'score', 'index', 'flush', 'handle', 'emit'];
+const FILES = ['app/server.lua', 'app/router.lua', 'app/template.lua',
+  'lib/json.lua', 'lib/db.lua', 'lib/cache.lua'];
+const LEAVES = [['string.gsub', 4], ['table.concat', 4], ['table.sort', 4], ['pairs', 4],
+  ['cjson_encode', 5], ['lj_str_new', 6], ['lj_tab_newkey', 6], ['memcpy', 6],
+  ['lj_BC_TGETS', 7], ['lj_gc_step', 8], ['gc_sweep', 8], ['entry_SYSCALL_64', 9],
+  ['[cut: stack deeper than asked for]', 10]];
+const STATES = ['interpreter', 'compiled code', 'C function', 'GC', 'recording', 'host'];
+
+// Frames: all, the host's, count functions of Lua, and what is called last.
+function makeFrames(large, count) {
   const frames = [{name: 'All', kind: 0, file: '', line: 0, module: ''}];
-  const host = ['_start', '__libc_start_main', 'main', 'lua_pcall', 'docall'];
-  for (const h of host) frames.push({name: h, kind: 6, file: '', line: 0, module: 'luajit'});
-  const words = ['parse', 'render', 'route', 'query', 'fetch', 'encode', 'decode',
-    'match', 'walk', 'merge', 'split', 'score', 'index', 'flush', 'handle', 'emit'];
-  const files = ['app/server.lua', 'app/router.lua', 'app/template.lua', 'lib/json.lua',
-    'lib/db.lua', 'lib/cache.lua'];
-  const count = large ? 4000 : 60;
+  for (const h of HOST) frames.push({name: h, kind: 6, file: '', line: 0, module: 'luajit'});
   for (let i = 0; i < count; i++)
-    frames.push({name: words[below(16)] + (i > 15 ? '_' + words[below(16)] : '') +
-      (large ? i : ''), kind: 1 + below(3), file: files[below(6)], line: 1 + below(400), module: ''});
-  const leaf = [['string.gsub', 4], ['table.concat', 4], ['table.sort', 4], ['pairs', 4],
-    ['cjson_encode', 5], ['lj_str_new', 6], ['lj_tab_newkey', 6], ['memcpy', 6],
-    ['lj_BC_TGETS', 7], ['lj_gc_step', 8], ['gc_sweep', 8], ['entry_SYSCALL_64', 9],
-    ['[cut: stack deeper than asked for]', 10]];
-  frames[host.length + 3].name = EVIL;
-  const leaf0 = frames.length;
-  for (const [name, kind] of leaf)
+    frames.push({name: WORDS[below(16)] + (i > 15 ? '_' + WORDS[below(16)] : '') +
+      (large ? i : ''), kind: 1 + below(3), file: FILES[below(6)], line: 1 + below(400), module: ''});
+  frames[HOST.length + 3].name = EVIL;
+  for (const [name, kind] of LEAVES)
     frames.push({name, kind, file: '', line: 0, module: kind === 6 ? 'libluajit-5.1.so.2' : ''});
-  const first = host.length + 1;
-  const up = [0];
-  const frame = [0];
-  const line = [0];
-  const depth = [0];
+  return frames;
+}
+
+// A tree of nodes (columns up, frame and line) with this number of leaves.
+function makeTree(large, frames, count, stacks) {
+  const first = HOST.length + 1;
+  const leaf0 = first + count;
+  const up = [0], frame = [0], line = [0], depth = [0];
   const add = (parent, f) => {
     up.push(up.length - parent);
     frame.push(f);
@@ -67,7 +61,7 @@ export function make(size) {
     return up.length - 1;
   };
   let base = 0;
-  for (let i = 0; i < host.length; i++) base = add(base, i + 1);
+  for (let i = 0; i < HOST.length; i++) base = add(base, i + 1);
   const inner = [base];
   const leaves = [];
   while (leaves.length < stacks) {
@@ -78,48 +72,76 @@ export function make(size) {
       at = add(at, random() < 0.06 ? frame[at] : first + below(Math.min(count, 12 + at)));
       inner.push(at);
     }
-    leaves.push(random() < 0.6 ? add(at, leaf0 + below(leaf.length)) : at);
+    leaves.push(random() < 0.6 ? add(at, leaf0 + below(LEAVES.length)) : at);
   }
-  const states = ['interpreter', 'compiled code', 'C function', 'GC', 'recording', 'host'];
-  const contexts = [];
-  for (const thread of large ? ['main', 'worker 1', 'worker 2'] : ['main', 'worker'])
-    for (const state of states) contexts.push({thread, vm: 'VM ' + thread, state});
-  const rows = (n, heavy) => {
-    const tick = [], node = [], ctx = [], weight = [];
-    let t = 0;
-    for (let i = 0; i < n; i++) {
-      if (i && random() < (large ? 0.34 : 0.999)) t++;
-      if (!large && t === 3000) t += 1400;
-      tick.push(t);
-      const phase = Math.sin(t / (large ? 9000 : 900));
-      node.push(leaves[Math.floor((random() ** (2 + phase)) * leaves.length)]);
-      ctx.push(below(contexts.length));
-      weight.push(heavy ? 16 * (1 + below(400)) : 900000 + below(200000));
-    }
-    raw.push({tick, node, ctx, weight});
-    return {rows: n, tick: column(tick, {sum: true}), node: column(node, {sum: true, signed: true}),
-      ctx: column(ctx), weight: column(weight), last: t};
-  };
-  const raw = [];
-  const cpu = rows(samples, false);
-  const ticks = cpu.last + 1;
-  const alloc = rows(large ? 50000 : 4000, true);
-  const heapTime = [], heapValue = [], gcStart = [], gcLength = [], gcPhase = [];
+  return {up, frame, line, leaves};
+}
+
+// The rows of a view; their plain arrays are pushed to raw.
+function makeRows(large, n, heavy, leaves, contexts, raw) {
+  const tick = [], node = [], ctx = [], weight = [];
+  let t = 0;
+  for (let i = 0; i < n; i++) {
+    if (i && random() < (large ? 0.34 : 0.999)) t++;
+    if (!large && t === 3000) t += 1400;
+    tick.push(t);
+    const phase = Math.sin(t / (large ? 9000 : 900));
+    node.push(leaves[Math.floor((random() ** (2 + phase)) * leaves.length)]);
+    ctx.push(below(contexts.length));
+    weight.push(heavy ? 16 * (1 + below(400)) : 900000 + below(200000));
+  }
+  raw.push({tick, node, ctx, weight});
+  return {rows: n, tick: column(tick, {sum: true}), node: column(node, {sum: true, signed: true}),
+    ctx: column(ctx), weight: column(weight), last: t};
+}
+
+// The size of a heap over time, and the collections that make it smaller.
+function makeHeap(ticks) {
+  const time = [], value = [], start = [], length = [], phase = [];
   let bytes = 3e6;
   for (let i = 0; i < 600; i++) {
-    heapTime.push(Math.floor(i / 600 * ticks));
-    heapValue.push(Math.floor(bytes));
+    time.push(Math.floor(i / 600 * ticks));
+    value.push(Math.floor(bytes));
     bytes += 60000 * random();
     if (bytes > 9e6 && random() < 0.2) {
       const t = Math.floor(i / 600 * ticks);
-      gcStart.push(...[t, t + Math.floor(ticks / 90), t + Math.floor(ticks / 80)]
+      start.push(...[t, t + Math.floor(ticks / 90), t + Math.floor(ticks / 80)]
         .map((x) => 1000 * x));
-      gcLength.push(...[ticks / 90, 1 + ticks / 2000, ticks / 120]
+      length.push(...[ticks / 90, 1 + ticks / 2000, ticks / 120]
         .map((x) => Math.floor(1000 * x)));
-      gcPhase.push(1, 2, 4);
+      phase.push(1, 2, 4);
       bytes = 4e6 + 1e6 * random();
     }
   }
+  return {
+    series: [{name: 'VM 1', n: time.length, time: column(time, {sum: true}),
+      value: column(value)}],
+    gc: {n: start.length, start: column(start, {sum: true}),
+      length: column(length), phase: column(phase)},
+  };
+}
+
+// Returns {json: the data of a page, raw: the same as plain arrays}.
+export function make(size) {
+  seed = 12345;
+  const large = size === 'large';
+  const strings = [''];
+  const intern = (s) => {
+    const i = strings.indexOf(s);
+    return i >= 0 ? i : strings.push(s) - 1;
+  };
+  const count = large ? 4000 : 60;
+  const frames = makeFrames(large, count);
+  const {up, frame, line, leaves} = makeTree(large, frames, count, large ? 100000 : 160);
+  const contexts = [];
+  for (const thread of large ? ['main', 'worker 1', 'worker 2'] : ['main', 'worker'])
+    for (const state of STATES) contexts.push({thread, vm: 'VM ' + thread, state});
+  const raw = [];
+  const rows = (n, heavy) => makeRows(large, n, heavy, leaves, contexts, raw);
+  const cpu = rows(large ? 1000000 : 9000, false);
+  const ticks = cpu.last + 1;
+  const alloc = rows(large ? 50000 : 4000, true);
+  const heap = makeHeap(ticks);
   const json = {
     title: 'server.ljp', subtitle: 'luajit app/server.lua · 2026-11-21 04:43:07 UTC',
     about: [['Host', 'Linux 6.1'], ['LuaJIT', '2.1']],
@@ -138,10 +160,7 @@ export function make(size) {
       {id: 'leaks', name: 'Leaks', unit: 'bytes', counts: 'objects', untimed: true,
         ...rows(500, true)},
     ],
-    series: [{name: 'VM 1', n: heapTime.length, time: column(heapTime, {sum: true}),
-      value: column(heapValue)}],
-    gc: {n: gcStart.length, start: column(gcStart, {sum: true}),
-      length: column(gcLength), phase: column(gcPhase)},
+    ...heap,
     marks: [[2000, 'deploy <script>alert(1)</script>']],
     notices: [{level: 'warning', text: '1 129 samples were lost', about: 'the ring was full'},
       {level: 'warning', text: '37 stacks are cut', about: 'deeper than 2 048 frames'}],

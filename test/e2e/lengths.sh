@@ -11,7 +11,6 @@ function_limit=80
 cat > known << 'END'
 src/luajit/asm/vmmap.lua
 src/luajit/asm/vmmap.lua step
-test/browser/synthetic.mjs make
 test/oracle/oracle.c
 test/oracle/oracle.c on_trap
 END
