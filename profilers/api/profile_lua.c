@@ -59,7 +59,7 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   int results = 0;
   struct ljp_memprof_status now;
   ljp_sysprof_options_init(&cpu);
-  /* Checked before the CPU profiler creates a file. */
+  /* Refused before anything starts. */
   ljp_memprof_status(&now);
   if (c->memory && now.running)
     return ljp_options_failed(L, EBUSY, "memory profiler is running already");
@@ -74,6 +74,7 @@ static int profile_start_parts(lua_State *L, struct combined *c)
     m->output.path = "profile.bin";
   if (c->cpu) {
     cpu.output = m->output;
+    cpu.joint = true;
     if (ljp_sysprof_start(L, &cpu, &why))
       return ljp_options_failed(L, why.error, why.text);
     m->output.path = NULL;
@@ -82,6 +83,12 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   if (c->memory && ljp_memprof_start(L, m, &why)) {
     if (c->cpu)
       ljp_sysprof_stop(L, &ignored);
+    return ljp_options_failed(L, why.error, why.text);
+  }
+  if (c->cpu && ljp_sysprof_commit(&why)) {
+    if (c->memory)
+      ljp_memprof_stop(L, &ignored);
+    ljp_sysprof_stop(L, &ignored);
     return ljp_options_failed(L, why.error, why.text);
   }
   lua_pushboolean(L, 1);

@@ -293,15 +293,19 @@ sysprof_start_locked(struct lua_State *L,
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
   int error = ljp_threads_add(tid, name);
-  if (error) {
+  if (error)
+    status = ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
+                      g->source->name, strerror(error));
+  else
+    ljp_threads_scan();
+  if (!status && !options->joint)
+    status = ljp_output_commit(&g->options.output, g->session, why);
+  if (status) {
     struct ljp_failure ignored;
     g->options.output.on_stop = NULL;
     sysprof_stop_locked(&ignored);
-    return ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
-                    g->source->name, strerror(error));
   }
-  ljp_threads_scan();
-  return LJP_OK;
+  return status;
 }
 
 /* -- Stop ------------------------------------------------------------------ */
@@ -355,6 +359,17 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
 {
   sysprof_lock();
   enum ljp_status status = sysprof_start_locked(L, options, why);
+  sysprof_unlock();
+  return status;
+}
+
+enum ljp_status ljp_sysprof_commit(struct ljp_failure *why)
+{
+  sysprof_lock();
+  enum ljp_status status =
+      g->running
+          ? ljp_output_commit(&g->options.output, g->session, why)
+          : ljp_fail(why, LJP_ERR_RUN, EINVAL, "the session has ended already");
   sysprof_unlock();
   return status;
 }

@@ -42,6 +42,7 @@ struct ljp_sysprof_options {
   uint32_t depth;
   int signal;   /* 0: that of the timer, or SIGPROF */
   bool jitdump; /* files for perf: doc/guide/perf.md */
+  bool joint;   /* ljp_sysprof_commit() follows when others have joined */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
 
@@ -50,6 +51,9 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *options);
 enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   const struct ljp_sysprof_options *options,
                                   struct ljp_failure *why);
+/* With `joint`: the session is sure to record now, and replaces the file that
+** was there. On failure the caller stops it, the others first. */
+enum ljp_status ljp_sysprof_commit(struct ljp_failure *why);
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 
 /* No VM owns the session from now on: it ends with the program, or when any VM

@@ -341,9 +341,12 @@ memprof_start_locked(struct lua_State *L,
     status = memprof_open_session(why);
   if (!status) {
     status = memprof_make_recorder(L);
-    if (status) {
+    if (status)
       ljp_fail(why, status, ljp_status_errno(status), "%s",
                ljp_status_text(status));
+    else if (!options->shared)
+      status = ljp_output_commit(&g->options.output, g->session, why);
+    if (status) {
       g->options.output.on_stop = NULL;
       memprof_close_session(&ignored);
       if (g->recorder) {

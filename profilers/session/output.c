@@ -46,6 +46,7 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
   ljp_sink_callback callback =
       output->callback ? output->callback : output_discard;
   struct ljp_session_options options = {.path = output->path,
+                                        .provisional = true,
                                         .callback =
                                             output->path ? NULL : callback,
                                         .callback_ctx = output->callback_ctx,
@@ -88,6 +89,18 @@ enum ljp_status ljp_output_start(const struct ljp_output *output,
   ljp_session_stop(*session, &error);
   ljp_session_free(*session);
   *session = NULL;
+  return output_failed(output, status, error, why);
+}
+
+enum ljp_status ljp_output_commit(const struct ljp_output *output,
+                                  struct ljp_session *session,
+                                  struct ljp_failure *why)
+{
+  int error = 0;
+  enum ljp_status status = ljp_session_commit(session);
+  if (!status)
+    return LJP_OK;
+  ljp_session_stop(session, &error);
   return output_failed(output, status, error, why);
 }
 

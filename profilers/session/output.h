@@ -45,10 +45,16 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
                                const struct ljp_guest_hold *hold,
                                struct ljp_session **session,
                                struct ljp_failure *why);
-/* Starts the session. On failure it is freed and *session is NULL. */
+/* Starts the session. On failure it is freed and *session is NULL. A file that
+** was there stays until the commit: the caller first does all that can be
+** refused. */
 enum ljp_status ljp_output_start(const struct ljp_output *output,
                                  struct ljp_session **session,
                                  struct ljp_failure *why);
+/* Puts the file in place. On failure the caller stops the session. */
+enum ljp_status ljp_output_commit(const struct ljp_output *output,
+                                  struct ljp_session *session,
+                                  struct ljp_failure *why);
 /* Stops and frees the session. Before that its stream is told how many
 ** functions the hold has left without a name. *bytes: the bytes that were
 ** written. */

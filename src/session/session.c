@@ -5,6 +5,7 @@
 #include "src/session/session.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,10 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   } else if (!status) {
     ljp_sink_init_callback(s->sink, o->callback, o->callback_ctx);
   }
-  if (!status)
+  if (!status) {
+    s->sink->hold = o->provisional;
     status = ljp_session_make_writer(s);
+  }
   if (status) {
     ljp_session_free(s);
     return status;
@@ -92,10 +95,29 @@ static bool session_abandon(struct ljp_session *s, bool starting)
   pthread_mutex_unlock(&s->mutex);
   if (stuck) {
     atomic_store_explicit(&s->stop, true, memory_order_release);
+    ljp_session_decide(s, LJP_DISCARDED);
     ljp_session_deactivate(s);
     pthread_detach(s->thread);
   }
   return stuck;
+}
+
+/* Waits until this step of the start is over. */
+static enum ljp_status session_await(struct ljp_session *s, uint32_t step)
+{
+  uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
+  uint32_t over;
+  /* Acquire: pairs with ljp_session_announce(). */
+  while ((over = atomic_load_explicit(&s->started, memory_order_acquire)) <
+         step) {
+    if (ljp_clock_ns() > until && session_abandon(s, step == 1))
+      return LJP_ERR_IO;
+    ljp_futex_wait(&s->started, over, UINT64_C(1000000000));
+  }
+  pthread_mutex_lock(&s->mutex);
+  enum ljp_status status = s->status;
+  pthread_mutex_unlock(&s->mutex);
+  return status;
 }
 
 /* Writes the first block on the calling thread, since the writer thread may run
@@ -144,17 +166,34 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   }
   if (s->begun)
     session_begin_here(s);
-  uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull;
-  /* Acquire: pairs with ljp_session_announce(). */
-  while (!atomic_load_explicit(&s->started, memory_order_acquire)) {
-    if (ljp_clock_ns() > until && session_abandon(s, true))
-      return LJP_ERR_IO;
-    ljp_futex_wait(&s->started, 0, UINT64_C(1000000000));
+  status = session_await(s, 1);
+  if (!s->stuck)
+    atomic_store_explicit(&s->sink->deadline_ns, 0, memory_order_relaxed);
+  return status;
+}
+
+/* The first decision counts. */
+void ljp_session_decide(struct ljp_session *s, enum ljp_decision decision)
+{
+  uint32_t none = LJP_UNDECIDED;
+  /* Release: the writer thread sees what this thread did with the sink. */
+  if (atomic_compare_exchange_strong_explicit(&s->decision, &none, decision,
+                                              memory_order_release,
+                                              memory_order_relaxed))
+    ljp_futex_call(&s->decision, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+}
+
+enum ljp_status ljp_session_commit(struct ljp_session *s)
+{
+  ljp_assert(s->options.provisional && !s->decision);
+  if (!s->begun) {
+    ljp_session_decide(s, LJP_COMMITTED);
+    return session_await(s, 2);
   }
-  atomic_store_explicit(&s->sink->deadline_ns, 0, memory_order_relaxed);
-  pthread_mutex_lock(&s->mutex);
-  status = s->status;
-  pthread_mutex_unlock(&s->mutex);
+  /* As in the start, the calling thread itself does what takes no long time. */
+  enum ljp_status status = ljp_sink_show(s->sink);
+  ljp_session_announce(s, status);
+  ljp_session_decide(s, status ? LJP_DISCARDED : LJP_COMMITTED);
   return status;
 }
 
@@ -181,6 +220,7 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     atomic_store_explicit(&s->stop, true, memory_order_release);
     atomic_store_explicit(&s->wake.word, 1, memory_order_release);
     ljp_futex_wake(&s->wake.word);
+    ljp_session_decide(s, LJP_DISCARDED);
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STUCK_THREAD_S;

@@ -13,7 +13,9 @@
 ** session writes nothing to stdout or stderr and sets no exit handler.
 **
 ** How a profiler plugs in:
-**   1. ljp_session_new, ljp_session_start.
+**   1. ljp_session_new, ljp_session_start. With `provisional` an older file is
+**      still in place: it is replaced by ljp_session_commit, after all that can
+**      be refused has been done (timers, producers).
 **   2. ljp_session_add_thread for each thread, ljp_session_add_vm for each VM,
 **      then ljp_session_add_producer for each context that records (one for
 **      the signal handler, one for ordinary code).
@@ -46,6 +48,7 @@ struct ljp_session;
 struct ljp_session_options {
   /* Exactly one of the three sinks. */
   const char *path; /* An older file is replaced by the first block. */
+  bool provisional; /* ... no, by ljp_session_commit(). */
   bool use_fd;
   int fd; /* The host's: we neither close it nor change its flags. */
   ljp_sink_callback callback; /* Called on the writer thread. */
@@ -81,6 +84,12 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
 ** not. If the sink is stuck, returns after ten seconds. The calling thread
 ** itself writes the first block of a plain file. */
 enum ljp_status ljp_session_start(struct ljp_session *s);
+
+/* A provisional session is sure to record now: gives its file its name. Until
+** then the writer drains no ring. Without this call ljp_session_stop() removes
+** what was written. To be called once, by the thread that started the session.
+** On failure only stop and free may follow. */
+enum ljp_status ljp_session_commit(struct ljp_session *s);
 
 /* Writes everything that was pushed, and ends the stream and the thread.
 ** Returns the error that the session met, if any, and sets *error to its errno

@@ -39,6 +39,8 @@ struct ljp_message {
   char *name, *value; /* In the same allocation as the message. */
 };
 
+enum ljp_decision { LJP_UNDECIDED, LJP_COMMITTED, LJP_DISCARDED };
+
 struct ljp_session {
   struct ljp_session_options options;
   char *path;
@@ -63,18 +65,22 @@ struct ljp_session {
   pthread_t thread;
   bool joinable;
   struct ljp_wake wake;
-  _Atomic uint32_t started; /* 1: the start is over; see status. */
+  /* The steps of the start that are over, see status: 1: the first block is
+  ** written; 2: a provisional file has its name. */
+  _Atomic uint32_t started;
+  _Atomic uint32_t decision; /* enum ljp_decision, of a provisional session. */
   _Atomic bool stop;
   struct ljp_session *next; /* In the registry. */
 };
 
 /* thread.c */
 enum ljp_status ljp_session_spawn(struct ljp_session *s);
-/* The writer has been started or has failed to start. Called by the thread that
-** started it. */
+/* A step of the start is over or has failed. Called by the thread that has done
+** it. */
 void ljp_session_announce(struct ljp_session *s, enum ljp_status status);
 
 /* session.c */
+void ljp_session_decide(struct ljp_session *s, enum ljp_decision decision);
 enum ljp_status ljp_session_make_writer(struct ljp_session *s);
 
 /* fork.c */

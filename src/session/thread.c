@@ -86,7 +86,7 @@ void ljp_session_announce(struct ljp_session *s, enum ljp_status status)
   }
   pthread_mutex_unlock(&s->mutex);
   /* Release: status and state are visible before started is. */
-  atomic_store_explicit(&s->started, 1, memory_order_release);
+  atomic_fetch_add_explicit(&s->started, 1, memory_order_release);
   ljp_futex_call(&s->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
@@ -98,6 +98,22 @@ static bool thread_stopping(struct ljp_session *s)
 static uint64_t thread_flush_ns(const struct ljp_session *s)
 {
   return (s->options.flush_ms ? s->options.flush_ms : 250) * UINT64_C(1000000);
+}
+
+/* A provisional session: waits until its fate is known. Meanwhile the thread
+** that starts the session may use the sink. */
+static enum ljp_status thread_await_decision(struct ljp_session *s)
+{
+  enum ljp_decision decision;
+  enum ljp_status status = LJP_OK;
+  /* Acquire: pairs with ljp_session_decide(). */
+  while (!(decision = atomic_load_explicit(&s->decision, memory_order_acquire)))
+    ljp_futex_wait(&s->decision, 0, UINT64_C(1000000000));
+  if (decision == LJP_COMMITTED && !s->begun) {
+    status = ljp_sink_show(s->sink);
+    ljp_session_announce(s, status);
+  }
+  return status;
 }
 
 static void *thread_main(void *arg)
@@ -117,11 +133,13 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&s->mutex);
     status = s->status;
     pthread_mutex_unlock(&s->mutex);
-    ljp_sink_release_old(s->sink);
   } else {
     status = ljp_writer_start(s->writer, ljp_clock_ns());
     ljp_session_announce(s, status);
   }
+  if (!status && s->options.provisional && !s->child)
+    status = thread_await_decision(s);
+  ljp_sink_release_old(s->sink);
   while (!status && !thread_stopping(s)) {
     ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
     status = thread_round(s, false);

@@ -1,6 +1,6 @@
 /*
 ** See sink.h. A file is created as NAME.ljp-PID-n in the folder of NAME, gets
-** its first block there, and is then renamed to NAME. If NAME is not a regular
+** its first blocks there, and is then renamed to NAME. If NAME is not a regular
 ** file (a device, a FIFO), it is opened as it is.
 */
 #include "src/writer/sink.h"
@@ -140,7 +140,8 @@ static enum ljp_status sink_open_file(struct ljp_sink *sink, uint32_t segment)
   size_t room = strlen(sink->path) + NAME_EXTRA;
   if (!name)
     return sink_fail(sink, ENOMEM);
-  sink->regular = stat(name, &st) != 0 || S_ISREG(st.st_mode);
+  bool there = stat(name, &st) == 0;
+  sink->regular = !there || S_ISREG(st.st_mode);
   if (sink->regular) {
     sink->temporary = malloc(room);
     if (!sink->temporary)
@@ -148,9 +149,9 @@ static enum ljp_status sink_open_file(struct ljp_sink *sink, uint32_t segment)
     for (int n = 0; !status && sink->file.fd < 0; n++) {
       snprintf(sink->temporary, room, "%s.ljp-%ld-%d", sink->path,
                (long)getpid(), n);
-      sink->file.fd =
-          open(sink->temporary,
-               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+      sink->file.fd = open(sink->temporary,
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                           there ? 0600 : 0666);
       if (sink->file.fd < 0 && (errno != EEXIST || n > 1000))
         status = sink_fail(sink, errno);
     }
@@ -244,13 +245,38 @@ static enum ljp_status sink_write_callback(struct ljp_sink *sink,
   return LJP_OK;
 }
 
-/* The first block is written: now the file may replace an older one. */
-static enum ljp_status sink_show(struct ljp_sink *sink)
+/* The file takes over the mode and the owner of the one that it replaces, as if
+** it had been written into. If it may not have that owner or group, the rights
+** that the mode gives to the old group are not given to another one. */
+static void sink_inherit(struct ljp_sink *sink, const struct stat *old)
+{
+  struct stat st;
+  mode_t mode = old->st_mode & 0777;
+  if (fstat(sink->file.fd, &st))
+    return;
+  if (st.st_uid != old->st_uid &&
+      fchown(sink->file.fd, old->st_uid, (gid_t)-1) == 0)
+    st.st_uid = old->st_uid;
+  if (st.st_gid != old->st_gid &&
+      fchown(sink->file.fd, (uid_t)-1, old->st_gid) == 0)
+    st.st_gid = old->st_gid;
+  if (st.st_gid != old->st_gid)
+    mode &= 0707 | (mode & 07) << 3;
+  fchmod(sink->file.fd, mode);
+}
+
+enum ljp_status ljp_sink_show(struct ljp_sink *sink)
 {
   enum ljp_status status = LJP_OK;
+  sink->hold = false;
+  if (!sink->temporary)
+    return LJP_OK;
   char *name = sink_segment_path(sink, sink->segment);
   if (!name)
     return sink_fail(sink, ENOMEM);
+  struct stat old;
+  if (lstat(name, &old) == 0 && S_ISREG(old.st_mode))
+    sink_inherit(sink, &old);
   if (sink->keep_old) {
     sink->old.fd = open(name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (sink->old.fd >= 0)
@@ -285,8 +311,8 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
 {
   enum ljp_status status;
   ljp_assert(len > 0);
-  /* A file has its temporary name until its first block, and no longer. */
-  ljp_assert(!sink->temporary || !sink->whole_bytes);
+  /* A file has its temporary name until its first block, or while it is held. */
+  ljp_assert(!sink->temporary || !sink->whole_bytes || sink->hold);
   if (sink->kind == LJP_SINK_CALLBACK) {
     status = sink_write_callback(sink, block, len);
   } else {
@@ -302,8 +328,8 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
       if (ftruncate(sink->file.fd, (off_t)sink->whole_bytes) == 0)
         lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
     }
-    if (!status && sink->temporary)
-      status = sink_show(sink);
+    if (!status && !sink->hold)
+      status = ljp_sink_show(sink);
   }
   if (!status)
     sink->whole_bytes += len;

@@ -3,7 +3,7 @@
 ** host, or a callback of the host. Writer thread only, except that the thread
 ** that starts the session may write the first block of a file.
 ** Invariants: an existing file is only replaced by a file that already begins
-** with a whole block. After a failed write, a file of ours ends with its last
+** with a whole block, and not before the session is sure to record (hold). After a failed write, a file of ours ends with its last
 ** whole block. We never write into a file that we have not opened.
 ** A write raises no signal in the host: the thread that writes blocks all
 ** signals.
@@ -37,7 +37,8 @@ struct ljp_sink {
   ljp_sink_callback callback;
   void *ctx;
   char *path;      /* Of file segment 0, symbolic links resolved. */
-  char *temporary; /* Until the first block is in it; then NULL. */
+  char *temporary; /* Until the file has its name; then NULL. */
+  bool hold;       /* Keep the temporary name until ljp_sink_show(). */
   uint32_t segment;
   struct ljp_open_file file;
   bool regular; /* We opened a regular file, and may cut and rename it. */
@@ -70,8 +71,12 @@ void ljp_sink_keep_old(struct ljp_sink *sink);
 void ljp_sink_release_old(struct ljp_sink *sink);
 
 /* Opens file segment 0, 1, 2 ... A file has a temporary name until its first
-** block is written. */
+** block is written, or with `hold` until ljp_sink_show(). */
 enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment);
+
+/* Gives the file its name, and ends `hold`. The first block is written. Does
+** nothing if the sink is no regular file. */
+enum ljp_status ljp_sink_show(struct ljp_sink *sink);
 
 /* Writes one whole block or nothing. */
 enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
