@@ -1,8 +1,8 @@
 /*
-** What the stream's producing side costs: a push into the ring, the writer's
-** draining (interning, encoding, checksums, /dev/null), and bytes in the file.
-** Best of some runs, in CPU time of this thread, so that a busy machine matters
-** less. Usage: bench_stream
+** The costs of the stream's producing side: a push into the ring, the writer's
+** draining (interning, encoding, checksums, writing to /dev/null), and bytes in
+** the file. Takes the best of several runs, and CPU time of this thread for the
+** draining, so that a busy machine matters less. Usage: bench_stream
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 enum { LUA_FRAMES = 30, FRAMES = 60, REPEATS = 7, PUSHES = 20000 };
 
-/* 30 Lua and 30 host frames; the first `fresh` from the leaf are random among
-** `variety`. */
+/* 30 Lua and 30 host frames. The first `fresh` frames from the leaf are random
+** numbers below `variety`. */
 static void make_stack(uint64_t *frames, unsigned fresh, unsigned variety)
 {
   for (unsigned i = 0; i < FRAMES; i++) {
@@ -36,7 +36,7 @@ static void empty(struct ljp_producer *p)
   atomic_store(&source_wake.word, 1); /* No system call: nobody sleeps. */
 }
 
-/* ns of one push; how many of the frames differ from the push before. */
+/* The ns of a push. fresh: the frames that differ from the push before. */
 static double push_ns(unsigned fresh)
 {
   static uint64_t stacks[64][FRAMES];
@@ -72,7 +72,7 @@ struct workload {
   const char *name;
   bool memory;
   unsigned fresh, variety, new_stack_each;
-  bool known; /* One of 1,000 stacks, all 60 frames of each its own. */
+  bool known; /* One of 1,000 stacks that share no frame. */
 };
 
 static uint64_t fill(struct ljp_producer *p, const struct workload *load)
@@ -125,7 +125,8 @@ static void drain(const struct workload *load)
     if (ljp_sink_init_file(&sink, "/dev/null", false) ||
         ljp_writer_new(&w, &sink, &options) || ljp_writer_start(w, now))
       exit(1);
-    /* The first fill makes the stacks known, as after a second of running. */
+    /* The first fill makes the stacks known, as in a session that has run for a
+    ** second. */
     for (int round = 0; round < 2; round++) {
       events = fill(p, load);
       uint64_t used = ljp_ring_head(&p->ring) - ljp_ring_tail(&p->ring);
@@ -157,7 +158,7 @@ int main(void)
   printf("  %-44s %7.1f ns\n", "the same stack again", push_ns(0));
   printf("  %-44s %7.1f ns\n", "6 frames differ", push_ns(6));
   printf("  %-44s %7.1f ns\n", "all 60 frames differ", push_ns(FRAMES));
-  printf("writer, one core, bytes of records in the ring:\n");
+  printf("writer, one core, bytes of entries in the ring:\n");
   static const struct workload loads[] = {
       {"samples, same stack", false, 1, 50, 1000000, false},
       {"samples, 6 of 60 frames differ", false, 6, 3, 1, false},

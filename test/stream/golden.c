@@ -1,7 +1,7 @@
 /*
-** Writes the golden streams of test/data/: fixed times and ids, every record
-** type. golden_streams DIR; the same bytes each time and on each machine.
-** A test compares what it writes with what is kept.
+** Writes the golden streams of test/data/: every record type, with fixed times
+** and ids, so that the bytes are the same each time and on each machine.
+** test_golden compares them with the files there. Usage: golden_streams DIR
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,8 @@ static void close_golden(struct golden *g, bool end)
   source_free(g->events);
 }
 
-/* Two modules at the same place, one after the other, and one that stays. */
+/* Two modules at the same place, one after the other, and one that stays
+** loaded. */
 static void set_modules(struct golden *g, bool second)
 {
   struct ljp_modules *m = &g->w->modules;
@@ -175,7 +176,7 @@ static void push_mem(struct golden *g, int count)
   }
 }
 
-/* One of each kind. */
+/* One event of each kind. */
 static void push_traces(struct golden *g)
 {
   uint64_t place = ljp_frame_lua(LJP_FRAME_LUA, 0, 6, 61);
@@ -215,7 +216,7 @@ static void push_events(struct golden *g)
   ljp_push_note(g->events, now + 10, LJP_NOTE_WARNING, "a note");
 }
 
-/* Every record type, in two epochs (the second by time), END. */
+/* Every record type, two epochs (the second begins by time), and END. */
 static void every_record(const char *dir, const char *name, int zstd)
 {
   struct golden g;
@@ -259,7 +260,7 @@ static void killed(const char *dir)
   close_golden(&g, false);
 }
 
-/* Three segments, each readable alone. */
+/* Three file segments, each readable alone. */
 static void rotated(const char *dir)
 {
   struct golden g;

@@ -13,7 +13,7 @@
 static struct {
   uint8_t data[1 << 20];
   size_t len;
-  size_t refuse_at; /* Refuses the block that begins beyond it, once. */
+  size_t refuse_at; /* Refuse, once, a block that begins beyond it. */
 } hand_out;
 
 static inline size_t hand_take(const void **data, size_t len, void *ctx)

@@ -1,5 +1,5 @@
 /*
-** For the tests in which something dies: a session under load, in a child.
+** For tests in which a process dies or forks: a session under load, in a child.
 */
 #ifndef LJP_TEST_HARSH_H
 #define LJP_TEST_HARSH_H
@@ -38,7 +38,7 @@ static inline struct ljp_producer *harsh_producer(struct ljp_session *s,
   return p;
 }
 
-/* One sample with a stack of about 10 frames that changes. */
+/* Pushes one sample with a stack of 10 frames that changes. */
 static inline bool harsh_push(struct ljp_producer *p, uint64_t i)
 {
   uint64_t frames[10];

@@ -1,4 +1,4 @@
-/* A library to be loaded and unloaded; two of them differ in a letter. */
+/* A library that a test loads and unloads. Two of them differ in one letter. */
 #define PASTE(a, b) a##b
 #define NAME(letter) PASTE(loadable_, letter)
 

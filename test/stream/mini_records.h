@@ -30,7 +30,8 @@ struct mini {
   char error[200];
   uint64_t blocks, key_blocks, zstd_blocks, next_seq, stream, epoch, segment;
   uint64_t raw_bytes, stored_bytes;
-  uint64_t epoch_bytes, most_epoch_bytes; /* Raw; of the largest epoch. */
+  uint64_t epoch_bytes,
+      most_epoch_bytes; /* Raw; `most` is the largest epoch's. */
   bool have_seq, clean, segment_end;
   uint64_t records[64]; /* Records by tag. */
   uint64_t events[64];  /* Single events by tag, as TOTALS counts them. */
@@ -121,7 +122,7 @@ static inline bool mini_defined(struct mini *m, const uint32_t *table,
   return id == 0 || table[id] == m->epoch;
 }
 
-/* Frames of a stack, leaf first; the number of them. */
+/* Sets out to the frames of a stack, leaf first; returns their number. */
 static inline unsigned mini_stack(const struct mini *m, uint64_t id,
                                   const struct mini_node **out)
 {
@@ -249,7 +250,7 @@ static inline bool mini_totals(struct mini *m, struct mini_cursor *c)
 {
   for (uint64_t n = mini_u(c); n && !c->bad; n--) {
     uint64_t tag = mini_u(c), count = mini_u(c);
-    /* Begun in the middle (a later segment): believe the first ones. */
+    /* In a later file segment read alone: take the first TOTALS as given. */
     if (m->records[LJP_REC_TOTALS] == 1 && m->epoch != 1)
       m->events[tag] = count;
     if (tag >= 64 || m->events[tag] != count)

@@ -1,7 +1,7 @@
 /*
-** Makes streams of streams for tests:
+** Makes streams from streams, for tests:
 **   rework stream IN OUT NUMBER   the same session under another number
-**   rework symbols IN OUT         with symbols put in, always the same
+**   rework symbols IN OUT         with added symbols, always the same
 **   rework losses IN OUT          with 31 events lost by the writer itself
 */
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 static struct ljp_reader reader;
 static struct ljp_stream_out out;
 
-/* Known places of the module 1 of the golden streams, and one unknown. */
+/* Known addresses of module 1 of the golden streams, and one unknown. */
 static void put_symbols(const struct ljp_block_head *like)
 {
   static const struct ljp_rec_symbol symbols[] = {

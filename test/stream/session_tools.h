@@ -1,6 +1,6 @@
 /*
-** What the tests of sessions share: a folder of their own, a session that is
-** running, a sample that gets in, a file read back. Included after cmocka.h.
+** Shared by the tests of sessions: a folder of their own, a running session,
+** samples, and reading a file back. Include it after cmocka.h.
 */
 #ifndef LJP_TEST_SESSION_TOOLS_H
 #define LJP_TEST_SESSION_TOOLS_H
@@ -59,7 +59,7 @@ static inline struct ljp_producer *producer(struct ljp_session *s,
   return p;
 }
 
-/* Pushes until it is in, so that every one arrives. */
+/* Pushes until the ring has room, so that no sample is lost. */
 static inline void sample(struct ljp_producer *p, uint32_t ref)
 {
   uint64_t frames[] = {ljp_frame_lua(LJP_FRAME_LUA, 0, ref + 2, 3),

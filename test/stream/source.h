@@ -1,6 +1,6 @@
 /*
-** A producer without a session, and a describe() whose answers are known: for
-** tests, benchmarks and golden files that drive the writer themselves.
+** A producer without a session, and a describe() with known answers, for tests,
+** benchmarks and golden streams that drive the writer themselves.
 */
 #ifndef LJP_TEST_SOURCE_H
 #define LJP_TEST_SOURCE_H
@@ -44,7 +44,7 @@ static inline bool known_proto(void *ctx, uint32_t ref,
   (void)ctx;
   out->id = ref;
   out->flags = LJP_PROTO_UNKNOWN;
-  if (ref % 1000 == 999) /* Some are not known any more. */
+  if (ref % 1000 == 999) /* Some are no longer known. */
     return true;
   out->first_line = ref * 10;
   out->last_line = ref * 10 + 9;

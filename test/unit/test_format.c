@@ -1,4 +1,5 @@
-/* The numbers in format.h are those in RFC 1, and the plain helpers hold. */
+/* format.h and RFC 1 have the same numbers; CRC, varints and frame words work.
+** */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

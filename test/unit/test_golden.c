@@ -1,6 +1,6 @@
 /*
-** The golden streams: what is kept in test/data/ is what the writer writes
-** today, byte for byte, and keeps every rule that the mini reader knows.
+** The golden streams: the writer still writes the files of test/data/ byte for
+** byte, and they keep every rule that the mini reader checks.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,10 +49,10 @@ static void the_kept_files_are_what_is_written(void **state)
 {
   (void)state;
 #ifdef LJP_DEBUG
-  skip(); /* Other block sizes. */
+  skip(); /* Debug builds have other block sizes. */
 #endif
   static const char *const names[] = {
-      /* Not the compressed one: its bytes depend on zstd's version. */
+      /* Not the compressed stream: its bytes depend on zstd's version. */
       "every-record.ljp", "killed.ljp",     "rotated.ljp",
       "rotated.ljp.s1",   "rotated.ljp.s2", "small-table.ljp"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -133,9 +133,9 @@ static void two_libraries_at_one_place_are_not_mixed(void **state)
   m->on_event = see_module;
   m->ctx = &seen;
   assert_true(mini_read_file(m, path, NULL));
-  /* 53 samples a round, 4 of them without a stack. */
+  /* 53 samples in each round, 4 of them without a stack. */
   assert_int_equal(seen.old, 2 * 49);
-  /* At the very time of the look, both were there: not decided. */
+  /* At the time of the look, either module may have been there. */
   assert_int_equal(seen.unknown, 1);
   assert_int_equal(seen.new, 2 * 49 - 1);
   mini_free(m);

@@ -11,7 +11,7 @@
 #include "src/writer/intern.h"
 #include "src/writer/modules.h"
 
-/* The node of one word below parent; LJP_NO_NODE: there is no room. */
+/* The node of one word below parent; LJP_NO_NODE: no room. */
 static uint32_t child(struct ljp_intern *t, uint32_t parent, uint64_t word)
 {
   uint32_t node = LJP_NO_NODE;
@@ -61,7 +61,7 @@ static void ids_are_not_used_again_after_clearing(void **state)
   ljp_intern_fini(&t);
 }
 
-/* Against a list of nodes that is searched from end to end. */
+/* Compares with a list of nodes that is searched from end to end. */
 static void paths_share_just_what_they_have_in_common(void **state)
 {
   (void)state;
@@ -77,7 +77,7 @@ static void paths_share_just_what_they_have_in_common(void **state)
       seed = seed * 1103515245u + 12345;
       words[i] = seed >> 16 & (i % 3 ? 1 : 3);
     }
-    /* In two goes, like a stack of which the writer knows the beginning. */
+    /* In two steps, like a stack whose beginning the writer knows. */
     unsigned half = seed >> 8 & 7;
     assert_int_equal(ljp_intern_path(&t, parent, words, half, chain), half);
     assert_int_equal(ljp_intern_path(&t, half ? chain[half - 1] : parent,
@@ -95,7 +95,7 @@ static void paths_share_just_what_they_have_in_common(void **state)
     }
     assert_int_equal(t.count, count);
   }
-  assert_true(rounds * DEPTH > count * 2); /* Much of it was known. */
+  assert_true(rounds * DEPTH > count * 2); /* Many nodes were known. */
   ljp_intern_fini(&t);
 }
 
@@ -182,7 +182,8 @@ static void this_function_is_found_in_the_program_itself(void **state)
   ljp_modules_fini(&m);
 }
 
-/* Old: seen until 200, found gone by the look at 300, which found the new. */
+/* The old module was seen until 200. The look at 300 missed it and found the
+** new one. */
 static void between_two_looks_neither_library_is_named(void **state)
 {
   (void)state;

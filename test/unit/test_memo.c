@@ -1,5 +1,6 @@
-/* The memo of a walk: its rest is believed only while every word that it has
-** read says the same. The reads here are of an array, the frames made up. */
+/* The memo of a walk: a remembered rest is used only while every word that the
+** walk read is unchanged. Here the words are an array, and the frames are made
+** up. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,10 +17,12 @@
 enum { DEPTH = 29, LIMIT = 100, PAGE = 4096 };
 
 static uint64_t words[DEPTH], frames[LIMIT];
-static uint32_t count, cap = LIMIT; /* cap: no walk adds more frames */
+static uint32_t count,
+    cap = LIMIT; /* cap: a walk ends after that many frames. */
 static struct ljp_memo *memo;
 
-/* A walk down from frame `top`: reads words[i], finds the frame 1000 i + it. */
+/* A walk from frame `top` to the root: reads words[i], finds the frame
+** 1000 i + words[i]. */
 static void walk(uint32_t top, uint32_t limit, uint64_t generation)
 {
   count = 0;
@@ -92,7 +95,7 @@ static void each_changed_word_is_seen(void **state)
     words[changed] ^= UINT64_C(1) << (8 + changed);
     walk(0, LIMIT, 1);
     expect(0);
-    /* What lies behind the changed word is still known. */
+    /* The frames behind the changed word are still known. */
     assert_int_equal(memo->met, changed + 1 < DEPTH);
   }
 }
@@ -121,7 +124,7 @@ static void another_generation_is_recorded_anew(void **state)
   expect(0);
 }
 
-/* Meets the first point with room for so many frames. */
+/* Meets the first point with room for that many frames. */
 static bool meet(uint32_t limit, uint32_t wants)
 {
   count = 0;
@@ -237,7 +240,7 @@ static void memory_that_is_gone_is_not_equal(void **state)
   ljp_saferead_remove();
 }
 
-/* In the fours and behind them. */
+/* In the groups of four and behind them. */
 static void the_first_word_that_differs_is_told(void **state)
 {
   (void)state;

@@ -1,4 +1,5 @@
-/* Ring and pushes: whole or counted, over every wrap; stacks as differences. */
+/* Ring and pushes: an event is whole in the ring or counted as lost, at every
+** wrap; stacks are given as differences. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,7 +66,7 @@ static void full_ring_counts_each_drop(void **state)
     in += ljp_push_sample(p, &s, &frame, 1);
   assert_true(in > 100);
   assert_int_equal(in + p->lost[LJP_LOSS_RING_FULL], 1009);
-  /* The stack is forgotten: the next one must be given in full. */
+  /* The stack is forgotten: the next event must give it in full. */
   assert_int_equal(ljp_producer_depth(p), 0);
   uint64_t pos = 0;
   unsigned seen = 0;
@@ -162,7 +163,8 @@ brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
   while (read < 100003) {
     random = random * 6364136223846793005 + 1442695040888963407;
     m.address = pushed + 1;
-    /* Long ones of all lengths in between: each place in the ring is met. */
+    /* Longer entries of all lengths in between, so that an entry begins at each
+    ** place of the ring. */
     if (random >> 60 > 2) {
       bool done = push_brief(p, 7, m.address, 5, kinds);
       brief += done;
@@ -176,7 +178,7 @@ brief_events_never_leave_the_ring_or_overwrite_what_is_unread(void **state)
       pushed++;
       continue;
     }
-    /* Full: some of it is read, sometimes all. */
+    /* Full: read some of it, sometimes all. */
     uint64_t end = ljp_ring_head(&p->ring), some = random >> 40 & 255;
     assert_true(end - ljp_ring_tail(&p->ring) <= 4096);
     const struct ljp_ring_entry *entry;
@@ -224,17 +226,17 @@ static void another_top_is_pushed_whole_or_not_at_all(void **state)
     keep = keep < n ? keep : n;
     keep = keep < before ? keep : before;
     for (unsigned i = keep; i < n; i++)
-      stack[i] = random >> 54 & 3; /* some stay what they were */
+      stack[i] = random >> 54 & 3; /* Some stay the same. */
     m.address++;
     m.time_ns = random >> 62;
     m.op = random >> 61 & 1 ? LJP_MEM_FREE : LJP_MEM_ALLOC;
     while (!push_top(p, &m, stack, n, keep)) {
-      /* Nothing is lost, and nothing has come half. */
+      /* Nothing is lost, and no part of it is in the ring. */
       assert_int_equal(p->depth, before);
       ljp_ring_release(&p->ring, pos);
       refused++;
       bool full = false;
-      if (!ljp_brief_look(p) && /* at the ring's end */
+      if (!ljp_brief_look(p) && /* At the ring's end. */
           ljp_producer_put_mem(p, &m, 0, stack, n, true, &full))
         break;
     }
@@ -265,7 +267,7 @@ static void what_is_not_like_the_event_before_is_not_brief(void **state)
   (void)state;
   struct ljp_producer *p = source_new(1, 0, LJP_PRODUCER_MEMORY, 4096);
   const struct ljp_mem m = {.op = LJP_MEM_ALLOC, .size = 5, .time_ns = 7};
-  assert_false(push_brief(p, 7, 1, 5, 0)); /* there is none before */
+  assert_false(push_brief(p, 7, 1, 5, 0)); /* There is no event before. */
   assert_true(ljp_push_mem(p, &m, NULL, 0));
   assert_false(push_brief(p, 8, 1, 5, 0));
   assert_false(push_brief(p, 7, 1, 0x10000, 0));
@@ -275,7 +277,8 @@ static void what_is_not_like_the_event_before_is_not_brief(void **state)
   assert_false(push_brief(p, 7, 1, 5, 0));
   atomic_store(&p->busy, false);
   assert_int_equal(ljp_ring_head(&p->ring), 40 + 16);
-  assert_false(ljp_push_mem_keep(p, &m, 2, NULL, 0, NULL)); /* it is lost */
+  assert_false(
+      ljp_push_mem_keep(p, &m, 2, NULL, 0, NULL)); /* This one is lost. */
   assert_false(push_brief(p, 7, 1, 5, 0));
   source_free(p);
 }

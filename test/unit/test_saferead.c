@@ -15,7 +15,7 @@
 
 enum { PAGE = 4096 };
 
-/* cmocka puts its own SIGSEGV handler in for each test; ours goes on top. */
+/* cmocka installs a SIGSEGV handler for each test; ours goes on top of it. */
 static void with_install(void **state)
 {
   void (*body)(void **);

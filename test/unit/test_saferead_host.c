@@ -27,13 +27,13 @@
 
 enum { PAGE = 4096 };
 
-/* Runs a body in a child; its wait status comes back. */
+/* Runs a body in a child and returns the wait status. */
 static int in_child(void (*body)(void))
 {
   int status;
   pid_t pid = fork();
   if (pid == 0) {
-    signal(SIGSEGV, SIG_DFL); /* not cmocka's */
+    signal(SIGSEGV, SIG_DFL); /* Not cmocka's. */
     signal(SIGBUS, SIG_DFL);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -81,7 +81,7 @@ static void a_fault_of_the_host_still_kills_with_its_signal(void **state)
                                   ignored_but_real};
   (void)state;
   if (SANITIZED)
-    skip(); /* the sanitizer handles SIGSEGV itself */
+    skip(); /* The sanitizer handles SIGSEGV itself. */
   for (unsigned i = 0; i < sizeof deaths / sizeof *deaths; i++) {
     int status = in_child(deaths[i]);
     assert_true(WIFSIGNALED(status));
@@ -97,7 +97,8 @@ static void a_sent_signal_that_is_ignored_stays_ignored(void **state)
   assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* A host's handler: notes what it got and leaves by siglongjmp, as hosts do. */
+/* A host's handler: keeps what it got and leaves by siglongjmp(), as hosts do.
+** */
 static sigjmp_buf back;
 static siginfo_t got_info;
 static greg_t got_rip, got_rcx;
@@ -157,7 +158,7 @@ static void the_hosts_handler_gets_its_fault_whole(void **state)
 {
   (void)state;
   if (SANITIZED)
-    skip(); /* so are masks */
+    skip(); /* The sanitizer handles masks itself. */
   int status = in_child(see_host_handler);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 0);
@@ -193,7 +194,7 @@ static void a_handler_that_resets_is_called_once(void **state)
   assert_int_equal(WTERMSIG(status), SIGSEGV);
 }
 
-/* The host's stack overflows; its handler lives on an alternate stack. */
+/* The host's stack overflows; its handler runs on an alternate stack. */
 static char alternate[1 << 16];
 static volatile int on_alternate;
 
@@ -239,7 +240,7 @@ static void a_stack_overflow_reaches_the_hosts_alternate_stack(void **state)
   assert_int_equal(WEXITSTATUS(status), 11);
 }
 
-/* The host blocks SIGSEGV; a handler that reads comes in. */
+/* The host blocks SIGSEGV while a handler that reads runs. */
 static volatile int entered, loaded;
 
 static void reading_handler(int number, siginfo_t *info, void *context)
@@ -267,11 +268,11 @@ static void read_while_blocked(void)
   raise(SIGUSR1);
   if (!entered || loaded != 0)
     _exit(2);
-  /* The host's mask is as it was. */
+  /* The host's mask is unchanged. */
   pthread_sigmask(SIG_SETMASK, NULL, &now);
   if (!sigismember(&now, SIGSEGV) || !sigismember(&now, SIGBUS))
     _exit(3);
-  /* One is waiting: it must not be let in by us. */
+  /* A SIGSEGV is pending: we must not let it in. */
   raise(SIGSEGV);
   raise(SIGUSR1);
   _exit(entered || loaded != 2 ? 4 : 0);
@@ -293,8 +294,8 @@ static void chaining_handler(int number, siginfo_t *info, void *context)
   covered.sa_sigaction(number, info, context);
 }
 
-/* A host puts a chaining handler on top, several times over; ours goes on top
-** again each time and no ring closes. */
+/* A host installs a chaining handler several times. Ours goes on top again each
+** time, and the chain never becomes a circle. */
 static void cover_and_check(void)
 {
   struct sigaction action = {.sa_flags = SA_SIGINFO};
@@ -305,7 +306,7 @@ static void cover_and_check(void)
   if (!ljp_saferead_check())
     _exit(2);
   sigaction(SIGSEGV, &action, &covered);
-  /* Covered, but the host chains to us: reads work, by way of it. */
+  /* Covered, but the host calls our handler: reads work. */
   if (ljp_safe_load((void *)(uintptr_t)0x10000, &out) || calls != 1)
     _exit(3);
   if (!ljp_saferead_check())
@@ -321,11 +322,11 @@ static void cover_and_check(void)
   }
   sigset_t none;
   sigemptyset(&none);
-  /* Out of places: says so, and no walk starts. */
+  /* No place is left: the check fails, and no walk starts. */
   if (ljp_saferead_check() || ljp_saferead_enter(&none))
     _exit(7);
   calls = 0;
-  *hole = 1; /* ends, whoever is on top */
+  *hole = 1; /* Kills the process, whichever handler is on top. */
 }
 
 static void a_host_that_covers_us_is_covered_in_turn(void **state)
@@ -348,8 +349,9 @@ static void count_trap(int number, siginfo_t *info, void *context)
   traps++;
 }
 
-/* As the samples of timer "trap" do: while the handler of one runs, the next one
-** waits. Only the kernel, or the thread itself, can send one with such a code. */
+/* As with the samples of timer "trap": while the handler of one runs, the next
+** is pending. Only the kernel or the thread itself can send a signal with such
+** a code. */
 static void trap_while_blocked(void)
 {
   struct sigaction action = {.sa_sigaction = count_trap,

@@ -45,7 +45,7 @@ static void all_that_was_pushed_is_in_the_file(void **state)
 static void what_was_pushed_just_before_stop_is_in_it(void **state)
 {
   (void)state;
-  /* Stop comes at any point of the writer's round. */
+  /* Stop at any point of the writer's round. */
   for (unsigned i = 0; i < 150; i++) {
     struct ljp_session_options o = {.path = in_dir("late"), .flush_ms = 1};
     struct ljp_session *s = started(&o);
@@ -291,7 +291,7 @@ static void count_round(void *ctx)
   atomic_fetch_add((atomic_uint *)ctx, 1);
 }
 
-/* The second round to begin from now on finds the first one ended. */
+/* When a second round from now on begins, the first has ended. */
 static void writer_looks(atomic_uint *rounds)
 {
   for (unsigned from = atomic_load(rounds); atomic_load(rounds) - from < 2;)
@@ -321,7 +321,7 @@ static void libraries_that_come_and_go_are_told_apart(void **state)
       const struct ljp_sample one = {.time_ns = ljp_clock_ns()};
       assert_true(ljp_push_sample(p, &one, &frame, 1));
     }
-    if (i % 4) /* Else the writer finds one gone and the other there at once. */
+    if (i % 4) /* Otherwise the writer finds both changes in one look. */
       writer_looks(&rounds);
     dlclose(lib);
   }
@@ -333,7 +333,7 @@ static void libraries_that_come_and_go_are_told_apart(void **state)
   m->ctx = &libs;
   if (!mini_read_file(m, in_dir("libs"), NULL))
     fail_msg("%s", m->error);
-  /* Never the wrong one; unknown only if no look fell between. */
+  /* Never the wrong module; unknown only if there was no look in between. */
   assert_int_equal(libs.other, 0);
   assert_true(libs.in_a <= 220 && libs.in_b <= 220);
   assert_int_equal(libs.in_a + libs.in_b + libs.unknown, 440);

@@ -1,4 +1,4 @@
-/* Sinks: files, descriptors, callbacks, and what goes wrong with them. */
+/* Sinks: files, descriptors, callbacks, and their failures. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static void an_old_file_is_replaced_only_by_a_session_that_started(void **state)
   assert_string_equal(text, "precious");
   close(again);
   assert_int_equal(ljp_session_start(s), LJP_OK);
-  /* In place with its first block as soon as start returns. */
+  /* The file has its name and its first block when start returns. */
   struct mini *m = mini_new();
   assert_true(mini_read_file(m, in_dir("old"), NULL));
   assert_true(m->blocks >= 1);
@@ -248,7 +248,8 @@ static void a_closed_pipe_ends_the_session_without_a_signal(void **state)
   ljp_producer_retire(p);
   ljp_session_free(s);
   assert_int_equal(pipe_signals, 0);
-  assert_int_equal(fcntl(fds[1], F_GETFD), 0); /* Still the host's, open. */
+  assert_int_equal(fcntl(fds[1], F_GETFD),
+                   0); /* Still open, flags unchanged. */
   close(fds[1]);
   sigaction(SIGPIPE, &before, NULL);
 }
@@ -371,7 +372,7 @@ static size_t take_late(const void **data, size_t len, void *ctx)
   return len;
 }
 
-/* Not freed: its thread may still be in it. */
+/* Never freed: its thread may still use it. */
 static void
 a_callback_that_never_returns_does_not_hold_start_for_ever(void **state)
 {
@@ -385,7 +386,7 @@ a_callback_that_never_returns_does_not_hold_start_for_ever(void **state)
   assert_int_equal(ljp_session_stop(s, &error), LJP_ERR_IO);
   assert_int_equal(error, ETIMEDOUT);
   ljp_session_free(s);
-  may_go_on = true; /* Too late: nothing changes any more. */
+  may_go_on = true; /* Too late: nothing changes. */
   for (int i = 0; i < 20; i++) {
     usleep(10000);
     assert_int_equal(ljp_session_state(s), LJP_SESSION_FAILED);

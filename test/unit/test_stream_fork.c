@@ -1,5 +1,5 @@
-/* The program forks, and maybe executes another one: each process has a file of
-** its own, and neither is held up. */
+/* The program forks, and may execute another program: each process has a file
+** of its own, and neither hangs. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

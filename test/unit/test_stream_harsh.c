@@ -53,8 +53,8 @@ static void killed_under_load_it_lacks_at_most_one_interval(void **state)
       fail_msg("%s", m->error);
     assert_true(m->events[LJP_REC_SAMPLES] > 100);
     assert_false(m->clean);
-    /* The interval is 250 ms; 150 for a busy machine. The kill may fall just
-       before the last push is noted. */
+    /* The interval is 250 ms, and a busy machine gets 150 ms more. The kill may
+    ** come just before the last push is noted. */
     if (*last_push > m->last_time + 400000000)
       fail_msg("%llu ms are missing",
                (unsigned long long)(*last_push - m->last_time) / 1000000);
@@ -96,7 +96,8 @@ static void fill_a_small_disk(void *ctx)
     fprintf(stderr, "%s\n", m->error);
     _exit(4);
   }
-  /* Cut to the last whole block, which may be an END that still fitted. */
+  /* The file is cut to its last whole block, which may be an END that fitted.
+  ** */
   if (m->end_offset != bytes)
     _exit(5);
   if (m->events[LJP_REC_SAMPLES] < 1000 || bytes < 900000)
@@ -120,7 +121,8 @@ static void on_a_full_disk_the_program_lives_and_the_file_reads(void **state)
 
 static void leave_the_main_thread(void *ctx)
 {
-  static struct ljp_session *s; /* No leak: the thread's stack goes. */
+  static struct ljp_session
+      *s; /* Static, so that it is no leak when the thread's stack goes. */
   (void)ctx;
   struct ljp_session_options o = {.path = harsh_path("left"), .flush_ms = 50};
   s = harsh_start(&o, LJP_OK);
@@ -135,7 +137,7 @@ static void the_writer_does_not_keep_a_deserted_process_alive(void **state)
   (void)state;
   harsh_skip_under_tsan();
 #ifdef __SANITIZE_ADDRESS__
-  skip(); /* The main thread's stack held what cmocka allocated: a leak. */
+  skip(); /* The main thread's stack goes, and with it cmocka's pointers. */
 #endif
   assert_int_equal(harsh_child(leave_the_main_thread, NULL), 0);
   struct mini *m = mini_new();

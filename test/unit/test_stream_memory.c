@@ -1,7 +1,7 @@
 /*
 ** Out of memory at every point: allocation N fails, for each N, once or from
-** then on. The session fails cleanly or goes on; the file keeps the rules; and
-** each event is in it or counted.
+** then on. The session fails cleanly or continues, the file is valid, and each
+** event is in the file or counted.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static struct outcome run_session(void)
   return o;
 }
 
-/* False: the allocation that was to fail never came. */
+/* False: there were fewer allocations than N. */
 static bool with_failure_at(long n, bool forever)
 {
   unlink(path);
@@ -168,7 +168,7 @@ static void any_one_allocation_may_fail(void **state)
   long n = 0;
   for (; n < 5000 && with_failure_at(n, false); n++)
     if (n > 300)
-      n += 40; /* The prototypes' definitions, one like the other. */
+      n += 40; /* The definitions of prototypes are all alike. */
   assert_in_range(n, 30, 4999);
 }
 

@@ -18,8 +18,7 @@ static void a_sample_with_a_repeated_stack_takes_12_bytes_at_most(void **state)
   hand_begin(&h, LJP_PRODUCER_CPU);
   size_t before = 0;
   for (uint64_t i = 0; i < 251; i++) {
-    /* 1 kHz with jitter, a weight that is never the same, a VM state that
-    ** changes each time. */
+    /* 1 kHz with jitter; the weight and the VM state change each time. */
     const struct ljp_sample s = {.time_ns = 1000 + i * 1000003 + i * i % 7919,
                                  .weight = 1000003 + i * 37 % 1009,
                                  .vm = 1,
@@ -64,7 +63,7 @@ static void a_memory_event_with_a_repeated_stack_takes_8_at_most(void **state)
   mini_free(m);
 }
 
-/* A reader's bound on definitions rests on it. */
+/* The readers' bound on definitions depends on this. */
 static void compression_does_not_make_an_epoch_longer(void **state)
 {
   (void)state;
@@ -85,13 +84,13 @@ static void compression_does_not_make_an_epoch_longer(void **state)
   assert_int_equal(m->events[LJP_REC_MEM], EVENTS);
   assert_true(m->zstd_blocks > 3 && m->stored_bytes < LIMIT);
   assert_true(m->raw_bytes > 3 * LIMIT);
-  /* Headers count, too, but not here. */
+  /* The epoch's size includes headers, this figure does not. */
   assert_in_range(m->most_epoch_bytes, LIMIT - LIMIT / 8,
                   LIMIT + 3 * LJP_BLOCK_FILL_BYTES);
   mini_free(m);
 }
 
-/* All that was pushed is in the file or counted there. */
+/* Every event that was pushed is in the file or counted there. */
 static void what_a_failed_write_loses_is_counted_in_the_end(void **state)
 {
   (void)state;
@@ -128,7 +127,7 @@ static void note_module(void *ctx, struct mini *m, const struct mini_event *e)
     *(*at)++ = m->nodes[e->stack].first;
 }
 
-/* The same address thrice, without a new frame: before, between, after. */
+/* The same address three times, without a new frame: before, between, after. */
 static void a_repeated_stack_is_resolved_by_its_own_time(void **state)
 {
   (void)state;
@@ -148,7 +147,7 @@ static void a_repeated_stack_is_resolved_by_its_own_time(void **state)
                                    .path = strdup("old")};
   m->loaded = 1;
   m->count = 2;
-  /* The old one was known before it went. */
+  /* The old module was known before it was unloaded. */
   m->generation = 1;
   m->loaded = 2;
   m->list[1].gone_ns = 0;
@@ -177,7 +176,7 @@ static void a_bad_record_is_counted_and_the_next_ones_hold(void **state)
   struct hand h;
   hand_begin(&h, LJP_PRODUCER_EVENTS);
   const uint64_t words[] = {1, 2, 3, 4};
-  /* Too few words; not an event at all. */
+  /* Too few words; no event of a ring. */
   assert_true(ljp_push_event(h.p, LJP_REC_TRACE_EVENT, 1, words,
                              3 * sizeof *words, "", 0));
   assert_true(
@@ -190,7 +189,7 @@ static void a_bad_record_is_counted_and_the_next_ones_hold(void **state)
   mini_free(m);
 }
 
-/* What each trace event of a stream stands at. */
+/* The stack of each trace event of a stream. */
 struct seen_stacks {
   uint64_t stack[16];
   unsigned depth[16], count;
@@ -227,15 +226,16 @@ static void events_keep_their_stacks_whatever_comes_between(void **state)
   hand_begin(&h, LJP_PRODUCER_EVENTS);
   assert_true(ljp_push_trace(h.p, &abort));
   assert_true(ljp_push_trace(h.p, &start));
-  assert_true(ljp_push_trace(h.p, &abort)); /* the same: no frame is pushed */
+  assert_true(
+      ljp_push_trace(h.p, &abort)); /* The same stack: no frame is pushed. */
   abort.frames = frames + 2;
   abort.depth = 3;
   assert_true(ljp_push_trace(h.p, &abort));
   hand_drain(&h, 300);
-  /* One that is lost takes no other stack with it. */
+  /* A lost event does not damage the stacks of others. */
   abort.frames = frames;
   abort.depth = 5;
-  h.p->ring.capacity = 64; /* nothing fits */
+  h.p->ring.capacity = 64; /* Nothing fits. */
   assert_false(ljp_push_trace(h.p, &abort));
   h.p->ring.capacity = 1 << 20;
   abort.frames = frames + 1;

@@ -8,7 +8,8 @@
 #include "src/push/event.h"
 #include "test/stream/hand.h"
 
-/* What an owner of prototypes knows: each reference's id now; what has gone. */
+/* What an owner of prototypes knows: the current id of each reference, and
+** which references have gone. */
 static struct {
   uint64_t id[8];
   uint32_t gone[8];
@@ -109,22 +110,22 @@ static void a_reference_that_is_used_again_is_another_function(void **state)
   push_owned(&h, 100, 2, 0);
   hand_drain(&h, 110);
   push_owned(&h, 120, 2, 0);
-  owner.gone[owner.count++] = 2; /* to be told at the end of this round */
+  owner.gone[owner.count++] = 2; /* Given at the end of this round. */
   hand_drain(&h, 130);
   assert_int_equal(owner.given, 1);
   owner.id[2] = 44;
-  push_owned(&h, 140, 2, 0); /* the same words: no frame is pushed */
+  push_owned(&h, 140, 2, 0); /* The same words: no frame is pushed. */
   push_owned(&h, 150, 2, 0);
   hand_drain(&h, 160);
   owner.gone[owner.count++] = 2;
   hand_drain(&h, 170);
-  owner.id[2] = 0; /* nobody knows it */
+  owner.id[2] = 0; /* Nobody knows it, */
   push_owned(&h, 180, 2, 0);
   hand_drain(&h, 190);
-  owner.id[2] = 55; /* but from now on */
+  owner.id[2] = 55; /* until now. */
   push_owned(&h, 200, 2, 0);
   hand_drain(&h, 210);
-  /* From the parent's table: nothing is remembered of any. */
+  /* A new table: nothing is remembered. */
   assert_int_equal(ljp_writer_begin_epoch(h.w, LJP_EPOCH_TABLE), LJP_OK);
   push_owned(&h, 220, 2, 0);
   hand_drain(&h, 230);
@@ -153,7 +154,7 @@ what_is_swept_takes_no_stack_from_those_that_came_since(void **state)
   owner.gone[owner.count++] = 2;
   hand_drain(&h, 110);
   owner.id[2] = 44;
-  push_owned(&h, 120, 0, LJP_MEM_SWEPT); /* as it came: none of its own */
+  push_owned(&h, 120, 0, LJP_MEM_SWEPT); /* It has no stack. */
   push_owned(&h, 121, 2, 0);
   push_owned(&h, 122, 0, LJP_MEM_SWEPT);
   hand_drain(&h, 130);
@@ -181,7 +182,7 @@ static void a_trace_brings_its_function_into_each_epoch(void **state)
   size_t at = hand_out.len;
   assert_true(ljp_push_sample(h.p, &s, &frame, 1));
   hand_drain(&h, 120);
-  /* That of known_trace(). */
+  /* The prototype in known_trace(). */
   assert_non_null(
       memmem(hand_out.data + at, hand_out.len - at, "@app/file5.lua", 14));
   mini_free(hand_end(&h, NULL, NULL));
@@ -202,7 +203,7 @@ static void references_lose_their_numbers_one_by_one_or_all(void **state)
                    0);
   assert_int_equal(ljp_proto_number_find(&numbers, UINT32_MAX), 0);
   uint32_t before = numbers.generation;
-  ljp_proto_number_forget(&numbers, 6); /* has none */
+  ljp_proto_number_forget(&numbers, 6); /* It has none. */
   ljp_proto_number_forget(&numbers, UINT32_MAX);
   assert_int_equal(numbers.generation, before);
   ljp_proto_number_forget(&numbers, 5);
