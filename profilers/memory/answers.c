@@ -70,7 +70,7 @@ ljp_answers_search(struct ljp_stacks *s, const struct ljp_caller *caller)
   return NULL;
 }
 
-/* -- Learning ---------------------------------------------------------------------- */
+/* -- Learning -------------------------------------------------------------- */
 
 static bool answer_is_learned(const struct ljp_stacks *s,
                               const struct ljp_answer *a)

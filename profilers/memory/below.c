@@ -34,7 +34,7 @@ static void below_begin(struct ljp_stacks *s, struct ljp_segment *a,
   ljp_segment_clear(s, a);
 }
 
-/* -- Put together -------------------------------------------------------------------- */
+/* -- Put together ---------------------------------------------------------- */
 
 /* Where the segment below a C frame is to be found; with native also the host
 ** frames between the two. */
@@ -126,7 +126,7 @@ struct ljp_segment *ljp_below_begin(struct ljp_stacks *s,
   return a;
 }
 
-/* -- Learned ------------------------------------------------------------------------- */
+/* -- Learned --------------------------------------------------------------- */
 
 static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
                               const struct ljp_unwind_map *map)

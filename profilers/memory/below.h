@@ -1,11 +1,11 @@
 /*
-** Segments of Lua frames that are remembered, each with what is below its C
-** frame. That is learned by a walk, with all words of memory that it was made
-** of; or it is put together, by plain steps down to a segment that is remembered
-** itself. Part of stack.c.
+** What is below a segment of Lua frames, so below its C frame. It is learned
+** from a walk, with all words of memory that the walk read; or it is put
+** together, by plain steps down to a segment that is remembered itself. Used by
+** stack.c.
 **
-** Invariant: a segment's spine.stack begins with the spine.rest frames that were
-** below it when ljp_below_find() last said so.
+** Invariant: a segment's spine.stack begins with the spine.rest frames that
+** were below it when ljp_below_find() last succeeded.
 */
 #ifndef LJP_MEMORY_BELOW_H
 #define LJP_MEMORY_BELOW_H
@@ -47,9 +47,9 @@ static inline bool ljp_below_unchanged(const struct ljp_segment *a)
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
-/* Makes its spine that of a start, with what is below; *kept: the first frames
-** that stay what they were, this many. False: nobody knows, or it is time to learn
-** it. */
+/* Makes its spine that of a start, with what is below; *kept: the first
+** frames that stay what they were, this many. False: nobody knows, or it is
+** time to learn it. */
 static inline bool ljp_below_find(struct ljp_stacks *s, struct ljp_segment *a,
                                   const struct ljp_guest_start *start,
                                   uint32_t *kept)

@@ -1,24 +1,24 @@
 /*
-** The allocator of a session that records every event. What a program does
-** most, allocations at a place that is known and the frees of a sweep, takes the
-** shortest way there is; all the rest goes by functions of its own.
+** The allocator of a session that records every event. The two most frequent
+** cases have short paths: a new block whose stack is an answer, and a block
+** that a sweep frees. All others have functions of their own.
 **
-** Invariant: on the short way nothing is called that may change errno.
+** Invariant: nothing on a short path changes errno.
 */
 #include "profilers/memory/record_priv.h"
 
 #include "profilers/memory/answers.h"
 #include "src/push/brief.h"
 
-/* To ask for the time takes as long as the rest of the short way. So a sweep's
-** events ask now and then only, and when the last few came one upon the other,
-** the next few that are small do not: after a pause, so many may bear the time
-** from before it. */
+/* Asking for the time takes as long as the rest of a short path. So the
+** events of a sweep ask only now and then. Of small blocks that come close
+** upon each other, only one of AT_A_TIME asks: after a pause, up to
+** AT_A_TIME - 1 events may bear the time from before it. */
 enum {
   SWEPT_AT_A_TIME = 16,
   AT_A_TIME = 4,
   SMALL_BYTES = 1024,
-  DENSE_CYCLES = 4000 /* for all of them */
+  DENSE_CYCLES = 4000 /* between two that ask */
 };
 
 static inline bool every_push_brief(struct ljp_recorder *r,

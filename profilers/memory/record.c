@@ -81,7 +81,7 @@ recorder_registers(struct ljp_regs *regs)
   regs->module = 0;
 }
 
-/* -- Events ------------------------------------------------------------------------ */
+/* -- Events ---------------------------------------------------------------- */
 
 void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m)
 {
@@ -215,7 +215,7 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
                                       : LJP_MEM_FREE};
 }
 
-/* -- Begin and end ------------------------------------------------------------------ */
+/* -- Begin and end --------------------------------------------------------- */
 
 static lua_Alloc recorder_hook(const struct ljp_recorder *r)
 {

@@ -1,12 +1,12 @@
 /*
-** The recorder: an allocator of the VM's that passes every call on to the one
-** that was there before and records what happened. On the VM's own thread,
-** whichever that is at the moment; part of memprof.c.
+** The recorder: an allocator that stands between a VM and the VM's own
+** allocator, passes every call on and records it. On the VM's own thread,
+** whichever that is at the moment. Used by memprof.c.
 **
-** Invariants: the stack is walked before the old allocator is called (it may
-** free the very stack that is walked), the event is pushed after it. An
-** allocation is held back until the next event, when what was allocated can
-** tell what it is. No memory comes from the Lua allocator.
+** Invariants: the stack is found before the VM's allocator is called, which may
+** free the very stack that is walked; the event is pushed after it. An
+** allocation is held back until the next event, when the new object can tell
+** its type. No memory comes from the VM's allocator.
 */
 #ifndef LJP_MEMORY_RECORD_H
 #define LJP_MEMORY_RECORD_H
@@ -27,10 +27,11 @@ struct ljp_countdown {
   uint64_t sample_bytes, random;
 };
 
-/* Where the entry of a session that samples, on LuaJIT's own allocator, finds its
-** recorder: the VM's allocator keeps the `ud` that it had, and only the function is
-** another. So whoever got the two (lua_getallocf) may go on calling that function
-** when the session is over: it passes on, by what is here. */
+/* Where the entry of a session that samples, on LuaJIT's own allocator,
+** finds its recorder: the VM's allocator keeps the `ud` that it had, and
+** only the function is another. So whoever got the two (lua_getallocf) may
+** go on calling that function when the session is over: it passes on, by
+** what is here. */
 struct ljp_own {
   _Alignas(64) struct ljp_countdown down; /* nobody else's cache line */
   _Alignas(64) void *_Atomic ud; /* of the VM's allocator; NULL: no session */

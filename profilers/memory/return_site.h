@@ -1,7 +1,8 @@
 /*
-** The host frames on top of an allocation's stack, from the allocator to where
-** the guest called into C: plain steps, one a return address, remembered by
-** that; and whole ways of them. Part of stack.c.
+** Return sites: addresses to which host code returns, with what is always true
+** there. They lead down the host frames on top of an allocation's stack, one
+** plain step each. A *front* is a whole way down that was taken before. Used by
+** stack.c.
 */
 #ifndef LJP_MEMORY_RETURN_SITE_H
 #define LJP_MEMORY_RETURN_SITE_H
@@ -56,9 +57,9 @@ static inline void ljp_front_top(const struct ljp_stacks *stacks,
   top->frame = top->room;
 }
 
-/* Down to the guest's assembly from regs, by plain steps alone; regs become those
-** there. host: room for the frames that were passed, leaf first, and how many.
-** NULL: ask the walk. Preserves errno. */
+/* Down to the guest's assembly from regs, by plain steps alone; regs become
+** those there. host: room for the frames that were passed, leaf first, and
+** how many. NULL: ask the walk. Preserves errno. */
 enum { LJP_BELOW_FRAMES = 32 };
 const struct ljp_return_site *ljp_front_below(struct ljp_stacks *stacks,
                                               struct ljp_guest_regs *regs,

@@ -1,14 +1,15 @@
 /*
-** The allocator of a session that samples: those calls of the VM's that its
-** entry (entry.c) does not pass on itself.
+** The allocator of a session that samples: the calls of the VM that its entry
+** (entry.c) does not pass on by itself.
 */
 #include "profilers/memory/record_priv.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* Bytes that pass until one is hit, when each is hit with the probability
-** 1 / sample_bytes: geometric, so that what was before does not matter. */
+/* Draws the number of bytes until the next sample. Each byte is sampled with
+** the probability 1 / sample_bytes, so the number is geometric, and
+** independent of what came before. */
 static void sampled_draw(struct ljp_countdown *down)
 {
   uint64_t x = down->random;
@@ -20,7 +21,7 @@ static void sampled_draw(struct ljp_countdown *down)
   down->until = (int64_t)(-log(u * 0x1p-53) * (double)down->sample_bytes);
 }
 
-/* -- Begin and end ----------------------------------------------------------------- */
+/* -- Begin and end --------------------------------------------------------- */
 
 struct ljp_own ljp_own = {.down = {.until = INT64_MAX}};
 
@@ -54,9 +55,9 @@ void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
   ljp_track_fini(&r->track);
 }
 
-/* Of a session of another VM's, these bytes have used up some of the distance to the
-** next sample. What remains of it is as long as any, on the mean; and nothing of it
-** remains where they were hit. */
+/* Of a session of another VM's, these bytes have used up some of the
+** distance to the next sample. What remains of it is as long as any, on the
+** mean; and nothing of it remains where they were hit. */
 void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   if (ljp_own.down.until < 0)
@@ -64,7 +65,7 @@ void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
   return ljp_own.alloc(ud, ptr, osize, nsize);
 }
 
-/* -- Calls ------------------------------------------------------------------------- */
+/* -- Calls ----------------------------------------------------------------- */
 
 /* Was it in the table? It is no more. */
 static bool sampled_take(struct ljp_recorder *r, void *ptr,

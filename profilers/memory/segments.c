@@ -73,7 +73,7 @@ void ljp_segments_forget(struct ljp_stacks *s)
     s->segments->again[i].epoch = 0;
 }
 
-/* -- The table ----------------------------------------------------------------------- */
+/* -- The table ------------------------------------------------------------- */
 
 static struct ljp_segment *segment_set(struct ljp_stacks *s, uint64_t L,
                                        uint64_t cframe)
@@ -129,7 +129,7 @@ struct ljp_segment *ljp_segment_victim(struct ljp_stacks *s, uint64_t L,
   return victim;
 }
 
-/* -- Arrays -------------------------------------------------------------------------- */
+/* -- Arrays ---------------------------------------------------------------- */
 
 struct arrays {
   struct ljp_memo_read *link;

@@ -1,10 +1,10 @@
 /*
-** The segments of Lua frames that the memory profiler remembers, by Lua thread
-** and C frame: many of few frames each, so that hundreds of coroutines have one
-** each, and a few that are deep. Part of below.c.
+** The table of remembered segments of Lua frames, by Lua thread and C frame.
+** Many have room for few frames, so that hundreds of coroutines have one each;
+** a few are deep. Used by below.c and stack.c.
 **
-** Invariants: a segment stands where it stands for good, with its arrays, small
-** ones or those of the deep segment that it owns.
+** Invariants: a segment never moves. Its arrays are its own small ones, or
+** those of the deep segment that it owns.
 */
 #ifndef LJP_MEMORY_SEGMENTS_H
 #define LJP_MEMORY_SEGMENTS_H

@@ -1,12 +1,12 @@
 /*
-** The stacks of a VM's allocations; see stack.h.
+** Finds the stack of an allocation: an answer (answers.h), or else put together
+** of three parts, or else by a full walk. See stack.h and RFC 3, "Again and
+** again".
 **
-** An answer has three parts. On top stand host frames, from the allocator to
-** where the guest called into C: plain steps, one a return address, remembered
-** by that (struct ljp_return_site). Then the topmost segment of Lua frames, of which
-** only what has changed is walked (ljp_spine_follow). What is below its C frame
-** changes with other words of memory only: these were noted when it was walked,
-** and are compared (struct ljp_segment).
+** The parts: host frames on top, from the allocator to where the guest called
+** into C (return_site.h); the topmost segment of Lua frames, of which only what
+** has changed is walked (ljp_spine_follow); and what is below its C frame,
+** which depends on other words of memory: these are compared (below.h).
 */
 #include "profilers/memory/answers.h"
 #include "profilers/memory/below.h"
@@ -57,7 +57,7 @@ static inline void stacks_look_at_generations(struct ljp_stacks *s)
   stacks_new_epoch(s);
 }
 
-/* -- The answer --------------------------------------------------------------------- */
+/* -- The answer ------------------------------------------------------------ */
 
 /* Of the spine as it is. */
 static inline bool stacks_give(struct ljp_stacks *s, struct ljp_segment *a,

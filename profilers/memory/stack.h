@@ -1,13 +1,12 @@
 /*
-** The stacks of a VM's allocations: found by a full walk (walk.h), or, since a
-** program allocates at the same places again and again, from what earlier ones
-** have found. On the VM's own thread, inside of its allocator; part of
-** record.c.
+** The stacks of a VM's allocations. A program allocates at the same places
+** again and again, so most stacks are found from what earlier ones have left
+** behind. For the recorder, on the VM's own thread and inside of its allocator.
 **
-** Invariant: what is answered from memory is what a full walk would find. Each
-** word that the answer depends on is compared, or is pinned by one that is
-** (RFC 3); LJPROF_MEMPROF_CHECK=1 in the environment has each answer compared
-** with a full walk.
+** Invariant: a stack that is found from memory is what a full walk would find.
+** Each word that it depends on is compared, or is pinned by a word that is (RFC
+** 3). LJPROF_MEMPROF_CHECK=1 in the environment compares each of them with a
+** full walk.
 */
 #ifndef LJP_MEMORY_STACK_H
 #define LJP_MEMORY_STACK_H
@@ -18,7 +17,8 @@
 #include "profilers/unwind/walk.h"
 #include "src/luajit/heap.h"
 
-/* Host frames that are followed at most; so many are asked what memory is for. */
+/* Host frames that are followed at most; so many are asked what memory is
+** for. */
 enum { LJP_FRONT_FRAMES = 8 };
 
 struct ljp_return_site;

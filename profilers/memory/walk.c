@@ -1,6 +1,6 @@
 /*
-** The full walk of an allocation's stack: by which all others are learned and
-** checked. Part of stack.c.
+** The full walk of an allocation's stack. What is remembered is learned from
+** such walks and checked by them. See stack.h.
 */
 #include "profilers/memory/return_site.h"
 
