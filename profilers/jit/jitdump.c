@@ -20,6 +20,7 @@
 
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/fd_mark.h"
 #include "src/luajit/functions.h"
 #include "src/luajit/traces.h"
 
@@ -62,6 +63,7 @@ struct file {
   char path[4200];
   int fd;     /* -1: closed */
   bool fresh; /* created by this session */
+  bool marked;
   /* Identify the file; inode 0: we have created none yet. */
   dev_t device;
   ino_t inode;
@@ -83,7 +85,8 @@ static bool jitdump_is_ours(const struct file *f)
 {
   struct stat st;
   return f->fd >= 0 && !fstat(f->fd, &st) && S_ISREG(st.st_mode) && f->inode &&
-         st.st_ino == f->inode && st.st_dev == f->device;
+         st.st_ino == f->inode && st.st_dev == f->device &&
+         (!f->marked || ljp_fd_marked(f->fd));
 }
 
 static void jitdump_close_file(struct file *f)
@@ -126,6 +129,7 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
   struct stat st;
   enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
   f->fresh = true;
+  f->marked = false;
   f->fd = open(f->path, FLAGS | O_CREAT | O_EXCL, 0600);
   if (f->fd >= 0) {
     if (fstat(f->fd, &st)) {
@@ -137,13 +141,16 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
     f->device = st.st_dev;
     f->inode = st.st_ino;
     f->size = 0;
+    f->marked = ljp_fd_mark(f->fd);
     return LJP_OK;
   }
   if (errno == EEXIST && f->inode) {
     f->fresh = false;
     f->fd = open(f->path, FLAGS);
-    if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size))
+    if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size)) {
+      f->marked = ljp_fd_mark(f->fd);
       return LJP_OK;
+    }
     if (f->fd >= 0)
       close(f->fd);
     f->fd = -1;

@@ -348,6 +348,8 @@ memprof_start_locked(struct lua_State *L,
       status = ljp_output_commit(&g->options.output, g->session, why);
     if (status) {
       g->options.output.on_stop = NULL;
+      if (g->recorder) /* Else it would ask a producer that is freed. */
+        ljp_recorder_rest(g->recorder);
       memprof_close_session(&ignored);
       if (g->recorder) {
         ljp_stacks_fini(&g->recorder->stacks);

@@ -18,6 +18,7 @@
 
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/fd_mark.h"
 
 enum { PIPE_CHUNK = 4096, POLL_MS = 50, NAME_EXTRA = 64 };
 
@@ -116,6 +117,7 @@ static bool sink_remember(struct ljp_open_file *file)
     return false;
   file->dev = st.st_dev;
   file->ino = st.st_ino;
+  file->marked = false;
   return true;
 }
 
@@ -129,7 +131,8 @@ static bool sink_is_same(const struct ljp_open_file *file, int *error)
     return false;
   }
   *error = EBADF;
-  return st.st_dev == file->dev && st.st_ino == file->ino;
+  return st.st_dev == file->dev && st.st_ino == file->ino &&
+         (!file->marked || ljp_fd_marked(file->fd));
 }
 
 static enum ljp_status sink_open_file(struct ljp_sink *sink, uint32_t segment)
@@ -182,13 +185,25 @@ enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment)
     status = sink_open_file(sink, segment);
   if (!status && !sink_remember(&sink->file))
     status = sink_fail(sink, errno);
+  if (!status && sink->kind == LJP_SINK_FILE)
+    sink->file.marked = ljp_fd_mark(sink->file.fd);
   return status;
+}
+
+/* Where a sandbox does not permit the mark: the offset, which lives in the open
+** file description, too. */
+static bool sink_offset_is_ours(const struct ljp_sink *sink)
+{
+  return sink->file.marked || !sink->regular ||
+         lseek(sink->file.fd, 0, SEEK_CUR) == (off_t)sink->whole_bytes;
 }
 
 static enum ljp_status sink_check_ours(struct ljp_sink *sink)
 {
   int error;
-  return sink_is_same(&sink->file, &error) ? LJP_OK : sink_fail(sink, error);
+  if (!sink_is_same(&sink->file, &error))
+    return sink_fail(sink, error);
+  return sink_offset_is_ours(sink) ? LJP_OK : sink_fail(sink, EBADF);
 }
 
 static enum ljp_status sink_write_fd(struct ljp_sink *sink, const uint8_t *data,
@@ -325,8 +340,8 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
       status = sink_fail(sink, errno);
     if (status && done && sink->regular) {
       /* If cutting fails, a reader still stops at the last whole block. */
-      if (ftruncate(sink->file.fd, (off_t)sink->whole_bytes) == 0)
-        lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
+      (void)!ftruncate(sink->file.fd, (off_t)sink->whole_bytes);
+      lseek(sink->file.fd, (off_t)sink->whole_bytes, SEEK_SET);
     }
     if (!status && !sink->hold)
       status = ljp_sink_show(sink);
@@ -368,9 +383,11 @@ void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 
 void ljp_sink_abandon(struct ljp_sink *sink)
 {
+  int error;
   ljp_sink_release_old(sink);
+  /* The offset is shared with the parent, who goes on writing. */
   if (sink->kind == LJP_SINK_FILE && sink->file.fd >= 0 &&
-      sink_check_ours(sink) == LJP_OK)
+      sink_is_same(&sink->file, &error))
     close(sink->file.fd);
   sink->file.fd = -1;
 }

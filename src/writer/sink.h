@@ -25,11 +25,14 @@ typedef size_t (*ljp_sink_callback)(const void **data, size_t len, void *ctx);
 enum ljp_sink_kind { LJP_SINK_FILE, LJP_SINK_FD, LJP_SINK_CALLBACK };
 
 /* A descriptor and the identity of the file that we opened by it: the host may
-** close the descriptor and open something else. fd -1: none. */
+** close the descriptor and open something else, even a file with the inode
+** number of ours, if ours was removed. So a file that we have opened ourselves
+** is marked (fd_mark.h). fd -1: none. */
 struct ljp_open_file {
   int fd;
   dev_t dev;
   ino_t ino;
+  bool marked;
 };
 
 struct ljp_sink {

@@ -316,6 +316,54 @@ static void a_descriptor_taken_by_the_host_is_never_written_to(void **state)
   mini_free(m);
 }
 
+/* Runs until its first sample is written, then loses its descriptor and its
+** file, and the host makes a file that has the inode of ours again. */
+static void a_file_with_the_inode_of_ours_is_never_written_to(void **state)
+{
+  (void)state;
+  int error = 0, found = -1, other = -1;
+  struct ljp_session_options o = {.path = in_dir("removed")};
+  struct ljp_session *s = started(&o);
+  struct ljp_producer *p = producer(s, LJP_PRODUCER_CPU);
+  struct stat ours, st = {0};
+  assert_int_equal(stat(path, &ours), 0);
+  for (int fd = 3; fd < 64; fd++)
+    if (fstat(fd, &st) == 0 && st.st_ino == ours.st_ino &&
+        st.st_dev == ours.st_dev)
+      found = fd;
+  assert_true(found >= 3);
+  assert_int_equal(unlink(in_dir("removed")), 0);
+  close(found);
+  st.st_ino = 0;
+  for (int i = 0; i < 1000 && st.st_ino != ours.st_ino; i++) {
+    char name[20];
+    snprintf(name, sizeof name, "reused%d", i);
+    if (other >= 0)
+      close(other);
+    other = open(in_dir(name), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_int_equal(fstat(other, &st), 0);
+  }
+  if (st.st_ino != ours.st_ino) {
+    print_message("this file system does not reuse inodes at once\n");
+    ljp_session_free(s);
+    close(other);
+    return;
+  }
+  if (other != found)
+    assert_int_equal(dup2(other, found), found);
+  for (int i = 0; i < 2000 && ljp_session_state(s) == LJP_SESSION_RUNNING; i++)
+    sample(p, 1), usleep(1000);
+  assert_int_equal(ljp_session_stop(s, &error), LJP_ERR_IO);
+  assert_int_equal(error, EBADF);
+  ljp_session_free(s);
+  assert_int_equal(fstat(other, &st), 0);
+  assert_int_equal(st.st_size, 0);
+  assert_int_equal(fstat(found, &st), 0); /* Not closed either. */
+  close(other);
+  if (other != found)
+    close(found);
+}
+
 struct collected {
   uint8_t *data;
   size_t len, limit;
@@ -438,6 +486,7 @@ int main(void)
       cmocka_unit_test(a_closed_pipe_ends_the_session_without_a_signal),
       cmocka_unit_test(a_pipe_that_nobody_reads_does_not_hold_stop_for_ever),
       cmocka_unit_test(a_descriptor_taken_by_the_host_is_never_written_to),
+      cmocka_unit_test(a_file_with_the_inode_of_ours_is_never_written_to),
       cmocka_unit_test(
           a_callback_that_never_returns_does_not_hold_start_for_ever),
       cmocka_unit_test(a_callback_gets_the_stream_piece_by_piece),
