@@ -15,7 +15,6 @@
 
 #include "src/base/assert.h"
 #include "src/base/saferead.h"
-#include "src/luajit/vms.h"
 
 static struct {
   pthread_mutex_t lock;
@@ -104,7 +103,6 @@ enum ljp_status ljp_host_prepare(struct ljp_failure *why)
 {
   static bool hooked;
   enum ljp_status status = LJP_OK;
-  ljp_guest_register_fork();
   if (!hooked &&
       pthread_atfork(host_before_fork, host_after_fork, host_after_fork))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");

@@ -27,9 +27,4 @@ struct ljp_guest_listener {
 void ljp_guest_listen(enum ljp_guest_listeners which,
                       const struct ljp_guest_listener *listener);
 
-/* Registers the handlers by which a child of fork() finds the tables of this
-** folder whole. Handlers that are registered later may ask what stands in these
-** tables: in the child they run after ours. */
-void ljp_guest_register_fork(void);
-
 #endif

@@ -64,7 +64,6 @@ static void a_forks_child_finds_them_free(void **state)
 {
   (void)state;
   pthread_t thread[LJP_LOCKS];
-  ljp_locks_register_fork();
   for (intptr_t i = 0; i < LJP_LOCKS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, hold, (void *)i), 0);
   for (int round = 0; round < 53; round++) {

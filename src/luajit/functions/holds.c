@@ -82,7 +82,6 @@ static bool hold_free_some(void)
 
 void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
 {
-  ljp_locks_register_fork();
   ljp_lock(LJP_LOCK_PROTOS);
   if (!ljp_proto_holds)
     ljp_protos_describe_all();

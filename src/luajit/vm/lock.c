@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "src/base/futex.h"
-#include "src/luajit/vms.h"
 
 /* A waiter looks again after this time: nobody waits for a wake-up that was
 ** lost. */
@@ -61,19 +60,14 @@ static void forked(void)
   }
 }
 
-static void set_handlers(void)
+/* When the library is loaded, before any thread can hold a lock: a thread that
+** registers later may wait for a fork() that another thread has begun, whose
+** child then finds the lock taken. A host may fork on a thread that never used
+** Lua, so the first VM would be too late. The linker takes this file from the
+** static library for its locks, and with them this function. 101: before a
+** host's own constructors. dlclose() removes the handlers. */
+__attribute__((constructor(101))) static void set_handlers(void)
 {
   /* Without memory for this, fork() is what it was without us. */
   (void)pthread_atfork(prepare, forked, forked);
-}
-
-void ljp_guest_register_fork(void)
-{
-  ljp_locks_register_fork();
-}
-
-void ljp_locks_register_fork(void)
-{
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_handlers);
 }

@@ -5,7 +5,8 @@
 **
 ** They are words of our own and not mutexes because loading a chunk of Lua
 ** takes one for each function, and because a child of fork() must find them
-** free, even if a thread that it does not have was just holding one.
+** free, even if a thread that it does not have was just holding one. From the
+** moment the library is loaded, fork() waits until all are free.
 */
 #ifndef LJP_LOCK_H
 #define LJP_LOCK_H
@@ -38,9 +39,5 @@ static inline void ljp_unlock(enum ljp_lock which)
                                             memory_order_release) == 2))
     ljp_lock_wake(which);
 }
-
-/* From now on fork() waits until the locks are free. To be called before a
-** second thread can come to hold one. */
-void ljp_locks_register_fork(void);
 
 #endif

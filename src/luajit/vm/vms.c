@@ -46,8 +46,6 @@ struct ljp_vm *ljp_vm_add(uint64_t g)
   if (vm) {
     ljp_assert(atomic_load(&vm->g) == 0);
     vm->number = ++vms_last_number;
-    if (vm->number == 2) /* maybe of another thread */
-      ljp_locks_register_fork();
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
     vm->closing = false;
