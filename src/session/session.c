@@ -197,6 +197,20 @@ enum ljp_status ljp_session_commit(struct ljp_session *s)
   return status;
 }
 
+/* False: the thread is stuck. Not pthread_timedjoin_np(), whose time is the wall
+** clock's, which may be set meanwhile. */
+static bool session_await_end(struct ljp_session *s)
+{
+  uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull, now;
+  /* Acquire: pairs with the end of the writer thread. */
+  while (!atomic_load_explicit(&s->ended, memory_order_acquire)) {
+    if ((now = ljp_clock_ns()) >= until)
+      return false;
+    ljp_futex_wait(&s->ended, 0, until - now);
+  }
+  return true;
+}
+
 enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
 {
   bool join = false;
@@ -221,13 +235,12 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
     atomic_store_explicit(&s->wake.word, 1, memory_order_release);
     ljp_futex_wake(&s->wake.word);
     ljp_session_decide(s, LJP_DISCARDED);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STUCK_THREAD_S;
-    if (pthread_timedjoin_np(s->thread, NULL, &until))
-      session_abandon(s, false);
-    else
+    if (session_await_end(s)) {
+      pthread_join(s->thread, NULL);
       ljp_fork_unregister(s);
+    } else {
+      session_abandon(s, false);
+    }
   }
   pthread_mutex_lock(&s->mutex);
   enum ljp_status status = s->status;

@@ -69,6 +69,7 @@ struct ljp_session {
   ** written; 2: a provisional file has its name. */
   _Atomic uint32_t started;
   _Atomic uint32_t decision; /* enum ljp_decision, of a provisional session. */
+  _Atomic uint32_t ended;    /* 1: the writer thread does nothing more. */
   _Atomic bool stop;
   struct ljp_session *next; /* In the registry. */
 };

@@ -167,6 +167,9 @@ static void *thread_main(void *arg)
     s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
   }
   pthread_mutex_unlock(&s->mutex);
+  /* Release: who waits for the end sees everything that this thread did. */
+  atomic_store_explicit(&s->ended, 1, memory_order_release);
+  ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
   return NULL;
 }
 
@@ -184,6 +187,7 @@ enum ljp_status ljp_session_spawn(struct ljp_session *s)
   pthread_sigmask(SIG_SETMASK, &all, &before);
   s->writer_alive = true;
   s->joinable = true;
+  atomic_store_explicit(&s->ended, 0, memory_order_relaxed);
   int error = pthread_create(&s->thread, &attr, thread_main, s);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attr);

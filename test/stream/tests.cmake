@@ -25,6 +25,7 @@ foreach(letter a b)
 endforeach()
 ljp_unit_test(test_sinks ljp_stream)
 ljp_unit_test(test_session ljp_stream ${CMAKE_DL_LIBS})
+target_link_options(test_session PRIVATE LINKER:--wrap=clock_gettime)
 add_dependencies(test_session ljp_loadable_a ljp_loadable_b)
 target_compile_definitions(test_session PRIVATE
   LJP_LOADABLE_A="$<TARGET_FILE:ljp_loadable_a>"

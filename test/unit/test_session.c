@@ -61,6 +61,44 @@ static void what_was_pushed_just_before_stop_is_in_it(void **state)
   }
 }
 
+/* -- The wall clock is set while a stop waits ------------------------------ */
+static atomic_bool clock_set;
+
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+/* What a thread has just read from the wall clock is 11 seconds too early. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+  int result = __real_clock_gettime(id, ts);
+  if (id == CLOCK_REALTIME && atomic_load(&clock_set))
+    ts->tv_sec -= 11;
+  return result;
+}
+
+static size_t take_slowly(const void **data, size_t len, void *ctx)
+{
+  (void)data;
+  (void)ctx;
+  usleep(30000);
+  return len;
+}
+
+static void a_step_of_the_wall_clock_does_not_end_a_stop(void **state)
+{
+  (void)state;
+  struct ljp_session_options o = {.callback = take_slowly};
+  struct ljp_session *s = started(&o);
+  sample(producer(s, LJP_PRODUCER_CPU), 1);
+  int error = 7;
+  atomic_store(&clock_set, true);
+  enum ljp_status status = ljp_session_stop(s, &error);
+  atomic_store(&clock_set, false);
+  assert_int_equal(status, LJP_OK);
+  assert_int_equal(error, 0);
+  assert_int_equal(ljp_session_state(s), LJP_SESSION_STOPPED);
+  ljp_session_free(s);
+}
+
 static void misuse_is_refused_and_changes_nothing(void **state)
 {
   (void)state;
@@ -349,6 +387,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_that_was_pushed_is_in_the_file),
       cmocka_unit_test(what_was_pushed_just_before_stop_is_in_it),
+      cmocka_unit_test(a_step_of_the_wall_clock_does_not_end_a_stop),
       cmocka_unit_test(misuse_is_refused_and_changes_nothing),
       cmocka_unit_test(two_sessions_at_once_do_not_mix),
       cmocka_unit_test(segments_follow_each_other_and_old_ones_go),
