@@ -31,17 +31,14 @@
 #include "luajit.h"
 
 #include "profilers/unwind/walk.h"
-#include "src/luajit/functions.h"
+#include "src/luajit/frames.h"
 #include "src/base/saferead.h"
 #include "test/oracle/late.h"
 #include "test/oracle/memos.h"
+#include "test/oracle/report.h"
 #include "test/oracle/shadow.h"
 
-enum { FRAMES = 8192, PENDING = 512, PLACES = 4096, TRAP_FLAG = 0x100 };
-
-enum verdict { COMPLETE, CUT, DEFERRED, PARTIAL, WRONG, VERDICTS };
-static const char *const verdict_names[VERDICTS] = {
-    "complete", "cut", "deferred", "partly unwound", "wrong"};
+enum { FRAMES = 8192, PENDING = 512, TRAP_FLAG = 0x100 };
 
 /* A stack that is not that of the last settled point: it must be that of the
 ** next one. */
@@ -60,97 +57,12 @@ static struct {
   struct truth truth;
   struct pending *pending;
   uint32_t pendings;
-  uint64_t steps, limit, counts[VERDICTS], lines_unknown;
+  uint64_t steps, limit, lines_unknown;
   bool on, verbose, threw;
   uint32_t printed, printed_cut;
-  struct place {
-    const char *symbol;
-    uint64_t address;
-    enum verdict verdict;
-    uint32_t reason;
-    uint64_t count;
-  } place[PLACES];
 } run;
 
 static uint64_t sample[FRAMES], expected[FRAMES];
-
-/* -- Reporting ---------------------------------------------------------------- */
-
-static void note(enum verdict verdict, uint32_t reason, uint64_t rip)
-{
-  run.counts[verdict]++;
-  if (verdict == COMPLETE)
-    return;
-  uint32_t offset = 0;
-  const char *symbol = ljp_guest_vm_symbol(rip, &offset);
-  for (uint32_t i = 0; i < PLACES; i++) {
-    struct place *p = &run.place[i];
-    if (!p->count) {
-      p->symbol = symbol;
-      p->address = symbol ? offset : rip;
-      p->verdict = verdict;
-      p->reason = reason;
-    } else if (p->symbol != symbol || p->address != (symbol ? offset : rip) ||
-               p->verdict != verdict || p->reason != reason) {
-      continue;
-    }
-    p->count++;
-    return;
-  }
-}
-
-static void print_host(uint64_t address)
-{
-  Dl_info info;
-  if (dladdr((void *)(uintptr_t)address, &info) && info.dli_fname) {
-    const char *file = strrchr(info.dli_fname, '/');
-    fprintf(stderr, "    host %s %s+%#lx\n",
-            info.dli_sname ? info.dli_sname : "?",
-            file ? file + 1 : info.dli_fname,
-            (long)(address - (uint64_t)(uintptr_t)info.dli_fbase));
-  } else {
-    fprintf(stderr, "    host %#lx\n", (long)address);
-  }
-}
-
-static void print_frames(const char *title, const uint64_t *frame,
-                         uint32_t count)
-{
-  fprintf(stderr, "  %s (%u):\n", title, count);
-  for (uint32_t i = 0; i < count && i < 60; i++) {
-    uint64_t word = frame[i];
-    struct ljp_guest_proto proto;
-    uint32_t offset;
-    switch (ljp_frame_kind(word)) {
-    case LJP_FRAME_LUA:
-    case LJP_FRAME_LUA_INLINED:
-      if (!ljp_guest_proto(ljp_frame_proto_ref(word), &proto))
-        fprintf(stderr, "    lua ?%u:%u\n", ljp_frame_proto_ref(word),
-                ljp_frame_line(word));
-      else
-        fprintf(stderr, "    lua%s %s %s:%u at line %u\n",
-                ljp_frame_kind(word) == LJP_FRAME_LUA ? "" : " inlined",
-                proto.name, proto.chunk, proto.first_line,
-                ljp_frame_line(word));
-      break;
-    case LJP_FRAME_BUILTIN:
-      fprintf(stderr, "    builtin %s\n",
-              ljp_guest_builtin((uint32_t)ljp_frame_payload(word)));
-      break;
-    case LJP_FRAME_CFUNC:
-      fprintf(stderr, "    C %#lx\n", (long)ljp_frame_payload(word));
-      break;
-    default: {
-      const char *symbol =
-          ljp_guest_vm_symbol(ljp_frame_payload(word), &offset);
-      if (symbol)
-        fprintf(stderr, "    vm %s+%#x\n", symbol, offset);
-      else
-        print_host(ljp_frame_payload(word));
-    }
-    }
-  }
-}
 
 /* -- Comparing ------------------------------------------------------------------ */
 
@@ -240,23 +152,23 @@ static void judge(const struct pending *p)
   if (truth_expect(&run.truth, &p->shadow, p->rip, p->rsp, expected, &count,
                    FRAMES) &&
       equal(p->frame, p->count, expected, count)) {
-    note(COMPLETE, 0, p->rip);
+    report_note(COMPLETE, 0, p->rip);
     return;
   }
   if (p->rest) {
-    note(PARTIAL, 0, p->rip);
+    report_note(PARTIAL, 0, p->rip);
     return;
   }
-  note(WRONG, 0, p->rip);
+  report_note(WRONG, 0, p->rip);
   if (run.verbose && run.printed++ < 8) {
     uint32_t offset = 0;
     const char *symbol = ljp_guest_vm_symbol(p->rip, &offset);
     fprintf(stderr, "wrong at %s+%#x%s\n", symbol ? symbol : "host", offset,
             p->threw ? " (an error is on its way)" : "");
     if (!symbol)
-      print_host(p->rip);
-    print_frames("walked", p->frame, p->count);
-    print_frames("next truth", expected, count);
+      report_host(p->rip);
+    report_frames("walked", p->frame, p->count);
+    report_frames("next truth", expected, count);
   }
 }
 
@@ -271,7 +183,7 @@ static void judge_pending(void)
 
 static void judged_late(bool right, uint64_t rip)
 {
-  note(right ? DEFERRED : WRONG, 0, rip);
+  report_note(right ? DEFERRED : WRONG, 0, rip);
 }
 
 static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
@@ -281,10 +193,115 @@ static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
                     FRAMES) ||
       !run.shadow.count ||
       !late_add(rip, stack, expected, want, run.shadow.entry[0].ret))
-    note(WRONG, 0, rip);
+    report_note(WRONG, 0, rip);
 }
 
 /* -- Stepping ------------------------------------------------------------------- */
+
+static void print_cut(const struct ljp_walk *walk, const struct ljp_regs *regs,
+                      uint64_t rip)
+{
+  uint32_t offset = 0;
+  const char *symbol = ljp_guest_vm_symbol(rip, &offset);
+  fprintf(stderr, "cut (%d) at %s+%#x (%#lx)\n", walk->stack.cut,
+          symbol ? symbol : "host", offset, (long)rip);
+  report_frames("walked", sample, walk->stack.count);
+  fprintf(stderr, "    stopped with rip %#lx rsp %#lx known %#x\n",
+          (long)regs->r[LJP_RIP], (long)regs->r[LJP_RSP], regs->known);
+}
+
+/* Does the truth expect these frames here? *want: how many it expects. */
+static bool is_expected(const uint64_t *frames, uint32_t count, uint64_t rip,
+                        uint64_t rsp, uint32_t *want)
+{
+  return truth_expect(&run.truth, &run.shadow, rip, rsp, expected, want,
+                      FRAMES) &&
+         equal(frames, count, expected, *want);
+}
+
+/* The same if a builtin has put its results in its own place. */
+static bool is_replaced(const uint64_t *frames, uint32_t count, uint64_t rip,
+                        uint64_t rsp, uint32_t *want)
+{
+  if (!truth_top_is_builtin(&run.truth))
+    return false;
+  truth_top_replaced(&run.truth, true);
+  bool fits = is_expected(frames, count, rip, rsp, want);
+  truth_top_replaced(&run.truth, false);
+  return fits;
+}
+
+/* Keeps a stack that is not the one of the last settled point, until the next
+** settled point. */
+static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
+                        uint64_t rsp)
+{
+  uint32_t want;
+  if (run.pendings == PENDING) {
+    /* Too long between two settled points: an error is being unwound. */
+    judge_pending();
+  }
+  struct pending *p = &run.pending[run.pendings++];
+  p->rip = rip;
+  p->rsp = rsp;
+  p->threw = run.threw;
+  p->rest = run.threw &&
+            truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
+                         FRAMES) &&
+            is_rest(frames, count, expected, want, rip);
+  p->count = count;
+  memcpy(p->frame, frames, count * sizeof *frames);
+  p->shadow.count = run.shadow.count;
+  memcpy(p->shadow.entry, run.shadow.entry,
+         run.shadow.count * sizeof *run.shadow.entry);
+}
+
+/* Compares the stack in sample[] with the truth. */
+static void compare(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
+{
+  /* The leaf is the instruction itself; the root end lies outside. */
+  uint64_t *frames = sample;
+  uint32_t count = stack->count, want;
+  if (count && ljp_frame_payload(frames[0]) == rip) {
+    frames++;
+    count--;
+  }
+  for (uint32_t i = count; i-- > 0;) {
+    if (run.shadow.count && ljp_frame_kind(frames[i]) == LJP_FRAME_HOST &&
+        ljp_frame_payload(frames[i]) == run.shadow.entry[0].ret) {
+      count = i + 1;
+      break;
+    }
+  }
+  if (is_expected(frames, count, rip, rsp, &want) ||
+      is_replaced(frames, count, rip, rsp, &want))
+    report_note(COMPLETE, 0, rip);
+  else
+    add_pending(frames, count, rip, rsp);
+}
+
+/* Takes the stack of the stopped program as the sampler would. */
+static void take_stack(void *context, uint64_t rip, uint64_t rsp)
+{
+  struct ljp_regs regs;
+  struct ljp_walk walk;
+  ljp_regs_from_context(&regs, context);
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
+  enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
+  memos_check(run.steps, map, context, &walk, result);
+  ljp_unwind_release(run.unwind, map);
+  if (ljp_unwind_wants_poll(run.unwind))
+    ljp_unwind_poll(run.unwind, 0);
+  if (result == LJP_WALK_DEFER) {
+    defer(&walk.stack, rip, rsp);
+  } else if (walk.stack.cut) {
+    report_note(CUT, walk.stack.cut, rip);
+    if (run.verbose && run.printed_cut++ < 8)
+      print_cut(&walk, &regs, rip);
+  } else {
+    compare(&walk.stack, rip, rsp);
+  }
+}
 
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
@@ -315,82 +332,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   }
   if (!run.truth.valid)
     return; /* before the first bytecode */
-
-  struct ljp_regs regs;
-  struct ljp_walk walk;
-  ljp_regs_from_context(&regs, context);
-  const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
-  enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
-  memos_check(run.steps, map, context, &walk, result);
-  ljp_unwind_release(run.unwind, map);
-  if (ljp_unwind_wants_poll(run.unwind))
-    ljp_unwind_poll(run.unwind, 0);
-  if (result == LJP_WALK_DEFER) {
-    defer(&walk.stack, rip, rsp);
-    return;
-  }
-  if (walk.stack.cut) {
-    note(CUT, walk.stack.cut, rip);
-    if (run.verbose && run.printed_cut++ < 8) {
-      uint32_t offset = 0;
-      const char *symbol = ljp_guest_vm_symbol(rip, &offset);
-      fprintf(stderr, "cut (%d) at %s+%#x (%#lx)\n", walk.stack.cut,
-              symbol ? symbol : "host", offset, (long)rip);
-      print_frames("walked", sample, walk.stack.count);
-      fprintf(stderr, "    stopped with rip %#lx rsp %#lx known %#x\n",
-              (long)regs.r[LJP_RIP], (long)regs.r[LJP_RSP], regs.known);
-    }
-    return;
-  }
-  /* The leaf is the instruction itself; the root end lies outside. */
-  uint64_t *frames = sample;
-  uint32_t count = walk.stack.count;
-  if (count && ljp_frame_payload(frames[0]) == rip) {
-    frames++;
-    count--;
-  }
-  for (uint32_t i = count; i-- > 0;) {
-    if (run.shadow.count && ljp_frame_kind(frames[i]) == LJP_FRAME_HOST &&
-        ljp_frame_payload(frames[i]) == run.shadow.entry[0].ret) {
-      count = i + 1;
-      break;
-    }
-  }
-  uint32_t want;
-  if (truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
-                   FRAMES) &&
-      equal(frames, count, expected, want)) {
-    note(COMPLETE, 0, rip);
-    return;
-  }
-  if (truth_top_is_builtin(&run.truth)) {
-    truth_top_replaced(&run.truth, true);
-    bool fits = truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
-                             FRAMES) &&
-                equal(frames, count, expected, want);
-    truth_top_replaced(&run.truth, false);
-    if (fits) {
-      note(COMPLETE, 0, rip);
-      return;
-    }
-  }
-  if (run.pendings == PENDING) {
-    /* Too long between two settled points: an error being unwound. */
-    judge_pending();
-  }
-  struct pending *p = &run.pending[run.pendings++];
-  p->rip = rip;
-  p->rsp = rsp;
-  p->threw = run.threw;
-  p->rest = run.threw &&
-            truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
-                         FRAMES) &&
-            is_rest(frames, count, expected, want, rip);
-  p->count = count;
-  memcpy(p->frame, frames, count * sizeof *frames);
-  p->shadow.count = run.shadow.count;
-  memcpy(p->shadow.entry, run.shadow.entry,
-         run.shadow.count * sizeof *run.shadow.entry);
+  take_stack(context, rip, rsp);
 }
 
 /* Both are themselves the outermost frame that the shadow knows. */
@@ -407,58 +349,6 @@ static int lua_stepping(lua_State *L)
   if (status)
     return lua_error(L);
   return 0;
-}
-
-static int by_count(const void *a, const void *b)
-{
-  const struct place *x = a, *y = b;
-  return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
-}
-
-/* Places of one function and one reason become one: outside the VM by the
-** loader's names, which the handler must not ask for. */
-static void merge_places(void)
-{
-  for (uint32_t i = 0; i < PLACES && run.place[i].count; i++) {
-    struct place *p = &run.place[i];
-    Dl_info info;
-    if (p->symbol)
-      continue;
-    if (!dladdr((void *)(uintptr_t)p->address, &info))
-      p->symbol = "compiled code";
-    else if (info.dli_sname)
-      p->symbol = info.dli_sname;
-    else
-      p->symbol = strrchr(info.dli_fname, '/')
-                      ? strrchr(info.dli_fname, '/') + 1
-                      : info.dli_fname;
-  }
-  for (uint32_t i = 0; i < PLACES && run.place[i].count; i++)
-    for (uint32_t k = 0; k < i; k++) {
-      struct place *to = &run.place[k], *from = &run.place[i];
-      if (to->count && to->verdict == from->verdict &&
-          to->reason == from->reason && strcmp(to->symbol, from->symbol) == 0) {
-        to->count += from->count;
-        from->verdict = COMPLETE;
-        break;
-      }
-    }
-}
-
-static void report(void)
-{
-  printf("instructions %lu\n", (long)run.steps);
-  for (int v = 0; v < VERDICTS; v++)
-    printf("%s %lu %.4f%%\n", verdict_names[v], (long)run.counts[v],
-           run.steps ? 100.0 * (double)run.counts[v] / (double)run.steps : 0);
-  merge_places();
-  qsort(run.place, PLACES, sizeof *run.place, by_count);
-  for (int i = 0; i < PLACES && run.place[i].count; i++) {
-    const struct place *p = &run.place[i];
-    if (p->verdict != COMPLETE)
-      printf("  %-15s %-2u %8lu  %s\n", verdict_names[p->verdict], p->reason,
-             (long)p->count, p->symbol);
-  }
 }
 
 int main(int argc, char **argv)
@@ -513,16 +403,17 @@ int main(int argc, char **argv)
     lua_pushstring(L, argv[k]);
   int status = lua_pcall(L, argc - i, 0, 0);
   run.on = false;
-  run.counts[WRONG] += late_waiting(); /* never taken */
+  report_add(WRONG, late_waiting()); /* never taken */
   if (status)
     fprintf(stderr, "oracle: script failed: %s\n", lua_tostring(L, -1));
-  report();
+  report_print(run.steps);
   uint64_t differ = memos_report();
   lua_close(L);
   if (status)
     return 2;
   double cut =
-      100.0 * (double)run.counts[CUT] / (double)(run.steps ? run.steps : 1);
+      100.0 * (double)report_count(CUT) / (double)(run.steps ? run.steps : 1);
   /* Truth knows nothing of the frames inside traces. */
-  return (run.counts[WRONG] && !jit) || differ || cut > most_cut || !run.steps;
+  return (report_count(WRONG) && !jit) || differ || cut > most_cut ||
+         !run.steps;
 }
