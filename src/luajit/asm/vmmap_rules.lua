@@ -97,9 +97,8 @@ for _, bc in ipairs { "lj_BC_RET", "lj_BC_RET0", "lj_BC_RET1" } do
 end
 rule("lj_BC_CALLT", "sub %rbx,%rdx", becomes(M.ENTER, RDX))
 
--- From C into the VM. HOST until the call is dispatched; the frame below is
--- still found through L->base.
--- A coroutine that is resumed after a yield returns from the yield.
+-- From C into the VM: HOST until the call is dispatched; the frame below is
+-- still found through L->base. A coroutine that is resumed after a yield returns from the yield.
 rule("lj_vm_resume", "mov -0x8(%rdx),%rbx",
      function() return state(M.LINK, RDX, 0) end)
 
@@ -271,8 +270,8 @@ start("lj_vm_unwind_ff_eh", state(M.ENTER, LB))
 start("lj_vm_ffi_callback", host(8))
 start("lj_assert_bad_for_arg_type", run)
 
--- Points where the flow is followed by hand: the state that holds at a
--- symbol or behind a call whatever led there.
+-- Points where the flow is followed by hand: the state that holds at a symbol,
+-- whatever led there.
 local forced = {}
 forced[need("lj_vm_call_dispatch")] = function(s)
   -- Reached from C (HOST) and from fast functions and metamethods.

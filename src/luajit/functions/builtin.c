@@ -15,7 +15,7 @@
 
 enum { RAW = 40, LONGEST = 56 };
 
-/* No pointers: they would have to be relocated whenever the library is loaded. */
+/* Arrays, not pointers, which would be relocated whenever the library is loaded. */
 static const char builtin_raw_names[][RAW] = {
 #define FFDEF(name) #name,
 #include "lj_ffdef.h"
@@ -25,8 +25,8 @@ enum { COUNT = sizeof builtin_raw_names / sizeof builtin_raw_names[0] };
 
 static char builtin_names[COUNT][LONGEST];
 
-/* lj_ffdef.h says table_sort; the base library's builtin_names have no prefix, but
-** may have an underscore. The first prefix that fits is replaced. */
+/* lj_ffdef.h says table_sort. Names of the base library have no prefix, but may have
+** an underscore. The first prefix that fits is replaced. */
 static const struct {
   char raw[16], shown[LONGEST - RAW];
 } builtin_prefixes[] = {
@@ -74,7 +74,7 @@ const char *ljp_guest_builtin(uint32_t ffid)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, builtin_make_names);
-  /* FF_LUA and FF_C come first and are nobody's name. */
+  /* FF_LUA and FF_C come first and are no builtins. */
   return ffid > FF_C && ffid - FF_C - 1 < COUNT ? builtin_names[ffid - FF_C - 1]
                                                 : NULL;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/assert.h"
+
 static struct ljp_chunk_name **chunk_names;
 static uint32_t chunk_count, chunk_slots;
 static struct ljp_chunk_name
@@ -79,12 +81,14 @@ struct ljp_chunk_name *ljp_chunk_name_get(const char *name, size_t length,
 
 void ljp_chunk_name_dies(struct ljp_chunk_name *chunk)
 {
+  ljp_assert(!chunk || chunk->alive > 0);
   if (chunk && --chunk->alive == 0)
     chunk_dead_bytes += chunk_bytes(chunk);
 }
 
 void ljp_chunk_name_put(struct ljp_chunk_name *chunk)
 {
+  ljp_assert(!chunk || chunk->users > chunk->alive);
   if (!chunk || --chunk->users)
     return;
   struct ljp_chunk_name **at = &chunk_names[chunk->hash & (chunk_slots - 1)];

@@ -1,6 +1,6 @@
 /*
-** Names of chunks, one copy each: those of the functions in it, however many
-** there are. Under the lock of prototypes (protos.c), on any thread.
+** Names of chunks: one copy of each, however many functions the chunk has. Under
+** the lock of prototypes (prototypes.c), on any thread.
 */
 #ifndef LJP_CHUNK_NAMES_H
 #define LJP_CHUNK_NAMES_H
@@ -17,11 +17,12 @@ struct ljp_chunk_name {
   char name[];
 };
 
-/* For one more prototype, which is alive. The hash tells names apart that are not
-** the same; the same name with another hash is another copy. NULL: no memory. */
+/* The name of one more prototype, which is alive. Different names need not have
+** different hashes; the same name with another hash is another copy. NULL: no
+** memory. */
 struct ljp_chunk_name *ljp_chunk_name_get(const char *name, size_t length,
                                           uint32_t hash);
-/* One of its prototypes is freed; is forgotten (then it has been freed). */
+/* One of its prototypes was freed; later, its entry is. */
 void ljp_chunk_name_dies(struct ljp_chunk_name *chunk);
 void ljp_chunk_name_put(struct ljp_chunk_name *chunk);
 

@@ -1,10 +1,10 @@
 /*
-** Names of functions, from the bytecode that defines them: the instruction
-** that makes a closure is followed, soon, by the one that puts it where it is
-** known: a table field, a global, an upvalue, or a register that is a local
-** variable from there on. A closure that goes elsewhere (an argument, a
+** Names of functions, from the bytecode that defines them: the instruction that
+** makes a closure is followed, soon, by the instruction that stores it where it
+** gets its name: in a table field, a global, an upvalue, or a register that is a
+** local variable from there on. A closure that goes elsewhere (an argument, a
 ** result) has no name.
-** Runs outside any handler, while the prototype and its constants are there.
+** Runs outside any handler, while the prototype and its constants exist.
 */
 #define LUA_CORE
 
@@ -16,8 +16,8 @@
 
 #include "src/luajit/functions/defined_name.h"
 
-/* How many instructions to look past the closure's. Parallel assignments
-** and constructors put a few constants and closures between. */
+/* How many instructions to look past the one that makes the closure. Parallel
+** assignments and constructors put a few constants and closures between. */
 enum { REACH = 16 };
 
 static uint32_t name_uleb(const uint8_t **at)
@@ -32,10 +32,10 @@ static uint32_t name_uleb(const uint8_t **at)
   return value;
 }
 
-/* The local variable that lives in slot at position pc, NULL if there is none;
-** in *born where it came into being. LuaJIT keeps variables in the order of
-** their start, as name (or a small number for its own), distance from the last
-** start, and length of life. */
+/* The name of the local variable in a slot at position pc, NULL if there is none;
+** *born: the position where its life begins. LuaJIT keeps variables in the order of
+** their beginnings, each as name (or a small number for LuaJIT's own), distance
+** from the last beginning, and length of life. */
 static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
                                  BCPos *born)
 {
@@ -58,7 +58,7 @@ static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
     if (start > pc)
       return NULL;
     if (end <= pc)
-      continue; /* dead before: its slot is free again */
+      continue; /* its life is over: the slot is free again */
     if (slot-- == 0) {
       *born = start;
       return name;
@@ -76,7 +76,7 @@ static const char *name_string_constant(const GCproto *pt, ptrdiff_t index,
   return strdata(gco2str((GCobj *)object));
 }
 
-/* The name under which the closure that instruction at made is kept. */
+/* The name of the closure that the instruction at `at` makes. */
 static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
 {
   const BCIns *code = proto_bc(pt);
@@ -84,7 +84,8 @@ static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
   BCPos last = at + REACH < pt->sizebc ? at + REACH : pt->sizebc;
   BCPos born;
   for (BCPos pc = at; pc < last; pc++) {
-    /* A local that is made of it, or, at once, one that lives already. */
+    /* A local variable that begins here, or (at the closure itself) one that
+    ** exists already. */
     const char *name = name_local_at(pt, pc, reg, &born);
     if (name && (pc == at || born == pc)) {
       *length = strlen(name);

@@ -1,6 +1,7 @@
 /*
-** Records of prototypes: what protos.c, which makes them, and holds.c,
-** where those of freed ones wait, share. All of it under the lock of prototypes.
+** Function entries: what is kept about each prototype. Shared by prototypes.c,
+** which makes entries, and holds.c, where entries of freed prototypes wait. All of
+** it is under the lock of prototypes.
 */
 #ifndef LJP_PROTO_ENTRIES_H
 #define LJP_PROTO_ENTRIES_H
@@ -8,9 +9,9 @@
 #include "src/luajit/functions/chunk_names.h"
 #include "src/luajit/functions.h"
 
-/* What freed prototypes that wait for writers may take. From the first bound on
-** (and at each multiple of it) the writers are called; from the second on
-** functions that are loaded get no entry, and so no name. */
+/* Bounds on what entries that wait for writers take. At the first bound, and at
+** each multiple of it, the writers are called. Above the second, functions that
+** are loaded get no entry, and so no name. */
 #ifdef LJP_DEBUG
 enum { LJP_PROTOS_CROWD_BYTES = 4 << 10 };
 #else
@@ -21,12 +22,12 @@ enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
 /* A chunk is so large that calloc() maps fresh pages, which cost nothing until
 ** they are used: most hosts have few prototypes. */
 enum { LJP_PROTO_CHUNK_ENTRIES = 4096, LJP_PROTO_ENTRY_CHUNKS = 4096 };
-/* Holds that are text of a crowd; more than sessions can be. */
+/* Holds whose writers are called; there are never more sessions. */
 enum { LJP_HOLDS = 4 };
 
-/* What is text of a prototype. */
+/* What describes a prototype. */
 struct ljp_proto_text {
-  bool described; /* or else only named, so far */
+  bool described; /* false: it has a name, and nothing else yet */
   uint32_t first_line, last_line;
   uint32_t flags;
   struct ljp_chunk_name *chunk;
@@ -34,21 +35,21 @@ struct ljp_proto_text {
 };
 
 struct ljp_proto_entry {
-  uint64_t id;                 /* of the last prototype that it was for */
+  uint64_t id;                 /* of its last prototype */
   struct GCproto *owner;       /* NULL: freed */
   struct ljp_proto_text *text; /* NULL: nothing yet */
   union {
     struct {
       uint32_t vm, number; /* index and number of its VM */
     };
-    uint64_t death; /* of a freed one: which it was; 0: no longer waited for */
+    uint64_t death; /* of a freed one: its number; 0: nobody waits for it */
   };
   uint32_t next; /* in the list of free, waiting or unnamed entries */
 };
 
 extern struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-extern uint32_t
-    ljp_proto_entries_used; /* entries ever taken; 0 is no reference */
+/* References below this one were ever taken; 0 is no reference. */
+extern uint32_t ljp_proto_entries_used;
 
 static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
 {
@@ -58,23 +59,23 @@ static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
                                 [ref % LJP_PROTO_CHUNK_ENTRIES];
 }
 
-/* For the next prototype. */
+/* Makes the entry free for the next prototype. */
 void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref);
 
 /* Describes all prototypes that there are. */
 void ljp_protos_describe_all(void);
-/* How many have no entry. */
+/* Number of prototypes without an entry. */
 uint64_t ljp_protos_unnamed(void);
 
 /* -- holds.c ---------------------------------------------------------- */
 
-/* Sessions that may ask about freed ones; NULL: none. */
+/* Sessions that may ask about freed prototypes; NULL: none. */
 extern struct ljp_guest_hold *ljp_proto_holds;
 
-/* Its prototype has been freed, while there is a hold. */
+/* The prototype of this entry has been freed while there is a hold. */
 void ljp_proto_entry_wait(struct ljp_proto_entry *entry, uint32_t ref);
 
-/* What all that wait take. */
+/* What all waiting entries take. */
 size_t ljp_proto_waiting_bytes(void);
 
 #endif

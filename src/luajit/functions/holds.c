@@ -1,18 +1,20 @@
 /*
-** Who may still ask about prototypes that were freed: holds, one a session. Their
-** entries wait in the order of their deaths, each until all holds have passed it;
-** see protos.c and RFC 3.
+** Holds: a session's claim that its writer may ask about freed prototypes. Their
+** entries wait in the order of their deaths, each until all holds have passed it
+** (prototypes.c, RFC 3).
 **
 ** Invariant: a hold has passed a death when its writer has forgotten the
-** reference, and nothing that could mean it is left in a ring of its session. Of
-** what a writer was given (up to the cursor) that is true when it asks for more.
+** reference, and no ring of its session holds anything that could refer to it. For
+** the references that a writer was given (up to the cursor), this is true when it
+** asks for more.
 **
-** A writer calls with its ticket: one that was given up may come late, when the
-** memory of its hold is another's.
+** A writer calls with its ticket: a writer that was given up may call late, when
+** the memory of its hold belongs to another.
 */
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/assert.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/functions/entries.h"
 
@@ -23,10 +25,9 @@ static uint32_t hold_waiting_first, hold_waiting_last;
 static uint64_t hold_last_death, hold_last_ticket;
 static size_t hold_waiting_bytes; /* without chunks' names */
 
-/* -- Records that wait ------------------------------------------------------
- */
+/* -- Waiting entries ----------------------------------------------------------- */
 
-/* What a entry that waits takes. */
+/* The bytes that a waiting entry takes. */
 static size_t hold_bytes_of(const struct ljp_proto_entry *entry)
 {
   const struct ljp_proto_text *text = entry->text;
@@ -53,7 +54,7 @@ void ljp_proto_entry_wait(struct ljp_proto_entry *entry, uint32_t ref)
   hold_waiting_bytes += hold_bytes_of(entry);
 }
 
-/* Gives some of those free that nobody waits for. False: that were all. */
+/* Frees some entries that no hold waits for. False: there are no more. */
 static bool hold_free_some(void)
 {
   uint64_t passed = UINT64_MAX;
@@ -68,6 +69,7 @@ static bool hold_free_some(void)
     for (struct ljp_guest_hold *h = ljp_proto_holds; h; h = h->next)
       if (h->cursor == ref)
         h->cursor = 0;
+    ljp_assert(!entry->owner && entry->death > 0);
     hold_waiting_first = entry->next;
     if (!hold_waiting_first)
       hold_waiting_last = 0;
@@ -77,15 +79,15 @@ static bool hold_free_some(void)
   return true;
 }
 
-/* -- Holds --------------------------------------------------------------------
- */
+/* -- Holds ---------------------------------------------------------------------- */
 
 void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
 {
   ljp_lock(LJP_LOCK_PROTOS);
   if (!ljp_proto_holds)
     ljp_protos_describe_all();
-  /* What waits already may come into its rings, too, until it is ready. */
+  /* Until the hold is ready, entries that wait already may still come into its
+  ** rings. */
   const struct ljp_proto_entry *first = ljp_proto_entry_at(hold_waiting_first);
   *hold = (struct ljp_guest_hold){.next = ljp_proto_holds,
                                   .ticket = ++hold_last_ticket,
@@ -105,8 +107,8 @@ void ljp_guest_protos_ready(struct ljp_guest_hold *hold)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-/* The hold of a ticket, NULL if it has ended; in a fork's child, or before it is
-** ready, its writer's rounds say nothing. */
+/* The hold of a ticket. NULL: it has ended; or rounds of its writer mean nothing,
+** because it is not ready yet or belongs to the parent of a fork(). */
 static struct ljp_guest_hold *hold_find(uint64_t ticket)
 {
   struct ljp_guest_hold *hold = ljp_proto_holds;
@@ -155,7 +157,7 @@ void ljp_guest_protos_end(uint64_t ticket)
   if (*link)
     *link = (*link)->next;
   ljp_unlock(LJP_LOCK_PROTOS);
-  for (bool more = true; more;) { /* hooks wait for the lock: not for long */
+  for (bool more = true; more;) { /* in steps: hooks wait for the lock */
     ljp_lock(LJP_LOCK_PROTOS);
     more = hold_free_some();
     ljp_unlock(LJP_LOCK_PROTOS);

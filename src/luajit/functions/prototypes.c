@@ -1,31 +1,30 @@
 /*
-** Prototypes: a entry for each, made when LuaJIT finishes one (compiled from
-** source or loaded from bytecode), so that a function is described by the
-** name that it was defined under even when the chunk that defined it is long
-** gone, and an address that is used again is never taken for the old one.
+** Prototypes: an entry for each, made when LuaJIT has finished one (compiled from
+** source or loaded from bytecode). So a function is described by the name under
+** which it was defined even when the chunk that defined it is long gone, and an
+** address that is used again is never taken for the old function.
 **
-** The entry's reference is kept in the prototype's spare 32 bits. References
-** are used again after the prototype was freed, ids never. While a hold is
-** taken (a session runs), freed entries wait in the order of their deaths, so
-** that a writer can proto_describe what a handler saw, until each writer has said that
-** nothing is left that could mean them (ljp_guest_protos_gone). Once a prototype
-** is freed no walk finds it: what is remembered of one is good for as long as none
-** was freed (ljp_protos_gone). RFC 3 has the whole argument.
+** The prototype's spare 32 bits hold the reference of its entry. References are
+** used again after the prototype was freed, ids never. While a session holds
+** entries, those of freed prototypes wait in the order of their deaths, until each
+** writer has said that nothing can refer to them any more
+** (ljp_guest_protos_gone). No walk finds a prototype after it was freed: what is
+** remembered of a walk is valid only until ljp_protos_gone changes. RFC 3 has the
+** whole argument.
 **
-** Loading code is to cost next to nothing while no session runs. So a entry is
-** filled in late: when the first hold is taken, for all prototypes that there
-** are, and from then on at once. Only names cannot wait for that: they stand in
-** the prototype around a function, which may be gone by then. It waits in a
-** list of its VM, which the collector's next cycle empties: before that frees
-** anything, functions that outlive it get their names, and so do those of
-** prototypes that stay, lest the list be looked at in every cycle.
+** Loading code must cost almost nothing while no session runs. So entries are
+** filled late: when the first hold is taken, for all prototypes that exist then,
+** and from then on immediately. Only names cannot wait for that. A name is in the
+** prototype around the function, which may be gone by then. So surrounding
+** prototypes wait in a list of their VM, which the collector's next cycle empties:
+** before the cycle frees anything, their functions get their names.
 **
-** Invariant: what a entry's owner refers to may be read under the lock, unless
-** it is dead (marked so by a collector that is about to free it, strings
-** first) or its VM is being closed (its number is no VM's any more).
+** Invariant: what an entry's owner refers to may be read under the lock, unless
+** the owner is dead (a collector is about to free it, strings first) or its VM is
+** being closed (no VM has its number any more).
 **
-** The hooks run on VM threads, what is asked about entries, and about deaths, on
-** writer threads: one lock.
+** The hooks run on VM threads; writer threads ask about entries and deaths. All
+** of it is under one lock.
 */
 #define LUA_CORE
 
@@ -46,12 +45,11 @@ struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
 uint32_t ljp_proto_entries_used = 1;
 static uint32_t proto_free_first;
 static _Atomic uint64_t proto_last_id; /* changed under the lock */
-static uint64_t unnamed;               /* prototypes that have no entry */
+static uint64_t proto_unnamed;         /* prototypes that have no entry */
 
-/* -- Records ------------------------------------------------------------------
- */
+/* -- Entries ------------------------------------------------------------------- */
 
-/* A fresh one, 0 if there is no memory. */
+/* The reference of a fresh entry, 0 if there is no memory. */
 __attribute__((noinline)) static uint32_t proto_make_entry(void)
 {
   uint32_t chunk = ljp_proto_entries_used / LJP_PROTO_CHUNK_ENTRIES;
@@ -116,7 +114,7 @@ static void proto_set_name(struct ljp_proto_entry *entry, const char *name,
   }
 }
 
-/* Whether what belongs to the entry's prototype is there to be read. */
+/* May the entry's prototype, and what it refers to, be read? */
 static bool proto_readable(const struct ljp_proto_entry *entry)
 {
   const struct ljp_vm *vm =
@@ -138,8 +136,8 @@ static void proto_describe(struct ljp_proto_entry *entry)
   if (!text)
     return;
   text->described = true;
-  /* As much of it as a description holds: without a file it is the whole
-  ** source. The VM has hashed it already. */
+  /* A chunk without a file is named by its whole source: keep as much as a
+  ** description holds. The VM has hashed the name already. */
   const GCstr *chunk = proto_chunkname(pt);
   text->chunk = ljp_chunk_name_get(
       strdata(chunk),
@@ -182,7 +180,7 @@ static void proto_name_children(global_State *g, const GCproto *pt)
     ljp_proto_name_children(pt, proto_wants_name, proto_name_child, g);
 }
 
-/* Whether a function that is defined in pt outlives it, or may. */
+/* Does a function that is defined in pt outlive it, or may it? */
 static bool proto_has_heirs(const global_State *g, const GCproto *pt)
 {
   for (ptrdiff_t i = -(ptrdiff_t)pt->sizekgc; i < 0; i++) {
@@ -193,7 +191,7 @@ static bool proto_has_heirs(const global_State *g, const GCproto *pt)
   return false;
 }
 
-/* Empties the list of prototypes whose functions have no names yet. */
+/* Names the functions of all prototypes in the VM's list, and empties it. */
 static void proto_name_all(struct ljp_vm *vm)
 {
   global_State *g = (global_State *)(uintptr_t)atomic_load_explicit(
@@ -206,7 +204,7 @@ static void proto_name_all(struct ljp_vm *vm)
   vm->unnamed = 0;
 }
 
-/* In a session nothing waits. */
+/* While a session runs, neither description nor names wait. */
 __attribute__((noinline)) static void
 proto_describe_now(global_State *g, struct ljp_proto_entry *entry)
 {
@@ -223,7 +221,7 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
   ljp_lock(LJP_LOCK_PROTOS);
   if (LJP_UNLIKELY(!proto_free_first))
     proto_free_first = proto_make_entry();
-  /* No writer comes: rather a function without a name than no bound. */
+  /* The writers do not run: better no name than no bound. */
   uint32_t ref = proto_free_first;
   if (LJP_UNLIKELY(ljp_proto_holds &&
                    ljp_proto_waiting_bytes() > LJP_PROTOS_WAITING_BYTES))
@@ -231,6 +229,7 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
   struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
   if (LJP_LIKELY(entry)) {
     pt->unused_gc64 = ref;
+    ljp_assert(!entry->owner && !entry->text);
     proto_free_first = entry->next;
     entry->id = atomic_load_explicit(&proto_last_id, memory_order_relaxed) + 1;
     atomic_store_explicit(&proto_last_id, entry->id, memory_order_relaxed);
@@ -244,7 +243,7 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
       vm->unnamed = ref;
     }
   } else {
-    unnamed++;
+    proto_unnamed++;
   }
   ljp_unlock(LJP_LOCK_PROTOS);
 }
@@ -252,8 +251,8 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
 void ljp_hook_proto_gone(GCproto *pt)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  /* Before its memory is anybody else's: a walk may be remembered. Only written
-  ** under the lock. */
+  /* A walk that is remembered may refer to the prototype, so this comes before
+  ** its memory is used again. Only written under the lock. */
   atomic_store_explicit(
       &ljp_protos_gone,
       atomic_load_explicit(&ljp_protos_gone, memory_order_relaxed) + 1,
@@ -261,7 +260,7 @@ void ljp_hook_proto_gone(GCproto *pt)
   uint32_t ref = pt->unused_gc64;
   struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
   size_t waited = ljp_proto_waiting_bytes();
-  /* A prototype that an error left half made has any number there. */
+  /* An error may leave a prototype half made, with any number there. */
   if (entry && entry->owner == pt)
     proto_die(entry, ref);
   void (*crowded[LJP_HOLDS])(void);
@@ -292,11 +291,10 @@ void ljp_protos_drop(struct ljp_vm *vm)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-/* -- Questions ----------------------------------------------------------------
- */
+/* -- Questions ----------------------------------------------------------------- */
 
-/* Does a reference that was good when so many ids had been given still stand for
-** the same? */
+/* Does a reference that was valid when `newest` was the largest id still stand for
+** the same prototype? */
 static bool proto_stands(const struct ljp_proto_entry *entry, uint64_t newest)
 {
   return entry && entry->id <= newest && (entry->owner || entry->death);
@@ -328,7 +326,8 @@ bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
   ljp_lock(LJP_LOCK_PROTOS);
   struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
   bool found = proto_stands(entry, newest);
-  if (found && proto_readable(entry)) { /* without a hold: only now */
+  if (found &&
+      proto_readable(entry)) { /* without a hold it was not described yet */
     proto_name_all(ljp_vm_at(entry->vm));
     proto_describe(entry);
   }
@@ -352,7 +351,7 @@ bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out)
   return ljp_guest_proto_of(ref, UINT64_MAX, out);
 }
 
-/* For holds, under the lock. */
+/* For holds.c, under the lock. */
 void ljp_protos_describe_all(void)
 {
   for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
@@ -363,5 +362,5 @@ void ljp_protos_describe_all(void)
 
 uint64_t ljp_protos_unnamed(void)
 {
-  return unnamed;
+  return proto_unnamed;
 }

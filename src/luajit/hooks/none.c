@@ -120,7 +120,7 @@ void ljp_hook_mark(struct jit_State *J)
   (void)J;
 }
 
-/* Written for each IR reference, from REF_BASE on, and read by nobody. */
+/* Written for each IR reference, from REF_BASE on, and never read. */
 static unsigned short nowhere[0x8000];
 
 static unsigned short *before_nowhere(void)

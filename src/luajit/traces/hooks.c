@@ -62,7 +62,7 @@ static void jit_forget_number(struct ljp_jit *jit,
 
 /* -- Code comes and goes --------------------------------------------------------- */
 
-/* Takes all code away; under no lock. */
+/* Forgets all code; under no lock. */
 static void jit_drop_map(struct ljp_jit *jit)
 {
   atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
@@ -98,8 +98,8 @@ static void hook_place(GCproto *pt, const BCIns *pc, uint32_t *ref,
     *line = (uint32_t)lj_debug_line(pt, proto_bcpos(pt, pc));
 }
 
-/* The exit that is being compiled, or (exit 0) the trace that is continued by
-** stitching. */
+/* The trace and exit at which the new trace begins; exit 0: it continues the trace
+** by stitching. */
 static void hook_parent(const struct ljp_jit *jit, const jit_State *J,
                         uint64_t *parent, uint32_t *parent_exit)
 {
@@ -165,7 +165,7 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
     ljp_unlock(LJP_LOCK_TRACES);
     return; /* its code is shown by snapshots */
   }
-  /* One by one: to clear all of it before is a tenth of this hook. */
+  /* Field by field: clearing the entry first would cost a tenth of this hook. */
   trace->object = T;
   trace->code = (uint64_t)(uintptr_t)T->mcode;
   trace->code_bytes = T->szmcode;
@@ -253,7 +253,7 @@ void ljp_hook_trace_unlink(jit_State *J, GCtrace *T)
     return;
   struct ljp_guest_trace_event event = {
       .what = LJP_TRACE_FLUSH, .trace = jit_id_of(vm->jit, T->traceno)};
-  if (event.trace) /* else all are being flushed */
+  if (event.trace) /* else all traces are being flushed */
     hook_tell(vm, J, &event);
 }
 
@@ -285,7 +285,7 @@ void ljp_hook_trace_free(jit_State *J, GCtrace *T)
   ljp_lock(LJP_LOCK_TRACES);
   ljp_traces_retire(trace);
   ljp_unlock(LJP_LOCK_TRACES);
-  /* With its VM thousands may go, of which that tells enough. */
+  /* When a VM is closed thousands may go: the VM's end tells enough. */
   if (hook_wanted() && !vm->closing) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_FREE, .trace = id};
     hook_tell(vm, J, &event);

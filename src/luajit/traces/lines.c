@@ -1,6 +1,6 @@
 /*
-** The code of a trace, and which line of which function it is made of, for
-** files that other profilers read. Not for handlers: a lock is taken.
+** The code of a trace, and the function and line that each part of it is made of,
+** for files that other profilers read. Not for handlers: a lock is taken.
 */
 #define LUA_CORE
 
@@ -8,7 +8,7 @@
 
 #include "src/luajit/traces/trace.h"
 
-/* Above that, places are looked for at every so many bytes only. */
+/* How many offsets of a trace are looked up at most. */
 enum { LOOKS = 16384 };
 
 struct lines_request {
@@ -18,7 +18,7 @@ struct lines_request {
   size_t room, count;
 };
 
-/* The innermost Lua function and its line; false: not known here. */
+/* The innermost Lua function and its line. False: they are not known here. */
 static bool lines_place_at(const struct ljp_trace *trace, uint32_t offset,
                            struct ljp_guest_line *place)
 {
@@ -46,8 +46,8 @@ static void lines_copy_code(const struct ljp_trace *trace, void *ctx)
   uint32_t bytes = trace->code_bytes, step = bytes / LOOKS + 1;
   if (!trace->object || bytes > r->code_bytes || !r->room)
     return;
-  /* Its code is unmapped after its record has gone, for which the VM's thread
-  ** needs the lock that we hold. */
+  /* The code stays mapped: before it is unmapped the VM's thread frees its entry,
+  ** for which it needs the lock that we hold. */
   memcpy(r->code, (const void *)(uintptr_t)trace->code, bytes);
   r->code_bytes = bytes;
   r->lines[r->count++] = place;

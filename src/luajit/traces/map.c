@@ -1,7 +1,7 @@
 /*
-** The map of a VM's compiled code, by which a handler finds a trace
-** (trace_find.c): this changes it. traces.h has the picture and the order in
-** which things are published. On the VM's own thread, in the hooks of traces.c.
+** Changing the map of a VM's compiled code, by which a handler finds a trace
+** (map_find.c). trace.h has the picture and the order in which changes are
+** published. On the VM's own thread, in the hooks (hooks.c).
 */
 #define LUA_CORE
 
@@ -50,7 +50,7 @@ static struct ljp_code_area *map_add_area(struct ljp_jit *jit, uint64_t low,
   return &map->area[at];
 }
 
-/* Room for one more range at the end of an area's. */
+/* The ranges of an area, with room for one more. */
 static struct ljp_code_ranges *map_make_room(struct ljp_code_area *area)
 {
   struct ljp_code_ranges *old =
@@ -88,7 +88,7 @@ bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
   uint32_t count = atomic_load_explicit(&ranges->count, memory_order_relaxed);
   uint32_t start = (uint32_t)(trace->code - area->low);
   if (count && ranges->range[count - 1].start < start)
-    return false; /* not where LuaJIT puts code */
+    return false; /* LuaJIT does not put code there */
   trace->range = count;
   ranges->range[count] = (struct ljp_code_range){
       .start = start, .bytes = trace->code_bytes, .trace = trace};

@@ -12,9 +12,9 @@
 #include "src/luajit/functions/read.h"
 #include "src/luajit/traces/trace.h"
 
-/* -- Marks --------------------------------------------------------------------- */
+/* -- Markers ------------------------------------------------------------------- */
 
-/* The notes of a trace, to be read. */
+/* The arrays of a trace. */
 struct marker_arrays {
   struct ljp_markers head;
   uint64_t at[LJP_MARKERS_END]; /* addresses of the arrays */
@@ -44,7 +44,8 @@ LJP_SIGSAFE static bool marker_read16(const struct marker_arrays *n,
   return true;
 }
 
-/* Where the code of reference ref ends, as an offset; *visited: it is noted. */
+/* Where the code of reference ref ends, as an offset. *visited: the assembler
+** has visited it, so this is known. */
 LJP_SIGSAFE static bool marker_code_end(const struct marker_arrays *n,
                                         uint32_t ref, uint32_t *end,
                                         bool *visited)
@@ -57,8 +58,8 @@ LJP_SIGSAFE static bool marker_code_end(const struct marker_arrays *n,
   return true;
 }
 
-/* The reference whose code an offset lies in; behind all code it is the last
-** one. False in the head, which is before all. */
+/* The reference whose code an offset lies in; behind all code it is the last one.
+** False in the trace's head, which comes before all code. */
 LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
                                       uint32_t offset, uint32_t *ref)
 {
@@ -86,9 +87,9 @@ LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
     *ref = n->head.refs - 1u;
     return true;
   }
-  /* Below it there must be one whose code ends before. What was not visited
-  ** looks like a code that begins at a multiple of 64 KiB: rather know nothing
-  ** than take the one for the other. */
+  /* Below it there must be a reference whose code ends before. One that was not
+  ** visited looks like code that begins at a multiple of 64 KiB. If that is
+  ** possible here, nothing is known. */
   uint32_t below = *ref, gap = (uint16_t)-n->code;
   for (;;) {
     if (!below || !marker_code_end(n, --below, &end, &visited))
@@ -98,8 +99,8 @@ LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
   }
 }
 
-/* Under whose name the recorder noted it: a ljp_load_bytes in an unrolled loop goes by what
-** it is a ljp_load_bytes of. */
+/* The reference under which the trace recorder made a marker: for a copy in an
+** unrolled loop, that of its original. */
 LJP_SIGSAFE static bool marker_recorded_ref(const struct marker_arrays *n,
                                             uint32_t *ref)
 {
@@ -116,7 +117,7 @@ LJP_SIGSAFE static bool marker_recorded_ref(const struct marker_arrays *n,
     else
       high = mid;
   }
-  /* Before the first ljp_load_bytes there is the LOOP itself. */
+  /* Before the first copy there is the LOOP itself. */
   *ref = low > 1 ? low - 1 : n->head.loop - 1u;
   return true;
 }
@@ -147,12 +148,12 @@ LJP_SIGSAFE static uint32_t marker_number_at(const struct marker_arrays *n,
                                                                    : 0;
 }
 
-/* -- Chains ------------------------------------------------------------------
-
-** A frame is known by its slot, since nothing else can lie there as long as it is
-** there. The one that called it is that of the last shift before it with a lower
-** slot, and the call is the last marker before that shift's frame was left.
-** Shifts are read backwards one by one: there are LJP_SHIFTS_MAX at most. */
+/* -- Chains --------------------------------------------------------------------
+**
+** A frame is known by its slot: nothing else can lie there while the frame exists.
+** The frame that called it belongs to the last earlier shift with a lower slot, and
+** the call is the last marker before that frame was left. Shifts are read backwards
+** one by one: there are LJP_SHIFTS_MAX at most. */
 
 enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
 
@@ -217,8 +218,8 @@ LJP_SIGSAFE static bool shift_is_vararg(uint64_t function)
          (flags & PROTO_VARARG);
 }
 
-/* From a shift to the one at which its frame was entered: called, given, or
-** returned to from the frame at BASE, whose place it took (*lower). */
+/* Goes from a shift to the one at which its frame was entered: called, given, or
+** (*lower) returned to from the frame at BASE, whose place it took. */
 LJP_SIGSAFE static bool shift_entered_at(const struct marker_arrays *n,
                                          uint32_t *i, struct ljp_shift *shift,
                                          bool *lower)
@@ -264,9 +265,9 @@ LJP_SIGSAFE static bool shift_is_return(const struct ljp_shift *shift,
          bc_isret(bc_op(ins));
 }
 
-/* What lies in the slot of the frame at BASE, whose place others took by tail
-** calls up to shift i: the function that was there when the trace began or
-** returned to it. */
+/* The function in the slot at BASE, as it lies in memory at shift i. Tail calls up
+** to there have not stored theirs: it is the function that was there when the
+** trace began or returned to it. */
 LJP_SIGSAFE static bool shift_lies_at_base(const struct marker_arrays *n,
                                            uint32_t i, uint32_t *function)
 {

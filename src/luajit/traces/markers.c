@@ -1,18 +1,18 @@
 /*
-** Marks: what compiled code stems from, from bytecode through the compiler's
-** intermediate code (IR) to machine code. doc/rfc/0004-traces.md, traces.h.
+** Making markers: what compiled code stems from, from bytecode through the
+** compiler's intermediate code (IR) to machine code (RFC 4, markers.h).
 **
-** The recorder notes a mark before each bytecode (ljp_marker() of the patch): its
-** address, and the next IR reference. The hooks here see to the rest: which
-** function's frame the marks from now on are of and where it lies, where a loop
-** that is unrolled has its copies, and where the code of each reference begins.
-** Nothing is worked out before somebody asks (trace_find.c, lines.c), not
-** even who called whom: a trace that is done takes a copy of the notes along.
+** The trace recorder stores a marker before each bytecode (ljp_mark() of patch
+** 0007): the bytecode's address and the next IR reference. The hooks here add the
+** rest: which function's frame the next markers are of and where that frame lies,
+** where an unrolled loop has its copies, and where the code of each reference
+** begins. Nothing is worked out before somebody asks (marker_find.c, lines.c), not
+** even who called whom: a trace that is done gets a copy of these notes.
 **
-** Invariant: references of marks ascend.
-** The hooks run on the VM's own thread, inside of its compiler: they must not
-** call into the VM. What cannot be marked (a bound, no memory) is counted and
-** has no mark; nothing fails.
+** Invariant: references of markers ascend.
+** The hooks run on the VM's own thread, inside of its compiler: they must not call
+** into the VM. What cannot be marked (a bound, no memory) is counted and has no
+** marker; nothing fails.
 */
 #define LUA_CORE
 
@@ -36,18 +36,18 @@ enum {
 _Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_marker) &&
                    offsetof(struct LJPMark, ref) ==
                        offsetof(struct ljp_marker, ref),
-               "the handler reads other marks");
+               "the handler reads other markers");
 _Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 
-/* What ljp_hook_mark() finds at the start of a block's marks, where J->ljp stands
-** while the next mark asks for a call, and at their end. */
+/* At the start and the end of a block of markers. J->ljp points to a head while the
+** next marker must be made by a call of ljp_hook_mark(). */
 struct marker_head {
   struct LJPMark *next; /* NULL: there is no room */
   struct ljp_jit *jit;
 };
 
-/* Notes of the trace that is being compiled, aligned to LJP_MARKS. So large that
-** fresh pages are mapped for it, which cost nothing until they are used. */
+/* The notes about the trace that is being compiled, aligned to LJP_MARKS. They are
+** so large that malloc() maps fresh pages, which cost nothing until used. */
 struct ljp_marker_notes {
   union {
     struct marker_head head;
@@ -59,13 +59,13 @@ struct ljp_marker_notes {
 };
 _Static_assert(sizeof(struct marker_head) ==
                    LJP_FIRST_MARKER * sizeof(struct LJPMark),
-               "marks begin behind the head");
+               "markers begin behind the head");
 _Static_assert(offsetof(struct ljp_marker_notes, end) == LJP_MARKS,
-               "another block of marks");
+               "another block of markers");
 _Static_assert(LJP_SHIFTS_MAX > LJ_MAX_JSLOTS,
                "the frames of a side trace have room");
 
-/* Written where there is no memory for notes, read by nobody. */
+/* Written when there is no memory for notes, and never read. */
 static uint16_t marker_nowhere[MOST_REFS];
 
 static _Atomic uint64_t marker_bytes_alive;
@@ -73,7 +73,7 @@ static _Atomic uint64_t marker_bytes_alive;
 uint32_t ljp_markers_count(const struct ljp_jit *jit,
                            const struct ljp_markers *head)
 {
-  /* Where marking was given up stands a marker that marks nothing. */
+  /* A trace whose marking was given up ends with one that marks nothing. */
   return head->markers ? head->markers - LJP_FIRST_MARKER - (jit->markers != 0)
                        : 0;
 }
@@ -129,8 +129,7 @@ void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
   jit->notes->head.next = J->ljp + LJP_FIRST_MARKER;
 }
 
-/* -- Which frame the recorder is in -------------------------------------------
- */
+/* -- Which frame the trace recorder is in --------------------------------------- */
 
 enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
 
@@ -150,6 +149,8 @@ static inline void marker_shift_to(struct ljp_jit *jit, const GCfunc *fn,
                                    const struct LJPMark *m, uint32_t slot)
 {
   struct ljp_shift *shift = jit->next_shift++;
+  ljp_assert(shift < jit->notes->shift + LJP_SHIFTS_MAX);
+  ljp_assert(marker_number(m) >= LJP_FIRST_MARKER);
   if (isluafunc(fn)) {
     const GCproto *pt = funcproto(fn);
     shift->function = (uint64_t)(uintptr_t)pt;
@@ -169,8 +170,8 @@ static inline void marker_put(jit_State *J, struct LJPMark *m, uint32_t pc)
   J->ljp = m + 1;
 }
 
-/* A side trace begins with frames that its parent has inlined: one shift for
-** each, from the one at BASE on, and a mark for the call in it. */
+/* A side trace begins with frames that its parent has inlined. Each gets a shift,
+** from the one at BASE on, and a marker for the call in it. */
 static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
                              struct LJPMark *m)
 {
@@ -199,7 +200,7 @@ static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
         frame = frame_prevd(frame);
       }
     }
-    if (!varargs) { /* such a frame comes twice */
+    if (!varargs) { /* a frame with varargs comes twice */
       if (levels == LJ_MAX_JSLOTS)
         return false;
       level[levels].fn = fn;
@@ -219,7 +220,8 @@ static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
   return true;
 }
 
-/* What follows belongs to nobody, least of all to the last mark. */
+/* The rest of the trace has no markers: ends the last marker with one that marks
+** nothing. */
 static void marker_give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
 {
   jit->cut = ((const struct marker_head *)(const void *)J->ljp)->next ? 1 : 2;
@@ -230,7 +232,7 @@ static void marker_give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
   J->ljp = NULL;
 }
 
-/* The first mark of a side trace, or something is full. */
+/* The first marker of a side trace, or something is full. */
 __attribute__((noinline)) static void marker_slow(jit_State *J)
 {
   const struct marker_head *head =
@@ -243,7 +245,7 @@ __attribute__((noinline)) static void marker_slow(jit_State *J)
     marker_give_up(jit, J, m);
 }
 
-/* No marks are made. Only those that should be are counted. */
+/* No markers are made. They count as left out only if they were wanted. */
 __attribute__((noinline)) static void marker_count_cut(const jit_State *J)
 {
   struct ljp_vm *vm = ljp_vm_of_jit(J);
@@ -264,7 +266,7 @@ void ljp_hook_mark(jit_State *J)
   struct LJPMark *m = head->next;
   const struct ljp_shift *first = jit->notes->shift, *next = jit->next_shift;
   uint32_t slot = J->baseslot;
-  /* The last mark has the highest number, and then comes that of none. */
+  /* The last number is kept for the marker that marks nothing. */
   if (LJP_UNLIKELY(marker_number(m) - 1u >= LJP_MARKERS_MAX - 2u ||
                    next == first + LJP_SHIFTS_MAX - 1 ||
                    (next == first && slot != OWN_SLOT))) {
@@ -275,10 +277,9 @@ void ljp_hook_mark(jit_State *J)
   marker_put(J, m, marker_low32(J->pc));
 }
 
-/* -- In the optimiser and the assembler --------------------------------------
- */
+/* -- In the optimiser and the assembler ----------------------------------------- */
 
-/* Whose marks are made; NULL: there is no memory for them. */
+/* The VM that compiles; NULL: it has no notes. */
 static inline struct ljp_jit *marker_compiling(const jit_State *J)
 {
   if (LJP_LIKELY(J->ljp)) {
@@ -289,8 +290,8 @@ static inline struct ljp_jit *marker_compiling(const jit_State *J)
   return vm && vm->jit && vm->jit->notes ? vm->jit : NULL;
 }
 
-/* A loop is about to be unrolled. Where to write, for each reference, at which
-** one its copy begins. */
+/* A loop is about to be unrolled. Returns where the optimiser writes, for each
+** reference, the reference at which its copy begins. */
 IRRef1 *ljp_hook_mark_copy(jit_State *J)
 {
   struct ljp_jit *jit = marker_compiling(J);
@@ -300,9 +301,10 @@ IRRef1 *ljp_hook_mark_copy(jit_State *J)
   return jit->notes->copied - REF_BASE;
 }
 
-/* The trace is about to be assembled, maybe once more. Where to write, for each
-** reference, at which address (its low half) the code of those behind it begins.
-** What has no code, or is fused with another instruction, is not visited. */
+/* The trace is about to be assembled, maybe once more. Returns where the assembler
+** writes, for each reference, the address (its low bits) at which the code of the
+** references behind it begins. References without code, or fused with another
+** instruction, are not visited. */
 uint16_t *ljp_hook_mark_code(jit_State *J)
 {
   struct ljp_jit *jit = marker_compiling(J);
@@ -313,15 +315,14 @@ uint16_t *ljp_hook_mark_code(jit_State *J)
   return jit->notes->code - REF_BASE;
 }
 
-/* -- When it is done ---------------------------------------------------------
- */
+/* -- When the trace is done ------------------------------------------------------ */
 
 size_t ljp_markers_measure(struct ljp_jit *jit, const jit_State *J,
                            struct ljp_markers *head)
 {
   *head = (struct ljp_markers){0};
   if (!jit->next_shift || jit->next_shift == jit->notes->shift)
-    return 0; /* no marks are made, or no bytecode was recorded */
+    return 0; /* no markers are made, or no bytecode was recorded */
   const struct LJPMark *next = J->ljp;
   if (next == jit->notes->marker)
     next = jit->notes->head.next;
@@ -362,14 +363,16 @@ void ljp_markers_copy(const struct ljp_jit *jit, const struct ljp_markers *head,
                          head->markers * sizeof *notes->marker);
   to = marker_copy_array(to, notes->code, head->refs * sizeof *notes->code);
   if (head->loop)
-    marker_copy_array(to, notes->copied, head->loop * sizeof *notes->copied);
+    to = marker_copy_array(to, notes->copied,
+                           head->loop * sizeof *notes->copied);
+  ljp_assert(to == (char *)out + head->bytes);
   atomic_fetch_add_explicit(&marker_bytes_alive, head->bytes,
                             memory_order_relaxed);
 }
 
-void ljp_markers_free(const struct ljp_markers *marks)
+void ljp_markers_free(const struct ljp_markers *markers)
 {
-  if (marks)
-    atomic_fetch_sub_explicit(&marker_bytes_alive, marks->bytes,
+  if (markers)
+    atomic_fetch_sub_explicit(&marker_bytes_alive, markers->bytes,
                               memory_order_relaxed);
 }

@@ -1,6 +1,6 @@
 /*
-** Why recording was aborted, as text: LuaJIT's message with what it is reason_about
-** filled in. On the VM's own thread, inside of its compiler.
+** Why recording was aborted, as text: LuaJIT's message with its argument filled
+** in. On the VM's own thread, inside of its compiler.
 */
 #define LUA_CORE
 
@@ -45,7 +45,8 @@ static void reason_function(GCfunc *fn, char *text, size_t room)
     snprintf(text, room, "C function");
 }
 
-/* By the message: numbers are of a bytecode, or of an instruction. */
+/* The argument as text. By the message, a number is a bytecode's or an IR
+** instruction's. */
 static void reason_about(const char *message, cTValue *info, char *text,
                          size_t room)
 {
@@ -70,14 +71,14 @@ void ljp_trace_reason(jit_State *J, uint32_t error, char *text, size_t room)
   const char *message = error < sizeof reason_messages / sizeof *reason_messages
                             ? reason_messages[error]
                             : "?";
-  const char *mark = strchr(message, '%');
+  const char *percent = strchr(message, '%');
   char what[96];
-  if (!mark) {
+  if (!percent) {
     snprintf(text, room, "%s", message);
     return;
   }
   reason_about(message, &J->errinfo, what, sizeof what);
-  /* Each has one, of two characters. */
-  snprintf(text, room, "%.*s%s%s", (int)(mark - message), message, what,
-           mark + 2);
+  /* A message has one conversion, of two characters. */
+  snprintf(text, room, "%.*s%s%s", (int)(percent - message), message, what,
+           percent + 2);
 }

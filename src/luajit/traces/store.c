@@ -1,17 +1,18 @@
 /*
-** The memory of traces' records, with their marks behind them.
+** The memory of traces' entries, with their markers behind them.
 **
-** Programs that flush make and free thousands, each a few hundred bytes, while
-** their compiler waits. So records are cut from store_blocks, one after the other, and
-** one that is free is used again for one of the same size (in steps). When
-** there is no record left, the store_blocks are given back, but for one.
+** Programs that flush make and free thousands of entries of a few hundred bytes,
+** while their compiler waits. So entries are cut from blocks, one after the other,
+** and a free one is used again for an entry of the same size (in steps). When no
+** entry is left, all blocks but one are freed.
 **
-** Invariant: all store_blocks together are at most LJP_MARKERS_TOTAL_BYTES; what has no
-** place there, or is large, comes from malloc() and has pool_bytes 0.
+** Invariant: all blocks together have at most LJP_MARKERS_TOTAL_BYTES. An entry that
+** is large, or has no place there, comes from malloc() and has pool_bytes 0.
 ** Under the lock of traces.
 */
 #include <stdlib.h>
 
+#include "src/base/assert.h"
 #include "src/luajit/traces/trace.h"
 
 enum {
@@ -23,8 +24,8 @@ enum {
 
 struct block {
   struct block *next;
-  uint64_t reserved; /* records are aligned as malloc() aligns */
-  char records[BLOCK_BYTES - 16];
+  uint64_t reserved; /* entries are aligned as malloc() aligns */
+  char entries[BLOCK_BYTES - 16];
 };
 
 struct unused {
@@ -42,7 +43,7 @@ static void store_keep(void *p, size_t bytes)
   store_unused[bytes / STEP] = u;
 }
 
-/* Begins a block. What is left of the one before is cut up at its end. */
+/* Begins a block. The rest of the block before becomes a free entry. */
 __attribute__((noinline)) static bool store_add_block(void)
 {
   struct block *fresh =
@@ -50,10 +51,10 @@ __attribute__((noinline)) static bool store_add_block(void)
   if (!fresh)
     return false;
   uint32_t left =
-      store_blocks ? sizeof store_blocks->records - store_cut_bytes : 0;
+      store_blocks ? sizeof store_blocks->entries - store_cut_bytes : 0;
   left -= left % STEP;
   if (left)
-    store_keep(store_blocks->records + store_cut_bytes, left);
+    store_keep(store_blocks->entries + store_cut_bytes, left);
   fresh->next = store_blocks;
   store_blocks = fresh;
   store_block_count++;
@@ -69,10 +70,10 @@ static void *store_take(size_t bytes)
     return u;
   }
   if (LJP_UNLIKELY(!store_blocks ||
-                   sizeof store_blocks->records - store_cut_bytes < bytes) &&
+                   sizeof store_blocks->entries - store_cut_bytes < bytes) &&
       !store_add_block())
     return NULL;
-  void *p = store_blocks->records + store_cut_bytes;
+  void *p = store_blocks->entries + store_cut_bytes;
   store_cut_bytes += (uint32_t)bytes;
   return p;
 }
@@ -113,6 +114,7 @@ void ljp_trace_free(struct ljp_trace *trace)
     free(trace);
     return;
   }
+  ljp_assert(store_entries_alive > 0 && trace->pool_bytes % STEP == 0);
   store_keep(trace, trace->pool_bytes);
   if (--store_entries_alive == 0)
     store_give_back();

@@ -21,8 +21,7 @@ static struct ljp_trace *table_waiting_first, *table_waiting_last;
 static uint32_t table_waiting_count, table_holds;
 static struct ljp_guest_jit_counts table_counts;
 
-/* -- Records by id; under the lock ---------------------------------------------
- */
+/* -- Entries by id; under the lock ----------------------------------------------- */
 
 static void table_grow(void)
 {
@@ -71,7 +70,7 @@ static void table_forget(struct ljp_trace *trace)
   ljp_trace_free(trace);
 }
 
-/* The record in memory of its own size. */
+/* Moves an entry to memory without room for markers. */
 static struct ljp_trace *table_without_markers(struct ljp_trace *trace)
 {
   bool marked = trace->markers;
@@ -100,10 +99,10 @@ static void table_forget_waiting(void)
   table_forget(trace);
 }
 
-/* Its code is gone, nothing leads a handler to it any more. */
 void ljp_traces_retire(struct ljp_trace *trace)
 {
   ljp_markers_free(trace->markers);
+  ljp_assert(trace->object && table_counts.alive > 0);
   trace->object = NULL;
   table_counts.alive--;
   if (!table_holds) {
@@ -117,8 +116,8 @@ void ljp_traces_retire(struct ljp_trace *trace)
   else
     table_waiting_first = trace;
   table_waiting_last = trace;
-  /* The writer asks when it reads that the trace was made, which was long
-  ** ago. */
+  /* A writer asks when it reads that the trace was made: it has asked about the
+  ** oldest long ago. */
   if (++table_waiting_count > LJP_TRACES_WAITING)
     table_forget_waiting();
 }
@@ -138,6 +137,7 @@ void ljp_guest_traces_hold(void)
 void ljp_guest_traces_release(void)
 {
   ljp_lock(LJP_LOCK_TRACES);
+  ljp_assert(table_holds > 0);
   if (--table_holds == 0)
     while (table_waiting_first)
       table_forget_waiting();
@@ -193,8 +193,8 @@ bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
 {
   if (!ljp_traces_with(id, table_describe, out))
     return false;
-  /* That of code which the collector has not come to yet may be freed, and its
-  ** reference in use again. */
+  /* The collector has not freed garbage code yet, but maybe the prototype where
+  ** the code began: its reference may be in use again. */
   if (!ljp_protos_stand(out->place_ref, out->newest))
     out->place_ref = out->place_line = 0;
   return true;

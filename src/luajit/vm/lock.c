@@ -1,5 +1,5 @@
 /*
-** Locks of this folder's tables. lock.h says who takes them.
+** Locks of the tables in src/luajit. lock.h says who takes them.
 */
 #include "src/luajit/vm/lock.h"
 
@@ -9,8 +9,7 @@
 
 #include "src/base/futex.h"
 
-/* A waiter looks again after this time: nobody waits for a wake-up that was
-** lost. */
+/* A waiter looks again after this time, in case a wake-up was lost. */
 enum { PATIENCE_NS = 100000000 };
 
 _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
@@ -29,34 +28,34 @@ void ljp_lock_wake(enum ljp_lock which)
 
 /* -- fork() ------------------------------------------------------------------ */
 
-static _Thread_local bool forking[LJP_LOCKS]; /* taken by prepare() */
+static _Thread_local bool lock_forking[LJP_LOCKS]; /* lock_prepare() took it */
 
-/* All are taken, so that the child finds tables whole. A handler of the host
-** that interrupted our holding one and forks there would wait for itself: it
-** goes on after a while, and the lock stays with whom it belongs to. */
-static void prepare(void)
+/* Takes all locks, so that the child finds the tables whole. A handler of the host
+** may interrupt us while we hold a lock, and fork: it would wait for itself. So it
+** goes on after a while, and the lock stays with its holder. */
+static void lock_prepare(void)
 {
   enum { TRIES = 1000, PAUSE_NS = 1000000 };
   for (int i = 0; i < LJP_LOCKS; i++) {
     uint32_t free;
     for (int tries = 0; tries < TRIES; tries++) {
       free = 0;
-      forking[i] = atomic_compare_exchange_strong_explicit(
+      lock_forking[i] = atomic_compare_exchange_strong_explicit(
           &ljp_lock_words[i], &free, 1, memory_order_acquire,
           memory_order_relaxed);
-      if (forking[i])
+      if (lock_forking[i])
         break;
       nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
   }
 }
 
-static void forked(void)
+static void lock_forked(void)
 {
   for (int i = 0; i < LJP_LOCKS; i++) {
-    if (forking[i])
+    if (lock_forking[i])
       ljp_unlock((enum ljp_lock)i);
-    forking[i] = false;
+    lock_forking[i] = false;
   }
 }
 
@@ -66,8 +65,8 @@ static void forked(void)
 ** Lua, so the first VM would be too late. The linker takes this file from the
 ** static library for its locks, and with them this function. 101: before a
 ** host's own constructors. dlclose() removes the handlers. */
-__attribute__((constructor(101))) static void set_handlers(void)
+__attribute__((constructor(101))) static void lock_set_handlers(void)
 {
   /* Without memory for this, fork() is what it was without us. */
-  (void)pthread_atfork(prepare, forked, forked);
+  (void)pthread_atfork(lock_prepare, lock_forked, lock_forked);
 }

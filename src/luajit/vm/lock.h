@@ -1,7 +1,7 @@
 /*
-** Locks of this folder's tables: VM threads take them in hooks, writer threads
-** when they ask what a frame stands for; handlers never do. Held for short
-** whiles, and never while something outside of this folder is called.
+** Locks of the tables in src/luajit. VM threads take them in hooks, and writer
+** threads when they ask what a frame stands for; handlers never do. A lock is held
+** briefly, and never while something outside of src/luajit is called.
 **
 ** They are words of our own and not mutexes because loading a chunk of Lua
 ** takes one for each function, and because a child of fork() must find them
@@ -18,7 +18,7 @@
 
 enum ljp_lock { LJP_LOCK_VMS, LJP_LOCK_PROTOS, LJP_LOCK_TRACES, LJP_LOCKS };
 
-/* 0: free, 1: taken, 2: taken, and somebody may wait. */
+/* 0: free, 1: taken, 2: taken, and a thread may wait. */
 extern _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
 
 void ljp_lock_wait(enum ljp_lock which);
