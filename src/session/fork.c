@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/session/session_impl.h"
 #include "src/writer/modules.h"
 
@@ -133,6 +134,8 @@ static void fork_child_session(struct ljp_session *s)
   for (struct ljp_producer *p = s->producers; p; p = p->next)
     fork_reset_producer(p, record && fork_keeps_thread(s, p->thread));
   s->child = true;
+  /* The writer comes later, and must not begin after the first events. */
+  s->forked_ns = ljp_clock_ns();
   if (record)
     record =
         ljp_session_make_writer(s) == LJP_OK && ljp_session_spawn(s) == LJP_OK;

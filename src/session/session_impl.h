@@ -57,7 +57,8 @@ struct ljp_session {
   /* The writer thread's, until it has ended. */
   struct ljp_sink *sink;
   struct ljp_writer *writer;
-  bool child; /* Started by a fork: opens its file late. */
+  bool child;         /* Started by a fork: opens its file late. */
+  uint64_t forked_ns; /* When, in a child. */
   bool begun; /* The thread that starts the session starts the writer. */
   enum ljp_status status;
   int error;

@@ -134,7 +134,8 @@ static void *thread_main(void *arg)
     status = s->status;
     pthread_mutex_unlock(&s->mutex);
   } else {
-    status = ljp_writer_start(s->writer, ljp_clock_ns());
+    status =
+        ljp_writer_start(s->writer, s->child ? s->forked_ns : ljp_clock_ns());
     ljp_session_announce(s, status);
   }
   if (!status && s->options.provisional && !s->child)

@@ -34,6 +34,8 @@ static inline bool mini_block(struct mini *m, const struct ljp_block_head *h,
   if (h->epoch != m->epoch || !h->stream)
     MINI_FAIL("block of epoch %u in %llu", h->epoch,
               (unsigned long long)m->epoch);
+  if (!m->have_seq)
+    m->begin_time = h->time_ns;
   m->have_seq = true;
   m->next_seq = h->seq + 1;
   m->stream = h->stream;

@@ -38,7 +38,7 @@ struct mini {
   uint64_t lost[16];    /* The last LOSS by reason, summed over producers. */
   uint64_t lost_of[64][16];
   uint64_t end_status, end_errno;
-  uint64_t pid, last_time;
+  uint64_t pid, last_time, begin_time; /* Of the first block. */
   uint32_t thread[4096], vm[4096], producer[4096], module[MINI_IDS]; /* Epoch */
   uint32_t proto[MINI_IDS], trace[4096], builtin[4096];
   char module_path[4096][128];

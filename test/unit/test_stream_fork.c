@@ -97,6 +97,54 @@ static void a_forks_child_does_not_record_unless_asked(void **state)
   assert_int_equal(harsh_child(fork_under_load, &c), 0);
 }
 
+static void not_before_begin(void *ctx, struct mini *m,
+                             const struct mini_event *e)
+{
+  unsigned *early = ctx;
+  *early += e->tag == LJP_REC_SAMPLES && e->time_ns < m->begin_time;
+}
+
+/* The writer of a child waits a flush interval before it makes the file. */
+static void fork_and_push(void *ctx)
+{
+  (void)ctx;
+  struct ljp_session_options o = {
+      .path = harsh_path("time"), .flush_ms = 100, .record_child = true};
+  struct ljp_session *s = harsh_start(&o, LJP_OK);
+  struct ljp_producer *p = harsh_producer(s, 0);
+  uint64_t before = ljp_clock_ns();
+  pid_t pid = fork();
+  if (pid == 0) {
+    for (uint64_t i = 0; i < 211; i++)
+      harsh_push(p, i);
+    usleep(30000);
+    _exit(ljp_session_stop(s, NULL));
+  }
+  int status;
+  waitpid(pid, &status, 0);
+  if (status || ljp_session_stop(s, NULL))
+    _exit(1);
+  char child[300];
+  unsigned early = 0;
+  snprintf(child, sizeof child, "%s.%d", harsh_last_path, pid);
+  struct mini *m = mini_new();
+  m->on_event = not_before_begin;
+  m->ctx = &early;
+  if (!mini_read_file(m, child, NULL) || m->events[LJP_REC_SAMPLES] != 211)
+    _exit(2);
+  if (early || m->begin_time < before) {
+    fprintf(stderr, "%u samples before the file's time\n", early);
+    _exit(3);
+  }
+}
+
+static void a_childs_time_begins_with_the_fork(void **state)
+{
+  (void)state;
+  harsh_skip_under_tsan();
+  assert_int_equal(harsh_child(fork_and_push, NULL), 0);
+}
+
 static void fork_and_exec(void *ctx)
 {
   (void)ctx;
@@ -199,6 +247,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_forks_child_records_into_a_file_of_its_own),
       cmocka_unit_test(a_forks_child_does_not_record_unless_asked),
+      cmocka_unit_test(a_childs_time_begins_with_the_fork),
       cmocka_unit_test(fork_and_exec_leaves_no_trace),
       cmocka_unit_test(forking_often_under_load_never_deadlocks),
   };
