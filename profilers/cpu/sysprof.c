@@ -31,7 +31,8 @@
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
 
-struct ljp_sysprof ljp_sysprof = {.lock = LJP_PROFILER_LOCK_INIT};
+struct ljp_sysprof ljp_sysprof = {
+    .lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
 static void sysprof_lock(void)

@@ -49,7 +49,7 @@ static struct {
   uint64_t bytes;
   struct ljp_recorder *left; /* below others' allocators, for good */
   struct ljp_recorder *idle; /* for later sessions; latest first */
-} memprof = {.lock = LJP_PROFILER_LOCK_INIT};
+} memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
 #define g (&memprof)
 
 static void memprof_lock(void)

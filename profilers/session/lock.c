@@ -23,8 +23,13 @@ static void lock_claim(struct ljp_profiler_lock *lock, pid_t before, pid_t me)
     atomic_compare_exchange_strong(&lock->pid, &before, me);
     return;
   }
-  if (before != -me && atomic_compare_exchange_strong(&lock->pid, &before, -me))
-    ljp_profiler_lock_forked(lock);
+  if (before != -me &&
+      atomic_compare_exchange_strong(&lock->pid, &before, -me)) {
+    if (lock->elsewhere)
+      lock->elsewhere();
+    if (atomic_load(&lock->pid) != me)
+      ljp_profiler_lock_forked(lock);
+  }
   while (atomic_load(&lock->pid) != me)
     sched_yield();
 }

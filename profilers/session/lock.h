@@ -19,12 +19,15 @@
 struct ljp_profiler_lock {
   pthread_mutex_t mutex;
   _Atomic pid_t pid; /* 0: unused so far; -PID: PID is making it new */
+  /* Called, before anybody gets the lock, in a process other than the one that
+  ** had it: one whose fork handlers did nothing, or never ran. */
+  void (*elsewhere)(void);
   void (*on_stop)(void *ctx);
   void *on_stop_ctx;
 };
-#define LJP_PROFILER_LOCK_INIT                                                 \
+#define LJP_PROFILER_LOCK_INIT(function)                                       \
   {                                                                            \
-    .mutex = PTHREAD_MUTEX_INITIALIZER                                         \
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .elsewhere = (function)                \
   }
 
 void ljp_profiler_lock(struct ljp_profiler_lock *lock);

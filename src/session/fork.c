@@ -12,12 +12,15 @@
 ** held during input or output, so that fork() does not wait. The lock in
 ** modules.c keeps the writer out of the loader meanwhile: otherwise the child
 ** might never get the loader's lock.
+** A raw clone() runs no handler. The first call that meets a lock or a session
+** in such a copy does what they would have done; the copy is not recorded.
 */
 #include "src/session/fork.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
@@ -29,6 +32,29 @@ static struct ljp_session *registry;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static int fork_once_error;
 static pid_t forking_tid;
+/* Tells a process from a copy that a raw clone() made, for which no handler
+** runs: the kernel clears the word in every copy of this memory, but not for
+** vfork(), whose child shares it. NULL: the kernel cannot (before 4.14). */
+static _Atomic uint32_t *fork_own_word;
+static _Atomic pid_t fork_own_pid; /* 0: no session was ever started. */
+
+static void fork_make_word(void)
+{
+  size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+  void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) == 0)
+    fork_own_word = page;
+  else if (page != MAP_FAILED)
+    munmap(page, bytes);
+}
+
+static void fork_own(void)
+{
+  atomic_store(&fork_own_pid, getpid());
+  if (fork_own_word)
+    atomic_store(fork_own_word, 1);
+}
 
 static void fork_prepare(void)
 {
@@ -105,10 +131,10 @@ static void fork_reset_producer(struct ljp_producer *p, bool active)
   atomic_store(&p->active, active);
 }
 
-static void fork_child_session(struct ljp_session *s)
+static void fork_child_session(struct ljp_session *s, bool may_record)
 {
-  bool record =
-      s->options.record_child && s->path && s->state == LJP_SESSION_RUNNING;
+  bool record = may_record && s->options.record_child && s->path &&
+                s->state == LJP_SESSION_RUNNING;
   ljp_sink_abandon(s->sink);
   s->writer = NULL;
   s->sink = NULL;
@@ -146,12 +172,14 @@ static void fork_child_session(struct ljp_session *s)
   }
 }
 
-static void fork_child(void)
+/* With all locks held, as fork_prepare() leaves them. */
+static void fork_child_sessions(bool may_record)
 {
+  fork_own();
   ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next) {
     if (s->state == LJP_SESSION_RUNNING || s->joinable)
-      fork_child_session(s);
+      fork_child_session(s, may_record);
     pthread_mutex_unlock(&s->mutex);
   }
   pthread_mutex_unlock(&registry_mutex);
@@ -161,14 +189,38 @@ static void fork_child(void)
                             s->state == LJP_SESSION_RUNNING);
 }
 
+static void fork_child(void)
+{
+  fork_child_sessions(true);
+}
+
+void ljp_session_notice_copy(void)
+{
+  pid_t pid = atomic_load(&fork_own_pid);
+  if (!pid || (fork_own_word ? atomic_exchange(fork_own_word, 1) != 0
+                             : pid == getpid()))
+    return;
+  fork_own();
+  /* Threads that this process does not have may have held the locks. */
+  pthread_mutex_init(&registry_mutex, NULL);
+  for (struct ljp_session *s = registry; s; s = s->next)
+    pthread_mutex_init(&s->mutex, NULL);
+  ljp_modules_renew();
+  fork_prepare();
+  fork_child_sessions(false);
+}
+
 static void fork_set_handlers(void)
 {
+  fork_make_word();
+  fork_own();
   fork_once_error = pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 enum ljp_status ljp_fork_register(struct ljp_session *s)
 {
   pthread_once(&fork_once, fork_set_handlers);
+  ljp_session_notice_copy();
   if (fork_once_error)
     return LJP_ERR_MEM;
   pthread_mutex_lock(&registry_mutex);

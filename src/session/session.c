@@ -214,6 +214,7 @@ static bool session_await_end(struct ljp_session *s)
 enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
 {
   bool join = false;
+  ljp_session_notice_copy();
   pthread_mutex_lock(&s->mutex);
   if (s->state == LJP_SESSION_IDLE) {
     pthread_mutex_unlock(&s->mutex);

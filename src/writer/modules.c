@@ -37,6 +37,11 @@ void ljp_modules_unhold(void)
   pthread_mutex_unlock(&modules_mutex);
 }
 
+void ljp_modules_renew(void)
+{
+  pthread_mutex_init(&modules_mutex, NULL);
+}
+
 static void modules_iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
                             struct modules_look *look)
 {

@@ -50,6 +50,8 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns);
 ** the loader's lock from a writer thread that does not exist in the child. */
 void ljp_modules_hold(void);
 void ljp_modules_unhold(void);
+/* In a copy of a process whose threads it does not have: frees the lock. */
+void ljp_modules_renew(void);
 
 /* The module that was certainly at the address at that time, or NULL. *settled
 ** is false if the answer may differ for another time: do not cache it. The

@@ -97,6 +97,14 @@ samples fork.bin.* > child.txt
 [ "$(grep -c '"text":"in_child ' child.txt)" -ge 100 ] ||
   fail "fork, follow: $(wc -l < child.txt) samples of the child"
 ok "fork, follow: the child has a file of its own"
+for what in sysprof memprof profile; do
+  "$lua" "$here/raw_clone.lua" clone.bin $what > clone.txt 2>&1 ||
+    fail "raw clone, $what: $(cat clone.txt)"
+  for f in clone.bin clone.bin.anew; do
+    "$ljprof" check $f > clone.txt 2>&1 || fail "$what, $f: $(cat clone.txt)"
+  done
+done
+ok "raw clone: a session ends there at once, and another may begin"
 i=0
 while [ $i -lt 20 ]; do
   "$lua" "$here/sysprof_forks.lua" forks.bin > forks.txt 2>&1 ||

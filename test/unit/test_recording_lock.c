@@ -46,7 +46,7 @@ static unsigned run_threads(void)
 static void reset(pid_t pid)
 {
   for (int i = 0; i < LOCKS; i++) {
-    locks[i] = (struct ljp_profiler_lock)LJP_PROFILER_LOCK_INIT;
+    locks[i] = (struct ljp_profiler_lock)LJP_PROFILER_LOCK_INIT(NULL);
     locks[i].pid = pid;
     counted[i] = 0;
   }

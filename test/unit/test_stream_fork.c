@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <setjmp.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -145,6 +146,52 @@ static void a_childs_time_begins_with_the_fork(void **state)
   assert_int_equal(harsh_child(fork_and_push, NULL), 0);
 }
 
+/* No fork handler runs for a raw clone(): the child has the session, but no
+** writer. */
+static void clone_and_stop(void *ctx)
+{
+  (void)ctx;
+  struct ljp_session_options o = {.path = harsh_path("cloned"),
+                                  .flush_ms = 20,
+                                  .record_child = true,
+                                  .fork_child = on_fork};
+  struct ljp_session *s = harsh_start(&o, LJP_OK);
+  struct ljp_producer *p = harsh_producer(s, 0);
+  for (int round = 0; round < 7; round++) {
+    pid_t pid = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+    if (pid == 0) {
+      uint64_t before = ljp_clock_ns();
+      int error = 7;
+      if (ljp_session_stop(s, &error) || error || ljp_producer_active(p))
+        _exit(3);
+      if (ljp_clock_ns() - before > UINT64_C(2000000000))
+        _exit(4);
+      if (fork_calls != 1 || fork_recording ||
+          ljp_session_state(s) != LJP_SESSION_STOPPED)
+        _exit(5);
+      ljp_session_free(s);
+      o.path = harsh_path("cloned-anew");
+      s = harsh_start(&o, LJP_OK);
+      _exit(ljp_session_stop(s, NULL) ? 6 : 0);
+    }
+    while (!harsh_push(p, 1))
+      usleep(100);
+    int status;
+    waitpid(pid, &status, 0);
+    if (status)
+      _exit(WIFEXITED(status) ? 10 + WEXITSTATUS(status) : 1);
+  }
+  if (ljp_session_stop(s, NULL))
+    _exit(2);
+}
+
+static void a_session_ends_at_once_in_a_raw_clone(void **state)
+{
+  (void)state;
+  harsh_skip_under_tsan();
+  assert_int_equal(harsh_child(clone_and_stop, NULL), 0);
+}
+
 static void fork_and_exec(void *ctx)
 {
   (void)ctx;
@@ -248,6 +295,7 @@ int main(void)
       cmocka_unit_test(a_forks_child_records_into_a_file_of_its_own),
       cmocka_unit_test(a_forks_child_does_not_record_unless_asked),
       cmocka_unit_test(a_childs_time_begins_with_the_fork),
+      cmocka_unit_test(a_session_ends_at_once_in_a_raw_clone),
       cmocka_unit_test(fork_and_exec_leaves_no_trace),
       cmocka_unit_test(forking_often_under_load_never_deadlocks),
   };
