@@ -30,8 +30,8 @@ struct verdict {
   struct heap heaps[VMS];
 };
 
-static void stack(struct verdict *v, const struct ljp_reader *reader,
-                  uint64_t id)
+static void heap_check_stack(struct verdict *v, const struct ljp_reader *reader,
+                             uint64_t id)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
@@ -41,8 +41,8 @@ static void stack(struct verdict *v, const struct ljp_reader *reader,
     v->cut[frames[count - 1]->value % CUTS]++;
 }
 
-static void memory(struct verdict *v, const struct ljp_reader *reader,
-                   const struct ljp_rec_mem *m)
+static void heap_take_memory(struct verdict *v, const struct ljp_reader *reader,
+                             const struct ljp_rec_mem *m)
 {
   v->events++;
   if (m->vm >= VMS || !v->heaps[m->vm].seen) {
@@ -50,7 +50,7 @@ static void memory(struct verdict *v, const struct ljp_reader *reader,
     return;
   }
   if (!(m->flags & LJP_MEM_SWEPT))
-    stack(v, reader, m->stack);
+    heap_check_stack(v, reader, m->stack);
   if (m->flags & LJP_MEM_FAILED)
     v->failed++;
   else if (m->op == LJP_MEM_FREE)
@@ -59,7 +59,7 @@ static void memory(struct verdict *v, const struct ljp_reader *reader,
     v->heaps[m->vm].sum += (int64_t)m->size - (int64_t)m->old_size;
 }
 
-static void collector(struct verdict *v, const struct ljp_rec_gc *gc)
+static void heap_take_phase(struct verdict *v, const struct ljp_rec_gc *gc)
 {
   struct heap *heap = &v->heaps[gc->vm % VMS];
   if (!heap->seen)
@@ -68,7 +68,7 @@ static void collector(struct verdict *v, const struct ljp_rec_gc *gc)
   heap->last = gc->heap_bytes;
 }
 
-static uint64_t lost(const struct ljp_reader *reader)
+static uint64_t heap_losses(const struct ljp_reader *reader)
 {
   uint64_t sum = 0;
   for (size_t i = 0; i < reader->tally.loss_count; i++) {
@@ -81,7 +81,7 @@ static uint64_t lost(const struct ljp_reader *reader)
   return sum;
 }
 
-static bool judge(const char *path, bool deep, bool sampled)
+static bool heap_judge_file(const char *path, bool deep, bool sampled)
 {
   static struct ljp_reader reader;
   struct verdict v = {0};
@@ -90,9 +90,9 @@ static bool judge(const char *path, bool deep, bool sampled)
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
          event->what != LJP_ITEM_FINISH) {
     if (event->what == LJP_REC_MEM)
-      memory(&v, &reader, &event->u.mem);
+      heap_take_memory(&v, &reader, &event->u.mem);
     else if (event->what == LJP_REC_GC)
-      collector(&v, &event->u.gc);
+      heap_take_phase(&v, &event->u.gc);
   }
   if (status) {
     printf("storm_heap: %s: %s\n", path, reader.error);
@@ -101,7 +101,7 @@ static bool judge(const char *path, bool deep, bool sampled)
   const struct ljp_finish *finish = &event->u.finish;
   bool clean = finish->clean && finish->closed == LJP_CLOSED_END &&
                !finish->gaps && !finish->bad_records;
-  uint64_t losses = lost(&reader), cut = 0;
+  uint64_t losses = heap_losses(&reader), cut = 0;
   int64_t difference = 0;
   printf("memory events %" PRIu64 ", lost %" PRIu64, v.events, losses);
   for (unsigned i = 0; i < CUTS; i++) {
@@ -140,6 +140,6 @@ int main(int argc, char **argv)
     return 2;
   }
   for (int i = at; i < argc; i++)
-    good = judge(argv[i], deep, sampled) && good;
+    good = heap_judge_file(argv[i], deep, sampled) && good;
   return good ? 0 : 1;
 }

@@ -37,8 +37,8 @@ struct verdict {
   struct place place[PLACES];
 };
 
-static void note_place(struct verdict *v, const struct ljp_model *model,
-                       const struct ljp_rec_node *last, uint8_t cut)
+static void judge_note_place(struct verdict *v, const struct ljp_model *model,
+                             const struct ljp_rec_node *last, uint8_t cut)
 {
   struct ljp_frame_refs view;
   for (struct place *p = v->place; p < v->place + PLACES; p++) {
@@ -55,38 +55,40 @@ static void note_place(struct verdict *v, const struct ljp_model *model,
   }
 }
 
-static int by_count(const void *a, const void *b)
+static int judge_by_count(const void *a, const void *b)
 {
   const struct place *x = a, *y = b;
   return (x->count < y->count) - (x->count > y->count);
 }
 
-static void print_places(struct verdict *v)
+static void judge_print_places(struct verdict *v)
 {
-  qsort(v->place, PLACES, sizeof *v->place, by_count);
+  qsort(v->place, PLACES, sizeof *v->place, judge_by_count);
   for (int i = 0; i < SHOWN && v->place[i].count; i++)
     printf("  cut by \"%s\" at %s: %" PRIu64 "\n",
            ljp_name_cut(v->place[i].cut) ? ljp_name_cut(v->place[i].cut) : "?",
            v->place[i].text, v->place[i].count);
 }
 
-static bool is_lua(const struct ljp_rec_node *frame)
+static bool judge_is_lua(const struct ljp_rec_node *frame)
 {
   return frame->kind == LJP_FRAME_LUA || frame->kind == LJP_FRAME_LUA_INLINED;
 }
 
 /* Is a Lua function in the stack twice? */
-static bool has_twice(const struct ljp_rec_node *const *frames, unsigned count)
+static bool judge_repeats(const struct ljp_rec_node *const *frames,
+                          unsigned count)
 {
   for (unsigned i = 0; i < count; i++)
-    for (unsigned k = 0; is_lua(frames[i]) && k < i; k++)
-      if (is_lua(frames[k]) && frames[i]->ref == frames[k]->ref)
+    for (unsigned k = 0; judge_is_lua(frames[i]) && k < i; k++)
+      if (judge_is_lua(frames[k]) && frames[i]->ref == frames[k]->ref)
         return true;
   return false;
 }
 
-static void look(struct verdict *v, const struct ljp_reader *reader,
-                 const struct ljp_rec_sample *sample, bool deep, bool once)
+static void judge_sample(struct verdict *v, const struct ljp_reader *reader,
+                         const struct ljp_rec_sample *sample, bool deep,
+                         bool once)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
@@ -95,11 +97,11 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
   bool whole = sample->cut == LJP_CUT_NONE;
   v->samples++;
   v->cut[sample->cut]++;
-  v->twice += once && has_twice(frames, count);
+  v->twice += once && judge_repeats(frames, count);
   if (deep && sample->cut == LJP_CUT_DEPTH)
     whole = true;
   if (!whole && count)
-    note_place(v, &reader->model, frames[count - 1], sample->cut);
+    judge_note_place(v, &reader->model, frames[count - 1], sample->cut);
   if (end == LJP_STACK_LOST || count == 0) {
     v->torn++;
     whole = false;
@@ -107,7 +109,7 @@ static void look(struct verdict *v, const struct ljp_reader *reader,
   v->complete += whole;
 }
 
-static bool judge(const char *path, double percent, bool deep, bool once)
+static bool judge_file(const char *path, double percent, bool deep, bool once)
 {
   static struct ljp_reader reader;
   static struct verdict v;
@@ -117,7 +119,7 @@ static bool judge(const char *path, double percent, bool deep, bool once)
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
          event->what != LJP_ITEM_FINISH)
     if (event->what == LJP_REC_SAMPLES)
-      look(&v, &reader, &event->u.sample, deep, once);
+      judge_sample(&v, &reader, &event->u.sample, deep, once);
   if (status) {
     printf("storm_judge: %s: %s\n", path, reader.error);
     return false;
@@ -147,7 +149,7 @@ static bool judge(const char *path, double percent, bool deep, bool once)
   uint64_t all = v.samples + v.missing;
   double share = all ? 100.0 * (double)v.complete / (double)all : 0;
   printf(", complete %.4f %%, %s end\n", share, clean ? "clean" : "UNCLEAN");
-  print_places(&v);
+  judge_print_places(&v);
   ljp_reader_fini(&reader);
   bool enough = share >= percent || (v.complete && all - v.complete <= FEW);
   return clean && v.samples && enough && !v.twice;
@@ -165,6 +167,6 @@ int main(int argc, char **argv)
   double percent = strtod(argv[at], NULL);
   bool good = true;
   for (int i = at + 1; i < argc; i++)
-    good = judge(argv[i], percent, deep, once) && good;
+    good = judge_file(argv[i], percent, deep, once) && good;
   return good ? 0 : 1;
 }

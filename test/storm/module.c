@@ -18,7 +18,8 @@
 enum { RESULT_BYTES = 128, THREADS = 2 };
 
 /* Runs a chunk with a number as argument. The result is one string. */
-static void run_text(lua_State *L, const char *text, int number, char *result)
+static void storm_run_text(lua_State *L, const char *text, int number,
+                           char *result)
 {
   if (luaL_loadstring(L, text)) {
     snprintf(result, RESULT_BYTES, "%s", lua_tostring(L, -1));
@@ -38,14 +39,14 @@ struct job {
   char result[RESULT_BYTES];
 };
 
-static void *run_job(void *arg)
+static void *storm_run_job(void *arg)
 {
   struct job *job = arg;
   lua_State *L = luaL_newstate();
   snprintf(job->result, sizeof job->result, "no VM");
   if (L) {
     luaL_openlibs(L);
-    run_text(L, job->text, job->number, job->result);
+    storm_run_text(L, job->text, job->number, job->result);
     lua_close(L);
   }
   return NULL;
@@ -61,7 +62,7 @@ static int storm_threads(lua_State *L)
   for (int i = 0; i < THREADS; i++) {
     jobs[i].text = text;
     jobs[i].number = number + i;
-    if (pthread_create(&threads[i], NULL, run_job, &jobs[i]))
+    if (pthread_create(&threads[i], NULL, storm_run_job, &jobs[i]))
       return luaL_error(L, "no thread");
   }
   for (int i = 0; i < THREADS; i++)
@@ -75,7 +76,7 @@ static int storm_threads(lua_State *L)
 static lua_State *second;
 
 /* In the second VM: calls the function that storm_second() was given. */
-static int call_first(lua_State *L)
+static int storm_call_first(lua_State *L)
 {
   lua_State *first = lua_touserdata(L, lua_upvalueindex(1));
   lua_pushvalue(first, 2);
@@ -100,9 +101,9 @@ static int storm_second(lua_State *L)
     luaL_openlibs(second);
   }
   lua_pushlightuserdata(second, L);
-  lua_pushcclosure(second, call_first, 1);
+  lua_pushcclosure(second, storm_call_first, 1);
   lua_setglobal(second, "first");
-  run_text(second, text, number, result);
+  storm_run_text(second, text, number, result);
   if (number % 10 == 0) {
     lua_close(second);
     second = NULL;
@@ -116,7 +117,7 @@ struct callback {
   lua_State *L;
 };
 
-static int call_lua(void *ctx)
+static int storm_call_lua(void *ctx)
 {
   lua_State *L = ((struct callback *)ctx)->L;
   lua_pushvalue(L, 2);
@@ -139,7 +140,7 @@ static int storm_plugin(lua_State *L)
   if (!symbol)
     return luaL_error(L, "dlsym: %s", dlerror());
   memcpy(&descend, &symbol, sizeof descend);
-  int got = descend(call_lua, &callback, (int)luaL_checkinteger(L, 3));
+  int got = descend(storm_call_lua, &callback, (int)luaL_checkinteger(L, 3));
   dlclose(library);
   lua_pushinteger(L, got);
   return 1;

@@ -28,7 +28,7 @@ struct run {
 static struct run *runs[LETTERS];
 static size_t run_count[LETTERS], run_room[LETTERS];
 
-static bool read_log(const char *path)
+static bool traces_read_log(const char *path)
 {
   FILE *in = fopen(path, "r");
   struct run run;
@@ -51,7 +51,7 @@ static bool read_log(const char *path)
 }
 
 /* The generation that ran at this time, or NULL. */
-static const struct run *run_at(unsigned k, uint64_t time_ns)
+static const struct run *traces_run_at(unsigned k, uint64_t time_ns)
 {
   size_t low = 0, high = run_count[k];
   while (low < high) {
@@ -73,7 +73,7 @@ struct named {
   int level; /* 0 leaf, 1 mid, 2 outer */
 };
 
-static bool parse(struct ljp_str name, struct named *named)
+static bool traces_parse_name(struct ljp_str name, struct named *named)
 {
   static const char *const levels[] = {"_leaf_", "_mid_", "_outer_"};
   char text[64], *end;
@@ -95,9 +95,10 @@ static bool parse(struct ljp_str name, struct named *named)
 
 static uint64_t samples, with_names, in_traces, inexact, unknown, stale, wrong;
 
-static void show(const struct ljp_reader *reader,
-                 const struct ljp_rec_node *const *frames, unsigned count,
-                 uint64_t time_ns, const char *what)
+static void traces_print_stack(const struct ljp_reader *reader,
+                               const struct ljp_rec_node *const *frames,
+                               unsigned count, uint64_t time_ns,
+                               const char *what)
 {
   char text[TEXT];
   if (stale + wrong > SHOWN)
@@ -111,8 +112,9 @@ static void show(const struct ljp_reader *reader,
   }
 }
 
-static void look(const struct ljp_reader *reader,
-                 const struct ljp_rec_sample *sample, uint64_t time_ns)
+static void traces_check_sample(const struct ljp_reader *reader,
+                                const struct ljp_rec_sample *sample,
+                                uint64_t time_ns)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
@@ -129,9 +131,9 @@ static void look(const struct ljp_reader *reader,
       proto = ljp_model_proto(&reader->model, view.trace->proto);
     if (frames[i]->kind == LJP_FRAME_LUA_INLINED && !frames[i]->ref)
       unknown++;
-    if (!proto || !parse(proto->name, &named))
+    if (!proto || !traces_parse_name(proto->name, &named))
       continue;
-    const struct run *run = run_at(named.letter, time_ns);
+    const struct run *run = traces_run_at(named.letter, time_ns);
     any = true;
     loose |= (frames[i]->flags & LJP_FRAME_EXACT_MASK) != 0;
     old |= !run || run->number != named.number;
@@ -153,7 +155,8 @@ static void look(const struct ljp_reader *reader,
   stale += old;
   wrong += odd;
   if (old || odd)
-    show(reader, frames, count, time_ns, old ? "stale name" : "wrong chain");
+    traces_print_stack(reader, frames, count, time_ns,
+                       old ? "stale name" : "wrong chain");
 }
 
 int main(int argc, char **argv)
@@ -165,7 +168,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: traces_judge SAMPLES FILE LOG\n");
     return 2;
   }
-  if (!read_log(argv[3])) {
+  if (!traces_read_log(argv[3])) {
     fprintf(stderr, "traces_judge: %s is no log of both VMs\n", argv[3]);
     return 2;
   }
@@ -173,7 +176,7 @@ int main(int argc, char **argv)
   while (!status && !(status = ljp_reader_next(&reader, &event)) &&
          event->what != LJP_ITEM_FINISH) {
     if (event->what == LJP_REC_SAMPLES)
-      look(&reader, &event->u.sample, event->time_ns);
+      traces_check_sample(&reader, &event->u.sample, event->time_ns);
     if (event->what == LJP_REC_TRACE_EVENT) {
       made += event->u.trace_event.action == LJP_TRACE_STOP;
       flushed += event->u.trace_event.action == LJP_TRACE_FLUSH;

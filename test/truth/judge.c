@@ -31,16 +31,17 @@ struct part {
   uint64_t weight, samples;
 };
 
-static struct part parts[PARTS];
-static int part_count;
+static struct part truth_parts[PARTS];
+static int truth_part_count;
 
-static bool read_table(const char *path)
+static bool truth_read_table(const char *path)
 {
   FILE *in = fopen(path, "r");
   if (!in)
     return false;
-  while (part_count < PARTS && fgets(parts[part_count].line, LINE, in)) {
-    struct part *part = &parts[part_count];
+  while (truth_part_count < PARTS &&
+         fgets(truth_parts[truth_part_count].line, LINE, in)) {
+    struct part *part = &truth_parts[truth_part_count];
     part->line[strcspn(part->line, "\n")] = 0;
     char *seconds = strchr(part->line, '\t');
     char *frame = seconds ? strchr(seconds + 1, '\t') : NULL;
@@ -50,14 +51,14 @@ static bool read_table(const char *path)
     part->name = part->line;
     part->seconds = strtod(seconds + 1, NULL);
     part->frame = frame + 1;
-    part_count++;
+    truth_part_count++;
   }
   fclose(in);
-  return part_count > 1;
+  return truth_part_count > 1;
 }
 
 /* "file:12" does not begin with "file:1". */
-static bool begins_with(const char *text, const char *frame)
+static bool truth_begins_with(const char *text, const char *frame)
 {
   size_t n = strlen(frame);
   return strncmp(text, frame, n) == 0 &&
@@ -65,7 +66,8 @@ static bool begins_with(const char *text, const char *frame)
            isdigit((unsigned char)text[n]));
 }
 
-static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
+static struct part *truth_part_of(const struct ljp_reader *reader,
+                                  uint64_t stack)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
@@ -75,27 +77,28 @@ static struct part *part_of(const struct ljp_reader *reader, uint64_t stack)
     struct ljp_frame_refs view;
     ljp_frame_resolve(&reader->model, frames[i], &view);
     ljp_frame_text(&reader->model, &view, text, sizeof text);
-    for (int k = 0; k < part_count - 1; k++)
-      if (begins_with(text, parts[k].frame))
-        return &parts[k];
+    for (int k = 0; k < truth_part_count - 1; k++)
+      if (truth_begins_with(text, truth_parts[k].frame))
+        return &truth_parts[k];
   }
-  return &parts[part_count - 1];
+  return &truth_parts[truth_part_count - 1];
 }
 
-static double compare(uint64_t samples)
+static double truth_compare(uint64_t samples)
 {
   double truth = 0, told = 0, worst = 0;
-  for (int i = 0; i < part_count; i++) {
-    truth += parts[i].seconds;
-    told += (double)parts[i].weight / 1e9;
+  for (int i = 0; i < truth_part_count; i++) {
+    truth += truth_parts[i].seconds;
+    told += (double)truth_parts[i].weight / 1e9;
   }
   printf("%-16s %8s %8s %8s %8s\n", "part", "truth %", "told %", "points",
          "samples");
-  for (int i = 0; i < part_count; i++) {
-    double is = 100 * parts[i].seconds / truth;
-    double said = told > 0 ? 100 * (double)parts[i].weight / 1e9 / told : 0;
-    printf("%-16s %8.2f %8.2f %+8.2f %8" PRIu64 "\n", parts[i].name, is, said,
-           said - is, parts[i].samples);
+  for (int i = 0; i < truth_part_count; i++) {
+    double is = 100 * truth_parts[i].seconds / truth;
+    double said =
+        told > 0 ? 100 * (double)truth_parts[i].weight / 1e9 / told : 0;
+    printf("%-16s %8.2f %8.2f %+8.2f %8" PRIu64 "\n", truth_parts[i].name, is,
+           said, said - is, truth_parts[i].samples);
     if (fabs(said - is) > worst)
       worst = fabs(said - is);
   }
@@ -120,7 +123,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: truth_judge [--samples COUNT] POINTS FILE TABLE\n");
     return 2;
   }
-  if (!read_table(argv[3])) {
+  if (!truth_read_table(argv[3])) {
     fprintf(stderr, "truth_judge: %s is no table\n", argv[3]);
     return 2;
   }
@@ -129,7 +132,7 @@ int main(int argc, char **argv)
          event->what != LJP_ITEM_FINISH) {
     if (event->what != LJP_REC_SAMPLES)
       continue;
-    struct part *part = part_of(&reader, event->u.sample.stack);
+    struct part *part = truth_part_of(&reader, event->u.sample.stack);
     part->weight += event->u.sample.weight;
     part->samples++;
     samples++;
@@ -138,7 +141,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "truth_judge: %s: %s\n", argv[2], reader.error);
     return 1;
   }
-  double worst = compare(samples);
+  double worst = truth_compare(samples);
   ljp_reader_fini(&reader);
   return samples >= wanted && worst <= strtod(argv[1], NULL) ? 0 : 1;
 }
