@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-  MEETINGS = 3, /* of a stack, at a place, and it is learned */
-  WORTH = 8,    /* answers that make up for what learning costs */
+  MEETINGS = 3, /* of a stack at a place; then the stack is learned */
+  WORTH = 8,    /* hits that make up for the cost of learning */
   LONGEST_PAUSE = 63,
-  MISSES = 32, /* on end, and only every REST-th stack is looked for */
+  MISSES = 32, /* in a row; then REST stacks are skipped after each miss */
   REST = 31
 };
 
@@ -78,7 +78,8 @@ static bool answer_is_learned(const struct ljp_stacks *s,
   return a->epoch == s->epoch;
 }
 
-/* Not every stack is worth being learned. */
+/* An answer is about to be replaced. If it had few hits, learning pauses for a
+** while, each time for longer. */
 static void answers_replaced(struct ljp_answers *t, const struct ljp_answer *a)
 {
   struct ljp_patience *p = &t->patience;
@@ -92,8 +93,9 @@ static void answers_replaced(struct ljp_answers *t, const struct ljp_answer *a)
     p->longer = LONGEST_PAUSE;
 }
 
-/* The one of this place that has been met before; else room for it, or NULL. The
-** same place may have several answers: what lies deeper differs. */
+/* Returns the unlearned entry of a place that has been met before, or else room
+** for it. NULL: there is no room. One place may have several answers, which
+** differ deeper in the stack. */
 static struct ljp_answer *answer_to_be(struct ljp_stacks *s,
                                        const struct ljp_caller *caller,
                                        uint64_t place)
@@ -114,7 +116,7 @@ static struct ljp_answer *answer_to_be(struct ljp_stacks *s,
     room = &set[way];
     if (room == t->answer)
       return NULL;
-    if (room->hits >= WORTH) { /* a second chance */
+    if (room->hits >= WORTH) { /* it gets a second chance */
       room->hits = 0;
       return NULL;
     }
@@ -128,7 +130,7 @@ static struct ljp_answer *answer_to_be(struct ljp_stacks *s,
   return room;
 }
 
-/* A word is compared once. */
+/* Removes duplicates, so that each word is compared once. */
 static unsigned answer_unite(struct ljp_memo_read *word, unsigned n)
 {
   unsigned kept = 0;
@@ -141,9 +143,9 @@ static unsigned answer_unite(struct ljp_memo_read *word, unsigned n)
   return kept;
 }
 
-/* All are compared four at a time. Where the low bytes do not matter, eight are
-** compared from behind them on: that the next word may not change either does no
-** harm. */
+/* Fills the words up to a multiple of four, since four are compared at a time.
+** Where the low bytes do not matter, the comparison takes the eight bytes
+** behind them. That these include bytes of the next word does no harm. */
 static unsigned answer_round(struct ljp_memo_read *word, unsigned n)
 {
   for (unsigned i = 0; i < n; i++)

@@ -1,16 +1,18 @@
 /*
-** Whole stacks that were found at a place, with every word of memory that each of
-** them depends on. If all of those words are what they were, the stack is.
+** Answers: whole stacks that were found earlier, each with every word of memory
+** on which it depends. If all of those words are unchanged, so is the stack.
 **
-** Mental picture: a program allocates at a few sites in turn, so what follows an
-** answer is mostly what followed it the last time. That one is compared first,
-** inline; if it is another one, the table is asked by the place of the call.
+** Mental picture: a program allocates at a few sites in turn, so an answer is
+** usually followed by the answer that followed it the last time. The expected
+** one is compared first, inline. If it does not hold, the place of the call
+** leads to a set of the table.
 **
-** An answer's index in the table is the number by which the stream's writer knows
-** the stack (ljp_push_stack_wait), so its events bring no frames.
+** An answer's index in the table is the number by which the stream's writer
+** knows the stack (ljp_push_stack_wait()), so its events carry no frames.
 **
-** Invariants: answer[0] is never learned. An answer of the present epoch has been
-** told to the writer; `words` is a multiple of four. On the VM's own thread.
+** Invariants: answer[0] is never learned. The writer knows each answer of the
+** current epoch. `words` is a multiple of four. Use on the VM's own thread
+** only.
 */
 #ifndef LJP_MEMORY_ANSWERS_H
 #define LJP_MEMORY_ANSWERS_H
@@ -40,12 +42,12 @@ _Static_assert((int)LJP_ANSWERS <= (int)LJP_NUMBERED_STACKS,
 struct ljp_answer {
   const struct ljp_caller *caller;
   uint64_t rip;
-  uint32_t epoch; /* of struct ljp_stacks; of another one: not learned, or of
-                  ** no use any more */
+  uint32_t epoch; /* that of struct ljp_stacks; any other: not learned, or
+                  ** useless by now */
   uint32_t words;
   uint64_t place; /* ljp_guest_place() */
-  uint32_t hits;  /* since its way was last looked at for room */
-  uint32_t wait;  /* not learned: until it is met so often */
+  uint32_t hits;  /* since the last search for room came to its way */
+  uint32_t wait;  /* not learned: meetings that are still missing */
   struct ljp_found_stack stack;
   struct ljp_memo_read word[LJP_ANSWER_WORDS];
   uint64_t frame[LJP_NUMBERED_FRAMES];
@@ -54,27 +56,27 @@ struct ljp_answer {
 struct ljp_answers {
   struct ljp_answer answer[LJP_ANSWERS];
   uint32_t history;                    /* of the last three answers */
-  uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed the last time */
+  uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed them the last time */
   uint32_t next_way;
-  uint32_t misses, rest; /* on end; and how many more are not looked for */
+  uint32_t misses, rest; /* misses in a row; stacks still to be skipped */
   struct ljp_patience patience;
-  bool met; /* the stack that is looked for now may be learned, of: */
+  bool met; /* the current stack may be learned; its place: */
   uint64_t place;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool ljp_answers_init(struct ljp_stacks *stacks);
 void ljp_answers_fini(struct ljp_stacks *stacks);
-/* The epochs begin anew. */
+/* Forgets all answers, since the epochs restart at 1. */
 void ljp_answers_forget(struct ljp_stacks *stacks);
 
-/* After the answer that follows the last one was not it: any other one? NULL:
+/* Searches the table after the expected answer did not hold. NULL: there is
 ** none. */
 struct ljp_answer *ljp_answers_search(struct ljp_stacks *stacks,
                                       const struct ljp_caller *caller);
 
-/* A stack has been put together of its parts, which are known: an answer is made
-** of it if it is often met. Preserves errno. */
+/* Tells the table of a stack that was put together from its parts. A stack that
+** is met often becomes an answer. Preserves errno. */
 void ljp_answers_meet(struct ljp_stacks *stacks,
                       const struct ljp_caller *caller,
                       const struct ljp_return_site *site,
@@ -85,13 +87,13 @@ void ljp_answers_meet(struct ljp_stacks *stacks,
 
 static inline bool ljp_stacks_current(const struct ljp_stacks *s)
 {
-  /* Relaxed: who uses what was made for an older one checks its witness. */
+  /* Relaxed: whoever uses entries of an older map checks their witnesses. */
   return s->generation[0] ==
              atomic_load_explicit(s->serial, memory_order_relaxed) &&
          s->generation[1] == ljp_guest_code_generation();
 }
 
-/* Is this the answer? All of its words are compared. */
+/* Does the answer hold? Compares all of its words. */
 static inline bool ljp_answer_holds(const struct ljp_stacks *s,
                                     const struct ljp_answer *a,
                                     const struct ljp_caller *caller)
@@ -111,8 +113,7 @@ static inline void ljp_answers_follow(struct ljp_answers *t,
   t->misses = 0;
 }
 
-/* The answer that is expected, if it is that; or else any other one. False: there
-** is none. */
+/* Finds the expected answer, or else any other. False: there is none. */
 static inline bool ljp_answers_find(struct ljp_stacks *s,
                                     const struct ljp_caller *caller,
                                     struct ljp_found_stack *found)

@@ -8,11 +8,11 @@
 #include "src/base/saferead.h"
 
 enum {
-  WORTH = 16, /* answers that make up for what learning costs */
+  WORTH = 16, /* hits that make up for the cost of learning */
   LONGEST_PAUSE = 63,
   ENOUGH = 64, /* see struct ljp_segment */
   ENOUGH_AT_MOST = 1 << 16,
-  DEEP = 4 /* segments that are put together */
+  DEEP = 4 /* segments, at most, that are put together */
 };
 
 struct ljp_segment *ljp_below_of(struct ljp_stacks *s,
@@ -21,7 +21,7 @@ struct ljp_segment *ljp_below_of(struct ljp_stacks *s,
   return ljp_segment_of(s, start->L, start->cframe);
 }
 
-/* In the place of another. */
+/* Begins a segment in the place of another. */
 static void below_begin(struct ljp_stacks *s, struct ljp_segment *a,
                         const struct ljp_guest_start *start)
 {
@@ -36,8 +36,8 @@ static void below_begin(struct ljp_stacks *s, struct ljp_segment *a,
 
 /* -- Put together ---------------------------------------------------------- */
 
-/* Where the segment below a C frame is to be found; with native also the host
-** frames between the two. */
+/* Where the segment below a C frame is; with `native` also the host frames
+** between the two. */
 struct below {
   const struct ljp_return_site *site;
   struct ljp_guest_regs regs;
@@ -60,7 +60,8 @@ static bool below_follow(struct ljp_stacks *s, struct ljp_segment *a,
                          const struct ljp_guest_start *start, uint32_t *kept,
                          unsigned deep);
 
-/* That is what is above b's C frame, and below. */
+/* The frames below a: the frames of b, the segment below it, and what is
+** between the two. */
 bool ljp_below_put_together(struct ljp_stacks *s, struct ljp_segment *a,
                             const struct ljp_guest_start *start, uint32_t *kept,
                             unsigned deep)
@@ -147,8 +148,8 @@ static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
     if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program &&
         s->memo.always[i].at != s->libc)
       a->word[n++] = s->memo.always[i];
-  /* Those that are compared in part only come last, and the others in fours, which
-  ** are compared at once. */
+  /* Words of which only a part is compared come last. The others come in fours,
+  ** which are compared at once. */
   for (int part = 0; part < 2; part++) {
     for (uint32_t i = 0; i < s->memo.reads; i++)
       if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
@@ -174,7 +175,7 @@ static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
   return true;
 }
 
-/* The full walk has found the same by other means: is it? */
+/* Does the full walk, which found the stack by other means, agree? */
 static bool below_agrees(const struct ljp_segment *a, const struct ljp_top *top,
                          const struct ljp_found_stack *found)
 {
@@ -190,7 +191,7 @@ static bool below_agrees(const struct ljp_segment *a, const struct ljp_top *top,
   return true;
 }
 
-/* Not every rest is worth being learned. False: not now. */
+/* Is it time to learn? Not all frames below a segment are worth it. */
 static bool below_is_time(struct ljp_patience *patience, struct ljp_segment *a)
 {
   if (a && a->found >= a->enough) {
@@ -218,7 +219,8 @@ static void below_be_patient(struct ljp_patience *patience, bool was_worth)
     patience->longer = LONGEST_PAUSE;
 }
 
-/* What is below a segment that is followed. */
+/* Learns the frames below a segment from a walk that goes on below its
+** spine. */
 static bool below_learn_frames(struct ljp_stacks *s, struct ljp_segment *a,
                                const struct ljp_unwind_map *map,
                                const struct ljp_guest_start *start)
@@ -232,8 +234,9 @@ static bool below_learn_frames(struct ljp_stacks *s, struct ljp_segment *a,
   return a->learned;
 }
 
-/* The segment below a is learned instead of what is below a, if that is all that
-** is missing: many others may stand on it. NULL: it is not. */
+/* Learns the segment below a instead of all frames below a, if nothing else is
+** missing: many other segments may stand on it. Returns it; NULL: more is
+** missing. */
 static struct ljp_segment *
 below_learn_segment(struct ljp_stacks *s, struct ljp_segment *a,
                     const struct ljp_unwind_map *map,
@@ -269,8 +272,8 @@ below_learn_segment(struct ljp_stacks *s, struct ljp_segment *a,
   return NULL;
 }
 
-/* Rather what is below the segment below, unless this one has often come out
-** the same. */
+/* Learns the segment below a rather than all frames below a, unless `itself` is
+** set: then what was put together below a has been the same often enough. */
 static bool below_learn(struct ljp_stacks *s, struct ljp_segment *a,
                         const struct ljp_unwind_map *map,
                         const struct ljp_return_site *site,
@@ -309,7 +312,8 @@ void ljp_below_learn(struct ljp_stacks *s, struct ljp_segment *a,
   a->epoch = a->hits = a->seen = a->found = 0;
   ljp_segment_clear(s, a);
   if (ljp_guest_set_resizing(s->heap, false)) {
-    ljp_guest_set_resizing(s->heap, true); /* no moment for that */
+    ljp_guest_set_resizing(s->heap, true); /* the stack is being moved: do not
+                                           ** walk now */
     return;
   }
   const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);
@@ -319,10 +323,11 @@ void ljp_below_learn(struct ljp_stacks *s, struct ljp_segment *a,
     ljp_segment_deepen(s, a);
   bool done = below_learn(s, a, map, site, start, found, itself);
   a->epoch = done ? s->epoch : 0;
-  if (!done || a->learned) /* by others' words costs nothing the next time */
+  if (!done || a->learned) /* what was put together from other segments costs
+                           ** nothing to find again */
     below_be_patient(patience, was_worth);
   s->learned += done;
-  /* Notes of ours are no walk of its own. */
+  /* The memo holds notes of ours now, so no walk may continue from it. */
   s->memo.valid = false;
   ljp_unwind_release(s->unwind, map);
 }

@@ -1,11 +1,11 @@
 /*
-** What is below a segment of Lua frames, so below its C frame. It is learned
-** from a walk, with all words of memory that the walk read; or it is put
-** together, by plain steps down to a segment that is remembered itself. Used by
-** stack.c.
+** The frames below a segment of Lua frames, that is, below its C frame. They
+** are either learned from a walk, with every word of memory that the walk read,
+** or put together: plain steps lead down to a segment that is remembered
+** itself. Used by stack.c.
 **
-** Invariant: a segment's spine.stack begins with the spine.rest frames that
-** were below it when ljp_below_find() last succeeded.
+** Invariant: after ljp_below_find() succeeds, a segment's spine.stack begins
+** with the spine.rest frames that are below it.
 */
 #ifndef LJP_MEMORY_BELOW_H
 #define LJP_MEMORY_BELOW_H
@@ -13,22 +13,26 @@
 #include "profilers/memory/segments.h"
 #include "src/base/saferead.h"
 
-/* The segment that is remembered of this C frame; NULL: none. */
+/* Returns the remembered segment of a start's thread and C frame. NULL:
+** none. */
 struct ljp_segment *ljp_below_of(struct ljp_stacks *stacks,
                                  const struct ljp_guest_start *start);
 
-/* One that is begun, if what is below it can be put together; else NULL. */
+/* Begins a segment if the frames below it can be put together. NULL: they
+** cannot. */
 struct ljp_segment *ljp_below_begin(struct ljp_stacks *stacks,
                                     const struct ljp_guest_start *start);
 
-/* What is below a segment whose spine has been followed, of segments that are
-** remembered; deep: so many are above. */
+/* Puts the frames below a segment together from remembered segments. The
+** segment's spine must have been followed. deep: the number of segments above
+** it. */
 bool ljp_below_put_together(struct ljp_stacks *stacks,
                             struct ljp_segment *again,
                             const struct ljp_guest_start *start, uint32_t *kept,
                             unsigned deep);
 
-/* Makes its spine that of a start; nothing is said yet of what is below. */
+/* Brings the segment's spine up to date for a start. Does not look at the
+** frames below it. */
 static inline bool ljp_below_follow_spine(struct ljp_stacks *s,
                                           struct ljp_segment *a,
                                           const struct ljp_guest_start *start,
@@ -47,9 +51,9 @@ static inline bool ljp_below_unchanged(const struct ljp_segment *a)
          ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
-/* Makes its spine that of a start, with what is below; *kept: the first
-** frames that stay what they were, this many. False: nobody knows, or it is
-** time to learn it. */
+/* Brings the segment's spine and the frames below it up to date for a start.
+** *kept: how many of the first frames are unchanged. False: they are not known,
+** or it is time to learn them. */
 static inline bool ljp_below_find(struct ljp_stacks *s, struct ljp_segment *a,
                                   const struct ljp_guest_start *start,
                                   uint32_t *kept)
@@ -60,8 +64,8 @@ static inline bool ljp_below_find(struct ljp_stacks *s, struct ljp_segment *a,
          LJP_LIKELY(a->found < a->enough);
 }
 
-/* After a full walk, which has found this. again: that of the segment, or
-** NULL. */
+/* Learns the frames below a segment, after a full walk has found the stack
+** `found`. again: the start's segment; NULL: it has none yet. */
 void ljp_below_learn(struct ljp_stacks *stacks, struct ljp_segment *again,
                      const struct ljp_return_site *site,
                      const struct ljp_guest_start *start,

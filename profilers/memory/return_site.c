@@ -13,22 +13,23 @@ enum {
 #ifdef LJP_DEBUG
   SITE_SETS = 2,
 #else
-  SITE_SETS = 128, /* a power of two; on top, and as many below */
+  SITE_SETS = 128, /* a power of two; once for sites on top, once for those
+                   ** below */
 #endif
   SITE_WAYS = 4,
   SITES = SITE_SETS * SITE_WAYS,
-  FRONTS = 16, /* a power of two: sets of */
+  FRONTS = 16, /* sets, a power of two; each has WAYS fronts */
   WAYS = 4,
   STEPS = 4,
-  FRAME_BYTES = 1 << 20 /* of a host frame that we follow */
+  FRAME_BYTES = 1 << 20 /* the largest host frame that is followed */
 };
 
-/* A way down that was taken: return addresses by their places above the caller,
-** and where the one into the guest is, which may be any. Only of frames in our
-** own module, which cannot have been replaced. Each step is where it is because
-** the one before is: they are compared in that order, since behind one that
-** differs there may be no stack any more. Steps that there are not are the
-** caller's own address once more. */
+/* A way down that was taken: return addresses and their places, in words above
+** the caller. The place of the one into the guest is kept too, but not its
+** value. All frames are in our own module, which cannot have been replaced.
+** Each step's place follows from the step before, so the steps are compared in
+** order: behind one that differs, there may be no stack any more. Unused steps
+** repeat the caller's own return address. */
 struct ljp_front {
   uint64_t rip; /* where it begins */
   uint32_t epoch;
@@ -61,8 +62,8 @@ void ljp_front_forget(struct ljp_stacks *s)
   memset(s->fronts, 0, FRONTS * WAYS * sizeof *s->fronts);
 }
 
-/* A site that was found on top stays where it is while others are looked for
-** below. */
+/* Sites on top and sites below have tables of their own, so that a site found
+** on top stays valid while sites below are looked up. */
 static struct ljp_return_site *site_set(struct ljp_stacks *s, uint64_t rip,
                                         bool on_top)
 {
@@ -70,7 +71,7 @@ static struct ljp_return_site *site_set(struct ljp_stacks *s, uint64_t rip,
   return &s->sites[(key & (SITE_SETS - 1)) * SITE_WAYS + (on_top ? 0 : SITES)];
 }
 
-/* NULL: it is not known. */
+/* NULL: the address is not known. */
 static inline const struct ljp_return_site *site_find(struct ljp_stacks *s,
                                                       uint64_t rip, bool on_top)
 {
@@ -82,7 +83,7 @@ static inline const struct ljp_return_site *site_find(struct ljp_stacks *s,
   return NULL;
 }
 
-/* What is of no use any more, or else any. */
+/* Returns a useless entry of the set, or else the next in turn. */
 static struct ljp_return_site *site_room(struct ljp_stacks *s, uint64_t rip,
                                          bool on_top)
 {
@@ -93,8 +94,8 @@ static struct ljp_return_site *site_room(struct ljp_stacks *s, uint64_t rip,
   return &set[s->next_site++ % SITE_WAYS];
 }
 
-/* on_top: of the topmost segment; only there the VM tells about compiled code.
-** NULL: it is not plain. */
+/* Learns a site. on_top: it belongs to the topmost segment; only there does the
+** VM know the state of compiled code. NULL: the step from here is not plain. */
 static const struct ljp_return_site *
 site_learn(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
 {
@@ -115,7 +116,8 @@ site_learn(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }
   ljp_unwind_release(s->unwind, map);
-  /* What is not plain now may be so as soon as a table has been made. */
+  /* A step that is not plain now may become plain when the module's table is
+  ** ready, so a failure is not remembered. */
   if (!plain)
     return NULL;
   site->rip = regs->rip;
@@ -130,7 +132,7 @@ static bool site_module_stays(const struct ljp_unwind_plain *step)
          word == step->witness;
 }
 
-/* The set of ways that begin at an address. */
+/* The set of the fronts that begin at an address. */
 static struct ljp_front *front_set(struct ljp_stacks *s, uint64_t rip)
 {
   return s->fronts +
@@ -152,7 +154,8 @@ static inline uint64_t front_host_frame(uint64_t rip)
   return ljp_frame(LJP_FRAME_HOST, 0, rip);
 }
 
-/* Sets s->front if the way is known, if not the site that it leads to. */
+/* Finds a known way and sets s->front, even if the site to which it leads is
+** not known. NULL: the way or the site is not known. */
 static inline const struct ljp_return_site *
 front_known(struct ljp_stacks *s, const struct ljp_caller *caller,
             struct ljp_guest_regs *regs, struct ljp_found_stack *found)
@@ -174,7 +177,7 @@ front_known(struct ljp_stacks *s, const struct ljp_caller *caller,
     regs->sp = (uint64_t)(uintptr_t)(words + front->sp);
     regs->rbx = words + front->rbx;
     regs->rbp = words + front->rbp;
-    regs->r14 = NULL; /* no start asks for it */
+    regs->r14 = NULL; /* no start reads it */
     found->type = front->type;
     found->object = front->object;
     if (LJP_UNLIKELY(s->native)) {
@@ -188,7 +191,8 @@ front_known(struct ljp_stacks *s, const struct ljp_caller *caller,
   return NULL;
 }
 
-/* at: of `steps` return addresses, the last of them into the guest. */
+/* Learns a way. at: the places of its `steps` return addresses, the last of
+** which leads into the guest. */
 static void front_learn(struct ljp_stacks *s, const struct ljp_caller *caller,
                         const struct ljp_guest_regs *regs,
                         const struct ljp_found_stack *found, const int16_t *at,
@@ -214,7 +218,7 @@ static void front_learn(struct ljp_stacks *s, const struct ljp_caller *caller,
   front->rbp = (int16_t)(regs->rbp - words);
 }
 
-/* One plain step down. False: that is no frame. */
+/* Takes one plain step down. False: the result cannot be a frame. */
 static inline bool site_step(const struct ljp_return_site *site,
                              struct ljp_guest_regs *regs, uint64_t *witness)
 {
@@ -239,7 +243,7 @@ static inline bool site_step(const struct ljp_return_site *site,
   return true;
 }
 
-/* Step by step. */
+/* Finds the way down step by step. */
 static const struct ljp_return_site *front_walk(struct ljp_stacks *s,
                                                 const struct ljp_caller *caller,
                                                 struct ljp_guest_regs *regs,
@@ -262,7 +266,8 @@ static const struct ljp_return_site *front_walk(struct ljp_stacks *s,
     if (LJP_UNLIKELY(!site) && !(site = site_learn(s, regs, true)))
       return NULL;
     if (site->guest) {
-      /* What looked like a known way may have gone on behind its end. */
+      /* The way may have continued beyond the place where the known one
+      ** ends. */
       if (s->front && at != s->front->guest)
         s->front = NULL;
       if (i && plain)

@@ -2,7 +2,7 @@
 ** Return sites: addresses to which host code returns, with what is always true
 ** there. They lead down the host frames on top of an allocation's stack, one
 ** plain step each. A *front* is a whole way down that was taken before. Used by
-** stack.c.
+** stack.c, below.c and answers.c.
 */
 #ifndef LJP_MEMORY_RETURN_SITE_H
 #define LJP_MEMORY_RETURN_SITE_H
@@ -12,31 +12,33 @@
 #include "profilers/memory/stack.h"
 #include "src/luajit/spine.h"
 
-/* Where host code returns to. */
+/* An address to which host code returns. */
 struct ljp_return_site {
   uint64_t rip;
-  uint32_t epoch; /* of struct ljp_stacks; others are of no use */
+  uint32_t epoch; /* that of struct ljp_stacks; useless in any other */
   bool guest, object;
   uint8_t type;
   struct ljp_unwind_plain step;
   struct ljp_guest_site in_guest;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool ljp_front_init(struct ljp_stacks *stacks);
 void ljp_front_fini(struct ljp_stacks *stacks);
-/* The epochs begin anew. */
+/* Forgets all sites and fronts, since the epochs restart at 1. */
 void ljp_front_forget(struct ljp_stacks *stacks);
 
-/* Down to the guest: regs, and what memory is for; with native also the frames
-** that were passed, in s->host. NULL: ask the walk. Preserves errno. */
+/* Finds the way from the allocator's caller down to the guest. Sets regs, and
+** what the memory is for in *found; with `native` also the host frames that
+** were passed, in host[] of stacks. NULL: a full walk is needed. Preserves
+** errno. */
 const struct ljp_return_site *ljp_front_find(struct ljp_stacks *stacks,
                                              const struct ljp_caller *caller,
                                              struct ljp_guest_regs *regs,
                                              struct ljp_found_stack *found);
 
-/* Root first, on the topmost segment: what is compiled at its site, and host
-** frames if they are wanted. */
+/* The frames on top of the topmost segment, root first: those that are compiled
+** at its site, and the host frames if they are wanted. */
 struct ljp_top {
   const uint64_t *frame;
   uint32_t count;
@@ -57,17 +59,17 @@ static inline void ljp_front_top(const struct ljp_stacks *stacks,
   top->frame = top->room;
 }
 
-/* Down to the guest's assembly from regs, by plain steps alone; regs become
-** those there. host: room for the frames that were passed, leaf first, and
-** how many. NULL: ask the walk. Preserves errno. */
+/* Follows plain steps from regs down to the VM's assembly. Sets regs to the
+** registers there, and host[] to the frames that were passed, leaf first. NULL:
+** a full walk is needed. Preserves errno. */
 enum { LJP_BELOW_FRAMES = 32 };
 const struct ljp_return_site *ljp_front_below(struct ljp_stacks *stacks,
                                               struct ljp_guest_regs *regs,
                                               uint64_t host[LJP_BELOW_FRAMES],
                                               uint32_t *hosts);
 
-/* The words above the caller that the way down which was found last depends on;
-** 0: it was not a known one. */
+/* Lists the words above the caller on which the way down that was found last
+** depends. Returns their number; 0: it was not a known way. */
 unsigned ljp_front_words(const struct ljp_stacks *stacks,
                          const struct ljp_caller *caller,
                          struct ljp_memo_read *out);

@@ -17,14 +17,15 @@ enum {
   SETS = 256, /* a power of two */
   WAYS = 4,
   DEEPS = 16,
-  LEVELS = 64, /* frames of a segment, */
-  FRAMES = 96, /* with what is below, */
-  WORDS = 128, /* and words that that may depend on */
+  LEVELS = 64, /* of a segment */
+  FRAMES = 96, /* of a segment and of what is below it */
+  WORDS = 128, /* on which the frames below may depend */
 #endif
   AGAINS = SETS * WAYS,
   DEEP_LEVELS = 1024,
   DEEP_WORDS = 384,
-  ABOVE = LJP_SITE_FRAMES + LJP_FRONT_FRAMES /* of an answer */
+  ABOVE = LJP_SITE_FRAMES + LJP_FRONT_FRAMES /* frames of an answer above its
+                                             ** segment */
 };
 
 struct small {
@@ -50,7 +51,7 @@ struct ljp_segments {
   struct deep deep[DEEPS];
 };
 
-/* Fresh pages: those of segments that there never are cost nothing. */
+/* Fresh pages: segments that are never used cost no memory. */
 bool ljp_segments_init(struct ljp_stacks *s)
 {
   void *pages = mmap(NULL, sizeof *s->segments, PROT_READ | PROT_WRITE,
@@ -82,8 +83,8 @@ static struct ljp_segment *segment_set(struct ljp_stacks *s, uint64_t L,
   return &s->segments->again[(key >> 40 & (SETS - 1)) * WAYS];
 }
 
-/* One that is come back to has left the nearest cache, if there are many: what will
-** be compared is asked for all at once. */
+/* A segment that was not used last has probably left the nearest cache. Fetches
+** all that will be compared at once. */
 static void segment_fetch(const struct ljp_segment *a)
 {
   enum { AT_ONCE = 64 / sizeof(struct ljp_memo_read) };

@@ -1,10 +1,10 @@
 /*
 ** The table of remembered segments of Lua frames, by Lua thread and C frame.
-** Many have room for few frames, so that hundreds of coroutines have one each;
-** a few are deep. Used by below.c and stack.c.
+** Most segments are small, so that hundreds of coroutines can have one each; a
+** few are deep. Used by below.c and stack.c.
 **
 ** Invariants: a segment never moves. Its arrays are its own small ones, or
-** those of the deep segment that it owns.
+** those of the deep entry that it owns.
 */
 #ifndef LJP_MEMORY_SEGMENTS_H
 #define LJP_MEMORY_SEGMENTS_H
@@ -13,40 +13,43 @@
 #include "src/base/memo.h"
 
 struct ljp_segment {
-  uint32_t epoch; /* when it was begun; others are of no use */
+  uint32_t epoch; /* in which it was begun; useless in any other */
   uint64_t L, cframe;
-  bool learned;        /* what is below, with words; and then: */
+  bool learned;        /* the frames below it are known, with their words; if
+                       ** so: */
   uint64_t low, below; /* the spine's */
   uint32_t words, hits;
-  uint32_t seen;   /* of the hits, when room was last looked for beside it */
-  uint32_t found;  /* so many times on end it was put together the same */
-  uint32_t enough; /* as many as make it worth while to learn it */
+  uint32_t seen;   /* hits at the last search for room in its set */
+  uint32_t found;  /* times in a row that it was put together the same */
+  uint32_t enough; /* the value of `found` at which learning it is worth the
+                   ** cost */
   struct ljp_patience patience;
   uint32_t word_room;
   struct ljp_memo_read *word;
   struct ljp_spine spine;
 };
 
-/* False: no memory. */
+/* False: out of memory. */
 bool ljp_segments_init(struct ljp_stacks *stacks);
 void ljp_segments_fini(struct ljp_stacks *stacks);
-/* The epochs begin anew. */
+/* Makes all segments useless, since the epochs restart at 1. */
 void ljp_segments_forget(struct ljp_stacks *stacks);
 
 /* NULL: none is remembered. */
 struct ljp_segment *ljp_segment_of(struct ljp_stacks *stacks, uint64_t L,
                                    uint64_t cframe);
 
-/* Which one would make room for that one: what is of no use any more, or was of
-** least use; not the one that is in use (may be NULL). */
+/* Chooses the segment to replace: a useless one, or else the one with the
+** fewest recent hits, but never in_use (may be NULL). */
 struct ljp_segment *ljp_segment_victim(struct ljp_stacks *stacks, uint64_t L,
                                        uint64_t cframe,
                                        const struct ljp_segment *in_use);
 
-/* Nothing is known of its frames any more. */
+/* Forgets its frames. */
 void ljp_segment_clear(struct ljp_stacks *stacks, struct ljp_segment *again);
 
-/* Gives it the arrays of a deep one, and clears it. False: it has them. */
+/* Gives the segment the arrays of a deep entry, and clears it. False: it has
+** them already. */
 bool ljp_segment_deepen(struct ljp_stacks *stacks, struct ljp_segment *again);
 
 #endif

@@ -217,7 +217,9 @@ static void a_way_that_goes_on_in_the_host_is_followed(void **state)
   world.words[FIRST + 6] = OTHER; /* host code where the guest was */
   world.words[FIRST + 8] = OTHER_GUEST;
   assert_found(OTHER_GUEST, 9);
+  assert_null(stacks.front); /* that of the shorter way does not count */
   assert_found(OTHER_GUEST, 9);
+  assert_non_null(stacks.front);
   world.words[FIRST + 6] = GUEST;
   assert_found(GUEST, 7);
 }
@@ -234,6 +236,7 @@ static void a_new_epoch_forgets(void **state)
   world.step[LEAF].rbp = -4;
   world.words[FIRST + 4] = MIDDLE;
   world.words[FIRST + 8] = GUEST;
+  assert_found(GUEST, 9);
   assert_found(GUEST, 9);
   assert_asked(2, 1);
   ljp_front_forget(&stacks);

@@ -180,13 +180,14 @@ static void the_newest_of_many_is_always_found(void **state)
 
 /* -- Arrays ---------------------------------------------------------------- */
 
+/* Each array gets a value of its own, so that any overlap shows. */
 static void fill_arrays(struct ljp_segment *a, int byte)
 {
-  memset(a->spine.link, byte,
-         (a->spine.levels + LJP_SPINE_SPARE) * sizeof *a->spine.link);
-  memset(a->spine.level, byte, a->spine.levels * sizeof *a->spine.level);
-  memset(a->spine.stack, byte, (a->spine.room + ABOVE) * sizeof(uint64_t));
   memset(a->word, byte, a->word_room * sizeof *a->word);
+  memset(a->spine.stack, byte + 1, (a->spine.room + ABOVE) * sizeof(uint64_t));
+  memset(a->spine.level, byte + 2, a->spine.levels * sizeof *a->spine.level);
+  memset(a->spine.link, byte + 3,
+         (a->spine.levels + LJP_SPINE_SPARE) * sizeof *a->spine.link);
 }
 
 static void assert_bytes(const void *data, size_t size, int byte)
@@ -198,13 +199,14 @@ static void assert_bytes(const void *data, size_t size, int byte)
 
 static void assert_arrays(const struct ljp_segment *a, int byte)
 {
+  assert_bytes(a->word, a->word_room * sizeof *a->word, byte);
+  assert_bytes(a->spine.stack, (a->spine.room + ABOVE) * sizeof(uint64_t),
+               byte + 1);
+  assert_bytes(a->spine.level, a->spine.levels * sizeof *a->spine.level,
+               byte + 2);
   assert_bytes(a->spine.link,
                (a->spine.levels + LJP_SPINE_SPARE) * sizeof *a->spine.link,
-               byte);
-  assert_bytes(a->spine.level, a->spine.levels * sizeof *a->spine.level, byte);
-  assert_bytes(a->spine.stack, (a->spine.room + ABOVE) * sizeof(uint64_t),
-               byte);
-  assert_bytes(a->word, a->word_room * sizeof *a->word, byte);
+               byte + 3);
 }
 
 static void small_and_deep_arrays_do_not_overlap(void **state)
@@ -214,9 +216,9 @@ static void small_and_deep_arrays_do_not_overlap(void **state)
   unsigned n = fill_set(set, 16);
   assert_true(ljp_segment_deepen(&stacks, set[0]));
   for (unsigned i = 0; i < n; i++)
-    fill_arrays(set[i], (int)(17 + i));
+    fill_arrays(set[i], (int)(16 + 8 * i));
   for (unsigned i = 0; i < n; i++)
-    assert_arrays(set[i], (int)(17 + i));
+    assert_arrays(set[i], (int)(16 + 8 * i));
 }
 
 static void clearing_empties_a_segment_and_keeps_its_arrays(void **state)
