@@ -1,6 +1,7 @@
 /*
 ** See sink.h. A file is created as NAME.ljp-PID-n in the folder of NAME, gets
-** its first blocks there, and is then renamed to NAME. If NAME is not a regular
+** its first blocks there, and is then renamed to NAME. The folder is held open
+** from the one to the other (target.h). If NAME is not a regular
 ** file (a device, a FIFO), it is opened as it is.
 */
 #include "src/writer/sink.h"
@@ -19,6 +20,7 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/fd_mark.h"
+#include "src/writer/target.h"
 
 enum { PIPE_CHUNK = 4096, POLL_MS = 50, NAME_EXTRA = 64 };
 
@@ -46,12 +48,17 @@ enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_FILE;
-  sink->file.fd = sink->old.fd = -1;
+  struct ljp_target found;
+  sink->file.fd = sink->old.fd = sink->folder.fd = -1;
   sink->sync = sync;
-  /* A link stays a link: the file that it names is replaced. */
-  sink->path = realpath(path, NULL);
-  if (!sink->path)
+  /* A link stays a link: the file that it names is replaced. If there is no
+  ** such place, the start says so. */
+  if (ljp_target_find(&found, path) == 0) {
+    close(found.dir);
+    sink->path = found.path;
+  } else {
     sink->path = sink_absolute_path(path);
+  }
   return sink->path ? LJP_OK : sink_fail(sink, ENOMEM);
 }
 
@@ -86,7 +93,7 @@ void ljp_sink_init_fd(struct ljp_sink *sink, int fd)
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_FD;
   sink->file.fd = fd;
-  sink->old.fd = -1;
+  sink->old.fd = sink->folder.fd = -1;
 }
 
 void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
@@ -94,7 +101,7 @@ void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_CALLBACK;
-  sink->file.fd = sink->old.fd = -1;
+  sink->file.fd = sink->old.fd = sink->folder.fd = -1;
   sink->callback = callback;
   sink->ctx = ctx;
 }
@@ -135,40 +142,68 @@ static bool sink_is_same(const struct ljp_open_file *file, int *error)
          (!file->marked || ljp_fd_marked(file->fd));
 }
 
+/* Forgets the temporary name and closes the folder. */
+static void sink_forget_names(struct ljp_sink *sink)
+{
+  int error;
+  if (sink->folder.fd >= 0 && sink_is_same(&sink->folder, &error))
+    close(sink->folder.fd);
+  sink->folder.fd = -1;
+  free(sink->temporary);
+  free(sink->name);
+  sink->temporary = sink->name = NULL;
+}
+
+static enum ljp_status sink_open_temporary(struct ljp_sink *sink,
+                                           const struct ljp_target *found)
+{
+  size_t room = strlen(found->name) + NAME_EXTRA;
+  sink->temporary = malloc(room);
+  sink->name = strdup(found->name);
+  if (!sink->temporary || !sink->name)
+    return sink_fail(sink, ENOMEM);
+  for (int n = 0; n < 1000; n++) {
+    snprintf(sink->temporary, room, "%s.ljp-%ld-%d", found->name,
+             (long)getpid(), n);
+    sink->file.fd = openat(found->dir, sink->temporary,
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                           found->there ? 0600 : 0666);
+    if (sink->file.fd >= 0)
+      return LJP_OK;
+    if (errno != EEXIST)
+      break;
+  }
+  return sink_fail(sink, errno);
+}
+
 static enum ljp_status sink_open_file(struct ljp_sink *sink, uint32_t segment)
 {
-  struct stat st;
+  struct ljp_target found;
   enum ljp_status status = LJP_OK;
-  char *name = sink_segment_path(sink, segment);
-  size_t room = strlen(sink->path) + NAME_EXTRA;
-  if (!name)
+  char *path = sink_segment_path(sink, segment);
+  if (!path)
     return sink_fail(sink, ENOMEM);
-  bool there = stat(name, &st) == 0;
-  sink->regular = !there || S_ISREG(st.st_mode);
-  if (sink->regular) {
-    sink->temporary = malloc(room);
-    if (!sink->temporary)
-      status = sink_fail(sink, ENOMEM);
-    for (int n = 0; !status && sink->file.fd < 0; n++) {
-      snprintf(sink->temporary, room, "%s.ljp-%ld-%d", sink->path,
-               (long)getpid(), n);
-      sink->file.fd = open(sink->temporary,
-                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                           there ? 0600 : 0666);
-      if (sink->file.fd < 0 && (errno != EEXIST || n > 1000))
-        status = sink_fail(sink, errno);
-    }
+  int error = ljp_target_find(&found, path);
+  free(path);
+  if (error)
+    return sink_fail(sink, error);
+  sink->folder.fd = found.dir;
+  sink->regular = !found.there || S_ISREG(found.st.st_mode);
+  if (!sink_remember(&sink->folder)) {
+    status = sink_fail(sink, errno);
+  } else if (sink->regular) {
+    status = sink_open_temporary(sink, &found);
   } else {
     /* Without O_NONBLOCK, open() of a FIFO would wait for a reader. */
-    sink->file.fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    sink->file.fd = openat(found.dir, found.name,
+                           O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+                               (found.kernel_link ? 0 : O_NOFOLLOW));
     if (sink->file.fd < 0)
       status = sink_fail(sink, errno);
   }
-  if (status) {
-    free(sink->temporary);
-    sink->temporary = NULL;
-  }
-  free(name);
+  if (status || !sink->regular)
+    sink_forget_names(sink);
+  free(found.path);
   return status;
 }
 
@@ -262,13 +297,18 @@ static enum ljp_status sink_write_callback(struct ljp_sink *sink,
 
 /* The file takes over the mode and the owner of the one that it replaces, as if
 ** it had been written into. If it may not have that owner or group, the rights
-** that the mode gives to the old group are not given to another one. */
+** that the mode gives to the old group are not given to another one. In a sticky
+** folder anybody may have made the old file, so it can only narrow the mode. */
 static void sink_inherit(struct ljp_sink *sink, const struct stat *old)
 {
   struct stat st;
   mode_t mode = old->st_mode & 0777;
   if (fstat(sink->file.fd, &st))
     return;
+  if (!ljp_target_trusts(sink->folder.fd, old)) {
+    fchmod(sink->file.fd, mode & 0644);
+    return;
+  }
   if (st.st_uid != old->st_uid &&
       fchown(sink->file.fd, old->st_uid, (gid_t)-1) == 0)
     st.st_uid = old->st_uid;
@@ -282,29 +322,25 @@ static void sink_inherit(struct ljp_sink *sink, const struct stat *old)
 
 enum ljp_status ljp_sink_show(struct ljp_sink *sink)
 {
-  enum ljp_status status = LJP_OK;
+  struct stat old;
+  int error, folder = sink->folder.fd;
   sink->hold = false;
   if (!sink->temporary)
     return LJP_OK;
-  char *name = sink_segment_path(sink, sink->segment);
-  if (!name)
-    return sink_fail(sink, ENOMEM);
-  struct stat old;
-  if (lstat(name, &old) == 0 && S_ISREG(old.st_mode))
+  if (!sink_is_same(&sink->folder, &error))
+    return sink_fail(sink, error);
+  if (fstatat(folder, sink->name, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(old.st_mode))
     sink_inherit(sink, &old);
   if (sink->keep_old) {
-    sink->old.fd = open(name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    sink->old.fd = openat(folder, sink->name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (sink->old.fd >= 0)
       sink_remember(&sink->old);
   }
-  if (rename(sink->temporary, name))
-    status = sink_fail(sink, errno);
-  else {
-    free(sink->temporary);
-    sink->temporary = NULL;
-  }
-  free(name);
-  return status;
+  if (renameat(folder, sink->temporary, folder, sink->name))
+    return sink_fail(sink, errno);
+  sink_forget_names(sink);
+  return LJP_OK;
 }
 
 void ljp_sink_keep_old(struct ljp_sink *sink)
@@ -365,11 +401,10 @@ enum ljp_status ljp_sink_close(struct ljp_sink *sink)
       sink->error = saved;
     sink->file.fd = -1;
   }
-  if (sink->temporary) {
-    unlink(sink->temporary);
-    free(sink->temporary);
-    sink->temporary = NULL;
-  }
+  int error;
+  if (sink->temporary && sink_is_same(&sink->folder, &error))
+    unlinkat(sink->folder.fd, sink->temporary, 0);
+  sink_forget_names(sink);
   return status;
 }
 
@@ -390,6 +425,7 @@ void ljp_sink_abandon(struct ljp_sink *sink)
       sink_is_same(&sink->file, &error))
     close(sink->file.fd);
   sink->file.fd = -1;
+  sink_forget_names(sink);
 }
 
 void ljp_sink_fini(struct ljp_sink *sink)

@@ -39,9 +39,12 @@ struct ljp_sink {
   enum ljp_sink_kind kind;
   ljp_sink_callback callback;
   void *ctx;
-  char *path;      /* Of file segment 0, symbolic links resolved. */
-  char *temporary; /* Until the file has its name; then NULL. */
-  bool hold;       /* Keep the temporary name until ljp_sink_show(). */
+  char *path; /* Of file segment 0, symbolic links resolved. */
+  /* Until the file has its name, then NULL: its temporary name, the name it is
+  ** to get, and the folder of both, which is open meanwhile. */
+  char *temporary, *name;
+  struct ljp_open_file folder;
+  bool hold; /* Keep the temporary name until ljp_sink_show(). */
   uint32_t segment;
   struct ljp_open_file file;
   bool regular; /* We opened a regular file, and may cut and rename it. */

@@ -209,6 +209,52 @@ static void a_link_is_followed_not_replaced(void **state)
   mini_free(m);
 }
 
+/* Only root can make another user's link. */
+static void a_stranger_s_link_in_a_sticky_folder_is_refused(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *name;
+    mode_t mode;
+    uid_t owner;
+    bool refused;
+  } cases[] = {{"sticky1", 01777, 65534, true},
+               {"sticky2", 01777, 0, false},
+               {"plain", 0777, 65534, false},
+               {"private", 01755, 65534, false}};
+  if (geteuid() != 0)
+    skip();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int folder = 0; folder < 2; folder++) {
+      char target[200], link[250], base[200];
+      struct ljp_session *s;
+      struct stat before, now;
+      int error = 0;
+      snprintf(base, sizeof base, "%s/%s%d", dir, cases[i].name, folder);
+      snprintf(target, sizeof target, "%s/victim%zu", dir, i);
+      snprintf(link, sizeof link, "%s/link", base);
+      close(open(target, O_CREAT | O_WRONLY, 0600));
+      assert_int_equal(stat(target, &before), 0);
+      assert_int_equal(mkdir(base, 0700), 0);
+      assert_int_equal(chmod(base, cases[i].mode), 0);
+      /* A link to the file, or to the folder that it is in. */
+      assert_int_equal(symlink(folder ? dir : target, link), 0);
+      assert_int_equal(lchown(link, cases[i].owner, cases[i].owner), 0);
+      if (folder)
+        snprintf(link, sizeof link, "%s/link/victim%zu", base, i);
+      struct ljp_session_options o = {.path = link, .describe = known()};
+      assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+      assert_int_equal(ljp_session_start(s),
+                       cases[i].refused ? LJP_ERR_IO : LJP_OK);
+      ljp_session_stop(s, &error);
+      ljp_session_free(s);
+      assert_int_equal(error, cases[i].refused ? EACCES : 0);
+      assert_int_equal(stat(target, &now), 0);
+      assert_int_equal(now.st_ino == before.st_ino, cases[i].refused);
+      assert_int_equal(now.st_mode & 0777, 0600);
+    }
+}
+
 static void nothing_is_left_beside_the_file(void **state)
 {
   (void)state;
@@ -483,6 +529,7 @@ int main(void)
       cmocka_unit_test(a_relative_path_means_where_the_session_was_made),
       cmocka_unit_test(a_full_device_is_an_error_not_a_replaced_device),
       cmocka_unit_test(a_link_is_followed_not_replaced),
+      cmocka_unit_test(a_stranger_s_link_in_a_sticky_folder_is_refused),
       cmocka_unit_test(a_closed_pipe_ends_the_session_without_a_signal),
       cmocka_unit_test(a_pipe_that_nobody_reads_does_not_hold_stop_for_ever),
       cmocka_unit_test(a_descriptor_taken_by_the_host_is_never_written_to),
