@@ -16,9 +16,9 @@ void ljp_deferred_note(struct ljp_deferred_place *place,
     place->frames[place->count++] = stack->frames[n];
 }
 
-/* The move's callers are the same at the place and in the hook. The frame above
-** them is the one of the place: the move may have left by a tail call into the
-** hook. All frames above that belong to the hook. */
+/* The callers of the move are the same at the place and in the hook. The next
+** frame above them becomes that of the place, because the move may have reached
+** the hook by a tail call. All frames above belong to the hook. */
 void ljp_deferred_drop_hook(const struct ljp_deferred_place *place,
                             struct ljp_stack *stack)
 {

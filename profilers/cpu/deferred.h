@@ -1,9 +1,9 @@
 /*
 ** Deferred samples. A sample that falls into the move of a Lua stack is taken
-** when the move ends, by a hook there. Its stack is made that of the place
-** where the signal came: the hook's own frames are taken off.
+** by a hook at the end of the move. The hook's own frames are removed from the
+** stack, so the stack is that of the place where the signal arrived.
 **
-** LJP_SIGSAFE throughout. The oracle calls this too, and proves it.
+** LJP_SIGSAFE throughout. The oracle calls this code, too, and checks it.
 */
 #ifndef LJP_DEFERRED_H
 #define LJP_DEFERRED_H
@@ -19,11 +19,11 @@ struct ljp_deferred_place {
   uint64_t frames[LJP_DEFERRED_FRAMES];
 };
 
-/* Notes the place that a walk has come to. */
+/* Remembers the place that a walk has reached. */
 LJP_SIGSAFE void ljp_deferred_note(struct ljp_deferred_place *place,
                                    const struct ljp_stack *stack);
 
-/* Takes the hook's frames off a stack that was walked in the hook. */
+/* Removes the hook's frames from a stack that was walked in the hook. */
 LJP_SIGSAFE void ljp_deferred_drop_hook(const struct ljp_deferred_place *place,
                                         struct ljp_stack *stack);
 

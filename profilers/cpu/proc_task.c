@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads a file of the thread as a string. The bytes that were read; 0: the
-** thread has ended. */
+/* Reads a file of the thread as a string. Returns the number of bytes read; 0:
+** the thread has ended. */
 static size_t task_read(pid_t tid, const char *file, char *out, size_t room)
 {
   char path[64];

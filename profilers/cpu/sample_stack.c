@@ -66,7 +66,7 @@ void ljp_sample_add_leaf(struct ljp_stack *stack, enum ljp_frame_kind kind,
                          uint32_t limit)
 {
   ljp_assert(limit > 0);
-  if (stack->count >= limit) { /* gives up the outermost frame */
+  if (stack->count >= limit) { /* drop the outermost frame */
     stack->count = limit - 1;
     stack->cut = LJP_CUT_DEPTH;
   }
@@ -75,8 +75,8 @@ void ljp_sample_add_leaf(struct ljp_stack *stack, enum ljp_frame_kind kind,
   stack->frames[0] = ljp_frame(kind, 0, 0);
 }
 
-/* The backtracer's callback has no context argument. The handler runs on this
-** thread, so a variable of the thread takes its place. */
+/* The backtracer's callback has no context argument. The callback runs on the
+** thread of the handler, so a thread-local variable replaces the argument. */
 static __thread struct ljp_stack *backtraced
     __attribute__((tls_model("initial-exec")));
 

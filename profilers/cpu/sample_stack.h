@@ -1,6 +1,6 @@
 /*
-** What a sample keeps of its walk: the VM state that the stack tells, and the
-** frames that the session's mode wants.
+** What a sample keeps of its walk: the VM state that follows from the stack,
+** and the frames that the session's mode needs.
 **
 ** LJP_SIGSAFE throughout; only the handler (sampler.c) calls it.
 */
@@ -11,17 +11,17 @@
 
 #include "profilers/unwind/walk.h"
 
-/* The state of the VM. INTERP is refined by the innermost guest frame. *lfunc:
-** the thread is in the VM's assembly, in a Lua function. */
+/* The state of the VM. The innermost guest frame refines the state INTERP.
+** *lfunc: the thread is in the VM's assembly, in a Lua function. */
 LJP_SIGSAFE enum ljp_vmstate ljp_sample_vmstate(const struct ljp_walk *walk,
                                                 bool *lfunc);
 
-/* Mode "L": keeps the leaf (of a [kernel] or [profiler] frame the caller too)
-** and the innermost guest frame. */
+/* Mode "L": keeps the leaf and the innermost guest frame. If the leaf is a
+** [kernel] or [profiler] frame, keeps its caller, too. */
 LJP_SIGSAFE void ljp_sample_keep_leaf(struct ljp_stack *stack);
 
 /* Puts a [kernel] or [profiler] frame on top of the frame that made the call.
-** The stack has at most `limit` frames after that. */
+** Afterwards the stack has at most `limit` frames. */
 LJP_SIGSAFE void ljp_sample_add_leaf(struct ljp_stack *stack,
                                      enum ljp_frame_kind kind, uint32_t limit);
 

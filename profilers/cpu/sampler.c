@@ -3,14 +3,15 @@
 ** sampler.h. LJP_SIGSAFE throughout. It needs about 2 KiB of the interrupted
 ** stack: frames go into memory of the sampler's own.
 **
-** Weights. A perf task-clock event comes after each period of CPU time. Two
-** events that come close together by the clock stand for one period each, so
-** the thread's CPU clock (a system call) is asked only after a longer gap. A
-** POSIX timer follows the monotonic clock. While its signals come on time the
-** thread has most likely run all along, and the time since the last signal is
-** the weight; after a gap, and every few milliseconds or samples, the CPU clock
-** is asked. In both cases the difference to the CPU clock goes to the next
-** sample: the sum of all weights is the thread's CPU time.
+** Weights. Reading the thread's CPU clock is a system call, so the handler
+** reads it only when it must. A perf task-clock event comes after each period
+** of CPU time. Two events that come shortly after each other stand for one
+** period each, so the handler reads the CPU clock only after a longer gap. A
+** POSIX timer follows the monotonic clock. While its signals come on time, the
+** thread has most likely run all the time, and the weight is the time since the
+** last signal. The handler reads the CPU clock after a gap, and every few
+** milliseconds or samples. In both cases the difference from the CPU clock goes
+** to the next sample, so the sum of all weights is the thread's CPU time.
 */
 #include "profilers/cpu/sampler.h"
 
@@ -40,7 +41,7 @@ enum {
   PARK_AFTER = 2,  /* signals in a row to a thread that waits */
   REST_AFTER = 4,  /* samples in a row that took half an interval */
   LONG_NS = 50000, /* a sample that takes longer may have been preempted */
-  /* The CPU clock is asked after this time, or this many periods. */
+  /* The CPU clock is read after this time, or this many periods. */
   ASK_NS = 8000000,
   ASK_PERIODS = 16,
   MERGE_PART = 8 /* of a period: signals closer than that are one sample */
@@ -69,7 +70,7 @@ LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
     ljp_count_loss(s->producer, reason, 1);
 }
 
-/* -- Whose signal is it ---------------------------------------------------- */
+/* -- Whose signal it is ---------------------------------------------------- */
 LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
 {
   const void *trap = ljp_sigtrap_value(info);
@@ -98,10 +99,10 @@ LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
   return NULL;
 }
 
-/* Without an earlier handler the signal is ignored: the default would end the
-** process, and the signal may be ours from before a stop. Only a SIGTRAP gets
-** the default: one of ours is always recognized, and another one may be a
-** breakpoint that nobody handles, or a kill. */
+/* Without an earlier handler the signal is ignored. The default action would
+** end the process, and the signal may be one of ours from before a stop. Only a
+** SIGTRAP gets the default action: ours are always recognized, and any other
+** one may be a breakpoint that nobody handles, or a kill. */
 LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
                                         void *context)
 {
@@ -121,8 +122,8 @@ LJP_SIGSAFE static uint64_t sampler_cpu_ns(void)
   return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Was the thread in a system call when the signal came? A call that will be
-** restarted has its program counter on the instruction, not behind it. */
+/* Was the thread in a system call when the signal came? If the call will be
+** restarted, the program counter is on the instruction, not behind it. */
 LJP_SIGSAFE static bool sampler_in_syscall(uint64_t pc)
 {
   const unsigned char *rip = (const unsigned char *)(uintptr_t)pc;
@@ -154,8 +155,8 @@ LJP_SIGSAFE static bool sampler_waited(struct ljp_sampler *s)
   return s->switches != before;
 }
 
-/* May the time since the last signal differ from CPU time? Then the CPU clock
-** is asked. */
+/* May the time since the last signal differ from CPU time? Then the handler
+** reads the CPU clock. */
 LJP_SIGSAFE static bool sampler_must_ask(const struct ljp_sampler *s,
                                          uint64_t now, uint64_t gap,
                                          uint64_t period)
@@ -190,8 +191,9 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
   uint64_t cpu = sampler_cpu_ns();
   uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : 0;
   s->asked_ns = now;
-  /* The signal of a POSIX timer wakes a thread that waits: that is not a moment
-  ** of its CPU time. The time that it used before goes to its next sample. */
+  /* The signal of a POSIX timer wakes a waiting thread. Such a signal is no
+  ** sample of CPU time. The time that the thread used before goes to its next
+  ** sample. */
   if (!s->perf) {
     bool waited = (in_call || s->parked) && sampler_waited(s);
     if (in_call && waited) {
@@ -206,8 +208,8 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
     else if (s->parked)
       ljp_timer_posix_unpark(s);
   }
-  /* Used nothing: the weights are ahead of the CPU clock. Until it has caught
-  ** up nothing is added. */
+  /* No CPU time was used, so the weights are ahead of the CPU clock. Until the
+  ** clock has caught up nothing is added. */
   atomic_store_explicit(&s->resync, !used, memory_order_relaxed);
   s->cpu_ns += used;
   return used ? used : 1;
@@ -338,11 +340,12 @@ LJP_SIGSAFE static void sampler_push_interval(struct ljp_sampler *s,
         (enum ljp_interval_why)why);
 }
 
-/* Accounts for the time of a sample that began then. Decides on a rest. */
+/* Accounts for the time of a sample that began at `begin`. Decides on a
+** rest. */
 LJP_SIGSAFE static void sampler_account(struct ljp_sampler *s, uint64_t begin)
 {
   uint64_t end = ljp_clock_ns(), spent = end - begin;
-  /* So long that the thread may have been preempted: the CPU clock knows. */
+  /* The thread may have been preempted for so long: the CPU clock knows. */
   if (LJP_UNLIKELY(spent > LONG_NS)) {
     uint64_t cpu = shared.wall ? 0 : sampler_cpu_ns();
     uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
@@ -361,8 +364,8 @@ LJP_SIGSAFE static void sampler_handle(struct ljp_sampler *s, siginfo_t *info,
 {
   uint64_t now = ljp_clock_ns();
   int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
-  /* The second POSIX timer comes right behind the first, which was late: it
-  ** would sample the same place again. */
+  /* The first POSIX timer was late and the second one follows at once. It would
+  ** sample the same place again. */
   bool merged = !s->perf && !shared.wall &&
                 now - s->clock_ns <
                     atomic_load_explicit(&s->period_ns, memory_order_relaxed) /
@@ -375,8 +378,8 @@ LJP_SIGSAFE static void sampler_handle(struct ljp_sampler *s, siginfo_t *info,
     if (merged)
       return;
   }
-  /* Even without a limit by the user the host makes progress: after several
-  ** long samples the handler rests as long as it has worked. */
+  /* The host must make progress even without a limit by the user. So after
+  ** several long samples the handler rests for as long as it has worked. */
   if (LJP_UNLIKELY(now < s->rest_until_ns)) {
     atomic_store_explicit(&s->resync, true, memory_order_relaxed);
     sampler_lose(s, LJP_LOSS_THROTTLE);
@@ -425,15 +428,17 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
     errno = saved;
     return;
   }
-  /* The handler sets inside, then reads active; the life cycle clears active,
-  ** then reads inside. Sequential consistency: one of them sees the other. */
+  /* The handler sets `inside`, then reads `active`. The life cycle clears
+  ** `active`, then reads `inside`. Sequential consistency: at least one of them
+  ** sees the other's store. */
   uint32_t nested = atomic_fetch_add(&s->inside, 1);
   if (LJP_LIKELY(atomic_load(&s->active))) {
     if (LJP_LIKELY(!nested))
       sampler_handle(s, info, context);
     else {
-      /* It interrupts ljp_sampler_take_deferred(), whose sample is of this very
-      ** moment: one sample for both. Its time goes to the next sample. */
+      /* The signal interrupts ljp_sampler_take_deferred(), which is taking a
+      ** sample of this moment. One sample is enough for both. The time of this
+      ** one goes to the next sample. */
       sampler_count_shared(&s->counts.overruns, 1);
       atomic_store_explicit(&s->resync, true, memory_order_relaxed);
       if (s->producer)
@@ -451,7 +456,7 @@ void ljp_sampler_take_deferred(struct ljp_sampler *s)
   if (atomic_fetch_add(&s->inside, 1) == 0 && atomic_load(&s->active) &&
       s->deferred) {
     uint64_t weight = s->deferred_ns;
-    /* One sample for all of them, with the stack of now. */
+    /* One sample for all of them, with the present stack. */
     if (s->deferred > 1 && s->producer)
       ljp_count_overrun(s->producer, s->deferred - 1);
     sampler_count_shared(&s->counts.overruns, s->deferred - 1);

@@ -3,16 +3,16 @@
 ** the life cycle (sysprof.c, threads.c).
 **
 ** Each sampled thread has one struct ljp_sampler in a table. The handler finds
-** its own without a system call: by the address that the thread's POSIX timer
-** or trap carries, or by the descriptor of its perf event.
+** the thread's sampler without a system call: by the address that the signal of
+** a POSIX timer or trap carries, or by the descriptor of the perf event.
 **
-** Invariants: the memory of a sampler is never freed, so a late signal finds
-** memory. A handler works only while `active` is set, and sets `inside` while
-** it works: who clears `active` and then reads `inside` as zero knows that no
-** handler uses the sampler, its producer or its map any more.
+** Invariants: the memory of a sampler is never freed, so that a late signal
+** does no harm. A handler works only while `active` is set, and sets `inside`
+** while it works. So if `inside` is zero after `active` was cleared, no handler
+** uses the sampler, its producer or its map any more.
 **
-** Safety: sampler.c is LJP_SIGSAFE throughout. What the handler shares with
-** other contexts is atomic; the rest belongs to the sampled thread.
+** Safety: sampler.c is LJP_SIGSAFE throughout. Members that the handler shares
+** with other contexts are atomic; the rest belong to the sampled thread.
 */
 #ifndef LJP_SAMPLER_H
 #define LJP_SAMPLER_H
@@ -61,7 +61,7 @@ struct ljp_sampler_shared {
   bool wall;      /* event = "wall" */
   bool only_lua;  /* drop samples of threads that have not run Lua yet */
   uint32_t depth; /* frames at most */
-  /* Walks the host frames in our place; see lmisclib.h. */
+  /* Walks the host frames instead of our unwinder; see lmisclib.h. */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
 extern struct ljp_sampler_shared ljp_sampler_shared;
@@ -80,17 +80,17 @@ struct ljp_sampler {
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
   _Atomic uint64_t interval_ns;  /* as shown to the user */
-  _Atomic bool resync;           /* ask the CPU clock at the next sample */
-  _Atomic uint32_t interval_why; /* LJP_INTERVAL_* to be recorded, or 0 */
+  _Atomic bool resync;           /* read the CPU clock at the next sample */
+  _Atomic uint32_t interval_why; /* LJP_INTERVAL_* to write, or 0 */
 
   /* Of the sampled thread only. */
   bool ran_lua;
   uint64_t cpu_ns;        /* CPU time that is accounted for */
   uint64_t cpu_begin_ns;  /* the same when sampling began */
   uint64_t clock_ns;      /* of the last signal */
-  uint64_t asked_ns;      /* when the CPU clock was asked last */
+  uint64_t asked_ns;      /* when the CPU clock was last read */
   uint64_t rest_until_ns; /* no walk before */
-  uint64_t switches;      /* voluntary context switches, when last asked */
+  uint64_t switches;      /* voluntary context switches when last counted */
   uint32_t until_rearm;   /* samples until the next random period */
   uint64_t drawn_ns;      /* that period, if only one of two timers has it */
   uint64_t drawn_due_ns;  /* when that timer expires */
@@ -118,14 +118,14 @@ extern struct ljp_sampler *_Atomic ljp_samplers[LJP_SAMPLERS];
 /* Index + 1 of the sampler whose perf event has this descriptor, or 0. */
 extern _Atomic uint16_t ljp_sampler_of_fd[LJP_SAMPLER_FDS];
 
-/* The handler that ours has replaced; signals that are not ours go there. */
+/* The handler that ours has replaced; it gets signals that are not ours. */
 extern struct sigaction ljp_sampler_before;
 
 /* The handler. */
 LJP_SIGSAFE void ljp_sampler_signal(int number, siginfo_t *info, void *context);
 
-/* Takes the sample that the move of a stack has deferred: from ordinary code of
-** the sampled thread. */
+/* Takes the sample that was deferred by the move of a stack. From ordinary code
+** of the sampled thread. */
 void ljp_sampler_take_deferred(struct ljp_sampler *sampler);
 
 #endif

@@ -1,7 +1,7 @@
 /*
-** The process's signal handler: put in by the first session that needs the
-** signal, and never taken away. Without a session the handler does nothing.
-** Under the lock of the CPU profiler.
+** The process's signal handler. The first session that needs the signal
+** installs the handler; nothing ever removes it. Without a session the handler
+** does nothing. Under the lock of the CPU profiler.
 */
 #ifndef LJP_SIGNAL_H
 #define LJP_SIGNAL_H
@@ -11,7 +11,7 @@
 #include "profilers/cpu/timer.h"
 #include "profilers/session/failure.h"
 
-/* Puts our handler in. Fails if the program has a handler of its own for the
+/* Installs our handler. Fails if the program has a handler of its own for the
 ** signal. */
 enum ljp_status ljp_signal_install(int signal,
                                    const struct ljp_timer_source *source,

@@ -35,7 +35,8 @@ void ljp_sigtrap_default(const siginfo_t *info)
   /* The kernel's struct sigaction: handler, flags, restorer, mask. */
   static const uint64_t plain[4] = {0, 0, 0, 0};
   sigtrap_call(SYS_rt_sigaction, SIGTRAP, (long)plain, 0, 8);
-  /* The signal is blocked until the handler returns to where the trap was. */
+  /* The signal stays blocked until the handler returns to the place of the
+  ** trap. */
   sigtrap_call(SYS_rt_tgsigqueueinfo, sigtrap_call(SYS_getpid, 0, 0, 0, 0),
                sigtrap_call(SYS_gettid, 0, 0, 0, 0), SIGTRAP, (long)info);
 }

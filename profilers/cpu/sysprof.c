@@ -45,7 +45,7 @@ static void sysprof_unlock(void)
   ljp_profiler_unlock(&g->lock);
 }
 
-/* -- Meanwhile ------------------------------------------------------------- */
+/* -- Between start and stop ------------------------------------------------ */
 static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -63,7 +63,7 @@ static void sysprof_round(void *ctx)
 {
   (void)ctx;
   if (!ljp_profiler_trylock(&g->lock))
-    return; /* the session starts or stops just now */
+    return; /* the session is being started or stopped */
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
@@ -71,7 +71,7 @@ static void sysprof_round(void *ctx)
     ljp_shared_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
     if (g->armed && !ljp_signal_is_ours(g->options.signal)) {
-      /* The host has put in a handler of its own, which must not get our
+      /* The host has installed a handler of its own, which must not get our
       ** signals. */
       ljp_threads_drop_all();
       g->armed = false;
@@ -90,8 +90,8 @@ static void sysprof_on_crowded(void)
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
-/* A stack has been moved: takes the sample that this has deferred. A signal
-** that interrupts this code samples our own work. */
+/* The move of a stack has ended: takes the sample that was deferred until now.
+** A signal that interrupts this code samples our own work. */
 static void sysprof_on_deferred(void)
 {
   struct ljp_regs here = {.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP |
@@ -130,9 +130,9 @@ static void sysprof_on_closing(struct lua_State *L)
   sysprof_unlock();
 }
 
-/* A new VM, before its first sample: gets an id, and the thread is sampled from
-** now on, since it is going to run the VM. Neither waits for a round of the
-** writer. */
+/* A new VM, before its first sample. The VM gets an id. The thread is sampled
+** from now on, since it is going to run the VM. Neither waits for a round of
+** the writer. */
 static void sysprof_on_created(uint32_t number)
 {
   sysprof_lock();
@@ -194,7 +194,7 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
   o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
 }
 
-/* What the handlers need of the options, and the ids of the VMs. */
+/* Sets the options that the handlers need, and gives the VMs their ids. */
 static void sysprof_set_shared(void)
 {
   const struct ljp_sysprof_options *o = &g->options;

@@ -51,16 +51,16 @@ void ljp_sysprof_options_init(struct ljp_sysprof_options *options);
 enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   const struct ljp_sysprof_options *options,
                                   struct ljp_failure *why);
-/* With `joint`: the session is sure to record now, and replaces the file that
-** was there. On failure the caller stops it, the others first. */
+/* With `joint`: nothing can be refused any more, so the new file replaces the
+** old one. On failure the caller stops the other profilers, then this one. */
 enum ljp_status ljp_sysprof_commit(struct ljp_failure *why);
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 
-/* No VM owns the session from now on: it ends with the program, or when any VM
+/* From now on no VM owns the session: it ends with the program, or when any VM
 ** stops it. */
 void ljp_sysprof_disown(void);
 
-/* Of the running session, else of the last one. */
+/* Describes the running session, or else the last one. */
 struct ljp_sysprof_report {
   uint64_t samples, lfunc, overruns, deferred, outside, idle, time_ns;
   uint64_t handler_ns;

@@ -3,7 +3,7 @@
 **
 ** Other threads are found in /proc/self/task at each round of the writer: no
 ** thread of the host has to do anything for it. A thread that blocks the signal
-** is left alone: it may be waiting for signals in sigwait().
+** is not sampled: it may be waiting for signals in sigwait().
 */
 #include "profilers/cpu/threads.h"
 
@@ -23,7 +23,7 @@
 enum {
   FRESH_ROUNDS = 8,
   WAIT_US = 100,
-  WAITS = 50000 /* for a handler, before it is given up */
+  WAITS = 50000 /* number of waits for a handler before giving up */
 };
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
@@ -55,7 +55,7 @@ static struct ljp_sampler *threads_new_sampler(void)
   return s;
 }
 
-/* CPU time that a thread has used so far; 0: it has ended. */
+/* CPU time that a thread has used so far; 0: the thread has ended. */
 static uint64_t threads_task_cpu_ns(pid_t tid)
 {
   return ljp_clock_of(ljp_task_cpu_clock(tid));
@@ -78,8 +78,8 @@ static void threads_begin_accounts(struct ljp_sampler *s)
   atomic_store(&s->resync, true);
 }
 
-/* CPU time of a thread since it is sampled. Of a thread that has ended only the
-** part up to its last sample is known. */
+/* CPU time of a thread since its sampling began. If the thread has ended, only
+** the part up to its last sample is known. */
 static uint64_t threads_sampled_ns(const struct ljp_sampler *s)
 {
   uint64_t now = threads_task_cpu_ns(s->tid);
@@ -164,7 +164,7 @@ static void threads_drop(struct ljp_sampler *s)
   if (s->thread)
     ljp_session_end_thread(g->session, s->thread);
   s->producer = quiet ? NULL : s->producer;
-  s->used = !quiet; /* a sampler whose handler hangs is never used again */
+  s->used = !quiet; /* a sampler with a hanging handler is never reused */
 }
 
 int ljp_threads_add(pid_t tid, const char *name)
@@ -226,8 +226,8 @@ void ljp_threads_ensure(pid_t tid)
   ljp_threads_add(tid, name);
 }
 
-/* Threads get their names soon after they begin, which may be after they were
-** found: asks for the name again. */
+/* Reads the thread's name again: threads get their names shortly after they
+** begin, which may be after they were found. */
 static void threads_rename(struct ljp_sampler *s)
 {
   char name[16];

@@ -11,30 +11,30 @@
   for (uint32_t i_ = 0; i_ < LJP_SAMPLERS && ljp_threads_at(i_); i_++)         \
     for (struct ljp_sampler *s = ljp_threads_at(i_); s && s->used; s = NULL)
 
-/* The sampler with this index, or NULL: there are no more. */
+/* The sampler with this index, or NULL if there are no more. */
 static inline struct ljp_sampler *ljp_threads_at(uint32_t i)
 {
   return atomic_load_explicit(&ljp_samplers[i], memory_order_acquire);
 }
 
-/* Begins to sample a thread. An errno, or 0. */
+/* Begins to sample a thread. Returns an errno, or 0. */
 int ljp_threads_add(pid_t tid, const char *name);
 /* The same, unless the thread is sampled already or blocks the signal. */
 void ljp_threads_ensure(pid_t tid);
 /* Ends the sampling of all threads. */
 void ljp_threads_drop_all(void);
-/* Looks which threads exist: adds new ones, drops those that have ended. */
+/* Adds the threads that have begun, and drops those that have ended. */
 void ljp_threads_scan(void);
 /* In a fork's child. was: the id that its only thread had in the parent. */
 void ljp_threads_after_fork(pid_t was, bool recording);
 
-/* CPU time that the sampled threads have used since they are sampled. */
+/* CPU time that the sampled threads have used since their sampling began. */
 uint64_t ljp_threads_cpu_ns(void);
 /* Adds the counts of all samplers in use to *out. */
 void ljp_threads_add_counts(struct ljp_sysprof_report *out);
 
-/* throttle.c: sets each thread's interval by the share of its time that the
-** handler takes. */
+/* throttle.c: sets each thread's interval according to the share of its time
+** that the handler takes. */
 void ljp_throttle_update(void);
 
 #endif

@@ -2,8 +2,8 @@
 ** Throttle: how often each thread is sampled; see threads.h.
 **
 ** Where the handler takes a larger share of a thread's time than the user
-** allows, the thread's interval is lengthened; it is shortened again, down to
-** the one that the user asked for, when the load goes down.
+** allows, the thread's interval is lengthened. When the load decreases, the
+** interval is shortened again, down to the one that the user asked for.
 */
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
@@ -21,7 +21,7 @@ static void throttle_set(struct ljp_sampler *s, uint64_t interval,
   atomic_store_explicit(&s->interval_why, why, memory_order_release);
 }
 
-/* share: of the thread's time, taken by the handler. */
+/* share: the part of the thread's time that the handler takes. */
 static void throttle_thread(struct ljp_sampler *s, double share, double limit)
 {
   uint64_t interval = atomic_load(&s->interval_ns);

@@ -1,5 +1,5 @@
 /*
-** Timers: what makes the signals. A session uses one of three sources, chosen
+** Timers, which raise the signals. A session uses one of three sources, chosen
 ** when it starts (timer_choice.c).
 **
 ** perf    a task-clock event for each thread: counts CPU time, in the kernel
@@ -12,7 +12,7 @@
 ** posix   timers on the monotonic clock for each thread. Always available. They
 **         wake threads that wait, unless the wait is long.
 **
-** Of the life cycle, except what is marked LJP_SIGSAFE.
+** For the life cycle only, except what is marked LJP_SIGSAFE.
 */
 #ifndef LJP_TIMER_H
 #define LJP_TIMER_H
@@ -21,19 +21,20 @@
 
 struct ljp_timer_source {
   const char *name;
-  int signal; /* the only one that it can send, or 0 */
+  int signal; /* the only signal that it can send, or 0 */
   /* 0, or the errno that says why the source cannot be used. */
   int (*available)(void);
-  /* Starts the signals to s->tid, one each s->period_ns. An errno, or 0. */
+  /* Starts the signals to s->tid, one every s->period_ns. Returns an errno, or
+  ** 0. */
   int (*arm)(struct ljp_sampler *s, int signal, bool wall);
-  /* After this only a signal that is pending already may come. */
+  /* After this, only a signal that is already pending may arrive. */
   void (*disarm)(struct ljp_sampler *s);
 };
 
 struct ljp_failure;
 struct ljp_sysprof_options;
 
-/* Chooses the source by the options, and fills in options->signal. */
+/* Chooses the source from the options, and fills in options->signal. */
 enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *options,
                                  const struct ljp_timer_source **source,
                                  struct ljp_failure *why);
@@ -41,30 +42,31 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *options,
 extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_trap,
     ljp_timer_posix;
 
-/* In the handler: draws a new random period within a quarter of the interval,
-** so that the samples do not beat with periodic work of the host. info is the
-** signal's. Leaves s->until_rearm at 0 if it must be called again at the next
-** sample. */
+/* In the handler: draws a new random period that differs from the interval by
+** at most a quarter, so that the samples do not beat with periodic work of the
+** host. info belongs to the signal. Leaves s->until_rearm at 0 if it must be
+** called again at the next sample. */
 LJP_SIGSAFE void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now,
                                  const siginfo_t *info);
 
-/* What a signal of the trap source carries, a pointer into ljp_samplers like
-** that of POSIX timers. NULL: it is another signal. */
+/* What a signal of the trap source carries: a pointer into ljp_samplers, as
+** with POSIX timers. NULL: it is another signal. */
 LJP_SIGSAFE const void *ljp_sigtrap_value(const siginfo_t *info);
 /* Does what the kernel does without a handler: the program ends when the
 ** handler returns. */
 LJP_SIGSAFE void ljp_sigtrap_default(const siginfo_t *info);
 
-/* Starts both timers of the monotonic clock; period 0: stops them. */
+/* Starts both timers of the monotonic clock; period 0 stops them. */
 LJP_SIGSAFE long ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns);
 
-/* In the handler: from the timers of the monotonic clock to the one of the
-** thread's CPU clock, which the kernel looks at only at each tick; and back. */
+/* In the handler: stops the timers of the monotonic clock and starts the one of
+** the thread's CPU clock, which the kernel checks only at each tick; or the
+** other way round. */
 LJP_SIGSAFE void ljp_timer_posix_park(struct ljp_sampler *s);
 LJP_SIGSAFE void ljp_timer_posix_unpark(struct ljp_sampler *s);
 
-/* Sets one POSIX timer by the kernel's number; first_ns 0 stops it. 0 or a
-** negative errno. */
+/* Sets one POSIX timer by the kernel's number; first_ns 0 stops it. Returns 0
+** or a negative errno. */
 LJP_SIGSAFE long ljp_timer_set(int timer, uint64_t first_ns,
                                uint64_t period_ns);
 

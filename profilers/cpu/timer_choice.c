@@ -7,7 +7,7 @@
 #include "profilers/cpu/sysprof.h"
 #include "profilers/cpu/timer.h"
 
-/* There if the process runs under ThreadSanitizer. */
+/* Defined if the process runs under ThreadSanitizer. */
 extern void __tsan_init(void) __attribute__((weak));
 
 static enum ljp_status choice_no_trap(struct ljp_failure *why, int error)

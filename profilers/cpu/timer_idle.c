@@ -1,15 +1,15 @@
 /*
-** Threads that wait, with the POSIX timers: our signals must not wake them all
-** the time. Such a thread is parked: both timers of the monotonic clock stop,
-** and a third one on the thread's CPU clock takes over, which expires when the
-** thread has worked a little. Only the handler parks and unparks; LJP_SIGSAFE
-** throughout. See timer.h.
+** Waiting threads under POSIX timers: our signals must not wake them all the
+** time. Such a thread is parked: both timers of the monotonic clock stop, and a
+** third one starts, on the thread's CPU clock. It expires when the thread has
+** worked a little. Only the handler parks and unparks; LJP_SIGSAFE throughout.
+** See timer.h.
 */
 #include "profilers/cpu/timer.h"
 
 #include "src/base/assert.h"
 
-enum { PARKED_NS = 500000 /* CPU time until a parked thread is looked at */ };
+enum { PARKED_NS = 500000 /* CPU time until a parked thread is checked */ };
 
 void ljp_timer_posix_park(struct ljp_sampler *s)
 {

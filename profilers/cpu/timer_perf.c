@@ -3,15 +3,15 @@
 ** timer.h.
 **
 ** Such an event is a high-resolution timer that runs while its thread runs, so
-** it does not depend on the scheduler's ticks. Nothing is mapped: we only want
-** the signal of the overflow. An event that counts user mode only
-** (exclude_kernel) is lost, not deferred, when it falls into a system call: it
-** is no use here.
+** it does not depend on the scheduler's ticks. Nothing is mapped: we only need
+** the signal of the overflow. An event that counts only user mode
+** (exclude_kernel) is lost, not deferred, when it falls into a system call, so
+** such an event is of no use here.
 **
-** The kernel cannot send a signal from the timer's interrupt. For perf it sends
-** itself another interrupt that does. For trap (sigtrap) it leaves, from 6.11
-** on, a task for the return to user mode; before 6.15, closing such an event
-** could wait for a thread that had not returned yet.
+** The kernel cannot send a signal from the timer's interrupt. For perf it
+** raises another interrupt, which sends the signal. For trap (sigtrap), from
+** 6.11 on, it queues a task for the return to user mode. Before 6.15, closing
+** such an event could wait for a thread that had not returned yet.
 */
 #include "profilers/cpu/timer.h"
 
@@ -111,7 +111,7 @@ static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
   if (s->fd >= LJP_SAMPLER_FDS) {
     error = EMFILE;
   } else {
-    /* Before the first signal. */
+    /* This must precede the first signal. */
     atomic_store(&ljp_sampler_of_fd[s->fd], (uint16_t)(s->index + 1));
     if (fcntl(s->fd, F_SETSIG, signal) || fcntl(s->fd, F_SETOWN_EX, &owner) ||
         fcntl(s->fd, F_SETFL, O_ASYNC) ||

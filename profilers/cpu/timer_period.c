@@ -1,6 +1,6 @@
 /*
 ** The period of a thread's timer: random, and drawn anew every few samples. The
-** handler puts it into force; the life cycle only sets the first one.
+** life cycle sets the first period, the handler all later ones.
 ** LJP_SIGSAFE throughout: the kernel's own timer numbers, and direct system
 ** calls. See timer.h.
 */
@@ -50,7 +50,7 @@ LJP_SIGSAFE static void period_set_perf(int fd, uint64_t period_ns)
                    : "rcx", "r11", "memory");
 }
 
-/* Within a quarter of the interval, uniformly. */
+/* Uniformly distributed; differs from the interval by at most a quarter. */
 LJP_SIGSAFE static uint64_t period_draw(struct ljp_sampler *s,
                                         uint64_t interval)
 {

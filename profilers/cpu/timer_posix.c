@@ -1,9 +1,9 @@
 /*
 ** POSIX timers that send their signals to one thread. See timer.h.
 **
-** A thread has two timers on the monotonic clock, each of twice the period,
-** which expire in turn, and a third one, `park`, on the thread's CPU clock,
-** which replaces them while the thread waits. Why two: the kernel restarts a
+** A thread has two timers on the monotonic clock, each with twice the period,
+** which expire in turn. A third one, `park`, on the thread's CPU clock,
+** replaces them while the thread waits. Why two: the kernel restarts a
 ** periodic timer when its signal is delivered. With one timer, that timer is
 ** the next to expire, so the hardware's timer is set a second time in each
 ** period, which costs 4.6 us on a virtual machine. With two, the other timer

@@ -2,9 +2,9 @@
 ** Jitdump files; see jitdump.h.
 **
 ** A file is ours if this process has created it and it is still the same inode.
-** Nothing else is ever written to, whatever has the file's name, and whatever
-** the host does with descriptors. A record that could be written only in part
-** is cut off again, so both files end with a whole record.
+** We never write to any other file, even if another file has the name or the
+** host has reused the descriptor. If only a part of a jitdump record could be
+** written, the part is removed, so both files end with a whole record.
 */
 #include "profilers/jit/jitdump.h"
 
@@ -91,7 +91,7 @@ static bool jitdump_is_ours(const struct file *f)
 
 static void jitdump_close_file(struct file *f)
 {
-  if (jitdump_is_ours(f)) /* else the host has closed it and opened another */
+  if (jitdump_is_ours(f)) /* the host may have closed it and opened another */
     close(f->fd);
   f->fd = -1;
 }
@@ -172,8 +172,8 @@ static void jitdump_undo_fresh(struct file *f)
   jitdump_close_file(f);
 }
 
-/* perf finds the file because it is mapped as code, even after the session: the
-** mapping stays. */
+/* perf finds the file because it is mapped as code. The mapping stays after the
+** session, so perf still finds the file then. */
 static int jitdump_begin_dump(void)
 {
   const struct header header = {.magic = MAGIC,
@@ -289,7 +289,7 @@ static void jitdump_put(const void *data, size_t bytes)
   g->length += bytes;
 }
 
-/* A chunk's name as people write it, without control characters. */
+/* A chunk's name in readable form, without control characters. */
 static void jitdump_chunk_text(const char *chunk, char *out, size_t room)
 {
   bool plain = *chunk == '@' || *chunk == '=';
@@ -321,8 +321,8 @@ static void jitdump_put_line(uint64_t address, uint32_t number,
   jitdump_put(chunk, strlen(chunk) + 1);
 }
 
-/* The last entry repeats the line at the end of the code: perf takes the lines
-** to cover the code from the first entry to the last. */
+/* The last entry repeats the line at the end of the code, because perf assumes
+** that the lines cover the code from the first entry to the last. */
 static void jitdump_put_lines(const struct ljp_guest_trace *trace,
                               uint64_t time_ns,
                               const struct ljp_guest_line *lines, size_t count)
@@ -340,8 +340,8 @@ static void jitdump_put_lines(const struct ljp_guest_trace *trace,
     struct ljp_guest_proto proto = {.chunk = "?"};
     if (!i || lines[i].function != function) {
       function = lines[i].function;
-      /* The functions of code that the collector has not freed yet may be freed
-      ** already: their lines mean nothing then. */
+      /* The collector may free the functions of garbage code before the code
+      ** itself. Then their lines mean nothing. */
       bool known = ljp_guest_proto_of(function, trace->newest, &proto);
       alive = known && proto.alive;
       jitdump_chunk_text(proto.chunk, chunk, sizeof chunk);

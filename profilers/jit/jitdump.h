@@ -3,9 +3,10 @@
 ** jitdump format, version 1 (code, lines, times of CLOCK_MONOTONIC);
 ** /tmp/perf-PID.map has addresses and names. See doc/guide/perf.md.
 **
-** The thread that has compiled a trace writes it at once: later the code may be
-** gone. No signal handler may call this. Calls must not overlap: the lock of
-** trace_events.c sees to that, or no trace can be made yet.
+** The thread that has compiled a trace writes it immediately, because the code
+** may be freed soon. No signal handler may call this. Calls must not overlap:
+** either the caller holds the lock of trace_events.c, or no trace can be made
+** yet.
 */
 #ifndef LJP_JITDUMP_H
 #define LJP_JITDUMP_H

@@ -1,8 +1,8 @@
 /*
 ** Events of the trace compiler; see trace_events.h.
 **
-** Invariant: the lock guards everything below but `pid`. It is held for a walk
-** and a push, and while a session's first look at existing traces lasts.
+** Invariant: the lock guards everything below except `pid`. It is held during a
+** walk and a push, and while a new session collects the existing traces.
 */
 #include "profilers/jit/trace_events.h"
 
@@ -43,7 +43,7 @@ static uint64_t events_place(uint32_t ref, uint32_t line)
   return ref ? ljp_frame_lua(LJP_FRAME_LUA, 0, ref, line) : 0;
 }
 
-/* Writes the code itself for other profilers, if the session wants that. */
+/* Writes the code itself for other profilers, if the session asks for it. */
 static void events_dump_code(struct ljp_producer *producer, uint64_t id)
 {
   char text[128];
@@ -54,9 +54,9 @@ static void events_dump_code(struct ljp_producer *producer, uint64_t id)
   ljp_push_note(producer, ljp_clock_ns(), LJP_NOTE_ERROR, text);
 }
 
-/* -- While it runs --------------------------------------------------------- */
-/* Fills the frames with the guest's frames of the compiling thread. How
-** many. */
+/* -- While a session runs -------------------------------------------------- */
+/* Fills the frames with the guest's frames of the compiling thread. Returns
+** their number. */
 static unsigned events_walk(struct ljp_regs *regs)
 {
   struct ljp_walk walk = {.stack = {.cut = LJP_CUT_ABORTED}};
@@ -91,7 +91,7 @@ static void events_push(const struct ljp_guest_trace_event *e,
                                     events_place(e->place_ref, e->place_line),
                                 .text = e->text};
   if (e->what == LJP_TRACE_STOP && e->trace <= g->last_existing)
-    return; /* finished while begin looked; begin has recorded it */
+    return; /* finished during begin, which has pushed it already */
   if (e->what == LJP_TRACE_ABORT) {
     out.depth = events_walk(regs);
     out.frames = g->frames;
@@ -148,7 +148,7 @@ static int events_by_id(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Records the existing traces, by a producer of their own whose ring has room
+/* Pushes the existing traces by a producer of their own, whose ring has room
 ** for all of them. */
 static bool events_push_existing(struct ljp_session *session, struct ids *ids)
 {
@@ -206,7 +206,8 @@ void ljp_trace_events_begin(struct ljp_session *session)
                                       RING_BYTES, &producer);
   ljp_assert(!g->producer);
   if (ok) {
-    /* Listens before it looks, so that no trace is missed between. */
+    /* The listener is set before the existing traces are collected, so that no
+    ** trace is missed in between. */
     ljp_guest_listen_traces(events_on_trace);
     ljp_guest_traces_each(events_add_id, &ids);
     ok = events_push_existing(session, &ids) && !ids.failed;

@@ -3,9 +3,8 @@
 ** exist when it begins, and each that is started, finished, aborted, flushed or
 ** freed while it runs.
 **
-** Events come from a VM's own thread, inside of its compiler. A lock keeps the
-** VMs apart. All VMs share one ring; an event that finds it full is a counted
-** loss.
+** Events come from a VM's own thread, inside its compiler. All VMs share one
+** ring, which a lock guards. If the ring is full, the event is a counted loss.
 **
 ** begin, end and forked are called under the lock of the profiler that owns the
 ** session, the CPU profiler.
@@ -15,8 +14,8 @@
 
 #include "src/session/session.h"
 
-/* The session runs, and its VMs have ids. Without memory for that, the stream
-** gets an info record instead of events. */
+/* Call when the session runs and its VMs have ids. If memory runs out, the
+** stream gets an info record instead of events. */
 void ljp_trace_events_begin(struct ljp_session *session);
 /* No event is pushed after this returns. */
 void ljp_trace_events_end(void);

@@ -6,12 +6,12 @@
 **
 ** A stack is complete if it was walked to its root and can be read back to it.
 ** Samples that could not be taken (a signal in a signal, a VM that could not be
-** walked) count as incomplete. Samples that the timer merged or that did not
-** fit the ring are shown, and so are the places where walks ended early. Up to
-** two incomplete samples pass in any case: a short storm has fewer than a
-** thousand. --deep: stacks cut at the depth limit are complete, too. --once: no
-** function calls itself, directly or not: a stack that shows one twice is
-** wrong.
+** walked) count as incomplete. The judge prints the samples that the timer
+** merged or that did not fit into the ring, and the places where walks ended
+** early. It always allows two incomplete samples, because a short storm has
+** fewer than a thousand. --deep: stacks cut at the depth limit are complete,
+** too. --once: no function calls itself, directly or indirectly, so a stack
+** that shows a function twice is wrong.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 enum { CUTS = 256, PLACES = 64, SHOWN = 8, FEW = 2 };
 
-/* Where walks ended early: the last frame. */
+/* A place where walks ended early: the last frame. */
 struct place {
   uint64_t ref, value, count;
   uint8_t kind, cut;

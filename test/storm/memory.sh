@@ -7,13 +7,13 @@
 #
 # LJP_STORM_SECONDS  CPU time of each session (0.3)
 # LJP_STORM_WAYS     the sessions to run (every combined sampled)
-# LJP_STORM_NATIVE   if set, every event has its C frames, too
+# LJP_STORM_NATIVE   if set, every event has its host frames, too
 # LJPROF_MEMPROF_CHECK=1: each remembered stack must be what a full walk finds.
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.3}
-# A storm that takes longer hangs.
+# A storm that takes longer than this hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 deep='' how_far=''
 case $name in

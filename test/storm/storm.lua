@@ -122,8 +122,8 @@ function storms.growth(round)
   return tostring(sum)
 end
 
--- Beyond the limit of the Lua stack, with a message handler too, and close to
--- the limit of C calls (beyond it LuaJIT itself may crash).
+-- Recursion beyond the limit of the Lua stack, also with a message handler, and
+-- close to the limit of C calls (beyond which LuaJIT itself may crash).
 function storms.overflow(round)
   local function forever(n)
     return 1 + forever(n + 1)
@@ -178,9 +178,9 @@ local busy = [[
   for i = 1, 20000 do sum = sum + wrapped() end
   return sum .. " " .. #text
 ]]
--- Memory is recorded in the VM that starts the session: the first thread's.
--- Every second session ends by lua_close(). The other thread's VM cannot end
--- it.
+-- Only the memory of the VM that starts the session is recorded: that of the
+-- first thread. Every second session ends by lua_close(). The other thread's VM
+-- cannot end the session.
 local recorded = [[
   local profiler = %q == "every" and misc.memprof or misc.profile
   if ... == %d then
@@ -259,7 +259,8 @@ function storms.callbacks(round)
   if not storms.declared then
     ffi.cdef([[void qsort(void *, size_t, size_t,
                           int (*)(const int *, const int *));]])
-    -- Once: each declaration adds a type, until there is no room.
+    -- Only once: each declaration adds a type, and the room for types is
+    -- limited.
     storms.type = ffi.typeof("int (*)(const int *, const int *)")
     storms.compare = ffi.cast(storms.type, function(a, b)
       return a[0] - b[0]

@@ -8,7 +8,7 @@
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.8}
-# A storm that takes longer hangs.
+# A storm that takes longer than this hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
 percent=99.9 how_far=''
 case $name in
@@ -18,8 +18,8 @@ overflow) how_far=--deep ;;
 vms) how_far=--once ;;
 esac
 
-# Timer trap differs from perf only in the way that the kernel raises its
-# signal. Short runs use it only where threads and processes come and go.
+# Timer trap differs from perf only in how the kernel raises the signal. Short
+# runs use it only where threads and processes come and go.
 timers="perf posix"
 case $name in
 threads | fork) timers="perf trap posix" ;;

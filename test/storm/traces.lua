@@ -1,15 +1,15 @@
--- The storm of traces: in two VMs generations of functions, each with names of
--- its own, are compiled, linked and dropped in every possible way. A log says
--- when each generation ran: a function that a sample names must have run at
--- that time (traces_judge).
+-- The storm of traces: two VMs compile, link and drop generations of functions
+-- in every possible way. Each generation has names of its own. A log says when
+-- each generation ran: a function that a sample names must have run at that
+-- time (traces_judge).
 --
 --   traces.lua SECONDS TIMER FILE LOG
 local seconds, timer, file, log = ...
 local module = require("storm_module")
 
 -- In either VM: a generation is an outer function with a loop that calls a
--- middle one, which alone calls the leaf. Runs the generation; returns when it
--- ran.
+-- middle function, which is the only one that calls the leaf. Runs the
+-- generation; returns when it began and ended.
 local source = [[
 local letter, number, keep = ...
 local ffi = require("ffi")
@@ -107,7 +107,7 @@ local function round(number)
   local said, outer = generation("a", number)
   out:write(said, "\n")
   forget(number, outer)
-  -- A generation that has run before, whether its code is still there or not.
+  -- A generation that has run before. Its code may be gone or not.
   kept[number % 7] = { number, outer }
   local old = kept[number % 5]
   if old then
@@ -146,8 +146,8 @@ assert(misc.sysprof.stop())
 out:close()
 print(("%d generations; resident after a quarter %d KiB, at the end %d KiB")
   :format(number, early, late))
--- The records that wait for the writer and the writer's tables grow up to their
--- bounds, which takes longer than a short run. Nothing else may grow: each
--- generation leaves ten functions and about twenty traces.
+-- The function entries that wait for the writer and the writer's tables grow up
+-- to their bounds, which takes longer than a short run. Nothing else may grow:
+-- each generation leaves ten functions and about twenty traces.
 assert(late < math.max(early, 40 * 1024) + 4 * 1024,
   "memory grows without bound")

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The storm of traces at 10 kHz on each timer: see traces.lua.
 #
-# LJP_TRACE_STORM_SECONDS  CPU time under each timer (1.6; ./run test --storm: 60)
+# LJP_TRACE_STORM_SECONDS  CPU time under each timer (1.6; with
+#                          ./run test --storm: 60)
 . "$SOURCE_DIR/test/e2e/lib.sh"
 seconds=${LJP_TRACE_STORM_SECONDS:-1.6}
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')

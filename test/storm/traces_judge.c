@@ -5,11 +5,12 @@
 **
 **   traces_judge SAMPLES FILE LOG
 **
-** LOG has a line "letter number began ended" (ns) for each run of a generation;
-** of each letter only one runs at a time. Functions are "letter_leaf_number",
-** which only "_mid_" calls, which only "_outer_" calls; a trace may begin in
-** each. The exit code is also 1 if fewer than SAMPLES samples name such a
-** function, or if none is in a trace.
+** LOG has a line "letter number began ended" (ns) for each run of a generation.
+** Only one generation of each letter runs at a time. Its functions are
+** LETTER_leaf_NUMBER, LETTER_mid_NUMBER and LETTER_outer_NUMBER. Only mid calls
+** leaf, and only outer calls mid. A trace may begin in each of them. The exit
+** code is also 1 if fewer than SAMPLES samples name such a function, or if no
+** sample is in a trace.
 */
 #include <inttypes.h>
 #include <stdio.h>

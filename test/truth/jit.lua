@@ -1,12 +1,12 @@
 -- Compiled programs whose shares are known. They consist of equal steps, each
--- of which needs the result of the one before: a processor spends the same time
--- in each, and does everything else meanwhile.
+-- of which needs the result of the one before. So a processor spends the same
+-- time in each step, and does everything else at the same time.
 --
 --   jit.lua CASE SECONDS INTERVAL TIMER FILE FUNCTIONS LINES
 --
 -- Writes the profile and two tables of "part seconds frame" (truth_judge), one
 -- of functions and one of lines. The comment "--> CASE STEPS" at the end of a
--- line is the number of steps that the line takes in one round of that case.
+-- line says how many steps the line takes in one round of that case.
 local case, seconds, interval, timer, file, functions, lines = ...
 local source = arg[0]
 local session = dofile((source:gsub("[^/]+$", "session.lua")))
@@ -39,9 +39,9 @@ function cases.chain(n)
   return x
 end
 
--- Branches: side traces, one of them from inside an inlined function. Four
--- turns of the loop are a round. (When a trace begins, it loads the value from
--- memory: that costs little compared to the steps.)
+-- Branches: side traces, one of which starts inside an inlined function. Four
+-- iterations of the loop are a round. (When a trace begins, it loads the value
+-- from memory, which costs little compared with the steps.)
 local function sides_left(x)
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
   x = 3 / (3 / (3 / (3 / (3 / (3 / (x + 1) + 1) + 1) + 1) + 1) + 1) --> sides 6
@@ -77,7 +77,7 @@ function cases.sides(n)
   return x
 end
 
--- Nested loops: each is a trace of its own, joined by others.
+-- Nested loops: each is a trace of its own; other traces connect them.
 local function loops_few(x)
   for _ = 1, 50 do
     x = 3 / (3 / (x + 1) + 1) --> loops 200
@@ -142,7 +142,7 @@ function cases.objects(n)
   return x
 end
 
--- Tail calls, which are compiled as loops; one loop is of two functions.
+-- Tail calls, which are compiled as loops. One loop consists of two functions.
 local function tails_alone(x, n)
   if n == 0 then
     return x

@@ -4,12 +4,12 @@
 **
 **   truth_judge [--samples COUNT] POINTS FILE TABLE
 **
-** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A sample belongs
-** to the part whose frame text begins its innermost matching frame; a sample
-** without such a frame belongs to the last line, whose frame is empty. Exit
-** code 1: a share is off by more than POINTS percentage points, or the weights
-** differ from the CPU time by more than POINTS percent, or there are fewer than
-** COUNT samples.
+** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A frame matches
+** a part if its text begins with the part's `frame`. A sample belongs to the
+** part that its innermost matching frame matches. A sample without a matching
+** frame belongs to the last line, whose `frame` is empty. Exit code 1: a share
+** is off by more than POINTS percentage points, or the weights differ from the
+** CPU time by more than POINTS percent, or there are fewer than COUNT samples.
 */
 #include <ctype.h>
 #include <inttypes.h>

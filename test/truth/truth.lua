@@ -3,8 +3,7 @@
 --
 --   truth.lua SECONDS INTERVAL TIMER FILE TABLE
 --
--- Writes the profile, and a table of "part seconds frame": a sample belongs to
--- the part whose frame is innermost in its stack.
+-- Writes the profile and a table of "part seconds frame" (truth_judge).
 local seconds, interval, timer, file, table_file = ...
 local ffi = require("ffi")
 local truth = require("truth_module")
@@ -52,7 +51,8 @@ end
 local function part_builtin(n)
   local sum = 0
   for i = 1, n / 128 do
-    -- Another string each time, or the call would be hoisted out of the loop.
+    -- A different string each time: otherwise the compiler would hoist the call
+    -- out of the loop.
     sum = sum + text:sub(1 + i % 64):reverse():byte()
   end
   return sum
@@ -69,7 +69,7 @@ local function part_random(n)
   end
 end
 
--- A C function is its own part, whoever calls it.
+-- Each C function is a part, regardless of its caller.
 local spin, divide = truth.spin, truth.divide
 local parts = {
   { name = "Lua loop", frame = "part_numeric ", run = part_numeric },
@@ -96,7 +96,7 @@ local function slice()
     used[i] = used[i] + (clock() - began)
   end
 end
--- So that each part is called, not inlined into one trace with the clock.
+-- Each part must be called, not inlined into one trace with the clock.
 jit.off(slice)
 for _ = 1, 10 do
   slice()

@@ -1,5 +1,5 @@
 /*
-** Locks of src/luajit: nobody loses an update, and a child of fork() finds them
+** Locks of src/luajit: no update is lost, and a child of fork() finds the locks
 ** free.
 */
 #include <setjmp.h>
@@ -69,7 +69,7 @@ static void a_forks_child_finds_them_free(void **state)
   for (int round = 0; round < 53; round++) {
     pid_t pid = fork();
     if (pid == 0) {
-      alarm(20); /* a lock that nobody gives back */
+      alarm(20); /* in case a lock is never released */
       for (int which = 0; which < LJP_LOCKS; which++)
         add(which);
       _exit(7);

@@ -1,6 +1,7 @@
 /*
-** Records of freed prototypes wait until all writers have passed them: holds
-** (src/luajit/functions/holds.c), driven by hand, with records that are nobody's.
+** Entries of freed prototypes wait until all writers have passed them. The test
+** drives holds (src/luajit/functions/holds.c) by hand, with entries that belong
+** to no VM.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,17 +16,17 @@
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/functions/entries.h"
 
-enum { RECORDS = 1009 };
+enum { ENTRIES = 1009 };
 
 struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-uint32_t ljp_proto_entries_used = RECORDS;
-static uint32_t freed[RECORDS], freed_count, described;
+uint32_t ljp_proto_entries_used = ENTRIES;
+static uint32_t freed[ENTRIES], freed_count, described;
 
 void ljp_proto_entry_free(struct ljp_proto_entry *record, uint32_t ref)
 {
   assert_ptr_equal(record, ljp_proto_entry_at(ref));
   record->death = 0;
-  freed[freed_count++ % RECORDS] = ref;
+  freed[freed_count++ % ENTRIES] = ref;
 }
 
 void ljp_protos_describe_all(void)
@@ -42,7 +43,7 @@ static int set_up(void **state)
 {
   (void)state;
   free(ljp_proto_entry_chunks[0]);
-  ljp_proto_entry_chunks[0] = calloc(RECORDS, sizeof **ljp_proto_entry_chunks);
+  ljp_proto_entry_chunks[0] = calloc(ENTRIES, sizeof **ljp_proto_entry_chunks);
   freed_count = described = 0;
   return ljp_proto_entry_chunks[0] ? 0 : -1;
 }
@@ -54,8 +55,8 @@ static void die(uint32_t ref)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-/* What a writer is given at the end of a round; the last call says that it has
-** forgotten the rest. */
+/* The references that a writer gets at the end of a round. The last call says
+** that the writer has forgotten the earlier ones. */
 static size_t round_of(const struct ljp_guest_hold *hold, uint32_t *refs)
 {
   uint32_t more[7];
@@ -72,14 +73,14 @@ static size_t round_of(const struct ljp_guest_hold *hold, uint32_t *refs)
 static void a_death_waits_for_the_end_of_the_second_round(void **state)
 {
   struct ljp_guest_hold hold;
-  uint32_t refs[RECORDS];
+  uint32_t refs[ENTRIES];
   (void)state;
   ljp_guest_protos_hold(&hold, NULL);
   assert_int_equal(described, 1);
   ljp_guest_protos_ready(&hold);
   die(5);
   assert_int_equal(round_of(&hold, refs), 0);
-  die(6); /* while the second one runs, say */
+  die(6); /* as if during the second round */
   ljp_guest_protos_round(hold.ticket);
   assert_int_equal(ljp_guest_protos_gone(hold.ticket, refs, 7), 1);
   assert_int_equal(refs[0], 5);
@@ -98,30 +99,30 @@ static void a_death_waits_for_the_end_of_the_second_round(void **state)
 static void many_are_given_in_the_order_of_their_deaths(void **state)
 {
   struct ljp_guest_hold hold;
-  uint32_t refs[RECORDS];
+  uint32_t refs[ENTRIES];
   (void)state;
   ljp_guest_protos_hold(&hold, NULL);
   ljp_guest_protos_ready(&hold);
-  for (uint32_t i = 1; i < RECORDS; i++)
-    die(i * 17 % RECORDS);
+  for (uint32_t i = 1; i < ENTRIES; i++)
+    die(i * 17 % ENTRIES);
   assert_int_equal(ljp_proto_waiting_bytes(),
-                   (RECORDS - 1) * sizeof(struct ljp_proto_entry));
+                   (ENTRIES - 1) * sizeof(struct ljp_proto_entry));
   round_of(&hold, refs);
-  assert_int_equal(round_of(&hold, refs), RECORDS - 1);
-  for (uint32_t i = 1; i < RECORDS; i++)
-    assert_int_equal(refs[i - 1], i * 17 % RECORDS);
-  assert_int_equal(freed_count, RECORDS - 1);
+  assert_int_equal(round_of(&hold, refs), ENTRIES - 1);
+  for (uint32_t i = 1; i < ENTRIES; i++)
+    assert_int_equal(refs[i - 1], i * 17 % ENTRIES);
+  assert_int_equal(freed_count, ENTRIES - 1);
   ljp_guest_protos_release(&hold);
 }
 
 static void the_slower_of_two_writers_decides(void **state)
 {
   struct ljp_guest_hold fast, slow;
-  uint32_t refs[RECORDS];
+  uint32_t refs[ENTRIES];
   (void)state;
   ljp_guest_protos_hold(&fast, NULL);
   ljp_guest_protos_ready(&fast);
-  die(3); /* before the other one begins: it waits for that, too */
+  die(3); /* before the second hold begins: this entry waits for it, too */
   ljp_guest_protos_hold(&slow, NULL);
   assert_int_equal(described, 1);
   ljp_guest_protos_ready(&slow);
@@ -149,7 +150,7 @@ static void the_slower_of_two_writers_decides(void **state)
 static void rounds_of_nobodys_ticket_say_nothing(void **state)
 {
   struct ljp_guest_hold hold;
-  uint32_t refs[RECORDS];
+  uint32_t refs[ENTRIES];
   (void)state;
   ljp_guest_protos_hold(&hold, NULL);
   struct ljp_guest_hold late = hold;
@@ -172,7 +173,7 @@ static void rounds_of_nobodys_ticket_say_nothing(void **state)
 static void a_childs_writer_begins_anew(void **state)
 {
   struct ljp_guest_hold hold;
-  uint32_t refs[RECORDS];
+  uint32_t refs[ENTRIES];
   int status;
   (void)state;
   ljp_guest_protos_hold(&hold, NULL);
