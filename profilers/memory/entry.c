@@ -14,8 +14,8 @@ _Static_assert(sizeof(struct ljp_caller) == 7 * 8 &&
 _Static_assert(LJP_TRACK_FILTER_BITS == 12,
                "the hooks hash as ljp_track_filter_at() and _wide_at() do");
 
-/* Where the hooks find things, as symbols of the assembler: only assembly within a
-** function can be given constants of the compiler. Never called. */
+/* Field offsets as symbols of the assembler, since only assembly inside a
+** function can use constants of the compiler. Never called. */
 #define VALUE(name, value)                                                     \
   __asm__ volatile(".set .Lljp_" name ", %c0" : : "i"(value))
 static __attribute__((used)) void entry_values(void)
@@ -42,8 +42,9 @@ static __attribute__((used)) void entry_values(void)
 #define POP(reg)                                                               \
   "  popq %" reg "\n"                                                          \
   "  .cfi_adjust_cfa_offset -8\n"
-/* The registers that are their owner's, in the order of struct ljp_caller from
-** its end; the functions keep them, so they need not come back from there. */
+/* Pushes the registers that functions preserve, in the order of struct
+** ljp_caller from its end. Since the callees preserve them, they need not be
+** popped again. */
 #define CALLER                                                                 \
   PUSH("rbp") PUSH("rbx") PUSH("r12") PUSH("r13") PUSH("r14") PUSH("r15")      \
   "  movq %rsp, %r8\n"
@@ -91,7 +92,7 @@ __asm__(BEGIN("ljp_every_hook")
         END("ljp_every_hook"));
 /* clang-format on */
 
-/* Of a session that samples, on LuaJIT's own allocator. */
+/* The entry of a sampled session on LuaJIT's own allocator. */
 /* clang-format off */
 #define DOWN "ljp_own+.Lljp_own_until(%rip)"
 #define LAST_SIZE "ljp_own+.Lljp_own_last_size(%rip)"
@@ -118,7 +119,7 @@ __asm__(".hidden ljp_own\n"
         "5:\n"
         "  xorl %eax, %eax\n"
         "  ret\n"
-        "3:\n" /* one that moves also counts */
+        "3:\n" /* a block that moves also counts */
         "  subq %rcx, " DOWN "\n"
         "4:\n"
         "  cmpq %rdi, " UD "\n"
@@ -129,8 +130,8 @@ __asm__(".hidden ljp_own\n"
         CALL("ljp_recorder_sampled")
         END("ljp_sampled_own_hook"));
 
-/* What the allocator makes of a size is not much more; if it is, then this
-** request is somebody's who has not come by here. */
+/* The allocator rounds a size up only a little. If nb is much larger, another
+** user of the allocator made this request, not through this entry. */
 __asm__(BEGIN("ljp_sampled_refused")
         "  movq " LAST_SIZE ", %rcx\n"
         "  testq %rcx, %rcx\n"
@@ -148,7 +149,7 @@ __asm__(BEGIN("ljp_sampled_refused")
         "  ret\n"
         END("ljp_sampled_refused"));
 
-/* The same on an allocator of the host's. */
+/* The same on a host's own allocator. */
 #define UNTIL ".Lljp_until"
 #define FILTER ".Lljp_filter"
 #define WIDE ".Lljp_wide"
@@ -173,7 +174,7 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  addq $24, %rsp\n"
         "  .cfi_adjust_cfa_offset -24\n"
         "  ret\n"
-        "5:\n" /* refused: that is told in any case */
+        "5:\n" /* refused requests are always recorded */
         "  .cfi_adjust_cfa_offset 24\n"
         "  movq (%rsp), %rcx\n"
         "  movq 8(%rsp), %rdi\n"
@@ -183,17 +184,17 @@ __asm__(BEGIN("ljp_sampled_hook")
         "  xorl %edx, %edx\n"
         "  movl $1, %r9d\n"
         "  jmp 6f\n"
-        /* A block is freed: to 7 if the first filter knows it ... */
+        /* Frees: go to 7 if the first filter has the block ... */
         "2:\n"
         "  movzwl %si, %eax\n"
         "  shrl $4, %eax\n"
-        "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* that is 0 */
+        "  cmpb %cl, " FILTER "(%rdi,%rax)\n" /* %cl is 0 */
         "  jne 7f\n"
         "8:\n"
         "  movq .Lljp_alloc(%rdi), %rax\n"
         "  movq .Lljp_ud(%rdi), %rdi\n"
         "  jmp *%rax\n"
-        /* ... and from there back to 8 if the wide one does not. */
+        /* ... and from there back to 8 if the wide one has not. */
         "7:\n"
         "  movq %rsi, %rax\n"
         "  shrq $4, %rax\n"

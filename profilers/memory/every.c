@@ -1,7 +1,7 @@
 /*
 ** The allocator of a session that records every event. The two most frequent
 ** cases have short paths: a new block whose stack is an answer, and a block
-** that a sweep frees. All others have functions of their own.
+** that a sweep frees. All other cases have functions of their own.
 **
 ** Invariant: nothing on a short path changes errno.
 */
@@ -10,15 +10,15 @@
 #include "profilers/memory/answers.h"
 #include "src/push/brief.h"
 
-/* Asking for the time takes as long as the rest of a short path. So the
-** events of a sweep ask only now and then. Of small blocks that come close
-** upon each other, only one of AT_A_TIME asks: after a pause, up to
-** AT_A_TIME - 1 events may bear the time from before it. */
+/* Reading the time takes as long as the rest of a short path. So a sweep reads
+** it only now and then, and so do small blocks in quick succession: one of
+** AT_A_TIME. After a pause, up to AT_A_TIME - 1 events may carry the time from
+** before it. */
 enum {
   SWEPT_AT_A_TIME = 16,
   AT_A_TIME = 4,
   SMALL_BYTES = 1024,
-  DENSE_CYCLES = 4000 /* between two that ask */
+  DENSE_CYCLES = 4000 /* between two events that read the time */
 };
 
 static inline bool every_push_brief(struct ljp_recorder *r,
@@ -40,7 +40,7 @@ static inline bool every_push_whole(struct ljp_recorder *r,
                                 stack->same);
 }
 
-/* Of the stack r->stack. */
+/* Pushes an event with the stack r->stack. */
 static __attribute__((noinline)) void every_push(struct ljp_recorder *r,
                                                  const struct ljp_mem *m)
 {
@@ -74,8 +74,8 @@ static inline uint64_t every_time(struct ljp_recorder *r, size_t size)
   return ljp_recorder_at(r, r->dense_tsc);
 }
 
-/* The collector frees many in a row, but every step of it asks: what it has
-** still to do is counted anew by each. */
+/* The collector frees many blocks in a row. Each of its steps reads the time
+** anew. */
 static inline void every_look_at_sweep(struct ljp_recorder *r)
 {
   r->swept_more = SWEPT_AT_A_TIME - 1;
@@ -95,7 +95,7 @@ static inline bool every_push_swept(struct ljp_recorder *r, void *ptr,
   return true;
 }
 
-/* Asks for the time, and whether there is room. */
+/* Reads the time, and looks for room in the ring if the push fails. */
 static bool every_push_swept_now(struct ljp_recorder *r, void *ptr,
                                  size_t osize)
 {
@@ -131,7 +131,8 @@ bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
   return LJP_LIKELY(done) || every_push_swept_anew(r, ptr, osize, caller);
 }
 
-/* One that is not brief, unless an allocation was held back until now. */
+/* A free by a sweep that did not take the short path, for instance because an
+** allocation had been held back until now. */
 static __attribute__((noinline)) void *every_sweep(struct ljp_recorder *r,
                                                    void *ptr, size_t osize)
 {

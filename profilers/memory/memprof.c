@@ -1,11 +1,11 @@
 /*
-** Life cycle of the memory profiler: start, stop, and what may end a session
-** between them (lua_close, exit, another allocator). See memprof.h.
+** The life cycle of the memory profiler: start, stop, and whatever may end a
+** session in between (lua_close, exit, another allocator). See memprof.h.
 **
-** Invariants: one lock. The recorder belongs to the VM's thread. Another thread
-** that ends a session only switches the recorder off: it then passes every call
-** on, and stays. The writer's rounds only try the lock, because stop holds it
-** while it waits for the writer.
+** Invariants: there is one lock. The recorder belongs to the VM's thread.
+** Another thread that ends a session only switches the recorder off; the
+** recorder then passes every call on, and stays. The writer's rounds only try
+** the lock, because stop holds it while it waits for the writer.
 */
 #include "profilers/memory/memprof.h"
 
@@ -47,8 +47,8 @@ static struct {
   struct ljp_recorder *_Atomic recorder;
   struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
-  struct ljp_recorder *left; /* below others' allocators, for good */
-  struct ljp_recorder *idle; /* for later sessions; latest first */
+  struct ljp_recorder *left; /* recorders below other allocators, for good */
+  struct ljp_recorder *idle; /* recorders for later sessions; latest first */
 } memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
 #define g (&memprof)
 
@@ -92,7 +92,7 @@ static void memprof_round(void *ctx)
 {
   (void)ctx;
   if (!ljp_profiler_trylock(&g->lock))
-    return; /* the session starts or stops just now */
+    return; /* the session is just starting or stopping */
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
@@ -101,7 +101,7 @@ static void memprof_round(void *ctx)
   memprof_unlock();
 }
 
-/* Many freed functions wait for the writer. */
+/* Called when many freed functions wait for the writer. */
 static void memprof_on_crowded(void)
 {
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
@@ -128,7 +128,8 @@ static void memprof_forked(void *ctx, bool recording)
     ljp_recorder_forked(g->recorder);
     return;
   }
-  /* The recorder finds its producer inactive, and only passes calls on. */
+  /* The recorder finds its producer inactive, and from now on only passes calls
+  ** on. */
   g->running = false;
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();
@@ -348,7 +349,7 @@ memprof_start_locked(struct lua_State *L,
       status = ljp_output_commit(&g->options.output, g->session, why);
     if (status) {
       g->options.output.on_stop = NULL;
-      if (g->recorder) /* Else it would ask a producer that is freed. */
+      if (g->recorder) /* Otherwise it would read a freed producer. */
         ljp_recorder_rest(g->recorder);
       memprof_close_session(&ignored);
       if (g->recorder) {

@@ -23,10 +23,12 @@ enum { LJP_MEMPROF_SAMPLE_BYTES = 512 * 1024 };
 
 struct ljp_memprof_options {
   struct ljp_output output; /* of a session of its own */
-  uint64_t sample_bytes;    /* mean distance of two samples; 0: every event */
+  uint64_t sample_bytes;    /* mean distance between samples; 0: record every
+                            ** event */
   bool native;              /* C frames in the stacks */
   uint32_t depth;
-  bool shared; /* record into the session on offer (session/shared.h) */
+  bool shared; /* record into the session that another profiler offers
+               ** (session/shared.h) */
 };
 
 void ljp_memprof_options_init(struct ljp_memprof_options *options);
@@ -43,12 +45,13 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
 /* Of the running session, else of the last one. */
 struct ljp_memprof_counts {
   uint64_t allocs, frees, reallocs, failed; /* events recorded */
-  uint64_t alloc_bytes, free_bytes;         /* by them; sampled: estimates */
+  uint64_t alloc_bytes, free_bytes;         /* of these events; estimates if
+                                            ** sampled */
   uint64_t lost[LJP_LOSS_COUNT];            /* samples */
-  uint64_t untold; /* events that were lost; the stream has the reasons */
+  uint64_t untold; /* lost events; the stream has the reasons */
   uint64_t cut;    /* stacks that end early */
-  /* Remembered stacks; with LJPROF_MEMPROF_CHECK: those that were checked, and
-  ** those that differed. */
+  /* Remembered stacks, and with LJPROF_MEMPROF_CHECK=1 those that were checked
+  ** and those that differed from a full walk. */
   uint64_t remembered, checked, differed;
   uint64_t cycles;
 };

@@ -9,9 +9,10 @@
 #include "src/base/clock.h"
 
 enum {
-  MEASURED_CYCLES = 3000000, /* that tell how long one is */
-  COUNTED_CYCLES = 3000000,  /* at most, since a look at the clock */
-  LONGEST_TICK_NS = 2        /* else it is no counter of time */
+  MEASURED_CYCLES = 3000000, /* enough to measure the length of one */
+  COUNTED_CYCLES = 3000000,  /* the most since the last reading of the clock */
+  LONGEST_TICK_NS = 2        /* a longer tick means that this is no counter of
+                             ** time */
 };
 
 static uint64_t recorder_advance_time(struct ljp_recorder *r, uint64_t now)
@@ -45,19 +46,19 @@ uint64_t ljp_recorder_time(struct ljp_recorder *r)
                                         : r->time_ns;
 }
 
-/* To the microsecond, at half the price of the clock: phases of the collector
-** may be as short as that, and come as often as it likes. */
+/* The time to the microsecond, at half the cost of the clock: the collector's
+** phases may be that short, and may follow each other quickly. */
 static uint64_t recorder_time_now(struct ljp_recorder *r)
 {
   uint64_t tsc = __rdtsc(), since = tsc - r->tsc;
   if (LJP_UNLIKELY(since > COUNTED_CYCLES || r->tick_ns == 0))
     return recorder_ask_clock(r, tsc);
-  /* Signed: that is one instruction each way. */
+  /* Signed, because then each conversion is one instruction. */
   int64_t since_ns = (int64_t)((double)(int64_t)since * r->tick_ns);
   return recorder_advance_time(r, r->clock_ns + (uint64_t)since_ns);
 }
 
-/* Of the caller, as they are at this instruction. */
+/* Stores the caller's registers as they are at this instruction. */
 static inline __attribute__((always_inline)) void
 recorder_registers(struct ljp_regs *regs)
 {
@@ -106,8 +107,9 @@ static void recorder_enter_phase(struct ljp_recorder *r,
   r->sweep_phase = ljp_is_sweeping(r) ? (uint8_t)phase : LJP_NO_PHASE;
 }
 
-/* A CPU profiler that interrupts a push has no tables for what it sees there
-** (and nobody wants to see it): this is where we are. */
+/* A CPU profiler that interrupts a push has no tables for the code there, which
+** is of no interest to users either. It starts its walk from these registers
+** instead. */
 static const struct ljp_regs *recorder_aside(const struct ljp_regs *regs)
 {
   const struct ljp_regs *before = ljp_stand_in_regs;
@@ -140,7 +142,7 @@ void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_flush(r);
-  /* Entered now, or passed without our being told. */
+  /* The pause has begun, or has passed unseen: a cycle is over. */
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   recorder_enter_phase(r, phase);
@@ -168,7 +170,7 @@ void ljp_recorder_forked(struct ljp_recorder *r)
   r->holds = false;
   ljp_stacks_forked(&r->stacks);
   recorder_enter_phase(
-      r, LJP_NO_PHASE); /* the first event tells the heap's size */
+      r, LJP_NO_PHASE); /* the first event will push the heap's size */
 }
 
 void ljp_recorder_phase(struct ljp_recorder *r)
@@ -186,7 +188,8 @@ void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m)
     ljp_recorder_push(r, m);
     return;
   }
-  /* The collector has no stack of its own: that of the event before. */
+  /* A sweep has no stack of its own, so the event gets the stack of the one
+  ** before. */
   int *error = &errno, saved = *error;
   r->counts.untold += !ljp_push_mem_same_wait(r->producer, m);
   *error = saved;
@@ -197,7 +200,7 @@ void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
 {
   m->what = (uint8_t)(r->stack.type | LJP_MEM_FAILED);
   if (!r->every)
-    m->weight = m->size; /* itself, and no other */
+    m->weight = m->size; /* it stands for itself only */
   m->old_address = ptr ? m->address : 0;
   m->old_size = ptr ? osize : 0;
   r->counts.failed++;
@@ -250,7 +253,7 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   if (!r->every)
     ljp_recorder_begin_sampled(r);
   r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
-  /* It looks at no more than the first two. */
+  /* lj_alloc_free reads only the first two arguments. */
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, recorder_hook(r), recorder_ud(r));

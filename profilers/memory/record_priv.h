@@ -1,7 +1,7 @@
 /*
-** Inside of the recorder: what its two allocators (every.c,
-** sampled.c) share with what is around them (record.c). Nobody
-** else includes it.
+** Internals of the recorder: what its two allocators (every.c and sampled.c)
+** share with the code around them (record.c). No other file includes this
+** header.
 */
 #ifndef LJP_MEMORY_RECORD_PRIV_H
 #define LJP_MEMORY_RECORD_PRIV_H
@@ -12,10 +12,10 @@
 #include "profilers/session/stand_in.h"
 #include "src/push/event.h"
 
-/* The clock is asked again after some 20 us. */
+/* The clock is read again after about 20 us. */
 enum { LJP_LOOK_CYCLES = 60000 };
 
-/* The time of an event that happens now, which is tsc. */
+/* The time of an event that happens now. tsc: the counter's value now. */
 static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
 {
   if (LJP_UNLIKELY(tsc - r->tsc > LJP_LOOK_CYCLES))
@@ -23,7 +23,7 @@ static inline uint64_t ljp_recorder_at(struct ljp_recorder *r, uint64_t tsc)
   return r->time_ns;
 }
 
-/* Not by a call: a CPU profiler that interrupts the callee could not walk it. */
+/* Inline, because a CPU profiler that interrupts a callee could not walk it. */
 static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
 {
   return atomic_load_explicit(
@@ -38,7 +38,7 @@ static inline bool ljp_is_sweeping(const struct ljp_recorder *r)
   return r->phase == LJP_GC_SWEEP || r->phase == LJP_GC_SWEEPSTRING;
 }
 
-/* C functions and builtins are told by the frame on top. */
+/* The VM's state. The frame on top tells C functions and builtins apart. */
 static inline enum ljp_vmstate
 ljp_recorder_state(const struct ljp_recorder *r,
                    const struct ljp_found_stack *stack)
@@ -50,7 +50,8 @@ ljp_recorder_state(const struct ljp_recorder *r,
                                            : (enum ljp_vmstate)stack->top;
 }
 
-/* What is held has been made by now, and tells what it is. */
+/* The type of the memory of the event that is held back. By now the VM has
+** initialised that memory, so it can tell. */
 static inline uint8_t ljp_recorder_type(const struct ljp_recorder *r)
 {
   const struct ljp_mem *m = &r->held;
@@ -67,8 +68,8 @@ static inline void ljp_recorder_tell_type(struct ljp_recorder *r)
   r->holds = false;
 }
 
-/* Whether what waits in r->held, of the stack r->stack, is yet to tell its
-** type. */
+/* Holds back the event r->held, with the stack r->stack, and decides how its
+** type will be found. */
 static inline void ljp_recorder_hold(struct ljp_recorder *r)
 {
   enum ljp_mem_type type = (enum ljp_mem_type)r->stack.type;
@@ -76,7 +77,7 @@ static inline void ljp_recorder_hold(struct ljp_recorder *r)
   bool part = !object && type == LJP_MEM_TYPE_TABLE;
   r->holds = true;
   r->held_object = object;
-  /* Only array parts are reallocated. */
+  /* Of a table, only the array part is ever reallocated. */
   if (LJP_UNLIKELY(part && r->held.op == LJP_MEM_REALLOC)) {
     part = false;
     type = LJP_MEM_TYPE_ARRAY_PART;
@@ -85,26 +86,28 @@ static inline void ljp_recorder_hold(struct ljp_recorder *r)
   r->held_type = (uint8_t)type;
 }
 
-/* The rest preserves errno, and is for who stands in. */
+/* The functions below preserve errno. Their callers have called
+** ljp_stand_in(). */
 
 struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
                                 size_t nsize);
 
-/* Is the collector in another phase? Then tells it. Before an event is told:
-** LuaJIT takes a block's size off its count before it frees it, `leaving` is
-** what is still there all the same. */
+/* Pushes an event if the collector is in another phase. Call it before an event
+** is made. leaving: the size of a block that is about to be freed; LuaJIT has
+** already subtracted it from its count, but the block is still there. */
 void ljp_recorder_look(struct ljp_recorder *r, size_t leaving);
 
-/* An event of the stack r->stack. */
+/* Pushes an event with the stack r->stack. */
 void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m);
 void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m);
 
-/* The allocator below has refused. m is its event. */
+/* Records that the allocator below has refused a request. m: its event. */
 void ljp_recorder_failed(struct ljp_recorder *r, struct ljp_mem *m, void *ptr,
                          size_t osize);
 
-/* What begin and end do in a session that samples: before the VM is given the
-** recorder, and after that was taken from it (ours) or stayed. */
+/* The parts of begin and end that only sampled sessions need: the first before
+** the VM gets the recorder; the second after the VM has its old allocator back
+** (ours), or after the recorder had to stay. */
 void ljp_recorder_begin_sampled(struct ljp_recorder *r);
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours);
 

@@ -1,5 +1,5 @@
 /*
-** The allocator of a session that samples: the calls of the VM that its entry
+** The allocator of a sampled session: handles the VM's calls that the entry
 ** (entry.c) does not pass on by itself.
 */
 #include "profilers/memory/record_priv.h"
@@ -42,8 +42,8 @@ void ljp_recorder_begin_sampled(struct ljp_recorder *r)
   atomic_store(&ljp_own.ud, r->ud);
 }
 
-/* Flags of blocks that still live stay: nobody knows what in the table has been
-** freed unseen, and where that was there is something else now. */
+/* Blocks that are still alive keep their flags: the table may hold addresses of
+** blocks that were freed unseen, and something else is there now. */
 void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
 {
   if (r->fixed) {
@@ -55,9 +55,9 @@ void ljp_recorder_end_sampled(struct ljp_recorder *r, bool ours)
   ljp_track_fini(&r->track);
 }
 
-/* Of a session of another VM's, these bytes have used up some of the
-** distance to the next sample. What remains of it is as long as any, on the
-** mean; and nothing of it remains where they were hit. */
+/* If another VM has a session, these bytes have used up some of its distance to
+** the next sample. The distance has no memory, so what remains of it has the
+** same mean as a new one. If the bytes have used it up, a new one is drawn. */
 void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
 {
   if (ljp_own.down.until < 0)
@@ -67,7 +67,7 @@ void *ljp_sampled_late(void *ud, void *ptr, size_t osize, size_t nsize)
 
 /* -- Calls ----------------------------------------------------------------- */
 
-/* Was it in the table? It is no more. */
+/* Removes a block from the table. False: it was not there. */
 static bool sampled_take(struct ljp_recorder *r, void *ptr,
                          struct ljp_tracked *block)
 {
@@ -90,16 +90,16 @@ static bool sampled_put(struct ljp_recorder *r, const struct ljp_tracked *block)
   return true;
 }
 
-/* The bytes that a sampled block stands for: its own by the probability that
-** one of them is hit. */
+/* The bytes that a sampled block stands for: its size, divided by the
+** probability that one of its bytes is hit. */
 static uint64_t sampled_weight(const struct ljp_recorder *r, uint64_t size)
 {
   double chance = -expm1(-(double)size / (double)r->sample_bytes);
   return (uint64_t)((double)size / chance + 0.5);
 }
 
-/* What was sampled is freed, or moves: with the stack of who does so, which has
-** been walked unless the collector sweeps. */
+/* A sampled block is freed, or moves. The event has the stack of the caller,
+** which has been found unless the collector sweeps. */
 static void sampled_free(struct ljp_recorder *r, const struct ljp_mem *m,
                          const struct ljp_tracked *block, uint8_t flag)
 {
@@ -137,7 +137,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
 {
   bool sampled = nsize && !failed && r->down->until < 0;
   if (LJP_UNLIKELY(!ljp_recorder_is_active(r))) {
-    if (sampled) /* for good */
+    if (sampled) /* no more samples, for good */
       r->down->until = INT64_MAX;
     return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
   }
@@ -165,7 +165,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   saved = *error;
   ljp_stand_in(caller);
   if (nsize && !result) {
-    if (tracked) /* it is where it was */
+    if (tracked) /* the block has not moved */
       sampled_put(r, &block);
     if (sampled)
       sampled_draw(r->down);

@@ -1,12 +1,12 @@
 /*
-** Finds the stack of an allocation: an answer (answers.h), or else put together
-** of three parts, or else by a full walk. See stack.h and RFC 3, "Again and
+** Finds the stack of an allocation: as an answer (answers.h), or else from
+** three parts, or else by a full walk. See stack.h and RFC 3, "Again and
 ** again".
 **
-** The parts: host frames on top, from the allocator to where the guest called
-** into C (return_site.h); the topmost segment of Lua frames, of which only what
-** has changed is walked (ljp_spine_follow); and what is below its C frame,
-** which depends on other words of memory: these are compared (below.h).
+** The parts are the host frames on top, from the allocator to where the guest
+** called into C (return_site.h); the topmost segment of Lua frames, of which
+** only what has changed is walked (ljp_spine_follow()); and the frames below
+** its C frame, whose words of memory are compared (below.h).
 */
 #include "profilers/memory/answers.h"
 #include "profilers/memory/below.h"
@@ -35,7 +35,7 @@ void ljp_stacks_fini(struct ljp_stacks *s)
 static __attribute__((noinline)) void stacks_new_epoch(struct ljp_stacks *s)
 {
   s->last = NULL;
-  if (++s->epoch == 0) { /* comes round: nothing may be left of the first */
+  if (++s->epoch == 0) { /* wrapped around: forget what the first epochs left */
     ljp_front_forget(s);
     ljp_segments_forget(s);
     ljp_answers_forget(s);
@@ -59,7 +59,7 @@ static inline void stacks_look_at_generations(struct ljp_stacks *s)
 
 /* -- The answer ------------------------------------------------------------ */
 
-/* Of the spine as it is. */
+/* Makes the stack from the segment's spine and the frames on top of it. */
 static inline bool stacks_give(struct ljp_stacks *s, struct ljp_segment *a,
                                const struct ljp_return_site *site,
                                uint32_t kept, struct ljp_found_stack *found)
@@ -86,7 +86,8 @@ static inline bool stacks_give(struct ljp_stacks *s, struct ljp_segment *a,
   return true;
 }
 
-/* A second opinion; the first one stands in found->frames, root first. */
+/* Asks a full walk for a second opinion on found->frames, which is root
+** first. */
 void ljp_stacks_check(struct ljp_stacks *s, const struct ljp_caller *caller,
                       const struct ljp_found_stack *found)
 {
@@ -104,8 +105,8 @@ void ljp_stacks_check(struct ljp_stacks *s, const struct ljp_caller *caller,
   s->differed += !equal;
 }
 
-/* Our module, the program and libc are never unloaded while we run: any address
-** in them leads to their witnesses. */
+/* Our module, the program and libc are never unloaded while we run. Any address
+** in one of them leads to its witness. */
 static void stacks_find_witnesses(struct ljp_stacks *s, uint64_t rip)
 {
   const struct ljp_unwind_map *map = ljp_unwind_acquire(s->unwind);

@@ -1,5 +1,5 @@
 /*
-** Blocks that were sampled and live; see track.h.
+** Sampled blocks that are alive; see track.h.
 */
 #include "profilers/memory/track.h"
 
@@ -8,7 +8,7 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* True: it is a new one. */
+/* True: the address is new to the table. */
 static bool track_insert(struct ljp_tracked *slots, uint32_t mask,
                          const struct ljp_tracked *block)
 {
@@ -88,7 +88,7 @@ bool ljp_track_take(struct ljp_track *track, uint64_t address,
     uint8_t *wide = &track->wide[ljp_track_wide_at(address, track->wide_shift)];
     *wide -= *wide < UINT8_MAX;
   }
-  /* Those behind it that would no longer be found move up. */
+  /* Blocks behind the hole that would no longer be found move up. */
   for (uint32_t hole = at;;) {
     at = (at + 1) & mask;
     if (!track->slots[at].address) {

@@ -1,6 +1,6 @@
 /*
-** Blocks that were sampled and live: address -> size and weight. Open
-** addressing with linear probing, grown by doubling up to a bound. One thread.
+** Sampled blocks that are alive: address -> size and weight. Open addressing
+** with linear probing; the table doubles up to a bound. One thread only.
 */
 #ifndef LJP_MEMORY_TRACK_H
 #define LJP_MEMORY_TRACK_H
@@ -11,7 +11,7 @@
 
 enum {
   LJP_TRACK_MAX = 1 << 20
-}; /* blocks; 24 bytes each, twice as many slots */
+}; /* blocks; the table has twice as many slots, of 24 bytes each */
 
 struct ljp_tracked {
   uint64_t address; /* 0: free slot */
@@ -20,29 +20,30 @@ struct ljp_tracked {
 
 enum {
   LJP_TRACK_FILTER_BITS = 12,
-  LJP_TRACK_WIDE = 8 /* places in the wide filter for each slot */
+  LJP_TRACK_WIDE = 8 /* places in the wide filter per slot */
 };
 
-/* Two filters, for an allocator of the host's, whose blocks do not tell themselves
-** whether they are here. Asked about every block that is freed (entry.c):
-** how many blocks there are at each of their places; 255: or more, for good. The
-** first is small, so that it stays in the first cache, and its hash is part of the
-** address. With a thousand blocks it lets every fifth one pass for nothing: the
-** wide one, which grows with the table, holds most of these up. */
+/* Two filters, for a host's own allocator, whose blocks cannot carry a flag.
+** entry.c asks them about every block that is freed. Each place counts the
+** blocks that hash to it; a count of 255 means 255 or more, and stays. The
+** small filter stays in the nearest cache, and its hash is a part of the
+** address. With a thousand blocks in the table it lets every fifth other block
+** pass. The wide filter, which grows with the table, stops most of those. */
 struct ljp_track {
   _Alignas(64) uint8_t filter[1 << LJP_TRACK_FILTER_BITS];
-  uint8_t *wide;             /* as long as there is a block */
-  uint32_t wide_shift;       /* its hash's */
-  uint32_t mask, count;      /* of the slots */
-  struct ljp_tracked *slots; /* NULL while there is none */
-  bool filters;              /* wanted; set before the first block comes */
+  uint8_t *wide;             /* NULL until the first block */
+  uint32_t wide_shift;       /* of its hash */
+  uint32_t mask, count;      /* mask of the slots' indexes; tracked blocks */
+  struct ljp_tracked *slots; /* NULL until the first block */
+  bool filters;              /* the filters are wanted; set before the first
+                             ** put */
 };
 
-/* In the place of one of the same address, if there is one: that has gone
-** unseen. False: no room, or no memory. */
+/* Adds a block, or replaces one with the same address, whose free went unseen.
+** False: the table is full, or out of memory. */
 bool ljp_track_put(struct ljp_track *track, const struct ljp_tracked *block);
 
-/* Takes it out; false: it is not there. */
+/* Removes a block. False: the table does not have it. */
 bool ljp_track_take(struct ljp_track *track, uint64_t address,
                     struct ljp_tracked *block);
 

@@ -1,6 +1,6 @@
 /*
-** The full walk of an allocation's stack. What is remembered is learned from
-** such walks and checked by them. See stack.h.
+** The full walk of an allocation's stack. Parts are learned from such walks and
+** checked against them. See stack.h.
 */
 #include "profilers/memory/return_site.h"
 
@@ -14,7 +14,7 @@ static void stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs,
   uint64_t askers[LJP_FRONT_FRAMES];
   unsigned n = 0;
   if (map) {
-    /* The stack of Lua that may be about to be moved is still where it was. */
+    /* A Lua stack that is about to be moved is still where it was. */
     bool resizing = ljp_guest_set_resizing(s->heap, false);
     if (ljp_walk_memo(&walk, map, regs, s->frames, s->depth, &s->memo) !=
         LJP_WALK_DONE)
@@ -37,7 +37,7 @@ static void stacks_walk(struct ljp_stacks *s, struct ljp_regs *regs,
       s->frames[kept++] = s->frames[i];
   }
   if (walk.stack.cut) {
-    if (kept == LJP_STACK_MAX_FRAMES) /* no event has room for one more */
+    if (kept == LJP_STACK_MAX_FRAMES) /* an event has no room for more frames */
       kept--;
     s->frames[kept++] = ljp_frame(LJP_FRAME_CUT, 0, walk.stack.cut);
     s->cut++;
