@@ -1,9 +1,9 @@
 -- One run of one workload of bench/memory.sh:
 --   luajit memory.lua WORKLOAD MODE FILE [PART]     MODE: plain, every,
 --                                        native (every, with C frames), sample
--- A workload's name that ends in ".off" runs it with the JIT compiler off.
+-- With ".off" at the end of its name, a workload runs with the JIT compiler off.
 -- Prints: wall seconds, collections, events, bytes written, CPU seconds of the
--- program's own thread, CPU seconds of the process (with the writer's thread).
+-- program's own thread, CPU seconds of the process (writer's thread included).
 local name, mode, path, part = ...
 part = tonumber(part) or 1 -- the fraction of the workload that is run
 local ffi = require "ffi"
@@ -15,7 +15,7 @@ local function now(which)
   return tonumber(clock.s) + tonumber(clock.ns) / 1e9
 end
 
-local keep -- what a loop makes is seen by somebody, so nothing is optimised away
+local keep -- makes the results of loops visible, so nothing is optimised away
 
 local workloads = {}
 
@@ -30,7 +30,7 @@ function workloads.closures()
   for i = 1, 4000000 * part do keep = counter(i) end
 end
 
--- From a callback that C calls.
+-- Allocations in callbacks from C.
 function workloads.callbacks()
   local words = ("lorem ipsum dolor sit amet "):rep(40)
   for i = 1, 1500 * part do
@@ -72,7 +72,7 @@ function workloads.coroutines()
   end
 end
 
--- Allocation sites that take turns in one iteration of a loop.
+-- Two allocation sites that take turns in a loop.
 function workloads.sites2()
   local keep2
   for i = 1, 2000000 * part do
@@ -124,7 +124,7 @@ function workloads.sites5()
   keep = { a, b, c }
 end
 
--- Collections are counted by an object that is made anew by each of them.
+-- Counts collections: each one finalizes an object, whose finalizer makes a new one.
 local collections = 0
 local function sentinel()
   getmetatable(newproxy(true)).__gc = function()
@@ -144,8 +144,8 @@ if mode ~= "plain" then
   options.native = mode == "native"
   assert(misc.memprof.start(options))
 end
--- In another phase of a collection in each run: with few collections, what is there
--- by then decides whether there is one more.
+-- Start each run in another phase of a collection: with few collections, the garbage
+-- at the start decides whether there is one more.
 math.randomseed(tonumber(os.getenv("LJP_BENCH_SEED")) or
   tonumber(tostring(run):match("0x(%x+)"), 16) / 16 + os.time())
 local before = {}

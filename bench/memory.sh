@@ -1,18 +1,18 @@
 #!/bin/sh
-# What the memory profiler costs: slowdown, ns and bytes an event, and whether
-# the collector works at its usual pace, beside the targets.
+# Measures what the memory profiler costs: the slowdown, ns and bytes per event, and
+# whether the collector keeps its usual pace. Prints the targets below the figures.
 # Usage: memory.sh [RUNS]
 # Each of RUNS rounds (default 5) runs a workload plain and profiled, one after the
-# other, since a machine may be faster in one minute than in the next. A figure is
-# the median of what the rounds give, each compared with its own plain run.
-# Collections are summed up.
-# every: by the time on the clock; cpu: by the CPU time of the program's own thread;
-# process: by that of all its threads, the writer's included. On a busy machine CPU
-# time says more than the clock, but not what waiting for the writer costs.
-# native: every event with C frames, CPU time an event.
-# instr.: instructions of the program's thread as valgrind counts them. Two runs of
-# different size are subtracted, so start and end do not count. These figures have
-# no noise except for which blocks are sampled.
+# other, since a machine may be faster in one minute than in the next. Each figure
+# is the median over the rounds, and each round is compared with its own plain run.
+# Collections are summed.
+# every: wall time; cpu: CPU time of the program's own thread; process: CPU time of
+# all threads, the writer's included. On a busy machine CPU time is more reliable
+# than wall time, but does not include waiting for the writer.
+# native: CPU time per event, with every event recorded with its C frames.
+# instr.: instructions of the program's thread, counted by valgrind. This is the
+# difference of two runs of different sizes, so start and end do not count. The only
+# noise in these figures comes from which blocks are sampled.
 # Workloads with ".off" run with the JIT compiler off.
 set -eu
 luajit=${BUILD_DIR:-build}/bin/luajit
@@ -26,7 +26,7 @@ command -v valgrind > /dev/null || {
   exit 1
 }
 
-count() { # WORKLOAD MODE PART: instructions of the thread that runs the program
+count() { # WORKLOAD MODE PART: instructions of the program's thread
   rm -f "$work"/count*
   setarch "$(uname -m)" -R env -i LJP_BENCH_SEED=7 \
     LD_PRELOAD="${BUILD_DIR:-build}/bench/even_start.so" \
@@ -36,7 +36,7 @@ count() { # WORKLOAD MODE PART: instructions of the thread that runs the program
   sed -n 's/^totals: *//p' "$work/count-01"
 }
 
-instructions() { # WORKLOAD: sampled by plain
+instructions() { # WORKLOAD: the ratio of sampled to plain
   for mode in plain sample; do
     echo "$(count "$1" $mode 0.1) $(count "$1" $mode 0.0167)"
   done | awk '{ n[NR] = $1 - $2 } END { printf "%.3f", n[2] / n[1] }'
@@ -60,8 +60,9 @@ for workload in churn closures callbacks objects coroutines churn.off sites2 \
     i=$((i + 1))
   done > "$work/rounds"
   awk -v name=$workload -v instructions="$instr" '
-    # memory.lua prints wall seconds, collections, events, bytes, CPU seconds of
-    # the thread and of the process: of plain, sample, every, native in turn.
+    # memory.lua prints wall seconds, collections, events, bytes, and CPU seconds
+    # of the thread and of the process. A line has these for plain, sample, every
+    # and native.
     function median(a,  i, j, t) {
       for (i = 2; i <= NR; i++) {
         t = a[i]
@@ -91,5 +92,5 @@ done
 printf '%-12s %8s | %7s %7s %7s %9s %8s %7s %6s | %9s | %8s %7s %7s %6s\n' target \
   '' '<= 2x *' '' '' '<= 60' '' '<= 8' '+-0.02' '<= 200' '<= 1.02x' '' '' '+-0.02'
 echo '* churn, with the compiler on; sites in turn: <= 2.1x, and <= 2.3x with it off.'
-echo '  One run of objects has 18 to 25 collections: it takes sixty rounds to compare'
-echo '  them to the hundredth.'
+echo '  One run of objects has 18 to 25 collections, so comparing their number to the'
+echo '  hundredth takes sixty rounds.'

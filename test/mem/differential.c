@@ -1,11 +1,12 @@
 /*
 ** The memory profiler against LuaJIT's own debug interface. Below the profiler
-** lies an allocator of ours that asks lua_getstack() and lua_getinfo() at every
-** call; afterwards each event of the stream has to be the same call with the
-** same stack. JIT off: where it is on, LuaJIT itself does not know.
+** is an allocator of ours that calls lua_getstack() and lua_getinfo() at every
+** call. Afterwards each event of the stream must be the same call with the same
+** stack. The JIT compiler is off: in compiled code LuaJIT itself does not know
+** the stack.
 **
 ** differential SCRIPT EVENTS STREAM [INDEX]: runs SCRIPT (a function that is
-** called over and over) until so many events have come. INDEX: shows what
+** called over and over) until there are EVENTS events. INDEX: shows what
 ** lua_getinfo() says at that event.
 */
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static uint64_t mix(uint64_t hash, uint64_t item)
   return (hash ^ item) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
 }
 
-/* -- What LuaJIT says -------------------------------------------------------- */
+/* -- What LuaJIT says ------------------------------------------------------ */
 
 static void note_chain(struct call *call)
 {
@@ -94,7 +95,7 @@ static void *allocate(void *ud, void *block, size_t old_size, size_t size)
   return now;
 }
 
-/* -- What the stream says ------------------------------------------------------ */
+/* -- What the stream says -------------------------------------------------- */
 
 static uint64_t chain_of(const struct ljp_model *model, uint64_t stack,
                          uint32_t depth, uint32_t *frames_found, bool show)
@@ -121,7 +122,7 @@ static uint64_t chain_of(const struct ljp_model *model, uint64_t stack,
       printf("  stream: %s line %" PRIu64 " of the function at %" PRIu64 "\n",
              ljp_name_frame_kind(kind), proto ? frames[i]->value : 0,
              proto ? proto->first_line : 0);
-    /* Below a coroutine's first frame stand those of who resumed it. */
+    /* Below a coroutine's first frame are the frames of its resumer. */
     if (*frames_found < depth || item == CUT_FRAME)
       chain = mix(chain, item);
     ++*frames_found;
@@ -139,7 +140,7 @@ static bool agrees(const struct call *call, const struct ljp_model *model,
   return m->op == call->op && m->address == address && m->old_address == old &&
          m->size == call->size &&
          (call->op != LJP_MEM_REALLOC || m->old_size == call->old_size) &&
-         /* What the collector sweeps has no stack of its own. */
+         /* A sweep has no stack of its own. */
          ((m->flags & LJP_MEM_SWEPT) ||
           (chain == call->chain && depth >= call->depth));
 }
@@ -181,7 +182,7 @@ static uint64_t compare(const char *path, uint64_t *events)
   return wrong;
 }
 
-/* -- The run ---------------------------------------------------------------------- */
+/* -- The run --------------------------------------------------------------- */
 
 static size_t put(const void **data, size_t len, void *ctx)
 {

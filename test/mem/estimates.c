@@ -1,10 +1,10 @@
 /*
-** Samples against the truth: sites.lua is run in a new VM once with every event
+** Samples against the truth: runs sites.lua in a new VM, once with every event
 ** recorded, then RUNS times sampled. For each site and each measure of a report
 ** (allocated, live, leaked, since a mark, at the peak, temporary; objects and
-** bytes) the mean of the estimates has to be the truth, within 2 % where so many
-** runs can tell, and as near as chance allows elsewhere, and the bounds that a
-** report prints have to hold it in 95 of 100 runs.
+** bytes) the mean of the estimates must equal the truth: within 2 % where RUNS
+** runs are enough to tell, elsewhere as closely as chance allows. The bounds
+** that a report prints must contain the truth in 95 of 100 runs.
 **
 ** estimates SCRIPT FILE RUNS [INTERVAL]
 */
@@ -43,7 +43,7 @@ struct run {
   double interval;
 };
 
-/* What is known of a site's measure after all runs. */
+/* What all runs together say about one measure of a site. */
 struct judged {
   double sum[2];
   struct ljp_estimate all; /* As if all runs were one. */
@@ -71,7 +71,7 @@ static void record(const char *script, const char *path, double interval)
   lua_close(L);
 }
 
-/* The site that a stack stands in; NULL: none. */
+/* The site to which a stack belongs; NULL: none. */
 static struct site *site_of(struct run *run, const struct ljp_profile *p,
                             uint32_t node)
 {
@@ -149,15 +149,15 @@ static void compare(struct judged *j, const struct value *truth,
   j->held[1] += holds(ljp_estimate_bytes(&got->estimate, got->bytes, interval),
                       truth->bytes);
   if (!got->estimate.samples)
-    return; /* A report says nothing of its objects. */
+    return; /* A report prints no objects for it. */
   j->shown++;
   j->held[0] +=
       holds(ljp_estimate_objects(&got->estimate, got->objects, interval),
             truth->objects);
 }
 
-/* Of one run's estimate, for blocks of one size: each is hit, and then stands for
-** 1 / chance, or not. */
+/* The variance of one run's estimate, for blocks of one size: each block is
+** hit, and then stands for 1 / chance blocks, or is not hit. */
 static double true_variance(const struct value *v, int bytes, double interval)
 {
   double size = v->bytes / v->objects;
@@ -165,7 +165,7 @@ static double true_variance(const struct value *v, int bytes, double interval)
   return v->objects * (1 - chance) / chance * (bytes ? size * size : 1);
 }
 
-/* Prints one line. False: the estimates are not what they should be. */
+/* Prints one line. False: the estimates are wrong. */
 static bool judge(const struct site *site, int measure, const struct judged *j,
                   int runs, double interval)
 {
@@ -173,17 +173,18 @@ static bool judge(const struct site *site, int measure, const struct judged *j,
   const struct value *v = &site->of[measure];
   double truth[2] = {v->objects, v->bytes};
   bool good = true;
-  if (v->bytes == 0) /* And so must be all estimates. */
+  if (v->bytes == 0) /* All estimates must be 0, too. */
     return j->sum[0] == 0 && j->sum[1] == 0;
   printf("%-20s %-10s", site->name + 5, measures[measure]);
   for (int k = 0; k < 2; k++) {
     double off = j->sum[k] / runs / truth[k] - 1;
     int of = k ? runs : j->shown;
-    /* As far off by chance once in 300,000 times; as are so few of what should
-    ** be 95 of 100. The variance is that of the truth or, if larger, of what was
-    ** sampled: a rare block that was hit too seldom says too little of its own.
-    ** Where sizes are mixed, that is so of the smallest, and the truth has no one
-    ** size: twice the bounds of all runs. */
+    /* Chance exceeds these limits once in 300,000 times: that of the estimate's
+    ** error, and that of the number of bounds that hold, which should be 95 of
+    ** 100. The variance is the true one or, if larger, the sampled one: a rare
+    ** block that was hit too seldom gives too small a variance. At sites of
+    ** mixed sizes this is so for the smallest blocks, and there is no one true
+    ** size. So the limit there is twice the bounds of all runs. */
     struct ljp_bounds b =
         k ? ljp_estimate_bytes(&j->all, j->sum[k], interval)
           : ljp_estimate_objects(&j->all, j->sum[k], interval);

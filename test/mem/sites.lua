@@ -1,9 +1,10 @@
--- Allocates at places whose functions are called site_*: blocks from 16 bytes to
--- 1 MB, of one size and (site_mixed_*) of many, some so few that samples will
--- hardly find them.
--- Of each half is kept. The same in each run, to the byte.
+-- Allocates at sites whose functions are called site_*. Their blocks have from
+-- 16 bytes to 1 MB, of one size a site or (site_mixed_*) of many sizes. Some sites
+-- have so few blocks that samples will hardly hit them.
+-- Half of the blocks are kept. Each run allocates the same, to the byte.
 --
--- sites.lua FILE INTERVAL: sampled once in so many bytes; 0: every event
+-- sites.lua FILE INTERVAL: takes a sample every INTERVAL bytes on average;
+-- 0: records every event
 local path, interval = ...
 local ffi = require "ffi"
 local new_table = require "table.new"

@@ -1,4 +1,5 @@
--- Allocates in as many ways as there are; called over and over with a number.
+-- Allocates in as many ways as possible. The test calls it over and over, with the
+-- number of the call.
 local round = ...
 
 local Point = {}

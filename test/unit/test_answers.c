@@ -1,7 +1,7 @@
 /*
-** Whole answers of the memory profiler's stacks: learned after some meetings, given
-** while all of their words are what they were, and told to the writer by number.
-** What they are learned from is made up here.
+** The memory profiler's answers: a stack is learned after some meetings, told
+** to the writer by number, and given while all of its words are unchanged. The
+** parts that it is learned from are made up here.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,8 +104,8 @@ static int end(void **state)
   return 0;
 }
 
-/* Asks for the stack at a place; if no answer has it, the parts are found, and are
-** the frame. Returns the frame of an answer, or 0. */
+/* Asks for the stack at a place. If there is no answer, the parts are found,
+** and give `frame`. Returns the frame of an answer, or 0. */
 static uint64_t ask(uint64_t place, uint64_t frame)
 {
   const struct ljp_return_site site = {.rip = 1};
@@ -188,7 +188,7 @@ static void what_follows_is_expected_without_a_look_at_the_place(void **state)
     world.word[1] = (uint64_t)i % 2 + 1;
     ask(world.word[1], 0);
   }
-  for (int i = 0; i < 10; i++) { /* the place is wrong: no search finds it */
+  for (int i = 0; i < 10; i++) { /* with a wrong place, no search can find it */
     world.word[1] = (uint64_t)i % 2 + 1;
     assert_int_equal(ask(999, 0), 100 + world.word[1]);
   }

@@ -1,4 +1,4 @@
-/* Blocks that were sampled: the table, and the filters that may be before it. */
+/* The table of sampled blocks, and the filters in front of it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include "profilers/memory/track.h"
 
-/* What profilers/memory/entry.c asks before it calls anybody. */
+/* The test that profilers/memory/entry.c makes before it calls the recorder. */
 static bool passes(const struct ljp_track *track, uint64_t address)
 {
   return track->filter[ljp_track_filter_at(address)] &&
@@ -131,7 +131,7 @@ static void without_filters_it_keeps_and_finds_the_same(void **state)
   ljp_track_fini(&track);
 }
 
-/* It was freed unseen, and there is another one now. */
+/* The first block was freed unseen, and another one is there now. */
 static void a_block_takes_the_place_of_one_with_its_address(void **state)
 {
   (void)state;

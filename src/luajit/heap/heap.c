@@ -1,6 +1,6 @@
 /*
-** What the VM says of its memory: how much is in use, what the collector does,
-** what a block is for. On the VM's own thread, in ordinary code.
+** What the VM says about its memory: how much is in use, what the collector is
+** doing, what a block is for. Use on the VM's own thread, in ordinary code.
 */
 #define LUA_CORE
 
@@ -36,7 +36,7 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   return L2GG(L)->ljp != 0;
 }
 
-/* -- The allocator -------------------------------------------------------------- */
+/* -- The allocator --------------------------------------------------------- */
 
 static struct {
   void *_Atomic ud; /* NULL: nobody listens; otherwise the rest is valid */
@@ -55,8 +55,8 @@ void ljp_guest_listen_refused(void *ud, void (*refused)(void *ctx, size_t nb),
 
 void ljp_hook_refused(void *msp, size_t nb)
 {
-  /* Relaxed: the allocator's user is who has set it. Others, on threads of
-  ** their own, look at nothing else. */
+  /* Relaxed: the thread that uses this allocator has set it. Users of other
+  ** allocators, on threads of their own, read nothing else. */
   if (msp == atomic_load_explicit(&refusals.ud, memory_order_relaxed))
     refusals.refused(refusals.ctx, nb);
 }
@@ -72,7 +72,7 @@ bool ljp_guest_owns_allocator(const struct ljp_guest_heap *heap)
 }
 
 #ifdef LUAJIT_USE_SYSMALLOC
-/* There is none, and these are not called. */
+/* There is no such allocator, and these functions are never called. */
 LJ_FUNC void *lj_alloc_malloc(void *ud, size_t size);
 LJ_FUNC void *lj_alloc_free(void *ud, void *ptr);
 void *lj_alloc_malloc(void *ud, size_t size)
@@ -92,7 +92,7 @@ void *lj_alloc_free(void *ud, void *ptr)
 _Static_assert(LJP_GUEST_BLOCK_FLAG == LJP_BLOCK_FLAG, "patch 0008");
 #endif
 
-/* -- What it does --------------------------------------------------------------- */
+/* -- The state of the VM --------------------------------------------------- */
 
 const uint8_t ljp_guest_states[16] = {
     [LJ_VMST_INTERP] = LJP_VMSTATE_INTERP, [LJ_VMST_C] = LJP_VMSTATE_C,
@@ -115,9 +115,10 @@ bool ljp_guest_set_resizing(const struct ljp_guest_heap *heap, bool resizing)
   return was;
 }
 
-/* -- What it is for -------------------------------------------------------------- */
+/* -- What memory is for ---------------------------------------------------- */
 
-/* By other names, since here they are of no type. */
+/* Symbols under other names, because they are declared here without their
+** types. */
 #define LJP_X(function, bytes, name)                                           \
   extern const char at_##function[] __asm__(#function)                         \
       __attribute__((visibility("hidden")));
@@ -134,8 +135,8 @@ struct range {
 enum { RANGES = 0 LJP_HOST_TYPES(LJP_X) };
 #undef LJP_X
 
-/* Filled and sorted by address when first needed: a table of addresses would
-** have to be relocated whenever the library is loaded. */
+/* Filled, and sorted by address, when first needed. A constant table of
+** addresses would have to be relocated each time the library is loaded. */
 static struct range ranges[RANGES];
 
 static int heap_by_start(const void *a, const void *b)
@@ -201,9 +202,9 @@ const uint8_t ljp_guest_object_types[LJP_GUEST_OBJECT_TAGS] = {
 };
 _Static_assert(~LJ_TUDATA + 1 == LJP_GUEST_OBJECT_TAGS, "all of them");
 
-/* A hash part is 2^n nodes, each of which links to another one or to none. An
-** array part has never that size but for slots 0 to 2: of those, the third
-** would have to hold the number 0. */
+/* A hash part is 2^n nodes, each of which links to another node or to none. An
+** array part never has that size, except for slots 0 to 2; and its third slot
+** would have to hold the number 0 to look like a node's link. */
 enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes)
 {
   uint64_t nodes = bytes / sizeof(Node);

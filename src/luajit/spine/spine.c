@@ -1,22 +1,21 @@
 /*
 ** The spine: the frames of one segment of a Lua stack as they were the last
-** time, and what has become of them. See src/luajit/spine.h and RFC 3.
+** time, and what has become of them since. See src/luajit/spine.h and RFC 3.
 **
-** Mental picture: a frame's link pins the frame below: its place, and, since
-** the link of a call is a position in the caller's bytecode, its function and
-** line, too. So a frame whose link (and the few other words that it was made
-** of) is what it was, and that is come to in the same way, is the same frame.
-** Links are compared from the root up, in an array of their own; from the top,
-** frames are walked anew, by the code of the walk itself, until they meet one
-** that is the same. What a position has told once it tells again (struct
-** ljp_spine_calls): only the slot is looked at, whether a function with that code
-** is in it.
+** Mental picture: a frame's link pins the frame below: its place and, since the
+** link of a call is a position in the caller's bytecode, its function and line
+** too. So a frame is the same frame if it is reached in the same way, and if
+** its link (and the few other words from which it was made) is unchanged. Links
+** are compared from the root up, in an array of their own. Then frames are
+** walked from the top, by the code of the walk itself, until one is met that is
+** unchanged. What a position has told once, it will tell again (struct
+** ljp_spine_calls): only the slot is read, to check that it contains a function
+** with that code.
 **
-** Invariants: level[] is in order of BASE, root first; level[i].frames counts
-** what stands in stack[] below it. A position belongs to one prototype only, as
-** long as ljp_guest_code_generation() stays.
-** On the VM's own thread, in the allocator: the VM's words are read as they
-** are.
+** Invariants: level[] is in order of BASE, root first. level[i].frames counts
+** the frames in stack[] below level i. A position belongs to one prototype
+** only, as long as ljp_guest_code_generation() does not change. Runs on the
+** VM's own thread, in the allocator, so the VM's words are read without checks.
 */
 #define LUA_CORE
 
@@ -40,13 +39,13 @@ static const uint64_t *spine_words(uint64_t address)
   return (const uint64_t *)(uintptr_t)address;
 }
 
-/* The word that tells functions of one kind apart. */
+/* The word that tells functions of the same kind apart. */
 static uint64_t spine_body(const GCfunc *fn)
 {
   return isluafunc(fn) ? mrefu(fn->l.pc) : (uint64_t)(uintptr_t)fn->c.f;
 }
 
-/* The words beside its link. */
+/* Are the words beside the level's link unchanged? */
 static __attribute__((noinline)) bool
 level_same_beside(const struct ljp_level *level)
 {
@@ -61,14 +60,14 @@ level_same_beside(const struct ljp_level *level)
          (frame[-3] == level->word[0] && frame[-4] == level->word[1]);
 }
 
-/* 0: it is what it was. */
+/* 0: the word is unchanged. */
 static inline uint64_t spine_differs(const struct ljp_memo_read *word)
 {
   return *spine_words(word->at) ^ word->value;
 }
 
-/* How many words are what they were, in fours: up to the first four of which one
-** is not. There are some behind the end that always are. */
+/* Counts the unchanged words in fours, up to the first four of which one has
+** changed. Behind the end there are spare words that never change. */
 static inline uint32_t spine_count_fours(const struct ljp_memo_read *first,
                                          uint32_t from, uint32_t end)
 {
@@ -79,8 +78,9 @@ static inline uint32_t spine_count_fours(const struct ljp_memo_read *first,
   return (uint32_t)(word - first);
 }
 
-/* How many levels are what they were, of which the first `same` are; those above
-** base are of no interest, and functions in their slots may be gone. */
+/* Counts the unchanged levels, of which the first `same` are known to be
+** unchanged. Levels above base do not matter, and the functions in their slots
+** may have been freed. */
 static uint32_t spine_count_same(const struct ljp_spine *spine, uint32_t same,
                                  uint64_t base)
 {
@@ -101,7 +101,7 @@ static uint32_t spine_count_same(const struct ljp_spine *spine, uint32_t same,
   return count;
 }
 
-/* Does the position tell the function? */
+/* Does the position determine the function? */
 static bool level_pins(const struct ljp_function *fn, uint64_t pc)
 {
   uint64_t code = fn->proto + sizeof(GCproto);
@@ -109,7 +109,7 @@ static bool level_pins(const struct ljp_function *fn, uint64_t pc)
          pc <= code + fn->sizebc * sizeof(BCIns);
 }
 
-/* -- Calls ---------------------------------------------------------------------- */
+/* -- Calls ----------------------------------------------------------------- */
 
 static struct ljp_spine_call *spine_call(struct ljp_spine_calls *calls,
                                          uint64_t pc)
@@ -123,8 +123,9 @@ static void spine_forget_calls(struct ljp_spine_calls *calls)
   calls->generation = ljp_guest_code_generation();
 }
 
-/* By a position that is known, or else as the walk does. *call: what is known of
-** it, for the frame below. */
+/* Steps to the frame below: by a known position, or else as the walk does.
+** *call: what is known about the position, for the frame below; NULL: it is no
+** call. */
 static bool spine_step(const struct ljp_thread *thread,
                        struct ljp_spine_calls *calls, uint64_t base,
                        uint64_t value, struct ljp_link *link,
@@ -154,9 +155,10 @@ static bool spine_step(const struct ljp_thread *thread,
   return true;
 }
 
-/* -- Levels --------------------------------------------------------------------- */
+/* -- Levels ---------------------------------------------------------------- */
 
-/* The word that tells whether it is what it was, or one that is never equal. */
+/* The word that proves the level unchanged, or one that never compares
+** equal. */
 static inline struct ljp_memo_read level_link(const struct ljp_level *level)
 {
   if (LJP_UNLIKELY(level->beside))
@@ -164,8 +166,8 @@ static inline struct ljp_memo_read level_link(const struct ljp_level *level)
   return (struct ljp_memo_read){level->base - 8, level->link};
 }
 
-/* What a level shows, by its function. call: what is known of the position that
-** led to it, or NULL. */
+/* Finds the frame that a level shows, from its function. call: what is known
+** about the position that led to the level, or NULL. */
 static __attribute__((noinline)) bool level_show(struct ljp_level *level,
                                                  struct ljp_spine_call *call)
 {
@@ -192,8 +194,8 @@ static __attribute__((noinline)) void level_continues(struct ljp_level *level)
   level->word[1] = words[-4];
 }
 
-/* A level that is new. link and *call (NULL: it is no call) lead to it, and then
-** to the one below. */
+/* Makes a new level. link and *call (NULL: it is no call) lead to the level,
+** and then to the one below. */
 static inline bool level_make(const struct ljp_thread *thread,
                               struct ljp_spine_calls *calls,
                               struct ljp_level *level, struct ljp_link *link,
@@ -214,8 +216,8 @@ static inline bool level_make(const struct ljp_thread *thread,
   return spine_step(thread, calls, link->base, value, link, call);
 }
 
-/* A whole copy would read at once what has just been written in pieces, which
-** processors are slow at. */
+/* A copy of the whole struct would read, in large words, what has just been
+** written in small ones. Processors are slow at that. */
 static inline void level_move(struct ljp_level *to,
                               const struct ljp_level *from)
 {
@@ -244,8 +246,8 @@ static bool spine_is_tight(struct ljp_spine *spine)
   return spine_give_up(spine);
 }
 
-/* From the top, to the one that is met, of the first `same`; what is new is
-** gathered at the end of the array, top last. */
+/* Walks from the top until it meets one of the first `same` levels. New levels
+** are collected at the end of the array, the top last. */
 static __attribute__((noinline)) bool
 spine_follow_changed(struct ljp_spine *spine,
                      const struct ljp_guest_start *start, uint32_t same,
@@ -279,7 +281,7 @@ spine_follow_changed(struct ljp_spine *spine,
       met--;
     }
     if (link.base <= low) {
-      below = link.base; /* of a coroutine: nothing is below */
+      below = link.base; /* the root of a coroutine: nothing is below */
       break;
     }
     if (fresh <= old || fresh <= met + 1)
@@ -325,7 +327,8 @@ static inline bool spine_is_top(const struct ljp_level *top,
          top->skip == start->skip;
 }
 
-/* The first `same` levels are what they were. */
+/* Continues the comparison behind the first `same` levels, which are
+** unchanged. */
 static __attribute__((noinline)) bool
 spine_follow_some(struct ljp_spine *spine, const struct ljp_guest_start *start,
                   uint32_t same, uint32_t *kept)
@@ -355,7 +358,7 @@ bool ljp_spine_follow(struct ljp_spine *spine,
   const uint64_t low = (uint64_t)(uintptr_t)tvref(L->stack);
   const uint32_t count = spine->count;
   const struct ljp_level *top = spine->level + count - 1;
-  /* All that is compared must still be in the stack. */
+  /* Everything that is compared must still be inside the Lua stack. */
   if (LJP_UNLIKELY(count == 0 || spine->L != start->L || spine->low != low ||
                    spine->cframe != start->cframe ||
                    top->base > low + L->stacksize * sizeof(TValue)))
@@ -383,7 +386,7 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
   return ljp_cframe_leave(regs, spine->cframe, &none);
 }
 
-/* -- The segment below ---------------------------------------------------------- */
+/* -- The segment below ----------------------------------------------------- */
 
 void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs)
 {
@@ -406,7 +409,8 @@ bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
     *below_L = spine_words(*below_cframe)[LJP_CF_L];
     return true;
   }
-  /* As vm_step_exit() in interpreter.c has it, of a thread that it knows by then. */
+  /* As in vm_step_exit() of interpreter.c, for a thread that is known by
+  ** then. */
   *below_L = L;
   *below_cframe =
       spine_words(cframe)[LJP_CF_PREV] & (uint64_t)(int64_t)CFRAME_RAWMASK;
@@ -414,8 +418,8 @@ bool ljp_guest_below(const struct ljp_guest_heap *heap, uint64_t L,
          gcrefu(g->cur_L) == L && *below_cframe >= regs->sp;
 }
 
-/* At a trace's exit nothing tells the position, and the frame at BASE is shown
-** as one that was compiled. */
+/* At a trace's exit nothing tells the position, so the frame at BASE is shown
+** like a compiled one. */
 static bool spine_below_exit(struct ljp_guest_start *below, uint64_t *frame)
 {
   const uint64_t *words = spine_words(below->base);
@@ -438,12 +442,12 @@ bool ljp_spine_below(const struct ljp_guest_heap *heap,
   uint64_t L, cframe;
   bool open = spine->below > spine->low + (1 + LJ_FR2) * sizeof(TValue);
   *frame = 0;
-  /* A thread that has frames below may be come back to. */
+  /* A thread that has frames below may be entered again. */
   if (!ljp_guest_below(heap, spine->L, spine->cframe, site, regs, &L,
                        &cframe) ||
       open != (L == spine->L))
     return false;
-  if (!open) /* another thread: as vm_first_segment() in interpreter.c has it */
+  if (!open) /* another thread: as in vm_first_segment() of interpreter.c */
     return ljp_guest_start_at(heap, site, regs, below);
   *below = (struct ljp_guest_start){
       .L = L, .base = spine->below, .cframe = cframe}; /* vm_next_segment() */

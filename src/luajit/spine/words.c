@@ -1,7 +1,8 @@
 /*
-** The words of memory that a start (ljp_guest_start_at) and the spine that
-** follows from it were made of: as long as all of them are what they were, so
-** are both. See src/luajit/spine.h and RFC 3. On the VM's own thread, in the allocator.
+** The words of memory from which a start (ljp_guest_start_at()) and the spine
+** that follows from it were made. As long as all of them are unchanged, so are
+** both. See src/luajit/spine.h and RFC 3. Runs on the VM's own thread, in the
+** allocator.
 */
 #define LUA_CORE
 
@@ -27,7 +28,7 @@ static void words_add(struct words *words, const void *address)
 _Static_assert(offsetof(GChead, marked) == 8 && offsetof(GCfuncC, ffid) < 16,
                "one word, which begins with what may change");
 
-/* The code of a Lua function tells which one it is; builtins may share it. */
+/* A Lua function is identified by its code. Builtins may share their code. */
 static void words_add_function(struct words *words, uint64_t slot)
 {
   const GCfunc *fn = (const GCfunc *)(uintptr_t)(slot & LJ_GCVMASK);
@@ -37,7 +38,7 @@ static void words_add_function(struct words *words, uint64_t slot)
   }
   words_add(words, &fn->c.f);
   words_add(words, (const char *)fn + offsetof(GChead, marked));
-  /* But for the low byte, the collector's colours. */
+  /* All but the low byte, which holds the collector's colours. */
   if (words->count <= words->room)
     words->at[words->count - 1].at |= 1;
 }
@@ -51,10 +52,10 @@ static void words_add_start(struct words *words,
   const global_State *g = (const global_State *)(uintptr_t)heap->g;
   const lua_State *L = (const lua_State *)(uintptr_t)start->L;
   const uint64_t *frame = (const uint64_t *)(uintptr_t)start->base;
-  /* What changes first comes first. A BASE that is live tells where its stack
-  ** is, and a thread that runs whose it is. */
+  /* The words that are most likely to have changed come first. A live BASE
+  ** tells where its stack is, and a running thread tells whose it is. */
   if (site->kind == LJP_SITE_TRACE) {
-    frame = mref(g->jit_base, const uint64_t); /* maybe that of varargs */
+    frame = mref(g->jit_base, const uint64_t); /* maybe the frame of varargs */
     words_add(words, &g->jit_base);
     words_add(words, &g->cur_L);
   } else {
@@ -74,7 +75,7 @@ static void words_add_start(struct words *words,
   }
 }
 
-/* A BASE that is live tells where its stack is. */
+/* A live BASE tells where its stack is. */
 bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address)
 {
   return address == spine->L + offsetof(lua_State, stack);
@@ -105,7 +106,7 @@ unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
   return words.count <= room ? words.count : 0;
 }
 
-/* -- Places ---------------------------------------------------------------------- */
+/* -- Places ---------------------------------------------------------------- */
 
 uint64_t ljp_guest_place(const struct ljp_guest_heap *heap)
 {
