@@ -80,7 +80,7 @@ static bool answer_is_learned(const struct ljp_stacks *s,
 
 /* An answer is about to be replaced. If it had few hits, learning pauses for a
 ** while, each time for longer. */
-static void answers_replaced(struct ljp_answers *t, const struct ljp_answer *a)
+static void answers_set_pause(struct ljp_answers *t, const struct ljp_answer *a)
 {
   struct ljp_patience *p = &t->patience;
   if (a->hits >= WORTH) {
@@ -96,9 +96,9 @@ static void answers_replaced(struct ljp_answers *t, const struct ljp_answer *a)
 /* Returns the unlearned entry of a place that has been met before, or else room
 ** for it. NULL: there is no room. One place may have several answers, which
 ** differ deeper in the stack. */
-static struct ljp_answer *answer_to_be(struct ljp_stacks *s,
-                                       const struct ljp_caller *caller,
-                                       uint64_t place)
+static struct ljp_answer *answer_candidate(struct ljp_stacks *s,
+                                           const struct ljp_caller *caller,
+                                           uint64_t place)
 {
   struct ljp_answers *t = s->answers;
   struct ljp_answer *set = answer_set(t, caller, place), *room = NULL;
@@ -120,7 +120,7 @@ static struct ljp_answer *answer_to_be(struct ljp_stacks *s,
       room->hits = 0;
       return NULL;
     }
-    answers_replaced(t, room);
+    answers_set_pause(t, room);
   }
   room->caller = caller;
   room->rip = caller->rip;
@@ -162,19 +162,19 @@ static bool answer_words(const struct ljp_stacks *s, struct ljp_answer *a,
                          const struct ljp_return_site *site,
                          const struct ljp_guest_regs *regs,
                          const struct ljp_guest_start *start,
-                         const struct ljp_segment *again)
+                         const struct ljp_segment *segment)
 {
   unsigned n = ljp_front_words(s, caller, a->word), more;
   if (!n)
     return false;
   more =
       ljp_guest_start_words(s->heap, &site->in_guest, regs, start,
-                            &again->spine, a->word + n, LJP_ANSWER_WORDS - n);
+                            &segment->spine, a->word + n, LJP_ANSWER_WORDS - n);
   n += more;
-  if (!more || again->words > LJP_ANSWER_WORDS - n)
+  if (!more || segment->words > LJP_ANSWER_WORDS - n)
     return false;
-  memcpy(a->word + n, again->word, again->words * sizeof *a->word);
-  n = answer_unite(a->word, n + again->words);
+  memcpy(a->word + n, segment->word, segment->words * sizeof *a->word);
+  n = answer_unite(a->word, n + segment->words);
   a->words = answer_round(a->word, n);
   return true;
 }
@@ -183,24 +183,24 @@ void ljp_answers_meet(struct ljp_stacks *s, const struct ljp_caller *caller,
                       const struct ljp_return_site *site,
                       const struct ljp_guest_regs *regs,
                       const struct ljp_guest_start *start,
-                      const struct ljp_segment *again,
+                      const struct ljp_segment *segment,
                       const struct ljp_found_stack *found)
 {
   struct ljp_answers *t = s->answers;
-  if (!t->met || !again->learned || found->count > LJP_NUMBERED_FRAMES)
+  if (!t->met || !segment->learned || found->count > LJP_NUMBERED_FRAMES)
     return;
   t->met = false;
   if (t->patience.pause) {
     t->patience.pause--;
     return;
   }
-  struct ljp_answer *a = answer_to_be(s, caller, t->place);
+  struct ljp_answer *a = answer_candidate(s, caller, t->place);
   if (!a || --a->wait)
     return;
   a->wait = MEETINGS;
   a->hits = 0;
-  if (!answer_words(s, a, caller, site, regs, start, again)) {
-    answers_replaced(t, a);
+  if (!answer_words(s, a, caller, site, regs, start, segment)) {
+    answers_set_pause(t, a);
     return;
   }
   int *error = &errno, saved = *error;

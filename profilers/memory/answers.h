@@ -82,7 +82,7 @@ void ljp_answers_meet(struct ljp_stacks *stacks,
                       const struct ljp_return_site *site,
                       const struct ljp_guest_regs *regs,
                       const struct ljp_guest_start *start,
-                      const struct ljp_segment *again,
+                      const struct ljp_segment *segment,
                       const struct ljp_found_stack *found);
 
 static inline bool ljp_stacks_current(const struct ljp_stacks *s)

@@ -15,10 +15,10 @@ enum {
   DEEP = 4 /* segments, at most, that are put together */
 };
 
-struct ljp_segment *ljp_below_of(struct ljp_stacks *s,
-                                 const struct ljp_guest_start *start)
+struct ljp_segment *ljp_below_segment(struct ljp_stacks *s,
+                                      const struct ljp_guest_start *start)
 {
-  return ljp_segment_of(s, start->L, start->cframe);
+  return ljp_segment_find(s, start->L, start->cframe);
 }
 
 /* Begins a segment in the place of another. */
@@ -72,7 +72,7 @@ bool ljp_below_put_together(struct ljp_stacks *s, struct ljp_segment *a,
   uint32_t ignored, n = 0;
   if (deep >= DEEP || !below_step(s, a->L, a->cframe, &below))
     return false;
-  struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
+  struct ljp_segment *b = ljp_segment_find(s, below.L, below.cframe);
   if (!b || b == a ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &between[0]) ||
@@ -119,7 +119,7 @@ struct ljp_segment *ljp_below_begin(struct ljp_stacks *s,
   struct below below;
   if (!below_step(s, start->L, start->cframe, &below))
     return NULL;
-  const struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
+  const struct ljp_segment *b = ljp_segment_find(s, below.L, below.cframe);
   if (!b || b->epoch != s->epoch)
     return NULL;
   struct ljp_segment *a = ljp_segment_victim(s, start->L, start->cframe, b);
@@ -153,7 +153,7 @@ static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
   for (int part = 0; part < 2; part++) {
     for (uint32_t i = 0; i < s->memo.reads; i++)
       if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
-          !ljp_spine_tells(&a->spine, s->memo.read[i].at))
+          !ljp_spine_pins(&a->spine, s->memo.read[i].at))
         a->word[n++] = s->memo.read[i];
     for (; n & 3 && !part; n++)
       a->word[n] = a->word[0];
@@ -192,7 +192,8 @@ static bool below_agrees(const struct ljp_segment *a, const struct ljp_top *top,
 }
 
 /* Is it time to learn? Not all frames below a segment are worth it. */
-static bool below_is_time(struct ljp_patience *patience, struct ljp_segment *a)
+static bool below_may_learn(struct ljp_patience *patience,
+                            struct ljp_segment *a)
 {
   if (a && a->found >= a->enough) {
     a->found = 0;
@@ -207,7 +208,7 @@ static bool below_is_time(struct ljp_patience *patience, struct ljp_segment *a)
   return true;
 }
 
-static void below_be_patient(struct ljp_patience *patience, bool was_worth)
+static void below_set_pause(struct ljp_patience *patience, bool was_worth)
 {
   if (was_worth) {
     patience->longer = 0;
@@ -251,12 +252,12 @@ below_learn_segment(struct ljp_stacks *s, struct ljp_segment *a,
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &frame))
     return NULL;
-  struct ljp_segment *b = ljp_segment_of(s, below.L, below.cframe);
+  struct ljp_segment *b = ljp_segment_find(s, below.L, below.cframe);
   if (b && b->epoch == s->epoch) {
     if (b == a || below_follow(s, b, &next, &kept, 1) ||
-        !below_is_time(&b->patience, NULL))
+        !below_may_learn(&b->patience, NULL))
       return NULL;
-    below_be_patient(&b->patience, b->hits >= WORTH);
+    below_set_pause(&b->patience, b->hits >= WORTH);
     b->hits = b->seen = 0;
     ljp_segment_clear(s, b);
   } else {
@@ -302,7 +303,7 @@ void ljp_below_learn(struct ljp_stacks *s, struct ljp_segment *a,
 {
   bool itself = a && a->found >= a->enough, tight = a && a->spine.tight;
   struct ljp_patience *patience = a ? &a->patience : &s->patience;
-  if (!below_is_time(patience, a))
+  if (!below_may_learn(patience, a))
     return;
   if (!a)
     a = ljp_segment_victim(s, start->L, start->cframe, NULL);
@@ -325,7 +326,7 @@ void ljp_below_learn(struct ljp_stacks *s, struct ljp_segment *a,
   a->epoch = done ? s->epoch : 0;
   if (!done || a->learned) /* what was put together from other segments costs
                            ** nothing to find again */
-    below_be_patient(patience, was_worth);
+    below_set_pause(patience, was_worth);
   s->learned += done;
   /* The memo holds notes of ours now, so no walk may continue from it. */
   s->memo.valid = false;

@@ -15,8 +15,8 @@
 
 /* Returns the remembered segment of a start's thread and C frame. NULL:
 ** none. */
-struct ljp_segment *ljp_below_of(struct ljp_stacks *stacks,
-                                 const struct ljp_guest_start *start);
+struct ljp_segment *ljp_below_segment(struct ljp_stacks *stacks,
+                                      const struct ljp_guest_start *start);
 
 /* Begins a segment if the frames below it can be put together. NULL: they
 ** cannot. */
@@ -27,7 +27,7 @@ struct ljp_segment *ljp_below_begin(struct ljp_stacks *stacks,
 ** segment's spine must have been followed. deep: the number of segments above
 ** it. */
 bool ljp_below_put_together(struct ljp_stacks *stacks,
-                            struct ljp_segment *again,
+                            struct ljp_segment *segment,
                             const struct ljp_guest_start *start, uint32_t *kept,
                             unsigned deep);
 
@@ -65,8 +65,8 @@ static inline bool ljp_below_find(struct ljp_stacks *s, struct ljp_segment *a,
 }
 
 /* Learns the frames below a segment, after a full walk has found the stack
-** `found`. again: the start's segment; NULL: it has none yet. */
-void ljp_below_learn(struct ljp_stacks *stacks, struct ljp_segment *again,
+** `found`. segment: the start's segment; NULL: it has none yet. */
+void ljp_below_learn(struct ljp_stacks *stacks, struct ljp_segment *segment,
                      const struct ljp_return_site *site,
                      const struct ljp_guest_start *start,
                      const struct ljp_found_stack *found);

@@ -76,7 +76,7 @@ static inline uint64_t every_time(struct ljp_recorder *r, size_t size)
 
 /* The collector frees many blocks in a row. Each of its steps reads the time
 ** anew. */
-static inline void every_look_at_sweep(struct ljp_recorder *r)
+static inline void every_time_sweep(struct ljp_recorder *r)
 {
   r->swept_more = SWEPT_AT_A_TIME - 1;
   r->swept_step = *r->heap.gc_step;
@@ -99,7 +99,7 @@ static inline bool every_push_swept(struct ljp_recorder *r, void *ptr,
 static bool every_push_swept_now(struct ljp_recorder *r, void *ptr,
                                  size_t osize)
 {
-  every_look_at_sweep(r);
+  every_time_sweep(r);
   return every_push_swept(r, ptr, osize) ||
          (ljp_brief_look(r->producer) && every_push_swept(r, ptr, osize));
 }
@@ -189,7 +189,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
   if (LJP_LIKELY(r->holds))
     every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
-    ljp_recorder_look(r, 0);
+    ljp_recorder_check_phase(r, 0);
   m->time_ns = every_time(r, nsize);
   m->size = nsize;
   if (LJP_UNLIKELY(!ljp_answers_find(&r->stacks, caller, &r->stack)))
@@ -217,7 +217,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   if (LJP_LIKELY(r->holds))
     every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
-    ljp_recorder_look(r, nsize ? 0 : osize);
+    ljp_recorder_check_phase(r, nsize ? 0 : osize);
   if (!nsize) {
     if (LJP_UNLIKELY(!ljp_is_sweeping(r) ||
                      ljp_guest_heap_state(&r->heap) != LJP_VMSTATE_GC))

@@ -84,7 +84,7 @@ static void memprof_check_allocator(void)
 {
   if (g->replaced || ljp_recorder_in_place(g->recorder))
     return;
-  ljp_recorder_rest(g->recorder);
+  ljp_recorder_switch_off(g->recorder);
   memprof_note_replaced();
 }
 
@@ -244,7 +244,7 @@ static struct ljp_recorder *memprof_take_idle(struct lua_State *L)
     at = &r->left;
   if (r) {
     *at = r->left;
-    ljp_recorder_renew(r);
+    ljp_recorder_reset(r);
   }
   return r;
 }
@@ -350,7 +350,7 @@ memprof_start_locked(struct lua_State *L,
     if (status) {
       g->options.output.on_stop = NULL;
       if (g->recorder) /* Otherwise it would read a freed producer. */
-        ljp_recorder_rest(g->recorder);
+        ljp_recorder_switch_off(g->recorder);
       memprof_close_session(&ignored);
       if (g->recorder) {
         ljp_stacks_fini(&g->recorder->stacks);

@@ -127,12 +127,12 @@ void ljp_recorder_flush(struct ljp_recorder *r)
     return;
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
-  ljp_recorder_tell_type(r);
+  ljp_recorder_set_type(r);
   ljp_recorder_push(r, &r->held);
   ljp_stand_in_regs = before;
 }
 
-void ljp_recorder_look(struct ljp_recorder *r, size_t leaving)
+void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
   struct ljp_regs here;
@@ -176,7 +176,7 @@ void ljp_recorder_forked(struct ljp_recorder *r)
 void ljp_recorder_phase(struct ljp_recorder *r)
 {
   if (atomic_load_explicit(&r->on, memory_order_relaxed))
-    ljp_recorder_look(r, 0);
+    ljp_recorder_check_phase(r, 0);
 }
 
 void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m)
@@ -259,14 +259,14 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   lua_setallocf(r->heap.main, recorder_hook(r), recorder_ud(r));
 }
 
-void ljp_recorder_rest(struct ljp_recorder *r)
+void ljp_recorder_switch_off(struct ljp_recorder *r)
 {
   static const _Atomic bool never;
   atomic_store(&r->active, &never);
   atomic_store(&r->on, false);
 }
 
-void ljp_recorder_renew(struct ljp_recorder *r)
+void ljp_recorder_reset(struct ljp_recorder *r)
 {
   const lua_Alloc alloc = r->alloc, give_back = r->give_back;
   void *const ud = r->ud;
@@ -279,7 +279,7 @@ void ljp_recorder_renew(struct ljp_recorder *r)
   r->every = every;
   r->down = &r->here;
   r->here.until = INT64_MAX;
-  ljp_recorder_rest(r);
+  ljp_recorder_switch_off(r);
 }
 
 void ljp_recorder_count(struct ljp_recorder *r)
@@ -294,7 +294,7 @@ bool ljp_recorder_end(struct ljp_recorder *r)
 {
   bool ours = ljp_recorder_in_place(r);
   bool was_on = atomic_load(&r->on);
-  ljp_recorder_rest(r);
+  ljp_recorder_switch_off(r);
   if (was_on) {
     ljp_recorder_flush(r);
     r->tsc = 0;

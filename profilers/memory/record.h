@@ -100,10 +100,10 @@ bool ljp_recorder_end(struct ljp_recorder *r);
 bool ljp_recorder_in_place(struct ljp_recorder *r);
 
 /* Resets a recorder that has ended. It still passes calls on. */
-void ljp_recorder_renew(struct ljp_recorder *r);
+void ljp_recorder_reset(struct ljp_recorder *r);
 
 /* Makes the recorder only pass calls on from now on. Any thread. */
-void ljp_recorder_rest(struct ljp_recorder *r);
+void ljp_recorder_switch_off(struct ljp_recorder *r);
 
 /* Pushes the event that is held back, so that all events so far have been
 ** pushed. */

@@ -62,7 +62,7 @@ static inline uint8_t ljp_recorder_type(const struct ljp_recorder *r)
   return r->held_type;
 }
 
-static inline void ljp_recorder_tell_type(struct ljp_recorder *r)
+static inline void ljp_recorder_set_type(struct ljp_recorder *r)
 {
   r->held.what |= ljp_recorder_type(r);
   r->holds = false;
@@ -95,7 +95,7 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
 /* Pushes an event if the collector is in another phase. Call it before an event
 ** is made. leaving: the size of a block that is about to be freed; LuaJIT has
 ** already subtracted it from its count, but the block is still there. */
-void ljp_recorder_look(struct ljp_recorder *r, size_t leaving);
+void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving);
 
 /* Pushes an event with the stack r->stack. */
 void ljp_recorder_push(struct ljp_recorder *r, const struct ljp_mem *m);

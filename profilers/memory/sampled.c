@@ -149,7 +149,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   bool swept = false, tells = tracked || sampled || failed;
   if (tells) {
     ljp_recorder_flush(r);
-    ljp_recorder_look(r, nsize ? 0 : osize);
+    ljp_recorder_check_phase(r, nsize ? 0 : osize);
     m = ljp_recorder_mem(r, ptr, osize, nsize);
     m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
     swept = !nsize && m.vmstate == LJP_VMSTATE_GC && ljp_is_sweeping(r);

@@ -21,7 +21,7 @@ enum {
   FRAMES = 96, /* of a segment and of what is below it */
   WORDS = 128, /* on which the frames below may depend */
 #endif
-  AGAINS = SETS * WAYS,
+  SEGMENTS = SETS * WAYS,
   DEEP_LEVELS = 1024,
   DEEP_WORDS = 384,
   ABOVE = LJP_SITE_FRAMES + LJP_FRONT_FRAMES /* frames of an answer above its
@@ -46,8 +46,8 @@ struct deep {
 struct ljp_segments {
   uint32_t next_deep;
   struct ljp_spine_calls calls;
-  struct ljp_segment again[AGAINS];
-  struct small small[AGAINS];
+  struct ljp_segment segment[SEGMENTS];
+  struct small small[SEGMENTS];
   struct deep deep[DEEPS];
 };
 
@@ -70,8 +70,8 @@ void ljp_segments_fini(struct ljp_stacks *s)
 
 void ljp_segments_forget(struct ljp_stacks *s)
 {
-  for (int i = 0; i < AGAINS; i++)
-    s->segments->again[i].epoch = 0;
+  for (int i = 0; i < SEGMENTS; i++)
+    s->segments->segment[i].epoch = 0;
 }
 
 /* -- The table ------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static struct ljp_segment *segment_set(struct ljp_stacks *s, uint64_t L,
                                        uint64_t cframe)
 {
   uint64_t key = (L ^ cframe << 20) * UINT64_C(0x9e3779b97f4a7c15);
-  return &s->segments->again[(key >> 40 & (SETS - 1)) * WAYS];
+  return &s->segments->segment[(key >> 40 & (SETS - 1)) * WAYS];
 }
 
 /* A segment that was not used last has probably left the nearest cache. Fetches
@@ -96,8 +96,8 @@ static void segment_fetch(const struct ljp_segment *a)
   __builtin_prefetch(a->spine.stack);
 }
 
-struct ljp_segment *ljp_segment_of(struct ljp_stacks *s, uint64_t L,
-                                   uint64_t cframe)
+struct ljp_segment *ljp_segment_find(struct ljp_stacks *s, uint64_t L,
+                                     uint64_t cframe)
 {
   struct ljp_segment *a = s->last;
   if (a && a->L == L && a->cframe == cframe)
@@ -155,7 +155,7 @@ static void segment_use_arrays(struct ljp_segment *a,
 void ljp_segment_clear(struct ljp_stacks *s, struct ljp_segment *a)
 {
   if (!a->word) {
-    struct small *small = &s->segments->small[a - s->segments->again];
+    struct small *small = &s->segments->small[a - s->segments->segment];
     a->spine.calls = &s->segments->calls;
     segment_use_arrays(a,
                        &(struct arrays){small->link, small->level, small->stack,

@@ -36,8 +36,8 @@ void ljp_segments_fini(struct ljp_stacks *stacks);
 void ljp_segments_forget(struct ljp_stacks *stacks);
 
 /* NULL: none is remembered. */
-struct ljp_segment *ljp_segment_of(struct ljp_stacks *stacks, uint64_t L,
-                                   uint64_t cframe);
+struct ljp_segment *ljp_segment_find(struct ljp_stacks *stacks, uint64_t L,
+                                     uint64_t cframe);
 
 /* Chooses the segment to replace: a useless one, or else the one with the
 ** fewest recent hits, but never in_use (may be NULL). */
@@ -46,10 +46,10 @@ struct ljp_segment *ljp_segment_victim(struct ljp_stacks *stacks, uint64_t L,
                                        const struct ljp_segment *in_use);
 
 /* Forgets its frames. */
-void ljp_segment_clear(struct ljp_stacks *stacks, struct ljp_segment *again);
+void ljp_segment_clear(struct ljp_stacks *stacks, struct ljp_segment *segment);
 
 /* Gives the segment the arrays of a deep entry, and clears it. False: it has
 ** them already. */
-bool ljp_segment_deepen(struct ljp_stacks *stacks, struct ljp_segment *again);
+bool ljp_segment_deepen(struct ljp_stacks *stacks, struct ljp_segment *segment);
 
 #endif

@@ -48,7 +48,7 @@ void ljp_stacks_forked(struct ljp_stacks *s)
   stacks_new_epoch(s);
 }
 
-static inline void stacks_look_at_generations(struct ljp_stacks *s)
+static inline void stacks_check_generations(struct ljp_stacks *s)
 {
   if (LJP_LIKELY(ljp_stacks_current(s)))
     return;
@@ -124,7 +124,7 @@ void ljp_stacks_put_together(struct ljp_stacks *s,
 {
   struct ljp_guest_regs regs;
   struct ljp_guest_start start;
-  stacks_look_at_generations(s);
+  stacks_check_generations(s);
   if (LJP_UNLIKELY(!s->own))
     stacks_find_witnesses(s, (uint64_t)(uintptr_t)__builtin_return_address(0));
   const struct ljp_return_site *site = ljp_front_find(s, caller, &regs, found);
@@ -134,7 +134,7 @@ void ljp_stacks_put_together(struct ljp_stacks *s,
   }
   struct ljp_segment *a = s->last;
   if (LJP_UNLIKELY(!a || a->L != start.L || a->cframe != start.cframe))
-    a = ljp_below_of(s, &start);
+    a = ljp_below_segment(s, &start);
   if (LJP_UNLIKELY(!a))
     a = ljp_below_begin(s, &start);
   uint32_t kept;

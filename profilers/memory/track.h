@@ -27,8 +27,9 @@ enum {
 ** entry.c asks them about every block that is freed. Each place counts the
 ** blocks that hash to it; a count of 255 means 255 or more, and stays. The
 ** small filter stays in the nearest cache, and its hash is a part of the
-** address. With a thousand blocks in the table it lets every fifth other block
-** pass. The wide filter, which grows with the table, stops most of those. */
+** address. With a thousand blocks in the table it lets one in five of all other
+** blocks pass. The wide filter, which grows with the table, stops most of
+** those. */
 struct ljp_track {
   _Alignas(64) uint8_t filter[1 << LJP_TRACK_FILTER_BITS];
   uint8_t *wide;             /* NULL until the first block */

@@ -146,7 +146,7 @@ bool ljp_spine_leave(const struct ljp_spine *spine, struct ljp_guest *guest,
 
 /* Is this word, on which the frames below a spine depend, unchanged as long as
 ** the spine's place is? */
-bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address);
+bool ljp_spine_pins(const struct ljp_spine *spine, uint64_t address);
 
 /* Sets the registers of the C code that entered the VM by a C frame. */
 void ljp_spine_caller(uint64_t cframe, struct ljp_guest_regs *regs);

@@ -113,7 +113,7 @@ static uint64_t ask(uint64_t place, uint64_t frame)
   const struct ljp_guest_start start = {.L = 3};
   struct ljp_memo_read below = {(uint64_t)(uintptr_t)&world.word[2],
                                 world.word[2]};
-  const struct ljp_segment again = {
+  const struct ljp_segment segment = {
       .learned = true, .word = &below, .words = 1};
   struct ljp_found_stack found = {0};
   world.place = place;
@@ -124,7 +124,7 @@ static uint64_t ask(uint64_t place, uint64_t frame)
   }
   found = (struct ljp_found_stack){
       .frames = &frame, .count = 1, .root_first = true};
-  ljp_answers_meet(&stacks, &caller, &site, &regs, &start, &again, &found);
+  ljp_answers_meet(&stacks, &caller, &site, &regs, &start, &segment, &found);
   return 0;
 }
 

@@ -61,7 +61,7 @@ static struct ljp_segment *remember(uint64_t L, uint64_t cframe)
 
 static struct ljp_segment *segment_of(uint64_t L)
 {
-  return ljp_segment_of(&stacks, L, CFRAME);
+  return ljp_segment_find(&stacks, L, CFRAME);
 }
 
 /* Fills the set of thread_of(0). Returns the number of its segments, in the
@@ -89,11 +89,11 @@ static void a_segment_is_found_by_thread_and_c_frame(void **state)
   struct ljp_segment *a = remember(thread_of(0), CFRAME);
   assert_ptr_equal(segment_of(thread_of(0)), a);
   assert_null(segment_of(thread_of(1)));
-  assert_null(ljp_segment_of(&stacks, thread_of(0), CFRAME + 8));
+  assert_null(ljp_segment_find(&stacks, thread_of(0), CFRAME + 8));
   struct ljp_segment *b = remember(thread_of(0), CFRAME + 8);
   assert_ptr_not_equal(a, b);
   assert_ptr_equal(segment_of(thread_of(0)), a);
-  assert_ptr_equal(ljp_segment_of(&stacks, thread_of(0), CFRAME + 8), b);
+  assert_ptr_equal(ljp_segment_find(&stacks, thread_of(0), CFRAME + 8), b);
 }
 
 static void the_last_segment_is_found_only_by_its_own_key(void **state)
@@ -103,7 +103,7 @@ static void the_last_segment_is_found_only_by_its_own_key(void **state)
   stacks.last = &outside; /* not in the table */
   assert_ptr_equal(segment_of(thread_of(3)), &outside);
   assert_null(segment_of(thread_of(4)));
-  assert_null(ljp_segment_of(&stacks, thread_of(3), CFRAME + 8));
+  assert_null(ljp_segment_find(&stacks, thread_of(3), CFRAME + 8));
   stacks.last = NULL;
   assert_null(segment_of(thread_of(3)));
 }

@@ -240,7 +240,7 @@ static bool spine_give_up(struct ljp_spine *spine)
   return false;
 }
 
-static bool spine_is_tight(struct ljp_spine *spine)
+static bool spine_give_up_tight(struct ljp_spine *spine)
 {
   spine->tight = true;
   return spine_give_up(spine);
@@ -285,7 +285,7 @@ spine_follow_changed(struct ljp_spine *spine,
       break;
     }
     if (fresh <= old || fresh <= met + 1)
-      return spine_is_tight(spine);
+      return spine_give_up_tight(spine);
     if (!level_make(&thread, spine->calls, --fresh, &link, &call, skip))
       return spine_give_up(spine);
     skip = link.same && !skip;
@@ -303,7 +303,7 @@ spine_follow_changed(struct ljp_spine *spine,
   if (old == first)
     at = spine->rest;
   if (at + (uint32_t)(end - fresh) > spine->room)
-    return spine_is_tight(spine);
+    return spine_give_up_tight(spine);
   *kept = at;
   struct ljp_memo_read *word = spine->link + (met - first);
   for (; fresh < end; fresh++, met++) {

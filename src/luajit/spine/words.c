@@ -76,7 +76,7 @@ static void words_add_start(struct words *words,
 }
 
 /* A live BASE tells where its stack is. */
-bool ljp_spine_tells(const struct ljp_spine *spine, uint64_t address)
+bool ljp_spine_pins(const struct ljp_spine *spine, uint64_t address)
 {
   return address == spine->L + offsetof(lua_State, stack);
 }
