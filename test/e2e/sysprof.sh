@@ -98,9 +98,10 @@ samples fork.bin.* > child.txt
   fail "fork, follow: $(wc -l < child.txt) samples of the child"
 ok "fork, follow: the child has a file of its own"
 for what in sysprof memprof profile; do
+  rm -f clone.bin*
   "$lua" "$here/raw_clone.lua" clone.bin $what > clone.txt 2>&1 ||
     fail "raw clone, $what: $(cat clone.txt)"
-  for f in clone.bin clone.bin.anew; do
+  for f in clone.bin*; do
     "$ljprof" check $f > clone.txt 2>&1 || fail "$what, $f: $(cat clone.txt)"
   done
 done
