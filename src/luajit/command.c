@@ -1,9 +1,9 @@
 /*
-** The luajit command: LuaJIT's own luajit.o, which does everything, and this
-** one addition: the jit.* modules are found relative to the command, so that
-** they fit its library wherever both are installed. The linker sends the
-** command's call of luaL_openlibs here (--wrap); the library's own default
-** paths stay as Debian's.
+** The luajit command: LuaJIT's own luajit.o with one addition. The command
+** finds the jit.* modules relative to itself, so that they match its library
+** wherever both are installed. The linker redirects the command's call of
+** luaL_openlibs to this file (--wrap). The library itself keeps Debian's
+** default paths.
 */
 #include <limits.h>
 #include <stdio.h>

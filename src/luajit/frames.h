@@ -6,8 +6,8 @@
 ** set the registers to those of the C function below. All other addresses go to
 ** the host unwinder. doc/rfc/0003-guest-walk.md has the rules.
 **
-** Safety: what is marked LJP_SIGSAFE may run in the sampler's signal handler, on
-** the thread that was interrupted. All reads of VM memory are fault-safe.
+** Safety: what is marked LJP_SIGSAFE may run in the sampler's signal handler,
+** on the thread that was interrupted. All reads of VM memory are fault-safe.
 */
 #ifndef LJP_GUEST_FRAMES_H
 #define LJP_GUEST_FRAMES_H
@@ -30,7 +30,7 @@ struct ljp_stack {
   struct ljp_memo *memo;
 };
 
-/* False, and the cut noted, if there is no room. */
+/* If there is no room, sets the cut and returns false. */
 LJP_SIGSAFE static inline bool ljp_stack_add(struct ljp_stack *stack,
                                              uint64_t frame)
 {
@@ -50,21 +50,21 @@ static inline bool ljp_guest_is_frame(uint64_t frame)
 }
 
 /* A Lua thread that the walk has left for another one although it has more
-** frames, which begin at `base`. A walk may come back to the thread: a C function
-** calls another VM, which calls back. The thread itself knows its innermost
-** segment only. */
+** frames, which begin at `base`. A walk may come back to the thread: a C
+** function calls another VM, which calls back. The thread itself only knows its
+** innermost segment. */
 struct ljp_left {
   uint64_t L, g, base;
 };
 enum { LJP_GUEST_LEFT = 4 };
 
-/* What the guest's part knows while a walk goes down. All zero at the start. */
+/* The state of the guest's part of a walk. All zero at the start. */
 struct ljp_guest {
   uint64_t L;             /* Lua thread whose frames are being walked, or 0 */
   uint64_t base;          /* BASE of its next frame, valid if L is not 0 */
   uint64_t g;             /* its VM, or 0 if none was met yet */
   uint32_t first;         /* number of frames on the stack before those of L */
-  enum ljp_vmstate state; /* by where the first VM or trace address fell */
+  enum ljp_vmstate state; /* from the first address in the VM or a trace */
   uint32_t vm;            /* number of the first VM met, or 0 */
   bool open;              /* there are more frames of L */
   bool forgot;            /* more threads were left than there is room for */
@@ -72,7 +72,7 @@ struct ljp_guest {
   struct ljp_left left[LJP_GUEST_LEFT];
 };
 
-/* What the rest of a walk may still find out besides frames: bit 0 the VM, bit 1
+/* What the rest of a walk may still find besides frames: bit 0 the VM, bit 1
 ** its state. */
 LJP_SIGSAFE static inline uint64_t
 ljp_guest_unmet(const struct ljp_guest *guest)
@@ -87,7 +87,7 @@ enum ljp_guest_result {
   LJP_GUEST_STOPPED  /* the stack ends here, stack->cut says why */
 };
 
-/* Is this address inside the VM's assembly? Cheap; asked first. */
+/* Is this address inside the VM's assembly? A cheap test, made first. */
 LJP_SIGSAFE bool ljp_guest_in_vm(uint64_t rip);
 
 /* For an address inside the VM's assembly. */
@@ -106,19 +106,19 @@ LJP_SIGSAFE enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
 ** first guest frame. */
 LJP_SIGSAFE enum ljp_vmstate ljp_guest_host_state(uint64_t rip);
 
-/* Prototypes that were freed so far, in any VM; traces that came or went. */
+/* Counts of prototypes freed in any VM, and of traces made or freed. */
 extern _Atomic uint64_t ljp_protos_gone;
 extern _Atomic uint64_t ljp_traces_changed;
 
-/* Changes when prototypes were freed. Frames refer to them, and a walk does not
-** read their bytecode and lines again. */
+/* Changes when a prototype is freed. Frames refer to prototypes, and a walk
+** does not read their bytecode and lines again. */
 LJP_SIGSAFE static inline uint64_t ljp_guest_generation(void)
 {
   /* Acquire: what is read afterwards is not older. */
   return atomic_load_explicit(&ljp_protos_gone, memory_order_acquire);
 }
 
-/* Changes also when traces came or went. */
+/* Also changes when a trace is made or freed. */
 static inline uint64_t ljp_guest_code_generation(void)
 {
   /* Both only grow. Acquire: as above. */

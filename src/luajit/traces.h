@@ -1,6 +1,6 @@
 /*
-** Traces: what is known of each piece of compiled code, and what becomes of it
-** (RFC 4). Not for handlers: locks are taken.
+** Traces: what is known about each piece of compiled code, and what happens to
+** it (RFC 4). Not for handlers, because it takes locks.
 */
 #ifndef LJP_GUEST_TRACES_H
 #define LJP_GUEST_TRACES_H
@@ -19,7 +19,7 @@ struct ljp_guest_trace {
   uint64_t parent, root, link; /* ids, 0: none */
   uint32_t parent_exit;
   const char *link_type;
-  uint32_t place_ref, place_line; /* where it starts; 0: that has been freed */
+  uint32_t place_ref, place_line; /* where it starts; 0: function freed */
   uint64_t newest; /* largest prototype id when its references were valid */
   uint64_t code;
   uint32_t code_bytes, ir_count, snapshots, marks;
@@ -27,9 +27,9 @@ struct ljp_guest_trace {
   bool truncated;     /* a bound was met: not all of its code has markers */
 };
 
-/* By the id in a frame word of kind TRACE. A trace is known while its code
-** exists, and while a hold is taken for longer (LJP_TRACES_WAITING is the
-** bound). */
+/* Describes the trace of an id in a frame word of kind TRACE. A trace is known
+** while its code exists, and longer while there is a hold (the bound is
+** LJP_TRACES_WAITING). */
 bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out);
 void ljp_guest_traces_hold(void);
 void ljp_guest_traces_release(void);
@@ -41,24 +41,24 @@ struct ljp_guest_jit_counts {
 };
 void ljp_guest_jit_counts(struct ljp_guest_jit_counts *out);
 
-/* Visits the ids of all VMs' traces that are alive, in no order. From any thread;
-** a VM that compiles waits for the lock that is held: visit must be quick. */
+/* Visits the ids of all live traces of all VMs, in no order. From any thread.
+** `visit` must be quick, because a compiling VM waits for the lock. */
 void ljp_guest_traces_each(void (*visit)(void *ctx, uint64_t id), void *ctx);
 
-/* A trace's code as it is now, and what it is made of: from each offset on, the
-** innermost Lua function (a prototype reference) and line; the first entry is of
-** offset 0. *code_bytes and *line_count: in, the room; out, the number. From any
-** thread that may read fault-safe. False: the trace is gone, or there is no
-** room. */
+/* A trace's present code, and what it is made of: from each offset on, the
+** innermost Lua function (a prototype reference) and line. The first entry is
+** for offset 0. *code_bytes and *line_count: in, the room; out, the number.
+** From any thread that may make fault-safe reads. False: the trace is gone, or
+** there is no room. */
 struct ljp_guest_line {
   uint32_t offset, function, line;
 };
 bool ljp_guest_trace_code(uint64_t id, uint8_t *code, size_t *code_bytes,
                           struct ljp_guest_line *lines, size_t *line_count);
 
-/* What becomes of traces, as it happens: on the VM's thread, inside of its
-** compiler or collector, so the listener must not call into the VM. One listener
-** a process; NULL takes it away. */
+/* What happens to traces, reported when it happens: on the VM's thread, inside
+** its compiler or collector, so the listener must not call into the VM. One
+** listener per process; NULL removes it. */
 struct ljp_guest_trace_event {
   enum ljp_trace_what what;
   uint32_t vm;

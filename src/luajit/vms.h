@@ -1,5 +1,5 @@
 /*
-** VMs: their numbers, and what becomes of them. Not for handlers.
+** VMs: their numbers, and what happens to them. Not for handlers.
 */
 #ifndef LJP_GUEST_VMS_H
 #define LJP_GUEST_VMS_H
@@ -9,15 +9,15 @@
 struct lua_State;
 
 /* Number of the VM that L belongs to (1, 2 ...), never used twice; 0 if the VM
-** is not known to us (out of memory when it was created). */
+** has no entry (out of memory when it was created). */
 uint32_t ljp_guest_vm_id(struct lua_State *L);
 
-/* Calls for each VM, under a lock: no VM comes or goes meanwhile. */
+/* Calls `each` for every VM, under a lock: meanwhile no VM comes or goes. */
 void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 
-/* Called on the VM's own thread when the VM is being made, at the end of a stack
-** resize during which a sample was deferred, and when lua_close() begins. One
-** listener a profiler, called in this order; NULL takes it away. */
+/* Called on the VM's own thread when the VM is being made, at the end of a
+** stack resize during which a sample was deferred, and when lua_close() begins.
+** One listener per profiler, called in this order; NULL removes it. */
 enum ljp_guest_listeners { LJP_LISTENER_MEM, LJP_LISTENER_CPU, LJP_LISTENERS };
 struct ljp_guest_listener {
   void (*created)(uint32_t number);

@@ -31,7 +31,7 @@ static volatile bool at_work;
 
 static uint64_t taken[FRAMES], mine[FRAMES];
 
-/* -- Taking them -------------------------------------------------------------- */
+/* -- Taking them ----------------------------------------------------------- */
 
 /* The move itself on top, then its callers, as they are in the truth; what the
 ** truth has above them was called by the move. */
@@ -108,7 +108,7 @@ static void on_deferred(void)
   at_work = false;
 }
 
-/* -- What the oracle calls ------------------------------------------------------ */
+/* -- What the oracle calls ------------------------------------------------- */
 
 void late_init(struct ljp_unwind *unwind, bool verbose,
                bool (*equal)(const uint64_t *a, uint32_t a_count,

@@ -6,8 +6,8 @@
 ** other values, one at a time, and walked with and without the memo. A read
 ** that is not noted shows as a difference.
 **
-** Limits: the same walks with few frames allowed, so that they are cut, and with
-** a limit that changes under one memo.
+** Limits: the same walks with few frames allowed, so that they are cut, and
+** with a limit that changes under one memo.
 */
 #define LUA_CORE
 
@@ -65,7 +65,7 @@ static void differ(const char *what, uint64_t which, const struct ljp_walk *a,
           b->guest.state);
 }
 
-/* -- One changed word --------------------------------------------------------- */
+/* -- One changed word ------------------------------------------------------ */
 
 static void walk_both(const struct ljp_unwind_map *map, const void *context,
                       const char *what, uint64_t *word)
@@ -142,7 +142,7 @@ static void change_all(const struct ljp_unwind_map *map, const void *context,
     change_lua(map, context, current);
 }
 
-/* -- Limits --------------------------------------------------------------------- */
+/* -- Limits ---------------------------------------------------------------- */
 
 enum { LIMITS = 3 };
 static const uint64_t every_limit[LIMITS] = {3, 11, 13};
@@ -175,7 +175,7 @@ static void check_limits(uint64_t step, const struct ljp_unwind_map *map,
   }
 }
 
-/* -- What the oracle calls ------------------------------------------------------ */
+/* -- What the oracle calls ------------------------------------------------- */
 
 bool memos_init(lua_State *L, bool verbose)
 {

@@ -1,7 +1,7 @@
 /*
-** The oracle's questions to walks with a memo (src/base/memo.h): do they find what a
-** walk without one finds, at each instruction, from memos that are old, and
-** with any word of the stacks changed under them?
+** The oracle's questions to walks with a memo (src/base/memo.h): do they find
+** what a walk without one finds, at each instruction, from memos that are old,
+** and with any word of the stacks changed under them?
 */
 #ifndef LJP_TEST_MEMOS_H
 #define LJP_TEST_MEMOS_H

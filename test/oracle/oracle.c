@@ -39,7 +39,8 @@
 #include "test/oracle/shadow.h"
 
 enum { FRAMES = 8192, TRAP_FLAG = 0x100 };
-/* Stacks between two settled points. LuaJIT's assertions make the way longer. */
+/* Stacks between two settled points. LuaJIT's assertions make the way
+** longer. */
 #ifdef LJP_DEBUG
 enum { PENDING = 2048 };
 #else
@@ -70,7 +71,7 @@ static struct {
 
 static uint64_t sample[FRAMES], expected[FRAMES];
 
-/* -- Comparing ------------------------------------------------------------------ */
+/* -- Comparing ------------------------------------------------------------- */
 
 /* Equal, but for the line of the innermost Lua frame: between two settled
 ** points it may be that of either instruction, or not known. */
@@ -185,7 +186,7 @@ static void judge_pending(void)
   run.pendings = 0;
 }
 
-/* -- Late samples --------------------------------------------------------------- */
+/* -- Late samples ---------------------------------------------------------- */
 
 static void judged_late(bool right, uint64_t rip)
 {
@@ -202,7 +203,7 @@ static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
     report_note(WRONG, 0, rip);
 }
 
-/* -- Stepping ------------------------------------------------------------------- */
+/* -- Stepping -------------------------------------------------------------- */
 
 static void print_cut(const struct ljp_walk *walk, const struct ljp_regs *regs,
                       uint64_t rip)

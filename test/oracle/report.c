@@ -19,7 +19,8 @@ enum { PLACES = 4096 };
 static const char *const verdict_names[VERDICTS] = {
     "complete", "cut", "deferred", "partly unwound", "wrong"};
 
-/* Where a stack was not complete: a VM routine, or an address outside the VM. */
+/* Where a stack was not complete: a VM routine, or an address outside the
+** VM. */
 static struct place {
   const char *symbol;
   uint64_t address;

@@ -1,6 +1,6 @@
 /*
-** What the oracle reports: how many stacks got which verdict, and where those were
-** that are not complete.
+** What the oracle reports: how many stacks got which verdict, and where those
+** were that are not complete.
 */
 #ifndef ORACLE_REPORT_H
 #define ORACLE_REPORT_H
@@ -9,8 +9,8 @@
 
 enum verdict { COMPLETE, CUT, DEFERRED, PARTIAL, WRONG, VERDICTS };
 
-/* One more stack with that verdict; reason: of a cut. May be called in the handler
-** that steps the program. */
+/* One more stack with that verdict; reason: of a cut. May be called in the
+** handler that steps the program. */
 void report_note(enum verdict verdict, uint32_t reason, uint64_t rip);
 uint64_t report_count(enum verdict verdict);
 /* Stacks that got no verdict while the program ran. */

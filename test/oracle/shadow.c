@@ -17,7 +17,7 @@
 #include "src/luajit/frames.h"
 #include "test/oracle/shadow.h"
 
-/* -- Host ------------------------------------------------------------------- */
+/* -- Host ------------------------------------------------------------------ */
 
 void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp)
 {
@@ -37,7 +37,7 @@ void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp)
   shadow->last_rsp = rsp;
 }
 
-/* -- Guest ------------------------------------------------------------------ */
+/* -- Guest ----------------------------------------------------------------- */
 
 static const char *vm_symbol(uint64_t rip, uint32_t *offset)
 {

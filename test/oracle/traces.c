@@ -64,7 +64,7 @@ static struct {
 
 static uint64_t sample[FRAMES];
 
-/* -- Chains ------------------------------------------------------------------ */
+/* -- Chains ---------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -140,7 +140,7 @@ static void print_chain(const struct ljp_stack *stack, uint64_t rip)
   fprintf(stderr, "\n");
 }
 
-/* -- Stepping ------------------------------------------------------------------- */
+/* -- Stepping -------------------------------------------------------------- */
 
 static void judge(const struct ljp_stack *stack, uint64_t rip)
 {

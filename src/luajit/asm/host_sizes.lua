@@ -1,12 +1,12 @@
 -- Sizes of the VM's C functions (nm -S of the archive). A host frame in one of
--- them tells what the VM is doing; the list says which state each stands for.
+-- them shows what the VM is doing. The list says which state each stands for.
 --
 -- Usage: minilua host_sizes.lua SYMBOLS OUTPUT
 
 local infile, outfile = ...
 
--- A function here may call another one of the list: the walk comes from above,
--- so the innermost counts.
+-- A function of this list may call another one. The walk begins at the leaf, so
+-- the innermost counts.
 local states = {
   { "lj_gc_step", "GC" }, { "lj_gc_fullgc", "GC" },
   { "lj_gc_step_jit", "GC" }, { "lj_asm_trace", "ASM" },
@@ -37,8 +37,8 @@ for _, s in ipairs(states) do
 end
 out:write("#define LJP_HOST_STATES(_) ", table.concat(list, " "), "\n")
 
--- What memory is for, by the function that asks for it: the first prefix that
--- fits counts. The allocator's own functions tell nothing.
+-- The purpose of memory, by the function that allocates it: the first matching
+-- prefix counts. The allocator's own functions say nothing about the purpose.
 local types = {
   { "lj_mem_", nil }, { "lj_alloc_", nil },
   { "lj_str_resize", "STRING_INDEX" }, { "lj_str_", "STRING" },

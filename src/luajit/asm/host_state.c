@@ -1,6 +1,6 @@
 /*
-** What the VM is doing while it runs C code of its own: the function that a host
-** frame lies in tells. LJP_SIGSAFE.
+** What the VM is doing while it runs C code of its own, from the function that
+** a host frame lies in. LJP_SIGSAFE.
 */
 #define LUA_CORE
 

@@ -1,8 +1,8 @@
 /*
 ** The build-time map of the assembler VM, as vmmap.lua derived it: where BASE
-** is and in which mode the frame at BASE is, for every instruction. The generated
-** vmmap.inc has the LJP_VM_* modes with their meaning and, for interpreter.c only,
-** which defines LJP_VMMAP_TABLE, the table.
+** is and in which mode the frame at BASE is, for every instruction. The
+** generated vmmap.inc defines the LJP_VM_* modes and explains them. It also
+** defines the table, but only for interpreter.c, which defines LJP_VMMAP_TABLE.
 */
 #ifndef LJP_VMMAP_H
 #define LJP_VMMAP_H
@@ -11,9 +11,9 @@
 
 #include "vmmap.inc"
 
-/* A word of the map: mode in bits 0-4, places of BASE in bits 5-7, and in
-** bits 8-15 how many words rsp lies below the C frame (or, in mode HOST, how
-** many words the routine has pushed). */
+/* A word of the map. Bits 0-4: the mode. Bits 5-7: the places of BASE. Bits
+** 8-15: how many words rsp lies below the C frame (or, in mode HOST, how many
+** words the routine has pushed). */
 #define LJP_VMMAP_MODE(word) ((word)&31u)
 #define LJP_VMMAP_RDX(word) ((word) >> 5 & 1u)
 #define LJP_VMMAP_RBP(word) ((word) >> 6 & 1u)

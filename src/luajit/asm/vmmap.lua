@@ -2,11 +2,11 @@
 --
 -- Reads the disassembly of lj_vm.o and follows, instruction by instruction,
 -- where the interpreter keeps BASE and in which state the frame at BASE is.
--- The result is one 16-bit word per code byte (see vmmap.h for its fields):
--- at the first byte of an instruction the state before it is executed, at
--- the other bytes of a call the state that holds while the callee runs.
--- Whatever the script does not understand stops the build: a guess would
--- become a wrong frame in somebody's profile.
+-- The result is one 16-bit word per code byte (see vmmap.h for its fields). The
+-- first byte of an instruction has the state before the instruction. The other
+-- bytes of a call have the state while the callee runs. Code that the script
+-- does not understand stops the build: a guess would become a wrong frame in a
+-- user's profile.
 --
 -- Usage: minilua vmmap.lua DISASSEMBLY MAP NAMES [verbose]
 
@@ -167,7 +167,7 @@ for sym, list in pairs(rules.special) do
   end
 end
 
--- Every state in which a guest frame is to be found must say where BASE is.
+-- Every state that has a guest frame must say where BASE is.
 local needs_base = { [M.RUN] = true, [M.ENTER] = true, [M.LINK] = true,
   [M.LINKX] = true, [M.DELTA] = true, [M.CONTDELTA] = true,
   [M.EITHER] = true, [M.CALLING] = true,
@@ -185,8 +185,8 @@ for _, d in ipairs(order) do
   if before[d.addr] then reached = reached + 1 end
 end
 
--- lj_vm_ffi_call keeps a frame of its own: HOST with rbp or rsp as it goes.
--- Its shape is fixed by three instructions at either end.
+-- lj_vm_ffi_call has a frame of its own: mode HOST, found by rbp or rsp. Three
+-- instructions at either end define its shape.
 do
   local d = ins[ffi_call]
   local names = { "push %rbp", "mov %rsp,%rbp", "push %rbx" }

@@ -1,5 +1,6 @@
--- What vmmap.lua knows of LuaJIT's assembler VM: which instruction changes the
--- state in which way, where the flow enters, and where it is followed by hand.
+-- What vmmap.lua knows about LuaJIT's assembler VM: how each instruction
+-- changes the state, where control enters, and where the flow is followed by
+-- hand.
 --
 -- Loaded by vmmap.lua with the states (vmmap_states.lua), the address of each
 -- symbol and its inverse, and the function that stops the build. Returns a
@@ -85,7 +86,7 @@ rule("lj_cont_dispatch", "sub %rbx,%rdx", becomes(M.CONT, RDX))
 rule("lj_cont_dispatch", "mov -0x18(%rbp),%rbx", becomes(M.CONT, RDX))
 rule("lj_cont_dispatch", "sub %rdx,%rbp", becomes(M.LINK))
 
--- Fast functions take their results down over their own frame.
+-- Fast functions move their results down over their own frame.
 rule("lj_vm_call_tail", "lea -0x10(%rdx,%rbp,8),%rdx", becomes(M.CALLING, RDX))
 rule("lj_vm_call_tail", "sub %rbp,%rdx", becomes(M.CALLING, RDX))
 rule("lj_fff_fallback", "call *0x28(%rax)", becomes(M.EITHER))
@@ -98,7 +99,8 @@ end
 rule("lj_BC_CALLT", "sub %rbx,%rdx", becomes(M.ENTER, RDX))
 
 -- From C into the VM: HOST until the call is dispatched; the frame below is
--- still found through L->base. A coroutine that is resumed after a yield returns from the yield.
+-- still found through L->base. A coroutine that is resumed after a yield
+-- returns from the yield.
 rule("lj_vm_resume", "mov -0x8(%rdx),%rbx",
      function() return state(M.LINK, RDX, 0) end)
 
@@ -127,7 +129,8 @@ rule("lj_cont_ffi_callback", "mov %rdx,0x20(%rcx)",
 
 -- One instruction ------------------------------------------------------------
 
--- The state behind a special instruction; nil: it is none.
+-- The state behind a special instruction; nil if the instruction is not
+-- special.
 local function step_special(d, s)
   for _, r in ipairs(special[d.sym] or {}) do
     if r.text == d.text then
@@ -218,7 +221,7 @@ local function step_frame(d, s, n)
   end
 end
 
--- The state behind an instruction that s holds before.
+-- The state behind an instruction, if s is the state before it.
 local function step(d, s)
   local special_state = step_special(d, s)
   if special_state then return special_state end
@@ -270,8 +273,8 @@ start("lj_vm_unwind_ff_eh", state(M.ENTER, LB))
 start("lj_vm_ffi_callback", host(8))
 start("lj_assert_bad_for_arg_type", run)
 
--- Points where the flow is followed by hand: the state that holds at a symbol,
--- whatever led there.
+-- Points where the flow is followed by hand: the state at a symbol, regardless
+-- of how control got there.
 local forced = {}
 forced[need("lj_vm_call_dispatch")] = function(s)
   -- Reached from C (HOST) and from fast functions and metamethods.

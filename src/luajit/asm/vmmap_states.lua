@@ -57,8 +57,8 @@ local function both(a, b)
   return r
 end
 
--- The state that is true of both, where two ways meet. In the pairs below the
--- reading of one mode is right for the other as well.
+-- The state that holds where two paths meet: it is true on both. For each pair
+-- of modes below, what one mode says about the frame is right for both.
 local joins = {
   [M.RUN] = { [M.CALLING] = M.CALLING, [M.ENTER] = M.ENTER },
   [M.ENTER] = { [M.CALLING] = M.CALLING, [M.LINK] = M.LINK,

@@ -1,7 +1,7 @@
 /*
 ** C frames: the 80 bytes by which the VM's assembly hangs in the machine stack.
-** A walk leaves a segment by its C frame, which holds the registers of the C
-** function that entered the VM.
+** A walk leaves a segment through its C frame, which holds the registers of the
+** C function that entered the VM.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE

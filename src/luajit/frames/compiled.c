@@ -1,7 +1,7 @@
 /*
 ** The guest walk through compiled code: which trace an address lies in, the
-** frames there (place.c), and the frames below the trace. Also the stubs through
-** which C calls Lua back.
+** frames there (place.c), and the frames below the trace. Also the stubs
+** through which C calls Lua back.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -19,7 +19,7 @@
 
 enum { MAX_MCODE_AREAS = 4096, CALLBACK_PAGE = 4096 };
 
-/* -- Whose code is it? --------------------------------------------------------- */
+/* -- Whose code it is ------------------------------------------------------ */
 
 /* lj_mcode.c's header of an area: the next one, and this one's size. */
 LJP_SIGSAFE static bool compiled_in_mcode(uint64_t J, uint64_t rip)
@@ -37,9 +37,9 @@ LJP_SIGSAFE static bool compiled_in_mcode(uint64_t J, uint64_t rip)
   return false;
 }
 
-/* -- Which trace runs? --------------------------------------------------------- */
+/* -- Which trace runs ------------------------------------------------------ */
 
-/* The trace of that number, if it is what the VM runs. */
+/* The trace with that number, if the VM is running it. */
 LJP_SIGSAFE static bool compiled_running_trace(uint64_t g,
                                                const struct ljp_vm *vm,
                                                uint32_t number,
@@ -57,9 +57,9 @@ LJP_SIGSAFE static bool compiled_running_trace(uint64_t g,
          (uint64_t)(uintptr_t)trace->object == object;
 }
 
-/* The number of the exit whose stub an instruction belongs to. lj_asm_x86.h makes
-** groups of push imm8; jmp ... for the low byte, and at the end of a group a push
-** for the high byte. */
+/* The number of the exit whose stub an instruction belongs to. lj_asm_x86.h
+** makes groups of push imm8; jmp ... for the low byte, and at the end of a
+** group a push for the high byte. */
 LJP_SIGSAFE static bool compiled_exit_number(uint64_t J, uint64_t rip,
                                              uint64_t sp, uint32_t *number)
 {
@@ -84,7 +84,7 @@ LJP_SIGSAFE static bool compiled_exit_number(uint64_t J, uint64_t rip,
   return false;
 }
 
-/* -- Walking ------------------------------------------------------------------- */
+/* -- Walking --------------------------------------------------------------- */
 
 /* Appends the frames of a place in a trace and those on the Lua stack below. */
 LJP_SIGSAFE static bool compiled_walk(struct ljp_guest *guest,
@@ -183,11 +183,11 @@ LJP_SIGSAFE static enum ljp_guest_result compiled_step(struct ljp_guest *guest,
                                                         : LJP_GUEST_STOPPED;
 }
 
-/* -- Callbacks ---------------------------------------------------------------- */
+/* -- Callbacks ------------------------------------------------------------- */
 
 /* A callback stub pushes rbp, then jumps to lj_vm_ffi_callback. lj_ccallback.c
-** emits mov al; jmp; push rbp | mov ah; mov rbp; jmp [rip]: the first byte tells
-** whether rbp has been pushed. */
+** emits mov al; jmp; push rbp | mov ah; mov rbp; jmp [rip]: the first byte
+** tells whether rbp has been pushed. */
 LJP_SIGSAFE static bool callback_step(uint64_t g, struct ljp_regs *regs)
 {
   uint64_t cts, page, code, value;

@@ -1,7 +1,7 @@
 /*
-** The guest walk through the interpreter: looks the interrupted (or calling)
-** instruction up in the map of the VM's assembly, and finds the guest frames by
-** what the map says.
+** The guest walk through the interpreter. It looks up the interrupted (or
+** calling) instruction in the map of the VM's assembly, which says how to find
+** the guest frames.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -37,10 +37,11 @@ bool ljp_vmmap_word(uint32_t offset, uint32_t *word)
   return true;
 }
 
-/* -- Routines without a guest frame -------------------------------------------- */
+/* -- Routines without a guest frame ---------------------------------------- */
 
-/* A routine of the VM that behaves like a C function. It saves rbp, rbx, r15 and
-** r14 and makes its frame; pushed is the number of bytes it has pushed so far. */
+/* A routine of the VM that behaves like a C function. It saves rbp, rbx, r15
+** and r14 and makes its frame; pushed is the number of bytes it has pushed so
+** far. */
 LJP_SIGSAFE static bool vm_step_host(struct ljp_regs *regs, uint32_t pushed,
                                      struct ljp_stack *stack)
 {
@@ -60,7 +61,8 @@ LJP_SIGSAFE static bool vm_step_host(struct ljp_regs *regs, uint32_t pushed,
   }
   regs->r[LJP_RIP] = value;
   regs->r[LJP_RSP] = cfa;
-  /* A leaf routine leaves its caller's BASE alone; a frame does not. */
+  /* A leaf routine preserves its caller's BASE; a routine with a frame does
+  ** not. */
   if (pushed)
     regs->known &= ~(1u << LJP_RDX);
   regs->exact = false;
@@ -112,7 +114,7 @@ vm_step_ffi_call(struct ljp_regs *regs, uint32_t offset,
   return LJP_GUEST_STEPPED;
 }
 
-/* BASE of the top frame by the map's word. */
+/* BASE of the top frame, according to the map's word. */
 LJP_SIGSAFE static bool vm_find_base(const struct ljp_thread *thread,
                                      const struct ljp_regs *regs, uint32_t word,
                                      uint64_t *base)
@@ -131,11 +133,11 @@ LJP_SIGSAFE static bool vm_find_base(const struct ljp_thread *thread,
   return false;
 }
 
-/* -- Segments ------------------------------------------------------------------ */
+/* -- Segments -------------------------------------------------------------- */
 
-/* Mode EITHER: is the frame at BASE whole? If not, results have been put over the
-** frame, its function first, and pc is its link. If an error has moved L->base
-** down, the frame there is whole. False: the frame cannot be read. */
+/* Mode EITHER: is the frame at BASE whole? If not, results have overwritten the
+** frame, beginning with its function, and pc is its link. If an error has moved
+** L->base down, the frame there is whole. False: the frame cannot be read. */
 LJP_SIGSAFE static bool vm_frame_whole(const struct ljp_thread *thread,
                                        uint64_t base, uint64_t pc, bool *whole)
 {
@@ -152,8 +154,8 @@ LJP_SIGSAFE static bool vm_frame_whole(const struct ljp_thread *thread,
   return true;
 }
 
-/* Sets what the mode says of a segment that is not empty; pc is rbx. Returns why
-** it cannot be walked, or 0. */
+/* Sets what the mode says of a segment that is not empty; pc is rbx. Returns
+** why it cannot be walked, or 0. */
 LJP_SIGSAFE static unsigned vm_start_segment(const struct ljp_thread *thread,
                                              const struct ljp_regs *regs,
                                              uint32_t mode, uint64_t pc,
@@ -162,7 +164,7 @@ LJP_SIGSAFE static unsigned vm_start_segment(const struct ljp_thread *thread,
   bool whole;
   switch (mode) {
   case LJP_VM_RUN:
-    at->pc = pc & ~UINT64_C(3); /* bit 0 marks a hot call */
+    at->pc = pc & ~UINT64_C(3); /* bit 0 means a hot call */
     break;
   case LJP_VM_ENTER:
     break;
@@ -256,7 +258,7 @@ LJP_SIGSAFE static bool vm_first_segment(struct ljp_guest *guest,
   return ljp_walk_segment(guest, thread, at, stack);
 }
 
-/* A lean memo notes a position only if it is of use: C functions have none. */
+/* A lean memo notes a position only if it is needed. C functions have none. */
 LJP_SIGSAFE static bool vm_needs_position(const struct ljp_memo *notes,
                                           uint64_t base)
 {
@@ -267,8 +269,8 @@ LJP_SIGSAFE static bool vm_needs_position(const struct ljp_memo *notes,
          !ljp_function_read(slot, &fn) || fn.ffid == FF_LUA;
 }
 
-/* A segment below others of the same Lua thread. Its top frame called into C;
-** entering: it is about to run, as an FFI callback. */
+/* A segment below others of the same Lua thread. Its top frame has called into
+** C, or (entering) is about to run as an FFI callback. */
 LJP_SIGSAFE static bool vm_next_segment(struct ljp_guest *guest,
                                         const struct ljp_thread *thread,
                                         const struct ljp_regs *regs,
@@ -277,9 +279,9 @@ LJP_SIGSAFE static bool vm_next_segment(struct ljp_guest *guest,
 {
   struct ljp_start at = {.base = guest->base, .cframe = cframe, .regs = regs};
   if (ljp_thread_at_bottom(thread, at.base)) {
-    /* There are more C frames than frames that were called from C: for an
-    ** instruction or two an error has moved L->base, but not yet the C frames.
-    ** Nothing tells which of the frames so far belong to which C frame. */
+    /* There are more C frames than frames that were called from C. For one or
+    ** two instructions an error has moved L->base, but not yet the C frames. We
+    ** cannot tell which of the frames so far belong to which C frame. */
     stack->count = guest->first;
     stack->cut = LJP_CUT_BAD_FRAME;
     return false;
@@ -296,7 +298,7 @@ LJP_SIGSAFE static bool vm_next_segment(struct ljp_guest *guest,
   return ljp_walk_segment(guest, thread, at, stack);
 }
 
-/* -- Trace exits ----------------------------------------------------------------- */
+/* -- Trace exits ----------------------------------------------------------- */
 
 /* A trace exit: the registers are being saved or restored, so the VM's state
 ** says where the C frame is. */
@@ -361,7 +363,7 @@ LJP_SIGSAFE static bool vm_callback_segment(struct ljp_guest *guest,
   ljp_memo_blur(regs->notes);
   if (!ljp_load(thread->L + offsetof(lua_State, base), &at.base))
     return false;
-  /* Of the function's beginning, while its arguments are made. */
+  /* The position of the function's beginning, while its arguments are made. */
   if (!ljp_load(cframe + LJP_CF_PC * 8, &at.pc))
     at.pc = 0;
   if (ljp_load(at.base - sizeof(TValue), &link) &&
@@ -373,7 +375,7 @@ LJP_SIGSAFE static bool vm_callback_segment(struct ljp_guest *guest,
   return true;
 }
 
-/* -- One step -------------------------------------------------------------------- */
+/* -- One step -------------------------------------------------------------- */
 
 enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
                                         struct ljp_regs *regs,
@@ -381,7 +383,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
 {
   uint64_t rip = regs->r[LJP_RIP];
   uint32_t offset = (uint32_t)(rip - (uint64_t)(uintptr_t)lj_vm_asm_begin);
-  /* The bytes of a call behind its first hold what is true in the callee. */
+  /* All bytes of a call but the first have the state inside the callee. */
   if (!regs->exact && offset)
     offset--;
   if (regs->exact && !ljp_stack_add(stack, ljp_frame(LJP_FRAME_VM, 0, rip)))
@@ -405,7 +407,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   if (!ljp_load_noted(cframe + LJP_CF_L * 8, &L, regs->notes) ||
       !ljp_thread_read_noted(&thread, L, regs->notes)) {
     ljp_memo_blur(regs->notes);
-    /* Before lj_ccallback_enter() has said whose frame this is. */
+    /* lj_ccallback_enter() has not linked the frame to a thread yet. */
     if (mode == LJP_VM_CALLBACK)
       return vm_step_host(regs, LJP_CF_WORDS * 8 - 8, stack)
                  ? LJP_GUEST_STEPPED
@@ -422,12 +424,12 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
     ok = vm_next_segment(guest, &thread, regs, cframe, mode == LJP_VM_CALLBACK,
                          stack);
   } else if (!ljp_cframe_linked(L, cframe, regs->notes)) {
-    ok = true; /* unwound by an error: it has no guest frames any more */
+    ok = true; /* an error has unwound it: it has no guest frames any more */
   } else if (guest->left_count && ljp_guest_return(guest, L, 0, stack)) {
     ok = vm_next_segment(guest, &thread, regs, cframe, mode == LJP_VM_CALLBACK,
                          stack);
   } else if (guest->forgot) {
-    stack->cut = LJP_CUT_BAD_FRAME; /* L may be one of those forgotten */
+    stack->cut = LJP_CUT_BAD_FRAME; /* L may be a forgotten thread */
     return LJP_GUEST_STOPPED;
   } else if (mode == LJP_VM_CALLBACK) {
     ok = vm_callback_segment(guest, &thread, regs, cframe, stack);

@@ -23,17 +23,18 @@ LJP_SIGSAFE static bool place_goes_on(uint8_t link_type)
          link_type == LJ_TRLINK_UPREC || link_type == LJ_TRLINK_DOWNREC;
 }
 
-/* The marker of what is executed next. */
+/* The marker of the instruction that is executed next. */
 LJP_SIGSAFE static bool place_next_marker(struct ljp_place *place)
 {
   return ljp_trace_marker(&place->trace, place->offset, &place->chain,
                           &place->line);
 }
 
-/* The marker of what the time went into. An interrupt waits for the instruction
-** that is being executed and leaves the thread at the next one: after a division
-** that took 20 cycles, not at it. A trace's code is straight, so the instruction
-** before was executed last, except at the head of a loop. */
+/* The marker of the instruction that took the time. An interrupt waits for the
+** instruction that is being executed and stops the thread at the next one: not
+** at a division that took 20 cycles, but behind it. A trace's code is straight,
+** so the preceding instruction was executed last, except at the head of a
+** loop. */
 LJP_SIGSAFE static bool place_marker(struct ljp_place *place, bool interrupted)
 {
   uint32_t spent = place->offset;
@@ -62,7 +63,7 @@ bool ljp_place_find(struct ljp_place *place, uint64_t rip, bool interrupted)
   return true;
 }
 
-/* A frame that a marker tells of. */
+/* The frame word that a marker stands for. */
 LJP_SIGSAFE static uint64_t place_frame(uint32_t function, unsigned flags,
                                         uint32_t line)
 {
@@ -73,10 +74,10 @@ LJP_SIGSAFE static uint64_t place_frame(uint32_t function, unsigned flags,
                              function, line);
 }
 
-/* Appends the inlined frames by markers; *line is that in the frame at BASE.
-** False, and nothing is appended, if the function at BASE is not the one that the
-** chain begins with. *instead: the function that a tail call has put in its place,
-** or 0. */
+/* Appends the inlined frames by markers; *line is the line in the frame at
+** BASE. If the chain does not begin with the function at BASE, appends nothing
+** and returns false. *instead: the function that has replaced it by a tail
+** call, or 0. */
 LJP_SIGSAFE static bool place_add_marked(const struct ljp_place *place,
                                          const struct ljp_function *at_base,
                                          struct ljp_stack *stack,
@@ -92,8 +93,8 @@ LJP_SIGSAFE static bool place_add_marked(const struct ljp_place *place,
       return false;
   uint32_t there = at_base->ffid == FF_LUA ? at_base->ref
                                            : LJP_CHAIN_BUILTIN | at_base->ffid;
-  /* 0: the function has no entry, so nothing tells it from others. Only the end
-  ** of a trace stores the function that a tail call has called. */
+  /* 0: the function has no entry, so it cannot be told from others. Only the
+  ** end of a trace stores the function that a tail call has called. */
   if (!there || (there != outer.function && there != outer.at_base))
     return false;
   *instead = there == outer.function ? 0 : outer.function;

@@ -2,10 +2,10 @@
 ** Segments: the guest frames between two C boundaries of a Lua thread, one link
 ** after the other.
 **
-** Invariants: a frame is emitted only if its function slot holds a function, and
-** with a position only if that lies in the function's bytecode. Frames only go
-** down and stay inside the Lua stack. No pointer of the VM is followed before it
-** was checked, and all reads are fault-safe.
+** Invariants: a frame is emitted only if its function slot holds a function. It
+** has a position only if the position lies in the function's bytecode. Frames
+** only go down and stay inside the Lua stack. No pointer of the VM is followed
+** before it has been checked, and all reads are fault-safe.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -48,7 +48,7 @@ bool ljp_emit_inlined(struct ljp_stack *stack, const struct ljp_function *fn,
                     NULL);
 }
 
-/* -- Links ------------------------------------------------------------------- */
+/* -- Links ----------------------------------------------------------------- */
 
 LJP_SIGSAFE static bool link_is_call(uint32_t ins)
 {
@@ -113,15 +113,15 @@ bool ljp_link_follow(const struct ljp_thread *thread, uint64_t base,
   }
 }
 
-/* -- Segments ---------------------------------------------------------------- */
+/* -- Segments -------------------------------------------------------------- */
 
 enum { POINT_GUEST = 1, POINT_SKIP = 2, POINT_COMPILED = 4 };
 
 /* Does the memo know the rest of the stack? The point that is looked up (or
-** recorded) is the state between two frames with all that the rest of a walk
-** depends on: BASE and position of the frame below, its Lua thread, and what
-** leaving the segment needs. A point is recorded only where the reads behind it
-** are noted. */
+** remembered) is the state between two frames, with everything that the rest of
+** a walk depends on: BASE and position of the frame below, its Lua thread, and
+** what is needed to leave the segment. A point is remembered only where the
+** reads behind it are noted. */
 LJP_SIGSAFE static bool segment_rest_known(const struct ljp_guest *guest,
                                            const struct ljp_thread *thread,
                                            const struct ljp_start *at,

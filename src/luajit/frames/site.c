@@ -1,7 +1,7 @@
 /*
 ** Sites: addresses from which host code returns to the guest, and where the
-** topmost segment begins there (spine.h, RFC 3). On the VM's own thread, in the
-** allocator, so the VM's words are read as they are.
+** topmost segment begins there (spine.h, RFC 3). Runs on the VM's own thread,
+** in the allocator, so it reads the VM's words directly.
 */
 #define LUA_CORE
 
@@ -17,7 +17,7 @@
 #include "src/luajit/frames/place.h"
 #include "src/luajit/spine.h"
 
-/* -- Compiled code ------------------------------------------------------------- */
+/* -- Compiled code --------------------------------------------------------- */
 
 static void site_compiled(const struct ljp_guest_heap *heap,
                           const struct ljp_guest_regs *regs,
@@ -70,7 +70,7 @@ static bool site_start_compiled(const struct ljp_guest_heap *heap,
   return true;
 }
 
-/* -- Both --------------------------------------------------------------------- */
+/* -- Both ------------------------------------------------------------------ */
 
 void ljp_guest_site(const struct ljp_guest_heap *heap,
                     const struct ljp_guest_regs *regs,
@@ -82,7 +82,7 @@ void ljp_guest_site(const struct ljp_guest_heap *heap,
     site_compiled(heap, regs, site);
     return;
   }
-  /* That of the call. */
+  /* The offset of the call. */
   uint32_t offset =
       (uint32_t)(regs->rip - (uint64_t)(uintptr_t)lj_vm_asm_begin) - 1;
   uint32_t word;
@@ -115,7 +115,7 @@ bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
   start->L = ((const uint64_t *)(uintptr_t)start->cframe)[LJP_CF_L];
   start->skip = false;
   const lua_State *L = (const lua_State *)(uintptr_t)start->L;
-  /* An error has unwound the C frame: it has no guest frames any more. */
+  /* An error has unwound the C frame, so it has no guest frames any more. */
   if ((uint64_t)(uintptr_t)cframe_raw(L->cframe) != start->cframe ||
       (uint64_t)(uintptr_t)G(L) != heap->g)
     return false;
@@ -124,7 +124,8 @@ bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
   if (site->mode == LJP_VM_RUN) {
     start->pc = *regs->rbx & ~UINT64_C(3);
   } else if (site->mode == LJP_VM_EITHER) {
-    /* Whole, by the same rule as in vm_frame_whole(), which also checks links. */
+    /* Is the frame whole? By the rule of vm_frame_whole(), which also checks
+    ** links. */
     const uint64_t *frame = (const uint64_t *)(uintptr_t)start->base;
     if ((start->base & 7) || (int64_t)frame[-2] >> 47 != (int32_t)LJ_TFUNC ||
         frame[-1] != *regs->rbx ||

@@ -1,7 +1,7 @@
 /*
-** Snapshots: what LuaJIT itself keeps of a trace, to leave it at a few places. For
-** code without a marker, the last snapshot before it tells the inlined functions.
-** The innermost position may be earlier than the true one.
+** Snapshots: what LuaJIT itself keeps of a trace, to leave it at a few places.
+** For code without a marker, the last snapshot before it tells the inlined
+** functions. The innermost position may be earlier than the true one.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE

@@ -16,14 +16,15 @@ struct ljp_snapshot {
   uint32_t loop;     /* offset to which its loop goes back, 0: none */
 };
 
-/* The last one at or before an offset into the code; object: the GCtrace. */
+/* The last snapshot at or before an offset into the code; object: the
+** GCtrace. */
 LJP_SIGSAFE bool ljp_snap_at(uint64_t object, uint32_t offset,
                              struct ljp_snapshot *snap);
-/* By its number, which is that of the exit. */
+/* The snapshot with this number, which is that of the exit. */
 LJP_SIGSAFE bool ljp_snap_number(uint64_t object, uint32_t number,
                                  struct ljp_snapshot *snap);
 
-/* Append its inlined frames, innermost first; *pc becomes the position in the
+/* Appends its inlined frames, innermost first. Sets *pc to the position in the
 ** frame below, which lies on the Lua stack. False: not understood. */
 LJP_SIGSAFE bool ljp_snap_inlined(const struct ljp_snapshot *snap,
                                   struct ljp_stack *stack, uint64_t *pc);

@@ -1,6 +1,6 @@
 /*
-** Lua threads: which address is one, where its stack lies, and which threads the
-** walk has left although they have more frames.
+** Lua threads: which addresses are threads, where a thread's stack lies, and
+** which threads the walk has left although they have more frames.
 ** Runs in the sampler's handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
@@ -22,7 +22,7 @@ bool ljp_thread_read_noted(struct ljp_thread *thread, uint64_t L,
                            struct ljp_memo *notes)
 {
   uint64_t header, value;
-  /* A thread that runs stays a thread of its VM, but its stack may be moved. */
+  /* A running thread remains a thread of its VM, but its stack may be moved. */
   struct ljp_memo *checks = ljp_memo_is_lean(notes) ? NULL : notes;
   if (!ljp_header_read(L, &header) ||
       LJP_HEADER_GCT(header) != (uint8_t)~LJ_TTHREAD)
@@ -44,7 +44,7 @@ bool ljp_thread_read_noted(struct ljp_thread *thread, uint64_t L,
   return true;
 }
 
-/* -- From one Lua thread to another ------------------------------------------ */
+/* -- From one Lua thread to another ---------------------------------------- */
 
 LJP_SIGSAFE static void thread_leave(struct ljp_guest *guest)
 {

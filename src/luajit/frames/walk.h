@@ -1,6 +1,6 @@
 /*
-** The building blocks of the guest walk: Lua threads, links, segments, C frames.
-** The interpreter's half (interpreter.c), the half for compiled code
+** The building blocks of the guest walk: Lua threads, links, segments, C
+** frames. The interpreter's half (interpreter.c), the half for compiled code
 ** (compiled.c) and the spine use them. All LJP_SIGSAFE but ljp_slot_runs().
 ** Include LuaJIT's headers first.
 */
@@ -15,7 +15,7 @@
 /* Does regs hold the frame's value of this register? */
 #define KNOWN(regs, reg) ((regs)->known >> (reg)&1u)
 
-/* -- Lua threads (thread.c) -------------------------------------------------- */
+/* -- Lua threads (thread.c) ------------------------------------------------ */
 
 /* A Lua thread, checked. */
 struct ljp_thread {
@@ -54,27 +54,27 @@ LJP_SIGSAFE void ljp_guest_enter(struct ljp_guest *guest,
                                  const struct ljp_thread *thread,
                                  uint64_t base);
 
-/* Goes on with a Lua thread that the walk has left (L 0: the last one of that
+/* Continues with a Lua thread that the walk has left (L 0: the last one of that
 ** VM). False: there is none. */
 LJP_SIGSAFE bool ljp_guest_return(struct ljp_guest *guest, uint64_t L,
                                   uint64_t g, const struct ljp_stack *stack);
 
-/* Notes the VM and its state, unless an earlier frame has told them. */
+/* Notes the VM and its state, unless they are known from an earlier frame. */
 LJP_SIGSAFE void ljp_guest_note(struct ljp_guest *guest,
                                 const struct ljp_thread *thread,
                                 enum ljp_vmstate state);
 
-/* -- Frames (segment.c) ------------------------------------------------------ */
+/* -- Frames (segment.c) ---------------------------------------------------- */
 
-/* Is a function in that slot, and does it run that code? On the VM's own thread,
-** of a slot that is in use. */
+/* Does that slot hold a function, and does the function run that code? On the
+** VM's own thread, for a slot that is in use. */
 static inline bool ljp_slot_runs(uint64_t slot, uint64_t code)
 {
   return (int64_t)slot >> 47 == (int64_t)(int32_t)LJ_TFUNC &&
          mrefu(((const GCfunc *)(uintptr_t)(slot & LJ_GCVMASK))->l.pc) == code;
 }
 
-/* Append a frame at a position (0: unknown). False if the stack is full. */
+/* Appends a frame at a position (0: unknown). False if the stack is full. */
 LJP_SIGSAFE bool ljp_emit(struct ljp_stack *stack,
                           const struct ljp_function *fn, uint64_t pc);
 LJP_SIGSAFE bool ljp_emit_inlined(struct ljp_stack *stack,
@@ -85,12 +85,12 @@ struct ljp_link {
   uint64_t pc;   /* its position, 0 if the link does not say */
   bool boundary; /* the frame above was called from C */
   bool same;     /* the frame below is the same one: varargs doubled it */
-  bool lua;      /* the frame below is of a Lua function: fn and note are set */
+  bool lua;      /* fn and note are set: the frame below is a Lua function's */
   struct ljp_function fn;
   uint32_t note; /* the first of the notes about fn */
 };
 
-/* Follow the link value of the frame at base. False if it is not believed. */
+/* Follows the link value of the frame at base. False if a check fails. */
 LJP_SIGSAFE bool ljp_link_follow(const struct ljp_thread *thread, uint64_t base,
                                  uint64_t value, struct ljp_link *link);
 
@@ -101,34 +101,35 @@ struct ljp_start {
   uint64_t link; /* to use in place of the top frame's own */
   bool use_link;
   bool skip_top; /* the top frame is half made or half gone: not shown */
-  /* The C frame by which the walk leaves the segment afterwards, and how: with
-  ** ljp_cframe_leave() or ljp_cframe_leave_compiled() and these registers. 0:
-  ** no point inside of this segment can be remembered. Once the segment has been
+  /* The C frame through which the walk leaves the segment afterwards, by
+  ** ljp_cframe_leave() or ljp_cframe_leave_compiled() with these registers. 0:
+  ** no point inside this segment can be remembered. Once the segment has been
   ** entered, all reads are noted. */
   uint64_t cframe;
   const struct ljp_regs *regs;
   bool compiled;
 };
 
-/* Append the frames from there down to the next C boundary, and leave
-** guest->base at the frame below it. False: the stack ends here, or the rest of
-** it was known (src/base/memo.h). */
+/* Appends the frames from there down to the next C boundary, and sets
+** guest->base to the frame below it. False: the stack ends here, or the memo
+** knew the rest of it (src/base/memo.h). */
 LJP_SIGSAFE bool ljp_walk_segment(struct ljp_guest *guest,
                                   const struct ljp_thread *thread,
                                   struct ljp_start at, struct ljp_stack *stack);
 
 /* The same for compiled code at a trace exit. on_trace: BASE is still that of
-** the trace, whose inlined frames come first; at.regs are needed. (compiled.c) */
+** the trace, whose inlined frames come first; at.regs are needed.
+** (compiled.c) */
 LJP_SIGSAFE bool ljp_walk_exit(struct ljp_guest *guest,
                                const struct ljp_thread *thread,
                                struct ljp_start at, bool on_trace,
                                struct ljp_stack *stack);
 
-/* What vmmap.lua says of the instruction at an offset into the VM's assembly
+/* What vmmap.lua says about the instruction at an offset into the VM's assembly
 ** (asm/vmmap.h). False: the offset lies in lj_vm_ffi_call(). (interpreter.c) */
 LJP_SIGSAFE bool ljp_vmmap_word(uint32_t offset, uint32_t *word);
 
-/* -- C frames (cframe.c) ----------------------------------------------------- */
+/* -- C frames (cframe.c) --------------------------------------------------- */
 
 /* Words of a C frame, from its lowest address. */
 enum {
@@ -144,16 +145,16 @@ enum {
   LJP_CF_WORDS = 10
 };
 
-/* The innermost C frame of L that lies above sp; those below sp belong to calls
-** that the walk has passed. 0 if there is none. */
+/* The innermost C frame of L that lies above sp, or 0. C frames below sp belong
+** to calls that the walk has passed. */
 LJP_SIGSAFE uint64_t ljp_cframe_above(uint64_t L, uint64_t sp);
 
 /* Is this C frame still linked, or has an error already unwound it? */
 LJP_SIGSAFE bool ljp_cframe_linked(uint64_t L, uint64_t wanted,
                                    struct ljp_memo *notes);
 
-/* Give the registers back to the C function that entered the VM; from the
-** interpreter, and from compiled code, which saves two registers more. */
+/* Restore the registers of the C function that entered the VM: from the
+** interpreter, and from compiled code, which saves two more registers. */
 LJP_SIGSAFE bool ljp_cframe_leave(struct ljp_regs *regs, uint64_t cframe,
                                   struct ljp_stack *stack);
 LJP_SIGSAFE bool ljp_cframe_leave_compiled(struct ljp_regs *regs,

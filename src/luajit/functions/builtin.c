@@ -15,7 +15,8 @@
 
 enum { RAW = 40, LONGEST = 56 };
 
-/* Arrays, not pointers, which would be relocated whenever the library is loaded. */
+/* Arrays, because pointers would be relocated whenever the library is
+** loaded. */
 static const char builtin_raw_names[][RAW] = {
 #define FFDEF(name) #name,
 #include "lj_ffdef.h"
@@ -25,8 +26,8 @@ enum { COUNT = sizeof builtin_raw_names / sizeof builtin_raw_names[0] };
 
 static char builtin_names[COUNT][LONGEST];
 
-/* lj_ffdef.h says table_sort. Names of the base library have no prefix, but may have
-** an underscore. The first prefix that fits is replaced. */
+/* lj_ffdef.h says table_sort. Names of the base library have no prefix, but may
+** have an underscore. The first matching prefix is replaced. */
 static const struct {
   char raw[16], shown[LONGEST - RAW];
 } builtin_prefixes[] = {

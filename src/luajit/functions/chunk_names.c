@@ -12,7 +12,7 @@
 static struct ljp_chunk_name **chunk_names;
 static uint32_t chunk_count, chunk_slots;
 static struct ljp_chunk_name
-    *chunk_last; /* the one asked for chunk_last: usually again */
+    *chunk_last; /* the name asked for last, usually asked for again */
 static size_t chunk_dead_bytes;
 
 static size_t chunk_bytes(const struct ljp_chunk_name *chunk)
@@ -25,7 +25,7 @@ static void chunk_grow(void)
   uint32_t more = chunk_slots ? chunk_slots * 2 : 64;
   struct ljp_chunk_name **fresh = calloc(more, sizeof *fresh);
   if (!fresh)
-    return; /* longer chains, nothing worse */
+    return; /* the only harm is longer chains */
   for (uint32_t i = 0; i < chunk_slots; i++) {
     for (struct ljp_chunk_name *n = chunk_names[i], *next; n; n = next) {
       next = n->next;

@@ -1,8 +1,8 @@
 /*
-** Names of functions, from the bytecode that defines them: the instruction that
-** makes a closure is followed, soon, by the instruction that stores it where it
-** gets its name: in a table field, a global, an upvalue, or a register that is a
-** local variable from there on. A closure that goes elsewhere (an argument, a
+** Names of functions, from the bytecode that defines them. Shortly after the
+** instruction that makes a closure, another one stores the closure where it
+** gets its name: in a table field, a global, an upvalue, or a register that is
+** a local variable from there on. A closure that goes elsewhere (an argument, a
 ** result) has no name.
 ** Runs outside any handler, while the prototype and its constants exist.
 */
@@ -17,7 +17,7 @@
 #include "src/luajit/functions/defined_name.h"
 
 /* How many instructions to look past the one that makes the closure. Parallel
-** assignments and constructors put a few constants and closures between. */
+** assignments and constructors put a few constants and closures in between. */
 enum { REACH = 16 };
 
 static uint32_t name_uleb(const uint8_t **at)
@@ -32,10 +32,11 @@ static uint32_t name_uleb(const uint8_t **at)
   return value;
 }
 
-/* The name of the local variable in a slot at position pc, NULL if there is none;
-** *born: the position where its life begins. LuaJIT keeps variables in the order of
-** their beginnings, each as name (or a small number for LuaJIT's own), distance
-** from the last beginning, and length of life. */
+/* The name of the local variable in a slot at position pc, NULL if there is
+** none; *born: the position where its life begins. LuaJIT keeps variables in
+** the order in which they begin. Each has its name (or a small number for
+** LuaJIT's own), the distance from the previous beginning, and the length of
+** its life. */
 static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
                                  BCPos *born)
 {
@@ -58,7 +59,7 @@ static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
     if (start > pc)
       return NULL;
     if (end <= pc)
-      continue; /* its life is over: the slot is free again */
+      continue; /* its life has ended: the slot is free again */
     if (slot-- == 0) {
       *born = start;
       return name;
@@ -136,7 +137,7 @@ static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
         return NULL; /* overwritten */
       break;
     default:
-      return NULL; /* a call, a jump, a return: it went elsewhere */
+      return NULL; /* a call, a jump, a return: the closure goes elsewhere */
     }
   }
   return NULL;

@@ -8,9 +8,9 @@
 
 #include "lj_obj.h"
 
-/* Calls `name` for each function that pt defines under a name (a local, a field, a
-** method, a global or an upvalue) and whose name is wanted. The text is not
-** terminated. */
+/* Calls `name` for each function that pt defines under a name (a local, a
+** field, a method, a global or an upvalue) and whose name is wanted. The text
+** is not terminated. */
 void ljp_proto_name_children(const GCproto *pt,
                              bool (*wanted)(void *arg, const GCproto *child),
                              void (*name)(void *arg, const GCproto *child,

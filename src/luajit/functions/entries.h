@@ -1,7 +1,7 @@
 /*
 ** Function entries: what is kept about each prototype. Shared by prototypes.c,
-** which makes entries, and holds.c, where entries of freed prototypes wait. All of
-** it is under the lock of prototypes.
+** which makes entries, and holds.c, where entries of freed prototypes wait.
+** Everything is under the lock of prototypes.
 */
 #ifndef LJP_PROTO_ENTRIES_H
 #define LJP_PROTO_ENTRIES_H
@@ -9,9 +9,9 @@
 #include "src/luajit/functions/chunk_names.h"
 #include "src/luajit/functions.h"
 
-/* Bounds on what entries that wait for writers take. At the first bound, and at
-** each multiple of it, the writers are called. Above the second, functions that
-** are loaded get no entry, and so no name. */
+/* Bounds on the memory of entries that wait for writers. At the first bound,
+** and at each multiple of it, the writers are called. Above the second,
+** functions that are loaded get no entry, and so no name. */
 #ifdef LJP_DEBUG
 enum { LJP_PROTOS_CROWD_BYTES = 4 << 10 };
 #else
@@ -22,12 +22,12 @@ enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
 /* A chunk is so large that calloc() maps fresh pages, which cost nothing until
 ** they are used: most hosts have few prototypes. */
 enum { LJP_PROTO_CHUNK_ENTRIES = 4096, LJP_PROTO_ENTRY_CHUNKS = 4096 };
-/* Holds whose writers are called; there are never more sessions. */
+/* Number of holds; there are never more sessions. */
 enum { LJP_HOLDS = 4 };
 
 /* What describes a prototype. */
 struct ljp_proto_text {
-  bool described; /* false: it has a name, and nothing else yet */
+  bool described; /* false: only the name is known yet */
   uint32_t first_line, last_line;
   uint32_t flags;
   struct ljp_chunk_name *chunk;
@@ -42,13 +42,13 @@ struct ljp_proto_entry {
     struct {
       uint32_t vm, number; /* index and number of its VM */
     };
-    uint64_t death; /* of a freed one: its number; 0: nobody waits for it */
+    uint64_t death; /* if freed: the number of its death; 0: no hold waits */
   };
   uint32_t next; /* in the list of free, waiting or unnamed entries */
 };
 
 extern struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-/* References below this one were ever taken; 0 is no reference. */
+/* All references ever used are below this one; 0 is no reference. */
 extern uint32_t ljp_proto_entries_used;
 
 static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
@@ -59,10 +59,10 @@ static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
                                 [ref % LJP_PROTO_CHUNK_ENTRIES];
 }
 
-/* Makes the entry free for the next prototype. */
+/* Frees the entry for the next prototype. */
 void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref);
 
-/* Describes all prototypes that there are. */
+/* Describes all prototypes that exist. */
 void ljp_protos_describe_all(void);
 /* Number of prototypes without an entry. */
 uint64_t ljp_protos_unnamed(void);
@@ -72,10 +72,11 @@ uint64_t ljp_protos_unnamed(void);
 /* Sessions that may ask about freed prototypes; NULL: none. */
 extern struct ljp_guest_hold *ljp_proto_holds;
 
-/* The prototype of this entry has been freed while there is a hold. */
+/* Call when the prototype of this entry has been freed while there is a
+** hold. */
 void ljp_proto_entry_wait(struct ljp_proto_entry *entry, uint32_t ref);
 
-/* What all waiting entries take. */
+/* The memory of all waiting entries. */
 size_t ljp_proto_waiting_bytes(void);
 
 #endif

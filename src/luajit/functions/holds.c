@@ -1,15 +1,15 @@
 /*
-** Holds: a session's claim that its writer may ask about freed prototypes. Their
-** entries wait in the order of their deaths, each until all holds have passed it
-** (prototypes.c, RFC 3).
+** Holds: a session's claim that its writer may ask about freed prototypes. The
+** entries of freed prototypes wait in the order of their deaths, each until all
+** holds have passed it (prototypes.c, RFC 3).
 **
 ** Invariant: a hold has passed a death when its writer has forgotten the
-** reference, and no ring of its session holds anything that could refer to it. For
-** the references that a writer was given (up to the cursor), this is true when it
-** asks for more.
+** reference, and no ring of its session holds anything that could refer to it.
+** For the references that a writer was given (up to the cursor), this is true
+** when the writer asks for more.
 **
-** A writer calls with its ticket: a writer that was given up may call late, when
-** the memory of its hold belongs to another.
+** A writer calls with its ticket, because a writer that was given up may call
+** late, when another hold uses the memory of its hold.
 */
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static uint32_t hold_waiting_first, hold_waiting_last;
 static uint64_t hold_last_death, hold_last_ticket;
 static size_t hold_waiting_bytes; /* without chunks' names */
 
-/* -- Waiting entries ----------------------------------------------------------- */
+/* -- Waiting entries ------------------------------------------------------- */
 
 /* The bytes that a waiting entry takes. */
 static size_t hold_bytes_of(const struct ljp_proto_entry *entry)
@@ -79,15 +79,15 @@ static bool hold_free_some(void)
   return true;
 }
 
-/* -- Holds ---------------------------------------------------------------------- */
+/* -- Holds ----------------------------------------------------------------- */
 
 void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
 {
   ljp_lock(LJP_LOCK_PROTOS);
   if (!ljp_proto_holds)
     ljp_protos_describe_all();
-  /* Until the hold is ready, entries that wait already may still come into its
-  ** rings. */
+  /* Until the hold is ready, references to entries that already wait may still
+  ** get into its rings. */
   const struct ljp_proto_entry *first = ljp_proto_entry_at(hold_waiting_first);
   *hold = (struct ljp_guest_hold){.next = ljp_proto_holds,
                                   .ticket = ++hold_last_ticket,
@@ -107,8 +107,9 @@ void ljp_guest_protos_ready(struct ljp_guest_hold *hold)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-/* The hold of a ticket. NULL: it has ended; or rounds of its writer mean nothing,
-** because it is not ready yet or belongs to the parent of a fork(). */
+/* The hold of a ticket. NULL: the hold has ended, or rounds of its writer do
+** not count, because it is not ready yet or belongs to the parent of a
+** fork(). */
 static struct ljp_guest_hold *hold_find(uint64_t ticket)
 {
   struct ljp_guest_hold *hold = ljp_proto_holds;

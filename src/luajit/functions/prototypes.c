@@ -1,30 +1,31 @@
 /*
-** Prototypes: an entry for each, made when LuaJIT has finished one (compiled from
-** source or loaded from bytecode). So a function is described by the name under
-** which it was defined even when the chunk that defined it is long gone, and an
+** Prototypes: each gets an entry when LuaJIT has finished it (compiled it from
+** source or loaded it from bytecode). So a function keeps the name under which
+** it was defined even when the chunk that defined it is long gone, and an
 ** address that is used again is never taken for the old function.
 **
 ** The prototype's spare 32 bits hold the reference of its entry. References are
 ** used again after the prototype was freed, ids never. While a session holds
-** entries, those of freed prototypes wait in the order of their deaths, until each
-** writer has said that nothing can refer to them any more
-** (ljp_guest_protos_gone). No walk finds a prototype after it was freed: what is
-** remembered of a walk is valid only until ljp_protos_gone changes. RFC 3 has the
-** whole argument.
+** entries, those of freed prototypes wait in the order of their deaths, until
+** each writer has said that nothing can refer to them any more
+** (ljp_guest_protos_gone). No walk finds a prototype after it was freed,
+** because a remembered walk is valid only until ljp_protos_gone changes. RFC 3
+** has the whole argument.
 **
 ** Loading code must cost almost nothing while no session runs. So entries are
-** filled late: when the first hold is taken, for all prototypes that exist then,
-** and from then on immediately. Only names cannot wait for that. A name is in the
-** prototype around the function, which may be gone by then. So surrounding
-** prototypes wait in a list of their VM, which the collector's next cycle empties:
-** before the cycle frees anything, their functions get their names.
+** filled late: when the first hold is taken, for all prototypes that exist
+** then, and from then on immediately. Only names cannot wait so long: the name
+** is in the prototype around the function, which may be gone by then. So
+** surrounding prototypes wait in a list of their VM. The collector's next cycle
+** empties the list: before the cycle frees anything, their functions get their
+** names.
 **
 ** Invariant: what an entry's owner refers to may be read under the lock, unless
-** the owner is dead (a collector is about to free it, strings first) or its VM is
-** being closed (no VM has its number any more).
+** the owner is dead (a collector is about to free it, strings first) or its VM
+** is being closed (no VM has its number any more).
 **
-** The hooks run on VM threads; writer threads ask about entries and deaths. All
-** of it is under one lock.
+** The hooks run on VM threads; writer threads ask about entries and deaths.
+** Everything is under one lock.
 */
 #define LUA_CORE
 
@@ -47,7 +48,7 @@ static uint32_t proto_free_first;
 static _Atomic uint64_t proto_last_id; /* changed under the lock */
 static uint64_t proto_unnamed;         /* prototypes that have no entry */
 
-/* -- Entries ------------------------------------------------------------------- */
+/* -- Entries --------------------------------------------------------------- */
 
 /* The reference of a fresh entry, 0 if there is no memory. */
 __attribute__((noinline)) static uint32_t proto_make_entry(void)
@@ -114,7 +115,7 @@ static void proto_set_name(struct ljp_proto_entry *entry, const char *name,
   }
 }
 
-/* May the entry's prototype, and what it refers to, be read? */
+/* May we read the entry's prototype and what it refers to? */
 static bool proto_readable(const struct ljp_proto_entry *entry)
 {
   const struct ljp_vm *vm =
@@ -136,8 +137,8 @@ static void proto_describe(struct ljp_proto_entry *entry)
   if (!text)
     return;
   text->described = true;
-  /* A chunk without a file is named by its whole source: keep as much as a
-  ** description holds. The VM has hashed the name already. */
+  /* The name of a chunk without a file is its whole source: keep only as much
+  ** as a description holds. The VM has already hashed the name. */
   const GCstr *chunk = proto_chunkname(pt);
   text->chunk = ljp_chunk_name_get(
       strdata(chunk),
@@ -180,7 +181,7 @@ static void proto_name_children(global_State *g, const GCproto *pt)
     ljp_proto_name_children(pt, proto_wants_name, proto_name_child, g);
 }
 
-/* Does a function that is defined in pt outlive it, or may it? */
+/* May a function that is defined in pt outlive pt? */
 static bool proto_has_heirs(const global_State *g, const GCproto *pt)
 {
   for (ptrdiff_t i = -(ptrdiff_t)pt->sizekgc; i < 0; i++) {
@@ -204,7 +205,7 @@ static void proto_name_all(struct ljp_vm *vm)
   vm->unnamed = 0;
 }
 
-/* While a session runs, neither description nor names wait. */
+/* While a session runs, the description and the names are made immediately. */
 __attribute__((noinline)) static void
 proto_describe_now(global_State *g, struct ljp_proto_entry *entry)
 {
@@ -221,7 +222,7 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
   ljp_lock(LJP_LOCK_PROTOS);
   if (LJP_UNLIKELY(!proto_free_first))
     proto_free_first = proto_make_entry();
-  /* The writers do not run: better no name than no bound. */
+  /* The writers do not run: the bound is more important than a name. */
   uint32_t ref = proto_free_first;
   if (LJP_UNLIKELY(ljp_proto_holds &&
                    ljp_proto_waiting_bytes() > LJP_PROTOS_WAITING_BYTES))
@@ -251,8 +252,8 @@ void ljp_hook_proto(lua_State *L, GCproto *pt)
 void ljp_hook_proto_gone(GCproto *pt)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  /* A walk that is remembered may refer to the prototype, so this comes before
-  ** its memory is used again. Only written under the lock. */
+  /* A remembered walk may refer to the prototype, so the counter must change
+  ** before the memory is used again. Only written under the lock. */
   atomic_store_explicit(
       &ljp_protos_gone,
       atomic_load_explicit(&ljp_protos_gone, memory_order_relaxed) + 1,
@@ -260,7 +261,7 @@ void ljp_hook_proto_gone(GCproto *pt)
   uint32_t ref = pt->unused_gc64;
   struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
   size_t waited = ljp_proto_waiting_bytes();
-  /* An error may leave a prototype half made, with any number there. */
+  /* An error may leave a prototype half made, with any value in this field. */
   if (entry && entry->owner == pt)
     proto_die(entry, ref);
   void (*crowded[LJP_HOLDS])(void);
@@ -291,10 +292,10 @@ void ljp_protos_drop(struct ljp_vm *vm)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-/* -- Questions ----------------------------------------------------------------- */
+/* -- Questions ------------------------------------------------------------- */
 
-/* Does a reference that was valid when `newest` was the largest id still stand for
-** the same prototype? */
+/* Does a reference that was valid when `newest` was the largest id still stand
+** for the same prototype? */
 static bool proto_stands(const struct ljp_proto_entry *entry, uint64_t newest)
 {
   return entry && entry->id <= newest && (entry->owner || entry->death);
@@ -327,7 +328,7 @@ bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
   struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
   bool found = proto_stands(entry, newest);
   if (found &&
-      proto_readable(entry)) { /* without a hold it was not described yet */
+      proto_readable(entry)) { /* not described yet, if there is no hold */
     proto_name_all(ljp_vm_at(entry->vm));
     proto_describe(entry);
   }

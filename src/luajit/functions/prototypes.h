@@ -12,14 +12,14 @@ struct ljp_vm;
 
 /* The largest id that a prototype has now. */
 uint64_t ljp_protos_newest(void);
-/* Does a reference that was valid when `newest` was the largest id still stand for
-** the same prototype? */
+/* Does a reference that was valid when `newest` was the largest id still stand
+** for the same prototype? */
 bool ljp_protos_stand(uint32_t ref, uint64_t newest);
 
-/* A VM's collector is about to sweep: first strings, then the prototypes that
-** refer to them. */
+/* Call when a VM's collector is about to sweep: it frees first strings, then
+** the prototypes that refer to them. */
 void ljp_protos_sweep(struct ljp_vm *vm);
-/* A VM is about to free everything. From here on vm->g is 0. */
+/* Call when a VM is about to free everything; vm->g is 0 from then on. */
 void ljp_protos_drop(struct ljp_vm *vm);
 
 #endif

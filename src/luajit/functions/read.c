@@ -1,6 +1,6 @@
 /*
-** Reading functions from a stopped VM; see read.h. Runs in the sampler's handler
-** on the interrupted thread: LJP_SIGSAFE.
+** Reading functions from a stopped VM; see read.h. Runs in the sampler's
+** handler on the interrupted thread: LJP_SIGSAFE.
 */
 #define LUA_CORE
 
@@ -47,8 +47,8 @@ bool ljp_function_read(uint64_t slot_value, struct ljp_function *fn)
   return ljp_function_read_noted(slot_value, fn, NULL);
 }
 
-/* What is read of a prototype is not noted: it stays as it is until a prototype
-** is freed (ljp_guest_generation). */
+/* Reads of a prototype are not noted, because the contents do not change until
+** a prototype is freed (ljp_guest_generation). */
 bool ljp_function_read_noted(uint64_t slot_value, struct ljp_function *fn,
                              struct ljp_memo *notes)
 {
@@ -74,7 +74,7 @@ bool ljp_function_read_noted(uint64_t slot_value, struct ljp_function *fn,
   return true;
 }
 
-/* The line of a position that lies in the function's bytecode. */
+/* The line of a position inside the function's bytecode. */
 LJP_SIGSAFE static uint32_t fn_line_at(const struct ljp_function *fn,
                                        uint64_t pc)
 {

@@ -1,7 +1,7 @@
 /*
 ** Reading functions from a stopped VM: what a stack slot holds, and which line
-** a bytecode position is on. Nothing is believed before it was checked, and all
-** reads are fault-safe. All LJP_SIGSAFE. Include LuaJIT's headers first.
+** a bytecode position is on. Everything is checked before it is believed, and
+** all reads are fault-safe. All LJP_SIGSAFE. Include LuaJIT's headers first.
 */
 #ifndef LJP_FUNCTION_READ_H
 #define LJP_FUNCTION_READ_H
@@ -18,7 +18,8 @@ struct ljp_function {
   uint8_t ffid; /* FF_LUA, FF_C, or a builtin's */
 };
 
-/* From the value of a stack slot. False: the slot holds no function. */
+/* Reads the function in the value of a stack slot. False: the slot holds no
+** function. */
 LJP_SIGSAFE bool ljp_function_read(uint64_t slot_value,
                                    struct ljp_function *fn);
 LJP_SIGSAFE bool ljp_function_read_noted(uint64_t slot_value,
@@ -39,12 +40,14 @@ LJP_SIGSAFE uint32_t ljp_function_line(const struct ljp_function *fn,
                                        uint64_t pc);
 
 /* The source line of the instruction whose address has the low half pc, in the
-** prototype at that address. False: the prototype there has another reference. */
+** prototype at that address. False: the prototype there has another
+** reference. */
 LJP_SIGSAFE bool ljp_proto_line(uint64_t proto, uint32_t ref, uint32_t pc,
                                 uint32_t *line);
 
-/* The header of a collectable object, behind nextgc: marked, gct, and of functions
-** ffid. Notes of it leave out `marked`, which is the collector's. */
+/* The header of a collectable object, behind nextgc: marked, gct, and ffid if
+** the object is a function. Notes leave out `marked`, which belongs to the
+** collector. */
 LJP_SIGSAFE bool ljp_header_read(uint64_t object, uint64_t *header);
 LJP_SIGSAFE void ljp_header_note(uint64_t object, uint64_t header,
                                  struct ljp_memo *notes);

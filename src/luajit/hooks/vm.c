@@ -62,7 +62,7 @@ void ljp_hook_gc(global_State *g)
 void ljp_hook_vm_new(lua_State *L)
 {
   const struct ljp_vm *vm = ljp_vm_add((uint64_t)(uintptr_t)G(L));
-  /* 0: this VM stays without stacks, its number is 0. */
+  /* 0: the stacks of this VM cannot be walked; its number is 0. */
   L2GG(L)->ljp = vm ? vm->index : 0;
   for (int i = 0; vm && i < LJP_LISTENERS; i++) {
     const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
@@ -99,8 +99,8 @@ void ljp_hook_resize(lua_State *L, int begin)
   struct ljp_vm *vm = ljp_vm_of_thread(L);
   if (!vm)
     return;
-  /* Only this thread and its own signal handler look at these: compiler
-  ** order is all that is needed. */
+  /* Only this thread and its own signal handler read these, so the compiler's
+  ** order is enough. */
   atomic_store_explicit(&vm->resizing, begin != 0, memory_order_relaxed);
   atomic_signal_fence(memory_order_seq_cst);
   if (begin || !atomic_load_explicit(&vm->deferred, memory_order_relaxed))

@@ -1,8 +1,8 @@
 /*
-** Hooks of traces: what patch 0006 calls, on the VM's own thread, where a handler
-** may interrupt them at any instruction. They keep the table of traces, the VM's
-** map of code (trace.h has the picture) and the traces by LuaJIT's numbers, and
-** tell the profilers' listener.
+** Hooks of traces: what patch 0006 calls, on the VM's own thread, where a
+** handler may interrupt them at any instruction. They keep the table of traces,
+** the VM's map of code (trace.h has the picture) and the traces by LuaJIT's
+** numbers, and tell the profilers' listener.
 */
 #define LUA_CORE
 
@@ -29,7 +29,7 @@ void ljp_guest_listen_traces(
   atomic_store(&hook_listener, listener);
 }
 
-/* -- Traces alive, by number ----------------------------------------------------- */
+/* -- Traces alive, by number ----------------------------------------------- */
 
 static uint64_t jit_id_of(const struct ljp_jit *jit, TraceNo number)
 {
@@ -60,9 +60,9 @@ static void jit_forget_number(struct ljp_jit *jit,
     jit->by_number[trace->number] = NULL;
 }
 
-/* -- Code comes and goes --------------------------------------------------------- */
+/* -- Code comes and goes --------------------------------------------------- */
 
-/* Forgets all code; under no lock. */
+/* Forgets all code. The caller holds no lock. */
 static void jit_drop_map(struct ljp_jit *jit)
 {
   atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
@@ -87,7 +87,7 @@ static void jit_drop_map(struct ljp_jit *jit)
   free(map);
 }
 
-/* -- Events --------------------------------------------------------------------- */
+/* -- Events ---------------------------------------------------------------- */
 
 static void hook_place(GCproto *pt, const BCIns *pc, uint32_t *ref,
                        uint32_t *line)
@@ -98,8 +98,8 @@ static void hook_place(GCproto *pt, const BCIns *pc, uint32_t *ref,
     *line = (uint32_t)lj_debug_line(pt, proto_bcpos(pt, pc));
 }
 
-/* The trace and exit at which the new trace begins; exit 0: it continues the trace
-** by stitching. */
+/* The trace and exit at which the new trace begins; exit 0: it continues the
+** trace by stitching. */
 static void hook_parent(const struct ljp_jit *jit, const jit_State *J,
                         uint64_t *parent, uint32_t *parent_exit)
 {
@@ -107,7 +107,7 @@ static void hook_parent(const struct ljp_jit *jit, const jit_State *J,
   *parent_exit = J->parent ? J->exitno : 0;
 }
 
-/* Asked before an event is made up: most of the time nobody listens. */
+/* Checked before an event is built, because there is usually no listener. */
 static inline bool hook_wanted(void)
 {
   return atomic_load_explicit(&hook_listener, memory_order_relaxed);
@@ -124,7 +124,7 @@ static void hook_tell(const struct ljp_vm *vm, jit_State *J,
     listen(event);
 }
 
-/* -- Hooks ------------------------------------------------------------------- */
+/* -- Hooks ----------------------------------------------------------------- */
 
 void ljp_hook_trace_start(jit_State *J)
 {
@@ -163,9 +163,10 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   if (!trace) {
     ljp_traces_count_cut(ljp_markers_count(jit, &head) + jit->cut);
     ljp_unlock(LJP_LOCK_TRACES);
-    return; /* its code is shown by snapshots */
+    return; /* snapshots describe its code */
   }
-  /* Field by field: clearing the entry first would cost a tenth of this hook. */
+  /* Field by field: clearing the entry first would cost a tenth of this
+  ** hook. */
   trace->object = T;
   trace->code = (uint64_t)(uintptr_t)T->mcode;
   trace->code_bytes = T->szmcode;
@@ -285,7 +286,8 @@ void ljp_hook_trace_free(jit_State *J, GCtrace *T)
   ljp_lock(LJP_LOCK_TRACES);
   ljp_traces_retire(trace);
   ljp_unlock(LJP_LOCK_TRACES);
-  /* When a VM is closed thousands may go: the VM's end tells enough. */
+  /* When a VM is closed, thousands of traces may be freed: the end of the VM is
+  ** event enough. */
   if (hook_wanted() && !vm->closing) {
     struct ljp_guest_trace_event event = {.what = LJP_TRACE_FREE, .trace = id};
     hook_tell(vm, J, &event);

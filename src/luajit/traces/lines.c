@@ -1,6 +1,6 @@
 /*
-** The code of a trace, and the function and line that each part of it is made of,
-** for files that other profilers read. Not for handlers: a lock is taken.
+** The code of a trace, and the function and line of each part of it, for files
+** that other profilers read. Not for handlers, because it takes a lock.
 */
 #define LUA_CORE
 
@@ -46,8 +46,8 @@ static void lines_copy_code(const struct ljp_trace *trace, void *ctx)
   uint32_t bytes = trace->code_bytes, step = bytes / LOOKS + 1;
   if (!trace->object || bytes > r->code_bytes || !r->room)
     return;
-  /* The code stays mapped: before it is unmapped the VM's thread frees its entry,
-  ** for which it needs the lock that we hold. */
+  /* The code stays mapped: before the VM's thread unmaps it, it frees the
+  ** entry, for which it needs the lock that we hold. */
   memcpy(r->code, (const void *)(uintptr_t)trace->code, bytes);
   r->code_bytes = bytes;
   r->lines[r->count++] = place;

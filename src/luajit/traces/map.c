@@ -44,7 +44,7 @@ static struct ljp_code_area *map_add_area(struct ljp_jit *jit, uint64_t low,
   map->area[at].high = high;
   atomic_init(&map->area[at].ranges, NULL);
   map->count = count + 1;
-  /* Release: a handler that sees the map sees what is in it. */
+  /* Release: a handler that sees the map also sees its contents. */
   atomic_store_explicit(&jit->map, map, memory_order_release);
   free(old);
   return &map->area[at];

@@ -1,10 +1,10 @@
 /*
-** Finding the trace that an address lies in; map.c keeps the map, trace.h has the
-** picture.
+** Finding the trace that an address lies in; map.c keeps the map, trace.h has
+** the picture.
 **
-** The map is changed by the thread that is interrupted, in an order in which each
-** state that a handler can see is a true one. Still everything is read
-** fault-safely, and bounds are checked before they are used.
+** The interrupted thread itself changes the map, in such an order that each
+** state that a handler can see is valid. Still everything is read fault-safely,
+** and bounds are checked before they are used.
 ** LJP_SIGSAFE throughout.
 */
 #define LUA_CORE
@@ -22,7 +22,7 @@ LJP_SIGSAFE static bool map_find_area(const struct ljp_vm *vm, uint64_t rip,
   uint32_t low = 0, high;
   if (!vm->jit)
     return false;
-  /* Acquire: what it leads to was complete before. */
+  /* Acquire: what the map leads to is complete. */
   map = (uint64_t)(uintptr_t)atomic_load_explicit(&vm->jit->map,
                                                   memory_order_acquire);
   if (!map || !ljp_load32(map, &high))

@@ -1,7 +1,7 @@
 /*
-** Finding the marker of a machine address, and the chain of inlined functions that
-** the marker belongs to (RFC 4). All arrays are searched by bisection; everything
-** is read fault-safely, and bounds are checked before they are used.
+** Finding the marker of a machine address, and the chain of inlined functions
+** that the marker belongs to (RFC 4). All arrays are searched by bisection;
+** everything is read fault-safely, and bounds are checked before they are used.
 ** LJP_SIGSAFE throughout.
 */
 #define LUA_CORE
@@ -12,7 +12,7 @@
 #include "src/luajit/functions/read.h"
 #include "src/luajit/traces/trace.h"
 
-/* -- Markers ------------------------------------------------------------------- */
+/* -- Markers --------------------------------------------------------------- */
 
 /* The arrays of a trace. */
 struct marker_arrays {
@@ -58,8 +58,8 @@ LJP_SIGSAFE static bool marker_code_end(const struct marker_arrays *n,
   return true;
 }
 
-/* The reference whose code an offset lies in; behind all code it is the last one.
-** False in the trace's head, which comes before all code. */
+/* The reference whose code an offset lies in; behind all code it is the last
+** one. False in the trace's head, which comes before all code. */
 LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
                                       uint32_t offset, uint32_t *ref)
 {
@@ -87,9 +87,9 @@ LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
     *ref = n->head.refs - 1u;
     return true;
   }
-  /* Below it there must be a reference whose code ends before. One that was not
-  ** visited looks like code that begins at a multiple of 64 KiB. If that is
-  ** possible here, nothing is known. */
+  /* Below it there must be a reference whose code ends earlier. A reference
+  ** that was not visited looks like code that begins at a multiple of 64 KiB.
+  ** If such code is possible here, nothing is known. */
   uint32_t below = *ref, gap = (uint16_t)-n->code;
   for (;;) {
     if (!below || !marker_code_end(n, --below, &end, &visited))
@@ -99,8 +99,8 @@ LJP_SIGSAFE static bool marker_ref_at(const struct marker_arrays *n,
   }
 }
 
-/* The reference under which the trace recorder made a marker: for a copy in an
-** unrolled loop, that of its original. */
+/* The reference under which the trace recorder made a marker. For a copy in an
+** unrolled loop this is the reference of the original. */
 LJP_SIGSAFE static bool marker_recorded_ref(const struct marker_arrays *n,
                                             uint32_t *ref)
 {
@@ -117,7 +117,7 @@ LJP_SIGSAFE static bool marker_recorded_ref(const struct marker_arrays *n,
     else
       high = mid;
   }
-  /* Before the first copy there is the LOOP itself. */
+  /* Before the first copy comes the LOOP itself. */
   *ref = low > 1 ? low - 1 : n->head.loop - 1u;
   return true;
 }
@@ -129,7 +129,7 @@ LJP_SIGSAFE static bool marker_read(const struct marker_arrays *n, uint32_t i,
                         sizeof *marker);
 }
 
-/* The last marker that begins at the reference or before. 0: none does. */
+/* The last marker at or before the reference; 0 if there is none. */
 LJP_SIGSAFE static uint32_t marker_number_at(const struct marker_arrays *n,
                                              uint32_t ref,
                                              struct ljp_marker *marker)
@@ -148,12 +148,14 @@ LJP_SIGSAFE static uint32_t marker_number_at(const struct marker_arrays *n,
                                                                    : 0;
 }
 
-/* -- Chains --------------------------------------------------------------------
+/* -- Chains
+** --------------------------------------------------------------------
 **
-** A frame is known by its slot: nothing else can lie there while the frame exists.
-** The frame that called it belongs to the last earlier shift with a lower slot, and
-** the call is the last marker before that frame was left. Shifts are read backwards
-** one by one: there are LJP_SHIFTS_MAX at most. */
+** A frame is identified by its slot, since nothing else can lie there while the
+** frame exists.
+** The frame that called it belongs to the last earlier shift with a lower slot,
+** and the call is the last marker before that frame was left. Shifts are read
+** one by one, backwards: there are at most LJP_SHIFTS_MAX. */
 
 enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
 
@@ -166,7 +168,7 @@ LJP_SIGSAFE static bool shift_read(const struct marker_arrays *n, uint32_t i,
          (shift->function || shift->ref);
 }
 
-/* The last shift at the marker or before. */
+/* The last shift at or before the marker. */
 LJP_SIGSAFE static bool shift_at(const struct marker_arrays *n, uint32_t marker,
                                  uint32_t *i, struct ljp_shift *shift)
 {
@@ -185,7 +187,7 @@ LJP_SIGSAFE static bool shift_at(const struct marker_arrays *n, uint32_t marker,
   return shift_read(n, *i, shift);
 }
 
-/* The last shift before i whose slot is most or lower. */
+/* The last shift before i whose slot is at most `most`. */
 LJP_SIGSAFE static bool shift_below(const struct marker_arrays *n, uint32_t i,
                                     uint32_t most, uint32_t *below,
                                     struct ljp_shift *shift)
@@ -200,7 +202,7 @@ LJP_SIGSAFE static bool shift_below(const struct marker_arrays *n, uint32_t i,
   return false;
 }
 
-/* Is the function called there? Nothing ever returns into a builtin. */
+/* Is the shift a call of its function? Nothing ever returns into a builtin. */
 LJP_SIGSAFE static bool shift_is_entry(const struct marker_arrays *n,
                                        const struct ljp_shift *shift)
 {
@@ -218,8 +220,9 @@ LJP_SIGSAFE static bool shift_is_vararg(uint64_t function)
          (flags & PROTO_VARARG);
 }
 
-/* Goes from a shift to the one at which its frame was entered: called, given, or
-** (*lower) returned to from the frame at BASE, whose place it took. */
+/* Goes from a shift to the one at which its frame was entered. The frame was
+** called, given at the start, or (*lower) returned to from the frame at BASE,
+** whose place it took. */
 LJP_SIGSAFE static bool shift_entered_at(const struct marker_arrays *n,
                                          uint32_t *i, struct ljp_shift *shift,
                                          bool *lower)
@@ -253,7 +256,7 @@ LJP_SIGSAFE static bool shift_line(const struct ljp_shift *shift, uint32_t pc,
          ljp_proto_line(shift->function, shift->ref, pc, line);
 }
 
-/* Is it an instruction that leaves the frame? */
+/* Does the instruction leave the frame? */
 LJP_SIGSAFE static bool shift_is_return(const struct ljp_shift *shift,
                                         uint32_t pc)
 {
@@ -265,9 +268,9 @@ LJP_SIGSAFE static bool shift_is_return(const struct ljp_shift *shift,
          bc_isret(bc_op(ins));
 }
 
-/* The function in the slot at BASE, as it lies in memory at shift i. Tail calls up
-** to there have not stored theirs: it is the function that was there when the
-** trace began or returned to it. */
+/* The function that lies in memory in the slot at BASE at shift i. Tail calls
+** up to there have not stored their functions, so it is the function that was
+** there when the trace began or returned to it. */
 LJP_SIGSAFE static bool shift_lies_at_base(const struct marker_arrays *n,
                                            uint32_t i, uint32_t *function)
 {

@@ -1,18 +1,19 @@
 /*
-** Making markers: what compiled code stems from, from bytecode through the
-** compiler's intermediate code (IR) to machine code (RFC 4, markers.h).
+** Making markers. They lead from bytecode through the compiler's intermediate
+** code (IR) to machine code (RFC 4, markers.h).
 **
 ** The trace recorder stores a marker before each bytecode (ljp_mark() of patch
-** 0007): the bytecode's address and the next IR reference. The hooks here add the
-** rest: which function's frame the next markers are of and where that frame lies,
-** where an unrolled loop has its copies, and where the code of each reference
-** begins. Nothing is worked out before somebody asks (marker_find.c, lines.c), not
-** even who called whom: a trace that is done gets a copy of these notes.
+** 0007): the bytecode's address and the next IR reference. The hooks here add
+** the rest: which function's frame the next markers are of and where that frame
+** lies, where an unrolled loop has its copies, and where the code of each
+** reference begins. A finished trace gets a copy of these notes. What the notes
+** mean is worked out only when it is needed (marker_find.c, lines.c), even who
+** called whom.
 **
 ** Invariant: references of markers ascend.
-** The hooks run on the VM's own thread, inside of its compiler: they must not call
-** into the VM. What cannot be marked (a bound, no memory) is counted and has no
-** marker; nothing fails.
+** The hooks run on the VM's own thread, inside its compiler, so they must not
+** call into the VM. At a bound or without memory, no marker is made and the
+** missing marker is counted; nothing fails.
 */
 #define LUA_CORE
 
@@ -31,7 +32,7 @@
 
 enum {
   MOST_REFS = 0x10000 - REF_BASE,
-  MOST_CODE = 0xffff /* bytes of a trace that 16 bits tell apart */
+  MOST_CODE = 0xffff /* bytes of a trace that 16 bits can address */
 };
 _Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_marker) &&
                    offsetof(struct LJPMark, ref) ==
@@ -39,15 +40,16 @@ _Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_marker) &&
                "the handler reads other markers");
 _Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 
-/* At the start and the end of a block of markers. J->ljp points to a head while the
-** next marker must be made by a call of ljp_hook_mark(). */
+/* At the start and the end of a block of markers. J->ljp points to a head while
+** the next marker must be made by a call of ljp_hook_mark(). */
 struct marker_head {
   struct LJPMark *next; /* NULL: there is no room */
   struct ljp_jit *jit;
 };
 
-/* The notes about the trace that is being compiled, aligned to LJP_MARKS. They are
-** so large that malloc() maps fresh pages, which cost nothing until used. */
+/* The notes about the trace that is being compiled, aligned to LJP_MARKS. They
+** are so large that malloc() maps fresh pages, which cost nothing until
+** used. */
 struct ljp_marker_notes {
   union {
     struct marker_head head;
@@ -73,7 +75,7 @@ static _Atomic uint64_t marker_bytes_alive;
 uint32_t ljp_markers_count(const struct ljp_jit *jit,
                            const struct ljp_markers *head)
 {
-  /* A trace whose marking was given up ends with one that marks nothing. */
+  /* If marking was given up, the last marker marks nothing. */
   return head->markers ? head->markers - LJP_FIRST_MARKER - (jit->markers != 0)
                        : 0;
 }
@@ -129,7 +131,7 @@ void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
   jit->notes->head.next = J->ljp + LJP_FIRST_MARKER;
 }
 
-/* -- Which frame the trace recorder is in --------------------------------------- */
+/* -- Which frame the trace recorder is in ---------------------------------- */
 
 enum { OWN_SLOT = 1 + LJ_FR2 }; /* of the frame at the trace's BASE */
 
@@ -170,8 +172,8 @@ static inline void marker_put(jit_State *J, struct LJPMark *m, uint32_t pc)
   J->ljp = m + 1;
 }
 
-/* A side trace begins with frames that its parent has inlined. Each gets a shift,
-** from the one at BASE on, and a marker for the call in it. */
+/* A side trace begins with frames that its parent has inlined. Each of them,
+** beginning with the one at BASE, gets a shift and a marker for its call. */
 static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
                              struct LJPMark *m)
 {
@@ -220,8 +222,8 @@ static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
   return true;
 }
 
-/* The rest of the trace has no markers: ends the last marker with one that marks
-** nothing. */
+/* The rest of the trace has no markers: ends the last marker with one that
+** marks nothing. */
 static void marker_give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
 {
   jit->cut = ((const struct marker_head *)(const void *)J->ljp)->next ? 1 : 2;
@@ -245,7 +247,8 @@ __attribute__((noinline)) static void marker_slow(jit_State *J)
     marker_give_up(jit, J, m);
 }
 
-/* No markers are made. They count as left out only if they were wanted. */
+/* Called where no marker is made. It counts as left out only if markers are
+** wanted. */
 __attribute__((noinline)) static void marker_count_cut(const jit_State *J)
 {
   struct ljp_vm *vm = ljp_vm_of_jit(J);
@@ -277,9 +280,9 @@ void ljp_hook_mark(jit_State *J)
   marker_put(J, m, marker_low32(J->pc));
 }
 
-/* -- In the optimiser and the assembler ----------------------------------------- */
+/* -- In the optimiser and the assembler ------------------------------------ */
 
-/* The VM that compiles; NULL: it has no notes. */
+/* What belongs to the compiling VM; NULL: it has no notes. */
 static inline struct ljp_jit *marker_compiling(const jit_State *J)
 {
   if (LJP_LIKELY(J->ljp)) {
@@ -301,10 +304,10 @@ IRRef1 *ljp_hook_mark_copy(jit_State *J)
   return jit->notes->copied - REF_BASE;
 }
 
-/* The trace is about to be assembled, maybe once more. Returns where the assembler
-** writes, for each reference, the address (its low bits) at which the code of the
-** references behind it begins. References without code, or fused with another
-** instruction, are not visited. */
+/* The trace is about to be assembled, maybe once more. Returns where the
+** assembler writes, for each reference, the address (its low bits) at which the
+** code of the references behind it begins. References without code, or fused
+** with another instruction, are not visited. */
 uint16_t *ljp_hook_mark_code(jit_State *J)
 {
   struct ljp_jit *jit = marker_compiling(J);
@@ -315,7 +318,7 @@ uint16_t *ljp_hook_mark_code(jit_State *J)
   return jit->notes->code - REF_BASE;
 }
 
-/* -- When the trace is done ------------------------------------------------------ */
+/* -- When the trace is done ------------------------------------------------ */
 
 size_t ljp_markers_measure(struct ljp_jit *jit, const jit_State *J,
                            struct ljp_markers *head)

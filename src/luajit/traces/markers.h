@@ -1,10 +1,11 @@
 /*
-** Markers: what the trace compiler leaves so that machine code can be told back to
-** functions and lines (RFC 4). markers.c makes them, on the VM's own thread,
-** inside of its compiler; marker_find.c reads them, and may run in a handler.
+** Markers: what the trace compiler leaves so that machine code can be traced
+** back to functions and lines (RFC 4). markers.c makes them, on the VM's own
+** thread, inside its compiler; marker_find.c reads them, and may run in a
+** handler.
 **
-** The arrays of a finished trace are those that the compiler filled, copied as
-** they are. Nothing is worked out before somebody asks.
+** The arrays of a finished trace are plain copies of those that the compiler
+** filled. Their meaning is worked out only when it is needed.
 */
 #ifndef LJP_MARKERS_H
 #define LJP_MARKERS_H
@@ -15,8 +16,8 @@
 
 #include "src/base/sigsafe.h"
 
-/* Code beyond these bounds has no marker and is shown by its snapshot. The trace
-** then counts in ljp_guest_jit_counts.truncated. */
+/* Code beyond these bounds has no marker and is shown by its snapshot. The
+** trace then counts in ljp_guest_jit_counts.truncated. */
 enum {
   LJP_MARKERS_MAX = 8192,             /* of one trace, while it is recorded */
   LJP_FIRST_MARKER = 2,               /* numbers below it are no markers */
@@ -30,23 +31,23 @@ struct ljp_marker {
   uint32_t ref;
 };
 
-/* From this marker on, markers are of a frame of that function, whose BASE is in
-** that slot: the function was called, or returned to. Its prototype lives as long
-** as the trace: where the compiler relies on which function it met, it keeps that
-** function alive. */
+/* From this marker on, markers belong to a frame of that function, whose BASE
+** is in that slot: the function was called, or returned to. Its prototype lives
+** as long as the trace, because the compiler keeps alive each function that the
+** code depends on. */
 struct ljp_shift {
   uint64_t function; /* GCproto; 0: a builtin, or (ref 0) nothing is known */
-  uint32_t ref;      /* as function of a chain */
+  uint32_t ref;      /* as `function` in struct ljp_chain */
   uint16_t marker, slot;
 };
 
-/* LuaJIT's reference of a trace's BASE, from which on there are instructions. */
+/* LuaJIT's reference of a trace's BASE; instructions begin there. */
 #define LJP_REF_BASE 0x8000u
 
-/* The markers of a trace: this head, then arrays, indexed by number from 0 or by IR
-** reference from REF_BASE. ljp_markers_at() gives their offsets. */
+/* The markers of a trace: this head, then arrays, indexed by number from 0 or
+** by IR reference from REF_BASE. ljp_markers_at() gives their offsets. */
 struct ljp_markers {
-  uint32_t bytes; /* of all */
+  uint32_t bytes; /* of the head and all arrays */
   uint16_t markers, shifts;
   uint16_t given; /* shifts to frames that were there when recording began */
   uint16_t refs;  /* references whose end of code is known */
@@ -64,7 +65,7 @@ enum ljp_marker_array {
       LJP_MARKERS_END
 };
 
-/* Where an array begins; LJP_MARKERS_END: the size of all. */
+/* Where an array begins; LJP_MARKERS_END: the total size. */
 LJP_SIGSAFE static inline size_t ljp_markers_at(const struct ljp_markers *head,
                                                 enum ljp_marker_array which)
 {
@@ -77,33 +78,33 @@ LJP_SIGSAFE static inline size_t ljp_markers_at(const struct ljp_markers *head,
   return at;
 }
 
-/* -- Making markers (markers.c) ------------------------------------------------ */
+/* -- Making markers (markers.c) -------------------------------------------- */
 
 struct jit_State;
 struct ljp_jit;
 
-/* Whether markers are made: unless the build left them out, or LJPROF_MARKERS=0
-** stands in the environment. */
+/* Are markers made? Yes, unless the build left them out or the environment has
+** LJPROF_MARKERS=0. */
 bool ljp_markers_wanted(void);
 
-/* A trace is about to be recorded. */
+/* Call when a trace is about to be recorded. */
 void ljp_markers_begin(struct ljp_jit *jit, struct jit_State *J);
 
-/* The trace is done. The bytes that its markers take; 0: there are none, and if a
-** bound is the reason, jit->full. */
+/* Call when the trace is done. Returns the bytes that its markers need; 0:
+** there are none. If a bound is the reason, jit->full is set. */
 size_t ljp_markers_measure(struct ljp_jit *jit, const struct jit_State *J,
                            struct ljp_markers *head);
-/* How many they are. */
+/* The number of these markers. */
 uint32_t ljp_markers_count(const struct ljp_jit *jit,
                            const struct ljp_markers *head);
 void ljp_markers_copy(const struct ljp_jit *jit, const struct ljp_markers *head,
                       struct ljp_markers *out);
-/* Before the memory of a copy is freed; NULL: nothing. */
+/* Call before the memory of a copy is freed. NULL does nothing. */
 void ljp_markers_free(const struct ljp_markers *markers);
-/* Of all traces that are alive. */
+/* The bytes of the markers of all traces that are alive. */
 uint64_t ljp_markers_bytes(void);
 
-/* -- Reading markers (marker_find.c) ------------------------------------------- */
+/* -- Reading markers (marker_find.c) --------------------------------------- */
 
 struct ljp_trace;
 

@@ -45,8 +45,8 @@ static void reason_function(GCfunc *fn, char *text, size_t room)
     snprintf(text, room, "C function");
 }
 
-/* The argument as text. By the message, a number is a bytecode's or an IR
-** instruction's. */
+/* The argument as text. The message tells whether a number stands for a
+** bytecode or an IR instruction. */
 static void reason_about(const char *message, cTValue *info, char *text,
                          size_t room)
 {

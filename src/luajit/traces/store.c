@@ -1,14 +1,14 @@
 /*
 ** The memory of traces' entries, with their markers behind them.
 **
-** Programs that flush make and free thousands of entries of a few hundred bytes,
-** while their compiler waits. So entries are cut from blocks, one after the other,
-** and a free one is used again for an entry of the same size (in steps). When no
-** entry is left, all blocks but one are freed.
+** Programs that flush their code make and free thousands of entries of a few
+** hundred bytes, while their compiler waits. So entries are cut from blocks,
+** one after the other, and a free entry is reused for one of the same size
+** (rounded to steps). When no entry is left, all blocks but one are freed.
 **
-** Invariant: all blocks together have at most LJP_MARKERS_TOTAL_BYTES. An entry that
-** is large, or has no place there, comes from malloc() and has pool_bytes 0.
-** Under the lock of traces.
+** Invariant: all blocks together have at most LJP_MARKERS_TOTAL_BYTES. An entry
+** that is large, or does not fit there, comes from malloc() and has pool_bytes
+** 0. Under the lock of traces.
 */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 
 enum {
   STEP = 32,
-  LARGEST = 2048, /* of records in store_blocks */
+  LARGEST = 2048, /* bytes of an entry in store_blocks */
   BLOCK_BYTES = 32 << 10,
   BLOCKS = LJP_MARKERS_TOTAL_BYTES / BLOCK_BYTES
 };
@@ -43,7 +43,7 @@ static void store_keep(void *p, size_t bytes)
   store_unused[bytes / STEP] = u;
 }
 
-/* Begins a block. The rest of the block before becomes a free entry. */
+/* Begins a block. The rest of the previous block becomes a free entry. */
 __attribute__((noinline)) static bool store_add_block(void)
 {
   struct block *fresh =

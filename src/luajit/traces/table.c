@@ -3,8 +3,8 @@
 ** whose code is gone wait in a queue while a session holds traces, so that its
 ** writer can describe them.
 **
-** ljp_guest_trace() runs on a writer thread, the hooks on VM threads: all that
-** stands here is under the lock of traces.
+** ljp_guest_trace() runs on a writer thread, the hooks run on VM threads.
+** Everything here is under the lock of traces.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +21,14 @@ static struct ljp_trace *table_waiting_first, *table_waiting_last;
 static uint32_t table_waiting_count, table_holds;
 static struct ljp_guest_jit_counts table_counts;
 
-/* -- Entries by id; under the lock ----------------------------------------------- */
+/* -- Entries by id; under the lock ----------------------------------------- */
 
 static void table_grow(void)
 {
   uint32_t slots = table_slots ? table_slots * 2 : 256;
   struct ljp_trace **fresh = calloc(slots, sizeof *fresh);
   if (!fresh)
-    return; /* longer chains, nothing worse */
+    return; /* the only harm is longer chains */
   for (uint32_t i = 0; i < table_slots; i++) {
     for (struct ljp_trace *t = table_by_id[i], *next; t; t = next) {
       next = t->next_by_id;
@@ -116,8 +116,8 @@ void ljp_traces_retire(struct ljp_trace *trace)
   else
     table_waiting_first = trace;
   table_waiting_last = trace;
-  /* A writer asks when it reads that the trace was made: it has asked about the
-  ** oldest long ago. */
+  /* A writer asks about a trace when it reads that the trace was made, so it
+  ** has asked about the oldest one long ago. */
   if (++table_waiting_count > LJP_TRACES_WAITING)
     table_forget_waiting();
 }
@@ -193,8 +193,8 @@ bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out)
 {
   if (!ljp_traces_with(id, table_describe, out))
     return false;
-  /* The collector has not freed garbage code yet, but maybe the prototype where
-  ** the code began: its reference may be in use again. */
+  /* The collector may free the prototype where garbage code began before the
+  ** code itself. Then the reference may stand for another prototype. */
   if (!ljp_protos_stand(out->place_ref, out->newest))
     out->place_ref = out->place_line = 0;
   return true;

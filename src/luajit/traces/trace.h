@@ -1,20 +1,20 @@
 /*
-** Traces: the table of compiled code, and each VM's map from addresses to traces
-** (RFC 4).
+** Traces: the table of compiled code, and each VM's map from addresses to
+** traces (RFC 4).
 **
-** Mental picture: each VM has a struct ljp_jit, with the markers of the trace that
-** is being recorded, and a map of its code: areas in order of address, each with
-** its traces in order of address. (LuaJIT fills an area from its end down, so a
-** new trace is always appended.) The hooks (hooks.c, markers.c) change the map on
-** the VM's own thread; the handler reads it (map_find.c) on the same thread,
-** between two instructions of the hooks. Each change is one store of a pointer or
-** a count, made after what it leads to is complete; memory is freed only after
-** nothing leads to it. All the same the handler reads through fault-safe loads
-** and checks what it finds: even if it is wrong about whose code is running, it
-** cannot crash.
+** Mental picture: each VM has a struct ljp_jit, with the markers of the trace
+** that is being recorded, and a map of its code: areas in order of address,
+** each with its traces in order of address. (LuaJIT fills an area from its end
+** down, so a new trace is always appended.) The hooks (hooks.c, markers.c)
+** change the map on the VM's own thread; the handler reads it (map_find.c) on
+** the same thread, between two instructions of the hooks. Each change is one
+** store of a pointer or a count, made when everything behind it is complete.
+** Memory is freed only when nothing leads to it any more. All the same the
+** handler uses fault-safe loads and checks what it finds: even if it is wrong
+** about whose code is running, it cannot crash.
 **
-** A trace's entry lives until its code is freed, and, while a session holds
-** traces, as long as a writer may still ask about its id.
+** A trace's entry lives until its code is freed. While a session holds traces,
+** the entry lives as long as a writer may still ask about its id.
 */
 #ifndef LJP_TRACE_H
 #define LJP_TRACE_H
@@ -52,7 +52,7 @@ struct ljp_code_range {
   struct ljp_trace *trace; /* NULL: freed by the collector */
 };
 
-/* Ranges of one area: the later the lower. */
+/* Ranges of one area. A later range has lower addresses. */
 struct ljp_code_ranges {
   _Atomic uint32_t count;
   uint32_t capacity;
@@ -70,15 +70,15 @@ struct ljp_code_map {
   struct ljp_code_area area[];
 };
 
-/* One VM's. Made at its first trace, never freed, used again by the next VM of
-** the same entry. */
+/* The traces of one VM. Made at its first trace, never freed, and used again by
+** the next VM with the same entry. */
 struct ljp_jit {
   struct ljp_code_map *_Atomic map;
-  struct ljp_code_area *area;   /* of the map: where code goes now */
+  struct ljp_code_area *area;   /* of the map: where new code goes */
   struct ljp_trace **by_number; /* those that are alive */
   uint32_t numbers;
 
-  /* Of the trace that is being compiled; only markers.c looks into them. */
+  /* For the trace that is being compiled; only markers.c uses them. */
   struct ljp_marker_notes *notes; /* NULL before the first trace */
   struct ljp_shift *next_shift;   /* NULL: no markers are made */
   uint32_t code_refs, copied_refs;
@@ -91,12 +91,12 @@ struct ljp_jit {
 struct jit_State;
 struct ljp_vm;
 
-/* -- The map of code (map.c) --------------------------------------------------- */
+/* -- The map of code (map.c) ----------------------------------------------- */
 
 /* Enters a trace's code into the map; false if there is no memory. */
 bool ljp_map_add(struct ljp_jit *jit, const struct jit_State *J,
                  struct ljp_trace *trace);
-/* Takes a trace out of the map that was entered. */
+/* Removes a trace from the map. */
 void ljp_map_remove(struct ljp_jit *jit, const struct ljp_trace *trace);
 
 /* For the handler (map_find.c): copies what is known about the trace whose code
@@ -106,39 +106,40 @@ LJP_SIGSAFE bool ljp_trace_find(const struct ljp_vm *vm, uint64_t rip,
 /* Is rip in one of the areas that hold compiled code? */
 LJP_SIGSAFE bool ljp_trace_area(const struct ljp_vm *vm, uint64_t rip);
 
-/* -- Memory of entries (store.c), under the lock of traces ---------------------- */
+/* -- Memory of entries (store.c), under the lock of traces ----------------- */
 
-/* Memory of an entry with that many bytes of markers. Nothing is set but
-** pool_bytes. */
+/* Allocates an entry with that many bytes of markers. Only pool_bytes is
+** set. */
 struct ljp_trace *ljp_trace_new(size_t marker_bytes);
 void ljp_trace_free(struct ljp_trace *trace);
 
-/* -- The table of entries (table.c) --------------------------------------------- */
+/* -- The table of entries (table.c) ---------------------------------------- */
 
 enum { LJP_TRACES_WAITING = 65536 }; /* entries that a writer may ask about */
 
-/* Gives the entry an id and enters it; false if there is no memory. Under the
-** lock of traces. */
+/* Gives the entry an id and adds it to the table; false if there is no memory.
+** Under the lock of traces. */
 bool ljp_traces_enter(struct ljp_trace *trace);
-/* Its code is gone, and nothing leads a handler to it any more. Under the lock of
-** traces. */
+/* Call when the code is gone and no handler can find the entry any more. Under
+** the lock of traces. */
 void ljp_traces_retire(struct ljp_trace *trace);
-/* Markers of code that got no entry are counted as left out. Under the lock of
+/* Counts the markers of code that got no entry as left out. Under the lock of
 ** traces. */
 void ljp_traces_count_cut(uint32_t markers);
 
-/* Calls with the entry of that id, under the lock that keeps the entry and (while
-** it has an object) its code and markers. False: there is none. */
+/* Makes a call with the entry of that id, under the lock that protects the
+** entry and (while it has an object) its code and markers. False: there is
+** none. */
 bool ljp_traces_with(uint64_t id,
                      void (*use)(const struct ljp_trace *trace, void *ctx),
                      void *ctx);
 
-/* -- Hooks (hooks.c, reason.c) --------------------------------------------------- */
+/* -- Hooks (hooks.c, reason.c) --------------------------------------------- */
 
-/* A VM is gone: so is everything that is known of its traces. */
+/* Call when a VM is gone: forgets its traces. */
 void ljp_traces_drop(struct ljp_vm *vm);
 
-/* Why recording was given up, as text. */
+/* The reason why recording was aborted, as text. */
 enum { LJP_TRACE_REASON_BYTES = 192 };
 void ljp_trace_reason(struct jit_State *J, uint32_t error, char *text,
                       size_t room);

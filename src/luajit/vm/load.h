@@ -1,7 +1,7 @@
 /*
 ** Fault-safe loads of the VM's memory. LJP_SIGSAFE throughout. "Noted" loads
-** record what they read in a memo (src/base/memo.h): once a walk has passed a
-** point of the memo, the rest of the walk depends on these words.
+** also put what they read into a memo (src/base/memo.h): once a walk has passed
+** a point of the memo, the rest of the walk depends on these words.
 */
 #ifndef LJP_LOAD_H
 #define LJP_LOAD_H

@@ -9,7 +9,7 @@
 
 #include "src/base/futex.h"
 
-/* A waiter looks again after this time, in case a wake-up was lost. */
+/* A waiter checks again after this time, in case a wake-up was lost. */
 enum { PATIENCE_NS = 100000000 };
 
 _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
@@ -26,13 +26,14 @@ void ljp_lock_wake(enum ljp_lock which)
   ljp_futex_wake(&ljp_lock_words[which]);
 }
 
-/* -- fork() ------------------------------------------------------------------ */
+/* -- fork() ---------------------------------------------------------------- */
 
 static _Thread_local bool lock_forking[LJP_LOCKS]; /* lock_prepare() took it */
 
-/* Takes all locks, so that the child finds the tables whole. A handler of the host
-** may interrupt us while we hold a lock, and fork: it would wait for itself. So it
-** goes on after a while, and the lock stays with its holder. */
+/* Takes all locks, so that the child finds the tables whole. If a handler of
+** the host interrupts us while we hold a lock, and forks, it would wait for
+** itself. So the wait ends after a while, and the lock stays with its
+** holder. */
 static void lock_prepare(void)
 {
   enum { TRIES = 1000, PAUSE_NS = 1000000 };
@@ -59,14 +60,15 @@ static void lock_forked(void)
   }
 }
 
-/* When the library is loaded, before any thread can hold a lock: a thread that
-** registers later may wait for a fork() that another thread has begun, whose
-** child then finds the lock taken. A host may fork on a thread that never used
-** Lua, so the first VM would be too late. The linker takes this file from the
-** static library for its locks, and with them this function. 101: before a
-** host's own constructors. dlclose() removes the handlers. */
+/* Runs when the library is loaded, before any thread can hold a lock. A thread
+** that registers the handlers later may wait for a fork() that another thread
+** has begun, and the child then finds the lock taken. A host may fork on a
+** thread that never used Lua, so the first VM would be too late. The linker
+** takes this file from the static library because of the locks, and so this
+** function, too. 101: before a host's own constructors. dlclose() removes the
+** handlers. */
 __attribute__((constructor(101))) static void lock_set_handlers(void)
 {
-  /* Without memory for this, fork() is what it was without us. */
+  /* Without memory for this, fork() does what it would do without us. */
   (void)pthread_atfork(lock_prepare, lock_forked, lock_forked);
 }

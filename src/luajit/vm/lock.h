@@ -1,12 +1,12 @@
 /*
 ** Locks of the tables in src/luajit. VM threads take them in hooks, and writer
-** threads when they ask what a frame stands for; handlers never do. A lock is held
-** briefly, and never while something outside of src/luajit is called.
+** threads when they ask what a frame stands for; handlers never do. A lock is
+** held briefly, and never while something outside of src/luajit is called.
 **
-** They are words of our own and not mutexes because loading a chunk of Lua
-** takes one for each function, and because a child of fork() must find them
-** free, even if a thread that it does not have was just holding one. From the
-** moment the library is loaded, fork() waits until all are free.
+** They are words of our own and not mutexes for two reasons. Loading a chunk of
+** Lua takes a lock for each function. And a child of fork() must find all locks
+** free, even if another thread of the parent was holding one. From the moment
+** the library is loaded, fork() waits until all are free.
 */
 #ifndef LJP_LOCK_H
 #define LJP_LOCK_H
@@ -18,7 +18,7 @@
 
 enum ljp_lock { LJP_LOCK_VMS, LJP_LOCK_PROTOS, LJP_LOCK_TRACES, LJP_LOCKS };
 
-/* 0: free, 1: taken, 2: taken, and a thread may wait. */
+/* 0: free, 1: taken, 2: taken, and a thread may be waiting. */
 extern _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
 
 void ljp_lock_wait(enum ljp_lock which);

@@ -1,6 +1,6 @@
 /*
-** The VM that LuaJIT's own structures belong to, for hooks and other code on the
-** VM's own thread. NULL: the VM has no entry (there was no memory for one).
+** The VM that LuaJIT's own structures belong to, for hooks and other code on
+** the VM's own thread. NULL: the VM has no entry (there was no memory for one).
 */
 #ifndef LJP_VM_OF_H
 #define LJP_VM_OF_H

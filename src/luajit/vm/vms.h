@@ -7,8 +7,8 @@
 ** lua_close(), and never given back to malloc(): a handler may read it at any
 ** time. Numbers of VMs are never used twice; indices are.
 **
-** What is marked LJP_SIGSAFE only reads. Entries are added and removed by the
-** hooks (hooks/vm.c), on the VM's own thread. vm_of.h finds a VM by LuaJIT's own
+** What is marked LJP_SIGSAFE only reads. The hooks (hooks/vm.c) add and remove
+** entries, on the VM's own thread. vm_of.h finds a VM by LuaJIT's own
 ** structures.
 */
 #ifndef LJP_VMS_H
@@ -41,8 +41,8 @@ enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
 extern struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
 extern _Atomic uint32_t ljp_vm_count;
 
-/* By the index, which a GG_State or a record of ours holds. NULL: there is no
-** such entry. */
+/* The entry with an index, which a GG_State or an entry of ours holds. NULL:
+** there is no such entry. */
 LJP_SIGSAFE static inline struct ljp_vm *ljp_vm_at(uint32_t index)
 {
   if (index == 0 ||
@@ -53,7 +53,8 @@ LJP_SIGSAFE static inline struct ljp_vm *ljp_vm_at(uint32_t index)
          index % LJP_VM_CHUNK;
 }
 
-/* By an index and the number that the VM had. NULL: that VM is closed. */
+/* The entry of the VM that had this index and number. NULL: the VM is
+** closed. */
 static inline struct ljp_vm *ljp_vm_numbered(uint32_t index, uint32_t number)
 {
   struct ljp_vm *vm = ljp_vm_at(index);
@@ -63,28 +64,29 @@ static inline struct ljp_vm *ljp_vm_numbered(uint32_t index, uint32_t number)
              : NULL;
 }
 
-/* By the address of a global_State. NULL: there is none, or one without an
-** entry. noted: what was read is noted in the memo. */
+/* The VM whose global_State has this address. NULL: there is none, or it has no
+** entry. noted: the reads are noted in the memo. */
 LJP_SIGSAFE const struct ljp_vm *ljp_vm_of(uint64_t g);
 LJP_SIGSAFE const struct ljp_vm *ljp_vm_of_noted(uint64_t g,
                                                  struct ljp_memo *notes);
 
-/* The global_State by the dispatch register of running VM code; 0 if the register
-** is lost or wrong. */
+/* The global_State that the dispatch register of running VM code leads to; 0 if
+** the register is lost or wrong. */
 LJP_SIGSAFE uint64_t ljp_vm_from_dispatch(const struct ljp_regs *regs);
 
-/* All VMs in no order: the one after vm, or the first one after NULL; NULL ends.
-** VMs may come and go meanwhile unless the caller holds LJP_LOCK_VMS. */
+/* Visits all VMs, in no order: returns the VM after vm, or the first one for
+** NULL. NULL: there are no more. VMs may come and go unless the caller holds
+** LJP_LOCK_VMS. */
 LJP_SIGSAFE struct ljp_vm *ljp_vm_next(const struct ljp_vm *vm);
 
-/* An entry with a new number for a VM, NULL if there is no memory. Takes
+/* Makes an entry with a new number for a VM; NULL if there is no memory. Takes
 ** LJP_LOCK_VMS. */
 struct ljp_vm *ljp_vm_add(uint64_t g);
-/* Gives an entry free whose g is 0. Takes LJP_LOCK_VMS. */
+/* Frees an entry whose g is 0. Takes LJP_LOCK_VMS. */
 void ljp_vm_remove(struct ljp_vm *vm);
 
-/* True while a stack is moved; at the end of that the VM then asks for the
-** sample. */
+/* True while a stack is being moved. At the end of the move the VM then asks
+** for the sample. */
 LJP_SIGSAFE bool ljp_vm_resizing(const struct ljp_vm *vm);
 LJP_SIGSAFE void ljp_vm_note_resizing(const struct ljp_vm *vm,
                                       struct ljp_memo *notes);

@@ -1,6 +1,6 @@
 /*
 ** Finding a VM from a signal handler. vms.h has the picture. LJP_SIGSAFE
-** throughout; whatever lies outside of our own table is read fault-safely.
+** throughout; everything outside our own table is read fault-safely.
 */
 #define LUA_CORE
 

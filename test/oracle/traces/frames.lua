@@ -1,6 +1,7 @@
--- Frames that come and go in every way that is recorded: tail calls at a trace's
--- beginning and inside, of functions with variable arguments, of builtins; side
--- traces that begin deep in inlined calls; several metamethods for one bytecode.
+-- Frames that come and go in every way that is recorded: tail calls at a
+-- trace's beginning and inside, of functions with variable arguments, of
+-- builtins; side traces that begin deep in inlined calls; several metamethods
+-- for one bytecode.
 local function leaf(x, y)
   local s = x * 3
   s = s + (y or 1)
