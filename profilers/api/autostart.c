@@ -116,7 +116,7 @@ static int autostart_protected(lua_State *L)
   else if (r.children)
     lua_pushfstring(L, "%s.%d", r.path, (int)getpid());
   else
-    return 0; /* a child of the recorded program, and not asked for */
+    return 0; /* a child of the recorded program, not to be recorded */
   lua_setfield(L, -2, "path");
   lua_getfield(L, 1, "profile");
   lua_getfield(L, -1, "start");

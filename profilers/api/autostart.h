@@ -2,7 +2,7 @@
 ** A session that the environment asks for. With LJPROF_RECORD, which `ljprof
 ** record` sets, the first VM that opens its libraries starts a session that
 ** lasts until the program ends. This is the only case in which the library
-** prints: if the session cannot start it says so on standard error.
+** prints: if the session cannot start, the library says so on standard error.
 **
 ** The variable holds NAME=VALUE pairs, separated by ';': "pid", the process to
 ** record; "children=true" to record others as well, each into PATH.PID; options

@@ -27,7 +27,7 @@
 /* -- CPU profiler ---------------------------------------------------------- */
 /*
 ** Takes len bytes at *data. Returns the number of bytes taken, 0 on error; sets
-** *data to NULL to end the stream. ctx is the one of the options.
+** *data to NULL to end the stream. ctx comes from the options.
 */
 typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len, void *ctx);
 

@@ -9,10 +9,11 @@
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/memprof.h"
 
-/* Of the running session; read when it has ended. */
+/* The options of the running session; read when it has ended. */
 static struct luam_Memprof_Options running;
 
-/* The errno with which on_stop has failed on the thread that stopped, or 0. */
+/* The errno of a failed on_stop, for the thread that stopped the session; or
+** 0. */
 static __thread int on_stop_error;
 
 static void memprof_stopped(void *ctx)

@@ -14,8 +14,8 @@ struct ljp_memprof_lua {
   bool every, sampled;
 };
 
-/* Reads the options of the memory part of a combined session. 0, or the number
-** of results of a call that has failed. */
+/* Reads the options of the memory part of a combined session. Returns 0, or the
+** number of results that a failed call returns to Lua. */
 int ljp_memprof_read_part(lua_State *L, int table, struct ljp_memprof_lua *m);
 /* Pushes the table that misc.memprof.status() returns. */
 int ljp_memprof_push_status(lua_State *L);

@@ -1,8 +1,9 @@
 /*
 ** Options of the Lua interface: tables like {interval = 1, path = "x"}. Each
-** option has a reader, which knows what values it wants. Another value is
-** refused with the option's name, an unknown option with the nearest known
-** name. Raises no error but Lua's own when memory runs out.
+** option has a reader, which knows the values that it takes. The message about
+** a wrong value has the option's name; the message about an unknown option has
+** the nearest known name. Raises no error except Lua's own when memory runs
+** out.
 **
 ** On the VM's own thread.
 */
@@ -26,8 +27,8 @@ struct ljp_option {
   ljp_option_reader *read;
 };
 
-/* Reads all options of a table. 0, or the number of results of a call that has
-** failed. */
+/* Reads all options of a table. Returns 0, or the number of results that a
+** failed call returns to Lua. */
 int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
                      size_t count, void *to);
 

@@ -59,7 +59,7 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   int results = 0;
   struct ljp_memprof_status now;
   ljp_sysprof_options_init(&cpu);
-  /* Refused before anything starts. */
+  /* Refuse before anything starts. */
   ljp_memprof_status(&now);
   if (c->memory && now.running)
     return ljp_options_failed(L, EBUSY, "memory profiler is running already");

@@ -18,7 +18,7 @@ static struct {
   luam_Sysprof_backtracer backtracer;
 } set;
 
-/* Of the running session; read when it has ended. */
+/* The callbacks of the running session; read when it has ended. */
 static struct {
   luam_Sysprof_on_stop on_stop;
   void *ctx;

@@ -8,8 +8,8 @@
 
 #include "profilers/cpu/sysprof.h"
 
-/* Reads the options of the CPU part of a combined session. 0, or the number of
-** results of a call that has failed. */
+/* Reads the options of the CPU part of a combined session. Returns 0, or the
+** number of results that a failed call returns to Lua. */
 int ljp_sysprof_read_part(lua_State *L, int table,
                           struct ljp_sysprof_options *options);
 /* Pushes the table that misc.sysprof.status() returns. */

@@ -1,7 +1,7 @@
 /*
-** The caller of one of our functions that is entered in assembly
-** (profilers/memory/entry.c): the registers that functions preserve, as the
-** entry leaves them on the stack, below the return address.
+** The caller of a function of ours whose entry is in assembly
+** (profilers/memory/entry.c): the registers that functions preserve, which the
+** entry puts on the stack, below the return address.
 */
 #ifndef LJP_CALLER_H
 #define LJP_CALLER_H

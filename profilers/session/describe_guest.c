@@ -1,7 +1,7 @@
 /*
-** What the guest has to say to a session's writer; see describe_guest.h. All
-** callbacks run on the writer thread; their context is the hold's ticket, which
-** stays good when the hold has been released.
+** Descriptions of the guest for a session's writer; see describe_guest.h. All
+** callbacks run on the writer thread. Their context is the hold's ticket, which
+** may still be used when the hold has been released.
 */
 #include "profilers/session/describe_guest.h"
 

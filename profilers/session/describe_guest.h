@@ -1,7 +1,7 @@
 /*
-** What the guest has to say to a session's writer: names and lines of
-** functions, names of builtins, what a trace was compiled from. See
-** src/base/describe.h, which the writer calls by.
+** Descriptions of the guest for a session's writer: names and lines of
+** functions, names of builtins, what a trace was compiled from. The writer
+** calls them through src/base/describe.h.
 */
 #ifndef LJP_DESCRIBE_GUEST_H
 #define LJP_DESCRIBE_GUEST_H

@@ -2,9 +2,9 @@
 ** What every profiler takes from the host process; see host.h.
 **
 ** One mutex guards the tables. A writer's round only tries it. fork() takes it:
-** otherwise the child would get half-made tables, and the loader's lock held by
-** a thread that the child does not have. Before fork() waits for the mutex it
-** asks the thread that holds it to hurry.
+** otherwise the child might get half-made tables, and the loader's lock held by
+** a thread that the child does not have. Before fork() waits for the mutex, it
+** asks the thread that holds the mutex to hurry.
 */
 #include "profilers/session/host.h"
 
@@ -84,7 +84,7 @@ pid_t ljp_host_tid_before_fork(void)
   return tid_before_fork;
 }
 
-/* -- Making ready ---------------------------------------------------------- */
+/* -- Preparing the host ---------------------------------------------------- */
 /* Our signal handlers may still run long after a dlclose() of this library. */
 static void host_pin_library(void)
 {

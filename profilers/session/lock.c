@@ -13,13 +13,12 @@ void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock)
   atomic_store(&lock->pid, getpid());
 }
 
-/* The first thread of this process that comes here makes the lock new; the
-** others wait for it. */
+/* The first thread of this process that gets here makes the lock new; the
+** others wait for that. */
 static void lock_claim(struct ljp_profiler_lock *lock, pid_t before, pid_t me)
 {
   if (before == 0) {
-    /* The lock was never used. Another thread may be faster; that is as
-    ** good. */
+    /* The lock was never used. It does no harm if another thread is faster. */
     atomic_compare_exchange_strong(&lock->pid, &before, me);
     return;
   }
@@ -53,7 +52,7 @@ bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock)
   struct timespec until;
   if (atomic_load(&lock->pid) != getpid())
     return false;
-  /* First without waiting: TSan does not know pthread_mutex_clocklock(). */
+  /* Try without waiting first: TSan does not know pthread_mutex_clocklock(). */
   if (ljp_profiler_trylock(lock))
     return true;
   clock_gettime(CLOCK_MONOTONIC, &until);

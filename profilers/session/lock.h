@@ -1,10 +1,11 @@
 /*
-** A profiler's lock: one a profiler, static, never destroyed.
+** A profiler's lock: one per profiler, static, never destroyed.
 **
-** After fork() the child may find it held by a thread that the child does not
-** have, so the child makes the lock new; pid says which process it belongs to.
-** Who ends a session leaves on_stop here. The unlock calls it when the lock is
-** free, since on_stop may start another session.
+** In the child of a fork(), the lock may be held by a thread that the child
+** does not have. So the child makes the lock new; pid says which process the
+** lock belongs to. The thread that ends a session leaves on_stop here. The
+** unlock calls on_stop when the lock is free, because it may start another
+** session.
 **
 ** Any thread may call this; no signal handler may.
 */
@@ -19,8 +20,8 @@
 struct ljp_profiler_lock {
   pthread_mutex_t mutex;
   _Atomic pid_t pid; /* 0: unused so far; -PID: PID is making it new */
-  /* Called, before anybody gets the lock, in a process other than the one that
-  ** had it: one whose fork handlers did nothing, or never ran. */
+  /* Called before any thread gets the lock in a process other than the one that
+  ** it belongs to: one whose fork handlers did nothing, or never ran. */
   void (*elsewhere)(void);
   void (*on_stop)(void *ctx);
   void *on_stop_ctx;
@@ -36,8 +37,8 @@ void ljp_profiler_lock(struct ljp_profiler_lock *lock);
 bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
 /* For the library's destructors. False in a child that never took the lock, and
 ** if the lock is not released within two seconds: the thread that calls exit()
-** may hold it itself. Waiting is needed because the writer holds the lock at
-** times, and the session must be closed all the same. */
+** may hold it itself. It must wait because the writer may hold the lock for a
+** moment, and the session must be closed even then. */
 bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock);
 void ljp_profiler_unlock(struct ljp_profiler_lock *lock);
 /* In a fork's child. */

@@ -2,8 +2,8 @@
 ** Output: where a session's stream goes and how it is written, and the steps in
 ** which a profiler opens and closes the session that writes it.
 **
-** The caller holds the lock of the profiler whose session it is, unless said
-** otherwise.
+** The caller holds the lock of the profiler that owns the session, unless a
+** comment says otherwise.
 */
 #ifndef LJP_OUTPUT_H
 #define LJP_OUTPUT_H
@@ -13,8 +13,8 @@
 #include "src/luajit/functions.h"
 #include "src/session/session.h"
 
-/* The first member of each profiler's options. Without a path and a callback
-** the stream is thrown away. */
+/* The first member of each profiler's options. Without a path or a callback the
+** stream is discarded. */
 struct ljp_output {
   const char *path;
   ljp_sink_callback callback;
@@ -31,23 +31,23 @@ struct ljp_output {
   uint32_t keep_segments;
 };
 
-/* Copies the output's path into room, and makes the output point there. */
+/* Copies the output's path into room, and points the output to the copy. */
 enum { LJP_OUTPUT_PATH_BYTES = 4096 };
 enum ljp_status ljp_output_keep_path(struct ljp_output *output,
                                      char room[LJP_OUTPUT_PATH_BYTES],
                                      struct ljp_failure *why);
 
-/* Makes a session that has not started yet. Its writer describes what this hold
-** keeps. */
+/* Makes a session, but does not start it. Its writer describes the functions
+** that this hold keeps. */
 enum ljp_status ljp_output_new(const struct ljp_output *output,
                                void (*round)(void *ctx),
                                void (*fork_child)(void *ctx, bool recording),
                                const struct ljp_guest_hold *hold,
                                struct ljp_session **session,
                                struct ljp_failure *why);
-/* Starts the session. On failure it is freed and *session is NULL. A file that
-** was there stays until the commit: the caller first does all that can be
-** refused. */
+/* Starts the session. On failure it is freed and *session is NULL. An existing
+** file stays until the commit, so that the caller can first do everything that
+** may be refused. */
 enum ljp_status ljp_output_start(const struct ljp_output *output,
                                  struct ljp_session **session,
                                  struct ljp_failure *why);
@@ -55,18 +55,18 @@ enum ljp_status ljp_output_start(const struct ljp_output *output,
 enum ljp_status ljp_output_commit(const struct ljp_output *output,
                                   struct ljp_session *session,
                                   struct ljp_failure *why);
-/* Stops and frees the session. Before that its stream is told how many
-** functions the hold has left without a name. *bytes: the bytes that were
+/* Stops and frees the session. Before that, writes into its stream how many
+** functions the hold has left without a name. *bytes: the number of bytes
 ** written. */
 enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why);
 
-/* Much waits for a session's writer: wakes it if the session runs. On a VM's
-** thread inside its collector, where this thread may hold the lock already:
-** then it starts or stops a session, which makes rounds enough. Takes the
-** lock. */
+/* Many entries wait for a session's writer: wakes the writer if the session
+** runs. Called on a VM's thread inside its collector. Takes the lock. If this
+** thread already holds it, does nothing: then the thread is starting or
+** stopping a session, which makes the writer do enough rounds. */
 void ljp_output_wake_writer(struct ljp_profiler_lock *lock, const bool *running,
                             struct ljp_session *const *session);
 

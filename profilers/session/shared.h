@@ -3,9 +3,9 @@
 ** CPU profiler owns it, and the memory profiler takes part in a combined
 ** session. Neither knows the other; both know this.
 **
-** The participant never goes away once it has joined: it answers for itself
-** whether it records. Its functions take the participant's own lock, inside or
-** outside of the owner's as said below.
+** Once it has joined, the participant stays and says itself whether it records.
+** Its functions take the participant's own lock, inside or outside the owner's
+** lock as described below.
 */
 #ifndef LJP_SHARED_H
 #define LJP_SHARED_H
@@ -20,7 +20,7 @@ struct ljp_participant {
   void (*round)(void);
   /* In a fork's child, after the owner has made its own lock new. */
   void (*forked)(bool recording);
-  /* Does it record into the shared session? Outside of the owner's lock. */
+  /* Does it record into the shared session? Outside the owner's lock. */
   bool (*records)(void);
 };
 
@@ -29,7 +29,7 @@ void ljp_shared_join(const struct ljp_participant *participant);
 /* The session on offer, or NULL. It stays until the owner stops it. */
 struct ljp_session *ljp_shared_session(void);
 
-/* The owner's part; session NULL: none is on offer any more. */
+/* The owner's part. session NULL withdraws the offer. */
 void ljp_shared_offer(struct ljp_session *session);
 void ljp_shared_round(void);
 void ljp_shared_forked(bool recording);

@@ -2,10 +2,10 @@
 ** Stand-ins: registers that a sample is taken from instead of the interrupted
 ** ones, while our own code runs in a thread of the host.
 **
-** That code (a walk, a push) has no frame information, and nobody wants to see
-** it. So it names the place that called it, and a sample that interrupts it
-** shows that place, with a [profiler] frame on top. Both variables belong to
-** the thread that sets them; its signal handler reads them.
+** That code (a walk, a push) has no frame information, and no user wants to see
+** it. So it names the place that called it. A sample that interrupts it shows
+** that place, with a [profiler] frame on top. Both variables belong to the
+** thread that sets them; its signal handler reads them.
 */
 #ifndef LJP_STAND_IN_H
 #define LJP_STAND_IN_H
@@ -18,12 +18,12 @@
 extern __thread const struct ljp_regs *volatile ljp_stand_in_regs
     __attribute__((tls_model("initial-exec")));
 
-/* The same for the allocator's hook, which is called so often that it can
-** afford no more than one store. Takes precedence over the registers. */
+/* The same for the allocator's hook, which is called so often that it can only
+** afford one store. Takes precedence over the registers. */
 extern __thread const struct ljp_caller *volatile ljp_stand_in_caller
     __attribute__((tls_model("initial-exec")));
 
-/* A sample shows this caller from now on; NULL: what is interrupted. */
+/* From now on a sample shows this caller; NULL: the interrupted code. */
 static inline void ljp_stand_in(const struct ljp_caller *caller)
 {
   ljp_stand_in_caller = caller;

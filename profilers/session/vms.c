@@ -7,7 +7,7 @@
 
 #include "src/base/assert.h"
 
-enum { CLOSE_ROUNDS = 2 /* after these lua_close() has ended */ };
+enum { CLOSE_ROUNDS = 2 /* lua_close() has ended after this many rounds */ };
 
 static struct ljp_vms_entry *vms_find(uint32_t number)
 {

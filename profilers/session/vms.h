@@ -2,11 +2,11 @@
 ** The VMs of a session: which id in the stream stands for the VM with a given
 ** process-wide number.
 **
-** The table is of the CPU profiler's session, which memory may share. An entry
-** passes through these states: free (number 0), claimed (a number, id 0),
-** named (an id), closing (lua_close() has begun), free again. A signal handler
-** may claim an entry; every other step is taken by ordinary code under the
-** lock of the CPU profiler.
+** The table belongs to the CPU profiler's session, which the memory profiler
+** may share. An entry passes through these states: free (number 0), claimed (a
+** number, id 0), named (an id), closing (lua_close() has begun), free again. A
+** signal handler may claim an entry. Ordinary code takes every other step,
+** under the lock of the CPU profiler.
 */
 #ifndef LJP_VMS_H
 #define LJP_VMS_H

@@ -1,7 +1,7 @@
-/* Fuzz target: any bytes as the file of a module, read as the child process
-** does it, with names and DWARF looked up at many addresses. In use, a crash in
-** elfutils costs the names of one module (parsers/symbols/child.c); here it is
-** a finding. */
+/* Fuzz target: any bytes as the file of a module. The target reads the file as
+** the child process does, and looks up names and DWARF at many addresses. In
+** production, a crash in elfutils only costs the names of one module
+** (parsers/symbols/child.c); here it is a finding. */
 #include <stdlib.h>
 #include <string.h>
 

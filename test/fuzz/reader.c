@@ -12,8 +12,8 @@
 #include "test/support/json.h"
 #include "tools/inspect/dump.h"
 
-/* A few bytes of input may make much output (a stack of 2,048 frames a sample).
-** The dump of an input ends at this size. */
+/* A few bytes of input may produce much output (a stack of 2,048 frames for
+** each sample). The dump of an input ends at this size. */
 enum { DUMP_MAX = 1 << 14 };
 
 static struct ljp_reader reader;

@@ -27,10 +27,9 @@ static bool is_many(unsigned what)
          what == LJP_REC_NODES;
 }
 
-/* Writes a stream anew. Returns false if epochs go back, which no writer lets
-** happen. Then the two streams cannot be compared: a block without usable
-** records is not written, but it decides which node ids of later blocks are
-** valid. */
+/* Rewrites a stream. Returns false if epochs go back, which no writer does.
+** Then the two streams cannot be compared: a block without usable records is
+** not written, but it decides which node ids of later blocks are valid. */
 static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
                     struct ljp_renumber *map)
 {
@@ -124,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 ||
         !ljp_out_begin(&out, fd) || ljp_reader_memory(&first, data, size))
       abort();
-    /* Blocks that were missing are not missing here: numbers are given anew. */
+    /* Missing blocks leave no gap here, because the blocks are renumbered. */
     bool comparable = rewrite(&out, &first, &map);
     ljp_reader_fini(&first);
     ljp_out_end(&out);

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Runs libFuzzer targets: run.sh BUILD_DIR SECONDS [NAME...]
 #
-# Each target bin/fuzz_NAME (all of them, or those named) runs for SECONDS (or
-# LJPROF_FUZZ_SECONDS, where that is set) with
-# the kept corpus test/fuzz/corpus/NAME as seeds. What it learns stays in
-# BUILD_DIR/corpus/NAME, inputs that fail in BUILD_DIR/findings/. Exit code 1
-# if a target failed or there is none.
+# Runs each target bin/fuzz_NAME (all of them, or only the named ones) for
+# SECONDS, or for LJPROF_FUZZ_SECONDS if that is set. The kept corpus
+# test/fuzz/corpus/NAME is the seed. New inputs stay in BUILD_DIR/corpus/NAME,
+# inputs that fail in BUILD_DIR/findings/. Exit code 1 if a target failed or
+# there is none.
 set -eu
 
 [ $# -ge 2 ] || {

@@ -25,7 +25,7 @@ static bool (*same)(const uint64_t *a, uint32_t a_count, const uint64_t *b,
                     uint32_t b_count);
 static void (*tell)(bool right, uint64_t rip);
 static struct late late[WAITING];
-static uint64_t *words, used; /* the truths, one behind the other */
+static uint64_t *words, used; /* the truths, one after the other */
 static uint32_t waiting, printed;
 static volatile bool at_work;
 
@@ -33,8 +33,8 @@ static uint64_t taken[FRAMES], mine[FRAMES];
 
 /* -- Taking them ----------------------------------------------------------- */
 
-/* The move itself on top, then its callers, as they are in the truth; what the
-** truth has above them was called by the move. */
+/* Is the move itself on top, and below it its callers, as in the truth? Frames
+** that the truth has above them were called by the move. */
 static bool is_right(const struct late *l, const uint64_t *frames,
                      uint32_t count)
 {
@@ -93,8 +93,9 @@ __attribute__((noinline)) static void take(void)
   used = 0;
 }
 
-/* Not stepped, as a copied word would be an instruction each; what is, before
-** and after, finds late_at_work(). The stack is the same then. */
+/* This code is not stepped, because each copied word would be an instruction.
+** The instructions before and after that are stepped find late_at_work(). The
+** stack is the same there. */
 static void on_deferred(void)
 {
   enum { TRAP_FLAG = 0x100 };

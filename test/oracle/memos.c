@@ -1,10 +1,10 @@
 /*
 ** Memos in the oracle; see memos.h.
 **
-** Changed words: at some instructions a memo is recorded, then each word of
-** the machine's stack, of two Lua stacks and of the functions on them is given
-** other values, one at a time, and walked with and without the memo. A read
-** that is not noted shows as a difference.
+** Changed words: at some instructions the test fills a memo. Then it changes
+** the words of the machine's stack, of two Lua stacks and of the functions on
+** them, one at a time, and walks with and without the memo. A read that is not
+** noted shows as a difference.
 **
 ** Limits: the same walks with few frames allowed, so that they are cut, and
 ** with a limit that changes under one memo.
@@ -29,7 +29,7 @@ enum {
 };
 static const uint64_t every[MEMOS] = {1, 7, 101, 1009, 20011};
 
-static struct ljp_memo *memos; /* MEMOS, and one more */
+static struct ljp_memo *memos; /* MEMOS + 1 of them */
 static lua_State *main_thread;
 static bool is_verbose;
 static uint64_t walks, capped, wrong, mutations, told[3];
@@ -82,7 +82,7 @@ static void walk_both(const struct ljp_unwind_map *map, const void *context,
   mutations++;
   if (!agree(&without, first, &with, second))
     differ(what, (uint64_t)(uintptr_t)word, &without, &with);
-  /* What was recorded is to be used again. */
+  /* The memo's contents are to be used again. */
   memo->stale = false;
   memo->pause = memo->longer = 0;
 }

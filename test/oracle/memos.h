@@ -1,7 +1,7 @@
 /*
-** The oracle's questions to walks with a memo (src/base/memo.h): do they find
-** what a walk without one finds, at each instruction, from memos that are old,
-** and with any word of the stacks changed under them?
+** The oracle's test of walks with a memo (src/base/memo.h). They must find what
+** a walk without a memo finds: at each instruction, with old memos, and with
+** any word of the stacks changed.
 */
 #ifndef LJP_TEST_MEMOS_H
 #define LJP_TEST_MEMOS_H
@@ -16,12 +16,12 @@ struct lua_State;
 /* False if there is no memory. */
 bool memos_init(struct lua_State *L, bool verbose);
 
-/* Before an instruction: what the walk from there has found. */
+/* Call before an instruction, with what the walk from there has found. */
 void memos_check(uint64_t step, const struct ljp_unwind_map *map,
                  const void *context, const struct ljp_walk *walk,
                  enum ljp_walk_result result);
 
-/* Prints a line; returns how many walks found something else. */
+/* Prints a line; returns the number of walks that found something else. */
 uint64_t memos_report(void);
 
 #endif

@@ -1,17 +1,17 @@
 /*
-** The oracle: runs a Lua script one machine instruction at a time, takes a
-** stack before every one of them with the very code that the sampler uses,
-** and compares it with the truth of shadow.h.
+** The oracle: runs a Lua script one machine instruction at a time. Before each
+** instruction it takes the stack with the sampler's own code, and compares the
+** stack with the truth of shadow.h.
 **
 ** Usage: oracle [-j] [-v] [-n LIMIT] [-c SHARE] SCRIPT [ARG...]
 **   -j        with the JIT compiler on
 **   -v        print the first stacks that are wrong
-**   -n LIMIT  stop stepping after so many instructions
-**   -c SHARE  fail if more than so many percent of the stacks are cut
-** Walks with a memo must find the very same (memos.h), or the run fails.
-** Prints counts, then a line for each function and reason that is not
-** complete. Exit status 1 if a stack was wrong (with the JIT compiler on only
-** cuts are judged: truth knows nothing of the frames inside traces).
+**   -n LIMIT  stop stepping after this number of instructions
+**   -c SHARE  fail if more than this percentage of the stacks is cut
+** Walks with a memo must find the same stacks (memos.h), or the run fails.
+** Prints counts, then a line for each function and reason with incomplete
+** stacks. Exit status 1 if a stack was wrong. (With the JIT compiler on, only
+** cuts are judged: the truth has no frames inside traces.)
 */
 #define LUA_CORE
 
@@ -39,20 +39,20 @@
 #include "test/oracle/shadow.h"
 
 enum { FRAMES = 8192, TRAP_FLAG = 0x100 };
-/* Stacks between two settled points. LuaJIT's assertions make the way
-** longer. */
+/* Stacks between two settled points. There are more of them with LuaJIT's
+** assertions. */
 #ifdef LJP_DEBUG
 enum { PENDING = 2048 };
 #else
 enum { PENDING = 512 };
 #endif
 
-/* A stack that is not that of the last settled point: it must be that of the
-** next one. */
+/* A stack that differs from that of the last settled point. It must be that of
+** the next one. */
 struct pending {
   uint64_t rip, rsp;
-  bool threw; /* an error was on its way since the last settled point */
-  bool rest;  /* ... and this is what it has left of that point's stack */
+  bool threw; /* an error was thrown since the last settled point */
+  bool rest;  /* ... and this is the rest that it has left of the stack there */
   uint32_t count;
   uint64_t frame[FRAMES];
   struct shadow shadow;
@@ -73,8 +73,8 @@ static uint64_t sample[FRAMES], expected[FRAMES];
 
 /* -- Comparing ------------------------------------------------------------- */
 
-/* Equal, but for the line of the innermost Lua frame: between two settled
-** points it may be that of either instruction, or not known. */
+/* Are the stacks equal, except for the line of the innermost Lua frame? Between
+** two settled points the line may be that of either instruction, or unknown. */
 static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
                   uint32_t b_count)
 {
@@ -100,8 +100,8 @@ static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
   return true;
 }
 
-/* Is a what is left of b while an error unwinds it: the guest frames from some
-** point down, and the host frames but for those that libgcc has given up? */
+/* Is a what remains of b while an error unwinds it: the guest frames below some
+** point, and the host frames except those that libgcc has already left? */
 static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
                     uint32_t b_count, uint64_t rip)
 {
@@ -117,14 +117,14 @@ static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
       !truth_taken_off(&run.truth, guests_b - guests_a, rip) ||
       !equal(only_a, guests_a, only_b + (guests_b - guests_a), guests_a))
     return false;
-  /* Below the first guest frame everything is as it was. */
+  /* Below the first guest frame nothing has changed. */
   while (tail < a_count && ljp_frame_kind(a[tail]) == LJP_FRAME_HOST)
     tail++;
   if (a_count - tail > b_count ||
       !equal(a + tail, a_count - tail, b + b_count - (a_count - tail),
              a_count - tail))
     return false;
-  /* Above it no host frame is out of order. */
+  /* Above it the host frames are in order. */
   for (uint32_t i = 0; i < tail; i++) {
     while (at < b_count && b[at] != a[i])
       at++;
@@ -134,7 +134,7 @@ static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
   return true;
 }
 
-/* Errors are thrown by libgcc; where it lies. */
+/* The address range of libgcc, which throws errors. */
 static uint64_t libgcc_low, libgcc_high;
 
 static int find_libgcc(struct dl_phdr_info *info, size_t size, void *arg)
@@ -217,7 +217,8 @@ static void print_cut(const struct ljp_walk *walk, const struct ljp_regs *regs,
           (long)regs->r[LJP_RIP], (long)regs->r[LJP_RSP], regs->known);
 }
 
-/* Does the truth expect these frames here? *want: how many it expects. */
+/* Does the truth expect these frames here? *want: the number that it
+** expects. */
 static bool is_expected(const uint64_t *frames, uint32_t count, uint64_t rip,
                         uint64_t rsp, uint32_t *want)
 {
@@ -226,7 +227,7 @@ static bool is_expected(const uint64_t *frames, uint32_t count, uint64_t rip,
          equal(frames, count, expected, *want);
 }
 
-/* The same if a builtin has put its results in its own place. */
+/* The same, if a builtin has overwritten its own frame with its results. */
 static bool is_replaced(const uint64_t *frames, uint32_t count, uint64_t rip,
                         uint64_t rsp, uint32_t *want)
 {
@@ -238,14 +239,14 @@ static bool is_replaced(const uint64_t *frames, uint32_t count, uint64_t rip,
   return fits;
 }
 
-/* Keeps a stack that is not the one of the last settled point, until the next
-** settled point. */
+/* Keeps a stack that differs from that of the last settled point, until the
+** next settled point. */
 static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
                         uint64_t rsp)
 {
   uint32_t want;
   if (run.pendings == PENDING) {
-    /* Too long between two settled points: an error is being unwound. */
+    /* Too many stacks between two settled points: an error is unwinding. */
     judge_pending();
   }
   struct pending *p = &run.pending[run.pendings++];
@@ -266,7 +267,8 @@ static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
 /* Compares the stack in sample[] with the truth. */
 static void compare(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
 {
-  /* The leaf is the instruction itself; the root end lies outside. */
+  /* The leaf is the instruction itself. The root end lies outside the
+  ** workload. */
   uint64_t *frames = sample;
   uint32_t count = stack->count, want;
   if (count && ljp_frame_payload(frames[0]) == rip) {
@@ -342,7 +344,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   take_stack(context, rip, rsp);
 }
 
-/* Both are themselves the outermost frame that the shadow knows. */
+/* Each of the two functions is the outermost frame that the shadow knows. */
 static int lua_stepping(lua_State *L)
 {
   int status;
@@ -420,7 +422,7 @@ int main(int argc, char **argv)
     return 2;
   double cut =
       100.0 * (double)report_count(CUT) / (double)(run.steps ? run.steps : 1);
-  /* Truth knows nothing of the frames inside traces. */
+  /* The truth has no frames inside traces. */
   return (report_count(WRONG) && !jit) || differ || cut > most_cut ||
          !run.steps;
 }

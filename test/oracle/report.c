@@ -121,8 +121,8 @@ static int place_by_count(const void *a, const void *b)
   return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
 }
 
-/* Places of one function and one reason become one: outside the VM by the
-** loader's names, which the handler must not ask for. */
+/* Merges the places of one function and one reason. Outside the VM the names
+** come from the loader, which the handler must not ask. */
 static void report_merge(void)
 {
   for (uint32_t i = 0; i < PLACES && places[i].count; i++) {

@@ -1,6 +1,6 @@
 /*
-** What the oracle reports: how many stacks got which verdict, and where those
-** were that are not complete.
+** What the oracle reports: the number of stacks with each verdict, and the
+** places of the incomplete ones.
 */
 #ifndef ORACLE_REPORT_H
 #define ORACLE_REPORT_H
@@ -9,11 +9,11 @@
 
 enum verdict { COMPLETE, CUT, DEFERRED, PARTIAL, WRONG, VERDICTS };
 
-/* One more stack with that verdict; reason: of a cut. May be called in the
+/* Counts a stack with that verdict; reason: that of a cut. May be called in the
 ** handler that steps the program. */
 void report_note(enum verdict verdict, uint32_t reason, uint64_t rip);
 uint64_t report_count(enum verdict verdict);
-/* Stacks that got no verdict while the program ran. */
+/* Adds stacks that got no verdict while the program ran. */
 void report_add(enum verdict verdict, uint64_t count);
 
 /* Frames as text, to stderr. */

@@ -26,7 +26,7 @@ void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp)
   if (rsp == shadow->last_rsp - 8 && rip != shadow->last_rip) {
     uint64_t ret = *(const uint64_t *)(uintptr_t)rsp;
     uint64_t length = ret - shadow->last_rip;
-    /* A call: it left the address of the instruction behind it. */
+    /* A call: it has pushed the address of the instruction behind it. */
     if (length >= 2 && length <= 8 && rip - shadow->last_rip != length &&
         shadow->count < SHADOW_MAX) {
       shadow->entry[shadow->count].ret = ret;
@@ -60,7 +60,8 @@ bool truth_settled(uint64_t rip)
   return strncmp(name, "lj_BC_", 6) == 0 || strncmp(name, "lj_ff_", 6) == 0;
 }
 
-/* Does a return into this part of the VM mean a C frame with guest frames? */
+/* Does a return address in this part of the VM belong to a C frame with guest
+** frames? */
 static bool holds_frames(uint64_t ret)
 {
   uint32_t offset;
@@ -227,7 +228,7 @@ static bool put_segment(struct truth *truth, uint64_t cframe, uint64_t *frames,
     }
     return true;
   }
-  return true; /* it has none (yet, or any more) */
+  return true; /* it has none yet, or none any more */
 }
 
 /* Is the C frame one of the thread's? */
@@ -243,7 +244,8 @@ bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip)
 {
   uint32_t offset;
   const char *name = vm_symbol(rip, &offset);
-  /* What an error has reached returns at once: its link is in a register. */
+  /* A frame that an error has reached returns immediately: its link is in a
+  ** register. */
   bool returning = name && strncmp(name, "lj_vm_return", 12) == 0;
   if (missing > truth->puts)
     return false;
@@ -251,7 +253,8 @@ bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip)
     uint32_t frame = truth->put[i];
     lua_State *L = truth->thread[frame];
     uint64_t at = truth->at[frame], base = (uint64_t)(uintptr_t)L->base;
-    /* Below BASE it is gone when something else lies in its function's slot. */
+    /* Below BASE a frame is gone when its function's slot holds something
+    ** else. */
     if (at < base && entered(L, truth->entry[frame]) &&
         ((const TValue *)(uintptr_t)at - 1)->u64 == truth->slot[frame])
       return false;
@@ -270,8 +273,8 @@ bool truth_expect(struct truth *truth, const struct shadow *shadow,
   if (ljp_guest_in_vm(rip)) {
     uint32_t offset;
     const char *name = vm_symbol(rip, &offset);
-    /* A leaf of the VM that was called from inside the VM, or a C frame of
-    ** its own: which one is told by where rsp is. */
+    /* Either a leaf of the VM that was called from inside the VM, or a C frame
+    ** of its own. The value of rsp tells which. */
     uint64_t cframe = rsp;
     if (i && is_internal(shadow->entry[i - 1].ret, rip)) {
       cframe = shadow->entry[i - 1].at + 8;
@@ -280,14 +283,15 @@ bool truth_expect(struct truth *truth, const struct shadow *shadow,
       if (!put_segment(truth, cframe, frames, count, limit))
         return false;
     } else if (name && strcmp(name, "lj_vm_ffi_call") != 0) {
-      /* Inside lj_fff_gcstep the return address is popped and pushed. */
+      /* lj_fff_gcstep pops and pushes its return address. */
       if (strcmp(name, "lj_fff_gcstep") == 0)
         cframe = (cframe + 15) & ~UINT64_C(15);
       if (!put_segment(truth, cframe, frames, count, limit))
         return false;
     }
   } else if (!put_segment(truth, rsp, frames, count, limit)) {
-    /* Code outside with rsp where a C frame begins: libgcc's jump into it. */
+    /* Code outside the VM with rsp where a C frame begins: libgcc is jumping
+    ** into the C frame. */
     return false;
   }
   while (i-- > 0) {

@@ -1,14 +1,13 @@
 /*
-** The oracle's truth: what the stack is, known without the walk that is
-** tested.
+** The oracle's truth: the stack as it is known without the tested walk.
 **
-** Host side: each instruction is seen, so each call and return is. The shadow
-** holds the return addresses that are on the machine's stack.
-** Guest side: at the first instruction of a bytecode's or fast function's
-** code the interpreter's registers and frames are in the one state that
-** LuaJIT's own headers describe; there the frames are read with LuaJIT's own
-** macros. Between two such points the stack is that of the one or of the
-** other.
+** Host side: the oracle sees each instruction, and so each call and return. The
+** shadow holds the return addresses that are on the machine's stack.
+** Guest side: at the first instruction of the code of a bytecode or a fast
+** function, the interpreter's registers and frames are in the state that
+** LuaJIT's own headers describe. At these settled points the frames are read
+** with LuaJIT's own macros. Between two such points the stack is that of either
+** point.
 */
 #ifndef LJP_TEST_SHADOW_H
 #define LJP_TEST_SHADOW_H
@@ -29,7 +28,7 @@ struct shadow {
   uint64_t last_rip, last_rsp;
 };
 
-/* To be called before each instruction. */
+/* Call before each instruction. */
 void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp);
 
 /* Guest frames of one C frame. */
@@ -42,37 +41,39 @@ struct truth {
   uint64_t frame[TRUTH_MAX]; /* words of src/base/format.h, leaf first */
   struct truth_segment segment[SEGMENTS_MAX];
   uint64_t at[TRUTH_MAX];    /* where its link lies on the Lua stack */
-  uint64_t slot[TRUTH_MAX];  /* what stood below that: the function */
+  uint64_t slot[TRUTH_MAX];  /* the word below that: the function */
   uint64_t entry[TRUTH_MAX]; /* its C frame */
   struct lua_State *thread[TRUTH_MAX];
-  uint32_t put[TRUTH_MAX]; /* those in the last expected stack, leaf first */
+  uint32_t put[TRUTH_MAX]; /* in the last expected stack, leaf first */
   uint32_t frames, segments, puts;
   bool valid;
 };
 
-/* Is this an instruction at which truth can be read? */
+/* Is this a settled point, where the truth can be read? */
 bool truth_settled(uint64_t rip);
 
-/* Read it: registers of the interrupted instruction. */
+/* Reads the truth, from the registers of the interrupted instruction. */
 void truth_read(struct truth *truth, const struct shadow *shadow, uint64_t rsp,
                 uint64_t rdx, uint64_t rbx);
 
-/* Has the machine's stack risen above the innermost C frames of truth? Their
-** guest frames are gone then, which settles what was before. */
+/* Has the machine's stack risen above the innermost C frames of the truth? Then
+** their guest frames are gone, which settles the stacks before. */
 bool truth_left(struct truth *truth, uint64_t rsp);
 
-/* A builtin may put another function, or its results, in its own place before
-** the next settled point: the stack is then for a moment that of its caller.
-** So it is when what pcall called returns through it. */
+/* A builtin may overwrite its own frame with another function or with its
+** results before the next settled point. Then the stack is for a moment that of
+** its caller. The same happens when the function that pcall called returns
+** through pcall. */
 bool truth_top_is_builtin(const struct truth *truth);
 void truth_top_replaced(struct truth *truth, bool replaced);
 
-/* Has the VM, as it is now and about to run rip, really taken that many of the
-** innermost guest frames of the last expected stack off the Lua stack? */
+/* Has the VM, in its present state and about to run rip, really removed that
+** many of the innermost guest frames of the last expected stack from the Lua
+** stack? */
 bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip);
 
-/* The whole stack, host and guest, as the walk should give it for the leaf
-** rip. False if it does not fit. */
+/* The whole stack, host and guest, that the walk should find for the leaf rip.
+** False if it does not fit. */
 bool truth_expect(struct truth *truth, const struct shadow *shadow,
                   uint64_t rip, uint64_t rsp, uint64_t *frames, uint32_t *count,
                   uint32_t limit);

@@ -1,18 +1,19 @@
 /*
 ** The oracle of traces: steps a Lua script one machine instruction at a time,
-** twice. First with the JIT compiler off: where the oracle of the walk
-** (oracle.c) has shown each stack to be true, this gathers all chains of
-** functions with lines that the program can be in, and which follows which.
-** Then with it on: each stack in (or called by) compiled code must be one of
-** these chains; and going from one to another must not skip far in the
-** program's own order.
+** twice. The first run is with the JIT compiler off, where the oracle of the
+** walk (oracle.c) has shown that each stack is true. It collects all chains of
+** functions with lines that the program can be in, and the order in which they
+** follow each other. The second run is with the JIT compiler on. Each stack in
+** (or called by) compiled code must be one of these chains, and going from one
+** chain to another must not skip far in the program's own order.
 **
 ** Usage: oracle_traces [-v] [-c SHARE] [-n LIMIT] SCRIPT
 **   -v        print the first chains that are wrong
-**   -c SHARE  fail unless so many percent of the instructions are right, by a
-**             mark or else (default 98)
-** Exit status 1 if a chain that is called exact is wrong, too. Hoisted and
-** moved instructions may break the order: printed, not judged.
+**   -c SHARE  fail unless this percentage of the instructions is right, with or
+**             without a marker (default 98)
+** Exit status 1 also if a chain that is called exact is wrong. Hoisted and
+** moved instructions may break the order, so the order is printed, but not
+** judged.
 */
 #define LUA_CORE
 
@@ -38,7 +39,7 @@ enum {
   NODES = 4096,
   SLOTS = 16384,
   PAIRS = 16384,
-  NEAR = 12, /* steps of the program that may leave no code */
+  NEAR = 12, /* successive steps of the program that may have no code */
   TRAP_FLAG = 0x100
 };
 
@@ -51,7 +52,7 @@ static struct {
   uint16_t node[SLOTS];
   uint32_t nodes, last;
   uint8_t edge[NODES][NODES / 8];
-  /* What compiled code was shown as, by exactness. */
+  /* Instructions of compiled code, by exactness. */
   uint64_t seen[3], right[3], unknown[3];
   uint64_t exits;  /* instructions of the exit handler: no trace's body */
   uint64_t locked; /* ... where our own code held what naming needs */
@@ -72,7 +73,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
   return hash ^ hash >> 29;
 }
 
-/* The guest frames as one number; 0 if a line is not known. */
+/* The guest frames as one number; 0 if a line is unknown. */
 static uint64_t chain_of(const struct ljp_stack *stack, bool *whole)
 {
   uint64_t hash = 1;
@@ -203,7 +204,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER || walk.stack.cut)
     return;
-  /* A name asked for here would wait for ever. */
+  /* Asking for a name here would wait forever. */
   if (atomic_load_explicit(&ljp_lock_words[LJP_LOCK_PROTOS],
                            memory_order_relaxed)) {
     run.locked++;
@@ -242,7 +243,8 @@ static int lua_stepping(lua_State *L)
   return 0;
 }
 
-/* How many pairs lie further apart than NEAR steps of the program. */
+/* The percentage of pairs that lie further apart than NEAR steps of the
+** program. */
 static double out_of_order(void)
 {
   static uint8_t reached[NODES];
