@@ -37,8 +37,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# need PACKAGE...: installs the missing ones. A package's services must not
-# start by themselves: policy-rc.d forbids that during the installation.
+# need PACKAGE...: installs the missing packages. Their services must not start
+# by themselves: policy-rc.d forbids that during the installation.
 need() {
   missing=
   for package in "$@"; do

@@ -1,6 +1,6 @@
-# What the tests with nginx share; they source it instead of lib.sh. A test has
-# two functions: config() writes the configuration for $port with nginx_config,
-# and answers() succeeds when the server answers.
+# What the tests with nginx share; they source it instead of lib.sh. A test
+# defines two functions: config() writes the configuration for $port with
+# nginx_config, and answers() succeeds when the server answers.
 # shellcheck shell=sh
 . "$(dirname "$0")/lib.sh"
 

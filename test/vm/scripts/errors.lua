@@ -69,7 +69,7 @@ end
 for _ = 1, 50 do pcall(unwind, 20) end
 print(depth)
 
--- xpcall: handler gets the message, its results come back, it may fail too.
+-- xpcall: the handler gets the message, returns results, and may fail, too.
 print(xpcall(function() error("e", 0) end, function(m)
   return m .. "!", "dropped" end))
 print(xpcall(function(...) return ... end, print, 1, 2, 3))
@@ -155,7 +155,7 @@ do
 end
 print(pcall(collectgarbage, "nonsense"))
 
--- __gc that fails is the collector's business, not the caller's.
+-- A failing __gc is the collector's problem, not the caller's.
 local ran = 0
 for _ = 1, 10 do
   local p = newproxy(true)

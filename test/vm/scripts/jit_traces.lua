@@ -1,4 +1,4 @@
--- What makes and unmakes traces: side exits, retries, flushes, many loops,
+-- What makes and destroys traces: side exits, retries, flushes, many loops,
 -- long traces, aborts, type changes; output does not tell whether it compiled.
 local s = 0
 for i = 1, 2000 do if i % 2 == 0 then s = s + 1 elseif i % 3 == 0 then

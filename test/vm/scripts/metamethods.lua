@@ -1,4 +1,4 @@
--- Every metamethod, by every road that leads to it, many times over so that
+-- Every metamethod, in every way that leads to it, repeated many times so that
 -- traces of them are compiled as well.
 
 local log = {}
