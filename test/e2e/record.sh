@@ -43,6 +43,21 @@ ok "events and the VM's own count of bytes agree"
 ! grep -q '^samples ' check.txt || fail "samples without being asked for"
 ok "memory alone, sampled"
 
+mkfifo pipe
+timeout 20 cat pipe > piped.ljp &
+sleep 0.5
+timeout 20 "$ljprof" record --force -o pipe "$luajit" work.lua > out 2> err ||
+  fail "record into a pipe: code $?, $(cat err)"
+wait $!
+"$ljprof" check piped.ljp > check.txt || fail "not whole: $(cat check.txt)"
+ok "a pipe gets the stream, and is not read again"
+echo old > target
+ln -s target link
+"$ljprof" record --force -o link "$luajit" work.lua > out 2> err ||
+  fail "record through a link: $(cat err)"
+"$ljprof" check target > check.txt || fail "not whole: $(cat check.txt)"
+ok "the file that a link names is found again"
+
 options() {
   "$ljprof" dump options.ljp |
     sed -n 's/^ *info key="option\.\([a-z]*\)" value="\([^"]*\)"/\1=\2/p' |

@@ -15,7 +15,7 @@
 static bool outcome_replaced(const struct ljp_record_plan *plan)
 {
   struct stat now;
-  return !lstat(plan->path, &now) &&
+  return !stat(plan->path, &now) &&
          (now.st_ino != plan->before.st_ino ||
           now.st_mtim.tv_sec != plan->before.st_mtim.tv_sec ||
           now.st_mtim.tv_nsec != plan->before.st_mtim.tv_nsec);
@@ -97,6 +97,14 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
 {
   glob_t found;
   struct sums sums = {0};
+  struct stat now;
+  if (!stat(plan->path, &now) && !S_ISREG(now.st_mode)) {
+    /* Who reads a pipe has it all; to open it again would wait for ever. */
+    ljp_command_note("record",
+                     "%s is not a regular file: what it got is not counted",
+                     plan->path);
+    return true;
+  }
   size_t children =
       plan->children ? outcome_numbered_files(plan, "", &found) : 0;
   if (children) {

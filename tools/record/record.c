@@ -58,6 +58,9 @@ static int record_find_output(struct ljp_record_plan *plan)
                           : "exists (use --force to replace it)");
     return LJP_EXIT_FAILED;
   }
+  /* The library follows a link, and replaces the file that it names. */
+  if (plan->before.st_ino && stat(plan->path, &plan->before))
+    plan->before.st_ino = 0;
   /* plan->began is still 0: segments of any age count. */
   if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
     ljp_command_error("record",
@@ -124,6 +127,7 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
 {
   static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
   struct sigaction ignore = {.sa_handler = SIG_IGN}, keep[2];
+  struct sigaction before[sizeof passed / sizeof *passed];
   int status, report[2];
   if (pipe(report)) {
     *error = errno;
@@ -158,13 +162,18 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
   for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
     struct sigaction pass = {.sa_handler = record_pass_signal,
                              .sa_flags = SA_RESTART};
-    sigaction(passed[i], &pass, NULL);
+    sigaction(passed[i], &pass, &before[i]);
   }
   *error = 0;
   ssize_t got = read(report[0], error, sizeof *error);
   close(report[0]);
   while (waitpid(record_child, &status, 0) < 0 && errno == EINTR)
     ;
+  /* The signals end this process again, whatever it does from now on. */
+  sigaction(SIGINT, &keep[0], NULL);
+  sigaction(SIGQUIT, &keep[1], NULL);
+  for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+    sigaction(passed[i], &before[i], NULL);
   if (got == (ssize_t)sizeof *error)
     return -1;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
