@@ -128,8 +128,9 @@ static void memprof_forked(void *ctx, bool recording)
     ljp_recorder_forked(g->recorder);
     return;
   }
-  /* The recorder finds its producer inactive, and from now on only passes calls
-  ** on. */
+  /* From now on the recorder only passes calls on. It must not ask its producer,
+  ** which goes with the session when the child starts another one. */
+  ljp_recorder_switch_off(g->recorder);
   g->running = false;
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();

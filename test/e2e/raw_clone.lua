@@ -1,25 +1,25 @@
--- A child of a raw clone(), for which no handlers of fork() run: it has neither
--- writer nor timers, and a session ends there at once.
--- Usage: raw_clone.lua PATH sysprof|memprof|profile
+-- A child that is not recorded, of fork() or of a raw clone(), for which no
+-- handlers of fork() run: it has neither writer nor timers. The session ends
+-- there at once, and another may begin.
+-- Usage: raw_clone.lua PATH sysprof|memprof|profile fork|clone
 local ffi = require("ffi")
-ffi.cdef "long syscall(long, ...); int waitpid(int, int *, int);"
+ffi.cdef "long syscall(long, ...); int fork(); int waitpid(int, int *, int);"
 local CLONE, SIGCHLD = 56, ffi.new("long", 17)
 local none = ffi.new("long", 0)
 local profiler = misc[arg[2]]
 local function work() return ("x"):rep(100000):reverse():upper() end
 assert(profiler.start{path = arg[1]})
 work()
-local pid = tonumber(ffi.C.syscall(CLONE, SIGCHLD, none, none, none, none))
+local pid = arg[3] == "fork" and ffi.C.fork() or
+  tonumber(ffi.C.syscall(CLONE, SIGCHLD, none, none, none, none))
 if pid == 0 then
   local began = os.time()
   work()
   local ok, why = profiler.stop()
   assert(ok == nil and why:find("running$"), why)
-  if arg[2] ~= "profile" then
-    assert(profiler.start{path = arg[1] .. ".anew"}, "a child may start anew")
-    work()
-    assert(profiler.stop())
-  end
+  assert(profiler.start{path = arg[1] .. ".anew"}, "a child may start anew")
+  work()
+  assert(profiler.stop())
   assert(os.time() - began < 5, "stop has waited")
   os.exit(0)
 end

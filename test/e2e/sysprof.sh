@@ -98,14 +98,17 @@ samples fork.bin.* > child.txt
   fail "fork, follow: $(wc -l < child.txt) samples of the child"
 ok "fork, follow: the child has a file of its own"
 for what in sysprof memprof profile; do
-  rm -f clone.bin*
-  "$lua" "$here/raw_clone.lua" clone.bin $what > clone.txt 2>&1 ||
-    fail "raw clone, $what: $(cat clone.txt)"
-  for f in clone.bin*; do
-    "$ljprof" check $f > clone.txt 2>&1 || fail "$what, $f: $(cat clone.txt)"
+  for how in fork clone; do
+    rm -f clone.bin*
+    timeout 60 "$lua" "$here/raw_clone.lua" clone.bin $what $how \
+      > clone.txt 2>&1 || fail "$how, $what: $(cat clone.txt)"
+    for f in clone.bin*; do
+      "$ljprof" check $f > clone.txt 2>&1 ||
+        fail "$how, $what, $f: $(cat clone.txt)"
+    done
   done
 done
-ok "raw clone: a session ends there at once, and another may begin"
+ok "fork and raw clone: a session ends there at once, and another may begin"
 i=0
 while [ $i -lt 20 ]; do
   "$lua" "$here/sysprof_forks.lua" forks.bin > forks.txt 2>&1 ||

@@ -53,6 +53,8 @@ void ljp_guest_listen_refused(void *ud, void (*refused)(void *ctx, size_t nb),
   atomic_store(&refusals.ud, ud);
 }
 
+/* lj_alloc.h declares it only where LuaJIT's own allocator is built. */
+void ljp_hook_refused(void *msp, size_t nb);
 void ljp_hook_refused(void *msp, size_t nb)
 {
   /* Relaxed: the thread that uses this allocator has set it. Users of other
