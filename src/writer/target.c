@@ -137,7 +137,8 @@ static int target_walk(struct walk *w, struct ljp_target *found)
 int ljp_target_find(struct ljp_target *found, const char *path)
 {
   *found = (struct ljp_target){.dir = -1};
-  if (strlen(path) >= PATH_MAX)
+  const size_t bytes = strlen(path) + 1;
+  if (bytes > PATH_MAX)
     return ENAMETOOLONG;
   struct walk *w = malloc(sizeof *w);
   if (!w)
@@ -145,7 +146,7 @@ int ljp_target_find(struct ljp_target *found, const char *path)
   w->dir = -1;
   w->links = 0;
   w->at[0] = '\0';
-  strcpy(w->rest, path);
+  memcpy(w->rest, path, bytes);
   int error = 0;
   if (path[0] != '/' && !getcwd(w->at, sizeof w->at))
     error = errno;

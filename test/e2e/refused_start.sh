@@ -16,7 +16,7 @@ precious() {
 
 # kept WHAT: fails unless the file is the one that precious made.
 kept() {
-  same "$1: the file" precious "$(cat out.ljp 2> /dev/null | tr -d '\0')"
+  same "$1: the file" precious "$(tr -d '\0' < out.ljp)"
   same "$1: its inode, mode, owner and time" "$before" \
     "$(stat -c '%i %a %u %Y' out.ljp)"
   same "$1: nothing beside it" "" "$(find . -name '*.ljp-*')"

@@ -103,7 +103,7 @@ for what in sysprof memprof profile; do
     timeout 60 "$lua" "$here/raw_clone.lua" clone.bin $what $how \
       > clone.txt 2>&1 || fail "$how, $what: $(cat clone.txt)"
     for f in clone.bin*; do
-      "$ljprof" check $f > clone.txt 2>&1 ||
+      "$ljprof" check "$f" > clone.txt 2>&1 ||
         fail "$how, $what, $f: $(cat clone.txt)"
     done
   done

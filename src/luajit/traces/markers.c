@@ -368,6 +368,7 @@ void ljp_markers_copy(const struct ljp_jit *jit, const struct ljp_markers *head,
   if (head->loop)
     to = marker_copy_array(to, notes->copied,
                            head->loop * sizeof *notes->copied);
+  (void)to; /* read by the assert only */
   ljp_assert(to == (char *)out + head->bytes);
   atomic_fetch_add_explicit(&marker_bytes_alive, head->bytes,
                             memory_order_relaxed);
