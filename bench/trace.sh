@@ -14,12 +14,12 @@
 bench=trace
 . "$(dirname "$0")/lib.sh"
 seeds=${LJP_BENCH_SEEDS:-3}
-[ -x "$build/bench/bench_trace_marks" ] ||
+[ -x "$build/bench/bench_trace_markers" ] ||
   die "$build is not built: ./run build"
 
 marks() {
   echo "Memory of traces alive at the end of a script: means per trace"
-  LJPROF_MARKERS=1 "$build/bench/bench_trace_marks" 3 bench/workloads/*.lua \
+  LJPROF_MARKERS=1 "$build/bench/bench_trace_markers" 3 bench/workloads/*.lua \
     test/oracle/traces/*.lua
 }
 

@@ -26,9 +26,9 @@ void ljp_hook_trace_blacklist(struct jit_State *J, struct GCproto *pt,
 void ljp_hook_trace_unlink(struct jit_State *J, struct GCtrace *T);
 void ljp_hook_trace_flush(struct jit_State *J);
 void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T);
-void ljp_hook_mark(struct jit_State *J);
-unsigned short *ljp_hook_mark_copy(struct jit_State *J);
-unsigned short *ljp_hook_mark_code(struct jit_State *J);
+void ljp_hook_marker(struct jit_State *J);
+unsigned short *ljp_hook_marker_copies(struct jit_State *J);
+unsigned short *ljp_hook_marker_code(struct jit_State *J);
 
 void ljp_hook_vm_new(struct lua_State *L)
 {
@@ -115,7 +115,7 @@ void ljp_hook_trace_free(struct jit_State *J, struct GCtrace *T)
   (void)T;
 }
 
-void ljp_hook_mark(struct jit_State *J)
+void ljp_hook_marker(struct jit_State *J)
 {
   (void)J;
 }
@@ -128,13 +128,13 @@ static unsigned short *before_nowhere(void)
   return (unsigned short *)((uintptr_t)nowhere - sizeof nowhere);
 }
 
-unsigned short *ljp_hook_mark_copy(struct jit_State *J)
+unsigned short *ljp_hook_marker_copies(struct jit_State *J)
 {
   (void)J;
   return before_nowhere();
 }
 
-unsigned short *ljp_hook_mark_code(struct jit_State *J)
+unsigned short *ljp_hook_marker_code(struct jit_State *J)
 {
   (void)J;
   return before_nowhere();

@@ -2,10 +2,10 @@
 ** Making markers. They lead from bytecode through the compiler's intermediate
 ** code (IR) to machine code (RFC 4, markers.h).
 **
-** The trace recorder stores a marker before each bytecode (ljp_mark() of patch
-** 0007): the bytecode's address and the next IR reference. The hooks here add
-** the rest: which function's frame the next markers are of and where that frame
-** lies, where an unrolled loop has its copies, and where the code of each
+** The trace recorder stores a marker before each bytecode (ljp_marker_put() of
+** patch 0007): the bytecode's address and the next IR reference. The hooks here
+** add the rest: which function's frame the next markers are of and where that
+** frame lies, where an unrolled loop has its copies, and where the code of each
 ** reference begins. A finished trace gets a copy of these notes. What the notes
 ** mean is worked out only when it is needed (marker_find.c, lines.c), even who
 ** called whom.
@@ -34,35 +34,35 @@ enum {
   MOST_REFS = 0x10000 - REF_BASE,
   MOST_CODE = 0xffff /* bytes of a trace that 16 bits can address */
 };
-_Static_assert(sizeof(struct LJPMark) == sizeof(struct ljp_marker) &&
-                   offsetof(struct LJPMark, ref) ==
+_Static_assert(sizeof(struct LJPMarker) == sizeof(struct ljp_marker) &&
+                   offsetof(struct LJPMarker, ref) ==
                        offsetof(struct ljp_marker, ref),
                "the handler reads other markers");
 _Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 
 /* At the start and the end of a block of markers. J->ljp points to a head while
-** the next marker must be made by a call of ljp_hook_mark(). */
+** the next marker must be made by a call of ljp_hook_marker(). */
 struct marker_head {
-  struct LJPMark *next; /* NULL: there is no room */
+  struct LJPMarker *next; /* NULL: there is no room */
   struct ljp_jit *jit;
 };
 
-/* The notes about the trace that is being compiled, aligned to LJP_MARKS. They
-** are so large that malloc() maps fresh pages, which cost nothing until
-** used. */
+/* The notes about the trace that is being compiled, aligned to
+** LJP_MARKER_BLOCK. They are so large that malloc() maps fresh pages, which
+** cost nothing until used. */
 struct ljp_marker_notes {
   union {
     struct marker_head head;
-    struct LJPMark marker[LJP_MARKERS_MAX];
+    struct LJPMarker marker[LJP_MARKERS_MAX];
   };
   struct marker_head end;
   struct ljp_shift shift[LJP_SHIFTS_MAX];
   uint16_t code[MOST_REFS], copied[MOST_REFS];
 };
 _Static_assert(sizeof(struct marker_head) ==
-                   LJP_FIRST_MARKER * sizeof(struct LJPMark),
+                   LJP_FIRST_MARKER * sizeof(struct LJPMarker),
                "markers begin behind the head");
-_Static_assert(offsetof(struct ljp_marker_notes, end) == LJP_MARKS,
+_Static_assert(offsetof(struct ljp_marker_notes, end) == LJP_MARKER_BLOCK,
                "another block of markers");
 _Static_assert(LJP_SHIFTS_MAX > LJ_MAX_JSLOTS,
                "the frames of a side trace have room");
@@ -105,7 +105,7 @@ bool ljp_markers_wanted(void)
 __attribute__((noinline)) static bool marker_make_notes(struct ljp_jit *jit)
 {
   void *p = NULL;
-  if (posix_memalign(&p, LJP_MARKS, sizeof(struct ljp_marker_notes)))
+  if (posix_memalign(&p, LJP_MARKER_BLOCK, sizeof(struct ljp_marker_notes)))
     return false;
   jit->notes = p;
   jit->notes->head = jit->notes->end = (struct marker_head){.jit = jit};
@@ -141,14 +141,14 @@ static uint32_t marker_low32(const BCIns *pc)
 }
 
 /* A block is aligned to its size. */
-static inline uint32_t marker_number(const struct LJPMark *m)
+static inline uint32_t marker_number(const struct LJPMarker *m)
 {
-  return (uint32_t)((uintptr_t)m & (LJP_MARKS - 1)) /
-         (uint32_t)sizeof(struct LJPMark);
+  return (uint32_t)((uintptr_t)m & (LJP_MARKER_BLOCK - 1)) /
+         (uint32_t)sizeof(struct LJPMarker);
 }
 
 static inline void marker_shift_to(struct ljp_jit *jit, const GCfunc *fn,
-                                   const struct LJPMark *m, uint32_t slot)
+                                   const struct LJPMarker *m, uint32_t slot)
 {
   struct ljp_shift *shift = jit->next_shift++;
   ljp_assert(shift < jit->notes->shift + LJP_SHIFTS_MAX);
@@ -165,7 +165,7 @@ static inline void marker_shift_to(struct ljp_jit *jit, const GCfunc *fn,
   shift->slot = (uint16_t)slot;
 }
 
-static inline void marker_put(jit_State *J, struct LJPMark *m, uint32_t pc)
+static inline void marker_put(jit_State *J, struct LJPMarker *m, uint32_t pc)
 {
   m->pc = pc;
   m->ref = J->cur.nins;
@@ -175,7 +175,7 @@ static inline void marker_put(jit_State *J, struct LJPMark *m, uint32_t pc)
 /* A side trace begins with frames that its parent has inlined. Each of them,
 ** beginning with the one at BASE, gets a shift and a marker for its call. */
 static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
-                             struct LJPMark *m)
+                             struct LJPMarker *m)
 {
   struct {
     const GCfunc *fn;
@@ -224,7 +224,8 @@ static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
 
 /* The rest of the trace has no markers: ends the last marker with one that
 ** marks nothing. */
-static void marker_give_up(struct ljp_jit *jit, jit_State *J, struct LJPMark *m)
+static void marker_give_up(struct ljp_jit *jit, jit_State *J,
+                           struct LJPMarker *m)
 {
   jit->cut = ((const struct marker_head *)(const void *)J->ljp)->next ? 1 : 2;
   m->ref = J->cur.nins;
@@ -240,8 +241,8 @@ __attribute__((noinline)) static void marker_slow(jit_State *J)
   const struct marker_head *head =
       (const struct marker_head *)(const void *)J->ljp;
   struct ljp_jit *jit = head->jit;
-  struct LJPMark *last = jit->notes->marker + LJP_MARKERS_MAX - 1;
-  struct LJPMark *m = head->next && head->next < last ? head->next : last;
+  struct LJPMarker *last = jit->notes->marker + LJP_MARKERS_MAX - 1;
+  struct LJPMarker *m = head->next && head->next < last ? head->next : last;
   if (m == last || jit->next_shift != jit->notes->shift ||
       !marker_put_given(jit, J, m))
     marker_give_up(jit, J, m);
@@ -257,7 +258,7 @@ __attribute__((noinline)) static void marker_count_cut(const jit_State *J)
 }
 
 /* A function was called, or has returned. */
-void ljp_hook_mark(jit_State *J)
+void ljp_hook_marker(jit_State *J)
 {
   const struct marker_head *head =
       (const struct marker_head *)(const void *)J->ljp;
@@ -266,7 +267,7 @@ void ljp_hook_mark(jit_State *J)
     return;
   }
   struct ljp_jit *jit = head->jit;
-  struct LJPMark *m = head->next;
+  struct LJPMarker *m = head->next;
   const struct ljp_shift *first = jit->notes->shift, *next = jit->next_shift;
   uint32_t slot = J->baseslot;
   /* The last number is kept for the marker that marks nothing. */
@@ -286,7 +287,7 @@ void ljp_hook_mark(jit_State *J)
 static inline struct ljp_jit *marker_compiling(const jit_State *J)
 {
   if (LJP_LIKELY(J->ljp)) {
-    uintptr_t notes = (uintptr_t)J->ljp & ~(LJP_MARKS - 1);
+    uintptr_t notes = (uintptr_t)J->ljp & ~(LJP_MARKER_BLOCK - 1);
     return ((const struct marker_head *)notes)->jit;
   }
   struct ljp_vm *vm = ljp_vm_of_jit(J);
@@ -295,7 +296,7 @@ static inline struct ljp_jit *marker_compiling(const jit_State *J)
 
 /* A loop is about to be unrolled. Returns where the optimiser writes, for each
 ** reference, the reference at which its copy begins. */
-IRRef1 *ljp_hook_mark_copy(jit_State *J)
+IRRef1 *ljp_hook_marker_copies(jit_State *J)
 {
   struct ljp_jit *jit = marker_compiling(J);
   if (!jit)
@@ -308,7 +309,7 @@ IRRef1 *ljp_hook_mark_copy(jit_State *J)
 ** assembler writes, for each reference, the address (its low bits) at which the
 ** code of the references behind it begins. References without code, or fused
 ** with another instruction, are not visited. */
-uint16_t *ljp_hook_mark_code(jit_State *J)
+uint16_t *ljp_hook_marker_code(jit_State *J)
 {
   struct ljp_jit *jit = marker_compiling(J);
   if (!jit)
@@ -326,7 +327,7 @@ size_t ljp_markers_measure(struct ljp_jit *jit, const jit_State *J,
   *head = (struct ljp_markers){0};
   if (!jit->next_shift || jit->next_shift == jit->notes->shift)
     return 0; /* no markers are made, or no bytecode was recorded */
-  const struct LJPMark *next = J->ljp;
+  const struct LJPMarker *next = J->ljp;
   if (next == jit->notes->marker)
     next = jit->notes->head.next;
   head->markers =

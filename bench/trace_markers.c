@@ -2,7 +2,7 @@
 ** How much memory the markers of traces take: runs each script in a VM of its
 ** own and counts what is alive when the script ends. For ./run bench trace.
 **
-**   bench_trace_marks SIZE SCRIPT...
+**   bench_trace_markers SIZE SCRIPT...
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
   struct sums all = {0};
   uint64_t all_marks = 0, all_records = 0;
   if (argc < 3) {
-    fprintf(stderr, "usage: bench_trace_marks SIZE SCRIPT...\n");
+    fprintf(stderr, "usage: bench_trace_markers SIZE SCRIPT...\n");
     return 2;
   }
   printf("%-22s %7s %8s %8s %8s %9s %9s %6s\n", "script", "traces", "IR",
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     lua_rawseti(L, -2, 1);
     lua_setglobal(L, "arg");
     if (luaL_dostring(L, "print = function() end") || luaL_dofile(L, argv[i])) {
-      fprintf(stderr, "bench_trace_marks: %s\n", lua_tostring(L, -1));
+      fprintf(stderr, "bench_trace_markers: %s\n", lua_tostring(L, -1));
       return 1;
     }
     ljp_guest_jit_counts(&counts);
