@@ -55,7 +55,10 @@ struct ljp_pairs {
 #define LJP_FIELDS_THREAD(F) F(U, id, DEC) F(U, tid, DEC) F(STR, name, TEXT)
 #define LJP_FIELDS_VM(F) F(U, id, DEC) F(U, thread, DEC) F(STR, name, TEXT)
 #define LJP_FIELDS_PRODUCER(F)                                                 \
-  F(U, id, DEC) F(U, kind, PRODUCER) F(U, thread, DEC) F(U, interval, DEC)
+  F(U, id, DEC)                                                                \
+  F(U, kind, PRODUCER)                                                         \
+  F(U, thread, DEC)                                                            \
+  F(U, interval, DEC) F(U1, timer, TIMER) F(U1, refused, DEC)
 #define LJP_FIELDS_PROTO(F)                                                    \
   F(U, id, DEC)                                                                \
   F(U, first_line, DEC)                                                        \
@@ -121,6 +124,9 @@ struct ljp_pairs {
 #define LJP_FIELDS_THREAD_END(F) F(T, time_ns, DEC) F(U, thread, DEC)
 #define LJP_FIELDS_NOTE(F)                                                     \
   F(T, time_ns, DEC) F(U, severity, NOTE) F(STR, text, TEXT)
+#define LJP_FIELDS_UNSAMPLED(F)                                                \
+  F(T, time_ns, DEC)                                                           \
+  F(U, thread, DEC) F(U, kind, PRODUCER) F(U, why, UNSAMPLED) F(U, ns, DEC)
 #define LJP_FIELDS_EPOCH(F)                                                    \
   F(U, segment, DEC) F(U, why, EPOCH_WHY) F(U, first_node, DEC)
 #define LJP_FIELDS_TOTALS(F) F(PAIRS, counts, RECORD)
@@ -151,6 +157,7 @@ struct ljp_pairs {
   _(VM_CLOSE, vm_close)                                                        \
   _(THREAD_END, thread_end)                                                    \
   _(NOTE, note)                                                                \
+  _(UNSAMPLED, unsampled)                                                      \
   _(EPOCH, epoch)                                                              \
   _(TOTALS, totals)                                                            \
   _(SEGMENT_END, segment_end)                                                  \

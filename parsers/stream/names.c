@@ -29,7 +29,9 @@ NAMES(, ljp_name_mem_flag, LJP_MEM_FLAG_LIST)
 NAMES(, ljp_name_gap, LJP_GAP_LIST)
 NAMES(, ljp_name_bad, LJP_BAD_LIST)
 NAMES(, ljp_name_loss, LJP_LOSS_LIST)
+NAMES(, ljp_name_unsampled, LJP_UNSAMPLED_LIST)
 NAMES(, ljp_name_exact, LJP_EXACT_LIST)
+NAMES(static, names_timer, LJP_TIMER_LIST)
 NAMES(static, names_producer, LJP_PRODUCER_LIST)
 NAMES(static, names_gc_phase, LJP_GC_PHASE_LIST)
 NAMES(static, names_trace_what, LJP_TRACE_WHAT_LIST)
@@ -79,6 +81,10 @@ const char *ljp_name_shown(enum ljp_show show, uint64_t number)
     return names_note(number);
   case LJP_SHOW_LOSS:
     return ljp_name_loss(number);
+  case LJP_SHOW_UNSAMPLED:
+    return ljp_name_unsampled(number);
+  case LJP_SHOW_TIMER:
+    return names_timer(number);
   case LJP_SHOW_STATUS:
     return names_status(number);
   case LJP_SHOW_DEC:

@@ -9,6 +9,7 @@
 
 const char *ljp_name_record(uint64_t tag);
 const char *ljp_name_frame_kind(uint64_t kind);
+const char *ljp_name_unsampled(uint64_t reason);
 const char *ljp_name_exact(uint64_t flags);
 const char *ljp_name_cut(uint64_t cut);
 const char *ljp_name_vmstate(uint64_t state);

@@ -54,7 +54,7 @@ static bool sysprof_read_timer(lua_State *L, void *to, const char **wants)
   int i = 0;
   *wants = "\"auto\", \"perf\", \"trap\" or \"posix\"";
   bool ok = ljp_option_one_of(L, words, &i);
-  o->source = (enum ljp_sysprof_source)i;
+  o->timer = (enum ljp_timer)i;
   return ok;
 }
 

@@ -21,13 +21,6 @@ enum ljp_sysprof_threads {
   LJP_THREADS_THIS /* the thread that starts the session */
 };
 
-enum ljp_sysprof_source {
-  LJP_TIMER_AUTO,
-  LJP_TIMER_PERF,
-  LJP_TIMER_TRAP,
-  LJP_TIMER_POSIX
-};
-
 enum { LJP_INTERVAL_MIN_NS = 50000, LJP_INTERVAL_DEFAULT_NS = 1000000 };
 #define LJP_INTERVAL_MAX_NS UINT64_C(60000000000)
 
@@ -35,7 +28,7 @@ struct ljp_sysprof_options {
   struct ljp_output output; /* may lead nowhere in mode "D" */
   enum ljp_sampler_mode mode;
   bool wall;
-  enum ljp_sysprof_source source;
+  enum ljp_timer timer; /* NONE: the best that there is */
   enum ljp_sysprof_threads threads;
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */

@@ -27,12 +27,12 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
                                      struct ljp_failure *why)
 {
   *source = &ljp_timer_posix;
-  if (o->source == LJP_TIMER_POSIX || (o->wall && o->source == LJP_TIMER_AUTO))
+  if (o->timer == LJP_TIMER_POSIX || (o->wall && o->timer == LJP_TIMER_NONE))
     return LJP_OK;
   if (o->wall)
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "event \"wall\" needs timer \"posix\" (or \"auto\")");
-  if (o->source == LJP_TIMER_TRAP) {
+  if (o->timer == LJP_TIMER_TRAP) {
     int error = ljp_timer_trap.available();
     *source = &ljp_timer_trap;
     return error ? choice_no_trap(why, error) : LJP_OK;
@@ -40,7 +40,7 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
   int error = ljp_timer_perf.available();
   if (!error)
     *source = &ljp_timer_perf;
-  else if (o->source == LJP_TIMER_PERF)
+  else if (o->timer == LJP_TIMER_PERF)
     return ljp_fail(
         why, LJP_ERR_NOTSUP, error,
         "timer \"perf\" needs the right to count time in the kernel "

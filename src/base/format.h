@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 2
+#define LJP_FORMAT_MINOR 3
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
@@ -73,6 +73,7 @@ struct ljp_block_head {
   _(VM_CLOSE, 42, "vm-close", 1)                                               \
   _(THREAD_END, 43, "thread-end", 1)                                           \
   _(NOTE, 44, "note", 1)                                                       \
+  _(UNSAMPLED, 45, "unsampled", 1)                                             \
   _(EPOCH, 48, "epoch", 0)                                                     \
   _(TOTALS, 49, "totals", 0)                                                   \
   _(SEGMENT_END, 50, "segment-end", 0)                                         \
@@ -297,6 +298,28 @@ enum ljp_loss {
       LJP_LOSS_COUNT = 11
 };
 
+/* -- Time that no sample stands for, by reason ---------------------------- */
+
+#define LJP_UNSAMPLED_LIST(_)                                                  \
+  _(BLOCKED, 1, "the thread blocks the signal")                                \
+  _(NO_TIMER, 2, "the thread has no timer")                                    \
+  _(HANDLER, 3, "the program took the signal away")                            \
+  _(NOT_FOUND, 4, "before the profiler found the thread")                      \
+  _(NO_LIST, 5, "the list of threads cannot be read")                          \
+  _(NO_ROOM, 6, "too many threads")                                            \
+  _(LAST, 7, "after the thread's last sample")                                 \
+  _(LOST, 8, "in samples that were lost")                                      \
+  _(NO_LUA, 9, "before the thread ran Lua")                                    \
+  _(NOT_ASKED, 10, "in a thread that is not to be sampled")                    \
+  _(WRITER, 11, "in the profiler's own thread")
+
+enum ljp_unsampled {
+#define LJP_X(name, number, text) LJP_UNSAMPLED_##name = number,
+  LJP_UNSAMPLED_LIST(LJP_X)
+#undef LJP_X
+      LJP_UNSAMPLED_COUNT = 12
+};
+
 /* -- Producers, VM states, events ------------------------------------------ */
 
 #define LJP_PRODUCER_LIST(_)                                                   \
@@ -309,6 +332,20 @@ enum ljp_loss {
 enum ljp_producer_kind {
 #define LJP_X(name, number, text) LJP_PRODUCER_##name = number,
   LJP_PRODUCER_LIST(LJP_X)
+#undef LJP_X
+};
+
+/* What raises the signals of a thread. */
+#define LJP_TIMER_LIST(_)                                                      \
+  _(NONE, 0, "none")                                                           \
+  _(PERF, 1, "perf")   /* A task-clock event. */                               \
+  _(TRAP, 2, "trap")   /* The same, by SIGTRAP. */                             \
+  _(POSIX, 3, "posix") /* Timers on the monotonic clock. */                    \
+  _(TICK, 4, "tick")   /* A timer on the thread's CPU clock. */
+
+enum ljp_timer {
+#define LJP_X(name, number, text) LJP_TIMER_##name = number,
+  LJP_TIMER_LIST(LJP_X)
 #undef LJP_X
 };
 

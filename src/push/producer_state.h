@@ -38,6 +38,8 @@ struct ljp_producer {
   /* Constant. */
   uint32_t id, thread;
   enum ljp_producer_kind kind;
+  enum ljp_timer timer;
+  int refused; /* Why it is no better timer, an errno. */
   size_t mapped_bytes;
   struct ljp_session *session;
   struct ljp_producer *next;            /* In the session's list. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/clock.h"
 #include "src/session/session_impl.h"
 
 /* Adds the member that m announces and tells the writer. Takes ownership of
@@ -87,6 +88,24 @@ static enum ljp_status members_end(struct ljp_session *s,
   m->id = id;
   pthread_mutex_lock(&s->mutex);
   ljp_message_forget_locked(s, member, id);
+  ljp_message_post_locked(s, m);
+  pthread_mutex_unlock(&s->mutex);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
+                                      enum ljp_producer_kind kind,
+                                      enum ljp_unsampled why, uint64_t ns)
+{
+  struct ljp_message *m = ljp_message_new(LJP_MSG_UNSAMPLED, NULL, NULL);
+  if (!m)
+    return LJP_ERR_MEM;
+  m->time_ns = ljp_clock_ns();
+  m->thread = thread;
+  m->kind = kind;
+  m->why = why;
+  m->unsampled_ns = ns;
+  pthread_mutex_lock(&s->mutex);
   ljp_message_post_locked(s, m);
   pthread_mutex_unlock(&s->mutex);
   return LJP_OK;

@@ -37,11 +37,10 @@ void ljp_producer_unmap(struct ljp_producer *p)
   munmap(p, p->mapped_bytes);
 }
 
-enum ljp_status ljp_session_add_producer(struct ljp_session *s,
-                                         enum ljp_producer_kind kind,
-                                         uint32_t thread, uint64_t interval_ns,
-                                         size_t ring_bytes,
-                                         struct ljp_producer **out)
+/* A producer that no list holds yet. */
+static struct ljp_producer *producers_new(struct ljp_session *s,
+                                          enum ljp_producer_kind kind,
+                                          uint32_t thread, size_t ring_bytes)
 {
   size_t ring = producers_ring_bytes(kind, ring_bytes);
   size_t head = (sizeof(struct ljp_producer) + 4095) & ~(size_t)4095;
@@ -50,7 +49,7 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
       mmap(NULL, head + ring, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (p == MAP_FAILED)
-    return LJP_ERR_MEM;
+    return NULL;
   p->mapped_bytes = head + ring;
   ljp_assert(ring >= 4096 && (ring & (ring - 1)) == 0);
   ljp_ring_init(&p->ring, (uint8_t *)p + head, ring);
@@ -60,6 +59,17 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
   p->kind = kind;
   p->thread = thread;
   p->session = s;
+  return p;
+}
+
+/* Takes ownership of p, which may be NULL. */
+static enum ljp_status producers_add(struct ljp_producer *p,
+                                     uint64_t interval_ns,
+                                     struct ljp_producer **out)
+{
+  if (!p)
+    return LJP_ERR_MEM;
+  struct ljp_session *s = p->session;
   struct ljp_message *m = ljp_message_new(LJP_MSG_PRODUCER, NULL, NULL);
   struct ljp_message *copy = ljp_message_new(LJP_MSG_PRODUCER, NULL, NULL);
   enum ljp_status status = m && copy ? LJP_OK : LJP_ERR_MEM;
@@ -69,7 +79,7 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
       status = LJP_ERR_RUN;
     } else {
       p->id = m->id = copy->id = ++s->next_producer;
-      m->thread = copy->thread = thread;
+      m->thread = copy->thread = p->thread;
       m->producer = copy->producer = p;
       m->interval_ns = copy->interval_ns = interval_ns;
       p->next = s->producers;
@@ -89,6 +99,30 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
   }
   *out = p;
   return LJP_OK;
+}
+
+enum ljp_status ljp_session_add_producer(struct ljp_session *s,
+                                         enum ljp_producer_kind kind,
+                                         uint32_t thread, uint64_t interval_ns,
+                                         size_t ring_bytes,
+                                         struct ljp_producer **out)
+{
+  return producers_add(producers_new(s, kind, thread, ring_bytes), interval_ns,
+                       out);
+}
+
+enum ljp_status
+ljp_session_add_sampling_producer(struct ljp_session *s,
+                                  enum ljp_producer_kind kind, uint32_t thread,
+                                  uint64_t interval_ns, enum ljp_timer timer,
+                                  int refused, struct ljp_producer **out)
+{
+  struct ljp_producer *p = producers_new(s, kind, thread, 0);
+  if (p) {
+    p->timer = timer;
+    p->refused = refused;
+  }
+  return producers_add(p, interval_ns, out);
 }
 
 void ljp_producer_unlink_locked(struct ljp_producer *p)

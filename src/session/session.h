@@ -122,6 +122,13 @@ enum ljp_status ljp_session_add_vm(struct ljp_session *s, uint32_t thread,
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id);
 enum ljp_status ljp_session_end_vm(struct ljp_session *s, uint32_t id);
 
+/* CPU time (kind CPU) or elapsed time (WALL) of a thread, up to now, that no
+** sample stands for: ns more than was said before. thread 0: of threads that
+** are not known. On failure the caller may say it again later. */
+enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
+                                      enum ljp_producer_kind kind,
+                                      enum ljp_unsampled why, uint64_t ns);
+
 /* thread: an id from ljp_session_add_thread(), or 0. ring_bytes: rounded up to
 ** a power of two; 0: the default of the kind. Maps and touches all memory of
 ** the producer. Only while the session is running. The producer is valid until
@@ -131,6 +138,14 @@ enum ljp_status ljp_session_add_producer(struct ljp_session *s,
                                          uint32_t thread, uint64_t interval_ns,
                                          size_t ring_bytes,
                                          struct ljp_producer **out);
+
+/* The same for a producer of samples. refused: the errno for which the thread
+** did not get a better timer, or 0. */
+enum ljp_status
+ljp_session_add_sampling_producer(struct ljp_session *s,
+                                  enum ljp_producer_kind kind, uint32_t thread,
+                                  uint64_t interval_ns, enum ljp_timer timer,
+                                  int refused, struct ljp_producer **out);
 
 /* No push may be running or follow. What was pushed is still written. */
 void ljp_producer_retire(struct ljp_producer *producer);

@@ -22,6 +22,7 @@ enum ljp_message_type {
   LJP_MSG_THREAD,
   LJP_MSG_VM,
   LJP_MSG_PRODUCER,
+  LJP_MSG_UNSAMPLED,
   LJP_MSG_END_THREAD,
   LJP_MSG_END_VM,
   LJP_MSG_RETIRE
@@ -35,6 +36,9 @@ struct ljp_message {
   uint32_t id, thread;
   pid_t tid;
   uint64_t interval_ns;
+  uint64_t time_ns, unsampled_ns;
+  enum ljp_producer_kind kind;
+  enum ljp_unsampled why;
   struct ljp_producer *producer;
   char *name, *value; /* In the same allocation as the message. */
 };

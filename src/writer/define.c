@@ -124,6 +124,19 @@ static void define_end(struct ljp_writer *w, enum ljp_def_class class,
   def->ended = true;
 }
 
+void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
+                              uint32_t thread, enum ljp_producer_kind kind,
+                              enum ljp_unsampled why, uint64_t ns)
+{
+  ljp_writer_put_def(w, ljp_defs_find(&w->defs, LJP_DEF_THREAD, thread));
+  struct ljp_body *b = ljp_writer_timed_body(w, time_ns);
+  ljp_body_u(b, thread);
+  ljp_body_u(b, kind);
+  ljp_body_u(b, why);
+  ljp_body_u(b, ns);
+  ljp_writer_put_event(w, LJP_REC_UNSAMPLED);
+}
+
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id)
 {
   define_end(w, LJP_DEF_VM, id, LJP_REC_VM_CLOSE);
@@ -142,6 +155,8 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
   ljp_body_u(b, p->kind);
   ljp_body_u(b, p->thread);
   ljp_body_u(b, interval_ns);
+  ljp_body_u(b, p->timer);
+  ljp_body_u(b, (uint64_t)p->refused);
   ljp_writer_define(w, LJP_DEF_PRODUCER, p->id, p->id, LJP_REC_PRODUCER);
   struct ljp_source *source = calloc(1, sizeof *source);
   if (!source) {

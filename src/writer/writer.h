@@ -12,6 +12,7 @@
 #define LJP_WRITER_H
 
 #include "src/base/describe.h"
+#include "src/base/format.h"
 #include "src/writer/sink.h"
 
 struct ljp_body;
@@ -54,6 +55,10 @@ void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
 void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
                              uint64_t interval_ns);
 void ljp_writer_drain(struct ljp_writer *w);
+/* ns: of the thread (0: of threads that are not known). */
+void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
+                              uint32_t thread, enum ljp_producer_kind kind,
+                              enum ljp_unsampled why, uint64_t ns);
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id);
 void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id);
 /* Drains the producer for the last time and forgets it; the caller frees it. */

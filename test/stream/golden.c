@@ -45,6 +45,8 @@ static void open_golden(struct golden *g, const char *dir, const char *name,
   g->cpu = source_new(1, 1, LJP_PRODUCER_CPU, 1 << 20);
   g->mem = source_new(2, 1, LJP_PRODUCER_MEMORY, 1 << 20);
   g->events = source_new(3, 1, LJP_PRODUCER_EVENTS, 1 << 20);
+  g->cpu->timer = LJP_TIMER_TICK;
+  g->cpu->refused = 13;
 }
 
 static void define(struct golden *g)
@@ -239,6 +241,12 @@ static void every_record(const char *dir, const char *name, int zstd)
   }
   ljp_writer_begin(g.w, now);
   ljp_writer_retire(g.w, g.events);
+  ljp_writer_put_unsampled(g.w, now - 37, 2, LJP_PRODUCER_CPU,
+                           LJP_UNSAMPLED_BLOCKED, 127000001);
+  ljp_writer_put_unsampled(g.w, now - 31, 0, LJP_PRODUCER_CPU,
+                           LJP_UNSAMPLED_NOT_FOUND, 3000017);
+  ljp_writer_put_unsampled(g.w, now - 31, 1, LJP_PRODUCER_CPU,
+                           LJP_UNSAMPLED_LAST, 499979);
   ljp_writer_end_vm(g.w, 2);
   ljp_writer_end_thread(g.w, 2);
   ljp_writer_finish(g.w);

@@ -37,6 +37,7 @@ struct mini {
   uint64_t events[64];  /* Single events by tag, as TOTALS counts them. */
   uint64_t lost[16];    /* The last LOSS by reason, summed over producers. */
   uint64_t lost_of[64][16];
+  uint64_t unsampled[16]; /* Time by reason. */
   uint64_t end_status, end_errno;
   uint64_t pid, last_time, begin_time; /* Of the first block. */
   uint32_t thread[4096], vm[4096], producer[4096], module[MINI_IDS]; /* Epoch */
@@ -376,6 +377,12 @@ static inline bool mini_single(struct mini *m, unsigned tag,
   case LJP_REC_THREAD_END:
   case LJP_REC_NOTE:
     e.size = mini_u(c);
+    return !c->bad && mini_emit(m, &e);
+  case LJP_REC_UNSAMPLED:
+    if (!mini_defined(m, m->thread, mini_u(c)))
+      MINI_FAIL("thread of unsampled time not defined");
+    mini_u(c), what = mini_u(c);
+    m->unsampled[what % 16] += mini_u(c);
     return !c->bad && mini_emit(m, &e);
   }
   MINI_FAIL("unknown event %u", tag);

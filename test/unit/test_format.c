@@ -93,6 +93,8 @@ static void each_list_of_numbers_is_in_the_rfc(void **state)
   LIST(LJP_EPOCH_WHY_LIST, "EPOCH_WHY")
   LIST(LJP_NOTE_LIST, "NOTE")
   LIST(LJP_LOSS_LIST, "LOSS")
+  LIST(LJP_UNSAMPLED_LIST, "UNSAMPLED")
+  LIST(LJP_TIMER_LIST, "TIMER")
   LIST(LJP_MEM_TYPE_LIST, "MEM_TYPE")
   LIST(LJP_CUT_LIST, "CUT")
 #undef LIST

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <cmocka.h>
 
@@ -303,6 +304,34 @@ static void a_retired_producer_is_drained_first(void **state)
   mini_free(m);
 }
 
+static void time_without_a_sample_is_in_the_file(void **state)
+{
+  (void)state;
+  struct ljp_session_options o = {.path = in_dir("unsampled")};
+  struct ljp_session *s = started(&o);
+  struct ljp_producer *p;
+  uint32_t thread;
+  assert_int_equal(ljp_session_add_thread(s, 4243, "worker", &thread), LJP_OK);
+  assert_int_equal(ljp_session_add_sampling_producer(s, LJP_PRODUCER_CPU,
+                                                     thread, 1009000,
+                                                     LJP_TIMER_TICK, EPERM, &p),
+                   LJP_OK);
+  assert_int_equal(ljp_session_unsampled(s, thread, LJP_PRODUCER_CPU,
+                                         LJP_UNSAMPLED_BLOCKED, 499979),
+                   LJP_OK);
+  assert_int_equal(ljp_session_end_thread(s, thread), LJP_OK);
+  assert_int_equal(ljp_session_unsampled(s, 0, LJP_PRODUCER_CPU,
+                                         LJP_UNSAMPLED_NOT_FOUND, 37),
+                   LJP_OK);
+  assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
+  ljp_session_free(s);
+  struct mini *m = read_back(in_dir("unsampled"));
+  assert_int_equal(m->events[LJP_REC_UNSAMPLED], 2);
+  assert_int_equal(m->unsampled[LJP_UNSAMPLED_BLOCKED], 499979);
+  assert_int_equal(m->unsampled[LJP_UNSAMPLED_NOT_FOUND], 37);
+  mini_free(m);
+}
+
 struct libs {
   uint64_t in_a, in_b, other, unknown;
 };
@@ -394,6 +423,7 @@ int main(void)
       cmocka_unit_test(memory_events_wait_for_the_writer_and_none_is_lost),
       cmocka_unit_test(what_does_not_fit_is_counted_in_the_file),
       cmocka_unit_test(a_retired_producer_is_drained_first),
+      cmocka_unit_test(time_without_a_sample_is_in_the_file),
       cmocka_unit_test(libraries_that_come_and_go_are_told_apart),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);
