@@ -104,6 +104,49 @@ static void nothing_that_moves_a_cursor_is_printed(void **state)
                              "\\xe2\\x80\\xae\\\\\\xff \xc3\xa4");
 }
 
+/* C1, two controls of direction, zero width, a line's end, a tag. */
+#define HIDDEN                                                                 \
+  "\xc2\x9b"                                                                   \
+  "\xd8\x9c"                                                                   \
+  "\xe2\x80\xae"                                                               \
+  "\xe2\x80\x8b"                                                               \
+  "\xe2\x80\xa8"                                                               \
+  "\xf3\xa0\x81\x81"
+static const struct ljp_str hidden = {"a<" HIDDEN "\x9b\t\xc3\xa4", 23};
+
+static void what_hides_in_json_is_escaped_without_loss(void **state)
+{
+  (void)state;
+  begin();
+  ljp_print_json(&out, hidden);
+  assert_string_equal(end(), "\"a<\\u009b\\u061c\\u202e\\u200b\\u2028"
+                             "\\udb40\\udc41\\ufffd\\u0009\xc3\xa4\"");
+}
+
+static void what_hides_in_a_page_is_seen_there(void **state)
+{
+  (void)state;
+  begin();
+  ljp_print_json_page(&out, hidden);
+  assert_string_equal(end(),
+                      "\"a\\u003c\\\\u009b\\\\u061c\\\\u202e\\\\u200b"
+                      "\\\\u2028\\\\udb40\\\\udc41\\ufffd\\u0009\xc3\xa4\"");
+  assert_true(json_valid(text, len));
+}
+
+#define FFFD "\xef\xbf\xbd"
+static void what_hides_in_a_drawing_or_an_export_is_replaced(void **state)
+{
+  (void)state;
+  begin();
+  ljp_print_xml(&out, hidden);
+  assert_string_equal(end(), "a&#60;" FFFD FFFD FFFD FFFD FFFD FFFD FFFD FFFD
+                             "\xc3\xa4");
+  begin();
+  ljp_print_plain(&out, hidden, '<');
+  assert_string_equal(end(), "a:      " FFFD " \xc3\xa4");
+}
+
 static void output_larger_than_the_buffer_comes_whole(void **state)
 {
   (void)state;
@@ -132,6 +175,9 @@ int main(void)
       cmocka_unit_test(any_bytes_make_a_json_string),
       cmocka_unit_test(what_is_not_utf8_stands_in_hex_beside_it),
       cmocka_unit_test(nothing_that_moves_a_cursor_is_printed),
+      cmocka_unit_test(what_hides_in_json_is_escaped_without_loss),
+      cmocka_unit_test(what_hides_in_a_page_is_seen_there),
+      cmocka_unit_test(what_hides_in_a_drawing_or_an_export_is_replaced),
       cmocka_unit_test(output_larger_than_the_buffer_comes_whole),
       cmocka_unit_test(a_failed_write_is_remembered),
   };

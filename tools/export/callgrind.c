@@ -151,14 +151,14 @@ static void callgrind_put_function(struct callgrind *c, uint32_t function,
   struct ljp_str file = ljp_profile_str(p, f->file);
   struct ljp_str module = ljp_profile_str(p, p->modules[f->module].path);
   ljp_print_format(out, "%sob=", prefix);
-  ljp_export_text(out, module.len ? module : ljp_str("???", 3), 0);
+  ljp_print_plain(out, module.len ? module : ljp_str("???", 3), 0);
   ljp_print_format(out, *prefix ? "\n%sfi=" : "\n%sfl=", prefix);
-  ljp_export_text(out, file.len ? file : ljp_str("???", 3), 0);
+  ljp_print_plain(out, file.len ? file : ljp_str("???", 3), 0);
   ljp_print_format(out, "\n%sfn=(%" PRIu32 ")", prefix, function + 1);
   if (!c->named[function]) {
     size_t n = ljp_function_name(p, function, name, sizeof name);
     ljp_print_str(out, " ");
-    ljp_export_text(out, ljp_str(name, n < sizeof name ? n : sizeof name - 1),
+    ljp_print_plain(out, ljp_str(name, n < sizeof name ? n : sizeof name - 1),
                     0);
     c->named[function] = true;
   }
@@ -191,7 +191,7 @@ static void callgrind_put_all(struct callgrind *c)
   const struct ljp_profile *p = c->e->p;
   struct ljp_print *out = c->e->out;
   ljp_print_str(out, "# callgrind format\nversion: 1\ncreator: ljprof\ncmd: ");
-  ljp_export_text(out, ljp_profile_str(p, p->command_line), 0);
+  ljp_print_plain(out, ljp_profile_str(p, p->command_line), 0);
   ljp_print_str(out, "\n");
   ljp_export_notices(c->e, "desc: Notice: ", "\n");
   ljp_print_str(out, "positions: line\nevents:");

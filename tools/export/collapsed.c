@@ -23,7 +23,7 @@ static void collapsed_put_label(const struct collapsed *c, uint32_t label)
     text = small;
     n = sizeof small - 1;
   }
-  ljp_export_text(c->e->out, ljp_str(text, n), ';');
+  ljp_print_plain(c->e->out, ljp_str(text, n), ';');
   if (text != small)
     free(text);
 }

@@ -87,10 +87,6 @@ struct ljp_folded {
 enum ljp_status ljp_fold(struct ljp_folded *folded, const struct ljp_export *e);
 void ljp_folded_free(struct ljp_folded *folded);
 
-/* Writes a text without control characters and, if avoid is not 0, without
-** that character, which would end the text early. */
-void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid);
-
 /* Writes each notice of the profile between two strings. */
 void ljp_export_notices(struct ljp_export *e, const char *before,
                         const char *behind);

@@ -152,27 +152,13 @@ void ljp_folded_free(struct ljp_folded *f)
   *f = (struct ljp_folded){0};
 }
 
-void ljp_export_text(struct ljp_print *out, struct ljp_str text, char avoid)
-{
-  const char *p = text.len ? text.data : "", *end = p + text.len;
-  while (p < end) {
-    const char *plain = p;
-    while (p < end && (unsigned char)*p >= ' ' && *p != 127 &&
-           (!avoid || *p != avoid))
-      p++;
-    ljp_print_raw(out, plain, (size_t)(p - plain));
-    if (p < end)
-      ljp_print_raw(out, *p++ == avoid && avoid ? ":" : " ", 1);
-  }
-}
-
 void ljp_export_notices(struct ljp_export *e, const char *before,
                         const char *behind)
 {
   const char *text;
   for (uint32_t i = 0; (text = ljp_profile_notice(e->p, i)); i++) {
     ljp_print_str(e->out, before);
-    ljp_export_text(e->out, ljp_str(text, strlen(text)), 0);
+    ljp_print_plain(e->out, ljp_str(text, strlen(text)), 0);
     ljp_print_str(e->out, behind);
   }
 }

@@ -36,16 +36,16 @@ static void perf_put_frame(const struct perf *w, struct ljp_print *out,
           ? f->offset
           : (uint64_t)f->line;
   ljp_print_format(out, "\t%16" PRIx64 " ", address);
-  ljp_export_text(out, ljp_str(name, n < sizeof name ? n : sizeof name - 1), 0);
+  ljp_print_plain(out, ljp_str(name, n < sizeof name ? n : sizeof name - 1), 0);
   ljp_print_str(out, " (");
   if (f->kind == LJP_FRAME_KERNEL)
     ljp_print_str(out, "[kernel.kallsyms]");
   else if (module.len)
-    ljp_export_text(out, module, 0);
+    ljp_print_plain(out, module, 0);
   else if (file.len)
-    ljp_export_text(out, file, 0);
+    ljp_print_plain(out, file, 0);
   else
-    ljp_export_text(out,
+    ljp_print_plain(out,
                     ljp_str(ljp_profile_kind_text(f->kind),
                             strlen(ljp_profile_kind_text(f->kind))),
                     0);
@@ -87,7 +87,7 @@ static void perf_put_sample(const struct perf *w, uint32_t row,
   uint32_t depth;
   if (!comm.len)
     comm = exe.len ? exe : ljp_str("thread", 6);
-  ljp_export_text(out, comm, ' ');
+  ljp_print_plain(out, comm, ' ');
   ljp_print_format(
       out,
       " %" PRIu64 "/%" PRIu64 " %" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s:\n",
@@ -143,7 +143,7 @@ enum ljp_status ljp_export_perf(struct ljp_export *e)
   struct perf w = {.e = e};
   w.lines = calloc(p->frame_count + (size_t)1, sizeof *w.lines);
   ljp_print_str(e->out, "# ljprof: ");
-  ljp_export_text(e->out, ljp_profile_str(p, p->command_line), 0);
+  ljp_print_plain(e->out, ljp_profile_str(p, p->command_line), 0);
   ljp_print_str(e->out, "\n");
   ljp_export_notices(e, "# ", "\n");
   ljp_print_str(e->out, "#\n");

@@ -18,6 +18,7 @@
 #include "parsers/stream/names.h"
 #include "src/base/assert.h"
 #include "tools/export/export.h"
+#include "tools/shared/text.h"
 
 enum { LINES_MAX = 512, LABELS = 4, GZIP_WINDOW = 15 + 16 };
 
@@ -88,19 +89,24 @@ static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
   return w->string_count++;
 }
 
-/* Adds a text. The format requires UTF-8: wrong bytes are replaced. */
+/* Adds a text. The format requires UTF-8, and its readers print names as they
+** are: wrong bytes and hidden characters are replaced. */
 static int64_t pprof_add_text(struct pprof *w, struct ljp_str text)
 {
-  if (ljp_is_utf8(text))
-    return pprof_add_string(w, text.data ? text.data : "", text.len);
-  char *copy = malloc(text.len);
+  char *copy = malloc(text.len + 1);
+  uint32_t len = 0;
   if (!copy) {
     w->status = LJP_ERR_MEM;
     return 0;
   }
-  for (uint32_t i = 0; i < text.len; i++)
-    copy[i] = (unsigned char)text.data[i] < 0x80 ? text.data[i] : '?';
-  int64_t place = pprof_add_string(w, copy, text.len);
+  while (text.len) {
+    uint32_t rune;
+    struct ljp_str c = ljp_text_next(&text, &rune);
+    bool shown = rune != LJP_TEXT_BAD && !ljp_text_is_hidden(rune);
+    memcpy(copy + len, shown ? c.data : "?", shown ? c.len : 1);
+    len += shown ? c.len : 1;
+  }
+  int64_t place = pprof_add_string(w, copy, len);
   free(copy);
   return place;
 }

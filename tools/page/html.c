@@ -13,28 +13,11 @@
 #include "tools/page/column.h"
 #include "tools/page/viewer.h"
 
-/* A JSON string with "<" as \u003c. Bytes that are not UTF-8 become U+FFFD. */
-static void html_text(struct ljp_print *out, struct ljp_str s)
-{
-  uint32_t from = 0;
-  if (!s.len || !memchr(s.data, '<', s.len)) {
-    ljp_print_json(out, s);
-    return;
-  }
-  ljp_print_str(out, "\"");
-  for (uint32_t i = 0; i <= s.len; i++)
-    if (i == s.len || s.data[i] == '<') {
-      ljp_print_json_inside(out, ljp_str(s.data + from, i - from));
-      ljp_print_str(out, i < s.len ? "\\u003c" : "\"");
-      from = i + 1;
-    }
-}
-
 static void html_member(struct ljp_print *out, const char *name,
                         struct ljp_str s)
 {
   ljp_print_format(out, ",\"%s\":", name);
-  html_text(out, s);
+  ljp_print_json_page(out, s);
 }
 
 /* Table that stores each string of the frames once. */
@@ -101,7 +84,7 @@ static void html_frames(struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, "},\"strings\":[");
   for (uint32_t i = 0; i < strings.count; i++) {
     ljp_print_str(out, i ? "," : "");
-    html_text(out, strings.list[i]);
+    ljp_print_json_page(out, strings.list[i]);
   }
   ljp_print_str(out, "]");
   free(strings.list);
@@ -259,11 +242,11 @@ static void html_sources(const struct ljp_page *page, struct ljp_print *out)
       ljp_print_str(out, ",");
     } else {
       ljp_print_str(out, last ? "}," : "");
-      html_text(out, s->file);
+      ljp_print_json_page(out, s->file);
       ljp_print_str(out, ":{");
     }
     ljp_print_format(out, "\"%" PRIu32 "\":", s->line);
-    html_text(out, s->text);
+    ljp_print_json_page(out, s->text);
     last = s;
   }
   ljp_print_str(out, last ? "}}" : "}");
@@ -275,7 +258,7 @@ static void html_rest(struct ljp_page *page, struct ljp_print *out,
   ljp_print_str(out, ",\"contexts\":[");
   for (size_t i = 0; i < page->context_count; i++) {
     ljp_print_str(out, i ? ",{\"thread\":" : "{\"thread\":");
-    html_text(out, page->contexts[i].thread);
+    ljp_print_json_page(out, page->contexts[i].thread);
     html_member(out, "vm", page->contexts[i].vm);
     html_member(out, "state", page->contexts[i].state);
     ljp_print_str(out, "}");
@@ -284,7 +267,7 @@ static void html_rest(struct ljp_page *page, struct ljp_print *out,
   for (size_t i = 0; i < page->mark_count; i++) {
     ljp_print_format(out, "%s[%" PRIu64 ",", i ? "," : "",
                      page->marks[i].time_ns / tick_ns);
-    html_text(out, page->marks[i].text);
+    ljp_print_json_page(out, page->marks[i].text);
     ljp_print_str(out, "]");
   }
   ljp_print_str(out, "],\"notices\":[");
@@ -297,9 +280,9 @@ static void html_rest(struct ljp_page *page, struct ljp_print *out,
   ljp_print_str(out, "],\"about\":[");
   for (size_t i = 0; i < page->fact_count; i++) {
     ljp_print_str(out, i ? ",[" : "[");
-    html_text(out, page->facts[i].name);
+    ljp_print_json_page(out, page->facts[i].name);
     ljp_print_str(out, ",");
-    html_text(out, page->facts[i].value);
+    ljp_print_json_page(out, page->facts[i].value);
     ljp_print_str(out, "]");
   }
   ljp_print_str(out, "]");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/assert.h"
+#include "tools/shared/text.h"
 
 void ljp_print_begin(struct ljp_print *out, int fd)
 {
@@ -87,62 +88,20 @@ void ljp_print_format(struct ljp_print *out, const char *format, ...)
                   (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* Length of the UTF-8 sequence at p (RFC 3629); 0: not valid. */
-static size_t print_utf8_length(const uint8_t *p, const uint8_t *end,
-                                uint32_t *rune)
-{
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t n = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
-  if (*p >= 0xf8 || n == 0 || (size_t)(end - p) < n)
-    return 0;
-  *rune = n == 1 ? *p : *p & (0x7fu >> n);
-  for (size_t i = 1; i < n; i++) {
-    if ((p[i] & 0xc0) != 0x80)
-      return 0;
-    *rune = *rune << 6 | (p[i] & 0x3f);
-  }
-  if (*rune < least[n] || *rune > 0x10ffff ||
-      (*rune >= 0xd800 && *rune <= 0xdfff))
-    return 0;
-  return n;
-}
-
-bool ljp_is_utf8(struct ljp_str s)
-{
-  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
-  while (p < end) {
-    uint32_t rune;
-    size_t n = print_utf8_length(p, end, &rune);
-    if (!n)
-      return false;
-    p += n;
-  }
-  return true;
-}
-
 /* quote: one more character to escape; 0: none. */
 static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
-  while (p < end) {
+  while (s.len) {
     uint32_t rune;
-    size_t n = print_utf8_length(p, end, &rune);
-    /* Control characters (C0, DEL, C1) and bidirectional controls could move
-    ** the cursor or disguise the text. */
-    if (n && rune >= 0x20 && rune != 0x7f && rune != '\\' &&
-        rune != (uint8_t)quote && !(rune >= 0x80 && rune < 0xa0) &&
-        !(rune >= 0x202a && rune <= 0x202e) &&
-        !(rune >= 0x2066 && rune <= 0x2069)) {
-      ljp_print_raw(out, (const char *)p, n);
-      p += n;
-      continue;
+    struct ljp_str c = ljp_text_next(&s, &rune);
+    if (rune == '\\' || (quote && rune == (uint8_t)quote)) {
+      ljp_print_format(out, "\\%c", (char)rune);
+    } else if (rune == LJP_TEXT_BAD || ljp_text_is_hidden(rune)) {
+      for (uint32_t i = 0; i < c.len; i++)
+        ljp_print_format(out, "\\x%02x", (uint8_t)c.data[i]);
+    } else {
+      ljp_print_raw(out, c.data, c.len);
     }
-    if (!n)
-      n = 1;
-    for (; n; n--, p++)
-      ljp_print_format(
-          out, *p == '\\' || (*p && *p == (uint8_t)quote) ? "\\%c" : "\\x%02x",
-          *p);
   }
 }
 
@@ -158,49 +117,80 @@ void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
   ljp_print_raw(out, "\"", 1);
 }
 
-void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s)
+/* before: what precedes an escape, so that readers of the JSON see its text. */
+static void print_json_escape(struct ljp_print *out, uint32_t rune,
+                              const char *before)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
-  while (p < end) {
+  if (rune < 0x10000)
+    ljp_print_format(out, "%s\\u%04x", before, rune);
+  else
+    ljp_print_format(out, "%s\\u%04x%s\\u%04x", before,
+                     0xd800 + ((rune - 0x10000) >> 10), before,
+                     0xdc00 + ((rune - 0x10000) & 0x3ff));
+}
+
+static void print_json_text(struct ljp_print *out, struct ljp_str s,
+                            bool visible)
+{
+  while (s.len) {
     uint32_t rune;
-    size_t n = print_utf8_length(p, end, &rune);
-    if (!n) {
+    struct ljp_str c = ljp_text_next(&s, &rune);
+    if (rune == LJP_TEXT_BAD)
       ljp_print_str(out, "\\ufffd");
-      n = 1;
-    } else if (rune < 0x20 || rune == 0x7f) {
-      ljp_print_format(out, "\\u%04x", rune);
-    } else if (rune == '"' || rune == '\\') {
+    else if (ljp_text_is_hidden(rune))
+      print_json_escape(out, rune,
+                        visible && rune != '\t' && rune != '\n' ? "\\" : "");
+    else if (rune == '"' || rune == '\\')
       ljp_print_format(out, "\\%c", (char)rune);
-    } else {
-      ljp_print_raw(out, (const char *)p, n);
-    }
-    p += n;
+    else if (rune == '<' && visible)
+      print_json_escape(out, rune, "");
+    else
+      ljp_print_raw(out, c.data, c.len);
   }
 }
 
 void ljp_print_json(struct ljp_print *out, struct ljp_str s)
 {
   ljp_print_raw(out, "\"", 1);
-  ljp_print_json_inside(out, s);
+  print_json_text(out, s, false);
+  ljp_print_raw(out, "\"", 1);
+}
+
+void ljp_print_json_page(struct ljp_print *out, struct ljp_str s)
+{
+  ljp_print_raw(out, "\"", 1);
+  print_json_text(out, s, true);
   ljp_print_raw(out, "\"", 1);
 }
 
 void ljp_print_xml(struct ljp_print *out, struct ljp_str s)
 {
-  const uint8_t *p = (const uint8_t *)s.data, *end = s.len ? p + s.len : p;
-  while (p < end) {
+  while (s.len) {
     uint32_t rune;
-    size_t n = print_utf8_length(p, end, &rune);
-    if (!n || rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0xfffe ||
-        rune == 0xffff) {
-      ljp_print_str(out, "\xef\xbf\xbd"); /* XML does not allow it. */
-      n = n ? n : 1;
-    } else if (strchr("<>&\"'", (int)rune) && rune < 0x80) {
+    struct ljp_str c = ljp_text_next(&s, &rune);
+    if (rune == LJP_TEXT_BAD || ljp_text_is_hidden(rune) || rune == 0xfffe ||
+        rune == 0xffff)
+      ljp_print_str(out, "\xef\xbf\xbd");
+    else if (rune < 0x80 && strchr("<>&\"'", (int)rune))
       ljp_print_format(out, "&#%u;", rune);
-    } else {
-      ljp_print_raw(out, (const char *)p, n);
-    }
-    p += n;
+    else
+      ljp_print_raw(out, c.data, c.len);
+  }
+}
+
+void ljp_print_plain(struct ljp_print *out, struct ljp_str s, char avoid)
+{
+  while (s.len) {
+    uint32_t rune;
+    struct ljp_str c = ljp_text_next(&s, &rune);
+    if (avoid && rune == (uint8_t)avoid)
+      ljp_print_str(out, ":");
+    else if (rune == LJP_TEXT_BAD)
+      ljp_print_str(out, "\xef\xbf\xbd");
+    else if (ljp_text_is_hidden(rune))
+      ljp_print_str(out, " ");
+    else
+      ljp_print_raw(out, c.data, c.len);
   }
 }
 

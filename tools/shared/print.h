@@ -30,21 +30,24 @@ void ljp_print_dec(struct ljp_print *out, uint64_t number);
 __attribute__((format(printf, 2, 3))) void
 ljp_print_format(struct ljp_print *out, const char *format, ...);
 
-/* Text for people: bytes that are not printable UTF-8 become \xNN. */
+/* Text for people: bytes that are not UTF-8, and the characters of
+** ljp_text_is_hidden(), become \xNN. */
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s);
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s);
 
-/* A JSON string in quotes. Bytes that are not UTF-8 become U+FFFD. */
+/* A JSON string in quotes. Hidden characters become \uNNNN; bytes that are not
+** UTF-8 become U+FFFD. */
 void ljp_print_json(struct ljp_print *out, struct ljp_str s);
-/* The same without quotes, for a string written in pieces. Pieces must be
-** split at ASCII characters. */
-void ljp_print_json_inside(struct ljp_print *out, struct ljp_str s);
-/* XML text or attribute value. Characters not allowed in XML become U+FFFD. */
+/* The same for a string that a page shows: the escapes of hidden characters
+** stay visible there, and the JSON contains no "<". */
+void ljp_print_json_page(struct ljp_print *out, struct ljp_str s);
+/* XML text or attribute value. Hidden characters, and what XML does not allow,
+** become U+FFFD. */
 void ljp_print_xml(struct ljp_print *out, struct ljp_str s);
+/* Text for other programs, without escapes: hidden characters become spaces,
+** bytes that are not UTF-8 U+FFFD, and `avoid` (0: none) a colon. */
+void ljp_print_plain(struct ljp_print *out, struct ljp_str s, char avoid);
 void ljp_print_hex(struct ljp_print *out, struct ljp_str s);
-
-/* Whether ljp_print_json() shows the string without loss. */
-bool ljp_is_utf8(struct ljp_str s);
 
 static inline struct ljp_str ljp_str(const char *data, size_t len)
 {

@@ -3,6 +3,8 @@
 */
 #include "tools/shared/show.h"
 
+#include "tools/shared/text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -90,7 +92,7 @@ void ljp_show_string(struct ljp_shower *show, const char *name,
     return;
   }
   ljp_print_json(show->out, value);
-  if (!ljp_is_utf8(value)) {
+  if (!ljp_text_is_utf8(value)) {
     ljp_print_str(show->out, ",\"");
     ljp_print_str(show->out, name);
     ljp_print_str(show->out, "_hex\":\"");
