@@ -127,6 +127,7 @@ struct ljp_pairs {
 #define LJP_FIELDS_UNSAMPLED(F)                                                \
   F(T, time_ns, DEC)                                                           \
   F(U, thread, DEC) F(U, kind, PRODUCER) F(U, why, UNSAMPLED) F(U, ns, DEC)
+#define LJP_FIELDS_CPU_TIME(F) F(T, time_ns, DEC) F(U, ns, DEC)
 #define LJP_FIELDS_EPOCH(F)                                                    \
   F(U, segment, DEC) F(U, why, EPOCH_WHY) F(U, first_node, DEC)
 #define LJP_FIELDS_TOTALS(F) F(PAIRS, counts, RECORD)
@@ -158,6 +159,7 @@ struct ljp_pairs {
   _(THREAD_END, thread_end)                                                    \
   _(NOTE, note)                                                                \
   _(UNSAMPLED, unsampled)                                                      \
+  _(CPU_TIME, cpu_time)                                                        \
   _(EPOCH, epoch)                                                              \
   _(TOTALS, totals)                                                            \
   _(SEGMENT_END, segment_end)                                                  \

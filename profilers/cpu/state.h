@@ -26,6 +26,7 @@ struct ljp_sysprof {
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
+  uint64_t told_ns; /* CPU time of the process that the stream tells of */
 };
 extern struct ljp_sysprof ljp_sysprof;
 

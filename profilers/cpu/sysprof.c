@@ -49,7 +49,7 @@ static void sysprof_unlock(void)
 static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
-  g->writer_cpu_ns = g->sampled_ns = 0;
+  g->writer_cpu_ns = g->sampled_ns = g->told_ns = 0;
 }
 
 uint64_t ljp_sysprof_unsampled_ns(void)
@@ -57,6 +57,19 @@ uint64_t ljp_sysprof_unsampled_ns(void)
   uint64_t all = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
   uint64_t known = g->sampled_ns + ljp_threads_cpu_ns() + g->writer_cpu_ns;
   return all > known ? all - known : 0;
+}
+
+/* Tells the stream how much CPU time the process has used, if it is much more
+** than the stream knows, or if this is the end. */
+static void sysprof_tell_cpu_time(bool end)
+{
+  enum { STEP_NS = 10000000 };
+  uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
+  if (g->options.wall || g->options.mode == LJP_SAMPLER_COUNT ||
+      (!end && ns < g->told_ns + STEP_NS))
+    return;
+  if (!ljp_session_cpu_time(g->session, ns - g->told_ns))
+    g->told_ns = ns;
 }
 
 static void sysprof_round(void *ctx)
@@ -70,6 +83,7 @@ static void sysprof_round(void *ctx)
     ljp_vms_update(g->session);
     ljp_shared_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
+    sysprof_tell_cpu_time(false);
     if (g->armed && !ljp_signal_is_ours(g->options.signal)) {
       /* The host has installed a handler of its own, which must not get our
       ** signals. */
@@ -339,6 +353,7 @@ static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
   g->armed = false;
   g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
   sysprof_push_counts();
+  sysprof_tell_cpu_time(true);
   sysprof_info_unsampled();
   g->running = false;
   ljp_shared_offer(NULL);

@@ -104,7 +104,20 @@ enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
   m->thread = thread;
   m->kind = kind;
   m->why = why;
-  m->unsampled_ns = ns;
+  m->ns = ns;
+  pthread_mutex_lock(&s->mutex);
+  ljp_message_post_locked(s, m);
+  pthread_mutex_unlock(&s->mutex);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns)
+{
+  struct ljp_message *m = ljp_message_new(LJP_MSG_CPU_TIME, NULL, NULL);
+  if (!m)
+    return LJP_ERR_MEM;
+  m->time_ns = ljp_clock_ns();
+  m->ns = ns;
   pthread_mutex_lock(&s->mutex);
   ljp_message_post_locked(s, m);
   pthread_mutex_unlock(&s->mutex);

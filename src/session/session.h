@@ -129,6 +129,10 @@ enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
                                       enum ljp_producer_kind kind,
                                       enum ljp_unsampled why, uint64_t ns);
 
+/* CPU time that the process has used up to now: ns more than was said before.
+** On failure the caller may say it again later. */
+enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns);
+
 /* thread: an id from ljp_session_add_thread(), or 0. ring_bytes: rounded up to
 ** a power of two; 0: the default of the kind. Maps and touches all memory of
 ** the producer. Only while the session is running. The producer is valid until

@@ -23,6 +23,7 @@ enum ljp_message_type {
   LJP_MSG_VM,
   LJP_MSG_PRODUCER,
   LJP_MSG_UNSAMPLED,
+  LJP_MSG_CPU_TIME,
   LJP_MSG_END_THREAD,
   LJP_MSG_END_VM,
   LJP_MSG_RETIRE
@@ -36,7 +37,7 @@ struct ljp_message {
   uint32_t id, thread;
   pid_t tid;
   uint64_t interval_ns;
-  uint64_t time_ns, unsampled_ns;
+  uint64_t time_ns, ns; /* UNSAMPLED, CPU_TIME */
   enum ljp_producer_kind kind;
   enum ljp_unsampled why;
   struct ljp_producer *producer;

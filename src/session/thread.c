@@ -67,7 +67,9 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
       thread_free_producer(s, m->producer);
     } else if (m->type == LJP_MSG_UNSAMPLED) {
       ljp_writer_put_unsampled(w, m->time_ns, m->thread, m->kind, m->why,
-                               m->unsampled_ns);
+                               m->ns);
+    } else if (m->type == LJP_MSG_CPU_TIME) {
+      ljp_writer_put_cpu_time(w, m->time_ns, m->ns);
     } else if (m->type == LJP_MSG_END_THREAD) {
       ljp_writer_end_thread(w, m->id);
     } else if (m->type == LJP_MSG_END_VM) {

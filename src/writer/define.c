@@ -137,6 +137,13 @@ void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
   ljp_writer_put_event(w, LJP_REC_UNSAMPLED);
 }
 
+void ljp_writer_put_cpu_time(struct ljp_writer *w, uint64_t time_ns,
+                             uint64_t ns)
+{
+  ljp_body_u(ljp_writer_timed_body(w, time_ns), ns);
+  ljp_writer_put_event(w, LJP_REC_CPU_TIME);
+}
+
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id)
 {
   define_end(w, LJP_DEF_VM, id, LJP_REC_VM_CLOSE);

@@ -59,6 +59,9 @@ void ljp_writer_drain(struct ljp_writer *w);
 void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
                               uint32_t thread, enum ljp_producer_kind kind,
                               enum ljp_unsampled why, uint64_t ns);
+/* ns: that the process has used since the last time it was told. */
+void ljp_writer_put_cpu_time(struct ljp_writer *w, uint64_t time_ns,
+                             uint64_t ns);
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id);
 void ljp_writer_end_thread(struct ljp_writer *w, uint32_t id);
 /* Drains the producer for the last time and forgets it; the caller frees it. */

@@ -323,9 +323,13 @@ static void time_without_a_sample_is_in_the_file(void **state)
   assert_int_equal(ljp_session_unsampled(s, 0, LJP_PRODUCER_CPU,
                                          LJP_UNSAMPLED_NOT_FOUND, 37),
                    LJP_OK);
+  assert_int_equal(ljp_session_cpu_time(s, 1000003), LJP_OK);
+  assert_int_equal(ljp_session_cpu_time(s, 17), LJP_OK);
   assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
   ljp_session_free(s);
   struct mini *m = read_back(in_dir("unsampled"));
+  assert_int_equal(m->events[LJP_REC_CPU_TIME], 2);
+  assert_int_equal(m->cpu_ns, 1000020);
   assert_int_equal(m->events[LJP_REC_UNSAMPLED], 2);
   assert_int_equal(m->unsampled[LJP_UNSAMPLED_BLOCKED], 499979);
   assert_int_equal(m->unsampled[LJP_UNSAMPLED_NOT_FOUND], 37);
