@@ -1,7 +1,7 @@
 /*
 ** The signal handler: takes one sample of the thread that it interrupts; see
-** sampler.h. LJP_SIGSAFE throughout. It needs about 2 KiB of the interrupted
-** stack: frames go into memory of the sampler's own.
+** sampler.h. LJP_SIGSAFE throughout. It needs little of the interrupted stack:
+** the work is done on a side stack (handler_stack.h).
 **
 ** Weights. Reading the thread's CPU clock is a system call, so the handler
 ** reads it only when it must. A perf task-clock event comes after each period
@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/sample_stack.h"
 #include "profilers/cpu/timer.h"
 #include "profilers/session/stand_in.h"
@@ -359,9 +360,11 @@ LJP_SIGSAFE static void sampler_account(struct ljp_sampler *s, uint64_t begin)
   sampler_count(&s->counts.handler_ns, spent);
 }
 
-LJP_SIGSAFE static void sampler_handle(struct ljp_sampler *s, siginfo_t *info,
+LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
                                        void *context)
 {
+  struct ljp_sampler *s = sampler;
+  siginfo_t *info = signal_info;
   uint64_t now = ljp_clock_ns();
   int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
   /* The first POSIX timer was late and the second one follows at once. It would
@@ -434,7 +437,7 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
   uint32_t nested = atomic_fetch_add(&s->inside, 1);
   if (LJP_LIKELY(atomic_load(&s->active))) {
     if (LJP_LIKELY(!nested))
-      sampler_handle(s, info, context);
+      ljp_handler_run(s->side, sampler_handle, s, info, context);
     else {
       /* The signal interrupts ljp_sampler_take_deferred(), which is taking a
       ** sample of this moment. One sample is enough for both. The time of this
@@ -450,23 +453,31 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 }
 
 /* -- Deferred samples ------------------------------------------------------ */
+LJP_SIGSAFE static void sampler_take_late(void *sampler, void *regs,
+                                          void *unused)
+{
+  struct ljp_sampler *s = sampler;
+  uint64_t weight = s->deferred_ns;
+  (void)unused;
+  /* One sample for all of them, with the present stack. */
+  if (s->deferred > 1 && s->producer)
+    ljp_count_overrun(s->producer, s->deferred - 1);
+  sampler_count_shared(&s->counts.overruns, s->deferred - 1);
+  sampler_count(&s->counts.deferred, 1);
+  s->deferred = 0;
+  s->deferred_ns = 0;
+  sampler_take(s, regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
+}
+
 void ljp_sampler_take_deferred(struct ljp_sampler *s)
 {
   struct ljp_regs regs;
   if (atomic_fetch_add(&s->inside, 1) == 0 && atomic_load(&s->active) &&
       s->deferred) {
-    uint64_t weight = s->deferred_ns;
-    /* One sample for all of them, with the present stack. */
-    if (s->deferred > 1 && s->producer)
-      ljp_count_overrun(s->producer, s->deferred - 1);
-    sampler_count_shared(&s->counts.overruns, s->deferred - 1);
-    sampler_count(&s->counts.deferred, 1);
-    s->deferred = 0;
-    s->deferred_ns = 0;
     memset(&regs, 0, sizeof regs);
     ljp_registers_here(&regs);
     regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-    sampler_take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
+    ljp_handler_run_late(s->side, sampler_take_late, s, &regs);
   }
   atomic_fetch_sub(&s->inside, 1);
 }

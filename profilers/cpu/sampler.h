@@ -70,6 +70,7 @@ struct ljp_sampler {
   _Atomic bool active;
   _Atomic uint32_t inside;
   pid_t tid;
+  void *side; /* the top of its side stack (handler_stack.h) */
   struct ljp_producer *producer;
   struct ljp_sampler_counts counts;
 

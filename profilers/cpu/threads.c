@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/proc_task.h"
 #include "profilers/cpu/state.h"
 #include "src/base/assert.h"
@@ -38,15 +38,12 @@ static struct ljp_sampler *threads_new_sampler(void)
       return ljp_threads_at(i);
   if (i == LJP_SAMPLERS)
     return NULL;
-  size_t bytes = sizeof(struct ljp_sampler) +
-                 LJP_STACK_MAX_FRAMES * sizeof(uint64_t) +
-                 sizeof(struct ljp_memo);
-  /* Populated now: the handler must not take the page faults. */
   struct ljp_sampler *s =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (s == MAP_FAILED)
+      ljp_handler_map(sizeof *s + LJP_STACK_MAX_FRAMES * sizeof(uint64_t) +
+                      sizeof(struct ljp_memo));
+  if (!s)
     return NULL;
+  s->side = s;
   s->frames = (uint64_t *)(s + 1);
   s->memo = (struct ljp_memo *)(s->frames + LJP_STACK_MAX_FRAMES);
   s->index = i;

@@ -10,6 +10,8 @@
 **
 ** Invariant: slots[i].old is the action before the slot's entry was installed.
 ** It is written before the kernel can call the entry, and never while it can.
+** While an entry runs, signals are blocked. Before it calls the host's handler it
+** sets the mask that the kernel would have set.
 ** Safety: install, remove and check are for ordinary code (one mutex). The
 ** entries run in any code that faults, and call only async-signal-safe
 ** functions.
@@ -55,6 +57,52 @@ static void saferead_default(int number, siginfo_t *info)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), number, info);
 }
 
+/* What an entry blocks: everything that can be blocked, but what an instruction
+** raises. */
+static void saferead_mask(sigset_t *mask)
+{
+  sigfillset(mask);
+  sigdelset(mask, SIGKILL);
+  sigdelset(mask, SIGSTOP);
+  sigdelset(mask, SIGILL);
+  sigdelset(mask, SIGFPE);
+  sigdelset(mask, SIGTRAP);
+}
+
+/* Is that mask in force? It is not if a handler of the host calls the entry. */
+static bool saferead_masked(const sigset_t *now)
+{
+  sigset_t full, both;
+  saferead_mask(&full);
+  sigandset(&both, &full, now);
+  return !memcmp(&both, &full, sizeof(uint64_t));
+}
+
+/* Calls the host's handler with the mask that the kernel would have set. */
+static void saferead_call(const struct sigaction *old, int number,
+                          siginfo_t *info, ucontext_t *uc)
+{
+  /* The kernel passes all three whether or not SA_SIGINFO is set. */
+  handler_fn *handler = old->sa_sigaction;
+  sigset_t mask, now;
+  bool masked =
+      !pthread_sigmask(SIG_BLOCK, NULL, &now) && saferead_masked(&now);
+  if (masked) {
+    mask = old->sa_mask;
+    uint64_t both, interrupted; /* the kernel's masks have 64 bits */
+    memcpy(&both, &mask, sizeof both);
+    memcpy(&interrupted, &uc->uc_sigmask, sizeof interrupted);
+    both |= interrupted;
+    memcpy(&mask, &both, sizeof both);
+    if (!(old->sa_flags & SA_NODEFER))
+      sigaddset(&mask, number);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  }
+  handler(number, info, uc);
+  if (masked)
+    pthread_sigmask(SIG_SETMASK, &now, NULL);
+}
+
 static void saferead_chain(int slot, int index, siginfo_t *info, void *context)
 {
   const struct sigaction *old = &slots[slot][index].old;
@@ -73,9 +121,7 @@ static void saferead_chain(int slot, int index, siginfo_t *info, void *context)
     saferead_default(number, info);
     return;
   }
-  /* The kernel passes all three whether or not SA_SIGINFO is set. */
-  handler_fn *handler = old->sa_sigaction;
-  handler(number, info, context);
+  saferead_call(old, number, info, context);
 }
 
 /* The context of the fault. If a SIGTRAP from the kernel is pending because its
@@ -150,13 +196,14 @@ static int saferead_put(int slot, int index)
 
   if (sigaction(saferead_signals[index], NULL, old))
     return -1;
+  saferead_mask(&action.sa_mask); /* one kernel's frame at a time: the stack may
+                                  ** be small */
   atomic_store(&slots[slot][index].spent, false);
   slots[slot][index].covered = false;
   action.sa_sigaction = entries[slot];
   if ((old->sa_flags & SA_SIGINFO) ||
       (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)) {
-    /* So the kernel applies the host's mask, stack and nesting itself. */
-    action.sa_mask = old->sa_mask;
+    /* So the kernel applies the host's stack and nesting itself. */
     action.sa_flags =
         SA_SIGINFO | (old->sa_flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART));
   }
