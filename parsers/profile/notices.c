@@ -155,12 +155,28 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
   return status;
 }
 
+/* What the session itself has noted. */
+static enum ljp_status notices_notes(struct ljp_profile *p)
+{
+  const struct ljp_profile_pass *pass = p->pass;
+  enum ljp_status status = LJP_OK;
+  for (uint32_t i = 0; i < pass->note_count && !status; i++) {
+    struct ljp_str text = ljp_profile_str(p, pass->notes[i]);
+    status = notices_add(p, "%.*s", (int)text.len, text.data);
+  }
+  if (!status && pass->more_notes)
+    status = notices_add(p, "%" PRIu64 " more warning%s (see 'ljprof check')",
+                         pass->more_notes, notices_plural(pass->more_notes));
+  return status;
+}
+
 enum ljp_status ljp_profile_make_notices(struct ljp_profile *p)
 {
   enum ljp_status status;
   const char *symbols;
-  if ((status = notices_losses(p)) || (status = notices_gaps(p)) ||
-      (status = notices_stacks(p)) || (status = notices_memory(p)))
+  if ((status = notices_notes(p)) || (status = notices_losses(p)) ||
+      (status = notices_gaps(p)) || (status = notices_stacks(p)) ||
+      (status = notices_memory(p)))
     return status;
   for (size_t i = 0; (symbols = ljp_symbols_notice(p->symbols, i)); i++)
     if ((status = notices_add(p, "%s", symbols)))

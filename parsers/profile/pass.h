@@ -30,6 +30,8 @@ struct ljp_profile_pass {
   uint32_t module_room, thread_room, vm_room, function_room;
   uint32_t gc_room, mark_room, trace_event_room, point_room;
   uint32_t trace_room, notice_room;
+  uint32_t notes[LJP_PROFILE_MAX_NOTES], note_count; /* Strings. */
+  uint64_t more_notes;
   uint32_t too_many_names; /* The string for names beyond the limit. */
 
   struct ljp_stack_map stacks;

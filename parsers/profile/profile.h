@@ -30,6 +30,7 @@
 #define LJP_PROFILE_MAX_CONTEXTS (1u << 10)
 #define LJP_PROFILE_MAX_STRING_BYTES (1u << 22)
 #define LJP_PROFILE_MAX_EVENTS (1u << 10)
+#define LJP_PROFILE_MAX_NOTES 2u
 #define LJP_PROFILE_MAX_POINTS (1u << 10)
 #else
 #define LJP_PROFILE_MAX_NODES (1u << 23)
@@ -38,6 +39,7 @@
 #define LJP_PROFILE_MAX_CONTEXTS (1u << 16)
 #define LJP_PROFILE_MAX_STRING_BYTES (1u << 28)
 #define LJP_PROFILE_MAX_EVENTS (1u << 18) /* Of gc, marks, traces ... each. */
+#define LJP_PROFILE_MAX_NOTES 16u         /* Different warnings and errors. */
 #define LJP_PROFILE_MAX_POINTS (1u << 21)
 #endif
 

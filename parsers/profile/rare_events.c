@@ -1,6 +1,6 @@
 /*
-** Rare events: GC phases and marks, which are kept one by one up to a limit,
-** and definitions that change what the next events mean. One thread a
+** Rare events: GC phases, marks and notes, which are kept one by one up to a
+** limit, and definitions that change what the next events mean. One thread a
 ** profile.
 */
 #include "parsers/profile/pass.h"
@@ -110,6 +110,27 @@ static enum ljp_status events_take_symbol(struct ljp_profile *p,
   return status == LJP_ERR_LIMIT ? LJP_OK : status;
 }
 
+/* Warnings and errors become notices, each text once. */
+static enum ljp_status events_take_note(struct ljp_profile *p,
+                                        const struct ljp_rec_note *note)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  uint32_t text;
+  if (note->severity < LJP_NOTE_WARNING)
+    return LJP_OK;
+  enum ljp_status status = ljp_profile_intern_string(p, note->text, &text);
+  if (status)
+    return status;
+  for (uint32_t i = 0; i < pass->note_count; i++)
+    if (pass->notes[i] == text)
+      return LJP_OK;
+  if (pass->note_count == LJP_PROFILE_MAX_NOTES)
+    pass->more_notes++;
+  else
+    pass->notes[pass->note_count++] = text;
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
                                        const struct ljp_item *item)
 {
@@ -135,6 +156,8 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     return events_take_gc(p, &item->u.gc);
   case LJP_REC_MARK:
     return events_take_mark(p, &item->u.mark);
+  case LJP_REC_NOTE:
+    return events_take_note(p, &item->u.note);
   case LJP_REC_TRACE:
     return ljp_profile_define_trace(p, &item->u.trace);
   case LJP_REC_TRACE_EVENT:

@@ -20,7 +20,7 @@
 
 #include "src/base/assert.h"
 #include "src/base/clock.h"
-#include "src/base/fd_mark.h"
+#include "src/base/open_file.h"
 #include "src/luajit/functions.h"
 #include "src/luajit/traces.h"
 

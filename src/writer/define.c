@@ -6,6 +6,8 @@
 ** Invariant: a definition whose `epoch` is the current one is in this epoch's
 ** blocks or in the block that is being built.
 */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,20 @@ void ljp_writer_make_room(struct ljp_writer *w)
 {
   if (ljp_builder_full(&w->builder))
     ljp_writer_put_block(w, 0);
+}
+
+void ljp_writer_note(struct ljp_writer *w, enum ljp_note severity,
+                     const char *format, ...)
+{
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
+  ljp_body_u(b, severity);
+  ljp_body_str(b, text, n < 0 ? 0 : (size_t)n, sizeof text - 1);
+  ljp_writer_put_event(w, LJP_REC_NOTE);
 }
 
 void ljp_writer_put_body(struct ljp_writer *w, enum ljp_record tag)
@@ -170,11 +186,8 @@ void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
     /* Nobody can drain its ring. An inactive producer is better than one that
     ** blocks on a full ring. */
     atomic_store_explicit(&p->active, false, memory_order_relaxed);
-    struct ljp_body *note = ljp_writer_timed_body(w, w->now_ns);
-    static const char text[] = "out of memory: a producer is not recorded";
-    ljp_body_u(note, LJP_NOTE_ERROR);
-    ljp_body_str(note, text, sizeof text - 1, 256);
-    ljp_writer_put_event(w, LJP_REC_NOTE);
+    ljp_writer_note(w, LJP_NOTE_ERROR,
+                    "out of memory: a producer is not recorded");
     return;
   }
   source->producer = p;

@@ -3,8 +3,9 @@
 ** host, or a callback of the host. Writer thread only, except that the thread
 ** that starts the session may write the first block of a file.
 ** Invariants: an existing file is only replaced by a file that already begins
-** with a whole block, and not before the session is sure to record (hold). After a failed write, a file of ours ends with its last
-** whole block. We never write into a file that we have not opened.
+** with a whole block, and not before the session is sure to record (hold).
+** After a failed write, a file of ours ends with its last whole block. We never
+** write into a file that we have not opened.
 ** A write raises no signal in the host: the thread that writes blocks all
 ** signals.
 */
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/base/newfile.h"
 #include "src/base/status.h"
 
 /* Takes up to len bytes from *data and returns the number taken; 0 is an error.
@@ -24,15 +26,13 @@ typedef size_t (*ljp_sink_callback)(const void **data, size_t len, void *ctx);
 
 enum ljp_sink_kind { LJP_SINK_FILE, LJP_SINK_FD, LJP_SINK_CALLBACK };
 
-/* A descriptor and the identity of the file that we opened by it: the host may
-** close the descriptor and open something else, even a file with the inode
-** number of ours, if ours was removed. So a file that we have opened ourselves
-** is marked (fd_mark.h). fd -1: none. */
-struct ljp_open_file {
-  int fd;
-  dev_t dev;
-  ino_t ino;
-  bool marked;
+/* A file that is being written. fd -1: there is none. */
+struct ljp_sink_file {
+  struct ljp_open_file open;
+  struct ljp_newfile new; /* While the file is hidden. */
+  bool regular;           /* We opened a regular file: may cut and rename it. */
+  uint32_t segment;
+  uint64_t whole_bytes; /* All whole blocks. */
 };
 
 struct ljp_sink {
@@ -40,14 +40,10 @@ struct ljp_sink {
   ljp_sink_callback callback;
   void *ctx;
   char *path; /* Of file segment 0, symbolic links resolved. */
-  /* Until the file has its name, then NULL: its temporary name, the name it is
-  ** to get, and the folder of both, which is open meanwhile. */
-  char *temporary, *name;
-  struct ljp_open_file folder;
-  bool hold; /* Keep the temporary name until ljp_sink_show(). */
-  uint32_t segment;
-  struct ljp_open_file file;
-  bool regular; /* We opened a regular file, and may cut and rename it. */
+  struct ljp_sink_file file;
+  /* While the next file segment is prepared: the one before. */
+  struct ljp_sink_file before;
+  bool hold; /* The file stays hidden until ljp_sink_show(). */
   bool sync;
   bool ended; /* The callback has ended the stream. */
   /* The file that ours has replaced is kept open until
@@ -55,7 +51,6 @@ struct ljp_sink {
   ** milliseconds. */
   bool keep_old;
   struct ljp_open_file old;
-  uint64_t whole_bytes;         /* All whole blocks of this file segment. */
   _Atomic uint64_t deadline_ns; /* Wait for a pipe until then; 0: no limit. */
   int error;                    /* errno of the last failure. */
 };
@@ -76,9 +71,12 @@ bool ljp_sink_is_local_file(const struct ljp_sink *sink);
 void ljp_sink_keep_old(struct ljp_sink *sink);
 void ljp_sink_release_old(struct ljp_sink *sink);
 
-/* Opens file segment 0, 1, 2 ... A file has a temporary name until its first
-** block is written, or with `hold` until ljp_sink_show(). */
-enum ljp_status ljp_sink_open(struct ljp_sink *sink, uint32_t segment);
+/* Opens file segment 0. A file is hidden until its first block is written, or
+** with `hold` until ljp_sink_show(). */
+enum ljp_status ljp_sink_open(struct ljp_sink *sink);
+
+/* Has no block been written yet, or is the file held? */
+bool ljp_sink_hidden(const struct ljp_sink *sink);
 
 /* Gives the file its name, and ends `hold`. The first block is written. Does
 ** nothing if the sink is no regular file. */
@@ -88,6 +86,15 @@ enum ljp_status ljp_sink_show(struct ljp_sink *sink);
 enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
                                size_t len);
 enum ljp_status ljp_sink_close(struct ljp_sink *sink);
+
+/* Rotation. `turn` opens the next file segment, hidden, and keeps the present
+** one open: blocks go to the new one, and after `swap` to the other of the two.
+** Once ljp_sink_show() has shown the new one, `turn_end` closes the one before.
+** Until then `turn_back` drops the new one, as if nothing had happened. */
+enum ljp_status ljp_sink_turn(struct ljp_sink *sink);
+void ljp_sink_swap(struct ljp_sink *sink);
+enum ljp_status ljp_sink_turn_end(struct ljp_sink *sink);
+void ljp_sink_turn_back(struct ljp_sink *sink);
 
 /* Removes a file segment (rotation with a limit). */
 void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment);

@@ -81,7 +81,7 @@ void ljp_writer_free(struct ljp_writer *w)
 enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
 {
   w->now_ns = w->segment_start_ns = now_ns;
-  w->out.status = ljp_sink_open(w->sink, 0);
+  w->out.status = ljp_sink_open(w->sink);
   if (w->out.status)
     return w->out.status;
   if (!ljp_writer_begin_epoch(w, LJP_EPOCH_START)) {
@@ -230,39 +230,17 @@ static void writer_forget_retired(struct ljp_writer *w)
   }
 }
 
-static void writer_rotate(struct ljp_writer *w)
-{
-  ljp_writer_put_totals(w);
-  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
-  ljp_body_u(b, w->out.segment + 1);
-  ljp_writer_put_event(w, LJP_REC_SEGMENT_END);
-  if (ljp_writer_put_block(w, 0))
-    return;
-  w->out.status = ljp_sink_close(w->sink);
-  if (!w->out.status)
-    w->out.status = ljp_sink_open(w->sink, ++w->out.segment);
-  w->segment_start_ns = w->now_ns;
-  if (!w->out.status)
-    ljp_writer_begin_epoch(w, LJP_EPOCH_SEGMENT);
-  uint32_t keep = w->options.keep_segments;
-  if (!w->out.status && keep && w->out.segment >= keep)
-    ljp_sink_remove(w->sink, w->out.segment - keep);
-}
-
 enum ljp_status ljp_writer_finish(struct ljp_writer *w)
 {
   ljp_writer_forget_protos(w);
   for (struct ljp_source *s = w->sources; s; s = s->next)
     writer_put_losses(w, s);
   ljp_writer_put_block(w, 0);
-  const struct ljp_writer_options *o = &w->options;
   if (w->out.status)
     return w->out.status;
   writer_forget_retired(w);
-  if ((o->segment_bytes && w->sink->whole_bytes >= o->segment_bytes) ||
-      (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns))
-    writer_rotate(w);
-  else if (w->now_ns - w->epoch_start_ns >= o->epoch_ns)
+  if (!ljp_writer_rotate(w) &&
+      w->now_ns - w->epoch_start_ns >= w->options.epoch_ns)
     ljp_writer_begin_epoch(w, LJP_EPOCH_TIME);
   return w->out.status;
 }
@@ -274,7 +252,7 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
   int before_error = w->sink->error;
   if (w->options.describe.end)
     w->options.describe.end(w->options.describe.ctx);
-  if (w->sink->temporary) { /* No block is written: replace no file. */
+  if (ljp_sink_hidden(w->sink)) { /* No block is written: replace no file. */
     ljp_sink_close(w->sink);
     return before;
   }
@@ -304,5 +282,5 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
 
 uint64_t ljp_writer_bytes(const struct ljp_writer *w)
 {
-  return w->sink->whole_bytes;
+  return w->sink->file.whole_bytes;
 }

@@ -1,6 +1,6 @@
 /*
 ** Inside of the writer: what writer.c (rounds), take.c (entries), stacks.c,
-** define.c, describe.c (definitions) and epoch.c share. No other source file
+** define.c, describe.c (definitions), epoch.c and rotate.c share. No other source file
 ** includes it.
 */
 #ifndef LJP_WRITER_IMPL_H
@@ -77,6 +77,11 @@ struct ljp_writer {
   struct ljp_source *sources;
   uint64_t now_ns; /* When the round began. */
   uint64_t epoch_start_ns, segment_start_ns;
+  struct {
+    uint32_t failures; /* In a row. */
+    int error;         /* Of the last one; 0: none. */
+    uint64_t again_ns; /* The next attempt; 0: when it is time to. */
+  } rotation;
   uint32_t modules_announced; /* Generation. */
   uint32_t info_count;
   struct {
@@ -94,6 +99,10 @@ struct ljp_writer {
 struct ljp_body *ljp_writer_body(struct ljp_writer *w);
 /* The body, beginning with a time, for an event of the block being built. */
 struct ljp_body *ljp_writer_timed_body(struct ljp_writer *w, uint64_t time_ns);
+/* Writes a NOTE. */
+__attribute__((format(printf, 3, 4))) void
+ljp_writer_note(struct ljp_writer *w, enum ljp_note severity,
+                const char *format, ...);
 /* Writes the body as an event. */
 void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag);
 /* Writes the body as a definition that is not kept. */
@@ -161,6 +170,10 @@ static inline bool ljp_writer_stack_valid(const struct ljp_writer *w,
 enum ljp_status ljp_writer_begin_epoch(struct ljp_writer *w,
                                        enum ljp_epoch_why why);
 void ljp_writer_put_totals(struct ljp_writer *w);
+
+/* rotate.c: begins the next file segment if it is time to. False: it is not, or
+** that has failed. */
+bool ljp_writer_rotate(struct ljp_writer *w);
 
 /* take.c */
 

@@ -14,9 +14,11 @@ static const char help[] =
     "Usage: ljprof check [--json] FILE\n"
     "Reads a stream to its end. Shows the number of blocks, records and "
     "events, the\n"
-    "events that were lost before they reached the file and why, each gap and "
+    "events that were lost before they reached the file and why, each gap, "
     "each\n"
-    "malformed record, and whether the file was closed.\n"
+    "malformed record, each warning that the session wrote, and whether the "
+    "file was\n"
+    "closed.\n"
     "\n"
     "  --json   write one JSON object\n"
     "  --help   show this help\n"
@@ -26,9 +28,30 @@ static const char help[] =
     "closed, ended by an error, not readable, or not a stream; 2 wrong "
     "usage.\n";
 
-/* Prints damage when it is found: there may be any number of findings. */
+static void check_note(struct ljp_shower *show, const struct ljp_rec_note *note)
+{
+  const char *severity = ljp_name_shown(LJP_SHOW_NOTE, note->severity);
+  if (show->json) {
+    ljp_show_item(show);
+    ljp_show_listed(show, "kind", "note", 0);
+    ljp_show_listed(show, "severity", severity, note->severity);
+    ljp_show_string(show, "text", note->text);
+    ljp_show_item_end(show);
+    return;
+  }
+  ljp_print_format(show->out, "%s: ", severity ? severity : "note");
+  ljp_print_quoted(show->out, note->text);
+  ljp_print_str(show->out, "\n");
+}
+
+/* Prints damage and warnings when they are found: there may be any number. */
 static void check_finding(struct ljp_shower *show, const struct ljp_item *item)
 {
+  if (item->what == LJP_REC_NOTE) {
+    if (item->u.note.severity >= LJP_NOTE_WARNING)
+      check_note(show, &item->u.note);
+    return;
+  }
   const struct ljp_gap *gap = &item->u.gap;
   const struct ljp_bad *bad = &item->u.bad;
   if (show->json) {
@@ -206,7 +229,8 @@ static enum ljp_status check_run(struct ljp_reader *reader,
   }
   while (!(status = ljp_reader_next(reader, &item)) &&
          item->what != LJP_ITEM_FINISH && !show->out->error)
-    if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD)
+    if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD ||
+        item->what == LJP_REC_NOTE)
       check_finding(show, item);
   if (show->json)
     ljp_show_list_end(show);

@@ -69,9 +69,9 @@ static const char help[] =
     "\n"
     "Exit code: that of the program (128 and more: killed by a signal); 1 if "
     "it\n"
-    "succeeded but nothing was recorded, 2 wrong usage, 126 or 127 if the "
-    "program\n"
-    "could not be run.\n";
+    "succeeded but nothing was recorded or the recording met an error; 2 wrong "
+    "usage,\n"
+    "126 or 127 if the program could not be run.\n";
 
 enum part { SESSION, CPU, MEMORY, BOTH };
 enum kind { NUMBER, WHOLE, WORD, SIGNAL };

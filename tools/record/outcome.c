@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
@@ -28,7 +29,7 @@ static bool outcome_is_since(const struct stat *st, const struct timespec *when)
           st->st_mtim.tv_nsec >= when->tv_nsec);
 }
 
-/* Finds files PATH.PREFIX<number> that are not older than the start of the
+/* Finds regular files PATH.PREFIX<number> that are not older than the start of the
 ** program, and puts them first in found->gl_pathv. Returns their number. If it
 ** is not 0, the caller frees found. */
 static size_t outcome_numbered_files(const struct ljp_record_plan *plan,
@@ -49,7 +50,7 @@ static size_t outcome_numbered_files(const struct ljp_record_plan *plan,
     char *path = found->gl_pathv[i];
     const char *number = path + len + 1 + strlen(prefix);
     if (number[strspn(number, "0123456789")] || stat(path, &st) ||
-        !outcome_is_since(&st, &plan->began))
+        !S_ISREG(st.st_mode) || !outcome_is_since(&st, &plan->began))
       continue;
     found->gl_pathv[i] = found->gl_pathv[count];
     found->gl_pathv[count++] = path;
@@ -70,8 +71,18 @@ size_t ljp_record_segments(const struct ljp_record_plan *plan)
 
 struct sums {
   uint64_t samples, memory, lost;
+  unsigned errors; /* That the sessions met. */
   bool unclean;
 };
+
+enum { MAX_ERRORS = 8 };
+
+static void outcome_error(struct sums *sums, const char *path, const char *text,
+                          size_t len)
+{
+  if (sums->errors++ < MAX_ERRORS)
+    ljp_command_error("record", "%s: %.*s", path, (int)len, text);
+}
 
 static bool outcome_add(struct sums *sums, const char *path)
 {
@@ -80,7 +91,19 @@ static bool outcome_add(struct sums *sums, const char *path)
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &item)) &&
          item->what != LJP_ITEM_FINISH)
-    ;
+    if (item->what == LJP_REC_NOTE && item->u.note.severity == LJP_NOTE_ERROR)
+      outcome_error(sums, path, (const char *)item->u.note.text.data,
+                    item->u.note.text.len);
+  if (!status && reader.finish.status) {
+    const char *why = ljp_name_shown(LJP_SHOW_STATUS, reader.finish.status);
+    const char *error = strerrordesc_np((int)reader.finish.error);
+    char text[256];
+    int n =
+        snprintf(text, sizeof text, "the session was ended by an error: %s%s%s",
+                 why ? why : "unknown", reader.finish.error ? ": " : "",
+                 reader.finish.error ? (error ? error : "unknown") : "");
+    outcome_error(sums, path, text, (size_t)n);
+  }
   if (status)
     ljp_command_error("record", "%s: %s", path, reader.error);
   sums->samples += reader.tally.read[LJP_REC_SAMPLES];
@@ -142,8 +165,11 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
   }
   if (segments)
     globfree(&found);
+  if (sums.errors > MAX_ERRORS)
+    ljp_command_error("record", "%u more errors: see 'ljprof check'",
+                      sums.errors - MAX_ERRORS);
   if (!done || !plan->embed)
-    return done;
+    return done && !sums.errors;
   char *again[] = {"embed", plan->path, NULL};
-  return ljp_command_embed(2, again) == LJP_EXIT_OK;
+  return ljp_command_embed(2, again) == LJP_EXIT_OK && !sums.errors;
 }

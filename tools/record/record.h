@@ -76,7 +76,7 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
 size_t ljp_record_segments(const struct ljp_record_plan *plan);
 
 /* Reports what was recorded, and embeds symbols if requested. False: nothing
-** was recorded, or an error was reported. */
+** was recorded, or an error was reported, such as one that the session met. */
 bool ljp_record_outcome(struct ljp_record_plan *plan);
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** See target.h. The path is walked name by name, as the kernel does it.
 */
-#include "src/writer/target.h"
+#include "src/base/target.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,71 @@
+/*
+** Open files: tells whether a descriptor still belongs to the file that we
+** opened by it. The host may close the descriptor and open something else by
+** its number, even a file with the inode number of ours, if ours was removed.
+**
+** So the open file description, which every open() makes anew, gets a mark: the
+** signal that would report asynchronous input and output, which nobody asks for
+** here, and for which no program chooses SIGKILL. It works on every file system
+** and lives as long as the description. Never mark a descriptor of the host.
+*/
+#ifndef LJP_OPEN_FILE_H
+#define LJP_OPEN_FILE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct ljp_open_file {
+  int fd; /* -1: none. */
+  dev_t dev;
+  ino_t ino;
+  bool marked;
+};
+
+static inline bool ljp_fd_marked(int fd)
+{
+  return fcntl(fd, F_GETSIG) == SIGKILL;
+}
+
+/* False: a sandbox does not permit it. */
+static inline bool ljp_fd_mark(int fd)
+{
+  return fcntl(fd, F_SETSIG, SIGKILL) == 0 && ljp_fd_marked(fd);
+}
+
+/* Notes which file file->fd is. mark: it was opened by us, and not as O_PATH. */
+static inline bool ljp_open_file_note(struct ljp_open_file *file, bool mark)
+{
+  struct stat st;
+  if (fstat(file->fd, &st))
+    return false;
+  file->dev = st.st_dev;
+  file->ino = st.st_ino;
+  file->marked = mark && ljp_fd_mark(file->fd);
+  return true;
+}
+
+/* Returns 0, or an errno if the descriptor is not that file any more. */
+static inline int ljp_open_file_check(const struct ljp_open_file *file)
+{
+  struct stat st;
+  if (fstat(file->fd, &st))
+    return errno;
+  return st.st_dev == file->dev && st.st_ino == file->ino &&
+                 (!file->marked || ljp_fd_marked(file->fd))
+             ? 0
+             : EBADF;
+}
+
+/* Closes the descriptor if it is still ours. */
+static inline void ljp_open_file_close(struct ljp_open_file *file)
+{
+  if (file->fd >= 0 && ljp_open_file_check(file) == 0)
+    close(file->fd);
+  file->fd = -1;
+}
+
+#endif

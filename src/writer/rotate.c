@@ -1,0 +1,122 @@
+/*
+** Rotation: the next file segment (RFC 1, section 9). Writer thread only.
+** Invariant: the present file segment is not touched before the next one has
+** its name and a whole epoch in it. If there can be no next one (a folder that
+** may not be written to any more, a full disk, no descriptors), the present one
+** goes on, says so, and the attempt is repeated, at first after a quarter of a
+** second and at last once a minute.
+*/
+#include <string.h>
+
+#include "src/writer/writer_impl.h"
+
+#define FIRST_PAUSE_NS UINT64_C(250000000)
+#define MAX_PAUSE_NS (60 * UINT64_C(1000000000))
+
+static bool rotate_is_due(const struct ljp_writer *w)
+{
+  const struct ljp_writer_options *o = &w->options;
+  if (w->now_ns < w->rotation.again_ns)
+    return false;
+  return (o->segment_bytes && w->sink->file.whole_bytes >= o->segment_bytes) ||
+         (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns);
+}
+
+static const char *rotate_error(int error)
+{
+  const char *known = strerrordesc_np(error);
+  return known ? known : "for an unknown reason";
+}
+
+static void rotate_fail(struct ljp_writer *w, int error)
+{
+  uint64_t pause = FIRST_PAUSE_NS;
+  for (uint32_t i = 0; i < w->rotation.failures && pause < MAX_PAUSE_NS; i++)
+    pause *= 2;
+  w->rotation.again_ns =
+      w->now_ns + (pause < MAX_PAUSE_NS ? pause : MAX_PAUSE_NS);
+  w->rotation.failures++;
+  if (error == w->rotation.error)
+    return;
+  w->rotation.error = error;
+  ljp_writer_note(w, LJP_NOTE_ERROR,
+                  "file segment %u could not be begun, this one continues: %s",
+                  w->out.segment + 1, rotate_error(error));
+  ljp_writer_put_block(w, 0);
+}
+
+/* The epoch that has not come about: what it has written again is still in the
+** one before. */
+static void rotate_restore(struct ljp_writer *w,
+                           const struct ljp_block_out *before)
+{
+  for (uint32_t i = 0; i < w->defs.capacity; i++)
+    if (w->defs.slots[i].epoch > before->epoch)
+      w->defs.slots[i].epoch = before->epoch;
+  w->out = *before;
+}
+
+/* Fills the next file segment with all that an epoch begins with, and shows it.
+** On failure nothing has changed. */
+static enum ljp_status rotate_begin(struct ljp_writer *w)
+{
+  const struct ljp_block_out before = w->out;
+  uint64_t epoch_start_ns = w->epoch_start_ns;
+  if (ljp_sink_turn(w->sink))
+    return LJP_ERR_IO;
+  w->out.seq++; /* The last block of the present one will have this number. */
+  w->out.segment++;
+  enum ljp_status status = ljp_writer_begin_epoch(w, LJP_EPOCH_SEGMENT);
+  if (!status)
+    status = ljp_sink_show(w->sink);
+  if (status) {
+    ljp_sink_turn_back(w->sink);
+    rotate_restore(w, &before);
+    w->epoch_start_ns = epoch_start_ns;
+  }
+  return status;
+}
+
+/* Writes TOTALS and SEGMENT_END to the file segment before and closes it. */
+static void rotate_end(struct ljp_writer *w, uint64_t seq, uint32_t epoch)
+{
+  const struct ljp_block_out next = w->out;
+  ljp_sink_swap(w->sink);
+  w->out.seq = seq;
+  w->out.epoch = epoch;
+  ljp_writer_put_totals(w);
+  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
+  ljp_body_u(b, next.segment);
+  ljp_writer_put_event(w, LJP_REC_SEGMENT_END);
+  enum ljp_status status = ljp_writer_put_block(w, 0);
+  ljp_sink_swap(w->sink);
+  w->out = next;
+  enum ljp_status closed = ljp_sink_turn_end(w->sink);
+  if (status || closed)
+    ljp_writer_note(w, LJP_NOTE_ERROR,
+                    "file segment %u has no end: it could not be written: %s",
+                    next.segment - 1, rotate_error(w->sink->error));
+}
+
+bool ljp_writer_rotate(struct ljp_writer *w)
+{
+  if (!rotate_is_due(w))
+    return false;
+  uint64_t seq = w->out.seq;
+  uint32_t epoch = w->out.epoch, keep = w->options.keep_segments;
+  if (rotate_begin(w)) {
+    rotate_fail(w, w->sink->error);
+    return false;
+  }
+  rotate_end(w, seq, epoch);
+  w->segment_start_ns = w->now_ns;
+  if (w->rotation.failures)
+    ljp_writer_note(w, LJP_NOTE_INFO,
+                    "file segment %u was begun after %u attempts",
+                    w->out.segment, w->rotation.failures + 1);
+  memset(&w->rotation, 0, sizeof w->rotation);
+  ljp_writer_put_block(w, 0);
+  if (keep && w->out.segment >= keep)
+    ljp_sink_remove(w->sink, w->out.segment - keep);
+  return true;
+}
