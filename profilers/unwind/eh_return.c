@@ -156,6 +156,8 @@ bool ljp_unwind_run_eh_return(const struct ljp_cfi_row *row,
   struct ljp_regs target = *regs;
   struct landing_code code = {.at = 0};
   bool jumped = false;
+  if (regs->known != LJP_REGS_ALL)
+    return false; /* it computes with any of them */
   code.size = (uint32_t)ljp_safe_copy(
       code.byte, (const void *)(uintptr_t)regs->r[LJP_RIP], sizeof code.byte);
   /* A jump comes first: nothing of the frame is left. It is the jump out of the

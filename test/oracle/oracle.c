@@ -8,7 +8,8 @@
 **   -v        print the first stacks that are wrong
 **   -n LIMIT  stop stepping after this number of instructions
 **   -c SHARE  fail if more than this percentage of the stacks is cut
-** Walks with a memo must find the same stacks (memos.h), or the run fails.
+** Walks with a memo must find the same stacks (memos.h), or the run fails; so
+** must walks that know few registers (few.h).
 ** Prints counts, then a line for each function and reason with incomplete
 ** stacks. Exit status 1 if a stack was wrong. (With the JIT compiler on, only
 ** cuts are judged: the truth has no frames inside traces.)
@@ -33,6 +34,7 @@
 #include "profilers/unwind/walk.h"
 #include "src/luajit/frames.h"
 #include "src/base/saferead.h"
+#include "test/oracle/few.h"
 #include "test/oracle/late.h"
 #include "test/oracle/memos.h"
 #include "test/oracle/report.h"
@@ -298,6 +300,7 @@ static void take_stack(void *context, uint64_t rip, uint64_t rsp)
   const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
   enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
   memos_check(run.steps, map, context, &walk, result);
+  few_check(map, context, &walk, result);
   ljp_unwind_release(run.unwind, map);
   if (ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
@@ -392,6 +395,7 @@ int main(int argc, char **argv)
   luaL_openlibs(L);
   if (!memos_init(L, run.verbose))
     return 2;
+  few_init(run.verbose);
   late_init(run.unwind, run.verbose, equal, judged_late);
   if (!jit)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
@@ -416,7 +420,7 @@ int main(int argc, char **argv)
   if (status)
     fprintf(stderr, "oracle: script failed: %s\n", lua_tostring(L, -1));
   report_print(run.steps);
-  uint64_t differ = memos_report();
+  uint64_t differ = memos_report() + few_report();
   lua_close(L);
   if (status)
     return 2;

@@ -37,6 +37,24 @@ LJP_SIGSAFE static bool compiled_in_mcode(uint64_t J, uint64_t rip)
   return false;
 }
 
+LJP_SIGSAFE static bool compiled_owns(const struct ljp_vm *vm, uint64_t g,
+                                      uint64_t rip)
+{
+  return vm && (ljp_trace_area(vm, rip) || compiled_in_mcode(g + GG_G2J, rip));
+}
+
+/* The VM whose code this is, for a walk that has lost the dispatch register; 0:
+** none. */
+LJP_SIGSAFE static uint64_t compiled_owner(uint64_t rip)
+{
+  for (const struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm)) {
+    uint64_t g = atomic_load_explicit(&vm->g, memory_order_relaxed);
+    if (g && ljp_vm_of(g) == vm && compiled_owns(vm, g, rip))
+      return g;
+  }
+  return 0;
+}
+
 /* -- Which trace runs ------------------------------------------------------ */
 
 /* The trace with that number, if the VM is running it. */
@@ -221,9 +239,9 @@ enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
                                          struct ljp_stack *stack)
 {
   uint64_t rip = regs->r[LJP_RIP] - !regs->exact;
-  uint64_t g = ljp_vm_from_dispatch(regs);
-  if (g &&
-      (ljp_trace_area(ljp_vm_of(g), rip) || compiled_in_mcode(g + GG_G2J, rip)))
+  uint64_t g =
+      KNOWN(regs, LJP_R14) ? ljp_vm_from_dispatch(regs) : compiled_owner(rip);
+  if (g && compiled_owns(ljp_vm_of(g), g, rip))
     return compiled_step(guest, g, regs, stack);
   if (regs->exact) {
     /* No register says which VM's callback this is. */

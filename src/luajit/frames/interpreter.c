@@ -39,11 +39,8 @@ bool ljp_vmmap_word(uint32_t offset, uint32_t *word)
 
 /* -- Routines without a guest frame ---------------------------------------- */
 
-/* A routine of the VM that behaves like a C function. It saves rbp, rbx, r15
-** and r14 and makes its frame; pushed is the number of bytes it has pushed so
-** far. */
-LJP_SIGSAFE static bool vm_step_host(struct ljp_regs *regs, uint32_t pushed,
-                                     struct ljp_stack *stack)
+bool ljp_vm_step_host(struct ljp_regs *regs, uint32_t pushed,
+                      struct ljp_stack *stack)
 {
   static const uint8_t order[] = {LJP_RBP, LJP_RBX, LJP_R15, LJP_R14};
   uint64_t cfa = regs->r[LJP_RSP] + pushed + 8, value;
@@ -67,51 +64,6 @@ LJP_SIGSAFE static bool vm_step_host(struct ljp_regs *regs, uint32_t pushed,
     regs->known &= ~(1u << LJP_RDX);
   regs->exact = false;
   return true;
-}
-
-/* lj_vm_ffi_call() keeps rbp as frame pointer and saves rbx below it. */
-LJP_SIGSAFE static enum ljp_guest_result
-vm_step_ffi_call(struct ljp_regs *regs, uint32_t offset,
-                 struct ljp_stack *stack)
-{
-  uint64_t sp = regs->r[LJP_RSP], rbp, rbx = 0, ret;
-  bool saved_rbx = false;
-  /* push rbp (1 byte); mov rbp,rsp (3); push rbx (1) ... leave (1); ret */
-  if (offset == 0 || offset == LJP_VMMAP_CODE_SIZE - LJP_VMMAP_FFI_CALL - 1)
-    return vm_step_host(regs, 0, stack) ? LJP_GUEST_STEPPED : LJP_GUEST_STOPPED;
-  if (offset == 1) {
-    if (!vm_step_host(regs, 8, stack))
-      return LJP_GUEST_STOPPED;
-    return LJP_GUEST_STEPPED;
-  }
-  uint64_t fp = regs->r[LJP_RBP];
-  ljp_memo_use(regs->notes, 1u << LJP_RBP);
-  if (!KNOWN(regs, LJP_RBP) || fp < sp) {
-    stack->cut = LJP_CUT_NO_BASE;
-    return LJP_GUEST_STOPPED;
-  }
-  if (offset > 4) {
-    saved_rbx = true;
-    if (!ljp_load_noted(fp - 8, &rbx, regs->notes)) {
-      stack->cut = LJP_CUT_BAD_READ;
-      return LJP_GUEST_STOPPED;
-    }
-  }
-  if (!ljp_load_noted(fp, &rbp, regs->notes) ||
-      !ljp_load_noted(fp + 8, &ret, regs->notes)) {
-    stack->cut = LJP_CUT_BAD_READ;
-    return LJP_GUEST_STOPPED;
-  }
-  if (saved_rbx) {
-    regs->r[LJP_RBX] = rbx;
-    regs->known |= 1u << LJP_RBX;
-  }
-  regs->r[LJP_RBP] = rbp;
-  regs->r[LJP_RIP] = ret;
-  regs->r[LJP_RSP] = fp + 16;
-  regs->known &= LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
-  regs->exact = false;
-  return LJP_GUEST_STEPPED;
 }
 
 /* BASE of the top frame, according to the map's word. */
@@ -152,6 +104,17 @@ LJP_SIGSAFE static bool vm_frame_whole(const struct ljp_thread *thread,
            (link == pc ? fn.ffid > FF_C
                        : ljp_link_follow(thread, base, link, &below));
   return true;
+}
+
+/* Are the registers known that the mode needs, besides BASE? Where rbx is only
+** the position of a whole frame, the frame has no line without it. */
+LJP_SIGSAFE static bool vm_mode_known(const struct ljp_regs *regs,
+                                      uint32_t mode)
+{
+  if (mode == LJP_VM_CONT)
+    return KNOWN(regs, LJP_RDX) && KNOWN(regs, LJP_RBP);
+  return KNOWN(regs, LJP_RBX) || mode == LJP_VM_RUN || mode == LJP_VM_ENTER ||
+         mode == LJP_VM_SAVEDPC || mode == LJP_VM_RET_BASE;
 }
 
 /* Sets what the mode says of a segment that is not empty; pc is rbx. Returns
@@ -220,7 +183,11 @@ LJP_SIGSAFE static bool vm_first_segment(struct ljp_guest *guest,
   guest->first = stack->count;
   uint32_t mode = LJP_VMMAP_MODE(word);
   uint64_t pc = KNOWN(regs, LJP_RBX) ? regs->r[LJP_RBX] : 0;
-  if (mode == LJP_VM_CONT && KNOWN(regs, LJP_RDX) && KNOWN(regs, LJP_RBP)) {
+  if (!vm_mode_known(regs, mode)) {
+    stack->cut = LJP_CUT_NO_BASE;
+    return false;
+  }
+  if (mode == LJP_VM_CONT) {
     at.base = regs->r[LJP_RBP]; /* of the metamethod that returns */
   } else if (mode != LJP_VM_RET_PC && mode != LJP_VM_RET_NEG &&
              !vm_find_base(thread, regs, word, &at.base)) {
@@ -389,12 +356,13 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   if (regs->exact && !ljp_stack_add(stack, ljp_frame(LJP_FRAME_VM, 0, rip)))
     return LJP_GUEST_STOPPED;
   if (offset >= LJP_VMMAP_FFI_CALL)
-    return vm_step_ffi_call(regs, offset - LJP_VMMAP_FFI_CALL, stack);
+    return ljp_vm_step_ffi_call(regs, offset - LJP_VMMAP_FFI_CALL, stack);
   uint32_t word = vmmap[offset];
   uint32_t mode = LJP_VMMAP_MODE(word);
   if (mode == LJP_VM_HOST)
-    return vm_step_host(regs, LJP_VMMAP_BYTES(word), stack) ? LJP_GUEST_STEPPED
-                                                            : LJP_GUEST_STOPPED;
+    return ljp_vm_step_host(regs, LJP_VMMAP_BYTES(word), stack)
+               ? LJP_GUEST_STEPPED
+               : LJP_GUEST_STOPPED;
   if (mode == LJP_VM_UNKNOWN) {
     stack->cut = LJP_CUT_NO_BASE;
     return LJP_GUEST_STOPPED;
@@ -409,7 +377,7 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
     ljp_memo_blur(regs->notes);
     /* lj_ccallback_enter() has not linked the frame to a thread yet. */
     if (mode == LJP_VM_CALLBACK)
-      return vm_step_host(regs, LJP_CF_WORDS * 8 - 8, stack)
+      return ljp_vm_step_host(regs, LJP_CF_WORDS * 8 - 8, stack)
                  ? LJP_GUEST_STEPPED
                  : LJP_GUEST_STOPPED;
     stack->cut = LJP_CUT_NO_BASE;

@@ -129,6 +129,17 @@ LJP_SIGSAFE bool ljp_walk_exit(struct ljp_guest *guest,
 ** (asm/vmmap.h). False: the offset lies in lj_vm_ffi_call(). (interpreter.c) */
 LJP_SIGSAFE bool ljp_vmmap_word(uint32_t offset, uint32_t *word);
 
+/* A routine of the VM that behaves like a C function. It saves rbp, rbx, r15
+** and r14 and makes its frame; pushed is the number of bytes it has pushed so
+** far. False: the stack ends here. (interpreter.c) */
+LJP_SIGSAFE bool ljp_vm_step_host(struct ljp_regs *regs, uint32_t pushed,
+                                  struct ljp_stack *stack);
+
+/* Steps from an offset into lj_vm_ffi_call(). (ffi_call.c) */
+LJP_SIGSAFE enum ljp_guest_result ljp_vm_step_ffi_call(struct ljp_regs *regs,
+                                                       uint32_t offset,
+                                                       struct ljp_stack *stack);
+
 /* -- C frames (cframe.c) --------------------------------------------------- */
 
 /* Words of a C frame, from its lowest address. */
