@@ -99,8 +99,10 @@ static inline void harsh_skip_under_tsan(void)
 #endif
 }
 
-/* GCC 12's address sanitizer does not take its own locks at fork(): a thread
-** that ends in the child may wait for ever for a lock that was held then. */
+/* GCC 12's address sanitizer does not take its own locks at fork(), and no lock
+** is taken at a raw clone(). If another thread holds one then, a child that
+** allocates memory or ends a thread waits for ever. Busy machines showed it in
+** one run of twenty. */
 static inline void harsh_skip_under_asan(void)
 {
 #ifdef __SANITIZE_ADDRESS__

@@ -87,6 +87,7 @@ static void a_forks_child_records_into_a_file_of_its_own(void **state)
 {
   (void)state;
   harsh_skip_under_tsan();
+  harsh_skip_under_asan();
   struct fork_case c = {true, "forked"};
   assert_int_equal(harsh_child(fork_under_load, &c), 0);
 }
@@ -143,6 +144,7 @@ static void a_childs_time_begins_with_the_fork(void **state)
 {
   (void)state;
   harsh_skip_under_tsan();
+  harsh_skip_under_asan();
   assert_int_equal(harsh_child(fork_and_push, NULL), 0);
 }
 
@@ -189,6 +191,7 @@ static void a_session_ends_at_once_in_a_raw_clone(void **state)
 {
   (void)state;
   harsh_skip_under_tsan();
+  harsh_skip_under_asan();
   assert_int_equal(harsh_child(clone_and_stop, NULL), 0);
 }
 
