@@ -1,0 +1,37 @@
+/*
+** A host that is started without standard input and error, or closes them: what
+** it writes there must fail, and not go into a file that got the number.
+** zoo: cases early late
+*/
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/hosts/zoo/zoo.h"
+
+static void close_both(void)
+{
+  close(0);
+  close(2);
+}
+
+int main(int argc, char **argv)
+{
+  bool early = argc > 1 && !strcmp(argv[1], "early");
+  if (early)
+    close_both();
+  lua_State *L = zoo_vm();
+  if (!early)
+    close_both();
+  for (int turn = 0; turn < 5; turn++) {
+    char byte;
+    zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 5));
+    ssize_t put = write(2, "an error of the host\n", 21);
+    int error = put < 0 ? errno : 0;
+    ssize_t got = read(0, &byte, 1);
+    zoo_say("write %zd (%s), read %zd (%s)", put, strerror(error), got,
+            got < 0 ? strerror(errno) : "");
+  }
+  lua_close(L);
+  return 0;
+}

@@ -1,0 +1,63 @@
+/*
+** The ways to end a program while a VM is open.
+** zoo: cases return exit_in_lua thread main_thread quick abort kill fault _exit
+** zoo: unclosed quick abort kill fault _exit
+*/
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "test/hosts/zoo/zoo.h"
+
+static pthread_t first;
+
+static int leave(lua_State *L)
+{
+  exit((int)lua_tointeger(L, 1));
+}
+
+static void *end_it(void *vm)
+{
+  zoo_work(vm, 1);
+  exit(5);
+}
+
+static void *after_main(void *vm)
+{
+  pthread_join(first, NULL);
+  zoo_say("after main %ld", zoo_work(vm, ZOO_ROUNDS / 2));
+  exit(4);
+}
+
+int main(int argc, char **argv)
+{
+  struct rlimit none = {0, 0};
+  const char *how = argc > 1 ? argv[1] : "";
+  setrlimit(RLIMIT_CORE, &none);
+  lua_State *L = zoo_vm();
+  lua_register(L, "leave", leave);
+  first = pthread_self();
+  zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS));
+  if (!strcmp(how, "exit_in_lua"))
+    return luaL_dostring(L, "table.sort({1, 2, 3}, function() leave(6) end)");
+  if (!strcmp(how, "thread"))
+    zoo_join(zoo_thread(end_it, zoo_vm(), 0));
+  if (!strcmp(how, "main_thread")) {
+    zoo_thread(after_main, L, 0);
+    pthread_exit(NULL);
+  }
+  if (!strcmp(how, "quick"))
+    quick_exit(3);
+  if (!strcmp(how, "_exit"))
+    _exit(8);
+  if (!strcmp(how, "abort"))
+    abort();
+  if (!strcmp(how, "kill"))
+    kill(getpid(), SIGKILL);
+  if (!strcmp(how, "fault"))
+    *(volatile int *)(size_t)argc = 1;
+  return 9;
+}

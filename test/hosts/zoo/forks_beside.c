@@ -1,0 +1,42 @@
+/*
+** Forks from a third thread while two threads run Lua and make VMs. The children
+** use Lua themselves.
+** zoo: children 13
+*/
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "test/hosts/zoo/zoo.h"
+
+enum { CHILDREN = 13 };
+
+static _Atomic bool stop;
+
+static void *make_vms(void *argument)
+{
+  while (!atomic_load(&stop))
+    zoo_work_alone(1);
+  return argument;
+}
+
+int main(void)
+{
+  lua_State *L = zoo_vm();
+  zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
+  pthread_t first = zoo_thread(make_vms, NULL, 0);
+  pthread_t second = zoo_thread(make_vms, NULL, 0);
+  for (int i = 0; i < CHILDREN; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      return zoo_work_alone(3) > 0 && zoo_work(L, 3) > 0 ? 7 : 1;
+    }
+    zoo_say("child %d ended with %d", i, zoo_wait(child));
+  }
+  atomic_store(&stop, true);
+  zoo_join(first);
+  zoo_join(second);
+  zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
+  lua_close(L);
+  return 0;
+}

@@ -1,0 +1,31 @@
+/*
+** Threads with 16 KiB of stack, the least that pthreads permit.
+*/
+#include <limits.h>
+#include <stdint.h>
+
+#include "test/hosts/zoo/zoo.h"
+
+enum { THREADS = 3 };
+
+static void *work(void *vm)
+{
+  return (void *)(intptr_t)zoo_light(vm, ZOO_ROUNDS);
+}
+
+int main(void)
+{
+  lua_State *vms[THREADS];
+  pthread_t threads[THREADS];
+  if (ZOO_SANITIZED)
+    zoo_skip("the sanitizer's own functions need more stack");
+  for (int i = 0; i < THREADS; i++)
+    vms[i] = zoo_vm();
+  for (int i = 0; i < THREADS; i++)
+    threads[i] = zoo_thread(work, vms[i], PTHREAD_STACK_MIN);
+  for (int i = 0; i < THREADS; i++) {
+    zoo_say("light %ld", (long)(intptr_t)zoo_join(threads[i]));
+    lua_close(vms[i]);
+  }
+  return 0;
+}
