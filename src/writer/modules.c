@@ -5,8 +5,10 @@
 #include "src/writer/modules.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,6 +117,51 @@ static char *modules_path(const struct dl_phdr_info *info, bool first)
   return strdup(exe);
 }
 
+/* The path in a line of /proc/self/maps if its mapping has the address. */
+static const char *modules_mapped(char *line, uint64_t address)
+{
+  static const char deleted[] = " (deleted)";
+  uint64_t start, end;
+  int at = 0;
+  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &start, &end,
+             &at) < 2 ||
+      address < start || address >= end || line[at] != '/')
+    return NULL;
+  char *path = line + at;
+  size_t len = strcspn(path, "\n");
+  if (len > sizeof deleted &&
+      !memcmp(path + len - (sizeof deleted - 1), deleted, sizeof deleted - 1))
+    len -= sizeof deleted - 1;
+  path[len] = '\0';
+  return path;
+}
+
+/* The loader knows a module by the path that was given to it, which may be
+** relative to what was the current folder then. The kernel knows the file. */
+static void modules_make_absolute(struct modules_look *look)
+{
+  char *line = NULL;
+  size_t room = 0, left = 0;
+  for (size_t i = 0; i < look->count; i++)
+    left += look->list[i].path[0] != '/' &&
+            !(look->list[i].flags & LJP_MODULE_VDSO);
+  FILE *maps = left ? fopen("/proc/self/maps", "re") : NULL;
+  while (maps && getline(&line, &room, maps) > 0)
+    for (size_t i = 0; i < look->count; i++) {
+      struct ljp_module *module = &look->list[i];
+      const char *path =
+          module->path[0] != '/' ? modules_mapped(line, module->start) : NULL;
+      char *copy = path ? strdup(path) : NULL;
+      if (copy) {
+        free(module->path);
+        module->path = copy;
+      }
+    }
+  free(line);
+  if (maps)
+    fclose(maps);
+}
+
 static int modules_add(struct dl_phdr_info *info, size_t size, void *ctx)
 {
   struct modules_look *look = ctx;
@@ -205,6 +252,7 @@ enum ljp_status ljp_modules_look(struct ljp_modules *m, uint64_t now_ns)
     return LJP_OK;
   }
   modules_iterate(modules_add, &look);
+  modules_make_absolute(&look);
   if (!look.status && !modules_make_room(&look, m->count))
     look.status = LJP_ERR_MEM;
   if (look.status) {
