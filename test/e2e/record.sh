@@ -184,7 +184,24 @@ refuses "wall by a timer of CPU time" 2 "event wall needs --timer posix" \
   "$ljprof" record --event wall --timer perf true
 refuses "another signal for trap" 2 "always uses signal 5 (SIGTRAP)" \
   "$ljprof" record --timer trap --signal USR1 true
-for wrong in KILL 9 SEGV 32 0 1000 x ''; do
+named() {
+  "$ljprof" record --force -o options.ljp --signal "$1" -- "$luajit" \
+    -e 'print(misc.sysprof.status().signal)' > out 2> err ||
+    fail "signal $1: $(cat err)"
+  same "signal $1" "$2" "$(cat out)"
+}
+least=34 most=64 # of glibc
+named SIGUSR2 12
+named 12 12
+named RTMIN+5 $((least + 5))
+named SIGRTMIN "$least"
+named RTMAX-2 $((most - 2))
+named SIGRTMAX "$most"
+"$luajit" -e 'assert(misc.sysprof.start{path = "options.ljp",
+  signal = "RTMIN+5"}) print(misc.sysprof.status().signal)' > out || fail "RTMIN"
+same "signal RTMIN+5 in Lua" $((least + 5)) "$(cat out)"
+for wrong in KILL 9 SEGV 32 0 1000 x '' SIG RTMIN- RTMIN+ RTMIN-1 RTMIN+99 \
+  RTMIN+5x RTMIN+-1 RTMAX+1 RTMAX-99 RTM 99999999999; do
   refuses "signal '$wrong'" 2 "signal is '$wrong', but wants the number or the" \
     "$ljprof" record --signal "$wrong" true
 done

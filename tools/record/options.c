@@ -53,7 +53,9 @@ static const char help[] =
     "  --mode MODE        C (default): whole stacks; L: the innermost "
     "function;\n"
     "                     D: counters only\n"
-    "  --signal SIGNAL    name or number of the signal to use (default PROF)\n"
+    "  --signal SIGNAL    name (USR2, RTMIN+5) or number of the signal to use "
+    "(default\n"
+    "                     PROF)\n"
     "  --max-overhead P   at most P percent of a thread's time for sampling\n"
     "                     (default 5; 0: no limit)\n"
     "  --no-cpu           take no CPU samples (only with --memory)\n"
@@ -117,14 +119,6 @@ static bool options_is_word(const char *text, const char *words)
   return false;
 }
 
-static bool options_is_signal(const char *text)
-{
-  if (*text && options_is_digits(text))
-    return options_is_number(text, 1, SIGRTMAX) &&
-           ljp_signal_usable((int)strtol(text, NULL, 10));
-  return ljp_signal_usable(ljp_signal_named(text));
-}
-
 static bool options_accepts(const struct option *o, const char *text)
 {
   switch (o->kind) {
@@ -135,7 +129,7 @@ static bool options_accepts(const struct option *o, const char *text)
   case WORD:
     return options_is_word(text, o->words);
   case SIGNAL:
-    return options_is_signal(text);
+    return ljp_signal_usable(ljp_signal_named(text));
   }
   return false;
 }
