@@ -1,28 +1,25 @@
 /*
-** Writes an output file aside and renames it when it is complete.
+** See outfile.h.
 */
 #include "tools/shared/outfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/base/assert.h"
 #include "tools/shared/command.h"
 
-/* The temporary file, for the signal handler to remove. */
-static char *volatile outfile_temp;
+/* The file that is open, for the signal handler. */
+static const struct ljp_newfile *volatile outfile_now;
 
+/* Only a file with a temporary name would be left. */
 static void outfile_signal(int sig)
 {
-  if (outfile_temp)
-    unlink(outfile_temp);
+  const struct ljp_newfile *new = outfile_now;
+  if (new &&new->temporary)
+    unlinkat(new->folder.fd, new->temporary, 0);
   signal(sig, SIG_DFL);
   raise(sig);
 }
@@ -38,6 +35,19 @@ static void outfile_watch(void (*handler)(int))
   }
 }
 
+/* No signal ends the command between a file's making and outfile_now. */
+static void outfile_defer_signals(sigset_t *before)
+{
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, before);
+}
+
+static void outfile_take_signals(const sigset_t *before)
+{
+  sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 static int outfile_refuse(struct ljp_outfile *out, const char *why)
 {
   ljp_command_error(out->command, "%s: %s", out->name, why);
@@ -45,90 +55,63 @@ static int outfile_refuse(struct ljp_outfile *out, const char *why)
   return LJP_EXIT_FAILED;
 }
 
-static int outfile_open_temp(struct ljp_outfile *out, mode_t mode)
-{
-  const char *slash = strrchr(out->path, '/');
-  int folder = slash ? (int)(slash - out->path) + 1 : 0;
-  const char *name = slash ? slash + 1 : out->path;
-  if (!*name)
-    return outfile_refuse(out, "is a directory");
-  if (asprintf(&out->temp, "%.*s.%.200s.XXXXXX", folder, out->path, name) < 0) {
-    out->temp = NULL;
-    return outfile_refuse(out, strerror(ENOMEM));
-  }
-  int fd = mkostemp(out->temp, O_CLOEXEC);
-  if (fd < 0) {
-    int error = errno;
-    free(out->temp);
-    out->temp = NULL;
-    return outfile_refuse(out, strerror(error));
-  }
-  ljp_assert(!outfile_temp);
-  out->fd = fd;
-  outfile_temp = out->temp;
-  outfile_watch(outfile_signal);
-  fchmod(fd, mode);
-  return -1;
-}
-
 int ljp_outfile_open(struct ljp_outfile *out, const char *command,
                      const char *path, bool force)
 {
-  struct stat st;
+  struct ljp_target found;
+  sigset_t before;
   *out = (struct ljp_outfile){
       .fd = -1, .command = command, .name = path, .force = force};
+  ljp_newfile_init(&out->new);
   if (strcmp(path, "-") == 0) {
     out->fd = STDOUT_FILENO;
     return -1;
   }
-  if (stat(path, &st) != 0) {
-    mode_t mask = umask(0);
-    umask(mask);
-    out->path = strdup(path);
-    return out->path ? outfile_open_temp(out, 0666 & ~mask)
-                     : outfile_refuse(out, strerror(ENOMEM));
+  int error = ljp_target_find(&found, path);
+  if (error)
+    return outfile_refuse(out,
+                          error == EISDIR ? "is a directory" : strerror(error));
+  bool regular = !found.there || S_ISREG(found.st.st_mode);
+  bool kept = found.there && regular && !force;
+  if (kept || !regular) {
+    if (!kept)
+      out->fd = openat(found.dir, found.name,
+                       O_WRONLY | O_CLOEXEC | O_NOCTTY |
+                           (found.kernel_link ? 0 : O_NOFOLLOW));
+    error = out->fd < 0 ? errno : 0;
+    close(found.dir);
+  } else {
+    ljp_assert(!outfile_now);
+    outfile_defer_signals(&before);
+    error = ljp_newfile_open(&out->new, &found, &out->fd);
+    if (!error) {
+      outfile_now = &out->new;
+      outfile_watch(outfile_signal);
+    }
+    outfile_take_signals(&before);
   }
-  if (S_ISDIR(st.st_mode))
-    return outfile_refuse(out, "is a directory");
-  if (!S_ISREG(st.st_mode)) {
-    out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return out->fd < 0 ? outfile_refuse(out, strerror(errno)) : -1;
-  }
-  if (!force)
+  free(found.path);
+  if (kept)
     return outfile_refuse(out, "exists (use --force to replace it)");
-  out->path =
-      realpath(path, NULL); /* The target, if path is a symbolic link. */
-  return out->path ? outfile_open_temp(out, st.st_mode & 07777)
-                   : outfile_refuse(out, strerror(errno));
+  return error ? outfile_refuse(out, strerror(error)) : -1;
 }
 
 /* Returns 0 or an errno. */
-static int outfile_rename(const struct ljp_outfile *out)
+static int outfile_show(struct ljp_outfile *out)
 {
+  sigset_t before;
   if (fsync(out->fd) != 0)
     return errno;
-  if (!out->force) {
-    /* Another process may have created the file meanwhile. */
-    if (renameat2(AT_FDCWD, out->temp, AT_FDCWD, out->path, RENAME_NOREPLACE) ==
-        0)
-      return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-      return errno;
-    if (access(out->path, F_OK) == 0)
-      return EEXIST;
-  }
-  return rename(out->temp, out->path) == 0 ? 0 : errno;
+  outfile_defer_signals(&before);
+  int error = ljp_newfile_show(&out->new, out->fd, out->force, NULL);
+  outfile_take_signals(&before);
+  return error;
 }
 
 int ljp_outfile_commit(struct ljp_outfile *out, int error)
 {
-  if (!error && out->temp)
-    error = outfile_rename(out);
-  if (!error && out->temp) {
-    outfile_temp = NULL;
-    free(out->temp);
-    out->temp = NULL;
-  }
+  if (!error && outfile_now)
+    error = outfile_show(out);
   bool quiet = error == EPIPE && out->fd == STDOUT_FILENO;
   ljp_outfile_abort(out);
   if (!error || quiet)
@@ -140,16 +123,14 @@ int ljp_outfile_commit(struct ljp_outfile *out, int error)
 
 void ljp_outfile_abort(struct ljp_outfile *out)
 {
-  if (out->temp) {
-    unlink(out->temp);
-    outfile_temp = NULL;
-  }
-  if (out->temp || out->path)
+  sigset_t before;
+  outfile_defer_signals(&before);
+  if (outfile_now)
     outfile_watch(SIG_DFL);
+  outfile_now = NULL;
+  ljp_newfile_discard(&out->new);
+  outfile_take_signals(&before);
   if (out->fd >= 0 && out->fd != STDOUT_FILENO)
     close(out->fd);
-  free(out->temp);
-  free(out->path);
-  out->temp = out->path = NULL;
   out->fd = -1;
 }

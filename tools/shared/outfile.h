@@ -1,20 +1,22 @@
 /*
-** Outfile: an output file that appears only when it is complete. It is written
-** to a temporary file in the same folder and then renamed. An existing file is
-** kept unless force is set. "-" is standard output; devices and pipes are
-** written directly. Only one output file may be open at a time: if a signal
-** ends the command, its handler removes the temporary file.
+** Outfile: an output file that appears only when it is complete (newfile.h). An
+** existing file is kept unless force is set; then the new one takes over its
+** mode and owner. "-" is standard output; devices and pipes are written
+** directly. Only one output file may be open at a time: if a signal ends the
+** command, its handler removes the temporary file, where one is needed.
 */
 #ifndef LJP_TOOLS_OUTFILE_H
 #define LJP_TOOLS_OUTFILE_H
 
 #include <stdbool.h>
 
+#include "src/base/newfile.h"
+
 struct ljp_outfile {
-  int fd;              /* Write to this descriptor. */
-  const char *command; /* For error messages. */
-  const char *name;    /* The path as the user wrote it. */
-  char *path, *temp;   /* NULL: written directly. */
+  int fd;                 /* Write to this descriptor. */
+  const char *command;    /* For error messages. */
+  const char *name;       /* The path as the user wrote it. */
+  struct ljp_newfile new; /* Hidden: not written directly. */
   bool force;
 };
 
