@@ -16,8 +16,17 @@
 enum ljp_status ljp_signal_install(int signal,
                                    const struct ljp_timer_source *source,
                                    struct ljp_failure *why);
-/* Is our handler still in place? */
-bool ljp_signal_is_ours(int signal);
+/* The signal for a user who has chosen none. */
+int ljp_signal_default(void);
+
+enum ljp_handler {
+  LJP_HANDLER_OURS,
+  LJP_HANDLER_NONE, /* the program has reset the signal */
+  LJP_HANDLER_OTHER
+};
+enum ljp_handler ljp_signal_handler(int signal);
+/* Installs our handler once more. False: the program has one of its own. */
+bool ljp_signal_set_again(int signal);
 /* The option by which a user chooses another signal with this source. */
 const char *ljp_signal_option(const struct ljp_timer_source *source);
 

@@ -23,6 +23,7 @@ struct ljp_sysprof {
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
+  uint32_t resets; /* times that the program reset the signal */
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;

@@ -72,6 +72,32 @@ static void sysprof_tell_cpu_time(bool end)
     g->told_ns = ns;
 }
 
+/* Looks whether the program has changed the signal's handler. If it has reset
+** the signal, as programs do that reset all signals, the handler is set again.
+** If the program has a handler of its own, it must not get our signals. */
+static void sysprof_check_handler(void)
+{
+  char text[128];
+  int number = g->options.signal;
+  enum ljp_handler handler = ljp_signal_handler(number);
+  if (handler == LJP_HANDLER_OURS)
+    return;
+  bool again = handler == LJP_HANDLER_NONE && ljp_signal_set_again(number);
+  /* With the handler set again each thread gets a new timer: an old one may
+  ** wait for ever for its ignored signal to be handled. */
+  ljp_threads_drop_all();
+  g->armed = again;
+  if (again && g->resets++)
+    return;
+  snprintf(text, sizeof text,
+           again ? "the program reset signal %d (SIG%s): some time was not "
+                   "sampled"
+                 : "the program has a handler of its own for signal %d (SIG%s) "
+                   "now: no samples from here on",
+           number, sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+}
+
 static void sysprof_round(void *ctx)
 {
   (void)ctx;
@@ -84,12 +110,8 @@ static void sysprof_round(void *ctx)
     ljp_shared_round();
     g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
     sysprof_tell_cpu_time(false);
-    if (g->armed && !ljp_signal_is_ours(g->options.signal)) {
-      /* The host has installed a handler of its own, which must not get our
-      ** signals. */
-      ljp_threads_drop_all();
-      g->armed = false;
-    }
+    if (g->armed)
+      sysprof_check_handler();
     if (g->armed) {
       ljp_threads_scan();
       ljp_throttle_update();
@@ -245,6 +267,7 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   ljp_session_info(g->session, "option.mode", modes[o->mode]);
   ljp_session_info(g->session, "option.event", o->wall ? "wall" : "cpu");
   ljp_session_info(g->session, "option.timer", g->source->name);
+  sysprof_info_number("option.signal", "%.0f", o->signal);
   sysprof_info_number("option.interval_us", "%.3f",
                       (double)o->interval_ns / 1e3);
   return ljp_output_start(&o->output, &g->session, why);
@@ -271,7 +294,7 @@ sysprof_start_locked(struct lua_State *L,
   memset(&g->ended, 0, sizeof g->ended);
   sysprof_begin_accounts();
   g->bytes = 0;
-  g->blocked = 0;
+  g->blocked = g->resets = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   status = ljp_timer_choose(&g->options, &g->source, why);

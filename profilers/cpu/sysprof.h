@@ -33,7 +33,7 @@ struct ljp_sysprof_options {
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
-  int signal;   /* 0: that of the timer, or SIGPROF */
+  int signal;   /* 0: that of the timer, or a default */
   bool jitdump; /* files for perf: doc/guide/perf.md */
   bool joint;   /* ljp_sysprof_commit() follows when others have joined */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));

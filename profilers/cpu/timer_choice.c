@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profilers/cpu/signal.h"
 #include "profilers/cpu/sysprof.h"
 #include "profilers/cpu/timer.h"
 
@@ -68,6 +69,6 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *o,
                     "timer \"%s\" sends signal %d (SIG%s) and no other; leave "
                     "the option signal= out",
                     (*source)->name, only, sigabbrev_np(only));
-  o->signal = only ? only : o->signal ? o->signal : SIGPROF;
+  o->signal = only ? only : o->signal ? o->signal : ljp_signal_default();
   return LJP_OK;
 }

@@ -93,6 +93,27 @@ static enum ljp_status members_end(struct ljp_session *s,
   return LJP_OK;
 }
 
+/* Tells the writer of an event of now. Takes ownership of m. */
+static enum ljp_status members_tell(struct ljp_session *s,
+                                    struct ljp_message *m)
+{
+  m->time_ns = ljp_clock_ns();
+  pthread_mutex_lock(&s->mutex);
+  ljp_message_post_locked(s, m);
+  pthread_mutex_unlock(&s->mutex);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_session_note(struct ljp_session *s, enum ljp_note severity,
+                                 const char *text)
+{
+  struct ljp_message *m = ljp_message_new(LJP_MSG_NOTE, text, NULL);
+  if (!m)
+    return LJP_ERR_MEM;
+  m->severity = severity;
+  return members_tell(s, m);
+}
+
 enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
                                       enum ljp_producer_kind kind,
                                       enum ljp_unsampled why, uint64_t ns)
@@ -100,15 +121,11 @@ enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
   struct ljp_message *m = ljp_message_new(LJP_MSG_UNSAMPLED, NULL, NULL);
   if (!m)
     return LJP_ERR_MEM;
-  m->time_ns = ljp_clock_ns();
   m->thread = thread;
   m->kind = kind;
   m->why = why;
   m->ns = ns;
-  pthread_mutex_lock(&s->mutex);
-  ljp_message_post_locked(s, m);
-  pthread_mutex_unlock(&s->mutex);
-  return LJP_OK;
+  return members_tell(s, m);
 }
 
 enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns)
@@ -116,12 +133,8 @@ enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns)
   struct ljp_message *m = ljp_message_new(LJP_MSG_CPU_TIME, NULL, NULL);
   if (!m)
     return LJP_ERR_MEM;
-  m->time_ns = ljp_clock_ns();
   m->ns = ns;
-  pthread_mutex_lock(&s->mutex);
-  ljp_message_post_locked(s, m);
-  pthread_mutex_unlock(&s->mutex);
-  return LJP_OK;
+  return members_tell(s, m);
 }
 
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id)

@@ -122,6 +122,10 @@ enum ljp_status ljp_session_add_vm(struct ljp_session *s, uint32_t thread,
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id);
 enum ljp_status ljp_session_end_vm(struct ljp_session *s, uint32_t id);
 
+/* A sentence for whoever reads the stream, of at most 256 bytes. */
+enum ljp_status ljp_session_note(struct ljp_session *s, enum ljp_note severity,
+                                 const char *text);
+
 /* CPU time (kind CPU) or elapsed time (WALL) of a thread, up to now, that no
 ** sample stands for: ns more than was said before. thread 0: of threads that
 ** are not known. On failure the caller may say it again later. */

@@ -22,6 +22,7 @@ enum ljp_message_type {
   LJP_MSG_THREAD,
   LJP_MSG_VM,
   LJP_MSG_PRODUCER,
+  LJP_MSG_NOTE,
   LJP_MSG_UNSAMPLED,
   LJP_MSG_CPU_TIME,
   LJP_MSG_END_THREAD,
@@ -40,6 +41,7 @@ struct ljp_message {
   uint64_t time_ns, ns; /* UNSAMPLED, CPU_TIME */
   enum ljp_producer_kind kind;
   enum ljp_unsampled why;
+  enum ljp_note severity;
   struct ljp_producer *producer;
   char *name, *value; /* In the same allocation as the message. */
 };

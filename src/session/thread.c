@@ -65,6 +65,8 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
     if (m->type == LJP_MSG_RETIRE) {
       ljp_writer_retire(w, m->producer);
       thread_free_producer(s, m->producer);
+    } else if (m->type == LJP_MSG_NOTE) {
+      ljp_writer_note(w, m->severity, "%s", m->name);
     } else if (m->type == LJP_MSG_UNSAMPLED) {
       ljp_writer_put_unsampled(w, m->time_ns, m->thread, m->kind, m->why,
                                m->ns);

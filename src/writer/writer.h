@@ -55,6 +55,10 @@ void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
 void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
                              uint64_t interval_ns);
 void ljp_writer_drain(struct ljp_writer *w);
+/* Writes a NOTE. */
+__attribute__((format(printf, 3, 4))) void
+ljp_writer_note(struct ljp_writer *w, enum ljp_note severity,
+                const char *format, ...);
 /* ns: of the thread (0: of threads that are not known). */
 void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
                               uint32_t thread, enum ljp_producer_kind kind,

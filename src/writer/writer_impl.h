@@ -99,10 +99,6 @@ struct ljp_writer {
 struct ljp_body *ljp_writer_body(struct ljp_writer *w);
 /* The body, beginning with a time, for an event of the block being built. */
 struct ljp_body *ljp_writer_timed_body(struct ljp_writer *w, uint64_t time_ns);
-/* Writes a NOTE. */
-__attribute__((format(printf, 3, 4))) void
-ljp_writer_note(struct ljp_writer *w, enum ljp_note severity,
-                const char *format, ...);
 /* Writes the body as an event. */
 void ljp_writer_put_event(struct ljp_writer *w, enum ljp_record tag);
 /* Writes the body as a definition that is not kept. */

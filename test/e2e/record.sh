@@ -61,7 +61,7 @@ ok "the file that a link names is found again"
 options() {
   "$ljprof" dump options.ljp |
     sed -n 's/^ *info key="option\.\([a-z]*\)" value="\([^"]*\)"/\1=\2/p' |
-    grep -v '^memory' | sort | tr '\n' ' '
+    grep -v -e '^memory' -e '^signal' | sort | tr '\n' ' '
 }
 for timer in posix perf trap; do
   "$ljprof" record --force -o options.ljp --timer "$timer" --mode=L \

@@ -128,7 +128,7 @@ for _, timer in ipairs{"perf", "trap", "posix"} do
     sysprof.stop()
     local report, status = session(options, 0.4)
     check(status.timer == timer, "the timer asked for", status.timer)
-    check(status.signal == (timer == "trap" and 5 or 27), "its signal",
+    check(status.signal == (timer == "trap" and 5 or 23), "its signal",
       status.signal)
     check(status.interval == 1 and status.path == timer .. ".bin"
       and status.event == "cpu" and status.mode == "C", "status", status.path)

@@ -4,7 +4,8 @@
 **   threads    two VMs in two threads, and a third thread without Lua
 **   short      threads that live for about 30 ms
 **   moving     one VM that moves from thread to thread
-**   conflict   the host has a SIGPROF handler of its own
+**   conflict   the host has handlers of its own for the default signals
+**   reset      the host resets all signals, then takes ours for itself
 **   trap       SIGTRAP as the timer's signal, and as a breakpoint or sent
 **   other      a VM that did not start the session tries to stop it
 **   close      lua_close() of the VM that started the session ends it
@@ -172,22 +173,59 @@ static void host_handler(int number)
 static int conflict(void)
 {
   lua_State *L = new_vm();
-  signal(SIGPROF, host_handler);
-  run(L,
-      "local ok, message, errno = misc.sysprof.start{path='none'}"
-      "assert(not ok and errno == 16, message) "
-      "assert(message:find('SIGPROF') and message:find('signal='), message)");
+  signal(SIGURG, host_handler);
+  start(L, "interval=1");
+  run(L, "assert(misc.sysprof.status().signal == 28) "
+         "assert(misc.sysprof.stop())");
+  signal(SIGWINCH, host_handler);
+  run(L, "local ok, message, errno = misc.sysprof.start{path='none'}"
+         "assert(not ok and errno == 16, message) "
+         "assert(message:find('SIGURG') and message:find('signal='), message)");
   CHECK(access("none", F_OK) != 0);
-  raise(SIGPROF);
+  raise(SIGURG);
   CHECK(host_signals == 1);
   start(L, "signal='USR2'");
   run(L, SPIN("busy", "0.2"));
-  raise(SIGPROF);
+  raise(SIGURG);
   CHECK(host_signals == 2);
   raise(SIGUSR2); /* not from our timers: no sample, and no death */
   run(L, "assert(misc.sysprof.report().samples > 50) "
          "assert(misc.sysprof.stop())");
   raise(SIGUSR2); /* the same after the end */
+  lua_close(L);
+  return 0;
+}
+
+/* Works until there are samples of the function that were taken after now. */
+#define UNTIL_SAMPLED                                                          \
+  "local n = misc.sysprof.report().samples "                                   \
+  "repeat busy(10000) until misc.sysprof.report().samples > n + 10"
+
+static int reset(void)
+{
+  static const char *const timers[] = {"auto", "posix"};
+  lua_State *L = new_vm();
+  run(L, "jit.off() function busy(n) local x = 0 "
+         "for i = 1, n do x = x + i % 3 end end");
+  for (size_t t = 0; t < sizeof timers / sizeof *timers; t++) {
+    char options[64];
+    snprintf(options, sizeof options, "timer='%s', flush=10", timers[t]);
+    start(L, options);
+    run(L, UNTIL_SAMPLED);
+    for (int i = 1; i < 32; i++)
+      signal(i, SIG_DFL);
+    run(L, UNTIL_SAMPLED);
+    signal(SIGURG, SIG_IGN);
+    run(L, UNTIL_SAMPLED);
+    run(L, "assert(misc.sysprof.stop())");
+  }
+  start(L, "flush=10");
+  host_signals = 0;
+  signal(SIGURG, host_handler);
+  run(L, "repeat busy(10000) until misc.sysprof.status().threads == 0 "
+         "assert(misc.sysprof.stop())");
+  raise(SIGURG);
+  CHECK(host_signals > 0);
   lua_close(L);
   return 0;
 }
@@ -392,11 +430,11 @@ int main(int argc, char **argv)
   static const struct {
     const char *name;
     int (*run)(void);
-  } cases[] = {{"threads", threads},   {"moving", moving},
-               {"short", short_lived}, {"conflict", conflict},
-               {"other", other},       {"close", close_vm},
-               {"writer", writers},    {"backtracer", backtracer},
-               {"trap", trap}};
+  } cases[] = {{"threads", threads},       {"moving", moving},
+               {"short", short_lived},     {"conflict", conflict},
+               {"reset", reset},           {"other", other},
+               {"close", close_vm},        {"writer", writers},
+               {"backtracer", backtracer}, {"trap", trap}};
   if (argc != 3)
     return 2;
   output = argv[2];

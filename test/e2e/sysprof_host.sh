@@ -4,7 +4,7 @@
 
 host=$BUILD_DIR/bin/sysprof_host
 ljprof=$BUILD_DIR/bin/ljprof
-for case in threads short moving conflict other close writer backtracer; do
+for case in threads short moving conflict reset other close writer backtracer; do
   "$host" $case $case.bin > $case.txt 2>&1 ||
     fail "$case: exit code $?: $(cat $case.txt)"
   same "$case: a whole stream" whole "$("$ljprof" check $case.bin | tail -n 1)"
@@ -63,6 +63,10 @@ same "each with its VM, from the first on" 0 \
 sampled=$(grep '"text":"in_short ' short.samples |
   sed 's/.*"thread":\([0-9]*\),.*/\1/' | sort -u | wc -l)
 same "all of them" 23 "$sampled"
+
+grep -q '"type":"note",.*has a handler of its own for signal 23 (SIGURG)' \
+  reset.json || fail "no note that the program took the signal"
+ok "a signal that the program takes for itself is noted"
 
 atleast "a VM in its first thread" 100 "$(count moving '"text":"in_main ')"
 atleast "and in another" 100 "$(count moving '"thread":2,' '"text":"in_moved ')"

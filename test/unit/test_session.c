@@ -319,6 +319,7 @@ static void time_without_a_sample_is_in_the_file(void **state)
   assert_int_equal(ljp_session_unsampled(s, thread, LJP_PRODUCER_CPU,
                                          LJP_UNSAMPLED_BLOCKED, 499979),
                    LJP_OK);
+  assert_int_equal(ljp_session_note(s, LJP_NOTE_WARNING, "a note"), LJP_OK);
   assert_int_equal(ljp_session_end_thread(s, thread), LJP_OK);
   assert_int_equal(ljp_session_unsampled(s, 0, LJP_PRODUCER_CPU,
                                          LJP_UNSAMPLED_NOT_FOUND, 37),
@@ -331,6 +332,7 @@ static void time_without_a_sample_is_in_the_file(void **state)
   assert_int_equal(m->events[LJP_REC_CPU_TIME], 2);
   assert_int_equal(m->cpu_ns, 1000020);
   assert_int_equal(m->events[LJP_REC_UNSAMPLED], 2);
+  assert_int_equal(m->events[LJP_REC_NOTE], 1);
   assert_int_equal(m->unsampled[LJP_UNSAMPLED_BLOCKED], 499979);
   assert_int_equal(m->unsampled[LJP_UNSAMPLED_NOT_FOUND], 37);
   mini_free(m);

@@ -55,7 +55,7 @@ static const char help[] =
     "                     D: counters only\n"
     "  --signal SIGNAL    name (USR2, RTMIN+5) or number of the signal to use "
     "(default\n"
-    "                     PROF)\n"
+    "                     URG)\n"
     "  --max-overhead P   at most P percent of a thread's time for sampling\n"
     "                     (default 5; 0: no limit)\n"
     "  --no-cpu           take no CPU samples (only with --memory)\n"

@@ -1,0 +1,18 @@
+#!/bin/sh
+# A sampled program that execs: the new program runs as if nobody had sampled
+# the old one. Signals that the kernel queued during the exec must not end it.
+# Timer "trap" is left out: SIGTRAP ends a program that does not expect it, as
+# the guide says.
+. "$(dirname "$0")/lib.sh"
+
+for timer in auto perf posix; do
+  for mode in "own 40" "follow 200"; do
+    # shellcheck disable=SC2086 # two arguments
+    "$BUILD_DIR/bin/luajit" "$SOURCE_DIR/test/e2e/exec.lua" $timer $mode \
+      > out.txt 2>&1 && code=0 || code=$?
+    [ "$code" != 77 ] || { ok "$timer: $(cat out.txt)"; continue; }
+    [ "$code" = 0 ] || fail "$timer, $mode: $(cat out.txt)"
+    same "$timer, $mode: programs that ended by a signal" 0 "$(cat out.txt)"
+    rm -f ./*.ljp*
+  done
+done
