@@ -50,9 +50,10 @@ static bool sysprof_read_event(lua_State *L, void *to, const char **wants)
 static bool sysprof_read_timer(lua_State *L, void *to, const char **wants)
 {
   struct ljp_sysprof_options *o = to;
-  static const char *const words[] = {"auto", "perf", "trap", "posix", NULL};
+  static const char *const words[] = {"auto",  "perf", "trap",
+                                      "posix", "tick", NULL};
   int i = 0;
-  *wants = "\"auto\", \"perf\", \"trap\" or \"posix\"";
+  *wants = "\"auto\", \"perf\", \"trap\", \"tick\" or \"posix\"";
   bool ok = ljp_option_one_of(L, words, &i);
   o->timer = (enum ljp_timer)i;
   return ok;

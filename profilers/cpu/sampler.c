@@ -6,7 +6,8 @@
 ** Weights. Reading the thread's CPU clock is a system call, so the handler
 ** reads it only when it must. A perf task-clock event comes after each period
 ** of CPU time. Two events that come shortly after each other stand for one
-** period each, so the handler reads the CPU clock only after a longer gap. A
+** period each, so the handler reads the CPU clock only after a longer gap (with
+** the source tick, always). A
 ** POSIX timer follows the monotonic clock. While its signals come on time, the
 ** thread has most likely run all the time, and the weight is the time since the
 ** last signal. The handler reads the CPU clock after a gap, and every few
@@ -165,7 +166,7 @@ LJP_SIGSAFE static bool sampler_must_ask(const struct ljp_sampler *s,
   if (atomic_load_explicit(&s->resync, memory_order_relaxed))
     return true;
   if (s->perf)
-    return gap >= 2 * period;
+    return s->tick || gap >= 2 * period;
   return gap > period + period / 4 || now - s->asked_ns >= ASK_NS ||
          now - s->asked_ns >= ASK_PERIODS * period || s->parked;
 }
@@ -366,7 +367,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   struct ljp_sampler *s = sampler;
   siginfo_t *info = signal_info;
   uint64_t now = ljp_clock_ns();
-  int overrun = info->si_code == SI_TIMER ? info->si_overrun : 0;
+  int overrun = info->si_code == SI_TIMER && !s->tick ? info->si_overrun : 0;
   /* The first POSIX timer was late and the second one follows at once. It would
   ** sample the same place again. */
   bool merged = !s->perf && !shared.wall &&

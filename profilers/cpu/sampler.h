@@ -28,8 +28,8 @@
 #include "src/push/producer.h"
 
 enum {
-  LJP_SAMPLERS = 1024,    /* threads at a time */
-  LJP_SAMPLER_FDS = 4096, /* perf descriptors above have no entry */
+  LJP_SAMPLERS = 1024,     /* threads at a time */
+  LJP_SAMPLER_FDS = 65536, /* perf descriptors above have no entry */
   LJP_SAMPLER_STATES = 16
 };
 
@@ -66,6 +66,8 @@ struct ljp_sampler_shared {
 };
 extern struct ljp_sampler_shared ljp_sampler_shared;
 
+struct ljp_timer_source;
+
 struct ljp_sampler {
   _Atomic bool active;
   _Atomic uint32_t inside;
@@ -75,7 +77,10 @@ struct ljp_sampler {
   struct ljp_sampler_counts counts;
 
   /* The timer. */
-  bool perf;           /* it measures CPU time exactly (perf, trap) */
+  const struct ljp_timer_source *source;
+  int refused;         /* why it is not a better one, an errno, or 0 */
+  bool perf;           /* it counts CPU time: perf, trap, tick */
+  bool tick;           /* but looks at it only now and then */
   int fd;              /* of the perf event, or -1 */
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */

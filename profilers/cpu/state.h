@@ -17,13 +17,15 @@ struct ljp_sysprof {
   uint32_t vm; /* number of the VM that started it; 0: no VM owns it */
   struct ljp_sysprof_options options;
   char path[LJP_OUTPUT_PATH_BYTES];
-  const struct ljp_timer_source *source;
+  const struct ljp_timer_source *source; /* of all threads that can have it */
+  int refused; /* why it is not a better one, an errno, or 0 */
   struct ljp_session *session;
   struct ljp_guest_hold hold;
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
-  uint32_t resets; /* times that the program reset the signal */
+  uint32_t refusals; /* threads that could not have this source */
+  uint32_t resets;   /* times that the program reset the signal */
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;

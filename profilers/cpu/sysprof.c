@@ -294,10 +294,10 @@ sysprof_start_locked(struct lua_State *L,
   memset(&g->ended, 0, sizeof g->ended);
   sysprof_begin_accounts();
   g->bytes = 0;
-  g->blocked = g->resets = 0;
+  g->blocked = g->resets = g->refusals = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
-  status = ljp_timer_choose(&g->options, &g->source, why);
+  status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
   if (!status && ljp_task_blocks(tid, g->options.signal))
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,
                       "signal %d is blocked in this thread; unblock it, or "
@@ -330,7 +330,7 @@ sysprof_start_locked(struct lua_State *L,
   ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
-  int error = ljp_threads_add(tid, name);
+  int error = ljp_threads_add(tid, name, true);
   if (error)
     status = ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
                       g->source->name, strerror(error));

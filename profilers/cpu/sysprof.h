@@ -67,7 +67,7 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out);
 struct ljp_sysprof_status {
   bool running;      /* also when "failed", until it is stopped */
   const char *state; /* "idle", "running", "stopped", "failed" */
-  const char *timer; /* "perf", "trap", "posix"; NULL if idle */
+  const char *timer; /* "perf", "trap", "tick", "posix"; NULL if idle */
   char path[4096];
   uint64_t asked_ns;    /* the interval that the user asked for */
   uint64_t interval_ns; /* the longest in force */

@@ -84,14 +84,11 @@ static uint64_t threads_sampled_ns(const struct ljp_sampler *s)
   return now - s->cpu_begin_ns;
 }
 
-static int threads_arm(struct ljp_sampler *s)
+/* The timer runs already; from now on its signals are samples. */
+static void threads_begin(struct ljp_sampler *s)
 {
   threads_begin_accounts(s);
   atomic_store(&s->active, true);
-  int error = g->source->arm(s, g->options.signal, g->options.wall);
-  if (error)
-    atomic_store(&s->active, false);
-  return error;
 }
 
 static void threads_add_counts(struct ljp_sysprof_report *to,
@@ -145,7 +142,7 @@ static bool threads_deactivate(struct ljp_sampler *s)
 
 static void threads_drop(struct ljp_sampler *s)
 {
-  g->source->disarm(s);
+  s->source->disarm(s);
   bool quiet = threads_deactivate(s);
   /* Samples that were deferred and never taken. */
   if (s->deferred) {
@@ -164,7 +161,22 @@ static void threads_drop(struct ljp_sampler *s)
   s->used = !quiet; /* a sampler with a hanging handler is never reused */
 }
 
-int ljp_threads_add(pid_t tid, const char *name)
+/* Tells of the first thread that could not have the session's timer. Its
+** producer tells of each. */
+static void threads_note_refusal(const struct ljp_sampler *s)
+{
+  char text[200];
+  if (g->refusals++)
+    return;
+  snprintf(text, sizeof text,
+           "thread %d (%s) cannot have timer \"%s\" (%s): it is sampled by "
+           "timer \"%s\", at most every %.0f ms",
+           (int)s->tid, s->name, g->source->name, strerror(s->refused),
+           s->source->name, (double)ljp_timer_tick_ns() / 1e6);
+  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+}
+
+int ljp_threads_add(pid_t tid, const char *name, bool first)
 {
   struct ljp_sampler *s = threads_new_sampler();
   enum ljp_status status = LJP_OK;
@@ -173,33 +185,40 @@ int ljp_threads_add(pid_t tid, const char *name)
   ljp_assert(!atomic_load(&s->active) && s->fd < 0);
   memset(&s->counts, 0, sizeof s->counts);
   s->tid = tid;
-  s->perf = g->source != &ljp_timer_posix;
   s->ran_lua = false;
   s->fresh = FRESH_ROUNDS;
   s->producer = NULL;
   s->thread = 0;
   snprintf(s->name, sizeof s->name, "%s", name);
-  atomic_store(&s->interval_ns, g->options.interval_ns);
-  atomic_store(&s->period_ns, g->options.interval_ns);
   atomic_store(&s->interval_why, 0);
-  if (g->options.mode != LJP_SAMPLER_COUNT) {
+  s->used = true;
+  /* The user asked for this source, and the session has no samples yet. */
+  bool strict = g->options.timer != LJP_TIMER_NONE && first;
+  int error = ljp_timer_arm(s, g->source, strict);
+  if (!error && g->options.mode != LJP_SAMPLER_COUNT) {
     status = ljp_session_add_thread(g->session, tid, name, &s->thread);
     if (!status)
-      status = ljp_session_add_producer(
+      status = ljp_session_add_sampling_producer(
           g->session, g->options.wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU,
-          s->thread, g->options.interval_ns, 0, &s->producer);
+          s->thread, atomic_load(&s->interval_ns), s->source->kind,
+          s->refused ? s->refused : g->refused, &s->producer);
   }
-  int error = status ? (status == LJP_ERR_MEM ? ENOMEM : EIO) : threads_arm(s);
-  s->used = true;
-  if (error)
+  if (status)
+    error = status == LJP_ERR_MEM ? ENOMEM : EIO;
+  if (error) {
     threads_drop(s);
-  return error;
+    return error;
+  }
+  if (s->refused)
+    threads_note_refusal(s);
+  threads_begin(s);
+  return 0;
 }
 
 void ljp_threads_drop_all(void)
 {
   LJP_FOR_EACH_SAMPLER(s)
-  g->source->disarm(s);
+  s->source->disarm(s);
   LJP_FOR_EACH_SAMPLER(s)
   threads_drop(s);
 }
@@ -220,7 +239,7 @@ void ljp_threads_ensure(pid_t tid)
   if (s || ljp_task_blocks(tid, g->options.signal))
     return;
   ljp_task_name(tid, name);
-  ljp_threads_add(tid, name);
+  ljp_threads_add(tid, name, false);
 }
 
 /* Reads the thread's name again: threads get their names shortly after they
@@ -266,7 +285,7 @@ void ljp_threads_scan(void)
       blocked++;
       continue;
     }
-    if (ljp_threads_add(tid, name) == 0)
+    if (ljp_threads_add(tid, name, false) == 0)
       threads_find(tid)->seen = true;
   }
   closedir(dir);
@@ -297,6 +316,11 @@ void ljp_threads_after_fork(pid_t was, bool recording)
       continue;
     }
     s->tid = gettid();
-    threads_arm(s);
+    if (ljp_timer_arm(s, g->source, false))
+      continue;
+    if (s->producer)
+      ljp_producer_set_timer(s->producer, s->source->kind,
+                             s->refused ? s->refused : g->refused);
+    threads_begin(s);
   }
 }

@@ -17,8 +17,9 @@ static inline struct ljp_sampler *ljp_threads_at(uint32_t i)
   return atomic_load_explicit(&ljp_samplers[i], memory_order_acquire);
 }
 
-/* Begins to sample a thread. Returns an errno, or 0. */
-int ljp_threads_add(pid_t tid, const char *name);
+/* Begins to sample a thread. first: the one that starts the session. Returns an
+** errno, or 0. */
+int ljp_threads_add(pid_t tid, const char *name, bool first);
 /* The same, unless the thread is sampled already or blocks the signal. */
 void ljp_threads_ensure(pid_t tid);
 /* Ends the sampling of all threads. */

@@ -1,6 +1,7 @@
 /*
-** Timers, which raise the signals. A session uses one of three sources, chosen
-** when it starts (timer_choice.c).
+** Timers, which raise the signals. A session has one of four sources, chosen
+** when it starts (timer_choice.c). A thread that cannot have a timer of this
+** source gets one of the source tick.
 **
 ** perf    a task-clock event for each thread: counts CPU time, in the kernel
 **         as well, and leaves a waiting thread alone. Needs the right to count
@@ -9,6 +10,8 @@
 ** trap    the same event, but the kernel raises its signal when the thread
 **         leaves the kernel, which saves an interrupt a sample. Always a
 **         SIGTRAP.
+** tick    a timer on the thread's CPU clock, which expires at the kernel's ticks
+**         only. Always available. Leaves a waiting thread alone.
 ** posix   timers on the monotonic clock for each thread. Always available. They
 **         wake threads that wait, unless the wait is long.
 **
@@ -21,6 +24,7 @@
 
 struct ljp_timer_source {
   const char *name;
+  enum ljp_timer kind;
   int signal; /* the only signal that it can send, or 0 */
   /* 0, or the errno that says why the source cannot be used. */
   int (*available)(void);
@@ -34,13 +38,29 @@ struct ljp_timer_source {
 struct ljp_failure;
 struct ljp_sysprof_options;
 
-/* Chooses the source from the options, and fills in options->signal. */
+/* Chooses the source from the options, and fills in options->signal. *refused:
+** why a better source is not available, an errno, or 0. */
 enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *options,
                                  const struct ljp_timer_source **source,
-                                 struct ljp_failure *why);
+                                 int *refused, struct ljp_failure *why);
+
+/* Starts the signals to s->tid, by this source or else, unless it is `strict`,
+** by tick. Sets s->source, and s->refused to the errno for which it is not this
+** source. Returns an errno, or 0. */
+int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
+                  bool strict);
 
 extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_trap,
-    ljp_timer_posix;
+    ljp_timer_tick, ljp_timer_posix;
+
+/* The time between two ticks of the kernel. */
+uint64_t ljp_timer_tick_ns(void);
+
+/* A POSIX timer that sends the signal to s->tid. Returns an errno, or 0. */
+int ljp_timer_create(struct ljp_sampler *s, clockid_t clock, int signal,
+                     int *out);
+/* Does nothing for -1, which it leaves. */
+void ljp_timer_delete(int *timer);
 
 /* In the handler: draws a new random period that differs from the interval by
 ** at most a quarter, so that the samples do not beat with periodic work of the

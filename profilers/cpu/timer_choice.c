@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profilers/cpu/signal.h"
-#include "profilers/cpu/sysprof.h"
+#include "profilers/cpu/state.h"
 #include "profilers/cpu/timer.h"
 
 /* Defined if the process runs under ThreadSanitizer. */
@@ -25,8 +25,9 @@ static enum ljp_status choice_no_trap(struct ljp_failure *why, int error)
 
 static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
                                      const struct ljp_timer_source **source,
-                                     struct ljp_failure *why)
+                                     int *refused, struct ljp_failure *why)
 {
+  *refused = 0;
   *source = &ljp_timer_posix;
   if (o->timer == LJP_TIMER_POSIX || (o->wall && o->timer == LJP_TIMER_NONE))
     return LJP_OK;
@@ -38,6 +39,9 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
     *source = &ljp_timer_trap;
     return error ? choice_no_trap(why, error) : LJP_OK;
   }
+  *source = &ljp_timer_tick;
+  if (o->timer == LJP_TIMER_TICK)
+    return LJP_OK;
   int error = ljp_timer_perf.available();
   if (!error)
     *source = &ljp_timer_perf;
@@ -47,12 +51,39 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
         "timer \"perf\" needs the right to count time in the kernel "
         "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
         strerror(error));
+  *refused = error;
   return LJP_OK;
+}
+
+/* Starts the thread's timer by this source. */
+static int choice_arm(struct ljp_sampler *s,
+                      const struct ljp_timer_source *source)
+{
+  s->source = source;
+  s->perf = source->kind != LJP_TIMER_POSIX;
+  s->tick = source->kind == LJP_TIMER_TICK;
+  uint64_t interval = ljp_sysprof.options.interval_ns;
+  if (s->tick && interval < ljp_timer_tick_ns())
+    interval = ljp_timer_tick_ns();
+  atomic_store(&s->interval_ns, interval);
+  atomic_store(&s->period_ns, interval);
+  return source->arm(s, ljp_sysprof.options.signal, ljp_sysprof.options.wall);
+}
+
+int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
+                  bool strict)
+{
+  int error = choice_arm(s, source);
+  s->refused = 0;
+  if (!error || strict || source == &ljp_timer_tick || ljp_sysprof.options.wall)
+    return error;
+  s->refused = error;
+  return choice_arm(s, &ljp_timer_tick);
 }
 
 enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *o,
                                  const struct ljp_timer_source **source,
-                                 struct ljp_failure *why)
+                                 int *refused, struct ljp_failure *why)
 {
   /* test/e2e/tsan_host.c says why. */
   if (__tsan_init)
@@ -60,7 +91,7 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *o,
                     "no CPU samples under ThreadSanitizer, which delays "
                     "signals until their context is gone; use a build without "
                     "it");
-  enum ljp_status status = choice_source(o, source, why);
+  enum ljp_status status = choice_source(o, source, refused, why);
   if (status)
     return status;
   int only = (*source)->signal;

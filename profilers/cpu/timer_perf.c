@@ -139,11 +139,13 @@ static int trap_arm(struct ljp_sampler *s, int signal, bool wall)
 }
 
 const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
+                                                .kind = LJP_TIMER_PERF,
                                                 .available = perf_available,
                                                 .arm = perf_arm,
                                                 .disarm = perf_disarm};
 
 const struct ljp_timer_source ljp_timer_trap = {.name = "trap",
+                                                .kind = LJP_TIMER_TRAP,
                                                 .signal = SIGTRAP,
                                                 .available = trap_available,
                                                 .arm = trap_arm,

@@ -98,7 +98,10 @@ void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now, const siginfo_t *info)
   if (s->perf) {
     uint64_t period = period_draw(s, interval);
     atomic_store_explicit(&s->period_ns, period, memory_order_relaxed);
-    period_set_perf(s->fd, period);
+    if (s->tick)
+      ljp_timer_set(s->timer[0], period, period);
+    else
+      period_set_perf(s->fd, period);
   } else if (!period_set_posix(s, now, interval, info->si_timerid))
     return;
   uint64_t samples = REARM_NS / interval;

@@ -27,8 +27,8 @@ static int posix_available(void)
   return 0;
 }
 
-static int posix_create(struct ljp_sampler *s, clockid_t clock, int signal,
-                        int *out)
+int ljp_timer_create(struct ljp_sampler *s, clockid_t clock, int signal,
+                     int *out)
 {
   struct sigevent event;
   memset(&event, 0, sizeof event);
@@ -43,24 +43,28 @@ static int posix_create(struct ljp_sampler *s, clockid_t clock, int signal,
   return syscall(SYS_timer_create, clock, &event, out) ? errno : 0;
 }
 
+void ljp_timer_delete(int *timer)
+{
+  if (*timer >= 0)
+    syscall(SYS_timer_delete, *timer);
+  *timer = -1;
+}
+
 static void posix_disarm(struct ljp_sampler *s)
 {
-  int *all[] = {&s->timer[0], &s->timer[1], &s->park};
-  for (int i = 0; i < 3; i++) {
-    if (*all[i] >= 0)
-      syscall(SYS_timer_delete, *all[i]);
-    *all[i] = -1;
-  }
+  ljp_timer_delete(&s->timer[0]);
+  ljp_timer_delete(&s->timer[1]);
+  ljp_timer_delete(&s->park);
 }
 
 static int posix_arm(struct ljp_sampler *s, int signal, bool wall)
 {
   ljp_assert(s->timer[0] < 0 && s->timer[1] < 0 && s->park < 0);
-  int error = posix_create(s, CLOCK_MONOTONIC, signal, &s->timer[0]);
+  int error = ljp_timer_create(s, CLOCK_MONOTONIC, signal, &s->timer[0]);
   if (!error)
-    error = posix_create(s, CLOCK_MONOTONIC, signal, &s->timer[1]);
+    error = ljp_timer_create(s, CLOCK_MONOTONIC, signal, &s->timer[1]);
   if (!error && !wall)
-    error = posix_create(s, ljp_task_cpu_clock(s->tid), signal, &s->park);
+    error = ljp_timer_create(s, ljp_task_cpu_clock(s->tid), signal, &s->park);
   if (!error)
     error = (int)-ljp_timer_posix_set(s, atomic_load(&s->period_ns));
   if (error)
@@ -69,6 +73,7 @@ static int posix_arm(struct ljp_sampler *s, int signal, bool wall)
 }
 
 const struct ljp_timer_source ljp_timer_posix = {.name = "posix",
+                                                 .kind = LJP_TIMER_POSIX,
                                                  .available = posix_available,
                                                  .arm = posix_arm,
                                                  .disarm = posix_disarm};

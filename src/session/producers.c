@@ -125,6 +125,13 @@ ljp_session_add_sampling_producer(struct ljp_session *s,
   return producers_add(p, interval_ns, out);
 }
 
+void ljp_producer_set_timer(struct ljp_producer *p, enum ljp_timer timer,
+                            int refused)
+{
+  p->timer = timer;
+  p->refused = refused;
+}
+
 void ljp_producer_unlink_locked(struct ljp_producer *p)
 {
   struct ljp_producer **link = &p->session->producers;

@@ -155,6 +155,10 @@ ljp_session_add_sampling_producer(struct ljp_session *s,
                                   uint64_t interval_ns, enum ljp_timer timer,
                                   int refused, struct ljp_producer **out);
 
+/* In the child of a fork: what its copy of the producer has now. */
+void ljp_producer_set_timer(struct ljp_producer *producer, enum ljp_timer timer,
+                            int refused);
+
 /* No push may be running or follow. What was pushed is still written. */
 void ljp_producer_retire(struct ljp_producer *producer);
 

@@ -178,7 +178,7 @@ refuses "an interval that is none" 2 "interval is '0', but wants" \
 refuses "an event that is none" 2 "event is 'gpu', but wants" \
   "$ljprof" record --event gpu true
 refuses "a timer that is none" 2 \
-  "timer is 'hpet', but wants auto, perf, trap or posix" \
+  "timer is 'hpet', but wants auto, perf, trap, tick or posix" \
   "$ljprof" record --timer hpet true
 refuses "wall by a timer of CPU time" 2 "event wall needs --timer posix" \
   "$ljprof" record --event wall --timer perf true
