@@ -10,8 +10,7 @@
 #include "parsers/profile/pass.h"
 #include "src/base/assert.h"
 
-/* Whether the options select this thread: by name, id or OS id. */
-static bool context_thread_wanted(const struct ljp_profile *p, uint32_t thread)
+bool ljp_context_thread_wanted(const struct ljp_profile *p, uint32_t thread)
 {
   const struct ljp_profile_thread *t = &p->threads[thread];
   const char *want = p->options.thread;
@@ -50,7 +49,7 @@ enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
     p->sample_bytes = producer->interval;
   cache->vm_id = vm;
   cache->what = item->what;
-  cache->wanted = context_thread_wanted(p, cache->thread);
+  cache->wanted = ljp_context_thread_wanted(p, cache->thread);
   memset(cache->ids, 0, sizeof cache->ids);
   cache->valid = true;
   return LJP_OK;

@@ -24,6 +24,9 @@ struct ljp_context_cache {
   uint32_t ids[LJP_CONTEXT_STATES][LJP_CONTEXT_DETAILS];
 };
 
+/* Whether the options select this thread: by name, id or OS id. */
+bool ljp_context_thread_wanted(const struct ljp_profile *p, uint32_t thread);
+
 /* Fills the cache for the item's block and a VM. LJP_ERR_MEM. */
 enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
                                  struct ljp_profile *p,

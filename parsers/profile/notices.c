@@ -62,6 +62,25 @@ static enum ljp_status notices_losses(struct ljp_profile *p)
   return status;
 }
 
+/* Time that no sample stands for. */
+static enum ljp_status notices_unsampled(struct ljp_profile *p)
+{
+  const struct ljp_balance *b = &p->balance;
+  const unsigned kinds[] = {LJP_PRODUCER_CPU, LJP_PRODUCER_WALL};
+  char text[LJP_BALANCE_TEXT_BYTES];
+  enum ljp_status status = LJP_OK;
+  for (unsigned i = 0; i < 2 * LJP_UNSAMPLED_COUNT && !status; i++) {
+    unsigned kind = kinds[i / LJP_UNSAMPLED_COUNT];
+    unsigned why = i % LJP_UNSAMPLED_COUNT;
+    if (ljp_balance_matters(b, kind, why))
+      status = notices_add(p, "%s", ljp_balance_text(b, kind, why, text));
+  }
+  bool all = !p->options.thread && !p->pass->filters_time;
+  if (!status && all && ljp_balance_off(b))
+    status = notices_add(p, "%s", ljp_balance_off_text(b, text));
+  return status;
+}
+
 static enum ljp_status notices_gaps(struct ljp_profile *p)
 {
   const struct ljp_profile_totals *t = &p->totals;
@@ -175,8 +194,8 @@ enum ljp_status ljp_profile_make_notices(struct ljp_profile *p)
   enum ljp_status status;
   const char *symbols;
   if ((status = notices_notes(p)) || (status = notices_losses(p)) ||
-      (status = notices_gaps(p)) || (status = notices_stacks(p)) ||
-      (status = notices_memory(p)))
+      (status = notices_unsampled(p)) || (status = notices_gaps(p)) ||
+      (status = notices_stacks(p)) || (status = notices_memory(p)))
     return status;
   for (size_t i = 0; (symbols = ljp_symbols_notice(p->symbols, i)); i++)
     if ((status = notices_add(p, "%s", symbols)))

@@ -20,6 +20,7 @@ struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
     p->options = *options;
   p->options.symbols.no_files |= p->options.no_symbols;
   p->totals.missing_known = true;
+  ljp_balance_init(&p->balance);
   p->symbols = ljp_symbols_new(&p->options.symbols);
   p->pass = calloc(1, sizeof *p->pass);
   if (p->pass && p->symbols) {
@@ -56,6 +57,7 @@ void ljp_profile_free(struct ljp_profile *p)
     return;
   profile_free_pass(p);
   ljp_strings_fini(&p->strings);
+  ljp_balance_fini(&p->balance);
   ljp_symbols_free(p->symbols);
   for (uint32_t i = 0; i < p->notice_count; i++)
     free(p->notices[i]);
@@ -193,6 +195,10 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
   if (status)
     return profile_fail(p, status, reader->error);
   profile_count_damage(p, reader);
+  if (!p->options.no_samples && !p->options.thread && !p->pass->filters_time &&
+      (status =
+           ljp_balance_finish(&p->balance, &reader->model, p->pass->source)))
+    return profile_fail(p, status, ljp_status_text(status));
   return LJP_OK;
 }
 
@@ -200,9 +206,11 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
   ljp_assert(!p->pass->batch.count);
-  if ((status = ljp_profile_end_memory(p)) ||
-      (status = ljp_profile_rebuild(p)) ||
-      (status = ljp_profile_make_notices(p)))
+  if ((status = ljp_profile_end_memory(p)) || (status = ljp_profile_rebuild(p)))
+    return profile_fail(p, status, ljp_status_text(status));
+  p->balance.sampled_ns = p->totals.cpu_ns;
+  p->balance.wall_ns = p->totals.wall_ns;
+  if ((status = ljp_profile_make_notices(p)))
     return profile_fail(p, status, ljp_status_text(status));
   profile_free_pass(p);
   return LJP_OK;

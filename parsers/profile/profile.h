@@ -20,6 +20,7 @@
 
 #include "parsers/base/strings.h"
 #include "parsers/profile/estimate.h"
+#include "parsers/stream/balance.h"
 #include "parsers/stream/reader.h"
 #include "parsers/symbols/symbols.h"
 
@@ -306,6 +307,7 @@ struct ljp_profile {
   uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
   bool has_memory, sampled_memory, has_gc;
   struct ljp_profile_totals totals;
+  struct ljp_balance balance; /* Of what the options select. */
   struct ljp_symbols *symbols;
   struct ljp_strings strings; /* See ljp_profile_str(). */
   char **notices;             /* See ljp_profile_notice(). */

@@ -9,6 +9,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
+#include "parsers/profile/rows.h"
 #include "parsers/profile/traces.h"
 #include "src/base/assert.h"
 
@@ -131,6 +132,24 @@ static enum ljp_status events_take_note(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* CPU time of the process, or time that was not sampled. */
+static enum ljp_status events_take_time(struct ljp_profile *p,
+                                        const struct ljp_item *item)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  uint32_t thread = 0;
+  enum ljp_status status = LJP_OK;
+  if (p->options.no_samples)
+    return LJP_OK;
+  if (item->what == LJP_REC_UNSAMPLED)
+    status = ljp_profile_find_thread(p, item->u.unsampled.thread, &thread);
+  if (status || !ljp_context_thread_wanted(p, thread) ||
+      !ljp_profile_time_wanted(p, item->time_ns))
+    return status;
+  return ljp_balance_take(&p->balance, &pass->reader->model, item,
+                          pass->source);
+}
+
 enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
                                        const struct ljp_item *item)
 {
@@ -158,6 +177,9 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     return events_take_mark(p, &item->u.mark);
   case LJP_REC_NOTE:
     return events_take_note(p, &item->u.note);
+  case LJP_REC_CPU_TIME:
+  case LJP_REC_UNSAMPLED:
+    return events_take_time(p, item);
   case LJP_REC_TRACE:
     return ljp_profile_define_trace(p, &item->u.trace);
   case LJP_REC_TRACE_EVENT:

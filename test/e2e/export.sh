@@ -260,6 +260,7 @@ for format in collapsed pprof speedscope callgrind perf-script chrome-trace; do
   refuses "$format on a full disk" 1 "cannot write: No space left" \
     "$ljprof" export --to $format -o /dev/full "$golden"
   "$ljprof" export --to $format -o - "$golden" 2> err.txt | head -c 1 > one
-  same "$format into a closed pipe is quiet" "" "$(cat err.txt)"
+  same "$format into a closed pipe is quiet" "" \
+    "$(grep -v '^ljprof export: note: ' err.txt || :)"
 done
 same "nothing is left behind" "" "$(find . -name '.*.??????' -o -name 'o.txt')"

@@ -62,6 +62,7 @@ enum ljp_status ljp_export_collapsed(struct ljp_export *e)
   for (uint32_t node = 1; c.sums && node < c.folded.count; node++)
     if (c.sums[node])
       collapsed_put_line(&c, node);
+  e->no_notices = true;
   status = c.sums ? LJP_OK : LJP_ERR_MEM;
   free(c.sums);
   ljp_folded_free(&c.folded);

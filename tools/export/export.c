@@ -162,6 +162,11 @@ static int export_write(struct ljp_export *e, unsigned format, const char *to,
   e->out = &out;
   enum ljp_status status = export_formats[format].run(e);
   int error = ljp_print_end(&out);
+  const char *text;
+  for (uint32_t i = 0; e->no_notices && !status && !error &&
+                       (text = ljp_profile_notice(e->p, i));
+       i++)
+    ljp_command_note("export", "%s", text);
   if (!status)
     return ljp_outfile_commit(&file, error);
   ljp_outfile_abort(&file);

@@ -3,8 +3,10 @@
 */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "parsers/stream/balance.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 #include "tools/shared/command.h"
@@ -14,8 +16,9 @@ static const char help[] =
     "Usage: ljprof check [--json] FILE\n"
     "Reads a stream to its end. Shows the number of blocks, records and "
     "events, the\n"
-    "events that were lost before they reached the file and why, each gap, "
-    "each\n"
+    "events that were lost before they reached the file and why, the CPU time "
+    "that the\n"
+    "process used and how much of it was not sampled and why, each gap, each\n"
     "malformed record, each warning that the session wrote, and whether the "
     "file was\n"
     "closed.\n"
@@ -136,6 +139,33 @@ static void check_counts(struct ljp_shower *show, const struct ljp_tally *tally)
     ljp_show_list_end(show);
 }
 
+static void check_balance_json(struct ljp_shower *show,
+                               const struct ljp_balance *b, uint64_t missing,
+                               uint64_t lost)
+{
+  ljp_show_bool(show, "cpu_time_known", b->told);
+  ljp_show_number(show, "cpu_used_ns", b->used_ns);
+  ljp_show_number(show, "cpu_sampled_ns", b->sampled_ns);
+  ljp_show_number(show, "cpu_unsampled_ns", missing);
+  ljp_show_number(show, "cpu_lost_ns", lost);
+  ljp_show_signed(show, "cpu_difference_ns", ljp_balance_difference(b));
+  ljp_show_list(show, "unsampled");
+  for (uint32_t i = 0; i < b->gap_count; i++) {
+    const struct ljp_balance_gap *gap = &b->gaps[i];
+    ljp_show_item(show);
+    ljp_show_number(show, "thread", gap->thread);
+    ljp_show_number(show, "tid", gap->tid);
+    ljp_show_string(show, "name", ljp_str(gap->name, gap->name_bytes));
+    ljp_show_listed(show, "time",
+                    gap->kind == LJP_PRODUCER_CPU ? "cpu" : "wall", 0);
+    const char *why = ljp_name_unsampled(gap->why);
+    ljp_show_listed(show, "reason", why ? why : "unknown", 0);
+    ljp_show_number(show, "ns", gap->ns);
+    ljp_show_item_end(show);
+  }
+  ljp_show_list_end(show);
+}
+
 /* Losses by producer and reason, in the order of the stream. */
 static void check_losses(struct ljp_shower *show, const struct ljp_tally *tally)
 {
@@ -218,8 +248,44 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
                                : "DAMAGED or not closed");
 }
 
+/* The balance of CPU time, if the session sampled any. */
+static void check_balance(struct ljp_shower *show, const struct ljp_balance *b)
+{
+  char text[LJP_BALANCE_TEXT_BYTES], time[4][LJP_BALANCE_TIME_BYTES];
+  int64_t difference = ljp_balance_difference(b);
+  uint64_t lost = b->unsampled_ns[LJP_UNSAMPLED_LOST], missing = 0;
+  for (unsigned why = 0; why < LJP_UNSAMPLED_COUNT; why++)
+    missing += why == LJP_UNSAMPLED_LOST ? 0 : b->unsampled_ns[why];
+  if (show->json) {
+    check_balance_json(show, b, missing, lost);
+    return;
+  }
+  if (b->told)
+    ljp_print_format(
+        show->out, "CPU time %s = samples %s + not sampled %s + lost %s",
+        ljp_balance_time(b->used_ns, time[0]),
+        ljp_balance_time(b->sampled_ns, time[1]),
+        ljp_balance_time(missing, time[2]), ljp_balance_time(lost, time[3]));
+  if (b->told && difference)
+    ljp_print_format(show->out, " %s %s",
+                     difference < 0 ? "- counted twice" : "+ not explained",
+                     ljp_balance_time((uint64_t)llabs(difference), time[0]));
+  ljp_print_str(show->out, b->told ? "\n" : "");
+  for (unsigned i = 0; i < 2 * LJP_UNSAMPLED_COUNT; i++) {
+    unsigned kind = i % 2 ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU;
+    if (!ljp_balance_text(b, kind, i / 2, text))
+      continue;
+    ljp_print_str(show->out, "  ");
+    ljp_print_safe(show->out, ljp_str(text, strlen(text)));
+    ljp_print_str(show->out, "\n");
+  }
+  if (ljp_balance_off(b))
+    ljp_print_format(show->out, "%s\n", ljp_balance_off_text(b, text));
+}
+
 static enum ljp_status check_run(struct ljp_reader *reader,
-                                 struct ljp_shower *show, bool *whole)
+                                 struct ljp_shower *show,
+                                 struct ljp_balance *balance, bool *whole)
 {
   const struct ljp_item *item;
   enum ljp_status status;
@@ -228,12 +294,15 @@ static enum ljp_status check_run(struct ljp_reader *reader,
     ljp_show_list(show, "findings");
   }
   while (!(status = ljp_reader_next(reader, &item)) &&
-         item->what != LJP_ITEM_FINISH && !show->out->error)
+         item->what != LJP_ITEM_FINISH && !show->out->error &&
+         !(status = ljp_balance_take(balance, &reader->model, item, 0)))
     if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD ||
         item->what == LJP_REC_NOTE)
       check_finding(show, item);
   if (show->json)
     ljp_show_list_end(show);
+  if (!status)
+    status = ljp_balance_finish(balance, &reader->model, 0);
   if (status) {
     if (show->json) {
       ljp_show_string(show, "error",
@@ -247,6 +316,7 @@ static enum ljp_status check_run(struct ljp_reader *reader,
   *whole = f->clean && !f->gaps && !f->bad_records && !f->status;
   check_counts(show, &reader->tally);
   check_losses(show, &reader->tally);
+  check_balance(show, balance);
   check_summary(show, f, *whole);
   if (show->json)
     ljp_show_end(show);
@@ -266,11 +336,15 @@ int ljp_command_check(int argc, char **argv)
   ljp_print_begin(&out, 1);
   struct ljp_shower show = {.out = &out, .json = json};
   enum ljp_status status = ljp_reader_open(&reader, file);
+  struct ljp_balance balance;
+  ljp_balance_init(&balance);
   if (!status)
-    status = check_run(&reader, &show, &whole);
+    status = check_run(&reader, &show, &balance, &whole);
+  ljp_balance_fini(&balance);
   code = ljp_command_end("check", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
   if (status) {
-    ljp_command_error("check", "%s: %s", file, reader.error);
+    ljp_command_error("check", "%s: %s", file,
+                      *reader.error ? reader.error : ljp_status_text(status));
     code = LJP_EXIT_FAILED;
   }
   ljp_reader_fini(&reader);

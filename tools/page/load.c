@@ -129,6 +129,12 @@ static void load_facts(struct load *l, const char *file)
                       n && *when ? " \xc2\xb7 " : "", when);
   ljp_page_fact(page, "Program", ljp_profile_str(p, p->executable));
   ljp_page_fact(page, "Process", ljp_page_format(page, "%" PRIu64, p->pid));
+  uint64_t missing = ljp_balance_missing(&p->balance);
+  char amount[LJP_BALANCE_TIME_BYTES];
+  if (missing)
+    ljp_page_fact(
+        page, "CPU time not sampled",
+        ljp_page_format(page, "%s", ljp_balance_time(missing, amount)));
   for (uint32_t i = 0; ljp_profile_notice(p, i); i++)
     ljp_page_notice(
         page, false,

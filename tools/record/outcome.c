@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/stream/balance.h"
 #include "parsers/stream/names.h"
-#include "parsers/stream/reader.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
@@ -72,6 +72,7 @@ size_t ljp_record_segments(const struct ljp_record_plan *plan)
 struct sums {
   uint64_t samples, memory, lost;
   unsigned errors; /* That the sessions met. */
+  struct ljp_balance balance;
   bool unclean;
 };
 
@@ -84,13 +85,17 @@ static void outcome_error(struct sums *sums, const char *path, const char *text,
     ljp_command_error("record", "%s: %.*s", path, (int)len, text);
 }
 
-static bool outcome_add(struct sums *sums, const char *path)
+/* path: of a whole session, or of one of its file segments. session: its
+** number. */
+static bool outcome_add(struct sums *sums, const char *path, uint32_t session)
 {
+  struct ljp_balance *balance = &sums->balance;
   static struct ljp_reader reader;
   const struct ljp_item *item;
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &item)) &&
-         item->what != LJP_ITEM_FINISH)
+         item->what != LJP_ITEM_FINISH &&
+         !(status = ljp_balance_take(balance, &reader.model, item, session)))
     if (item->what == LJP_REC_NOTE && item->u.note.severity == LJP_NOTE_ERROR)
       outcome_error(sums, path, (const char *)item->u.note.text.data,
                     item->u.note.text.len);
@@ -104,8 +109,11 @@ static bool outcome_add(struct sums *sums, const char *path)
                  reader.finish.error ? (error ? error : "unknown") : "");
     outcome_error(sums, path, text, (size_t)n);
   }
+  if (!status)
+    status = ljp_balance_finish(balance, &reader.model, session);
   if (status)
-    ljp_command_error("record", "%s: %s", path, reader.error);
+    ljp_command_error("record", "%s: %s", path,
+                      *reader.error ? reader.error : ljp_status_text(status));
   sums->samples += reader.tally.read[LJP_REC_SAMPLES];
   sums->memory += reader.tally.read[LJP_REC_MEM];
   for (size_t i = 0; i < reader.tally.loss_count; i++)
@@ -114,6 +122,54 @@ static bool outcome_add(struct sums *sums, const char *path)
   sums->unclean |= !reader.finish.clean || reader.finish.gaps;
   ljp_reader_fini(&reader);
   return !status;
+}
+
+/* Says on one line what was recorded, then what is missing. who: begins each
+** line; before, behind: of the path. */
+static void outcome_tell(const struct sums *sums, const char *who,
+                         const char *before, const char *path,
+                         const char *behind)
+{
+  char missing[LJP_BALANCE_TIME_BYTES + 32] = "";
+  char text[LJP_BALANCE_TEXT_BYTES];
+  uint64_t ns = ljp_balance_missing(&sums->balance);
+  if (ns)
+    snprintf(missing, sizeof missing, ", %s not sampled",
+             ljp_balance_time(ns, text));
+  ljp_command_error("record",
+                    "%s%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
+                    " lost%s%s: %s%s%s",
+                    who, sums->samples, sums->memory, sums->lost, missing,
+                    sums->unclean ? ", not closed cleanly" : "", before, path,
+                    behind);
+  for (unsigned i = 0; i < 2 * LJP_UNSAMPLED_COUNT; i++) {
+    unsigned kind = i % 2 ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU;
+    if (ljp_balance_matters(&sums->balance, kind, i / 2))
+      ljp_command_note("record", "%s%s", who,
+                       ljp_balance_text(&sums->balance, kind, i / 2, text));
+  }
+}
+
+/* The files of child processes. Returns their number. */
+static size_t outcome_children(const struct ljp_record_plan *plan,
+                               unsigned *errors)
+{
+  glob_t found;
+  struct sums sums = {0};
+  char who[64];
+  size_t count = plan->children ? outcome_numbered_files(plan, "", &found) : 0;
+  if (!count)
+    return 0;
+  ljp_balance_init(&sums.balance);
+  for (size_t i = 0; i < count; i++)
+    outcome_add(&sums, found.gl_pathv[i], (uint32_t)i);
+  globfree(&found);
+  snprintf(who, sizeof who, "%zu child process%s: ", count,
+           count == 1 ? "" : "es");
+  outcome_tell(&sums, who, "", plan->path, ".PID");
+  *errors = sums.errors;
+  ljp_balance_fini(&sums.balance);
+  return count;
 }
 
 bool ljp_record_outcome(struct ljp_record_plan *plan)
@@ -128,13 +184,7 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
                      plan->path);
     return true;
   }
-  size_t children =
-      plan->children ? outcome_numbered_files(plan, "", &found) : 0;
-  if (children) {
-    globfree(&found);
-    ljp_command_note("record", "%zu child processes were recorded in %s.PID",
-                     children, plan->path);
-  }
+  size_t children = outcome_children(plan, &sums.errors);
   size_t segments =
       ljp_record_rotates(plan) ? outcome_numbered_files(plan, "s", &found) : 0;
   bool first =
@@ -146,23 +196,20 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
           "nothing was recorded: %s created no VM with our "
           "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
           plan->program[0]);
-    return children != 0;
+    return children && !sums.errors;
   }
-  bool done = !first || outcome_add(&sums, plan->path);
+  ljp_balance_init(&sums.balance);
+  bool done = !first || outcome_add(&sums, plan->path, 0);
   for (size_t i = 0; i < segments; i++)
-    done &= outcome_add(&sums, found.gl_pathv[i]);
+    done &= outcome_add(&sums, found.gl_pathv[i], 0);
   if (done) {
     char before[64] = "";
     if (segments)
       snprintf(before, sizeof before, "%s%zu segments of ",
                first ? "the first and " : "", segments);
-    ljp_command_error("record",
-                      "%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
-                      " lost%s: %s%s",
-                      sums.samples, sums.memory, sums.lost,
-                      sums.unclean ? ", not closed cleanly" : "", before,
-                      plan->path);
+    outcome_tell(&sums, "", before, plan->path, "");
   }
+  ljp_balance_fini(&sums.balance);
   if (segments)
     globfree(&found);
   if (sums.errors > MAX_ERRORS)

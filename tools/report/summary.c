@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/stream/names.h"
 #include "tools/report/report.h"
+#include "tools/shared/units.h"
 
 #define BOLD "\033[1m"
 #define RED "\033[31m"
@@ -54,6 +56,37 @@ static struct sums summary_sum_up(const struct ljp_report *r)
   return s;
 }
 
+/* The balance of CPU time. */
+static void summary_json_times(const struct ljp_report *r)
+{
+  const struct ljp_balance *b = &r->p->balance;
+  uint64_t all = 0;
+  for (unsigned why = 0; why < LJP_UNSAMPLED_COUNT; why++)
+    all += b->unsampled_ns[why];
+  if (b->told)
+    summary_json_key(r->out, "used_ns", b->used_ns);
+  if (b->told || all)
+    summary_json_key(r->out, "unsampled_ns", all);
+}
+
+/* Time of one thread that was not sampled, for one reason. */
+static void summary_json_gap(const struct ljp_report *r, uint32_t i)
+{
+  const struct ljp_balance_gap *gap = &r->p->balance.gaps[i];
+  const char *why = ljp_name_unsampled(gap->why);
+  struct ljp_print *out = r->out;
+  ljp_print_format(out, "%s{\"thread\":%" PRIu64 ",\"tid\":%" PRIu64,
+                   i ? "," : "", gap->thread, gap->tid);
+  ljp_print_str(out, ",\"name\":");
+  ljp_print_json(out, ljp_str(gap->name, gap->name_bytes));
+  ljp_print_format(out, ",\"time\":\"%s\",\"reason\":",
+                   gap->kind == LJP_PRODUCER_CPU ? "cpu" : "wall");
+  why = why ? why : "unknown";
+  ljp_print_json(out, ljp_str(why, strlen(why)));
+  summary_json_key(out, "ns", gap->ns);
+  ljp_print_str(out, "}");
+}
+
 void ljp_report_json_head(const struct ljp_report *r, const char *by)
 {
   const struct ljp_profile *p = r->p;
@@ -86,6 +119,7 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
     summary_json_key(out, "peak_ns", t->peak_ns);
     ljp_report_memory_json(r);
   }
+  summary_json_times(r);
   summary_json_key(out, "lost", t->lost_all + t->swallowed);
   summary_json_key(out, "lost_in_gaps", t->swallowed);
   summary_json_key(out, "filtered", t->filtered);
@@ -99,6 +133,9 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
     ljp_print_str(out, i ? "," : "");
     ljp_print_json(out, ljp_str(text, strlen(text)));
   }
+  ljp_print_str(out, "],\"unsampled\":[");
+  for (uint32_t i = 0; i < p->balance.gap_count; i++)
+    summary_json_gap(r, i);
   ljp_print_str(out, "]");
 }
 
@@ -140,6 +177,12 @@ static void summary_print_measured(const struct ljp_report *r)
     ljp_print_format(out, " (%u sessions)", p->source_count);
   else
     ljp_print_format(out, " (pid %" PRIu64 ")", p->pid);
+  uint64_t missing = ljp_balance_missing(&p->balance);
+  if (r->select.measure == LJP_MEASURE_CPU && missing) {
+    ljp_print_str(out, "; ");
+    ljp_units_time(out, missing);
+    ljp_print_str(out, " more not sampled");
+  }
   if (p->totals.filtered)
     ljp_print_format(out, "; filters excluded %" PRIu64 " events",
                      p->totals.filtered);

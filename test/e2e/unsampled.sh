@@ -1,0 +1,69 @@
+#!/bin/sh
+# Time without samples is said above every view: how much, of which thread and
+# why. Half of this program's CPU time is in a thread that blocks all signals.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+"$ljprof" record -o x.ljp "$BUILD_DIR/bin/unsampled_host" 300 2> record.txt ||
+  fail "record: $(cat record.txt)"
+
+# A part of the time is before the first round that finds the thread.
+grep -Eq '[0-9]+ lost, [23][0-9][0-9]\.[0-9] ms not sampled: .*x.ljp$' \
+  record.txt || fail "record's summary: $(cat record.txt)"
+ok "record's summary: $(grep lost record.txt)"
+why='[0-9.]+ ms of CPU time \([3-6][0-9]\.[0-9] %\) not sampled: '
+
+# tells WHAT FILE: the file says how much, why and where.
+tells() {
+  grep -Eq "$why" "$2" || fail "$1 says nothing: $(head -c 3000 "$2")"
+  ok "$1 says it"
+}
+tells "record" record.txt
+"$ljprof" check x.ljp > check.txt || fail "check: $(cat check.txt)"
+tells "check" check.txt
+grep -E '^CPU time [0-9.]+ m?s = samples [0-9.]+ ms \+ not sampled' check.txt ||
+  fail "no balance in check: $(cat check.txt)"
+ok "check has the balance"
+for by in function line thread vm stack; do
+  "$ljprof" report --by $by x.ljp > report.txt || fail "report --by $by"
+  tells "report --by $by" report.txt
+  grep -q '^CPU time: .* ms more not sampled' report.txt ||
+    fail "nothing in the heading: $(head -n 4 report.txt)"
+done
+"$ljprof" report --tree x.ljp > report.txt
+tells "report --tree" report.txt
+"$ljprof" report --jit x.ljp > report.txt
+tells "report --jit" report.txt
+"$ljprof" annotate x.ljp '[string "local stop = os.clock() + 300 / 1000 repe...' \
+  > report.txt 2>&1 || :
+for format in collapsed speedscope callgrind perf-script chrome-trace; do
+  "$ljprof" export --to $format -o - x.ljp > export.txt 2> notes.txt ||
+    fail "export: $(cat notes.txt)"
+  sed 's/\\"/"/g' export.txt notes.txt > all.txt
+  tells "export --to $format" all.txt
+done
+"$ljprof" export --to pprof -o - x.ljp | gzip -dc | tr '\0' ' ' > export.txt
+LC_ALL=C grep -aEq "$why" export.txt || fail "export --to pprof says nothing"
+ok "export --to pprof says it"
+"$ljprof" flame -o x.html x.ljp 2> notes.txt || fail "flame"
+sed 's/\\"/"/g' x.html > x.txt
+tells "the page" x.txt
+"$ljprof" flame -o x.svg x.ljp 2> notes.txt || fail "flame"
+sed 's/&#34;/"/g' x.svg > x.txt
+tells "the drawing" x.txt
+"$ljprof" diff x.ljp x.ljp > diff.txt || fail "diff"
+tells "diff" diff.txt
+"$ljprof" diff --json x.ljp x.ljp | sed 's/\\"/"/g' > diff.txt || fail "diff"
+tells "diff --json" diff.txt
+"$ljprof" diff -o diff.html x.ljp x.ljp || fail "diff page"
+sed 's/\\"/"/g' diff.html > x.txt
+tells "the page of a comparison" x.txt
+
+# JSON has the figures themselves.
+for command in report check; do
+  "$ljprof" $command --json x.ljp > json.txt
+  grep -Eo '\{"thread":[0-9]+,"tid":[0-9]+,"name":"[a-z]*","time":"cpu",'\
+'"reason":"[a-z ]*","ns":[0-9]{9}\}' json.txt ||
+    fail "$command --json: $(grep -o '"unsampled":.*' json.txt | head -c 900)"
+  ok "$command --json: thread, reason and time"
+done
