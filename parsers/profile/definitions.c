@@ -117,15 +117,15 @@ static enum ljp_status definitions_chunk_name(struct ljp_profile *p,
 }
 
 enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
-                                       struct ljp_proto_entry *proto)
+                                       struct ljp_profile_proto *proto)
 {
-  struct ljp_proto_entry *entry = &p->pass->protos[id % LJP_PROTO_ENTRIES];
+  struct ljp_profile_proto *entry = &p->pass->protos[id % LJP_PROFILE_PROTOS];
   enum ljp_status status;
   if (!entry->known || entry->id != id || entry->epoch != p->pass->epoch) {
     static const char main_chunk[] = "main chunk";
     const struct ljp_rec_proto *rec =
         ljp_model_proto(&p->pass->reader->model, id);
-    struct ljp_proto_entry fresh = {.id = id, .epoch = p->pass->epoch};
+    struct ljp_profile_proto fresh = {.id = id, .epoch = p->pass->epoch};
     if (rec) {
       struct ljp_str name = rec->name;
       if (rec->flags & LJP_PROTO_MAIN)
@@ -151,6 +151,6 @@ enum ljp_status ljp_profile_init_definitions(struct ljp_profile *p)
   p->threads[p->thread_count++] = (struct ljp_profile_thread){0};
   p->vms[p->vm_count++] = (struct ljp_profile_vm){0};
   p->modules[p->module_count++] = (struct ljp_profile_module){0};
-  p->pass->protos = calloc(LJP_PROTO_ENTRIES, sizeof *p->pass->protos);
+  p->pass->protos = calloc(LJP_PROFILE_PROTOS, sizeof *p->pass->protos);
   return p->pass->protos ? LJP_OK : LJP_ERR_MEM;
 }

@@ -8,13 +8,13 @@
 #include "parsers/profile/profile.h"
 
 /* What the id of a prototype means; a cache, by the low bits of the id. */
-struct ljp_proto_entry {
+struct ljp_profile_proto {
   uint64_t id;
   uint32_t name, file, first_line;
   uint32_t epoch; /* Of the pass, in which it was looked up. */
   bool known;     /* The function could be described. */
 };
-#define LJP_PROTO_ENTRIES 4096u
+#define LJP_PROFILE_PROTOS 4096u
 
 /* Makes place 0 of each array: "none". */
 enum ljp_status ljp_profile_init_definitions(struct ljp_profile *p);
@@ -28,6 +28,6 @@ enum ljp_status ljp_profile_find_module(struct ljp_profile *p, uint64_t id,
                                         uint32_t *module);
 
 enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
-                                       struct ljp_proto_entry *proto);
+                                       struct ljp_profile_proto *proto);
 
 #endif

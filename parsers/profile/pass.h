@@ -35,8 +35,8 @@ struct ljp_profile_pass {
   uint32_t too_many_names; /* The string for names beyond the limit. */
 
   struct ljp_stack_map stacks;
-  struct ljp_proto_entry *protos; /* LJP_PROTO_ENTRIES of them. */
-  uint32_t epoch;                 /* Number of epochs and inputs so far. */
+  struct ljp_profile_proto *protos; /* LJP_PROFILE_PROTOS of them. */
+  uint32_t epoch;                   /* Number of epochs and inputs so far. */
 
   const struct ljp_reader *reader; /* The input that is being read. */
   uint32_t source;                 /* Number of its session, from 0. */

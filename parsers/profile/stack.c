@@ -45,7 +45,7 @@ static enum ljp_status stack_frame_lua(struct ljp_profile *p,
                                        uint32_t parent,
                                        struct ljp_profile_frame *f)
 {
-  struct ljp_proto_entry proto = {0};
+  struct ljp_profile_proto proto = {0};
   enum ljp_status status = ljp_profile_find_proto(p, node->ref, &proto);
   if (status)
     return status;
@@ -70,7 +70,7 @@ static enum ljp_status stack_frame_trace(struct ljp_profile *p,
 {
   const struct ljp_rec_trace *trace =
       ljp_model_trace(&p->pass->reader->model, node->value);
-  struct ljp_proto_entry proto = {0};
+  struct ljp_profile_proto proto = {0};
   f->offset = node->value;
   if (!trace) {
     f->flags |= LJP_PROFILE_UNKNOWN;

@@ -46,7 +46,7 @@ enum ljp_status ljp_profile_define_trace(struct ljp_profile *p,
                                          const struct ljp_rec_trace *rec)
 {
   struct ljp_profile_trace t = {0};
-  struct ljp_proto_entry proto = {0};
+  struct ljp_profile_proto proto = {0};
   enum ljp_status status;
   uint32_t at;
   if ((status = ljp_profile_find_trace(p, rec->id, &at)) || !at ||
@@ -91,7 +91,7 @@ ljp_profile_take_trace_event(struct ljp_profile *p,
       .line = ljp_clamp_u32(e->line),
       .reason_number = ljp_clamp_u32(e->reason_number),
       .what = (uint8_t)e->action};
-  struct ljp_proto_entry proto = {0};
+  struct ljp_profile_proto proto = {0};
   struct ljp_stack_entry *entry;
   enum ljp_status status;
   if (p->trace_event_count >= LJP_PROFILE_MAX_EVENTS) {

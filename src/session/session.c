@@ -68,7 +68,7 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
     ljp_sink_init_callback(s->sink, o->callback, o->callback_ctx);
   }
   if (!status) {
-    s->sink->hold = o->provisional;
+    s->sink->stays_hidden = o->provisional;
     status = ljp_session_make_writer(s);
   }
   if (status) {

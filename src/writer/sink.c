@@ -248,7 +248,7 @@ static enum ljp_status sink_write_callback(struct ljp_sink *sink,
 enum ljp_status ljp_sink_show(struct ljp_sink *sink)
 {
   struct ljp_open_file *old = sink->keep_old ? &sink->old : NULL;
-  sink->hold = false;
+  sink->stays_hidden = false;
   if (!ljp_sink_hidden(sink))
     return LJP_OK;
   int error = ljp_newfile_show(&sink->file.new, sink->file.open.fd, true,
@@ -278,7 +278,8 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
 {
   enum ljp_status status;
   ljp_assert(len > 0);
-  ljp_assert(!ljp_sink_hidden(sink) || !sink->file.whole_bytes || sink->hold);
+  ljp_assert(!ljp_sink_hidden(sink) || !sink->file.whole_bytes ||
+             sink->stays_hidden);
   if (sink->kind == LJP_SINK_CALLBACK) {
     status = sink_write_callback(sink, block, len);
   } else {
@@ -294,7 +295,7 @@ enum ljp_status ljp_sink_write(struct ljp_sink *sink, const uint8_t *block,
       (void)!ftruncate(sink->file.open.fd, (off_t)sink->file.whole_bytes);
       lseek(sink->file.open.fd, (off_t)sink->file.whole_bytes, SEEK_SET);
     }
-    if (!status && !sink->hold)
+    if (!status && !sink->stays_hidden)
       status = ljp_sink_show(sink);
   }
   if (!status)
@@ -339,7 +340,7 @@ enum ljp_status ljp_sink_turn(struct ljp_sink *sink)
   ljp_assert(sink->kind == LJP_SINK_FILE && sink->before.open.fd < 0);
   ljp_assert(!ljp_sink_hidden(sink));
   ljp_sink_swap(sink);
-  sink->hold = true;
+  sink->stays_hidden = true;
   enum ljp_status status = sink_open_segment(sink, sink->before.segment + 1);
   if (status)
     ljp_sink_turn_back(sink);
@@ -349,7 +350,7 @@ enum ljp_status ljp_sink_turn(struct ljp_sink *sink)
 void ljp_sink_turn_back(struct ljp_sink *sink)
 {
   sink_close_file(sink);
-  sink->hold = false;
+  sink->stays_hidden = false;
   ljp_sink_swap(sink);
 }
 

@@ -3,7 +3,7 @@
 ** host, or a callback of the host. Writer thread only, except that the thread
 ** that starts the session may write the first block of a file.
 ** Invariants: an existing file is only replaced by a file that already begins
-** with a whole block, and not before the session is sure to record (hold).
+** with a whole block, and not before the session is sure to record (stays_hidden).
 ** After a failed write, a file of ours ends with its last whole block. We never
 ** write into a file that we have not opened.
 ** A write raises no signal in the host: the thread that writes blocks all
@@ -43,7 +43,7 @@ struct ljp_sink {
   struct ljp_sink_file file;
   /* While the next file segment is prepared: the one before. */
   struct ljp_sink_file before;
-  bool hold; /* The file stays hidden until ljp_sink_show(). */
+  bool stays_hidden; /* The file stays hidden until ljp_sink_show(). */
   bool sync;
   bool ended; /* The callback has ended the stream. */
   /* The file that ours has replaced is kept open until
@@ -72,13 +72,13 @@ void ljp_sink_keep_old(struct ljp_sink *sink);
 void ljp_sink_release_old(struct ljp_sink *sink);
 
 /* Opens file segment 0. A file is hidden until its first block is written, or
-** with `hold` until ljp_sink_show(). */
+** with `stays_hidden` until ljp_sink_show(). */
 enum ljp_status ljp_sink_open(struct ljp_sink *sink);
 
 /* Has no block been written yet, or is the file held? */
 bool ljp_sink_hidden(const struct ljp_sink *sink);
 
-/* Gives the file its name, and ends `hold`. The first block is written. Does
+/* Gives the file its name, and ends `stays_hidden`. The first block is written. Does
 ** nothing if the sink is no regular file. */
 enum ljp_status ljp_sink_show(struct ljp_sink *sink);
 

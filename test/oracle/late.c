@@ -35,8 +35,8 @@ static uint64_t taken[FRAMES], mine[FRAMES];
 
 /* Is the move itself on top, and below it its callers, as in the truth? Frames
 ** that the truth has above them were called by the move. */
-static bool is_right(const struct late *l, const uint64_t *frames,
-                     uint32_t count)
+static bool late_is_right(const struct late *l, const uint64_t *frames,
+                          uint32_t count)
 {
   const uint64_t *truth = words + l->first;
   if (!count || ljp_frame_kind(frames[0]) != LJP_FRAME_HOST ||
@@ -51,8 +51,8 @@ static bool is_right(const struct late *l, const uint64_t *frames,
          same(frames + 1, count - 1, truth + above, count - 1);
 }
 
-static void judge(const struct late *l, const struct ljp_walk *walk,
-                  enum ljp_walk_result result)
+static void late_judge(const struct late *l, const struct ljp_walk *walk,
+                       enum ljp_walk_result result)
 {
   struct ljp_stack stack = walk->stack;
   bool right = result == LJP_WALK_DONE && !stack.cut;
@@ -65,7 +65,7 @@ static void judge(const struct late *l, const struct ljp_walk *walk,
       stack.count = i + 1;
       break;
     }
-  right = right && is_right(l, mine, stack.count);
+  right = right && late_is_right(l, mine, stack.count);
   tell(right, l->rip);
   if (right || !is_verbose || printed++ >= 8)
     return;
@@ -88,7 +88,7 @@ __attribute__((noinline)) static void take(void)
   enum ljp_walk_result result = ljp_walk(&walk, map, &regs, taken, FRAMES);
   ljp_unwind_release(tables, map);
   for (uint32_t i = 0; i < waiting; i++)
-    judge(&late[i], &walk, result);
+    late_judge(&late[i], &walk, result);
   waiting = 0;
   used = 0;
 }
@@ -96,7 +96,7 @@ __attribute__((noinline)) static void take(void)
 /* This code is not stepped, because each copied word would be an instruction.
 ** The instructions before and after that are stepped find late_at_work(). The
 ** stack is the same there. */
-static void on_deferred(void)
+static void late_on_deferred(void)
 {
   enum { TRAP_FLAG = 0x100 };
   uint64_t flags;
@@ -116,7 +116,8 @@ void late_init(struct ljp_unwind *unwind, bool verbose,
                              const uint64_t *b, uint32_t b_count),
                void (*judged)(bool right, uint64_t rip))
 {
-  static const struct ljp_guest_listener listener = {.deferred = on_deferred};
+  static const struct ljp_guest_listener listener = {.deferred =
+                                                         late_on_deferred};
   tables = unwind;
   is_verbose = verbose;
   same = equal;

@@ -36,8 +36,8 @@ static uint64_t walks, capped, wrong, mutations, told[3];
 static uint64_t plain[FRAMES], frames[FRAMES];
 static uint32_t changed_limit; /* of frames, while words are changed */
 
-static bool agree(const struct ljp_walk *a, enum ljp_walk_result first,
-                  const struct ljp_walk *b, enum ljp_walk_result second)
+static bool memos_agree(const struct ljp_walk *a, enum ljp_walk_result first,
+                        const struct ljp_walk *b, enum ljp_walk_result second)
 {
   return first == second && a->stack.count == b->stack.count &&
          a->stack.cut == b->stack.cut && a->guest.vm == b->guest.vm &&
@@ -46,8 +46,8 @@ static bool agree(const struct ljp_walk *a, enum ljp_walk_result first,
                  a->stack.count * sizeof *frames);
 }
 
-static void differ(const char *what, uint64_t which, const struct ljp_walk *a,
-                   const struct ljp_walk *b)
+static void memos_differ(const char *what, uint64_t which,
+                         const struct ljp_walk *a, const struct ljp_walk *b)
 {
   wrong++;
   if (!is_verbose || wrong > 8)
@@ -67,8 +67,9 @@ static void differ(const char *what, uint64_t which, const struct ljp_walk *a,
 
 /* -- One changed word ------------------------------------------------------ */
 
-static void walk_both(const struct ljp_unwind_map *map, const void *context,
-                      const char *what, uint64_t *word)
+static void memos_walk_both(const struct ljp_unwind_map *map,
+                            const void *context, const char *what,
+                            uint64_t *word)
 {
   struct ljp_memo *memo = &memos[MEMOS];
   struct ljp_regs regs;
@@ -80,15 +81,15 @@ static void walk_both(const struct ljp_unwind_map *map, const void *context,
   enum ljp_walk_result second =
       ljp_walk_memo(&with, map, &regs, frames, changed_limit, memo);
   mutations++;
-  if (!agree(&without, first, &with, second))
-    differ(what, (uint64_t)(uintptr_t)word, &without, &with);
+  if (!memos_agree(&without, first, &with, second))
+    memos_differ(what, (uint64_t)(uintptr_t)word, &without, &with);
   /* The memo's contents are to be used again. */
   memo->stale = false;
   memo->pause = memo->longer = 0;
 }
 
-static void change(const struct ljp_unwind_map *map, const void *context,
-                   const char *what, uint64_t *word)
+static void memos_change(const struct ljp_unwind_map *map, const void *context,
+                         const char *what, uint64_t *word)
 {
   uint64_t old = *word;
   const uint64_t other[] = {old ^ 0x10, old - 8, word[1], word[-1], 0};
@@ -96,30 +97,30 @@ static void change(const struct ljp_unwind_map *map, const void *context,
     if (other[i] == old)
       continue;
     *word = other[i];
-    walk_both(map, context, what, word);
+    memos_walk_both(map, context, what, word);
     *word = old;
   }
 }
 
-static void change_lua(const struct ljp_unwind_map *map, const void *context,
-                       lua_State *L)
+static void memos_change_lua(const struct ljp_unwind_map *map,
+                             const void *context, lua_State *L)
 {
   TValue *slot = tvref(L->stack), *top = L->top + 8;
   for (int i = 0; slot < top && i < WORDS; slot++, i++) {
-    change(map, context, "Lua stack", &slot->u64);
+    memos_change(map, context, "Lua stack", &slot->u64);
     if (!tvisfunc(slot))
       continue;
     uint64_t *object = (uint64_t *)(void *)funcV(slot);
     for (int k = 1; k < 5; k++)
-      change(map, context, "function", &object[k]);
+      memos_change(map, context, "function", &object[k]);
   }
   for (uint64_t *word = (uint64_t *)(void *)L + 1; word < (uint64_t *)(L + 1);
        word++)
-    change(map, context, "Lua thread", word);
+    memos_change(map, context, "Lua thread", word);
 }
 
-static void change_all(const struct ljp_unwind_map *map, const void *context,
-                       uint32_t limit)
+static void memos_change_all(const struct ljp_unwind_map *map,
+                             const void *context, uint32_t limit)
 {
   struct ljp_memo *memo = &memos[MEMOS];
   const ucontext_t *uc = context;
@@ -135,11 +136,11 @@ static void change_all(const struct ljp_unwind_map *map, const void *context,
   uint64_t *word = (uint64_t *)uc->uc_mcontext.gregs[REG_RSP];
   uint64_t *end = (uint64_t *)(uintptr_t)memo->point[memo->points - 1].sp;
   for (int i = 0; word < end && i < WORDS; word++, i++)
-    change(map, context, "stack", word);
+    memos_change(map, context, "stack", word);
   lua_State *current = (lua_State *)(uintptr_t)gcrefu(G(main_thread)->cur_L);
-  change_lua(map, context, main_thread);
+  memos_change_lua(map, context, main_thread);
   if (current && current != main_thread)
-    change_lua(map, context, current);
+    memos_change_lua(map, context, current);
 }
 
 /* -- Limits ---------------------------------------------------------------- */
@@ -149,19 +150,19 @@ static const uint64_t every_limit[LIMITS] = {3, 11, 13};
 static struct ljp_memo *limited;
 
 /* 5, 13 or 21 frames; for the last memo any number up to 29. */
-static uint32_t limit_at(int i, uint64_t step)
+static uint32_t memos_limit_at(int i, uint64_t step)
 {
   return i < 2 ? 5 + 8 * (uint32_t)i + 8 * (uint32_t)(step / 6007 % 2)
                : 1 + (uint32_t)(step * 2654435761u >> 7) % 29;
 }
 
-static void check_limits(uint64_t step, const struct ljp_unwind_map *map,
-                         const void *context)
+static void memos_check_limits(uint64_t step, const struct ljp_unwind_map *map,
+                               const void *context)
 {
   for (int i = 0; i < LIMITS; i++) {
     struct ljp_regs regs;
     struct ljp_walk without, with;
-    uint32_t limit = limit_at(i, step);
+    uint32_t limit = memos_limit_at(i, step);
     if (step % every_limit[i])
       continue;
     ljp_regs_from_context(&regs, context);
@@ -170,8 +171,8 @@ static void check_limits(uint64_t step, const struct ljp_unwind_map *map,
     enum ljp_walk_result second =
         ljp_walk_memo(&with, map, &regs, frames, limit, &limited[i]);
     capped += limited[i].met && with.stack.cut == LJP_CUT_DEPTH;
-    if (!agree(&without, first, &with, second))
-      differ("limit", limit, &without, &with);
+    if (!memos_agree(&without, first, &with, second))
+      memos_differ("limit", limit, &without, &with);
   }
 }
 
@@ -199,13 +200,13 @@ void memos_check(uint64_t step, const struct ljp_unwind_map *map,
     enum ljp_walk_result second =
         ljp_walk_memo(&again, map, &regs, frames, FRAMES, &memos[i]);
     walks++;
-    if (!agree(walk, result, &again, second))
-      differ("every", every[i], walk, &again);
+    if (!memos_agree(walk, result, &again, second))
+      memos_differ("every", every[i], walk, &again);
   }
-  check_limits(step, map, context);
+  memos_check_limits(step, map, context);
   if (step % MUTATE_EVERY == 0 && result == LJP_WALK_DONE) {
-    change_all(map, context, FRAMES);
-    change_all(map, context, CHANGED_LIMIT);
+    memos_change_all(map, context, FRAMES);
+    memos_change_all(map, context, CHANGED_LIMIT);
   }
 }
 

@@ -77,8 +77,8 @@ static uint64_t sample[FRAMES], expected[FRAMES];
 
 /* Are the stacks equal, except for the line of the innermost Lua frame? Between
 ** two settled points the line may be that of either instruction, or unknown. */
-static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
-                  uint32_t b_count)
+static bool oracle_equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
+                         uint32_t b_count)
 {
   bool top = true;
   if (a_count != b_count)
@@ -104,8 +104,8 @@ static bool equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 
 /* Is a what remains of b while an error unwinds it: the guest frames below some
 ** point, and the host frames except those that libgcc has already left? */
-static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
-                    uint32_t b_count, uint64_t rip)
+static bool oracle_is_rest(const uint64_t *a, uint32_t a_count,
+                           const uint64_t *b, uint32_t b_count, uint64_t rip)
 {
   static uint64_t only_a[FRAMES], only_b[FRAMES];
   uint32_t guests_a = 0, guests_b = 0, tail = 0, at = 0;
@@ -117,14 +117,14 @@ static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
       only_b[guests_b++] = b[i];
   if (guests_a > guests_b ||
       !truth_taken_off(&run.truth, guests_b - guests_a, rip) ||
-      !equal(only_a, guests_a, only_b + (guests_b - guests_a), guests_a))
+      !oracle_equal(only_a, guests_a, only_b + (guests_b - guests_a), guests_a))
     return false;
   /* Below the first guest frame nothing has changed. */
   while (tail < a_count && ljp_frame_kind(a[tail]) == LJP_FRAME_HOST)
     tail++;
   if (a_count - tail > b_count ||
-      !equal(a + tail, a_count - tail, b + b_count - (a_count - tail),
-             a_count - tail))
+      !oracle_equal(a + tail, a_count - tail, b + b_count - (a_count - tail),
+                    a_count - tail))
     return false;
   /* Above it the host frames are in order. */
   for (uint32_t i = 0; i < tail; i++) {
@@ -139,7 +139,7 @@ static bool is_rest(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 /* The address range of libgcc, which throws errors. */
 static uint64_t libgcc_low, libgcc_high;
 
-static int find_libgcc(struct dl_phdr_info *info, size_t size, void *arg)
+static int oracle_find_libgcc(struct dl_phdr_info *info, size_t size, void *arg)
 {
   (void)size;
   (void)arg;
@@ -155,12 +155,12 @@ static int find_libgcc(struct dl_phdr_info *info, size_t size, void *arg)
   return 1;
 }
 
-static void judge(const struct pending *p)
+static void oracle_judge(const struct pending *p)
 {
   uint32_t count;
   if (truth_expect(&run.truth, &p->shadow, p->rip, p->rsp, expected, &count,
                    FRAMES) &&
-      equal(p->frame, p->count, expected, count)) {
+      oracle_equal(p->frame, p->count, expected, count)) {
     report_note(COMPLETE, 0, p->rip);
     return;
   }
@@ -181,21 +181,22 @@ static void judge(const struct pending *p)
   }
 }
 
-static void judge_pending(void)
+static void oracle_judge_pending(void)
 {
   for (uint32_t i = 0; i < run.pendings; i++)
-    judge(&run.pending[i]);
+    oracle_judge(&run.pending[i]);
   run.pendings = 0;
 }
 
 /* -- Late samples ---------------------------------------------------------- */
 
-static void judged_late(bool right, uint64_t rip)
+static void oracle_judged_late(bool right, uint64_t rip)
 {
   report_note(right ? DEFERRED : WRONG, 0, rip);
 }
 
-static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
+static void oracle_defer(const struct ljp_stack *stack, uint64_t rip,
+                         uint64_t rsp)
 {
   uint32_t want;
   if (!truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
@@ -207,8 +208,8 @@ static void defer(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
 
 /* -- Stepping -------------------------------------------------------------- */
 
-static void print_cut(const struct ljp_walk *walk, const struct ljp_regs *regs,
-                      uint64_t rip)
+static void oracle_print_cut(const struct ljp_walk *walk,
+                             const struct ljp_regs *regs, uint64_t rip)
 {
   uint32_t offset = 0;
   const char *symbol = ljp_guest_vm_symbol(rip, &offset);
@@ -221,35 +222,35 @@ static void print_cut(const struct ljp_walk *walk, const struct ljp_regs *regs,
 
 /* Does the truth expect these frames here? *want: the number that it
 ** expects. */
-static bool is_expected(const uint64_t *frames, uint32_t count, uint64_t rip,
-                        uint64_t rsp, uint32_t *want)
+static bool oracle_is_expected(const uint64_t *frames, uint32_t count,
+                               uint64_t rip, uint64_t rsp, uint32_t *want)
 {
   return truth_expect(&run.truth, &run.shadow, rip, rsp, expected, want,
                       FRAMES) &&
-         equal(frames, count, expected, *want);
+         oracle_equal(frames, count, expected, *want);
 }
 
 /* The same, if a builtin has overwritten its own frame with its results. */
-static bool is_replaced(const uint64_t *frames, uint32_t count, uint64_t rip,
-                        uint64_t rsp, uint32_t *want)
+static bool oracle_is_replaced(const uint64_t *frames, uint32_t count,
+                               uint64_t rip, uint64_t rsp, uint32_t *want)
 {
   if (!truth_top_is_builtin(&run.truth))
     return false;
   truth_top_replaced(&run.truth, true);
-  bool fits = is_expected(frames, count, rip, rsp, want);
+  bool fits = oracle_is_expected(frames, count, rip, rsp, want);
   truth_top_replaced(&run.truth, false);
   return fits;
 }
 
 /* Keeps a stack that differs from that of the last settled point, until the
 ** next settled point. */
-static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
-                        uint64_t rsp)
+static void oracle_add_pending(const uint64_t *frames, uint32_t count,
+                               uint64_t rip, uint64_t rsp)
 {
   uint32_t want;
   if (run.pendings == PENDING) {
     /* Too many stacks between two settled points: an error is unwinding. */
-    judge_pending();
+    oracle_judge_pending();
   }
   struct pending *p = &run.pending[run.pendings++];
   p->rip = rip;
@@ -258,7 +259,7 @@ static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
   p->rest = run.threw &&
             truth_expect(&run.truth, &run.shadow, rip, rsp, expected, &want,
                          FRAMES) &&
-            is_rest(frames, count, expected, want, rip);
+            oracle_is_rest(frames, count, expected, want, rip);
   p->count = count;
   memcpy(p->frame, frames, count * sizeof *frames);
   p->shadow.count = run.shadow.count;
@@ -267,7 +268,8 @@ static void add_pending(const uint64_t *frames, uint32_t count, uint64_t rip,
 }
 
 /* Compares the stack in sample[] with the truth. */
-static void compare(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
+static void oracle_compare(const struct ljp_stack *stack, uint64_t rip,
+                           uint64_t rsp)
 {
   /* The leaf is the instruction itself. The root end lies outside the
   ** workload. */
@@ -284,15 +286,15 @@ static void compare(const struct ljp_stack *stack, uint64_t rip, uint64_t rsp)
       break;
     }
   }
-  if (is_expected(frames, count, rip, rsp, &want) ||
-      is_replaced(frames, count, rip, rsp, &want))
+  if (oracle_is_expected(frames, count, rip, rsp, &want) ||
+      oracle_is_replaced(frames, count, rip, rsp, &want))
     report_note(COMPLETE, 0, rip);
   else
-    add_pending(frames, count, rip, rsp);
+    oracle_add_pending(frames, count, rip, rsp);
 }
 
 /* Takes the stack of the stopped program as the sampler would. */
-static void take_stack(void *context, uint64_t rip, uint64_t rsp)
+static void oracle_take_stack(void *context, uint64_t rip, uint64_t rsp)
 {
   struct ljp_regs regs;
   struct ljp_walk walk;
@@ -305,17 +307,17 @@ static void take_stack(void *context, uint64_t rip, uint64_t rsp)
   if (ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER) {
-    defer(&walk.stack, rip, rsp);
+    oracle_defer(&walk.stack, rip, rsp);
   } else if (walk.stack.cut) {
     report_note(CUT, walk.stack.cut, rip);
     if (run.verbose && run.printed_cut++ < 8)
-      print_cut(&walk, &regs, rip);
+      oracle_print_cut(&walk, &regs, rip);
   } else {
-    compare(&walk.stack, rip, rsp);
+    oracle_compare(&walk.stack, rip, rsp);
   }
 }
 
-static void on_trap(int sig, siginfo_t *info, void *context)
+static void oracle_on_trap(int sig, siginfo_t *info, void *context)
 {
   (void)sig;
   (void)info;
@@ -335,20 +337,20 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   if (rip - libgcc_low < libgcc_high - libgcc_low)
     run.threw = true;
   if (truth_left(&run.truth, rsp))
-    judge_pending();
+    oracle_judge_pending();
   if (truth_settled(rip)) {
     truth_read(&run.truth, &run.shadow, rsp, (uint64_t)gregs[REG_RDX],
                (uint64_t)gregs[REG_RBX]);
-    judge_pending();
+    oracle_judge_pending();
     run.threw = false;
   }
   if (!run.truth.valid)
     return; /* before the first bytecode */
-  take_stack(context, rip, rsp);
+  oracle_take_stack(context, rip, rsp);
 }
 
 /* Each of the two functions is the outermost frame that the shadow knows. */
-static int lua_stepping(lua_State *L)
+static int oracle_lua_stepping(lua_State *L)
 {
   int status;
   run.on = true;
@@ -390,24 +392,24 @@ int main(int argc, char **argv)
     fprintf(stderr, "oracle: out of memory\n");
     return 2;
   }
-  dl_iterate_phdr(find_libgcc, NULL);
+  dl_iterate_phdr(oracle_find_libgcc, NULL);
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
   if (!memos_init(L, run.verbose))
     return 2;
   few_init(run.verbose);
-  late_init(run.unwind, run.verbose, equal, judged_late);
+  late_init(run.unwind, run.verbose, oracle_equal, oracle_judged_late);
   if (!jit)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
 
   static char stack[1 << 20];
   stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
   sigaltstack(&ss, NULL);
-  struct sigaction sa = {.sa_sigaction = on_trap,
+  struct sigaction sa = {.sa_sigaction = oracle_on_trap,
                          .sa_flags = SA_SIGINFO | SA_ONSTACK};
   sigaction(SIGTRAP, &sa, NULL);
 
-  lua_pushcfunction(L, lua_stepping);
+  lua_pushcfunction(L, oracle_lua_stepping);
   if (luaL_loadfile(L, argv[i])) {
     fprintf(stderr, "oracle: %s\n", lua_tostring(L, -1));
     return 2;

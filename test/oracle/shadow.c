@@ -39,7 +39,7 @@ void shadow_step(struct shadow *shadow, uint64_t rip, uint64_t rsp)
 
 /* -- Guest ----------------------------------------------------------------- */
 
-static const char *vm_symbol(uint64_t rip, uint32_t *offset)
+static const char *shadow_vm_symbol(uint64_t rip, uint32_t *offset)
 {
   return ljp_guest_vm_symbol(rip, offset);
 }
@@ -47,7 +47,7 @@ static const char *vm_symbol(uint64_t rip, uint32_t *offset)
 bool truth_settled(uint64_t rip)
 {
   uint32_t offset;
-  const char *name = vm_symbol(rip, &offset);
+  const char *name = shadow_vm_symbol(rip, &offset);
   if (!name || offset != 0)
     return false;
   /* Where the dispatch table leads, with hooks and without. */
@@ -62,10 +62,10 @@ bool truth_settled(uint64_t rip)
 
 /* Does a return address in this part of the VM belong to a C frame with guest
 ** frames? */
-static bool holds_frames(uint64_t ret)
+static bool shadow_holds_frames(uint64_t ret)
 {
   uint32_t offset;
-  const char *name = vm_symbol(ret - 1, &offset);
+  const char *name = shadow_vm_symbol(ret - 1, &offset);
   return name && strcmp(name, "lj_vm_cpcall") != 0 &&
          strcmp(name, "lj_vm_ffi_callback") != 0 &&
          strcmp(name, "lj_vm_ffi_call") != 0 &&
@@ -73,11 +73,11 @@ static bool holds_frames(uint64_t ret)
 }
 
 /* Calls inside the VM's assembly. */
-static bool is_internal(uint64_t ret, uint64_t callee)
+static bool shadow_is_internal(uint64_t ret, uint64_t callee)
 {
   uint32_t offset;
-  const char *name = vm_symbol(callee, &offset);
-  if (!vm_symbol(ret - 1, &offset) || !name)
+  const char *name = shadow_vm_symbol(callee, &offset);
+  if (!shadow_vm_symbol(ret - 1, &offset) || !name)
     return false;
   return strcmp(name, "lj_fff_gcstep") == 0 ||
          strncmp(name, "lj_vm_floor", 11) == 0 ||
@@ -85,8 +85,8 @@ static bool is_internal(uint64_t ret, uint64_t callee)
          strncmp(name, "lj_vm_mod", 9) == 0;
 }
 
-static void put_frame(struct truth *truth, lua_State *L, TValue *frame,
-                      const BCIns *pc)
+static void shadow_put_frame(struct truth *truth, lua_State *L, TValue *frame,
+                             const BCIns *pc)
 {
   GCfunc *fn = frame_func(frame);
   uint64_t word;
@@ -114,14 +114,14 @@ static void put_frame(struct truth *truth, lua_State *L, TValue *frame,
 
 /* One segment, from frame (its link slot) down to C. Returns the frame below
 ** the boundary. */
-static TValue *read_segment(struct truth *truth, lua_State *L, TValue *frame,
-                            const BCIns *pc)
+static TValue *shadow_read_segment(struct truth *truth, lua_State *L,
+                                   TValue *frame, const BCIns *pc)
 {
   TValue *bottom = tvref(L->stack) + LJ_FR2;
   bool upper_half = false;
   while (frame > bottom) {
     if (!upper_half)
-      put_frame(truth, L, frame, pc);
+      shadow_put_frame(truth, L, frame, pc);
     pc = NULL;
     upper_half = false;
     if (frame_islua(frame)) {
@@ -143,9 +143,9 @@ static TValue *read_segment(struct truth *truth, lua_State *L, TValue *frame,
   return frame;
 }
 
-static void read_activation(struct truth *truth, lua_State **L, TValue **frame,
-                            uint64_t cframe, TValue *live_base,
-                            const BCIns *live_pc)
+static void shadow_read_activation(struct truth *truth, lua_State **L,
+                                   TValue **frame, uint64_t cframe,
+                                   TValue *live_base, const BCIns *live_pc)
 {
   void *cf = (void *)(uintptr_t)cframe;
   lua_State *own = cframe_L(cf);
@@ -159,7 +159,7 @@ static void read_activation(struct truth *truth, lua_State **L, TValue **frame,
   struct truth_segment *segment = &truth->segment[truth->segments++];
   segment->cframe = cframe;
   segment->first = truth->frames;
-  *frame = read_segment(truth, own, *frame, pc);
+  *frame = shadow_read_segment(truth, own, *frame, pc);
   segment->count = truth->frames - segment->first;
 }
 
@@ -170,12 +170,12 @@ void truth_read(struct truth *truth, const struct shadow *shadow, uint64_t rsp,
   TValue *frame = NULL;
   truth->frames = truth->segments = 0;
   truth->valid = true;
-  read_activation(truth, &L, &frame, rsp, (TValue *)(uintptr_t)rdx,
-                  (const BCIns *)(uintptr_t)rbx);
+  shadow_read_activation(truth, &L, &frame, rsp, (TValue *)(uintptr_t)rdx,
+                         (const BCIns *)(uintptr_t)rbx);
   for (uint32_t i = shadow->count; i-- > 0;) {
     const struct shadow_entry *entry = &shadow->entry[i];
-    if (ljp_guest_in_vm(entry->ret - 1) && holds_frames(entry->ret))
-      read_activation(truth, &L, &frame, entry->at + 8, NULL, NULL);
+    if (ljp_guest_in_vm(entry->ret - 1) && shadow_holds_frames(entry->ret))
+      shadow_read_activation(truth, &L, &frame, entry->at + 8, NULL, NULL);
   }
 }
 
@@ -213,8 +213,9 @@ bool truth_top_is_builtin(const struct truth *truth)
   return false;
 }
 
-static bool put_segment(struct truth *truth, uint64_t cframe, uint64_t *frames,
-                        uint32_t *count, uint32_t limit)
+static bool shadow_put_segment(struct truth *truth, uint64_t cframe,
+                               uint64_t *frames, uint32_t *count,
+                               uint32_t limit)
 {
   for (uint32_t s = 0; s < truth->segments; s++) {
     const struct truth_segment *segment = &truth->segment[s];
@@ -232,7 +233,7 @@ static bool put_segment(struct truth *truth, uint64_t cframe, uint64_t *frames,
 }
 
 /* Is the C frame one of the thread's? */
-static bool entered(lua_State *L, uint64_t cframe)
+static bool shadow_entered(lua_State *L, uint64_t cframe)
 {
   for (void *cf = L->cframe; cf; cf = cframe_prev(cf))
     if ((uint64_t)(uintptr_t)cframe_raw(cf) == cframe)
@@ -243,7 +244,7 @@ static bool entered(lua_State *L, uint64_t cframe)
 bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip)
 {
   uint32_t offset;
-  const char *name = vm_symbol(rip, &offset);
+  const char *name = shadow_vm_symbol(rip, &offset);
   /* A frame that an error has reached returns immediately: its link is in a
   ** register. */
   bool returning = name && strncmp(name, "lj_vm_return", 12) == 0;
@@ -255,7 +256,7 @@ bool truth_taken_off(const struct truth *truth, uint32_t missing, uint64_t rip)
     uint64_t at = truth->at[frame], base = (uint64_t)(uintptr_t)L->base;
     /* Below BASE a frame is gone when its function's slot holds something
     ** else. */
-    if (at < base && entered(L, truth->entry[frame]) &&
+    if (at < base && shadow_entered(L, truth->entry[frame]) &&
         ((const TValue *)(uintptr_t)at - 1)->u64 == truth->slot[frame])
       return false;
   }
@@ -272,24 +273,24 @@ bool truth_expect(struct truth *truth, const struct shadow *shadow,
   truth->puts = 0;
   if (ljp_guest_in_vm(rip)) {
     uint32_t offset;
-    const char *name = vm_symbol(rip, &offset);
+    const char *name = shadow_vm_symbol(rip, &offset);
     /* Either a leaf of the VM that was called from inside the VM, or a C frame
     ** of its own. The value of rsp tells which. */
     uint64_t cframe = rsp;
-    if (i && is_internal(shadow->entry[i - 1].ret, rip)) {
+    if (i && shadow_is_internal(shadow->entry[i - 1].ret, rip)) {
       cframe = shadow->entry[i - 1].at + 8;
       callee = rip;
       i--;
-      if (!put_segment(truth, cframe, frames, count, limit))
+      if (!shadow_put_segment(truth, cframe, frames, count, limit))
         return false;
     } else if (name && strcmp(name, "lj_vm_ffi_call") != 0) {
       /* lj_fff_gcstep pops and pushes its return address. */
       if (strcmp(name, "lj_fff_gcstep") == 0)
         cframe = (cframe + 15) & ~UINT64_C(15);
-      if (!put_segment(truth, cframe, frames, count, limit))
+      if (!shadow_put_segment(truth, cframe, frames, count, limit))
         return false;
     }
-  } else if (!put_segment(truth, rsp, frames, count, limit)) {
+  } else if (!shadow_put_segment(truth, rsp, frames, count, limit)) {
     /* Code outside the VM with rsp where a C frame begins: libgcc is jumping
     ** into the C frame. */
     return false;
@@ -300,8 +301,8 @@ bool truth_expect(struct truth *truth, const struct shadow *shadow,
       if (*count == limit)
         return false;
       frames[(*count)++] = ljp_frame(LJP_FRAME_HOST, 0, entry->ret);
-    } else if (!is_internal(entry->ret, callee)) {
-      if (!put_segment(truth, entry->at + 8, frames, count, limit))
+    } else if (!shadow_is_internal(entry->ret, callee)) {
+      if (!shadow_put_segment(truth, entry->at + 8, frames, count, limit))
         return false;
     }
     callee = entry->ret;

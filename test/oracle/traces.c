@@ -67,14 +67,14 @@ static uint64_t sample[FRAMES];
 
 /* -- Chains ---------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t traces_mix(uint64_t hash, uint64_t value)
 {
   hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
   return hash ^ hash >> 29;
 }
 
 /* The guest frames as one number; 0 if a line is unknown. */
-static uint64_t chain_of(const struct ljp_stack *stack, bool *whole)
+static uint64_t traces_chain_of(const struct ljp_stack *stack, bool *whole)
 {
   uint64_t hash = 1;
   *whole = true;
@@ -88,18 +88,18 @@ static uint64_t chain_of(const struct ljp_stack *stack, bool *whole)
           !ljp_guest_proto(ljp_frame_proto_ref(word), &proto))
         *whole = false;
       else
-        hash =
-            mix(hash, (uint64_t)proto.first_line << 32 | ljp_frame_line(word));
+        hash = traces_mix(hash, (uint64_t)proto.first_line << 32 |
+                                    ljp_frame_line(word));
       break;
     case LJP_FRAME_BUILTIN:
-      hash = mix(hash, UINT64_C(1) << 60 | ljp_frame_payload(word));
+      hash = traces_mix(hash, UINT64_C(1) << 60 | ljp_frame_payload(word));
       break;
     }
   }
   return hash;
 }
 
-static uint32_t find(uint64_t key, bool add)
+static uint32_t traces_find(uint64_t key, bool add)
 {
   uint32_t i = (uint32_t)(key % SLOTS);
   while (run.key[i] && run.key[i] != key)
@@ -113,7 +113,7 @@ static uint32_t find(uint64_t key, bool add)
   return run.nodes;
 }
 
-static void print_chain(const struct ljp_stack *stack, uint64_t rip)
+static void traces_print_chain(const struct ljp_stack *stack, uint64_t rip)
 {
   fprintf(stderr, "at %#lx:", (long)rip);
   for (uint32_t i = 0; i < stack->count && i < 40; i++) {
@@ -143,7 +143,7 @@ static void print_chain(const struct ljp_stack *stack, uint64_t rip)
 
 /* -- Stepping -------------------------------------------------------------- */
 
-static void judge(const struct ljp_stack *stack, uint64_t rip)
+static void traces_judge(const struct ljp_stack *stack, uint64_t rip)
 {
   uint32_t i = 0;
   while (i < stack->count &&
@@ -157,7 +157,7 @@ static void judge(const struct ljp_stack *stack, uint64_t rip)
   }
   unsigned exact = ljp_frame_flags(stack->frames[i]) & LJP_FRAME_EXACT_MASK;
   bool whole;
-  uint32_t node = find(chain_of(stack, &whole), false);
+  uint32_t node = traces_find(traces_chain_of(stack, &whole), false);
   run.seen[exact]++;
   if (!whole) {
     run.unknown[exact]++;
@@ -165,7 +165,7 @@ static void judge(const struct ljp_stack *stack, uint64_t rip)
   }
   if (!node) {
     if (run.verbose && run.printed++ < 40)
-      print_chain(stack, rip);
+      traces_print_chain(stack, rip);
     return;
   }
   run.right[exact]++;
@@ -183,7 +183,7 @@ static void judge(const struct ljp_stack *stack, uint64_t rip)
   run.last = node;
 }
 
-static void on_trap(int sig, siginfo_t *info, void *context)
+static void traces_on_trap(int sig, siginfo_t *info, void *context)
 {
   (void)sig;
   (void)info;
@@ -216,12 +216,12 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     return;
   }
   if (run.judging) {
-    judge(&walk.stack, (uint64_t)gregs[REG_RIP]);
+    traces_judge(&walk.stack, (uint64_t)gregs[REG_RIP]);
     return;
   }
   bool whole;
-  uint64_t chain = chain_of(&walk.stack, &whole);
-  uint32_t node = whole ? find(chain, true) : 0;
+  uint64_t chain = traces_chain_of(&walk.stack, &whole);
+  uint32_t node = whole ? traces_find(chain, true) : 0;
   if (!node)
     return;
   if (run.last && run.last != node)
@@ -229,7 +229,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
   run.last = node;
 }
 
-static int lua_stepping(lua_State *L)
+static int traces_lua_stepping(lua_State *L)
 {
   run.on = true;
   run.last = 0;
@@ -245,7 +245,7 @@ static int lua_stepping(lua_State *L)
 
 /* The percentage of pairs that lie further apart than NEAR steps of the
 ** program. */
-static double out_of_order(void)
+static double traces_out_of_order(void)
 {
   static uint8_t reached[NODES];
   static uint16_t queue[NODES];
@@ -276,13 +276,13 @@ static double out_of_order(void)
   return all ? 100.0 * (double)far / (double)all : 0;
 }
 
-static void once(const char *script, bool jit)
+static void traces_once(const char *script, bool jit)
 {
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
   if (!jit)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-  lua_pushcfunction(L, lua_stepping);
+  lua_pushcfunction(L, traces_lua_stepping);
   if (luaL_loadfile(L, script) || lua_pcall(L, 1, 0, 0)) {
     fprintf(stderr, "oracle: %s\n", lua_tostring(L, -1));
     exit(2);
@@ -315,12 +315,12 @@ int main(int argc, char **argv)
   static char stack[1 << 20];
   stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
   sigaltstack(&ss, NULL);
-  struct sigaction sa = {.sa_sigaction = on_trap,
+  struct sigaction sa = {.sa_sigaction = traces_on_trap,
                          .sa_flags = SA_SIGINFO | SA_ONSTACK};
   sigaction(SIGTRAP, &sa, NULL);
-  once(argv[i], false);
+  traces_once(argv[i], false);
   run.judging = true;
-  once(argv[i], true);
+  traces_once(argv[i], true);
 
   static const char *const names[] = {"marker", "snapshot", "root"};
   uint64_t seen = 0, right = 0;
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
   }
   double share = seen ? 100.0 * (double)right / (double)seen : 0;
   printf(" | right %.3f %% of %lu | out of order %.3f %%\n", share, (long)seen,
-         out_of_order());
+         traces_out_of_order());
   uint64_t wrong = run.seen[0] - run.right[0] - run.unknown[0];
   return wrong || share < wanted || seen < 1000;
 }
