@@ -32,8 +32,9 @@ static uint64_t walk_ns(void)
     uint64_t start = ljp_clock_ns();
     for (int i = 0; i < WALKS; i++) {
       const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+      struct ljp_unwind_room room;
       struct ljp_regs regs;
-      ljp_regs_from_context(&regs, &here);
+      ljp_regs_from_context(&regs, &here, &room);
       for (walked = 0; walked < FRAMES && !ljp_unwind_step(map, &regs);
            walked++)
         ;

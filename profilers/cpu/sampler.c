@@ -296,7 +296,9 @@ LJP_SIGSAFE static void sampler_take(struct ljp_sampler *s,
                                      enum call call)
 {
   struct ljp_walk walk;
+  struct ljp_unwind_room room;
   uint64_t rip = regs->r[LJP_RIP];
+  regs->room = &room;
   const struct ljp_unwind_map *map = ljp_unwind_acquire(shared.unwind);
   if (LJP_UNLIKELY(!map)) {
     sampler_lose(s, LJP_LOSS_BUSY);
@@ -417,7 +419,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   else if (LJP_UNLIKELY(instead != NULL))
     regs = *instead;
   else
-    ljp_regs_from_context(&regs, context);
+    ljp_regs_from_context(&regs, context, NULL);
   sampler_take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW,
                call);
   sampler_account(s, now);

@@ -75,6 +75,9 @@ static struct {
   struct file dump, map;
   void *mapped;
   char *buffer; /* for one trace's records */
+  /* Here rather than on the stack of the thread that compiles. */
+  char name[NAME_BYTES], line[NAME_BYTES + 64], chunk[NAME_BYTES];
+  struct ljp_guest_proto proto;
   size_t length, room;
   bool failed; /* no more traces: a write has failed */
 } jitdump = {.dump.fd = -1, .map.fd = -1};
@@ -300,16 +303,22 @@ static void jitdump_chunk_text(const char *chunk, char *out, size_t room)
       *p = '?';
 }
 
+static struct ljp_guest_proto *jitdump_no_proto(void)
+{
+  memset(&g->proto, 0, sizeof g->proto);
+  g->proto.chunk[0] = '?'; /* of a function that nothing is known of */
+  return &g->proto;
+}
+
 /* TRACE_7::name@file:12 */
 static void jitdump_trace_name(const struct ljp_guest_trace *trace, char *out,
                                size_t room)
 {
-  struct ljp_guest_proto proto = {.chunk = "?", .name = ""};
-  char chunk[NAME_BYTES / 2];
-  ljp_guest_proto_of(trace->place_ref, trace->newest, &proto);
-  jitdump_chunk_text(proto.chunk, chunk, sizeof chunk);
-  snprintf(out, room, "TRACE_%u::%.128s%s%s:%u", trace->number, proto.name,
-           *proto.name ? "@" : "", chunk, trace->place_line);
+  struct ljp_guest_proto *proto = jitdump_no_proto();
+  ljp_guest_proto_of(trace->place_ref, trace->newest, proto);
+  jitdump_chunk_text(proto->chunk, g->chunk, sizeof g->chunk);
+  snprintf(out, room, "TRACE_%u::%.128s%s%.255s:%u", trace->number, proto->name,
+           *proto->name ? "@" : "", g->chunk, trace->place_line);
 }
 
 static void jitdump_put_line(uint64_t address, uint32_t number,
@@ -333,18 +342,18 @@ static void jitdump_put_lines(const struct ljp_guest_trace *trace,
                        .address = trace->code,
                        .count = count + 1};
   uint32_t function = 0;
-  char chunk[NAME_BYTES] = "?";
+  char *chunk = g->chunk;
   bool alive = false;
   jitdump_put(&head, sizeof head);
   for (size_t i = 0; i < count; i++) {
-    struct ljp_guest_proto proto = {.chunk = "?"};
     if (!i || lines[i].function != function) {
       function = lines[i].function;
       /* The collector may free the functions of garbage code before the code
       ** itself. Then their lines mean nothing. */
-      bool known = ljp_guest_proto_of(function, trace->newest, &proto);
-      alive = known && proto.alive;
-      jitdump_chunk_text(proto.chunk, chunk, sizeof chunk);
+      struct ljp_guest_proto *proto = jitdump_no_proto();
+      bool known = ljp_guest_proto_of(function, trace->newest, proto);
+      alive = known && proto->alive;
+      jitdump_chunk_text(proto->chunk, chunk, sizeof g->chunk);
     }
     jitdump_put_line(trace->code + lines[i].offset, alive ? lines[i].line : 0,
                      chunk);
@@ -380,24 +389,23 @@ static void jitdump_put_load(const struct ljp_guest_trace *trace,
 static int jitdump_add_trace(const struct ljp_guest_trace *trace, uint8_t *code,
                              struct ljp_guest_line *lines)
 {
-  char name[NAME_BYTES], line[NAME_BYTES + 64];
   size_t bytes = trace->code_bytes, count = bytes;
   uint64_t now = ljp_clock_ns();
   if (!ljp_guest_trace_code(trace->id, code, &bytes, lines, &count))
     return 0; /* the trace has been flushed */
-  jitdump_trace_name(trace, name, sizeof name);
+  jitdump_trace_name(trace, g->name, sizeof g->name);
   g->length = 0;
   jitdump_put_lines(trace, now, lines, count);
-  jitdump_put_load(trace, now, name, code);
+  jitdump_put_load(trace, now, g->name, code);
   if (g->failed)
     return ENOMEM;
   int error = jitdump_append(&g->dump, g->buffer, g->length);
   if (error)
     return error;
-  int n = snprintf(line, sizeof line, "%llx %llx %s\n",
+  int n = snprintf(g->line, sizeof g->line, "%llx %llx %s\n",
                    (unsigned long long)trace->code,
-                   (unsigned long long)trace->code_bytes, name);
-  return jitdump_append(&g->map, line, (size_t)n);
+                   (unsigned long long)trace->code_bytes, g->name);
+  return jitdump_append(&g->map, g->line, (size_t)n);
 }
 
 const char *ljp_jitdump_add(uint64_t id)

@@ -35,6 +35,7 @@ static struct {
   uint64_t last_existing;        /* largest id that existed at the start */
   uint64_t *frames;              /* LJP_STACK_MAX_FRAMES; never freed */
   struct ljp_memo *memo;
+  struct ljp_unwind_room room;
 } trace_events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define g (&trace_events)
 
@@ -63,6 +64,7 @@ static unsigned events_walk(struct ljp_regs *regs)
   struct ljp_unwind *unwind = ljp_host_tables();
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwind);
   unsigned kept = 0;
+  regs->room = &g->room;
   if (map) {
     if (ljp_walk_memo(&walk, map, regs, g->frames, LJP_STACK_MAX_FRAMES - 1,
                       g->memo) != LJP_WALK_DONE)

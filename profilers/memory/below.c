@@ -11,8 +11,7 @@ enum {
   WORTH = 16, /* hits that make up for the cost of learning */
   LONGEST_PAUSE = 63,
   ENOUGH = 64, /* see struct ljp_segment */
-  ENOUGH_AT_MOST = 1 << 16,
-  DEEP = 4 /* segments, at most, that are put together */
+  ENOUGH_AT_MOST = 1 << 16
 };
 
 struct ljp_segment *ljp_below_segment(struct ljp_stacks *s,
@@ -43,12 +42,13 @@ struct below {
   struct ljp_guest_regs regs;
   uint64_t L, cframe;
   uint32_t hosts;
-  uint64_t host[LJP_BELOW_FRAMES];
+  uint64_t *host; /* LJP_BELOW_FRAMES of them */
 };
 
 static bool below_step(struct ljp_stacks *s, uint64_t L, uint64_t cframe,
-                       struct below *below)
+                       struct below *below, unsigned deep)
 {
+  below->host = s->below[deep].host;
   ljp_spine_caller(cframe, &below->regs);
   below->site = ljp_front_below(s, &below->regs, below->host, &below->hosts);
   return below->site &&
@@ -68,10 +68,10 @@ bool ljp_below_put_together(struct ljp_stacks *s, struct ljp_segment *a,
 {
   struct below below;
   struct ljp_guest_start next;
-  uint64_t between[1 + LJP_BELOW_FRAMES];
   uint32_t ignored, n = 0;
-  if (deep >= DEEP || !below_step(s, a->L, a->cframe, &below))
+  if (deep >= LJP_BELOW_DEEP || !below_step(s, a->L, a->cframe, &below, deep))
     return false;
+  uint64_t *between = s->below[deep].between;
   struct ljp_segment *b = ljp_segment_find(s, below.L, below.cframe);
   if (!b || b == a ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
@@ -117,7 +117,7 @@ struct ljp_segment *ljp_below_begin(struct ljp_stacks *s,
                                     const struct ljp_guest_start *start)
 {
   struct below below;
-  if (!below_step(s, start->L, start->cframe, &below))
+  if (!below_step(s, start->L, start->cframe, &below, 0))
     return NULL;
   const struct ljp_segment *b = ljp_segment_find(s, below.L, below.cframe);
   if (!b || b->epoch != s->epoch)
@@ -134,7 +134,7 @@ static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
 {
   uint64_t *frames = s->scratch;
   struct ljp_walk walk = {.guest = {.vm = 1, .state = LJP_VMSTATE_INTERP}};
-  struct ljp_regs regs = {.notes = &s->memo};
+  struct ljp_regs regs = {.notes = &s->memo, .room = &s->room};
   ljp_memo_begin_lean(&s->memo);
   if (!ljp_spine_leave(&a->spine, &walk.guest, &regs) ||
       !ljp_walk_rest(&walk, map, &regs, frames, LJP_STACK_MAX_FRAMES, &s->memo))
@@ -248,7 +248,7 @@ below_learn_segment(struct ljp_stacks *s, struct ljp_segment *a,
   uint64_t frame;
   uint32_t kept;
   if (!ljp_spine_follow(&a->spine, start, &kept) ||
-      !below_step(s, a->L, a->cframe, &below) ||
+      !below_step(s, a->L, a->cframe, &below, 0) ||
       !ljp_spine_below(s->heap, &a->spine, &below.site->in_guest, &below.regs,
                        &next, &frame))
     return NULL;

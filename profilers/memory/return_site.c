@@ -111,7 +111,7 @@ site_learn(struct ljp_stacks *s, const struct ljp_guest_regs *regs, bool on_top)
     ljp_guest_site(s->heap, regs, &site->in_guest);
     plain = site->in_guest.kind != LJP_SITE_NONE;
   } else if (!site->guest &&
-             ljp_unwind_plain_step(map, regs->rip, &site->step)) {
+             ljp_unwind_plain_step(map, regs->rip, &site->step, &s->room)) {
     plain = true;
     site->type = (uint8_t)ljp_guest_mem_type(&regs->rip, 1, &site->object);
   }

@@ -62,7 +62,6 @@ static inline void ljp_front_top(const struct ljp_stacks *stacks,
 /* Follows plain steps from regs down to the VM's assembly. Sets regs to the
 ** registers there, and host[] to the frames that were passed, leaf first. NULL:
 ** a full walk is needed. Preserves errno. */
-enum { LJP_BELOW_FRAMES = 32 };
 const struct ljp_return_site *ljp_front_below(struct ljp_stacks *stacks,
                                               struct ljp_guest_regs *regs,
                                               uint64_t host[LJP_BELOW_FRAMES],

@@ -22,6 +22,10 @@
 ** for. */
 enum { LJP_FRONT_FRAMES = 8 };
 
+/* The most segments that are put together, and the most host frames between
+** two of them. */
+enum { LJP_BELOW_DEEP = 4, LJP_BELOW_FRAMES = 32 };
+
 struct ljp_return_site;
 struct ljp_front;
 struct ljp_segment;
@@ -68,6 +72,11 @@ struct ljp_stacks {
   uint64_t cut, remembered, learned, checked, differed;
   uint32_t hosts; /* with native: host frames of the way found last, */
   uint64_t host[LJP_FRONT_FRAMES]; /* leaf first */
+  /* Here rather than on the stack, which may be a coroutine's. */
+  struct ljp_below_room {
+    uint64_t host[LJP_BELOW_FRAMES], between[1 + LJP_BELOW_FRAMES];
+  } below[LJP_BELOW_DEEP];
+  struct ljp_unwind_room room;
   struct ljp_memo memo;
   uint64_t frames[LJP_STACK_MAX_FRAMES + 1];
   uint64_t scratch[LJP_STACK_MAX_FRAMES];

@@ -55,6 +55,7 @@ void ljp_stacks_walk_from(struct ljp_stacks *s, const struct ljp_caller *caller,
   struct ljp_regs regs;
   int *error = &errno, saved = *error;
   ljp_caller_registers(caller, &regs);
+  regs.room = &s->room;
   stacks_walk(s, &regs, found);
   *error = saved;
 }

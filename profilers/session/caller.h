@@ -31,6 +31,7 @@ ljp_caller_registers(const struct ljp_caller *caller, struct ljp_regs *regs)
   regs->module = 0;
   regs->exact = false;
   regs->notes = NULL;
+  regs->room = NULL;
 }
 
 #endif

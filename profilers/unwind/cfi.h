@@ -75,9 +75,12 @@ struct ljp_cfi_fde {
 LJP_SIGSAFE bool ljp_cfi_head(const struct ljp_cfi_span *span, uint64_t *size,
                               uint64_t *cie);
 
-/* span begins with the entry and may go on after it. */
+/* span begins with the entry and may go on after it. scratch: for the
+** instructions of the CIE. */
+struct ljp_cfi_machine;
 LJP_SIGSAFE bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie,
-                                  struct ljp_cfi_span span);
+                                  struct ljp_cfi_span span,
+                                  struct ljp_cfi_machine *scratch);
 LJP_SIGSAFE bool ljp_cfi_read_fde(struct ljp_cfi_fde *fde,
                                   const struct ljp_cfi_cie *cie,
                                   struct ljp_cfi_span span);
@@ -109,7 +112,8 @@ LJP_SIGSAFE bool ljp_cfi_next(struct ljp_cfi_machine *machine,
 
 /* Runs a CIE's instructions, which begin at ops, into cie->initial. False if
 ** they make no sense. */
-LJP_SIGSAFE bool ljp_cfi_run_cie(struct ljp_cfi_cie *cie, const uint8_t *ops);
+LJP_SIGSAFE bool ljp_cfi_run_cie(struct ljp_cfi_machine *machine,
+                                 struct ljp_cfi_cie *cie, const uint8_t *ops);
 
 /* -- cfi_expr.c: expressions ----------------------------------------------- */
 

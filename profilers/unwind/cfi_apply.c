@@ -130,6 +130,7 @@ enum ljp_unwind_result ljp_unwind_apply_cfi(const struct ljp_cfi_row *row,
   caller.exact = cie->signal;
   caller.module = regs->module;
   caller.notes = regs->notes;
+  caller.room = regs->room;
   *regs = caller;
   return LJP_UNWIND_STEPPED;
 }

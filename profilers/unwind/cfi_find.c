@@ -3,7 +3,7 @@
 ** FDE and its CIE out of the object, run them up to the address.
 **
 ** Another thread may unmap the object meanwhile, so the object is read by
-** fault-safe copies only. Needs about 3 KB of stack.
+** fault-safe copies only.
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include "profilers/unwind/step.h"
@@ -98,7 +98,7 @@ ljp_unwind_find_cfi(const struct ljp_unwind_object *object, uint64_t pc,
     return result;
   if (cie_cut)
     return LJP_UNWIND_TOO_LONG;
-  if (!ljp_cfi_read_cie(&found->cie, cie) ||
+  if (!ljp_cfi_read_cie(&found->cie, cie, &found->machine) ||
       !ljp_cfi_read_fde(&found->fde, &found->cie, fde))
     return LJP_UNWIND_BAD_CFI;
   if (pc < found->fde.start || pc >= found->fde.end)

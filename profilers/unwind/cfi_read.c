@@ -76,7 +76,8 @@ static void cfi_read_augmentation(struct ljp_cfi_cie *cie, const char *letters,
   }
 }
 
-bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie, struct ljp_cfi_span span)
+bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie, struct ljp_cfi_span span,
+                      struct ljp_cfi_machine *scratch)
 {
   struct ljp_bytes in;
   memset(cie, 0, sizeof *cie);
@@ -110,7 +111,7 @@ bool ljp_cfi_read_cie(struct ljp_cfi_cie *cie, struct ljp_cfi_span span)
     cfi_read_augmentation(cie, letters + 1, &in);
   } else if (*letters)
     return false;
-  return !in.bad && ljp_cfi_run_cie(cie, ops);
+  return !in.bad && ljp_cfi_run_cie(scratch, cie, ops);
 }
 
 bool ljp_cfi_read_fde(struct ljp_cfi_fde *fde, const struct ljp_cfi_cie *cie,

@@ -256,20 +256,21 @@ bool ljp_cfi_next(struct ljp_cfi_machine *machine,
   return !machine->in.bad;
 }
 
-bool ljp_cfi_run_cie(struct ljp_cfi_cie *cie, const uint8_t *ops)
+bool ljp_cfi_run_cie(struct ljp_cfi_machine *machine, struct ljp_cfi_cie *cie,
+                     const uint8_t *ops)
 {
-  struct ljp_cfi_machine m;
   uint64_t delta;
-  m.cie = cie;
-  m.span = cie->span;
-  m.in = (struct ljp_bytes){ops, cie->span.bytes + cie->span.size, false};
-  m.running_cie = true;
-  m.next = 0;
-  m.depth = 0;
-  memset(&m.row, 0, sizeof m.row);
+  machine->cie = cie;
+  machine->span = cie->span;
+  machine->in =
+      (struct ljp_bytes){ops, cie->span.bytes + cie->span.size, false};
+  machine->running_cie = true;
+  machine->next = 0;
+  machine->depth = 0;
+  memset(&machine->row, 0, sizeof machine->row);
   /* A CIE has no code to advance over. */
-  if (cfi_run(&m, &delta) || m.in.bad)
+  if (cfi_run(machine, &delta) || machine->in.bad)
     return false;
-  cie->initial = m.row;
+  cie->initial = machine->row;
   return true;
 }

@@ -102,7 +102,7 @@ static const struct ljp_cfi_cie *compile_cie(struct ljp_unwind_job *job,
     return &job->cies[slot];
   job->cie_at[slot] = 0;
   if (!compile_span(job, address, &span) ||
-      !ljp_cfi_read_cie(&job->cies[slot], span))
+      !ljp_cfi_read_cie(&job->cies[slot], span, &job->machine))
     return NULL;
   job->cie_at[slot] = address;
   return &job->cies[slot];

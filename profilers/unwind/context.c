@@ -10,7 +10,8 @@
 #include "src/base/saferead.h"
 
 #if defined(__x86_64__)
-void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
+void ljp_regs_from_context(struct ljp_regs *regs, const void *context,
+                           struct ljp_unwind_room *room)
 {
   static const uint8_t where[LJP_REGS] = {
       [LJP_RAX] = REG_RAX, [LJP_RDX] = REG_RDX, [LJP_RCX] = REG_RCX,
@@ -26,12 +27,14 @@ void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
   regs->module = 0;
   regs->exact = true;
   regs->notes = NULL;
+  regs->room = room;
 }
 #else
-void ljp_regs_from_context(struct ljp_regs *regs, const void *context)
+void ljp_regs_from_context(struct ljp_regs *regs, const void *context,
+                           struct ljp_unwind_room *room)
 {
   (void)context;
-  *regs = (struct ljp_regs){.exact = true};
+  *regs = (struct ljp_regs){.exact = true, .room = room};
 }
 #endif
 
@@ -42,8 +45,10 @@ bool ljp_unwind_step_signal_return(struct ljp_regs *regs)
   static const uint8_t where[LJP_REGS] = {144, 136, 152, 128, 112, 104,
                                           120, 160, 40,  48,  56,  64,
                                           72,  80,  88,  96,  168};
-  struct ljp_regs caller = {
-      .known = LJP_REGS_ALL, .exact = true, .notes = regs->notes};
+  struct ljp_regs caller = {.known = LJP_REGS_ALL,
+                            .exact = true,
+                            .notes = regs->notes,
+                            .room = regs->room};
   uint64_t rsp = regs->r[LJP_RSP];
   if (regs->exact || !ljp_unwind_is_signal_return(regs->r[LJP_RIP]))
     return false;

@@ -61,6 +61,7 @@ static bool object_scan_frames(const struct ljp_unwind_object *object,
                                const uint8_t *bytes, size_t size,
                                struct object_scan *scan)
 {
+  struct ljp_cfi_machine scratch;
   struct ljp_cfi_cie cie;
   struct ljp_cfi_fde fde;
   uint64_t have_cie = 0, length, cie_at;
@@ -77,7 +78,7 @@ static bool object_scan_frames(const struct ljp_unwind_object *object,
                                   size - (size_t)(cie_at - object->frames),
                                   cie_at};
       have_cie = 0;
-      if (!ljp_cfi_read_cie(&cie, head))
+      if (!ljp_cfi_read_cie(&cie, head, &scratch))
         continue;
       have_cie = cie_at;
     }

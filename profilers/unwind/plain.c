@@ -29,21 +29,22 @@ uint64_t ljp_unwind_witness_of(const struct ljp_unwind_map *map,
 }
 
 bool ljp_unwind_plain_step(const struct ljp_unwind_map *map, uint64_t rip,
-                           struct ljp_unwind_plain *plain)
+                           struct ljp_unwind_plain *plain,
+                           struct ljp_unwind_room *room)
 {
   const struct ljp_unwind_object *object = plain_object(map, rip - 1);
   struct ljp_unwind_rule rule;
-  struct ljp_cfi_found found;
+  struct ljp_cfi_found *found = (struct ljp_cfi_found *)(void *)room;
   if (!object)
     return false;
   plain->witness_at = ljp_unwind_witness_address(object->header);
   if (!ljp_safe_load((const void *)(uintptr_t)plain->witness_at,
                      &plain->witness) ||
       plain->witness != object->witness ||
-      ljp_unwind_find_cfi(object, rip - 1, &found) ||
-      found.fde.end == rip) /* maybe planted: a step has to look */
+      ljp_unwind_find_cfi(object, rip - 1, found) ||
+      found->fde.end == rip) /* maybe planted: a step has to look */
     return false;
-  ljp_unwind_make_rule(&found.machine.row, found.cie.signal, &rule);
+  ljp_unwind_make_rule(&found->machine.row, found->cie.signal, &rule);
   if (rule.kind != LJP_RULE_REGULAR ||
       (rule.base != LJP_RSP && rule.base != LJP_RBP))
     return false;

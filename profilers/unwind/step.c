@@ -60,6 +60,12 @@ static enum ljp_unwind_result step_by_rule(const struct ljp_unwind_rule *rule,
   return LJP_UNWIND_STEPPED;
 }
 
+static struct ljp_cfi_found *step_room(const struct ljp_regs *regs)
+{
+  ljp_assert(regs->room);
+  return (struct ljp_cfi_found *)(void *)regs->room;
+}
+
 /* A planted return address was put on the stack by something other than a call.
 ** It is the first instruction of a function, so the byte before it belongs to
 ** other code. There are two: a signal trampoline, whose CFI is right, and the
@@ -82,21 +88,23 @@ static enum ljp_unwind_result
 step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
             struct ljp_regs *regs, bool *landed)
 {
-  struct ljp_cfi_found found;
+  struct ljp_cfi_found *found = step_room(regs);
   uint64_t rip = regs->r[LJP_RIP];
-  enum ljp_unwind_result result = ljp_unwind_find_cfi(object, pc, &found);
+  if (LJP_UNLIKELY(!found))
+    return LJP_UNWIND_NO_CFI;
+  enum ljp_unwind_result result = ljp_unwind_find_cfi(object, pc, found);
   if (pc != rip &&
-      (result == LJP_UNWIND_NO_RULE || (!result && found.fde.end == rip))) {
+      (result == LJP_UNWIND_NO_RULE || (!result && found->fde.end == rip))) {
     bool called = !result;
-    result = step_find_planted(object, rip, &found);
+    result = step_find_planted(object, rip, found);
     if (result == LJP_UNWIND_NO_RULE && called)
-      result = ljp_unwind_find_cfi(object, pc, &found);
+      result = ljp_unwind_find_cfi(object, pc, found);
   }
   if (result == LJP_UNWIND_NO_RULE && ljp_unwind_step_crt(pc, regs))
     return LJP_UNWIND_STEPPED;
   if (result)
     return result;
-  const struct ljp_cfi_row *row = &found.machine.row;
+  const struct ljp_cfi_row *row = &found->machine.row;
   struct ljp_regs frame = *regs;
   bool lands = ljp_unwind_is_eh_return(row);
   if (LJP_UNLIKELY(lands && regs->exact) &&
@@ -104,7 +112,7 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
     *landed = true;
     return LJP_UNWIND_STEPPED;
   }
-  result = ljp_unwind_apply_cfi(row, &found.cie, &found.fde.span, regs);
+  result = ljp_unwind_apply_cfi(row, &found->cie, &found->fde.span, regs);
   if (LJP_UNLIKELY(lands && !result))
     ljp_unwind_fix_landing(&frame, regs);
   return result;
@@ -193,9 +201,11 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
 
 /* Could this be a return address? It follows a call, or it is the first
 ** instruction of a function that is planted: a trampoline or a root. */
-static bool step_could_return(const struct ljp_unwind_map *map, uint64_t rip)
+static bool step_could_return(const struct ljp_unwind_map *map,
+                              const struct ljp_regs *regs)
 {
-  struct ljp_cfi_found found;
+  struct ljp_cfi_found *found = step_room(regs);
+  uint64_t rip = regs->r[LJP_RIP];
   if (ljp_unwind_follows_call(rip) || ljp_unwind_is_signal_return(rip))
     return true;
   const struct ljp_unwind_range *range = ljp_unwind_find_range(map, rip, 0);
@@ -205,9 +215,9 @@ static bool step_could_return(const struct ljp_unwind_map *map, uint64_t rip)
        !atomic_load_explicit(&object->ready, memory_order_acquire)) &&
       ljp_unwind_find_fresh(map->finder, rip, &fresh))
     object = &fresh;
-  return object && object->header &&
-         !ljp_unwind_find_cfi(object, rip, &found) &&
-         (found.cie.signal || found.fde.start == rip);
+  return found && object && object->header &&
+         !ljp_unwind_find_cfi(object, rip, found) &&
+         (found->cie.signal || found->fde.start == rip);
 }
 
 static enum ljp_unwind_result step_exact(const struct ljp_unwind_map *map,
@@ -223,8 +233,7 @@ static enum ljp_unwind_result step_exact(const struct ljp_unwind_map *map,
       range ? step_in(map, range, regs->r[LJP_RIP], regs, &landed)
             : step_fresh(map, regs->r[LJP_RIP], regs, &landed,
                          LJP_UNWIND_NO_MODULE);
-  if (!result && !regs->exact && !landed &&
-      !step_could_return(map, regs->r[LJP_RIP])) {
+  if (!result && !regs->exact && !landed && !step_could_return(map, regs)) {
     *regs = before;
     result = LJP_UNWIND_BAD_RETURN;
   }

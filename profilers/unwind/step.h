@@ -20,6 +20,8 @@ struct ljp_cfi_found {
   uint8_t cie_bytes[LJP_CIE_MAX];
   uint8_t fde_bytes[LJP_FDE_MAX];
 };
+_Static_assert(sizeof(struct ljp_cfi_found) <= sizeof(struct ljp_unwind_room),
+               "it is there");
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_find_cfi(const struct ljp_unwind_object *object, uint64_t pc,
                     struct ljp_cfi_found *found);

@@ -53,7 +53,8 @@ struct ljp_unwind_map; /* one state of the loaded objects; never changes */
 
 /* All registers of the interrupted context; exact. context: ucontext_t. */
 LJP_SIGSAFE void ljp_regs_from_context(struct ljp_regs *regs,
-                                       const void *context);
+                                       const void *context,
+                                       struct ljp_unwind_room *room);
 
 /* Borrows the current map until it is released. NULL if the map is being
 ** replaced at this very moment (rare: count a loss). Each acquire needs its
@@ -66,7 +67,13 @@ LJP_SIGSAFE void ljp_unwind_release(struct ljp_unwind *unwind,
 /* No two maps have the same serial. */
 LJP_SIGSAFE uint64_t ljp_unwind_map_serial(const struct ljp_unwind_map *map);
 
-/* From a frame to its caller. The CFA is above the old rsp by at most 64 MiB.
+/* Where a step reads CFI: too large for a coroutine's stack. One thread at a
+** time. */
+struct ljp_unwind_room {
+  uint64_t words[320];
+};
+
+/* From a frame to its caller, in the room that the registers name. The CFA is above the old rsp by at most 64 MiB.
 ** Across a signal frame it may be anywhere, because the interrupted stack may
 ** be another one; so the caller needs a depth cap of its own. Reads the stack
 ** only by src/base/saferead.h. */
@@ -98,7 +105,8 @@ struct ljp_unwind_plain {
 };
 /* False: the step from this address is not so plain. */
 bool ljp_unwind_plain_step(const struct ljp_unwind_map *map, uint64_t rip,
-                           struct ljp_unwind_plain *plain);
+                           struct ljp_unwind_plain *plain,
+                           struct ljp_unwind_room *room);
 /* The address of the witness of the object that holds an address; 0: there is
 ** none. */
 uint64_t ljp_unwind_witness_of(const struct ljp_unwind_map *map,

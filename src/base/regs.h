@@ -38,6 +38,7 @@ enum ljp_reg {
 #define LJP_REGS_ALL ((1u << LJP_REGS) - 1)
 
 struct ljp_memo;
+struct ljp_unwind_room;
 
 /* One frame's registers. Code that replaces some of them (a walk that passes
 ** through VM frames) sets their bits in known, sets exact, and leaves module
@@ -49,6 +50,8 @@ struct ljp_regs {
   bool exact;      /* rip is an instruction about to run (interrupted there),
                       not the return address of a call. */
   struct ljp_memo *notes; /* Where reads are noted, or NULL; never changes. */
+  struct ljp_unwind_room *room; /* For steps of the host unwinder; never
+                                   changes. */
 };
 
 #endif

@@ -91,11 +91,12 @@ static void note_cut(uint64_t pc, enum ljp_unwind_result why)
 
 static void compare(const struct shadow *shadow, const ucontext_t *uc)
 {
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   enum ljp_unwind_result result = LJP_UNWIND_STEPPED;
   unsigned left = shadow->count;
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
-  ljp_regs_from_context(&regs, uc);
+  ljp_regs_from_context(&regs, uc, &room);
   while (!(result = ljp_unwind_step(map, &regs))) {
     uint64_t expected = left ? shadow->pc[left - 1] : 0;
     if (left == 0 || regs.r[LJP_RIP] != expected) {

@@ -43,6 +43,7 @@ static NOINLINE void *thread_main(void *unused);
 static void on_signal(int number, siginfo_t *info, void *context)
 {
   const ucontext_t *uc = context;
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   enum ljp_unwind_result result = LJP_UNWIND_STEPPED;
   bool root = false;
@@ -55,7 +56,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
       ljp_unwind_release(unwinder, map);
     return;
   }
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   for (int i = 0; i < DEPTH && !result; i++) {
     root |= regs.r[LJP_RIP] - (uintptr_t)thread_main < 1024;
     result = ljp_unwind_step(map, &regs);

@@ -22,7 +22,8 @@ static void parse(const uint8_t *data, size_t size)
   memcpy(bytes, data, size);
   struct ljp_cfi_span head = {bytes, half, 0x10000};
   struct ljp_cfi_span body = {bytes + half, size - half, 0x10000 + half};
-  if (ljp_cfi_read_cie(&cie, head) && ljp_cfi_read_fde(&fde, &cie, body)) {
+  if (ljp_cfi_read_cie(&cie, head, &machine) &&
+      ljp_cfi_read_fde(&fde, &cie, body)) {
     ljp_cfi_start(&machine, &cie, &fde);
     for (int i = 0;
          i < 1000 && ljp_cfi_next(&machine, &fde) && machine.next < fde.end;

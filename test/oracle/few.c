@@ -69,11 +69,12 @@ static void few_show(const char *what, const struct ljp_stack *few,
 void few_check(const struct ljp_unwind_map *map, const void *context,
                const struct ljp_walk *walk, enum ljp_walk_result result)
 {
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk few;
   if (result != LJP_WALK_DONE || walk->stack.cut)
     return;
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   uint64_t rip = regs.r[LJP_RIP];
   regs.known = 1u << LJP_RIP | 1u << LJP_RSP;
   for (int i = 0; i < LJP_REGS; i++)

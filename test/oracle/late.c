@@ -79,11 +79,13 @@ static void late_judge(const struct late *l, const struct ljp_walk *walk,
 
 __attribute__((noinline)) static void take(void)
 {
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk walk;
   memset(&regs, 0, sizeof regs);
   ljp_registers_here(&regs);
   regs.known = LJP_REGS_CALLEE_SAVED | 1u << LJP_RSP | 1u << LJP_RIP;
+  regs.room = &room;
   const struct ljp_unwind_map *map = ljp_unwind_acquire(tables);
   enum ljp_walk_result result = ljp_walk(&walk, map, &regs, taken, FRAMES);
   ljp_unwind_release(tables, map);

@@ -72,12 +72,13 @@ static void memos_walk_both(const struct ljp_unwind_map *map,
                             uint64_t *word)
 {
   struct ljp_memo *memo = &memos[MEMOS];
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk without, with;
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   enum ljp_walk_result first =
       ljp_walk(&without, map, &regs, plain, changed_limit);
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   enum ljp_walk_result second =
       ljp_walk_memo(&with, map, &regs, frames, changed_limit, memo);
   mutations++;
@@ -124,12 +125,13 @@ static void memos_change_all(const struct ljp_unwind_map *map,
 {
   struct ljp_memo *memo = &memos[MEMOS];
   const ucontext_t *uc = context;
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk walk;
   memo->valid = memo->stale = false;
   memo->pause = 0;
   changed_limit = limit;
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   ljp_walk_memo(&walk, map, &regs, frames, limit, memo);
   if (!memo->valid)
     return;
@@ -160,14 +162,15 @@ static void memos_check_limits(uint64_t step, const struct ljp_unwind_map *map,
                                const void *context)
 {
   for (int i = 0; i < LIMITS; i++) {
+    struct ljp_unwind_room room;
     struct ljp_regs regs;
     struct ljp_walk without, with;
     uint32_t limit = memos_limit_at(i, step);
     if (step % every_limit[i])
       continue;
-    ljp_regs_from_context(&regs, context);
+    ljp_regs_from_context(&regs, context, &room);
     enum ljp_walk_result first = ljp_walk(&without, map, &regs, plain, limit);
-    ljp_regs_from_context(&regs, context);
+    ljp_regs_from_context(&regs, context, &room);
     enum ljp_walk_result second =
         ljp_walk_memo(&with, map, &regs, frames, limit, &limited[i]);
     capped += limited[i].met && with.stack.cut == LJP_CUT_DEPTH;
@@ -192,11 +195,12 @@ void memos_check(uint64_t step, const struct ljp_unwind_map *map,
                  enum ljp_walk_result result)
 {
   for (int i = 0; i < MEMOS; i++) {
+    struct ljp_unwind_room room;
     struct ljp_regs regs;
     struct ljp_walk again;
     if (step % every[i])
       continue;
-    ljp_regs_from_context(&regs, context);
+    ljp_regs_from_context(&regs, context, &room);
     enum ljp_walk_result second =
         ljp_walk_memo(&again, map, &regs, frames, FRAMES, &memos[i]);
     walks++;

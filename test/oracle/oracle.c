@@ -296,9 +296,10 @@ static void oracle_compare(const struct ljp_stack *stack, uint64_t rip,
 /* Takes the stack of the stopped program as the sampler would. */
 static void oracle_take_stack(void *context, uint64_t rip, uint64_t rsp)
 {
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk walk;
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
   enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
   memos_check(run.steps, map, context, &walk, result);

@@ -194,9 +194,10 @@ static void traces_on_trap(int sig, siginfo_t *info, void *context)
   }
   if (++run.steps >= run.limit)
     run.on = false;
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   struct ljp_walk walk;
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   const struct ljp_unwind_map *map = ljp_unwind_acquire(run.unwind);
   enum ljp_walk_result result = ljp_walk(&walk, map, &regs, sample, FRAMES);
   ljp_unwind_release(run.unwind, map);

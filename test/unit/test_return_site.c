@@ -59,9 +59,11 @@ bool ljp_unwind_has_module(const struct ljp_unwind_map *map, uint64_t address)
 }
 
 bool ljp_unwind_plain_step(const struct ljp_unwind_map *map, uint64_t rip,
-                           struct ljp_unwind_plain *plain)
+                           struct ljp_unwind_plain *plain,
+                           struct ljp_unwind_room *room)
 {
   (void)map;
+  (void)room;
   assert_true(rip < HOST_END);
   world.steps++;
   *plain = world.step[rip];

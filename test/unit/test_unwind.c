@@ -35,10 +35,11 @@ static struct {
 static void walk_ours(const void *context)
 {
   const ucontext_t *uc = context;
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   assert_true(ljp_saferead_enter(&uc->uc_sigmask));
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
-  ljp_regs_from_context(&regs, context);
+  ljp_regs_from_context(&regs, context, &room);
   seen.end = LJP_UNWIND_STEPPED;
   for (seen.ours = 0; seen.ours < DEPTH && !seen.end; seen.ours++) {
     seen.our_pc[seen.ours] = regs.r[LJP_RIP];
@@ -277,7 +278,8 @@ static void an_object_loaded_later_is_followed_and_let_go(void)
   assert_int_equal(during.tables, before.tables);
   /* The object is unloaded while the map is held: a step in it does not fault,
   ** and says why. */
-  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
+  struct ljp_unwind_room room;
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true, .room = &room};
   regs.r[LJP_RIP] = (uintptr_t)inside;
   regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
   dlclose(library);
@@ -298,7 +300,8 @@ static void expect_step(const struct ljp_unwind_map *map, uintptr_t address,
   static uint64_t stack[8];
   uint64_t back = (uintptr_t)__builtin_return_address(0);
   stack[words] = back;
-  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
+  struct ljp_unwind_room room;
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true, .room = &room};
   regs.r[LJP_RIP] = address;
   regs.r[LJP_RSP] = (uintptr_t)stack;
   assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_STEPPED);
@@ -328,7 +331,8 @@ static void an_object_that_no_view_knows_is_asked_of_glibc(void)
   expect_step(map, init, 0);
   expect_step(map, init + 4, marked ? 0 : 1);
   dlclose(library);
-  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true};
+  struct ljp_unwind_room room;
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true, .room = &room};
   regs.r[LJP_RIP] = inside;
   regs.r[LJP_RSP] = (uintptr_t)&regs & ~UINT64_C(15);
   assert_int_equal(ljp_unwind_step(map, &regs), LJP_UNWIND_NO_MODULE);
@@ -373,7 +377,9 @@ static void bad_stacks_stop_the_walk_with_a_reason(void)
 {
   const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
   char *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true}, kept;
+  struct ljp_unwind_room room;
+  struct ljp_regs regs = {.known = LJP_REGS_ALL, .exact = true, .room = &room},
+                  kept;
   /* At a function's first instruction the CFA is rsp + 8. */
   regs.r[LJP_RIP] = (uintptr_t)zero_depth;
   regs.r[LJP_RSP] = (uintptr_t)none + 64;

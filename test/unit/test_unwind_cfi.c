@@ -59,7 +59,8 @@ static bool row_at(const struct image *image, uint64_t offset)
   struct ljp_cfi_span head = {image->bytes, image->size, BASE};
   struct ljp_cfi_span body = {image->bytes + FDE_AT, image->size - FDE_AT,
                               BASE + FDE_AT};
-  if (!ljp_cfi_read_cie(&cie, head) || !ljp_cfi_read_fde(&fde, &cie, body))
+  if (!ljp_cfi_read_cie(&cie, head, &machine) ||
+      !ljp_cfi_read_fde(&fde, &cie, body))
     return false;
   ljp_cfi_start(&machine, &cie, &fde);
   do
@@ -195,7 +196,7 @@ static void records_cut_at_any_byte_do_no_harm(void **state)
     uint8_t *bytes = malloc(size ? size : 1);
     memcpy(bytes, image.bytes, size);
     struct ljp_cfi_span head = {bytes, size, BASE};
-    bool have = ljp_cfi_read_cie(&cie, head);
+    bool have = ljp_cfi_read_cie(&cie, head, &machine);
     if (have && size > FDE_AT) {
       struct ljp_cfi_span body = {bytes + FDE_AT, size - FDE_AT, BASE + FDE_AT};
       if (ljp_cfi_read_fde(&fde, &cie, body)) {

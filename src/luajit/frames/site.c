@@ -28,8 +28,7 @@ static void site_compiled(const struct ljp_guest_heap *heap,
   struct ljp_start at = {.base = (uint64_t)(uintptr_t)mref(g->jit_base, void)};
   struct ljp_thread thread;
   struct ljp_function fn;
-  uint64_t frames[LJP_SITE_FRAMES];
-  struct ljp_stack stack = {.frames = frames, .limit = LJP_SITE_FRAMES};
+  struct ljp_stack stack = {.frames = site->frame, .limit = LJP_SITE_FRAMES};
   uint64_t rip = regs->rip - 1;
   bool known;
   if (!at.base || !ljp_thread_read(&thread, gcrefu(g->cur_L)) ||
@@ -41,8 +40,11 @@ static void site_compiled(const struct ljp_guest_heap *heap,
   if (!ljp_place_frames(&place, &at, &stack, &fn, &known) || !known ||
       fn.ffid != FF_LUA || !fn.ref)
     return;
-  for (uint32_t i = 0; i < stack.count; i++)
-    site->frame[i] = frames[stack.count - 1 - i];
+  for (uint32_t i = 0, last = stack.count; i + 1 < last--; i++) {
+    uint64_t frame = site->frame[i]; /* root first */
+    site->frame[i] = site->frame[last];
+    site->frame[last] = frame;
+  }
   site->count = stack.count;
   site->code = fn.proto + sizeof(GCproto);
   site->kind = LJP_SITE_TRACE;

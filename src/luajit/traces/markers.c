@@ -58,6 +58,11 @@ struct ljp_marker_notes {
   struct marker_head end;
   struct ljp_shift shift[LJP_SHIFTS_MAX];
   uint16_t code[MOST_REFS], copied[MOST_REFS];
+  /* Of marker_put_given(): too large for a coroutine's stack. */
+  struct marker_level {
+    const GCfunc *fn;
+    uint32_t call, slot;
+  } level[LJ_MAX_JSLOTS];
 };
 _Static_assert(sizeof(struct marker_head) ==
                    LJP_FIRST_MARKER * sizeof(struct LJPMarker),
@@ -177,10 +182,7 @@ static inline void marker_put(jit_State *J, struct LJPMarker *m, uint32_t pc)
 static bool marker_put_given(struct ljp_jit *jit, jit_State *J,
                              struct LJPMarker *m)
 {
-  struct {
-    const GCfunc *fn;
-    uint32_t call, slot;
-  } level[LJ_MAX_JSLOTS];
+  struct marker_level *level = jit->notes->level;
   cTValue *frame = J->L->base - 1;
   cTValue *lowest = J->L->base - J->baseslot + LJ_FR2;
   uint32_t levels = 0, slot = 0, pc = marker_low32(J->pc);

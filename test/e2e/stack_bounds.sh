@@ -1,0 +1,37 @@
+#!/bin/sh
+# The stack that our code takes in threads of the host, by the compiler's figures
+# for each function and the calls in the library's code. The limits are what
+# doc/reference/stacks.md promises.
+. "$(dirname "$0")/lib.sh"
+
+limit=$(sed -n 's/.*LJP_HANDLER_BYTES = \([0-9]*\),.*/\1/p' \
+  "$SOURCE_DIR/profilers/cpu/handler_stack.h")
+[ -n "$limit" ] || fail "no LJP_HANDLER_BYTES"
+(cd "$BUILD_DIR" && find src profilers -name '*.su' -exec cat {} +) > figures.txt
+[ -s figures.txt ] || fail "the build has no figures (-fstack-usage)"
+objdump -d --no-show-raw-insn "$BUILD_DIR/lib/libluajit-5.1.so.2" > code.txt
+
+# bound WHAT ROOT=BYTES...
+bound() {
+  what=$1
+  shift
+  "$BUILD_DIR/bin/luajit" "$SOURCE_DIR/test/e2e/stack_bounds.lua" \
+    figures.txt code.txt "$@" > bounds.txt || fail "$what: $(cat bounds.txt)"
+  cat bounds.txt
+  ok "$what"
+}
+
+bound "the handler, on the interrupted stack" ljp_sampler_signal="$limit"
+bound "... and on its side stack" sampler_handle=8192 sampler_take_late=8192
+bound "the handler of faults" saferead_entry_0=1024
+bound "the memory profiler, in an allocation" ljp_every_hook=4352 \
+  ljp_sampled_own_hook=4352 ljp_sampled_hook=4352 ljp_sampled_refused=4352 \
+  ljp_recorder_phase=4352
+
+# What the patches call, and what that calls while a session runs.
+hooks=$(sed -n 's/^.* <\(ljp_hook_[a-z_]*\)>:$/\1=1536/p' code.txt |
+  sed 's/^ljp_hook_trace_abort=.*/ljp_hook_trace_abort=3072/' | sort -u)
+[ "$(echo "$hooks" | wc -l)" -ge 15 ] || fail "too few hooks: $hooks"
+# shellcheck disable=SC2086 # words
+bound "the VM's hooks" $hooks
+bound "the profilers' listeners" events_on_trace=4000 sysprof_on_deferred=1024
