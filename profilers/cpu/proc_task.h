@@ -12,7 +12,8 @@
 /* "": the thread has ended. */
 void ljp_task_name(pid_t tid, char name[16]);
 bool ljp_task_exists(pid_t tid);
-/* Does the thread block this signal? */
+/* Does the thread block this signal, or take it by sigwait()? True also if nobody
+** can tell. */
 bool ljp_task_blocks(pid_t tid, int signal);
 
 /* The kernel's number of the clock of a thread's CPU time. */

@@ -65,9 +65,10 @@ LJP_SIGSAFE static void sampler_count_shared(_Atomic uint64_t *counter,
 }
 
 LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
-                                     enum ljp_loss reason)
+                                     enum ljp_loss reason, uint64_t weight)
 {
   sampler_count(&s->counts.lost[reason], 1);
+  sampler_count(&s->counts.lost_ns, weight);
   if (s->producer)
     ljp_count_loss(s->producer, reason, 1);
 }
@@ -239,6 +240,7 @@ LJP_SIGSAFE static void sampler_push(struct ljp_sampler *s,
     s->ran_lua = true;
   else if (shared.only_lua && !s->ran_lua) {
     sampler_count(&s->counts.outside, 1);
+    sampler_count(&s->counts.outside_ns, weight);
     return;
   }
   if (shared.mode == LJP_SAMPLER_LEAF)
@@ -259,6 +261,7 @@ LJP_SIGSAFE static void sampler_push(struct ljp_sampler *s,
           &s->counts.lost[ljp_producer_active(s->producer) ? LJP_LOSS_RING_FULL
                                                            : LJP_LOSS_STOPPING],
           1);
+      sampler_count(&s->counts.lost_ns, weight);
       return;
     }
     sampler_count(&s->counts.cut[walk->stack.cut & 15], 1);
@@ -301,7 +304,7 @@ LJP_SIGSAFE static void sampler_take(struct ljp_sampler *s,
   regs->room = &room;
   const struct ljp_unwind_map *map = ljp_unwind_acquire(shared.unwind);
   if (LJP_UNLIKELY(!map)) {
-    sampler_lose(s, LJP_LOSS_BUSY);
+    sampler_lose(s, LJP_LOSS_BUSY, weight);
     return;
   }
   enum ljp_walk_result result =
@@ -311,7 +314,7 @@ LJP_SIGSAFE static void sampler_take(struct ljp_sampler *s,
   ljp_unwind_release(shared.unwind, map);
   if (LJP_UNLIKELY(result == LJP_WALK_DEFER)) {
     if (moment == LATE) {
-      sampler_lose(s, LJP_LOSS_BUSY);
+      sampler_lose(s, LJP_LOSS_BUSY, weight);
       return;
     }
     if (!s->deferred++)
@@ -388,7 +391,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   ** several long samples the handler rests for as long as it has worked. */
   if (LJP_UNLIKELY(now < s->rest_until_ns)) {
     atomic_store_explicit(&s->resync, true, memory_order_relaxed);
-    sampler_lose(s, LJP_LOSS_THROTTLE);
+    sampler_lose(s, LJP_LOSS_THROTTLE, 0); /* the next sample has its time */
     return;
   }
   ucontext_t *uc = context;
@@ -403,7 +406,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
           atomic_load_explicit(&s->interval_why, memory_order_relaxed) != 0))
     sampler_push_interval(s, now);
   if (LJP_UNLIKELY(!readable)) {
-    sampler_lose(s, LJP_LOSS_BUSY);
+    sampler_lose(s, LJP_LOSS_BUSY, weight);
     return;
   }
   /* Not at every sample: this is a system call. */

@@ -51,6 +51,7 @@ struct ljp_sampler_counts {
   _Atomic uint64_t outside;  /* in threads that have not run Lua yet */
   _Atomic uint64_t idle;     /* signals to a thread that was waiting */
   _Atomic uint64_t time_ns;  /* that the samples stand for */
+  _Atomic uint64_t lost_ns, outside_ns; /* that others stood for */
   _Atomic uint64_t handler_ns;
 };
 
@@ -78,10 +79,12 @@ struct ljp_sampler {
 
   /* The timer. */
   const struct ljp_timer_source *source;
-  int refused;         /* why it is not a better one, an errno, or 0 */
-  bool perf;           /* it counts CPU time: perf, trap, tick */
-  bool tick;           /* but looks at it only now and then */
-  int fd;              /* of the perf event, or -1 */
+  int refused;      /* why it is not a better one, an errno, or 0 */
+  bool perf;        /* it counts CPU time: perf, trap, tick */
+  bool tick;        /* but looks at it only now and then */
+  int fd;           /* of the perf event, or -1 */
+  int event_signal; /* by this and its number the event is known again */
+  uint64_t event;
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
@@ -113,8 +116,10 @@ struct ljp_sampler {
   /* Of the life cycle (threads.c, throttle.c). */
   uint32_t thread; /* id in the session */
   uint64_t throttle_time_ns, throttle_handler_ns;
+  uint64_t told_lost_ns, told_outside_ns;  /* to the stream */
+  uint64_t looked_cpu_ns, looked_progress; /* at the last look at all threads */
   uint32_t index;
-  bool used, seen;
+  bool used;
   uint32_t fresh; /* rounds in which the thread may still get its name */
   char name[16];
 };

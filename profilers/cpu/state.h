@@ -9,6 +9,7 @@
 
 #include "profilers/cpu/sysprof.h"
 #include "profilers/cpu/timer.h"
+#include "profilers/cpu/unsampled.h"
 
 struct ljp_sysprof {
   struct ljp_profiler_lock lock;
@@ -24,10 +25,14 @@ struct ljp_sysprof {
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
-  uint32_t refusals; /* threads that could not have this source */
-  uint32_t resets;   /* times that the program reset the signal */
+  uint32_t omissions; /* threads that could have no timer at all */
+  uint32_t refusals;  /* threads that could not have this source */
+  uint32_t resets;    /* times that the program reset the signal */
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
+  struct ljp_unsampled_threads unsampled;
+  bool no_list;     /* the list of threads cannot be read */
+  pid_t writer_tid; /* of our own thread; 0: not known yet */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
   uint64_t told_ns; /* CPU time of the process that the stream tells of */
 };

@@ -50,6 +50,9 @@ static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = g->told_ns = 0;
+  g->no_list = false;
+  g->writer_tid = 0;
+  ljp_unsampled_begin();
 }
 
 uint64_t ljp_sysprof_unsampled_ns(void)
@@ -85,7 +88,7 @@ static void sysprof_check_handler(void)
   bool again = handler == LJP_HANDLER_NONE && ljp_signal_set_again(number);
   /* With the handler set again each thread gets a new timer: an old one may
   ** wait for ever for its ignored signal to be handled. */
-  ljp_threads_drop_all();
+  ljp_threads_drop_all(LJP_UNSAMPLED_HANDLER, true);
   g->armed = again;
   if (again && g->resets++)
     return;
@@ -112,10 +115,9 @@ static void sysprof_round(void *ctx)
     sysprof_tell_cpu_time(false);
     if (g->armed)
       sysprof_check_handler();
-    if (g->armed) {
-      ljp_threads_scan();
-      ljp_throttle_update();
-    }
+    g->writer_tid = gettid();
+    ljp_threads_scan(LJP_THREAD_NEW);
+    ljp_throttle_update();
   }
   sysprof_unlock();
 }
@@ -175,7 +177,7 @@ static void sysprof_on_created(uint32_t number)
   if (g->running) {
     ljp_vms_add(NULL, number);
     ljp_vms_update(g->session);
-    if (g->armed && g->options.threads != LJP_THREADS_THIS)
+    if (g->options.threads != LJP_THREADS_THIS)
       ljp_threads_ensure(gettid());
   }
   sysprof_unlock();
@@ -294,7 +296,7 @@ sysprof_start_locked(struct lua_State *L,
   memset(&g->ended, 0, sizeof g->ended);
   sysprof_begin_accounts();
   g->bytes = 0;
-  g->blocked = g->resets = g->refusals = 0;
+  g->blocked = g->resets = g->refusals = g->omissions = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
@@ -330,12 +332,12 @@ sysprof_start_locked(struct lua_State *L,
   ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
-  int error = ljp_threads_add(tid, name, true);
+  int error = ljp_threads_add(tid, name, LJP_THREAD_FIRST);
   if (error)
     status = ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
                       g->source->name, strerror(error));
   else
-    ljp_threads_scan();
+    ljp_threads_scan(LJP_THREAD_OLD);
   if (!status && !options->joint)
     status = ljp_output_commit(&g->options.output, g->session, why);
   if (status) {
@@ -372,7 +374,10 @@ static void sysprof_info_unsampled(void)
 static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
 {
   ljp_assert(g->running && g->session);
-  ljp_threads_drop_all();
+  uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  ljp_threads_drop_all(LJP_UNSAMPLED_LAST, false);
+  ljp_unsampled_finish();
+  ljp_unsampled_rest(process_ns, true);
   g->armed = false;
   g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
   sysprof_push_counts();

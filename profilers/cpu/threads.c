@@ -23,19 +23,28 @@
 enum {
   FRESH_ROUNDS = 8,
   WAIT_US = 100,
+  SILENT_PERIODS = 4,
   WAITS = 50000 /* number of waits for a handler before giving up */
 };
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
 /* -- One thread ------------------------------------------------------------ */
+/* The first entry of the table that is not in use, or LJP_SAMPLERS. */
+static uint32_t threads_free_entry(void)
+{
+  uint32_t i = 0;
+  while (i < LJP_SAMPLERS && ljp_threads_at(i) && ljp_threads_at(i)->used)
+    i++;
+  return i;
+}
+
 /* A sampler that is not in use: an old one, or a new entry of the table. */
 static struct ljp_sampler *threads_new_sampler(void)
 {
-  uint32_t i = 0;
-  for (; i < LJP_SAMPLERS && ljp_threads_at(i); i++)
-    if (!ljp_threads_at(i)->used)
-      return ljp_threads_at(i);
+  uint32_t i = threads_free_entry();
+  if (i < LJP_SAMPLERS && ljp_threads_at(i))
+    return ljp_threads_at(i);
   if (i == LJP_SAMPLERS)
     return NULL;
   struct ljp_sampler *s =
@@ -67,6 +76,9 @@ static void threads_begin_accounts(struct ljp_sampler *s)
   s->deferred = 0;
   s->deferred_ns = 0;
   s->throttle_time_ns = s->throttle_handler_ns = 0;
+  s->told_lost_ns = s->told_outside_ns = 0;
+  s->looked_cpu_ns = s->cpu_ns;
+  s->looked_progress = 0;
   s->until_rearm = 0;
   s->rest_until_ns = 0;
   s->memo->valid = false;
@@ -82,13 +94,6 @@ static uint64_t threads_sampled_ns(const struct ljp_sampler *s)
   uint64_t now = threads_task_cpu_ns(s->tid);
   now = now ? now : s->cpu_ns;
   return now - s->cpu_begin_ns;
-}
-
-/* The timer runs already; from now on its signals are samples. */
-static void threads_begin(struct ljp_sampler *s)
-{
-  threads_begin_accounts(s);
-  atomic_store(&s->active, true);
 }
 
 static void threads_add_counts(struct ljp_sysprof_report *to,
@@ -140,22 +145,58 @@ static bool threads_deactivate(struct ljp_sampler *s)
   return true;
 }
 
-static void threads_drop(struct ljp_sampler *s)
+/* Tells the stream what samples stood for that are not in it. */
+static void threads_tell_lost(struct ljp_sampler *s)
+{
+  uint64_t lost = atomic_load(&s->counts.lost_ns);
+  uint64_t outside = atomic_load(&s->counts.outside_ns);
+  ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_LOST, lost - s->told_lost_ns);
+  ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NO_LUA,
+                     outside - s->told_outside_ns);
+  s->told_lost_ns = lost;
+  s->told_outside_ns = outside;
+}
+
+/* Time of a sampled thread up to now that no signal has accounted for. */
+static uint64_t threads_open_ns(const struct ljp_sampler *s)
+{
+  if (g->options.wall) {
+    uint64_t now = ljp_unsampled_clock(s->tid);
+    return now > s->clock_ns ? now - s->clock_ns : 0;
+  }
+  uint64_t ran = threads_sampled_ns(s);
+  uint64_t known = atomic_load(&s->counts.time_ns) +
+                   atomic_load(&s->counts.lost_ns) +
+                   atomic_load(&s->counts.outside_ns);
+  return ran > known ? ran - known : 0;
+}
+
+/* why: the reason for the time since the last sample. stays: the thread goes on,
+** and for this reason it is not sampled. */
+static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
+                         bool stays)
 {
   s->source->disarm(s);
   bool quiet = threads_deactivate(s);
   /* Samples that were deferred and never taken. */
   if (s->deferred) {
     atomic_fetch_add(&s->counts.lost[LJP_LOSS_BUSY], s->deferred);
+    atomic_fetch_add(&s->counts.lost_ns, s->deferred_ns);
     if (s->producer)
       ljp_count_loss(s->producer, LJP_LOSS_BUSY, s->deferred);
     s->deferred = 0;
   }
+  threads_tell_lost(s);
+  uint64_t ran = threads_sampled_ns(s);
+  ljp_unsampled_tell(s->thread, why, threads_open_ns(s));
   threads_add_counts(&g->ended, &s->counts);
-  g->sampled_ns += threads_sampled_ns(s);
+  g->sampled_ns += ran;
   if (s->producer && quiet)
     ljp_producer_retire(s->producer);
-  if (s->thread)
+  if (stays)
+    ljp_unsampled_see(s->tid, s->name, s->thread, why,
+                      g->options.wall ? ljp_clock_ns() : s->cpu_begin_ns + ran);
+  else if (s->thread)
     ljp_session_end_thread(g->session, s->thread);
   s->producer = quiet ? NULL : s->producer;
   s->used = !quiet; /* a sampler with a hanging handler is never reused */
@@ -176,10 +217,26 @@ static void threads_note_refusal(const struct ljp_sampler *s)
   ljp_session_note(g->session, LJP_NOTE_WARNING, text);
 }
 
-int ljp_threads_add(pid_t tid, const char *name, bool first)
+/* Its id in the session, and its producer. */
+static int threads_announce(struct ljp_sampler *s)
+{
+  enum ljp_status status = LJP_OK;
+  if (g->options.mode == LJP_SAMPLER_COUNT)
+    return 0;
+  if (!s->thread)
+    status = ljp_session_add_thread(g->session, s->tid, s->name, &s->thread);
+  if (!status)
+    status = ljp_session_add_sampling_producer(
+        g->session, g->options.wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU,
+        s->thread, atomic_load(&s->interval_ns), s->source->kind,
+        s->refused ? s->refused : g->refused, &s->producer);
+  return !status ? 0 : status == LJP_ERR_MEM ? ENOMEM : EIO;
+}
+
+int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
 {
   struct ljp_sampler *s = threads_new_sampler();
-  enum ljp_status status = LJP_OK;
+  bool known;
   if (!s)
     return ENOMEM;
   ljp_assert(!atomic_load(&s->active) && s->fd < 0);
@@ -188,39 +245,37 @@ int ljp_threads_add(pid_t tid, const char *name, bool first)
   s->ran_lua = false;
   s->fresh = FRESH_ROUNDS;
   s->producer = NULL;
-  s->thread = 0;
   snprintf(s->name, sizeof s->name, "%s", name);
   atomic_store(&s->interval_why, 0);
-  s->used = true;
   /* The user asked for this source, and the session has no samples yet. */
-  bool strict = g->options.timer != LJP_TIMER_NONE && first;
+  bool strict = g->options.timer != LJP_TIMER_NONE && age == LJP_THREAD_FIRST;
   int error = ljp_timer_arm(s, g->source, strict);
-  if (!error && g->options.mode != LJP_SAMPLER_COUNT) {
-    status = ljp_session_add_thread(g->session, tid, name, &s->thread);
-    if (!status)
-      status = ljp_session_add_sampling_producer(
-          g->session, g->options.wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU,
-          s->thread, atomic_load(&s->interval_ns), s->source->kind,
-          s->refused ? s->refused : g->refused, &s->producer);
-  }
-  if (status)
-    error = status == LJP_ERR_MEM ? ENOMEM : EIO;
+  if (error)
+    return error;
+  s->used = true;
+  s->thread = ljp_unsampled_leave(tid, &known);
+  error = threads_announce(s);
+  threads_begin_accounts(s);
   if (error) {
-    threads_drop(s);
+    threads_drop(s, LJP_UNSAMPLED_NO_TIMER, false);
     return error;
   }
   if (s->refused)
     threads_note_refusal(s);
-  threads_begin(s);
+  if (age == LJP_THREAD_NEW && !known && !g->options.wall) {
+    ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NOT_FOUND, s->cpu_begin_ns);
+    g->unsampled.told_ns += s->cpu_begin_ns;
+  }
+  atomic_store(&s->active, true);
   return 0;
 }
 
-void ljp_threads_drop_all(void)
+void ljp_threads_drop_all(enum ljp_unsampled why, bool stay)
 {
   LJP_FOR_EACH_SAMPLER(s)
   s->source->disarm(s);
   LJP_FOR_EACH_SAMPLER(s)
-  threads_drop(s);
+  threads_drop(s, why, stay);
 }
 
 /* -- All threads ----------------------------------------------------------- */
@@ -232,14 +287,47 @@ static struct ljp_sampler *threads_find(pid_t tid)
   return NULL;
 }
 
+/* Why a thread is not to be sampled, or 0. */
+static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name)
+{
+  if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0)
+    return LJP_UNSAMPLED_WRITER;
+  if (g->options.threads == LJP_THREADS_THIS)
+    return LJP_UNSAMPLED_NOT_ASKED;
+  if (!g->armed)
+    return LJP_UNSAMPLED_HANDLER;
+  return ljp_task_blocks(tid, g->options.signal) ? LJP_UNSAMPLED_BLOCKED : 0;
+}
+
+/* A thread that has no sampler: gets one, or is noted as not sampled. */
+static void threads_meet(pid_t tid, enum ljp_thread_age age)
+{
+  char name[16], text[160];
+  ljp_task_name(tid, name);
+  enum ljp_unsampled why = threads_obstacle(tid, name);
+  if (!why) {
+    int error = ljp_threads_add(tid, name, age);
+    if (!error)
+      return;
+    bool room = threads_free_entry() < LJP_SAMPLERS;
+    why = room ? LJP_UNSAMPLED_NO_TIMER : LJP_UNSAMPLED_NO_ROOM;
+    snprintf(text, sizeof text, "thread %d (%s) is not sampled: %s", (int)tid,
+             name, room ? strerror(error) : "too many threads");
+    if (!g->omissions++)
+      ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+  }
+  g->blocked += why == LJP_UNSAMPLED_BLOCKED;
+  ljp_unsampled_see(
+      tid, name, 0, why,
+      age == LJP_THREAD_NEW && !g->options.wall ? 0 : ljp_unsampled_clock(tid));
+}
+
 void ljp_threads_ensure(pid_t tid)
 {
-  char name[16];
   struct ljp_sampler *s = threads_find(tid);
-  if (s || ljp_task_blocks(tid, g->options.signal))
-    return;
-  ljp_task_name(tid, name);
-  ljp_threads_add(tid, name, false);
+  /* Without a list nobody knows when the thread began. */
+  if (!s)
+    threads_meet(tid, g->no_list ? LJP_THREAD_OLD : LJP_THREAD_NEW);
 }
 
 /* Reads the thread's name again: threads get their names shortly after they
@@ -257,42 +345,82 @@ static void threads_rename(struct ljp_sampler *s)
   ljp_session_name_thread(g->session, s->thread, name);
 }
 
-void ljp_threads_scan(void)
+/* Changes with each signal that the handler has got. */
+static uint64_t threads_progress(const struct ljp_sampler *s)
 {
+  const struct ljp_sampler_counts *c = &s->counts;
+  return atomic_load(&c->time_ns) + atomic_load(&c->lost_ns) +
+         atomic_load(&c->outside_ns) + atomic_load(&c->idle) +
+         atomic_load(&c->overruns) + atomic_load(&c->lost[LJP_LOSS_THROTTLE]);
+}
+
+/* Looks after a sampled thread: if it has worked for some periods without a
+** signal, it may block the signal now, or the host has closed its event. */
+static void threads_look_after(struct ljp_sampler *s)
+{
+  uint64_t cpu = threads_task_cpu_ns(s->tid), progress = threads_progress(s);
+  uint64_t used = cpu - s->looked_cpu_ns;
+  bool silent = progress == s->looked_progress;
+  threads_tell_lost(s);
+  if (cpu < s->looked_cpu_ns) { /* another thread has its number now */
+    threads_drop(s, LJP_UNSAMPLED_LAST, false);
+    return;
+  }
+  if (silent && used < SILENT_PERIODS * atomic_load(&s->interval_ns))
+    return; /* so that the time adds up */
+  s->looked_cpu_ns = cpu;
+  s->looked_progress = progress;
+  if (silent && ljp_task_blocks(s->tid, g->options.signal))
+    threads_drop(s, LJP_UNSAMPLED_BLOCKED, true);
+  else if (silent && s->source->lives && !s->source->lives(s))
+    threads_drop(s, LJP_UNSAMPLED_NO_TIMER, true);
+}
+
+/* Meets the threads that have no sampler. False: the list
+** cannot be read. */
+static bool threads_list(enum ljp_thread_age age)
+{
+  pid_t self = gettid();
+  bool complete = false;
   DIR *dir = opendir("/proc/self/task");
   if (!dir)
-    return;
-  LJP_FOR_EACH_SAMPLER(s)
-  s->seen = false;
-  uint32_t blocked = 0;
+    return false;
   for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
     pid_t tid = (pid_t)atol(entry->d_name);
     if (tid <= 0)
       continue;
+    complete |= tid == self;
     struct ljp_sampler *s = threads_find(tid);
-    if (s) {
-      s->seen = true;
+    if (s)
       threads_rename(s);
-      continue;
-    }
-    if (g->options.threads == LJP_THREADS_THIS)
-      continue;
-    char name[16];
-    ljp_task_name(tid, name);
-    if (strcmp(name, "ljprof-writer") == 0)
-      continue;
-    if (ljp_task_blocks(tid, g->options.signal)) {
-      blocked++;
-      continue;
-    }
-    if (ljp_threads_add(tid, name, false) == 0)
-      threads_find(tid)->seen = true;
+    else
+      threads_meet(tid, age);
   }
   closedir(dir);
-  g->blocked = blocked;
+  return complete;
+}
+
+void ljp_threads_scan(enum ljp_thread_age age)
+{
+  uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  bool no_list = g->no_list;
+  g->blocked = 0;
+  if (g->writer_tid)
+    ljp_unsampled_see(g->writer_tid, "ljprof-writer", 0, LJP_UNSAMPLED_WRITER,
+                      0);
+  g->no_list = !threads_list(age);
+  if (g->no_list && !no_list)
+    ljp_session_note(g->session, LJP_NOTE_WARNING,
+                     "the list of threads (/proc/self/task) cannot be read: "
+                     "only threads that create a VM are found");
   LJP_FOR_EACH_SAMPLER(s)
-  if (!s->seen)
-    threads_drop(s);
+  if (!threads_task_cpu_ns(s->tid)) /* it has ended */
+    threads_drop(s, LJP_UNSAMPLED_LAST, false);
+  if (!g->options.wall)
+    LJP_FOR_EACH_SAMPLER(s)
+  threads_look_after(s);
+  ljp_unsampled_forget_ended();
+  ljp_unsampled_rest(process_ns, false);
 }
 
 /* -- fork ------------------------------------------------------------------ */
@@ -301,12 +429,8 @@ void ljp_threads_after_fork(pid_t was, bool recording)
   LJP_FOR_EACH_SAMPLER(s)
   {
     /* The timers are the parent's; only a descriptor was inherited. */
-    if (s->fd >= 0) {
-      if (s->fd < LJP_SAMPLER_FDS)
-        atomic_store(&ljp_sampler_of_fd[s->fd], 0);
-      close(s->fd);
-    }
-    s->fd = s->timer[0] = s->timer[1] = s->park = -1;
+    ljp_timer_perf_forget(s);
+    s->timer[0] = s->timer[1] = s->park = -1;
     atomic_store(&s->active, false);
     atomic_store(&s->inside, 0);
     memset(&s->counts, 0, sizeof s->counts);
@@ -316,11 +440,17 @@ void ljp_threads_after_fork(pid_t was, bool recording)
       continue;
     }
     s->tid = gettid();
-    if (ljp_timer_arm(s, g->source, false))
+    if (ljp_timer_arm(s, g->source, false)) {
+      s->used = false;
+      s->producer = NULL; /* the writer drains its empty ring */
+      ljp_unsampled_see(s->tid, s->name, s->thread, LJP_UNSAMPLED_NO_TIMER,
+                        ljp_unsampled_clock(s->tid));
       continue;
+    }
     if (s->producer)
       ljp_producer_set_timer(s->producer, s->source->kind,
                              s->refused ? s->refused : g->refused);
-    threads_begin(s);
+    threads_begin_accounts(s);
+    atomic_store(&s->active, true);
   }
 }

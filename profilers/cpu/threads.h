@@ -17,15 +17,22 @@ static inline struct ljp_sampler *ljp_threads_at(uint32_t i)
   return atomic_load_explicit(&ljp_samplers[i], memory_order_acquire);
 }
 
-/* Begins to sample a thread. first: the one that starts the session. Returns an
-** errno, or 0. */
-int ljp_threads_add(pid_t tid, const char *name, bool first);
+enum ljp_thread_age {
+  LJP_THREAD_FIRST, /* it starts the session */
+  LJP_THREAD_OLD,   /* it was there when the session began */
+  LJP_THREAD_NEW
+};
+
+/* Begins to sample a thread. Returns an errno, or 0. */
+int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age);
 /* The same, unless the thread is sampled already or blocks the signal. */
 void ljp_threads_ensure(pid_t tid);
-/* Ends the sampling of all threads. */
-void ljp_threads_drop_all(void);
-/* Adds the threads that have begun, and drops those that have ended. */
-void ljp_threads_scan(void);
+/* Ends the sampling of all threads. why: the reason for the time since the last
+** samples. stay: the session goes on without them. */
+void ljp_threads_drop_all(enum ljp_unsampled why, bool stay);
+/* Adds the threads that have begun (age: of those that are new here), and drops
+** those that have ended. */
+void ljp_threads_scan(enum ljp_thread_age age);
 /* In a fork's child. was: the id that its only thread had in the parent. */
 void ljp_threads_after_fork(pid_t was, bool recording);
 

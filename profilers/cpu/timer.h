@@ -33,6 +33,8 @@ struct ljp_timer_source {
   int (*arm)(struct ljp_sampler *s, int signal, bool wall);
   /* After this, only a signal that is already pending may arrive. */
   void (*disarm)(struct ljp_sampler *s);
+  /* Is the timer still there? NULL: always. */
+  bool (*lives)(const struct ljp_sampler *s);
 };
 
 struct ljp_failure;
@@ -52,6 +54,10 @@ int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
 
 extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_trap,
     ljp_timer_tick, ljp_timer_posix;
+
+/* In the child of a fork: gives up the inherited descriptor, which still names
+** the parent's event. */
+void ljp_timer_perf_forget(struct ljp_sampler *s);
 
 /* The time between two ticks of the kernel. */
 uint64_t ljp_timer_tick_ns(void);

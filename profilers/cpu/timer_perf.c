@@ -73,29 +73,39 @@ static int trap_available(void)
   return perf_try(&ljp_samplers[0]);
 }
 
-/* The host may have closed our descriptor and opened another file. */
-static bool perf_is_ours(int fd)
+/* The host may have closed our descriptor and opened something else by its
+** number. The first question can be asked of any file. */
+static bool perf_is_ours(const struct ljp_sampler *s)
 {
-  char link[64], name[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t n = readlink(link, name, sizeof name - 1);
-  if (n < 0)
-    return false;
-  name[n] = 0;
-  return strcmp(name, "anon_inode:[perf_event]") == 0;
+  uint64_t id = 0;
+  return fcntl(s->fd, F_GETSIG) == s->event_signal &&
+         ioctl(s->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == s->event;
 }
 
-static void perf_disarm(struct ljp_sampler *s)
+void ljp_timer_perf_forget(struct ljp_sampler *s)
 {
   if (s->fd < 0)
     return;
   if (s->fd < LJP_SAMPLER_FDS)
     atomic_store(&ljp_sampler_of_fd[s->fd], 0);
-  if (perf_is_ours(s->fd)) {
-    ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
+  if (perf_is_ours(s))
     close(s->fd);
-  }
   s->fd = -1;
+}
+
+static void perf_disarm(struct ljp_sampler *s)
+{
+  if (s->fd >= 0 && perf_is_ours(s))
+    ioctl(s->fd, PERF_EVENT_IOC_DISABLE, 0);
+  ljp_timer_perf_forget(s);
+}
+
+/* Marks the descriptor, so that it can be known again. */
+static bool perf_mark(struct ljp_sampler *s, int signal)
+{
+  s->event_signal = signal;
+  return fcntl(s->fd, F_SETSIG, signal) == 0 &&
+         ioctl(s->fd, PERF_EVENT_IOC_ID, &s->event) == 0;
 }
 
 static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
@@ -108,13 +118,14 @@ static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
   s->fd = perf_open(s->tid, atomic_load(&s->period_ns), NULL);
   if (s->fd < 0)
     return errno;
-  if (s->fd >= LJP_SAMPLER_FDS) {
+  if (!perf_mark(s, signal)) {
+    error = errno;
+  } else if (s->fd >= LJP_SAMPLER_FDS) {
     error = EMFILE;
   } else {
     /* This must precede the first signal. */
     atomic_store(&ljp_sampler_of_fd[s->fd], (uint16_t)(s->index + 1));
-    if (fcntl(s->fd, F_SETSIG, signal) || fcntl(s->fd, F_SETOWN_EX, &owner) ||
-        fcntl(s->fd, F_SETFL, O_ASYNC) ||
+    if (fcntl(s->fd, F_SETOWN_EX, &owner) || fcntl(s->fd, F_SETFL, O_ASYNC) ||
         ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0))
       error = errno;
   }
@@ -132,7 +143,9 @@ static int trap_arm(struct ljp_sampler *s, int signal, bool wall)
                     (const void *)&ljp_samplers[s->index]);
   if (s->fd < 0)
     return errno;
-  int error = ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0) ? errno : 0;
+  int error = !perf_mark(s, signal) || ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0)
+                  ? errno
+                  : 0;
   if (error)
     perf_disarm(s);
   return error;
@@ -142,11 +155,13 @@ const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
                                                 .kind = LJP_TIMER_PERF,
                                                 .available = perf_available,
                                                 .arm = perf_arm,
-                                                .disarm = perf_disarm};
+                                                .disarm = perf_disarm,
+                                                .lives = perf_is_ours};
 
 const struct ljp_timer_source ljp_timer_trap = {.name = "trap",
                                                 .kind = LJP_TIMER_TRAP,
                                                 .signal = SIGTRAP,
                                                 .available = trap_available,
                                                 .arm = trap_arm,
-                                                .disarm = perf_disarm};
+                                                .disarm = perf_disarm,
+                                                .lives = perf_is_ours};

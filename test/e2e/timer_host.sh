@@ -30,6 +30,11 @@ if possible waits; then
   has waits "timer tick, and why" \
     '"type":"producer",.*"timer":"tick","refused":1[,}]'
 fi
+if possible nothing; then
+  has nothing "time of a thread without a timer" \
+    '"type":"unsampled",.*"why":"the thread has no timer"'
+  has nothing "note" '"type":"note",.*is not sampled'
+fi
 for case in "root 13" "descriptors 24"; do
   errno=${case#* } case=${case% *}
   possible "$case" || continue

@@ -1,0 +1,62 @@
+/*
+** Time that no sample stands for, told to the stream by thread and reason; and
+** the threads that are known but not sampled. Under the lock of the CPU
+** profiler.
+**
+** The time is CPU time, or elapsed time in a session with event = "wall". What
+** is told here, the time of the samples, and the rest (threads that nobody has
+** ever seen) make up the process's CPU time.
+*/
+#ifndef LJP_UNSAMPLED_H
+#define LJP_UNSAMPLED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/base/format.h"
+
+/* A thread that is not sampled. */
+struct ljp_unsampled_thread {
+  pid_t tid;
+  uint32_t thread; /* id in the session; 0: it has none yet */
+  enum ljp_unsampled why;
+  uint64_t told_ns; /* its clock, up to which the stream knows */
+  char name[16];
+};
+
+struct ljp_unsampled_threads {
+  struct ljp_unsampled_thread *list;
+  uint32_t count, room;
+  uint64_t told_ns; /* of all threads while they were not sampled */
+  uint64_t rest_ns; /* of threads that nobody has ever seen */
+};
+
+/* Forgets all threads: a new session begins, or a child of a fork. */
+void ljp_unsampled_begin(void);
+
+/* The thread's clock: of its CPU time, or of elapsed time. 0: it has ended. */
+uint64_t ljp_unsampled_clock(pid_t tid);
+
+/* Tells the stream. thread: its id in the session, or 0. */
+void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns);
+
+/* The thread is not sampled now. thread: its id in the session, or 0. from_ns:
+** the clock up to which the stream knows about a thread that is new here. */
+void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
+                       enum ljp_unsampled why, uint64_t from_ns);
+
+/* From now on the thread is sampled. Returns its id in the session, or 0. False
+** in *known: the thread was not known. */
+uint32_t ljp_unsampled_leave(pid_t tid, bool *known);
+
+/* Forgets the threads that have ended. */
+void ljp_unsampled_forget_ended(void);
+/* The session ends: tells what has not been told yet. */
+void ljp_unsampled_finish(void);
+
+/* Tells of threads that nobody has ever seen. process_ns: CPU time that the
+** process had used before the threads were looked at. */
+void ljp_unsampled_rest(uint64_t process_ns, bool finish);
+
+#endif
