@@ -4,14 +4,19 @@
 */
 #include "profilers/api/autostart.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profilers/cpu/sysprof.h"
+#include "src/base/own_path.h"
 
 static void autostart_complain(const char *text)
 {
@@ -27,8 +32,11 @@ static void autostart_complain(const char *text)
 
 struct request {
   const char *path;
+  const char *before; /* "DEVICE:INODE" of the file that may be replaced. */
+  size_t before_len;
+  uint64_t began_ns; /* Since 1970: when the recording began. */
   long pid;
-  bool children;
+  bool children, keep;
 };
 
 /* Pushes a value as a number, a boolean or a string. */
@@ -96,27 +104,53 @@ static void autostart_read_request(lua_State *L, const char *text,
       r->pid = strtol(value, NULL, 10);
     else if (len == 8 && memcmp(text, "children", 8) == 0)
       r->children = *value == 't';
-    else
+    else if (len == 5 && memcmp(text, "began", 5) == 0)
+      r->began_ns = strtoull(value, NULL, 10);
+    else if (len == 6 && memcmp(text, "before", 6) == 0) {
+      r->before = value;
+      r->before_len = bytes;
+    } else {
+      r->keep |= len == 4 && memcmp(text, "keep", 4) == 0;
       autostart_set_option(L, text, len, value, bytes);
+    }
     text = value + bytes + (value[bytes] == ';');
   }
+}
+
+/* Has an earlier program of this process recorded into the path? Then it is not
+** the file that was there before, or file segments have come. (`ljprof record`
+** has followed the links that count.) */
+static bool autostart_path_taken(const struct request *r)
+{
+  struct stat st;
+  char id[64];
+  if (r->keep && ljp_path_has_segments(r->path, r->began_ns))
+    return true;
+  if (!r->before || lstat(r->path, &st) || !S_ISREG(st.st_mode))
+    return false;
+  int n = snprintf(id, sizeof id, LJP_FILE_ID, LJP_FILE_ID_OF(&st));
+  return (size_t)n != r->before_len || memcmp(id, r->before, (size_t)n) != 0;
 }
 
 /* In a protected call, because Lua may run out of memory. Arguments: the
 ** library's table and the variable's text. */
 static int autostart_protected(lua_State *L)
 {
-  struct request r = {NULL, 0, false};
+  struct request r = {0};
+  char own[PATH_MAX];
   lua_newtable(L);
   autostart_read_request(L, lua_touserdata(L, 2), &r);
   if (!r.path)
     return luaL_error(L, "LJPROF_RECORD names no path");
-  if (r.pid == (long)getpid())
-    lua_pushstring(L, r.path);
-  else if (r.children)
-    lua_pushfstring(L, "%s.%d", r.path, (int)getpid());
-  else
+  bool child = r.pid != (long)getpid();
+  bool first = !child && !autostart_path_taken(&r);
+  if (child && !r.children)
     return 0; /* a child of the recorded program, not to be recorded */
+  if (!first &&
+      !ljp_path_numbered(own, sizeof own, r.path, getpid(), !child, r.keep))
+    return luaL_error(L, "%s.%d: %s", r.path, (int)getpid(),
+                      strerror(ENAMETOOLONG));
+  lua_pushstring(L, first ? r.path : own);
   lua_setfield(L, -2, "path");
   lua_getfield(L, 1, "profile");
   lua_getfield(L, -1, "start");

@@ -20,7 +20,7 @@ static int newfile_open_named(struct ljp_newfile *new, mode_t mode, int *fd)
   for (int n = 0; n < MAX_NAMES && error == EEXIST; n++) {
     snprintf(name, room, "%s.ljp-%ld-%d", new->name, (long)getpid(), n);
     *fd = openat(new->folder.fd, name,
-                 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     error = *fd < 0 ? errno : 0;
   }
   if (error)
@@ -39,7 +39,7 @@ static void newfile_link_path(char path[NAME_EXTRA], int fd)
 static int newfile_open_nameless(const struct ljp_newfile *new, mode_t mode)
 {
   char path[NAME_EXTRA];
-  int fd = openat(new->folder.fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+  int fd = openat(new->folder.fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
   if (fd < 0)
     return -1;
   newfile_link_path(path, fd);
@@ -121,12 +121,14 @@ static int newfile_link_temporary(struct ljp_newfile *new, int fd)
   return error;
 }
 
-static int newfile_copy_bytes(int from, int to)
+static int newfile_copy_bytes(int source, int to)
 {
-  char *bytes = malloc(COPY_BYTES);
+  char path[NAME_EXTRA], *bytes = malloc(COPY_BYTES);
   if (!bytes)
     return ENOMEM;
-  int error = 0;
+  newfile_link_path(path, source); /* The source cannot be read as it is. */
+  int from = open(path, O_RDONLY | O_CLOEXEC);
+  int error = from < 0 ? errno : 0;
   off_t at = 0;
   ssize_t n, put = 0;
   while (!error && (n = pread(from, bytes, COPY_BYTES, at)) != 0) {
@@ -138,6 +140,8 @@ static int newfile_copy_bytes(int from, int to)
       at += put;
   }
   free(bytes);
+  if (from >= 0)
+    close(from);
   if (!error && lseek(to, at, SEEK_SET) != at)
     error = errno;
   return error;

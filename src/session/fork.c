@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/own_path.h"
 #include "src/session/session_impl.h"
 #include "src/writer/modules.h"
 
@@ -150,8 +151,9 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     struct ljp_sink *sink = calloc(1, sizeof *sink);
     record = path && sink;
     if (record) {
-      snprintf(path, room, "%s.%ld", s->path, (long)getpid());
-      record = ljp_sink_init_file(sink, path, s->options.sync) == LJP_OK;
+      record = ljp_path_numbered(path, room, s->path, getpid(), false,
+                                 s->options.keep_segments > 0) &&
+               ljp_sink_init_file(sink, path, s->options.sync) == LJP_OK;
     }
     free(path);
     s->sink = sink;

@@ -65,7 +65,8 @@ struct ljp_session_options {
   /* Rotation, files only: PATH, PATH.s1, PATH.s2 ... */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments; /* 0: all. */
-  /* In the child of a fork: record into PATH.PID (files only), or not at all.
+  /* In the child of a fork: record into PATH.PID (files only; PATH.PID-2 ... if
+  ** that exists), or not at all.
   ** The file appears after the first flush interval, so that a fork with an
   ** exec leaves none. Only the forking thread's producers continue. */
   bool record_child;

@@ -57,6 +57,14 @@ ln -s target link
   fail "record through a link: $(cat err)"
 "$ljprof" check target > check.txt || fail "not whole: $(cat check.txt)"
 ok "the file that a link names is found again"
+mkdir other
+ln -s other/nothing link2
+"$ljprof" record --force --rotate-bytes 4096 --flush 10 -o link2 "$luajit" \
+  work.lua > out 2> err || fail "rotation through a link: $(cat err)"
+grep -q 'the first and [0-9]* segments of .*/other/nothing$' err ||
+  fail "the segments beside the target are not told: $(cat err)"
+[ -e other/nothing.s1 ] || fail "no segments beside the target"
+ok "and its file segments, if there was no such file"
 
 options() {
   "$ljprof" dump options.ljp |

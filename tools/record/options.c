@@ -3,11 +3,13 @@
 ** of start{} in Lua, so that mistakes are found before the program runs. The
 ** library checks everything else (profilers/api/autostart.c).
 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/own_path.h"
 #include "src/base/signals.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
@@ -36,7 +38,8 @@ static const char help[] =
     "\n"
     "What to record:\n"
     "  --children         also the processes that the program starts, each in\n"
-    "                     FILE.PID\n"
+    "                     FILE.PID (FILE.PID-2 ... what a process executes "
+    "later)\n"
     "  --threads WHICH    lua (default): all threads that run Lua; all; or "
     "this:\n"
     "                     the thread of the first VM\n"
@@ -233,6 +236,9 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
   at += (size_t)snprintf(at < room ? out + at : NULL,                          \
                          at < room ? room - at : 0, __VA_ARGS__)
   PUT("pid=%ld;", (long)getpid());
+  PUT("began=%" PRIu64 ";before=" LJP_FILE_ID ";",
+      (uint64_t)plan->began.tv_sec * 1000000000 + (uint64_t)plan->began.tv_nsec,
+      LJP_FILE_ID_OF(&plan->before));
   if (plan->children)
     PUT("children=true;fork=follow;");
   if (plan->jitdump)

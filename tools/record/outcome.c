@@ -1,6 +1,6 @@
 /*
 ** Reports what was recorded once the program has ended: the file, its segments,
-** and the files of child processes.
+** and the files of child processes and of programs executed later.
 */
 #include <glob.h>
 #include <inttypes.h>
@@ -20,53 +20,6 @@ static bool outcome_replaced(const struct ljp_record_plan *plan)
          (now.st_ino != plan->before.st_ino ||
           now.st_mtim.tv_sec != plan->before.st_mtim.tv_sec ||
           now.st_mtim.tv_nsec != plan->before.st_mtim.tv_nsec);
-}
-
-static bool outcome_is_since(const struct stat *st, const struct timespec *when)
-{
-  return st->st_mtim.tv_sec > when->tv_sec ||
-         (st->st_mtim.tv_sec == when->tv_sec &&
-          st->st_mtim.tv_nsec >= when->tv_nsec);
-}
-
-/* Finds regular files PATH.PREFIX<number> that are not older than the start of the
-** program, and puts them first in found->gl_pathv. Returns their number. If it
-** is not 0, the caller frees found. */
-static size_t outcome_numbered_files(const struct ljp_record_plan *plan,
-                                     const char *prefix, glob_t *found)
-{
-  char pattern[2 * PATH_MAX + 16];
-  struct stat st;
-  size_t count = 0, len = strlen(plan->path), at = 0;
-  for (size_t i = 0; i < len; i++) {
-    if (strchr("*?[\\", plan->path[i]))
-      pattern[at++] = '\\';
-    pattern[at++] = plan->path[i];
-  }
-  snprintf(pattern + at, sizeof pattern - at, ".%s[0-9]*", prefix);
-  if (glob(pattern, 0, NULL, found))
-    return 0;
-  for (size_t i = 0; i < found->gl_pathc; i++) {
-    char *path = found->gl_pathv[i];
-    const char *number = path + len + 1 + strlen(prefix);
-    if (number[strspn(number, "0123456789")] || stat(path, &st) ||
-        !S_ISREG(st.st_mode) || !outcome_is_since(&st, &plan->began))
-      continue;
-    found->gl_pathv[i] = found->gl_pathv[count];
-    found->gl_pathv[count++] = path;
-  }
-  if (!count)
-    globfree(found);
-  return count;
-}
-
-size_t ljp_record_segments(const struct ljp_record_plan *plan)
-{
-  glob_t found;
-  size_t count = outcome_numbered_files(plan, "s", &found);
-  if (count)
-    globfree(&found);
-  return count;
 }
 
 struct sums {
@@ -150,26 +103,40 @@ static void outcome_tell(const struct sums *sums, const char *who,
   }
 }
 
-/* The files of child processes. Returns their number. */
-static size_t outcome_children(const struct ljp_record_plan *plan,
-                               unsigned *errors)
+/* Reads the files of child processes or, if executed, of programs that a process
+** executed later. Returns the number of sessions. */
+static size_t outcome_own_files(const struct ljp_record_plan *plan,
+                                bool executed, unsigned *errors)
 {
   glob_t found;
   struct sums sums = {0};
   char who[64];
-  size_t count = plan->children ? outcome_numbered_files(plan, "", &found) : 0;
-  if (!count)
+  size_t files = ljp_record_files(
+      plan, executed ? LJP_NAME_EXECUTED : LJP_NAME_CHILD, &found);
+  uint32_t sessions = 0;
+  if (!files)
     return 0;
   ljp_balance_init(&sums.balance);
-  for (size_t i = 0; i < count; i++)
-    outcome_add(&sums, found.gl_pathv[i], (uint32_t)i);
+  for (size_t i = 0; i < files; i++) {
+    /* The file segments of a session follow each other. */
+    size_t stem = ljp_record_stem(found.gl_pathv[i]);
+    if (!i || stem != ljp_record_stem(found.gl_pathv[i - 1]) ||
+        memcmp(found.gl_pathv[i], found.gl_pathv[i - 1], stem) != 0)
+      sessions++;
+    if (!outcome_add(&sums, found.gl_pathv[i], sessions))
+      sums.errors++;
+  }
   globfree(&found);
-  snprintf(who, sizeof who, "%zu child process%s: ", count,
-           count == 1 ? "" : "es");
-  outcome_tell(&sums, who, "", plan->path, ".PID");
-  *errors = sums.errors;
+  if (executed)
+    snprintf(who, sizeof who, "%u program%s executed later: ", sessions,
+             sessions == 1 ? "" : "s");
+  else
+    snprintf(who, sizeof who, "%u child process%s: ", sessions,
+             sessions == 1 ? "" : "es");
+  outcome_tell(&sums, who, "", plan->path, executed ? ".PID-N" : ".PID");
+  *errors += sums.errors;
   ljp_balance_fini(&sums.balance);
-  return count;
+  return sessions;
 }
 
 bool ljp_record_outcome(struct ljp_record_plan *plan)
@@ -177,26 +144,29 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
   glob_t found;
   struct sums sums = {0};
   struct stat now;
+  ljp_record_clean(plan);
+  size_t own = outcome_own_files(plan, false, &sums.errors) +
+               outcome_own_files(plan, true, &sums.errors);
   if (!stat(plan->path, &now) && !S_ISREG(now.st_mode)) {
     /* Who reads a pipe has it all; to open it again would wait for ever. */
     ljp_command_note("record",
                      "%s is not a regular file: what it got is not counted",
                      plan->path);
-    return true;
+    return !sums.errors;
   }
-  size_t children = outcome_children(plan, &sums.errors);
-  size_t segments =
-      ljp_record_rotates(plan) ? outcome_numbered_files(plan, "s", &found) : 0;
+  size_t segments = ljp_record_rotates(plan)
+                        ? ljp_record_files(plan, LJP_NAME_SEGMENT, &found)
+                        : 0;
   bool first =
       outcome_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
-    if (!children)
+    if (!own)
       ljp_command_error(
           "record",
           "nothing was recorded: %s created no VM with our "
           "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
           plan->program[0]);
-    return children && !sums.errors;
+    return own && !sums.errors;
   }
   ljp_balance_init(&sums.balance);
   bool done = !first || outcome_add(&sums, plan->path, 0);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/base/target.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
@@ -26,6 +27,19 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
 
 /* -- Output file
 ** ---------------------------------------------------------------- */
+
+/* The library follows links, and puts the other files of the recording beside
+** the file that it finds. */
+static void record_follow_links(struct ljp_record_plan *plan)
+{
+  struct ljp_target found;
+  if (ljp_target_find(&found, plan->path))
+    return; /* The library says what is wrong. */
+  close(found.dir);
+  if (!found.there || S_ISREG(found.st.st_mode))
+    snprintf(plan->path, sizeof plan->path, "%s", found.path);
+  free(found.path);
+}
 
 static int record_find_output(struct ljp_record_plan *plan)
 {
@@ -50,7 +64,7 @@ static int record_find_output(struct ljp_record_plan *plan)
     return LJP_EXIT_FAILED;
   }
   if (lstat(plan->path, &plan->before)) {
-    plan->before.st_ino = 0;
+    plan->before = (struct stat){0};
   } else if (S_ISDIR(plan->before.st_mode) || !plan->force) {
     ljp_command_error("record", "%s %s", plan->path,
                       S_ISDIR(plan->before.st_mode)
@@ -58,9 +72,9 @@ static int record_find_output(struct ljp_record_plan *plan)
                           : "exists (use --force to replace it)");
     return LJP_EXIT_FAILED;
   }
-  /* The library follows a link, and replaces the file that it names. */
-  if (plan->before.st_ino && stat(plan->path, &plan->before))
-    plan->before.st_ino = 0;
+  record_follow_links(plan);
+  if (plan->before.st_ino && lstat(plan->path, &plan->before))
+    plan->before = (struct stat){0};
   /* plan->began is still 0: segments of any age count. */
   if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
     ljp_command_error("record",

@@ -1,10 +1,12 @@
 /*
 ** Record: shared by the parts of ljprof record. options.c fills and checks the
-** plan, record.c runs the program, outcome.c reports the result.
+** plan, record.c runs the program, files.c finds the files, outcome.c reports the
+** result.
 */
 #ifndef LJP_TOOLS_RECORD_H
 #define LJP_TOOLS_RECORD_H
 
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,6 +72,28 @@ static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
 /* Writes the value of LJPROF_RECORD to out. False: not enough room. */
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room);
+
+/* files.c: the kind of a file by its name. */
+enum ljp_record_name {
+  LJP_NAME_OTHER,
+  LJP_NAME_SEGMENT,  /* PATH.sN */
+  LJP_NAME_CHILD,    /* PATH.PID, PATH.PID.PID ... and its segments. */
+  LJP_NAME_EXECUTED, /* PATH.PID-N and its segments: what a process executed. */
+  LJP_NAME_TEMPORARY /* .ljp-PID-N behind one of these (newfile.h). */
+};
+
+/* Finds regular files of this kind that are not older than the start of the
+** program, and puts them first in found->gl_pathv, sorted by session. Returns
+** their number. If it is not 0, the caller frees found. */
+size_t ljp_record_files(const struct ljp_record_plan *plan,
+                        enum ljp_record_name kind, glob_t *found);
+
+/* The length of the name without ".sN": of all segments of a session. */
+size_t ljp_record_stem(const char *path);
+
+/* Removes temporary files of processes that were killed or executed another
+** program. There are some only where files cannot be without a name. */
+void ljp_record_clean(const struct ljp_record_plan *plan);
 
 /* The number of segments PATH.s1, PATH.s2 ... that are not older than
 ** plan->began. */
