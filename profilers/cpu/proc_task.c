@@ -13,11 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "src/base/open_file.h"
+
 static int task_open(pid_t tid, const char *file)
 {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return ljp_fd_not_standard(open(path, O_RDONLY | O_CLOEXEC));
 }
 
 /* Reads a file of the thread as a string. Returns the number of bytes read; 0:

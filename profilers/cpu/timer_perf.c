@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "src/base/assert.h"
+#include "src/base/open_file.h"
 
 /* trap: the value that the signal carries, or NULL for the source perf. */
 static int perf_open(pid_t tid, uint64_t period_ns, const void *trap)
@@ -45,8 +46,8 @@ static int perf_open(pid_t tid, uint64_t period_ns, const void *trap)
     attr.remove_on_exec = 1; /* the kernel requires it */
     attr.sig_data = (uint64_t)(uintptr_t)trap;
   }
-  return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
-                      PERF_FLAG_FD_CLOEXEC);
+  return ljp_fd_not_standard((int)syscall(SYS_perf_event_open, &attr, tid, -1,
+                                          -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 static int perf_try(const void *trap)

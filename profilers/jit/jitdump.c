@@ -133,7 +133,7 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
   enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
   f->fresh = true;
   f->marked = false;
-  f->fd = open(f->path, FLAGS | O_CREAT | O_EXCL, 0600);
+  f->fd = ljp_fd_not_standard(open(f->path, FLAGS | O_CREAT | O_EXCL, 0600));
   if (f->fd >= 0) {
     if (fstat(f->fd, &st)) {
       close(f->fd);
@@ -149,7 +149,7 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
   }
   if (errno == EEXIST && f->inode) {
     f->fresh = false;
-    f->fd = open(f->path, FLAGS);
+    f->fd = ljp_fd_not_standard(open(f->path, FLAGS));
     if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size)) {
       f->marked = ljp_fd_mark(f->fd);
       return LJP_OK;

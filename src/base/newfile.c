@@ -22,6 +22,10 @@ static int newfile_open_named(struct ljp_newfile *new, mode_t mode, int *fd)
     *fd = openat(new->folder.fd, name,
                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     error = *fd < 0 ? errno : 0;
+    if (!error && (*fd = ljp_fd_not_standard(*fd)) < 0) {
+      error = errno;
+      unlinkat(new->folder.fd, name, 0);
+    }
   }
   if (error)
     free(name);
@@ -39,7 +43,8 @@ static void newfile_link_path(char path[NAME_EXTRA], int fd)
 static int newfile_open_nameless(const struct ljp_newfile *new, mode_t mode)
 {
   char path[NAME_EXTRA];
-  int fd = openat(new->folder.fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+  int fd = ljp_fd_not_standard(
+      openat(new->folder.fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode));
   if (fd < 0)
     return -1;
   newfile_link_path(path, fd);
@@ -206,7 +211,8 @@ int ljp_newfile_show(struct ljp_newfile *new, int fd, bool replace, int *old)
   if (replace)
     newfile_inherit(new, fd);
   if (replace && old)
-    *old = openat(new->folder.fd, new->name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    *old = ljp_fd_not_standard(
+        openat(new->folder.fd, new->name, O_PATH | O_CLOEXEC | O_NOFOLLOW));
   if (nameless) {
     error = newfile_link(new, fd, new->name);
     if (error == EEXIST && replace)

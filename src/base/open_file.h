@@ -7,6 +7,10 @@
 ** signal that would report asynchronous input and output, which nobody asks for
 ** here, and for which no program chooses SIGKILL. It works on every file system
 ** and lives as long as the description. Never mark a descriptor of the host.
+**
+** No descriptor that stays open has the number 0, 1 or 2. Where the host has
+** closed its standard streams, a new descriptor would get such a number, and
+** what the host prints would go into our file.
 */
 #ifndef LJP_OPEN_FILE_H
 #define LJP_OPEN_FILE_H
@@ -24,6 +28,19 @@ struct ljp_open_file {
   ino_t ino;
   bool marked;
 };
+
+/* Takes the result of open() or the like. Returns it, or a copy with a higher
+** number in its place; -1: errno says why. */
+static inline int ljp_fd_not_standard(int fd)
+{
+  if (fd < 0 || fd > STDERR_FILENO)
+    return fd;
+  int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int error = errno;
+  close(fd);
+  errno = error;
+  return copy;
+}
 
 static inline bool ljp_fd_marked(int fd)
 {

@@ -12,6 +12,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "src/base/open_file.h"
+
 enum { MAX_LINKS = 40, FOLDER = O_PATH | O_DIRECTORY | O_CLOEXEC };
 
 struct walk {
@@ -50,7 +52,7 @@ static int target_next(struct walk *w)
 
 static int target_enter(struct walk *w, int base, const char *name, int flags)
 {
-  int next = openat(base, name, FOLDER | flags);
+  int next = ljp_fd_not_standard(openat(base, name, FOLDER | flags));
   if (next < 0)
     return errno;
   if (w->dir >= 0)

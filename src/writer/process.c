@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/open_file.h"
 
 static size_t process_read_file(const char *path, char *buf, size_t room)
 {
   size_t len = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = ljp_fd_not_standard(open(path, O_RDONLY | O_CLOEXEC));
   if (fd < 0)
     return 0;
   ssize_t n;

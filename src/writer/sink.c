@@ -136,9 +136,9 @@ static enum ljp_status sink_open_file(struct ljp_sink *sink)
     error = ljp_newfile_open(&file->new, &found, &file->open.fd);
   } else {
     /* Without O_NONBLOCK, open() of a FIFO would wait for a reader. */
-    file->open.fd = openat(found.dir, found.name,
-                           O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
-                               (found.kernel_link ? 0 : O_NOFOLLOW));
+    int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    file->open.fd = ljp_fd_not_standard(openat(
+        found.dir, found.name, flags | (found.kernel_link ? 0 : O_NOFOLLOW)));
     error = file->open.fd < 0 ? errno : 0;
     close(found.dir);
   }
