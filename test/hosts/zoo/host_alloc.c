@@ -3,6 +3,7 @@
 ** limit, and looks whether it is called as the manual promises. "swap" replaces
 ** the allocator while the VM works, and puts the one that was there back.
 ** zoo: cases counts limit swap
+** zoo: cut swap
 */
 #include <stdlib.h>
 #include <string.h>

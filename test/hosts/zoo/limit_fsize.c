@@ -2,6 +2,7 @@
 ** A limit on the size of files: the stream ends where the limit is, and says so;
 ** the host gets no SIGXFSZ for what it did not write.
 ** zoo: cut
+** zoo: unclosed
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 
 #include "test/hosts/zoo/zoo.h"
 
-static const int ours[] = {SIGALRM, SIGUSR1, SIGUSR2, SIGURG, SIGVTALRM,
+static const int ours[] = {SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM,
                            SIGIO,   SIGCHLD, SIGHUP,  SIGTERM};
 enum { SIGNALS = sizeof ours / sizeof *ours };
 static volatile sig_atomic_t seen[NSIG];

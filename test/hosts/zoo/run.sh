@@ -99,10 +99,11 @@ launch() {
 # problem CASE MODE: the first thing that is wrong with the last launch, if any.
 problem() {
   refuses=
+  # For what it misses ljprof record fails in place of a program that succeeded.
+  ! for_case cut "$1" || [ "$code$code_wanted" != 10 ] || code=0
   if [ "$2" != off ] && { is refused || for_case may-refuse "$1"; } &&
-    grep -q 'not recorded' "$tmp/stderr"; then
+    grep -q '^ljprof: not recorded' "$tmp/stderr"; then
     refuses=1
-    # Then ljprof record fails in place of a program that succeeded.
     [ "$code$code_wanted" != 10 ] || code=0
   fi
   # The same if an error has ended the recording.
@@ -123,7 +124,7 @@ problem() {
   elif [ -n "$refuses" ]; then
     ! is refused || grep -qF "$(said refused)" "$tmp/stderr" ||
       echo "refused with other words: $(cat "$tmp/stderr")"
-  elif is refused || grep -q 'not recorded' "$tmp/stderr"; then
+  elif is refused || grep -q '^ljprof: not recorded' "$tmp/stderr"; then
     echo "$(is refused && echo not) refused: $(cat "$tmp/stderr")"
   else
     wrong_files "$1" "$2"
@@ -167,7 +168,7 @@ wrong_file() {
   short=${3##*/}
   if ! "$ljprof" check "$3" > "$tmp/check" 2>&1; then
     if { for_case unclosed "$1" && grep -q '^not closed' "$tmp/check"; } ||
-      { is cut && grep -q '^CUT SHORT' "$tmp/check"; }; then
+      { for_case cut "$1" && grep -q '^CUT SHORT' "$tmp/check"; }; then
       { grep -q '; 0 gaps ' "$tmp/check" &&
         grep -q '^0 malformed' "$tmp/check"; } ||
         echo "$short: damaged: $(grep -E ' gaps | malformed' "$tmp/check")"
