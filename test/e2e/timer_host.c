@@ -6,8 +6,15 @@
 **   root         drops root, then starts threads
 **   descriptors  has no descriptor left when a thread starts
 **   nothing      drops root, and may have no timers at all
+**   sigwait      a thread takes all signals by sigwait(), and the user has so many
+**                groups that they fill the first pages of status files
+**   closed       the host closes the event and opens a file by its number
+**   no_list      /proc is out of reach
 */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -20,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,12 +54,17 @@ static void run(lua_State *L, const char *code)
   }
 }
 
-static void start(lua_State *L)
+static void start_with(lua_State *L, const char *options)
 {
   char code[1024];
-  snprintf(code, sizeof code, "assert(misc.sysprof.start{path='%s', flush=20})",
-           output);
+  snprintf(code, sizeof code, "assert(misc.sysprof.start{path='%s', %s})",
+           output, options);
   run(L, code);
+}
+
+static void start(lua_State *L)
+{
+  start_with(L, "flush=20");
 }
 
 /* A VM of its own works for 0.2 s of the thread's CPU time. */
@@ -142,10 +155,10 @@ static int waits(void)
           99);
   }
   for (int i = 0; i < 1009; i++) {
-    run(L, "work(20000)");
+    run(L, "work(30000)");
     CHECK(how[i % 4](50) == 0);
   }
-  run(L, "assert(misc.sysprof.report().samples > 5) "
+  run(L, "repeat work(20000) until misc.sysprof.report().samples > 5 "
          "assert(misc.sysprof.stop())");
   lua_close(L);
   return 0;
@@ -184,8 +197,8 @@ static int nothing(void)
   lua_State *L = new_vm();
   struct rlimit none = {0, 0};
   need_root(L);
-  CHECK(!setrlimit(RLIMIT_SIGPENDING, &none));
   CHECK(!setgid(65534) && !setuid(65534));
+  CHECK(!setrlimit(RLIMIT_SIGPENDING, &none));
   work_in_a_thread();
   run(L, "assert(misc.sysprof.stop())");
   lua_close(L);
@@ -212,6 +225,134 @@ static int descriptors(void)
   return 0;
 }
 
+/* -- Signals --------------------------------------------------------------- */
+static sigset_t all_signals;
+static sem_t taken;
+
+/* Works for 5 ms at each SIGUSR1. */
+static void *take_signals(void *argument)
+{
+  pthread_setname_np(pthread_self(), "taker");
+  for (;;) {
+    int got = 0;
+    struct timespec begin, now;
+    CHECK(!sigwait(&all_signals, &got));
+    if (got == SIGTERM)
+      return argument;
+    CHECK(got == SIGUSR1);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec -
+               begin.tv_nsec <
+           5000000);
+    sem_post(&taken);
+  }
+}
+
+static int sigwait_thread(void)
+{
+  lua_State *L = new_vm();
+  gid_t groups[1009];
+  pthread_t thread;
+  sigset_t before;
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    groups[i] = 1000000000 + (gid_t)i;
+  if (setgroups(sizeof groups / sizeof *groups, groups))
+    fprintf(stderr, "no groups of its own\n");
+  sem_init(&taken, 0, 0);
+  sigfillset(&all_signals);
+  pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+  CHECK(!pthread_create(&thread, NULL, take_signals, NULL));
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  start_with(L, "flush=10");
+  run(L, "function work() local x = 0 for i = 1, 100000 do x = x + i % 3 end "
+         "end");
+  for (int i = 0; i < 61; i++) {
+    run(L, "work()");
+    pthread_kill(thread, SIGUSR1);
+    while (sem_wait(&taken))
+      ;
+  }
+  pthread_kill(thread, SIGTERM);
+  pthread_join(thread, NULL);
+  run(L, "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+/* -- Descriptors and files ------------------------------------------------- */
+/* Replaces the perf event's file by another one; returns the descriptor. */
+static int replace_event(void)
+{
+  char name[300], link[64];
+  int found = -1;
+  DIR *dir = opendir("/proc/self/fd");
+  CHECK(dir);
+  for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+    snprintf(name, sizeof name, "/proc/self/fd/%s", e->d_name);
+    ssize_t n = readlink(name, link, sizeof link - 1);
+    link[n > 0 ? n : 0] = 0;
+    if (strcmp(link, "anon_inode:[perf_event]") == 0)
+      found = atoi(e->d_name);
+  }
+  closedir(dir);
+  if (found < 0)
+    exit(77);
+  int file = open("/dev/null", O_WRONLY);
+  CHECK(file >= 0 && dup2(file, found) == found && !close(file));
+  return found;
+}
+
+static int closed(void)
+{
+  lua_State *L = new_vm();
+  int status = 0;
+  start_with(L, "flush=10000");
+  int descriptor = replace_event();
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (!child)
+    _exit(fcntl(descriptor, F_GETFD) < 0);
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  run(L, "assert(misc.sysprof.stop())");
+  CHECK(fcntl(descriptor, F_GETFD) == 0);
+  start(L);
+  CHECK(replace_event() != descriptor);
+  run(L, "local t0, n, x = os.clock(), misc.sysprof.report().samples, 0 "
+         "repeat for i = 1, 10000 do x = x + i % 3 end "
+         "assert(os.clock() - t0 < 20, 'no samples any more') "
+         "until misc.sysprof.report().samples > n + 20 "
+         "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
+static void *work_in_c(void *argument)
+{
+  struct timespec used = {0, 0};
+  while (used.tv_nsec < 100000000)
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return argument;
+}
+
+static int no_list(void)
+{
+  lua_State *L = new_vm();
+  pthread_t thread;
+  start(L);
+  if (chroot(".") || chdir("/"))
+    return 77;
+  CHECK(!pthread_create(&thread, NULL, work_in_c, NULL));
+  pthread_join(thread, NULL);
+  run(L, "local n, x = misc.sysprof.report().samples, 0 "
+         "repeat for i = 1, 10000 do x = x + i % 3 end "
+         "until misc.sysprof.report().samples > n + 50 "
+         "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -220,7 +361,10 @@ int main(int argc, char **argv)
   } cases[] = {{"waits", waits},
                {"root", drops_root},
                {"descriptors", descriptors},
-               {"nothing", nothing}};
+               {"nothing", nothing},
+               {"sigwait", sigwait_thread},
+               {"closed", closed},
+               {"no_list", no_list}};
   if (argc != 3)
     return 2;
   output = argv[2];

@@ -35,6 +35,18 @@ if possible nothing; then
     '"type":"unsampled",.*"why":"the thread has no timer"'
   has nothing "note" '"type":"note",.*is not sampled'
 fi
+if possible sigwait; then
+  has sigwait "time of a thread that blocks the signal" \
+    '"type":"unsampled",.*"why":"the thread blocks the signal"'
+fi
+if possible closed; then
+  ok "closed: the host's file stays, and the event is opened again"
+fi
+if possible no_list; then
+  has no_list "time of threads that cannot be found" \
+    '"type":"unsampled",.*"why":"the list of threads cannot be read"'
+  has no_list "note" '"type":"note",.*the list of threads'
+fi
 for case in "root 13" "descriptors 24"; do
   errno=${case#* } case=${case% *}
   possible "$case" || continue
