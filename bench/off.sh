@@ -2,7 +2,8 @@
 # What the patched LuaJIT costs while no profiler runs: the patched library
 # against the unpatched one, of the same base and flags.
 #
-#   BUILD_DIR=build bench/off.sh [--as-is] [NAME...]   only these scripts
+#   BUILD_DIR=build bench/off.sh [--as-is] [NAME...]   only these scripts;
+#                                                      "memory": the memory
 #
 # Valgrind counts the instructions of runs that differ in nothing but the
 # library: no address randomisation, a fixed environment, paths of equal length,
@@ -43,6 +44,7 @@ target_compiling=1.020
 [ -x "$build/bench/bench_pair" ] || die "$build is not built: ./run build"
 two_sides
 : > "$tmp/empty.lua"
+: > "$tmp/all"
 
 # layout SEED: a chunk that gives the heap another shape for each seed. The
 # addresses of bytecode decide which hot counters collide, and so what is
@@ -174,6 +176,11 @@ wanted() {
   return 1
 }
 
+memory() {
+  LD_LIBRARY_PATH=$tmp/$1/lib "$build/bench/bench_off_memory" ||
+    die "bench_off_memory failed"
+}
+
 for s in bench/workloads/*.lua bench/micro/*.lua; do
   wanted "$s" "$@" || continue
   case $s in
@@ -184,7 +191,9 @@ for s in bench/workloads/*.lua bench/micro/*.lua; do
   measure $kind "$s" -joff $target
   measure $kind "$s" -jon $target
 done
-[ -s "$tmp/all" ] || die "no script has that name: $*"
+wanted memory.lua "$@" && memory p > "$tmp/memory.p" && memory u > "$tmp/memory.u"
+[ -s "$tmp/all" ] || [ -s "$tmp/memory.u" ] ||
+  die "no script has that name: $*"
 
 echo
 for kind in workload micro compiling; do
@@ -193,3 +202,14 @@ for kind in workload micro compiling; do
     printf "Worst %s in instructions: %.4f +- %.4f (%s, JIT %s), target %s\n",
            kind, $1, $6, $3, $4, $5 }'
 done
+
+# Memory of one of each, patched against unpatched: off_memory.c says what the
+# columns are.
+[ -s "$tmp/memory.u" ] || exit 0
+printf '\n%-24s %18s %19s %21s\n' "bytes of one" "heap" "malloc" "resident"
+paste "$tmp/memory.p" "$tmp/memory.u" | sed 1d | awk -F '\t' '{
+  what = substr($1, 1, 24)
+  split(substr($1, 25), p, " ")
+  split(substr($2, 25), u, " ")
+  printf "%s %9.1f %+8.1f %10.1f %+8.1f %11.1f %+9.1f\n", what,
+         p[2], p[2] - u[2], p[3], p[3] - u[3], p[4], p[4] - u[4] }'

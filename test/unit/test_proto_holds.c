@@ -18,9 +18,12 @@
 
 enum { ENTRIES = 1009 };
 
-struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-uint32_t ljp_proto_entries_used = ENTRIES;
-static uint32_t freed[ENTRIES], freed_count, described;
+struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_SLOT_CHUNKS];
+uint64_t *ljp_slot_chunks[LJP_SLOT_CHUNKS];
+uint32_t ljp_slots_used = ENTRIES;
+struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
+_Atomic uint32_t ljp_vm_count = 1;
+static uint32_t freed[ENTRIES], freed_count, described, forgotten;
 
 void ljp_proto_entry_free(struct ljp_proto_entry *record, uint32_t ref)
 {
@@ -34,6 +37,13 @@ void ljp_protos_describe_all(void)
   described++;
 }
 
+bool ljp_protos_forget(uint32_t chunk)
+{
+  assert_int_equal(chunk, chunk ? forgotten : 0);
+  forgotten = chunk + 1;
+  return forgotten * LJP_SLOT_CHUNK < ENTRIES;
+}
+
 uint64_t ljp_protos_unnamed(void)
 {
   return 0;
@@ -42,10 +52,19 @@ uint64_t ljp_protos_unnamed(void)
 static int set_up(void **state)
 {
   (void)state;
-  free(ljp_proto_entry_chunks[0]);
-  ljp_proto_entry_chunks[0] = calloc(ENTRIES, sizeof **ljp_proto_entry_chunks);
-  freed_count = described = 0;
-  return ljp_proto_entry_chunks[0] ? 0 : -1;
+  for (uint32_t i = 0; i * LJP_SLOT_CHUNK < ENTRIES; i++) {
+    free(ljp_proto_entry_chunks[i]);
+    free(ljp_slot_chunks[i]);
+    ljp_proto_entry_chunks[i] =
+        calloc(LJP_SLOT_CHUNK, sizeof **ljp_proto_entry_chunks);
+    ljp_slot_chunks[i] = calloc(LJP_SLOT_CHUNK, sizeof **ljp_slot_chunks);
+    if (!ljp_proto_entry_chunks[i] || !ljp_slot_chunks[i])
+      return -1;
+    for (uint32_t k = 0; k < LJP_SLOT_CHUNK; k++)
+      ljp_proto_entry_chunks[i][k].id = i * LJP_SLOT_CHUNK + k + 1;
+  }
+  freed_count = described = forgotten = 0;
+  return 0;
 }
 
 static void die(uint32_t ref)
@@ -141,9 +160,12 @@ static void the_slower_of_two_writers_decides(void **state)
   assert_int_equal(freed_count, 21);
   ljp_guest_protos_release(&slow);
   assert_int_equal(freed_count, 22);
+  assert_int_equal(forgotten, 0);
   die(41);
   ljp_guest_protos_end(fast.ticket); /* its writer has ended */
   assert_int_equal(freed_count, 23);
+  assert_int_equal(forgotten, (ENTRIES - 1) / LJP_SLOT_CHUNK + 1);
+  forgotten = 0;
   ljp_guest_protos_release(&fast);
 }
 
@@ -233,6 +255,9 @@ int main(void)
       cmocka_unit_test(names_that_the_dead_alone_use_are_counted),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  free(ljp_proto_entry_chunks[0]);
+  for (uint32_t i = 0; i * LJP_SLOT_CHUNK < ENTRIES; i++) {
+    free(ljp_proto_entry_chunks[i]);
+    free(ljp_slot_chunks[i]);
+  }
   return failed;
 }

@@ -97,9 +97,13 @@ void ljp_chunk_name_put(struct ljp_chunk_name *chunk)
   *at = chunk->next;
   if (chunk_last == chunk)
     chunk_last = NULL;
-  chunk_count--;
   chunk_dead_bytes -= chunk_bytes(chunk);
   free(chunk);
+  if (--chunk_count == 0) {
+    free(chunk_names);
+    chunk_names = NULL;
+    chunk_slots = 0;
+  }
 }
 
 size_t ljp_chunk_names_dead_bytes(void)

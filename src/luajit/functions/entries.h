@@ -1,13 +1,14 @@
 /*
-** Function entries: what is kept about each prototype. Shared by prototypes.c,
-** which makes entries, and holds.c, where entries of freed prototypes wait.
-** Everything is under the lock of prototypes.
+** Function entries: what is kept about each prototype while there is a session.
+** Shared by prototypes.c, which makes entries, and holds.c, where entries of
+** freed prototypes wait. Everything is under the lock of prototypes.
 */
 #ifndef LJP_PROTO_ENTRIES_H
 #define LJP_PROTO_ENTRIES_H
 
 #include "src/luajit/functions/chunk_names.h"
 #include "src/luajit/functions.h"
+#include "src/luajit/functions/slots.h"
 
 /* Bounds on the memory of entries that wait for writers. At the first bound,
 ** and at each multiple of it, the writers are called. Above the second,
@@ -19,51 +20,41 @@ enum { LJP_PROTOS_CROWD_BYTES = 1 << 20 };
 #endif
 enum { LJP_PROTOS_WAITING_BYTES = 64 << 20 };
 
-/* A chunk is so large that calloc() maps fresh pages, which cost nothing until
-** they are used: most hosts have few prototypes. */
-enum { LJP_PROTO_CHUNK_ENTRIES = 4096, LJP_PROTO_ENTRY_CHUNKS = 4096 };
 /* Number of holds; there are never more sessions. */
 enum { LJP_HOLDS = 4 };
 
-/* What describes a prototype. */
-struct ljp_proto_text {
-  bool described; /* false: only the name is known yet */
-  uint32_t first_line, last_line;
-  uint32_t flags;
-  struct ljp_chunk_name *chunk;
-  char *name; /* NULL: none */
-};
-
 struct ljp_proto_entry {
-  uint64_t id;                 /* of its last prototype */
-  struct GCproto *owner;       /* NULL: freed */
-  struct ljp_proto_text *text; /* NULL: nothing yet */
-  union {
-    struct {
-      uint32_t vm, number; /* index and number of its VM */
-    };
-    uint64_t death; /* if freed: the number of its death; 0: no hold waits */
-  };
-  uint32_t next; /* in the list of free, waiting or unnamed entries */
+  uint64_t id;    /* 0: no entry */
+  uint64_t death; /* 0: the prototype has not been freed; else its number */
+  struct ljp_chunk_name *chunk;
+  uint32_t first_line, last_line;
+  uint32_t flags; /* LJP_PROTO_UNKNOWN: the fields above are not filled yet */
+  uint32_t name;  /* of a freed prototype (proto_names.h), else 0 */
+  uint32_t next;  /* in the list of waiting entries */
 };
 
-extern struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-/* All references ever used are below this one; 0 is no reference. */
-extern uint32_t ljp_proto_entries_used;
+/* Indexed like slots. */
+extern struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_SLOT_CHUNKS];
 
+/* The entry of a reference. NULL: there is none. */
 static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
 {
-  if (LJP_UNLIKELY(ref == 0 || ref >= ljp_proto_entries_used))
+  if (LJP_UNLIKELY(ref == 0 || ref >= ljp_slots_used ||
+                   !ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK]))
     return NULL;
-  return &ljp_proto_entry_chunks[ref / LJP_PROTO_CHUNK_ENTRIES]
-                                [ref % LJP_PROTO_CHUNK_ENTRIES];
+  struct ljp_proto_entry *entry =
+      &ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK][ref % LJP_SLOT_CHUNK];
+  return entry->id ? entry : NULL;
 }
 
-/* Frees the entry for the next prototype. */
+/* Frees the entry of a freed prototype, and its slot. */
 void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref);
 
-/* Describes all prototypes that exist. */
+/* Makes an entry for each prototype that exists, and describes it. */
 void ljp_protos_describe_all(void);
+/* Frees the entries of a chunk. Call for each chunk when there is no hold.
+** False: there are no more chunks. */
+bool ljp_protos_forget(uint32_t chunk);
 /* Number of prototypes without an entry. */
 uint64_t ljp_protos_unnamed(void);
 

@@ -17,6 +17,7 @@
 #include "src/base/assert.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/functions/entries.h"
+#include "src/luajit/functions/proto_names.h"
 
 enum { AT_ONCE = 256 };
 
@@ -30,11 +31,7 @@ static size_t hold_waiting_bytes; /* without chunks' names */
 /* The bytes that a waiting entry takes. */
 static size_t hold_bytes_of(const struct ljp_proto_entry *entry)
 {
-  const struct ljp_proto_text *text = entry->text;
-  size_t bytes = sizeof *entry;
-  if (text)
-    bytes += sizeof *text + (text->name ? strlen(text->name) + 1 : 0);
-  return bytes;
+  return sizeof *entry + strlen(ljp_proto_name(entry->name));
 }
 
 size_t ljp_proto_waiting_bytes(void)
@@ -69,7 +66,7 @@ static bool hold_free_some(void)
     for (struct ljp_guest_hold *h = ljp_proto_holds; h; h = h->next)
       if (h->cursor == ref)
         h->cursor = 0;
-    ljp_assert(!entry->owner && entry->death > 0);
+    ljp_assert(!ljp_slot_owner(ref) && entry->death > 0);
     hold_waiting_first = entry->next;
     if (!hold_waiting_first)
       hold_waiting_last = 0;
@@ -84,6 +81,7 @@ static bool hold_free_some(void)
 void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
 {
   ljp_lock(LJP_LOCK_PROTOS);
+  uint64_t unnamed = ljp_protos_unnamed();
   if (!ljp_proto_holds)
     ljp_protos_describe_all();
   /* Until the hold is ready, references to entries that already wait may still
@@ -93,7 +91,7 @@ void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
                                   .ticket = ++hold_last_ticket,
                                   .passed = first ? first->death - 1
                                                   : hold_last_death,
-                                  .unnamed = ljp_protos_unnamed(),
+                                  .unnamed = unnamed,
                                   .crowded = crowded};
   ljp_proto_holds = hold;
   ljp_unlock(LJP_LOCK_PROTOS);
@@ -161,6 +159,13 @@ void ljp_guest_protos_end(uint64_t ticket)
   for (bool more = true; more;) { /* in steps: hooks wait for the lock */
     ljp_lock(LJP_LOCK_PROTOS);
     more = hold_free_some();
+    ljp_unlock(LJP_LOCK_PROTOS);
+  }
+  uint32_t chunk = 0;
+  for (bool more = true; more;) {
+    ljp_lock(LJP_LOCK_PROTOS);
+    more =
+        !ljp_proto_holds && !hold_waiting_first && ljp_protos_forget(chunk++);
     ljp_unlock(LJP_LOCK_PROTOS);
   }
 }

@@ -1,28 +1,34 @@
 /*
-** Prototypes: each gets an entry when LuaJIT has finished it (compiled it from
-** source or loaded it from bytecode). So a function keeps the name under which
-** it was defined even when the chunk that defined it is long gone, and an
-** address that is used again is never taken for the old function.
+** Prototypes: each gets a slot (slots.h) when LuaJIT has finished it (compiled
+** it from source or loaded it from bytecode), and, while there is a session, a
+** function entry. So an address that is used again is never taken for the old
+** function, and a function keeps its name even when it is long gone.
 **
-** The prototype's spare 32 bits hold the reference of its entry. References are
-** used again after the prototype was freed, ids never. While a session holds
-** entries, those of freed prototypes wait in the order of their deaths, until
-** each writer has said that nothing can refer to them any more
+** The prototype's spare 32 bits hold its reference, the number of its slot.
+** References are used again after the prototype was freed, ids never. While a
+** session holds entries, those of freed prototypes wait in the order of their
+** deaths, until each writer has said that nothing can refer to them any more
 ** (ljp_guest_protos_gone). No walk finds a prototype after it was freed,
 ** because a remembered walk is valid only until ljp_protos_gone changes. RFC 3
 ** has the whole argument.
 **
-** Loading code must cost almost nothing while no session runs. So entries are
-** filled late: when the first hold is taken, for all prototypes that exist
-** then, and from then on immediately. Only names cannot wait so long: the name
-** is in the prototype around the function, which may be gone by then. So
-** surrounding prototypes wait in a list of their VM. The collector's next cycle
-** empties the list: before the cycle frees anything, their functions get their
-** names.
+** Loading code must cost almost nothing while no session runs, neither time nor
+** memory. So entries are made when the first hold is taken, for all prototypes
+** that exist then, and from then on immediately; they go when the last hold
+** ends. Only names cannot wait so long: the name is in the prototype around the
+** function, which may be gone by then. So surrounding prototypes wait in a list
+** of their VM. The collector's next cycle empties the list: before the cycle
+** frees anything, their functions get their names (proto_names.h).
 **
-** Invariant: what an entry's owner refers to may be read under the lock, unless
+** The prototype's field ljp_name, in former padding (patch 0004), holds the
+** number of the name, or, in a prototype in that list, a link to the next one.
+** The list is in the order of age, so a prototype has left it when its own
+** surroundings, which were finished later, are processed.
+**
+** Invariant: what a slot's owner refers to may be read under the lock, unless
 ** the owner is dead (a collector is about to free it, strings first) or its VM
-** is being closed (no VM has its number any more).
+** is being closed (g is 0). A VM keeps its index until its last prototype is
+** freed.
 **
 ** The hooks run on VM threads; writer threads ask about entries and deaths.
 ** Everything is under one lock.
@@ -30,6 +36,7 @@
 #define LUA_CORE
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lj_obj.h"
 #include "lj_gc.h"
@@ -38,133 +45,119 @@
 #include "src/luajit/frames.h"
 #include "src/luajit/functions/defined_name.h"
 #include "src/luajit/functions/entries.h"
+#include "src/luajit/functions/proto_names.h"
 #include "src/luajit/functions/prototypes.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/vm/vm_of.h"
 
-struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_PROTO_ENTRY_CHUNKS];
-uint32_t ljp_proto_entries_used = 1;
-static uint32_t proto_free_first;
+_Static_assert(sizeof(GCproto) == 104 &&
+                   offsetof(GCproto, ljp_name) == offsetof(GCproto, gclist) - 4,
+               "ljp_name lies in padding");
+
+/* In ljp_name: a link, with the reference of the next prototype. */
+#define PROTO_LINK LJP_PROTO_NAMES_END
+
+struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_SLOT_CHUNKS];
+/* The largest id. Each finished prototype counts, even without an entry. */
 static _Atomic uint64_t proto_last_id; /* changed under the lock */
+static uint64_t proto_last_reuse;      /* its value when a slot was reused */
 static uint64_t proto_unnamed;         /* prototypes that have no entry */
 
 /* -- Entries --------------------------------------------------------------- */
 
-/* The reference of a fresh entry, 0 if there is no memory. */
-__attribute__((noinline)) static uint32_t proto_make_entry(void)
+static uint64_t proto_next_id(void)
 {
-  uint32_t chunk = ljp_proto_entries_used / LJP_PROTO_CHUNK_ENTRIES;
-  if (chunk >= LJP_PROTO_ENTRY_CHUNKS)
-    return 0;
-  if (!ljp_proto_entry_chunks[chunk]) {
-    ljp_proto_entry_chunks[chunk] =
-        calloc(LJP_PROTO_CHUNK_ENTRIES, sizeof **ljp_proto_entry_chunks);
-    if (!ljp_proto_entry_chunks[chunk])
-      return 0;
-  }
-  return ljp_proto_entries_used++;
+  uint64_t id = atomic_load_explicit(&proto_last_id, memory_order_relaxed) + 1;
+  atomic_store_explicit(&proto_last_id, id, memory_order_relaxed);
+  return id;
 }
 
-__attribute__((noinline)) static void
-proto_drop_text(struct ljp_proto_entry *entry)
+/* The new entry of a prototype; NULL: there is no memory. */
+static struct ljp_proto_entry *proto_enter(uint32_t ref, uint64_t id)
 {
-  struct ljp_proto_text *text = entry->text;
-  entry->text = NULL;
-  ljp_chunk_name_put(text->chunk);
-  free(text->name);
-  free(text);
+  struct ljp_proto_entry **chunk =
+      &ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK];
+  if (LJP_UNLIKELY(!*chunk))
+    *chunk = calloc(LJP_SLOT_CHUNK, sizeof **chunk);
+  if (LJP_UNLIKELY(!*chunk))
+    return NULL;
+  struct ljp_proto_entry *entry = &(*chunk)[ref % LJP_SLOT_CHUNK];
+  ljp_assert(!entry->id && ljp_slot_owner(ref));
+  *entry = (struct ljp_proto_entry){.id = id, .flags = LJP_PROTO_UNKNOWN};
+  return entry;
+}
+
+static void proto_drop_entry(struct ljp_proto_entry *entry)
+{
+  ljp_chunk_name_put(entry->chunk);
+  ljp_proto_name_put(entry->name);
+  entry->id = 0;
 }
 
 void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref)
 {
-  if (LJP_UNLIKELY(entry->text))
-    proto_drop_text(entry);
-  entry->death = 0;
-  entry->next = proto_free_first;
-  proto_free_first = ref;
+  proto_drop_entry(entry);
+  ljp_slot_free(ref, ljp_slot_vm(ref));
 }
 
-static void proto_die(struct ljp_proto_entry *entry, uint32_t ref)
+bool ljp_protos_forget(uint32_t chunk)
 {
-  entry->owner = NULL;
-  if (entry->text)
-    ljp_chunk_name_dies(entry->text->chunk);
-  if (LJP_LIKELY(!ljp_proto_holds))
-    ljp_proto_entry_free(entry, ref);
-  else
-    ljp_proto_entry_wait(entry, ref);
+  struct ljp_proto_entry *entry = ljp_proto_entry_chunks[chunk];
+  if (entry)
+    for (int i = 0; i < LJP_SLOT_CHUNK; i++) {
+      ljp_assert(!entry[i].death || !entry[i].id);
+      if (entry[i].id) {
+        ljp_chunk_name_dies(entry[i].chunk);
+        proto_drop_entry(&entry[i]);
+      }
+    }
+  free(entry);
+  ljp_proto_entry_chunks[chunk] = NULL;
+  ljp_slots_unlock();
+  return (chunk + 1) * LJP_SLOT_CHUNK < ljp_slots_used;
 }
 
-static struct ljp_proto_text *proto_text_of(struct ljp_proto_entry *entry)
+/* May we read a prototype of this VM and what it refers to? */
+static bool proto_readable(const struct ljp_vm *vm, GCproto *pt)
 {
-  if (!entry->text)
-    entry->text = calloc(1, sizeof *entry->text);
-  return entry->text;
-}
-
-static void proto_set_name(struct ljp_proto_entry *entry, const char *name,
-                           size_t length)
-{
-  struct ljp_proto_text *text = proto_text_of(entry);
-  if (!text || text->name)
-    return; /* the first definition gives the name */
-  text->name = malloc(length + 1);
-  if (text->name) {
-    memcpy(text->name, name, length);
-    text->name[length] = '\0';
-  }
-}
-
-/* May we read the entry's prototype and what it refers to? */
-static bool proto_readable(const struct ljp_proto_entry *entry)
-{
-  const struct ljp_vm *vm =
-      entry->owner ? ljp_vm_numbered(entry->vm, entry->number) : NULL;
-  if (!vm)
-    return false;
   const global_State *g = (const global_State *)(uintptr_t)atomic_load_explicit(
       &vm->g, memory_order_relaxed);
-  return !isdead(g, obj2gco(entry->owner));
+  return g && !isdead(g, obj2gco(pt));
 }
 
-static void proto_describe(struct ljp_proto_entry *entry)
+/* The name of a chunk without a file is its whole source: keep only as much as
+** a description holds. */
+static size_t proto_chunk_length(const GCstr *chunk)
 {
-  const GCproto *pt = entry->owner;
-  struct ljp_proto_text *text;
-  if ((entry->text && entry->text->described) || !proto_readable(entry))
-    return;
-  text = proto_text_of(entry);
-  if (!text)
-    return;
-  text->described = true;
-  /* The name of a chunk without a file is its whole source: keep only as much
-  ** as a description holds. The VM has already hashed the name. */
-  const GCstr *chunk = proto_chunkname(pt);
-  text->chunk = ljp_chunk_name_get(
-      strdata(chunk),
-      chunk->len < LJP_NAME_BYTES ? chunk->len : LJP_NAME_BYTES - 1,
-      chunk->hash);
-  text->first_line = (uint32_t)pt->firstline;
-  text->last_line = (uint32_t)(pt->firstline + pt->numline);
-  if (pt->flags & PROTO_VARARG)
-    text->flags |= LJP_PROTO_VARARG;
-  if (pt->firstline == 0) {
-    text->flags |= LJP_PROTO_MAIN;
-    proto_set_name(entry, "main chunk", 10);
-  }
+  return chunk->len < LJP_NAME_BYTES ? chunk->len : LJP_NAME_BYTES - 1;
 }
 
-static struct ljp_proto_entry *proto_child_entry(const GCproto *child)
+static uint32_t proto_flags(const GCproto *pt)
 {
-  struct ljp_proto_entry *entry = ljp_proto_entry_at(child->unused_gc64);
-  return entry && entry->owner == child ? entry : NULL;
+  return (pt->flags & PROTO_VARARG ? LJP_PROTO_VARARG : 0) |
+         (pt->firstline == 0 ? LJP_PROTO_MAIN : 0);
 }
+
+static void proto_describe(struct ljp_proto_entry *entry, uint32_t ref)
+{
+  GCproto *pt = ljp_slot_owner(ref);
+  if (!(entry->flags & LJP_PROTO_UNKNOWN) || !pt ||
+      !proto_readable(ljp_slot_vm(ref), pt))
+    return;
+  const GCstr *chunk = proto_chunkname(pt); /* the VM has hashed it already */
+  entry->chunk = ljp_chunk_name_get(strdata(chunk), proto_chunk_length(chunk),
+                                    chunk->hash);
+  entry->first_line = (uint32_t)pt->firstline;
+  entry->last_line = (uint32_t)(pt->firstline + pt->numline);
+  entry->flags = proto_flags(pt);
+}
+
+/* -- Names ----------------------------------------------------------------- */
 
 static bool proto_wants_name(void *arg, const GCproto *child)
 {
   global_State *g = arg;
-  const struct ljp_proto_entry *entry = proto_child_entry(child);
-  return entry && !(entry->text && entry->text->name) &&
+  return child->ljp_name == 0 && ljp_slot_owner(child->unused_gc64) == child &&
          !isdead(g, obj2gco((GCproto *)child));
 }
 
@@ -172,7 +165,7 @@ static void proto_name_child(void *arg, const GCproto *child, const char *name,
                              size_t length)
 {
   (void)arg;
-  proto_set_name(proto_child_entry(child), name, length);
+  ((GCproto *)child)->ljp_name = ljp_proto_name_get(name, length);
 }
 
 static void proto_name_children(global_State *g, const GCproto *pt)
@@ -197,60 +190,119 @@ static void proto_name_all(struct ljp_vm *vm)
 {
   global_State *g = (global_State *)(uintptr_t)atomic_load_explicit(
       &vm->g, memory_order_relaxed);
-  const struct ljp_proto_entry *entry =
-      g ? ljp_proto_entry_at(vm->unnamed) : NULL;
-  for (; entry; entry = ljp_proto_entry_at(entry->next))
-    if (proto_has_heirs(g, entry->owner))
-      proto_name_children(g, entry->owner);
+  uint32_t ref = g ? vm->unnamed : 0;
   vm->unnamed = 0;
+  while (ref) {
+    GCproto *pt = ljp_slot_owner(ref);
+    ref = pt->ljp_name & ~PROTO_LINK;
+    pt->ljp_name = 0;
+    if (proto_has_heirs(g, pt))
+      proto_name_children(g, pt);
+  }
 }
 
-/* While a session runs, the description and the names are made immediately. */
-__attribute__((noinline)) static void
-proto_describe_now(global_State *g, struct ljp_proto_entry *entry)
+static inline void proto_put_unnamed(struct ljp_vm *vm, GCproto *pt,
+                                     uint32_t ref)
 {
-  proto_describe(entry);
-  proto_name_children(g, entry->owner);
+  pt->ljp_name = PROTO_LINK;
+  if (vm->unnamed)
+    vm->unnamed_last->ljp_name = PROTO_LINK | ref;
+  else
+    vm->unnamed = ref;
+  vm->unnamed_last = pt;
+}
+
+/* -- Hooks ----------------------------------------------------------------- */
+
+/* Makes the slot and, while a session runs, the entry of a prototype, its
+** description and the names of its functions. */
+__attribute__((noinline)) static void proto_add(lua_State *L, GCproto *pt,
+                                                struct ljp_vm *vm)
+{
+  uint64_t id = proto_next_id();
+  uint32_t ref = 0;
+  bool reused = false;
+  /* If the writers do not run, the bound is more important than a name. */
+  if (!ljp_proto_holds || ljp_proto_waiting_bytes() <= LJP_PROTOS_WAITING_BYTES)
+    ref = ljp_slot_take(pt, vm, &reused);
+  if (reused)
+    proto_last_reuse = id;
+  struct ljp_proto_entry *entry =
+      ref && ljp_proto_holds ? proto_enter(ref, id) : NULL;
+  if (entry) {
+    proto_describe(entry, ref);
+    proto_name_children(G(L), pt);
+  } else if (ref && ljp_proto_holds) {
+    ljp_slot_clear(ref, vm);
+    ljp_slot_free(ref, vm);
+    ref = 0;
+  } else if (ref && pt->flags & PROTO_CHILD) {
+    proto_put_unnamed(vm, pt, ref);
+  }
+  if (!ref)
+    proto_unnamed++;
+  pt->unused_gc64 = ref;
 }
 
 void ljp_hook_proto(lua_State *L, GCproto *pt)
 {
   struct ljp_vm *vm = ljp_vm_of_thread(L);
+  bool reused;
   pt->unused_gc64 = 0;
+  pt->ljp_name = 0;
   if (LJP_UNLIKELY(!vm))
     return;
   ljp_lock(LJP_LOCK_PROTOS);
-  if (LJP_UNLIKELY(!proto_free_first))
-    proto_free_first = proto_make_entry();
-  /* The writers do not run: the bound is more important than a name. */
-  uint32_t ref = proto_free_first;
-  if (LJP_UNLIKELY(ljp_proto_holds &&
-                   ljp_proto_waiting_bytes() > LJP_PROTOS_WAITING_BYTES))
-    ref = 0;
-  struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
-  if (LJP_LIKELY(entry)) {
-    pt->unused_gc64 = ref;
-    ljp_assert(!entry->owner && !entry->text);
-    proto_free_first = entry->next;
-    entry->id = atomic_load_explicit(&proto_last_id, memory_order_relaxed) + 1;
-    atomic_store_explicit(&proto_last_id, entry->id, memory_order_relaxed);
-    entry->owner = pt;
-    entry->vm = vm->index;
-    entry->number = vm->number;
-    if (LJP_UNLIKELY(ljp_proto_holds)) {
-      proto_describe_now(G(L), entry);
-    } else if (pt->flags & PROTO_CHILD) {
-      entry->next = vm->unnamed;
-      vm->unnamed = ref;
-    }
+  if (LJP_UNLIKELY(ljp_proto_holds || !ljp_slot_free_list.first)) {
+    proto_add(L, pt, vm);
   } else {
-    proto_unnamed++;
+    proto_last_reuse = proto_next_id();
+    uint32_t ref = ljp_slot_take(pt, vm, &reused);
+    pt->unused_gc64 = ref;
+    if (pt->flags & PROTO_CHILD)
+      proto_put_unnamed(vm, pt, ref);
   }
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
+/* The slot's prototype has been freed while there are entries. Returns how many
+** writers are to be called, as many entries wait. */
+__attribute__((noinline)) static int proto_die(uint32_t ref, struct ljp_vm *vm,
+                                               uint32_t name,
+                                               void (*crowded[LJP_HOLDS])(void))
+{
+  struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
+  ljp_slot_clear(ref, vm);
+  /* Without memory for an entry, the slot is kept until the last session ends,
+  ** because a writer may ask about it. */
+  if (!entry) {
+    ljp_proto_name_put(name);
+    ljp_slot_lock(ref);
+    return 0;
+  }
+  ljp_chunk_name_dies(entry->chunk);
+  entry->name = name;
+  if (!ljp_proto_holds) { /* the last one has just ended */
+    ljp_proto_entry_free(entry, ref);
+    return 0;
+  }
+  size_t waited = ljp_proto_waiting_bytes();
+  int n = 0;
+  ljp_proto_entry_wait(entry, ref);
+  if (ljp_proto_waiting_bytes() / LJP_PROTOS_CROWD_BYTES >
+      waited / LJP_PROTOS_CROWD_BYTES)
+    for (const struct ljp_guest_hold *h = ljp_proto_holds; h && n < LJP_HOLDS;
+         h = h->next)
+      if (h->crowded)
+        crowded[n++] = h->crowded;
+  return n;
+}
+
 void ljp_hook_proto_gone(GCproto *pt)
 {
+  struct ljp_vm *closed = NULL;
+  void (*crowded[LJP_HOLDS])(void);
+  int n = 0;
   ljp_lock(LJP_LOCK_PROTOS);
   /* A remembered walk may refer to the prototype, so the counter must change
   ** before the memory is used again. Only written under the lock. */
@@ -259,21 +311,27 @@ void ljp_hook_proto_gone(GCproto *pt)
       atomic_load_explicit(&ljp_protos_gone, memory_order_relaxed) + 1,
       memory_order_release);
   uint32_t ref = pt->unused_gc64;
-  struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
-  size_t waited = ljp_proto_waiting_bytes();
-  /* An error may leave a prototype half made, with any value in this field. */
-  if (entry && entry->owner == pt)
-    proto_die(entry, ref);
-  void (*crowded[LJP_HOLDS])(void);
-  int n = 0;
-  if (LJP_UNLIKELY(ljp_proto_waiting_bytes() / LJP_PROTOS_CROWD_BYTES >
-                   waited / LJP_PROTOS_CROWD_BYTES))
-    for (const struct ljp_guest_hold *h = ljp_proto_holds; h && n < LJP_HOLDS;
-         h = h->next)
-      if (h->crowded)
-        crowded[n++] = h->crowded;
+  /* An error may leave a prototype half made, with any values in our fields. */
+  if (LJP_LIKELY(ljp_slot_owner(ref) == pt)) {
+    struct ljp_vm *vm = ljp_slot_vm(ref);
+    uint32_t name = pt->ljp_name & PROTO_LINK ? 0 : pt->ljp_name;
+    if (LJP_UNLIKELY(ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK] ||
+                     ljp_proto_holds)) {
+      n = proto_die(ref, vm, name, crowded);
+    } else {
+      if (name)
+        ljp_proto_name_put(name);
+      ljp_slot_clear(ref, vm);
+      ljp_slot_free(ref, vm);
+    }
+    if (LJP_UNLIKELY(!vm->protos) &&
+        !atomic_load_explicit(&vm->g, memory_order_relaxed))
+      closed = vm;
+  }
   ljp_unlock(LJP_LOCK_PROTOS);
-  while (n)
+  if (LJP_UNLIKELY(closed != NULL))
+    ljp_vm_remove(closed);
+  while (LJP_UNLIKELY(n))
     crowded[--n]();
 }
 
@@ -284,21 +342,33 @@ void ljp_protos_sweep(struct ljp_vm *vm)
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
-void ljp_protos_drop(struct ljp_vm *vm)
+void ljp_protos_swept(struct ljp_vm *vm)
+{
+  ljp_lock(LJP_LOCK_PROTOS);
+  ljp_slots_swept(vm);
+  ljp_unlock(LJP_LOCK_PROTOS);
+}
+
+bool ljp_protos_drop(struct ljp_vm *vm)
 {
   ljp_lock(LJP_LOCK_PROTOS);
   vm->unnamed = 0;
+  ljp_slots_swept(vm);
+  bool last = vm->protos == 0;
   atomic_store_explicit(&vm->g, 0, memory_order_release);
   ljp_unlock(LJP_LOCK_PROTOS);
+  return last;
 }
 
 /* -- Questions ------------------------------------------------------------- */
 
 /* Does a reference that was valid when `newest` was the largest id still stand
-** for the same prototype? */
-static bool proto_stands(const struct ljp_proto_entry *entry, uint64_t newest)
+** for the same prototype? Without an entry its slot's past is not known. */
+static bool proto_stands(uint32_t ref, uint64_t newest)
 {
-  return entry && entry->id <= newest && (entry->owner || entry->death);
+  const struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
+  return entry ? entry->id <= newest
+               : ljp_slot_owner(ref) && proto_last_reuse <= newest;
 }
 
 uint64_t ljp_protos_newest(void)
@@ -309,7 +379,7 @@ uint64_t ljp_protos_newest(void)
 bool ljp_protos_stand(uint32_t ref, uint64_t newest)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  bool same = proto_stands(ljp_proto_entry_at(ref), newest);
+  bool same = proto_stands(ref, newest);
   ljp_unlock(LJP_LOCK_PROTOS);
   return same;
 }
@@ -321,27 +391,40 @@ static void proto_copy_text(char out[LJP_NAME_BYTES], const char *text)
   out[length] = '\0';
 }
 
+static void proto_tell(const struct ljp_proto_entry *entry, uint32_t name,
+                       struct ljp_guest_proto *out)
+{
+  const char *shown = ljp_proto_name(name);
+  if (!*shown && entry->flags & LJP_PROTO_MAIN)
+    shown = "main chunk";
+  out->id = entry->id;
+  out->alive = !entry->death;
+  proto_copy_text(out->chunk, entry->chunk ? entry->chunk->name : "");
+  proto_copy_text(out->name, shown);
+  out->first_line = entry->first_line;
+  out->last_line = entry->last_line;
+  out->flags = entry->flags;
+}
+
 bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
                         struct ljp_guest_proto *out)
 {
+  struct ljp_proto_entry none = {.flags = LJP_PROTO_UNKNOWN};
   ljp_lock(LJP_LOCK_PROTOS);
-  struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
-  bool found = proto_stands(entry, newest);
-  if (found &&
-      proto_readable(entry)) { /* not described yet, if there is no hold */
-    proto_name_all(ljp_vm_at(entry->vm));
-    proto_describe(entry);
-  }
+  bool found = proto_stands(ref, newest);
   if (found) {
-    const struct ljp_proto_text *text = entry->text;
-    bool known = text && text->described;
-    out->id = entry->id;
-    out->alive = entry->owner != NULL;
-    proto_copy_text(out->chunk, known && text->chunk ? text->chunk->name : "");
-    proto_copy_text(out->name, known && text->name ? text->name : "");
-    out->first_line = known ? text->first_line : 0;
-    out->last_line = known ? text->last_line : 0;
-    out->flags = known ? text->flags : LJP_PROTO_UNKNOWN;
+    GCproto *pt = ljp_slot_owner(ref);
+    struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
+    if (pt)
+      proto_name_all(ljp_slot_vm(ref));
+    if (!entry)
+      entry = &none;
+    proto_describe(entry, ref);
+    proto_tell(entry, pt ? pt->ljp_name : entry->name, out);
+    if (entry == &none && none.chunk) {
+      ljp_chunk_name_dies(none.chunk);
+      ljp_chunk_name_put(none.chunk);
+    }
   }
   ljp_unlock(LJP_LOCK_PROTOS);
   return found;
@@ -357,8 +440,17 @@ void ljp_protos_describe_all(void)
 {
   for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
     proto_name_all(vm);
-  for (uint32_t ref = 1; ref < ljp_proto_entries_used; ref++)
-    proto_describe(ljp_proto_entry_at(ref));
+  for (uint32_t ref = 1; ref < ljp_slots_used; ref++) {
+    struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
+    if (!ljp_slot_owner(ref))
+      continue;
+    if (!entry)
+      entry = proto_enter(ref, proto_next_id());
+    if (entry)
+      proto_describe(entry, ref);
+    else
+      proto_unnamed++;
+  }
 }
 
 uint64_t ljp_protos_unnamed(void)

@@ -55,6 +55,8 @@ void ljp_hook_gc(global_State *g)
     return;
   if (g->gc.state == GCSsweepstring)
     ljp_protos_sweep(vm);
+  else if (g->gc.state == GCSpause)
+    ljp_protos_swept(vm);
   if (LJP_UNLIKELY(entered))
     entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
 }
@@ -89,9 +91,9 @@ void ljp_hook_vm_gone(lua_State *L)
   if (!vm)
     return;
   ljp_traces_drop(vm);
-  ljp_protos_drop(vm);
   L2GG(L)->ljp = 0;
-  ljp_vm_remove(vm);
+  if (ljp_protos_drop(vm))
+    ljp_vm_remove(vm);
 }
 
 void ljp_hook_resize(lua_State *L, int begin)

@@ -182,7 +182,6 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   trace->markers_count = ljp_markers_count(jit, &head);
   trace->markers_cut = jit->cut;
   trace->snapshots = T->nsnap;
-  trace->newest = ljp_protos_newest();
   trace->link_type = T->linktype;
   trace->truncated = jit->full;
   if (bytes) {

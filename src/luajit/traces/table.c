@@ -104,6 +104,7 @@ void ljp_traces_retire(struct ljp_trace *trace)
   ljp_markers_free(trace->markers);
   ljp_assert(trace->object && table_counts.alive > 0);
   trace->object = NULL;
+  trace->newest = ljp_protos_newest();
   table_counts.alive--;
   if (!table_holds) {
     table_forget(trace);
@@ -179,7 +180,7 @@ static void table_describe(const struct ljp_trace *t, void *ctx)
               : "?",
       .place_ref = t->place_ref,
       .place_line = t->place_line,
-      .newest = t->newest,
+      .newest = t->object ? ljp_protos_newest() : t->newest,
       .code = t->code,
       .code_bytes = t->code_bytes,
       .ir_count = t->ir_count,

@@ -34,7 +34,7 @@ struct ljp_trace {
   uint32_t code_bytes;
   uint32_t place_line;
   uint32_t place_ref;          /* prototype */
-  uint64_t newest;             /* ljp_protos_newest() when it was made */
+  uint64_t newest;             /* ljp_protos_newest() when its code was freed */
   struct ljp_markers *markers; /* in the entry's memory; NULL: none */
   uint64_t parent, root, link;
   uint32_t vm, number, parent_exit;

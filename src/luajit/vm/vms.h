@@ -24,13 +24,21 @@
 
 struct ljp_memo;
 
+/* Slots of prototypes that have been freed (functions/slots.h). */
+struct ljp_slot_list {
+  uint32_t first, last;
+};
+
 struct ljp_vm {
   _Atomic uint64_t g; /* global_State, 0 while free */
   uint32_t index, number;
   _Atomic bool resizing; /* a Lua stack is being moved */
   _Atomic bool deferred; /* a sample waits for that to end */
   uint32_t next_free;
-  uint32_t unnamed; /* prototypes.c: first function of the list without names */
+  uint32_t protos; /* slots.c: prototypes that have a slot */
+  struct ljp_slot_list resting;
+  uint32_t unnamed; /* prototypes.c: first of the list without names */
+  struct GCproto *unnamed_last;
   struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
   bool closing;        /* lua_close() has begun; for its own thread only */
 };
@@ -51,17 +59,6 @@ LJP_SIGSAFE static inline struct ljp_vm *ljp_vm_at(uint32_t index)
   return atomic_load_explicit(&ljp_vm_chunks[index / LJP_VM_CHUNK],
                               memory_order_acquire) +
          index % LJP_VM_CHUNK;
-}
-
-/* The entry of the VM that had this index and number. NULL: the VM is
-** closed. */
-static inline struct ljp_vm *ljp_vm_numbered(uint32_t index, uint32_t number)
-{
-  struct ljp_vm *vm = ljp_vm_at(index);
-  return vm && vm->number == number &&
-                 atomic_load_explicit(&vm->g, memory_order_relaxed)
-             ? vm
-             : NULL;
 }
 
 /* The VM whose global_State has this address. NULL: there is none, or it has no
