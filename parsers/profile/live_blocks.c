@@ -14,6 +14,7 @@
 #include "src/base/assert.h"
 
 #define UNUSED UINT32_MAX /* `mark` of a block in the free list. */
+_Static_assert(LJP_LIVE_CHUNK % LJP_LIVE_GROUP == 0, "groups lie in chunks");
 
 /* Zeroed memory that will be accessed in random order. Large pages are used
 ** where the system grants them: with small ones, translating an address costs
@@ -61,6 +62,7 @@ void ljp_live_fini(struct ljp_live *live)
   }
   free(live->chunks);
   free(live->weights);
+  free(live->groups);
   live_give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
   *live = (struct ljp_live){0};
 }
@@ -151,19 +153,45 @@ static bool live_grow_chunks(struct ljp_live *live)
   return true;
 }
 
+/* Gives the owner a group. */
+static bool live_take_group(struct ljp_live *live, struct ljp_live_owner *owner,
+                            uint32_t number)
+{
+  uint32_t group = live->free_group;
+  if (group) {
+    live->free_group = live->groups[group - 1].next;
+  } else {
+    if ((live->group_count + 1) * LJP_LIVE_GROUP >
+            live->chunk_count * LJP_LIVE_CHUNK &&
+        !live_grow_chunks(live))
+      return false;
+    if (!ljp_array_reserve(&live->groups, live->group_count, &live->group_room,
+                           sizeof *live->groups))
+      return false;
+    group = ++live->group_count;
+  }
+  live->groups[group - 1] =
+      (struct ljp_live_group){.owner = number, .next = owner->group};
+  owner->group = group;
+  owner->used = 0;
+  return true;
+}
+
 enum ljp_status ljp_live_add(struct ljp_live *live,
+                             struct ljp_live_owner *owner, uint32_t number,
                              const struct ljp_live_block *block,
                              uint64_t weight)
 {
-  uint32_t at = live->free;
+  uint32_t at = owner->free;
   if (live->count >= live->slot_count / 4 * 3 && !live_grow_slots(live))
     return LJP_ERR_MEM;
   if (!at) {
-    if (live->used == live->chunk_count * LJP_LIVE_CHUNK &&
-        !live_grow_chunks(live))
+    if ((!owner->group || owner->used == LJP_LIVE_GROUP) &&
+        !live_take_group(live, owner, number))
       return LJP_ERR_MEM;
-    at = live->used + 1;
+    at = (owner->group - 1) * LJP_LIVE_GROUP + owner->used + 1;
   }
+  ljp_assert(ljp_live_owner_of(live, at) == number);
   uint32_t chunk = (at - 1) / LJP_LIVE_CHUNK;
   if (weight && !live->weights[chunk]) {
     live->weights[chunk] = calloc(LJP_LIVE_CHUNK, sizeof **live->weights);
@@ -171,11 +199,11 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
       return LJP_ERR_MEM;
   }
   struct ljp_live_block *to = ljp_live_block(live, at);
-  ljp_assert(!live->free || to->mark == UNUSED);
-  if (live->free)
-    live->free = to->memory;
+  ljp_assert(!owner->free || to->mark == UNUSED);
+  if (owner->free)
+    owner->free = to->memory;
   else
-    live->used++;
+    owner->used++;
   *to = *block;
   if (live->weights[chunk])
     live->weights[chunk][(at - 1) % LJP_LIVE_CHUNK] = weight;
@@ -186,7 +214,8 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
   return LJP_OK;
 }
 
-void ljp_live_remove(struct ljp_live *live, uint32_t block)
+void ljp_live_remove(struct ljp_live *live, struct ljp_live_owner *owner,
+                     uint32_t block)
 {
   struct ljp_live_block *b = ljp_live_block(live, block);
   uint32_t mask = live->slot_count - 1;
@@ -202,14 +231,44 @@ void ljp_live_remove(struct ljp_live *live, uint32_t block)
     }
   }
   live->slots[hole].block = 0;
-  *b = (struct ljp_live_block){.memory = live->free, .mark = UNUSED};
-  live->free = block;
+  *b = (struct ljp_live_block){.memory = owner->free, .mark = UNUSED};
+  owner->free = block;
   live->count--;
+}
+
+uint32_t ljp_live_next_of(const struct ljp_live *live,
+                          const struct ljp_live_owner *owner,
+                          struct ljp_live_walk *walk)
+{
+  if (!walk->group)
+    *walk = (struct ljp_live_walk){.group = owner->group};
+  while (walk->group) {
+    uint32_t used = walk->group == owner->group ? owner->used : LJP_LIVE_GROUP;
+    while (walk->at < used) {
+      uint32_t block = (walk->group - 1) * LJP_LIVE_GROUP + ++walk->at;
+      if (ljp_live_block(live, block)->mark != UNUSED)
+        return block;
+    }
+    walk->group = live->groups[walk->group - 1].next;
+    walk->at = 0;
+  }
+  return 0;
+}
+
+void ljp_live_release(struct ljp_live *live, struct ljp_live_owner *owner)
+{
+  while (owner->group) {
+    uint32_t group = owner->group;
+    owner->group = live->groups[group - 1].next;
+    live->groups[group - 1].next = live->free_group;
+    live->free_group = group;
+  }
+  *owner = (struct ljp_live_owner){0};
 }
 
 void ljp_live_clear(struct ljp_live *live)
 {
-  live->used = live->free = live->count = 0;
+  live->group_count = live->free_group = live->count = 0;
   if (live->slot_count)
     memset(live->slots, 0, live->slot_count * sizeof *live->slots);
 }

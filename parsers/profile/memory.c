@@ -78,29 +78,45 @@ static void memory_shrink(struct ljp_profile *p, uint32_t memory,
   sums->bytes -= bytes;
 }
 
-enum ljp_status ljp_profile_set_cycle(struct ljp_profile *p, uint32_t vm,
-                                      uint32_t cycle)
+/* -- VMs ------------------------------------------------------------------- */
+
+/* The number of the VM with an id; 0: it has none. */
+static uint32_t memory_find_vm(struct ljp_memory_sums *sums, uint64_t id)
 {
-  struct ljp_memory_sums *sums = &p->pass->memory;
-  while (vm >= sums->cycle_room) {
-    uint32_t room = sums->cycle_room;
-    if (!ljp_array_reserve(&sums->cycles, sums->cycle_room, &room,
-                           sizeof *sums->cycles))
-      return LJP_ERR_MEM;
-    memset(sums->cycles + sums->cycle_room, 0,
-           (room - sums->cycle_room) * sizeof *sums->cycles);
-    sums->cycle_room = room;
-  }
-  sums->cycles[vm] = cycle;
-  return LJP_OK;
+  if (LJP_LIKELY(sums->vm_last < sums->vm_count &&
+                 sums->vms[sums->vm_last].id == id))
+    return sums->vm_last;
+  for (uint32_t i = sums->vm_count; id && i-- > 1;)
+    if (sums->vms[i].id == id)
+      return sums->vm_last = i;
+  return 0;
 }
 
-/* The GC cycle that the VM of a row's memory is in. */
-static uint32_t memory_cycle(const struct ljp_profile *p, uint32_t memory)
+/* Finds the VM, or gives it a number. LJP_ERR_MEM. */
+static enum ljp_status memory_take_vm(struct ljp_profile *p, uint64_t id,
+                                      uint32_t *vm)
 {
-  const struct ljp_memory_sums *sums = &p->pass->memory;
-  uint32_t vm = p->memory[memory].vm;
-  return vm < sums->cycle_room ? sums->cycles[vm] : 0;
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  if ((*vm = memory_find_vm(sums, id)))
+    return LJP_OK;
+  if (sums->vm_count &&
+      (!id || (!sums->vm_free && sums->vm_count == LJP_MEMORY_VMS)))
+    return LJP_OK; /* number 0 */
+  if (sums->vm_free) {
+    *vm = sums->vm_free;
+    sums->vm_free = sums->vms[*vm].cycle;
+  } else {
+    if (!ljp_array_reserve(&sums->vms, sums->vm_count, &sums->vm_room,
+                           sizeof *sums->vms))
+      return LJP_ERR_MEM;
+    *vm = sums->vm_count++;
+  }
+  sums->vms[*vm] = (struct ljp_memory_vm){.id = *vm ? id : 0};
+  if (*vm || !id) {
+    sums->vm_last = *vm;
+    return LJP_OK;
+  }
+  return memory_take_vm(p, id, vm); /* number 0 was made first */
 }
 
 /* Removes a block from the table and from its row's memory. moved: by a
@@ -110,7 +126,8 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
   struct ljp_live *live = &p->pass->live;
   struct ljp_live_block block = *ljp_live_block(live, at);
   uint64_t weight = ljp_live_weight(live, at);
-  ljp_live_remove(live, at);
+  struct ljp_memory_vm *vm = &p->pass->memory.vms[ljp_live_owner_of(live, at)];
+  ljp_live_remove(live, &vm->blocks, at);
   if (block.memory == LJP_LIVE_UNWANTED)
     return;
   uint64_t objects = memory_objects(block.size, weight);
@@ -128,12 +145,63 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
     return;
   }
   m->free_objects += objects;
-  if (p->has_gc && memory_cycle(p, block.memory) == block.cycle) {
+  if (p->has_gc && vm->cycle == block.cycle) {
     m->temporary_objects += objects;
     m->temporary_bytes += bytes;
     if (e)
       ljp_estimate_add(&e->temporary, block.size, weight);
   }
+}
+
+/* The VM frees all that it has. */
+static void memory_free_all(struct ljp_profile *p, uint32_t vm)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  struct ljp_live_walk walk = {0};
+  uint32_t block;
+  while (
+      (block = ljp_live_next_of(&p->pass->live, &sums->vms[vm].blocks, &walk)))
+    memory_remove_block(p, block, false);
+  ljp_live_release(&p->pass->live, &sums->vms[vm].blocks);
+  sums->vms[vm].id = 0;
+  sums->vms[vm].cycle = sums->vm_free;
+  sums->vm_free = vm;
+}
+
+/* What the last VM has at its end is what the program has at its end. So it
+** counts as freed only if there is another VM. */
+static void memory_free_closed(struct ljp_profile *p)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  uint32_t vm = sums->closed;
+  sums->closed = 0;
+  if (vm)
+    memory_free_all(p, vm);
+}
+
+enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
+                                      const struct ljp_rec_gc *gc)
+{
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  uint32_t vm;
+  enum ljp_status status = memory_take_vm(p, gc->vm, &vm);
+  if (status || !vm)
+    return status;
+  if (sums->closed == vm)
+    sums->closed = 0; /* not in honest files */
+  memory_free_closed(p);
+  struct ljp_memory_vm *v = &sums->vms[vm];
+  v->cycle = (uint32_t)gc->cycle;
+  sums->open += !v->open;
+  v->open = true;
+  if (gc->phase != LJP_GC_CLOSED)
+    return LJP_OK;
+  v->open = false;
+  if (--sums->open)
+    memory_free_all(p, vm);
+  else
+    sums->closed = vm;
+  return LJP_OK;
 }
 
 /* Adds the block that an event allocates to the table. */
@@ -143,6 +211,11 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
 {
   const struct ljp_rec_mem *e = &event->mem;
   struct ljp_live *live = &p->pass->live;
+  struct ljp_memory_sums *sums = &p->pass->memory;
+  uint32_t vm;
+  enum ljp_status status = memory_take_vm(p, e->vm, &vm);
+  if (status)
+    return status;
   uint64_t ms = ljp_profile_since(p, event->time_ns) / 1000000;
   struct ljp_live_block block = {.address = e->address,
                                  .size = e->size,
@@ -156,8 +229,8 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
     memory_remove_block(p, old, false);
   }
   if (memory != LJP_LIVE_UNWANTED)
-    block.cycle = memory_cycle(p, memory);
-  return ljp_live_add(live, &block, e->weight);
+    block.cycle = sums->vms[vm].cycle;
+  return ljp_live_add(live, &sums->vms[vm].blocks, vm, &block, e->weight);
 }
 
 /* Counts the free or reallocation of a block whose allocation is not in the
@@ -225,6 +298,9 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
   enum ljp_status status;
   uint32_t memory, at;
   p->has_memory = true;
+  if (LJP_UNLIKELY(p->pass->memory.closed) &&
+      memory_find_vm(&p->pass->memory, e->vm) != p->pass->memory.closed)
+    memory_free_closed(p);
   if (e->weight) {
     p->sampled_memory = true;
     /* A weight exceeds the size by at most the interval. So this is a lower
@@ -302,7 +378,8 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
   struct ljp_profile_estimates *e = memory_estimates(p, b->memory, weight);
   uint64_t objects = memory_objects(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
-  bool old = !p->has_gc || memory_cycle(p, b->memory) - b->cycle >= 2;
+  uint32_t vm = ljp_live_owner_of(live, at);
+  bool old = !p->has_gc || p->pass->memory.vms[vm].cycle - b->cycle >= 2;
   bool recent = p->pass->since_seen && b->mark >= p->pass->memory.since_mark;
   if (old) {
     uint32_t slice = b->ms / slice_ms;
@@ -329,7 +406,7 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
 enum ljp_status ljp_profile_end_memory(struct ljp_profile *p)
 {
   struct ljp_live *live = &p->pass->live;
-  const struct ljp_memory_sums *sums = &p->pass->memory;
+  struct ljp_memory_sums *sums = &p->pass->memory;
   uint64_t slice = p->end_ns / 1000000 / 64 + 1;
   enum ljp_status status;
   for (uint32_t i = 0; i < live->slot_count; i++)
@@ -349,5 +426,7 @@ enum ljp_status ljp_profile_end_memory(struct ljp_profile *p)
   }
   p->totals.peak_bytes = sums->peak_bytes;
   ljp_live_clear(live);
+  sums->vm_count = sums->open = sums->closed = sums->vm_free = 0;
+  ljp_growth_next(&p->pass->growth);
   return LJP_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef LJP_PARSERS_PROFILE_MEMORY_H
 #define LJP_PARSERS_PROFILE_MEMORY_H
 
+#include "parsers/profile/live_blocks.h"
 #include "parsers/profile/profile.h"
 
 #define LJP_MEMORY_BATCH 32u
@@ -21,10 +22,29 @@ struct ljp_memory_batch {
   unsigned count;
 };
 
+/* A VM that has memory in the table. */
+struct ljp_memory_vm {
+  uint64_t id;    /* In the stream. */
+  uint32_t cycle; /* Its newest GC cycle; of a free one, the next free one. */
+  bool open;      /* It has GC records, and was not closed. */
+  struct ljp_live_owner blocks;
+};
+
+/* VMs at a time; those beyond share number 0. */
+#ifdef LJP_DEBUG
+#define LJP_MEMORY_VMS 8u
+#else
+#define LJP_MEMORY_VMS 4096u
+#endif
+
 /* What is counted beside the table of live blocks. */
 struct ljp_memory_sums {
-  uint32_t *cycles; /* Newest GC cycle, by VM. */
-  uint32_t cycle_room;
+  struct ljp_memory_vm *vms; /* Number 0 is for those that have none. */
+  uint32_t vm_count, vm_room;
+  uint32_t vm_last;    /* Found last. */
+  uint32_t vm_free;    /* First of the numbers that are free again; 0: none. */
+  uint32_t open;       /* How many are. */
+  uint32_t closed;     /* The last VM of the program; 0: there is another. */
   uint32_t since_mark; /* Blocks allocated from this mark on are recent. */
 
   uint64_t objects, bytes;      /* Live now, as in struct ljp_profile_memory. */
@@ -47,9 +67,9 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
                                          const struct ljp_memory_event *event,
                                          uint32_t row);
 
-/* A VM has reached a GC cycle. */
-enum ljp_status ljp_profile_set_cycle(struct ljp_profile *p, uint32_t vm,
-                                      uint32_t cycle);
+/* A VM has reached a GC cycle, or its end. */
+enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
+                                      const struct ljp_rec_gc *gc);
 
 /* Counts what is live at the end of a session and empties the table. */
 enum ljp_status ljp_profile_end_memory(struct ljp_profile *p);

@@ -165,6 +165,12 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
                     "%" PRIu64 " address%s given out again without a free in "
                     "between: taken for freed",
                     t->double_allocs, t->double_allocs == 1 ? "" : "es");
+  if (!status && p->has_memory && p->growth.followed < p->growth.vms)
+    status = notices_add(p,
+                         "memory of %" PRIu64 " of %" PRIu64
+                         " VMs: what the others allocated "
+                         "is not recorded",
+                         p->growth.followed, p->growth.vms);
   if (!status && t->failed_allocs)
     status = notices_add(p, "%" PRIu64 " allocation%s failed: out of memory",
                          t->failed_allocs, notices_plural(t->failed_allocs));

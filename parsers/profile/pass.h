@@ -48,6 +48,7 @@ struct ljp_profile_pass {
 
   struct ljp_live live;
   struct ljp_memory_sums memory;
+  struct ljp_growth growth;
   bool since_seen; /* The mark that options.since names was read. */
 };
 

@@ -46,7 +46,8 @@ static void profile_free_pass(struct ljp_profile *p)
   ljp_stack_map_clear(&pass->stacks);
   free(pass->protos);
   ljp_live_fini(&pass->live);
-  free(pass->memory.cycles);
+  free(pass->memory.vms);
+  ljp_growth_fini(&pass->growth);
   free(pass);
   p->pass = NULL;
 }
@@ -176,6 +177,8 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
   p->pass->epoch++;
   p->pass->context.valid = false;
   while (!(status = ljp_reader_next(reader, &item))) {
+    if (LJP_UNLIKELY(status = ljp_growth_take(&p->pass->growth, item)))
+      return profile_fail(p, status, ljp_status_text(status));
     if (LJP_LIKELY(item->what == LJP_REC_SAMPLES)) {
       if (!p->options.no_samples)
         status = ljp_profile_take_samples(p, reader, item);
@@ -206,6 +209,7 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
   ljp_assert(!p->pass->batch.count);
+  p->growth = ljp_growth_sums(&p->pass->growth);
   if ((status = ljp_profile_end_memory(p)) || (status = ljp_profile_rebuild(p)))
     return profile_fail(p, status, ljp_status_text(status));
   p->balance.sampled_ns = p->totals.cpu_ns;

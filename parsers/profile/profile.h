@@ -21,6 +21,7 @@
 #include "parsers/base/strings.h"
 #include "parsers/profile/estimate.h"
 #include "parsers/stream/balance.h"
+#include "parsers/stream/growth.h"
 #include "parsers/stream/reader.h"
 #include "parsers/symbols/symbols.h"
 
@@ -179,8 +180,6 @@ struct ljp_profile_thread {
 struct ljp_profile_vm {
   uint32_t source, name;
   uint64_t id;
-  bool has_heap;                  /* The next two are known. */
-  uint64_t heap_first, heap_last; /* Bytes, as LuaJIT counted (GC records). */
 };
 
 /* Times are nanoseconds since profile.origin_ns. */
@@ -307,7 +306,8 @@ struct ljp_profile {
   uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
   bool has_memory, sampled_memory, has_gc;
   struct ljp_profile_totals totals;
-  struct ljp_balance balance; /* Of what the options select. */
+  struct ljp_balance balance;    /* Of what the options select. */
+  struct ljp_growth_sums growth; /* Whatever the options exclude. */
   struct ljp_symbols *symbols;
   struct ljp_strings strings; /* See ljp_profile_str(). */
   char **notices;             /* See ljp_profile_notice(). */

@@ -32,13 +32,8 @@ static enum ljp_status events_take_gc(struct ljp_profile *p,
   if ((status = ljp_profile_find_vm(p, gc->vm, &vm)))
     return status;
   p->has_gc = true;
-  if ((status = ljp_profile_set_cycle(p, vm, (uint32_t)gc->cycle)))
+  if ((status = ljp_profile_take_heap(p, gc)))
     return status;
-  struct ljp_profile_vm *v = &p->vms[vm];
-  v->heap_last = gc->heap_bytes;
-  if (!v->has_heap)
-    v->heap_first = gc->heap_bytes;
-  v->has_heap = true;
   if (!events_keep(p, p->gc_count))
     return LJP_OK;
   if (!ljp_array_reserve(&p->gc, p->gc_count, &pass->gc_room, sizeof *p->gc))

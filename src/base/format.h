@@ -375,7 +375,8 @@ enum ljp_vmstate {
   _(ATOMIC, 2, "atomic")                                                       \
   _(SWEEPSTRING, 3, "sweep strings")                                           \
   _(SWEEP, 4, "sweep")                                                         \
-  _(FINALIZE, 5, "finalize")
+  _(FINALIZE, 5, "finalize")                                                   \
+  _(CLOSED, 6, "closed")
 
 enum ljp_gc_phase {
 #define LJP_X(name, number, text) LJP_GC_##name = number,

@@ -153,7 +153,7 @@ static void chrome_put_gc(struct chrome *c)
     const struct ljp_profile_gc *before =
         last[gc->vm] ? &p->gc[last[gc->vm] - 1] : NULL;
     if (before && before->phase != LJP_GC_PAUSE &&
-        gc->time_ns >= before->time_ns) {
+        before->phase != LJP_GC_CLOSED && gc->time_ns >= before->time_ns) {
       const char *phase = ljp_name_shown(LJP_SHOW_GC_PHASE, before->phase);
       chrome_begin(c, "X", GC_LANE + (uint64_t)gc->vm);
       chrome_put_name(
@@ -174,7 +174,7 @@ static void chrome_put_gc(struct chrome *c)
                      p->vms[gc->vm].id);
     chrome_put_time(c->e->out, "ts", gc->time_ns);
     ljp_print_format(c->e->out, ",\"args\":{\"bytes\":%" PRIu64 "}}",
-                     gc->heap_bytes);
+                     gc->phase == LJP_GC_CLOSED ? 0 : gc->heap_bytes);
   }
   free(last);
 }

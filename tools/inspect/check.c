@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parsers/stream/balance.h"
+#include "parsers/stream/growth.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 #include "tools/shared/command.h"
@@ -248,6 +249,39 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
                                : "DAMAGED or not closed");
 }
 
+/* Of how many VMs the memory was recorded, and whether all of it was. */
+static void check_memory(struct ljp_shower *show,
+                         const struct ljp_growth *growth)
+{
+  const struct ljp_growth_sums sums = ljp_growth_sums(growth);
+  if (!sums.followed)
+    return;
+  if (show->json) {
+    ljp_show_number(show, "vms", sums.vms);
+    ljp_show_number(show, "memory_vms", sums.followed);
+    ljp_show_bool(show, "memory_comparable", sums.comparable);
+    if (sums.comparable) {
+      ljp_show_signed(show, "heap_growth_bytes", sums.counted);
+      ljp_show_signed(show, "event_growth_bytes", sums.events);
+      ljp_show_number(show, "unequal_vms", sums.unequal);
+    }
+    return;
+  }
+  ljp_print_format(show->out, "memory of %" PRIu64 " of %" PRIu64 " VM%s",
+                   sums.followed, sums.vms, sums.vms == 1 ? "" : "s");
+  if (sums.comparable)
+    ljp_print_format(show->out,
+                     ": the heaps grew by %" PRId64
+                     " bytes by LuaJIT's own count, by %" PRId64
+                     " by the events: difference %" PRId64,
+                     sums.counted, sums.events, sums.counted - sums.events);
+  if (sums.comparable && sums.unequal)
+    ljp_print_format(
+        show->out, "; not equal for %" PRIu64 " VM%s, first VM id %" PRIu64,
+        sums.unequal, sums.unequal == 1 ? "" : "s", sums.first_unequal);
+  ljp_print_str(show->out, "\n");
+}
+
 /* The balance of CPU time, if the session sampled any. */
 static void check_balance(struct ljp_shower *show, const struct ljp_balance *b)
 {
@@ -285,7 +319,8 @@ static void check_balance(struct ljp_shower *show, const struct ljp_balance *b)
 
 static enum ljp_status check_run(struct ljp_reader *reader,
                                  struct ljp_shower *show,
-                                 struct ljp_balance *balance, bool *whole)
+                                 struct ljp_balance *balance,
+                                 struct ljp_growth *growth, bool *whole)
 {
   const struct ljp_item *item;
   enum ljp_status status;
@@ -295,7 +330,8 @@ static enum ljp_status check_run(struct ljp_reader *reader,
   }
   while (!(status = ljp_reader_next(reader, &item)) &&
          item->what != LJP_ITEM_FINISH && !show->out->error &&
-         !(status = ljp_balance_take(balance, &reader->model, item, 0)))
+         !(status = ljp_balance_take(balance, &reader->model, item, 0)) &&
+         !(status = ljp_growth_take(growth, item)))
     if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD ||
         item->what == LJP_REC_NOTE)
       check_finding(show, item);
@@ -317,6 +353,7 @@ static enum ljp_status check_run(struct ljp_reader *reader,
   check_counts(show, &reader->tally);
   check_losses(show, &reader->tally);
   check_balance(show, balance);
+  check_memory(show, growth);
   check_summary(show, f, *whole);
   if (show->json)
     ljp_show_end(show);
@@ -327,6 +364,7 @@ int ljp_command_check(int argc, char **argv)
 {
   static struct ljp_reader reader;
   static struct ljp_print out;
+  static struct ljp_growth growth;
   const char *file;
   bool json = false, whole = false;
   const struct ljp_flag flags[] = {{"--json", &json, NULL}};
@@ -339,8 +377,9 @@ int ljp_command_check(int argc, char **argv)
   struct ljp_balance balance;
   ljp_balance_init(&balance);
   if (!status)
-    status = check_run(&reader, &show, &balance, &whole);
+    status = check_run(&reader, &show, &balance, &growth, &whole);
   ljp_balance_fini(&balance);
+  ljp_growth_fini(&growth);
   code = ljp_command_end("check", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
   if (status) {
     ljp_command_error("check", "%s: %s", file,

@@ -92,10 +92,12 @@ static void load_gc(struct load *l)
   for (uint32_t i = 0; i < p->gc_count; i++) {
     const struct ljp_profile_gc *g = &p->gc[i];
     struct ljp_profile_gc *before = &last[g->vm];
-    if (before->time_ns && before->phase != LJP_GC_PAUSE)
+    if (before->time_ns && before->phase != LJP_GC_PAUSE &&
+        before->phase != LJP_GC_CLOSED)
       ljp_page_gc(l->page, before->time_ns, g->time_ns - before->time_ns,
                   before->phase);
-    ljp_page_point(l->page, load_vm_name(l, g->vm), g->time_ns, g->heap_bytes);
+    ljp_page_point(l->page, load_vm_name(l, g->vm), g->time_ns,
+                   g->phase == LJP_GC_CLOSED ? 0 : g->heap_bytes);
     *before = *g;
   }
   free(last);

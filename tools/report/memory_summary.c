@@ -28,15 +28,9 @@ static uint64_t memory_objects(uint64_t objects)
 static bool memory_heap_growth(const struct ljp_profile *p, int64_t *counted,
                                int64_t *seen)
 {
-  bool any = false;
-  *counted = 0;
-  for (uint32_t i = 0; i < p->vm_count; i++)
-    if (p->vms[i].has_heap) {
-      *counted += (int64_t)(p->vms[i].heap_last - p->vms[i].heap_first);
-      any = true;
-    }
-  *seen = (int64_t)(p->totals.memory.alloc_bytes - p->totals.memory.free_bytes);
-  return any && !p->sampled_memory && !p->totals.filtered;
+  *counted = p->growth.counted;
+  *seen = p->growth.events;
+  return p->growth.comparable;
 }
 
 /* Prints "12 KiB to 34 KiB". */
