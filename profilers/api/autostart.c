@@ -1,5 +1,5 @@
 /*
-** A session that the environment asks for; see autostart.h. Runs once in a
+** A session that the environment asks for; see autostart.h. Starts once in a
 ** process, on the thread of its first VM.
 */
 #include "profilers/api/autostart.h"
@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "profilers/cpu/sysprof.h"
+#include "profilers/memory/memprof.h"
+#include "src/base/futex.h"
 #include "src/base/own_path.h"
 
 static void autostart_complain(const char *text)
@@ -132,6 +134,27 @@ static bool autostart_path_taken(const struct request *r)
   return (size_t)n != r->before_len || memcmp(id, r->before, (size_t)n) != 0;
 }
 
+/* Memory: of all VMs, unless the options say otherwise. */
+static void autostart_set_vms(lua_State *L)
+{
+  lua_getfield(L, -1, "memory");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "vms");
+    bool given = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    if (!given) {
+      lua_pushliteral(L, "all");
+      lua_setfield(L, -2, "vms");
+    }
+  } else if (lua_isnil(L, -1) || lua_toboolean(L, -1)) {
+    lua_newtable(L);
+    lua_pushliteral(L, "all");
+    lua_setfield(L, -2, "vms");
+    lua_setfield(L, -3, "memory");
+  }
+  lua_pop(L, 1);
+}
+
 /* In a protected call, because Lua may run out of memory. Arguments: the
 ** library's table and the variable's text. */
 static int autostart_protected(lua_State *L)
@@ -152,6 +175,7 @@ static int autostart_protected(lua_State *L)
                       strerror(ENAMETOOLONG));
   lua_pushstring(L, first ? r.path : own);
   lua_setfield(L, -2, "path");
+  autostart_set_vms(L);
   lua_getfield(L, 1, "profile");
   lua_getfield(L, -1, "start");
   lua_pushvalue(L, 3);
@@ -159,15 +183,36 @@ static int autostart_protected(lua_State *L)
   if (lua_isnil(L, -2))
     return luaL_error(L, "%s", lua_tostring(L, -1));
   ljp_sysprof_disown();
+  ljp_memprof_disown();
   return 0;
+}
+
+/* 0: not begun; the negative id of the process that is starting the session;
+** 1: done. */
+static _Atomic uint32_t autostart_state;
+
+/* Waits for a thread that is starting the session, so that this thread's VM is
+** recorded like the others. Not for ever: that thread may be gone, in a child
+** of fork(). */
+static void autostart_wait(void)
+{
+  enum { TRIES = 200, PAUSE_NS = 50000000 };
+  const uint32_t busy = (uint32_t)-getpid();
+  for (int i = 0; i < TRIES && atomic_load(&autostart_state) == busy; i++)
+    ljp_futex_wait(&autostart_state, busy, PAUSE_NS);
 }
 
 void ljp_autostart(lua_State *L)
 {
-  static atomic_flag done = ATOMIC_FLAG_INIT;
   const char *text = secure_getenv("LJPROF_RECORD");
-  if (!text || !*text || atomic_flag_test_and_set(&done))
+  uint32_t none = 0;
+  if (!text || !*text ||
+      !atomic_compare_exchange_strong(&autostart_state, &none,
+                                      (uint32_t)-getpid())) {
+    autostart_wait();
+    ljp_memprof_meet(L);
     return;
+  }
   int top = lua_gettop(L);
   lua_pushcfunction(L, autostart_protected);
   lua_pushvalue(L, top);
@@ -175,4 +220,6 @@ void ljp_autostart(lua_State *L)
   if (lua_pcall(L, 2, 0, 0))
     autostart_complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
   lua_settop(L, top);
+  atomic_store(&autostart_state, 1);
+  ljp_futex_call(&autostart_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }

@@ -33,6 +33,16 @@ static bool memprof_read_native(lua_State *L, void *to, const char **wants)
                          wants);
 }
 
+static bool memprof_read_vms(lua_State *L, void *to, const char **wants)
+{
+  static const char *const words[] = {"own", "all", NULL};
+  int i = 0;
+  *wants = "\"own\" or \"all\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  ((struct ljp_memprof_lua *)to)->options.all = i == 1;
+  return ok;
+}
+
 static bool memprof_read_depth(lua_State *L, void *to, const char **wants)
 {
   int depth = 0;
@@ -45,15 +55,13 @@ static bool memprof_read_depth(lua_State *L, void *to, const char **wants)
 /* The first ones are also the options of the memory part of a combined
 ** session. */
 static const struct ljp_option memory_options[] = {
-    {"every", memprof_read_every},
-    {"sample", memprof_read_sample},
-    {"native", memprof_read_native},
-    {"depth", memprof_read_depth},
-    LJP_OUTPUT_OPTIONS,
+    {"every", memprof_read_every},   {"sample", memprof_read_sample},
+    {"native", memprof_read_native}, {"depth", memprof_read_depth},
+    {"vms", memprof_read_vms},       LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
-  SHARED_OPTIONS = 4
+  SHARED_OPTIONS = 5
 };
 
 static int memprof_read(lua_State *L, int table, size_t count,

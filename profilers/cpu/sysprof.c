@@ -162,21 +162,41 @@ static void sysprof_on_closing(struct lua_State *L)
   if (g->running && number) {
     if (number == g->vm)
       sysprof_stop_locked(&why);
-    else
-      ljp_vms_close(number);
   }
   sysprof_unlock();
+}
+
+/* The end of lua_close(). */
+static void sysprof_on_gone(struct lua_State *L)
+{
+  sysprof_lock();
+  if (g->running)
+    ljp_vms_close(ljp_guest_vm_id(L));
+  sysprof_unlock();
+}
+
+static uint32_t sysprof_vm_id(uint32_t number)
+{
+  uint32_t id = 0;
+  sysprof_lock();
+  if (g->running) {
+    ljp_vms_add(NULL, number);
+    ljp_vms_define(g->session);
+    id = ljp_vms_id(number);
+  }
+  sysprof_unlock();
+  return id;
 }
 
 /* A new VM, before its first sample. The VM gets an id. The thread is sampled
 ** from now on, since it is going to run the VM. Neither waits for a round of
 ** the writer. */
-static void sysprof_on_created(uint32_t number)
+static void sysprof_on_created(struct lua_State *L)
 {
   sysprof_lock();
   if (g->running) {
-    ljp_vms_add(NULL, number);
-    ljp_vms_update(g->session);
+    ljp_vms_add(NULL, ljp_guest_vm_id(L));
+    ljp_vms_define(g->session);
     if (g->options.threads != LJP_THREADS_THIS)
       ljp_threads_ensure(gettid());
   }
@@ -186,7 +206,8 @@ static void sysprof_on_created(uint32_t number)
 static const struct ljp_guest_listener sysprof_listener = {
     .created = sysprof_on_created,
     .deferred = sysprof_on_deferred,
-    .closing = sysprof_on_closing};
+    .closing = sysprof_on_closing,
+    .gone = sysprof_on_gone};
 
 /* exit() without lua_close(). Runs after the destructor of the memory profiler,
 ** which may share this session. */
@@ -216,7 +237,7 @@ static void sysprof_forked(void *ctx, bool recording)
     ljp_guest_protos_release(&g->hold);
     ljp_guest_traces_release();
     g->running = false; /* the rest is cleared by the next start */
-    ljp_shared_offer(NULL);
+    ljp_shared_offer(NULL, NULL);
   }
 }
 
@@ -245,9 +266,9 @@ static void sysprof_set_shared(void)
   ljp_vms_reset();
   if (g->vm)
     ljp_vms_add(NULL, g->vm);
-  ljp_vms_update(g->session); /* the VM that has started comes first */
+  ljp_vms_define(g->session); /* the VM that has started comes first */
   ljp_guest_each_vm(ljp_vms_add, NULL);
-  ljp_vms_update(g->session);
+  ljp_vms_define(g->session);
 }
 
 static void sysprof_info_number(const char *key, const char *format,
@@ -328,7 +349,7 @@ sysprof_start_locked(struct lua_State *L,
   sysprof_set_shared();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
-  ljp_shared_offer(g->session);
+  ljp_shared_offer(g->session, sysprof_vm_id);
   ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
@@ -384,7 +405,7 @@ static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
   sysprof_tell_cpu_time(true);
   sysprof_info_unsampled();
   g->running = false;
-  ljp_shared_offer(NULL);
+  ljp_shared_offer(NULL, NULL);
   ljp_trace_events_end();
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   enum ljp_status status = ljp_output_stop(&g->options.output, &g->hold,

@@ -17,15 +17,13 @@ enum {
 
 bool ljp_answers_init(struct ljp_stacks *s)
 {
-  s->answers = calloc(1, sizeof *s->answers);
-  if (s->answers)
-    ljp_answers_forget(s);
+  s->answers = ljp_stacks_pages(sizeof *s->answers);
   return s->answers != NULL;
 }
 
 void ljp_answers_fini(struct ljp_stacks *s)
 {
-  free(s->answers);
+  ljp_stacks_free_pages(s->answers, sizeof *s->answers);
   s->answers = NULL;
 }
 

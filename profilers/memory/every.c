@@ -114,13 +114,11 @@ every_push_swept_anew(struct ljp_recorder *r, void *ptr, size_t osize,
   return done;
 }
 
-bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
-                        size_t nsize, const struct ljp_caller *caller)
+static inline bool every_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                               const struct ljp_caller *caller)
 {
-  (void)nsize;
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->sweep_phase || r->holds ||
-                   !ljp_guest_heap_collects(&r->heap) ||
-                   !ljp_recorder_is_active(r)))
+                   !ljp_guest_heap_collects(&r->heap)))
     return false;
   if (LJP_UNLIKELY(*r->heap.gc_step != r->swept_step || !r->swept_more))
     return every_push_swept_anew(r, ptr, osize, caller);
@@ -129,6 +127,17 @@ bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
   bool done = every_push_swept(r, ptr, osize);
   ljp_stand_in(NULL);
   return LJP_LIKELY(done) || every_push_swept_anew(r, ptr, osize, caller);
+}
+
+bool ljp_recorder_swept(struct ljp_recorder *r, void *ptr, size_t osize,
+                        size_t nsize, const struct ljp_caller *caller)
+{
+  (void)nsize;
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r)))
+    return false;
+  bool done = every_swept(r, ptr, osize, caller);
+  ljp_recorder_leave(r);
+  return done;
 }
 
 /* A free by a sweep that did not take the short path, for instance because an
@@ -143,6 +152,7 @@ static __attribute__((noinline)) void *every_sweep(struct ljp_recorder *r,
     ljp_recorder_push_free(r, &m);
   }
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   return r->alloc(r->ud, ptr, osize, 0);
 }
 
@@ -158,13 +168,19 @@ every_free(struct ljp_recorder *r, void *ptr, size_t osize,
   ljp_stacks_find(&r->stacks, caller, &r->stack);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   void *result = r->alloc(r->ud, ptr, osize, 0);
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r))) {
+    ljp_recorder_note_bytes(r, osize);
+    return result;
+  }
   ljp_stand_in(caller);
   r->counts.frees++;
   r->counts.free_bytes += osize;
   if (!r->stack.number || !every_push_brief(r, &m, LJP_MEM_FREE, 0))
     every_push(r, &m);
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   return result;
 }
 
@@ -176,6 +192,7 @@ every_refused(struct ljp_recorder *r, void *ptr, size_t osize,
   r->held.address = (uint64_t)(uintptr_t)ptr;
   ljp_recorder_failed(r, &r->held, ptr, osize);
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   return NULL;
 }
 
@@ -183,7 +200,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
                          size_t nsize, const struct ljp_caller *caller)
 {
   struct ljp_mem *m = &r->held;
-  if (LJP_UNLIKELY(!ljp_recorder_is_active(r)))
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r)))
     return ljp_recorder_every(r, ptr, osize, nsize, caller);
   ljp_stand_in(caller);
   if (LJP_LIKELY(r->holds))
@@ -205,14 +222,19 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
   r->counts.alloc_bytes += nsize;
   r->counts.allocs++;
   ljp_recorder_hold(r);
+  ljp_recorder_leave(r);
   return result;
 }
 
 void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
                          size_t nsize, const struct ljp_caller *caller)
 {
-  if (LJP_UNLIKELY(!ljp_recorder_is_active(r) || (!ptr && !nsize)))
+  if (LJP_UNLIKELY(!ptr && !nsize))
     return r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r))) {
+    ljp_recorder_note_bytes(r, nsize ? 0 : osize);
+    return r->alloc(r->ud, ptr, osize, nsize);
+  }
   ljp_stand_in(caller);
   if (LJP_LIKELY(r->holds))
     every_push_held(r);
@@ -231,7 +253,12 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
   ljp_stacks_find(&r->stacks, caller, &r->stack);
   r->held.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   void *result = r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r))) {
+    ljp_recorder_note_bytes(r, 0);
+    return result;
+  }
   if (LJP_UNLIKELY(!result))
     return every_refused(r, ptr, osize, caller);
   r->held.address = (uint64_t)(uintptr_t)result;
@@ -245,5 +272,6 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
     r->counts.allocs++;
   }
   ljp_recorder_hold(r);
+  ljp_recorder_leave(r);
   return result;
 }

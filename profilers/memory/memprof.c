@@ -2,10 +2,9 @@
 ** The life cycle of the memory profiler: start, stop, and whatever may end a
 ** session in between (lua_close, exit, another allocator). See memprof.h.
 **
-** Invariants: there is one lock. The recorder belongs to the VM's thread.
-** Another thread that ends a session only switches the recorder off; the
-** recorder then passes every call on, and stays. The writer's rounds only try
-** the lock, because stop holds it while it waits for the writer.
+** Invariants: there is one lock. The writer's rounds only try it, because stop
+** holds it while it waits for the writer; a VM's collector only tries it,
+** because it can come back later.
 */
 #include "profilers/memory/memprof.h"
 
@@ -17,10 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profilers/memory/record.h"
+#include "profilers/memory/followed.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
-#include "profilers/session/vms.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
@@ -29,26 +27,19 @@
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
 
-enum {
-  RING_BYTES = 4 << 20,
-  IDLE = 16 /* recorders */
-};
-
 static struct {
   struct ljp_profiler_lock lock;
   bool running, ever, failed;
-  bool replaced;   /* the program has put another allocator on top */
-  uint32_t number; /* of the VM */
+  bool replaced;      /* the program has put another allocator on top */
+  uint32_t owner;     /* number of the VM that may stop it; 0: any */
+  _Atomic bool meets; /* VMs that come by have something to do */
   struct ljp_memprof_options options;
   char path[LJP_OUTPUT_PATH_BYTES];
   struct ljp_session *session;
-  struct ljp_guest_hold hold;  /* of a session of our own */
-  struct ljp_producer *events; /* for events outside of the VM's thread */
-  struct ljp_recorder *_Atomic recorder;
+  struct ljp_guest_hold hold;       /* of a session of our own */
+  struct ljp_producer *events;      /* for events outside of a VM's thread */
   struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
-  struct ljp_recorder *left; /* recorders below other allocators, for good */
-  struct ljp_recorder *idle; /* recorders for later sessions; latest first */
 } memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
 #define g (&memprof)
 
@@ -73,19 +64,26 @@ void ljp_memprof_options_init(struct ljp_memprof_options *o)
 #define REPLACED                                                               \
   "the program has replaced its allocator: later events are not recorded"
 
-static void memprof_note_replaced(void)
+static void memprof_note_replaced(struct ljp_recorder *r)
 {
-  if (!g->replaced)
-    ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR, REPLACED);
-  g->replaced = true;
+  char text[sizeof REPLACED + 32];
+  snprintf(text, sizeof text, "VM %u: " REPLACED, r->number);
+  ljp_push_note(g->events, ljp_clock_ns(), LJP_NOTE_ERROR, text);
+  r->replaced = g->replaced = true;
 }
 
-static void memprof_check_allocator(void)
+static void memprof_check_allocator(struct ljp_recorder *r, void *ctx)
 {
-  if (g->replaced || ljp_recorder_in_place(g->recorder))
+  (void)ctx;
+  if (ljp_recorder_in_place(r))
     return;
-  ljp_recorder_switch_off(g->recorder);
-  memprof_note_replaced();
+  ljp_recorder_switch_off(r);
+  memprof_note_replaced(r);
+}
+
+static void memprof_check_allocators(void)
+{
+  ljp_followed_each(memprof_check_allocator, NULL);
 }
 
 static void memprof_round(void *ctx)
@@ -96,7 +94,7 @@ static void memprof_round(void *ctx)
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
-    memprof_check_allocator();
+    memprof_check_allocators();
   }
   memprof_unlock();
 }
@@ -112,7 +110,7 @@ static void memprof_shared_round(void)
   if (!ljp_profiler_trylock(&g->lock))
     return;
   if (g->running && g->options.shared && g->lock.pid == getpid())
-    memprof_check_allocator();
+    memprof_check_allocators();
   memprof_unlock();
 }
 
@@ -123,14 +121,11 @@ static void memprof_forked(void *ctx, bool recording)
   ljp_host_forked();
   if (!g->running)
     return;
+  ljp_followed_forked(recording);
   if (recording) {
     ljp_guest_protos_ready(&g->hold);
-    ljp_recorder_forked(g->recorder);
     return;
   }
-  /* From now on the recorder only passes calls on. It must not ask its producer,
-  ** which goes with the session when the child starts another one. */
-  ljp_recorder_switch_off(g->recorder);
   g->running = false;
   ljp_guest_protos_release(&g->hold);
   ljp_guest_traces_release();
@@ -155,31 +150,89 @@ static const struct ljp_participant memprof_participant = {
     .forked = memprof_shared_forked,
     .records = memprof_records_shared};
 
-static enum ljp_status memprof_stop_locked(struct ljp_failure *why);
+static enum ljp_status memprof_stop_locked(struct lua_State *L,
+                                           struct ljp_failure *why);
 
-/* lua_close(), on the VM's own thread. */
+/* A new VM, before it runs anything. */
+static void memprof_on_created(struct lua_State *L)
+{
+  int *error = &errno, saved = *error;
+  uint32_t id;
+  memprof_lock();
+  if (g->running && g->options.all)
+    ljp_followed_add(L);
+  if (g->running && !g->options.shared)
+    ljp_followed_define(ljp_guest_vm_id(L), &id);
+  memprof_unlock();
+  *error = saved;
+}
+
+/* lua_close() begins. */
 static void memprof_on_closing(struct lua_State *L)
 {
   struct ljp_failure why;
   memprof_lock();
-  if (g->running && ljp_guest_vm_id(L) == g->number)
-    memprof_stop_locked(&why);
+  if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner)
+    memprof_stop_locked(L, &why);
   memprof_unlock();
 }
 
-static const struct ljp_guest_listener memprof_listener = {
-    .closing = memprof_on_closing};
+/* When no session runs, and no recorder is left to be removed, nobody need call
+** us any more. */
+static void memprof_listen(void);
 
-/* On a VM's own thread, inside its collector. That VM's recorder cannot end
-** meanwhile: ending it takes the same thread. */
-static void memprof_on_phase(uint32_t vm, enum ljp_gc_phase phase,
-                             uint64_t heap_bytes)
+static void memprof_on_gone(struct lua_State *L)
 {
-  struct ljp_recorder *r = atomic_load(&g->recorder);
-  (void)phase;
-  (void)heap_bytes;
-  if (r && vm == r->number)
+  int *error = &errno, saved = *error;
+  memprof_lock();
+  ljp_followed_gone(L);
+  memprof_listen();
+  memprof_unlock();
+  *error = saved;
+}
+
+static void memprof_meet_locked(struct lua_State *L)
+{
+  int *error = &errno, saved = *error;
+  ljp_followed_clear(L);
+  if (g->running && g->options.all)
+    ljp_followed_add(L);
+  memprof_listen();
+  memprof_unlock();
+  *error = saved;
+}
+
+void ljp_memprof_meet(struct lua_State *L)
+{
+  if (LJP_LIKELY(!atomic_load_explicit(&g->meets, memory_order_relaxed)))
+    return;
+  memprof_lock();
+  memprof_meet_locked(L);
+}
+
+/* On a VM's own thread, inside its collector. */
+static void memprof_on_phase(struct lua_State *L)
+{
+  struct ljp_recorder *r = ljp_guest_recorder(L);
+  if (r && !r->ended)
     ljp_recorder_phase(r);
+  else if (atomic_load_explicit(&g->meets, memory_order_relaxed) &&
+           atomic_load(&g->lock.pid) == getpid() &&
+           ljp_profiler_trylock(&g->lock)) /* else at the next phase */
+    memprof_meet_locked(L);
+}
+
+static void memprof_listen(void)
+{
+  static const struct ljp_guest_listener listener = {
+      .created = memprof_on_created,
+      .closing = memprof_on_closing,
+      .gone = memprof_on_gone};
+  uint32_t lingering = ljp_followed_lingering();
+  bool listen = g->running || lingering;
+  atomic_store(&g->meets, lingering || (g->running && g->options.all));
+  ljp_guest_listen(LJP_LISTENER_MEM, listen ? &listener : NULL);
+  ljp_guest_listen_gc(listen ? memprof_on_phase : NULL);
 }
 
 /* exit() without lua_close(). Runs before the destructor of the CPU profiler,
@@ -190,7 +243,7 @@ __attribute__((destructor)) static void memprof_at_exit(void)
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
-    memprof_stop_locked(&why);
+    memprof_stop_locked(NULL, &why);
   memprof_unlock();
 }
 
@@ -229,78 +282,21 @@ static void memprof_info_options(void)
   ljp_session_info(g->session, "option.memory.sample_bytes", text);
   ljp_session_info(g->session, "option.memory.native",
                    o->native ? "true" : "false");
+  ljp_session_info(g->session, "option.memory.vms", o->all ? "all" : "own");
 }
 
-/* A host may have kept a session's allocator (lua_getallocf) and may still call
-** it. So its recorder stays and passes calls on, until there are IDLE later
-** ones. A later session may take it over if it is of the same kind and on the
-** same allocator. */
-static struct ljp_recorder *memprof_take_idle(struct lua_State *L)
+static enum ljp_status memprof_follow(struct lua_State *L)
 {
-  void *ud;
-  lua_Alloc alloc = lua_getallocf(L, &ud);
-  struct ljp_recorder **at = &g->idle, *r;
-  while ((r = *at) != NULL && (r->alloc != alloc || r->ud != ud ||
-                               r->every != (g->options.sample_bytes == 0)))
-    at = &r->left;
-  if (r) {
-    *at = r->left;
-    ljp_recorder_reset(r);
-  }
-  return r;
-}
-
-static void memprof_give_back(struct ljp_recorder *r)
-{
-  struct ljp_recorder **at = &g->idle;
-  if (r->fixed || !r->alloc) { /* no host can have kept it */
-    free(r);
-    return;
-  }
-  r->left = g->idle;
-  g->idle = r;
-  for (int i = 0; *at && i < IDLE; i++)
-    at = &(*at)->left;
-  free(*at);
-  *at = NULL;
-}
-
-/* Makes g->recorder, ready to begin. */
-static enum ljp_status memprof_make_recorder(struct lua_State *L)
-{
-  struct ljp_recorder *r = memprof_take_idle(L);
-  char name[24];
-  if (!r) {
-    r = aligned_alloc(_Alignof(struct ljp_recorder), sizeof *r);
-    if (!r)
-      return LJP_ERR_MEM;
-    memset(r, 0, sizeof *r);
-  }
-  g->recorder = r;
-  r->number = g->number;
-  if (!ljp_guest_heap(L, &r->heap))
-    return LJP_ERR_NOTSUP;
-  r->stacks.heap = &r->heap;
-  r->stacks.native = g->options.native;
-  r->stacks.depth = g->options.depth;
-  r->stacks.unwind = ljp_host_tables();
-  r->sample_bytes = g->options.sample_bytes;
-  r->here.random = ljp_clock_ns() * 2 + 1;
-  if (!ljp_stacks_init(&r->stacks))
-    return LJP_ERR_MEM;
-  r->vm = g->options.shared ? ljp_vms_id(g->number) : 0;
-  snprintf(name, sizeof name, "VM %u", g->number);
-  enum ljp_status status =
-      r->vm ? LJP_OK : ljp_session_add_vm(g->session, 0, name, &r->vm);
-  if (!status)
-    status =
-        ljp_session_add_producer(g->session, LJP_PRODUCER_MEMORY, 0,
-                                 r->sample_bytes, RING_BYTES, &r->producer);
-  if (!status)
-    atomic_store(&r->active, ljp_producer_active_flag(r->producer));
-  if (!status)
-    status = ljp_session_add_producer(g->session, LJP_PRODUCER_EVENTS, 0, 0, 0,
-                                      &g->events);
+  const struct ljp_memprof_options *o = &g->options;
+  const struct ljp_follow how = {.session = g->session,
+                                 .sample_bytes = o->sample_bytes,
+                                 .native = o->native,
+                                 .shared = o->shared,
+                                 .depth = o->depth};
+  ljp_followed_begin(&how);
+  enum ljp_status status = ljp_session_add_producer(
+      g->session, LJP_PRODUCER_EVENTS, 0, 0, 0, &g->events);
+  status = status ? status : ljp_followed_add(L);
   return status;
 }
 
@@ -316,12 +312,33 @@ static enum ljp_status memprof_close_session(struct ljp_failure *why)
   return status;
 }
 
+static enum ljp_status memprof_begin(struct lua_State *L,
+                                     struct ljp_failure *why)
+{
+  struct ljp_failure ignored;
+  enum ljp_status status =
+      g->options.shared ? memprof_join_session(why) : memprof_open_session(why);
+  if (status)
+    return status;
+  status = memprof_follow(L);
+  if (status)
+    ljp_fail(why, status, ljp_status_errno(status), "%s",
+             ljp_status_text(status));
+  else if (!g->options.shared)
+    status = ljp_output_commit(&g->options.output, g->session, why);
+  if (status) {
+    g->options.output.on_stop = NULL;
+    ljp_followed_stop(L); /* otherwise it would read a freed producer */
+    memprof_close_session(&ignored);
+  }
+  return status;
+}
+
 static enum ljp_status
 memprof_start_locked(struct lua_State *L,
                      const struct ljp_memprof_options *options,
                      struct ljp_failure *why)
 {
-  struct ljp_failure ignored;
   if (g->running)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "memory profiler is running already");
@@ -330,36 +347,14 @@ memprof_start_locked(struct lua_State *L,
       ljp_output_keep_path(&g->options.output, g->path, why);
   if (status)
     return status;
-  g->number = ljp_guest_vm_id(L);
+  g->owner = ljp_guest_vm_id(L);
   g->replaced = g->failed = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
   status = ljp_host_prepare(why);
   if (status)
     return status;
-  if (options->shared)
-    status = memprof_join_session(why);
-  else
-    status = memprof_open_session(why);
-  if (!status) {
-    status = memprof_make_recorder(L);
-    if (status)
-      ljp_fail(why, status, ljp_status_errno(status), "%s",
-               ljp_status_text(status));
-    else if (!options->shared)
-      status = ljp_output_commit(&g->options.output, g->session, why);
-    if (status) {
-      g->options.output.on_stop = NULL;
-      if (g->recorder) /* Otherwise it would read a freed producer. */
-        ljp_recorder_switch_off(g->recorder);
-      memprof_close_session(&ignored);
-      if (g->recorder) {
-        ljp_stacks_fini(&g->recorder->stacks);
-        memprof_give_back(g->recorder);
-      }
-      g->recorder = NULL;
-    }
-  }
+  status = memprof_begin(L, why);
   if (status) {
     ljp_host_release();
     return status;
@@ -367,39 +362,36 @@ memprof_start_locked(struct lua_State *L,
   memprof_info_options();
   ljp_guest_traces_hold();
   g->ever = g->running = true;
-  ljp_guest_listen(LJP_LISTENER_MEM, &memprof_listener);
-  ljp_recorder_begin(g->recorder);
-  ljp_guest_listen_gc(memprof_on_phase);
+  memprof_listen();
+  if (!options->shared)
+    ljp_followed_define_all();
   return LJP_OK;
 }
 
 /* -- Stop ------------------------------------------------------------------ */
-static enum ljp_status memprof_stop_locked(struct ljp_failure *why)
+static void memprof_look_before_stop(struct ljp_recorder *r, void *ctx)
 {
-  struct ljp_recorder *r = g->recorder;
-  ljp_assert(g->running && r && g->session);
-  ljp_guest_listen(LJP_LISTENER_MEM, NULL);
-  ljp_guest_listen_gc(NULL);
-  bool gone = ljp_recorder_end(r);
-  if (!gone)
-    memprof_note_replaced();
-  g->counts = r->counts;
+  (void)ctx;
+  if (!ljp_recorder_in_place(r))
+    memprof_note_replaced(r);
+}
+
+/* L: a VM of this thread, or NULL. */
+static enum ljp_status memprof_stop_locked(struct lua_State *L,
+                                           struct ljp_failure *why)
+{
+  uint64_t heap_bytes;
+  ljp_assert(g->running && g->session);
+  ljp_followed_each(memprof_look_before_stop, NULL);
+  bool stuck = !ljp_followed_stop(L);
+  ljp_followed_counts(&g->counts, &heap_bytes);
   g->running = false;
-  ljp_stacks_fini(&r->stacks);
-  ljp_producer_retire(r->producer);
+  memprof_listen();
   ljp_producer_retire(g->events);
-  r->producer = NULL;
   enum ljp_status status = memprof_close_session(why);
   ljp_guest_traces_release();
-  ljp_host_release();
-  g->recorder = NULL;
-  /* Below another allocator it has to pass calls on for good. */
-  if (gone) {
-    memprof_give_back(r);
-  } else {
-    r->left = g->left;
-    g->left = r;
-  }
+  if (!stuck)
+    ljp_host_release();
   g->failed = status || g->replaced;
   ljp_output_ended(&g->options.output, &g->lock);
   if (status)
@@ -426,16 +418,23 @@ enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
   if (!g->running)
     status =
         ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
-  else if (ljp_guest_vm_id(L) != g->number)
+  else if (g->owner && ljp_guest_vm_id(L) != g->owner)
     status = ljp_fail(
         why, LJP_ERR_USE, EPERM,
         "memory profiler was started by another VM (number %u); only that VM "
         "can stop it",
-        g->number);
+        g->owner);
   else
-    status = memprof_stop_locked(why);
+    status = memprof_stop_locked(L, why);
   memprof_unlock();
   return status;
+}
+
+void ljp_memprof_disown(void)
+{
+  memprof_lock();
+  g->owner = 0;
+  memprof_unlock();
 }
 
 enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
@@ -443,16 +442,21 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
 {
   enum ljp_status status = LJP_OK;
   memprof_lock();
+  struct ljp_recorder *r = ljp_guest_recorder(L);
   if (!g->running) {
     status =
         ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
-  } else if (ljp_guest_vm_id(L) != g->number) {
+  } else if (g->owner && ljp_guest_vm_id(L) != g->owner) {
     status = ljp_fail(why, LJP_ERR_USE, EPERM,
                       "memory profiler was started by another VM "
                       "(number %u); only that VM can set marks",
-                      g->number);
+                      g->owner);
+  } else if (!r || r->ended) {
+    status = ljp_fail(why, LJP_ERR_LIMIT, EAGAIN,
+                      "this VM is not recorded: too many VMs are, or there "
+                      "was no memory");
   } else {
-    ljp_recorder_mark(g->recorder, name, bytes);
+    ljp_recorder_mark(r, name, bytes);
   }
   memprof_unlock();
   return status;
@@ -467,10 +471,8 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   out->counts = g->counts;
   out->bytes = g->bytes;
   if (g->running) {
-    ljp_recorder_count(g->recorder);
-    out->counts = g->recorder->counts;
+    ljp_followed_counts(&out->counts, &out->heap_bytes);
     out->bytes = ljp_session_bytes(g->session);
-    out->heap_bytes = ljp_guest_heap_bytes(&g->recorder->heap);
   }
   if (g->failed || g->replaced ||
       (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))

@@ -1,10 +1,11 @@
 /*
-** The memory profiler: records one VM's allocations into a session, its own or
-** the one that the CPU profiler shares. One at a time in a process. The Lua and
-** the C interface (profilers/api/memprof_*.c) call it.
+** The memory profiler: records the allocations of one VM, or of all VMs of the
+** process, into a session, its own or the one that the CPU profiler shares. One
+** session at a time in a process. The Lua and the C interface
+** (profilers/api/memprof_*.c) call it.
 **
-** While a session runs the recorder (record.c) stands between the VM and its
-** allocator; memprof.c starts and stops it. Any thread may call this, except
+** While a session runs, a recorder (record.c) stands between each VM and its
+** allocator; followed.c puts it there. Any thread may call this, except
 ** where a lua_State is passed: then the thread that runs the VM. No signal
 ** handler may.
 */
@@ -27,6 +28,7 @@ struct ljp_memprof_options {
                             ** event */
   bool native;              /* C frames in the stacks */
   uint32_t depth;
+  bool all;    /* all VMs, those made later too; else the one that starts it */
   bool shared; /* record into the session that another profiler offers
                ** (session/shared.h) */
 };
@@ -38,7 +40,15 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   struct ljp_failure *why);
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why);
 
-/* Puts a mark on the timeline, with the bytes in use as its value. */
+/* The running session belongs to no VM from now on: any VM may stop it, and it
+** goes on when its first VM is closed. */
+void ljp_memprof_disown(void);
+
+/* This thread runs the VM at the moment, so a session of all VMs can follow it
+** from now on if the VM is older than the session. */
+void ljp_memprof_meet(struct lua_State *L);
+
+/* Puts a mark on the timeline, with the bytes in use by this VM as its value. */
 enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                                  size_t bytes, struct ljp_failure *why);
 
@@ -61,7 +71,7 @@ struct ljp_memprof_status {
   bool running;      /* also when "failed", until it is stopped */
   char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
   uint64_t sample_bytes, bytes;
-  uint64_t heap_bytes; /* in use by the recorded VM */
+  uint64_t heap_bytes; /* in use by the recorded VMs */
   bool native;
   struct ljp_memprof_counts counts;
 };

@@ -4,9 +4,12 @@
 #include "profilers/memory/record_priv.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/base/saferead.h"
 
 enum {
   MEASURED_CYCLES = 3000000, /* enough to measure the length of one */
@@ -168,6 +171,7 @@ void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
 void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;
+  atomic_store(&r->inside, false);
   ljp_stacks_forked(&r->stacks);
   recorder_enter_phase(
       r, LJP_NO_PHASE); /* the first event will push the heap's size */
@@ -175,8 +179,10 @@ void ljp_recorder_forked(struct ljp_recorder *r)
 
 void ljp_recorder_phase(struct ljp_recorder *r)
 {
-  if (atomic_load_explicit(&r->on, memory_order_relaxed))
-    ljp_recorder_check_phase(r, 0);
+  if (!ljp_recorder_enter(r))
+    return;
+  ljp_recorder_check_phase(r, 0);
+  ljp_recorder_leave(r);
 }
 
 void ljp_recorder_push_free(struct ljp_recorder *r, struct ljp_mem *m)
@@ -220,6 +226,16 @@ struct ljp_mem ljp_recorder_mem(struct ljp_recorder *r, void *ptr, size_t osize,
 
 /* -- Begin and end --------------------------------------------------------- */
 
+/* Pushes what is in use. The figures at both ends are what all events must add
+** up to, so a full ring is waited for. */
+static void recorder_push_bytes(struct ljp_recorder *r, enum ljp_gc_phase phase,
+                                uint64_t bytes)
+{
+  r->tsc = 0;
+  r->counts.untold += !ljp_push_gc_wait(r->producer, ljp_recorder_time(r),
+                                        r->vm, phase, bytes, r->cycle);
+}
+
 static lua_Alloc recorder_hook(const struct ljp_recorder *r)
 {
   return r->every   ? ljp_every_hook
@@ -243,11 +259,12 @@ void ljp_recorder_begin(struct ljp_recorder *r)
 {
   r->every = r->sample_bytes == 0;
   r->stacks.producer = r->producer;
+  ljp_assert(r->producer && !atomic_load(&r->on));
   recorder_enter_phase(r, ljp_guest_gc_phase(&r->heap));
   r->tsc = 0;
   r->held = (struct ljp_mem){.vm = r->vm};
-  r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
-                                   r->phase, ljp_guest_heap_bytes(&r->heap), 0);
+  r->other_bytes = ljp_guest_heap_bytes(&r->heap);
+  recorder_push_bytes(r, r->phase, r->other_bytes);
   r->alloc = lua_getallocf(r->heap.main, &r->ud);
   r->own = ljp_guest_owns_allocator(&r->heap);
   if (!r->every)
@@ -255,6 +272,8 @@ void ljp_recorder_begin(struct ljp_recorder *r)
   r->fresh = r->own ? ljp_recorder_fresh : ljp_recorder_every;
   /* lj_alloc_free reads only the first two arguments. */
   r->give_back = r->own ? (lua_Alloc)(void (*)(void))lj_alloc_free : r->alloc;
+  atomic_store(&r->noted, false);
+  atomic_store(&r->active, ljp_producer_active_flag(r->producer));
   atomic_store(&r->on, true);
   lua_setallocf(r->heap.main, recorder_hook(r), recorder_ud(r));
 }
@@ -271,40 +290,135 @@ void ljp_recorder_reset(struct ljp_recorder *r)
   const lua_Alloc alloc = r->alloc, give_back = r->give_back;
   void *const ud = r->ud;
   const bool every = r->every, own = r->own;
-  memset(r, 0, sizeof *r);
+  struct ljp_producer *producer = r->producer;
+  memset(r, 0, offsetof(struct ljp_recorder, stacks));
   r->alloc = alloc;
   r->ud = ud;
   r->give_back = give_back;
   r->fresh = own ? ljp_recorder_fresh : ljp_recorder_every;
   r->every = every;
+  r->own = own;
+  r->producer = producer;
   r->down = &r->here;
   r->here.until = INT64_MAX;
+  atomic_store(&r->noted, true);
   ljp_recorder_switch_off(r);
 }
 
-void ljp_recorder_count(struct ljp_recorder *r)
+static void recorder_add_counts(struct ljp_memprof_counts *sums,
+                                const struct ljp_memprof_counts *counts)
 {
-  r->counts.cut = r->stacks.cut;
-  r->counts.remembered = r->stacks.remembered;
-  r->counts.checked = r->stacks.checked;
-  r->counts.differed = r->stacks.differed;
+  uint64_t *to = (uint64_t *)sums;
+  const uint64_t *from = (const uint64_t *)counts;
+  _Static_assert(sizeof *sums % sizeof *to == 0, "counters only");
+  for (size_t i = 0; i < sizeof *sums / sizeof *to; i++)
+    to[i] += from[i];
 }
 
-bool ljp_recorder_end(struct ljp_recorder *r)
+/* The VM's thread may be counting meanwhile. */
+__attribute__((no_sanitize("thread"))) void
+ljp_recorder_add_counts(const struct ljp_recorder *r,
+                        struct ljp_memprof_counts *sums)
+{
+  struct ljp_memprof_counts counts = r->counts;
+  counts.cut = r->stacks.cut;
+  counts.remembered = r->stacks.remembered;
+  counts.checked = r->stacks.checked;
+  counts.differed = r->stacks.differed;
+  recorder_add_counts(sums, &counts);
+}
+
+bool ljp_recorder_end(struct ljp_recorder *r, bool closed)
+{
+  if (atomic_load(&r->on)) {
+    ljp_recorder_flush(r);
+    recorder_push_bytes(r,
+                        closed ? LJP_GC_CLOSED : ljp_guest_gc_phase(&r->heap),
+                        ljp_guest_heap_bytes(&r->heap));
+  }
+  ljp_recorder_switch_off(r);
+  return ljp_recorder_remove(r);
+}
+
+bool ljp_recorder_remove(struct ljp_recorder *r)
 {
   bool ours = ljp_recorder_in_place(r);
-  bool was_on = atomic_load(&r->on);
-  ljp_recorder_switch_off(r);
-  if (was_on) {
-    ljp_recorder_flush(r);
-    r->tsc = 0;
-    r->counts.untold += !ljp_push_gc(r->producer, ljp_recorder_time(r), r->vm,
-                                     ljp_guest_gc_phase(&r->heap),
-                                     ljp_guest_heap_bytes(&r->heap), r->cycle);
-  }
   if (ours)
     lua_setallocf(r->heap.main, r->alloc, r->ud);
   ljp_recorder_end_sampled(r, ours);
-  ljp_recorder_count(r);
+  r->ended = false;
+  atomic_store(&r->noted, true);
   return ours;
+}
+
+/* -- The end from another thread ------------------------------------------- */
+
+/* Waits until the VM's thread is not inside. It may be waiting for room in the
+** ring, but not for long. */
+static bool recorder_await(const struct ljp_recorder *r)
+{
+  enum { PATIENCE_NS = 2500000000, PAUSE_NS = 100000 };
+  _Atomic uint32_t never = 0;
+  uint64_t until = ljp_clock_ns() + PATIENCE_NS;
+  /* Acquire: pairs with ljp_recorder_leave(). */
+  while (atomic_load_explicit(&r->inside, memory_order_acquire)) {
+    if (ljp_clock_ns() > until)
+      return false;
+    ljp_futex_wait(&never, 0, PAUSE_NS);
+  }
+  return true;
+}
+
+/* The VM's own count of bytes at the last recorded event. The VM may be between
+** a call of its allocator and the count of it; then the next moment tells. */
+static uint64_t recorder_bytes_elsewhere(const struct ljp_recorder *r)
+{
+  enum { TRIES = 20, PAUSE_NS = 1000000 };
+  _Atomic uint32_t never = 0;
+  uint64_t events = r->counts.alloc_bytes - r->counts.free_bytes, bytes = 0;
+  for (int i = 0; i < TRIES; i++) {
+    if (i)
+      ljp_futex_wait(&never, 0, PAUSE_NS);
+    bytes = __atomic_load_n(r->heap.bytes, __ATOMIC_RELAXED);
+    if (atomic_load_explicit(&r->noted, memory_order_acquire))
+      return r->noted_bytes;
+    if (!r->every || bytes == r->other_bytes + events)
+      break;
+  }
+  return bytes;
+}
+
+/* The VM may be freeing the very block. So an object's type is read
+** fault-safely, and a table's part stays a part. */
+static void recorder_flush_elsewhere(struct ljp_recorder *r)
+{
+  uint64_t word;
+  const uint64_t tag = r->held.address + LJP_GUEST_OBJECT_TAG_AT;
+  uint8_t type = r->held_type;
+  if (!r->holds)
+    return;
+  if (r->held_object) {
+    type = LJP_MEM_TYPE_OTHER;
+    if (ljp_safe_load((const void *)(uintptr_t)(tag & ~UINT64_C(7)), &word) &&
+        (uint8_t)(word >> (tag & 7) * 8) < LJP_GUEST_OBJECT_TAGS)
+      type = ljp_guest_object_types[(uint8_t)(word >> (tag & 7) * 8)];
+  } else if (r->held_part) {
+    type = LJP_MEM_TYPE_TABLE;
+  }
+  r->held.what |= type;
+  r->holds = false;
+  ljp_recorder_push(r, &r->held);
+}
+
+bool ljp_recorder_end_elsewhere(struct ljp_recorder *r)
+{
+  r->ended = true;
+  if (!recorder_await(r))
+    return false;
+  if (!r->replaced) {
+    recorder_flush_elsewhere(r);
+    recorder_push_bytes(r, r->phase == LJP_NO_PHASE ? LJP_GC_PAUSE : r->phase,
+                        recorder_bytes_elsewhere(r));
+  }
+  return true;
 }

@@ -48,21 +48,27 @@ struct ljp_recorder {
   /* The allocator below. The fields that entry.c reads come first. */
   lua_Alloc alloc;
   void *ud;
-  struct ljp_countdown *down; /* &here, or that of ljp_own */
-  struct ljp_recorder *left;  /* the next in a list of recorders that stay */
-  lua_Alloc give_back;        /* the allocator below, for frees */
+  struct ljp_countdown *down;        /* &here, or that of ljp_own */
+  struct ljp_recorder *_Atomic next; /* in a list of followed.c */
+  lua_Alloc give_back;               /* the allocator below, for frees */
   void *(*fresh)(struct ljp_recorder *r, void *ptr, size_t osize, size_t nsize,
                  const struct ljp_caller *caller); /* records a new block */
   struct ljp_track track;
   struct ljp_countdown here;
   _Atomic bool on; /* false: the recorder only passes calls on, for good */
+  _Atomic bool
+      inside; /* the VM's thread is in ljp_recorder_enter() ... leave() */
+  _Atomic bool noted; /* noted_bytes is valid, or will not be needed */
   bool every;
-  bool own;   /* the allocator below is LuaJIT's own */
-  bool fixed; /* ... and this is ljp_own's recorder. Blocks in the table have
+  bool own;      /* the allocator below is LuaJIT's own */
+  bool fixed;    /* ... and this is ljp_own's recorder. Blocks in the table have
               ** their flag set (ljp_guest_block_flag); blocks with the flag
               ** need not be in the table */
+  bool replaced; /* another allocator is on top of this one */
+  bool ended;    /* from another thread: still in place, passes calls on */
+  bool spare;    /* no host can call it any more */
   struct ljp_guest_heap heap;
-  struct ljp_producer *producer;
+  struct ljp_producer *producer; /* NULL: no session, and `stacks` is empty */
   /* The producer's flag, or one that is always false: is there anything to
   ** record? */
   const _Atomic bool *_Atomic active;
@@ -84,6 +90,8 @@ struct ljp_recorder {
   bool holds, held_object, held_part;
   uint8_t held_type; /* if the memory does not tell its type itself */
   struct ljp_memprof_counts counts;
+  uint64_t noted_bytes; /* in use when the first call was not recorded */
+  uint64_t other_bytes; /* in use, but not allocated by recorded events */
   struct ljp_found_stack stack; /* of the last event that has a stack */
   struct ljp_stacks stacks;
 };
@@ -91,15 +99,28 @@ struct ljp_recorder {
 /* Puts the recorder between the VM and its allocator. */
 void ljp_recorder_begin(struct ljp_recorder *r);
 
-/* Pushes the event that is held back and the final state of the heap. True: the
-** VM has its old allocator back. False: another allocator has been put on top;
-** the recorder must stay for good. */
-bool ljp_recorder_end(struct ljp_recorder *r);
+/* Pushes the event that is held back and the final state of the heap. closed:
+** the VM is about to free its memory. True: the VM has its old allocator back.
+** False: another allocator has been put on top; the recorder must stay for
+** good. On the VM's own thread. */
+bool ljp_recorder_end(struct ljp_recorder *r, bool closed);
+
+/* The same for a VM that another thread may be running, in three steps. First
+** switch off the recorders of all such VMs, and sleep for
+** LJP_RECORDER_SETTLE_NS. Then call this for each. False: the VM's thread does
+** not come out of the recorder; it must keep its producer and its stacks. Until
+** ljp_recorder_remove() the recorder stays in place and passes calls on. */
+enum { LJP_RECORDER_SETTLE_NS = 2000000 };
+bool ljp_recorder_end_elsewhere(struct ljp_recorder *r);
+
+/* The last step, on the VM's own thread. Returns as ljp_recorder_end() does. */
+bool ljp_recorder_remove(struct ljp_recorder *r);
 
 /* Is the recorder still the VM's allocator? */
 bool ljp_recorder_in_place(struct ljp_recorder *r);
 
-/* Resets a recorder that has ended. It still passes calls on. */
+/* Resets a recorder that has ended. It still passes calls on, and keeps its
+** producer and its stacks. */
 void ljp_recorder_reset(struct ljp_recorder *r);
 
 /* Makes the recorder only pass calls on from now on. Any thread. */
@@ -119,8 +140,10 @@ void ljp_recorder_forked(struct ljp_recorder *r);
 /* Tells the recorder that the collector has entered another phase. */
 void ljp_recorder_phase(struct ljp_recorder *r);
 
-/* Brings r->counts up to date. */
-void ljp_recorder_count(struct ljp_recorder *r);
+/* Adds the recorder's counts to *sums. Any thread; while the VM runs on another
+** one, the counts may be a little old. */
+void ljp_recorder_add_counts(const struct ljp_recorder *r,
+                             struct ljp_memprof_counts *sums);
 
 uint64_t ljp_recorder_time(struct ljp_recorder *r);
 

@@ -31,6 +31,40 @@ static inline bool ljp_recorder_is_active(const struct ljp_recorder *r)
       memory_order_relaxed);
 }
 
+/* Begins work with what belongs to a session: the producer, the stacks. False:
+** there is nothing to record. Another thread may end the session at any time,
+** which takes two steps (ljp_recorder_switch_off(), ljp_recorder_await()): it
+** makes this function fail, and then waits until nobody is inside. Neither side
+** needs a barrier here, since the other thread leaves this store enough time to
+** become visible. */
+static inline bool ljp_recorder_enter(struct ljp_recorder *r)
+{
+  atomic_store_explicit(&r->inside, true, memory_order_relaxed);
+  atomic_signal_fence(memory_order_seq_cst);
+  if (LJP_LIKELY(ljp_recorder_is_active(r)))
+    return true;
+  /* Release: the thread that waits sees what was done inside. */
+  atomic_store_explicit(&r->inside, false, memory_order_release);
+  return false;
+}
+
+static inline void ljp_recorder_leave(struct ljp_recorder *r)
+{
+  atomic_store_explicit(&r->inside, false, memory_order_release);
+}
+
+/* A call that is not recorded any more. The first one notes what was in use at
+** the last recorded event, so that a thread that ends the session can tell.
+** leaving: as below. */
+static inline void ljp_recorder_note_bytes(struct ljp_recorder *r,
+                                           size_t leaving)
+{
+  if (LJP_LIKELY(atomic_load_explicit(&r->noted, memory_order_relaxed)))
+    return;
+  r->noted_bytes = ljp_guest_heap_bytes(&r->heap) + leaving;
+  atomic_store_explicit(&r->noted, true, memory_order_release);
+}
+
 #define LJP_NO_PHASE ((enum ljp_gc_phase)255)
 
 static inline bool ljp_is_sweeping(const struct ljp_recorder *r)

@@ -43,14 +43,14 @@ struct ljp_front {
 
 bool ljp_front_init(struct ljp_stacks *s)
 {
-  s->sites = calloc(2 * SITES, sizeof *s->sites);
+  s->sites = ljp_stacks_pages(2 * SITES * sizeof *s->sites);
   s->fronts = calloc(FRONTS * WAYS, sizeof *s->fronts);
   return s->sites && s->fronts;
 }
 
 void ljp_front_fini(struct ljp_stacks *s)
 {
-  free(s->sites);
+  ljp_stacks_free_pages(s->sites, 2 * SITES * sizeof *s->sites);
   free(s->fronts);
   s->sites = NULL;
   s->fronts = NULL;

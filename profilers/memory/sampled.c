@@ -136,7 +136,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
                            bool failed)
 {
   bool sampled = nsize && !failed && r->down->until < 0;
-  if (LJP_UNLIKELY(!ljp_recorder_is_active(r))) {
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r))) {
     if (sampled) /* no more samples, for good */
       r->down->until = INT64_MAX;
     return failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
@@ -160,8 +160,11 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
   }
   *error = saved;
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   r->down->last_size = 0;
   void *result = failed ? NULL : r->alloc(r->ud, ptr, osize, nsize);
+  if (LJP_UNLIKELY(!ljp_recorder_enter(r)))
+    return result;
   saved = *error;
   ljp_stand_in(caller);
   if (nsize && !result) {
@@ -192,6 +195,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
     }
   }
   ljp_stand_in(NULL);
+  ljp_recorder_leave(r);
   *error = saved;
   return result;
 }

@@ -3,8 +3,6 @@
 */
 #include "profilers/memory/segments.h"
 
-#include <sys/mman.h>
-
 enum {
 #ifdef LJP_DEBUG
   SETS = 4, /* a power of two */
@@ -51,19 +49,15 @@ struct ljp_segments {
   struct deep deep[DEEPS];
 };
 
-/* Fresh pages: segments that are never used cost no memory. */
 bool ljp_segments_init(struct ljp_stacks *s)
 {
-  void *pages = mmap(NULL, sizeof *s->segments, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  s->segments = pages != MAP_FAILED ? pages : NULL;
+  s->segments = ljp_stacks_pages(sizeof *s->segments);
   return s->segments != NULL;
 }
 
 void ljp_segments_fini(struct ljp_stacks *s)
 {
-  if (s->segments)
-    munmap(s->segments, sizeof *s->segments);
+  ljp_stacks_free_pages(s->segments, sizeof *s->segments);
   s->segments = NULL;
   s->last = NULL;
 }

@@ -43,6 +43,14 @@ static __attribute__((noinline)) void stacks_new_epoch(struct ljp_stacks *s)
   }
 }
 
+void ljp_stacks_renew(struct ljp_stacks *s)
+{
+  stacks_new_epoch(s);
+  s->memo.valid = false;
+  s->memo.pause = 0;
+  s->cut = s->remembered = s->learned = s->checked = s->differed = 0;
+}
+
 void ljp_stacks_forked(struct ljp_stacks *s)
 {
   stacks_new_epoch(s);

@@ -13,6 +13,7 @@
 #define LJP_MEMORY_STACK_H
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "profilers/session/caller.h"
 #include "profilers/unwind/walk.h"
@@ -86,6 +87,24 @@ struct ljp_stacks {
 ** *stacks. */
 bool ljp_stacks_init(struct ljp_stacks *stacks);
 void ljp_stacks_fini(struct ljp_stacks *stacks);
+
+/* Zeroed pages, which cost no memory until they are used. NULL: out of
+** memory. */
+static inline void *ljp_stacks_pages(size_t bytes)
+{
+  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages != MAP_FAILED ? pages : NULL;
+}
+
+static inline void ljp_stacks_free_pages(void *pages, size_t bytes)
+{
+  if (pages)
+    munmap(pages, bytes);
+}
+
+/* For another VM: forgets what it remembers and counts. */
+void ljp_stacks_renew(struct ljp_stacks *stacks);
 
 /* In a child of fork(), which has a writer of its own. */
 void ljp_stacks_forked(struct ljp_stacks *stacks);

@@ -10,6 +10,7 @@
 
 static struct {
   struct ljp_session *_Atomic session;
+  uint32_t (*_Atomic vm_id)(uint32_t number);
   const struct ljp_participant *_Atomic participant;
 } shared;
 
@@ -23,9 +24,17 @@ struct ljp_session *ljp_shared_session(void)
   return atomic_load(&shared.session);
 }
 
-void ljp_shared_offer(struct ljp_session *session)
+uint32_t ljp_shared_vm_id(uint32_t number)
+{
+  uint32_t (*vm_id)(uint32_t) = atomic_load(&shared.vm_id);
+  return vm_id ? vm_id(number) : 0;
+}
+
+void ljp_shared_offer(struct ljp_session *session,
+                      uint32_t (*vm_id)(uint32_t number))
 {
   ljp_assert(!session || !atomic_load(&shared.session));
+  atomic_store(&shared.vm_id, vm_id);
   atomic_store(&shared.session, session);
 }
 

@@ -11,6 +11,7 @@
 #define LJP_SHARED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ljp_session;
 
@@ -29,8 +30,13 @@ void ljp_shared_join(const struct ljp_participant *participant);
 /* The session on offer, or NULL. It stays until the owner stops it. */
 struct ljp_session *ljp_shared_session(void);
 
-/* The owner's part. session NULL withdraws the offer. */
-void ljp_shared_offer(struct ljp_session *session);
+/* The id of the VM with this number in the session on offer, which it gets now if
+** it has none; 0: it cannot get one. Takes the owner's lock. */
+uint32_t ljp_shared_vm_id(uint32_t number);
+
+/* The owner's part. session NULL withdraws the offer. vm_id: as above. */
+void ljp_shared_offer(struct ljp_session *session,
+                      uint32_t (*vm_id)(uint32_t number));
 void ljp_shared_round(void);
 void ljp_shared_forked(bool recording);
 bool ljp_shared_in_use(void);

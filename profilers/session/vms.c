@@ -7,7 +7,7 @@
 
 #include "src/base/assert.h"
 
-enum { CLOSE_ROUNDS = 2 /* lua_close() has ended after this many rounds */ };
+enum { CLOSE_ROUNDS = 2 /* until its last samples have been written */ };
 
 static struct ljp_vms_entry *vms_find(uint32_t number)
 {
@@ -55,16 +55,22 @@ static void vms_name(struct ljp_vms_entry *entry, struct ljp_session *session)
     atomic_store(&entry->id, id);
 }
 
+void ljp_vms_define(struct ljp_session *session)
+{
+  for (int i = 0; i < LJP_VMS; i++)
+    if (atomic_load(&ljp_vms[i].number) && !atomic_load(&ljp_vms[i].id))
+      vms_name(&ljp_vms[i], session);
+}
+
 void ljp_vms_update(struct ljp_session *session)
 {
+  ljp_vms_define(session);
   for (int i = 0; i < LJP_VMS; i++) {
     struct ljp_vms_entry *entry = &ljp_vms[i];
     if (!atomic_load(&entry->number)) {
       ljp_assert(!atomic_load(&entry->id) && !atomic_load(&entry->closing));
       continue;
     }
-    if (!atomic_load(&entry->id))
-      vms_name(entry, session);
     if (atomic_load(&entry->closing) &&
         atomic_fetch_add(&entry->closing, 1) > CLOSE_ROUNDS) {
       ljp_session_end_vm(session, atomic_load(&entry->id));

@@ -4,7 +4,7 @@
 **
 ** The table belongs to the CPU profiler's session, which the memory profiler
 ** may share. An entry passes through these states: free (number 0), claimed (a
-** number, id 0), named (an id), closing (lua_close() has begun), free again. A
+** number, id 0), named (an id), closing (lua_close() has ended), free again. A
 ** signal handler may claim an entry. Ordinary code takes every other step,
 ** under the lock of the CPU profiler.
 */
@@ -22,7 +22,7 @@ enum { LJP_VMS = 256 /* VMs at a time that get an id of their own */ };
 
 struct ljp_vms_entry {
   _Atomic uint32_t number, id;
-  _Atomic uint32_t closing; /* rounds since lua_close() began, or 0 */
+  _Atomic uint32_t closing; /* rounds since the VM ended, or 0 */
 };
 extern struct ljp_vms_entry ljp_vms[LJP_VMS];
 
@@ -38,9 +38,11 @@ void ljp_vms_reset(void);
 /* Claims an entry for a VM. ctx is not used: the signature is that of
 ** ljp_guest_each_vm(). */
 void ljp_vms_add(void *ctx, uint32_t number);
-/* lua_close() of this VM has begun. */
+/* Nothing runs in this VM any more. */
 void ljp_vms_close(uint32_t number);
-/* Gives ids to the claimed entries, and frees those of closed VMs. */
+/* Gives ids to the claimed entries. */
+void ljp_vms_define(struct ljp_session *session);
+/* In each round: the same, and frees the entries of closed VMs. */
 void ljp_vms_update(struct ljp_session *session);
 
 #endif

@@ -110,9 +110,7 @@ enum ljp_mem_type ljp_guest_part_type(uint64_t address, uint64_t bytes);
 
 /* Sets the function to call when a VM's collector has entered another phase. It
 ** runs on the VM's own thread, inside the collector, and must not call into the
-** VM. vm: the VM's number; heap_bytes: what the VM has allocated. One listener
-** a process; NULL removes it. */
-void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
-                                         uint64_t heap_bytes));
+** VM. One listener a process; NULL removes it. */
+void ljp_guest_listen_gc(void (*entered)(struct lua_State *L));
 
 #endif

@@ -15,14 +15,22 @@ uint32_t ljp_guest_vm_id(struct lua_State *L);
 /* Calls `each` for every VM, under a lock: meanwhile no VM comes or goes. */
 void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 
+/* A word of each VM for the memory profiler, NULL at first: its recorder. On the
+** VM's own thread. A VM without an entry has no room for it. */
+void *ljp_guest_recorder(struct lua_State *L);
+void ljp_guest_set_recorder(struct lua_State *L, void *recorder);
+
 /* Called on the VM's own thread when the VM is being made, at the end of a
-** stack resize during which a sample was deferred, and when lua_close() begins.
-** One listener per profiler, called in this order; NULL removes it. */
+** stack resize during which a sample was deferred, when lua_close() begins, and
+** when nothing will run in the VM any more and its memory is about to be freed.
+** One listener per profiler, called in this order, and for new VMs in the
+** opposite one; NULL removes it. */
 enum ljp_guest_listeners { LJP_LISTENER_MEM, LJP_LISTENER_CPU, LJP_LISTENERS };
 struct ljp_guest_listener {
-  void (*created)(uint32_t number);
+  void (*created)(struct lua_State *L);
   void (*deferred)(void);
   void (*closing)(struct lua_State *L);
+  void (*gone)(struct lua_State *L);
 };
 void ljp_guest_listen(enum ljp_guest_listeners which,
                       const struct ljp_guest_listener *listener);

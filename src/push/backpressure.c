@@ -97,3 +97,19 @@ bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
   unsigned keep = ljp_push_common(p, stack, n, same);
   return backpressure_push(p, m, keep, stack + keep, n - keep, true);
 }
+
+bool ljp_push_gc_fields_wait(struct ljp_producer *p, uint64_t time_ns,
+                             const struct ljp_gc_fields *fields)
+{
+  const uint32_t bytes = sizeof(struct ljp_event_entry) + sizeof *fields;
+  if (!ljp_ring_reserve(&p->ring, bytes))
+    backpressure_wait(p, bytes);
+  bool done = ljp_push_gc_fields(p, time_ns, fields);
+  p->gave_up = p->gave_up && !done;
+  return done;
+}
+
+void ljp_producer_pass_on(struct ljp_producer *p)
+{
+  p->mem_time = 0;
+}

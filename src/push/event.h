@@ -19,6 +19,15 @@ static inline bool ljp_push_gc(struct ljp_producer *p, uint64_t time_ns,
   return ljp_push_gc_fields(p, time_ns, &fields);
 }
 
+static inline bool ljp_push_gc_wait(struct ljp_producer *p, uint64_t time_ns,
+                                    uint32_t vm, enum ljp_gc_phase phase,
+                                    uint64_t heap_bytes, uint64_t cycle)
+{
+  const struct ljp_gc_fields fields = {
+      .vm = vm, .phase = phase, .heap_bytes = heap_bytes, .cycle = cycle};
+  return ljp_push_gc_fields_wait(p, time_ns, &fields);
+}
+
 struct ljp_trace_event {
   uint64_t time_ns;
   uint32_t vm;

@@ -121,6 +121,14 @@ LJP_SIGSAFE void ljp_count_loss(struct ljp_producer *producer,
 LJP_SIGSAFE void ljp_count_overrun(struct ljp_producer *producer,
                                    uint64_t count);
 
+/* The same, but waits as ljp_push_mem_wait() does. */
+bool ljp_push_gc_fields_wait(struct ljp_producer *producer, uint64_t time_ns,
+                             const struct ljp_gc_fields *fields);
+
+/* The producer goes over to another VM, which another thread may run: the next
+** memory event says its time and its VM. */
+void ljp_producer_pass_on(struct ljp_producer *producer);
+
 /* The number of frames of the last stack that ljp_push_mem_keep may keep. */
 LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *producer);
 

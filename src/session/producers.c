@@ -163,6 +163,18 @@ void ljp_producer_retire(struct ljp_producer *p)
     ljp_producer_unmap(p);
 }
 
+void ljp_producer_abandon(struct ljp_producer *p)
+{
+  static struct ljp_wake nobody = {.word = 1};
+  struct ljp_session *s = p->session;
+  atomic_store_explicit(&p->active, false, memory_order_relaxed);
+  pthread_mutex_lock(&s->mutex);
+  ljp_message_forget_locked(s, LJP_MSG_PRODUCER, p->id);
+  ljp_producer_unlink_locked(p);
+  p->wake = &nobody;
+  pthread_mutex_unlock(&s->mutex);
+}
+
 void ljp_session_deactivate(struct ljp_session *s)
 {
   pthread_mutex_lock(&s->mutex);

@@ -163,6 +163,10 @@ void ljp_producer_set_timer(struct ljp_producer *producer, enum ljp_timer timer,
 /* No push may be running or follow. What was pushed is still written. */
 void ljp_producer_retire(struct ljp_producer *producer);
 
+/* The same if a push may be running for ever: the producer's memory is never
+** freed. */
+void ljp_producer_abandon(struct ljp_producer *producer);
+
 /* Asks the writer to come now. */
 void ljp_session_wake(struct ljp_session *s);
 

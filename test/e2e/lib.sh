@@ -57,3 +57,13 @@ copy_of_source() {
   (cd "$SOURCE_DIR" && tar -cf - -T "$SCRATCH/copy.txt") |
     (cd "$1" && tar -xf -)
 }
+
+# balanced WHAT VMS ALL FILE: fails unless the file is whole, records the memory
+# of VMS of ALL VMs, and the growth of these by LuaJIT's own count is what the
+# events add up to, VM by VM.
+balanced() {
+  "$BUILD_DIR/bin/ljprof" check "$4" > check.txt || fail "$1: $(cat check.txt)"
+  grep -Eq "^memory of $2 of $3 VMs?: .*: difference 0\$" check.txt ||
+    fail "$1: wanted $2 of $3 VMs and no difference: $(grep '^memory' check.txt)"
+  ok "$1: $(grep '^memory' check.txt)"
+}

@@ -16,8 +16,7 @@
 #include "src/luajit/vms.h"
 
 static const struct ljp_guest_listener *_Atomic vm_listeners[LJP_LISTENERS];
-static void (*_Atomic vm_gc_listener)(uint32_t vm, enum ljp_gc_phase phase,
-                                      uint64_t heap_bytes);
+static void (*_Atomic vm_gc_listener)(lua_State *L);
 
 _Static_assert((int)GCSpause == LJP_GC_PAUSE &&
                    (int)GCSpropagate == LJP_GC_PROPAGATE &&
@@ -33,8 +32,7 @@ void ljp_guest_listen(enum ljp_guest_listeners which,
   atomic_store(&vm_listeners[which], listener);
 }
 
-void ljp_guest_listen_gc(void (*entered)(uint32_t vm, enum ljp_gc_phase phase,
-                                         uint64_t heap_bytes))
+void ljp_guest_listen_gc(void (*entered)(lua_State *L))
 {
   atomic_store(&vm_gc_listener, entered);
 }
@@ -45,10 +43,23 @@ uint32_t ljp_guest_vm_id(lua_State *L)
   return vm ? vm->number : 0;
 }
 
+void *ljp_guest_recorder(lua_State *L)
+{
+  const struct ljp_vm *vm = ljp_vm_of_thread(L);
+  return vm ? vm->recorder : NULL;
+}
+
+void ljp_guest_set_recorder(lua_State *L, void *recorder)
+{
+  struct ljp_vm *vm = ljp_vm_of_thread(L);
+  if (vm)
+    vm->recorder = recorder;
+}
+
 void ljp_hook_gc(global_State *g)
 {
   /* Relaxed: the listener's own state decides whether it has begun. */
-  void (*entered)(uint32_t, enum ljp_gc_phase, uint64_t) =
+  void (*entered)(lua_State *) =
       atomic_load_explicit(&vm_gc_listener, memory_order_relaxed);
   struct ljp_vm *vm = ljp_vm_of_global(g);
   if (LJP_UNLIKELY(!vm))
@@ -58,7 +69,7 @@ void ljp_hook_gc(global_State *g)
   else if (g->gc.state == GCSpause)
     ljp_protos_swept(vm);
   if (LJP_UNLIKELY(entered))
-    entered(vm->number, (enum ljp_gc_phase)g->gc.state, g->gc.total);
+    entered(mainthread(g));
 }
 
 void ljp_hook_vm_new(lua_State *L)
@@ -66,10 +77,10 @@ void ljp_hook_vm_new(lua_State *L)
   const struct ljp_vm *vm = ljp_vm_add((uint64_t)(uintptr_t)G(L));
   /* 0: the stacks of this VM cannot be walked; its number is 0. */
   L2GG(L)->ljp = vm ? vm->index : 0;
-  for (int i = 0; vm && i < LJP_LISTENERS; i++) {
+  for (int i = LJP_LISTENERS; vm && i-- > 0;) {
     const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
     if (l && l->created)
-      l->created(vm->number);
+      l->created(L);
   }
 }
 
@@ -90,6 +101,11 @@ void ljp_hook_vm_gone(lua_State *L)
   struct ljp_vm *vm = ljp_vm_of_thread(L);
   if (!vm)
     return;
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
+    if (l && l->gone)
+      l->gone(L);
+  }
   ljp_traces_drop(vm);
   L2GG(L)->ljp = 0;
   if (ljp_protos_drop(vm))

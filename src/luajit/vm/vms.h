@@ -40,6 +40,7 @@ struct ljp_vm {
   uint32_t unnamed; /* prototypes.c: first of the list without names */
   struct GCproto *unnamed_last;
   struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
+  void *recorder;      /* the memory profiler's; for its own thread only */
   bool closing;        /* lua_close() has begun; for its own thread only */
 };
 
