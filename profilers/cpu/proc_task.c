@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
+
 #include "src/base/open_file.h"
 
 static int task_open(pid_t tid, const char *file)
@@ -40,72 +42,99 @@ bool ljp_task_exists(pid_t tid)
   return task_read(tid, "comm", text, sizeof text) > 0;
 }
 
-/* The thread's blocked signals, a bit each. The file may be long: it has a line
-** with all groups of the user. False: it cannot be read. */
-static bool task_mask(pid_t tid, uint64_t *mask)
+/* What the status file says. */
+struct task_status {
+  uint64_t blocked;  /* signals, a bit each */
+  uint64_t switches; /* times that the thread has waited */
+};
+
+/* The file may be long: it has a line with all groups of the user. False: it
+** cannot be read. */
+static bool task_status(pid_t tid, struct task_status *out)
 {
-  static const char key[] = "\nSigBlk:";
-  enum { VALUE = 24 }; /* the key's value fits */
-  char text[2048];
-  size_t have = 0;
-  const char *at = NULL;
-  int fd = task_open(tid, "status");
-  while (fd >= 0) {
-    ssize_t n = read(fd, text + have, sizeof text - 1 - have);
-    if (n <= 0)
-      break;
-    have += (size_t)n;
-    text[have] = 0;
-    at = strstr(text, key);
-    if (at && (size_t)(text + have - at) > sizeof key + VALUE)
-      break;
-    size_t keep = at ? (size_t)(text + have - at) : sizeof key;
-    keep = keep < have ? keep : have;
-    memmove(text, text + have - keep, keep + 1);
-    have = keep;
-    at = at ? text : NULL;
-  }
-  if (fd >= 0)
+  static const char blocked[] = "SigBlk:", switches[] = "voluntary_ctxt_sw";
+  char line[128];
+  int found = 0, fd = task_open(tid, "status");
+  FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+  if (fd >= 0 && !f)
     close(fd);
-  if (at)
-    *mask = strtoull(at + sizeof key - 1, NULL, 16);
-  return at != NULL;
+  while (f && fgets(line, sizeof line, f)) {
+    if (strncmp(line, blocked, sizeof blocked - 1) == 0) {
+      out->blocked = strtoull(line + sizeof blocked - 1, NULL, 16);
+      found |= 1;
+    } else if (strncmp(line, switches, sizeof switches - 1) == 0) {
+      out->switches = strtoull(line + strcspn(line, "\t"), NULL, 10);
+      found |= 2;
+    }
+  }
+  if (f)
+    fclose(f);
+  return found == 3;
 }
 
-/* Does the thread wait in sigwait() for this signal? Meanwhile the kernel does
-** not count it as blocked. */
-static bool task_takes(pid_t tid, int signal)
+enum task_call { CALL_UNKNOWN, CALL_TAKES, CALL_OTHER };
+
+/* The system call in which the thread waits: for this signal, as in sigwait(),
+** or another one. Unknown if the thread runs. */
+static enum task_call task_call(pid_t tid, int signal)
 {
   char text[128];
   uint64_t set = 0;
   long number;
   unsigned long at;
   if (!task_read(tid, "syscall", text, sizeof text) ||
-      sscanf(text, "%ld %lx", &number, &at) != 2 ||
-      number != SYS_rt_sigtimedwait)
-    return false;
+      sscanf(text, "%ld %lx", &number, &at) != 2)
+    return CALL_UNKNOWN;
+  if (number != SYS_rt_sigtimedwait)
+    return CALL_OTHER;
   int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   bool got = fd >= 0 && pread(fd, &set, sizeof set, (off_t)at) == sizeof set;
   if (fd >= 0)
     close(fd);
-  return !got || (set >> (signal - 1) & 1);
+  return !got || (set >> (signal - 1) & 1) ? CALL_TAKES : CALL_OTHER;
 }
 
-bool ljp_task_blocks(pid_t tid, int signal)
+static bool task_has(uint64_t set, int signal)
 {
-  uint64_t mask;
-  if (tid == gettid()) {
-    sigset_t set;
-    return !pthread_sigmask(SIG_SETMASK, NULL, &set) &&
-           sigismember(&set, signal) == 1;
+  return set >> (signal - 1) & 1;
+}
+
+/* While a thread waits in sigwait(), and until it runs again, the kernel does
+** not count the signals that it waits for as blocked. So a mask without the
+** signal counts only if the thread waits in another call, or has run for a while
+** without waiting since an earlier look. */
+enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
+                                 struct ljp_task_look *last)
+{
+  enum { LOOK_US = 100, RAN_NS = 100000 };
+  struct task_status now, then;
+  sigset_t set;
+  if (tid == gettid())
+    return pthread_sigmask(SIG_SETMASK, NULL, &set) ||
+                   sigismember(&set, signal) != 0
+               ? LJP_TASK_BLOCKS
+               : LJP_TASK_TAKES;
+  for (int i = 0; i < looks; i++) {
+    if (i)
+      usleep(LOOK_US);
+    if (!task_status(tid, &now))
+      return LJP_TASK_UNKNOWN;
+    if (task_has(now.blocked, signal))
+      return LJP_TASK_BLOCKS;
+    uint64_t cpu_ns = ljp_clock_of(ljp_task_cpu_clock(tid));
+    bool same = last->cpu_ns && last->switches == now.switches;
+    if (same && cpu_ns >= last->cpu_ns + RAN_NS)
+      return LJP_TASK_TAKES;
+    if (!same)
+      *last = (struct ljp_task_look){now.switches, cpu_ns};
+    enum task_call call = task_call(tid, signal);
+    if (call == CALL_TAKES)
+      return LJP_TASK_BLOCKS;
+    if (call == CALL_OTHER && task_status(tid, &then) &&
+        then.switches == now.switches)
+      return task_has(then.blocked, signal) ? LJP_TASK_BLOCKS : LJP_TASK_TAKES;
   }
-  /* The mask once more: the thread may have come back from sigwait() between
-  ** the two questions. */
-  for (int i = 0; i < 2; i++)
-    if (!task_mask(tid, &mask) || (mask >> (signal - 1) & 1) ||
-        task_takes(tid, signal))
-      return true;
-  return false;
+  return LJP_TASK_UNKNOWN;
 }
 
 void ljp_task_name(pid_t tid, char name[16])

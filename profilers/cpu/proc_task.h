@@ -6,15 +6,28 @@
 #define LJP_PROC_TASK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
 /* "": the thread has ended. */
 void ljp_task_name(pid_t tid, char name[16]);
 bool ljp_task_exists(pid_t tid);
-/* Does the thread block this signal, or take it by sigwait()? True also if nobody
-** can tell. */
-bool ljp_task_blocks(pid_t tid, int signal);
+enum ljp_task_mask {
+  LJP_TASK_UNKNOWN, /* not yet, or for ever: the files cannot be read */
+  LJP_TASK_TAKES,
+  LJP_TASK_BLOCKS /* or takes it by sigwait() */
+};
+
+/* An earlier look at a thread; all zero before the first. */
+struct ljp_task_look {
+  uint64_t switches, cpu_ns;
+};
+
+/* Does the thread take this signal? Looks that many times if necessary, with
+** short pauses. *last: from the last call, and for the next. */
+enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
+                                 struct ljp_task_look *last);
 
 /* The kernel's number of the clock of a thread's CPU time. */
 static inline clockid_t ljp_task_cpu_clock(pid_t tid)

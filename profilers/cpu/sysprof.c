@@ -320,8 +320,10 @@ sysprof_start_locked(struct lua_State *L,
   g->blocked = g->resets = g->refusals = g->omissions = 0;
   g->failed = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
+  struct ljp_task_look look = {0, 0};
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
-  if (!status && ljp_task_blocks(tid, g->options.signal))
+  if (!status &&
+      ljp_task_mask(tid, g->options.signal, 1, &look) != LJP_TASK_TAKES)
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,
                       "signal %d is blocked in this thread; unblock it, or "
                       "choose another by the option %s=",

@@ -24,7 +24,8 @@ enum {
   FRESH_ROUNDS = 8,
   WAIT_US = 100,
   SILENT_PERIODS = 4,
-  WAITS = 50000 /* number of waits for a handler before giving up */
+  MAX_LOOKS = 5, /* at a thread's mask, in one round */
+  WAITS = 50000  /* number of waits for a handler before giving up */
 };
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
@@ -288,7 +289,9 @@ static struct ljp_sampler *threads_find(pid_t tid)
 }
 
 /* Why a thread is not to be sampled, or 0. */
-static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name)
+static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name,
+                                           int looks,
+                                           struct ljp_task_look *look)
 {
   if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0)
     return LJP_UNSAMPLED_WRITER;
@@ -296,15 +299,29 @@ static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name)
     return LJP_UNSAMPLED_NOT_ASKED;
   if (!g->armed)
     return LJP_UNSAMPLED_HANDLER;
-  return ljp_task_blocks(tid, g->options.signal) ? LJP_UNSAMPLED_BLOCKED : 0;
+  switch (ljp_task_mask(tid, g->options.signal, looks, look)) {
+  case LJP_TASK_TAKES:
+    return 0;
+  case LJP_TASK_BLOCKS:
+    return LJP_UNSAMPLED_BLOCKED;
+  case LJP_TASK_UNKNOWN:
+    break;
+  }
+  return LJP_UNSAMPLED_NOT_FOUND; /* the next look may know more */
 }
 
 /* A thread that has no sampler: gets one, or is noted as not sampled. */
 static void threads_meet(pid_t tid, enum ljp_thread_age age)
 {
   char name[16], text[160];
+  struct ljp_unsampled_thread *known = ljp_unsampled_find(tid);
+  struct ljp_task_look look = {0, 0};
+  if (known)
+    look = known->look;
   ljp_task_name(tid, name);
-  enum ljp_unsampled why = threads_obstacle(tid, name);
+  /* The start of a session does not wait for others. */
+  enum ljp_unsampled why =
+      threads_obstacle(tid, name, age == LJP_THREAD_NEW ? MAX_LOOKS : 1, &look);
   if (!why) {
     int error = ljp_threads_add(tid, name, age);
     if (!error)
@@ -320,6 +337,8 @@ static void threads_meet(pid_t tid, enum ljp_thread_age age)
   ljp_unsampled_see(
       tid, name, 0, why,
       age == LJP_THREAD_NEW && !g->options.wall ? 0 : ljp_unsampled_clock(tid));
+  if ((known = ljp_unsampled_find(tid)) != NULL)
+    known->look = look;
 }
 
 void ljp_threads_ensure(pid_t tid)
@@ -370,7 +389,9 @@ static void threads_look_after(struct ljp_sampler *s)
     return; /* so that the time adds up */
   s->looked_cpu_ns = cpu;
   s->looked_progress = progress;
-  if (silent && ljp_task_blocks(s->tid, g->options.signal))
+  struct ljp_task_look look = {0, 0};
+  if (silent &&
+      ljp_task_mask(s->tid, g->options.signal, 1, &look) == LJP_TASK_BLOCKS)
     threads_drop(s, LJP_UNSAMPLED_BLOCKED, true);
   else if (silent && s->source->lives && !s->source->lives(s))
     threads_drop(s, LJP_UNSAMPLED_NO_TIMER, true);
@@ -420,6 +441,8 @@ void ljp_threads_scan(enum ljp_thread_age age)
     LJP_FOR_EACH_SAMPLER(s)
   threads_look_after(s);
   ljp_unsampled_forget_ended();
+  if (age == LJP_THREAD_OLD)
+    ljp_session_wake(g->session); /* for threads that it is not sure about */
   ljp_unsampled_rest(process_ns, false);
 }
 

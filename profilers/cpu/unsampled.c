@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profilers/cpu/proc_task.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 #include "src/base/clock.h"
@@ -53,7 +52,7 @@ static void unsampled_tell_thread(struct ljp_unsampled_thread *t, bool finish)
   t->told_ns = now;
 }
 
-static struct ljp_unsampled_thread *unsampled_find(pid_t tid)
+struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid)
 {
   for (uint32_t i = 0; i < all->count; i++)
     if (all->list[i].tid == tid)
@@ -82,7 +81,7 @@ static struct ljp_unsampled_thread *unsampled_add(void)
 void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
                        enum ljp_unsampled why, uint64_t from_ns)
 {
-  struct ljp_unsampled_thread *t = unsampled_find(tid);
+  struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
   uint64_t now = ljp_unsampled_clock(tid);
   if (t && now && now < t->told_ns) { /* another thread has its number now */
     if (t->thread)
@@ -104,7 +103,7 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 
 uint32_t ljp_unsampled_leave(pid_t tid, bool *known)
 {
-  struct ljp_unsampled_thread *t = unsampled_find(tid);
+  struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
   *known = t != NULL;
   if (!t)
     return 0;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profilers/cpu/proc_task.h"
 #include "src/base/format.h"
 
 /* A thread that is not sampled. */
@@ -22,6 +23,7 @@ struct ljp_unsampled_thread {
   uint32_t thread; /* id in the session; 0: it has none yet */
   enum ljp_unsampled why;
   uint64_t told_ns; /* its clock, up to which the stream knows */
+  struct ljp_task_look look;
   char name[16];
 };
 
@@ -45,6 +47,9 @@ void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns);
 ** the clock up to which the stream knows about a thread that is new here. */
 void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
                        enum ljp_unsampled why, uint64_t from_ns);
+
+/* The thread, or NULL. Valid until the next call of another function. */
+struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
 
 /* From now on the thread is sampled. Returns its id in the session, or 0. False
 ** in *known: the thread was not known. */
