@@ -144,13 +144,9 @@ void ljp_hook_trace_start(jit_State *J)
   }
 }
 
-void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
+static void hook_stop(const struct ljp_vm *vm, struct ljp_jit *jit,
+                      jit_State *J, GCtrace *T)
 {
-  atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
-  struct ljp_vm *vm = ljp_vm_of_jit(J);
-  struct ljp_jit *jit = vm ? vm->jit : NULL;
-  if (!jit)
-    return;
   struct ljp_markers head;
   size_t bytes = ljp_markers_measure(jit, J, &head);
   uint64_t parent;
@@ -218,11 +214,24 @@ void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
   }
 }
 
+void ljp_hook_trace_stop(jit_State *J, GCtrace *T)
+{
+  atomic_fetch_add_explicit(&ljp_traces_changed, 1, memory_order_release);
+  struct ljp_vm *vm = ljp_vm_of_jit(J);
+  if (!vm || !vm->jit)
+    return;
+  hook_stop(vm, vm->jit, J, T);
+  J->ljp = NULL;
+  ljp_markers_end(vm->jit);
+}
+
 void ljp_hook_trace_abort(jit_State *J, uint32_t error)
 {
   struct ljp_vm *vm = ljp_vm_of_jit(J);
   if (!vm || !vm->jit)
     return;
+  J->ljp = NULL;
+  ljp_markers_end(vm->jit);
   if (!hook_wanted())
     return;
   char text[LJP_TRACE_REASON_BYTES];
@@ -299,5 +308,5 @@ void ljp_traces_drop(struct ljp_vm *vm)
   if (!jit)
     return;
   jit_drop_map(jit);
-  jit->next_shift = NULL;
+  ljp_markers_end(jit);
 }

@@ -28,6 +28,7 @@
 
 #include "src/base/assert.h"
 #include "src/luajit/traces/trace.h"
+#include "src/luajit/vm/lock.h"
 #include "src/luajit/vm/vm_of.h"
 
 enum {
@@ -43,7 +44,10 @@ _Static_assert(LJP_REF_BASE == REF_BASE, "other references");
 /* At the start and the end of a block of markers. J->ljp points to a head while
 ** the next marker must be made by a call of ljp_hook_marker(). */
 struct marker_head {
-  struct LJPMarker *next; /* NULL: there is no room */
+  union {
+    struct LJPMarker *next;          /* NULL: there is no room */
+    struct ljp_marker_notes *unused; /* in the list of unused notes */
+  };
   struct ljp_jit *jit;
 };
 
@@ -77,6 +81,10 @@ static uint16_t marker_nowhere[MOST_REFS];
 
 static _Atomic uint64_t marker_bytes_alive;
 
+/* Notes that no VM is using. VMs share them, because few compile at the same
+** time, and pages once written stay in memory. Under the lock of traces. */
+static struct ljp_marker_notes *marker_unused;
+
 uint32_t ljp_markers_count(const struct ljp_jit *jit,
                            const struct ljp_markers *head)
 {
@@ -107,14 +115,33 @@ bool ljp_markers_wanted(void)
 #endif
 }
 
-__attribute__((noinline)) static bool marker_make_notes(struct ljp_jit *jit)
+static bool marker_take_notes(struct ljp_jit *jit)
 {
-  void *p = NULL;
-  if (posix_memalign(&p, LJP_MARKER_BLOCK, sizeof(struct ljp_marker_notes)))
+  ljp_lock(LJP_LOCK_TRACES);
+  struct ljp_marker_notes *notes = marker_unused;
+  if (LJP_LIKELY(notes))
+    marker_unused = notes->head.unused;
+  ljp_unlock(LJP_LOCK_TRACES);
+  void *p = notes;
+  if (LJP_UNLIKELY(!notes) &&
+      posix_memalign(&p, LJP_MARKER_BLOCK, sizeof *notes))
     return false;
   jit->notes = p;
   jit->notes->head = jit->notes->end = (struct marker_head){.jit = jit};
   return true;
+}
+
+void ljp_markers_end(struct ljp_jit *jit)
+{
+  struct ljp_marker_notes *notes = jit->notes;
+  jit->next_shift = NULL;
+  jit->notes = NULL;
+  if (!notes)
+    return;
+  ljp_lock(LJP_LOCK_TRACES);
+  notes->head.unused = marker_unused;
+  marker_unused = notes;
+  ljp_unlock(LJP_LOCK_TRACES);
 }
 
 void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
@@ -123,7 +150,7 @@ void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
   jit->cut = 0;
   jit->next_shift = NULL;
   J->ljp = NULL;
-  if (LJP_UNLIKELY(!jit->notes) && !marker_make_notes(jit)) {
+  if (LJP_UNLIKELY(!jit->notes) && !marker_take_notes(jit)) {
     jit->full = ljp_markers_wanted();
     return;
   }

@@ -90,6 +90,10 @@ bool ljp_markers_wanted(void);
 /* Call when a trace is about to be recorded. */
 void ljp_markers_begin(struct ljp_jit *jit, struct jit_State *J);
 
+/* Call when the trace has been compiled or given up. J->ljp must not be used any
+** more. Takes LJP_LOCK_TRACES. */
+void ljp_markers_end(struct ljp_jit *jit);
+
 /* Call when the trace is done. Returns the bytes that its markers need; 0:
 ** there are none. If a bound is the reason, jit->full is set. */
 size_t ljp_markers_measure(struct ljp_jit *jit, const struct jit_State *J,

@@ -79,7 +79,7 @@ struct ljp_jit {
   uint32_t numbers;
 
   /* For the trace that is being compiled; only markers.c uses them. */
-  struct ljp_marker_notes *notes; /* NULL before the first trace */
+  struct ljp_marker_notes *notes; /* NULL: no trace is being compiled */
   struct ljp_shift *next_shift;   /* NULL: no markers are made */
   uint32_t code_refs, copied_refs;
   uint32_t given;   /* as in struct ljp_markers */
