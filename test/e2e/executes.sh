@@ -99,7 +99,7 @@ nothing() {
 recorded again.ljp image_0
 recorded again.ljp.*-2 image_1
 recorded again.ljp.*-3 image_2
-grep -q ': 2 programs executed later: ' err ||
+grep -q ': 2 more programs: ' err ||
   fail "not told: $(cat err)"
 nothing again
 
@@ -129,7 +129,7 @@ case $1 in
 *) recorded "$1" image_0 ;;
 esac
 grep -q ': 1 child process: ' err || fail "not told: $(cat err)"
-grep -q ': 1 program executed later: ' err || fail "not told: $(cat err)"
+grep -q ': 1 more program: ' err || fail "not told: $(cat err)"
 nothing child
 
 "$ljprof" record --children -o early.ljp --timer posix --flush 10 -- \

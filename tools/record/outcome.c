@@ -103,8 +103,9 @@ static void outcome_tell(const struct sums *sums, const char *who,
   }
 }
 
-/* Reads the files of child processes or, if executed, of programs that a process
-** executed later. Returns the number of sessions. */
+/* Reads the files of child processes or, if executed, of further sessions of the
+** same process numbers: programs that were executed, and processes in other
+** namespaces. Returns the number of sessions. */
 static size_t outcome_own_files(const struct ljp_record_plan *plan,
                                 bool executed, unsigned *errors)
 {
@@ -127,12 +128,11 @@ static size_t outcome_own_files(const struct ljp_record_plan *plan,
       sums.errors++;
   }
   globfree(&found);
-  if (executed)
-    snprintf(who, sizeof who, "%u program%s executed later: ", sessions,
-             sessions == 1 ? "" : "s");
-  else
-    snprintf(who, sizeof who, "%u child process%s: ", sessions,
-             sessions == 1 ? "" : "es");
+  const char *what = executed ? "more program" : "child process";
+  snprintf(who, sizeof who, "%u %s%s: ", sessions, what,
+           sessions == 1 ? ""
+           : executed    ? "s"
+                         : "es");
   outcome_tell(&sums, who, "", plan->path, executed ? ".PID-N" : ".PID");
   *errors += sums.errors;
   ljp_balance_fini(&sums.balance);

@@ -134,60 +134,109 @@ static void record_pass_signal(int signal)
   kill(record_child, signal);
 }
 
+/* The terminal sends these signals to the program, too, and so does who sends
+** them to the whole group. Who sends one to this process alone, such as a
+** service manager, means the program. */
+static void record_pass_alone(int signal, siginfo_t *info, void *context)
+{
+  int saved = errno;
+  (void)context;
+  /* A sender in another process namespace has number 0. */
+  if (info->si_code <= 0 &&
+      (!info->si_pid || getpgid(info->si_pid) != getpgrp()))
+    kill(record_child, signal);
+  errno = saved;
+}
+
+static const struct passed_signal {
+  int number;
+  bool from_terminal;
+} record_passed[] = {{SIGINT, true},  {SIGQUIT, true},  {SIGTERM, false},
+                     {SIGHUP, false}, {SIGUSR1, false}, {SIGUSR2, false}};
+
+enum { PASSED_COUNT = sizeof record_passed / sizeof *record_passed };
+
+static void record_pass_signals(struct sigaction before[PASSED_COUNT])
+{
+  for (int i = 0; i < PASSED_COUNT; i++) {
+    struct sigaction pass = {.sa_flags = SA_RESTART};
+    if (record_passed[i].from_terminal) {
+      pass.sa_sigaction = record_pass_alone;
+      pass.sa_flags |= SA_SIGINFO;
+    } else {
+      pass.sa_handler = record_pass_signal;
+    }
+    sigaction(record_passed[i].number, NULL, &before[i]);
+    /* What this process ignores, the program ignores, too. */
+    if (before[i].sa_handler != SIG_IGN)
+      sigaction(record_passed[i].number, &pass, NULL);
+  }
+}
+
+static void record_take_signals(const struct sigaction before[PASSED_COUNT])
+{
+  for (int i = 0; i < PASSED_COUNT; i++)
+    sigaction(record_passed[i].number, &before[i], NULL);
+}
+
+/* In the child process. */
+static void record_execute(const struct ljp_record_plan *plan,
+                           const char *library, int report)
+{
+  signal(SIGPIPE, SIG_DFL);
+  /* The pipe is closed when the program begins, or carries the errno of
+  ** exec. */
+  if (fcntl(report, F_SETFD, FD_CLOEXEC) == 0 &&
+      record_set_environment(plan, library))
+    execvp(plan->program[0], plan->program);
+  else
+    errno = ENOMEM;
+  int why = errno;
+  ssize_t n = write(report, &why, sizeof why);
+  _exit(n > 0 ? EXIT_CANNOT_RUN : EXIT_NO_PROGRAM);
+}
+
 /* Returns the exit code of the program as a shell reports it; -1: it did not
 ** run. */
 static int record_run(const struct ljp_record_plan *plan, const char *library,
                       int *error)
 {
-  static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-  struct sigaction ignore = {.sa_handler = SIG_IGN}, keep[2];
-  struct sigaction before[sizeof passed / sizeof *passed];
+  struct sigaction before[PASSED_COUNT];
+  sigset_t all, mask;
+  siginfo_t info;
   int status, report[2];
   if (pipe(report)) {
     *error = errno;
     return -1;
   }
-  /* The terminal sends these signals to the program, too. */
-  sigaction(SIGINT, &ignore, &keep[0]);
-  sigaction(SIGQUIT, &ignore, &keep[1]);
+  /* A signal waits until there is a program to pass it to. */
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &mask);
   record_child = fork();
   if (record_child == 0) {
-    sigaction(SIGINT, &keep[0], NULL);
-    sigaction(SIGQUIT, &keep[1], NULL);
-    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     close(report[0]);
-    /* The pipe is closed when the program begins, or carries the errno of
-    ** exec. */
-    if (fcntl(report[1], F_SETFD, FD_CLOEXEC) == 0 &&
-        record_set_environment(plan, library))
-      execvp(plan->program[0], plan->program);
-    else
-      errno = ENOMEM;
-    int why = errno;
-    ssize_t n = write(report[1], &why, sizeof why);
-    _exit(n > 0 ? EXIT_CANNOT_RUN : EXIT_NO_PROGRAM);
+    record_execute(plan, library, report[1]);
   }
+  *error = record_child < 0 ? errno : 0;
+  if (record_child > 0)
+    record_pass_signals(before);
+  sigprocmask(SIG_SETMASK, &mask, NULL);
   close(report[1]);
   if (record_child < 0) {
-    *error = errno;
     close(report[0]);
     return -1;
   }
-  for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-    struct sigaction pass = {.sa_handler = record_pass_signal,
-                             .sa_flags = SA_RESTART};
-    sigaction(passed[i], &pass, &before[i]);
-  }
-  *error = 0;
   ssize_t got = read(report[0], error, sizeof *error);
   close(report[0]);
-  while (waitpid(record_child, &status, 0) < 0 && errno == EINTR)
+  /* The program's number stays its own as long as a signal is passed to it. */
+  while (waitid(P_PID, (id_t)record_child, &info, WEXITED | WNOWAIT) &&
+         errno == EINTR)
     ;
   /* The signals end this process again, whatever it does from now on. */
-  sigaction(SIGINT, &keep[0], NULL);
-  sigaction(SIGQUIT, &keep[1], NULL);
-  for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-    sigaction(passed[i], &before[i], NULL);
+  record_take_signals(before);
+  while (waitpid(record_child, &status, 0) < 0 && errno == EINTR)
+    ;
   if (got == (ssize_t)sizeof *error)
     return -1;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
