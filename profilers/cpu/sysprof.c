@@ -356,7 +356,10 @@ sysprof_start_locked(struct lua_State *L,
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
   int error = ljp_threads_add(tid, name, LJP_THREAD_FIRST);
-  if (error)
+  if (error && ljp_session_error(g->session))
+    status =
+        ljp_output_refused(&g->options.output, g->session, LJP_ERR_IO, why);
+  else if (error)
     status = ljp_fail(why, LJP_ERR_RUN, error, "timer \"%s\": %s",
                       g->source->name, strerror(error));
   else

@@ -322,8 +322,7 @@ static enum ljp_status memprof_begin(struct lua_State *L,
     return status;
   status = memprof_follow(L);
   if (status)
-    ljp_fail(why, status, ljp_status_errno(status), "%s",
-             ljp_status_text(status));
+    ljp_output_refused(&g->options.output, g->session, status, why);
   else if (!g->options.shared)
     status = ljp_output_commit(&g->options.output, g->session, why);
   if (status) {

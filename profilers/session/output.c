@@ -104,6 +104,14 @@ enum ljp_status ljp_output_commit(const struct ljp_output *output,
   return output_failed(output, status, error, why);
 }
 
+enum ljp_status ljp_output_refused(const struct ljp_output *output,
+                                   struct ljp_session *session,
+                                   enum ljp_status status,
+                                   struct ljp_failure *why)
+{
+  return output_failed(output, status, ljp_session_error(session), why);
+}
+
 static void output_count_unnamed(const struct ljp_guest_hold *hold,
                                  struct ljp_session *session)
 {

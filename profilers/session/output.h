@@ -58,6 +58,13 @@ enum ljp_status ljp_output_commit(const struct ljp_output *output,
 /* Stops and frees the session. Before that, writes into its stream how many
 ** functions the hold has left without a name. *bytes: the number of bytes
 ** written. */
+/* What to tell the user when the session has refused something with this
+** status. Returns the status. */
+enum ljp_status ljp_output_refused(const struct ljp_output *output,
+                                   struct ljp_session *session,
+                                   enum ljp_status status,
+                                   struct ljp_failure *why);
+
 enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,

@@ -21,7 +21,7 @@ static enum ljp_status members_add(struct ljp_session *s, struct ljp_message *m,
   }
   pthread_mutex_lock(&s->mutex);
   if (s->state != LJP_SESSION_IDLE && s->state != LJP_SESSION_RUNNING)
-    status = LJP_ERR_RUN;
+    status = ljp_session_refusal_locked(s);
   if (!status) {
     if (counter)
       m->id = copy->id = ++*counter;

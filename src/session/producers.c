@@ -76,7 +76,7 @@ static enum ljp_status producers_add(struct ljp_producer *p,
   if (!status) {
     pthread_mutex_lock(&s->mutex);
     if (s->state != LJP_SESSION_RUNNING) {
-      status = LJP_ERR_RUN;
+      status = ljp_session_refusal_locked(s);
     } else {
       p->id = m->id = copy->id = ++s->next_producer;
       m->thread = copy->thread = p->thread;

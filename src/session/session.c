@@ -277,6 +277,19 @@ void ljp_session_free(struct ljp_session *s)
   free(s);
 }
 
+enum ljp_status ljp_session_refusal_locked(const struct ljp_session *s)
+{
+  return s->state == LJP_SESSION_FAILED && s->status ? s->status : LJP_ERR_RUN;
+}
+
+int ljp_session_error(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  int error = s->state == LJP_SESSION_FAILED ? s->error : 0;
+  pthread_mutex_unlock(&s->mutex);
+  return error;
+}
+
 enum ljp_session_state ljp_session_state(struct ljp_session *s)
 {
   pthread_mutex_lock(&s->mutex);

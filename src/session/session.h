@@ -108,6 +108,10 @@ void ljp_session_free(struct ljp_session *s);
 enum ljp_session_state ljp_session_state(struct ljp_session *s);
 const char *ljp_session_state_text(enum ljp_session_state state);
 
+/* The errno for which the session failed; 0: it has not, or there is none.
+** Members and producers are then refused with the status of that failure. */
+int ljp_session_error(struct ljp_session *s);
+
 /* Adds a fact, such as "option.interval_us" = "1000". */
 enum ljp_status ljp_session_info(struct ljp_session *s, const char *key,
                                  const char *value);

@@ -115,4 +115,8 @@ void ljp_producer_unlink_locked(struct ljp_producer *p);
 void ljp_producer_unmap(struct ljp_producer *p);
 void ljp_session_deactivate(struct ljp_session *s);
 
+/* Why a session that is not running takes nothing more: what ended it, if that
+** was an error. */
+enum ljp_status ljp_session_refusal_locked(const struct ljp_session *s);
+
 #endif

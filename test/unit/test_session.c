@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "src/push/event.h"
@@ -338,6 +340,32 @@ static void time_without_a_sample_is_in_the_file(void **state)
   mini_free(m);
 }
 
+/* What a failed session refuses, it refuses with the reason of its failure. */
+static void a_failed_session_says_why_it_takes_nothing_more(void **state)
+{
+  (void)state;
+  struct ljp_session_options o = {.path = in_dir("failed"), .flush_ms = 10};
+  struct ljp_session *s = started(&o);
+  struct rlimit before, little;
+  struct ljp_producer *p;
+  uint32_t thread;
+  assert_int_equal(ljp_session_error(s), 0);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  little = (struct rlimit){1, before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+  assert_int_equal(ljp_session_info(s, "key", "value"), LJP_OK);
+  while (ljp_session_state(s) == LJP_SESSION_RUNNING)
+    usleep(1000);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(ljp_session_state(s), LJP_SESSION_FAILED);
+  assert_int_equal(ljp_session_error(s), EFBIG);
+  assert_int_equal(ljp_session_add_thread(s, 7, "late", &thread), LJP_ERR_IO);
+  assert_int_equal(
+      ljp_session_add_producer(s, LJP_PRODUCER_CPU, 0, 1000, 0, &p),
+      LJP_ERR_IO);
+  ljp_session_free(s);
+}
+
 struct libs {
   uint64_t in_a, in_b, other, unknown;
 };
@@ -430,6 +458,7 @@ int main(void)
       cmocka_unit_test(what_does_not_fit_is_counted_in_the_file),
       cmocka_unit_test(a_retired_producer_is_drained_first),
       cmocka_unit_test(time_without_a_sample_is_in_the_file),
+      cmocka_unit_test(a_failed_session_says_why_it_takes_nothing_more),
       cmocka_unit_test(libraries_that_come_and_go_are_told_apart),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);
