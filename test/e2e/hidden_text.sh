@@ -76,8 +76,9 @@ done
   fail "export --to pprof: $(LC_ALL=C grep -aoP '\w*\xC2\x9B\xD8' pprof.bin)"
 grep -aq 'd?*/lu' pprof.bin || fail "export --to pprof: no names"
 ok "export --to pprof"
+"$ljprof" flame -o page.html x.ljp 2> err.txt || fail "$(cat -v err.txt)"
+"$ljprof" flame --svg -o page.svg x.ljp 2> err.txt || fail "$(cat -v err.txt)"
 for page in page.html page.svg; do
-  "$ljprof" flame -o "$page" x.ljp 2> err.txt || fail "$(cat -v err.txt)"
   # Escapes of JSON are no help: the browser shows what they stand for.
   if LC_ALL=C grep -aqP "$bad"'|(?<!\\)\\u(009b|061c|200b|20[26]|feff|001b)' \
     "$page"; then

@@ -8,12 +8,11 @@ ljprof=$BUILD_DIR/bin/ljprof
 script=$SOURCE_DIR/test/e2e/jitdump.lua
 maps=
 clean() {
-  rm -rf "$SCRATCH"
   for of in $maps; do
     rm -f "/tmp/perf-$of.map"
   done
 }
-trap clean EXIT
+at_end=clean
 
 pid=$("$luajit" "$script" work stream.ljp facts.txt) || fail "the program"
 maps="$maps $pid"

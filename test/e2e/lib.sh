@@ -4,10 +4,25 @@
 set -eu
 : "${SOURCE_DIR:?}" "${BUILD_DIR:?}"
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ljprof-test.XXXXXX")
-trap 'rm -rf "$SCRATCH"' EXIT
+trap end_test EXIT
 trap 'exit 1' HUP INT TERM
 cd "$SCRATCH"
 passed=0
+
+# end_test: what each test does at its end, first the command in at_end. What its
+# streams tell of must add up.
+at_end=:
+end_test() {
+  code=$?
+  cd /
+  eval "$at_end" || :
+  if [ $code = 0 ] && [ -x "$BUILD_DIR/bin/account" ]; then
+    "$BUILD_DIR/bin/account" "$SCRATCH" || code=1
+  fi
+  rm -rf "$SCRATCH"
+  trap - EXIT
+  exit $code
+}
 
 fail() {
   echo "FAILED: $*" >&2

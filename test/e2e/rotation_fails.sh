@@ -134,7 +134,7 @@ if [ "$(id -u)" = 0 ]; then
   fresh
   # Room for one file and its folder.
   if mount -t tmpfs -o nr_inodes=2,size=1m none out 2> /dev/null; then
-    trap 'umount "$SCRATCH/out"; rm -rf "$SCRATCH"' EXIT
+    at_end="umount $SCRATCH/out"
     fails disk "No space left on device"
   fi
 fi

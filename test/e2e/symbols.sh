@@ -179,7 +179,7 @@ server.serve_forever()
 EOF
   python3 serve.py &
   server=$!
-  trap 'kill "$server"; rm -rf "$SCRATCH"' EXIT
+  at_end="kill $server"
   for _ in $(seq 1 100); do
     [ -s port ] && break
     sleep 0.1

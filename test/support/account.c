@@ -1,0 +1,95 @@
+/*
+** The accounting: for each stream that was closed whole, what it tells of must
+** add up to what the process itself counted. CPU time: the weights of all
+** samples, the time without samples and that of lost samples are the CPU time
+** of the process, within 2 % or 20 ms.
+**
+** Usage: account PATH...; folders are searched for streams. Prints a line for
+** each stream that tells of its process. Exit code 1: one does not add up.
+*/
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "parsers/stream/balance.h"
+
+static struct {
+  unsigned streams, wrong;
+} counts;
+
+/* Whether a file begins as a stream does. */
+static bool account_is_stream(const char *path)
+{
+  static const unsigned char sync[] = {0x89, 'L', 'J', 'P'};
+  unsigned char begin[sizeof sync];
+  FILE *f = fopen(path, "rb");
+  bool is = f && fread(begin, sizeof begin, 1, f) == 1 &&
+            memcmp(begin, sync, sizeof sync) == 0;
+  if (f)
+    fclose(f);
+  return is;
+}
+
+/* Whether the reader came to the end of a whole session. (A file segment tells
+** of a part.) */
+static bool account_is_whole(const struct ljp_reader *reader)
+{
+  const struct ljp_finish *f = &reader->finish;
+  return f->clean && f->closed == LJP_CLOSED_END && !f->status && !f->gaps &&
+         !f->bad_records;
+}
+
+static void account_cpu_time(const char *path, const struct ljp_balance *b)
+{
+  char text[LJP_BALANCE_TEXT_BYTES], used[LJP_BALANCE_TIME_BYTES];
+  int64_t ns = ljp_balance_difference(b);
+  if (!b->told)
+    return;
+  counts.streams++;
+  printf("account: %s: CPU time %s, %s%s (%.1f %%) not explained\n", path,
+         ljp_balance_time(b->used_ns, used), ns < 0 ? "-" : "",
+         ljp_balance_time((uint64_t)llabs(ns), text),
+         b->used_ns ? 100.0 * (double)ns / (double)b->used_ns : 0);
+  if (!ljp_balance_off(b))
+    return;
+  counts.wrong++;
+  fprintf(stderr, "FAILED: accounting: %s: %s\n", path,
+          ljp_balance_off_text(b, text));
+  for (unsigned why = 0; why < LJP_UNSAMPLED_COUNT; why++)
+    if (ljp_balance_text(b, LJP_PRODUCER_CPU, why, text))
+      fprintf(stderr, "  %s\n", text);
+}
+
+static int account_file(const char *path, const struct stat *st, int type,
+                        struct FTW *at)
+{
+  static struct ljp_reader reader;
+  const struct ljp_item *item;
+  struct ljp_balance balance;
+  (void)at;
+  if (type != FTW_F || !S_ISREG(st->st_mode) || !account_is_stream(path))
+    return 0;
+  ljp_balance_init(&balance);
+  enum ljp_status status = ljp_reader_open(&reader, path);
+  while (!status && !(status = ljp_reader_next(&reader, &item)) &&
+         item->what != LJP_ITEM_FINISH)
+    status = ljp_balance_take(&balance, &reader.model, item, 0);
+  if (!status)
+    status = ljp_balance_finish(&balance, &reader.model, 0);
+  if (!status && account_is_whole(&reader))
+    account_cpu_time(path, &balance);
+  ljp_balance_fini(&balance);
+  ljp_reader_fini(&reader);
+  return 0;
+}
+
+int main(int argc, char **argv)
+{
+  for (int i = 1; i < argc; i++)
+    if (nftw(argv[i], account_file, 16, FTW_PHYS))
+      perror(argv[i]);
+  return counts.wrong != 0;
+}
