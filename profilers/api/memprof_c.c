@@ -29,14 +29,12 @@ static void memprof_stopped(void *ctx)
 int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
 {
   struct ljp_memprof_options options;
-  struct ljp_memprof_status now;
   struct ljp_failure why;
   if (!L || !opt || !opt->writer) {
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }
-  ljp_memprof_status(&now);
-  if (now.running) { /* must not replace its options */
+  if (ljp_memprof_running()) { /* must not replace its options */
     errno = EBUSY;
     return PROFILE_ERRRUN;
   }

@@ -57,11 +57,9 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   struct ljp_sysprof_options cpu;
   struct ljp_failure why, ignored;
   int results = 0;
-  struct ljp_memprof_status now;
   ljp_sysprof_options_init(&cpu);
   /* Refuse before anything starts. */
-  ljp_memprof_status(&now);
-  if (c->memory && now.running)
+  if (c->memory && ljp_memprof_running())
     return ljp_options_failed(L, EBUSY, "memory profiler is running already");
   if (profile_push_part(L, "cpu"))
     results = ljp_sysprof_read_part(L, lua_gettop(L), &cpu);
@@ -125,17 +123,14 @@ static int profile_start(lua_State *L)
 
 static int profile_stop(lua_State *L)
 {
-  struct ljp_memprof_status memory;
-  struct ljp_sysprof_status cpu;
   struct ljp_failure why, also;
   enum ljp_status status = LJP_OK, second = LJP_OK;
-  ljp_memprof_status(&memory);
-  ljp_sysprof_status(&cpu);
-  if (!memory.running && !cpu.running)
+  bool memory = ljp_memprof_running(), cpu = ljp_sysprof_running();
+  if (!memory && !cpu)
     return ljp_options_failed(L, EINVAL, "no profiler is running");
-  if (memory.running)
+  if (memory)
     status = ljp_memprof_stop(L, &why);
-  if (cpu.running)
+  if (cpu)
     second = ljp_sysprof_stop(L, status ? &also : &why);
   if (status || second)
     return ljp_options_failed(L, why.error, why.text);

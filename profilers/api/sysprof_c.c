@@ -69,7 +69,6 @@ static void sysprof_stopped(void *ctx)
 int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
 {
   struct ljp_sysprof_options options;
-  struct ljp_sysprof_status now;
   struct ljp_failure why;
   if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval ||
       opt->interval > LJP_INTERVAL_MAX_NS / 1000000)
@@ -86,8 +85,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
     pthread_mutex_unlock(&lock);
     return sysprof_wrong(EINVAL);
   }
-  ljp_sysprof_status(&now);
-  if (strcmp(now.state, "running") != 0) {
+  if (!ljp_sysprof_running()) {
     running.on_stop = set.on_stop;
     running.ctx = opt->ctx;
     running.buf = opt->buf;

@@ -32,6 +32,14 @@ static void status_threads(struct ljp_sysprof_status *out)
   }
 }
 
+bool ljp_sysprof_running(void)
+{
+  ljp_profiler_lock(&g->lock);
+  bool running = g->running;
+  ljp_profiler_unlock(&g->lock);
+  return running;
+}
+
 void ljp_sysprof_status(struct ljp_sysprof_status *out)
 {
   struct ljp_guest_jit_counts jit;

@@ -22,6 +22,7 @@
 #include "profilers/jit/trace_events.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
+#include "profilers/session/side_run.h"
 #include "profilers/session/stand_in.h"
 #include "profilers/session/vms.h"
 #include "src/base/assert.h"
@@ -191,8 +192,11 @@ static uint32_t sysprof_vm_id(uint32_t number)
 /* A new VM, before its first sample. The VM gets an id. The thread is sampled
 ** from now on, since it is going to run the VM. Neither waits for a round of
 ** the writer. */
-static void sysprof_on_created(struct lua_State *L)
+static enum ljp_status sysprof_created_here(void *L, const void *unused,
+                                            struct ljp_failure *why)
 {
+  (void)unused;
+  (void)why;
   sysprof_lock();
   if (g->running) {
     ljp_vms_add(NULL, ljp_guest_vm_id(L));
@@ -201,6 +205,12 @@ static void sysprof_on_created(struct lua_State *L)
       ljp_threads_ensure(gettid());
   }
   sysprof_unlock();
+  return LJP_OK;
+}
+
+static void sysprof_on_created(struct lua_State *L)
+{
+  ljp_side_run(sysprof_created_here, L, NULL, NULL);
 }
 
 static const struct ljp_guest_listener sysprof_listener = {
@@ -296,11 +306,10 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   return ljp_output_start(&o->output, &g->session, why);
 }
 
-static enum ljp_status
-sysprof_start_locked(struct lua_State *L,
-                     const struct ljp_sysprof_options *options,
-                     struct ljp_failure *why)
+static enum ljp_status sysprof_start_here(void *L, const void *wanted,
+                                          struct ljp_failure *why)
 {
+  const struct ljp_sysprof_options *options = wanted;
   pid_t tid = gettid();
   char name[16];
   if (g->running)
@@ -397,8 +406,11 @@ static void sysprof_info_unsampled(void)
   ljp_session_info(g->session, "cpu.unsampled_ns", text);
 }
 
-static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
+static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
+                                         struct ljp_failure *why)
 {
+  (void)unused;
+  (void)unused_too;
   ljp_assert(g->running && g->session);
   uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   ljp_threads_drop_all(LJP_UNSAMPLED_LAST, false);
@@ -419,6 +431,12 @@ static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
   ljp_guest_traces_release();
   ljp_host_release();
   g->failed = status != LJP_OK;
+  return status;
+}
+
+static enum ljp_status sysprof_stop_locked(struct ljp_failure *why)
+{
+  enum ljp_status status = ljp_side_run(sysprof_stop_here, NULL, NULL, why);
   ljp_output_ended(&g->options.output, &g->lock);
   return status;
 }
@@ -428,7 +446,7 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
                                   struct ljp_failure *why)
 {
   sysprof_lock();
-  enum ljp_status status = sysprof_start_locked(L, options, why);
+  enum ljp_status status = ljp_side_run(sysprof_start_here, L, options, why);
   sysprof_unlock();
   return status;
 }

@@ -80,5 +80,6 @@ struct ljp_sysprof_status {
   int signal;
 };
 void ljp_sysprof_status(struct ljp_sysprof_status *out);
+bool ljp_sysprof_running(void); /* its `running` */
 
 #endif

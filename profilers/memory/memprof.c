@@ -19,6 +19,7 @@
 #include "profilers/memory/followed.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
+#include "profilers/session/side_run.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/saferead.h"
@@ -333,11 +334,10 @@ static enum ljp_status memprof_begin(struct lua_State *L,
   return status;
 }
 
-static enum ljp_status
-memprof_start_locked(struct lua_State *L,
-                     const struct ljp_memprof_options *options,
-                     struct ljp_failure *why)
+static enum ljp_status memprof_start_here(void *L, const void *wanted,
+                                          struct ljp_failure *why)
 {
+  const struct ljp_memprof_options *options = wanted;
   if (g->running)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "memory profiler is running already");
@@ -375,10 +375,10 @@ static void memprof_look_before_stop(struct ljp_recorder *r, void *ctx)
     memprof_note_replaced(r);
 }
 
-/* L: a VM of this thread, or NULL. */
-static enum ljp_status memprof_stop_locked(struct lua_State *L,
-                                           struct ljp_failure *why)
+static enum ljp_status memprof_stop_here(void *L, const void *unused,
+                                         struct ljp_failure *why)
 {
+  (void)unused;
   uint64_t heap_bytes;
   ljp_assert(g->running && g->session);
   ljp_followed_each(memprof_look_before_stop, NULL);
@@ -392,12 +392,18 @@ static enum ljp_status memprof_stop_locked(struct lua_State *L,
   if (!stuck)
     ljp_host_release();
   g->failed = status || g->replaced;
-  ljp_output_ended(&g->options.output, &g->lock);
-  if (status)
-    return status;
-  if (g->replaced)
+  if (!status && g->replaced)
     return ljp_fail(why, LJP_ERR_RUN, ECANCELED, REPLACED);
-  return LJP_OK;
+  return status;
+}
+
+/* L: a VM of this thread, or NULL. */
+static enum ljp_status memprof_stop_locked(struct lua_State *L,
+                                           struct ljp_failure *why)
+{
+  enum ljp_status status = ljp_side_run(memprof_stop_here, L, NULL, why);
+  ljp_output_ended(&g->options.output, &g->lock);
+  return status;
 }
 
 enum ljp_status ljp_memprof_start(struct lua_State *L,
@@ -405,7 +411,7 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   struct ljp_failure *why)
 {
   memprof_lock();
-  enum ljp_status status = memprof_start_locked(L, options, why);
+  enum ljp_status status = ljp_side_run(memprof_start_here, L, options, why);
   memprof_unlock();
   return status;
 }
@@ -459,6 +465,14 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   }
   memprof_unlock();
   return status;
+}
+
+bool ljp_memprof_running(void)
+{
+  memprof_lock();
+  bool running = g->running;
+  memprof_unlock();
+  return running;
 }
 
 void ljp_memprof_status(struct ljp_memprof_status *out)

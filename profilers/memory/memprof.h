@@ -76,5 +76,6 @@ struct ljp_memprof_status {
   struct ljp_memprof_counts counts;
 };
 void ljp_memprof_status(struct ljp_memprof_status *out);
+bool ljp_memprof_running(void); /* its `running` */
 
 #endif

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -22,15 +23,13 @@ static bool path_is_segment(const char *name, const char *base, size_t len)
 bool ljp_path_has_segments(const char *path, uint64_t since_ns)
 {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-  char folder[4096] = ".";
+  /* On the heap: a child of fork() may have little stack. */
+  char *folder = slash ? strndup(path, (size_t)(base - path)) : NULL;
   const struct dirent *entry;
   struct stat st;
   bool found = false;
-  if ((size_t)(base - path) >= sizeof folder)
-    return false;
-  if (slash)
-    snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
-  DIR *dir = opendir(folder);
+  DIR *dir = slash && !folder ? NULL : opendir(slash ? folder : ".");
+  free(folder);
   while (dir && !found && (entry = readdir(dir)))
     found = path_is_segment(entry->d_name, base, strlen(base)) &&
             fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 &&

@@ -29,13 +29,15 @@ static enum ljp_status sink_fail(struct ljp_sink *sink, int error)
 /* The host may change its directory before the next file segment is opened. */
 static char *sink_absolute_path(const char *path)
 {
-  char cwd[4096];
-  if (path[0] == '/' || !getcwd(cwd, sizeof cwd))
+  /* On the heap: a child of fork() may have little stack. */
+  char *cwd = path[0] == '/' ? NULL : getcwd(NULL, 0);
+  if (!cwd)
     return strdup(path);
   size_t room = strlen(cwd) + strlen(path) + 2;
   char *joined = malloc(room);
   if (joined)
     snprintf(joined, room, "%s/%s", cwd, path);
+  free(cwd);
   return joined;
 }
 

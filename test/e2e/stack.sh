@@ -55,6 +55,20 @@ memory() {
 for options in 'sample=4096' 'every=true' 'every=true, native=true'; do
   memory "$options" '' ''
 done
+
+# The VM is made and closed there, too, and the session starts and stops there.
+for place in thread fiber; do
+  for kind in sysprof memprof profile; do
+    stack $kind $place 16384ga "assert(misc.$kind.start{path='a.ljp'})" \
+      "assert(misc.$kind.stop())"
+    same "$kind, started on a $place of 16 KiB" whole \
+      "$("$ljprof" check a.ljp | tail -n 1)"
+  done
+  "$ljprof" record --memory --force -o r.ljp "$host" $place 16384ga '' '' \
+    > out.txt 2>&1 || fail "record: $(cat out.txt)"
+  whole "recorded from the first VM, on a $place of 16 KiB" r.ljp sample
+done
+
 memory 'every=true, native=true' \
   "assert(misc.sysprof.start{path='c.ljp', interval=0.2})" \
   'assert(misc.sysprof.stop())'

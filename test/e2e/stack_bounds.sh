@@ -35,3 +35,20 @@ hooks=$(sed -n 's/^.* <\(ljp_hook_[a-z_]*\)>:$/\1=1536/p' code.txt |
 # shellcheck disable=SC2086 # words
 bound "the VM's hooks" $hooks
 bound "the profilers' listeners" events_on_trace=4000 sysprof_on_deferred=1024
+
+# The interfaces, VMs that come and go, exit(), fork().
+bound "the C interface" luaM_sysprof_start=4096 luaM_sysprof_stop=4096 \
+  luaM_sysprof_report=4096 luaM_memprof_start=4096 luaM_memprof_stop=4096
+bound "the Lua interface" sysprof_start=5120 sysprof_stop=5120 \
+  sysprof_report=5120 memprof_start=5120 memprof_stop=5120 memprof_mark=5120 \
+  profile_start=5120 profile_stop=5120 ljp_autostart=5120
+bound "the status" profile_status=7680
+bound "VMs that come and go, and the end" sysprof_on_created=1536 \
+  sysprof_on_closing=1536 memprof_on_closing=1536 sysprof_at_exit=1536 \
+  memprof_at_exit=1536
+bound "... on a side stack of 256 KiB" sysprof_created_here=32768 \
+  sysprof_start_here=32768 sysprof_stop_here=32768 memprof_start_here=32768 \
+  memprof_stop_here=32768
+bound "fork()" fork_prepare=1536 fork_parent=1536 fork_child=4352 \
+  sysprof_forked=4352 memprof_forked=4352 host_before_fork=1536 \
+  host_after_fork=1536 lock_prepare=1536 lock_forked=1536

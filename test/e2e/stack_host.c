@@ -9,7 +9,8 @@
 **          thread     Lua runs on a thread with a stack of BYTES
 **          fiber      Lua runs on a coroutine of makecontext()
 **   BYTES  with a "g" the page below the stack may not be touched; without it
-**          the pattern goes on below, and must be unchanged at the end
+**          the pattern goes on below, and must be unchanged at the end. With an
+**          "a" the VM is made there, too, and START and STOP run there
 **   START  Lua code that runs before, on the thread's own stack, with the VM
 **   STOP   the same after it
 **
@@ -130,13 +131,36 @@ static size_t frame_bytes(void)
   return stack_used();
 }
 
-/* The work has been loaded. */
+static const char *start, *stop;
+static bool all_there; /* the VM's and the session's beginning and end, too */
+
+static void begin(void)
+{
+  vm = luaL_newstate();
+  luaL_openlibs(vm);
+  lua_pushcfunction(vm, call_back);
+  lua_setglobal(vm, "call_back");
+  run(start);
+  if (luaL_loadbuffer(vm, work, sizeof work - 1, "=work"))
+    exit(2);
+}
+
+static void end(void)
+{
+  run(stop);
+  lua_close(vm);
+}
+
 static void do_work(void)
 {
+  if (all_there)
+    begin();
   if (lua_pcall(vm, 0, 0, 0)) {
     fprintf(stderr, "%s\n", lua_tostring(vm, -1));
     exit(1);
   }
+  if (all_there)
+    end();
 }
 
 /* -- Where it runs --------------------------------------------------------- */
@@ -177,17 +201,16 @@ static void on_fiber(void)
 
 int main(int argc, char **argv)
 {
-  char *end = NULL;
-  size_t bytes = argc == 5 ? strtoul(argv[2], &end, 10) : 0, frame = 0;
-  if (bytes < 2048 || bytes > MOST || (*end && strcmp(end, "g") != 0)) {
+  char *flags = "";
+  size_t bytes = argc == 5 ? strtoul(argv[2], &flags, 10) : 0, frame = 0;
+  if (bytes < 2048 || bytes > MOST || strspn(flags, "ga") != strlen(flags)) {
     fprintf(stderr, "usage: stack_host PLACE BYTES START STOP\n");
     return 2;
   }
-  stack_map(bytes, *end == 'g');
-  vm = luaL_newstate();
-  luaL_openlibs(vm);
-  lua_pushcfunction(vm, call_back);
-  lua_setglobal(vm, "call_back");
+  start = argv[3];
+  stop = argv[4];
+  all_there = strchr(flags, 'a') != NULL;
+  stack_map(bytes, strchr(flags, 'g') != NULL);
   if (strcmp(argv[1], "alternate") == 0) {
     stack_t alternate = {.ss_sp = stack.low, .ss_size = bytes};
     if (sigaltstack(&alternate, NULL))
@@ -195,18 +218,17 @@ int main(int argc, char **argv)
     frame = frame_bytes();
     stack_paint();
   }
-  run(argv[3]);
-  if (luaL_loadbuffer(vm, work, sizeof work - 1, "=work"))
-    return 2;
+  if (!all_there)
+    begin();
   if (strcmp(argv[1], "alternate") == 0)
     do_work();
   else if (strcmp(argv[1], "thread") == 0)
     on_thread();
   else
     on_fiber();
-  run(argv[4]);
+  if (!all_there)
+    end();
   size_t used = stack_used();
-  lua_close(vm);
   printf("used %zu frame %zu\n", used, frame);
   if (used > bytes) {
     fprintf(stderr, "%zu bytes below the stack were written\n", used - bytes);
