@@ -206,6 +206,15 @@ done
 # Memory of one of each, patched against unpatched: off_memory.c says what the
 # columns are.
 [ -s "$tmp/memory.u" ] || exit 0
+echo
+for side in p u; do
+  lib=$tmp/$side/lib/libluajit-5.1.so.2
+  tls=$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')
+  size "$lib" | awk -v side=$side -v tls="$((${tls:-0}))" 'NR == 2 {
+    printf "The library %s: %d bytes of code and constants, %d of data, " \
+           "%d of zeroes, %d of each thread\n",
+           side == "p" ? "patched" : "unpatched", $1, $2, $3, tls }'
+done
 printf '\n%-24s %18s %19s %21s\n' "bytes of one" "heap" "malloc" "resident"
 paste "$tmp/memory.p" "$tmp/memory.u" | sed 1d | awk -F '\t' '{
   what = substr($1, 1, 24)

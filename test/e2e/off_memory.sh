@@ -28,6 +28,8 @@ within patched.txt "unnamed function" 4 8.5
 within patched.txt "function of a module" 4 8.5
 within patched.txt "function inside" 4 8.5
 within patched.txt "function, other name" 4 32
+# Notes about the trace that is being compiled belong to no VM.
+within patched.txt "VM that compiles" 1 8192
 within session.txt "unnamed function" 4 8.5
 within session.txt "function of a module" 4 8.5
 within session.txt "function inside" 4 8.5

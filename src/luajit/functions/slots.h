@@ -24,7 +24,7 @@
 
 struct GCproto;
 
-enum { LJP_SLOT_CHUNK = 512, LJP_SLOT_CHUNKS = 32768 };
+enum { LJP_SLOT_CHUNK = 1024, LJP_SLOT_CHUNKS = 16384 };
 
 /* A slot: the prototype's address, divided by 8, above the index of its VM.
 ** While it is free or rests: the number of the next slot in its list. Once the
