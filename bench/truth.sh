@@ -17,7 +17,7 @@ for timer in perf trap posix; do
   for option in -joff -jon; do
     printf '\ntimer %s, luajit %s\n' $timer $option
     code=0
-    test/truth/truth.sh 1 "${LJP_BENCH_SECONDS:-6}" 0.4 $timer $option ||
+    test/truth/truth.sh truth 1 "${LJP_BENCH_SECONDS:-6}" 0.4 $timer $option ||
       code=$?
     case $code in
     0) echo "ok: within one point" ;;

@@ -173,6 +173,7 @@ static int sysprof_report(lua_State *L)
   ljp_options_set_count(L, "deferred", r.deferred);
   ljp_options_set_count(L, "outside", r.outside);
   ljp_options_set_count(L, "idle", r.idle);
+  ljp_options_set_count(L, "moved", r.moved);
   lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
   lua_setfield(L, -2, "unsampled_seconds");
   lua_pushnumber(L,
@@ -195,6 +196,7 @@ static int sysprof_report(lua_State *L)
   ljp_options_set_count(L, "ASM", r.state[LJP_VMSTATE_ASM]);
   ljp_options_set_count(L, "TRACE", r.state[LJP_VMSTATE_TRACE]);
   ljp_options_set_count(L, "HOST", r.state[LJP_VMSTATE_HOST]);
+  ljp_options_set_count(L, "WAITING", r.state[LJP_VMSTATE_WAITING]);
   ljp_options_set_count(L, "UNKNOWN", r.state[LJP_VMSTATE_UNKNOWN]);
   lua_setfield(L, -2, "vmstate");
 

@@ -23,6 +23,7 @@
 #include <ucontext.h>
 
 #include "profilers/cpu/handler_stack.h"
+#include "profilers/cpu/restart.h"
 #include "profilers/cpu/sample_stack.h"
 #include "profilers/cpu/timer.h"
 #include "profilers/session/stand_in.h"
@@ -175,14 +176,12 @@ LJP_SIGSAFE static bool sampler_must_ask(const struct ljp_sampler *s,
 /* The ns that the sample stands for; 0: no sample is taken. */
 LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
                                           const void *context, bool readable,
-                                          int overrun, enum call *call)
+                                          enum call *call)
 {
   uint64_t period = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
   uint64_t gap = now - s->clock_ns;
   ljp_assert(period > 0);
   s->clock_ns = now;
-  if (shared.wall)
-    return period * (1 + (uint64_t)overrun);
   if (!s->perf && readable)
     *call = sampler_in_syscall(sampler_rip(context)) ? CALL_MADE : CALL_NONE;
   bool in_call = *call == CALL_MADE;
@@ -237,8 +236,9 @@ LJP_SIGSAFE static void sampler_push(struct ljp_sampler *s,
   bool lfunc;
   enum ljp_vmstate state = ljp_sample_vmstate(walk, &lfunc);
   if (walk->guest.vm)
-    s->ran_lua = true;
-  else if (shared.only_lua && !s->ran_lua) {
+    atomic_store_explicit(&s->ran_lua, true, memory_order_relaxed);
+  else if (shared.only_lua &&
+           !atomic_load_explicit(&s->ran_lua, memory_order_relaxed)) {
     sampler_count(&s->counts.outside, 1);
     sampler_count(&s->counts.outside_ns, weight);
     return;
@@ -354,7 +354,7 @@ LJP_SIGSAFE static void sampler_account(struct ljp_sampler *s, uint64_t begin)
   uint64_t end = ljp_clock_ns(), spent = end - begin;
   /* The thread may have been preempted for so long: the CPU clock knows. */
   if (LJP_UNLIKELY(spent > LONG_NS)) {
-    uint64_t cpu = shared.wall ? 0 : sampler_cpu_ns();
+    uint64_t cpu = sampler_cpu_ns();
     uint64_t used = cpu > s->cpu_ns ? cpu - s->cpu_ns : LONG_NS;
     spent = used < spent ? used : spent;
   }
@@ -375,7 +375,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   int overrun = info->si_code == SI_TIMER && !s->tick ? info->si_overrun : 0;
   /* The first POSIX timer was late and the second one follows at once. It would
   ** sample the same place again. */
-  bool merged = !s->perf && !shared.wall &&
+  bool merged = !s->perf &&
                 now - s->clock_ns <
                     atomic_load_explicit(&s->period_ns, memory_order_relaxed) /
                         MERGE_PART;
@@ -397,11 +397,13 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   ucontext_t *uc = context;
   bool readable = ljp_saferead_enter(&uc->uc_sigmask);
   enum call call = CALL_NOT_ASKED;
-  uint64_t weight = sampler_weigh(s, now, context, readable, overrun, &call);
+  uint64_t weight = sampler_weigh(s, now, context, readable, &call);
   if (!weight) {
     sampler_count(&s->counts.idle, 1);
     return;
   }
+  if (atomic_load_explicit(&s->owed_ns, memory_order_relaxed))
+    weight += atomic_exchange_explicit(&s->owed_ns, 0, memory_order_relaxed);
   if (LJP_UNLIKELY(
           atomic_load_explicit(&s->interval_why, memory_order_relaxed) != 0))
     sampler_push_interval(s, now);
@@ -454,6 +456,8 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
         ljp_count_overrun(s->producer, 1);
     }
   }
+  if (info->si_code == POLL_IN || info->si_code == POLL_HUP)
+    ljp_restart_call(context, number);
   atomic_fetch_sub(&s->inside, 1);
   errno = saved;
 }

@@ -50,6 +50,7 @@ struct ljp_sampler_counts {
   _Atomic uint64_t deferred; /* samples taken after the move of a stack */
   _Atomic uint64_t outside;  /* in threads that have not run Lua yet */
   _Atomic uint64_t idle;     /* signals to a thread that was waiting */
+  _Atomic uint64_t moved;    /* looks at a thread that began to run meanwhile */
   _Atomic uint64_t time_ns;  /* that the samples stand for */
   _Atomic uint64_t lost_ns, outside_ns; /* that others stood for */
   _Atomic uint64_t handler_ns;
@@ -59,7 +60,7 @@ struct ljp_sampler_counts {
 struct ljp_sampler_shared {
   struct ljp_unwind *unwind;
   enum ljp_sampler_mode mode;
-  bool wall;      /* event = "wall" */
+  bool wall;      /* waiting threads are watched (watch.h) */
   bool only_lua;  /* drop samples of threads that have not run Lua yet */
   uint32_t depth; /* frames at most */
   /* Walks the host frames instead of our unwinder; see lmisclib.h. */
@@ -92,8 +93,12 @@ struct ljp_sampler {
   _Atomic bool resync;           /* read the CPU clock at the next sample */
   _Atomic uint32_t interval_why; /* LJP_INTERVAL_* to write, or 0 */
 
+  /* Wall time in which the thread was ready but had no CPU: goes to the next
+  ** sample. The watcher adds to it. */
+  _Atomic uint64_t owed_ns;
+  _Atomic bool ran_lua; /* the watcher may find out, too */
+
   /* Of the sampled thread only. */
-  bool ran_lua;
   uint64_t cpu_ns;        /* CPU time that is accounted for */
   uint64_t cpu_begin_ns;  /* the same when sampling began */
   uint64_t clock_ns;      /* of the last signal */
@@ -112,6 +117,8 @@ struct ljp_sampler {
   struct ljp_deferred_place deferred_at; /* of the first */
   uint64_t *frames;                      /* LJP_STACK_MAX_FRAMES of them */
   struct ljp_memo *memo;
+
+  struct ljp_watch *watch; /* NULL: not watched; see watch.h */
 
   /* Of the life cycle (threads.c, throttle.c). */
   uint32_t thread; /* id in the session */

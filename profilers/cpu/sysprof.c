@@ -18,6 +18,7 @@
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
+#include "profilers/cpu/watch.h"
 #include "profilers/jit/jitdump.h"
 #include "profilers/jit/trace_events.h"
 #include "profilers/session/host.h"
@@ -105,6 +106,7 @@ static void sysprof_check_handler(void)
 static void sysprof_round(void *ctx)
 {
   (void)ctx;
+  ljp_watch_round();
   if (!ljp_profiler_trylock(&g->lock))
     return; /* the session is being started or stopped */
   if (g->running && g->lock.pid == getpid()) {
@@ -112,7 +114,8 @@ static void sysprof_round(void *ctx)
     ljp_saferead_check();
     ljp_vms_update(g->session);
     ljp_shared_round();
-    g->writer_cpu_ns = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
+    g->writer_cpu_ns =
+        ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
     sysprof_tell_cpu_time(false);
     if (g->armed)
       sysprof_check_handler();
@@ -231,6 +234,18 @@ __attribute__((destructor(200))) static void sysprof_at_exit(void)
   sysprof_unlock();
 }
 
+/* Starts the watcher, if the session wants one. Returns an errno, or 0. */
+static int sysprof_watch(void)
+{
+  enum { LEAST_NS = 500000 };
+  uint64_t period = g->options.interval_ns;
+  return g->options.wall
+             ? ljp_watch_start(g->session,
+                               period > LEAST_NS ? period : LEAST_NS,
+                               g->options.max_overhead)
+             : 0;
+}
+
 static void sysprof_forked(void *ctx, bool recording)
 {
   (void)ctx;
@@ -238,7 +253,10 @@ static void sysprof_forked(void *ctx, bool recording)
   ljp_host_forked();
   memset(&g->ended, 0, sizeof g->ended);
   sysprof_begin_accounts();
-  ljp_threads_after_fork(ljp_host_tid_before_fork(), recording);
+  ljp_watch_forked(recording);
+  if (recording && sysprof_watch())
+    g->armed = false;
+  ljp_threads_after_fork(ljp_host_tid_before_fork(), recording && g->armed);
   ljp_shared_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
   if (recording) {
@@ -364,7 +382,9 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   ljp_guest_protos_ready(&g->hold);
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
-  int error = ljp_threads_add(tid, name, LJP_THREAD_FIRST);
+  int error = sysprof_watch();
+  if (!error)
+    error = ljp_threads_add(tid, name, LJP_THREAD_FIRST);
   if (error && ljp_session_error(g->session))
     status =
         ljp_output_refused(&g->options.output, g->session, LJP_ERR_IO, why);
@@ -414,6 +434,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_assert(g->running && g->session);
   uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   ljp_threads_drop_all(LJP_UNSAMPLED_LAST, false);
+  ljp_watch_stop();
   ljp_unsampled_finish();
   ljp_unsampled_rest(process_ns, true);
   g->armed = false;

@@ -17,6 +17,7 @@
 #include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/proc_task.h"
 #include "profilers/cpu/state.h"
+#include "profilers/cpu/watch.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 
@@ -106,6 +107,7 @@ static void threads_add_counts(struct ljp_sysprof_report *to,
   to->deferred += atomic_load(&from->deferred);
   to->outside += atomic_load(&from->outside);
   to->idle += atomic_load(&from->idle);
+  to->moved += atomic_load(&from->moved);
   to->time_ns += atomic_load(&from->time_ns);
   to->handler_ns += atomic_load(&from->handler_ns);
   for (int i = 0; i < LJP_SAMPLER_STATES; i++)
@@ -119,7 +121,11 @@ static void threads_add_counts(struct ljp_sysprof_report *to,
 void ljp_threads_add_counts(struct ljp_sysprof_report *out)
 {
   LJP_FOR_EACH_SAMPLER(s)
-  threads_add_counts(out, &s->counts);
+  {
+    threads_add_counts(out, &s->counts);
+    if (s->watch)
+      threads_add_counts(out, ljp_watch_counts(s));
+  }
 }
 
 uint64_t ljp_threads_cpu_ns(void)
@@ -161,10 +167,8 @@ static void threads_tell_lost(struct ljp_sampler *s)
 /* Time of a sampled thread up to now that no signal has accounted for. */
 static uint64_t threads_open_ns(const struct ljp_sampler *s)
 {
-  if (g->options.wall) {
-    uint64_t now = ljp_unsampled_clock(s->tid);
-    return now > s->clock_ns ? now - s->clock_ns : 0;
-  }
+  if (g->options.wall)
+    return 0; /* the watcher tells */
   uint64_t ran = threads_sampled_ns(s);
   uint64_t known = atomic_load(&s->counts.time_ns) +
                    atomic_load(&s->counts.lost_ns) +
@@ -190,6 +194,10 @@ static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
   threads_tell_lost(s);
   uint64_t ran = threads_sampled_ns(s);
   ljp_unsampled_tell(s->thread, why, threads_open_ns(s));
+  if (s->watch) {
+    threads_add_counts(&g->ended, ljp_watch_end(s, why));
+    ljp_watch_drop(s);
+  }
   threads_add_counts(&g->ended, &s->counts);
   g->sampled_ns += ran;
   if (s->producer && quiet)
@@ -234,6 +242,15 @@ static int threads_announce(struct ljp_sampler *s)
   return !status ? 0 : status == LJP_ERR_MEM ? ENOMEM : EIO;
 }
 
+/* The accounts have begun: from now on its signals are samples. */
+static void threads_begin(struct ljp_sampler *s)
+{
+  if (g->options.wall && ljp_watch_add(s))
+    ljp_session_note(g->session, LJP_NOTE_WARNING,
+                     "out of memory: the waits of a thread are not recorded");
+  atomic_store(&s->active, true);
+}
+
 int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
 {
   struct ljp_sampler *s = threads_new_sampler();
@@ -243,7 +260,8 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
   ljp_assert(!atomic_load(&s->active) && s->fd < 0);
   memset(&s->counts, 0, sizeof s->counts);
   s->tid = tid;
-  s->ran_lua = false;
+  atomic_store(&s->ran_lua, false);
+  atomic_store(&s->owed_ns, 0);
   s->fresh = FRESH_ROUNDS;
   s->producer = NULL;
   snprintf(s->name, sizeof s->name, "%s", name);
@@ -267,7 +285,7 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
     ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NOT_FOUND, s->cpu_begin_ns);
     g->unsampled.told_ns += s->cpu_begin_ns;
   }
-  atomic_store(&s->active, true);
+  threads_begin(s);
   return 0;
 }
 
@@ -293,7 +311,8 @@ static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name,
                                            int looks,
                                            struct ljp_task_look *look)
 {
-  if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0)
+  if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0 ||
+      strcmp(name, "ljprof-watcher") == 0)
     return LJP_UNSAMPLED_WRITER;
   if (g->options.threads == LJP_THREADS_THIS)
     return LJP_UNSAMPLED_NOT_ASKED;
@@ -437,8 +456,7 @@ void ljp_threads_scan(enum ljp_thread_age age)
   LJP_FOR_EACH_SAMPLER(s)
   if (!threads_task_cpu_ns(s->tid)) /* it has ended */
     threads_drop(s, LJP_UNSAMPLED_LAST, false);
-  if (!g->options.wall)
-    LJP_FOR_EACH_SAMPLER(s)
+  LJP_FOR_EACH_SAMPLER(s)
   threads_look_after(s);
   ljp_unsampled_forget_ended();
   if (age == LJP_THREAD_OLD)
@@ -474,6 +492,6 @@ void ljp_threads_after_fork(pid_t was, bool recording)
       ljp_producer_set_timer(s->producer, s->source->kind,
                              s->refused ? s->refused : g->refused);
     threads_begin_accounts(s);
-    atomic_store(&s->active, true);
+    threads_begin(s);
   }
 }

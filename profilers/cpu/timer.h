@@ -30,7 +30,7 @@ struct ljp_timer_source {
   int (*available)(void);
   /* Starts the signals to s->tid, one every s->period_ns. Returns an errno, or
   ** 0. */
-  int (*arm)(struct ljp_sampler *s, int signal, bool wall);
+  int (*arm)(struct ljp_sampler *s, int signal);
   /* After this, only a signal that is already pending may arrive. */
   void (*disarm)(struct ljp_sampler *s);
   /* Is the timer still there? NULL: always. */

@@ -29,11 +29,8 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
 {
   *refused = 0;
   *source = &ljp_timer_posix;
-  if (o->timer == LJP_TIMER_POSIX || (o->wall && o->timer == LJP_TIMER_NONE))
+  if (o->timer == LJP_TIMER_POSIX)
     return LJP_OK;
-  if (o->wall)
-    return ljp_fail(why, LJP_ERR_USE, EINVAL,
-                    "event \"wall\" needs timer \"posix\" (or \"auto\")");
   if (o->timer == LJP_TIMER_TRAP) {
     int error = ljp_timer_trap.available();
     *source = &ljp_timer_trap;
@@ -67,7 +64,7 @@ static int choice_arm(struct ljp_sampler *s,
     interval = ljp_timer_tick_ns();
   atomic_store(&s->interval_ns, interval);
   atomic_store(&s->period_ns, interval);
-  return source->arm(s, ljp_sysprof.options.signal, ljp_sysprof.options.wall);
+  return source->arm(s, ljp_sysprof.options.signal);
 }
 
 int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
@@ -75,7 +72,7 @@ int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
 {
   int error = choice_arm(s, source);
   s->refused = 0;
-  if (!error || strict || source == &ljp_timer_tick || ljp_sysprof.options.wall)
+  if (!error || strict || source == &ljp_timer_tick)
     return error;
   s->refused = error;
   return choice_arm(s, &ljp_timer_tick);

@@ -109,13 +109,11 @@ static bool perf_mark(struct ljp_sampler *s, int signal)
          ioctl(s->fd, PERF_EVENT_IOC_ID, &s->event) == 0;
 }
 
-static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
+static int perf_arm(struct ljp_sampler *s, int signal)
 {
   struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->tid};
   int error = 0;
   ljp_assert(s->fd < 0);
-  if (wall)
-    return EINVAL;
   s->fd = perf_open(s->tid, atomic_load(&s->period_ns), NULL);
   if (s->fd < 0)
     return errno;
@@ -135,10 +133,10 @@ static int perf_arm(struct ljp_sampler *s, int signal, bool wall)
   return error;
 }
 
-static int trap_arm(struct ljp_sampler *s, int signal, bool wall)
+static int trap_arm(struct ljp_sampler *s, int signal)
 {
   ljp_assert(s->fd < 0);
-  if (wall || signal != SIGTRAP)
+  if (signal != SIGTRAP)
     return EINVAL;
   s->fd = perf_open(s->tid, atomic_load(&s->period_ns),
                     (const void *)&ljp_samplers[s->index]);

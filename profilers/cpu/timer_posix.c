@@ -57,13 +57,13 @@ static void posix_disarm(struct ljp_sampler *s)
   ljp_timer_delete(&s->park);
 }
 
-static int posix_arm(struct ljp_sampler *s, int signal, bool wall)
+static int posix_arm(struct ljp_sampler *s, int signal)
 {
   ljp_assert(s->timer[0] < 0 && s->timer[1] < 0 && s->park < 0);
   int error = ljp_timer_create(s, CLOCK_MONOTONIC, signal, &s->timer[0]);
   if (!error)
     error = ljp_timer_create(s, CLOCK_MONOTONIC, signal, &s->timer[1]);
-  if (!error && !wall)
+  if (!error)
     error = ljp_timer_create(s, ljp_task_cpu_clock(s->tid), signal, &s->park);
   if (!error)
     error = (int)-ljp_timer_posix_set(s, atomic_load(&s->period_ns));

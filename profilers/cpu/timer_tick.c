@@ -33,11 +33,9 @@ static void tick_disarm(struct ljp_sampler *s)
   ljp_timer_delete(&s->timer[0]);
 }
 
-static int tick_arm(struct ljp_sampler *s, int signal, bool wall)
+static int tick_arm(struct ljp_sampler *s, int signal)
 {
   ljp_assert(s->timer[0] < 0);
-  if (wall)
-    return EINVAL;
   uint64_t period = atomic_load(&s->period_ns);
   int error =
       ljp_timer_create(s, ljp_task_cpu_clock(s->tid), signal, &s->timer[0]);

@@ -82,6 +82,14 @@ step_find_planted(const struct ljp_unwind_object *object, uint64_t rip,
   return result;
 }
 
+/* Does the row belong to a function that keeps rbp as frame pointer? */
+static bool step_has_pointer(const struct ljp_cfi_row *row)
+{
+  return row->cfa_how == LJP_HOW_REGISTER && row->cfa_reg == LJP_RBP &&
+         row->cfa_arg == 16 && row->how[LJP_RBP] == LJP_HOW_OFFSET &&
+         row->arg[LJP_RBP] == -16;
+}
+
 /* Steps by the object's own CFI. *landed: the caller is a frame that catches an
 ** error, so no call comes before its program counter. */
 static enum ljp_unwind_result
@@ -105,6 +113,10 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
   if (result)
     return result;
   const struct ljp_cfi_row *row = &found->machine.row;
+  uint64_t rbp = regs->r[LJP_RBP];
+  bool found_rbp = LJP_UNLIKELY(!(regs->known >> LJP_RBP & 1)) &&
+                   step_has_pointer(row) &&
+                   ljp_unwind_find_frame_pointer(found->fde.start, pc, regs);
   struct ljp_regs frame = *regs;
   bool lands = ljp_unwind_is_eh_return(row);
   if (LJP_UNLIKELY(lands && regs->exact) &&
@@ -115,6 +127,10 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
   result = ljp_unwind_apply_cfi(row, &found->cie, &found->fde.span, regs);
   if (LJP_UNLIKELY(lands && !result))
     ljp_unwind_fix_landing(&frame, regs);
+  if (LJP_UNLIKELY(found_rbp && result != LJP_UNWIND_STEPPED)) {
+    regs->r[LJP_RBP] = rbp;
+    regs->known &= ~(1u << LJP_RBP);
+  }
   return result;
 }
 
@@ -179,6 +195,8 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
     return step_by_cfi(object, pc, regs, landed);
   switch ((enum ljp_rule_kind)rule->kind) {
   case LJP_RULE_REGULAR:
+    if (LJP_UNLIKELY(rule->base == LJP_RBP && !(regs->known >> LJP_RBP & 1)))
+      return step_by_cfi(object, pc, regs, landed);
     return step_by_rule(rule, regs);
   case LJP_RULE_INTERPRET:
     return step_by_cfi(object, pc, regs, landed);

@@ -57,6 +57,13 @@ LJP_SIGSAFE void ljp_unwind_fix_landing(const struct ljp_regs *frame,
 LJP_SIGSAFE bool ljp_unwind_run_eh_return(const struct ljp_cfi_row *row,
                                           struct ljp_regs *regs);
 
+/* -- frame_pointer.c: rbp, where it is not known --------------------------- */
+
+/* Finds rbp of the frame in the function that begins at start, whose CFA is rbp
+** + 16, and makes it known. False: it cannot be told. */
+LJP_SIGSAFE bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
+                                               struct ljp_regs *regs);
+
 /* -- code.c: what the machine code at an address says ---------------------- */
 
 /* Do the bytes before a return address end in a call? */

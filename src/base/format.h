@@ -312,13 +312,14 @@ enum ljp_loss {
   _(LOST, 8, "in samples that were lost")                                      \
   _(NO_LUA, 9, "before the thread ran Lua")                                    \
   _(NOT_ASKED, 10, "in a thread that is not to be sampled")                    \
-  _(WRITER, 11, "in the profiler's own thread")
+  _(WRITER, 11, "in the profiler's own thread")                                \
+  _(WAITING, 12, "waiting, and where cannot be read")
 
 enum ljp_unsampled {
 #define LJP_X(name, number, text) LJP_UNSAMPLED_##name = number,
   LJP_UNSAMPLED_LIST(LJP_X)
 #undef LJP_X
-      LJP_UNSAMPLED_COUNT = 12
+      LJP_UNSAMPLED_COUNT = 13
 };
 
 /* -- Producers, VM states, events ------------------------------------------ */
@@ -361,7 +362,8 @@ enum ljp_timer {
   _(OPT, 7, "optimizer")                                                       \
   _(ASM, 8, "assembler")                                                       \
   _(HOST, 9, "outside")                                                        \
-  _(BUILTIN, 10, "builtin")
+  _(BUILTIN, 10, "builtin")                                                    \
+  _(WAITING, 11, "waiting")
 
 enum ljp_vmstate {
 #define LJP_X(name, number, text) LJP_VMSTATE_##name = number,

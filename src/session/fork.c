@@ -27,12 +27,14 @@
 #include "src/base/own_path.h"
 #include "src/session/session_impl.h"
 #include "src/writer/modules.h"
+#include "src/writer/process.h"
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ljp_session *registry;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static int fork_once_error;
 static pid_t forking_tid;
+static _Atomic unsigned fork_helpers; /* threads of profilers */
 /* Tells a process from a copy that a raw clone() made, for which no handler
 ** runs: the kernel clears the word in every copy of this memory, but not for
 ** vfork(), whose child shares it. NULL: the kernel cannot (before 4.14). */
@@ -178,6 +180,7 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
 static void fork_child_sessions(bool may_record)
 {
   fork_own();
+  atomic_store(&fork_helpers, 0);
   ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next) {
     if (s->state == LJP_SESSION_RUNNING || s->joinable)
@@ -246,9 +249,19 @@ void ljp_fork_unregister(struct ljp_session *s)
   pthread_mutex_unlock(&registry_mutex);
 }
 
-unsigned ljp_fork_writers(void)
+void ljp_session_helper(int change)
 {
-  unsigned n = 0;
+  atomic_fetch_add(&fork_helpers, (unsigned)change);
+}
+
+bool ljp_session_deserted(void)
+{
+  return ljp_process_deserted(ljp_fork_own_threads());
+}
+
+unsigned ljp_fork_own_threads(void)
+{
+  unsigned n = atomic_load(&fork_helpers);
   pthread_mutex_lock(&registry_mutex);
   for (struct ljp_session *s = registry; s; s = s->next) {
     pthread_mutex_lock(&s->mutex);

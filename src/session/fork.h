@@ -4,7 +4,7 @@
 #ifndef LJP_FORK_H
 #define LJP_FORK_H
 
-/* The number of writer threads in this process now. */
-unsigned ljp_fork_writers(void);
+/* The number of threads in this process that are ours: writers and helpers. */
+unsigned ljp_fork_own_threads(void);
 
 #endif

@@ -171,6 +171,13 @@ void ljp_producer_retire(struct ljp_producer *producer);
 ** freed. */
 void ljp_producer_abandon(struct ljp_producer *producer);
 
+/* A profiler has started (1) or ended (-1) a thread of its own, which must not
+** keep the process from ending. */
+void ljp_session_helper(int change);
+/* Have all threads of the program ended? Then the caller's thread, which is
+** ours, should end. */
+bool ljp_session_deserted(void);
+
 /* Asks the writer to come now. */
 void ljp_session_wake(struct ljp_session *s);
 

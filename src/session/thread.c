@@ -153,7 +153,7 @@ static void *thread_main(void *arg)
     status = thread_round(s, false);
     if (ljp_clock_ns() - looked_ns > DESERTED_NS) {
       looked_ns = ljp_clock_ns();
-      if (ljp_process_deserted(ljp_fork_writers())) {
+      if (ljp_session_deserted()) {
         reason = "the program's threads have ended";
         break;
       }

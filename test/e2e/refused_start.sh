@@ -36,7 +36,7 @@ refuse "no POSIX timer" --sigpending=0 \
 refuse "no POSIX timer, both profilers" --sigpending=0 \
   'misc.profile.start{path = "out.ljp", cpu = {timer = "posix"}}'
 refuse "no POSIX timer, wall" --sigpending=0 \
-  'misc.sysprof.start{path = "out.ljp", event = "wall"}'
+  'misc.sysprof.start{path = "out.ljp", event = "wall", timer = "posix"}'
 for fds in 4 5 6 7; do
   for timer in perf trap; do
     precious 600

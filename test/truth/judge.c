@@ -1,11 +1,12 @@
 /*
 ** Compares a profile with the truth: for each part of a program, the share of
-** CPU time that the program measured and the share of the samples' weight.
+** time that the program measured and the share of the samples' weight.
 **
 **   truth_judge [--samples COUNT] POINTS FILE TABLE
 **
 ** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A frame matches
-** a part if its text begins with the part's `frame`. A sample belongs to the
+** a part if its text begins with the part's `frame`, or lies in it if that is a
+** range of addresses ("file+0x1a0..1f4"). A sample belongs to the
 ** part that its innermost matching frame matches. A sample without a matching
 ** frame belongs to the last line, whose `frame` is empty. Exit code 1: a share
 ** is off by more than POINTS percentage points, or the weights differ from the
@@ -61,6 +62,17 @@ static bool truth_read_table(const char *path)
 static bool truth_begins_with(const char *text, const char *frame)
 {
   size_t n = strlen(frame);
+  const char *plus = strchr(frame, '+'), *dots = strstr(frame, "..");
+  if (plus && dots && dots > plus) {
+    char *end;
+    uint64_t low = strtoull(plus + 1, NULL, 16);
+    uint64_t high = strtoull(dots + 2, NULL, 16);
+    uint64_t at = strlen(text) > (size_t)(plus - frame)
+                      ? strtoull(text + (plus - frame) + 1, &end, 16)
+                      : 0;
+    return strncmp(text, frame, (size_t)(plus - frame) + 1) == 0 && at >= low &&
+           at < high;
+  }
   return strncmp(text, frame, n) == 0 &&
          !(n && isdigit((unsigned char)frame[n - 1]) &&
            isdigit((unsigned char)text[n]));

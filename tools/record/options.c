@@ -170,7 +170,6 @@ static const char *options_vain(const struct ljp_record_plan *plan,
 
 static int options_check_together(const struct ljp_record_plan *plan)
 {
-  const char *event = plan->value[LJP_RECORD_EVENT];
   const char *timer = plan->value[LJP_RECORD_TIMER];
   const char *vain;
   if (plan->value[LJP_RECORD_SAMPLE] && plan->every)
@@ -186,9 +185,6 @@ static int options_check_together(const struct ljp_record_plan *plan)
                       "%s configures CPU samples, but --no-cpu is given", vain);
     return LJP_EXIT_USAGE;
   }
-  if (event && strcmp(event, "wall") == 0 && timer &&
-      !options_is_word(timer, "posix auto"))
-    return options_refuse("--event wall needs --timer posix (or auto)");
   if (timer && strcmp(timer, "trap") == 0 && plan->value[LJP_RECORD_SIGNAL])
     return options_refuse("--timer trap always uses signal 5 (SIGTRAP); omit "
                           "--signal");

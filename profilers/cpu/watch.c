@@ -1,0 +1,290 @@
+/*
+** The watcher's thread, and the list of what it watches; see watch.h.
+**
+** Invariants: s->watch changes, and what it points to is used, under the mutex
+** only, which is held for one look at a time. Order: the lock of the CPU
+** profiler, then this mutex, then a session's. The thread blocks all signals
+** but those of faulting reads. It ends by itself when the program's last thread
+** has ended.
+*/
+#include "profilers/cpu/watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "profilers/cpu/threads.h"
+#include "profilers/cpu/watch_look.h"
+#include "src/base/assert.h"
+#include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/push/event.h"
+#include "src/session/session.h"
+
+enum {
+  STACK_BYTES = 256 << 10,
+  RING_BYTES = 64 << 10,
+  JUDGE_NS = 200000000, /* how often it judges what it costs */
+  STRETCH_MOST = 256,
+  DESERTED_NS = 1000000000
+};
+
+static struct {
+  pthread_mutex_t lock;
+  pthread_t thread;
+  bool runs;
+  struct ljp_session *session;
+  uint64_t period_ns;
+  double most;
+  uint32_t stretch; /* the period is longer by this factor */
+  _Atomic uint32_t stop;
+  _Atomic uint64_t cpu_ns;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void watch_lock(void)
+{
+  pthread_mutex_lock(&watch.lock);
+}
+
+static void watch_unlock(void)
+{
+  pthread_mutex_unlock(&watch.lock);
+}
+
+/* -- The thread ------------------------------------------------------------ */
+
+static uint64_t watch_period(void)
+{
+  return watch.period_ns * watch.stretch;
+}
+
+/* Looks at each thread that is due. Returns when the next one is. */
+static uint64_t watch_look_at_all(uint64_t now)
+{
+  uint64_t next = now + watch_period() * 64;
+  for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
+    struct ljp_sampler *s = ljp_threads_at(i);
+    watch_lock();
+    struct ljp_watch *w = s->watch;
+    if (w && !w->gone && w->due_ns <= now + watch_period() / 4)
+      ljp_watch_look(s, watch_period());
+    if (w && !w->gone && w->due_ns < next)
+      next = w->due_ns;
+    watch_unlock();
+  }
+  return next;
+}
+
+/* Tells the file of a new period. */
+static void watch_set_stretch(uint32_t stretch)
+{
+  enum ljp_interval_why why =
+      stretch > watch.stretch ? LJP_INTERVAL_THROTTLE : LJP_INTERVAL_RECOVER;
+  if (stretch == watch.stretch)
+    return;
+  watch.stretch = stretch;
+  for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
+    struct ljp_sampler *s = ljp_threads_at(i);
+    watch_lock();
+    if (s->watch && s->watch->producer)
+      ljp_push_interval(s->watch->producer, ljp_clock_ns(), watch_period(),
+                        why);
+    watch_unlock();
+  }
+}
+
+/* share: of a CPU. */
+static void watch_judge(double share)
+{
+  if (watch.most <= 0)
+    return;
+  if (share > watch.most && watch.stretch < STRETCH_MOST)
+    watch_set_stretch(watch.stretch * 2);
+  else if (share < watch.most / 3 && watch.stretch > 1)
+    watch_set_stretch(watch.stretch / 2);
+}
+
+static void *watch_main(void *arg)
+{
+  uint64_t judged_ns = ljp_clock_ns(), used_ns = 0, deserted_ns = judged_ns;
+  (void)arg;
+  prctl(PR_SET_NAME, "ljprof-watcher");
+  /* Our waits need not be more exact than a twentieth of the period. */
+  prctl(PR_SET_TIMERSLACK, (unsigned long)(watch.period_ns / 20 + 1));
+  while (!atomic_load_explicit(&watch.stop, memory_order_acquire)) {
+    uint64_t now = ljp_clock_ns();
+    uint64_t next = watch_look_at_all(now);
+    uint64_t cpu = ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
+    atomic_store_explicit(&watch.cpu_ns, cpu, memory_order_relaxed);
+    now = ljp_clock_ns();
+    if (now - judged_ns > JUDGE_NS) {
+      watch_judge((double)(cpu - used_ns) / (double)(now - judged_ns));
+      judged_ns = now;
+      used_ns = cpu;
+    }
+    if (now - deserted_ns > DESERTED_NS) {
+      deserted_ns = now;
+      if (ljp_session_deserted())
+        break;
+    }
+    uint64_t least = now + watch.period_ns / 4;
+    ljp_futex_wait(&watch.stop, 0, (next > least ? next : least) - now);
+  }
+  return NULL;
+}
+
+int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
+                    double most)
+{
+  sigset_t all, before;
+  pthread_attr_t attr;
+  ljp_assert(!watch.runs);
+  watch.session = session;
+  watch.period_ns = period_ns;
+  watch.most = most;
+  watch.stretch = 1;
+  atomic_store(&watch.stop, 0);
+  atomic_store(&watch.cpu_ns, 0);
+  int error = pthread_attr_init(&attr);
+  if (error)
+    return error;
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+  pthread_attr_setstacksize(&attr, STACK_BYTES);
+#endif
+  sigfillset(&all);
+  sigdelset(&all, SIGSEGV);
+  sigdelset(&all, SIGBUS);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  ljp_session_helper(1);
+  error = pthread_create(&watch.thread, &attr, watch_main, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attr);
+  watch.runs = !error;
+  if (error)
+    ljp_session_helper(-1);
+  return error;
+}
+
+void ljp_watch_stop(void)
+{
+  if (!watch.runs)
+    return;
+  atomic_store_explicit(&watch.stop, 1, memory_order_release);
+  ljp_futex_wake(&watch.stop);
+  pthread_join(watch.thread, NULL);
+  ljp_session_helper(-1);
+  watch.runs = false;
+}
+
+uint64_t ljp_watch_cpu_ns(void)
+{
+  return atomic_load_explicit(&watch.cpu_ns, memory_order_relaxed);
+}
+
+/* -- The list -------------------------------------------------------------- */
+
+static void watch_free(struct ljp_watch *w)
+{
+  if (!w)
+    return;
+  free(w->place);
+  free(w->next);
+  free(w);
+}
+
+int ljp_watch_add(struct ljp_sampler *s)
+{
+  ljp_assert(!s->watch);
+  struct ljp_watch *w = calloc(1, sizeof *w);
+  if (w) {
+    w->place = calloc(1, sizeof *w->place);
+    w->next = calloc(1, sizeof *w->next);
+  }
+  if (!w || !w->place || !w->next) {
+    watch_free(w);
+    return ENOMEM;
+  }
+  if (s->producer &&
+      ljp_session_add_producer(watch.session, LJP_PRODUCER_WALL, s->thread,
+                               watch.period_ns, RING_BYTES, &w->producer)) {
+    watch_free(w);
+    return ENOMEM;
+  }
+  ljp_watch_begin(w, s->clock_ns, s->cpu_begin_ns);
+  watch_lock();
+  s->watch = w;
+  watch_unlock();
+  return 0;
+}
+
+/* Under the mutex. */
+static void watch_tell_unsampled(const struct ljp_sampler *s,
+                                 enum ljp_unsampled why, uint64_t *ns)
+{
+  if (*ns && s->thread &&
+      !ljp_session_unsampled(watch.session, s->thread, LJP_PRODUCER_WALL, why,
+                             *ns)) {
+    s->watch->untold_ns += *ns;
+    *ns = 0;
+  }
+}
+
+struct ljp_sampler_counts *ljp_watch_counts(struct ljp_sampler *s)
+{
+  return &s->watch->counts;
+}
+
+struct ljp_sampler_counts *ljp_watch_end(struct ljp_sampler *s,
+                                         enum ljp_unsampled why)
+{
+  struct ljp_watch *w = s->watch;
+  watch_lock();
+  uint64_t rest_ns = ljp_watch_finish(s);
+  watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, &w->unreadable_ns);
+  watch_tell_unsampled(s, why, &rest_ns);
+  uint64_t lost_ns = atomic_load(&w->counts.lost_ns);
+  uint64_t outside_ns = atomic_load(&w->counts.outside_ns);
+  watch_tell_unsampled(s, LJP_UNSAMPLED_LOST, &lost_ns);
+  watch_tell_unsampled(s, LJP_UNSAMPLED_NO_LUA, &outside_ns);
+  watch_unlock();
+  return &w->counts;
+}
+
+void ljp_watch_drop(struct ljp_sampler *s)
+{
+  watch_lock();
+  struct ljp_watch *w = s->watch;
+  s->watch = NULL;
+  watch_unlock();
+  if (w->producer)
+    ljp_producer_retire(w->producer);
+  watch_free(w);
+}
+
+void ljp_watch_round(void)
+{
+  for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
+    struct ljp_sampler *s = ljp_threads_at(i);
+    watch_lock();
+    if (s->watch) {
+      ljp_watch_tell_outdated(s);
+      watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, &s->watch->unreadable_ns);
+    }
+    watch_unlock();
+  }
+}
+
+void ljp_watch_forked(bool recording)
+{
+  pthread_mutex_init(&watch.lock, NULL);
+  watch.runs = false;
+  for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
+    struct ljp_sampler *s = ljp_threads_at(i);
+    if (s->watch && s->watch->producer && recording)
+      ljp_producer_retire(s->watch->producer);
+    watch_free(s->watch);
+    s->watch = NULL;
+  }
+}

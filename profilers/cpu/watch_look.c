@@ -1,0 +1,334 @@
+/*
+** See watch_look.h. All under the watcher's lock.
+*/
+#include "profilers/cpu/watch_look.h"
+
+#include <string.h>
+
+#include "profilers/cpu/proc_task.h"
+#include "profilers/session/vms.h"
+#include "src/base/assert.h"
+#include "src/base/clock.h"
+
+enum {
+  TELL_NS = 100000000, /* a wait that lasts longer is told in parts */
+  PART = 64, /* of the time in its state: how long a thread is not looked at */
+  LONGEST_NS = 100000000, /* between two looks */
+  CREDIT_PART = 16        /* of the credit goes to each place */
+};
+
+void ljp_watch_begin(struct ljp_watch *w, uint64_t now, uint64_t cpu_ns)
+{
+  w->began_ns = w->looked_ns = w->since_ns = w->due_ns = w->told_ns = now;
+  w->cpu_ns = cpu_ns;
+}
+
+/* -- Samples --------------------------------------------------------------- */
+
+static void look_count(_Atomic uint64_t *counter, uint64_t n)
+{
+  atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static void look_push(struct ljp_sampler *s, uint64_t now, uint64_t weight)
+{
+  struct ljp_watch *w = s->watch;
+  const struct ljp_watch_place *place = w->place;
+  if (w->producer) {
+    bool claimed;
+    struct ljp_sample sample = {.time_ns = now,
+                                .weight = weight,
+                                .vm = ljp_vms_claim(place->vm, &claimed),
+                                .vmstate = LJP_VMSTATE_WAITING,
+                                .cut = (uint8_t)place->cut};
+    if (claimed)
+      ljp_producer_wake(w->producer);
+    if (!ljp_push_sample(w->producer, &sample, place->frames, place->count)) {
+      look_count(
+          &w->counts.lost[ljp_producer_active(w->producer) ? LJP_LOSS_RING_FULL
+                                                           : LJP_LOSS_STOPPING],
+          1);
+      look_count(&w->counts.lost_ns, weight);
+      return;
+    }
+    look_count(&w->counts.cut[place->cut & 15], 1);
+  }
+  look_count(&w->counts.samples, 1);
+  look_count(&w->counts.state[LJP_VMSTATE_WAITING], 1);
+  look_count(&w->counts.time_ns, weight);
+}
+
+void ljp_watch_tell(struct ljp_sampler *s, uint64_t now)
+{
+  struct ljp_watch *w = s->watch;
+  bool lua = atomic_load_explicit(&s->ran_lua, memory_order_relaxed);
+  if (w->pending_ns && (lua || !ljp_sampler_shared.only_lua)) {
+    look_push(s, now, w->pending_ns);
+  } else if (w->pending_ns) {
+    look_count(&w->counts.outside, 1);
+    look_count(&w->counts.outside_ns, w->pending_ns);
+  }
+  w->pending_ns = 0;
+  w->told_ns = now;
+}
+
+/* The pending time gets its part of what is left over. */
+static void look_settle(struct ljp_watch *w)
+{
+  int64_t part = w->credit_ns / CREDIT_PART;
+  if (part < 0 && (uint64_t)-part > w->pending_ns)
+    part = -(int64_t)w->pending_ns;
+  w->pending_ns += (uint64_t)part;
+  w->credit_ns -= part;
+}
+
+/* Time in which the thread was ready to run goes to its next CPU sample. */
+static void look_owe(struct ljp_sampler *s, uint64_t ns)
+{
+  if (ns)
+    atomic_fetch_add_explicit(&s->owed_ns, ns, memory_order_relaxed);
+}
+
+/* -- Time ------------------------------------------------------------------ */
+
+/* The time between two looks, and what is known of it. */
+struct gap {
+  uint64_t ns;
+  uint64_t
+      ready_ns; /* the thread ran before it lost its CPU: it did not wait */
+  uint64_t waited_ns; /* the rest in which it did not run */
+  bool clear;         /* the looks have seen all waits in it */
+  bool one_turn;      /* the thread has not lost the CPU and got one again */
+};
+
+/* The references in the frames of an outdated place may be used for other
+** prototypes before the place is told: see ljp_watch_round(). */
+static bool look_outdated(const struct ljp_watch *w)
+{
+  return w->place->generation != ljp_guest_generation();
+}
+
+/* Gives time to the place where the thread waits. */
+static void look_give(struct ljp_watch *w, uint64_t ns)
+{
+  w->wait_ns += ns;
+  if (look_outdated(w))
+    w->credit_ns += (int64_t)ns;
+  else
+    w->pending_ns += ns;
+}
+
+/* The wait that was seen is over. A wait shorter than the time between two
+** looks is seen only now and then, and stands for those that were not. */
+static void look_end_wait(struct ljp_watch *w)
+{
+  if (!w->seen_again && w->wait_ns < w->gap_ns && !look_outdated(w)) {
+    w->credit_ns -= (int64_t)(w->gap_ns - w->wait_ns);
+    w->pending_ns += w->gap_ns - w->wait_ns;
+  }
+  if (w->pending_ns)
+    look_settle(w);
+}
+
+/* Time that was not decided belongs to a wait. */
+static void look_decided(struct ljp_watch *w, uint64_t ns)
+{
+  if (w->tail && !look_outdated(w))
+    w->pending_ns += ns;
+  else
+    w->credit_ns += (int64_t)ns;
+  w->undecided_ns = 0;
+}
+
+/* How much of the time in which the thread did not run was it ready? */
+static void look_at_turns(struct ljp_sampler *s, struct gap *gap)
+{
+  struct ljp_watch *w = s->watch;
+  struct ljp_task_turns now = w->turns;
+  bool known = ljp_task_turns(s->tid, &now);
+  uint64_t turns = 0, queued = 0;
+  if (known && w->has_turns) {
+    turns = now.turns - w->turns.turns;
+    queued = now.queued_ns - w->turns.queued_ns;
+  }
+  w->turns = now;
+  w->has_turns = known;
+  if (turns) {
+    queued -= queued < w->queued_ns ? queued : w->queued_ns;
+    w->queued_ns = 0;
+  }
+  /* The turn in which a waiting thread has come back belongs to the wait. */
+  gap->clear = turns <= w->waits;
+  gap->one_turn = known && !turns;
+  if (turns && w->waits)
+    queued = queued * (turns - 1) / turns;
+  if (turns && w->undecided_ns) {
+    uint64_t ready = queued > gap->waited_ns ? queued - gap->waited_ns : 0;
+    ready = ready < w->undecided_ns ? ready : w->undecided_ns;
+    look_owe(s, ready);
+    queued -= ready;
+    look_decided(w, w->undecided_ns - ready);
+  }
+  gap->ready_ns = queued < gap->waited_ns ? queued : gap->waited_ns;
+  gap->waited_ns -= gap->ready_ns;
+}
+
+/* -- The look -------------------------------------------------------------- */
+
+static bool look_same_place(const struct ljp_watch_place *a,
+                            const struct ljp_watch_place *b)
+{
+  return a->count == b->count && a->cut == b->cut && a->vm == b->vm &&
+         memcmp(a->frames, b->frames, a->count * sizeof *a->frames) == 0;
+}
+
+/* Finds the place where the thread waits, as w->next. cpu_ns: read before. */
+static enum ljp_task_state look_find(struct ljp_sampler *s, uint64_t cpu_ns)
+{
+  struct ljp_watch *w = s->watch;
+  struct ljp_regs regs;
+  enum ljp_task_state state = ljp_task_place(s->tid, &regs);
+  if (state != LJP_TASK_WAITS)
+    return state;
+  if (!ljp_watch_walk(&regs, w->next))
+    return LJP_TASK_RUNS; /* the next look will find it */
+  if (ljp_clock_of(ljp_task_cpu_clock(s->tid)) != cpu_ns) {
+    look_count(&w->counts.moved, 1);
+    return LJP_TASK_RUNS;
+  }
+  return LJP_TASK_WAITS;
+}
+
+/* From now on the thread waits at w->next. */
+static void look_enter(struct ljp_sampler *s, uint64_t now)
+{
+  struct ljp_watch *w = s->watch;
+  struct ljp_watch_place *last = w->place;
+  if (w->pending_ns && look_same_place(last, w->next)) {
+    last->generation = w->next->generation;
+    return;
+  }
+  ljp_watch_tell(s, now);
+  w->place = w->next;
+  w->next = last;
+  if (w->place->vm)
+    atomic_store_explicit(&s->ran_lua, true, memory_order_relaxed);
+}
+
+/* The thread waits, and has not run since the last look. */
+static void look_stayed(struct ljp_sampler *s, uint64_t now)
+{
+  struct ljp_watch *w = s->watch;
+  if (look_outdated(w) && look_find(s, w->cpu_ns) == LJP_TASK_WAITS)
+    look_enter(s, now);
+  look_give(w, now - w->looked_ns);
+  w->seen_again = true;
+  if (now - w->told_ns >= TELL_NS)
+    ljp_watch_tell(s, now);
+}
+
+/* Is a thread that does not wait without a CPU? */
+static bool look_is_ready(const struct ljp_sampler *s, uint64_t cpu_ns)
+{
+  return s->watch->has_turns &&
+         ljp_clock_of(ljp_task_cpu_clock(s->tid)) == cpu_ns;
+}
+
+/* The thread has run since the last look, or did not wait then. */
+static void look_moved(struct ljp_sampler *s, uint64_t now, uint64_t cpu_ns)
+{
+  struct ljp_watch *w = s->watch;
+  enum ljp_task_state state = look_find(s, cpu_ns);
+  bool waits = state == LJP_TASK_WAITS;
+  struct gap gap = {.ns = now - w->looked_ns};
+  uint64_t ran = cpu_ns - w->cpu_ns;
+  gap.waited_ns = gap.ns > ran ? gap.ns - ran : 0;
+  look_at_turns(s, &gap);
+  if (state == LJP_TASK_RUNS && !w->waits && (!ran || gap.one_turn)) {
+    /* It waits for its turn, or the machine's CPU is another machine's. */
+    gap.ready_ns += gap.waited_ns;
+    w->queued_ns += gap.waited_ns;
+    gap.waited_ns = 0;
+  } else if (state == LJP_TASK_RUNS && look_is_ready(s, cpu_ns)) {
+    w->tail = w->waits;
+    w->undecided_ns = gap.waited_ns;
+    gap.waited_ns = 0;
+  }
+  look_owe(s, gap.ready_ns);
+  if (gap.waited_ns > gap.ns / PART || waits || w->waits)
+    w->since_ns = now;
+  uint64_t each = w->waits && waits                         ? gap.waited_ns / 2
+                  : gap.clear || gap.waited_ns < gap.ns / 2 ? gap.waited_ns
+                                                            : gap.ns / 2;
+  uint64_t given = each * ((uint64_t)w->waits + (uint64_t)waits);
+  if (state == LJP_TASK_UNREADABLE)
+    w->unreadable_ns += gap.waited_ns - given;
+  else
+    w->credit_ns += (int64_t)(gap.waited_ns - given);
+  if (w->waits) {
+    look_give(w, each);
+    look_end_wait(w);
+  }
+  if (waits) {
+    look_enter(s, now);
+    w->gap_ns = gap.ns;
+    w->wait_ns = 0;
+    w->seen_again = false;
+    look_give(w, each);
+  }
+  w->waits = waits;
+  w->cpu_ns = cpu_ns;
+}
+
+static uint64_t look_random(uint64_t now, uint64_t ns)
+{
+  return ns - ns / 4 + (now * UINT64_C(2654435761) >> 11) % (ns / 2 + 1);
+}
+
+void ljp_watch_look(struct ljp_sampler *s, uint64_t period_ns)
+{
+  struct ljp_watch *w = s->watch;
+  uint64_t now = ljp_clock_ns();
+  uint64_t cpu = ljp_clock_of(ljp_task_cpu_clock(s->tid));
+  if (!cpu || cpu < w->cpu_ns) {
+    w->gone = true; /* it has ended, and its id may be another thread's */
+    return;
+  }
+  if (w->waits && cpu == w->cpu_ns)
+    look_stayed(s, now);
+  else
+    look_moved(s, now, cpu);
+  w->looked_ns = now;
+  uint64_t next = (now - w->since_ns) / PART;
+  next = next > LONGEST_NS ? LONGEST_NS : next;
+  w->due_ns = now + look_random(now, next > period_ns ? next : period_ns);
+}
+
+void ljp_watch_tell_outdated(struct ljp_sampler *s)
+{
+  if (s->watch->pending_ns && look_outdated(s->watch))
+    ljp_watch_tell(s, s->watch->looked_ns);
+}
+
+/* The time of samples in a thread, and of those that were lost. */
+static uint64_t look_known_ns(const struct ljp_sampler_counts *counts)
+{
+  return atomic_load(&counts->time_ns) + atomic_load(&counts->lost_ns) +
+         atomic_load(&counts->outside_ns);
+}
+
+uint64_t ljp_watch_finish(struct ljp_sampler *s)
+{
+  struct ljp_watch *w = s->watch;
+  if (!w->gone)
+    ljp_watch_look(s, 0);
+  if (w->credit_ns < 0) {
+    uint64_t over = (uint64_t)-w->credit_ns;
+    w->pending_ns -= over < w->pending_ns ? over : w->pending_ns;
+  }
+  ljp_watch_tell(s, w->looked_ns);
+  uint64_t lived = w->looked_ns - w->began_ns;
+  uint64_t known = look_known_ns(&s->counts) + look_known_ns(&w->counts) +
+                   w->untold_ns + w->unreadable_ns;
+  return lived > known ? lived - known : 0;
+}

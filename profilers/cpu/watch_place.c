@@ -1,0 +1,114 @@
+/*
+** See watch_place.h.
+*/
+#include "profilers/cpu/watch_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profilers/cpu/sample_stack.h"
+#include "src/base/assert.h"
+#include "src/base/saferead.h"
+
+/* Reads a file of the thread as a string. False: it cannot be read, or is
+** empty. */
+static bool place_read(pid_t tid, const char *file, char *out, size_t room)
+{
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return false;
+  ssize_t n = read(fd, out, room - 1);
+  close(fd);
+  out[n > 0 ? n : 0] = 0;
+  return n > 0;
+}
+
+/* "running", "-1 SP PC" (a page fault, for one) or "NUMBER six arguments SP
+** PC". */
+enum ljp_task_state ljp_task_place(pid_t tid, struct ljp_regs *regs)
+{
+  static const uint8_t argument[] = {LJP_RDI, LJP_RSI, LJP_RDX,
+                                     LJP_R10, LJP_R8,  LJP_R9};
+  enum { ARGUMENTS = 6, VALUES = ARGUMENTS + 2 };
+  char text[256], *at, *end;
+  uint64_t value[VALUES];
+  unsigned n = 0;
+  if (!place_read(tid, "syscall", text, sizeof text))
+    return LJP_TASK_UNREADABLE;
+  long number = strtol(text, &at, 10);
+  if (at == text)
+    return LJP_TASK_RUNS;
+  for (; n < VALUES; n++, at = end) {
+    value[n] = strtoull(at, &end, 16);
+    if (end == at)
+      break;
+  }
+  memset(regs, 0, sizeof *regs);
+  if (n < 2)
+    return LJP_TASK_RUNS;
+  if (n == VALUES && number >= 0) {
+    for (unsigned i = 0; i < ARGUMENTS; i++) {
+      regs->r[argument[i]] = value[i];
+      regs->known |= 1u << argument[i];
+    }
+  }
+  regs->r[LJP_RSP] = value[n - 2];
+  regs->r[LJP_RIP] = value[n - 1];
+  regs->known |= 1u << LJP_RSP | 1u << LJP_RIP;
+  regs->exact = true;
+  return LJP_TASK_WAITS;
+}
+
+bool ljp_task_turns(pid_t tid, struct ljp_task_turns *turns)
+{
+  char text[96], *at;
+  if (!place_read(tid, "schedstat", text, sizeof text))
+    return false;
+  strtoull(text, &at, 10); /* the time that it ran: its CPU clock knows */
+  turns->queued_ns = strtoull(at, &at, 10);
+  turns->turns = strtoull(at, &at, 10);
+  return true;
+}
+
+/* Is the program counter behind a system call? */
+static bool place_in_call(uint64_t rip)
+{
+  uint8_t code[2];
+  return ljp_safe_copy(code, (const void *)(uintptr_t)(rip - 2), 2) == 2 &&
+         code[0] == 0x0f && code[1] == 0x05;
+}
+
+bool ljp_watch_walk(struct ljp_regs *regs, struct ljp_watch_place *place)
+{
+  const struct ljp_sampler_shared *shared = &ljp_sampler_shared;
+  struct ljp_walk walk;
+  struct ljp_unwind_room room;
+  bool in_call = place_in_call(regs->r[LJP_RIP]);
+  regs->room = &room;
+  place->generation = ljp_guest_generation();
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(shared->unwind);
+  if (!map)
+    return false;
+  enum ljp_walk_result result =
+      shared->mode == LJP_SAMPLER_STACKS
+          ? ljp_walk(&walk, map, regs, place->frames, shared->depth)
+          : ljp_walk_leaf(&walk, map, regs, place->frames, shared->depth);
+  ljp_unwind_release(shared->unwind, map);
+  if (result == LJP_WALK_DEFER)
+    walk.stack.cut = LJP_CUT_RESIZE;
+  if (in_call && walk.stack.count)
+    ljp_sample_add_leaf(&walk.stack, LJP_FRAME_KERNEL, shared->depth);
+  if (shared->mode == LJP_SAMPLER_LEAF)
+    ljp_sample_keep_leaf(&walk.stack);
+  ljp_assert(walk.stack.count <= LJP_STACK_MAX_FRAMES);
+  place->vm = walk.guest.vm;
+  place->count = walk.stack.count;
+  place->cut = walk.stack.cut;
+  return true;
+}
