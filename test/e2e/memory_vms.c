@@ -11,6 +11,8 @@
 **            one (worker) starts, and goes on until its collector has begun
 **   own      a session of one VM (worker) beside two others
 **   stop     sessions start and stop while four threads allocate (thread)
+**   storm    sessions start and stop while four threads open and close VMs, on
+**            LuaJIT's allocator and on the host's own
 */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +26,14 @@
 #include "lualib.h"
 #include "test/support/check.h"
 
-enum { TABLES = 1009, THREADS = 8, REQUESTS = 300, SESSIONS = 5, BUSY = 4 };
+enum {
+  TABLES = 1009,
+  THREADS = 8,
+  REQUESTS = 300,
+  SESSIONS = 5,
+  BUSY = 4,
+  STORM_VMS = 40
+};
 
 static void run(lua_State *L, const char *code)
 {
@@ -183,6 +192,74 @@ static void stop(const char *path)
   lua_close(L);
 }
 
+/* A host's allocator. Each VM has its own `ud`, which counts its bytes. */
+static void *counting(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+  size_t *bytes = ud;
+  *bytes += nsize - (ptr ? osize : 0);
+  if (nsize)
+    return realloc(ptr, nsize);
+  free(ptr);
+  return NULL;
+}
+
+static _Atomic int storms;
+
+static void *open_and_close(void *arg)
+{
+  (void)arg;
+  for (int i = 0; i < STORM_VMS; i++) {
+    size_t bytes = 0, before = 0;
+    void *ud;
+    lua_State *L = i % 2 ? luaL_newstate() : lua_newstate(counting, &bytes);
+    if (!L) /* a library without an allocator of the host's */
+      L = luaL_newstate();
+    CHECK(L);
+    luaL_openlibs(L);
+    run(L, "local t = {} for i = 1, 3001 do t[i] = {i, tostring(i)} end "
+           ""
+           "local p = newproxy(true) "
+           "getmetatable(p).__gc = function() for i = 1, 101 do t[i] = {} end "
+           "end");
+    /* Its allocator is kept and used, as modules do. */
+    lua_Alloc alloc = lua_getallocf(L, &ud);
+    void *kept = alloc(ud, NULL, 0, 1009);
+    run(L, "collectgarbage() local s = {} for i = 1, 1009 do s[i] = {} end");
+    before = bytes;
+    alloc(ud, kept, 1009, 0);
+    CHECK(bytes == (before ? before - 1009 : 0));
+    lua_close(L);
+    CHECK(bytes == 0);
+  }
+  atomic_fetch_add(&storms, 1);
+  return NULL;
+}
+
+static void storm(const char *path)
+{
+  pthread_t id[BUSY];
+  lua_State *L = vm();
+  char name[300];
+  int i = 0;
+  for (int t = 0; t < BUSY; t++)
+    CHECK(!pthread_create(&id[t], NULL, open_and_close, NULL));
+  while (atomic_load(&storms) < BUSY) {
+    snprintf(name, sizeof name, "%s.%d", path, i % 2);
+    start(L,
+          i++ % 2 ? "assert(misc.profile.start{path = path, cpu = false, "
+                    "memory = {sample = 512, vms = 'all'}})"
+                  : "assert(misc.profile.start{path = path, cpu = false, "
+                    "memory = {every = true, native = true, vms = 'all'}})",
+          name);
+    work(L, "worker");
+    run(L, "kept = nil collectgarbage() misc.memprof.status() "
+           "assert(misc.profile.stop())");
+  }
+  for (int t = 0; t < BUSY; t++)
+    pthread_join(id[t], NULL);
+  lua_close(L);
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -191,7 +268,8 @@ int main(int argc, char **argv)
     void (*into)(const char *path);
   } cases[] = {{"probe", probe, NULL}, {"threads", threads, NULL},
                {"loop", loop, NULL},   {"late", NULL, late},
-               {"own", NULL, own},     {"stop", NULL, stop}};
+               {"own", NULL, own},     {"stop", NULL, stop},
+               {"storm", NULL, storm}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
     if (strcmp(argv[1], cases[i].name) == 0) {
       if (cases[i].alone)

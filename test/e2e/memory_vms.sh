@@ -84,3 +84,10 @@ ok "a session of one VM says so above its report"
 for i in 0 1 2 3 4; do
   balanced "session $i that ends while others allocate" 5 5 stop.ljp.$i
 done
+
+"$BUILD_DIR/bin/memory_vms" storm storm.ljp || fail "storm"
+for i in 0 1; do
+  "$ljprof" check storm.ljp.$i > check.txt || fail "storm: $(cat check.txt)"
+  grep -q 'not equal' check.txt && fail "storm: $(cat check.txt)"
+  ok "VMs come and go while sessions do: $(grep ^memory check.txt)"
+done

@@ -16,6 +16,7 @@
 static struct ljp_reader reader;
 static struct buf stream, payload, body;
 static uint64_t next_block;
+static uint64_t vm; /* of the next events */
 
 /* Puts a MEM record of one event. old and old_size: 0 unless a realloc. */
 static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
@@ -33,7 +34,7 @@ static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
   }
   put_s(&body, (int64_t)stack);
   put_u8(&body, LJP_VMSTATE_INTERP);
-  put_u(&body, 1);
+  put_u(&body, vm);
   if (weight)
     put_u(&body, weight);
   put_record(&payload, LJP_REC_MEM, &body);
@@ -42,7 +43,7 @@ static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
 static void gc(unsigned phase, uint64_t heap, uint64_t cycle)
 {
   put_s(&body, 1);
-  put_u(&body, 1);
+  put_u(&body, vm);
   put_u(&body, phase);
   put_u(&body, heap);
   put_u(&body, cycle);
@@ -65,6 +66,7 @@ static void begin(void)
   char name[16];
   stream.len = payload.len = body.len = 0;
   next_block = 0;
+  vm = 1;
   put_u(&body, 1);
   put_u(&body, LJP_PRODUCER_MEMORY);
   put_u(&body, 1);
@@ -155,6 +157,75 @@ static void blocks_are_followed_from_birth_to_death(void **state)
                    p->growth.counted);
   assert_true(p->growth.comparable);
   assert_int_equal(p->growth.unequal, 0);
+  ljp_profile_free(p);
+}
+
+/* A VM with a block of its own; site n. */
+static void run_vm(uint64_t id, uint64_t site, uint64_t size, bool close)
+{
+  vm = id;
+  gc(LJP_GC_PAUSE, 1000, 0);
+  mem(LJP_MEM_ALLOC, 0x1000 * id, size, 0, 0, site, 0);
+  gc(LJP_GC_PAUSE, 1000 + size, 3);
+  if (close)
+    gc(LJP_GC_CLOSED, 1000 + size, 3);
+}
+
+static void the_end_of_a_vm_frees_its_blocks(void **state)
+{
+  (void)state;
+  begin();
+  run_vm(1, 1, 101, true);
+  run_vm(2, 2, 211, false);
+  for (uint64_t id = 3; id < 40; id++)
+    run_vm(id, 3, 307, true);
+  struct ljp_profile *p = finish(&plain);
+  assert_int_equal(at(p, "site1").live_bytes, 0);
+  assert_int_equal(at(p, "site1").free_bytes, 101);
+  assert_int_equal(at(p, "site1").old_bytes, 0);
+  assert_int_equal(at(p, "site2").live_bytes, 211);
+  assert_int_equal(at(p, "site2").old_bytes, 211);
+  assert_int_equal(at(p, "site3").live_bytes, 0);
+  assert_int_equal(p->totals.peak_bytes, 211 + 307);
+  assert_int_equal(p->totals.double_allocs, 0);
+  assert_int_equal(p->growth.counted, 101 + 211 + 37 * 307);
+  assert_int_equal(p->growth.events, p->growth.counted);
+  assert_int_equal(p->growth.unequal, 0);
+  assert_int_equal(p->growth.followed, 39);
+  ljp_profile_free(p);
+}
+
+/* It is what the program had at its end. */
+static void what_the_last_vm_has_at_its_end_stays_live(void **state)
+{
+  (void)state;
+  begin();
+  run_vm(1, 1, 101, true);
+  run_vm(2, 2, 211, true);
+  struct ljp_profile *p = finish(&plain);
+  assert_int_equal(at(p, "site1").live_bytes, 0);
+  assert_int_equal(at(p, "site2").live_bytes, 211);
+  assert_int_equal(at(p, "site2").old_bytes, 211);
+  ljp_profile_free(p);
+}
+
+/* What is wrong in one VM is not hidden by the opposite in another. */
+static void vms_that_do_not_balance_are_counted(void **state)
+{
+  (void)state;
+  begin();
+  run_vm(1, 1, 101, false);
+  gc(LJP_GC_CLOSED, 1000 + 101 + 7, 4);
+  run_vm(2, 2, 211, false);
+  gc(LJP_GC_CLOSED, 1000 + 211 - 7, 4);
+  run_vm(3, 3, 307, true);
+  /* After the last figure there is nothing to be compared with. */
+  run_vm(4, 3, 401, false);
+  mem(LJP_MEM_ALLOC, 0x9000, 13, 0, 0, 1, 0);
+  struct ljp_profile *p = finish(&plain);
+  assert_int_equal(p->growth.counted, p->growth.events);
+  assert_int_equal(p->growth.unequal, 2);
+  assert_int_equal(p->growth.first_unequal, 1);
   ljp_profile_free(p);
 }
 
@@ -348,6 +419,9 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_are_followed_from_birth_to_death),
+      cmocka_unit_test(the_end_of_a_vm_frees_its_blocks),
+      cmocka_unit_test(what_the_last_vm_has_at_its_end_stays_live),
+      cmocka_unit_test(vms_that_do_not_balance_are_counted),
       cmocka_unit_test(the_peak_is_what_lived_when_all_was_most),
       cmocka_unit_test(marks_and_cycles_tell_what_is_new_and_what_is_old),
       cmocka_unit_test(sampled_events_stand_for_more_than_themselves),
