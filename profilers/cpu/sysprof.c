@@ -261,6 +261,7 @@ static void sysprof_forked(void *ctx, bool recording)
   ljp_trace_events_forked(recording ? g->session : NULL);
   if (recording) {
     ljp_guest_protos_ready(&g->hold);
+    ljp_vms_forked(g->session);
   } else if (g->running) {
     ljp_guest_protos_release(&g->hold);
     ljp_guest_traces_release();

@@ -62,6 +62,22 @@ void ljp_vms_define(struct ljp_session *session)
       vms_name(&ljp_vms[i], session);
 }
 
+static void vms_free(struct ljp_vms_entry *entry)
+{
+  atomic_store(&entry->id, 0);
+  atomic_store(&entry->closing, 0);
+  atomic_store(&entry->number, 0);
+}
+
+void ljp_vms_forked(struct ljp_session *session)
+{
+  for (int i = 0; i < LJP_VMS; i++)
+    if (atomic_load(&ljp_vms[i].closing)) {
+      ljp_session_forget_vm(session, atomic_load(&ljp_vms[i].id));
+      vms_free(&ljp_vms[i]);
+    }
+}
+
 void ljp_vms_update(struct ljp_session *session)
 {
   ljp_vms_define(session);
@@ -74,9 +90,7 @@ void ljp_vms_update(struct ljp_session *session)
     if (atomic_load(&entry->closing) &&
         atomic_fetch_add(&entry->closing, 1) > CLOSE_ROUNDS) {
       ljp_session_end_vm(session, atomic_load(&entry->id));
-      atomic_store(&entry->id, 0);
-      atomic_store(&entry->closing, 0);
-      atomic_store(&entry->number, 0);
+      vms_free(entry);
     }
   }
 }

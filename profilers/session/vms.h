@@ -44,5 +44,8 @@ void ljp_vms_close(uint32_t number);
 void ljp_vms_define(struct ljp_session *session);
 /* In each round: the same, and frees the entries of closed VMs. */
 void ljp_vms_update(struct ljp_session *session);
+/* In the child of a fork: frees the entries of VMs that the parent has
+** closed. */
+void ljp_vms_forked(struct ljp_session *session);
 
 #endif

@@ -146,3 +146,20 @@ enum ljp_status ljp_session_end_vm(struct ljp_session *s, uint32_t id)
 {
   return members_end(s, LJP_MSG_END_VM, LJP_MSG_VM, id);
 }
+
+void ljp_session_forget_vm(struct ljp_session *s, uint32_t id)
+{
+  pthread_mutex_lock(&s->mutex);
+  ljp_message_forget_locked(s, LJP_MSG_VM, id);
+  struct ljp_message **link = &s->inbox;
+  while (*link && ((*link)->type != LJP_MSG_VM || (*link)->id != id))
+    link = &(*link)->next;
+  struct ljp_message *m = *link;
+  if (m) {
+    *link = m->next;
+    if (!m->next)
+      s->inbox_end = link;
+    free(m);
+  }
+  pthread_mutex_unlock(&s->mutex);
+}

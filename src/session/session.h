@@ -126,6 +126,9 @@ enum ljp_status ljp_session_add_vm(struct ljp_session *s, uint32_t thread,
                                    const char *name, uint32_t *id);
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id);
 enum ljp_status ljp_session_end_vm(struct ljp_session *s, uint32_t id);
+/* In the child of a fork: the VM ended before the fork, so the child's stream
+** need not have it. */
+void ljp_session_forget_vm(struct ljp_session *s, uint32_t id);
 
 /* A sentence for whoever reads the stream, of at most 256 bytes. */
 enum ljp_status ljp_session_note(struct ljp_session *s, enum ljp_note severity,

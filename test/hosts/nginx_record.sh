@@ -1,7 +1,8 @@
 #!/bin/sh
 # ljprof record around a real nginx: master and workers, reloads in the middle
 # of requests, a clean stop. Each process leaves a complete stream, and the
-# workers' streams name Lua's functions, inside nginx's own functions.
+# workers' streams name Lua's functions, inside nginx's own functions. The VM of
+# each configuration has its memory recorded, in all workers.
 . "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core wrk curl
 
@@ -32,7 +33,7 @@ answers() {
   curl -sf --max-time 5 "http://127.0.0.1:$port/"
 }
 
-nginx_start "$build/bin/ljprof" record --children --memory --force \
+nginx_start "$build/bin/ljprof" record --children --memory --sample 4096 --force \
   -o "$tmp/n.ljp" -- nginx -p "$tmp" -c "$tmp/nginx.conf"
 recorder=$child
 master=$(cat "$tmp/nginx.pid")
@@ -55,12 +56,17 @@ workers=0 working=0
 for file in "$tmp"/n.ljp*; do
   "$build/bin/ljprof" check "$file" > "$tmp/check.log" 2>&1 ||
     fail "$(basename "$file"): $(tail -n 1 "$tmp/check.log")"
+  grep -Eq '^memory of ([0-9]+) of \1 VMs?$' "$tmp/check.log" ||
+    fail "$(basename "$file"): $(grep ^memory "$tmp/check.log" || echo none)"
   [ "$file" != "$tmp/n.ljp" ] || continue
   workers=$((workers + 1))
   "$build/bin/ljprof" export --to collapsed "$file" -o "$file.txt" ||
     fail "no stacks in $(basename "$file")"
   grep -q 'ngx_http_lua_run_thread;.*;work [^;]*;split ' "$file.txt" || continue
   working=$((working + 1))
+  "$build/bin/ljprof" report --alloc "$file" > "$file.txt" ||
+    fail "no memory in $(basename "$file")"
+  grep -q ' split ' "$file.txt" || fail "$(basename "$file"): $(cat "$file.txt")"
 done
 same 'workers, each with a complete stream' 6 "$workers"
 [ "$working" -ge 4 ] ||
