@@ -79,13 +79,9 @@ struct ljp_sampler {
   struct ljp_sampler_counts counts;
 
   /* The timer. */
-  const struct ljp_timer_source *source;
-  int refused;      /* why it is not a better one, an errno, or 0 */
-  bool perf;        /* it counts CPU time: perf, trap, tick */
-  bool tick;        /* but looks at it only now and then */
-  int fd;           /* of the perf event, or -1 */
-  int event_signal; /* by this and its number the event is known again */
-  uint64_t event;
+  bool perf;           /* it counts CPU time: perf, trap, tick */
+  bool tick;           /* but looks at it only now and then */
+  int fd;              /* of the perf event, or -1 */
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
@@ -121,6 +117,10 @@ struct ljp_sampler {
   struct ljp_watch *watch; /* NULL: not watched; see watch.h */
 
   /* Of the life cycle (threads.c, throttle.c). */
+  const struct ljp_timer_source *source;
+  int refused;      /* why it is not a better one, an errno, or 0 */
+  int event_signal; /* by this and its number the perf event is known again */
+  uint64_t event;
   uint32_t thread; /* id in the session */
   uint64_t throttle_time_ns, throttle_handler_ns;
   uint64_t told_lost_ns, told_outside_ns;  /* to the stream */

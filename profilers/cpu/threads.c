@@ -459,8 +459,6 @@ void ljp_threads_scan(enum ljp_thread_age age)
   LJP_FOR_EACH_SAMPLER(s)
   threads_look_after(s);
   ljp_unsampled_forget_ended();
-  if (age == LJP_THREAD_OLD)
-    ljp_session_wake(g->session); /* for threads that it is not sure about */
   ljp_unsampled_rest(process_ns, false);
 }
 
