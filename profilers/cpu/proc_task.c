@@ -101,8 +101,8 @@ static bool task_has(uint64_t set, int signal)
 
 /* While a thread waits in sigwait(), and until it runs again, the kernel does
 ** not count the signals that it waits for as blocked. So a mask without the
-** signal counts only if the thread waits in another call, or has run for a while
-** without waiting since an earlier look. */
+** signal counts only if the thread waits in another call, or has run for a
+** while without waiting since an earlier look. */
 enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
                                  struct ljp_task_look *last)
 {

@@ -1,8 +1,9 @@
 /*
 ** The state of the CPU profiler's one session, for the files of its life cycle:
 ** sysprof.c (start, stop and what happens between), status.c (questions),
-** threads.c (which threads) and throttle.c (how often). Only they include this.
-** All of it is under the one lock.
+** threads.c (which threads), signal_taken.c (whether the program lets us have
+** the signal) and throttle.c (how often). Only they include this, and what
+** chooses a thread's timer. All of it is under the one lock.
 */
 #ifndef LJP_SYSPROF_STATE_H
 #define LJP_SYSPROF_STATE_H
@@ -40,5 +41,11 @@ extern struct ljp_sysprof ljp_sysprof;
 
 /* CPU time of the process that neither sampled threads nor the writer used. */
 uint64_t ljp_sysprof_unsampled_ns(void);
+
+/* Looks whether the program has changed the signal's handler. If it has reset
+** the signal, as programs do that reset all signals, the handler is set again.
+** If the program has a handler of its own, it must not get our signals. In
+** signal_taken.c. */
+void ljp_sysprof_check_handler(void);
 
 #endif

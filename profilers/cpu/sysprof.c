@@ -77,32 +77,6 @@ static void sysprof_tell_cpu_time(bool end)
     g->told_ns = ns;
 }
 
-/* Looks whether the program has changed the signal's handler. If it has reset
-** the signal, as programs do that reset all signals, the handler is set again.
-** If the program has a handler of its own, it must not get our signals. */
-static void sysprof_check_handler(void)
-{
-  char text[128];
-  int number = g->options.signal;
-  enum ljp_handler handler = ljp_signal_handler(number);
-  if (handler == LJP_HANDLER_OURS)
-    return;
-  bool again = handler == LJP_HANDLER_NONE && ljp_signal_set_again(number);
-  /* With the handler set again each thread gets a new timer: an old one may
-  ** wait for ever for its ignored signal to be handled. */
-  ljp_threads_drop_all(LJP_UNSAMPLED_HANDLER, true);
-  g->armed = again;
-  if (again && g->resets++)
-    return;
-  snprintf(text, sizeof text,
-           again ? "the program reset signal %d (SIG%s): some time was not "
-                   "sampled"
-                 : "the program has a handler of its own for signal %d (SIG%s) "
-                   "now: no samples from here on",
-           number, sigabbrev_np(number) ? sigabbrev_np(number) : "?");
-  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
-}
-
 static void sysprof_round(void *ctx)
 {
   (void)ctx;
@@ -118,7 +92,7 @@ static void sysprof_round(void *ctx)
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
     sysprof_tell_cpu_time(false);
     if (g->armed)
-      sysprof_check_handler();
+      ljp_sysprof_check_handler();
     g->writer_tid = gettid();
     ljp_threads_scan(LJP_THREAD_NEW);
     ljp_throttle_update();

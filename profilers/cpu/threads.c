@@ -176,8 +176,8 @@ static uint64_t threads_open_ns(const struct ljp_sampler *s)
   return ran > known ? ran - known : 0;
 }
 
-/* why: the reason for the time since the last sample. stays: the thread goes on,
-** and for this reason it is not sampled. */
+/* why: the reason for the time since the last sample. stays: the thread goes
+** on, and for this reason it is not sampled. */
 static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
                          bool stays)
 {

@@ -10,8 +10,8 @@
 ** trap    the same event, but the kernel raises its signal when the thread
 **         leaves the kernel, which saves an interrupt a sample. Always a
 **         SIGTRAP.
-** tick    a timer on the thread's CPU clock, which expires at the kernel's ticks
-**         only. Always available. Leaves a waiting thread alone.
+** tick    a timer on the thread's CPU clock, which expires only at the kernel's
+**         ticks. Always available. Leaves a waiting thread alone.
 ** posix   timers on the monotonic clock for each thread. Always available. They
 **         wake threads that wait, unless the wait is long.
 **

@@ -4,8 +4,8 @@
 **
 ** The kernel looks at such a timer only at its own ticks, while the thread
 ** runs. So there is at most one signal a tick, and none in a thread that waits.
-** Since Linux 5.9 the timer expires when the thread returns to user mode, so the
-** signal never interrupts a system call.
+** Since Linux 5.9 the timer expires when the thread returns to user mode, so
+** the signal never interrupts a system call.
 */
 #include "profilers/cpu/timer.h"
 

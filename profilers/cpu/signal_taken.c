@@ -1,0 +1,35 @@
+/*
+** The program changes what it does with our signal while a session runs: see
+** state.h.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "profilers/cpu/signal.h"
+#include "profilers/cpu/state.h"
+#include "profilers/cpu/threads.h"
+
+static struct ljp_sysprof *const g = &ljp_sysprof;
+
+void ljp_sysprof_check_handler(void)
+{
+  char text[128];
+  int number = g->options.signal;
+  enum ljp_handler handler = ljp_signal_handler(number);
+  if (handler == LJP_HANDLER_OURS)
+    return;
+  bool again = handler == LJP_HANDLER_NONE && ljp_signal_set_again(number);
+  /* With the handler set again each thread gets a new timer: an old one may
+  ** wait for ever for its ignored signal to be handled. */
+  ljp_threads_drop_all(LJP_UNSAMPLED_HANDLER, true);
+  g->armed = again;
+  if (again && g->resets++)
+    return;
+  snprintf(text, sizeof text,
+           again ? "the program reset signal %d (SIG%s): some time was not "
+                   "sampled"
+                 : "the program has a handler of its own for signal %d (SIG%s) "
+                   "now: no samples from here on",
+           number, sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+}
