@@ -18,6 +18,7 @@
 int main(int argc, char **argv)
 {
   bool early = argc > 1 && !strcmp(argv[1], "early");
+  zoo_skip_forks();
   lua_State *L = zoo_vm();
   zoo_say("start %ld", zoo_work(L, ZOO_ROUNDS / 2));
   if (!early) {

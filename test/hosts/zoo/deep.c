@@ -15,20 +15,20 @@ int main(void)
 {
   lua_State *L = zoo_vm();
   lua_register(L, "call", call);
-  zoo_need(!luaL_dostring(L, "local function down(n)\n"
-                             "  if n == 0 then return light(1) end\n"
-                             "  return 1 + down(n - 1)\n"
-                             "end\n"
-                             "local function both(n)\n"
-                             "  if n == 0 then return light(3) end\n"
-                             "  return 1 + call(both, n - 1)\n"
-                             "end\n"
-                             "local function co(n)\n"
-                             "  if n == 0 then return light(3) end\n"
-                             "  return 1 + coroutine.wrap(co)(n - 1)\n"
-                             "end\n"
-                             "return down(7001), both(150), co(90)\n"),
-           lua_tostring(L, -1));
+  int failed = luaL_dostring(L, "local function down(n)\n"
+                                "  if n == 0 then return light(1) end\n"
+                                "  return 1 + down(n - 1)\n"
+                                "end\n"
+                                "local function both(n)\n"
+                                "  if n == 0 then return light(3) end\n"
+                                "  return 1 + call(both, n - 1)\n"
+                                "end\n"
+                                "local function co(n)\n"
+                                "  if n == 0 then return light(3) end\n"
+                                "  return 1 + coroutine.wrap(co)(n - 1)\n"
+                                "end\n"
+                                "return down(7001), both(150), co(90)\n");
+  zoo_need(!failed, "recursion");
   zoo_say("%ld %ld %ld", (long)lua_tointeger(L, -3), (long)lua_tointeger(L, -2),
           (long)lua_tointeger(L, -1));
   zoo_need(luaL_dostring(L, "local function f() return 1 + f() end f()"),

@@ -58,6 +58,6 @@ int main(int argc, char **argv)
   if (!strcmp(how, "kill"))
     kill(getpid(), SIGKILL);
   if (!strcmp(how, "fault"))
-    *(volatile int *)(size_t)argc = 1;
+    raise(SIGSEGV);
   return 9;
 }

@@ -19,6 +19,8 @@ int main(int argc, char **argv)
   const char *which = argc > 1 ? argv[1] : "";
   int left = argc > 2 ? atoi(argv[2]) : TIMES;
   char number[16];
+  if (!strcmp(which, "children"))
+    zoo_skip_forks();
   lua_State *L = zoo_vm();
   if (!strcmp(which, "image")) {
     if (left == 0) {

@@ -33,6 +33,7 @@ static void *make_vms(void *argument)
 
 int main(void)
 {
+  zoo_skip_forks();
   lua_State *L = zoo_vm();
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   pthread_t first = zoo_thread(make_vms, NULL, 0);

@@ -23,6 +23,7 @@ static int inside(lua_State *L)
 
 int main(void)
 {
+  zoo_skip_forks();
   lua_State *L = zoo_vm();
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   for (int i = 0; i < 2; i++) {

@@ -16,6 +16,7 @@ enum { CHILDREN = 5, LONG_S = 8 };
 int main(void)
 {
   struct timespec before, after;
+  zoo_skip_forks();
   lua_State *L = zoo_vm();
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   for (int i = 0; i < CHILDREN; i++) {

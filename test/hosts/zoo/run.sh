@@ -30,6 +30,9 @@ is() {
   grep -qE "^(\*\*|//) zoo: $1( |\$)" "$source"
 }
 
+# Sanitizers: no search for leaks, since most programs leave their VM open.
+export ASAN_OPTIONS=detect_leaks=0
+
 # The modes, and what each gives to ljprof record. "off" is our library without
 # any session; what all are compared with is LuaJIT without our patches.
 modes='off perf posix trap fallback wall sampled every native together children'

@@ -121,6 +121,12 @@ void zoo_skip(const char *format, ...)
   _exit(ZOO_SKIPPED);
 }
 
+void zoo_skip_forks(void)
+{
+  if (ZOO_SANITIZED)
+    zoo_skip("a child may find the sanitizer's locks taken");
+}
+
 void zoo_need(bool good, const char *what)
 {
   if (good)
