@@ -87,7 +87,7 @@ static enum task_call task_call(pid_t tid, int signal)
     return CALL_UNKNOWN;
   if (number != SYS_rt_sigtimedwait)
     return CALL_OTHER;
-  int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  int fd = ljp_fd_not_standard(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
   bool got = fd >= 0 && pread(fd, &set, sizeof set, (off_t)at) == sizeof set;
   if (fd >= 0)
     close(fd);

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "profilers/cpu/watch.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/open_file.h"
 
 enum {
   FRESH_ROUNDS = 8,
@@ -422,7 +424,9 @@ static bool threads_list(enum ljp_thread_age age)
 {
   pid_t self = gettid();
   bool complete = false;
-  DIR *dir = opendir("/proc/self/task");
+  int fd = ljp_fd_not_standard(
+      open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   if (!dir)
     return false;
   for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {

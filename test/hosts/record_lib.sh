@@ -32,15 +32,17 @@ record_files() {
   find "$tmp" -maxdepth 1 -name 'host.ljp*' | sort
 }
 
-# whole: each file is whole and closed, and nothing else is left beside them.
+# whole: each file is whole and closed and accounts for its process's CPU time;
+# nothing else is left beside them.
 whole() {
   for file in $(record_files); do
     case ${file##*/} in
-    host.ljp | host.ljp.[0-9]*[0-9]) ;;
+    host.ljp | host.ljp.[0-9]*[0-9] | host.ljp.[0-9]*-[0-9]*) ;;
     *) fail "a file is left: $file" ;;
     esac
     "$ljprof" check "$file" > "$tmp/check.log" 2>&1 ||
       fail "$(basename "$file"): $(tail -n 1 "$tmp/check.log")"
+    "$build/bin/account" "$file" || fail "CPU time is missing"
   done
   echo "$(record_files | wc -l) files, all whole"
 }

@@ -26,14 +26,19 @@ int main(int argc, char **argv)
     close_both();
   for (int turn = 0; turn < 5; turn++) {
     char byte;
+    ssize_t put, got;
+    int error, tries = 100;
     zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 5));
-    ssize_t put = write(2, "an error of the host\n", 21);
-    int error = put < 0 ? errno : 0;
-    ssize_t got = read(0, &byte, 1);
+    /* Only for a moment, while it is moving a descriptor, may a profiler have
+    ** such a number. */
+    do {
+      put = write(2, "an error of the host\n", 21);
+      error = put < 0 ? errno : 0;
+      got = read(0, &byte, 1);
+    } while (got < 0 && errno != EBADF && --tries);
     zoo_say("write %zd (%s), read %zd (%s)", put, strerror(error), got,
             got < 0 ? strerror(errno) : "");
-    /* Daemons expect the lowest number. Only for a moment, while it is moving a
-    ** descriptor, may a profiler have it. */
+    /* Daemons expect the lowest number. */
     int lowest = -1;
     for (int i = 0; i < 100 && lowest; i++) {
       lowest = open("/dev/null", O_RDWR);

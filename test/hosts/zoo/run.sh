@@ -182,6 +182,8 @@ wrong_file() {
     echo "$short: $(tail -n 1 "$tmp/check"), $(tail -n 1 "$tmp/stderr")"
     return
   fi
+  "$BUILD_DIR/bin/account" "$3" 2>&1 > "$tmp/account" |
+    sed "s,^FAILED: accounting: .*/,," | tr '\n' ' ' | grep . && return
   [ "$short" = out.ljp ] || return 0
   case $2 in
   sampled | every | native | together | children)
