@@ -15,8 +15,9 @@
 struct ljp_sysprof {
   struct ljp_profiler_lock lock;
   bool running, failed, ever;
-  bool armed;  /* threads are sampled; not after the host took the signal */
-  uint32_t vm; /* number of the VM that started it; 0: no VM owns it */
+  bool armed;     /* threads are sampled; not after the host took the signal */
+  bool committed; /* the session has not been refused after all */
+  uint32_t vm;    /* number of the VM that started it; 0: no VM owns it */
   struct ljp_sysprof_options options;
   char path[LJP_OUTPUT_PATH_BYTES];
   const struct ljp_timer_source *source; /* of all threads that can have it */

@@ -299,6 +299,14 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   return ljp_output_start(&o->output, &g->session, why);
 }
 
+static enum ljp_status sysprof_commit_locked(struct ljp_failure *why)
+{
+  enum ljp_status status =
+      ljp_output_commit(&g->options.output, g->session, why);
+  g->committed = !status;
+  return status;
+}
+
 static enum ljp_status sysprof_start_here(void *L, const void *wanted,
                                           struct ljp_failure *why)
 {
@@ -350,6 +358,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   }
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
+  g->committed = false;
   sysprof_set_shared();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
     ljp_trace_events_begin(g->session);
@@ -369,7 +378,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   else
     ljp_threads_scan(LJP_THREAD_OLD);
   if (!status && !options->joint)
-    status = ljp_output_commit(&g->options.output, g->session, why);
+    status = sysprof_commit_locked(why);
   if (status) {
     struct ljp_failure ignored;
     g->options.output.on_stop = NULL;
@@ -419,7 +428,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   sysprof_info_unsampled();
   g->running = false;
   ljp_shared_offer(NULL, NULL);
-  ljp_trace_events_end();
+  ljp_trace_events_end(!g->committed);
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   enum ljp_status status = ljp_output_stop(&g->options.output, &g->hold,
                                            &g->session, &g->bytes, why);
@@ -455,7 +464,7 @@ enum ljp_status ljp_sysprof_commit(struct ljp_failure *why)
   sysprof_lock();
   enum ljp_status status =
       g->running
-          ? ljp_output_commit(&g->options.output, g->session, why)
+          ? sysprof_commit_locked(why)
           : ljp_fail(why, LJP_ERR_RUN, EINVAL, "the session has ended already");
   sysprof_unlock();
   return status;

@@ -67,7 +67,8 @@ struct file {
   /* Identify the file; inode 0: we have created none yet. */
   dev_t device;
   ino_t inode;
-  off_t size; /* of the whole records in it */
+  off_t size;   /* of the whole records in it */
+  off_t before; /* the size when it was opened */
 };
 
 static struct {
@@ -143,7 +144,7 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    f->size = 0;
+    f->size = f->before = 0;
     f->marked = ljp_fd_mark(f->fd);
     return LJP_OK;
   }
@@ -152,6 +153,7 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
     f->fd = ljp_fd_not_standard(open(f->path, FLAGS));
     if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size)) {
       f->marked = ljp_fd_mark(f->fd);
+      f->before = f->size;
       return LJP_OK;
     }
     if (f->fd >= 0)
@@ -166,13 +168,20 @@ static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
   return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path, strerror(errno));
 }
 
-static void jitdump_undo_fresh(struct file *f)
+/* Removes a file that this session has created; another one gets back its
+** size. */
+static void jitdump_undo(struct file *f)
 {
-  if (f->fresh && jitdump_is_ours(f))
+  bool ours = jitdump_is_ours(f);
+  if (!f->fresh) {
+    if (ours && ftruncate(f->fd, f->before) == 0)
+      f->size = f->before;
+    return;
+  }
+  if (ours)
     unlink(f->path);
-  if (f->fresh)
-    f->inode = 0;
   jitdump_close_file(f);
+  f->inode = 0;
 }
 
 /* perf finds the file because it is mapped as code. The mapping stays after the
@@ -227,9 +236,11 @@ enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
                           ? "cannot be mapped as code here (noexec?); set "
                             "JITDUMPDIR to another folder"
                           : strerror(error));
-    jitdump_undo_fresh(&g->dump);
+    jitdump_undo(&g->dump);
+    jitdump_close_file(&g->dump);
   }
-  jitdump_undo_fresh(&g->map);
+  jitdump_undo(&g->map);
+  jitdump_close_file(&g->map);
   return status;
 }
 
@@ -248,9 +259,12 @@ void ljp_jitdump_close(bool undo)
   g->buffer = NULL;
   g->room = g->length = 0;
   if (undo) {
-    jitdump_undo_fresh(&g->dump);
-    jitdump_undo_fresh(&g->map);
-    return;
+    jitdump_undo(&g->dump);
+    jitdump_undo(&g->map);
+  }
+  if (!g->dump.inode && g->mapped) {
+    munmap(g->mapped, MAP_BYTES);
+    g->mapped = NULL;
   }
   off_t size = g->dump.size;
   jitdump_append(&g->dump, &end, sizeof end);

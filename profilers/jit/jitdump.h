@@ -21,7 +21,8 @@
 enum ljp_status ljp_jitdump_open(struct ljp_failure *why);
 bool ljp_jitdump_is_open(void);
 
-/* Ends the files. undo: the session did not start; new files are removed. */
+/* Ends the files. undo: the session did not start; new files are removed, and
+** others are as before. */
 void ljp_jitdump_close(bool undo);
 
 /* Adds a trace. NULL, or the text of an error, after which no trace is

@@ -221,14 +221,14 @@ void ljp_trace_events_begin(struct ljp_session *session)
     ljp_session_info(session, "traces", "not all told: out of memory");
 }
 
-void ljp_trace_events_end(void)
+void ljp_trace_events_end(bool undo)
 {
   ljp_guest_listen_traces(NULL);
   pthread_mutex_lock(&g->lock);
   if (g->producer)
     ljp_producer_retire(g->producer);
   g->producer = NULL;
-  ljp_jitdump_close(false);
+  ljp_jitdump_close(undo);
   pthread_mutex_unlock(&g->lock);
 }
 

@@ -17,8 +17,9 @@
 /* Call when the session runs and its VMs have ids. If memory runs out, the
 ** stream gets an info record instead of events. */
 void ljp_trace_events_begin(struct ljp_session *session);
-/* No event is pushed after this returns. */
-void ljp_trace_events_end(void);
+/* No event is pushed after this returns. undo: the session has been refused
+** after all; of the jitdump nothing remains. */
+void ljp_trace_events_end(bool undo);
 /* In a fork's child; session NULL: the child does not record. */
 void ljp_trace_events_forked(struct ljp_session *session);
 

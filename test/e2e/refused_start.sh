@@ -51,6 +51,59 @@ for fds in 4 5 6 7; do
   done
 done
 
+# Where a sandbox refuses perf's system call.
+without_perf=$BUILD_DIR/zoo/tools/without_perf
+if [ -x "$without_perf" ]; then
+  for timer in perf trap; do
+    precious 604
+    "$without_perf" "$luajit" -e "assert(not misc.sysprof.start{
+      path = 'out.ljp', timer = '$timer'})" > out.txt 2>&1 ||
+      fail "$timer in a sandbox: $(cat out.txt)"
+    kept "$timer in a sandbox"
+  done
+fi
+
+# Nothing remains of the files for perf, but those of an earlier session do.
+cat > dumps.lua << 'EOL'
+local ffi = require("ffi")
+ffi.cdef("int getpid(void);")
+local function size(path)
+  local file = io.open(path)
+  return file and file:seek("end")
+end
+local pid = ffi.C.getpid()
+local dump, map = "jit-" .. pid .. ".dump", "/tmp/perf-" .. pid .. ".map"
+local function refused()
+  for i = 1, 1e5 do local x = i % 7 end -- something to describe
+  assert(not misc.sysprof.start{path = "out.ljp", timer = "posix",
+    jitdump = true}, "not refused")
+  assert(misc.memprof.start("first.ljp"))
+  assert(not misc.profile.start{path = "out.ljp", jitdump = true,
+    cpu = {timer = "perf"}}, "not refused")
+  assert(misc.memprof.stop())
+end
+refused()
+assert(not size(dump) and not size(map), "files of a refused session")
+local started, why = misc.sysprof.start{path = "a.ljp", timer = "perf",
+  jitdump = true}
+if started then
+  assert(misc.sysprof.stop())
+  local dumped, mapped = size(dump), size(map)
+  assert(dumped and mapped)
+  for i = 1, 1e5 do local x = i % 5 end
+  refused()
+  assert(size(dump) == dumped and size(map) == mapped,
+    "a refused session has added to the files")
+end
+os.remove(dump)
+os.remove(map)
+EOL
+precious 640
+prlimit --sigpending=0 "$luajit" dumps.lua > out.txt 2>&1 ||
+  fail "jitdump: $(cat out.txt)"
+kept "jitdump"
+rm -f first.ljp a.ljp
+
 # The CPU part of a session starts, the memory part is refused.
 cat > second.lua << 'EOL'
 assert(misc.memprof.start("first.ljp"))
