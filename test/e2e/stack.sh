@@ -39,6 +39,8 @@ for timer in $timers; do
     [ $bytes = 65536 ] || [ $((used - frame)) -le 1024 ] ||
       fail "the handler took $((used - frame)) bytes"
   done
+  stack "$timer" faults 8192g "$start" "$stop"
+  whole "$timer, faults in the handler on 8192g" cpu.ljp sample
   for place in thread fiber; do
     stack "$timer" $place 16384g "$start" "$stop"
     whole "$timer, $place of 16 KiB" cpu.ljp sample

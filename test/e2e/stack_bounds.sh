@@ -45,7 +45,8 @@ bound "the Lua interface" sysprof_start=5120 sysprof_stop=5120 \
 bound "the status" profile_status=7680
 bound "VMs that come and go, and the end" sysprof_on_created=1536 \
   sysprof_on_closing=1536 memprof_on_closing=1536 sysprof_at_exit=1536 \
-  memprof_at_exit=1536
+  memprof_at_exit=1536 sysprof_on_gone=1536 memprof_on_gone=1536 \
+  memprof_on_created=3072 memprof_on_phase=3072
 bound "... on a side stack of 256 KiB" sysprof_created_here=32768 \
   sysprof_start_here=32768 sysprof_stop_here=32768 memprof_start_here=32768 \
   memprof_stop_here=32768

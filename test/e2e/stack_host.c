@@ -8,6 +8,7 @@
 **                     thread's own large stack
 **          thread     Lua runs on a thread with a stack of BYTES
 **          fiber      Lua runs on a coroutine of makecontext()
+**          faults     as alternate; then samples make the handler fault
 **   BYTES  with a "g" the page below the stack may not be touched; without it
 **          the pattern goes on below, and must be unchanged at the end. With an
 **          "a" the VM is made there, too, and START and STOP run there
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include "lauxlib.h"
@@ -182,6 +184,54 @@ static void on_thread(void)
     exit(2);
 }
 
+/* A function whose CFI leads to where nothing can be read: each sample of it
+** makes a fault in the handler. rdi: where; rsi: turns. */
+void spin_at(const void *where, uint64_t turns);
+__asm__(".text\n"
+        ".globl spin_at\n"
+        ".type spin_at, @function\n"
+        "spin_at:\n"
+        ".cfi_startproc\n"
+        "  pushq %rbp\n"
+        ".cfi_def_cfa rbp, 16\n"
+        ".cfi_offset rbp, -16\n"
+        "  movq %rdi, %rbp\n"
+        "1:\n"
+        "  decq %rsi\n"
+        "  jnz 1b\n"
+        "  popq %rbp\n"
+        "  ret\n"
+        ".cfi_endproc\n"
+        ".size spin_at, . - spin_at\n");
+
+/* On a thread whose stack has an unreadable page above, where a step may lead.
+*/
+static void *in_faults(void *page)
+{
+  const stack_t alternate = {.ss_sp = stack.low,
+                             .ss_size = (size_t)(stack.top - stack.low)};
+  if (sigaltstack(&alternate, NULL))
+    exit(2);
+  do_work(); /* so that the thread has run Lua */
+  for (clock_t end_at = clock() + CLOCKS_PER_SEC / 5; clock() < end_at;)
+    spin_at((char *)page + 64, 100000);
+  return NULL;
+}
+
+static void on_faults(void)
+{
+  pthread_t thread;
+  pthread_attr_t attr;
+  char *at = mmap(NULL, MOST + PAGE, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_init(&attr);
+  if (at == MAP_FAILED || mprotect(at + MOST, PAGE, PROT_NONE) ||
+      pthread_attr_setstack(&attr, at, MOST) ||
+      pthread_create(&thread, &attr, in_faults, at + MOST) ||
+      pthread_join(thread, NULL))
+    exit(2);
+}
+
 static ucontext_t fiber, back;
 
 static void in_fiber(void)
@@ -222,6 +272,8 @@ int main(int argc, char **argv)
     begin();
   if (strcmp(argv[1], "alternate") == 0)
     do_work();
+  else if (strcmp(argv[1], "faults") == 0)
+    on_faults();
   else if (strcmp(argv[1], "thread") == 0)
     on_thread();
   else
