@@ -232,4 +232,32 @@ function measures.start()
     stops[#stops]))
 end
 
+-- The watcher of a wall-clock session, with threads that wait for ever and with
+-- threads that wake up every 5 ms.
+function measures.waiting()
+  require("ffi").cdef("int usleep(unsigned);")
+  local usleep = require("ffi").C.usleep
+  local count = 0
+  for _, case in ipairs({ { 1, 0 }, { 16, 0 }, { 64, 0 }, { 64, 5 } }) do
+    require("frames").waiters(case[1] - count, case[2])
+    count = case[1]
+    assert(misc.sysprof.start({ path = file, event = "wall", threads = "all",
+      max_overhead = 0 }))
+    usleep(500000)
+    local before = misc.sysprof.report()
+    usleep(2000000)
+    local after = misc.sysprof.report()
+    misc.sysprof.stop()
+    local looks = after.looks - before.looks
+    local seconds = after.watcher_seconds - before.watcher_seconds
+    print(("%2d threads that wait %s: %6.0f looks a second and thread, " ..
+      "%5.2f us a look, %.2f %% of a CPU"):format(count,
+      case[2] == 0 and "for ever" or "5 ms each", looks / 2 / count,
+      seconds / looks * 1e6, seconds / 2 * 100))
+    if case[1] == 64 then
+      count = 0
+    end
+  end
+end
+
 assert(measures[what], "cpu.lua: there is no such measure")()

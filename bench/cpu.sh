@@ -3,7 +3,7 @@
 # handler's time by depth, bytes per sample, slowdown of the program, start and
 # stop.
 #
-#   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start]...
+#   BUILD_DIR=build bench/cpu.sh [delivery|handler|bytes|slowdown|start|waiting]...
 #
 # Slowdown compares rounds in one process: the same work without a session, with
 # signals to an empty handler, and with a session, in changing order. The
@@ -29,7 +29,7 @@ measure() {
     "$what" "$folder/profile" "$timer"
 }
 
-[ $# -gt 0 ] || set -- delivery handler bytes slowdown start
+[ $# -gt 0 ] || set -- delivery handler bytes slowdown start waiting
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
 for what in "$@"; do
   case $what in
@@ -59,6 +59,10 @@ for what in "$@"; do
   start)
     echo "Start and stop (target: start 5 ms)"
     measure start auto
+    ;;
+  waiting)
+    echo "Waiting threads, event \"wall\""
+    measure waiting auto
     ;;
   *)
     echo "cpu: error: there is no measure '$what'" >&2

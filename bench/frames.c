@@ -3,10 +3,12 @@
 ** below depth C frames. floor(timer, seconds) makes the kernel send the same
 ** signals as for the profiler, to a handler that does nothing; floor() ends
 ** that and returns the number of signals. Their cost is the part of a sample
-** that the kernel and the machine take.
+** that the kernel and the machine take. waiters(count, ms) starts threads that
+** wait, again and again for that time or (0) for ever.
 */
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -121,6 +123,30 @@ static int frames_floor(lua_State *L)
   return 0;
 }
 
+static useconds_t waiter_us;
+
+static void *waiter_main(void *arg)
+{
+  for (;;) {
+    if (waiter_us)
+      usleep(waiter_us);
+    else
+      pause();
+  }
+  return arg;
+}
+
+static int frames_waiters(lua_State *L)
+{
+  pthread_t thread;
+  int count = (int)luaL_checkinteger(L, 1);
+  waiter_us = (useconds_t)(luaL_checknumber(L, 2) * 1000);
+  for (int i = 0; i < count; i++)
+    if (pthread_create(&thread, NULL, waiter_main, NULL))
+      return luaL_error(L, "no thread");
+  return 0;
+}
+
 __attribute__((visibility("default"))) int luaopen_frames(lua_State *L);
 
 int luaopen_frames(lua_State *L)
@@ -130,5 +156,7 @@ int luaopen_frames(lua_State *L)
   lua_setfield(L, -2, "nest");
   lua_pushcfunction(L, frames_floor);
   lua_setfield(L, -2, "floor");
+  lua_pushcfunction(L, frames_waiters);
+  lua_setfield(L, -2, "waiters");
   return 1;
 }

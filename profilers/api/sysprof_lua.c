@@ -173,6 +173,7 @@ static int sysprof_report(lua_State *L)
   ljp_options_set_count(L, "deferred", r.deferred);
   ljp_options_set_count(L, "outside", r.outside);
   ljp_options_set_count(L, "idle", r.idle);
+  ljp_options_set_count(L, "looks", r.looks);
   ljp_options_set_count(L, "moved", r.moved);
   lua_pushnumber(L, (double)r.unsampled_ns * 1e-9);
   lua_setfield(L, -2, "unsampled_seconds");
@@ -183,6 +184,8 @@ static int sysprof_report(lua_State *L)
   lua_setfield(L, -2, "seconds");
   lua_pushnumber(L, (lua_Number)r.handler_ns / 1e9);
   lua_setfield(L, -2, "handler_seconds");
+  lua_pushnumber(L, (lua_Number)r.watcher_ns / 1e9);
+  lua_setfield(L, -2, "watcher_seconds");
 
   lua_newtable(L);
   ljp_options_set_count(L, "INTERP", r.state[LJP_VMSTATE_INTERP] - r.lfunc);

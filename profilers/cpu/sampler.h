@@ -50,6 +50,7 @@ struct ljp_sampler_counts {
   _Atomic uint64_t deferred; /* samples taken after the move of a stack */
   _Atomic uint64_t outside;  /* in threads that have not run Lua yet */
   _Atomic uint64_t idle;     /* signals to a thread that was waiting */
+  _Atomic uint64_t looks;    /* of the watcher */
   _Atomic uint64_t moved;    /* looks at a thread that began to run meanwhile */
   _Atomic uint64_t time_ns;  /* that the samples stand for */
   _Atomic uint64_t lost_ns, outside_ns; /* that others stood for */

@@ -6,6 +6,7 @@
 
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
+#include "profilers/cpu/watch.h"
 #include "src/luajit/traces.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
@@ -14,6 +15,7 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out)
 {
   ljp_profiler_lock(&g->lock);
   *out = g->ended;
+  out->watcher_ns = ljp_watch_cpu_ns();
   if (g->running) {
     ljp_threads_add_counts(out);
     out->unsampled_ns = ljp_sysprof_unsampled_ns();

@@ -55,8 +55,9 @@ void ljp_sysprof_disown(void);
 
 /* Describes the running session, or else the last one. */
 struct ljp_sysprof_report {
-  uint64_t samples, lfunc, overruns, deferred, outside, idle, moved, time_ns;
-  uint64_t handler_ns;
+  uint64_t samples, lfunc, overruns, deferred, outside, idle, looks, moved,
+      time_ns;
+  uint64_t handler_ns, watcher_ns;
   /* CPU time of threads that were not sampled, because they block the signal or
   ** ended before they were found. */
   uint64_t unsampled_ns;

@@ -109,6 +109,7 @@ static void threads_add_counts(struct ljp_sysprof_report *to,
   to->deferred += atomic_load(&from->deferred);
   to->outside += atomic_load(&from->outside);
   to->idle += atomic_load(&from->idle);
+  to->looks += atomic_load(&from->looks);
   to->moved += atomic_load(&from->moved);
   to->time_ns += atomic_load(&from->time_ns);
   to->handler_ns += atomic_load(&from->handler_ns);

@@ -34,7 +34,7 @@ enum {
 static struct {
   pthread_mutex_t lock;
   pthread_t thread;
-  bool runs;
+  bool runs, forking;
   struct ljp_session *session;
   uint64_t period_ns;
   double most;
@@ -53,11 +53,37 @@ static void watch_unlock(void)
   pthread_mutex_unlock(&watch.lock);
 }
 
+/* -- fork() ---------------------------------------------------------------- */
+
+/* No look is under way while the process is copied. */
+static void watch_before_fork(void)
+{
+  watch_lock();
+  watch.forking = true;
+}
+
+/* In the child ljp_watch_forked() may come first. */
+static void watch_after_fork(void)
+{
+  if (!watch.forking)
+    return;
+  watch.forking = false;
+  watch_unlock();
+}
+
 /* -- The thread ------------------------------------------------------------ */
 
 static uint64_t watch_period(void)
 {
   return watch.period_ns * watch.stretch;
+}
+
+/* A quarter of the time early will do: so threads come together, and the watcher
+** wakes up less often. */
+static bool watch_is_due(const struct ljp_watch *w, uint64_t now)
+{
+  uint64_t gap = w->due_ns - w->looked_ns;
+  return w->due_ns <= now + gap / 4;
 }
 
 /* Looks at each thread that is due. Returns when the next one is. */
@@ -68,7 +94,7 @@ static uint64_t watch_look_at_all(uint64_t now)
     struct ljp_sampler *s = ljp_threads_at(i);
     watch_lock();
     struct ljp_watch *w = s->watch;
-    if (w && !w->gone && w->due_ns <= now + watch_period() / 4)
+    if (w && !w->gone && watch_is_due(w, now))
       ljp_watch_look(s, watch_period());
     if (w && !w->gone && w->due_ns < next)
       next = w->due_ns;
@@ -140,7 +166,12 @@ int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
 {
   sigset_t all, before;
   pthread_attr_t attr;
+  static bool hooked;
   ljp_assert(!watch.runs);
+  if (!hooked &&
+      pthread_atfork(watch_before_fork, watch_after_fork, watch_after_fork))
+    return ENOMEM;
+  hooked = true;
   watch.session = session;
   watch.period_ns = period_ns;
   watch.most = most;
@@ -219,16 +250,22 @@ int ljp_watch_add(struct ljp_sampler *s)
   return 0;
 }
 
-/* Under the mutex. */
+/* Not under the mutex, because of fork(), which takes that of the session
+** first. */
 static void watch_tell_unsampled(const struct ljp_sampler *s,
-                                 enum ljp_unsampled why, uint64_t *ns)
+                                 enum ljp_unsampled why, uint64_t ns)
 {
-  if (*ns && s->thread &&
-      !ljp_session_unsampled(watch.session, s->thread, LJP_PRODUCER_WALL, why,
-                             *ns)) {
-    s->watch->untold_ns += *ns;
-    *ns = 0;
-  }
+  if (ns && s->thread)
+    ljp_session_unsampled(watch.session, s->thread, LJP_PRODUCER_WALL, why, ns);
+}
+
+/* Under the mutex: the time since the last call, which is to be told. */
+static uint64_t watch_take_unreadable(struct ljp_watch *w)
+{
+  uint64_t ns = w->unreadable_ns;
+  w->untold_ns += ns;
+  w->unreadable_ns = 0;
+  return ns;
 }
 
 struct ljp_sampler_counts *ljp_watch_counts(struct ljp_sampler *s)
@@ -242,13 +279,13 @@ struct ljp_sampler_counts *ljp_watch_end(struct ljp_sampler *s,
   struct ljp_watch *w = s->watch;
   watch_lock();
   uint64_t rest_ns = ljp_watch_finish(s);
-  watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, &w->unreadable_ns);
-  watch_tell_unsampled(s, why, &rest_ns);
-  uint64_t lost_ns = atomic_load(&w->counts.lost_ns);
-  uint64_t outside_ns = atomic_load(&w->counts.outside_ns);
-  watch_tell_unsampled(s, LJP_UNSAMPLED_LOST, &lost_ns);
-  watch_tell_unsampled(s, LJP_UNSAMPLED_NO_LUA, &outside_ns);
+  uint64_t unreadable_ns = watch_take_unreadable(w);
   watch_unlock();
+  watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, unreadable_ns);
+  watch_tell_unsampled(s, why, rest_ns);
+  watch_tell_unsampled(s, LJP_UNSAMPLED_LOST, atomic_load(&w->counts.lost_ns));
+  watch_tell_unsampled(s, LJP_UNSAMPLED_NO_LUA,
+                       atomic_load(&w->counts.outside_ns));
   return &w->counts;
 }
 
@@ -267,18 +304,23 @@ void ljp_watch_round(void)
 {
   for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
     struct ljp_sampler *s = ljp_threads_at(i);
+    uint64_t unreadable_ns = 0;
     watch_lock();
     if (s->watch) {
       ljp_watch_tell_outdated(s);
-      watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, &s->watch->unreadable_ns);
+      unreadable_ns = watch_take_unreadable(s->watch);
     }
     watch_unlock();
+    watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, unreadable_ns);
   }
 }
 
 void ljp_watch_forked(bool recording)
 {
-  pthread_mutex_init(&watch.lock, NULL);
+  if (watch.forking)
+    watch_after_fork();
+  else /* a raw clone(): a thread that is not here may have held it */
+    pthread_mutex_init(&watch.lock, NULL);
   watch.runs = false;
   for (uint32_t i = 0; i < LJP_SAMPLERS && ljp_threads_at(i); i++) {
     struct ljp_sampler *s = ljp_threads_at(i);

@@ -12,7 +12,7 @@
 
 enum {
   TELL_NS = 100000000, /* a wait that lasts longer is told in parts */
-  PART = 64, /* of the time in its state: how long a thread is not looked at */
+  PART = 32, /* of the time in its state: how long a thread is not looked at */
   LONGEST_NS = 100000000, /* between two looks */
   CREDIT_PART = 16        /* of the credit goes to each place */
 };
@@ -290,6 +290,7 @@ void ljp_watch_look(struct ljp_sampler *s, uint64_t period_ns)
   struct ljp_watch *w = s->watch;
   uint64_t now = ljp_clock_ns();
   uint64_t cpu = ljp_clock_of(ljp_task_cpu_clock(s->tid));
+  look_count(&w->counts.looks, 1);
   if (!cpu || cpu < w->cpu_ns) {
     w->gone = true; /* it has ended, and its id may be another thread's */
     return;
