@@ -3,6 +3,7 @@
 ** process, on the thread of its first VM.
 */
 #include "profilers/api/autostart.h"
+#include "profilers/api/told.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,6 +29,7 @@ static void autostart_complain(const char *text)
     n = sizeof line;
     line[n - 1] = '\n';
   }
+  ljp_told('R', text);
   if (write(STDERR_FILENO, line, (size_t)n) < 0)
     return; /* nothing else can be done */
 }
@@ -106,6 +108,8 @@ static void autostart_read_request(lua_State *L, const char *text,
       r->pid = strtol(value, NULL, 10);
     else if (len == 8 && memcmp(text, "children", 8) == 0)
       r->children = *value == 't';
+    else if (len == 4 && memcmp(text, "told", 4) == 0)
+      ; /* see told.c */
     else if (len == 5 && memcmp(text, "began", 5) == 0)
       r->began_ns = strtoull(value, NULL, 10);
     else if (len == 6 && memcmp(text, "before", 6) == 0) {

@@ -161,11 +161,7 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
       outcome_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
     if (!own)
-      ljp_command_error(
-          "record",
-          "nothing was recorded: %s created no VM with our "
-          "libluajit-5.1.so.2 (is LuaJIT linked into it statically?)",
-          plan->program[0]);
+      ljp_record_tell_nothing(plan);
     return own && !sums.errors;
   }
   ljp_balance_init(&sums.balance);

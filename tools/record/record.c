@@ -255,11 +255,13 @@ int ljp_command_record(int argc, char **argv)
   if (code >= 0)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan.began);
+  ljp_record_listen(&plan);
   code = record_run(&plan, library, &error);
   if (code < 0) {
     ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
     return error == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
   }
+  plan.program_pid = record_child;
   bool recorded = ljp_record_outcome(&plan);
   return code ? code : recorded ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

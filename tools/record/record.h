@@ -58,7 +58,18 @@ struct ljp_record_plan {
   char path[PATH_MAX]; /* Absolute: the program may change its directory. */
   struct stat before;  /* The file before the run; st_ino 0: none. */
   struct timespec began;
+  pid_t program_pid;
+  /* told.c: what the program's processes tell of themselves goes into this
+  ** pipe; -1: there is none. */
+  int told[2];
+  pid_t told_pid; /* Whose descriptors they are. */
+  struct stat told_pipe;
 };
+
+/* told.c: begins to listen, before the program runs. */
+void ljp_record_listen(struct ljp_record_plan *plan);
+/* Reports that nothing was recorded, and why. */
+void ljp_record_tell_nothing(struct ljp_record_plan *plan);
 
 /* -1: go on; else the exit code. */
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);

@@ -87,6 +87,10 @@ void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                         "thread", out, room);
     return;
   case LJP_BY_VM:
+    if (first == p->vm_count) { /* The key of host code: see group_row_key(). */
+      snprintf(out, room, "(no VM)");
+      return;
+    }
     group_numbered_name(p, p->vms[first].name, p->vms[first].id, "VM", out,
                         room);
     return;

@@ -210,7 +210,7 @@ static bool group_row_key(const struct ljp_report *r,
     *key = c->thread;
     return true;
   case LJP_BY_VM:
-    *key = c->vm;
+    *key = c->vm || c->state != LJP_VMSTATE_HOST ? c->vm : r->p->vm_count;
     return true;
   case LJP_BY_STATE:
     *key = c->state;

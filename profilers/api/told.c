@@ -1,0 +1,57 @@
+/*
+** Tells `ljprof record` what became of its request; see told.h. A line is
+** "L1234" (process 1234 has loaded the library) or "R1234 TEXT" (its session was
+** refused).
+*/
+#include "profilers/api/told.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Another process may have the number of the record by now, and any file there:
+** only the very pipe is opened. */
+static bool told_is_pipe(const struct stat *st, unsigned long long device,
+                         unsigned long long inode)
+{
+  return S_ISFIFO(st->st_mode) && st->st_dev == device && st->st_ino == inode;
+}
+
+void ljp_told(char what, const char *text)
+{
+  /* To read, too: a pipe without a reader raises SIGPIPE. */
+  enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+  const char *request = secure_getenv("LJPROF_RECORD");
+  unsigned pid, fd;
+  unsigned long long device, inode;
+  char path[64], line[600];
+  struct stat st;
+  int before = errno;
+  if (!request ||
+      sscanf(request, "told=%u:%u:%llu:%llu;", &pid, &fd, &device, &inode) != 4)
+    return;
+  snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+  int n = snprintf(line, sizeof line - 1, "%c%ld%s%s", what, (long)getpid(),
+                   text ? " " : "", text ? text : "");
+  size_t bytes =
+      n < (int)sizeof line - 1 ? (size_t)(n < 0 ? 0 : n) : sizeof line - 2;
+  line[bytes++] = '\n';
+  if (!stat(path, &st) && told_is_pipe(&st, device, inode)) {
+    int pipe = open(path, FLAGS);
+    if (pipe >= 0 && !fstat(pipe, &st) && told_is_pipe(&st, device, inode) &&
+        write(pipe, line, bytes) < 0)
+      errno = before; /* the record will know less */
+    if (pipe >= 0)
+      close(pipe);
+  }
+  errno = before;
+}
+
+__attribute__((constructor)) static void told_loaded(void)
+{
+  ljp_told('L', NULL);
+}
