@@ -52,7 +52,7 @@ for case in "root 13" "descriptors 24"; do
   possible "$case" || continue
   has "$case" "thread by perf" '"type":"producer",.*"timer":"perf","refused":0'
   has "$case" "thread by tick, and why" \
-    "\"type\":\"producer\",.*\"timer\":\"tick\",\"refused\":$errno[,}]"
+    "\"type\":\"producer\",.*\"timer\":\"tick\",\"refused\":${errno}[,}]"
   has "$case" "samples of the thread" '"type":"sample",.*"text":"in_worker '
   has "$case" "note" '"type":"note",.*cannot have timer'
 done
