@@ -5,6 +5,9 @@
 # LJP_PROTO_LOADS  chunks under the CPU profiler (150000); fewer with memory
 . "$SOURCE_DIR/test/e2e/lib.sh"
 loads=${LJP_PROTO_LOADS:-150000}
+# AddressSanitizer would keep up to 256 MiB of what was freed.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=4
+export ASAN_OPTIONS
 # run NAME HOW COUNT [LUAJIT-OPTION...]
 run() {
   name=$1 how=$2 count=$3
