@@ -64,8 +64,7 @@ uint64_t ljp_sysprof_unsampled_ns(void)
   return all > known ? all - known : 0;
 }
 
-/* Tells the stream how much CPU time the process has used, if it is much more
-** than the stream knows, or if this is the end. */
+/* Tells what the process has used, if that is much more than was told. */
 static void sysprof_tell_cpu_time(bool end)
 {
   enum { STEP_NS = 10000000 };
