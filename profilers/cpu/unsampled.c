@@ -32,6 +32,9 @@ uint64_t ljp_unsampled_clock(pid_t tid)
 
 void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns)
 {
+  /* Elapsed time of our own threads is nobody's. */
+  if (g->options.wall && why == LJP_UNSAMPLED_WRITER)
+    return;
   if (ns && g->options.mode != LJP_SAMPLER_COUNT)
     ljp_session_unsampled(
         g->session, thread,

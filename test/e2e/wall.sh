@@ -1,0 +1,48 @@
+#!/bin/sh
+# Wall-clock sessions: waits last as long as they should, their time has the
+# state waiting, and time whose place cannot be read is told.
+. "$(dirname "$0")/lib.sh"
+
+luajit=$BUILD_DIR/bin/luajit
+ljprof=$BUILD_DIR/bin/ljprof
+chmod 755 .
+mkdir work
+chmod 777 work # for what has dropped root
+
+cat > sleeps.lua << 'EOF'
+local ffi = require("ffi")
+ffi.cdef("int usleep(unsigned); int prctl(int, long, long, long, long);")
+local dumpable = ffi.C.prctl(4, tonumber(arg[1]), 0, 0, 0) == 0
+assert(dumpable and misc.sysprof.start({ path = arg[2], event = "wall" }))
+for _ = 1, 10 do
+  assert(ffi.C.usleep(30000) == 0, "the wait ended early")
+end
+misc.sysprof.stop()
+EOF
+
+# share FILE STATE: the percentage of the file's wall time.
+share() {
+  "$ljprof" report --by state "$1" |
+    awk -v state="$2" '$NF == state { print int($(NF - 2)) }'
+}
+
+"$luajit" sleeps.lua 1 sleeps.ljp || fail "the program does not sleep"
+same "a whole stream" whole "$("$ljprof" check sleeps.ljp | tail -n 1)"
+"$ljprof" report --by state sleeps.ljp > states.txt
+waiting=$(share sleeps.ljp waiting)
+[ "${waiting:-0}" -ge 80 ] || fail "share of waiting: $(cat states.txt)"
+ok "nearly all of the time is in the state waiting"
+"$ljprof" report --by function sleeps.ljp > functions.txt
+grep -q "usleep\|nanosleep" functions.txt ||
+  fail "where it waits: $(cat functions.txt)"
+ok "the place of the waits"
+
+# A process of another user that is not dumpable may not read the file.
+if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null &&
+  setpriv --reuid 65534 --regid 65534 --clear-groups "$luajit" sleeps.lua 0 \
+    work/undumpable.ljp; then
+  "$ljprof" report work/undumpable.ljp > undumpable.txt 2>&1 || :
+  grep -q "not sampled: waiting, and where cannot be read" undumpable.txt ||
+    fail "unsampled: $(cat undumpable.txt)"
+  ok "waits that cannot be looked at are told"
+fi
