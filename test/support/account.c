@@ -2,7 +2,10 @@
 ** The accounting: for each stream that was closed whole, what it tells of must
 ** add up to what the process itself counted. CPU time: the weights of all
 ** samples, the time without samples and that of lost samples are the CPU time
-** of the process, within 2 % or 20 ms.
+** of the process, within 2 % or 20 ms. Memory: where every event is recorded,
+** what each VM says of the growth of its heap is what the events of that VM add
+** up to, to the byte. (Not where events were lost, or a NOTE says that the
+** program has replaced an allocator.)
 **
 ** Usage: account PATH...; folders are searched for streams. Prints a line for
 ** each stream that tells of its process. Exit code 1: one does not add up.
@@ -15,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "parsers/stream/balance.h"
+#include "parsers/stream/growth.h"
 
 static struct {
   unsigned streams, wrong;
@@ -63,25 +67,59 @@ static void account_cpu_time(const char *path, const struct ljp_balance *b)
       fprintf(stderr, "  %s\n", text);
 }
 
+static void account_memory(const char *path, const struct ljp_growth *g)
+{
+  const struct ljp_growth_sums sums = ljp_growth_sums(g);
+  if (!sums.comparable)
+    return;
+  counts.streams++;
+  printf("account: %s: memory of %" PRIu64 " VMs: %" PRId64 " bytes, %" PRId64
+         " by the events\n",
+         path, sums.followed, sums.counted, sums.events);
+  if (!sums.unequal)
+    return;
+  counts.wrong++;
+  fprintf(stderr,
+          "FAILED: accounting: %s: %" PRIu64 " VMs (the first has id %" PRIu64
+          ") grew by %" PRId64 " bytes, by their events by %" PRId64 "\n",
+          path, sums.unequal, sums.first_unequal, sums.counted, sums.events);
+}
+
+/* Whether an item says that events may be missing. */
+static bool account_excuses(const struct ljp_item *item)
+{
+  return item->what == LJP_REC_LOSS ||
+         (item->what == LJP_REC_NOTE &&
+          item->u.note.severity == LJP_NOTE_ERROR);
+}
+
 static int account_file(const char *path, const struct stat *st, int type,
                         struct FTW *at)
 {
   static struct ljp_reader reader;
   const struct ljp_item *item;
   struct ljp_balance balance;
+  struct ljp_growth growth = {0};
+  bool excused = false;
   (void)at;
   if (type != FTW_F || !S_ISREG(st->st_mode) || !account_is_stream(path))
     return 0;
   ljp_balance_init(&balance);
   enum ljp_status status = ljp_reader_open(&reader, path);
   while (!status && !(status = ljp_reader_next(&reader, &item)) &&
-         item->what != LJP_ITEM_FINISH)
+         item->what != LJP_ITEM_FINISH) {
+    excused = excused || account_excuses(item);
     status = ljp_balance_take(&balance, &reader.model, item, 0);
+    status = status ? status : ljp_growth_take(&growth, item);
+  }
   if (!status)
     status = ljp_balance_finish(&balance, &reader.model, 0);
   if (!status && account_is_whole(&reader))
     account_cpu_time(path, &balance);
+  if (!status && account_is_whole(&reader) && !excused)
+    account_memory(path, &growth);
   ljp_balance_fini(&balance);
+  ljp_growth_fini(&growth);
   ljp_reader_fini(&reader);
   return 0;
 }
