@@ -136,10 +136,8 @@ static void sysprof_on_closing(struct lua_State *L)
   struct ljp_failure why;
   uint32_t number = ljp_guest_vm_id(L);
   sysprof_lock();
-  if (g->running && number) {
-    if (number == g->vm)
-      sysprof_stop_locked(&why);
-  }
+  if (g->running && number && number == g->vm)
+    sysprof_stop_locked(&why);
   sysprof_unlock();
 }
 

@@ -154,20 +154,6 @@ static const struct ljp_participant memprof_participant = {
 static enum ljp_status memprof_stop_locked(struct lua_State *L,
                                            struct ljp_failure *why);
 
-/* A new VM, before it runs anything. */
-static void memprof_on_created(struct lua_State *L)
-{
-  int *error = &errno, saved = *error;
-  uint32_t id;
-  memprof_lock();
-  if (g->running && g->options.all)
-    ljp_followed_add(L);
-  if (g->running && !g->options.shared)
-    ljp_followed_define(ljp_guest_vm_id(L), &id);
-  memprof_unlock();
-  *error = saved;
-}
-
 /* lua_close() begins. */
 static void memprof_on_closing(struct lua_State *L)
 {
@@ -192,15 +178,35 @@ static void memprof_on_gone(struct lua_State *L)
   *error = saved;
 }
 
-static void memprof_meet_locked(struct lua_State *L)
+static enum ljp_status memprof_meet_here(void *L, const void *unused,
+                                         struct ljp_failure *why)
 {
-  int *error = &errno, saved = *error;
+  uint32_t id;
+  (void)unused;
+  (void)why;
   ljp_followed_clear(L);
   if (g->running && g->options.all)
     ljp_followed_add(L);
+  if (g->running && !g->options.shared)
+    ljp_followed_define(ljp_guest_vm_id(L), &id);
   memprof_listen();
   memprof_unlock();
+  return LJP_OK;
+}
+
+/* Takes the lock's release over. */
+static void memprof_meet_locked(struct lua_State *L)
+{
+  int *error = &errno, saved = *error;
+  ljp_side_run(memprof_meet_here, L, NULL, NULL);
   *error = saved;
+}
+
+/* A new VM, before it runs anything. */
+static void memprof_on_created(struct lua_State *L)
+{
+  memprof_lock();
+  memprof_meet_locked(L);
 }
 
 void ljp_memprof_meet(struct lua_State *L)

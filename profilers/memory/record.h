@@ -65,8 +65,8 @@ struct ljp_recorder {
               ** their flag set (ljp_guest_block_flag); blocks with the flag
               ** need not be in the table */
   bool replaced; /* another allocator is on top of this one */
-  bool ended;    /* from another thread: still in place, passes calls on */
-  bool spare;    /* no host can call it any more */
+  _Atomic bool ended; /* from another thread: still in place, passes calls on */
+  bool spare;         /* no host can call it any more */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer; /* NULL: no session, and `stacks` is empty */
   /* The producer's flag, or one that is always false: is there anything to
