@@ -82,11 +82,6 @@ static void memprof_check_allocator(struct ljp_recorder *r, void *ctx)
   memprof_note_replaced(r);
 }
 
-static void memprof_check_allocators(void)
-{
-  ljp_followed_each(memprof_check_allocator, NULL);
-}
-
 static void memprof_round(void *ctx)
 {
   (void)ctx;
@@ -95,7 +90,7 @@ static void memprof_round(void *ctx)
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
-    memprof_check_allocators();
+    ljp_followed_each(memprof_check_allocator, NULL);
   }
   memprof_unlock();
 }
@@ -111,7 +106,7 @@ static void memprof_shared_round(void)
   if (!ljp_profiler_trylock(&g->lock))
     return;
   if (g->running && g->options.shared && g->lock.pid == getpid())
-    memprof_check_allocators();
+    ljp_followed_each(memprof_check_allocator, NULL);
   memprof_unlock();
 }
 
@@ -194,7 +189,7 @@ static enum ljp_status memprof_meet_here(void *L, const void *unused,
   return LJP_OK;
 }
 
-/* Takes the lock's release over. */
+/* Called with the lock, which it releases. */
 static void memprof_meet_locked(struct lua_State *L)
 {
   int *error = &errno, saved = *error;
