@@ -13,10 +13,15 @@
 ** is the beginning of that signal's handler, not the call. If another one is
 ** delivered after ours, it is pending now: then the call is left alone. A signal
 ** that comes even later comes before the call, as it might without a profiler.
+** One case is left: our signal may be raised in the rt_sigreturn of a handler of
+** the host, which returns to the same context. A program may rely on that EINTR.
+** So no call is made again while the program handles a signal that is sent, but
+** SIGINT, which the command luajit handles.
 */
 #include "profilers/cpu/restart.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -112,6 +117,33 @@ LJP_SIGSAFE static bool restart_signal_pending(const ucontext_t *uc, int number)
   return ret || (pending & ~blocked & ~(UINT64_C(1) << (number - 1)));
 }
 
+/* Does the program handle a signal that is sent, other than ours? Signals that
+** instructions raise interrupt no call; 32 and 33 are glibc's own. */
+LJP_SIGSAFE static bool restart_host_handles(int number)
+{
+  enum { SIGNALS = 64, CANCEL = 32, SETXID = 33 };
+  struct {
+    uintptr_t handler;
+    uint64_t flags, restorer, mask;
+  } action;
+  for (int i = 1; i <= SIGNALS; i++) {
+    if (i == number || i == SIGINT || i == SIGSEGV || i == SIGBUS ||
+        i == SIGILL || i == SIGFPE || i == SIGTRAP || i == SIGSYS ||
+        i == SIGKILL || i == SIGSTOP || i == CANCEL || i == SETXID)
+      continue;
+    long ret = SYS_rt_sigaction;
+    register long r10 __asm__("r10") = sizeof action.mask;
+    __asm__ volatile("syscall"
+                     : "+a"(ret)
+                     : "D"((long)i), "S"(0L), "d"(&action), "r"(r10)
+                     : "rcx", "r11", "memory");
+    if (ret || (action.handler != (uintptr_t)SIG_DFL &&
+                action.handler != (uintptr_t)SIG_IGN))
+      return true;
+  }
+  return false;
+}
+
 void ljp_restart_call(void *context, int number)
 {
   ucontext_t *uc = context;
@@ -119,7 +151,8 @@ void ljp_restart_call(void *context, int number)
   uint64_t call;
   if (LJP_LIKELY(gregs[REG_RAX] != -EINTR) ||
       !ljp_saferead_enter(&uc->uc_sigmask) || !restart_number(gregs, &call) ||
-      !restart_waits(call) || restart_signal_pending(uc, number))
+      !restart_waits(call) || restart_signal_pending(uc, number) ||
+      restart_host_handles(number))
     return;
   gregs[REG_RAX] = (greg_t)call;
   gregs[REG_RIP] -= 2;
