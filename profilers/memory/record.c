@@ -128,6 +128,11 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   struct ljp_regs here;
   if (!r->holds)
     return;
+  /* After a session has failed the memory may have been freed unseen. */
+  if (!ljp_recorder_is_active(r)) {
+    r->holds = false;
+    return;
+  }
   recorder_registers(&here);
   const struct ljp_regs *before = recorder_aside(&here);
   ljp_recorder_set_type(r);
