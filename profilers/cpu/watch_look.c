@@ -3,12 +3,14 @@
 */
 #include "profilers/cpu/watch_look.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "profilers/cpu/proc_task.h"
 #include "profilers/session/vms.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/saferead.h"
 
 enum {
   TELL_NS = 100000000, /* a wait that lasts longer is told in parts */
@@ -182,6 +184,22 @@ static bool look_same_place(const struct ljp_watch_place *a,
          memcmp(a->frames, b->frames, a->count * sizeof *a->frames) == 0;
 }
 
+/* Walks from there. The last look at a thread is that of whoever stops the
+** session: a thread that may block the signals of faulting reads. The host may
+** have reset their handlers, too. */
+static enum ljp_task_state look_walk(struct ljp_regs *regs,
+                                     struct ljp_watch_place *place)
+{
+  enum ljp_task_state state = LJP_TASK_UNREADABLE;
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, NULL, &before);
+  if (ljp_saferead_check() && ljp_saferead_enter(&before))
+    /* If the walk fails, the next look will find the place. */
+    state = ljp_watch_walk(regs, place) ? LJP_TASK_WAITS : LJP_TASK_RUNS;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return state;
+}
+
 /* Finds the place where the thread waits, as w->next. cpu_ns: read before. */
 static enum ljp_task_state look_find(struct ljp_sampler *s, uint64_t cpu_ns)
 {
@@ -190,8 +208,9 @@ static enum ljp_task_state look_find(struct ljp_sampler *s, uint64_t cpu_ns)
   enum ljp_task_state state = ljp_task_place(s->tid, &regs);
   if (state != LJP_TASK_WAITS)
     return state;
-  if (!ljp_watch_walk(&regs, w->next))
-    return LJP_TASK_RUNS; /* the next look will find it */
+  state = look_walk(&regs, w->next);
+  if (state != LJP_TASK_WAITS)
+    return state;
   if (ljp_clock_of(ljp_task_cpu_clock(s->tid)) != cpu_ns) {
     look_count(&w->counts.moved, 1);
     return LJP_TASK_RUNS;
