@@ -4,6 +4,8 @@
 ** whether it is libc's return from a signal handler.
 ** Safety: LJP_SIGSAFE throughout; code is read by fault-safe copies.
 */
+#include <string.h>
+
 #include "profilers/unwind/step.h"
 #include "src/base/saferead.h"
 
@@ -20,6 +22,19 @@ bool ljp_unwind_follows_call(uint64_t address)
     if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2)
       return true;
   return false;
+}
+
+/* boost::context has no CFI. It starts a fiber with push rbp; jmp rbx, so the
+** fiber's function returns to the rest: xor rdi, rdi; call _exit; hlt. */
+bool ljp_unwind_is_fiber_root(uint64_t address)
+{
+  static const uint8_t before_call[] = {0x55, 0xff, 0xe3, 0x48,
+                                        0x31, 0xff, 0xe8};
+  enum { HLT = 11, BYTES = 12 };
+  uint8_t code[BYTES];
+  return ljp_safe_copy(code, (const void *)(uintptr_t)(address - 3), BYTES) ==
+             BYTES &&
+         !memcmp(code, before_call, sizeof before_call) && code[HLT] == 0xf4;
 }
 
 /* Pops the return address below cfa. All other registers are the caller's

@@ -224,7 +224,8 @@ static bool step_could_return(const struct ljp_unwind_map *map,
 {
   struct ljp_cfi_found *found = step_room(regs);
   uint64_t rip = regs->r[LJP_RIP];
-  if (ljp_unwind_follows_call(rip) || ljp_unwind_is_signal_return(rip))
+  if (ljp_unwind_follows_call(rip) || ljp_unwind_is_signal_return(rip) ||
+      ljp_unwind_is_fiber_root(rip))
     return true;
   const struct ljp_unwind_range *range = ljp_unwind_find_range(map, rip, 0);
   const struct ljp_unwind_object *object = range ? range->object : NULL;
@@ -289,9 +290,12 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_map *map,
     result = step_fresh(map, pc, regs, &landed, LJP_UNWIND_NO_MODULE);
   if (LJP_UNLIKELY(result == LJP_UNWIND_NO_MODULE ||
                    result == LJP_UNWIND_NO_CFI ||
-                   result == LJP_UNWIND_NO_RULE) &&
-      ljp_unwind_step_signal_return(regs))
-    return LJP_UNWIND_STEPPED;
+                   result == LJP_UNWIND_NO_RULE)) {
+    if (ljp_unwind_step_signal_return(regs))
+      return LJP_UNWIND_STEPPED;
+    if (!regs->exact && ljp_unwind_is_fiber_root(regs->r[LJP_RIP]))
+      return LJP_UNWIND_END;
+  }
   ljp_assert(result == LJP_UNWIND_STEPPED || step_left_alone(&before, regs));
   return result;
 }

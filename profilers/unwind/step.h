@@ -72,6 +72,8 @@ LJP_SIGSAFE bool ljp_unwind_follows_call(uint64_t address);
 LJP_SIGSAFE bool ljp_unwind_step_at_return(struct ljp_regs *regs);
 /* Is this the code that libc gives signal handlers to return to? */
 LJP_SIGSAFE bool ljp_unwind_is_signal_return(uint64_t pc);
+/* Is this where the function of a boost::context fiber would return to? */
+LJP_SIGSAFE bool ljp_unwind_is_fiber_root(uint64_t address);
 
 /* -- context.c: registers in a ucontext ------------------------------------ */
 

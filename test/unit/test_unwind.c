@@ -218,6 +218,42 @@ static void fibers(void)
   }
 }
 
+/* Enters a function on another stack with the instructions that boost::context
+** uses, and like it without CFI. */
+void fiber_begin(void *stack, void (*function)(void));
+__asm__(".pushsection .text\n"
+        "fiber_begin:\n"
+        "  movq %rdi, %rsp\n"
+        "  movq %rsi, %rbx\n"
+        "  leaq 1f(%rip), %rbp\n"
+        "  pushq %rbp\n"
+        "  jmpq *%rbx\n"
+        "1:\n"
+        "  xorq %rdi, %rdi\n"
+        "  call _exit@PLT\n"
+        "  hlt\n"
+        ".popsection\n");
+
+static void in_boost_fiber(void)
+{
+  recurse(5);
+  setcontext(&home);
+}
+
+static void a_fiber_of_boost(void)
+{
+  static char stack[1 << 16] __attribute__((aligned(16)));
+  volatile bool been = false;
+  getcontext(&home);
+  if (!been) {
+    been = true;
+    fiber_begin(stack + sizeof stack, in_boost_fiber);
+  }
+  assert_int_equal(seen.end, LJP_UNWIND_END);
+  /* raise, six times recurse, in_boost_fiber, and where it would return to. */
+  assert_in_range(seen.ours, 9, 11);
+}
+
 static jmp_buf jump;
 
 static void after_longjmp(void)
@@ -440,7 +476,7 @@ int main(void)
   SHAPE(deep_recursion), SHAPE(frames_of_unknown_size),                        \
       SHAPE(realigned_frames), SHAPE(callbacks_out_of_qsort),                  \
       SHAPE(a_signal_within_a_signal), SHAPE(a_signal_on_an_alternate_stack),  \
-      SHAPE(fibers), SHAPE(after_longjmp),                                     \
+      SHAPE(fibers), SHAPE(a_fiber_of_boost), SHAPE(after_longjmp),            \
       SHAPE(jit_code_ends_the_walk_with_its_reason),                           \
       SHAPE(bad_stacks_stop_the_walk_with_a_reason)
   const struct CMUnitTest interpreted[] = {SHAPES};
