@@ -35,7 +35,7 @@ int main(int argc, char **argv)
       put = write(2, "an error of the host\n", 21);
       error = put < 0 ? errno : 0;
       got = read(0, &byte, 1);
-    } while (got < 0 && errno != EBADF && --tries);
+    } while ((put >= 0 || got >= 0 || errno != EBADF) && --tries);
     zoo_say("write %zd (%s), read %zd (%s)", put, strerror(error), got,
             got < 0 ? strerror(errno) : "");
     /* Daemons expect the lowest number. */
