@@ -37,7 +37,9 @@ int main(void)
     int before = ticks;
     zoo_need(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
     int failed = luaL_dostring(watched, "while true do light(1) end");
-    zoo_say("%s after %d tick", failed ? lua_tostring(watched, -1) : "nothing",
+    /* Not the message: a hook that is set within an instruction may make that
+    ** one fail, with LuaJIT's own library, too. */
+    zoo_say("%s after %d tick", failed ? "an error" : "nothing",
             (int)ticks - before);
     lua_settop(watched, 0);
   }
