@@ -1,8 +1,8 @@
 /*
-** The balance of CPU time: what the process used, what samples stand for, and
-** what no sample stands for, by thread and reason. The sum of the last two is
-** the first (RFC 1, UNSAMPLED). Memory is bounded by LJP_BALANCE_MAX_GAPS. One
-** thread a balance.
+** The balance of CPU time: the time that the process used is the time that
+** samples stand for plus the time that no sample stands for (RFC 1, UNSAMPLED).
+** The latter is kept by thread and reason, within LJP_BALANCE_MAX_GAPS. Each
+** balance is used by one thread.
 */
 #ifndef LJP_PARSERS_BALANCE_H
 #define LJP_PARSERS_BALANCE_H

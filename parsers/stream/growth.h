@@ -1,11 +1,10 @@
 /*
-** The growth of heaps: what the VMs themselves say of it
-** (GC records), and what the events of their memory add up to. In a
-** session that records every event, both are equal to the byte at each GC record
-** (RFC 1, section 7).
+** The growth of heaps: as the VMs report it (GC records), and as the sum of
+** their memory events. In a session that records every event, both are equal to
+** the byte at each GC record (RFC 1, section 7).
 **
-** What comes after a VM's last GC record has no figure to be compared with, so
-** it is left out. One thread a growth.
+** Events after a VM's last GC record have no figure to be compared with, so
+** they are left out. Each growth is used by one thread.
 */
 #ifndef LJP_PARSERS_GROWTH_H
 #define LJP_PARSERS_GROWTH_H

@@ -1,7 +1,7 @@
 /*
 ** Tells `ljprof record` what became of its request; see told.h. A line is
-** "L1234" (process 1234 has loaded the library) or "R1234 TEXT" (its session was
-** refused).
+** "L1234" (process 1234 has loaded the library) or "R1234 TEXT" (the session of
+** process 1234 was refused, for the reason TEXT).
 */
 #include "profilers/api/told.h"
 

@@ -1,8 +1,9 @@
 /*
-** Told: what this process tells the `ljprof record` that began it: that it has
-** loaded the library, and why a session was refused. record keeps a pipe for it,
-** which is found by the record's process number and descriptor; the program
-** inherits no descriptor. Ordinary code, any thread.
+** Told: what this process tells the `ljprof record` that started the program:
+** that the library was loaded, and why a session was refused. `ljprof record`
+** keeps a pipe open for this. The process finds the pipe by the process number
+** and descriptor of `ljprof record`; the program inherits no descriptor.
+** Ordinary code, any thread.
 */
 #ifndef LJP_TOLD_H
 #define LJP_TOLD_H

@@ -2,21 +2,22 @@
 ** See restart.h. LJP_SIGSAFE throughout.
 **
 ** perf's signal is raised while a thread uses the CPU, but the thread may be in
-** the kernel by then, about to wait: the wait would end before it began. Some
-** calls the kernel makes again by itself; these it does not, whatever the
-** handler's flags. They have waited for no time worth speaking of, so the call
-** is made again with its arguments, which the kernel has left in the registers.
-** (Where the kernel writes back the time that is left, it is used.)
+** the kernel by then, about to wait: the wait would end before it began. The
+** kernel restarts some calls by itself, but never these, whatever the handler's
+** flags. The call has hardly waited, so it is made again with its arguments,
+** which the kernel has left in the registers. (Where the kernel writes back the
+** time that is left, the call uses that time.)
 **
-** Is EINTR ours? The kernel delivers signals in ascending order, and ours blocks
-** all others. If another signal was delivered before ours, the handler's context
-** is the beginning of that signal's handler, not the call. If another one is
-** delivered after ours, it is pending now: then the call is left alone. A signal
-** that comes even later comes before the call, as it might without a profiler.
-** One case is left: our signal may be raised in the rt_sigreturn of a handler of
-** the host, which returns to the same context. A program may rely on that EINTR.
-** So no call is made again while the program handles a signal that is sent, but
-** SIGINT, which the command luajit handles.
+** Is EINTR ours? The kernel delivers signals in ascending order, and our handler
+** blocks all others. If another signal was delivered before ours, the handler's
+** context is the beginning of that signal's handler, not the call. If another
+** signal is to be delivered after ours, it is pending now: then the call is left
+** alone. A signal that arrives even later arrives before the new call, as it
+** might without a profiler. One case is left: our signal may be raised in the
+** rt_sigreturn of a handler of the host, which returns to the same context. A
+** program may rely on that EINTR. So no call is made again if the program has a
+** handler for signals that are sent (except SIGINT, which the command luajit
+** handles).
 */
 #include "profilers/cpu/restart.h"
 

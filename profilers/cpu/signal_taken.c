@@ -1,6 +1,6 @@
 /*
-** The program changes what it does with our signal while a session runs: see
-** state.h.
+** What happens when the program takes or resets our signal while a session
+** runs; see state.h.
 */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
-** Time that no sample stands for, told to the stream by thread and reason; and
-** the threads that are known but not sampled. Under the lock of the CPU
-** profiler.
+** Time that no sample stands for: it is written to the stream by thread and
+** reason. Also the list of the threads that are known but not sampled. Called
+** under the lock of the CPU profiler.
 **
-** The time is CPU time, or elapsed time in a session with event = "wall". What
-** is told here, the time of the samples, and the rest (threads that nobody has
-** ever seen) make up the process's CPU time.
+** The time is CPU time, or elapsed time in a session with event = "wall". The
+** process's CPU time is the time that is written here, plus the time of the
+** samples, plus the rest (that of threads that were never seen).
 */
 #ifndef LJP_UNSAMPLED_H
 #define LJP_UNSAMPLED_H

@@ -1,11 +1,11 @@
 /*
 ** The watcher of a wall-clock session: a thread of ours that looks at the
-** session's threads, so that threads which wait have samples, too. It only
+** session's threads, so that waiting threads have samples, too. The watcher only
 ** reads: no signal reaches a waiting thread, so no wait ends early. RFC 2 has
 ** the rules.
 **
 ** A look first reads the thread's CPU clock. If it has not advanced, the thread
-** has not run since the last look, and stands where it stood. Otherwise the
+** has not run since the last look, and is where it was. Otherwise the
 ** look asks the kernel for the thread's place, walks its stack from there, and
 ** reads the clock again: if it has advanced, the place is discarded.
 **

@@ -1,6 +1,6 @@
 /*
-** One look of the watcher at a thread, and what it keeps about the thread. See
-** watch.h; RFC 2 says how time is shared out among places.
+** One look of the watcher at a thread, and what the watcher keeps about the
+** thread. See watch.h; RFC 2 says how time is shared out among places.
 */
 #ifndef LJP_WATCH_LOOK_H
 #define LJP_WATCH_LOOK_H

@@ -3,14 +3,14 @@
 ** a producer and remembered stacks of its own, because VMs allocate on several
 ** threads at the same time. Used by memprof.c, under its lock.
 **
-** A VM joins and leaves on its own thread, since nobody else may exchange its
-** allocator. At the end of a session, the recorders of VMs that other threads
+** A VM joins and leaves on its own thread, since no other thread may exchange
+** its allocator. At the end of a session, the recorders of VMs that other threads
 ** may be running are only switched off; each of these VMs removes its recorder
 ** when its thread comes by again (the collector's next phase, lua_close()).
 **
-** Recorders of closed VMs serve later ones, with their producer and their
-** memory. In a child of fork(), another thread of the parent may have been
-** working here: the lists are whole after each single store.
+** The recorder of a closed VM serves a later VM, with its producer and its
+** memory. When the program forks, another thread may be in the middle of this
+** code, so the lists are whole after each single store.
 */
 #ifndef LJP_MEMORY_FOLLOWED_H
 #define LJP_MEMORY_FOLLOWED_H

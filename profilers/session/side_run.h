@@ -1,8 +1,7 @@
 /*
-** Work that takes much stack, such as to start or stop a session: on a side
-** stack, because the program may ask for it on a coroutine of 16 KiB, and
-** because lua_close() and the first VM of a thread cause such work, too.
-** Ordinary code.
+** Runs work that needs much stack, such as the start or stop of a session, on a
+** side stack. The program may ask for such work on a coroutine of 16 KiB, and
+** lua_close() and the first VM of a thread cause such work, too. Ordinary code.
 */
 #ifndef LJP_SIDE_RUN_H
 #define LJP_SIDE_RUN_H

@@ -1,14 +1,15 @@
 /*
-** The frame pointer of a function whose rbp the walk does not know: of a
+** Finds the frame pointer of a function when the walk does not know rbp: of a
 ** waiting thread only the stack pointer and the program counter are known.
 **
 ** A function with a frame pointer begins with push rbp; mov rbp, rsp. Further
 ** pushes and one sub rsp follow, with other instructions between them. From
-** there on rsp stays below rbp by their sum, and by the arguments on the stack
-** of the call that is being made; except in functions that call alloca() or
-** realign the stack. So the sum gives rbp, and what lies there is checked: the
-** return address follows a call, and if the call names its target, it is this
-** function. If that is true for two numbers of arguments, rbp is not known.
+** there on, rsp is below rbp by the sum of these, plus the stack arguments of
+** the call that is being made. (Not so in functions that call alloca() or
+** realign the stack.) So the sum gives rbp. The words at rbp are then checked:
+** the return address must follow a call, and if the call names its target, the
+** target must be this function. If two different numbers of arguments pass the
+** check, rbp is unknown.
 ** Safety: LJP_SIGSAFE throughout; code is read by fault-safe copies.
 */
 #include <string.h>

@@ -2,15 +2,15 @@
 ** Newfile: a file that appears under its name only when it is fit to be seen,
 ** and then replaces the file that was there. Ordinary code of any thread.
 ** Invariants: the old file stays whole until ljp_newfile_show(), and the new
-** one takes over its mode and owner. Both names are in the folder that was
-** found first (target.h), whatever is put in the path's way meanwhile.
+** one takes over its mode and owner. Both names are in the folder that the path
+** led to at first (target.h), whatever becomes of the path meanwhile.
 **
 ** Until then the file has no name at all (O_TMPFILE): nothing is left of it,
-** whatever ends the process, even execve() or kill -9. Two exceptions: to
-** replace an old file in one step, the new one gets a temporary name for the
-** time of two system calls; and on file systems without nameless files (NFS,
-** FAT, old overlayfs), or if links are forbidden, it has that name from the
-** beginning. The temporary name is NAME.ljp-PID-n.
+** whatever ends the process, even execve() or kill -9. There are two exceptions.
+** To replace an old file in one step, the new one has a temporary name for the
+** time of two system calls. On file systems without nameless files (NFS, FAT,
+** old overlayfs), or if links are forbidden, the new file has the temporary name
+** from the beginning. The temporary name is NAME.ljp-PID-n.
 */
 #ifndef LJP_NEWFILE_H
 #define LJP_NEWFILE_H

@@ -1,12 +1,14 @@
 /*
 ** Open files: tells whether a descriptor still belongs to the file that we
-** opened by it. The host may close the descriptor and open something else by
-** its number, even a file with the inode number of ours, if ours was removed.
+** opened with it. The host may close the descriptor and open another file, which
+** gets the same descriptor number, and even the inode number of our file if that
+** was removed.
 **
-** So the open file description, which every open() makes anew, gets a mark: the
-** signal that would report asynchronous input and output, which nobody asks for
-** here, and for which no program chooses SIGKILL. It works on every file system
-** and lives as long as the description. Never mark a descriptor of the host.
+** So we set a flag on the open file description, which each open() makes anew:
+** as the signal for asynchronous input and output we choose SIGKILL. We never
+** ask for that signal, and no program chooses SIGKILL for it. The flag works on
+** every file system and lives as long as the description. Never set it on a
+** descriptor of the host.
 **
 ** No descriptor that stays open has the number 0, 1 or 2. Where the host has
 ** closed its standard streams, a new descriptor would get such a number, and

@@ -1,9 +1,9 @@
 /*
 ** The switch to a side stack and back; see side_stack.h. LJP_SIGSAFE.
 **
-** The frame is one of those that use rbp, so every unwinder can step over it. A
-** shadow stack of the processor goes on as with any other call, because the
-** switch leaves return addresses in order.
+** The frame uses rbp as its frame pointer, so every unwinder can step over it.
+** The processor's shadow stack keeps working as in any other call, because the
+** switch leaves the return addresses in order.
 */
 #include "src/base/side_stack.h"
 

@@ -1,10 +1,10 @@
 /*
-** Side stacks: memory of ours that code of ours runs on instead of the stack of
-** the thread, which may be a coroutine's or an alternate signal stack and have
-** little room left.
+** Side stacks: our code runs on memory of ours instead of on the thread's
+** current stack, which may belong to a coroutine or be an alternate signal
+** stack, and may have little room left.
 **
-** The program's code must not get onto a side stack. So whoever calls
-** ljp_side_call() has the program's signals blocked, or the side stack is large
+** The program's code must not run on a small side stack. So the caller of
+** ljp_side_call() has blocked the program's signals, or the side stack is large
 ** (ljp_side_run()).
 */
 #ifndef LJP_SIDE_STACK_H

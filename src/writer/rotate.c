@@ -1,10 +1,10 @@
 /*
 ** Rotation: the next file segment (RFC 1, section 9). Writer thread only.
 ** Invariant: the present file segment is not touched before the next one has
-** its name and a whole epoch in it. If there can be no next one (a folder that
-** may not be written to any more, a full disk, no descriptors), the present one
-** goes on, says so, and the attempt is repeated, at first after a quarter of a
-** second and at last once a minute.
+** its name and contains a whole epoch. If the next one cannot be made (a folder
+** that is not writable any more, a full disk, no descriptors), the present one
+** continues and says so. The attempt is repeated, at first after a quarter of a
+** second, in the end once a minute.
 */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Time without samples is said above every view: how much, of which thread and
-# why. Half of this program's CPU time is in a thread that blocks all signals.
+# Above every view stands the time without samples: how much, in which thread,
+# and why. Half of this program's CPU time is in a thread that blocks all signals.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof

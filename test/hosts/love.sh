@@ -1,6 +1,6 @@
 #!/bin/sh
-# LOVE without a window: a game loop with physics, and three threads of its own
-# kind, which block all signals and have VMs of their own, under ljprof record.
+# LOVE without a window, under ljprof record: a game loop with physics, and three
+# threads made by love.thread, which block all signals and have their own VMs.
 . "$(dirname "$0")/record_lib.sh"
 need love
 

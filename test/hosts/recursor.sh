@@ -1,6 +1,6 @@
 #!/bin/sh
 # PowerDNS's recursor, which drops root when it has started and runs a Lua script
-# in each of its threads, under ljprof record. Without root it stays who it is.
+# in each of its threads, under ljprof record. Without root it keeps its user.
 . "$(dirname "$0")/record_lib.sh"
 need pdns-recursor python3
 

@@ -1,14 +1,15 @@
 /*
-** The accounting: for each stream that was closed whole, what it tells of must
-** add up to what the process itself counted. CPU time: the weights of all
-** samples, the time without samples and that of lost samples are the CPU time
-** of the process, within 2 % or 20 ms. Memory: where every event is recorded,
-** what each VM says of the growth of its heap is what the events of that VM add
-** up to, to the byte. (Not where events were lost, or a NOTE says that the
-** program has replaced an allocator.)
+** The accounting: checks that each stream that has its END adds up to what the
+** process itself counted. CPU time: the weights of all samples, the time without
+** samples and the time of lost samples are the CPU time of the process, within
+** 2 % or 20 ms. Memory: if every event is recorded, the growth that each VM
+** reports for its heap is the sum of that VM's events, to the byte. (This does
+** not apply if events were lost, or if a NOTE says that the program has replaced
+** an allocator.)
 **
 ** Usage: account PATH...; folders are searched for streams. Prints a line for
-** each stream that tells of its process. Exit code 1: one does not add up.
+** each stream that has figures of its process. Exit code 1: a stream does not
+** add up.
 */
 #include <ftw.h>
 #include <inttypes.h>

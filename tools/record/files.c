@@ -1,6 +1,7 @@
 /*
-** The files of a recording, found by their names: segments, children, programs
-** that were executed later, and what ended processes have left.
+** Finds the files of a recording by their names: file segments, the files of
+** children and of programs that were executed later, and what processes left
+** behind when they ended.
 */
 #include <errno.h>
 #include <glob.h>

@@ -2,9 +2,9 @@
 ** Names of functions; see proto_names.h.
 **
 ** A program may have many functions and need none of their names for days, so
-** names are kept small: cells of whole units in pages, without the heads and
-** gaps of malloc(). A number is the position of a cell in units. Cells that are
-** free wait in lists by their size. When the last name is gone, all pages but
+** names are kept small: in cells of whole units in pages, without malloc()'s
+** headers and gaps. The number of a name is the position of its cell, in units.
+** Free cells are in lists by their size. When the last name is gone, all pages but
 ** one are freed.
 **
 ** Invariant: a cell never crosses the end of a page.

@@ -4,10 +4,10 @@
 ** the index of its VM. A slot's number is the prototype's reference, which lies
 ** in the prototype itself and goes into frame words. 0 is no slot.
 **
-** When a prototype is freed, compiled code that depends on it may be garbage
-** that the same sweep has not reached yet, and still has its reference. So a
-** slot rests until the sweep of its VM has ended, and only then gets another
-** prototype.
+** When a prototype is freed, compiled code that depends on the prototype may be
+** garbage that the same sweep has not reached yet, and may still have the
+** prototype's reference. So a slot is not used again until the sweep of its VM
+** has ended.
 **
 ** Everything is under the lock of prototypes.
 */

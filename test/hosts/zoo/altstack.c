@@ -1,7 +1,7 @@
 /*
 ** Alternate signal stacks as Rust's runtime gives them to each thread: 8,192
-** bytes, or what the kernel says is the least. Each thread of "painted" has
-** paint around its alternate stack, "guarded" has pages that nobody may touch.
+** bytes, or the least that the kernel permits. In "painted" there is paint around
+** each alternate stack, in "guarded" there are pages that nobody may touch.
 ** zoo: cases painted guarded
 */
 #include <signal.h>

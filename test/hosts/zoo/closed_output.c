@@ -1,6 +1,6 @@
 /*
-** A host that is started without standard input and error, or closes them: what
-** it writes there must fail, and not go into a file that got the number.
+** A host that is started without standard input and error, or closes them: its
+** writes there must fail, and must not go into a file that has got the number.
 ** zoo: cases early late
 */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
 ** A daemon: forks twice, leaves the terminal's session, goes to /, closes all
-** descriptors but its output, and makes its VM then ("late") or has made it in
+** descriptors but its output. The VM is made after that ("late") or already in
 ** the first process ("early"). The processes in between end at once, perhaps
 ** before they have a file.
 ** zoo: cases late early

@@ -1,6 +1,6 @@
 /*
 ** A host with an allocator of its own: it counts, refuses what is above its
-** limit, and looks whether it is called as the manual promises. "swap" replaces
+** limit, and checks that it is called as the manual promises. "swap" replaces
 ** the allocator while the VM works, and puts the one that was there back.
 ** zoo: cases counts limit swap
 ** zoo: cut swap

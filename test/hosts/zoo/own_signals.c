@@ -1,6 +1,6 @@
 /*
 ** A host with signal handlers of its own for signals that profilers use: it
-** sends them to itself, counts them, and looks whether its handlers stay.
+** sends them to itself, counts them, and checks that its handlers stay.
 ** "early" installs them before the first VM, "late" after it.
 ** zoo: cases early late
 */

@@ -1,6 +1,6 @@
 /*
 ** A host with a profiler of its own, by setitimer(ITIMER_PROF) and SIGPROF. Its
-** handler must go on being called; how often is not its business.
+** handler must go on being called; how often is not checked.
 ** zoo: cases early late
 ** zoo: may-refuse early
 */

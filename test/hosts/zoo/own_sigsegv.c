@@ -1,7 +1,6 @@
 /*
-** A host that lives by faults: a write barrier by mprotect() and SIGSEGV, as
-** collectors and databases have it, and pages of a file that is too short, by
-** SIGBUS.
+** A host that relies on faults: a write barrier by mprotect() and SIGSEGV, as in
+** collectors and databases, and pages of a file that is too short, by SIGBUS.
 ** zoo: cases early late
 */
 #include <fcntl.h>

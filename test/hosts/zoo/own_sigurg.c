@@ -1,6 +1,7 @@
 /*
-** A host that hears of urgent data on its sockets by SIGURG, and says how often
-** it was called: once for each byte, whenever it installs its handler.
+** A host that is told of urgent data on its sockets by SIGURG, and prints how
+** often its handler was called: once for each byte, whether the handler was
+** installed early or late.
 ** zoo: cases early late
 */
 #include <fcntl.h>

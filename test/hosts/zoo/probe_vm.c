@@ -1,5 +1,5 @@
 /*
-** A host that opens a VM to look whether Lua is there, closes it, and makes the
+** A host that opens a VM to see whether Lua is there, closes it, and makes the
 ** VM that it works with later. "bare" probes without opening the libraries.
 ** zoo: cases full bare
 */

@@ -1,6 +1,6 @@
 /*
-** Children by the system call clone(), about which no library hears: they use
-** the VM and end by exit().
+** Children made by the system call clone(), of which no library is told: they
+** use the VM and end by exit().
 ** zoo: children 0
 */
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
 ** A host that opens LuaJIT by dlopen(), uses it and closes it again, several
-** times: what a plugin does. The program itself is not linked with it.
+** times, as a plugin does. The program itself is not linked with it.
 ** zoo: unlinked
 */
 #include <dlfcn.h>
