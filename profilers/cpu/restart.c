@@ -8,16 +8,16 @@
 ** which the kernel has left in the registers. (Where the kernel writes back the
 ** time that is left, the call uses that time.)
 **
-** Is EINTR ours? The kernel delivers signals in ascending order, and our handler
-** blocks all others. If another signal was delivered before ours, the handler's
-** context is the beginning of that signal's handler, not the call. If another
-** signal is to be delivered after ours, it is pending now: then the call is left
-** alone. A signal that arrives even later arrives before the new call, as it
-** might without a profiler. One case is left: our signal may be raised in the
-** rt_sigreturn of a handler of the host, which returns to the same context. A
-** program may rely on that EINTR. So no call is made again if the program has a
-** handler for signals that are sent (except SIGINT, which the command luajit
-** handles).
+** Is EINTR ours? The kernel delivers signals in ascending order, and our
+** handler blocks all others. If another signal was delivered before ours, the
+** handler's context is the beginning of that signal's handler, not the call. If
+** another signal is to be delivered after ours, it is pending now: then the
+** call is left alone. A signal that arrives even later arrives before the new
+** call, as it might without a profiler. One case is left: our signal may be
+** raised in the rt_sigreturn of a handler of the host, which returns to the
+** same context. A program may rely on that EINTR. So no call is made again if
+** the program has a handler for signals that are sent (except SIGINT, which the
+** command luajit handles).
 */
 #include "profilers/cpu/restart.h"
 

@@ -1,6 +1,6 @@
 /*
-** Restarts a waiting call that a signal of ours has ended: the handler makes the
-** thread call again.
+** Restarts a waiting call that a signal of ours has ended: the handler makes
+** the thread call again.
 */
 #ifndef LJP_RESTART_H
 #define LJP_RESTART_H

@@ -1,11 +1,11 @@
 /*
 ** The watcher's thread, and the list of what it watches; see watch.h.
 **
-** Invariants: s->watch is changed, and its target is used, only under the mutex.
-** The watcher holds the mutex for one look at a time. Order: the lock of the CPU
-** profiler, then this mutex, then a session's. The thread blocks all signals
-** except those of faulting reads. It ends by itself when the program's last
-** thread has ended.
+** Invariants: s->watch is changed, and its target is used, only under the
+** mutex. The watcher holds the mutex for one look at a time. Order: the lock of
+** the CPU profiler, then this mutex, then a session's. The thread blocks all
+** signals except those of faulting reads. It ends by itself when the program's
+** last thread has ended.
 */
 #include "profilers/cpu/watch.h"
 

@@ -1,8 +1,8 @@
 /*
 ** The watcher of a wall-clock session: a thread of ours that looks at the
-** session's threads, so that waiting threads have samples, too. The watcher only
-** reads: no signal reaches a waiting thread, so no wait ends early. RFC 2 has
-** the rules.
+** session's threads, so that waiting threads have samples, too. The watcher
+** only reads: no signal reaches a waiting thread, so no wait ends early. RFC 2
+** has the rules.
 **
 ** A look first reads the thread's CPU clock. If it has not advanced, the thread
 ** has not run since the last look, and is where it was. Otherwise the

@@ -4,9 +4,10 @@
 ** threads at the same time. Used by memprof.c, under its lock.
 **
 ** A VM joins and leaves on its own thread, since no other thread may exchange
-** its allocator. At the end of a session, the recorders of VMs that other threads
-** may be running are only switched off; each of these VMs removes its recorder
-** when its thread comes by again (the collector's next phase, lua_close()).
+** its allocator. At the end of a session, the recorders of VMs that other
+** threads may be running are only switched off; each of these VMs removes its
+** recorder when its thread comes by again (the collector's next phase,
+** lua_close()).
 **
 ** The recorder of a closed VM serves a later VM, with its producer and its
 ** memory. When the program forks, another thread may be in the middle of this

@@ -6,11 +6,11 @@
 ** led to at first (target.h), whatever becomes of the path meanwhile.
 **
 ** Until then the file has no name at all (O_TMPFILE): nothing is left of it,
-** whatever ends the process, even execve() or kill -9. There are two exceptions.
-** To replace an old file in one step, the new one has a temporary name for the
-** time of two system calls. On file systems without nameless files (NFS, FAT,
-** old overlayfs), or if links are forbidden, the new file has the temporary name
-** from the beginning. The temporary name is NAME.ljp-PID-n.
+** whatever ends the process, even execve() or kill -9. There are two
+** exceptions. To replace an old file in one step, the new one has a temporary
+** name for the time of two system calls. On file systems without nameless files
+** (NFS, FAT, old overlayfs), or if links are forbidden, the new file has the
+** temporary name from the beginning. The temporary name is NAME.ljp-PID-n.
 */
 #ifndef LJP_NEWFILE_H
 #define LJP_NEWFILE_H

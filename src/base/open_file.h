@@ -1,8 +1,8 @@
 /*
 ** Open files: tells whether a descriptor still belongs to the file that we
-** opened with it. The host may close the descriptor and open another file, which
-** gets the same descriptor number, and even the inode number of our file if that
-** was removed.
+** opened with it. The host may close the descriptor and open another file,
+** which gets the same descriptor number, and even the inode number of our file
+** if that was removed.
 **
 ** So we set a flag on the open file description, which each open() makes anew:
 ** as the signal for asynchronous input and output we choose SIGKILL. We never

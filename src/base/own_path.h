@@ -1,8 +1,8 @@
 /*
-** Decides which file a process writes to if the name that it was given is taken.
-** A profile of the same recording is never replaced, neither by a child with the
-** process number of an earlier one nor by the next program that a process
-** executes.
+** Decides which file a process writes to if the name that it was given is
+** taken. A profile of the same recording is never replaced, neither by a child
+** with the process number of an earlier one nor by the next program that a
+** process executes.
 */
 #ifndef LJP_OWN_PATH_H
 #define LJP_OWN_PATH_H

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A process with several VMs. `ljprof record --memory` follows the memory of all
-# VMs, including those made later, and tells them apart. Memory that a VM has when
-# it is closed is freed. A session of one VM says how many it does not follow.
+# VMs, including those made later, and tells them apart. Memory that a VM has
+# when it is closed is freed. A session of one VM says how many it does not
+# follow.
 . "$(dirname "$0")/lib.sh"
 ljprof=$BUILD_DIR/bin/ljprof
 TABLES=1009

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Above every view stands the time without samples: how much, in which thread,
-# and why. Half of this program's CPU time is in a thread that blocks all signals.
+# and why. Half of this program's CPU time is in a thread that blocks all
+# signals.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof

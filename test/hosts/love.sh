@@ -1,6 +1,7 @@
 #!/bin/sh
-# LOVE without a window, under ljprof record: a game loop with physics, and three
-# threads made by love.thread, which block all signals and have their own VMs.
+# LOVE without a window, under ljprof record: a game loop with physics, and
+# three threads made by love.thread, which block all signals and have their own
+# VMs.
 . "$(dirname "$0")/record_lib.sh"
 need love
 

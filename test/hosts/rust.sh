@@ -1,6 +1,7 @@
 #!/bin/sh
-# A Rust program that embeds the library, built by Debian's compiler: threads with
-# VMs on the stacks that Rust's runtime makes, with its small alternate stacks.
+# A Rust program that embeds the library, built by Debian's compiler: threads
+# with VMs on the stacks that Rust's runtime makes, with its small alternate
+# stacks.
 . "$(dirname "$0")/record_lib.sh"
 need rustc
 

@@ -1,11 +1,11 @@
 /*
 ** The accounting: checks that each stream that has its END adds up to what the
-** process itself counted. CPU time: the weights of all samples, the time without
-** samples and the time of lost samples are the CPU time of the process, within
-** 2 % or 20 ms. Memory: if every event is recorded, the growth that each VM
-** reports for its heap is the sum of that VM's events, to the byte. (This does
-** not apply if events were lost, or if a NOTE says that the program has replaced
-** an allocator.)
+** process itself counted. CPU time: the weights of all samples, the time
+** without samples and the time of lost samples are the CPU time of the process,
+** within 2 % or 20 ms. Memory: if every event is recorded, the growth that each
+** VM reports for its heap is the sum of that VM's events, to the byte. (This
+** does not apply if events were lost, or if a NOTE says that the program has
+** replaced an allocator.)
 **
 ** Usage: account PATH...; folders are searched for streams. Prints a line for
 ** each stream that has figures of its process. Exit code 1: a stream does not

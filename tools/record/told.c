@@ -1,6 +1,6 @@
 /*
-** Reads what the program's processes told while they ran (profilers/api/told.h):
-** the reason, if nothing was recorded.
+** Reads what the program's processes told while they ran
+** (profilers/api/told.h): the reason, if nothing was recorded.
 */
 #include <fcntl.h>
 #include <inttypes.h>

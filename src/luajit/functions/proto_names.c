@@ -4,8 +4,8 @@
 ** A program may have many functions and need none of their names for days, so
 ** names are kept small: in cells of whole units in pages, without malloc()'s
 ** headers and gaps. The number of a name is the position of its cell, in units.
-** Free cells are in lists by their size. When the last name is gone, all pages but
-** one are freed.
+** Free cells are in lists by their size. When the last name is gone, all pages
+** but one are freed.
 **
 ** Invariant: a cell never crosses the end of a page.
 */

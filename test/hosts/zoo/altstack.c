@@ -1,7 +1,8 @@
 /*
 ** Alternate signal stacks as Rust's runtime gives them to each thread: 8,192
-** bytes, or the least that the kernel permits. In "painted" there is paint around
-** each alternate stack, in "guarded" there are pages that nobody may touch.
+** bytes, or the least that the kernel permits. In "painted" there is paint
+** around each alternate stack, in "guarded" there are pages that nobody may
+** touch.
 ** zoo: cases painted guarded
 */
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
-** A host whose clock is set while it runs: the time of day jumps by hours, there
-** and back. The program's own clock functions take the place of libc's, as those
-** of libfaketime do, and play the part of an administrator.
+** A host whose clock is set while it runs: the time of day jumps by hours,
+** there and back. The program's own clock functions take the place of libc's,
+** as those of libfaketime do, and play the part of an administrator.
 */
 #include <stdatomic.h>
 #include <sys/syscall.h>

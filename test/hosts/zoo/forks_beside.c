@@ -1,8 +1,8 @@
 /*
-** Forks from a third thread while two threads run Lua and make VMs. The children
-** use Lua themselves. The two threads neither compile nor throw: in Debian 12 both
-** take a lock of libgcc, and even without a profiler a child may find that lock
-** held for ever.
+** Forks from a third thread while two threads run Lua and make VMs. The
+** children use Lua themselves. The two threads neither compile nor throw: in
+** Debian 12 either action takes a lock of libgcc, and even without a profiler a
+** child may find that lock held for ever.
 ** zoo: children 13
 */
 #include <stdatomic.h>

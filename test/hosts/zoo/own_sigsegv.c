@@ -1,6 +1,7 @@
 /*
-** A host that relies on faults: a write barrier by mprotect() and SIGSEGV, as in
-** collectors and databases, and pages of a file that is too short, by SIGBUS.
+** A host that relies on faults: a write barrier by mprotect() and SIGSEGV, as
+** in collectors and databases, and pages of a file that is too short, by
+** SIGBUS.
 ** zoo: cases early late
 */
 #include <fcntl.h>
