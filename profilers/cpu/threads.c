@@ -419,8 +419,7 @@ static void threads_look_after(struct ljp_sampler *s)
     threads_drop(s, LJP_UNSAMPLED_NO_TIMER, true);
 }
 
-/* Meets the threads that have no sampler. False: the list
-** cannot be read. */
+/* Meets the threads that have no sampler. False: the list cannot be read. */
 static bool threads_list(enum ljp_thread_age age)
 {
   pid_t self = gettid();

@@ -73,7 +73,8 @@ struct ljp_unwind_room {
   uint64_t words[320];
 };
 
-/* From a frame to its caller, in the room that the registers name. The CFA is above the old rsp by at most 64 MiB.
+/* From a frame to its caller, in the room that the registers name. The CFA is
+** above the old rsp by at most 64 MiB.
 ** Across a signal frame it may be anywhere, because the interrupted stack may
 ** be another one; so the caller needs a depth cap of its own. Reads the stack
 ** only by src/base/saferead.h. */
