@@ -375,22 +375,26 @@ static bool recorder_await(const struct ljp_recorder *r)
 }
 
 /* The VM's own count of bytes at the last recorded event. The VM may be between
-** a call of its allocator and the count of it; then the next moment tells. */
-static uint64_t recorder_bytes_elsewhere(const struct ljp_recorder *r)
+** a call of its allocator and the count of it; then a later moment tells. False:
+** the VM's thread has not run on. */
+static bool recorder_bytes_elsewhere(const struct ljp_recorder *r,
+                                     uint64_t *bytes)
 {
   enum { TRIES = 20, PAUSE_NS = 1000000 };
   _Atomic uint32_t never = 0;
-  uint64_t events = r->counts.alloc_bytes - r->counts.free_bytes, bytes = 0;
+  uint64_t events = r->counts.alloc_bytes - r->counts.free_bytes;
   for (int i = 0; i < TRIES; i++) {
     if (i)
       ljp_futex_wait(&never, 0, PAUSE_NS);
-    bytes = __atomic_load_n(r->heap.bytes, __ATOMIC_RELAXED);
-    if (atomic_load_explicit(&r->noted, memory_order_acquire))
-      return r->noted_bytes;
-    if (!r->every || bytes == r->other_bytes + events)
-      break;
+    *bytes = __atomic_load_n(r->heap.bytes, __ATOMIC_RELAXED);
+    if (atomic_load_explicit(&r->noted, memory_order_acquire)) {
+      *bytes = r->noted_bytes;
+      return true;
+    }
+    if (!r->every || *bytes == r->other_bytes + events)
+      return true;
   }
-  return bytes;
+  return false;
 }
 
 /* The VM may be freeing the very block. So an object's type is read
@@ -421,9 +425,12 @@ bool ljp_recorder_end_elsewhere(struct ljp_recorder *r)
   if (!recorder_await(r))
     return false;
   if (!r->replaced) {
+    uint64_t bytes;
     recorder_flush_elsewhere(r);
-    recorder_push_bytes(r, r->phase == LJP_NO_PHASE ? LJP_GC_PAUSE : r->phase,
-                        recorder_bytes_elsewhere(r));
+    /* Else the figure of the last phase is the last. */
+    if (recorder_bytes_elsewhere(r, &bytes))
+      recorder_push_bytes(r, r->phase == LJP_NO_PHASE ? LJP_GC_PAUSE : r->phase,
+                          bytes);
   }
   return true;
 }

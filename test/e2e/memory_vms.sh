@@ -55,7 +55,7 @@ grep -q '"name":"worker ' live.json || fail "loop: the VM that stays has nothing
 grep -q '"name":"request ' live.json && fail "loop: a closed VM has live memory"
 ok "loop: what closed VMs had is freed"
 
-record loop --sample 1000
+record loop --sample 50
 "$ljprof" report --live --json loop.ljp > live.json
 grep -q '"name":"worker ' live.json || fail "sampled: nothing is live"
 grep -q '"name":"request ' live.json && fail "sampled: a closed VM has memory"
@@ -82,8 +82,9 @@ grep -q '^! memory of 1 of 3 VMs' report.txt ||
 ok "a session of one VM says so above its report"
 
 "$BUILD_DIR/bin/memory_vms" stop stop.ljp || fail "stop"
+# A VM whose thread did not run meanwhile is not followed, which is told.
 for i in 0 1 2 3 4; do
-  balanced "session $i that ends while others allocate" 5 5 stop.ljp.$i
+  balanced "session $i that ends while others allocate" '[1-5]' 5 stop.ljp.$i
 done
 
 "$BUILD_DIR/bin/memory_vms" storm storm.ljp || fail "storm"
