@@ -196,17 +196,17 @@ wrong_file() {
   esac
 }
 
-# known CASE MODE: the open item by which this is known to fail, if any.
+# known CASE MODE: why this is known to fail, if any.
 known() {
   # shellcheck disable=SC2254 # a pattern
-  while read -r who which item; do
+  while read -r who which why; do
     case $name${1:+/$1} in
     \#*) continue ;;
     $who) ;;
     *) continue ;;
     esac
     case ,$which, in
-    ,\*, | *,"$2",*) echo "$item" && return ;;
+    ,\*, | *,"$2",*) echo "$why" && return ;;
     esac
   done < "$zoo/known"
 }
@@ -217,14 +217,14 @@ attempt() {
   what=$name${1:+/$1}
   launch "$2" "$1"
   wrong=$(problem "$1" "$2")
-  item=$(known "$1" "$2")
-  if [ -n "$wrong" ] && [ -n "$item" ]; then
-    echo "known  $what, $2: $wrong ($item)"
+  why=$(known "$1" "$2")
+  if [ -n "$wrong" ] && [ -n "$why" ]; then
+    echo "known  $what, $2: $wrong ($why)"
   elif [ -n "$wrong" ]; then
     echo "FAILED $what, $2: $wrong"
     failed=$((failed + 1))
   else
-    echo "ok     $what, $2${item:+ (but listed in known: $item)}"
+    echo "ok     $what, $2${why:+ (but listed in known: $why)}"
   fi
 }
 
