@@ -165,6 +165,19 @@ static double true_variance(const struct value *v, int bytes, double interval)
   return v->objects * (1 - chance) / chance * (bytes ? size * size : 1);
 }
 
+/* What the estimate of a sum with this variance exceeds once in 300,000 times, by
+** Bernstein's inequality. It holds where single blocks matter, too: large ones
+** that are missed once in a while. */
+static double estimate_limit(const struct value *v, bool bytes, double interval,
+                             double variance)
+{
+  const double unlikely = 12.6; /* log(300,000) */
+  double size = v->bytes / v->objects;
+  double chance = -expm1(-size / interval);
+  double most = fmax(1, (1 - chance) / chance) * (bytes ? size : 1);
+  return sqrt(2 * unlikely * variance) + unlikely * most / 3;
+}
+
 /* Prints one line. False: the estimates are wrong. */
 static bool judge(const struct site *site, int measure, const struct judged *j,
                   int runs, double interval)
@@ -188,11 +201,13 @@ static bool judge(const struct site *site, int measure, const struct judged *j,
     struct ljp_bounds b =
         k ? ljp_estimate_bytes(&j->all, j->sum[k], interval)
           : ljp_estimate_objects(&j->all, j->sum[k], interval);
-    double error = strstr(site->name, "mixed")
-                       ? (off < 0 ? b.high - j->sum[k] : j->sum[k] - b.low) * 2
-                       : 4.5 * sqrt(fmax(k ? j->all.variance_bytes
-                                           : j->all.variance_objects,
-                                         runs * true_variance(v, k, interval)));
+    double error =
+        strstr(site->name, "mixed")
+            ? (off < 0 ? b.high - j->sum[k] : j->sum[k] - b.low) * 2
+            : estimate_limit(
+                  v, k, interval,
+                  fmax(k ? j->all.variance_bytes : j->all.variance_objects,
+                       runs * true_variance(v, k, interval)));
     error /= runs * truth[k];
     bool right =
         fabs(off) <= error + 1e-4 && (error > 0.02 || fabs(off) < 0.02);
