@@ -90,6 +90,10 @@ done
 "$BUILD_DIR/bin/memory_vms" storm storm.ljp || fail "storm"
 for i in 0 1; do
   "$ljprof" check storm.ljp.$i > check.txt || fail "storm: $(cat check.txt)"
-  grep -q 'not equal' check.txt && fail "storm: $(cat check.txt)"
+  # The program itself takes 1,009 bytes from each VM's allocator for a while.
+  # Their events may lie on one side of a session's begin or end.
+  off=$(sed -n 's/^memory.*: difference \(-*[0-9]*\).*/\1/p' check.txt)
+  [ $((${off:-0} % 1009)) = 0 ] || fail "storm: $(cat check.txt)"
   ok "VMs come and go while sessions do: $(grep ^memory check.txt)"
+  rm storm.ljp.$i
 done
