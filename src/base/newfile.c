@@ -9,8 +9,14 @@
 
 enum { NAME_EXTRA = 64, MAX_NAMES = 1000, COPY_BYTES = 65536 };
 
-/* An exclusive file by the next temporary name that is free, from *n on. */
-static int newfile_open_named(struct ljp_newfile *new, mode_t mode, int *fd)
+/* Makes an exclusive file with a name (*fd), or a name for the file *fd. Returns
+** errno. */
+typedef int newfile_maker(struct ljp_newfile *new, const char *name,
+                          mode_t mode, int *fd);
+
+/* Takes the first temporary name that is free. */
+static int newfile_take_name(struct ljp_newfile *new, newfile_maker *make,
+                             mode_t mode, int *fd)
 {
   size_t room = strlen(new->name) + NAME_EXTRA;
   char *name = malloc(room);
@@ -19,19 +25,32 @@ static int newfile_open_named(struct ljp_newfile *new, mode_t mode, int *fd)
   int error = EEXIST;
   for (int n = 0; n < MAX_NAMES && error == EEXIST; n++) {
     snprintf(name, room, "%s.ljp-%ld-%d", new->name, (long)getpid(), n);
-    *fd = openat(new->folder.fd, name,
-                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    error = *fd < 0 ? errno : 0;
-    if (!error && (*fd = ljp_fd_not_standard(*fd)) < 0) {
-      error = errno;
-      unlinkat(new->folder.fd, name, 0);
-    }
+    error = make(new, name, mode, fd);
   }
   if (error)
     free(name);
   else
     new->temporary = name;
   return error;
+}
+
+static int newfile_make(struct ljp_newfile *new, const char *name, mode_t mode,
+                        int *fd)
+{
+  *fd = openat(new->folder.fd, name,
+               O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (*fd < 0)
+    return errno;
+  if ((*fd = ljp_fd_not_standard(*fd)) >= 0)
+    return 0;
+  int error = errno;
+  unlinkat(new->folder.fd, name, 0);
+  return error;
+}
+
+static int newfile_open_named(struct ljp_newfile *new, mode_t mode, int *fd)
+{
+  return newfile_take_name(new, newfile_make, mode, fd);
 }
 
 static void newfile_link_path(char path[NAME_EXTRA], int fd)
@@ -107,23 +126,17 @@ static int newfile_link(const struct ljp_newfile *new, int fd, const char *name)
                                                                          : 0;
 }
 
+static int newfile_make_link(struct ljp_newfile *new, const char *name,
+                             mode_t mode, int *fd)
+{
+  (void)mode;
+  return newfile_link(new, *fd, name);
+}
+
 /* Links the nameless file to a temporary name. */
 static int newfile_link_temporary(struct ljp_newfile *new, int fd)
 {
-  size_t room = strlen(new->name) + NAME_EXTRA;
-  char *name = malloc(room);
-  if (!name)
-    return ENOMEM;
-  int error = EEXIST;
-  for (int n = 0; n < MAX_NAMES && error == EEXIST; n++) {
-    snprintf(name, room, "%s.ljp-%ld-%d", new->name, (long)getpid(), n);
-    error = newfile_link(new, fd, name);
-  }
-  if (error)
-    free(name);
-  else
-    new->temporary = name;
-  return error;
+  return newfile_take_name(new, newfile_make_link, 0, &fd);
 }
 
 static int newfile_copy_bytes(int source, int to)
