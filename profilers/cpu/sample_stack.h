@@ -16,8 +16,8 @@
 LJP_SIGSAFE enum ljp_vmstate ljp_sample_vmstate(const struct ljp_walk *walk,
                                                 bool *lfunc);
 
-/* Mode "L": keeps the leaf and the innermost guest frame. If the leaf is a
-** [kernel] or [profiler] frame, keeps its caller, too. */
+/* Mode "L": keeps the leaf and the innermost guest frame. If a [kernel] or
+** [profiler] frame was added, keeps it above these two. */
 LJP_SIGSAFE void ljp_sample_keep_leaf(struct ljp_stack *stack);
 
 /* Puts a [kernel] or [profiler] frame on top of the frame that made the call.

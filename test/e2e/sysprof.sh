@@ -37,12 +37,33 @@ same "no stack is cut" "" "$(grep -v '"cut":"whole"' all.txt | head -n 1)"
 lines=$("$ljprof" dump --json work.bin | grep -c '"cut":"whole"' || :)
 [ "$lines" = "$n" ] || fail "$lines whole of $n"
 
+# Mode L: the leaf and the innermost guest frame. A sample of a system call has a
+# [kernel] frame above these; one of our own code, [profiler]. The second script
+# has many of the latter, since a memory session records its allocations.
+# leaves WHAT FILE: fails unless the samples of the file have no other frames.
+leaves() {
+  samples "$2" |
+    sed 's/"frames":\[{[^}]*"kind":"\(kernel\|profiler\)"[^}]*},*/"frames":[/' \
+      > leaf.txt
+  same "mode L, $1: two frames at most" "" "$(awk -F'"node":' 'NF > 3' leaf.txt)"
+  same "mode L, $1: the second frame is a guest's" "" \
+    "$(grep '},{' leaf.txt | grep -v '},{[^}]*"kind":"\(Lua\|inlined\|builtin\|C\)"')"
+  grep -q '"text":"leaf ' leaf.txt ||
+    fail "mode L, $1, has no leaf: $(head -n 2 leaf.txt)"
+}
 "$lua" "$here/sysprof_work.lua" leaf.bin stop 'mode="L"'
-samples leaf.bin > leaf.txt
-same "mode L: two frames at most" "" "$(grep -v '"kind":"kernel"' leaf.txt |
-  awk -F'"node":' 'NF > 3')"
-grep -q '"text":"leaf ' leaf.txt || fail "mode L has no leaf: $(head -n 2 leaf.txt)"
-ok "mode L has the function"
+leaves "a loop" leaf.bin
+"$lua" -e '
+  local function leaf(t)
+    for i = 1, 1000 do t[i] = {} end
+  end
+  assert(misc.memprof.start{path = "leaf.mem"})
+  assert(misc.sysprof.start{path = "leaf.bin", mode = "L"})
+  local t0 = os.clock()
+  while os.clock() - t0 < 0.4 do leaf({}) end'
+leaves "allocations" leaf.bin
+samples leaf.bin | grep -q '"frames":\[{[^}]*"kind":"profiler"' ||
+  fail "mode L: no sample in the recorder of allocations"
 
 # Ends.
 for how in none exit error; do
