@@ -41,8 +41,9 @@ profilers/api         profilers/cpu profilers/memory profilers/jit \
 
 parsers/base          plain
 parsers/stream        parsers/base plain
+parsers/tarantool     parsers/stream parsers/base plain
 parsers/symbols       parsers/stream parsers/base plain
-parsers/profile       parsers/symbols parsers/stream parsers/base plain
+parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
 tools/export          tools/shared parsers/* plain
