@@ -57,7 +57,7 @@ leaves "a loop" leaf.bin
   local function leaf(t)
     for i = 1, 1000 do t[i] = {} end
   end
-  assert(misc.memprof.start{path = "leaf.mem"})
+  assert(misc.memprof.start{path = "leaf.mem", every = true})
   assert(misc.sysprof.start{path = "leaf.bin", mode = "L"})
   local t0 = os.clock()
   while os.clock() - t0 < 0.4 do leaf({}) end'
