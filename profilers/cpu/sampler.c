@@ -293,15 +293,14 @@ LJP_SIGSAFE static void sampler_add_leaf(struct ljp_stack *stack,
     ljp_sample_add_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
 }
 
+/* regs: with a room. */
 LJP_SIGSAFE static void sampler_take(struct ljp_sampler *s,
                                      struct ljp_regs *regs, uint64_t now,
                                      uint64_t weight, enum moment moment,
                                      enum call call)
 {
   struct ljp_walk walk;
-  struct ljp_unwind_room room;
   uint64_t rip = regs->r[LJP_RIP];
-  regs->room = &room;
   const struct ljp_unwind_map *map = ljp_unwind_acquire(shared.unwind);
   if (LJP_UNLIKELY(!map)) {
     sampler_lose(s, LJP_LOSS_BUSY, weight);
@@ -416,6 +415,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
     s->until_rearm--;
   else if (!s->parked)
     ljp_timer_rearm(s, now, info);
+  struct ljp_unwind_room room;
   struct ljp_regs regs;
   const struct ljp_regs *instead = ljp_stand_in_regs;
   const struct ljp_caller *caller = ljp_stand_in_caller;
@@ -425,6 +425,7 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
     regs = *instead;
   else
     ljp_regs_from_context(&regs, context, NULL);
+  regs.room = &room;
   sampler_take(s, &regs, now, weight, instead || caller ? IN_PROFILER : NOW,
                call);
   sampler_account(s, now);
@@ -463,10 +464,13 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 }
 
 /* -- Deferred samples ------------------------------------------------------ */
-LJP_SIGSAFE static void sampler_take_late(void *sampler, void *regs,
+LJP_SIGSAFE static void sampler_take_late(void *sampler, void *here,
                                           void *unused)
 {
   struct ljp_sampler *s = sampler;
+  struct ljp_unwind_room room;
+  struct ljp_regs regs = *(const struct ljp_regs *)here;
+  regs.room = &room;
   uint64_t weight = s->deferred_ns;
   (void)unused;
   /* One sample for all of them, with the present stack. */
@@ -476,7 +480,7 @@ LJP_SIGSAFE static void sampler_take_late(void *sampler, void *regs,
   sampler_count(&s->counts.deferred, 1);
   s->deferred = 0;
   s->deferred_ns = 0;
-  sampler_take(s, regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
+  sampler_take(s, &regs, ljp_clock_ns(), weight, LATE, CALL_NOT_ASKED);
 }
 
 void ljp_sampler_take_deferred(struct ljp_sampler *s)

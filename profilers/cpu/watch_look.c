@@ -160,7 +160,7 @@ static void look_at_turns(struct ljp_sampler *s, struct gap *gap)
     w->queued_ns = 0;
   }
   /* The turn in which a waiting thread has come back belongs to the wait. */
-  gap->clear = turns <= w->waits;
+  gap->clear = turns <= (w->waits ? 1 : 0);
   gap->one_turn = known && !turns;
   if (turns && w->waits)
     queued = queued * (turns - 1) / turns;
@@ -187,7 +187,7 @@ static bool look_same_place(const struct ljp_watch_place *a,
 /* Walks from there. The last look at a thread is that of whoever stops the
 ** session: a thread that may block the signals of faulting reads. The host may
 ** have reset their handlers, too. */
-static enum ljp_task_state look_walk(struct ljp_regs *regs,
+static enum ljp_task_state look_walk(const struct ljp_regs *regs,
                                      struct ljp_watch_place *place)
 {
   enum ljp_task_state state = LJP_TASK_UNREADABLE;

@@ -84,21 +84,22 @@ static bool place_in_call(uint64_t rip)
          code[0] == 0x0f && code[1] == 0x05;
 }
 
-bool ljp_watch_walk(struct ljp_regs *regs, struct ljp_watch_place *place)
+bool ljp_watch_walk(const struct ljp_regs *from, struct ljp_watch_place *place)
 {
   const struct ljp_sampler_shared *shared = &ljp_sampler_shared;
   struct ljp_walk walk;
   struct ljp_unwind_room room;
-  bool in_call = place_in_call(regs->r[LJP_RIP]);
-  regs->room = &room;
+  struct ljp_regs regs = *from;
+  bool in_call = place_in_call(from->r[LJP_RIP]);
+  regs.room = &room;
   place->generation = ljp_guest_generation();
   const struct ljp_unwind_map *map = ljp_unwind_acquire(shared->unwind);
   if (!map)
     return false;
   enum ljp_walk_result result =
       shared->mode == LJP_SAMPLER_STACKS
-          ? ljp_walk(&walk, map, regs, place->frames, shared->depth)
-          : ljp_walk_leaf(&walk, map, regs, place->frames, shared->depth);
+          ? ljp_walk(&walk, map, &regs, place->frames, shared->depth)
+          : ljp_walk_leaf(&walk, map, &regs, place->frames, shared->depth);
   ljp_unwind_release(shared->unwind, map);
   if (result == LJP_WALK_DEFER)
     walk.stack.cut = LJP_CUT_RESIZE;

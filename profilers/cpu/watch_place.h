@@ -37,6 +37,6 @@ struct ljp_watch_place {
 
 /* Walks from there. False: not now, because the unwind tables are being
 ** replaced. */
-bool ljp_watch_walk(struct ljp_regs *regs, struct ljp_watch_place *place);
+bool ljp_watch_walk(const struct ljp_regs *from, struct ljp_watch_place *place);
 
 #endif
