@@ -36,13 +36,11 @@ for what in "$@"; do
   delivery)
     echo "Samples delivered (target: 97 % at 1 ms)"
     measure delivery perf
-    measure delivery trap
     measure delivery posix
     ;;
   handler)
     echo "Handler (target: 1000 ns at 30 + 30)"
     measure handler perf -joff
-    measure handler trap -joff
     measure handler posix -joff
     ;;
   bytes)
@@ -51,7 +49,7 @@ for what in "$@"; do
     ;;
   slowdown)
     echo "Slowdown (target: 1.02 at 1 ms, 1.08 at 0.1 ms)"
-    for timer in perf trap posix; do
+    for timer in perf posix; do
       measure slowdown "$timer" -joff
       measure slowdown "$timer"
     done

@@ -41,7 +41,6 @@ static int frames_nest(lua_State *L)
 static int floor_event = -1, floor_timer[2] = {-1, -1};
 static volatile sig_atomic_t floor_signals;
 static struct sigaction floor_before;
-static int floor_signal;
 
 static void floor_handler(int number)
 {
@@ -49,7 +48,7 @@ static void floor_handler(int number)
   floor_signals++;
 }
 
-static int floor_perf(long period_ns, int trap)
+static int floor_perf(long period_ns)
 {
   struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
   struct perf_event_attr attr;
@@ -60,14 +59,11 @@ static int floor_perf(long period_ns, int trap)
   attr.sample_period = (unsigned long)period_ns;
   attr.wakeup_events = 1;
   attr.exclude_hv = 1;
-  attr.sigtrap = trap != 0;
-  attr.remove_on_exec = trap != 0;
   floor_event =
       (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  return floor_event < 0 ||
-         (!trap && (fcntl(floor_event, F_SETSIG, SIGPROF) ||
-                    fcntl(floor_event, F_SETOWN_EX, &owner) ||
-                    fcntl(floor_event, F_SETFL, O_ASYNC)));
+  return floor_event < 0 || fcntl(floor_event, F_SETSIG, SIGPROF) ||
+         fcntl(floor_event, F_SETOWN_EX, &owner) ||
+         fcntl(floor_event, F_SETFL, O_ASYNC);
 }
 
 static struct timespec span(long ns)
@@ -103,7 +99,7 @@ static int frames_floor(lua_State *L)
       floor_timer[i] = -1;
     }
     floor_event = -1;
-    sigaction(floor_signal, &floor_before, NULL);
+    sigaction(SIGPROF, &floor_before, NULL);
     lua_pushinteger(L, floor_signals);
     return 1;
   }
@@ -114,11 +110,9 @@ static int frames_floor(lua_State *L)
   act.sa_flags = SA_RESTART;
   floor_signals = 0;
   const char *timer = luaL_checkstring(L, 1);
-  int trap = strcmp(timer, "trap") == 0;
-  floor_signal = trap ? SIGTRAP : SIGPROF;
-  if (sigaction(floor_signal, &act, &floor_before) ||
+  if (sigaction(SIGPROF, &act, &floor_before) ||
       (strcmp(timer, "posix") == 0 ? floor_posix(period_ns)
-                                   : floor_perf(period_ns, trap)))
+                                   : floor_perf(period_ns)))
     return luaL_error(L, "cannot make the kernel send signals");
   return 0;
 }

@@ -13,7 +13,7 @@ export BUILD_DIR SOURCE_DIR
   exit 1
 }
 echo "load: $(cut -d' ' -f1-3 /proc/loadavg)"
-for timer in perf trap posix; do
+for timer in perf posix; do
   for option in -joff -jon; do
     printf '\ntimer %s, luajit %s\n' $timer $option
     code=0

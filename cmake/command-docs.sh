@@ -48,7 +48,7 @@ values() { # COMMAND:OPTION
     ;;
   *:--view) echo cpu wall alloc live leaks ;;
   record:--event) echo cpu wall ;;
-  record:--timer) echo auto perf trap posix ;;
+  record:--timer) echo auto perf tick posix ;;
   record:--mode) echo C L D ;;
   record:--threads) echo lua all this ;;
   *:--source) echo @dirs ;;

@@ -53,7 +53,7 @@ static bool sysprof_read_timer(lua_State *L, void *to, const char **wants)
   static const char *const words[] = {"auto",  "perf", "trap",
                                       "posix", "tick", NULL};
   int i = 0;
-  *wants = "\"auto\", \"perf\", \"trap\", \"tick\" or \"posix\"";
+  *wants = "\"auto\", \"perf\", \"tick\" or \"posix\"";
   bool ok = ljp_option_one_of(L, words, &i);
   o->timer = (enum ljp_timer)i;
   return ok;

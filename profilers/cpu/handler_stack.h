@@ -8,8 +8,7 @@
 **
 ** Invariants: while code runs on a side stack, every signal is blocked but those
 ** that an instruction raises. Of these, SIGSEGV and SIGBUS come from fault-safe
-** reads; a SIGTRAP of the trap source finds the sampler in use and returns at
-** once. All of them get their frames on the side stack.
+** reads. All of them get their frames on the side stack.
 */
 #ifndef LJP_HANDLER_STACK_H
 #define LJP_HANDLER_STACK_H

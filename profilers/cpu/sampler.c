@@ -77,9 +77,8 @@ LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
 /* -- Whose signal it is ---------------------------------------------------- */
 LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
 {
-  const void *trap = ljp_sigtrap_value(info);
-  if (info->si_code == SI_TIMER || trap) {
-    uintptr_t at = (uintptr_t)(trap ? trap : info->si_value.sival_ptr);
+  if (info->si_code == SI_TIMER) {
+    uintptr_t at = (uintptr_t)info->si_value.sival_ptr;
     uintptr_t first = (uintptr_t)&ljp_samplers[0];
     if (at - first < sizeof ljp_samplers &&
         (at - first) % sizeof ljp_samplers[0] == 0)
@@ -89,8 +88,7 @@ LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
           memory_order_acquire);
     return NULL;
   }
-  if (info->si_signo != SIGTRAP && info->si_code >= POLL_IN &&
-      info->si_code <= POLL_HUP) {
+  if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP) {
     int fd = info->si_fd;
     if (fd < 0 || fd >= LJP_SAMPLER_FDS)
       return NULL;
@@ -103,10 +101,8 @@ LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
   return NULL;
 }
 
-/* Without an earlier handler the signal is ignored. The default action would
-** end the process, and the signal may be one of ours from before a stop. Only a
-** SIGTRAP gets the default action: ours are always recognized, and any other
-** one may be a breakpoint that nobody handles, or a kill. */
+/* Without an earlier handler the signal is ignored. The default action might
+** end the process, and the signal may be one of ours from before a stop. */
 LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
                                         void *context)
 {
@@ -115,9 +111,6 @@ LJP_SIGSAFE static void sampler_pass_on(int number, siginfo_t *info,
     old->sa_sigaction(number, info, context);
   else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
     old->sa_handler(number);
-  else if (number == SIGTRAP &&
-           (old->sa_handler == SIG_DFL || info->si_code > 0))
-    ljp_sigtrap_default(info);
 }
 
 /* -- The weight ------------------------------------------------------------ */

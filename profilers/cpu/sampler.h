@@ -4,7 +4,7 @@
 **
 ** Each sampled thread has one struct ljp_sampler in a table. The handler finds
 ** the thread's sampler without a system call: by the address that the signal of
-** a POSIX timer or trap carries, or by the descriptor of the perf event.
+** a POSIX timer carries, or by the descriptor of the perf event.
 **
 ** Invariants: the memory of a sampler is never freed, so that a late signal
 ** does no harm. A handler works only while `active` is set, and sets `inside`
@@ -80,7 +80,7 @@ struct ljp_sampler {
   struct ljp_sampler_counts counts;
 
   /* The timer. */
-  bool perf;           /* it counts CPU time: perf, trap, tick */
+  bool perf;           /* it counts CPU time: perf, tick */
   bool tick;           /* but looks at it only now and then */
   int fd;              /* of the perf event, or -1 */
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */

@@ -41,11 +41,6 @@ int ljp_signal_default(void)
   return signal_defaults[0];
 }
 
-const char *ljp_signal_option(const struct ljp_timer_source *source)
-{
-  return source->signal ? "timer" : "signal";
-}
-
 /* Sets our handler and tells what was there before. An errno, or 0. */
 static int signal_set(int signal, struct sigaction *before)
 {
@@ -71,9 +66,7 @@ bool ljp_signal_set_again(int signal)
   return false;
 }
 
-enum ljp_status ljp_signal_install(int signal,
-                                   const struct ljp_timer_source *source,
-                                   struct ljp_failure *why)
+enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why)
 {
   struct sigaction now;
   if (sigaction(signal, NULL, &now))
@@ -85,9 +78,8 @@ enum ljp_status ljp_signal_install(int signal,
     return ljp_fail(
         why, LJP_ERR_RUN, EBUSY,
         "the program has a handler of its own for signal %d (SIG%s); "
-        "choose another by the option %s=",
-        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?",
-        ljp_signal_option(source));
+        "choose another by the option signal=",
+        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
   ljp_sampler_before = now;
   int error = signal_set(signal, NULL);
   return error ? ljp_fail(why, LJP_ERR_USE, error, "signal %d: %s", signal,

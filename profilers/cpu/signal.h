@@ -13,9 +13,7 @@
 
 /* Installs our handler. Fails if the program has a handler of its own for the
 ** signal. */
-enum ljp_status ljp_signal_install(int signal,
-                                   const struct ljp_timer_source *source,
-                                   struct ljp_failure *why);
+enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why);
 /* The signal for a user who has chosen none. */
 int ljp_signal_default(void);
 
@@ -27,7 +25,5 @@ enum ljp_handler {
 enum ljp_handler ljp_signal_handler(int signal);
 /* Installs our handler once more. False: the program has one of its own. */
 bool ljp_signal_set_again(int signal);
-/* The option by which a user chooses another signal with this source. */
-const char *ljp_signal_option(const struct ljp_timer_source *source);
 
 #endif

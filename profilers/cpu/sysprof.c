@@ -293,6 +293,7 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   sysprof_info_number("option.signal", "%.0f", o->signal);
   sysprof_info_number("option.interval_us", "%.3f",
                       (double)o->interval_ns / 1e3);
+  ljp_timer_note();
   return ljp_output_start(&o->output, &g->session, why);
 }
 
@@ -333,10 +334,9 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
       ljp_task_mask(tid, g->options.signal, 1, &look) != LJP_TASK_TAKES)
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,
                       "signal %d is blocked in this thread; unblock it, or "
-                      "choose another by the option %s=",
-                      g->options.signal, ljp_signal_option(g->source));
-  status =
-      status ? status : ljp_signal_install(g->options.signal, g->source, why);
+                      "choose another by the option signal=",
+                      g->options.signal);
+  status = status ? status : ljp_signal_install(g->options.signal, why);
   status = status ? status : ljp_host_prepare(why);
   if (status)
     return status;

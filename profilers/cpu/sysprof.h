@@ -28,7 +28,7 @@ struct ljp_sysprof_options {
   struct ljp_output output; /* may lead nowhere in mode "D" */
   enum ljp_sampler_mode mode;
   bool wall;
-  enum ljp_timer timer; /* NONE: the best that there is */
+  enum ljp_timer timer; /* NONE: the best that there is; TRAP: perf */
   enum ljp_sysprof_threads threads;
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
@@ -68,7 +68,7 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out);
 struct ljp_sysprof_status {
   bool running;      /* also when "failed", until it is stopped */
   const char *state; /* "idle", "running", "stopped", "failed" */
-  const char *timer; /* "perf", "trap", "tick", "posix"; NULL if idle */
+  const char *timer; /* "perf", "tick", "posix"; NULL if idle */
   char path[4096];
   uint64_t asked_ns;    /* the interval that the user asked for */
   uint64_t interval_ns; /* the longest in force */

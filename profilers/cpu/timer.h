@@ -1,5 +1,5 @@
 /*
-** Timers, which raise the signals. A session has one of four sources, chosen
+** Timers, which raise the signals. A session has one of three sources, chosen
 ** when it starts (timer_choice.c). A thread that cannot have a timer of this
 ** source gets one of the source tick.
 **
@@ -7,9 +7,6 @@
 **         as well, and leaves a waiting thread alone. Needs the right to count
 **         in the kernel (perf_event_paranoid <= 1 or CAP_PERFMON): without it
 **         the kernel drops the events that fall into system calls.
-** trap    the same event, but the kernel raises its signal when the thread
-**         leaves the kernel, which saves an interrupt a sample. Always a
-**         SIGTRAP.
 ** tick    a timer on the thread's CPU clock, which expires only at the kernel's
 **         ticks. Always available. Leaves a waiting thread alone.
 ** posix   timers on the monotonic clock for each thread. Always available. They
@@ -25,7 +22,6 @@
 struct ljp_timer_source {
   const char *name;
   enum ljp_timer kind;
-  int signal; /* the only signal that it can send, or 0 */
   /* 0, or the errno that says why the source cannot be used. */
   int (*available)(void);
   /* Starts the signals to s->tid, one every s->period_ns. Returns an errno, or
@@ -46,14 +42,17 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *options,
                                  const struct ljp_timer_source **source,
                                  int *refused, struct ljp_failure *why);
 
+/* Tells the new session's file if the choice is not what the user named. */
+void ljp_timer_note(void);
+
 /* Starts the signals to s->tid, by this source or else, unless it is `strict`,
 ** by tick. Sets s->source, and s->refused to the errno for which it is not this
 ** source. Returns an errno, or 0. */
 int ljp_timer_arm(struct ljp_sampler *s, const struct ljp_timer_source *source,
                   bool strict);
 
-extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_trap,
-    ljp_timer_tick, ljp_timer_posix;
+extern const struct ljp_timer_source ljp_timer_perf, ljp_timer_tick,
+    ljp_timer_posix;
 
 /* In the child of a fork: gives up the inherited descriptor, which still names
 ** the parent's event. */
@@ -74,13 +73,6 @@ void ljp_timer_delete(int *timer);
 ** called again at the next sample. */
 LJP_SIGSAFE void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now,
                                  const siginfo_t *info);
-
-/* What a signal of the trap source carries: a pointer into ljp_samplers, as
-** with POSIX timers. NULL: it is another signal. */
-LJP_SIGSAFE const void *ljp_sigtrap_value(const siginfo_t *info);
-/* Does what the kernel does without a handler: the program ends when the
-** handler returns. */
-LJP_SIGSAFE void ljp_sigtrap_default(const siginfo_t *info);
 
 /* Starts both timers of the monotonic clock; period 0 stops them. */
 LJP_SIGSAFE long ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns);

@@ -11,18 +11,6 @@
 /* Defined if the process runs under ThreadSanitizer. */
 extern void __tsan_init(void) __attribute__((weak));
 
-static enum ljp_status choice_no_trap(struct ljp_failure *why, int error)
-{
-  if (error == EOPNOTSUPP)
-    return ljp_fail(why, LJP_ERR_NOTSUP, error,
-                    "timer \"trap\" needs Linux 6.15 or later; "
-                    "\"perf\" does the same");
-  return ljp_fail(why, LJP_ERR_NOTSUP, error,
-                  "timer \"trap\" needs the right to count time in the kernel "
-                  "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
-                  strerror(error));
-}
-
 static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
                                      const struct ljp_timer_source **source,
                                      int *refused, struct ljp_failure *why)
@@ -31,25 +19,28 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
   *source = &ljp_timer_posix;
   if (o->timer == LJP_TIMER_POSIX)
     return LJP_OK;
-  if (o->timer == LJP_TIMER_TRAP) {
-    int error = ljp_timer_trap.available();
-    *source = &ljp_timer_trap;
-    return error ? choice_no_trap(why, error) : LJP_OK;
-  }
   *source = &ljp_timer_tick;
   if (o->timer == LJP_TIMER_TICK)
     return LJP_OK;
   int error = ljp_timer_perf.available();
   if (!error)
     *source = &ljp_timer_perf;
-  else if (o->timer == LJP_TIMER_PERF)
-    return ljp_fail(
-        why, LJP_ERR_NOTSUP, error,
-        "timer \"perf\" needs the right to count time in the kernel "
-        "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
-        strerror(error));
+  else if (o->timer == LJP_TIMER_PERF || o->timer == LJP_TIMER_TRAP)
+    return ljp_fail(why, LJP_ERR_NOTSUP, error,
+                    "timer \"%s\" needs the right to count time in the kernel "
+                    "(kernel.perf_event_paranoid <= 1, or CAP_PERFMON): %s",
+                    o->timer == LJP_TIMER_TRAP ? "trap" : "perf",
+                    strerror(error));
   *refused = error;
   return LJP_OK;
+}
+
+void ljp_timer_note(void)
+{
+  if (ljp_sysprof.options.timer == LJP_TIMER_TRAP)
+    ljp_session_note(ljp_sysprof.session, LJP_NOTE_WARNING,
+                     "timer \"trap\" is taken as \"perf\", since its SIGTRAP "
+                     "ended programs that exec");
 }
 
 /* Starts the thread's timer by this source. */
@@ -91,12 +82,6 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *o,
   enum ljp_status status = choice_source(o, source, refused, why);
   if (status)
     return status;
-  int only = (*source)->signal;
-  if (only && o->signal && o->signal != only)
-    return ljp_fail(why, LJP_ERR_USE, EINVAL,
-                    "timer \"%s\" sends signal %d (SIG%s) and no other; leave "
-                    "the option signal= out",
-                    (*source)->name, only, sigabbrev_np(only));
-  o->signal = only ? only : o->signal ? o->signal : ljp_signal_default();
+  o->signal = o->signal ? o->signal : ljp_signal_default();
   return LJP_OK;
 }

@@ -1,6 +1,5 @@
 /*
-** perf task-clock events, one for each thread: the sources perf and trap. See
-** timer.h.
+** The source perf: a perf task-clock event for each thread. See timer.h.
 **
 ** Such an event is a high-resolution timer that runs while its thread runs, so
 ** it does not depend on the scheduler's ticks. Nothing is mapped: we only need
@@ -8,10 +7,12 @@
 ** (exclude_kernel) is lost, not deferred, when it falls into a system call, so
 ** such an event is of no use here.
 **
-** The kernel cannot send a signal from the timer's interrupt. For perf it
-** raises another interrupt, which sends the signal. For trap (sigtrap), from
-** 6.11 on, it queues a task for the return to user mode. Before 6.15, closing
-** such an event could wait for a thread that had not returned yet.
+** The kernel cannot send a signal from the timer's interrupt. It raises another
+** interrupt, which sends the signal. There is a cheaper way (sigtrap): the
+** kernel sends a SIGTRAP when the thread returns to user mode. But if a period
+** ends during execve(), that signal meets the new program, which it ends; so
+** does each signal after the program has reset SIGTRAP. That way, once the
+** source "trap", is not taken.
 */
 #include "profilers/cpu/timer.h"
 
@@ -19,18 +20,15 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "src/base/assert.h"
 #include "src/base/open_file.h"
 
-/* trap: the value that the signal carries, or NULL for the source perf. */
-static int perf_open(pid_t tid, uint64_t period_ns, const void *trap)
+static int perf_open(pid_t tid, uint64_t period_ns)
 {
   struct perf_event_attr attr;
   memset(&attr, 0, sizeof attr);
@@ -41,37 +39,17 @@ static int perf_open(pid_t tid, uint64_t period_ns, const void *trap)
   attr.wakeup_events = 1;
   attr.disabled = 1;
   attr.exclude_hv = 1;
-  if (trap) {
-    attr.sigtrap = 1;
-    attr.remove_on_exec = 1; /* the kernel requires it */
-    attr.sig_data = (uint64_t)(uintptr_t)trap;
-  }
   return ljp_fd_not_standard((int)syscall(SYS_perf_event_open, &attr, tid, -1,
                                           -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-static int perf_try(const void *trap)
+static int perf_available(void)
 {
-  int fd = perf_open(0, 1000000000, trap);
+  int fd = perf_open(0, 1000000000);
   if (fd < 0)
     return errno;
   close(fd);
   return 0;
-}
-
-static int perf_available(void)
-{
-  return perf_try(NULL);
-}
-
-static int trap_available(void)
-{
-  struct utsname system;
-  int major = 0, minor = 0;
-  if (uname(&system) || sscanf(system.release, "%d.%d", &major, &minor) != 2 ||
-      major < 6 || (major == 6 && minor < 15))
-    return EOPNOTSUPP;
-  return perf_try(&ljp_samplers[0]);
 }
 
 /* The host may have closed our descriptor and opened something else by its
@@ -114,7 +92,7 @@ static int perf_arm(struct ljp_sampler *s, int signal)
   struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = s->tid};
   int error = 0;
   ljp_assert(s->fd < 0);
-  s->fd = perf_open(s->tid, atomic_load(&s->period_ns), NULL);
+  s->fd = perf_open(s->tid, atomic_load(&s->period_ns));
   if (s->fd < 0)
     return errno;
   if (!perf_mark(s, signal)) {
@@ -133,34 +111,9 @@ static int perf_arm(struct ljp_sampler *s, int signal)
   return error;
 }
 
-static int trap_arm(struct ljp_sampler *s, int signal)
-{
-  ljp_assert(s->fd < 0);
-  if (signal != SIGTRAP)
-    return EINVAL;
-  s->fd = perf_open(s->tid, atomic_load(&s->period_ns),
-                    (const void *)&ljp_samplers[s->index]);
-  if (s->fd < 0)
-    return errno;
-  int error = !perf_mark(s, signal) || ioctl(s->fd, PERF_EVENT_IOC_ENABLE, 0)
-                  ? errno
-                  : 0;
-  if (error)
-    perf_disarm(s);
-  return error;
-}
-
 const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
                                                 .kind = LJP_TIMER_PERF,
                                                 .available = perf_available,
                                                 .arm = perf_arm,
-                                                .disarm = perf_disarm,
-                                                .lives = perf_is_ours};
-
-const struct ljp_timer_source ljp_timer_trap = {.name = "trap",
-                                                .kind = LJP_TIMER_TRAP,
-                                                .signal = SIGTRAP,
-                                                .available = trap_available,
-                                                .arm = trap_arm,
                                                 .disarm = perf_disarm,
                                                 .lives = perf_is_ours};

@@ -341,7 +341,7 @@ enum ljp_producer_kind {
 #define LJP_TIMER_LIST(_)                                                      \
   _(NONE, 0, "none")                                                           \
   _(PERF, 1, "perf")   /* A task-clock event. */                               \
-  _(TRAP, 2, "trap")   /* The same, by SIGTRAP. */                             \
+  _(TRAP, 2, "trap")   /* Of older files. */                                   \
   _(POSIX, 3, "posix") /* Timers on the monotonic clock. */                    \
   _(TICK, 4, "tick")   /* A timer on the thread's CPU clock. */
 

@@ -1,11 +1,9 @@
 #!/bin/sh
 # A sampled program that execs: the new program runs as if nobody had sampled
 # the old one. Signals that the kernel queued during the exec must not end it.
-# Timer "trap" is left out: SIGTRAP ends a program that does not expect it, as
-# the guide says.
 . "$(dirname "$0")/lib.sh"
 
-for timer in perf tick posix; do
+for timer in perf trap tick posix; do
   [ $timer = perf ] && many=200 || many=40
   for mode in "own 40" "follow $many"; do
     # shellcheck disable=SC2086 # two arguments

@@ -23,7 +23,7 @@ whole() {
 }
 
 timers=
-for timer in perf posix trap; do
+for timer in perf posix; do
   "$BUILD_DIR/bin/luajit" -e "
     local ok = misc.sysprof.start{path = 'try.ljp', timer = '$timer'}
     os.exit(ok and 0 or 1)" && timers="$timers $timer"

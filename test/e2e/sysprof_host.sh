@@ -4,25 +4,14 @@
 
 host=$BUILD_DIR/bin/sysprof_host
 ljprof=$BUILD_DIR/bin/ljprof
-for case in threads short moving conflict reset other close writer backtracer; do
+for case in threads short moving conflict sleeps reset other close writer \
+  backtracer; do
   "$host" $case $case.bin > $case.txt 2>&1 ||
     fail "$case: exit code $?: $(cat $case.txt)"
   same "$case: a whole stream" whole "$("$ljprof" check $case.bin | tail -n 1)"
   "$ljprof" dump --json $case.bin > $case.json
   grep '"type":"sample"' $case.json > $case.samples || :
 done
-
-code=0
-"$host" trap trap.bin > trap.txt 2>&1 || code=$?
-if [ $code = 77 ]; then
-  ok "timer trap is not available here"
-else
-  [ $code = 0 ] || fail "trap: exit code $code: $(cat trap.txt)"
-  same "trap: a whole stream" whole "$("$ljprof" check trap.bin | tail -n 1)"
-  n=$("$ljprof" dump --json trap.bin | grep -c '"text":"trapped ' || :)
-  [ "$n" -ge 150 ] || fail "trap: $n samples with the function"
-  ok "SIGTRAP is the timer's, and nobody else's: $n samples"
-fi
 
 # count CASE PATTERN...: samples with all patterns.
 count() {

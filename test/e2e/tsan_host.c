@@ -12,10 +12,6 @@
 **     because the kernel kills a thread that faults while the fault's signal is
 **     blocked. We have seen it: SIGSEGV in ljp_saferead_word, below
 **     __tsan::ProcessPendingSignals.
-** A SIGTRAP it runs at once, even in the middle of TSan's own code, because it
-** takes it for the thread's own fault. With timer "trap" we have seen a handler
-** that was compiled with TSan wait in __tsan::TraceSwitch for a mutex that the
-** interrupted __tsan::TraceSwitch held.
 ** What this prints shows the blocking, without any code of ours.
 **
 ** tsan_host start: prints what our interfaces answer.

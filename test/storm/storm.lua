@@ -4,7 +4,7 @@
 --   storm.lua SOURCE NAME SECONDS HOW FILE   under a profiler, for this time
 --   storm.lua SOURCE NAME ROUNDS             without a profiler
 --
--- HOW: perf, trap, posix (CPU samples by this timer), every (every memory
+-- HOW: perf, posix (CPU samples by this timer), every (every memory
 -- event), combined (CPU samples and every memory event in one session), sampled
 -- (CPU samples and sampled memory events)
 local source, name, amount, how, file = ...

@@ -18,13 +18,7 @@ overflow) how_far=--deep ;;
 vms) how_far=--once ;;
 esac
 
-# Timer trap differs from perf only in how the kernel raises the signal. Short
-# runs use it only where threads and processes come and go.
 timers="perf posix"
-case $name in
-threads | fork) timers="perf trap posix" ;;
-esac
-[ "${seconds%.*}" -lt 5 ] || timers="perf trap posix"
 
 storm() {
   LUA_CPATH="$BUILD_DIR/storm/?.so" timeout -s ABRT "$limit" \

@@ -349,8 +349,8 @@ static void count_trap(int number, siginfo_t *info, void *context)
   traps++;
 }
 
-/* As with the samples of timer "trap": while the handler of one runs, the next
-** is pending. Only the kernel or the thread itself can send a signal with such
+/* As with perf events that send a SIGTRAP: while the handler of one runs, the
+** next is pending. Only the kernel or the thread itself can send a signal with such
 ** a code. */
 static void trap_while_blocked(void)
 {

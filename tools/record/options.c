@@ -50,9 +50,9 @@ static const char help[] =
     "  --interval MS      milliseconds between samples, 0.05 to 60000 (default "
     "1)\n"
     "  --event EVENT      cpu (default), or wall: also threads that wait\n"
-    "  --timer TIMER      perf, trap, tick, posix, or auto (default): perf if "
-    "the\n"
-    "                     system permits it, else tick\n"
+    "  --timer TIMER      perf, tick, posix, or auto (default): perf if the "
+    "system\n"
+    "                     permits it, else tick\n"
     "  --mode MODE        C (default): whole stacks; L: the innermost "
     "function;\n"
     "                     D: counters only\n"
@@ -170,7 +170,6 @@ static const char *options_vain(const struct ljp_record_plan *plan,
 
 static int options_check_together(const struct ljp_record_plan *plan)
 {
-  const char *timer = plan->value[LJP_RECORD_TIMER];
   const char *vain;
   if (plan->value[LJP_RECORD_SAMPLE] && plan->every)
     return options_refuse("--sample and --every contradict each other");
@@ -185,9 +184,6 @@ static int options_check_together(const struct ljp_record_plan *plan)
                       "%s configures CPU samples, but --no-cpu is given", vain);
     return LJP_EXIT_USAGE;
   }
-  if (timer && strcmp(timer, "trap") == 0 && plan->value[LJP_RECORD_SIGNAL])
-    return options_refuse("--timer trap always uses signal 5 (SIGTRAP); omit "
-                          "--signal");
   if (plan->embed && ljp_record_rotates(plan))
     return options_refuse(
         "--embed-symbols cannot be combined with rotation: join the segments "

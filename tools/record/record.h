@@ -21,7 +21,7 @@
     "milliseconds, a number from 0.05 to 60000")                               \
   _(EVENT, "--event", CPU, "event", WORD, 0, 0, "cpu wall", "cpu or wall")     \
   _(TIMER, "--timer", CPU, "timer", WORD, 0, 0, "auto perf trap tick posix",   \
-    "auto, perf, trap, tick or posix")                                         \
+    "auto, perf, tick or posix")                                               \
   _(MODE, "--mode", CPU, "mode", WORD, 0, 0, "D L C",                          \
     "D (counters), L (leaf) or C (call graph)")                                \
   _(THREADS, "--threads", CPU, "threads", WORD, 0, 0, "lua all this",          \

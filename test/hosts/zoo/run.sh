@@ -35,12 +35,12 @@ export ASAN_OPTIONS=detect_leaks=0
 
 # The modes, and what each gives to ljprof record. "off" is our library without
 # any session; what all are compared with is LuaJIT without our patches.
-modes='off perf posix trap fallback wall sampled every native together children'
+modes='off perf posix fallback wall sampled every native together children'
 [ -z "${LJP_ZOO_MODES:-}" ] || modes=$LJP_ZOO_MODES
 # shellcheck disable=SC2016 # expanded when it is used
 options() {
   case $1 in
-  perf | posix | trap) echo "--timer $1" ;;
+  perf | posix) echo "--timer $1" ;;
   fallback) echo "--timer auto" ;;
   wall) echo "--event wall" ;;
   sampled) echo "--memory --no-cpu --sample 16384" ;;
@@ -61,7 +61,7 @@ options() {
 # refusal MODE: why this machine cannot record in a mode; nothing if it can.
 refusal() {
   case $1 in
-  perf | trap)
+  perf)
     "$ljprof" record --timer "$1" --force -o "$tmp/probe.ljp" \
       "$BUILD_DIR/bin/luajit" -e '' 2>&1 | sed -n 's/.*not recorded: //p'
     ;;
