@@ -28,13 +28,14 @@
 #include "profilers/session/vms.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/copy.h"
 #include "src/base/saferead.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
 
-struct ljp_sysprof ljp_sysprof = {
-    .lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
+struct ljp_sysprof ljp_sysprof = {.lock =
+                                      LJP_PROFILER_LOCK_INIT(ljp_copy_notice)};
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
 static void sysprof_lock(void)

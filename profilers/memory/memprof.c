@@ -22,6 +22,7 @@
 #include "profilers/session/side_run.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/copy.h"
 #include "src/base/saferead.h"
 #include "src/luajit/heap.h"
 #include "src/luajit/traces.h"
@@ -41,7 +42,7 @@ static struct {
   struct ljp_producer *events;      /* for events outside of a VM's thread */
   struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
-} memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_session_notice_copy)};
+} memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_copy_notice)};
 #define g (&memprof)
 
 static void memprof_lock(void)

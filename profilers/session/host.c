@@ -4,7 +4,9 @@
 ** One mutex guards the tables. A writer's round only tries it. fork() takes it:
 ** otherwise the child might get half-made tables, and the loader's lock held by
 ** a thread that the child does not have. Before fork() waits for the mutex, it
-** asks the thread that holds the mutex to hurry.
+** asks the thread that holds the mutex to hurry. A copy by a raw clone() cannot
+** wait. If the mutex was taken then, the copy makes new tables, and if it can
+** never get the loader's lock, it records nothing.
 */
 #include "profilers/session/host.h"
 
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 #include "src/base/assert.h"
+#include "src/base/copy.h"
+#include "src/base/loader.h"
 #include "src/base/saferead.h"
 
 static struct {
@@ -66,11 +70,21 @@ static void host_before_fork(void)
   pthread_mutex_lock(&host.lock);
   if (tables)
     ljp_unwind_hurry(tables, false);
+  ljp_saferead_hold();
 }
 
 static void host_after_fork(void)
 {
+  ljp_saferead_unhold();
   pthread_mutex_unlock(&host.lock);
+}
+
+static void host_copied(void)
+{
+  ljp_saferead_renew();
+  if (pthread_mutex_trylock(&host.lock))
+    host.tables = NULL; /* half-made: the memory is given up */
+  pthread_mutex_init(&host.lock, NULL);
 }
 
 void ljp_host_forked(void)
@@ -103,6 +117,11 @@ enum ljp_status ljp_host_prepare(struct ljp_failure *why)
 {
   static bool hooked;
   enum ljp_status status = LJP_OK;
+  if (ljp_loader_lost())
+    return ljp_fail(why, LJP_ERR_RUN, EDEADLK,
+                    "this process is a copy made by clone() while the loader "
+                    "was busy, so it cannot be recorded; use fork()");
+  ljp_copy_on_notice(host_copied);
   if (!hooked &&
       pthread_atfork(host_before_fork, host_after_fork, host_after_fork))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profilers/unwind/writer.h"
+#include "src/base/loader.h"
 
 #ifdef LJP_DEBUG /* So that growth happens in every test. */
 enum { LOADED_FIRST = 1 };
@@ -79,12 +80,12 @@ static int loaded_count_one(struct dl_phdr_info *info, size_t size, void *data)
 
 void ljp_unwind_count_loaded(struct ljp_unwind_counters *counters)
 {
-  dl_iterate_phdr(loaded_count_one, counters);
+  ljp_loader_each(loaded_count_one, counters);
 }
 
 bool ljp_unwind_list_loaded(struct ljp_unwind_listing *listing)
 {
-  dl_iterate_phdr(loaded_list_one, listing);
+  ljp_loader_each(loaded_list_one, listing);
   return !listing->out_of_memory;
 }
 

@@ -193,6 +193,9 @@ static int saferead_put(int slot, int index)
   struct sigaction *old = &slots[slot][index].old;
   struct sigaction seen;
 
+  /* A thread that a copy of the process does not have may have put it there. */
+  if (saferead_on_top(slot, index))
+    return 0;
   if (sigaction(saferead_signals[index], NULL, old))
     return -1;
   saferead_mask(&action.sa_mask); /* one kernel's frame at a time: the stack may
@@ -295,6 +298,21 @@ bool ljp_saferead_check(void)
   return ok;
 }
 
+void ljp_saferead_hold(void)
+{
+  pthread_mutex_lock(&lock);
+}
+
+void ljp_saferead_unhold(void)
+{
+  pthread_mutex_unlock(&lock);
+}
+
+void ljp_saferead_renew(void)
+{
+  pthread_mutex_init(&lock, NULL);
+}
+
 #else
 
 enum ljp_status ljp_saferead_install(void)
@@ -309,6 +327,18 @@ void ljp_saferead_remove(void)
 bool ljp_saferead_check(void)
 {
   return false;
+}
+
+void ljp_saferead_hold(void)
+{
+}
+
+void ljp_saferead_unhold(void)
+{
+}
+
+void ljp_saferead_renew(void)
+{
 }
 
 #endif

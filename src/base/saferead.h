@@ -94,4 +94,11 @@ void ljp_saferead_remove(void);
 ** installs ours on top of it. The writer thread calls this in each round. */
 bool ljp_saferead_check(void);
 
+/* fork() holds the lock of the functions above: otherwise a child might inherit
+** the lock from a thread that it does not have. */
+void ljp_saferead_hold(void);
+void ljp_saferead_unhold(void);
+/* In a copy by a raw clone(), which ran no handler of fork(): frees the lock. */
+void ljp_saferead_renew(void);
+
 #endif

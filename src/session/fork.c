@@ -13,17 +13,18 @@
 ** modules.c keeps the writer out of the loader meanwhile: otherwise the child
 ** might never get the loader's lock.
 ** A raw clone() runs no handler. The first call that meets a lock or a session
-** in such a copy does what they would have done; the copy is not recorded.
+** in such a copy (src/base/copy.h) does what they would have done; the copy is
+** not recorded.
 */
 #include "src/session/fork.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/copy.h"
 #include "src/base/own_path.h"
 #include "src/session/session_impl.h"
 #include "src/writer/modules.h"
@@ -35,29 +36,6 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static int fork_once_error;
 static pid_t forking_tid;
 static _Atomic unsigned fork_helpers; /* threads of profilers */
-/* Tells a process from a copy that a raw clone() made, for which no handler
-** runs: the kernel clears the word in every copy of this memory, but not for
-** vfork(), whose child shares it. NULL: the kernel cannot (before 4.14). */
-static _Atomic uint32_t *fork_own_word;
-static _Atomic pid_t fork_own_pid; /* 0: no session was ever started. */
-
-static void fork_make_word(void)
-{
-  size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-  void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) == 0)
-    fork_own_word = page;
-  else if (page != MAP_FAILED)
-    munmap(page, bytes);
-}
-
-static void fork_own(void)
-{
-  atomic_store(&fork_own_pid, getpid());
-  if (fork_own_word)
-    atomic_store(fork_own_word, 1);
-}
 
 static void fork_prepare(void)
 {
@@ -179,7 +157,7 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
 /* With all locks held, as fork_prepare() leaves them. */
 static void fork_child_sessions(bool may_record)
 {
-  fork_own();
+  ljp_copy_watch();
   atomic_store(&fork_helpers, 0);
   ljp_modules_unhold();
   for (struct ljp_session *s = registry; s; s = s->next) {
@@ -199,13 +177,9 @@ static void fork_child(void)
   fork_child_sessions(true);
 }
 
-void ljp_session_notice_copy(void)
+/* In a copy by a raw clone(). */
+static void fork_copied(void)
 {
-  pid_t pid = atomic_load(&fork_own_pid);
-  if (!pid || (fork_own_word ? atomic_exchange(fork_own_word, 1) != 0
-                             : pid == getpid()))
-    return;
-  fork_own();
   /* Threads that this process does not have may have held the locks. */
   pthread_mutex_init(&registry_mutex, NULL);
   for (struct ljp_session *s = registry; s; s = s->next)
@@ -217,15 +191,15 @@ void ljp_session_notice_copy(void)
 
 static void fork_set_handlers(void)
 {
-  fork_make_word();
-  fork_own();
+  ljp_copy_on_notice(fork_copied);
+  ljp_copy_watch();
   fork_once_error = pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 enum ljp_status ljp_fork_register(struct ljp_session *s)
 {
   pthread_once(&fork_once, fork_set_handlers);
-  ljp_session_notice_copy();
+  ljp_copy_notice();
   if (fork_once_error)
     return LJP_ERR_MEM;
   pthread_mutex_lock(&registry_mutex);

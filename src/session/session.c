@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "src/base/clock.h"
+#include "src/base/copy.h"
 #include "src/base/futex.h"
 #include "src/session/session_impl.h"
 
@@ -214,7 +215,7 @@ static bool session_await_end(struct ljp_session *s)
 enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
 {
   bool join = false;
-  ljp_session_notice_copy();
+  ljp_copy_notice();
   pthread_mutex_lock(&s->mutex);
   if (s->state == LJP_SESSION_IDLE) {
     pthread_mutex_unlock(&s->mutex);

@@ -97,11 +97,6 @@ enum ljp_status ljp_session_commit(struct ljp_session *s);
 ** or 0. If the sink is stuck, returns after ten seconds. */
 enum ljp_status ljp_session_stop(struct ljp_session *s, int *error);
 
-/* If this process is a copy by a raw clone(), for which no handlers of fork()
-** run: ends all sessions here, as in a fork's child that is not recorded. Each
-** stop begins with it; a profiler calls it before it looks at its own state. */
-void ljp_session_notice_copy(void);
-
 /* Stops the session if necessary, and frees it and all its producers. */
 void ljp_session_free(struct ljp_session *s);
 

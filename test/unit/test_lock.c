@@ -1,17 +1,20 @@
 /*
-** Locks of src/luajit: no update is lost, and a child of fork() finds the locks
-** free.
+** Locks of src/luajit: no update is lost, and a child of fork() or of a raw
+** clone() finds the locks free.
 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include <pthread.h>
 
+#include "src/base/copy.h"
 #include "src/luajit/vm/lock.h"
 
 enum { THREADS = 3, ROUNDS = 20011 };
@@ -84,11 +87,34 @@ static void a_forks_child_finds_them_free(void **state)
     pthread_join(thread[i], NULL);
 }
 
+/* No handler of fork() runs in a raw clone(). */
+static void a_raw_copy_finds_them_free(void **state)
+{
+  (void)state;
+  int status;
+  ljp_copy_watch(); /* as each session does */
+  for (int which = 0; which < LJP_LOCKS; which++)
+    ljp_lock((enum ljp_lock)which);
+  pid_t pid = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+  if (pid == 0) {
+    alarm(20);
+    for (int which = 0; which < LJP_LOCKS; which++)
+      add(which);
+    _exit(7);
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 7);
+  for (int which = 0; which < LJP_LOCKS; which++)
+    ljp_unlock((enum ljp_lock)which);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_update_is_lost),
       cmocka_unit_test(a_forks_child_finds_them_free),
+      cmocka_unit_test(a_raw_copy_finds_them_free),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

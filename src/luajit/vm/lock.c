@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "src/base/copy.h"
 #include "src/base/futex.h"
 
 /* A waiter checks again after this time, in case a wake-up was lost. */
@@ -17,8 +18,10 @@ _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
 void ljp_lock_wait(enum ljp_lock which)
 {
   _Atomic uint32_t *word = &ljp_lock_words[which];
-  while (atomic_exchange_explicit(word, 2, memory_order_acquire))
+  while (atomic_exchange_explicit(word, 2, memory_order_acquire)) {
     ljp_futex_wait(word, 2, PATIENCE_NS);
+    ljp_copy_notice(); /* frees the lock if its holder is in another process */
+  }
 }
 
 void ljp_lock_wake(enum ljp_lock which)
@@ -60,6 +63,12 @@ static void lock_forked(void)
   }
 }
 
+static void lock_copied(void)
+{
+  for (int i = 0; i < LJP_LOCKS; i++)
+    atomic_store(&ljp_lock_words[i], 0);
+}
+
 /* Runs when the library is loaded, before any thread can hold a lock. A thread
 ** that registers the handlers later may wait for a fork() that another thread
 ** has begun, and the child then finds the lock taken. A host may fork on a
@@ -69,6 +78,7 @@ static void lock_forked(void)
 ** handlers. */
 __attribute__((constructor(101))) static void lock_set_handlers(void)
 {
+  ljp_copy_on_notice(lock_copied);
   /* Without memory for this, fork() does what it would do without us. */
   (void)pthread_atfork(lock_prepare, lock_forked, lock_forked);
 }

@@ -1,0 +1,23 @@
+/*
+** The loader's list of objects. dl_iterate_phdr() takes the loader's lock, which
+** a copy of the process by a raw clone() never gets if one of our threads held it
+** then.
+*/
+#ifndef LJP_LOADER_H
+#define LJP_LOADER_H
+
+#include <link.h>
+#include <stdbool.h>
+
+/* dl_iterate_phdr(). Any thread may call it; no signal handler may. */
+int ljp_loader_each(int (*each)(struct dl_phdr_info *info, size_t size,
+                                void *ctx),
+                    void *ctx);
+
+/* This process is a copy, and the loader's lock is taken for ever. */
+bool ljp_loader_lost(void);
+
+/* This process is a copy by a raw clone(). */
+void ljp_loader_copied(void);
+
+#endif
