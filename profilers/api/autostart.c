@@ -18,6 +18,7 @@
 
 #include "profilers/cpu/sysprof.h"
 #include "profilers/memory/memprof.h"
+#include "profilers/session/side_run.h"
 #include "src/base/futex.h"
 #include "src/base/own_path.h"
 
@@ -206,6 +207,20 @@ static void autostart_wait(void)
     ljp_futex_wait(&autostart_state, busy, PAUSE_NS);
 }
 
+/* A function of its own because the variable is looked up for each VM. */
+__attribute__((noinline)) static void autostart_begin(lua_State *L,
+                                                      const char *text)
+{
+  ljp_side_bind();
+  int top = lua_gettop(L);
+  lua_pushcfunction(L, autostart_protected);
+  lua_pushvalue(L, top);
+  lua_pushlightuserdata(L, (void *)(uintptr_t)text);
+  if (lua_pcall(L, 2, 0, 0))
+    autostart_complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
+  lua_settop(L, top);
+}
+
 void ljp_autostart(lua_State *L)
 {
   const char *text = secure_getenv("LJPROF_RECORD");
@@ -217,13 +232,7 @@ void ljp_autostart(lua_State *L)
     ljp_memprof_meet(L);
     return;
   }
-  int top = lua_gettop(L);
-  lua_pushcfunction(L, autostart_protected);
-  lua_pushvalue(L, top);
-  lua_pushlightuserdata(L, (void *)(uintptr_t)text);
-  if (lua_pcall(L, 2, 0, 0))
-    autostart_complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
-  lua_settop(L, top);
+  autostart_begin(L, text);
   atomic_store(&autostart_state, 1);
   ljp_futex_call(&autostart_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }

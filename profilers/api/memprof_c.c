@@ -8,6 +8,7 @@
 #include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/memprof.h"
+#include "profilers/session/side_run.h"
 
 /* The options of the running session; read when it has ended. */
 static struct luam_Memprof_Options running;
@@ -30,6 +31,7 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
 {
   struct ljp_memprof_options options;
   struct ljp_failure why;
+  ljp_side_bind();
   if (!L || !opt || !opt->writer) {
     errno = EINVAL;
     return PROFILE_ERRUSE;

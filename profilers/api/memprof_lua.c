@@ -10,6 +10,7 @@
 
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
+#include "profilers/session/side_run.h"
 
 /* -- Options --------------------------------------------------------------- */
 static bool memprof_read_every(lua_State *L, void *to, const char **wants)
@@ -89,6 +90,7 @@ static int memprof_start(lua_State *L)
   struct ljp_memprof_lua m = {.every = false};
   struct ljp_failure why;
   int results = 0;
+  ljp_side_bind();
   ljp_memprof_options_init(&m.options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1) &&
                             lua_type(L, 1) != LUA_TSTRING))

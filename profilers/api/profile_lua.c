@@ -9,6 +9,7 @@
 #include "profilers/api/memprof_lua.h"
 #include "profilers/api/output_options.h"
 #include "profilers/api/sysprof_lua.h"
+#include "profilers/session/side_run.h"
 
 struct combined {
   struct ljp_memprof_lua m; /* with the output of the session */
@@ -97,6 +98,7 @@ static int profile_start(lua_State *L)
 {
   struct combined c = {.cpu = true, .memory = true};
   int results = 0;
+  ljp_side_bind();
   ljp_memprof_options_init(&c.m.options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
     return ljp_options_failed(

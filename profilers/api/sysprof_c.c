@@ -10,6 +10,7 @@
 #include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/cpu/sysprof.h"
+#include "profilers/session/side_run.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -70,6 +71,7 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
 {
   struct ljp_sysprof_options options;
   struct ljp_failure why;
+  ljp_side_bind();
   if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval ||
       opt->interval > LJP_INTERVAL_MAX_NS / 1000000)
     return sysprof_wrong(EINVAL);

@@ -10,6 +10,7 @@
 
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
+#include "profilers/session/side_run.h"
 #include "src/base/signals.h"
 
 /* -- Options --------------------------------------------------------------- */
@@ -137,6 +138,7 @@ static int sysprof_start(lua_State *L)
 {
   struct ljp_sysprof_options options;
   struct ljp_failure why;
+  ljp_side_bind();
   ljp_sysprof_options_init(&options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
     return ljp_options_failed(

@@ -3,10 +3,13 @@
 */
 #include "profilers/session/side_run.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "profilers/session/stand_in.h"
+#include "src/base/bind.h"
 #include "src/base/side_stack.h"
 
 enum { GUARD_BYTES = 4096, RUN_BYTES = GUARD_BYTES + (256 << 10) };
@@ -57,4 +60,23 @@ enum ljp_status ljp_side_run(enum ljp_status (*work)(void *a, const void *b,
   ljp_stand_in_regs = before;
   munmap(stack, RUN_BYTES);
   return job.status;
+}
+
+static enum ljp_status side_bind_here(void *a, const void *b,
+                                      struct ljp_failure *why)
+{
+  (void)a;
+  (void)b;
+  (void)why;
+  ljp_bind_calls();
+  return LJP_OK;
+}
+
+void ljp_side_bind(void)
+{
+  static _Atomic bool bound;
+  if (atomic_load_explicit(&bound, memory_order_acquire))
+    return;
+  ljp_side_run(side_bind_here, NULL, NULL, NULL);
+  atomic_store_explicit(&bound, true, memory_order_release);
 }

@@ -15,4 +15,9 @@ enum ljp_status ljp_side_run(enum ljp_status (*work)(void *a, const void *b,
                                                      struct ljp_failure *why),
                              void *a, const void *b, struct ljp_failure *why);
 
+/* Binds the library's calls (src/base/bind.h), once in a process. Each function
+** that can start a session calls this first: from then on no call of ours takes
+** the stack that binding takes. */
+void ljp_side_bind(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include "src/base/crc32c.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define POLYNOMIAL 0x82f63b78u
@@ -43,7 +44,9 @@ uint32_t ljp_crc32c_table(uint32_t crc, const void *data, size_t len)
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
+#include <stdatomic.h>
 
 __attribute__((target("sse4.2"))) static uint32_t
 crc_hardware(uint32_t crc, const void *data, size_t len)
@@ -61,9 +64,24 @@ crc_hardware(uint32_t crc, const void *data, size_t len)
   return ~c32;
 }
 
+/* Not __builtin_cpu_supports(), which asks the processor for everything when the
+** library is loaded; in a virtual machine each question takes a microsecond. */
+static bool crc_has_hardware(void)
+{
+  enum { NOT_ASKED, NO, YES };
+  static _Atomic int has = NOT_ASKED;
+  int known = atomic_load_explicit(&has, memory_order_relaxed);
+  if (known == NOT_ASKED) {
+    unsigned a, b, c, d;
+    known = __get_cpuid(1, &a, &b, &c, &d) && c & bit_SSE4_2 ? YES : NO;
+    atomic_store_explicit(&has, known, memory_order_relaxed);
+  }
+  return known == YES;
+}
+
 uint32_t ljp_crc32c(uint32_t crc, const void *data, size_t len)
 {
-  if (__builtin_cpu_supports("sse4.2"))
+  if (crc_has_hardware())
     return crc_hardware(crc, data, len);
   return ljp_crc32c_table(crc, data, len);
 }

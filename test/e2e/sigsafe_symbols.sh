@@ -8,8 +8,8 @@ set -eu
 
 # Calls that the compiler itself may make, and what the linker provides.
 allowed='memcpy memmove memset memcmp _GLOBAL_OFFSET_TABLE_ __stack_chk_fail'
-# POSIX calls these async-signal-safe. Their callers are built with -fno-plt, so
-# that they are bound when the library is loaded.
+# POSIX calls these async-signal-safe. They are bound when a session starts
+# (src/base/bind.h; e2e/bound_calls).
 allowed="$allowed clock_gettime __errno_location"
 # The guest walk only compares addresses with those of the VM's functions; the
 # list of VMs is data.

@@ -1,10 +1,16 @@
 -- How much stack a function takes with everything that it calls: the compiler's
 -- own figures (-fstack-usage) along the calls in the linked library's code.
 -- Calls through pointers are not followed; what they lead to is a root of its
--- own. Usage: luajit stack_bounds.lua FIGURES CODE ROOT=BYTES...
+-- own. Usage: luajit stack_bounds.lua FIGURES CODE CALLS ROOT=BYTES...
 --   FIGURES  lines of the compiler's *.su files
 --   CODE     objdump -d of the library
-local figures, code = arg[1], arg[2]
+--   CALLS    what is said of calls that the loader binds when they are made
+--            first:
+--              bound   a session has bound them
+--              binds   each may be the first, which takes stack
+--              early   there are none
+--              begins  the root calls ljp_side_bind() before anything else
+local figures, code, mode = arg[1], arg[2], arg[3]
 
 -- Functions in assembly have no figures.
 local bytes = {
@@ -22,8 +28,16 @@ local others = {
   snprintf = 2560, lj_debug_uvname = 64, lj_debug_line = 128,
 }
 
+-- The loader's own need: it saves all registers, 2.7 KiB with AVX-512.
+local BINDING = 4096
+
 -- These call each other for each segment, four at most (LJP_BELOW_DEEP).
 local times = { below_follow = 4, ljp_below_put_together = 4 }
+
+-- Hooks call these only while a session runs.
+local in_session = {
+  ljp_trace_reason = true, ljp_chunk_name_get = true, proto_die = true,
+}
 
 -- A compiler may split a function: NAME.part.0, NAME.isra.0, NAME.cold.
 local function plain(name)
@@ -38,12 +52,18 @@ for line in io.lines(figures) do
   end
 end
 
-local calls, at = {}, nil
+-- lazy: the names in the section whose slots are bound at the first call. (The
+-- slots of .plt.got are bound at load.)
+local calls, first, lazy, at, section = {}, {}, {}, nil, nil
 for line in io.lines(code) do
+  section = line:match("^Disassembly of section (.*):$") or section
   local head = line:match("^%x+ <([^>+]+)>:$")
   if head then
     at = plain(head)
     calls[at] = calls[at] or {}
+    if head:match("@plt$") and (section == ".plt" or section == ".plt.sec") then
+      lazy[at] = true
+    end
   elseif at then
     line = line:gsub("\taddr32 ", "\t")
     local how, to = line:match("\t([cj]%a+)%s.*<([^>+@]+)[^>]*>")
@@ -51,10 +71,12 @@ for line in io.lines(code) do
       to = plain(to)
       if to ~= at and not to:match("_failed$") then
         calls[at][to] = true
+        first[at] = first[at] or to
       end
     end
   end
 end
+assert(next(lazy), "no calls are bound lazily: is this the library's code?")
 
 -- The deepest way down from a function, in bytes and in words. A result that
 -- depends on what is on the path, because functions call each other, is not
@@ -71,9 +93,18 @@ local function deepest(name, path)
     return 0, "", true
   end
   local own = bytes[name] or others[name] or OTHER
+  if lazy[name] and not bytes[name] then
+    if mode == "early" then
+      error(table.concat(path, " ") .. ": the call of " .. name ..
+        "() is not bound at load (ljp_bind_early in CMakeLists.txt)", 0)
+    end
+    own = own + (mode == "binds" and BINDING or 0)
+  end
   path[name] = true
+  path[#path + 1] = name
   local most, way, depends = 0, "", false
-  for to in pairs(bytes[name] and calls[name] or {}) do
+  local leaf = not bytes[name] or (mode == "early" and in_session[name])
+  for to in pairs(leaf and {} or calls[name]) do
     local n, w, d = deepest(to, path)
     depends = depends or d
     if n > most then
@@ -81,6 +112,7 @@ local function deepest(name, path)
     end
   end
   path[name] = nil
+  path[#path] = nil
   way = " " .. name .. ":" .. own .. way
   if not depends then
     known[name] = { own + most, way }
@@ -89,11 +121,14 @@ local function deepest(name, path)
 end
 
 local failed
-for i = 3, #arg do
+for i = 4, #arg do
   local name, limit = arg[i]:match("^([%w_]+)=(%d+)$")
   limit = tonumber(limit)
   if not bytes[name] then
     print("no figure for " .. name)
+    failed = true
+  elseif mode == "begins" and first[name] ~= "ljp_side_bind" then
+    print(name .. " calls " .. tostring(first[name]) .. " first")
     failed = true
   else
     local n, way = deepest(name, {})

@@ -9,14 +9,23 @@ limit=$(sed -n 's/.*LJP_HANDLER_BYTES = \([0-9]*\),.*/\1/p' \
 [ -n "$limit" ] || fail "no LJP_HANDLER_BYTES"
 (cd "$BUILD_DIR" && find src profilers -name '*.su' -exec cat {} +) > figures.txt
 [ -s figures.txt ] || fail "the build has no figures (-fstack-usage)"
+! readelf -d "$BUILD_DIR/lib/libluajit-5.1.so.2" | grep -q BIND_NOW ||
+  fail "this test wants a library that is bound lazily (no -z now)"
 objdump -d --no-show-raw-insn "$BUILD_DIR/lib/libluajit-5.1.so.2" > code.txt
 
 # bound WHAT ROOT=BYTES...
 bound() {
-  what=$1
-  shift
+  bound_if bound "$@"
+}
+
+# bound_if CALLS WHAT ROOT=BYTES...
+bound_if() {
+  calls=$1
+  what=$2
+  shift 2
   "$BUILD_DIR/bin/luajit" "$SOURCE_DIR/test/e2e/stack_bounds.lua" \
-    figures.txt code.txt "$@" > bounds.txt || fail "$what: $(cat bounds.txt)"
+    figures.txt code.txt "$calls" "$@" > bounds.txt 2>&1 ||
+    fail "$what: $(cat bounds.txt)"
   cat bounds.txt
   ok "$what"
 }
@@ -34,6 +43,9 @@ hooks=$(sed -n 's/^.* <\(ljp_hook_[a-z_]*\)>:$/\1=1536/p' code.txt |
 [ "$(echo "$hooks" | wc -l)" -ge 15 ] || fail "too few hooks: $hooks"
 # shellcheck disable=SC2086 # words
 bound "the VM's hooks" $hooks
+# They run without a session, too, so nothing has bound their calls.
+# shellcheck disable=SC2086 # words
+bound_if early "... whose calls are bound at load" $hooks
 bound "the profilers' listeners" events_on_trace=4000 sysprof_on_deferred=1024
 
 # The interfaces, VMs that come and go, exit(), fork().
@@ -41,7 +53,14 @@ bound "the C interface" luaM_sysprof_start=4096 luaM_sysprof_stop=4096 \
   luaM_sysprof_report=4096 luaM_memprof_start=4096 luaM_memprof_stop=4096
 bound "the Lua interface" sysprof_start=5120 sysprof_stop=5120 \
   sysprof_report=5120 memprof_start=5120 memprof_stop=5120 memprof_mark=5120 \
-  profile_start=5120 profile_stop=5120 ljp_autostart=5120
+  profile_start=5120 profile_stop=5120 autostart_begin=5120
+# Before the first session the loader binds calls as they are made. Whatever can
+# start one binds all of them first, on a side stack.
+bound_if begins "... whose starts bind all calls first" \
+  luaM_sysprof_start=4096 luaM_memprof_start=4096 sysprof_start=5120 \
+  memprof_start=5120 profile_start=5120 autostart_begin=5120
+bound_if binds "... where the calls to make the side stack are bound" \
+  ljp_side_bind=5120
 bound "the status" profile_status=7680
 bound "VMs that come and go, and the end" sysprof_on_created=1536 \
   sysprof_on_closing=1536 memprof_on_closing=1536 sysprof_at_exit=1536 \

@@ -21,13 +21,14 @@ static const char *const reason_messages[] = {
 #include "lj_traceerr.h"
 };
 
-static const char *const reason_bytecodes[] = {
+/* Arrays of characters need no work of the loader. */
+static const char reason_bytecodes[][8] = {
 #define NAME(name, ma, mb, mc, mt) #name,
     BCDEF(NAME)
 #undef NAME
 };
 
-static const char *const reason_instructions[] = {
+static const char reason_instructions[][8] = {
 #define NAME(name, m, m1, m2) #name,
     IRDEF(NAME)
 #undef NAME

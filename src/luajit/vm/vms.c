@@ -12,6 +12,7 @@
 
 struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
 _Atomic uint32_t ljp_vm_count = 1;
+static struct ljp_vm vms_first_chunk[LJP_VM_CHUNK];
 static uint32_t vms_free_first;
 static uint32_t vms_last_number;
 
@@ -28,7 +29,8 @@ static struct ljp_vm *vms_take(void)
   if (chunk >= LJP_VM_CHUNKS)
     return NULL;
   if (!atomic_load(&ljp_vm_chunks[chunk])) {
-    struct ljp_vm *fresh = calloc(LJP_VM_CHUNK, sizeof *fresh);
+    struct ljp_vm *fresh =
+        chunk ? calloc(LJP_VM_CHUNK, sizeof *fresh) : vms_first_chunk;
     if (!fresh)
       return NULL;
     atomic_store(&ljp_vm_chunks[chunk], fresh);
