@@ -69,6 +69,11 @@ const char *ljp_profile_kind_text(unsigned kind)
   return text ? text : "unknown";
 }
 
+const char *ljp_profile_state_text(unsigned state)
+{
+  return state == LJP_STATE_LUA ? "Lua" : ljp_name_vmstate(state);
+}
+
 /* Machine code: the name, or module and address. */
 static void name_add_code(struct line *line, const struct ljp_profile *p,
                           const struct ljp_profile_frame *f)
@@ -167,7 +172,8 @@ static void name_add_function(struct line *line, const struct ljp_profile *p,
 static void name_add_place(struct line *line, const struct ljp_profile *p,
                            const struct ljp_profile_frame *f, unsigned how)
 {
-  uint32_t at = how & LJP_NAME_LINES ? f->line : f->first_line;
+  /* Where the current line is not known, that of the definition is shown. */
+  uint32_t at = (how & LJP_NAME_LINES) && f->line ? f->line : f->first_line;
   switch (f->kind) {
   case LJP_FRAME_LUA:
   case LJP_FRAME_LUA_INLINED:

@@ -42,4 +42,8 @@ size_t ljp_function_name(const struct ljp_profile *p, uint32_t function,
 /* "Lua", "inlined", "C" ..., for enum ljp_profile_kind, too. */
 const char *ljp_profile_kind_text(unsigned kind);
 
+/* "interpreter", "compiled" ..., for enum ljp_profile_state, too; NULL: there
+** is no such state. */
+const char *ljp_profile_state_text(unsigned state);
+
 #endif

@@ -199,13 +199,28 @@ enum ljp_status ljp_profile_reserve_estimates(struct ljp_profile *p)
   return LJP_OK;
 }
 
+enum ljp_status ljp_profile_reserve_sites(struct ljp_profile *p)
+{
+  uint32_t room = p->pass->memory_room, *have = &p->pass->site_room;
+  if (LJP_UNLIKELY(*have < room)) {
+    struct ljp_profile_site *more = realloc(p->sites, room * sizeof *more);
+    if (!more)
+      return LJP_ERR_MEM;
+    memset(more + *have, 0, (room - *have) * sizeof *more);
+    p->sites = more;
+    *have = room;
+  }
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_intern_memory(struct ljp_profile *p, uint32_t row,
                                           uint32_t *memory)
 {
   if (LJP_UNLIKELY(!p->rows[row].memory)) {
     if (!intern_reserve_memory(p))
       return LJP_ERR_MEM;
-    if (p->estimates && ljp_profile_reserve_estimates(p))
+    if ((p->estimates && ljp_profile_reserve_estimates(p)) ||
+        (p->sites && ljp_profile_reserve_sites(p)))
       return LJP_ERR_MEM;
     p->memory[p->memory_count] = (struct ljp_profile_memory){
         .row = row, .vm = p->contexts[p->rows[row].context].vm};

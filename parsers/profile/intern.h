@@ -45,6 +45,9 @@ enum ljp_status ljp_profile_init_memory(struct ljp_profile *p);
 ** call it grows with memory[]. */
 enum ljp_status ljp_profile_reserve_estimates(struct ljp_profile *p);
 
+/* The same for sites[]. */
+enum ljp_status ljp_profile_reserve_sites(struct ljp_profile *p);
+
 bool ljp_profile_same_frame(const struct ljp_profile_frame *a,
                             const struct ljp_profile_frame *b);
 

@@ -190,18 +190,26 @@ static enum ljp_status notices_notes(struct ljp_profile *p)
     status = notices_add(p, "%.*s", (int)text.len, text.data);
   }
   if (!status && pass->more_notes)
-    status = notices_add(p, "%" PRIu64 " more warning%s (see 'ljprof check')",
-                         pass->more_notes, notices_plural(pass->more_notes));
+    status = notices_add(p, "%" PRIu64 " more warning%s (see 'ljprof %s')",
+                         pass->more_notes, notices_plural(pass->more_notes),
+                         p->recorded_by ? "dump" : "check");
   return status;
+}
+
+/* How a file of another profiler ends. */
+static enum ljp_status notices_end(struct ljp_profile *p)
+{
+  return p->pass->ends[0] ? notices_add(p, "%s", p->pass->ends) : LJP_OK;
 }
 
 enum ljp_status ljp_profile_make_notices(struct ljp_profile *p)
 {
   enum ljp_status status;
   const char *symbols;
-  if ((status = notices_notes(p)) || (status = notices_losses(p)) ||
-      (status = notices_unsampled(p)) || (status = notices_gaps(p)) ||
-      (status = notices_stacks(p)) || (status = notices_memory(p)))
+  if ((status = notices_end(p)) || (status = notices_notes(p)) ||
+      (status = notices_losses(p)) || (status = notices_unsampled(p)) ||
+      (status = notices_gaps(p)) || (status = notices_stacks(p)) ||
+      (status = notices_memory(p)))
     return status;
   for (size_t i = 0; (symbols = ljp_symbols_notice(p->symbols, i)); i++)
     if ((status = notices_add(p, "%s", symbols)))

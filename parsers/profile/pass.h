@@ -26,7 +26,7 @@ struct ljp_profile_pass {
   struct ljp_index frame_index, node_index, context_index, row_index;
   struct ljp_index trace_index;
   uint32_t frame_room, node_room, context_room, row_room, memory_room;
-  uint32_t estimate_room;
+  uint32_t estimate_room, site_room;
   uint32_t module_room, thread_room, vm_room, function_room;
   uint32_t gc_room, mark_room, trace_event_room, point_room;
   uint32_t trace_room, notice_room;
@@ -49,6 +49,8 @@ struct ljp_profile_pass {
   struct ljp_live live;
   struct ljp_memory_sums memory;
   struct ljp_growth growth;
+  char ends[LJP_READER_ERROR_BYTES]; /* Of a foreign file: how it ends, if it
+                                     ** is not whole. */
   bool since_seen; /* The mark that options.since names was read. */
 };
 

@@ -4,12 +4,16 @@
 */
 #include "parsers/profile/profile.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
+#include "parsers/tarantool/reader.h"
 #include "src/base/assert.h"
+
+#define PROFILE_ERROR_BYTES (LJP_READER_ERROR_BYTES + 64)
 
 struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
 {
@@ -70,6 +74,7 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->rows);
   free(p->memory);
   free(p->estimates);
+  free(p->sites);
   free(p->modules);
   free(p->threads);
   free(p->vms);
@@ -212,12 +217,49 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
   p->growth = ljp_growth_sums(&p->pass->growth);
   if ((status = ljp_profile_end_memory(p)) || (status = ljp_profile_rebuild(p)))
     return profile_fail(p, status, ljp_status_text(status));
-  p->balance.sampled_ns = p->totals.cpu_ns;
-  p->balance.wall_ns = p->totals.wall_ns;
+  if (!p->recorded_by) {
+    p->balance.sampled_ns = p->totals.cpu_ns;
+    p->balance.wall_ns = p->totals.wall_ns;
+  }
   if ((status = ljp_profile_make_notices(p)))
     return profile_fail(p, status, ljp_status_text(status));
   profile_free_pass(p);
   return LJP_OK;
+}
+
+/* Reads the input into the profile with the reader that its first bytes ask
+** for. error: LJP_READER_ERROR_BYTES + 64. */
+static enum ljp_status profile_read(struct ljp_profile *p,
+                                    struct ljp_input *input, char *error)
+{
+  struct ljp_tarantool_reader tarantool;
+  struct ljp_reader *reader = NULL;
+  enum ljp_status status;
+  ssize_t head = ljp_input_peek(input);
+  if (head < 0) {
+    snprintf(error, PROFILE_ERROR_BYTES, "cannot read: %s", strerror(errno));
+    ljp_input_close(input);
+    return LJP_ERR_IO;
+  }
+  if (ljp_tarantool_begins(input->peeked, (size_t)head)) {
+    if (!(status = ljp_tarantool_init(&tarantool, input))) {
+      status = ljp_profile_add_tarantool(p, &tarantool);
+      ljp_tarantool_fini(&tarantool);
+    }
+  } else if (!(reader = malloc(sizeof *reader))) {
+    ljp_input_close(input);
+    status = LJP_ERR_MEM;
+  } else if (!(status = ljp_reader_input(reader, input))) {
+    status = ljp_profile_add(p, reader);
+    ljp_reader_fini(reader);
+  }
+  free(reader);
+  if (!status)
+    status = ljp_profile_finish(p);
+  if (status)
+    snprintf(error, PROFILE_ERROR_BYTES, "%s",
+             p->error[0] ? p->error : ljp_status_text(status));
+  return status;
 }
 
 enum ljp_status ljp_profile_load(const char *path,
@@ -225,24 +267,17 @@ enum ljp_status ljp_profile_load(const char *path,
                                  struct ljp_profile **profile,
                                  char error[LJP_READER_ERROR_BYTES + 64])
 {
-  struct ljp_reader *reader = malloc(sizeof *reader);
   struct ljp_profile *p = ljp_profile_new(options);
+  struct ljp_input input;
+  char why[LJP_INPUT_ERROR_BYTES];
   enum ljp_status status = LJP_ERR_MEM;
   *profile = NULL;
-  snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", ljp_status_text(status));
-  if (reader && p) {
-    status = ljp_reader_open(reader, path);
-    if (status) {
-      snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", reader->error);
-    } else {
-      if (!(status = ljp_profile_add(p, reader)))
-        status = ljp_profile_finish(p);
-      if (status)
-        snprintf(error, LJP_READER_ERROR_BYTES + 64, "%s", p->error);
-      ljp_reader_fini(reader);
-    }
-  }
-  free(reader);
+  if (!p)
+    snprintf(error, PROFILE_ERROR_BYTES, "%s", ljp_status_text(status));
+  else if ((status = ljp_input_open(&input, path, why)))
+    snprintf(error, PROFILE_ERROR_BYTES, "%s", why);
+  else
+    status = profile_read(p, &input, error);
   if (status)
     ljp_profile_free(p);
   else

@@ -94,11 +94,17 @@ struct ljp_profile_node {
   uint32_t parent, frame;
 };
 
+/* States that the profile adds to those of the format. */
+enum ljp_profile_state {
+  LJP_STATE_LUA = 255 /* Lua code, interpreted, where the file tells it from the
+                     ** interpreter's own work. */
+};
+
 /* The circumstances of an event. */
 struct ljp_profile_context {
   uint32_t thread, vm; /* In threads[], vms[]. */
   uint8_t kind;        /* enum ljp_producer_kind. */
-  uint8_t state;       /* enum ljp_vmstate. */
+  uint8_t state;       /* enum ljp_vmstate or ljp_profile_state. */
   uint8_t cut;         /* enum ljp_cut: why the walk ended early. */
   uint8_t type;        /* enum ljp_mem_type: what the memory is for. */
 };
@@ -109,7 +115,8 @@ struct ljp_profile_row {
   uint32_t node, context;
   uint32_t memory; /* In memory[]; 0: none. */
   uint64_t count;  /* Samples; allocations. */
-  uint64_t weight; /* Nanoseconds; bytes allocated or reallocated. */
+  uint64_t weight; /* Nanoseconds; bytes allocated or reallocated. Samples of
+                   ** a file without times: their number. */
 };
 
 /*
@@ -156,6 +163,13 @@ struct ljp_profile_estimates {
 #define LJP_X(name) struct ljp_estimate name;
   LJP_ESTIMATES_LIST(LJP_X)
 #undef LJP_X
+};
+
+/* What happened at a row, whichever blocks it was about. Only files of other
+** profilers tell it (profile.recorded_by): their frees have a place, too. */
+struct ljp_profile_site {
+  uint64_t frees, free_bytes;
+  uint64_t realloc_bytes, realloc_old_bytes; /* New sizes; old sizes. */
 };
 
 /* What was counted at a row in one tick (options.points); sorted by time. */
@@ -284,8 +298,9 @@ struct ljp_profile {
   struct ljp_profile_memory *memory;       /* [0]: unused. */
   struct ljp_profile_estimates *estimates; /* Parallel to memory[]; NULL: all
                                            ** of memory[] is exact. */
-  struct ljp_profile_module *modules;      /* [0]: none. */
-  struct ljp_profile_thread *threads;      /* [0]: not known; so for vms. */
+  struct ljp_profile_site *sites; /* Parallel to memory[]; NULL: not told. */
+  struct ljp_profile_module *modules; /* [0]: none. */
+  struct ljp_profile_thread *threads; /* [0]: not known; so for vms. */
   struct ljp_profile_vm *vms;
   struct ljp_profile_gc *gc;
   struct ljp_profile_mark *marks;
@@ -305,6 +320,10 @@ struct ljp_profile {
   uint64_t pid;
   uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
   bool has_memory, sampled_memory, has_gc;
+  /* The profiler that wrote the file; NULL: ours. The files of others have no
+  ** times, threads or process. */
+  const char *recorded_by;
+  uint64_t source_bytes; /* recorded_by: how much of the file was read. */
   struct ljp_profile_totals totals;
   struct ljp_balance balance;    /* Of what the options select. */
   struct ljp_growth_sums growth; /* Whatever the options exclude. */
@@ -326,11 +345,18 @@ void ljp_profile_free(struct ljp_profile *p);
 enum ljp_status ljp_profile_add(struct ljp_profile *p,
                                 struct ljp_reader *reader);
 
+/* The same for a file of Tarantool's profilers, which is the only input of its
+** profile. */
+struct ljp_tarantool_reader;
+enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
+                                          struct ljp_tarantool_reader *reader);
+
 /* Resolves symbols and completes the arrays. Errors as above. */
 enum ljp_status ljp_profile_finish(struct ljp_profile *p);
 
-/* Opens a file ("-": standard input), adds it and finishes the profile. On
-** failure *p is NULL and error says why. */
+/* Opens a file ("-": standard input), adds it and finishes the profile. What
+** wrote the file is seen by its first bytes. On failure *p is NULL and error
+** says why. */
 enum ljp_status ljp_profile_load(const char *path,
                                  const struct ljp_profile_options *options,
                                  struct ljp_profile **p,

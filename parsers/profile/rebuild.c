@@ -158,6 +158,15 @@ static void rebuild_add_memory(struct ljp_profile_memory *to,
   to->slices |= from->slices;
 }
 
+static void rebuild_add_site(struct ljp_profile_site *to,
+                             const struct ljp_profile_site *from)
+{
+  to->frees += from->frees;
+  to->free_bytes += from->free_bytes;
+  to->realloc_bytes += from->realloc_bytes;
+  to->realloc_old_bytes += from->realloc_old_bytes;
+}
+
 static void rebuild_add_estimates(struct ljp_profile_estimates *to,
                                   const struct ljp_profile_estimates *from)
 {
@@ -207,6 +216,7 @@ struct old {
   struct ljp_profile_row *rows;
   struct ljp_profile_memory *memory;
   struct ljp_profile_estimates *estimates;
+  struct ljp_profile_site *sites;
   uint32_t node_count, row_count;
 };
 
@@ -214,16 +224,17 @@ struct old {
 static void rebuild_begin(struct ljp_profile *p, struct old *old)
 {
   struct ljp_profile_pass *pass = p->pass;
-  *old = (struct old){p->frames,    p->nodes,      p->rows,     p->memory,
-                      p->estimates, p->node_count, p->row_count};
+  *old = (struct old){p->frames,    p->nodes, p->rows,       p->memory,
+                      p->estimates, p->sites, p->node_count, p->row_count};
   p->frames = NULL;
   p->nodes = NULL;
   p->rows = NULL;
   p->memory = NULL;
   p->estimates = NULL;
+  p->sites = NULL;
   p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
   pass->frame_room = pass->node_room = pass->row_room = pass->memory_room = 0;
-  pass->estimate_room = 0;
+  pass->estimate_room = pass->site_room = 0;
   ljp_index_fini(&pass->frame_index);
   ljp_index_fini(&pass->node_index);
   ljp_index_fini(&pass->row_index);
@@ -287,6 +298,11 @@ static enum ljp_status rebuild_rows(struct ljp_profile *p,
     if ((status = ljp_profile_intern_memory(p, row_map[i], &memory)))
       return status;
     rebuild_add_memory(&p->memory[memory], &old->memory[row->memory]);
+    if (old->sites) {
+      if ((status = ljp_profile_reserve_sites(p)))
+        return status;
+      rebuild_add_site(&p->sites[memory], &old->sites[row->memory]);
+    }
     if (!old->estimates)
       continue;
     if ((status = ljp_profile_reserve_estimates(p)))
@@ -353,5 +369,6 @@ out:
   free(old.rows);
   free(old.memory);
   free(old.estimates);
+  free(old.sites);
   return status;
 }

@@ -104,6 +104,36 @@ void ljp_input_memory(struct ljp_input *input, const void *data, size_t size)
       .read = input_read_memory, .fd = -1, .data = data, .left = size};
 }
 
+static ssize_t input_read_peeked(struct ljp_input *input, void *buf, size_t n)
+{
+  size_t left = input->peeked_end - input->peeked_at;
+  if (!left) {
+    input->read = input->later;
+    return input->read(input, buf, n);
+  }
+  if (n > left)
+    n = left;
+  memcpy(buf, input->peeked + input->peeked_at, n);
+  input->peeked_at += (unsigned)n;
+  return (ssize_t)n;
+}
+
+ssize_t ljp_input_peek(struct ljp_input *input)
+{
+  size_t have = 0;
+  ssize_t got;
+  do {
+    got = input->read(input, input->peeked + have, sizeof input->peeked - have);
+    if (got < 0)
+      return -1;
+    have += (size_t)got;
+  } while (got && have < sizeof input->peeked);
+  input->peeked_end = (unsigned)have;
+  input->later = input->read;
+  input->read = input_read_peeked;
+  return (ssize_t)have;
+}
+
 void ljp_input_close(struct ljp_input *input)
 {
   if (input->fd > STDIN_FILENO)

@@ -12,9 +12,15 @@
 
 #include "src/base/status.h"
 
+#define LJP_INPUT_PEEK_BYTES 16u
+
+/* May be copied; then only one of the copies is used. */
 struct ljp_input {
   /* Like read(2): number of bytes; 0 at the end; -1 with errno. */
   ssize_t (*read)(struct ljp_input *input, void *buf, size_t n);
+  ssize_t (*later)(struct ljp_input *input, void *buf, size_t n);
+  uint8_t peeked[LJP_INPUT_PEEK_BYTES]; /* They are read again first. */
+  unsigned peeked_at, peeked_end;
   int fd;
   const uint8_t *data;
   size_t left;
@@ -29,6 +35,10 @@ enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
 
 /* Reads bytes in memory, which must stay valid while the input is used. */
 void ljp_input_memory(struct ljp_input *input, const void *data, size_t size);
+
+/* The first bytes, which stay to be read; fewer than LJP_INPUT_PEEK_BYTES if
+** there are not more. Once, before the first read. -1: errno. */
+ssize_t ljp_input_peek(struct ljp_input *input);
 
 void ljp_input_close(struct ljp_input *input);
 

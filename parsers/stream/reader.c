@@ -40,6 +40,14 @@ enum ljp_status ljp_reader_open(struct ljp_reader *r, const char *path)
   return reader_begin(r);
 }
 
+enum ljp_status ljp_reader_input(struct ljp_reader *r,
+                                 const struct ljp_input *input)
+{
+  memset(r, 0, sizeof *r);
+  r->input = *input;
+  return reader_begin(r);
+}
+
 enum ljp_status ljp_reader_memory(struct ljp_reader *r, const void *data,
                                   size_t size)
 {

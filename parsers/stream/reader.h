@@ -45,6 +45,10 @@ struct ljp_reader {
 ** why; then ljp_reader_fini() may be called but need not be. */
 enum ljp_status ljp_reader_open(struct ljp_reader *reader, const char *path);
 
+/* Takes over an input that is open. Errors as above. */
+enum ljp_status ljp_reader_input(struct ljp_reader *reader,
+                                 const struct ljp_input *input);
+
 /* Reads bytes in memory, which must stay valid until ljp_reader_fini(). */
 enum ljp_status ljp_reader_memory(struct ljp_reader *reader, const void *data,
                                   size_t size);

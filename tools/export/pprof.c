@@ -284,7 +284,7 @@ static size_t pprof_label_sample(struct pprof *w, struct label_names *names,
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_context *c = &p->contexts[context];
-  const char *state = ljp_name_vmstate(c->state);
+  const char *state = ljp_profile_state_text(c->state);
   const char *type = c->type ? ljp_name_mem_type(c->type) : NULL;
   size_t n = 0;
   for (int i = 0; i < LABELS; i++)

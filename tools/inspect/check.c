@@ -10,6 +10,7 @@
 #include "parsers/stream/growth.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
+#include "tools/inspect/tarantool.h"
 #include "tools/shared/command.h"
 #include "tools/shared/show.h"
 
@@ -371,9 +372,15 @@ int ljp_command_check(int argc, char **argv)
   int code = ljp_command_options("check", help, argc, argv, flags, 1, &file);
   if (code >= 0)
     return code;
+  struct ljp_input input;
+  bool tarantool;
+  if ((code = ljp_inspect_open("check", file, &input, &tarantool)))
+    return code;
+  if (tarantool)
+    return ljp_check_tarantool(file, &input, json);
   ljp_print_begin(&out, 1);
   struct ljp_shower show = {.out = &out, .json = json};
-  enum ljp_status status = ljp_reader_open(&reader, file);
+  enum ljp_status status = ljp_reader_input(&reader, &input);
   struct ljp_balance balance;
   ljp_balance_init(&balance);
   if (!status)

@@ -5,6 +5,7 @@
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
 #include "tools/inspect/dump.h"
+#include "tools/inspect/tarantool.h"
 #include "tools/shared/command.h"
 
 static const char help[] =
@@ -40,7 +41,13 @@ int ljp_command_dump(int argc, char **argv)
   int code = ljp_command_options("dump", help, argc, argv, flags, 1, &file);
   if (code >= 0)
     return code;
-  enum ljp_status status = ljp_reader_open(&reader, file);
+  struct ljp_input input;
+  bool tarantool;
+  if ((code = ljp_inspect_open("dump", file, &input, &tarantool)))
+    return code;
+  if (tarantool)
+    return ljp_dump_tarantool(file, &input, json);
+  enum ljp_status status = ljp_reader_input(&reader, &input);
   ljp_print_begin(&out, 1);
   code = LJP_EXIT_OK;
   while (!status && !out.error) {

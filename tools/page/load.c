@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "parsers/stream/names.h"
+#include "parsers/profile/frame_name.h"
 #include "tools/page/stacks.h"
 
 struct load {
@@ -43,7 +43,7 @@ static void load_contexts(struct load *l)
 {
   for (uint32_t i = 0; i < l->p->context_count; i++) {
     const struct ljp_profile_context *c = &l->p->contexts[i];
-    const char *state = ljp_name_vmstate(c->state);
+    const char *state = ljp_profile_state_text(c->state);
     struct ljp_page_context to = {
         .thread = load_thread_name(l, c->thread),
         .vm = load_vm_name(l, c->vm),

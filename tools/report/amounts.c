@@ -32,8 +32,15 @@ void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
   static const char *const sizes[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
   if (ljp_measure_is_memory(r->select.measure))
     amount_scale(weight, 1024, sizes, out);
+  else if (ljp_is_untimed(r))
+    snprintf(out, 24, "%" PRIu64, weight);
   else
     amount_scale(weight, 1000, times, out);
+}
+
+bool ljp_is_untimed(const struct ljp_report *r)
+{
+  return r->p->recorded_by && !ljp_measure_is_memory(r->select.measure);
 }
 
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count)
@@ -95,10 +102,13 @@ void ljp_json_value(const struct ljp_report *r, const char *prefix,
     LJP_MEASURE_LIST(LJP_X)
 #undef LJP_X
   }
-  ljp_print_format(
-      r->out, "\"%s_%s\":%" PRIu64 ",\"%s_%s\":%" PRIu64 ",\"%s_percent\":%.4f",
-      prefix, count, ljp_count_of(r, value->count), prefix, weight,
-      value->weight, prefix, ljp_percent(r, value));
+  ljp_print_format(r->out, "\"%s_%s\":%" PRIu64, prefix, count,
+                   ljp_count_of(r, value->count));
+  if (!ljp_is_untimed(r))
+    ljp_print_format(r->out, ",\"%s_%s\":%" PRIu64, prefix, weight,
+                     value->weight);
+  ljp_print_format(r->out, ",\"%s_percent\":%.4f", prefix,
+                   ljp_percent(r, value));
   if (!ljp_is_estimated(r))
     return;
   ljp_json_bounds(r, prefix, count, (double)ljp_count_of(r, value->count),

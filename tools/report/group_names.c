@@ -95,7 +95,7 @@ void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                         room);
     return;
   case LJP_BY_STATE:
-    text = ljp_name_vmstate(first);
+    text = ljp_profile_state_text(first);
     if (text)
       snprintf(out, room, "%s", text);
     else

@@ -28,6 +28,19 @@ bool ljp_by_of_frame(enum ljp_by by);
 bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups);
 void ljp_groups_fini(struct ljp_groups *groups);
 
+/* sites.c: what happened at the places of each group, if the file tells it. */
+struct ljp_site_sums {
+  uint64_t reallocs, realloc_bytes, realloc_old_bytes, frees, free_bytes;
+};
+bool ljp_report_has_sites(const struct ljp_report *r);
+/* By group; the caller frees it. NULL: out of memory. */
+struct ljp_site_sums *ljp_report_sites(const struct ljp_report *r,
+                                       const struct ljp_groups *groups);
+void ljp_report_json_site(const struct ljp_report *r,
+                          const struct ljp_site_sums *sums);
+void ljp_report_text_site(const struct ljp_report *r,
+                          const struct ljp_site_sums *sums);
+
 /* group_names.c: the name of a group, terminated and cut to room. */
 void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                     uint32_t group, char *out, size_t room);

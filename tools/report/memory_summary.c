@@ -112,15 +112,17 @@ void ljp_report_memory_head(const struct ljp_report *r)
   const struct ljp_profile_memory *m = &t->memory;
   struct ljp_print *out = r->out;
   int64_t counted, seen;
-  ljp_print_format(out,
-                   "allocated %" PRIu64 " objects and %" PRIu64
-                   " bytes (%" PRIu64 " reallocations), freed %" PRIu64
-                   " and %" PRIu64 ", live %" PRIu64 " and %" PRIu64
-                   "; peak %" PRIu64 " bytes after %.3f s\n",
-                   memory_objects(m->alloc_objects), m->alloc_bytes,
-                   m->realloc_events, memory_objects(m->free_objects),
-                   m->free_bytes, memory_objects(m->live_objects),
-                   m->live_bytes, t->peak_bytes, (double)t->peak_ns / 1e9);
+  ljp_print_format(
+      out,
+      "allocated %" PRIu64 " objects and %" PRIu64 " bytes (%" PRIu64
+      " reallocations), freed %" PRIu64 " and %" PRIu64 ", live %" PRIu64
+      " and %" PRIu64 "; peak %" PRIu64 " bytes",
+      memory_objects(m->alloc_objects), m->alloc_bytes, m->realloc_events,
+      memory_objects(m->free_objects), m->free_bytes,
+      memory_objects(m->live_objects), m->live_bytes, t->peak_bytes);
+  if (!p->recorded_by)
+    ljp_print_format(out, " after %.3f s", (double)t->peak_ns / 1e9);
+  ljp_print_str(out, "\n");
   if (t->before_frees || t->before_reallocs)
     ljp_print_format(out,
                      "blocks from before the session: %" PRIu64

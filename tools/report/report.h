@@ -93,8 +93,11 @@ void ljp_report_memory_json(const struct ljp_report *r);
 /* Whether memory was leaked throughout the session, not only at one time. */
 bool ljp_report_grows(const struct ljp_value *value);
 
-/* amounts.c. Writes "1.234 s" or "12.3 MiB". */
+/* amounts.c. Writes "1.234 s" or "12.3 MiB"; samples if they have no times. */
 void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24]);
+/* Whether the report is on samples of a file without times: then the weights
+** are the numbers of samples. */
+bool ljp_is_untimed(const struct ljp_report *r);
 /* Number of samples, or of whole objects. */
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count);
 double ljp_percent(const struct ljp_report *r, const struct ljp_value *value);

@@ -94,7 +94,8 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
   struct sums s = summary_sum_up(r);
   struct ljp_print *out = r->out;
   ljp_print_format(out, "{\"totals\":{\"samples\":%" PRIu64, s.samples);
-  summary_json_key(out, "cpu_ns", s.ns);
+  if (!p->recorded_by)
+    summary_json_key(out, "cpu_ns", s.ns);
   if (t->wall_samples) {
     summary_json_key(out, "wall_samples", t->wall_samples);
     summary_json_key(out, "wall_ns", t->wall_ns);
@@ -116,7 +117,8 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
     summary_json_key(out, "before_free_bytes", t->before_free_bytes);
     summary_json_key(out, "failed_alloc_events", t->failed_allocs);
     summary_json_key(out, "peak_bytes", t->peak_bytes);
-    summary_json_key(out, "peak_ns", t->peak_ns);
+    if (!p->recorded_by)
+      summary_json_key(out, "peak_ns", t->peak_ns);
     ljp_report_memory_json(r);
   }
   summary_json_times(r);
@@ -125,8 +127,12 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
   summary_json_key(out, "filtered", t->filtered);
   ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
                    ljp_measure_option(r->select.measure), by);
-  ljp_print_format(out, ",\"sampled_memory\":%s,\"duration_ns\":%" PRIu64,
-                   p->sampled_memory ? "true" : "false", p->end_ns);
+  ljp_print_format(out, ",\"sampled_memory\":%s",
+                   p->sampled_memory ? "true" : "false");
+  if (p->recorded_by)
+    ljp_print_format(out, ",\"recorded_by\":\"%s\"", p->recorded_by);
+  else
+    summary_json_key(out, "duration_ns", p->end_ns);
   ljp_print_str(out, ",\"notices\":[");
   const char *text;
   for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
@@ -158,12 +164,18 @@ static void summary_print_measured(const struct ljp_report *r)
   struct ljp_print *out = r->out;
   char amount[24];
   ljp_amount(r, all->weight, amount);
-  ljp_print_format(
-      out, "%s: %s in %" PRIu64 " %s", ljp_measure_text(r->select.measure),
-      amount, ljp_count_of(r, all->count),
-      ljp_measure_is_memory(r->select.measure) ? "object" : "sample");
+  ljp_print_format(out, "%s: ", ljp_measure_text(r->select.measure));
+  if (!ljp_is_untimed(r))
+    ljp_print_format(out, "%s in ", amount);
+  ljp_print_format(out, "%" PRIu64 " %s", ljp_count_of(r, all->count),
+                   ljp_measure_is_memory(r->select.measure) ? "object"
+                                                            : "sample");
   if (ljp_count_of(r, all->count) != 1)
     ljp_print_str(out, "s");
+  if (p->recorded_by) {
+    ljp_print_format(out, ", recorded by %s\n", p->recorded_by);
+    return;
+  }
   ljp_print_format(out, ", over %.3f s of ", (double)p->end_ns / 1e9);
   struct ljp_str name = ljp_profile_str(p, p->executable);
   const char *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;

@@ -54,6 +54,12 @@ static void table_json_frame(const struct ljp_report *r, uint32_t frame)
   }
 }
 
+/* Whether rows say in how many parts of the session the memory came. */
+static bool table_has_times(const struct ljp_report *r)
+{
+  return r->select.measure == LJP_MEASURE_LEAKS && !r->p->recorded_by;
+}
+
 static size_t table_frame_text(const struct ljp_report *r, uint32_t node,
                                char *text, size_t room)
 {
@@ -63,7 +69,8 @@ static size_t table_frame_text(const struct ljp_report *r, uint32_t node,
 }
 
 static void table_json_row(const struct ljp_report *r,
-                           const struct ljp_groups *groups, uint32_t group)
+                           const struct ljp_groups *groups,
+                           const struct ljp_site_sums *sites, uint32_t group)
 {
   struct ljp_print *out = r->out;
   char text[4096];
@@ -76,7 +83,9 @@ static void table_json_row(const struct ljp_report *r,
     ljp_print_str(out, ",");
     ljp_json_value(r, "total", &groups->values[group].total);
   }
-  if (r->select.measure == LJP_MEASURE_LEAKS)
+  if (sites)
+    ljp_report_json_site(r, &sites[group]);
+  if (table_has_times(r))
     ljp_print_format(out, ",\"times\":%d",
                      __builtin_popcountll(groups->values[group].self.slices));
   if (r->by == LJP_BY_FUNCTION || r->by == LJP_BY_LINE)
@@ -107,21 +116,25 @@ static void table_text_bounds(const struct ljp_report *r,
 }
 
 static void table_text_row(const struct ljp_report *r,
-                           const struct ljp_groups *groups, uint32_t group)
+                           const struct ljp_groups *groups,
+                           const struct ljp_site_sums *sites, uint32_t group)
 {
   const struct ljp_group_value *v = &groups->values[group];
   struct ljp_print *out = r->out;
   char amount[24], name[4096];
   ljp_amount(r, v->self.weight, amount);
-  ljp_print_format(out, "%10s %6.2f%% %10" PRIu64, amount,
-                   ljp_percent(r, &v->self), ljp_count_of(r, v->self.count));
+  ljp_print_format(out, "%10s %6.2f%%", amount, ljp_percent(r, &v->self));
+  if (!ljp_is_untimed(r))
+    ljp_print_format(out, " %10" PRIu64, ljp_count_of(r, v->self.count));
   if (ljp_by_of_frame(r->by)) {
     ljp_amount(r, v->total.weight, amount);
     ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
   }
   if (ljp_is_estimated(r))
     table_text_bounds(r, &v->self);
-  if (r->select.measure == LJP_MEASURE_LEAKS)
+  if (sites)
+    ljp_report_text_site(r, &sites[group]);
+  if (table_has_times(r))
     ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
   ljp_group_name(r, groups, group, name, sizeof name);
   ljp_print_str(out, "  ");
@@ -129,7 +142,7 @@ static void table_text_row(const struct ljp_report *r,
   ljp_print_str(out, "\n");
   if (r->by != LJP_BY_STACK)
     return;
-  int indent = r->select.measure == LJP_MEASURE_LEAKS ? 42 : 33;
+  int indent = table_has_times(r) ? 42 : ljp_is_untimed(r) ? 22 : 33;
   if (ljp_is_estimated(r))
     indent += 22;
   for (uint32_t n = r->p->nodes[groups->first[group]].parent; n;
@@ -144,24 +157,30 @@ static void table_text_row(const struct ljp_report *r,
 static void table_text_head(const struct ljp_report *r)
 {
   bool memory = ljp_measure_is_memory(r->select.measure);
-  ljp_print_format(r->out, "%10s %7s %10s", "self", "%",
-                   memory ? "objects" : "samples");
+  ljp_print_format(r->out, "%10s %7s", "self", "%");
+  if (!ljp_is_untimed(r))
+    ljp_print_format(r->out, " %10s", memory ? "objects" : "samples");
   if (ljp_by_of_frame(r->by))
     ljp_print_format(r->out, " %10s %7s", "total", "%");
   if (ljp_is_estimated(r))
     ljp_print_format(r->out, " %10s %10s", "at least", "at most");
-  if (r->select.measure == LJP_MEASURE_LEAKS)
+  if (ljp_report_has_sites(r))
+    ljp_print_format(r->out, " %10s %10s %10s", "reallocs", "frees", "freed");
+  if (table_has_times(r))
     ljp_print_format(r->out, " %8s", "times");
   ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));
 }
 
-static bool table_is_empty(const struct ljp_group_value *v)
+static bool table_is_empty(const struct ljp_groups *groups,
+                           const struct ljp_site_sums *sites, uint32_t group)
 {
-  return !v->total.count && !v->total.weight;
+  const struct ljp_value *total = &groups->values[group].total;
+  return !total->count && !total->weight && !(sites && sites[group].frees);
 }
 
 static bool table_print(const struct ljp_report *r,
-                        const struct ljp_groups *groups)
+                        const struct ljp_groups *groups,
+                        const struct ljp_site_sums *sites)
 {
   uint32_t *order = malloc(((size_t)groups->count + 1) * sizeof *order);
   uint32_t shown = 0, count = 0;
@@ -169,7 +188,7 @@ static bool table_print(const struct ljp_report *r,
   if (!order)
     return false;
   for (uint32_t i = 0; i < groups->count; i++)
-    if (!table_is_empty(&groups->values[i]))
+    if (!table_is_empty(groups, sites, i))
       order[count++] = i;
   table_sort_values = groups->values;
   qsort(order, count, sizeof *order, table_compare);
@@ -183,9 +202,9 @@ static bool table_print(const struct ljp_report *r,
     }
     if (r->json) {
       ljp_print_str(r->out, shown ? ",\n" : "\n");
-      table_json_row(r, groups, order[i]);
+      table_json_row(r, groups, sites, order[i]);
     } else {
-      table_text_row(r, groups, order[i]);
+      table_text_row(r, groups, sites, order[i]);
     }
     shown++;
   }
@@ -194,19 +213,23 @@ static bool table_print(const struct ljp_report *r,
     return true;
   char amount[24];
   ljp_amount(r, rest.weight, amount);
-  ljp_print_format(
-      r->out, "%10s %6.2f%% %10" PRIu64 "  in %u more (--top 0 shows all)\n",
-      amount, ljp_percent(r, &rest), ljp_count_of(r, rest.count),
-      count - shown);
+  ljp_print_format(r->out, "%10s %6.2f%%", amount, ljp_percent(r, &rest));
+  if (!ljp_is_untimed(r))
+    ljp_print_format(r->out, " %10" PRIu64, ljp_count_of(r, rest.count));
+  ljp_print_format(r->out, "  in %u more (--top 0 shows all)\n", count - shown);
   return true;
 }
 
 bool ljp_report_table(const struct ljp_report *r)
 {
+  struct ljp_site_sums *sites = NULL;
   struct ljp_groups groups;
   if (!ljp_groups_make(r, &groups))
     return false;
-  bool ok = table_print(r, &groups);
+  bool ok =
+      (!ljp_report_has_sites(r) || (sites = ljp_report_sites(r, &groups))) &&
+      table_print(r, &groups, sites);
   ljp_groups_fini(&groups);
+  free(sites);
   return ok;
 }

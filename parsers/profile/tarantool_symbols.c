@@ -1,0 +1,336 @@
+/*
+** The symbols of Tarantool's files. One thread a table.
+*/
+#include "parsers/profile/tarantool_symbols.h"
+
+#include <stdio.h>
+
+#include "parsers/base/array.h"
+#include "parsers/profile/intern.h"
+#include "parsers/profile/pass.h"
+#include "parsers/tarantool/builtins.h"
+
+void ljp_tarantool_symbols_fini(struct ljp_tarantool_symbols *s)
+{
+  free(s->protos.list);
+  ljp_index_fini(&s->protos.index);
+  free(s->traces.list);
+  ljp_index_fini(&s->traces.index);
+  ljp_cfuncs_fini(&s->cfuncs);
+  free(s->aliases);
+  ljp_index_fini(&s->alias_index);
+}
+
+/* The place of a key, which is made if it is new. NULL: no memory. */
+static struct ljp_tarantool_def *symbols_at(const struct ljp_profile *p,
+                                            struct ljp_tarantool_defs *defs,
+                                            uint64_t key)
+{
+  if (!ljp_index_reserve(&defs->index) ||
+      !ljp_array_reserve(&defs->list, defs->count, &defs->room,
+                         sizeof *defs->list))
+    return NULL;
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(p->strings.seed, key));
+  struct ljp_index_slot *slot = ljp_index_at(&defs->index, hash);
+  for (; slot->item; slot = ljp_index_next(&defs->index, slot))
+    if (slot->hash == hash && defs->list[slot->item - 1].key == key)
+      return &defs->list[slot->item - 1];
+  ljp_index_put(&defs->index, slot, hash, defs->count);
+  defs->list[defs->count] = (struct ljp_tarantool_def){.key = key};
+  return &defs->list[defs->count++];
+}
+
+/* A line of a definition; library functions in bytecode have a negative one. */
+static bool symbols_is_builtin(uint64_t line)
+{
+  return line > INT32_MAX;
+}
+
+static enum ljp_status symbols_intern_text(struct ljp_profile *p,
+                                           const char *text, uint32_t *id)
+{
+  return ljp_profile_intern_string(
+      p, (struct ljp_str){text, (uint32_t)strlen(text)}, id);
+}
+
+/* A chunk whose name is a source of several lines gets a short name, as in
+** Tarantool's own reports; a notice says what it stands for. */
+static enum ljp_status symbols_alias(struct ljp_tarantool_symbols *s,
+                                     struct ljp_profile *p,
+                                     struct ljp_str chunk, uint32_t *file)
+{
+  struct ljp_index *index = &s->alias_index;
+  char name[32];
+  uint32_t source;
+  enum ljp_status status = ljp_profile_intern_string(p, chunk, &source);
+  if (status)
+    return status;
+  if (!ljp_index_reserve(index) ||
+      !ljp_array_reserve(&s->aliases, s->alias_count, &s->alias_room,
+                         sizeof *s->aliases))
+    return LJP_ERR_MEM;
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(p->strings.seed, source));
+  struct ljp_index_slot *slot = ljp_index_at(index, hash);
+  while (slot->item && s->aliases[slot->item - 1] != source)
+    slot = ljp_index_next(index, slot);
+  if (!slot->item) {
+    s->aliases[s->alias_count] = source;
+    ljp_index_put(index, slot, hash, s->alias_count++);
+  }
+  snprintf(name, sizeof name, "function_alias_%u", slot->item);
+  return symbols_intern_text(p, name, file);
+}
+
+static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
+                                     struct ljp_profile *p,
+                                     struct ljp_str chunk, uint32_t *file)
+{
+  static const char before[] = "[string \"", behind[] = "\"]";
+  if (chunk.len && memchr(chunk.data, '\n', chunk.len))
+    return symbols_alias(s, p, chunk, file);
+  if (!chunk.len || *chunk.data == '@' || *chunk.data == '=') {
+    if (chunk.len)
+      chunk = (struct ljp_str){chunk.data + 1, chunk.len - 1};
+    return ljp_profile_intern_string(p, chunk, file);
+  }
+  /* Not shortened: two long ones that begin alike would be one. */
+  uint32_t len = chunk.len + sizeof before + sizeof behind - 2;
+  char *text = malloc(len);
+  if (!text)
+    return LJP_ERR_MEM;
+  memcpy(text, before, sizeof before - 1);
+  memcpy(text + sizeof before - 1, chunk.data, chunk.len);
+  memcpy(text + sizeof before - 1 + chunk.len, behind, sizeof behind - 1);
+  enum ljp_status status =
+      ljp_profile_intern_string(p, (struct ljp_str){text, len}, file);
+  free(text);
+  return status;
+}
+
+/* Puts a new meaning in place of the old one. */
+static void symbols_replace(struct ljp_tarantool_symbols *s,
+                            struct ljp_tarantool_def *at,
+                            struct ljp_tarantool_def *fresh, bool was_there)
+{
+  fresh->known = true;
+  if (was_there)
+    s->generation++;
+  *at = *fresh;
+}
+
+static enum ljp_status symbols_add_lfunc(struct ljp_tarantool_symbols *s,
+                                         struct ljp_profile *p,
+                                         const struct ljp_tarantool_symbol *e)
+{
+  struct ljp_tarantool_def fresh = {.key = e->key};
+  uint32_t count = s->protos.count;
+  struct ljp_tarantool_def *at = symbols_at(p, &s->protos, e->key);
+  enum ljp_status status;
+  if (!at)
+    return LJP_ERR_MEM;
+  fresh.builtin = symbols_is_builtin(e->line);
+  fresh.line = fresh.builtin ? 0 : (uint32_t)e->line;
+  status = fresh.builtin ? ljp_profile_intern_string(p, e->text, &fresh.file)
+                         : symbols_chunk(s, p, e->text, &fresh.file);
+  if (status)
+    return status;
+  if (!at->known || at->file != fresh.file || at->line != fresh.line ||
+      at->builtin != fresh.builtin)
+    symbols_replace(s, at, &fresh, count == s->protos.count);
+  return LJP_OK;
+}
+
+/* The file and first line of a prototype in *def. */
+static enum ljp_status symbols_start(struct ljp_tarantool_symbols *s,
+                                     struct ljp_profile *p, uint64_t proto,
+                                     struct ljp_tarantool_def *def)
+{
+  const struct ljp_tarantool_def *at = symbols_at(p, &s->protos, proto);
+  if (!at)
+    return LJP_ERR_MEM;
+  if (at->known) {
+    def->file = at->file;
+    def->first_line = at->line;
+  }
+  return LJP_OK;
+}
+
+/* Numbers are given to other traces again, so each definition that differs is
+** a trace of its own. */
+static enum ljp_status symbols_new_trace(struct ljp_profile *p,
+                                         struct ljp_tarantool_def *def)
+{
+  struct ljp_profile_pass *pass = p->pass;
+  if (p->trace_count > LJP_PROFILE_MAX_EVENTS) {
+    p->totals.dropped_events++;
+    return LJP_OK;
+  }
+  if (!ljp_array_reserve(&p->traces, p->trace_count, &pass->trace_room,
+                         sizeof *p->traces))
+    return LJP_ERR_MEM;
+  p->traces[p->trace_count] =
+      (struct ljp_profile_trace){.id = p->trace_count,
+                                 .source = pass->source,
+                                 .number = ljp_clamp_u32(def->key),
+                                 .known = true,
+                                 .file = def->file,
+                                 .first_line = def->first_line,
+                                 .line = def->line};
+  def->trace = p->trace_count++;
+  return LJP_OK;
+}
+
+static enum ljp_status symbols_add_trace(struct ljp_tarantool_symbols *s,
+                                         struct ljp_profile *p,
+                                         const struct ljp_tarantool_symbol *e)
+{
+  struct ljp_tarantool_def fresh = {.key = e->key,
+                                    .line = ljp_clamp_u32(e->line)};
+  enum ljp_status status = symbols_start(s, p, e->proto, &fresh);
+  if (status)
+    return status;
+  uint32_t count = s->traces.count;
+  struct ljp_tarantool_def *at = symbols_at(p, &s->traces, e->key);
+  if (!at)
+    return LJP_ERR_MEM;
+  if (at->known && at->file == fresh.file && at->line == fresh.line &&
+      at->first_line == fresh.first_line)
+    return LJP_OK;
+  if ((status = symbols_new_trace(p, &fresh)))
+    return status;
+  symbols_replace(s, at, &fresh, count == s->traces.count);
+  return LJP_OK;
+}
+
+enum ljp_status ljp_tarantool_symbols_add(struct ljp_tarantool_symbols *s,
+                                          struct ljp_profile *p,
+                                          const struct ljp_tarantool_symbol *e)
+{
+  uint32_t name;
+  enum ljp_status status;
+  switch (e->kind) {
+  case LJP_LJS_LFUNC:
+    return symbols_add_lfunc(s, p, e);
+  case LJP_LJS_TRACE:
+    return symbols_add_trace(s, p, e);
+  default:
+    if ((status = ljp_profile_intern_string(p, e->text, &name)))
+      return status;
+    s->generation += s->cfuncs_used;
+    s->cfuncs_used = false;
+    return ljp_cfuncs_add(&s->cfuncs, e->key, name);
+  }
+}
+
+enum ljp_status
+ljp_tarantool_symbols_note(const struct ljp_tarantool_symbols *s,
+                           struct ljp_profile *p)
+{
+  enum { SHOWN = 160 };
+  struct ljp_profile_pass *pass = p->pass;
+  enum ljp_status status = LJP_OK;
+  for (uint32_t i = 0; i < s->alias_count && !status; i++) {
+    struct ljp_str source = ljp_profile_str(p, s->aliases[i]);
+    char text[SHOWN + 64];
+    if (pass->note_count == LJP_PROFILE_MAX_NOTES) {
+      pass->more_notes += s->alias_count - i;
+      break;
+    }
+    snprintf(text, sizeof text, "function_alias_%u is the chunk named \"%.*s%s",
+             i + 1, (int)(source.len < SHOWN ? source.len : SHOWN), source.data,
+             source.len > SHOWN ? "...\"" : "\"");
+    status = symbols_intern_text(p, text, &pass->notes[pass->note_count++]);
+  }
+  return status;
+}
+
+/* -- Frames ---------------------------------------------------------------- */
+
+enum ljp_status ljp_tarantool_frame_lua(struct ljp_tarantool_symbols *s,
+                                        struct ljp_profile *p, uint64_t proto,
+                                        uint64_t line, uint32_t *frame)
+{
+  struct ljp_profile_frame f = {.kind = LJP_FRAME_LUA};
+  const struct ljp_tarantool_def *def = symbols_at(p, &s->protos, proto);
+  enum ljp_status status = LJP_OK;
+  if (!def)
+    return LJP_ERR_MEM;
+  f.line = symbols_is_builtin(line) ? 0 : (uint32_t)line;
+  if (def->builtin) {
+    f.kind = LJP_FRAME_BUILTIN;
+    f.name = def->file;
+    f.line = 0;
+  } else if (def->known) {
+    f.file = def->file;
+    f.first_line = def->line;
+    if (!f.first_line)
+      status = symbols_intern_text(p, "main chunk", &f.name);
+  } else {
+    f.flags = LJP_PROFILE_UNKNOWN;
+    f.offset = proto;
+  }
+  return status ? status : ljp_profile_intern_frame(p, &f, frame);
+}
+
+enum ljp_status ljp_tarantool_frame_c(struct ljp_tarantool_symbols *s,
+                                      struct ljp_profile *p, uint8_t kind,
+                                      uint64_t address, uint32_t *frame,
+                                      uint64_t *start)
+{
+  struct ljp_profile_frame f = {.kind = kind, .offset = address};
+  const struct ljp_cfunc *found;
+  enum ljp_status status = ljp_cfuncs_find(&s->cfuncs, address, &found);
+  if (status)
+    return status;
+  s->cfuncs_used = true;
+  *start = found ? found->address : 0;
+  if (found)
+    f.name = found->name;
+  return ljp_profile_intern_frame(p, &f, frame);
+}
+
+enum ljp_status ljp_tarantool_frame_builtin(struct ljp_profile *p,
+                                            uint64_t number, uint32_t *frame)
+{
+  struct ljp_profile_frame f = {.kind = LJP_FRAME_BUILTIN, .offset = number};
+  const char *name = ljp_tarantool_builtin(number);
+  enum ljp_status status = LJP_OK;
+  if (name)
+    status = symbols_intern_text(p, name, &f.name);
+  else
+    f.flags = LJP_PROFILE_UNKNOWN;
+  return status ? status : ljp_profile_intern_frame(p, &f, frame);
+}
+
+enum ljp_status ljp_tarantool_frame_trace(struct ljp_tarantool_symbols *s,
+                                          struct ljp_profile *p,
+                                          uint64_t number, uint64_t proto,
+                                          uint64_t line, uint32_t *frame)
+{
+  struct ljp_profile_frame f = {.kind = LJP_FRAME_TRACE, .offset = number};
+  struct ljp_tarantool_def own = {.key = number};
+  const struct ljp_tarantool_def *def = symbols_at(p, &s->traces, number);
+  enum ljp_status status = LJP_OK;
+  if (!def)
+    return LJP_ERR_MEM;
+  if (def->known) {
+    own = *def;
+  } else if (proto) {
+    status = symbols_start(s, p, proto, &own);
+    own.line = ljp_clamp_u32(line);
+  }
+  f.trace = own.trace;
+  f.file = own.file;
+  f.first_line = own.line;
+  if (!own.known && !own.file)
+    f.flags = LJP_PROFILE_UNKNOWN;
+  return status ? status : ljp_profile_intern_frame(p, &f, frame);
+}
+
+enum ljp_status ljp_tarantool_frame_internal(struct ljp_profile *p,
+                                             uint32_t *frame)
+{
+  struct ljp_profile_frame f = {.kind = LJP_FRAME_VM};
+  enum ljp_status status = symbols_intern_text(p, "INTERNAL", &f.name);
+  return status ? status : ljp_profile_intern_frame(p, &f, frame);
+}

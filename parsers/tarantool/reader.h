@@ -1,0 +1,154 @@
+/*
+** Reads what Tarantool's profilers write (format.h), one event at a time, in
+** the order of the file: the symbols of the table, then memory events or
+** samples with the symbols between them.
+**
+** Input is untrusted. The reader keeps a window of the file, which grows only
+** for a sample or a string that is really there, up to
+** LJP_TARANTOOL_MAX_BYTES; a longer one ends the reading like damage does. The
+** format has nothing to find the next event by, so reading ends at the first
+** byte that makes no sense. One thread a reader.
+*/
+#ifndef LJP_PARSERS_TARANTOOL_READER_H
+#define LJP_PARSERS_TARANTOOL_READER_H
+
+#include "parsers/base/str.h"
+#include "parsers/stream/input.h"
+#include "parsers/tarantool/format.h"
+
+#ifdef LJP_DEBUG /* The window moves and grows all the time. */
+#define LJP_TARANTOOL_WINDOW_BYTES 160u
+#define LJP_TARANTOOL_MAX_BYTES (1u << 16)
+#else
+#define LJP_TARANTOOL_WINDOW_BYTES (1u << 18)
+#define LJP_TARANTOOL_MAX_BYTES (1u << 24)
+#endif
+
+#define LJP_TARANTOOL_ERROR_BYTES 192
+
+enum ljp_tarantool_what {
+  LJP_TARANTOOL_HEAD,   /* A part begins: head. */
+  LJP_TARANTOOL_SYMBOL, /* symbol */
+  LJP_TARANTOOL_MEMORY, /* memory */
+  LJP_TARANTOOL_SAMPLE, /* sample */
+  LJP_TARANTOOL_FINISH  /* Nothing more; see reader->whole. */
+};
+
+struct ljp_tarantool_head {
+  char magic[LJP_TARANTOOL_MAGIC_BYTES];
+  uint8_t version;
+};
+
+struct ljp_tarantool_symbol {
+  uint8_t kind;        /* enum ljp_ljs_kind */
+  uint64_t key;        /* Address; TRACE: number. */
+  uint64_t proto;      /* TRACE: address of the prototype. */
+  uint64_t line;       /* LFUNC: of the definition; TRACE: where it starts. */
+  struct ljp_str text; /* LFUNC: chunk; CFUNC: name. */
+};
+
+struct ljp_tarantool_memory {
+  uint8_t kind;   /* enum ljp_ljm_kind */
+  uint8_t source; /* enum ljp_ljm_source */
+  uint64_t place; /* LFUNC, CFUNC: address; TRACE: number; else 0. */
+  uint64_t line;  /* LFUNC */
+  uint64_t old_address, old_size; /* FREE, REALLOC; else 0. */
+  uint64_t address, size;         /* ALLOC, REALLOC; else 0. */
+};
+
+/* The bytes are whole and well formed: the functions below walk them. */
+struct ljp_tarantool_sample {
+  uint8_t state;        /* enum ljp_ljp_state */
+  const uint8_t *bytes; /* All of it, from its header on. */
+  uint32_t size;
+};
+
+struct ljp_tarantool_event {
+  uint8_t what;    /* enum ljp_tarantool_what */
+  uint64_t offset; /* In the file. */
+  union {
+    struct ljp_tarantool_head head;
+    struct ljp_tarantool_symbol symbol;
+    struct ljp_tarantool_memory memory;
+    struct ljp_tarantool_sample sample;
+  } u;
+};
+
+struct ljp_tarantool_reader {
+  struct ljp_input input;
+  uint8_t *window; /* room bytes and a slack of zeros behind `end`. */
+  uint8_t *at, *end;
+  size_t room;
+  uint64_t base; /* Offset of the window in the file. */
+  uint8_t part;  /* What is read next. */
+  bool eof, done;
+  bool whole;           /* FINISH: the file is whole. */
+  bool memory, samples; /* Which events it has. */
+  uint64_t symbols, events;
+  uint64_t rest; /* FINISH: bytes behind the end of the events. */
+  struct ljp_tarantool_event event;
+  enum ljp_status failed;
+  char error[LJP_TARANTOOL_ERROR_BYTES]; /* FINISH and not whole: how it ends.
+                                         ** After a failure: why. */
+};
+
+/* Whether a file that begins so is for this reader. */
+bool ljp_tarantool_begins(const uint8_t *bytes, size_t size);
+
+/* Takes the input over. LJP_ERR_MEM. */
+enum ljp_status ljp_tarantool_init(struct ljp_tarantool_reader *reader,
+                                   const struct ljp_input *input);
+enum ljp_status ljp_tarantool_memory(struct ljp_tarantool_reader *reader,
+                                     const void *data, size_t size);
+void ljp_tarantool_fini(struct ljp_tarantool_reader *reader);
+
+/*
+** The next event, borrowed until the next call. After FINISH it is FINISH
+** again.
+**
+** On failure reader->error is a sentence. LJP_ERR_VERSION: a version that this
+** program does not read. LJP_ERR_FORMAT: it has no events that could be read.
+** LJP_ERR_IO. LJP_ERR_MEM. Each later call returns the same error.
+*/
+enum ljp_status ljp_tarantool_next(struct ljp_tarantool_reader *reader,
+                                   const struct ljp_tarantool_event **event);
+
+/* A walk over a sample, leaf first. */
+struct ljp_tarantool_walk {
+  const uint8_t *at;
+};
+
+struct ljp_tarantool_frame {
+  uint8_t kind;    /* enum ljp_ljp_frame */
+  uint64_t number; /* LUA, C: address; BUILTIN: number. */
+  uint64_t line;   /* LUA: of the definition. */
+};
+
+/* Whether samples of a state have guest frames. */
+static inline bool ljp_tarantool_has_guest(unsigned state)
+{
+  return state == LJP_LJP_LFUNC || state == LJP_LJP_FFUNC ||
+         state == LJP_LJP_CFUNC;
+}
+
+static inline struct ljp_tarantool_walk
+ljp_tarantool_walk(const struct ljp_tarantool_sample *sample)
+{
+  return (struct ljp_tarantool_walk){sample->bytes + 1};
+}
+
+/* Guest frames come first, then host addresses; false: there are no more. Read
+** all guest frames of a state that has them before the addresses. Not for
+** TRACE. */
+bool ljp_tarantool_guest(struct ljp_tarantool_walk *walk,
+                         struct ljp_tarantool_frame *frame);
+bool ljp_tarantool_host(struct ljp_tarantool_walk *walk, uint64_t *address);
+
+/* Of a sample whose state is TRACE. */
+struct ljp_tarantool_trace {
+  uint64_t number, proto, line;
+};
+struct ljp_tarantool_trace
+ljp_tarantool_trace(const struct ljp_tarantool_sample *sample);
+
+#endif

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Files of Tarantool's profilers: what every view says of them equals what
+# Tarantool's own tools report, and independent decodes where those drop
+# something. Bad files are refused, or shown as far as they go.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+luajit=$BUILD_DIR/bin/luajit
+data=$SOURCE_DIR/test/data/tarantool
+run() { "$luajit" "$SOURCE_DIR/test/e2e/tarantool.lua" "$@"; }
+
+for file in "$data"/*.bin.zst; do
+  name=${file##*/}
+  run unpack "$file" "${name%.zst}" || fail "cannot unpack $name"
+done
+for file in *.bin; do
+  run compare "$ljprof" "$file" "$data/${file%.bin}" > out.txt 2>&1 ||
+    fail "$file: $(cat out.txt)"
+  ok "$file: $(tail -n 1 out.txt)"
+done
+
+# Times and processes are not in the files, and not in the views.
+for file in memprof-enrich.bin sysprof-C-joff-coro.bin; do
+  "$ljprof" report "$file" > text.txt || fail "report $file"
+  "$ljprof" report --json "$file" > json.txt || fail "report --json $file"
+  ! grep -E '[0-9] n?s( |$)|pid|over [0-9]' text.txt ||
+    fail "$file: the report has times"
+  ! grep -oE '"[a-z_]*_ns"|duration' json.txt || fail "$file: JSON has times"
+done
+ok "reports have no times"
+"$ljprof" report --by state sysprof-C-joff-coro.bin > states.txt
+same "states" "Lua builtin interpreter" \
+  "$(awk 'NR > 3 { print $3 }' states.txt | xargs)"
+refuses "times to select" 1 "it has no times to select by" \
+  "$ljprof" report --time 1..2 memprof-enrich.bin
+refuses "threads to select" 1 "it has no threads to select by" \
+  "$ljprof" report --thread main sysprof-C-joff-coro.bin
+
+# Standard input, which cannot be read twice.
+"$ljprof" report --json - < sysprof-C-joff-coro.bin > stdin.txt ||
+  fail "report -"
+"$ljprof" report --json sysprof-C-joff-coro.bin | cmp - stdin.txt ||
+  fail "standard input differs"
+ok "standard input"
+
+# Files cut short: everything before the cut, and where it is.
+head -c 200000 memprof-joff-churn.bin > cut.bin
+"$ljprof" report --json cut.bin > json.txt || fail "report of a cut file"
+grep -q '"alloc_events":3534,' json.txt || fail "events before the cut"
+grep -q 'cut short: it ends at byte 200000, within the event that begins at byte 199991' \
+  json.txt || fail "the place of the cut"
+refuses "check of a cut file" 1 "whole=false" "$ljprof" check cut.bin
+head -c 132584 sysprof-C-joff-nested.bin > cut.bin
+"$ljprof" report --json cut.bin > json.txt || fail "report of a cut file"
+grep -q '"samples":158,' json.txt || fail "samples before the cut"
+ok "cut files"
+
+# What is no such file, or is one that cannot be read.
+symbols=$(LC_ALL=C grep -obUaF ljm memprof-joff-churn.bin | head -n 1 | cut -d: -f1)
+head -c "$symbols" memprof-joff-churn.bin > symbols.bin
+refuses "symbols alone" 1 "(5711 symbols) without events" \
+  "$ljprof" report symbols.bin
+head -c 1000 memprof-joff-churn.bin > part.bin
+refuses "a part of the symbols" 1 "cut short: it ends at byte 1000, within the symbol table" \
+  "$ljprof" report part.bin
+printf 'ljs\002\0\0\0\200ljm\003\0\0\0\200' > old.bin
+refuses "old symbols" 1 "have version 2; this program reads version 3" \
+  "$ljprof" report old.bin
+printf 'ljs\003\0\0\0\200ljp\001\0\0\0\200' > old.bin
+refuses "old samples" 1 "(ljp) have version 1; this program reads version 2" \
+  "$ljprof" report old.bin
+printf 'ljs\003\0\0\0\200ljx\003\0\0\0\200' > other.bin
+refuses "other events" 1 "neither memory events (ljm) nor samples (ljp)" \
+  "$ljprof" dump other.bin
+printf 'sjl\003\0\0\0\200' > other.bin
+refuses "another order of bytes" 1 "not an ljprof stream" \
+  "$ljprof" report other.bin
+printf 'ljs\003\0\0\0\001\020\377\377\377\377\017abc' > long.bin
+refuses "a string of 4 GB" 1 "a string of 4294967295 bytes" \
+  "$ljprof" report long.bin
+printf 'ljs\003\0\0\0\001\020\377\377\377\377\377\377\377\377\377\377\001' > long.bin
+refuses "a number of 70 bits" 1 "a number of more than 64 bits" \
+  "$ljprof" report long.bin
+
+# Events of symbols that are not there, and a byte that makes no sense.
+printf 'ljs\003\0\0\0\200ljm\003\0\0\0\011\020\007\100\005\015\040\100\006\021\003\100\007\077' \
+  > unknown.bin
+"$ljprof" report --json --by function unknown.bin > json.txt || fail "report unknown.bin"
+for name in '(unknown Lua function 16)' '0x20' '(unknown trace 3)'; do
+  grep -qF "\"name\":\"$name\"" json.txt || fail "no $name: $(cat json.txt)"
+done
+grep -q 'damaged at byte 28: 0x3f is no event' json.txt || fail "the bad byte"
+ok "unknown symbols and a bad byte"
