@@ -3,11 +3,13 @@
 */
 #include "tools/export/export.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/export/ljm.h"
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
 
@@ -174,24 +176,80 @@ static int export_write(struct ljp_export *e, unsigned format, const char *to,
   return LJP_EXIT_FAILED;
 }
 
+/* Chooses the value for the formats of Tarantool's tools, which may hold
+** nothing at all: a session without events is not an error there. */
+static int export_choose_tarantool(struct ljp_export *e, const char *file,
+                                   const char *wanted)
+{
+  const struct ljp_profile *p = e->p;
+  bool samples = e->has[LJP_VALUE_SAMPLES] || e->has[LJP_VALUE_WALL_SAMPLES];
+  if (e->ljm ? samples && !p->has_memory : p->has_memory && !samples) {
+    ljp_command_error("export", "%s: has no %s: use --to %s", file,
+                      e->ljm ? "memory events" : "samples",
+                      e->ljm ? "ljp" : "ljm");
+    return LJP_EXIT_FAILED;
+  }
+  if (e->ljm && p->source_count > 1) {
+    ljp_command_error("export",
+                      "%s: holds %u sessions, and ljm one heap: export the "
+                      "file of each process",
+                      file, p->source_count);
+    return LJP_EXIT_FAILED;
+  }
+  if (e->ljm && wanted) {
+    ljp_command_error("export", "ljm holds events, not values: do not give "
+                                "--value");
+    return LJP_EXIT_USAGE;
+  }
+  if (!e->ljm && (samples || wanted)) {
+    int code = export_choose_value(e, file, wanted);
+    if (code < 0 && e->value != LJP_VALUE_SAMPLES &&
+        e->value != LJP_VALUE_WALL_SAMPLES) {
+      ljp_command_error("export",
+                        "ljp counts samples: --value is samples or "
+                        "wall_samples, not '%s'",
+                        wanted);
+      return LJP_EXIT_USAGE;
+    }
+    return code;
+  }
+  return -1;
+}
+
 static int export_profile(const char *file, unsigned format, const char *to,
                           bool force, const char *wanted,
                           const struct ljp_profile_options *options,
                           unsigned how)
 {
+  bool ljm = export_formats[format].run == ljp_export_ljm;
+  bool ljp = export_formats[format].run == ljp_export_ljp;
   struct ljp_export e = {.how = how};
+  struct ljp_profile_options load = *options;
   struct ljp_profile *p;
   char error[LJP_READER_ERROR_BYTES + 64];
-  if (ljp_profile_load(file, options, &p, error)) {
+  int code;
+  if (ljm) {
+    load.memory_event = ljp_ljm_take;
+    load.memory_event_ctx = e.ljm = ljp_ljm_new();
+    if (!e.ljm) {
+      ljp_command_error("export", "cannot make a temporary file: %s",
+                        strerror(errno));
+      return LJP_EXIT_FAILED;
+    }
+  }
+  if (ljp_profile_load(file, &load, &p, error)) {
     ljp_command_error("export", "%s: %s", file, error);
+    ljp_ljm_free(e.ljm);
     return LJP_EXIT_FAILED;
   }
   e.p = p;
   export_find_values(&e);
-  int code = export_choose_value(&e, file, wanted);
+  code = ljm || ljp ? export_choose_tarantool(&e, file, wanted)
+                    : export_choose_value(&e, file, wanted);
   if (code < 0)
     code = export_write(&e, format, to, force);
   ljp_profile_free(p);
+  ljp_ljm_free(e.ljm);
   return code;
 }
 
@@ -220,6 +278,13 @@ static char *export_make_help(void)
     return text;
   free(text);
   return NULL;
+}
+
+static bool export_is_binary(unsigned format)
+{
+  return export_formats[format].run == ljp_export_pprof ||
+         export_formats[format].run == ljp_export_ljm ||
+         export_formats[format].run == ljp_export_ljp;
 }
 
 int ljp_command_export(int argc, char **argv)
@@ -251,10 +316,10 @@ int ljp_command_export(int argc, char **argv)
     ljp_command_error("export", "no output file given (-o OUT)");
     return LJP_EXIT_USAGE;
   }
-  if (strcmp(to, "-") == 0 && export_formats[f].run == ljp_export_pprof &&
-      isatty(STDOUT_FILENO)) {
+  if (strcmp(to, "-") == 0 && export_is_binary(f) && isatty(STDOUT_FILENO)) {
     ljp_command_error("export",
-                      "cannot write the binary format of pprof to a terminal");
+                      "cannot write the binary format of %s to a terminal",
+                      export_formats[f].name);
     return LJP_EXIT_FAILED;
   }
   struct ljp_profile_options options = {.no_symbols = no_symbols,

@@ -29,6 +29,7 @@ enum ljp_value_id {
 
 struct ljp_export {
   const struct ljp_profile *p;
+  struct ljp_ljm *ljm; /* Of the format ljm; else NULL. */
   struct ljp_print *out;
   enum ljp_value_id value; /* As requested, or the first there is. */
   bool asked;
@@ -59,7 +60,9 @@ void ljp_export_start(struct ljp_export *e);
   _(speedscope, "speedscope", "for speedscope.app (JSON)")                     \
   _(callgrind, "callgrind", "for KCachegrind and callgrind_annotate")          \
   _(perf, "perf-script", "the output format of 'perf script'")                 \
-  _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")
+  _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")        \
+  _(ljm, "ljm", "memory events, for Tarantool's memprof tools")                \
+  _(ljp, "ljp", "samples, for Tarantool's sysprof tools")
 #define LJP_X(name, text, help)                                                \
   enum ljp_status ljp_export_##name(struct ljp_export *e);
 LJP_EXPORT_LIST(LJP_X)
