@@ -1,0 +1,140 @@
+-- The events of a memory profile, summed up by their places:
+--
+--   events.alloc[id], .realloc[id], .free[id] =
+--     {loc = text of the place, num = number of events, alloc = bytes,
+--      free = bytes, primary = {[id] = {loc, allocated, freed, count}}}
+--   events.heap[address] = {size, id, loc}     what was not freed
+--
+-- primary has the places whose memory the event freed or moved, if that memory
+-- was allocated in the profile.
+local symtab = require "utils.symtab"
+
+local MAGIC, VERSION, FINAL = "ljm", 3, 0x80
+local SYMBOL, ALLOC, FREE, REALLOC = 0, 1, 2, 3
+local INTERNAL, LFUNC, CFUNC, TRACE = 1, 2, 3, 4
+
+local M = {}
+
+-- The place of an event: {id, loc}. Places are kept by their numbers until a
+-- symbol changes.
+local function read_place(reader, source, symbols, places)
+  local first, line = 0, 0
+  if source ~= INTERNAL then
+    first = reader:read_uleb128()
+  end
+  if source == LFUNC then
+    line = reader:read_uleb128()
+  end
+  local by_line = places[source][first]
+  if not by_line then
+    by_line = {}
+    places[source][first] = by_line
+  end
+  local place = by_line[line]
+  if not place then
+    local loc = symtab.loc{
+      addr = source ~= TRACE and first or nil,
+      line = line,
+      traceno = source == TRACE and first or nil,
+    }
+    place = {id = symtab.id(loc), loc = symtab.demangle(symbols, loc)}
+    by_line[line] = place
+  end
+  return place
+end
+
+local function event_at(list, place)
+  local event = list[place.id]
+  if not event then
+    event = {loc = place.loc, num = 0, free = 0, alloc = 0, primary = {}}
+    list[place.id] = event
+  end
+  event.num = event.num + 1
+  return event
+end
+
+-- Takes a block away that the event frees or moves.
+local function take_block(events, event, address, size, new_size)
+  local block = events.heap[address]
+  event.free = event.free + size
+  if not block then
+    return
+  end
+  events.heap[address] = nil
+  local from = event.primary[block.id]
+  if not from then
+    from = {loc = block.loc, allocated = 0, freed = 0, count = 0}
+    event.primary[block.id] = from
+  end
+  from.allocated = from.allocated + new_size
+  from.freed = from.freed + block.size
+  from.count = from.count + 1
+end
+
+local function give_block(events, event, place, address, size)
+  event.alloc = event.alloc + size
+  events.heap[address] = {size = size, id = place.id, loc = place.loc}
+end
+
+local read_event = {
+  [ALLOC] = function(reader, events, place)
+    local event = event_at(events.alloc, place)
+    local address = reader:read_uleb128()
+    give_block(events, event, place, address, reader:read_uleb128())
+  end,
+  [FREE] = function(reader, events, place)
+    local event = event_at(events.free, place)
+    local address = reader:read_uleb128()
+    take_block(events, event, address, reader:read_uleb128(), 0)
+  end,
+  [REALLOC] = function(reader, events, place)
+    local event = event_at(events.realloc, place)
+    local old_address, old_size = reader:read_uleb128(), reader:read_uleb128()
+    local address, size = reader:read_uleb128(), reader:read_uleb128()
+    take_block(events, event, old_address, old_size, size)
+    give_block(events, event, place, address, size)
+  end,
+}
+
+local read_symbol = {
+  [LFUNC] = symtab.parse_sym_lfunc,
+  [CFUNC] = symtab.parse_sym_cfunc,
+  [TRACE] = symtab.parse_sym_trace,
+}
+
+local function no_places()
+  return {[INTERNAL] = {}, [LFUNC] = {}, [CFUNC] = {}, [TRACE] = {}}
+end
+
+function M.parse(reader, symbols)
+  local events = {alloc = {}, realloc = {}, free = {}, heap = {}}
+  local places = no_places()
+  if reader.want and reader:want("ljm") then
+    for key, value in pairs(symtab.parse(reader)) do
+      symbols[key] = value
+    end
+  end
+  symtab.parse_head(reader, "memprof event", MAGIC, VERSION)
+  while true do
+    local header = reader:read_octet()
+    if not header then
+      error("fread, errno: 0: the file ends before the end of its events", 0)
+    end
+    if header == FINAL then
+      return events
+    end
+    local kind, source = header % 4, (header - header % 4) / 4
+    if not places[source] then
+      error(("Bad ev_header %d"):format(header), 0)
+    end
+    if kind ~= SYMBOL then
+      local place = read_place(reader, source, symbols, places)
+      read_event[kind](reader, events, place)
+    elseif read_symbol[source] then
+      read_symbol[source](reader, symbols)
+      places = no_places()
+    end
+  end
+end
+
+return M
