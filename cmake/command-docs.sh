@@ -40,7 +40,7 @@ values() { # COMMAND:OPTION
     echo function line module file kind trace stack thread vm state type
     ;;
   export:--to)
-    echo collapsed pprof speedscope callgrind perf-script chrome-trace
+    echo collapsed pprof speedscope callgrind perf-script chrome-trace ljm ljp
     ;;
   export:--value)
     echo samples cpu wall_samples wall alloc_objects alloc_space \

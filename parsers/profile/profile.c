@@ -188,12 +188,14 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
       if (!p->options.no_samples)
         status = ljp_profile_take_samples(p, reader, item);
     } else if (LJP_LIKELY(item->what == LJP_REC_MEM)) {
-      if (LJP_UNLIKELY(p->options.memory_event))
-        status =
-            p->options.memory_event(p->options.memory_event_ctx, reader, item);
+      if (LJP_UNLIKELY(p->options.observe))
+        status = p->options.observe(p->options.observe_ctx, reader, item);
       if (!p->options.no_memory && !status)
         status = ljp_profile_take_memory(p, item);
     } else if (!(status = ljp_profile_flush_memory(p))) {
+      if (p->options.observe &&
+          (status = p->options.observe(p->options.observe_ctx, reader, item)))
+        break;
       if (item->what == LJP_ITEM_FINISH)
         break;
       status = item->what == LJP_ITEM_BLOCK ? profile_take_block(p, item->block)

@@ -286,10 +286,10 @@ struct ljp_profile_options {
   /* Called now and then with the bytes read so far. NULL: none. */
   void (*progress)(void *ctx, uint64_t bytes);
   void *progress_ctx;
-  /* Called for each memory event, before it is counted. NULL: none. */
-  enum ljp_status (*memory_event)(void *ctx, const struct ljp_reader *reader,
-                                  const struct ljp_item *item);
-  void *memory_event_ctx;
+  /* Called for each item but samples, before it is counted. NULL: none. */
+  enum ljp_status (*observe)(void *ctx, const struct ljp_reader *reader,
+                             const struct ljp_item *item);
+  void *observe_ctx;
 };
 
 struct ljp_profile {

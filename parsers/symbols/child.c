@@ -35,6 +35,7 @@ enum message_type {
   ANSWER,     /* a: index of the address, b: number of FRAMEs that follow. */
   FRAME,      /* a: line, b and c: lengths of name and file, which follow. */
   NOTICE,     /* b: length of the text that follows. */
+  FUNCTION,   /* a, b: address, low and high; c: length of the name. */
   END
 };
 
@@ -107,6 +108,14 @@ static void child_notice(void *ctx, const char *text)
   child_put(ctx, text, len);
 }
 
+static void child_function(void *ctx, uint64_t address, const char *name)
+{
+  uint32_t len = child_text_length(name);
+  child_put_message(ctx, FUNCTION, (uint32_t)address, (uint32_t)(address >> 32),
+                    len);
+  child_put(ctx, name, len);
+}
+
 static void child_limit(int what, rlim_t most)
 {
   struct rlimit now;
@@ -147,7 +156,8 @@ static void child_main(int fd, const struct ljp_symbols_options *options,
 {
   static struct pipe_end out;
   out = (struct pipe_end){.fd = fd};
-  const struct ljp_sym_sink sink = {&out, child_answer, child_notice};
+  const struct ljp_sym_sink sink = {&out, child_answer, child_notice,
+                                    child_function};
   child_guard();
   for (size_t i = first; i < count; i++) {
     child_put_message(&out, MODULE, (uint32_t)i, 0, 0);
@@ -236,6 +246,13 @@ static bool parent_listen(struct pipe_end *in, const struct ljp_sym_job *jobs,
       if (!begun || !parent_get_text(in, text, message.b))
         return false;
       jobs[*at].sink.notice(jobs[*at].sink.ctx, text);
+      break;
+    case FUNCTION:
+      if (!begun || !jobs[*at].request.functions ||
+          !parent_get_text(in, text, message.c))
+        return false;
+      jobs[*at].sink.function(jobs[*at].sink.ctx,
+                              (uint64_t)message.b << 32 | message.a, text);
       break;
     case END:
       return true;

@@ -38,6 +38,19 @@ static void lookup_answer(void *ctx, size_t index,
   lookup->sink->answer(lookup->sink->ctx, index, named, count);
 }
 
+/* Tells all functions, each address once, with its best name. */
+static void lookup_functions(const struct ljp_sym_names *names,
+                             const struct ljp_sym_sink *sink)
+{
+  char pretty[LJP_SYM_NAME_MAX];
+  for (size_t i = 0; i < names->count; i++)
+    if (i + 1 == names->count ||
+        names->list[i].start != names->list[i + 1].start) {
+      ljp_sym_demangle(names->list[i].name, pretty);
+      sink->function(sink->ctx, names->list[i].start, pretty);
+    }
+}
+
 void ljp_sym_lookup(const struct ljp_symbols_options *options,
                     const struct ljp_sym_request *request,
                     enum ljp_sym_level level, const struct ljp_sym_sink *sink)
@@ -54,6 +67,8 @@ void ljp_sym_lookup(const struct ljp_symbols_options *options,
   if (ok && files.debug.elf && files.debug.elf != files.own.elf)
     ok = ljp_sym_names_add(&lookup.names, files.debug.elf);
   ok = ok && ljp_sym_names_sort(&lookup.names);
+  if (ok && request->functions)
+    lookup_functions(&lookup.names, sink);
   if (ok && files.own.elf)
     ok = ljp_sym_names_add_plt(&lookup.names, files.own.elf);
   if (ok && files.debug.elf && level == LJP_SYM_FULL && !options->no_dwarf) {

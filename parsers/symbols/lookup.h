@@ -23,6 +23,7 @@ struct ljp_sym_request {
   uint64_t span, flags;
   const uint64_t *addresses; /* Ascending, each once. */
   size_t count;
+  bool functions; /* All functions are asked for, too. */
 };
 
 /* How thoroughly a module is read: less after a child has died of it. */
@@ -34,6 +35,7 @@ struct ljp_sym_sink {
   void (*answer)(void *ctx, size_t index, const struct ljp_symbol_frame *frames,
                  unsigned count);
   void (*notice)(void *ctx, const char *text);
+  void (*function)(void *ctx, uint64_t address, const char *name);
 };
 
 /* Answers a request in this process. Addresses without an answer are not

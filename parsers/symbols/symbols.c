@@ -27,6 +27,12 @@ struct embedded {
   struct ljp_symbol_frame frame;
 };
 
+/* One of all functions of a module. */
+struct function {
+  uint64_t address;
+  const char *name;
+};
+
 struct module {
   char *path, *build_id;
   uint32_t build_id_len;
@@ -35,6 +41,9 @@ struct module {
   size_t count, room, sorted;
   struct embedded *embedded;
   uint32_t embedded_count, embedded_room;
+  struct function *functions; /* By address, once they are resolved. */
+  uint32_t function_count, function_room;
+  bool wants_functions;
 };
 
 struct piece {
@@ -72,6 +81,7 @@ void ljp_symbols_free(struct ljp_symbols *s)
     free(s->modules[i].build_id);
     free(s->modules[i].entries);
     free(s->modules[i].embedded);
+    free(s->modules[i].functions);
   }
   while (s->pieces) {
     struct piece *next = s->pieces->next;
@@ -344,6 +354,20 @@ static void symbols_take_answer(void *ctx, size_t index,
   entry->symbol = (struct ljp_symbol){count, copy};
 }
 
+static void symbols_take_function(void *ctx, uint64_t address, const char *name)
+{
+  struct asking *asking = ctx;
+  struct module *m = asking->module;
+  if (m->function_count >= LJP_SYM_NAMES_MAX)
+    return;
+  if (!ljp_array_reserve(&m->functions, m->function_count, &m->function_room,
+                         sizeof *m->functions))
+    asking->symbols->no_memory = true;
+  else
+    m->functions[m->function_count++] = (struct function){
+        address, symbols_intern(asking->symbols, name, strlen(name))};
+}
+
 static void symbols_take_notice(void *ctx, const char *text)
 {
   struct ljp_symbols *s = ((struct asking *)ctx)->symbols;
@@ -372,8 +396,10 @@ static bool symbols_ask(struct ljp_symbols *s, struct module *m,
                   .build_id_len = m->build_id_len,
                   .span = m->span,
                   .flags = m->flags,
-                  .count = open},
-      .sink = {asking, symbols_take_answer, symbols_take_notice}};
+                  .count = open,
+                  .functions = m->wants_functions},
+      .sink = {asking, symbols_take_answer, symbols_take_notice,
+               symbols_take_function}};
   if (!open)
     return true;
   asking->addresses = malloc(open * sizeof *asking->addresses);
@@ -385,6 +411,12 @@ static bool symbols_ask(struct ljp_symbols *s, struct module *m,
       asking->addresses[open++] = m->entries[i].address;
   job->request.addresses = asking->addresses;
   return true;
+}
+
+static int symbols_by_start(const void *a, const void *b)
+{
+  const struct function *x = a, *y = b;
+  return x->address < y->address ? -1 : x->address > y->address;
 }
 
 enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
@@ -399,7 +431,7 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
     symbols_sort_module(m);
     symbols_settle_embedded(s, m);
     ok = symbols_ask(s, m, &asking[count], &jobs[count]);
-    count += ok && jobs[count].request.count;
+    count += ok && (jobs[count].request.count || jobs[count].request.functions);
   }
   if (ok && count && !s->options.no_files)
     ran = ljp_sym_run(&s->options, jobs, count);
@@ -407,9 +439,14 @@ enum ljp_status ljp_symbols_resolve(struct ljp_symbols *s)
     symbols_take_notice(&asking[0],
                         "machine code has no names: the process that reads"
                         " its files could not be started");
-  for (size_t i = 0; ok && ran && i < s->count; i++)
+  for (size_t i = 0; ok && ran && i < s->count; i++) {
     for (size_t k = 0; k < s->modules[i].count; k++)
       s->modules[i].entries[k].settled = true;
+    s->modules[i].wants_functions = false;
+    if (s->modules[i].function_count)
+      qsort(s->modules[i].functions, s->modules[i].function_count,
+            sizeof *s->modules[i].functions, symbols_by_start);
+  }
   for (size_t i = 0; asking && i <= count && i < s->count; i++)
     free(asking[i].addresses);
   free(asking);
@@ -436,6 +473,25 @@ const struct ljp_symbol *ljp_symbols_each(const struct ljp_symbols *s,
     return NULL;
   *address = m->entries[n].address;
   return &m->entries[n].symbol;
+}
+
+enum ljp_status ljp_symbols_want_functions(struct ljp_symbols *s,
+                                           uint32_t handle)
+{
+  struct module *m = symbols_module_at(s, handle);
+  if (m)
+    m->wants_functions = true;
+  return m ? LJP_OK : LJP_ERR_USE;
+}
+
+const char *ljp_symbols_function(const struct ljp_symbols *s, uint32_t handle,
+                                 size_t n, uint64_t *address)
+{
+  const struct module *m = symbols_module_at(s, handle);
+  if (!m || n >= m->function_count)
+    return NULL;
+  *address = m->functions[n].address;
+  return m->functions[n].name;
 }
 
 const char *ljp_symbols_notice(const struct ljp_symbols *s, size_t n)

@@ -91,6 +91,16 @@ const struct ljp_symbol *ljp_symbols_each(const struct ljp_symbols *symbols,
                                           uint32_t module, size_t n,
                                           uint64_t *address);
 
+/* Asks for all functions in a module's tables of symbols. LJP_ERR_USE: no such
+** module. */
+enum ljp_status ljp_symbols_want_functions(struct ljp_symbols *symbols,
+                                           uint32_t module);
+
+/* The n-th of them, after ljp_symbols_resolve(); in ascending order, but an
+** address may come twice. NULL after the last. */
+const char *ljp_symbols_function(const struct ljp_symbols *symbols,
+                                 uint32_t module, size_t n, uint64_t *address);
+
 /* The n-th of the sentences that a view shows once, on files that could not be
 ** used; NULL after the last. */
 const char *ljp_symbols_notice(const struct ljp_symbols *symbols, size_t n);

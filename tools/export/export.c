@@ -229,8 +229,8 @@ static int export_profile(const char *file, unsigned format, const char *to,
   char error[LJP_READER_ERROR_BYTES + 64];
   int code;
   if (ljm) {
-    load.memory_event = ljp_ljm_take;
-    load.memory_event_ctx = e.ljm = ljp_ljm_new();
+    load.observe = ljp_ljm_take;
+    load.observe_ctx = e.ljm = ljp_ljm_new();
     if (!e.ljm) {
       ljp_command_error("export", "cannot make a temporary file: %s",
                         strerror(errno));

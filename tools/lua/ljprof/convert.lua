@@ -25,14 +25,14 @@ local function find_command()
   local source = debug.getinfo(1, "S").source
   local root = source:match("^@(.*)/share/luajit%-2%.1/")
   if root and exists(root .. "/bin/ljprof") then
-    return quote(root .. "/bin/ljprof"), root .. "/bin"
+    return quote(root .. "/bin/ljprof")
   end
   local pipe = io.popen("command -v ljprof 2> /dev/null")
   local found = pipe and pipe:read("*l")
   if pipe then
     pipe:close()
   end
-  return found and quote(found), root and root .. "/bin"
+  return found and quote(found)
 end
 
 -- Runs a command; returns its exit code and its output, which is its stderr.
@@ -50,10 +50,10 @@ end
 -- returned; nil and a sentence if that fails. What the file says of losses goes
 -- to stderr.
 function M.run(path, kind)
-  local command, folder = find_command()
+  local command = find_command()
   if not command then
     return nil, ("%s is a file of ljprof; the command ljprof, which converts " ..
-      "it, is neither in %s nor in PATH"):format(path, folder or "bin")
+      "it, is neither beside these modules (bin/) nor in PATH"):format(path)
   end
   if path:sub(1, 1) == "-" then
     path = "./" .. path
