@@ -173,6 +173,15 @@ static enum ljp_status profile_fail(struct ljp_profile *p,
   return status;
 }
 
+static enum ljp_status profile_observe(const struct ljp_profile *p,
+                                       const struct ljp_reader *reader,
+                                       const struct ljp_item *item)
+{
+  return LJP_UNLIKELY(p->options.observe)
+             ? p->options.observe(p->options.observe_ctx, reader, item)
+             : LJP_OK;
+}
+
 enum ljp_status ljp_profile_add(struct ljp_profile *p,
                                 struct ljp_reader *reader)
 {
@@ -188,14 +197,11 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
       if (!p->options.no_samples)
         status = ljp_profile_take_samples(p, reader, item);
     } else if (LJP_LIKELY(item->what == LJP_REC_MEM)) {
-      if (LJP_UNLIKELY(p->options.observe))
-        status = p->options.observe(p->options.observe_ctx, reader, item);
+      status = profile_observe(p, reader, item);
       if (!p->options.no_memory && !status)
         status = ljp_profile_take_memory(p, item);
-    } else if (!(status = ljp_profile_flush_memory(p))) {
-      if (p->options.observe &&
-          (status = p->options.observe(p->options.observe_ctx, reader, item)))
-        break;
+    } else if (!(status = ljp_profile_flush_memory(p)) &&
+               !(status = profile_observe(p, reader, item))) {
       if (item->what == LJP_ITEM_FINISH)
         break;
       status = item->what == LJP_ITEM_BLOCK ? profile_take_block(p, item->block)

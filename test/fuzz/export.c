@@ -2,7 +2,7 @@
 ** must be valid JSON, and the collapsed lines must add up to the rows. */
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
-#include "tools/export/export.h"
+#include "tools/export/ljm.h"
 
 /* A few bytes of input may stand for many frames. */
 enum { TEXT_MAX = 1 << 22, OUT_MAX = 1 << 26 };
@@ -68,14 +68,21 @@ static void check_json(struct ljp_export *e,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  struct ljp_profile_options options = {.no_symbols = true, .points = true};
-  struct ljp_profile *p = ljp_profile_new(&options);
-  if (!p)
+  struct ljp_ljm *ljm = ljp_ljm_new();
+  struct ljp_profile_options options = {.no_symbols = true,
+                                        .points = true,
+                                        .observe = ljp_ljm_take,
+                                        .observe_ctx = ljm};
+  struct ljp_profile *p = ljm ? ljp_profile_new(&options) : NULL;
+  if (!p) {
+    ljp_ljm_free(ljm);
     return 0;
+  }
   if (!ljp_reader_memory(&reader, data, size)) {
     if (!ljp_profile_add(p, &reader) && !ljp_profile_finish(p))
       for (unsigned v = 0; v < LJP_VALUE_COUNT; v += 3) {
         struct ljp_export e = {.p = p,
+                               .ljm = ljm,
                                .value = (enum ljp_value_id)v,
                                .asked = v != 0,
                                .how = LJP_NAME_SUFFIX};
@@ -87,9 +94,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(&e, ljp_export_pprof);
         if (p->totals.samples < 10000) /* perf's format has a block a sample. */
           run(&e, ljp_export_perf);
+        if (v == LJP_VALUE_SAMPLES) {
+          run(&e, ljp_export_ljp);
+          run(&e, ljp_export_ljm);
+        }
       }
     ljp_reader_fini(&reader);
   }
   ljp_profile_free(p);
+  ljp_ljm_free(ljm);
   return 0;
 }

@@ -133,11 +133,11 @@ static void each_fails(command *f, const char *const *words, long at_least)
 
 static void exports_say_that_there_is_no_memory(void **state)
 {
-  static const char *const formats[] = {"collapsed",   "pprof",
-                                        "speedscope",  "callgrind",
-                                        "perf-script", "chrome-trace"};
+  static const char *const formats[] = {
+      "collapsed",   "pprof",        "speedscope", "callgrind",
+      "perf-script", "chrome-trace", "ljm",        "ljp"};
   (void)state;
-  for (unsigned i = 0; i < 6; i++)
+  for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++)
     EACH(ljp_command_export, 40, "export", "--no-symbols", "--to", formats[i],
          "-o", out, GOLDEN);
 }

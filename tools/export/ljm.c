@@ -206,7 +206,8 @@ enum ljp_status ljp_export_ljm(struct ljp_export *e)
     if (!ljm_put_event(ljm, e->out))
       return LJP_ERR_IO;
   ljp_tarantool_put_byte(e->out, LJP_TARANTOOL_END);
-  ljm_tell(ljm, e->p);
+  if (!e->no_notices)
+    ljm_tell(ljm, e->p);
   e->no_notices = true;
   return LJP_OK;
 }

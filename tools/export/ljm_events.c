@@ -13,15 +13,14 @@
 struct ljp_ljm *ljp_ljm_new(void)
 {
   struct ljp_ljm *ljm = calloc(1, sizeof *ljm);
-  if (!ljm)
-    return NULL;
-  ljm->spool = tmpfile();
-  if (ljm->spool && !ljp_strings_init(&ljm->strings, 1u << 28) &&
+  int error = ENOMEM;
+  if (ljm && !ljp_strings_init(&ljm->strings, 1u << 28) &&
       ljp_array_reserve(&ljm->entries, 0, &ljm->room, sizeof *ljm->entries)) {
     ljm->entries[ljm->count++] = (struct ljp_ljm_entry){.kind = LJP_LJM_AT_VM};
-    return ljm;
+    if ((ljm->spool = tmpfile()))
+      return ljm;
+    error = errno;
   }
-  int error = errno;
   ljp_ljm_free(ljm);
   errno = error;
   return NULL;
@@ -73,7 +72,8 @@ static bool ljm_fill_builtin(struct ljp_ljm *ljm, const struct ljp_model *model,
                              struct ljp_ljm_entry *e)
 {
   const struct ljp_rec_builtin *builtin = ljp_model_builtin(model, e->value);
-  e->address = LJP_TARANTOOL_BUILTINS + e->value * LJP_TARANTOOL_STEP;
+  e->address = LJP_TARANTOOL_BUILTINS +
+               (uint64_t)(uint32_t)e->value * LJP_TARANTOOL_STEP;
   return builtin ? ljm_keep(ljm, builtin->name, &e->text)
                  : ljm_keep_text(ljm, "(unknown builtin)", &e->text);
 }

@@ -271,7 +271,8 @@ enum ljp_status ljp_export_ljp(struct ljp_export *e)
     for (uint32_t r = 0; r < p->row_count; r++)
       sysprof_put_row(l, &p->rows[r], ljp_export_value(e, r, e->value));
     ljp_tarantool_put_byte(e->out, LJP_TARANTOOL_END);
-    sysprof_tell(l);
+    if (!e->no_notices)
+      sysprof_tell(l);
     e->no_notices = true;
   }
   free(l->traces.taken);

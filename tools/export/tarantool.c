@@ -66,6 +66,8 @@ bool ljp_tarantool_number(struct ljp_tarantool_traces *traces, uint64_t number,
                           uint64_t *given)
 {
   number %= LJP_TARANTOOL_TRACE_NUMBERS;
+  if (!number) /* LuaJIT has no such number, and 0 means "no trace". */
+    number = 1;
   if (!traces->taken)
     traces->taken = calloc(LJP_TARANTOOL_TRACE_NUMBERS, sizeof *traces->taken);
   if (!traces->taken)
