@@ -58,7 +58,7 @@ struct ljp_session {
   struct ljp_message *members;
   struct ljp_producer *producers;
   uint32_t next_thread, next_vm, next_producer;
-  bool writer_alive; /* A writer thread reads the inbox. */
+  bool writer_alive; /* A writer thread reads the inbox and the rings. */
   bool in_registry;
   bool stuck; /* Its thread never came back: free nothing. */
   /* The writer thread's, until it has ended. */

@@ -20,14 +20,18 @@
 
 enum { STACK_BYTES = 512 << 10, DESERTED_NS = 1000000000 };
 
-static struct ljp_message *thread_take_inbox(struct ljp_session *s, bool last)
+static struct ljp_message *thread_take_inbox_locked(struct ljp_session *s)
 {
-  pthread_mutex_lock(&s->mutex);
   struct ljp_message *list = s->inbox;
   s->inbox = NULL;
   s->inbox_end = &s->inbox;
-  if (last)
-    s->writer_alive = false;
+  return list;
+}
+
+static struct ljp_message *thread_take_inbox(struct ljp_session *s)
+{
+  pthread_mutex_lock(&s->mutex);
+  struct ljp_message *list = thread_take_inbox_locked(s);
   pthread_mutex_unlock(&s->mutex);
   return list;
 }
@@ -49,7 +53,7 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
   if (s->options.round && !last)
     s->options.round(s->options.round_ctx);
   ljp_writer_begin(w, ljp_clock_ns());
-  struct ljp_message *list = thread_take_inbox(s, last);
+  struct ljp_message *list = thread_take_inbox(s);
   for (const struct ljp_message *m = list; m; m = m->next) {
     if (m->type == LJP_MSG_INFO)
       ljp_writer_add_info(w, m->name, m->value);
@@ -123,6 +127,28 @@ static enum ljp_status thread_await_decision(struct ljp_session *s)
   return status;
 }
 
+/* The writer has ended, and uses no producer any more. From now on producers
+** free themselves; those that were retired meanwhile are freed here. */
+static void thread_end(struct ljp_session *s, enum ljp_status status, int error)
+{
+  pthread_mutex_lock(&s->mutex);
+  if (!s->stuck) { /* Otherwise nobody waits for us any more. */
+    s->status = status;
+    s->error = status ? error : 0;
+    s->state = status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
+  }
+  s->writer_alive = false;
+  struct ljp_message *list = thread_take_inbox_locked(s);
+  pthread_mutex_unlock(&s->mutex);
+  for (const struct ljp_message *m = list; m; m = m->next)
+    if (m->type == LJP_MSG_RETIRE)
+      thread_free_producer(s, m->producer);
+  ljp_message_free_list(list);
+  /* Release: who waits for the end sees everything that this thread did. */
+  atomic_store_explicit(&s->ended, 1, memory_order_release);
+  ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+}
+
 static void *thread_main(void *arg)
 {
   struct ljp_session *s = arg;
@@ -168,16 +194,7 @@ static void *thread_main(void *arg)
   int error = status ? s->sink->error : 0;
   enum ljp_status ended = ljp_writer_end(
       s->writer, status, error, status ? ljp_status_text(status) : reason);
-  pthread_mutex_lock(&s->mutex);
-  if (!s->stuck) { /* Otherwise nobody waits for us any more. */
-    s->status = status ? status : ended;
-    s->error = s->status ? s->sink->error : 0;
-    s->state = s->status ? LJP_SESSION_FAILED : LJP_SESSION_STOPPED;
-  }
-  pthread_mutex_unlock(&s->mutex);
-  /* Release: who waits for the end sees everything that this thread did. */
-  atomic_store_explicit(&s->ended, 1, memory_order_release);
-  ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+  thread_end(s, status ? status : ended, s->sink->error);
   return NULL;
 }
 

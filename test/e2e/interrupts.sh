@@ -141,7 +141,8 @@ EOL
 for signal in INT TERM HUP; do
   rm -rf asked cache
   begin -o out.ljp --embed-symbols -- "$luajit" -e '
-    package.loadlib("./spin.so", "luaopen_spin")()'
+    package.loadlib("./spin.so", "luaopen_spin")()
+    os.exit(0) -- lua_close() would unload it, maybe before the writer saw it'
   await "the server is asked" test -e asked
   kill "-$signal" "$record"
   ends "symbols are embedded, $signal" $((128 + $(number $signal)))

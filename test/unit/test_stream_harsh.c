@@ -1,6 +1,7 @@
 /*
-** The program is killed, its disk is full, its main thread leaves, or it gets a
-** storm of signals: the program is unharmed and the file can be read.
+** The program is killed, its disk is full, its main thread leaves, it gets a
+** storm of signals, or a thread ends at a bad moment: the program is unharmed and
+** the file can be read.
 */
 #include <stdarg.h>
 #include <stddef.h>
@@ -261,6 +262,55 @@ static void in_a_storm_every_event_is_written_or_counted(void **state)
   mini_free(m);
 }
 
+/* -- A thread ends while the writer does ----------------------------------- */
+
+static _Atomic bool ending, retired;
+
+static void wait_until_retired(void *ctx)
+{
+  (void)ctx;
+  ending = true;
+  while (!retired)
+    usleep(100);
+}
+
+static void *stop_session(void *s)
+{
+  assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
+  return NULL;
+}
+
+/* The writer also ends when it has failed, while the program goes on. */
+static void a_producer_is_retired_while_the_writer_ends(void **state)
+{
+  (void)state;
+  struct ljp_session_options o = {.path = harsh_path("ending"),
+                                  .describe = known()};
+  struct ljp_session *s;
+  pthread_t thread;
+  o.describe.end = wait_until_retired;
+  assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+  assert_int_equal(ljp_session_start(s), LJP_OK);
+  struct ljp_producer *p = harsh_producer(s, 0);
+  for (uint64_t i = 0; i < 19; i++)
+    assert_true(harsh_push(p, i));
+  ljp_count_loss(p, LJP_LOSS_BUSY, 17);
+  assert_int_equal(pthread_create(&thread, NULL, stop_session, s), 0);
+  while (!ending)
+    usleep(100);
+  ljp_count_loss(p, LJP_LOSS_BUSY, 23);
+  ljp_producer_retire(p);
+  retired = true;
+  pthread_join(thread, NULL);
+  ljp_session_free(s);
+  struct mini *m = mini_new();
+  if (!mini_read_file(m, harsh_last_path, NULL))
+    fail_msg("%s", m->error);
+  assert_int_equal(m->events[LJP_REC_SAMPLES], 19);
+  assert_int_equal(m->lost[LJP_LOSS_BUSY], 40);
+  mini_free(m);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -269,6 +319,7 @@ int main(void)
       cmocka_unit_test(the_writer_does_not_keep_a_deserted_process_alive),
       cmocka_unit_test(a_program_that_just_exits_is_not_held_up),
       cmocka_unit_test(in_a_storm_every_event_is_written_or_counted),
+      cmocka_unit_test(a_producer_is_retired_while_the_writer_ends),
   };
   return cmocka_run_group_tests(tests, harsh_make_dir, harsh_remove_dir);
 }
