@@ -131,9 +131,9 @@ local function samples()
           local kind = byte()
           if kind == 128 then break end
           local n = number()
-          stack[#stack + 1] = name(n)
+          stack[#stack + 1] = kind == 3 and "builtin " .. n or name(n)
           if kind == 1 then number() end
-          assert(kind == 1 or kind == 2)
+          assert(kind >= 1 and kind <= 3)
         end
       end
       while true do

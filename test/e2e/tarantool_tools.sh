@@ -75,6 +75,9 @@ grep -qE 'memory.lua:6 holds [0-9.]+(KiB|B): [0-9]+ allocs, 0 frees' leaks.txt |
   fail "leaks: $(cat leaks.txt)"
 ! grep -q ':7 holds' leaks.txt || fail "what is freed, leaks: $(cat leaks.txt)"
 
+refuses "ljm of ljm" 1 "recorded by Tarantool's memprof: it is in this format" \
+  "$ljprof" export --to ljm -o x every.ljm
+
 "$luajit" memory.lua 512 sampled.ljp
 "$ljprof" export --to ljm -o sampled.ljm sampled.ljp 2> notes.txt
 grep -q 'sampled: bytes are estimates' notes.txt ||
@@ -97,7 +100,10 @@ local function inner(n) local s = 0 for i = 1, n do s = s + i % 7 end return s e
 local function outer(n) return (inner(n)) end
 repeat
   assert(misc.sysprof.start{mode = "C", interval = 1, path = path})
-  for _ = 1, 200 do outer(1e5) end
+  for _ = 1, 100 do
+    outer(1e5)
+    local _ = string.rep("x", 1e6)
+  end
   assert(misc.sysprof.stop())
 until misc.sysprof.report().samples > 20
 print(misc.sysprof.report().samples)
@@ -122,6 +128,8 @@ grep -q '^TRACE \[[0-9]*\] started at @samples.lua:2;' ours.txt ||
 "$luajit" -ts off.ljp 2> /dev/null |
   grep -q 'lua_pcall:0x[0-9a-f]*;@samples.lua:0;@samples.lua:3;@samples.lua:2;' ||
   fail "no joined stack in: $("$luajit" -ts off.ljp)"
+"$luajit" -ts off.ljp 2> /dev/null | grep -q '@samples.lua:0;string.rep;' ||
+  fail "no builtin in: $("$luajit" -ts off.ljp)"
 refuses "ljm of samples" 1 "has no memory events: use --to ljp" \
   "$ljprof" export --to ljm -o x off.ljp
 refuses "time in ljp" 2 "ljp counts samples" \

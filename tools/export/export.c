@@ -189,6 +189,11 @@ static int export_choose_tarantool(struct ljp_export *e, const char *file,
                       e->ljm ? "ljp" : "ljm");
     return LJP_EXIT_FAILED;
   }
+  if (e->ljm && p->recorded_by) {
+    ljp_command_error("export", "%s: was recorded by %s: it is in this format",
+                      file, p->recorded_by);
+    return LJP_EXIT_FAILED;
+  }
   if (e->ljm && p->source_count > 1) {
     ljp_command_error("export",
                       "%s: holds %u sessions, and ljm one heap: export the "

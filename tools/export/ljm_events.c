@@ -64,7 +64,7 @@ static bool ljm_fill_function(struct ljp_ljm *ljm,
   e->address = LJP_TARANTOOL_FUNCTIONS + ljm->count * LJP_TARANTOOL_STEP;
   if (!proto || !proto->chunk.len)
     return ljm_keep_text(ljm, "(unknown Lua function)", &e->text);
-  e->line = proto->first_line;
+  e->line = ljp_tarantool_line(proto->first_line);
   return ljm_keep(ljm, proto->chunk, &e->text);
 }
 

@@ -4,21 +4,23 @@
 ** but the trace of a sample in compiled code. A function has one address, which
 ** is its number (tarantool.h); a line is that of the definition. One thread.
 **
-** Builtins are written like Lua functions that are named after them: the format
-** has numbers for builtins, and each version of LuaJIT has other numbers.
+** The format has Tarantool's numbers for builtins. A builtin that Tarantool does
+** not have is written like a Lua function that is named after it.
 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/tarantool/builtins.h"
 #include "tools/export/tarantool.h"
 #include "tools/shared/command.h"
 
 struct sysprof {
   struct ljp_export *e;
-  uint32_t *shown;   /* By function: a frame that stands for it, + 1. */
-  uint64_t *numbers; /* By trace: the number that it is written with. */
+  uint32_t *shown;    /* By function: a frame that stands for it, + 1. */
+  uint64_t *numbers;  /* By trace: the number that it is written with. */
+  uint32_t *builtins; /* By function: Tarantool's number; 0: none. */
   struct ljp_tarantool_traces traces;
   uint32_t path[LJP_EXPORT_DEPTH];
   uint64_t samples, compiled, without_guest;
@@ -39,6 +41,21 @@ static uint64_t sysprof_address(const struct ljp_profile_frame *frame)
 static bool sysprof_is_lua(const struct ljp_profile_frame *frame)
 {
   return frame->kind == LJP_FRAME_LUA || frame->kind == LJP_FRAME_LUA_INLINED;
+}
+
+/* Tarantool's number of a builtin; 0: there is none of this name. */
+static uint32_t sysprof_builtin(const struct ljp_profile *p,
+                                const struct ljp_profile_frame *frame)
+{
+  enum { MOST = 1024 };
+  struct ljp_str name = ljp_profile_str(p, frame->name);
+  for (uint32_t n = 2; name.len && n < MOST; n++) {
+    const char *theirs = ljp_tarantool_builtin(n);
+    if (theirs && strlen(theirs) == name.len &&
+        memcmp(theirs, name.data, name.len) == 0)
+      return n;
+  }
+  return 0;
 }
 
 static bool sysprof_is_guest(const struct ljp_profile_frame *frame)
@@ -111,8 +128,11 @@ static bool sysprof_collect(struct sysprof *l)
     uint32_t count = sysprof_path(l, row);
     for (uint32_t i = 0; i < count; i++) {
       const struct ljp_profile_frame *frame = sysprof_frame_of(l, l->path[i]);
-      if (sysprof_is_guest(frame) || sysprof_is_host(frame))
-        l->shown[frame->function] = p->nodes[l->path[i]].frame + 1;
+      if (!sysprof_is_guest(frame) && !sysprof_is_host(frame))
+        continue;
+      if (!l->shown[frame->function] && frame->kind == LJP_FRAME_BUILTIN)
+        l->builtins[frame->function] = sysprof_builtin(p, frame);
+      l->shown[frame->function] = p->nodes[l->path[i]].frame + 1;
     }
     if (sysprof_state(l, p->contexts[row->context].state, count, &trace) ==
             LJP_LJP_TRACE &&
@@ -124,18 +144,24 @@ static bool sysprof_collect(struct sysprof *l)
   return true;
 }
 
-/* A function of a file has the file's chunk name. */
+/* A function of a file has the file's chunk name. A library function that
+** LuaJIT has as bytecode has its name as the chunk's source, and no line. */
 static void sysprof_put_function(struct ljp_print *out, uint64_t address,
                                  struct ljp_str file, uint64_t line)
 {
   char chunk[LJP_FRAME_NAME_BYTES];
+  static const char string[] = "[string \"";
   bool of_file = file.len && *file.data != '[';
+  if (line == UINT32_MAX && file.len > sizeof string + 1 &&
+      memcmp(file.data, string, sizeof string - 1) == 0)
+    file = ljp_str(file.data + sizeof string - 1, file.len - sizeof string - 1);
   int n = snprintf(chunk, sizeof chunk, "%s%.*s", of_file ? "@" : "",
                    (int)file.len, file.len ? file.data : "?");
   size_t len = n < 0                      ? 0
                : (size_t)n < sizeof chunk ? (size_t)n
                                           : sizeof chunk - 1;
-  ljp_tarantool_put_lfunc(out, address, ljp_str(chunk, len), line);
+  ljp_tarantool_put_lfunc(out, address, ljp_str(chunk, len),
+                          ljp_tarantool_line(line));
 }
 
 static void sysprof_put_symbols(const struct sysprof *l)
@@ -145,7 +171,7 @@ static void sysprof_put_symbols(const struct sysprof *l)
   char text[LJP_FRAME_NAME_BYTES];
   ljp_tarantool_put_head(out, LJP_LJS_MAGIC, LJP_LJS_VERSION);
   for (uint32_t i = 0; i < p->function_count; i++) {
-    if (!l->shown[i])
+    if (!l->shown[i] || l->builtins[i])
       continue;
     uint32_t number = l->shown[i] - 1;
     const struct ljp_profile_frame *frame = &p->frames[number];
@@ -182,10 +208,17 @@ static void sysprof_put_guest(const struct sysprof *l, uint32_t count)
     if (!sysprof_is_guest(frame))
       continue;
     bool c = frame->kind == LJP_FRAME_CFUNC;
+    if (l->builtins[frame->function]) {
+      ljp_tarantool_put_byte(out, LJP_LJP_FRAME_BUILTIN);
+      ljp_tarantool_put(out, l->builtins[frame->function]);
+      continue;
+    }
     ljp_tarantool_put_byte(out, c ? LJP_LJP_FRAME_C : LJP_LJP_FRAME_LUA);
     ljp_tarantool_put(out, sysprof_address(frame));
     if (!c)
-      ljp_tarantool_put(out, sysprof_is_lua(frame) ? frame->first_line : 0);
+      ljp_tarantool_put(out, sysprof_is_lua(frame)
+                                 ? ljp_tarantool_line(frame->first_line)
+                                 : 0);
   }
   ljp_tarantool_put_byte(out, LJP_TARANTOOL_END);
 }
@@ -263,7 +296,8 @@ enum ljp_status ljp_export_ljp(struct ljp_export *e)
   l->e = e;
   l->shown = calloc(p->function_count + 1, sizeof *l->shown);
   l->numbers = calloc(p->trace_count + 1, sizeof *l->numbers);
-  bool ok = l->shown && l->numbers;
+  l->builtins = calloc(p->function_count + 1, sizeof *l->builtins);
+  bool ok = l->shown && l->numbers && l->builtins;
   ljp_export_start(e);
   if (ok && (ok = sysprof_collect(l))) {
     sysprof_put_symbols(l);
@@ -278,6 +312,7 @@ enum ljp_status ljp_export_ljp(struct ljp_export *e)
   free(l->traces.taken);
   free(l->shown);
   free(l->numbers);
+  free(l->builtins);
   free(l);
   return ok ? LJP_OK : LJP_ERR_MEM;
 }

@@ -23,6 +23,13 @@ void ljp_tarantool_put_string(struct ljp_print *out, struct ljp_str s);
 void ljp_tarantool_put_head(struct ljp_print *out, const char *magic,
                             unsigned version);
 
+/* A line of a definition; UINT32_MAX, of a library function that LuaJIT has as
+** bytecode, becomes theirs for it. */
+static inline uint64_t ljp_tarantool_line(uint64_t line)
+{
+  return line == UINT32_MAX ? LJP_TARANTOOL_NO_LINE : line;
+}
+
 /* Symbols of the table. */
 void ljp_tarantool_put_lfunc(struct ljp_print *out, uint64_t address,
                              struct ljp_str chunk, uint64_t line);

@@ -5,7 +5,7 @@
 -- the guest frames that one call of the VM runs come behind the host frame of
 -- that call, up to a C function, whose own host frames follow.
 local symtab = require "utils.symtab"
-local vmdef = require "jit.vmdef"
+local builtins = require "sysprof.builtins"
 
 local MAGIC, VERSION, FINAL = "ljp", 2, 0x80
 local LFUNC, FFUNC, CFUNC, TRACE = 1, 2, 3, 9 -- States with more than a host.
@@ -38,7 +38,7 @@ local function read_guest(reader, symbols)
       break
     elseif kind == FRAME_BUILTIN then
       local number = reader:read_uleb128()
-      frames[#frames + 1] = {name = vmdef.ffnames[number] or
+      frames[#frames + 1] = {name = builtins[number] or
         ("builtin %d"):format(number)}
     elseif kind == FRAME_LUA or kind == FRAME_C then
       frames[#frames + 1] = {
