@@ -6,7 +6,9 @@
 ** to an instruction that pushes the slot's number for the loader. Only such
 ** slots are changed, so whatever a tool has put into a slot stays there. The
 ** loader finds the function in the same scope and with the same version as if
-** it bound the call itself.
+** it bound the call itself. Allocators and sanitizers put functions without a
+** version before those of libc. The loader would take them, but dlvsym() does not
+** know them: see bind_find().
 */
 #include "src/base/bind.h"
 
@@ -118,6 +120,23 @@ static const char *bind_version(const struct bind_object *o, uint32_t symbol)
   }
 }
 
+static const void *bind_owner(const void *function)
+{
+  Dl_info info;
+  return dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+/* If another object has the name, too, and comes first, then its definition has
+** no version (or a default one), and is what the loader would take. */
+static void *bind_find(const char *name, const char *version)
+{
+  void *first = dlsym(RTLD_DEFAULT, name);
+  void *function = version ? dlvsym(RTLD_DEFAULT, name, version) : first;
+  return function && first && bind_owner(first) != bind_owner(function)
+             ? first
+             : function;
+}
+
 static void bind_slot(const struct bind_object *o, uint32_t number)
 {
   const Elf64_Rela *r = &o->slots[number];
@@ -128,8 +147,7 @@ static void bind_slot(const struct bind_object *o, uint32_t number)
   uint32_t symbol = ELF64_R_SYM(r->r_info);
   const char *name = o->strings + o->symbols[symbol].st_name;
   const char *version = bind_version(o, symbol);
-  void *function =
-      version ? dlvsym(RTLD_DEFAULT, name, version) : dlsym(RTLD_DEFAULT, name);
+  void *function = bind_find(name, version);
   if (function)
     atomic_store(slot, function);
   else

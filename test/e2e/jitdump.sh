@@ -6,6 +6,11 @@
 luajit=$BUILD_DIR/bin/luajit
 ljprof=$BUILD_DIR/bin/ljprof
 script=$SOURCE_DIR/test/e2e/jitdump.lua
+# Programs that were killed have left maps, and may have had the numbers of ours.
+for map in /tmp/perf-*.map; do
+  pid=${map#/tmp/perf-}
+  [ ! -O "$map" ] || [ -e "/proc/${pid%.map}" ] || rm -f "$map"
+done
 maps=
 clean() {
   for of in $maps; do

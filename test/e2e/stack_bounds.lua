@@ -34,9 +34,11 @@ local BINDING = 4096
 -- These call each other for each segment, four at most (LJP_BELOW_DEEP).
 local times = { below_follow = 4, ljp_below_put_together = 4 }
 
--- Hooks call these only while a session runs.
+-- Hooks call these only while a session runs; the last one does nothing before
+-- the first session.
 local in_session = {
   ljp_trace_reason = true, ljp_chunk_name_get = true, proto_die = true,
+  ljp_copy_notice = true,
 }
 
 -- A compiler may split a function: NAME.part.0, NAME.isra.0, NAME.cold.
