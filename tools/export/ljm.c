@@ -106,8 +106,8 @@ static void ljm_put_symbols(const struct ljp_ljm *ljm, struct ljp_export *e)
   ljp_tarantool_put_byte(e->out, LJP_TARANTOOL_END);
 }
 
-static void ljm_put_place(const struct ljp_ljm *ljm, struct ljp_print *out,
-                          unsigned kind, const struct ljp_ljm_entry *entry)
+static void ljm_put_site(const struct ljp_ljm *ljm, struct ljp_print *out,
+                         unsigned kind, const struct ljp_ljm_entry *entry)
 {
   switch (entry->kind) {
   case LJP_FRAME_LUA:
@@ -152,11 +152,11 @@ static bool ljm_put_event(const struct ljp_ljm *ljm, struct ljp_print *out)
       [LJP_MEM_FREE] = LJP_LJM_FREE,
       [LJP_MEM_REALLOC] = LJP_LJM_REALLOC,
   };
-  uint64_t op, place, number;
-  if (!ljm_get(ljm->spool, &op) || !ljm_get(ljm->spool, &place) ||
-      op >= sizeof kinds || place >= ljm->count)
+  uint64_t op, site, number;
+  if (!ljm_get(ljm->spool, &op) || !ljm_get(ljm->spool, &site) ||
+      op >= sizeof kinds || site >= ljm->count)
     return false;
-  ljm_put_place(ljm, out, kinds[op], &ljm->entries[place]);
+  ljm_put_site(ljm, out, kinds[op], &ljm->entries[site]);
   for (unsigned i = op == LJP_MEM_REALLOC ? 4 : 2; i; i--) {
     if (!ljm_get(ljm->spool, &number))
       return false;

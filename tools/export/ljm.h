@@ -3,11 +3,11 @@
 ** where an event happened, as one line, C function or trace; it has no stacks.
 **
 ** The export needs each event, not sums. So it takes the events while the
-** profile is made (ljm_events.c, by the option observe): the place of an event
-** becomes an entry, which is found again by its key; place and sizes go into a
+** profile is made (ljm_events.c, by the option observe): the site of an event
+** becomes an entry, which is found again by its key; site and sizes go into a
 ** temporary file. When all names are known (ljm.c), the table of symbols is
 ** written, then the events from the temporary file with the addresses of their
-** places. One thread.
+** sites. One thread.
 */
 #ifndef LJP_TOOLS_LJM_H
 #define LJP_TOOLS_LJM_H
@@ -21,7 +21,7 @@
 /* Kinds of entries: frame kinds of the format, and three more. */
 enum { LJP_LJM_AT_VM = 0x40, LJP_LJM_FUNCTION, LJP_LJM_MODULE };
 
-/* A place, or a Lua function or module that places refer to. The first three
+/* A site, or a Lua function or module that sites refer to. The first three
 ** members are the key: as in a stack node, or the id of function or module. */
 struct ljp_ljm_entry {
   uint64_t ref, value;

@@ -174,10 +174,10 @@ static bool ljm_entry(struct ljp_ljm *ljm, const struct ljp_model *model,
   return true;
 }
 
-/* The place of a stack: its innermost line, C function or trace. A builtin
+/* The site of a stack: its innermost line, C function or trace. A builtin
 ** that a Lua function calls belongs to the line of the call. */
-static bool ljm_place(struct ljp_ljm *ljm, const struct ljp_model *model,
-                      uint64_t stack, bool compiled, uint32_t *at)
+static bool ljm_site(struct ljp_ljm *ljm, const struct ljp_model *model,
+                     uint64_t stack, bool compiled, uint32_t *at)
 {
   const struct ljp_rec_node *node, *builtin = NULL;
   *at = 0;
@@ -228,8 +228,8 @@ static bool ljm_is_internal(const struct ljp_rec_mem *m)
   return m->type == LJP_MEM_TYPE_TRACE || m->type == LJP_MEM_TYPE_COMPILER;
 }
 
-static bool ljm_place_of(struct ljp_ljm *ljm, const struct ljp_model *model,
-                         const struct ljp_rec_mem *m, uint32_t *at)
+static bool ljm_site_of(struct ljp_ljm *ljm, const struct ljp_model *model,
+                        const struct ljp_rec_mem *m, uint32_t *at)
 {
   bool compiled = m->state == LJP_VMSTATE_TRACE;
   *at = 0;
@@ -241,9 +241,9 @@ static bool ljm_place_of(struct ljp_ljm *ljm, const struct ljp_model *model,
     *at = cached->entry - 1;
     return true;
   }
-  if (!ljm_place(ljm, model, m->stack, compiled, at))
+  if (!ljm_site(ljm, model, m->stack, compiled, at))
     return false;
-  if (compiled && !*at && !ljm_place(ljm, model, m->stack, false, at))
+  if (compiled && !*at && !ljm_site(ljm, model, m->stack, false, at))
     return false; /* The trace is not known: the line is. */
   *cached = (struct ljp_ljm_cached){m->stack, *at + 1, compiled};
   return true;
@@ -254,16 +254,16 @@ static enum ljp_status ljm_take_event(struct ljp_ljm *ljm,
                                       const struct ljp_rec_mem *m)
 {
   uint8_t bytes[6 * LJP_VARINT_MAX_BYTES], *p = bytes;
-  uint32_t place;
+  uint32_t site;
   if (m->flags & LJP_MEM_FAILED) {
     ljm->failed++;
     return LJP_OK;
   }
-  if (!ljm_place_of(ljm, model, m, &place))
+  if (!ljm_site_of(ljm, model, m, &site))
     return LJP_ERR_MEM;
   uint64_t size = m->weight ? m->weight : m->size;
   p = ljp_put_varint(p, m->op);
-  p = ljp_put_varint(p, place);
+  p = ljp_put_varint(p, site);
   if (m->op == LJP_MEM_REALLOC) {
     p = ljp_put_varint(p, m->old_address);
     p = ljp_put_varint(p, m->old_size);

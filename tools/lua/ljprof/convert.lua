@@ -52,8 +52,8 @@ end
 function M.run(path, kind)
   local command = find_command()
   if not command then
-    return nil, ("%s is a file of ljprof; the command ljprof, which converts " ..
-      "it, is neither beside these modules (bin/) nor in PATH"):format(path)
+    return nil, path .. " is a file of ljprof; the command ljprof, which" ..
+      " converts it, is neither beside these modules (bin/) nor in PATH"
   end
   if path:sub(1, 1) == "-" then
     path = "./" .. path

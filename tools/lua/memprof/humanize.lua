@@ -56,15 +56,15 @@ end
 -- deltas: see memprof.process.
 function M.leak_info(deltas, config)
   local leaks = {}
-  for place, delta in pairs(deltas) do
+  for site, delta in pairs(deltas) do
     if delta.dbytes > 0 then
-      leaks[#leaks + 1] = {place = place, dbytes = delta.dbytes}
+      leaks[#leaks + 1] = {site = site, dbytes = delta.dbytes}
     end
   end
   print("HEAP SUMMARY:")
-  for _, leak in ipairs(sorted(leaks, "dbytes", "place")) do
-    local delta = deltas[leak.place]
-    print(("%s holds %s: %d allocs, %d frees"):format(leak.place,
+  for _, leak in ipairs(sorted(leaks, "dbytes", "site")) do
+    local delta = deltas[leak.site]
+    print(("%s holds %s: %d allocs, %d frees"):format(leak.site,
       bytes_text(leak.dbytes, config), delta.nalloc, delta.nfree))
   end
   print("")

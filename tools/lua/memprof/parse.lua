@@ -1,11 +1,11 @@
--- The events of a memory profile, summed up by their places:
+-- The events of a memory profile, summed up by their sites:
 --
 --   events.alloc[id], .realloc[id], .free[id] =
---     {loc = text of the place, num = number of events, alloc = bytes,
+--     {loc = text of the site, num = number of events, alloc = bytes,
 --      free = bytes, primary = {[id] = {loc, allocated, freed, count}}}
 --   events.heap[address] = {size, id, loc}     what was not freed
 --
--- primary has the places whose memory the event freed or moved, if that memory
+-- primary has the sites whose memory the event freed or moved, if that memory
 -- was allocated in the profile.
 local symtab = require "utils.symtab"
 
@@ -15,9 +15,9 @@ local INTERNAL, LFUNC, CFUNC, TRACE = 1, 2, 3, 4
 
 local M = {}
 
--- The place of an event: {id, loc}. Places are kept by their numbers until a
+-- The site of an event: {id, loc}. Sites are kept by their numbers until a
 -- symbol changes.
-local function read_place(reader, source, symbols, places)
+local function read_site(reader, source, symbols, sites)
   local first, line = 0, 0
   if source ~= INTERNAL then
     first = reader:read_uleb128()
@@ -25,29 +25,29 @@ local function read_place(reader, source, symbols, places)
   if source == LFUNC then
     line = reader:read_uleb128()
   end
-  local by_line = places[source][first]
+  local by_line = sites[source][first]
   if not by_line then
     by_line = {}
-    places[source][first] = by_line
+    sites[source][first] = by_line
   end
-  local place = by_line[line]
-  if not place then
+  local site = by_line[line]
+  if not site then
     local loc = symtab.loc{
       addr = source ~= TRACE and first or nil,
       line = line,
       traceno = source == TRACE and first or nil,
     }
-    place = {id = symtab.id(loc), loc = symtab.demangle(symbols, loc)}
-    by_line[line] = place
+    site = {id = symtab.id(loc), loc = symtab.demangle(symbols, loc)}
+    by_line[line] = site
   end
-  return place
+  return site
 end
 
-local function event_at(list, place)
-  local event = list[place.id]
+local function event_at(list, site)
+  local event = list[site.id]
   if not event then
-    event = {loc = place.loc, num = 0, free = 0, alloc = 0, primary = {}}
-    list[place.id] = event
+    event = {loc = site.loc, num = 0, free = 0, alloc = 0, primary = {}}
+    list[site.id] = event
   end
   event.num = event.num + 1
   return event
@@ -71,28 +71,28 @@ local function take_block(events, event, address, size, new_size)
   from.count = from.count + 1
 end
 
-local function give_block(events, event, place, address, size)
+local function give_block(events, event, site, address, size)
   event.alloc = event.alloc + size
-  events.heap[address] = {size = size, id = place.id, loc = place.loc}
+  events.heap[address] = {size = size, id = site.id, loc = site.loc}
 end
 
 local read_event = {
-  [ALLOC] = function(reader, events, place)
-    local event = event_at(events.alloc, place)
+  [ALLOC] = function(reader, events, site)
+    local event = event_at(events.alloc, site)
     local address = reader:read_uleb128()
-    give_block(events, event, place, address, reader:read_uleb128())
+    give_block(events, event, site, address, reader:read_uleb128())
   end,
-  [FREE] = function(reader, events, place)
-    local event = event_at(events.free, place)
+  [FREE] = function(reader, events, site)
+    local event = event_at(events.free, site)
     local address = reader:read_uleb128()
     take_block(events, event, address, reader:read_uleb128(), 0)
   end,
-  [REALLOC] = function(reader, events, place)
-    local event = event_at(events.realloc, place)
+  [REALLOC] = function(reader, events, site)
+    local event = event_at(events.realloc, site)
     local old_address, old_size = reader:read_uleb128(), reader:read_uleb128()
     local address, size = reader:read_uleb128(), reader:read_uleb128()
     take_block(events, event, old_address, old_size, size)
-    give_block(events, event, place, address, size)
+    give_block(events, event, site, address, size)
   end,
 }
 
@@ -102,13 +102,13 @@ local read_symbol = {
   [TRACE] = symtab.parse_sym_trace,
 }
 
-local function no_places()
+local function no_sites()
   return {[INTERNAL] = {}, [LFUNC] = {}, [CFUNC] = {}, [TRACE] = {}}
 end
 
 function M.parse(reader, symbols)
   local events = {alloc = {}, realloc = {}, free = {}, heap = {}}
-  local places = no_places()
+  local sites = no_sites()
   if reader.want and reader:want("ljm") then
     for key, value in pairs(symtab.parse(reader)) do
       symbols[key] = value
@@ -124,15 +124,15 @@ function M.parse(reader, symbols)
       return events
     end
     local kind, source = header % 4, (header - header % 4) / 4
-    if not places[source] then
+    if not sites[source] then
       error(("Bad ev_header %d"):format(header), 0)
     end
     if kind ~= SYMBOL then
-      local place = read_place(reader, source, symbols, places)
-      read_event[kind](reader, events, place)
+      local site = read_site(reader, source, symbols, sites)
+      read_event[kind](reader, events, site)
     elseif read_symbol[source] then
       read_symbol[source](reader, symbols)
-      places = no_places()
+      sites = no_sites()
     end
   end
 end

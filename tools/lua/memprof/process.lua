@@ -1,12 +1,12 @@
 -- What a profile's events have done to the heap.
 local M = {}
 
--- A table by place: {dbytes = growth in bytes, nalloc, nfree = numbers of
--- blocks}. A place without events reads as zeros. events: see memprof.parse.
+-- A table by site: {dbytes = growth in bytes, nalloc, nfree = numbers of
+-- blocks}. A site without events reads as zeros. events: see memprof.parse.
 function M.form_heap_delta(events)
-  local deltas = setmetatable({}, {__index = function(t, place)
+  local deltas = setmetatable({}, {__index = function(t, site)
     local delta = {dbytes = 0, nalloc = 0, nfree = 0}
-    rawset(t, place, delta)
+    rawset(t, site, delta)
     return delta
   end})
 
@@ -18,7 +18,7 @@ function M.form_heap_delta(events)
     end
   end
 
-  -- A block that was moved stays the memory of the place that allocated it.
+  -- A block that was moved stays the memory of the site that allocated it.
   for _, list in ipairs{events.realloc, events.free} do
     for _, event in pairs(list) do
       for _, from in pairs(event.primary) do
