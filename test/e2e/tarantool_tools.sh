@@ -84,6 +84,30 @@ grep -q 'sampled: bytes are estimates' notes.txt ||
   fail "an estimate is not said to be one: $(cat notes.txt)"
 decode sampled.ljm > sums.txt 2>&1 || fail "sampled ljm: $(cat sums.txt)"
 
+# Two traces with one number, which Tarantool's tools would take for one; and one
+# trace that is compiled twice.
+cat > flush.lua << 'END'
+jit.opt.start("hotloop=5")
+local kept = {}
+assert(misc.memprof.start("flush.ljp"))
+for round = 1, 3 do
+  jit.flush()
+  if round < 3 then
+    for i = 1, 100 do kept[i] = {i} end
+  else
+    for i = 1, 100 do kept[i] = {i} end
+  end
+end
+assert(misc.memprof.stop())
+END
+"$luajit" flush.lua
+"$ljprof" export --to ljm -o flush.ljm flush.ljp 2> notes.txt
+grep -q 'start elsewhere: 1 have numbers above 65535' notes.txt ||
+  fail "nothing said of the number: $(cat notes.txt)"
+decode flush.ljm > sums.txt 2>&1 || fail "two traces: $(cat sums.txt)"
+same "traces" "TRACE 1 @flush.lua:7,TRACE 65537 @flush.lua:9" "$(awk -F '\t' \
+  '$1 ~ /^alloc TRACE/ { print substr($1, 7) }' sums.txt | paste -sd, -)"
+
 # From a pipe, and what does not fit.
 "$ljprof" export --to ljm -o - - < every.ljp 2> /dev/null | cmp - every.ljm ||
   fail "a pipe gives another file"

@@ -98,7 +98,7 @@ static void ljm_put_symbols(const struct ljp_ljm *ljm, struct ljp_export *e)
       ljp_tarantool_put_cfunc(e->out, entry->address,
                               ljm_str(ljm, entry->text));
       break;
-    case LJP_FRAME_TRACE:
+    case LJP_LJM_START:
       ljp_tarantool_put_trace(e->out, entry->number,
                               ljm->entries[entry->owner].address, entry->line);
     }
@@ -182,8 +182,8 @@ static void ljm_tell(const struct ljp_ljm *ljm, const struct ljp_profile *p)
                      ljm->failed);
   if (ljm->traces.changed)
     ljp_command_note("export",
-                     "%" PRIu64 " traces have a number that another trace has, "
-                     "too: they have numbers above 65535",
+                     "traces have the numbers of others that start elsewhere: "
+                     "%" PRIu64 " have numbers above 65535 instead",
                      ljm->traces.changed);
   if (closed && p->vm_count > 2) /* [0] is none. */
     ljp_command_note("export",

@@ -18,15 +18,16 @@
 #include "parsers/base/strings.h"
 #include "tools/export/tarantool.h"
 
-/* Kinds of entries: frame kinds of the format, and three more. */
-enum { LJP_LJM_AT_VM = 0x40, LJP_LJM_FUNCTION, LJP_LJM_MODULE };
+/* Kinds of entries: frame kinds of the format, and four more. */
+enum { LJP_LJM_AT_VM = 0x40, LJP_LJM_FUNCTION, LJP_LJM_MODULE, LJP_LJM_START };
 
-/* A site, or a Lua function or module that sites refer to. The first three
-** members are the key: as in a stack node, or the id of function or module. */
+/* A site, or what sites refer to: a Lua function, a module, the start of traces
+** with one number. The first three members are the key: as in a stack node; the
+** id of function or module; START: the function's entry, number and line. */
 struct ljp_ljm_entry {
   uint64_t ref, value;
   uint8_t kind;
-  uint32_t owner;   /* LUA, TRACE: the function; CFUNC: the module; 0: none. */
+  uint32_t owner;   /* LUA, START: the function; CFUNC: the module; 0: none. */
   uint32_t text;    /* Function: chunk; BUILTIN: name; module: path. */
   uint64_t address; /* Module: its bias. */
   uint64_t line, number;

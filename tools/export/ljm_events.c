@@ -111,9 +111,21 @@ static bool ljm_fill_trace(struct ljp_ljm *ljm, const struct ljp_model *model,
     e->kind = LJP_LJM_AT_VM; /* Its definition was lost in a gap. */
     return true;
   }
-  e->line = trace->line;
-  return ljp_tarantool_number(&ljm->traces, trace->number, &e->number) &&
-         ljm_entry(ljm, model, LJP_LJM_FUNCTION, trace->proto, 0, &e->owner);
+  uint32_t start;
+  uint64_t line = trace->line < UINT32_MAX ? trace->line : 0;
+  if (!ljm_entry(ljm, model, LJP_LJM_FUNCTION, trace->proto, 0, &start) ||
+      !ljm_entry(ljm, model, LJP_LJM_START, start, trace->number << 32 | line,
+                 &start))
+    return false;
+  e->number = ljm->entries[start].number;
+  return true;
+}
+
+static bool ljm_fill_start(struct ljp_ljm *ljm, struct ljp_ljm_entry *e)
+{
+  e->owner = (uint32_t)e->ref;
+  e->line = e->value & UINT32_MAX;
+  return ljp_tarantool_number(&ljm->traces, e->value >> 32, &e->number);
 }
 
 static bool ljm_fill(struct ljp_ljm *ljm, const struct ljp_model *model,
@@ -124,6 +136,8 @@ static bool ljm_fill(struct ljp_ljm *ljm, const struct ljp_model *model,
     return ljm_fill_function(ljm, model, e);
   case LJP_LJM_MODULE:
     return ljm_fill_module(ljm, model, e);
+  case LJP_LJM_START:
+    return ljm_fill_start(ljm, e);
   case LJP_FRAME_LUA:
     e->line = e->value;
     return ljm_entry(ljm, model, LJP_LJM_FUNCTION, e->ref, 0, &e->owner);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/index.h"
 #include "parsers/tarantool/builtins.h"
 #include "tools/export/tarantool.h"
 #include "tools/shared/command.h"
@@ -22,6 +23,8 @@ struct sysprof {
   uint64_t *numbers;  /* By trace: the number that it is written with. */
   uint32_t *builtins; /* By function: Tarantool's number; 0: none. */
   struct ljp_tarantool_traces traces;
+  struct ljp_index
+      starts; /* Of p->traces: the first with a number and start. */
   uint32_t path[LJP_EXPORT_DEPTH];
   uint64_t samples, compiled, without_guest;
 };
@@ -116,6 +119,30 @@ static unsigned sysprof_state(const struct sysprof *l, unsigned state,
 
 /* -- The table of symbols --------------------------------------------------- */
 
+/* Gives a trace a number: that of an earlier one if both have the same number
+** and start at the same line. */
+static bool sysprof_number(struct sysprof *l, uint32_t at)
+{
+  const struct ljp_profile_trace *list = l->e->p->traces, *trace = &list[at];
+  uint64_t key = (uint64_t)trace->number << 32 | trace->line;
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(key, trace->file));
+  struct ljp_index_slot *slot;
+  if (!ljp_index_reserve(&l->starts))
+    return false;
+  for (slot = ljp_index_at(&l->starts, hash); slot->item;
+       slot = ljp_index_next(&l->starts, slot)) {
+    const struct ljp_profile_trace *other = &list[slot->item - 1];
+    if (slot->hash == hash && other->number == trace->number &&
+        other->line == trace->line && other->file == trace->file &&
+        other->first_line == trace->first_line) {
+      l->numbers[at] = l->numbers[slot->item - 1];
+      return true;
+    }
+  }
+  ljp_index_put(&l->starts, slot, hash, at);
+  return ljp_tarantool_number(&l->traces, trace->number, &l->numbers[at]);
+}
+
 /* Notes which functions and traces samples refer to. false: no memory. */
 static bool sysprof_collect(struct sysprof *l)
 {
@@ -136,9 +163,7 @@ static bool sysprof_collect(struct sysprof *l)
     }
     if (sysprof_state(l, p->contexts[row->context].state, count, &trace) ==
             LJP_LJP_TRACE &&
-        !l->numbers[trace] &&
-        !ljp_tarantool_number(&l->traces, p->traces[trace].number,
-                              &l->numbers[trace]))
+        !l->numbers[trace] && !sysprof_number(l, trace))
       return false;
   }
   return true;
@@ -282,8 +307,8 @@ static void sysprof_tell(const struct sysprof *l)
                      l->without_guest, l->samples);
   if (l->traces.changed)
     ljp_command_note("export",
-                     "%" PRIu64 " traces have a number that another trace has, "
-                     "too: they have numbers above 65535",
+                     "traces have the numbers of others that start elsewhere: "
+                     "%" PRIu64 " have numbers above 65535 instead",
                      l->traces.changed);
 }
 
@@ -309,6 +334,7 @@ enum ljp_status ljp_export_ljp(struct ljp_export *e)
       sysprof_tell(l);
     e->no_notices = true;
   }
+  ljp_index_fini(&l->starts);
   free(l->traces.taken);
   free(l->shown);
   free(l->numbers);

@@ -39,8 +39,9 @@ void ljp_tarantool_put_trace(struct ljp_print *out, uint64_t number,
                              uint64_t proto, uint64_t line);
 
 /* Numbers of traces. LuaJIT gives the number of a freed trace to another, and
-** every VM counts from 1; the formats know a trace by its number alone. So the
-** second, third ... trace of a number gets a larger one. */
+** every VM counts from 1; the formats know a trace by its number alone. So of
+** the traces with one number, those that start elsewhere than the first one get
+** a larger number. The caller asks once for each start. */
 struct ljp_tarantool_traces {
   uint32_t *taken; /* By number: the times that it was given. */
   uint64_t changed;
