@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -103,7 +104,7 @@ static bool oracle_equal(const uint64_t *a, uint32_t a_count, const uint64_t *b,
 }
 
 /* Is a what remains of b while an error unwinds it: the guest frames below some
-** point, and the host frames except those that libgcc has already left? */
+** point, and the host frames except those that have already been unwound? */
 static bool oracle_is_rest(const uint64_t *a, uint32_t a_count,
                            const uint64_t *b, uint32_t b_count, uint64_t rip)
 {
@@ -136,23 +137,51 @@ static bool oracle_is_rest(const uint64_t *a, uint32_t a_count,
   return true;
 }
 
-/* The address range of libgcc, which throws errors. */
-static uint64_t libgcc_low, libgcc_high;
+/* The address ranges of the libraries that throw errors. */
+static struct {
+  const char *name;
+  uint64_t low, size;
+} thrower[] = {{.name = "libgcc_s"}, {.name = "libunwind"}};
 
-static int oracle_find_libgcc(struct dl_phdr_info *info, size_t size, void *arg)
+static int oracle_find_throwers(struct dl_phdr_info *info, size_t size,
+                                void *arg)
 {
   (void)size;
   (void)arg;
-  if (!strstr(info->dlpi_name, "libgcc_s"))
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-    if (ph->p_type == PT_LOAD && ph->p_flags & PF_X) {
-      libgcc_low = info->dlpi_addr + ph->p_vaddr;
-      libgcc_high = libgcc_low + ph->p_memsz;
+  for (int k = 0; k < 2; k++) {
+    if (!strstr(info->dlpi_name, thrower[k].name))
+      continue;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+      const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+      if (ph->p_type == PT_LOAD && ph->p_flags & PF_X) {
+        thrower[k].low = info->dlpi_addr + ph->p_vaddr;
+        thrower[k].size = ph->p_memsz;
+      }
     }
   }
-  return 1;
+  return 0;
+}
+
+static bool oracle_throws(uint64_t rip)
+{
+  return rip - thrower[0].low < thrower[0].size ||
+         rip - thrower[1].low < thrower[1].size;
+}
+
+/* libunwind blocks all signals while it looks for code. The kernel would end a
+** process that blocks the signal of its single steps, and that of bad reads. */
+__attribute__((visibility("default"))) int
+sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+  static const int needed[] = {SIGTRAP, SIGSEGV, SIGBUS};
+  sigset_t less;
+  if (set && how != SIG_UNBLOCK) {
+    less = *set;
+    for (int i = 0; i < 3; i++)
+      sigdelset(&less, needed[i]);
+    set = &less;
+  }
+  return (int)syscall(SYS_rt_sigprocmask, how, set, old, 8);
 }
 
 static void oracle_judge(const struct pending *p)
@@ -305,7 +334,8 @@ static void oracle_take_stack(void *context, uint64_t rip, uint64_t rsp)
   memos_check(run.steps, map, context, &walk, result);
   few_check(map, context, &walk, result);
   ljp_unwind_release(run.unwind, map);
-  if (ljp_unwind_wants_poll(run.unwind))
+  /* Not where a lock of the loader may be half taken. */
+  if (truth_settled(rip) && ljp_unwind_wants_poll(run.unwind))
     ljp_unwind_poll(run.unwind, 0);
   if (result == LJP_WALK_DEFER) {
     oracle_defer(&walk.stack, rip, rsp);
@@ -335,7 +365,7 @@ static void oracle_on_trap(int sig, siginfo_t *info, void *context)
   run.steps++;
   if (run.limit && run.steps >= run.limit && !late_waiting())
     run.on = false;
-  if (rip - libgcc_low < libgcc_high - libgcc_low)
+  if (oracle_throws(rip))
     run.threw = true;
   if (truth_left(&run.truth, rsp))
     oracle_judge_pending();
@@ -393,7 +423,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "oracle: out of memory\n");
     return 2;
   }
-  dl_iterate_phdr(oracle_find_libgcc, NULL);
+  dl_iterate_phdr(oracle_find_throwers, NULL);
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
   if (!memos_init(L, run.verbose))

@@ -303,4 +303,6 @@ end
 
 return { need = need, leaf = leaf, special = special, entry = entry,
          forced = forced, step = step, during_call = during_call,
+         landings = { "lj_vm_unwind_c_eh", "lj_vm_unwind_ff_eh",
+                      "lj_vm_unwind_rethrow" },
          L_BASE = L_BASE, L_CFRAME = L_CFRAME, FN_PC = FN_PC }
