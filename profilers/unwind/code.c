@@ -1,7 +1,7 @@
 /*
 ** What the machine code at an address says, where call frame information is
-** wrong or missing: whether a call comes before it, whether it returns, and
-** whether it is libc's return from a signal handler.
+** wrong or missing: whether a call or a system call comes before it, whether it
+** returns, and whether it is libc's return from a signal handler.
 ** Safety: LJP_SIGSAFE throughout; code is read by fault-safe copies.
 */
 #include <string.h>
@@ -22,6 +22,13 @@ bool ljp_unwind_follows_call(uint64_t address)
     if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2)
       return true;
   return false;
+}
+
+bool ljp_unwind_follows_syscall(uint64_t address)
+{
+  uint8_t code[2] = {0, 0};
+  ljp_safe_copy(code, (const void *)(uintptr_t)(address - 2), sizeof code);
+  return code[0] == 0x0f && code[1] == 0x05;
 }
 
 /* boost::context has no CFI. It starts a fiber with push rbp; jmp rbx, so the

@@ -114,11 +114,16 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
     return result;
   const struct ljp_cfi_row *row = &found->machine.row;
   uint64_t rbp = regs->r[LJP_RBP];
+  bool lands = ljp_unwind_is_eh_return(row);
+  bool partly = regs->known != LJP_REGS_ALL && regs->exact;
+  /* Whether its CFI is right here can be told with all registers only. */
+  if (LJP_UNLIKELY(partly && lands))
+    return LJP_UNWIND_UNKNOWN_REG;
   bool found_rbp = LJP_UNLIKELY(!(regs->known >> LJP_RBP & 1)) &&
                    step_has_pointer(row) &&
+                   (!partly || ljp_unwind_follows_syscall(rip)) &&
                    ljp_unwind_find_frame_pointer(found->fde.start, pc, regs);
   struct ljp_regs frame = *regs;
-  bool lands = ljp_unwind_is_eh_return(row);
   if (LJP_UNLIKELY(lands && regs->exact) &&
       ljp_unwind_run_eh_return(row, regs)) {
     *landed = true;

@@ -68,6 +68,8 @@ LJP_SIGSAFE bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
 
 /* Do the bytes before a return address end in a call? */
 LJP_SIGSAFE bool ljp_unwind_follows_call(uint64_t address);
+/* The same for a system call. */
+LJP_SIGSAFE bool ljp_unwind_follows_syscall(uint64_t address);
 /* Steps from an exact frame that is at its return instruction. */
 LJP_SIGSAFE bool ljp_unwind_step_at_return(struct ljp_regs *regs);
 /* Is this the code that libc gives signal handlers to return to? */
