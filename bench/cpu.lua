@@ -98,27 +98,33 @@ local function spin(seconds)
   return x
 end
 
+-- The handler's time, by the number of frames and their kind.
 function measures.handler()
-  for _, n in ipairs({ 5, 30, 100 }) do
+  local rounds = tonumber(os.getenv("LJP_BENCH_ROUNDS")) or 9
+  local function row(hosts, guests)
     local costs, samples = {}, 0
-    under(n, n, function()
-      for _ = 1, 9 do
+    under(hosts, guests, function()
+      for i = 1, rounds do
         if not start(0.1) then
           return
         end
         spin(0.2)
         local r = stop()
         samples = samples + r.samples
-        costs[#costs + 1] = r.handler_seconds / r.samples * 1e9
+        costs[i] = r.handler_seconds / r.samples * 1e9
       end
     end)
-    if #costs == 0 then
-      return
+    if #costs > 0 then
+      print(("timer %-5s JIT %-3s %3d host + %3d guest frames and those of " ..
+        "luajit: %6.0f ns, least %6.0f ns (%d samples)"):format(timer,
+        jit.status() and "on" or "off", hosts, guests, median(costs), costs[1],
+        samples))
     end
-    table.sort(costs)
-    print(("timer %-5s %3d host + %3d guest frames and those of luajit: " ..
-      "%6.0f ns, least %6.0f ns (%d samples)"):format(timer, n, n,
-      median(costs), costs[1], samples))
+  end
+  for _, n in ipairs({ 5, 30, 100 }) do
+    row(n, n)
+    row(1, n)
+    row(n, 2)
   end
 end
 

@@ -41,6 +41,7 @@ for what in "$@"; do
   handler)
     echo "Handler (target: 1000 ns at 30 + 30)"
     measure handler perf -joff
+    measure handler perf
     measure handler posix -joff
     ;;
   bytes)
