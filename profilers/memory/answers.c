@@ -142,14 +142,9 @@ static unsigned answer_unite(struct ljp_memo_read *word, unsigned n)
 }
 
 /* Fills the words up to a multiple of four, since four are compared at a time.
-** Where the low bytes do not matter, the comparison takes the eight bytes
-** behind them. That these include bytes of the next word does no harm. */
+*/
 static unsigned answer_round(struct ljp_memo_read *word, unsigned n)
 {
-  for (unsigned i = 0; i < n; i++)
-    if (word[i].at & 7)
-      memcpy(&word[i].value, (const void *)(uintptr_t)word[i].at,
-             sizeof word[i].value);
   for (; n & 3 && n < LJP_ANSWER_WORDS; n++)
     word[n] = word[0];
   return n;

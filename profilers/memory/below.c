@@ -148,16 +148,11 @@ static bool below_learn_words(struct ljp_stacks *s, struct ljp_segment *a,
     if (s->memo.always[i].at != s->own && s->memo.always[i].at != s->program &&
         s->memo.always[i].at != s->libc)
       a->word[n++] = s->memo.always[i];
-  /* Words of which only a part is compared come last. The others come in fours,
-  ** which are compared at once. */
-  for (int part = 0; part < 2; part++) {
-    for (uint32_t i = 0; i < s->memo.reads; i++)
-      if (((s->memo.read[i].at & 7) == 0 ? !part : part) &&
-          !ljp_spine_pins(&a->spine, s->memo.read[i].at))
-        a->word[n++] = s->memo.read[i];
-    for (; n & 3 && !part; n++)
-      a->word[n] = a->word[0];
-  }
+  for (uint32_t i = 0; i < s->memo.reads; i++)
+    if (!ljp_spine_pins(&a->spine, s->memo.read[i].at))
+      a->word[n++] = s->memo.read[i];
+  for (; n & 3; n++) /* four are compared at a time */
+    a->word[n] = a->word[0];
   a->words = n;
   for (uint32_t i = walk.stack.count; i-- > 0;) {
     if (!s->native && !ljp_guest_is_frame(frames[i]))

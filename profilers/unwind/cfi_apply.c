@@ -42,7 +42,7 @@ static enum ljp_unwind_result apply_load(struct ljp_memo *notes, int reg,
   if (address & 7)
     ljp_memo_blur(notes);
   else if (reg == LJP_RIP || reg == LJP_RSP)
-    ljp_memo_note(notes, address, *out, 0);
+    ljp_memo_note(notes, address, *out);
   else
     ljp_memo_restore(notes, (enum ljp_reg)reg, address, *out);
   return LJP_UNWIND_STEPPED;

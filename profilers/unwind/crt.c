@@ -92,7 +92,7 @@ bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
       (state == 'b' &&
        !ljp_safe_load((const void *)(uintptr_t)(cfa - 16), &rbp)))
     return false;
-  ljp_memo_note(regs->notes, cfa - 8, rip, 0);
+  ljp_memo_note(regs->notes, cfa - 8, rip);
   if (state == 'b') {
     ljp_memo_restore(regs->notes, LJP_RBP, cfa - 16, rbp);
     regs->r[LJP_RBP] = rbp;

@@ -45,7 +45,7 @@ static enum ljp_unwind_result step_by_rule(const struct ljp_unwind_rule *rule,
   }
   uint32_t known = regs->known & LJP_REGS_CALLEE_SAVED;
   ljp_memo_use(regs->notes, 1u << rule->base);
-  ljp_memo_note(regs->notes, cfa - 8, rip, 0);
+  ljp_memo_note(regs->notes, cfa - 8, rip);
   for (unsigned left = rule->saved; left; left &= left - 1) {
     unsigned i = (unsigned)__builtin_ctz(left);
     regs->r[ljp_rule_saved[i]] = loaded[i];

@@ -100,6 +100,17 @@ void ljp_memo_note_always(struct ljp_memo *notes, uint64_t address,
   notes->always[notes->always_reads++] = (struct ljp_memo_read){address, value};
 }
 
+void ljp_memo_note_behind(struct ljp_memo *notes, uint64_t address,
+                          unsigned skip)
+{
+  uint64_t value;
+  const void *from = (const void *)(uintptr_t)(address + skip);
+  if (ljp_safe_copy(&value, from, sizeof value) == sizeof value)
+    ljp_memo_note(notes, address + skip, value);
+  else
+    ljp_memo_blur(notes);
+}
+
 LJP_SIGSAFE static bool memo_same_state(const struct ljp_memo_point *a,
                                         const struct ljp_memo_point *b)
 {

@@ -38,8 +38,7 @@ enum {
   LJP_MEMO_WORDS = 9
 };
 
-/* A word that was read. Its address is a multiple of 8; the low bits of `at`
-** hold the number of its low bytes that do not matter. */
+/* Eight bytes that were read, at any address. */
 struct ljp_memo_read {
   uint64_t at, value;
 };
@@ -105,11 +104,9 @@ LJP_SIGSAFE void ljp_memo_begin(struct ljp_memo *memo, uint64_t first,
 LJP_SIGSAFE void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames,
                               uint32_t count, enum ljp_memo_extent extent);
 
-/* Notes a word that the walk has read. skip: the number of its low bytes that
-** do not matter. */
+/* Notes a word that the walk has read. */
 LJP_SIGSAFE static inline void ljp_memo_note(struct ljp_memo *notes,
-                                             uint64_t address, uint64_t value,
-                                             unsigned skip)
+                                             uint64_t address, uint64_t value)
 {
   if (LJP_LIKELY(!notes))
     return;
@@ -117,11 +114,16 @@ LJP_SIGSAFE static inline void ljp_memo_note(struct ljp_memo *notes,
     notes->full = true;
     return;
   }
-  ljp_assert(!(address & 7) && skip < 8);
   struct ljp_memo_read *read = &notes->read[notes->reads++];
-  read->at = address | skip;
+  read->at = address;
   read->value = value;
 }
+
+/* The same for a word whose low bytes (skip of them) do not matter: notes the
+** eight bytes behind them. That these include low bytes of the next word does
+** no harm: the walk only is not repeated if those have changed. */
+LJP_SIGSAFE void ljp_memo_note_behind(struct ljp_memo *notes, uint64_t address,
+                                      unsigned skip);
 
 /* Notes a word on which the rest behind every point depends. */
 LJP_SIGSAFE void ljp_memo_note_always(struct ljp_memo *notes, uint64_t address,
@@ -145,7 +147,7 @@ LJP_SIGSAFE static inline void ljp_memo_restore(struct ljp_memo *notes,
   if (LJP_LIKELY(!notes))
     return;
   if (LJP_LIKELY(!notes->lean)) {
-    ljp_memo_note(notes, address, value, 0);
+    ljp_memo_note(notes, address, value);
     return;
   }
   notes->restored[reg] = (struct ljp_memo_read){address, value};
@@ -160,8 +162,7 @@ LJP_SIGSAFE static inline void ljp_memo_use(struct ljp_memo *notes,
     return;
   for (int reg = 0; reg < LJP_REGS; reg++)
     if (notes->unused & regs & 1u << reg)
-      ljp_memo_note(notes, notes->restored[reg].at, notes->restored[reg].value,
-                    0);
+      ljp_memo_note(notes, notes->restored[reg].at, notes->restored[reg].value);
   notes->unused &= ~regs;
 }
 

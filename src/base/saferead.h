@@ -60,15 +60,14 @@ LJP_SIGSAFE static inline bool ljp_safe_load(const void *address, uint64_t *out)
 ** bytes before the first that cannot be read. */
 LJP_SIGSAFE size_t ljp_safe_copy(void *to, const void *from, size_t size);
 
-/* Compares words of memory with what they were, in one tight loop. Returns the
-** number of words before the first that differs or cannot be read. Each address
-** must have been read before by ljp_safe_load(). */
+/* Compares words of memory, aligned or not, with what they were, in one tight
+** loop. Returns the number of words before the first that differs or cannot be
+** read. Each address must have been read before by ljp_safe_load(). */
 struct ljp_memo_read;
 LJP_SIGSAFE uint32_t ljp_saferead_equal(const struct ljp_memo_read *reads,
                                         uint32_t count);
 
-/* The same for eight bytes at any address: the low bits of `at` are part of the
-** address. count must be a multiple of four. Returns count, or less if a word
+/* The same, if count is a multiple of four. Returns count, or less if a word
 ** differs. */
 LJP_SIGSAFE uint32_t ljp_saferead_same(const struct ljp_memo_read *reads,
                                        uint32_t count);

@@ -43,9 +43,9 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 
 /* In: rdi, pairs of address and value; esi, the number of pairs. Out: eax, the
-** number of equal words. The low three bits of an address are the number of low
-** bytes that do not matter; ljp_saferead_same() (edx = 1) never looks at them
-** that way. The loop of four is within one cache line. */
+** number of equal words; of ljp_saferead_same() (edx = 1), the number of words
+** in groups of four that are all equal. The loop of four is within one cache
+** line. */
 _Static_assert(sizeof(struct ljp_memo_read) == 16 &&
                    offsetof(struct ljp_memo_read, value) == 8,
                "the offsets below");
@@ -67,8 +67,7 @@ __asm__(".pushsection .text\n"
         ".cfi_startproc\n"
         "  xorl %edx, %edx\n"
         "8:\n"
-        /* Four at a time, while all are equal in every bit. An address is
-        ** read as it is, aligned or not. rdi: the end of the groups of
+        /* Four at a time, while all are equal. rdi: the end of the groups of
         ** four. rcx: the offset from there, negative. */
         "  movl %esi, %eax\n"
         "  andl $-4, %eax\n"
@@ -118,25 +117,16 @@ __asm__(".pushsection .text\n"
         "  je 2f\n"
         "7:\n"
         "  movq (%rdi), %r8\n"
-        "  movl %r8d, %ecx\n"
-        "  andq $-8, %r8\n"
         ".globl ljp_saferead_equal_at\n"
         ".hidden ljp_saferead_equal_at\n"
         "ljp_saferead_equal_at:\n"
         "  movq (%r8), %rdx\n"
-        "  xorq 8(%rdi), %rdx\n"
-        "  jnz 3f\n"
-        "4:\n"
+        "  cmpq 8(%rdi), %rdx\n"
+        "  jne 2f\n"
         "  addq $16, %rdi\n"
         "  incl %eax\n"
         "  cmpl %esi, %eax\n"
         "  jne 7b\n"
-        "  ret\n"
-        "3:\n"
-        "  shll $3, %ecx\n" /* the count is taken modulo 64 */
-        "  shrq %cl, %rdx\n"
-        "  testq %rdx, %rdx\n" /* flags of a shift by cl are slow */
-        "  jz 4b\n"
         "2:\n"
         ".globl ljp_saferead_equal_failed\n"
         ".hidden ljp_saferead_equal_failed\n"

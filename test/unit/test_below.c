@@ -95,7 +95,7 @@ bool ljp_walk_rest(struct ljp_walk *walk, const struct ljp_unwind_map *map,
   for (unsigned i = world.from + 1; i < world.count; i++) {
     assert_true(walk->stack.count < limit);
     frames[walk->stack.count++] = world.frame[i];
-    ljp_memo_note(notes, (uint64_t)(uintptr_t)&world.word[i], world.word[i], 0);
+    ljp_memo_note(notes, (uint64_t)(uintptr_t)&world.word[i], world.word[i]);
   }
   return true;
 }

@@ -38,7 +38,10 @@ static void walk(uint32_t top, uint32_t limit, uint64_t generation)
       if (known)
         break;
     }
-    ljp_memo_note(notes, (uint64_t)(uintptr_t)&words[i], words[i], i == 5);
+    if (i == 5 && notes)
+      ljp_memo_note_behind(notes, (uint64_t)(uintptr_t)&words[i], 1);
+    else
+      ljp_memo_note(notes, (uint64_t)(uintptr_t)&words[i], words[i]);
     if (count == cap)
       break;
     frames[count++] = 1000 * i + (i == 5 ? words[i] >> 8 : words[i]);
@@ -276,7 +279,7 @@ static void too_many_reads_are_not_remembered(void **state)
   assert_true(ljp_memo_near(memo, 16, 7));
   ljp_memo_meet(memo, &now, frames, &count, LIMIT);
   for (int i = 0; i <= LJP_MEMO_READS; i++)
-    ljp_memo_note(memo, (uint64_t)(uintptr_t)words, words[0], 0);
+    ljp_memo_note(memo, (uint64_t)(uintptr_t)words, words[0]);
   assert_int_equal(memo->reads, LJP_MEMO_READS);
   ljp_memo_end(memo, frames, 1, LJP_MEMO_WHOLE);
   assert_false(memo->valid);

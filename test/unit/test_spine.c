@@ -126,14 +126,17 @@ static void probe_start(lua_State *L, struct ljp_guest_regs *regs,
   assert_int_equal(start->base, (uint64_t)(uintptr_t)L->base);
 }
 
+struct unaligned {
+  uint64_t word;
+} __attribute__((packed));
+
 /* Some of the words lie in machine stack that is used for something else now. */
 static __attribute__((no_sanitize_address)) bool
 words_unchanged(const struct holder *h)
 {
   for (unsigned i = 0; i < h->words; i++) {
-    uint64_t skip = (h->word[i].at & 7) * 8;
-    const uint64_t *at = (const uint64_t *)(uintptr_t)(h->word[i].at & ~7ull);
-    if ((*at ^ h->word[i].value) >> skip)
+    const struct unaligned *now = (const void *)(uintptr_t)h->word[i].at;
+    if (now->word != h->word[i].value)
       return false;
   }
   return h->words > 0;

@@ -35,7 +35,7 @@ bool ljp_cframe_leave(struct ljp_regs *regs, uint64_t cframe,
       return false;
     }
     if (i == LJP_CF_RET)
-      ljp_memo_note(regs->notes, at, word[i], 0);
+      ljp_memo_note(regs->notes, at, word[i]);
     else
       ljp_memo_restore(regs->notes, (enum ljp_reg)reg[i], at, word[i]);
   }

@@ -27,7 +27,7 @@ bool ljp_thread_read_noted(struct ljp_thread *thread, uint64_t L,
   if (!ljp_header_read(L, &header) ||
       LJP_HEADER_GCT(header) != (uint8_t)~LJ_TTHREAD)
     return false;
-  ljp_header_note(L, header, checks);
+  ljp_header_note(L, checks);
   if (!ljp_load_noted(L + offsetof(lua_State, glref), &value, checks))
     return false;
   thread->vm = ljp_vm_of_noted(value, checks);

@@ -19,9 +19,10 @@ bool ljp_header_read(uint64_t object, uint64_t *header)
   return ljp_load(object + offsetof(GChead, marked), header);
 }
 
-void ljp_header_note(uint64_t object, uint64_t header, struct ljp_memo *notes)
+void ljp_header_note(uint64_t object, struct ljp_memo *notes)
 {
-  ljp_memo_note(notes, object + offsetof(GChead, marked), header, 1);
+  if (LJP_UNLIKELY(notes != NULL))
+    ljp_memo_note_behind(notes, object + offsetof(GChead, marked), 1);
 }
 
 LJP_SIGSAFE static bool fn_read_proto(uint64_t proto, struct ljp_function *fn)
@@ -61,7 +62,7 @@ bool ljp_function_read_noted(uint64_t slot_value, struct ljp_function *fn,
     ljp_memo_blur(notes);
     return false;
   }
-  ljp_header_note(fn->object, header, notes);
+  ljp_header_note(fn->object, notes);
   fn->ffid = LJP_HEADER_FFID(header);
   if (fn->ffid != FF_LUA)
     return true;

@@ -49,8 +49,7 @@ LJP_SIGSAFE bool ljp_proto_line(uint64_t proto, uint32_t ref, uint32_t pc,
 ** the object is a function. Notes leave out `marked`, which belongs to the
 ** collector. */
 LJP_SIGSAFE bool ljp_header_read(uint64_t object, uint64_t *header);
-LJP_SIGSAFE void ljp_header_note(uint64_t object, uint64_t header,
-                                 struct ljp_memo *notes);
+LJP_SIGSAFE void ljp_header_note(uint64_t object, struct ljp_memo *notes);
 #define LJP_HEADER_GCT(header) ((uint8_t)((header) >> 8))
 #define LJP_HEADER_FFID(header) ((uint8_t)((header) >> 16))
 

@@ -6,6 +6,8 @@
 */
 #define LUA_CORE
 
+#include <string.h>
+
 #include "lj_obj.h"
 #include "lj_frame.h"
 
@@ -19,14 +21,13 @@ struct words {
 
 static void words_add(struct words *words, const void *address)
 {
-  if (words->count < words->room)
-    words->at[words->count] = (struct ljp_memo_read){
-        (uint64_t)(uintptr_t)address, *(const uint64_t *)address};
+  if (words->count < words->room) {
+    struct ljp_memo_read *word = &words->at[words->count];
+    word->at = (uint64_t)(uintptr_t)address;
+    memcpy(&word->value, address, sizeof word->value);
+  }
   words->count++;
 }
-
-_Static_assert(offsetof(GChead, marked) == 8 && offsetof(GCfuncC, ffid) < 16,
-               "one word, which begins with what may change");
 
 /* A Lua function is identified by its code. Builtins may share their code. */
 static void words_add_function(struct words *words, uint64_t slot)
@@ -37,10 +38,8 @@ static void words_add_function(struct words *words, uint64_t slot)
     return;
   }
   words_add(words, &fn->c.f);
-  words_add(words, (const char *)fn + offsetof(GChead, marked));
-  /* All but the low byte, which holds the collector's colours. */
-  if (words->count <= words->room)
-    words->at[words->count - 1].at |= 1;
+  /* From behind the byte that holds the collector's colours. */
+  words_add(words, (const char *)fn + offsetof(GChead, gct));
 }
 
 static void words_add_start(struct words *words,

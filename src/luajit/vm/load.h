@@ -22,7 +22,7 @@ LJP_SIGSAFE static inline bool ljp_load_noted(uint64_t address, uint64_t *out,
 {
   if (!ljp_load(address, out))
     return false;
-  ljp_memo_note(notes, address, *out, 0);
+  ljp_memo_note(notes, address, *out);
   return true;
 }
 

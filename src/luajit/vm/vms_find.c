@@ -32,8 +32,8 @@ const struct ljp_vm *ljp_vm_of_noted(uint64_t g, struct ljp_memo *notes)
   const struct ljp_vm *vm = ljp_vm_at((uint32_t)(word >> (field & 4) * 8));
   if (!vm || atomic_load_explicit(&vm->g, memory_order_acquire) != g)
     return NULL;
-  ljp_memo_note(notes, (field & ~UINT64_C(7)), word, field & 4);
-  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->g, g, 0);
+  ljp_memo_note(notes, field & ~UINT64_C(7), word);
+  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->g, g);
   return vm;
 }
 
@@ -63,7 +63,7 @@ void ljp_vm_note_resizing(const struct ljp_vm *vm, struct ljp_memo *notes)
   if (LJP_LIKELY(!notes || notes->lean))
     return;
   memcpy(&word, (const void *)(uintptr_t)&vm->resizing, sizeof word);
-  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->resizing, word, 0);
+  ljp_memo_note(notes, (uint64_t)(uintptr_t)&vm->resizing, word);
 }
 
 bool ljp_vm_resizing(const struct ljp_vm *vm)
