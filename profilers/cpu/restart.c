@@ -3,10 +3,12 @@
 **
 ** perf's signal is raised while a thread uses the CPU, but the thread may be in
 ** the kernel by then, about to wait: the wait would end before it began. The
-** kernel restarts some calls by itself, but never these, whatever the handler's
-** flags. The call has hardly waited, so it is made again with its arguments,
-** which the kernel has left in the registers. (Where the kernel writes back the
-** time that is left, the call uses that time.)
+** timers of posix expire in a thread that waits, too. The kernel restarts some
+** calls by itself, but never these, whatever the handler's flags. The call is
+** made again with its arguments, which the kernel has left in the registers.
+** (Where the kernel writes back the time that is left, the call uses that
+** time. Other calls wait longer by what they have waited so far: with perf
+** hardly at all, with posix at most since the last signal to the thread.)
 **
 ** Is EINTR ours? The kernel delivers signals in ascending order, and our
 ** handler blocks all others. If another signal was delivered before ours, the
@@ -15,9 +17,10 @@
 ** call is left alone. A signal that arrives even later arrives before the new
 ** call, as it might without a profiler. One case is left: our signal may be
 ** raised in the rt_sigreturn of a handler of the host, which returns to the
-** same context. A program may rely on that EINTR. So no call is made again if
-** the program has a handler for signals that are sent (except SIGINT, which the
-** command luajit handles).
+** same context. A program may rely on that EINTR. So no call is made again in a
+** thread that takes a signal for which the program has a handler (except
+** SIGINT, which the command luajit handles). Calls that change the mask while
+** they wait need a program without any handler.
 */
 #include "profilers/cpu/restart.h"
 
@@ -55,6 +58,9 @@ LJP_SIGSAFE static bool restart_waits(uint64_t call)
   case SYS_mq_timedreceive:
   case SYS_mq_timedsend:
   case SYS_io_getevents:
+  case 333: /* io_pgetevents */
+  case 426: /* io_uring_enter */
+  case SYS_connect:
   case SYS_recvfrom:
   case SYS_recvmsg:
   case SYS_recvmmsg:
@@ -70,22 +76,71 @@ LJP_SIGSAFE static bool restart_waits(uint64_t call)
   }
 }
 
+/* The 64-bit value at this distance above the interrupted rsp. */
+LJP_SIGSAFE static bool restart_on_stack(const greg_t *gregs, uint64_t distance,
+                                         uint64_t *value)
+{
+  return ljp_safe_load(
+      (const void *)(uintptr_t)((uint64_t)gregs[REG_RSP] + distance), value);
+}
+
+enum { CODE = 32 }; /* bytes that are looked at, before an address */
+
+/* glibc from 2.41 on makes waiting calls in one function, which gets the number
+** as its second argument and loses it. code: the end of that function, up to
+** the call. The caller has loaded the argument from its own stack arguments,
+** shortly before it called. */
+LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
+                                          const greg_t *gregs, uint64_t *number)
+{
+  /* r11 = rdi, rax = rsi, rdi = rdx, rsi = rcx, rdx = r8, r10 = r9,
+  ** r8 = rsp[1], r9 = rsp[2], rsp[1] = r11, syscall */
+  static const uint8_t body[CODE + 3] = {
+      0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7, 0x48, 0x89, 0xce,
+      0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca, 0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c,
+      0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
+  enum { CALL = 5, MOVE = 3, LOAD = 5 };
+  uint64_t back;
+  uint8_t before[CODE];
+  if (memcmp(code, body + sizeof body - CODE, CODE) != 0 ||
+      !restart_on_stack(gregs, 0, &back) ||
+      ljp_safe_copy(before, (const void *)(uintptr_t)(back - CODE), CODE) !=
+          CODE ||
+      before[CODE - CALL] != 0xe8)
+    return false;
+  /* Moves between registers, and before them rsi = [rsp + distance]. */
+  for (int at = CODE - CALL; at >= LOAD; at -= MOVE) {
+    const uint8_t *load = before + at - LOAD, *move = before + at - MOVE;
+    if (load[0] == 0x48 && load[1] == 0x8b && load[2] == 0x74 &&
+        load[3] == 0x24)
+      return restart_on_stack(gregs, load[4] + sizeof back, number);
+    if ((move[0] & 0xf8) != 0x48 || move[1] != 0x89 || (move[2] & 0xc0) != 0xc0)
+      return false;
+  }
+  return false;
+}
+
+/* Reads the code before rip. False: no call ends there. */
+LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE])
+{
+  uint64_t rip = (uint64_t)gregs[REG_RIP];
+  return ljp_safe_copy(code, (const void *)(uintptr_t)(rip - CODE), CODE) ==
+             CODE &&
+         code[CODE - 2] == 0x0f && code[CODE - 1] == 0x05;
+}
+
 /* The number of the call that ends at rip. The kernel has put the result into
 ** rax, but the code says where the number came from: mov eax, number (or
 ** another register, which is unchanged), perhaps with a load of edi from the
-** stack behind it. False: the code is different. */
-LJP_SIGSAFE static bool restart_number(const greg_t *gregs, uint64_t *number)
+** stack behind it; or mov rax, [rsp + distance]. False: the code is
+** different. */
+LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
+                                       uint64_t *number)
 {
   static const uint8_t low[8] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX,
                                  REG_RSP, REG_RBP, REG_RSI, REG_RDI};
-  enum { BYTES = 11, CALL = 9, LOAD = 5 };
-  uint8_t code[BYTES];
+  enum { CALL = CODE - 2, LOAD = CALL - 4 };
   uint32_t value, at = CALL;
-  uint64_t rip = (uint64_t)gregs[REG_RIP];
-  if (ljp_safe_copy(code, (const void *)(uintptr_t)(rip - BYTES), BYTES) !=
-          BYTES ||
-      code[CALL] != 0x0f || code[CALL + 1] != 0x05)
-    return false;
   if (code[LOAD] == 0x8b && code[LOAD + 1] == 0x7c && code[LOAD + 2] == 0x24)
     at = LOAD;
   if (code[at - 5] == 0xb8) {
@@ -93,11 +148,14 @@ LJP_SIGSAFE static bool restart_number(const greg_t *gregs, uint64_t *number)
     *number = value;
     return true;
   }
+  if (code[CALL - 5] == 0x48 && code[CALL - 4] == 0x8b &&
+      code[CALL - 3] == 0x44 && code[CALL - 2] == 0x24)
+    return restart_on_stack(gregs, code[CALL - 1], number);
   /* mov eax, register */
   uint32_t modrm = code[at - 1], reg = modrm >> 3 & 7;
   bool high = code[at - 3] == 0x44;
   if (code[at - 2] != 0x89 || (modrm & 0xc7) != 0xc0)
-    return false;
+    return restart_number_41(code, gregs, number);
   /* The kernel's call changes rcx and r11. */
   if (high ? reg == 3 : reg == 0 || reg == 1)
     return false;
@@ -118,9 +176,9 @@ LJP_SIGSAFE static bool restart_signal_pending(const ucontext_t *uc, int number)
   return ret || (pending & ~blocked & ~(UINT64_C(1) << (number - 1)));
 }
 
-/* Does the program handle a signal that is sent, other than ours? Signals that
-** instructions raise interrupt no call; 32 and 33 are glibc's own. */
-LJP_SIGSAFE static bool restart_host_handles(int number)
+/* Only signals that are sent count: those that instructions raise interrupt no
+** call; 32 and 33 are glibc's own. */
+int ljp_restart_obstacle(unsigned long blocked, int number)
 {
   enum { SIGNALS = 64, CANCEL = 32, SETXID = 33 };
   struct {
@@ -130,7 +188,8 @@ LJP_SIGSAFE static bool restart_host_handles(int number)
   for (int i = 1; i <= SIGNALS; i++) {
     if (i == number || i == SIGINT || i == SIGSEGV || i == SIGBUS ||
         i == SIGILL || i == SIGFPE || i == SIGTRAP || i == SIGSYS ||
-        i == SIGKILL || i == SIGSTOP || i == CANCEL || i == SETXID)
+        i == SIGKILL || i == SIGSTOP || i == CANCEL || i == SETXID ||
+        (blocked >> (i - 1) & 1))
       continue;
     long ret = SYS_rt_sigaction;
     register long r10 __asm__("r10") = sizeof action.mask;
@@ -140,21 +199,50 @@ LJP_SIGSAFE static bool restart_host_handles(int number)
                      : "rcx", "r11", "memory");
     if (ret || (action.handler != (uintptr_t)SIG_DFL &&
                 action.handler != (uintptr_t)SIG_IGN))
-      return true;
+      return i;
   }
-  return false;
+  return 0;
 }
 
-void ljp_restart_call(void *context, int number)
+/* The signals that the thread does not take while it is in the call. */
+LJP_SIGSAFE static unsigned long restart_blocked(const ucontext_t *uc,
+                                                 uint64_t call)
+{
+  unsigned long blocked;
+  switch (call) {
+  case SYS_ppoll:
+  case SYS_pselect6:
+  case SYS_epoll_pwait:
+  case 441:
+  case 333:
+  case 426:
+  case SYS_rt_sigsuspend:
+  case SYS_rt_sigtimedwait:
+    return 0;
+  }
+  memcpy(&blocked, &uc->uc_sigmask, sizeof blocked);
+  return blocked;
+}
+
+bool ljp_restart_call(void *context, int number)
 {
   ucontext_t *uc = context;
   greg_t *gregs = uc->uc_mcontext.gregs;
   uint64_t call;
-  if (LJP_LIKELY(gregs[REG_RAX] != -EINTR) ||
-      !ljp_saferead_enter(&uc->uc_sigmask) || !restart_number(gregs, &call) ||
-      !restart_waits(call) || restart_signal_pending(uc, number) ||
-      restart_host_handles(number))
-    return;
+  uint8_t code[CODE];
+  if (LJP_LIKELY(gregs[REG_RAX] != -EINTR))
+    return true;
+  if (!ljp_saferead_enter(&uc->uc_sigmask))
+    return false;
+  if (!restart_code(gregs, code))
+    return true;
+  if (!restart_number(code, gregs, &call) || !restart_waits(call))
+    return false;
+  if (restart_signal_pending(uc, number))
+    return true; /* the call ends for that one */
+  if (ljp_restart_obstacle(restart_blocked(uc, call), number))
+    return false;
   gregs[REG_RAX] = (greg_t)call;
   gregs[REG_RIP] -= 2;
+  return true;
 }

@@ -41,7 +41,6 @@ struct sigaction ljp_sampler_before;
 #define shared ljp_sampler_shared
 
 enum {
-  PARK_AFTER = 2,  /* signals in a row to a thread that waits */
   REST_AFTER = 4,  /* samples in a row that took half an interval */
   LONG_NS = 50000, /* a sample that takes longer may have been preempted */
   /* The CPU clock is read after this time, or this many periods. */
@@ -193,11 +192,9 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
     bool waited = (in_call || s->parked) && sampler_waited(s);
     if (in_call && waited) {
       atomic_store_explicit(&s->resync, true, memory_order_relaxed);
-      if (++s->idle_run >= PARK_AFTER || s->parked)
-        ljp_timer_posix_park(s);
+      ljp_timer_posix_park(s);
       return 0;
     }
-    s->idle_run = 0;
     if (s->parked && waited)
       ljp_timer_posix_park(s); /* again: the thread works a little at a time */
     else if (s->parked)
@@ -450,8 +447,9 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
         ljp_count_overrun(s->producer, 1);
     }
   }
-  if (info->si_code == POLL_IN || info->si_code == POLL_HUP)
-    ljp_restart_call(context, number);
+  /* The signals of tick interrupt no call. */
+  if (!s->tick && !ljp_restart_call(context, number))
+    atomic_store_explicit(&shared.ended_wait, true, memory_order_relaxed);
   atomic_fetch_sub(&s->inside, 1);
   errno = saved;
 }

@@ -64,6 +64,8 @@ struct ljp_sampler_shared {
   bool wall;      /* waiting threads are watched (watch.h) */
   bool only_lua;  /* drop samples of threads that have not run Lua yet */
   uint32_t depth; /* frames at most */
+  /* The handler may have ended a wait that it could not begin again. */
+  _Atomic bool ended_wait;
   /* Walks the host frames instead of our unwinder; see lmisclib.h. */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
@@ -108,7 +110,6 @@ struct ljp_sampler {
   uint32_t drawn_by;      /* which of the two it is */
   uint32_t random;
   uint32_t long_run;    /* samples in a row that took half an interval */
-  uint32_t idle_run;    /* signals in a row that found the thread waiting */
   uint64_t deferred_ns; /* time that the deferred samples stand for */
   uint32_t deferred;    /* how many there are */
   struct ljp_deferred_place deferred_at; /* of the first */

@@ -1,17 +1,19 @@
 /*
 ** What happens when the program takes or resets our signal while a session
-** runs; see state.h.
+** runs, or handles others; see state.h.
 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "profilers/cpu/restart.h"
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
-void ljp_sysprof_check_handler(void)
+static void taken_check_handler(void)
 {
   char text[128];
   int number = g->options.signal;
@@ -32,4 +34,24 @@ void ljp_sysprof_check_handler(void)
                    "now: no samples from here on",
            number, sigabbrev_np(number) ? sigabbrev_np(number) : "?");
   ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+}
+
+static void taken_check_waits(void)
+{
+  bool ended = atomic_load(&ljp_sampler_shared.ended_wait);
+  if (g->source != &ljp_timer_posix ||
+      (!ended && !ljp_restart_obstacle(0, g->options.signal)))
+    return;
+  ljp_threads_drop_all(LJP_UNSAMPLED_NO_TIMER, true);
+  g->source = &ljp_timer_tick;
+  g->refused = EINTR;
+  ljp_timer_note();
+}
+
+void ljp_sysprof_check_signals(void)
+{
+  if (g->armed)
+    taken_check_handler();
+  if (g->armed)
+    taken_check_waits();
 }

@@ -91,8 +91,7 @@ static void sysprof_round(void *ctx)
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
     sysprof_tell_cpu_time(false);
-    if (g->armed)
-      ljp_sysprof_check_handler();
+    ljp_sysprof_check_signals();
     g->writer_tid = gettid();
     ljp_threads_scan(LJP_THREAD_NEW);
     ljp_throttle_update();
@@ -263,6 +262,7 @@ static void sysprof_set_shared(void)
   ljp_sampler_shared.wall = o->wall;
   ljp_sampler_shared.only_lua = o->threads == LJP_THREADS_LUA;
   ljp_sampler_shared.depth = o->depth;
+  ljp_sampler_shared.ended_wait = false;
   ljp_sampler_shared.backtracer = o->backtracer;
   ljp_vms_reset();
   if (g->vm)

@@ -76,7 +76,6 @@ static void threads_begin_accounts(struct ljp_sampler *s)
   s->cpu_ns = s->cpu_begin_ns = threads_task_cpu_ns(s->tid);
   s->clock_ns = s->asked_ns = ljp_clock_ns();
   s->switches = 0;
-  s->idle_run = 0;
   s->deferred = 0;
   s->deferred_ns = 0;
   s->throttle_time_ns = s->throttle_handler_ns = 0;

@@ -9,8 +9,9 @@
 **         the kernel drops the events that fall into system calls.
 ** tick    a timer on the thread's CPU clock, which expires only at the kernel's
 **         ticks. Always available. Leaves a waiting thread alone.
-** posix   timers on the monotonic clock for each thread. Always available. They
-**         wake threads that wait, unless the wait is long.
+** posix   timers on the monotonic clock for each thread. On request. They wake
+**         a thread that waits, whose call is then made again; so they are given
+**         up for tick where a call cannot be made again (restart.h).
 **
 ** For the life cycle only, except what is marked LJP_SIGSAFE.
 */

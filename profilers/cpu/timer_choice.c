@@ -2,11 +2,15 @@
 ** Which timer source a session uses, and with it which signal; see timer.h.
 */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "profilers/cpu/restart.h"
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/timer.h"
+
+static struct ljp_sysprof *const g = &ljp_sysprof;
 
 /* Defined if the process runs under ThreadSanitizer. */
 extern void __tsan_init(void) __attribute__((weak));
@@ -17,10 +21,12 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
 {
   *refused = 0;
   *source = &ljp_timer_posix;
-  if (o->timer == LJP_TIMER_POSIX)
+  if (o->timer == LJP_TIMER_POSIX && !ljp_restart_obstacle(0, o->signal))
     return LJP_OK;
   *source = &ljp_timer_tick;
-  if (o->timer == LJP_TIMER_TICK)
+  if (o->timer == LJP_TIMER_POSIX)
+    *refused = EINTR;
+  if (o->timer == LJP_TIMER_POSIX || o->timer == LJP_TIMER_TICK)
     return LJP_OK;
   int error = ljp_timer_perf.available();
   if (!error)
@@ -37,10 +43,26 @@ static enum ljp_status choice_source(const struct ljp_sysprof_options *o,
 
 void ljp_timer_note(void)
 {
-  if (ljp_sysprof.options.timer == LJP_TIMER_TRAP)
-    ljp_session_note(ljp_sysprof.session, LJP_NOTE_WARNING,
+  char text[200];
+  int number = g->options.signal;
+  if (g->options.timer == LJP_TIMER_TRAP)
+    ljp_session_note(g->session, LJP_NOTE_WARNING,
                      "timer \"trap\" is taken as \"perf\", since its SIGTRAP "
                      "ended programs that exec");
+  if (g->options.timer != LJP_TIMER_POSIX || g->source == &ljp_timer_posix)
+    return;
+  int handled = ljp_restart_obstacle(0, number);
+  const char *name = handled ? sigabbrev_np(handled) : NULL;
+  if (handled)
+    snprintf(text, sizeof text,
+             "timer \"posix\" is taken as \"tick\": the program handles signal "
+             "%d (SIG%s), so waits that \"posix\" ends cannot be repeated",
+             handled, name ? name : "?");
+  else
+    snprintf(text, sizeof text,
+             "timer \"posix\" is taken as \"tick\" from here on: a wait that "
+             "\"posix\" has ended could not be repeated");
+  ljp_session_note(g->session, LJP_NOTE_WARNING, text);
 }
 
 /* Starts the thread's timer by this source. */
@@ -79,9 +101,6 @@ enum ljp_status ljp_timer_choose(struct ljp_sysprof_options *o,
                     "no CPU samples under ThreadSanitizer, which delays "
                     "signals until their context is gone; use a build without "
                     "it");
-  enum ljp_status status = choice_source(o, source, refused, why);
-  if (status)
-    return status;
   o->signal = o->signal ? o->signal : ljp_signal_default();
-  return LJP_OK;
+  return choice_source(o, source, refused, why);
 }

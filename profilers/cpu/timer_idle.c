@@ -27,6 +27,5 @@ void ljp_timer_posix_unpark(struct ljp_sampler *s)
 {
   ljp_assert(!s->perf && atomic_load(&s->parked));
   atomic_store(&s->parked, false);
-  s->idle_run = 0;
   ljp_timer_posix_set(s, atomic_load(&s->period_ns));
 }

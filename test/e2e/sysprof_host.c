@@ -6,7 +6,7 @@
 **   moving     one VM that moves from thread to thread
 **   conflict   the host has handlers of its own for the default signals
 **   reset      the host resets all signals, then takes ours for itself
-**   sleeps     no sleep is cut short, at 4 kHz
+**   sleeps     no sleep is cut short, at 4 kHz, nor by posix
 **   other      a VM that did not start the session tries to stop it
 **   close      lua_close() of the VM that started the session ends it
 **   writer     a writer callback and on_stop; wrong calls
@@ -247,9 +247,24 @@ static int short_sleeps(void)
 static int sleeps(void)
 {
   lua_State *L = new_vm();
+  start(L, "interval=0.25, timer='posix'");
+  CHECK(short_sleeps() == 0);
+  run(L, "assert(misc.sysprof.status().timer == 'posix')"
+         "assert(misc.sysprof.stop())");
   start(L, "interval=0.25");
   CHECK(short_sleeps() == 0);
   run(L, "assert(misc.sysprof.stop())");
+  /* The program takes signals now: posix gives way. */
+  start(L, "timer='posix'");
+  signal(SIGUSR1, host_handler);
+  run(L, "repeat for i = 1, 100000 do end "
+         "until misc.sysprof.status().timer == 'tick' "
+         "assert(misc.sysprof.stop())");
+  start(L, "timer='posix'");
+  CHECK(short_sleeps() == 0);
+  run(L, "assert(misc.sysprof.status().timer == 'tick') "
+         "assert(misc.sysprof.stop())");
+  signal(SIGUSR1, SIG_DFL);
   lua_close(L);
   return 0;
 }
