@@ -20,10 +20,10 @@
 
 #ifdef LJP_DEBUG
 #define SAMPLES_KEPT_BYTES (1u << 12)
-#define PLACES 4u
+#define PLACES 16u
 #else
 #define SAMPLES_KEPT_BYTES (64u << 20)
-#define PLACES 4096u
+#define PLACES (1u << 20)
 #endif
 
 /* A sample that was seen. */
@@ -42,12 +42,18 @@ struct seen_samples {
   uint32_t bytes_used, bytes_room;
 };
 
-/* The place of a memory event, at the low bits of its hash. */
+/* The place of a memory event. */
 struct seen_place {
   uint64_t place, line;
   uint32_t source;
-  uint32_t generation; /* Of which it is valid. */
   uint32_t row, memory;
+};
+
+/* The places that were seen since the generation changed, at most PLACES. */
+struct seen_places {
+  struct seen_place *list;
+  uint32_t count, room;
+  struct ljp_index index;
 };
 
 struct tarantool_pass {
@@ -55,14 +61,16 @@ struct tarantool_pass {
   struct ljp_tarantool_symbols symbols;
   struct ljp_tarantool_stacks stacks;
   struct seen_samples samples;
-  uint32_t samples_generation;
-  struct seen_place places[PLACES];
+  struct seen_places places;
+  uint32_t generation; /* Of which samples and places are valid. */
 };
 
-static void tarantool_forget_samples(struct seen_samples *s)
+static void tarantool_forget(struct tarantool_pass *t)
 {
-  ljp_index_fini(&s->index);
-  s->count = s->bytes_used = 0;
+  ljp_index_fini(&t->samples.index);
+  ljp_index_fini(&t->places.index);
+  t->samples.count = t->samples.bytes_used = t->places.count = 0;
+  t->generation = t->symbols.generation;
 }
 
 static enum ljp_status tarantool_row(struct ljp_profile *p, uint32_t node,
@@ -140,10 +148,8 @@ tarantool_take_sample(struct tarantool_pass *t,
   enum ljp_status status;
   uint32_t row = UINT32_MAX, node;
   uint8_t cut = 0;
-  if (LJP_UNLIKELY(t->samples_generation != t->symbols.generation)) {
-    tarantool_forget_samples(s);
-    t->samples_generation = t->symbols.generation;
-  }
+  if (LJP_UNLIKELY(t->generation != t->symbols.generation))
+    tarantool_forget(t);
   if (!ljp_index_reserve(&s->index))
     return LJP_ERR_MEM;
   uint32_t hash = tarantool_hash(p, sample->bytes, sample->size);
@@ -164,8 +170,7 @@ tarantool_take_sample(struct tarantool_pass *t,
         (status = tarantool_row(p, node, LJP_PRODUCER_CPU,
                                 tarantool_state(sample->state), cut, &row)))
       return status;
-    if (t->samples_generation == t->symbols.generation &&
-        (status = tarantool_keep(s, slot, hash, sample, row, cut)))
+    if ((status = tarantool_keep(s, slot, hash, sample, row, cut)))
       return status;
   }
   p->rows[row].count++;
@@ -178,9 +183,9 @@ tarantool_take_sample(struct tarantool_pass *t,
 
 /* -- Memory events --------------------------------------------------------- */
 
-static enum ljp_status tarantool_place_frame(struct tarantool_pass *t,
-                                             struct ljp_tarantool_memory *m,
-                                             uint32_t *frame)
+static enum ljp_status
+tarantool_place_frame(struct tarantool_pass *t,
+                      const struct ljp_tarantool_memory *m, uint32_t *frame)
 {
   uint64_t start;
   switch (m->source) {
@@ -196,33 +201,64 @@ static enum ljp_status tarantool_place_frame(struct tarantool_pass *t,
   }
 }
 
-/* Finds the row of a place. The file has the VM's state only where it is a
+/* Adds a place with its row. The file has the VM's state only where it is a
 ** trace. */
-static enum ljp_status
-tarantool_find_place(struct tarantool_pass *t,
-                     const struct ljp_tarantool_memory *m,
-                     struct seen_place *seen)
+static enum ljp_status tarantool_add_place(struct tarantool_pass *t,
+                                           const struct ljp_tarantool_memory *m,
+                                           struct ljp_index_slot *slot,
+                                           uint32_t hash)
 {
-  struct ljp_tarantool_memory copy = *m;
-  struct ljp_profile *p = t->p;
-  enum ljp_status status;
-  uint32_t frame, node;
-  *seen = (struct seen_place){
+  struct seen_place seen = {
       .place = m->place, .line = m->line, .source = m->source};
-  if ((status = tarantool_place_frame(t, &copy, &frame)))
+  struct seen_places *places = &t->places;
+  struct ljp_profile *p = t->p;
+  uint32_t frame, node = LJP_NODE_TOO_MANY;
+  enum ljp_status status = tarantool_place_frame(t, m, &frame);
+  if (status)
     return status;
-  node = LJP_NODE_TOO_MANY;
   if (p->frames[frame].kind != LJP_FRAME_TOO_MANY &&
       (status = ljp_profile_intern_node(p, 0, frame, &node)))
     return status;
   if ((status = tarantool_row(p, node, LJP_PRODUCER_MEMORY,
                               m->source == LJP_LJM_TRACE ? LJP_VMSTATE_TRACE
                                                          : LJP_VMSTATE_UNKNOWN,
-                              0, &seen->row)) ||
-      (status = ljp_profile_intern_memory(p, seen->row, &seen->memory)) ||
+                              0, &seen.row)) ||
+      (status = ljp_profile_intern_memory(p, seen.row, &seen.memory)) ||
       (status = ljp_profile_reserve_sites(p)))
     return status;
-  seen->generation = t->symbols.generation;
+  if (!ljp_array_reserve(&places->list, places->count, &places->room,
+                         sizeof *places->list))
+    return LJP_ERR_MEM;
+  ljp_index_put(&places->index, slot, hash, places->count);
+  places->list[places->count++] = seen;
+  return LJP_OK;
+}
+
+/* Finds the place of an event, which is valid until the next one. */
+static inline enum ljp_status
+tarantool_find_place(struct tarantool_pass *t,
+                     const struct ljp_tarantool_memory *m,
+                     const struct seen_place **seen)
+{
+  struct seen_places *places = &t->places;
+  enum ljp_status status;
+  if (LJP_UNLIKELY(t->generation != t->symbols.generation ||
+                   places->count >= PLACES))
+    tarantool_forget(t);
+  if (LJP_UNLIKELY(!ljp_index_reserve(&places->index)))
+    return LJP_ERR_MEM;
+  uint64_t h = ljp_hash_mix(t->p->strings.seed, m->place << 3 | m->source);
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(h, m->line));
+  struct ljp_index_slot *slot = ljp_index_at(&places->index, hash);
+  for (; slot->item; slot = ljp_index_next(&places->index, slot)) {
+    *seen = &places->list[slot->item - 1];
+    if (LJP_LIKELY(slot->hash == hash && (*seen)->place == m->place &&
+                   (*seen)->line == m->line && (*seen)->source == m->source))
+      return LJP_OK;
+  }
+  if ((status = tarantool_add_place(t, m, slot, hash)))
+    return status;
+  *seen = &places->list[places->count - 1];
   return LJP_OK;
 }
 
@@ -231,13 +267,9 @@ tarantool_take_memory(struct tarantool_pass *t,
                       const struct ljp_tarantool_memory *m)
 {
   struct ljp_profile *p = t->p;
-  enum ljp_status status;
-  uint64_t h = ljp_hash_mix(m->place << 3 ^ m->source, m->line);
-  struct seen_place *seen = &t->places[ljp_hash_finish(h) % PLACES];
-  if (LJP_UNLIKELY(seen->generation != t->symbols.generation ||
-                   seen->place != m->place || seen->line != m->line ||
-                   seen->source != m->source) &&
-      (status = tarantool_find_place(t, m, seen)))
+  const struct seen_place *seen;
+  enum ljp_status status = tarantool_find_place(t, m, &seen);
+  if (LJP_UNLIKELY(status))
     return status;
   struct ljp_profile_site *site = &p->sites[seen->memory];
   struct ljp_rec_mem mem = {.address = m->address,
@@ -345,7 +377,6 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
     return LJP_ERR_MEM;
   }
   t->p = p;
-  t->symbols.generation = 1;
   p->pass->begun = true;
   p->source_count = 1;
   p->options.points = false; /* They are made at the end. */
@@ -363,7 +394,8 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
                   (points && (status = tarantool_add_points(p)))))
     snprintf(p->error, sizeof p->error, "%s", ljp_status_text(status));
   ljp_tarantool_symbols_fini(&t->symbols);
-  tarantool_forget_samples(&t->samples);
+  tarantool_forget(t);
+  free(t->places.list);
   free(t->samples.list);
   free(t->samples.bytes);
   free(t);

@@ -36,6 +36,39 @@ refuses "times to select" 1 "it has no times to select by" \
 refuses "threads to select" 1 "it has no threads to select by" \
   "$ljprof" report --thread main sysprof-C-joff-coro.bin
 
+# The other views count samples, or say what they need.
+"$ljprof" export --to collapsed -o - sysprof-C-joff-nested.bin > stacks.txt ||
+  fail "export --to collapsed"
+same "collapsed stacks add up" 171 \
+  "$(awk '{ n += $NF } END { print n }' stacks.txt)"
+for format in pprof speedscope callgrind perf-script; do
+  for file in memprof-jon-clos.bin sysprof-C-joff-coro.bin; do
+    "$ljprof" export --to $format -o out --force "$file" ||
+      fail "export --to $format $file"
+  done
+done
+grep -q '^thread .* 1 cpu-clock:$' out || fail "samples of perf-script"
+refuses "a trace of times" 1 "has no times" \
+  "$ljprof" export --to chrome-trace -o - sysprof-C-joff-coro.bin
+"$ljprof" flame --svg -o - sysprof-C-joff-coro.bin > page.svg || fail "flame --svg"
+grep -q '<title>_start&#10;38 samples, 100.0 %' page.svg || fail "samples in SVG"
+"$ljprof" flame -o page.html sysprof-C-joff-coro.bin || fail "flame"
+grep -q '"untimed":true,"title"' page.html || fail "the page is not untimed"
+grep -q '"name":"CPU","unit":"samples"' page.html || fail "samples in the page"
+"$ljprof" diff memprof-joff-churn.bin memprof-jon-clos.bin > diff.txt ||
+  fail "diff"
+grep -q '^Allocations: 3.76 MiB before, 2.11 MiB after$' diff.txt ||
+  fail "diff: $(cat diff.txt)"
+"$ljprof" diff --json sysprof-C-joff-nested.bin sysprof-C-jon-nested.bin \
+  > diff.json || fail "diff --json"
+grep -q '"unit":"samples","per_second":false' diff.json || fail "diff of samples"
+! grep -q '_ns"' diff.json || fail "diff has times"
+refuses "times against samples" 1 "it can only be compared by shares" \
+  "$ljprof" diff sysprof-C-joff-nested.bin "$SOURCE_DIR/test/data/every-record.ljp"
+"$ljprof" diff --share sysprof-C-joff-nested.bin \
+  "$SOURCE_DIR/test/data/every-record.ljp" > diff.txt || fail "diff --share"
+ok "other views"
+
 # Standard input, which cannot be read twice.
 "$ljprof" report --json - < sysprof-C-joff-coro.bin > stdin.txt ||
   fail "report -"

@@ -82,7 +82,7 @@ static uint64_t export_row_value(const struct ljp_profile *p, uint32_t row,
   case LJP_VALUE_SAMPLES:
     return cpu ? r->count : 0;
   case LJP_VALUE_CPU:
-    return cpu ? r->weight : 0;
+    return cpu && !p->recorded_by ? r->weight : 0;
   case LJP_VALUE_WALL_SAMPLES:
     return wall ? r->count : 0;
   case LJP_VALUE_WALL:
@@ -251,6 +251,14 @@ static int export_profile(const char *file, unsigned format, const char *to,
   export_find_values(&e);
   code = ljm || ljp ? export_choose_tarantool(&e, file, wanted)
                     : export_choose_value(&e, file, wanted);
+  if (code < 0 && p->recorded_by &&
+      export_formats[format].run == ljp_export_chrome) {
+    ljp_command_error("export",
+                      "%s: has no times, of which a chrome-trace consists; "
+                      "try --to collapsed, speedscope or pprof",
+                      file);
+    code = LJP_EXIT_FAILED;
+  }
   if (code < 0)
     code = export_write(&e, format, to, force);
   ljp_profile_free(p);

@@ -234,6 +234,7 @@ static struct types pprof_choose_types(const struct ljp_export *e)
   for (unsigned v = 0; v < LJP_VALUE_COUNT; v++) {
     /* Readers expect both values of a group. */
     bool cpu = v <= LJP_VALUE_CPU &&
+               (v < LJP_VALUE_CPU || !e->p->recorded_by) &&
                (e->has[LJP_VALUE_SAMPLES] || e->has[LJP_VALUE_CPU]);
     bool heap =
         v >= LJP_VALUE_ALLOC_OBJECTS &&
@@ -397,11 +398,13 @@ static void pprof_add_facts(struct pprof *w)
   uint8_t kind = w->e->has[LJP_VALUE_SAMPLES]        ? LJP_PRODUCER_CPU
                  : w->e->has[LJP_VALUE_WALL_SAMPLES] ? LJP_PRODUCER_WALL
                                                      : LJP_PRODUCER_MEMORY;
+  const char *unit = kind == LJP_PRODUCER_MEMORY ? "bytes"
+                     : p->recorded_by            ? "count"
+                                                 : "nanoseconds";
   period.type = pprof_add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
                                   : kind == LJP_PRODUCER_WALL ? "wall"
                                                               : "space");
-  period.unit =
-      pprof_add_name(w, kind == LJP_PRODUCER_MEMORY ? "bytes" : "nanoseconds");
+  period.unit = pprof_add_name(w, unit);
   piece.period_type = &period;
   piece.period = (int64_t)p->interval_ns[kind];
   piece.time_nanos = (int64_t)p->origin_wall_ns;

@@ -58,7 +58,7 @@ static bool speedscope_is_of_thread(const struct speedscope *s, uint32_t row,
 
 static bool speedscope_is_timed(const struct speedscope *s)
 {
-  return s->e->value <= LJP_VALUE_WALL;
+  return s->e->value <= LJP_VALUE_WALL && !s->e->p->recorded_by;
 }
 
 /* Whether a point counts for the exported value. */
@@ -143,10 +143,13 @@ static void speedscope_put_profile(struct speedscope *s, uint32_t thread,
   struct ljp_str name = ljp_profile_str(p, p->threads[thread].name);
   const char *unit = ljp_value_unit(s->e->value);
   char label[512];
-  snprintf(label, sizeof label, "%s, thread %u%s%.*s",
-           ljp_value_name(s->e->value), (unsigned)p->threads[thread].tid,
-           name.len ? " " : "", (int)(name.len < 400 ? name.len : 400),
-           name.len ? name.data : "");
+  if (p->recorded_by)
+    snprintf(label, sizeof label, "%s", ljp_value_name(s->e->value));
+  else
+    snprintf(label, sizeof label, "%s, thread %u%s%.*s",
+             ljp_value_name(s->e->value), (unsigned)p->threads[thread].tid,
+             name.len ? " " : "", (int)(name.len < 400 ? name.len : 400),
+             name.len ? name.data : "");
   ljp_print_str(out, first ? "\n{\"type\":\"sampled\",\"name\":"
                            : ",\n{\"type\":\"sampled\",\"name\":");
   speedscope_put_string(out, label);

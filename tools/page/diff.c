@@ -151,10 +151,18 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
 /* -1: there is nothing to compare; the error was reported. */
 static int diff_choose_view(const struct options *o, const struct ljp_diff *d)
 {
-  for (int v = 0; v < LJP_PAGE_VIEWS; v++)
-    if (ljp_diff_has(d, (enum ljp_page_view)v) &&
-        (!o->view || strcmp(o->view, ljp_diff_views[v].id) == 0))
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    if (!ljp_diff_has(d, (enum ljp_page_view)v) ||
+        (o->view && strcmp(o->view, ljp_diff_views[v].id) != 0))
+      continue;
+    if (ljp_diff_comparable(d, (enum ljp_page_view)v))
       return v;
+    ljp_command_error("diff",
+                      "%s has no times: it can only be compared by shares "
+                      "(--share)",
+                      o->files[d->sides[1].untimed]);
+    return -1;
+  }
   ljp_command_error("diff",
                     "%s and %s do not belong together: %s%s%s is in both",
                     o->files[0], o->files[1],

@@ -23,6 +23,7 @@ struct ljp_diff_value {
 struct ljp_diff_side {
   double seconds;
   uint64_t samples, events; /* CPU or wall samples; allocations. */
+  bool untimed;             /* A file without times: samples are counted. */
   struct ljp_str file, program;
 };
 
@@ -35,6 +36,10 @@ struct ljp_diff {
   double sums[LJP_PAGE_VIEWS][2];
   bool share; /* Values are per second measured, not per second of recording. */
 };
+
+/* Whether a view can be compared: samples that were counted only with each
+** other, or by shares. */
+bool ljp_diff_comparable(const struct ljp_diff *diff, enum ljp_page_view view);
 
 enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const struct ljp_profile *before,
@@ -75,7 +80,9 @@ struct ljp_diff_view {
   const char *id, *name, *unit;
 };
 extern const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS];
-bool ljp_diff_per_second(int view);
+bool ljp_diff_per_second(const struct ljp_diff *diff, int view);
+/* The unit of a view's values: "samples" if neither file has times. */
+const char *ljp_diff_unit(const struct ljp_diff *diff, int view);
 
 /* The three forms of the comparison. top: maximum number of lines in each list
 ** (0: no limit); all: also list changes within the error. */

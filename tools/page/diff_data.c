@@ -17,9 +17,22 @@ const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
 #undef LJP_X
 };
 
-bool ljp_diff_per_second(int view)
+static bool diff_is_untimed(const struct ljp_diff *d)
 {
-  return view != LJP_PAGE_VIEW_LIVE && view != LJP_PAGE_VIEW_LEAK;
+  return d->sides[0].untimed && d->sides[1].untimed;
+}
+
+bool ljp_diff_per_second(const struct ljp_diff *d, int view)
+{
+  return view != LJP_PAGE_VIEW_LIVE && view != LJP_PAGE_VIEW_LEAK &&
+         !diff_is_untimed(d);
+}
+
+const char *ljp_diff_unit(const struct ljp_diff *d, int view)
+{
+  return diff_is_untimed(d) && view <= LJP_PAGE_VIEW_WALL
+             ? "samples"
+             : ljp_diff_views[view].unit;
 }
 
 uint64_t ljp_diff_whole(double x)
@@ -114,10 +127,13 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
   return status;
 }
 
-/* Scales both sides to a sum of one second (of memory: one GiB). */
+/* Scales both sides to a sum of one second (of memory: one GiB; of samples
+** without times: a thousand). */
 static void diff_equalize(struct ljp_diff *d, int view)
 {
-  double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30 : 1e9;
+  double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30
+               : diff_is_untimed(d)        ? 1000
+                                           : 1e9;
   for (int side = 0; side < 2; side++) {
     double k = d->sums[view][side] > 0 ? one / d->sums[view][side] : 0;
     for (size_t i = 0; i < d->node_count; i++) {
@@ -148,7 +164,8 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
   const struct ljp_diff_side *s = d->sides;
   static const char *const when[] = {"before", "after"};
   const struct ljp_profile *both[] = {a, b};
-  if (!diff_same_text(s[0].program, s[1].program))
+  if (!s[0].untimed && !s[1].untimed &&
+      !diff_same_text(s[0].program, s[1].program))
     ljp_page_notice(
         page, false,
         ljp_page_format(page,
@@ -156,7 +173,7 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                         " after %.*s",
                         (int)s[0].program.len, s[0].program.data,
                         (int)s[1].program.len, s[1].program.data));
-  if (a->origin_ns == b->origin_ns && a->pid == b->pid &&
+  if (!a->recorded_by && a->origin_ns == b->origin_ns && a->pid == b->pid &&
       a->origin_wall_ns == b->origin_wall_ns)
     ljp_page_notice(page, false,
                     ljp_str("both files are of the same session", 34));
@@ -200,6 +217,10 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
     struct ljp_diff_side *s = &diff->sides[side];
     /* A session without length has no rates. This avoids a division by zero. */
     s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
+    s->untimed = p->recorded_by;
+    if (s->untimed) /* Values are not per second. */
+      s->seconds = 1;
+    diff->page.untimed |= s->untimed;
     s->samples = p->totals.samples + p->totals.wall_samples;
     s->file = diff_base_name(&diff->page, files[side]);
     s->program = ljp_page_text(
@@ -220,6 +241,13 @@ void ljp_diff_fini(struct ljp_diff *diff)
   for (int v = 0; v < LJP_PAGE_VIEWS; v++)
     free(diff->nodes[v]);
   ljp_page_fini(&diff->page);
+}
+
+bool ljp_diff_comparable(const struct ljp_diff *diff, enum ljp_page_view view)
+{
+  return diff->share || view == LJP_PAGE_VIEW_LIVE ||
+         view == LJP_PAGE_VIEW_LEAK ||
+         diff->sides[0].untimed == diff->sides[1].untimed;
 }
 
 bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view)

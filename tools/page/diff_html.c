@@ -50,9 +50,9 @@ static void diff_html_values(const struct ljp_diff *d, int view,
 void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
 {
   static const struct {
-    const char *id, *name, *unit, *counts;
+    const char *id, *name, *counts;
   } views[] = {
-#define LJP_X(key, id, name, unit, counts) {id, name, unit, counts},
+#define LJP_X(key, id, name, unit, counts) {id, name, counts},
       LJP_PAGE_VIEW_LIST(LJP_X)
 #undef LJP_X
   };
@@ -62,24 +62,29 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
       ljp_page_format(page, "%.*s \xe2\x86\x92 %.*s",
                       (int)diff->sides[0].file.len, diff->sides[0].file.data,
                       (int)diff->sides[1].file.len, diff->sides[1].file.data);
+  const char *how = diff->share ? "shares" : "values per second";
   page->subtitle =
-      ljp_page_format(page, "%.2f s and %.2f s of recording, compared by %s",
-                      diff->sides[0].seconds, diff->sides[1].seconds,
-                      diff->share ? "shares" : "values per second");
+      diff->sides[0].untimed || diff->sides[1].untimed
+          ? ljp_page_format(page, "compared by %s",
+                            diff->share ? "shares" : "numbers of samples")
+          : ljp_page_format(
+                page, "%.2f s and %.2f s of recording, compared by %s",
+                diff->sides[0].seconds, diff->sides[1].seconds, how);
   ljp_page_html_begin(page, out, LJP_ROWS_TICK_NS);
   ljp_print_str(out, ",\"diff\":true,\"views\":[");
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
-    if (!ljp_diff_has(diff, (enum ljp_page_view)v))
+    if (!ljp_diff_has(diff, (enum ljp_page_view)v) ||
+        !ljp_diff_comparable(diff, (enum ljp_page_view)v))
       continue;
-    bool rate = v != LJP_PAGE_VIEW_LIVE && v != LJP_PAGE_VIEW_LEAK;
+    bool rate = ljp_diff_per_second(diff, v);
     bool time = v == LJP_PAGE_VIEW_CPU || v == LJP_PAGE_VIEW_WALL;
     ljp_print_format(out,
                      "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\","
                      "\"counts\":\"%s\"",
                      first ? "" : ",", views[v].id, views[v].name,
-                     time   ? "share"
-                     : rate ? "bytes/s"
-                            : "bytes",
+                     time && rate ? "share"
+                     : rate       ? "bytes/s"
+                                  : ljp_diff_unit(diff, v),
                      views[v].counts);
     diff_html_values(diff, v, out);
     ljp_print_str(out, "}");

@@ -48,8 +48,9 @@ static void diff_json_side(struct ljp_shower *show, const struct ljp_diff *d,
   const char *when = side ? "after" : "before";
 #define LJP_KEY(suffix) (snprintf(key, sizeof key, "%s_" suffix, when), key)
   ljp_show_string(show, LJP_KEY("file"), s->file);
-  ljp_show_number(show, LJP_KEY("duration_ns"),
-                  ljp_diff_whole(s->seconds * 1e9));
+  if (!s->untimed)
+    ljp_show_number(show, LJP_KEY("duration_ns"),
+                    ljp_diff_whole(s->seconds * 1e9));
   ljp_show_number(show, LJP_KEY("samples"), s->samples);
   ljp_show_number(show, LJP_KEY("alloc_events"), s->events);
   ljp_show_number(show, LJP_KEY("value"), ljp_diff_whole(d->sums[view][side]));
@@ -62,8 +63,8 @@ void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
   struct ljp_shower show = {.out = out, .json = true, .first = true};
   ljp_print_str(out, "{\"totals\":{");
   ljp_show_listed(&show, "view", ljp_diff_views[view].id, 0);
-  ljp_show_listed(&show, "unit", ljp_diff_views[view].unit, 0);
-  ljp_show_bool(&show, "per_second", ljp_diff_per_second(view) && !d->share);
+  ljp_show_listed(&show, "unit", ljp_diff_unit(d, view), 0);
+  ljp_show_bool(&show, "per_second", ljp_diff_per_second(d, view) && !d->share);
   ljp_show_bool(&show, "share", d->share);
   for (int side = 0; side < 2; side++)
     diff_json_side(&show, d, side, view);

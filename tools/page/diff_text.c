@@ -10,11 +10,12 @@
 #include "tools/shared/units.h"
 
 /* Formats an amount; with a sign if it is a change. */
-static size_t diff_amount(char *to, size_t room, double x, int view, bool sign)
+static size_t diff_amount(char *to, size_t room, double x, const char *unit,
+                          bool sign)
 {
   static struct ljp_print out;
   ljp_print_begin(&out, -1);
-  ljp_units_amount(&out, ljp_diff_whole(fabs(x)), ljp_diff_views[view].unit);
+  ljp_units_amount(&out, ljp_diff_whole(fabs(x)), unit);
   size_t n = out.len < room - 4 ? out.len : room - 4;
   size_t at = 0;
   if (sign)
@@ -24,10 +25,11 @@ static size_t diff_amount(char *to, size_t room, double x, int view, bool sign)
   return at + n;
 }
 
-static void diff_cell(struct ljp_print *out, double x, int view, bool sign)
+static void diff_cell(struct ljp_print *out, double x, const char *unit,
+                      bool sign)
 {
   char text[64];
-  diff_amount(text, sizeof text, x, view, sign);
+  diff_amount(text, sizeof text, x, unit, sign);
   ljp_print_format(out, "%12s", text);
 }
 
@@ -45,12 +47,12 @@ static void diff_frame_name(struct ljp_print *out, const struct ljp_page *page,
 }
 
 static void diff_value_line(struct ljp_print *out,
-                            const struct ljp_diff_value *v, int view)
+                            const struct ljp_diff_value *v, const char *unit)
 {
-  diff_cell(out, v->value[1] - v->value[0], view, true);
-  diff_cell(out, ljp_diff_error(v), view, false);
-  diff_cell(out, v->value[0], view, false);
-  diff_cell(out, v->value[1], view, false);
+  diff_cell(out, v->value[1] - v->value[0], unit, true);
+  diff_cell(out, ljp_diff_error(v), unit, false);
+  diff_cell(out, v->value[0], unit, false);
+  diff_cell(out, v->value[1], unit, false);
   ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v));
 }
 
@@ -67,7 +69,9 @@ static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
     const struct ljp_diff_side *s = &d->sides[side];
     ljp_print_format(out, "%-7s", when[side]);
     ljp_print_safe(out, s->file);
-    ljp_print_format(out, ": %.3f s, ", s->seconds);
+    ljp_print_str(out, ": ");
+    if (!s->untimed)
+      ljp_print_format(out, "%.3f s, ", s->seconds);
     if (view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL)
       ljp_print_format(out, "%" PRIu64 " samples\n", s->samples);
     else
@@ -88,7 +92,7 @@ static void diff_text_functions(const struct ljp_diff *d, int view,
     if ((!sure && !all) || (top && shown >= top))
       continue;
     shown++;
-    diff_value_line(out, &f[i].self, view);
+    diff_value_line(out, &f[i].self, ljp_diff_unit(d, view));
     diff_frame_name(out, &d->page, f[i].frame);
     ljp_print_str(out, "\n");
   }
@@ -114,7 +118,7 @@ static void diff_text_stacks(const struct ljp_diff *d, int view,
     if (!ljp_diff_sure(&s[i].self) && !all)
       break; /* Changes beyond the error come first. */
     shown++;
-    diff_value_line(out, &s[i].self, view);
+    diff_value_line(out, &s[i].self, ljp_diff_unit(d, view));
     uint32_t at = s[i].node, path[2048], n = 0;
     for (; at && n < 2048; at = d->page.nodes[at].parent)
       path[n++] = d->page.nodes[at].frame;
@@ -135,13 +139,17 @@ void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
                    bool all, struct ljp_print *out)
 {
   diff_text_head(out, d, view);
-  const char *rate = !ljp_diff_per_second(view)    ? ""
-                     : !d->share                   ? " per second of recording"
+  bool rated = view <= LJP_PAGE_VIEW_ALLOC;
+  bool samples = strcmp(ljp_diff_unit(d, view), "samples") == 0;
+  const char *rate = ljp_diff_per_second(d, view) && !d->share
+                         ? " per second of recording"
+                     : !rated || !d->share         ? ""
                      : view == LJP_PAGE_VIEW_ALLOC ? " per GiB"
+                     : samples                     ? " per 1000 samples"
                                                    : " per second measured";
   char a[64], b[64];
-  diff_amount(a, sizeof a, d->sums[view][0], view, false);
-  diff_amount(b, sizeof b, d->sums[view][1], view, false);
+  diff_amount(a, sizeof a, d->sums[view][0], ljp_diff_unit(d, view), false);
+  diff_amount(b, sizeof b, d->sums[view][1], ljp_diff_unit(d, view), false);
   ljp_print_format(out,
                    "%s%s: %s before, %s after\n\nfunctions, by their own "
                    "change\n%12s%12s%12s%12s\n",

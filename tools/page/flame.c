@@ -42,9 +42,9 @@ static const char help[] =
     "Exit code: 0 success, 1 failure, 2 wrong usage.\n";
 
 static const struct {
-  const char *id, *unit;
+  const char *id;
 } flame_views[] = {
-#define LJP_X(key, id, name, unit, counts) {id, unit},
+#define LJP_X(key, id, name, unit, counts) {id},
     LJP_PAGE_VIEW_LIST(LJP_X)
 #undef LJP_X
 };
@@ -127,7 +127,7 @@ static int flame_write(const struct options *o, struct ljp_page *page)
   ljp_print_begin(&out, file.fd);
   if (o->svg)
     status = ljp_page_svg(page, (enum ljp_page_view)view,
-                          flame_views[view].unit, &out);
+                          ljp_page_unit(page, (enum ljp_page_view)view), &out);
   else
     ljp_page_html(page, &out);
   status = status ? status : page->failed;

@@ -145,9 +145,9 @@ static void html_rows(const struct ljp_rows *r, struct ljp_print *out)
 static void html_views(const struct ljp_page *page, struct ljp_print *out)
 {
   static const struct {
-    const char *id, *name, *unit, *counts;
+    const char *id, *name, *counts;
   } all[] = {
-#define LJP_X(key, id, name, unit, counts) {id, name, unit, counts},
+#define LJP_X(key, id, name, unit, counts) {id, name, counts},
       LJP_PAGE_VIEW_LIST(LJP_X)
 #undef LJP_X
   };
@@ -162,9 +162,9 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
     ljp_print_format(out,
                      "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\","
                      "\"counts\":\"%s\"",
-                     any ? "," : "", all[v].id, all[v].name, all[v].unit,
-                     all[v].counts);
-    if (v == LJP_PAGE_VIEW_LEAK)
+                     any ? "," : "", all[v].id, all[v].name,
+                     ljp_page_unit(page, (enum ljp_page_view)v), all[v].counts);
+    if (v == LJP_PAGE_VIEW_LEAK || page->untimed)
       ljp_print_str(out, ",\"untimed\":true");
     html_rows(&page->rows[v], out);
     ljp_print_str(out, "}");
@@ -294,6 +294,8 @@ void ljp_page_html_begin(struct ljp_page *page, struct ljp_print *out,
   ljp_print_raw(out, (const char *)ljp_viewer_before, ljp_viewer_before_bytes);
   ljp_print_format(out, "{\"tick_ns\":%" PRIu64 ",\"ticks\":%" PRIu64, tick_ns,
                    page->end_ns / tick_ns + 1);
+  if (page->untimed)
+    ljp_print_str(out, ",\"untimed\":true");
   html_member(out, "title", page->title);
   html_member(out, "subtitle", page->subtitle);
   html_frames(page, out);

@@ -129,8 +129,13 @@ static void load_facts(struct load *l, const char *file)
   page->subtitle =
       ljp_page_format(page, "%.*s%s%s%s", (int)n, shown, cut ? "..." : "",
                       n && *when ? " \xc2\xb7 " : "", when);
-  ljp_page_fact(page, "Program", ljp_profile_str(p, p->executable));
-  ljp_page_fact(page, "Process", ljp_page_format(page, "%" PRIu64, p->pid));
+  if (p->recorded_by) {
+    ljp_page_fact(page, "Recorded by",
+                  ljp_str(p->recorded_by, strlen(p->recorded_by)));
+  } else {
+    ljp_page_fact(page, "Program", ljp_profile_str(p, p->executable));
+    ljp_page_fact(page, "Process", ljp_page_format(page, "%" PRIu64, p->pid));
+  }
   uint64_t missing = ljp_balance_missing(&p->balance);
   char amount[LJP_BALANCE_TIME_BYTES];
   if (missing)
@@ -153,6 +158,7 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
     page->failed = LJP_ERR_MEM;
   else if (!ljp_page_stacks_init(&l.stacks, page, profile, true)) {
     page->end_ns = profile->end_ns;
+    page->untimed = profile->recorded_by;
     load_contexts(&l);
     load_points(&l);
     load_leaks(&l);

@@ -396,3 +396,14 @@ uint64_t ljp_page_finish(struct ljp_page *page)
     ljp_rows_finish(&page->rows[i], tick_ns);
   return tick_ns;
 }
+
+const char *ljp_page_unit(const struct ljp_page *page, enum ljp_page_view view)
+{
+  static const char *const units[] = {
+#define LJP_X(key, id, name, unit, counts) unit,
+      LJP_PAGE_VIEW_LIST(LJP_X)
+#undef LJP_X
+  };
+  bool samples = view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL;
+  return page->untimed && samples ? "samples" : units[view];
+}

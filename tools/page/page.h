@@ -132,6 +132,7 @@ struct ljp_page {
   struct ljp_page_index frame_index, node_index, context_index;
   struct ljp_arena texts;
   struct ljp_str title, subtitle;
+  bool untimed;           /* The file has no times: samples are counted. */
   bool gc_full;           /* Joining phases does not help any more. */
   uint64_t end_ns;        /* Time from the start of the session to its end. */
   enum ljp_status failed; /* LJP_ERR_MEM: data is missing. */
@@ -153,6 +154,9 @@ uint32_t ljp_page_node(struct ljp_page *page, uint32_t parent, uint32_t frame,
                        uint32_t line);
 uint32_t ljp_page_context(struct ljp_page *page,
                           const struct ljp_page_context *context);
+
+/* The unit of a view's weights; "samples" if the file has no times. */
+const char *ljp_page_unit(const struct ljp_page *page, enum ljp_page_view view);
 
 void ljp_page_row(struct ljp_page *page, enum ljp_page_view view,
                   uint64_t time_ns, uint32_t node, uint32_t context,

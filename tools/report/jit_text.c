@@ -63,11 +63,17 @@ static void jit_text_place(const struct ljp_report *r, uint32_t name,
   ljp_print_format(r->out, ":%" PRIu32, line);
 }
 
+static const char *jit_text_measured(const struct ljp_report *r)
+{
+  return ljp_is_untimed(r) ? "count" : "time";
+}
+
 static void jit_text_kinds(const struct ljp_report *r,
                            const struct ljp_jit *jit)
 {
   struct ljp_print *out = r->out;
-  ljp_print_format(out, "%10s %7s %10s\n", "time", "%", "samples");
+  ljp_print_format(out, "%10s %7s %10s\n", jit_text_measured(r), "%",
+                   "samples");
   for (unsigned i = 0; i < LJP_JIT_KINDS; i++) {
     jit_text_amount(r, &jit->kinds[i]);
     ljp_print_format(out, " %10" PRIu64 "  %s\n", jit->kinds[i].count,
@@ -121,7 +127,8 @@ static void jit_text_trace(const struct ljp_report *r,
   }
   if (t->ir_count)
     ljp_print_format(out, ", %" PRIu32 " IR", t->ir_count);
-  ljp_print_format(out, ", %" PRIu64 " bytes", t->code_bytes);
+  if (t->code_bytes)
+    ljp_print_format(out, ", %" PRIu64 " bytes", t->code_bytes);
   if (t->snapshots)
     ljp_print_format(out, ", %" PRIu32 " exits", t->snapshots);
   if (j->given_up)
@@ -189,8 +196,9 @@ static bool jit_text_functions(const struct ljp_report *r,
   char name[LJP_JIT_NAME_BYTES];
   if (!order)
     return false;
-  ljp_print_format(r->out, "\n%10s %7s %9s %9s %9s %7s %7s  %s\n", "time", "%",
-                   "compiled", "interpr.", "compiling", "exits", "GC",
+  ljp_print_format(r->out, "\n%10s %7s %9s %9s %9s %7s %7s  %s\n",
+                   jit_text_measured(r), "%", "compiled", "interpr.",
+                   "compiling", "exits", "GC",
                    "functions, including the C functions they call");
   for (uint32_t i = 0; i < count && (!r->top || i < r->top); i++) {
     const struct ljp_value *kinds = jit->functions[order[i]];

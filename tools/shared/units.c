@@ -3,6 +3,7 @@
 */
 #include "tools/shared/units.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static void units_scaled(struct ljp_print *out, double x, double step,
@@ -34,6 +35,8 @@ void ljp_units_amount(struct ljp_print *out, uint64_t amount, const char *unit)
 {
   if (strcmp(unit, "ns") == 0)
     ljp_units_time(out, amount);
-  else
+  else if (strcmp(unit, "bytes") == 0)
     ljp_units_bytes(out, amount);
+  else
+    ljp_print_format(out, "%" PRIu64 " %s", amount, unit);
 }

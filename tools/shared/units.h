@@ -8,7 +8,7 @@
 
 void ljp_units_time(struct ljp_print *out, uint64_t ns);
 void ljp_units_bytes(struct ljp_print *out, uint64_t bytes);
-/* unit: "ns" or "bytes". */
+/* unit: "ns", "bytes", or what is counted. */
 void ljp_units_amount(struct ljp_print *out, uint64_t amount, const char *unit);
 
 #endif

@@ -70,7 +70,8 @@ Object.assign(App.prototype, {
     const what = {ns: 'Time', bytes: 'Bytes', share: 'Time', 'bytes/s': 'Bytes'};
     const metrics = this.diff ? [['weight', 'After'], ['other', 'Before']]
       : [['weight', what[view.unit] || view.unit],
-        ['count', view.counts[0].toUpperCase() + view.counts.slice(1)]];
+        ['count', view.counts[0].toUpperCase() + view.counts.slice(1)]]
+        .slice(view.unit === view.counts ? 1 : 0);
     byId('tools').replaceChildren(...[
       el('div', {class: 'seg', role: 'group', 'aria-label': 'View'},
         button('flame', 'Flame graph', state.mode === 'flame', {mode: 'flame'},
@@ -83,7 +84,7 @@ Object.assign(App.prototype, {
         zoom: []}, 'Start from the innermost functions (B)'),
       button('merge', 'Merge recursion', state.merge, {merge: !state.merge,
         zoom: []}, 'Show a function that calls itself as one box (R)'),
-      this.diff ? null : button('heat', 'Heat map', state.heat,
+      this.untimed ? null : button('heat', 'Heat map', state.heat,
         {heat: !state.heat}, 'Activity within each second (M)'),
       el('div', {class: 'grow'}),
       choice('metric', 'Measure', this.metric(), metrics, (v) => ({metric: v})),

@@ -9,6 +9,8 @@ class App {
     this.menu = new Menu();
     this.tip = new Tip();
     this.diff = profile.json.diff;
+    // Without times there is neither a timeline nor a heat map.
+    this.untimed = this.diff || profile.json.untimed;
     this.graph = new Graph({
       hover: (node, e) => this.hover(node, e),
       pick: (node) => this.pickNode(node),
@@ -169,9 +171,9 @@ class App {
     this.toolbar();
     this.trail(zoom);
     this.legend();
-    byId('time').hidden = !!this.diff;
+    byId('time').hidden = !!this.untimed;
     const timed = view.untimed ? this.profile.views[0] : view;
-    if (!this.diff) this.timeline.show({view: timed, contexts: contexts.mask,
+    if (!this.untimed) this.timeline.show({view: timed, contexts: contexts.mask,
       contextsKey: contexts.key, metric: this.metric(), palette,
       heatShown: state.heat, selection: state.time});
     this.showDetails();
