@@ -5,13 +5,42 @@
 ** that is not writable any more, a full disk, no descriptors), the present one
 ** continues and says so. The attempt is repeated, at first after a quarter of a
 ** second, in the end once a minute.
+**
+** The limit of the process on the size of files (RLIMIT_FSIZE) makes a rotation
+** due, too, before the file segment reaches it. A round may write much, so the
+** drain looks after each block.
 */
+#include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "src/writer/writer_impl.h"
 
 #define FIRST_PAUSE_NS UINT64_C(250000000)
 #define MAX_PAUSE_NS (60 * UINT64_C(1000000000))
+
+void ljp_writer_look_at_limit(struct ljp_writer *w)
+{
+  /* What one block, with the definitions in it, and the end may take. */
+  enum { ROOM = 3 * LJP_BLOCK_FILL_BYTES + (16 << 10) };
+  const struct ljp_writer_options *o = &w->options;
+  struct rlimit limit;
+  w->size_limit = UINT64_MAX;
+  if ((!o->segment_bytes && !o->segment_ns) ||
+      getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+    return;
+  uint64_t most = limit.rlim_cur;
+  w->size_limit = most - (most / 2 < ROOM ? most / 2 : ROOM);
+}
+
+/* A file segment that has nothing but its beginning is not to blame: the next
+** one would have no more room. */
+static bool rotate_at_limit(const struct ljp_writer *w)
+{
+  return w->sink->file.whole_bytes >= w->size_limit &&
+         w->sink->file.whole_bytes > w->segment_head_bytes &&
+         w->now_ns >= w->rotation.again_ns;
+}
 
 static bool rotate_is_due(const struct ljp_writer *w)
 {
@@ -19,7 +48,8 @@ static bool rotate_is_due(const struct ljp_writer *w)
   if (w->now_ns < w->rotation.again_ns)
     return false;
   return (o->segment_bytes && w->sink->file.whole_bytes >= o->segment_bytes) ||
-         (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns);
+         (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns) ||
+         rotate_at_limit(w);
 }
 
 static const char *rotate_error(int error)
@@ -98,16 +128,15 @@ static void rotate_end(struct ljp_writer *w, uint64_t seq, uint32_t epoch)
                     next.segment - 1, rotate_error(w->sink->error));
 }
 
-bool ljp_writer_rotate(struct ljp_writer *w)
+static bool rotate_do(struct ljp_writer *w)
 {
-  if (!rotate_is_due(w))
-    return false;
   uint64_t seq = w->out.seq;
   uint32_t epoch = w->out.epoch, keep = w->options.keep_segments;
   if (rotate_begin(w)) {
     rotate_fail(w, w->sink->error);
     return false;
   }
+  w->segment_head_bytes = w->sink->file.whole_bytes;
   rotate_end(w, seq, epoch);
   w->segment_start_ns = w->now_ns;
   if (w->rotation.failures)
@@ -119,4 +148,39 @@ bool ljp_writer_rotate(struct ljp_writer *w)
   if (keep && w->out.segment >= keep)
     ljp_sink_remove(w->sink, w->out.segment - keep);
   return true;
+}
+
+bool ljp_writer_rotate(struct ljp_writer *w)
+{
+  return rotate_is_due(w) && rotate_do(w);
+}
+
+void ljp_writer_rotate_within(struct ljp_writer *w)
+{
+  uint32_t producer = w->builder.producer;
+  if (LJP_LIKELY(!rotate_at_limit(w)) || w->out.status)
+    return;
+  ljp_writer_put_block(w, 0); /* belongs to the epoch before */
+  if (w->out.status)
+    return;
+  ljp_builder_reset(&w->builder, 0);
+  rotate_do(w);
+  ljp_builder_reset(&w->builder, producer);
+}
+
+bool ljp_writer_rotate_past_limit(struct ljp_writer *w)
+{
+  enum ljp_status status = w->out.status;
+  int error = w->sink->error;
+  if (w->size_limit == UINT64_MAX || error != EFBIG ||
+      w->sink->file.whole_bytes <= w->segment_head_bytes)
+    return false;
+  /* The block that did not fit is a loss, and was counted as one. */
+  ljp_builder_reset(&w->builder, 0);
+  w->out.status = LJP_OK;
+  if (rotate_do(w))
+    return true;
+  w->out.status = status;
+  w->sink->error = error;
+  return false;
 }

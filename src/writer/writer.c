@@ -90,6 +90,8 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
     ljp_writer_update_modules(w);
     ljp_writer_put_block(w, 0);
   }
+  w->size_limit = UINT64_MAX;
+  w->segment_head_bytes = w->sink->file.whole_bytes;
   return w->out.status;
 }
 
@@ -123,6 +125,7 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
       ljp_writer_begin_epoch(w, LJP_EPOCH_SIZE);
     else if (w->defs.bytes > LJP_MAX_DEFS_BYTES)
       ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
+    ljp_writer_rotate_within(w);
     if (w->out.status) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
     } else if (e->type == LJP_ENTRY_BRIEF) {
@@ -186,6 +189,7 @@ void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
   ** before the look at the modules. */
   w->now_ns = now_ns;
   w->builder.producer = 0;
+  ljp_writer_look_at_limit(w);
   ljp_writer_update_modules(w);
 }
 
@@ -236,7 +240,7 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
   for (struct ljp_source *s = w->sources; s; s = s->next)
     writer_put_losses(w, s);
   ljp_writer_put_block(w, 0);
-  if (w->out.status)
+  if (w->out.status && !ljp_writer_rotate_past_limit(w))
     return w->out.status;
   writer_forget_retired(w);
   if (!ljp_writer_rotate(w) &&

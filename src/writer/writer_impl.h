@@ -77,6 +77,8 @@ struct ljp_writer {
   struct ljp_source *sources;
   uint64_t now_ns; /* When the round began. */
   uint64_t epoch_start_ns, segment_start_ns;
+  uint64_t size_limit;         /* When it is time to rotate; else UINT64_MAX. */
+  uint64_t segment_head_bytes; /* What the file segment began with. */
   struct {
     uint32_t failures; /* In a row. */
     int error;         /* Of the last one; 0: none. */
@@ -170,6 +172,15 @@ void ljp_writer_put_totals(struct ljp_writer *w);
 /* rotate.c: begins the next file segment if it is time to. False: it is not, or
 ** that has failed. */
 bool ljp_writer_rotate(struct ljp_writer *w);
+/* Asks for the limit on the size of files; once a round. */
+void ljp_writer_look_at_limit(struct ljp_writer *w);
+/* During a drain: begins the next file segment if this one comes close to the
+** limit on the size of files. */
+void ljp_writer_rotate_within(struct ljp_writer *w);
+/* The file segment has met that limit all the same: goes on in the next one.
+** False: this session does not rotate, that was not the error, or the limit is
+** too low for any file segment. */
+bool ljp_writer_rotate_past_limit(struct ljp_writer *w);
 
 /* take.c */
 
