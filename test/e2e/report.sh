@@ -21,7 +21,7 @@ total() { # KEY < JSON
   sed -n "1s/.*{\"totals\":{.*\"$1\":\([0-9]*\).*/\1/p"
 }
 
-for file in every-record killed rotated small-table; do
+for file in every-record killed rotated small-table vm-closed; do
   # shellcheck disable=SC2046 # two numbers
   set -- $(counted "$data/$file.ljp" cpu)
   [ "$1" -gt 0 ] || fail "$file: no samples"

@@ -298,6 +298,26 @@ static void small_table(const char *dir)
   close_golden(&g, true);
 }
 
+/* A VM that is closed while it is recorded: everything that it still has is
+** freed then. */
+static void vm_closed(const char *dir)
+{
+  struct golden g;
+  const struct ljp_writer_options o = {0};
+  open_golden(&g, dir, "vm-closed.ljp", &o);
+  set_modules(&g, false);
+  define(&g);
+  push_samples(&g, 19, 3);
+  push_mem(&g, 43);
+  ljp_push_gc(g.events, now + 1, 1, LJP_GC_PAUSE, 60013, 3);
+  ljp_push_gc(g.events, now + 5, 1, LJP_GC_CLOSED, 47017, 3);
+  round_once(&g);
+  ljp_writer_begin(g.w, now);
+  ljp_writer_end_vm(g.w, 1);
+  ljp_writer_finish(g.w);
+  close_golden(&g, true);
+}
+
 int main(int argc, char **argv)
 {
   if (argc != 2) {
@@ -312,5 +332,6 @@ int main(int argc, char **argv)
   killed(argv[1]);
   rotated(argv[1]);
   small_table(argv[1]);
+  vm_closed(argv[1]);
   return 0;
 }

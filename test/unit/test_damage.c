@@ -16,7 +16,7 @@
 static const char *const names[] = {"every-record.ljp", "every-record-zstd.ljp",
                                     "killed.ljp",       "rotated.ljp",
                                     "rotated.ljp.s1",   "rotated.ljp.s2",
-                                    "small-table.ljp"};
+                                    "small-table.ljp",  "vm-closed.ljp"};
 enum { FILES = sizeof names / sizeof *names, BLOCKS = 64 };
 
 static struct golden {

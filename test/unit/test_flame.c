@@ -46,9 +46,9 @@ static uint64_t sum(enum ljp_page_view view, bool weights)
 
 static void a_page_holds_what_the_profile_counts(void **state)
 {
-  static const char *const names[] = {"every-record.ljp",
-                                      "every-record-zstd.ljp", "killed.ljp",
-                                      "rotated.ljp", "small-table.ljp"};
+  static const char *const names[] = {
+      "every-record.ljp", "every-record-zstd.ljp", "killed.ljp",
+      "rotated.ljp",      "small-table.ljp",       "vm-closed.ljp"};
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct ljp_profile *p = load(names[i]);

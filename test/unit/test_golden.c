@@ -53,8 +53,8 @@ static void the_kept_files_are_what_is_written(void **state)
 #endif
   static const char *const names[] = {
       /* Not the compressed stream: its bytes depend on zstd's version. */
-      "every-record.ljp", "killed.ljp",     "rotated.ljp",
-      "rotated.ljp.s1",   "rotated.ljp.s2", "small-table.ljp"};
+      "every-record.ljp", "killed.ljp",      "rotated.ljp",  "rotated.ljp.s1",
+      "rotated.ljp.s2",   "small-table.ljp", "vm-closed.ljp"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char command[1200];
     snprintf(command, sizeof command, "cmp %s/%s %s/test/data/%s", dir,
@@ -150,6 +150,17 @@ static void without_an_end_it_reads_to_the_last_block(void **state)
   mini_free(m);
 }
 
+static void a_closed_vm_is_in_it(void **state)
+{
+  (void)state;
+  struct mini *m = read_golden("vm-closed.ljp", true);
+  assert_true(m->clean);
+  assert_int_equal(m->events[LJP_REC_MEM], 43);
+  assert_int_equal(m->events[LJP_REC_GC], 2);
+  assert_int_equal(m->events[LJP_REC_VM_CLOSE], 1);
+  mini_free(m);
+}
+
 static void each_segment_reads_alone(void **state)
 {
   (void)state;
@@ -189,6 +200,7 @@ int main(void)
       cmocka_unit_test(compressed_it_says_the_same),
       cmocka_unit_test(two_libraries_at_one_place_are_not_mixed),
       cmocka_unit_test(without_an_end_it_reads_to_the_last_block),
+      cmocka_unit_test(a_closed_vm_is_in_it),
       cmocka_unit_test(each_segment_reads_alone),
       cmocka_unit_test(a_full_stack_table_costs_epochs_not_samples),
   };

@@ -79,9 +79,9 @@ static uint64_t depth(const struct ljp_profile *p, uint32_t node)
 
 static void rows_add_up_to_what_the_reader_counts(void **state)
 {
-  static const char *const names[] = {"every-record.ljp",
-                                      "every-record-zstd.ljp", "killed.ljp",
-                                      "rotated.ljp", "small-table.ljp"};
+  static const char *const names[] = {
+      "every-record.ljp", "every-record-zstd.ljp", "killed.ljp",
+      "rotated.ljp",      "small-table.ljp",       "vm-closed.ljp"};
   const struct ljp_profile_options options = {.no_symbols = true,
                                               .points = true};
   (void)state;
