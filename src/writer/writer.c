@@ -78,6 +78,13 @@ void ljp_writer_free(struct ljp_writer *w)
   free(w);
 }
 
+/* Relaxed: a figure for the status. */
+static void writer_tell_bytes(struct ljp_writer *w)
+{
+  atomic_store_explicit(&w->bytes, w->sink->file.whole_bytes,
+                        memory_order_relaxed);
+}
+
 enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
 {
   w->now_ns = w->segment_start_ns = now_ns;
@@ -92,6 +99,7 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
   }
   w->size_limit = UINT64_MAX;
   w->segment_head_bytes = w->sink->file.whole_bytes;
+  writer_tell_bytes(w);
   return w->out.status;
 }
 
@@ -246,6 +254,7 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
   if (!ljp_writer_rotate(w) &&
       w->now_ns - w->epoch_start_ns >= w->options.epoch_ns)
     ljp_writer_begin_epoch(w, LJP_EPOCH_TIME);
+  writer_tell_bytes(w);
   return w->out.status;
 }
 
@@ -280,11 +289,12 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
     w->out.status = before;
     w->sink->error = before_error;
   }
+  writer_tell_bytes(w);
   enum ljp_status closed = ljp_sink_close(w->sink);
   return w->out.status ? w->out.status : closed;
 }
 
 uint64_t ljp_writer_bytes(const struct ljp_writer *w)
 {
-  return w->sink->file.whole_bytes;
+  return atomic_load_explicit(&w->bytes, memory_order_relaxed);
 }

@@ -68,6 +68,7 @@ struct ljp_source {
 struct ljp_writer {
   struct ljp_writer_options options;
   struct ljp_sink *sink;
+  _Atomic uint64_t bytes; /* Of the file segment; for other threads. */
   struct ljp_block_out out;
   struct ljp_builder builder;
   struct ljp_intern nodes;

@@ -56,7 +56,9 @@ static void what_was_pushed_just_before_stop_is_in_it(void **state)
     struct ljp_producer *p = producer(s, LJP_PRODUCER_CPU);
     for (uint32_t k = 0; k < 7; k++)
       sample(p, k);
+    uint64_t bytes = ljp_session_bytes(s); /* while the writer writes */
     assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
+    assert_true(ljp_session_bytes(s) > bytes);
     ljp_session_free(s);
     struct mini *m = read_back(in_dir("late"));
     assert_int_equal(m->events[LJP_REC_SAMPLES], 7);
