@@ -3,7 +3,6 @@
 ** process, on the thread of its first VM.
 */
 #include "profilers/api/autostart.h"
-#include "profilers/api/told.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,21 +18,9 @@
 #include "profilers/cpu/sysprof.h"
 #include "profilers/memory/memprof.h"
 #include "profilers/session/side_run.h"
+#include "profilers/session/told.h"
 #include "src/base/futex.h"
 #include "src/base/own_path.h"
-
-static void autostart_complain(const char *text)
-{
-  char line[700];
-  int n = snprintf(line, sizeof line, "ljprof: not recorded: %s\n", text);
-  if (n >= (int)sizeof line) {
-    n = sizeof line;
-    line[n - 1] = '\n';
-  }
-  ljp_told('R', text);
-  if (write(STDERR_FILENO, line, (size_t)n) < 0)
-    return; /* nothing else can be done */
-}
 
 struct request {
   const char *path;
@@ -217,7 +204,7 @@ __attribute__((noinline)) static void autostart_begin(lua_State *L,
   lua_pushvalue(L, top);
   lua_pushlightuserdata(L, (void *)(uintptr_t)text);
   if (lua_pcall(L, 2, 0, 0))
-    autostart_complain(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
+    ljp_told_refused(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
   lua_settop(L, top);
 }
 

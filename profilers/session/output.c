@@ -10,6 +10,7 @@
 
 #include "profilers/session/describe_guest.h"
 #include "profilers/session/host.h"
+#include "profilers/session/told.h"
 #include "src/base/assert.h"
 
 enum ljp_status ljp_output_keep_path(struct ljp_output *output,
@@ -36,6 +37,16 @@ static size_t output_discard(const void **data, size_t len, void *ctx)
   return len;
 }
 
+/* In a child of fork(), which has no caller that could be told. */
+static void output_child_refused(const char *path, int error)
+{
+  char text[512];
+  const char *known = strerrordesc_np(error);
+  snprintf(text, sizeof text, "child process %d: %s: %s", (int)getpid(), path,
+           known ? known : "unknown error");
+  ljp_told_refused(text);
+}
+
 enum ljp_status ljp_output_new(const struct ljp_output *output,
                                void (*round)(void *ctx),
                                void (*fork_child)(void *ctx, bool recording),
@@ -58,6 +69,7 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
                                         .segment_ms = output->segment_ms,
                                         .keep_segments = output->keep_segments,
                                         .record_child = output->follow_fork,
+                                        .child_refused = output_child_refused,
                                         .fork_child = fork_child};
   if (!output->path && (output->segment_bytes || output->segment_ms))
     return ljp_fail(why, LJP_ERR_USE, EINVAL,

@@ -18,6 +18,7 @@
 */
 #include "src/session/fork.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +115,10 @@ static void fork_reset_producer(struct ljp_producer *p, bool active)
 
 static void fork_child_session(struct ljp_session *s, bool may_record)
 {
-  bool record = may_record && s->options.record_child && s->path &&
-                s->state == LJP_SESSION_RUNNING;
+  const bool wanted = may_record && s->options.record_child && s->path &&
+                      s->state == LJP_SESSION_RUNNING;
+  bool record = wanted;
+  int error = ENOMEM;
   ljp_sink_abandon(s->sink);
   s->writer = NULL;
   s->sink = NULL;
@@ -132,8 +135,10 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     record = path && sink;
     if (record) {
       record = ljp_path_numbered(path, room, s->path, getpid(), false,
-                                 s->options.keep_segments > 0) &&
-               ljp_sink_init_file(sink, path, s->options.sync) == LJP_OK;
+                                 s->options.keep_segments > 0);
+      error = record ? ENOMEM : ENAMETOOLONG;
+      record =
+          record && ljp_sink_init_file(sink, path, s->options.sync) == LJP_OK;
     }
     free(path);
     s->sink = sink;
@@ -148,6 +153,8 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     record =
         ljp_session_make_writer(s) == LJP_OK && ljp_session_spawn(s) == LJP_OK;
   if (!record) {
+    if (wanted && s->options.child_refused)
+      s->options.child_refused(s->path, s->error ? s->error : error);
     s->state = LJP_SESSION_STOPPED;
     for (struct ljp_producer *p = s->producers; p; p = p->next)
       atomic_store(&p->active, false);

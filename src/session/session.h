@@ -74,6 +74,10 @@ struct ljp_session_options {
   ** inherits no timers: arm them again here. */
   void (*fork_child)(void *ctx, bool recording);
   void *fork_ctx;
+  /* Called in a child that was to be recorded if it cannot make its file; may be
+  ** NULL. path: of that file, or of the session. On the writer thread, or, if
+  ** the child has none, in the handler of fork(). */
+  void (*child_refused)(const char *path, int error);
 };
 
 /* Copies the options. LJP_ERR_USE: no sink, several sinks, or rotation without
@@ -179,7 +183,8 @@ bool ljp_session_deserted(void);
 /* Asks the writer to come now. */
 void ljp_session_wake(struct ljp_session *s);
 
-/* Whole bytes in the current file segment, for tests and figures. */
+/* Whole bytes in the current file segment after the writer's last round, for
+** tests and figures. */
 uint64_t ljp_session_bytes(struct ljp_session *s);
 
 #endif

@@ -169,6 +169,8 @@ static void *thread_main(void *arg)
   } else {
     status =
         ljp_writer_start(s->writer, s->child ? s->forked_ns : ljp_clock_ns());
+    if (status && s->child && s->options.child_refused)
+      s->options.child_refused(s->sink->path, s->sink->error);
     ljp_session_announce(s, status);
   }
   if (!status && s->options.provisional && !s->child)

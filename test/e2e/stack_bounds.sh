@@ -71,4 +71,5 @@ bound "... on a side stack of 256 KiB" sysprof_created_here=32768 \
   memprof_stop_here=32768
 bound "fork()" fork_prepare=1536 fork_parent=1536 fork_child=4352 \
   sysprof_forked=4352 memprof_forked=4352 host_before_fork=1536 \
-  host_after_fork=1536 lock_prepare=1536 lock_forked=1536
+  output_child_refused=4352 host_after_fork=1536 lock_prepare=1536 \
+  lock_forked=1536

@@ -227,7 +227,7 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
 #define PUT(...)                                                               \
   at += (size_t)snprintf(at < room ? out + at : NULL,                          \
                          at < room ? room - at : 0, __VA_ARGS__)
-  if (plan->told[1] >= 0) /* It comes first: see profilers/api/told.c. */
+  if (plan->told[1] >= 0) /* It comes first: see profilers/session/told.c. */
     PUT("told=%d:%d:%llu:%llu;", (int)plan->told_pid, plan->told[1],
         (unsigned long long)plan->told_pipe.st_dev,
         (unsigned long long)plan->told_pipe.st_ino);

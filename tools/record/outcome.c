@@ -144,7 +144,9 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
   glob_t found;
   struct sums sums = {0};
   struct stat now;
+  static struct ljp_told told;
   ljp_record_clean(plan);
+  ljp_record_hear(plan, &told);
   size_t own = outcome_own_files(plan, false, &sums.errors) +
                outcome_own_files(plan, true, &sums.errors);
   if (!stat(plan->path, &now) && !S_ISREG(now.st_mode)) {
@@ -152,7 +154,8 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
     ljp_command_note("record",
                      "%s is not a regular file: what it got is not counted",
                      plan->path);
-    return !sums.errors;
+    ljp_record_tell_refusals(&told);
+    return !sums.errors && !told.refusals;
   }
   size_t segments = ljp_record_rotates(plan)
                         ? ljp_record_files(plan, LJP_NAME_SEGMENT, &found)
@@ -161,9 +164,12 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
       outcome_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
     if (!own)
-      ljp_record_tell_nothing(plan);
-    return own && !sums.errors;
+      ljp_record_tell_nothing(plan, &told);
+    else
+      ljp_record_tell_refusals(&told);
+    return own && !sums.errors && !told.refusals;
   }
+  ljp_record_tell_refusals(&told);
   ljp_balance_init(&sums.balance);
   bool done = !first || outcome_add(&sums, plan->path, 0);
   for (size_t i = 0; i < segments; i++)
@@ -182,7 +188,8 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
     ljp_command_error("record", "%u more errors: see 'ljprof check'",
                       sums.errors - MAX_ERRORS);
   if (!done || !plan->embed)
-    return done && !sums.errors;
+    return done && !sums.errors && !told.refusals;
   char *again[] = {"embed", plan->path, NULL};
-  return ljp_command_embed(2, again) == LJP_EXIT_OK && !sums.errors;
+  return ljp_command_embed(2, again) == LJP_EXIT_OK && !sums.errors &&
+         !told.refusals;
 }

@@ -66,10 +66,24 @@ struct ljp_record_plan {
   struct stat told_pipe;
 };
 
+/* What the program's processes have told. */
+enum { LJP_TOLD_REFUSALS = 8 };
+struct ljp_told {
+  unsigned loaded; /* processes that have loaded the library */
+  bool own;        /* ... the program itself is one of them */
+  unsigned refusals;
+  char refused[LJP_TOLD_REFUSALS][600];
+};
+
 /* told.c: begins to listen, before the program runs. */
 void ljp_record_listen(struct ljp_record_plan *plan);
 /* Reports that nothing was recorded, and why. */
-void ljp_record_tell_nothing(struct ljp_record_plan *plan);
+void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
+                             const struct ljp_told *told);
+/* After the end: what the processes have told. */
+void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told);
+/* Says which processes were not recorded, and why. */
+void ljp_record_tell_refusals(const struct ljp_told *told);
 
 /* -1: go on; else the exit code. */
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);

@@ -1,6 +1,6 @@
 /*
 ** Reads what the program's processes told while they ran
-** (profilers/api/told.h): the reason, if nothing was recorded.
+** (profilers/session/told.h): the reason, if nothing was recorded.
 */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,39 +20,42 @@ void ljp_record_listen(struct ljp_record_plan *plan)
     plan->told[0] = plan->told[1] = -1;
 }
 
-/* Reads what was told. Returns how many processes have loaded the library; *own:
-** whether the program itself has; refused: why a session was refused, or empty. */
-static unsigned told_read(struct ljp_record_plan *plan, bool *own,
-                          char *refused, size_t room)
+void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told)
 {
-  unsigned loaded = 0;
   FILE *f = plan->told[0] < 0 ? NULL : fdopen(plan->told[0], "r");
   char line[1024], *rest;
-  *own = false;
-  *refused = '\0';
+  memset(told, 0, sizeof *told);
   while (f && fgets(line, sizeof line, f)) {
     long pid = strtol(line + 1, &rest, 10);
     rest[strcspn(rest, "\n")] = '\0';
-    loaded += line[0] == 'L';
-    *own |= line[0] == 'L' && pid == (long)plan->program_pid;
-    if (line[0] == 'R' && !*refused)
-      snprintf(refused, room, "%s", *rest ? rest + 1 : "");
+    told->loaded += line[0] == 'L';
+    told->own |= line[0] == 'L' && pid == (long)plan->program_pid;
+    if (line[0] != 'R' || told->refusals++ >= LJP_TOLD_REFUSALS)
+      continue;
+    snprintf(told->refused[told->refusals - 1], sizeof told->refused[0], "%s",
+             *rest ? rest + 1 : "for an unknown reason");
   }
   if (f)
     fclose(f);
   plan->told[0] = -1;
-  return loaded;
 }
 
-void ljp_record_tell_nothing(struct ljp_record_plan *plan)
+void ljp_record_tell_refusals(const struct ljp_told *told)
+{
+  for (unsigned i = 0; i < told->refusals && i < LJP_TOLD_REFUSALS; i++)
+    ljp_command_error("record", "not recorded: %s", told->refused[i]);
+  if (told->refusals > LJP_TOLD_REFUSALS)
+    ljp_command_error("record", "%u more processes were not recorded",
+                      told->refusals - LJP_TOLD_REFUSALS);
+}
+
+void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
+                             const struct ljp_told *told)
 {
   const char *program = plan->program[0];
-  char refused[1024];
-  bool own;
-  unsigned loaded = told_read(plan, &own, refused, sizeof refused);
-  if (*refused)
-    ljp_command_error("record", "nothing was recorded: %s", refused);
-  else if (own)
+  if (told->refusals)
+    ljp_command_error("record", "nothing was recorded: %s", told->refused[0]);
+  else if (told->own)
     ljp_command_error("record",
                       "nothing was recorded: %s loaded our "
                       "libluajit-5.1.so.2, but opened the libraries of no VM%s",
@@ -60,7 +63,7 @@ void ljp_record_tell_nothing(struct ljp_record_plan *plan)
                       plan->children ? ""
                                      : " (--children also records processes "
                                        "that it starts)");
-  else if (loaded)
+  else if (told->loaded)
     ljp_command_error("record",
                       "nothing was recorded: not %s, but processes that it "
                       "started loaded our libluajit-5.1.so.2%s",

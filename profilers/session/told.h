@@ -11,4 +11,8 @@
 /* what: a letter; text: behind it, or NULL. Does nothing without a record. */
 void ljp_told(char what, const char *text);
 
+/* In a process that `ljprof record` asks to record: tells it, and stderr, why
+** there is no session. Without a request does nothing. */
+void ljp_told_refused(const char *text);
+
 #endif

@@ -3,14 +3,17 @@
 ** "L1234" (process 1234 has loaded the library) or "R1234 TEXT" (the session of
 ** process 1234 was refused, for the reason TEXT).
 */
-#include "profilers/api/told.h"
+#include "profilers/session/told.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Another process may have the number of the record by now, and any file there:
@@ -49,6 +52,23 @@ void ljp_told(char what, const char *text)
       close(pipe);
   }
   errno = before;
+}
+
+/* Little stack: a child of fork() may run on a coroutine. */
+void ljp_told_refused(const char *text)
+{
+  static const char begin[] = "ljprof: not recorded: ", end[] = "\n";
+  const struct iovec line[] = {
+      {(void *)(uintptr_t)begin, sizeof begin - 1},
+      {(void *)(uintptr_t)text, strlen(text)},
+      {(void *)(uintptr_t)end, 1},
+  };
+  const char *request = secure_getenv("LJPROF_RECORD");
+  if (!request || !*request)
+    return;
+  ljp_told('R', text);
+  if (writev(STDERR_FILENO, line, 3) < 0)
+    return; /* nothing else can be done */
 }
 
 __attribute__((constructor)) static void told_loaded(void)
