@@ -5,7 +5,8 @@
 ** mutex. The watcher holds the mutex for one look at a time. Order: the lock of
 ** the CPU profiler, then this mutex, then a session's. The thread blocks all
 ** signals except those of faulting reads. It ends by itself when the program's
-** last thread has ended.
+** last thread has ended. It has a table of descriptors of its own, so that the
+** host never meets the ones that it opens for a moment.
 */
 #include "profilers/cpu/watch.h"
 
@@ -14,6 +15,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "profilers/cpu/threads.h"
 #include "profilers/cpu/watch_look.h"
@@ -28,7 +31,8 @@ enum {
   RING_BYTES = 64 << 10,
   JUDGE_NS = 200000000, /* how often it judges what it costs */
   STRETCH_MOST = 256,
-  DESERTED_NS = 1000000000
+  DESERTED_NS = 1000000000,
+  READY_NS = 1000000000
 };
 
 static struct {
@@ -39,7 +43,7 @@ static struct {
   uint64_t period_ns;
   double most;
   uint32_t stretch; /* the period is longer by this factor */
-  _Atomic uint32_t stop;
+  _Atomic uint32_t stop, ready;
   _Atomic uint64_t cpu_ns;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -132,11 +136,26 @@ static void watch_judge(double share)
     watch_set_stretch(watch.stretch / 2);
 }
 
+/* The table is empty: the host's descriptors close when the host closes them.
+** Where that is not permitted (or before Linux 5.9) the watcher shares the
+** host's table. Then a host that takes numbers by dup2() or close() may get EBUSY,
+** or lose a descriptor that has taken the place of one of ours. */
+static void watch_leave_descriptors(void)
+{
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+  enum { CLOSE_RANGE = 436, UNSHARE = 2 };
+  syscall(CLOSE_RANGE, 0u, ~0u, UNSHARE);
+#endif
+  atomic_store_explicit(&watch.ready, 1, memory_order_release);
+  ljp_futex_wake(&watch.ready);
+}
+
 static void *watch_main(void *arg)
 {
   uint64_t judged_ns = ljp_clock_ns(), used_ns = 0, deserted_ns = judged_ns;
   (void)arg;
   prctl(PR_SET_NAME, "ljprof-watcher");
+  watch_leave_descriptors();
   /* Our waits need not be more exact than a twentieth of the period. */
   prctl(PR_SET_TIMERSLACK, (unsigned long)(watch.period_ns / 20 + 1));
   while (!atomic_load_explicit(&watch.stop, memory_order_acquire)) {
@@ -177,6 +196,7 @@ int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
   watch.most = most;
   watch.stretch = 1;
   atomic_store(&watch.stop, 0);
+  atomic_store(&watch.ready, 0);
   atomic_store(&watch.cpu_ns, 0);
   int error = pthread_attr_init(&attr);
   if (error)
@@ -195,6 +215,9 @@ int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
   watch.runs = !error;
   if (error)
     ljp_session_helper(-1);
+  /* The host may forbid the call from now on, and end who makes it. */
+  while (!error && !atomic_load_explicit(&watch.ready, memory_order_acquire))
+    ljp_futex_wait(&watch.ready, 0, READY_NS);
   return error;
 }
 

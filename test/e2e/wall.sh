@@ -37,6 +37,27 @@ grep -q "usleep\|nanosleep" functions.txt ||
   fail "where it waits: $(cat functions.txt)"
 ok "the place of the waits"
 
+# The watcher has none of the host's descriptors, and so cannot close one.
+cat > marker.lua << 'EOF'
+local ffi = require("ffi")
+ffi.cdef("long syscall(long, ...);")
+local none = ffi.new("unsigned", 1000000)
+local can = ffi.C.syscall(436, none, none, ffi.new("int", 2)) == 0
+local marker = io.open("marker", "w")
+assert(misc.sysprof.start({ path = "marker.ljp", event = "wall" }))
+os.execute([[cd /proc/$PPID/task && for t in *; do
+  if [ "$(cat "$t/comm")" = ljprof-watcher ]; then ls -l "$t/fd"; fi
+  echo "looked at"; done]])
+misc.sysprof.stop()
+print(can and "permitted" or "not permitted", marker)
+EOF
+"$luajit" marker.lua > marker.txt || fail "marker.lua"
+grep -q "^looked at" marker.txt || fail "no threads: $(cat marker.txt)"
+if grep -q "^permitted" marker.txt; then
+  same "the watcher has none of the host's files" "" \
+    "$(grep "marker$" marker.txt)"
+fi
+
 # A process of another user that is not dumpable may not read the file.
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null &&
   setpriv --reuid 65534 --regid 65534 --clear-groups "$luajit" sleeps.lua 0 \
