@@ -46,10 +46,15 @@ static void balance_write_threads(const struct ljp_balance *b, unsigned kind,
   char time[LJP_BALANCE_TIME_BYTES];
   const struct ljp_balance_gap *top[THREADS_SHOWN];
   uint32_t shown = 0, count = 0;
+  uint64_t rest_ns = 0;
   for (uint32_t i = 0; i < b->gap_count; i++) {
     const struct ljp_balance_gap *gap = &b->gaps[i];
-    if (gap->kind != kind || gap->why != why || !gap->thread)
+    if (gap->kind != kind || gap->why != why)
       continue;
+    if (!gap->thread) {
+      rest_ns += gap->ns;
+      continue;
+    }
     count++;
     uint32_t at = shown < THREADS_SHOWN ? shown++ : THREADS_SHOWN;
     for (; at && top[at - 1]->ns < gap->ns; at--)
@@ -66,6 +71,9 @@ static void balance_write_threads(const struct ljp_balance *b, unsigned kind,
   }
   if (count > shown)
     balance_write(w, " and %" PRIu32 " more", count - shown);
+  if (shown && rest_ns && why == LJP_UNSAMPLED_NOT_FOUND)
+    balance_write(w, ", %s in threads that had ended",
+                  ljp_balance_time(rest_ns, time));
   if (shown)
     balance_write(w, ")");
 }

@@ -126,7 +126,8 @@ struct ljp_sampler {
   uint32_t thread; /* id in the session */
   uint64_t throttle_time_ns, throttle_handler_ns;
   uint64_t told_lost_ns, told_outside_ns;  /* to the stream */
-  uint64_t looked_cpu_ns, looked_progress; /* at the last look at all threads */
+  uint64_t looked_cpu_ns, looked_progress; /* when last checked for silence */
+  uint64_t seen_cpu_ns; /* at the last look, for when the thread has ended */
   uint32_t index;
   bool used;
   uint32_t fresh; /* rounds in which the thread may still get its name */

@@ -80,7 +80,7 @@ static void threads_begin_accounts(struct ljp_sampler *s)
   s->deferred_ns = 0;
   s->throttle_time_ns = s->throttle_handler_ns = 0;
   s->told_lost_ns = s->told_outside_ns = 0;
-  s->looked_cpu_ns = s->cpu_ns;
+  s->looked_cpu_ns = s->seen_cpu_ns = s->cpu_ns;
   s->looked_progress = 0;
   s->until_rearm = 0;
   s->rest_until_ns = 0;
@@ -91,12 +91,12 @@ static void threads_begin_accounts(struct ljp_sampler *s)
 }
 
 /* CPU time of a thread since its sampling began. If the thread has ended, only
-** the part up to its last sample is known. */
+** the part up to its last sample or the last look is known. */
 static uint64_t threads_sampled_ns(const struct ljp_sampler *s)
 {
   uint64_t now = threads_task_cpu_ns(s->tid);
-  now = now ? now : s->cpu_ns;
-  return now - s->cpu_begin_ns;
+  uint64_t known = s->cpu_ns > s->seen_cpu_ns ? s->cpu_ns : s->seen_cpu_ns;
+  return (now ? now : known) - s->cpu_begin_ns;
 }
 
 static void threads_add_counts(struct ljp_sysprof_report *to,
@@ -406,6 +406,7 @@ static void threads_look_after(struct ljp_sampler *s)
     threads_drop(s, LJP_UNSAMPLED_LAST, false);
     return;
   }
+  s->seen_cpu_ns = cpu;
   if (silent && used < SILENT_PERIODS * atomic_load(&s->interval_ns))
     return; /* so that the time adds up */
   s->looked_cpu_ns = cpu;

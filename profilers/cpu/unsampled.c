@@ -133,6 +133,13 @@ void ljp_unsampled_finish(void)
   for (uint32_t i = 0; i < all->count; i++)
     unsampled_tell_thread(&all->list[i], true);
   all->count = 0;
+  if (g->refusals > 1) {
+    char text[100];
+    snprintf(text, sizeof text,
+             "in all, %u threads could not have timer \"%s\"", g->refusals,
+             g->source->name);
+    ljp_session_note(g->session, LJP_NOTE_WARNING, text);
+  }
 }
 
 void ljp_unsampled_rest(uint64_t process_ns, bool finish)

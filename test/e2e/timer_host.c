@@ -10,6 +10,7 @@
 **                groups that they fill the first pages of status files
 **   closed       the host closes the event and opens a file by its number
 **   no_list      /proc is out of reach
+**   ended        a thread that is looked at and never sampled ends
 */
 #include <dirent.h>
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,6 +90,40 @@ static void work_in_a_thread(void)
   pthread_t thread;
   CHECK(!pthread_create(&thread, NULL, work, NULL));
   pthread_join(thread, NULL);
+}
+
+/* -- A thread that ends ---------------------------------------------------- */
+/* Works for 0.1 s of CPU time, and until the stream has grown twice: a round of
+** the writer has looked at the thread in between. */
+static void *work_until_seen(void *argument)
+{
+  lua_State *L = new_vm();
+  struct timespec used = {0, 0};
+  struct stat now, before;
+  int grown = 0;
+  CHECK(!stat(output, &before));
+  while (grown < 2 || (used.tv_sec == 0 && used.tv_nsec < 100000000)) {
+    run(L, "local x = 0 for i = 1, 100000 do x = x + i % 3 end");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    CHECK(!stat(output, &now) && used.tv_sec < 60);
+    grown += now.st_size > before.st_size;
+    before = now;
+  }
+  lua_close(L);
+  return argument;
+}
+
+/* No sample is taken within the interval, nor at the end of the thread. */
+static int ended(void)
+{
+  pthread_t thread;
+  lua_State *L = new_vm();
+  start_with(L, "flush=20, interval=60000");
+  CHECK(!pthread_create(&thread, NULL, work_until_seen, NULL));
+  pthread_join(thread, NULL);
+  run(L, "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
 }
 
 /* -- Waits ----------------------------------------------------------------- */
@@ -364,7 +400,8 @@ int main(int argc, char **argv)
                {"nothing", nothing},
                {"sigwait", sigwait_thread},
                {"closed", closed},
-               {"no_list", no_list}};
+               {"no_list", no_list},
+               {"ended", ended}};
   if (argc != 3)
     return 2;
   output = argv[2];

@@ -47,6 +47,10 @@ if possible no_list; then
     '"type":"unsampled",.*"why":"the list of threads cannot be read"'
   has no_list "note" '"type":"note",.*the list of threads'
 fi
+if possible ended; then
+  has ended "time of a thread that ended before its first sample" \
+    '"type":"unsampled",.*"thread":2,.*after the thread.s last.*"ns":[0-9]\{7\}'
+fi
 for case in "root 13" "descriptors 24"; do
   errno=${case#* } case=${case% *}
   possible "$case" || continue
