@@ -87,7 +87,6 @@ static void sysprof_round(void *ctx)
     ljp_host_poll_tables();
     ljp_saferead_check();
     ljp_vms_update(g->session);
-    ljp_shared_round();
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
     sysprof_tell_cpu_time(false);

@@ -342,14 +342,6 @@ void ljp_followed_clear(struct lua_State *L)
     followed_remove(L, r, false);
 }
 
-void ljp_followed_each(void (*each)(struct ljp_recorder *r, void *ctx),
-                       void *ctx)
-{
-  for (struct ljp_recorder *r = followed.first; r; r = r->next)
-    if (!r->replaced)
-      each(r, ctx);
-}
-
 void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes)
 {
   *sums = followed.counts;

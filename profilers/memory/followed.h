@@ -59,10 +59,6 @@ bool ljp_followed_stop(struct lua_State *L);
 /* After fork(), in the child. */
 void ljp_followed_forked(bool recording);
 
-/* Calls `each` for every followed VM that is recorded. */
-void ljp_followed_each(void (*each)(struct ljp_recorder *r, void *ctx),
-                       void *ctx);
-
 /* Sums over the session's VMs, so far. heap_bytes: in use now. */
 void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes);
 

@@ -74,13 +74,29 @@ static void memprof_note_replaced(struct ljp_recorder *r)
   r->replaced = g->replaced = true;
 }
 
-static void memprof_check_allocator(struct ljp_recorder *r, void *ctx)
+static enum ljp_status memprof_replaced_here(void *recorder, const void *unused,
+                                             struct ljp_failure *why)
 {
-  (void)ctx;
-  if (ljp_recorder_in_place(r))
+  struct ljp_recorder *r = recorder;
+  (void)unused;
+  (void)why;
+  if (g->running && atomic_load(&r->on)) {
+    ljp_recorder_leave_place(r);
+    memprof_note_replaced(r);
+  }
+  return LJP_OK;
+}
+
+/* An allocator is about to be replaced. If that is by us, under the lock, the
+** recorder is not in place yet, or not on any more. */
+static void memprof_on_allocator(struct lua_State *L)
+{
+  struct ljp_recorder *r = ljp_guest_recorder(L);
+  if (!r || !atomic_load(&r->on) || !ljp_recorder_in_place(r))
     return;
-  ljp_recorder_switch_off(r);
-  memprof_note_replaced(r);
+  memprof_lock();
+  ljp_side_run(memprof_replaced_here, r, NULL, NULL);
+  memprof_unlock();
 }
 
 static void memprof_round(void *ctx)
@@ -91,7 +107,6 @@ static void memprof_round(void *ctx)
   if (g->running && g->lock.pid == getpid()) {
     ljp_host_poll_tables();
     ljp_saferead_check();
-    ljp_followed_each(memprof_check_allocator, NULL);
   }
   memprof_unlock();
 }
@@ -100,15 +115,6 @@ static void memprof_round(void *ctx)
 static void memprof_on_crowded(void)
 {
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
-}
-
-static void memprof_shared_round(void)
-{
-  if (!ljp_profiler_trylock(&g->lock))
-    return;
-  if (g->running && g->options.shared && g->lock.pid == getpid())
-    ljp_followed_each(memprof_check_allocator, NULL);
-  memprof_unlock();
 }
 
 static void memprof_forked(void *ctx, bool recording)
@@ -143,9 +149,7 @@ static bool memprof_records_shared(void)
 }
 
 static const struct ljp_participant memprof_participant = {
-    .round = memprof_shared_round,
-    .forked = memprof_shared_forked,
-    .records = memprof_records_shared};
+    .forked = memprof_shared_forked, .records = memprof_records_shared};
 
 static enum ljp_status memprof_stop_locked(struct lua_State *L,
                                            struct ljp_failure *why);
@@ -229,6 +233,7 @@ static void memprof_listen(void)
 {
   static const struct ljp_guest_listener listener = {
       .created = memprof_on_created,
+      .allocator = memprof_on_allocator,
       .closing = memprof_on_closing,
       .gone = memprof_on_gone};
   uint32_t lingering = ljp_followed_lingering();
@@ -370,20 +375,12 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
 }
 
 /* -- Stop ------------------------------------------------------------------ */
-static void memprof_look_before_stop(struct ljp_recorder *r, void *ctx)
-{
-  (void)ctx;
-  if (!ljp_recorder_in_place(r))
-    memprof_note_replaced(r);
-}
-
 static enum ljp_status memprof_stop_here(void *L, const void *unused,
                                          struct ljp_failure *why)
 {
   (void)unused;
   uint64_t heap_bytes;
   ljp_assert(g->running && g->session);
-  ljp_followed_each(memprof_look_before_stop, NULL);
   bool stuck = !ljp_followed_stop(L);
   ljp_followed_counts(&g->counts, &heap_bytes);
   g->running = false;

@@ -333,16 +333,24 @@ ljp_recorder_add_counts(const struct ljp_recorder *r,
   recorder_add_counts(sums, &counts);
 }
 
-bool ljp_recorder_end(struct ljp_recorder *r, bool closed)
+static void recorder_push_last(struct ljp_recorder *r, enum ljp_gc_phase phase)
 {
   if (atomic_load(&r->on)) {
     ljp_recorder_flush(r);
-    recorder_push_bytes(r,
-                        closed ? LJP_GC_CLOSED : ljp_guest_gc_phase(&r->heap),
-                        ljp_guest_heap_bytes(&r->heap));
+    recorder_push_bytes(r, phase, ljp_guest_heap_bytes(&r->heap));
   }
   ljp_recorder_switch_off(r);
+}
+
+bool ljp_recorder_end(struct ljp_recorder *r, bool closed)
+{
+  recorder_push_last(r, closed ? LJP_GC_CLOSED : ljp_guest_gc_phase(&r->heap));
   return ljp_recorder_remove(r);
+}
+
+void ljp_recorder_leave_place(struct ljp_recorder *r)
+{
+  recorder_push_last(r, ljp_guest_gc_phase(&r->heap));
 }
 
 bool ljp_recorder_remove(struct ljp_recorder *r)

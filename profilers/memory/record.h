@@ -119,6 +119,11 @@ bool ljp_recorder_remove(struct ljp_recorder *r);
 /* Is the recorder still the VM's allocator? */
 bool ljp_recorder_in_place(struct ljp_recorder *r);
 
+/* The host is about to replace the recorder, which from then on would miss
+** events. Pushes what is left, and switches the recorder off. On the VM's own
+** thread. */
+void ljp_recorder_leave_place(struct ljp_recorder *r);
+
 /* Resets a recorder that has ended. It still passes calls on, and keeps its
 ** producer and its stacks. */
 void ljp_recorder_reset(struct ljp_recorder *r);

@@ -38,14 +38,6 @@ void ljp_shared_offer(struct ljp_session *session,
   atomic_store(&shared.session, session);
 }
 
-void ljp_shared_round(void)
-{
-  const struct ljp_participant *p = atomic_load(&shared.participant);
-  ljp_assert(atomic_load(&shared.session));
-  if (p)
-    p->round();
-}
-
 void ljp_shared_forked(bool recording)
 {
   const struct ljp_participant *p = atomic_load(&shared.participant);

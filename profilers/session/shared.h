@@ -16,9 +16,6 @@
 struct ljp_session;
 
 struct ljp_participant {
-  /* In each round of the writer, on its thread and under the owner's lock. Must
-  ** not wait for a lock. */
-  void (*round)(void);
   /* In a fork's child, after the owner has made its own lock new. */
   void (*forked)(bool recording);
   /* Does it record into the shared session? Outside the owner's lock. */
@@ -37,7 +34,6 @@ uint32_t ljp_shared_vm_id(uint32_t number);
 /* The owner's part. session NULL withdraws the offer. vm_id: as above. */
 void ljp_shared_offer(struct ljp_session *session,
                       uint32_t (*vm_id)(uint32_t number));
-void ljp_shared_round(void);
 void ljp_shared_forked(bool recording);
 bool ljp_shared_in_use(void);
 

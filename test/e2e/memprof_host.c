@@ -17,6 +17,7 @@
 **   close     lua_close() ends a session
 **   covered   the host puts another allocator on top of ours: noticed
 **   replaced  the same, and then one in the place of ours: noticed
+**   swapped   its own allocator takes the place of ours, and gives it back
 **   shared    "replaced" in a session of both profilers
 **   thread    the VM moves to another thread
 */
@@ -145,6 +146,26 @@ static void replace(lua_State *L, const struct luam_Memprof_Options *options,
   CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == ECANCELED);
   CHECK(c->stops == 1);
   CHECK(lua_getallocf(L, &ud) == original && ud == original_ud);
+}
+
+/* The host puts another allocator in place, and ours back after a moment. What
+** was allocated meanwhile is unknown, so the recording has ended. */
+static void swap(lua_State *L, const struct luam_Memprof_Options *options)
+{
+  struct below mine = {.calls = 0};
+  CHECK(luaM_memprof_start(L, options) == PROFILE_SUCCESS);
+  mine.alloc = lua_getallocf(L, &mine.ud);
+  lua_setallocf(L, mine.alloc, mine.ud); /* this replaces nothing */
+  run(L, work);
+  run(L, "assert(misc.memprof.status().state == 'running')");
+  lua_setallocf(L, on_top, &mine);
+  lua_pushstring(L, "not by the recorder itself, which passes it on");
+  lua_setallocf(L, mine.alloc, mine.ud);
+  run(L, "allocs = misc.memprof.status().allocs assert(allocs > 1000)");
+  run(L, work);
+  run(L, "local now = misc.memprof.status()\n"
+         "assert(now.state == 'failed' and now.allocs == allocs)");
+  CHECK(luaM_memprof_stop(L) == PROFILE_ERRRUN && errno == ECANCELED);
 }
 
 /* In a session that is shared with the CPU profiler the CPU profiler's writer
@@ -374,6 +395,8 @@ static bool run_special(lua_State *L, const struct luam_Memprof_Options *o,
     misuse(L, o, c);
   else if (strcmp(what, "replaced") == 0 || strcmp(what, "covered") == 0)
     replace(L, o, c, *what == 'r');
+  else if (strcmp(what, "swapped") == 0)
+    swap(L, o);
   else if (strcmp(what, "shared") == 0) {
     replace_in_shared(L, path);
     c->stops = 1;

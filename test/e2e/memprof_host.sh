@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for what in writer short ended refused errno greedy first onstop again wrong bare \
-  oom other close covered replaced shared thread; do
+  oom other close covered replaced swapped shared thread; do
   "$BUILD_DIR/bin/memprof_host" $what $what.ljp > out.txt 2>&1 ||
     fail "$what: $(cat out.txt)"
   ok "$what"
@@ -21,11 +21,13 @@ done
   fail "captured: $(cat out.txt)"
 ok "allocators that a host keeps work on, whatever is on: $(cat out.txt)"
 
-"$BUILD_DIR/bin/ljprof" check covered.ljp > check.txt ||
-  fail "covered: $(cat check.txt)"
-"$BUILD_DIR/bin/ljprof" dump covered.ljp |
-  grep -q '^  note .*the program has replaced its allocator' ||
-  fail "covered: the stream does not tell"
+for what in covered swapped; do
+  "$BUILD_DIR/bin/ljprof" check $what.ljp > check.txt ||
+    fail "$what: $(cat check.txt)"
+  "$BUILD_DIR/bin/ljprof" dump $what.ljp |
+    grep -q '^  note .*the program has replaced its allocator' ||
+    fail "$what: the stream does not tell"
+done
 ok "a stream tells that the allocator was replaced"
 "$BUILD_DIR/bin/ljprof" dump oom.ljp > dump.txt
 same "failed allocations of 70 KB" 17 \

@@ -69,6 +69,13 @@ for i = 1, 23 do
   fields[i] = function() return i, fields, s end
 end
 for k in pairs(fields) do fields[k] = nil end
+local function letter(w) fields[w] = {w} end
+local function here(text) text:gsub("%w", letter) return 1 end
+local function there(text) return here(text) + 1 end
+for _ = 1, 5 do -- the same C frame, entered from two places
+  here("a b")
+  there("a b")
+end
 s = ("a b c d"):gsub("%w", function(w) return w:upper() .. round end)
 for w in s:gmatch("%w+") do fields[w] = {w} end
 local chunk = assert(loadstring("local t = {...} return function() return {t, " ..

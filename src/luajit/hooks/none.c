@@ -13,6 +13,8 @@ struct jit_State;
 void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
 void ljp_hook_vm_gone(struct lua_State *L);
+void ljp_hook_allocator(struct lua_State *L,
+                        void *(*f)(void *, void *, size_t, size_t), void *ud);
 void ljp_hook_resize(struct lua_State *L, int begin);
 void ljp_hook_proto(struct lua_State *L, struct GCproto *pt);
 void ljp_hook_proto_gone(struct GCproto *pt);
@@ -43,6 +45,14 @@ void ljp_hook_vm_closing(struct lua_State *L)
 void ljp_hook_vm_gone(struct lua_State *L)
 {
   (void)L;
+}
+
+void ljp_hook_allocator(struct lua_State *L,
+                        void *(*f)(void *, void *, size_t, size_t), void *ud)
+{
+  (void)L;
+  (void)f;
+  (void)ud;
 }
 
 void ljp_hook_resize(struct lua_State *L, int begin)

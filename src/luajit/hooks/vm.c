@@ -96,6 +96,17 @@ void ljp_hook_vm_closing(lua_State *L)
     vm->closing = true;
 }
 
+void ljp_hook_allocator(lua_State *L, lua_Alloc f, void *ud)
+{
+  if (f == G(L)->allocf && ud == G(L)->allocd)
+    return;
+  for (int i = 0; i < LJP_LISTENERS; i++) {
+    const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
+    if (l && l->allocator)
+      l->allocator(L);
+  }
+}
+
 void ljp_hook_vm_gone(lua_State *L)
 {
   struct ljp_vm *vm = ljp_vm_of_thread(L);
