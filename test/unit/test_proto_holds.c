@@ -24,6 +24,7 @@ uint32_t ljp_slots_used = ENTRIES;
 struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
 _Atomic uint32_t ljp_vm_count = 1;
 static uint32_t freed[ENTRIES], freed_count, described, forgotten;
+static uint32_t steps, steps_wanted;
 
 void ljp_proto_entry_free(struct ljp_proto_entry *record, uint32_t ref)
 {
@@ -32,9 +33,21 @@ void ljp_proto_entry_free(struct ljp_proto_entry *record, uint32_t ref)
   freed[freed_count++ % ENTRIES] = ref;
 }
 
-void ljp_protos_describe_all(void)
+void ljp_protos_describe_begin(void)
 {
   described++;
+}
+
+/* The lock is held, and was free after the step before: 2 means that a thread
+** waits. */
+bool ljp_protos_describe_more(void)
+{
+  assert_int_equal(ljp_lock_words[LJP_LOCK_PROTOS], 1);
+  steps++;
+  if (steps >= steps_wanted)
+    return false;
+  ljp_lock_words[LJP_LOCK_PROTOS] = 2;
+  return true;
 }
 
 bool ljp_protos_forget(uint32_t chunk)
@@ -63,7 +76,7 @@ static int set_up(void **state)
     for (uint32_t k = 0; k < LJP_SLOT_CHUNK; k++)
       ljp_proto_entry_chunks[i][k].id = i * LJP_SLOT_CHUNK + k + 1;
   }
-  freed_count = described = forgotten = 0;
+  freed_count = described = forgotten = steps = steps_wanted = 0;
   return 0;
 }
 
@@ -112,6 +125,18 @@ static void a_death_waits_for_the_end_of_the_second_round(void **state)
   assert_int_equal(freed_count, 2);
   assert_int_equal(round_of(&hold, refs), 0);
   assert_int_equal(ljp_proto_waiting_bytes(), 0);
+  ljp_guest_protos_release(&hold);
+}
+
+static void a_start_describes_in_steps_and_lets_waiters_in(void **state)
+{
+  struct ljp_guest_hold hold;
+  (void)state;
+  steps_wanted = 7;
+  ljp_guest_protos_hold(&hold, NULL);
+  assert_int_equal(described, 1);
+  assert_int_equal(steps, 7);
+  assert_int_equal(ljp_lock_words[LJP_LOCK_PROTOS], 0);
   ljp_guest_protos_release(&hold);
 }
 
@@ -245,6 +270,8 @@ static void names_that_the_dead_alone_use_are_counted(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_start_describes_in_steps_and_lets_waiters_in,
+                             set_up),
       cmocka_unit_test_setup(a_death_waits_for_the_end_of_the_second_round,
                              set_up),
       cmocka_unit_test_setup(many_are_given_in_the_order_of_their_deaths,

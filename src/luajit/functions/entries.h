@@ -50,8 +50,10 @@ static inline struct ljp_proto_entry *ljp_proto_entry_at(uint32_t ref)
 /* Frees the entry of a freed prototype, and its slot. */
 void ljp_proto_entry_free(struct ljp_proto_entry *entry, uint32_t ref);
 
-/* Makes an entry for each prototype that exists, and describes it. */
-void ljp_protos_describe_all(void);
+/* Make an entry for each prototype that exists, and describe it: from the
+** first one on; some more. False: that is done. */
+void ljp_protos_describe_begin(void);
+bool ljp_protos_describe_more(void);
 /* Frees the entries of a chunk. Call for each chunk when there is no hold.
 ** False: there are no more chunks. */
 bool ljp_protos_forget(uint32_t chunk);

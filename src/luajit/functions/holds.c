@@ -83,7 +83,7 @@ void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
   ljp_lock(LJP_LOCK_PROTOS);
   uint64_t unnamed = ljp_protos_unnamed();
   if (!ljp_proto_holds)
-    ljp_protos_describe_all();
+    ljp_protos_describe_begin();
   /* Until the hold is ready, references to entries that already wait may still
   ** get into its rings. */
   const struct ljp_proto_entry *first = ljp_proto_entry_at(hold_waiting_first);
@@ -94,6 +94,10 @@ void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
                                   .unnamed = unnamed,
                                   .crowded = crowded};
   ljp_proto_holds = hold;
+  /* In steps, because threads that load code wait for the lock. Functions that
+  ** are made or freed in between belong to this hold already. */
+  while (ljp_protos_describe_more())
+    ljp_lock_share(LJP_LOCK_PROTOS);
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 

@@ -13,9 +13,9 @@
 ** has the whole argument.
 **
 ** Loading code must cost almost nothing while no session runs, neither time nor
-** memory. So entries are made when the first hold is taken, for all prototypes
-** that exist then, and from then on immediately; they go when the last hold
-** ends. Only names cannot wait so long: the name is in the prototype around the
+** memory. So entries are made when the first hold is taken, in steps, for all
+** prototypes that exist then, and from then on immediately; they go when the
+** last hold ends. Only names cannot wait so long: the name is in the prototype around the
 ** function, which may be gone by then. So surrounding prototypes wait in a list
 ** of their VM. The collector's next cycle empties the list: before the cycle
 ** frees anything, their functions get their names (proto_names.h).
@@ -185,20 +185,26 @@ static bool proto_has_heirs(const global_State *g, const GCproto *pt)
   return false;
 }
 
-/* Names the functions of all prototypes in the VM's list, and empties it. */
-static void proto_name_all(struct ljp_vm *vm)
+/* Takes the first prototypes off the VM's list, at most so many, and names their
+** functions. */
+static void proto_name_some(struct ljp_vm *vm, uint32_t most)
 {
   global_State *g = (global_State *)(uintptr_t)atomic_load_explicit(
       &vm->g, memory_order_relaxed);
   uint32_t ref = g ? vm->unnamed : 0;
-  vm->unnamed = 0;
-  while (ref) {
+  for (; ref && most; most--) {
     GCproto *pt = ljp_slot_owner(ref);
     ref = pt->ljp_name & ~PROTO_LINK;
     pt->ljp_name = 0;
     if (proto_has_heirs(g, pt))
       proto_name_children(g, pt);
   }
+  vm->unnamed = ref;
+}
+
+static void proto_name_all(struct ljp_vm *vm)
+{
+  proto_name_some(vm, UINT32_MAX);
 }
 
 static inline void proto_put_unnamed(struct ljp_vm *vm, GCproto *pt,
@@ -435,12 +441,35 @@ bool ljp_guest_proto(uint32_t ref, struct ljp_guest_proto *out)
   return ljp_guest_proto_of(ref, UINT64_MAX, out);
 }
 
-/* For holds.c, under the lock. */
-void ljp_protos_describe_all(void)
+/* -- For holds.c, under the lock ------------------------------------------- */
+
+/* The entries of all references below exist. */
+static uint32_t proto_described;
+
+void ljp_protos_describe_begin(void)
 {
+  proto_described = 1;
+}
+
+/* Names first: the collector may free the prototypes that tell them. */
+static bool proto_name_more(void)
+{
+  enum { AT_ONCE = 32 };
   for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
-    proto_name_all(vm);
-  for (uint32_t ref = 1; ref < ljp_slots_used; ref++) {
+    if (vm->unnamed) {
+      proto_name_some(vm, AT_ONCE);
+      return true;
+    }
+  return false;
+}
+
+bool ljp_protos_describe_more(void)
+{
+  enum { AT_ONCE = 512 };
+  if (proto_described < ljp_slots_used && proto_name_more())
+    return true;
+  for (int i = 0; i < AT_ONCE && proto_described < ljp_slots_used; i++) {
+    uint32_t ref = proto_described++;
     struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
     if (!ljp_slot_owner(ref))
       continue;
@@ -451,6 +480,7 @@ void ljp_protos_describe_all(void)
     else
       proto_unnamed++;
   }
+  return proto_described < ljp_slots_used;
 }
 
 uint64_t ljp_protos_unnamed(void)

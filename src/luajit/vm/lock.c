@@ -29,6 +29,18 @@ void ljp_lock_wake(enum ljp_lock which)
   ljp_futex_wake(&ljp_lock_words[which]);
 }
 
+void ljp_lock_share(enum ljp_lock which)
+{
+  enum { PAUSE_NS = 50000 };
+  _Atomic uint32_t *word = &ljp_lock_words[which];
+  /* 2: a thread waits, and needs a moment to wake up. */
+  if (atomic_exchange_explicit(word, 0, memory_order_release) == 2) {
+    ljp_lock_wake(which);
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  }
+  ljp_lock(which);
+}
+
 /* -- fork() ---------------------------------------------------------------- */
 
 static _Thread_local bool lock_forking[LJP_LOCKS]; /* lock_prepare() took it */

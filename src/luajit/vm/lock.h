@@ -40,4 +40,8 @@ static inline void ljp_unlock(enum ljp_lock which)
     ljp_lock_wake(which);
 }
 
+/* Unlocks, and locks again when threads that wait have had time to take the
+** lock. */
+void ljp_lock_share(enum ljp_lock which);
+
 #endif
