@@ -91,7 +91,7 @@ static void end(struct out *out)
 
 static void put_place(struct buf *b, unsigned kind, uint64_t r)
 {
-  uint64_t proto = r % 8 ? r >> 20 & 63 : r >> 20 & 2047;
+  uint64_t proto = r % 8 ? r >> 20 & 63 : r >> 20 & 511;
   if (r % 16 == 0) {
     put_u8(b, kind | LJP_LJM_INTERNAL << LJP_LJM_SOURCE_SHIFT);
   } else {

@@ -21,9 +21,11 @@
 #ifdef LJP_DEBUG
 #define SAMPLES_KEPT_BYTES (1u << 12)
 #define PLACES 16u
+#define PLACES_NEAR 2u
 #else
 #define SAMPLES_KEPT_BYTES (64u << 20)
 #define PLACES (1u << 20)
+#define PLACES_NEAR 1024u
 #endif
 
 /* A sample that was seen. */
@@ -54,6 +56,9 @@ struct seen_places {
   struct seen_place *list;
   uint32_t count, room;
   struct ljp_index index;
+  /* Copies, by the low bits of the hash; source 0: none. Most events are at few
+  ** places, and these are in the processor's cache. */
+  struct seen_place near[PLACES_NEAR];
 };
 
 struct tarantool_pass {
@@ -70,6 +75,7 @@ static void tarantool_forget(struct tarantool_pass *t)
   ljp_index_fini(&t->samples.index);
   ljp_index_fini(&t->places.index);
   t->samples.count = t->samples.bytes_used = t->places.count = 0;
+  memset(t->places.near, 0, sizeof t->places.near);
   t->generation = t->symbols.generation;
 }
 
@@ -234,6 +240,13 @@ static enum ljp_status tarantool_add_place(struct tarantool_pass *t,
   return LJP_OK;
 }
 
+static inline bool tarantool_is_place(const struct seen_place *seen,
+                                      const struct ljp_tarantool_memory *m)
+{
+  return seen->place == m->place && seen->line == m->line &&
+         seen->source == m->source;
+}
+
 /* Finds the place of an event, which is valid until the next one. */
 static inline enum ljp_status
 tarantool_find_place(struct tarantool_pass *t,
@@ -245,20 +258,22 @@ tarantool_find_place(struct tarantool_pass *t,
   if (LJP_UNLIKELY(t->generation != t->symbols.generation ||
                    places->count >= PLACES))
     tarantool_forget(t);
-  if (LJP_UNLIKELY(!ljp_index_reserve(&places->index)))
-    return LJP_ERR_MEM;
   uint64_t h = ljp_hash_mix(t->p->strings.seed, m->place << 3 | m->source);
   uint32_t hash = ljp_hash_finish(ljp_hash_mix(h, m->line));
+  struct seen_place *near = &places->near[hash % PLACES_NEAR];
+  *seen = near;
+  if (LJP_LIKELY(tarantool_is_place(near, m)))
+    return LJP_OK;
+  if (LJP_UNLIKELY(!ljp_index_reserve(&places->index)))
+    return LJP_ERR_MEM;
   struct ljp_index_slot *slot = ljp_index_at(&places->index, hash);
-  for (; slot->item; slot = ljp_index_next(&places->index, slot)) {
-    *seen = &places->list[slot->item - 1];
-    if (LJP_LIKELY(slot->hash == hash && (*seen)->place == m->place &&
-                   (*seen)->line == m->line && (*seen)->source == m->source))
-      return LJP_OK;
-  }
-  if ((status = tarantool_add_place(t, m, slot, hash)))
+  for (; slot->item; slot = ljp_index_next(&places->index, slot))
+    if (LJP_LIKELY(slot->hash == hash &&
+                   tarantool_is_place(&places->list[slot->item - 1], m)))
+      break;
+  if (!slot->item && (status = tarantool_add_place(t, m, slot, hash)))
     return status;
-  *seen = &places->list[places->count - 1];
+  *near = places->list[slot->item - 1];
   return LJP_OK;
 }
 
