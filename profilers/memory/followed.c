@@ -298,20 +298,24 @@ enum ljp_status ljp_followed_add(struct lua_State *L)
     followed_give_back(r, false);
     return status;
   }
+  atomic_store(&r->moves, true);
   followed.count++;
   followed_insert(&followed.first, r);
   ljp_guest_set_recorder(L, r);
   ljp_recorder_begin(r);
+  atomic_store(&r->moves, false);
   return LJP_OK;
 }
 
 static void followed_end(struct lua_State *L, struct ljp_recorder *r,
                          bool closed)
 {
+  atomic_store(&r->moves, true);
   bool removed = ljp_recorder_end(r, closed);
   ljp_recorder_add_counts(r, &followed.counts);
   followed_unlink(&followed.first, r);
   followed.count--;
+  atomic_store(&r->moves, false);
   ljp_guest_set_recorder(L, NULL);
   followed_put_away(r, removed, closed);
 }
@@ -391,24 +395,37 @@ bool ljp_followed_stop(struct lua_State *L)
   return done;
 }
 
+/* From now on the recorder only passes calls on. It must not ask its producer,
+** which goes with the session when the child starts another one. */
+static void followed_forget(struct ljp_recorder *r)
+{
+  ljp_recorder_switch_off(r);
+  r->ended = true;
+  r->producer = NULL;
+  followed_unlink(&followed.first, r);
+  followed.count--;
+  followed.lingering++;
+}
+
 void ljp_followed_forked(bool recording)
 {
-  struct ljp_recorder *r;
-  for (r = followed.first; r && recording; r = r->next)
-    ljp_recorder_forked(r);
+  struct ljp_recorder *r, *next;
+  for (r = followed.first; r && recording; r = next) {
+    next = r->next;
+    /* A thread that the child does not have was making the VM, or closing it:
+    ** the VM need not have the recorder's allocator. */
+    if (!atomic_load(&r->moves)) {
+      ljp_recorder_forked(r);
+    } else {
+      followed.rings -= r->producer != NULL;
+      followed_forget(r);
+    }
+  }
   if (recording)
     return;
-  /* From now on the recorders only pass calls on. They must not ask their
-  ** producers, which go with the session when the child starts another one. */
   for (r = followed.idle; r; r = r->next)
     r->producer = NULL;
-  while ((r = followed.first) != NULL) {
-    ljp_recorder_switch_off(r);
-    r->ended = true;
-    r->producer = NULL;
-    followed_unlink(&followed.first, r);
-    followed.count--;
-    followed.lingering++;
-  }
+  while ((r = followed.first) != NULL)
+    followed_forget(r);
   followed.rings = 0;
 }

@@ -65,6 +65,8 @@ struct ljp_recorder {
               ** their flag set (ljp_guest_block_flag); blocks with the flag
               ** need not be in the table */
   bool replaced; /* another allocator is on top of this one */
+  /* It is being put into its VM, or taken out. For children of fork(). */
+  _Atomic bool moves;
   _Atomic bool ended; /* from another thread: still in place, passes calls on */
   bool spare;         /* no host can call it any more */
   struct ljp_guest_heap heap;
