@@ -12,7 +12,7 @@ name=$1
 zoo=$SOURCE_DIR/test/hosts/zoo
 program=$BUILD_DIR/zoo/$name
 ljprof=$BUILD_DIR/bin/ljprof
-limit=${LJP_ZOO_SECONDS:-120}
+limit=${LJP_ZOO_SECONDS:-300}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/zoo.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' HUP INT TERM
