@@ -68,15 +68,20 @@ static void heap_take_phase(struct verdict *v, const struct ljp_rec_gc *gc)
   heap->last = gc->heap_bytes;
 }
 
-static uint64_t heap_losses(const struct ljp_reader *reader)
+/* Prints the lost memory events with their reasons; returns their number. */
+static uint64_t heap_print_losses(const struct ljp_reader *reader)
 {
   uint64_t sum = 0;
   for (size_t i = 0; i < reader->tally.loss_count; i++) {
     const struct ljp_tally_loss *loss = &reader->tally.losses[i];
     const struct ljp_rec_producer *producer =
         ljp_model_producer(&reader->model, loss->producer);
-    if (!loss->overrun && (!producer || producer->kind == LJP_PRODUCER_MEMORY))
-      sum += loss->count;
+    if (loss->overrun || !loss->count ||
+        (producer && producer->kind != LJP_PRODUCER_MEMORY))
+      continue;
+    const char *why = ljp_name_loss(loss->reason);
+    printf("lost by \"%s\" %" PRIu64 ", ", why ? why : "?", loss->count);
+    sum += loss->count;
   }
   return sum;
 }
@@ -101,7 +106,7 @@ static bool heap_judge_file(const char *path, bool deep, bool sampled)
   const struct ljp_finish *finish = &event->u.finish;
   bool clean = finish->clean && finish->closed == LJP_CLOSED_END &&
                !finish->gaps && !finish->bad_records;
-  uint64_t losses = heap_losses(&reader), cut = 0;
+  uint64_t losses = heap_print_losses(&reader), cut = 0;
   int64_t difference = 0;
   printf("memory events %" PRIu64 ", lost %" PRIu64, v.events, losses);
   for (unsigned i = 0; i < CUTS; i++) {
