@@ -10,6 +10,7 @@
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
+#include "src/base/clock.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -54,4 +55,34 @@ void ljp_sysprof_check_signals(void)
     taken_check_handler();
   if (g->armed)
     taken_check_waits();
+}
+
+/* A wake-up costs far more than the look. So looks are frequent at first, when
+** programs install their handlers, and rare while the process waits: then there
+** are hardly any signals. */
+uint64_t ljp_sysprof_look(void)
+{
+  enum {
+    FIRST_NS = 10000000,
+    MOST_NS = 100000000,
+    IDLE_NS = 250000000,
+    IDLE_CPU_NS = 500000
+  };
+  if (!ljp_profiler_trylock(&g->lock))
+    return FIRST_NS;
+  uint64_t cpu_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  bool idle = cpu_ns - g->look_cpu_ns < IDLE_CPU_NS;
+  uint64_t next = g->look_ns + g->look_ns / (idle ? 1 : 4), most = MOST_NS;
+  if (!g->running || !g->armed)
+    next = most = IDLE_NS;
+  else if (ljp_signal_handler(g->options.signal) != LJP_HANDLER_OURS)
+    next = most = 0;
+  else if (idle)
+    most = IDLE_NS;
+  next = next < FIRST_NS ? FIRST_NS : next;
+  g->look_ns = next < most ? next : most;
+  g->look_cpu_ns = cpu_ns;
+  next = g->look_ns;
+  ljp_profiler_unlock(&g->lock);
+  return next;
 }

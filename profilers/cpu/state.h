@@ -37,8 +37,14 @@ struct ljp_sysprof {
   pid_t writer_tid; /* of our own thread; 0: not known yet */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
   uint64_t told_ns; /* CPU time of the process that the stream tells of */
+  uint64_t look_ns, look_cpu_ns; /* until the next look; at the last one */
 };
 extern struct ljp_sysprof ljp_sysprof;
+
+/* Looks between the writer's rounds whether the signal is still ours: a handler
+** of the program gets our signals until then. After ljp_session_on_look(). In
+** signal_taken.c. */
+uint64_t ljp_sysprof_look(void);
 
 /* CPU time of the process that neither sampled threads nor the writer used. */
 uint64_t ljp_sysprof_unsampled_ns(void);

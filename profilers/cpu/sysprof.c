@@ -52,7 +52,7 @@ static void sysprof_unlock(void)
 static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
-  g->writer_cpu_ns = g->sampled_ns = g->told_ns = 0;
+  g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
   g->no_list = false;
   g->writer_tid = 0;
   ljp_unsampled_begin();
@@ -294,6 +294,7 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   sysprof_info_number("option.interval_us", "%.3f",
                       (double)o->interval_ns / 1e3);
   ljp_timer_note();
+  ljp_session_on_look(g->session, ljp_sysprof_look);
   return ljp_output_start(&o->output, &g->session, why);
 }
 

@@ -149,6 +149,26 @@ static void thread_end(struct ljp_session *s, enum ljp_status status, int error)
   ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
+void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void))
+{
+  s->look = look;
+}
+
+/* Waits until the next round is due. */
+static void thread_wait(struct ljp_session *s)
+{
+  uint64_t now = ljp_clock_ns(), end = now + thread_flush_ns(s);
+  while (now < end) {
+    uint64_t ns = s->look ? s->look() : end - now;
+    if (!ns)
+      return;
+    ljp_futex_wait(&s->wake.word, 0, ns < end - now ? ns : end - now);
+    if (atomic_load_explicit(&s->wake.word, memory_order_relaxed))
+      return;
+    now = ljp_clock_ns();
+  }
+}
+
 static void *thread_main(void *arg)
 {
   struct ljp_session *s = arg;
@@ -177,7 +197,7 @@ static void *thread_main(void *arg)
     status = thread_await_decision(s);
   ljp_sink_release_old(s->sink);
   while (!status && !thread_stopping(s)) {
-    ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
+    thread_wait(s);
     status = thread_round(s, false);
     if (ljp_clock_ns() - looked_ns > DESERTED_NS) {
       looked_ns = ljp_clock_ns();

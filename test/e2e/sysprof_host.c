@@ -195,10 +195,12 @@ static int conflict(void)
   return 0;
 }
 
-/* Works until there are samples of the function that were taken after now. */
+/* Works until there are samples of the function that were taken after now. That
+** does not wait for a flush, after 10 s: it takes a tenth of a second. */
 #define UNTIL_SAMPLED                                                          \
-  "local n = misc.sysprof.report().samples "                                   \
-  "repeat busy(10000) until misc.sysprof.report().samples > n + 10"
+  "local n, t0 = misc.sysprof.report().samples, os.clock() "                   \
+  "repeat busy(10000) until misc.sysprof.report().samples > n + 10 "           \
+  "assert(os.clock() - t0 < 8, os.clock() - t0)"
 
 static int reset(void)
 {
@@ -208,7 +210,7 @@ static int reset(void)
          "for i = 1, n do x = x + i % 3 end end");
   for (size_t t = 0; t < sizeof timers / sizeof *timers; t++) {
     char options[64];
-    snprintf(options, sizeof options, "timer='%s', flush=10", timers[t]);
+    snprintf(options, sizeof options, "timer='%s', flush=10000", timers[t]);
     start(L, options);
     run(L, UNTIL_SAMPLED);
     for (int i = 1; i < 32; i++)
@@ -218,10 +220,12 @@ static int reset(void)
     run(L, UNTIL_SAMPLED);
     run(L, "assert(misc.sysprof.stop())");
   }
-  start(L, "flush=10");
+  start(L, "flush=10000");
   host_signals = 0;
   signal(SIGURG, host_handler);
-  run(L, "repeat busy(10000) until misc.sysprof.status().threads == 0 "
+  run(L, "local t0 = os.clock() "
+         "repeat busy(10000) until misc.sysprof.status().threads == 0 "
+         "assert(os.clock() - t0 < 8, os.clock() - t0) "
          "assert(misc.sysprof.stop())");
   raise(SIGURG);
   CHECK(host_signals > 0);
