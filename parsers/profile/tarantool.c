@@ -320,6 +320,9 @@ static enum ljp_status tarantool_read(struct tarantool_pass *t,
   uint64_t told = 0;
   while (!(status = ljp_tarantool_next(reader, &e))) {
     switch (e->what) {
+    case LJP_TARANTOOL_HEAD:
+      status = ljp_tarantool_symbols_whole(&t->symbols, p);
+      break;
     case LJP_TARANTOOL_MEMORY:
       if (!p->options.no_memory)
         status = tarantool_take_memory(t, &e->u.memory);

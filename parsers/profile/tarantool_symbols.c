@@ -88,8 +88,8 @@ static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
   static const char before[] = "[string \"", behind[] = "\"]";
   if (chunk.len && memchr(chunk.data, '\n', chunk.len))
     return symbols_alias(s, p, chunk, file);
-  if (!chunk.len || *chunk.data == '@' || *chunk.data == '=') {
-    if (chunk.len)
+  if (chunk.len && (*chunk.data == '@' || *chunk.data == '=')) {
+    if (chunk.len > 1) /* The mark alone is a name, too. */
       chunk = (struct ljp_str){chunk.data + 1, chunk.len - 1};
     return ljp_profile_intern_string(p, chunk, file);
   }
@@ -184,8 +184,8 @@ static enum ljp_status symbols_add_trace(struct ljp_tarantool_symbols *s,
                                          struct ljp_profile *p,
                                          const struct ljp_tarantool_symbol *e)
 {
-  struct ljp_tarantool_def fresh = {.key = e->key,
-                                    .line = ljp_clamp_u32(e->line)};
+  struct ljp_tarantool_def fresh = {
+      .key = e->key, .proto = e->proto, .line = ljp_clamp_u32(e->line)};
   enum ljp_status status = symbols_start(s, p, e->proto, &fresh);
   if (status)
     return status;
@@ -220,6 +220,24 @@ enum ljp_status ljp_tarantool_symbols_add(struct ljp_tarantool_symbols *s,
     s->cfuncs_used = false;
     return ljp_cfuncs_add(&s->cfuncs, e->key, name);
   }
+}
+
+enum ljp_status ljp_tarantool_symbols_whole(struct ljp_tarantool_symbols *s,
+                                            struct ljp_profile *p)
+{
+  for (uint32_t i = 0; i < s->traces.count; i++) {
+    struct ljp_tarantool_def *def = &s->traces.list[i];
+    enum ljp_status status;
+    if (!def->known || def->file)
+      continue;
+    if ((status = symbols_start(s, p, def->proto, def)))
+      return status;
+    if (def->trace) {
+      p->traces[def->trace].file = def->file;
+      p->traces[def->trace].first_line = def->first_line;
+    }
+  }
+  return LJP_OK;
 }
 
 enum ljp_status

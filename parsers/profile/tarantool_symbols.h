@@ -20,6 +20,7 @@ struct ljp_tarantool_def {
   uint32_t file;       /* String. */
   uint32_t line;       /* Of the definition; TRACE: where it starts. */
   uint32_t first_line; /* TRACE: of the function where it starts. */
+  uint64_t proto;      /* TRACE: the key of that function. */
   uint32_t trace;      /* TRACE: in traces[]; 0: none. */
 };
 
@@ -47,6 +48,12 @@ enum ljp_status
 ljp_tarantool_symbols_add(struct ljp_tarantool_symbols *symbols,
                           struct ljp_profile *p,
                           const struct ljp_tarantool_symbol *symbol);
+
+/* The table of symbols is read: the functions of traces that came before them
+** are known now. */
+enum ljp_status
+ljp_tarantool_symbols_whole(struct ljp_tarantool_symbols *symbols,
+                            struct ljp_profile *p);
 
 /* Adds notes on what the short names of chunks stand for. */
 enum ljp_status

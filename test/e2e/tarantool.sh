@@ -124,3 +124,13 @@ for name in '(unknown Lua function 16)' '0x20' '(unknown trace 3)'; do
 done
 grep -q 'damaged at byte 28: 0x3f is no event' json.txt || fail "the bad byte"
 ok "unknown symbols and a bad byte"
+
+# A table has the newest symbols first: a trace comes before its function. And
+# chunks whose names are empty, or nothing but a mark, are chunks of their own.
+printf 'ljs\003\0\0\0\002\001\020\005\000\020\002@a\003\000\021\000\002\000\022\001@\002\000\023\001=\002\200ljm\003\0\0\0\021\001\100\007\011\021\002\101\007\011\022\002\102\007\011\023\002\103\007\200' \
+  > order.bin
+"$ljprof" report --json --by line order.bin > json.txt || fail "report order.bin"
+for name in 'trace 1 a:5' '[string \"\"]:2' '@:2' '=:2'; do
+  grep -qF "{\"name\":\"$name\"" json.txt || fail "no $name: $(cat json.txt)"
+done
+ok "a trace before its function, and chunks without a name"
