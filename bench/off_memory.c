@@ -273,6 +273,21 @@ static void memory_vms(const char *what, const char *code)
     lua_close(vm[i]);
 }
 
+/* What a session leaves when it has ended; nothing without the library misc. */
+static void memory_rest(void)
+{
+  lua_State *L = memory_open();
+  memory_collect(L);
+  memory_begin();
+  memory_run(L, "jit.off() if not misc then return end "
+                "assert(misc.sysprof.start({ path = '/dev/null' })) "
+                "local n = os.clock() + 0.3 while os.clock() < n do end "
+                "assert(misc.sysprof.stop())");
+  memory_collect(L);
+  memory_print("session that has ended", 1);
+  lua_close(L);
+}
+
 static void memory_measure(int what, bool session)
 {
   enum { KINDS = sizeof memory_kinds / sizeof *memory_kinds };
@@ -285,6 +300,8 @@ static void memory_measure(int what, bool session)
   else if (what == KINDS + 2)
     memory_vms("VM that compiles",
                "jit.on() local n = 0 for i = 1, 999 do n = n + i end");
+  else if (what == KINDS + 3)
+    memory_rest();
   else
     exit(ALL_DONE);
 }

@@ -33,8 +33,8 @@ static struct {
   pid_t pid;                     /* the process that the lock belongs to */
   struct ljp_producer *producer; /* NULL: no session records */
   uint64_t last_existing;        /* largest id that existed at the start */
-  uint64_t *frames;              /* LJP_STACK_MAX_FRAMES; never freed */
-  struct ljp_memo *memo;
+  uint64_t *frames;              /* LJP_STACK_MAX_FRAMES, while it records */
+  struct ljp_memo *memo;         /* the same */
   struct ljp_unwind_room room;
 } trace_events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define g (&trace_events)
@@ -194,6 +194,15 @@ static bool events_make_room(void)
   return g->frames && g->memo;
 }
 
+/* A listener that comes late finds no producer, and so needs neither. */
+static void events_free_room(void)
+{
+  free(g->frames);
+  free(g->memo);
+  g->frames = NULL;
+  g->memo = NULL;
+}
+
 void ljp_trace_events_begin(struct ljp_session *session)
 {
   struct ljp_producer *producer = NULL;
@@ -228,6 +237,7 @@ void ljp_trace_events_end(bool undo)
   if (g->producer)
     ljp_producer_retire(g->producer);
   g->producer = NULL;
+  events_free_room();
   ljp_jitdump_close(undo);
   pthread_mutex_unlock(&g->lock);
 }
