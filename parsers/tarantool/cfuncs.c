@@ -100,7 +100,7 @@ enum ljp_status ljp_cfuncs_find(struct ljp_cfuncs *c, uint64_t address,
 {
   enum ljp_status status = cfuncs_settle(c);
   *found = NULL;
-  if (status)
+  if (status || !c->list)
     return status;
   for (uint32_t run = c->run_count; run-- > 0;) {
     uint32_t low = c->runs[run], high = c->runs[run + 1];
