@@ -72,8 +72,8 @@ static int memprof_read(lua_State *L, int table, size_t count,
   if (results)
     return results;
   if (m->every && m->sampled)
-    return ljp_options_failed(
-        L, EINVAL, "options 'every' and 'sample' contradict each other");
+    return ljp_options_misused(
+        L, "options 'every' and 'sample' contradict each other");
   if (m->every)
     m->options.sample_bytes = 0;
   return 0;
@@ -94,16 +94,15 @@ static int memprof_start(lua_State *L)
   ljp_memprof_options_init(&m.options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1) &&
                             lua_type(L, 1) != LUA_TSTRING))
-    return ljp_options_failed(L, EINVAL,
-                              "start takes the name of a file, or one table of "
-                              "options: start{path = \"FILE\"}");
+    return ljp_options_misused(
+        L, "start takes the name of a file, or one table of "
+           "options: start{path = \"FILE\"}");
   if (lua_type(L, 1) == LUA_TSTRING) {
     const char *wants = "";
     m.options.sample_bytes = 0;
     if (!ljp_option_path(L, &m.options.output.path, &wants))
-      return ljp_options_failed(L, EINVAL,
-                                "start wants the name of a file, a string "
-                                "that is not empty");
+      return ljp_options_misused(L, "start wants the name of a file, a string "
+                                    "that is not empty");
   } else if (lua_istable(L, 1)) {
     results = memprof_read(L, 1, MEMORY_OPTIONS, &m);
   }
@@ -111,8 +110,9 @@ static int memprof_start(lua_State *L)
     return results;
   if (!m.options.output.path)
     m.options.output.path = "memprof.bin";
-  if (ljp_memprof_start(L, &m.options, &why))
-    return ljp_options_failed(L, why.error, why.text);
+  enum ljp_status status = ljp_memprof_start(L, &m.options, &why);
+  if (status)
+    return ljp_options_refused(L, status, &why);
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -120,8 +120,9 @@ static int memprof_start(lua_State *L)
 static int memprof_stop(lua_State *L)
 {
   struct ljp_failure why;
-  if (ljp_memprof_stop(L, &why))
-    return ljp_options_failed(L, why.error, why.text);
+  enum ljp_status status = ljp_memprof_stop(L, &why);
+  if (status)
+    return ljp_options_refused(L, status, &why);
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -131,10 +132,11 @@ static int memprof_mark(lua_State *L)
   struct ljp_failure why;
   size_t bytes = 0;
   if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING)
-    return ljp_options_failed(L, EINVAL, "mark takes a name, a string");
+    return ljp_options_misused(L, "mark takes a name, a string");
   const char *name = lua_tolstring(L, 1, &bytes);
-  if (ljp_memprof_mark(L, name, bytes, &why))
-    return ljp_options_failed(L, why.error, why.text);
+  enum ljp_status status = ljp_memprof_mark(L, name, bytes, &why);
+  if (status)
+    return ljp_options_refused(L, status, &why);
   lua_pushboolean(L, 1);
   return 1;
 }

@@ -25,6 +25,26 @@ int ljp_options_failed(lua_State *L, int error, const char *text)
   return 3;
 }
 
+static int options_misused(lua_State *L, int error, const char *text)
+{
+  lua_pushnil(L);
+  lua_pushfstring(L, "profiler misuse: %s", text);
+  lua_pushinteger(L, error);
+  return 3;
+}
+
+int ljp_options_misused(lua_State *L, const char *text)
+{
+  return options_misused(L, EINVAL, text);
+}
+
+int ljp_options_refused(lua_State *L, enum ljp_status status,
+                        const struct ljp_failure *why)
+{
+  return status == LJP_ERR_USE ? options_misused(L, why->error, why->text)
+                               : ljp_options_failed(L, why->error, why->text);
+}
+
 bool ljp_option_one_of(lua_State *L, const char *const *words, int *out)
 {
   if (lua_type(L, -1) != LUA_TSTRING)
@@ -87,7 +107,7 @@ static int option_unknown(lua_State *L, const struct ljp_option *known,
   }
   snprintf(text, sizeof text, "unknown option '%.60s'; the nearest is '%s'",
            name, known[nearest].name);
-  return ljp_options_failed(L, EINVAL, text);
+  return ljp_options_misused(L, text);
 }
 
 /* The value on top of the stack, for people. */
@@ -116,8 +136,8 @@ int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
   lua_pushnil(L);
   while (lua_next(L, table)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      return ljp_options_failed(L, EINVAL,
-                                "options have names: start{path = \"FILE\"}");
+      return ljp_options_misused(L,
+                                 "options have names: start{path = \"FILE\"}");
     const char *name = lua_tostring(L, -2), *wants = "";
     size_t i = 0;
     while (i < count && strcmp(known[i].name, name) != 0)
@@ -127,7 +147,7 @@ int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
     if (!known[i].read(L, to, &wants)) {
       snprintf(text, sizeof text, "option '%s' is %s, but wants %s", name,
                option_show(L, value, sizeof value), wants);
-      return ljp_options_failed(L, EINVAL, text);
+      return ljp_options_misused(L, text);
     }
     lua_pop(L, 1);
   }

@@ -17,6 +17,8 @@
 #include "lua.h"
 #include "lauxlib.h"
 
+#include "profilers/session/failure.h"
+
 /* Reads the value on top of the stack into *to. False: the value is refused,
 ** and *wants says what the option wants. Strings in *to are borrowed from the
 ** value. */
@@ -37,6 +39,12 @@ void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);
 
 /* Pushes nil, text and error. Returns 3. */
 int ljp_options_failed(lua_State *L, int error, const char *text);
+/* The same for a call that is wrong: EINVAL, and the text follows the words that
+** Tarantool's profilers use for all such calls. */
+int ljp_options_misused(lua_State *L, const char *text);
+/* The same for a profiler that refused. */
+int ljp_options_refused(lua_State *L, enum ljp_status status,
+                        const struct ljp_failure *why);
 
 /* The value on top of the stack, if it is of the type and within the bounds.
 ** False: it is not. words ends with NULL; *out is an index into it. */

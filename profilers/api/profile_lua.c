@@ -57,6 +57,7 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   struct ljp_memprof_options *m = &c->m.options;
   struct ljp_sysprof_options cpu;
   struct ljp_failure why, ignored;
+  enum ljp_status status;
   int results = 0;
   ljp_sysprof_options_init(&cpu);
   /* Refuse before anything starts. */
@@ -74,15 +75,17 @@ static int profile_start_parts(lua_State *L, struct combined *c)
   if (c->cpu) {
     cpu.output = m->output;
     cpu.joint = true;
-    if (ljp_sysprof_start(L, &cpu, &why))
-      return ljp_options_failed(L, why.error, why.text);
+    status = ljp_sysprof_start(L, &cpu, &why);
+    if (status)
+      return ljp_options_refused(L, status, &why);
     m->output.path = NULL;
     m->shared = true;
   }
-  if (c->memory && ljp_memprof_start(L, m, &why)) {
+  status = c->memory ? ljp_memprof_start(L, m, &why) : LJP_OK;
+  if (status) {
     if (c->cpu)
       ljp_sysprof_stop(L, &ignored);
-    return ljp_options_failed(L, why.error, why.text);
+    return ljp_options_refused(L, status, &why);
   }
   if (c->cpu && ljp_sysprof_commit(&why)) {
     if (c->memory)
@@ -101,8 +104,8 @@ static int profile_start(lua_State *L)
   ljp_side_bind();
   ljp_memprof_options_init(&c.m.options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
-    return ljp_options_failed(
-        L, EINVAL, "start takes one table of options: start{path = \"FILE\"}");
+    return ljp_options_misused(
+        L, "start takes one table of options: start{path = \"FILE\"}");
   if (lua_gettop(L) == 0 || lua_isnil(L, 1)) {
     lua_settop(L, 0);
     lua_newtable(L);
@@ -113,13 +116,11 @@ static int profile_start(lua_State *L)
   if (results)
     return results;
   if (!c.cpu && !c.memory)
-    return ljp_options_failed(L, EINVAL,
-                              "options 'cpu' and 'memory' are both false: "
-                              "nothing would be recorded");
+    return ljp_options_misused(L, "options 'cpu' and 'memory' are both false: "
+                                  "nothing would be recorded");
   if (c.jitdump && !c.cpu)
-    return ljp_options_failed(L, EINVAL,
-                              "option 'jitdump' is about sessions with CPU "
-                              "samples, but 'cpu' is false");
+    return ljp_options_misused(L, "option 'jitdump' is about sessions with CPU "
+                                  "samples, but 'cpu' is false");
   return profile_start_parts(L, &c);
 }
 

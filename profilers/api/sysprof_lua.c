@@ -141,8 +141,8 @@ static int sysprof_start(lua_State *L)
   ljp_side_bind();
   ljp_sysprof_options_init(&options);
   if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
-    return ljp_options_failed(
-        L, EINVAL, "start takes one table of options: start{mode = \"C\"}");
+    return ljp_options_misused(
+        L, "start takes one table of options: start{mode = \"C\"}");
   if (lua_istable(L, 1)) {
     int results = ljp_options_read(L, 1, sysprof_options, OPTIONS, &options);
     if (results)
@@ -150,8 +150,9 @@ static int sysprof_start(lua_State *L)
   }
   if (!options.output.path && options.mode != LJP_SAMPLER_COUNT)
     options.output.path = "sysprof.bin";
-  if (ljp_sysprof_start(L, &options, &why))
-    return ljp_options_failed(L, why.error, why.text);
+  enum ljp_status status = ljp_sysprof_start(L, &options, &why);
+  if (status)
+    return ljp_options_refused(L, status, &why);
   lua_pushboolean(L, 1);
   return 1;
 }
@@ -159,8 +160,9 @@ static int sysprof_start(lua_State *L)
 static int sysprof_stop(lua_State *L)
 {
   struct ljp_failure why;
-  if (ljp_sysprof_stop(L, &why))
-    return ljp_options_failed(L, why.error, why.text);
+  enum ljp_status status = ljp_sysprof_stop(L, &why);
+  if (status)
+    return ljp_options_refused(L, status, &why);
   lua_pushboolean(L, 1);
   return 1;
 }

@@ -347,7 +347,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
   const struct ljp_memprof_options *options = wanted;
   if (g->running)
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
-                    "memory profiler is running already");
+                    "profiler is running already");
   g->options = *options;
   enum ljp_status status =
       ljp_output_keep_path(&g->options.output, g->path, why);
@@ -421,7 +421,7 @@ enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
   memprof_lock();
   if (!g->running)
     status =
-        ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
+        ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   else if (g->owner && ljp_guest_vm_id(L) != g->owner)
     status = ljp_fail(
         why, LJP_ERR_USE, EPERM,
@@ -449,7 +449,7 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   struct ljp_recorder *r = ljp_guest_recorder(L);
   if (!g->running) {
     status =
-        ljp_fail(why, LJP_ERR_RUN, EINVAL, "memory profiler is not running");
+        ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   } else if (g->owner && ljp_guest_vm_id(L) != g->owner) {
     status = ljp_fail(why, LJP_ERR_USE, EPERM,
                       "memory profiler was started by another VM "
