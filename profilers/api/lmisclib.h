@@ -18,6 +18,40 @@
 #define LUAMISC_API extern __attribute__((visibility("default")))
 #endif
 
+/* -- Metrics --------------------------------------------------------------- */
+/* Counts since the VM was made, and sizes now. */
+struct luam_Metrics {
+  size_t strhash_hit;  /* strings that were wanted and existed already */
+  size_t strhash_miss; /* strings that were made */
+
+  /* Objects, dead ones too until the collector frees them. */
+  size_t gc_strnum;
+  size_t gc_tabnum;
+  size_t gc_udatanum;
+  size_t gc_cdatanum;
+
+  size_t gc_total; /* bytes in use: allocated less freed */
+  size_t gc_freed;
+  size_t gc_allocated;
+
+  /* Steps of the collector, by its state. */
+  size_t gc_steps_pause;
+  size_t gc_steps_propagate;
+  size_t gc_steps_atomic;
+  size_t gc_steps_sweepstring;
+  size_t gc_steps_sweep;
+  size_t gc_steps_finalize;
+
+  size_t jit_snap_restore; /* exits of traces to the interpreter */
+  size_t jit_trace_abort;
+  size_t jit_mcode_size; /* bytes of memory for machine code */
+  unsigned int jit_trace_num;
+};
+
+/* On the VM's own thread. In a library without profilers, too. */
+LUAMISC_API void luaM_metrics(lua_State *L, struct luam_Metrics *metrics);
+
+/* -- Results of the profilers' functions ----------------------------------- */
 #define PROFILE_SUCCESS 0
 #define PROFILE_ERRUSE 1 /* wrong arguments, or not supported */
 #define PROFILE_ERRRUN 2 /* running already, or not running */
@@ -26,8 +60,11 @@
 
 /* -- CPU profiler ---------------------------------------------------------- */
 /*
-** Takes len bytes at *data. Returns the number of bytes taken, 0 on error; sets
-** *data to NULL to end the stream. ctx comes from the options.
+** Takes len bytes at *data: a stream of ljprof, for `ljprof report` and others.
+** Returns the number of bytes taken (len or more: all), 0 on error. Sets *data
+** to NULL to end the stream. With a buffer in the options, *data is that buffer;
+** the writer may replace it by another one of the same size. ctx comes from the
+** options.
 */
 typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len, void *ctx);
 
@@ -47,13 +84,14 @@ typedef void (*luam_Sysprof_backtracer)(void *(*frame_writer)(int frame_no,
 
 struct luam_Sysprof_Options {
   uint8_t mode;
-  uint64_t interval; /* milliseconds */
+  uint64_t interval; /* milliseconds; from 2^31 on: the timer never expires */
   uint8_t *buf;      /* may be used to collect output, if not NULL */
   size_t len;        /* its size in bytes */
   void *ctx;         /* for writer and on_stop */
 };
 
-/* Samples by the state of the VM, and all of them. */
+/* Samples by the state of the VM, and all of them. vmst_interp has those outside
+** of any VM, too, so the states add up to samples. */
 struct luam_Sysprof_Counters {
   uint64_t vmst_interp;
   uint64_t vmst_lfunc;
@@ -72,6 +110,8 @@ LUAMISC_API int luaM_sysprof_set_writer(luam_Sysprof_writer writer);
 LUAMISC_API int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop);
 /* NULL restores the built-in one. */
 LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
+/* While the session runs, a SIGPROF of somebody else takes a sample of its
+** thread, unless the program handles or ignores SIGPROF. */
 LUAMISC_API int luaM_sysprof_start(lua_State *L,
                                    const struct luam_Sysprof_Options *opt);
 LUAMISC_API int luaM_sysprof_stop(lua_State *L);
@@ -92,7 +132,18 @@ struct luam_Memprof_Options {
 
 LUAMISC_API int luaM_memprof_start(lua_State *L,
                                    const struct luam_Memprof_Options *opt);
-LUAMISC_API int luaM_memprof_stop(lua_State *L);
+LUAMISC_API int luaM_memprof_stop(const lua_State *L);
+/* Is a session running? 1 or 0. */
+LUAMISC_API int luaM_memprof_isrunning(void);
+
+/* Names of the first design of Tarantool's memory profiler. There the numbers
+** were others, and ERR was said of a profiler that runs already, too. */
+#define luam_Prof_options luam_Memprof_Options
+#define LUAM_PROFILE_SUCCESS PROFILE_SUCCESS
+#define LUAM_PROFILE_ERR PROFILE_ERRUSE
+#define LUAM_PROFILE_ERRRUN PROFILE_ERRRUN
+#define LUAM_PROFILE_ERRMEM PROFILE_ERRMEM
+#define LUAM_PROFILE_ERRIO PROFILE_ERRIO
 
 /* -- The Lua interface ----------------------------------------------------- */
 #define LUAM_MISCLIBNAME "misc"

@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profilers/api/c_output.h"
 #include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/memprof.h"
 #include "profilers/session/side_run.h"
 
-/* The options of the running session; read when it has ended. */
-static struct luam_Memprof_Options running;
+/* The output of the running session; on_stop is read when it has ended. */
+static struct ljp_c_output running;
 
 /* The errno of a failed on_stop, for the thread that stopped the session; or
 ** 0. */
@@ -20,7 +21,7 @@ static __thread int on_stop_error;
 static void memprof_stopped(void *ctx)
 {
   (void)ctx;
-  struct luam_Memprof_Options was = running;
+  struct ljp_c_output was = running;
   running.on_stop = NULL;
   errno = 0;
   if (was.on_stop && was.on_stop(was.ctx, was.buf))
@@ -42,14 +43,20 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
   }
   ljp_memprof_options_init(&options);
   options.sample_bytes = 0;
-  options.output.callback = opt->writer;
-  options.output.callback_ctx = opt->ctx;
+  options.output.callback = ljp_c_output_write;
+  options.output.callback_ctx = &running;
   options.output.on_stop = memprof_stopped;
-  running = *opt;
+  running = (struct ljp_c_output){opt->writer, opt->on_stop, opt->ctx, opt->buf,
+                                  opt->len};
   return ljp_c_result(ljp_memprof_start(L, &options, &why), &why);
 }
 
-int luaM_memprof_stop(lua_State *L)
+int luaM_memprof_isrunning(void)
+{
+  return ljp_memprof_running();
+}
+
+int luaM_memprof_stop(const lua_State *L)
 {
   struct ljp_failure why;
   if (!L) {
@@ -57,7 +64,8 @@ int luaM_memprof_stop(lua_State *L)
     return PROFILE_ERRUSE;
   }
   on_stop_error = 0;
-  int code = ljp_c_result(ljp_memprof_stop(L, &why), &why);
+  int code =
+      ljp_c_result(ljp_memprof_stop((lua_State *)(uintptr_t)L, &why), &why);
   if (code != PROFILE_SUCCESS || !on_stop_error)
     return code;
   errno = on_stop_error;

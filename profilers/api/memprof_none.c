@@ -16,7 +16,12 @@ int luaM_memprof_start(lua_State *L, const struct luam_Memprof_Options *opt)
   return PROFILE_ERRUSE;
 }
 
-int luaM_memprof_stop(lua_State *L)
+int luaM_memprof_isrunning(void)
+{
+  return 0;
+}
+
+int luaM_memprof_stop(const lua_State *L)
 {
   (void)L;
   errno = ENOTSUP;

@@ -5,8 +5,10 @@
 */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
+#include "profilers/api/c_output.h"
 #include "profilers/api/c_result.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/cpu/sysprof.h"
@@ -19,12 +21,11 @@ static struct {
   luam_Sysprof_backtracer backtracer;
 } set;
 
-/* The callbacks of the running session; read when it has ended. */
-static struct {
-  luam_Sysprof_on_stop on_stop;
-  void *ctx;
-  uint8_t *buf;
-} running;
+/* Programs give -1 for a timer that never expires. */
+static const uint64_t longest_ms = INT32_MAX;
+
+/* The output of the running session; on_stop is read when it has ended. */
+static struct ljp_c_output running;
 
 static int sysprof_wrong(int error)
 {
@@ -72,26 +73,25 @@ int luaM_sysprof_start(lua_State *L, const struct luam_Sysprof_Options *opt)
   struct ljp_sysprof_options options;
   struct ljp_failure why;
   ljp_side_bind();
-  if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval ||
-      opt->interval > LJP_INTERVAL_MAX_NS / 1000000)
+  if (!L || !opt || opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval)
     return sysprof_wrong(EINVAL);
   ljp_sysprof_options_init(&options);
   options.mode = (enum ljp_sampler_mode)opt->mode;
-  options.interval_ns = opt->interval * 1000000;
+  options.interval_ns =
+      (opt->interval < longest_ms ? opt->interval : longest_ms) * 1000000;
+  options.asked = SIGPROF;
   options.output.on_stop = sysprof_stopped;
   pthread_mutex_lock(&lock);
-  options.output.callback = set.writer;
-  options.output.callback_ctx = opt->ctx;
+  options.output.callback = set.writer ? ljp_c_output_write : NULL;
+  options.output.callback_ctx = &running;
   options.backtracer = set.backtracer;
   if (options.mode != LJP_SAMPLER_COUNT && !set.writer) {
     pthread_mutex_unlock(&lock);
     return sysprof_wrong(EINVAL);
   }
-  if (!ljp_sysprof_running()) {
-    running.on_stop = set.on_stop;
-    running.ctx = opt->ctx;
-    running.buf = opt->buf;
-  }
+  if (!ljp_sysprof_running())
+    running = (struct ljp_c_output){set.writer, set.on_stop, opt->ctx, opt->buf,
+                                    opt->len};
   int code = ljp_c_result(ljp_sysprof_start(L, &options, &why), &why);
   pthread_mutex_unlock(&lock);
   return code;
@@ -109,7 +109,10 @@ int luaM_sysprof_report(struct luam_Sysprof_Counters *counters)
   if (!counters)
     return sysprof_wrong(EINVAL);
   ljp_sysprof_report(&r);
-  counters->vmst_interp = r.state[LJP_VMSTATE_INTERP] - r.lfunc;
+  /* What has no state of the VM counts as INTERP, so that the states add up. */
+  counters->vmst_interp =
+      r.state[LJP_VMSTATE_INTERP] - r.lfunc + r.state[LJP_VMSTATE_HOST] +
+      r.state[LJP_VMSTATE_WAITING] + r.state[LJP_VMSTATE_UNKNOWN];
   counters->vmst_lfunc = r.lfunc;
   counters->vmst_ffunc = r.state[LJP_VMSTATE_BUILTIN];
   counters->vmst_cfunc = r.state[LJP_VMSTATE_C];

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "profilers/cpu/asked.h"
 #include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/restart.h"
 #include "profilers/cpu/sample_stack.h"
@@ -76,6 +77,8 @@ LJP_SIGSAFE static void sampler_lose(struct ljp_sampler *s,
 /* -- Whose signal it is ---------------------------------------------------- */
 LJP_SIGSAFE static struct ljp_sampler *sampler_owner(const siginfo_t *info)
 {
+  if (LJP_UNLIKELY(info->si_signo == shared.asked))
+    return ljp_asked_sampler();
   if (info->si_code == SI_TIMER) {
     uintptr_t at = (uintptr_t)info->si_value.sival_ptr;
     uintptr_t first = (uintptr_t)&ljp_samplers[0];

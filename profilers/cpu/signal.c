@@ -86,3 +86,25 @@ enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why)
                           strerror(error))
                : LJP_OK;
 }
+
+/* The borrowed signal, or 0; under the lock of the CPU profiler. */
+static int signal_borrowed;
+
+int ljp_signal_borrow(int signal)
+{
+  struct sigaction now;
+  signal_borrowed = 0;
+  if (signal && !sigaction(signal, NULL, &now) &&
+      !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL &&
+      !signal_set(signal, NULL))
+    signal_borrowed = signal;
+  return signal_borrowed;
+}
+
+void ljp_signal_give_back(void)
+{
+  if (signal_borrowed &&
+      ljp_signal_handler(signal_borrowed) == LJP_HANDLER_OURS)
+    signal(signal_borrowed, SIG_DFL);
+  signal_borrowed = 0;
+}

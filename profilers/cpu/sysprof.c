@@ -8,7 +8,6 @@
 ** itself.
 */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +261,7 @@ static void sysprof_set_shared(void)
   ljp_sampler_shared.only_lua = o->threads == LJP_THREADS_LUA;
   ljp_sampler_shared.depth = o->depth;
   ljp_sampler_shared.ended_wait = false;
+  ljp_sampler_shared.asked = ljp_signal_borrow(o->asked);
   ljp_sampler_shared.backtracer = o->backtracer;
   ljp_vms_reset();
   if (g->vm)
@@ -420,6 +420,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_unsampled_finish();
   ljp_unsampled_rest(process_ns, true);
   g->armed = false;
+  ljp_signal_give_back();
   g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
   sysprof_push_counts();
   sysprof_tell_cpu_time(true);

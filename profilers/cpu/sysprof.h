@@ -34,6 +34,7 @@ struct ljp_sysprof_options {
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
   int signal;   /* 0: that of the timer, or a default */
+  int asked;    /* 0, or a signal of others that asks for a sample */
   bool jitdump; /* files for perf: doc/guide/perf.md */
   bool joint;   /* ljp_sysprof_commit() follows when others have joined */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));

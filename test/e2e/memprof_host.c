@@ -6,7 +6,7 @@
 **   ended     the writer ends the stream: stop fails with ECANCELED
 **   refused   the writer takes nothing: PROFILE_ERRIO, and on_stop once
 **   errno     the same, and the writer sets errno: stop fails with it
-**   greedy    the writer claims more than it was given: PROFILE_ERRIO
+**   greedy    the writer claims more than it was given; the stream is whole
 **   first     the writer refuses or ends the first bytes; start or stop fails
 **   onstop    on_stop fails: stop fails with its errno
 **   again     on_stop starts the next session
@@ -41,6 +41,7 @@ struct context {
   int stops, error;
   size_t bytes, enough;
   bool refuse, end, greedy, piecemeal;
+  uint8_t buffer[509];
   lua_State *next; /* in which on_stop starts a session */
 };
 
@@ -51,14 +52,12 @@ static size_t host_write(const void **data, size_t len, void *ctx)
   errno = c->error;
   if (c->refuse && c->bytes > c->enough)
     return 0;
-  if (c->greedy && c->bytes > c->enough)
-    return len + 1;
   if (c->piecemeal && len > 7)
     len = 1 + len % 7;
   size_t taken = fwrite(*data, 1, len, c->out);
   if (c->end && c->bytes > c->enough)
     *data = NULL;
-  return taken;
+  return taken + (c->greedy ? 4096 : 0);
 }
 
 static int on_stop(void *ctx, uint8_t *buf)
@@ -66,14 +65,17 @@ static int on_stop(void *ctx, uint8_t *buf)
   struct context *c = ctx;
   c->stops++;
   if (c->next) {
-    struct luam_Memprof_Options o = {
-        .ctx = c, .buf = buf, .writer = host_write, .on_stop = on_stop};
+    struct luam_Memprof_Options o = {.ctx = c,
+                                     .buf = buf,
+                                     .len = sizeof c->buffer,
+                                     .writer = host_write,
+                                     .on_stop = on_stop};
     lua_State *L = c->next;
     c->next = NULL;
     CHECK(luaM_memprof_start(L, &o) == PROFILE_SUCCESS);
   }
   errno = c->error;
-  return c->error || buf != (uint8_t *)ctx;
+  return c->error || buf != c->buffer;
 }
 
 static void run(lua_State *L, const char *code)
@@ -368,7 +370,7 @@ static void run_session(lua_State *L, const struct luam_Memprof_Options *o,
     return;
   }
   int code = luaM_memprof_stop(L);
-  if (c->refuse || c->end || c->greedy)
+  if (c->refuse || c->end)
     CHECK(code == PROFILE_ERRIO && errno == (c->end     ? ECANCELED
                                              : c->error ? c->error
                                                         : EIO));
@@ -419,8 +421,8 @@ int main(int argc, char **argv)
 {
   struct context c = {.enough = ENOUGH};
   struct luam_Memprof_Options o = {.ctx = &c,
-                                   .buf = (uint8_t *)&c,
-                                   .len = sizeof c,
+                                   .buf = c.buffer,
+                                   .len = sizeof c.buffer,
                                    .writer = host_write,
                                    .on_stop = on_stop};
   CHECK(argc == 3);

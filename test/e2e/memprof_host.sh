@@ -8,7 +8,7 @@ for what in writer short ended refused errno greedy first onstop again wrong bar
     fail "$what: $(cat out.txt)"
   ok "$what"
 done
-for what in writer short close other thread; do
+for what in writer short greedy close other thread; do
   "$BUILD_DIR/bin/ljprof" check $what.ljp > check.txt ||
     fail "$what: $(cat check.txt)"
   "$BUILD_DIR/bin/ljprof" dump $what.ljp > dump.txt
