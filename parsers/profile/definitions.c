@@ -133,7 +133,8 @@ enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
       fresh.known = !(rec->flags & LJP_PROTO_UNKNOWN);
       fresh.first_line = ljp_clamp_u32(rec->first_line);
       if ((status = ljp_profile_intern_string(p, name, &fresh.name)) ||
-          (status = definitions_chunk_name(p, rec->chunk, &fresh.file)))
+          (fresh.known &&
+           (status = definitions_chunk_name(p, rec->chunk, &fresh.file))))
         return status;
     }
     *entry = fresh;

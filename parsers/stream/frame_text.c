@@ -68,11 +68,11 @@ static void text_add_string(struct line *line, struct ljp_str s)
   line->out[line->len] = '\0';
 }
 
-static void text_add_chunk(struct line *line, struct ljp_str chunk)
+static void text_add_chunk(struct line *line, const struct ljp_rec_proto *proto)
 {
   char room[LJP_CHUNK_NAME_BYTES];
-  if (chunk.len)
-    text_add_string(line, ljp_chunk_name(chunk, room));
+  if (!(proto->flags & LJP_PROTO_UNKNOWN))
+    text_add_string(line, ljp_chunk_name(proto->chunk, room));
   else
     text_add(line, "?");
 }
@@ -88,7 +88,7 @@ static void text_add_lua(struct line *line, const struct ljp_rec_proto *proto,
   } else {
     text_add(line, "function:%" PRIu64 " ", proto->first_line);
   }
-  text_add_chunk(line, proto->chunk);
+  text_add_chunk(line, proto);
   if (at)
     text_add(line, ":%" PRIu64, at);
 }

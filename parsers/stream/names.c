@@ -100,13 +100,16 @@ struct ljp_str ljp_chunk_name(struct ljp_str chunk,
                               char room[LJP_CHUNK_NAME_BYTES])
 {
   enum { SOURCE_BYTES = 40 };
+  static const char empty[] = "[string \"\"]";
   _Static_assert(sizeof "[string \"...\"]" + SOURCE_BYTES <=
                      LJP_CHUNK_NAME_BYTES,
                  "the longest name fits");
   if (!chunk.len)
-    return chunk;
+    return (struct ljp_str){empty, sizeof empty - 1};
   if (*chunk.data == '@' || *chunk.data == '=')
-    return (struct ljp_str){chunk.data + 1, chunk.len - 1};
+    /* The mark alone is a name, too. */
+    return chunk.len == 1 ? chunk
+                          : (struct ljp_str){chunk.data + 1, chunk.len - 1};
   const char *end = memchr(chunk.data, '\n', chunk.len);
   uint32_t n = end ? (uint32_t)(end - chunk.data) : chunk.len;
   bool cut = end || n > SOURCE_BYTES;

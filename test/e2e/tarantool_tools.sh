@@ -75,6 +75,27 @@ grep -qE 'memory.lua:6 holds [0-9.]+(KiB|B): [0-9]+ allocs, 0 frees' leaks.txt |
   fail "leaks: $(cat leaks.txt)"
 ! grep -q ':7 holds' leaks.txt || fail "what is freed, leaks: $(cat leaks.txt)"
 
+# Chunks whose names are empty, or nothing but a mark, keep their names.
+cat > nameless.lua << 'END'
+local chunks = {}
+for i, name in ipairs{"", "@", "="} do
+  chunks[i] = assert(loadstring("\n\n\nreturn {}", name))
+end
+assert(misc.memprof.start("nameless.ljp"))
+local kept = {chunks[1](), chunks[2](), chunks[3]()}
+assert(misc.memprof.stop())
+END
+"$luajit" -joff nameless.lua
+"$ljprof" export --to ljm -o nameless.ljm nameless.ljp 2> /dev/null ||
+  fail "export of chunks without a name"
+for file in nameless.ljp nameless.ljm; do
+  "$ljprof" report --by line "$file" > lines.txt || fail "report of $file"
+  for name in '[string ""]:4' '@:4' '=:4'; do
+    grep -qF " $name" lines.txt || fail "$file: no $name: $(cat lines.txt)"
+  done
+done
+ok "chunks without a name"
+
 refuses "ljm of ljm" 1 "recorded by Tarantool's memprof: it is in this format" \
   "$ljprof" export --to ljm -o x every.ljm
 

@@ -62,7 +62,7 @@ static bool ljm_fill_function(struct ljp_ljm *ljm,
 {
   const struct ljp_rec_proto *proto = ljp_model_proto(model, e->ref);
   e->address = LJP_TARANTOOL_FUNCTIONS + ljm->count * LJP_TARANTOOL_STEP;
-  if (!proto || !proto->chunk.len)
+  if (!proto || (proto->flags & LJP_PROTO_UNKNOWN))
     return ljm_keep_text(ljm, "(unknown Lua function)", &e->text);
   e->line = ljp_tarantool_line(proto->first_line);
   return ljm_keep(ljm, proto->chunk, &e->text);
