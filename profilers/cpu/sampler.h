@@ -66,7 +66,7 @@ struct ljp_sampler_shared {
   uint32_t depth; /* frames at most */
   /* The handler may have ended a wait that it could not begin again. */
   _Atomic bool ended_wait;
-  int asked;      /* a signal of others that asks for a sample, or 0 */
+  int asked; /* a signal of others that asks for a sample, or 0 */
   /* Walks the host frames instead of our unwinder; see lmisclib.h. */
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };

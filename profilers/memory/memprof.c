@@ -346,8 +346,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
 {
   const struct ljp_memprof_options *options = wanted;
   if (g->running)
-    return ljp_fail(why, LJP_ERR_RUN, EBUSY,
-                    "profiler is running already");
+    return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
   g->options = *options;
   enum ljp_status status =
       ljp_output_keep_path(&g->options.output, g->path, why);
@@ -420,8 +419,7 @@ enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
   enum ljp_status status;
   memprof_lock();
   if (!g->running)
-    status =
-        ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   else if (g->owner && ljp_guest_vm_id(L) != g->owner)
     status = ljp_fail(
         why, LJP_ERR_USE, EPERM,
@@ -448,8 +446,7 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   memprof_lock();
   struct ljp_recorder *r = ljp_guest_recorder(L);
   if (!g->running) {
-    status =
-        ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
   } else if (g->owner && ljp_guest_vm_id(L) != g->owner) {
     status = ljp_fail(why, LJP_ERR_USE, EPERM,
                       "memory profiler was started by another VM "
