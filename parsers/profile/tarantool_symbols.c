@@ -3,12 +3,16 @@
 */
 #include "parsers/profile/tarantool_symbols.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
 #include "parsers/tarantool/builtins.h"
+
+/* Chunk names that are longer are shortened, to so many bytes of their own. */
+enum { LONG_BYTES = 1000, LONG_SHOWN = 60 };
 
 void ljp_tarantool_symbols_fini(struct ljp_tarantool_symbols *s)
 {
@@ -81,6 +85,20 @@ static enum ljp_status symbols_alias(struct ljp_tarantool_symbols *s,
   return symbols_intern_text(p, name, file);
 }
 
+/* A long chunk name as its beginning, its size and its hash: others that begin
+** alike have other names, and frames have room for the line. */
+static enum ljp_status symbols_long_chunk(struct ljp_profile *p,
+                                          struct ljp_str chunk, uint32_t *file)
+{
+  char name[LONG_SHOWN + 64];
+  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+  for (uint32_t i = 0; i < chunk.len; i++)
+    hash = (hash ^ (uint8_t)chunk.data[i]) * UINT64_C(0x100000001b3);
+  snprintf(name, sizeof name, "[string \"%.*s...\" %u bytes, %016" PRIx64 "]",
+           LONG_SHOWN, chunk.data, chunk.len, hash);
+  return symbols_intern_text(p, name, file);
+}
+
 static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
                                      struct ljp_profile *p,
                                      struct ljp_str chunk, uint32_t *file)
@@ -88,12 +106,13 @@ static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
   static const char before[] = "[string \"", behind[] = "\"]";
   if (chunk.len && memchr(chunk.data, '\n', chunk.len))
     return symbols_alias(s, p, chunk, file);
+  if (chunk.len > LONG_BYTES)
+    return symbols_long_chunk(p, chunk, file);
   if (chunk.len && (*chunk.data == '@' || *chunk.data == '=')) {
     if (chunk.len > 1) /* The mark alone is a name, too. */
       chunk = (struct ljp_str){chunk.data + 1, chunk.len - 1};
     return ljp_profile_intern_string(p, chunk, file);
   }
-  /* Not shortened: two long ones that begin alike would be one. */
   uint32_t len = chunk.len + sizeof before + sizeof behind - 2;
   char *text = malloc(len);
   if (!text)

@@ -134,3 +134,11 @@ for name in 'trace 1 a:5' '[string \"\"]:2' '@:2' '=:2'; do
   grep -qF "{\"name\":\"$name\"" json.txt || fail "no $name: $(cat json.txt)"
 done
 ok "a trace before its function, and chunks without a name"
+
+# Long chunk names that begin alike stay apart, and their lines, too.
+x=$(head -c 4999 /dev/zero | tr '\0' x)
+printf 'ljs\003\0\0\0\000\020\210\047%sa\000\000\021\210\047%sb\000\200ljm\003\0\0\0\011\020\002\100\007\011\020\003\101\007\011\021\002\102\007\200' \
+  "$x" "$x" > long.bin
+"$ljprof" report --json --by line long.bin > json.txt || fail "report long.bin"
+names=$(grep -oE '"name":"\[string \\"x{60}\.\.\.\\" 5000 bytes, [0-9a-f]{16}\]:[23]"' json.txt | sort -u)
+same "names of long chunks" 3 "$(echo "$names" | wc -l)"
