@@ -128,12 +128,11 @@ static struct ljp_answer *answer_candidate(struct ljp_stacks *s,
   return room;
 }
 
-/* Removes those of n words that are among the first `kept`, or duplicates, so
-** that each word is compared once. Returns how many are left. */
-static unsigned answer_unite(struct ljp_memo_read *word, unsigned kept,
-                             unsigned n)
+/* Removes duplicates, so that each word is compared once. */
+static unsigned answer_unite(struct ljp_memo_read *word, unsigned n)
 {
-  for (unsigned i = kept, j; i < n; i++) {
+  unsigned kept = 0;
+  for (unsigned i = 0, j; i < n; i++) {
     for (j = 0; j < kept && word[j].at != word[i].at; j++)
       ;
     if (j == kept)
@@ -164,19 +163,13 @@ static bool answer_words(const struct ljp_stacks *s, struct ljp_answer *a,
   more =
       ljp_guest_start_words(s->heap, &site->in_guest, regs, start,
                             &segment->spine, a->word + n, LJP_ANSWER_WORDS - n);
-  if (!more)
-    return false;
-  n = answer_round(a->word, answer_unite(a->word, 0, n + more));
-  a->top = n;
-  if (segment->words > LJP_ANSWER_WORDS - n)
+  n += more;
+  if (!more || segment->words > LJP_ANSWER_WORDS - n)
     return false;
   memcpy(a->word + n, segment->word, segment->words * sizeof *a->word);
-  n = answer_unite(a->word, a->top, n + segment->words);
+  n = answer_unite(a->word, n + segment->words);
   a->words = answer_round(a->word, n);
-  if (!start->counted)
-    a->top = a->words;
-  a->entries = start->entries;
-  return a->words != 0;
+  return true;
 }
 
 void ljp_answers_meet(struct ljp_stacks *s, const struct ljp_caller *caller,

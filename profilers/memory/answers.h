@@ -11,8 +11,8 @@
 ** knows the stack (ljp_push_stack_wait()), so its events carry no frames.
 **
 ** Invariants: answer[0] is never learned. The writer knows each answer of the
-** current epoch. `words` and `top` are multiples of four. Use on the VM's own
-** thread only.
+** current epoch. `words` is a multiple of four. Use on the VM's own thread
+** only.
 */
 #ifndef LJP_MEMORY_ANSWERS_H
 #define LJP_MEMORY_ANSWERS_H
@@ -44,12 +44,10 @@ struct ljp_answer {
   uint64_t rip;
   uint32_t epoch; /* that of struct ljp_stacks; any other: not learned, or
                   ** useless by now */
-  uint32_t words; /* on which the stack depends; without the frames below: */
-  uint32_t top;
-  uint32_t entries; /* into the VM when all words were last compared */
-  uint64_t place;   /* ljp_guest_place() */
-  uint32_t hits;    /* since the last search for room came to its way */
-  uint32_t wait;    /* not learned: meetings that are still missing */
+  uint32_t words;
+  uint64_t place; /* ljp_guest_place() */
+  uint32_t hits;  /* since the last search for room came to its way */
+  uint32_t wait;  /* not learned: meetings that are still missing */
   struct ljp_found_stack stack;
   struct ljp_memo_read word[LJP_ANSWER_WORDS];
   uint64_t frame[LJP_NUMBERED_FRAMES];
@@ -95,22 +93,13 @@ static inline bool ljp_stacks_current(const struct ljp_stacks *s)
          s->generation[1] == ljp_guest_code_generation();
 }
 
-/* Does the answer hold? Compares its words. If C code has not entered the VM
-** since the last time, what is below the C frame has been suspended, so its
-** words need no comparison. */
+/* Does the answer hold? Compares all of its words. */
 static inline bool ljp_answer_holds(const struct ljp_stacks *s,
-                                    struct ljp_answer *a,
+                                    const struct ljp_answer *a,
                                     const struct ljp_caller *caller)
 {
-  if (LJP_UNLIKELY(a->caller != caller || a->rip != caller->rip ||
-                   a->epoch != s->epoch))
-    return false;
-  const uint32_t entries = *s->heap->entries;
-  const uint32_t words = a->entries == entries ? a->top : a->words;
-  if (LJP_UNLIKELY(ljp_saferead_same(a->word, words) != words))
-    return false;
-  a->entries = entries;
-  return true;
+  return a->caller == caller && a->rip == caller->rip && a->epoch == s->epoch &&
+         ljp_saferead_same(a->word, a->words) == a->words;
 }
 
 static inline void ljp_answers_follow(struct ljp_answers *t,
@@ -118,7 +107,6 @@ static inline void ljp_answers_follow(struct ljp_answers *t,
 {
   ljp_assert(a == &t->answer[a->stack.number] && a->stack.number);
   ljp_assert(a->words && a->words % 4 == 0 && a->words <= LJP_ANSWER_WORDS);
-  ljp_assert(a->top && a->top % 4 == 0 && a->top <= a->words);
   ljp_assert(a->stack.frames == a->frame && a->stack.root_first);
   t->history = (t->history << 4 ^ a->stack.number) & (LJP_ANSWER_HISTORIES - 1);
   a->hits++;

@@ -109,7 +109,7 @@ static bool below_follow(struct ljp_stacks *s, struct ljp_segment *a,
                          unsigned deep)
 {
   return ljp_below_follow_spine(s, a, start, kept) &&
-         (ljp_below_unchanged(a, start) ||
+         (ljp_below_unchanged(a) ||
           ljp_below_put_together(s, a, start, kept, deep));
 }
 
@@ -227,7 +227,6 @@ static bool below_learn_frames(struct ljp_stacks *s, struct ljp_segment *a,
   if (!a->learned && a->spine.tight && ljp_segment_deepen(s, a))
     a->learned = ljp_spine_follow(&a->spine, start, &kept) &&
                  below_learn_words(s, a, map);
-  a->entries = start->entries;
   return a->learned;
 }
 

@@ -45,25 +45,10 @@ static inline bool ljp_below_follow_spine(struct ljp_stacks *s,
   return ljp_spine_follow(&a->spine, start, kept);
 }
 
-/* If C code has not entered the VM since, the C frame is still the same, and
-** what is below it has been suspended all the time. */
-static inline bool ljp_below_suspended(const struct ljp_segment *a,
-                                       const struct ljp_guest_start *start)
+static inline bool ljp_below_unchanged(const struct ljp_segment *a)
 {
-  return start->counted && a->entries == start->entries;
-}
-
-static inline bool ljp_below_unchanged(struct ljp_segment *a,
-                                       const struct ljp_guest_start *start)
-{
-  if (!a->learned || a->spine.low != a->low || a->spine.below != a->below)
-    return false;
-  if (LJP_LIKELY(ljp_below_suspended(a, start)))
-    return true;
-  if (ljp_saferead_equal(a->word, a->words) != a->words)
-    return false;
-  a->entries = start->entries;
-  return true;
+  return a->learned && a->spine.low == a->low && a->spine.below == a->below &&
+         ljp_saferead_equal(a->word, a->words) == a->words;
 }
 
 /* Brings the segment's spine and the frames below it up to date for a start.
@@ -74,7 +59,7 @@ static inline bool ljp_below_find(struct ljp_stacks *s, struct ljp_segment *a,
                                   uint32_t *kept)
 {
   return ljp_below_follow_spine(s, a, start, kept) &&
-         (LJP_LIKELY(ljp_below_unchanged(a, start)) ||
+         (LJP_LIKELY(ljp_below_unchanged(a)) ||
           ljp_below_put_together(s, a, start, kept, 0)) &&
          LJP_LIKELY(a->found < a->enough);
 }

@@ -18,7 +18,6 @@ struct ljp_segment {
   bool learned;        /* the frames below it are known, with their words; if
                        ** so: */
   uint64_t low, below; /* the spine's */
-  uint32_t entries;    /* into the VM when these frames were last compared */
   uint32_t words, hits;
   uint32_t seen;   /* hits at the last search for room in its set */
   uint32_t found;  /* times in a row that it was put together the same */

@@ -20,7 +20,6 @@ struct ljp_guest_heap {
   const uint64_t *bytes;   /* in use, as collectgarbage("count") counts them */
   const uint64_t *gc_step; /* changes with each step of the collector */
   const int32_t *vmstate;  /* as ljp_guest_heap_state() reads it */
-  const uint32_t *entries; /* how often C code has entered the VM */
 };
 
 /* False: the VM is unknown. */

@@ -47,9 +47,6 @@ struct ljp_guest_regs {
 struct ljp_guest_start {
   uint64_t L, base, pc, cframe;
   bool skip;
-  bool
-      counted; /* the C frame was entered by C code, which counts; the count: */
-  uint32_t entries;
 };
 
 /* Describes a site; regs are those at the return. Sets kind NONE if nothing is

@@ -84,9 +84,6 @@ void ljp_stacks_check(struct ljp_stacks *s, const struct ljp_caller *caller,
 static struct ljp_stacks stacks;
 static _Atomic uint64_t serial;
 static struct ljp_caller caller;
-static uint32_t entries; /* into the VM */
-static bool counted;
-static const struct ljp_guest_heap heap = {.entries = &entries};
 
 static int begin(void **state)
 {
@@ -94,9 +91,6 @@ static int begin(void **state)
   memset(&stacks, 0, sizeof stacks);
   memset(&world, 0, sizeof world);
   stacks.serial = &serial;
-  stacks.heap = &heap;
-  entries = 0;
-  counted = false;
   stacks.epoch = 1;
   stacks.generation[1] = ljp_guest_code_generation();
   caller.rip = 4711;
@@ -116,8 +110,7 @@ static uint64_t ask(uint64_t place, uint64_t frame)
 {
   const struct ljp_return_site site = {.rip = 1};
   const struct ljp_guest_regs regs = {.rip = 2};
-  const struct ljp_guest_start start = {
-      .L = 3, .counted = counted, .entries = entries};
+  const struct ljp_guest_start start = {.L = 3};
   struct ljp_memo_read below = {(uint64_t)(uintptr_t)&world.word[2],
                                 world.word[2]};
   const struct ljp_segment segment = {
@@ -166,21 +159,6 @@ static void any_word_that_changes_takes_the_answer_back(void **state)
     world.word[i] ^= 1;
     assert_int_equal(ask(7, 101), 101);
   }
-}
-
-static void what_is_below_is_compared_when_c_code_enters_the_vm(void **state)
-{
-  (void)state;
-  counted = true;
-  learn(7, 101);
-  world.word[2] ^= 1; /* which cannot be without an entry */
-  assert_int_equal(ask(7, 0), 101);
-  entries++;
-  assert_int_equal(ask(7, 102), 0);
-  world.word[2] ^= 1;
-  assert_int_equal(ask(7, 0), 101);
-  world.word[1] ^= 1;
-  assert_int_equal(ask(7, 102), 0);
 }
 
 static void sites_in_turn_keep_an_answer_each(void **state)
@@ -269,7 +247,6 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_stack_is_learned_when_it_is_met_the_third_time),
       TEST(any_word_that_changes_takes_the_answer_back),
-      TEST(what_is_below_is_compared_when_c_code_enters_the_vm),
       TEST(sites_in_turn_keep_an_answer_each),
       TEST(what_follows_is_expected_without_a_look_at_the_place),
       TEST(another_caller_or_address_has_answers_of_its_own),

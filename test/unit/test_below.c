@@ -21,10 +21,8 @@ static struct {
   uint64_t word[SEGMENTS]; /* which a walk reads in each segment */
   unsigned count;          /* of segments */
   unsigned walks;
-  unsigned from;    /* the segment below which a walk starts */
-  uint32_t entries; /* into the VM */
-  bool counted;     /* those of the C frames */
-  bool simple;      /* plain steps lead from each segment to the next */
+  unsigned from; /* the segment below which a walk starts */
+  bool simple;   /* plain steps lead from each segment to the next */
   bool resizing;
 } world;
 
@@ -141,8 +139,8 @@ bool ljp_spine_below(const struct ljp_guest_heap *heap,
   (void)in_guest;
   (void)regs;
   *frame = 0;
-  *below = (struct ljp_guest_start){
-      .L = spine->L + 1, .cframe = spine->cframe + 1, .entries = world.entries};
+  *below =
+      (struct ljp_guest_start){.L = spine->L + 1, .cframe = spine->cframe + 1};
   return true;
 }
 
@@ -167,10 +165,7 @@ static int end(void **state)
 
 static struct ljp_guest_start start_of(unsigned i)
 {
-  return (struct ljp_guest_start){.L = THREAD + i,
-                                  .cframe = CFRAME + i,
-                                  .counted = world.counted,
-                                  .entries = world.entries};
+  return (struct ljp_guest_start){.L = THREAD + i, .cframe = CFRAME + i};
 }
 
 /* What stack.c does for a stack whose topmost segment is i. True: it was found
@@ -225,25 +220,6 @@ static void a_changed_word_below_is_noticed(void **state)
     while (!find(5, &kept))
       ;
   }
-}
-
-static void words_below_are_compared_when_c_code_enters_the_vm(void **state)
-{
-  uint32_t kept;
-  (void)state;
-  world.counted = true;
-  assert_false(find(5, &kept));
-  world.word[6]++; /* which cannot be without an entry */
-  assert_true(find(5, &kept));
-  world.word[6]--;
-  world.entries++;
-  assert_true(find(5, &kept));
-  assert_int_equal(world.walks, 1);
-  world.word[6]++;
-  assert_true(find(5, &kept));
-  world.entries++;
-  assert_false(find(5, &kept));
-  assert_int_equal(world.walks, 2);
 }
 
 static void a_new_epoch_forgets(void **state)
@@ -324,7 +300,6 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(frames_below_are_learned_once),
       TEST(a_changed_word_below_is_noticed),
-      TEST(words_below_are_compared_when_c_code_enters_the_vm),
       TEST(a_new_epoch_forgets),
       TEST(nothing_is_learned_while_the_stack_moves),
       TEST(frames_are_put_together_from_a_known_segment),

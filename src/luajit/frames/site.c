@@ -104,27 +104,13 @@ void ljp_guest_site(const struct ljp_guest_heap *heap,
     site->kind = LJP_SITE_VM;
 }
 
-/* The C frame of a coroutine that was resumed is marked by CFRAME_RESUME. Such a
-** frame may have been entered by assembly, which does not count. */
-static inline void site_set_entries(const struct ljp_guest_heap *heap,
-                                    struct ljp_guest_start *start)
-{
-  const lua_State *L = (const lua_State *)(uintptr_t)start->L;
-  start->counted = (uint64_t)(uintptr_t)L->cframe == start->cframe;
-  start->entries = *heap->entries;
-}
-
 bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
                         const struct ljp_guest_site *site,
                         const struct ljp_guest_regs *regs,
                         struct ljp_guest_start *start)
 {
-  if (site->kind == LJP_SITE_TRACE) {
-    if (!site_start_compiled(heap, site, regs, start))
-      return false;
-    site_set_entries(heap, start);
-    return true;
-  }
+  if (site->kind == LJP_SITE_TRACE)
+    return site_start_compiled(heap, site, regs, start);
   if (site->kind != LJP_SITE_VM)
     return false;
   start->cframe = regs->sp + site->cframe_bytes;
@@ -148,6 +134,5 @@ bool ljp_guest_start_at(const struct ljp_guest_heap *heap,
         ((const GCfuncC *)(uintptr_t)(frame[-2] & LJ_GCVMASK))->ffid <= FF_C)
       return false;
   }
-  site_set_entries(heap, start);
   return true;
 }

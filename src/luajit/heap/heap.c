@@ -33,7 +33,6 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   heap->bytes = &g->gc.total;
   heap->gc_step = &g->gc.threshold;
   heap->vmstate = (const int32_t *)&g->vmstate;
-  heap->entries = &g->ljp_entries;
   return L2GG(L)->ljp != 0;
 }
 

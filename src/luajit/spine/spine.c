@@ -449,10 +449,8 @@ bool ljp_spine_below(const struct ljp_guest_heap *heap,
     return false;
   if (!open) /* another thread: as in vm_first_segment() of interpreter.c */
     return ljp_guest_start_at(heap, site, regs, below);
-  *below = (struct ljp_guest_start){.L = L, /* as in vm_next_segment() */
-                                    .base = spine->below,
-                                    .cframe = cframe,
-                                    .entries = *heap->entries};
+  *below = (struct ljp_guest_start){
+      .L = L, .base = spine->below, .cframe = cframe}; /* vm_next_segment() */
   if (site->kind == LJP_SITE_EXIT)
     return spine_below_exit(below, frame);
   below->pc = *regs->rbx & ~UINT64_C(3);
