@@ -6,7 +6,6 @@
 **   greedy    the writer returns more than it was given
 **   handled   the program handles SIGPROF itself
 **   memory    the first design of the memory profiler's interface
-**   metrics   luaM_metrics
 */
 #include <pthread.h>
 #include <signal.h>
@@ -168,27 +167,6 @@ static void memory(lua_State *L, const char *path)
   CHECK(!luaM_memprof_isrunning() && context.stops == 1);
 }
 
-static void metrics(lua_State *L)
-{
-  struct luam_Metrics a, b;
-  lua_gc(L, LUA_GCCOLLECT, 0);
-  lua_gc(L, LUA_GCSTOP, 0);
-  lua_pushstring(L, "exists");
-  luaM_metrics(L, &a);
-  lua_pushstring(L, "exists");
-  lua_pushstring(L, "is new");
-  lua_newuserdata(L, 71);
-  lua_newtable(L);
-  luaM_metrics(L, &b);
-  CHECK(b.strhash_hit - a.strhash_hit == 1);
-  CHECK(b.strhash_miss - a.strhash_miss == 1);
-  CHECK(b.gc_strnum - a.gc_strnum == 1);
-  CHECK(b.gc_tabnum - a.gc_tabnum == 1);
-  CHECK(b.gc_udatanum - a.gc_udatanum == 1);
-  CHECK(b.gc_allocated - a.gc_allocated == b.gc_total - a.gc_total);
-  CHECK(b.gc_allocated > a.gc_allocated && b.gc_freed == a.gc_freed);
-}
-
 int main(int argc, char **argv)
 {
   CHECK(argc == 3);
@@ -201,8 +179,6 @@ int main(int argc, char **argv)
     handled(L, path);
   else if (strcmp(what, "memory") == 0)
     memory(L, path);
-  else if (strcmp(what, "metrics") == 0)
-    metrics(L);
   else {
     context.greedy = strcmp(what, "greedy") == 0;
     context.expected = context.greedy ? NULL : context.one;

@@ -1,11 +1,8 @@
 /*
-** The hooks of the patches in a build without profilers: nothing but what the
-** metrics need.
+** The hooks of the patches in a build without profilers: nothing.
 */
 #include <stddef.h>
 #include <stdint.h>
-
-#include "src/luajit/metrics.h"
 
 struct lua_State;
 struct GCproto;
@@ -77,7 +74,7 @@ void ljp_hook_proto_gone(struct GCproto *pt)
 
 void ljp_hook_gc(struct global_State *g)
 {
-  ljp_metrics_phase(g);
+  (void)g;
 }
 
 void ljp_hook_refused(void *msp, size_t nb)
