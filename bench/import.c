@@ -1,9 +1,9 @@
 /*
 ** How fast `ljprof report` reads files of Tarantool's profilers, run as users
 ** run it, on files of 100 MB that are made here: memory events of a program
-** with a million live blocks, and of one that only allocates; samples of traces,
-** of 3,000 and of 100,000 different stacks. It prints
-** CPU time, elapsed time and memory; the best of several runs counts.
+** with a million live blocks, and of one that only allocates; samples of
+** traces, of 3,000 and of 100,000 different stacks. It prints CPU time, elapsed
+** time and memory; the best of several runs counts.
 **
 ** bench_import [FILE]...: measures these files instead.
 */

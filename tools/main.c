@@ -34,7 +34,9 @@ static int main_help(void)
                 "\n"
                 "  ljprof COMMAND --help   show the help of a command\n"
                 "  ljprof --version        show the version\n\n"
-                "FILE may be '-' for standard input.\n\n"
+                "FILE may be '-' for standard input. All commands but record, "
+                "embed and merge\nalso read files of Tarantool's memprof and "
+                "sysprof.\n\n"
                 "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
                 "usage.\n");
   return ljp_command_end("", &out, LJP_EXIT_OK);

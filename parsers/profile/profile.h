@@ -358,9 +358,9 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
 /* Resolves symbols and completes the arrays. Errors as above. */
 enum ljp_status ljp_profile_finish(struct ljp_profile *p);
 
-/* Opens a file ("-": standard input), adds it and finishes the profile. What
-** wrote the file is seen by its first bytes. On failure *p is NULL and error
-** says why. */
+/* Opens a file ("-": standard input), adds it and finishes the profile. The
+** first bytes tell what wrote the file. On failure *p is NULL and error says
+** why. */
 enum ljp_status ljp_profile_load(const char *path,
                                  const struct ljp_profile_options *options,
                                  struct ljp_profile **p,

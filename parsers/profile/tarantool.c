@@ -106,7 +106,7 @@ static uint8_t tarantool_state(unsigned state)
   return LJP_VMSTATE_UNKNOWN;
 }
 
-/* The hash of bytes behind which a word can be read. */
+/* The hash of a sample's bytes. */
 static uint32_t tarantool_hash(const struct ljp_profile *p,
                                const uint8_t *bytes, uint32_t size)
 {
@@ -406,7 +406,7 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
     snprintf(p->pass->ends, sizeof p->pass->ends, "%s", reader->error);
   else if (!status && reader->rest)
     snprintf(p->pass->ends, sizeof p->pass->ends,
-             "%llu bytes behind the end of the events are not read",
+             "%llu bytes after the end of the events were not read",
              (unsigned long long)reader->rest);
   if (!status && ((status = ljp_tarantool_symbols_note(&t->symbols, p)) ||
                   (points && (status = tarantool_add_points(p)))))

@@ -133,7 +133,7 @@ static void stack_index_host(struct ljp_tarantool_stacks *t)
 }
 
 /* The outermost of the first h host frames that is this function's, + 1; 0:
-** there is none. What it passes is not searched again. */
+** there is none. Host frames that it passes are not searched again. */
 static uint32_t stack_find_host(struct ljp_tarantool_stacks *t, uint32_t h,
                                 uint64_t start)
 {

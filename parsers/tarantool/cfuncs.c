@@ -59,7 +59,7 @@ static enum ljp_status cfuncs_join(struct ljp_cfuncs *c)
     if (!ljp_array_reserve(&c->spare, c->spare_room, &c->spare_room,
                            sizeof *c->spare))
       return LJP_ERR_MEM;
-  /* The older run moves away; what is written never overtakes the newer. */
+  /* The older run is copied away, so that writing never overtakes the newer. */
   memcpy(c->spare, c->list + a, old * sizeof *c->list);
   for (uint32_t i = 0; i < old || b < c->count;) {
     if (b == c->count ||

@@ -1,8 +1,8 @@
 /*
-** C functions by address. Symbols come in any order, many at once (a library's),
-** again and again, and between events. So they are kept in sorted runs, each
-** less than half as long as the one before it: a symbol is moved O(log n)
-** times, and a search looks at O(log n) runs. One thread a table.
+** C functions by address. Symbols come in any order, many at once (a
+** library's), again and again, and between events. So they are kept in sorted
+** runs, each less than half as long as the one before it: a symbol is moved
+** O(log n) times, and a search looks at O(log n) runs. One thread a table.
 */
 #ifndef LJP_PARSERS_TARANTOOL_CFUNCS_H
 #define LJP_PARSERS_TARANTOOL_CFUNCS_H

@@ -361,7 +361,7 @@ static enum ljp_status reader_head(struct ljp_tarantool_reader *r)
     i++;
   if (i == 3) {
     reader_say(r,
-               "at byte %" PRIu64 ", behind the symbol table, there are "
+               "at byte %" PRIu64 ", after the symbol table, there are "
                "neither memory events (%s) nor samples (%s)",
                reader_offset(r, r->at), LJP_LJM_MAGIC, LJP_LJP_MAGIC);
     return reader_fail(r, LJP_ERR_FORMAT);

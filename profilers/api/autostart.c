@@ -194,7 +194,8 @@ static void autostart_wait(void)
     ljp_futex_wait(&autostart_state, busy, PAUSE_NS);
 }
 
-/* A function of its own because the variable is looked up for each VM. */
+/* A function of its own because it binds our calls before anything else; its
+** caller looks up the variable first, for each VM. */
 __attribute__((noinline)) static void autostart_begin(lua_State *L,
                                                       const char *text)
 {

@@ -28,9 +28,9 @@
 /*
 ** Takes len bytes at *data: a stream of ljprof, for `ljprof report` and others.
 ** Returns the number of bytes taken (len or more: all), 0 on error. Sets *data
-** to NULL to end the stream. With a buffer in the options, *data is that buffer;
-** the writer may replace it by another one of the same size. ctx comes from the
-** options.
+** to NULL to end the stream. With a buffer in the options, *data is that
+** buffer; the writer may replace it by another one of the same size. ctx comes
+** from the options.
 */
 typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len, void *ctx);
 
@@ -56,8 +56,8 @@ struct luam_Sysprof_Options {
   void *ctx;         /* for writer and on_stop */
 };
 
-/* Samples by the state of the VM, and all of them. vmst_interp has those outside
-** of any VM, too, so the states add up to samples. */
+/* Samples by the state of the VM, and all of them. vmst_interp has those
+** outside of any VM, too, so the states add up to samples. */
 struct luam_Sysprof_Counters {
   uint64_t vmst_interp;
   uint64_t vmst_lfunc;

@@ -39,8 +39,8 @@ void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);
 
 /* Pushes nil, text and error. Returns 3. */
 int ljp_options_failed(lua_State *L, int error, const char *text);
-/* The same for a call that is wrong: EINVAL, and the text follows the words that
-** Tarantool's profilers use for all such calls. */
+/* The same for a call that is wrong: EINVAL, and the text follows the words
+** that Tarantool's profilers use for all such calls. */
 int ljp_options_misused(lua_State *L, const char *text);
 /* The same for a profiler that refused. */
 int ljp_options_refused(lua_State *L, enum ljp_status status,

@@ -64,7 +64,7 @@ struct ljp_sampler_shared {
   bool wall;      /* waiting threads are watched (watch.h) */
   bool only_lua;  /* drop samples of threads that have not run Lua yet */
   uint32_t depth; /* frames at most */
-  /* The handler may have ended a wait that it could not begin again. */
+  /* A signal may have ended a wait whose call could not be repeated. */
   _Atomic bool ended_wait;
   int asked; /* a signal of others that asks for a sample, or 0 */
   /* Walks the host frames instead of our unwinder; see lmisclib.h. */

@@ -53,8 +53,8 @@ uint64_t ljp_sysprof_unsampled_ns(void);
 ** the signal, as programs do that reset all signals, the handler is set again.
 ** If the program has a handler of its own, it must not get our signals.
 **
-** The timer posix ends waits, which the handler begins again. Looks whether that
-** has become impossible; then all threads get the timer tick. In
+** The timer posix ends waits, and the handler repeats the calls. Looks whether
+** that has become impossible; if so, all threads get the timer tick. In
 ** signal_taken.c. */
 void ljp_sysprof_check_signals(void);
 

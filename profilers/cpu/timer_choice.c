@@ -47,8 +47,8 @@ void ljp_timer_note(void)
   int number = g->options.signal;
   if (g->options.timer == LJP_TIMER_TRAP)
     ljp_session_note(g->session, LJP_NOTE_WARNING,
-                     "timer \"trap\" is taken as \"perf\", since its SIGTRAP "
-                     "ended programs that exec");
+                     "timer \"trap\" is taken as \"perf\", because its "
+                     "SIGTRAP would end programs that exec");
   if (g->options.timer != LJP_TIMER_POSIX || g->source == &ljp_timer_posix)
     return;
   int handled = ljp_restart_obstacle(0, number);

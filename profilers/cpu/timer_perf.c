@@ -10,9 +10,9 @@
 ** The kernel cannot send a signal from the timer's interrupt. It raises another
 ** interrupt, which sends the signal. There is a cheaper way (sigtrap): the
 ** kernel sends a SIGTRAP when the thread returns to user mode. But if a period
-** ends during execve(), that signal meets the new program, which it ends; so
-** does each signal after the program has reset SIGTRAP. That way, once the
-** source "trap", is not taken.
+** ends during execve(), the signal ends the new program, and after a program
+** has reset SIGTRAP, the next signal ends that program. So this way, once the
+** source "trap", is not used any more.
 */
 #include "profilers/cpu/timer.h"
 

@@ -136,10 +136,11 @@ static void watch_judge(double share)
     watch_set_stretch(watch.stretch / 2);
 }
 
-/* The table is empty: the host's descriptors close when the host closes them.
-** Where that is not permitted (or before Linux 5.9) the watcher shares the
-** host's table. Then a host that takes numbers by dup2() or close() may get EBUSY,
-** or lose a descriptor that has taken the place of one of ours. */
+/* The new table is empty, so that the host's files close when the host closes
+** them. Where the kernel does not permit the call (or does not have it, before
+** Linux 5.9), the watcher shares the host's table. Then a host that chooses
+** numbers by dup2() or close() may get EBUSY, or lose a descriptor whose number
+** was one of ours. */
 static void watch_leave_descriptors(void)
 {
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -215,7 +216,7 @@ int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
   watch.runs = !error;
   if (error)
     ljp_session_helper(-1);
-  /* The host may forbid the call from now on, and end who makes it. */
+  /* From now on the host may forbid the call, and end whoever makes it. */
   while (!error && !atomic_load_explicit(&watch.ready, memory_order_acquire))
     ljp_futex_wait(&watch.ready, 0, READY_NS);
   return error;

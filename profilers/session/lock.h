@@ -21,7 +21,8 @@ struct ljp_profiler_lock {
   pthread_mutex_t mutex;
   _Atomic pid_t pid; /* 0: unused so far; -PID: PID is making it new */
   /* Called before any thread gets the lock in a process other than the one that
-  ** it belongs to: one whose fork handlers did nothing, or never ran (src/base/copy.h). */
+  ** it belongs to: one whose fork handlers did nothing, or never ran
+  ** (src/base/copy.h). */
   void (*elsewhere)(void);
   void (*on_stop)(void *ctx);
   void *on_stop_ctx;

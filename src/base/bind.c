@@ -7,8 +7,8 @@
 ** slots are changed, so whatever a tool has put into a slot stays there. The
 ** loader finds the function in the same scope and with the same version as if
 ** it bound the call itself. Allocators and sanitizers put functions without a
-** version before those of libc. The loader would take them, but dlvsym() does not
-** know them: see bind_find().
+** version before those of libc. The loader would take them, but dlvsym() does
+** not know them: see bind_find().
 */
 #include "src/base/bind.h"
 

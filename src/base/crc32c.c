@@ -64,8 +64,9 @@ crc_hardware(uint32_t crc, const void *data, size_t len)
   return ~c32;
 }
 
-/* Not __builtin_cpu_supports(), which asks the processor for everything when the
-** library is loaded; in a virtual machine each question takes a microsecond. */
+/* Not __builtin_cpu_supports(), which asks the processor for everything when
+** the library is loaded; in a virtual machine each question takes a
+** microsecond. */
 static bool crc_has_hardware(void)
 {
   enum { NOT_ASKED, NO, YES };

@@ -1,7 +1,7 @@
 /*
-** The loader's list of objects. dl_iterate_phdr() takes the loader's lock, which
-** a copy of the process by a raw clone() never gets if one of our threads held it
-** then.
+** The loader's list of objects. dl_iterate_phdr() takes the loader's lock,
+** which a copy of the process by a raw clone() never gets if one of our threads
+** held it at that moment.
 */
 #ifndef LJP_LOADER_H
 #define LJP_LOADER_H

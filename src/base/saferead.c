@@ -125,9 +125,10 @@ static void saferead_chain(int slot, int index, siginfo_t *info, void *context)
 }
 
 /* The context of the fault. If a SIGTRAP from the kernel is pending, Linux
-** delivers it before the fault, even if it is blocked. The fault is then reported at the first instruction of that
-** handler, whose frame has just been made: return address, context, siginfo.
-** The context in that frame is the fault's. */
+** delivers it before the fault, even if it is blocked. The fault is then
+** reported at the first instruction of that handler, whose frame has just been
+** made: return address, context, siginfo. The context in that frame is the
+** fault's. */
 static ucontext_t *saferead_context(ucontext_t *uc)
 {
   enum { CONTEXT = offsetof(ucontext_t, uc_sigmask) + 8 }; /* The kernel's. */

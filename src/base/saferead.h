@@ -97,7 +97,7 @@ bool ljp_saferead_check(void);
 ** the lock from a thread that it does not have. */
 void ljp_saferead_hold(void);
 void ljp_saferead_unhold(void);
-/* In a copy by a raw clone(), which ran no handler of fork(): frees the lock. */
+/* Frees the lock in a copy by a raw clone(), where no fork handler ran. */
 void ljp_saferead_renew(void);
 
 #endif

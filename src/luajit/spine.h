@@ -123,8 +123,8 @@ bool ljp_spine_follow(struct ljp_spine *spine,
                       const struct ljp_guest_start *start, uint32_t *kept);
 
 /* Lists the words of memory from which a start and the spine that follows from
-** it were made. As long as all of them are unchanged, so are both. Returns their
-** number; 0: there is no room. */
+** it were made. As long as all of them are unchanged, so are both. Returns
+** their number; 0: there is no room. */
 unsigned ljp_guest_start_words(const struct ljp_guest_heap *heap,
                                const struct ljp_guest_site *site,
                                const struct ljp_guest_regs *regs,

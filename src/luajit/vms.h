@@ -22,10 +22,10 @@ void ljp_guest_set_recorder(struct lua_State *L, void *recorder);
 
 /* Called on the VM's own thread when the VM is being made, at the end of a
 ** stack resize during which a sample was deferred, when the allocator is about
-** to be replaced (by lua_setallocf(), ours as well), when lua_close() begins, and
-** when nothing will run in the VM any more and its memory is about to be freed.
-** One listener per profiler, called in this order, and for new VMs in the
-** opposite one; NULL removes it. */
+** to be replaced (by lua_setallocf(), ours as well), when lua_close() begins,
+** and when nothing will run in the VM any more and its memory is about to be
+** freed. One listener per profiler, called in this order, and for new VMs in
+** the opposite one; NULL removes it. */
 enum ljp_guest_listeners { LJP_LISTENER_MEM, LJP_LISTENER_CPU, LJP_LISTENERS };
 struct ljp_guest_listener {
   void (*created)(struct lua_State *L);

@@ -74,9 +74,9 @@ struct ljp_session_options {
   ** inherits no timers: arm them again here. */
   void (*fork_child)(void *ctx, bool recording);
   void *fork_ctx;
-  /* Called in a child that was to be recorded if it cannot make its file; may be
-  ** NULL. path: of that file, or of the session. On the writer thread, or, if
-  ** the child has none, in the handler of fork(). */
+  /* Called in a child that was to be recorded if it cannot make its file; may
+  ** be NULL. path: of that file, or of the session. On the writer thread, or,
+  ** if the child has none, in the handler of fork(). */
   void (*child_refused)(const char *path, int error);
 };
 

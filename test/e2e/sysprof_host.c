@@ -196,7 +196,7 @@ static int conflict(void)
 }
 
 /* Works until there are samples of the function that were taken after now. That
-** does not wait for a flush, after 10 s: it takes a tenth of a second. */
+** takes a tenth of a second, and so does not wait for a flush (10 s here). */
 #define UNTIL_SAMPLED                                                          \
   "local n, t0 = misc.sysprof.report().samples, os.clock() "                   \
   "repeat busy(10000) until misc.sysprof.report().samples > n + 10 "           \

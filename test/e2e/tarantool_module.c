@@ -1,6 +1,6 @@
 /*
-** A library for Lua that allocates a string in C; test/e2e/tarantool_tools.sh loads
-** it while a profiler runs.
+** A library for Lua that allocates a string in C;
+** test/e2e/tarantool_tools.sh loads it while a profiler runs.
 */
 #include "lua.h"
 #include "lauxlib.h"

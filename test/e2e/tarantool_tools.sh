@@ -96,7 +96,7 @@ for file in nameless.ljp nameless.ljm; do
 done
 ok "chunks without a name"
 
-refuses "ljm of ljm" 1 "recorded by Tarantool's memprof: it is in this format" \
+refuses "ljm of ljm" 1 "by Tarantool's memprof, so it is in this format" \
   "$ljprof" export --to ljm -o x every.ljm
 
 "$luajit" memory.lua 512 sampled.ljp

@@ -1,7 +1,7 @@
 /*
 ** Fuzz target: any bytes as a file of Tarantool's profilers, read event by
-** event, made into a profile and reported. For all input, the offsets grow, each
-** event is counted in one row, and what is allocated is freed or live.
+** event, made into a profile and reported. For all input, the offsets grow,
+** each event is counted in one row, and what is allocated is freed or live.
 */
 #include <stdio.h>
 #include <stdlib.h>

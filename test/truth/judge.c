@@ -6,12 +6,12 @@
 **
 ** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A frame matches
 ** a part if its text begins with the part's `frame`, or lies in it if that is a
-** range of addresses ("file+0x1a0..1f4"). A sample belongs to the
-** part that its innermost matching frame matches. A sample without a matching
-** frame belongs to the last line, whose `frame` is empty. Exit code 1: a share
-** is off by more than POINTS percentage points, or the weights (with the time that
-** the stream tells of the profiler's own thread) differ from the
-** CPU time by more than POINTS percent, or there are fewer than COUNT samples.
+** range of addresses ("file+0x1a0..1f4"). A sample belongs to the part that its
+** innermost matching frame matches. A sample without a matching frame belongs
+** to the last line, whose `frame` is empty. Exit code 1: a share is off by more
+** than POINTS percentage points, or the weights (with the time that the stream
+** tells of the profiler's own thread) differ from the CPU time by more than
+** POINTS percent, or there are fewer than COUNT samples.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -97,7 +97,7 @@ static struct part *truth_part_of(const struct ljp_reader *reader,
   return &truth_parts[truth_part_count - 1];
 }
 
-/* own_ns: CPU time of the profiler's thread, which the program's clock counts. */
+/* own_ns: CPU time of the profiler's thread, a part of the program's. */
 static double truth_compare(uint64_t samples, uint64_t own_ns)
 {
   double truth = 0, told = 0, worst = 0;

@@ -1,6 +1,6 @@
 /*
-** Waiting calls that a signal of ours interrupts: which are made again, in every
-** form in which libc's code makes a call.
+** Waiting calls that a signal of ours interrupts: which are made again, in
+** every form in which libc's code makes a call.
 */
 #include <stdarg.h>
 #include <stddef.h>

@@ -350,8 +350,8 @@ static void count_trap(int number, siginfo_t *info, void *context)
 }
 
 /* As with perf events that send a SIGTRAP: while the handler of one runs, the
-** next is pending. Only the kernel or the thread itself can send a signal with such
-** a code. */
+** next is pending. Only the kernel or the thread itself can send a signal with
+** such a code. */
 static void trap_while_blocked(void)
 {
   struct sigaction action = {.sa_sigaction = count_trap,

@@ -1,7 +1,7 @@
 /*
 ** The program is killed, its disk is full, its main thread leaves, it gets a
-** storm of signals, or a thread ends at a bad moment: the program is unharmed and
-** the file can be read.
+** storm of signals, or a thread ends at a bad moment: the program is unharmed
+** and the file can be read.
 */
 #include <stdarg.h>
 #include <stddef.h>

@@ -190,14 +190,15 @@ static int export_choose_tarantool(struct ljp_export *e, const char *file,
     return LJP_EXIT_FAILED;
   }
   if (e->ljm && p->recorded_by) {
-    ljp_command_error("export", "%s: was recorded by %s: it is in this format",
-                      file, p->recorded_by);
+    ljp_command_error("export",
+                      "%s: was recorded by %s, so it is in this format", file,
+                      p->recorded_by);
     return LJP_EXIT_FAILED;
   }
   if (e->ljm && p->source_count > 1) {
     ljp_command_error("export",
-                      "%s: holds %u sessions, and ljm one heap: export the "
-                      "file of each process",
+                      "%s: holds %u sessions, but an ljm file one heap: "
+                      "export the file of each process",
                       file, p->source_count);
     return LJP_EXIT_FAILED;
   }
@@ -254,7 +255,7 @@ static int export_profile(const char *file, unsigned format, const char *to,
   if (code < 0 && p->recorded_by &&
       export_formats[format].run == ljp_export_chrome) {
     ljp_command_error("export",
-                      "%s: has no times, of which a chrome-trace consists; "
+                      "%s: has no times, which a chrome-trace needs; "
                       "try --to collapsed, speedscope or pprof",
                       file);
     code = LJP_EXIT_FAILED;

@@ -34,8 +34,8 @@ struct ljp_export {
   enum ljp_value_id value; /* As requested, or the first there is. */
   bool asked;
   bool no_notices;                /* Set by a format without a place for them:
-                                  ** they go to stderr. If it is set before,
-                                  ** formats tell nothing there. */
+                                  ** they go to stderr. If it is set before
+                                  ** the export, formats add no notes. */
   unsigned how;                   /* Flags for ljp_frame_name(). */
   bool has[LJP_VALUE_COUNT];      /* Values that the profile has. */
   uint64_t part[LJP_VALUE_COUNT]; /* Parts of an object not returned yet. */

@@ -182,13 +182,13 @@ static void ljm_tell(const struct ljp_ljm *ljm, const struct ljp_profile *p)
                      ljm->failed);
   if (ljm->traces.changed)
     ljp_command_note("export",
-                     "traces have the numbers of others that start elsewhere: "
+                     "of the traces with one number, some start elsewhere: "
                      "%" PRIu64 " have numbers above 65535 instead",
                      ljm->traces.changed);
   if (closed && p->vm_count > 2) /* [0] is none. */
     ljp_command_note("export",
                      "%" PRIu64 " VMs were closed: ljm cannot say so, and "
-                     "shows what they held then as not freed",
+                     "shows the memory that they still had as not freed",
                      closed);
 }
 

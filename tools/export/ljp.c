@@ -4,8 +4,8 @@
 ** but the trace of a sample in compiled code. A function has one address, which
 ** is its number (tarantool.h); a line is that of the definition. One thread.
 **
-** The format has Tarantool's numbers for builtins. A builtin that Tarantool does
-** not have is written like a Lua function that is named after it.
+** The format has Tarantool's numbers for builtins. A builtin that Tarantool
+** does not have is written like a Lua function that is named after it.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ static unsigned sysprof_state(const struct sysprof *l, unsigned state,
   return LJP_LJP_INTERP;
 }
 
-/* -- The table of symbols --------------------------------------------------- */
+/* -- The table of symbols -------------------------------------------------- */
 
 /* Gives a trace a number: that of an earlier one if both have the same number
 ** and start at the same line. */
@@ -223,7 +223,7 @@ static void sysprof_put_symbols(const struct sysprof *l)
   ljp_tarantool_put_byte(out, LJP_TARANTOOL_END);
 }
 
-/* -- Samples ---------------------------------------------------------------- */
+/* -- Samples --------------------------------------------------------------- */
 
 static void sysprof_put_guest(const struct sysprof *l, uint32_t count)
 {
@@ -307,7 +307,7 @@ static void sysprof_tell(const struct sysprof *l)
                      l->without_guest, l->samples);
   if (l->traces.changed)
     ljp_command_note("export",
-                     "traces have the numbers of others that start elsewhere: "
+                     "of the traces with one number, some start elsewhere: "
                      "%" PRIu64 " have numbers above 65535 instead",
                      l->traces.changed);
 }

@@ -23,8 +23,8 @@ void ljp_tarantool_put_string(struct ljp_print *out, struct ljp_str s);
 void ljp_tarantool_put_head(struct ljp_print *out, const char *magic,
                             unsigned version);
 
-/* A line of a definition; UINT32_MAX, of a library function that LuaJIT has as
-** bytecode, becomes theirs for it. */
+/* A line of a definition. UINT32_MAX, for a library function that LuaJIT has as
+** bytecode, becomes the number that Tarantool writes for it. */
 static inline uint64_t ljp_tarantool_line(uint64_t line)
 {
   return line == UINT32_MAX ? LJP_TARANTOOL_NO_LINE : line;

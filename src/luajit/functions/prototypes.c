@@ -15,10 +15,11 @@
 ** Loading code must cost almost nothing while no session runs, neither time nor
 ** memory. So entries are made when the first hold is taken, in steps, for all
 ** prototypes that exist then, and from then on immediately; they go when the
-** last hold ends. Only names cannot wait so long: the name is in the prototype around the
-** function, which may be gone by then. So surrounding prototypes wait in a list
-** of their VM. The collector's next cycle empties the list: before the cycle
-** frees anything, their functions get their names (proto_names.h).
+** last hold ends. Only names cannot wait so long: the name is in the prototype
+** around the function, which may be gone by then. So surrounding prototypes
+** wait in a list of their VM. The collector's next cycle empties the list:
+** before the cycle frees anything, their functions get their names
+** (proto_names.h).
 **
 ** The prototype's field ljp_name, in former padding (patch 0004), holds the
 ** number of the name, or, in a prototype in that list, a link to the next one.
@@ -185,7 +186,7 @@ static bool proto_has_heirs(const global_State *g, const GCproto *pt)
   return false;
 }
 
-/* Takes the first prototypes off the VM's list, at most so many, and names their
+/* Takes at most `most` prototypes off the VM's list, and names their
 ** functions. */
 static void proto_name_some(struct ljp_vm *vm, uint32_t most)
 {

@@ -2,19 +2,20 @@
 -- text, from the outermost function on: "main:0x1;@file.lua:3;".
 --
 -- The file has host frames and guest frames in two lists. They are joined here:
--- the guest frames that one call of the VM runs come behind the host frame of
--- that call, up to a C function, whose own host frames follow.
+-- the guest frames that one call of the VM runs follow the host frame of that
+-- call, up to a C function, whose own host frames come next.
 local symtab = require "utils.symtab"
 local builtins = require "sysprof.builtins"
 
 local MAGIC, VERSION, FINAL = "ljp", 2, 0x80
-local LFUNC, FFUNC, CFUNC, TRACE = 1, 2, 3, 9 -- States with more than a host.
+-- States with more than host frames.
+local LFUNC, FFUNC, CFUNC, TRACE = 1, 2, 3, 9
 local FRAME_LUA, FRAME_C, FRAME_BUILTIN = 1, 2, 3
 local SYMBOL = 10
 
 local M = {}
 
--- A number behind which the file may not end.
+-- The next byte of a sample, where the file may not end.
 local function octet(reader)
   local value = reader:read_octet()
   if not value then

@@ -42,7 +42,7 @@ function M.add_cfunc(symtab, addr, name)
   symtab.cfunc = avl.insert(symtab.cfunc, addr, {name = name})
 end
 
--- Reads one symbol each, behind its header.
+-- These read one symbol each; its header has been read.
 function M.parse_sym_lfunc(reader, symtab)
   local addr = reader:read_uleb128()
   local source = read_text(reader)
