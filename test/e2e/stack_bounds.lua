@@ -4,10 +4,10 @@
 -- own. Usage: luajit stack_bounds.lua FIGURES CODE CALLS ROOT=BYTES...
 --   FIGURES  lines of the compiler's *.su files
 --   CODE     objdump -d of the library
---   CALLS    what is said of calls that the loader binds when they are made
---            first:
+--   CALLS    what holds for calls that the loader binds when they are first
+--            made:
 --              bound   a session has bound them
---              binds   each may be the first, which takes stack
+--              binds   each may be made for the first time, which takes stack
 --              early   there are none
 --              begins  the root calls ljp_side_bind() before anything else
 local figures, code, mode = arg[1], arg[2], arg[3]
