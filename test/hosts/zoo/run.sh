@@ -174,7 +174,9 @@ wrong_file() {
   if ! "$ljprof" check "$3" > "$tmp/check" 2>&1; then
     if { for_case unclosed "$1" && grep -q '^not closed' "$tmp/check"; } ||
       { for_case cut "$1" && grep -q '^CUT SHORT' "$tmp/check"; }; then
-      { grep -q '; 0 gaps ' "$tmp/check" &&
+      # A process that is ended during a write() leaves part of its last block.
+      { ! grep '^gap ' "$tmp/check" |
+        grep -qv ': the input ends inside a block$' &&
         grep -q '^0 malformed' "$tmp/check"; } ||
         echo "$short: damaged: $(grep -E ' gaps | malformed' "$tmp/check")"
       return
