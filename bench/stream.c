@@ -136,13 +136,13 @@ static void drain(const struct workload *load)
         ljp_writer_add_producer(w, p, 0);
         ljp_writer_begin(w, now);
       }
-      uint64_t before = ljp_writer_bytes(w), start = cpu_ns();
+      uint64_t before = sink.file.whole_bytes, start = cpu_ns();
       ljp_writer_drain(w);
       uint64_t ns = cpu_ns() - start;
       double rate = (double)used * 1000 / (double)ns;
       if (round && rate > best)
         best = rate;
-      bytes = (double)(ljp_writer_bytes(w) - before) / (double)events;
+      bytes = (double)(sink.file.whole_bytes - before) / (double)events;
     }
     ljp_writer_free(w);
     ljp_sink_fini(&sink);
