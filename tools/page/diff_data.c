@@ -30,9 +30,8 @@ bool ljp_diff_per_second(const struct ljp_diff *d, int view)
 
 const char *ljp_diff_unit(const struct ljp_diff *d, int view)
 {
-  return diff_is_untimed(d) && view <= LJP_PAGE_VIEW_WALL
-             ? "samples"
-             : ljp_diff_views[view].unit;
+  bool of_time = view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL;
+  return of_time && diff_is_untimed(d) ? "samples" : ljp_diff_views[view].unit;
 }
 
 uint64_t ljp_diff_whole(double x)
