@@ -241,14 +241,9 @@ static bool wanted(int argc, char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
-  char self[4096], ljprof[4200];
+  char ljprof[4200];
   struct out out;
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0)
-    return 1;
-  self[n] = '\0';
-  *strrchr(self, '/') = '\0';
-  snprintf(ljprof, sizeof ljprof, "%s/ljprof", self);
+  child_ljprof(ljprof);
   if (wanted(argc, argv, "samples")) {
     begin(&out, 20000);
     samples(&out, 40000000, 20000);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,20 @@ static inline void child_run(char *const argv[], struct rusage *used)
     fprintf(stderr, "bench: error: %s failed\n", argv[0]);
     exit(1);
   }
+}
+
+/* The path of the command ljprof, which stands beside this program. */
+static inline void child_ljprof(char path[4200])
+{
+  char self[4096];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n <= 0) {
+    fprintf(stderr, "bench: error: /proc is not readable\n");
+    exit(1);
+  }
+  self[n] = '\0';
+  *strrchr(self, '/') = '\0';
+  snprintf(path, 4200, "%s/ljprof", self);
 }
 
 #endif

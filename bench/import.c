@@ -222,14 +222,9 @@ static void measure_made(char *ljprof, const char *name, struct out *out)
 
 int main(int argc, char **argv)
 {
-  char self[4096], ljprof[4200];
+  char ljprof[4200];
   struct out out;
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0)
-    return 1;
-  self[n] = '\0';
-  *strrchr(self, '/') = '\0';
-  snprintf(ljprof, sizeof ljprof, "%s/ljprof", self);
+  child_ljprof(ljprof);
   for (int i = 1; i < argc; i++)
     measure(ljprof, "file", argv[i], 0, 0);
   if (argc > 1)

@@ -8,17 +8,10 @@
 
 #include "parsers/profile/frame_name.h"
 #include "parsers/tarantool/reader.h"
+#include "test/support/must.h"
 #include "tools/report/groups.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                        \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "failed: %s\n", #condition);                             \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
 
 static struct ljp_print out;
 

@@ -5,24 +5,15 @@
 #ifndef LJP_TEST_FUZZ_STREAM_H
 #define LJP_TEST_FUZZ_STREAM_H
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "test/support/must.h"
 #include "test/support/reseal.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                        \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "failed: %s\n", #condition);                             \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned seed)
