@@ -10,8 +10,9 @@
 # This file defines ljp_luajit_make(), ljp_luajit_link(), ljp_luajit_archive(),
 # ljp_see_luajit() and LJP_GC64.
 
-set(LUAJIT_BASE luajit2 CACHE STRING "Base: luajit2 or luajit (as in Debian)")
-set_property(CACHE LUAJIT_BASE PROPERTY STRINGS luajit2 luajit)
+set(LUAJIT_BASE luajit2 CACHE STRING
+    "Base: a name of cmake/luajit-bases.txt (Debian's packages)")
+set_property(CACHE LUAJIT_BASE PROPERTY STRINGS luajit2 luajit trixie forky)
 set(LUAJIT_SOURCE_DIR "" CACHE PATH "A LuaJIT v2.1 tree to use as the base")
 set(LUAJIT_XCFLAGS "" CACHE STRING
     "More -D flags for LuaJIT, e.g. -DLUAJIT_ENABLE_LUA52COMPAT")
@@ -74,10 +75,20 @@ endif()
 file(GLOB patches CONFIGURE_DEPENDS ${LJP_PATCHES}/*.patch)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${patches} ${LJP_PATCHES}/series ${inputs}
-             ${LJP_SCRIPTS}/stage-luajit ${LJP_SCRIPTS}/fetch-luajit)
+             ${LJP_SCRIPTS}/stage-luajit ${LJP_SCRIPTS}/fetch-luajit
+             ${LJP_SCRIPTS}/apply-patch.awk)
 
 # Flags that change LuaJIT's headers: its files and ours are compiled with them.
-separate_arguments(LJP_VM_DEFINES UNIX_COMMAND "${LUAJIT_XCFLAGS}")
+# Debian's for this version come first.
+set(LJP_VM_DEFINES "")
+if(NOT LUAJIT_SOURCE_DIR)
+  file(STRINGS ${LJP_SCRIPTS}/luajit-bases.txt flags
+       REGEX "^${LUAJIT_BASE} flags ")
+  string(REGEX REPLACE "^[^ ]* flags " "" flags "${flags}")
+  separate_arguments(LJP_VM_DEFINES UNIX_COMMAND "${flags}")
+endif()
+separate_arguments(flags UNIX_COMMAND "${LUAJIT_XCFLAGS}")
+list(APPEND LJP_VM_DEFINES ${flags})
 if(CMAKE_BUILD_TYPE STREQUAL Debug)
   list(APPEND LJP_VM_DEFINES -DLUA_USE_ASSERT -DLUA_USE_APICHECK)
 endif()

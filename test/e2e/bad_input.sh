@@ -36,6 +36,7 @@ rm damaged/luajit2_2.1-20230119.orig.tar.xz
 mkdir damaged/luajit2_2.1-20230119.orig.tar.xz
 refuses "a folder in a file's place" any "orig.tar.xz has the wrong SHA-256" \
   "$scripts/fetch-luajit" luajit2 damaged
+export LJPROF_APT_HELPER=/nonexistent
 refuses "no network and no cache" any "no archive answers" \
   env PATH="$SCRATCH/bin:$PATH" "$scripts/fetch-luajit" luajit2 empty
 [ ! -e empty ] || fail "a failed fetch left $(ls empty)"
@@ -85,8 +86,37 @@ refuses "no such folder" any "there is no LuaJIT source at" \
   stage "$SCRATCH/nowhere" "$patches" out
 cp -R "$BUILD_DIR/luajit/unpatched/stage" other
 sed -i '/LUA_JITLIBNAME/d' other/src/lib_init.c
-refuses "a patch that does not apply" any "src/lib_init.c, hunk #2" \
+refuses "a tree with changes of its own" any \
+  "src/lib_init.c: lj_lib_load: there is no line '{ LUA_JITLIBNAME, luaopen_jit" \
   stage "$SCRATCH/other" "$patches" out
+refuses "a tree with our patches" any "has the patches already (src/lj_alloc.c)" \
+  stage "$BUILD_DIR/luajit/patched/stage" "$patches" out
+# made NAME: the least that looks like a tree of LuaJIT.
+made() {
+  mkdir -p "$1/src" "$1/dynasm"
+  : > "$1/Makefile"
+  for f in Makefile lj_arch.h lib_init.c; do echo > "$1/src/$f"; done
+  echo '#define LUAJIT_VERSION		"LuaJIT 2.1.0-beta3"' > "$1/src/luajit.h"
+}
+made tarantool
+: > tarantool/src/lj_memprof.c
+rm tarantool/Makefile
+refuses "Tarantool's fork" any "is Tarantool's fork of LuaJIT" \
+  stage "$SCRATCH/tarantool" "$patches" out
+made raptor
+: > raptor/src/lj_auditlog.c
+refuses "RaptorJIT" any "is RaptorJIT, whose VM is another one" \
+  stage "$SCRATCH/raptor" "$patches" out
+made emptied
+refuses "a tree without its functions" any \
+  "src/lib_init.c: there is no lj_lib_load" stage "$SCRATCH/emptied" "$patches" out
+made unversioned
+: > unversioned/src/luajit.h
+refuses "a tree without a version" any "its version reads 'nothing'" \
+  stage "$SCRATCH/unversioned" "$patches" out
+echo 'no tarball' > broken.tar.xz
+refuses "a broken tarball" any "cannot unpack $SCRATCH/broken.tar.xz" \
+  stage "$SCRATCH/broken.tar.xz" "$patches" out
 cp -R "$patches" named
 echo 9999-missing.patch >> named/series
 refuses "a patch that is not there" any "series names 9999-missing.patch" \
@@ -175,8 +205,9 @@ refuses "a missing library" any "pkg-config does not find 'libzstd'" \
 alone "a missing library"
 rm -rf clone/build
 sed -i 's/lj_lib_load/lj_lib_moved/' clone/src/luajit/patches/0001-*.patch
-refuses "a patch that does not apply" any "src/lib_init.c, hunk #1" env_run
-alone "a patch that does not apply"
+refuses "a patch that does not fit" any \
+  "src/lib_init.c: there is no lj_lib_moved" env_run
+alone "a patch that does not fit"
 rm few/cmake
 refuses "no cmake" any "the command 'cmake' is missing" \
   env PATH="$SCRATCH/few" clone/run build
