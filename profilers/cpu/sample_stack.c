@@ -4,6 +4,7 @@
 #include "profilers/cpu/sample_stack.h"
 
 #include "src/base/assert.h"
+#include "src/base/tls.h"
 
 LJP_SIGSAFE static bool sample_is_guest(uint64_t frame)
 {
@@ -77,8 +78,7 @@ void ljp_sample_add_leaf(struct ljp_stack *stack, enum ljp_frame_kind kind,
 
 /* The backtracer's callback has no context argument. The callback runs on the
 ** thread of the handler, so a thread-local variable replaces the argument. */
-static __thread struct ljp_stack *backtraced
-    __attribute__((tls_model("initial-exec")));
+static __thread struct ljp_stack *backtraced LJP_TLS_SIGSAFE;
 
 static void *sample_add_frame(int number, void *address)
 {

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/base/signals.h"
+
 /* What a program does not choose itself, in the order of preference: signals
 ** whose default action is to be ignored. One that is pending when the program
 ** execs, or after the program has reset all signals, does no harm. SIGURG is
@@ -79,7 +81,7 @@ enum ljp_status ljp_signal_install(int signal, struct ljp_failure *why)
         why, LJP_ERR_RUN, EBUSY,
         "the program has a handler of its own for signal %d (SIG%s); "
         "choose another by the option signal=",
-        signal, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
+        signal, ljp_signal_name(signal));
   ljp_sampler_before = now;
   int error = signal_set(signal, NULL);
   return error ? ljp_fail(why, LJP_ERR_USE, error, "signal %d: %s", signal,

@@ -11,6 +11,7 @@
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 #include "src/base/clock.h"
+#include "src/base/signals.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -33,7 +34,7 @@ static void taken_check_handler(void)
                    "sampled"
                  : "the program has a handler of its own for signal %d (SIG%s) "
                    "now: no samples from here on",
-           number, sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+           number, ljp_signal_name(number));
   ljp_session_note(g->session, LJP_NOTE_WARNING, text);
 }
 

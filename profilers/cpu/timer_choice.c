@@ -9,6 +9,7 @@
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/timer.h"
+#include "src/base/signals.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
@@ -52,12 +53,11 @@ void ljp_timer_note(void)
   if (g->options.timer != LJP_TIMER_POSIX || g->source == &ljp_timer_posix)
     return;
   int handled = ljp_restart_obstacle(0, number);
-  const char *name = handled ? sigabbrev_np(handled) : NULL;
   if (handled)
     snprintf(text, sizeof text,
              "timer \"posix\" is taken as \"tick\": the program handles signal "
              "%d (SIG%s), so waits that \"posix\" ends cannot be repeated",
-             handled, name ? name : "?");
+             handled, ljp_signal_name(handled));
   else
     snprintf(text, sizeof text,
              "timer \"posix\" is taken as \"tick\" from here on: a wait that "

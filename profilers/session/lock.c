@@ -46,6 +46,25 @@ bool ljp_profiler_trylock(struct ljp_profiler_lock *lock)
   return pthread_mutex_trylock(&lock->mutex) == 0;
 }
 
+/* until: of CLOCK_MONOTONIC. */
+static bool lock_until(pthread_mutex_t *mutex, const struct timespec *until)
+{
+#ifdef __GLIBC__
+  return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until) == 0;
+#else /* musl waits by a clock that somebody may set meanwhile */
+  static const struct timespec pause = {0, 1000000};
+  struct timespec now;
+  while (pthread_mutex_trylock(mutex)) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec > until->tv_sec ||
+        (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec))
+      return false;
+    nanosleep(&pause, NULL);
+  }
+  return true;
+#endif
+}
+
 bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock)
 {
   enum { PATIENCE_S = 2 };
@@ -57,7 +76,7 @@ bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock)
     return true;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += PATIENCE_S;
-  return pthread_mutex_clocklock(&lock->mutex, CLOCK_MONOTONIC, &until) == 0;
+  return lock_until(&lock->mutex, &until);
 }
 
 void ljp_profiler_unlock(struct ljp_profiler_lock *lock)

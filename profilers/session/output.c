@@ -41,7 +41,7 @@ static size_t output_discard(const void **data, size_t len, void *ctx)
 static void output_child_refused(const char *path, int error)
 {
   char text[512];
-  const char *known = strerrordesc_np(error);
+  const char *known = ljp_errno_text(error);
   snprintf(text, sizeof text, "child process %d: %s: %s", (int)getpid(), path,
            known ? known : "unknown error");
   ljp_told_refused(text);

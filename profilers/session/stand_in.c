@@ -5,10 +5,8 @@
 
 #include <stddef.h>
 
-__thread const struct ljp_regs *volatile ljp_stand_in_regs
-    __attribute__((tls_model("initial-exec")));
-__thread const struct ljp_caller *volatile ljp_stand_in_caller
-    __attribute__((tls_model("initial-exec")));
+__thread const struct ljp_regs *volatile ljp_stand_in_regs LJP_TLS_SIGSAFE;
+__thread const struct ljp_caller *volatile ljp_stand_in_caller LJP_TLS_SIGSAFE;
 
 /* rdi: regs. A leaf function without a frame: the registers that functions
 ** preserve still have the caller's values. */

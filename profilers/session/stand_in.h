@@ -13,15 +13,16 @@
 #include <stdatomic.h>
 
 #include "profilers/session/caller.h"
+#include "src/base/tls.h"
 
 /* NULL: take the interrupted registers. */
-extern __thread const struct ljp_regs *volatile ljp_stand_in_regs
-    __attribute__((tls_model("initial-exec")));
+extern __thread const struct ljp_regs
+    *volatile ljp_stand_in_regs LJP_TLS_SIGSAFE;
 
 /* The same for the allocator's hook, which is called so often that it can only
 ** afford one store. Takes precedence over the registers. */
-extern __thread const struct ljp_caller *volatile ljp_stand_in_caller
-    __attribute__((tls_model("initial-exec")));
+extern __thread const struct ljp_caller
+    *volatile ljp_stand_in_caller LJP_TLS_SIGSAFE;
 
 /* From now on a sample shows this caller; NULL: the interrupted code. */
 static inline void ljp_stand_in(const struct ljp_caller *caller)

@@ -12,7 +12,9 @@
 */
 #include "src/base/bind.h"
 
-#if defined(__x86_64__)
+#include <features.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__)
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -163,7 +165,7 @@ void ljp_bind_calls(void)
     bind_slot(&object, (uint32_t)i);
 }
 
-#else
+#else /* musl binds all calls when it loads an object */
 
 void ljp_bind_calls(void)
 {

@@ -3,9 +3,11 @@
 */
 #include "src/base/newfile.h"
 
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 enum { NAME_EXTRA = 64, MAX_NAMES = 1000, COPY_BYTES = 65536 };
 
@@ -202,8 +204,8 @@ static int newfile_rename(const struct ljp_newfile *new, bool replace)
   int folder = new->folder.fd;
   struct stat st;
   if (!replace) {
-    if (renameat2(folder, new->temporary, folder, new->name,
-                  RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, folder, new->temporary, folder, new->name,
+                RENAME_NOREPLACE) == 0)
       return 0;
     if (errno != EINVAL && errno != ENOSYS)
       return errno;

@@ -13,6 +13,9 @@
   "the number or the name (USR2, RTMIN+5) of a signal that a program may "     \
   "handle"
 
+/* "USR1"; "?": the number has no name. */
+const char *ljp_signal_name(int number);
+
 /* Not signals that report a fault or cannot be caught. */
 static inline bool ljp_signal_usable(int number)
 {
@@ -60,11 +63,9 @@ static inline int ljp_signal_named(const char *name)
     number = least ? SIGRTMIN + more : SIGRTMAX - more;
     return more >= 0 && number >= SIGRTMIN && number <= SIGRTMAX ? number : 0;
   }
-  for (int i = 1; i < 32; i++) {
-    const char *known = sigabbrev_np(i);
-    if (known && strcmp(known, name) == 0)
+  for (int i = 1; i < 32; i++)
+    if (strcmp(ljp_signal_name(i), name) == 0)
       return i;
-  }
   return 0;
 }
 

@@ -3,6 +3,8 @@
 */
 #include "src/base/status.h"
 
+#include <string.h>
+
 const char *ljp_status_text(enum ljp_status status)
 {
   switch (status) {
@@ -13,4 +15,14 @@ const char *ljp_status_text(enum ljp_status status)
 #undef LJP_STATUS_TEXT
   }
   return "unknown status";
+}
+
+const char *ljp_errno_text(int error)
+{
+#ifdef __GLIBC__
+  return strerrordesc_np(error);
+#else /* musl translates if the program has set a locale and MUSL_LOCPATH */
+  const char *text = strerror(error);
+  return strcmp(text, strerror(-1)) == 0 ? NULL : text;
+#endif
 }

@@ -24,4 +24,7 @@ enum ljp_status {
 
 const char *ljp_status_text(enum ljp_status status);
 
+/* The words for an errno, never translated. NULL: there is no such error. */
+const char *ljp_errno_text(int error);
+
 #endif

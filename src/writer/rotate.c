@@ -54,7 +54,7 @@ static bool rotate_is_due(const struct ljp_writer *w)
 
 static const char *rotate_error(int error)
 {
-  const char *known = strerrordesc_np(error);
+  const char *known = ljp_errno_text(error);
   return known ? known : "for an unknown reason";
 }
 

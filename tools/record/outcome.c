@@ -54,7 +54,7 @@ static bool outcome_add(struct sums *sums, const char *path, uint32_t session)
                     item->u.note.text.len);
   if (!status && reader.finish.status) {
     const char *why = ljp_name_shown(LJP_SHOW_STATUS, reader.finish.status);
-    const char *error = strerrordesc_np((int)reader.finish.error);
+    const char *error = ljp_errno_text((int)reader.finish.error);
     char text[256];
     int n =
         snprintf(text, sizeof text, "the session was ended by an error: %s%s%s",
