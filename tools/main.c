@@ -20,6 +20,14 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+#ifdef LJP_NO_ANALYZER
+#define MAIN_NO_ANALYZER                                                       \
+  "This ljprof was built without the analyzer: only record, check and dump "   \
+  "work.\nThe other commands run where an ljprof with the analyzer is.\n\n"
+#else
+#define MAIN_NO_ANALYZER
+#endif
+
 static int main_help(void)
 {
   static struct ljp_print out;
@@ -36,7 +44,7 @@ static int main_help(void)
                 "  ljprof --version        show the version\n\n"
                 "FILE may be '-' for standard input. All commands but record, "
                 "embed and merge\nalso read files of Tarantool's memprof and "
-                "sysprof.\n\n"
+                "sysprof.\n\n" MAIN_NO_ANALYZER
                 "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
                 "usage.\n");
   return ljp_command_end("", &out, LJP_EXIT_OK);

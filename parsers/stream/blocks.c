@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
+#include "parsers/stream/unzstd.h"
 #include "src/base/assert.h"
 #include "src/base/block.h"
 
@@ -49,7 +49,7 @@ void ljp_blocks_fini(struct ljp_blocks *b)
   free(b->window);
   free(b->raw);
   free(b->prefix);
-  ZSTD_freeDCtx(b->zstd);
+  ljp_unzstd_free(b->zstd);
   *b = (struct ljp_blocks){0};
 }
 
@@ -108,13 +108,10 @@ static enum ljp_status blocks_unpack(struct ljp_blocks *b,
   if (!b->raw)
     b->raw = calloc(1, LJP_BLOCK_MAX_BYTES + LJP_BLOCK_SLACK);
   if (!b->zstd)
-    b->zstd = ZSTD_createDCtx();
+    b->zstd = ljp_unzstd_new();
   if (!b->raw || !b->zstd)
     return LJP_ERR_MEM;
-  if (ZSTD_findFrameCompressedSize(stored, head->stored_len) !=
-          head->stored_len ||
-      ZSTD_decompressDCtx(b->zstd, b->raw, head->raw_len, stored,
-                          head->stored_len) != head->raw_len)
+  if (!ljp_unzstd(b->zstd, b->raw, head->raw_len, stored, head->stored_len))
     *why = LJP_GAP_ZSTD;
   b->block.payload = b->raw;
   return LJP_OK;

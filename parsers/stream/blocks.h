@@ -29,7 +29,7 @@ struct ljp_blocks {
   uint8_t *window; /* LJP_WINDOW_BYTES and LJP_BLOCK_SLACK more. */
   uint8_t *raw;    /* Decompressed payload; allocated when first needed. */
   uint32_t *prefix;
-  void *zstd;
+  struct ljp_unzstd *zstd;
   size_t start, end; /* Bytes of the window that are not yet consumed. */
   uint64_t offset;   /* Of window[start] in the input. */
   bool eof;

@@ -1,0 +1,24 @@
+/*
+** See unzstd.h. The whole command is linked with libzstd.
+*/
+#include "parsers/stream/unzstd.h"
+
+#include <zstd.h>
+
+struct ljp_unzstd *ljp_unzstd_new(void)
+{
+  return (struct ljp_unzstd *)ZSTD_createDCtx();
+}
+
+void ljp_unzstd_free(struct ljp_unzstd *unzstd)
+{
+  ZSTD_freeDCtx((ZSTD_DCtx *)unzstd);
+}
+
+bool ljp_unzstd(struct ljp_unzstd *unzstd, uint8_t *out, size_t out_len,
+                const uint8_t *in, size_t in_len)
+{
+  return ZSTD_findFrameCompressedSize(in, in_len) == in_len &&
+         ZSTD_decompressDCtx((ZSTD_DCtx *)unzstd, out, out_len, in, in_len) ==
+             out_len;
+}

@@ -1,0 +1,19 @@
+/*
+** The commands that only the whole ljprof has, in a build without the analyzer
+** (LJPROF_ANALYZER=OFF): they say so.
+*/
+#include "tools/shared/command.h"
+
+#define ABSENT_LIST(_)                                                         \
+  _(report) _(annotate) _(embed) _(merge) _(flame) _(diff) _(export)
+
+#define ABSENT_COMMAND(name)                                                   \
+  int ljp_command_##name(int argc, char **argv)                                \
+  {                                                                            \
+    (void)argc;                                                                \
+    (void)argv;                                                                \
+    ljp_command_error(#name, "this ljprof was built without the analyzer; "    \
+                             "copy the file to where the whole ljprof is");    \
+    return LJP_EXIT_FAILED;                                                    \
+  }
+ABSENT_LIST(ABSENT_COMMAND)
