@@ -11,9 +11,12 @@
 #include "profilers/cpu/watch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,6 +38,14 @@ enum {
   READY_NS = 1000000000
 };
 
+/* Threads that were ready to run, but had no CPU, for much of their time. */
+struct watch_crowding {
+  uint32_t threads;
+  double worst; /* the largest part */
+  pid_t tid;
+  char name[16];
+};
+
 static struct {
   pthread_mutex_t lock;
   pthread_t thread;
@@ -45,6 +56,7 @@ static struct {
   uint32_t stretch; /* the period is longer by this factor */
   _Atomic uint32_t stop, ready;
   _Atomic uint64_t cpu_ns;
+  struct watch_crowding crowding;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void watch_lock(void)
@@ -55,6 +67,40 @@ static void watch_lock(void)
 static void watch_unlock(void)
 {
   pthread_mutex_unlock(&watch.lock);
+}
+
+/* -- Threads without a CPU ------------------------------------------------- */
+
+/* The places of such a thread's short waits are known less exactly. */
+static void watch_note_crowding(const struct ljp_sampler *s)
+{
+  enum { LEAST_NS = 20000000, LEAST_PART = 20 };
+  const struct ljp_watch *w = s->watch;
+  uint64_t lived = w->looked_ns - w->began_ns;
+  if (w->ready_ns < LEAST_NS || w->ready_ns < lived / LEAST_PART)
+    return;
+  double part = (double)w->ready_ns / (double)lived;
+  watch.crowding.threads++;
+  if (part <= watch.crowding.worst)
+    return;
+  watch.crowding.worst = part;
+  watch.crowding.tid = s->tid;
+  memcpy(watch.crowding.name, s->name, sizeof s->name);
+}
+
+/* Tells the file. */
+static void watch_tell_crowding(void)
+{
+  const struct watch_crowding *c = &watch.crowding;
+  char text[256];
+  if (!c->threads)
+    return;
+  snprintf(text, sizeof text,
+           "%" PRIu32 " threads were ready to run, but had no CPU, for more "
+           "than 5 %% of their time (thread %d (%s) for %.0f %%): where they "
+           "waited for less than the interval is known less exactly",
+           c->threads, (int)c->tid, c->name, 100 * c->worst);
+  ljp_session_note(watch.session, LJP_NOTE_WARNING, text);
 }
 
 /* -- fork() ---------------------------------------------------------------- */
@@ -199,6 +245,7 @@ int ljp_watch_start(struct ljp_session *session, uint64_t period_ns,
   atomic_store(&watch.stop, 0);
   atomic_store(&watch.ready, 0);
   atomic_store(&watch.cpu_ns, 0);
+  watch.crowding = (struct watch_crowding){0};
   int error = pthread_attr_init(&attr);
   if (error)
     return error;
@@ -229,6 +276,7 @@ void ljp_watch_stop(void)
   atomic_store_explicit(&watch.stop, 1, memory_order_release);
   ljp_futex_wake(&watch.stop);
   pthread_join(watch.thread, NULL);
+  watch_tell_crowding();
   ljp_session_helper(-1);
   watch.runs = false;
 }
@@ -304,6 +352,7 @@ struct ljp_sampler_counts *ljp_watch_end(struct ljp_sampler *s,
   watch_lock();
   uint64_t rest_ns = ljp_watch_finish(s);
   uint64_t unreadable_ns = watch_take_unreadable(w);
+  watch_note_crowding(s);
   watch_unlock();
   watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, unreadable_ns);
   watch_tell_unsampled(s, why, rest_ns);

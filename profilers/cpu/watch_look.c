@@ -16,7 +16,8 @@ enum {
   TELL_NS = 100000000, /* a wait that lasts longer is told in parts */
   PART = 32, /* of the time in its state: how long a thread is not looked at */
   LONGEST_NS = 100000000, /* between two looks */
-  CREDIT_PART = 16        /* of the credit goes to each place */
+  CREDIT_PART = 16,       /* of the credit goes to each place */
+  USUAL = 64              /* looks make what is usual */
 };
 
 void ljp_watch_begin(struct ljp_watch *w, uint64_t now, uint64_t cpu_ns)
@@ -124,7 +125,9 @@ static void look_give(struct ljp_watch *w, uint64_t ns)
 ** looks is seen only now and then, and stands for those that were not. */
 static void look_end_wait(struct ljp_watch *w)
 {
-  if (!w->seen_again && w->wait_ns < w->gap_ns && !look_outdated(w)) {
+  if (w->seen_again)
+    return;
+  if (w->wait_ns < w->gap_ns && !look_outdated(w)) {
     w->credit_ns -= (int64_t)(w->gap_ns - w->wait_ns);
     w->pending_ns += w->gap_ns - w->wait_ns;
   }
@@ -142,28 +145,70 @@ static void look_decided(struct ljp_watch *w, uint64_t ns)
   w->undecided_ns = 0;
 }
 
-/* How much of the time in which the thread did not run was it ready? */
-static void look_at_turns(struct ljp_sampler *s, struct gap *gap)
+/* How many of the turns began because the thread woke up? Before the others it
+** had lost its CPU. */
+static uint64_t look_woken(struct ljp_sampler *s, uint64_t turns, bool waits)
+{
+  struct ljp_watch *w = s->watch;
+  uint64_t woken = 0, now = 0;
+  bool known = ljp_task_waits(s->tid, &now);
+  now -= known && now && waits; /* that wait is not over */
+  if (known && w->has_woken)
+    woken = now > w->woken ? now - w->woken : 0;
+  else
+    woken = w->waits;
+  w->woken = now;
+  w->has_woken = known;
+  return woken < turns ? woken : turns;
+}
+
+/* The part of queued_ns that came before turns of the second kind. (The time
+** after a wake-up belongs to the wait.) If there were turns of both kinds, what
+** a turn of each kind usually takes decides: the least squares of the past. */
+static uint64_t look_lost(struct ljp_watch *w, uint64_t queued_ns,
+                          uint64_t turns, uint64_t woken)
+{
+  struct ljp_watch_usual *u = &w->usual;
+  double v = (double)woken, l = (double)(turns - woken), q = (double)queued_ns;
+  u->vv += v * v - u->vv / USUAL;
+  u->vl += v * l - u->vl / USUAL;
+  u->ll += l * l - u->ll / USUAL;
+  u->vq += v * q - u->vq / USUAL;
+  u->lq += l * q - u->lq / USUAL;
+  double d = u->vv * u->ll - u->vl * u->vl;
+  double each_v = d > 0 ? (u->ll * u->vq - u->vl * u->lq) / d : 0;
+  double each_l = d > 0 ? (u->vv * u->lq - u->vl * u->vq) / d : 0;
+  if (each_v <= 0 || each_l <= 0) /* not known */
+    each_v = each_l = (u->vq + u->lq) / (u->vv + 2 * u->vl + u->ll) + 1;
+  w->wake_ns = (uint64_t)each_v;
+  return (uint64_t)(q * (l * each_l / (l * each_l + v * each_v)));
+}
+
+/* How much of the time in which the thread did not run was it ready? waits: it
+** waits now. */
+static void look_at_turns(struct ljp_sampler *s, struct gap *gap, bool waits)
 {
   struct ljp_watch *w = s->watch;
   struct ljp_task_turns now = w->turns;
   bool known = ljp_task_turns(s->tid, &now);
-  uint64_t turns = 0, queued = 0;
+  uint64_t turns = 0, queued = 0, woken = 0;
   if (known && w->has_turns) {
     turns = now.turns - w->turns.turns;
     queued = now.queued_ns - w->turns.queued_ns;
   }
+  w->ready_ns += queued;
   w->turns = now;
   w->has_turns = known;
   if (turns) {
     queued -= queued < w->queued_ns ? queued : w->queued_ns;
     w->queued_ns = 0;
   }
-  /* The turn in which a waiting thread has come back belongs to the wait. */
-  gap->clear = turns <= (w->waits ? 1 : 0);
+  if (turns) {
+    woken = look_woken(s, turns, waits);
+    queued = look_lost(w, queued, turns, woken);
+  }
+  gap->clear = woken <= (w->waits ? 1 : 0);
   gap->one_turn = known && !turns;
-  if (turns && w->waits)
-    queued = queued * (turns - 1) / turns;
   if (turns && w->undecided_ns) {
     uint64_t ready = queued > gap->waited_ns ? queued - gap->waited_ns : 0;
     ready = ready < w->undecided_ns ? ready : w->undecided_ns;
@@ -253,6 +298,33 @@ static bool look_is_ready(const struct ljp_sampler *s, uint64_t cpu_ns)
          ljp_clock_of(ljp_task_cpu_clock(s->tid)) == cpu_ns;
 }
 
+/* Has a thread that is ready waited since it last got a CPU? */
+static bool look_has_waited(const struct ljp_sampler *s)
+{
+  const struct ljp_watch *w = s->watch;
+  uint64_t waits = 0;
+  return w->has_woken && ljp_task_waits(s->tid, &waits) && waits > w->woken;
+}
+
+/* The parts of the waiting time that belong to the wait that the last look saw,
+** and to that which this look sees. */
+static void look_share(const struct ljp_watch *w, const struct gap *gap,
+                       bool waits, uint64_t *last, uint64_t *here)
+{
+  uint64_t waited = gap->waited_ns;
+  /* Before it ran, it was ready for a while. */
+  uint64_t wake = w->wake_ns < waited ? w->wake_ns : waited;
+  if (w->waits && waits) {
+    *here = (waited - wake) / 2;
+    *last = waited - *here;
+  } else if (w->waits) {
+    *last =
+        gap->clear || waited < gap->ns / 2 + wake ? waited : gap->ns / 2 + wake;
+  } else if (waits) {
+    *here = gap->clear || waited < gap->ns / 2 ? waited : gap->ns / 2;
+  }
+}
+
 /* The thread has run since the last look, or did not wait then. */
 static void look_moved(struct ljp_sampler *s, uint64_t now, uint64_t cpu_ns)
 {
@@ -262,8 +334,9 @@ static void look_moved(struct ljp_sampler *s, uint64_t now, uint64_t cpu_ns)
   struct gap gap = {.ns = now - w->looked_ns};
   uint64_t ran = cpu_ns - w->cpu_ns;
   gap.waited_ns = gap.ns > ran ? gap.ns - ran : 0;
-  look_at_turns(s, &gap);
-  if (state == LJP_TASK_RUNS && !w->waits && (!ran || gap.one_turn)) {
+  look_at_turns(s, &gap, waits);
+  if (state == LJP_TASK_RUNS && !w->waits && (!ran || gap.one_turn) &&
+      !(ran && look_has_waited(s))) {
     /* It waits for its turn, or the machine's CPU is another machine's. */
     gap.ready_ns += gap.waited_ns;
     w->queued_ns += gap.waited_ns;
@@ -276,16 +349,15 @@ static void look_moved(struct ljp_sampler *s, uint64_t now, uint64_t cpu_ns)
   look_owe(s, gap.ready_ns);
   if (gap.waited_ns > gap.ns / PART || waits || w->waits)
     w->since_ns = now;
-  uint64_t each = w->waits && waits                         ? gap.waited_ns / 2
-                  : gap.clear || gap.waited_ns < gap.ns / 2 ? gap.waited_ns
-                                                            : gap.ns / 2;
-  uint64_t given = each * ((uint64_t)w->waits + (uint64_t)waits);
+  uint64_t last = 0, here = 0;
+  look_share(w, &gap, waits, &last, &here);
+  uint64_t rest = gap.waited_ns - last - here;
   if (state == LJP_TASK_UNREADABLE)
-    w->unreadable_ns += gap.waited_ns - given;
+    w->unreadable_ns += rest;
   else
-    w->credit_ns += (int64_t)(gap.waited_ns - given);
+    w->credit_ns += (int64_t)rest;
   if (w->waits) {
-    look_give(w, each);
+    look_give(w, last);
     look_end_wait(w);
   }
   if (waits) {
@@ -293,7 +365,7 @@ static void look_moved(struct ljp_sampler *s, uint64_t now, uint64_t cpu_ns)
     w->gap_ns = gap.ns;
     w->wait_ns = 0;
     w->seen_again = false;
-    look_give(w, each);
+    look_give(w, here);
   }
   w->waits = waits;
   w->cpu_ns = cpu_ns;
@@ -348,7 +420,13 @@ uint64_t ljp_watch_finish(struct ljp_sampler *s)
   }
   ljp_watch_tell(s, w->looked_ns);
   uint64_t lived = w->looked_ns - w->began_ns;
-  uint64_t known = look_known_ns(&s->counts) + look_known_ns(&w->counts) +
-                   w->untold_ns + w->unreadable_ns;
+  uint64_t samples = look_known_ns(&s->counts) + look_known_ns(&w->counts);
+  /* Waits that no look has seen. */
+  if (w->credit_ns > 0 && lived > samples + w->untold_ns + w->unreadable_ns) {
+    uint64_t rest = lived - samples - w->untold_ns - w->unreadable_ns;
+    uint64_t credit = (uint64_t)w->credit_ns;
+    w->unreadable_ns += credit < rest ? credit : rest;
+  }
+  uint64_t known = samples + w->untold_ns + w->unreadable_ns;
   return lived > known ? lived - known : 0;
 }

@@ -7,6 +7,12 @@
 
 #include "profilers/cpu/watch_place.h"
 
+/* Sums over looks, the recent ones above all: v turns after it woke up, l turns
+** after it had lost its CPU, q ns that it was ready before them. */
+struct ljp_watch_usual {
+  double vv, vl, ll, vq, lq;
+};
+
 struct ljp_watch {
   struct ljp_producer *producer; /* NULL in mode "D" */
   struct ljp_sampler_counts counts;
@@ -15,11 +21,17 @@ struct ljp_watch {
   uint64_t looked_ns, cpu_ns;
   struct ljp_task_turns turns;
   bool has_turns, waits, gone;
+  uint64_t ready_ns;  /* that it was ready, but had no CPU, so far */
   uint64_t since_ns;  /* since when it has been waiting, or running */
   uint64_t gap_ns;    /* from the look before to the first that saw this wait */
   uint64_t wait_ns;   /* of this wait so far */
   bool seen_again;    /* by more than one look */
   uint64_t queued_ns; /* that it has waited for a CPU, told already */
+  /* Of its turns: how often it had woken up by the last one that was looked at;
+  ** and how long it is usually ready after that, before it runs. */
+  bool has_woken;
+  uint64_t woken, wake_ns;
+  struct ljp_watch_usual usual;
   /* Time before the last look, when it was ready but did not run: how long it
   ** had been ready is told when it gets its turn. The rest belongs to a wait:
   ** with `tail`, to the one that was seen last. */

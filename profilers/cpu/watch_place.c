@@ -14,19 +14,27 @@
 #include "src/base/assert.h"
 #include "src/base/saferead.h"
 
-/* Reads a file of the thread as a string. False: it cannot be read, or is
-** empty. */
+/* Reads a file of the thread as a string; of a longer file its end, at least
+** half of the room. False: it cannot be read, or is empty. */
 static bool place_read(pid_t tid, const char *file, char *out, size_t room)
 {
   char path[64];
+  size_t have = 0;
+  ssize_t n;
   snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return false;
-  ssize_t n = read(fd, out, room - 1);
+  while ((n = read(fd, out + have, room - 1 - have)) > 0) {
+    have += (size_t)n;
+    if (have < room - 1)
+      break;
+    memmove(out, out + have - room / 2, room / 2);
+    have = room / 2;
+  }
   close(fd);
-  out[n > 0 ? n : 0] = 0;
-  return n > 0;
+  out[have] = 0;
+  return have > 0;
 }
 
 /* "running", "-1 SP PC" (a page fault, for one) or "NUMBER six arguments SP
@@ -74,6 +82,18 @@ bool ljp_task_turns(pid_t tid, struct ljp_task_turns *turns)
   turns->queued_ns = strtoull(at, &at, 10);
   turns->turns = strtoull(at, &at, 10);
   return true;
+}
+
+bool ljp_task_waits(pid_t tid, uint64_t *waits)
+{
+  /* Not the line "nonvoluntary_ctxt_switches". */
+  static const char line[] = "\nvoluntary_ctxt_switches:";
+  char text[4096];
+  const char *at =
+      place_read(tid, "status", text, sizeof text) ? strstr(text, line) : NULL;
+  if (at)
+    *waits = strtoull(at + sizeof line - 1, NULL, 10);
+  return at != NULL;
 }
 
 /* Is the program counter behind a system call? */

@@ -26,6 +26,10 @@ struct ljp_task_turns {
 /* False: the kernel does not say. */
 bool ljp_task_turns(pid_t tid, struct ljp_task_turns *turns);
 
+/* How often the thread has given its CPU up in order to wait, from
+** /proc/self/task/TID/status. False: the kernel does not say. */
+bool ljp_task_waits(pid_t tid, uint64_t *waits);
+
 /* The stack of a place. */
 struct ljp_watch_place {
   uint64_t generation; /* of the guest's prototypes when it was walked */

@@ -2,16 +2,25 @@
 ** Compares a profile with the truth: for each part of a program, the share of
 ** time that the program measured and the share of the samples' weight.
 **
-**   truth_judge [--samples COUNT] POINTS FILE TABLE
+**   truth_judge [--samples COUNT] [--looks NS] POINTS FILE TABLE
 **
-** TABLE has a line "part<TAB>seconds<TAB>frame" for each part. A frame matches
-** a part if its text begins with the part's `frame`, or lies in it if that is a
-** range of addresses ("file+0x1a0..1f4"). A sample belongs to the part that its
-** innermost matching frame matches. A sample without a matching frame belongs
-** to the last line, whose `frame` is empty. Exit code 1: a share is off by more
-** than POINTS percentage points, or the weights (with the time that the stream
-** tells of the profiler's own thread) differ from the CPU time by more than
-** POINTS percent, or there are fewer than COUNT samples.
+** TABLE has a line "part<TAB>seconds<TAB>frame[<TAB>thread]" for each part. A
+** frame matches a part if its text begins with the part's `frame`, or lies in
+** it if that is a range of addresses ("file+0x1a0..1f4"). A sample belongs to
+** the part that its innermost matching frame matches. A sample without a
+** matching frame belongs to the last line, whose `frame` is empty. Parts with
+** the same `thread`, a name of threads, are a group: only samples of these
+** threads that match a frame belong to it, and shares are shares of the group.
+**
+** Exit code 1: a share is off by more than POINTS percentage points, or there
+** are fewer than COUNT samples, or the weights (with the time that the stream
+** tells of the profiler's own thread) differ from the time by more than POINTS
+** percent (not those of a group: the program measures a part of the session).
+**
+** With --looks, samples are random looks, one in NS ns of each thread. Four
+** standard deviations of a share are added to POINTS; and the share of the line
+** "ready", the time for which threads of the group were ready to run, but had
+** no CPU: the place of such a thread cannot be seen.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -28,9 +37,9 @@ enum { PARTS = 32, LINE = 512 };
 
 struct part {
   char line[LINE];
-  const char *name, *frame;
+  const char *name, *frame, *thread; /* thread: "" is any */
   double seconds;
-  uint64_t weight, samples;
+  uint64_t weight, samples, waiting;
 };
 
 static struct part truth_parts[PARTS];
@@ -49,10 +58,14 @@ static bool truth_read_table(const char *path)
     char *frame = seconds ? strchr(seconds + 1, '\t') : NULL;
     if (!frame)
       break;
+    char *thread = strchr(frame + 1, '\t');
     *seconds = *frame = 0;
+    if (thread)
+      *thread = 0;
     part->name = part->line;
     part->seconds = strtod(seconds + 1, NULL);
     part->frame = frame + 1;
+    part->thread = thread ? thread + 1 : "";
     truth_part_count++;
   }
   fclose(in);
@@ -79,51 +92,112 @@ static bool truth_begins_with(const char *text, const char *frame)
            isdigit((unsigned char)text[n]));
 }
 
+static bool truth_is_ready(const struct part *part)
+{
+  return strcmp(part->name, "ready") == 0;
+}
+
+/* The name of the thread whose samples are in the item's block. */
+static const char *truth_thread(const struct ljp_reader *reader,
+                                const struct ljp_item *item, char text[LINE])
+{
+  const struct ljp_rec_producer *producer =
+      ljp_model_producer(&reader->model, item->block->head.producer);
+  const struct ljp_rec_thread *thread =
+      producer ? ljp_model_thread(&reader->model, producer->thread) : NULL;
+  snprintf(text, LINE, "%.*s", thread ? (int)thread->name.len : 0,
+           thread ? thread->name.data : "");
+  return text;
+}
+
+/* NULL: a sample of a thread that has no parts. */
 static struct part *truth_part_of(const struct ljp_reader *reader,
-                                  uint64_t stack)
+                                  const struct ljp_item *item)
 {
   const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
   unsigned count;
-  char text[LINE];
-  ljp_model_stack(&reader->model, stack, frames, &count);
-  for (unsigned i = 0; i < count; i++) {
+  char text[LINE], thread[LINE];
+  struct part *rest = NULL;
+  truth_thread(reader, item, thread);
+  ljp_model_stack(&reader->model, item->u.sample.stack, frames, &count);
+  for (unsigned i = 0; i <= count; i++) {
     struct ljp_frame_refs view;
-    ljp_frame_resolve(&reader->model, frames[i], &view);
-    ljp_frame_text(&reader->model, &view, text, sizeof text);
-    for (int k = 0; k < truth_part_count - 1; k++)
-      if (truth_begins_with(text, truth_parts[k].frame))
-        return &truth_parts[k];
+    text[0] = 0;
+    if (i < count) {
+      ljp_frame_resolve(&reader->model, frames[i], &view);
+      ljp_frame_text(&reader->model, &view, text, sizeof text);
+    }
+    for (int k = 0; k < truth_part_count; k++) {
+      struct part *part = &truth_parts[k];
+      if (truth_is_ready(part) ||
+          (part->thread[0] && strcmp(part->thread, thread) != 0))
+        continue;
+      if (!part->frame[0])
+        rest = part;
+      else if (i < count && truth_begins_with(text, part->frame))
+        return part;
+    }
   }
-  return &truth_parts[truth_part_count - 1];
+  return rest;
 }
 
-/* own_ns: CPU time of the profiler's thread, a part of the program's. */
-static double truth_compare(uint64_t samples, uint64_t own_ns)
+/* A group's figures. own: seconds of the profiler's thread, a part of the
+** program's CPU time; look: seconds between two looks, or 0. Returns by how
+** much the worst part is off, beyond what is due to chance. */
+static double truth_compare(const char *thread, double own, double look)
 {
-  double truth = 0, told = 0, worst = 0;
+  double truth = 0, told = 0, worst = 0, ready = 0;
+  uint64_t samples = 0;
   for (int i = 0; i < truth_part_count; i++) {
+    if (strcmp(truth_parts[i].thread, thread) != 0)
+      continue;
+    if (truth_is_ready(&truth_parts[i])) {
+      ready = truth_parts[i].seconds;
+      continue;
+    }
     truth += truth_parts[i].seconds;
     told += (double)truth_parts[i].weight / 1e9;
+    samples += truth_parts[i].samples;
   }
-  printf("%-16s %8s %8s %8s %8s\n", "part", "truth %", "told %", "points",
-         "samples");
+  printf("%-16s %8s %8s %8s %8s %8s %8s\n", thread[0] ? thread : "part",
+         "truth %", "told %", "points", "chance", "samples", "waiting %");
   for (int i = 0; i < truth_part_count; i++) {
-    double is = 100 * truth_parts[i].seconds / truth;
-    double said =
-        told > 0 ? 100 * (double)truth_parts[i].weight / 1e9 / told : 0;
-    printf("%-16s %8.2f %8.2f %+8.2f %8" PRIu64 "\n", truth_parts[i].name, is,
-           said, said - is, truth_parts[i].samples);
-    if (fabs(said - is) > worst)
-      worst = fabs(said - is);
+    if (strcmp(truth_parts[i].thread, thread) != 0 ||
+        truth_is_ready(&truth_parts[i]))
+      continue;
+    double is = truth_parts[i].seconds / truth;
+    double said = told > 0 ? (double)truth_parts[i].weight / 1e9 / told : 0;
+    double off = 100 * fabs(said - is);
+    double chance = 100 * sqrt(is * (1 - is) * look / truth);
+    printf("%-16s %8.2f %8.2f %+8.2f %8.2f %8" PRIu64 " %8.2f\n",
+           truth_parts[i].name, 100 * is, 100 * said, 100 * (said - is), chance,
+           truth_parts[i].samples,
+           told > 0 ? 100 * (double)truth_parts[i].waiting / 1e9 / told : 0);
+    if (look > 0)
+      off -= 4 * chance + 100 * ready / truth;
+    worst = off > worst ? off : worst;
   }
-  double own = (double)own_ns / 1e9;
+  printf("ready %.2f %% ", 100 * ready / truth);
   double off = 100 * ((told + own) / truth - 1);
-  printf(
-      "worst part %.2f points; %.3f s of CPU time, samples stand for %.3f s, "
-      "and %.3f s were the profiler's thread's (%+.2f %%); %" PRIu64
-      " samples\n",
-      worst, truth, told, own, off, samples);
-  return fabs(off) > worst ? fabs(off) : worst;
+  printf("worst part %.2f points beyond chance; %.3f s, samples stand for %.3f "
+         "s, and %.3f s "
+         "were the profiler's thread's (%+.2f %%); %" PRIu64 " samples\n",
+         worst, truth, told, own, off, samples);
+  return !thread[0] && fabs(off) > worst ? fabs(off) : worst;
+}
+
+/* The worst of all groups. */
+static double truth_compare_all(double own, double look)
+{
+  double worst = 0;
+  for (int i = 0; i < truth_part_count; i++) {
+    bool first = true;
+    for (int k = 0; k < i; k++)
+      first &= strcmp(truth_parts[k].thread, truth_parts[i].thread) != 0;
+    double off = first ? truth_compare(truth_parts[i].thread, own, look) : 0;
+    worst = off > worst ? off : worst;
+  }
+  return worst;
 }
 
 int main(int argc, char **argv)
@@ -131,13 +205,18 @@ int main(int argc, char **argv)
   static struct ljp_reader reader;
   const struct ljp_item *event;
   uint64_t samples = 0, own_ns = 0, wanted = 1;
-  if (argc > 3 && strcmp(argv[1], "--samples") == 0) {
-    wanted = strtoull(argv[2], NULL, 10);
+  double look_ns = 0;
+  while (argc > 3 && argv[1][0] == '-') {
+    if (strcmp(argv[1], "--samples") == 0)
+      wanted = strtoull(argv[2], NULL, 10);
+    else if (strcmp(argv[1], "--looks") == 0)
+      look_ns = strtod(argv[2], NULL);
     argv += 2;
     argc -= 2;
   }
   if (argc != 4) {
-    fprintf(stderr, "usage: truth_judge [--samples COUNT] POINTS FILE TABLE\n");
+    fprintf(stderr, "usage: truth_judge [--samples COUNT] [--looks NS] POINTS "
+                    "FILE TABLE\n");
     return 2;
   }
   if (!truth_read_table(argv[3])) {
@@ -152,16 +231,20 @@ int main(int argc, char **argv)
       own_ns += event->u.unsampled.ns;
     if (event->what != LJP_REC_SAMPLES)
       continue;
-    struct part *part = truth_part_of(&reader, event->u.sample.stack);
+    struct part *part = truth_part_of(&reader, event);
+    if (!part)
+      continue;
     part->weight += event->u.sample.weight;
     part->samples++;
+    if (event->u.sample.state == LJP_VMSTATE_WAITING)
+      part->waiting += event->u.sample.weight;
     samples++;
   }
   if (status) {
     fprintf(stderr, "truth_judge: %s: %s\n", argv[2], reader.error);
     return 1;
   }
-  double worst = truth_compare(samples, own_ns);
+  double worst = truth_compare_all((double)own_ns / 1e9, look_ns / 1e9);
   ljp_reader_fini(&reader);
   return samples >= wanted && worst <= strtod(argv[1], NULL) ? 0 : 1;
 }

@@ -2,16 +2,14 @@
 ** The C part of the ground truth, a Lua module: work in user space and in the
 ** kernel, and the thread's CPU clock.
 */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lauxlib.h"
 #include "lua.h"
+#include "test/truth/frame.h"
 
 /* clock(): CPU seconds of this thread. */
 static int truth_clock(lua_State *L)
@@ -70,21 +68,7 @@ static const luaL_Reg functions[] = {{"clock", truth_clock},
 /* frame(name): the text of a frame of that function. */
 static int truth_frame(lua_State *L)
 {
-  const char *name = luaL_checkstring(L, 1);
-  for (int i = 0; functions[i].name; i++) {
-    Dl_info info;
-    void *at;
-    memcpy(&at, &functions[i].func, sizeof at);
-    if (strcmp(functions[i].name, name) != 0 || !dladdr(at, &info))
-      continue;
-    const char *slash = strrchr(info.dli_fname, '/');
-    char text[256];
-    snprintf(text, sizeof text, "%s+0x%lx", slash ? slash + 1 : info.dli_fname,
-             (unsigned long)((char *)at - (char *)info.dli_fbase));
-    lua_pushstring(L, text);
-    return 1;
-  }
-  return luaL_error(L, "no function %s", name);
+  return truth_push_function(L, functions, luaL_checkstring(L, 1));
 }
 
 __attribute__((visibility("default"))) int luaopen_truth_module(lua_State *L);

@@ -4,9 +4,7 @@
 ** the program: the waker ends the waits that another thread must end, and the
 ** worker waits and works by itself.
 */
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,14 +20,13 @@
 
 #include "lauxlib.h"
 #include "lua.h"
+#include "test/truth/frame.h"
 
-/* A function that has frames and a symbol of its own. */
-#define WAITS_APART __attribute__((noinline, noclone, visibility("default")))
-WAITS_APART void worker_sleep(int ms);
-WAITS_APART void worker_poll(int ms);
-WAITS_APART void worker_spin(int ms);
-WAITS_APART void *worker_main(void *arg);
-WAITS_APART void *waker_main(void *arg);
+TRUTH_APART void worker_sleep(int ms);
+TRUTH_APART void worker_poll(int ms);
+TRUTH_APART void worker_spin(int ms);
+TRUTH_APART void *worker_main(void *arg);
+TRUTH_APART void *waker_main(void *arg);
 
 static double waits_now(void)
 {
@@ -82,7 +79,7 @@ static void waker_serve(enum request request, int ms)
   }
 }
 
-WAITS_APART void *waker_main(void *arg)
+TRUTH_APART void *waker_main(void *arg)
 {
   (void)arg;
   pthread_mutex_lock(&waker.mutex);
@@ -212,19 +209,19 @@ static struct {
   int part; /* that it does since then */
 } worker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-WAITS_APART void worker_sleep(int ms)
+TRUTH_APART void worker_sleep(int ms)
 {
   waits_pause(ms);
   __asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-WAITS_APART void worker_poll(int ms)
+TRUTH_APART void worker_poll(int ms)
 {
   poll(NULL, 0, ms);
   __asm__ volatile("" ::: "memory");
 }
 
-WAITS_APART void worker_spin(int ms)
+TRUTH_APART void worker_spin(int ms)
 {
   waits_work(ms);
   __asm__ volatile("" ::: "memory");
@@ -246,7 +243,7 @@ static void worker_begin(int part)
   pthread_mutex_unlock(&worker.mutex);
 }
 
-WAITS_APART void *worker_main(void *arg)
+TRUTH_APART void *worker_main(void *arg)
 {
   for (int i = 0;; i++) {
     worker_begin(0);
@@ -305,31 +302,11 @@ static const luaL_Reg functions[] = {{"sleep", waits_sleep},
 ** two threads any instruction counts. */
 static int waits_frame(lua_State *L)
 {
-  const char *name = luaL_checkstring(L, 1), *slash;
-  char text[256], *dot;
-  const ElfW(Sym) *symbol = NULL;
-  void *at = NULL;
-  Dl_info info;
+  const char *name = luaL_checkstring(L, 1);
   for (int i = 0; functions[i].name; i++)
     if (strcmp(functions[i].name, name) == 0)
-      memcpy(&at, &functions[i].func, sizeof at);
-  bool thread = !at;
-  if (thread && dladdr((void *)(uintptr_t)waits_frame, &info)) {
-    void *self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-    at = self ? dlsym(self, name) : NULL;
-  }
-  if (!at || !dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT))
-    return luaL_error(L, "no function %s", name);
-  slash = strrchr(info.dli_fname, '/');
-  dot = text + snprintf(text, sizeof text, "%s+0x%lx",
-                        slash ? slash + 1 : info.dli_fname,
-                        (unsigned long)((char *)at - (char *)info.dli_fbase));
-  if (thread && symbol)
-    snprintf(
-        dot, sizeof text - (size_t)(dot - text), "..%lx",
-        (unsigned long)((char *)at - (char *)info.dli_fbase + symbol->st_size));
-  lua_pushstring(L, text);
-  return 1;
+      return truth_push_function(L, functions, name);
+  return truth_push_range(L, name);
 }
 
 __attribute__((visibility("default"))) int luaopen_truth_waits(lua_State *L);
