@@ -96,7 +96,8 @@ static void autostart_read_request(lua_State *L, const char *text,
       r->pid = strtol(value, NULL, 10);
     else if (len == 8 && memcmp(text, "children", 8) == 0)
       r->children = *value == 't';
-    else if (len == 4 && memcmp(text, "told", 4) == 0)
+    else if ((len == 4 && memcmp(text, "told", 4) == 0) ||
+             (len == 7 && memcmp(text, "preload", 7) == 0))
       ; /* see told.c */
     else if (len == 5 && memcmp(text, "began", 5) == 0)
       r->began_ns = strtoull(value, NULL, 10);

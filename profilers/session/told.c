@@ -16,6 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "src/base/preload.h"
+
 /* Another process may have the number of the record by now, and any file there:
 ** only the very pipe is opened. */
 static bool told_is_pipe(const struct stat *st, unsigned long long device,
@@ -24,16 +26,29 @@ static bool told_is_pipe(const struct stat *st, unsigned long long device,
   return S_ISFIFO(st->st_mode) && st->st_dev == device && st->st_ino == inode;
 }
 
+/* A program that has this library linked into it says so before it runs
+** (tools/record/image.c), even if it is stripped. */
+__asm__(".pushsection .note.ljprof, \"a\", %note\n"
+        ".balign 4\n"
+        ".long 7, 4, 1\n"
+        ".asciz \"" LJP_NOTE_NAME "\"\n"
+        ".balign 4\n"
+        ".long 0\n"
+        ".popsection\n");
+
 void ljp_told(char what, const char *text)
 {
   /* To read, too: a pipe without a reader raises SIGPIPE. */
   enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+  enum { ONCE = sizeof LJP_PRELOAD_ONCE - 1 };
   const char *request = secure_getenv("LJPROF_RECORD");
   unsigned pid, fd;
   unsigned long long device, inode;
   char path[64], line[600];
   struct stat st;
   int before = errno;
+  if (request && strncmp(request, LJP_PRELOAD_ONCE, ONCE) == 0)
+    request += ONCE;
   if (!request ||
       sscanf(request, "told=%u:%u:%llu:%llu;", &pid, &fd, &device, &inode) != 4)
     return;
@@ -71,7 +86,29 @@ void ljp_told_refused(const char *text)
     return; /* nothing else can be done */
 }
 
+/* Where `ljprof record` has put our library into LD_PRELOAD for this program
+** only, the processes that the program starts get the list as it was: another
+** Lua has functions of the same names. No other thread is there yet. */
+static void told_leave_preload(void)
+{
+  const char *request = secure_getenv("LJPROF_RECORD");
+  char *list = secure_getenv("LD_PRELOAD");
+  if (!request || !list ||
+      strncmp(request, LJP_PRELOAD_ONCE, sizeof LJP_PRELOAD_ONCE - 1) != 0)
+    return;
+  size_t len = strcspn(list, ": ");
+  static const char name[] = "/" LJP_LIBRARY_NAME;
+  if (len < sizeof name - 1 ||
+      memcmp(list + len - (sizeof name - 1), name, sizeof name - 1) != 0)
+    return;
+  if (list[len])
+    memmove(list, list + len + 1, strlen(list + len + 1) + 1);
+  else
+    unsetenv("LD_PRELOAD");
+}
+
 __attribute__((constructor)) static void told_loaded(void)
 {
+  told_leave_preload();
   ljp_told('L', NULL);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/base/own_path.h"
+#include "src/base/preload.h"
 #include "src/base/signals.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
@@ -18,7 +19,9 @@ static const char help[] =
     "Usage: ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "Runs a program that uses LuaJIT as a shared library, with our library in "
     "place\n"
-    "of its own, and records it from its first VM to its end.\n"
+    "of its own, or that is linked with our static library, and records it "
+    "from its\n"
+    "first VM to its end.\n"
     "\n"
     "Output:\n"
     "  -o, --output FILE  write to FILE (default: PROGRAM.ljp)\n"
@@ -40,6 +43,11 @@ static const char help[] =
     "  --children         also the processes that the program starts, each in\n"
     "                     FILE.PID (FILE.PID-2 ... what a process executes "
     "later)\n"
+    "  --preload          load our library first into every program that is "
+    "started:\n"
+    "                     for scripts that start a program with a LuaJIT in a "
+    "place\n"
+    "                     of its own\n"
     "  --threads WHICH    lua (default): all threads that run Lua; all; or "
     "this:\n"
     "                     the thread of the first VM\n"
@@ -195,7 +203,8 @@ static int options_check_together(const struct ljp_record_plan *plan)
 
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 {
-  struct ljp_flag flags[LJP_RECORD_VALUE_COUNT + 11] = {
+  enum { FIXED = 12 };
+  struct ljp_flag flags[LJP_RECORD_VALUE_COUNT + FIXED] = {
       {"-o", NULL, &plan->output},
       {"--output", NULL, &plan->output},
       {"--force", &plan->force, NULL},
@@ -204,11 +213,12 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
       {"--native", &plan->native, NULL},
       {"--no-cpu", &plan->no_cpu, NULL},
       {"--children", &plan->children, NULL},
+      {"--preload", &plan->preload, NULL},
       {"--jitdump", &plan->jitdump, NULL},
       {"--sync", &plan->sync, NULL},
       {"--embed-symbols", &plan->embed, NULL}};
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
-    flags[11 + i] =
+    flags[FIXED + i] =
         (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
   int code = ljp_command_program("record", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &plan->program);
@@ -227,7 +237,10 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
 #define PUT(...)                                                               \
   at += (size_t)snprintf(at < room ? out + at : NULL,                          \
                          at < room ? room - at : 0, __VA_ARGS__)
-  if (plan->told[1] >= 0) /* It comes first: see profilers/session/told.c. */
+  /* These two come first: see profilers/session/told.c. */
+  if (plan->preload_once && !plan->preload)
+    PUT(LJP_PRELOAD_ONCE);
+  if (plan->told[1] >= 0)
     PUT("told=%d:%d:%llu:%llu;", (int)plan->told_pid, plan->told[1],
         (unsigned long long)plan->told_pipe.st_dev,
         (unsigned long long)plan->told_pipe.st_ino);

@@ -2,7 +2,8 @@
 ** ljprof record: runs a program with our library in place of its
 ** libluajit-5.1.so.2. A session begins with its first VM.
 **
-** The program finds our library by LD_LIBRARY_PATH, and what to record by
+** The program finds our library by LD_LIBRARY_PATH or, where its own search path
+** comes before that, by LD_PRELOAD (program.c, loader.c), and what to record by
 ** LJPROF_RECORD (see profilers/api/autostart.c). It keeps its standard input
 ** and output, its process group and its exit status. This process waits for it
 ** and then reports on stderr what was recorded.
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "src/base/target.h"
+#include "src/base/preload.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
@@ -91,7 +93,7 @@ static int record_find_output(struct ljp_record_plan *plan)
 
 /* Our library is in ../lib of this command's folder, both in the build folder
 ** and when installed. */
-static int record_find_library(char folder[PATH_MAX])
+static int record_find_library(struct ljp_record_plan *plan)
 {
   char self[PATH_MAX - 64], probe[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -99,9 +101,11 @@ static int record_find_library(char folder[PATH_MAX])
   char *slash = strrchr(self, '/');
   if (slash) {
     *slash = '\0';
-    snprintf(probe, sizeof probe, "%s/../lib/libluajit-5.1.so.2", self);
+    snprintf(probe, sizeof probe, "%s/../lib/" LJP_LIBRARY_NAME, self);
     if (!access(probe, R_OK)) {
-      snprintf(folder, PATH_MAX, "%s/../lib", self);
+      *strrchr(probe, '/') = '\0';
+      if (!realpath(probe, plan->folder))
+        snprintf(plan->folder, sizeof plan->folder, "%s", probe);
       return -1;
     }
   }
@@ -110,20 +114,11 @@ static int record_find_library(char folder[PATH_MAX])
   return LJP_EXIT_FAILED;
 }
 
-static bool record_set_environment(const struct ljp_record_plan *plan,
-                                   const char *library)
+static bool record_set_environment(const struct ljp_record_plan *plan)
 {
   char text[PATH_MAX + 512];
-  const char *before = getenv("LD_LIBRARY_PATH");
-  size_t room = strlen(library) + (before ? strlen(before) : 0) + 2;
-  char *path = malloc(room);
-  if (!path)
-    return false;
-  snprintf(path, room, "%s%s%s", library, before && *before ? ":" : "",
-           before ? before : "");
-  int failed = setenv("LD_LIBRARY_PATH", path, 1);
-  free(path);
-  return !failed && ljp_record_request(plan, text, sizeof text) &&
+  return ljp_record_set_loader(plan) &&
+         ljp_record_request(plan, text, sizeof text) &&
          !setenv("LJPROF_RECORD", text, 1);
 }
 
@@ -180,14 +175,12 @@ static void record_take_signals(const struct sigaction before[PASSED_COUNT])
 }
 
 /* In the child process. */
-static void record_execute(const struct ljp_record_plan *plan,
-                           const char *library, int report)
+static void record_execute(const struct ljp_record_plan *plan, int report)
 {
   signal(SIGPIPE, SIG_DFL);
   /* The pipe is closed when the program begins, or carries the errno of
   ** exec. */
-  if (fcntl(report, F_SETFD, FD_CLOEXEC) == 0 &&
-      record_set_environment(plan, library))
+  if (fcntl(report, F_SETFD, FD_CLOEXEC) == 0 && record_set_environment(plan))
     execvp(plan->program[0], plan->program);
   else
     errno = ENOMEM;
@@ -198,8 +191,7 @@ static void record_execute(const struct ljp_record_plan *plan,
 
 /* Returns the exit code of the program as a shell reports it; -1: it did not
 ** run. */
-static int record_run(const struct ljp_record_plan *plan, const char *library,
-                      int *error)
+static int record_run(const struct ljp_record_plan *plan, int *error)
 {
   struct sigaction before[PASSED_COUNT];
   sigset_t all, mask;
@@ -216,7 +208,7 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
   if (record_child == 0) {
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(report[0]);
-    record_execute(plan, library, report[1]);
+    record_execute(plan, report[1]);
   }
   *error = record_child < 0 ? errno : 0;
   if (record_child > 0)
@@ -245,18 +237,19 @@ static int record_run(const struct ljp_record_plan *plan, const char *library,
 int ljp_command_record(int argc, char **argv)
 {
   static struct ljp_record_plan plan;
-  char library[PATH_MAX];
   int error;
   int code = ljp_record_options(&plan, argc, argv);
   if (code < 0)
-    code = record_find_library(library);
+    code = record_find_library(&plan);
   if (code < 0)
     code = record_find_output(&plan);
+  if (code < 0)
+    code = ljp_record_find_program(&plan);
   if (code >= 0)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan.began);
   ljp_record_listen(&plan);
-  code = record_run(&plan, library, &error);
+  code = record_run(&plan, &error);
   if (code < 0) {
     ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
     return error == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;

@@ -54,9 +54,12 @@ enum ljp_record_value {
 struct ljp_record_plan {
   const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
   bool force, memory, every, native, no_cpu, children, embed, jitdump, sync;
+  bool preload;      /* into the program and all that it starts */
+  bool preload_once; /* into the program only */
   char **program;
-  char path[PATH_MAX]; /* Absolute: the program may change its directory. */
-  struct stat before;  /* The file before the run; st_ino 0: none. */
+  char folder[PATH_MAX]; /* Of our library, LJP_LIBRARY_NAME. */
+  char path[PATH_MAX];   /* Absolute: the program may change its directory. */
+  struct stat before;    /* The file before the run; st_ino 0: none. */
   struct timespec began;
   pid_t program_pid;
   /* told.c: what the program's processes tell of themselves goes into this
@@ -74,6 +77,20 @@ struct ljp_told {
   unsigned refusals;
   char refused[LJP_TOLD_REFUSALS][600];
 };
+
+/* program.c: finds the file that will be executed, and how our library gets
+** into it (plan->preload_once). -1: go on; else the exit code: it cannot be
+** recorded, which was reported. */
+int ljp_record_find_program(struct ljp_record_plan *plan);
+
+/* loader.c: would the program's loader find a LuaJIT that is not ours, although
+** LD_LIBRARY_PATH leads to ours? path: of an executable that asks for glibc's
+** loader. */
+bool ljp_record_ask_loader(const struct ljp_record_plan *plan,
+                           const char *path);
+
+/* loader.c: sets what leads the loader to our library. */
+bool ljp_record_set_loader(const struct ljp_record_plan *plan);
 
 /* told.c: begins to listen, before the program runs. */
 void ljp_record_listen(struct ljp_record_plan *plan);

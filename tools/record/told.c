@@ -73,6 +73,6 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
     ljp_command_error("record",
                       "nothing was recorded: %s did not load our "
                       "libluajit-5.1.so.2 (is LuaJIT linked into it "
-                      "statically, or found by a path of its own?)",
+                      "statically? for a path of its own: --preload)",
                       program);
 }

@@ -1,0 +1,182 @@
+/*
+** Which file a command will execute, and whether our library can get into it.
+**
+** A file that begins with "#!" leads to its interpreter. What certainly cannot
+** be recorded is refused before it runs, unless the processes that it starts
+** are to be recorded, too.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tools/record/image.h"
+#include "tools/record/record.h"
+#include "tools/shared/command.h"
+
+/* As execvp() does. False: there is none, or it cannot be executed. */
+static bool program_find(const char *name, char out[PATH_MAX])
+{
+  struct stat st;
+  const char *at = getenv("PATH");
+  if (strchr(name, '/')) {
+    snprintf(out, PATH_MAX, "%s", name);
+    return strlen(name) < PATH_MAX;
+  }
+  for (at = at ? at : "/bin:/usr/bin"; *name && at; at = strchr(at, ':')) {
+    at += *at == ':';
+    int n = (int)strcspn(at, ":");
+    int size = snprintf(out, PATH_MAX, "%.*s%s%s", n, at, n ? "/" : "", name);
+    if (size > 0 && size < PATH_MAX && !stat(out, &st) && S_ISREG(st.st_mode) &&
+        !access(out, X_OK))
+      return true;
+    if (!at[strcspn(at, ":")])
+      break;
+  }
+  return false;
+}
+
+/* The next word of the line at *at; false: there is none. */
+static bool program_word(char **at, char **word)
+{
+  *word = *at + strspn(*at, " \t");
+  *at = *word + strcspn(*word, " \t");
+  if (*at == *word)
+    return false;
+  if (**at)
+    *(*at)++ = '\0';
+  return true;
+}
+
+/* The file that executes the script that begins with this line. */
+static bool program_interpreter(char *line, char out[PATH_MAX])
+{
+  char *word;
+  if (!program_word(&line, &word))
+    return false;
+  const char *base = strrchr(word, '/');
+  snprintf(out, PATH_MAX, "%s", word);
+  /* "env" looks for the program that it is given. */
+  if (base && strcmp(base, "/env") == 0)
+    while (program_word(&line, &word))
+      if (*word != '-' && !strchr(word, '='))
+        return program_find(word, out);
+  return true;
+}
+
+/* Follows scripts to the file that is executed in the end. False: none. */
+static bool program_open(const char *name, char path[PATH_MAX], int *fd)
+{
+  enum { MAX_SCRIPTS = 5 }; /* the kernel's bound */
+  if (!program_find(name, path))
+    return false;
+  for (int i = 0; i < MAX_SCRIPTS; i++) {
+    char line[256];
+    struct stat st;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0)
+      return false;
+    if (fstat(*fd, &st) || !S_ISREG(st.st_mode))
+      break;
+    ssize_t n = pread(*fd, line, sizeof line - 1, 0);
+    if (n < 2 || line[0] != '#' || line[1] != '!')
+      return true;
+    line[n] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (!program_interpreter(line + 2, path))
+      break;
+    close(*fd);
+    *fd = -1;
+  }
+  if (*fd >= 0)
+    close(*fd);
+  return false;
+}
+
+/* Does the program get rights that we do not have? The loader then ignores the
+** environment. */
+static bool program_is_secure(int fd)
+{
+  struct stat st;
+  struct statvfs fs;
+  if (fstat(fd, &st) || (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)))
+    return false;
+  if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+      ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+       st.st_gid != getgid()))
+    return true;
+  return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+static const char *program_base(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Reports why the program cannot be recorded. False: it can. */
+static bool program_refuse(const char *path, const struct ljp_image *image,
+                           const struct ljp_image *self, bool secure)
+{
+  if (secure)
+    ljp_command_error("record",
+                      "%s runs with other rights than yours, so the loader "
+                      "ignores what would bring our library in: run 'ljprof "
+                      "record' as a user who already has these rights",
+                      path);
+  else if (image->elf && !image->native)
+    ljp_command_error("record",
+                      "%s is not an x86-64 program: our library cannot be "
+                      "loaded into it",
+                      path);
+  else if (image->luajit && !image->ours)
+    ljp_command_error("record",
+                      "%s has its own LuaJIT linked into it statically: link "
+                      "it with our libluajit-5.1.a, or, for a command luajit, "
+                      "run the one beside ljprof",
+                      path);
+  else if (*image->loader && !image->ours && *self->loader &&
+           strcmp(program_base(image->loader), program_base(self->loader)) != 0)
+    ljp_command_error("record",
+                      "%s has another C library (its loader is %s, ours %s): "
+                      "our library cannot be loaded into it",
+                      path, image->loader, self->loader);
+  else
+    return false;
+  return true;
+}
+
+int ljp_record_find_program(struct ljp_record_plan *plan)
+{
+  struct ljp_image image, self;
+  char path[PATH_MAX];
+  int fd;
+  if (!program_open(plan->program[0], path, &fd))
+    return -1; /* exec says why */
+  ljp_image_read(&image, fd);
+  bool secure = program_is_secure(fd);
+  close(fd);
+  fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  ljp_image_read(&self, fd);
+  if (fd >= 0)
+    close(fd);
+  if (!plan->children && program_refuse(path, &image, &self, secure))
+    return LJP_EXIT_FAILED;
+  /* Only glibc's loader can be asked; musl's looks into LD_LIBRARY_PATH first. */
+  if (!plan->preload && !secure &&
+      strcmp(program_base(image.loader), "ld-linux-x86-64.so.2") == 0)
+    plan->preload_once = ljp_record_ask_loader(plan, path);
+  if ((plan->preload || plan->preload_once) && strpbrk(plan->folder, ": ")) {
+    ljp_command_error("record",
+                      "our library in '%s' cannot be preloaded, because the "
+                      "path has a space or a colon: move ljprof elsewhere",
+                      plan->folder);
+    return LJP_EXIT_FAILED;
+  }
+  return -1;
+}
