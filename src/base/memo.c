@@ -7,8 +7,18 @@
 
 #include "src/base/saferead.h"
 
-/* Up to NEAR frames are cheaper to walk than to record again. */
-enum { NEAR = 12, LONGEST_PAUSE = 31 };
+/* One walk of up to NEAR frames is cheaper than a recording, but many such walks
+** are not. The frame that runs and the VM's frame on top of it differ at nearly
+** every sample. When walks have found FIRST_BUDGET frames besides these, the
+** next one is recorded, in the hope that later walks meet it earlier. Since that
+** may be in vain, each budget is twice the one before. */
+enum {
+  NEAR = 12,
+  TOP = 2,
+  LONGEST_PAUSE = 31,
+  FIRST_BUDGET = 64,
+  LAST_BUDGET = 16384
+};
 
 void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
 {
@@ -23,6 +33,9 @@ void ljp_memo_begin(struct ljp_memo *memo, uint64_t first, uint64_t second)
     memo->bad = 0;
     return;
   }
+  if (!memo->valid)
+    memo->budget = FIRST_BUDGET;
+  memo->left = memo->budget;
   memo->stale = memo->valid = false;
   if (memo->pause) {
     memo->pause--;
@@ -48,6 +61,23 @@ LJP_SIGSAFE static void memo_put_off(struct ljp_memo *memo)
     memo->longer = LONGEST_PAUSE;
 }
 
+/* A walk has met the recorded one after few frames. */
+LJP_SIGSAFE static void memo_spend(struct ljp_memo *memo)
+{
+  memo->longer = 0;
+  if (LJP_LIKELY(memo->own <= TOP))
+    return;
+  uint32_t spent = memo->own - TOP;
+  if (LJP_LIKELY(spent < memo->left)) {
+    memo->left -= spent;
+    return;
+  }
+  if (memo->budget < LAST_BUDGET)
+    memo->budget *= 2;
+  memo->pause = 0;
+  memo->stale = true;
+}
+
 void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
                   enum ljp_memo_extent extent)
 {
@@ -55,7 +85,7 @@ void ljp_memo_end(struct ljp_memo *memo, const uint64_t *frames, uint32_t count,
     if (memo->met) {
       memo->matches++;
       if (memo->own <= NEAR) {
-        memo->longer = 0;
+        memo_spend(memo);
         return;
       }
     } else

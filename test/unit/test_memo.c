@@ -127,6 +127,49 @@ static void another_generation_is_recorded_anew(void **state)
   expect(0);
 }
 
+/* Walks again and again meet the recorded one after five frames of their own,
+** as if it had been recorded in another function. */
+static void a_recording_that_walks_meet_late_is_replaced(void **state)
+{
+  (void)state;
+  walk(0, LIMIT, 1);
+  words[4] ^= 0x100;
+  for (int i = 0; i < 97; i++)
+    walk(0, LIMIT, 1);
+  assert_int_equal(memo->records, 2);
+  assert_true(memo->met);
+  assert_int_equal(memo->own, 0);
+  expect(0);
+}
+
+static void recordings_in_vain_become_rare(void **state)
+{
+  enum { WALKS = 20011 };
+  (void)state;
+  walk(0, LIMIT, 1);
+  for (int i = 0; i < WALKS; i++) {
+    words[4] ^= 0x100 + (uint64_t)i;
+    walk(0, LIMIT, 1);
+    expect(0);
+  }
+  assert_int_equal(memo->matches + memo->records, WALKS + 1);
+  assert_in_range(memo->records, 5, 12);
+}
+
+/* The running frame and the one on top of it differ at nearly every sample. */
+static void two_frames_of_their_own_are_expected(void **state)
+{
+  enum { WALKS = 1009 };
+  (void)state;
+  walk(0, LIMIT, 1);
+  for (uint64_t i = 0; i < WALKS; i++) {
+    words[1] = 256 * i;
+    walk(0, LIMIT, 1);
+  }
+  assert_int_equal(memo->own, 2);
+  assert_int_equal(memo->records, 1);
+}
+
 /* Meets the first point with room for that many frames. */
 static bool meet(uint32_t limit, uint32_t wants)
 {
@@ -293,6 +336,9 @@ int main(void)
       TEST(each_changed_word_is_seen),
       TEST(bytes_that_do_not_matter_may_change),
       TEST(another_generation_is_recorded_anew),
+      TEST(a_recording_that_walks_meet_late_is_replaced),
+      TEST(recordings_in_vain_become_rare),
+      TEST(two_frames_of_their_own_are_expected),
       TEST(a_rest_longer_than_the_room_is_cut),
       TEST(a_rest_that_is_to_tell_more_is_not_cut),
       TEST(what_ended_at_a_limit_serves_no_longer_walk),
