@@ -17,7 +17,7 @@
 
 /* The words between rsp and the frame pointer of lj_vm_ffi_call(), at most: the
 ** saved rbx, the arguments, and what aligns them. */
-enum { FFI_STACK_WORDS = CCALL_MAXSTACK + 4 };
+enum { FFI_STACK_WORDS = sizeof(((CCallState *)0)->stack) / 8 + 4 };
 
 /* Does this return address follow a call of lj_vm_ffi_call()? */
 LJP_SIGSAFE static bool ffi_follows_call(uint64_t ret)
