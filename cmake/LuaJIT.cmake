@@ -132,7 +132,8 @@ if(arch MATCHES "#define LJ_TARGET_X64 1" AND arch MATCHES "#define LJ_GC64 1")
 endif()
 if(LJPROF AND NOT LJP_GC64)
   ljp_fail("the profilers need an x86-64 target with GC64, and this one is \
-not; -DLJPROF=OFF builds the library with calls that say so")
+not; -DLUAJIT_XCFLAGS=-DLUAJIT_ENABLE_GC64 turns GC64 on where a tree does not \
+by itself; -DLJPROF=OFF builds the library with calls that say so")
 endif()
 list(APPEND LJP_VM_DEFINES -DLJPROF=$<BOOL:${LJPROF}>)
 

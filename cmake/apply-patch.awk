@@ -74,7 +74,7 @@ function name_of(header,   name, open) {
       name = last_word(substr(header, RSTART, RLENGTH))
     return name
   }
-  sub(/[[=].*/, "", header)
+  sub(/[=[].*/, "", header)
   return last_word(header)
 }
 
@@ -97,9 +97,9 @@ function load(name,   line, header, names, start, inside, i, macro, closing) {
       if (header != "") names = names name_of(header) " "
       header = ""
     } else if (inside) {
-      if (line ~ /^}/) {
+      if (line ~ /^[}]/) {
         closing = last_word(spaced)
-        if (closing != "" && text[lines] ~ /^}[A-Za-z0-9_]+;/)
+        if (closing != "" && text[lines] ~ /^[}][A-Za-z0-9_]+;/)
           named[inside] = " " closing " "
         inside = 0
       }
@@ -108,7 +108,7 @@ function load(name,   line, header, names, start, inside, i, macro, closing) {
     } else if (first_column || header != "" || names != "") {
       if (header == "" && names == "") start = lines
       if (text[lines] != "{") header = header " " spaced
-      if (text[lines] ~ /{$/) {
+      if (text[lines] ~ /[{]$/) {
         inside = ++definitions
         named[inside] = " " names name_of(header) " "
         for (i = start; i <= lines; i++) home[i] = inside

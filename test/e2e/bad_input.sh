@@ -67,6 +67,27 @@ refuses "an archive with other bytes" any "as fetched has the wrong SHA-256" \
   env PATH="$SCRATCH/bin:$PATH" "$scripts/fetch-luajit" luajit2 empty
 [ ! -e empty ] || fail "a wrong download was kept: $(ls empty)"
 
+# An archive's pool has the files of other releases as well. This helper takes
+# them from the cache.
+cat > bin/apt-helper << EOF
+#!/bin/sh
+while [ "\$1" != download-file ]; do shift; done
+echo "\$2" >> $SCRATCH/asked.txt
+cp "$cache/\${2##*/}" "\$3"
+[ ! -e $SCRATCH/spoil ] || echo other > "\$3"
+EOF
+chmod +x bin/apt-helper
+export LJPROF_APT_HELPER="$SCRATCH/bin/apt-helper"
+same "files come from an archive's pool" \
+  "$SCRATCH/pooled/luajit2_2.1-20230119-1.dsc" \
+  "$("$scripts/fetch-luajit" luajit2 "$SCRATCH/pooled" 2> fetched.txt)"
+same "one file after the other" 3 \
+  "$(grep -c '^[a-z+]*:.*/pool/main/l/luajit2/luajit2_' asked.txt)"
+: > spoil
+refuses "a pool with other bytes" any "as fetched has the wrong SHA-256" \
+  "$scripts/fetch-luajit" luajit2 empty
+[ ! -e empty ] || fail "a wrong download was kept: $(ls empty)"
+
 # Staging: trees that are not LuaJIT 2.1, and patches that do not apply.
 stage() {
   "$scripts/stage-luajit" "$@"
