@@ -7,7 +7,7 @@
 **   PLACE  alternate  BYTES are an alternate signal stack; Lua runs on the
 **                     thread's own large stack
 **          thread     Lua runs on a thread with a stack of BYTES
-**          fiber      Lua runs on a coroutine of makecontext()
+**          fiber      Lua runs on a coroutine of makecontext() or its like
 **          faults     as alternate; then samples make the handler fault
 **   BYTES  with a "g" the page below the stack may not be touched; without it
 **          the pattern goes on below, and must be unchanged at the end. With an
@@ -27,7 +27,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#ifdef __GLIBC__
 #include <ucontext.h>
+#else
+#include "src/base/side_stack.h"
+#endif
 
 #include "lauxlib.h"
 #include "lua.h"
@@ -234,6 +238,7 @@ static void on_faults(void)
     exit(2);
 }
 
+#ifdef __GLIBC__
 static ucontext_t fiber, back;
 
 static void in_fiber(void)
@@ -250,6 +255,20 @@ static void on_fiber(void)
   makecontext(&fiber, in_fiber, 0);
   swapcontext(&back, &fiber);
 }
+#else /* musl has no makecontext() */
+static void in_fiber(void *a, void *b, void *c)
+{
+  (void)a;
+  (void)b;
+  (void)c;
+  do_work();
+}
+
+static void on_fiber(void)
+{
+  ljp_side_call(NULL, NULL, NULL, in_fiber, stack.top);
+}
+#endif
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,7 @@
 /*
 ** makecontext() coroutines with stacks of 16 KiB and a guard page below. Each has
 ** a VM; Lua switches between them through a C function.
+** zoo: glibc musl has no swapcontext()
 */
 #include <stdint.h>
 #include <sys/mman.h>

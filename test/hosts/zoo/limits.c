@@ -28,8 +28,7 @@ static void limit(const char *name)
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
     if (!strcmp(name, limits[i].name)) {
       struct rlimit l = {limits[i].limit, limits[i].limit};
-      zoo_need(!setrlimit((__rlimit_resource_t)limits[i].resource, &l),
-               "setrlimit");
+      zoo_need(!setrlimit(limits[i].resource, &l), "setrlimit");
     }
 }
 

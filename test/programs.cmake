@@ -1,0 +1,80 @@
+# What the end-to-end tests run: host programs and judges. With every C library.
+# Sets LJP_TEST_BUILD, the folder that the tests take for the build folder.
+
+# A program that links our library: e2e/NAME.c.
+function(ljp_host_program name)
+  add_executable(${name} e2e/${name}.c)
+  target_link_libraries(${name} PRIVATE ljp_flags ${ARGN} Threads::Threads)
+  ljp_see_luajit(${name})
+endfunction()
+
+# ljp_shell_test(NAME [LABEL]): test/e2e/NAME.sh as a test, see test/e2e/lib.sh.
+function(ljp_shell_test name)
+  set(label e2e)
+  if(ARGN)
+    set(label ${ARGN})
+  endif()
+  add_test(NAME ${label}/${name} COMMAND ${PROJECT_SOURCE_DIR}/test/e2e/${name}.sh)
+  set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} TIMEOUT 600
+    ENVIRONMENT "SOURCE_DIR=${PROJECT_SOURCE_DIR};BUILD_DIR=${LJP_TEST_BUILD};\
+CC=${CMAKE_C_COMPILER};LJP_BASE=${LUAJIT_BASE};LJP_SOURCE=${LUAJIT_SOURCE_DIR}")
+endfunction()
+
+# ljp_not_here(REASON TESTS...): tests that are skipped and say why.
+function(ljp_not_here reason)
+  foreach(test ${ARGN})
+    add_test(NAME ${test} COMMAND sh -c "echo \"skipped: ${reason}\"; exit 77")
+    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 LABELS skipped)
+  endforeach()
+endfunction()
+
+# Weighs what streams tell of; each shell test runs it on its streams.
+add_executable(account support/account.c)
+target_link_libraries(account PRIVATE ljp_reader)
+if(NOT LJPROF)
+  return()
+endif()
+
+foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
+    tarantool_host)
+  ljp_host_program(${name} libluajit)
+endforeach()
+if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
+  ljp_host_program(copy_host libluajit dl)
+  ljp_host_program(fork_host dl)
+  foreach(mode vms first chunks unload)
+    add_test(NAME e2e/fork_${mode}
+      COMMAND fork_host $<TARGET_FILE:libluajit> ${mode})
+    set_tests_properties(e2e/fork_${mode} PROPERTIES LABELS e2e TIMEOUT 300)
+  endforeach()
+endif()
+if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
+  ljp_host_program(stack_host libluajit)
+  target_sources(stack_host PRIVATE $<TARGET_OBJECTS:ljp_side_sigsafe>)
+  add_test(NAME e2e/sigsafe_sampler COMMAND
+    ${CMAKE_CURRENT_SOURCE_DIR}/e2e/sigsafe_symbols.sh
+    $<TARGET_OBJECTS:ljp_sampler_sigsafe> $<TARGET_OBJECTS:ljp_side_sigsafe>
+    $<TARGET_OBJECTS:ljp_walk_sigsafe>
+    $<TARGET_OBJECTS:ljp_guest_sigsafe> $<TARGET_OBJECTS:ljp_sigsafe>
+    $<TARGET_OBJECTS:ljp_unwind_sigsafe> $<TARGET_OBJECTS:ljp_saferead_sigsafe>
+    COMMAND_EXPAND_LISTS)
+  set_tests_properties(e2e/sigsafe_sampler PROPERTIES LABELS e2e)
+endif()
+
+# What -DLJPROF_MARKERS=OFF builds: the static library with another markers.c.
+add_executable(luajit_no_markers ${PROJECT_SOURCE_DIR}/src/luajit/command.c
+  ${PROJECT_SOURCE_DIR}/src/luajit/traces/markers.c)
+ljp_see_luajit(luajit_no_markers INTERNALS)
+target_compile_definitions(luajit_no_markers PRIVATE LJP_NO_MARKERS=1)
+add_dependencies(luajit_no_markers libluajit_static)
+target_link_options(luajit_no_markers PRIVATE -Wl,--wrap=luaL_openlibs)
+target_link_libraries(luajit_no_markers PRIVATE ljp_flags
+  ${CMAKE_BINARY_DIR}/luajit/patched/luajit.o
+  ${CMAKE_BINARY_DIR}/lib/libluajit-5.1.a m dl Threads::Threads)
+
+add_executable(protos_judge e2e/protos_judge.c)
+target_link_libraries(protos_judge PRIVATE ljp_reader ljp_core)
+add_library(tarantool_module MODULE e2e/tarantool_module.c)
+set_target_properties(tarantool_module PROPERTIES PREFIX ""
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/test)
+ljp_see_luajit(tarantool_module)
