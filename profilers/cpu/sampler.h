@@ -131,7 +131,8 @@ struct ljp_sampler {
   uint64_t seen_cpu_ns; /* at the last look, for when the thread has ended */
   uint32_t index;
   bool used;
-  uint32_t fresh; /* rounds in which the thread may still get its name */
+  uint32_t fresh;   /* rounds in which the thread may still get its name */
+  uint64_t life_ns; /* since when the session knows the thread */
   char name[16];
 };
 

@@ -11,6 +11,37 @@
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
 
+void ljp_report_add(struct ljp_sysprof_report *to,
+                    struct ljp_sampler_counts *from)
+{
+  to->samples += atomic_load(&from->samples);
+  to->lfunc += atomic_load(&from->lfunc);
+  to->overruns += atomic_load(&from->overruns);
+  to->deferred += atomic_load(&from->deferred);
+  to->outside += atomic_load(&from->outside);
+  to->idle += atomic_load(&from->idle);
+  to->looks += atomic_load(&from->looks);
+  to->moved += atomic_load(&from->moved);
+  to->time_ns += atomic_load(&from->time_ns);
+  to->handler_ns += atomic_load(&from->handler_ns);
+  for (int i = 0; i < LJP_SAMPLER_STATES; i++)
+    to->state[i] += atomic_load(&from->state[i]);
+  for (int i = 0; i < 16; i++)
+    to->cut[i] += atomic_load(&from->cut[i]);
+  for (int i = 0; i < LJP_LOSS_COUNT; i++)
+    to->lost[i] += atomic_load(&from->lost[i]);
+}
+
+void ljp_threads_add_counts(struct ljp_sysprof_report *out)
+{
+  LJP_FOR_EACH_SAMPLER(s)
+  {
+    ljp_report_add(out, &s->counts);
+    if (s->watch)
+      ljp_report_add(out, ljp_watch_counts(s));
+  }
+}
+
 void ljp_sysprof_report(struct ljp_sysprof_report *out)
 {
   ljp_profiler_lock(&g->lock);

@@ -99,37 +99,6 @@ static uint64_t threads_sampled_ns(const struct ljp_sampler *s)
   return (now ? now : known) - s->cpu_begin_ns;
 }
 
-static void threads_add_counts(struct ljp_sysprof_report *to,
-                               struct ljp_sampler_counts *from)
-{
-  to->samples += atomic_load(&from->samples);
-  to->lfunc += atomic_load(&from->lfunc);
-  to->overruns += atomic_load(&from->overruns);
-  to->deferred += atomic_load(&from->deferred);
-  to->outside += atomic_load(&from->outside);
-  to->idle += atomic_load(&from->idle);
-  to->looks += atomic_load(&from->looks);
-  to->moved += atomic_load(&from->moved);
-  to->time_ns += atomic_load(&from->time_ns);
-  to->handler_ns += atomic_load(&from->handler_ns);
-  for (int i = 0; i < LJP_SAMPLER_STATES; i++)
-    to->state[i] += atomic_load(&from->state[i]);
-  for (int i = 0; i < 16; i++)
-    to->cut[i] += atomic_load(&from->cut[i]);
-  for (int i = 0; i < LJP_LOSS_COUNT; i++)
-    to->lost[i] += atomic_load(&from->lost[i]);
-}
-
-void ljp_threads_add_counts(struct ljp_sysprof_report *out)
-{
-  LJP_FOR_EACH_SAMPLER(s)
-  {
-    threads_add_counts(out, &s->counts);
-    if (s->watch)
-      threads_add_counts(out, ljp_watch_counts(s));
-  }
-}
-
 uint64_t ljp_threads_cpu_ns(void)
 {
   uint64_t sum = 0;
@@ -196,17 +165,19 @@ static void threads_drop(struct ljp_sampler *s, enum ljp_unsampled why,
   threads_tell_lost(s);
   uint64_t ran = threads_sampled_ns(s);
   ljp_unsampled_tell(s->thread, why, threads_open_ns(s));
+  uint64_t until_ns = s->life_ns;
   if (s->watch) {
-    threads_add_counts(&g->ended, ljp_watch_end(s, why));
+    ljp_report_add(&g->ended, ljp_watch_end(s, why, &until_ns));
     ljp_watch_drop(s);
   }
-  threads_add_counts(&g->ended, &s->counts);
+  ljp_report_add(&g->ended, &s->counts);
   g->sampled_ns += ran;
   if (s->producer && quiet)
     ljp_producer_retire(s->producer);
+  ljp_unsampled_elapsed(s->thread, s->life_ns, until_ns);
   if (stays)
     ljp_unsampled_see(s->tid, s->name, s->thread, why,
-                      g->options.wall ? ljp_clock_ns() : s->cpu_begin_ns + ran);
+                      g->options.wall ? until_ns : s->cpu_begin_ns + ran);
   else if (s->thread)
     ljp_session_end_thread(g->session, s->thread);
   s->producer = quiet ? NULL : s->producer;
@@ -274,7 +245,7 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
   if (error)
     return error;
   s->used = true;
-  s->thread = ljp_unsampled_leave(tid, &known);
+  s->thread = ljp_unsampled_leave(tid, &known, &s->life_ns);
   error = threads_announce(s);
   threads_begin_accounts(s);
   if (error) {
@@ -494,6 +465,7 @@ void ljp_threads_after_fork(pid_t was, bool recording)
       ljp_producer_set_timer(s->producer, s->source->kind,
                              s->refused ? s->refused : g->refused);
     threads_begin_accounts(s);
+    s->life_ns = s->clock_ns;
     threads_begin(s);
   }
 }

@@ -38,7 +38,9 @@ void ljp_threads_after_fork(pid_t was, bool recording);
 
 /* CPU time that the sampled threads have used since their sampling began. */
 uint64_t ljp_threads_cpu_ns(void);
-/* Adds the counts of all samplers in use to *out. */
+/* status.c: adds counts of a thread; those of all samplers in use. */
+void ljp_report_add(struct ljp_sysprof_report *to,
+                    struct ljp_sampler_counts *from);
 void ljp_threads_add_counts(struct ljp_sysprof_report *out);
 
 /* throttle.c: sets each thread's interval according to the share of its time

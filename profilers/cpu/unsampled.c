@@ -41,6 +41,12 @@ void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns)
         g->options.wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU, why, ns);
 }
 
+void ljp_unsampled_elapsed(uint32_t thread, uint64_t life_ns, uint64_t end_ns)
+{
+  if (g->options.wall && thread && end_ns > life_ns)
+    ljp_session_elapsed(g->session, thread, end_ns - life_ns);
+}
+
 static void unsampled_tell_thread(struct ljp_unsampled_thread *t, bool finish)
 {
   uint64_t now = ljp_unsampled_clock(t->tid);
@@ -61,6 +67,14 @@ struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid)
     if (all->list[i].tid == tid)
       return &all->list[i];
   return NULL;
+}
+
+/* The thread has ended. */
+static void unsampled_end(const struct ljp_unsampled_thread *t)
+{
+  ljp_unsampled_elapsed(t->thread, t->life_ns, t->told_ns);
+  if (t->thread)
+    ljp_session_end_thread(g->session, t->thread);
 }
 
 static void unsampled_remove(struct ljp_unsampled_thread *t)
@@ -87,14 +101,16 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
   struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
   uint64_t now = ljp_unsampled_clock(tid);
   if (t && now && now < t->told_ns) { /* another thread has its number now */
-    if (t->thread)
-      ljp_session_end_thread(g->session, t->thread);
+    unsampled_end(t);
     unsampled_remove(t);
     t = NULL;
   }
   if (!t && (t = unsampled_add()) != NULL)
-    *t = (struct ljp_unsampled_thread){
-        .tid = tid, .thread = thread, .why = why, .told_ns = from_ns};
+    *t = (struct ljp_unsampled_thread){.tid = tid,
+                                       .thread = thread,
+                                       .why = why,
+                                       .told_ns = from_ns,
+                                       .life_ns = from_ns};
   if (!t)
     return;
   snprintf(t->name, sizeof t->name, "%s", name);
@@ -104,12 +120,14 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
   t->why = why;
 }
 
-uint32_t ljp_unsampled_leave(pid_t tid, bool *known)
+uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns)
 {
   struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
   *known = t != NULL;
+  *life_ns = ljp_clock_ns();
   if (!t)
     return 0;
+  *life_ns = t->life_ns;
   unsampled_tell_thread(t, true);
   uint32_t thread = t->thread;
   unsampled_remove(t);
@@ -122,16 +140,18 @@ void ljp_unsampled_forget_ended(void)
     struct ljp_unsampled_thread *t = &all->list[i];
     if (ljp_unsampled_clock(t->tid))
       continue;
-    if (t->thread)
-      ljp_session_end_thread(g->session, t->thread);
+    unsampled_end(t);
     unsampled_remove(t);
   }
 }
 
 void ljp_unsampled_finish(void)
 {
-  for (uint32_t i = 0; i < all->count; i++)
-    unsampled_tell_thread(&all->list[i], true);
+  for (uint32_t i = 0; i < all->count; i++) {
+    struct ljp_unsampled_thread *t = &all->list[i];
+    unsampled_tell_thread(t, true);
+    ljp_unsampled_elapsed(t->thread, t->life_ns, t->told_ns);
+  }
   all->count = 0;
   if (g->refusals > 1) {
     char text[100];

@@ -23,6 +23,7 @@ struct ljp_unsampled_thread {
   uint32_t thread; /* id in the session; 0: it has none yet */
   enum ljp_unsampled why;
   uint64_t told_ns; /* its clock, up to which the stream knows */
+  uint64_t life_ns; /* since when the session knows it, if time is elapsed */
   struct ljp_task_look look;
   char name[16];
 };
@@ -43,6 +44,9 @@ uint64_t ljp_unsampled_clock(pid_t tid);
 /* Tells the stream. thread: its id in the session, or 0. */
 void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns);
 
+/* Tells the elapsed time of a thread, which has ended or is told no more. */
+void ljp_unsampled_elapsed(uint32_t thread, uint64_t life_ns, uint64_t end_ns);
+
 /* The thread is not sampled now. thread: its id in the session, or 0. from_ns:
 ** the clock up to which the stream knows about a thread that is new here. */
 void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
@@ -52,8 +56,8 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
 
 /* From now on the thread is sampled. Returns its id in the session, or 0. False
-** in *known: the thread was not known. */
-uint32_t ljp_unsampled_leave(pid_t tid, bool *known);
+** in *known: the thread was not known. *life_ns: since when it is known. */
+uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns);
 
 /* Forgets the threads that have ended. */
 void ljp_unsampled_forget_ended(void);

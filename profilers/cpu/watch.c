@@ -345,14 +345,15 @@ struct ljp_sampler_counts *ljp_watch_counts(struct ljp_sampler *s)
   return &s->watch->counts;
 }
 
-struct ljp_sampler_counts *ljp_watch_end(struct ljp_sampler *s,
-                                         enum ljp_unsampled why)
+struct ljp_sampler_counts *
+ljp_watch_end(struct ljp_sampler *s, enum ljp_unsampled why, uint64_t *until_ns)
 {
   struct ljp_watch *w = s->watch;
   watch_lock();
   uint64_t rest_ns = ljp_watch_finish(s);
   uint64_t unreadable_ns = watch_take_unreadable(w);
   watch_note_crowding(s);
+  *until_ns = w->looked_ns;
   watch_unlock();
   watch_tell_unsampled(s, LJP_UNSAMPLED_WAITING, unreadable_ns);
   watch_tell_unsampled(s, why, rest_ns);

@@ -75,6 +75,7 @@ struct ljp_block_head {
   _(NOTE, 44, "note", 1)                                                       \
   _(UNSAMPLED, 45, "unsampled", 1)                                             \
   _(CPU_TIME, 46, "cpu-time", 1)                                               \
+  _(ELAPSED, 47, "elapsed", 1)                                                 \
   _(EPOCH, 48, "epoch", 0)                                                     \
   _(TOTALS, 49, "totals", 0)                                                   \
   _(SEGMENT_END, 50, "segment-end", 0)                                         \

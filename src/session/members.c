@@ -137,6 +137,17 @@ enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns)
   return members_tell(s, m);
 }
 
+enum ljp_status ljp_session_elapsed(struct ljp_session *s, uint32_t thread,
+                                    uint64_t ns)
+{
+  struct ljp_message *m = ljp_message_new(LJP_MSG_ELAPSED, NULL, NULL);
+  if (!m)
+    return LJP_ERR_MEM;
+  m->thread = thread;
+  m->ns = ns;
+  return members_tell(s, m);
+}
+
 enum ljp_status ljp_session_end_thread(struct ljp_session *s, uint32_t id)
 {
   return members_end(s, LJP_MSG_END_THREAD, LJP_MSG_THREAD, id);

@@ -148,6 +148,11 @@ enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
 ** On failure the caller may say it again later. */
 enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns);
 
+/* Elapsed time of a thread in the session, up to now: ns more than was said
+** before. Before the thread is ended. */
+enum ljp_status ljp_session_elapsed(struct ljp_session *s, uint32_t thread,
+                                    uint64_t ns);
+
 /* thread: an id from ljp_session_add_thread(), or 0. ring_bytes: rounded up to
 ** a power of two; 0: the default of the kind. Maps and touches all memory of
 ** the producer. Only while the session is running. The producer is valid until

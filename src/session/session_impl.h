@@ -25,6 +25,7 @@ enum ljp_message_type {
   LJP_MSG_NOTE,
   LJP_MSG_UNSAMPLED,
   LJP_MSG_CPU_TIME,
+  LJP_MSG_ELAPSED,
   LJP_MSG_END_THREAD,
   LJP_MSG_END_VM,
   LJP_MSG_RETIRE
@@ -38,7 +39,7 @@ struct ljp_message {
   uint32_t id, thread;
   pid_t tid;
   uint64_t interval_ns;
-  uint64_t time_ns, ns; /* UNSAMPLED, CPU_TIME */
+  uint64_t time_ns, ns; /* UNSAMPLED, CPU_TIME, ELAPSED */
   enum ljp_producer_kind kind;
   enum ljp_unsampled why;
   enum ljp_note severity;

@@ -76,6 +76,8 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
                                m->ns);
     } else if (m->type == LJP_MSG_CPU_TIME) {
       ljp_writer_put_cpu_time(w, m->time_ns, m->ns);
+    } else if (m->type == LJP_MSG_ELAPSED) {
+      ljp_writer_put_elapsed(w, m->time_ns, m->thread, m->ns);
     } else if (m->type == LJP_MSG_END_THREAD) {
       ljp_writer_end_thread(w, m->id);
     } else if (m->type == LJP_MSG_END_VM) {

@@ -160,6 +160,16 @@ void ljp_writer_put_cpu_time(struct ljp_writer *w, uint64_t time_ns,
   ljp_writer_put_event(w, LJP_REC_CPU_TIME);
 }
 
+void ljp_writer_put_elapsed(struct ljp_writer *w, uint64_t time_ns,
+                            uint32_t thread, uint64_t ns)
+{
+  ljp_writer_put_def(w, ljp_defs_find(&w->defs, LJP_DEF_THREAD, thread));
+  struct ljp_body *b = ljp_writer_timed_body(w, time_ns);
+  ljp_body_u(b, thread);
+  ljp_body_u(b, ns);
+  ljp_writer_put_event(w, LJP_REC_ELAPSED);
+}
+
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id)
 {
   define_end(w, LJP_DEF_VM, id, LJP_REC_VM_CLOSE);

@@ -248,6 +248,7 @@ static void every_record(const char *dir, const char *name, int zstd)
   ljp_writer_put_unsampled(g.w, now - 31, 1, LJP_PRODUCER_CPU,
                            LJP_UNSAMPLED_LAST, 499979);
   ljp_writer_put_cpu_time(g.w, now - 29, 344408517);
+  ljp_writer_put_elapsed(g.w, now - 23, 2, 1270013);
   ljp_writer_end_vm(g.w, 2);
   ljp_writer_end_thread(g.w, 2);
   ljp_writer_finish(g.w);

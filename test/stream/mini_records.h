@@ -39,6 +39,7 @@ struct mini {
   uint64_t lost_of[64][16];
   uint64_t unsampled[16]; /* Time by reason. */
   uint64_t cpu_ns;        /* That the process has used. */
+  uint64_t elapsed_ns;    /* Of all threads. */
   uint64_t end_status, end_errno;
   uint64_t pid, last_time, begin_time; /* Of the first block. */
   uint32_t thread[4096], vm[4096], producer[4096], module[MINI_IDS]; /* Epoch */
@@ -387,6 +388,11 @@ static inline bool mini_single(struct mini *m, unsigned tag,
     return !c->bad && mini_emit(m, &e);
   case LJP_REC_CPU_TIME:
     m->cpu_ns += mini_u(c);
+    return !c->bad && mini_emit(m, &e);
+  case LJP_REC_ELAPSED:
+    if (!mini_defined(m, m->thread, mini_u(c)))
+      MINI_FAIL("thread of elapsed time not defined");
+    m->elapsed_ns += mini_u(c);
     return !c->bad && mini_emit(m, &e);
   }
   MINI_FAIL("unknown event %u", tag);

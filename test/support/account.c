@@ -2,7 +2,9 @@
 ** The accounting: checks that each stream that has its END adds up to what the
 ** process itself counted. CPU time: the weights of all samples, the time
 ** without samples and the time of lost samples are the CPU time of the process,
-** within 2 % or 20 ms. Memory: if every event is recorded, the growth that each
+** within 2 % or 20 ms. Elapsed time: the weights of a thread's samples and its
+** time without samples are the time that the thread was in the session, within
+** 2 % or 20 ms. Memory: if every event is recorded, the growth that each
 ** VM reports for its heap is the sum of that VM's events, to the byte. (This
 ** does not apply if events were lost, or if a NOTE says that the program has
 ** replaced an allocator.)
@@ -19,6 +21,7 @@
 #include <sys/stat.h>
 
 #include "parsers/stream/balance.h"
+#include "parsers/stream/elapsed.h"
 #include "parsers/stream/growth.h"
 
 static struct {
@@ -68,6 +71,40 @@ static void account_cpu_time(const char *path, const struct ljp_balance *b)
       fprintf(stderr, "  %s\n", text);
 }
 
+/* A line for the thread that is off most, or that there is. */
+static void account_elapsed(const char *path, const struct ljp_elapsed *e)
+{
+  char lived[LJP_BALANCE_TIME_BYTES], far[LJP_BALANCE_TIME_BYTES];
+  uint64_t told = 0, wrong = 0;
+  const struct ljp_elapsed_thread *worst = NULL;
+  for (uint32_t i = 0; i < e->count; i++) {
+    const struct ljp_elapsed_thread *t = &e->threads[i];
+    told += t->told;
+    wrong += ljp_elapsed_off(t);
+    if (t->told && (!worst || llabs(ljp_elapsed_difference(t)) >
+                                  llabs(ljp_elapsed_difference(worst))))
+      worst = t;
+  }
+  if (!worst)
+    return;
+  int64_t ns = ljp_elapsed_difference(worst);
+  counts.streams++;
+  printf("account: %s: elapsed time of %" PRIu64 " threads: at most %s%s of %s "
+         "not explained\n",
+         path, told, ns < 0 ? "-" : "",
+         ljp_balance_time((uint64_t)llabs(ns), far),
+         ljp_balance_time(worst->lived_ns, lived));
+  if (!wrong)
+    return;
+  counts.wrong++;
+  fprintf(stderr,
+          "FAILED: accounting: %s: %" PRIu64 " threads; thread %" PRIu64
+          " was there for %" PRIu64 " ns, its samples tell of %" PRIu64
+          " ns, %" PRIu64 " ns were not sampled\n",
+          path, wrong, worst->id, worst->lived_ns, worst->sampled_ns,
+          worst->unsampled_ns);
+}
+
 static void account_memory(const char *path, const struct ljp_growth *g)
 {
   const struct ljp_growth_sums sums = ljp_growth_sums(g);
@@ -101,6 +138,7 @@ static int account_file(const char *path, const struct stat *st, int type,
   const struct ljp_item *item;
   struct ljp_balance balance;
   struct ljp_growth growth = {0};
+  struct ljp_elapsed elapsed = {0};
   bool excused = false;
   (void)at;
   if (type != FTW_F || !S_ISREG(st->st_mode) || !account_is_stream(path))
@@ -112,15 +150,19 @@ static int account_file(const char *path, const struct stat *st, int type,
     excused = excused || account_excuses(item);
     status = ljp_balance_take(&balance, &reader.model, item, 0);
     status = status ? status : ljp_growth_take(&growth, item);
+    status = status ? status : ljp_elapsed_take(&elapsed, &reader.model, item);
   }
   if (!status)
     status = ljp_balance_finish(&balance, &reader.model, 0);
   if (!status && account_is_whole(&reader))
     account_cpu_time(path, &balance);
+  if (!status && account_is_whole(&reader))
+    account_elapsed(path, &elapsed);
   if (!status && account_is_whole(&reader) && !excused)
     account_memory(path, &growth);
   ljp_balance_fini(&balance);
   ljp_growth_fini(&growth);
+  ljp_elapsed_fini(&elapsed);
   ljp_reader_fini(&reader);
   return 0;
 }

@@ -15,4 +15,5 @@ trap 'rm -rf "$tmp"' EXIT
 LUA_CPATH="$BUILD_DIR/truth/?.so" timeout 300 "$BUILD_DIR/bin/luajit" "$@" \
   "$SOURCE_DIR/test/truth/$program.lua" "$seconds" "$interval" "$timer" \
   "$tmp/profile" "$tmp/table"
+"$BUILD_DIR/bin/account" "$tmp/profile"
 "$BUILD_DIR/bin/truth_judge" ${looks:+--looks $looks} "$points" "$tmp/profile" "$tmp/table"

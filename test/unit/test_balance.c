@@ -1,4 +1,5 @@
-/* The balance of CPU time: sums by thread and reason, and its sentences. */
+/* The balances of CPU time (sums by thread and reason, and its sentences) and of
+** elapsed time, thread by thread. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "parsers/stream/balance.h"
+#include "parsers/stream/elapsed.h"
 #include "test/support/encode.h"
 
 static struct buf payload, body;
@@ -52,6 +54,14 @@ static void put_cpu_time(uint64_t ns)
   put_s(&body, 5);
   put_u(&body, ns);
   put_record(&payload, LJP_REC_CPU_TIME, &body);
+}
+
+static void put_elapsed(uint64_t thread, uint64_t ns)
+{
+  put_s(&body, 7);
+  put_u(&body, thread);
+  put_u(&body, ns);
+  put_record(&payload, LJP_REC_ELAPSED, &body);
 }
 
 /* Puts what was written into a block of a producer, and reads the file. */
@@ -210,6 +220,51 @@ static void an_old_stream_says_how_much_but_not_why(void **state)
   buf_free(&file);
 }
 
+static void elapsed_time_adds_up_by_thread(void **state)
+{
+  (void)state;
+  static struct ljp_reader reader;
+  const struct ljp_item *item;
+  struct buf file = {0};
+  struct ljp_elapsed e = {0};
+  put_thread(1, "main");
+  put_thread(2, "worker");
+  put_producer(1, LJP_PRODUCER_WALL, 1);
+  put_producer(2, LJP_PRODUCER_CPU, 2);
+  put_unsampled(1, LJP_PRODUCER_WALL, LJP_UNSAMPLED_LAST, 3000017);
+  put_unsampled(2, LJP_PRODUCER_WALL, LJP_UNSAMPLED_BLOCKED, 97000001);
+  put_unsampled(2, LJP_PRODUCER_CPU, LJP_UNSAMPLED_BLOCKED, 1009);
+  put_unsampled(3, LJP_PRODUCER_WALL, LJP_UNSAMPLED_BLOCKED, 1013);
+  end_block(&file, 0, 0);
+  put_sample(1000003);
+  end_block(&file, 1, 1);
+  put_sample(5);
+  end_block(&file, 2, 2);
+  put_elapsed(1, 4000000);
+  put_elapsed(1, 21);
+  put_elapsed(2, 117000003);
+  end_block(&file, 3, 0);
+  assert_int_equal(ljp_reader_memory(&reader, file.data, file.len), LJP_OK);
+  do {
+    assert_int_equal(ljp_reader_next(&reader, &item), LJP_OK);
+    assert_int_equal(ljp_elapsed_take(&e, &reader.model, item), LJP_OK);
+  } while (item->what != LJP_ITEM_FINISH);
+  assert_int_equal(reader.finish.bad_records, 0);
+  assert_int_equal(e.count, 3);
+  assert_int_equal(e.threads[0].id, 1);
+  assert_int_equal(e.threads[0].sampled_ns, 1000003);
+  assert_int_equal(ljp_elapsed_difference(&e.threads[0]), 1);
+  assert_false(ljp_elapsed_off(&e.threads[0]));
+  assert_int_equal(e.threads[1].sampled_ns, 0);
+  assert_int_equal(ljp_elapsed_difference(&e.threads[1]), 20000002);
+  assert_true(ljp_elapsed_off(&e.threads[1]));
+  assert_false(e.threads[2].told);
+  assert_int_equal(ljp_elapsed_difference(&e.threads[2]), 0);
+  ljp_elapsed_fini(&e);
+  ljp_reader_fini(&reader);
+  buf_free(&file);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -217,6 +272,7 @@ int main(void)
       cmocka_unit_test(only_the_largest_of_many_threads_are_named),
       cmocka_unit_test(a_balance_that_is_off_is_told),
       cmocka_unit_test(an_old_stream_says_how_much_but_not_why),
+      cmocka_unit_test(elapsed_time_adds_up_by_thread),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   buf_free(&payload);

@@ -324,6 +324,7 @@ static void time_without_a_sample_is_in_the_file(void **state)
                                          LJP_UNSAMPLED_BLOCKED, 499979),
                    LJP_OK);
   assert_int_equal(ljp_session_note(s, LJP_NOTE_WARNING, "a note"), LJP_OK);
+  assert_int_equal(ljp_session_elapsed(s, thread, 500009), LJP_OK);
   assert_int_equal(ljp_session_end_thread(s, thread), LJP_OK);
   assert_int_equal(ljp_session_unsampled(s, 0, LJP_PRODUCER_CPU,
                                          LJP_UNSAMPLED_NOT_FOUND, 37),
@@ -335,6 +336,8 @@ static void time_without_a_sample_is_in_the_file(void **state)
   struct mini *m = read_back(in_dir("unsampled"));
   assert_int_equal(m->events[LJP_REC_CPU_TIME], 2);
   assert_int_equal(m->cpu_ns, 1000020);
+  assert_int_equal(m->events[LJP_REC_ELAPSED], 1);
+  assert_int_equal(m->elapsed_ns, 500009);
   assert_int_equal(m->events[LJP_REC_UNSAMPLED], 2);
   assert_int_equal(m->events[LJP_REC_NOTE], 1);
   assert_int_equal(m->unsampled[LJP_UNSAMPLED_BLOCKED], 499979);

@@ -168,6 +168,9 @@ void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
   case LJP_REC_UNSAMPLED:
     MOVE(THREAD, to->u.unsampled.thread);
     break;
+  case LJP_REC_ELAPSED:
+    MOVE(THREAD, to->u.elapsed.thread);
+    break;
   case LJP_REC_EPOCH:
     if (to->u.epoch.first_node)
       to->u.epoch.first_node += map->base[LJP_ID_NODE];
