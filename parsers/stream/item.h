@@ -128,8 +128,7 @@ struct ljp_pairs {
   F(T, time_ns, DEC)                                                           \
   F(U, thread, DEC) F(U, kind, PRODUCER) F(U, why, UNSAMPLED) F(U, ns, DEC)
 #define LJP_FIELDS_CPU_TIME(F) F(T, time_ns, DEC) F(U, ns, DEC)
-#define LJP_FIELDS_ELAPSED(F)                                                  \
-  F(T, time_ns, DEC) F(U, thread, DEC) F(U, ns, DEC)
+#define LJP_FIELDS_ELAPSED(F) F(T, time_ns, DEC) F(U, thread, DEC) F(U, ns, DEC)
 #define LJP_FIELDS_EPOCH(F)                                                    \
   F(U, segment, DEC) F(U, why, EPOCH_WHY) F(U, first_node, DEC)
 #define LJP_FIELDS_TOTALS(F) F(PAIRS, counts, RECORD)

@@ -245,9 +245,10 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
   if (error)
     return error;
   s->used = true;
+  threads_begin_accounts(s);
+  s->life_ns = s->clock_ns;
   s->thread = ljp_unsampled_leave(tid, &known, &s->life_ns);
   error = threads_announce(s);
-  threads_begin_accounts(s);
   if (error) {
     threads_drop(s, LJP_UNSAMPLED_NO_TIMER, false);
     return error;

@@ -124,7 +124,6 @@ uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns)
 {
   struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
   *known = t != NULL;
-  *life_ns = ljp_clock_ns();
   if (!t)
     return 0;
   *life_ns = t->life_ns;

@@ -56,7 +56,8 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
 
 /* From now on the thread is sampled. Returns its id in the session, or 0. False
-** in *known: the thread was not known. *life_ns: since when it is known. */
+** in *known: the thread was not known. *life_ns: since when it is known,
+** if it was. */
 uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns);
 
 /* Forgets the threads that have ended. */
