@@ -14,6 +14,7 @@
 #include "lj_bc.h"
 #include "lj_debug.h"
 
+#include "src/base/sigsafe.h"
 #include "src/luajit/functions/defined_name.h"
 
 /* How many instructions to look past the one that makes the closure. Parallel
@@ -22,8 +23,11 @@ enum { REACH = 16 };
 
 static uint32_t name_uleb(const uint8_t **at)
 {
-  uint32_t value = 0;
-  for (int shift = 0; shift < 35; shift += 7) {
+  uint32_t value = *(*at)++;
+  if (LJP_LIKELY(value < 0x80))
+    return value;
+  value &= 0x7f;
+  for (int shift = 7; shift < 35; shift += 7) {
     uint8_t byte = *(*at)++;
     value |= (uint32_t)(byte & 0x7f) << shift;
     if (!(byte & 0x80))
@@ -33,14 +37,16 @@ static uint32_t name_uleb(const uint8_t **at)
 }
 
 /* The name of the local variable in a slot at position pc, NULL if there is
-** none; *born: the position where its life begins. LuaJIT keeps variables in
+** none; *born: the position where its life begins; *next: between pc and
+** this position no variable begins. LuaJIT keeps variables in
 ** the order in which they begin. Each has its name (or a small number for
 ** LuaJIT's own), the distance from the previous beginning, and the length of
 ** its life. */
 static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
-                                 BCPos *born)
+                                 BCPos *born, BCPos *next)
 {
   const uint8_t *at = proto_varinfo(pt);
+  *next = UINT32_MAX;
   if (!at)
     return NULL;
   BCPos start = 0;
@@ -56,12 +62,15 @@ static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
     }
     start += name_uleb(&at);
     BCPos end = start + name_uleb(&at);
-    if (start > pc)
+    if (start > pc) {
+      *next = start;
       return NULL;
+    }
     if (end <= pc)
       continue; /* its life has ended: the slot is free again */
     if (slot-- == 0) {
       *born = start;
+      *next = pc + 1;
       return name;
     }
   }
@@ -83,11 +92,12 @@ static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
   const BCIns *code = proto_bc(pt);
   BCReg reg = bc_a(code[at]);
   BCPos last = at + REACH < pt->sizebc ? at + REACH : pt->sizebc;
-  BCPos born;
+  BCPos born, next = at;
   for (BCPos pc = at; pc < last; pc++) {
     /* A local variable that begins here, or (at the closure itself) one that
     ** exists already. */
-    const char *name = name_local_at(pt, pc, reg, &born);
+    const char *name =
+        pc < next ? NULL : name_local_at(pt, pc, reg, &born, &next);
     if (name && (pc == at || born == pc)) {
       *length = strlen(name);
       return name;
@@ -113,7 +123,7 @@ static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
       break;
     case BC_MOV:
       if (bc_d(ins) == reg) {
-        name = name_local_at(pt, pc, bc_a(ins), &born);
+        name = name_local_at(pt, pc, bc_a(ins), &born, &next);
         *length = name ? strlen(name) : 0;
         return name;
       }

@@ -15,16 +15,7 @@
 ** Loading code must cost almost nothing while no session runs, neither time nor
 ** memory. So entries are made when the first hold is taken, in steps, for all
 ** prototypes that exist then, and from then on immediately; they go when the
-** last hold ends. Only names cannot wait so long: the name is in the prototype
-** around the function, which may be gone by then. So surrounding prototypes
-** wait in a list of their VM. The collector's next cycle empties the list:
-** before the cycle frees anything, their functions get their names
-** (proto_names.h).
-**
-** The prototype's field ljp_name, in former padding (patch 0004), holds the
-** number of the name, or, in a prototype in that list, a link to the next one.
-** The list is in the order of age, so a prototype has left it when its own
-** surroundings, which were finished later, are processed.
+** last hold ends. Only names cannot wait so long (unnamed.h).
 **
 ** Invariant: what a slot's owner refers to may be read under the lock, unless
 ** the owner is dead (a collector is about to free it, strings first) or its VM
@@ -44,19 +35,16 @@
 
 #include "src/base/assert.h"
 #include "src/luajit/frames.h"
-#include "src/luajit/functions/defined_name.h"
 #include "src/luajit/functions/entries.h"
 #include "src/luajit/functions/proto_names.h"
 #include "src/luajit/functions/prototypes.h"
+#include "src/luajit/functions/unnamed.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/vm/vm_of.h"
 
 _Static_assert(sizeof(GCproto) == 104 &&
                    offsetof(GCproto, ljp_name) == offsetof(GCproto, gclist) - 4,
                "ljp_name lies in padding");
-
-/* In ljp_name: a link, with the reference of the next prototype. */
-#define PROTO_LINK LJP_PROTO_NAMES_END
 
 struct ljp_proto_entry *ljp_proto_entry_chunks[LJP_SLOT_CHUNKS];
 /* The largest id. Each finished prototype counts, even without an entry. */
@@ -153,122 +141,72 @@ static void proto_describe(struct ljp_proto_entry *entry, uint32_t ref)
   entry->flags = proto_flags(pt);
 }
 
-/* -- Names ----------------------------------------------------------------- */
-
-static bool proto_wants_name(void *arg, const GCproto *child)
-{
-  global_State *g = arg;
-  return child->ljp_name == 0 && ljp_slot_owner(child->unused_gc64) == child &&
-         !isdead(g, obj2gco((GCproto *)child));
-}
-
-static void proto_name_child(void *arg, const GCproto *child, const char *name,
-                             size_t length)
-{
-  (void)arg;
-  ((GCproto *)child)->ljp_name = ljp_proto_name_get(name, length);
-}
-
-static void proto_name_children(global_State *g, const GCproto *pt)
-{
-  if (pt->flags & PROTO_CHILD)
-    ljp_proto_name_children(pt, proto_wants_name, proto_name_child, g);
-}
-
-/* May a function that is defined in pt outlive pt? */
-static bool proto_has_heirs(const global_State *g, const GCproto *pt)
-{
-  for (ptrdiff_t i = -(ptrdiff_t)pt->sizekgc; i < 0; i++) {
-    const GCobj *object = proto_kgc(pt, i);
-    if (object->gch.gct == (uint8_t)~LJ_TPROTO && !isdead(g, object))
-      return true;
-  }
-  return false;
-}
-
-/* Takes at most `most` prototypes off the VM's list, and names their
-** functions. */
-static void proto_name_some(struct ljp_vm *vm, uint32_t most)
-{
-  global_State *g = (global_State *)(uintptr_t)atomic_load_explicit(
-      &vm->g, memory_order_relaxed);
-  uint32_t ref = g ? vm->unnamed : 0;
-  for (; ref && most; most--) {
-    GCproto *pt = ljp_slot_owner(ref);
-    ref = pt->ljp_name & ~PROTO_LINK;
-    pt->ljp_name = 0;
-    if (proto_has_heirs(g, pt))
-      proto_name_children(g, pt);
-  }
-  vm->unnamed = ref;
-}
-
-static void proto_name_all(struct ljp_vm *vm)
-{
-  proto_name_some(vm, UINT32_MAX);
-}
-
-static inline void proto_put_unnamed(struct ljp_vm *vm, GCproto *pt,
-                                     uint32_t ref)
-{
-  pt->ljp_name = PROTO_LINK;
-  if (vm->unnamed)
-    vm->unnamed_last->ljp_name = PROTO_LINK | ref;
-  else
-    vm->unnamed = ref;
-  vm->unnamed_last = pt;
-}
-
 /* -- Hooks ----------------------------------------------------------------- */
 
 /* Makes the slot and, while a session runs, the entry of a prototype, its
-** description and the names of its functions. */
+** description and the names of its functions. Under the lock, which it frees. */
 __attribute__((noinline)) static void proto_add(lua_State *L, GCproto *pt,
                                                 struct ljp_vm *vm)
 {
   uint64_t id = proto_next_id();
   uint32_t ref = 0;
-  bool reused = false;
   /* If the writers do not run, the bound is more important than a name. */
-  if (!ljp_proto_holds || ljp_proto_waiting_bytes() <= LJP_PROTOS_WAITING_BYTES)
-    ref = ljp_slot_take(pt, vm, &reused);
-  if (reused)
-    proto_last_reuse = id;
+  if (!ljp_proto_holds ||
+      ljp_proto_waiting_bytes() <= LJP_PROTOS_WAITING_BYTES) {
+    ref = ljp_slot_reuse(pt, vm);
+    if (ref)
+      proto_last_reuse = id;
+    else if ((ref = ljp_slot_make()) != 0)
+      ljp_slot_fill(ref, pt, vm);
+  }
   struct ljp_proto_entry *entry =
       ref && ljp_proto_holds ? proto_enter(ref, id) : NULL;
   if (entry) {
     proto_describe(entry, ref);
-    proto_name_children(G(L), pt);
+    ljp_unnamed_name(G(L), pt);
   } else if (ref && ljp_proto_holds) {
     ljp_slot_clear(ref, vm);
     ljp_slot_free(ref, vm);
     ref = 0;
   } else if (ref && pt->flags & PROTO_CHILD) {
-    proto_put_unnamed(vm, pt, ref);
+    ljp_unnamed_add(vm, pt, ref);
   }
   if (!ref)
     proto_unnamed++;
   pt->unused_gc64 = ref;
+  ljp_unlock(LJP_LOCK_PROTOS);
 }
 
+__attribute__((noinline)) static void
+proto_wait_and_add(lua_State *L, GCproto *pt, struct ljp_vm *vm)
+{
+  ljp_lock_wait(LJP_LOCK_PROTOS);
+  proto_add(L, pt, vm);
+}
+
+/* This hook and the next one make no calls but last ones on their common paths,
+** so that they need no frames: loading and freeing code runs them for each
+** function. */
 void ljp_hook_proto(lua_State *L, GCproto *pt)
 {
   struct ljp_vm *vm = ljp_vm_of_thread(L);
-  bool reused;
   pt->unused_gc64 = 0;
   pt->ljp_name = 0;
   if (LJP_UNLIKELY(!vm))
     return;
-  ljp_lock(LJP_LOCK_PROTOS);
-  if (LJP_UNLIKELY(ljp_proto_holds || !ljp_slot_free_list.first)) {
-    proto_add(L, pt, vm);
-  } else {
-    proto_last_reuse = proto_next_id();
-    uint32_t ref = ljp_slot_take(pt, vm, &reused);
-    pt->unused_gc64 = ref;
-    if (pt->flags & PROTO_CHILD)
-      proto_put_unnamed(vm, pt, ref);
+  if (LJP_UNLIKELY(!ljp_lock_try(LJP_LOCK_PROTOS))) {
+    proto_wait_and_add(L, pt, vm);
+    return;
   }
+  uint32_t ref = ljp_proto_holds ? 0 : ljp_slot_reuse(pt, vm);
+  if (LJP_UNLIKELY(!ref)) {
+    proto_add(L, pt, vm);
+    return;
+  }
+  proto_last_reuse = proto_next_id();
+  pt->unused_gc64 = ref;
+  if (pt->flags & PROTO_CHILD)
+    ljp_unnamed_add(vm, pt, ref);
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
@@ -305,12 +243,34 @@ __attribute__((noinline)) static int proto_die(uint32_t ref, struct ljp_vm *vm,
   return n;
 }
 
-void ljp_hook_proto_gone(GCproto *pt)
+/* The rest of proto_go() if the prototype has an entry or a name, or its VM is
+** being closed. */
+__attribute__((noinline)) static void proto_go_slowly(uint32_t ref,
+                                                      uint32_t name)
 {
-  struct ljp_vm *closed = NULL;
+  struct ljp_vm *vm = ljp_slot_vm(ref), *closed = NULL;
   void (*crowded[LJP_HOLDS])(void);
   int n = 0;
-  ljp_lock(LJP_LOCK_PROTOS);
+  if (ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK] || ljp_proto_holds) {
+    n = proto_die(ref, vm, name, crowded);
+  } else {
+    if (name)
+      ljp_proto_name_put(name);
+    ljp_slot_clear(ref, vm);
+    ljp_slot_free(ref, vm);
+  }
+  if (!vm->protos && !atomic_load_explicit(&vm->g, memory_order_relaxed))
+    closed = vm;
+  ljp_unlock(LJP_LOCK_PROTOS);
+  if (closed)
+    ljp_vm_remove(closed);
+  while (n)
+    crowded[--n]();
+}
+
+/* Under the lock, which it frees. */
+__attribute__((always_inline)) static inline void proto_go(GCproto *pt)
+{
   /* A remembered walk may refer to the prototype, so the counter must change
   ** before the memory is used again. Only written under the lock. */
   atomic_store_explicit(
@@ -321,31 +281,37 @@ void ljp_hook_proto_gone(GCproto *pt)
   /* An error may leave a prototype half made, with any values in our fields. */
   if (LJP_LIKELY(ljp_slot_owner(ref) == pt)) {
     struct ljp_vm *vm = ljp_slot_vm(ref);
-    uint32_t name = pt->ljp_name & PROTO_LINK ? 0 : pt->ljp_name;
-    if (LJP_UNLIKELY(ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK] ||
-                     ljp_proto_holds)) {
-      n = proto_die(ref, vm, name, crowded);
-    } else {
-      if (name)
-        ljp_proto_name_put(name);
-      ljp_slot_clear(ref, vm);
-      ljp_slot_free(ref, vm);
+    uint32_t name = pt->ljp_name & LJP_UNNAMED_LINK ? 0 : pt->ljp_name;
+    if (LJP_UNLIKELY(name || ljp_proto_holds ||
+                     ljp_proto_entry_chunks[ref / LJP_SLOT_CHUNK] ||
+                     !atomic_load_explicit(&vm->g, memory_order_relaxed))) {
+      proto_go_slowly(ref, name);
+      return;
     }
-    if (LJP_UNLIKELY(!vm->protos) &&
-        !atomic_load_explicit(&vm->g, memory_order_relaxed))
-      closed = vm;
+    ljp_slot_clear(ref, vm);
+    ljp_slot_push(&vm->resting, ref);
   }
   ljp_unlock(LJP_LOCK_PROTOS);
-  if (LJP_UNLIKELY(closed != NULL))
-    ljp_vm_remove(closed);
-  while (LJP_UNLIKELY(n))
-    crowded[--n]();
+}
+
+__attribute__((noinline)) static void proto_wait_and_go(GCproto *pt)
+{
+  ljp_lock_wait(LJP_LOCK_PROTOS);
+  proto_go(pt);
+}
+
+void ljp_hook_proto_gone(GCproto *pt)
+{
+  if (LJP_UNLIKELY(!ljp_lock_try(LJP_LOCK_PROTOS)))
+    proto_wait_and_go(pt);
+  else
+    proto_go(pt);
 }
 
 void ljp_protos_sweep(struct ljp_vm *vm)
 {
   ljp_lock(LJP_LOCK_PROTOS);
-  proto_name_all(vm);
+  ljp_unnamed_name_some(vm, UINT32_MAX);
   ljp_unlock(LJP_LOCK_PROTOS);
 }
 
@@ -423,7 +389,7 @@ bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
     GCproto *pt = ljp_slot_owner(ref);
     struct ljp_proto_entry *entry = ljp_proto_entry_at(ref);
     if (pt)
-      proto_name_all(ljp_slot_vm(ref));
+      ljp_unnamed_name_some(ljp_slot_vm(ref), UINT32_MAX);
     if (!entry)
       entry = &none;
     proto_describe(entry, ref);
@@ -458,7 +424,7 @@ static bool proto_name_more(void)
   enum { AT_ONCE = 32 };
   for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
     if (vm->unnamed) {
-      proto_name_some(vm, AT_ONCE);
+      ljp_unnamed_name_some(vm, AT_ONCE);
       return true;
     }
   return false;

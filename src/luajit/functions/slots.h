@@ -76,21 +76,24 @@ static inline void ljp_slot_push(struct ljp_slot_list *list, uint32_t ref)
   list->first = ref;
 }
 
-/* The reference for a prototype of this VM. 0: no memory. *reused: the slot had
-** another prototype before. */
-static inline uint32_t ljp_slot_take(const struct GCproto *pt,
-                                     struct ljp_vm *vm, bool *reused)
+static inline void ljp_slot_fill(uint32_t ref, const struct GCproto *pt,
+                                 struct ljp_vm *vm)
 {
   uint64_t address = (uint64_t)(uintptr_t)pt;
-  uint32_t ref = ljp_slot_free_list.first;
   ljp_assert(address % 8 == 0 && address >> 47 == 0);
-  *reused = ref != 0;
-  if (LJP_LIKELY(ref))
-    ljp_slot_free_list.first = (uint32_t)*ljp_slot_at(ref);
-  else if (!(ref = ljp_slot_make()))
-    return 0;
   *ljp_slot_at(ref) = address >> 3 << LJP_SLOT_VM_BITS | vm->index;
   vm->protos++;
+}
+
+/* The reference for a prototype of this VM, if there is a free slot; else 0. */
+static inline uint32_t ljp_slot_reuse(const struct GCproto *pt,
+                                      struct ljp_vm *vm)
+{
+  uint32_t ref = ljp_slot_free_list.first;
+  if (LJP_UNLIKELY(!ref))
+    return 0;
+  ljp_slot_free_list.first = (uint32_t)*ljp_slot_at(ref);
+  ljp_slot_fill(ref, pt, vm);
   return ref;
 }
 

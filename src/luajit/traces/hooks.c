@@ -126,11 +126,10 @@ static void hook_tell(const struct ljp_vm *vm, jit_State *J,
 
 /* -- Hooks ----------------------------------------------------------------- */
 
-void ljp_hook_trace_start(jit_State *J)
+/* A VM's first trace starts, or a listener wants to know. */
+__attribute__((noinline)) static void hook_start(struct ljp_vm *vm,
+                                                 jit_State *J)
 {
-  struct ljp_vm *vm = ljp_vm_of_jit(J);
-  if (!vm)
-    return;
   if (!vm->jit)
     vm->jit = calloc(1, sizeof *vm->jit);
   if (!vm->jit)
@@ -142,6 +141,17 @@ void ljp_hook_trace_start(jit_State *J)
     hook_parent(vm->jit, J, &event.parent, &event.parent_exit);
     hook_tell(vm, J, &event);
   }
+}
+
+void ljp_hook_trace_start(jit_State *J)
+{
+  struct ljp_vm *vm = ljp_vm_of_jit(J);
+  if (LJP_UNLIKELY(!vm))
+    return;
+  if (LJP_LIKELY(vm->jit && !hook_wanted()))
+    ljp_markers_begin(vm->jit, J);
+  else
+    hook_start(vm, J);
 }
 
 static void hook_stop(const struct ljp_vm *vm, struct ljp_jit *jit,

@@ -73,8 +73,23 @@ static struct ljp_code_ranges *map_make_room(struct ljp_code_area *area)
   return ranges;
 }
 
-bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
-                 struct ljp_trace *trace)
+static inline bool map_put(struct ljp_code_area *area,
+                           struct ljp_code_ranges *ranges, uint32_t count,
+                           struct ljp_trace *trace)
+{
+  uint64_t start = trace->code - area->low;
+  if (count && ranges->range[count - 1].start < start)
+    return false; /* LuaJIT does not put code there */
+  trace->range = count;
+  ranges->range[count] = (struct ljp_code_range){
+      .start = (uint32_t)start, .bytes = trace->code_bytes, .trace = trace};
+  atomic_store_explicit(&ranges->count, count + 1, memory_order_release);
+  return true;
+}
+
+/* Another area than before, or no room. */
+__attribute__((noinline)) static bool
+map_add_slowly(struct ljp_jit *jit, const jit_State *J, struct ljp_trace *trace)
 {
   uint64_t low = (uint64_t)(uintptr_t)J->mcarea;
   struct ljp_code_area *area = jit->area;
@@ -83,17 +98,26 @@ bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
   if (!area)
     area = jit->area = map_add_area(jit, low, low + J->szmcarea);
   struct ljp_code_ranges *ranges = area ? map_make_room(area) : NULL;
-  if (!ranges || trace->code < area->low)
-    return false;
-  uint32_t count = atomic_load_explicit(&ranges->count, memory_order_relaxed);
-  uint32_t start = (uint32_t)(trace->code - area->low);
-  if (count && ranges->range[count - 1].start < start)
-    return false; /* LuaJIT does not put code there */
-  trace->range = count;
-  ranges->range[count] = (struct ljp_code_range){
-      .start = start, .bytes = trace->code_bytes, .trace = trace};
-  atomic_store_explicit(&ranges->count, count + 1, memory_order_release);
-  return true;
+  return ranges && trace->code >= area->low &&
+         map_put(area, ranges,
+                 atomic_load_explicit(&ranges->count, memory_order_relaxed),
+                 trace);
+}
+
+bool ljp_map_add(struct ljp_jit *jit, const jit_State *J,
+                 struct ljp_trace *trace)
+{
+  struct ljp_code_area *area = jit->area;
+  if (LJP_LIKELY(area && area->low == (uint64_t)(uintptr_t)J->mcarea &&
+                 trace->code >= area->low)) {
+    struct ljp_code_ranges *ranges =
+        atomic_load_explicit(&area->ranges, memory_order_relaxed);
+    uint32_t count =
+        ranges ? atomic_load_explicit(&ranges->count, memory_order_relaxed) : 0;
+    if (LJP_LIKELY(ranges && count < ranges->capacity))
+      return map_put(area, ranges, count, trace);
+  }
+  return map_add_slowly(jit, J, trace);
 }
 
 void ljp_map_remove(struct ljp_jit *jit, const struct ljp_trace *trace)

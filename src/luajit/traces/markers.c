@@ -82,7 +82,9 @@ static uint16_t marker_nowhere[MOST_REFS];
 static _Atomic uint64_t marker_bytes_alive;
 
 /* Notes that no VM is using. VMs share them, because few compile at the same
-** time, and pages once written stay in memory. Under the lock of traces. */
+** time, and pages once written stay in memory. The first notes are in
+** marker_spare, all others in a list, under the lock of traces. */
+static struct ljp_marker_notes *_Atomic marker_spare;
 static struct ljp_marker_notes *marker_unused;
 
 uint32_t ljp_markers_count(const struct ljp_jit *jit,
@@ -98,69 +100,106 @@ uint64_t ljp_markers_bytes(void)
   return atomic_load_explicit(&marker_bytes_alive, memory_order_relaxed);
 }
 
-bool ljp_markers_wanted(void)
+static _Atomic enum {
+  MARKER_NOT_ASKED,
+  MARKER_NEVER,
+  MARKER_ALWAYS
+} marker_wanted;
+
+/* The first trace of the process has asked. */
+static inline bool marker_known_wanted(void)
 {
-#ifdef LJP_NO_MARKERS
-  return false;
-#else
-  enum { NOT_ASKED, NEVER, ALWAYS };
-  static _Atomic int wanted = NOT_ASKED;
-  int known = atomic_load_explicit(&wanted, memory_order_relaxed);
-  if (LJP_UNLIKELY(known == NOT_ASKED)) {
-    const char *text = getenv("LJPROF_MARKERS");
-    known = text && strcmp(text, "0") == 0 ? NEVER : ALWAYS;
-    atomic_store_explicit(&wanted, known, memory_order_relaxed);
-  }
-  return known == ALWAYS;
-#endif
+  return atomic_load_explicit(&marker_wanted, memory_order_relaxed) ==
+         MARKER_ALWAYS;
 }
 
-static bool marker_take_notes(struct ljp_jit *jit)
+bool ljp_markers_wanted(void)
+{
+#ifndef LJP_NO_MARKERS
+  if (atomic_load_explicit(&marker_wanted, memory_order_relaxed) ==
+      MARKER_NOT_ASKED) {
+    const char *text = getenv("LJPROF_MARKERS");
+    atomic_store_explicit(&marker_wanted,
+                          text && strcmp(text, "0") == 0 ? MARKER_NEVER
+                                                         : MARKER_ALWAYS,
+                          memory_order_relaxed);
+  }
+#endif
+  return marker_known_wanted();
+}
+
+/* Two VMs or more are compiling, or it is the first time. */
+__attribute__((noinline)) static struct ljp_marker_notes *
+marker_find_notes(void)
 {
   ljp_lock(LJP_LOCK_TRACES);
   struct ljp_marker_notes *notes = marker_unused;
-  if (LJP_LIKELY(notes))
+  if (notes)
     marker_unused = notes->head.unused;
   ljp_unlock(LJP_LOCK_TRACES);
   void *p = notes;
-  if (LJP_UNLIKELY(!notes) &&
-      posix_memalign(&p, LJP_MARKER_BLOCK, sizeof *notes))
-    return false;
-  jit->notes = p;
-  jit->notes->head = jit->notes->end = (struct marker_head){.jit = jit};
-  return true;
+  if (!notes && posix_memalign(&p, LJP_MARKER_BLOCK, sizeof *notes))
+    return NULL;
+  return p;
 }
 
-void ljp_markers_end(struct ljp_jit *jit)
+__attribute__((noinline)) static void
+marker_put_notes(struct ljp_marker_notes *notes)
 {
-  struct ljp_marker_notes *notes = jit->notes;
-  jit->next_shift = NULL;
-  jit->notes = NULL;
-  if (!notes)
-    return;
   ljp_lock(LJP_LOCK_TRACES);
   notes->head.unused = marker_unused;
   marker_unused = notes;
   ljp_unlock(LJP_LOCK_TRACES);
 }
 
-void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
+void ljp_markers_end(struct ljp_jit *jit)
 {
-  jit->full = false;
+  struct ljp_marker_notes *notes = jit->notes, *none = NULL;
+  jit->next_shift = NULL;
+  jit->notes = NULL;
+  /* Release and acquire: a VM on another thread may take the notes next. */
+  if (notes && LJP_UNLIKELY(!atomic_compare_exchange_strong_explicit(
+                   &marker_spare, &none, notes, memory_order_release,
+                   memory_order_relaxed)))
+    marker_put_notes(notes);
+}
+
+static inline void marker_begin(struct ljp_jit *jit, jit_State *J,
+                                struct ljp_marker_notes *notes, bool wanted)
+{
+  jit->notes = notes;
   jit->cut = 0;
+  jit->full = wanted && !notes;
   jit->next_shift = NULL;
   J->ljp = NULL;
-  if (LJP_UNLIKELY(!jit->notes) && !marker_take_notes(jit)) {
-    jit->full = ljp_markers_wanted();
+  if (LJP_UNLIKELY(!notes))
     return;
-  }
-  if (LJP_UNLIKELY(!ljp_markers_wanted()))
+  notes->head = notes->end = (struct marker_head){.jit = jit};
+  if (LJP_UNLIKELY(!wanted))
     return;
-  jit->next_shift = jit->notes->shift;
+  jit->next_shift = notes->shift;
   jit->given = 1;
   jit->markers = jit->code_refs = jit->copied_refs = 0;
-  J->ljp = jit->notes->marker;
-  jit->notes->head.next = J->ljp + LJP_FIRST_MARKER;
+  J->ljp = notes->marker;
+  notes->head.next = J->ljp + LJP_FIRST_MARKER;
+}
+
+__attribute__((noinline)) static void marker_begin_slowly(struct ljp_jit *jit,
+                                                          jit_State *J)
+{
+  marker_begin(jit, J, jit->notes ? jit->notes : marker_find_notes(),
+               ljp_markers_wanted());
+}
+
+void ljp_markers_begin(struct ljp_jit *jit, jit_State *J)
+{
+  struct ljp_marker_notes *notes = NULL;
+  if (LJP_LIKELY(!jit->notes))
+    notes = atomic_exchange_explicit(&marker_spare, NULL, memory_order_acquire);
+  if (LJP_LIKELY(notes))
+    marker_begin(jit, J, notes, marker_known_wanted());
+  else
+    marker_begin_slowly(jit, J);
 }
 
 /* -- Which frame the trace recorder is in ---------------------------------- */

@@ -41,12 +41,8 @@ static void table_grow(void)
   table_slots = slots;
 }
 
-bool ljp_traces_enter(struct ljp_trace *trace)
+static inline void table_enter(struct ljp_trace *trace)
 {
-  if (table_count >= table_slots)
-    table_grow();
-  if (!table_slots)
-    return false;
   trace->id = ++table_last_id;
   struct ljp_trace **slot = &table_by_id[trace->id & (table_slots - 1)];
   trace->next_by_id = *slot;
@@ -57,6 +53,23 @@ bool ljp_traces_enter(struct ljp_trace *trace)
   table_counts.marks += trace->markers_count;
   table_counts.marks_cut += trace->markers_cut;
   table_counts.truncated += trace->truncated;
+}
+
+__attribute__((noinline)) static bool
+table_grow_and_enter(struct ljp_trace *trace)
+{
+  table_grow();
+  if (!table_slots)
+    return false;
+  table_enter(trace);
+  return true;
+}
+
+bool ljp_traces_enter(struct ljp_trace *trace)
+{
+  if (LJP_UNLIKELY(table_count >= table_slots))
+    return table_grow_and_enter(trace);
+  table_enter(trace);
   return true;
 }
 

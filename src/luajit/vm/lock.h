@@ -12,6 +12,7 @@
 #define LJP_LOCK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/base/sigsafe.h"
@@ -24,12 +25,19 @@ extern _Atomic uint32_t ljp_lock_words[LJP_LOCKS];
 void ljp_lock_wait(enum ljp_lock which);
 void ljp_lock_wake(enum ljp_lock which);
 
-static inline void ljp_lock(enum ljp_lock which)
+/* For a fast path without a frame: on failure its slow path calls
+** ljp_lock_wait(). */
+static inline bool ljp_lock_try(enum ljp_lock which)
 {
   uint32_t free = 0;
-  if (LJP_UNLIKELY(!atomic_compare_exchange_strong_explicit(
-          &ljp_lock_words[which], &free, 1, memory_order_acquire,
-          memory_order_relaxed)))
+  return atomic_compare_exchange_strong_explicit(&ljp_lock_words[which], &free,
+                                                 1, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
+static inline void ljp_lock(enum ljp_lock which)
+{
+  if (LJP_UNLIKELY(!ljp_lock_try(which)))
     ljp_lock_wait(which);
 }
 

@@ -12,7 +12,7 @@
 
 struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
 _Atomic uint32_t ljp_vm_count = 1;
-static struct ljp_vm vms_first_chunk[LJP_VM_CHUNK];
+struct ljp_vm ljp_vm_first_chunk[LJP_VM_CHUNK];
 static uint32_t vms_free_first;
 static uint32_t vms_last_number;
 
@@ -30,7 +30,7 @@ static struct ljp_vm *vms_take(void)
     return NULL;
   if (!atomic_load(&ljp_vm_chunks[chunk])) {
     struct ljp_vm *fresh =
-        chunk ? calloc(LJP_VM_CHUNK, sizeof *fresh) : vms_first_chunk;
+        chunk ? calloc(LJP_VM_CHUNK, sizeof *fresh) : ljp_vm_first_chunk;
     if (!fresh)
       return NULL;
     atomic_store(&ljp_vm_chunks[chunk], fresh);

@@ -48,6 +48,7 @@ enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
 
 /* Entries 1 ... ljp_vm_count - 1; both only grow. */
 extern struct ljp_vm *_Atomic ljp_vm_chunks[LJP_VM_CHUNKS];
+extern struct ljp_vm ljp_vm_first_chunk[LJP_VM_CHUNK];
 extern _Atomic uint32_t ljp_vm_count;
 
 /* The entry with an index, which a GG_State or an entry of ours holds. NULL:
