@@ -18,6 +18,40 @@
 #define LUAMISC_API extern __attribute__((visibility("default")))
 #endif
 
+/* -- Metrics --------------------------------------------------------------- */
+/* Counts since the VM was made, and sizes now. */
+struct luam_Metrics {
+  size_t strhash_hit;  /* strings that were wanted and existed already */
+  size_t strhash_miss; /* strings that were made */
+
+  /* Objects, dead ones too until the collector frees them. */
+  size_t gc_strnum;
+  size_t gc_tabnum;
+  size_t gc_udatanum;
+  size_t gc_cdatanum;
+
+  size_t gc_total; /* bytes in use: allocated less freed */
+  size_t gc_freed;
+  size_t gc_allocated;
+
+  /* Steps of the collector, by its state. */
+  size_t gc_steps_pause;
+  size_t gc_steps_propagate;
+  size_t gc_steps_atomic;
+  size_t gc_steps_sweepstring;
+  size_t gc_steps_sweep;
+  size_t gc_steps_finalize;
+
+  size_t jit_snap_restore; /* exits of traces to the interpreter */
+  size_t jit_trace_abort;
+  size_t jit_mcode_size; /* bytes of memory for machine code */
+  unsigned int jit_trace_num;
+};
+
+/* On the VM's own thread. In a library without profilers, too. */
+LUAMISC_API void luaM_metrics(lua_State *L, struct luam_Metrics *metrics);
+
+/* -- Results of the profilers' functions ----------------------------------- */
 #define PROFILE_SUCCESS 0
 #define PROFILE_ERRUSE 1 /* wrong arguments, or not supported */
 #define PROFILE_ERRRUN 2 /* running already, or not running */

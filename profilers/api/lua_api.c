@@ -20,8 +20,9 @@ static const struct {
 
 int luaopen_misc(lua_State *L)
 {
-  static const luaL_Reg none[] = {{NULL, NULL}};
-  luaL_register(L, LUAM_MISCLIBNAME, none);
+  static const luaL_Reg functions[] = {{"getmetrics", ljp_getmetrics},
+                                       {NULL, NULL}};
+  luaL_register(L, LUAM_MISCLIBNAME, functions);
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
     lua_newtable(L);
     for (const luaL_Reg *f = tables[i].functions; f->name != NULL; f++) {

@@ -12,4 +12,7 @@ extern const luaL_Reg ljp_sysprof_functions[];
 extern const luaL_Reg ljp_memprof_functions[];
 extern const luaL_Reg ljp_profile_functions[];
 
+/* misc.getmetrics(), of metrics.c. */
+int ljp_getmetrics(lua_State *L);
+
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What scripts and C programs for Tarantool's profilers expect of the calls:
-# results, errors, and three habits of C programs.
+# results, errors, metrics, and three habits of C programs.
 . "$(dirname "$0")/lib.sh"
 
 for jit in off on; do
@@ -9,7 +9,7 @@ for jit in off on; do
   grep -q '^ok' out.txt || fail "Lua, JIT $jit: $(cat out.txt)"
   ok "Lua, JIT $jit"
 done
-for what in asked handled buffers greedy memory; do
+for what in asked handled buffers greedy memory metrics freed; do
   "$BUILD_DIR/bin/tarantool_host" $what $what.ljp > out.txt 2>&1 ||
     fail "$what: $(cat out.txt)"
   ok "$what"

@@ -6,6 +6,8 @@
 **   greedy    the writer returns more than it was given
 **   handled   the program handles SIGPROF itself
 **   memory    the first design of the memory profiler's interface
+**   metrics   luaM_metrics
+**   freed     luaM_metrics against the VM's own allocator
 */
 #include <pthread.h>
 #include <signal.h>
@@ -167,6 +169,106 @@ static void memory(lua_State *L, const char *path)
   CHECK(!luaM_memprof_isrunning() && context.stops == 1);
 }
 
+static void metrics(lua_State *L)
+{
+  struct luam_Metrics a, b;
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  lua_gc(L, LUA_GCSTOP, 0);
+  lua_pushstring(L, "exists");
+  luaM_metrics(L, &a);
+  lua_pushstring(L, "exists");
+  lua_pushstring(L, "is new");
+  lua_newuserdata(L, 71);
+  lua_newtable(L);
+  luaM_metrics(L, &b);
+  CHECK(b.strhash_hit - a.strhash_hit == 1);
+  CHECK(b.strhash_miss - a.strhash_miss == 1);
+  CHECK(b.gc_strnum - a.gc_strnum == 1);
+  CHECK(b.gc_tabnum - a.gc_tabnum == 1);
+  CHECK(b.gc_udatanum - a.gc_udatanum == 1);
+  CHECK(b.gc_allocated - a.gc_allocated == b.gc_total - a.gc_total);
+  CHECK(b.gc_allocated > a.gc_allocated && b.gc_freed == a.gc_freed);
+}
+
+/* What an allocator of the program sees. */
+static struct {
+  size_t allocated, freed;
+} seen;
+
+static void *seeing(void *ud, void *p, size_t osize, size_t nsize)
+{
+  (void)ud;
+  seen.freed += osize;
+  seen.allocated += nsize;
+  if (nsize)
+    return realloc(p, nsize);
+  free(p);
+  return NULL;
+}
+
+/* Lua: compare(): the metrics are what the allocator has seen. */
+static int compare(lua_State *L)
+{
+  struct luam_Metrics m;
+  luaM_metrics(L, &m);
+  CHECK(m.gc_freed == seen.freed);
+  CHECK(m.gc_allocated == seen.allocated);
+  CHECK(m.gc_total == seen.allocated - seen.freed);
+  return 0;
+}
+
+/* Memory of each kind is resized and freed, in the sweep and outside of it, by
+ * whole collections and by steps, of which finalizers make some, too. */
+static void freed(void)
+{
+  lua_State *L = lua_newstate(seeing, NULL);
+  CHECK(L);
+  luaL_openlibs(L);
+  lua_register(L, "compare", compare);
+  for (int jit = 0; jit < 2; jit++) {
+    run(L, jit ? "jit.on() jit.opt.start('hotloop=3')" : "jit.off()");
+    run(L,
+        "local ffi = require('ffi')\n"
+        "local got, buffer = pcall(require, 'string.buffer')\n"
+        "collectgarbage('setpause', 100)\n"
+        "local finalized = 0\n"
+        "local function finalizer()\n"
+        "  finalized = finalized + 1\n"
+        "  local t = {} for k = 1, 31 do t['f' .. k] = k end\n"
+        "  compare()\n"
+        "  if finalized % 3 == 0 then collectgarbage('step', 10) end\n"
+        "  if finalized % 19 == 0 then collectgarbage() end\n"
+        "  compare()\n"
+        "end\n"
+        "for i = 1, 157 do\n"
+        "  local t, text = {}, {}\n"
+        "  for k = 1, i * 3 do t[k] = {k} t['x' .. k] = k end\n"
+        "  for k = i * 3, 1, -1 do t[k] = nil t['x' .. k] = nil end\n"
+        "  t.another = 1\n"
+        "  for k = 1, i do text[k] = ('y'):rep(k % 13 * 11) end\n"
+        "  local all = table.concat(text) .. tostring(i)\n"
+        "  coroutine.wrap(function(...) return select('#', ...) end)(all, t)\n"
+        "  loadstring('local z = {} return function() return z end ' .. i)\n"
+        "  loadstring('return ' .. ('{'):rep(i % 90) .. ('}'):rep(i % 90))()\n"
+        "  getmetatable(newproxy(true)).__gc = finalizer\n"
+        "  ffi.gc(ffi.new('int[?]', i), finalizer)\n"
+        "  for k = 1, 41 do t[k] = ffi.new('int64_t', k) end\n"
+        "  for k = 1, 41 do t[k] = function() return k end end\n"
+        "  if got then buffer.new():put(all):reset():put(t.another) end\n"
+        "  if i % 7 == 0 then collectgarbage('step', i) end\n"
+        "  if i % 23 == 0 then collectgarbage() end\n"
+        "  if i % 29 == 0 then jit.flush() end\n"
+        "  compare()\n"
+        "end\n"
+        "collectgarbage() collectgarbage()\n"
+        "compare()\n"
+        "assert(finalized >= 157)\n");
+  }
+  compare(L);
+  lua_close(L);
+  CHECK(seen.allocated == seen.freed);
+}
+
 int main(int argc, char **argv)
 {
   CHECK(argc == 3);
@@ -179,6 +281,10 @@ int main(int argc, char **argv)
     handled(L, path);
   else if (strcmp(what, "memory") == 0)
     memory(L, path);
+  else if (strcmp(what, "metrics") == 0)
+    metrics(L);
+  else if (strcmp(what, "freed") == 0)
+    freed();
   else {
     context.greedy = strcmp(what, "greedy") == 0;
     context.expected = context.greedy ? NULL : context.one;

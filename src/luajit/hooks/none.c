@@ -1,8 +1,11 @@
 /*
-** The hooks of the patches in a build without profilers: nothing.
+** The hooks of the patches in a build without profilers: nothing but what the
+** metrics need.
 */
 #include <stddef.h>
 #include <stdint.h>
+
+#include "src/luajit/metrics.h"
 
 struct lua_State;
 struct GCproto;
@@ -74,7 +77,7 @@ void ljp_hook_proto_gone(struct GCproto *pt)
 
 void ljp_hook_gc(struct global_State *g)
 {
-  (void)g;
+  ljp_metrics_phase(g);
 }
 
 void ljp_hook_refused(void *msp, size_t nb)

@@ -11,6 +11,7 @@
 #include "src/base/assert.h"
 #include "src/luajit/functions/prototypes.h"
 #include "src/luajit/heap.h"
+#include "src/luajit/metrics.h"
 #include "src/luajit/traces/trace.h"
 #include "src/luajit/vm/vm_of.h"
 #include "src/luajit/vms.h"
@@ -62,6 +63,7 @@ void ljp_hook_gc(global_State *g)
   void (*entered)(lua_State *) =
       atomic_load_explicit(&vm_gc_listener, memory_order_relaxed);
   struct ljp_vm *vm = ljp_vm_of_global(g);
+  ljp_metrics_phase(g);
   if (LJP_UNLIKELY(!vm))
     return;
   if (g->gc.state == GCSsweepstring)
