@@ -4,8 +4,7 @@
 **
 ** Invariants: one lock, which no signal handler takes. The writer's rounds only
 ** try it, because stop holds it while it waits for the writer. What a late
-** handler may touch is never freed: samplers, unwind tables, the handler
-** itself.
+** handler may touch is never freed: samplers, unwind tables, the handler.
 */
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +81,7 @@ static void sysprof_round(void *ctx)
   ljp_watch_round();
   if (!ljp_profiler_trylock(&g->lock))
     return; /* the session is being started or stopped */
-  if (g->running && g->lock.pid == getpid()) {
+  if (g->running) {
     ljp_host_poll_tables();
     ljp_saferead_check();
     ljp_vms_update(g->session);
@@ -237,6 +236,7 @@ static void sysprof_forked(void *ctx, bool recording)
     g->running = false; /* the rest is cleared by the next start */
     ljp_shared_offer(NULL, NULL);
   }
+  sysprof_unlock();
 }
 
 /* -- Start ----------------------------------------------------------------- */

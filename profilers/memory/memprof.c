@@ -104,7 +104,7 @@ static void memprof_round(void *ctx)
   (void)ctx;
   if (!ljp_profiler_trylock(&g->lock))
     return; /* the session is just starting or stopping */
-  if (g->running && g->lock.pid == getpid()) {
+  if (g->running) {
     ljp_host_poll_tables();
     ljp_saferead_check();
   }
@@ -122,16 +122,17 @@ static void memprof_forked(void *ctx, bool recording)
   (void)ctx;
   ljp_profiler_lock_forked(&g->lock);
   ljp_host_forked();
-  if (!g->running)
-    return;
-  ljp_followed_forked(recording);
-  if (recording) {
-    ljp_guest_protos_ready(&g->hold);
-    return;
+  if (g->running) {
+    ljp_followed_forked(recording);
+    if (recording) {
+      ljp_guest_protos_ready(&g->hold);
+    } else {
+      g->running = false;
+      ljp_guest_protos_release(&g->hold);
+      ljp_guest_traces_release();
+    }
   }
-  g->running = false;
-  ljp_guest_protos_release(&g->hold);
-  ljp_guest_traces_release();
+  memprof_unlock();
 }
 
 static void memprof_shared_forked(bool recording)

@@ -10,6 +10,9 @@
 void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock)
 {
   pthread_mutex_init(&lock->mutex, NULL);
+  pthread_mutex_lock(&lock->mutex);
+  lock->on_stop = NULL; /* the parent's */
+  /* From here on other threads may try. */
   atomic_store(&lock->pid, getpid());
 }
 
@@ -26,8 +29,10 @@ static void lock_claim(struct ljp_profiler_lock *lock, pid_t before, pid_t me)
       atomic_compare_exchange_strong(&lock->pid, &before, -me)) {
     if (lock->elsewhere)
       lock->elsewhere();
-    if (atomic_load(&lock->pid) != me)
+    if (atomic_load(&lock->pid) != me) {
       ljp_profiler_lock_forked(lock);
+      ljp_profiler_unlock(lock);
+    }
   }
   while (atomic_load(&lock->pid) != me)
     sched_yield();
@@ -43,7 +48,8 @@ void ljp_profiler_lock(struct ljp_profiler_lock *lock)
 
 bool ljp_profiler_trylock(struct ljp_profiler_lock *lock)
 {
-  return pthread_mutex_trylock(&lock->mutex) == 0;
+  return atomic_load(&lock->pid) == getpid() &&
+         pthread_mutex_trylock(&lock->mutex) == 0;
 }
 
 /* until: of CLOCK_MONOTONIC. */

@@ -34,7 +34,8 @@ struct ljp_profiler_lock {
 
 void ljp_profiler_lock(struct ljp_profiler_lock *lock);
 /* For a writer's rounds, which must not wait: start and stop hold the lock
-** while they wait for the writer. */
+** while they wait for the writer. False in a process that has not made the lock
+** its own. */
 bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
 /* For the library's destructors. False in a child that never took the lock, and
 ** if the lock is not released within two seconds: the thread that calls exit()
@@ -42,7 +43,8 @@ bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
 ** moment, and the session must be closed even then. */
 bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock);
 void ljp_profiler_unlock(struct ljp_profiler_lock *lock);
-/* In a fork's child. */
+/* In a fork's child, whose own writer may run already. The lock is new, and the
+** caller holds it: until the caller unlocks it, no round of the writer begins. */
 void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock);
 
 #endif

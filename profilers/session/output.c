@@ -157,7 +157,7 @@ void ljp_output_wake_writer(struct ljp_profiler_lock *lock, const bool *running,
 {
   if (!ljp_profiler_trylock(lock))
     return;
-  if (*running && lock->pid == getpid())
+  if (*running)
     ljp_session_wake(*session);
   ljp_profiler_unlock(lock);
 }

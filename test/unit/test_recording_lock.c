@@ -109,12 +109,49 @@ static void at_exit_only_who_has_had_it_takes_it(void **state)
   assert_false(ljp_profiler_lock_at_exit(&locks[0]));
 }
 
+static void *try_it(void *lock)
+{
+  bool got = ljp_profiler_trylock(lock);
+  if (got)
+    ljp_profiler_unlock(lock);
+  return got ? lock : NULL;
+}
+
+static bool another_thread_gets(struct ljp_profiler_lock *lock)
+{
+  pthread_t thread;
+  void *got;
+  assert_int_equal(pthread_create(&thread, NULL, try_it, lock), 0);
+  pthread_join(thread, &got);
+  return got;
+}
+
+static void no_round_begins_before_a_child_is_ready(void **state)
+{
+  (void)state;
+  static int number = 11;
+  reset(0);
+  told = 0;
+  ljp_profiler_lock(&locks[0]);
+  locks[0].on_stop = tell;
+  locks[0].on_stop_ctx = &number;
+  /* As if this were the child. */
+  locks[0].pid = getppid();
+  assert_false(another_thread_gets(&locks[0]));
+  ljp_profiler_lock_forked(&locks[0]);
+  assert_false(another_thread_gets(&locks[0]));
+  ljp_profiler_unlock(&locks[0]);
+  assert_true(another_thread_gets(&locks[0]));
+  assert_int_equal(told, 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_that_come_first_take_turns),
       cmocka_unit_test(so_do_threads_of_a_child_whose_parent_held_it),
       cmocka_unit_test(who_waits_for_the_end_is_told_once_when_it_is_free),
+      cmocka_unit_test(no_round_begins_before_a_child_is_ready),
       cmocka_unit_test(at_exit_only_who_has_had_it_takes_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
