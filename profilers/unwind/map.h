@@ -27,7 +27,7 @@ typedef int ljp_unwind_finder(void *address, struct dl_find_object *result);
 
 struct ljp_unwind_object {
   uint64_t lo, hi;  /* all its segments; code offsets count from lo */
-  uint64_t header;  /* .eh_frame_hdr, or 0: no CFI */
+  uint64_t header;  /* .eh_frame_hdr (or else .eh_frame), or 0: no CFI */
   uint64_t witness; /* the word at ljp_unwind_witness_address(header) */
   uint64_t frames;  /* .eh_frame */
   /* The sorted index: pairs of 32-bit offsets from the header, of code and of
@@ -118,8 +118,10 @@ LJP_SIGSAFE bool ljp_unwind_find_fresh(ljp_unwind_finder *finder, uint64_t pc,
                                        struct ljp_unwind_object *object);
 
 /* object.c, writer's side. */
+/* frames: .eh_frame, if it is known without a header; then header is the same. */
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
-                                                uint64_t header);
+                                                uint64_t header,
+                                                uint64_t frames);
 /* Reads the header, which may have to come from the disk. False if there is no
 ** memory; the object can then be read again later. */
 bool ljp_unwind_object_read(struct ljp_unwind_object *object);

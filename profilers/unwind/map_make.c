@@ -65,13 +65,21 @@ static bool map_object_matches(const struct ljp_unwind_object *object,
 }
 
 static struct ljp_unwind_object *
-map_share_object(const struct ljp_unwind_map *old,
-                 const struct ljp_unwind_module *module)
+map_share_object(struct ljp_unwind *unwind, struct ljp_unwind_module module)
 {
+  const struct ljp_unwind_map *old = ljp_unwind_current_map(unwind);
+  struct ljp_unwind_writer *writer = unwind->writer;
+  uint64_t frames = 0, own = (uintptr_t)&map_share_object;
+  if (!module.header && module.lo <= own && own < module.hi) {
+    if (!writer->asked)
+      writer->registered = ljp_unwind_registered_frames(&module);
+    writer->asked = true;
+    module.header = frames = writer->registered;
+  }
   for (uint32_t i = 0; old && i < old->objects_count; i++)
-    if (map_object_matches(old->objects[i], module))
+    if (map_object_matches(old->objects[i], &module))
       return old->objects[i];
-  return ljp_unwind_object_new(module->lo, module->hi, module->header);
+  return ljp_unwind_object_new(module.lo, module.hi, module.header, frames);
 }
 
 static int map_by_address(const void *a, const void *b)
@@ -137,7 +145,7 @@ static struct ljp_unwind_map *map_make(struct ljp_unwind *unwind,
     goto fail;
   for (uint32_t i = 0; i < listing->modules_count; i++) {
     struct ljp_unwind_object *object =
-        map_share_object(ljp_unwind_current_map(unwind), &listing->modules[i]);
+        map_share_object(unwind, listing->modules[i]);
     if (!object)
       goto fail;
     object->refs++;

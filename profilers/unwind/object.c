@@ -115,7 +115,8 @@ static bool object_make_index(struct ljp_unwind_object *object)
 }
 
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
-                                                uint64_t header)
+                                                uint64_t header,
+                                                uint64_t frames)
 {
   struct ljp_unwind_object *object = calloc(1, sizeof *object);
   if (!object)
@@ -123,6 +124,7 @@ struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
   object->lo = lo;
   object->hi = hi;
   object->header = header;
+  object->frames = frames;
   atomic_store_explicit(&object->ready, !header, memory_order_relaxed);
   return object;
 }
@@ -131,7 +133,7 @@ bool ljp_unwind_object_read(struct ljp_unwind_object *object)
 {
   if (atomic_load_explicit(&object->ready, memory_order_relaxed))
     return true;
-  if (!ljp_unwind_read_header(object) ||
+  if ((!object->frames && !ljp_unwind_read_header(object)) ||
       !ljp_safe_load(
           (const void *)(uintptr_t)ljp_unwind_witness_address(object->header),
           &object->witness)) {

@@ -20,6 +20,8 @@ struct ljp_unwind_writer {
   struct ljp_unwind_counters counters; /* as of the current map */
   struct ljp_unwind_job *job;          /* or NULL */
   ljp_unwind_finder *finder;           /* or NULL */
+  uint64_t registered; /* .eh_frame of a module without a header, or 0 */
+  bool asked;          /* ... is known */
   struct ljp_unwind_stats stats;
 };
 
@@ -38,6 +40,10 @@ struct ljp_unwind_listing {
   struct ljp_unwind_counters counters;
   bool out_of_memory;
 };
+
+/* registered.c: .eh_frame of the module that holds this code, which has no
+** header, or 0. */
+uint64_t ljp_unwind_registered_frames(const struct ljp_unwind_module *module);
 
 void ljp_unwind_count_loaded(struct ljp_unwind_counters *counters);
 /* listing: all zero at first. False if there is no memory. */

@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memset(memory, 0, ROOM);
   memcpy(memory, data, size);
   uint64_t lo = (uintptr_t)memory;
-  struct ljp_unwind_object *object = ljp_unwind_object_new(lo, lo + ROOM, lo);
+  struct ljp_unwind_object *object =
+      ljp_unwind_object_new(lo, lo + ROOM, lo, 0);
   if (object)
     ljp_unwind_object_read(object);
   if (!object)

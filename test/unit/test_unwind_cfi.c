@@ -270,7 +270,7 @@ enum { OBJECT_SIZE = 1 << 16, HEADER = 0x1000, FRAMES = 0x2000, TEXT = 0x8000 };
 static struct ljp_unwind_object *read_object(uint64_t lo)
 {
   struct ljp_unwind_object *object =
-      ljp_unwind_object_new(lo, lo + OBJECT_SIZE, lo + HEADER);
+      ljp_unwind_object_new(lo, lo + OBJECT_SIZE, lo + HEADER, 0);
   assert_non_null(object);
   assert_true(ljp_unwind_object_read(object));
   return object;
