@@ -91,14 +91,25 @@ static uint64_t plt_jump_slot(const uint8_t *code, size_t len, uint64_t address)
   return 0;
 }
 
+/* The size of an entry. gcc -static leaves it out, and makes short entries. */
+static size_t plt_entry_bytes(const GElf_Shdr *sh, const Elf_Data *data)
+{
+  const uint8_t *code = data->d_buf;
+  return sh->sh_entsize == 8 || (sh->sh_entsize == 0 && data->d_size >= 16 &&
+                                 code[0] == 0xff && code[1] == 0x25 &&
+                                 code[8] == 0xff && code[9] == 0x25)
+             ? 8
+             : 16;
+}
+
 static bool plt_add_entries(struct ljp_sym_names *names,
                             const struct slots *slots, Elf_Scn *scn,
                             const GElf_Shdr *sh)
 {
   Elf_Data *data = elf_rawdata(scn, NULL);
-  size_t each = sh->sh_entsize == 8 ? 8 : 16;
   if (!data || !data->d_buf || sh->sh_addr + sh->sh_size < sh->sh_addr)
     return true;
+  size_t each = plt_entry_bytes(sh, data);
   for (size_t at = 0; at + each <= data->d_size; at += each) {
     struct slot key = {plt_jump_slot((const uint8_t *)data->d_buf + at, each,
                                      sh->sh_addr + at),

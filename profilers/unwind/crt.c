@@ -1,7 +1,8 @@
 /*
 ** Functions of the C runtime's start files (crti.o, crtbegin.o): each object
 ** has a few, they run when the object is loaded and unloaded, and the compiler
-** gives them no CFI. They are recognised by all their bytes, from the first to
+** gives them no CFI. In programs without shared libraries, the linker gives its
+** jumps to functions that are chosen at the start no CFI either. They are recognised by all their bytes, from the first to
 ** the last, so that nothing has to be guessed.
 ** Safety: LJP_SIGSAFE throughout.
 */
@@ -29,6 +30,9 @@ static const char *const crt_functions[] = {
     /* __do_global_dtors_aux */
     "|0f30f1efa803d????????00752b55|b48833d????????004889e5740c488b3d????????"
     "e8????????e8????????c605????????015d|0c30f1f00c3",
+    /* An entry of the linkage table, in programs without shared libraries. */
+    "|0ff25????????6690",
+    "|0f30f1efaff25????????660f1f440000",
 };
 
 static unsigned crt_digit(char c)

@@ -44,7 +44,7 @@ local function lua_part()
   for i = 1, 1000 do t[i] = {i} end
   return #t
 end
-local function c_part() return host_work(20000) end
+local function c_part() local x = host_work(20000) return x end
 local function thrower() return pcall(error, "x") end
 local stop = os.clock() + 0.1
 repeat
@@ -82,7 +82,7 @@ recorded() {
 # Both programs of a link: with its symbols, and stripped. Which functions a
 # stripped one still names depends on what it exports.
 both() {
-  recorded "$1" _start 'host_work;host_spin' '\+0x'
+  recorded "$1" _start 'host_work;host_spin' "$1[+]0x"
   strip -o "$1.stripped" "$1"
   recorded "$1.stripped" "($1.stripped[+]0x[0-9a-f]+|_start)" \
     "$1.stripped[+]0x[0-9a-f]+;$1.stripped[+]0x[0-9a-f]+" 'host_'
@@ -109,7 +109,9 @@ if echo 'int main(void) { return 0; }' > probe.c &&
 fi
 
 # The command luajit, linked statically.
-"$CC" "$BUILD_DIR/luajit/patched/luajit.o" "$BUILD_DIR/lib/libluajit-5.1.a" \
+"$CC" -D_GNU_SOURCE -I"$SOURCE_DIR" -I"$BUILD_DIR/include" \
+  "$SOURCE_DIR/src/luajit/command.c" "$BUILD_DIR/luajit/patched/luajit.o" \
+  -Wl,--wrap=luaL_openlibs "$BUILD_DIR/lib/libluajit-5.1.a" \
   -Wl,-E -lm -ldl -o luajit > link.log 2>&1 || fail "luajit: $(cat link.log)"
 strip luajit
 echo 'local s = 0 for i = 1, 1e8 do s = s + i % 7 end' > loop.lua
