@@ -1,14 +1,15 @@
 #!/bin/sh
-# fresh.sh: makes a bare Debian 12 (debootstrap, minbase) in a temporary folder,
-# puts a copy of the committed source into it, and runs `./run demo` and `./run
-# test` there, first with and then without a network. Nothing is installed by
-# hand in between. The script needs root and the network, and removes what it
+# fresh.sh [SUITE]: makes a bare Debian (debootstrap, minbase; SUITE is bookworm,
+# which is Debian 12 and the default, or trixie, or a later one) in a temporary
+# folder, puts a copy of the committed source into it, and runs `./run demo` and
+# `./run test` there, first with and then without a network. Nothing is installed
+# by hand in between. The script needs root and the network, and removes what it
 # has made.
 #
-# It uses this machine's own archive and passes on this machine's apt settings
-# (such as a proxy). LJPROF_FRESH_KEEP=1 keeps the folder, LJPROF_FRESH_ARGS is
-# added to `./run test`, and LJPROF_FUZZ_SECONDS is the time for each fuzz
-# target.
+# It uses this machine's own archive, which must hold that suite, and passes on
+# this machine's apt settings (such as a proxy). LJPROF_FRESH_KEEP=1 keeps the
+# folder, LJPROF_FRESH_ARGS is added to `./run test`, and LJPROF_FUZZ_SECONDS is
+# the time for each fuzz target.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -21,6 +22,10 @@ say() {
   echo "==> fresh: $*"
 }
 
+suite=${1:-bookworm}
+case $suite in
+*[!a-z]* | "") die "no suite of Debian is called '$suite': bookworm, trixie ..." ;;
+esac
 [ "$(id -u)" = 0 ] || die "a chroot needs root"
 command -v debootstrap > /dev/null || die "debootstrap is missing"
 
@@ -40,17 +45,23 @@ clean() {
 trap clean EXIT
 trap 'exit 1' HUP INT TERM
 
-# This machine's own archive of bookworm, and its keyring.
+# This machine's own archive, and its keyring. What it has of its own release it
+# has of the others, too.
 mkdir -p "$work/parts"
-echo 'VERSION_CODENAME=bookworm' > "$work/os-release"
-LJPROF_OS_RELEASE=$work/os-release cmake/apt-sources "$work/parts"
+cmake/apt-sources "$work/parts"
+own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release | tr -d '"')
+for f in "$work/parts"/ljprof.*; do
+  [ ! -e "$f" ] || sed -i -e "s,\( \)$own\([-/ ]\),\1$suite\2,g" \
+    -e "s,\( \)$own\$,\1$suite," "$f"
+done
 mirror=$({
-  sed -n 's/^deb-src \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm main$/\2/p' \
+  sed -n "s/^deb-src \(\[[^]]*\] \)\{0,1\}\([^ ]*\) $suite main\$/\2/p" \
     "$work/parts/ljprof.list" || :
-  awk '/^URIs:/ { u = $2 } /^Suites:.* bookworm( |$)/ { print u }' \
+  awk -v s="$suite" '/^URIs:/ { u = $2 }
+    /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == s) print u }' \
     "$work/parts/ljprof.sources" || :
 } 2> /dev/null | head -n 1)
-[ -n "$mirror" ] || die "/etc/apt lists no archive of Debian bookworm"
+[ -n "$mirror" ] || die "/etc/apt lists no archive of Debian $suite"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -r "$keyring" ] || die "the archive's keyring $keyring is missing"
 for v in http https; do
@@ -59,8 +70,8 @@ for v in http https; do
   [ -z "$p" ] || export "${v}_proxy=$p"
 done
 
-say "debootstrap from the machine's archive"
-debootstrap --variant=minbase --keyring="$keyring" bookworm "$root" "$mirror" \
+say "debootstrap of $suite from the machine's archive"
+debootstrap --variant=minbase --keyring="$keyring" "$suite" "$root" "$mirror" \
   > "$work/debootstrap.log" 2>&1 < /dev/null ||
   die "debootstrap: $(tail -n 1 "$work/debootstrap.log")"
 say "$(chroot "$root" dpkg-query -f . -W | wc -c) packages; of cc, gcc, cmake," \
