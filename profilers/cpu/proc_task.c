@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-
 #include "src/base/open_file.h"
 
 static int task_open(pid_t tid, const char *file)
@@ -135,6 +134,11 @@ enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
       return task_has(then.blocked, signal) ? LJP_TASK_BLOCKS : LJP_TASK_TAKES;
   }
   return LJP_TASK_UNKNOWN;
+}
+
+bool ljp_task_is_filtered(void)
+{
+  return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0;
 }
 
 void ljp_task_name(pid_t tid, char name[16])

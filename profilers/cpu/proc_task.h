@@ -13,6 +13,10 @@
 /* "": the thread has ended. */
 void ljp_task_name(pid_t tid, char name[16]);
 bool ljp_task_exists(pid_t tid);
+
+/* Does a filter (seccomp) look at the system calls of this thread? */
+bool ljp_task_is_filtered(void);
+
 enum ljp_task_mask {
   LJP_TASK_UNKNOWN, /* not yet, or for ever: the files cannot be read */
   LJP_TASK_TAKES,

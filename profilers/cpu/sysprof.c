@@ -52,6 +52,7 @@ static void sysprof_begin_accounts(void)
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
   g->no_list = false;
+  g->filtered = ljp_task_is_filtered();
   g->writer_tid = 0;
   ljp_unsampled_begin();
 }
@@ -160,9 +161,8 @@ static uint32_t sysprof_vm_id(uint32_t number)
   return id;
 }
 
-/* A new VM, before its first sample. The VM gets an id. The thread is sampled
-** from now on, since it is going to run the VM. Neither waits for a round of
-** the writer. */
+/* A new VM, before its first sample. The VM gets an id, and the thread, which is
+** going to run it, a sampler. Neither waits for the writer, if possible. */
 static enum ljp_status sysprof_created_here(void *L, const void *unused,
                                             struct ljp_failure *why)
 {

@@ -338,7 +338,13 @@ void ljp_threads_ensure(pid_t tid)
 {
   struct ljp_sampler *s = threads_find(tid);
   /* Without a list nobody knows when the thread began. */
-  if (!s)
+  if (s)
+    return;
+  /* A thread that has entered a sandbox since the session began: a filter may
+  ** end a program that makes a timer. The writer has no such filter. */
+  if (ljp_task_is_filtered() && !g->filtered)
+    ljp_session_wake(g->session);
+  else
     threads_meet(tid, g->no_list ? LJP_THREAD_OLD : LJP_THREAD_NEW);
 }
 

@@ -25,7 +25,8 @@ enum ljp_thread_age {
 
 /* Begins to sample a thread. Returns an errno, or 0. */
 int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age);
-/* The same, unless the thread is sampled already or blocks the signal. */
+/* The same for this thread, unless it is sampled already or blocks the signal;
+** at once, or in the writer's next round. */
 void ljp_threads_ensure(pid_t tid);
 /* Ends the sampling of all threads. why: the reason for the time since the last
 ** samples. stay: the session goes on without them. */

@@ -2,8 +2,8 @@
 ** A sandbox: from some moment on, a seccomp filter refuses (with EPERM) system
 ** calls that the program does not need itself. "late" begins it after the first
 ** VM, "early" before, "files" also refuses to open files, "all" covers all
-** threads.
-** zoo: cases late early files all
+** threads. "kills" kills the program instead.
+** zoo: cases late early files all kills
 ** zoo: may-refuse early
 */
 #include <errno.h>
@@ -24,7 +24,7 @@ static const int refused[] = {
 static const int files[] = {SYS_open,     SYS_openat, SYS_rename,
                             SYS_renameat, SYS_unlink, SYS_readlink};
 
-static void enter(bool with_files, unsigned flags)
+static void enter(bool with_files, bool kill, unsigned flags)
 {
   struct sock_filter code[64];
   struct sock_fprog filter = {0, code};
@@ -35,7 +35,8 @@ static void enter(bool with_files, unsigned flags)
        i++) {
     unsigned number = (unsigned)(i < n ? refused[i] : files[i - n]);
     ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-    ADD(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    ADD(BPF_STMT(BPF_RET | BPF_K,
+                 kill ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM));
   }
   ADD(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 #undef ADD
@@ -52,11 +53,11 @@ int main(int argc, char **argv)
   bool with_files = !strcmp(which, "files");
   unsigned flags = strcmp(which, "all") ? 0 : SECCOMP_FILTER_FLAG_TSYNC;
   if (!strcmp(which, "early"))
-    enter(false, flags);
+    enter(false, false, flags);
   lua_State *L = zoo_vm();
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   if (strcmp(which, "early"))
-    enter(with_files, flags);
+    enter(with_files, !strcmp(which, "kills"), flags);
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   pthread_t thread = zoo_worker(ZOO_ROUNDS / 2);
   zoo_say("thread %ld", zoo_result(thread));
