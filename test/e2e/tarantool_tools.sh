@@ -211,6 +211,46 @@ do
   refuses "cut at $at" 1 "Failed to parse" "$luajit" -tm cut.ljm
 done
 
+# What comes before the cut is shown, up to the last whole event.
+events_of() {
+  "$ljprof" report --json "$1" |
+    grep -oE '"(alloc|free|realloc)_events":[0-9]+' | cut -d: -f2 |
+    awk '{ n += $1 } END { print n }'
+}
+for at in $((size / 2)) $((size - 9)) $((size - 1)); do
+  head -c "$at" small.ljm > cut.ljm
+  ! "$luajit" -tm cut.ljm > shown.txt 2> err.txt || fail "-tm of a cut file"
+  same "events before the cut at $at" "$(events_of cut.ljm)" \
+    "$(sed -n 's/.*: \([0-9]*\) events\t.*/\1/p' shown.txt |
+      awk '{ n += $1 } END { print n }')"
+  grep -q "the file ends at byte $at.*; what comes before it is shown" err.txt ||
+    fail "the place of the cut: $(cat err.txt)"
+done
+head -c $(($(wc -c < off.bin) - 2)) off.bin > cut.bin
+! "$luajit" -ts cut.bin > shown.txt 2> err.txt || fail "-ts of a cut file"
+same "samples before the cut" "$("$ljprof" report --json cut.bin |
+  sed -n 's/.*"samples":\([0-9]*\),.*/\1/p' | head -n 1)" \
+  "$(awk -F '\t' '{ n += $2 } END { print n }' shown.txt)"
+grep -q "within the event that begins at byte .*; what comes before" err.txt ||
+  fail "the place of the cut: $(cat err.txt)"
+{
+  head -c $((size - 1)) small.ljm
+  printf '\077'
+} > bad.ljm
+! "$luajit" -tm bad.ljm > shown.txt 2> err.txt || fail "-tm of a damaged file"
+same "events before the damage" "$(events_of bad.ljm)" \
+  "$(sed -n 's/.*: \([0-9]*\) events\t.*/\1/p' shown.txt |
+    awk '{ n += $1 } END { print n }')"
+grep -q "^Bad ev_header 63$\|	Bad ev_header 63$" err.txt ||
+  fail "what is damaged: $(cat err.txt)"
+# Scripts that load the modules get the error that they know.
+"$luajit" -e 'local reader = require("utils.bufread").new("cut.ljm")
+  local symbols = require("utils.symtab").parse(reader)
+  print(pcall(require("memprof.parse").parse, reader, symbols))' > out.txt
+grep -q "^false.fread, errno: 0: the file ends" out.txt ||
+  fail "the modules: $(cat out.txt)"
+ok "what comes before a cut"
+
 # Without the command ljprof, the error says so.
 cp -R "$BUILD_DIR/share/luajit-2.1" modules
 PATH=/nonexistent LUA_PATH="$SCRATCH/modules/?.lua" "$luajit" \

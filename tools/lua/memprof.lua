@@ -22,11 +22,15 @@ return function(args)
     ["leak-only"] = function() config.leak_only = true end,
     ["human-readable"] = function() config.human_readable = true end,
   })(args)
-  local events, symbols = evread(memprof.parse, path)
+  local events, symbols, why = evread(memprof.parse, path, true)
   if not config.leak_only then
     humanize.profile_info(events, config)
   end
   humanize.leak_info(process.form_heap_delta(events), config)
   humanize.aliases(symbols)
-  os.exit(0, true)
+  if why then
+    io.stdout:flush()
+    io.stderr:write(why)
+  end
+  os.exit(why and 1 or 0, true)
 end

@@ -14,7 +14,7 @@ Usage: luajit -ts [options] sysprof.bin
 
 return function(args)
   local path = command("luajit-parse-sysprof.lua", HELP, {})(args)
-  local events = evread(sysprof.parse, path)
+  local events, _, why = evread(sysprof.parse, path, true)
   local stacks = {}
   for stack in pairs(events) do
     stacks[#stacks + 1] = stack
@@ -23,5 +23,9 @@ return function(args)
   for _, stack in ipairs(stacks) do
     print(stack, events[stack])
   end
-  os.exit(0, true)
+  if why then
+    io.stdout:flush()
+    io.stderr:write(why)
+  end
+  os.exit(why and 1 or 0, true)
 end

@@ -76,21 +76,20 @@ local function give_block(events, event, site, address, size)
   events.heap[address] = {size = size, id = site.id, loc = site.loc}
 end
 
+-- An event counts when all of it was read.
 local read_event = {
   [ALLOC] = function(reader, events, site)
-    local event = event_at(events.alloc, site)
-    local address = reader:read_uleb128()
-    give_block(events, event, site, address, reader:read_uleb128())
+    local address, size = reader:read_uleb128(), reader:read_uleb128()
+    give_block(events, event_at(events.alloc, site), site, address, size)
   end,
   [FREE] = function(reader, events, site)
-    local event = event_at(events.free, site)
-    local address = reader:read_uleb128()
-    take_block(events, event, address, reader:read_uleb128(), 0)
+    local address, size = reader:read_uleb128(), reader:read_uleb128()
+    take_block(events, event_at(events.free, site), address, size, 0)
   end,
   [REALLOC] = function(reader, events, site)
-    local event = event_at(events.realloc, site)
     local old_address, old_size = reader:read_uleb128(), reader:read_uleb128()
     local address, size = reader:read_uleb128(), reader:read_uleb128()
+    local event = event_at(events.realloc, site)
     take_block(events, event, old_address, old_size, size)
     give_block(events, event, site, address, size)
   end,
@@ -106,7 +105,9 @@ local function no_sites()
   return {[INTERNAL] = {}, [LFUNC] = {}, [CFUNC] = {}, [TRACE] = {}}
 end
 
-function M.parse(reader, symbols)
+-- progress: if it is given, a table that tells, when parsing fails, what came
+-- before: .events, and .begins, where the event that failed begins.
+function M.parse(reader, symbols, progress)
   local events = {alloc = {}, realloc = {}, free = {}, heap = {}}
   local sites = no_sites()
   if reader.want and reader:want("ljm") then
@@ -115,7 +116,13 @@ function M.parse(reader, symbols)
     end
   end
   symtab.parse_head(reader, "memprof event", MAGIC, VERSION)
+  if progress then
+    progress.events = events
+  end
   while true do
+    if progress then
+      progress.begins = reader:offset()
+    end
     local header = reader:read_octet()
     if not header then
       error("fread, errno: 0: the file ends before the end of its events", 0)

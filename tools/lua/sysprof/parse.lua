@@ -122,8 +122,9 @@ local read_symbol = {
   [SYMBOL + 2] = symtab.parse_sym_trace,
 }
 
--- Returns a table from stacks to numbers of samples.
-function M.parse(reader, symbols)
+-- Returns a table from stacks to numbers of samples. progress: see
+-- memprof.parse.
+function M.parse(reader, symbols, progress)
   local events = {}
   if reader.want and reader:want("ljp") then
     for key, value in pairs(symtab.parse(reader)) do
@@ -131,7 +132,13 @@ function M.parse(reader, symbols)
     end
   end
   symtab.parse_head(reader, "sysprof event", MAGIC, VERSION)
+  if progress then
+    progress.events = events
+  end
   while true do
+    if progress then
+      progress.begins = reader:offset()
+    end
     local state = octet(reader)
     if state == FINAL then
       return events

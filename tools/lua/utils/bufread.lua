@@ -7,6 +7,7 @@
 --   reader:read_uleb128()           a number; an error if the file ends in it
 --   reader:read_string()            its length and its bytes; nil as above
 --   reader:eof()
+--   reader:offset()                 how many bytes were read
 local convert = require "ljprof.convert"
 
 local byte, sub = string.byte, string.sub
@@ -63,7 +64,7 @@ function M.read_uleb128(reader)
     local octet = M.read_octet(reader)
     if not octet then
       error(("fread, errno: 0: the file ends inside a number, at byte %d"):
-        format(reader._offset + reader._pos - 1), 0)
+        format(M.offset(reader)), 0)
     end
     if octet < 128 then
       return value + octet * unit
@@ -79,6 +80,10 @@ end
 
 function M.eof(reader)
   return not fill(reader, 1)
+end
+
+function M.offset(reader)
+  return reader._offset + reader._pos - 1
 end
 
 -- Starts at the beginning of another file.
