@@ -48,6 +48,14 @@ for format in pprof speedscope callgrind perf-script; do
   done
 done
 grep -q '^thread .* 1 cpu-clock:$' out || fail "samples of perf-script"
+grep -q '^# recorded by .*: the file has no times' out ||
+  fail "perf-script does not say what its times are: $(head -n 4 out)"
+refuses "ljp of ljp" 1 "by Tarantool's sysprof, so it is in this format" \
+  "$ljprof" export --to ljp -o x sysprof-C-joff-coro.bin
+refuses "merge" 1 "is a file of Tarantool's profilers: only ljprof's own" \
+  "$ljprof" merge -o x memprof-jon-clos.bin
+refuses "embed" 1 "is a file of Tarantool's profilers: such files have" \
+  "$ljprof" embed sysprof-C-joff-coro.bin
 refuses "a trace of times" 1 "has no times" \
   "$ljprof" export --to chrome-trace -o - sysprof-C-joff-coro.bin
 "$ljprof" flame --svg -o - sysprof-C-joff-coro.bin > page.svg || fail "flame --svg"

@@ -189,7 +189,7 @@ static int export_choose_tarantool(struct ljp_export *e, const char *file,
                       e->ljm ? "ljp" : "ljm");
     return LJP_EXIT_FAILED;
   }
-  if (e->ljm && p->recorded_by) {
+  if (p->recorded_by) {
     ljp_command_error("export",
                       "%s: was recorded by %s, so it is in this format", file,
                       p->recorded_by);

@@ -8,7 +8,9 @@
 **           ...
 **
 ** Samples of the same tick have the same time. Memory has no time: each stack
-** is one block whose period is its objects or bytes.
+** is one block whose period is its objects or bytes. The format has no way to
+** leave a time or a process out: where the file has none they are 0, and a
+** comment says so.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -146,6 +148,11 @@ enum ljp_status ljp_export_perf(struct ljp_export *e)
   ljp_print_plain(e->out, ljp_profile_str(p, p->command_line), 0);
   ljp_print_str(e->out, "\n");
   ljp_export_notices(e, "# ", "\n");
+  if (p->recorded_by)
+    ljp_print_format(e->out,
+                     "# recorded by %s: the file has no times, processes and "
+                     "threads, which are 0 here\n",
+                     p->recorded_by);
   ljp_print_str(e->out, "#\n");
   perf_put_all(&w);
   for (uint32_t i = 0; w.lines && i < p->frame_count; i++)

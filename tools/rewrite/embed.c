@@ -256,7 +256,8 @@ int ljp_command_embed(int argc, char **argv)
   int code = ljp_command_options("embed", help, argc, argv, flags, 2, &e.file);
   if (code >= 0)
     return code;
-  int fd = ljp_out_source("embed", e.file);
+  int fd = ljp_out_source("embed", e.file,
+                          "such files have the names of machine code already");
   if (fd < 0)
     return LJP_EXIT_FAILED;
   ljp_arena_init(&e.arena, LJP_MODEL_EPOCH_BYTES);

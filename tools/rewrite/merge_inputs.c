@@ -16,7 +16,10 @@ int ljp_merge_identify(struct ljp_reader *reader, struct ljp_merge_input *in)
 {
   const struct ljp_item *item;
   unsigned blocks = 0;
-  in->fd = ljp_out_source("merge", in->path);
+  in->fd = ljp_out_source("merge", in->path,
+                          "only ljprof's own files can be merged; the lines "
+                          "of 'ljprof export --to collapsed' of several files "
+                          "can be joined instead");
   if (in->fd < 0)
     return LJP_EXIT_FAILED;
   enum ljp_status status = ljp_reader_open(reader, in->path);

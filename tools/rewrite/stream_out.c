@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "parsers/tarantool/reader.h"
 #include "src/base/assert.h"
 #include "src/base/block.h"
 #include "tools/shared/command.h"
@@ -47,17 +48,25 @@ void ljp_out_raw(struct ljp_stream_out *out, const void *data, size_t len)
   }
 }
 
-int ljp_out_source(const char *command, const char *path)
+int ljp_out_source(const char *command, const char *path, const char *foreign)
 {
+  uint8_t head[LJP_TARANTOOL_MAGIC_BYTES];
   struct stat st;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+  if (fd < 0) {
+    ljp_command_error(command, "%s: %s", path, strerror(errno));
+    return -1;
+  }
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+    ljp_command_error(
+        command, "%s: is not a regular file, and must be read twice", path);
+  else if (pread(fd, head, sizeof head, 0) == sizeof head &&
+           ljp_tarantool_begins(head, sizeof head))
+    ljp_command_error(command, "%s: is a file of Tarantool's profilers: %s",
+                      path, foreign);
+  else
     return fd;
-  ljp_command_error(command, "%s: %s", path,
-                    fd < 0 ? strerror(errno)
-                           : "is not a regular file, and must be read twice");
-  if (fd >= 0)
-    close(fd);
+  close(fd);
   return -1;
 }
 
