@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/pages.h"
 #include "src/base/sigsafe.h"
 
 #ifdef LJP_DEBUG /* Makes arrays grow in every test. */
@@ -64,6 +65,7 @@ static inline bool ljp_array_reserve_lines(void *array_pointer, uint32_t count,
   void *bigger = aligned_alloc(LJP_CACHE_LINE_BYTES, bytes);
   if (!bigger)
     return false;
+  ljp_pages_hint(bigger, bytes);
   if (*array)
     memcpy(bigger, *array, (size_t)count * item_bytes);
   free(*array);

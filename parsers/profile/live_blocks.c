@@ -6,64 +6,28 @@
 #include "parsers/profile/live_blocks.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "parsers/base/array.h"
 #include "parsers/base/index.h"
+#include "parsers/base/pages.h"
 #include "src/base/assert.h"
 
 #define UNUSED UINT32_MAX /* `mark` of a block in the free list. */
 _Static_assert(LJP_LIVE_CHUNK % LJP_LIVE_GROUP == 0, "groups lie in chunks");
 
-/* Zeroed memory that will be accessed in random order. Large pages are used
-** where the system grants them: with small ones, translating an address costs
-** as much as the access. */
-#define LARGE_PAGE ((size_t)2 << 20)
-
-static void *live_take_zeroed(size_t bytes)
-{
-  if (bytes % LARGE_PAGE)
-    return calloc(1, bytes);
-  const int prot = PROT_READ | PROT_WRITE;
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  char *at = mmap(NULL, bytes, prot, flags, -1, 0);
-  if (at != MAP_FAILED && (uintptr_t)at % LARGE_PAGE) {
-    /* Newer kernels align it. For older ones, map more and unmap the rest. */
-    munmap(at, bytes);
-    at = mmap(NULL, bytes + LARGE_PAGE, prot, flags, -1, 0);
-    if (at != MAP_FAILED) {
-      size_t before = LARGE_PAGE - (uintptr_t)at % LARGE_PAGE;
-      munmap(at, before);
-      at += before;
-      if (before < LARGE_PAGE)
-        munmap(at + bytes, LARGE_PAGE - before);
-    }
-  }
-  if (at == MAP_FAILED)
-    return NULL;
-  madvise(at, bytes, MADV_HUGEPAGE); /* A hint; failure is no error. */
-  return at;
-}
-
-static void live_give_back(void *memory, size_t bytes)
-{
-  if (bytes % LARGE_PAGE)
-    free(memory);
-  else if (memory)
-    munmap(memory, bytes);
-}
-
 void ljp_live_fini(struct ljp_live *live)
 {
   for (uint32_t i = 0; i < live->chunk_count; i++) {
-    live_give_back(live->chunks[i], LJP_LIVE_CHUNK * sizeof **live->chunks);
+    ljp_pages_give_back(live->chunks[i],
+                        LJP_LIVE_CHUNK * sizeof **live->chunks);
     free(live->weights[i]);
   }
   free(live->chunks);
   free(live->weights);
   free(live->groups);
-  live_give_back(live->slots, (size_t)live->slot_count * sizeof *live->slots);
+  ljp_pages_give_back(live->slots,
+                      (size_t)live->slot_count * sizeof *live->slots);
   *live = (struct ljp_live){0};
 }
 
@@ -117,7 +81,7 @@ static bool live_grow_slots(struct ljp_live *live)
   uint32_t count = live->slot_count ? live->slot_count * 2 : 8;
   struct ljp_live_slot *old = live->slots, *slots;
   uint32_t old_count = live->slot_count;
-  if (!count || !(slots = live_take_zeroed((size_t)count * sizeof *slots)))
+  if (!count || !(slots = ljp_pages_take((size_t)count * sizeof *slots)))
     return false;
   if (!live->seed &&
       getrandom(&live->seed, sizeof live->seed, GRND_NONBLOCK) < 0)
@@ -131,7 +95,7 @@ static bool live_grow_slots(struct ljp_live *live)
         at = (at + 1) & (count - 1);
       slots[at] = old[i];
     }
-  live_give_back(old, (size_t)old_count * sizeof *old);
+  ljp_pages_give_back(old, (size_t)old_count * sizeof *old);
   return true;
 }
 
@@ -146,7 +110,7 @@ static bool live_grow_chunks(struct ljp_live *live)
     return false; /* chunks then has more room than chunk_room says. */
   live->chunk_room = same;
   live->chunks[live->chunk_count] =
-      live_take_zeroed(LJP_LIVE_CHUNK * sizeof **live->chunks);
+      ljp_pages_take(LJP_LIVE_CHUNK * sizeof **live->chunks);
   if (!live->chunks[live->chunk_count])
     return false;
   live->weights[live->chunk_count++] = NULL;

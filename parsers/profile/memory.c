@@ -2,11 +2,7 @@
 ** Memory events: what was allocated at each row, what of it was freed, what is
 ** live, and what was live at the peak.
 **
-** The peak. While the live bytes climb beyond everything before, the rows as
-** they are now are the peak's. When the live bytes fall, a row saves its
-** numbers the first time it changes after that (peak_fall remembers in which
-** fall); a new peak makes what was saved void. So a peak that moves costs
-** nothing, and a fall costs one store a row. One thread a profile.
+** One thread a profile.
 */
 #include "parsers/profile/memory.h"
 
@@ -14,7 +10,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
-#include "parsers/profile/pass.h"
+#include "parsers/profile/peak.h"
 #include "parsers/profile/points.h"
 
 /* The objects that a block stands for, in 1/LJP_OBJECT. */
@@ -31,51 +27,6 @@ static struct ljp_profile_estimates *
 memory_estimates(struct ljp_profile *p, uint32_t memory, uint64_t weight)
 {
   return weight && p->estimates ? &p->estimates[memory] : NULL;
-}
-
-/* Call before a row's live memory changes. */
-static void memory_save_peak(struct ljp_profile *p, uint32_t memory)
-{
-  const struct ljp_memory_sums *sums = &p->pass->memory;
-  struct ljp_profile_memory *m = &p->memory[memory];
-  if (sums->falling && m->peak_fall != sums->fall) {
-    m->peak_fall = sums->fall;
-    m->peak_objects = m->live_objects;
-    m->peak_bytes = m->live_bytes;
-    if (p->estimates)
-      p->estimates[memory].peak = p->estimates[memory].live;
-  }
-}
-
-static void memory_grow(struct ljp_profile *p, uint32_t memory,
-                        uint64_t objects, uint64_t bytes, uint64_t time_ns)
-{
-  struct ljp_memory_sums *sums = &p->pass->memory;
-  memory_save_peak(p, memory);
-  p->memory[memory].live_objects += objects;
-  p->memory[memory].live_bytes += bytes;
-  sums->objects += objects;
-  sums->bytes += bytes;
-  if (sums->bytes > sums->peak_bytes) {
-    sums->peak_bytes = sums->bytes;
-    sums->falling = false;
-    p->totals.peak_ns = time_ns;
-  }
-}
-
-static void memory_shrink(struct ljp_profile *p, uint32_t memory,
-                          uint64_t objects, uint64_t bytes)
-{
-  struct ljp_memory_sums *sums = &p->pass->memory;
-  if (!sums->falling && sums->bytes == sums->peak_bytes) {
-    sums->falling = true;
-    sums->fall++;
-  }
-  memory_save_peak(p, memory);
-  p->memory[memory].live_objects -= objects;
-  p->memory[memory].live_bytes -= bytes;
-  sums->objects -= objects;
-  sums->bytes -= bytes;
 }
 
 /* -- VMs ------------------------------------------------------------------- */
@@ -132,7 +83,7 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
     return;
   uint64_t objects = memory_objects(block.size, weight);
   uint64_t bytes = weight ? weight : block.size;
-  memory_shrink(p, block.memory, objects, bytes);
+  ljp_memory_shrink(p, block.memory, objects, bytes);
   struct ljp_profile_memory *m = &p->memory[block.memory];
   struct ljp_profile_estimates *e = memory_estimates(p, block.memory, weight);
   if (e) {
@@ -348,7 +299,7 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
     m->alloc_objects += objects;
   }
   uint64_t time_ns = ljp_profile_since(p, event->time_ns);
-  memory_grow(p, memory, objects, bytes, time_ns);
+  ljp_memory_grow(p, memory, objects, bytes, time_ns);
   struct ljp_profile_estimates *estimates =
       memory_estimates(p, memory, e->weight);
   if (estimates) {

@@ -9,11 +9,9 @@
 #include "parsers/profile/profile.h"
 
 #define LJP_MEMORY_BATCH 32u
-#define LJP_MEMORY_NO_ROW UINT32_MAX
 
 struct ljp_memory_event {
   struct ljp_rec_mem mem;
-  uint32_t row;     /* LJP_MEMORY_NO_ROW: by mem.stack. */
   uint64_t time_ns; /* As in the stream. */
   uint32_t context;
   bool wanted; /* The options do not filter it out. */
@@ -60,11 +58,6 @@ struct ljp_memory_sums {
 ** LJP_ERR_MEM, as for all below. */
 enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
                                         const struct ljp_item *item);
-
-/* Adds an event of a file that has no stacks of ours, at its row. */
-enum ljp_status ljp_profile_take_memory_at(struct ljp_profile *p,
-                                           const struct ljp_rec_mem *mem,
-                                           uint32_t row);
 
 /* Counts the batch. Must precede every other item. */
 enum ljp_status ljp_profile_flush_memory(struct ljp_profile *p);

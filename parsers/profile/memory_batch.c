@@ -23,9 +23,7 @@ static void batch_prefetch(const struct ljp_profile *p, unsigned count)
     if (m->op == LJP_MEM_REALLOC)
       ljp_live_prefetch_block(&pass->live, m->old_address);
     e = ljp_stack_map_at(&pass->stacks, m->stack);
-    at[i] = events[i].row + 1;
-    if (LJP_LIKELY(!at[i]))
-      at[i] = e ? e->rows[events[i].context % LJP_STACK_ROWS] : 0;
+    at[i] = e ? e->rows[events[i].context % LJP_STACK_ROWS] : 0;
     if (at[i])
       __builtin_prefetch(&p->rows[at[i] - 1], 1);
   }
@@ -49,10 +47,9 @@ enum ljp_status ljp_profile_flush_memory(struct ljp_profile *p)
   batch_prefetch(p, count);
   for (unsigned i = 0; i < count; i++) {
     const struct ljp_memory_event *e = &batch->events[i];
-    uint32_t row = e->row;
+    uint32_t row = UINT32_MAX;
     if (e->mem.op != LJP_MEM_FREE) { /* The stack of a free is not used. */
-      if (LJP_LIKELY(row == LJP_MEMORY_NO_ROW) &&
-          (status = ljp_profile_find_row(p, e->mem.stack, e->context, &row)))
+      if ((status = ljp_profile_find_row(p, e->mem.stack, e->context, &row)))
         return status;
       if (e->wanted)
         ljp_profile_count_missing_stack(p, row);
@@ -88,26 +85,9 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
   ljp_assert(pass->batch.count < LJP_MEMORY_BATCH);
   pass->batch.events[pass->batch.count++] = (struct ljp_memory_event){
       .mem = *m,
-      .row = LJP_MEMORY_NO_ROW,
       .time_ns = item->time_ns,
       .context = context,
       .wanted = cache->wanted && ljp_profile_time_wanted(p, item->time_ns)};
-  return LJP_LIKELY(pass->batch.count < LJP_MEMORY_BATCH)
-             ? LJP_OK
-             : ljp_profile_flush_memory(p);
-}
-
-enum ljp_status ljp_profile_take_memory_at(struct ljp_profile *p,
-                                           const struct ljp_rec_mem *mem,
-                                           uint32_t row)
-{
-  struct ljp_profile_pass *pass = p->pass;
-  ljp_live_prefetch_slot(&pass->live, mem->address);
-  if (mem->op == LJP_MEM_REALLOC)
-    ljp_live_prefetch_slot(&pass->live, mem->old_address);
-  ljp_assert(pass->batch.count < LJP_MEMORY_BATCH);
-  pass->batch.events[pass->batch.count++] = (struct ljp_memory_event){
-      .mem = *mem, .row = row, .context = p->rows[row].context, .wanted = true};
   return LJP_LIKELY(pass->batch.count < LJP_MEMORY_BATCH)
              ? LJP_OK
              : ljp_profile_flush_memory(p);

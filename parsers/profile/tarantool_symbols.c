@@ -9,7 +9,6 @@
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
-#include "parsers/tarantool/builtins.h"
 
 /* Chunk names that are longer are shortened, to so many bytes of their own. */
 enum { LONG_BYTES = 1000, LONG_SHOWN = 60 };
@@ -20,41 +19,45 @@ void ljp_tarantool_symbols_fini(struct ljp_tarantool_symbols *s)
   ljp_index_fini(&s->protos.index);
   free(s->traces.list);
   ljp_index_fini(&s->traces.index);
+  free(s->names.list);
+  ljp_index_fini(&s->names.index);
+  free(s->asked);
   ljp_cfuncs_fini(&s->cfuncs);
   free(s->aliases);
   ljp_index_fini(&s->alias_index);
 }
 
-/* The place of a key, which is made if it is new. NULL: no memory. */
-static struct ljp_tarantool_def *symbols_at(const struct ljp_profile *p,
-                                            struct ljp_tarantool_defs *defs,
-                                            uint64_t key)
+static inline uint32_t symbols_hash(const struct ljp_profile *p, uint64_t key)
+{
+  return ljp_hash_finish(ljp_hash_mix(p->strings.seed, key));
+}
+
+/* The slot of a key, or the free slot where it belongs. */
+static inline struct ljp_index_slot *
+symbols_slot(const struct ljp_tarantool_defs *defs, uint32_t hash, uint64_t key)
+{
+  struct ljp_index_slot *slot = ljp_index_at(&defs->index, hash);
+  while (slot->item &&
+         (slot->hash != hash || defs->list[slot->item - 1].key != key))
+    slot = ljp_index_next(&defs->index, slot);
+  return slot;
+}
+
+struct ljp_tarantool_def *
+ljp_tarantool_symbols_at(const struct ljp_profile *p,
+                         struct ljp_tarantool_defs *defs, uint64_t key)
 {
   if (!ljp_index_reserve(&defs->index) ||
       !ljp_array_reserve(&defs->list, defs->count, &defs->room,
                          sizeof *defs->list))
     return NULL;
-  uint32_t hash = ljp_hash_finish(ljp_hash_mix(p->strings.seed, key));
-  struct ljp_index_slot *slot = ljp_index_at(&defs->index, hash);
-  for (; slot->item; slot = ljp_index_next(&defs->index, slot))
-    if (slot->hash == hash && defs->list[slot->item - 1].key == key)
-      return &defs->list[slot->item - 1];
+  uint32_t hash = symbols_hash(p, key);
+  struct ljp_index_slot *slot = symbols_slot(defs, hash, key);
+  if (slot->item)
+    return &defs->list[slot->item - 1];
   ljp_index_put(&defs->index, slot, hash, defs->count);
   defs->list[defs->count] = (struct ljp_tarantool_def){.key = key};
   return &defs->list[defs->count++];
-}
-
-/* A line of a definition; library functions in bytecode have a negative one. */
-static bool symbols_is_builtin(uint64_t line)
-{
-  return line > INT32_MAX;
-}
-
-static enum ljp_status symbols_intern_text(struct ljp_profile *p,
-                                           const char *text, uint32_t *id)
-{
-  return ljp_profile_intern_string(
-      p, (struct ljp_str){text, (uint32_t)strlen(text)}, id);
 }
 
 /* A chunk whose name is a source of several lines gets a short name, as in
@@ -82,7 +85,7 @@ static enum ljp_status symbols_alias(struct ljp_tarantool_symbols *s,
     ljp_index_put(index, slot, hash, s->alias_count++);
   }
   snprintf(name, sizeof name, "function_alias_%u", slot->item);
-  return symbols_intern_text(p, name, file);
+  return ljp_tarantool_intern_text(p, name, file);
 }
 
 /* A long chunk name as its beginning, its size and its hash: others that begin
@@ -96,7 +99,7 @@ static enum ljp_status symbols_long_chunk(struct ljp_profile *p,
     hash = (hash ^ (uint8_t)chunk.data[i]) * UINT64_C(0x100000001b3);
   snprintf(name, sizeof name, "[string \"%.*s...\" %u bytes, %016" PRIx64 "]",
            LONG_SHOWN, chunk.data, chunk.len, hash);
-  return symbols_intern_text(p, name, file);
+  return ljp_tarantool_intern_text(p, name, file);
 }
 
 static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
@@ -126,14 +129,114 @@ static enum ljp_status symbols_chunk(struct ljp_tarantool_symbols *s,
   return status;
 }
 
+enum ljp_status ljp_tarantool_symbols_meaning(struct ljp_tarantool_symbols *s,
+                                              struct ljp_profile *p,
+                                              uint64_t proto, uint64_t *meaning)
+{
+  const struct ljp_tarantool_def *def =
+      ljp_tarantool_symbols_at(p, &s->protos, proto);
+  if (!def)
+    return LJP_ERR_MEM;
+  *meaning = 0;
+  if (def->known)
+    *meaning =
+        (uint64_t)def->file << 32 | (uint64_t)def->builtin << 31 | def->line;
+  return LJP_OK;
+}
+
+/* -- Places whose rows are kept -------------------------------------------- */
+
+enum ljp_status ljp_tarantool_symbols_ask(struct ljp_tarantool_symbols *s,
+                                          struct ljp_profile *p, bool trace,
+                                          uint64_t number, uint32_t what)
+{
+  struct ljp_tarantool_def *def =
+      ljp_tarantool_symbols_at(p, trace ? &s->traces : &s->protos, number);
+  uint32_t at = s->asked_free;
+  if (!def)
+    return LJP_ERR_MEM;
+  if (at) {
+    s->asked_free = s->asked[--at].next;
+  } else {
+    if (!ljp_array_reserve(&s->asked, s->asked_count, &s->asked_room,
+                           sizeof *s->asked))
+      return LJP_ERR_MEM;
+    at = s->asked_count++;
+  }
+  s->asked[at] = (struct ljp_tarantool_asked){
+      number, what, def->asked_age == s->asked_age ? def->asked : 0};
+  def->asked = at + 1;
+  def->asked_age = s->asked_age;
+  return LJP_OK;
+}
+
+/* The places of a definition have changed. */
+static void symbols_drop_asked(struct ljp_tarantool_symbols *s,
+                               const struct ljp_tarantool_def *def)
+{
+  uint32_t at = def->asked_age == s->asked_age ? def->asked : 0;
+  while (at) {
+    uint32_t next = s->asked[at - 1].next;
+    s->asked[at - 1].next = s->asked_changed;
+    s->asked_changed = at;
+    at = next;
+  }
+}
+
+bool ljp_tarantool_symbols_changed(struct ljp_tarantool_symbols *s,
+                                   uint64_t *number, uint32_t *what)
+{
+  uint32_t at = s->asked_changed;
+  if (LJP_LIKELY(!at))
+    return false;
+  struct ljp_tarantool_asked *asked = &s->asked[at - 1];
+  *number = asked->number;
+  *what = asked->what;
+  s->asked_changed = asked->next;
+  asked->next = s->asked_free;
+  s->asked_free = at;
+  return true;
+}
+
+void ljp_tarantool_symbols_unask(struct ljp_tarantool_symbols *s)
+{
+  s->asked_count = s->asked_free = s->asked_changed = 0;
+  s->asked_age++;
+}
+
+bool ljp_tarantool_symbols_hold(const struct ljp_tarantool_symbols *s,
+                                const struct ljp_profile *p,
+                                const struct ljp_tarantool_sample *sample,
+                                uint64_t generation)
+{
+  struct ljp_tarantool_walk walk = ljp_tarantool_walk(sample);
+  struct ljp_tarantool_frame frame;
+  if (sample->state == LJP_LJP_TRACE || s->cfunc_generation > generation)
+    return false; /* A stack of one frame is as easily made again. */
+  while (ljp_tarantool_has_guest(sample->state) &&
+         ljp_tarantool_guest(&walk, &frame)) {
+    if (frame.kind != LJP_LJP_FRAME_LUA)
+      continue;
+    const struct ljp_index_slot *slot =
+        symbols_slot(&s->protos, symbols_hash(p, frame.number), frame.number);
+    if (!slot->item || s->protos.list[slot->item - 1].changed > generation)
+      return false;
+  }
+  return true;
+}
+
+/* -- Definitions ----------------------------------------------------------- */
+
 /* Puts a new meaning in place of the old one. */
 static void symbols_replace(struct ljp_tarantool_symbols *s,
                             struct ljp_tarantool_def *at,
                             struct ljp_tarantool_def *fresh, bool was_there)
 {
+  if (was_there) {
+    fresh->changed = ++s->generation;
+    symbols_drop_asked(s, at);
+  }
   fresh->known = true;
-  if (was_there)
-    s->generation++;
   *at = *fresh;
 }
 
@@ -143,11 +246,12 @@ static enum ljp_status symbols_add_lfunc(struct ljp_tarantool_symbols *s,
 {
   struct ljp_tarantool_def fresh = {.key = e->key};
   uint32_t count = s->protos.count;
-  struct ljp_tarantool_def *at = symbols_at(p, &s->protos, e->key);
+  struct ljp_tarantool_def *at =
+      ljp_tarantool_symbols_at(p, &s->protos, e->key);
   enum ljp_status status;
   if (!at)
     return LJP_ERR_MEM;
-  fresh.builtin = symbols_is_builtin(e->line);
+  fresh.builtin = ljp_tarantool_is_builtin(e->line);
   fresh.line = fresh.builtin ? 0 : (uint32_t)e->line;
   status = fresh.builtin ? ljp_profile_intern_string(p, e->text, &fresh.file)
                          : symbols_chunk(s, p, e->text, &fresh.file);
@@ -159,12 +263,13 @@ static enum ljp_status symbols_add_lfunc(struct ljp_tarantool_symbols *s,
   return LJP_OK;
 }
 
-/* The file and first line of a prototype in *def. */
-static enum ljp_status symbols_start(struct ljp_tarantool_symbols *s,
-                                     struct ljp_profile *p, uint64_t proto,
-                                     struct ljp_tarantool_def *def)
+enum ljp_status ljp_tarantool_symbols_start(struct ljp_tarantool_symbols *s,
+                                            struct ljp_profile *p,
+                                            uint64_t proto,
+                                            struct ljp_tarantool_def *def)
 {
-  const struct ljp_tarantool_def *at = symbols_at(p, &s->protos, proto);
+  const struct ljp_tarantool_def *at =
+      ljp_tarantool_symbols_at(p, &s->protos, proto);
   if (!at)
     return LJP_ERR_MEM;
   if (at->known) {
@@ -205,11 +310,12 @@ static enum ljp_status symbols_add_trace(struct ljp_tarantool_symbols *s,
 {
   struct ljp_tarantool_def fresh = {
       .key = e->key, .proto = e->proto, .line = ljp_clamp_u32(e->line)};
-  enum ljp_status status = symbols_start(s, p, e->proto, &fresh);
+  enum ljp_status status = ljp_tarantool_symbols_start(s, p, e->proto, &fresh);
   if (status)
     return status;
   uint32_t count = s->traces.count;
-  struct ljp_tarantool_def *at = symbols_at(p, &s->traces, e->key);
+  struct ljp_tarantool_def *at =
+      ljp_tarantool_symbols_at(p, &s->traces, e->key);
   if (!at)
     return LJP_ERR_MEM;
   if (at->known && at->file == fresh.file && at->line == fresh.line &&
@@ -221,23 +327,42 @@ static enum ljp_status symbols_add_trace(struct ljp_tarantool_symbols *s,
   return LJP_OK;
 }
 
+/* Tables of C symbols are written again and again, so nothing but another name
+** changes anything. */
+static enum ljp_status symbols_add_cfunc(struct ljp_tarantool_symbols *s,
+                                         struct ljp_profile *p,
+                                         const struct ljp_tarantool_symbol *e)
+{
+  struct ljp_tarantool_def *at = ljp_tarantool_symbols_at(p, &s->names, e->key);
+  enum ljp_status status;
+  if (!at)
+    return LJP_ERR_MEM;
+  if (LJP_LIKELY(at->known)) {
+    struct ljp_str old = ljp_profile_str(p, at->file);
+    if (old.len == e->text.len &&
+        (!old.len || memcmp(old.data, e->text.data, old.len) == 0))
+      return LJP_OK;
+  }
+  at->known = true;
+  if ((status = ljp_profile_intern_string(p, e->text, &at->file)))
+    return status;
+  if (s->cfuncs_used)
+    s->cfunc_generation = ++s->generation;
+  s->cfuncs_used = false;
+  return ljp_cfuncs_add(&s->cfuncs, e->key, at->file);
+}
+
 enum ljp_status ljp_tarantool_symbols_add(struct ljp_tarantool_symbols *s,
                                           struct ljp_profile *p,
                                           const struct ljp_tarantool_symbol *e)
 {
-  uint32_t name;
-  enum ljp_status status;
   switch (e->kind) {
   case LJP_LJS_LFUNC:
     return symbols_add_lfunc(s, p, e);
   case LJP_LJS_TRACE:
     return symbols_add_trace(s, p, e);
   default:
-    if ((status = ljp_profile_intern_string(p, e->text, &name)))
-      return status;
-    s->generation += s->cfuncs_used;
-    s->cfuncs_used = false;
-    return ljp_cfuncs_add(&s->cfuncs, e->key, name);
+    return symbols_add_cfunc(s, p, e);
   }
 }
 
@@ -249,7 +374,7 @@ enum ljp_status ljp_tarantool_symbols_whole(struct ljp_tarantool_symbols *s,
     enum ljp_status status;
     if (!def->known || def->file)
       continue;
-    if ((status = symbols_start(s, p, def->proto, def)))
+    if ((status = ljp_tarantool_symbols_start(s, p, def->proto, def)))
       return status;
     if (def->trace) {
       p->traces[def->trace].file = def->file;
@@ -276,98 +401,8 @@ ljp_tarantool_symbols_note(const struct ljp_tarantool_symbols *s,
     snprintf(text, sizeof text, "function_alias_%u is the chunk named \"%.*s%s",
              i + 1, (int)(source.len < SHOWN ? source.len : SHOWN), source.data,
              source.len > SHOWN ? "...\"" : "\"");
-    status = symbols_intern_text(p, text, &pass->notes[pass->note_count++]);
+    status =
+        ljp_tarantool_intern_text(p, text, &pass->notes[pass->note_count++]);
   }
   return status;
-}
-
-/* -- Frames ---------------------------------------------------------------- */
-
-enum ljp_status ljp_tarantool_frame_lua(struct ljp_tarantool_symbols *s,
-                                        struct ljp_profile *p, uint64_t proto,
-                                        uint64_t line, uint32_t *frame)
-{
-  struct ljp_profile_frame f = {.kind = LJP_FRAME_LUA};
-  const struct ljp_tarantool_def *def = symbols_at(p, &s->protos, proto);
-  enum ljp_status status = LJP_OK;
-  if (!def)
-    return LJP_ERR_MEM;
-  f.line = symbols_is_builtin(line) ? 0 : (uint32_t)line;
-  if (def->builtin) {
-    f.kind = LJP_FRAME_BUILTIN;
-    f.name = def->file;
-    f.line = 0;
-  } else if (def->known) {
-    f.file = def->file;
-    f.first_line = def->line;
-    if (!f.first_line)
-      status = symbols_intern_text(p, "main chunk", &f.name);
-  } else {
-    f.flags = LJP_PROFILE_UNKNOWN;
-    f.offset = proto;
-  }
-  return status ? status : ljp_profile_intern_frame(p, &f, frame);
-}
-
-enum ljp_status ljp_tarantool_frame_c(struct ljp_tarantool_symbols *s,
-                                      struct ljp_profile *p, uint8_t kind,
-                                      uint64_t address, uint32_t *frame,
-                                      uint64_t *start)
-{
-  struct ljp_profile_frame f = {.kind = kind, .offset = address};
-  const struct ljp_cfunc *found;
-  enum ljp_status status = ljp_cfuncs_find(&s->cfuncs, address, &found);
-  if (status)
-    return status;
-  s->cfuncs_used = true;
-  *start = found ? found->address : 0;
-  if (found)
-    f.name = found->name;
-  return ljp_profile_intern_frame(p, &f, frame);
-}
-
-enum ljp_status ljp_tarantool_frame_builtin(struct ljp_profile *p,
-                                            uint64_t number, uint32_t *frame)
-{
-  struct ljp_profile_frame f = {.kind = LJP_FRAME_BUILTIN, .offset = number};
-  const char *name = ljp_tarantool_builtin(number);
-  enum ljp_status status = LJP_OK;
-  if (name)
-    status = symbols_intern_text(p, name, &f.name);
-  else
-    f.flags = LJP_PROFILE_UNKNOWN;
-  return status ? status : ljp_profile_intern_frame(p, &f, frame);
-}
-
-enum ljp_status ljp_tarantool_frame_trace(struct ljp_tarantool_symbols *s,
-                                          struct ljp_profile *p,
-                                          uint64_t number, uint64_t proto,
-                                          uint64_t line, uint32_t *frame)
-{
-  struct ljp_profile_frame f = {.kind = LJP_FRAME_TRACE, .offset = number};
-  struct ljp_tarantool_def own = {.key = number};
-  const struct ljp_tarantool_def *def = symbols_at(p, &s->traces, number);
-  enum ljp_status status = LJP_OK;
-  if (!def)
-    return LJP_ERR_MEM;
-  if (def->known) {
-    own = *def;
-  } else if (proto) {
-    status = symbols_start(s, p, proto, &own);
-    own.line = ljp_clamp_u32(line);
-  }
-  f.trace = own.trace;
-  f.file = own.file;
-  f.first_line = own.line;
-  if (!own.known && !own.file)
-    f.flags = LJP_PROFILE_UNKNOWN;
-  return status ? status : ljp_profile_intern_frame(p, &f, frame);
-}
-
-enum ljp_status ljp_tarantool_frame_internal(struct ljp_profile *p,
-                                             uint32_t *frame)
-{
-  struct ljp_profile_frame f = {.kind = LJP_FRAME_VM};
-  enum ljp_status status = symbols_intern_text(p, "INTERNAL", &f.name);
-  return status ? status : ljp_profile_intern_frame(p, &f, frame);
 }

@@ -7,7 +7,10 @@
 #ifndef LJP_PARSERS_PROFILE_TARANTOOL_SYMBOLS_H
 #define LJP_PARSERS_PROFILE_TARANTOOL_SYMBOLS_H
 
+#include <string.h>
+
 #include "parsers/base/index.h"
+#include "parsers/profile/intern.h"
 #include "parsers/profile/profile.h"
 #include "parsers/tarantool/cfuncs.h"
 #include "parsers/tarantool/reader.h"
@@ -22,6 +25,9 @@ struct ljp_tarantool_def {
   uint32_t first_line; /* TRACE: of the function where it starts. */
   uint64_t proto;      /* TRACE: the key of that function. */
   uint32_t trace;      /* TRACE: in traces[]; 0: none. */
+  uint32_t asked;      /* Newest of its places in asked[], + 1; 0: none. */
+  uint32_t asked_age;  /* Of which `asked` is. */
+  uint64_t changed;    /* Generation that gave it another meaning; 0: none. */
 };
 
 struct ljp_tarantool_defs {
@@ -30,15 +36,29 @@ struct ljp_tarantool_defs {
   struct ljp_index index;
 };
 
+/* A place of memory events whose row somebody keeps (tarantool_places.h). */
+struct ljp_tarantool_asked {
+  uint64_t number;
+  uint32_t what;
+  uint32_t next; /* Of the same definition, changed or free; + 1. */
+};
+
 struct ljp_tarantool_symbols {
   struct ljp_tarantool_defs protos, traces;
+  struct ljp_tarantool_defs names; /* Of C functions, by address: file. */
   struct ljp_cfuncs cfuncs;
-  bool cfuncs_used;  /* One was looked for. */
-  uint32_t *aliases; /* Strings: sources that chunks have for a name. */
+  bool cfuncs_used; /* One was looked for. */
+  struct ljp_tarantool_asked *asked;
+  uint32_t asked_count, asked_room;
+  uint32_t asked_free;    /* First of those that are free again, + 1. */
+  uint32_t asked_changed; /* First of those that changed, + 1. */
+  uint32_t asked_age;     /* Number of times all were dropped. */
+  uint32_t *aliases;      /* Strings: sources that chunks have for a name. */
   uint32_t alias_count, alias_room;
   struct ljp_index alias_index;
-  /* Changes when a key that was asked for gets another meaning. */
-  uint32_t generation;
+  /* How often a key that was asked for got another meaning. */
+  uint64_t generation;
+  uint64_t cfunc_generation; /* The newest that was about C functions. */
 };
 
 void ljp_tarantool_symbols_fini(struct ljp_tarantool_symbols *symbols);
@@ -60,7 +80,57 @@ enum ljp_status
 ljp_tarantool_symbols_note(const struct ljp_tarantool_symbols *symbols,
                            struct ljp_profile *p);
 
-/* Frames. line: the current one; 0: not known. start: of the C function; 0: it
+/* What makes up the frame of a Lua function, but for the line: equal numbers
+** give equal frames. 0: the function is not known. */
+enum ljp_status
+ljp_tarantool_symbols_meaning(struct ljp_tarantool_symbols *symbols,
+                              struct ljp_profile *p, uint64_t proto,
+                              uint64_t *meaning);
+
+/* Notes that a row is kept for a place of a Lua function or a trace. */
+enum ljp_status ljp_tarantool_symbols_ask(struct ljp_tarantool_symbols *symbols,
+                                          struct ljp_profile *p, bool trace,
+                                          uint64_t number, uint32_t what);
+/* The next noted place that means something else now; false: there is none. */
+bool ljp_tarantool_symbols_changed(struct ljp_tarantool_symbols *symbols,
+                                   uint64_t *number, uint32_t *what);
+/* No row is kept any more. */
+void ljp_tarantool_symbols_unask(struct ljp_tarantool_symbols *symbols);
+
+/* Whether what a sample's frames mean has not changed since a generation. */
+bool ljp_tarantool_symbols_hold(const struct ljp_tarantool_symbols *symbols,
+                                const struct ljp_profile *p,
+                                const struct ljp_tarantool_sample *sample,
+                                uint64_t generation);
+
+/* -- For tarantool_frames.c ------------------------------------------------ */
+
+/* The definition of a key, which is made if it is new. NULL: no memory. */
+struct ljp_tarantool_def *
+ljp_tarantool_symbols_at(const struct ljp_profile *p,
+                         struct ljp_tarantool_defs *defs, uint64_t key);
+
+/* The file and first line of a prototype in *def. */
+enum ljp_status
+ljp_tarantool_symbols_start(struct ljp_tarantool_symbols *symbols,
+                            struct ljp_profile *p, uint64_t proto,
+                            struct ljp_tarantool_def *def);
+
+/* A line of a definition; library functions in bytecode have a negative one. */
+static inline bool ljp_tarantool_is_builtin(uint64_t line)
+{
+  return line > INT32_MAX;
+}
+
+static inline enum ljp_status
+ljp_tarantool_intern_text(struct ljp_profile *p, const char *text, uint32_t *id)
+{
+  return ljp_profile_intern_string(
+      p, (struct ljp_str){text, (uint32_t)strlen(text)}, id);
+}
+
+/* -- Frames (tarantool_frames.c) -------------------------------------------
+** line: the current one; 0: not known. start: of the C function; 0: it
 ** has no symbol. */
 enum ljp_status ljp_tarantool_frame_lua(struct ljp_tarantool_symbols *symbols,
                                         struct ljp_profile *p, uint64_t proto,

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/tarantool/number.h"
+#include "parsers/tarantool/memory_event.h"
 #include "src/base/assert.h"
 
-enum { SLACK = 128, EVENT_BYTES = 1 + 6 * LJP_NUMBER_ROOM };
+enum { SLACK = 128, EVENT_BYTES = LJP_TARANTOOL_MEMORY_BYTES };
 _Static_assert(SLACK >= EVENT_BYTES + 8, "an event fits into the slack");
 _Static_assert(LJP_TARANTOOL_WINDOW_BYTES >= SLACK, "and into the window");
 
@@ -213,28 +213,23 @@ static enum step reader_symbol(struct ljp_tarantool_reader *r,
 static enum step reader_memory(struct ljp_tarantool_reader *r,
                                const uint8_t **p)
 {
-  struct ljp_tarantool_memory *m = &r->event.u.memory;
-  unsigned head = *(*p)++, kind = head & 3, source = head >> 2;
-  if (LJP_UNLIKELY(head == LJP_LJM_ALLOC))
+  unsigned head = **p, kind = head & 3, source = head >> LJP_LJM_SOURCE_SHIFT;
+  if (head == LJP_LJM_ALLOC) {
     /* Their writer's header of a library without symbols, in place of that of
     ** a symbol: an allocation has a source. */
+    ++*p;
     return reader_symbol(r, p, LJP_LJS_CFUNC);
-  if (LJP_UNLIKELY(source < LJP_LJM_INTERNAL || source > LJP_LJM_TRACE ||
-                   (!kind && source == LJP_LJM_INTERNAL)))
-    return reader_bad_byte(r, *p - 1, "event");
-  if (LJP_UNLIKELY(!kind))
+  }
+  if (!kind && source >= LJP_LJM_LFUNC && source <= LJP_LJM_TRACE) {
+    ++*p;
     return reader_symbol(r, p, source - LJP_LJM_LFUNC);
+  }
+  if (!ljp_memory_event_begins(head))
+    return reader_bad_byte(r, *p, "event");
   r->event.what = LJP_TARANTOOL_MEMORY;
-  *m = (struct ljp_tarantool_memory){.kind = (uint8_t)kind,
-                                     .source = (uint8_t)source};
-  if ((source != LJP_LJM_INTERNAL && !ljp_number_get(p, &m->place)) ||
-      (source == LJP_LJM_LFUNC && !ljp_number_get(p, &m->line)) ||
-      ((kind & LJP_LJM_FREE) && (!ljp_number_get(p, &m->old_address) ||
-                                 !ljp_number_get(p, &m->old_size))) ||
-      ((kind & LJP_LJM_ALLOC) &&
-       (!ljp_number_get(p, &m->address) || !ljp_number_get(p, &m->size))))
+  if (!ljp_memory_event_get(p, &r->event.u.memory))
     return reader_bad_number(r, *p);
-  return LJP_LIKELY(*p <= r->end) ? READY : SHORT;
+  return *p <= r->end ? READY : SHORT;
 }
 
 /* Moves p behind a stack of guest frames. */

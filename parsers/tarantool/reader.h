@@ -25,6 +25,7 @@
 #endif
 
 #define LJP_TARANTOOL_ERROR_BYTES 192
+#define LJP_TARANTOOL_MEMORY_BYTES (1u + 6u * 10u) /* Of a memory event. */
 
 enum ljp_tarantool_what {
   LJP_TARANTOOL_HEAD,   /* A part begins: head. */
@@ -48,12 +49,12 @@ struct ljp_tarantool_symbol {
 };
 
 struct ljp_tarantool_memory {
-  uint8_t kind;   /* enum ljp_ljm_kind */
-  uint8_t source; /* enum ljp_ljm_source */
-  uint64_t place; /* LFUNC, CFUNC: address; TRACE: number; else 0. */
-  uint64_t line;  /* LFUNC */
-  uint64_t old_address, old_size; /* FREE, REALLOC; else 0. */
-  uint64_t address, size;         /* ALLOC, REALLOC; else 0. */
+  uint8_t kind;           /* enum ljp_ljm_kind */
+  uint8_t source;         /* enum ljp_ljm_source */
+  uint64_t place;         /* LFUNC, CFUNC: address; TRACE: number; else 0. */
+  uint64_t line;          /* LFUNC */
+  uint64_t address, size; /* FREE: of the block that is freed. */
+  uint64_t old_address, old_size; /* REALLOC; else 0. */
 };
 
 /* The bytes are whole and well formed: the functions below walk them. */
@@ -112,6 +113,12 @@ void ljp_tarantool_fini(struct ljp_tarantool_reader *reader);
 */
 enum ljp_status ljp_tarantool_next(struct ljp_tarantool_reader *reader,
                                    const struct ljp_tarantool_event **event);
+
+/* The next memory events, at most `most`, as long as nothing else comes; faster
+** than one by one. 0: ljp_tarantool_next() has to read what comes. */
+uint32_t ljp_tarantool_next_memory(struct ljp_tarantool_reader *reader,
+                                   struct ljp_tarantool_memory *events,
+                                   uint32_t most);
 
 /* A walk over a sample, leaf first. */
 struct ljp_tarantool_walk {

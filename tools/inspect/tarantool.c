@@ -13,46 +13,13 @@
 #include "tools/shared/command.h"
 #include "tools/shared/show.h"
 
-/* What dump writes for the state of a sample: Tarantool's own word. */
-static const char *tarantool_state(unsigned state)
-{
-  static const char *const names[] = {
-#define LJP_X(name, number, text, ours) [number] = text,
-      LJP_LJP_STATE_LIST(LJP_X)
+/* Tarantool's own words for the numbers of each list of format.h. */
+#define LJP_X(name, number, text, ...) [number] = text,
+static const char *const state_names[] = {LJP_LJP_STATE_LIST(LJP_X)};
+static const char *const symbol_names[] = {LJP_LJS_LIST(LJP_X)};
+static const char *const kind_names[] = {LJP_LJM_KIND_LIST(LJP_X)};
+static const char *const source_names[] = {LJP_LJM_SOURCE_LIST(LJP_X)};
 #undef LJP_X
-  };
-  return names[state];
-}
-
-static const char *tarantool_symbol(unsigned kind)
-{
-  static const char *const names[] = {
-#define LJP_X(name, number, text) [number] = text,
-      LJP_LJS_LIST(LJP_X)
-#undef LJP_X
-  };
-  return names[kind];
-}
-
-static const char *tarantool_kind(unsigned kind)
-{
-  static const char *const names[] = {
-#define LJP_X(name, number, text) [number] = text,
-      LJP_LJM_KIND_LIST(LJP_X)
-#undef LJP_X
-  };
-  return names[kind];
-}
-
-static const char *tarantool_source(unsigned source)
-{
-  static const char *const names[] = {
-#define LJP_X(name, number, text) [number] = text,
-      LJP_LJM_SOURCE_LIST(LJP_X)
-#undef LJP_X
-  };
-  return names[source];
-}
 
 int ljp_inspect_open(const char *command, const char *file,
                      struct ljp_input *input, bool *tarantool)
@@ -82,7 +49,7 @@ static void tarantool_show_line(struct ljp_shower *show, uint64_t line)
 static void tarantool_show_symbol(struct ljp_shower *show,
                                   const struct ljp_tarantool_symbol *s)
 {
-  ljp_show_listed(show, "kind", tarantool_symbol(s->kind), 0);
+  ljp_show_listed(show, "kind", symbol_names[s->kind], 0);
   if (s->kind == LJP_LJS_TRACE) {
     ljp_show_number(show, "trace", s->key);
     ljp_show_address(show, "proto", s->proto);
@@ -98,7 +65,7 @@ static void tarantool_show_symbol(struct ljp_shower *show,
 static void tarantool_show_memory(struct ljp_shower *show,
                                   const struct ljp_tarantool_memory *m)
 {
-  ljp_show_listed(show, "source", tarantool_source(m->source), 0);
+  ljp_show_listed(show, "source", source_names[m->source], 0);
   if (m->source == LJP_LJM_TRACE)
     ljp_show_number(show, "trace", m->place);
   else if (m->source != LJP_LJM_INTERNAL)
@@ -106,14 +73,13 @@ static void tarantool_show_memory(struct ljp_shower *show,
                      m->place);
   if (m->source == LJP_LJM_LFUNC)
     tarantool_show_line(show, m->line);
-  if (m->kind & LJP_LJM_FREE) {
+  if (m->kind == LJP_LJM_REALLOC) {
     ljp_show_address(show, "old_address", m->old_address);
     ljp_show_number(show, "old_size", m->old_size);
   }
-  if (m->kind & LJP_LJM_ALLOC) {
-    ljp_show_address(show, "address", m->address);
-    ljp_show_number(show, "size", m->size);
-  }
+  bool freed = m->kind == LJP_LJM_FREE;
+  ljp_show_address(show, freed ? "old_address" : "address", m->address);
+  ljp_show_number(show, freed ? "old_size" : "size", m->size);
 }
 
 static void tarantool_show_frame(struct ljp_shower *show,
@@ -161,7 +127,7 @@ static void tarantool_show_sample(struct ljp_shower *show,
   struct ljp_tarantool_walk walk = ljp_tarantool_walk(s);
   struct ljp_tarantool_frame frame;
   uint64_t address;
-  ljp_show_listed(show, "state", tarantool_state(s->state), 0);
+  ljp_show_listed(show, "state", state_names[s->state], 0);
   if (s->state == LJP_LJP_TRACE) {
     struct ljp_tarantool_trace trace = ljp_tarantool_trace(s);
     ljp_show_number(show, "trace", trace.number);
@@ -210,7 +176,7 @@ static void tarantool_show(struct ljp_shower *show,
                      : e->what == LJP_TARANTOOL_SAMPLE ? "sample"
                      : e->what == LJP_TARANTOOL_FINISH
                          ? "finish"
-                         : tarantool_kind(e->u.memory.kind);
+                         : kind_names[e->u.memory.kind];
   ljp_show_begin(show, type);
   ljp_show_number(show, "offset", e->offset);
   switch (e->what) {
@@ -253,7 +219,8 @@ int ljp_dump_tarantool(const char *file, const struct ljp_input *input,
   }
   int code = ljp_command_end("dump", &out, LJP_EXIT_OK);
   if (status) {
-    ljp_command_error("dump", "%s: %s", file, reader.error);
+    ljp_command_error("dump", "%s: a file of Tarantool's profilers: %s", file,
+                      reader.error);
     code = LJP_EXIT_FAILED;
   }
   ljp_tarantool_fini(&reader);
@@ -281,7 +248,8 @@ int ljp_check_tarantool(const char *file, const struct ljp_input *input,
   int code =
       ljp_command_end("check", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
   if (status) {
-    ljp_command_error("check", "%s: %s", file, reader.error);
+    ljp_command_error("check", "%s: a file of Tarantool's profilers: %s", file,
+                      reader.error);
     code = LJP_EXIT_FAILED;
   }
   ljp_tarantool_fini(&reader);
