@@ -60,6 +60,55 @@ for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
     await closed(page);
   });
 
+// Files of Tarantool's profilers have no times: no tab may show any.
+for (const [name, unit] of [['memprof-enrich.bin', 'bytes'],
+  ['sysprof-C-joff-coro.bin', 'samples']])
+  test(`the page of ${name} has the totals of its report and no times`,
+    async () => {
+      const file = join(dir, name);
+      execFileSync(join(build, 'bin/luajit'),
+        [new URL('../e2e/tarantool.lua', import.meta.url).pathname, 'unpack',
+          `${data}tarantool/${name}.zst`, file]);
+      ljprof('flame', file, '-o', file + '.html');
+      const report = JSON.parse(ljprof('report', '--json', '--top', '0', file));
+      const names = new Set(report.rows.map((row) => row.name));
+      const page = await opened(name + '.html');
+      const total = unit === 'bytes' ? report.totals.alloc_bytes
+        : report.totals.samples;
+      assert.equal(await page.evaluate(() => globalThis.ljprof.tree.total[0]),
+        total);
+      assert.match(await page.locator('header').innerText(),
+        /recorded by Tarantool's (memprof|sysprof)/);
+      const hasNoTimes = async (where) => {
+        await settle(page);
+        const text = await page.evaluate(() => document.body.innerText);
+        assert.doesNotMatch(text, /\d\s?([nµm]?s|min)\b|[Tt]imeline|[Hh]eat map/,
+          where);
+        assert.equal(await page.locator('#time').isVisible(), false, where);
+      };
+      for (const tab of await page.getByRole('tab').all()) {
+        await tab.click();
+        const where = await tab.textContent();
+        await hasNoTimes(where);
+        const shown = await page.evaluate(() => {
+          const {tree, profile} = globalThis.ljprof;
+          return [tree.total[0], [...tree.frame].slice(1)
+            .map((f) => profile.frames.name[f])];
+        });
+        assert.ok(shown[0] > 0, `${where} is empty`);
+        if (where !== 'JIT states')
+          assert.ok(shown[1].some((n) => names.has(n)), where);
+        await page.keyboard.press('m'); // There is no heat map.
+        for (const key of ['ArrowUp', 't', 'g']) {
+          await page.keyboard.press(key);
+          await hasNoTimes(`${where}, key ${key}`);
+        }
+      }
+      await page.locator('#help').click();
+      await hasNoTimes('the help');
+      await closed(page);
+    });
+
 test('the page of a comparison says how much changed and how surely',
   async () => {
     const files = [data + 'every-record.ljp', data + 'killed.ljp'];

@@ -127,8 +127,10 @@ static void load_facts(struct load *l, const char *file)
   if (p->origin_wall_ns && gmtime_r(&seconds, &tm))
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
   page->subtitle =
-      ljp_page_format(page, "%.*s%s%s%s", (int)n, shown, cut ? "..." : "",
-                      n && *when ? " \xc2\xb7 " : "", when);
+      p->recorded_by
+          ? ljp_page_format(page, "recorded by %s", p->recorded_by)
+          : ljp_page_format(page, "%.*s%s%s%s", (int)n, shown, cut ? "..." : "",
+                            n && *when ? " \xc2\xb7 " : "", when);
   if (p->recorded_by) {
     ljp_page_fact(page, "Recorded by",
                   ljp_str(p->recorded_by, strlen(p->recorded_by)));

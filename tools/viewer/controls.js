@@ -192,7 +192,7 @@ Object.assign(App.prototype, {
   listen() {
     byId('theme').onclick = () => this.flipTheme();
     const keys = byId('keys');
-    fillHelp(keys);
+    fillHelp(keys, !!this.untimed);
     byId('help').onclick = () => keys.showModal();
     const input = byId('search');
     input.addEventListener('input', () => this.set({q: input.value}));
@@ -251,7 +251,7 @@ Object.assign(App.prototype, {
       t: () => this.set({mode: 'table'}, 'push'),
       b: () => this.set({invert: !state.invert, zoom: []}, 'push'),
       r: () => this.set({merge: !state.merge, zoom: []}, 'push'),
-      m: () => this.set({heat: !state.heat}),
+      m: this.untimed ? null : () => this.set({heat: !state.heat}),
       d: () => this.flipTheme(),
       f: () => this.focus(f),
       h: () => this.hide(f),

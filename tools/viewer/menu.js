@@ -74,12 +74,14 @@ class Tip {
   }
 }
 
+// Those with `true` are for pages with times, those with `false` for others.
 const KEYS = [
   ['Moving', [
     ['← → ↑ ↓', 'select a neighbouring box'],
     ['Enter', 'zoom to the selected box'],
     ['Backspace', 'zoom out by one box'],
-    ['Esc', 'undo: selection, zoom, search, then time'],
+    ['Esc', 'undo: selection, zoom, search, then time', true],
+    ['Esc', 'undo: selection, zoom, then search', false],
     ['1 … 9', 'choose a tab'],
   ]],
   ['Functions', [
@@ -94,7 +96,7 @@ const KEYS = [
     ['I', 'icicle'],
     ['T', 'table'],
     ['B', 'bottom-up: start from the innermost functions'],
-    ['M', 'heat map'],
+    ['M', 'heat map', true],
     ['D', 'switch between light and dark'],
     ['0', 'reset the view'],
     ['?', 'show this help'],
@@ -103,18 +105,19 @@ const KEYS = [
     ['Click', 'show the details of a box'],
     ['Double click', 'zoom in; on the background: zoom out'],
     ['Right click', 'open the menu of a box'],
-    ['Drag in the timeline', 'select a time range; drag its edges to change it'],
+    ['Drag in the timeline', 'select a time range; drag its edges to change it',
+      true],
   ]],
 ];
 
-function fillHelp(dialog) {
+function fillHelp(dialog, untimed) {
   dialog.replaceChildren(
     el('div', {class: 'head'}, el('h2', {}, 'Keys and hints'),
       el('button', {class: 'icon', 'aria-label': 'Close',
         onclick: () => dialog.close()}, '✕')),
     el('div', {class: 'columns'}, ...KEYS.map(([title, keys]) =>
       el('section', {}, el('h3', {}, title), el('dl', {},
-        ...keys.flatMap(([key, what]) => [
+        ...keys.flatMap(([key, what, timed]) => timed === untimed ? [] : [
           el('dt', {}, ...key.split(' ').map((k, i, all) =>
             title === 'Mouse' ? (i ? ' ' : '') + k
               : k === '…' ? ' … ' : el('kbd', {}, k))),
