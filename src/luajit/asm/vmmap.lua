@@ -109,8 +109,7 @@ end
 
 local gcstep = need("lj_fff_gcstep")
 local resume = need("lj_vm_resume")
-while #work > 0 do
-  local d = table.remove(work)
+local function follow(d)
   local s = before[d.addr]
   local from = d.sym .. string.format("+%x", d.addr - addr_of[d.sym])
   if d.op == "jmp" then
@@ -160,6 +159,35 @@ while #work > 0 do
     end
   elseif d.next then
     flow(d.next.addr, step(d, s), from)
+  end
+end
+local function follow_all()
+  while #work > 0 do follow(table.remove(work)) end
+end
+follow_all()
+
+-- What nothing in the VM leads to, C and compiled code call: lj_vm_floor and
+-- its like. Such a routine has no guest frame and changes no register that its
+-- caller keeps, nor the stack: or else it needs a rule.
+local function check_leaf(first)
+  local d = first
+  while d and d.addr < ffi_call and (d == first or not sym_at[d.addr]) do
+    local inside = d.target and ins[d.target] and ins[d.target].sym == d.sym
+    local kept = string.match(d.text, "%%[re]?[bs]p[l]?$") or
+      string.match(d.text, "%%[re]?bx$") or string.match(d.text, "%%r1[2-5]")
+    if d.op == "call" or d.op == "push" or d.op == "pop" or d.ext or kept
+       or (string.match(d.op, "^j") and not inside) then
+      die("nothing leads to %s, and it is no leaf routine: %s", first.sym,
+          d.text)
+    end
+    d = d.next
+  end
+end
+for _, d in ipairs(order) do
+  if sym_at[d.addr] and d.addr < ffi_call and not before[d.addr] then
+    check_leaf(d)
+    flow(d.addr, host(0), "C")
+    follow_all()
   end
 end
 

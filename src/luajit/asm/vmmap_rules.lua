@@ -258,11 +258,7 @@ start("lj_vm_exit_interp", state(M.EXIT, RDX))
 start("lj_vm_exit_handler", state(M.EXIT))
 start("lj_cont_ffi_callback", state(M.RET_BASE, RDX))
 for _, name in ipairs { "lj_vm_resume", "lj_vm_pcall", "lj_vm_call",
-                        "lj_vm_cpcall" } do
-  start(name, host(0))
-end
-for _, name in ipairs { "lj_vm_floor", "lj_vm_ceil", "lj_vm_trunc",
-                        "lj_vm_mod", "lj_vm_next", "lj_vm_cpuid" } do
+                        "lj_vm_cpcall", "lj_vm_cpuid" } do
   start(name, host(0))
 end
 start("lj_vm_unwind_c", state(M.UNKNOWN))
