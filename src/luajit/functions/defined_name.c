@@ -153,19 +153,20 @@ static const char *name_of_closure(const GCproto *pt, BCPos at, size_t *length)
   return NULL;
 }
 
-void ljp_proto_name_children(const GCproto *pt,
+void ljp_proto_name_children(const GCproto *pt, uint32_t most,
                              bool (*wanted)(void *arg, const GCproto *child),
                              void (*name)(void *arg, const GCproto *child,
                                           const char *text, size_t length),
                              void *arg)
 {
   const BCIns *code = proto_bc(pt);
-  for (BCPos pc = 1; pc < pt->sizebc; pc++) {
+  for (BCPos pc = 1; most && pc < pt->sizebc; pc++) {
     if (bc_op(code[pc]) != BC_FNEW)
       continue;
     const GCproto *child = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(code[pc])));
     if (!wanted(arg, child))
       continue;
+    most--;
     size_t length = 0;
     const char *text = name_of_closure(pt, pc, &length);
     if (text)

@@ -57,6 +57,14 @@ static inline struct GCproto *ljp_slot_owner(uint32_t ref)
   return address < LOWEST ? NULL : (struct GCproto *)(uintptr_t)address;
 }
 
+/* The prototype of a slot that has one. */
+static inline struct GCproto *ljp_slot_holder(uint32_t ref)
+{
+  ljp_assert(ljp_slot_owner(ref));
+  return (struct GCproto *)(uintptr_t)(*ljp_slot_at(ref) >> LJP_SLOT_VM_BITS
+                                                                << 3);
+}
+
 /* The VM of a slot that has, or had, a prototype. */
 static inline struct ljp_vm *ljp_slot_vm(uint32_t ref)
 {

@@ -26,18 +26,19 @@ static void unnamed_set(void *arg, const GCproto *child, const char *name,
 void ljp_unnamed_name(global_State *g, const GCproto *pt)
 {
   if (pt->flags & PROTO_CHILD)
-    ljp_proto_name_children(pt, unnamed_is_wanted, unnamed_set, g);
+    ljp_proto_name_children(pt, UINT32_MAX, unnamed_is_wanted, unnamed_set, g);
 }
 
-/* May a function that is defined in pt outlive pt? */
-static bool unnamed_has_heirs(const global_State *g, const GCproto *pt)
+/* How many functions that are defined in pt may outlive pt? */
+static uint32_t unnamed_heirs(const global_State *g, const GCproto *pt)
 {
+  uint32_t heirs = 0;
   for (ptrdiff_t i = -(ptrdiff_t)pt->sizekgc; i < 0; i++) {
     const GCobj *object = proto_kgc(pt, i);
     if (object->gch.gct == (uint8_t)~LJ_TPROTO && !isdead(g, object))
-      return true;
+      heirs++;
   }
-  return false;
+  return heirs;
 }
 
 void ljp_unnamed_name_some(struct ljp_vm *vm, uint32_t most)
@@ -46,11 +47,12 @@ void ljp_unnamed_name_some(struct ljp_vm *vm, uint32_t most)
       &vm->g, memory_order_relaxed);
   uint32_t ref = g ? vm->unnamed : 0;
   for (; ref && most; most--) {
-    GCproto *pt = ljp_slot_owner(ref);
+    GCproto *pt = ljp_slot_holder(ref);
     ref = pt->ljp_name & ~LJP_UNNAMED_LINK;
     pt->ljp_name = 0;
-    if (unnamed_has_heirs(g, pt))
-      ljp_unnamed_name(g, pt);
+    uint32_t heirs = unnamed_heirs(g, pt);
+    if (heirs)
+      ljp_proto_name_children(pt, heirs, unnamed_is_wanted, unnamed_set, g);
   }
   vm->unnamed = ref;
 }
