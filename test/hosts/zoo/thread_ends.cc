@@ -10,7 +10,8 @@ extern "C" {
 #include "test/hosts/zoo/zoo.h"
 }
 
-namespace {
+namespace
+{
 
 std::atomic<long> sum{0};
 
