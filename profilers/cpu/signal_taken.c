@@ -11,6 +11,7 @@
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 #include "src/base/clock.h"
+#include "src/base/saferead.h"
 #include "src/base/signals.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
@@ -50,15 +51,28 @@ static void taken_check_waits(void)
   ljp_timer_note();
 }
 
+/* The handlers of faulting reads: without them no stack is walked. */
+static void taken_check_reads(void)
+{
+  if (ljp_saferead_check() || g->unreadable)
+    return;
+  g->unreadable = true;
+  ljp_session_note(g->session, LJP_NOTE_WARNING,
+                   "the program replaced the handlers of SIGSEGV and SIGBUS "
+                   "too often: samples are lost from here on");
+}
+
 void ljp_sysprof_check_signals(void)
 {
+  taken_check_reads();
   if (g->armed)
     taken_check_handler();
   if (g->armed)
     taken_check_waits();
 }
 
-/* A wake-up costs far more than the look. So looks are frequent at first, when
+/* Are the signal's handler and those of faulting reads still ours? A wake-up
+** costs far more than the look. So looks are frequent at first, when
 ** programs install their handlers, and rare while the process waits: then there
 ** are hardly any signals. */
 uint64_t ljp_sysprof_look(void)
@@ -76,7 +90,8 @@ uint64_t ljp_sysprof_look(void)
   uint64_t next = g->look_ns + g->look_ns / (idle ? 1 : 4), most = MOST_NS;
   if (!g->running || !g->armed)
     next = most = IDLE_NS;
-  else if (ljp_signal_handler(g->options.signal) != LJP_HANDLER_OURS)
+  else if (ljp_signal_handler(g->options.signal) != LJP_HANDLER_OURS ||
+           ljp_saferead_covered())
     next = most = 0;
   else if (idle)
     most = IDLE_NS;

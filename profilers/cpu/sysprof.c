@@ -27,7 +27,6 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/copy.h"
-#include "src/base/saferead.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
@@ -84,7 +83,6 @@ static void sysprof_round(void *ctx)
     return; /* the session is being started or stopped */
   if (g->running) {
     ljp_host_poll_tables();
-    ljp_saferead_check();
     ljp_vms_update(g->session);
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
@@ -327,7 +325,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   sysprof_begin_accounts();
   g->bytes = 0;
   g->blocked = g->resets = g->refusals = g->omissions = 0;
-  g->failed = false;
+  g->failed = g->unreadable = false;
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   struct ljp_task_look look = {0, 0};
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);

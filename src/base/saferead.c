@@ -6,7 +6,9 @@
 ** We own up to SLOTS places in the chain. Each has an entry function of its own
 ** and the action that it replaced. If the host installs its own handler on top
 ** of a place, we can neither remove the place (the host may call it) nor use it
-** again (the chain would become a circle), so our next place goes on top.
+** again (the chain would become a circle), so our next place goes on top. But a
+** place that passes faults on to the default action is the end of any chain: it
+** is used again after the host has reset the signal.
 **
 ** Invariant: slots[i].old is the action before the slot's entry was installed.
 ** It is written before the kernel can call the entry, and never while it can.
@@ -37,7 +39,7 @@ typedef void handler_fn(int, siginfo_t *, void *);
 static struct {
   struct sigaction old;
   _Atomic bool spent; /* old had SA_RESETHAND and has been called. */
-  bool covered; /* Was not on top at the last look; remains so for ever. */
+  bool covered; /* Was not on top at some look: `old` never changes again. */
 } slots[SLOTS][SIGNALS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -188,6 +190,20 @@ static bool saferead_on_top(int slot, int index)
          (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == entries[slot];
 }
 
+static bool saferead_is_default(const struct sigaction *action)
+{
+  return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+/* Can a covered place be used again? */
+static bool saferead_ends_chain(int slot, int index)
+{
+  struct sigaction now;
+  return saferead_is_default(&slots[slot][index].old) &&
+         !sigaction(saferead_signals[index], NULL, &now) &&
+         saferead_is_default(&now);
+}
+
 static int saferead_put(int slot, int index)
 {
   struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -197,12 +213,13 @@ static int saferead_put(int slot, int index)
   /* A thread that a copy of the process does not have may have put it there. */
   if (saferead_on_top(slot, index))
     return 0;
-  if (sigaction(saferead_signals[index], NULL, old))
+  /* The entry of a covered place may be running: `old` stays the same. */
+  if (!slots[slot][index].covered &&
+      sigaction(saferead_signals[index], NULL, old))
     return -1;
   saferead_mask(&action.sa_mask); /* one kernel's frame at a time: the stack may
                                   ** be small */
   atomic_store(&slots[slot][index].spent, false);
-  slots[slot][index].covered = false;
   action.sa_sigaction = entries[slot];
   if ((old->sa_flags & SA_SIGINFO) ||
       (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)) {
@@ -228,7 +245,10 @@ static void saferead_take_out(int slot)
 
 static bool saferead_usable(int slot)
 {
-  return !slots[slot][0].covered && !slots[slot][1].covered;
+  for (int i = 0; i < SIGNALS; i++)
+    if (slots[slot][i].covered && !saferead_ends_chain(slot, i))
+      return false;
+  return true;
 }
 
 static enum ljp_status saferead_put_on_top(void)
@@ -291,6 +311,16 @@ void ljp_saferead_remove(void)
   pthread_mutex_unlock(&lock);
 }
 
+bool ljp_saferead_covered(void)
+{
+  if (pthread_mutex_trylock(&lock))
+    return false;
+  bool covered = current >= 0 &&
+                 !(saferead_on_top(current, 0) && saferead_on_top(current, 1));
+  pthread_mutex_unlock(&lock);
+  return covered;
+}
+
 bool ljp_saferead_check(void)
 {
   pthread_mutex_lock(&lock);
@@ -323,6 +353,11 @@ enum ljp_status ljp_saferead_install(void)
 
 void ljp_saferead_remove(void)
 {
+}
+
+bool ljp_saferead_covered(void)
+{
+  return false;
 }
 
 bool ljp_saferead_check(void)

@@ -93,6 +93,9 @@ void ljp_saferead_remove(void);
 ** installs ours on top of it. The writer thread calls this in each round. */
 bool ljp_saferead_check(void);
 
+/* Whether ljp_saferead_check() would find a handler replaced. */
+bool ljp_saferead_covered(void);
+
 /* fork() holds the lock of the functions above: otherwise a child might inherit
 ** the lock from a thread that it does not have. */
 void ljp_saferead_hold(void);

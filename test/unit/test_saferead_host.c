@@ -329,6 +329,50 @@ static void cover_and_check(void)
   *hole = 1; /* Kills the process, whichever handler is on top. */
 }
 
+/* A host resets its signals again and again, before and after it had a handler
+** of its own that calls ours. */
+static void reset_and_check(void)
+{
+  struct sigaction action = {.sa_flags = SA_SIGINFO};
+  uint64_t out;
+  action.sa_sigaction = chaining_handler;
+  signal(SIGSEGV, SIG_DFL);
+  signal(SIGBUS, SIG_DFL);
+  if (ljp_saferead_install() != LJP_OK || ljp_saferead_covered())
+    _exit(1);
+  for (int i = 0; i < 40; i++) {
+    if (i == 20)
+      sigaction(SIGSEGV, &action, &covered);
+    if (i == 20 && (!ljp_saferead_covered() || !ljp_saferead_check()))
+      _exit(2);
+    signal(SIGSEGV, SIG_DFL);
+    if (i % 3 == 0)
+      signal(SIGBUS, SIG_DFL);
+    if (!ljp_saferead_covered() || !ljp_saferead_check())
+      _exit(3);
+    if (ljp_safe_load((void *)(uintptr_t)0x10000, &out))
+      _exit(4);
+  }
+  sigaction(SIGSEGV, &action, NULL); /* it calls a place that is used again */
+  calls = 0;
+  if (ljp_safe_load((void *)(uintptr_t)0x10000, &out) || calls != 1 ||
+      !ljp_saferead_check())
+    _exit(5);
+  ljp_saferead_remove();
+  signal(SIGSEGV, SIG_DFL);
+  *hole = 1;
+}
+
+static void a_host_that_resets_signals_is_covered_each_time(void **state)
+{
+  (void)state;
+  if (SANITIZED)
+    skip();
+  int status = in_child(reset_and_check);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
 static void a_host_that_covers_us_is_covered_in_turn(void **state)
 {
   (void)state;
@@ -404,6 +448,7 @@ int main(void)
       cmocka_unit_test(a_stack_overflow_reaches_the_hosts_alternate_stack),
       cmocka_unit_test(reads_work_where_the_host_blocks_sigsegv),
       cmocka_unit_test(a_host_that_covers_us_is_covered_in_turn),
+      cmocka_unit_test(a_host_that_resets_signals_is_covered_each_time),
       cmocka_unit_test(a_trap_that_waits_does_not_hide_the_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
