@@ -322,6 +322,17 @@ static void oracle_compare(const struct ljp_stack *stack, uint64_t rip,
     oracle_add_pending(frames, count, rip, rsp);
 }
 
+/* Is the state that of a builtin in a builtin's own code, whatever is left of
+** its frame? lj_fff_res_ ends in the caller. */
+static bool oracle_is_state(const struct ljp_walk *walk, uint64_t rip)
+{
+  uint32_t offset = 0;
+  const char *symbol = ljp_guest_vm_symbol(rip, &offset);
+  return !symbol || strncmp(symbol, "lj_ff", 5) != 0 ||
+         strcmp(symbol, "lj_fff_res_") == 0 ||
+         walk->guest.state == LJP_VMSTATE_BUILTIN;
+}
+
 /* Takes the stack of the stopped program as the sampler would. */
 static void oracle_take_stack(void *context, uint64_t rip, uint64_t rsp)
 {
@@ -343,6 +354,8 @@ static void oracle_take_stack(void *context, uint64_t rip, uint64_t rsp)
     report_note(CUT, walk.stack.cut, rip);
     if (run.verbose && run.printed_cut++ < 8)
       oracle_print_cut(&walk, &regs, rip);
+  } else if (!oracle_is_state(&walk, rip)) {
+    report_note(WRONG, 0, rip);
   } else {
     oracle_compare(&walk.stack, rip, rsp);
   }

@@ -228,12 +228,20 @@ end
 
 -- Output ---------------------------------------------------------------------
 
-local function word(s)
+-- Is this a builtin's own code? lj_fff_res_ ends in the caller of the builtin.
+local function in_builtin(sym, s)
+  return string.match(sym, "^lj_fff?_") and
+         not (sym == "lj_fff_res_" and s.mode == M.RUN)
+end
+
+local function word(s, sym)
   if not s then return 0 end
   local depth = s.depth / 8
   if depth < 0 or depth > 31 then die("stack depth %d", s.depth) end
-  return s.mode + s.base * 32 + depth * 256
+  return s.mode + s.base * 32 + depth * 256 +
+         (in_builtin(sym, s) and 32768 or 0)
 end
+need("lj_fff_res_")
 
 -- The instruction before the place is longer than that byte, or the byte would
 -- be its first.
@@ -266,7 +274,7 @@ for i, d in ipairs(order) do
   local stop = d.next and d.next.addr or d.addr + 1
   for a = d.addr, stop - 1 do
     local s = a == d.addr and before[d.addr] or planted[a] or during[d.addr]
-    out:write(word(s), ",")
+    out:write(word(s, planted[a] and d.next.sym or d.sym), ",")
     col = col + 1
     if col == 16 then out:write("\n"); col = 0 end
   end

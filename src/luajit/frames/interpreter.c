@@ -386,7 +386,11 @@ enum ljp_guest_result ljp_guest_step_vm(struct ljp_guest *guest,
   if (ljp_vm_resizing(thread.vm))
     return LJP_GUEST_DEFER;
   ljp_vm_note_resizing(thread.vm, regs->notes);
-  ljp_guest_note(guest, &thread, LJP_VMSTATE_INTERP);
+  /* A builtin writes its result over the slot that names it, so its frame may
+  ** be gone while it still runs. */
+  ljp_guest_note(guest, &thread,
+                 LJP_VMMAP_BUILTIN(word) ? LJP_VMSTATE_BUILTIN
+                                         : LJP_VMSTATE_INTERP);
   bool ok;
   if (guest->L == L) {
     ok = vm_next_segment(guest, &thread, regs, cframe, mode == LJP_VM_CALLBACK,
