@@ -6,6 +6,8 @@
 ** the last, so that nothing has to be guessed.
 ** Safety: LJP_SIGSAFE throughout.
 */
+#include <string.h>
+
 #include "profilers/unwind/step.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
@@ -85,11 +87,8 @@ static char crt_find(uint64_t pc)
   return 0;
 }
 
-bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
+static bool crt_leave(char state, struct ljp_regs *regs)
 {
-  char state = crt_find(pc);
-  if (!state)
-    return false;
   uint64_t cfa = regs->r[LJP_RSP] + (state == '0' ? 8 : 16), rip, rbp = 0;
   if (!ljp_unwind_cfa_ok(cfa, regs->r[LJP_RSP]) ||
       !ljp_safe_load((const void *)(uintptr_t)(cfa - 8), &rip) || !rip ||
@@ -107,4 +106,32 @@ bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
                 1u << LJP_RSP | (uint32_t)(state == 'b') << LJP_RBP;
   regs->exact = false;
   return true;
+}
+
+bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs)
+{
+  char state = crt_find(pc);
+  return state && crt_leave(state, regs);
+}
+
+uint64_t ljp_unwind_called(uint64_t pc, const struct ljp_regs *regs)
+{
+  enum { CALL = 0xe8, CALL_BYTES = 5, LONGEST = 1024 };
+  uint8_t code[CALL_BYTES];
+  uint64_t back;
+  int32_t away;
+  if (!regs->exact ||
+      !ljp_safe_load((const void *)(uintptr_t)regs->r[LJP_RSP], &back) ||
+      ljp_safe_copy(code, (const void *)(uintptr_t)(back - CALL_BYTES),
+                    CALL_BYTES) != CALL_BYTES ||
+      code[0] != CALL)
+    return 0;
+  memcpy(&away, code + 1, sizeof away);
+  uint64_t start = back + (uint64_t)(int64_t)away;
+  return start <= pc && pc - start < LONGEST ? start : 0;
+}
+
+bool ljp_unwind_step_called(struct ljp_regs *regs)
+{
+  return crt_leave('0', regs);
 }

@@ -90,6 +90,24 @@ static bool step_has_pointer(const struct ljp_cfi_row *row)
          row->arg[LJP_RBP] == -16;
 }
 
+/* Steps out of a function that has no CFI, if it is one of those that are known
+** or has not touched the stack. */
+static enum ljp_unwind_result
+step_without_cfi(const struct ljp_unwind_object *object, uint64_t pc,
+                 struct ljp_regs *regs)
+{
+  struct ljp_cfi_found *found = step_room(regs);
+  if (ljp_unwind_step_crt(pc, regs))
+    return LJP_UNWIND_STEPPED;
+  uint64_t start = ljp_unwind_called(pc, regs);
+  return start >= object->lo && start && found &&
+                 ljp_unwind_find_cfi(object, start, found) ==
+                     LJP_UNWIND_NO_RULE &&
+                 ljp_unwind_step_called(regs)
+             ? LJP_UNWIND_STEPPED
+             : LJP_UNWIND_NO_RULE;
+}
+
 /* Steps by the object's own CFI. *landed: the caller is a frame that catches an
 ** error, so no call comes before its program counter. */
 static enum ljp_unwind_result
@@ -108,8 +126,8 @@ step_by_cfi(const struct ljp_unwind_object *object, uint64_t pc,
     if (result == LJP_UNWIND_NO_RULE && called)
       result = ljp_unwind_find_cfi(object, pc, found);
   }
-  if (result == LJP_UNWIND_NO_RULE && ljp_unwind_step_crt(pc, regs))
-    return LJP_UNWIND_STEPPED;
+  if (result == LJP_UNWIND_NO_RULE)
+    return step_without_cfi(object, pc, regs);
   if (result)
     return result;
   const struct ljp_cfi_row *row = &found->machine.row;
@@ -210,8 +228,7 @@ static enum ljp_unwind_result step_in(const struct ljp_unwind_map *map,
   case LJP_RULE_NONE:
     break;
   }
-  return ljp_unwind_step_crt(pc, regs) ? LJP_UNWIND_STEPPED
-                                       : LJP_UNWIND_NO_RULE;
+  return step_without_cfi(object, pc, regs);
 }
 
 /* -- Interrupted frames ---------------------------------------------------- */

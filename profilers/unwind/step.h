@@ -43,6 +43,14 @@ LJP_SIGSAFE static inline bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp)
 /* -- crt.c: functions without CFI, known by their bytes -------------------- */
 
 LJP_SIGSAFE bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs);
+/* Where a call leads that the word at the top of the stack follows, if that is
+** just before pc; else 0. If nothing there has CFI, a function begins there, was
+** called, and its stack is as it was then. Such is the vDSO's function for random
+** numbers, which may leave no trace of them on the stack. */
+LJP_SIGSAFE uint64_t ljp_unwind_called(uint64_t pc,
+                                       const struct ljp_regs *regs);
+/* The step out of such a function. */
+LJP_SIGSAFE bool ljp_unwind_step_called(struct ljp_regs *regs);
 
 /* -- eh_return.c: frames that are about to return to a landing pad --------- */
 
