@@ -128,15 +128,21 @@ static struct ljp_answer *answer_candidate(struct ljp_stacks *s,
   return room;
 }
 
-/* Removes duplicates, so that each word is compared once. */
+/* Removes duplicates, so that each word is compared once. Most words are told
+** apart by a bit of their own, the rest by a search. */
 static unsigned answer_unite(struct ljp_memo_read *word, unsigned n)
 {
+  uint64_t seen[16] = {0};
   unsigned kept = 0;
-  for (unsigned i = 0, j; i < n; i++) {
-    for (j = 0; j < kept && word[j].at != word[i].at; j++)
-      ;
+  for (unsigned i = 0; i < n; i++) {
+    uint64_t hash = word[i].at * UINT64_C(0x9e3779b97f4a7c15) >> 54;
+    uint64_t *bits = &seen[hash / 64], bit = UINT64_C(1) << hash % 64;
+    unsigned j = *bits & bit ? 0 : kept;
+    while (j < kept && word[j].at != word[i].at)
+      j++;
     if (j == kept)
       word[kept++] = word[i];
+    *bits |= bit;
   }
   return kept;
 }

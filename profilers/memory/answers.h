@@ -33,7 +33,7 @@ enum {
   LJP_ANSWER_WAYS = 8,
 #endif
   LJP_ANSWERS = LJP_ANSWER_SETS * LJP_ANSWER_WAYS,
-  LJP_ANSWER_WORDS = 64,
+  LJP_ANSWER_WORDS = 256,
   LJP_ANSWER_HISTORIES = 4096
 };
 _Static_assert((int)LJP_ANSWERS <= (int)LJP_NUMBERED_STACKS,
@@ -49,8 +49,8 @@ struct ljp_answer {
   uint32_t hits;  /* since the last search for room came to its way */
   uint32_t wait;  /* not learned: meetings that are still missing */
   struct ljp_found_stack stack;
-  struct ljp_memo_read word[LJP_ANSWER_WORDS];
   uint64_t frame[LJP_NUMBERED_FRAMES];
+  struct ljp_memo_read word[LJP_ANSWER_WORDS];
 };
 
 struct ljp_answers {

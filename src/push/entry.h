@@ -95,7 +95,7 @@ struct ljp_stack_entry {
 };
 _Static_assert(sizeof(struct ljp_stack_entry) == 8, "no padding");
 
-enum { LJP_NUMBERED_STACKS = 128, LJP_NUMBERED_FRAMES = 64 };
+enum { LJP_NUMBERED_STACKS = 128, LJP_NUMBERED_FRAMES = 192 };
 enum { LJP_KEEP_NUMBER = 0xffff };
 _Static_assert((int)LJP_STACK_MAX_FRAMES < (int)LJP_KEEP_NUMBER,
                "no number of frames");

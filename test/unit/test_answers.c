@@ -16,8 +16,11 @@
 
 _Atomic uint64_t ljp_protos_gone, ljp_traces_changed;
 
+enum { DEEP = 191 }; /* as many frames, and words below */
+
 static struct {
   uint64_t word[3]; /* of host frames, of the Lua stack, of what is below */
+  uint64_t deep[DEEP];
   uint64_t place;
   unsigned told, last_number;
   uint64_t told_frame;
@@ -64,7 +67,7 @@ bool ljp_push_stack_wait(struct ljp_producer *producer, unsigned number,
 {
   (void)producer;
   assert_true(number > 0 && number < LJP_NUMBERED_STACKS);
-  assert_int_equal(n, 1);
+  assert_true(n == 1 || n == DEEP);
   if (world.full)
     return false;
   world.told++;
@@ -161,6 +164,54 @@ static void any_word_that_changes_takes_the_answer_back(void **state)
   }
 }
 
+/* Tells of a stack of DEEP frames that was put together. */
+static void meet_deep(void)
+{
+  const struct ljp_return_site site = {.rip = 1};
+  const struct ljp_guest_regs regs = {.rip = 2};
+  const struct ljp_guest_start start = {.L = 3};
+  struct ljp_memo_read below[DEEP + 1];
+  uint64_t frames[DEEP];
+  for (unsigned i = 0; i < DEEP; i++) {
+    below[i] = (struct ljp_memo_read){(uint64_t)(uintptr_t)&world.deep[i],
+                                      world.deep[i]};
+    frames[i] = 101 + i;
+  }
+  below[DEEP] = below[0]; /* a word that is there twice */
+  const struct ljp_segment segment = {
+      .learned = true, .word = below, .words = DEEP + 1};
+  const struct ljp_found_stack found = {
+      .frames = frames, .count = DEEP, .root_first = true};
+  ljp_answers_meet(&stacks, &caller, &site, &regs, &start, &segment, &found);
+}
+
+static bool find_deep(void)
+{
+  struct ljp_found_stack found;
+  stacks.answers->rest = 0; /* many misses in a row make it pause */
+  if (!ljp_answers_find(&stacks, &caller, &found))
+    return false;
+  assert_int_equal(found.count, DEEP);
+  assert_int_equal(found.frames[DEEP - 1], 100 + DEEP);
+  return true;
+}
+
+static void deep_stacks_have_answers_that_every_word_can_take_back(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    assert_false(find_deep());
+    meet_deep();
+  }
+  assert_true(find_deep());
+  for (unsigned i = 0; i < DEEP; i++) {
+    world.deep[i] ^= 1;
+    assert_false(find_deep());
+    world.deep[i] ^= 1;
+    assert_true(find_deep());
+  }
+}
+
 static void sites_in_turn_keep_an_answer_each(void **state)
 {
   (void)state;
@@ -247,6 +298,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       TEST(a_stack_is_learned_when_it_is_met_the_third_time),
       TEST(any_word_that_changes_takes_the_answer_back),
+      TEST(deep_stacks_have_answers_that_every_word_can_take_back),
       TEST(sites_in_turn_keep_an_answer_each),
       TEST(what_follows_is_expected_without_a_look_at_the_place),
       TEST(another_caller_or_address_has_answers_of_its_own),
