@@ -33,6 +33,18 @@ static inline uint64_t ljp_unrotate_address(uint64_t rotated)
   return rotated << 3 | rotated >> 61;
 }
 
+static inline void ljp_put_u16(uint8_t *p, uint16_t v)
+{
+  p[0] = (uint8_t)v;
+  p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void ljp_put_u32(uint8_t *p, uint32_t v)
+{
+  ljp_put_u16(p, (uint16_t)v);
+  ljp_put_u16(p + 2, (uint16_t)(v >> 16));
+}
+
 /* The caller has LJP_VARINT_MAX_BYTES of room at p. Returns the end. */
 static inline uint8_t *ljp_put_varint(uint8_t *p, uint64_t value)
 {
@@ -42,6 +54,21 @@ static inline uint8_t *ljp_put_varint(uint8_t *p, uint64_t value)
   }
   *p++ = (uint8_t)value;
   return p;
+}
+
+/* The same, without a branch for each byte if the value is below 2^28. For
+** values whose lengths are hard to predict. */
+static inline uint8_t *ljp_put_varint_quick(uint8_t *p, uint64_t value)
+{
+  static const uint32_t more[4] = {0, 0x80, 0x8080, 0x808080};
+  if (value >> 28)
+    return ljp_put_varint(p, value);
+  const uint32_t v = (uint32_t)value;
+  const unsigned highest = 31u ^ (unsigned)__builtin_clz(v | 1);
+  const unsigned last = highest * 37 >> 8; /* highest / 7 */
+  ljp_put_u32(p, more[last] | (v & 0x7f) | (v << 1 & 0x7f00) |
+                     (v << 2 & 0x7f0000) | (v << 3 & 0x7f000000));
+  return p + last + 1;
 }
 
 /* Signed difference a - b, wrapping, as a zigzag varint. */
@@ -71,18 +98,6 @@ static inline const uint8_t *ljp_get_varint(const uint8_t *p,
     }
   }
   return NULL;
-}
-
-static inline void ljp_put_u16(uint8_t *p, uint16_t v)
-{
-  p[0] = (uint8_t)v;
-  p[1] = (uint8_t)(v >> 8);
-}
-
-static inline void ljp_put_u32(uint8_t *p, uint32_t v)
-{
-  ljp_put_u16(p, (uint16_t)v);
-  ljp_put_u16(p + 2, (uint16_t)(v >> 16));
 }
 
 static inline void ljp_put_u64(uint8_t *p, uint64_t v)

@@ -8,8 +8,10 @@
 #ifndef LJP_BUILDER_H
 #define LJP_BUILDER_H
 
+#include "src/base/assert.h"
 #include "src/base/format.h"
 #include "src/base/status.h"
+#include "src/base/varint.h"
 #include "src/push/producer.h"
 
 /* A block is written when a part reaches this. */
@@ -69,6 +71,78 @@ void ljp_builder_sample(struct ljp_builder *b, const struct ljp_sample *s,
 #define LJP_STACK_AS_BEFORE UINT64_MAX
 void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
                      uint64_t stack);
+/* Adds memory events to the open record. Each of them has the time, the VM and
+** the weight of the one before, and none is a reallocation. Until the run ends,
+** the last event is remembered here instead of in the builder. */
+struct ljp_mem_run {
+  uint8_t *end;        /* of the last event */
+  const uint8_t *full; /* behind which no event may begin */
+  uint64_t count, address, size, stack;
+  uint32_t vm;
+  uint8_t state, what;
+};
+
+/* Begins a run behind an event that ljp_builder_mem() has added. */
+static inline struct ljp_mem_run ljp_builder_begin_run(struct ljp_builder *b)
+{
+  ljp_assert(b->open_tag == LJP_REC_MEM);
+  return (struct ljp_mem_run){.end = b->events.data + b->events.len,
+                              .full = b->events.data + LJP_BLOCK_FILL_BYTES,
+                              .address = b->last_address,
+                              .size = b->last_size,
+                              .stack = b->last_stack,
+                              .vm = b->last_vm,
+                              .state = b->last_state,
+                              .what = b->last_what};
+}
+
+static inline void ljp_builder_end_run(struct ljp_builder *b,
+                                       const struct ljp_mem_run *run)
+{
+  b->events.len = (size_t)(run->end - b->events.data);
+  b->events_in_block[LJP_REC_MEM] += run->count;
+  b->last_address = run->address;
+  b->last_size = run->size;
+  b->last_stack = run->stack;
+  b->last_state = run->state;
+  b->last_what = run->what;
+}
+
+/* Only if run->end < run->full. stack: as in ljp_builder_mem(). */
+static inline void ljp_mem_run_add(struct ljp_mem_run *run, uint8_t op,
+                                   uint64_t address, uint64_t size,
+                                   uint64_t stack, uint8_t state, uint8_t what)
+{
+  uint8_t *first = run->end, *p = first + 2, flags = op;
+  ljp_assert(first < run->full && op < LJP_MEM_REALLOC);
+  first[1] = 0; /* the time's delta */
+  address = ljp_rotate_address(address);
+  p = ljp_put_varint_quick(p, ljp_zigzag((int64_t)(address - run->address)));
+  run->address = address;
+  if (size != run->size) {
+    flags |= LJP_MEM_SIZE;
+    p = ljp_put_varint(p, size);
+    run->size = size;
+  }
+  if (stack != LJP_STACK_AS_BEFORE && stack != run->stack) {
+    flags |= LJP_MEM_STACK;
+    p = ljp_put_delta(p, stack, run->stack);
+    run->stack = stack;
+  }
+  if (state != run->state) {
+    flags |= LJP_MEM_STATE;
+    *p++ = run->state = state;
+    p = ljp_put_varint(p, run->vm);
+  }
+  if (what != run->what) {
+    flags |= LJP_MEM_WHAT;
+    *p++ = run->what = what;
+  }
+  *first = flags;
+  run->end = p;
+  run->count++;
+}
+
 void ljp_builder_event(struct ljp_builder *b, enum ljp_record tag,
                        const uint8_t *body, size_t len);
 

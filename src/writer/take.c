@@ -40,9 +40,9 @@ static void take_sample(struct ljp_writer *w, struct ljp_source *s,
 /* The entry of a swept block carries the stack that its producer had before,
 ** but the event has none. That stack's references may mean something else by
 ** now, so it must not be resolved. */
-static bool take_without_stack(const struct ljp_mem *mem)
+static bool take_without_stack(uint8_t op, uint8_t what)
 {
-  return mem->op == LJP_MEM_FREE && (mem->what & LJP_MEM_SWEPT);
+  return op == LJP_MEM_FREE && (what & LJP_MEM_SWEPT);
 }
 
 /* The stack that a brief event names. */
@@ -55,36 +55,71 @@ take_brief_stack(const struct ljp_source *s, unsigned number)
   return LJP_LIKELY(s->numbered != NULL) ? &s->numbered[number].stack : &none;
 }
 
+static const struct ljp_brief_entry *take_brief_at(const struct ljp_ring *ring,
+                                                   uint64_t pos)
+{
+  const struct ljp_brief_entry *e =
+      (const void *)(ring->data + (pos & (ring->capacity - 1)));
+  ljp_assert(e->type != LJP_ENTRY_BRIEF || e->size == sizeof *e);
+  return e;
+}
+
+static inline uint8_t take_brief_op(const struct ljp_brief_entry *e)
+{
+  return e->op & 1 ? LJP_MEM_FREE : LJP_MEM_ALLOC;
+}
+
+/* Takes one brief entry. False: it was lost, or its stack had to be written. */
+static bool take_brief(struct ljp_writer *w, struct ljp_source *s,
+                       const struct ljp_brief_entry *e)
+{
+  struct ljp_mem mem = s->mem;
+  uint64_t stack = LJP_STACK_AS_BEFORE;
+  bool valid = true;
+  mem.address = ljp_brief_address(e);
+  mem.size = ljp_brief_bytes(e);
+  mem.op = take_brief_op(e);
+  mem.vmstate = e->vmstate;
+  mem.what = e->what;
+  if (!take_without_stack(mem.op, mem.what)) {
+    const unsigned number = e->op >> 1;
+    const struct ljp_taken_stack *named = take_brief_stack(s, number);
+    valid = ljp_writer_stack_valid(w, named);
+    stack = named->id;
+    if (!valid && !ljp_writer_numbered_stack(w, s, number, mem.time_ns, &stack))
+      return false;
+  }
+  ljp_builder_mem(&w->builder, &mem, stack);
+  return valid;
+}
+
 void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
                             const struct ljp_ring *ring, uint64_t *pos,
                             uint64_t end)
 {
-  struct ljp_mem *mem = &s->mem;
-  bool plain = true;
-  do {
-    const struct ljp_brief_entry *e =
-        (const void *)(ring->data + (*pos & (ring->capacity - 1)));
+  uint64_t at = *pos;
+  const bool plain = take_brief(w, s, take_brief_at(ring, at));
+  *pos = at += sizeof(struct ljp_brief_entry);
+  if (!plain || at >= end)
+    return;
+  struct ljp_mem_run run = ljp_builder_begin_run(&w->builder);
+  for (; at < end && run.end < run.full; at += sizeof(struct ljp_brief_entry)) {
+    const struct ljp_brief_entry *e = take_brief_at(ring, at);
     if (e->type != LJP_ENTRY_BRIEF)
-      return;
-    ljp_assert(e->size == sizeof *e);
-    mem->address = ljp_brief_address(e);
-    mem->size = ljp_brief_bytes(e);
-    mem->op = e->op & 1 ? LJP_MEM_FREE : LJP_MEM_ALLOC;
-    mem->vmstate = e->vmstate;
-    mem->what = e->what;
-    *pos += sizeof *e;
+      break;
     uint64_t stack = LJP_STACK_AS_BEFORE;
-    if (!take_without_stack(mem)) {
-      const unsigned number = e->op >> 1;
-      const struct ljp_taken_stack *named = take_brief_stack(s, number);
-      plain = ljp_writer_stack_valid(w, named);
+    const uint8_t op = take_brief_op(e);
+    if (!take_without_stack(op, e->what)) {
+      const struct ljp_taken_stack *named = take_brief_stack(s, e->op >> 1);
+      if (LJP_UNLIKELY(!ljp_writer_stack_valid(w, named)))
+        break;
       stack = named->id;
-      if (LJP_UNLIKELY(!plain && !ljp_writer_numbered_stack(
-                                     w, s, number, mem->time_ns, &stack)))
-        return;
     }
-    ljp_builder_mem(&w->builder, mem, stack);
-  } while (plain && *pos < end && !ljp_builder_full(&w->builder));
+    ljp_mem_run_add(&run, op, ljp_brief_address(e), ljp_brief_bytes(e), stack,
+                    e->vmstate, e->what);
+  }
+  ljp_builder_end_run(&w->builder, &run);
+  *pos = at;
 }
 
 static void take_mem(struct ljp_writer *w, struct ljp_source *s,
@@ -108,7 +143,7 @@ static void take_mem(struct ljp_writer *w, struct ljp_source *s,
   s->mem.vm = mem.vm;
   uint64_t stack = LJP_STACK_AS_BEFORE;
   bool same = e->n == 0 && e->keep == s->last.depth;
-  if ((same && take_without_stack(&mem)) ||
+  if ((same && take_without_stack(mem.op, mem.what)) ||
       (numbered
            ? ljp_writer_numbered_stack(w, s, e->n, e->time_ns, &stack)
            : take_stack(w, s, e->keep, e->n, parts.frames, e->time_ns, &stack)))

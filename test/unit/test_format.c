@@ -150,6 +150,19 @@ static void varints_come_back(void **state)
   }
 }
 
+static void quick_varints_are_the_same_bytes(void **state)
+{
+  (void)state;
+  for (unsigned shift = 0; shift < 64; shift++)
+    for (int add = -1; add <= 1; add++) {
+      const uint64_t v = (UINT64_C(1) << shift) + (uint64_t)add;
+      uint8_t buf[10] = {0}, quick[10] = {0};
+      const size_t n = (size_t)(ljp_put_varint(buf, v) - buf);
+      assert_int_equal(ljp_put_varint_quick(quick, v) - quick, n);
+      assert_memory_equal(quick, buf, n);
+    }
+}
+
 static void a_varint_beyond_64_bits_is_refused_a_padded_one_read(void **state)
 {
   (void)state;
@@ -242,6 +255,7 @@ int main(void)
       cmocka_unit_test(crc32c_has_the_known_value_both_ways),
       cmocka_unit_test(crc32c_continues_over_pieces),
       cmocka_unit_test(varints_come_back),
+      cmocka_unit_test(quick_varints_are_the_same_bytes),
       cmocka_unit_test(a_varint_beyond_64_bits_is_refused_a_padded_one_read),
       cmocka_unit_test(zigzag_keeps_small_numbers_small),
       cmocka_unit_test(a_block_head_comes_back_and_a_flipped_bit_is_seen),
