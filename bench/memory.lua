@@ -124,6 +124,37 @@ function workloads.sites5()
   keep = { a, b, c }
 end
 
+-- Two sites in turn, forty calls deep.
+function workloads.deep()
+  local function down(n)
+    if n > 0 then
+      local last = down(n - 1)
+      return last
+    end
+    local keep2
+    for i = 1, 1000000 * part do
+      keep = { i, i + 1 }
+      keep2 = { x = i }
+    end
+    return keep2
+  end
+  keep = down(40)
+end
+
+-- A coroutine for each request, which allocates a few things and ends.
+function workloads.requests()
+  local function handle(i)
+    local request = { i }
+    local answer = { request }
+    coroutine.yield(answer)
+    return { answer }
+  end
+  for i = 1, 150000 * part do
+    local run = coroutine.wrap(handle)
+    keep = { run(i), run() }
+  end
+end
+
 -- Counts collections: each one finalizes an object, whose finalizer makes a new one.
 local collections = 0
 local function sentinel()

@@ -46,10 +46,11 @@ printf '%-12s %8s | %7s %7s %7s %9s %8s %7s %6s | %9s | %8s %7s %7s %6s\n' '' \
   plain every cpu process 'cpu ns/ev' events B/event GC 'native ns' sampled cpu \
   instr. GC
 for workload in churn closures callbacks objects coroutines churn.off sites2 \
-  sites2.off growing growing.off sites3 sites3.off sites5 sites5.off; do
+  sites2.off growing growing.off sites3 sites3.off sites5 sites5.off deep deep.off \
+  requests; do
   instr=-
   case $workload in
-    sites* | growing* | *.off) ;;
+    sites* | growing* | deep | requests | *.off) ;;
     *) instr=$(instructions $workload)x ;;
   esac
   i=0
