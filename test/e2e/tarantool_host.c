@@ -236,7 +236,7 @@ static void freed(void)
         "  finalized = finalized + 1\n"
         "  local t = {} for k = 1, 31 do t['f' .. k] = k end\n"
         "  compare()\n"
-        "  if finalized % 3 == 0 then collectgarbage('step', 10) end\n"
+        "  for k = 1, finalized % 37 do collectgarbage('step', 0) end\n"
         "  if finalized % 19 == 0 then collectgarbage() end\n"
         "  compare()\n"
         "end\n"
