@@ -16,6 +16,14 @@
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
+/* Code without CFI is libc's own with musl; with glibc it is a fiber library's or
+** the like, which does with rsp what no compiler does. */
+#ifdef __GLIBC__
+enum { STEP_RUNS_CODE = 0 };
+#else
+enum { STEP_RUNS_CODE = 1 };
+#endif
+
 /* relaxed: the writer's next round would find out anyway. */
 static void step_want(_Atomic bool *flag)
 {
@@ -317,6 +325,8 @@ enum ljp_unwind_result ljp_unwind_step(const struct ljp_unwind_map *map,
       return LJP_UNWIND_STEPPED;
     if (!regs->exact && ljp_unwind_is_fiber_root(regs->r[LJP_RIP]))
       return LJP_UNWIND_END;
+    if (STEP_RUNS_CODE && range)
+      result = ljp_unwind_run_code(regs, result);
   }
   ljp_assert(result == LJP_UNWIND_STEPPED || step_left_alone(&before, regs));
   return result;

@@ -72,6 +72,13 @@ LJP_SIGSAFE bool ljp_unwind_run_eh_return(const struct ljp_cfi_row *row,
 LJP_SIGSAFE bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
                                                struct ljp_regs *regs);
 
+/* -- run_code.c: functions without CFI, by following their code ------------ */
+
+/* Steps from the code of a loaded object. otherwise: the result if the code does
+** not tell the caller. */
+LJP_SIGSAFE enum ljp_unwind_result
+ljp_unwind_run_code(struct ljp_regs *regs, enum ljp_unwind_result otherwise);
+
 /* -- code.c: what the machine code at an address says ---------------------- */
 
 /* Do the bytes before a return address end in a call? */

@@ -10,7 +10,11 @@
 ** pushes the frames of the signal. The frames below the stepped function come
 ** from glibc's backtrace().
 **
-** Usage: unwind_oracle [-v]
+** With -c each instruction's own frame is left by its code instead of its CFI
+** (as where libc has no CFI), and the result compared with the shadow stack and
+** with the CFI's.
+**
+** Usage: unwind_oracle [-v | -c]
 */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -22,6 +26,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "profilers/unwind/step.h"
 #include "profilers/unwind/unwind.h"
 #include "src/base/saferead.h"
 #include "unwind_workloads.h"
@@ -44,6 +49,7 @@ static bool last_was_call;
 static struct counts {
   uint64_t complete, cut, wrong, frames;
   uint64_t switching; /* inside a stack switch: not judged */
+  uint64_t differ;    /* by code: right, but a register is not as CFI says */
 } counts;
 static uint64_t switch_from, switch_to; /* swapcontext's code */
 static bool switching;
@@ -126,6 +132,39 @@ static void compare(const struct shadow *shadow, const ucontext_t *uc)
   }
 }
 
+static bool by_code;
+
+/* Counts a step as complete, cut, or wrong. */
+static void compare_code(const struct shadow *shadow, const ucontext_t *uc)
+{
+  struct ljp_unwind_room room;
+  struct ljp_regs regs, before;
+  const struct ljp_unwind_map *map = ljp_unwind_acquire(unwinder);
+  uint64_t expected = shadow->count ? shadow->pc[shadow->count - 1] : 0;
+  ljp_regs_from_context(&regs, uc, &room);
+  before = regs;
+  if (ljp_unwind_run_code(&regs, LJP_UNWIND_NO_CFI)) {
+    counts.cut++;
+    note_cut(before.r[LJP_RIP], LJP_UNWIND_NO_CFI);
+  } else {
+    bool right = regs.r[LJP_RIP] == expected, same = true;
+    if (right && !ljp_unwind_step(map, &before) &&
+        before.r[LJP_RIP] == expected)
+      for (unsigned i = 0; i < LJP_REGS; i++)
+        same &=
+            !(before.known & regs.known & LJP_REGS_CALLEE_SAVED & 1u << i) ||
+            before.r[i] == regs.r[i];
+    counts.complete += right;
+    counts.differ += !same;
+    if (!right && counts.wrong++ == 0) {
+      first_wrong_rip = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
+      first_wrong_got = regs.r[LJP_RIP];
+      first_wrong_expected = expected;
+    }
+  }
+  ljp_unwind_release(unwinder, map);
+}
+
 static void on_trap(int number, siginfo_t *info, void *context)
 {
   const ucontext_t *uc = context;
@@ -146,6 +185,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     switching = false;
   if (switching)
     counts.switching++;
+  else if (by_code)
+    compare_code(shadow, uc);
   else
     compare(shadow, uc);
   last_rsp = rsp;
@@ -240,6 +281,7 @@ static void run_round(const char *how, struct counts *total, bool verbose)
     total->cut += counts.cut;
     total->wrong += counts.wrong;
     total->switching += counts.switching;
+    total->differ += counts.differ;
   }
 }
 
@@ -248,6 +290,7 @@ int main(int argc, char **argv)
   struct sigaction action = {.sa_flags = SA_SIGINFO};
   struct counts total = {0};
   bool verbose = argc > 1 && !strcmp(argv[1], "-v");
+  by_code = argc > 1 && !strcmp(argv[1], "-c");
   void *warm[2];
   backtrace(warm, 2); /* loads libgcc now */
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -260,17 +303,22 @@ int main(int argc, char **argv)
   if (ljp_saferead_install() || ljp_unwind_new(&unwinder))
     return 1;
   run_round("interpreted", &total, verbose);
-  ljp_unwind_poll(unwinder, 0);
-  run_round("table", &total, verbose);
+  if (!by_code) {
+    ljp_unwind_poll(unwinder, 0);
+    run_round("table", &total, verbose);
+  }
   uint64_t all = total.complete + total.cut + total.wrong;
   printf("all: %lu instructions, %.3f %% complete, %lu cut, %lu wrong, %lu "
-         "not judged\n",
+         "not judged, %lu with other registers\n",
          (unsigned long)all, 100.0 * (double)total.complete / (double)all,
          (unsigned long)total.cut, (unsigned long)total.wrong,
-         (unsigned long)total.switching);
+         (unsigned long)total.switching, (unsigned long)total.differ);
   ljp_unwind_free(unwinder);
   ljp_saferead_remove();
   /* Two stacks in a thousand may be cut (libc code that pushes without saying
   ** so, a library that is not in the map yet). None may be wrong. */
+  if (by_code) /* eh_return restores registers in ways of its own */
+    return total.wrong || all < 200000 || total.cut * 2 > all ||
+           total.differ * 2000 > all;
   return total.wrong || all < 200000 || total.cut * 500 > all;
 }
