@@ -17,7 +17,7 @@ function(ljp_shell_test name)
   add_test(NAME ${label}/${name} COMMAND ${PROJECT_SOURCE_DIR}/test/e2e/${name}.sh)
   set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} TIMEOUT 600
     ENVIRONMENT "SOURCE_DIR=${PROJECT_SOURCE_DIR};BUILD_DIR=${LJP_TEST_BUILD};\
-CC=${CMAKE_C_COMPILER};LJP_BASE=${LUAJIT_BASE};LJP_SOURCE=${LUAJIT_SOURCE_DIR}")
+CC=${CMAKE_C_COMPILER};LJP_BASE=${LUAJIT_BASE};LJP_SOURCE=${LUAJIT_SOURCE_DIR}${LJP_TEST_ENVIRONMENT}")
 endfunction()
 
 # ljp_not_here(REASON TESTS...): tests that are skipped and say why.
@@ -45,7 +45,13 @@ endforeach()
 if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
   ljp_host_program(copy_host libluajit dl)
   ljp_host_program(fork_host dl)
-  foreach(mode vms first chunks unload)
+  set(modes vms first chunks)
+  if(LJP_MUSL)
+    ljp_not_here("musl never unloads a library" e2e/fork_unload)
+  else()
+    list(APPEND modes unload)
+  endif()
+  foreach(mode ${modes})
     add_test(NAME e2e/fork_${mode}
       COMMAND fork_host $<TARGET_FILE:libluajit> ${mode})
     set_tests_properties(e2e/fork_${mode} PROPERTIES LABELS e2e TIMEOUT 300)
@@ -62,6 +68,10 @@ if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
     $<TARGET_OBJECTS:ljp_unwind_sigsafe> $<TARGET_OBJECTS:ljp_saferead_sigsafe>
     COMMAND_EXPAND_LISTS)
   set_tests_properties(e2e/sigsafe_sampler PROPERTIES LABELS e2e)
+  if(LJP_MUSL)
+    set_tests_properties(e2e/sigsafe_sampler PROPERTIES
+      ENVIRONMENT LJP_LIBC=musl)
+  endif()
 endif()
 
 # What -DLJPROF_MARKERS=OFF builds: the static library with another markers.c.

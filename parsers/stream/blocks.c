@@ -102,15 +102,16 @@ static enum ljp_status blocks_unpack(struct ljp_blocks *b,
                                      enum ljp_gap_reason *why)
 {
   const uint8_t *stored = b->window + b->start + HEAD;
+  enum ljp_status status;
   b->block.payload = stored;
   if (!(head->flags & LJP_BLOCK_ZSTD))
     return LJP_OK;
   if (!b->raw)
     b->raw = calloc(1, LJP_BLOCK_MAX_BYTES + LJP_BLOCK_SLACK);
-  if (!b->zstd)
-    b->zstd = ljp_unzstd_new();
-  if (!b->raw || !b->zstd)
+  if (!b->raw)
     return LJP_ERR_MEM;
+  if (!b->zstd && (status = ljp_unzstd_new(&b->zstd)) != LJP_OK)
+    return status;
   if (!ljp_unzstd(b->zstd, b->raw, head->raw_len, stored, head->stored_len))
     *why = LJP_GAP_ZSTD;
   b->block.payload = b->raw;

@@ -81,6 +81,9 @@ static enum ljp_status reader_fail(struct ljp_reader *r, enum ljp_status status)
     snprintf(r->error, sizeof r->error,
              "not an ljprof stream: no whole block in %" PRIu64 " bytes (%s)",
              b->offset, ljp_name_gap(b->gap.reason));
+  else if (status == LJP_ERR_NOTSUP)
+    snprintf(r->error, sizeof r->error,
+             "compressed, and there is no libzstd.so.1 to read it with");
   else
     snprintf(r->error, sizeof r->error, "%s", ljp_status_text(status));
   r->failed = status;

@@ -5,9 +5,10 @@
 
 #include <zstd.h>
 
-struct ljp_unzstd *ljp_unzstd_new(void)
+enum ljp_status ljp_unzstd_new(struct ljp_unzstd **out)
 {
-  return (struct ljp_unzstd *)ZSTD_createDCtx();
+  *out = (struct ljp_unzstd *)ZSTD_createDCtx();
+  return *out ? LJP_OK : LJP_ERR_MEM;
 }
 
 void ljp_unzstd_free(struct ljp_unzstd *unzstd)

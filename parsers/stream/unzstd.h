@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/status.h"
+
 struct ljp_unzstd;
 
-/* NULL: out of memory, or there is no libzstd. */
-struct ljp_unzstd *ljp_unzstd_new(void);
+/* LJP_ERR_NOTSUP: there is no libzstd. */
+enum ljp_status ljp_unzstd_new(struct ljp_unzstd **out);
 void ljp_unzstd_free(struct ljp_unzstd *unzstd);
 
 /* in is one whole frame of in_len bytes, and has out_len bytes unpacked. */

@@ -25,21 +25,24 @@ static bool unzstd_find(void *library, const char *name, void *function)
   return address != NULL;
 }
 
-struct ljp_unzstd *ljp_unzstd_new(void)
+enum ljp_status ljp_unzstd_new(struct ljp_unzstd **out)
 {
   void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-  struct ljp_unzstd *u = library ? calloc(1, sizeof *u) : NULL;
-  if (!u)
-    return NULL;
-  if (unzstd_find(library, "ZSTD_createDCtx", &u->create) &&
+  struct ljp_unzstd *u = calloc(1, sizeof *u);
+  enum ljp_status status = u ? LJP_ERR_NOTSUP : LJP_ERR_MEM;
+  if (u && library && unzstd_find(library, "ZSTD_createDCtx", &u->create) &&
       unzstd_find(library, "ZSTD_freeDCtx", &u->discard) &&
       unzstd_find(library, "ZSTD_findFrameCompressedSize", &u->frame_len) &&
-      unzstd_find(library, "ZSTD_decompressDCtx", &u->decompress))
+      unzstd_find(library, "ZSTD_decompressDCtx", &u->decompress)) {
     u->ctx = u->create();
-  if (u->ctx)
-    return u;
-  free(u);
-  return NULL;
+    status = u->ctx ? LJP_OK : LJP_ERR_MEM;
+  }
+  if (status) {
+    free(u);
+    u = NULL;
+  }
+  *out = u;
+  return status;
 }
 
 void ljp_unzstd_free(struct ljp_unzstd *unzstd)

@@ -116,7 +116,7 @@ static char insn_vex(struct reading *r, uint8_t first)
 static int64_t insn_operands(struct reading *r, char form)
 {
   uint32_t whole = r->small ? 2 : 4;
-  if (strchr("mMZfg", form)) {
+  if (form == 'm' || form == 'M' || form == 'Z' || form == 'f' || form == 'g') {
     insn_modrm(r);
     if ((form == 'f' || form == 'g') && (r->reg & 7) > 1)
       return 0;

@@ -20,21 +20,40 @@
 #include <pthread.h>
 #include <stdlib.h>
 #endif
-#include <string.h>
 
 #include "profilers/unwind/instruction.h"
 #include "profilers/unwind/step.h"
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
-enum { MAX_WAY = 300, MAX_ALL = 600, MAX_BRANCHES = 8 };
+enum { MAX_ALL = 1000, MAX_BRANCHES = 24 };
+
+/* Where the machine keeps a register; only these can matter. r10 is the frame of
+** functions that realign the stack. */
+enum { SLOTS = 7, NO_SLOT = SLOTS };
+static const uint8_t run_slot[16] = {[LJP_RAX] = NO_SLOT,
+                                     [LJP_RDX] = NO_SLOT,
+                                     [LJP_RCX] = NO_SLOT,
+                                     [LJP_RBX] = 0,
+                                     [LJP_RSI] = NO_SLOT,
+                                     [LJP_RDI] = NO_SLOT,
+                                     [LJP_RBP] = 1,
+                                     [LJP_RSP] = NO_SLOT,
+                                     [8] = NO_SLOT,
+                                     [9] = NO_SLOT,
+                                     [10] = 2,
+                                     [11] = NO_SLOT,
+                                     [LJP_R12] = 3,
+                                     [LJP_R13] = 4,
+                                     [LJP_R14] = 5,
+                                     [LJP_R15] = 6};
 
 /* reg: as the caller has it, for registers that functions preserve. */
 struct machine {
   uint64_t pc, rsp;
   uint64_t low; /* what lies below has been popped, or is not pushed yet */
-  uint64_t reg[LJP_REGS];
-  uint32_t known; /* of reg; bit LJP_RSP: rsp is known */
+  uint64_t reg[SLOTS];
+  uint32_t known; /* of DWARF's numbers; bit LJP_RSP: rsp is known */
   uint64_t frame; /* what rbp is on the way; 0: not known */
   bool framed;    /* rbp is not reg[LJP_RBP] but frame */
 };
@@ -45,7 +64,7 @@ struct run {
   uint32_t count; /* of branches */
   uint32_t left;  /* branches whose other way was tried */
   bool straight;  /* no branch so far */
-  uint64_t target[MAX_BRANCHES];
+  uint64_t branch[MAX_BRANCHES], target[MAX_BRANCHES];
   struct machine before[MAX_BRANCHES];
 };
 
@@ -72,9 +91,10 @@ static void run_load(struct run *r, uint32_t reg, uint64_t from)
   if (reg == LJP_RBP)
     r->at.framed = false;
   bool there = (r->at.known >> LJP_RSP & 1) && from >= r->at.low;
-  if (reg == LJP_RSP)
+  if (run_slot[reg] == NO_SLOT)
     return;
-  if (there && ljp_safe_load((const void *)(uintptr_t)from, &r->at.reg[reg]))
+  if (there &&
+      ljp_safe_load((const void *)(uintptr_t)from, &r->at.reg[run_slot[reg]]))
     r->at.known |= bit;
   /* A preserved register still has what will be pushed. */
   else if (!(LJP_REGS_CALLEE_SAVED & bit))
@@ -89,14 +109,17 @@ static void run_adjust(struct run *r, int64_t bytes)
     r->at.low = r->at.rsp;
 }
 
+/* A branch that has been met leads in a circle, or where another way has failed.
+** pc: behind it. */
 static enum way run_branch(struct run *r, uint64_t target)
 {
   r->straight = false;
   for (uint32_t i = 0; i < r->count; i++)
-    if (r->target[i] == target)
-      return GOES_ON;
+    if (r->branch[i] == r->at.pc)
+      return LEADS_NOWHERE;
   if (r->count == MAX_BRANCHES)
     return GOES_ON;
+  r->branch[r->count] = r->at.pc;
   r->before[r->count] = r->at;
   r->target[r->count++] = target;
   return GOES_ON;
@@ -119,11 +142,14 @@ static enum way run_return(struct run *r)
 static void run_set_rsp(struct run *r, uint32_t reg, int64_t more)
 {
   bool framed = reg == LJP_RBP && r->at.framed;
-  bool known = framed ? r->at.frame != 0 : r->at.known >> reg & 1;
+  bool known = framed ? r->at.frame != 0
+               : reg == LJP_RSP
+                   ? r->at.known >> LJP_RSP & 1
+                   : run_slot[reg] != NO_SLOT && (r->at.known >> reg & 1);
   if (framed)
     r->at.rsp = r->at.frame;
-  else if (reg != LJP_RSP)
-    r->at.rsp = r->at.reg[reg];
+  else if (known && reg != LJP_RSP)
+    r->at.rsp = r->at.reg[run_slot[reg]];
   r->at.known = (r->at.known & ~(1u << LJP_RSP)) | (uint32_t)known << LJP_RSP;
   run_adjust(r, more);
 }
@@ -135,8 +161,8 @@ static void run_point(struct run *r, uint32_t reg, uint64_t to)
   if (reg == LJP_RBP) {
     r->at.framed = true;
     r->at.frame = known ? to : 0;
-  } else if (!(LJP_REGS_CALLEE_SAVED >> reg & 1)) {
-    r->at.reg[reg] = to;
+  } else if (reg == 10) {
+    r->at.reg[run_slot[reg]] = to;
     r->at.known = (r->at.known & ~(1u << reg)) | (uint32_t)known << reg;
   }
 }
@@ -220,16 +246,13 @@ static bool run_back(struct run *r)
 
 static enum way run_all(struct run *r)
 {
-  enum way way = GOES_ON;
   uint32_t all = 0;
   do {
-    for (uint32_t i = 0; i < MAX_WAY && way == GOES_ON && all < MAX_ALL; i++) {
+    enum way way = GOES_ON;
+    while (way == GOES_ON && all++ < MAX_ALL)
       way = run_one(r);
-      all++;
-    }
     if (way == RETURNS || (way == NEVER_RETURNS && r->straight))
       return way;
-    way = GOES_ON;
   } while (all < MAX_ALL && run_back(r));
   return LEADS_NOWHERE;
 }
@@ -242,7 +265,9 @@ enum ljp_unwind_result ljp_unwind_run_code(struct ljp_regs *regs,
   r.start = r.at.rsp = r.at.low = regs->r[LJP_RSP];
   r.at.frame = 0;
   r.at.framed = false;
-  memcpy(r.at.reg, regs->r, sizeof r.at.reg);
+  for (uint32_t i = 0; i < 16; i++)
+    if (run_slot[i] != NO_SLOT)
+      r.at.reg[run_slot[i]] = regs->r[i];
   r.at.known = regs->known;
   r.count = r.left = 0;
   r.straight = true;
@@ -255,9 +280,9 @@ enum ljp_unwind_result ljp_unwind_run_code(struct ljp_regs *regs,
     return otherwise;
   }
   ljp_memo_blur(regs->notes);
-  for (uint32_t i = 0; i < LJP_REGS; i++)
+  for (uint32_t i = 0; i < 16; i++)
     if (LJP_REGS_CALLEE_SAVED >> i & 1)
-      regs->r[i] = r.at.reg[i];
+      regs->r[i] = r.at.reg[run_slot[i]];
   regs->known =
       (r.at.known & LJP_REGS_CALLEE_SAVED) | 1u << LJP_RIP | 1u << LJP_RSP;
   regs->r[LJP_RIP] = r.at.pc;

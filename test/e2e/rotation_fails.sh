@@ -122,7 +122,7 @@ fresh
 fails folder "No such file or directory"
 turned folder
 fresh
-fails descriptors "Too many open files"
+fails descriptors "[Nn]o file descriptors\|Too many open files"
 turned descriptors
 fresh
 mkdir out/x.ljp.s1

@@ -16,6 +16,11 @@ allowed="$allowed clock_gettime __errno_location"
 allowed="$allowed lj_asm_trace lj_gc_fullgc lj_gc_step lj_gc_step_jit
   lj_opt_dce lj_opt_loop lj_opt_sink lj_trace_exit lj_trace_hot lj_trace_ins
   lj_vm_asm_begin ljp_vm_chunks ljp_vm_count"
+# With musl the address of a thread-local variable is asked for (src/base/tls.h),
+# and the ends of a process or thread are recognised by their addresses
+# (profilers/unwind/run_code.c).
+[ "${LJP_LIBC:-}" != musl ] ||
+  allowed="$allowed __tls_get_addr exit _Exit abort pthread_exit"
 allowed=$(echo "$allowed" | tr -s '\n ' '  ')
 
 defined=$(nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | sort -u)
