@@ -33,6 +33,7 @@
 #include "lualib.h"
 #include "lmisclib.h"
 #include "test/support/check.h"
+#include "test/support/host_vm.h"
 
 enum { ENOUGH = 30000 }; /* bytes; start writes fewer */
 
@@ -78,23 +79,7 @@ static int on_stop(void *ctx, uint8_t *buf)
   return c->error || buf != c->buffer;
 }
 
-static void run(lua_State *L, const char *code)
-{
-  if (luaL_loadbuffer(L, code, strlen(code), "=host") ||
-      lua_pcall(L, 0, 0, 0)) {
-    fprintf(stderr, "%s\n", lua_tostring(L, -1));
-    exit(1);
-  }
-}
-
 static const char work[] = "for i = 1, 20000 do keep = {tostring(i)} end";
-
-static lua_State *new_vm(void)
-{
-  lua_State *L = luaL_newstate();
-  luaL_openlibs(L);
-  return L;
-}
 
 static void *run_there(void *L)
 {

@@ -30,31 +30,13 @@
 #include "lualib.h"
 #include "lmisclib.h"
 #include "test/support/check.h"
+#include "test/support/host_vm.h"
 
 static const char *output;
 
-static lua_State *new_vm(void)
-{
-  lua_State *L = luaL_newstate();
-  luaL_openlibs(L);
-  return L;
-}
-
-static void run(lua_State *L, const char *code)
-{
-  if (luaL_loadbuffer(L, code, strlen(code), "=host") ||
-      lua_pcall(L, 0, 0, 0)) {
-    fprintf(stderr, "%s\n", lua_tostring(L, -1));
-    exit(1);
-  }
-}
-
 static void start(lua_State *L, const char *options)
 {
-  char code[1024];
-  snprintf(code, sizeof code, "assert(misc.sysprof.start{path='%s', %s})",
-           output, options);
-  run(L, code);
+  start_session(L, output, options);
 }
 
 #define SPIN(name, seconds)                                                    \

@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -37,31 +35,14 @@
 #include "lauxlib.h"
 #include "lualib.h"
 #include "test/support/check.h"
+#include "test/support/host_vm.h"
+#include "test/support/refuse_perf.h"
 
 static const char *output;
 
-static lua_State *new_vm(void)
-{
-  lua_State *L = luaL_newstate();
-  luaL_openlibs(L);
-  return L;
-}
-
-static void run(lua_State *L, const char *code)
-{
-  if (luaL_loadbuffer(L, code, strlen(code), "=host") ||
-      lua_pcall(L, 0, 0, 0)) {
-    fprintf(stderr, "%s\n", lua_tostring(L, -1));
-    exit(1);
-  }
-}
-
 static void start_with(lua_State *L, const char *options)
 {
-  char code[1024];
-  snprintf(code, sizeof code, "assert(misc.sysprof.start{path='%s', %s})",
-           output, options);
-  run(L, code);
+  start_session(L, output, options);
 }
 
 static void start(lua_State *L)
@@ -127,20 +108,6 @@ static int ended(void)
 }
 
 /* -- Waits ----------------------------------------------------------------- */
-/* From here on the kernel refuses perf events, as in most containers. */
-static void refuse_perf(void)
-{
-  struct sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  struct sock_fprog program = {sizeof code / sizeof *code, code};
-  CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-    exit(77);
-}
-
 static int wait_by_usleep(unsigned us)
 {
   return usleep(us);
@@ -177,7 +144,8 @@ static int waits(void)
   int (*const how[])(unsigned) = {wait_by_usleep, wait_by_nanosleep,
                                   wait_by_poll, wait_by_semaphore};
   lua_State *L = new_vm();
-  refuse_perf();
+  if (!refuse_perf())
+    exit(77);
   start(L);
   run(L, "assert(misc.sysprof.status().timer == 'tick') "
          "function work(n) local x = 0 for i = 1, n do x = x + i % 3 end end");

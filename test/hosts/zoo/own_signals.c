@@ -6,7 +6,6 @@
 */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/hosts/zoo/zoo.h"
@@ -31,12 +30,7 @@ static void install(void)
 
 int main(int argc, char **argv)
 {
-  bool early = argc > 1 && !strcmp(argv[1], "early");
-  if (early)
-    install();
-  lua_State *L = zoo_vm();
-  if (!early)
-    install();
+  lua_State *L = zoo_vm_and(install, argc, argv);
   for (int turn = 0; turn < 7; turn++) {
     zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 7));
     for (int i = 0; i < SIGNALS; i++)

@@ -5,7 +5,6 @@
 ** zoo: may-refuse early
 */
 #include <signal.h>
-#include <string.h>
 #include <sys/time.h>
 
 #include "test/hosts/zoo/zoo.h"
@@ -28,13 +27,8 @@ static void install(void)
 
 int main(int argc, char **argv)
 {
-  bool early = argc > 1 && !strcmp(argv[1], "early");
   struct itimerval never = {{0, 0}, {0, 0}};
-  if (early)
-    install();
-  lua_State *L = zoo_vm();
-  if (!early)
-    install();
+  lua_State *L = zoo_vm_and(install, argc, argv);
   seen = 0;
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS));
   for (int i = 0; i < 100 && !seen; i++)

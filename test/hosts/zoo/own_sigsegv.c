@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,12 +44,7 @@ static void install(void)
 
 int main(int argc, char **argv)
 {
-  bool early = argc > 1 && !strcmp(argv[1], "early");
-  if (early)
-    install();
-  lua_State *L = zoo_vm();
-  if (!early)
-    install();
+  lua_State *L = zoo_vm_and(install, argc, argv);
   heap =
       mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   int descriptor = open("short", O_RDWR | O_CREAT, 0600);

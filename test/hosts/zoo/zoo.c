@@ -153,6 +153,17 @@ lua_State *zoo_vm(void)
   return L;
 }
 
+lua_State *zoo_vm_and(void (*install)(void), int argc, char **argv)
+{
+  bool early = argc > 1 && !strcmp(argv[1], "early");
+  if (early)
+    install();
+  lua_State *L = zoo_vm();
+  if (!early)
+    install();
+  return L;
+}
+
 static long zoo_call(lua_State *L, const char *function, int rounds)
 {
   lua_getglobal(L, function);

@@ -51,6 +51,9 @@ void zoo_need(bool good, const char *what);
 /* A VM with its libraries. Under ljprof record the session begins in here. */
 lua_State *zoo_vm(void);
 
+/* The same; install() is called before, with the argument "early", or after. */
+lua_State *zoo_vm_and(void (*install)(void), int argc, char **argv);
+
 /* Gives a VM that is already there its libraries. */
 void zoo_open(lua_State *L);
 
