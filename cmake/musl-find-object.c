@@ -6,7 +6,7 @@
 #include <link.h>
 #include <stddef.h>
 
-/* As in glibc's dlfcn.h. */
+/* As glibc declares it. */
 struct found_object {
   unsigned long long flags;
   void *start, *end;

@@ -39,7 +39,7 @@ stale() {
       }
       endings = "[.](c|h|md|lua|sh|js|mjs|txt|cmake|json|css|html|patch|proto)$"
       roots = "^(src|profilers|parsers|tools|test|bench|cmake|doc|examples)/."
-      foreign = "(^|/)(lj_|lib_|luajit[.]h|vmdef[.]lua)"
+      foreign = "(^|/)(lj_|lib_|luajit[.][ch]|vmdef[.]lua)"
       headers = "^(lua|lauxlib|lualib|cmocka|pprof[.]pb-c)[.]h$"
     }
 
