@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "parsers/base/pages.h"
 #include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 
@@ -49,11 +50,10 @@ static inline bool ljp_index_reserve(struct ljp_index *index)
   if (LJP_LIKELY(index->used < index->count / 4 * 3))
     return true;
   uint32_t count = index->count ? index->count * 2 : LJP_INDEX_FIRST;
-  struct ljp_index_slot *slots = calloc(count, sizeof *slots);
-  if (!slots || !count) {
-    free(slots);
+  struct ljp_index_slot *slots =
+      count ? ljp_pages_take(count * sizeof *slots) : NULL;
+  if (!slots)
     return false;
-  }
   for (uint32_t i = 0; i < index->count; i++)
     if (index->slots[i].item) {
       uint32_t at = index->slots[i].hash & (count - 1);
@@ -61,7 +61,7 @@ static inline bool ljp_index_reserve(struct ljp_index *index)
         at = (at + 1) & (count - 1);
       slots[at] = index->slots[i];
     }
-  free(index->slots);
+  ljp_pages_give_back(index->slots, index->count * sizeof *slots);
   index->slots = slots;
   index->count = count;
   return true;
@@ -100,7 +100,7 @@ static inline void ljp_index_put(struct ljp_index *index,
 
 static inline void ljp_index_fini(struct ljp_index *index)
 {
-  free(index->slots);
+  ljp_pages_give_back(index->slots, index->count * sizeof *index->slots);
   *index = (struct ljp_index){0};
 }
 

@@ -133,6 +133,14 @@ done
 grep -q 'damaged at byte 28: 0x3f is no event' json.txt || fail "the bad byte"
 ok "unknown symbols and a bad byte"
 
+# A place that only shrinks blocks to nothing has its row, too.
+printf 'ljs\003\0\0\0\200ljm\003\0\0\0\011\021\003\101\007\013\020\002\100\007\100\000\200' \
+  > shrink.bin
+"$ljprof" report --json --by line shrink.bin > json.txt || fail "report shrink.bin"
+grep -q '"name":"(unknown Lua function 16)".*"reallocs":1,' json.txt ||
+  fail "no row of reallocations to 0 bytes: $(cat json.txt)"
+ok "reallocations to 0 bytes"
+
 # A table has the newest symbols first: a trace comes before its function. And
 # chunks whose names are empty, or nothing but a mark, are chunks of their own.
 printf 'ljs\003\0\0\0\002\001\020\005\000\020\002@a\003\000\021\000\002\000\022\001@\002\000\023\001=\002\200ljm\003\0\0\0\021\001\100\007\011\021\002\101\007\011\022\002\102\007\011\023\002\103\007\200' \

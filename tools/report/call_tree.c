@@ -60,7 +60,7 @@ static bool calls_grow_down(struct tree *t)
   uint8_t *used = calloc(p->node_count, 1);
   bool ok = map && used;
   for (uint32_t i = p->node_count; ok && i-- > 1;) {
-    const struct ljp_value *v = &t->r->select.nodes[i];
+    const struct ljp_value *v = ljp_select_node(&t->r->select, i);
     used[i] |= v->count || v->weight;
     used[p->nodes[i].parent] |= used[i];
   }
@@ -76,7 +76,7 @@ static bool calls_grow_down(struct tree *t)
     else
       ok = calls_branch(t, parent, t->groups.of_node[i], &map[i]);
     if (ok)
-      ljp_value_add(&t->list[map[i]].self, &t->r->select.nodes[i]);
+      ljp_value_add(&t->list[map[i]].self, ljp_select_node(&t->r->select, i));
   }
   free(map);
   free(used);
@@ -93,7 +93,7 @@ static bool calls_grow_up(struct tree *t)
   const struct ljp_profile *p = t->r->p;
   ljp_value_add(&t->list[0].total, &t->r->select.total);
   for (uint32_t i = 1; i < p->node_count; i++) {
-    const struct ljp_value *v = &t->r->select.nodes[i];
+    const struct ljp_value *v = ljp_select_node(&t->r->select, i);
     uint32_t at = 0;
     if (!v->count && !v->weight)
       continue;

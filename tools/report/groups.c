@@ -148,49 +148,80 @@ static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
   return ok;
 }
 
+/* The walk over the tree that sums up totals. */
+struct totals {
+  const struct ljp_report *r;
+  struct ljp_groups *groups;
+  uint32_t *child, *sibling; /* By node; 0: none. */
+  uint32_t *open;            /* By group: how many nodes of the path have it. */
+  struct ljp_value *path;    /* Sums of the nodes from the root to this one. */
+  uint32_t depth, room;
+};
+
+static bool group_enter(struct totals *t, uint32_t node)
+{
+  if (!ljp_array_reserve(&t->path, t->depth + 1, &t->room, sizeof *t->path))
+    return false;
+  t->path[++t->depth] = *ljp_select_node(&t->r->select, node);
+  t->open[t->groups->of_node[node]]++;
+  return true;
+}
+
+static void group_leave(struct totals *t, uint32_t node)
+{
+  const struct ljp_value *sum = &t->path[t->depth--];
+  uint32_t group = t->groups->of_node[node];
+  ljp_assert(t->open[group]);
+  if (!--t->open[group])
+    ljp_value_add(&t->groups->values[group].total, sum);
+  if (t->depth)
+    ljp_value_add(&t->path[t->depth], sum);
+}
+
+static bool group_walk(struct totals *t)
+{
+  const struct ljp_profile_node *nodes = t->r->p->nodes;
+  for (uint32_t at = t->child[0]; at;) {
+    if (!group_enter(t, at))
+      return false;
+    if (t->child[at]) {
+      at = t->child[at];
+      continue;
+    }
+    for (;;) {
+      group_leave(t, at);
+      if (t->sibling[at] || !nodes[at].parent) {
+        at = t->sibling[at];
+        break;
+      }
+      at = nodes[at].parent;
+    }
+  }
+  return true;
+}
+
 /* Sums up totals. A stack counts once for each group in it, also if the group
 ** occurs several times. The walk over the tree therefore counts how often each
 ** group is open. */
 static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
 {
   const struct ljp_profile *p = r->p;
-  struct ljp_value *sums = malloc(p->node_count * sizeof *sums);
-  uint32_t *child = calloc(p->node_count, sizeof *child);
-  uint32_t *sibling = calloc(p->node_count, sizeof *sibling);
-  uint32_t *open = calloc((size_t)groups->count + 1, sizeof *open);
-  bool ok = sums && child && sibling && open;
-  if (ok) {
-    memcpy(sums, r->select.nodes, p->node_count * sizeof *sums);
-    for (uint32_t i = p->node_count; i-- > 1;) {
-      uint32_t parent = p->nodes[i].parent;
-      ljp_value_add(&sums[parent], &sums[i]);
-      sibling[i] = child[parent];
-      child[parent] = i;
-    }
-    for (uint32_t at = child[0]; at;) {
-      uint32_t group = groups->of_node[at];
-      if (!open[group]++) {
-        ljp_value_add(&groups->values[group].total, &sums[at]);
-      }
-      if (child[at]) {
-        at = child[at];
-        continue;
-      }
-      while (at && !sibling[at]) {
-        ljp_assert(open[groups->of_node[at]]);
-        open[groups->of_node[at]]--;
-        at = p->nodes[at].parent;
-      }
-      if (at) {
-        open[groups->of_node[at]]--;
-        at = sibling[at];
-      }
-    }
+  struct totals t = {.r = r,
+                     .groups = groups,
+                     .child = calloc(p->node_count, sizeof *t.child),
+                     .sibling = calloc(p->node_count, sizeof *t.sibling),
+                     .open = calloc((size_t)groups->count + 1, sizeof *t.open)};
+  bool ok = t.child && t.sibling && t.open;
+  for (uint32_t i = p->node_count; ok && i-- > 1;) {
+    uint32_t parent = p->nodes[i].parent;
+    t.sibling[i] = t.child[parent];
+    t.child[parent] = i;
   }
-  free(sums);
-  free(child);
-  free(sibling);
-  free(open);
+  ok = ok && group_walk(&t);
+  free(t.child);
+  free(t.sibling);
+  free(t.open);
+  free(t.path);
   return ok;
 }
 
@@ -278,8 +309,8 @@ static bool group_adds_up(const struct ljp_report *r,
 {
   uint64_t count = 0, weight = 0;
   if (groups->of_node) {
-    count = r->select.nodes[0].count;
-    weight = r->select.nodes[0].weight;
+    count = ljp_select_node(&r->select, 0)->count;
+    weight = ljp_select_node(&r->select, 0)->weight;
   }
   for (uint32_t i = 0; i < groups->count; i++) {
     count += groups->values[i].self.count;
@@ -303,8 +334,9 @@ bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups)
     groups->values = calloc((size_t)k.count + 1, sizeof *groups->values);
     ok = ok && groups->values;
     for (uint32_t i = 1; ok && i < p->node_count; i++)
-      ljp_value_add(&groups->values[groups->of_node[i]].self,
-                    &r->select.nodes[i]);
+      if (r->select.value_of[i])
+        ljp_value_add(&groups->values[groups->of_node[i]].self,
+                      ljp_select_node(&r->select, i));
     ok = ok && group_totals(r, groups);
   } else {
     ok = group_rows(r, &k, groups);

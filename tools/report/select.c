@@ -143,6 +143,7 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
                const struct ljp_select_options *options, const char *command)
 {
   uint8_t *focus = NULL, *ignore = NULL, *in = NULL, *out = NULL;
+  uint32_t count = 0;
   int code;
   *s = (struct ljp_select){
       .p = p, .measure = options->measure, .since = p->options.since != NULL};
@@ -154,11 +155,12 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
     goto end;
   code = LJP_EXIT_FAILED;
   s->rows = calloc((size_t)p->row_count + 1, sizeof *s->rows);
-  s->nodes = calloc(p->node_count, sizeof *s->nodes);
+  s->values = calloc((size_t)p->row_count + 1, sizeof *s->values);
+  s->value_of = calloc(p->node_count, sizeof *s->value_of);
   s->in = calloc((size_t)p->row_count + 1, 1);
   if ((focus && !(in = select_spread(p, focus))) ||
-      (ignore && !(out = select_spread(p, ignore))) || !s->rows || !s->nodes ||
-      !s->in) {
+      (ignore && !(out = select_spread(p, ignore))) || !s->rows || !s->values ||
+      !s->value_of || !s->in) {
     ljp_command_error(command, "out of memory");
     goto end;
   }
@@ -168,7 +170,9 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
       continue;
     s->in[i] = 1;
     struct ljp_value v = s->rows[i] = select_value(s, row);
-    ljp_value_add(&s->nodes[row->node], &v);
+    if (!s->value_of[row->node])
+      s->value_of[row->node] = ++count;
+    ljp_value_add(&s->values[s->value_of[row->node]], &v);
     ljp_value_add(&s->total, &v);
   }
   code = 0;
@@ -184,5 +188,6 @@ void ljp_select_fini(struct ljp_select *s)
 {
   free(s->in);
   free(s->rows);
-  free(s->nodes);
+  free(s->values);
+  free(s->value_of);
 }

@@ -41,12 +41,22 @@ static inline void ljp_value_add(struct ljp_value *to,
 struct ljp_select {
   const struct ljp_profile *p;
   enum ljp_measure measure;
-  bool since;              /* LIVE, LEAKS: only memory since the mark. */
-  uint8_t *in;             /* By row: 1 if the regexes accept its stack. */
-  struct ljp_value *rows;  /* By row; 0: not selected. */
-  struct ljp_value *nodes; /* By node: its self. */
+  bool since;             /* LIVE, LEAKS: only memory since the mark. */
+  uint8_t *in;            /* By row: 1 if the regexes accept its stack. */
+  struct ljp_value *rows; /* By row; 0: not selected. */
+  /* The selves of nodes. Most nodes have none, so those that have one are
+  ** numbered; values[0] is zero. */
+  struct ljp_value *values;
+  uint32_t *value_of; /* By node: in values[]. */
   struct ljp_value total;
 };
+
+/* A node's self. */
+static inline const struct ljp_value *
+ljp_select_node(const struct ljp_select *s, uint32_t node)
+{
+  return &s->values[s->value_of[node]];
+}
 
 struct ljp_select_options {
   enum ljp_measure measure;

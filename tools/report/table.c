@@ -175,7 +175,8 @@ static bool table_is_empty(const struct ljp_groups *groups,
                            const struct ljp_site_sums *sites, uint32_t group)
 {
   const struct ljp_value *total = &groups->values[group].total;
-  return !total->count && !total->weight && !(sites && sites[group].frees);
+  return !total->count && !total->weight &&
+         !(sites && (sites[group].frees || sites[group].reallocs));
 }
 
 static bool table_print(const struct ljp_report *r,
