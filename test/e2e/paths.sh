@@ -7,7 +7,7 @@
 # from the root or from any folder below; a path from one of the roots (src/, ...
 # doc/) even without an ending; and the plain name of a C file or a header. It
 # skips placeholders (test/e2e/NAME.sh, src/*.c) and the names of LuaJIT's own
-# files (lj_*, lib_*).
+# files (lj_*, lib_*, luajit.c).
 # shellcheck disable=SC2016 # awk's own fields, and backquotes of Markdown
 . "$(dirname "$0")/lib.sh"
 
