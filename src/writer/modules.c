@@ -111,7 +111,9 @@ static void modules_read_build_id(struct ljp_module *module, const uint8_t *p,
 static char *modules_path(const struct dl_phdr_info *info, bool first)
 {
   char exe[4096];
-  if (info->dlpi_name && info->dlpi_name[0])
+  /* What musl says of a static program would be another file to the reader. */
+  if (info->dlpi_name && info->dlpi_name[0] &&
+      strcmp(info->dlpi_name, "/proc/self/exe") != 0)
     return strdup(info->dlpi_name);
   ssize_t n = first ? readlink("/proc/self/exe", exe, sizeof exe - 1) : 0;
   exe[n > 0 ? n : 0] = 0;
