@@ -227,7 +227,7 @@ static void threads_begin(struct ljp_sampler *s)
 int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
 {
   struct ljp_sampler *s = threads_new_sampler();
-  bool known;
+  struct ljp_unsampled_thread was = {0};
   if (!s)
     return ENOMEM;
   ljp_assert(!atomic_load(&s->active) && s->fd < 0);
@@ -245,9 +245,10 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
   if (error)
     return error;
   s->used = true;
+  bool known = ljp_unsampled_leave(tid, &was);
   threads_begin_accounts(s);
-  s->life_ns = s->clock_ns;
-  s->thread = ljp_unsampled_leave(tid, &known, &s->life_ns);
+  s->thread = was.thread;
+  s->life_ns = known ? was.life_ns : s->clock_ns;
   error = threads_announce(s);
   if (error) {
     threads_drop(s, LJP_UNSAMPLED_NO_TIMER, false);
@@ -259,6 +260,9 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
     ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NOT_FOUND, s->cpu_begin_ns);
     g->unsampled.told_ns += s->cpu_begin_ns;
   }
+  if (known && g->options.wall)
+    ljp_unsampled_tell(s->thread, LJP_UNSAMPLED_NOT_FOUND,
+                       s->clock_ns - was.told_ns);
   threads_begin(s);
   return 0;
 }

@@ -120,17 +120,15 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
   t->why = why;
 }
 
-uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns)
+bool ljp_unsampled_leave(pid_t tid, struct ljp_unsampled_thread *was)
 {
   struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);
-  *known = t != NULL;
   if (!t)
-    return 0;
-  *life_ns = t->life_ns;
+    return false;
   unsampled_tell_thread(t, true);
-  uint32_t thread = t->thread;
+  *was = *t;
   unsampled_remove(t);
-  return thread;
+  return true;
 }
 
 void ljp_unsampled_forget_ended(void)

@@ -55,10 +55,9 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 /* The thread, or NULL. Valid until the next call of another function. */
 struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
 
-/* From now on the thread is sampled. Returns its id in the session, or 0. False
-** in *known: the thread was not known. *life_ns: since when it is known,
-** if it was. */
-uint32_t ljp_unsampled_leave(pid_t tid, bool *known, uint64_t *life_ns);
+/* From now on the thread is sampled. False: it was not known. *was: what was
+** known about it, and told up to was->told_ns. */
+bool ljp_unsampled_leave(pid_t tid, struct ljp_unsampled_thread *was);
 
 /* Forgets the threads that have ended. */
 void ljp_unsampled_forget_ended(void);

@@ -414,6 +414,9 @@ uint64_t ljp_watch_finish(struct ljp_sampler *s)
   struct ljp_watch *w = s->watch;
   if (!w->gone)
     ljp_watch_look(s, 0);
+  /* It had samples of its own after the last look. */
+  if (w->gone && s->clock_ns > w->looked_ns)
+    w->looked_ns = s->clock_ns;
   if (w->credit_ns < 0) {
     uint64_t over = (uint64_t)-w->credit_ns;
     w->pending_ns -= over < w->pending_ns ? over : w->pending_ns;
