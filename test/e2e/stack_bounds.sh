@@ -7,7 +7,7 @@
 limit=$(sed -n 's/.*LJP_HANDLER_BYTES = \([0-9]*\),.*/\1/p' \
   "$SOURCE_DIR/profilers/cpu/handler_stack.h")
 [ -n "$limit" ] || fail "no LJP_HANDLER_BYTES"
-(cd "$BUILD_DIR" && find src profilers -name '*.su' -exec cat {} +) > figures.txt
+(cd "$BUILD_DIR" && find -H src profilers -name '*.su' -exec cat {} +) > figures.txt
 [ -s figures.txt ] || fail "the build has no figures (-fstack-usage)"
 ! readelf -d "$BUILD_DIR/lib/libluajit-5.1.so.2" | grep -q BIND_NOW ||
   fail "this test wants a library that is bound lazily (no -z now)"
