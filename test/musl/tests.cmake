@@ -9,7 +9,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/both.cmake.in
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake)
 # There is no libzstd either, and stacks are cut where libc jumps by a table.
-set(LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_STORM_PERCENT=99")
+set(LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_STORM_PERCENT=99;LJP_LIBC=musl")
 include(programs.cmake)
 
 file(GLOB units RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/test_*.c)
@@ -17,6 +17,7 @@ list(TRANSFORM units REPLACE "(.*)[.]c" "unit/\\1")
 ljp_not_here("there is no cmocka for this C library" ${units})
 ljp_not_here("it records programs of the machine, which have glibc"
   e2e/interrupts e2e/record_nothing)
+ljp_not_here("its figures are those of the build with glibc" e2e/stack_bounds)
 ljp_not_here("musl has no LD_DEBUG" e2e/bound_calls)
 ljp_not_here("it runs ljprof export" e2e/tarantool_tools)
 ljp_not_here("there is no libunwind for this C library" e2e/sysprof_host)
@@ -27,7 +28,7 @@ foreach(name timer_host sysprof record relative_module executes
     jitdump names protos_gone exit exec copies source_dir memprof_host
     memory_vms memprof_exact memprof_again memprof_faults memprof_inlined
     memprof_leak memprof_storm memprof_sampled tarantool_api
-    stack stack_bounds hidden_text examples exports install off
+    stack  hidden_text examples exports install off
     ljprof tarantool)
   ljp_shell_test(${name})
 endforeach()
