@@ -138,6 +138,14 @@ static enum way run_return(struct run *r)
   return RETURNS;
 }
 
+static void run_set_known(struct run *r, uint32_t reg, bool known)
+{
+  if (known)
+    r->at.known |= 1u << reg;
+  else
+    r->at.known &= ~(1u << reg);
+}
+
 /* rsp becomes what a register has, or is lost. */
 static void run_set_rsp(struct run *r, uint32_t reg, int64_t more)
 {
@@ -150,7 +158,7 @@ static void run_set_rsp(struct run *r, uint32_t reg, int64_t more)
     r->at.rsp = r->at.frame;
   else if (known && reg != LJP_RSP)
     r->at.rsp = r->at.reg[run_slot[reg]];
-  r->at.known = (r->at.known & ~(1u << LJP_RSP)) | (uint32_t)known << LJP_RSP;
+  run_set_known(r, LJP_RSP, known);
   run_adjust(r, more);
 }
 
@@ -163,7 +171,7 @@ static void run_point(struct run *r, uint32_t reg, uint64_t to)
     r->at.frame = known ? to : 0;
   } else if (reg == 10) {
     r->at.reg[run_slot[reg]] = to;
-    r->at.known = (r->at.known & ~(1u << reg)) | (uint32_t)known << reg;
+    run_set_known(r, reg, known);
   }
 }
 
