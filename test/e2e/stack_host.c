@@ -113,7 +113,7 @@ static const char work[] =
     "  local grown = {}\n"
     "  for k = 1, 40 do grown[k] = tostring(k + i) end\n"
     "end\n"
-    "local till = os.clock() + 0.12\n"
+    "local till = os.clock() + 0.3\n"
     "local i = 0\n"
     "repeat\n"
     "  for _ = 1, 20 do i = i + 1; round(i) end\n"
