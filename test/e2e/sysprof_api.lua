@@ -132,8 +132,8 @@ for _, timer in ipairs{"perf", "trap", "tick", "posix"} do
     -- All CPU time is accounted for, whatever else the machine does. But tick
     -- expires at the kernel's ticks only, and on a busy machine a thread may use
     -- the CPU for a while without one: the last of it is told as not sampled.
-    check(report.seconds > (tick and 0.2 or 0.38) and report.seconds < 0.6, timer .. " seconds",
-      report.seconds)
+    check(report.seconds > (tick and 0.2 or 0.38) and report.seconds < 0.6,
+      timer .. " seconds", report.seconds)
     check(report.vmstate.LFUNC > report.samples / 2, "a Lua function",
       report.vmstate.LFUNC, report.samples)
     check(report.vmstate.TRACE == 0, "no trace with JIT off")
