@@ -134,7 +134,9 @@ static void *bind_find(const char *name, const char *version)
 {
   void *first = dlsym(RTLD_DEFAULT, name);
   void *function = version ? dlvsym(RTLD_DEFAULT, name, version) : first;
-  return function && first && bind_owner(first) != bind_owner(function)
+  /* dladdr() looks at all symbols of the object: only where it is needed. */
+  return function && first && first != function &&
+                 bind_owner(first) != bind_owner(function)
              ? first
              : function;
 }
