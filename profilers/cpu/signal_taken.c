@@ -71,10 +71,10 @@ void ljp_sysprof_check_signals(void)
     taken_check_waits();
 }
 
-/* Are the signal's handler and those of faulting reads still ours? A wake-up
-** costs far more than the look. So looks are frequent at first, when
-** programs install their handlers, and rare while the process waits: then there
-** are hardly any signals. */
+/* Are the signal's handler and those of faulting reads still ours, and is the
+** mask of each thread known? A wake-up costs far more than the look. So looks
+** are frequent at first, when programs install their handlers, and rare while
+** the process waits: then there are hardly any signals. */
 uint64_t ljp_sysprof_look(void)
 {
   enum {
@@ -99,6 +99,8 @@ uint64_t ljp_sysprof_look(void)
   g->look_ns = next < most ? next : most;
   g->look_cpu_ns = cpu_ns;
   next = g->look_ns;
+  if (g->unsure && !--g->unsure)
+    next = 0;
   ljp_profiler_unlock(&g->lock);
   return next;
 }

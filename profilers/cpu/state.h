@@ -27,6 +27,9 @@ struct ljp_sysprof {
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;
+  /* The looks until the round that asks again for the mask of a thread, because
+  ** the last round could not tell it; 0: all masks are known. */
+  uint32_t unsure;
   uint32_t omissions; /* threads that could have no timer at all */
   uint32_t refusals;  /* threads that could not have this source */
   uint32_t resets;    /* times that the program reset the signal */
@@ -43,9 +46,14 @@ struct ljp_sysprof {
 };
 extern struct ljp_sysprof ljp_sysprof;
 
+/* The first look comes at once after a round. */
+enum { LJP_UNSURE_LOOKS = 2 };
+
 /* Looks between the writer's rounds whether the signal is still ours: a handler
-** of the program gets our signals until then. After ljp_session_on_look(). In
-** signal_taken.c. */
+** of the program gets our signals until then. Asks for a round, too, when the
+** last one could not tell the mask of a thread: on a busy machine a thread may
+** not run while the round looks, and the next round may be seconds away. After
+** ljp_session_on_look(). In signal_taken.c. */
 uint64_t ljp_sysprof_look(void);
 
 /* CPU time of the process that neither sampled threads nor the writer used. */

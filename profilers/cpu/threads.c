@@ -331,6 +331,8 @@ static void threads_meet(pid_t tid, enum ljp_thread_age age)
       ljp_session_note(g->session, LJP_NOTE_WARNING, text);
   }
   g->blocked += why == LJP_UNSAMPLED_BLOCKED;
+  if (why == LJP_UNSAMPLED_NOT_FOUND)
+    g->unsure = LJP_UNSURE_LOOKS;
   ljp_unsampled_see(
       tid, name, 0, why,
       age == LJP_THREAD_NEW && !g->options.wall ? 0 : ljp_unsampled_clock(tid));
@@ -431,6 +433,7 @@ void ljp_threads_scan(enum ljp_thread_age age)
   uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   bool no_list = g->no_list;
   g->blocked = 0;
+  g->unsure = 0;
   if (g->writer_tid)
     ljp_unsampled_see(g->writer_tid, "ljprof-writer", 0, LJP_UNSAMPLED_WRITER,
                       0);

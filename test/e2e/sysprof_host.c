@@ -6,6 +6,7 @@
 **   moving     one VM that moves from thread to thread
 **   conflict   the host has handlers of its own for the default signals
 **   reset      the host resets all signals, then takes ours for itself
+**   starved    the host resets the signal of a thread that hardly gets a CPU
 **   sleeps     no sleep is cut short, at 4 kHz, nor by posix
 **   other      a VM that did not start the session tries to stop it
 **   close      lua_close() of the VM that started the session ends it
@@ -16,12 +17,15 @@
 #include <errno.h>
 #include <libunwind.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -215,6 +219,58 @@ static int reset(void)
   return 0;
 }
 
+static void pin(void)
+{
+  cpu_set_t all, one;
+  int cpu = 0;
+  CHECK(!sched_getaffinity(0, sizeof all, &all));
+  while (!CPU_ISSET(cpu, &all))
+    cpu++;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  CHECK(!sched_setaffinity(0, sizeof one, &one));
+}
+
+/* A process that works on the CPU of this thread until it is ended. */
+static pid_t rival(void)
+{
+  pid_t pid = fork();
+  if (pid)
+    return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pin();
+  for (volatile unsigned n = 0;;)
+    n++;
+}
+
+/* Nearly always when the writer looks, this thread waits for its CPU, so the
+** writer cannot tell whether it takes the signal. The next round that is due
+** anyway comes ten seconds later, and four of them take longer than we wait. */
+static int starved(void)
+{
+  lua_State *L = new_vm();
+  pid_t pid = rival();
+  CHECK(pid > 0);
+  run(L, "jit.off() function busy(n) local x = 0 "
+         "for i = 1, n do x = x + i % 3 end end t0 = os.time()");
+  start(L, "interval=1, flush=10000");
+  run(L, UNTIL_SAMPLED);
+  pin();
+  CHECK(!setpriority(PRIO_PROCESS, 0, 15));
+  for (int i = 0; i < 4; i++) {
+    signal(SIGURG, SIG_DFL);
+    run(L, "local n = misc.sysprof.report().samples "
+           "repeat busy(10000) until misc.sysprof.report().samples > n "
+           "or os.time() - t0 > 30 "
+           "assert(misc.sysprof.report().samples > n)");
+  }
+  run(L, "assert(misc.sysprof.stop())");
+  kill(pid, SIGKILL);
+  CHECK(waitpid(pid, NULL, 0) == pid);
+  lua_close(L);
+  return 0;
+}
+
 /* Sleeps and works in turn, so that periods end while the thread falls asleep.
 ** How many sleeps were cut short. */
 static int short_sleeps(void)
@@ -385,11 +441,11 @@ int main(int argc, char **argv)
   static const struct {
     const char *name;
     int (*run)(void);
-  } cases[] = {{"threads", threads},   {"moving", moving},
-               {"short", short_lived}, {"conflict", conflict},
-               {"sleeps", sleeps},     {"reset", reset},
-               {"other", other},       {"close", close_vm},
-               {"writer", writers},    {"backtracer", backtracer}};
+  } cases[] = {
+      {"threads", threads},   {"moving", moving},        {"short", short_lived},
+      {"conflict", conflict}, {"sleeps", sleeps},        {"reset", reset},
+      {"starved", starved},   {"other", other},          {"close", close_vm},
+      {"writer", writers},    {"backtracer", backtracer}};
   if (argc != 3)
     return 2;
   output = argv[2];

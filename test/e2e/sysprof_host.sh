@@ -4,8 +4,8 @@
 
 host=$BUILD_DIR/bin/sysprof_host
 ljprof=$BUILD_DIR/bin/ljprof
-for case in threads short moving conflict sleeps reset other close writer \
-  backtracer; do
+for case in threads short moving conflict sleeps reset starved other close \
+  writer backtracer; do
   "$host" $case $case.bin > $case.txt 2>&1 ||
     fail "$case: exit code $?: $(cat $case.txt)"
   same "$case: a whole stream" whole "$("$ljprof" check $case.bin | tail -n 1)"
