@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/tarantool/format.h"
+#include "src/base/tarantool.h"
 #include "test/support/encode.h"
 #include "test/support/random.h"
 

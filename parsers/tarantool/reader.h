@@ -14,7 +14,7 @@
 
 #include "parsers/base/str.h"
 #include "parsers/stream/input.h"
-#include "parsers/tarantool/format.h"
+#include "src/base/tarantool.h"
 
 #ifdef LJP_DEBUG /* The window moves and grows all the time. */
 #define LJP_TARANTOOL_WINDOW_BYTES 160u

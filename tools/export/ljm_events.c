@@ -188,36 +188,29 @@ static bool ljm_entry(struct ljp_ljm *ljm, const struct ljp_model *model,
   return true;
 }
 
-/* The site of a stack: its innermost line, C function or trace. A builtin
-** that a Lua function calls belongs to the line of the call. */
+/* The site of a stack. */
 static bool ljm_site(struct ljp_ljm *ljm, const struct ljp_model *model,
                      uint64_t stack, bool compiled, uint32_t *at)
 {
+  struct ljp_ljm_search search = {.compiled = compiled};
   const struct ljp_rec_node *node, *builtin = NULL;
   *at = 0;
   for (unsigned depth = 0; stack && depth < LJP_STACK_MAX_FRAMES; depth++) {
     if (!(node = ljp_model_node(model, stack)))
       break;
     stack = node->up ? node->id - node->up : 0;
-    switch (node->kind) {
-    case LJP_FRAME_TRACE:
-      return ljm_entry(ljm, model, LJP_FRAME_TRACE, 0, node->value, at);
-    case LJP_FRAME_LUA_INLINED: /* Its trace is further up. */
-      compiled = true;
+    switch (ljp_ljm_look(&search, node->kind)) {
+    case LJP_LJM_FRAME_FOUND:
+      return ljm_entry(ljm, model, node->kind,
+                       node->kind == LJP_FRAME_TRACE ? 0 : node->ref,
+                       node->value, at);
+    case LJP_LJM_FRAME_BUILTIN:
+      builtin = node;
       break;
-    case LJP_FRAME_LUA:
-      if (!compiled)
-        return ljm_entry(ljm, model, LJP_FRAME_LUA, node->ref, node->value, at);
-      break;
-    case LJP_FRAME_BUILTIN:
-      if (!builtin && !compiled)
-        builtin = node;
-      break;
-    case LJP_FRAME_CFUNC:
-      if (!builtin && !compiled)
-        return ljm_entry(ljm, model, LJP_FRAME_CFUNC, node->ref, node->value,
-                         at);
+    case LJP_LJM_FRAME_LAST:
       stack = 0;
+      break;
+    case LJP_LJM_FRAME_NEXT:
       break;
     }
   }
@@ -225,29 +218,12 @@ static bool ljm_site(struct ljp_ljm *ljm, const struct ljp_model *model,
          ljm_entry(ljm, model, LJP_FRAME_BUILTIN, 0, builtin->value, at);
 }
 
-/* Whether the VM did this by itself: for its collector or its compiler. What a
-** bytecode asks for while it is recorded is the program's. */
-static bool ljm_is_internal(const struct ljp_rec_mem *m)
-{
-  switch (m->state) {
-  case LJP_VMSTATE_GC:
-  case LJP_VMSTATE_EXIT:
-  case LJP_VMSTATE_OPT:
-  case LJP_VMSTATE_ASM:
-    return true;
-  case LJP_VMSTATE_RECORD:
-    if (m->type == LJP_MEM_TYPE_NONE || m->type > LJP_MEM_TYPE_STACK)
-      return true;
-  }
-  return m->type == LJP_MEM_TYPE_TRACE || m->type == LJP_MEM_TYPE_COMPILER;
-}
-
 static bool ljm_site_of(struct ljp_ljm *ljm, const struct ljp_model *model,
                         const struct ljp_rec_mem *m, uint32_t *at)
 {
   bool compiled = m->state == LJP_VMSTATE_TRACE;
   *at = 0;
-  if (!m->stack || ljm_is_internal(m))
+  if (!m->stack || ljp_ljm_is_internal(m->state, m->type))
     return true;
   struct ljp_ljm_cached *cached = &ljm->cache[m->stack % LJP_LJM_CACHE];
   if (cached->entry && cached->stack == m->stack &&

@@ -3,7 +3,6 @@
 */
 #include "tools/export/tarantool.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/varint.h"
@@ -60,19 +59,4 @@ void ljp_tarantool_put_trace(struct ljp_print *out, uint64_t number,
   ljp_tarantool_put(out, number);
   ljp_tarantool_put(out, proto);
   ljp_tarantool_put(out, line);
-}
-
-bool ljp_tarantool_number(struct ljp_tarantool_traces *traces, uint64_t number,
-                          uint64_t *given)
-{
-  number %= LJP_TARANTOOL_TRACE_NUMBERS;
-  if (!number) /* LuaJIT has no such number, and 0 means "no trace". */
-    number = 1;
-  if (!traces->taken)
-    traces->taken = calloc(LJP_TARANTOOL_TRACE_NUMBERS, sizeof *traces->taken);
-  if (!traces->taken)
-    return false;
-  traces->changed += traces->taken[number] != 0;
-  *given = number + LJP_TARANTOOL_TRACE_NUMBERS * traces->taken[number]++;
-  return true;
 }

@@ -1,5 +1,6 @@
 /*
-** The file formats of Tarantool's profilers, as their LuaJIT writes them:
+** The file formats of Tarantool's profilers, as their LuaJIT writes them, for
+** readers and writers:
 **
 **   file    symtab events          one stream of bytes, no padding
 **   symtab  "ljs" 3 reserved[3] { symbol } end
@@ -36,10 +37,14 @@
 ** Library functions that LuaJIT has as bytecode are Lua functions, too: their
 ** chunk is their name, and their line is LJP_TARANTOOL_NO_LINE.
 */
-#ifndef LJP_PARSERS_TARANTOOL_FORMAT_H
-#define LJP_PARSERS_TARANTOOL_FORMAT_H
+#ifndef LJP_TARANTOOL_H
+#define LJP_TARANTOOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+#include "src/base/format.h"
 
 #define LJP_TARANTOOL_MAGIC_BYTES 3u
 #define LJP_TARANTOOL_HEAD_BYTES 7u /* Magic, version, three reserved bytes. */
@@ -124,5 +129,114 @@ enum ljp_ljp_frame {
   LJP_LJP_FRAME_LIST(LJP_X)
 #undef LJP_X
 };
+
+/* -- What we write --------------------------------------------------------- */
+
+/* Addresses of what has none in our streams: Lua functions, builtins, traces.
+** They are above all addresses of programs, so that they never meet an address
+** of machine code, and below 2^53, since the tools keep them as doubles. */
+#define LJP_TARANTOOL_FUNCTIONS (UINT64_C(1) << 47)
+#define LJP_TARANTOOL_BUILTINS (UINT64_C(1) << 48)
+#define LJP_TARANTOOL_TRACES (UINT64_C(1) << 49)
+#define LJP_TARANTOOL_STEP 16u
+
+/* A line of a definition. UINT32_MAX, for a library function that LuaJIT has as
+** bytecode, becomes the number that Tarantool writes for it. */
+static inline uint64_t ljp_tarantool_line(uint64_t line)
+{
+  return line == UINT32_MAX ? LJP_TARANTOOL_NO_LINE : line;
+}
+
+/* Numbers of traces. LuaJIT gives the number of a freed trace to another, and
+** every VM counts from 1; the formats know a trace by its number alone. So of
+** the traces with one number, those that start elsewhere than the first one get
+** a larger number. The caller asks once for each start. */
+struct ljp_tarantool_traces {
+  uint32_t *taken; /* By number: the times that it was given. */
+  uint64_t changed;
+};
+#define LJP_TARANTOOL_TRACE_NUMBERS UINT64_C(65536) /* LuaJIT's limit. */
+
+/* The number, as far as the format can have it. */
+static inline uint64_t ljp_tarantool_short_number(uint64_t number)
+{
+  number %= LJP_TARANTOOL_TRACE_NUMBERS;
+  return number ? number : 1; /* LuaJIT has no 0, which means "no trace". */
+}
+
+/* false: no memory. */
+static inline bool ljp_tarantool_number(struct ljp_tarantool_traces *traces,
+                                        uint64_t number, uint64_t *given)
+{
+  number = ljp_tarantool_short_number(number);
+  if (!traces->taken)
+    traces->taken =
+        calloc((size_t)LJP_TARANTOOL_TRACE_NUMBERS, sizeof *traces->taken);
+  if (!traces->taken)
+    return false;
+  traces->changed += traces->taken[number] != 0;
+  *given = number + LJP_TARANTOOL_TRACE_NUMBERS * traces->taken[number]++;
+  return true;
+}
+
+/* -- Where a memory event happened ----------------------------------------- */
+
+/* Whether the VM did this by itself: for its collector or its compiler. What a
+** bytecode asks for while it is recorded is the program's. */
+static inline bool ljp_ljm_is_internal(unsigned vmstate, unsigned type)
+{
+  switch (vmstate) {
+  case LJP_VMSTATE_GC:
+  case LJP_VMSTATE_EXIT:
+  case LJP_VMSTATE_OPT:
+  case LJP_VMSTATE_ASM:
+    return true;
+  case LJP_VMSTATE_RECORD:
+    if (type == LJP_MEM_TYPE_NONE || type > LJP_MEM_TYPE_STACK)
+      return true;
+  }
+  return type == LJP_MEM_TYPE_TRACE || type == LJP_MEM_TYPE_COMPILER;
+}
+
+/* The search for the one frame of a stack that an event of ljm names: its
+** innermost line, C function or trace. A builtin that a Lua function calls
+** belongs to the line of the call. */
+struct ljp_ljm_search {
+  bool compiled; /* At first: did the event happen in compiled code? */
+  bool builtin;  /* A frame was BUILTIN. */
+};
+
+enum ljp_ljm_frame {
+  LJP_LJM_FRAME_FOUND,   /* It is this one. */
+  LJP_LJM_FRAME_BUILTIN, /* It is this one if no other is found. */
+  LJP_LJM_FRAME_LAST,    /* It is not this one, nor any further up. */
+  LJP_LJM_FRAME_NEXT
+};
+
+/* Asked of each frame, the innermost first. */
+static inline enum ljp_ljm_frame ljp_ljm_look(struct ljp_ljm_search *search,
+                                              unsigned kind)
+{
+  switch (kind) {
+  case LJP_FRAME_TRACE:
+    return LJP_LJM_FRAME_FOUND;
+  case LJP_FRAME_LUA_INLINED: /* Its trace is further up. */
+    search->compiled = true;
+    break;
+  case LJP_FRAME_LUA:
+    if (!search->compiled)
+      return LJP_LJM_FRAME_FOUND;
+    break;
+  case LJP_FRAME_BUILTIN:
+    if (search->builtin || search->compiled)
+      break;
+    search->builtin = true;
+    return LJP_LJM_FRAME_BUILTIN;
+  case LJP_FRAME_CFUNC:
+    return search->builtin || search->compiled ? LJP_LJM_FRAME_LAST
+                                               : LJP_LJM_FRAME_FOUND;
+  }
+  return LJP_LJM_FRAME_NEXT;
+}
 
 #endif
