@@ -35,6 +35,7 @@ enum ljp_status ljp_session_make_writer(struct ljp_session *s)
 {
   const struct ljp_writer_options options = {
       .describe = s->options.describe,
+      .ljm = s->options.ljm,
       .zstd_level = s->options.zstd_level,
       .segment_bytes = s->options.segment_bytes,
       .segment_ns = s->options.segment_ms * UINT64_C(1000000),
@@ -48,7 +49,7 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   const struct ljp_session_options *o = options;
   bool rotates = o->segment_bytes || o->segment_ms;
   if (!!o->path + o->use_fd + !!o->callback != 1 || (rotates && !o->path) ||
-      (o->path && !o->path[0]))
+      (o->path && !o->path[0]) || (o->ljm && (rotates || o->zstd_level)))
     return LJP_ERR_USE;
   struct ljp_session *s = calloc(1, sizeof *s);
   if (!s)

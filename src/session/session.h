@@ -60,6 +60,8 @@ struct ljp_session_options {
   void (*round)(void *ctx);
   void *round_ctx;
   uint32_t flush_ms; /* The file is at most this far behind; 0: 250. */
+  bool ljm;          /* The file has Tarantool's format ljm (writer/ljm.h); only
+                     ** memory events reach it. No compression, no rotation. */
   int zstd_level;    /* 0: no compression. */
   bool sync;         /* fdatasync after each block: survives power loss. */
   /* Rotation, files only: PATH, PATH.s1, PATH.s2 ... */
@@ -80,8 +82,8 @@ struct ljp_session_options {
   void (*child_refused)(const char *path, int error);
 };
 
-/* Copies the options. LJP_ERR_USE: no sink, several sinks, or rotation without
-** a file. LJP_ERR_NOTSUP: there is no libzstd.so.1. */
+/* Copies the options. LJP_ERR_USE: no sink, several sinks, rotation without a
+** file, or what ljm cannot have. LJP_ERR_NOTSUP: there is no libzstd.so.1. */
 enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);
 

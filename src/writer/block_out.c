@@ -49,6 +49,10 @@ enum ljp_status ljp_block_out_write(struct ljp_block_out *out,
 {
   if (ljp_builder_empty(b))
     return out->status;
+  if (!out->sink) {
+    ljp_builder_reset(b, b->producer);
+    return out->status;
+  }
   struct ljp_block_head head = {.major = LJP_FORMAT_MAJOR,
                                 .minor = LJP_FORMAT_MINOR,
                                 .flags = flags,

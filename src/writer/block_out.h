@@ -11,7 +11,7 @@
 #include "src/writer/sink.h"
 
 struct ljp_block_out {
-  struct ljp_sink *sink;
+  struct ljp_sink *sink;         /* NULL: blocks are dropped. */
   struct ljp_compress *compress; /* NULL: no compression. */
   uint8_t *block;                /* Header and payload. */
   uint8_t *packed;               /* The same, compressed. */

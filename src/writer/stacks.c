@@ -183,18 +183,11 @@ bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
                       unsigned n, const uint64_t *words, uint64_t time_ns,
                       uint64_t *id)
 {
-  struct ljp_taken_stack *last = &s->last;
-  if (keep > last->depth || n > LJP_STACK_MAX_FRAMES - keep) {
+  if (!ljp_writer_keep_words(s, keep, n, words)) {
     s->own_loss[LJP_LOSS_BAD_RECORD]++;
-    last->depth = last->valid = last->id_epoch = 0;
     return false;
   }
-  if (n)
-    memcpy(s->words + keep, words, 8 * (size_t)n);
-  last->depth = keep + n;
-  if (last->valid > keep)
-    last->valid = keep;
-  return stacks_resolve(w, s, last, s->words, s->chain, time_ns, id);
+  return stacks_resolve(w, s, &s->last, s->words, s->chain, time_ns, id);
 }
 
 /* -- Numbered stacks ------------------------------------------------------- */

@@ -37,14 +37,6 @@ static void take_sample(struct ljp_writer *w, struct ljp_source *s,
 
 /* -- Memory events --------------------------------------------------------- */
 
-/* The entry of a swept block carries the stack that its producer had before,
-** but the event has none. That stack's references may mean something else by
-** now, so it must not be resolved. */
-static bool take_without_stack(uint8_t op, uint8_t what)
-{
-  return op == LJP_MEM_FREE && (what & LJP_MEM_SWEPT);
-}
-
 /* The stack that a brief event names. */
 static inline const struct ljp_taken_stack *
 take_brief_stack(const struct ljp_source *s, unsigned number)
@@ -81,7 +73,7 @@ static bool take_brief(struct ljp_writer *w, struct ljp_source *s,
   mem.op = take_brief_op(e);
   mem.vmstate = e->vmstate;
   mem.what = e->what;
-  if (!take_without_stack(mem.op, mem.what)) {
+  if (!ljp_writer_without_stack(mem.op, mem.what)) {
     const unsigned number = e->op >> 1;
     const struct ljp_taken_stack *named = take_brief_stack(s, number);
     valid = ljp_writer_stack_valid(w, named);
@@ -109,7 +101,7 @@ void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
       break;
     uint64_t stack = LJP_STACK_AS_BEFORE;
     const uint8_t op = take_brief_op(e);
-    if (!take_without_stack(op, e->what)) {
+    if (!ljp_writer_without_stack(op, e->what)) {
       const struct ljp_taken_stack *named = take_brief_stack(s, e->op >> 1);
       if (LJP_UNLIKELY(!ljp_writer_stack_valid(w, named)))
         break;
@@ -125,28 +117,17 @@ void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
 static void take_mem(struct ljp_writer *w, struct ljp_source *s,
                      const struct ljp_mem_entry *e)
 {
-  const struct ljp_mem_parts parts = ljp_mem_entry_parts(e, e->op);
   const bool numbered = e->keep == LJP_KEEP_NUMBER;
-  ljp_assert((const uint8_t *)(parts.frames + (numbered ? 0 : e->n)) ==
-             (const uint8_t *)e + e->size);
-  const struct ljp_mem mem = {.time_ns = e->time_ns,
-                              .address = e->address,
-                              .size = e->bytes,
-                              .old_address = parts.old ? parts.old->address : 0,
-                              .old_size = parts.old ? parts.old->bytes : 0,
-                              .weight = parts.weight ? *parts.weight : 0,
-                              .vm = e->vm,
-                              .op = e->op & LJP_MEM_OP_MASK,
-                              .vmstate = e->vmstate,
-                              .what = e->what};
+  const struct ljp_mem mem = ljp_writer_mem_of(e);
   s->mem.time_ns = mem.time_ns;
   s->mem.vm = mem.vm;
   uint64_t stack = LJP_STACK_AS_BEFORE;
   bool same = e->n == 0 && e->keep == s->last.depth;
-  if ((same && take_without_stack(mem.op, mem.what)) ||
-      (numbered
-           ? ljp_writer_numbered_stack(w, s, e->n, e->time_ns, &stack)
-           : take_stack(w, s, e->keep, e->n, parts.frames, e->time_ns, &stack)))
+  if ((same && ljp_writer_without_stack(mem.op, mem.what)) ||
+      (numbered ? ljp_writer_numbered_stack(w, s, e->n, e->time_ns, &stack)
+                : take_stack(w, s, e->keep, e->n,
+                             ljp_mem_entry_parts(e, e->op).frames, e->time_ns,
+                             &stack)))
     ljp_builder_mem(&w->builder, &mem, stack);
 }
 

@@ -14,8 +14,6 @@
 #include "src/base/futex.h"
 #include "src/writer/process.h"
 
-enum { RELEASE_BYTES = 16384 };
-
 static void writer_add_fact(void *ctx, const char *key, const char *value)
 {
   ljp_writer_add_info(ctx, key, value);
@@ -48,8 +46,12 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
   if (!status)
     status = ljp_proto_numbers_init(&w->proto_numbers);
   if (!status)
-    status =
-        ljp_block_out_init(&w->out, sink, w->options.zstd_level, stream | 1);
+    status = ljp_block_out_init(&w->out, w->options.ljm ? NULL : sink,
+                                w->options.zstd_level, stream | 1);
+  if (!status && w->options.ljm) {
+    w->options.epoch_ns = UINT64_MAX; /* There are none. */
+    status = ljp_ljm_new(&w->ljm);
+  }
   if (status) {
     ljp_writer_free(w);
     return status;
@@ -75,6 +77,7 @@ void ljp_writer_free(struct ljp_writer *w)
   ljp_proto_numbers_fini(&w->proto_numbers);
   ljp_modules_fini(&w->modules);
   ljp_block_out_fini(&w->out);
+  ljp_ljm_free(w->ljm);
   free(w);
 }
 
@@ -91,7 +94,9 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
   w->out.status = ljp_sink_open(w->sink);
   if (w->out.status)
     return w->out.status;
-  if (!ljp_writer_begin_epoch(w, LJP_EPOCH_START)) {
+  if (w->ljm) {
+    ljp_ljm_begin(w);
+  } else if (!ljp_writer_begin_epoch(w, LJP_EPOCH_START)) {
     if (!w->options.put_process)
       ljp_process_facts(writer_add_fact, w);
     ljp_writer_update_modules(w);
@@ -105,7 +110,7 @@ enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
 
 /* -- One producer ---------------------------------------------------------- */
 
-static void writer_release(struct ljp_producer *p, uint64_t pos)
+void ljp_writer_release(struct ljp_producer *p, uint64_t pos)
 {
   ljp_ring_release(&p->ring, pos);
   /* Relaxed: a waiter that we do not see looks again after a millisecond. */
@@ -124,6 +129,10 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
   ljp_assert(pos <= end && !w->builder.producer);
   if (pos == end)
     return;
+  if (w->ljm) {
+    ljp_ljm_drain(w, s, end);
+    return;
+  }
   w->builder.producer = s->producer->id;
   w->out.unwritten = 0;
   while ((e = ljp_ring_next(ring, &pos, end))) {
@@ -137,19 +146,19 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
     if (w->out.status) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
     } else if (e->type == LJP_ENTRY_BRIEF) {
-      uint64_t until = released + RELEASE_BYTES;
+      uint64_t until = released + LJP_RELEASE_BYTES;
       pos -= e->size;
       ljp_writer_take_briefs(w, s, ring, &pos, until < end ? until : end);
     } else {
       ljp_writer_take(w, s, e);
     }
-    if (pos - released >= RELEASE_BYTES) {
-      writer_release(s->producer, pos);
+    if (pos - released >= LJP_RELEASE_BYTES) {
+      ljp_writer_release(s->producer, pos);
       released = pos;
     }
   }
   ljp_assert(pos == end);
-  writer_release(s->producer, pos);
+  ljp_writer_release(s->producer, pos);
   ljp_writer_put_block(w, 0);
   s->own_loss[LJP_LOSS_WRITE_ERROR] += w->out.unwritten;
   w->builder.producer = 0;
@@ -199,6 +208,8 @@ void ljp_writer_begin(struct ljp_writer *w, uint64_t now_ns)
   w->builder.producer = 0;
   ljp_writer_look_at_limit(w);
   ljp_writer_update_modules(w);
+  if (w->ljm)
+    ljp_ljm_update_modules(w);
 }
 
 void ljp_writer_drain(struct ljp_writer *w)
@@ -268,6 +279,13 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
   if (ljp_sink_hidden(w->sink)) { /* No block is written: replace no file. */
     ljp_sink_close(w->sink);
     return before;
+  }
+  if (w->ljm) { /* Nothing follows what could not be written. */
+    if (!before)
+      ljp_ljm_end(w);
+    writer_tell_bytes(w);
+    enum ljp_status closed = ljp_sink_close(w->sink);
+    return w->out.status ? w->out.status : closed;
   }
   ljp_builder_reset(&w->builder, 0);
   w->out.status = LJP_OK;

@@ -21,6 +21,8 @@ struct ljp_producer;
 
 struct ljp_writer_options {
   struct ljp_describe describe;
+  bool ljm;               /* The output is a file of format ljm (ljm.h), not
+                          ** a stream. Without compression and rotation. */
   int zstd_level;         /* 0: off. */
   uint64_t segment_bytes; /* 0: no rotation by size. */
   uint64_t segment_ns;    /* 0: no rotation by time. */

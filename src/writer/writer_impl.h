@@ -1,10 +1,12 @@
 /*
 ** Inside of the writer: what writer.c (rounds), take.c (entries), stacks.c,
-** define.c, describe.c (definitions), epoch.c and rotate.c share. No other source file
-** includes it.
+** define.c, describe.c (definitions), epoch.c, rotate.c and ljm*.c share. No other source
+** file includes it.
 */
 #ifndef LJP_WRITER_IMPL_H
 #define LJP_WRITER_IMPL_H
+
+#include <string.h>
 
 #include "src/base/assert.h"
 #include "src/push/producer_state.h"
@@ -12,6 +14,7 @@
 #include "src/writer/builder.h"
 #include "src/writer/definitions.h"
 #include "src/writer/intern.h"
+#include "src/writer/ljm.h"
 #include "src/writer/modules.h"
 #include "src/writer/proto_numbers.h"
 #include "src/writer/writer.h"
@@ -29,7 +32,11 @@
 _Static_assert(LJP_DEFAULT_MAX_NODES > LJP_STACK_MAX_FRAMES, "a stack fits");
 _Static_assert(LJP_DEFAULT_MAX_NODES <= LJP_EPOCH_MAX_NODES, "RFC 1");
 
-enum { LJP_ADDRESS_CACHE = 4096, LJP_GONE_AT_ONCE = 256 };
+enum {
+  LJP_ADDRESS_CACHE = 4096,
+  LJP_GONE_AT_ONCE = 256,
+  LJP_RELEASE_BYTES = 16384
+};
 
 /* What has become of a stack that a producer has pushed. The nodes of its first
 ** `valid` frames are in its chain, as long as the generations match. */
@@ -70,6 +77,8 @@ struct ljp_writer {
   struct ljp_sink *sink;
   _Atomic uint64_t bytes; /* Of the file segment; for other threads. */
   struct ljp_block_out out;
+  struct ljp_ljm
+      *ljm; /* NULL: the output is a stream. Else out drops blocks. */
   struct ljp_builder builder;
   struct ljp_intern nodes;
   struct ljp_defs defs;
@@ -134,7 +143,29 @@ void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid);
 /* Forgets references whose prototypes have gone and that no ring holds. */
 void ljp_writer_forget_protos(struct ljp_writer *w);
 
+/* writer.c: gives room in the ring back, and wakes a producer that waits. */
+void ljp_writer_release(struct ljp_producer *p, uint64_t pos);
+
 /* stacks.c */
+
+/* Makes the source's last stack that of its first `keep` frames and n new words,
+** root first. False: these numbers make no sense. */
+static inline bool ljp_writer_keep_words(struct ljp_source *s, unsigned keep,
+                                         unsigned n, const uint64_t *words)
+{
+  struct ljp_taken_stack *last = &s->last;
+  if (keep > last->depth || n > LJP_STACK_MAX_FRAMES - keep) {
+    last->depth = last->valid = 0;
+    last->id_epoch = 0;
+    return false;
+  }
+  if (n)
+    memcpy(s->words + keep, words, 8 * (size_t)n);
+  last->depth = keep + n;
+  if (last->valid > keep)
+    last->valid = keep;
+  return true;
+}
 
 /* Sets *id to the stack of the source's last `keep` frames and n new words,
 ** root first, and makes sure that this epoch has it. If the tree is full,
@@ -184,6 +215,32 @@ void ljp_writer_rotate_within(struct ljp_writer *w);
 bool ljp_writer_rotate_past_limit(struct ljp_writer *w);
 
 /* take.c */
+
+/* The entry of a swept block carries the stack that its producer had before,
+** but the event has none. That stack's references may mean something else by
+** now, so it must not be resolved. */
+static inline bool ljp_writer_without_stack(uint8_t op, uint8_t what)
+{
+  return op == LJP_MEM_FREE && (what & LJP_MEM_SWEPT);
+}
+/* The event of an entry. */
+static inline struct ljp_mem ljp_writer_mem_of(const struct ljp_mem_entry *e)
+{
+  const struct ljp_mem_parts parts = ljp_mem_entry_parts(e, e->op);
+  ljp_assert((const uint8_t *)(parts.frames +
+                               (e->keep == LJP_KEEP_NUMBER ? 0 : e->n)) ==
+             (const uint8_t *)e + e->size);
+  return (struct ljp_mem){.time_ns = e->time_ns,
+                          .address = e->address,
+                          .size = e->bytes,
+                          .old_address = parts.old ? parts.old->address : 0,
+                          .old_size = parts.old ? parts.old->bytes : 0,
+                          .weight = parts.weight ? *parts.weight : 0,
+                          .vm = e->vm,
+                          .op = e->op & LJP_MEM_OP_MASK,
+                          .vmstate = e->vmstate,
+                          .what = e->what};
+}
 
 /* Takes one entry, not a brief one. */
 void ljp_writer_take(struct ljp_writer *w, struct ljp_source *s,

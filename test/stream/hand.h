@@ -64,10 +64,10 @@ static inline void hand_drain(struct hand *h, uint64_t now)
   assert_int_equal(ljp_writer_finish(h->w), LJP_OK);
 }
 
-static struct mini *hand_end(struct hand *h,
-                             void (*each)(void *, struct mini *,
-                                          const struct mini_event *),
-                             void *ctx)
+static inline struct mini *hand_end(struct hand *h,
+                                    void (*each)(void *, struct mini *,
+                                                 const struct mini_event *),
+                                    void *ctx)
 {
   struct mini *m = mini_new();
   ljp_writer_end(h->w, LJP_OK, 0, "stopped");

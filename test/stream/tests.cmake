@@ -15,6 +15,7 @@ ljp_unit_test(test_ring ljp_stream)
 ljp_unit_test(test_intern ljp_stream)
 ljp_unit_test(test_writer ljp_stream)
 ljp_unit_test(test_writer_protos ljp_stream)
+ljp_unit_test(test_ljm ljp_stream ljp_parsers)
 
 # Two libraries to load and unload.
 foreach(letter a b)
