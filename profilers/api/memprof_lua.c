@@ -15,7 +15,10 @@
 /* -- Options --------------------------------------------------------------- */
 static bool memprof_read_every(lua_State *L, void *to, const char **wants)
 {
-  return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->every, wants);
+  struct ljp_memprof_lua *m = to;
+  bool ok = ljp_option_bool(L, &m->every, wants);
+  m->not_every = !m->every;
+  return ok;
 }
 
 static bool memprof_read_sample(lua_State *L, void *to, const char **wants)
@@ -53,17 +56,61 @@ static bool memprof_read_depth(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
+static bool memprof_read_format(lua_State *L, void *to, const char **wants)
+{
+  static const char *const words[] = {"ljprof", "ljm", NULL};
+  int i = 0;
+  *wants = "\"ljprof\" or \"ljm\"";
+  bool ok = ljp_option_one_of(L, words, &i);
+  ((struct ljp_memprof_lua *)to)->options.output.ljm = i == 1;
+  return ok;
+}
+
 /* The first ones are also the options of the memory part of a combined
 ** session. */
 static const struct ljp_option memory_options[] = {
-    {"every", memprof_read_every},   {"sample", memprof_read_sample},
-    {"native", memprof_read_native}, {"depth", memprof_read_depth},
-    {"vms", memprof_read_vms},       LJP_OUTPUT_OPTIONS,
+    {"every", memprof_read_every},
+    {"sample", memprof_read_sample},
+    {"native", memprof_read_native},
+    {"depth", memprof_read_depth},
+    {"vms", memprof_read_vms},
+    {"format", memprof_read_format},
+    LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
-  SHARED_OPTIONS = 5
+  SHARED_OPTIONS = 6
 };
+
+/* Tarantool's format has each event of one VM with one line, in one file. */
+static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
+{
+  const struct ljp_memprof_options *o = &m->options;
+  const struct ljp_output *out = &o->output;
+  const struct {
+    bool asked;
+    const char *name, *why;
+  } list[] = {
+      {m->sampled, "sample", "it records every event"},
+      {m->not_every, "every = false", "it records every event"},
+      {o->all, "vms", "it has the events of one VM"},
+      {o->native, "native", "it has no stacks"},
+      {o->depth != LJP_STACK_MAX_FRAMES, "depth", "it has no stacks"},
+      {out->zstd_level != 0, "compress", "it is never compressed"},
+      {out->segment_bytes != 0, "rotate_bytes", "it is one file"},
+      {out->segment_ms != 0, "rotate_seconds", "it is one file"},
+      {out->keep_segments != 0, "keep", "it is one file"},
+  };
+  char text[128];
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (!list[i].asked)
+      continue;
+    snprintf(text, sizeof text, "format \"ljm\" cannot have option '%s': %s",
+             list[i].name, list[i].why);
+    return ljp_options_misused(L, text);
+  }
+  return 0;
+}
 
 static int memprof_read(lua_State *L, int table, size_t count,
                         struct ljp_memprof_lua *m)
@@ -74,14 +121,18 @@ static int memprof_read(lua_State *L, int table, size_t count,
   if (m->every && m->sampled)
     return ljp_options_misused(
         L, "options 'every' and 'sample' contradict each other");
-  if (m->every)
+  if (m->every || m->options.output.ljm)
     m->options.sample_bytes = 0;
-  return 0;
+  return m->options.output.ljm ? memprof_check_ljm(L, m) : 0;
 }
 
 int ljp_memprof_read_part(lua_State *L, int table, struct ljp_memprof_lua *m)
 {
-  return memprof_read(L, table, SHARED_OPTIONS, m);
+  int results = memprof_read(L, table, SHARED_OPTIONS, m);
+  if (!results && m->options.output.ljm)
+    return ljp_options_misused(
+        L, "format \"ljm\" has memory events only: use misc.memprof.start");
+  return results;
 }
 
 /* -- Functions ------------------------------------------------------------- */
@@ -145,7 +196,7 @@ int ljp_memprof_push_status(lua_State *L)
 {
   struct ljp_memprof_status s;
   ljp_memprof_status(&s);
-  uint64_t lost = s.counts.untold;
+  uint64_t lost = s.counts.untold + s.counts.untold_phases;
   for (int i = 0; i < LJP_LOSS_COUNT; i++)
     lost += s.counts.lost[i];
   lua_newtable(L);
@@ -171,6 +222,8 @@ int ljp_memprof_push_status(lua_State *L)
   lua_pushboolean(L, s.sample_bytes == 0);
   lua_setfield(L, -2, "every");
   ljp_options_set_count(L, "sample", s.sample_bytes);
+  lua_pushstring(L, s.ljm ? "ljm" : "ljprof");
+  lua_setfield(L, -2, "format");
   lua_pushboolean(L, s.native);
   lua_setfield(L, -2, "native");
   if (s.path[0]) {

@@ -393,7 +393,8 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
   g->failed = status || g->replaced;
   if (!status && g->replaced)
     return ljp_fail(why, LJP_ERR_RUN, ECANCELED, REPLACED);
-  return status;
+  return status ? status
+                : ljp_output_lost(&g->options.output, g->counts.untold, why);
 }
 
 /* L: a VM of this thread, or NULL. */
@@ -453,6 +454,9 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                       "memory profiler was started by another VM "
                       "(number %u); only that VM can set marks",
                       g->owner);
+  } else if (g->options.output.ljm) {
+    status = ljp_fail(why, LJP_ERR_USE, EINVAL,
+                      "a file of format \"ljm\" has no marks");
   } else if (!r || r->ended) {
     status = ljp_fail(why, LJP_ERR_LIMIT, EAGAIN,
                       "this VM is not recorded: too many VMs are, or there "
@@ -487,6 +491,7 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
   if (g->failed || g->replaced ||
       (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))
     out->state = "failed";
+  out->ljm = g->options.output.ljm;
   out->sample_bytes = g->options.sample_bytes;
   out->native = g->options.native;
   snprintf(out->path, sizeof out->path, "%s", g->path);

@@ -58,8 +58,9 @@ struct ljp_memprof_counts {
   uint64_t alloc_bytes, free_bytes;         /* of these events; estimates if
                                             ** sampled */
   uint64_t lost[LJP_LOSS_COUNT];            /* samples */
-  uint64_t untold; /* lost events; the stream has the reasons */
-  uint64_t cut;    /* stacks that end early */
+  uint64_t untold;        /* lost events; a stream has the reasons */
+  uint64_t untold_phases; /* the same, of the collector's phases */
+  uint64_t cut;           /* stacks that end early */
   /* Remembered stacks, and with LJPROF_MEMPROF_CHECK=1 those that were checked
   ** and those that differed from a full walk. */
   uint64_t remembered, checked, differed;
@@ -70,6 +71,7 @@ struct ljp_memprof_status {
   const char *state; /* "idle", "running", "stopped", "failed" */
   bool running;      /* also when "failed", until it is stopped */
   char path[LJP_OUTPUT_PATH_BYTES]; /* "" if shared */
+  bool ljm;                         /* the file's format */
   uint64_t sample_bytes, bytes;
   uint64_t heap_bytes; /* in use by the recorded VMs */
   bool native;

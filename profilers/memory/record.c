@@ -154,7 +154,7 @@ void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   recorder_enter_phase(r, phase);
-  r->counts.untold +=
+  r->counts.untold_phases +=
       !ljp_push_gc(r->producer, recorder_time_now(r), r->vm, phase,
                    ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
   ljp_stand_in_regs = before;
@@ -237,8 +237,8 @@ static void recorder_push_bytes(struct ljp_recorder *r, enum ljp_gc_phase phase,
                                 uint64_t bytes)
 {
   r->tsc = 0;
-  r->counts.untold += !ljp_push_gc_wait(r->producer, ljp_recorder_time(r),
-                                        r->vm, phase, bytes, r->cycle);
+  r->counts.untold_phases += !ljp_push_gc_wait(
+      r->producer, ljp_recorder_time(r), r->vm, phase, bytes, r->cycle);
 }
 
 static lua_Alloc recorder_hook(const struct ljp_recorder *r)

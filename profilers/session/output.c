@@ -63,6 +63,7 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
                                         .callback_ctx = output->callback_ctx,
                                         .round = round,
                                         .flush_ms = output->flush_ms,
+                                        .ljm = output->ljm,
                                         .zstd_level = output->zstd_level,
                                         .sync = output->sync,
                                         .segment_bytes = output->segment_bytes,
@@ -150,6 +151,18 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
   ljp_session_free(*session);
   *session = NULL;
   return status ? output_failed(output, status, error, why) : LJP_OK;
+}
+
+enum ljp_status ljp_output_lost(const struct ljp_output *output,
+                                uint64_t events, struct ljp_failure *why)
+{
+  if (!output->ljm || !events)
+    return LJP_OK;
+  return ljp_fail(why, LJP_ERR_IO, ENOBUFS,
+                  "%s: %llu events are missing from the file, which cannot say "
+                  "so itself: the output was too slow",
+                  output->path ? output->path : "output",
+                  (unsigned long long)events);
 }
 
 void ljp_output_wake_writer(struct ljp_profiler_lock *lock, const bool *running,

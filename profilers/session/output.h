@@ -22,6 +22,7 @@ struct ljp_output {
   /* Called once, when the session has ended. */
   void (*on_stop)(void *ctx);
   void *on_stop_ctx;
+  bool ljm; /* a file of Tarantool's format ljm; memory events only */
   bool follow_fork;
   uint32_t flush_ms;
   int zstd_level;
@@ -69,6 +70,11 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why);
+
+/* After the stop: tells the caller of events that are missing from a file that
+** cannot say so itself. */
+enum ljp_status ljp_output_lost(const struct ljp_output *output,
+                                uint64_t events, struct ljp_failure *why);
 
 /* Many entries wait for a session's writer: wakes the writer if the session
 ** runs. Called on a VM's thread inside its collector. Takes the lock. If this

@@ -1,6 +1,7 @@
 -- What users of Tarantool's profilers count on: misc.memprof, misc.sysprof and
 -- the Lua modules that read their files, as a script for Tarantool uses them.
 -- Counts of events are exact. The compiler is on or off, as the command says.
+-- Usage: tarantool_scenario.lua [FORMAT]: of the files of misc.memprof.
 local bufread = require "utils.bufread"
 local memprof = require "memprof.parse"
 local process = require "memprof.process"
@@ -10,6 +11,9 @@ local table_new = require "table.new"
 
 local SOURCE = debug.getinfo(1, "S").source
 local FILE = "scenario.bin"
+local FORMAT = arg[1]
+-- Kept, or its frees would be counted.
+local OPTIONS = FORMAT and {path = FILE, format = FORMAT, every = true}
 local compiled = jit.status()
 
 local function same(what, wanted, got)
@@ -25,9 +29,13 @@ end
 
 local function profile(payload)
   collectgarbage() -- Or frees of older garbage would be counted.
-  assert(misc.memprof.start(FILE))
+  assert(misc.memprof.start(OPTIONS or FILE))
   payload()
   assert(misc.memprof.stop())
+  if FORMAT == "ljm" then -- What follows must not convert it.
+    same("first bytes", "ljs\3\0\0\0\128ljm\3\0\0\0",
+      assert(io.open(FILE, "rb")):read(15))
+  end
   local reader = bufread.new(FILE)
   local symbols = symtab.parse(reader)
   local events = memprof.parse(reader, symbols)
@@ -120,7 +128,9 @@ local function contains(node, name)
   return node and (node.value.name == name or contains(node.left, name) or
     contains(node.right, name)) or false
 end
-same("a function without events", true, contains(symbols.cfunc, "luaopen_os"))
+-- Files of format ljm name what has events.
+same("a function without events", FORMAT ~= "ljm",
+  contains(symbols.cfunc, "luaopen_os"))
 
 -- Samples: the work goes on until there are some, however slow the machine is.
 local function busy()
