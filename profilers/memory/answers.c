@@ -18,7 +18,10 @@ enum {
 bool ljp_answers_init(struct ljp_stacks *s)
 {
   s->answers = ljp_stacks_pages(sizeof *s->answers);
-  return s->answers != NULL;
+  if (!s->answers)
+    return false;
+  s->answers->expected = s->answers->answer;
+  return true;
 }
 
 void ljp_answers_fini(struct ljp_stacks *s)

@@ -55,7 +55,9 @@ struct ljp_answer {
 
 struct ljp_answers {
   struct ljp_answer answer[LJP_ANSWERS];
-  uint32_t history;                    /* of the last three answers */
+  struct ljp_answer *expected; /* what followed `history` the last time; kept,
+                               ** because to find it takes a chain of loads */
+  uint32_t history;            /* of the last three answers */
   uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed them the last time */
   uint32_t next_way;
   uint32_t misses, rest; /* misses in a row; stacks still to be skipped */
@@ -109,6 +111,7 @@ static inline void ljp_answers_follow(struct ljp_answers *t,
   ljp_assert(a->words && a->words % 4 == 0 && a->words <= LJP_ANSWER_WORDS);
   ljp_assert(a->stack.frames == a->frame && a->stack.root_first);
   t->history = (t->history << 4 ^ a->stack.number) & (LJP_ANSWER_HISTORIES - 1);
+  t->expected = &t->answer[t->after[t->history]];
   a->hits++;
   t->misses = 0;
 }
@@ -119,7 +122,8 @@ static inline bool ljp_answers_find(struct ljp_stacks *s,
                                     struct ljp_found_stack *found)
 {
   struct ljp_answers *t = s->answers;
-  struct ljp_answer *a = &t->answer[t->after[t->history]];
+  struct ljp_answer *a = t->expected;
+  ljp_assert(a == &t->answer[t->after[t->history]]);
   if (LJP_UNLIKELY(!ljp_stacks_current(s)))
     return false;
   if (LJP_LIKELY(ljp_answer_holds(s, a, caller)))
