@@ -50,6 +50,14 @@ void ljp_pages_hint(void *memory, size_t bytes)
             MADV_HUGEPAGE);
 }
 
+void *ljp_pages_items(size_t count, size_t item_bytes)
+{
+  void *memory = calloc(count, item_bytes);
+  if (memory)
+    ljp_pages_hint(memory, count * item_bytes);
+  return memory;
+}
+
 void ljp_pages_release(void *memory, size_t bytes, size_t done, size_t *given)
 {
   size_t whole = done - done % LJP_PAGES_LARGE;

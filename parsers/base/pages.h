@@ -20,6 +20,10 @@ void ljp_pages_give_back(void *memory, size_t bytes);
 /* Asks for large pages for memory from elsewhere that is accessed so. */
 void ljp_pages_hint(void *memory, size_t bytes);
 
+/* Zeroed memory for so many items, for free(). Where they take many large
+** pages, these are used. NULL: no memory. */
+void *ljp_pages_items(size_t count, size_t item_bytes);
+
 /* The first `done` bytes are not needed any more, and read as zeros from now
 ** on. Call it with growing numbers; *given has how much the system got back. */
 void ljp_pages_release(void *memory, size_t bytes, size_t done, size_t *given);

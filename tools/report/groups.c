@@ -156,26 +156,44 @@ struct totals {
   uint32_t *open;            /* By group: how many nodes of the path have it. */
   struct ljp_value *path;    /* Sums of the nodes from the root to this one. */
   uint32_t depth, room;
+  bool exact; /* No value has an estimate. */
 };
 
-static bool group_enter(struct totals *t, uint32_t node)
+/* Most nodes of large trees have no value, and most profiles no estimates, so
+** neither is copied or added where there is none. */
+static inline void group_add(const struct totals *t, struct ljp_value *to,
+                             const struct ljp_value *from)
+{
+  to->count += from->count;
+  to->weight += from->weight;
+  to->slices |= from->slices;
+  if (!t->exact)
+    ljp_estimate_sum(&to->estimate, &from->estimate);
+}
+
+static inline bool group_enter(struct totals *t, uint32_t node)
 {
   if (!ljp_array_reserve(&t->path, t->depth + 1, &t->room, sizeof *t->path))
     return false;
-  t->path[++t->depth] = *ljp_select_node(&t->r->select, node);
+  struct ljp_value *sum = &t->path[++t->depth];
+  sum->count = sum->weight = sum->slices = 0;
+  if (!t->exact)
+    sum->estimate = (struct ljp_estimate){0};
+  if (t->r->select.value_of[node])
+    group_add(t, sum, ljp_select_node(&t->r->select, node));
   t->open[t->groups->of_node[node]]++;
   return true;
 }
 
-static void group_leave(struct totals *t, uint32_t node)
+static inline void group_leave(struct totals *t, uint32_t node)
 {
   const struct ljp_value *sum = &t->path[t->depth--];
   uint32_t group = t->groups->of_node[node];
   ljp_assert(t->open[group]);
   if (!--t->open[group])
-    ljp_value_add(&t->groups->values[group].total, sum);
+    group_add(t, &t->groups->values[group].total, sum);
   if (t->depth)
-    ljp_value_add(&t->path[t->depth], sum);
+    group_add(t, &t->path[t->depth], sum);
 }
 
 static bool group_walk(struct totals *t)
@@ -208,9 +226,11 @@ static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
   const struct ljp_profile *p = r->p;
   struct totals t = {.r = r,
                      .groups = groups,
-                     .child = calloc(p->node_count, sizeof *t.child),
-                     .sibling = calloc(p->node_count, sizeof *t.sibling),
-                     .open = calloc((size_t)groups->count + 1, sizeof *t.open)};
+                     .child = ljp_pages_items(p->node_count, sizeof *t.child),
+                     .sibling =
+                         ljp_pages_items(p->node_count, sizeof *t.sibling),
+                     .open = calloc((size_t)groups->count + 1, sizeof *t.open),
+                     .exact = !p->estimates};
   bool ok = t.child && t.sibling && t.open;
   for (uint32_t i = p->node_count; ok && i-- > 1;) {
     uint32_t parent = p->nodes[i].parent;
@@ -326,7 +346,7 @@ bool ljp_groups_make(const struct ljp_report *r, struct ljp_groups *groups)
   bool ok;
   *groups = (struct ljp_groups){0};
   if (ljp_by_of_frame(r->by)) {
-    groups->of_node = malloc(p->node_count * sizeof *groups->of_node);
+    groups->of_node = ljp_pages_items(p->node_count, sizeof *groups->of_node);
     if (groups->of_node)
       groups->of_node[0] = NONE;
     ok = groups->of_node && group_number_nodes(r, &k, groups->of_node);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/pages.h"
 #include "parsers/profile/frame_name.h"
 #include "tools/shared/command.h"
 
@@ -154,9 +155,9 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
   if (code)
     goto end;
   code = LJP_EXIT_FAILED;
-  s->rows = calloc((size_t)p->row_count + 1, sizeof *s->rows);
-  s->values = calloc((size_t)p->row_count + 1, sizeof *s->values);
-  s->value_of = calloc(p->node_count, sizeof *s->value_of);
+  s->rows = ljp_pages_items((size_t)p->row_count + 1, sizeof *s->rows);
+  s->values = ljp_pages_items((size_t)p->row_count + 1, sizeof *s->values);
+  s->value_of = ljp_pages_items(p->node_count, sizeof *s->value_of);
   s->in = calloc((size_t)p->row_count + 1, 1);
   if ((focus && !(in = select_spread(p, focus))) ||
       (ignore && !(out = select_spread(p, ignore))) || !s->rows || !s->values ||
