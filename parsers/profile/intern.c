@@ -75,11 +75,29 @@ enum ljp_status ljp_profile_intern_frame(struct ljp_profile *p,
   return LJP_OK;
 }
 
-enum ljp_status ljp_profile_intern_node(struct ljp_profile *p, uint32_t parent,
-                                        uint32_t frame, uint32_t *id)
+/* -- Nodes -------------------------------------------------------------------
+** Most new nodes come with all nodes below them, as the rest of a new stack. So
+** the first child of the newest node follows that node, is found there, and is
+** not in the index. The index has all other nodes. */
+
+static enum ljp_status intern_add_node(struct ljp_profile *p, uint32_t parent,
+                                       uint32_t frame)
+{
+  if (!RESERVE(p, node))
+    return LJP_ERR_MEM;
+  ljp_assert(frame < p->frame_count);
+  ljp_assert(parent < p->node_count || !p->node_count);
+  p->nodes[p->node_count++] = (struct ljp_profile_node){parent, frame};
+  return LJP_OK;
+}
+
+/* Finds or adds a node that does not follow its parent. */
+static enum ljp_status intern_indexed_node(struct ljp_profile *p,
+                                           uint32_t parent, uint32_t frame,
+                                           uint32_t *id)
 {
   struct ljp_index *index = &p->pass->node_index;
-  if (!ljp_index_reserve(index) || !RESERVE(p, node))
+  if (!ljp_index_reserve(index))
     return LJP_ERR_MEM;
   uint64_t h = ljp_hash_mix(p->strings.seed, (uint64_t)parent << 32 | frame);
   uint32_t hash = ljp_hash_finish(h);
@@ -95,12 +113,51 @@ enum ljp_status ljp_profile_intern_node(struct ljp_profile *p, uint32_t parent,
     *id = LJP_NODE_TOO_MANY;
     return LJP_OK;
   }
-  ljp_index_put(index, slot, hash, p->node_count);
-  ljp_assert(frame < p->frame_count);
-  ljp_assert(parent < p->node_count || !p->node_count);
-  p->nodes[p->node_count] = (struct ljp_profile_node){parent, frame};
-  *id = p->node_count++;
-  return LJP_OK;
+  *id = p->node_count;
+  enum ljp_status status = intern_add_node(p, parent, frame);
+  if (!status)
+    ljp_index_put(index, slot, hash, *id);
+  return status;
+}
+
+static inline enum ljp_status intern_node(struct ljp_profile *p,
+                                          uint32_t parent, uint32_t frame,
+                                          uint32_t *id)
+{
+  const uint32_t next = parent + 1;
+  if (next < p->node_count && p->nodes[next].parent == parent &&
+      p->nodes[next].frame == frame) {
+    *id = next;
+    return LJP_OK;
+  }
+  if (next != p->node_count || next >= LJP_PROFILE_MAX_NODES)
+    return intern_indexed_node(p, parent, frame, id);
+  *id = next;
+  return intern_add_node(p, parent, frame);
+}
+
+enum ljp_status ljp_profile_intern_node(struct ljp_profile *p, uint32_t parent,
+                                        uint32_t frame, uint32_t *id)
+{
+  return intern_node(p, parent, frame, id);
+}
+
+enum ljp_status ljp_profile_intern_path(struct ljp_profile *p,
+                                        const uint32_t *frames, uint32_t count,
+                                        uint32_t *id)
+{
+  enum ljp_status status = LJP_OK;
+  uint32_t node = *id;
+  for (uint32_t i = 0; i < count && !status; i++) {
+    if (LJP_UNLIKELY(node == LJP_NODE_TOO_MANY ||
+                     frames[i] == LJP_NODE_TOO_MANY)) {
+      node = LJP_NODE_TOO_MANY;
+      break;
+    }
+    status = intern_node(p, node, frames[i], &node);
+  }
+  *id = node;
+  return status;
 }
 
 enum ljp_status
@@ -249,7 +306,7 @@ enum ljp_status ljp_profile_init_intern(struct ljp_profile *p)
     if ((status = ljp_profile_intern_frame(p, &f, &frame)) ||
         (status = ljp_profile_intern_node(p, 0, frame, &node)))
       return status;
-    ljp_assert(node == i);
+    ljp_assert(frame == i && node == i);
   }
   return ljp_profile_init_memory(p);
 }

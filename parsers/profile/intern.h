@@ -9,7 +9,8 @@
 
 #include "parsers/profile/profile.h"
 
-/* Nodes that always exist during the pass, with these numbers. */
+/* Nodes that always exist during the pass, with these numbers; their frames
+** have the same numbers. */
 enum {
   LJP_NODE_NO_STACK = 1,
   LJP_NODE_LOST,
@@ -27,6 +28,10 @@ enum ljp_status ljp_profile_intern_frame(struct ljp_profile *p,
                                          uint32_t *id);
 enum ljp_status ljp_profile_intern_node(struct ljp_profile *p, uint32_t parent,
                                         uint32_t frame, uint32_t *id);
+/* The node below node *id that these frames lead to, outermost first. */
+enum ljp_status ljp_profile_intern_path(struct ljp_profile *p,
+                                        const uint32_t *frames, uint32_t count,
+                                        uint32_t *id);
 enum ljp_status
 ljp_profile_intern_context(struct ljp_profile *p,
                            const struct ljp_profile_context *context,

@@ -185,7 +185,7 @@ enum {
 /* USED and so on, by node; NULL: no memory. */
 static uint8_t *rebuild_find_used(const struct ljp_profile *p)
 {
-  uint8_t *used = calloc(p->node_count, 1);
+  uint8_t *used = ljp_pages_items(p->node_count, 1);
   if (!used)
     return NULL;
   for (uint32_t i = 0; i < p->row_count; i++) {
@@ -220,7 +220,17 @@ struct old {
   uint32_t node_count, row_count;
 };
 
-/* Moves the tables of the pass to old and frees what only the pass used. */
+/* Frees what only the pass used. */
+static void rebuild_free_indexes(struct ljp_profile_pass *pass)
+{
+  ljp_index_fini(&pass->frame_index);
+  ljp_index_fini(&pass->node_index);
+  ljp_index_fini(&pass->row_index);
+  ljp_stack_map_clear(&pass->stacks);
+  ljp_live_fini(&pass->live);
+}
+
+/* Moves the tables of the pass to old. */
 static void rebuild_begin(struct ljp_profile *p, struct old *old)
 {
   struct ljp_profile_pass *pass = p->pass;
@@ -235,11 +245,6 @@ static void rebuild_begin(struct ljp_profile *p, struct old *old)
   p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
   pass->frame_room = pass->node_room = pass->row_room = pass->memory_room = 0;
   pass->estimate_room = pass->site_room = 0;
-  ljp_index_fini(&pass->frame_index);
-  ljp_index_fini(&pass->node_index);
-  ljp_index_fini(&pass->row_index);
-  ljp_stack_map_clear(&pass->stacks);
-  ljp_live_fini(&pass->live);
 }
 
 /* map: from a node of the pass to the new one. */
@@ -312,6 +317,70 @@ static enum ljp_status rebuild_rows(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* -- Without symbols --------------------------------------------------------
+** If no frame has a symbol, different nodes stay different. Then the tables are
+** only packed, where they are. */
+
+static bool rebuild_has_symbols(const struct ljp_profile *p)
+{
+  for (uint32_t i = 0; i < p->frame_count; i++)
+    if (rebuild_symbol(p, &p->frames[i]))
+      return true;
+  return false;
+}
+
+/* Drops the nodes that are not used, and numbers frames by their first use.
+** map: as for rebuild_nodes(). */
+static enum ljp_status rebuild_pack_nodes(struct ljp_profile *p,
+                                          const uint8_t *used, uint32_t *map)
+{
+  struct ljp_profile_frame *old = p->frames;
+  struct ljp_profile_frame *frames = malloc(p->frame_count * sizeof *frames);
+  uint32_t *frame_map = calloc(p->frame_count, sizeof *frame_map); /* + 1 */
+  uint32_t frame_count = 0, node_count = 0;
+  if (!frames || !frame_map) {
+    free(frames);
+    free(frame_map);
+    return LJP_ERR_MEM;
+  }
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    struct ljp_profile_node node = p->nodes[i];
+    if (i > LJP_NODE_TOO_MANY && !used[i])
+      continue;
+    if (!frame_map[node.frame]) {
+      frames[frame_count] = old[node.frame];
+      frame_map[node.frame] = ++frame_count;
+    }
+    map[i] = node_count;
+    p->nodes[node_count++] =
+        (struct ljp_profile_node){map[node.parent], frame_map[node.frame] - 1};
+  }
+  free(frame_map);
+  free(old);
+  p->frames = frames;
+  p->frame_count = frame_count;
+  p->node_count = node_count;
+  return LJP_OK;
+}
+
+/* Drops the rows at which nothing was counted. */
+static void rebuild_pack_rows(struct ljp_profile *p, const uint32_t *map,
+                              uint32_t *row_map)
+{
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    struct ljp_profile_row row = p->rows[i];
+    if (!row.count && !row.weight && !row.memory)
+      continue;
+    row.node = map[row.node];
+    row_map[i] = count;
+    if (row.memory)
+      p->memory[row.memory].row = count;
+    p->rows[count++] = row;
+  }
+  p->row_count = count;
+}
+
 static void rebuild_sum_totals(struct ljp_profile *p)
 {
   struct ljp_profile_totals *t = &p->totals;
@@ -334,24 +403,47 @@ static void rebuild_sum_totals(struct ljp_profile *p)
   }
 }
 
+/* Makes the new tables. map, row_map: zero. */
+static enum ljp_status rebuild_tables(struct ljp_profile *p,
+                                      const uint8_t *used, uint32_t *map,
+                                      uint32_t *row_map)
+{
+  struct old old;
+  enum ljp_status status;
+  bool symbols = rebuild_has_symbols(p);
+  rebuild_free_indexes(p->pass);
+  if (!symbols) {
+    if (!(status = rebuild_pack_nodes(p, used, map)))
+      rebuild_pack_rows(p, map, row_map);
+    return status;
+  }
+  rebuild_begin(p, &old);
+  if (!(status = rebuild_nodes(p, &old, used, map)))
+    status = rebuild_rows(p, &old, map, row_map);
+  free(old.frames);
+  free(old.nodes);
+  free(old.rows);
+  free(old.memory);
+  free(old.estimates);
+  free(old.sites);
+  return status;
+}
+
 enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
 {
   enum ljp_status status = rebuild_resolve_symbols(p);
-  struct old old = {0};
   uint32_t *map = NULL, *row_map = NULL;
   uint8_t *used = NULL;
   if (status)
     return status;
   used = rebuild_find_used(p);
-  map = calloc(p->node_count, sizeof *map);
-  row_map = calloc((size_t)p->row_count + 1, sizeof *row_map);
+  map = ljp_pages_items(p->node_count, sizeof *map);
+  row_map = ljp_pages_items((size_t)p->row_count + 1, sizeof *row_map);
   if (!used || !map || !row_map) {
     status = LJP_ERR_MEM;
     goto out;
   }
-  rebuild_begin(p, &old);
-  if ((status = rebuild_nodes(p, &old, used, map)) ||
-      (status = rebuild_rows(p, &old, map, row_map)) ||
+  if ((status = rebuild_tables(p, used, map, row_map)) ||
       (status = ljp_profile_number_functions(p)))
     goto out;
   for (uint32_t i = 0; i < p->point_count; i++)
@@ -364,11 +456,5 @@ out:
   free(used);
   free(map);
   free(row_map);
-  free(old.frames);
-  free(old.nodes);
-  free(old.rows);
-  free(old.memory);
-  free(old.estimates);
-  free(old.sites);
   return status;
 }
