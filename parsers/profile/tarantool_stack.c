@@ -3,10 +3,81 @@
 */
 #include "parsers/profile/tarantool_stack.h"
 
-#include "parsers/base/index.h"
 #include "parsers/profile/intern.h"
+#include "parsers/tarantool/walk.h"
+#include "src/base/assert.h"
 
 typedef struct ljp_tarantool_stack_frame stack_frame;
+typedef struct ljp_tarantool_stack_memo stack_memo;
+
+/* -- Frames ---------------------------------------------------------------- */
+
+/* Whether a frame is a C function by whose calls Lua code runs. */
+static bool stack_enters_vm(const struct ljp_profile *p, uint32_t frame)
+{
+  static const char *const begins[] = {"lj_vm_",    "lj_BC_",    "lj_ff_",
+                                       "lua_call",  "lua_pcall", "lua_cpcall",
+                                       "lua_resume"};
+  struct ljp_str name = ljp_profile_str(p, p->frames[frame].name);
+  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+    size_t n = strlen(begins[i]);
+    if (name.len >= n && memcmp(name.data, begins[i], n) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Makes the frame of an address or number, and keeps it in the memo. */
+static __attribute__((noinline)) enum ljp_status
+stack_make_frame(struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
+                 uint8_t asked, uint64_t number, stack_memo *memo)
+{
+  stack_frame f = {.asked = asked};
+  enum ljp_status status;
+  memo->frame.asked = 0;
+  memo->number = number;
+  memo->generation = symbols->generation;
+  if (asked == LJP_FRAME_LUA)
+    /* The file has the line of the definition, not the current one. */
+    status = ljp_tarantool_frame_lua(symbols, p, number, 0, &f.frame);
+  else if (asked == LJP_FRAME_BUILTIN)
+    status = ljp_tarantool_frame_builtin(p, number, &f.frame);
+  else
+    status =
+        ljp_tarantool_frame_c(symbols, p, asked, number, &f.frame, &f.start);
+  if (status)
+    return status;
+  f.kind = p->frames[f.frame].kind;
+  f.enters_vm = asked == LJP_FRAME_HOST && stack_enters_vm(p, f.frame);
+  memo->frame = f;
+  return LJP_OK;
+}
+
+static inline enum ljp_status
+stack_find_frame(struct ljp_tarantool_stacks *t,
+                 struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
+                 uint8_t asked, uint64_t number, stack_frame *to)
+{
+  uint64_t hash = ljp_hash_mix(p->strings.seed + asked, number);
+  stack_memo *memo = &t->memo[hash >> (64 - LJP_TARANTOOL_STACK_MEMO_BITS)];
+  enum ljp_status status = LJP_OK;
+  bool holds =
+      asked == LJP_FRAME_LUA
+          ? ljp_tarantool_symbols_same(symbols, number, memo->generation)
+          : memo->generation >= symbols->cfunc_generation;
+  if (LJP_UNLIKELY(memo->number != number || memo->frame.asked != asked ||
+                   !holds))
+    status = stack_make_frame(symbols, p, asked, number, memo);
+  *to = memo->frame;
+  return status;
+}
+
+static uint8_t stack_asked(unsigned kind)
+{
+  return kind == LJP_LJP_FRAME_LUA ? LJP_FRAME_LUA
+         : kind == LJP_LJP_FRAME_C ? LJP_FRAME_CFUNC
+                                   : LJP_FRAME_BUILTIN;
+}
 
 /* Collects the frames of both stacks, leaf first. */
 static enum ljp_status stack_collect(struct ljp_tarantool_stacks *t,
@@ -17,99 +88,52 @@ static enum ljp_status stack_collect(struct ljp_tarantool_stacks *t,
 {
   struct ljp_tarantool_walk walk = ljp_tarantool_walk(sample);
   struct ljp_tarantool_frame from;
-  enum ljp_status status = LJP_OK;
+  enum ljp_status status;
   uint64_t address;
   t->guest_count = t->host_count = 0;
   while (ljp_tarantool_has_guest(sample->state) &&
          ljp_tarantool_guest(&walk, &from)) {
-    stack_frame *to = &t->guest[t->guest_count];
-    if (t->guest_count == LJP_STACK_MAX_FRAMES) {
+    if (t->guest_count == LJP_STACK_MAX_FRAMES)
       *cut = LJP_CUT_DEPTH;
-      continue;
-    }
-    t->guest_count++;
-    *to = (stack_frame){0};
-    if (from.kind == LJP_LJP_FRAME_LUA)
-      /* The file has the line of the definition, not the current one. */
-      status = ljp_tarantool_frame_lua(symbols, p, from.number, 0, &to->frame);
-    else if (from.kind == LJP_LJP_FRAME_C)
-      status = ljp_tarantool_frame_c(symbols, p, LJP_FRAME_CFUNC, from.number,
-                                     &to->frame, &to->start);
-    else
-      status = ljp_tarantool_frame_builtin(p, from.number, &to->frame);
-    if (status)
+    else if ((status =
+                  stack_find_frame(t, symbols, p, stack_asked(from.kind),
+                                   from.number, &t->guest[t->guest_count++])))
       return status;
-    to->kind = p->frames[to->frame].kind;
   }
   while (ljp_tarantool_host(&walk, &address)) {
-    stack_frame *to = &t->host[t->host_count];
-    if (t->host_count == LJP_STACK_MAX_FRAMES) {
+    if (t->host_count == LJP_STACK_MAX_FRAMES)
       *cut = LJP_CUT_DEPTH;
-      continue;
-    }
-    t->host_count++;
-    *to = (stack_frame){.kind = LJP_FRAME_HOST};
-    if ((status = ljp_tarantool_frame_c(symbols, p, LJP_FRAME_HOST, address,
-                                        &to->frame, &to->start)))
+    else if ((status = stack_find_frame(t, symbols, p, LJP_FRAME_HOST, address,
+                                        &t->host[t->host_count++])))
       return status;
   }
   return LJP_OK;
 }
 
-/* Whether a host frame is a function by whose calls Lua code runs. */
-static bool stack_enters_vm(const struct ljp_profile *p, const stack_frame *f)
-{
-  static const char *const begins[] = {"lj_vm_",    "lj_BC_",    "lj_ff_",
-                                       "lua_call",  "lua_pcall", "lua_cpcall",
-                                       "lua_resume"};
-  struct ljp_str name = ljp_profile_str(p, p->frames[f->frame].name);
-  for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-    size_t n = strlen(begins[i]);
-    if (name.len >= n && memcmp(name.data, begins[i], n) == 0)
-      return true;
-  }
-  return false;
-}
-
-static enum ljp_status stack_push(struct ljp_profile *p, uint32_t frame,
-                                  uint32_t *node)
-{
-  if (*node == LJP_NODE_TOO_MANY || p->frames[frame].kind == LJP_FRAME_TOO_MANY)
-    *node = LJP_NODE_TOO_MANY;
-  else
-    return ljp_profile_intern_node(p, *node, frame, node);
-  return LJP_OK;
-}
+/* -- The path -------------------------------------------------------------- */
 
 /* Adds `count` frames, of which list[-1] is the outermost. */
-static enum ljp_status stack_push_all(struct ljp_profile *p,
-                                      const stack_frame *list, uint32_t count,
-                                      uint32_t *node)
+static void stack_push_all(struct ljp_tarantool_stacks *t,
+                           const stack_frame *list, uint32_t count)
 {
-  enum ljp_status status = LJP_OK;
-  for (uint32_t i = 0; i < count && !status; i++)
-    status = stack_push(p, list[-1 - (int64_t)i].frame, node);
-  return status;
+  for (uint32_t i = 0; i < count; i++)
+    t->path[t->path_count++] = list[-1 - (int64_t)i].frame;
 }
 
 /* Adds a section: host frames, with the guest frames behind the innermost that
 ** enters the VM. */
-static enum ljp_status stack_push_section(struct ljp_profile *p,
-                                          const stack_frame *host,
-                                          uint32_t host_count,
-                                          const stack_frame *guest,
-                                          uint32_t guest_count, uint32_t *node)
+static void stack_push_section(struct ljp_tarantool_stacks *t,
+                               const stack_frame *host, uint32_t host_count,
+                               const stack_frame *guest, uint32_t guest_count)
 {
-  enum ljp_status status;
   uint32_t before = host_count;
-  while (guest_count && before && !stack_enters_vm(p, &host[-(int64_t)before]))
+  while (guest_count && before && !host[-(int64_t)before].enters_vm)
     before--;
   if (!before)
     before = host_count;
-  if ((status = stack_push_all(p, host, before, node)) ||
-      (status = stack_push_all(p, guest, guest_count, node)))
-    return status;
-  return stack_push_all(p, host - before, host_count - before, node);
+  stack_push_all(t, host, before);
+  stack_push_all(t, guest, guest_count);
+  stack_push_all(t, host - before, host_count - before);
 }
 
 enum { INNERMOST = LJP_STACK_MAX_FRAMES * 2 };
@@ -147,25 +171,27 @@ static uint32_t stack_find_host(struct ljp_tarantool_stacks *t, uint32_t h,
 
 /* The guest and host frames are read from the outermost to the leaf; each C
 ** function that is in both ends a section. */
-static enum ljp_status stack_join(struct ljp_tarantool_stacks *t,
-                                  struct ljp_profile *p, uint32_t *node)
+static void stack_join(struct ljp_tarantool_stacks *t)
 {
   uint32_t h = t->host_count, g = t->guest_count, begin = g;
-  enum ljp_status status;
-  while (g > 0) {
+  bool indexed = false;
+  while (g > 0 && h > 0) {
     const stack_frame *called = &t->guest[--g];
     uint32_t same;
-    if (called->kind != LJP_FRAME_CFUNC || !called->start ||
-        !(same = stack_find_host(t, h, called->start)))
+    if (LJP_LIKELY(called->kind != LJP_FRAME_CFUNC || !called->start))
       continue;
-    if ((status = stack_push_section(p, t->host + h, h - same, t->guest + begin,
-                                     begin - g - 1, node)) ||
-        (status = stack_push(p, called->frame, node)))
-      return status;
+    if (!indexed)
+      stack_index_host(t);
+    indexed = true;
+    if (!(same = stack_find_host(t, h, called->start)))
+      continue;
+    stack_push_section(t, t->host + h, h - same, t->guest + begin,
+                       begin - g - 1);
+    t->path[t->path_count++] = called->frame;
     h = same - 1;
     begin = g;
   }
-  return stack_push_section(p, t->host + h, h, t->guest + begin, begin, node);
+  stack_push_section(t, t->host + h, h, t->guest + begin, begin);
 }
 
 enum ljp_status ljp_tarantool_stack(struct ljp_tarantool_stacks *t,
@@ -175,14 +201,15 @@ enum ljp_status ljp_tarantool_stack(struct ljp_tarantool_stacks *t,
                                     uint32_t *node, uint8_t *cut)
 {
   enum ljp_status status;
-  uint32_t frame;
+  t->path_count = 0;
   *cut = LJP_CUT_NONE;
   *node = 0;
   if (sample->state == LJP_LJP_TRACE) {
     struct ljp_tarantool_trace trace = ljp_tarantool_trace(sample);
     status = ljp_tarantool_frame_trace(symbols, p, trace.number, trace.proto,
-                                       trace.line, &frame);
-    return status ? status : stack_push(p, frame, node);
+                                       trace.line, &t->path[t->path_count++]);
+    return status ? status
+                  : ljp_profile_intern_path(p, t->path, t->path_count, node);
   }
   if ((status = stack_collect(t, symbols, p, sample, cut)))
     return status;
@@ -192,10 +219,10 @@ enum ljp_status ljp_tarantool_stack(struct ljp_tarantool_stacks *t,
   }
   if (*cut) {
     struct ljp_profile_frame f = {.kind = LJP_FRAME_CUT, .offset = *cut};
-    if ((status = ljp_profile_intern_frame(p, &f, &frame)) ||
-        (status = stack_push(p, frame, node)))
+    if ((status = ljp_profile_intern_frame(p, &f, &t->path[t->path_count++])))
       return status;
   }
-  stack_index_host(t);
-  return stack_join(t, p, node);
+  stack_join(t);
+  ljp_assert(t->path_count <= t->guest_count + t->host_count + 1);
+  return ljp_profile_intern_path(p, t->path, t->path_count, node);
 }

@@ -15,10 +15,25 @@
 #include "parsers/profile/tarantool_symbols.h"
 
 struct ljp_tarantool_stack_frame {
+  uint64_t start; /* Of a C function with a symbol; else 0. */
   uint32_t frame;
   uint8_t kind;   /* enum ljp_frame_kind */
-  uint64_t start; /* Of a C function with a symbol; else 0. */
+  uint8_t asked;  /* The kind that the file says; 0: none. */
+  bool enters_vm; /* Lua code runs by calls of this C function. */
 };
+
+/* The frame that was made last for an address or number of the file. */
+struct ljp_tarantool_stack_memo {
+  uint64_t number;
+  uint64_t generation; /* Of the symbols, when it was made. */
+  struct ljp_tarantool_stack_frame frame;
+};
+
+#ifdef LJP_DEBUG
+#define LJP_TARANTOOL_STACK_MEMO_BITS 3u
+#else
+#define LJP_TARANTOOL_STACK_MEMO_BITS 15u
+#endif
 
 /* Memory that is used again for each sample. */
 struct ljp_tarantool_stacks {
@@ -27,6 +42,9 @@ struct ljp_tarantool_stacks {
   uint32_t guest_count, host_count; /* Leaf first. */
   /* By hash of a function's start: the innermost of its host frames, + 1. */
   uint16_t innermost[LJP_STACK_MAX_FRAMES * 2];
+  uint32_t path[LJP_STACK_MAX_FRAMES * 2 + 1]; /* The frames of both. */
+  uint32_t path_count;                         /* Outermost first. */
+  struct ljp_tarantool_stack_memo memo[1u << LJP_TARANTOOL_STACK_MEMO_BITS];
 };
 
 /* The node of a sample's stack; *cut says why it is not whole. LJP_ERR_MEM. */

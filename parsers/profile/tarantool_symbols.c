@@ -9,6 +9,7 @@
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
+#include "parsers/tarantool/walk.h"
 
 /* Chunk names that are longer are shortened, to so many bytes of their own. */
 enum { LONG_BYTES = 1000, LONG_SHOWN = 60 };
@@ -204,7 +205,7 @@ void ljp_tarantool_symbols_unask(struct ljp_tarantool_symbols *s)
   s->asked_age++;
 }
 
-bool ljp_tarantool_symbols_hold(const struct ljp_tarantool_symbols *s,
+bool ljp_tarantool_symbols_hold(struct ljp_tarantool_symbols *s,
                                 const struct ljp_profile *p,
                                 const struct ljp_tarantool_sample *sample,
                                 uint64_t generation)
@@ -215,7 +216,8 @@ bool ljp_tarantool_symbols_hold(const struct ljp_tarantool_symbols *s,
     return false; /* A stack of one frame is as easily made again. */
   while (ljp_tarantool_has_guest(sample->state) &&
          ljp_tarantool_guest(&walk, &frame)) {
-    if (frame.kind != LJP_LJP_FRAME_LUA)
+    if (frame.kind != LJP_LJP_FRAME_LUA ||
+        LJP_LIKELY(ljp_tarantool_symbols_same(s, frame.number, generation)))
       continue;
     const struct ljp_index_slot *slot =
         symbols_slot(&s->protos, symbols_hash(p, frame.number), frame.number);
@@ -258,8 +260,10 @@ static enum ljp_status symbols_add_lfunc(struct ljp_tarantool_symbols *s,
   if (status)
     return status;
   if (!at->known || at->file != fresh.file || at->line != fresh.line ||
-      at->builtin != fresh.builtin)
+      at->builtin != fresh.builtin) {
     symbols_replace(s, at, &fresh, count == s->protos.count);
+    *ljp_tarantool_symbols_changed_at(s, e->key) = s->generation;
+  }
   return LJP_OK;
 }
 

@@ -43,6 +43,12 @@ struct ljp_tarantool_asked {
   uint32_t next; /* Of the same definition, changed or free; + 1. */
 };
 
+#ifdef LJP_DEBUG
+#define LJP_TARANTOOL_CHANGED_BITS 2u
+#else
+#define LJP_TARANTOOL_CHANGED_BITS 12u
+#endif
+
 struct ljp_tarantool_symbols {
   struct ljp_tarantool_defs protos, traces;
   struct ljp_tarantool_defs names; /* Of C functions, by address: file. */
@@ -59,6 +65,8 @@ struct ljp_tarantool_symbols {
   /* How often a key that was asked for got another meaning. */
   uint64_t generation;
   uint64_t cfunc_generation; /* The newest that was about C functions. */
+  /* By hash of Lua functions: the newest that was about one of them. */
+  uint64_t changed[1u << LJP_TARANTOOL_CHANGED_BITS];
 };
 
 void ljp_tarantool_symbols_fini(struct ljp_tarantool_symbols *symbols);
@@ -98,10 +106,26 @@ bool ljp_tarantool_symbols_changed(struct ljp_tarantool_symbols *symbols,
 void ljp_tarantool_symbols_unask(struct ljp_tarantool_symbols *symbols);
 
 /* Whether what a sample's frames mean has not changed since a generation. */
-bool ljp_tarantool_symbols_hold(const struct ljp_tarantool_symbols *symbols,
+bool ljp_tarantool_symbols_hold(struct ljp_tarantool_symbols *symbols,
                                 const struct ljp_profile *p,
                                 const struct ljp_tarantool_sample *sample,
                                 uint64_t generation);
+
+static inline uint64_t *
+ljp_tarantool_symbols_changed_at(struct ljp_tarantool_symbols *symbols,
+                                 uint64_t proto)
+{
+  uint64_t hash = ljp_hash_mix(proto, 0);
+  return &symbols->changed[hash >> (64 - LJP_TARANTOOL_CHANGED_BITS)];
+}
+
+/* Whether a Lua function has certainly not changed since a generation. */
+static inline bool
+ljp_tarantool_symbols_same(struct ljp_tarantool_symbols *symbols,
+                           uint64_t proto, uint64_t generation)
+{
+  return *ljp_tarantool_symbols_changed_at(symbols, proto) <= generation;
+}
 
 /* -- For tarantool_frames.c ------------------------------------------------ */
 

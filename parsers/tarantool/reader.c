@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "parsers/tarantool/memory_event.h"
+#include "parsers/tarantool/walk.h"
 #include "src/base/assert.h"
 
 enum { SLACK = 128, EVENT_BYTES = LJP_TARANTOOL_MEMORY_BYTES };

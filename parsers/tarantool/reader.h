@@ -57,7 +57,7 @@ struct ljp_tarantool_memory {
   uint64_t old_address, old_size; /* REALLOC; else 0. */
 };
 
-/* The bytes are whole and well formed: the functions below walk them. */
+/* The bytes are whole and well formed: walk.h walks them. */
 struct ljp_tarantool_sample {
   uint8_t state;        /* enum ljp_ljp_state */
   const uint8_t *bytes; /* All of it, from its header on. */
@@ -120,42 +120,10 @@ uint32_t ljp_tarantool_next_memory(struct ljp_tarantool_reader *reader,
                                    struct ljp_tarantool_memory *events,
                                    uint32_t most);
 
-/* A walk over a sample, leaf first. */
-struct ljp_tarantool_walk {
-  const uint8_t *at;
-};
-
-struct ljp_tarantool_frame {
-  uint8_t kind;    /* enum ljp_ljp_frame */
-  uint64_t number; /* LUA, C: address; BUILTIN: number. */
-  uint64_t line;   /* LUA: of the definition. */
-};
-
-/* Whether samples of a state have guest frames. */
-static inline bool ljp_tarantool_has_guest(unsigned state)
-{
-  return state == LJP_LJP_LFUNC || state == LJP_LJP_FFUNC ||
-         state == LJP_LJP_CFUNC;
-}
-
-static inline struct ljp_tarantool_walk
-ljp_tarantool_walk(const struct ljp_tarantool_sample *sample)
-{
-  return (struct ljp_tarantool_walk){sample->bytes + 1};
-}
-
-/* Guest frames come first, then host addresses; false: there are no more. Read
-** all guest frames of a state that has them before the addresses. Not for
-** TRACE. */
-bool ljp_tarantool_guest(struct ljp_tarantool_walk *walk,
-                         struct ljp_tarantool_frame *frame);
-bool ljp_tarantool_host(struct ljp_tarantool_walk *walk, uint64_t *address);
-
-/* Of a sample whose state is TRACE. */
-struct ljp_tarantool_trace {
-  uint64_t number, proto, line;
-};
-struct ljp_tarantool_trace
-ljp_tarantool_trace(const struct ljp_tarantool_sample *sample);
+/* The next samples, in the same way. They are valid until the next call of this
+** function or of ljp_tarantool_next(). */
+uint32_t ljp_tarantool_next_samples(struct ljp_tarantool_reader *reader,
+                                    struct ljp_tarantool_sample *samples,
+                                    uint32_t most);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "parsers/profile/frame_name.h"
-#include "parsers/tarantool/reader.h"
+#include "parsers/tarantool/walk.h"
 #include "test/support/must.h"
 #include "tools/report/groups.h"
 

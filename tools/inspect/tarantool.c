@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "parsers/tarantool/builtins.h"
-#include "parsers/tarantool/reader.h"
+#include "parsers/tarantool/walk.h"
 #include "tools/shared/command.h"
 #include "tools/shared/show.h"
 
