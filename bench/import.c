@@ -1,6 +1,6 @@
 /*
-** How fast `ljprof report` reads files of Tarantool's profilers, run as users
-** run it, on files of 100 MB that are made here (import_files.c). It prints CPU
+** How fast `ljprof report`, run as users run it, reads files of Tarantool's
+** profilers, of 100 MB each, which import_files.c makes. It prints CPU
 ** time, elapsed time and memory; the best of several runs counts.
 **
 ** bench_import [FILE]...           measures these files instead

@@ -15,11 +15,11 @@
 #   !g->gc.state =
 #
 # Lines with ' ' must be there, lines with '-' are taken out, lines with '+' are
-# put in. The lines with ' ' and '-' stand together in the definition, and only
-# once; comments, white space and empty lines do not count. "@@ *" is what is
-# outside of all definitions. Of a hunk and the hunks with "or" after it exactly
-# one fits. Text after '!' stands in no other line of the file than those that
-# the patch's hunks name.
+# put in. The lines with ' ' and '-' occur together in the definition, exactly
+# once; comments, white space and empty lines do not count. "@@ *" is the code
+# outside of all definitions. Of a hunk and the "or" hunks after it, exactly one
+# fits. Text after '!' occurs in no line of the file but those that the patch's
+# hunks name.
 #
 # So a hook is in the function that the patch names, or nowhere. The program
 # writes a file only when all hunks for it fit. Otherwise it prints one line and
@@ -33,7 +33,7 @@ function die(text) {
 }
 
 # bare LINE: the line without comments and white space; keeps track of comments
-# that go on. Sets first_column: whether code begins there.
+# over several lines. Sets first_column: does code begin in the first column?
 function bare(line,   out, at) {
   out = ""
   first_column = 0
@@ -78,7 +78,7 @@ function name_of(header,   name, open) {
   return last_word(header)
 }
 
-# load FILE: its lines, their bare text and their definitions.
+# load FILE: reads its lines, their bare text and their definitions.
 function load(name,   line, header, names, start, inside, i, macro, closing) {
   file = name
   lines = 0
@@ -93,7 +93,7 @@ function load(name,   line, header, names, start, inside, i, macro, closing) {
     home[lines] = inside
     if (macro || text[lines] ~ /^#/) {
       macro = line ~ /\\$/
-      # One body may follow two headers, with #if and #else around these.
+      # One body may follow two headers, one after #if and one after #else.
       if (header != "") names = names name_of(header) " "
       header = ""
     } else if (inside) {
@@ -138,8 +138,8 @@ function is_home(d, h) {
   return d ? index(named[d], " " scope[h] " ") > 0 : scope[h] == "*"
 }
 
-# fits HUNK LINE: whether the hunk's pattern stands at this line; place[] says
-# where.
+# fits HUNK LINE: whether the hunk's pattern begins at this line; place[] gets
+# the lines of the file that it matches.
 function fits(h, i,   k, d) {
   d = home[i]
   if (!is_home(d, h)) return 0
@@ -155,7 +155,7 @@ function where(h) {
   return file ": " (scope[h] == "*" ? "outside of functions" : scope[h])
 }
 
-# missing HUNK: why it does not fit.
+# missing HUNK: why the hunk does not fit.
 function missing(h,   k, i, known, here) {
   for (i = 1; i <= definitions; i++) if (is_home(i, h)) known = 1
   if (!known && scope[h] != "*")

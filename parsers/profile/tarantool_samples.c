@@ -1,8 +1,8 @@
 /*
 ** Counts samples in batches: where the bytes lie that a sample is compared with
 ** cannot be foreseen. Each step prefetches what the next step reads. If symbols
-** have changed since a sample was seen, the definitions of its frames are looked
-** at first. One thread a table.
+** have changed since a sample was seen, the definitions of its frames are
+** looked at first. One thread a table.
 */
 #include "parsers/profile/tarantool_samples.h"
 

@@ -3,8 +3,8 @@
 ** something else comes, ljp_tarantool_next() takes over, and finds what is
 ** wrong. One thread a reader.
 **
-** Behind the window there are zeros. A zero is no guest frame and ends a list of
-** addresses, so neither loop below needs to compare with the window's end.
+** Behind the window there are zeros. A zero is no guest frame and ends a list
+** of addresses, so neither loop below needs to compare with the window's end.
 */
 #include "parsers/tarantool/walk.h"
 

@@ -128,8 +128,8 @@ static uint64_t watch_period(void)
   return watch.period_ns * watch.stretch;
 }
 
-/* A quarter of the time early will do: so threads come together, and the watcher
-** wakes up less often. */
+/* A quarter of the time early will do: so threads come together, and the
+** watcher wakes up less often. */
 static bool watch_is_due(const struct ljp_watch *w, uint64_t now)
 {
   uint64_t gap = w->due_ns - w->looked_ns;

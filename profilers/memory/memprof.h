@@ -48,7 +48,8 @@ void ljp_memprof_disown(void);
 ** from now on if the VM is older than the session. */
 void ljp_memprof_meet(struct lua_State *L);
 
-/* Puts a mark on the timeline, with the bytes in use by this VM as its value. */
+/* Puts a mark on the timeline, with the bytes in use by this VM as its
+** value. */
 enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                                  size_t bytes, struct ljp_failure *why);
 

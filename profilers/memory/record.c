@@ -383,8 +383,8 @@ static bool recorder_await(const struct ljp_recorder *r)
 }
 
 /* The VM's own count of bytes at the last recorded event. The VM may be between
-** a call of its allocator and the count of it; then a later moment tells. False:
-** the VM's thread has not run on. */
+** a call of its allocator and the count of it; then a later moment tells.
+** False: the VM's thread has not run on. */
 static bool recorder_bytes_elsewhere(const struct ljp_recorder *r,
                                      uint64_t *bytes)
 {

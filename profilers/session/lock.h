@@ -44,7 +44,8 @@ bool ljp_profiler_trylock(struct ljp_profiler_lock *lock);
 bool ljp_profiler_lock_at_exit(struct ljp_profiler_lock *lock);
 void ljp_profiler_unlock(struct ljp_profiler_lock *lock);
 /* In a fork's child, whose own writer may run already. The lock is new, and the
-** caller holds it: until the caller unlocks it, no round of the writer begins. */
+** caller holds it: until the caller unlocks it, no round of the writer
+** begins. */
 void ljp_profiler_lock_forked(struct ljp_profiler_lock *lock);
 
 #endif

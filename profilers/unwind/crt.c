@@ -2,8 +2,9 @@
 ** Functions of the C runtime's start files (crti.o, crtbegin.o): each object
 ** has a few, they run when the object is loaded and unloaded, and the compiler
 ** gives them no CFI. In programs without shared libraries, the linker gives its
-** jumps to functions that are chosen at the start no CFI either. They are recognised by all their bytes, from the first to
-** the last, so that nothing has to be guessed.
+** jumps to functions that are chosen at the start no CFI either. They are
+** recognised by all their bytes, from the first to the last, so that nothing
+** has to be guessed.
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include <string.h>

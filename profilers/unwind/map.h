@@ -118,7 +118,8 @@ LJP_SIGSAFE bool ljp_unwind_find_fresh(ljp_unwind_finder *finder, uint64_t pc,
                                        struct ljp_unwind_object *object);
 
 /* object.c, writer's side. */
-/* frames: .eh_frame, if it is known without a header; then header is the same. */
+/* frames: .eh_frame, if it is known without a header; then header is the
+** same. */
 struct ljp_unwind_object *ljp_unwind_object_new(uint64_t lo, uint64_t hi,
                                                 uint64_t header,
                                                 uint64_t frames);

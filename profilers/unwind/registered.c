@@ -7,9 +7,9 @@
 ** function is near the begin of .eh_frame: only entries of the start files can
 ** be before it. The code of entries that are not found counts as unknown.
 **
-** libgcc takes a lock, which a child of fork() may find taken. Each thrown error
-** takes it, too; here it is taken once for each session, by the thread that
-** starts the session.
+** libgcc takes a lock, which a child of fork() may find taken. Each thrown
+** error takes it, too; here it is taken once for each session, by the thread
+** that starts the session.
 ** Safety: writer's side.
 */
 #include "profilers/unwind/cfi.h"

@@ -16,8 +16,8 @@
 #include "src/base/memo.h"
 #include "src/base/saferead.h"
 
-/* Code without CFI is libc's own with musl; with glibc it is a fiber library's or
-** the like, which does with rsp what no compiler does. */
+/* Code without CFI is libc's own with musl; with glibc it is a fiber library's
+** or the like, which does with rsp what no compiler does. */
 #ifdef __GLIBC__
 enum { STEP_RUNS_CODE = 0 };
 #else

@@ -44,9 +44,9 @@ LJP_SIGSAFE static inline bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp)
 
 LJP_SIGSAFE bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs);
 /* Where a call leads that the word at the top of the stack follows, if that is
-** just before pc; else 0. If nothing there has CFI, a function begins there, was
-** called, and its stack is as it was then. Such is the vDSO's function for random
-** numbers, which may leave no trace of them on the stack. */
+** just before pc; else 0. If nothing there has CFI, a function begins there,
+** was called, and its stack is as it was then. Such is the vDSO's function for
+** random numbers, which may leave no trace of them on the stack. */
 LJP_SIGSAFE uint64_t ljp_unwind_called(uint64_t pc,
                                        const struct ljp_regs *regs);
 /* The step out of such a function. */
@@ -74,8 +74,8 @@ LJP_SIGSAFE bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
 
 /* -- run_code.c: functions without CFI, by following their code ------------ */
 
-/* Steps from the code of a loaded object. otherwise: the result if the code does
-** not tell the caller. */
+/* Steps from the code of a loaded object. otherwise: the result if the code
+** does not tell the caller. */
 LJP_SIGSAFE enum ljp_unwind_result
 ljp_unwind_run_code(struct ljp_regs *regs, enum ljp_unwind_result otherwise);
 

@@ -7,11 +7,11 @@
 
 #include "src/base/saferead.h"
 
-/* One walk of up to NEAR frames is cheaper than a recording, but many such walks
-** are not. The frame that runs and the VM's frame on top of it differ at nearly
-** every sample. When walks have found FIRST_BUDGET frames besides these, the
-** next one is recorded, in the hope that later walks meet it earlier. Since that
-** may be in vain, each budget is twice the one before. */
+/* One walk of up to NEAR frames is cheaper than a recording, but many such
+** walks are not. The frame that runs and the VM's frame on top of it differ at
+** nearly every sample. When walks have found FIRST_BUDGET frames besides these
+** two, the next walk is recorded, in the hope that later walks meet it earlier.
+** Since the hope may be in vain, each budget is twice the one before. */
 enum {
   NEAR = 12,
   TOP = 2,
@@ -61,7 +61,7 @@ LJP_SIGSAFE static void memo_put_off(struct ljp_memo *memo)
     memo->longer = LONGEST_PAUSE;
 }
 
-/* A walk has met the recorded one after few frames. */
+/* A walk has met the recorded one after at most NEAR frames of its own. */
 LJP_SIGSAFE static void memo_spend(struct ljp_memo *memo)
 {
   memo->longer = 0;

@@ -85,7 +85,7 @@ struct ljp_memo {
   /* When to record again. */
   bool stale;
   uint32_t pause, longer;
-  uint32_t budget, left; /* Own frames that walks may find until then. */
+  uint32_t budget, left; /* Own frames of walks until it is stale. */
   /* The owner's: what the rest has found besides frames. */
   uint32_t vm, state;
   /* For tests and reports. */

@@ -11,8 +11,8 @@
 
 enum { NAME_EXTRA = 64, MAX_NAMES = 1000, COPY_BYTES = 65536 };
 
-/* Makes an exclusive file with a name (*fd), or a name for the file *fd. Returns
-** errno. */
+/* Makes an exclusive file with a name (*fd), or a name for the file *fd.
+** Returns errno. */
 typedef int newfile_maker(struct ljp_newfile *new, const char *name,
                           mode_t mode, int *fd);
 
@@ -97,8 +97,9 @@ int ljp_newfile_open(struct ljp_newfile *new, const struct ljp_target *found,
 
 /* The file takes over the mode and the owner of the one that it replaces, as if
 ** it had been written into. If it may not have that owner or group, the rights
-** that the mode gives to the old group are not given to another one. In a sticky
-** folder anybody may have made the old file, so it can only narrow the mode. */
+** that the mode gives to the old group are not given to another one. In a
+** sticky folder anybody may have made the old file, so it can only narrow the
+** mode. */
 static void newfile_inherit(const struct ljp_newfile *new, int fd)
 {
   struct stat st, old;

@@ -12,8 +12,8 @@
 **
 ** Invariant: slots[i].old is the action before the slot's entry was installed.
 ** It is written before the kernel can call the entry, and never while it can.
-** While an entry runs, signals are blocked. Before it calls the host's handler it
-** sets the mask that the kernel would have set.
+** While an entry runs, signals are blocked. Before it calls the host's handler
+** it sets the mask that the kernel would have set.
 ** Safety: install, remove and check are for ordinary code (one mutex). The
 ** entries run in any code that faults, and call only async-signal-safe
 ** functions.
@@ -39,7 +39,7 @@ typedef void handler_fn(int, siginfo_t *, void *);
 static struct {
   struct sigaction old;
   _Atomic bool spent; /* old had SA_RESETHAND and has been called. */
-  bool covered; /* Was not on top at some look: `old` never changes again. */
+  bool covered; /* Once found below another handler: `old` stays the same. */
 } slots[SLOTS][SIGNALS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

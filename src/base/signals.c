@@ -3,7 +3,7 @@
 */
 #include "src/base/signals.h"
 
-/* An array of arrays: pointers would have to be relocated in each program. */
+/* Not pointers, which would have to be relocated in each process. */
 static const char signal_names[][8] = {
     [SIGHUP] = "HUP",       [SIGINT] = "INT",       [SIGQUIT] = "QUIT",
     [SIGILL] = "ILL",       [SIGTRAP] = "TRAP",     [SIGABRT] = "ABRT",

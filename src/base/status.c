@@ -21,7 +21,7 @@ const char *ljp_errno_text(int error)
 {
 #ifdef __GLIBC__
   return strerrordesc_np(error);
-#else /* musl translates if the program has set a locale and MUSL_LOCPATH */
+#else /* musl translates if the program sets a locale and MUSL_LOCPATH is set */
   const char *text = strerror(error);
   return strcmp(text, strerror(-1)) == 0 ? NULL : text;
 #endif

@@ -32,7 +32,7 @@
 **
 ** Frames and addresses come leaf first. Everything but the header bytes is an
 ** ULEB128 number; a string (chunk, name) is its length and its bytes. A symbol
-** holds from its place in the stream on, until another one has its key.
+** is valid from its place in the stream on, until another one has its key.
 **
 ** Library functions that LuaJIT has as bytecode are Lua functions, too: their
 ** chunk is their name, and their line is LJP_TARANTOOL_NO_LINE.
@@ -132,8 +132,8 @@ enum ljp_ljp_frame {
 
 /* -- What we write --------------------------------------------------------- */
 
-/* Addresses of what has none in our streams: Lua functions, builtins, traces.
-** They are above all addresses of programs, so that they never meet an address
+/* Addresses for what has none in our streams: Lua functions, builtins, traces.
+** They are above all addresses of programs, so that they never equal an address
 ** of machine code, and below 2^53, since the tools keep them as doubles. */
 #define LJP_TARANTOOL_FUNCTIONS (UINT64_C(1) << 47)
 #define LJP_TARANTOOL_BUILTINS (UINT64_C(1) << 48)
@@ -152,12 +152,12 @@ static inline uint64_t ljp_tarantool_line(uint64_t line)
 ** the traces with one number, those that start elsewhere than the first one get
 ** a larger number. The caller asks once for each start. */
 struct ljp_tarantool_traces {
-  uint32_t *taken; /* By number: the times that it was given. */
+  uint32_t *taken; /* By number: how often it was given. */
   uint64_t changed;
 };
 #define LJP_TARANTOOL_TRACE_NUMBERS UINT64_C(65536) /* LuaJIT's limit. */
 
-/* The number, as far as the format can have it. */
+/* The number that the format can have. */
 static inline uint64_t ljp_tarantool_short_number(uint64_t number)
 {
   number %= LJP_TARANTOOL_TRACE_NUMBERS;
@@ -198,9 +198,9 @@ static inline bool ljp_ljm_is_internal(unsigned vmstate, unsigned type)
   return type == LJP_MEM_TYPE_TRACE || type == LJP_MEM_TYPE_COMPILER;
 }
 
-/* The search for the one frame of a stack that an event of ljm names: its
-** innermost line, C function or trace. A builtin that a Lua function calls
-** belongs to the line of the call. */
+/* The search for the one frame of a stack that an event of ljm names: the
+** stack's innermost line, C function or trace. A builtin that a Lua function
+** calls belongs to the line of the call. */
 struct ljp_ljm_search {
   bool compiled; /* At first: did the event happen in compiled code? */
   bool builtin;  /* A frame was BUILTIN. */
@@ -209,7 +209,7 @@ struct ljp_ljm_search {
 enum ljp_ljm_frame {
   LJP_LJM_FRAME_FOUND,   /* It is this one. */
   LJP_LJM_FRAME_BUILTIN, /* It is this one if no other is found. */
-  LJP_LJM_FRAME_LAST,    /* It is not this one, nor any further up. */
+  LJP_LJM_FRAME_LAST,    /* It is neither this one nor any outer one. */
   LJP_LJM_FRAME_NEXT
 };
 
@@ -220,7 +220,7 @@ static inline enum ljp_ljm_frame ljp_ljm_look(struct ljp_ljm_search *search,
   switch (kind) {
   case LJP_FRAME_TRACE:
     return LJP_LJM_FRAME_FOUND;
-  case LJP_FRAME_LUA_INLINED: /* Its trace is further up. */
+  case LJP_FRAME_LUA_INLINED: /* Its trace is an outer frame. */
     search->compiled = true;
     break;
   case LJP_FRAME_LUA:

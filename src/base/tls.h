@@ -3,10 +3,10 @@
 **
 ** glibc may allocate when __tls_get_addr() is first called in a thread, so the
 ** handler's variables have a fixed distance from the thread's pointer; glibc
-** keeps room for such variables of libraries that dlopen() loads. musl has no
-** such room and refuses to load the library. But its dlopen() makes the
+** keeps room for such variables of libraries that dlopen() loads. musl keeps no
+** room and would refuse to load the library. But musl's dlopen() makes the
 ** variables for all threads, and its __tls_get_addr() only reads two words, so
-** a handler may call that.
+** a handler may call it.
 */
 #ifndef LJP_TLS_H
 #define LJP_TLS_H

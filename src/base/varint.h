@@ -56,7 +56,7 @@ static inline uint8_t *ljp_put_varint(uint8_t *p, uint64_t value)
   return p;
 }
 
-/* The same, without a branch for each byte if the value is below 2^28. For
+/* The same, without a branch for each byte if the value is below 2^28: for
 ** values whose lengths are hard to predict. */
 static inline uint8_t *ljp_put_varint_quick(uint8_t *p, uint64_t value)
 {

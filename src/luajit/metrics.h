@@ -11,7 +11,7 @@ struct lua_State;
 
 /* The names and their order are those of Tarantool's LuaJIT. */
 #define LJP_METRICS_LIST(X)                                                    \
-  X(strhash_hit)  /* strings that were wanted and existed */                   \
+  X(strhash_hit)  /* strings that were wanted and existed already */           \
   X(strhash_miss) /* strings that were made */                                 \
   X(gc_strnum) /* objects in the heap, dead ones too until they are freed */   \
   X(gc_tabnum)                                                                 \
@@ -39,7 +39,7 @@ struct ljp_metrics {
 
 void ljp_guest_metrics(struct lua_State *L, struct ljp_metrics *out);
 
-/* For the hook of the collector's phases: it has entered another one. */
+/* For the hook of the collector: it has entered another phase. */
 struct global_State;
 void ljp_metrics_phase(struct global_State *g);
 

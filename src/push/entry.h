@@ -9,8 +9,8 @@
 ** part, root first.
 **
 ** A stack of few frames can get a number, by an entry of its own. Memory events
-** then bring the number instead of frames; the producer's stack before stays what
-** it is.
+** then bring the number instead of frames; the producer's stack before stays
+** what it is.
 */
 #ifndef LJP_ENTRY_H
 #define LJP_ENTRY_H

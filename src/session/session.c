@@ -199,8 +199,8 @@ enum ljp_status ljp_session_commit(struct ljp_session *s)
   return status;
 }
 
-/* False: the thread is stuck. Not pthread_timedjoin_np(), whose time is the wall
-** clock's, which may be set meanwhile. */
+/* False: the thread is stuck. Not pthread_timedjoin_np(), whose time is the
+** wall clock's, which may be set meanwhile. */
 static bool session_await_end(struct ljp_session *s)
 {
   uint64_t until = ljp_clock_ns() + STUCK_THREAD_S * 1000000000ull, now;

@@ -60,10 +60,10 @@ struct ljp_session_options {
   void (*round)(void *ctx);
   void *round_ctx;
   uint32_t flush_ms; /* The file is at most this far behind; 0: 250. */
-  bool ljm;          /* The file has Tarantool's format ljm (writer/ljm.h); only
-                     ** memory events reach it. No compression, no rotation. */
-  int zstd_level;    /* 0: no compression. */
-  bool sync;         /* fdatasync after each block: survives power loss. */
+  bool ljm;       /* The file has Tarantool's format ljm (writer/ljm.h): memory
+                     ** events only, without compression and rotation. */
+  int zstd_level; /* 0: no compression. */
+  bool sync;      /* fdatasync after each block: survives power loss. */
   /* Rotation, files only: PATH, PATH.s1, PATH.s2 ... */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments; /* 0: all. */
@@ -83,7 +83,8 @@ struct ljp_session_options {
 };
 
 /* Copies the options. LJP_ERR_USE: no sink, several sinks, rotation without a
-** file, or what ljm cannot have. LJP_ERR_NOTSUP: there is no libzstd.so.1. */
+** file, or an option that ljm excludes. LJP_ERR_NOTSUP: there is no
+** libzstd.so.1. */
 enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);
 
@@ -150,8 +151,8 @@ enum ljp_status ljp_session_unsampled(struct ljp_session *s, uint32_t thread,
 ** On failure the caller may say it again later. */
 enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns);
 
-/* Elapsed time of a thread in the session, up to now: ns more than was said
-** before. Before the thread is ended. */
+/* Reports elapsed time of a thread in the session up to now: ns more than was
+** reported before. Call it before the thread's end is reported. */
 enum ljp_status ljp_session_elapsed(struct ljp_session *s, uint32_t thread,
                                     uint64_t ns);
 

@@ -76,13 +76,13 @@ void ljp_builder_mem(struct ljp_builder *b, const struct ljp_mem *m,
 ** the last event is remembered here instead of in the builder. */
 struct ljp_mem_run {
   uint8_t *end;        /* of the last event */
-  const uint8_t *full; /* behind which no event may begin */
+  const uint8_t *full; /* no event may begin here or later */
   uint64_t count, address, size, stack;
   uint32_t vm;
   uint8_t state, what;
 };
 
-/* Begins a run behind an event that ljp_builder_mem() has added. */
+/* Begins a run after an event that ljp_builder_mem() has added. */
 static inline struct ljp_mem_run ljp_builder_begin_run(struct ljp_builder *b)
 {
   ljp_assert(b->open_tag == LJP_REC_MEM);

@@ -292,7 +292,7 @@ const char *ljp_elf_modules_name(const struct ljp_elf_modules *m, uint32_t id,
   }
   if (low == 0)
     return NULL;
-  /* The first of those that begin where the last one before does. */
+  /* Several functions may begin there; the best one is first. */
   const struct ljp_elf_function *f = &module->functions[low - 1];
   while (f > module->functions && f[-1].start == f->start)
     f--;

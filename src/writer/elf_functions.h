@@ -3,10 +3,10 @@
 ** For a writer whose format needs names while the program runs; ljprof itself
 ** finds names later (parsers/symbols).
 ** Invariants: a file is opened only at the start, and when the loader has just
-** loaded it: a program that has shut itself in since then may not open files. A
-** file with another build id than the module in memory has no names here.
-** Writer thread only. Memory: at most LJP_ELF_MAX_BYTES; what is above has no
-** names.
+** loaded it: later the program may be in a sandbox that forbids to open files.
+** A file with another build id than the module in memory has no names here.
+** Writer thread only. Memory: at most LJP_ELF_MAX_BYTES; modules that do not
+** fit have no names.
 */
 #ifndef LJP_ELF_FUNCTIONS_H
 #define LJP_ELF_FUNCTIONS_H
@@ -18,7 +18,7 @@
 struct ljp_elf_function {
   uint32_t start, size; /* start: an offset, as events have it */
   uint32_t name;        /* in names */
-  uint32_t rank;        /* of several at one place, the lowest is the best */
+  uint32_t rank;        /* of several at one place, the lowest rank wins */
 };
 
 struct ljp_elf_module {

@@ -99,7 +99,7 @@ void ljp_ljm_update_modules(struct ljp_writer *w)
 
 /* -- Places ---------------------------------------------------------------- */
 
-/* False: nobody knows what the frame stands for. */
+/* False: it is not known what the frame stands for. */
 static bool ljm_place_of(struct ljp_writer *w, uint64_t word, uint64_t time_ns,
                          struct ljm_place *place)
 {
@@ -157,7 +157,7 @@ static void ljm_find_place(struct ljp_writer *w, const struct ljp_mem *m,
   place->source = LJP_LJM_INTERNAL;
   if (!depth || ljp_ljm_is_internal(m->vmstate, m->what & LJP_MEM_TYPE_MASK))
     return;
-  /* If the trace is not known, the line is. */
+  /* If the trace is not known, its line may be. */
   if (!ljm_search(w, words, depth, compiled, m->time_ns, place) &&
       !(compiled && ljm_search(w, words, depth, false, m->time_ns, place)))
     place->source = LJP_LJM_INTERNAL;
@@ -204,7 +204,7 @@ static void ljm_take_event(struct ljp_writer *w, const struct ljp_mem *m,
     ljp_ljm_flush(w);
 }
 
-/* A bad entry, which is our own fault, or no memory. */
+/* A bad entry, which is a bug of ours, or no memory. */
 static void ljm_fail(struct ljp_writer *w, struct ljp_source *s,
                      enum ljp_status status)
 {

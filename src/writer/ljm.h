@@ -5,11 +5,11 @@
 ** may call ljp_ljm_begin().
 **
 ** The table of symbols is empty; a symbol stands before the first event that
-** needs it. Events and symbols are collected whole and handed to the sink at
-** the end of each round and whenever 64 KiB have come together, so whatever
-** ends the process, the file is what was written before, and a reader finds the
-** end of its last whole event. The byte that ends the file is written only
-** when nothing went wrong.
+** needs it. Whole events and symbols are collected and handed to the sink at
+** the end of each round and whenever 64 KiB have come together. So whatever
+** ends the process, the file holds what was written before, and a reader finds
+** the end of its last whole event. The byte that ends the file is written only
+** if nothing went wrong.
 **
 ** The format has no record for a loss. So what the writer itself cannot write
 ** ends the session with an error.
@@ -33,7 +33,7 @@ enum {
   LJP_LJM_BUILTIN_WORDS = 64 /* of 64 bits each */
 };
 
-/* The trace that was met last of those with one number. */
+/* Of the traces with one number, the one that was met last. */
 struct ljp_ljm_start {
   uint32_t function, line; /* where it starts */
   uint64_t given;          /* its number in the file; 0: there is none */
@@ -65,7 +65,7 @@ enum ljp_status ljp_ljm_new(struct ljp_ljm **out);
 void ljp_ljm_free(struct ljp_ljm *ljm);
 /* Writes the head of the file. */
 enum ljp_status ljp_ljm_begin(struct ljp_writer *w);
-/* The list of modules may have changed. */
+/* To be called when the list of modules may have changed. */
 void ljp_ljm_update_modules(struct ljp_writer *w);
 /* Takes the entries of a source up to a position of its ring, which then is
 ** released. After an error they are losses. */
@@ -74,14 +74,14 @@ enum ljp_status ljp_ljm_flush(struct ljp_writer *w);
 /* The last byte of a whole file. */
 enum ljp_status ljp_ljm_end(struct ljp_writer *w);
 
-/* ljm_symbols.c: what an event names. Each writes the symbol if the file does
-** not have it. */
+/* ljm_symbols.c: what an event names. Each function writes the symbol if the
+** file does not have it yet. */
 enum { LJP_LJM_MAX_SYMBOLS = 4, LJP_LJM_SYMBOL_BYTES = 2048 };
 uint64_t ljp_ljm_function(struct ljp_writer *w, uint32_t ref);
 uint64_t ljp_ljm_builtin(struct ljp_writer *w, uint64_t ffid);
 uint64_t ljp_ljm_cfunc(struct ljp_writer *w, uint64_t address,
                        uint64_t time_ns);
-/* 0: nobody knows the trace. */
+/* 0: the trace is not known. */
 uint64_t ljp_ljm_trace(struct ljp_writer *w, uint64_t id);
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** The symbols of a file of format ljm; see ljm.h. An event is about to name a
-** function, a trace or C code: each function here says by which address or
-** number, and writes the symbol before that if the file does not have it.
+** function, a trace or C code: each function here returns the address or number
+** for it, and first writes the symbol if the file does not have it yet.
 **
 ** Addresses of Lua functions are made of the writer's numbers
 ** (proto_numbers.h), so no two functions of a file have the same address.
@@ -23,7 +23,7 @@ _Static_assert(LJP_LJM_SYMBOL_BYTES >=
 static uint8_t *symbols_begin(struct ljp_ljm *ljm, enum ljp_ljs_kind kind,
                               uint64_t key)
 {
-  /* As the source of an event, each kind has a number of its own. */
+  /* As an event's source, a kind of symbol has another number. */
   static const uint8_t heads[] = {
       [LJP_LJS_LFUNC] = LJP_LJM_SYMBOL | LJP_LJM_LFUNC << LJP_LJM_SOURCE_SHIFT,
       [LJP_LJS_CFUNC] = LJP_LJM_SYMBOL | LJP_LJM_CFUNC << LJP_LJM_SOURCE_SHIFT,
@@ -70,7 +70,7 @@ static void symbols_put_function(struct ljp_ljm *ljm, uint32_t number,
   symbols_end(ljm, ljp_put_varint(p, line));
 }
 
-/* The number of a Lua function; 0 stands for all that nobody knows. */
+/* The number of a Lua function; 0 stands for all unknown ones. */
 static uint32_t symbols_function(struct ljp_writer *w, uint32_t ref)
 {
   static const char unknown[] = "(unknown Lua function)";

@@ -111,7 +111,7 @@ static void modules_read_build_id(struct ljp_module *module, const uint8_t *p,
 static char *modules_path(const struct dl_phdr_info *info, bool first)
 {
   char exe[4096];
-  /* What musl says of a static program would be another file to the reader. */
+  /* musl's name for a static program would mean another file to the reader. */
   if (info->dlpi_name && info->dlpi_name[0] &&
       strcmp(info->dlpi_name, "/proc/self/exe") != 0)
     return strdup(info->dlpi_name);

@@ -49,7 +49,7 @@ enum ljp_status ljp_writer_new(struct ljp_writer **out, struct ljp_sink *sink,
     status = ljp_block_out_init(&w->out, w->options.ljm ? NULL : sink,
                                 w->options.zstd_level, stream | 1);
   if (!status && w->options.ljm) {
-    w->options.epoch_ns = UINT64_MAX; /* There are none. */
+    w->options.epoch_ns = UINT64_MAX; /* ljm has no epochs. */
     status = ljp_ljm_new(&w->ljm);
   }
   if (status) {
@@ -280,7 +280,7 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
     ljp_sink_close(w->sink);
     return before;
   }
-  if (w->ljm) { /* Nothing follows what could not be written. */
+  if (w->ljm) { /* If something could not be written, nothing follows it. */
     if (!before)
       ljp_ljm_end(w);
     writer_tell_bytes(w);

@@ -68,7 +68,7 @@ void ljp_writer_put_unsampled(struct ljp_writer *w, uint64_t time_ns,
 /* ns: that the process has used since the last time it was told. */
 void ljp_writer_put_cpu_time(struct ljp_writer *w, uint64_t time_ns,
                              uint64_t ns);
-/* ns: that have passed in the thread since the last time they were told. */
+/* ns: the thread's elapsed time since the last report. */
 void ljp_writer_put_elapsed(struct ljp_writer *w, uint64_t time_ns,
                             uint32_t thread, uint64_t ns);
 void ljp_writer_end_vm(struct ljp_writer *w, uint32_t id);

@@ -1,7 +1,7 @@
 /*
 ** Inside of the writer: what writer.c (rounds), take.c (entries), stacks.c,
-** define.c, describe.c (definitions), epoch.c, rotate.c and ljm*.c share. No other source
-** file includes it.
+** define.c, describe.c (definitions), epoch.c, rotate.c and ljm*.c share. No
+** other source file includes it.
 */
 #ifndef LJP_WRITER_IMPL_H
 #define LJP_WRITER_IMPL_H
@@ -78,7 +78,7 @@ struct ljp_writer {
   _Atomic uint64_t bytes; /* Of the file segment; for other threads. */
   struct ljp_block_out out;
   struct ljp_ljm
-      *ljm; /* NULL: the output is a stream. Else out drops blocks. */
+      *ljm; /* NULL: the output is a stream; otherwise `out` drops blocks. */
   struct ljp_builder builder;
   struct ljp_intern nodes;
   struct ljp_defs defs;
@@ -143,13 +143,13 @@ void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid);
 /* Forgets references whose prototypes have gone and that no ring holds. */
 void ljp_writer_forget_protos(struct ljp_writer *w);
 
-/* writer.c: gives room in the ring back, and wakes a producer that waits. */
+/* writer.c: gives back room in the ring, and wakes a producer that waits. */
 void ljp_writer_release(struct ljp_producer *p, uint64_t pos);
 
 /* stacks.c */
 
-/* Makes the source's last stack that of its first `keep` frames and n new words,
-** root first. False: these numbers make no sense. */
+/* Makes the source's last stack that of its first `keep` frames and n new
+** words, root first. False: these numbers make no sense. */
 static inline bool ljp_writer_keep_words(struct ljp_source *s, unsigned keep,
                                          unsigned n, const uint64_t *words)
 {
@@ -173,7 +173,8 @@ static inline bool ljp_writer_keep_words(struct ljp_source *s, unsigned keep,
 bool ljp_writer_stack(struct ljp_writer *w, struct ljp_source *s, unsigned keep,
                       unsigned n, const uint64_t *words, uint64_t time_ns,
                       uint64_t *id);
-/* The same for the stack that has a number; number 0: the source's last stack. */
+/* The same for the stack that has a number; number 0: the source's last
+** stack. */
 bool ljp_writer_numbered_stack(struct ljp_writer *w, struct ljp_source *s,
                                unsigned number, uint64_t time_ns, uint64_t *id);
 /* From now on the number means this stack, root first. */

@@ -1,5 +1,5 @@
-/* The balances of CPU time (sums by thread and reason, and its sentences) and of
-** elapsed time, thread by thread. */
+/* The balances of CPU time (sums by thread and reason, and its sentences) and
+** of elapsed time, thread by thread. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -103,8 +103,8 @@ static void outcome_tell(const struct sums *sums, const char *who,
   }
 }
 
-/* Reads the files of child processes or, if executed, of further sessions of the
-** same process numbers: programs that were executed, and processes in other
+/* Reads the files of child processes or, if executed, of further sessions of
+** the same process numbers: programs that were executed, and processes in other
 ** namespaces. Returns the number of sessions. */
 static size_t outcome_own_files(const struct ljp_record_plan *plan,
                                 bool executed, unsigned *errors)

@@ -167,7 +167,8 @@ int ljp_record_find_program(struct ljp_record_plan *plan)
     close(fd);
   if (!plan->children && program_refuse(path, &image, &self, secure))
     return LJP_EXIT_FAILED;
-  /* Only glibc's loader can be asked; musl's looks into LD_LIBRARY_PATH first. */
+  /* Only glibc's loader can be asked; musl's looks into LD_LIBRARY_PATH
+  ** first. */
   if (!plan->preload && !secure &&
       strcmp(program_base(image.loader), "ld-linux-x86-64.so.2") == 0)
     plan->preload_once = ljp_record_ask_loader(plan, path);

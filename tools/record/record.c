@@ -2,11 +2,11 @@
 ** ljprof record: runs a program with our library in place of its
 ** libluajit-5.1.so.2. A session begins with its first VM.
 **
-** The program finds our library by LD_LIBRARY_PATH or, where its own search path
-** comes before that, by LD_PRELOAD (program.c, loader.c), and what to record by
-** LJPROF_RECORD (see profilers/api/autostart.c). It keeps its standard input
-** and output, its process group and its exit status. This process waits for it
-** and then reports on stderr what was recorded.
+** The program finds our library by LD_LIBRARY_PATH or, where its own search
+** path comes before that, by LD_PRELOAD (program.c, loader.c), and what to
+** record by LJPROF_RECORD (see profilers/api/autostart.c). It keeps its
+** standard input and output, its process group and its exit status. This
+** process waits for it and then reports on stderr what was recorded.
 */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
 ** Record: shared by the parts of ljprof record. options.c fills and checks the
-** plan, record.c runs the program, files.c finds the files, outcome.c reports the
-** result.
+** plan, record.c runs the program, files.c finds the files, outcome.c reports
+** the result.
 */
 #ifndef LJP_TOOLS_RECORD_H
 #define LJP_TOOLS_RECORD_H

@@ -166,9 +166,9 @@ local function follow_all()
 end
 follow_all()
 
--- What nothing in the VM leads to, C and compiled code call: lj_vm_floor and
--- its like. Such a routine has no guest frame and changes no register that its
--- caller keeps, nor the stack: or else it needs a rule.
+-- A routine that nothing in the VM leads to is called by C and compiled code:
+-- lj_vm_floor and the like. It has no guest frame, and changes neither the stack
+-- nor a register that its caller keeps; otherwise it needs a rule.
 local function check_leaf(first)
   local d = first
   while d and d.addr < ffi_call and (d == first or not sym_at[d.addr]) do

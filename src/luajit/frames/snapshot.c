@@ -46,8 +46,8 @@ LJP_SIGSAFE static bool snap_use(const GCtrace *head, const SnapShot *shot,
               (uint64_t)shot->mapofs * sizeof(SnapEntry);
   snap->entries = shot->nent;
   snap->loop = head->mcloop;
-  /* The trace's last jump. It has 5 bytes if it leads to a trace; only the one
-  ** into the interpreter, which nobody asks for, may have 6. */
+  /* The trace's last jump. It has 5 bytes if it leads to a trace; only a jump
+  ** into the interpreter, which is not asked for here, may have 6. */
   snap->jump = head->szmcode - 5;
   if (head->spadjust)
     snap->jump -= head->spadjust < 128 ? 4 : 7;

@@ -37,11 +37,10 @@ static uint32_t name_uleb(const uint8_t **at)
 }
 
 /* The name of the local variable in a slot at position pc, NULL if there is
-** none; *born: the position where its life begins; *next: between pc and
-** this position no variable begins. LuaJIT keeps variables in
-** the order in which they begin. Each has its name (or a small number for
-** LuaJIT's own), the distance from the previous beginning, and the length of
-** its life. */
+** none; *born: the position where its life begins; *next: no variable begins
+** between pc and this position. LuaJIT keeps variables in the order in which
+** they begin. Each has its name (or a small number for LuaJIT's own), the
+** distance from the previous beginning, and the length of its life. */
 static const char *name_local_at(const GCproto *pt, BCPos pc, BCReg slot,
                                  BCPos *born, BCPos *next)
 {

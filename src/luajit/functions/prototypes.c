@@ -144,7 +144,8 @@ static void proto_describe(struct ljp_proto_entry *entry, uint32_t ref)
 /* -- Hooks ----------------------------------------------------------------- */
 
 /* Makes the slot and, while a session runs, the entry of a prototype, its
-** description and the names of its functions. Under the lock, which it frees. */
+** description and the names of its functions. Under the lock, which it
+** frees. */
 __attribute__((noinline)) static void proto_add(lua_State *L, GCproto *pt,
                                                 struct ljp_vm *vm)
 {
@@ -184,9 +185,8 @@ proto_wait_and_add(lua_State *L, GCproto *pt, struct ljp_vm *vm)
   proto_add(L, pt, vm);
 }
 
-/* This hook and the next one make no calls but last ones on their common paths,
-** so that they need no frames: loading and freeing code runs them for each
-** function. */
+/* On their common paths, this hook and the next one make only tail calls, so
+** they need no frames: loading and freeing code runs them for each function. */
 void ljp_hook_proto(lua_State *L, GCproto *pt)
 {
   struct ljp_vm *vm = ljp_vm_of_thread(L);

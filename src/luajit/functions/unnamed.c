@@ -29,7 +29,7 @@ void ljp_unnamed_name(global_State *g, const GCproto *pt)
     ljp_proto_name_children(pt, UINT32_MAX, unnamed_is_wanted, unnamed_set, g);
 }
 
-/* How many functions that are defined in pt may outlive pt? */
+/* How many functions that are defined in pt may outlive it? */
 static uint32_t unnamed_heirs(const global_State *g, const GCproto *pt)
 {
   uint32_t heirs = 0;

@@ -7,8 +7,8 @@
 **
 ** The prototype's field ljp_name, in former padding (patch 0004), holds the
 ** number of the name, or, in a prototype in that list, a link to the next one.
-** The list is in the order of age, so a prototype has left it when its own
-** surroundings, which were finished later, are processed.
+** The list is in the order of age, so a prototype has left it when the one
+** around it, which was finished later, is processed.
 **
 ** Everything is under the lock of prototypes.
 */

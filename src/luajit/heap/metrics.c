@@ -23,7 +23,7 @@ _Static_assert(sizeof(((jit_State *)0)->penalty) + sizeof(struct LJPCounts) ==
 _Static_assert(LUAJIT_SECURITY_STRID == 1 || LUAJIT_SECURITY_STRID == 2,
                "new strings are counted when their ids get a new seed");
 
-/* Not inlined: the compiler would check the size first, in every call. */
+/* Not inlined: otherwise the compiler checks the size first, in every call. */
 static LJ_NOINLINE void *metrics_no_memory(lua_State *L, GCSize size)
 {
   if (size > 0)
@@ -31,7 +31,7 @@ static LJ_NOINLINE void *metrics_no_memory(lua_State *L, GCSize size)
   return NULL;
 }
 
-/* Part of the VM: new memory, where there is nothing to count as freed. */
+/* Part of the VM: new memory. Nothing is counted as freed here. */
 void *lj_mem_new(lua_State *L, GCSize size)
 {
   void *p = G(L)->allocf(G(L)->allocd, NULL, 0, size);
@@ -78,7 +78,7 @@ static uint64_t metrics_traces(jit_State *J)
   uint64_t count = 0;
   for (MSize i = 1; i < J->sizetrace; i++) {
     GCtrace *trace = traceref(J, i);
-    count += trace && trace != &J->cur; /* that one is being recorded */
+    count += trace && trace != &J->cur; /* J->cur is still being recorded */
   }
   return count;
 }

@@ -1,6 +1,6 @@
 /*
-** The hooks of the patches in a build without profilers: nothing but what the
-** metrics need.
+** The hooks of the patches in a build without profilers: they do nothing but
+** what the metrics need.
 */
 #include <stddef.h>
 #include <stdint.h>

@@ -87,7 +87,7 @@ static inline bool map_put(struct ljp_code_area *area,
   return true;
 }
 
-/* Another area than before, or no room. */
+/* The area is another one than before, or is full. */
 __attribute__((noinline)) static bool
 map_add_slowly(struct ljp_jit *jit, const jit_State *J, struct ljp_trace *trace)
 {

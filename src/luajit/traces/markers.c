@@ -106,7 +106,7 @@ static _Atomic enum {
   MARKER_ALWAYS
 } marker_wanted;
 
-/* The first trace of the process has asked. */
+/* False until the first trace of the process has asked. */
 static inline bool marker_known_wanted(void)
 {
   return atomic_load_explicit(&marker_wanted, memory_order_relaxed) ==
@@ -128,7 +128,7 @@ bool ljp_markers_wanted(void)
   return marker_known_wanted();
 }
 
-/* Two VMs or more are compiling, or it is the first time. */
+/* The spare notes are in use by another VM, or there are none yet. */
 __attribute__((noinline)) static struct ljp_marker_notes *
 marker_find_notes(void)
 {

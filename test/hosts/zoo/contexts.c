@@ -1,6 +1,6 @@
 /*
-** makecontext() coroutines with stacks of 16 KiB and a guard page below. Each has
-** a VM; Lua switches between them through a C function.
+** makecontext() coroutines with stacks of 16 KiB and a guard page below. Each
+** has a VM; Lua switches between them through a C function.
 ** zoo: glibc musl has no swapcontext()
 */
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
-** An event loop: epoll over a timerfd, a signalfd and an eventfd, with a Lua call
-** for each event. No wait may end without an event, and none may be missed.
+** An event loop: epoll over a timerfd, a signalfd and an eventfd, with a Lua
+** call for each event. No wait may end without an event, and none may be
+** missed.
 ** zoo: glibc musl has no pthread_sigqueue()
 */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
-** Resource limits, set after the first VM has begun: files, descriptors, memory,
-** stacks, pending signals, processes, locked memory, processor time.
+** Resource limits, set after the first VM has begun: files, descriptors,
+** memory, stacks, pending signals, processes, locked memory, processor time.
 ** zoo: cases NOFILE AS DATA STACK SIGPENDING NPROC MEMLOCK CPU CORE MSGQUEUE
 */
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
-** Threads of several kinds of scheduling: SCHED_FIFO, SCHED_IDLE, a low priority,
-** one that is bound to a CPU, all with Lua. The profiler's threads inherit none
-** of that. Needs root.
+** Threads of several kinds of scheduling: SCHED_FIFO, SCHED_IDLE, a low
+** priority, one that is bound to a CPU, all with Lua. The profiler's threads
+** inherit none of that. Needs root.
 */
 #include <sched.h>
 #include <stdint.h>

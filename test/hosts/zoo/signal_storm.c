@@ -1,6 +1,6 @@
 /*
-** Signals of the host's own at a high rate, real-time ones to each thread and an
-** interval timer's, while threads make VMs and close them again. Each signal
+** Signals of the host's own at a high rate, real-time ones to each thread and
+** an interval timer's, while threads make VMs and close them again. Each signal
 ** that was queued must be handled, and none more than once.
 ** zoo: glibc musl has no pthread_sigqueue()
 */

@@ -1,6 +1,6 @@
 /*
-** Three threads that run programs by vfork() and exec as fast as they can, beside
-** a thread that runs Lua and one that makes threads.
+** Three threads that run programs by vfork() and exec as fast as they can,
+** beside a thread that runs Lua and one that makes threads.
 */
 #include <stdatomic.h>
 #include <unistd.h>

@@ -1,11 +1,12 @@
 /*
-** What the programs of the host zoo share: a VM, a fixed amount of Lua work, and
-** lines of output. Each program is one trait of a host. It runs without any
+** What the programs of the host zoo share: a VM, a fixed amount of Lua work,
+** and lines of output. Each program is one trait of a host. It runs without any
 ** session and under every kind of session; what it prints and its exit code
 ** must be the same. So it prints what it saw, and never a time or an address.
 **
-** Lines of the form "zoo: WORD VALUE..." in a program's opening comment tell the
-** runner (test/hosts/zoo/run.sh) what is special about it; README.md lists them.
+** Lines of the form "zoo: WORD VALUE..." in a program's opening comment tell
+** the runner (test/hosts/zoo/run.sh) what is special about it; README.md lists
+** them.
 */
 #ifndef LJP_TEST_ZOO_H
 #define LJP_TEST_ZOO_H
@@ -61,7 +62,8 @@ void zoo_open(lua_State *L);
 ** loops, collections. Returns a checksum that depends on `rounds` only. */
 long zoo_work(lua_State *L, int rounds);
 
-/* The same without what takes kilobytes of the C stack (texts, the compiler). */
+/* The same without what takes kilobytes of the C stack (texts, the
+** compiler). */
 long zoo_light(lua_State *L, int rounds);
 
 /* zoo_work() with a new VM, which is closed again. */
