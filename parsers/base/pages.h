@@ -17,11 +17,11 @@ void *ljp_pages_take(size_t bytes);
 /* bytes: as taken. */
 void ljp_pages_give_back(void *memory, size_t bytes);
 
-/* Asks for large pages for memory from elsewhere that is accessed so. */
+/* Asks for large pages for other memory that is accessed in random order. */
 void ljp_pages_hint(void *memory, size_t bytes);
 
-/* Zeroed memory for so many items, for free(). Where they take many large
-** pages, these are used. NULL: no memory. */
+/* Zeroed memory for items, to be released by free(). Large pages are used if
+** the items take many of them. NULL: no memory. */
 void *ljp_pages_items(size_t count, size_t item_bytes);
 
 /* The first `done` bytes are not needed any more, and read as zeros from now

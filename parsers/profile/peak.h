@@ -3,9 +3,9 @@
 **
 ** While the live bytes climb beyond everything before, the rows as they are now
 ** are the peak's. When the live bytes fall, a row saves its numbers the first
-** time it changes after that (peak_fall remembers in which fall); a new peak
-** makes what was saved void. So a peak that moves costs nothing, and a fall
-** costs one store a row. One thread a profile.
+** time that it changes after that (peak_fall remembers in which fall); a new
+** peak makes what was saved void. So a peak that moves costs nothing, and a
+** fall costs one store a row. One thread a profile.
 */
 #ifndef LJP_PARSERS_PROFILE_PEAK_H
 #define LJP_PARSERS_PROFILE_PEAK_H

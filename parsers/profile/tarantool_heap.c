@@ -1,7 +1,7 @@
 /*
 ** Counts memory events in batches: an event needs a place, rows and a slot of
-** the map of blocks, all where nobody can foresee. Each step prefetches what
-** the next step reads. One thread a heap.
+** the map of blocks, at addresses that cannot be foreseen. Each step prefetches
+** what the next step reads. One thread a heap.
 */
 #include "parsers/profile/tarantool_heap.h"
 
@@ -70,8 +70,8 @@ static enum ljp_status heap_frame(struct ljp_tarantool_heap *h,
   }
 }
 
-/* The row of memory of a node. The file has the VM's state only where it is a
-** trace. */
+/* The row of memory of a node. The file tells the VM's state only for events in
+** traces. */
 static enum ljp_status heap_row(struct ljp_profile *p, uint32_t node,
                                 bool trace, uint32_t *memory)
 {
@@ -229,7 +229,7 @@ static enum ljp_status heap_count_move(struct ljp_tarantool_heap *h,
   return LJP_OK;
 }
 
-/* An allocation or reallocation that the allocator had no memory for. */
+/* An allocation or reallocation for which the allocator had no memory. */
 static void heap_count_failure(struct ljp_profile *p, uint32_t memory)
 {
   p->totals.failed_allocs++;

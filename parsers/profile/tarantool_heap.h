@@ -25,7 +25,7 @@ struct ljp_tarantool_heap {
   struct ljp_tarantool_places meanings;
   struct ljp_block_map blocks;
   uint32_t before[2];  /* Rows of memory for older blocks; [1]: in traces. */
-  uint32_t generation; /* Of the C functions, which the places are of. */
+  uint32_t generation; /* Of the C functions, when the places were made. */
   /* Events that wait until what they need is in the processor's cache. */
   struct ljp_tarantool_memory events[LJP_TARANTOOL_BATCH];
   uint64_t place_hash[LJP_TARANTOOL_BATCH], block_hash[LJP_TARANTOOL_BATCH];

@@ -19,7 +19,7 @@
 
 /* A sample that was seen, in a piece. */
 struct ljp_tarantool_seen {
-  uint64_t generation; /* Of the symbols that row and cut are of. */
+  uint64_t generation; /* Of the symbols: row and cut were right then. */
   uint32_t size, row;
   uint8_t cut;
   uint8_t bytes[];

@@ -12,7 +12,7 @@ typedef struct ljp_tarantool_stack_memo stack_memo;
 
 /* -- Frames ---------------------------------------------------------------- */
 
-/* Whether a frame is a C function by whose calls Lua code runs. */
+/* Whether a frame is a C function that calls Lua code. */
 static bool stack_enters_vm(const struct ljp_profile *p, uint32_t frame)
 {
   static const char *const begins[] = {"lj_vm_",    "lj_BC_",    "lj_ff_",

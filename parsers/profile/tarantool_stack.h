@@ -19,7 +19,7 @@ struct ljp_tarantool_stack_frame {
   uint32_t frame;
   uint8_t kind;   /* enum ljp_frame_kind */
   uint8_t asked;  /* The kind that the file says; 0: none. */
-  bool enters_vm; /* Lua code runs by calls of this C function. */
+  bool enters_vm; /* This C function calls Lua code. */
 };
 
 /* The frame that was made last for an address or number of the file. */

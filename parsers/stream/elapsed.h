@@ -15,7 +15,7 @@
 struct ljp_elapsed_thread {
   uint64_t id;
   bool told;           /* The stream says how long it was there. */
-  uint64_t lived_ns;   /* That it says. */
+  uint64_t lived_ns;   /* How long, as the stream says. */
   uint64_t sampled_ns; /* Weights of its samples. */
   uint64_t unsampled_ns;
 };
@@ -35,8 +35,9 @@ enum ljp_status ljp_elapsed_take(struct ljp_elapsed *elapsed,
                                  const struct ljp_model *model,
                                  const struct ljp_item *item);
 
-/* The time that neither samples nor gaps tell of; negative: they tell of more.
-** And whether that is too much: more than 2 % and 20 ms. */
+/* The time that neither samples nor UNSAMPLED events account for; negative:
+** they account for more. And whether that is too much: more than 2 % and 20
+** ms. */
 int64_t ljp_elapsed_difference(const struct ljp_elapsed_thread *thread);
 bool ljp_elapsed_off(const struct ljp_elapsed_thread *thread);
 

@@ -21,8 +21,8 @@ ljp_number_long(const uint8_t *p, uint64_t *value)
   return ljp_get_varint(p, p + LJP_VARINT_MAX_BYTES, value);
 }
 
-/* Joins the 7 bits each of a word's bytes: pairs of bytes, pairs of pairs, both
-** halves. */
+/* Joins the low 7 bits of each byte of a word: pairs of bytes, pairs of pairs,
+** both halves. */
 static inline uint64_t ljp_number_join(uint64_t word)
 {
   word = (word & UINT64_C(0x007f007f007f007f)) |

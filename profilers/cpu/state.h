@@ -33,7 +33,7 @@ struct ljp_sysprof {
   uint32_t omissions; /* threads that could have no timer at all */
   uint32_t refusals;  /* threads that could not have this source */
   uint32_t resets;    /* times that the program reset the signal */
-  bool unreadable;    /* told that the handlers of reads are gone for good */
+  bool unreadable;    /* reported: the handlers of reads are gone for good */
   /* CPU time of the process at the start, of the writer, and of threads that
   ** were sampled and are gone. */
   struct ljp_unsampled_threads unsampled;

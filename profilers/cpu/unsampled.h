@@ -23,7 +23,7 @@ struct ljp_unsampled_thread {
   uint32_t thread; /* id in the session; 0: it has none yet */
   enum ljp_unsampled why;
   uint64_t told_ns; /* its clock, up to which the stream knows */
-  uint64_t life_ns; /* since when the session knows it, if time is elapsed */
+  uint64_t life_ns; /* since when a session of elapsed time knows it */
   struct ljp_task_look look;
   char name[16];
 };
@@ -44,7 +44,8 @@ uint64_t ljp_unsampled_clock(pid_t tid);
 /* Tells the stream. thread: its id in the session, or 0. */
 void ljp_unsampled_tell(uint32_t thread, enum ljp_unsampled why, uint64_t ns);
 
-/* Tells the elapsed time of a thread, which has ended or is told no more. */
+/* Reports the elapsed time of a thread that has ended, or whose time is not
+** reported any more. */
 void ljp_unsampled_elapsed(uint32_t thread, uint64_t life_ns, uint64_t end_ns);
 
 /* The thread is not sampled now. thread: its id in the session, or 0. from_ns:
@@ -56,7 +57,7 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
 
 /* From now on the thread is sampled. False: it was not known. *was: what was
-** known about it, and told up to was->told_ns. */
+** known about it; the stream knows its time up to was->told_ns. */
 bool ljp_unsampled_leave(pid_t tid, struct ljp_unsampled_thread *was);
 
 /* Forgets the threads that have ended. */

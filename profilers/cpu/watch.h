@@ -33,8 +33,9 @@ int ljp_watch_add(struct ljp_sampler *s);
 /* The counts of a watched thread so far. */
 struct ljp_sampler_counts *ljp_watch_counts(struct ljp_sampler *s);
 
-/* Looks for the last time, at *until_ns, and tells what has not been told yet.
-** why: no sample stands for the rest of the time. Returns the counts. */
+/* Looks for the last time, at *until_ns, and reports what is left. why: the
+** reason for which no sample stands for the rest of the time. Returns the
+** counts. */
 struct ljp_sampler_counts *ljp_watch_end(struct ljp_sampler *s,
                                          enum ljp_unsampled why,
                                          uint64_t *until_ns);

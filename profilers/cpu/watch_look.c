@@ -145,8 +145,8 @@ static void look_decided(struct ljp_watch *w, uint64_t ns)
   w->undecided_ns = 0;
 }
 
-/* How many of the turns began because the thread woke up? Before the others it
-** had lost its CPU. */
+/* How many of the turns began because the thread woke up? Before the other
+** turns the thread had lost its CPU. */
 static uint64_t look_woken(struct ljp_sampler *s, uint64_t turns, bool waits)
 {
   struct ljp_watch *w = s->watch;
@@ -162,9 +162,10 @@ static uint64_t look_woken(struct ljp_sampler *s, uint64_t turns, bool waits)
   return woken < turns ? woken : turns;
 }
 
-/* The part of queued_ns that came before turns of the second kind. (The time
-** after a wake-up belongs to the wait.) If there were turns of both kinds, what
-** a turn of each kind usually takes decides: the least squares of the past. */
+/* The part of queued_ns that came before turns for which the thread had not
+** woken up. (The time after a wake-up belongs to the wait.) If there were turns
+** of both kinds, the time is shared out by how long the thread is usually ready
+** before each: by the least squares of the past. */
 static uint64_t look_lost(struct ljp_watch *w, uint64_t queued_ns,
                           uint64_t turns, uint64_t woken)
 {
@@ -184,8 +185,8 @@ static uint64_t look_lost(struct ljp_watch *w, uint64_t queued_ns,
   return (uint64_t)(q * (l * each_l / (l * each_l + v * each_v)));
 }
 
-/* How much of the time in which the thread did not run was it ready? waits: it
-** waits now. */
+/* Finds how much of the time in which the thread did not run it was ready.
+** waits: it waits now. */
 static void look_at_turns(struct ljp_sampler *s, struct gap *gap, bool waits)
 {
   struct ljp_watch *w = s->watch;

@@ -7,8 +7,9 @@
 
 #include "profilers/cpu/watch_place.h"
 
-/* Sums over looks, the recent ones above all: v turns after it woke up, l turns
-** after it had lost its CPU, q ns that it was ready before them. */
+/* Sums over looks, in which recent looks count most: v turns after the thread
+** woke up, l turns after it had lost its CPU, q ns that it was ready before
+** them. */
 struct ljp_watch_usual {
   double vv, vl, ll, vq, lq;
 };
@@ -27,8 +28,8 @@ struct ljp_watch {
   uint64_t wait_ns;   /* of this wait so far */
   bool seen_again;    /* by more than one look */
   uint64_t queued_ns; /* that it has waited for a CPU, told already */
-  /* Of its turns: how often it had woken up by the last one that was looked at;
-  ** and how long it is usually ready after that, before it runs. */
+  /* How often it had woken up by the last turn that was looked at; and how long
+  ** it is usually ready after it wakes up, before it runs. */
   bool has_woken;
   uint64_t woken, wake_ns;
   struct ljp_watch_usual usual;

@@ -56,7 +56,7 @@ struct ljp_answer {
 struct ljp_answers {
   struct ljp_answer answer[LJP_ANSWERS];
   struct ljp_answer *expected; /* what followed `history` the last time; kept,
-                               ** because to find it takes a chain of loads */
+                               ** because finding it takes a chain of loads */
   uint32_t history;            /* of the last three answers */
   uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed them the last time */
   uint32_t next_way;

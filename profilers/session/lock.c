@@ -57,7 +57,7 @@ static bool lock_until(pthread_mutex_t *mutex, const struct timespec *until)
 {
 #ifdef __GLIBC__
   return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, until) == 0;
-#else /* musl waits by a clock that somebody may set meanwhile */
+#else /* musl can wait only by a clock that may be set meanwhile */
   static const struct timespec pause = {0, 1000000};
   struct timespec now;
   while (pthread_mutex_trylock(mutex)) {

@@ -71,8 +71,8 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why);
 
-/* After the stop: tells the caller of events that are missing from a file that
-** cannot say so itself. */
+/* After the stop: reports to the caller the events that are missing from a file
+** whose format cannot say so. */
 enum ljp_status ljp_output_lost(const struct ljp_output *output,
                                 uint64_t events, struct ljp_failure *why);
 

@@ -86,9 +86,9 @@ void ljp_told_refused(const char *text)
     return; /* nothing else can be done */
 }
 
-/* Where `ljprof record` has put our library into LD_PRELOAD for this program
-** only, the processes that the program starts get the list as it was: another
-** Lua has functions of the same names. No other thread is there yet. */
+/* If `ljprof record` has put our library into LD_PRELOAD for this program only,
+** removes it again: a process that the program starts may have another Lua,
+** with functions of the same names. No other thread exists yet. */
 static void told_leave_preload(void)
 {
   const char *request = secure_getenv("LJPROF_RECORD");

@@ -1,10 +1,10 @@
 /*
 ** Functions of the C runtime's start files (crti.o, crtbegin.o): each object
 ** has a few, they run when the object is loaded and unloaded, and the compiler
-** gives them no CFI. In programs without shared libraries, the linker gives its
-** jumps to functions that are chosen at the start no CFI either. They are
-** recognised by all their bytes, from the first to the last, so that nothing
-** has to be guessed.
+** gives them no CFI. In programs without shared libraries, the entries of the
+** linkage table have no CFI either: jumps to functions that are chosen when the
+** program starts. All of these are recognised by all their bytes, from the
+** first to the last, so that nothing has to be guessed.
 ** Safety: LJP_SIGSAFE throughout.
 */
 #include <string.h>

@@ -3,9 +3,9 @@
 ** linker gives such a program no .eh_frame_hdr. The program tells libgcc where
 ** its .eh_frame is when it starts, so libgcc can be asked for the FDE of a
 ** function of ours, which is in the program, too. The FDE leads to its CIE.
-** Linkers join equal CIEs at the first place of all, so the CIE of a plain C
-** function is near the begin of .eh_frame: only entries of the start files can
-** be before it. The code of entries that are not found counts as unknown.
+** Linkers merge equal CIEs into the first one, so the CIE of a plain C function
+** is near the beginning of .eh_frame: only entries of the start files can come
+** before it. Code whose entries are not found counts as unknown.
 **
 ** libgcc takes a lock, which a child of fork() may find taken. Each thrown
 ** error takes it, too; here it is taken once for each session, by the thread
@@ -20,7 +20,7 @@ struct registered_bases {
   void *text, *data, *function;
 };
 
-/* libgcc's, for unwinders. */
+/* libgcc's interface for unwinders. */
 const void *_Unwind_Find_FDE(void *pc, struct registered_bases *bases);
 
 /* Do whole entries, the first of them a CIE, fill these bytes? */

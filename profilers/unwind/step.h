@@ -43,10 +43,11 @@ LJP_SIGSAFE static inline bool ljp_unwind_cfa_ok(uint64_t cfa, uint64_t rsp)
 /* -- crt.c: functions without CFI, known by their bytes -------------------- */
 
 LJP_SIGSAFE bool ljp_unwind_step_crt(uint64_t pc, struct ljp_regs *regs);
-/* Where a call leads that the word at the top of the stack follows, if that is
-** just before pc; else 0. If nothing there has CFI, a function begins there,
-** was called, and its stack is as it was then. Such is the vDSO's function for
-** random numbers, which may leave no trace of them on the stack. */
+/* The target of the call that the word at the top of the stack follows, if the
+** target is just before pc; else 0. If the target has no CFI either, it is the
+** beginning of the function, whose stack is as it was when it was called. The
+** vDSO has such a function for random numbers, which may leave no trace of them
+** on the stack. */
 LJP_SIGSAFE uint64_t ljp_unwind_called(uint64_t pc,
                                        const struct ljp_regs *regs);
 /* The step out of such a function. */

@@ -67,8 +67,8 @@ refuses "an archive with other bytes" any "as fetched has the wrong SHA-256" \
   env PATH="$SCRATCH/bin:$PATH" "$scripts/fetch-luajit" luajit2 empty
 [ ! -e empty ] || fail "a wrong download was kept: $(ls empty)"
 
-# An archive's pool has the files of other releases as well. This helper takes
-# them from the cache.
+# An archive's pool has the files of other releases as well. This replacement of
+# apt-helper takes them from the cache.
 cat > bin/apt-helper << EOF
 #!/bin/sh
 while [ "\$1" != download-file ]; do shift; done
@@ -112,7 +112,7 @@ refuses "a tree with changes of its own" any \
   stage "$SCRATCH/other" "$patches" out
 refuses "a tree with our patches" any "has the patches already (src/lj_alloc.c)" \
   stage "$BUILD_DIR/luajit/patched/stage" "$patches" out
-# made NAME: the least that looks like a tree of LuaJIT.
+# made NAME: makes a minimal folder that looks like a tree of LuaJIT.
 made() {
   mkdir -p "$1/src" "$1/dynasm"
   : > "$1/Makefile"

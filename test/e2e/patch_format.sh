@@ -1,7 +1,7 @@
 #!/bin/sh
 # cmake/apply-patch.awk puts a hook into the function that the patch names, once,
-# whatever stands around that function; and where it cannot, it says why in one
-# line and leaves the file alone. The trees here are made up.
+# whatever stands around that function. If it cannot, it says why in one line
+# and leaves the file alone. The trees here are made up.
 . "$(dirname "$0")/lib.sh"
 
 apply=$SOURCE_DIR/cmake/apply-patch.awk

@@ -29,7 +29,7 @@ done
 ok "every patch says what it changes and why"
 same "every patch is in the series" "$(echo "$series" | sort)" \
   "$(cd "$patches" && find . -name '*.patch' | sed 's,^\./,,' | sort)"
-# The hunks of all alternatives are counted, so a tree gets at most so many.
+# The hunks of all alternatives are counted, so a tree gets at most this number.
 added=$(cat "$patches"/*.patch | grep -c '^+')
 [ "$added" -gt 0 ] || fail "the series adds nothing"
 [ "$added" -lt 150 ] || fail "the series adds $added lines, more than 149"

@@ -151,7 +151,8 @@ EOF
 "$ljprof" record --interval=0.5 -o calls.ljp "$luajit" calls.lua > /dev/null \
   2> err || fail "record: $(cat err)"
 "$ljprof" export calls.ljp --to collapsed -o - > calls.txt || fail "no stacks"
-# musl does not export the function that reads. Since glibc 2.41 there are functions between read() and its system call.
+# musl does not export the function that reads. Since glibc 2.41 there are
+# functions between read() and its system call.
 grep -q ';file:read;.*\(read\|ld-musl[^;]*\);\(__.*;\)\{0,1\}\[kernel\]_\[k\] [0-9]' calls.txt ||
   fail "no kernel above read: $(cat calls.txt)"
 grep '\[kernel\]' calls.txt | grep -qv '\[kernel\]_\[k\] [0-9]*$' &&

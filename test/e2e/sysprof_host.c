@@ -244,8 +244,8 @@ static pid_t rival(void)
 }
 
 /* Nearly always when the writer looks, this thread waits for its CPU, so the
-** writer cannot tell whether it takes the signal. The next round that is due
-** anyway comes ten seconds later, and four of them take longer than we wait. */
+** writer cannot tell whether the thread takes the signal. The next regular
+** round comes ten seconds later, and four of them take longer than we wait. */
 static int starved(void)
 {
   lua_State *L = new_vm();

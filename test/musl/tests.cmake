@@ -1,6 +1,7 @@
 # The tests of a build without the analyzer: all of the runtime, and what
 # `ljprof record` does. The streams are read by a whole ljprof, from a build for
-# another C library: LJPROF_WHOLE_COMMAND. Both are in LJP_TEST_BUILD/bin, as one command.
+# another C library: LJPROF_WHOLE_COMMAND. In LJP_TEST_BUILD/bin both are one
+# command.
 set(LJPROF_WHOLE_COMMAND ${PROJECT_SOURCE_DIR}/build/bin/ljprof CACHE FILEPATH
     "A whole ljprof, which reads what the tests record")
 set(LJP_TEST_BUILD ${CMAKE_BINARY_DIR}/both)

@@ -1,7 +1,7 @@
 /*
-** A crowd of threads with known waits, a Lua module: each thread measures by
-** the monotonic clock how long it is in each of its parts. A kind of thread has
-** a name, and functions of its own, one for each part.
+** A Lua module that makes a crowd of threads with known waits: each thread
+** measures by the monotonic clock how long it is in each of its parts. A kind
+** of thread has a name, and functions of its own, one for each part.
 */
 #include <errno.h>
 #include <pthread.h>
@@ -284,7 +284,7 @@ static int crowd_seconds(lua_State *L)
   return 1;
 }
 
-/* ready(): such seconds of this thread. */
+/* ready(): seconds for which this thread was ready, but had no CPU. */
 static int crowd_ready(lua_State *L)
 {
   lua_pushnumber(L, crowd_ready_of(gettid()));

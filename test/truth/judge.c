@@ -17,10 +17,10 @@
 ** tells of the profiler's own thread) differ from the time by more than POINTS
 ** percent (not those of a group: the program measures a part of the session).
 **
-** With --looks, samples are random looks, one in NS ns of each thread. Four
-** standard deviations of a share are added to POINTS; and the share of the line
-** "ready", the time for which threads of the group were ready to run, but had
-** no CPU: the place of such a thread cannot be seen.
+** With --looks, samples are random looks, one in NS ns of each thread. Then
+** four standard deviations of a share are added to POINTS, and so is the share
+** of the line "ready", the time for which threads of the group were ready to
+** run, but had no CPU: the place of such a thread cannot be seen.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -141,9 +141,9 @@ static struct part *truth_part_of(const struct ljp_reader *reader,
   return rest;
 }
 
-/* A group's figures. own: seconds of the profiler's thread, a part of the
-** program's CPU time; look: seconds between two looks, or 0. Returns by how
-** much the worst part is off, beyond what is due to chance. */
+/* Prints a group's figures. own: seconds of the profiler's thread, a part of
+** the program's CPU time; look: seconds between two looks, or 0. Returns how
+** far the worst part is off, beyond what is due to chance. */
 static double truth_compare(const char *thread, double own, double look)
 {
   double truth = 0, told = 0, worst = 0, ready = 0;

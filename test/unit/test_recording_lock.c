@@ -135,8 +135,8 @@ static void no_round_begins_before_a_child_is_ready(void **state)
   ljp_profiler_lock(&locks[0]);
   locks[0].on_stop = tell;
   locks[0].on_stop_ctx = &number;
-  /* As if this were the child. (The lock is made new. TSan would take it for
-  ** locked twice if this thread still had it.) */
+  /* As if this were the child. (The lock is made anew. If this thread still
+  ** held it, TSan would report that it is locked twice.) */
   pthread_mutex_unlock(&locks[0].mutex);
   locks[0].pid = getppid();
   assert_false(another_thread_gets(&locks[0]));

@@ -13,7 +13,8 @@
 #include "tools/shared/command.h"
 #include "tools/shared/show.h"
 
-/* Tarantool's own words for the numbers of each list of format.h. */
+/* Tarantool's own words for the numbers of each list of
+** src/base/tarantool.h. */
 #define LJP_X(name, number, text, ...) [number] = text,
 static const char *const state_names[] = {LJP_LJP_STATE_LIST(LJP_X)};
 static const char *const symbol_names[] = {LJP_LJS_LIST(LJP_X)};

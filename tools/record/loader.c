@@ -4,9 +4,10 @@
 ** instead of running the program. So nothing here has to know in which order
 ** the loader looks at RPATH, RUNPATH, its cache and so on.
 **
-** A program may also load its modules later, and LuaJIT with them. The loader
-** looks for these in the RPATH of the program, too. Therefore it is asked a
-** second time, for a library that the program seems to preload by name.
+** A program may also load a module later, and LuaJIT with it. The loader looks
+** for it in the RPATH of the program, too. Therefore the loader is asked a
+** second time, with the bare name of our library in LD_PRELOAD: the loader
+** looks for that name in the same places.
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include "src/base/preload.h"
 #include "tools/record/record.h"
 
-/* Puts text before the others in a list that a variable holds. */
+/* Puts text first into the list that an environment variable holds. */
 static bool loader_put_first(const char *variable, const char *text)
 {
   const char *before = getenv(variable);

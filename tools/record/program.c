@@ -1,9 +1,9 @@
 /*
 ** Which file a command will execute, and whether our library can get into it.
 **
-** A file that begins with "#!" leads to its interpreter. What certainly cannot
-** be recorded is refused before it runs, unless the processes that it starts
-** are to be recorded, too.
+** A file that begins with "#!" leads to its interpreter. A program that
+** certainly cannot be recorded is refused before it runs, unless the processes
+** that it starts are to be recorded, too.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static bool program_word(char **at, char **word)
   return true;
 }
 
-/* The file that executes the script that begins with this line. */
+/* The file that executes a script which begins with this line. */
 static bool program_interpreter(char *line, char out[PATH_MAX])
 {
   char *word;

@@ -79,8 +79,8 @@ struct ljp_told {
 };
 
 /* program.c: finds the file that will be executed, and how our library gets
-** into it (plan->preload_once). -1: go on; else the exit code: it cannot be
-** recorded, which was reported. */
+** into it (plan->preload_once). -1: go on; else the exit code: the program
+** cannot be recorded, which has been reported. */
 int ljp_record_find_program(struct ljp_record_plan *plan);
 
 /* loader.c: would the program's loader find a LuaJIT that is not ours, although

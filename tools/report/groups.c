@@ -153,7 +153,7 @@ struct totals {
   const struct ljp_report *r;
   struct ljp_groups *groups;
   uint32_t *child, *sibling; /* By node; 0: none. */
-  uint32_t *open;            /* By group: how many nodes of the path have it. */
+  uint32_t *open;            /* By group: how many nodes of the path it has. */
   struct ljp_value *path;    /* Sums of the nodes from the root to this one. */
   uint32_t depth, room;
   bool exact; /* No value has an estimate. */

@@ -32,8 +32,8 @@ void ljp_out_end(struct ljp_stream_out *out);
 /* Writes bytes as they are. */
 void ljp_out_raw(struct ljp_stream_out *out, const void *data, size_t len);
 
-/* Opens an input file, which must be a regular file. foreign: what to tell
-** about a file of Tarantool's profilers. -1: an error was reported. */
+/* Opens an input file, which must be a regular file. foreign: the end of the
+** message about a file of Tarantool's profilers. -1: an error was reported. */
 int ljp_out_source(const char *command, const char *path, const char *foreign);
 
 /* Copies bytes [offset, offset + n) of a file. If more_seq is not 0, they are

@@ -74,7 +74,7 @@ class Tip {
   }
 }
 
-// Those with `true` are for pages with times, those with `false` for others.
+// `true`: only on pages with times; `false`: only on pages without times.
 const KEYS = [
   ['Moving', [
     ['← → ↑ ↓', 'select a neighbouring box'],

@@ -29,9 +29,9 @@ int main(int argc, char **argv)
     ssize_t put, got;
     int error, tries = 100;
     zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 5));
-    /* Only for a moment, while it reads a file of /proc or moves a descriptor,
-    ** may a profiler have such a number. On a busy machine the moment takes as
-    ** long as the profiler's thread waits for a CPU. */
+    /* A profiler may have such a number only for a moment, while it reads a
+    ** file of /proc or moves a descriptor. On a busy machine the moment takes
+    ** as long as the profiler's thread waits for a CPU. */
     do {
       if (tries < 100)
         usleep(2000);

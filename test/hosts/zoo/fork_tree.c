@@ -1,6 +1,6 @@
 /*
-** Processes that fork processes, two hundred in all, each with some work in the
-** VM that it has got from its parent. Some end before their first block.
+** Processes that fork processes, two hundred in all. Each works a little in the
+** VM that it has from its parent. Some end before their first block.
 ** zoo: children any
 ** zoo: unclosed
 */

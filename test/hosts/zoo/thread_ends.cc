@@ -1,6 +1,6 @@
 /*
-** C++ threads whose thread_local objects run Lua in their destructors, when the
-** thread has ended otherwise, and a VM that is closed there.
+** C++ threads whose thread_local objects run Lua in their destructors, after
+** the thread's function has returned, and a VM that is closed there.
 */
 #include <atomic>
 #include <thread>

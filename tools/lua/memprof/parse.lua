@@ -76,7 +76,7 @@ local function give_block(events, event, site, address, size)
   events.heap[address] = {size = size, id = site.id, loc = site.loc}
 end
 
--- An event counts when all of it was read.
+-- An event counts once all of it has been read.
 local read_event = {
   [ALLOC] = function(reader, events, site)
     local address, size = reader:read_uleb128(), reader:read_uleb128()
@@ -105,8 +105,8 @@ local function no_sites()
   return {[INTERNAL] = {}, [LFUNC] = {}, [CFUNC] = {}, [TRACE] = {}}
 end
 
--- progress: if it is given, a table that tells, when parsing fails, what came
--- before: .events, and .begins, where the event that failed begins.
+-- progress: an optional table. If parsing fails, its .events are those before
+-- the failure, and its .begins is where the event that failed begins.
 function M.parse(reader, symbols, progress)
   local events = {alloc = {}, realloc = {}, free = {}, heap = {}}
   local sites = no_sites()

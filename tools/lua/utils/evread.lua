@@ -1,9 +1,9 @@
 -- Reads a whole profile: evread(parse, path) returns the events and the symbols.
 -- If that fails, it says why on stderr and ends the process.
 --
--- evread(parse, path, true) does the same, but a file that is cut short or
--- damaged gives the events before that place, the symbols, and a third result:
--- what to say of the rest.
+-- evread(parse, path, true) does the same, but for a file that is cut short or
+-- damaged it returns the events before that place, the symbols, and a message
+-- about the rest.
 local bufread = require "utils.bufread"
 local symtab = require "utils.symtab"
 
