@@ -12,8 +12,9 @@
   {                                                                            \
     (void)argc;                                                                \
     (void)argv;                                                                \
-    ljp_command_error(#name, "this ljprof was built without the analyzer; "    \
-                             "copy the file to where the whole ljprof is");    \
+    ljp_command_error(#name,                                                   \
+                      "this ljprof was built without the analyzer; "           \
+                      "copy the file to a machine with a whole ljprof");       \
     return LJP_EXIT_FAILED;                                                    \
   }
 ABSENT_LIST(ABSENT_COMMAND)

@@ -23,7 +23,8 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 #ifdef LJP_NO_ANALYZER
 #define MAIN_NO_ANALYZER                                                       \
   "This ljprof was built without the analyzer: only record, check and dump "   \
-  "work.\nThe other commands run where an ljprof with the analyzer is.\n\n"
+  "work.\nFor the other commands, copy files to a machine with a whole "       \
+  "ljprof.\n\n"
 #else
 #define MAIN_NO_ANALYZER
 #endif

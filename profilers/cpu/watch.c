@@ -97,8 +97,8 @@ static void watch_tell_crowding(void)
     return;
   snprintf(text, sizeof text,
            "%" PRIu32 " threads were ready to run, but had no CPU, for more "
-           "than 5 %% of their time (thread %d (%s) for %.0f %%): where they "
-           "waited for less than the interval is known less exactly",
+           "than 5 %% of their time (thread %d (%s) for %.0f %%): the shares "
+           "of their waits that are shorter than the interval are less exact",
            c->threads, (int)c->tid, c->name, 100 * c->worst);
   ljp_session_note(watch.session, LJP_NOTE_WARNING, text);
 }

@@ -126,7 +126,7 @@ refuses "Tarantool's fork" any "is Tarantool's fork of LuaJIT" \
   stage "$SCRATCH/tarantool" "$patches" out
 made raptor
 : > raptor/src/lj_auditlog.c
-refuses "RaptorJIT" any "is RaptorJIT, whose VM is another one" \
+refuses "RaptorJIT" any "is RaptorJIT, which has a VM of its own" \
   stage "$SCRATCH/raptor" "$patches" out
 made emptied
 refuses "a tree without its functions" any \

@@ -123,7 +123,7 @@ LD_PRELOAD=$SCRATCH/other.so recorded "a list of its own" \
   "$SCRATCH/other.so $SCRATCH/other.so" ./rpath
 
 # What cannot be known before is told, and --preload serves there.
-refuses "a program behind a shell" any "own: --preload)" \
+refuses "a program behind a shell" any "own, use --preload)" \
   "$ljprof" record --force -o p.ljp sh -c ./rpath
 ours=$(realpath "$BUILD_DIR/lib")/libluajit-5.1.so.2
 "$ljprof" record --preload --force -o p.ljp sh -c 'exec ./rpath' 2> err ||

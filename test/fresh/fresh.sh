@@ -24,7 +24,7 @@ say() {
 
 suite=${1:-bookworm}
 case $suite in
-*[!a-z]* | "") die "no suite of Debian is called '$suite': bookworm, trixie ..." ;;
+*[!a-z]* | "") die "no Debian release is called '$suite': bookworm, trixie ..." ;;
 esac
 [ "$(id -u)" = 0 ] || die "a chroot needs root"
 command -v debootstrap > /dev/null || die "debootstrap is missing"

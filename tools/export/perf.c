@@ -150,8 +150,8 @@ enum ljp_status ljp_export_perf(struct ljp_export *e)
   ljp_export_notices(e, "# ", "\n");
   if (p->recorded_by)
     ljp_print_format(e->out,
-                     "# recorded by %s: the file has no times, processes and "
-                     "threads, which are 0 here\n",
+                     "# recorded by %s: the file has no times, processes or "
+                     "threads; they are 0 here\n",
                      p->recorded_by);
   ljp_print_str(e->out, "#\n");
   perf_put_all(&w);

@@ -73,6 +73,7 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
     ljp_command_error("record",
                       "nothing was recorded: %s did not load our "
                       "libluajit-5.1.so.2 (is LuaJIT linked into it "
-                      "statically? for a path of its own: --preload)",
+                      "statically? if it has a LuaJIT in a place of its own, "
+                      "use --preload)",
                       program);
 }

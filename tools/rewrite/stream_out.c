@@ -59,7 +59,7 @@ int ljp_out_source(const char *command, const char *path, const char *foreign)
   }
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
     ljp_command_error(
-        command, "%s: is not a regular file, and must be read twice", path);
+        command, "%s: is not a regular file, but must be read twice", path);
   else if (pread(fd, head, sizeof head, 0) == sizeof head &&
            ljp_tarantool_begins(head, sizeof head))
     ljp_command_error(command, "%s: is a file of Tarantool's profilers: %s",
