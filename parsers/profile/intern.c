@@ -77,8 +77,8 @@ enum ljp_status ljp_profile_intern_frame(struct ljp_profile *p,
 
 /* -- Nodes -------------------------------------------------------------------
 ** Most new nodes come with all nodes below them, as the rest of a new stack. So
-** the first child of the newest node follows that node, is found there, and is
-** not in the index. The index has all other nodes. */
+** most nodes follow their parent in the table. Such a node is found there, and
+** is not in the index, which has all other nodes. */
 
 static enum ljp_status intern_add_node(struct ljp_profile *p, uint32_t parent,
                                        uint32_t frame)

@@ -26,7 +26,7 @@ struct ljp_tarantool_def {
   uint64_t proto;      /* TRACE: the key of that function. */
   uint32_t trace;      /* TRACE: in traces[]; 0: none. */
   uint32_t asked;      /* Newest of its places in asked[], + 1; 0: none. */
-  uint32_t asked_age;  /* Of which `asked` is. */
+  uint32_t asked_age;  /* The table's, when `asked` was set. */
   uint64_t changed;    /* Generation that gave it another meaning; 0: none. */
 };
 
@@ -53,12 +53,12 @@ struct ljp_tarantool_symbols {
   struct ljp_tarantool_defs protos, traces;
   struct ljp_tarantool_defs names; /* Of C functions, by address: file. */
   struct ljp_cfuncs cfuncs;
-  bool cfuncs_used; /* One was looked for. */
+  bool cfuncs_used; /* A C function was looked for. */
   struct ljp_tarantool_asked *asked;
   uint32_t asked_count, asked_room;
   uint32_t asked_free;    /* First of those that are free again, + 1. */
   uint32_t asked_changed; /* First of those that changed, + 1. */
-  uint32_t asked_age;     /* Number of times all were dropped. */
+  uint32_t asked_age;     /* How often all were dropped. */
   uint32_t *aliases;      /* Strings: sources that chunks have for a name. */
   uint32_t alias_count, alias_room;
   struct ljp_index alias_index;

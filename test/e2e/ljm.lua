@@ -108,7 +108,7 @@ function programs.slow(path, flag)
   print(lost, s.allocs + s.frees + s.reallocs)
 end
 
--- What the child does is told through a file, since both print.
+-- The child reports through a file, since both processes print.
 function programs.fork(fork, path)
   start(path, {fork = fork, flush = 10})
   allocate(100)

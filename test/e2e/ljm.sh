@@ -109,8 +109,8 @@ refuses "a full device" 1 "/dev/full: No space left on device" \
   "$luajit" -e 'print(misc.memprof.start{path = "/dev/full", format = "ljm"})
     os.exit(1)'
 
-# A pipe whose reader sleeps until events are lost: the stop tells of them, and
-# all others are there.
+# A pipe whose reader sleeps until events are lost: the stop reports them, and the
+# pipe gets all others.
 mkfifo pipe
 exec 9<> pipe # So that it can be opened for writing.
 (

@@ -71,7 +71,7 @@ static void account_cpu_time(const char *path, const struct ljp_balance *b)
       fprintf(stderr, "  %s\n", text);
 }
 
-/* A line for the thread that is off most, or that there is. */
+/* Prints a line for the thread whose balance is off most. */
 static void account_elapsed(const char *path, const struct ljp_elapsed *e)
 {
   char lived[LJP_BALANCE_TIME_BYTES], far[LJP_BALANCE_TIME_BYTES];
