@@ -28,7 +28,7 @@ function(ljp_not_here reason)
   endforeach()
 endfunction()
 
-# Weighs what streams tell of; each shell test runs it on its streams.
+# Checks that streams add up; each shell test runs it on its streams.
 add_executable(account support/account.c)
 target_link_libraries(account PRIVATE ljp_reader)
 add_executable(instructions e2e/instructions.c)
