@@ -26,11 +26,9 @@ LJP_SIGSAFE struct ljp_sampler *ljp_asked_sampler(void)
       continue;
     if (!atomic_load(&s->inside)) {
       /* As after a long gap: the sample stands for the CPU time since the one
-      ** before, which only the clock knows. The timer's period stays. */
+      ** before, which only the clock knows. */
       atomic_store_explicit(&s->resync, true, memory_order_relaxed);
       s->clock_ns = 0;
-      if (!s->until_rearm)
-        s->until_rearm = 1;
     }
     return s;
   }

@@ -13,13 +13,17 @@
 ** last signal. The handler reads the CPU clock after a gap, and every few
 ** milliseconds or samples. In both cases the difference from the CPU clock goes
 ** to the next sample, so the sum of all weights is the thread's CPU time.
+**
+** System calls. The handler sets no timer, and makes only calls that nearly
+** every sandbox permits: some kill the program for others. It reads the CPU
+** clock, wakes the writer, and now and then asks about signals (restart.c,
+** saferead.h, handler_stack.c). The writer does the rest: timer_period.c,
+** timer_idle.c.
 */
 #include "profilers/cpu/sampler.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include "profilers/cpu/asked.h"
@@ -121,37 +125,48 @@ LJP_SIGSAFE static uint64_t sampler_cpu_ns(void)
   return ljp_clock_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* What the handler knows about a system call of the thread. */
+enum call {
+  CALL_NOT_ASKED,
+  CALL_NONE,
+  CALL_MADE,
+  CALL_AGAIN /* the kernel will restart it */
+};
+
 /* Was the thread in a system call when the signal came? If the call will be
 ** restarted, the program counter is on the instruction, not behind it. */
-LJP_SIGSAFE static bool sampler_in_syscall(uint64_t pc)
+LJP_SIGSAFE static enum call sampler_call(uint64_t pc)
 {
   const unsigned char *rip = (const unsigned char *)(uintptr_t)pc;
   unsigned char code[4] = {0, 0, 0, 0};
   size_t got = ljp_safe_copy(code, rip - 2, 4);
-  return (got >= 2 && code[0] == 0x0f && code[1] == 0x05) ||
-         (got == 4 && code[2] == 0x0f && code[3] == 0x05);
+  if (got >= 2 && code[0] == 0x0f && code[1] == 0x05)
+    return CALL_MADE;
+  return got == 4 && code[2] == 0x0f && code[3] == 0x05 ? CALL_AGAIN
+                                                        : CALL_NONE;
 }
 
-/* What the handler knows about a system call of the thread. */
-enum call { CALL_NOT_ASKED, CALL_NONE, CALL_MADE };
-
-LJP_SIGSAFE static uint64_t sampler_rip(const void *context)
+LJP_SIGSAFE static uint64_t sampler_register(const void *context, int number)
 {
-  return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[number];
 }
 
-/* Has the thread waited for something since the last call of this? */
-LJP_SIGSAFE static bool sampler_waited(struct ljp_sampler *s)
+/* Has the signal ended a wait? A thread that is about to make a call looks like
+** one whose call will be restarted, but it has run all the time. */
+LJP_SIGSAFE static bool sampler_ended_wait(const void *context, enum call call,
+                                           uint64_t used, uint64_t gap)
 {
-  struct rusage usage = {.ru_nvcsw = 0};
-  long ret = SYS_getrusage;
-  __asm__ volatile("syscall"
-                   : "+a"(ret)
-                   : "D"((long)RUSAGE_THREAD), "S"(&usage)
-                   : "rcx", "r11", "memory");
-  uint64_t before = s->switches;
-  s->switches = (uint64_t)usage.ru_nvcsw;
-  return s->switches != before;
+  return call == CALL_AGAIN
+             ? used < gap / 2
+             : sampler_register(context, REG_RAX) == (uint64_t)-EINTR;
+}
+
+/* The writer is to stop the thread's timers. */
+LJP_SIGSAFE static void sampler_ask_to_park(struct ljp_sampler *s)
+{
+  if (!atomic_exchange_explicit(&s->waits, true, memory_order_relaxed) &&
+      s->producer)
+    ljp_producer_ask_look(s->producer);
 }
 
 /* May the time since the last signal differ from CPU time? Then the handler
@@ -178,8 +193,8 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
   ljp_assert(period > 0);
   s->clock_ns = now;
   if (!s->perf && readable)
-    *call = sampler_in_syscall(sampler_rip(context)) ? CALL_MADE : CALL_NONE;
-  bool in_call = *call == CALL_MADE;
+    *call = sampler_call(sampler_register(context, REG_RIP));
+  bool in_call = *call == CALL_MADE || *call == CALL_AGAIN;
   if (LJP_LIKELY(!in_call && !sampler_must_ask(s, now, gap, period))) {
     uint64_t ran = s->perf ? period : gap;
     s->cpu_ns += ran;
@@ -191,17 +206,10 @@ LJP_SIGSAFE static uint64_t sampler_weigh(struct ljp_sampler *s, uint64_t now,
   /* The signal of a POSIX timer wakes a waiting thread. Such a signal is no
   ** sample of CPU time. The time that the thread used before goes to its next
   ** sample. */
-  if (!s->perf) {
-    bool waited = (in_call || s->parked) && sampler_waited(s);
-    if (in_call && waited) {
-      atomic_store_explicit(&s->resync, true, memory_order_relaxed);
-      ljp_timer_posix_park(s);
-      return 0;
-    }
-    if (s->parked && waited)
-      ljp_timer_posix_park(s); /* again: the thread works a little at a time */
-    else if (s->parked)
-      ljp_timer_posix_unpark(s);
+  if (in_call && sampler_ended_wait(context, *call, used, gap)) {
+    atomic_store_explicit(&s->resync, true, memory_order_relaxed);
+    sampler_ask_to_park(s);
+    return 0;
   }
   /* No CPU time was used, so the weights are ahead of the CPU clock. Until the
   ** clock has caught up nothing is added. */
@@ -281,8 +289,7 @@ LJP_SIGSAFE static void sampler_add_leaf(struct ljp_stack *stack,
     ljp_sample_add_leaf(stack, LJP_FRAME_PROFILER, shared.depth);
   /* A signal that is raised in a system call arrives when the call returns. */
   else if (stack->count && ljp_frame_kind(stack->frames[0]) == LJP_FRAME_HOST &&
-           (call == CALL_NOT_ASKED ? sampler_in_syscall(rip)
-                                   : call == CALL_MADE))
+           (call == CALL_NOT_ASKED ? sampler_call(rip) : call) != CALL_NONE)
     ljp_sample_add_leaf(stack, LJP_FRAME_KERNEL, shared.depth);
 }
 
@@ -329,10 +336,7 @@ LJP_SIGSAFE static void sampler_push_interval(struct ljp_sampler *s,
 {
   uint32_t why =
       atomic_exchange_explicit(&s->interval_why, 0, memory_order_acquire);
-  if (!why)
-    return;
-  s->until_rearm = 0;
-  if (s->producer)
+  if (why && s->producer)
     ljp_push_interval(
         s->producer, now,
         atomic_load_explicit(&s->interval_ns, memory_order_relaxed),
@@ -364,7 +368,10 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
   struct ljp_sampler *s = sampler;
   siginfo_t *info = signal_info;
   uint64_t now = ljp_clock_ns();
-  int overrun = info->si_code == SI_TIMER && !s->tick ? info->si_overrun : 0;
+  /* A timer on the CPU clock expires at ticks. */
+  int overrun = info->si_code == SI_TIMER && !s->tick && !s->parked
+                    ? info->si_overrun
+                    : 0;
   /* The first POSIX timer was late and the second one follows at once. It would
   ** sample the same place again. */
   bool merged = !s->perf &&
@@ -403,11 +410,6 @@ LJP_SIGSAFE static void sampler_handle(void *sampler, void *signal_info,
     sampler_lose(s, LJP_LOSS_BUSY, weight);
     return;
   }
-  /* Not at every sample: this is a system call. */
-  if (s->until_rearm)
-    s->until_rearm--;
-  else if (!s->parked)
-    ljp_timer_rearm(s, now, info);
   struct ljp_unwind_room room;
   struct ljp_regs regs;
   const struct ljp_regs *instead = ljp_stand_in_regs;

@@ -88,6 +88,7 @@ struct ljp_sampler {
   int fd;              /* of the perf event, or -1 */
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */
+  _Atomic bool waits;  /* a POSIX timer has ended a wait: it is to be parked */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
   _Atomic uint64_t interval_ns;  /* as shown to the user */
   _Atomic bool resync;           /* read the CPU clock at the next sample */
@@ -104,22 +105,16 @@ struct ljp_sampler {
   uint64_t clock_ns;      /* of the last signal */
   uint64_t asked_ns;      /* when the CPU clock was last read */
   uint64_t rest_until_ns; /* no walk before */
-  uint64_t switches;      /* voluntary context switches when last counted */
-  uint32_t until_rearm;   /* samples until the next random period */
-  uint64_t drawn_ns;      /* that period, if only one of two timers has it */
-  uint64_t drawn_due_ns;  /* when that timer expires */
-  uint32_t drawn_by;      /* which of the two it is */
-  uint32_t random;
-  uint32_t long_run;    /* samples in a row that took half an interval */
-  uint64_t deferred_ns; /* time that the deferred samples stand for */
-  uint32_t deferred;    /* how many there are */
+  uint32_t long_run;      /* samples in a row that took half an interval */
+  uint64_t deferred_ns;   /* time that the deferred samples stand for */
+  uint32_t deferred;      /* how many there are */
   struct ljp_deferred_place deferred_at; /* of the first */
   uint64_t *frames;                      /* LJP_STACK_MAX_FRAMES of them */
   struct ljp_memo *memo;
 
   struct ljp_watch *watch; /* NULL: not watched; see watch.h */
 
-  /* Of the life cycle (threads.c, throttle.c). */
+  /* Of the life cycle (threads.c, throttle.c, timer_period.c). */
   const struct ljp_timer_source *source;
   int refused;      /* why it is not a better one, an errno, or 0 */
   int event_signal; /* by this and its number the perf event is known again */
@@ -130,6 +125,12 @@ struct ljp_sampler {
   uint64_t looked_cpu_ns, looked_progress; /* when last checked for silence */
   uint64_t seen_cpu_ns; /* at the last look, for when the thread has ended */
   uint32_t index;
+  uint32_t random;       /* the state of the generator of periods */
+  uint64_t drawn_cpu_ns; /* cpu_ns when the period was drawn */
+  uint32_t draws;        /* times that the new period had to wait since then */
+  bool drawn_one;        /* the next one is its counterpart */
+  /* At the last look at a parked thread. */
+  uint64_t parked_ns, parked_cpu_ns, parked_waits;
   bool used;
   uint32_t fresh;   /* rounds in which the thread may still get its name */
   uint64_t life_ns; /* since when the session knows the thread */

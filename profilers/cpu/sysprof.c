@@ -51,7 +51,6 @@ static void sysprof_begin_accounts(void)
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
   g->no_list = false;
-  g->filtered = ljp_task_is_filtered();
   g->writer_tid = 0;
   ljp_unsampled_begin();
 }

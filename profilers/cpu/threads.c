@@ -75,18 +75,15 @@ static void threads_begin_accounts(struct ljp_sampler *s)
 {
   s->cpu_ns = s->cpu_begin_ns = threads_task_cpu_ns(s->tid);
   s->clock_ns = s->asked_ns = ljp_clock_ns();
-  s->switches = 0;
   s->deferred = 0;
   s->deferred_ns = 0;
   s->throttle_time_ns = s->throttle_handler_ns = 0;
   s->told_lost_ns = s->told_outside_ns = 0;
   s->looked_cpu_ns = s->seen_cpu_ns = s->cpu_ns;
   s->looked_progress = 0;
-  s->until_rearm = 0;
   s->rest_until_ns = 0;
   s->memo->valid = false;
-  s->random = ((uint32_t)s->clock_ns ^ (uint32_t)s->tid << 8) | 1;
-  atomic_store(&s->parked, false);
+  ljp_timer_begin(s);
   atomic_store(&s->resync, true);
 }
 
@@ -346,9 +343,9 @@ void ljp_threads_ensure(pid_t tid)
   /* Without a list nobody knows when the thread began. */
   if (s)
     return;
-  /* A thread that has entered a sandbox since the session began: a filter may
-  ** end a program that makes a timer. The writer has no such filter. */
-  if (ljp_task_is_filtered() && !g->filtered)
+  /* A thread that is in a sandbox: a filter may end a program that makes a timer.
+  ** The writer's filter is that of the session's start, if it has any. */
+  if (ljp_task_is_filtered())
     ljp_session_wake(g->session);
   else
     threads_meet(tid, g->no_list ? LJP_THREAD_OLD : LJP_THREAD_NEW);

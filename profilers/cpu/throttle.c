@@ -11,7 +11,7 @@
 
 enum { THROTTLE_MIN_NS = 20000000 /* sampled time that a decision needs */ };
 
-/* The handler puts it into force at its next signal. */
+/* The handler tells the stream at its next signal. */
 static void throttle_set(struct ljp_sampler *s, uint64_t interval,
                          enum ljp_interval_why why)
 {
@@ -19,6 +19,7 @@ static void throttle_set(struct ljp_sampler *s, uint64_t interval,
   atomic_store(&s->interval_ns, interval);
   /* Release: the interval before the reason. */
   atomic_store_explicit(&s->interval_why, why, memory_order_release);
+  ljp_timer_draw(s, true);
 }
 
 /* share: the part of the thread's time that the handler takes. */

@@ -13,7 +13,7 @@
 **         a thread that waits, whose call is then made again; so they are given
 **         up for tick where a call cannot be made again (restart.h).
 **
-** For the life cycle only, except what is marked LJP_SIGSAFE.
+** For the life cycle only. The handler sets no timer.
 */
 #ifndef LJP_TIMER_H
 #define LJP_TIMER_H
@@ -32,6 +32,10 @@ struct ljp_timer_source {
   void (*disarm)(struct ljp_sampler *s);
   /* Is the timer still there? NULL: always. */
   bool (*lives)(const struct ljp_sampler *s);
+  /* The running timer gets another period, and s->period_ns is set. False: not
+  ** at this moment, in which the next signal would come later than it is due.
+  ** (Never if at_once.) */
+  bool (*renew)(struct ljp_sampler *s, uint64_t period_ns, bool at_once);
 };
 
 struct ljp_failure;
@@ -68,25 +72,26 @@ int ljp_timer_create(struct ljp_sampler *s, clockid_t clock, int signal,
 /* Does nothing for -1, which it leaves. */
 void ljp_timer_delete(int *timer);
 
-/* In the handler: draws a new random period that differs from the interval by
-** at most a quarter, so that the samples do not beat with periodic work of the
-** host. info belongs to the signal. Leaves s->until_rearm at 0 if it must be
-** called again at the next sample. */
-LJP_SIGSAFE void ljp_timer_rearm(struct ljp_sampler *s, uint64_t now,
-                                 const siginfo_t *info);
+/* When the sampler's accounts begin. */
+void ljp_timer_begin(struct ljp_sampler *s);
+/* The writer's look at a thread, between its rounds: draws a new period if the
+** old one has been in force for long enough, and parks the thread if posix has
+** ended a wait of it. */
+void ljp_timer_look(struct ljp_sampler *s);
+/* Draws a random period that differs from the interval by at most a quarter.
+** at_once: the interval has changed, so the period may not wait. */
+void ljp_timer_draw(struct ljp_sampler *s, bool at_once);
 
-/* Starts both timers of the monotonic clock; period 0 stops them. */
-LJP_SIGSAFE long ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns);
+/* Starts both timers of the monotonic clock; period 0 stops them. Returns an
+** errno, or 0. */
+int ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns);
+/* True: the thread is parked. */
+bool ljp_timer_posix_look(struct ljp_sampler *s);
 
-/* In the handler: stops the timers of the monotonic clock and starts the one of
-** the thread's CPU clock, which the kernel checks only at each tick; or the
-** other way round. */
-LJP_SIGSAFE void ljp_timer_posix_park(struct ljp_sampler *s);
-LJP_SIGSAFE void ljp_timer_posix_unpark(struct ljp_sampler *s);
-
-/* Sets one POSIX timer by the kernel's number; first_ns 0 stops it. Returns 0
-** or a negative errno. */
-LJP_SIGSAFE long ljp_timer_set(int timer, uint64_t first_ns,
-                               uint64_t period_ns);
+/* Sets one POSIX timer by the kernel's number; first_ns 0 stops it. flags: as
+** for timer_settime(). Returns an errno, or 0. */
+int ljp_timer_set(int timer, int flags, uint64_t first_ns, uint64_t period_ns);
+/* Until it expires. */
+uint64_t ljp_timer_left_ns(int timer);
 
 #endif

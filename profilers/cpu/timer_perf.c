@@ -25,7 +25,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "profilers/cpu/proc_task.h"
 #include "src/base/assert.h"
+#include "src/base/clock.h"
 #include "src/base/open_file.h"
 
 static int perf_open(pid_t tid, uint64_t period_ns)
@@ -111,9 +113,28 @@ static int perf_arm(struct ljp_sampler *s, int signal)
   return error;
 }
 
+/* The kernel begins a new period at once, wherever the old one stands. What of
+** that one has gone by is not lost, since the next sample reads the CPU clock.
+** But so that hardly fewer signals come, that must be little. Of the thread's
+** events, s->cpu_ns tells when the last one was. */
+static bool perf_renew(struct ljp_sampler *s, uint64_t period_ns, bool at_once)
+{
+  uint64_t old = atomic_load(&s->period_ns);
+  uint64_t cpu = ljp_clock_of(ljp_task_cpu_clock(s->tid));
+  if (!at_once && cpu - s->cpu_ns > old / 2)
+    return false;
+  if (perf_is_ours(s)) {
+    atomic_store(&s->period_ns, period_ns);
+    ioctl(s->fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+    atomic_store(&s->resync, true);
+  }
+  return true;
+}
+
 const struct ljp_timer_source ljp_timer_perf = {.name = "perf",
                                                 .kind = LJP_TIMER_PERF,
                                                 .available = perf_available,
                                                 .arm = perf_arm,
                                                 .disarm = perf_disarm,
-                                                .lives = perf_is_ours};
+                                                .lives = perf_is_ours,
+                                                .renew = perf_renew};

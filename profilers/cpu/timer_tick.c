@@ -40,14 +40,25 @@ static int tick_arm(struct ljp_sampler *s, int signal)
   int error =
       ljp_timer_create(s, ljp_task_cpu_clock(s->tid), signal, &s->timer[0]);
   if (!error)
-    error = (int)-ljp_timer_set(s->timer[0], period, period);
+    error = ljp_timer_set(s->timer[0], 0, period, period);
   if (error)
     tick_disarm(s);
   return error;
+}
+
+/* The next signal comes when it is due. */
+static bool tick_renew(struct ljp_sampler *s, uint64_t period_ns, bool at_once)
+{
+  uint64_t left = ljp_timer_left_ns(s->timer[0]);
+  (void)at_once;
+  atomic_store(&s->period_ns, period_ns);
+  ljp_timer_set(s->timer[0], 0, left ? left : period_ns, period_ns);
+  return true;
 }
 
 const struct ljp_timer_source ljp_timer_tick = {.name = "tick",
                                                 .kind = LJP_TIMER_TICK,
                                                 .available = tick_available,
                                                 .arm = tick_arm,
-                                                .disarm = tick_disarm};
+                                                .disarm = tick_disarm,
+                                                .renew = tick_renew};

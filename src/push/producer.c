@@ -50,16 +50,26 @@ uint32_t ljp_producer_id(const struct ljp_producer *p)
 
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
 {
-  /* acq_rel so that a writer that has seen 1 also sees the head. */
-  if (!atomic_exchange_explicit(&p->wake->word, 1, memory_order_acq_rel))
+  /* acq_rel so that a writer that has seen it also sees the head. A look that
+  ** was asked for precedes the wait after the round. */
+  if (!atomic_exchange_explicit(&p->wake->word, LJP_WAKE_ROUND,
+                                memory_order_acq_rel))
+    ljp_futex_wake(&p->wake->word);
+}
+
+LJP_SIGSAFE void ljp_producer_ask_look(struct ljp_producer *p)
+{
+  if (!atomic_fetch_or_explicit(&p->wake->word, LJP_WAKE_LOOK,
+                                memory_order_acq_rel))
     ljp_futex_wake(&p->wake->word);
 }
 
 LJP_SIGSAFE static void producer_nudge(struct ljp_producer *p)
 {
   /* Relaxed: once the writer has been asked to come, further pushes cost one
-  ** load. A push that reads an outdated 1 leaves the waking to the next. */
-  if (!atomic_load_explicit(&p->wake->word, memory_order_relaxed))
+  ** load. A push that reads an outdated word leaves the waking to the next. */
+  if (!(atomic_load_explicit(&p->wake->word, memory_order_relaxed) &
+        LJP_WAKE_ROUND))
     ljp_producer_wake(p);
 }
 

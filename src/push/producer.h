@@ -140,6 +140,8 @@ const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p);
 
 /* Asks the writer to come now (to drain, to look at the loader's list). */
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *producer);
+/* Asks the writer to look (ljp_session_on_look()) now instead of later. */
+LJP_SIGSAFE void ljp_producer_ask_look(struct ljp_producer *producer);
 
 uint32_t ljp_producer_id(const struct ljp_producer *producer);
 

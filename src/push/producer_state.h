@@ -14,7 +14,11 @@
 
 /* What the writer sleeps on; one for each session. */
 struct ljp_wake {
-  _Atomic uint32_t word; /* 1: somebody asked the writer to come. */
+  _Atomic uint32_t word; /* Why somebody asked the writer to come. */
+};
+enum {
+  LJP_WAKE_ROUND = 1,
+  LJP_WAKE_LOOK = 2 /* Only for a look; see ljp_session_on_look(). */
 };
 
 struct ljp_producer {

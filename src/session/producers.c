@@ -165,7 +165,7 @@ void ljp_producer_retire(struct ljp_producer *p)
 
 void ljp_producer_abandon(struct ljp_producer *p)
 {
-  static struct ljp_wake nobody = {.word = 1};
+  static struct ljp_wake nobody = {.word = LJP_WAKE_ROUND};
   struct ljp_session *s = p->session;
   atomic_store_explicit(&p->active, false, memory_order_relaxed);
   pthread_mutex_lock(&s->mutex);

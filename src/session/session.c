@@ -235,7 +235,7 @@ enum ljp_status ljp_session_stop(struct ljp_session *s, int *error)
                           memory_order_relaxed);
     /* Release: the last round sees everything that the caller did before. */
     atomic_store_explicit(&s->stop, true, memory_order_release);
-    atomic_store_explicit(&s->wake.word, 1, memory_order_release);
+    atomic_store_explicit(&s->wake.word, LJP_WAKE_ROUND, memory_order_release);
     ljp_futex_wake(&s->wake.word);
     ljp_session_decide(s, LJP_DISCARDED);
     if (session_await_end(s)) {
@@ -302,7 +302,8 @@ enum ljp_session_state ljp_session_state(struct ljp_session *s)
 
 void ljp_session_wake(struct ljp_session *s)
 {
-  if (!atomic_exchange_explicit(&s->wake.word, 1, memory_order_acq_rel))
+  if (!atomic_exchange_explicit(&s->wake.word, LJP_WAKE_ROUND,
+                                memory_order_acq_rel))
     ljp_futex_wake(&s->wake.word);
 }
 

@@ -47,8 +47,8 @@ static void thread_free_producer(struct ljp_session *s, struct ljp_producer *p)
 static enum ljp_status thread_round(struct ljp_session *s, bool last)
 {
   struct ljp_writer *w = s->writer;
-  /* Acquire: the producer that set it to 1 filled its ring before. From here on
-  ** the next producer wakes us again. */
+  /* Acquire: the producer that set it filled its ring before. From here on the
+  ** next producer wakes us again. */
   atomic_exchange_explicit(&s->wake.word, 0, memory_order_acquire);
   if (s->options.round && !last)
     s->options.round(s->options.round_ctx);
@@ -161,11 +161,15 @@ static void thread_wait(struct ljp_session *s)
 {
   uint64_t now = ljp_clock_ns(), end = now + thread_flush_ns(s);
   while (now < end) {
+    /* Acquire: the look sees why it was asked for. */
+    atomic_fetch_and_explicit(&s->wake.word, ~(uint32_t)LJP_WAKE_LOOK,
+                              memory_order_acquire);
     uint64_t ns = s->look ? s->look() : end - now;
     if (!ns)
       return;
     ljp_futex_wait(&s->wake.word, 0, ns < end - now ? ns : end - now);
-    if (atomic_load_explicit(&s->wake.word, memory_order_relaxed))
+    if (atomic_load_explicit(&s->wake.word, memory_order_relaxed) &
+        LJP_WAKE_ROUND)
       return;
     now = ljp_clock_ns();
   }

@@ -2,14 +2,17 @@
 ** A sandbox: from some moment on, a seccomp filter refuses (with EPERM) system
 ** calls that the program does not need itself. "late" begins it after the first
 ** VM, "early" before, "files" also refuses to open files, "all" covers all
-** threads. "kills" kills the program instead.
+** threads. "kills" kills the program instead, and for a new period of a perf
+** event, too; its thread works for long enough to get some from the profiler.
 ** zoo: cases late early files all kills
 ** zoo: may-refuse early
 */
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,6 +41,13 @@ static void enter(bool with_files, bool kill, unsigned flags)
     ADD(BPF_STMT(BPF_RET | BPF_K,
                  kill ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM));
   }
+  if (kill) {
+    ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3));
+    ADD(BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[1])));
+    ADD(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_EVENT_IOC_PERIOD, 0, 1));
+    ADD(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  }
   ADD(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 #undef ADD
   zoo_need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl");
@@ -50,15 +60,15 @@ int main(int argc, char **argv)
   const char *which = argc > 1 ? argv[1] : "";
   if (ZOO_SANITIZED)
     zoo_skip("the sanitizer needs what the sandbox refuses");
-  bool with_files = !strcmp(which, "files");
+  bool with_files = !strcmp(which, "files"), kills = !strcmp(which, "kills");
   unsigned flags = strcmp(which, "all") ? 0 : SECCOMP_FILTER_FLAG_TSYNC;
   if (!strcmp(which, "early"))
     enter(false, false, flags);
   lua_State *L = zoo_vm();
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   if (strcmp(which, "early"))
-    enter(with_files, !strcmp(which, "kills"), flags);
-  zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
+    enter(with_files, kills, flags);
+  zoo_say("work %ld", zoo_work(L, kills ? 4 * ZOO_ROUNDS : ZOO_ROUNDS / 2));
   pthread_t thread = zoo_worker(ZOO_ROUNDS / 2);
   zoo_say("thread %ld", zoo_result(thread));
   lua_close(L);
