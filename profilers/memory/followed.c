@@ -410,6 +410,7 @@ static void followed_forget(struct ljp_recorder *r)
 void ljp_followed_forked(bool recording)
 {
   struct ljp_recorder *r, *next;
+  memset(&followed.counts, 0, sizeof followed.counts);
   for (r = followed.first; r && recording; r = next) {
     next = r->next;
     /* A thread that the child does not have was making the VM, or closing it:

@@ -178,6 +178,10 @@ void ljp_recorder_forked(struct ljp_recorder *r)
   r->holds = false;
   atomic_store(&r->inside, false);
   ljp_stacks_forked(&r->stacks);
+  /* The child's file has none of these events. */
+  memset(&r->counts, 0, sizeof r->counts);
+  r->stacks.cut = r->stacks.remembered = 0;
+  r->stacks.checked = r->stacks.differed = 0;
   recorder_enter_phase(
       r, LJP_NO_PHASE); /* the first event will push the heap's size */
 }

@@ -141,7 +141,8 @@ void ljp_recorder_flush(struct ljp_recorder *r);
 void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes);
 
 /* After fork(), in a child that has a stream of its own: drops the event that
-** is held back, which is the parent's, and starts from the present heap. */
+** is held back, which is the parent's, counts from 0, and starts from the
+** present heap. */
 void ljp_recorder_forked(struct ljp_recorder *r);
 
 /* Tells the recorder that the collector has entered another phase. */
