@@ -196,7 +196,9 @@ int ljp_memprof_push_status(lua_State *L)
 {
   struct ljp_memprof_status s;
   ljp_memprof_status(&s);
-  uint64_t lost = s.counts.untold + s.counts.untold_phases;
+  uint64_t lost = s.counts.untold;
+  if (!s.ljm) /* which has no phases of the collector */
+    lost += s.counts.untold_phases;
   for (int i = 0; i < LJP_LOSS_COUNT; i++)
     lost += s.counts.lost[i];
   lua_newtable(L);

@@ -153,7 +153,7 @@ static int elf_by_start(const void *a, const void *b)
 static bool elf_take_symbols(const struct elf_file *f, const Elf64_Shdr *s,
                              struct ljp_elf_module *m, size_t names)
 {
-  Elf64_Sym symbols[SYMBOLS_AT_ONCE];
+  Elf64_Sym symbols[SYMBOLS_AT_ONCE] = {{0}};
   uint64_t left = s->sh_size / sizeof *symbols, at = s->sh_offset;
   while (left) {
     const size_t n = left < SYMBOLS_AT_ONCE ? (size_t)left : SYMBOLS_AT_ONCE;
@@ -189,8 +189,10 @@ static bool elf_read_functions(const struct elf_file *f,
   m->names[names - 1] = '\0';
   if (!elf_take_symbols(f, s, m, names))
     return false;
-  void *fitting = realloc(m->functions, m->count * sizeof *m->functions + 1);
-  m->functions = fitting ? fitting : m->functions;
+  struct ljp_elf_function *fitting =
+      realloc(m->functions, m->count * sizeof *m->functions + 1);
+  if (fitting)
+    m->functions = fitting;
   m->bytes = m->count * sizeof *m->functions + names;
   qsort(m->functions, m->count, sizeof *m->functions, elf_by_start);
   return true;
