@@ -32,9 +32,9 @@ struct ljp_timer_source {
   void (*disarm)(struct ljp_sampler *s);
   /* Is the timer still there? NULL: always. */
   bool (*lives)(const struct ljp_sampler *s);
-  /* The running timer gets another period, and s->period_ns is set. False: not
-  ** at this moment, in which the next signal would come later than it is due.
-  ** (Never if at_once.) */
+  /* Gives the running timer another period, and sets s->period_ns. False: not
+  ** now, because the next signal would come later than it is due. (Never false
+  ** if at_once.) */
   bool (*renew)(struct ljp_sampler *s, uint64_t period_ns, bool at_once);
 };
 
@@ -91,7 +91,7 @@ bool ljp_timer_posix_look(struct ljp_sampler *s);
 /* Sets one POSIX timer by the kernel's number; first_ns 0 stops it. flags: as
 ** for timer_settime(). Returns an errno, or 0. */
 int ljp_timer_set(int timer, int flags, uint64_t first_ns, uint64_t period_ns);
-/* Until it expires. */
+/* The time until the timer expires. */
 uint64_t ljp_timer_left_ns(int timer);
 
 #endif

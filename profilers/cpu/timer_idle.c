@@ -1,10 +1,10 @@
 /*
 ** Waiting threads under POSIX timers: our signals must not wake them all the
 ** time. Such a thread is parked: both timers of the monotonic clock stop, and a
-** third one starts, on the thread's CPU clock. It expires at the kernel's ticks,
-** while the thread runs, and ends no wait. When the thread has worked from one
-** look of the writer to the next without a wait, it gets the other timers
-** again. The handler only says that a wait has ended. See timer.h.
+** third one starts, on the thread's CPU clock. It expires at the kernel's
+** ticks, while the thread runs, and ends no wait. When the thread has worked
+** from one look of the writer to the next without a wait, it gets the other
+** timers again. The handler only says that a wait has ended. See timer.h.
 */
 #include "profilers/cpu/timer.h"
 
@@ -45,7 +45,7 @@ static void idle_unpark(struct ljp_sampler *s)
 /* Has the thread worked since the last look, without a wait? */
 static bool idle_works(struct ljp_sampler *s, uint64_t now, uint64_t cpu)
 {
-  enum { PART = 8 }; /* of the time: a thread that has lost its CPU works */
+  enum { PART = 8 }; /* of the time: a thread that has no CPU may work, too */
   uint64_t waits = 0, before = s->parked_waits;
   if (cpu - s->parked_cpu_ns < (now - s->parked_ns) / PART) {
     s->parked_waits = UINT64_MAX;

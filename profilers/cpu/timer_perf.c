@@ -113,10 +113,10 @@ static int perf_arm(struct ljp_sampler *s, int signal)
   return error;
 }
 
-/* The kernel begins a new period at once, wherever the old one stands. What of
-** that one has gone by is not lost, since the next sample reads the CPU clock.
-** But so that hardly fewer signals come, that must be little. Of the thread's
-** events, s->cpu_ns tells when the last one was. */
+/* The kernel begins a new period at once, however much of the old one has gone
+** by. This part is not lost, since the next sample reads the CPU clock. But it
+** must be small, or else too few signals come. s->cpu_ns is the time of the
+** thread's last event. */
 static bool perf_renew(struct ljp_sampler *s, uint64_t period_ns, bool at_once)
 {
   uint64_t old = atomic_load(&s->period_ns);

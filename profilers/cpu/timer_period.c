@@ -55,11 +55,12 @@ static uint64_t period_draw(struct ljp_sampler *s, uint64_t interval)
 
 /* A new period costs a microsecond with posix, but up to 17 with perf in a
 ** virtual machine, since the kernel sets the hardware's timer twice. So it is
-** drawn when both this many samples and this much CPU time have gone by, which
-** is at most the time between two looks. More often would not be better against
-** periodic work: if one is drawn every 16 samples, the shares of such work are
-** off by as much as with 64; with 2,000, of 10,000 in all, by several points.
-** If half of a period is lost, this matters only to a long one. */
+** drawn when both this many samples and this much CPU time (less than the
+** longest time between two looks) have gone by. More often would not be better
+** against periodic work: if one is drawn every 16 samples, the shares of such
+** work are off by as much as with 64; with 2,000, of 10,000 in all, by several
+** points. Half of a period may be lost, which matters only if periods are
+** long. */
 enum { SAMPLES = 48, LEAST_NS = 48000000, SHORT = 256, TRIES = 2 };
 
 void ljp_timer_draw(struct ljp_sampler *s, bool at_once)

@@ -80,7 +80,7 @@ static int posix_arm(struct ljp_sampler *s, int signal)
   return error;
 }
 
-/* The next signal comes when it is due, those after it by the new period. If
+/* The next signal comes when it is due, later ones by the new period. If
 ** this thread loses its CPU meanwhile, both timers may expire at once, which
 ** the handler counts as one sample; so the next signal must not be near. */
 static bool posix_renew(struct ljp_sampler *s, uint64_t period_ns, bool at_once)

@@ -3,7 +3,8 @@
 ** calls that the program does not need itself. "late" begins it after the first
 ** VM, "early" before, "files" also refuses to open files, "all" covers all
 ** threads. "kills" kills the program instead, and for a new period of a perf
-** event, too; its thread works for long enough to get some from the profiler.
+** event, too; its thread works long enough for the profiler to draw new
+** periods.
 ** zoo: cases late early files all kills
 ** zoo: may-refuse early
 */
