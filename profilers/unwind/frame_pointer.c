@@ -9,7 +9,9 @@
 ** realign the stack.) So the sum gives rbp. The words at rbp are then checked:
 ** the return address must follow a call, and if the call names its target, the
 ** target must be this function. If two different numbers of arguments pass the
-** check, rbp is unknown.
+** check, rbp is unknown. It is unknown as well if a call that names another
+** function comes before the one that names none: the other function may have
+** jumped to this one.
 ** Safety: LJP_SIGSAFE throughout; code is read by fault-safe copies.
 */
 #include <string.h>
@@ -200,19 +202,23 @@ static bool frame_jumps_to(uint64_t at, uint64_t start)
   return ljp_safe_load((const void *)(uintptr_t)at, &target) && target == start;
 }
 
-/* Does the return address follow a call of the function at start? */
-static bool frame_called(uint64_t ret, uint64_t start)
+enum frame_call { NO_CALL, OF_ANOTHER, OF_ANY, OF_THIS };
+
+/* What the return address follows: a call of the function at start, of another
+** one, or of a function that the call does not name. */
+static enum frame_call frame_follows(uint64_t ret, uint64_t start)
 {
   uint8_t code[5] = {0};
   int32_t distance;
   if (!ljp_unwind_follows_call(ret))
-    return false;
+    return NO_CALL;
   ljp_safe_copy(code, (const void *)(uintptr_t)(ret - 5), 5);
   if (code[0] != 0xe8)
-    return true;
+    return OF_ANY;
   memcpy(&distance, code + 1, 4);
   uint64_t target = ret + (uint64_t)(int64_t)distance;
-  return target == start || frame_jumps_to(target, start);
+  return target == start || frame_jumps_to(target, start) ? OF_THIS
+                                                          : OF_ANOTHER;
 }
 
 bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
@@ -222,6 +228,7 @@ bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
   uint64_t ret;
   uint64_t rbp = 0;
   uint32_t found = 0;
+  bool another = false;
   ljp_memo_blur(regs->notes);
   if (!prologue_run(&p, start, pc) || p.depth > LJP_UNWIND_MAX_FRAME_BYTES)
     return false;
@@ -229,8 +236,12 @@ bool ljp_unwind_find_frame_pointer(uint64_t start, uint64_t pc,
     uint64_t at = regs->r[LJP_RSP] + p.depth + 8 * (uint64_t)i;
     if (!ljp_safe_load((const void *)(uintptr_t)(at + 8), &ret))
       break;
-    if (frame_called(ret, start) && !found++)
-      rbp = at;
+    enum frame_call call = frame_follows(ret, start);
+    another |= call == OF_ANOTHER;
+    if (call < OF_ANY)
+      continue;
+    rbp = at;
+    found += another && call == OF_ANY ? 2 : 1;
   }
   if (found != 1)
     return false;
