@@ -134,6 +134,7 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
   p->source_count = 1;
   if (!(status = tarantool_read(t, reader)))
     status = tarantool_finish(t, reader);
+  p->has_memory = reader->memory; /* even if it has no event */
   p->recorded_by =
       reader->memory ? "Tarantool's memprof" : "Tarantool's sysprof";
   ljp_tarantool_symbols_fini(&t->symbols);

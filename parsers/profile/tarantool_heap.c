@@ -321,7 +321,6 @@ static enum ljp_status heap_count(struct ljp_tarantool_heap *h, uint32_t count)
   heap_prefetch(h, count);
   if ((status = heap_find_rows(h, count)))
     return status;
-  h->p->has_memory = true;
   for (uint32_t i = 0; i < count && !status; i++) {
     const struct ljp_tarantool_memory *m = &h->events[i];
     status = m->kind == LJP_LJM_FREE
