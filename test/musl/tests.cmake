@@ -20,7 +20,7 @@ ljp_not_here("it records programs of the machine, which have glibc"
   e2e/interrupts e2e/record_nothing)
 ljp_not_here("its figures are those of the build with glibc" e2e/stack_bounds)
 ljp_not_here("musl has no LD_DEBUG" e2e/bound_calls)
-ljp_not_here("it runs ljprof export" e2e/tarantool_tools)
+ljp_not_here("it runs ljprof export" e2e/ljm e2e/tarantool_tools)
 ljp_not_here("there is no libunwind for this C library" e2e/sysprof_host)
 
 foreach(name timer_host sysprof record relative_module executes
