@@ -10,7 +10,7 @@
 ** the return address must follow a call, and if the call names its target, the
 ** target must be this function. If two different numbers of arguments pass the
 ** check, rbp is unknown. It is unknown as well if a call that names another
-** function comes before the one that names none: the other function may have
+** function is met before the one that names none: the other function may have
 ** jumped to this one.
 ** Safety: LJP_SIGSAFE throughout; code is read by fault-safe copies.
 */
