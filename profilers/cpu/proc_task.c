@@ -3,6 +3,7 @@
 */
 #include "profilers/cpu/proc_task.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +25,37 @@ static int task_open(pid_t tid, const char *file)
   return ljp_fd_not_standard(open(path, O_RDONLY | O_CLOEXEC));
 }
 
+/* A folder has a link from each folder in it, from itself and from above. */
+uint32_t ljp_task_count(void)
+{
+  struct stat st;
+  return stat("/proc/self/task", &st) || st.st_nlink < 3
+             ? 0
+             : (uint32_t)st.st_nlink - 2;
+}
+
+uint32_t ljp_task_each(void (*each)(pid_t tid, void *ctx), void *ctx)
+{
+  pid_t self = gettid();
+  bool own = false;
+  uint32_t count = 0;
+  int fd = ljp_fd_not_standard(
+      open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  if (!dir)
+    return 0;
+  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    pid_t tid = (pid_t)atol(entry->d_name);
+    if (tid <= 0)
+      continue;
+    own |= tid == self;
+    count++;
+    each(tid, ctx);
+  }
+  closedir(dir);
+  return own ? count : 0;
+}
+
 /* Reads a file of the thread as a string. Returns the number of bytes read; 0:
 ** the thread has ended. */
 static size_t task_read(pid_t tid, const char *file, char *out, size_t room)
@@ -33,12 +66,6 @@ static size_t task_read(pid_t tid, const char *file, char *out, size_t room)
     close(fd);
   out[n > 0 ? n : 0] = 0;
   return n > 0 ? (size_t)n : 0;
-}
-
-bool ljp_task_exists(pid_t tid)
-{
-  char text[64];
-  return task_read(tid, "comm", text, sizeof text) > 0;
 }
 
 /* What the status file says. */

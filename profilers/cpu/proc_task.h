@@ -10,9 +10,14 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* The number of threads, which takes no descriptor. 0: not known. */
+uint32_t ljp_task_count(void);
+/* Calls each() for each thread. Returns their number; 0: the list cannot be
+** read, or is not that of this process. */
+uint32_t ljp_task_each(void (*each)(pid_t tid, void *ctx), void *ctx);
+
 /* "": the thread has ended. */
 void ljp_task_name(pid_t tid, char name[16]);
-bool ljp_task_exists(pid_t tid);
 
 /* Does a filter (seccomp) look at the system calls of this thread? */
 bool ljp_task_is_filtered(void);

@@ -38,6 +38,7 @@ struct ljp_sysprof {
   ** were sampled and are gone. */
   struct ljp_unsampled_threads unsampled;
   bool no_list;     /* the list of threads cannot be read */
+  bool counted;     /* it has as many threads as the kernel counts */
   pid_t writer_tid; /* of our own thread; 0: not known yet */
   uint64_t process_ns, writer_cpu_ns, sampled_ns;
   uint64_t told_ns; /* CPU time of the process that the stream tells of */

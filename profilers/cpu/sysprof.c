@@ -50,7 +50,7 @@ static void sysprof_begin_accounts(void)
 {
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
-  g->no_list = false;
+  g->no_list = g->counted = false;
   g->writer_tid = 0;
   ljp_unsampled_begin();
 }

@@ -1,15 +1,13 @@
 /*
 ** The threads that a session samples; see threads.h.
 **
-** Other threads are found in /proc/self/task at each round of the writer: no
+** Other threads are found in /proc/self/task, in a round of the writer: no
 ** thread of the host has to do anything for it. A thread that blocks the signal
 ** is not sampled: it may be waiting for signals in sigwait().
 */
 #include "profilers/cpu/threads.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +19,6 @@
 #include "profilers/cpu/watch.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
-#include "src/base/open_file.h"
 
 enum {
   FRESH_ROUNDS = 8,
@@ -110,7 +107,7 @@ static bool threads_deactivate(struct ljp_sampler *s)
 {
   atomic_store(&s->active, false);
   for (int i = 0; atomic_load(&s->inside); i++) {
-    if (i % 100 == 99 && !ljp_task_exists(s->tid))
+    if (i % 100 == 99 && !threads_task_cpu_ns(s->tid))
       break; /* the thread has ended in the handler */
     if (i > WAITS)
       return false;
@@ -310,6 +307,9 @@ static void threads_meet(pid_t tid, enum ljp_thread_age age)
   char name[16], text[160];
   struct ljp_unsampled_thread *known = ljp_unsampled_find(tid);
   struct ljp_task_look look = {0, 0};
+  uint64_t cpu_ns = threads_task_cpu_ns(tid);
+  if (known && ljp_unsampled_again(known, cpu_ns))
+    return;
   if (known)
     look = known->look;
   ljp_task_name(tid, name);
@@ -333,8 +333,10 @@ static void threads_meet(pid_t tid, enum ljp_thread_age age)
   ljp_unsampled_see(
       tid, name, 0, why,
       age == LJP_THREAD_NEW && !g->options.wall ? 0 : ljp_unsampled_clock(tid));
-  if ((known = ljp_unsampled_find(tid)) != NULL)
+  if ((known = ljp_unsampled_find(tid)) != NULL) {
     known->look = look;
+    known->met_cpu_ns = cpu_ns;
+  }
 }
 
 void ljp_threads_ensure(pid_t tid)
@@ -400,29 +402,44 @@ static void threads_look_after(struct ljp_sampler *s)
     threads_drop(s, LJP_UNSAMPLED_NO_TIMER, true);
 }
 
-/* Meets the threads that have no sampler. False: the list cannot be read. */
+static void threads_visit(pid_t tid, void *age)
+{
+  struct ljp_sampler *s = threads_find(tid);
+  if (s)
+    threads_rename(s);
+  else
+    threads_meet(tid, *(const enum ljp_thread_age *)age);
+}
+
+/* The number of threads that the session knows; 0: one of them has ended. */
+static uint32_t threads_known(void)
+{
+  uint32_t count = g->unsampled.count, living = ljp_unsampled_living();
+  LJP_FOR_EACH_SAMPLER(s)
+  {
+    count++;
+    living += threads_task_cpu_ns(s->tid) != 0;
+  }
+  return living == count ? count : 0;
+}
+
+/* Meets the threads that have no sampler. False: the list cannot be read. To
+** read it takes a descriptor, which the host may meet or close. So it is read
+** only if threads have come or gone: there are as many as at the last time, and
+** none of those that are known has ended. */
 static bool threads_list(enum ljp_thread_age age)
 {
-  pid_t self = gettid();
-  bool complete = false;
-  int fd = ljp_fd_not_standard(
-      open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-  if (!dir)
-    return false;
-  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-    pid_t tid = (pid_t)atol(entry->d_name);
-    if (tid <= 0)
-      continue;
-    complete |= tid == self;
-    struct ljp_sampler *s = threads_find(tid);
-    if (s)
-      threads_rename(s);
-    else
-      threads_meet(tid, age);
+  uint32_t count = ljp_task_count();
+  if (g->counted && count && count == threads_known()) {
+    LJP_FOR_EACH_SAMPLER(s)
+    threads_rename(s);
+    for (uint32_t i = g->unsampled.count; i--;)
+      threads_meet(g->unsampled.list[i].tid, age);
+    return true;
   }
-  closedir(dir);
-  return complete;
+  uint32_t listed = ljp_task_each(threads_visit, &age);
+  g->counted = listed && listed == count && count == ljp_task_count();
+  return listed > 0;
 }
 
 void ljp_threads_scan(enum ljp_thread_age age)

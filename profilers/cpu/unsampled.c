@@ -120,6 +120,24 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
   t->why = why;
 }
 
+bool ljp_unsampled_again(struct ljp_unsampled_thread *t, uint64_t cpu_ns)
+{
+  bool blocks = t->why == LJP_UNSAMPLED_BLOCKED && g->armed;
+  if (t->why != LJP_UNSAMPLED_WRITER && !(blocks && t->met_cpu_ns == cpu_ns))
+    return false;
+  g->blocked += blocks;
+  unsampled_tell_thread(t, false);
+  return true;
+}
+
+uint32_t ljp_unsampled_living(void)
+{
+  uint32_t living = 0;
+  for (uint32_t i = 0; i < all->count; i++)
+    living += ljp_clock_of(ljp_task_cpu_clock(all->list[i].tid)) != 0;
+  return living;
+}
+
 bool ljp_unsampled_leave(pid_t tid, struct ljp_unsampled_thread *was)
 {
   struct ljp_unsampled_thread *t = ljp_unsampled_find(tid);

@@ -25,6 +25,7 @@ struct ljp_unsampled_thread {
   uint64_t told_ns; /* its clock, up to which the stream knows */
   uint64_t life_ns; /* since when a session of elapsed time knows it */
   struct ljp_task_look look;
+  uint64_t met_cpu_ns; /* CPU time when it was last looked at */
   char name[16];
 };
 
@@ -55,6 +56,14 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
 
 /* The thread, or NULL. Valid until the next call of another function. */
 struct ljp_unsampled_thread *ljp_unsampled_find(pid_t tid);
+
+/* Is a thread as it was when it was last looked at, since it is ours, or blocks
+** the signal and has not run? Then this takes the place of ljp_unsampled_see().
+** cpu_ns: its CPU time. */
+bool ljp_unsampled_again(struct ljp_unsampled_thread *t, uint64_t cpu_ns);
+
+/* How many of the threads have not ended. */
+uint32_t ljp_unsampled_living(void);
 
 /* From now on the thread is sampled. False: it was not known. *was: what was
 ** known about it; the stream knows its time up to was->told_ns. */

@@ -9,6 +9,7 @@
 **   sigwait      a thread takes all signals by sigwait(), and the user has so many
 **                groups that they fill the first pages of status files
 **   closed       the host closes the event and opens a file by its number
+**   steady       no descriptor is left, and no thread comes or goes
 **   no_list      /proc is out of reach
 **   ended        a thread that is looked at and never sampled ends
 */
@@ -332,6 +333,45 @@ static int closed(void)
   return 0;
 }
 
+/* Works until the stream has grown that many times. */
+static void work_for_rounds(int rounds)
+{
+  struct stat now;
+  time_t began = time(NULL);
+  for (off_t size = 0; rounds > 0;) {
+    CHECK(!stat(output, &now) && time(NULL) - began < 60);
+    rounds -= now.st_size > size;
+    size = now.st_size;
+  }
+}
+
+/* No descriptor is left while the writer works, and no thread comes or goes.
+** One thread blocks all signals and waits. */
+static int steady(void)
+{
+  lua_State *L = new_vm();
+  pthread_t thread;
+  sigset_t before;
+  struct rlimit few;
+  sigfillset(&all_signals);
+  pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+  CHECK(!pthread_create(&thread, NULL, take_signals, NULL));
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  start_with(L, "flush=10");
+  work_for_rounds(3);
+  CHECK(!getrlimit(RLIMIT_NOFILE, &few));
+  few.rlim_cur = 3; /* lower than what is open */
+  CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+  work_for_rounds(20);
+  few.rlim_cur = few.rlim_max;
+  CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+  pthread_kill(thread, SIGTERM);
+  pthread_join(thread, NULL);
+  run(L, "assert(misc.sysprof.stop())");
+  lua_close(L);
+  return 0;
+}
+
 static void *work_in_c(void *argument)
 {
   struct timespec used = {0, 0};
@@ -369,6 +409,7 @@ int main(int argc, char **argv)
                {"sigwait", sigwait_thread},
                {"closed", closed},
                {"no_list", no_list},
+               {"steady", steady},
                {"ended", ended}};
   if (argc != 3)
     return 2;

@@ -42,6 +42,11 @@ fi
 if possible closed; then
   ok "closed: the host's file stays, and the event is opened again"
 fi
+if possible steady; then
+  ! grep '"type":"note",.*the list of threads' steady.json ||
+    fail "steady: the writer needed a descriptor"
+  ok "steady: no descriptor is needed while no thread comes or goes"
+fi
 if possible no_list; then
   has no_list "time of threads that cannot be found" \
     '"type":"unsampled",.*"why":"the list of threads cannot be read"'
