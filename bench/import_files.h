@@ -13,8 +13,9 @@ struct import_made {
 };
 
 struct import_kind {
-  const char *name;
+  const char *name; /* It begins with the magic of the events. */
   void (*make)(void *out);
+  uint64_t protos, cfuncs; /* In the symbol table. 0: a few thousand. */
 };
 
 /* The kinds, up to one without a name. */

@@ -182,8 +182,8 @@ enum {
   SAME_CALL = 4 /* It is the same call as its parent. */
 };
 
-/* USED and so on, by node; NULL: no memory. */
-static uint8_t *rebuild_find_used(const struct ljp_profile *p)
+/* USED and so on, by node; NULL: no memory. symbols: a frame has one. */
+static uint8_t *rebuild_find_used(const struct ljp_profile *p, bool symbols)
 {
   uint8_t *used = ljp_pages_items(p->node_count, 1);
   if (!used)
@@ -199,8 +199,8 @@ static uint8_t *rebuild_find_used(const struct ljp_profile *p)
     uint32_t parent = p->nodes[i].parent;
     if (!used[i])
       continue;
-    if (rebuild_is_same_call(p, &p->frames[p->nodes[parent].frame],
-                             &p->frames[p->nodes[i].frame]))
+    if (symbols && rebuild_is_same_call(p, &p->frames[p->nodes[parent].frame],
+                                        &p->frames[p->nodes[i].frame]))
       used[i] |= SAME_CALL;
     else
       used[parent] |= NEEDED;
@@ -338,6 +338,7 @@ static enum ljp_status rebuild_pack_nodes(struct ljp_profile *p,
   struct ljp_profile_frame *frames = malloc(p->frame_count * sizeof *frames);
   uint32_t *frame_map = calloc(p->frame_count, sizeof *frame_map); /* + 1 */
   uint32_t frame_count = 0, node_count = 0;
+  uint32_t same = 0; /* From this node on none was dropped. */
   if (!frames || !frame_map) {
     free(frames);
     free(frame_map);
@@ -345,15 +346,19 @@ static enum ljp_status rebuild_pack_nodes(struct ljp_profile *p,
   }
   for (uint32_t i = 0; i < p->node_count; i++) {
     struct ljp_profile_node node = p->nodes[i];
-    if (i > LJP_NODE_TOO_MANY && !used[i])
+    if (i > LJP_NODE_TOO_MANY && !used[i]) {
+      same = i + 1;
       continue;
+    }
     if (!frame_map[node.frame]) {
       frames[frame_count] = old[node.frame];
       frame_map[node.frame] = ++frame_count;
     }
     map[i] = node_count;
-    p->nodes[node_count++] =
-        (struct ljp_profile_node){map[node.parent], frame_map[node.frame] - 1};
+    node.parent =
+        node.parent >= same ? node.parent - (i - node_count) : map[node.parent];
+    node.frame = frame_map[node.frame] - 1;
+    p->nodes[node_count++] = node;
   }
   free(frame_map);
   free(old);
@@ -410,13 +415,6 @@ static enum ljp_status rebuild_tables(struct ljp_profile *p,
 {
   struct old old;
   enum ljp_status status;
-  bool symbols = rebuild_has_symbols(p);
-  rebuild_free_indexes(p->pass);
-  if (!symbols) {
-    if (!(status = rebuild_pack_nodes(p, used, map)))
-      rebuild_pack_rows(p, map, row_map);
-    return status;
-  }
   rebuild_begin(p, &old);
   if (!(status = rebuild_nodes(p, &old, used, map)))
     status = rebuild_rows(p, &old, map, row_map);
@@ -436,15 +434,21 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
   uint8_t *used = NULL;
   if (status)
     return status;
-  used = rebuild_find_used(p);
+  const bool symbols = rebuild_has_symbols(p);
+  used = rebuild_find_used(p, symbols);
   map = ljp_pages_items(p->node_count, sizeof *map);
   row_map = ljp_pages_items((size_t)p->row_count + 1, sizeof *row_map);
   if (!used || !map || !row_map) {
     status = LJP_ERR_MEM;
     goto out;
   }
-  if ((status = rebuild_tables(p, used, map, row_map)) ||
-      (status = ljp_profile_number_functions(p)))
+  rebuild_free_indexes(p->pass);
+  if (symbols) {
+    status = rebuild_tables(p, used, map, row_map);
+  } else if (!(status = rebuild_pack_nodes(p, used, map))) {
+    rebuild_pack_rows(p, map, row_map);
+  }
+  if (status || (status = ljp_profile_number_functions(p)))
     goto out;
   for (uint32_t i = 0; i < p->point_count; i++)
     p->points[i].row = row_map[p->points[i].row];

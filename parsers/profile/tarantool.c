@@ -121,14 +121,14 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
   if (status)
     return status;
   if (!(t = calloc(1, sizeof *t)) ||
-      ljp_tarantool_heap_init(&t->heap, p, &t->symbols)) {
+      ljp_tarantool_heap_init(&t->heap, p, &t->symbols) ||
+      ljp_tarantool_samples_init(&t->samples, p, &t->symbols)) {
     snprintf(p->error, sizeof p->error, "%s", ljp_status_text(LJP_ERR_MEM));
     if (t)
       ljp_tarantool_heap_fini(&t->heap);
     free(t);
     return LJP_ERR_MEM;
   }
-  ljp_tarantool_samples_init(&t->samples, p, &t->symbols);
   t->p = p;
   p->pass->begun = true;
   p->source_count = 1;

@@ -13,12 +13,14 @@
 enum { PREFETCH_BYTES = 512 };
 #define PIECE_WORDS (LJP_TARANTOOL_SAMPLES_PIECE / sizeof(uint64_t))
 
-void ljp_tarantool_samples_init(struct ljp_tarantool_samples *s,
-                                struct ljp_profile *p,
-                                struct ljp_tarantool_symbols *symbols)
+enum ljp_status
+ljp_tarantool_samples_init(struct ljp_tarantool_samples *s,
+                           struct ljp_profile *p,
+                           struct ljp_tarantool_symbols *symbols)
 {
   s->p = p;
   s->symbols = symbols;
+  return ljp_tarantool_stacks_init(&s->stacks);
 }
 
 void ljp_tarantool_samples_fini(struct ljp_tarantool_samples *s)
@@ -26,6 +28,7 @@ void ljp_tarantool_samples_fini(struct ljp_tarantool_samples *s)
   for (uint32_t i = 0; i < s->piece_count; i++)
     ljp_pages_give_back(s->pieces[i], LJP_TARANTOOL_SAMPLES_PIECE);
   s->piece_count = 0;
+  ljp_tarantool_stacks_fini(&s->stacks);
   ljp_index_fini(&s->index);
 }
 

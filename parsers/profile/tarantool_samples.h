@@ -15,7 +15,7 @@
 #define LJP_TARANTOOL_SAMPLES_PIECE LJP_PAGES_LARGE
 #define LJP_TARANTOOL_SAMPLES 32u
 #endif
-#define LJP_TARANTOOL_SAMPLES_PIECES 32u
+#define LJP_TARANTOOL_SAMPLES_PIECES 16u
 
 /* A sample that was seen, in a piece. */
 struct ljp_tarantool_seen {
@@ -38,10 +38,11 @@ struct ljp_tarantool_samples {
   uint32_t hash[LJP_TARANTOOL_SAMPLES];
 };
 
-/* samples: all zero. */
-void ljp_tarantool_samples_init(struct ljp_tarantool_samples *samples,
-                                struct ljp_profile *p,
-                                struct ljp_tarantool_symbols *symbols);
+/* samples: all zero. LJP_ERR_MEM. */
+enum ljp_status
+ljp_tarantool_samples_init(struct ljp_tarantool_samples *samples,
+                           struct ljp_profile *p,
+                           struct ljp_tarantool_symbols *symbols);
 void ljp_tarantool_samples_fini(struct ljp_tarantool_samples *samples);
 
 /* Counts a sample. LJP_ERR_MEM, as for all below. */

@@ -10,7 +10,52 @@
 typedef struct ljp_tarantool_stack_frame stack_frame;
 typedef struct ljp_tarantool_stack_memo stack_memo;
 
+#ifdef LJP_DEBUG
+enum { FIRST_BITS = 2, MOST_BITS = 5 };
+#else
+enum { FIRST_BITS = 12, MOST_BITS = 18 };
+#endif
+
 /* -- Frames ---------------------------------------------------------------- */
+
+enum ljp_status ljp_tarantool_stacks_init(struct ljp_tarantool_stacks *t)
+{
+  t->memo_bits = FIRST_BITS;
+  t->memo = ljp_pages_take(sizeof *t->memo << t->memo_bits);
+  return t->memo ? LJP_OK : LJP_ERR_MEM;
+}
+
+void ljp_tarantool_stacks_fini(struct ljp_tarantool_stacks *t)
+{
+  ljp_pages_give_back(t->memo, sizeof *t->memo << t->memo_bits);
+  t->memo = NULL;
+}
+
+static inline stack_memo *stack_memo_at(const struct ljp_tarantool_stacks *t,
+                                        const struct ljp_profile *p,
+                                        uint8_t asked, uint64_t number)
+{
+  uint64_t hash = ljp_hash_mix(p->strings.seed + asked, number);
+  return &t->memo[hash >> (64 - t->memo_bits)];
+}
+
+/* Doubles the memo, if there is memory. */
+static void stack_grow_memo(struct ljp_tarantool_stacks *t,
+                            const struct ljp_profile *p)
+{
+  stack_memo *old = t->memo;
+  const size_t count = (size_t)1 << t->memo_bits;
+  stack_memo *memo = ljp_pages_take(sizeof *memo * count * 2);
+  t->evicted = 0;
+  if (!memo)
+    return;
+  t->memo = memo;
+  t->memo_bits++;
+  for (size_t i = 0; i < count; i++)
+    if (old[i].frame.asked)
+      *stack_memo_at(t, p, old[i].frame.asked, old[i].number) = old[i];
+  ljp_pages_give_back(old, sizeof *old * count);
+}
 
 /* Whether a frame is a C function that calls Lua code. */
 static bool stack_enters_vm(const struct ljp_profile *p, uint32_t frame)
@@ -29,14 +74,12 @@ static bool stack_enters_vm(const struct ljp_profile *p, uint32_t frame)
 
 /* Makes the frame of an address or number, and keeps it in the memo. */
 static __attribute__((noinline)) enum ljp_status
-stack_make_frame(struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
-                 uint8_t asked, uint64_t number, stack_memo *memo)
+stack_make_frame(struct ljp_tarantool_stacks *t,
+                 struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
+                 uint8_t asked, uint64_t number, stack_frame *to)
 {
   stack_frame f = {.asked = asked};
   enum ljp_status status;
-  memo->frame.asked = 0;
-  memo->number = number;
-  memo->generation = symbols->generation;
   if (asked == LJP_FRAME_LUA)
     /* The file has the line of the definition, not the current one. */
     status = ljp_tarantool_frame_lua(symbols, p, number, 0, &f.frame);
@@ -49,7 +92,14 @@ stack_make_frame(struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
     return status;
   f.kind = p->frames[f.frame].kind;
   f.enters_vm = asked == LJP_FRAME_HOST && stack_enters_vm(p, f.frame);
-  memo->frame = f;
+  stack_memo *memo = stack_memo_at(t, p, asked, number);
+  if (memo->frame.asked && memo->number != number &&
+      ++t->evicted >> t->memo_bits && t->memo_bits < MOST_BITS) {
+    stack_grow_memo(t, p);
+    memo = stack_memo_at(t, p, asked, number);
+  }
+  *memo = (stack_memo){number, symbols->generation, f};
+  *to = f;
   return LJP_OK;
 }
 
@@ -58,18 +108,16 @@ stack_find_frame(struct ljp_tarantool_stacks *t,
                  struct ljp_tarantool_symbols *symbols, struct ljp_profile *p,
                  uint8_t asked, uint64_t number, stack_frame *to)
 {
-  uint64_t hash = ljp_hash_mix(p->strings.seed + asked, number);
-  stack_memo *memo = &t->memo[hash >> (64 - LJP_TARANTOOL_STACK_MEMO_BITS)];
-  enum ljp_status status = LJP_OK;
+  const stack_memo *memo = stack_memo_at(t, p, asked, number);
   bool holds =
       asked == LJP_FRAME_LUA
           ? ljp_tarantool_symbols_same(symbols, number, memo->generation)
           : memo->generation >= symbols->cfunc_generation;
   if (LJP_UNLIKELY(memo->number != number || memo->frame.asked != asked ||
                    !holds))
-    status = stack_make_frame(symbols, p, asked, number, memo);
+    return stack_make_frame(t, symbols, p, asked, number, to);
   *to = memo->frame;
-  return status;
+  return LJP_OK;
 }
 
 static uint8_t stack_asked(unsigned kind)

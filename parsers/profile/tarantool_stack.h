@@ -29,12 +29,6 @@ struct ljp_tarantool_stack_memo {
   struct ljp_tarantool_stack_frame frame;
 };
 
-#ifdef LJP_DEBUG
-#define LJP_TARANTOOL_STACK_MEMO_BITS 3u
-#else
-#define LJP_TARANTOOL_STACK_MEMO_BITS 15u
-#endif
-
 /* Memory that is used again for each sample. */
 struct ljp_tarantool_stacks {
   struct ljp_tarantool_stack_frame guest[LJP_STACK_MAX_FRAMES];
@@ -44,8 +38,15 @@ struct ljp_tarantool_stacks {
   uint16_t innermost[LJP_STACK_MAX_FRAMES * 2];
   uint32_t path[LJP_STACK_MAX_FRAMES * 2 + 1]; /* The frames of both. */
   uint32_t path_count;                         /* Outermost first. */
-  struct ljp_tarantool_stack_memo memo[1u << LJP_TARANTOOL_STACK_MEMO_BITS];
+  /* By hash of the number. It grows when many numbers take others' places. */
+  struct ljp_tarantool_stack_memo *memo;
+  unsigned memo_bits;
+  uint32_t evicted; /* Since it grew. */
 };
+
+/* stacks: all zero. LJP_ERR_MEM. */
+enum ljp_status ljp_tarantool_stacks_init(struct ljp_tarantool_stacks *stacks);
+void ljp_tarantool_stacks_fini(struct ljp_tarantool_stacks *stacks);
 
 /* The node of a sample's stack; *cut says why it is not whole. LJP_ERR_MEM. */
 enum ljp_status ljp_tarantool_stack(struct ljp_tarantool_stacks *stacks,

@@ -148,74 +148,143 @@ static bool group_number_nodes(const struct ljp_report *r, struct keys *k,
   return ok;
 }
 
-/* The walk over the tree that sums up totals. */
+/* -- Totals -----------------------------------------------------------------
+** Most nodes follow their parents. The others are branches; only they are
+** noted, in a list for each parent. So the walk reads memory one place after
+** the other, but for each branch, which is prefetched when the one before it
+** begins. */
+
+struct branch {
+  uint32_t node, next; /* next of the same parent, + 1; 0: none. */
+};
+
+/* A node of the path. */
+struct step {
+  uint32_t node, group;
+  uint32_t branch;                /* The next branch to walk, + 1. */
+  uint64_t count, weight, slices; /* Sums of the node and what was walked. */
+};
+
 struct totals {
   const struct ljp_report *r;
   struct ljp_groups *groups;
-  uint32_t *child, *sibling; /* By node; 0: none. */
-  uint32_t *open;            /* By group: how many nodes of the path it has. */
-  struct ljp_value *path;    /* Sums of the nodes from the root to this one. */
-  uint32_t depth, room;
+  uint32_t *first; /* By node: its first branch, + 1. */
+  struct branch *branches;
+  uint32_t branch_count, branch_room;
+  uint32_t *open;    /* By group: how many nodes of the path have it. */
+  struct step *path; /* From the outermost frame to this one. */
+  struct ljp_estimate *estimates; /* Of the path. */
+  uint32_t depth, room, estimate_room;
   bool exact; /* No value has an estimate. */
 };
 
-/* Most nodes of large trees have no value, and most profiles no estimates, so
-** neither is copied or added where there is none. */
-static inline void group_add(const struct totals *t, struct ljp_value *to,
-                             const struct ljp_value *from)
+static inline bool group_is_branch(const struct ljp_profile *p, uint32_t node)
 {
-  to->count += from->count;
-  to->weight += from->weight;
-  to->slices |= from->slices;
-  if (!t->exact)
-    ljp_estimate_sum(&to->estimate, &from->estimate);
+  return p->nodes[node].parent + 1 != node;
+}
+
+/* Notes the branches of each node in their order. */
+static bool group_find_branches(struct totals *t)
+{
+  const struct ljp_profile *p = t->r->p;
+  for (uint32_t i = p->node_count; i-- > 1;) {
+    if (!group_is_branch(p, i))
+      continue;
+    if (!ljp_array_reserve(&t->branches, t->branch_count, &t->branch_room,
+                           sizeof *t->branches))
+      return false;
+    uint32_t *first = &t->first[p->nodes[i].parent];
+    t->branches[t->branch_count] = (struct branch){i, *first};
+    *first = ++t->branch_count;
+  }
+  return true;
+}
+
+/* Prefetches what the walk from a branch reads first, and the branch after
+** it. */
+static inline void group_prefetch(const struct totals *t, uint32_t branch)
+{
+  enum { LINE = 64, NODES = 16 };
+  if (!branch)
+    return;
+  const struct branch *b = &t->branches[branch - 1];
+  const struct ljp_profile_node *nodes = &t->r->p->nodes[b->node];
+  for (uint32_t i = 0; i <= NODES; i += LINE / sizeof *t->first) {
+    __builtin_prefetch(&t->first[b->node + i]);
+    __builtin_prefetch(&t->groups->of_node[b->node + i]);
+    __builtin_prefetch(&t->r->select.value_of[b->node + i]);
+  }
+  for (uint32_t i = 0; i <= NODES; i += LINE / sizeof *nodes)
+    __builtin_prefetch(nodes + i);
+  if (b->next)
+    __builtin_prefetch(&t->branches[b->next - 1]);
 }
 
 static inline bool group_enter(struct totals *t, uint32_t node)
 {
-  if (!ljp_array_reserve(&t->path, t->depth + 1, &t->room, sizeof *t->path))
+  if (!ljp_array_reserve(&t->path, t->depth, &t->room, sizeof *t->path) ||
+      (!t->exact &&
+       !ljp_array_reserve(&t->estimates, t->depth, &t->estimate_room,
+                          sizeof *t->estimates)))
     return false;
-  struct ljp_value *sum = &t->path[++t->depth];
-  sum->count = sum->weight = sum->slices = 0;
-  if (!t->exact)
-    sum->estimate = (struct ljp_estimate){0};
-  if (t->r->select.value_of[node])
-    group_add(t, sum, ljp_select_node(&t->r->select, node));
-  t->open[t->groups->of_node[node]]++;
-  return true;
-}
-
-static inline void group_leave(struct totals *t, uint32_t node)
-{
-  const struct ljp_value *sum = &t->path[t->depth--];
+  const struct ljp_value *self = ljp_select_node(&t->r->select, node);
   uint32_t group = t->groups->of_node[node];
-  ljp_assert(t->open[group]);
-  if (!--t->open[group])
-    group_add(t, &t->groups->values[group].total, sum);
-  if (t->depth)
-    group_add(t, &t->path[t->depth], sum);
+  t->path[t->depth] = (struct step){.node = node,
+                                    .group = group,
+                                    .branch = t->first[node],
+                                    .count = self->count,
+                                    .weight = self->weight,
+                                    .slices = self->slices};
+  if (!t->exact)
+    t->estimates[t->depth] = self->estimate;
+  t->depth++;
+  t->open[group]++;
+  return true;
 }
 
-static bool group_walk(struct totals *t)
+/* Adds the last step of the path to its group and to the step before it. */
+static inline void group_leave(struct totals *t)
 {
-  const struct ljp_profile_node *nodes = t->r->p->nodes;
-  for (uint32_t at = t->child[0]; at;) {
-    if (!group_enter(t, at))
-      return false;
-    if (t->child[at]) {
-      at = t->child[at];
-      continue;
-    }
-    for (;;) {
-      group_leave(t, at);
-      if (t->sibling[at] || !nodes[at].parent) {
-        at = t->sibling[at];
-        break;
-      }
-      at = nodes[at].parent;
-    }
+  const struct step *sum = &t->path[--t->depth];
+  ljp_assert(t->open[sum->group]);
+  if (!--t->open[sum->group]) {
+    struct ljp_value *total = &t->groups->values[sum->group].total;
+    total->count += sum->count;
+    total->weight += sum->weight;
+    total->slices |= sum->slices;
+    if (!t->exact)
+      ljp_estimate_sum(&total->estimate, &t->estimates[t->depth]);
   }
-  return true;
+  if (t->depth) {
+    struct step *parent = &t->path[t->depth - 1];
+    parent->count += sum->count;
+    parent->weight += sum->weight;
+    parent->slices |= sum->slices;
+    if (!t->exact)
+      ljp_estimate_sum(&t->estimates[t->depth - 1], &t->estimates[t->depth]);
+  }
+}
+
+/* Walks from an outermost frame. */
+static bool group_walk(struct totals *t, uint32_t node)
+{
+  const struct ljp_profile *p = t->r->p;
+  for (;;) {
+    do /* A node and those that follow, each below the one before it. */
+      if (!group_enter(t, node))
+        return false;
+    while (++node < p->node_count && !group_is_branch(p, node));
+    while (!t->path[t->depth - 1].branch) {
+      group_leave(t);
+      if (!t->depth)
+        return true;
+    }
+    const struct branch *branch =
+        &t->branches[t->path[t->depth - 1].branch - 1];
+    node = branch->node;
+    t->path[t->depth - 1].branch = branch->next;
+    group_prefetch(t, branch->next);
+  }
 }
 
 /* Sums up totals. A stack counts once for each group in it, also if the group
@@ -226,22 +295,21 @@ static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
   const struct ljp_profile *p = r->p;
   struct totals t = {.r = r,
                      .groups = groups,
-                     .child = ljp_pages_items(p->node_count, sizeof *t.child),
-                     .sibling =
-                         ljp_pages_items(p->node_count, sizeof *t.sibling),
+                     .first = ljp_pages_items(p->node_count, sizeof *t.first),
                      .open = calloc((size_t)groups->count + 1, sizeof *t.open),
                      .exact = !p->estimates};
-  bool ok = t.child && t.sibling && t.open;
-  for (uint32_t i = p->node_count; ok && i-- > 1;) {
-    uint32_t parent = p->nodes[i].parent;
-    t.sibling[i] = t.child[parent];
-    t.child[parent] = i;
+  bool ok = t.first && t.open && group_find_branches(&t);
+  if (ok && p->node_count > 1 && !group_is_branch(p, 1))
+    ok = group_walk(&t, 1);
+  for (uint32_t i = ok ? t.first[0] : 0; ok && i; i = t.branches[i - 1].next) {
+    group_prefetch(&t, t.branches[i - 1].next);
+    ok = group_walk(&t, t.branches[i - 1].node);
   }
-  ok = ok && group_walk(&t);
-  free(t.child);
-  free(t.sibling);
+  free(t.first);
+  free(t.branches);
   free(t.open);
   free(t.path);
+  free(t.estimates);
   return ok;
 }
 
