@@ -265,15 +265,36 @@ static inline void group_leave(struct totals *t)
   }
 }
 
+/* Enters a node and those that follow, each below the one before it. The
+** branch that comes after them is prefetched: first the note, and a few nodes
+** later, when that has arrived, what the note is about. */
+static inline bool group_enter_run(struct totals *t, uint32_t node)
+{
+  enum { LATER = 6 };
+  const struct ljp_profile *p = t->r->p;
+  uint32_t branch = 0, later = 0;
+  do {
+    if (!group_enter(t, node))
+      return false;
+    if (t->first[node]) {
+      branch = t->first[node];
+      later = LATER;
+      __builtin_prefetch(&t->branches[branch - 1]);
+    } else if (later && !--later) {
+      group_prefetch(t, branch);
+    }
+  } while (++node < p->node_count && !group_is_branch(p, node));
+  if (later)
+    group_prefetch(t, branch);
+  return true;
+}
+
 /* Walks from an outermost frame. */
 static bool group_walk(struct totals *t, uint32_t node)
 {
-  const struct ljp_profile *p = t->r->p;
   for (;;) {
-    do /* A node and those that follow, each below the one before it. */
-      if (!group_enter(t, node))
-        return false;
-    while (++node < p->node_count && !group_is_branch(p, node));
+    if (!group_enter_run(t, node))
+      return false;
     while (!t->path[t->depth - 1].branch) {
       group_leave(t);
       if (!t->depth)
