@@ -39,7 +39,7 @@ enum ljp_status ljp_block_map_grow(struct ljp_block_map *map)
   const size_t old_bytes = old_count * sizeof *map->slots;
   struct ljp_block_slot *old = map->slots, *slots;
   size_t given = 0;
-  if (old_bytes > SIZE_MAX / 2 || !(slots = ljp_pages_take(old_bytes * 2)))
+  if (old_count > UINT32_MAX || !(slots = ljp_pages_take(old_bytes * 2)))
     return LJP_ERR_MEM;
   map->slots = slots;
   map->slot_count *= 2;

@@ -6,7 +6,6 @@
 #include "parsers/profile/tarantool_heap.h"
 
 #include "parsers/profile/intern.h"
-#include "parsers/profile/peak.h"
 #include "parsers/profile/points.h"
 
 #ifdef LJP_DEBUG
@@ -19,7 +18,8 @@ enum ljp_status ljp_tarantool_heap_init(struct ljp_tarantool_heap *h,
                                         struct ljp_profile *p,
                                         struct ljp_tarantool_symbols *symbols)
 {
-  *h = (struct ljp_tarantool_heap){.p = p, .symbols = symbols};
+  *h =
+      (struct ljp_tarantool_heap){.p = p, .symbols = symbols, .sums = {.p = p}};
   enum ljp_status status = ljp_block_map_init(&h->blocks);
   if (!status)
     status = ljp_tarantool_places_init(&h->places, p->strings.seed);
@@ -33,6 +33,7 @@ void ljp_tarantool_heap_fini(struct ljp_tarantool_heap *h)
   ljp_block_map_fini(&h->blocks);
   ljp_tarantool_places_fini(&h->places);
   ljp_tarantool_places_fini(&h->meanings);
+  ljp_tarantool_sums_fini(&h->sums);
 }
 
 /* -- Places ---------------------------------------------------------------- */
@@ -70,23 +71,6 @@ static enum ljp_status heap_frame(struct ljp_tarantool_heap *h,
   }
 }
 
-/* The row of memory of a node. The file tells the VM's state only for events in
-** traces. */
-static enum ljp_status heap_row(struct ljp_profile *p, uint32_t node,
-                                bool trace, uint32_t *memory)
-{
-  const struct ljp_profile_context context = {
-      .kind = LJP_PRODUCER_MEMORY,
-      .state = trace ? LJP_VMSTATE_TRACE : LJP_VMSTATE_UNKNOWN};
-  uint32_t id, row;
-  enum ljp_status status = ljp_profile_intern_context(p, &context, &id);
-  if (!status)
-    status = ljp_profile_intern_row(p, node, id, &row);
-  if (!status)
-    status = ljp_profile_intern_memory(p, row, memory);
-  return status ? status : ljp_profile_reserve_sites(p);
-}
-
 /* Makes the row of a place. */
 static enum ljp_status heap_place_row(struct ljp_tarantool_heap *h,
                                       const struct ljp_tarantool_memory *m,
@@ -100,7 +84,8 @@ static enum ljp_status heap_place_row(struct ljp_tarantool_heap *h,
   if (p->frames[frame].kind != LJP_FRAME_TOO_MANY &&
       (status = ljp_profile_intern_node(p, 0, frame, &node)))
     return status;
-  return heap_row(p, node, m->source == LJP_LJM_TRACE, memory);
+  return ljp_tarantool_sums_row(&h->sums, node, m->source == LJP_LJM_TRACE,
+                                memory);
 }
 
 /* Finds or makes the row of a line of a Lua function. */
@@ -152,119 +137,84 @@ static enum ljp_status heap_add_place(struct ljp_tarantool_heap *h,
 
 /* -- Counting -------------------------------------------------------------- */
 
-/* A block from before the session was freed or moved. */
-static enum ljp_status heap_count_before(struct ljp_tarantool_heap *h,
-                                         const struct ljp_tarantool_memory *m,
-                                         uint64_t bytes, bool moved)
-{
-  bool trace = m->source == LJP_LJM_TRACE;
-  struct ljp_profile *p = h->p;
-  enum ljp_status status;
-  if (!h->before[trace] &&
-      (status = heap_row(p, LJP_NODE_BEFORE, trace, &h->before[trace])))
-    return status;
-  struct ljp_profile_memory *to = &p->memory[h->before[trace]];
-  to->free_bytes += bytes;
-  p->totals.before_free_bytes += bytes;
-  if (moved) {
-    to->moved_objects_out += LJP_OBJECT;
-    p->totals.before_reallocs++;
-  } else {
-    to->free_events++;
-    to->free_objects += LJP_OBJECT;
-    p->totals.before_frees++;
-  }
-  return LJP_OK;
-}
-
-/* Takes a block's memory from its row. moved: its object goes on elsewhere. */
-static inline void heap_take_from_row(struct ljp_tarantool_heap *h,
-                                      const struct ljp_block_slot *slot,
-                                      bool moved)
-{
-  uint32_t owner = ljp_block_memory(slot);
-  uint64_t bytes = ljp_block_size(&h->blocks, slot);
-  struct ljp_profile_memory *m = &h->p->memory[owner];
-  ljp_memory_shrink(h->p, owner, LJP_OBJECT, bytes);
-  m->free_bytes += bytes;
-  if (moved)
-    m->moved_objects_out += LJP_OBJECT;
-  else
-    m->free_objects += LJP_OBJECT;
-}
-
 static inline enum ljp_status
 heap_count_free(struct ljp_tarantool_heap *h,
                 const struct ljp_tarantool_memory *m, uint32_t memory,
                 uint64_t hash)
 {
   struct ljp_block_slot *slot = ljp_block_find(&h->blocks, hash, m->address);
-  struct ljp_profile_site *site = &h->p->sites[memory];
-  site->frees++;
-  site->free_bytes += m->size;
+  struct ljp_tarantool_deeds *deeds = &h->sums.deeds[memory];
+  deeds->frees++;
+  deeds->free_bytes += m->size;
   if (!slot->memory)
-    return heap_count_before(h, m, m->size, false);
-  h->p->memory[ljp_block_memory(slot)].free_events++;
-  heap_take_from_row(h, slot, false);
+    return ljp_tarantool_sums_before(&h->sums, m->source == LJP_LJM_TRACE,
+                                     m->size, false);
+  ljp_tarantool_sums_shrink(&h->sums, ljp_block_memory(slot),
+                            ljp_block_size(&h->blocks, slot));
   ljp_block_remove(&h->blocks, slot);
   return LJP_OK;
 }
 
 /* A reallocation takes the old block away. */
-static enum ljp_status heap_count_move(struct ljp_tarantool_heap *h,
-                                       const struct ljp_tarantool_memory *m,
-                                       uint32_t memory)
+static inline enum ljp_status
+heap_count_move(struct ljp_tarantool_heap *h,
+                const struct ljp_tarantool_memory *m, uint32_t memory,
+                uint64_t hash)
 {
-  struct ljp_block_slot *slot = ljp_block_find(
-      &h->blocks, ljp_block_hash(&h->blocks, m->old_address), m->old_address);
-  struct ljp_profile_site *site = &h->p->sites[memory];
-  site->realloc_bytes += m->size;
-  site->realloc_old_bytes += m->old_size;
-  h->p->memory[memory].realloc_events++;
-  h->p->memory[memory].moved_objects_in += LJP_OBJECT;
+  struct ljp_block_slot *slot =
+      ljp_block_find(&h->blocks, hash, m->old_address);
+  struct ljp_tarantool_deeds *deeds = &h->sums.deeds[memory];
+  deeds->realloc_bytes += m->size;
+  deeds->realloc_old_bytes += m->old_size;
+  deeds->reallocs++;
   if (!slot->memory)
-    return heap_count_before(h, m, m->old_size, true);
-  heap_take_from_row(h, slot, true);
+    return ljp_tarantool_sums_before(&h->sums, m->source == LJP_LJM_TRACE,
+                                     m->old_size, true);
+  uint32_t owner = ljp_block_memory(slot);
+  ljp_tarantool_sums_shrink(&h->sums, owner, ljp_block_size(&h->blocks, slot));
+  h->sums.blocks[owner].moved_out++;
   ljp_block_remove(&h->blocks, slot);
   return LJP_OK;
 }
 
-/* An allocation or reallocation for which the allocator had no memory. */
-static void heap_count_failure(struct ljp_profile *p, uint32_t memory)
+/* An allocation or reallocation that the allocator had no memory for. */
+static void heap_count_failure(const struct ljp_tarantool_heap *h,
+                               uint32_t memory)
 {
+  struct ljp_profile *p = h->p;
   p->totals.failed_allocs++;
   p->totals.too_many +=
-      p->rows[p->memory[memory].row].node == LJP_NODE_TOO_MANY;
+      p->rows[h->sums.rare[memory].row].node == LJP_NODE_TOO_MANY;
 }
 
 static inline enum ljp_status
 heap_count_alloc(struct ljp_tarantool_heap *h,
                  const struct ljp_tarantool_memory *m, uint32_t memory,
-                 uint64_t hash)
+                 uint64_t hash, uint64_t old_hash)
 {
   struct ljp_block_map *blocks = &h->blocks;
-  struct ljp_profile *p = h->p;
   enum ljp_status status = ljp_block_map_reserve(blocks);
   if (LJP_UNLIKELY(status))
     return status;
   if (LJP_UNLIKELY(!m->address && m->size)) {
-    heap_count_failure(p, memory);
+    heap_count_failure(h, memory);
     return LJP_OK;
   }
   if (m->kind == LJP_LJM_REALLOC) {
-    if (LJP_UNLIKELY((status = heap_count_move(h, m, memory))))
+    if (LJP_UNLIKELY((status = heap_count_move(h, m, memory, old_hash))))
       return status;
   } else {
-    p->memory[memory].alloc_objects += LJP_OBJECT;
+    h->sums.blocks[memory].allocs++;
   }
-  p->memory[memory].alloc_bytes += m->size;
   struct ljp_block_slot *slot = ljp_block_find(blocks, hash, m->address);
   if (LJP_UNLIKELY(slot->memory)) { /* Its free is not in the stream. */
-    p->totals.double_allocs++;
-    heap_take_from_row(h, slot, false);
+    uint32_t owner = ljp_block_memory(slot);
+    h->p->totals.double_allocs++;
+    h->sums.rare[owner].replaced++;
+    ljp_tarantool_sums_shrink(&h->sums, owner, ljp_block_size(blocks, slot));
     ljp_block_take(blocks, slot);
   }
-  ljp_memory_grow(p, memory, LJP_OBJECT, m->size, 0);
+  ljp_tarantool_sums_grow(&h->sums, memory, m->size);
   return ljp_block_put(blocks, slot, m->address, m->size, memory);
 }
 
@@ -279,19 +229,25 @@ static inline void heap_prefetch(struct ljp_tarantool_heap *h, uint32_t count)
     __builtin_prefetch(&h->places.slots[h->place_hash[i] >> h->places.shift]);
     h->block_hash[i] = ljp_block_hash(&h->blocks, m->address);
     __builtin_prefetch(ljp_block_home(&h->blocks, h->block_hash[i]), 1);
-    if (m->kind == LJP_LJM_REALLOC)
-      __builtin_prefetch(
-          ljp_block_home(&h->blocks,
-                         ljp_block_hash(&h->blocks, m->old_address)),
-          1);
+    if (m->kind == LJP_LJM_REALLOC) {
+      h->old_hash[i] = ljp_block_hash(&h->blocks, m->old_address);
+      __builtin_prefetch(ljp_block_home(&h->blocks, h->old_hash[i]), 1);
+    }
   }
+}
+
+/* Prefetches the row of a block that will be taken away. */
+static inline void heap_prefetch_owner(const struct ljp_tarantool_heap *h,
+                                       uint64_t hash, uint64_t address)
+{
+  const struct ljp_block_slot *slot = ljp_block_find(&h->blocks, hash, address);
+  __builtin_prefetch(&h->sums.blocks[ljp_block_memory(slot)], 1);
 }
 
 /* Finds the rows of memory, and prefetches them and those of freed blocks. */
 static inline enum ljp_status heap_find_rows(struct ljp_tarantool_heap *h,
                                              uint32_t count)
 {
-  struct ljp_profile *p = h->p;
   enum ljp_status status;
   for (uint32_t i = 0; i < count; i++) {
     const struct ljp_tarantool_memory *m = &h->events[i];
@@ -302,13 +258,13 @@ static inline enum ljp_status heap_find_rows(struct ljp_tarantool_heap *h,
         (status = heap_add_place(h, m, &h->memory[i])))
       return status;
     if (m->kind != LJP_LJM_ALLOC)
-      __builtin_prefetch(&p->sites[h->memory[i]], 1);
-    if (m->kind != LJP_LJM_FREE)
-      __builtin_prefetch(&p->memory[h->memory[i]], 1);
+      __builtin_prefetch(&h->sums.deeds[h->memory[i]], 1);
+    if (m->kind == LJP_LJM_FREE)
+      heap_prefetch_owner(h, h->block_hash[i], m->address);
     else
-      __builtin_prefetch(&p->memory[ljp_block_memory(
-                             ljp_block_home(&h->blocks, h->block_hash[i]))],
-                         1);
+      __builtin_prefetch(&h->sums.blocks[h->memory[i]], 1);
+    if (m->kind == LJP_LJM_REALLOC)
+      heap_prefetch_owner(h, h->old_hash[i], m->old_address);
   }
   return LJP_OK;
 }
@@ -316,16 +272,18 @@ static inline enum ljp_status heap_find_rows(struct ljp_tarantool_heap *h,
 /* Counts the first events of the batch. */
 static enum ljp_status heap_count(struct ljp_tarantool_heap *h, uint32_t count)
 {
-  enum ljp_status status = LJP_OK;
+  enum ljp_status status;
   heap_forget(h);
   heap_prefetch(h, count);
-  if ((status = heap_find_rows(h, count)))
+  if ((status = ljp_tarantool_sums_expect(&h->sums, count)) ||
+      (status = heap_find_rows(h, count)))
     return status;
   for (uint32_t i = 0; i < count && !status; i++) {
     const struct ljp_tarantool_memory *m = &h->events[i];
     status = m->kind == LJP_LJM_FREE
                  ? heap_count_free(h, m, h->memory[i], h->block_hash[i])
-                 : heap_count_alloc(h, m, h->memory[i], h->block_hash[i]);
+                 : heap_count_alloc(h, m, h->memory[i], h->block_hash[i],
+                                    h->old_hash[i]);
   }
   return status;
 }
@@ -355,7 +313,9 @@ enum ljp_status ljp_tarantool_heap_read(struct ljp_tarantool_heap *h,
 enum ljp_status ljp_tarantool_heap_finish(struct ljp_tarantool_heap *h)
 {
   struct ljp_profile *p = h->p;
-  enum ljp_status status = LJP_OK;
+  ljp_block_map_fini(&h->blocks);
+  enum ljp_status status = ljp_tarantool_sums_finish(&h->sums);
+  ljp_tarantool_sums_fini(&h->sums);
   for (uint32_t i = 1; i < p->memory_count && !status; i++) {
     struct ljp_profile_memory *m = &p->memory[i];
     struct ljp_profile_row *row = &p->rows[m->row];

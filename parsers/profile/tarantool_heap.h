@@ -8,6 +8,7 @@
 #define LJP_PARSERS_PROFILE_TARANTOOL_HEAP_H
 
 #include "parsers/profile/tarantool_places.h"
+#include "parsers/profile/tarantool_sums.h"
 #include "parsers/profile/tarantool_symbols.h"
 
 #ifdef LJP_DEBUG
@@ -24,11 +25,12 @@ struct ljp_tarantool_heap {
   ** code that is loaded again and again is found here. */
   struct ljp_tarantool_places meanings;
   struct ljp_block_map blocks;
-  uint32_t before[2];  /* Rows of memory for older blocks; [1]: in traces. */
-  uint32_t generation; /* Of the C functions, when the places were made. */
+  struct ljp_tarantool_sums sums;
+  uint32_t generation; /* Of the C functions, which the places are of. */
   /* Events that wait until what they need is in the processor's cache. */
   struct ljp_tarantool_memory events[LJP_TARANTOOL_BATCH];
   uint64_t place_hash[LJP_TARANTOOL_BATCH], block_hash[LJP_TARANTOOL_BATCH];
+  uint64_t old_hash[LJP_TARANTOOL_BATCH]; /* REALLOC */
   uint32_t memory[LJP_TARANTOOL_BATCH];
 };
 
