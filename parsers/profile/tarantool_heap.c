@@ -177,7 +177,7 @@ heap_count_move(struct ljp_tarantool_heap *h,
   return LJP_OK;
 }
 
-/* An allocation or reallocation that the allocator had no memory for. */
+/* An allocation or reallocation for which the allocator had no memory. */
 static void heap_count_failure(const struct ljp_tarantool_heap *h,
                                uint32_t memory)
 {

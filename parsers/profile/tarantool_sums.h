@@ -61,8 +61,8 @@ struct ljp_tarantool_sums {
 
 void ljp_tarantool_sums_fini(struct ljp_tarantool_sums *sums);
 
-/* The row of memory of a node. The file has the VM's state only where it is a
-** trace. LJP_ERR_MEM, as for all below. */
+/* The row of memory of a node. The file tells the VM's state only for events in
+** traces. LJP_ERR_MEM, as for all below. */
 enum ljp_status ljp_tarantool_sums_row(struct ljp_tarantool_sums *sums,
                                        uint32_t node, bool trace,
                                        uint32_t *memory);

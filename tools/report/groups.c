@@ -171,7 +171,7 @@ struct totals {
   uint32_t *first; /* By node: its first branch, + 1. */
   struct branch *branches;
   uint32_t branch_count, branch_room;
-  uint32_t *open;    /* By group: how many nodes of the path have it. */
+  uint32_t *open;    /* By group: how many nodes of the path it has. */
   struct step *path; /* From the outermost frame to this one. */
   struct ljp_estimate *estimates; /* Of the path. */
   uint32_t depth, room, estimate_room;
