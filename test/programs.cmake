@@ -34,6 +34,20 @@ target_link_libraries(account PRIVATE ljp_reader)
 add_executable(instructions e2e/instructions.c)
 target_link_libraries(instructions PRIVATE ljp_unwind)
 ljp_shell_test(instructions)
+
+# Host unwinding at each instruction, by CFI and by following the code.
+add_executable(unwind_oracle e2e/unwind_oracle.c e2e/unwind_workloads.c)
+target_link_libraries(unwind_oracle PRIVATE ljp_unwind m dl)
+target_link_options(unwind_oracle PRIVATE -Wl,-z,lazy)
+set_source_files_properties(e2e/unwind_oracle.c e2e/unwind_workloads.c
+  PROPERTIES COMPILE_OPTIONS
+  "-O2;-fomit-frame-pointer;-fexceptions;-Wno-infinite-recursion")
+if(NOT LJPROF_SANITIZE AND NOT LJPROF_COVERAGE)
+  add_test(NAME e2e/unwind_oracle COMMAND unwind_oracle -v)
+  add_test(NAME e2e/unwind_code COMMAND unwind_oracle -c)
+  set_tests_properties(e2e/unwind_code PROPERTIES LABELS e2e TIMEOUT 1800)
+  set_tests_properties(e2e/unwind_oracle PROPERTIES LABELS e2e TIMEOUT 1800)
+endif()
 if(NOT LJPROF)
   return()
 endif()

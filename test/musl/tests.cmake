@@ -1,7 +1,7 @@
 # The tests of a build without the analyzer: all of the runtime, and what
-# `ljprof record` does. The streams are read by a whole ljprof, from a build for
-# another C library: LJPROF_WHOLE_COMMAND. In LJP_TEST_BUILD/bin both are one
-# command.
+# `ljprof record` does. The streams are read by a whole ljprof, from a build with
+# the analyzer (for musl: one for glibc): LJPROF_WHOLE_COMMAND. Both are in
+# LJP_TEST_BUILD/bin, as one command.
 set(LJPROF_WHOLE_COMMAND ${PROJECT_SOURCE_DIR}/build/bin/ljprof CACHE FILEPATH
     "A whole ljprof, which reads what the tests record")
 set(LJP_TEST_BUILD ${CMAKE_BINARY_DIR}/both)
@@ -9,19 +9,25 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/both.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake @ONLY)
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake)
-# There is no libzstd either, and stacks are cut where libc jumps by a table.
-set(LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_STORM_PERCENT=99;LJP_LIBC=musl")
+set(LJP_TEST_ENVIRONMENT "")
+if(LJP_MUSL) # There is no libzstd either.
+  set(LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_LIBC=musl")
+endif()
 include(programs.cmake)
 
 file(GLOB units RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/test_*.c)
 list(TRANSFORM units REPLACE "(.*)[.]c" "unit/\\1")
-ljp_not_here("there is no cmocka for this C library" ${units})
-ljp_not_here("it records programs of the machine, which have glibc"
-  e2e/interrupts e2e/record_nothing)
-ljp_not_here("its figures are those of the build with glibc" e2e/stack_bounds)
-ljp_not_here("musl has no LD_DEBUG" e2e/bound_calls)
-ljp_not_here("it runs ljprof export" e2e/ljm e2e/tarantool_tools)
-ljp_not_here("there is no libunwind for this C library" e2e/sysprof_host)
+ljp_not_here("it is run where the analyzer is built" ${units} e2e/ljm
+  e2e/tarantool_tools e2e/sysprof_host)
+if(LJP_MUSL)
+  ljp_not_here("it records programs of the machine, which have glibc"
+    e2e/interrupts e2e/record_nothing)
+  ljp_not_here("musl has no LD_DEBUG" e2e/bound_calls)
+else()
+  foreach(name interrupts record_nothing bound_calls)
+    ljp_shell_test(${name})
+  endforeach()
+endif()
 
 foreach(name timer_host sysprof record relative_module executes
     rotation_fails rotation_limit refused_start
@@ -29,7 +35,7 @@ foreach(name timer_host sysprof record relative_module executes
     jitdump names protos_gone exit exec copies source_dir memprof_host
     memory_vms memprof_exact memprof_again memprof_faults memprof_inlined
     memprof_leak memprof_storm memprof_sampled tarantool_api
-    stack  hidden_text examples exports install off
+    stack stack_bounds hidden_text examples exports install off
     ljprof tarantool)
   ljp_shell_test(${name})
 endforeach()
@@ -39,4 +45,4 @@ add_subdirectory(storm)
 add_subdirectory(mem)
 add_subdirectory(hosts/zoo)
 add_subdirectory(oracle)
-ljp_not_here("it is measured with glibc" truth)
+add_subdirectory(truth)

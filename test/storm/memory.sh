@@ -15,7 +15,7 @@ shift
 seconds=${LJP_STORM_SECONDS:-0.3}
 # A storm that takes longer than this hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
-percent=${LJP_STORM_PERCENT:-99.9} deep='' how_far=''
+percent=99.9 deep='' how_far=''
 case $name in
 overflow) deep=--deep how_far=--deep ;;
 # Two VMs call each other: no function is in a stack twice.

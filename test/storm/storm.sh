@@ -4,14 +4,13 @@
 # Both must print the same; the files must be clean and their stacks complete.
 #
 # LJP_STORM_SECONDS  CPU time under each timer (0.8)
-# LJP_STORM_PERCENT  the share of stacks that must be complete (99.9)
 . "$SOURCE_DIR/test/e2e/lib.sh"
 name=$1
 shift
 seconds=${LJP_STORM_SECONDS:-0.8}
 # A storm that takes longer than this hangs.
 limit=$(echo "$seconds" | awk '{ print int($1 * 20 + 120) }')
-percent=${LJP_STORM_PERCENT:-99.9} how_far=''
+percent=99.9 how_far=''
 case $name in
 # Stacks beyond the depth limit are cut by design.
 overflow) how_far=--deep ;;
