@@ -84,7 +84,8 @@ enum ljp_status ljp_ljm_begin(struct ljp_writer *w)
 
 enum ljp_status ljp_ljm_end(struct ljp_writer *w)
 {
-  w->ljm->data[w->ljm->len++] = LJP_TARANTOOL_END;
+  if (!w->ljm->broken)
+    w->ljm->data[w->ljm->len++] = LJP_TARANTOOL_END;
   return ljp_ljm_flush(w);
 }
 
@@ -259,7 +260,8 @@ static void ljm_take_mem(struct ljp_writer *w, struct ljp_source *s,
 }
 
 /* The format has nothing but memory events; the rest, such as phases of the
-** collector, only moves the producer's stack. */
+** collector, only moves the producer's stack. A note of an error says that the
+** recording has ended early. */
 static void ljm_take(struct ljp_writer *w, struct ljp_source *s,
                      const struct ljp_ring_entry *entry)
 {
@@ -273,6 +275,9 @@ static void ljm_take(struct ljp_writer *w, struct ljp_source *s,
                             (e->size - sizeof *e) / sizeof *e->frames);
   } else if (entry->type == LJP_ENTRY_EVENT) {
     const struct ljp_event_entry *e = (const void *)entry;
+    const struct ljp_note_fields *note = (const void *)e->rest;
+    w->ljm->broken |=
+        e->tag == LJP_REC_NOTE && e->words && note->severity == LJP_NOTE_ERROR;
     if (e->has_stack &&
         !ljp_writer_keep_words(s, e->keep, e->n, e->rest + e->words))
       ljm_fail(w, s, LJP_ERR_FORMAT);

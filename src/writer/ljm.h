@@ -43,6 +43,7 @@ struct ljp_ljm {
   uint8_t *data; /* not handed to the sink yet */
   size_t len;
   uint64_t events; /* in data */
+  bool broken;     /* what the program did last was not recorded */
   /* Symbols that the file has. */
   bool unknown_function;
   uint64_t builtins[LJP_LJM_BUILTIN_WORDS];
@@ -71,7 +72,7 @@ void ljp_ljm_update_modules(struct ljp_writer *w);
 ** released. After an error they are losses. */
 void ljp_ljm_drain(struct ljp_writer *w, struct ljp_source *s, uint64_t end);
 enum ljp_status ljp_ljm_flush(struct ljp_writer *w);
-/* The last byte of a whole file. */
+/* The last byte of a whole file, if it is whole. */
 enum ljp_status ljp_ljm_end(struct ljp_writer *w);
 
 /* ljm_symbols.c: what an event names. Each function writes the symbol if the
