@@ -132,7 +132,9 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
   t->p = p;
   p->pass->begun = true;
   p->source_count = 1;
-  if (!(status = tarantool_read(t, reader)))
+  status = tarantool_read(t, reader);
+  p->has_memory = reader->memory;
+  if (!status)
     status = tarantool_finish(t, reader);
   p->has_memory = reader->memory; /* even if it has no event */
   p->recorded_by =
