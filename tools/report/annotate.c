@@ -44,8 +44,9 @@ static const char help[] =
     "calls.\n"
     "total: spent in the line and in everything it calls.\n"
     "\n"
-    "Exit code: 0 success, 1 failure or no such place in the profile, 2 wrong "
-    "usage.\n";
+    "Exit code: 0 success, 1 failure, no such place in the profile or nothing "
+    "to\n"
+    "show, 2 wrong usage.\n";
 
 struct annotate {
   struct ljp_report r;
@@ -307,6 +308,30 @@ static void annotate_json(const struct annotate *a, FILE *source)
   ljp_report_json_end(&a->r);
 }
 
+/* No line counts. */
+static int annotate_nothing(const struct annotate *a, const char *where)
+{
+  const bool samples = !ljp_measure_is_memory(a->r.select.measure);
+  ljp_command_error("annotate", "%s: nothing to show: %s '%s'%s", a->r.path,
+                    samples && a->r.p->recorded_by
+                        ? "Tarantool's sysprof records no lines, so none is "
+                          "known in"
+                        : "nothing was counted in the lines of",
+                    where,
+                    samples && a->r.p->recorded_by
+                        ? " (ljprof report has its functions)"
+                        : "");
+  return LJP_EXIT_FAILED;
+}
+
+static bool annotate_is_empty(const struct annotate *a)
+{
+  for (uint32_t line = 0; line <= a->most_line; line++)
+    if (a->group_of_line[line])
+      return false;
+  return true;
+}
+
 static int annotate_show(struct annotate *a, const char *where,
                          const char *folder)
 {
@@ -326,7 +351,7 @@ static int annotate_show(struct annotate *a, const char *where,
   }
   if (source)
     fclose(source);
-  return LJP_EXIT_OK;
+  return annotate_is_empty(a) ? annotate_nothing(a, where) : LJP_EXIT_OK;
 }
 
 int ljp_command_annotate(int argc, char **argv)
