@@ -101,11 +101,13 @@ static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
       {out->segment_ms != 0, "rotate_seconds", "it is one file"},
       {out->keep_segments != 0, "keep", "it is one file"},
   };
-  char text[128];
+  char text[192];
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     if (!list[i].asked)
       continue;
-    snprintf(text, sizeof text, "format \"ljm\" cannot have option '%s': %s",
+    snprintf(text, sizeof text,
+             "format \"ljm\" cannot have option '%s': %s; leave the option "
+             "out, or record in format \"ljprof\"",
              list[i].name, list[i].why);
     return ljp_options_misused(L, text);
   }

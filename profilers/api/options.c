@@ -47,10 +47,12 @@ int ljp_options_refused(lua_State *L, enum ljp_status status,
 
 bool ljp_option_one_of(lua_State *L, const char *const *words, int *out)
 {
+  size_t len = 0;
   if (lua_type(L, -1) != LUA_TSTRING)
     return false;
+  const char *word = lua_tolstring(L, -1, &len);
   for (int i = 0; words[i]; i++) {
-    if (strcmp(lua_tostring(L, -1), words[i]) == 0) {
+    if (strlen(words[i]) == len && memcmp(word, words[i], len) == 0) {
       *out = i;
       return true;
     }

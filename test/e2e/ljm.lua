@@ -151,6 +151,8 @@ function programs.errors(path)
     {format = "ljx"})
   refused([[option 'format' is 1, but wants "ljprof" or "ljm"]], {format = 1})
   refused([[option 'format' is the string 'LJM', but wants]], {format = "LJM"})
+  refused([[option 'format' is the string 'ljm', but wants]],
+    {format = "ljm\0"})
   for name, value in pairs{sample = 512, vms = "all", native = true, depth = 8,
     compress = 3, rotate_bytes = 4096, rotate_seconds = 1, keep = 3} do
     refused(([[format "ljm" cannot have option '%s': it ]]):format(name),

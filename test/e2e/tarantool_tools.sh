@@ -185,7 +185,8 @@ refuses "time in ljp" 2 "ljp counts samples" \
 refuses "no tool" 1 "Available tools are" "$luajit" -t every.ljp
 refuses "unknown tool" 1 "Available tools are" "$luajit" -tx every.ljp
 for tool in m s; do
-  refuses "no file, -t$tool" 1 "fopen, errno: 2" "$luajit" -t$tool no/file
+  refuses "no file, -t$tool" 1 "fopen, errno: 2: No such file" \
+    "$luajit" -t$tool no/file
   refuses "option, -t$tool" 1 "unrecognized option" "$luajit" -t$tool --wrong x
   echo data > data
   refuses "garbage, -t$tool" 1 "Failed to parse symtab" "$luajit" -t$tool data
@@ -199,8 +200,21 @@ for tool in m s; do
   refuses "4 GB, -t$tool" 1 "string of 4294967295 bytes is longer" \
     "$luajit" -t$tool long
 done
-refuses "-ts of memory" 1 "has no samples" "$luajit" -ts every.ljp
-refuses "-tm of samples" 1 "has no memory events" "$luajit" -tm off.ljp
+refuses "-ts of memory" 1 "has no samples: use luajit -tm" \
+  "$luajit" -ts every.ljp
+refuses "-tm of samples" 1 "has no memory events: use luajit -ts" \
+  "$luajit" -tm off.ljp
+refuses "-ts of ljm" 1 "ljm (memory events: use luajit -tm)" \
+  "$luajit" -ts every.ljm
+refuses "-tm of ljp" 1 "ljp (samples: use luajit -ts)" "$luajit" -tm off.bin
+refuses "-tm of a folder" 1 "errno: 21: Is a directory" "$luajit" -tm .
+
+# A file without events says what is missing; samples have no lines to annotate.
+printf 'ljs\003\000\000\000\200ljm\003\000\000\000\200' > empty.ljm
+refuses "no event" 1 "nothing to show: no memory allocated" \
+  "$ljprof" report empty.ljm
+refuses "lines of ljp" 1 "Tarantool's sysprof records no lines" \
+  "$ljprof" annotate off.bin samples.lua
 
 # Cut anywhere, a file gives an error and no more. (The last bytes: each one.)
 "$ljprof" export --to ljm --no-symbols -o small.ljm every.ljp 2> /dev/null

@@ -63,7 +63,8 @@ function M.run(path, kind)
     format(command, kind, quote(out), quote(path)))
   if code ~= 0 then
     os.remove(out)
-    return nil, (output:gsub("\n$", ""))
+    return nil, (output:gsub("\n$", ""):gsub("use %-%-to lj([mp])$",
+      {m = "use luajit -tm", p = "use luajit -ts"}))
   end
   for line in output:gmatch("[^\n]+") do
     if not line:find("note: left out:", 1, true) then

@@ -88,9 +88,15 @@ end
 
 -- Starts at the beginning of another file.
 local function use(reader, path)
-  local file, _, errno = io.open(path, "rb")
+  local file, why, errno = io.open(path, "rb")
   if not file then
-    error(("fopen, errno: %d"):format(errno), 0)
+    error(("fopen, errno: %d:%s"):format(errno, why:match("[^:]+$")), 0)
+  end
+  local _
+  _, why, errno = file:read(0)
+  if why then -- Such as a folder, which can be opened.
+    file:close()
+    error(("fread, errno: %d: %s"):format(errno, why), 0)
   end
   reader._file, reader._buf, reader._pos, reader._offset = file, "", 1, 0
   return reader

@@ -73,11 +73,18 @@ local readers = {
   [TRACE] = M.parse_sym_trace,
 }
 
+-- What to do with the part of a file that is of the other kind.
+local instead = {
+  ljm = " (memory events: use luajit -tm)",
+  ljp = " (samples: use luajit -ts)",
+}
+
 -- Reads magic, version and reserved bytes of a part of the file.
 function M.parse_head(reader, what, magic, expected)
   local found = reader:read_octets(#magic)
   if found ~= magic then
-    error(("Bad %s format prologue: %s"):format(what, tostring(found)), 0)
+    error(("Bad %s format prologue: %s%s"):format(what, tostring(found),
+      instead[found] or ""), 0)
   end
   local version = reader:read_octet()
   if version ~= expected then
