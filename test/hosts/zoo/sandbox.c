@@ -69,7 +69,7 @@ int main(int argc, char **argv)
   zoo_say("work %ld", zoo_work(L, ZOO_ROUNDS / 2));
   if (strcmp(which, "early"))
     enter(with_files, kills, flags);
-  zoo_say("work %ld", zoo_work(L, kills ? 4 * ZOO_ROUNDS : ZOO_ROUNDS / 2));
+  zoo_say("work %ld", zoo_work(L, kills ? 2 * ZOO_ROUNDS : ZOO_ROUNDS / 2));
   pthread_t thread = zoo_worker(ZOO_ROUNDS / 2);
   zoo_say("thread %ld", zoo_result(thread));
   lua_close(L);
