@@ -67,13 +67,14 @@ enum ljp_status ljp_tarantool_sums_row(struct ljp_tarantool_sums *sums,
                                        uint32_t node, bool trace,
                                        uint32_t *memory);
 
-/* Notes that so many events come. */
+/* Moves the counters of 32 bits. */
 enum ljp_status ljp_tarantool_sums_widen(struct ljp_tarantool_sums *sums);
 #ifdef LJP_DEBUG
 #define LJP_TARANTOOL_SUMS_EVENTS 64u
 #else
 #define LJP_TARANTOOL_SUMS_EVENTS (UINT32_C(1) << 31)
 #endif
+/* Call before so many events are counted. */
 static inline enum ljp_status
 ljp_tarantool_sums_expect(struct ljp_tarantool_sums *sums, uint32_t events)
 {
