@@ -322,9 +322,11 @@ static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
   bool ok = t.first && t.open && group_find_branches(&t);
   if (ok && p->node_count > 1 && !group_is_branch(p, 1))
     ok = group_walk(&t, 1);
-  for (uint32_t i = ok ? t.first[0] : 0; ok && i; i = t.branches[i - 1].next) {
-    group_prefetch(&t, t.branches[i - 1].next);
-    ok = group_walk(&t, t.branches[i - 1].node);
+  const struct branch *branches = t.branches;
+  for (uint32_t i = ok && branches ? t.first[0] : 0; ok && i;
+       i = branches[i - 1].next) {
+    group_prefetch(&t, branches[i - 1].next);
+    ok = group_walk(&t, branches[i - 1].node);
   }
   free(t.first);
   free(t.branches);
