@@ -61,7 +61,7 @@ struct ljp_session_options {
   void *round_ctx;
   uint32_t flush_ms; /* The file is at most this far behind; 0: 250. */
   bool ljm;       /* The file has Tarantool's format ljm (writer/ljm.h): memory
-                     ** events only, without compression and rotation. */
+                  ** events only, without compression and rotation. */
   int zstd_level; /* 0: no compression. */
   bool sync;      /* fdatasync after each block: survives power loss. */
   /* Rotation, files only: PATH, PATH.s1, PATH.s2 ... */
