@@ -71,33 +71,38 @@ void ljp_sysprof_check_signals(void)
     taken_check_waits();
 }
 
-/* What the handler leaves to the writer, because it takes system calls. */
-static void taken_look_at_timers(void)
+/* What the handler leaves to the writer, because it takes system calls. Is a
+** thread parked, so that it must be looked at soon again? */
+static bool taken_look_at_timers(void)
 {
+  bool parked = false;
   if (g->running && g->armed)
     LJP_FOR_EACH_SAMPLER(s)
-  ljp_timer_look(s);
+  parked |= ljp_timer_look(s);
+  return parked;
 }
 
 /* Are the signal's handler and those of faulting reads still ours, and is the
 ** mask of each thread known? A wake-up costs far more than the look. So looks
 ** are frequent at first, when programs install their handlers, and rare while
-** the process waits: then there are hardly any signals. With posix they stay
-** frequent, so that threads that begin to work do not stay parked. */
+** the process waits: then there are hardly any signals. While a thread is
+** parked they are more frequent, so that it does not stay parked when it begins
+** to work. */
 uint64_t ljp_sysprof_look(void)
 {
   enum {
-    FIRST_NS = 10000000,
+    FIRST_NS = 20000000,
     MOST_NS = 64000000,
+    PARKED_NS = 10000000,
     IDLE_NS = 250000000,
     IDLE_CPU_NS = 500000
   };
   if (!ljp_profiler_trylock(&g->lock))
     return FIRST_NS;
-  taken_look_at_timers();
+  bool parked = taken_look_at_timers();
   uint64_t cpu_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   bool idle = cpu_ns - g->look_cpu_ns < IDLE_CPU_NS;
-  uint64_t next = g->look_ns + g->look_ns / (idle ? 1 : 4), most = MOST_NS;
+  uint64_t next = 2 * g->look_ns, most = MOST_NS;
   if (!g->running || !g->armed)
     next = most = IDLE_NS;
   else if (ljp_signal_handler(g->options.signal) != LJP_HANDLER_OURS ||
@@ -105,8 +110,8 @@ uint64_t ljp_sysprof_look(void)
     next = most = 0;
   else if (idle)
     most = IDLE_NS;
-  else if (g->source == &ljp_timer_posix)
-    most = FIRST_NS;
+  else if (parked)
+    most = PARKED_NS;
   next = next < FIRST_NS ? FIRST_NS : next;
   g->look_ns = next < most ? next : most;
   g->look_cpu_ns = cpu_ns;

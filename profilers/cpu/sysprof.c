@@ -448,8 +448,7 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
 {
   sysprof_lock();
   enum ljp_status status = ljp_side_run(sysprof_start_here, L, options, why);
-  /* A second look at threads about which the first one was not sure. */
-  if (g->running)
+  if (g->running && g->unsure) /* Another look, at those threads. */
     ljp_session_wake(g->session);
   sysprof_unlock();
   return status;

@@ -76,8 +76,8 @@ void ljp_timer_delete(int *timer);
 void ljp_timer_begin(struct ljp_sampler *s);
 /* The writer's look at a thread, between its rounds: draws a new period if the
 ** old one has been in force for long enough, and parks the thread if posix has
-** ended a wait of it. */
-void ljp_timer_look(struct ljp_sampler *s);
+** ended a wait of it. True: the thread is parked. */
+bool ljp_timer_look(struct ljp_sampler *s);
 /* Draws a random period that differs from the interval by at most a quarter.
 ** at_once: the interval has changed, so the period may not wait. */
 void ljp_timer_draw(struct ljp_sampler *s, bool at_once);

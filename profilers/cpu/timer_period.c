@@ -91,10 +91,11 @@ static bool period_is_old(const struct ljp_sampler *s)
   return s->cpu_ns - s->drawn_cpu_ns >= (age > LEAST_NS ? age : LEAST_NS);
 }
 
-void ljp_timer_look(struct ljp_sampler *s)
+bool ljp_timer_look(struct ljp_sampler *s)
 {
   if (s->source == &ljp_timer_posix && ljp_timer_posix_look(s))
-    return;
+    return true;
   if (period_is_old(s))
     ljp_timer_draw(s, false);
+  return false;
 }

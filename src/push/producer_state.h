@@ -18,7 +18,8 @@ struct ljp_wake {
 };
 enum {
   LJP_WAKE_ROUND = 1,
-  LJP_WAKE_LOOK = 2 /* Only for a look; see ljp_session_on_look(). */
+  LJP_WAKE_LOOK = 2,   /* Only for a look; see ljp_session_on_look(). */
+  LJP_WAKE_DECIDED = 4 /* The fate of a provisional session is known. */
 };
 
 struct ljp_producer {

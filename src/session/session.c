@@ -174,15 +174,18 @@ enum ljp_status ljp_session_start(struct ljp_session *s)
   return status;
 }
 
-/* The first decision counts. */
+/* The first decision counts. The writer is not woken for a commit after which
+** it has nothing to do yet: it sees it when it is asked to come, or soon after.
+** So a short session does not pay for its waking. */
 void ljp_session_decide(struct ljp_session *s, enum ljp_decision decision)
 {
   uint32_t none = LJP_UNDECIDED;
-  /* Release: the writer thread sees what this thread did with the sink. */
-  if (atomic_compare_exchange_strong_explicit(&s->decision, &none, decision,
-                                              memory_order_release,
-                                              memory_order_relaxed))
-    ljp_futex_call(&s->decision, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
+  /* The writer thread sees what this thread did with the sink. */
+  if (!atomic_compare_exchange_strong(&s->decision, &none, decision) ||
+      (decision == LJP_COMMITTED && s->begun && !atomic_load(&s->wake.word)))
+    return;
+  atomic_fetch_or(&s->wake.word, LJP_WAKE_DECIDED);
+  ljp_futex_wake(&s->wake.word);
 }
 
 enum ljp_status ljp_session_commit(struct ljp_session *s)

@@ -114,14 +114,16 @@ static uint64_t thread_flush_ns(const struct ljp_session *s)
 }
 
 /* A provisional session: waits until its fate is known. Meanwhile the thread
-** that starts the session may use the sink. */
+** that starts the session may use the sink. Not each decision wakes us; see
+** ljp_session_decide(). */
 static enum ljp_status thread_await_decision(struct ljp_session *s)
 {
-  enum ljp_decision decision;
+  enum { AGAIN_NS = 20000000 };
+  uint32_t decision, why;
   enum ljp_status status = LJP_OK;
-  /* Acquire: pairs with ljp_session_decide(). */
-  while (!(decision = atomic_load_explicit(&s->decision, memory_order_acquire)))
-    ljp_futex_wait(&s->decision, 0, UINT64_C(1000000000));
+  while (why = atomic_load(&s->wake.word),
+         !(decision = atomic_load(&s->decision)))
+    ljp_futex_wait(&s->wake.word, why, AGAIN_NS);
   if (decision == LJP_COMMITTED && !s->begun) {
     status = ljp_sink_show(s->sink);
     ljp_session_announce(s, status);
@@ -156,13 +158,14 @@ void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void))
   s->look = look;
 }
 
-/* Waits until the next round is due. */
-static void thread_wait(struct ljp_session *s)
+/* Waits until the next round is due; the last one was at since_ns. */
+static void thread_wait(struct ljp_session *s, uint64_t since_ns)
 {
-  uint64_t now = ljp_clock_ns(), end = now + thread_flush_ns(s);
+  uint64_t now = ljp_clock_ns(), end = since_ns + thread_flush_ns(s);
   while (now < end) {
     /* Acquire: the look sees why it was asked for. */
-    atomic_fetch_and_explicit(&s->wake.word, ~(uint32_t)LJP_WAKE_LOOK,
+    atomic_fetch_and_explicit(&s->wake.word,
+                              ~(uint32_t)(LJP_WAKE_LOOK | LJP_WAKE_DECIDED),
                               memory_order_acquire);
     uint64_t ns = s->look ? s->look() : end - now;
     if (!ns)
@@ -179,7 +182,7 @@ static void *thread_main(void *arg)
 {
   struct ljp_session *s = arg;
   const char *reason = "stopped";
-  uint64_t looked_ns = ljp_clock_ns();
+  uint64_t looked_ns = ljp_clock_ns(), round_ns;
   prctl(PR_SET_NAME, "ljprof-writer");
   if (s->child && !thread_stopping(s))
     ljp_futex_wait(&s->wake.word, 0, thread_flush_ns(s));
@@ -199,14 +202,16 @@ static void *thread_main(void *arg)
       s->options.child_refused(s->sink->path, s->sink->error);
     ljp_session_announce(s, status);
   }
+  round_ns = ljp_clock_ns();
   if (!status && s->options.provisional && !s->child)
     status = thread_await_decision(s);
   ljp_sink_release_old(s->sink);
   while (!status && !thread_stopping(s)) {
-    thread_wait(s);
+    thread_wait(s, round_ns);
     status = thread_round(s, false);
-    if (ljp_clock_ns() - looked_ns > DESERTED_NS) {
-      looked_ns = ljp_clock_ns();
+    round_ns = ljp_clock_ns();
+    if (round_ns - looked_ns > DESERTED_NS) {
+      looked_ns = round_ns;
       if (ljp_session_deserted()) {
         reason = "the program's threads have ended";
         break;

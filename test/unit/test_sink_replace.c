@@ -74,6 +74,35 @@ static void a_provisional_session_replaces_nothing_before_its_commit(void **st)
   mini_free(m);
 }
 
+/* The writer need not be woken for a commit: it comes when it is asked to,
+** before the commit or after it. */
+static void a_commit_forgets_no_wake_up(void **state)
+{
+  (void)state;
+  for (int after = 0; after < 2; after++) {
+    struct ljp_session *s;
+    struct ljp_session_options o = {.path = in_dir("asked"),
+                                    .provisional = true,
+                                    .flush_ms = 3600000,
+                                    .describe = known()};
+    assert_int_equal(ljp_session_new(&s, &o), LJP_OK);
+    assert_int_equal(ljp_session_start(s), LJP_OK);
+    struct ljp_producer *p = producer(s, LJP_PRODUCER_CPU);
+    sample(p, 1);
+    if (!after)
+      ljp_producer_wake(p);
+    assert_int_equal(ljp_session_commit(s), LJP_OK);
+    uint64_t before = ljp_session_bytes(s);
+    if (after)
+      ljp_producer_wake(p);
+    for (int i = 0; i < 10000 && ljp_session_bytes(s) == before; i++)
+      usleep(1000);
+    assert_true(ljp_session_bytes(s) > before);
+    assert_int_equal(ljp_session_stop(s, NULL), LJP_OK);
+    ljp_session_free(s);
+  }
+}
+
 /* The writer thread starts the sink, and waits for the commit there. */
 static size_t count_bytes(const void **data, size_t len, void *ctx)
 {
@@ -130,6 +159,7 @@ int main(void)
       cmocka_unit_test(an_old_file_is_replaced_only_by_a_session_that_started),
       cmocka_unit_test(
           a_provisional_session_replaces_nothing_before_its_commit),
+      cmocka_unit_test(a_commit_forgets_no_wake_up),
       cmocka_unit_test(a_provisional_callback_goes_on_after_its_commit),
       cmocka_unit_test(an_old_file_is_let_go_while_the_session_runs),
   };
