@@ -91,8 +91,8 @@ static void a_commit_forgets_no_wake_up(void **state)
     sample(p, 1);
     if (!after)
       ljp_producer_wake(p);
-    assert_int_equal(ljp_session_commit(s), LJP_OK);
     uint64_t before = ljp_session_bytes(s);
+    assert_int_equal(ljp_session_commit(s), LJP_OK);
     if (after)
       ljp_producer_wake(p);
     for (int i = 0; i < 10000 && ljp_session_bytes(s) == before; i++)
