@@ -98,26 +98,29 @@ static void estimate_see_size(struct ljp_estimate *e, uint64_t size)
     e->smallest = size;
 }
 
-void ljp_estimate_add_moved(struct ljp_estimate *e, uint64_t size,
-                            uint64_t weight)
+void ljp_estimate_add(struct ljp_estimate *e, uint64_t size, uint64_t weight)
 {
   if (!size || weight < size)
     return;
   struct block b = estimate_block(size, weight);
   e->samples++;
+  e->objects++;
   e->bytes += size;
+  e->variance_objects += b.variance_objects;
   e->variance_bytes += b.variance_bytes;
   e->grain += b.grain;
   estimate_see_size(e, size);
 }
 
-void ljp_estimate_add(struct ljp_estimate *e, uint64_t size, uint64_t weight)
+void ljp_estimate_take_object(struct ljp_estimate *e, uint64_t size,
+                              uint64_t weight)
 {
   if (!size || weight < size)
     return;
-  e->objects++;
-  e->variance_objects += estimate_block(size, weight).variance_objects;
-  ljp_estimate_add_moved(e, size, weight);
+  e->objects--;
+  e->variance_objects -= estimate_block(size, weight).variance_objects;
+  if (!e->objects) /* Removes what rounding has left. */
+    e->variance_objects = 0;
 }
 
 void ljp_estimate_take(struct ljp_estimate *e, uint64_t size, uint64_t weight)

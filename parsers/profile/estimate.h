@@ -41,10 +41,11 @@ struct ljp_bounds {
 };
 
 /* Adds or removes a sampled block. weight: the bytes that it stands for, at
-** least its size. moved: adds bytes only; the object was counted before. */
+** least its size. take_object: leaves the bytes, for an object that goes on in
+** another block. */
 void ljp_estimate_add(struct ljp_estimate *e, uint64_t size, uint64_t weight);
-void ljp_estimate_add_moved(struct ljp_estimate *e, uint64_t size,
-                            uint64_t weight);
+void ljp_estimate_take_object(struct ljp_estimate *e, uint64_t size,
+                              uint64_t weight);
 void ljp_estimate_take(struct ljp_estimate *e, uint64_t size, uint64_t weight);
 void ljp_estimate_sum(struct ljp_estimate *to, const struct ljp_estimate *from);
 

@@ -71,8 +71,11 @@ static enum ljp_status memory_take_vm(struct ljp_profile *p, uint64_t id,
 }
 
 /* Removes a block from the table and from its row's memory. moved: by a
-** reallocation, so its object goes on elsewhere. */
-static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
+** reallocation, so its object goes on elsewhere. Whether a sampled object was
+** last reallocated at a row is known only now, so its point is added now.
+** LJP_ERR_MEM. */
+static enum ljp_status memory_remove_block(struct ljp_profile *p, uint32_t at,
+                                           bool moved)
 {
   struct ljp_live *live = &p->pass->live;
   struct ljp_live_block block = *ljp_live_block(live, at);
@@ -80,7 +83,7 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
   struct ljp_memory_vm *vm = &p->pass->memory.vms[ljp_live_owner_of(live, at)];
   ljp_live_remove(live, &vm->blocks, at);
   if (block.memory == LJP_LIVE_UNWANTED)
-    return;
+    return LJP_OK;
   uint64_t objects = memory_objects(block.size, weight);
   uint64_t bytes = weight ? weight : block.size;
   ljp_memory_shrink(p, block.memory, objects, bytes);
@@ -93,7 +96,11 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
   m->free_bytes += bytes;
   if (moved) {
     m->moved_objects_out += objects;
-    return;
+    if (weight)
+      m->alloc_objects -= objects;
+    if (e)
+      ljp_estimate_take_object(&e->alloc, block.size, weight);
+    return LJP_OK;
   }
   m->free_objects += objects;
   if (p->has_gc && vm->cycle == block.cycle) {
@@ -102,32 +109,38 @@ static void memory_remove_block(struct ljp_profile *p, uint32_t at, bool moved)
     if (e)
       ljp_estimate_add(&e->temporary, block.size, weight);
   }
+  return weight && p->options.points
+             ? ljp_profile_add_point(p, block.ms * UINT64_C(1000000), m->row,
+                                     objects, 0, false)
+             : LJP_OK;
 }
 
 /* The VM frees all that it has. */
-static void memory_free_all(struct ljp_profile *p, uint32_t vm)
+static enum ljp_status memory_free_all(struct ljp_profile *p, uint32_t vm)
 {
   struct ljp_memory_sums *sums = &p->pass->memory;
   struct ljp_live_walk walk = {0};
+  enum ljp_status status;
   uint32_t block;
   while (
       (block = ljp_live_next_of(&p->pass->live, &sums->vms[vm].blocks, &walk)))
-    memory_remove_block(p, block, false);
+    if ((status = memory_remove_block(p, block, false)))
+      return status;
   ljp_live_release(&p->pass->live, &sums->vms[vm].blocks);
   sums->vms[vm].id = 0;
   sums->vms[vm].cycle = sums->vm_free;
   sums->vm_free = vm;
+  return LJP_OK;
 }
 
 /* What the last VM has at its end is what the program has at its end. So it
 ** counts as freed only if there is another VM. */
-static void memory_free_closed(struct ljp_profile *p)
+static enum ljp_status memory_free_closed(struct ljp_profile *p)
 {
   struct ljp_memory_sums *sums = &p->pass->memory;
   uint32_t vm = sums->closed;
   sums->closed = 0;
-  if (vm)
-    memory_free_all(p, vm);
+  return vm ? memory_free_all(p, vm) : LJP_OK;
 }
 
 enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
@@ -140,7 +153,8 @@ enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
     return status;
   if (sums->closed == vm)
     sums->closed = 0; /* not in honest files */
-  memory_free_closed(p);
+  if ((status = memory_free_closed(p)))
+    return status;
   struct ljp_memory_vm *v = &sums->vms[vm];
   v->cycle = (uint32_t)gc->cycle;
   sums->open += !v->open;
@@ -149,9 +163,8 @@ enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
     return LJP_OK;
   v->open = false;
   if (--sums->open)
-    memory_free_all(p, vm);
-  else
-    sums->closed = vm;
+    return memory_free_all(p, vm);
+  sums->closed = vm;
   return LJP_OK;
 }
 
@@ -177,7 +190,8 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
   uint32_t old = ljp_live_find(live, e->address);
   if (old) { /* Its free is not in the stream. */
     p->totals.double_allocs++;
-    memory_remove_block(p, old, false);
+    if ((status = memory_remove_block(p, old, false)))
+      return status;
   }
   if (memory != LJP_LIVE_UNWANTED)
     block.cycle = sums->vms[vm].cycle;
@@ -234,8 +248,7 @@ static enum ljp_status memory_count_free(struct ljp_profile *p,
     p->totals.free_events++;
     p->memory[owner].free_events++;
   }
-  memory_remove_block(p, at, moved);
-  return LJP_OK;
+  return memory_remove_block(p, at, moved);
 }
 
 enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
@@ -250,8 +263,9 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
   uint32_t memory, at;
   p->has_memory = true;
   if (LJP_UNLIKELY(p->pass->memory.closed) &&
-      memory_find_vm(&p->pass->memory, e->vm) != p->pass->memory.closed)
-    memory_free_closed(p);
+      memory_find_vm(&p->pass->memory, e->vm) != p->pass->memory.closed &&
+      (status = memory_free_closed(p)))
+    return status;
   if (e->weight) {
     p->sampled_memory = true;
     /* A weight exceeds the size by at most the interval. So this is a lower
@@ -268,10 +282,10 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
     return memory_count_free(p, e, context, wanted);
   if (e->op == LJP_MEM_REALLOC) {
     at = ljp_live_find(live, e->old_address);
-    if (at)
-      memory_remove_block(p, at, true);
-    else if (wanted &&
-             (status = memory_count_before(p, context, e->old_size, true)))
+    status = at       ? memory_remove_block(p, at, true)
+             : wanted ? memory_count_before(p, context, e->old_size, true)
+                      : LJP_OK;
+    if (status)
       return status;
   }
   if (!wanted) {
@@ -293,6 +307,7 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
     p->totals.realloc_events++;
     m->realloc_events++;
     m->moved_objects_in += objects;
+    m->alloc_objects += e->weight ? objects : 0;
   } else {
     p->totals.alloc_events++;
     p->rows[row].count++;
@@ -303,16 +318,17 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
   struct ljp_profile_estimates *estimates =
       memory_estimates(p, memory, e->weight);
   if (estimates) {
-    if (e->flags & LJP_MEM_MOVED)
-      ljp_estimate_add_moved(&estimates->alloc, e->size, e->weight);
-    else
-      ljp_estimate_add(&estimates->alloc, e->size, e->weight);
+    ljp_estimate_add(&estimates->alloc, e->size, e->weight);
     ljp_estimate_add(&estimates->live, e->size, e->weight);
     ljp_estimate_add(&p->pass->memory.estimate, e->size, e->weight);
   }
   if (p->options.points)
-    return ljp_profile_add_point(p, time_ns, row, e->op == LJP_MEM_ALLOC, bytes,
-                                 false);
+    return ljp_profile_add_point(p, time_ns, row,
+                                 !e->weight && e->op == LJP_MEM_ALLOC &&
+                                         !(e->flags & LJP_MEM_MOVED)
+                                     ? LJP_OBJECT
+                                     : 0,
+                                 bytes, false);
   return LJP_OK;
 }
 
@@ -347,11 +363,13 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
     if (e)
       ljp_estimate_add(&e->recent, b->size, weight);
   }
-  if (p->options.points)
-    return ljp_profile_add_point(p, b->ms * UINT64_C(1000000), m->row,
-                                 (objects + LJP_OBJECT / 2) / LJP_OBJECT, bytes,
-                                 true);
-  return LJP_OK;
+  uint64_t time_ns = b->ms * UINT64_C(1000000);
+  enum ljp_status status = LJP_OK;
+  if (p->options.points && weight)
+    status = ljp_profile_add_point(p, time_ns, m->row, objects, 0, false);
+  if (p->options.points && !status)
+    status = ljp_profile_add_point(p, time_ns, m->row, objects, bytes, true);
+  return status;
 }
 
 enum ljp_status ljp_profile_end_memory(struct ljp_profile *p)

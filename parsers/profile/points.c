@@ -25,7 +25,7 @@ static bool points_join(struct ljp_profile_point *to,
                         const struct ljp_profile_point *point)
 {
   if (to->tick != point->tick || to->row != point->row ||
-      to->live != point->live || point->count > UINT32_MAX - to->count)
+      to->live != point->live)
     return false;
   to->count += point->count;
   to->weight += point->weight;
@@ -69,12 +69,11 @@ enum ljp_status ljp_profile_add_point(struct ljp_profile *p, uint64_t time_ns,
   }
   while (time_ns / p->tick_ns > UINT32_MAX)
     points_double_tick(p);
-  struct ljp_profile_point point = {
-      .tick = (uint32_t)(time_ns / p->tick_ns),
-      .row = row,
-      .count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX,
-      .live = live,
-      .weight = weight};
+  struct ljp_profile_point point = {.tick = (uint32_t)(time_ns / p->tick_ns),
+                                    .row = row,
+                                    .count = count,
+                                    .live = live,
+                                    .weight = weight};
   if (p->point_count && points_join(&p->points[p->point_count - 1], &point))
     return LJP_OK;
   if (!ljp_array_reserve(&p->points, p->point_count, &p->pass->point_room,

@@ -127,7 +127,9 @@ struct ljp_profile_row {
 **
 ** In each row alloc_bytes - free_bytes = live_bytes, except in that of blocks
 ** allocated before the session. For objects, with those that reallocations
-** moved in and out, too.
+** moved in and out, too; but if they are sampled, without: whether a block is
+** sampled is decided anew when it is reallocated, so a sampled object counts as
+** allocated in the row that allocated or last reallocated it.
 */
 #define LJP_OBJECT UINT64_C(65536)
 struct ljp_profile_memory {
@@ -175,9 +177,9 @@ struct ljp_profile_site {
 /* What was counted at a row in one tick (options.points); sorted by time. */
 struct ljp_profile_point {
   uint32_t tick, row;
-  uint32_t count;
-  uint8_t live; /* Memory that is live at the end; tick: its allocation. */
+  uint64_t count; /* Objects: in units of 1/LJP_OBJECT, as in memory[]. */
   uint64_t weight;
+  uint8_t live; /* Memory that is live at the end; tick: its allocation. */
 };
 
 struct ljp_profile_module {

@@ -87,7 +87,9 @@ static enum ljp_status tarantool_add_points(struct ljp_profile *p)
   for (uint32_t i = 0; i < p->row_count && !status; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     if (row->count || row->weight)
-      status = ljp_profile_add_point(p, 0, i, row->count, row->weight, false);
+      status = ljp_profile_add_point(
+          p, 0, i, row->memory ? row->count * LJP_OBJECT : row->count,
+          row->weight, false);
   }
   return status;
 }

@@ -342,7 +342,8 @@ enum ljp_status ljp_tarantool_heap_finish(struct ljp_tarantool_heap *h)
     m->old_bytes = m->live_bytes;
     m->slices = live ? 1 : 0;
     if (p->options.points && live)
-      status = ljp_profile_add_point(p, 0, m->row, live, m->live_bytes, true);
+      status = ljp_profile_add_point(p, 0, m->row, live * LJP_OBJECT,
+                                     m->live_bytes, true);
   }
   return status;
 }

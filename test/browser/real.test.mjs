@@ -60,6 +60,47 @@ for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
     await closed(page);
   });
 
+test('the page of sampled memory has the estimates of its report', async () => {
+  const file = join(dir, 'sampled.ljp');
+  execFileSync(join(build, 'bin/luajit'), ['-', file], {input: `
+    misc.memprof.start{path = arg[1], sample = 4096}
+    local kept = {}
+    for i = 1, 3000 do
+      local s = ('x'):rep(i)
+      kept[i % 7] = s:gsub('x', 'y')
+      local t = {}
+      for k = 1, 100 do t[k] = k end
+    end
+    misc.memprof.stop()`});
+  ljprof('flame', file, '-o', file + '.html');
+  const report = JSON.parse(ljprof('report', '--alloc', '--json', '--top', '0',
+    file));
+  const {alloc_events: objects, alloc_bytes: bytes} = report.totals;
+  assert.ok(objects > 3000);
+  assert.equal(objects, report.totals.free_events + report.totals.live_objects);
+  const page = await opened('sampled.ljp.html', '#tab=alloc&by=count');
+  const [sum, weight, rows] = await page.evaluate(() => {
+    const {profile} = globalThis.ljprof;
+    const view = profile.views.find((v) => v.id === 'alloc');
+    const own = {};
+    for (let i = 0; i < view.rows.n; i++) {
+      const name = profile.frames.name[profile.trie.frame[view.rows.node[i]]];
+      own[name] = (own[name] || 0) + view.rows.count[i];
+    }
+    const add = (a, b) => a + b;
+    return [view.rows.count.reduce(add, 0), view.rows.weight.reduce(add, 0),
+      own];
+  });
+  assert.equal(Math.round(sum), objects);
+  assert.equal(weight, bytes);
+  const gsub = report.rows.find((row) => row.name === 'string.gsub');
+  assert.equal(Math.round(rows['string.gsub']), gsub.self_objects);
+  await page.locator('[data-id=table]').click();
+  await settle(page);
+  assert.match(await page.locator('body').innerText(), /~\d/);
+  await closed(page);
+});
+
 // Files of Tarantool's profilers have no times: no tab may show any.
 for (const [name, unit] of [['memprof-enrich.bin', 'bytes'],
   ['sysprof-C-joff-coro.bin', 'samples']])

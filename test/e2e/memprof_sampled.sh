@@ -64,3 +64,30 @@ for measure in alloc live leaks peak; do
     fail "$measure: $(cat bounds.txt report.json)"
   while read -r line; do ok "$line"; done < bounds.txt
 done
+
+# Whatever is sampled anew when it is reallocated, the figures add up, and each is
+# marked as an estimate.
+cat > grow.lua << 'EOF'
+misc.memprof.start{path = "grow.ljp", sample = 16384}
+local kept = {}
+for i = 1, 4000 do
+  local t = {}
+  for k = 1, 100 do t[k] = k end
+  kept[i % 100] = t
+end
+misc.memprof.stop()
+EOF
+"$BUILD_DIR/bin/luajit" grow.lua || fail "a program whose tables grow"
+"$BUILD_DIR/bin/ljprof" report --alloc grow.ljp > grow.txt || fail "$(cat grow.txt)"
+sed -n 's/^allocated ~\([0-9]*\) objects and ~\([0-9]*\) bytes (~[0-9]* realloc'\
+'ations), freed ~\([0-9]*\) and ~\([0-9]*\), live ~\([0-9]*\) and ~\([0-9]*\); pe'\
+'ak ~[0-9]* bytes.*/\1 \2 \3 \4 \5 \6/p' grow.txt > sums.txt
+read -r made made_bytes freed freed_bytes live live_bytes < sums.txt ||
+  fail "the sums are not marked as estimates: $(cat grow.txt)"
+[ "$made" -gt 0 ] || fail "nothing was allocated: $(cat grow.txt)"
+[ "$made $made_bytes" = "$((freed + live)) $((freed_bytes + live_bytes))" ] ||
+  fail "the sums do not add up: $(cat grow.txt)"
+"$BUILD_DIR/bin/ljprof" diff --view alloc grow.ljp grow.ljp > diff.txt
+[ "$(grep -c ", ~$made allocations" diff.txt)" -eq 2 ] ||
+  fail "diff counts something else: $(cat diff.txt)"
+ok "estimates add up: $made objects allocated, $freed freed, $live live"

@@ -17,13 +17,14 @@ static struct ljp_reader reader;
 static struct buf stream, payload, body;
 static uint64_t next_block;
 static uint64_t vm; /* of the next events */
+static bool moved;  /* The next events are halves of reallocations. */
 
 /* Puts a MEM record of one event. old and old_size: 0 unless a realloc. */
 static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
                 uint64_t old_size, uint64_t stack, uint64_t weight)
 {
   put_u8(&body, op | LJP_MEM_SIZE | LJP_MEM_STACK | LJP_MEM_STATE |
-                    (weight ? LJP_MEM_WEIGHT : 0));
+                    (weight ? LJP_MEM_WEIGHT : 0) | (moved ? LJP_MEM_WHAT : 0));
   put_s(&body, 1);
   put_s(&body, (int64_t)ljp_rotate_address(address));
   put_u(&body, size);
@@ -37,6 +38,8 @@ static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t old,
   put_u(&body, vm);
   if (weight)
     put_u(&body, weight);
+  if (moved)
+    put_u8(&body, LJP_MEM_MOVED);
   put_record(&payload, LJP_REC_MEM, &body);
 }
 
@@ -157,6 +160,45 @@ static void blocks_are_followed_from_birth_to_death(void **state)
                    p->growth.counted);
   assert_true(p->growth.comparable);
   assert_int_equal(p->growth.unequal, 0);
+  ljp_profile_free(p);
+}
+
+/* Each block is sampled with a chance of its own. So the samples of allocations,
+** of frees and of live blocks are of different blocks, and only sums in which
+** an object counts where it was last reallocated add up. */
+static void estimates_of_objects_add_up(void **state)
+{
+  (void)state;
+  const struct ljp_profile_options points = {.no_symbols = true,
+                                             .points = true};
+  begin();
+  mem(LJP_MEM_ALLOC, 0x1000, 100, 0, 0, 1, 700); /* 7 objects ... */
+  moved = true;
+  mem(LJP_MEM_FREE, 0x1000, 100, 0, 0, 2, 0);    /* that go on elsewhere, */
+  mem(LJP_MEM_ALLOC, 0x2000, 200, 0, 0, 2, 500); /* 2.5 that have grown, */
+  mem(LJP_MEM_ALLOC, 0x3000, 200, 0, 0, 2, 500); /* and again. */
+  moved = false;
+  mem(LJP_MEM_FREE, 0x2000, 200, 0, 0, 3, 0);
+  mem(LJP_MEM_ALLOC, 0x4000, 300, 0, 0, 1, 900); /* 3 */
+  struct ljp_profile *p = finish(&points);
+  const struct ljp_profile_memory *all = &p->totals.memory;
+  assert_int_equal(at(p, "site1").alloc_objects, 3 * LJP_OBJECT);
+  assert_int_equal(at(p, "site2").alloc_objects, 5 * LJP_OBJECT);
+  assert_int_equal(all->alloc_objects, 8 * LJP_OBJECT);
+  assert_int_equal(all->free_objects, 5 * LJP_OBJECT / 2);
+  assert_int_equal(all->alloc_objects, all->free_objects + all->live_objects);
+  assert_int_equal(all->moved_objects_in, 5 * LJP_OBJECT);
+  assert_int_equal(all->alloc_bytes, all->free_bytes + all->live_bytes);
+  assert_int_equal(p->totals.estimates.alloc.objects, 3);
+  assert_int_equal(p->totals.estimates.alloc.samples, 4);
+  uint64_t count = 0, weight = 0;
+  for (uint32_t i = 0; i < p->point_count; i++)
+    if (!p->points[i].live) {
+      count += p->points[i].count;
+      weight += p->points[i].weight;
+    }
+  assert_int_equal(count, all->alloc_objects);
+  assert_int_equal(weight, all->alloc_bytes);
   ljp_profile_free(p);
 }
 
@@ -427,6 +469,7 @@ int main(void)
       cmocka_unit_test(sampled_events_stand_for_more_than_themselves),
       cmocka_unit_test(leaks_since_a_mark_have_outlived_collections),
       cmocka_unit_test(estimates_and_exact_blocks_stand_side_by_side),
+      cmocka_unit_test(estimates_of_objects_add_up),
       cmocka_unit_test(functions_without_a_name_are_said),
       cmocka_unit_test(an_address_given_out_twice_is_said),
       cmocka_unit_test(many_blocks_come_and_go_in_any_order),

@@ -111,7 +111,7 @@ static void perf_put_point(const struct perf *w,
   const struct ljp_profile *p = w->e->p;
   uint64_t left = point->weight;
   uint64_t time = p->origin_ns + point->tick * p->tick_ns;
-  for (uint32_t n = point->count; n; n--) {
+  for (uint64_t n = point->count; n; n--) {
     perf_put_sample(w, point->row, time, left / n);
     left -= left / n;
   }

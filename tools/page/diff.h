@@ -22,7 +22,8 @@ struct ljp_diff_value {
 
 struct ljp_diff_side {
   double seconds;
-  uint64_t samples, events; /* CPU or wall samples; allocations. */
+  uint64_t samples, events; /* CPU or wall samples; allocated objects. */
+  bool estimated;           /* Memory was sampled. */
   bool untimed;             /* A file without times: samples are counted. */
   struct ljp_str file, program;
 };

@@ -224,7 +224,8 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
     s->file = diff_base_name(&diff->page, files[side]);
     s->program = ljp_page_text(
         &diff->page, ljp_base_name(ljp_profile_str(p, p->executable)));
-    s->events = p->totals.alloc_events;
+    s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
+    s->estimated = p->sampled_memory;
     status = diff_take_side(diff, p, side);
   }
   diff->share = share;

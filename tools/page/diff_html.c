@@ -86,6 +86,8 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
                      : rate       ? "bytes/s"
                                   : ljp_diff_unit(diff, v),
                      views[v].counts);
+    if (!time && (diff->sides[0].estimated || diff->sides[1].estimated))
+      ljp_print_str(out, ",\"estimated\":true");
     diff_html_values(diff, v, out);
     ljp_print_str(out, "}");
     first = false;

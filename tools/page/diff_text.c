@@ -9,15 +9,18 @@
 #include "tools/page/diff.h"
 #include "tools/shared/units.h"
 
-/* Formats an amount; with a sign if it is a change. */
+/* Formats an amount; with a sign if it is a change, and "~" if it is an
+** estimate. */
 static size_t diff_amount(char *to, size_t room, double x, const char *unit,
-                          bool sign)
+                          bool sign, bool about)
 {
   static struct ljp_print out;
   ljp_print_begin(&out, -1);
   ljp_units_amount(&out, ljp_diff_whole(fabs(x)), unit);
   size_t n = out.len < room - 4 ? out.len : room - 4;
   size_t at = 0;
+  if (about)
+    to[at++] = '~';
   if (sign)
     to[at++] = ljp_diff_whole(fabs(x)) == 0 ? ' ' : x < 0 ? '-' : '+';
   memcpy(to + at, out.buf, n);
@@ -26,10 +29,10 @@ static size_t diff_amount(char *to, size_t room, double x, const char *unit,
 }
 
 static void diff_cell(struct ljp_print *out, double x, const char *unit,
-                      bool sign)
+                      bool sign, bool about)
 {
   char text[64];
-  diff_amount(text, sizeof text, x, unit, sign);
+  diff_amount(text, sizeof text, x, unit, sign, about);
   ljp_print_format(out, "%12s", text);
 }
 
@@ -46,13 +49,22 @@ static void diff_frame_name(struct ljp_print *out, const struct ljp_page *page,
   }
 }
 
-static void diff_value_line(struct ljp_print *out,
-                            const struct ljp_diff_value *v, const char *unit)
+static bool diff_is_estimated(const struct ljp_diff *d, int view, int side)
 {
-  diff_cell(out, v->value[1] - v->value[0], unit, true);
-  diff_cell(out, ljp_diff_error(v), unit, false);
-  diff_cell(out, v->value[0], unit, false);
-  diff_cell(out, v->value[1], unit, false);
+  return view >= LJP_PAGE_VIEW_ALLOC && d->sides[side].estimated;
+}
+
+static void diff_value_line(struct ljp_print *out,
+                            const struct ljp_diff_value *v,
+                            const struct ljp_diff *d, int view)
+{
+  const char *unit = ljp_diff_unit(d, view);
+  bool before = diff_is_estimated(d, view, 0);
+  bool after = diff_is_estimated(d, view, 1);
+  diff_cell(out, v->value[1] - v->value[0], unit, true, before || after);
+  diff_cell(out, ljp_diff_error(v), unit, false, false);
+  diff_cell(out, v->value[0], unit, false, before);
+  diff_cell(out, v->value[1], unit, false, after);
   ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v));
 }
 
@@ -75,7 +87,8 @@ static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
     if (view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL)
       ljp_print_format(out, "%" PRIu64 " samples\n", s->samples);
     else
-      ljp_print_format(out, "%" PRIu64 " allocations\n", s->events);
+      ljp_print_format(out, "%s%" PRIu64 " allocations\n",
+                       s->estimated ? "~" : "", s->events);
   }
 }
 
@@ -92,7 +105,7 @@ static void diff_text_functions(const struct ljp_diff *d, int view,
     if ((!sure && !all) || (top && shown >= top))
       continue;
     shown++;
-    diff_value_line(out, &f[i].self, ljp_diff_unit(d, view));
+    diff_value_line(out, &f[i].self, d, view);
     diff_frame_name(out, &d->page, f[i].frame);
     ljp_print_str(out, "\n");
   }
@@ -118,7 +131,7 @@ static void diff_text_stacks(const struct ljp_diff *d, int view,
     if (!ljp_diff_sure(&s[i].self) && !all)
       break; /* Changes beyond the error come first. */
     shown++;
-    diff_value_line(out, &s[i].self, ljp_diff_unit(d, view));
+    diff_value_line(out, &s[i].self, d, view);
     uint32_t at = s[i].node, path[2048], n = 0;
     for (; at && n < 2048; at = d->page.nodes[at].parent)
       path[n++] = d->page.nodes[at].frame;
@@ -148,8 +161,11 @@ void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
                      : samples                     ? " per 1000 samples"
                                                    : " per second measured";
   char a[64], b[64];
-  diff_amount(a, sizeof a, d->sums[view][0], ljp_diff_unit(d, view), false);
-  diff_amount(b, sizeof b, d->sums[view][1], ljp_diff_unit(d, view), false);
+  const char *unit = ljp_diff_unit(d, view);
+  diff_amount(a, sizeof a, d->sums[view][0], unit, false,
+              diff_is_estimated(d, view, 0));
+  diff_amount(b, sizeof b, d->sums[view][1], unit, false,
+              diff_is_estimated(d, view, 1));
   ljp_print_format(out,
                    "%s%s: %s before, %s after\n\nfunctions, by their own "
                    "change\n%12s%12s%12s%12s\n",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/profile/profile.h"
 #include "src/base/assert.h"
 #include "tools/page/column.h"
 #include "tools/page/viewer.h"
@@ -111,13 +112,21 @@ static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, "}");
 }
 
-static void html_rows(const struct ljp_rows *r, struct ljp_print *out)
+/* objects: counts are in units of 1/LJP_OBJECT. */
+static void html_rows(const struct ljp_rows *r, bool objects,
+                      struct ljp_print *out)
 {
   struct ljp_column column;
+  uint64_t one = objects ? LJP_OBJECT : 1;
+  for (size_t i = 0; i < r->count; i++)
+    if (r->rows[i].count % one)
+      one = 1;        /* Estimates are not whole. */
   bool single = true; /* If all rows have one sample, the column is omitted. */
   for (size_t i = 0; i < r->count; i++)
-    single = single && r->rows[i].count == 1;
+    single = single && r->rows[i].count == one;
   ljp_print_format(out, ",\"rows\":%zu", r->count);
+  if (objects && one == 1)
+    ljp_print_format(out, ",\"count_unit\":%u", (unsigned)LJP_OBJECT);
   ljp_column_begin(&column, out, "tick");
   for (size_t i = 0; i < r->count; i++)
     ljp_column_put_sum(&column, r->rows[i].tick);
@@ -133,7 +142,7 @@ static void html_rows(const struct ljp_rows *r, struct ljp_print *out)
   if (!single) {
     ljp_column_begin(&column, out, "count");
     for (size_t i = 0; i < r->count; i++)
-      ljp_column_put(&column, r->rows[i].count);
+      ljp_column_put(&column, r->rows[i].count / one);
     ljp_column_end(&column);
   }
   ljp_column_begin(&column, out, "weight");
@@ -166,7 +175,10 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
                      ljp_page_unit(page, (enum ljp_page_view)v), all[v].counts);
     if (v == LJP_PAGE_VIEW_LEAK || page->untimed)
       ljp_print_str(out, ",\"untimed\":true");
-    html_rows(&page->rows[v], out);
+    bool memory = v != LJP_PAGE_VIEW_CPU && v != LJP_PAGE_VIEW_WALL;
+    if (memory && page->estimated)
+      ljp_print_str(out, ",\"estimated\":true");
+    html_rows(&page->rows[v], memory, out);
     ljp_print_str(out, "}");
     any = true;
   }

@@ -75,9 +75,7 @@ static void load_leaks(struct load *l)
     const struct ljp_profile_memory *m = &l->p->memory[row->memory];
     if (row->memory && (m->old_objects || m->old_bytes))
       ljp_page_row(l->page, LJP_PAGE_VIEW_LEAK, 0, l->stacks.nodes[row->node],
-                   l->contexts[row->context],
-                   (m->old_objects + LJP_OBJECT / 2) / LJP_OBJECT,
-                   m->old_bytes);
+                   l->contexts[row->context], m->old_objects, m->old_bytes);
   }
 }
 
@@ -161,6 +159,7 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
   else if (!ljp_page_stacks_init(&l.stacks, page, profile, true)) {
     page->end_ns = profile->end_ns;
     page->untimed = profile->recorded_by;
+    page->estimated = profile->sampled_memory;
     load_contexts(&l);
     load_points(&l);
     load_leaks(&l);

@@ -132,6 +132,7 @@ struct ljp_page {
   struct ljp_page_index frame_index, node_index, context_index;
   struct ljp_arena texts;
   struct ljp_str title, subtitle;
+  bool estimated;         /* Memory was sampled: values are estimates. */
   bool untimed;           /* The file has no times: samples are counted. */
   bool gc_full;           /* Joining phases does not help any more. */
   uint64_t end_ns;        /* Time from the start of the session to its end. */

@@ -26,7 +26,8 @@ static void amount_scale(uint64_t n, unsigned step, const char *const *units,
              value, units[unit]);
 }
 
-void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
+static void amount_plain(const struct ljp_report *r, uint64_t weight,
+                         char out[24])
 {
   static const char *const times[] = {"ns", "us", "ms", "s", NULL};
   static const char *const sizes[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
@@ -36,6 +37,25 @@ void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
     snprintf(out, 24, "%" PRIu64, weight);
   else
     amount_scale(weight, 1000, times, out);
+}
+
+void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
+{
+  bool estimated = ljp_is_estimated(r);
+  char text[24];
+  amount_plain(r, weight, text);
+  snprintf(out, 24, "%s%.22s", estimated ? "~" : "", text);
+}
+
+void ljp_bound_amount(const struct ljp_report *r, double bytes, char out[24])
+{
+  amount_plain(r, (uint64_t)bytes, out);
+}
+
+void ljp_count_amount(const struct ljp_report *r, uint64_t count, char out[24])
+{
+  snprintf(out, 24, "%s%" PRIu64, ljp_is_estimated(r) ? "~" : "",
+           ljp_count_of(r, count));
 }
 
 bool ljp_is_untimed(const struct ljp_report *r)

@@ -23,6 +23,14 @@ static uint64_t memory_objects(uint64_t objects)
   return objects / LJP_OBJECT + (objects % LJP_OBJECT >= LJP_OBJECT / 2);
 }
 
+/* Three rounded estimates need not add up; the difference of two does. */
+uint64_t ljp_report_freed(const struct ljp_profile_memory *m)
+{
+  if (m->alloc_objects == m->free_objects + m->live_objects)
+    return memory_objects(m->alloc_objects) - memory_objects(m->live_objects);
+  return memory_objects(m->free_objects);
+}
+
 /* Compares the growth of the heaps by LuaJIT's own count and by the events.
 ** False: they cannot be compared. */
 static bool memory_heap_growth(const struct ljp_profile *p, int64_t *counted,
@@ -40,8 +48,8 @@ static void memory_print_bytes(const struct ljp_report *r,
   char low[24], high[24];
   struct ljp_bounds b =
       ljp_estimate_bytes(e, (double)bytes, (double)r->p->sample_bytes);
-  ljp_amount(r, (uint64_t)b.low, low);
-  ljp_amount(r, (uint64_t)ceil(b.high), high);
+  ljp_bound_amount(r, b.low, low);
+  ljp_bound_amount(r, ceil(b.high), high);
   ljp_print_format(r->out, "%s to %s", low, high);
 }
 
@@ -74,7 +82,7 @@ static void memory_print_estimates(const struct ljp_report *r)
   memory_print_objects(r, &e->live, m->live_objects);
   ljp_print_str(out, " live, ");
   memory_print_bytes(r, &e->peak, m->peak_bytes);
-  ljp_amount(r, (uint64_t)ceil(ljp_value_bytes(r, &nothing).high), amount);
+  ljp_bound_amount(r, ceil(ljp_value_bytes(r, &nothing).high), amount);
   ljp_print_format(
       out, " at the peak; stacks without a sample have at most %s each\n",
       amount);
@@ -83,6 +91,7 @@ static void memory_print_estimates(const struct ljp_report *r)
 static void memory_print_marks(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;
+  const char *about = p->sampled_memory ? "~" : "";
   char amount[24];
   uint64_t before = 0;
   for (uint32_t i = 0; i < p->mark_count; i++) {
@@ -90,10 +99,10 @@ static void memory_print_marks(const struct ljp_report *r)
     if (i < MARKS_SHOWN) {
       ljp_amount(r, m->live_bytes, amount);
       ljp_print_format(r->out,
-                       "mark after %.3f s: %s in %" PRIu64
-                       " objects live (%+" PRId64 " bytes): ",
-                       (double)m->time_ns / 1e9, amount,
-                       memory_objects(m->live_objects),
+                       "mark after %.3f s: %s in %s%" PRIu64
+                       " objects live (%s%+" PRId64 " bytes): ",
+                       (double)m->time_ns / 1e9, amount, about,
+                       memory_objects(m->live_objects), about,
                        (int64_t)(m->live_bytes - before));
       ljp_print_quoted(r->out, ljp_profile_str(p, m->text));
       ljp_print_str(r->out, "\n");
@@ -111,15 +120,17 @@ void ljp_report_memory_head(const struct ljp_report *r)
   const struct ljp_profile_totals *t = &p->totals;
   const struct ljp_profile_memory *m = &t->memory;
   struct ljp_print *out = r->out;
+  const char *about = p->sampled_memory ? "~" : "";
   int64_t counted, seen;
   ljp_print_format(
       out,
-      "allocated %" PRIu64 " objects and %" PRIu64 " bytes (%" PRIu64
-      " reallocations), freed %" PRIu64 " and %" PRIu64 ", live %" PRIu64
-      " and %" PRIu64 "; peak %" PRIu64 " bytes",
-      memory_objects(m->alloc_objects), m->alloc_bytes, m->realloc_events,
-      memory_objects(m->free_objects), m->free_bytes,
-      memory_objects(m->live_objects), m->live_bytes, t->peak_bytes);
+      "allocated %s%" PRIu64 " objects and %s%" PRIu64 " bytes (%s%" PRIu64
+      " reallocations), freed %s%" PRIu64 " and %s%" PRIu64 ", live %s%" PRIu64
+      " and %s%" PRIu64 "; peak %s%" PRIu64 " bytes",
+      about, memory_objects(m->alloc_objects), about, m->alloc_bytes, about,
+      memory_objects(m->moved_objects_in), about, ljp_report_freed(m), about,
+      m->free_bytes, about, memory_objects(m->live_objects), about,
+      m->live_bytes, about, t->peak_bytes);
   if (!p->recorded_by)
     ljp_print_format(out, " after %.3f s", (double)t->peak_ns / 1e9);
   ljp_print_str(out, "\n");

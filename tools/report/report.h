@@ -90,11 +90,17 @@ void ljp_report_json_end(const struct ljp_report *r);
 /* memory_summary.c: the part of the summary that is about memory. */
 void ljp_report_memory_head(const struct ljp_report *r);
 void ljp_report_memory_json(const struct ljp_report *r);
+/* Whole objects that were freed: allocated = freed + live. */
+uint64_t ljp_report_freed(const struct ljp_profile_memory *m);
 /* Whether memory was leaked throughout the session, not only at one time. */
 bool ljp_report_grows(const struct ljp_value *value);
 
-/* amounts.c. Writes "1.234 s" or "12.3 MiB"; samples if they have no times. */
+/* amounts.c. Writes "1.234 s" or "12.3 MiB"; samples if they have no times. An
+** estimate begins with "~"; the bound of one does not. */
 void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24]);
+void ljp_bound_amount(const struct ljp_report *r, double bytes, char out[24]);
+/* Writes a number of samples or whole objects. */
+void ljp_count_amount(const struct ljp_report *r, uint64_t count, char out[24]);
 /* Whether the report is on samples of a file without times: then the weights
 ** are the numbers of samples. */
 bool ljp_is_untimed(const struct ljp_report *r);

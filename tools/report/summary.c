@@ -49,7 +49,7 @@ static struct sums summary_sum_up(const struct ljp_report *r)
     s.memory.free_events += m->free_events;
     s.memory.free_objects += m->free_objects;
     s.memory.free_bytes += m->free_bytes;
-    s.memory.realloc_events += m->realloc_events;
+    s.memory.moved_objects_in += m->moved_objects_in;
     s.memory.live_objects += m->live_objects;
     s.memory.live_bytes += m->live_bytes;
   }
@@ -106,9 +106,10 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
     summary_json_key(out, "alloc_events",
                      (m->alloc_objects + half) / LJP_OBJECT);
     summary_json_key(out, "alloc_bytes", m->alloc_bytes);
-    summary_json_key(out, "free_events", (m->free_objects + half) / LJP_OBJECT);
+    summary_json_key(out, "free_events", ljp_report_freed(m));
     summary_json_key(out, "free_bytes", m->free_bytes);
-    summary_json_key(out, "realloc_events", m->realloc_events);
+    summary_json_key(out, "realloc_events",
+                     (m->moved_objects_in + half) / LJP_OBJECT);
     summary_json_key(out, "live_objects",
                      (m->live_objects + half) / LJP_OBJECT);
     summary_json_key(out, "live_bytes", m->live_bytes);
@@ -167,7 +168,8 @@ static void summary_print_measured(const struct ljp_report *r)
   ljp_print_format(out, "%s: ", ljp_measure_text(r->select.measure));
   if (!ljp_is_untimed(r))
     ljp_print_format(out, "%s in ", amount);
-  ljp_print_format(out, "%" PRIu64 " %s", ljp_count_of(r, all->count),
+  ljp_count_amount(r, all->count, amount);
+  ljp_print_format(out, "%s %s", amount,
                    ljp_measure_is_memory(r->select.measure) ? "object"
                                                             : "sample");
   if (ljp_count_of(r, all->count) != 1)

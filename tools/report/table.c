@@ -109,8 +109,8 @@ static void table_text_bounds(const struct ljp_report *r,
   struct ljp_bounds bounds = ljp_value_bytes(r, value);
   char low[24] = "-", high[24] = "-";
   if (value->weight) {
-    ljp_amount(r, (uint64_t)bounds.low, low);
-    ljp_amount(r, (uint64_t)ceil(bounds.high), high);
+    ljp_bound_amount(r, bounds.low, low);
+    ljp_bound_amount(r, ceil(bounds.high), high);
   }
   ljp_print_format(r->out, " %10s %10s", low, high);
 }
@@ -124,8 +124,10 @@ static void table_text_row(const struct ljp_report *r,
   char amount[24], name[4096];
   ljp_amount(r, v->self.weight, amount);
   ljp_print_format(out, "%10s %6.2f%%", amount, ljp_percent(r, &v->self));
-  if (!ljp_is_untimed(r))
-    ljp_print_format(out, " %10" PRIu64, ljp_count_of(r, v->self.count));
+  if (!ljp_is_untimed(r)) {
+    ljp_count_amount(r, v->self.count, amount);
+    ljp_print_format(out, " %10s", amount);
+  }
   if (ljp_by_of_frame(r->by)) {
     ljp_amount(r, v->total.weight, amount);
     ljp_print_format(out, " %10s %6.2f%%", amount, ljp_percent(r, &v->total));
@@ -215,8 +217,10 @@ static bool table_print(const struct ljp_report *r,
   char amount[24];
   ljp_amount(r, rest.weight, amount);
   ljp_print_format(r->out, "%10s %6.2f%%", amount, ljp_percent(r, &rest));
-  if (!ljp_is_untimed(r))
-    ljp_print_format(r->out, " %10" PRIu64, ljp_count_of(r, rest.count));
+  if (!ljp_is_untimed(r)) {
+    ljp_count_amount(r, rest.count, amount);
+    ljp_print_format(r->out, " %10s", amount);
+  }
   ljp_print_format(r->out, "  in %u more (--top 0 shows all)\n", count - shown);
   return true;
 }

@@ -107,7 +107,7 @@ class Profile {
     const n = v.rows;
     return {
       id: v.id, name: v.name, unit: v.unit, counts: v.counts, weights: v.weights,
-      group: '', untimed: !!v.untimed,
+      group: '', untimed: !!v.untimed, estimated: !!v.estimated,
       rows: {
         n,
         tick: v.tick === undefined ? new Uint32Array(n)
@@ -115,7 +115,9 @@ class Profile {
         node: column(v.node, n, Uint32Array, true, true),
         ctx: v.ctx === undefined ? new Uint16Array(n)
           : column(v.ctx, n, Uint16Array),
-        count: column(v.count, n, Float64Array),
+        count: v.count_unit
+          ? column(v.count, n, Float64Array).map((x) => x / v.count_unit)
+          : column(v.count, n, Float64Array),
         weight: column(v.weight, n, Float64Array),
         ...(v.other ? {
           other: column(v.other, n, Float64Array),

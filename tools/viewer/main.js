@@ -214,6 +214,10 @@ class App {
   }
 
   amount(x) {
+    return (this.view.estimated ? '~' : '') + this.plainAmount(x);
+  }
+
+  plainAmount(x) {
     const {unit, counts} = this.view;
     const metric = this.metric();
     if (metric === 'count') return asCount(x) + ' ' + counts;
