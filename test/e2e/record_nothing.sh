@@ -8,7 +8,7 @@ luajit=$BUILD_DIR/bin/luajit
 refuses "a program without LuaJIT" any "did not load our libluajit-5.1.so.2 (is" \
   "$ljprof" record -o x.ljp sh -c :
 refuses "a program whose child runs Lua" any \
-  "not sh, but processes that it started loaded our libluajit" \
+  "not sh, but 1 process that it started loaded our libluajit" \
   "$ljprof" record -o x.ljp sh -c "'$luajit' -e 'io.open(\"ran\", \"w\")'; :"
 [ -e ran ] || fail "the child did not run"
 cat > early.c << 'END'

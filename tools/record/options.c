@@ -16,20 +16,23 @@
 #include "tools/shared/command.h"
 
 static const char help[] =
-    "Usage: ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "Runs a program that uses LuaJIT as a shared library, with our library in "
-    "place\n"
-    "of its own, or that is linked with our static library, and records it "
-    "from its\n"
-    "first VM to its end.\n"
+    "Usage: ljprof record [OPTION]... [--] SCRIPT.lua [ARGUMENT]...\n"
+    "       ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "Runs a Lua script with our luajit, or a program that uses LuaJIT as a "
+    "shared\n"
+    "library, with our library in place of its own, or one that is linked with "
+    "our\n"
+    "static library, and records it from its first VM to its end.\n"
     "\n"
     "Output:\n"
-    "  -o, --output FILE  write to FILE (default: PROGRAM.ljp)\n"
+    "  -o, --output FILE  write to FILE (default: NAME-TIME-PID.ljp, with the\n"
+    "                     name of the script or program)\n"
     "  --force            replace FILE if it exists\n"
     "  --compress N       zstd compression level, 0 (none, the default) to 19\n"
     "  --flush MS         write at least every MS milliseconds (default 250)\n"
     "  --sync             wait until each write has reached the disk\n"
     "  --rotate-bytes N   continue in FILE.s1, FILE.s2 ... after N bytes\n"
+    "                     (with a unit: 64k, 10M, 1G)\n"
     "  --rotate-seconds S continue in FILE.s1, FILE.s2 ... after S seconds\n"
     "  --keep N           keep only the last N of these files (default 0: "
     "all)\n"
@@ -73,8 +76,7 @@ static const char help[] =
     "\n"
     "Memory:\n"
     "  --memory           record allocations, by sampling\n"
-    "  --sample BYTES     take one sample per BYTES allocated (default "
-    "524288)\n"
+    "  --sample BYTES     take one sample per BYTES allocated (default 512k)\n"
     "  --every            record every allocation\n"
     "  --native           include C frames in the stacks of allocations\n"
     "\n"
@@ -87,7 +89,7 @@ static const char help[] =
     "126 or 127 if the program could not be run.\n";
 
 enum part { SESSION, CPU, MEMORY, BOTH };
-enum kind { NUMBER, WHOLE, WORD, SIGNAL };
+enum kind { NUMBER, WHOLE, SIZE, WORD, SIGNAL };
 
 static const struct option {
   const char *flag;
@@ -118,6 +120,32 @@ static bool options_is_digits(const char *text)
   return text[strspn(text, "0123456789")] == '\0';
 }
 
+/* Bytes, with a unit of 1024, 1024^2 or 1024^3: "64k", "1.5M", "1GiB". Negative:
+** it is none. */
+static double options_bytes(const char *text)
+{
+  static const char units[] = "kmg";
+  char *end;
+  double number = strtod(text, &end);
+  if (end == text || !strchr("0123456789.", *text) || strpbrk(text, "xX"))
+    return -1;
+  const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+  for (const char *u = units; unit && u <= unit; u++)
+    number *= 1024;
+  end += unit != NULL;
+  if (unit && strncmp(end, "iB", 2) == 0)
+    end++;
+  if (*end == 'B')
+    end++;
+  return *end ? -1 : number;
+}
+
+static bool options_is_size(const struct option *o, const char *text)
+{
+  double bytes = options_bytes(text);
+  return bytes >= o->low && bytes <= o->high && bytes == (uint64_t)bytes;
+}
+
 static bool options_is_word(const char *text, const char *words)
 {
   size_t len = strlen(text);
@@ -137,6 +165,8 @@ static bool options_accepts(const struct option *o, const char *text)
     return options_is_number(text, o->low, o->high);
   case WHOLE:
     return options_is_digits(text) && options_is_number(text, o->low, o->high);
+  case SIZE:
+    return options_is_size(o, text);
   case WORD:
     return options_is_word(text, o->words);
   case SIGNAL:
@@ -267,8 +297,13 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
     const struct option *o = &record_options[i];
     const char *value = plan->value[i];
+    char bytes[32];
     if (!value)
       continue;
+    if (o->kind == SIZE) {
+      snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));
+      value = bytes;
+    }
     if (o->part == SESSION)
       PUT("%s=%s;", o->name, value);
     if ((o->part == CPU || o->part == BOTH) && !plan->no_cpu)

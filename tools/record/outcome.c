@@ -12,8 +12,7 @@
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
-/* A session replaces the file only when it has really begun. */
-static bool outcome_replaced(const struct ljp_record_plan *plan)
+bool ljp_record_replaced(const struct ljp_record_plan *plan)
 {
   struct stat now;
   return !stat(plan->path, &now) &&
@@ -139,14 +138,12 @@ static size_t outcome_own_files(const struct ljp_record_plan *plan,
   return sessions;
 }
 
-bool ljp_record_outcome(struct ljp_record_plan *plan)
+static bool outcome_files(const struct ljp_record_plan *plan,
+                          const struct ljp_told *told)
 {
   glob_t found;
   struct sums sums = {0};
   struct stat now;
-  static struct ljp_told told;
-  ljp_record_clean(plan);
-  ljp_record_hear(plan, &told);
   size_t own = outcome_own_files(plan, false, &sums.errors) +
                outcome_own_files(plan, true, &sums.errors);
   if (!stat(plan->path, &now) && !S_ISREG(now.st_mode)) {
@@ -154,22 +151,22 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
     ljp_command_note("record",
                      "%s is not a regular file: what it got is not counted",
                      plan->path);
-    ljp_record_tell_refusals(&told);
-    return !sums.errors && !told.refusals;
+    ljp_record_tell_refusals(told);
+    return !sums.errors && !told->refusals;
   }
   size_t segments = ljp_record_rotates(plan)
                         ? ljp_record_files(plan, LJP_NAME_SEGMENT, &found)
                         : 0;
   bool first =
-      outcome_replaced(plan); /* --keep may have removed the first file. */
+      ljp_record_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
     if (!own)
-      ljp_record_tell_nothing(plan, &told);
+      ljp_record_tell_nothing(plan, told);
     else
-      ljp_record_tell_refusals(&told);
-    return own && !sums.errors && !told.refusals;
+      ljp_record_tell_refusals(told);
+    return own && !sums.errors && !told->refusals;
   }
-  ljp_record_tell_refusals(&told);
+  ljp_record_tell_refusals(told);
   ljp_balance_init(&sums.balance);
   bool done = !first || outcome_add(&sums, plan->path, 0);
   for (size_t i = 0; i < segments; i++)
@@ -188,8 +185,18 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
     ljp_command_error("record", "%u more errors: see 'ljprof check'",
                       sums.errors - MAX_ERRORS);
   if (!done || !plan->embed)
-    return done && !sums.errors && !told.refusals;
-  char *again[] = {"embed", plan->path, NULL};
+    return done && !sums.errors && !told->refusals;
+  char *again[] = {"embed", (char *)(uintptr_t)plan->path, NULL};
   return ljp_command_embed(2, again) == LJP_EXIT_OK && !sums.errors &&
-         !told.refusals;
+         !told->refusals;
+}
+
+bool ljp_record_outcome(struct ljp_record_plan *plan)
+{
+  static struct ljp_told told;
+  ljp_record_clean(plan);
+  ljp_record_hear(plan, &told);
+  bool recorded = outcome_files(plan, &told);
+  ljp_record_next(plan, &told);
+  return recorded;
 }

@@ -22,23 +22,10 @@
 /* As execvp() does. False: there is none, or it cannot be executed. */
 static bool program_find(const char *name, char out[PATH_MAX])
 {
-  struct stat st;
-  const char *at = getenv("PATH");
-  if (strchr(name, '/')) {
-    snprintf(out, PATH_MAX, "%s", name);
-    return strlen(name) < PATH_MAX;
-  }
-  for (at = at ? at : "/bin:/usr/bin"; *name && at; at = strchr(at, ':')) {
-    at += *at == ':';
-    int n = (int)strcspn(at, ":");
-    int size = snprintf(out, PATH_MAX, "%.*s%s%s", n, at, n ? "/" : "", name);
-    if (size > 0 && size < PATH_MAX && !stat(out, &st) && S_ISREG(st.st_mode) &&
-        !access(out, X_OK))
-      return true;
-    if (!at[strcspn(at, ":")])
-      break;
-  }
-  return false;
+  if (!strchr(name, '/'))
+    return ljp_record_in_path(name, out);
+  snprintf(out, PATH_MAX, "%s", name);
+  return strlen(name) < PATH_MAX;
 }
 
 /* The next word of the line at *at; false: there is none. */
@@ -113,14 +100,21 @@ static bool program_is_secure(int fd)
   return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-static const char *program_base(const char *path)
+static void program_refuse_static(const char *path,
+                                  const struct ljp_record_plan *plan)
 {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
+  bool luajit = strncmp(ljp_record_base(path), "luajit", 6) == 0;
+  ljp_command_error("record",
+                    "%s has its own LuaJIT linked into it statically, which a "
+                    "preloaded library cannot replace: %s%s%s",
+                    path, luajit ? "type '" : "link it with our ",
+                    luajit ? plan->luajit : "libluajit-5.1.a",
+                    luajit ? "' in its place" : "");
 }
 
 /* Reports why the program cannot be recorded. False: it can. */
-static bool program_refuse(const char *path, const struct ljp_image *image,
+static bool program_refuse(const struct ljp_record_plan *plan, const char *path,
+                           const struct ljp_image *image,
                            const struct ljp_image *self, bool secure)
 {
   if (secure)
@@ -135,13 +129,10 @@ static bool program_refuse(const char *path, const struct ljp_image *image,
                       "loaded into it",
                       path);
   else if (image->luajit && !image->ours)
-    ljp_command_error("record",
-                      "%s has its own LuaJIT linked into it statically: link "
-                      "it with our libluajit-5.1.a, or, for a command luajit, "
-                      "run the one beside ljprof",
-                      path);
+    program_refuse_static(path, plan);
   else if (*image->loader && !image->ours && *self->loader &&
-           strcmp(program_base(image->loader), program_base(self->loader)) != 0)
+           strcmp(ljp_record_base(image->loader),
+                  ljp_record_base(self->loader)) != 0)
     ljp_command_error("record",
                       "%s has another C library (its loader is %s, ours %s): "
                       "our library cannot be loaded into it",
@@ -165,12 +156,17 @@ int ljp_record_find_program(struct ljp_record_plan *plan)
   ljp_image_read(&self, fd);
   if (fd >= 0)
     close(fd);
-  if (!plan->children && program_refuse(path, &image, &self, secure))
+  if (plan->children && image.luajit && !image.ours)
+    ljp_command_note("record",
+                     "%s has its own LuaJIT linked into it statically: only "
+                     "processes that it starts can be recorded",
+                     path);
+  if (!plan->children && program_refuse(plan, path, &image, &self, secure))
     return LJP_EXIT_FAILED;
   /* Only glibc's loader can be asked; musl's looks into LD_LIBRARY_PATH
   ** first. */
   if (!plan->preload && !secure &&
-      strcmp(program_base(image.loader), "ld-linux-x86-64.so.2") == 0)
+      strcmp(ljp_record_base(image.loader), "ld-linux-x86-64.so.2") == 0)
     plan->preload_once = ljp_record_ask_loader(plan, path);
   if ((plan->preload || plan->preload_once) && strpbrk(plan->folder, ": ")) {
     ljp_command_error("record",

@@ -20,73 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/base/target.h"
 #include "src/base/preload.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
-
-enum { EXIT_CANNOT_RUN = 126, EXIT_NO_PROGRAM = 127 };
-
-/* -- Output file
-** ---------------------------------------------------------------- */
-
-/* The library follows links, and puts the other files of the recording beside
-** the file that it finds. */
-static void record_follow_links(struct ljp_record_plan *plan)
-{
-  struct ljp_target found;
-  if (ljp_target_find(&found, plan->path))
-    return; /* The library says what is wrong. */
-  close(found.dir);
-  if (!found.there || S_ISREG(found.st.st_mode))
-    snprintf(plan->path, sizeof plan->path, "%s", found.path);
-  free(found.path);
-}
-
-static int record_find_output(struct ljp_record_plan *plan)
-{
-  char folder[PATH_MAX - 300] = "", name[256];
-  const char *output = plan->output;
-  if (!output) {
-    const char *base = strrchr(plan->program[0], '/');
-    snprintf(name, sizeof name, "%.200s.ljp",
-             base ? base + 1 : plan->program[0]);
-    output = name;
-  }
-  if (output[0] != '/' && !getcwd(folder, sizeof folder)) {
-    ljp_command_error("record", "cannot find the current directory: %s",
-                      strerror(errno));
-    return LJP_EXIT_FAILED;
-  }
-  int n = snprintf(plan->path, sizeof plan->path, "%s%s%s", folder,
-                   *folder ? "/" : "", output);
-  if (n < 0 || (size_t)n >= sizeof plan->path || !*output) {
-    ljp_command_error("record", "%s: %s", output,
-                      strerror(*output ? ENAMETOOLONG : ENOENT));
-    return LJP_EXIT_FAILED;
-  }
-  if (lstat(plan->path, &plan->before)) {
-    plan->before = (struct stat){0};
-  } else if (S_ISDIR(plan->before.st_mode) || !plan->force) {
-    ljp_command_error("record", "%s %s", plan->path,
-                      S_ISDIR(plan->before.st_mode)
-                          ? "is a directory"
-                          : "exists (use --force to replace it)");
-    return LJP_EXIT_FAILED;
-  }
-  record_follow_links(plan);
-  if (plan->before.st_ino && lstat(plan->path, &plan->before))
-    plan->before = (struct stat){0};
-  /* plan->began is still 0: segments of any age count. */
-  if (ljp_record_rotates(plan) && !plan->force && ljp_record_segments(plan)) {
-    ljp_command_error("record",
-                      "%s.s1 or another segment exists (use --force to "
-                      "replace them)",
-                      plan->path);
-    return LJP_EXIT_FAILED;
-  }
-  return -1;
-}
 
 /* -- The program
 ** ---------------------------------------------------------------- */
@@ -101,6 +37,7 @@ static int record_find_library(struct ljp_record_plan *plan)
   char *slash = strrchr(self, '/');
   if (slash) {
     *slash = '\0';
+    snprintf(plan->luajit, sizeof plan->luajit, "%s/luajit", self);
     snprintf(probe, sizeof probe, "%s/../lib/" LJP_LIBRARY_NAME, self);
     if (!access(probe, R_OK)) {
       *strrchr(probe, '/') = '\0';
@@ -186,7 +123,7 @@ static void record_execute(const struct ljp_record_plan *plan, int report)
     errno = ENOMEM;
   int why = errno;
   ssize_t n = write(report, &why, sizeof why);
-  _exit(n > 0 ? EXIT_CANNOT_RUN : EXIT_NO_PROGRAM);
+  _exit(n > 0 ? LJP_EXIT_CANNOT_RUN : LJP_EXIT_NO_PROGRAM);
 }
 
 /* Returns the exit code of the program as a shell reports it; -1: it did not
@@ -242,7 +179,9 @@ int ljp_command_record(int argc, char **argv)
   if (code < 0)
     code = record_find_library(&plan);
   if (code < 0)
-    code = record_find_output(&plan);
+    code = ljp_record_look_up(&plan);
+  if (code < 0)
+    code = ljp_record_find_output(&plan);
   if (code < 0)
     code = ljp_record_find_program(&plan);
   if (code >= 0)
@@ -252,7 +191,7 @@ int ljp_command_record(int argc, char **argv)
   code = record_run(&plan, &error);
   if (code < 0) {
     ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
-    return error == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+    return error == ENOENT ? LJP_EXIT_NO_PROGRAM : LJP_EXIT_CANNOT_RUN;
   }
   plan.program_pid = record_child;
   bool recorded = ljp_record_outcome(&plan);

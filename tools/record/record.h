@@ -1,7 +1,7 @@
 /*
 ** Record: shared by the parts of ljprof record. options.c fills and checks the
-** plan, record.c runs the program, files.c finds the files, outcome.c reports
-** the result.
+** plan, look_up.c finds the program, output.c the file to write, record.c runs
+** the program, files.c finds the files, outcome.c reports the result.
 */
 #ifndef LJP_TOOLS_RECORD_H
 #define LJP_TOOLS_RECORD_H
@@ -31,14 +31,14 @@
     "percent of a thread's time, a number from 0 (no limit) to 100")           \
   _(DEPTH, "--depth", BOTH, "depth", WHOLE, 8, 2048, "",                       \
     "a number of frames from 8 to 2048")                                       \
-  _(SAMPLE, "--sample", MEMORY, "sample", WHOLE, 1, 1e12, "",                  \
-    "a whole number of bytes")                                                 \
+  _(SAMPLE, "--sample", MEMORY, "sample", SIZE, 1, 1e12, "",                   \
+    "a number of bytes, as 4096, 64k or 1M")                                   \
   _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \
     "milliseconds, a whole number from 10 to 10000")                           \
   _(COMPRESS, "--compress", SESSION, "compress", WHOLE, 0, 19, "",             \
     "a level of compression, a whole number from 0 (none) to 19")              \
-  _(ROTATE_BYTES, "--rotate-bytes", SESSION, "rotate_bytes", WHOLE, 4096,      \
-    1e15, "", "a number of bytes from 4096")                                   \
+  _(ROTATE_BYTES, "--rotate-bytes", SESSION, "rotate_bytes", SIZE, 4096, 1e15, \
+    "", "a number of bytes from 4096, as 65536, 64k or 10M")                   \
   _(ROTATE_SECONDS, "--rotate-seconds", SESSION, "rotate_seconds", NUMBER,     \
     0.1, 1e9, "", "a number of seconds from 0.1")                              \
   _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
@@ -58,6 +58,8 @@ struct ljp_record_plan {
   bool preload_once; /* into the program only */
   char **program;
   char folder[PATH_MAX]; /* Of our library, LJP_LIBRARY_NAME. */
+  char luajit[PATH_MAX]; /* Our command luajit, beside this one. */
+  char here[PATH_MAX];   /* A program's name in this folder. */
   char path[PATH_MAX];   /* Absolute: the program may change its directory. */
   struct stat before;    /* The file before the run; st_ino 0: none. */
   struct timespec began;
@@ -72,11 +74,29 @@ struct ljp_record_plan {
 /* What the program's processes have told. */
 enum { LJP_TOLD_REFUSALS = 8 };
 struct ljp_told {
-  unsigned loaded; /* processes that have loaded the library */
-  bool own;        /* ... the program itself is one of them */
+  bool own;        /* the program has loaded the library */
+  unsigned others; /* processes that it started and that have done so, too */
   unsigned refusals;
   char refused[LJP_TOLD_REFUSALS][600];
 };
+
+enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };
+
+/* look_up.c: finds the file that the command names, and puts our luajit before
+** a Lua script. -1: go on; else the exit code: there is nothing to run, which
+** has been reported. */
+int ljp_record_look_up(struct ljp_record_plan *plan);
+/* Finds a program in the folders of PATH. */
+bool ljp_record_in_path(const char *name, char out[PATH_MAX]);
+/* What follows the last slash. */
+const char *ljp_record_base(const char *path);
+/* The name of the file to write if the user gives none. As snprintf(). */
+int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
+                            size_t room);
+
+/* output.c: finds the file to write. -1: go on; else the exit code: it cannot
+** be written, or must not be replaced, which has been reported. */
+int ljp_record_find_output(struct ljp_record_plan *plan);
 
 /* program.c: finds the file that will be executed, and how our library gets
 ** into it (plan->preload_once). -1: go on; else the exit code: the program
@@ -140,6 +160,15 @@ void ljp_record_clean(const struct ljp_record_plan *plan);
 /* The number of segments PATH.s1, PATH.s2 ... that are not older than
 ** plan->began. */
 size_t ljp_record_segments(const struct ljp_record_plan *plan);
+
+/* Has the program replaced the file? A session does so only when it has really
+** begun. */
+bool ljp_record_replaced(const struct ljp_record_plan *plan);
+
+/* next.c: says what to type next, if anything was recorded, and which processes
+** could have been recorded, too. */
+void ljp_record_next(const struct ljp_record_plan *plan,
+                     const struct ljp_told *told);
 
 /* Reports what was recorded, and embeds symbols if requested. False: nothing
 ** was recorded, or an error was reported, such as one that the session met. */

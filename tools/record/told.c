@@ -28,8 +28,10 @@ void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told)
   while (f && fgets(line, sizeof line, f)) {
     long pid = strtol(line + 1, &rest, 10);
     rest[strcspn(rest, "\n")] = '\0';
-    told->loaded += line[0] == 'L';
-    told->own |= line[0] == 'L' && pid == (long)plan->program_pid;
+    if (line[0] == 'L' && pid == (long)plan->program_pid)
+      told->own = true;
+    else
+      told->others += line[0] == 'L';
     if (line[0] != 'R' || told->refusals++ >= LJP_TOLD_REFUSALS)
       continue;
     snprintf(told->refused[told->refusals - 1], sizeof told->refused[0], "%s",
@@ -63,11 +65,11 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
                       plan->children ? ""
                                      : " (--children also records processes "
                                        "that it starts)");
-  else if (told->loaded)
+  else if (told->others)
     ljp_command_error("record",
-                      "nothing was recorded: not %s, but processes that it "
+                      "nothing was recorded: not %s, but %u process%s that it "
                       "started loaded our libluajit-5.1.so.2%s",
-                      program,
+                      program, told->others, told->others == 1 ? "" : "es",
                       plan->children ? "" : " (--children records them)");
   else
     ljp_command_error("record",

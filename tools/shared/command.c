@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/nearest.h"
+
 static void command_line(const char *name, const char *what, const char *format,
                          va_list args)
 {
@@ -45,6 +47,41 @@ void ljp_command_note(const char *name, const char *format, ...)
   va_end(args);
 }
 
+/* The option that was probably meant by the first len bytes of arg: one that
+** begins with them, or else the nearest. NULL: none is near. */
+static const char *command_meant(const char *arg, size_t len,
+                                 const struct ljp_flag *flags, unsigned count)
+{
+  enum { MIN_BYTES = 4, MAX_BYTES = 40 };
+  char word[MAX_BYTES + 1];
+  const char *meant = NULL;
+  unsigned least = 2 + (unsigned)len / 8;
+  if (len < MIN_BYTES || len > MAX_BYTES)
+    return NULL;
+  memcpy(word, arg, len);
+  word[len] = '\0';
+  for (unsigned f = 0; f < count; f++) {
+    unsigned far = ljp_nearest_distance(word, flags[f].option);
+    if (strncmp(word, flags[f].option, len) == 0)
+      return flags[f].option;
+    if (far <= least && (!meant || far < least)) {
+      least = far;
+      meant = flags[f].option;
+    }
+  }
+  return meant;
+}
+
+static int command_unknown(const char *name, const char *arg, size_t len,
+                           const struct ljp_flag *flags, unsigned count)
+{
+  const char *meant = command_meant(arg, len, flags, count);
+  ljp_command_error(name, "unknown option '%s'%s%s%s (see ljprof %s --help)",
+                    arg, meant ? ": did you mean " : "", meant ? meant : "",
+                    meant ? "?" : "", name);
+  return LJP_EXIT_USAGE;
+}
+
 /* Takes the option at argv[*i] with its value. -1: go on; else the exit
 ** code. */
 static int command_option(const char *name, const char *help, int argc,
@@ -63,11 +100,8 @@ static int command_option(const char *name, const char *help, int argc,
   while (f < count && (strlen(flags[f].option) != len ||
                        strncmp(arg, flags[f].option, len) != 0))
     f++;
-  if (f == count) {
-    ljp_command_error(name, "unknown option '%s' (see ljprof %s --help)", arg,
-                      name);
-    return LJP_EXIT_USAGE;
-  }
+  if (f == count)
+    return command_unknown(name, arg, len, flags, count);
   if (flags[f].set && arg[len]) {
     ljp_command_error(name, "option '%s' takes no value", flags[f].option);
     return LJP_EXIT_USAGE;

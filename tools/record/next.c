@@ -1,0 +1,80 @@
+/*
+** What the user may type next, once a program has been recorded.
+*/
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/record/record.h"
+#include "tools/shared/command.h"
+
+enum { NEXT_NAME = 4 * PATH_MAX };
+
+/* A file's name as a user types it in this folder, for a shell. A backslash would
+** be doubled when it is printed. */
+static void next_typed(const char *path, char out[NEXT_NAME])
+{
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "abcdefghijklmnopqrstuvwxyz0123456789_-+=./:@%,";
+  char folder[PATH_MAX], *at = out;
+  size_t len = getcwd(folder, sizeof folder) ? strlen(folder) : 0;
+  if (len && strncmp(path, folder, len) == 0 && path[len] == '/')
+    path += len + 1;
+  const char *quote = path[strspn(path, plain)] ? "'" : "";
+  at += sprintf(at, "%s%s", quote, *path == '-' ? "./" : "");
+  for (; *path && at < out + NEXT_NAME - 8; path++)
+    at += sprintf(at, *path == '\'' ? "'\"'\"'" : "%c", *path);
+  sprintf(at, "%s", quote);
+}
+
+/* Adds the files of one kind. first: the name of the first file of all. */
+static size_t next_count(const struct ljp_record_plan *plan,
+                         enum ljp_record_name kind, char first[PATH_MAX])
+{
+  glob_t found;
+  size_t files = ljp_record_files(plan, kind, &found);
+  if (!files)
+    return 0;
+  if (!*first)
+    snprintf(first, PATH_MAX, "%s", found.gl_pathv[0]);
+  globfree(&found);
+  return files;
+}
+
+static void next_tell_report(const struct ljp_record_plan *plan)
+{
+  char first[PATH_MAX] = "", name[NEXT_NAME], base[NEXT_NAME];
+  struct stat now;
+  size_t files = 0;
+  if (!stat(plan->path, &now) && !S_ISREG(now.st_mode))
+    return;
+  if (ljp_record_replaced(plan)) {
+    snprintf(first, sizeof first, "%s", plan->path);
+    files++;
+  }
+  if (ljp_record_rotates(plan))
+    files += next_count(plan, LJP_NAME_SEGMENT, first);
+  files += next_count(plan, LJP_NAME_CHILD, first);
+  files += next_count(plan, LJP_NAME_EXECUTED, first);
+  next_typed(first, name);
+  next_typed(plan->path, base);
+  if (files > 1)
+    ljp_command_error("record",
+                      "next: ljprof report %s (of %zu files, which 'ljprof "
+                      "merge -o FILE %s*' joins)",
+                      name, files, base);
+  else if (files)
+    ljp_command_error("record", "next: ljprof report %s", name);
+}
+
+void ljp_record_next(const struct ljp_record_plan *plan,
+                     const struct ljp_told *told)
+{
+  const unsigned n = told->others;
+  if (told->own && n && !plan->children && !plan->preload)
+    ljp_command_note("record",
+                     "%u process%s that %s started loaded our "
+                     "libluajit-5.1.so.2, too (--children records them)",
+                     n, n == 1 ? "" : "es", plan->program[0]);
+  next_tell_report(plan);
+}
