@@ -14,9 +14,9 @@ for name in "$@"; do
   timeout 300 "$BUILD_DIR/bin/luajit" \
     "$SOURCE_DIR/test/truth/jit.lua" "$name" "$seconds" "$interval" "$timer" \
     "$tmp/profile" "$tmp/functions" "$tmp/lines"
-  "$BUILD_DIR/bin/truth_judge" --samples 10000 2 "$tmp/profile" \
-    "$tmp/functions" || bad=1
-  "$BUILD_DIR/bin/truth_judge" --samples 10000 3 "$tmp/profile" \
-    "$tmp/lines" || bad=1
+  "$BUILD_DIR/bin/truth_judge" --samples 10000 --stall 5000000 \
+    2 "$tmp/profile" "$tmp/functions" || bad=1
+  "$BUILD_DIR/bin/truth_judge" --samples 10000 --stall 5000000 \
+    3 "$tmp/profile" "$tmp/lines" || bad=1
 done
 exit $bad

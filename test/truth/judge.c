@@ -2,7 +2,7 @@
 ** Compares a profile with the truth: for each part of a program, the share of
 ** time that the program measured and the share of the samples' weight.
 **
-**   truth_judge [--samples COUNT] [--looks NS] POINTS FILE TABLE
+**   truth_judge [--samples COUNT] [--looks NS] [--stall NS] POINTS FILE TABLE
 **
 ** TABLE has a line "part<TAB>seconds<TAB>frame[<TAB>thread]" for each part. A
 ** frame matches a part if its text begins with the part's `frame`, or lies in
@@ -21,6 +21,11 @@
 ** four standard deviations of a share are added to POINTS, and so is the share
 ** of the line "ready", the time for which threads of the group were ready to
 ** run, but had no CPU: the place of such a thread cannot be seen.
+**
+** With --stall, a sample that stands for more than NS ns shows that the machine
+** stood still: clocks ran on, even the thread's CPU clock, but no signal came (a
+** virtual machine that has lost its CPU). What such samples stand for beyond NS,
+** at most a tenth of the time, is added to POINTS as a share.
 */
 #include <ctype.h>
 #include <inttypes.h>
@@ -44,6 +49,7 @@ struct part {
 
 static struct part truth_parts[PARTS];
 static int truth_part_count;
+static uint64_t truth_stalled_ns;
 
 static bool truth_read_table(const char *path)
 {
@@ -175,6 +181,7 @@ static double truth_compare(const char *thread, double own, double look)
            told > 0 ? 100 * (double)truth_parts[i].waiting / 1e9 / told : 0);
     if (look > 0)
       off -= 4 * chance + 100 * ready / truth;
+    off -= 100 * fmin((double)truth_stalled_ns / 1e9 / truth, 0.1);
     worst = off > worst ? off : worst;
   }
   printf("ready %.2f %% ", 100 * ready / truth);
@@ -183,6 +190,9 @@ static double truth_compare(const char *thread, double own, double look)
          "s, and %.3f s "
          "were the profiler's thread's (%+.2f %%); %" PRIu64 " samples\n",
          worst, truth, told, own, off, samples);
+  if (truth_stalled_ns)
+    printf("for %.3f s the machine stood still\n",
+           (double)truth_stalled_ns / 1e9);
   return !thread[0] && fabs(off) > worst ? fabs(off) : worst;
 }
 
@@ -205,18 +215,21 @@ int main(int argc, char **argv)
   static struct ljp_reader reader;
   const struct ljp_item *event;
   uint64_t samples = 0, own_ns = 0, wanted = 1;
+  uint64_t stall_ns = UINT64_MAX;
   double look_ns = 0;
   while (argc > 3 && argv[1][0] == '-') {
     if (strcmp(argv[1], "--samples") == 0)
       wanted = strtoull(argv[2], NULL, 10);
     else if (strcmp(argv[1], "--looks") == 0)
       look_ns = strtod(argv[2], NULL);
+    else if (strcmp(argv[1], "--stall") == 0)
+      stall_ns = strtoull(argv[2], NULL, 10);
     argv += 2;
     argc -= 2;
   }
   if (argc != 4) {
-    fprintf(stderr, "usage: truth_judge [--samples COUNT] [--looks NS] POINTS "
-                    "FILE TABLE\n");
+    fprintf(stderr, "usage: truth_judge [--samples COUNT] [--looks NS] "
+                    "[--stall NS] POINTS FILE TABLE\n");
     return 2;
   }
   if (!truth_read_table(argv[3])) {
@@ -236,6 +249,8 @@ int main(int argc, char **argv)
       continue;
     part->weight += event->u.sample.weight;
     part->samples++;
+    if (event->u.sample.weight > stall_ns)
+      truth_stalled_ns += event->u.sample.weight - stall_ns;
     if (event->u.sample.state == LJP_VMSTATE_WAITING)
       part->waiting += event->u.sample.weight;
     samples++;
