@@ -27,6 +27,41 @@ bool ljp_context_thread_wanted(const struct ljp_profile *p, uint32_t thread)
   return t->tid && strcmp(number, want) == 0;
 }
 
+enum ljp_status ljp_context_check_thread(struct ljp_profile *p)
+{
+  size_t at, room = sizeof p->error;
+  if (!p->options.thread || p->thread_count <= 1)
+    return LJP_OK;
+  for (uint32_t i = 1; i < p->thread_count; i++)
+    if (ljp_context_thread_wanted(p, i))
+      return LJP_OK;
+  at = (size_t)snprintf(p->error, room,
+                        "there is no thread '%.40s'; those of the file are",
+                        p->options.thread);
+  for (uint32_t i = 1; i < p->thread_count && at < room; i++) {
+    const struct ljp_profile_thread *t = &p->threads[i];
+    struct ljp_str name = ljp_profile_str(p, t->name);
+    if (room - at < 80) {
+      snprintf(p->error + at, room - at, " ...");
+      break;
+    }
+    at += (size_t)snprintf(p->error + at, room - at,
+                           "%s '%.*s' (number %llu, OS number %llu)",
+                           i > 1 ? "," : "", name.len < 20 ? (int)name.len : 20,
+                           name.len ? name.data : "", (unsigned long long)t->id,
+                           (unsigned long long)t->tid);
+  }
+  return LJP_ERR_USE;
+}
+
+void ljp_context_see_producer(struct ljp_profile *p, uint64_t kind)
+{
+  if (kind < sizeof p->recorded)
+    p->recorded[kind] = true;
+  if (kind == LJP_PRODUCER_MEMORY && !p->options.no_memory)
+    p->has_memory = true;
+}
+
 enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
                                  struct ljp_profile *p,
                                  const struct ljp_item *item, uint64_t vm)
@@ -43,6 +78,7 @@ enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
   cache->kind = memory ? LJP_PRODUCER_MEMORY : LJP_PRODUCER_CPU;
   if (!memory && producer && producer->kind == LJP_PRODUCER_WALL)
     cache->kind = LJP_PRODUCER_WALL;
+  ljp_context_see_producer(p, cache->kind);
   if (producer && !p->interval_ns[cache->kind])
     p->interval_ns[cache->kind] = producer->interval;
   if (memory && producer && producer->interval > p->sample_bytes)

@@ -27,6 +27,13 @@ struct ljp_context_cache {
 /* Whether the options select this thread: by name, id or OS id. */
 bool ljp_context_thread_wanted(const struct ljp_profile *p, uint32_t thread);
 
+/* If options.thread is none of the threads, p->error says which there are.
+** LJP_ERR_USE. */
+enum ljp_status ljp_context_check_thread(struct ljp_profile *p);
+
+/* Notes that the input has a producer of a kind. */
+void ljp_context_see_producer(struct ljp_profile *p, uint64_t kind);
+
 /* Fills the cache for the item's block and a VM. LJP_ERR_MEM. */
 enum ljp_status ljp_context_fill(struct ljp_context_cache *cache,
                                  struct ljp_profile *p,

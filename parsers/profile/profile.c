@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "parsers/profile/context.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
 #include "parsers/tarantool/reader.h"
@@ -225,6 +226,8 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
   ljp_assert(!p->pass->batch.count);
+  if ((status = ljp_context_check_thread(p)))
+    return status;
   p->growth = ljp_growth_sums(&p->pass->growth);
   if ((status = ljp_profile_end_memory(p)) || (status = ljp_profile_rebuild(p)))
     return profile_fail(p, status, ljp_status_text(status));

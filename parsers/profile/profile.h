@@ -326,6 +326,8 @@ struct ljp_profile {
   uint64_t pid;
   uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
   bool has_memory, sampled_memory, has_gc;
+  bool recorded[8]; /* By producer kind: the file has such a producer, even if
+                    ** it has no events of it. */
   /* The profiler that wrote the file; NULL: ours. The files of others have no
   ** times, threads or process. */
   const char *recorded_by;

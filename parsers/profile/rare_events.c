@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
+#include "parsers/profile/context.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/rows.h"
 #include "parsers/profile/traces.h"
@@ -160,6 +161,9 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   case LJP_REC_PROCESS:
     return events_take_process(p, &item->u.process);
   case LJP_REC_PRODUCER:
+    ljp_context_see_producer(p, item->u.producer.kind);
+    pass->context.valid = false;
+    return LJP_OK;
   case LJP_REC_THREAD:
   case LJP_REC_VM:
     pass->context.valid = false;

@@ -246,8 +246,25 @@ static struct types pprof_choose_types(const struct ljp_export *e)
   return types;
 }
 
+/* What a reader shows first: of time, its amount. Of memory only, readers
+** show the last type, as for Go's heap profiles. */
+static enum ljp_value_id pprof_first_shown(const struct ljp_export *e,
+                                           const struct types *types)
+{
+  enum ljp_value_id first = LJP_VALUE_COUNT;
+  if (e->asked)
+    return e->value;
+  for (size_t i = types->count; i-- > 0;)
+    if (types->values[i] == LJP_VALUE_WALL ||
+        types->values[i] == LJP_VALUE_CPU ||
+        (types->values[i] == LJP_VALUE_SAMPLES && e->p->recorded_by))
+      first = types->values[i];
+  return first;
+}
+
 static void pprof_add_types(struct pprof *w, const struct types *types)
 {
+  enum ljp_value_id opens = pprof_first_shown(w->e, types);
   for (size_t i = 0; i < types->count; i++) {
     Ljp__Pprof__ValueType type = LJP__PPROF__VALUE_TYPE__INIT;
     Ljp__Pprof__ValueType *list = &type;
@@ -256,7 +273,7 @@ static void pprof_add_types(struct pprof *w, const struct types *types)
     type.unit = pprof_add_name(w, ljp_value_unit(types->values[i]));
     piece.n_sample_type = 1;
     piece.sample_type = &list;
-    if (w->e->asked && w->e->value == types->values[i])
+    if (types->values[i] == opens)
       piece.default_sample_type = type.type;
     pprof_put(w, &piece);
   }

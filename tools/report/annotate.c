@@ -24,9 +24,9 @@ static const char help[] =
     "\n"
     "WHERE is a source file, SOURCE, or one function in it, SOURCE:FUNCTION "
     "or\n"
-    "SOURCE:LINE (the line of its definition). SOURCE is a path as the profile "
-    "has\n"
-    "it, or the end of that path.\n"
+    "SOURCE:LINE (the line of its definition), or FUNCTION alone if no other "
+    "has its\n"
+    "name. SOURCE is a path as the profile has it, or the end of that path.\n"
     "\n"
     "  --cpu --wall --alloc --live --leaks --peak --churn\n"
     "                     what to count, as in 'ljprof report'\n"
@@ -65,6 +65,33 @@ static bool annotate_ends_with(struct ljp_str path, const char *end, size_t len)
          (path.len == len || path.data[path.len - len - 1] == '/');
 }
 
+static bool annotate_is_named(const struct ljp_profile *p,
+                              const struct ljp_profile_frame *f,
+                              const char *want)
+{
+  struct ljp_str name = ljp_profile_str(p, f->name);
+  return name.len == strlen(want) && memcmp(name.data, want, name.len) == 0;
+}
+
+/* Finds the Lua functions of a name, wherever they are. Returns how many others
+** there are beside the one found. */
+static uint32_t annotate_find_function(struct annotate *a, const char *name)
+{
+  const struct ljp_profile *p = a->r.p;
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[i];
+    if ((f->kind != LJP_FRAME_LUA && f->kind != LJP_FRAME_LUA_INLINED) ||
+        !f->file || !annotate_is_named(p, f, name))
+      continue;
+    others += a->file && a->function != f->function;
+    a->file = f->file;
+    a->first_line = f->first_line;
+    a->function = f->function;
+  }
+  return others;
+}
+
 /* Finds WHERE among the frames. Returns 0, or the exit code after reporting
 ** the error. */
 static int annotate_find_place(struct annotate *a, const char *where)
@@ -83,11 +110,9 @@ static int annotate_find_place(struct annotate *a, const char *where)
     }
     if (!colon || !annotate_ends_with(file, where, (size_t)(colon - where)))
       continue;
-    struct ljp_str name = ljp_profile_str(p, f->name);
     char line[16];
     snprintf(line, sizeof line, "%" PRIu32, f->first_line);
-    if ((name.len == strlen(colon + 1) &&
-         memcmp(name.data, colon + 1, name.len) == 0) ||
+    if (annotate_is_named(p, f, colon + 1) ||
         (f->first_line && strcmp(line, colon + 1) == 0)) {
       others += part && part_frame != f->function;
       part = f->file;
@@ -99,10 +124,12 @@ static int annotate_find_place(struct annotate *a, const char *where)
   a->file = whole ? whole : part;
   if (whole)
     a->first_line = a->function = 0;
+  if (!a->file)
+    others = annotate_find_function(a, where);
   if (!a->file) {
     ljp_command_error("annotate",
                       "%s: no '%s' in the profile (ljprof report --by file "
-                      "lists its files)",
+                      "lists its files, ljprof report its functions)",
                       a->r.path, where);
     return LJP_EXIT_FAILED;
   }
@@ -218,7 +245,7 @@ static void annotate_print_line(const struct annotate *a, uint32_t line,
   for (uint32_t at = 0; at < text.len;) {
     const char *tab = memchr(text.data + at, '\t', text.len - at);
     uint32_t n = tab ? (uint32_t)(tab - text.data) - at : text.len - at;
-    ljp_print_safe(out, ljp_str(text.data + at, n));
+    ljp_print_source(out, ljp_str(text.data + at, n));
     at += n;
     if (tab) {
       ljp_print_str(out, "    ");
@@ -312,6 +339,10 @@ static void annotate_json(const struct annotate *a, FILE *source)
 static int annotate_nothing(const struct annotate *a, const char *where)
 {
   const bool samples = !ljp_measure_is_memory(a->r.select.measure);
+  if (ljp_report_lacks(&a->r)) {
+    ljp_command_error("annotate", "%s: %s", a->r.path, ljp_report_lacks(&a->r));
+    return LJP_EXIT_FAILED;
+  }
   ljp_command_error("annotate", "%s: nothing to show: %s '%s'%s", a->r.path,
                     samples && a->r.p->recorded_by
                         ? "Tarantool's sysprof records no lines, so none is "

@@ -122,6 +122,26 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
   return code;
 }
 
+const char *ljp_report_lacks(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  if (ljp_measure_is_memory(r->select.measure))
+    return p->has_memory ? NULL
+                         : "the file has no memory events ('ljprof record "
+                           "--memory' records them)";
+  if (p->recorded_by)
+    return NULL;
+  if (r->select.measure == LJP_MEASURE_WALL)
+    return p->recorded[LJP_PRODUCER_WALL]
+               ? NULL
+               : "the file has no wall-clock samples ('ljprof record --event "
+                 "wall' takes them)";
+  return p->recorded[LJP_PRODUCER_CPU]
+             ? NULL
+             : "the file has no CPU samples ('ljprof record' takes them, "
+               "without --no-cpu and --event wall)";
+}
+
 void ljp_report_close(struct ljp_report *r)
 {
   ljp_select_fini(&r->select);

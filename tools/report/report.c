@@ -44,7 +44,8 @@ static const char help[] =
     "                     with --by stack)\n"
     "  --c-lines          with --by line or file: count C code for its own "
     "lines\n"
-    "  --top N            show at most N rows (default 40; 0: all)\n"
+    "  --top N            show at most N rows (default 40, with --json all; 0: "
+    "all)\n"
     "  --min PERCENT      hide branches of a tree below this share (default "
     "0.5)\n"
     "  --json             write JSON: totals first, then all rows\n"
@@ -80,7 +81,7 @@ static int report_usage(const char *option, const char *value,
 static int report_parse(const struct args *a, struct ljp_report *r)
 {
   char *end;
-  r->top = 40;
+  r->top = a->json ? 0 : 40;
   r->min_percent = 0.5;
   r->json = a->json;
   r->lines = a->lines;
@@ -153,13 +154,14 @@ static int report_show(struct ljp_report *r)
 {
   const struct ljp_value *all = &r->select.total;
   bool empty = !all->count && !all->weight, ok = true;
+  const char *lacks = empty ? ljp_report_lacks(r) : NULL;
   if (r->jit) {
     ok = report_jit(r);
   } else if (r->json) {
     ljp_report_json_begin(r);
     ok = report_rows(r);
     ljp_report_json_end(r);
-  } else {
+  } else if (!lacks) {
     ljp_report_head(r);
     if (!empty)
       ok = report_rows(r);
@@ -170,11 +172,14 @@ static int report_show(struct ljp_report *r)
   }
   if (!empty)
     return LJP_EXIT_OK;
-  ljp_command_error("report", "%s: nothing to show: no %s%s", r->path,
-                    ljp_measure_text(r->select.measure),
-                    r->p->totals.filtered || r->p->row_count
-                        ? " in what is selected"
-                        : " in the file");
+  if (lacks)
+    ljp_command_error("report", "%s: %s", r->path, lacks);
+  else
+    ljp_command_error("report", "%s: nothing to show: no %s%s", r->path,
+                      ljp_measure_text(r->select.measure),
+                      r->p->totals.filtered || r->p->row_count
+                          ? " in what is selected"
+                          : " in the file");
   return LJP_EXIT_FAILED;
 }
 
@@ -204,6 +209,12 @@ int ljp_command_report(int argc, char **argv)
   if ((code = report_parse(&a, &r)) || (code = report_parse_by(&a, &r)) ||
       (code = ljp_report_open(&common, "report", a.file, &r)))
     return code;
+  if (r.by == LJP_BY_TYPE && !ljp_measure_is_memory(r.select.measure)) {
+    ljp_command_error("report", "--by type: samples have no type; it groups "
+                                "memory (--alloc, --live, --leaks ...)");
+    ljp_report_close(&r);
+    return LJP_EXIT_USAGE;
+  }
   if (!a.by && !r.tree && r.select.measure == LJP_MEASURE_LEAKS)
     r.by = LJP_BY_STACK;
   r.lines |=

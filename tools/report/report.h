@@ -75,6 +75,9 @@ int ljp_report_open(const struct ljp_report_options *common,
                     const char *command, const char *file,
                     struct ljp_report *r);
 void ljp_report_close(struct ljp_report *r);
+/* Says that nothing of this kind was recorded, and how to record it; NULL: it
+** was. */
+const char *ljp_report_lacks(const struct ljp_report *r);
 
 /* table.c, call_tree.c: the rows, as text or JSON. False: out of memory. */
 bool ljp_report_table(const struct ljp_report *r);

@@ -88,13 +88,14 @@ void ljp_print_format(struct ljp_print *out, const char *format, ...)
                   (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* quote: one more character to escape; 0: none. */
-static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote)
+/* quote: one more character to escape; 0: none. back: escape backslashes. */
+static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote,
+                          bool back)
 {
   while (s.len) {
     uint32_t rune;
     struct ljp_str c = ljp_text_next(&s, &rune);
-    if (rune == '\\' || (quote && rune == (uint8_t)quote)) {
+    if ((back && rune == '\\') || (quote && rune == (uint8_t)quote)) {
       ljp_print_format(out, "\\%c", (char)rune);
     } else if (rune == LJP_TEXT_BAD || ljp_text_is_hidden(rune)) {
       for (uint32_t i = 0; i < c.len; i++)
@@ -107,13 +108,18 @@ static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote)
 
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s)
 {
-  print_escaped(out, s, 0);
+  print_escaped(out, s, 0, true);
+}
+
+void ljp_print_source(struct ljp_print *out, struct ljp_str s)
+{
+  print_escaped(out, s, 0, false);
 }
 
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
 {
   ljp_print_raw(out, "\"", 1);
-  print_escaped(out, s, '"');
+  print_escaped(out, s, '"', true);
   ljp_print_raw(out, "\"", 1);
 }
 

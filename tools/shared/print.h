@@ -33,6 +33,8 @@ ljp_print_format(struct ljp_print *out, const char *format, ...);
 /* Text for people: bytes that are not UTF-8, and the characters of
 ** ljp_text_is_hidden(), become \xNN. */
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s);
+/* The same for source code: backslashes stay as they are. */
+void ljp_print_source(struct ljp_print *out, struct ljp_str s);
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s);
 
 /* A JSON string in quotes. Hidden characters become \uNNNN; bytes that are not
