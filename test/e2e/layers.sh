@@ -46,6 +46,7 @@ parsers/symbols       parsers/stream parsers/base plain
 parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
+tools/expect          tools/report tools/shared parsers/* plain
 tools/export          tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/shared parsers/* plain

@@ -367,11 +367,18 @@ int ljp_command_check(int argc, char **argv)
   static struct ljp_print out;
   static struct ljp_growth growth;
   const char *file;
+  const char *budget = NULL;
   bool json = false, whole = false;
-  const struct ljp_flag flags[] = {{"--json", &json, NULL}};
-  int code = ljp_command_options("check", help, argc, argv, flags, 1, &file);
+  const struct ljp_flag flags[] = {{"--json", &json, NULL},
+                                   {"--expect", NULL, &budget}};
+  int code = ljp_command_options("check", help, argc, argv, flags, 2, &file);
   if (code >= 0)
     return code;
+  if (budget) { /* People look for it here. */
+    ljp_command_error(
+        "check", "budgets have a command: ljprof expect FILE '%s'", budget);
+    return LJP_EXIT_USAGE;
+  }
   struct ljp_input input;
   bool tarantool;
   if ((code = ljp_inspect_open("check", file, &input, &tarantool)))

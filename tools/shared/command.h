@@ -22,6 +22,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(merge, "join file segments, or the files of several workers")              \
   _(flame, "make a flame graph, as a page or a drawing")                       \
   _(diff, "compare two profiles")                                              \
+  _(expect, "check a profile against budgets, for CI")                         \
   _(export, "write a profile in the format of another tool")
 
 #define LJP_X(name, text) int ljp_command_##name(int argc, char **argv);
