@@ -4,6 +4,7 @@
 #include "parsers/profile/definitions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
@@ -116,6 +117,23 @@ static enum ljp_status definitions_chunk_name(struct ljp_profile *p,
   return ljp_profile_intern_string(p, ljp_chunk_name(chunk, room), id);
 }
 
+/* A few builtins of LuaJIT are written in Lua and built in as bytecode. Their
+** chunk is their name without the library's, and their line is -1. */
+static enum ljp_status definitions_builtin(struct ljp_profile *p,
+                                           struct ljp_str name, uint32_t *id)
+{
+  static const char *const all[] = {
+      "math.deg",     "math.rad",       "string.len",   "table.foreach",
+      "table.getn",   "table.foreachi", "table.remove", "table.move",
+      "table.insert", "table.concat"};
+  for (size_t i = 0; name.len && i < sizeof all / sizeof *all; i++) {
+    const char *own = strchr(all[i], '.') + 1;
+    if (strlen(own) == name.len && memcmp(own, name.data, name.len) == 0)
+      name = (struct ljp_str){all[i], (uint32_t)strlen(all[i])};
+  }
+  return ljp_profile_intern_string(p, name, id);
+}
+
 enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
                                        struct ljp_profile_proto *proto)
 {
@@ -132,8 +150,13 @@ enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
         name = (struct ljp_str){main_chunk, sizeof main_chunk - 1};
       fresh.known = !(rec->flags & LJP_PROTO_UNKNOWN);
       fresh.first_line = ljp_clamp_u32(rec->first_line);
-      if ((status = ljp_profile_intern_string(p, name, &fresh.name)) ||
-          (fresh.known &&
+      fresh.builtin = fresh.known && fresh.first_line == UINT32_MAX;
+      if (fresh.builtin)
+        fresh.first_line = 0;
+      if ((status = fresh.builtin
+                        ? definitions_builtin(p, rec->chunk, &fresh.name)
+                        : ljp_profile_intern_string(p, name, &fresh.name)) ||
+          (fresh.known && !fresh.builtin &&
            (status = definitions_chunk_name(p, rec->chunk, &fresh.file))))
         return status;
     }

@@ -13,6 +13,7 @@ struct ljp_profile_proto {
   uint32_t name, file, first_line;
   uint32_t epoch; /* Of the pass, in which it was looked up. */
   bool known;     /* The function could be described. */
+  bool builtin;   /* It belongs to LuaJIT; there is no file or line. */
 };
 #define LJP_PROFILE_PROTOS 4096u
 

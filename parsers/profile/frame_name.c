@@ -189,7 +189,8 @@ static void name_add_place(struct line *line, const struct ljp_profile *p,
   case LJP_FRAME_TRACE:
     if (f->file) {
       name_add_str(line, ljp_profile_str(p, f->file));
-      name_add(line, ":%" PRIu32, f->first_line);
+      if (f->first_line)
+        name_add(line, ":%" PRIu32, f->first_line);
     }
     return;
   case LJP_FRAME_CFUNC:

@@ -38,12 +38,25 @@ functions_identity(const struct ljp_profile_frame *f)
   return id;
 }
 
+/* Makes frames of builtins in bytecode what those of other builtins are. */
+static void functions_turn_builtins(struct ljp_profile *p)
+{
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    struct ljp_profile_frame *f = &p->frames[i];
+    if ((f->kind == LJP_FRAME_LUA || f->kind == LJP_FRAME_LUA_INLINED) &&
+        f->first_line == LJP_PROFILE_BUILTIN_LINE && !f->file)
+      *f = (struct ljp_profile_frame){
+          .kind = LJP_FRAME_BUILTIN, .name = f->name, .flags = f->flags & 0xf};
+  }
+}
+
 enum ljp_status ljp_profile_number_functions(struct ljp_profile *p)
 {
   struct ljp_index index = {0};
   struct ljp_profile_frame *ids = NULL;
   uint32_t room = 0, count = 0;
   enum ljp_status status = LJP_OK;
+  functions_turn_builtins(p);
   for (uint32_t i = 0; i < p->frame_count; i++) {
     struct ljp_profile_frame id = functions_identity(&p->frames[i]);
     uint64_t h = ljp_hash_mix(p->strings.seed, id.offset);

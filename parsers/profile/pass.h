@@ -90,6 +90,11 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
 enum ljp_status ljp_profile_rebuild(struct ljp_profile *p);
 
 /* functions.c: numbers the functions of p->frames. */
+/* The line of builtins in bytecode during the pass. Their frames become frames
+** of builtins when it is over, because until then a builtin's frame stands for
+** machine code, too. */
+#define LJP_PROFILE_BUILTIN_LINE UINT32_MAX
+
 enum ljp_status ljp_profile_number_functions(struct ljp_profile *p);
 
 /* notices.c: writes the sentences of ljp_profile_notice(). */

@@ -53,7 +53,7 @@ static enum ljp_status stack_frame_lua(struct ljp_profile *p,
   if (proto.known) {
     f->name = proto.name;
     f->file = proto.file;
-    f->first_line = proto.first_line;
+    f->first_line = proto.builtin ? LJP_PROFILE_BUILTIN_LINE : proto.first_line;
   } else {
     f->flags |= LJP_PROFILE_UNKNOWN;
     f->offset = node->ref;
@@ -82,7 +82,7 @@ static enum ljp_status stack_frame_trace(struct ljp_profile *p,
   if (status)
     return status;
   status = ljp_profile_find_proto(p, trace->proto, &proto);
-  f->file = proto.file;
+  f->file = proto.builtin ? proto.name : proto.file;
   return status;
 }
 

@@ -99,3 +99,27 @@ while at < len(data):
 print(strings[first])'
 }
 same "pprof opens" "cpu cpu " "$(opens both.ljp) $(opens cpu.ljp) $(opens memory.ljp)"
+
+# Builtins that LuaJIT has as bytecode are builtins in every view.
+cat > bytecode.lua <<'EOF'
+local t, from = {}, os.clock()
+repeat
+  for i = 1, 1e4 do t[i] = i end
+  for _ = 1, 1e4 do table.remove(t) end
+  for i = 1, 1e4 do table.foreach({i}, function(k) t[k] = nil end) end
+until os.clock() - from > 0.3
+EOF
+for jit in on off; do
+  "$ljprof" record --force -o bytecode.ljp -- "$BUILD_DIR/bin/luajit" -j$jit \
+    bytecode.lua 2> err.txt || fail "$(cat err.txt)"
+  {
+    "$ljprof" report --json bytecode.ljp
+    "$ljprof" report --jit --top 0 bytecode.ljp
+    "$ljprof" export --to collapsed -o - bytecode.ljp
+    "$ljprof" flame --svg -o - bytecode.ljp
+  } > rows.txt
+  ! grep -E '4294967295|\[string "' rows.txt > bad.txt || fail "$(head bad.txt)"
+  grep -q '^{"name":"table.remove",.*"function":"table.remove","kind":"builtin"' \
+    rows.txt || fail "no table.remove with -j$jit"
+done
+ok "builtins in bytecode have their names"

@@ -53,11 +53,13 @@ static void jit_text_name(const struct ljp_report *r, uint32_t name)
 static void jit_text_place(const struct ljp_report *r, uint32_t name,
                            uint32_t file, uint32_t line)
 {
-  if (!file) {
+  if (!file && !name) {
     ljp_print_str(r->out, "(unknown place)");
     return;
   }
   jit_text_name(r, name);
+  if (!file) /* A builtin. */
+    return;
   ljp_print_str(r->out, " ");
   ljp_print_safe(r->out, ljp_profile_str(r->p, file));
   ljp_print_format(r->out, ":%" PRIu32, line);
