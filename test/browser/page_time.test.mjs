@@ -75,3 +75,49 @@ test('the heat map selects time too', async () => {
     globalThis.ljprof.timeline.cells.reduce((s, x) => s + x, 0));
   assert.equal(cells, sum(cpu.stacks()));
 });
+
+test('each tick has its cell in the heat map', async () => {
+  const cells = await page.evaluate(() => {
+    const {timeline} = globalThis.ljprof;
+    const n = 2500;
+    const one = new Float64Array(n).fill(1);
+    const heat = Object.assign(Object.create(timeline, {span: {value: n}}), {
+      heatKey: '', profile: {tickNs: 1e6},
+      look: {...timeline.look, metric: 'weight', contexts: null,
+        view: {id: 'heat', unit: 'ns', rows: {n, ctx: new Uint16Array(n),
+          tick: Uint32Array.from(one, (_, i) => i), count: one, weight: one}}},
+    });
+    heat.drawHeat();
+    timeline.drawHeat();
+    return {shape: heat.heatShape(), cells: [...heat.cells]};
+  });
+  assert.equal(cells.shape.rows, 50);
+  assert.deepEqual(cells.cells, new Array(2500).fill(1));
+});
+
+test('one busy thread uses one processor, not 141 %', async () => {
+  const [most, all, weight] = await page.evaluate(() => {
+    const {timeline} = globalThis.ljprof;
+    const tick = [];
+    const weights = [];
+    let at = 0;
+    for (let i = 0; at < 1.5e9; i++) { // The distances of real samples differ.
+      const w = 0.7e6 + i * 7919 % 600011;
+      at += w;
+      tick.push(Math.floor(at / 1e6));
+      weights.push(w);
+    }
+    const n = tick.length;
+    const line = Object.assign(Object.create(timeline, {span: {value: 1501}}), {
+      binsKey: '', profile: {tickNs: 1e6},
+      look: {metric: 'weight', contexts: null, contextsKey: '',
+        view: {id: 'cpu', unit: 'ns', rows: {n, tick, weight: weights,
+          ctx: new Uint16Array(n), count: new Float64Array(n).fill(1)}}},
+    });
+    const bins = line.bins(550);
+    return [Math.max(...bins) / line.binTicks / 1e6,
+      bins.reduce((a, b) => a + b, 0), weights.reduce((a, b) => a + b, 0)];
+  });
+  assert.ok(most < 1.15, `${most * 100} %`);
+  assert.ok(Math.abs(all - weight) < 1, `${all} of ${weight}`);
+});

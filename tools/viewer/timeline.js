@@ -78,10 +78,14 @@ class Timeline {
   }
 
   // Sums up the rows in one bin for each bar. A bin is a whole number of ticks,
-  // because rounding would look like a change of activity.
+  // because rounding would look like a change of activity. A sample counts for
+  // the time before it, for which it stands; its own time is known to a tick,
+  // so a bin of few ticks would show more time than there was.
   bins(most) {
     const {view, contexts, contextsKey, metric} = this.look;
-    const each = this.binTicks = Math.ceil(this.span / most);
+    const spread = metric === 'weight' && view.unit === 'ns' && !view.untimed;
+    const each = this.binTicks = Math.max(Math.ceil(this.span / most),
+      spread ? Math.min(10, Math.ceil(this.span / 20)) : 1);
     const count = Math.ceil(this.span / each);
     const key = [view.id, contextsKey, metric, count].join();
     if (this.binsKey === key) return this.binned;
@@ -89,10 +93,28 @@ class Timeline {
     const value = rows[metric];
     const out = new Float64Array(count);
     for (let i = 0; i < rows.n; i++)
-      if (!contexts || contexts[rows.ctx[i]])
-        out[Math.min(count - 1, rows.tick[i] / each | 0)] += value[i];
+      if (!contexts || contexts[rows.ctx[i]]) {
+        const ticks = spread ? value[i] / rows.count[i] / this.profile.tickNs : 0;
+        this.addBack(out, (rows.tick[i] + 1) / each, ticks / each, value[i]);
+      }
     this.binsKey = key;
     return this.binned = out;
+  }
+
+  // Adds x to the bins before the time `end`, for a time; both are in bins.
+  addBack(bins, end, time, x) {
+    end = Math.min(bins.length, end);
+    const from = Math.max(0, end - time);
+    let at = Math.ceil(end) - 1;
+    let left = x;
+    for (; at > from; at--) {
+      const part = Math.min(left, x * (end - at) / (end - from));
+      bins[at] += part;
+      left -= part;
+      x -= part;
+      end = at;
+    }
+    bins[at] += left;
   }
 
   fitCanvas(canvas, height) {
@@ -379,7 +401,9 @@ class Timeline {
         col = s * second;
         break;
       }
-    const rows = Math.max(1, Math.min(50, Math.floor(col)));
+    col = Math.max(1, Math.round(col));
+    let rows = Math.min(50, col);
+    while (col % rows) rows--; // Each cell is as many whole ticks as any other.
     const cols = Math.max(1, Math.ceil(this.span / col));
     return {col, rows, cols, w: Math.min(room / cols, 40), h: 2.4, y: 6};
   }
@@ -400,7 +424,7 @@ class Timeline {
         if (!contexts || contexts[r.ctx[i]]) {
           const t = r.tick[i];
           const x = Math.floor(t / col);
-          const into = Math.min(rows - 1, Math.floor((t - x * col) / col * rows));
+          const into = Math.floor((t - x * col) * rows / col);
           cells[Math.min(cols - 1, x) * rows + into] += value[i];
         }
     }
@@ -411,7 +435,7 @@ class Timeline {
     for (let x = 0; x < cols; x++)
       for (let r = 0; r < rows; r++) {
         const k = most ? this.cells[x * rows + r] / most : 0;
-        const tick = x * col + r / rows * col;
+        const tick = x * col + r * col / rows;
         const s = this.drag && this.drag.range || this.selection;
         const out = s && (tick < s[0] || tick >= s[1]);
         c.globalAlpha = out ? 0.28 : 1;
@@ -429,7 +453,7 @@ class Timeline {
     const {col, rows, cols, w, h, y} = this.heatShape();
     const x = Math.min(cols - 1, Math.max(0, Math.floor((e.offsetX - GUTTER) / w)));
     const r = Math.min(rows - 1, Math.max(0, Math.floor((e.offsetY - y) / h)));
-    return {from: x * col + r / rows * col, to: x * col + (r + 1) / rows * col};
+    return {from: x * col + r * col / rows, to: x * col + (r + 1) * col / rows};
   }
 
   heatDown(e) {
