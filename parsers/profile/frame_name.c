@@ -62,6 +62,10 @@ const char *ljp_profile_kind_text(unsigned kind)
     return "beyond the limit";
   case LJP_FRAME_BEFORE:
     return "before the session";
+  case LJP_FRAME_COLLECTOR:
+    return "garbage collector";
+  case LJP_FRAME_OUTSIDE:
+    return "outside Lua";
   case LJP_FRAME_ROOT:
     return "root";
   }
@@ -81,6 +85,10 @@ static void name_add_code(struct line *line, const struct ljp_profile *p,
   struct ljp_str path = ljp_profile_str(p, p->modules[f->module].path);
   if (f->name) {
     name_add_str(line, ljp_profile_str(p, f->name));
+  } else if (f->module && f->kind == LJP_FRAME_CFUNC && !f->offset) {
+    name_add(line, "(function of ");
+    name_add_str(line, ljp_base_name(path));
+    name_add(line, ")");
   } else if (f->module) {
     if (path.len)
       name_add_str(line, ljp_base_name(path));
@@ -160,6 +168,12 @@ static void name_add_function(struct line *line, const struct ljp_profile *p,
     return;
   case LJP_FRAME_BEFORE:
     name_add(line, "(allocated before the session)");
+    return;
+  case LJP_FRAME_COLLECTOR:
+    name_add(line, "[garbage collector]");
+    return;
+  case LJP_FRAME_OUTSIDE:
+    name_add(line, "[outside Lua]");
     return;
   case LJP_FRAME_ROOT:
     name_add(line, "all");

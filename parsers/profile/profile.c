@@ -238,6 +238,8 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
   if ((status = ljp_profile_make_notices(p)))
     return profile_fail(p, status, ljp_status_text(status));
   profile_free_pass(p);
+  if (p->options.lua_view && (status = ljp_profile_fold(p, NULL)))
+    return profile_fail(p, status, ljp_status_text(status));
   return LJP_OK;
 }
 

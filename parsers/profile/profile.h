@@ -51,6 +51,8 @@ enum ljp_profile_kind {
   LJP_FRAME_LOST,          /* For the callers that were lost in a gap. */
   LJP_FRAME_TOO_MANY,      /* For stacks beyond the limits above. */
   LJP_FRAME_BEFORE,        /* For memory allocated before the session. */
+  LJP_FRAME_COLLECTOR,     /* For the collector, in the Lua view. */
+  LJP_FRAME_OUTSIDE,       /* For stacks without Lua, in the Lua view. */
   LJP_FRAME_ROOT           /* Of node 0 only. */
 };
 
@@ -282,6 +284,7 @@ struct ljp_profile_options {
   bool no_symbols;
   bool no_samples, no_memory; /* Ignore these events. */
   bool points;
+  bool lua_view;     /* Folds the profile when it is finished. */
   bool trace_stacks; /* Keep the stacks of trace events, even at nodes where
                      ** nothing was counted. */
   struct ljp_symbols_options symbols;
@@ -328,6 +331,7 @@ struct ljp_profile {
   bool has_memory, sampled_memory, has_gc;
   bool recorded[8]; /* By producer kind: the file has such a producer, even if
                     ** it has no events of it. */
+  bool folded; /* It is in the Lua view, and that hides machine code. */
   /* The profiler that wrote the file; NULL: ours. The files of others have no
   ** times, threads or process. */
   const char *recorded_by;
@@ -361,6 +365,12 @@ enum ljp_status ljp_profile_add_tarantool(struct ljp_profile *p,
 
 /* Resolves symbols and completes the arrays. Errors as above. */
 enum ljp_status ljp_profile_finish(struct ljp_profile *p);
+
+/* Turns the native view of a finished profile into the Lua view (fold.c). The
+** totals do not change. row_map: from an old row to the new one where it is
+** counted; zero before, as many as there are rows. NULL: not wanted. After
+** LJP_ERR_MEM, p can only be freed. */
+enum ljp_status ljp_profile_fold(struct ljp_profile *p, uint32_t *row_map);
 
 /* Opens a file ("-": standard input), adds it and finishes the profile. The
 ** first bytes tell what wrote the file. On failure *p is NULL and error says

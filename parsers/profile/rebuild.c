@@ -16,6 +16,7 @@
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
 #include "parsers/profile/points.h"
+#include "parsers/profile/tables.h"
 #include "src/base/assert.h"
 
 /* The address to look up for a frame; false: it has none. */
@@ -134,47 +135,6 @@ static enum ljp_status rebuild_add_frame(struct ljp_profile *p,
   return LJP_OK;
 }
 
-static void rebuild_add_memory(struct ljp_profile_memory *to,
-                               const struct ljp_profile_memory *from)
-{
-  to->alloc_objects += from->alloc_objects;
-  to->alloc_bytes += from->alloc_bytes;
-  to->free_events += from->free_events;
-  to->free_objects += from->free_objects;
-  to->free_bytes += from->free_bytes;
-  to->realloc_events += from->realloc_events;
-  to->moved_objects_in += from->moved_objects_in;
-  to->moved_objects_out += from->moved_objects_out;
-  to->live_objects += from->live_objects;
-  to->live_bytes += from->live_bytes;
-  to->peak_objects += from->peak_objects;
-  to->peak_bytes += from->peak_bytes;
-  to->temporary_objects += from->temporary_objects;
-  to->temporary_bytes += from->temporary_bytes;
-  to->old_objects += from->old_objects;
-  to->old_bytes += from->old_bytes;
-  to->recent_objects += from->recent_objects;
-  to->recent_bytes += from->recent_bytes;
-  to->slices |= from->slices;
-}
-
-static void rebuild_add_site(struct ljp_profile_site *to,
-                             const struct ljp_profile_site *from)
-{
-  to->frees += from->frees;
-  to->free_bytes += from->free_bytes;
-  to->realloc_bytes += from->realloc_bytes;
-  to->realloc_old_bytes += from->realloc_old_bytes;
-}
-
-static void rebuild_add_estimates(struct ljp_profile_estimates *to,
-                                  const struct ljp_profile_estimates *from)
-{
-#define LJP_X(name) ljp_estimate_sum(&to->name, &from->name);
-  LJP_ESTIMATES_LIST(LJP_X)
-#undef LJP_X
-}
-
 /* What is known about a node of the pass. */
 enum {
   USED = 1,     /* Something was counted at it or at a descendant. */
@@ -209,17 +169,6 @@ static uint8_t *rebuild_find_used(const struct ljp_profile *p, bool symbols)
   return used;
 }
 
-/* The tables of the pass, which are read while p gets the new ones. */
-struct old {
-  struct ljp_profile_frame *frames;
-  struct ljp_profile_node *nodes;
-  struct ljp_profile_row *rows;
-  struct ljp_profile_memory *memory;
-  struct ljp_profile_estimates *estimates;
-  struct ljp_profile_site *sites;
-  uint32_t node_count, row_count;
-};
-
 /* Frees what only the pass used. */
 static void rebuild_free_indexes(struct ljp_profile_pass *pass)
 {
@@ -230,27 +179,10 @@ static void rebuild_free_indexes(struct ljp_profile_pass *pass)
   ljp_live_fini(&pass->live);
 }
 
-/* Moves the tables of the pass to old. */
-static void rebuild_begin(struct ljp_profile *p, struct old *old)
-{
-  struct ljp_profile_pass *pass = p->pass;
-  *old = (struct old){p->frames,    p->nodes, p->rows,       p->memory,
-                      p->estimates, p->sites, p->node_count, p->row_count};
-  p->frames = NULL;
-  p->nodes = NULL;
-  p->rows = NULL;
-  p->memory = NULL;
-  p->estimates = NULL;
-  p->sites = NULL;
-  p->frame_count = p->node_count = p->row_count = p->memory_count = 0;
-  pass->frame_room = pass->node_room = pass->row_room = pass->memory_room = 0;
-  pass->estimate_room = pass->site_room = 0;
-}
-
 /* map: from a node of the pass to the new one. */
 static enum ljp_status rebuild_nodes(struct ljp_profile *p,
-                                     const struct old *old, const uint8_t *used,
-                                     uint32_t *map)
+                                     const struct ljp_tables *old,
+                                     const uint8_t *used, uint32_t *map)
 {
   struct ljp_profile_frame root = {.kind = LJP_FRAME_ROOT};
   enum ljp_status status;
@@ -275,44 +207,6 @@ static enum ljp_status rebuild_nodes(struct ljp_profile *p,
     if ((status = rebuild_add_frame(p, f, called, parent, &map[i])))
       return status;
     ljp_assert(i != LJP_NODE_TOO_MANY || map[i] == i);
-  }
-  return LJP_OK;
-}
-
-/* row_map: from a row of the pass to the new one. */
-static enum ljp_status rebuild_rows(struct ljp_profile *p,
-                                    const struct old *old, const uint32_t *map,
-                                    uint32_t *row_map)
-{
-  enum ljp_status status;
-  uint32_t memory;
-  if ((status = ljp_profile_init_memory(p)))
-    return status;
-  ljp_assert(p->memory_count == 1);
-  for (uint32_t i = 0; i < old->row_count; i++) {
-    const struct ljp_profile_row *row = &old->rows[i];
-    if (!row->count && !row->weight && !row->memory)
-      continue;
-    if ((status = ljp_profile_intern_row(p, map[row->node], row->context,
-                                         &row_map[i])))
-      return status;
-    p->rows[row_map[i]].count += row->count;
-    p->rows[row_map[i]].weight += row->weight;
-    if (!row->memory)
-      continue;
-    if ((status = ljp_profile_intern_memory(p, row_map[i], &memory)))
-      return status;
-    rebuild_add_memory(&p->memory[memory], &old->memory[row->memory]);
-    if (old->sites) {
-      if ((status = ljp_profile_reserve_sites(p)))
-        return status;
-      rebuild_add_site(&p->sites[memory], &old->sites[row->memory]);
-    }
-    if (!old->estimates)
-      continue;
-    if ((status = ljp_profile_reserve_estimates(p)))
-      return status;
-    rebuild_add_estimates(&p->estimates[memory], &old->estimates[row->memory]);
   }
   return LJP_OK;
 }
@@ -402,9 +296,9 @@ static void rebuild_sum_totals(struct ljp_profile *p)
       break;
     }
     if (row->memory)
-      rebuild_add_memory(&t->memory, &p->memory[row->memory]);
+      ljp_tables_add_memory(&t->memory, &p->memory[row->memory]);
     if (row->memory && p->estimates)
-      rebuild_add_estimates(&t->estimates, &p->estimates[row->memory]);
+      ljp_tables_add_estimates(&t->estimates, &p->estimates[row->memory]);
   }
 }
 
@@ -413,17 +307,15 @@ static enum ljp_status rebuild_tables(struct ljp_profile *p,
                                       const uint8_t *used, uint32_t *map,
                                       uint32_t *row_map)
 {
-  struct old old;
+  struct ljp_tables old;
   enum ljp_status status;
-  rebuild_begin(p, &old);
-  if (!(status = rebuild_nodes(p, &old, used, map)))
-    status = rebuild_rows(p, &old, map, row_map);
-  free(old.frames);
-  free(old.nodes);
-  free(old.rows);
-  free(old.memory);
-  free(old.estimates);
-  free(old.sites);
+  ljp_tables_take(p, &old);
+  if (!(status = rebuild_nodes(p, &old, used, map))) {
+    for (uint32_t i = 0; i < old.row_count; i++)
+      old.rows[i].node = map[old.rows[i].node];
+    status = ljp_tables_move_rows(p, &old, row_map);
+  }
+  ljp_tables_free(&old);
   return status;
 }
 

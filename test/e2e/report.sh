@@ -25,16 +25,20 @@ for file in every-record killed rotated small-table vm-closed; do
   # shellcheck disable=SC2046 # two numbers
   set -- $(counted "$data/$file.ljp" cpu)
   [ "$1" -gt 0 ] || fail "$file: no samples"
+  # shellcheck disable=SC2086 # an option or none
   for by in function line module file kind trace stack thread vm state; do
-    "$ljprof" report --cpu --json --by $by "$data/$file.ljp" > r.json ||
-      fail "report --by $by $file"
+    for view in "" --native; do
+      "$ljprof" report --cpu --json --by $by $view "$data/$file.ljp" > r.json ||
+        fail "report --by $by $view $file"
+      grep -o '"self_ns":[0-9]*' r.json | cut -d: -f2 |
+        awk '{ n += $1 } END { printf "%d\n", n }' > sum.txt
+      same "$file by $by $view: the rows add up" "$2" "$(cat sum.txt)"
+    done
     same "$file by $by: samples" "$1" "$(total samples < r.json)"
     same "$file by $by: ns" "$2" "$(total cpu_ns < r.json)"
-    grep -o '"self_ns":[0-9]*' r.json | cut -d: -f2 |
-      awk '{ n += $1 } END { printf "%d\n", n }' > sum.txt
-    same "$file by $by: the rows add up" "$2" "$(cat sum.txt)"
   done
-  for tree in --tree --bottom-up; do
+  # shellcheck disable=SC2086 # an option or two
+  for tree in --tree --bottom-up "--tree --native" "--bottom-up --native"; do
     "$ljprof" report --cpu --json $tree "$data/$file.ljp" > r.json ||
       fail "report $tree $file"
     grep -o '"parent":0,.*"total_ns":[0-9]*' r.json |

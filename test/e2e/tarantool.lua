@@ -357,7 +357,7 @@ local function compare_samples()
     stack = stack:gsub(":0x%x+;", ";"):gsub(";$", "")
     theirs[stack] = (theirs[stack] or 0) + n
   end
-  for _, row in ipairs(report("--by stack")) do
+  for _, row in ipairs(report("--native --by stack")) do
     local guest, host = {}, {}
     for name in row.stack:gmatch('"(.-)"') do
       local frame = guest_frame(name, guests)

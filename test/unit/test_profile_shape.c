@@ -9,124 +9,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "parsers/profile/frame_name.h"
-#include "parsers/profile/profile.h"
-#include "test/support/encode.h"
-
-static struct buf stream, payload, body;
-static uint64_t last_node, samples;
-
-enum { SORT = 1, FLOOR, LIBVM = 1, LIBMINE };
-
-/* Appends an embedded symbol. level 0 is the innermost. */
-static void symbol(uint64_t module, uint64_t address, uint64_t level,
-                   const char *function)
-{
-  put_u(&body, module);
-  put_u(&body, address);
-  put_u(&body, level);
-  put_u(&body, 10 + level);
-  put_str(&body, function);
-  put_str(&body, "some.c");
-  put_record(&payload, LJP_REC_SYMBOL, &body);
-}
-
-static void module(uint64_t id, const char *path)
-{
-  put_u(&body, id);
-  put_u(&body, 0);
-  put_u(&body, 0);
-  put_u(&body, 0x10000);
-  put_u(&body, 0);
-  put_str(&body, "");
-  put_str(&body, path);
-  put_record(&payload, LJP_REC_MODULE, &body);
-}
-
-static void builtin(uint64_t ffid, const char *name)
-{
-  put_u(&body, ffid);
-  put_str(&body, name);
-  put_record(&payload, LJP_REC_BUILTIN, &body);
-}
-
-static void begin(void)
-{
-  stream.len = payload.len = body.len = 0;
-  last_node = samples = 0;
-  module(LIBVM, "/lib/libvm.so");
-  module(LIBMINE, "/lib/mine.so");
-  builtin(SORT, "table.sort");
-  builtin(FLOOR, "math.floor");
-}
-
-/* Puts a node with this parent (0: none) and returns its id. */
-static uint64_t frame(uint64_t below, unsigned kind, uint64_t ref,
-                      uint64_t value)
-{
-  uint64_t id = ++last_node;
-  put_s(&body, (int64_t)id);
-  put_u(&body, below ? id - below : id);
-  put_u8(&body, kind << 4);
-  if (kind != LJP_FRAME_BUILTIN)
-    put_u(&body, ref);
-  put_u(&body, value);
-  put_record(&payload, LJP_REC_NODES, &body);
-  return id;
-}
-
-static void sample(uint64_t stack, uint64_t count)
-{
-  for (; count; count--) {
-    put_u8(&body, LJP_SAMPLE_STACK | LJP_SAMPLE_WEIGHT);
-    put_s(&body, 1);
-    put_s(&body, (int64_t)stack);
-    put_u(&body, 7);
-    put_record(&payload, LJP_REC_SAMPLES, &body);
-    samples++;
-  }
-}
-
-static struct ljp_profile *finish(void)
-{
-  static struct ljp_reader reader;
-  static const struct ljp_profile_options options = {.no_symbols = true};
-  struct ljp_profile *p = ljp_profile_new(&options);
-  put_block(&stream, 0, &payload);
-  put_end_block(&stream, 1);
-  assert_non_null(p);
-  assert_int_equal(ljp_reader_memory(&reader, stream.data, stream.len), LJP_OK);
-  assert_int_equal(ljp_profile_add(p, &reader), LJP_OK);
-  ljp_reader_fini(&reader);
-  assert_int_equal(ljp_profile_finish(p), LJP_OK);
-  assert_int_equal(p->totals.samples, samples);
-  assert_int_equal(p->totals.cpu_ns, samples * 7);
-  return p;
-}
-
-static size_t path_of(const struct ljp_profile *p, uint32_t node, char *out,
-                      size_t room)
-{
-  size_t n = 0;
-  if (p->nodes[node].parent) {
-    n = path_of(p, p->nodes[node].parent, out, room);
-    out[n++] = ';';
-  }
-  return n + ljp_frame_name(p, p->nodes[node].frame, 0, out + n, room - n);
-}
-
-/* The number of samples at the stack with these names. */
-static uint64_t count_at(const struct ljp_profile *p, const char *path)
-{
-  char text[512];
-  uint64_t count = 0;
-  for (uint32_t i = 0; i < p->row_count; i++) {
-    path_of(p, p->rows[i].node, text, sizeof text);
-    if (strcmp(text, path) == 0)
-      count += p->rows[i].count;
-  }
-  return count;
-}
+#include "test/support/shape.h"
 
 static void a_builtin_and_its_c_code_are_one_frame(void **state)
 {
@@ -234,8 +117,6 @@ int main(void)
       cmocka_unit_test(other_neighbours_stay_two_frames),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  buf_free(&stream);
-  buf_free(&payload);
-  buf_free(&body);
+  shape_free();
   return failed;
 }

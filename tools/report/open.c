@@ -96,6 +96,7 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
                                         .thread = c->thread,
                                         .since = c->since,
                                         .trace_stacks = c->jit,
+                                        .lua_view = !c->native,
                                         .progress = ljp_progress_bytes};
   char error[LJP_READER_ERROR_BYTES + 64];
   struct ljp_progress progress;

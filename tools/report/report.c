@@ -39,6 +39,12 @@ static const char help[] =
     "  --jit              the JIT compiler: traces with their side traces, "
     "compiled\n"
     "                     share of each function, aborted recordings\n"
+    "  --native           show machine code: what the VM, C functions and the "
+    "kernel do\n"
+    "                     (otherwise that counts for the function of the "
+    "program that\n"
+    "                     made them run). --jit, --by trace and --c-lines show "
+    "it, too\n"
     "  --lines            tell apart the current lines of a function (always "
     "done\n"
     "                     with --by stack)\n"
@@ -206,8 +212,10 @@ int ljp_command_report(int argc, char **argv)
   if (code >= 0)
     return code;
   r.jit = common.jit;
-  if ((code = report_parse(&a, &r)) || (code = report_parse_by(&a, &r)) ||
-      (code = ljp_report_open(&common, "report", a.file, &r)))
+  if ((code = report_parse(&a, &r)) || (code = report_parse_by(&a, &r)))
+    return code;
+  common.native |= r.jit || r.by == LJP_BY_TRACE || r.c_lines;
+  if ((code = ljp_report_open(&common, "report", a.file, &r)))
     return code;
   if (r.by == LJP_BY_TYPE && !ljp_measure_is_memory(r.select.measure)) {
     ljp_command_error("report", "--by type: samples have no type; it groups "

@@ -51,7 +51,8 @@ struct ljp_report {
 struct ljp_report_options {
   bool measures[16]; /* By enum ljp_measure. */
   bool no_symbols;
-  bool jit; /* Needs CPU or wall time, and the stacks of trace events. */
+  bool native; /* The native view, not the Lua view. */
+  bool jit;    /* Needs CPU or wall time, and the stacks of trace events. */
   const char *time, *thread, *focus, *ignore, *since;
 };
 
@@ -62,7 +63,8 @@ struct ljp_report_options {
 #define LJP_REPORT_FLAGS(common)                                               \
   LJP_MEASURE_LIST(LJP_MEASURE_FLAG){"--no-symbols", &(common).no_symbols,     \
                                      NULL},                                    \
-      {"--time", NULL, &(common).time}, {"--thread", NULL, &(common).thread},  \
+      {"--native", &(common).native, NULL}, {"--time", NULL, &(common).time},  \
+      {"--thread", NULL, &(common).thread},                                    \
       {"--focus", NULL, &(common).focus},                                      \
       {"--ignore", NULL, &(common).ignore},                                    \
   {                                                                            \

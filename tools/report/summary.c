@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "parsers/stream/names.h"
-#include "tools/report/report.h"
+#include "tools/report/groups.h"
 #include "tools/shared/units.h"
 
 #define BOLD "\033[1m"
@@ -128,6 +128,8 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
   summary_json_key(out, "filtered", t->filtered);
   ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
                    ljp_measure_option(r->select.measure), by);
+  ljp_print_format(out, ",\"view\":\"%s\"",
+                   p->options.lua_view ? "lua" : "native");
   ljp_print_format(out, ",\"sampled_memory\":%s",
                    p->sampled_memory ? "true" : "false");
   if (p->recorded_by)
@@ -217,5 +219,8 @@ void ljp_report_head(const struct ljp_report *r)
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);
+  if (r->p->folded && (ljp_by_of_frame(r->by) || r->by == LJP_BY_STACK))
+    ljp_print_str(out, "machine code counts for the function that made it run "
+                       "(--native shows it)\n");
   ljp_print_str(out, "\n");
 }

@@ -181,18 +181,48 @@ static bool table_is_empty(const struct ljp_groups *groups,
          !(sites && (sites[group].frees || sites[group].reallocs));
 }
 
+/* Whether the row of a function that only calls others can be spared: of
+** memory, the others' rows say what there is to know. */
+static bool table_is_caller(const struct ljp_report *r,
+                            const struct ljp_groups *groups,
+                            const struct ljp_site_sums *sites, uint32_t group)
+{
+  const struct ljp_value *self = &groups->values[group].self;
+  return !r->json && r->top && ljp_measure_is_memory(r->select.measure) &&
+         !self->count && !self->weight &&
+         !(sites && (sites[group].frees || sites[group].reallocs));
+}
+
+/* Prints how much the rows have that --top leaves out. */
+static void table_text_rest(const struct ljp_report *r,
+                            const struct ljp_value *rest, uint32_t count)
+{
+  char amount[24];
+  ljp_amount(r, rest->weight, amount);
+  ljp_print_format(r->out, "%10s %6.2f%%", amount, ljp_percent(r, rest));
+  if (!ljp_is_untimed(r)) {
+    ljp_count_amount(r, rest->count, amount);
+    ljp_print_format(r->out, " %10s", amount);
+  }
+  ljp_print_format(r->out, "  in %u more (--top 0 shows all)\n", count);
+}
+
 static bool table_print(const struct ljp_report *r,
                         const struct ljp_groups *groups,
                         const struct ljp_site_sums *sites)
 {
   uint32_t *order = malloc(((size_t)groups->count + 1) * sizeof *order);
-  uint32_t shown = 0, count = 0;
+  uint32_t shown = 0, count = 0, callers = 0;
   struct ljp_value rest = {0};
   if (!order)
     return false;
   for (uint32_t i = 0; i < groups->count; i++)
-    if (!table_is_empty(groups, sites, i))
-      order[count++] = i;
+    if (!table_is_empty(groups, sites, i)) {
+      if (table_is_caller(r, groups, sites, i))
+        callers++;
+      else
+        order[count++] = i;
+    }
   table_sort_values = groups->values;
   qsort(order, count, sizeof *order, table_compare);
   if (!r->json)
@@ -212,16 +242,12 @@ static bool table_print(const struct ljp_report *r,
     shown++;
   }
   free(order);
-  if (r->json || shown == count)
-    return true;
-  char amount[24];
-  ljp_amount(r, rest.weight, amount);
-  ljp_print_format(r->out, "%10s %6.2f%%", amount, ljp_percent(r, &rest));
-  if (!ljp_is_untimed(r)) {
-    ljp_count_amount(r, rest.count, amount);
-    ljp_print_format(r->out, " %10s", amount);
-  }
-  ljp_print_format(r->out, "  in %u more (--top 0 shows all)\n", count - shown);
+  if (!r->json && shown < count)
+    table_text_rest(r, &rest, count - shown);
+  if (callers)
+    ljp_print_format(r->out,
+                     "%10s  %u more only call%s these (--top 0 shows all)\n",
+                     "", callers, callers == 1 ? "s" : "");
   return true;
 }
 
