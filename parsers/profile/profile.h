@@ -331,7 +331,7 @@ struct ljp_profile {
   bool has_memory, sampled_memory, has_gc;
   bool recorded[8]; /* By producer kind: the file has such a producer, even if
                     ** it has no events of it. */
-  bool folded; /* It is in the Lua view, and that hides machine code. */
+  bool folded;      /* It is in the Lua view, and that hides machine code. */
   /* The profiler that wrote the file; NULL: ours. The files of others have no
   ** times, threads or process. */
   const char *recorded_by;

@@ -54,6 +54,9 @@ static const char help[] =
     "  --junit PATH     also write the results as JUnit's XML\n"
     "  --force          replace PATH of --junit if it exists\n"
     "  --thread NAME    only one thread, by name, number or OS number\n"
+    "  --native         names may be of machine code, and figures of "
+    "functions are\n"
+    "                   without what it does for them (as report's --native)\n"
     "  --no-symbols     do not look up names of machine code\n"
     "  --help           show this help\n"
     "\n"
@@ -74,7 +77,7 @@ struct expect_file {
 
 struct expect {
   const char *path, *budgets, *junit, *thread;
-  bool json, strict, force, incomplete, no_symbols;
+  bool json, strict, force, incomplete, no_symbols, native;
   char *text; /* Of the file of budgets, cut into lines. */
   struct ljp_expectation *list;
   unsigned count, room;
@@ -189,6 +192,7 @@ static void expect_load(const struct expect *x, struct expect_file *f)
   struct ljp_progress progress;
   const struct ljp_profile_options options = {.thread = x->thread,
                                               .no_symbols = x->no_symbols,
+                                              .lua_view = !x->native,
                                               .progress = ljp_progress_bytes,
                                               .progress_ctx = &progress};
   char error[LJP_READER_ERROR_BYTES + 64];
@@ -363,7 +367,8 @@ static int expect_parse(struct expect *x, int argc, char **argv)
                                    {"--force", &x->force, NULL},
                                    {"--thread", NULL, &x->thread},
                                    {"--incomplete", &x->incomplete, NULL},
-                                   {"--no-symbols", &x->no_symbols, NULL}};
+                                   {"--no-symbols", &x->no_symbols, NULL},
+                                   {"--native", &x->native, NULL}};
   unsigned count = 0;
   const char **words = calloc((size_t)argc + 1, sizeof *words);
   if (!words)
