@@ -139,6 +139,12 @@ enum ljp_status ljp_balance_finish(struct ljp_balance *b,
   return balance_unsampled(b, model, &all, source);
 }
 
+uint64_t ljp_balance_used(const struct ljp_balance *b)
+{
+  uint64_t own = b->unsampled_ns[LJP_UNSAMPLED_WRITER];
+  return b->used_ns > own ? b->used_ns - own : 0;
+}
+
 uint64_t ljp_balance_missing(const struct ljp_balance *b)
 {
   uint64_t sum = 0;

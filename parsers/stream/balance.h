@@ -51,6 +51,9 @@ enum ljp_status ljp_balance_finish(struct ljp_balance *balance,
                                    const struct ljp_model *model,
                                    uint32_t source);
 
+/* CPU time that the program used: without that of the profiler's own threads. */
+uint64_t ljp_balance_used(const struct ljp_balance *balance);
+
 /* CPU time without samples that is missing from a view: of all reasons but
 ** LOST, and but WRITER, which is not the program's. */
 uint64_t ljp_balance_missing(const struct ljp_balance *balance);

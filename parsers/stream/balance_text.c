@@ -78,7 +78,7 @@ static void balance_write_threads(const struct ljp_balance *b, unsigned kind,
     balance_write(w, ")");
 }
 
-/* The time of a reason; *all: all time of its kind. */
+/* The time of a reason; *all: all time of its kind that is the program's. */
 static uint64_t balance_sum(const struct ljp_balance *b, unsigned kind,
                             unsigned why, uint64_t *all)
 {
@@ -86,7 +86,7 @@ static uint64_t balance_sum(const struct ljp_balance *b, unsigned kind,
   *all = kind == LJP_PRODUCER_CPU ? b->sampled_ns : b->wall_ns;
   for (uint32_t i = 0; i < b->gap_count; i++)
     if (b->gaps[i].kind == kind) {
-      *all += b->gaps[i].ns;
+      *all += b->gaps[i].why == LJP_UNSAMPLED_WRITER ? 0 : b->gaps[i].ns;
       sum += b->gaps[i].why == why ? b->gaps[i].ns : 0;
     }
   return sum;
@@ -112,7 +112,7 @@ const char *ljp_balance_text(const struct ljp_balance *b, unsigned kind,
   balance_write(&w, "%s of %s time (%.1f %%) not sampled: %s",
                 ljp_balance_time(sum, time),
                 kind == LJP_PRODUCER_CPU ? "CPU" : "elapsed",
-                100.0 * (double)sum / (double)all,
+                all ? 100.0 * (double)sum / (double)all : 0,
                 reason ? reason : "for a reason that is not known");
   balance_write_threads(b, kind, why, &w);
   return text;

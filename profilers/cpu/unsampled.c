@@ -52,8 +52,9 @@ static void unsampled_tell_thread(struct ljp_unsampled_thread *t, bool finish)
   uint64_t now = ljp_unsampled_clock(t->tid);
   if (now < t->told_ns || now - t->told_ns < (finish ? 1 : TELL_NS))
     return;
-  bool own = t->why == LJP_UNSAMPLED_WRITER;
-  if (!t->thread && !own && g->options.mode != LJP_SAMPLER_COUNT &&
+  /* See ljp_unsampled_tell(). */
+  bool nobody = g->options.wall && t->why == LJP_UNSAMPLED_WRITER;
+  if (!t->thread && !nobody && g->options.mode != LJP_SAMPLER_COUNT &&
       ljp_session_add_thread(g->session, t->tid, t->name, &t->thread))
     return;
   ljp_unsampled_tell(t->thread, t->why, now - t->told_ns);

@@ -313,7 +313,7 @@ enum ljp_loss {
   _(LOST, 8, "in samples that were lost")                                      \
   _(NO_LUA, 9, "before the thread ran Lua")                                    \
   _(NOT_ASKED, 10, "in a thread that is not to be sampled")                    \
-  _(WRITER, 11, "in the profiler's own thread")                                \
+  _(WRITER, 11, "in the profiler's own threads")                               \
   _(WAITING, 12, "waiting, and where cannot be read")
 
 enum ljp_unsampled {

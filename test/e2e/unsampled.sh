@@ -67,3 +67,33 @@ for command in report check; do
     fail "$command --json: $(grep -o '"unsampled":.*' json.txt | head -c 900)"
   ok "$command --json: thread, reason and time"
 done
+
+# The profiler's own thread has its name, and its time is not the program's.
+cat > rounds.lua << 'EOF'
+local status, stop = misc.sysprof.status, os.clock() + 60
+local changes, bytes = 0, status().bytes
+repeat
+  local pause = os.clock() + 0.002
+  repeat until os.clock() > pause
+  local now = status().bytes
+  if now ~= bytes then changes, bytes = changes + 1, now end
+until changes == 5 or os.clock() > stop
+assert(changes == 5, "the writer never came")
+EOF
+"$ljprof" record --threads all --memory --every --flush 10 -o own.ljp -- \
+  "$BUILD_DIR/bin/luajit" rounds.lua 2> err || fail "record: $(cat err)"
+"$ljprof" report --by thread --top 0 own.ljp > report.txt || fail "report"
+! grep -q 'ljprof' report.txt || fail "a row of our own: $(cat report.txt)"
+"$ljprof" check own.ljp > check.txt || fail "check: $(cat check.txt)"
+grep -Eq 'own threads \(thread [0-9]+ "ljprof-writer" [0-9.]+ m?s' check.txt ||
+  fail "the writer has no name: $(cat check.txt)"
+ok "check names the writer"
+"$ljprof" report --json own.ljp > json.txt || fail "report --json"
+figure() {
+  sed -n "s/.*\"$1\":\([0-9]*\)[,}].*/\1/p" json.txt | head -n 1
+}
+[ "$(figure recorder_ns)" -gt 0 ] || fail "no time of the writer"
+"$ljprof" dump own.ljp | awk '/ cpu-time time/{ sub(/.* ns=/, ""); n += $0 }
+  END { printf "%.0f\n", n }' > used.txt
+same "what the process used is the program's and the writer's" \
+  "$(cat used.txt)" "$(($(figure used_ns) + $(figure recorder_ns)))"

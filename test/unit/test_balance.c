@@ -124,7 +124,7 @@ static void times_of_a_thread_and_reason_add_up(void **state)
   assert_false(ljp_balance_off(&b));
   assert_string_equal(
       ljp_balance_text(&b, LJP_PRODUCER_CPU, LJP_UNSAMPLED_BLOCKED, text),
-      "123.0 ms of CPU time (24.6 %) not sampled: the thread blocks the signal "
+      "123.0 ms of CPU time (24.7 %) not sampled: the thread blocks the signal "
       "(thread 2 \"worker\" 123.0 ms, thread 1 \"main\" 0.00 ms)");
   assert_true(ljp_balance_matters(&b, LJP_PRODUCER_CPU, LJP_UNSAMPLED_BLOCKED));
   assert_false(ljp_balance_matters(&b, LJP_PRODUCER_CPU, LJP_UNSAMPLED_WRITER));

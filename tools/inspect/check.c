@@ -146,7 +146,9 @@ static void check_balance_json(struct ljp_shower *show,
                                uint64_t lost)
 {
   ljp_show_bool(show, "cpu_time_known", b->told);
-  ljp_show_number(show, "cpu_used_ns", b->used_ns);
+  ljp_show_number(show, "cpu_used_ns", ljp_balance_used(b));
+  ljp_show_number(show, "cpu_recorder_ns",
+                  b->unsampled_ns[LJP_UNSAMPLED_WRITER]);
   ljp_show_number(show, "cpu_sampled_ns", b->sampled_ns);
   ljp_show_number(show, "cpu_unsampled_ns", missing);
   ljp_show_number(show, "cpu_lost_ns", lost);
@@ -288,9 +290,8 @@ static void check_balance(struct ljp_shower *show, const struct ljp_balance *b)
 {
   char text[LJP_BALANCE_TEXT_BYTES], time[4][LJP_BALANCE_TIME_BYTES];
   int64_t difference = ljp_balance_difference(b);
-  uint64_t lost = b->unsampled_ns[LJP_UNSAMPLED_LOST], missing = 0;
-  for (unsigned why = 0; why < LJP_UNSAMPLED_COUNT; why++)
-    missing += why == LJP_UNSAMPLED_LOST ? 0 : b->unsampled_ns[why];
+  uint64_t lost = b->unsampled_ns[LJP_UNSAMPLED_LOST];
+  uint64_t missing = ljp_balance_missing(b);
   if (show->json) {
     check_balance_json(show, b, missing, lost);
     return;
@@ -298,7 +299,7 @@ static void check_balance(struct ljp_shower *show, const struct ljp_balance *b)
   if (b->told)
     ljp_print_format(
         show->out, "CPU time %s = samples %s + not sampled %s + lost %s",
-        ljp_balance_time(b->used_ns, time[0]),
+        ljp_balance_time(ljp_balance_used(b), time[0]),
         ljp_balance_time(b->sampled_ns, time[1]),
         ljp_balance_time(missing, time[2]), ljp_balance_time(lost, time[3]));
   if (b->told && difference)

@@ -60,13 +60,15 @@ static struct sums summary_sum_up(const struct ljp_report *r)
 static void summary_json_times(const struct ljp_report *r)
 {
   const struct ljp_balance *b = &r->p->balance;
-  uint64_t all = 0;
+  uint64_t own = b->unsampled_ns[LJP_UNSAMPLED_WRITER], all = 0;
   for (unsigned why = 0; why < LJP_UNSAMPLED_COUNT; why++)
-    all += b->unsampled_ns[why];
+    all += why == LJP_UNSAMPLED_WRITER ? 0 : b->unsampled_ns[why];
   if (b->told)
-    summary_json_key(r->out, "used_ns", b->used_ns);
+    summary_json_key(r->out, "used_ns", ljp_balance_used(b));
   if (b->told || all)
     summary_json_key(r->out, "unsampled_ns", all);
+  if (b->told || own)
+    summary_json_key(r->out, "recorder_ns", own);
 }
 
 /* Time of one thread that was not sampled, for one reason. */
