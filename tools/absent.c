@@ -5,7 +5,10 @@
 #include "tools/shared/command.h"
 
 #define ABSENT_LIST(_)                                                         \
-  _(report) _(annotate) _(embed) _(merge) _(flame) _(diff) _(expect) _(export)
+  _(report)                                                                    \
+  _(advise)                                                                    \
+  _(annotate)                                                                  \
+  _(embed) _(merge) _(flame) _(diff) _(expect) _(export)
 
 #define ABSENT_COMMAND(name)                                                   \
   int ljp_command_##name(int argc, char **argv)                                \

@@ -47,6 +47,7 @@ parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/b
 
 tools/shared          parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
+tools/advise          tools/shared parsers/* plain
 tools/export          tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/shared parsers/* plain

@@ -14,6 +14,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 
 #define LJP_COMMAND_LIST(_)                                                    \
   _(report, "show where time or memory went")                                  \
+  _(advise, "say what is worth changing, and why")                             \
   _(annotate, "show source lines with their share")                            \
   _(record, "run a program and record it")                                     \
   _(dump, "show every record of a stream")                                     \

@@ -1,0 +1,16 @@
+-- kind: errors
+-- function: check
+local function check(n)
+  if n % 3 == 0 then error("not allowed", 0) end -- FAULT
+  return n
+end
+
+local function valid(n)
+  return pcall(check, n)
+end
+
+local good, bad = 0, 0
+for i = 1, 500000 do
+  if valid(i) then good = good + 1 else bad = bad + 1 end
+end
+print(good, bad)

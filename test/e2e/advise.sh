@@ -1,0 +1,88 @@
+#!/bin/sh
+# ljprof advise on programs with one planted fault each, on their repaired
+# twins, and on sound programs (test/advise). A fault's first lines say what must
+# be found; "-- FAULT" marks its line. Shares of samples and of CPU time are
+# compared, never the clock: a busy machine slows both sides.
+. "$(dirname "$0")/lib.sh"
+ljprof="$BUILD_DIR/bin/ljprof"
+luajit="$BUILD_DIR/bin/luajit"
+programs="$SOURCE_DIR/test/advise"
+
+# record NAME PROGRAM OPTIONS...: NAME.ljp, NAME.out, NAME.json, NAME.totals. A
+# twin is recorded as its fault is.
+# Timers of the POSIX kind work where perf is not permitted, and are as fine.
+record() {
+  out=$1 source=$2
+  shift 2
+  # shellcheck disable=SC2046 # options are words
+  "$ljprof" record --force --timer posix --interval 0.5 -o "$out.ljp" \
+    $(sed -n 's/^-- record: //p' "${source%/*/*}"/*/"${source##*/}") -- "$luajit" "$@" "$source" \
+    > "$out.out" 2> "$out.err" || fail "$source: $(cat "$out.err")"
+  "$ljprof" advise --json "$out.ljp" > "$out.json" 2> "$out.err" ||
+    fail "$out: $(cat "$out.err")"
+  "$ljprof" report --json --top 1 "$out.ljp" > "$out.totals" 2> "$out.err" ||
+    fail "$out: $(cat "$out.err")"
+}
+
+# What a fault's file says, against the first finding; with a twin, the gain.
+cat > judge.py << 'PYTHON'
+import json, re, sys
+program, name = sys.argv[1:3]
+lines = open(program).read().split("\n")
+want = dict(m.groups() for m in (re.match(r"-- (\w+): (.*)", l) for l in lines) if m)
+at = next(i + 1 for i, l in enumerate(lines) if l.endswith("-- FAULT"))
+findings = json.load(open(name + ".json"))["findings"]
+assert findings, "nothing was found"
+f = findings[0]
+assert f["kind"] == want["kind"] and f["function"] == want["function"], f
+assert f["file"].endswith(program.rsplit("/", 1)[1]), f
+assert abs(f["line"] - at) <= 2, f
+assert "section" not in want or f["guide"].endswith("#" + want["section"]), f
+if len(sys.argv) > 3:
+    gain, key = f["gain"], "used_ns"
+    if gain["of"] == "live":
+        key = "live_bytes"
+    before, after = (json.load(open(n + ".totals"))["totals"][key]
+                     for n in (name, sys.argv[3]))
+    saved = 100 - 100 * after / before
+    bound = gain["percent"] + gain["error_percent"]
+    # Ten points for what the bound leaves out (caches, other traces) and for a
+    # machine whose speed changes between the two runs.
+    assert saved <= bound + 10, (saved, bound)
+    assert saved > 0 or gain["of"] == "cpu" and saved > -10, (saved, bound)
+    print(f"gain {saved:.1f} of at most {bound:.1f} %", end="; ")
+print(f["kind"], f["function"], f["line"], f"evidence {f['evidence']['percent']:.1f} %")
+PYTHON
+judge() {
+  python3 judge.py "$@" > judged.txt 2>&1 || fail "$1: $(tail -n 1 judged.txt)"
+}
+
+faults=0
+for program in "$programs"/faults/*.lua; do
+  name=$(basename "$program" .lua)
+  record "$name" "$program"
+  record "$name.repaired" "$programs/repaired/$name.lua"
+  cmp "$name.out" "$name.repaired.out" || fail "$name: its twin does other work"
+  judge "$program" "$name" "$name.repaired"
+  faults=$((faults + 1))
+  ok "$name: $(cat judged.txt)"
+done
+[ $faults -ge 12 ] || fail "only $faults faults"
+for name in json game parser matrix; do
+  record "$name.off" "$programs/faults/$name.lua" -joff
+  judge "$programs/faults/$name.lua" "$name.off"
+  ok "$name without the JIT compiler: $(cat judged.txt)"
+done
+
+sound=0
+for program in "$programs"/sound/*.lua; do
+  name=$(basename "$program" .lua)
+  # shellcheck disable=SC2046 # options are words
+  record "$name" "$program" $(sed -n 's/^-- run: //p' "$program")
+  python3 -c 'import json, sys
+f = json.load(open(sys.argv[1]))["findings"]
+sys.exit(repr(f)) if f else 0' "$name.json" || fail "$name is sound"
+  sound=$((sound + 1))
+done
+[ $sound -ge 12 ] || fail "only $sound sound programs"
+ok "nothing is said on $sound sound programs"

@@ -1,0 +1,107 @@
+/*
+** The bound of a gain: what the work at one function may cost in all. Sets of
+** lines, traces and functions are bitmaps, so a question is a few passes over
+** nodes and rows.
+*/
+#include <stdlib.h>
+
+#include "tools/advise/advise.h"
+
+struct bound {
+  const struct advise_facts *a;
+  uint32_t function;
+  unsigned works;
+  uint8_t *lines; /* Of the function: those with such work. */
+  bool *trees;    /* Of traces, by root: those with such work of it. */
+  bool *callers;  /* Functions into which the function is inlined. */
+};
+
+static uint32_t bound_line(const struct bound *b, uint32_t frame)
+{
+  return b->a->p->frames[frame].line & LJP_FRAME_LINE_MASK;
+}
+
+/* The root of the tree of traces that a node runs in; 0: none. */
+static uint32_t bound_tree(const struct bound *b, uint32_t node)
+{
+  uint32_t trace = b->a->nodes[node].trace;
+  uint32_t root = b->a->p->traces[trace].root;
+  return root ? root : trace;
+}
+
+/* The frame of the innermost Lua function; 0: none. */
+static uint32_t bound_frame(const struct bound *b, uint32_t node)
+{
+  uint32_t lua = b->a->nodes[node].lua;
+  return lua ? b->a->p->nodes[lua].frame : 0;
+}
+
+static void bound_mark(struct bound *b)
+{
+  const struct ljp_profile *p = b->a->p;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t frame = bound_frame(b, row->node);
+    if (!frame || !advise_is_time(b->a, row) ||
+        p->frames[frame].function != b->function ||
+        !(b->works >> advise_row_work(b->a, row) & 1))
+      continue;
+    uint32_t line = bound_line(b, frame);
+    b->lines[line / 8] |= (uint8_t)(1u << line % 8);
+    b->trees[bound_tree(b, row->node)] = true;
+  }
+  b->trees[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    const struct ljp_profile_frame *f = &p->frames[p->nodes[i].frame];
+    uint32_t caller = bound_frame(b, p->nodes[i].parent);
+    if (f->kind == LJP_FRAME_LUA_INLINED && f->function == b->function &&
+        caller)
+      b->callers[p->frames[caller].function] = true;
+  }
+}
+
+static struct advise_value bound_sum(const struct bound *b,
+                                     struct advise_value *gc)
+{
+  const struct ljp_profile *p = b->a->p;
+  struct advise_value sum = {0};
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t frame = bound_frame(b, row->node);
+    if (!frame || !advise_is_time(b->a, row))
+      continue;
+    struct advise_value v = {row->count, row->weight};
+    uint32_t line = bound_line(b, frame), at = p->frames[frame].function;
+    bool here = at == b->function;
+    bool near = b->trees[bound_tree(b, row->node)];
+    if (advise_row_work(b->a, row) == WORK_GC) {
+      if (!here && !near && !b->callers[at])
+        continue;
+      advise_add(gc, v);
+    } else if (!near && !(here && (b->lines[line / 8] >> line % 8 & 1))) {
+      continue;
+    }
+    advise_add(&sum, v);
+  }
+  return sum;
+}
+
+struct advise_value advise_bound(const struct advise_facts *a,
+                                 uint32_t function, unsigned works,
+                                 struct advise_value *gc)
+{
+  struct bound b = {.a = a, .function = function, .works = works};
+  struct advise_value sum = {0};
+  *gc = sum;
+  b.lines = calloc(LJP_FRAME_LINE_MASK / 8 + 1, 1);
+  b.trees = calloc((size_t)a->p->trace_count + 1, sizeof *b.trees);
+  b.callers = calloc((size_t)a->p->function_count + 1, sizeof *b.callers);
+  if (b.lines && b.trees && b.callers) {
+    bound_mark(&b);
+    sum = bound_sum(&b, gc);
+  }
+  free(b.lines);
+  free(b.trees);
+  free(b.callers);
+  return sum;
+}

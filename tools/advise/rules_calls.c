@@ -1,0 +1,106 @@
+/*
+** Rules about C code that calls Lua: table.sort with a comparator, callbacks of
+** the FFI.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/advise/advise.h"
+
+enum { RULE_FUNCTIONS = 8 };
+
+/* What is below the calls of table.sort by one Lua function. */
+struct calls_sum {
+  struct advise_value all, lua;
+  uint32_t frame;
+  uint64_t most;
+};
+
+static bool calls_is_sort(const struct ljp_profile *p, uint32_t node)
+{
+  const struct ljp_profile_frame *f = &p->frames[p->nodes[node].frame];
+  return f->kind == LJP_FRAME_BUILTIN &&
+         ljp_str_same(ljp_profile_str(p, f->name),
+                      (struct ljp_str){"table.sort", 10});
+}
+
+void advise_rule_sorts(const struct advise_facts *a,
+                       struct advise_findings *all)
+{
+  const struct ljp_profile *p = a->p;
+  uint32_t *sort = calloc((size_t)p->node_count + 1, sizeof *sort);
+  struct calls_sum *sums = calloc((size_t)p->function_count + 1, sizeof *sums);
+  for (uint32_t i = 1; sort && i < p->node_count; i++)
+    sort[i] = calls_is_sort(p, i) ? i : sort[p->nodes[i].parent];
+  for (uint32_t i = 0; sort && sums && i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t s = sort[row->node], caller = s ? a->nodes[s].lua : 0;
+    if (!caller || !advise_is_time(a, row))
+      continue;
+    struct advise_value v = {row->count, row->weight};
+    uint32_t frame = p->nodes[caller].frame;
+    struct calls_sum *sum = &sums[p->frames[frame].function];
+    advise_add(&sum->all, v);
+    if (a->nodes[row->node].lua != caller)
+      advise_add(&sum->lua, v); /* In the comparator. */
+    if (v.weight > sum->most) {
+      sum->most = v.weight;
+      sum->frame = frame;
+    }
+  }
+  for (uint32_t i = 1; sort && sums && i < p->function_count; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_SORT,
+                               .function = i,
+                               .frame = sums[i].frame,
+                               .evidence = sums[i].lua,
+                               .bound = sums[i].all};
+    if (!f.evidence.count)
+      continue;
+    snprintf(f.text, sizeof f.text, "samples in the comparator");
+    advise_found(a, all, &f);
+  }
+  all->no_memory |= !sort || !sums;
+  free(sort);
+  free(sums);
+}
+
+/* The Lua function that called the C code that calls back, by the heaviest row
+** of the callback; 0: unknown. */
+static uint32_t calls_outer(const struct advise_facts *a, uint32_t function)
+{
+  const struct ljp_profile *p = a->p;
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    uint32_t parent = p->nodes[i].parent;
+    const struct ljp_profile_frame *f = &p->frames[p->nodes[i].frame];
+    if (f->function == function &&
+        p->frames[p->nodes[parent].frame].kind == LJP_FRAME_HOST &&
+        a->nodes[parent].lua)
+      return p->frames[p->nodes[a->nodes[parent].lua].frame].function;
+  }
+  return 0;
+}
+
+void advise_rule_callbacks(const struct advise_facts *a,
+                           struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n =
+      advise_functions(a, WORK_BIT(CALLBACK), functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_CALLBACK,
+        .function = functions[i],
+        .frame = advise_line(a, functions[i], WORK_ALL),
+        .evidence = advise_sum(a, functions[i], WORK_BIT(CALLBACK)),
+        .bound = advise_below(a, functions[i], false)};
+    uint32_t outer = calls_outer(a, functions[i]);
+    if (!outer) /* It called the C code that calls back. */
+      continue;
+    advise_add(&f.bound, advise_sum(a, outer, WORK_BIT(CALLED)));
+    advise_add(&f.evidence, advise_sum(a, functions[i], WORK_BIT(EXIT)));
+    snprintf(f.text, sizeof f.text,
+             "entering and leaving a callback of the FFI");
+    advise_found(a, all, &f);
+  }
+}

@@ -1,0 +1,202 @@
+/*
+** Rules about the trace compiler: what is interpreted, and why; traces that are
+** left, stitched or thrown away.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/advise/advise.h"
+
+enum { RULE_FUNCTIONS = 8 };
+
+#define WORKS_SLOW                                                             \
+  (WORK_BIT(INTERPRETED) | WORK_BIT(COMPILER) | WORK_BIT(EXIT) |               \
+   WORK_BIT(CLOSURE))
+
+/* The recording that tells most about why a function is interpreted: a cause
+** before a consequence, then the most frequent. NULL: none was given up. */
+static const struct advise_abort *
+jit_main_abort(const struct advise_facts *a, uint32_t function, uint64_t *count)
+{
+  const struct advise_abort *best = NULL;
+  *count = 0;
+  for (uint32_t i = 0; i < a->abort_count; i++) {
+    const struct advise_abort *b = &a->aborts[i];
+    if (!b->reason || (b->function != function && b->at_function != function))
+      continue;
+    *count += b->count;
+    if (!best || b->reason->weight > best->reason->weight ||
+        (b->reason->weight == best->reason->weight && b->count > best->count))
+      best = b;
+  }
+  return best;
+}
+
+static bool jit_is_blacklisted(const struct advise_facts *a, uint32_t function)
+{
+  for (uint32_t i = 0; i < a->abort_count; i++)
+    if (!a->aborts[i].reason && a->aborts[i].function == function)
+      return true;
+  return false;
+}
+
+void advise_rule_aborts(const struct advise_facts *a,
+                        struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, WORKS_SLOW, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; a->abort_count && i < n; i++) {
+    uint64_t count;
+    const struct advise_abort *b = jit_main_abort(a, functions[i], &count);
+    if (!b)
+      continue;
+    struct advise_finding f = {.kind = LJP_ADVISE_ABORT,
+                               .reason = b->reason,
+                               .function = b->at_function ? b->at_function
+                                                          : functions[i],
+                               .frame = b->at_frame,
+                               .count = count};
+    if (advise_find(all, f.kind, f.function))
+      continue;
+    if (!f.frame)
+      f.frame = advise_line(a, functions[i], WORKS_SLOW);
+    f.evidence = advise_sum(a, functions[i], WORKS_SLOW);
+    if (f.function != functions[i])
+      advise_add(&f.evidence, advise_sum(a, f.function, WORKS_SLOW));
+    f.bound = advise_below(a, functions[i], true);
+    struct ljp_str text = ljp_profile_str(a->p, b->text);
+    snprintf(f.text, sizeof f.text,
+             "%" PRIu64 " recording%s given up, most with \"%.*s\"%s", count,
+             count == 1 ? "" : "s", (int)(text.len < 200 ? text.len : 200),
+             text.data,
+             jit_is_blacklisted(a, functions[i])
+                 ? "; it is blacklisted and will not be tried again"
+                 : "");
+    advise_found(a, all, &f);
+  }
+}
+
+void advise_rule_blacklisted(const struct advise_facts *a,
+                             struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, WORKS_SLOW, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t count;
+    if (!jit_is_blacklisted(a, functions[i]) ||
+        jit_main_abort(a, functions[i], &count))
+      continue;
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_BLACKLIST,
+        .function = functions[i],
+        .frame = advise_line(a, functions[i], WORKS_SLOW),
+        .evidence = advise_sum(a, functions[i], WORKS_SLOW),
+        .bound = advise_below(a, functions[i], true)};
+    snprintf(f.text, sizeof f.text,
+             "the function is blacklisted; the recordings that led to this "
+             "are not in the file");
+    advise_found(a, all, &f);
+  }
+}
+
+static bool jit_is_stitched(const struct ljp_profile *p,
+                            const struct ljp_profile_trace *t)
+{
+  return t->known && ljp_str_same(ljp_profile_str(p, t->link_type),
+                                  (struct ljp_str){"stitch", 6});
+}
+
+/* Whether a trace that begins in the function, or in which the function was
+** seen, ends in a call that is not compiled. */
+static bool jit_stitches(const struct advise_facts *a, uint32_t function)
+{
+  const struct ljp_profile *p = a->p;
+  const struct ljp_profile_frame *f = &p->frames[p->functions[function].frame];
+  for (uint32_t i = 1; i < p->trace_count; i++) {
+    const struct ljp_profile_trace *t = &p->traces[i];
+    if (t->file == f->file && t->name == f->name &&
+        t->first_line == f->first_line && jit_is_stitched(p, t))
+      return true;
+  }
+  for (uint32_t i = 1; i < p->node_count; i++)
+    if (p->frames[p->nodes[i].frame].function == function &&
+        jit_is_stitched(p, &p->traces[a->nodes[i].trace]))
+      return true;
+  return false;
+}
+
+void advise_rule_stitching(const struct advise_facts *a,
+                           struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(EXIT);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!jit_stitches(a, functions[i]) ||
+        advise_find(all, LJP_ADVISE_ABORT, functions[i]))
+      continue;
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_STITCH,
+        .function = functions[i],
+        .frame = advise_line(a, functions[i], works),
+        .callee = advise_callee(a, functions[i],
+                                works | WORK_BIT(CALLED) | WORK_BIT(KERNEL)),
+        .evidence = advise_sum(a, functions[i], works)};
+    f.bound = advise_sum(a, functions[i], WORK_ALL);
+    snprintf(f.text, sizeof f.text,
+             "leaving and entering compiled code around calls");
+    advise_found(a, all, &f);
+  }
+}
+
+/* Compiled code returns to interpreted code if its caller is not compiled. */
+static bool jit_explained(const struct advise_facts *a,
+                          const struct advise_findings *all, uint32_t function)
+{
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->list[i].kind == LJP_ADVISE_ABORT &&
+        (all->list[i].function == function ||
+         advise_runs_below(a, function, all->list[i].function)))
+      return true;
+  return false;
+}
+
+void advise_rule_exits(const struct advise_facts *a,
+                       struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, WORK_BIT(EXIT), functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    if (jit_explained(a, all, functions[i]) || jit_stitches(a, functions[i]))
+      continue;
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_EXITS,
+        .function = functions[i],
+        .frame = advise_line(a, functions[i], WORK_BIT(EXIT)),
+        .evidence = advise_sum(a, functions[i], WORK_BIT(EXIT)),
+        .bound = advise_below(a, functions[i], true)};
+    snprintf(f.text, sizeof f.text, "samples in leaving traces");
+    advise_found(a, all, &f);
+  }
+}
+
+void advise_rule_traces(const struct advise_facts *a,
+                        struct advise_findings *all)
+{
+  uint32_t function;
+  if (a->flushes < 3 || !advise_functions(a, WORK_BIT(COMPILER), &function, 1))
+    return;
+  struct advise_finding f = {
+      .kind = LJP_ADVISE_TRACES,
+      .function = function,
+      .frame = advise_line(a, function, WORK_BIT(COMPILER)),
+      .evidence = a->works[WORK_COMPILER],
+      .bound = advise_sum(
+          a, 0, WORK_BIT(COMPILER) | WORK_BIT(EXIT) | WORK_BIT(INTERPRETED)),
+      .count = a->flushes};
+  snprintf(f.text, sizeof f.text,
+           "%" PRIu64 " traces compiled, all traces thrown away %" PRIu64
+           " times",
+           a->compiled_traces, a->flushes);
+  advise_found(a, all, &f);
+}

@@ -1,0 +1,92 @@
+/*
+** Rules about memory that is never freed. A line is a candidate if what it
+** allocated throughout the recording has survived two collections or more.
+*/
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/advise/advise.h"
+
+/* Of 64 parts of the session, in how many something was allocated that is still
+** alive; what a program loads at its start falls into one or two. */
+enum { MEMORY_PARTS = 8, MEMORY_LEAST = 16 << 10 };
+
+struct memory_sum {
+  uint64_t bytes, objects, threads, thread_bytes, slices;
+  struct ljp_estimate old;
+};
+
+static void memory_take(struct memory_sum *sum, const struct advise_site *s)
+{
+  bool thread = s->type == LJP_MEM_TYPE_THREAD || s->type == LJP_MEM_TYPE_STACK;
+  sum->bytes += s->memory.old_bytes;
+  sum->objects += s->memory.old_objects;
+  sum->slices |= s->memory.old_bytes ? s->memory.slices : 0;
+  ljp_estimate_sum(&sum->old, &s->estimates.old);
+  if (s->type == LJP_MEM_TYPE_THREAD)
+    sum->threads += s->memory.old_objects;
+  if (thread)
+    sum->thread_bytes += s->memory.old_bytes;
+}
+
+static void memory_judge(const struct advise_facts *a,
+                         struct advise_findings *all, uint32_t frame,
+                         const struct memory_sum *sum,
+                         const struct memory_sum *function)
+{
+  double live = (double)a->p->totals.memory.live_bytes;
+  double bytes = (double)sum->bytes;
+  if (bytes < MEMORY_LEAST || live <= 0 ||
+      __builtin_popcountll(sum->slices) < MEMORY_PARTS)
+    return;
+  double whole = (double)function->bytes;
+  struct ljp_bounds bounds =
+      ljp_estimate_bytes(&function->old, whole,
+                         a->p->sampled_memory ? (double)a->p->sample_bytes : 0);
+  bool coroutines = sum->threads && sum->thread_bytes >= sum->bytes / 2;
+  struct advise_finding f = {
+      .kind = coroutines ? LJP_ADVISE_COROUTINES : LJP_ADVISE_LEAK,
+      .function = a->p->frames[frame].function,
+      .frame = frame,
+      .memory = true,
+      .bytes = sum->bytes,
+      .bound_bytes = function->bytes,
+      .objects = (coroutines ? sum->threads : sum->objects) / LJP_OBJECT,
+      .bytes_low = bounds.low,
+      .bytes_high = bounds.high};
+  f.percent = fmin(100 * whole / live, 100);
+  f.error = 100 * fmax(bounds.high - whole, whole - bounds.low) / live;
+  f.evidence_percent = fmin(100 * bytes / live, 100);
+  f.evidence_error = fmin(f.error, f.percent);
+  snprintf(f.text, sizeof f.text,
+           "allocated here in %d of 64 parts of the recording, and alive "
+           "after two collections or more",
+           __builtin_popcountll(sum->slices));
+  advise_found(a, all, &f);
+}
+
+/* The lines of a function share its bound: they often allocate for one list. */
+void advise_rule_leaks(const struct advise_facts *a,
+                       struct advise_findings *all)
+{
+  const struct ljp_profile *p = a->p;
+  struct memory_sum *lines = NULL, *functions = NULL;
+  if (!a->site_count)
+    return;
+  lines = calloc((size_t)p->frame_count + 1, sizeof *lines);
+  functions = calloc((size_t)p->function_count + 1, sizeof *functions);
+  all->no_memory |= !lines || !functions;
+  for (uint32_t i = 0; lines && functions && i < a->site_count; i++) {
+    uint32_t frame = a->sites[i].frame;
+    memory_take(&lines[frame], &a->sites[i]);
+    memory_take(&functions[p->frames[frame].function], &a->sites[i]);
+  }
+  for (uint32_t i = 1; lines && functions && i < p->frame_count; i++) {
+    unsigned kind = p->frames[i].kind;
+    if (kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED)
+      memory_judge(a, all, i, &lines[i], &functions[p->frames[i].function]);
+  }
+  free(lines);
+  free(functions);
+}

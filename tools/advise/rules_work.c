@@ -1,0 +1,263 @@
+/*
+** Rules about what Lua code makes the VM do: strings, tables, functions,
+** garbage, sorting, callbacks, system calls, locks.
+*/
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/advise/advise.h"
+
+enum { RULE_FUNCTIONS = 8 };
+
+/* Copying dominates where a long string grows by short pieces. */
+void advise_rule_strings(const struct advise_facts *a,
+                         struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(STRING);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_STRINGS,
+                               .function = functions[i],
+                               .frame = advise_line(a, functions[i], works),
+                               .evidence = advise_sum(a, functions[i], works)};
+    uint64_t copies = 0;
+    for (uint32_t k = 0; k < a->cell_count; k++)
+      if (a->cells[k].work == WORK_STRING && a->cells[k].copies &&
+          a->p->frames[a->cells[k].frame].function == functions[i])
+        copies += a->cells[k].value.weight;
+    if (copies >= f.evidence.weight / 4)
+      f.kind = LJP_ADVISE_CONCAT;
+    struct advise_value gc;
+    f.bound = advise_bound(a, functions[i], works, &gc);
+    if (f.kind == LJP_ADVISE_CONCAT)
+      advise_add(&f.evidence, gc);
+    snprintf(f.text, sizeof f.text,
+             "building strings, %.0f %% of it copying bytes",
+             f.evidence.weight
+                 ? 100.0 * (double)copies /
+                       (double)(advise_sum(a, functions[i], works).weight + 1)
+                 : 0);
+    advise_found(a, all, &f);
+  }
+}
+
+/* The length is asked for before each t[#t + 1] = v. */
+void advise_rule_growing(const struct advise_facts *a,
+                         struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, WORK_BIT(GROW), functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    const unsigned works = WORK_BIT(GROW) | WORK_BIT(LENGTH);
+    struct advise_finding f = {.kind = LJP_ADVISE_GROW,
+                               .function = functions[i],
+                               .frame = advise_line(a, functions[i], works),
+                               .evidence = advise_sum(a, functions[i], works)};
+    struct advise_value gc;
+    f.bound = advise_bound(a, functions[i], works, &gc);
+    snprintf(f.text, sizeof f.text,
+             "samples in enlarging tables and in finding their length");
+    advise_found(a, all, &f);
+  }
+}
+
+/* How much of what a function allocates for these types dies young; 1 if the
+** file does not tell, and garbage is being freed. */
+static double work_temporary(const struct advise_facts *a, uint32_t function,
+                             unsigned types, uint64_t *objects)
+{
+  double all = 0, temporary = 0;
+  *objects = 0;
+  for (uint32_t i = 0; i < a->site_count; i++) {
+    const struct advise_site *s = &a->sites[i];
+    if (!(types >> s->type & 1) || a->p->frames[s->frame].function != function)
+      continue;
+    all += (double)s->memory.alloc_bytes;
+    temporary += (double)s->memory.temporary_bytes;
+    *objects += s->memory.alloc_objects / LJP_OBJECT;
+  }
+  if (!all)
+    return a->freed.weight ? 1 : 0;
+  return temporary / all;
+}
+
+static void work_temporaries(const struct advise_facts *a,
+                             struct advise_findings *all,
+                             enum ljp_advise_kind kind, unsigned works,
+                             unsigned types, const char *what)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t objects;
+    double young = work_temporary(a, functions[i], types, &objects);
+    const struct advise_finding *given =
+        advise_find(all, LJP_ADVISE_ABORT, functions[i]);
+    if (young < 0.5 || advise_find(all, LJP_ADVISE_GROW, functions[i]) ||
+        (given && kind == LJP_ADVISE_CLOSURES))
+      continue;
+    struct advise_finding f = {.kind = kind,
+                               .function = functions[i],
+                               .frame = advise_line(a, functions[i], works),
+                               .evidence = advise_sum(a, functions[i], works),
+                               .objects = objects};
+    struct advise_value gc;
+    f.bound = advise_bound(a, functions[i], works, &gc);
+    advise_add(&f.evidence, gc);
+    if (objects)
+      snprintf(f.text, sizeof f.text,
+               "creating %s and collecting garbage; %.0f %% of the bytes are "
+               "freed before long",
+               what, 100 * young);
+    else
+      snprintf(f.text, sizeof f.text,
+               "creating %s and collecting garbage (record with --memory to "
+               "see how long they live)",
+               what);
+    advise_found(a, all, &f);
+  }
+}
+
+void advise_rule_tables(const struct advise_facts *a,
+                        struct advise_findings *all)
+{
+  work_temporaries(a, all, LJP_ADVISE_TABLES, WORK_BIT(TABLE),
+                   1u << LJP_MEM_TYPE_TABLE | 1u << LJP_MEM_TYPE_ARRAY_PART |
+                       1u << LJP_MEM_TYPE_HASH_PART,
+                   "tables");
+}
+
+void advise_rule_closures(const struct advise_facts *a,
+                          struct advise_findings *all)
+{
+  work_temporaries(a, all, LJP_ADVISE_CLOSURES, WORK_BIT(CLOSURE),
+                   1u << LJP_MEM_TYPE_FUNCTION | 1u << LJP_MEM_TYPE_UPVALUE,
+                   "functions");
+}
+
+void advise_rule_pairs(const struct advise_facts *a,
+                       struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(NEXT);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_PAIRS,
+                               .function = functions[i],
+                               .frame = advise_line(a, functions[i], works),
+                               .evidence = advise_sum(a, functions[i], works)};
+    struct advise_value gc;
+    f.bound = advise_bound(a, functions[i], works, &gc);
+    snprintf(f.text, sizeof f.text,
+             "samples in the step from one key to the next (the file does not "
+             "tell arrays from other tables)");
+    advise_found(a, all, &f);
+  }
+}
+
+/* What is done under pcall is below the throwing function's callers. */
+void advise_rule_errors(const struct advise_facts *a,
+                        struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(THROW);
+  uint32_t function;
+  if (!advise_functions(a, works, &function, 1))
+    return;
+  struct advise_finding f = {
+      .kind = LJP_ADVISE_ERRORS,
+      .function = function,
+      .frame = advise_line(a, function, works),
+      .evidence = a->works[WORK_THROW],
+      .bound = advise_sum(a, 0,
+                          works | WORK_BIT(INTERPRETED) | WORK_BIT(CALLED) |
+                              WORK_BIT(EXIT) | WORK_BIT(COMPILED) |
+                              WORK_BIT(GC) | WORK_BIT(STRING))};
+  snprintf(f.text, sizeof f.text, "throwing and catching errors");
+  advise_found(a, all, &f);
+}
+
+void advise_rule_garbage(const struct advise_facts *a,
+                         struct advise_findings *all)
+{
+  static const enum ljp_advise_kind causes[] = {
+      LJP_ADVISE_CONCAT, LJP_ADVISE_STRINGS,  LJP_ADVISE_GROW,
+      LJP_ADVISE_TABLES, LJP_ADVISE_CLOSURES, LJP_ADVISE_CALLBACK};
+  const unsigned works = WORK_BIT(GC);
+  uint32_t function, most = 0;
+  for (unsigned i = 0; i < sizeof causes / sizeof *causes; i++)
+    if (advise_find(all, causes[i], 0))
+      return;
+  if (!advise_functions(a, works, &function, 1) ||
+      advise_find(all, LJP_ADVISE_ABORT, function))
+    return;
+  struct advise_finding f = {
+      .kind = LJP_ADVISE_GC,
+      .function = function,
+      .frame = advise_line(a, function, works),
+      .evidence = a->works[WORK_GC],
+      .bound = advise_sum(a, 0,
+                          works | WORK_BIT(TABLE) | WORK_BIT(CLOSURE) |
+                              WORK_BIT(STRING) | WORK_BIT(GROW))};
+  for (uint32_t i = 1; i < a->site_count; i++)
+    if (a->sites[i].memory.alloc_bytes > a->sites[most].memory.alloc_bytes)
+      most = i;
+  if (a->site_count) {
+    f.frame = a->sites[most].frame;
+    f.function = a->p->frames[f.frame].function;
+    f.bytes = a->sites[most].memory.alloc_bytes;
+  }
+  snprintf(f.text, sizeof f.text,
+           a->site_count ? "this line allocates most"
+                         : "most collections happen here (record with "
+                           "--memory to see what allocates)");
+  advise_found(a, all, &f);
+}
+
+void advise_rule_kernel(const struct advise_facts *a,
+                        struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(KERNEL);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_KERNEL,
+                               .function = functions[i],
+                               .frame = advise_line(a, functions[i], works),
+                               .callee = advise_callee(a, functions[i], works)};
+    if (!f.callee) /* Page faults of the VM's own work. */
+      continue;
+    for (uint32_t k = 0; k < a->cell_count; k++) {
+      const struct advise_cell *c = &a->cells[k];
+      if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
+          a->p->frames[c->callee].function != f.callee)
+        continue;
+      advise_add(&f.bound, c->value);
+      if (c->work == WORK_KERNEL)
+        advise_add(&f.evidence, c->value);
+    }
+    snprintf(f.text, sizeof f.text, "samples in the kernel");
+    advise_found(a, all, &f);
+  }
+}
+
+void advise_rule_locks(const struct advise_facts *a,
+                       struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n =
+      a->wall ? advise_functions(a, WORK_BIT(LOCK), functions, RULE_FUNCTIONS)
+              : 0;
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_LOCK,
+        .function = functions[i],
+        .frame = advise_line(a, functions[i], WORK_BIT(LOCK)),
+        .callee = advise_callee(a, functions[i], WORK_BIT(LOCK)),
+        .evidence = advise_sum(a, functions[i], WORK_BIT(LOCK))};
+    f.bound = f.evidence;
+    snprintf(f.text, sizeof f.text, "waiting in a lock of the C library");
+    advise_found(a, all, &f);
+  }
+}

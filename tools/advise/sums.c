@@ -1,0 +1,118 @@
+/*
+** Sums: what the rules ask of the facts. Each question is one or two passes
+** over cells, nodes or rows.
+*/
+#include <stdlib.h>
+
+#include "tools/advise/advise.h"
+
+void advise_add(struct advise_value *to, struct advise_value value)
+{
+  to->count += value.count;
+  to->weight += value.weight;
+}
+
+static uint32_t sums_function(const struct advise_facts *a, uint32_t frame)
+{
+  return a->p->frames[frame].function;
+}
+
+struct advise_value advise_sum(const struct advise_facts *a, uint32_t function,
+                               unsigned works)
+{
+  struct advise_value sum = {0};
+  for (uint32_t i = 0; i < a->cell_count; i++) {
+    const struct advise_cell *c = &a->cells[i];
+    if ((works >> c->work & 1) &&
+        (!function || sums_function(a, c->frame) == function))
+      advise_add(&sum, c->value);
+  }
+  return sum;
+}
+
+/* The heaviest cell of the function with such work; NULL: none. */
+static const struct advise_cell *sums_heaviest(const struct advise_facts *a,
+                                               uint32_t function,
+                                               unsigned works, bool calls)
+{
+  const struct advise_cell *best = NULL;
+  for (uint32_t i = 0; i < a->cell_count; i++) {
+    const struct advise_cell *c = &a->cells[i];
+    if ((works >> c->work & 1) && sums_function(a, c->frame) == function &&
+        (c->callee || !calls) &&
+        (!best || c->value.weight > best->value.weight))
+      best = c;
+  }
+  return best;
+}
+
+uint32_t advise_line(const struct advise_facts *a, uint32_t function,
+                     unsigned works)
+{
+  const struct advise_cell *c = sums_heaviest(a, function, works, false);
+  return c ? c->frame : 0;
+}
+
+uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
+                       unsigned works)
+{
+  const struct advise_cell *c = sums_heaviest(a, function, works, true);
+  return c ? sums_function(a, c->callee) : 0;
+}
+
+struct advise_value advise_below(const struct advise_facts *a,
+                                 uint32_t function, bool interpreted)
+{
+  const struct ljp_profile *p = a->p;
+  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
+  struct advise_value sum = {0};
+  for (uint32_t i = 1; below && i < p->node_count; i++)
+    below[i] = below[p->nodes[i].parent] ||
+               p->frames[p->nodes[i].frame].function == function;
+  for (uint32_t i = 0; below && i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    if (advise_is_time(a, row) && below[row->node] &&
+        !(interpreted && a->nodes[row->node].compiled &&
+          advise_row_work(a, row) == WORK_COMPILED))
+      advise_add(&sum, (struct advise_value){row->count, row->weight});
+  }
+  free(below);
+  return sum;
+}
+
+bool advise_runs_below(const struct advise_facts *a, uint32_t function,
+                       uint32_t outer)
+{
+  const struct ljp_profile *p = a->p;
+  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
+  bool found = false;
+  for (uint32_t i = 1; below && !found && i < p->node_count; i++) {
+    uint32_t at = p->frames[p->nodes[i].frame].function;
+    below[i] = below[p->nodes[i].parent] || at == outer;
+    found = below[p->nodes[i].parent] && at == function;
+  }
+  free(below);
+  return found;
+}
+
+uint32_t advise_functions(const struct advise_facts *a, unsigned works,
+                          uint32_t *functions, uint32_t room)
+{
+  uint64_t *sums = calloc((size_t)a->p->function_count + 1, sizeof *sums);
+  uint32_t count = 0;
+  for (uint32_t i = 0; sums && i < a->cell_count; i++)
+    if (a->cells[i].frame && (works >> a->cells[i].work & 1))
+      sums[sums_function(a, a->cells[i].frame)] += a->cells[i].value.weight;
+  while (sums && count < room) {
+    uint32_t best = 0;
+    for (uint32_t f = 1; f < a->p->function_count; f++)
+      if (sums[f] > sums[best] || (!best && sums[f]))
+        best = f;
+    if (!best || !sums[best])
+      break;
+    functions[count++] = best;
+    sums[best] = 0;
+  }
+  free(sums);
+  return count;
+}
