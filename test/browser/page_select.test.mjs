@@ -130,7 +130,7 @@ test('hiding a function leaves its time to its callers', async () => {
 });
 
 test('the legend takes a kind of frame out of the stacks', async () => {
-  await page.locator('#legend button', {hasText: 'Native'}).click();
+  await page.locator('#legend button', {hasText: 'Host'}).click();
   await settle(page);
   const paths = byPath(cpu.stacks().map(([s, w]) =>
     [s.filter((x) => raw.frames[x].kind !== 6), w]));
@@ -164,7 +164,7 @@ test('keys move through the boxes, and what is reached is said', async () => {
   await page.locator('#graphbox').focus();
   await press('ArrowUp', 'ArrowUp', 'ArrowUp');
   assert.match(await page.locator('#said').textContent(),
-    /^__libc_start_main, Native, 100 %/);
+    /^__libc_start_main, Host, 100 %/);
   await press('ArrowDown');
   assert.match(await page.locator('#said').textContent(), /^_start/);
   for (let i = 0; i < 5; i++) await press('ArrowUp');
@@ -231,4 +231,35 @@ test('Back undoes a zoom, a mangled link does no harm', async () => {
   assert.equal(await total(odd), sum(cpu.stacks()));
   assert.deepEqual(odd.faults, []);
   await odd.context().close();
+});
+
+test('the legend says how much is below each kind, and in it', async () => {
+  const stacks = cpu.stacks();
+  const lua = (x) => raw.frames[x].kind === 1;
+  const below = sum(stacks.filter(([s]) => s.some(lua)));
+  const own = sum(stacks.filter(([s]) => lua(s[s.length - 1])));
+  const share = (x) => x ? percent(x, sum(stacks)) : '0 %';
+  assert.ok(below > own);
+  const text = await page.locator('#legend button').first().textContent();
+  assert.equal(text, `Lua${share(below)}, self ${share(own)}`);
+});
+
+test('0 leaves the table, too', async () => {
+  await press('t');
+  assert.equal(await page.locator('#graphbox').isVisible(), false);
+  await press('0');
+  assert.equal(await page.locator('#graphbox').isVisible(), true);
+});
+
+test('a drag takes the tooltip away', async () => {
+  const line = await page.locator('#timeline').boundingBox();
+  const at = (k) => [line.x + 92 + k * (line.width - 100), line.y + 20];
+  const shown = () => page.locator('#tip.on').count();
+  await page.mouse.move(...at(0.3));
+  await settle(page);
+  assert.equal(await shown(), 1);
+  await page.mouse.down();
+  await page.mouse.move(...at(0.5), {steps: 3});
+  assert.equal(await shown(), 0);
+  await page.mouse.up();
 });

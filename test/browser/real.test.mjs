@@ -42,7 +42,7 @@ for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
     const [total, samples, sums, notices] = await page.evaluate(() => {
       const {tree, view, sums: s, profile} = globalThis.ljprof;
       return [tree.total[0], view.rows.count.reduce((a, b) => a + b, 0),
-        s.self.reduce((a, b) => a + b, 0),
+        s.self.reduce((a, b, f) => profile.functions[f] === f ? a + b : a, 0),
         profile.json.notices.map((n) => n.text)];
     });
     assert.ok(samples > 0);
@@ -59,6 +59,21 @@ for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
     }
     await closed(page);
   });
+
+test('a function has one row in the table, however it ran', async () => {
+  const file = data + 'every-record.ljp';
+  ljprof('flame', file, '-o', join(dir, 'once.html'));
+  const page = await opened('once.html', '#view=table');
+  const [labels, kinds] = await page.evaluate(() => {
+    const {table, profile} = globalThis.ljprof;
+    const label = (f) => profile.label(f) + ' ' + profile.frames.module[f];
+    const all = Array.from(profile.frames.name, (_, f) => label(f));
+    return [table.look.rows.map((r) => label(r.f)), all];
+  });
+  assert.ok(new Set(kinds).size < kinds.length); // One has several kinds.
+  assert.equal(new Set(labels).size, labels.length);
+  await closed(page);
+});
 
 test('the page of sampled memory has the estimates of its report', async () => {
   const file = join(dir, 'sampled.ljp');
@@ -93,6 +108,8 @@ test('the page of sampled memory has the estimates of its report', async () => {
   });
   assert.equal(Math.round(sum), objects);
   assert.equal(weight, bytes);
+  assert.ok(!await page.evaluate(() =>
+    globalThis.ljprof.profile.contexts.some((c) => c.thread === 'unknown')));
   const gsub = report.rows.find((row) => row.name === 'string.gsub');
   assert.equal(Math.round(rows['string.gsub']), gsub.self_objects);
   await page.locator('[data-id=table]').click();
@@ -174,6 +191,15 @@ test('the page of a comparison says how much changed and how surely',
     }
     assert.ok(compared > 5, `${compared} compared`);
     assert.match(await page.locator('thead').textContent(), /Δ self.*Δ total.*±/);
+    // No value is cut off, however long it is.
+    await page.evaluate(() => {
+      globalThis.ljprof.amount = () => '~1234.5 MiB/s';
+      globalThis.ljprof.set({});
+    });
+    await settle(page);
+    const cut = await page.evaluate(() => [...document.querySelectorAll('td.num')]
+      .filter((td) => td.scrollWidth > td.clientWidth).map((td) => td.textContent));
+    assert.deepEqual(cut, []);
     await page.keyboard.press('g');
     await settle(page);
     assert.match(await page.locator('#legend').textContent(),

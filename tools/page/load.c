@@ -23,8 +23,8 @@ static struct ljp_str load_thread_name(struct load *l, uint32_t number)
 {
   const struct ljp_profile_thread *t = &l->p->threads[number];
   struct ljp_str name = ljp_profile_str(l->p, t->name);
-  if (!number)
-    return ljp_str("unknown", 7);
+  if (!number) /* Sampled memory, for one: it belongs to a VM, not a thread. */
+    return ljp_str("", 0);
   return ljp_page_format(l->page, "%.*s (%" PRIu64 ")", (int)name.len,
                          name.len ? name.data : "", t->tid);
 }

@@ -23,7 +23,7 @@
   _(INLINED, "#84ccb3", "Inlined Lua")                                         \
   _(BUILTIN, "#ebdc6f", "Builtin")                                             \
   _(C, "#93bdec", "C function")                                                \
-  _(NATIVE, "#bec8da", "Native")                                               \
+  _(NATIVE, "#bec8da", "Host")                                                 \
   _(VM, "#c6b3e8", "VM")                                                       \
   _(GC, "#ecaab2", "GC")                                                       \
   _(KERNEL, "#dfb9d4", "Kernel")                                               \

@@ -131,15 +131,15 @@ Object.assign(App.prototype, {
       onclick: () => this.reset()}, 'Undo all'));
   },
 
-  reset() {
+  reset(more) {
     this.node = -1;
     const {tab, mode, heat, metric, theme} = this.state;
     this.set({...DEFAULTS, zoom: [], hide: [], kinds: [], tab, mode, heat, metric,
-      theme}, 'push');
+      theme, ...more}, 'push');
   },
 
   legend() {
-    const {profile, palette, state, sums} = this;
+    const {profile, palette, state} = this;
     const key = [this.valuesKey, palette.dark].join();
     if (this.legendKey === key) return;
     this.legendKey = key;
@@ -151,24 +151,30 @@ Object.assign(App.prototype, {
           el('i', {class: 'dot', style: `background:${palette.change(x)}`}), text)));
       return;
     }
+    const {plain} = this;
     const self = KINDS.map(() => 0);
-    for (let f = 1; f < profile.frames.n; f++)
-      self[profile.frames.kind[f]] += sums.self[f];
     const there = new Set(state.kinds.map((k) => KIND[k]));
-    for (let i = 1; i < this.plain.n; i++)
-      if (this.plain.total[i] > 0)
-        there.add(profile.frames.kind[this.plain.frame[i]]);
-    const all = this.plain.total[0];
+    for (let i = 1; i < plain.n; i++) {
+      const kind = profile.frames.kind[plain.frame[i]];
+      self[kind] += plain.self[i];
+      if (plain.total[i] > 0) there.add(kind);
+    }
+    const all = plain.total[0];
+    // The colour covers what the frames call, too: without this share, hardly
+    // any Lua would stand beside a graph full of it.
+    const total = KINDS.map((_, kind) => !there.has(kind) ? 0
+      : plain.share(profile.frames.kind.map((k) => k === kind ? 1 : 0)));
     box.replaceChildren(...KINDS.map(([id, name, about], i) =>
       i === 0 || i === KIND.group || !there.has(i) ? null
         : el('button', {'aria-pressed': state.kinds.includes(id) ? 'false' : 'true',
-          title: `${about}; own share ${asPercent(self[i], all)}. ` +
+          title: `${about}: in ${asPercent(total[i], all)} of all stacks, ` +
+            `${asPercent(self[i], all)} in these frames themselves. ` +
             'Click to hide these frames or to show them again.',
           onclick: () => this.set({zoom: [], kinds: state.kinds.includes(id)
             ? state.kinds.filter((x) => x !== id) : [...state.kinds, id]}, 'push')},
         el('i', {class: 'dot', style: `background:${palette.fills[i][0]}`}), name,
         el('em', {}, state.kinds.includes(id) ? 'hidden'
-          : asPercent(self[i], all))))
+          : `${asPercent(total[i], all)}, self ${asPercent(self[i], all)}`)))
       .filter(Boolean));
   },
 
@@ -256,7 +262,7 @@ Object.assign(App.prototype, {
       f: () => this.focus(f),
       h: () => this.hide(f),
       c: () => this.copyStack(),
-      0: () => this.reset(),
+      0: () => this.reset({mode: DEFAULTS.mode}),
       Escape: () => this.undo(),
       Backspace: () => this.set({zoom: state.zoom.slice(0, -1)}, 'push'),
       Enter: e.target.tagName === 'BUTTON' ? null : () => this.zoom(this.node),

@@ -42,7 +42,7 @@ const KINDS = [
   ['inlined', 'Inlined Lua', 'a Lua function inlined into a compiled trace'],
   ['builtin', 'Builtin', 'a built-in function of the standard library'],
   ['c', 'C function', 'a C function called from Lua'],
-  ['native', 'Native', 'machine code of the program or a library'],
+  ['native', 'Host', 'machine code of the program or a library'],
   ['vm', 'VM', 'the interpreter itself and the JIT compiler'],
   ['gc', 'GC', 'the garbage collector'],
   ['kernel', 'Kernel', 'kernel code'],
@@ -135,6 +135,20 @@ class Profile {
     return at ? this.frames.name[f] + ' ' + at : this.frames.name[f];
   }
 
+  // The function of each frame: the first frame that differs at most in kind. A
+  // function is interpreted here, compiled there, and inlined elsewhere.
+  get functions() {
+    const {n, name, file, module, line, kind} = this.frames;
+    if (this.functionsOf && this.functionsOf.length === n) return this.functionsOf;
+    const first = new Map();
+    return this.functionsOf = Uint32Array.from({length: n}, (_, f) => {
+      if (kind[f] === KIND.root || kind[f] === KIND.group) return f;
+      const key = [name[f], file[f], line[f], module[f]].join('\0');
+      if (!first.has(key)) first.set(key, f);
+      return first.get(key);
+    });
+  }
+
   isLua(f) {
     const kind = this.frames.kind[f];
     return kind === KIND.lua || kind === KIND.jit || kind === KIND.inlined;
@@ -165,13 +179,16 @@ class Profile {
   }
 }
 
+// Where rows are grouped that do not tell their thread, VM or state.
+const NOWHERE = {thread: 'no thread recorded', vm: 'no VM', state: 'no state'};
+
 // Groups the rows of a view: adds the group as the outermost frame of each
 // stack. Returns a new trie and the new node of each row. key: thread, vm or
 // state.
 function regroup(profile, view, key) {
   const {trie, contexts} = profile;
   const {rows} = view;
-  const names = contexts.map((c) => c[key] || 'unknown');
+  const names = contexts.map((c) => c[key] || NOWHERE[key]);
   const groups = [...new Set(names)];
   const groupOf = Uint16Array.from(names, (x) => groups.indexOf(x));
   const maps = groups.map(() => null);

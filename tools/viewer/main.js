@@ -125,12 +125,13 @@ class App {
     const f = profile.frames;
     const shape = [source.key, state.focus, state.hide.join(), state.kinds.join(),
       state.merge].join('|');
-    const hidden = new Set(state.hide);
+    const hidden = new Set(state.hide.map((i) => profile.functions[i]));
     const kinds = new Set(state.kinds.map((k) => KIND[k]));
     const self = (m, from, to) => selfByNode(source, from, to, contexts.mask, m);
     const build = (merge) => {
-      const made = new Tree(source.trie, f.n, {
-        hidden: (i) => i > 0 && (hidden.has(i) || kinds.has(f.kind[i])),
+      const of = profile.functions;
+      const made = new Tree(source.trie, of, {
+        hidden: (i) => i > 0 && (hidden.has(of[i]) || kinds.has(f.kind[i])),
         focus: state.focus < f.n ? state.focus : -1, merge,
       });
       made.order(selfByNode(source, 0, Infinity, null, 'weight'));
@@ -396,10 +397,11 @@ class App {
     const total = self.slice();
     for (let i = trie.n - 1; i > 0; i--) total[trie.parent[i]] += total[i];
     const lines = new Map();
+    const of = this.profile.functions;
     for (let i = 1; i < trie.n; i++) {
-      if (trie.frame[i] !== f || !trie.line[i] || !total[i]) continue;
+      if (of[trie.frame[i]] !== of[f] || !trie.line[i] || !total[i]) continue;
       let up = trie.parent[i]; // In recursion a line counts once.
-      while (up > 0 && (trie.frame[up] !== f || trie.line[up] !== trie.line[i]))
+      while (up > 0 && (of[trie.frame[up]] !== of[f] || trie.line[up] !== trie.line[i]))
         up = trie.parent[up];
       const at = lines.get(trie.line[i]) ||
         {line: trie.line[i], self: 0, total: 0};
@@ -415,8 +417,9 @@ class App {
     const {profile, sums, flags, tree, state, change, palette} = this;
     const all = tree.total[0];
     const rows = [];
+    const of = profile.functions;
     for (let f = 1; f < profile.frames.n; f++)
-      if ((sums.total[f] > 0 || change && change.seen(f)) &&
+      if (of[f] === f && (sums.total[f] > 0 || change && change.seen(f)) &&
           (!flags || flags[f])) rows.push({f});
     const {name} = profile.frames;
     const columns = [
@@ -439,7 +442,7 @@ class App {
           : profile.frames.module[r.f] || profile.place(r.f)},
     ];
     const sort = change && state.sort === DEFAULTS.sort ? 'dself' : state.sort;
-    this.table.show({rows, columns, sort, selected: state.sel,
+    this.table.show({rows, columns, sort, selected: of[state.sel],
       profile, palette});
   }
 
@@ -452,13 +455,14 @@ class App {
 function around(tree, f) {
   const callers = new Map();
   const callees = new Map();
-  const add = (map, g, x) => map.set(g, (map.get(g) || 0) + x);
+  const of = tree.functions;
+  const add = (map, g, x) => map.set(of[g], (map.get(of[g]) || 0) + x);
   for (let i = 1; i < tree.n; i++) {
     const up = tree.parent[i];
     if (!tree.total[i]) continue;
-    if (tree.frame[i] === f && up > 0 && tree.outer[i])
+    if (of[tree.frame[i]] === of[f] && up > 0 && tree.outer[i])
       add(callers, tree.frame[up], tree.total[i]);
-    if (up > 0 && tree.frame[up] === f && tree.outer[i])
+    if (up > 0 && of[tree.frame[up]] === of[f] && tree.outer[i])
       add(callees, tree.frame[i], tree.total[i]);
   }
   const list = (map) => [...map].map(([g, total]) => ({f: g, total}))

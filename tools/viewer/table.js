@@ -29,9 +29,11 @@ class Table {
       ? (a, b) => by.value(b) - by.value(a) : (a, b) => by.value(a) < by.value(b)
         ? -1 : by.value(a) > by.value(b) ? 1 : 0;
     look.rows.sort((a, b) => (down ? order(a, b) : order(b, a)) || a.f - b.f);
+    for (const c of look.columns) c.width = c.numeric ? this.widthOf(c) : 0;
     this.head.replaceChildren(...look.columns.map((c) => {
       const active = c === by;
       return el('th', {scope: 'col', class: c.numeric ? 'num' : c.key,
+        style: c.width ? `width:${c.width}px` : null,
         'aria-sort': active ? (down === !!c.numeric ? 'descending' : 'ascending')
           : 'none'},
       el('button', {onclick: () => this.hooks.sort(active && down
@@ -41,6 +43,19 @@ class Table {
     }));
     this.table.setAttribute('aria-rowcount', look.rows.length + 1);
     this.fill();
+  }
+
+  // As wide as its longest value, for values must not be cut off. Of very many
+  // rows it looks at some.
+  widthOf(column) {
+    const {rows} = this.look;
+    const step = Math.ceil(rows.length / 5000) || 1;
+    this.measure ||= new Measure(document.createElement('canvas')
+      .getContext('2d'), '600 13px system-ui, sans-serif');
+    let most = 64;
+    for (let i = 0; i < rows.length; i += step)
+      most = Math.max(most, this.measure.text(column.text(rows[i])));
+    return Math.ceil(most + (step > 1 ? 16 : 0)) + 32;
   }
 
   fill() {

@@ -312,6 +312,7 @@ class Timeline {
       else if (Math.abs(x - b) < 6) how = 'to';
       else if (x > a && x < b && b - a < this.width - GUTTER - 30) how = 'all';
     }
+    this.hooks.tip(null); // It would stay where the drag begins.
     this.drag = {how, x, at: this.tick(x), was: s && [...s], range: null};
     this.canvas.setPointerCapture(e.pointerId);
   }
@@ -458,6 +459,7 @@ class Timeline {
 
   heatDown(e) {
     if (e.button !== 0 || e.offsetX < GUTTER) return;
+    this.hooks.tip(null);
     this.heatStart = {...this.heatTick(e), x: e.offsetX, y: e.offsetY};
     this.heat.setPointerCapture(e.pointerId);
   }

@@ -35,9 +35,12 @@ function lowerBound(sorted, x) {
 }
 
 class Tree {
-  // options: hidden(frame) -> bool, focus: frame or -1, merge: bool
-  constructor(trie, frameCount, options) {
+  // functions: by frame; options: hidden(frame) -> bool, focus: frame or -1,
+  // merge: bool
+  constructor(trie, functions, options) {
+    const frameCount = functions.length;
     this.trie = trie;
+    this.functions = functions;
     this.frameCount = frameCount;
     this.kids = null;
     const size = 1 << Math.ceil(Math.log2(trie.n * 2 + 2));
@@ -54,7 +57,7 @@ class Tree {
       let up = map[trie.parent[i]];
       const f = trie.frame[i];
       if (up < 0) {
-        if (f !== options.focus) {
+        if (functions[f] !== functions[options.focus]) {
           map[i] = -1;
           continue;
         }
@@ -123,18 +126,18 @@ class Tree {
   // Marks the nodes without an ancestor of the same function. The sum of their
   // totals is the function's total, which counts recursion only once.
   markOuter() {
-    const {n, parent, frame, first, count, kids} = this;
+    const {n, frame, first, count, kids, functions} = this;
     const outer = this.outer = new Uint8Array(n);
     const on = new Uint32Array(this.frameCount);
     const stack = [0];
     while (stack.length) {
       const i = stack.pop();
       if (i < 0) {
-        on[frame[~i]]--;
+        on[functions[frame[~i]]]--;
         continue;
       }
       if (i > 0) {
-        outer[i] = on[frame[i]]++ ? 0 : 1;
+        outer[i] = on[functions[frame[i]]]++ ? 0 : 1;
         stack.push(~i);
       }
       for (let k = first[i]; k < first[i] + count[i]; k++) stack.push(kids[k]);
@@ -163,15 +166,20 @@ class Tree {
     }
   }
 
-  // Self and total by function.
+  // Self and total by function, for each of its frames.
   byFunction() {
-    const {n, frame, self, total, outer} = this;
+    const {n, frame, self, total, outer, functions} = this;
     const selfOf = new Float64Array(this.frameCount);
     const totalOf = new Float64Array(this.frameCount);
     for (let i = 1; i < n; i++) {
-      selfOf[frame[i]] += self[i];
-      if (outer[i]) totalOf[frame[i]] += total[i];
+      const f = functions[frame[i]];
+      selfOf[f] += self[i];
+      if (outer[i]) totalOf[f] += total[i];
     }
+    functions.forEach((first, f) => {
+      selfOf[f] = selfOf[first];
+      totalOf[f] = totalOf[first];
+    });
     return {self: selfOf, total: totalOf};
   }
 
