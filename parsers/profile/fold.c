@@ -270,6 +270,7 @@ enum ljp_status ljp_profile_fold(struct ljp_profile *p, uint32_t *row_map)
   uint32_t *own_map = NULL;
   enum ljp_status status = LJP_ERR_MEM;
   ljp_assert(!p->pass);
+  p->options.lua_view = true;
   if (p->recorded_by && p->has_memory) {
     for (uint32_t i = 0; row_map && i < p->row_count; i++)
       row_map[i] = i;

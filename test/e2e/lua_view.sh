@@ -79,6 +79,22 @@ for mode in -jon -joff; do
   grep -qE ' \| \| \| \[garbage collector\]$' tree.txt ||
     fail "the collector is not above collectgarbage: $(cat tree.txt)"
   ok "$mode: Lua that C calls back and the collector stand in the tree"
+  [ $mode = -jon ] || {
+    "$ljprof" annotate --context 0 app.ljp app.lua > text.txt
+    grep -q '%     7    table.sort(t, by_price)$' text.txt ||
+      fail "no heat at the sort: $(cat text.txt)"
+    ok "annotate has the time of table.sort at the line that calls it"
+    "$ljprof" annotate --context 0 app.ljp lib_table.c > text.txt
+    grep -q '%  *[1-9][0-9]*  ' text.txt || fail "no C line: $(cat text.txt)"
+    ok "annotate shows lines of C in the native view"
+  }
+  "$ljprof" diff --json app.ljp app.ljp 2> err.txt > lua.json
+  "$ljprof" diff --json --native app.ljp app.ljp 2> err.txt > native.json
+  grep -q '"name":"table.sort' lua.json || fail "no sort: $(cat lua.json)"
+  grep -qE '"name":"(lj_|lua_|gc_)' lua.json && fail "VM code in a comparison"
+  grep -qE '"name":"(lj_|lua_|gc_)' native.json ||
+    fail "no VM code: $(cat native.json)"
+  ok "$mode: diff compares the program's functions, with --native all"
   "$ljprof" report app.ljp > text.txt
   same "$mode: the first screen tells of the other view" 1 \
     "$(head -n 4 text.txt | grep -c -e --native)"

@@ -51,6 +51,9 @@ static const char help[] =
     "                      colours\n"
     "  --force             replace PATH if it exists\n"
     "  --thread NAME       compare one thread, by name, number or OS number\n"
+    "  --native            compare machine code, too; otherwise it counts for "
+    "the\n"
+    "                      function that made it run\n"
     "  --no-symbols        do not look up names of machine code\n"
     "  --help              show this help\n"
     "\n"
@@ -60,7 +63,7 @@ struct options {
   const char *files[2];
   const char *output, *view, *thread, *top_text;
   unsigned long top;
-  bool json, force, all, no_symbols, html, share;
+  bool json, force, all, no_symbols, html, share, native;
 };
 
 static int diff_wrong(const char *format, const char *value)
@@ -76,7 +79,8 @@ static int diff_parse(struct options *o, int argc, char **argv)
       {"--all", &o->all, NULL},       {"--json", &o->json, NULL},
       {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
       {"--force", &o->force, NULL},   {"--share", &o->share, NULL},
-      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL}};
+      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
+      {"--native", &o->native, NULL}};
   unsigned count = 0;
   const char **files = calloc((size_t)argc + 1, sizeof *files);
   if (!files) {
@@ -183,6 +187,7 @@ int ljp_command_diff(int argc, char **argv)
   struct ljp_progress progress;
   struct ljp_profile_options options = {.thread = o.thread,
                                         .no_symbols = o.no_symbols,
+                                        .lua_view = !o.native,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
   for (int i = 0; i < 2 && code < 0; i++) {

@@ -30,6 +30,10 @@ static enum ljp_page_kind stacks_kind(const struct ljp_profile_frame *f)
     return LJP_PAGE_KERNEL;
   case LJP_FRAME_PROFILER:
     return LJP_PAGE_PROFILER;
+  case LJP_FRAME_COLLECTOR:
+    return LJP_PAGE_GC;
+  case LJP_FRAME_OUTSIDE:
+    return LJP_PAGE_NATIVE;
   default:
     return LJP_PAGE_CUT;
   }

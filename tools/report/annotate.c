@@ -36,12 +36,15 @@ static const char help[] =
     "  --all              show all lines of the file or function\n"
     "  --time A..B --thread T --focus REGEX --ignore REGEX --since MARK\n"
     "                     which samples, as in 'ljprof report'\n"
+    "  --native           count the collector's work for the lines that "
+    "made it run\n"
     "  --no-symbols       do not look up names of machine code\n"
     "  --json             write JSON: totals first, then all rows\n"
     "  --help             show this help\n"
     "\n"
     "self: spent in the line, including the builtins and C functions it "
-    "calls.\n"
+    "calls,\n"
+    "but not the collector.\n"
     "total: spent in the line and in everything it calls.\n"
     "\n"
     "Exit code: 0 success, 1 failure, no such place in the profile or nothing "
@@ -363,12 +366,23 @@ static bool annotate_is_empty(const struct annotate *a)
   return true;
 }
 
+/* Lines of Lua are shown in the Lua view, unless native is set; lines of C only
+** exist in the native view, in which the report was opened. */
+static int annotate_choose_view(struct annotate *a,
+                                const struct ljp_report_options *common,
+                                bool native, const char *where)
+{
+  int code = annotate_find_place(a, where);
+  if (code || native || a->r.c_lines)
+    return code;
+  a->file = a->first_line = a->function = 0;
+  code = ljp_report_fold(common, "annotate", &a->r);
+  return code ? code : annotate_find_place(a, where);
+}
+
 static int annotate_show(struct annotate *a, const char *where,
                          const char *folder)
 {
-  int code = annotate_find_place(a, where);
-  if (code)
-    return code;
   if (!ljp_groups_make(&a->r, &a->groups) || !annotate_find_lines(a)) {
     ljp_command_error("annotate", "out of memory");
     return LJP_EXIT_FAILED;
@@ -421,10 +435,14 @@ int ljp_command_annotate(int argc, char **argv)
     }
     a.context = (unsigned)n;
   }
+  const bool native = common.native;
+  common.native = true;
   if ((code = ljp_report_open(&common, "annotate", files[0], &a.r)))
     return code;
   ljp_print_begin(&out, STDOUT_FILENO);
-  code = annotate_show(&a, files[1], folder);
+  code = annotate_choose_view(&a, &common, native, files[1]);
+  if (!code)
+    code = annotate_show(&a, files[1], folder);
   code = ljp_command_end("annotate", &out, code);
   ljp_groups_fini(&a.groups);
   free(a.group_of_line);

@@ -123,6 +123,20 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
   return code;
 }
 
+int ljp_report_fold(const struct ljp_report_options *c, const char *command,
+                    struct ljp_report *r)
+{
+  struct ljp_select_options select = {
+      .measure = r->select.measure, .focus = c->focus, .ignore = c->ignore};
+  ljp_select_fini(&r->select);
+  r->select = (struct ljp_select){0};
+  if (ljp_profile_fold(r->p, NULL)) {
+    ljp_command_error(command, "out of memory");
+    return LJP_EXIT_FAILED;
+  }
+  return ljp_select(&r->select, r->p, &select, command);
+}
+
 const char *ljp_report_lacks(const struct ljp_report *r)
 {
   const struct ljp_profile *p = r->p;

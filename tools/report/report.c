@@ -228,6 +228,7 @@ int ljp_command_report(int argc, char **argv)
   r.lines |=
       r.by ==
       LJP_BY_STACK; /* Without lines, different stacks would look alike. */
+  r.hint = ljp_by_of_frame(r.by) || r.by == LJP_BY_STACK;
   ljp_print_begin(&out, STDOUT_FILENO);
   code = report_show(&r);
   code = ljp_command_end("report", &out, code);

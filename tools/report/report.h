@@ -40,6 +40,7 @@ struct ljp_report {
   struct ljp_select select;
   enum ljp_by by;
   bool json, tree, bottom_up, lines, color, jit;
+  bool hint;          /* Tell of --native, if it would show more. */
   bool c_lines;       /* C code counts for its own lines and files. */
   uint32_t top;       /* Maximum number of text rows; 0: all. */
   double min_percent; /* Smallest share of a branch in a tree. */
@@ -77,6 +78,11 @@ int ljp_report_open(const struct ljp_report_options *common,
                     const char *command, const char *file,
                     struct ljp_report *r);
 void ljp_report_close(struct ljp_report *r);
+
+/* Turns a report that was opened with native set to the Lua view. Returns 0, or
+** the exit code after it has reported the error. */
+int ljp_report_fold(const struct ljp_report_options *common,
+                    const char *command, struct ljp_report *r);
 /* Says that nothing of this kind was recorded, and how to record it; NULL: it
 ** was. */
 const char *ljp_report_lacks(const struct ljp_report *r);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "parsers/stream/names.h"
-#include "tools/report/groups.h"
+#include "tools/report/report.h"
 #include "tools/shared/units.h"
 
 #define BOLD "\033[1m"
@@ -221,7 +221,7 @@ void ljp_report_head(const struct ljp_report *r)
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);
-  if (r->p->folded && (ljp_by_of_frame(r->by) || r->by == LJP_BY_STACK))
+  if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");
   ljp_print_str(out, "\n");
