@@ -272,16 +272,21 @@ static void jit_text_blacklisted(const struct ljp_report *r,
 {
   struct ljp_print *out = r->out;
   if (jit->blacklisted_count)
-    ljp_print_format(out, "\n%10s %7s %9s  %s\n", "interpr.", "%", "count",
-                     "blacklisted: never compiled again");
+    ljp_print_format(out, "\n%10s %7s %9s %9s  %s\n", "interpr.", "%",
+                     "compiled", "count",
+                     "blacklisted: no trace begins there again (others may run "
+                     "through it)");
   for (uint32_t i = 0; i < jit->blacklisted_count && (!r->top || i < r->top);
        i++) {
     const struct ljp_jit_place *place = &jit->blacklisted[i];
     struct ljp_value none = {0};
-    jit_text_amount(r,
-                    place->function
-                        ? &jit->functions[place->function][LJP_JIT_INTERPRETED]
-                        : &none);
+    const struct ljp_value *kinds =
+        place->function ? jit->functions[place->function] : NULL;
+    struct ljp_value all = kinds ? ljp_jit_sum(kinds) : none;
+    jit_text_amount(r, kinds ? &kinds[LJP_JIT_INTERPRETED] : &none);
+    ljp_print_format(
+        out, " %8.2f%%",
+        jit_text_share(kinds ? &kinds[LJP_JIT_COMPILED] : &none, &all));
     jit_text_site(r, place, 2);
   }
 }
