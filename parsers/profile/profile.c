@@ -135,6 +135,12 @@ static uint64_t profile_unnamed_functions(const struct ljp_reader *reader)
   return number;
 }
 
+/* Whether the session ended because its program did. */
+static bool profile_ended(const struct ljp_reader *reader)
+{
+  return reader->finish.clean && ljp_model_info(&reader->model, "session.end");
+}
+
 /* Adds what the reader counted as lost, damaged or missing. */
 static void profile_count_damage(struct ljp_profile *p,
                                  const struct ljp_reader *reader)
@@ -215,6 +221,8 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
   if (status)
     return profile_fail(p, status, reader->error);
   profile_count_damage(p, reader);
+  p->ran_to_end =
+      (p->source_count < 2 || p->ran_to_end) && profile_ended(reader);
   if (!p->options.no_samples && !p->options.thread && !p->pass->filters_time &&
       (status =
            ljp_balance_finish(&p->balance, &reader->model, p->pass->source)))

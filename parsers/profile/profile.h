@@ -329,6 +329,7 @@ struct ljp_profile {
   uint64_t pid;
   uint64_t sample_bytes; /* Largest mean distance of two memory samples. */
   bool has_memory, sampled_memory, has_gc;
+  bool ran_to_end;  /* All sessions ended with the program or its VM. */
   bool recorded[8]; /* By producer kind: the file has such a producer, even if
                     ** it has no events of it. */
   bool folded;      /* It is in the Lua view, and that hides machine code. */

@@ -131,8 +131,10 @@ static void sysprof_on_closing(struct lua_State *L)
   struct ljp_failure why;
   uint32_t number = ljp_guest_vm_id(L);
   sysprof_lock();
-  if (g->running && number && number == g->vm)
+  if (g->running && number && number == g->vm) {
+    g->options.output.end = LJP_END_CLOSE;
     sysprof_stop_locked(&why);
+  }
   sysprof_unlock();
 }
 
@@ -194,6 +196,7 @@ __attribute__((destructor(200))) static void sysprof_at_exit(void)
   struct ljp_failure why;
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
+  g->options.output.end = LJP_END_EXIT;
   if (g->running)
     sysprof_stop_locked(&why);
   sysprof_unlock();

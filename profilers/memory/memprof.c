@@ -9,11 +9,9 @@
 #include "profilers/memory/memprof.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profilers/memory/followed.h"
@@ -160,8 +158,10 @@ static void memprof_on_closing(struct lua_State *L)
 {
   struct ljp_failure why;
   memprof_lock();
-  if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner)
+  if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner) {
+    g->options.output.end = LJP_END_CLOSE;
     memprof_stop_locked(L, &why);
+  }
   memprof_unlock();
 }
 
@@ -251,6 +251,7 @@ __attribute__((destructor)) static void memprof_at_exit(void)
   struct ljp_failure why;
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
+  g->options.output.end = LJP_END_EXIT;
   if (g->running)
     memprof_stop_locked(NULL, &why);
   memprof_unlock();

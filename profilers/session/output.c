@@ -144,6 +144,8 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
   int error = 0;
   ljp_assert(*session);
   output_count_unnamed(hold, *session);
+  if (output->end)
+    ljp_session_info(*session, "session.end", output->end);
   ljp_host_hurry(true);
   enum ljp_status status = ljp_session_stop(*session, &error);
   ljp_host_hurry(false);

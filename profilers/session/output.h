@@ -13,6 +13,10 @@
 #include "src/luajit/functions.h"
 #include "src/session/session.h"
 
+/* How a session ended that the program did not stop (INFO `session.end`). */
+#define LJP_END_EXIT "exit"
+#define LJP_END_CLOSE "VM closed"
+
 /* The first member of each profiler's options. Without a path or a callback the
 ** stream is discarded. */
 struct ljp_output {
@@ -22,7 +26,8 @@ struct ljp_output {
   /* Called once, when the session has ended. */
   void (*on_stop)(void *ctx);
   void *on_stop_ctx;
-  bool ljm; /* a file of Tarantool's format ljm; memory events only */
+  const char *end; /* How the session ended; NULL: the program stopped it. */
+  bool ljm;        /* a file of Tarantool's format ljm; memory events only */
   bool follow_fork;
   uint32_t flush_ms;
   int zstd_level;

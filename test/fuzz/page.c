@@ -65,7 +65,7 @@ static void check_rows(const struct ljp_profile *p)
 static void check_diff(const struct ljp_profile *p)
 {
   static const char *const files[] = {"a", "b"};
-  if (ljp_diff_init(&diff, p, p, files, false) == LJP_OK)
+  if (ljp_diff_init(&diff, p, p, files, LJP_DIFF_AUTO) == LJP_OK)
     for (size_t i = 0; i < diff.node_count; i++)
       for (int v = 0; v < LJP_PAGE_VIEWS; v++)
         if (ljp_diff_sure(&diff.nodes[v][i]))

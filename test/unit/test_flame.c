@@ -126,6 +126,10 @@ static void frames_keep_name_place_and_order(void **state)
   ljp_profile_free(p);
 }
 
+/* Of streams: by how many lines all functions are moved, and the chunk. */
+static unsigned moved;
+static const char *chunk = "@app.lua";
+
 /* A stream of some seconds. Function i of n has counts[i] samples of 1 ms;
 ** function 0 calls all others. */
 static struct ljp_profile *stream(const unsigned *counts, unsigned n,
@@ -150,10 +154,10 @@ static struct ljp_profile *stream(const unsigned *counts, unsigned n,
     char name[32];
     snprintf(name, sizeof name, "f%u", i);
     put_u(&body, i + 1);
-    put_u(&body, 10 * i);
-    put_u(&body, 10 * i + 9);
+    put_u(&body, 10 * i + moved);
+    put_u(&body, 10 * i + 9 + moved);
     put_u(&body, 0);
-    put_str(&body, "@app.lua");
+    put_str(&body, chunk);
     put_str(&body, name);
     put_record(&payload, LJP_REC_PROTO, &body);
   }
@@ -229,7 +233,7 @@ static void values_are_by_the_second(void **state)
   struct ljp_profile *x = stream(a, 4, 10, "/bin/app");
   struct ljp_profile *y = stream(b, 4, 20, "/bin/app");
   size_t count;
-  assert_int_equal(ljp_diff_init(&diff, x, y, files, false), LJP_OK);
+  assert_int_equal(ljp_diff_init(&diff, x, y, files, LJP_DIFF_AUTO), LJP_OK);
   assert_int_equal(diff.page.notice_count, 0);
   struct ljp_diff_function *f =
       ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
@@ -258,7 +262,7 @@ static void values_are_by_the_second(void **state)
   free(f);
   ljp_diff_fini(&diff);
   /* Shares of both sides have equal sums. */
-  assert_int_equal(ljp_diff_init(&diff, x, y, files, true), LJP_OK);
+  assert_int_equal(ljp_diff_init(&diff, x, y, files, LJP_DIFF_SHARE), LJP_OK);
   f = ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
   g = function(f, count, "f0");
   assert_int_equal(llround(g->total.value[0]), 1000000000);
@@ -269,6 +273,48 @@ static void values_are_by_the_second(void **state)
   ljp_diff_fini(&diff);
   ljp_profile_free(x);
   ljp_profile_free(y);
+}
+
+/* Lines were inserted, or the file was renamed: nothing is new or gone. */
+static void moved_functions_are_the_same(void **state)
+{
+  static const unsigned a[] = {1009, 503, 7, 11}, b[] = {1009, 5003, 7, 11};
+  static const char *const chunks[] = {"@app.lua", "@new/app2.lua"};
+  (void)state;
+  for (unsigned renamed = 0; renamed < 2; renamed++) {
+    size_t count;
+    struct ljp_profile *x = stream(a, 4, 10, "/bin/app");
+    moved = 7;
+    chunk = chunks[renamed];
+    struct ljp_profile *y = stream(b, 4, 10, "/bin/app");
+    moved = 0;
+    chunk = chunks[0];
+    assert_int_equal(ljp_diff_init(&diff, x, y, files, LJP_DIFF_TOTAL), LJP_OK);
+    assert_int_equal(diff.page.notice_count, 0);
+    struct ljp_diff_function *f =
+        ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
+    assert_int_equal(count, 5);
+    const struct ljp_diff_function *g = function(f, count, "f2");
+    assert_ptr_equal(g, f);
+    assert_int_equal(llround(g->self.value[0]), 503000000);
+    assert_int_equal(llround(g->self.value[1]), 5003000000);
+    assert_int_equal(diff.page.frames[g->frame].line, 27); /* Now. */
+    for (size_t i = 0; i < count; i++)
+      assert_int_equal(ljp_diff_sure(&f[i].self), f + i == g);
+    /* By total, its caller changed as much. */
+    struct ljp_diff_function *t = ljp_diff_functions_by_total(f, count);
+    assert_true(ljp_diff_sure(&t[0].total) && ljp_diff_sure(&t[1].total));
+    assert_false(ljp_diff_sure(&t[2].total));
+    /* All of it was measured, so the totals have no error. */
+    assert_int_equal(llround(diff.totals[LJP_PAGE_VIEW_CPU].value[0]),
+                     1530000000);
+    assert_true(ljp_diff_error(&diff.totals[LJP_PAGE_VIEW_CPU]) == 0);
+    free(t);
+    free(f);
+    ljp_diff_fini(&diff);
+    ljp_profile_free(x);
+    ljp_profile_free(y);
+  }
 }
 
 static void recursion_counts_once_in_totals(void **state)
@@ -343,7 +389,7 @@ static void chance_is_not_taken_for_change(void **state)
     struct ljp_profile *x = stream(a, N, 10, "/bin/app");
     struct ljp_profile *y = stream(b, N, 10, "/bin/app");
     size_t count;
-    assert_int_equal(ljp_diff_init(&diff, x, y, files, false), LJP_OK);
+    assert_int_equal(ljp_diff_init(&diff, x, y, files, LJP_DIFF_AUTO), LJP_OK);
     struct ljp_diff_function *f =
         ljp_diff_functions(&diff, LJP_PAGE_VIEW_CPU, &count);
     for (size_t i = 0; i < count; i++) {
@@ -381,12 +427,12 @@ static void files_that_do_not_belong_together_are_told(void **state)
   (void)state;
   struct ljp_profile *x = stream(a, 4, 10, "/bin/app");
   struct ljp_profile *y = stream(b, 4, 10, "/usr/bin/other");
-  assert_int_equal(ljp_diff_init(&diff, x, y, files, false), LJP_OK);
+  assert_int_equal(ljp_diff_init(&diff, x, y, files, LJP_DIFF_AUTO), LJP_OK);
   assert_true(says("different programs: before app, after other"));
   assert_true(says("do they belong together"));
   assert_false(says("the same session"));
   ljp_diff_fini(&diff);
-  assert_int_equal(ljp_diff_init(&diff, x, x, files, false), LJP_OK);
+  assert_int_equal(ljp_diff_init(&diff, x, x, files, LJP_DIFF_AUTO), LJP_OK);
   assert_true(says("the same session"));
   assert_false(says("different programs"));
   for (size_t i = 0; i < diff.node_count; i++)
@@ -402,6 +448,7 @@ int main(void)
       cmocka_unit_test(a_page_holds_what_the_profile_counts),
       cmocka_unit_test(frames_keep_name_place_and_order),
       cmocka_unit_test(values_are_by_the_second),
+      cmocka_unit_test(moved_functions_are_the_same),
       cmocka_unit_test(recursion_counts_once_in_totals),
       cmocka_unit_test(chance_is_not_taken_for_change),
       cmocka_unit_test(files_that_do_not_belong_together_are_told),

@@ -21,19 +21,24 @@
 static const char help[] =
     "Usage: ljprof diff BEFORE AFTER [OPTION]...\n"
     "       ljprof diff BEFORE AFTER -o PAGE.html [OPTION]...\n"
-    "Compares two profiles, by function and by stack.\n"
+    "Compares two profiles: totals, functions by their own change and by the\n"
+    "change with what they call, and stacks.\n"
     "\n"
-    "Values are per second of recording, so that sessions of different length "
-    "can\n"
-    "be compared; live memory and leaks are compared as they are at the end. "
+    "Programs that ran to their end are compared by total, others (services) "
+    "per\n"
+    "second of recording; live memory and leaks always as they are at the end. "
     "Each\n"
     "change is shown with its sampling error (3.5 standard errors); changes "
     "within\n"
-    "the error are not listed.\n"
+    "the error are not listed. A function is the same if its name and file "
+    "are,\n"
+    "whatever its line.\n"
     "\n"
     "  --view NAME         compare cpu, wall, alloc, live or leaks (default: "
     "the\n"
     "                      first that both files have)\n"
+    "  --total             compare totals\n"
+    "  --per-second        compare values per second of recording\n"
     "  --share             compare shares: values per second of CPU time (or "
     "per\n"
     "                      GiB) measured. For programs that had more or less "
@@ -63,7 +68,8 @@ struct options {
   const char *files[2];
   const char *output, *view, *thread, *top_text;
   unsigned long top;
-  bool json, force, all, no_symbols, html, share, native;
+  bool json, force, all, no_symbols, html, share, total, per_second, native;
+  enum ljp_diff_by by;
 };
 
 static int diff_wrong(const char *format, const char *value)
@@ -79,6 +85,7 @@ static int diff_parse(struct options *o, int argc, char **argv)
       {"--all", &o->all, NULL},       {"--json", &o->json, NULL},
       {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
       {"--force", &o->force, NULL},   {"--share", &o->share, NULL},
+      {"--total", &o->total, NULL},   {"--per-second", &o->per_second, NULL},
       {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
       {"--native", &o->native, NULL}};
   unsigned count = 0;
@@ -100,6 +107,13 @@ static int diff_parse(struct options *o, int argc, char **argv)
                                 : "too many files: BEFORE and AFTER expected");
   if (strcmp(o->files[0], "-") == 0 && strcmp(o->files[1], "-") == 0)
     return diff_wrong("%s", "only one of the files can be standard input");
+  if (o->share + o->total + o->per_second > 1)
+    return diff_wrong("%s", "only one of --total, --per-second and --share can "
+                            "be given");
+  o->by = o->share        ? LJP_DIFF_SHARE
+          : o->total      ? LJP_DIFF_TOTAL
+          : o->per_second ? LJP_DIFF_PER_SECOND
+                          : LJP_DIFF_AUTO;
   bool known = !o->view;
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     known = known || strcmp(o->view, ljp_diff_views[i].id) == 0;
@@ -129,7 +143,10 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
   if (!o->html) {
     lists.functions = ljp_diff_functions(d, view, &lists.function_count);
     lists.stacks = ljp_diff_stacks(d, view, &lists.stack_count);
-    if (!lists.functions || !lists.stacks) {
+    if (lists.functions)
+      lists.by_total =
+          ljp_diff_functions_by_total(lists.functions, lists.function_count);
+    if (!lists.functions || !lists.stacks || !lists.by_total) {
       ljp_command_error("diff", "%s", ljp_status_text(LJP_ERR_MEM));
       code = LJP_EXIT_FAILED;
     }
@@ -148,6 +165,7 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
     code = ljp_outfile_commit(&file, ljp_print_end(&out));
   }
   free(lists.functions);
+  free(lists.by_total);
   free(lists.stacks);
   return code;
 }
@@ -201,7 +219,7 @@ int ljp_command_diff(int argc, char **argv)
   }
   if (code < 0) {
     enum ljp_status status =
-        ljp_diff_init(&diff, profiles[0], profiles[1], o.files, o.share);
+        ljp_diff_init(&diff, profiles[0], profiles[1], o.files, o.by);
     int view = status ? -1 : diff_choose_view(&o, &diff);
     if (status)
       ljp_command_error("diff", "%s", ljp_status_text(status));

@@ -1,6 +1,7 @@
 /*
 ** Diff: two profiles on one stack tree. Values are per second of recording,
-** except live memory and leaks. Each value has a variance, which comes from the
+** totals or shares (enum ljp_diff_by); live memory and leaks are always totals.
+** Each value has a variance, which comes from the
 ** number of its samples: a change within LJP_DIFF_SURE standard errors may be
 ** chance. One thread.
 */
@@ -14,6 +15,20 @@
 /* Of a thousand functions that did not change, hardly one exceeds this limit.
 ** tools/viewer/diff.js has the same constant. */
 #define LJP_DIFF_SURE 3.5
+
+/* How values are compared: option, key in JSON, text. AUTO becomes TOTAL if both
+** programs ran to their end, else PER_SECOND. */
+#define LJP_DIFF_BY_LIST(_)                                                    \
+  _(AUTO, "", "")                                                              \
+  _(PER_SECOND, "per_second", "per second of recording")                       \
+  _(TOTAL, "total", "by total")                                                \
+  _(SHARE, "share", "by share")
+
+enum ljp_diff_by {
+#define LJP_X(name, key, text) LJP_DIFF_##name,
+  LJP_DIFF_BY_LIST(LJP_X)
+#undef LJP_X
+};
 
 /* [0]: before, [1]: after. */
 struct ljp_diff_value {
@@ -35,7 +50,11 @@ struct ljp_diff {
       *nodes[LJP_PAGE_VIEWS]; /* Self of each node of the page. */
   size_t node_count;          /* Size of each list in nodes[]. */
   double sums[LJP_PAGE_VIEWS][2];
-  bool share; /* Values are per second measured, not per second of recording. */
+  /* As measured, whatever is compared. CPU and wall-clock time has no variance:
+  ** all of it was measured. */
+  struct ljp_diff_value totals[LJP_PAGE_VIEWS];
+  enum ljp_diff_by by; /* Never AUTO. */
+  const char *why;     /* Why it was chosen; NULL: on request. */
 };
 
 /* Whether a view can be compared: samples that were counted only with each
@@ -45,7 +64,7 @@ bool ljp_diff_comparable(const struct ljp_diff *diff, enum ljp_page_view view);
 enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const struct ljp_profile *before,
                               const struct ljp_profile *after,
-                              const char *const files[2], bool share);
+                              const char *const files[2], enum ljp_diff_by by);
 void ljp_diff_fini(struct ljp_diff *diff);
 
 /* Whether both sides have data. */
@@ -61,6 +80,10 @@ struct ljp_diff_function {
 struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
                                              enum ljp_page_view view,
                                              size_t *count);
+/* A copy of the list, ordered by the change of the totals. */
+struct ljp_diff_function *
+ljp_diff_functions_by_total(const struct ljp_diff_function *functions,
+                            size_t count);
 
 struct ljp_diff_stack {
   uint32_t node;
@@ -71,7 +94,8 @@ struct ljp_diff_stack *ljp_diff_stacks(const struct ljp_diff *diff,
 
 /* Both lists of one view, for a report. */
 struct ljp_diff_lists {
-  struct ljp_diff_function *functions;
+  struct ljp_diff_function *functions; /* In the order of their own change. */
+  struct ljp_diff_function *by_total;  /* The same, by the change of totals. */
   struct ljp_diff_stack *stacks;
   size_t function_count, stack_count;
 };
@@ -81,6 +105,8 @@ struct ljp_diff_view {
   const char *id, *name, *unit;
 };
 extern const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS];
+const char *ljp_diff_by_text(enum ljp_diff_by by);
+const char *ljp_diff_by_key(enum ljp_diff_by by);
 bool ljp_diff_per_second(const struct ljp_diff *diff, int view);
 /* The unit of a view's values: "samples" if neither file has times. */
 const char *ljp_diff_unit(const struct ljp_diff *diff, int view);

@@ -9,7 +9,9 @@
 
 #include "parsers/profile/frame_name.h"
 #include "src/base/assert.h"
+#include "tools/page/match.h"
 #include "tools/page/stacks.h"
+#include "tools/shared/related.h"
 
 const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
 #define LJP_X(key, id, name, unit, counts) {id, name, unit},
@@ -22,10 +24,30 @@ static bool diff_is_untimed(const struct ljp_diff *d)
   return d->sides[0].untimed && d->sides[1].untimed;
 }
 
+const char *ljp_diff_by_text(enum ljp_diff_by by)
+{
+  static const char *const texts[] = {
+#define LJP_X(name, key, text) text,
+      LJP_DIFF_BY_LIST(LJP_X)
+#undef LJP_X
+  };
+  return texts[by];
+}
+
+const char *ljp_diff_by_key(enum ljp_diff_by by)
+{
+  static const char *const keys[] = {
+#define LJP_X(name, key, text) key,
+      LJP_DIFF_BY_LIST(LJP_X)
+#undef LJP_X
+  };
+  return keys[by];
+}
+
 bool ljp_diff_per_second(const struct ljp_diff *d, int view)
 {
-  return view != LJP_PAGE_VIEW_LIVE && view != LJP_PAGE_VIEW_LEAK &&
-         !diff_is_untimed(d);
+  return d->by == LJP_DIFF_PER_SECOND && view != LJP_PAGE_VIEW_LIVE &&
+         view != LJP_PAGE_VIEW_LEAK && !diff_is_untimed(d);
 }
 
 const char *ljp_diff_unit(const struct ljp_diff *d, int view)
@@ -73,12 +95,16 @@ static void diff_add_value(struct ljp_diff_value *to,
     diff_add(to, side, v->value[side], v->variance[side]);
 }
 
-/* Adds the rows of one side. The lists in nodes[] grow with the page. */
+/* Adds the rows of one side. The lists in nodes[] grow with the page. same: of
+** ljp_page_match(), for the first side. */
 static enum ljp_status diff_take_side(struct ljp_diff *d,
-                                      const struct ljp_profile *p, int side)
+                                      const struct ljp_profile *p, int side,
+                                      const uint32_t *same,
+                                      const struct ljp_profile *after)
 {
   struct ljp_page_stacks stacks;
-  enum ljp_status status = ljp_page_stacks_init(&stacks, &d->page, p, false);
+  enum ljp_status status =
+      ljp_page_stacks_init_compared(&stacks, &d->page, p, same, after);
   uint32_t *nodes = calloc(p->row_count + 1, sizeof *nodes);
   if (!nodes)
     status = LJP_ERR_MEM;
@@ -99,7 +125,7 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
   }
   d->node_count = d->page.node_count;
   static const struct ljp_profile_estimates exact;
-  double second = 1 / d->sides[side].seconds;
+  double second = d->by == LJP_DIFF_PER_SECOND ? 1 / d->sides[side].seconds : 1;
   for (uint32_t i = 0; !status && i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     const struct ljp_profile_memory *m = &p->memory[row->memory];
@@ -111,12 +137,20 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
       const struct ljp_profile_estimates *e =
           p->estimates && row->memory ? &p->estimates[row->memory] : &exact;
       variance = e->alloc.variance_bytes * second * second;
+      diff_add(&d->totals[view], side, (double)row->weight,
+               e->alloc.variance_bytes);
+      diff_add(&d->totals[LJP_PAGE_VIEW_LIVE], side, (double)m->live_bytes,
+               e->live.variance_bytes);
+      diff_add(&d->totals[LJP_PAGE_VIEW_LEAK], side, (double)m->old_bytes,
+               e->old.variance_bytes);
       diff_add(&d->nodes[LJP_PAGE_VIEW_LIVE][nodes[i]], side,
                (double)m->live_bytes, e->live.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LIVE][side] += (double)m->live_bytes;
       diff_add(&d->nodes[LJP_PAGE_VIEW_LEAK][nodes[i]], side,
                (double)m->old_bytes, e->old.variance_bytes);
       d->sums[LJP_PAGE_VIEW_LEAK][side] += (double)m->old_bytes;
+    } else {
+      diff_add(&d->totals[view], side, (double)row->weight, 0);
     }
     diff_add(&d->nodes[view][nodes[i]], side, w, variance);
     d->sums[view][side] += w;
@@ -155,6 +189,28 @@ static bool diff_same_text(struct ljp_str a, struct ljp_str b)
   return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* The share of the weight in functions that both sides have, in the view where
+** it is largest. 1: there is no view to tell it. */
+static double diff_shared(const struct ljp_diff *d)
+{
+  double most = -1;
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    double shared = 0, all = d->sums[v][0] + d->sums[v][1];
+    size_t count;
+    if (!ljp_diff_has(d, (enum ljp_page_view)v))
+      continue;
+    struct ljp_diff_function *f =
+        ljp_diff_functions(d, (enum ljp_page_view)v, &count);
+    for (size_t i = 0; f && i < count; i++)
+      if (f[i].total.value[0] > 0 && f[i].total.value[1] > 0)
+        shared += f[i].self.value[0] + f[i].self.value[1];
+    if (f)
+      most = fmax(most, shared / all);
+    free(f);
+  }
+  return most < 0 ? 1 : most;
+}
+
 /* Adds notices about what makes the comparison doubtful. */
 static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                             const struct ljp_profile *b)
@@ -172,30 +228,30 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                         " after %.*s",
                         (int)s[0].program.len, s[0].program.data,
                         (int)s[1].program.len, s[1].program.data));
+  enum ljp_related related;
+  if (diff_same_text(s[0].program, s[1].program) &&
+      !ljp_related(a, b, &related) && related == LJP_RELATED_NOT) {
+    struct ljp_str x = ljp_related_script(a), y = ljp_related_script(b);
+    ljp_page_notice(
+        page, false,
+        ljp_page_format(page,
+                        "the profiles are of different scripts: before %.*s,"
+                        " after %.*s",
+                        (int)x.len, x.len ? x.data : "", (int)y.len,
+                        y.len ? y.data : ""));
+  }
   if (!a->recorded_by && a->origin_ns == b->origin_ns && a->pid == b->pid &&
       a->origin_wall_ns == b->origin_wall_ns)
     ljp_page_notice(page, false,
                     ljp_str("both files are of the same session", 34));
-  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
-    double shared = 0, all = d->sums[v][0] + d->sums[v][1];
-    if (!ljp_diff_has(d, (enum ljp_page_view)v))
-      continue;
-    size_t count;
-    struct ljp_diff_function *f =
-        ljp_diff_functions(d, (enum ljp_page_view)v, &count);
-    for (size_t i = 0; f && i < count; i++)
-      if (f[i].total.value[0] > 0 && f[i].total.value[1] > 0)
-        shared += f[i].self.value[0] + f[i].self.value[1];
-    if (f && shared < all / 10)
-      ljp_page_notice(
-          page, false,
-          ljp_page_format(page,
-                          "the files have hardly a function in common"
-                          " (%.1f %% of the weight): do they belong"
-                          " together?",
-                          100 * shared / all));
-    free(f);
-  }
+  double shared = diff_shared(d);
+  if (shared < 0.1)
+    ljp_page_notice(page, false,
+                    ljp_page_format(page,
+                                    "the files have hardly a function in common"
+                                    " (%.1f %% of the weight): do they belong"
+                                    " together?",
+                                    100 * shared));
   for (int side = 0; side < 2; side++)
     for (uint32_t n = 0; ljp_profile_notice(both[side], n); n++)
       ljp_page_notice(page, false,
@@ -203,14 +259,35 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                                       ljp_profile_notice(both[side], n)));
 }
 
+/* A program that ran to its end did a piece of work, and what counts is what
+** that took. A session of a service is a part of its life. */
+static void diff_choose(struct ljp_diff *d, const struct ljp_profile *before,
+                        const struct ljp_profile *after, enum ljp_diff_by by)
+{
+  bool untimed = before->recorded_by && after->recorded_by;
+  bool ended = before->ran_to_end && after->ran_to_end;
+  d->by = by ? by : ended || untimed ? LJP_DIFF_TOTAL : LJP_DIFF_PER_SECOND;
+  if (by)
+    return;
+  d->why = untimed ? "the files have no times"
+           : ended ? "both programs ran to their end"
+           : before->ran_to_end || after->ran_to_end
+               ? "one session is only a part of its program's life"
+               : "the sessions are parts of their programs' lives";
+}
+
 enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const struct ljp_profile *before,
                               const struct ljp_profile *after,
-                              const char *const files[2], bool share)
+                              const char *const files[2], enum ljp_diff_by by)
 {
   const struct ljp_profile *both[] = {before, after};
   memset(diff, 0, sizeof *diff);
+  diff_choose(diff, before, after, by);
   enum ljp_status status = ljp_page_init(&diff->page);
+  uint32_t *same = ljp_page_match(before, after);
+  if (!same)
+    status = LJP_ERR_MEM;
   for (int side = 0; side < 2 && !status; side++) {
     const struct ljp_profile *p = both[side];
     struct ljp_diff_side *s = &diff->sides[side];
@@ -226,10 +303,11 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
         &diff->page, ljp_base_name(ljp_profile_str(p, p->executable)));
     s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
     s->estimated = p->sampled_memory;
-    status = diff_take_side(diff, p, side);
+    status = diff_take_side(diff, p, side, side ? NULL : same, after);
   }
-  diff->share = share;
-  for (int v = 0; !status && share && v <= LJP_PAGE_VIEW_ALLOC; v++)
+  free(same);
+  for (int v = 0;
+       !status && diff->by == LJP_DIFF_SHARE && v <= LJP_PAGE_VIEW_ALLOC; v++)
     diff_equalize(diff, v);
   if (!status)
     diff_add_doubts(diff, before, after);
@@ -245,7 +323,7 @@ void ljp_diff_fini(struct ljp_diff *diff)
 
 bool ljp_diff_comparable(const struct ljp_diff *diff, enum ljp_page_view view)
 {
-  return diff->share || view == LJP_PAGE_VIEW_LIVE ||
+  return diff->by == LJP_DIFF_SHARE || view == LJP_PAGE_VIEW_LIVE ||
          view == LJP_PAGE_VIEW_LEAK ||
          diff->sides[0].untimed == diff->sides[1].untimed;
 }
@@ -312,6 +390,25 @@ struct ljp_diff_function *ljp_diff_functions(const struct ljp_diff *diff,
   }
   free(total);
   qsort(f, *count, sizeof *f, diff_function_order);
+  return f;
+}
+
+static int diff_function_order_total(const void *a, const void *b)
+{
+  const struct ljp_diff_function *x = a, *y = b;
+  int order = diff_by_change(&x->total, &y->total);
+  return order ? order : diff_function_order(a, b);
+}
+
+struct ljp_diff_function *
+ljp_diff_functions_by_total(const struct ljp_diff_function *functions,
+                            size_t count)
+{
+  struct ljp_diff_function *f = calloc(count + 1, sizeof *f);
+  if (f && count) {
+    memcpy(f, functions, count * sizeof *f);
+    qsort(f, count, sizeof *f, diff_function_order_total);
+  }
   return f;
 }
 

@@ -62,14 +62,15 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
       ljp_page_format(page, "%.*s \xe2\x86\x92 %.*s",
                       (int)diff->sides[0].file.len, diff->sides[0].file.data,
                       (int)diff->sides[1].file.len, diff->sides[1].file.data);
-  const char *how = diff->share ? "shares" : "values per second";
+  const char *how = ljp_diff_by_text(diff->by);
   page->subtitle =
       diff->sides[0].untimed || diff->sides[1].untimed
-          ? ljp_page_format(page, "compared by %s",
-                            diff->share ? "shares" : "numbers of samples")
-          : ljp_page_format(
-                page, "%.2f s and %.2f s of recording, compared by %s",
-                diff->sides[0].seconds, diff->sides[1].seconds, how);
+          ? ljp_page_format(
+                page, "compared %s",
+                diff->by == LJP_DIFF_SHARE ? how : "by numbers of samples")
+          : ljp_page_format(page, "%.2f s and %.2f s of recording, compared %s",
+                            diff->sides[0].seconds, diff->sides[1].seconds,
+                            how);
   ljp_page_html_begin(page, out, LJP_ROWS_TICK_NS);
   ljp_print_str(out, ",\"diff\":true,\"views\":[");
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
@@ -77,14 +78,15 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
         !ljp_diff_comparable(diff, (enum ljp_page_view)v))
       continue;
     bool rate = ljp_diff_per_second(diff, v);
+    bool share = diff->by == LJP_DIFF_SHARE && !page->untimed;
     bool time = v == LJP_PAGE_VIEW_CPU || v == LJP_PAGE_VIEW_WALL;
     ljp_print_format(out,
                      "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\","
                      "\"counts\":\"%s\"",
                      first ? "" : ",", views[v].id, views[v].name,
-                     time && rate ? "share"
-                     : rate       ? "bytes/s"
-                                  : ljp_diff_unit(diff, v),
+                     time && (rate || share) ? "share"
+                     : rate                  ? "bytes/s"
+                                             : ljp_diff_unit(diff, v),
                      views[v].counts);
     if (!time && (diff->sides[0].estimated || diff->sides[1].estimated))
       ljp_print_str(out, ",\"estimated\":true");

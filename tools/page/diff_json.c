@@ -57,6 +57,23 @@ static void diff_json_side(struct ljp_shower *show, const struct ljp_diff *d,
 #undef LJP_KEY
 }
 
+/* What both sides measured, whatever is compared. */
+static void diff_json_totals(struct ljp_shower *show, const struct ljp_diff *d)
+{
+  ljp_show_list(show, "views");
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    const struct ljp_diff_value *total = &d->totals[v];
+    if (!(total->value[0] > 0 || total->value[1] > 0))
+      continue;
+    ljp_show_item(show);
+    ljp_show_listed(show, "view", ljp_diff_views[v].id, 0);
+    ljp_show_listed(show, "unit", ljp_diff_unit(d, v), 0);
+    diff_json_value(show, "total", total);
+    ljp_show_item_end(show);
+  }
+  ljp_show_list_end(show);
+}
+
 void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
                    const struct ljp_diff_lists *lists, struct ljp_print *out)
 {
@@ -64,10 +81,14 @@ void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
   ljp_print_str(out, "{\"totals\":{");
   ljp_show_listed(&show, "view", ljp_diff_views[view].id, 0);
   ljp_show_listed(&show, "unit", ljp_diff_unit(d, view), 0);
-  ljp_show_bool(&show, "per_second", ljp_diff_per_second(d, view) && !d->share);
-  ljp_show_bool(&show, "share", d->share);
+  ljp_show_bool(&show, "per_second", ljp_diff_per_second(d, view));
+  ljp_show_bool(&show, "share", d->by == LJP_DIFF_SHARE);
+  ljp_show_listed(&show, "compared", ljp_diff_by_key(d->by), 0);
+  if (d->why)
+    ljp_show_listed(&show, "compared_because", d->why, 0);
   for (int side = 0; side < 2; side++)
     diff_json_side(&show, d, side, view);
+  diff_json_totals(&show, d);
   ljp_print_str(out, "},\"notices\":[");
   for (size_t i = 0; i < d->page.notice_count; i++) {
     ljp_print_str(out, i ? "," : "");

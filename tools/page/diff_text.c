@@ -54,9 +54,8 @@ static bool diff_is_estimated(const struct ljp_diff *d, int view, int side)
   return view >= LJP_PAGE_VIEW_ALLOC && d->sides[side].estimated;
 }
 
-static void diff_value_line(struct ljp_print *out,
-                            const struct ljp_diff_value *v,
-                            const struct ljp_diff *d, int view)
+static void diff_cells(struct ljp_print *out, const struct ljp_diff_value *v,
+                       const struct ljp_diff *d, int view)
 {
   const char *unit = ljp_diff_unit(d, view);
   bool before = diff_is_estimated(d, view, 0);
@@ -65,6 +64,13 @@ static void diff_value_line(struct ljp_print *out,
   diff_cell(out, ljp_diff_error(v), unit, false, false);
   diff_cell(out, v->value[0], unit, false, before);
   diff_cell(out, v->value[1], unit, false, after);
+}
+
+static void diff_value_line(struct ljp_print *out,
+                            const struct ljp_diff_value *v,
+                            const struct ljp_diff *d, int view)
+{
+  diff_cells(out, v, d, view);
   ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v));
 }
 
@@ -92,20 +98,57 @@ static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
   }
 }
 
+/* What both sides measured, before what is compared. */
+static void diff_text_totals(const struct ljp_diff *d, struct ljp_print *out)
+{
+  ljp_print_format(out, "compared %s", ljp_diff_by_text(d->by));
+  if (d->why)
+    ljp_print_format(out, ": %s", d->why);
+  if (!d->sides[0].untimed && !d->sides[1].untimed)
+    ljp_print_str(out, " (--total, --per-second or --share choose)");
+  ljp_print_format(out, "\n\ntotals\n%12s%12s%12s%12s%9s\n", "change", "+-",
+                   "before", "after", "%");
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    const struct ljp_diff_value *t = &d->totals[v];
+    if (!(t->value[0] > 0 || t->value[1] > 0))
+      continue;
+    diff_cells(out, t, d, v);
+    if (t->value[0] > 0)
+      ljp_print_format(out, "%+8.1f%%",
+                       100 * (t->value[1] - t->value[0]) / t->value[0]);
+    else
+      ljp_print_format(out, "%9s", "new");
+    ljp_print_format(out, "  %s\n", ljp_diff_views[v].name);
+  }
+  ljp_print_str(out, "\n");
+}
+
+static const struct ljp_diff_value *
+diff_text_value(const struct ljp_diff_function *f, bool total)
+{
+  return total ? &f->total : &f->self;
+}
+
 static void diff_text_functions(const struct ljp_diff *d, int view,
-                                const struct ljp_diff_lists *lists,
+                                const struct ljp_diff_lists *lists, bool total,
                                 unsigned long top, bool all,
                                 struct ljp_print *out)
 {
-  const struct ljp_diff_function *f = lists->functions;
+  const struct ljp_diff_function *f =
+      total ? lists->by_total : lists->functions;
   size_t shown = 0, within_error = 0;
+  ljp_print_format(out, "\nfunctions, by %s\n%12s%12s%12s%12s\n",
+                   total ? "their change with what they call"
+                         : "their own change",
+                   "change", "+-", "before", "after");
   for (size_t i = 0; i < lists->function_count; i++) {
-    bool sure = ljp_diff_sure(&f[i].self);
+    const struct ljp_diff_value *v = diff_text_value(&f[i], total);
+    bool sure = ljp_diff_sure(v);
     within_error += !sure;
     if ((!sure && !all) || (top && shown >= top))
       continue;
     shown++;
-    diff_value_line(out, &f[i].self, d, view);
+    diff_value_line(out, v, d, view);
     diff_frame_name(out, &d->page, f[i].frame);
     ljp_print_str(out, "\n");
   }
@@ -152,26 +195,24 @@ void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
                    bool all, struct ljp_print *out)
 {
   diff_text_head(out, d, view);
+  diff_text_totals(d, out);
   bool rated = view <= LJP_PAGE_VIEW_ALLOC;
   bool samples = strcmp(ljp_diff_unit(d, view), "samples") == 0;
-  const char *rate = ljp_diff_per_second(d, view) && !d->share
-                         ? " per second of recording"
-                     : !rated || !d->share         ? ""
-                     : view == LJP_PAGE_VIEW_ALLOC ? " per GiB"
-                     : samples                     ? " per 1000 samples"
-                                                   : " per second measured";
+  const char *rate = ljp_diff_per_second(d, view) ? " per second of recording"
+                     : !rated || d->by != LJP_DIFF_SHARE ? ""
+                     : view == LJP_PAGE_VIEW_ALLOC       ? " per GiB"
+                     : samples                           ? " per 1000 samples"
+                               : " per second measured";
   char a[64], b[64];
   const char *unit = ljp_diff_unit(d, view);
   diff_amount(a, sizeof a, d->sums[view][0], unit, false,
               diff_is_estimated(d, view, 0));
   diff_amount(b, sizeof b, d->sums[view][1], unit, false,
               diff_is_estimated(d, view, 1));
-  ljp_print_format(out,
-                   "%s%s: %s before, %s after\n\nfunctions, by their own "
-                   "change\n%12s%12s%12s%12s\n",
-                   ljp_diff_views[view].name, rate, a, b, "change", "+-",
-                   "before", "after");
-  diff_text_functions(d, view, lists, top, all, out);
+  ljp_print_format(out, "%s%s: %s before, %s after\n",
+                   ljp_diff_views[view].name, rate, a, b);
+  diff_text_functions(d, view, lists, false, top, all, out);
+  diff_text_functions(d, view, lists, true, top, all, out);
   ljp_print_str(out, "\nstacks\n");
   diff_text_stacks(d, view, lists, top, all, out);
 }

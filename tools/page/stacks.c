@@ -9,12 +9,15 @@
 
 #include "parsers/profile/frame_name.h"
 
-static enum ljp_page_kind stacks_kind(const struct ljp_profile_frame *f)
+static enum ljp_page_kind stacks_kind(const struct ljp_page_stacks *l,
+                                      const struct ljp_profile_frame *f)
 {
   switch (f->kind) {
   case LJP_FRAME_LUA:
     return LJP_PAGE_LUA;
   case LJP_FRAME_LUA_INLINED:
+    if (l->compared)
+      return LJP_PAGE_LUA;
     return f->flags & LJP_PROFILE_INLINED ? LJP_PAGE_INLINED : LJP_PAGE_JIT;
   case LJP_FRAME_TRACE:
     return LJP_PAGE_JIT;
@@ -49,18 +52,23 @@ static uint32_t stacks_frame(struct ljp_page_stacks *l, uint32_t number,
                              enum ljp_page_kind kind)
 {
   char name[LJP_FRAME_NAME_BYTES];
-  const struct ljp_profile_frame *f = &l->p->frames[number];
-  size_t len = ljp_frame_function_text(l->p, number, name, sizeof name);
+  const struct ljp_profile *p = l->p;
+  const struct ljp_profile_frame *f = &p->frames[number];
+  if (l->same && l->same[f->function]) {
+    number = l->same[f->function];
+    p = l->after;
+    f = &p->frames[number];
+  }
+  size_t len = ljp_frame_function_text(p, number, name, sizeof name);
   struct ljp_page_frame to = {
       .name = ljp_str(name, len < sizeof name ? len : sizeof name - 1),
-      .file = ljp_profile_str(l->p, f->file),
+      .file = ljp_profile_str(p, f->file),
       .line = stacks_is_lua(f) ? f->first_line : 0,
       .kind = (uint8_t)kind};
   if (stacks_is_lua(f) && !f->file && !(f->flags & LJP_PROFILE_UNKNOWN))
     to.file = ljp_str("?", 1);
   if (f->module)
-    to.module =
-        ljp_base_name(ljp_profile_str(l->p, l->p->modules[f->module].path));
+    to.module = ljp_base_name(ljp_profile_str(p, p->modules[f->module].path));
   return ljp_page_frame(l->page, &to);
 }
 
@@ -68,9 +76,14 @@ static void stacks_add_nodes(struct ljp_page_stacks *l)
 {
   const struct ljp_profile *p = l->p;
   for (uint32_t i = 1; i < p->frame_count; i++)
-    l->frames[i] = stacks_frame(l, i, stacks_kind(&p->frames[i]));
+    l->frames[i] = stacks_frame(l, i, stacks_kind(l, &p->frames[i]));
   for (uint32_t i = 1; i < p->node_count; i++) {
     const struct ljp_profile_node *n = &p->nodes[i];
+    if (l->compared && p->frames[n->frame].kind == LJP_FRAME_TRACE &&
+        l->nodes[n->parent]) {
+      l->nodes[i] = l->nodes[n->parent];
+      continue;
+    }
     l->nodes[i] =
         ljp_page_node(l->page, l->nodes[n->parent], l->frames[n->frame],
                       l->lines ? p->frames[n->frame].line : 0);
@@ -112,6 +125,18 @@ static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
   return l->gc_nodes[node] = to;
 }
 
+static enum ljp_status stacks_make(struct ljp_page_stacks *stacks)
+{
+  stacks->frames = calloc(stacks->p->frame_count + 1, sizeof *stacks->frames);
+  stacks->nodes = calloc(stacks->p->node_count + 1, sizeof *stacks->nodes);
+  stacks->gc_nodes =
+      calloc(stacks->p->node_count + 1, sizeof *stacks->gc_nodes);
+  if (!stacks->frames || !stacks->nodes || !stacks->gc_nodes)
+    return stacks->page->failed = LJP_ERR_MEM;
+  stacks_add_nodes(stacks);
+  return stacks->page->failed;
+}
+
 enum ljp_status ljp_page_stacks_init(struct ljp_page_stacks *stacks,
                                      struct ljp_page *page,
                                      const struct ljp_profile *profile,
@@ -119,13 +144,21 @@ enum ljp_status ljp_page_stacks_init(struct ljp_page_stacks *stacks,
 {
   *stacks =
       (struct ljp_page_stacks){.page = page, .p = profile, .lines = lines};
-  stacks->frames = calloc(profile->frame_count + 1, sizeof *stacks->frames);
-  stacks->nodes = calloc(profile->node_count + 1, sizeof *stacks->nodes);
-  stacks->gc_nodes = calloc(profile->node_count + 1, sizeof *stacks->gc_nodes);
-  if (!stacks->frames || !stacks->nodes || !stacks->gc_nodes)
-    return page->failed = LJP_ERR_MEM;
-  stacks_add_nodes(stacks);
-  return page->failed;
+  return stacks_make(stacks);
+}
+
+enum ljp_status ljp_page_stacks_init_compared(struct ljp_page_stacks *stacks,
+                                              struct ljp_page *page,
+                                              const struct ljp_profile *profile,
+                                              const uint32_t *same,
+                                              const struct ljp_profile *after)
+{
+  *stacks = (struct ljp_page_stacks){.page = page,
+                                     .p = profile,
+                                     .compared = true,
+                                     .same = same,
+                                     .after = after};
+  return stacks_make(stacks);
 }
 
 void ljp_page_stacks_fini(struct ljp_page_stacks *stacks)

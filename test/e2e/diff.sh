@@ -1,0 +1,127 @@
+#!/bin/sh
+# ljprof diff on two versions of a program: the fix of a function shows, a line
+# that was inserted does not. Every allocation is recorded, so figures are exact.
+. "$(dirname "$0")/lib.sh"
+
+ljprof=$BUILD_DIR/bin/ljprof
+mkdir before after
+cat > before/app.lua << 'END'
+local keep = {}
+local function hot(n)
+  local t = {}
+  for i = 1, n do
+    t[i] = {i}
+  end
+  return t
+end
+local function twin() return {1} end
+local function other()
+  local function twin() return {1, 2} end
+  return twin()
+end
+local function steady(n)
+  for i = 1, n do
+    keep[i] = {i, i}
+  end
+end
+local function top(n)
+  hot(n)
+  steady(500)
+  twin()
+  other()
+end
+top(2000)
+if arg[1] then
+  require("misc").memprof.stop()
+end
+END
+{
+  echo "-- two lines"
+  echo "-- were inserted"
+  sed '0,/1, n do/s//1, math.min(n, 200) do/' before/app.lua
+} > after/app.lua
+sed 's/math.min(n, 200)/math.min(n, 500)/' after/app.lua > after/renamed.lua
+record() { # FILE DIR SCRIPT ARGUMENT...
+  file=$PWD/$1
+  (
+    cd "$2"
+    shift 2
+    "$ljprof" record --memory --every --no-cpu -o "$file" -- \
+      "$BUILD_DIR/bin/luajit" "$@"
+  ) > out.txt 2>&1 || fail "not recorded: $(cat out.txt)"
+}
+record before.ljp before app.lua
+record after.ljp after app.lua
+record renamed.ljp after renamed.lua
+record stopped.ljp after app.lua stop
+
+"$ljprof" diff before.ljp after.ljp > diff.txt || fail "diff"
+grep -q '^!' diff.txt && fail "a doubt: $(cat diff.txt)"
+grep -q '^compared by total: both programs ran to their end ' diff.txt ||
+  fail "not by total: $(cat diff.txt)"
+grep -Eq '(new|gone) ' diff.txt && fail "something is new: $(cat diff.txt)"
+grep -q 'trace ' diff.txt && fail "a trace in it: $(cat diff.txt)"
+ok "no function is new or gone"
+same "totals come first" totals "$(sed -n '5p' diff.txt)"
+grep -Eq '^ +-[0-9.]+ KiB +0 B .* -[0-9.]+%  Allocations$' diff.txt ||
+  fail "no totals: $(cat diff.txt)"
+first() { # LIST: the name of its first row
+  sed -n "/^functions, by $1/,/^\$/p" diff.txt |
+    sed -n '3s/.*\(less\|more\)  //p'
+}
+same "the fix comes first, at its new line" "hot app.lua:4" "$(first 'their own')"
+sed -n '/^functions, by their change with/,/^stacks$/p' diff.txt > totals.txt
+for function in "hot app.lua:4" "top app.lua:21" "main chunk app.lua"; do
+  grep -q "less  $function\$" totals.txt ||
+    fail "$function by total: $(cat totals.txt)"
+done
+ok "its callers changed by total, too"
+
+# The three ways to compare, and why.
+"$ljprof" diff before.ljp stopped.ljp > diff.txt || fail "diff"
+grep -q "^compared per second of recording: one session is only a part" \
+  diff.txt || fail "why: $(cat diff.txt)"
+"$ljprof" diff stopped.ljp stopped.ljp > diff.txt || fail "diff"
+grep -q "^compared per second of recording: the sessions are parts" diff.txt ||
+  fail "why: $(cat diff.txt)"
+for how in total per-second share; do
+  "$ljprof" diff --$how before.ljp after.ljp --json > $how.json || fail "--$how"
+  grep -q "\"compared\":\"$(echo $how | tr - _)\"," $how.json ||
+    fail "--$how: $(cat $how.json)"
+done
+ok "each way on request"
+if command -v python3 > python.txt; then
+  python3 - << 'END' || fail "the figures of a diff are wrong"
+import json, subprocess, sys
+total, rate, share = (json.load(open(how + ".json"))
+                      for how in ("total", "per-second", "share"))
+views = [d["totals"]["views"] for d in (total, rate, share)]
+assert views[0] == views[1] == views[2], views
+alloc = views[0][0]
+assert alloc["view"] == "alloc" and alloc["total_error"] == 0, alloc
+assert total["totals"]["before_value"] == alloc["total_before"]
+assert sum(r["self_before"] for r in total["rows"]) == alloc["total_before"]
+seconds = rate["totals"]["before_duration_ns"] / 1e9
+assert abs(rate["totals"]["before_value"] * seconds - alloc["total_before"]) < 2
+assert share["totals"]["before_value"] == share["totals"]["after_value"] == 1 << 30
+END
+  ok "totals are the same whatever is compared"
+fi
+refuses "two ways" 2 "only one of --total" \
+  "$ljprof" diff --total --share before.ljp after.ljp
+
+# A renamed script is the same program.
+"$ljprof" diff before.ljp renamed.ljp > diff.txt || fail "diff"
+grep -q '^!' diff.txt && fail "a doubt: $(cat diff.txt)"
+grep -Eq '(new|gone)  (hot|steady|top|other|main)' diff.txt &&
+  fail "a function is new: $(cat diff.txt)"
+same "the fix in a renamed script" "hot renamed.lua:4" "$(first 'their own')"
+sed 's/hot/a/g; s/twin/b/g; s/other/c/g; s/steady/d/g; s/top/e/g' \
+  before/app.lua > after/unlike.lua
+record unlike.ljp after unlike.lua
+"$ljprof" diff before.ljp unlike.ljp > diff.txt || fail "diff"
+same "another script" \
+  "! the profiles are of different scripts: before app.lua, after unlike.lua" \
+  "$(grep different diff.txt)"
+same "the doubt about functions is told once" 1 \
+  "$(grep -c 'hardly a function in common' diff.txt)"
