@@ -1,0 +1,91 @@
+/*
+** Fuzz target: any bytes as a stream, judged by ljprof advise. For all input,
+** shares and errors are sensible, places exist, and JSON and SARIF are valid.
+** One input in two is judged as if its samples had named VM functions.
+*/
+#include <math.h>
+
+#include "test/support/fuzz_stream.h"
+#include "test/support/json.h"
+#include "tools/advise/advise.h"
+
+static struct ljp_reader reader;
+static struct ljp_print out;
+static char text[1 << 22];
+static size_t text_len;
+
+static void keep(void *ctx, const char *data, size_t len)
+{
+  (void)ctx;
+  if (len > sizeof text - text_len)
+    len = sizeof text - text_len;
+  memcpy(text + text_len, data, len);
+  text_len += len;
+}
+
+static void print(const struct advise_output *o, bool json,
+                  void (*show)(const struct advise_output *))
+{
+  text_len = 0;
+  ljp_print_begin(&out, -1);
+  out.sink = keep;
+  show(o);
+  ljp_print_end(&out);
+  for (size_t i = 0; i + 1 < text_len; i++) /* One object on many lines. */
+    if (text[i] == '\n')
+      text[i] = ' ';
+  MUST(!json || text_len == sizeof text || json_lines_valid(text, text_len));
+}
+
+static void check(const struct advise_facts *a,
+                  const struct advise_findings *all)
+{
+  struct advise_value sum = {0};
+  for (unsigned i = 0; i < WORKS; i++)
+    advise_add(&sum, a->works[i]);
+  MUST(sum.count == a->all.count && sum.weight == a->all.weight);
+  for (uint32_t i = 0; i < all->count; i++) {
+    const struct advise_finding *f = &all->list[i];
+    MUST(f->function < a->p->function_count && f->frame < a->p->frame_count);
+    MUST(f->callee < a->p->function_count);
+    MUST(f->percent >= 0 && f->percent <= 100);
+    MUST(f->evidence_percent >= 0 && f->evidence_percent <= 100);
+    MUST(isfinite(f->error) && f->error >= 0);
+    MUST(i == 0 || f[-1].percent - f[-1].error >= f->percent - f->error);
+  }
+}
+
+/* What the names of machine code would tell. */
+static void mark(struct advise_facts *a, size_t size)
+{
+  for (uint32_t i = 1; i < a->p->node_count; i++)
+    a->nodes[i].marks |= (uint16_t)(1u << (i + size) % 15);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  const struct ljp_profile_options options = {.no_symbols = true,
+                                              .trace_stacks = true};
+  struct ljp_profile *p = ljp_profile_new(&options);
+  struct advise_findings findings;
+  struct advise_facts facts;
+  MUST(p && ljp_reader_memory(&reader, data, size) == LJP_OK);
+  if (ljp_profile_add(p, &reader) == LJP_OK) {
+    MUST(ljp_profile_finish(p) == LJP_OK);
+    MUST(ljp_advise_collect(p, &facts));
+    if (size % 2)
+      mark(&facts, size);
+    MUST(ljp_advise_judge(&facts, &findings));
+    if (!(size % 2))
+      check(&facts, &findings);
+    const struct advise_output o = {&facts, &findings, "fuzz", &out};
+    print(&o, false, ljp_advise_text);
+    print(&o, true, ljp_advise_json);
+    print(&o, true, ljp_advise_sarif);
+    ljp_advise_findings_fini(&findings);
+    ljp_advise_facts_fini(&facts);
+  }
+  ljp_reader_fini(&reader);
+  ljp_profile_free(p);
+  return 0;
+}
