@@ -114,10 +114,17 @@ static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
   return 0;
 }
 
-static int memprof_read(lua_State *L, int table, size_t count,
+bool ljp_option_is_memory(const char *name)
+{
+  return ljp_options_have(memory_options, SHARED_OPTIONS, name);
+}
+
+static int memprof_read(lua_State *L, int table, enum ljp_option_place here,
                         struct ljp_memprof_lua *m)
 {
-  int results = ljp_options_read(L, table, memory_options, count, m);
+  size_t count =
+      here == LJP_PLACE_MEMPROF ? (size_t)MEMORY_OPTIONS : SHARED_OPTIONS;
+  int results = ljp_options_read(L, table, here, memory_options, count, m);
   if (results)
     return results;
   if (m->every && m->sampled)
@@ -130,7 +137,7 @@ static int memprof_read(lua_State *L, int table, size_t count,
 
 int ljp_memprof_read_part(lua_State *L, int table, struct ljp_memprof_lua *m)
 {
-  int results = memprof_read(L, table, SHARED_OPTIONS, m);
+  int results = memprof_read(L, table, LJP_PLACE_MEMORY_PART, m);
   if (!results && m->options.output.ljm)
     return ljp_options_misused(
         L, "format \"ljm\" has memory events only: use misc.memprof.start");
@@ -142,23 +149,14 @@ static int memprof_start(lua_State *L)
 {
   struct ljp_memprof_lua m = {.every = false};
   struct ljp_failure why;
-  int results = 0;
   ljp_side_bind();
   ljp_memprof_options_init(&m.options);
-  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1) &&
-                            lua_type(L, 1) != LUA_TSTRING))
-    return ljp_options_misused(
-        L, "start takes the name of a file, or one table of "
-           "options: start{path = \"FILE\"}");
-  if (lua_type(L, 1) == LUA_TSTRING) {
-    const char *wants = "";
+  /* Tarantool's call, which records every event. */
+  if (lua_type(L, 1) == LUA_TSTRING)
     m.options.sample_bytes = 0;
-    if (!ljp_option_path(L, &m.options.output.path, &wants))
-      return ljp_options_misused(L, "start wants the name of a file, a string "
-                                    "that is not empty");
-  } else if (lua_istable(L, 1)) {
-    results = memprof_read(L, 1, MEMORY_OPTIONS, &m);
-  }
+  int results = ljp_options_argument(L, &m.options.output.path);
+  if (!results && lua_istable(L, 1))
+    results = memprof_read(L, 1, LJP_PLACE_MEMPROF, &m);
   if (results)
     return results;
   if (!m.options.output.path)

@@ -94,10 +94,11 @@ bool ljp_option_path(lua_State *L, const char **out, const char **wants)
   return len > 0 && strlen(*out) == len;
 }
 
-static int option_unknown(lua_State *L, const struct ljp_option *known,
-                          size_t count, const char *name)
+static int option_unknown(lua_State *L, enum ljp_option_place here,
+                          const struct ljp_option *known, size_t count,
+                          const char *name)
 {
-  char text[256];
+  char text[256], where[128];
   size_t nearest = 0;
   unsigned least = UINT_MAX;
   for (size_t i = 0; i < count; i++) {
@@ -107,8 +108,11 @@ static int option_unknown(lua_State *L, const struct ljp_option *known,
       nearest = i;
     }
   }
-  snprintf(text, sizeof text, "unknown option '%.60s'; the nearest is '%s'",
-           name, known[nearest].name);
+  if (ljp_option_elsewhere(here, name, where, sizeof where))
+    snprintf(text, sizeof text, "unknown option '%.60s': %s", name, where);
+  else
+    snprintf(text, sizeof text, "unknown option '%.60s'; the nearest is '%s'",
+             name, known[nearest].name);
   return ljp_options_misused(L, text);
 }
 
@@ -131,8 +135,38 @@ static const char *option_show(lua_State *L, char *out, size_t room)
   return out;
 }
 
-int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
-                     size_t count, void *to)
+bool ljp_options_have(const struct ljp_option *known, size_t count,
+                      const char *name)
+{
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(known[i].name, name) == 0)
+      return true;
+  return false;
+}
+
+int ljp_options_argument(lua_State *L, const char **path)
+{
+  char text[256], value[96];
+  const char *wants = "";
+  int type = lua_type(L, 1);
+  lua_settop(L, lua_gettop(L) > 1 ? 2 : 1);
+  if (lua_gettop(L) > 1 ||
+      (type > LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE)) {
+    option_show(L, value, sizeof value);
+    snprintf(text, sizeof text,
+             "start takes the name of a file, or one table of options: "
+             "start{path = \"FILE\"}; %s is %s",
+             lua_gettop(L) > 1 ? "the second argument" : "the argument", value);
+    return ljp_options_misused(L, text);
+  }
+  if (type == LUA_TSTRING && !ljp_option_path(L, path, &wants))
+    return ljp_options_misused(
+        L, "start wants the name of a file, a string that is not empty");
+  return 0;
+}
+
+int ljp_options_read(lua_State *L, int table, enum ljp_option_place here,
+                     const struct ljp_option *known, size_t count, void *to)
 {
   char text[256], value[96];
   lua_pushnil(L);
@@ -145,7 +179,7 @@ int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
     while (i < count && strcmp(known[i].name, name) != 0)
       i++;
     if (i == count)
-      return option_unknown(L, known, count, name);
+      return option_unknown(L, here, known, count, name);
     if (!known[i].read(L, to, &wants)) {
       snprintf(text, sizeof text, "option '%s' is %s, but wants %s", name,
                option_show(L, value, sizeof value), wants);

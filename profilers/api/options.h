@@ -17,6 +17,7 @@
 #include "lua.h"
 #include "lauxlib.h"
 
+#include "profilers/api/option_places.h"
 #include "profilers/session/failure.h"
 
 /* Reads the value on top of the stack into *to. False: the value is refused,
@@ -29,10 +30,18 @@ struct ljp_option {
   ljp_option_reader *read;
 };
 
-/* Reads all options of a table. Returns 0, or the number of results that a
-** failed call returns to Lua. */
-int ljp_options_read(lua_State *L, int table, const struct ljp_option *known,
-                     size_t count, void *to);
+/* Reads all options of a table, which stands in this place. Returns 0, or the
+** number of results that a failed call returns to Lua. */
+int ljp_options_read(lua_State *L, int table, enum ljp_option_place here,
+                     const struct ljp_option *known, size_t count, void *to);
+bool ljp_options_have(const struct ljp_option *known, size_t count,
+                      const char *name);
+
+/* Checks what all start functions take: a table of options, or the path of a
+** file, which means the same as a table with this path, or nothing. Makes no
+** garbage, which programs that count events would see. *path is borrowed.
+** Returns as above. */
+int ljp_options_argument(lua_State *L, const char **path);
 
 /* Sets a field of the table on top of the stack. */
 void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);

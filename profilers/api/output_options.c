@@ -5,6 +5,12 @@
 
 #include "profilers/session/output.h"
 
+bool ljp_option_is_session(const char *name)
+{
+  static const struct ljp_option options[] = {LJP_OUTPUT_OPTIONS};
+  return ljp_options_have(options, sizeof options / sizeof *options, name);
+}
+
 bool ljp_read_path(lua_State *L, void *to, const char **wants)
 {
   /* Borrowed: the caller's table keeps the string. */

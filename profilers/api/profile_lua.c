@@ -71,7 +71,7 @@ static int profile_start_parts(lua_State *L, struct combined *c)
     return results;
   cpu.jitdump |= c->jitdump;
   if (!m->output.path)
-    m->output.path = "profile.bin";
+    m->output.path = "profile.ljp";
   if (c->cpu) {
     cpu.output = m->output;
     cpu.joint = true;
@@ -103,16 +103,15 @@ static int profile_start(lua_State *L)
   int results = 0;
   ljp_side_bind();
   ljp_memprof_options_init(&c.m.options);
-  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
-    return ljp_options_misused(
-        L, "start takes one table of options: start{path = \"FILE\"}");
-  if (lua_gettop(L) == 0 || lua_isnil(L, 1)) {
-    lua_settop(L, 0);
+  results = ljp_options_argument(L, &c.m.options.output.path);
+  if (!results && !lua_istable(L, 1)) {
     lua_newtable(L);
+    lua_insert(L, 1);
   }
-  results =
-      ljp_options_read(L, 1, profile_options,
-                       sizeof profile_options / sizeof *profile_options, &c);
+  if (!results)
+    results =
+        ljp_options_read(L, 1, LJP_PLACE_PROFILE, profile_options,
+                         sizeof profile_options / sizeof *profile_options, &c);
   if (results)
     return results;
   if (!c.cpu && !c.memory)

@@ -127,27 +127,50 @@ enum {
   SHARED_OPTIONS = 9
 };
 
+bool ljp_option_is_cpu(const char *name)
+{
+  return ljp_options_have(sysprof_options, SHARED_OPTIONS, name);
+}
+
 int ljp_sysprof_read_part(lua_State *L, int table,
                           struct ljp_sysprof_options *options)
 {
-  return ljp_options_read(L, table, sysprof_options, SHARED_OPTIONS, options);
+  return ljp_options_read(L, table, LJP_PLACE_CPU_PART, sysprof_options,
+                          SHARED_OPTIONS, options);
 }
 
 /* -- Functions ------------------------------------------------------------- */
+/* A mode where the table of options should be is a mistake that Tarantool's
+** profiler refuses, too, and hardly the name of a file. */
+static int sysprof_is_mode(lua_State *L)
+{
+  const char *word =
+      lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "none";
+  char text[160];
+  if (strcmp(word, "D") != 0 && strcmp(word, "L") != 0 &&
+      strcmp(word, "C") != 0)
+    return 0;
+  snprintf(text, sizeof text,
+           "start takes the name of a file, or one table of options; '%s' is a "
+           "mode: start{mode = \"%s\"}, or path = \"./%s\" for such a file",
+           word, word, word);
+  return ljp_options_misused(L, text);
+}
+
 static int sysprof_start(lua_State *L)
 {
   struct ljp_sysprof_options options;
   struct ljp_failure why;
   ljp_side_bind();
   ljp_sysprof_options_init(&options);
-  if (lua_gettop(L) > 1 || (!lua_isnoneornil(L, 1) && !lua_istable(L, 1)))
-    return ljp_options_misused(
-        L, "start takes one table of options: start{mode = \"C\"}");
-  if (lua_istable(L, 1)) {
-    int results = ljp_options_read(L, 1, sysprof_options, OPTIONS, &options);
-    if (results)
-      return results;
-  }
+  int results = sysprof_is_mode(L);
+  if (!results)
+    results = ljp_options_argument(L, &options.output.path);
+  if (!results && lua_istable(L, 1))
+    results = ljp_options_read(L, 1, LJP_PLACE_SYSPROF, sysprof_options,
+                               OPTIONS, &options);
+  if (results)
+    return results;
   if (!options.output.path && options.mode != LJP_SAMPLER_COUNT)
     options.output.path = "sysprof.bin";
   enum ljp_status status = ljp_sysprof_start(L, &options, &why);

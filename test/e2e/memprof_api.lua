@@ -24,7 +24,7 @@ local function session_options()
     { pth = P })
   refused("no names", EINVAL, "options have names", { "x" })
   refused("two arguments", EINVAL, "start", { path = P }, 1)
-  refused("a number", EINVAL, "start", 5)
+  refused("a number", EINVAL, "the argument is 5", 5)
   refused("a function", EINVAL, "start", print)
   refused("fork", EINVAL, "\"follow\"", { path = P, fork = true })
   refused("flush", EINVAL, "from 10 to 10000", { path = P, flush = 5 })
@@ -71,8 +71,10 @@ end)
 refused("a name that is empty", EINVAL, "name of a file", "")
 refused("a name with a zero", EINVAL, "name of a file", "a\0b")
 refused("a name in no folder", ENOENT, "No such file or directory", "no/such")
-refused("an option of cpu", EINVAL, "unknown option 'interval'",
-  { path = P, interval = 1 })
+refused("an option of cpu", EINVAL, "unknown option 'interval': it is an option "
+  .. "of misc.sysprof.start", { path = P, interval = 1 })
+refused("an option of both", EINVAL, "unknown option 'memory': it is an option of "
+  .. "misc.profile.start", { path = P, memory = {} })
 
 profiler = misc.profile
 session_options()
@@ -87,6 +89,22 @@ for _, interval in ipairs { 0, -1, 0 / 0, 1 / 0, "10" } do
   refused("interval " .. tostring(interval), EINVAL, "wants milliseconds",
     { path = P, cpu = { interval = interval } })
 end
+refused("nesting: cpu", EINVAL, "unknown option 'interval': it belongs into "
+  .. "cpu: start{cpu = {interval = ...}}", { path = P, interval = 1 })
+refused("nesting: memory", EINVAL, "it belongs into memory: start{memory = {every "
+  .. "= ...}}", { path = P, every = true })
+refused("nesting: either", EINVAL, "it belongs into cpu = {} or memory = {}",
+  { path = P, depth = 8 })
+refused("nesting: beside cpu", EINVAL, "it belongs beside cpu, not into it: "
+  .. "start{path = ..., cpu = {}}", { cpu = { path = P } })
+refused("nesting: beside memory", EINVAL, "it belongs beside memory, not into it",
+  { path = P, memory = { flush = 10 } })
+refused("nesting: the other part", EINVAL, "it belongs into memory",
+  { path = P, cpu = { sample = 4096 } })
+refused("nesting: a part in a part", EINVAL, "beside memory, not into it",
+  { path = P, memory = { cpu = {} } })
+refused("an empty name", EINVAL, "a string that is not empty", "")
+refused("a name in no folder", ENOENT, "No such file or directory", "no/such")
 refused("cpu", EINVAL, "true, false, or a table", { path = P, cpu = 1 })
 refused("memory", EINVAL, "true, false, or a table", { path = P, memory = "x" })
 refused("neither", EINVAL, "nothing would be recorded",
@@ -132,6 +150,14 @@ check(misc.memprof.status().state == "stopped", "stopped")
 check(misc.memprof.status().bytes > 0, "bytes")
 fails("stop twice", EINVAL, "is not running", misc.memprof.stop())
 
+-- A string is the path, and nothing else is different. A file that no one names.
+for _, name in ipairs { "named.ljp", "profile.ljp" } do
+  check(misc.profile.start(name ~= "profile.ljp" and name or nil) == true, "start")
+  check(misc.profile.status().cpu.path == name
+    and not misc.memprof.status().every, "the path", misc.sysprof.status().path)
+  check(misc.profile.stop() == true, "stop")
+  check(read(name):sub(1, 4) == "\137LJP", "a stream")
+end
 check(misc.profile.start { path = "both.bin", memory = { every = true } } == true,
   "start of both")
 busy("both twice", nil, misc.memprof.start, misc.profile.start, misc.sysprof.start)

@@ -28,8 +28,20 @@ refused("unknown option", EINVAL, "unknown option 'intervall'; the nearest is "
   .. "'interval'", {path = P, intervall = 1})
 refused("another", EINVAL, "the nearest is 'timer'", {path = P, tmer = 1})
 refused("no names", EINVAL, "options have names", {"C"})
-refused("not a table", EINVAL, "one table", "C")
-refused("two arguments", EINVAL, "one table", {path = P}, 1)
+for _, mode in ipairs{"C", "L", "D"} do
+  refused("a mode for a table", EINVAL, "'" .. mode .. "' is a mode: start{mode = "
+    .. '"' .. mode .. '"}', mode)
+end
+refused("two arguments", EINVAL, "the second argument is 1", {path = P}, 1)
+refused("a number", EINVAL, "the argument is 5", 5)
+refused("a boolean", EINVAL, "the argument is true", true)
+refused("a function", EINVAL, "the argument is a function", print)
+refused("an empty name", EINVAL, "a string that is not empty", "")
+refused("a name in no folder", ENOENT, "No such file or directory", "no/such")
+refused("an option of memory", EINVAL, "unknown option 'sample': it is an option "
+  .. "of misc.memprof.start", {path = P, sample = 4096})
+refused("an option of both", EINVAL, "unknown option 'cpu': it is an option of "
+  .. "misc.profile.start", {path = P, cpu = {}})
 for _, interval in ipairs{0, -1, 0 / 0, 1 / 0, 0.0499, 60001, "10", true} do
   refused("interval " .. tostring(interval), EINVAL,
     "wants milliseconds, a number from 0.05", {path = P, interval = interval})
@@ -65,6 +77,13 @@ check(read(P) == "precious", "an existing file is untouched", read(P))
 local ok, message, number = sysprof.stop()
 check(ok == nil and message == "profiler is not running" and number == EINVAL,
   "stop without start", ok, message, number)
+
+-- A string is the path.
+check(sysprof.start("named.ljp") == true, "start by a name")
+check(sysprof.status().path == "named.ljp" and sysprof.status().mode == "C",
+  "it is the path", sysprof.status().path)
+check(sysprof.stop() == true, "stop")
+check(read("named.ljp"):sub(1, 4) == "\137LJP", "a stream")
 
 -- Start twice; the first session goes on.
 check(sysprof.start{path = "twice.bin"} == true, "start")
