@@ -60,6 +60,49 @@ for (const name of ['every-record.ljp', 'killed.ljp', 'rotated.ljp',
     await closed(page);
   });
 
+test('both views of the page have the functions of their reports', async () => {
+  const file = data + 'every-record.ljp';
+  ljprof('flame', file, '-o', join(dir, 'both.html'));
+  const page = await opened('both.html', '#view=table');
+  const shown = () => page.evaluate(() => {
+    const {profile, sums, tree} = globalThis.ljprof;
+    const own = {};
+    for (let f = 1; f < profile.frames.n; f++)
+      if (profile.functions[f] === f && sums.self[f] > 0)
+        own[profile.label(f)] = (own[profile.label(f)] || 0) + sums.self[f];
+    return [own, tree.total[0]];
+  });
+  const told = (...options) => {
+    const report = JSON.parse(ljprof('report', '--json', '--top', '0', file,
+      ...options));
+    const own = {};
+    for (const row of report.rows)
+      if (row.self_ns) own[row.name] = (own[row.name] || 0) + row.self_ns;
+    return [own, report.totals.cpu_ns];
+  };
+  assert.deepEqual(await shown(), told());
+  await page.keyboard.press('n');
+  await settle(page);
+  assert.deepEqual(await shown(), told('--native'));
+  assert.notDeepEqual(told(), told('--native'));
+  await page.waitForFunction(() => location.hash.includes('native=1'));
+  const again = await opened('both.html', '#view=table&native=1');
+  assert.equal(await again.locator('[data-id=native]').getAttribute('aria-pressed'),
+    'true');
+  assert.equal(await again.locator('tbody').innerText(),
+    await page.locator('tbody').innerText());
+  await closed(again);
+  await page.locator('[data-id=native]').click();
+  await settle(page);
+  assert.deepEqual(await shown(), told());
+  // A page of one view has no switch.
+  ljprof('flame', '--native', file, '-o', join(dir, 'one.html'));
+  const one = await opened('one.html', '#view=table');
+  assert.equal(await one.locator('[data-id=native]').count(), 0);
+  await closed(one);
+  await closed(page);
+});
+
 test('a function has one row in the table, however it ran', async () => {
   const file = data + 'every-record.ljp';
   ljprof('flame', file, '-o', join(dir, 'once.html'));

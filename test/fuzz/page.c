@@ -54,7 +54,10 @@ static void check_rows(const struct ljp_profile *p)
     for (size_t i = 0; i < page.rows[v].count; i++) {
       samples += page.rows[v].rows[i].count;
       ns += page.rows[v].rows[i].weight;
-      if (page.rows[v].rows[i].node >= page.node_count)
+      uint32_t node = page.rows[v].rows[i].node;
+      if (node >= page.node_count ||
+          (page.lua_nodes &&
+           (node >= page.lua_count || page.lua_nodes[node] >= page.node_count)))
         abort();
     }
   if (samples != p->totals.samples + p->totals.wall_samples ||
@@ -87,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   ljp_reader_fini(&reader);
   if (!status)
     status = ljp_profile_finish(p);
-  if (!status && !ljp_page_init(&page) && !ljp_page_load(&page, p, "x.ljp")) {
+  if (!status && !ljp_page_init(&page) && !ljp_page_load(&page, p, "x.ljp") &&
+      (size % 2 || !ljp_page_load_lua(&page, p))) {
     check_html(); /* It sorts the rows. */
     check_rows(p);
     begin();

@@ -79,6 +79,36 @@ static void a_page_holds_what_the_profile_counts(void **state)
   }
 }
 
+static void both_views_of_a_page_have_the_rows_of_the_profile(void **state)
+{
+  static const char *const names[] = {"every-record.ljp", "killed.ljp",
+                                      "small-table.ljp", "vm-closed.ljp"};
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct ljp_profile *p = load(names[i]);
+    uint64_t ns = 0, machine = 0;
+    assert_int_equal(ljp_page_init(&page), LJP_OK);
+    assert_int_equal(ljp_page_load(&page, p, names[i]), LJP_OK);
+    assert_int_equal(ljp_page_load_lua(&page, p), LJP_OK);
+    assert_true(p->options.lua_view);
+    for (int v = 0; v < LJP_PAGE_VIEWS; v++)
+      for (size_t r = 0; r < page.rows[v].count; r++) {
+        const struct ljp_row *row = &page.rows[v].rows[r];
+        assert_in_range(row->node, 1, page.lua_count - 1);
+        uint32_t at = page.lua_nodes[row->node];
+        assert_in_range(at, 1, page.node_count - 1);
+        ns += v == LJP_PAGE_VIEW_CPU ? row->weight : 0;
+        for (; at; at = page.nodes[at].parent)
+          machine += page.frames[page.nodes[at].frame].kind == LJP_PAGE_VM ||
+                     page.frames[page.nodes[at].frame].kind == LJP_PAGE_KERNEL;
+      }
+    assert_int_equal(ns, p->totals.cpu_ns);
+    assert_int_equal(machine, 0);
+    ljp_page_fini(&page);
+    ljp_profile_free(p);
+  }
+}
+
 /* Compares the text of each frame from the leaf on: page and profile. */
 static void frames_keep_name_place_and_order(void **state)
 {
@@ -446,6 +476,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_page_holds_what_the_profile_counts),
+      cmocka_unit_test(both_views_of_a_page_have_the_rows_of_the_profile),
       cmocka_unit_test(frames_keep_name_place_and_order),
       cmocka_unit_test(values_are_by_the_second),
       cmocka_unit_test(moved_functions_are_the_same),

@@ -34,6 +34,11 @@ static const char help[] =
     "below\n"
     "                      DIR (default: no source text)\n"
     "  --thread NAME       show one thread, by name, number or OS number\n"
+    "  --native            with machine code. A page has a switch for it, and "
+    "then\n"
+    "                      only that view; a drawing has one view, by default "
+    "that of\n"
+    "                      the program's functions\n"
     "  --no-symbols        do not look up names of machine code\n"
     "  --help              show this help\n"
     "\n"
@@ -51,7 +56,7 @@ static const struct {
 
 struct options {
   const char *file, *output, *view, *thread, *source;
-  bool force, svg, no_symbols;
+  bool force, svg, no_symbols, native;
 };
 
 /* -1: go on; else the exit code. */
@@ -61,7 +66,8 @@ static int flame_parse(struct options *o, int argc, char **argv)
       {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
       {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
       {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
-      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL}};
+      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
+      {"--native", &o->native, NULL}};
   int code = ljp_command_options("flame", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &o->file);
   if (code >= 0)
@@ -153,6 +159,7 @@ int ljp_command_flame(int argc, char **argv)
   struct ljp_profile_options options = {.points = true,
                                         .thread = o.thread,
                                         .no_symbols = o.no_symbols,
+                                        .lua_view = o.svg && !o.native,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
   ljp_progress_begin(&progress, o.file);
@@ -165,6 +172,8 @@ int ljp_command_flame(int argc, char **argv)
   enum ljp_status status = ljp_page_init(&page);
   if (!status)
     status = ljp_page_load(&page, profile, o.file);
+  if (!status && !o.svg && !o.native)
+    status = ljp_page_load_lua(&page, profile);
   if (!status && o.source &&
       (status = ljp_page_sources(&page, o.source, profile->origin_wall_ns)) ==
           LJP_ERR_IO) {

@@ -109,6 +109,13 @@ static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
   for (size_t i = 0; i < n; i++)
     ljp_column_put(&column, page->nodes[i].line);
   ljp_column_end(&column);
+  if (page->lua_nodes) {
+    ljp_column_begin(&column, out, "lua");
+    for (size_t i = 0; i < n; i++)
+      ljp_column_put_signed(&column,
+                            i < page->lua_count ? page->lua_nodes[i] : 0);
+    ljp_column_end(&column);
+  }
   ljp_print_str(out, "}");
 }
 

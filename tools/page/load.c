@@ -170,3 +170,32 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
   free(l.contexts);
   return page->failed;
 }
+
+enum ljp_status ljp_page_load_lua(struct ljp_page *page, struct ljp_profile *p)
+{
+  const size_t rows = (size_t)p->row_count + 1;
+  uint32_t *row_map = calloc(rows, sizeof *row_map);
+  uint32_t *native = calloc(rows, sizeof *native);
+  struct ljp_page_stacks stacks = {0};
+  enum ljp_status status = LJP_ERR_MEM;
+  if (row_map && native &&
+      !(status = ljp_page_stacks_init(&stacks, page, p, true))) {
+    for (uint32_t i = 0; i + 1 < rows; i++)
+      native[i] = ljp_page_stacks_node(&stacks, &p->rows[i]);
+    ljp_page_stacks_fini(&stacks);
+    stacks = (struct ljp_page_stacks){0};
+    page->lua_count = page->node_count;
+    page->lua_nodes = calloc(page->lua_count, sizeof *page->lua_nodes);
+    status = page->lua_nodes ? ljp_profile_fold(p, row_map) : LJP_ERR_MEM;
+    if (!status && !(status = ljp_page_stacks_init(&stacks, page, p, true)))
+      for (uint32_t i = 0; i + 1 < rows; i++)
+        page->lua_nodes[native[i]] =
+            ljp_page_stacks_node(&stacks, &p->rows[row_map[i]]);
+  }
+  ljp_page_stacks_fini(&stacks);
+  free(row_map);
+  free(native);
+  if (status)
+    page->failed = status;
+  return page->failed;
+}

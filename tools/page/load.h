@@ -13,4 +13,9 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
                               const struct ljp_profile *profile,
                               const char *file);
 
+/* Gives a loaded page the Lua view beside the native one. Folds the profile from
+** which the page was loaded. LJP_ERR_MEM. */
+enum ljp_status ljp_page_load_lua(struct ljp_page *page,
+                                  struct ljp_profile *profile);
+
 #endif

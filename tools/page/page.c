@@ -48,6 +48,7 @@ void ljp_page_fini(struct ljp_page *page)
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     ljp_rows_fini(&page->rows[i]);
   free(page->sources);
+  free(page->lua_nodes);
   free(page->frame_index.slots);
   free(page->node_index.slots);
   free(page->context_index.slots);

@@ -126,6 +126,10 @@ struct ljp_page {
   size_t member##_count, member##_room;
   LJP_PAGE_LISTS(LJP_X)
 #undef LJP_X
+  /* By node: the node where its rows count in the Lua view. NULL: the page has
+  ** one view only. */
+  uint32_t *lua_nodes;
+  size_t lua_count; /* Nodes beyond have no rows of the native view. */
   struct ljp_page_source *sources; /* Sorted by file and line. */
   size_t source_count;
   struct ljp_rows rows[LJP_PAGE_VIEWS];

@@ -90,12 +90,25 @@ static void stacks_add_nodes(struct ljp_page_stacks *l)
   }
 }
 
+static bool stacks_is_machine(unsigned kind)
+{
+  return kind == LJP_FRAME_HOST || kind == LJP_FRAME_VM ||
+         kind == LJP_FRAME_KERNEL;
+}
+
+static bool stacks_is_program(unsigned kind)
+{
+  return kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED ||
+         kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_CFUNC ||
+         kind == LJP_FRAME_TRACE;
+}
+
 /*
 ** The node of a sample taken while the collector ran. The collector is machine
 ** code that the VM runs on its own account: all host frames above the innermost
 ** frame of the program belong to it. If no frame of the program is found (a
 ** host that collects by itself), the frames of the innermost module belong to
-** it.
+** it. If there are no host frames, it has a frame without an address.
 */
 static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
 {
@@ -105,12 +118,18 @@ static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
   if (l->gc_nodes[node])
     return l->gc_nodes[node];
   while (at && many < 2048 &&
-         (p->frames[p->nodes[at].frame].kind == LJP_FRAME_HOST ||
-          p->frames[p->nodes[at].frame].kind == LJP_FRAME_VM)) {
+         stacks_is_machine(p->frames[p->nodes[at].frame].kind)) {
     path[many++] = at;
     if (own + 1 == many && p->frames[p->nodes[at].frame].module == module)
       own++;
     at = p->nodes[at].parent;
+  }
+  if (!many && stacks_is_program(p->frames[p->nodes[node].frame].kind)) {
+    static const char text[] = "[garbage collector]";
+    struct ljp_page_frame gc = {.name = ljp_str(text, sizeof text - 1),
+                                .kind = LJP_PAGE_GC};
+    return l->gc_nodes[node] = ljp_page_node(l->page, l->nodes[node],
+                                             ljp_page_frame(l->page, &gc), 0);
   }
   if (!at || many == 2048) { /* No frame of the program was found. */
     many = own;

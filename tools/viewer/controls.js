@@ -55,7 +55,7 @@ Object.assign(App.prototype, {
     const groups = this.cached('groups', 1, () =>
       [['thread', 'Thread'], ['vm', 'VM'], ['state', 'VM state']]
         .filter(([key]) => names(key).length > 1));
-    const key = [view.id, state.mode, state.invert, state.merge, state.heat,
+    const key = [view.id, state.mode, state.invert, state.merge, state.native, state.heat,
       this.metric(), state.thread, state.group].join();
     if (this.toolsKey === key) return;
     this.toolsKey = key;
@@ -84,6 +84,10 @@ Object.assign(App.prototype, {
         zoom: []}, 'Start from the innermost functions (B)'),
       button('merge', 'Merge recursion', state.merge, {merge: !state.merge,
         zoom: []}, 'Show a function that calls itself as one box (R)'),
+      this.profile.lua ? button('native', 'Machine code', state.native,
+        {native: !state.native, zoom: []}, 'Show the VM, what C functions ' +
+        'call, the kernel and the host; otherwise they count for the function ' +
+        'that made them run (N)') : null,
       this.untimed ? null : button('heat', 'Heat map', state.heat,
         {heat: !state.heat}, 'Activity within each second (M)'),
       el('div', {class: 'grow'}),
@@ -133,9 +137,9 @@ Object.assign(App.prototype, {
 
   reset(more) {
     this.node = -1;
-    const {tab, mode, heat, metric, theme} = this.state;
+    const {tab, mode, heat, metric, theme, native} = this.state;
     this.set({...DEFAULTS, zoom: [], hide: [], kinds: [], tab, mode, heat, metric,
-      theme, ...more}, 'push');
+      theme, native, ...more}, 'push');
   },
 
   legend() {
@@ -257,6 +261,8 @@ Object.assign(App.prototype, {
       t: () => this.set({mode: 'table'}, 'push'),
       b: () => this.set({invert: !state.invert, zoom: []}, 'push'),
       r: () => this.set({merge: !state.merge, zoom: []}, 'push'),
+      n: !profile.lua ? null : () => this.set({native: !state.native, zoom: []},
+        'push'),
       m: this.untimed ? null : () => this.set({heat: !state.heat}),
       d: () => this.flipTheme(),
       f: () => this.focus(f),

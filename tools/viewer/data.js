@@ -78,6 +78,8 @@ class Profile {
       frame: column(json.nodes.frame, n, Uint32Array, true, true),
       line: column(json.nodes.line, n, Uint32Array),
     };
+    // Where the rows of each node count in the Lua view, if the page has both.
+    this.lua = json.nodes.lua && column(json.nodes.lua, n, Uint32Array, true, true);
     this.contexts = json.contexts;
     this.series = (json.series || []).map((x) => ({
       ...x,

@@ -81,16 +81,19 @@ class App {
     return value;
   }
 
-  // Rows and trie of the tab, grouped if requested.
+  // Rows and trie of the tab, in the Lua view or the native one, grouped if
+  // requested.
   source() {
     const {view, profile} = this;
+    const {lua} = profile;
     const group = view.group || this.state.group;
-    if (!group) return {rows: {...view.rows}, node: view.rows.node,
-      trie: profile.trie, key: view.id};
-    return this.cached('group', view.id + group, () => {
-      const made = regroup(profile, view, group);
-      return {rows: view.rows, node: made.node, trie: made.trie,
-        key: view.id + '/' + group};
+    const key = view.id + (lua && !this.state.native ? '/lua' : '');
+    const rows = lua && !this.state.native ? this.cached('lua', key, () =>
+      ({...view.rows, node: view.rows.node.map((i) => lua[i])})) : view.rows;
+    if (!group) return {rows, node: rows.node, trie: profile.trie, key};
+    return this.cached('group', key + '/' + group, () => {
+      const made = regroup(profile, {...view, rows}, group);
+      return {rows, node: made.node, trie: made.trie, key: key + '/' + group};
     });
   }
 

@@ -90,6 +90,7 @@ const KEYS = [
     ['H', 'hide the function: its own time goes to its callers'],
     ['C', 'copy the stack'],
     ['R', 'merge recursion'],
+    ['N', 'machine code: the VM, what C functions call, the kernel'],
   ]],
   ['Views', [
     ['G', 'flame graph'],

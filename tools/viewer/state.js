@@ -2,7 +2,7 @@
 // shows the same view again. Unknown keys and bad values are ignored.
 
 const DEFAULTS = {
-  tab: '', mode: 'flame', invert: false, merge: false, metric: 'weight',
+  tab: '', mode: 'flame', invert: false, merge: false, native: false, metric: 'weight',
   thread: '', group: '', q: '', time: null, zoom: [], focus: -1, hide: [],
   kinds: [], heat: false, sel: -1, sort: 'self', theme: '',
 };
@@ -16,6 +16,7 @@ const FIELDS = { // Key in the hash: [field, to text, from text].
     (t) => ['flame', 'icicle', 'table'].includes(t) ? t : 'flame'],
   inv: ['invert', (x) => x ? '1' : '', (t) => t === '1'],
   rec: ['merge', (x) => x ? '1' : '', (t) => t === '1'],
+  native: ['native', (x) => x ? '1' : '', (t) => t === '1'],
   by: ['metric', String,
     (t) => ['weight', 'count', 'other'].includes(t) ? t : 'weight'],
   thread: ['thread', String, String],
