@@ -107,6 +107,10 @@ assert share["totals"]["before_value"] == share["totals"]["after_value"] == 1 <<
 END
   ok "totals are the same whatever is compared"
 fi
+"$ljprof" diff before.ljp after.ljp -o page.html || fail "no page"
+grep -Eq '\["Allocations","[0-9.]+ KiB → [0-9.]+ KiB \(-[0-9.]+ %\)"\]' page.html ||
+  fail "no totals in the page"
+ok "the page has the totals"
 refuses "two ways" 2 "only one of --total" \
   "$ljprof" diff --total --share before.ljp after.ljp
 

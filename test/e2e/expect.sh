@@ -121,6 +121,35 @@ assert suite[3].attrib["name"].endswith("<= 17 %")
 END
   ok "JSON and JUnit say the same"
 fi
+# The figures are those of the report, in both views.
+if command -v python3 > python.txt; then
+  python3 - "$ljprof" "$golden" << 'END' || fail "other figures than the report"
+import json, subprocess, sys
+ljprof, file = sys.argv[1:]
+def run(*arguments):
+    return json.loads(subprocess.run((ljprof, *arguments, file, "--json"),
+                                     capture_output=True, text=True).stdout)
+compared = 0
+for view in (), ("--native",):
+    for measure, unit in ("cpu", "ns"), ("alloc", "bytes"), ("peak", "bytes"):
+        budgets, wanted = [], []
+        for row in run("report", "--" + measure, *view)["rows"]:
+            for part in "self", "total":
+                budgets.append('%s.%s("%s") >= 0' % (
+                    measure, part.replace("self", "own"), row["name"]))
+                wanted.append(row[part + "_" + unit])
+        got = json.loads(subprocess.run(
+            (ljprof, "expect", file, "--json", *view, *budgets),
+            capture_output=True, text=True).stdout)["budgets"]
+        for budget, value in zip(got, wanted):
+            if "name of" in budget["text"]: # Two modules have this function.
+                continue
+            assert budget["value"] == value, (budget, value)
+            compared += 1
+assert compared > 60, compared
+END
+  ok "figures are those of the report"
+fi
 gives "an existing file is kept" 3 "junit.xml" \
   "$golden" --junit junit.xml 'samples == 212'
 gives "it is replaced on request" 0 "holds " \

@@ -295,6 +295,7 @@ static enum ljp_status expect_limit(struct expect *x,
         return LJP_OK;
       }
       limit->sampled |= v.sampled;
+      limit->estimated |= v.estimated;
     }
     double low = t->factor * v.low, high = t->factor * v.high;
     double value = t->factor * v.value;

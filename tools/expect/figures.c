@@ -42,8 +42,11 @@ static void figure_time(const struct ljp_budget *b,
     share.high = fmax(share.high, x);
     v->sampled = true;
   }
-  double scale = b->unit->kind == LJP_UNIT_PERCENT ? 100 : all;
-  figure_set(v, scale * x, scale * share.low, scale * share.high);
+  bool percent = b->unit->kind == LJP_UNIT_PERCENT;
+  double value = percent ? 100 * x : (double)m->value.weight;
+  double scale = percent ? 100 : all;
+  figure_set(v, value, fmin(scale * share.low, value),
+             fmax(scale * share.high, value));
 }
 
 static void figure_memory(const struct ljp_profile *p,
@@ -56,7 +59,7 @@ static void figure_memory(const struct ljp_profile *p,
   double objects = (double)m->value.count / LJP_OBJECT;
   const struct ljp_estimate *e = &m->value.estimate;
   struct ljp_bounds of;
-  v->sampled = p->sampled_memory;
+  v->sampled = v->estimated = p->sampled_memory;
   v->samples = v->sampled ? e->samples : (uint64_t)llround(objects);
   if (b->unit->kind == LJP_UNIT_COUNT) {
     of = ljp_estimate_objects(e, objects, interval);

@@ -14,7 +14,8 @@ struct ljp_figure_value {
   double low, high; /* Bounds that hold in 95 of 100 cases. */
   uint64_t samples; /* Samples behind the value, or sampled blocks. */
   bool sampled;
-  char why[640]; /* Why it is not known. */
+  bool estimated; /* Of sampled memory: shown with "~", as in reports. */
+  char why[640];  /* Why it is not known. */
 };
 
 /* LJP_ERR_MEM. The file's name is for the sentence why. */

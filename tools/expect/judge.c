@@ -94,10 +94,11 @@ static size_t judge_side(const struct ljp_budget *b,
   char value[48], low[48], high[48];
   judge_amount(b, v->value, value);
   if (!(v->low < v->value || v->high > v->value))
-    return (size_t)snprintf(out, room, "%s", value);
+    return (size_t)snprintf(out, room, "%s%s", v->estimated ? "~" : "", value);
   judge_amount(b, v->low, low);
   judge_amount(b, v->high, high);
-  return (size_t)snprintf(out, room, "%s (%s to %s)", value, low, high);
+  return (size_t)snprintf(out, room, "%s%s (%s to %s)", v->estimated ? "~" : "",
+                          value, low, high);
 }
 
 static bool judge_has_base(const struct ljp_budget *b)

@@ -8,6 +8,7 @@
 #include "tools/page/column.h"
 #include "tools/page/diff.h"
 #include "tools/page/html.h"
+#include "tools/shared/units.h"
 
 static bool diff_html_exists(const struct ljp_diff_value *v)
 {
@@ -47,6 +48,29 @@ static void diff_html_values(const struct ljp_diff *d, int view,
 #undef LJP_VALUES
 }
 
+/* What both sides measured, whatever is compared. */
+static void diff_html_totals(struct ljp_diff *d)
+{
+  static struct ljp_print text; /* Too large for the stack. */
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+    const double *total = d->totals[v].value;
+    if (!(total[0] > 0 || total[1] > 0))
+      continue;
+    ljp_print_begin(&text, -1);
+    for (int side = 0; side < 2; side++) {
+      bool estimated = v >= LJP_PAGE_VIEW_ALLOC && d->sides[side].estimated;
+      ljp_print_str(&text, side ? " \xe2\x86\x92 " : "");
+      ljp_print_str(&text, estimated ? "~" : "");
+      ljp_units_amount(&text, ljp_diff_whole(total[side]), ljp_diff_unit(d, v));
+    }
+    if (total[0] > 0)
+      ljp_print_format(&text, " (%+.1f %%)",
+                       100 * (total[1] - total[0]) / total[0]);
+    ljp_page_fact(&d->page, ljp_diff_views[v].name,
+                  ljp_page_text(&d->page, ljp_str(text.buf, text.len)));
+  }
+}
+
 void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
 {
   static const struct {
@@ -71,6 +95,13 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
           : ljp_page_format(page, "%.2f s and %.2f s of recording, compared %s",
                             diff->sides[0].seconds, diff->sides[1].seconds,
                             how);
+  diff_html_totals(diff);
+  if (page->fact_count)
+    page->subtitle =
+        ljp_page_format(page, "%.*s %.*s; %.*s", (int)page->facts[0].name.len,
+                        page->facts[0].name.data, (int)page->facts[0].value.len,
+                        page->facts[0].value.data, (int)page->subtitle.len,
+                        page->subtitle.data);
   ljp_page_html_begin(page, out, LJP_ROWS_TICK_NS);
   ljp_print_str(out, ",\"diff\":true,\"views\":[");
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
