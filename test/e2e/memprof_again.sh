@@ -19,7 +19,8 @@ for stacks in guest native some; do
     "$BUILD_DIR/bin/ljprof" check again.ljp > check.txt ||
       fail "$mode: $(cat check.txt)"
     # Who allocates is a function of C; all of them are told, or none.
-    "$BUILD_DIR/bin/ljprof" report --alloc --by kind again.ljp > kinds.txt
+    "$BUILD_DIR/bin/ljprof" report --native --alloc --by kind again.ljp \
+      > kinds.txt
     if [ $stacks = native ]; then leaf='100.00% host'; else leaf=; fi
     same "$mode: what allocates, by C" "$leaf" \
       "$(awk '$NF == "host" { print $3, $NF }' kinds.txt)"

@@ -75,6 +75,10 @@ chmod -x here
 refuses "a file that is not executable" 126 "'ljprof record luajit ./here'" \
   "$ljprof" record ./here
 refuses "a folder" 126 "is a folder" "$ljprof" record "./a folder"
+printf '#!/none/lua\nprint(1)\n' > odd.lua
+chmod +x odd.lua
+refuses "no interpreter" 127 "but not the interpreter or loader that it names" \
+  "$ljprof" record odd.lua
 refuses "no name" 127 "No such file" "$ljprof" record ""
 
 # What cannot be written. The script must not run.

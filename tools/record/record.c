@@ -190,7 +190,13 @@ int ljp_command_record(int argc, char **argv)
   ljp_record_listen(&plan);
   code = record_run(&plan, &error);
   if (code < 0) {
-    ljp_command_error("record", "%s: %s", plan.program[0], strerror(error));
+    bool there = error == ENOENT && strchr(plan.program[0], '/') &&
+                 !access(plan.program[0], F_OK);
+    ljp_command_error("record", "%s: %s%s", plan.program[0],
+                      there ? "the file is there, but not the interpreter or "
+                              "loader that it names: "
+                            : "",
+                      strerror(error));
     return error == ENOENT ? LJP_EXIT_NO_PROGRAM : LJP_EXIT_CANNOT_RUN;
   }
   plan.program_pid = record_child;
