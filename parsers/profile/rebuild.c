@@ -54,6 +54,13 @@ static enum ljp_status rebuild_intern_text(struct ljp_profile *p, const char *s,
       p, (struct ljp_str){s, (uint32_t)strnlen(s, LJP_STRING_MAX_BYTES)}, id);
 }
 
+static bool rebuild_same_name(const char *a, const char *b)
+{
+  bool part;
+  size_t len = ljp_symbol_length(a, &part);
+  return ljp_symbol_length(b, &part) == len && memcmp(a, b, len) == 0;
+}
+
 /* The symbol of a frame of machine code; NULL: none is known. */
 static const struct ljp_symbol *
 rebuild_symbol(const struct ljp_profile *p, const struct ljp_profile_frame *f)
@@ -94,7 +101,25 @@ static bool rebuild_is_same_call(const struct ljp_profile *p,
       !(entry = rebuild_symbol(p, called)))
     return false;
   const char *known = entry->frames[entry->count - 1].function;
-  return name && known && strcmp(name, known) == 0;
+  return name && known && rebuild_same_name(name, known);
+}
+
+/* Gives a frame the name of a function. *inside: it is a part of the function of
+** its parent's frame, and is no call of its own. */
+static enum ljp_status rebuild_name_frame(struct ljp_profile *p,
+                                          const char *function, uint32_t parent,
+                                          struct ljp_profile_frame *f,
+                                          bool *inside)
+{
+  struct ljp_str name = {function, 0};
+  name.len = (uint32_t)ljp_symbol_length(function, inside);
+  enum ljp_status status = ljp_profile_intern_string(p, name, &f->name);
+  const struct ljp_profile_frame *up = &p->frames[p->nodes[parent].frame];
+  *inside = *inside && !status &&
+            (up->kind == LJP_FRAME_BUILTIN
+                 ? rebuild_is_builtin_code(function)
+                 : up->name == f->name && up->module == f->module);
+  return status;
 }
 
 /* Adds an old frame to the new tree as a child of parent, with a node for each
@@ -114,20 +139,24 @@ static enum ljp_status rebuild_add_frame(struct ljp_profile *p,
       return status;
     return ljp_profile_intern_node(p, parent, frame, node);
   }
+  const struct ljp_symbol_frame *s = symbol->frames;
+  bool outermost = true, inside;
   *node = parent;
-  if (called == LJP_FRAME_BUILTIN)
-    i--; /* The builtin's own frame stands for it. */
+  if (called == LJP_FRAME_BUILTIN) /* The builtin's own frame stands for it. */
+    while (i-- > 1 && rebuild_same_name(s[i].function, s[i - 1].function))
+      ;
   while (i-- > 0) {
-    const struct ljp_symbol_frame *s = &symbol->frames[i];
-    bool outermost = i + 1 == symbol->count;
-    f.kind = outermost && called ? called : old->kind;
-    f.flags = old->flags;
-    /* Not for a child of a builtin's frame: that one has no address. */
-    if (!outermost && !(called == LJP_FRAME_BUILTIN && i + 2 == symbol->count))
-      f.flags |= LJP_PROFILE_INLINED_C;
-    f.line = s->line;
-    if ((status = rebuild_intern_text(p, s->function, &f.name)) ||
-        (status = rebuild_intern_text(p, s->file, &f.file)) ||
+    if (i && rebuild_same_name(s[i].function, s[i - 1].function))
+      continue; /* It was split, and the part put back: that is no call. */
+    f.kind = outermost && called == LJP_FRAME_CFUNC ? called : old->kind;
+    f.flags = old->flags | (outermost ? 0 : LJP_PROFILE_INLINED_C);
+    f.line = s[i].line;
+    if ((status = rebuild_name_frame(p, s[i].function, *node, &f, &inside)))
+      return status;
+    if (inside)
+      continue;
+    outermost = false;
+    if ((status = rebuild_intern_text(p, s[i].file, &f.file)) ||
         (status = ljp_profile_intern_frame(p, &f, &frame)) ||
         (status = ljp_profile_intern_node(p, *node, frame, node)))
       return status;

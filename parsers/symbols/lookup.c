@@ -30,6 +30,10 @@ static void lookup_answer(void *ctx, size_t index,
   memcpy(named, frames, count * sizeof *named);
   if (name) {
     ljp_sym_demangle(name, pretty);
+    size_t len = strlen(pretty);
+    if (strstr(name, LJP_SYMBOL_PART ".") &&
+        len + sizeof LJP_SYMBOL_PART <= sizeof pretty)
+      memcpy(pretty + len, LJP_SYMBOL_PART, sizeof LJP_SYMBOL_PART);
     named[count - 1].function = pretty;
   }
   if (!*named[count - 1].function) /* Padding between functions. */

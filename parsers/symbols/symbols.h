@@ -20,6 +20,8 @@
 #ifndef LJP_PARSERS_SYMBOLS_H
 #define LJP_PARSERS_SYMBOLS_H
 
+#include <string.h>
+
 #include "parsers/stream/item.h"
 #include "src/base/status.h"
 
@@ -52,6 +54,10 @@ uint32_t ljp_symbols_module(struct ljp_symbols *symbols, struct ljp_str path,
 enum ljp_status ljp_symbols_want(struct ljp_symbols *symbols, uint32_t module,
                                  uint64_t address);
 
+/* Compilers move parts of a function into functions of their own (f.part.0),
+** which f calls. The outermost function of such code ends in this text. */
+#define LJP_SYMBOL_PART ".part"
+
 /* A function at an address. */
 struct ljp_symbol_frame {
   const char *function; /* "": not known. */
@@ -74,6 +80,15 @@ enum ljp_status ljp_symbols_embedded(struct ljp_symbols *symbols,
 ** cannot be used makes a notice, not an error. LJP_ERR_IO: no child process
 ** could be started. LJP_ERR_MEM. */
 enum ljp_status ljp_symbols_resolve(struct ljp_symbols *symbols);
+
+/* The length of a function's name without LJP_SYMBOL_PART; whether it had it. */
+static inline size_t ljp_symbol_length(const char *function, bool *part)
+{
+  size_t len = strnlen(function, LJP_STRING_MAX_BYTES);
+  size_t end = sizeof LJP_SYMBOL_PART - 1;
+  *part = len > end && memcmp(function + len - end, LJP_SYMBOL_PART, end) == 0;
+  return *part ? len - end : len;
+}
 
 /* The code itself first, then the functions that it is inlined into. */
 struct ljp_symbol {

@@ -77,6 +77,40 @@ static void a_c_function_is_one_frame_with_its_address(void **state)
   ljp_profile_free(p);
 }
 
+/* Compilers split functions, and call the part or put it back. */
+static void a_part_of_a_function_is_the_function(void **state)
+{
+  (void)state;
+  begin();
+  uint64_t comp = frame(0, LJP_FRAME_HOST, LIBVM, 0x500);
+  uint64_t part = frame(comp, LJP_FRAME_HOST, LIBVM, 0x600);
+  uint64_t callee = frame(part, LJP_FRAME_HOST, LIBVM, 0x700);
+  uint64_t back = frame(0, LJP_FRAME_HOST, LIBVM, 0x510);
+  uint64_t alone = frame(0, LJP_FRAME_HOST, LIBVM, 0x608);
+  uint64_t again = frame(comp, LJP_FRAME_HOST, LIBVM, 0x508);
+  symbol(LIBVM, 0x4ff, 0, "sort_comp");
+  symbol(LIBVM, 0x508, 0, "sort_comp");
+  symbol(LIBVM, 0x600, 0, "copy");
+  symbol(LIBVM, 0x600, 1, "sort_comp.part");
+  symbol(LIBVM, 0x5ff, 0, "sort_comp.part");
+  symbol(LIBVM, 0x608, 0, "sort_comp.part");
+  symbol(LIBVM, 0x700, 0, "lua_call");
+  symbol(LIBVM, 0x510, 0, "copy");
+  symbol(LIBVM, 0x510, 1, "sort_comp");
+  symbol(LIBVM, 0x510, 2, "sort_comp");
+  sample(part, 2);
+  sample(callee, 3);
+  sample(back, 5);
+  sample(alone, 7);
+  sample(again, 11);
+  struct ljp_profile *p = finish();
+  assert_int_equal(count_at(p, "sort_comp;copy"), 2 + 5);
+  assert_int_equal(count_at(p, "sort_comp;lua_call"), 3);
+  assert_int_equal(count_at(p, "sort_comp"), 7);
+  assert_int_equal(count_at(p, "sort_comp;sort_comp"), 11); /* A recursion. */
+  ljp_profile_free(p);
+}
+
 static void other_neighbours_stay_two_frames(void **state)
 {
   (void)state;
@@ -114,6 +148,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_builtin_and_its_c_code_are_one_frame),
       cmocka_unit_test(a_c_function_is_one_frame_with_its_address),
+      cmocka_unit_test(a_part_of_a_function_is_the_function),
       cmocka_unit_test(other_neighbours_stay_two_frames),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,13 +69,15 @@ static void ljm_put_code(const struct ljp_ljm *ljm, struct ljp_export *e,
       ljp_symbols_get(e->p->symbols, module->symbols, entry->value);
   char text[LJP_FRAME_NAME_BYTES];
   const char *name = text;
+  bool part;
   struct ljp_str path = ljp_base_name(ljm_str(ljm, module->text));
   if (symbol && symbol->count && *symbol->frames[symbol->count - 1].function)
     name = symbol->frames[symbol->count - 1].function;
   else
     snprintf(text, sizeof text, "%.*s%s0x%" PRIx64, (int)path.len,
              path.len ? path.data : "", path.len ? "+" : "", entry->value);
-  ljp_tarantool_put_cfunc(e->out, entry->address, ljp_str(name, strlen(name)));
+  ljp_tarantool_put_cfunc(e->out, entry->address,
+                          ljp_str(name, ljp_symbol_length(name, &part)));
 }
 
 static void ljm_put_symbols(const struct ljp_ljm *ljm, struct ljp_export *e)
