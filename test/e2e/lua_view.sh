@@ -96,6 +96,9 @@ for mode in -jon -joff; do
     fail "no VM code: $(cat native.json)"
   ok "$mode: diff compares the program's functions, with --native all"
   "$ljprof" report app.ljp > text.txt
+  grep -q ' string.gsub  ([0-9]* % for escape app.lua:15)$' text.txt ||
+    fail "gsub does not say for whom it works: $(cat text.txt)"
+  ok "$mode: a builtin's row names the Lua function that it works for"
   same "$mode: the first screen tells of the other view" 1 \
     "$(head -n 4 text.txt | grep -c -e --native)"
   "$ljprof" report --native app.ljp > text.txt

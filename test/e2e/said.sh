@@ -17,7 +17,7 @@ end
 local from, t = os.clock(), 0
 repeat
   for i = 1, 60 do t = t + many[i]() end
-  for _ = 1, 1000 do busy('a\\b') end
+  for _ = 1, 20000 do busy('a\\b') end
 until os.clock() - from > 0.5
 EOF
 "$ljprof" record -o cpu.ljp -- "$BUILD_DIR/bin/luajit" said.lua 2> err.txt ||
@@ -59,7 +59,7 @@ refused 2 "samples have no type" report --by type cpu.ljp
 "$ljprof" report --by type memory.ljp > out.txt || fail "types of memory"
 ok "samples have no type"
 
-rows=$("$ljprof" report --json cpu.ljp | grep -c '^{"name"')
+rows=$("$ljprof" report --native --json cpu.ljp | grep -c '^{"name"')
 [ "$rows" -gt 60 ] || fail "JSON has $rows rows"
 same "JSON with --top" 5 \
   "$("$ljprof" report --json --top 5 cpu.ljp | grep -c '^{"name"')"

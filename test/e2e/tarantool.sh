@@ -58,7 +58,7 @@ refuses "embed" 1 "is a file of Tarantool's profilers: such files have" \
   "$ljprof" embed sysprof-C-joff-coro.bin
 refuses "a trace of times" 1 "has no times" \
   "$ljprof" export --to chrome-trace -o - sysprof-C-joff-coro.bin
-"$ljprof" flame --svg -o - sysprof-C-joff-coro.bin > page.svg || fail "flame --svg"
+"$ljprof" flame --svg --native -o - sysprof-C-joff-coro.bin > page.svg || fail "flame --svg"
 grep -q '<title>_start&#10;38 samples, 100.0 %' page.svg || fail "samples in SVG"
 "$ljprof" flame -o page.html sysprof-C-joff-coro.bin || fail "flame"
 grep -q '"untimed":true,"title"' page.html || fail "the page is not untimed"

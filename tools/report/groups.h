@@ -41,6 +41,16 @@ void ljp_report_json_site(const struct ljp_report *r,
 void ljp_report_text_site(const struct ljp_report *r,
                           const struct ljp_site_sums *sums);
 
+/* callers.c: the Lua function for which a group counts most. */
+struct ljp_caller {
+  uint32_t function;
+  uint64_t weight; /* 0: there is none. */
+};
+/* By group, for groups of functions; the caller frees it. NULL: out of
+** memory. */
+struct ljp_caller *ljp_report_callers(const struct ljp_report *r,
+                                      const struct ljp_groups *groups);
+
 /* group_names.c: the name of a group, terminated and cut to room. */
 void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                     uint32_t group, char *out, size_t room);

@@ -10,6 +10,12 @@
 #include "parsers/profile/frame_name.h"
 #include "tools/report/groups.h"
 
+/* What some rows have in addition, by group. NULL: none has. */
+struct extras {
+  struct ljp_site_sums *sites;
+  struct ljp_caller *callers;
+};
+
 static const struct ljp_group_value *table_sort_values;
 
 static int table_compare(const void *a, const void *b)
@@ -70,7 +76,7 @@ static size_t table_frame_text(const struct ljp_report *r, uint32_t node,
 
 static void table_json_row(const struct ljp_report *r,
                            const struct ljp_groups *groups,
-                           const struct ljp_site_sums *sites, uint32_t group)
+                           const struct extras *more, uint32_t group)
 {
   struct ljp_print *out = r->out;
   char text[4096];
@@ -83,8 +89,16 @@ static void table_json_row(const struct ljp_report *r,
     ljp_print_str(out, ",");
     ljp_json_value(r, "total", &groups->values[group].total);
   }
-  if (sites)
-    ljp_report_json_site(r, &sites[group]);
+  if (more->sites)
+    ljp_report_json_site(r, &more->sites[group]);
+  if (more->callers && more->callers[group].weight) {
+    ljp_function_name(r->p, more->callers[group].function, text, sizeof text);
+    ljp_print_str(out, ",\"caller\":");
+    ljp_print_json(out, ljp_str(text, strlen(text)));
+    ljp_print_format(out, ",\"caller_share\":%.4f",
+                     (double)more->callers[group].weight /
+                         (double)groups->values[group].self.weight);
+  }
   if (table_has_times(r))
     ljp_print_format(out, ",\"times\":%d",
                      __builtin_popcountll(groups->values[group].self.slices));
@@ -117,7 +131,7 @@ static void table_text_bounds(const struct ljp_report *r,
 
 static void table_text_row(const struct ljp_report *r,
                            const struct ljp_groups *groups,
-                           const struct ljp_site_sums *sites, uint32_t group)
+                           const struct extras *more, uint32_t group)
 {
   const struct ljp_group_value *v = &groups->values[group];
   struct ljp_print *out = r->out;
@@ -134,13 +148,21 @@ static void table_text_row(const struct ljp_report *r,
   }
   if (ljp_is_estimated(r))
     table_text_bounds(r, &v->self);
-  if (sites)
-    ljp_report_text_site(r, &sites[group]);
+  if (more->sites)
+    ljp_report_text_site(r, &more->sites[group]);
   if (table_has_times(r))
     ljp_print_format(out, " %5d/64", __builtin_popcountll(v->self.slices));
   ljp_group_name(r, groups, group, name, sizeof name);
   ljp_print_str(out, "  ");
   ljp_print_safe(out, ljp_str(name, strlen(name)));
+  if (more->callers && more->callers[group].weight) {
+    const struct ljp_caller *caller = &more->callers[group];
+    ljp_function_name(r->p, caller->function, name, sizeof name);
+    ljp_print_format(out, "  (%.0f %% for ",
+                     100 * (double)caller->weight / (double)v->self.weight);
+    ljp_print_safe(out, ljp_str(name, strlen(name)));
+    ljp_print_str(out, ")");
+  }
   ljp_print_str(out, "\n");
   if (r->by != LJP_BY_STACK)
     return;
@@ -174,23 +196,25 @@ static void table_text_head(const struct ljp_report *r)
 }
 
 static bool table_is_empty(const struct ljp_groups *groups,
-                           const struct ljp_site_sums *sites, uint32_t group)
+                           const struct extras *more, uint32_t group)
 {
   const struct ljp_value *total = &groups->values[group].total;
   return !total->count && !total->weight &&
-         !(sites && (sites[group].frees || sites[group].reallocs));
+         !(more->sites &&
+           (more->sites[group].frees || more->sites[group].reallocs));
 }
 
 /* Whether the row of a function that only calls others can be spared: of
 ** memory, the others' rows say what there is to know. */
 static bool table_is_caller(const struct ljp_report *r,
                             const struct ljp_groups *groups,
-                            const struct ljp_site_sums *sites, uint32_t group)
+                            const struct extras *more, uint32_t group)
 {
   const struct ljp_value *self = &groups->values[group].self;
   return !r->json && r->top && ljp_measure_is_memory(r->select.measure) &&
          !self->count && !self->weight &&
-         !(sites && (sites[group].frees || sites[group].reallocs));
+         !(more->sites &&
+           (more->sites[group].frees || more->sites[group].reallocs));
 }
 
 /* Prints how much the rows have that --top leaves out. */
@@ -209,7 +233,7 @@ static void table_text_rest(const struct ljp_report *r,
 
 static bool table_print(const struct ljp_report *r,
                         const struct ljp_groups *groups,
-                        const struct ljp_site_sums *sites)
+                        const struct extras *more)
 {
   uint32_t *order = malloc(((size_t)groups->count + 1) * sizeof *order);
   uint32_t shown = 0, count = 0, callers = 0;
@@ -217,8 +241,8 @@ static bool table_print(const struct ljp_report *r,
   if (!order)
     return false;
   for (uint32_t i = 0; i < groups->count; i++)
-    if (!table_is_empty(groups, sites, i)) {
-      if (table_is_caller(r, groups, sites, i))
+    if (!table_is_empty(groups, more, i)) {
+      if (table_is_caller(r, groups, more, i))
         callers++;
       else
         order[count++] = i;
@@ -235,9 +259,9 @@ static bool table_print(const struct ljp_report *r,
     }
     if (r->json) {
       ljp_print_str(r->out, shown ? ",\n" : "\n");
-      table_json_row(r, groups, sites, order[i]);
+      table_json_row(r, groups, more, order[i]);
     } else {
-      table_text_row(r, groups, sites, order[i]);
+      table_text_row(r, groups, more, order[i]);
     }
     shown++;
   }
@@ -253,14 +277,17 @@ static bool table_print(const struct ljp_report *r,
 
 bool ljp_report_table(const struct ljp_report *r)
 {
-  struct ljp_site_sums *sites = NULL;
+  struct extras more = {0};
   struct ljp_groups groups;
   if (!ljp_groups_make(r, &groups))
     return false;
-  bool ok =
-      (!ljp_report_has_sites(r) || (sites = ljp_report_sites(r, &groups))) &&
-      table_print(r, &groups, sites);
+  bool callers = r->by == LJP_BY_FUNCTION && r->p->options.lua_view;
+  bool ok = (!ljp_report_has_sites(r) ||
+             (more.sites = ljp_report_sites(r, &groups))) &&
+            (!callers || (more.callers = ljp_report_callers(r, &groups))) &&
+            table_print(r, &groups, &more);
   ljp_groups_fini(&groups);
-  free(sites);
+  free(more.sites);
+  free(more.callers);
   return ok;
 }
