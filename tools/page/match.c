@@ -113,7 +113,9 @@ static void match_pass(uint32_t *same, struct match_list *a,
     int order = match_order_text(x->name, y->name);
     if (!order && !names)
       order = match_order_text(x->file, y->file);
-    size_t i_end = match_end(a, i, names), j_end = match_end(b, j, names);
+    /* Each entry is looked at once, however many there are of a name. */
+    size_t i_end = order <= 0 ? match_end(a, i, names) : i;
+    size_t j_end = order >= 0 ? match_end(b, j, names) : j;
     if (!order && !names) {
       match_group(same, &a->entries[i], i_end - i, &b->entries[j], j_end - j);
     } else if (!order && x->name.len) {
@@ -122,10 +124,8 @@ static void match_pass(uint32_t *same, struct match_list *a,
         match_group(same, &a->entries[from], to - from, &b->entries[after],
                     after_to - after);
     }
-    if (order <= 0)
-      i = i_end;
-    if (order >= 0)
-      j = j_end;
+    i = i_end;
+    j = j_end;
   }
 }
 
