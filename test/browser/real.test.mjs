@@ -118,6 +118,31 @@ test('a function has one row in the table, however it ran', async () => {
   await closed(page);
 });
 
+test('a trace calls nothing', async () => {
+  ljprof('flame', '--native', data + 'every-record.ljp', '-o',
+    join(dir, 'calls.html'));
+  const page = await opened('calls.html');
+  const [traces, texts] = await page.evaluate(() => {
+    const app = globalThis.ljprof;
+    const {name, n} = app.profile.frames;
+    const is = (f) => /^trace \d/.test(name[f]);
+    const out = [];
+    let many = 0;
+    for (let f = 1; f < n; f++) {
+      many += is(f);
+      if (is(f)) continue;
+      app.pickFrame(f);
+      app.refresh();
+      out.push(...[...document.querySelectorAll('#details .calls span')]
+        .map((x) => x.textContent));
+    }
+    return [many, out];
+  });
+  assert.ok(traces > 0 && texts.length > 3);
+  assert.deepEqual(texts.filter((t) => /^trace \d/.test(t)), []);
+  await closed(page);
+});
+
 test('the page of sampled memory has the estimates of its report', async () => {
   const file = join(dir, 'sampled.ljp');
   execFileSync(join(build, 'bin/luajit'), ['-', file], {input: `

@@ -156,6 +156,11 @@ class Profile {
     return kind === KIND.lua || kind === KIND.jit || kind === KIND.inlined;
   }
 
+  isTrace(f) {
+    return this.frames.kind[f] === KIND.jit &&
+      /^(trace \d+|\(unknown trace \d+\))$/.test(this.frames.name[f]);
+  }
+
   place(f) {
     const {file, line} = this.frames;
     return file[f] ? line[f] ? file[f] + ':' + line[f] : file[f] : '';

@@ -379,7 +379,7 @@ class App {
     }
     const node = this.node > 0 && tree.frame[this.node] === f ? this.node : -1;
     const about = this.cached('about', this.valuesKey + '|' + f, () =>
-      ({lines: this.linesOf(f), ...around(plain, f)}));
+      ({lines: this.linesOf(f), ...around(plain, f, profile)}));
     const change = this.change && [
       ...this.change.about(-1, f).map((t, i) => [i ? '' : 'Change', t])];
     this.details.show({profile, frame: f, palette: this.palette,
@@ -455,14 +455,18 @@ class App {
 }
 
 // Callers and callees of a function, with the weight of each call.
-function around(tree, f) {
+// A trace calls nothing: the functions that it was compiled from do.
+function around(tree, f, profile) {
   const callers = new Map();
   const callees = new Map();
   const of = tree.functions;
   const add = (map, g, x) => map.set(of[g], (map.get(of[g]) || 0) + x);
+  const skip = (node) => node > 0 && profile.isTrace(tree.frame[node]) &&
+    of[tree.frame[node]] !== of[f];
   for (let i = 1; i < tree.n; i++) {
-    const up = tree.parent[i];
-    if (!tree.total[i]) continue;
+    if (!tree.total[i] || skip(i)) continue;
+    let up = tree.parent[i];
+    while (skip(up)) up = tree.parent[up];
     if (of[tree.frame[i]] === of[f] && up > 0 && tree.outer[i])
       add(callers, tree.frame[up], tree.total[i]);
     if (up > 0 && of[tree.frame[up]] === of[f] && tree.outer[i])
