@@ -68,6 +68,12 @@ clean "annotate" "$ljprof" annotate x.ljp "w$hidden.lua"
 clean "annotate --json" "$ljprof" annotate --json x.ljp "w$hidden.lua"
 clean "diff" "$ljprof" diff x.ljp x.ljp
 clean "diff --json" "$ljprof" diff --json x.ljp x.ljp
+for budget in "total(f$hidden) <= 3 %" "total($hidden) <= 3 %" "cpu <= 3 $hidden" \
+  "live <= none$hidden"; do
+  clean "expect" "$ljprof" expect x.ljp "$budget" --junit junit.xml --force
+  clean "expect --json" "$ljprof" expect x.ljp "$budget" --json
+done
+clean "junit.xml" cat junit.xml
 for format in collapsed speedscope callgrind perf-script chrome-trace; do
   clean "export --to $format" "$ljprof" export --to "$format" -o - x.ljp
 done
