@@ -88,6 +88,19 @@ for mode in -jon -joff; do
     grep -q '%  *[1-9][0-9]*  ' text.txt || fail "no C line: $(cat text.txt)"
     ok "annotate shows lines of C in the native view"
   }
+  "$ljprof" export --to collapsed --value samples -o all.txt --force app.ljp
+  "$ljprof" export --to collapsed --value samples --lua -o lua.txt --force \
+    app.ljp
+  same "$mode: exports of both views have the same samples" \
+    "$(awk '{ n += $NF } END { print n }' all.txt)" \
+    "$(awk '{ n += $NF } END { print n }' lua.txt)"
+  grep -q ';lj_' all.txt || fail "an export has no machine code: $(cat all.txt)"
+  grep -qE ';(lj_|gc_)' lua.txt && fail "machine code: $(cat lua.txt)"
+  for format in pprof speedscope callgrind perf-script chrome-trace; do
+    "$ljprof" export --to $format --lua -o out --force app.ljp ||
+      fail "export --to $format --lua"
+  done
+  ok "$mode: every format can be of the Lua view"
   "$ljprof" diff --json app.ljp app.ljp 2> err.txt > lua.json
   "$ljprof" diff --json --native app.ljp app.ljp 2> err.txt > native.json
   grep -q '"name":"table.sort' lua.json || fail "no sort: $(cat lua.json)"

@@ -47,6 +47,9 @@ static const char export_help_values[] =
 static const char export_help_tail[] =
     "\n"
     "                 pprof and callgrind files hold all values at once.\n"
+    "  --lua          without machine code, which then counts for the function "
+    "that\n"
+    "                 made it run, as in reports (default: all frames)\n"
     "  --no-symbols   do not look up names of machine code\n"
     "  --help         show this help\n\n"
     "In text, a stack is written root;...;leaf. The suffix _[j] means "
@@ -304,15 +307,16 @@ static bool export_is_binary(unsigned format)
 int ljp_command_export(int argc, char **argv)
 {
   const char *file, *to = NULL, *format = NULL, *value = NULL;
-  bool force = false, lines = false, no_symbols = false;
+  bool force = false, lines = false, no_symbols = false, lua = false;
   const struct ljp_flag flags[] = {
       {"--to", NULL, &format},   {"-o", NULL, &to},
       {"--value", NULL, &value}, {"--force", &force, NULL},
-      {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL}};
+      {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL},
+      {"--lua", &lua, NULL}};
   unsigned f = 0;
   char *help = export_make_help();
   int code = ljp_command_options("export", help ? help : "", argc, argv, flags,
-                                 6, &file);
+                                 sizeof flags / sizeof *flags, &file);
   free(help);
   if (code >= 0)
     return code;
@@ -326,6 +330,14 @@ int ljp_command_export(int argc, char **argv)
         format);
     return LJP_EXIT_USAGE;
   }
+  if (lua && (export_formats[f].run == ljp_export_ljm ||
+              export_formats[f].run == ljp_export_ljp)) {
+    ljp_command_error("export",
+                      "--lua: the format %s is of Tarantool's tools, which "
+                      "choose the frames themselves",
+                      format);
+    return LJP_EXIT_USAGE;
+  }
   if (!to) {
     ljp_command_error("export", "no output file given (-o OUT)");
     return LJP_EXIT_USAGE;
@@ -336,8 +348,8 @@ int ljp_command_export(int argc, char **argv)
                       export_formats[f].name);
     return LJP_EXIT_FAILED;
   }
-  struct ljp_profile_options options = {.no_symbols = no_symbols,
-                                        .points = true};
+  struct ljp_profile_options options = {
+      .no_symbols = no_symbols, .lua_view = lua, .points = true};
   return export_profile(file, f, to, force, value, &options,
                         LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
 }
