@@ -194,7 +194,7 @@ struct advise_facts {
   struct advise_abort *aborts;
   uint32_t cell_count, cell_room, site_count, site_room, abort_count;
   struct ljp_index cell_index, site_index;
-  uint64_t flushes, limit_aborts, compiled_traces;
+  uint64_t flushes, limit_aborts, compiled_traces, freed_traces;
 };
 
 struct advise_finding {

@@ -4,14 +4,13 @@
 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tools/advise/advise.h"
 
 enum { RULE_FUNCTIONS = 8 };
 
-#define WORKS_SLOW                                                             \
-  (WORK_BIT(INTERPRETED) | WORK_BIT(COMPILER) | WORK_BIT(EXIT) |               \
-   WORK_BIT(CLOSURE))
+#define WORKS_SLOW (WORK_BIT(INTERPRETED) | WORK_BIT(EXIT) | WORK_BIT(CLOSURE))
 
 /* The recording that tells most about why a function is interpreted: a cause
 ** before a consequence, then the most frequent. NULL: none was given up. */
@@ -180,23 +179,49 @@ void advise_rule_exits(const struct advise_facts *a,
   }
 }
 
+/* Where functions are called while they are compiled: a frame; 0: unknown. */
+static uint32_t jit_compiling_caller(const struct advise_facts *a)
+{
+  const struct ljp_profile *p = a->p;
+  uint64_t *sums = calloc((size_t)p->frame_count + 1, sizeof *sums);
+  uint32_t best = 0;
+  for (uint32_t i = 0; sums && i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t lua = a->nodes[row->node].lua;
+    uint32_t caller = lua ? a->nodes[p->nodes[lua].parent].lua : 0;
+    if (!advise_is_time(a, row) || advise_row_work(a, row) != WORK_COMPILER)
+      continue;
+    uint32_t frame = p->nodes[caller ? caller : lua].frame;
+    sums[frame] += row->weight;
+    if (frame && (!best || sums[frame] > sums[best]))
+      best = frame;
+  }
+  free(sums);
+  return best;
+}
+
+/* All traces are thrown away at a limit, or each with the function that it
+** belongs to. */
 void advise_rule_traces(const struct advise_facts *a,
                         struct advise_findings *all)
 {
-  uint32_t function;
-  if (a->flushes < 3 || !advise_functions(a, WORK_BIT(COMPILER), &function, 1))
+  bool short_lived =
+      a->freed_traces >= 100 && a->freed_traces >= a->compiled_traces / 2;
+  uint32_t frame = 0;
+  if (a->flushes >= 3 || short_lived)
+    frame = jit_compiling_caller(a);
+  if (!frame)
     return;
   struct advise_finding f = {
       .kind = LJP_ADVISE_TRACES,
-      .function = function,
-      .frame = advise_line(a, function, WORK_BIT(COMPILER)),
+      .function = a->p->frames[frame].function,
+      .frame = frame,
       .evidence = a->works[WORK_COMPILER],
-      .bound = advise_sum(
-          a, 0, WORK_BIT(COMPILER) | WORK_BIT(EXIT) | WORK_BIT(INTERPRETED)),
-      .count = a->flushes};
+      .bound = advise_below(a, a->p->frames[frame].function, false),
+      .count = a->compiled_traces};
   snprintf(f.text, sizeof f.text,
-           "%" PRIu64 " traces compiled, all traces thrown away %" PRIu64
-           " times",
-           a->compiled_traces, a->flushes);
+           "%" PRIu64 " traces compiled, %" PRIu64
+           " freed again, all thrown away %" PRIu64 " times",
+           a->compiled_traces, a->freed_traces, a->flushes);
   advise_found(a, all, &f);
 }

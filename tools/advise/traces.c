@@ -55,6 +55,8 @@ static void traces_take(struct advise_facts *a,
     a->flushes++;
   else if (e->what == LJP_TRACE_STOP)
     a->compiled_traces++;
+  else if (e->what == LJP_TRACE_FREE)
+    a->freed_traces++;
   if (e->what != LJP_TRACE_ABORT && e->what != LJP_TRACE_BLACKLIST)
     return;
   *abort = (struct advise_abort){.file = e->file,
