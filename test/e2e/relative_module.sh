@@ -36,6 +36,6 @@ cd elsewhere
 "$ljprof" dump ../out.ljp | grep -q "module .*path=\"$SCRATCH/lua/spin.so\"" ||
   fail "not absolute: $("$ljprof" dump ../out.ljp | grep "^ *module.*spin.so")"
 ok "the file has the module's absolute path"
-"$ljprof" report ../out.ljp > report.txt
+"$ljprof" report --native ../out.ljp > report.txt
 grep -q 'spin_in_the_module' report.txt || fail "no name: $(cat report.txt)"
 ok "its functions have names"

@@ -74,10 +74,12 @@ static int open_choose_measure(const struct ljp_report_options *c,
     return LJP_EXIT_USAGE;
   }
   if (!count && p)
-    *chosen = p->totals.samples          ? LJP_MEASURE_CPU
-              : p->totals.wall_samples   ? LJP_MEASURE_WALL
-              : p->has_memory && !c->jit ? LJP_MEASURE_ALLOC
-                                         : LJP_MEASURE_CPU;
+    *chosen = p->totals.samples                ? LJP_MEASURE_CPU
+              : p->totals.wall_samples         ? LJP_MEASURE_WALL
+              : p->has_memory && !c->jit       ? LJP_MEASURE_ALLOC
+              : p->recorded[LJP_PRODUCER_CPU]  ? LJP_MEASURE_CPU
+              : p->recorded[LJP_PRODUCER_WALL] ? LJP_MEASURE_WALL
+                                               : LJP_MEASURE_CPU;
   return 0;
 }
 
