@@ -50,7 +50,7 @@ bool ljp_advise_collect_memory(struct advise_facts *a)
     s->memory.old_bytes += m->old_bytes;
     s->memory.slices |= m->slices;
     if (p->estimates)
-      ljp_estimate_sum(&s->estimates.old, &p->estimates[row->memory].old);
+      ljp_estimate_sum(&s->estimates.live, &p->estimates[row->memory].live);
   }
   return true;
 }

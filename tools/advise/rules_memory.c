@@ -14,7 +14,10 @@ enum { MEMORY_PARTS = 8, MEMORY_LEAST = 16 << 10 };
 
 struct memory_sum {
   uint64_t bytes, objects, threads, thread_bytes, slices;
-  struct ljp_estimate old;
+  /* Whatever its age: also what leaked just before the end. */
+  uint64_t live_bytes;
+  uint64_t list_bytes; /* Parts of tables, stacks: what holds other objects. */
+  struct ljp_estimate live;
 };
 
 static void memory_take(struct memory_sum *sum, const struct advise_site *s)
@@ -23,7 +26,11 @@ static void memory_take(struct memory_sum *sum, const struct advise_site *s)
   sum->bytes += s->memory.old_bytes;
   sum->objects += s->memory.old_objects;
   sum->slices |= s->memory.old_bytes ? s->memory.slices : 0;
-  ljp_estimate_sum(&sum->old, &s->estimates.old);
+  sum->live_bytes += s->memory.live_bytes;
+  ljp_estimate_sum(&sum->live, &s->estimates.live);
+  if (s->type == LJP_MEM_TYPE_ARRAY_PART || s->type == LJP_MEM_TYPE_HASH_PART ||
+      s->type == LJP_MEM_TYPE_STACK)
+    sum->list_bytes += s->memory.live_bytes;
   if (s->type == LJP_MEM_TYPE_THREAD)
     sum->threads += s->memory.old_objects;
   if (thread)
@@ -33,16 +40,19 @@ static void memory_take(struct memory_sum *sum, const struct advise_site *s)
 static void memory_judge(const struct advise_facts *a,
                          struct advise_findings *all, uint32_t frame,
                          const struct memory_sum *sum,
-                         const struct memory_sum *function)
+                         const struct memory_sum *function,
+                         const struct memory_sum *all_lines)
 {
   double live = (double)a->p->totals.memory.live_bytes;
   double bytes = (double)sum->bytes;
   if (bytes < MEMORY_LEAST || live <= 0 ||
       __builtin_popcountll(sum->slices) < MEMORY_PARTS)
     return;
-  double whole = (double)function->bytes;
+  uint64_t bound =
+      function->live_bytes + all_lines->list_bytes - function->list_bytes;
+  double whole = (double)bound;
   struct ljp_bounds bounds =
-      ljp_estimate_bytes(&function->old, whole,
+      ljp_estimate_bytes(&function->live, whole,
                          a->p->sampled_memory ? (double)a->p->sample_bytes : 0);
   bool coroutines = sum->threads && sum->thread_bytes >= sum->bytes / 2;
   struct advise_finding f = {
@@ -51,7 +61,7 @@ static void memory_judge(const struct advise_facts *a,
       .frame = frame,
       .memory = true,
       .bytes = sum->bytes,
-      .bound_bytes = function->bytes,
+      .bound_bytes = bound,
       .objects = (coroutines ? sum->threads : sum->objects) / LJP_OBJECT,
       .bytes_low = bounds.low,
       .bytes_high = bounds.high};
@@ -66,12 +76,13 @@ static void memory_judge(const struct advise_facts *a,
   advise_found(a, all, &f);
 }
 
-/* The lines of a function share its bound: they often allocate for one list. */
+/* The bound: what the function's lines allocated, since they often do so for
+** one list, and the tables of others, since one of them is that list. */
 void advise_rule_leaks(const struct advise_facts *a,
                        struct advise_findings *all)
 {
   const struct ljp_profile *p = a->p;
-  struct memory_sum *lines = NULL, *functions = NULL;
+  struct memory_sum *lines = NULL, *functions = NULL, whole = {0};
   if (!a->site_count)
     return;
   lines = calloc((size_t)p->frame_count + 1, sizeof *lines);
@@ -79,13 +90,15 @@ void advise_rule_leaks(const struct advise_facts *a,
   all->no_memory |= !lines || !functions;
   for (uint32_t i = 0; lines && functions && i < a->site_count; i++) {
     uint32_t frame = a->sites[i].frame;
+    memory_take(&whole, &a->sites[i]);
     memory_take(&lines[frame], &a->sites[i]);
     memory_take(&functions[p->frames[frame].function], &a->sites[i]);
   }
   for (uint32_t i = 1; lines && functions && i < p->frame_count; i++) {
     unsigned kind = p->frames[i].kind;
     if (kind == LJP_FRAME_LUA || kind == LJP_FRAME_LUA_INLINED)
-      memory_judge(a, all, i, &lines[i], &functions[p->frames[i].function]);
+      memory_judge(a, all, i, &lines[i], &functions[p->frames[i].function],
+                   &whole);
   }
   free(lines);
   free(functions);
