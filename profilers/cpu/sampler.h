@@ -123,6 +123,7 @@ struct ljp_sampler {
   uint64_t throttle_time_ns, throttle_handler_ns;
   uint64_t told_lost_ns, told_outside_ns;  /* to the stream */
   uint64_t looked_cpu_ns, looked_progress; /* when last checked for silence */
+  bool looked_blocked;  /* ... it was silent, and blocked the signal */
   uint64_t seen_cpu_ns; /* at the last look, for when the thread has ended */
   uint32_t index;
   uint32_t random;       /* the state of the generator of periods */

@@ -23,7 +23,6 @@
 enum {
   FRESH_ROUNDS = 8,
   WAIT_US = 100,
-  SILENT_PERIODS = 4,
   MAX_LOOKS = 5, /* at a thread's mask, in one round */
   WAITS = 50000  /* number of waits for a handler before giving up */
 };
@@ -368,38 +367,19 @@ static void threads_rename(struct ljp_sampler *s)
   ljp_session_name_thread(g->session, s->thread, name);
 }
 
-/* Changes with each signal that the handler has got. */
-static uint64_t threads_progress(const struct ljp_sampler *s)
-{
-  const struct ljp_sampler_counts *c = &s->counts;
-  return atomic_load(&c->time_ns) + atomic_load(&c->lost_ns) +
-         atomic_load(&c->outside_ns) + atomic_load(&c->idle) +
-         atomic_load(&c->overruns) + atomic_load(&c->lost[LJP_LOSS_THROTTLE]);
-}
-
-/* Looks after a sampled thread: if it has worked for some periods without a
-** signal, it may block the signal now, or the host has closed its event. */
+/* Looks after a sampled thread, which may have ended, or get no signals. */
 static void threads_look_after(struct ljp_sampler *s)
 {
-  uint64_t cpu = threads_task_cpu_ns(s->tid), progress = threads_progress(s);
-  uint64_t used = cpu - s->looked_cpu_ns;
-  bool silent = progress == s->looked_progress;
+  uint64_t cpu = threads_task_cpu_ns(s->tid);
   threads_tell_lost(s);
   if (cpu < s->looked_cpu_ns) { /* another thread has its number now */
     threads_drop(s, LJP_UNSAMPLED_LAST, false);
     return;
   }
   s->seen_cpu_ns = cpu;
-  if (silent && used < SILENT_PERIODS * atomic_load(&s->interval_ns))
-    return; /* so that the time adds up */
-  s->looked_cpu_ns = cpu;
-  s->looked_progress = progress;
-  struct ljp_task_look look = {0, 0};
-  if (silent &&
-      ljp_task_mask(s->tid, g->options.signal, 1, &look) == LJP_TASK_BLOCKS)
-    threads_drop(s, LJP_UNSAMPLED_BLOCKED, true);
-  else if (silent && s->source->lives && !s->source->lives(s))
-    threads_drop(s, LJP_UNSAMPLED_NO_TIMER, true);
+  enum ljp_unsampled why = ljp_threads_silence(s, cpu);
+  if (why)
+    threads_drop(s, why, true);
 }
 
 static void threads_visit(pid_t tid, void *age)

@@ -44,6 +44,11 @@ void ljp_report_add(struct ljp_sysprof_report *to,
                     struct ljp_sampler_counts *from);
 void ljp_threads_add_counts(struct ljp_sysprof_report *out);
 
+/* silence.c: why the thread has got no signal, with cpu_ns of CPU time, though it
+** worked for some periods since the last look: it may block the signal now, or
+** the host has closed its event. 0: it gets signals. */
+enum ljp_unsampled ljp_threads_silence(struct ljp_sampler *s, uint64_t cpu_ns);
+
 /* throttle.c: sets each thread's interval according to the share of its time
 ** that the handler takes. */
 void ljp_throttle_update(void);

@@ -12,6 +12,7 @@
 **   close      lua_close() of the VM that started the session ends it
 **   writer     a writer callback and on_stop; wrong calls
 **   backtracer libunwind as the host's backtracer
+**   slow       a backtracer that takes longer than the writer's rounds
 */
 #define UNW_LOCAL_ONLY
 #include <errno.h>
@@ -436,16 +437,43 @@ static int backtracer(void)
   return 0;
 }
 
+/* The first two calls take longer than the writer waits between rounds. */
+static void slow_walk(void *(*frame_writer)(int frame_no, void *addr))
+{
+  struct timespec began, now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+  for (now = began;
+       walks < 2 && (now.tv_sec - began.tv_sec) * 1000 +
+                            (now.tv_nsec - began.tv_nsec) / 1000000 <
+                        600;)
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  walks++;
+  frame_writer(0, (void *)(uintptr_t)slow_walk);
+}
+
+/* The kernel blocks the signal while its handler runs. */
+static int slow(void)
+{
+  lua_State *L = new_vm();
+  CHECK(luaM_sysprof_set_backtracer(slow_walk) == PROFILE_SUCCESS);
+  begin(L, LUAM_SYSPROF_CALLGRAPH);
+  run(L, SPIN("in_slow", "1.5"));
+  end(L);
+  CHECK(luaM_sysprof_set_backtracer(NULL) == PROFILE_SUCCESS);
+  return 0;
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
     const char *name;
     int (*run)(void);
-  } cases[] = {
-      {"threads", threads},   {"moving", moving},        {"short", short_lived},
-      {"conflict", conflict}, {"sleeps", sleeps},        {"reset", reset},
-      {"starved", starved},   {"other", other},          {"close", close_vm},
-      {"writer", writers},    {"backtracer", backtracer}};
+  } cases[] = {{"threads", threads},       {"moving", moving},
+               {"short", short_lived},     {"conflict", conflict},
+               {"sleeps", sleeps},         {"reset", reset},
+               {"starved", starved},       {"other", other},
+               {"close", close_vm},        {"writer", writers},
+               {"backtracer", backtracer}, {"slow", slow}};
   if (argc != 3)
     return 2;
   output = argv[2];

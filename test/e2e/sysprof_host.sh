@@ -5,7 +5,7 @@
 host=$BUILD_DIR/bin/sysprof_host
 ljprof=$BUILD_DIR/bin/ljprof
 for case in threads short moving conflict sleeps reset starved other close \
-  writer backtracer; do
+  writer backtracer slow; do
   "$host" $case $case.bin > $case.txt 2>&1 ||
     fail "$case: exit code $?: $(cat $case.txt)"
   same "$case: a whole stream" whole "$("$ljprof" check $case.bin | tail -n 1)"
@@ -65,3 +65,6 @@ atleast "samples through a writer" 150 "$all"
 atleast "with the function" $((all / 2)) "$(count writer '"text":"c_started ')"
 atleast "samples by libunwind's frames" 150 \
   "$(count backtracer '"text":"c_started ' 'sysprof_host+')"
+
+same "a thread in our own handler does not block the signal" "" \
+  "$(grep '"type":"unsampled",' slow.json | grep -i block || :)"
