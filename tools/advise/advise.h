@@ -23,7 +23,7 @@
 #include "parsers/profile/profile.h"
 #include "tools/shared/print.h"
 
-/* Fewer samples are not judged. */
+/* Fewer samples, or looks at waiting threads, are not judged. */
 #define LJP_ADVISE_SAMPLES 100
 
 /* Kinds of findings: name, section of the guide, smallest evidence in percent
@@ -144,8 +144,10 @@ enum advise_mark {
   MARK_FREE = 1u << 14 /* Memory is freed. */
 };
 
+/* A sample of a waiting thread stands for the whole wait: the watcher has seen
+** it in each of its looks, so these are what the error depends on. */
 struct advise_value {
-  uint64_t count, weight;
+  uint64_t count, weight, looks;
 };
 
 /* A node of the stack tree, seen from its innermost Lua function. */
@@ -272,6 +274,8 @@ uint32_t advise_functions(const struct advise_facts *a, unsigned works,
                           uint32_t *functions, uint32_t room);
 enum advise_work advise_row_work(const struct advise_facts *a,
                                  const struct ljp_profile_row *row);
+struct advise_value advise_row_value(const struct advise_facts *a,
+                                     const struct ljp_profile_row *row);
 bool advise_is_time(const struct advise_facts *a,
                     const struct ljp_profile_row *row);
 

@@ -70,7 +70,7 @@ static struct advise_value bound_sum(const struct bound *b,
     uint32_t frame = bound_frame(b, row->node);
     if (!frame || !advise_is_time(b->a, row))
       continue;
-    struct advise_value v = {row->count, row->weight};
+    struct advise_value v = advise_row_value(b->a, row);
     uint32_t line = bound_line(b, frame), at = p->frames[frame].function;
     bool here = at == b->function;
     bool near = b->trees[bound_tree(b, row->node)];

@@ -47,6 +47,17 @@ bool advise_is_time(const struct advise_facts *a,
   return kind == (a->wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU);
 }
 
+struct advise_value advise_row_value(const struct advise_facts *a,
+                                     const struct ljp_profile_row *row)
+{
+  uint64_t interval = a->p->interval_ns[LJP_PRODUCER_WALL];
+  struct advise_value v = {row->count, row->weight, row->count};
+  if (a->p->contexts[row->context].state == LJP_VMSTATE_WAITING && interval &&
+      row->weight / interval > v.looks)
+    v.looks = row->weight / interval;
+  return v;
+}
+
 enum advise_work advise_row_work(const struct advise_facts *a,
                                  const struct ljp_profile_row *row)
 {
@@ -119,7 +130,7 @@ static bool facts_count(struct advise_facts *a)
     if (!advise_is_time(a, row))
       continue;
     const struct advise_node *n = &a->nodes[row->node];
-    struct advise_value v = {row->count, row->weight};
+    struct advise_value v = advise_row_value(a, row);
     struct advise_cell key = {.frame = n->lua ? p->nodes[n->lua].frame : 0,
                               .callee =
                                   n->callee ? p->nodes[n->callee].frame : 0,

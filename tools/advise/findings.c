@@ -54,7 +54,7 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 static double findings_share(const struct advise_facts *a,
                              const struct advise_value *v, double *error)
 {
-  double all = (double)a->all.weight, n = (double)a->all.count;
+  double all = (double)a->all.weight, n = (double)a->all.looks;
   double share = all > 0 ? fmin((double)v->weight / all, 1) : 0, z = 1.96;
   *error = 100;
   if (n > 0)
@@ -69,7 +69,7 @@ struct advise_finding *advise_found(const struct advise_facts *a,
 {
   struct advise_finding f = *finding;
   if (!f.memory) {
-    if (a->all.count < LJP_ADVISE_SAMPLES)
+    if (a->all.looks < LJP_ADVISE_SAMPLES)
       return NULL;
     if (f.bound.weight < f.evidence.weight)
       f.bound = f.evidence;

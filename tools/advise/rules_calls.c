@@ -38,7 +38,7 @@ void advise_rule_sorts(const struct advise_facts *a,
     uint32_t s = sort[row->node], caller = s ? a->nodes[s].lua : 0;
     if (!caller || !advise_is_time(a, row))
       continue;
-    struct advise_value v = {row->count, row->weight};
+    struct advise_value v = advise_row_value(a, row);
     uint32_t frame = p->nodes[caller].frame;
     struct calls_sum *sum = &sums[p->frames[frame].function];
     advise_add(&sum->all, v);

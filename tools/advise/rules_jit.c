@@ -160,6 +160,8 @@ static bool jit_explained(const struct advise_facts *a,
   return false;
 }
 
+/* A trace that is left at once saves nothing: the bound has compiled time, too.
+*/
 void advise_rule_exits(const struct advise_facts *a,
                        struct advise_findings *all)
 {
@@ -173,7 +175,7 @@ void advise_rule_exits(const struct advise_facts *a,
         .function = functions[i],
         .frame = advise_line(a, functions[i], WORK_BIT(EXIT)),
         .evidence = advise_sum(a, functions[i], WORK_BIT(EXIT)),
-        .bound = advise_below(a, functions[i], true)};
+        .bound = advise_below(a, functions[i], false)};
     snprintf(f.text, sizeof f.text, "samples in leaving traces");
     advise_found(a, all, &f);
   }

@@ -10,6 +10,7 @@ void advise_add(struct advise_value *to, struct advise_value value)
 {
   to->count += value.count;
   to->weight += value.weight;
+  to->looks += value.looks;
 }
 
 static uint32_t sums_function(const struct advise_facts *a, uint32_t frame)
@@ -74,7 +75,7 @@ struct advise_value advise_below(const struct advise_facts *a,
     if (advise_is_time(a, row) && below[row->node] &&
         !(interpreted && a->nodes[row->node].compiled &&
           advise_row_work(a, row) == WORK_COMPILED))
-      advise_add(&sum, (struct advise_value){row->count, row->weight});
+      advise_add(&sum, advise_row_value(a, row));
   }
   free(below);
   return sum;

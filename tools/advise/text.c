@@ -101,7 +101,7 @@ void ljp_advise_text(const struct advise_output *o)
     if (o->facts->all.count)
       ljp_print_format(o->out, " in %" PRIu64 " samples", o->facts->all.count);
     ljp_print_str(o->out, ".\n");
-    if (o->facts->all.count < LJP_ADVISE_SAMPLES)
+    if (o->facts->all.looks < LJP_ADVISE_SAMPLES)
       ljp_print_format(o->out,
                        "Fewer than %d samples of time are not judged: record "
                        "for longer, or with a shorter --interval.\n",
