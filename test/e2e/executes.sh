@@ -90,12 +90,14 @@ recorded() {
 }
 
 # recorded_in_one IMAGE FILE...: at least one of the files has samples. The last
-# segment may have begun just now.
+# segment may have begun just now, and exec may have cut it short.
 recorded_in_one() {
   image=$1
   shift
+  last=$(printf '%s\n' "$@" | sort -V | tail -n 1)
   for segment in "$@"; do
-    "$ljprof" check "$segment" > /dev/null || fail "$segment: damaged"
+    "$ljprof" check "$segment" > check.txt 2>&1 || [ "$segment" = "$last" ] ||
+      fail "$segment: $(cat check.txt)"
     "$ljprof" export --to collapsed "$segment" -o - > stacks.txt 2> export.txt ||
       continue
     recorded "$segment" "$image"
