@@ -73,7 +73,7 @@ judge_pair() {
 faults=0
 for program in "$programs"/faults/*.lua; do
   name=$(basename "$program" .lua)
-  # Where the kernel does not tell in which call a thread waits, no wait is known.
+  # Where the kernel does not tell where threads wait, no wait is known.
   [ "$name" != lock ] || cat /proc/self/syscall > /dev/null 2>&1 || continue
   judge_pair "$name"
   faults=$((faults + 1))
