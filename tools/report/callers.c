@@ -24,14 +24,13 @@ struct pairs {
 static bool callers_add(struct pairs *pairs, uint32_t group, uint32_t function,
                         uint64_t weight)
 {
-  if (!ljp_index_reserve(&pairs->index) ||
-      !ljp_array_reserve(&pairs->list, pairs->count, &pairs->room,
-                         sizeof *pairs->list))
+  if (!ljp_index_reserve(&pairs->index))
     return false;
   uint32_t hash =
       ljp_hash_finish(ljp_hash_mix((uint64_t)group << 32 | function, 2));
   struct ljp_index_slot *slot = ljp_index_at(&pairs->index, hash);
-  for (; slot->item; slot = ljp_index_next(&pairs->index, slot)) {
+  for (; slot->item && slot->item <= pairs->count;
+       slot = ljp_index_next(&pairs->index, slot)) {
     struct pair *pair = &pairs->list[slot->item - 1];
     if (slot->hash == hash && pair->group == group &&
         pair->function == function) {
@@ -39,6 +38,9 @@ static bool callers_add(struct pairs *pairs, uint32_t group, uint32_t function,
       return true;
     }
   }
+  if (!ljp_array_reserve(&pairs->list, pairs->count, &pairs->room,
+                         sizeof *pairs->list))
+    return false;
   ljp_index_put(&pairs->index, slot, hash, pairs->count);
   pairs->list[pairs->count++] = (struct pair){group, function, weight};
   return true;
