@@ -99,12 +99,15 @@ case $(options) in
 esac
 same "the signal asked for" 12 "$(cat out)"
 
-# Works until a file of that name exists.
+# Works until a file of that name exists, and as long again as three segments
+# last: a late writer may have begun two of them at once.
 cat > until.lua << 'EOF'
 repeat
   local there = io.open(arg[1])
   assert(os.clock() < 60, "it never came")
 until there
+local stop = os.clock() + 0.3
+repeat until os.clock() > stop
 EOF
 "$ljprof" record -o turn.ljp --rotate-seconds 0.1 --keep 2 --sync -- \
   "$luajit" until.lua turn.ljp.s3 2> err || fail "rotation: $(cat err)"
