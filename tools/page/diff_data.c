@@ -189,22 +189,35 @@ static bool diff_same_text(struct ljp_str a, struct ljp_str b)
   return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* The share of the weight in functions that both sides have, in the view where
-** it is largest. 1: there is no view to tell it. */
+/* Not what all programs have: main chunk, collector, kernel, outside Lua. */
+static bool diff_is_function(const struct ljp_page_frame *frame)
+{
+  return frame->kind <= LJP_PAGE_VM &&
+         !(frame->name.len && frame->name.data[0] == '[') &&
+         !diff_same_text(frame->name, ljp_str("main chunk", 10));
+}
+
+/* The share of functions' weight that is in functions of both sides, in the
+** view where it is largest. 1: there is no view to tell it. */
 static double diff_shared(const struct ljp_diff *d)
 {
   double most = -1;
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
-    double shared = 0, all = d->sums[v][0] + d->sums[v][1];
+    double shared = 0, all = 0;
     size_t count;
     if (!ljp_diff_has(d, (enum ljp_page_view)v))
       continue;
     struct ljp_diff_function *f =
         ljp_diff_functions(d, (enum ljp_page_view)v, &count);
-    for (size_t i = 0; f && i < count; i++)
+    for (size_t i = 0; f && i < count; i++) {
+      double weight = f[i].self.value[0] + f[i].self.value[1];
+      if (!diff_is_function(&d->page.frames[f[i].frame]))
+        continue;
+      all += weight;
       if (f[i].total.value[0] > 0 && f[i].total.value[1] > 0)
-        shared += f[i].self.value[0] + f[i].self.value[1];
-    if (f)
+        shared += weight;
+    }
+    if (f && all > 0)
       most = fmax(most, shared / all);
     free(f);
   }
