@@ -143,8 +143,11 @@ bool ljp_snap_inlined(const struct ljp_snapshot *snap, struct ljp_stack *stack,
       return false;
     if ((link & FRAME_TYPEP) != FRAME_VARG) {
       struct ljp_function fn;
-      if (have_function &&
-          ljp_function_read((uint64_t)LJ_TFUNC << 47 | object, &fn)) {
+      /* The function is no constant if it is one of many closures. Its code
+      ** is: the snapshot says where in the bytecode the frame is. */
+      if ((have_function &&
+           ljp_function_read((uint64_t)LJ_TFUNC << 47 | object, &fn)) ||
+          (*pc && ljp_function_at(*pc, &fn))) {
         if (!ljp_emit_inlined(stack, &fn, *pc))
           return true;
       } else if (!ljp_stack_add(stack,

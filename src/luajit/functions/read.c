@@ -75,6 +75,30 @@ bool ljp_function_read_noted(uint64_t slot_value, struct ljp_function *fn,
   return true;
 }
 
+_Static_assert(BC_JFUNCV == BC_FUNCF + 5, "other headers of functions");
+
+/* Instructions to look back. Only huge functions have more. */
+enum { FN_REACH = 4096 };
+
+/* A function's bytecode begins with its header, and behind the prototype; other
+** instructions are no headers. */
+bool ljp_function_at(uint64_t pc, struct ljp_function *fn)
+{
+  *fn = (struct ljp_function){.ffid = FF_LUA};
+  if (pc & 3)
+    return false;
+  for (uint32_t i = 0; i < FN_REACH; i++) {
+    uint32_t ins;
+    pc -= sizeof ins;
+    if (!ljp_load32(pc, &ins))
+      return false;
+    if (bc_op(ins) >= BC_FUNCF && bc_op(ins) <= BC_JFUNCV)
+      return fn_read_proto(pc - sizeof(GCproto), fn) &&
+             ljp_function_has_pc(fn, pc + (i + 1) * sizeof ins);
+  }
+  return false;
+}
+
 /* The line of a position inside the function's bytecode. */
 LJP_SIGSAFE static uint32_t fn_line_at(const struct ljp_function *fn,
                                        uint64_t pc)

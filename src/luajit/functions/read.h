@@ -35,6 +35,10 @@ ljp_function_has_pc(const struct ljp_function *fn, uint64_t pc)
   return !(pc & 3) && pc > code && pc <= code + fn->sizebc * sizeof(BCIns);
 }
 
+/* Finds the Lua function in whose bytecode pc points behind an instruction; its
+** object stays unknown (0). False: there is none. */
+LJP_SIGSAFE bool ljp_function_at(uint64_t pc, struct ljp_function *fn);
+
 /* The source line of the instruction before pc, 0 if it is not known. */
 LJP_SIGSAFE uint32_t ljp_function_line(const struct ljp_function *fn,
                                        uint64_t pc);
