@@ -19,6 +19,7 @@
 #include "profilers/memory/memprof.h"
 #include "profilers/session/side_run.h"
 #include "profilers/session/told.h"
+#include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/base/own_path.h"
 
@@ -27,6 +28,7 @@ struct request {
   const char *before; /* "DEVICE:INODE" of the file that may be replaced. */
   size_t before_len;
   uint64_t began_ns; /* Since 1970: when the recording began. */
+  uint64_t until_ns; /* When it ends, by ljp_clock_ns(); 0: it does not. */
   long pid;
   bool children, keep;
 };
@@ -101,6 +103,8 @@ static void autostart_read_request(lua_State *L, const char *text,
       ; /* see told.c */
     else if (len == 5 && memcmp(text, "began", 5) == 0)
       r->began_ns = strtoull(value, NULL, 10);
+    else if (len == 5 && memcmp(text, "until", 5) == 0)
+      r->until_ns = strtoull(value, NULL, 10);
     else if (len == 6 && memcmp(text, "before", 6) == 0) {
       r->before = value;
       r->before_len = bytes;
@@ -148,6 +152,18 @@ static void autostart_set_vms(lua_State *L)
   lua_pop(L, 1);
 }
 
+/* The rest of the time that the recording may take. False: it is over. */
+static bool autostart_set_duration(lua_State *L, const struct request *r)
+{
+  uint64_t now = ljp_clock_ns();
+  if (!r->until_ns)
+    return true;
+  double seconds = r->until_ns > now ? (double)(r->until_ns - now) / 1e9 : 0;
+  lua_pushnumber(L, seconds);
+  lua_setfield(L, -2, "duration");
+  return seconds >= 0.001;
+}
+
 /* In a protected call, because Lua may run out of memory. Arguments: the
 ** library's table and the variable's text. */
 static int autostart_protected(lua_State *L)
@@ -162,6 +178,8 @@ static int autostart_protected(lua_State *L)
   bool first = !child && !autostart_path_taken(&r);
   if (child && !r.children)
     return 0; /* a child of the recorded program, not to be recorded */
+  if (!autostart_set_duration(L, &r))
+    return first ? luaL_error(L, "its time was over before its first VM") : 0;
   if (!first &&
       !ljp_path_numbered(own, sizeof own, r.path, getpid(), !child, r.keep))
     return luaL_error(L, "%s.%d: %s", r.path, (int)getpid(),

@@ -73,3 +73,13 @@ bool ljp_read_keep(lua_State *L, void *to, const char **wants)
   ((struct ljp_output *)to)->keep_segments = (uint32_t)files;
   return ok;
 }
+
+bool ljp_read_duration(lua_State *L, void *to, const char **wants)
+{
+  double seconds = 0;
+  *wants = "a number of seconds, from 0.001 to 1e9";
+  bool ok = ljp_option_number(L, 0.001, 1e9, &seconds);
+  ((struct ljp_output *)to)->until_ns =
+      ok ? ljp_clock_ns() + (uint64_t)(seconds * 1e9) : 0;
+  return ok;
+}

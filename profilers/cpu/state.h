@@ -23,6 +23,7 @@ struct ljp_sysprof {
   const struct ljp_timer_source *source; /* of all threads that can have it */
   int refused; /* why it is not a better one, an errno, or 0 */
   struct ljp_session *session;
+  struct ljp_stopper *stopper; /* of a session whose time is limited */
   struct ljp_guest_hold hold;
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
@@ -56,6 +57,10 @@ enum { LJP_UNSURE_LOOKS = 2 };
 ** ljp_session_on_look(). In signal_taken.c. */
 uint64_t ljp_sysprof_look(void);
 
+/* accounts.c: the session begins. */
+void ljp_accounts_begin(void);
+/* Reports what the process has used, if that is much more than was reported. */
+void ljp_accounts_tell(bool end);
 /* CPU time of the process that neither sampled threads nor the writer used. */
 uint64_t ljp_sysprof_unsampled_ns(void);
 

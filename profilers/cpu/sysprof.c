@@ -23,6 +23,7 @@
 #include "profilers/session/shared.h"
 #include "profilers/session/side_run.h"
 #include "profilers/session/stand_in.h"
+#include "profilers/session/stopper.h"
 #include "profilers/session/vms.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
@@ -46,34 +47,6 @@ static void sysprof_unlock(void)
 }
 
 /* -- Between start and stop ------------------------------------------------ */
-static void sysprof_begin_accounts(void)
-{
-  g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
-  g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
-  g->no_list = g->counted = false;
-  g->writer_tid = 0;
-  ljp_unsampled_begin();
-}
-
-uint64_t ljp_sysprof_unsampled_ns(void)
-{
-  uint64_t all = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
-  uint64_t known = g->sampled_ns + ljp_threads_cpu_ns() + g->writer_cpu_ns;
-  return all > known ? all - known : 0;
-}
-
-/* Tells what the process has used, if that is much more than was told. */
-static void sysprof_tell_cpu_time(bool end)
-{
-  enum { STEP_NS = 10000000 };
-  uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
-  if (g->options.wall || g->options.mode == LJP_SAMPLER_COUNT ||
-      (!end && ns < g->told_ns + STEP_NS))
-    return;
-  if (!ljp_session_cpu_time(g->session, ns - g->told_ns))
-    g->told_ns = ns;
-}
-
 static void sysprof_round(void *ctx)
 {
   (void)ctx;
@@ -85,7 +58,7 @@ static void sysprof_round(void *ctx)
     ljp_vms_update(g->session);
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
-    sysprof_tell_cpu_time(false);
+    ljp_accounts_tell(false);
     ljp_sysprof_check_signals();
     g->writer_tid = gettid();
     ljp_threads_scan(LJP_THREAD_NEW);
@@ -189,6 +162,25 @@ static const struct ljp_guest_listener sysprof_listener = {
     .closing = sysprof_on_closing,
     .gone = sysprof_on_gone};
 
+/* On the stopper's thread. */
+static void sysprof_expire(const struct ljp_stopper *itself)
+{
+  struct ljp_failure why;
+  ljp_shared_expire(); /* nobody joins a session whose time runs */
+  sysprof_lock();
+  if (g->running && g->stopper == itself)
+    sysprof_stop_locked(&why);
+  sysprof_unlock();
+}
+
+/* Starts the stopper, if the session's time is limited. Returns an errno. */
+static int sysprof_limit(void)
+{
+  uint64_t until_ns = g->options.output.until_ns;
+  return until_ns ? ljp_stopper_start(&g->stopper, until_ns, sysprof_expire)
+                  : 0;
+}
+
 /* exit() without lua_close(). Runs after the destructor of the memory profiler,
 ** which may share this session. */
 __attribute__((destructor(200))) static void sysprof_at_exit(void)
@@ -220,9 +212,10 @@ static void sysprof_forked(void *ctx, bool recording)
   ljp_profiler_lock_forked(&g->lock);
   ljp_host_forked();
   memset(&g->ended, 0, sizeof g->ended);
-  sysprof_begin_accounts();
+  ljp_accounts_begin();
   ljp_watch_forked(recording);
-  if (recording && sysprof_watch())
+  ljp_stopper_forked(&g->stopper);
+  if (recording && (sysprof_watch() || sysprof_limit()))
     g->armed = false;
   ljp_threads_after_fork(ljp_host_tid_before_fork(), recording && g->armed);
   ljp_shared_forked(recording);
@@ -298,8 +291,14 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   return ljp_output_start(&o->output, &g->session, why);
 }
 
+/* From here on the session may end by itself: not before the other profilers
+** have joined it. */
 static enum ljp_status sysprof_commit_locked(struct ljp_failure *why)
 {
+  int error = sysprof_limit();
+  if (error)
+    return ljp_fail(why, LJP_ERR_MEM, error, "option 'duration': %s",
+                    strerror(error));
   enum ljp_status status =
       ljp_output_commit(&g->options.output, g->session, why);
   g->committed = !status;
@@ -324,7 +323,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   if (status)
     return status;
   memset(&g->ended, 0, sizeof g->ended);
-  sysprof_begin_accounts();
+  ljp_accounts_begin();
   g->bytes = 0;
   g->blocked = g->resets = g->refusals = g->omissions = 0;
   g->failed = g->unreadable = false;
@@ -415,6 +414,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   (void)unused_too;
   ljp_assert(g->running && g->session);
   uint64_t process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  ljp_stopper_end(&g->stopper);
   ljp_threads_drop_all(LJP_UNSAMPLED_LAST, false);
   ljp_watch_stop();
   ljp_unsampled_finish();
@@ -423,7 +423,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_signal_give_back();
   g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
   sysprof_push_counts();
-  sysprof_tell_cpu_time(true);
+  ljp_accounts_tell(true);
   sysprof_info_unsampled();
   g->running = false;
   ljp_shared_offer(NULL, NULL);

@@ -283,7 +283,8 @@ static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name,
                                            struct ljp_task_look *look)
 {
   if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0 ||
-      strcmp(name, "ljprof-watcher") == 0)
+      strcmp(name, "ljprof-watcher") == 0 ||
+      strcmp(name, "ljprof-stopper") == 0)
     return LJP_UNSAMPLED_WRITER;
   if (g->options.threads == LJP_THREADS_THIS)
     return LJP_UNSAMPLED_NOT_ASKED;

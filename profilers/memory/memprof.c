@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #include "profilers/memory/followed.h"
+#include "profilers/memory/state.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
 #include "profilers/session/side_run.h"
+#include "profilers/session/stopper.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/copy.h"
@@ -27,21 +29,9 @@
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
 
-static struct {
-  struct ljp_profiler_lock lock;
-  bool running, ever, failed;
-  bool replaced;      /* the program has put another allocator on top */
-  uint32_t owner;     /* number of the VM that may stop it; 0: any */
-  _Atomic bool meets; /* VMs that come by have something to do */
-  struct ljp_memprof_options options;
-  char path[LJP_OUTPUT_PATH_BYTES];
-  struct ljp_session *session;
-  struct ljp_guest_hold hold;       /* of a session of our own */
-  struct ljp_producer *events;      /* for events outside of a VM's thread */
-  struct ljp_memprof_counts counts; /* of the last session */
-  uint64_t bytes;
-} memprof = {.lock = LJP_PROFILER_LOCK_INIT(ljp_copy_notice)};
-#define g (&memprof)
+struct ljp_memprof ljp_memprof = {.lock =
+                                      LJP_PROFILER_LOCK_INIT(ljp_copy_notice)};
+static struct ljp_memprof *const g = &ljp_memprof;
 
 static void memprof_lock(void)
 {
@@ -51,13 +41,6 @@ static void memprof_lock(void)
 static void memprof_unlock(void)
 {
   ljp_profiler_unlock(&g->lock);
-}
-
-void ljp_memprof_options_init(struct ljp_memprof_options *o)
-{
-  memset(o, 0, sizeof *o);
-  o->sample_bytes = LJP_MEMPROF_SAMPLE_BYTES;
-  o->depth = LJP_STACK_MAX_FRAMES;
 }
 
 /* -- Meanwhile ------------------------------------------------------------- */
@@ -115,6 +98,18 @@ static void memprof_on_crowded(void)
   ljp_output_wake_writer(&g->lock, &g->running, &g->session);
 }
 
+static void memprof_expire(const struct ljp_stopper *itself);
+
+/* Starts the stopper, if the time of a session of our own is limited. Returns an
+** errno. */
+static int memprof_limit(void)
+{
+  uint64_t until_ns = g->options.output.until_ns;
+  return until_ns && !g->options.shared
+             ? ljp_stopper_start(&g->stopper, until_ns, memprof_expire)
+             : 0;
+}
+
 static void memprof_forked(void *ctx, bool recording)
 {
   (void)ctx;
@@ -122,8 +117,10 @@ static void memprof_forked(void *ctx, bool recording)
   ljp_host_forked();
   if (g->running) {
     ljp_followed_forked(recording);
+    ljp_stopper_forked(&g->stopper);
     if (recording) {
       ljp_guest_protos_ready(&g->hold);
+      memprof_limit();
     } else {
       g->running = false;
       ljp_guest_protos_release(&g->hold);
@@ -147,11 +144,33 @@ static bool memprof_records_shared(void)
   return records;
 }
 
-static const struct ljp_participant memprof_participant = {
-    .forked = memprof_shared_forked, .records = memprof_records_shared};
-
 static enum ljp_status memprof_stop_locked(struct lua_State *L,
                                            struct ljp_failure *why);
+
+/* On the thread of our stopper. */
+static void memprof_expire(const struct ljp_stopper *itself)
+{
+  struct ljp_failure why;
+  memprof_lock();
+  if (g->running && g->stopper == itself)
+    memprof_stop_locked(NULL, &why);
+  memprof_unlock();
+}
+
+/* On the thread of the stopper of a shared session's owner. */
+static void memprof_shared_expire(void)
+{
+  struct ljp_failure why;
+  memprof_lock();
+  if (g->running && g->options.shared && ljp_output_over(&g->options.output))
+    memprof_stop_locked(NULL, &why);
+  memprof_unlock();
+}
+
+static const struct ljp_participant memprof_participant = {
+    .forked = memprof_shared_forked,
+    .records = memprof_records_shared,
+    .expire = memprof_shared_expire};
 
 /* lua_close() begins. */
 static void memprof_on_closing(struct lua_State *L)
@@ -283,18 +302,6 @@ static enum ljp_status memprof_join_session(struct ljp_failure *why)
   return LJP_OK;
 }
 
-static void memprof_info_options(void)
-{
-  const struct ljp_memprof_options *o = &g->options;
-  char text[32] = "every event";
-  if (o->sample_bytes)
-    snprintf(text, sizeof text, "%llu", (unsigned long long)o->sample_bytes);
-  ljp_session_info(g->session, "option.memory.sample_bytes", text);
-  ljp_session_info(g->session, "option.memory.native",
-                   o->native ? "true" : "false");
-  ljp_session_info(g->session, "option.memory.vms", o->all ? "all" : "own");
-}
-
 static enum ljp_status memprof_follow(struct lua_State *L)
 {
   const struct ljp_memprof_options *o = &g->options;
@@ -330,12 +337,13 @@ static enum ljp_status memprof_begin(struct lua_State *L,
       g->options.shared ? memprof_join_session(why) : memprof_open_session(why);
   if (status)
     return status;
-  status = memprof_follow(L);
+  status = memprof_limit() ? LJP_ERR_MEM : memprof_follow(L);
   if (status)
     ljp_output_refused(&g->options.output, g->session, status, why);
   else if (!g->options.shared)
     status = ljp_output_commit(&g->options.output, g->session, why);
   if (status) {
+    ljp_stopper_end(&g->stopper);
     g->options.output.on_stop = NULL;
     ljp_followed_stop(L); /* otherwise it would read a freed producer */
     memprof_close_session(&ignored);
@@ -366,7 +374,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
     ljp_host_release();
     return status;
   }
-  memprof_info_options();
+  ljp_memprof_info(g->session, &g->options);
   ljp_guest_traces_hold();
   g->ever = g->running = true;
   memprof_listen();
@@ -382,6 +390,7 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
   (void)unused;
   uint64_t heap_bytes;
   ljp_assert(g->running && g->session);
+  ljp_stopper_end(&g->stopper);
   bool stuck = !ljp_followed_stop(L);
   ljp_followed_counts(&g->counts, &heap_bytes);
   g->running = false;
@@ -467,34 +476,4 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   }
   memprof_unlock();
   return status;
-}
-
-bool ljp_memprof_running(void)
-{
-  memprof_lock();
-  bool running = g->running;
-  memprof_unlock();
-  return running;
-}
-
-void ljp_memprof_status(struct ljp_memprof_status *out)
-{
-  memset(out, 0, sizeof *out);
-  memprof_lock();
-  out->state = g->running ? "running" : !g->ever ? "idle" : "stopped";
-  out->running = g->running;
-  out->counts = g->counts;
-  out->bytes = g->bytes;
-  if (g->running) {
-    ljp_followed_counts(&out->counts, &out->heap_bytes);
-    out->bytes = ljp_session_bytes(g->session);
-  }
-  if (g->failed || g->replaced ||
-      (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))
-    out->state = "failed";
-  out->ljm = g->options.output.ljm;
-  out->sample_bytes = g->options.sample_bytes;
-  out->native = g->options.native;
-  snprintf(out->path, sizeof out->path, "%s", g->path);
-  memprof_unlock();
 }

@@ -33,6 +33,9 @@ struct ljp_memprof_options {
                ** (session/shared.h) */
 };
 
+/* options.c: puts the options into the stream. */
+void ljp_memprof_info(struct ljp_session *session,
+                      const struct ljp_memprof_options *options);
 void ljp_memprof_options_init(struct ljp_memprof_options *options);
 
 enum ljp_status ljp_memprof_start(struct lua_State *L,

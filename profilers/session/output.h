@@ -10,6 +10,7 @@
 
 #include "profilers/session/failure.h"
 #include "profilers/session/lock.h"
+#include "src/base/clock.h"
 #include "src/luajit/functions.h"
 #include "src/session/session.h"
 
@@ -35,7 +36,14 @@ struct ljp_output {
   /* Rotation, files only: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments;
+  uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */
 };
+
+/* Is the session's time over? */
+static inline bool ljp_output_over(const struct ljp_output *output)
+{
+  return output->until_ns && ljp_clock_ns() >= output->until_ns;
+}
 
 /* Copies the output's path into room, and points the output to the copy. */
 enum { LJP_OUTPUT_PATH_BYTES = 4096 };

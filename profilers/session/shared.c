@@ -45,6 +45,13 @@ void ljp_shared_forked(bool recording)
     p->forked(recording);
 }
 
+void ljp_shared_expire(void)
+{
+  const struct ljp_participant *p = atomic_load(&shared.participant);
+  if (p)
+    p->expire();
+}
+
 bool ljp_shared_in_use(void)
 {
   const struct ljp_participant *p = atomic_load(&shared.participant);

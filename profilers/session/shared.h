@@ -20,6 +20,8 @@ struct ljp_participant {
   void (*forked)(bool recording);
   /* Does it record into the shared session? Outside the owner's lock. */
   bool (*records)(void);
+  /* The session's time is over. Outside the owner's lock. */
+  void (*expire)(void);
 };
 
 /* The participant's part. */
@@ -35,6 +37,7 @@ uint32_t ljp_shared_vm_id(uint32_t number);
 void ljp_shared_offer(struct ljp_session *session,
                       uint32_t (*vm_id)(uint32_t number));
 void ljp_shared_forked(bool recording);
+void ljp_shared_expire(void);
 bool ljp_shared_in_use(void);
 
 #endif

@@ -10,6 +10,13 @@
 
 enum { NEXT_NAME = 4 * PATH_MAX };
 
+uint64_t ljp_record_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* A file's name as a user types it in this folder, for a shell. A backslash would
 ** be doubled when it is printed. */
 static void next_typed(const char *path, char out[NEXT_NAME])
@@ -76,5 +83,10 @@ void ljp_record_next(const struct ljp_record_plan *plan,
                      "%u process%s that %s started loaded our "
                      "libluajit-5.1.so.2, too (--children records them)",
                      n, n == 1 ? "" : "es", plan->program[0]);
+  if (plan->until_ns && ljp_record_now() > plan->until_ns)
+    ljp_command_note("record",
+                     "the recording ended after %s, as --duration asked; the "
+                     "program ran on",
+                     plan->value[LJP_RECORD_DURATION]);
   next_tell_report(plan);
 }

@@ -54,6 +54,9 @@ static const char help[] =
     "  --threads WHICH    lua (default): all threads that run Lua; all; or "
     "this:\n"
     "                     the thread of the first VM\n"
+    "  --duration TIME    end the recording after TIME (10, 500ms, 5m, 1h); "
+    "the\n"
+    "                     program runs on\n"
     "  --depth N          at most N frames of a stack, 8 to 2048 (default "
     "2048)\n"
     "\n"
@@ -89,7 +92,7 @@ static const char help[] =
     "126 or 127 if the program could not be run.\n";
 
 enum part { SESSION, CPU, MEMORY, BOTH };
-enum kind { NUMBER, WHOLE, SIZE, WORD, SIGNAL };
+enum kind { NUMBER, WHOLE, SIZE, TIME, WORD, SIGNAL };
 
 static const struct option {
   const char *flag;
@@ -140,6 +143,29 @@ static double options_bytes(const char *text)
   return *end ? -1 : number;
 }
 
+/* Seconds, with a unit: "10", "0.5s", "500ms", "5m", "1h". Negative: none. */
+static double options_seconds(const char *text)
+{
+  static const struct {
+    const char *name;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+  char *end;
+  double number = strtod(text, &end);
+  if (end == text || !strchr("0123456789.", *text) || strpbrk(text, "xX"))
+    return -1;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(end, units[i].name) == 0)
+      return number * units[i].seconds;
+  return -1;
+}
+
+double ljp_record_duration(const struct ljp_record_plan *plan)
+{
+  const char *text = plan->value[LJP_RECORD_DURATION];
+  return text ? options_seconds(text) : 0;
+}
+
 static bool options_is_size(const struct option *o, const char *text)
 {
   double bytes = options_bytes(text);
@@ -167,6 +193,8 @@ static bool options_accepts(const struct option *o, const char *text)
     return options_is_digits(text) && options_is_number(text, o->low, o->high);
   case SIZE:
     return options_is_size(o, text);
+  case TIME:
+    return options_seconds(text) >= o->low && options_seconds(text) <= o->high;
   case WORD:
     return options_is_word(text, o->words);
   case SIGNAL:
@@ -278,6 +306,8 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
   PUT("began=%" PRIu64 ";before=" LJP_FILE_ID ";",
       (uint64_t)plan->began.tv_sec * 1000000000 + (uint64_t)plan->began.tv_nsec,
       LJP_FILE_ID_OF(&plan->before));
+  if (plan->until_ns)
+    PUT("until=%" PRIu64 ";", plan->until_ns);
   if (plan->children)
     PUT("children=true;fork=follow;");
   if (plan->jitdump)
@@ -298,7 +328,7 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
     const struct option *o = &record_options[i];
     const char *value = plan->value[i];
     char bytes[32];
-    if (!value)
+    if (!value || o->kind == TIME)
       continue;
     if (o->kind == SIZE) {
       snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -41,6 +42,8 @@
     "", "a number of bytes from 4096, as 65536, 64k or 10M")                   \
   _(ROTATE_SECONDS, "--rotate-seconds", SESSION, "rotate_seconds", NUMBER,     \
     0.1, 1e9, "", "a number of seconds from 0.1")                              \
+  _(DURATION, "--duration", SESSION, "", TIME, 0.001, 1e9, "",                 \
+    "a number of seconds from 0.001, as 10, 0.5, 500ms, 5m or 1h")             \
   _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
     "a number of files, from 1 (0: all)")
 
@@ -63,6 +66,8 @@ struct ljp_record_plan {
   char path[PATH_MAX];   /* Absolute: the program may change its directory. */
   struct stat before;    /* The file before the run; st_ino 0: none. */
   struct timespec began;
+  uint64_t
+      until_ns; /* The end of the recording, by the clock below; 0: none. */
   pid_t program_pid;
   /* told.c: what the program's processes tell of themselves goes into this
   ** pipe; -1: there is none. */
@@ -131,6 +136,9 @@ static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
          plan->value[LJP_RECORD_ROTATE_SECONDS];
 }
 
+/* The seconds that the recording may take; 0: no limit. */
+double ljp_record_duration(const struct ljp_record_plan *plan);
+
 /* Writes the value of LJPROF_RECORD to out. False: not enough room. */
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room);
@@ -165,7 +173,9 @@ size_t ljp_record_segments(const struct ljp_record_plan *plan);
 ** begun. */
 bool ljp_record_replaced(const struct ljp_record_plan *plan);
 
-/* next.c: says what to type next, if anything was recorded, and which processes
+/* next.c: ns of CLOCK_MONOTONIC, as the library's ljp_clock_ns(). */
+uint64_t ljp_record_now(void);
+/* Says what to type next, if anything was recorded, and which processes
 ** could have been recorded, too. */
 void ljp_record_next(const struct ljp_record_plan *plan,
                      const struct ljp_told *told);

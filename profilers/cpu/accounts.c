@@ -1,0 +1,36 @@
+/*
+** CPU time of the process during a session: what it used, and what no sample
+** stands for; see state.h. Under the CPU profiler's lock.
+*/
+#include "profilers/cpu/state.h"
+#include "profilers/cpu/threads.h"
+#include "src/base/clock.h"
+
+static struct ljp_sysprof *const g = &ljp_sysprof;
+
+void ljp_accounts_begin(void)
+{
+  g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+  g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
+  g->no_list = g->counted = false;
+  g->writer_tid = 0;
+  ljp_unsampled_begin();
+}
+
+uint64_t ljp_sysprof_unsampled_ns(void)
+{
+  uint64_t all = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
+  uint64_t known = g->sampled_ns + ljp_threads_cpu_ns() + g->writer_cpu_ns;
+  return all > known ? all - known : 0;
+}
+
+void ljp_accounts_tell(bool end)
+{
+  enum { STEP_NS = 10000000 };
+  uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
+  if (g->options.wall || g->options.mode == LJP_SAMPLER_COUNT ||
+      (!end && ns < g->told_ns + STEP_NS))
+    return;
+  if (!ljp_session_cpu_time(g->session, ns - g->told_ns))
+    g->told_ns = ns;
+}

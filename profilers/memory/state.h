@@ -1,0 +1,27 @@
+/*
+** The state of the memory profiler, under its lock. Shared by memprof.c (life
+** cycle) and status.c.
+*/
+#ifndef LJP_MEMPROF_STATE_H
+#define LJP_MEMPROF_STATE_H
+
+#include "profilers/memory/memprof.h"
+
+struct ljp_memprof {
+  struct ljp_profiler_lock lock;
+  bool running, ever, failed;
+  bool replaced;      /* the program has put another allocator on top */
+  uint32_t owner;     /* number of the VM that may stop it; 0: any */
+  _Atomic bool meets; /* VMs that come by have something to do */
+  struct ljp_memprof_options options;
+  char path[LJP_OUTPUT_PATH_BYTES];
+  struct ljp_session *session;
+  struct ljp_stopper *stopper; /* of a session of our own that is limited */
+  struct ljp_guest_hold hold;  /* of a session of our own */
+  struct ljp_producer *events; /* for events outside of a VM's thread */
+  struct ljp_memprof_counts counts; /* of the last session */
+  uint64_t bytes;
+};
+extern struct ljp_memprof ljp_memprof;
+
+#endif
