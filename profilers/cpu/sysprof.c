@@ -215,18 +215,20 @@ static void sysprof_forked(void *ctx, bool recording)
   ljp_accounts_begin();
   ljp_watch_forked(recording);
   ljp_stopper_forked(&g->stopper);
-  if (recording && (sysprof_watch() || sysprof_limit()))
+  if (recording && sysprof_watch())
     g->armed = false;
+  ljp_stopper_missing(g->session, recording ? sysprof_limit() : 0);
   ljp_threads_after_fork(ljp_host_tid_before_fork(), recording && g->armed);
   ljp_shared_forked(recording);
   ljp_trace_events_forked(recording ? g->session : NULL);
   if (recording) {
     ljp_guest_protos_ready(&g->hold);
     ljp_vms_forked(g->session);
-  } else if (g->running) {
+  } else if (g->running || g->options.output.ending) {
     ljp_guest_protos_release(&g->hold);
     ljp_guest_traces_release();
     g->running = false; /* the rest is cleared by the next start */
+    g->options.output.ending = false;
     ljp_shared_offer(NULL, NULL);
   }
   sysprof_unlock();
@@ -297,8 +299,7 @@ static enum ljp_status sysprof_commit_locked(struct ljp_failure *why)
 {
   int error = sysprof_limit();
   if (error)
-    return ljp_fail(why, LJP_ERR_MEM, error, "option 'duration': %s",
-                    strerror(error));
+    return ljp_stopper_refused(why, error);
   enum ljp_status status =
       ljp_output_commit(&g->options.output, g->session, why);
   g->committed = !status;

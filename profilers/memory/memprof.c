@@ -120,12 +120,16 @@ static void memprof_forked(void *ctx, bool recording)
     ljp_stopper_forked(&g->stopper);
     if (recording) {
       ljp_guest_protos_ready(&g->hold);
-      memprof_limit();
+      ljp_stopper_missing(g->session, memprof_limit());
     } else {
       g->running = false;
       ljp_guest_protos_release(&g->hold);
       ljp_guest_traces_release();
     }
+  } else if (g->options.output.ending) { /* another thread was at it */
+    g->options.output.ending = false;
+    ljp_guest_protos_release(&g->hold);
+    ljp_guest_traces_release();
   }
   memprof_unlock();
 }
@@ -337,8 +341,11 @@ static enum ljp_status memprof_begin(struct lua_State *L,
       g->options.shared ? memprof_join_session(why) : memprof_open_session(why);
   if (status)
     return status;
-  status = memprof_limit() ? LJP_ERR_MEM : memprof_follow(L);
-  if (status)
+  int error = memprof_limit();
+  status = error ? LJP_ERR_MEM : memprof_follow(L);
+  if (error)
+    ljp_stopper_refused(why, error);
+  else if (status)
     ljp_output_refused(&g->options.output, g->session, status, why);
   else if (!g->options.shared)
     status = ljp_output_commit(&g->options.output, g->session, why);

@@ -136,7 +136,7 @@ static void output_count_unnamed(const struct ljp_guest_hold *hold,
   ljp_session_info(session, "functions.unnamed", text);
 }
 
-enum ljp_status ljp_output_stop(const struct ljp_output *output,
+enum ljp_status ljp_output_stop(struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why)
@@ -147,7 +147,9 @@ enum ljp_status ljp_output_stop(const struct ljp_output *output,
   if (output->end)
     ljp_session_info(*session, "session.end", output->end);
   ljp_host_hurry(true);
+  output->ending = true;
   enum ljp_status status = ljp_session_stop(*session, &error);
+  output->ending = false;
   ljp_host_hurry(false);
   *bytes = ljp_session_bytes(*session);
   ljp_session_free(*session);

@@ -37,6 +37,7 @@ struct ljp_output {
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments;
   uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */
+  bool ending; /* ljp_output_stop() is at work: a child of fork() may see it. */
 };
 
 /* Is the session's time over? */
@@ -69,9 +70,6 @@ enum ljp_status ljp_output_start(const struct ljp_output *output,
 enum ljp_status ljp_output_commit(const struct ljp_output *output,
                                   struct ljp_session *session,
                                   struct ljp_failure *why);
-/* Stops and frees the session. Before that, writes into its stream how many
-** functions the hold has left without a name. *bytes: the number of bytes
-** written. */
 /* What to tell the user when the session has refused something with this
 ** status. Returns the status. */
 enum ljp_status ljp_output_refused(const struct ljp_output *output,
@@ -79,7 +77,10 @@ enum ljp_status ljp_output_refused(const struct ljp_output *output,
                                    enum ljp_status status,
                                    struct ljp_failure *why);
 
-enum ljp_status ljp_output_stop(const struct ljp_output *output,
+/* Stops and frees the session. Before that, writes into its stream how many
+** functions the hold has left without a name. *bytes: the number of bytes
+** written. */
+enum ljp_status ljp_output_stop(struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
                                 struct ljp_failure *why);

@@ -9,12 +9,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "src/base/clock.h"
 #include "src/base/futex.h"
-#include "src/session/session.h"
 
 enum { STACK_BYTES = 256 << 10, DESERTED_NS = 1000000000 };
 
@@ -95,6 +96,25 @@ int ljp_stopper_start(struct ljp_stopper **out, uint64_t until_ns,
     ljp_futex_wait(&s->ready, 0, READY_NS);
   *out = s;
   return 0;
+}
+
+enum ljp_status ljp_stopper_refused(struct ljp_failure *why, int error)
+{
+  return ljp_fail(why, LJP_ERR_MEM, error,
+                  "option 'duration': no thread to end the session: %s",
+                  strerror(error));
+}
+
+void ljp_stopper_missing(struct ljp_session *session, int error)
+{
+  char text[160];
+  if (!error)
+    return;
+  snprintf(text, sizeof text,
+           "this session goes on until its process ends: no thread to end it "
+           "after its duration: %s",
+           strerror(error));
+  ljp_session_note(session, LJP_NOTE_WARNING, text);
 }
 
 void ljp_stopper_end(struct ljp_stopper **stopper)

@@ -115,8 +115,9 @@ static void fork_reset_producer(struct ljp_producer *p, bool active)
 
 static void fork_child_session(struct ljp_session *s, bool may_record)
 {
+  /* Another thread may be stopping the session just now. */
   const bool wanted = may_record && s->options.record_child && s->path &&
-                      s->state == LJP_SESSION_RUNNING;
+                      s->state == LJP_SESSION_RUNNING && !atomic_load(&s->stop);
   bool record = wanted;
   int error = ENOMEM;
   ljp_sink_abandon(s->sink);

@@ -36,8 +36,12 @@ limited() {
 }
 limited "CPU and memory" record --memory --sample 4k
 same "the program's exit code" 7 "$code"
-grep -q "the recording ended after $duration" err || fail "not told: $(cat err)"
+grep -q "the recording ended after [0-9.]* s, as --duration asked" err ||
+  fail "not told: $(cat err)"
 ok "record tells that the program ran on"
+echo "local n = 0" > short.lua
+"$ljprof" record --duration 1h -o short.ljp short.lua 2> err || fail "$(cat err)"
+! grep "the recording ended" err || fail "the program ended first: $(cat err)"
 limited "elapsed time" record --event wall
 limited "a child" fork --children
 [ -e child-ran-on ] || fail "the child did not run on: $(cat err)"

@@ -65,6 +65,11 @@ static void next_tell_report(const struct ljp_record_plan *plan)
   files += next_count(plan, LJP_NAME_EXECUTED, first);
   next_typed(first, name);
   next_typed(plan->path, base);
+  if (files && plan->ran_on)
+    ljp_command_note("record",
+                     "the recording ended after %g s, as --duration asked; the "
+                     "program ran on",
+                     ljp_record_duration(plan));
   if (files > 1)
     ljp_command_error("record",
                       "next: ljprof report %s (of %zu files, which 'ljprof "
@@ -83,10 +88,5 @@ void ljp_record_next(const struct ljp_record_plan *plan,
                      "%u process%s that %s started loaded our "
                      "libluajit-5.1.so.2, too (--children records them)",
                      n, n == 1 ? "" : "es", plan->program[0]);
-  if (plan->until_ns && ljp_record_now() > plan->until_ns)
-    ljp_command_note("record",
-                     "the recording ended after %s, as --duration asked; the "
-                     "program ran on",
-                     plan->value[LJP_RECORD_DURATION]);
   next_tell_report(plan);
 }

@@ -192,6 +192,7 @@ int ljp_command_record(int argc, char **argv)
         ljp_record_now() + (uint64_t)(ljp_record_duration(&plan) * 1e9);
   ljp_record_listen(&plan);
   code = record_run(&plan, &error);
+  plan.ran_on = plan.until_ns && ljp_record_now() >= plan.until_ns;
   if (code < 0) {
     bool there = error == ENOENT && strchr(plan.program[0], '/') &&
                  !access(plan.program[0], F_OK);

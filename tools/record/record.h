@@ -66,8 +66,9 @@ struct ljp_record_plan {
   char path[PATH_MAX];   /* Absolute: the program may change its directory. */
   struct stat before;    /* The file before the run; st_ino 0: none. */
   struct timespec began;
-  uint64_t
-      until_ns; /* The end of the recording, by the clock below; 0: none. */
+  /* The end of the recording, by ljp_record_now(); 0: none. */
+  uint64_t until_ns;
+  bool ran_on; /* The program was still running then. */
   pid_t program_pid;
   /* told.c: what the program's processes tell of themselves goes into this
   ** pipe; -1: there is none. */
