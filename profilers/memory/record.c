@@ -140,6 +140,16 @@ void ljp_recorder_flush(struct ljp_recorder *r)
   ljp_stand_in_regs = before;
 }
 
+/* If every event is recorded, phases wait for room as allocations do. */
+static bool recorder_push_phase(const struct ljp_recorder *r, uint64_t time_ns,
+                                enum ljp_gc_phase phase, uint64_t bytes)
+{
+  return r->every
+             ? ljp_push_gc_wait(r->producer, time_ns, r->vm, phase, bytes,
+                                r->cycle)
+             : ljp_push_gc(r->producer, time_ns, r->vm, phase, bytes, r->cycle);
+}
+
 void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
 {
   enum ljp_gc_phase phase = ljp_guest_gc_phase(&r->heap);
@@ -154,9 +164,8 @@ void ljp_recorder_check_phase(struct ljp_recorder *r, size_t leaving)
   if (r->phase != LJP_NO_PHASE && (phase == LJP_GC_PAUSE || phase < r->phase))
     r->counts.cycles = ++r->cycle;
   recorder_enter_phase(r, phase);
-  r->counts.untold_phases +=
-      !ljp_push_gc(r->producer, recorder_time_now(r), r->vm, phase,
-                   ljp_guest_heap_bytes(&r->heap) + leaving, r->cycle);
+  r->counts.untold_phases += !recorder_push_phase(
+      r, recorder_time_now(r), phase, ljp_guest_heap_bytes(&r->heap) + leaving);
   ljp_stand_in_regs = before;
   *error = saved;
 }

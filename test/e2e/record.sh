@@ -51,6 +51,26 @@ timeout 20 "$ljprof" record --force -o pipe "$luajit" work.lua > out 2> err ||
 wait $!
 "$ljprof" check piped.ljp > check.txt || fail "not whole: $(cat check.txt)"
 ok "a pipe gets the stream, and is not read again"
+
+# The collector's phases alone fill the ring before the pipe has a reader.
+cat > phases.lua << 'EOF'
+for i = 1, 8000 do collectgarbage() end
+io.open("most", "w"):close()
+for i = 1, 12000 do collectgarbage() end
+EOF
+{
+  until [ -e most ]; do sleep 0.01; done
+  sleep 0.3
+  timeout 60 cat
+} < pipe > piped.ljp &
+timeout 60 "$ljprof" record --force --no-cpu --memory --every -o pipe \
+  "$luajit" phases.lua > out 2> err ||
+  fail "record into a slow pipe: code $?, $(cat err)"
+wait $!
+"$ljprof" check piped.ljp > check.txt || fail "not whole: $(cat check.txt)"
+same "where every event is recorded, phases wait for room" "" \
+  "$(grep 'ring full' check.txt || :)"
+
 echo old > target
 ln -s target link
 "$ljprof" record --force -o link "$luajit" work.lua > out 2> err ||
