@@ -445,5 +445,6 @@ enum ljp_note {
 #define LJP_PROTO_UNKNOWN 0x1u /* Could not be described: names are empty. */
 #define LJP_PROTO_MAIN 0x2u    /* Main function of a chunk. */
 #define LJP_PROTO_VARARG 0x4u
+#define LJP_PROTO_BLACKLISTED 0x8u /* In part: see the BLACKLIST event. */
 
 #endif

@@ -141,6 +141,13 @@ static void proto_describe(struct ljp_proto_entry *entry, uint32_t ref)
   entry->flags = proto_flags(pt);
 }
 
+/* LuaJIT also marks what it skips because of jit.off(). */
+static bool proto_blacklisted(struct ljp_vm *vm, GCproto *pt)
+{
+  return pt && proto_readable(vm, pt) &&
+         (pt->flags & (PROTO_ILOOP | PROTO_NOJIT)) == PROTO_ILOOP;
+}
+
 /* -- Hooks ----------------------------------------------------------------- */
 
 /* Makes the slot and, while a session runs, the entry of a prototype, its
@@ -394,6 +401,8 @@ bool ljp_guest_proto_of(uint32_t ref, uint64_t newest,
       entry = &none;
     proto_describe(entry, ref);
     proto_tell(entry, pt ? pt->ljp_name : entry->name, out);
+    if (proto_blacklisted(ljp_slot_vm(ref), pt))
+      out->flags |= LJP_PROTO_BLACKLISTED;
     if (entry == &none && none.chunk) {
       ljp_chunk_name_dies(none.chunk);
       ljp_chunk_name_put(none.chunk);
