@@ -24,11 +24,21 @@ record() {
     fail "$out: $(cat "$out.err")"
   "$ljprof" report --json --top 1 "$out.ljp" > "$out.totals" 2> "$out.err" ||
     fail "$out: $(cat "$out.err")"
+  "$ljprof" report "$out.ljp" > "$out.report" 2> "$out.err" ||
+    fail "$out: $(cat "$out.err")"
 }
 
-# What a fault's file says, against the first finding; with a twin, the gain.
+# What a fault's file says, against the first finding and the first screen of the
+# report (24 lines at 80 columns); with a twin, the gain.
 cat > judge.py << 'PYTHON'
 import json, re, sys
+def screen(path):
+    shown, left = [], 24
+    for line in open(path):
+        left -= max(1, -(-len(line.rstrip("\n")) // 80))
+        if left >= 0:
+            shown.append(line)
+    return shown
 program, name = sys.argv[1:3]
 lines = open(program).read().split("\n")
 want = dict(m.groups() for m in (re.match(r"-- (\w+): (.*)", l) for l in lines) if m)
@@ -40,6 +50,15 @@ assert f["kind"] == want["kind"] and f["function"] == want["function"], f
 assert f["file"].endswith(program.rsplit("/", 1)[1]), f
 assert abs(f["line"] - at) <= 2, f
 assert "section" not in want or f["guide"].endswith("#" + want["section"]), f
+# The lines above the table name it; a leak stands where memory is live.
+named, of = [], ""
+for l in screen(name + ".report"):
+    m = re.match(r"(\S.{15}|\s{16}) *~?[\d.]+ \S+ +[\d.]+%  (\S.*):(\d+)$", l)
+    of = m and m[1].strip() or of
+    if m and (of in ("most live", "kept growing") or f["gain"]["of"] != "live"):
+        named.append((m[2], int(m[3])))
+assert any(n.startswith(want["function"] + " ") and abs(line - at) <= 2 and
+           n.endswith(program.rsplit("/", 1)[1]) for n, line in named), named
 if len(sys.argv) > 3:
     gain = f["gain"]
     key = {"cpu": "used_ns", "wall": "wall_ns", "live": "live_bytes"}[gain["of"]]

@@ -4,6 +4,8 @@
 ** nodes and rows must refer to things that exist; every view must add up to the
 ** totals; JSON must be valid.
 */
+#include <stdlib.h>
+
 #include "parsers/profile/frame_name.h"
 #include "test/support/fuzz_stream.h"
 #include "test/support/json.h"
@@ -81,6 +83,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   MUST(self.count == r.select.total.count);
   MUST(self.weight == r.select.total.weight);
   ljp_groups_fini(&groups);
+  MUST((r.places = ljp_report_places(&r)) != NULL);
   if (json)
     ljp_report_json_begin(&r);
   else
@@ -90,6 +93,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   if (json)
     ljp_report_json_end(&r);
   ljp_print_end(&out);
+  free(r.places);
   if (json && text_len < sizeof text) {
     for (size_t i = 0; i + 1 < text_len; i++) /* One object on many lines. */
       if (text[i] == '\n')

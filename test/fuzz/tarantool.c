@@ -114,6 +114,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   ljp_print_begin(&out, -1);
   out.sink = drop;
   MUST(ljp_select(&r.select, p, &select, "fuzz") == 0);
+  MUST((r.places = ljp_report_places(&r)) != NULL);
   if (json)
     ljp_report_json_begin(&r);
   else
@@ -123,6 +124,7 @@ static void report(struct ljp_profile *p, unsigned measure, unsigned by,
   if (json)
     ljp_report_json_end(&r);
   ljp_print_end(&out);
+  free(r.places);
   ljp_select_fini(&r.select);
 }
 

@@ -58,7 +58,7 @@ static int open_choose_measure(const struct ljp_report_options *c,
                                enum ljp_measure *chosen)
 {
   unsigned count = 0;
-  for (unsigned i = 0; i < sizeof c->measures; i++)
+  for (unsigned i = 0; i < LJP_MEASURES; i++)
     if (c->measures[i]) {
       *chosen = (enum ljp_measure)i;
       count++;
@@ -119,6 +119,8 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
     return LJP_EXIT_FAILED;
   }
   open_choose_measure(c, command, r->p, &select.measure);
+  for (unsigned i = 0; i < LJP_MEASURES; i++)
+    r->chosen |= c->measures[i];
   code = ljp_select(&r->select, r->p, &select, command);
   if (code)
     ljp_report_close(r);
@@ -161,6 +163,7 @@ const char *ljp_report_lacks(const struct ljp_report *r)
 
 void ljp_report_close(struct ljp_report *r)
 {
+  free(r->places);
   ljp_select_fini(&r->select);
   ljp_profile_free(r->p);
   r->p = NULL;

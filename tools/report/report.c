@@ -161,7 +161,11 @@ static int report_show(struct ljp_report *r)
   const struct ljp_value *all = &r->select.total;
   bool empty = !all->count && !all->weight, ok = true;
   const char *lacks = empty ? ljp_report_lacks(r) : NULL;
-  if (r->jit) {
+  bool places = r->by == LJP_BY_FUNCTION && !r->tree && !r->jit;
+  ok = !places || (r->places = ljp_report_places(r));
+  if (!ok) {
+    /* Nothing was printed. */
+  } else if (r->jit) {
     ok = report_jit(r);
   } else if (r->json) {
     ljp_report_json_begin(r);

@@ -41,16 +41,18 @@ struct ljp_report {
   enum ljp_by by;
   bool json, tree, bottom_up, lines, color, jit;
   bool hint;          /* Tell of --native, if it would show more. */
+  bool chosen;        /* A measure was requested. */
   bool c_lines;       /* C code counts for its own lines and files. */
   uint32_t top;       /* Maximum number of text rows; 0: all. */
   double min_percent; /* Smallest share of a branch in a tree. */
   const char *path;
+  struct ljp_places *places; /* NULL: none are shown. */
   struct ljp_print *out;
 };
 
 /* The options that report and annotate share: what is counted. */
 struct ljp_report_options {
-  bool measures[16]; /* By enum ljp_measure. */
+  bool measures[LJP_MEASURES]; /* By enum ljp_measure. */
   bool no_symbols;
   bool native; /* The native view, not the Lua view. */
   bool jit;    /* Needs CPU or wall time, and the stacks of trace events. */
@@ -97,6 +99,12 @@ void ljp_report_head(const struct ljp_report *r);
 void ljp_report_json_head(const struct ljp_report *r, const char *by);
 void ljp_report_json_begin(const struct ljp_report *r);
 void ljp_report_json_end(const struct ljp_report *r);
+
+/* places.c: the lines of Lua that count most, by measure; the caller frees
+** them. NULL: out of memory. */
+struct ljp_places *ljp_report_places(const struct ljp_report *r);
+void ljp_report_text_places(const struct ljp_report *r);
+void ljp_report_json_places(const struct ljp_report *r);
 
 /* memory_summary.c: the part of the summary that is about memory. */
 void ljp_report_memory_head(const struct ljp_report *r);

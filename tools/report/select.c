@@ -41,8 +41,9 @@ const char *ljp_measure_option(enum ljp_measure measure)
   return "";
 }
 
-static struct ljp_value select_value(const struct ljp_select *s,
-                                     const struct ljp_profile_row *row)
+struct ljp_value ljp_select_row(const struct ljp_select *s,
+                                enum ljp_measure measure,
+                                const struct ljp_profile_row *row)
 {
   static const struct ljp_profile_estimates exact;
   const struct ljp_profile_memory *m = &s->p->memory[row->memory];
@@ -52,11 +53,11 @@ static struct ljp_value select_value(const struct ljp_select *s,
   const struct ljp_value recent = {m->recent_objects, m->recent_bytes,
                                    m->slices, e->recent};
   const struct ljp_estimate none = {0};
-  switch (s->measure) {
+  switch (measure) {
   case LJP_MEASURE_CPU:
   case LJP_MEASURE_WALL:
     if (kind !=
-        (s->measure == LJP_MEASURE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL))
+        (measure == LJP_MEASURE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL))
       break;
     return (struct ljp_value){row->count, row->weight, 0, none};
   case LJP_MEASURE_ALLOC:
@@ -170,7 +171,7 @@ int ljp_select(struct ljp_select *s, const struct ljp_profile *p,
     if ((in && !in[row->node]) || (out && out[row->node]))
       continue;
     s->in[i] = 1;
-    struct ljp_value v = s->rows[i] = select_value(s, row);
+    struct ljp_value v = s->rows[i] = ljp_select_row(s, s->measure, row);
     if (!s->value_of[row->node])
       s->value_of[row->node] = ++count;
     ljp_value_add(&s->values[s->value_of[row->node]], &v);

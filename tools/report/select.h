@@ -22,6 +22,9 @@ enum ljp_measure {
   LJP_MEASURE_LIST(LJP_X)
 #undef LJP_X
 };
+/* Their number. */
+#define LJP_MEASURE_ONE(name, option, count, weight, text) +1
+#define LJP_MEASURES (0 LJP_MEASURE_LIST(LJP_MEASURE_ONE))
 
 struct ljp_value {
   uint64_t count, weight; /* Objects are counted in parts of LJP_OBJECT. */
@@ -62,6 +65,11 @@ struct ljp_select_options {
   enum ljp_measure measure;
   const char *focus, *ignore; /* Regexes on names of frames; NULL: none. */
 };
+
+/* What a row counts, whether or not it is selected. */
+struct ljp_value ljp_select_row(const struct ljp_select *s,
+                                enum ljp_measure measure,
+                                const struct ljp_profile_row *row);
 
 bool ljp_measure_is_memory(enum ljp_measure measure);
 const char *ljp_measure_text(enum ljp_measure measure);

@@ -153,6 +153,7 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
 void ljp_report_json_begin(const struct ljp_report *r)
 {
   ljp_report_json_head(r, ljp_by_text(r->by));
+  ljp_report_json_places(r);
   ljp_print_str(r->out, ",\"rows\":[");
 }
 
@@ -224,5 +225,6 @@ void ljp_report_head(const struct ljp_report *r)
   if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");
+  ljp_report_text_places(r);
   ljp_print_str(out, "\n");
 }
