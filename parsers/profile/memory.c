@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
+#include "parsers/profile/gc_cost.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/peak.h"
 #include "parsers/profile/points.h"
@@ -94,6 +95,7 @@ static enum ljp_status memory_remove_block(struct ljp_profile *p, uint32_t at,
     ljp_estimate_take(&p->pass->memory.estimate, block.size, weight);
   }
   m->free_bytes += bytes;
+  ljp_gc_cost_outlived(m, objects, bytes, vm->cycle - block.cycle);
   if (moved) {
     m->moved_objects_out += objects;
     if (weight)
@@ -346,7 +348,9 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
   uint64_t objects = memory_objects(b->size, weight);
   uint64_t bytes = weight ? weight : b->size;
   uint32_t vm = ljp_live_owner_of(live, at);
-  bool old = !p->has_gc || p->pass->memory.vms[vm].cycle - b->cycle >= 2;
+  uint32_t cycles = p->pass->memory.vms[vm].cycle - b->cycle;
+  ljp_gc_cost_outlived(m, objects, bytes, cycles);
+  bool old = !p->has_gc || cycles >= 2;
   bool recent = p->pass->since_seen && b->mark >= p->pass->memory.since_mark;
   if (old) {
     uint32_t slice = b->ms / slice_ms;

@@ -46,6 +46,12 @@ struct ljp_profile_pass {
   struct ljp_context_cache context;
   bool filters_time; /* The options select a span of time. */
 
+  struct ljp_gc_sample *gc_samples; /* options.gc_cost: see gc_cost.c. */
+  struct ljp_gc_turn *gc_turns;
+  struct ljp_gc_vm *gc_vms;
+  uint32_t gc_sample_count, gc_sample_room, gc_turn_count, gc_turn_room;
+  uint32_t gc_vm_count, gc_vm_room;
+
   struct ljp_live live;
   struct ljp_memory_sums memory;
   struct ljp_growth growth;

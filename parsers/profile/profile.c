@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "parsers/profile/context.h"
+#include "parsers/profile/gc_cost.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
 #include "parsers/tarantool/reader.h"
@@ -50,6 +51,7 @@ static void profile_free_pass(struct ljp_profile *p)
   ljp_index_fini(&pass->trace_index);
   ljp_stack_map_clear(&pass->stacks);
   free(pass->protos);
+  ljp_gc_cost_free(pass);
   ljp_live_fini(&pass->live);
   free(pass->memory.vms);
   ljp_growth_fini(&pass->growth);
@@ -237,7 +239,9 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
   if ((status = ljp_context_check_thread(p)))
     return status;
   p->growth = ljp_growth_sums(&p->pass->growth);
-  if ((status = ljp_profile_end_memory(p)) || (status = ljp_profile_rebuild(p)))
+  if ((status = ljp_profile_end_memory(p)) ||
+      (p->options.gc_cost && (status = ljp_gc_cost_finish(p))) ||
+      (status = ljp_profile_rebuild(p)))
     return profile_fail(p, status, ljp_status_text(status));
   if (!p->recorded_by) {
     p->balance.sampled_ns = p->totals.cpu_ns;

@@ -157,7 +157,9 @@ struct ljp_profile_memory {
   /* Bit n: of what is live and old, something was allocated in the n-th 64th
   ** of the session. */
   uint64_t slices;
-  uint64_t unused[3]; /* Fills the cache line. */
+  /* Sums over blocks times the collections that they outlived; and the part of
+  ** the collector's time (options.gc_cost). */
+  uint64_t marked_objects, marked_bytes, gc_ns;
 };
 
 /* The errors of the members of struct ljp_profile_memory with these names. */
@@ -182,6 +184,13 @@ struct ljp_profile_point {
   uint64_t count; /* Objects: in units of 1/LJP_OBJECT, as in memory[]. */
   uint64_t weight;
   uint8_t live; /* Memory that is live at the end; tick: its allocation. */
+};
+
+/* The collector's CPU time (options.gc_cost). */
+struct ljp_profile_gc_cost {
+  uint64_t samples, mark_ns, sweep_ns;
+  uint64_t before_ns;   /* Of that: for memory from before the session. */
+  uint64_t unplaced_ns; /* More: of VMs without GC events. */
 };
 
 struct ljp_profile_module {
@@ -284,6 +293,7 @@ struct ljp_profile_options {
   bool no_symbols;
   bool no_samples, no_memory; /* Ignore these events. */
   bool points;
+  bool gc_cost;      /* Divide the collector's time among memory[]. */
   bool lua_view;     /* Folds the profile when it is finished. */
   bool trace_stacks; /* Keep the stacks of trace events, even at nodes where
                      ** nothing was counted. */
@@ -338,6 +348,7 @@ struct ljp_profile {
   const char *recorded_by;
   uint64_t source_bytes; /* recorded_by: how much of the file was read. */
   struct ljp_profile_totals totals;
+  struct ljp_profile_gc_cost gc_cost;
   struct ljp_balance balance;    /* Of what the options select. */
   struct ljp_growth_sums growth; /* Whatever the options exclude. */
   struct ljp_symbols *symbols;

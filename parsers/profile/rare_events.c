@@ -9,6 +9,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/profile/context.h"
+#include "parsers/profile/gc_cost.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/rows.h"
 #include "parsers/profile/traces.h"
@@ -34,6 +35,8 @@ static enum ljp_status events_take_gc(struct ljp_profile *p,
     return status;
   p->has_gc = true;
   if ((status = ljp_profile_take_heap(p, gc)))
+    return status;
+  if (p->options.gc_cost && (status = ljp_gc_cost_phase(p, vm, gc)))
     return status;
   if (!events_keep(p, p->gc_count))
     return LJP_OK;

@@ -5,6 +5,7 @@
 ** record go through several short loops, each of which prefetches what the
 ** next one needs. One thread a profile.
 */
+#include "parsers/profile/gc_cost.h"
 #include "parsers/profile/points.h"
 #include "parsers/profile/rows.h"
 #include "src/base/assert.h"
@@ -62,6 +63,21 @@ static enum ljp_status samples_count(struct ljp_profile *p,
   return samples_count_rows(p, s, context, row, count);
 }
 
+/* Notes which samples are the collector's. */
+static enum ljp_status samples_collector(struct ljp_profile *p,
+                                         const struct ljp_timed_sample *s,
+                                         const uint32_t *context, size_t count)
+{
+  enum ljp_status status;
+  for (size_t i = 0; i < count; i++)
+    if (s[i].sample.state == LJP_VMSTATE_GC &&
+        p->contexts[context[i]].kind == LJP_PRODUCER_CPU &&
+        (status = ljp_gc_cost_add(p, ljp_profile_since(p, s[i].time_ns),
+                                  context[i], s[i].sample.weight)))
+      return status;
+  return LJP_OK;
+}
+
 /* Finds the samples' contexts and counts those that are not filtered out. s
 ** is overwritten. */
 static enum ljp_status samples_take(struct ljp_profile *p,
@@ -94,6 +110,8 @@ static enum ljp_status samples_take(struct ljp_profile *p,
     n++;
   }
   ljp_profile_see_time(p, last);
+  if (p->options.gc_cost && (status = samples_collector(p, s, context, n)))
+    return status;
   return samples_count(p, s, context, n);
 }
 

@@ -31,6 +31,9 @@ void ljp_tables_add_memory(struct ljp_profile_memory *to,
   to->old_bytes += from->old_bytes;
   to->recent_objects += from->recent_objects;
   to->recent_bytes += from->recent_bytes;
+  to->marked_objects += from->marked_objects;
+  to->marked_bytes += from->marked_bytes;
+  to->gc_ns += from->gc_ns;
   to->slices |= from->slices;
 }
 

@@ -57,6 +57,16 @@ static void check_tables(const struct ljp_profile *p, uint64_t samples,
   MUST(seen_allocs <= allocs && seen_allocs == p->totals.alloc_events);
 }
 
+/* The parts of the collector's time add up to the whole. */
+static void check_gc_cost(const struct ljp_profile *p)
+{
+  const struct ljp_profile_gc_cost *c = &p->gc_cost;
+  uint64_t parts = 0;
+  for (uint32_t i = 1; i < p->memory_count; i++)
+    parts += p->memory[i].gc_ns;
+  MUST(parts == c->mark_ns + c->sweep_ns + c->unplaced_ns);
+}
+
 static void report(struct ljp_profile *p, unsigned measure, unsigned by,
                    bool json, bool tree)
 {
@@ -115,12 +125,13 @@ static void check_fold(struct ljp_profile *p, uint64_t samples, uint64_t allocs)
   MUST(live == bytes);
   MUST(ljp_profile_fold(p, NULL) == LJP_OK);
   MUST(p->row_count == rows && p->memory_count == memory);
+  check_gc_cost(p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  const struct ljp_profile_options options = {.no_symbols = true,
-                                              .points = size % 2};
+  const struct ljp_profile_options options = {
+      .no_symbols = true, .points = size % 2, .gc_cost = true};
   const struct ljp_item *e;
   uint64_t samples = 0, allocs = 0;
   MUST(ljp_reader_memory(&reader, data, size) == LJP_OK);
@@ -134,11 +145,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (ljp_profile_add(p, &reader) == LJP_OK) {
     MUST(ljp_profile_finish(p) == LJP_OK);
     check_tables(p, samples, allocs);
+    check_gc_cost(p);
     unsigned any = size ? data[size / 2] : 0;
-    report(p, any % 7, any % 11, false, any & 1);
-    report(p, (any + 1) % 7, (any + 3) % 11, true, any & 2);
+    report(p, any % LJP_MEASURES, any % 11, false, any & 1);
+    report(p, (any + 1) % LJP_MEASURES, (any + 3) % 11, true, any & 2);
     check_fold(p, samples, allocs);
-    report(p, any % 7, any % 11, any & 4, any & 1);
+    report(p, any % LJP_MEASURES, any % 11, any & 4, any & 1);
   } else {
     MUST(p->error[0]);
   }

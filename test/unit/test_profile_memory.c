@@ -19,8 +19,8 @@ static struct ljp_reader reader;
 static enum ljp_status load(const void *data, size_t size, bool points,
                             struct ljp_profile_totals *totals)
 {
-  const struct ljp_profile_options options = {.no_symbols = true,
-                                              .points = points};
+  const struct ljp_profile_options options = {
+      .no_symbols = true, .points = points, .gc_cost = points};
   enum ljp_status status = ljp_reader_memory(&reader, data, size);
   if (status)
     return status;

@@ -129,7 +129,8 @@ static struct ljp_str budget_trim(const char *from, size_t len)
 static struct ljp_str budget_word(struct scan *s)
 {
   size_t from = s->at;
-  while (budget_is_letter(s->text[s->at]))
+  while (budget_is_letter(s->text[s->at]) ||
+         (s->text[s->at] == '-' && s->at > from))
     s->at++;
   return ljp_str(s->text + from, s->at - from);
 }
@@ -160,7 +161,8 @@ static bool budget_unknown_figure(struct scan *s, size_t at,
   snprintf(copy, sizeof copy, "%.*s", (int)word.len, word.data);
   if (!word.len)
     return budget_wrong(s, at,
-                        "a budget begins with a figure: cpu, wall, alloc, "
+                        "a budget begins with a figure: cpu, wall, gc-cost, "
+                        "alloc, "
                         "live, leaks, peak, churn, own(...), total(...), "
                         "samples, duration, unsampled or lost");
   for (unsigned i = 1; i < FIGURES; i++)
@@ -442,7 +444,8 @@ static bool budget_check_unit(struct scan *s)
                         ljp_figure_name(b->figure));
   }
   if (kind == LJP_UNIT_COUNT ? counted && b->figure != LJP_FIGURE_DURATION &&
-                                   b->figure != LJP_FIGURE_UNSAMPLED
+                                   b->figure != LJP_FIGURE_UNSAMPLED &&
+                                   b->figure != LJP_FIGURE_GC_COST
                              : kind == wanted)
     return true;
   return budget_wrong(
@@ -450,7 +453,8 @@ static bool budget_check_unit(struct scan *s)
       ljp_figure_name(b->figure), b->subject.len ? "%, " : "",
       wanted == LJP_UNIT_COUNT ? "a number" : ljp_unit_kind_text(wanted),
       wanted == LJP_UNIT_BYTES ? ", or objects"
-      : wanted == LJP_UNIT_TIME && ljp_figure_is_measure(b->figure)
+      : wanted == LJP_UNIT_TIME && ljp_figure_is_measure(b->figure) &&
+              b->figure != LJP_FIGURE_GC_COST
           ? ", or samples"
           : "");
 }

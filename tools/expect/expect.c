@@ -28,7 +28,8 @@ static const char help[] =
     "  'alloc(parse) <= 1.05 * base.ljp'   with what it calls, against another "
     "file\n"
     "\n"
-    "Figures: cpu, wall (time); alloc, live, leaks, peak, churn (memory);\n"
+    "Figures: cpu, wall, gc-cost (time); alloc, live, leaks, peak, churn "
+    "(memory);\n"
     "samples, duration, unsampled, lost. The first two kinds take a name: a\n"
     "function (parse, or 'parse app.lua' if there are several), a file, a "
     "line\n"
@@ -193,6 +194,7 @@ static void expect_load(const struct expect *x, struct expect_file *f)
   const struct ljp_profile_options options = {.thread = x->thread,
                                               .no_symbols = x->no_symbols,
                                               .lua_view = !x->native,
+                                              .gc_cost = !x->thread,
                                               .progress = ljp_progress_bytes,
                                               .progress_ctx = &progress};
   char error[LJP_READER_ERROR_BYTES + 64];

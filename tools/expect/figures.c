@@ -49,6 +49,27 @@ static void figure_time(const struct ljp_budget *b,
              fmax(scale * share.high, value));
 }
 
+/* The collector's time: what it does for whom is known from the samples that met
+** it, and how long it ran from all samples. */
+static void figure_gc_cost(const struct ljp_profile *p,
+                           const struct ljp_budget *b,
+                           const struct ljp_figure_match *m,
+                           struct ljp_figure_value *v)
+{
+  double value = (double)m->value.weight, all = (double)m->all.weight;
+  bool percent = b->unit->kind == LJP_UNIT_PERCENT;
+  double whole = percent ? all : (double)p->totals.cpu_ns;
+  double n = (double)(percent ? p->gc_cost.samples : p->totals.samples);
+  double x = whole > 0 ? value / whole : 0;
+  struct ljp_bounds share = ljp_share_bounds(x * n, n);
+  double scale = percent ? 100 : whole;
+  v->samples = p->gc_cost.samples;
+  v->sampled = true;
+  value = percent ? 100 * x : value;
+  figure_set(v, value, fmin(scale * share.low, value),
+             fmax(scale * share.high, value));
+}
+
 static void figure_memory(const struct ljp_profile *p,
                           const struct ljp_budget *b,
                           const struct ljp_figure_match *m,
@@ -118,6 +139,16 @@ static bool figure_has(const struct ljp_profile *p, const char *file,
                                       : "");
   if (*measure == LJP_MEASURE_CPU && !cpu)
     return figure_lacks(v, file, "CPU samples", "");
+  if (*measure == LJP_MEASURE_GC_COST && (!cpu || !p->has_memory))
+    return figure_lacks(v, file, cpu ? "memory events" : "CPU samples",
+                        " (record with --memory: the time of the collector "
+                        "needs both)");
+  if (*measure == LJP_MEASURE_GC_COST && p->options.thread) {
+    snprintf(v->why, sizeof v->why,
+             "gc-cost is known for all threads together "
+             "(leave out --thread)");
+    return false;
+  }
   if (*measure == LJP_MEASURE_WALL && !wall)
     return figure_lacks(v, file, "wall-clock samples",
                         " (record with --event wall)");
@@ -173,7 +204,9 @@ enum ljp_status ljp_figure_take(struct ljp_profile *p, const char *file,
   enum ljp_status status = ljp_figure_find(p, file, b, measure, &match, v->why);
   if (status || (!match.found && !b->optional) || *v->why)
     return status;
-  if (ljp_measure_is_memory(measure))
+  if (measure == LJP_MEASURE_GC_COST)
+    figure_gc_cost(p, b, &match, v);
+  else if (ljp_measure_is_memory(measure))
     figure_memory(p, b, &match, v);
   else
     figure_time(b, &match, v);

@@ -41,7 +41,9 @@ static void amount_plain(const struct ljp_report *r, uint64_t weight,
 
 void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
 {
-  bool estimated = ljp_is_estimated(r);
+  bool estimated =
+      ljp_is_estimated(r) ||
+      (r->p->sampled_memory && r->select.measure == LJP_MEASURE_GC_COST);
   char text[24];
   amount_plain(r, weight, text);
   snprintf(out, 24, "%s%.22s", estimated ? "~" : "", text);
@@ -61,6 +63,11 @@ void ljp_count_amount(const struct ljp_report *r, uint64_t count, char out[24])
 bool ljp_is_untimed(const struct ljp_report *r)
 {
   return r->p->recorded_by && !ljp_measure_is_memory(r->select.measure);
+}
+
+bool ljp_has_counts(const struct ljp_report *r)
+{
+  return !ljp_is_untimed(r) && r->select.measure != LJP_MEASURE_GC_COST;
 }
 
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count)
@@ -122,11 +129,13 @@ void ljp_json_value(const struct ljp_report *r, const char *prefix,
     LJP_MEASURE_LIST(LJP_X)
 #undef LJP_X
   }
-  ljp_print_format(r->out, "\"%s_%s\":%" PRIu64, prefix, count,
-                   ljp_count_of(r, value->count));
+  bool counted = r->select.measure != LJP_MEASURE_GC_COST;
+  if (counted)
+    ljp_print_format(r->out, "\"%s_%s\":%" PRIu64, prefix, count,
+                     ljp_count_of(r, value->count));
   if (!ljp_is_untimed(r))
-    ljp_print_format(r->out, ",\"%s_%s\":%" PRIu64, prefix, weight,
-                     value->weight);
+    ljp_print_format(r->out, "%s\"%s_%s\":%" PRIu64, counted ? "," : "", prefix,
+                     weight, value->weight);
   ljp_print_format(r->out, ",\"%s_percent\":%.4f", prefix,
                    ljp_percent(r, value));
   if (!ljp_is_estimated(r))

@@ -28,7 +28,7 @@ static const char help[] =
     "has its\n"
     "name. SOURCE is a path as the profile has it, or the end of that path.\n"
     "\n"
-    "  --cpu --wall --alloc --live --leaks --peak --churn\n"
+    "  --cpu --wall --gc-cost --alloc --live --leaks --peak --churn\n"
     "                     what to count, as in 'ljprof report'\n"
     "  --source DIR       look for the source file in DIR\n"
     "  --context N        show N lines around each line that counts (default "

@@ -64,8 +64,9 @@ static int open_choose_measure(const struct ljp_report_options *c,
       count++;
     }
   if (count > 1) {
-    ljp_command_error(command, "only one of --cpu, --wall, --alloc, --live, "
-                               "--leaks, --peak and --churn can be given");
+    ljp_command_error(command, "only one of --cpu, --wall, --gc-cost, --alloc, "
+                               "--live, --leaks, --peak and --churn can be "
+                               "given");
     return LJP_EXIT_USAGE;
   }
   if (c->jit && ljp_measure_is_memory(*chosen)) {
@@ -107,6 +108,15 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
       (c->time && (code = open_parse_time_range(command, c->time, &options))) ||
       (code = ljp_select_check(c->focus, c->ignore, command)))
     return code;
+  if (select.measure == LJP_MEASURE_GC_COST && (c->time || c->thread)) {
+    ljp_command_error(command,
+                      "--gc-cost divides the collector's time over "
+                      "the whole session, so %s cannot be given with "
+                      "it",
+                      c->time ? "--time" : "--thread");
+    return LJP_EXIT_USAGE;
+  }
+  options.gc_cost = select.measure == LJP_MEASURE_GC_COST;
   options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
   r->path = file;
   r->color = open_is_terminal();
@@ -148,6 +158,12 @@ const char *ljp_report_lacks(const struct ljp_report *r)
     return p->has_memory ? NULL
                          : "the file has no memory events ('ljprof record "
                            "--memory' records them)";
+  if (r->select.measure == LJP_MEASURE_GC_COST)
+    return p->has_memory && p->recorded[LJP_PRODUCER_CPU] && !p->recorded_by
+               ? NULL
+               : "the time of the collector needs CPU samples and memory "
+                 "events "
+                 "in one file ('ljprof record --memory' records both)";
   if (p->recorded_by)
     return NULL;
   if (r->select.measure == LJP_MEASURE_WALL)

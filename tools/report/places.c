@@ -172,6 +172,8 @@ static const char *places_text(enum ljp_measure measure)
     return "most CPU time";
   case LJP_MEASURE_WALL:
     return "most wall time";
+  case LJP_MEASURE_GC_COST:
+    return "most to collect";
   case LJP_MEASURE_ALLOC:
     return "most allocated";
   case LJP_MEASURE_LIVE:

@@ -17,6 +17,9 @@ static const char help[] =
     "allocations,\n"
     "whichever the file has):\n"
     "  --cpu, --wall      samples of the CPU timer or of the wall-clock timer\n"
+    "  --gc-cost          CPU time of the garbage collector, by what allocated "
+    "the\n"
+    "                     memory that it marks and sweeps\n"
     "  --alloc            all allocations\n"
     "  --live             memory allocated in the session and live at its end\n"
     "  --leaks            live memory that survived two GC cycles; memory that "
@@ -221,7 +224,8 @@ int ljp_command_report(int argc, char **argv)
   common.native |= r.jit || r.by == LJP_BY_TRACE || r.c_lines;
   if ((code = ljp_report_open(&common, "report", a.file, &r)))
     return code;
-  if (r.by == LJP_BY_TYPE && !ljp_measure_is_memory(r.select.measure)) {
+  if (r.by == LJP_BY_TYPE && !ljp_measure_is_memory(r.select.measure) &&
+      r.select.measure != LJP_MEASURE_GC_COST) {
     ljp_command_error("report", "--by type: samples have no type; it groups "
                                 "memory (--alloc, --live, --leaks ...)");
     ljp_report_close(&r);

@@ -123,6 +123,8 @@ void ljp_count_amount(const struct ljp_report *r, uint64_t count, char out[24]);
 /* Whether the report is on samples of a file without times: then the weights
 ** are the numbers of samples. */
 bool ljp_is_untimed(const struct ljp_report *r);
+/* Whether values have counts of samples or objects. */
+bool ljp_has_counts(const struct ljp_report *r);
 /* Number of samples, or of whole objects. */
 uint64_t ljp_count_of(const struct ljp_report *r, uint64_t count);
 double ljp_percent(const struct ljp_report *r, const struct ljp_value *value);

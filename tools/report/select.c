@@ -60,6 +60,8 @@ struct ljp_value ljp_select_row(const struct ljp_select *s,
         (measure == LJP_MEASURE_CPU ? LJP_PRODUCER_CPU : LJP_PRODUCER_WALL))
       break;
     return (struct ljp_value){row->count, row->weight, 0, none};
+  case LJP_MEASURE_GC_COST:
+    return (struct ljp_value){0, m->gc_ns, 0, none};
   case LJP_MEASURE_ALLOC:
     return (struct ljp_value){m->alloc_objects, m->alloc_bytes, 0, e->alloc};
   case LJP_MEASURE_LIVE:

@@ -11,6 +11,7 @@
 #define LJP_MEASURE_LIST(_)                                                    \
   _(CPU, "cpu", "samples", "ns", "CPU time")                                   \
   _(WALL, "wall", "samples", "ns", "wall-clock time")                          \
+  _(GC_COST, "gc-cost", "samples", "ns", "time of the garbage collector")      \
   _(ALLOC, "alloc", "objects", "bytes", "memory allocated")                    \
   _(LIVE, "live", "objects", "bytes", "memory live at the end")                \
   _(LEAKS, "leaks", "objects", "bytes", "memory that looks leaked")            \

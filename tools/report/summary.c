@@ -3,6 +3,7 @@
 ** missing.
 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,6 +125,13 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
       summary_json_key(out, "peak_ns", t->peak_ns);
     ljp_report_memory_json(r);
   }
+  if (r->select.measure == LJP_MEASURE_GC_COST) {
+    summary_json_key(out, "gc_samples", p->gc_cost.samples);
+    summary_json_key(out, "gc_mark_ns", p->gc_cost.mark_ns);
+    summary_json_key(out, "gc_sweep_ns", p->gc_cost.sweep_ns);
+    summary_json_key(out, "gc_unknown_ns", p->gc_cost.unplaced_ns);
+    summary_json_key(out, "gc_before_ns", p->gc_cost.before_ns);
+  }
   summary_json_times(r);
   summary_json_key(out, "lost", t->lost_all + t->swallowed);
   summary_json_key(out, "lost_in_gaps", t->swallowed);
@@ -162,6 +170,12 @@ void ljp_report_json_end(const struct ljp_report *r)
   ljp_print_str(r->out, "]}\n");
 }
 
+/* The time of the collector. */
+static uint64_t summary_gc_time(const struct ljp_profile *p)
+{
+  return p->gc_cost.mark_ns + p->gc_cost.sweep_ns + p->gc_cost.unplaced_ns;
+}
+
 /* Prints what was measured. */
 static void summary_print_measured(const struct ljp_report *r)
 {
@@ -170,15 +184,20 @@ static void summary_print_measured(const struct ljp_report *r)
   struct ljp_print *out = r->out;
   char amount[24];
   ljp_amount(r, all->weight, amount);
+  const char *measured = amount;
+  /* Only the parts are estimated: the whole is the sum of the samples. */
+  if (r->select.measure == LJP_MEASURE_GC_COST &&
+      all->weight == summary_gc_time(p) && *amount == '~')
+    measured++;
   ljp_print_format(out, "%s: ", ljp_measure_text(r->select.measure));
   if (!ljp_is_untimed(r))
-    ljp_print_format(out, "%s in ", amount);
+    ljp_print_format(out, ljp_has_counts(r) ? "%s in " : "%s", measured);
   ljp_count_amount(r, all->count, amount);
-  ljp_print_format(out, "%s %s", amount,
-                   ljp_measure_is_memory(r->select.measure) ? "object"
-                                                            : "sample");
-  if (ljp_count_of(r, all->count) != 1)
-    ljp_print_str(out, "s");
+  if (ljp_has_counts(r) || ljp_is_untimed(r))
+    ljp_print_format(out, "%s %s%s", amount,
+                     ljp_measure_is_memory(r->select.measure) ? "object"
+                                                              : "sample",
+                     ljp_count_of(r, all->count) == 1 ? "" : "s");
   if (p->recorded_by) {
     ljp_print_format(out, ", recorded by %s\n", p->recorded_by);
     return;
@@ -208,6 +227,29 @@ static void summary_print_measured(const struct ljp_report *r)
   ljp_print_str(out, "\n");
 }
 
+/* What the collector did, and how exactly that is known. */
+static void summary_gc_cost(const struct ljp_report *r)
+{
+  const struct ljp_profile_gc_cost *c = &r->p->gc_cost;
+  if (!c->samples) {
+    ljp_print_str(r->out, "no sample met the collector\n");
+    return;
+  }
+  ljp_print_str(r->out, "marking ");
+  ljp_units_time(r->out, c->mark_ns);
+  ljp_print_str(r->out, ", sweeping ");
+  ljp_units_time(r->out, c->sweep_ns);
+  if (c->unplaced_ns) {
+    ljp_print_str(r->out, ", in unknown phases ");
+    ljp_units_time(r->out, c->unplaced_ns);
+  }
+  ljp_print_format(r->out,
+                   ", in %" PRIu64 " sample%s (+- %.0f %% in 95 of 100 "
+                   "cases)\n",
+                   c->samples, c->samples == 1 ? "" : "s",
+                   200 / sqrt((double)c->samples));
+}
+
 void ljp_report_head(const struct ljp_report *r)
 {
   struct ljp_print *out = r->out;
@@ -222,6 +264,8 @@ void ljp_report_head(const struct ljp_report *r)
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);
+  if (r->select.measure == LJP_MEASURE_GC_COST)
+    summary_gc_cost(r);
   if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");

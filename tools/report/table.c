@@ -138,7 +138,7 @@ static void table_text_row(const struct ljp_report *r,
   char amount[24], name[4096];
   ljp_amount(r, v->self.weight, amount);
   ljp_print_format(out, "%10s %6.2f%%", amount, ljp_percent(r, &v->self));
-  if (!ljp_is_untimed(r)) {
+  if (ljp_has_counts(r)) {
     ljp_count_amount(r, v->self.count, amount);
     ljp_print_format(out, " %10s", amount);
   }
@@ -166,7 +166,7 @@ static void table_text_row(const struct ljp_report *r,
   ljp_print_str(out, "\n");
   if (r->by != LJP_BY_STACK)
     return;
-  int indent = table_has_times(r) ? 42 : ljp_is_untimed(r) ? 22 : 33;
+  int indent = table_has_times(r) ? 42 : ljp_has_counts(r) ? 33 : 22;
   if (ljp_is_estimated(r))
     indent += 22;
   for (uint32_t n = r->p->nodes[groups->first[group]].parent; n;
@@ -182,7 +182,7 @@ static void table_text_head(const struct ljp_report *r)
 {
   bool memory = ljp_measure_is_memory(r->select.measure);
   ljp_print_format(r->out, "%10s %7s", "self", "%");
-  if (!ljp_is_untimed(r))
+  if (ljp_has_counts(r))
     ljp_print_format(r->out, " %10s", memory ? "objects" : "samples");
   if (ljp_by_of_frame(r->by))
     ljp_print_format(r->out, " %10s %7s", "total", "%");
@@ -224,7 +224,7 @@ static void table_text_rest(const struct ljp_report *r,
   char amount[24];
   ljp_amount(r, rest->weight, amount);
   ljp_print_format(r->out, "%10s %6.2f%%", amount, ljp_percent(r, rest));
-  if (!ljp_is_untimed(r)) {
+  if (ljp_has_counts(r)) {
     ljp_count_amount(r, rest->count, amount);
     ljp_print_format(r->out, " %10s", amount);
   }
