@@ -161,6 +161,7 @@ class App {
     this.valuesKey = valuesKey + state.invert;
     this.search(tree);
     this.show(contexts);
+    this.places(source, contexts);
     this.took = performance.now() - began;
   }
 
@@ -217,13 +218,13 @@ class App {
     return (node, f) => palette.fills[kind[f]][shades[f]];
   }
 
-  amount(x) {
-    return (this.view.estimated ? '~' : '') + this.plainAmount(x);
+  amount(x, view = this.view) {
+    return (view.estimated ? '~' : '') + this.plainAmount(x, view);
   }
 
-  plainAmount(x) {
-    const {unit, counts} = this.view;
-    const metric = this.metric();
+  plainAmount(x, view = this.view) {
+    const {unit, counts} = view;
+    const metric = view === this.view ? this.metric() : 'weight';
     if (metric === 'count') return asCount(x) + ' ' + counts;
     return unit === 'ns' ? asTime(x) : unit === 'bytes' ? asBytes(x)
       : unit === 'share' ? asTime(x) + '/s'
