@@ -134,6 +134,33 @@ static enum ljp_status definitions_builtin(struct ljp_profile *p,
   return ljp_profile_intern_string(p, name, id);
 }
 
+/* Keeps a function in p->blacklisted, once. */
+static enum ljp_status
+definitions_blacklisted(struct ljp_profile *p,
+                        const struct ljp_profile_proto *proto)
+{
+  struct ljp_index *index = &p->pass->blacklisted_index;
+  const struct ljp_profile_blacklisted b = {proto->file, proto->name,
+                                            proto->first_line};
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(
+      ljp_hash_mix((uint64_t)b.file << 32 | b.name, p->strings.seed),
+      b.first_line));
+  if (!ljp_index_reserve(index) ||
+      !ljp_array_reserve(&p->blacklisted, p->blacklisted_count,
+                         &p->pass->blacklisted_room, sizeof *p->blacklisted))
+    return LJP_ERR_MEM;
+  struct ljp_index_slot *slot = ljp_index_at(index, hash);
+  for (; slot->item; slot = ljp_index_next(index, slot)) {
+    const struct ljp_profile_blacklisted *old = &p->blacklisted[slot->item - 1];
+    if (old->file == b.file && old->name == b.name &&
+        old->first_line == b.first_line)
+      return LJP_OK;
+  }
+  ljp_index_put(index, slot, hash, p->blacklisted_count);
+  p->blacklisted[p->blacklisted_count++] = b;
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
                                        struct ljp_profile_proto *proto)
 {
@@ -158,6 +185,9 @@ enum ljp_status ljp_profile_find_proto(struct ljp_profile *p, uint64_t id,
                         : ljp_profile_intern_string(p, name, &fresh.name)) ||
           (fresh.known && !fresh.builtin &&
            (status = definitions_chunk_name(p, rec->chunk, &fresh.file))))
+        return status;
+      if (fresh.known && !fresh.builtin && rec->flags & LJP_PROTO_BLACKLISTED &&
+          (status = definitions_blacklisted(p, &fresh)))
         return status;
     }
     *entry = fresh;

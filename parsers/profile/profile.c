@@ -49,6 +49,7 @@ static void profile_free_pass(struct ljp_profile *p)
   ljp_index_fini(&pass->context_index);
   ljp_index_fini(&pass->row_index);
   ljp_index_fini(&pass->trace_index);
+  ljp_index_fini(&pass->blacklisted_index);
   ljp_stack_map_clear(&pass->stacks);
   free(pass->protos);
   ljp_gc_cost_free(pass);
@@ -85,6 +86,7 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->marks);
   free(p->traces);
   free(p->trace_events);
+  free(p->blacklisted);
   free(p->points);
   free(p);
 }

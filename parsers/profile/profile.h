@@ -252,6 +252,11 @@ struct ljp_profile_trace_event {
   uint8_t what;   /* enum ljp_trace_what. */
 };
 
+/* A function that LuaJIT had blacklisted when its definition was written. */
+struct ljp_profile_blacklisted {
+  uint32_t file, name, first_line;
+};
+
 struct ljp_profile_totals {
   uint64_t samples, cpu_ns;       /* From CPU producers. */
   uint64_t wall_samples, wall_ns; /* From wall-clock producers. */
@@ -325,10 +330,12 @@ struct ljp_profile {
   struct ljp_profile_mark *marks;
   struct ljp_profile_trace *traces; /* [0]: none. */
   struct ljp_profile_trace_event *trace_events;
+  struct ljp_profile_blacklisted *blacklisted;
   struct ljp_profile_point *points;
   uint32_t frame_count, function_count, node_count, context_count, row_count;
   uint32_t memory_count, module_count, thread_count, vm_count;
   uint32_t gc_count, mark_count, trace_count, trace_event_count, point_count;
+  uint32_t blacklisted_count;
   uint64_t origin_ns;      /* CLOCK_MONOTONIC of the first block. */
   uint64_t origin_wall_ns; /* Since 1970; 0: not known. */
   uint64_t end_ns;         /* Since the origin: of the last event. */

@@ -42,3 +42,7 @@ flags() {
 same "a function that was blacklisted" "8 " "$(flags closures)"
 same "a function that is compiled" "0 " "$(flags each)"
 same "a function that was switched off" "0 " "$(flags switched_off)"
+"$ljprof" report --jit --json warm.ljp > jit.json || fail "report --jit"
+same "the report lists it" "closures" "$(python3 -c 'import json
+r = json.load(open("jit.json"))["blacklisted"]
+print(*sorted({p["function"].split()[0] for p in r} & {"each", "closures", "switched_off"}))')"

@@ -34,8 +34,8 @@
     "runs interpreted: the trace compiler gave up", "see the reason")          \
   _(BLACKLIST, "blacklisted", "blacklisted", 5,                                \
     "runs interpreted: the trace compiler will not try again",                 \
-    "find what ended the recordings here (ljprof report --jit), and move it "  \
-    "out of the hot path")                                                     \
+    "record from the start of the program: then the reason is told, and what " \
+    "to change")                                                               \
   _(EXITS, "exits", "exits-without-side-trace", 5,                             \
     "compiled code is left again and again",                                   \
     "make the branches of the loop take few and steady ways and types, or "    \

@@ -39,6 +39,16 @@ static bool jit_is_blacklisted(const struct advise_facts *a, uint32_t function)
   return false;
 }
 
+/* Whether the function is blacklisted, and the file does not tell why. Then
+** recordings only end with "blacklisted" here. */
+static bool jit_is_only_blacklisted(const struct advise_facts *a,
+                                    uint32_t function)
+{
+  uint64_t count;
+  const struct advise_abort *b = jit_main_abort(a, function, &count);
+  return jit_is_blacklisted(a, function) && (!b || !b->reason->weight);
+}
+
 void advise_rule_aborts(const struct advise_facts *a,
                         struct advise_findings *all)
 {
@@ -47,7 +57,8 @@ void advise_rule_aborts(const struct advise_facts *a,
   for (uint32_t i = 0; a->abort_count && i < n; i++) {
     uint64_t count;
     const struct advise_abort *b = jit_main_abort(a, functions[i], &count);
-    if (!b)
+    if (!b || jit_is_only_blacklisted(a, functions[i]) ||
+        jit_is_only_blacklisted(a, b->at_function))
       continue;
     struct advise_finding f = {.kind = LJP_ADVISE_ABORT,
                                .reason = b->reason,
@@ -81,9 +92,7 @@ void advise_rule_blacklisted(const struct advise_facts *a,
   uint32_t functions[RULE_FUNCTIONS];
   uint32_t n = advise_functions(a, WORKS_SLOW, functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t count;
-    if (!jit_is_blacklisted(a, functions[i]) ||
-        jit_main_abort(a, functions[i], &count))
+    if (!jit_is_only_blacklisted(a, functions[i]))
       continue;
     struct advise_finding f = {
         .kind = LJP_ADVISE_BLACKLIST,
@@ -92,8 +101,8 @@ void advise_rule_blacklisted(const struct advise_facts *a,
         .evidence = advise_sum(a, functions[i], WORKS_SLOW),
         .bound = advise_below(a, functions[i], true)};
     snprintf(f.text, sizeof f.text,
-             "the function is blacklisted; the recordings that led to this "
-             "are not in the file");
+             "the function was blacklisted before the recording began, so the "
+             "reason is not in the file");
     advise_found(a, all, &f);
   }
 }

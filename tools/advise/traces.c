@@ -4,46 +4,8 @@
 */
 #include <stdlib.h>
 
+#include "parsers/profile/named_functions.h"
 #include "tools/advise/advise.h"
-
-static uint32_t traces_hash(uint32_t file, uint32_t name, uint32_t first_line)
-{
-  return ljp_hash_finish(
-      ljp_hash_mix(ljp_hash_mix((uint64_t)file << 32 | name, 0), first_line));
-}
-
-static bool traces_index(const struct ljp_profile *p, struct ljp_index *index)
-{
-  for (uint32_t i = 1; i < p->function_count; i++) {
-    const struct ljp_profile_frame *f = &p->frames[p->functions[i].frame];
-    if (f->kind != LJP_FRAME_LUA && f->kind != LJP_FRAME_LUA_INLINED)
-      continue;
-    if (!ljp_index_reserve(index))
-      return false;
-    uint32_t hash = traces_hash(f->file, f->name, f->first_line);
-    struct ljp_index_slot *slot = ljp_index_at(index, hash);
-    while (slot->item)
-      slot = ljp_index_next(index, slot);
-    ljp_index_put(index, slot, hash, i);
-  }
-  return ljp_index_reserve(index);
-}
-
-static uint32_t traces_function(const struct ljp_profile *p,
-                                const struct ljp_index *index,
-                                const struct ljp_profile_trace_event *e)
-{
-  uint32_t hash = traces_hash(e->file, e->name, e->first_line);
-  struct ljp_index_slot *slot = ljp_index_at(index, hash);
-  for (; slot->item; slot = ljp_index_next(index, slot)) {
-    const struct ljp_profile_frame *f =
-        &p->frames[p->functions[slot->item - 1].frame];
-    if (slot->hash == hash && f->file == e->file && f->name == e->name &&
-        f->first_line == e->first_line)
-      return slot->item - 1;
-  }
-  return 0;
-}
 
 static void traces_take(struct advise_facts *a,
                         const struct ljp_profile_trace_event *e,
@@ -93,13 +55,27 @@ static int traces_by_place(const void *x, const void *y)
 bool ljp_advise_collect_traces(struct advise_facts *a)
 {
   const struct ljp_profile *p = a->p;
-  struct ljp_index index = {0};
-  a->aborts = malloc(((size_t)p->trace_event_count + 1) * sizeof *a->aborts);
-  bool ok = a->aborts && traces_index(p, &index);
-  for (uint32_t i = 0; ok && i < p->trace_event_count; i++)
-    traces_take(a, &p->trace_events[i],
-                traces_function(p, &index, &p->trace_events[i]));
-  ljp_index_fini(&index);
+  struct ljp_index index;
+  bool ok = ljp_named_functions_init(p, &index);
+  a->aborts = malloc(((size_t)p->trace_event_count + p->blacklisted_count + 1) *
+                     sizeof *a->aborts);
+  ok = ok && a->aborts;
+  for (uint32_t i = 0; ok && i < p->trace_event_count; i++) {
+    const struct ljp_profile_trace_event *e = &p->trace_events[i];
+    traces_take(a, e,
+                ljp_named_function(p, &index, e->file, e->name, e->first_line));
+  }
+  for (uint32_t i = 0; ok && i < p->blacklisted_count; i++) {
+    const struct ljp_profile_blacklisted *b = &p->blacklisted[i];
+    a->aborts[a->abort_count++] =
+        (struct advise_abort){.file = b->file,
+                              .name = b->name,
+                              .first_line = b->first_line,
+                              .function = ljp_named_function(
+                                  p, &index, b->file, b->name, b->first_line),
+                              .count = 1};
+  }
+  ljp_named_functions_fini(&index);
   uint32_t n = 0;
   if (ok && a->abort_count)
     qsort(a->aborts, a->abort_count, sizeof *a->aborts, traces_by_place);

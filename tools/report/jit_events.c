@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
-#include "parsers/base/index.h"
+#include "parsers/profile/named_functions.h"
 
 static const struct ljp_profile *jit_sort_profile;
 
@@ -54,53 +54,6 @@ static bool jit_follow_fates(const struct ljp_profile *p, struct ljp_jit *jit)
   free(next);
   free(alive);
   return ok;
-}
-
-/* Index of functions by file, name and first line, which is all that events
-** know of them. */
-struct jit_names {
-  struct ljp_index index;
-};
-
-static uint32_t jit_hash_function(uint32_t file, uint32_t name,
-                                  uint32_t first_line)
-{
-  return ljp_hash_finish(
-      ljp_hash_mix(ljp_hash_mix((uint64_t)file << 32 | name, 0), first_line));
-}
-
-static bool jit_index_functions(const struct ljp_profile *p,
-                                struct jit_names *names)
-{
-  for (uint32_t i = 1; i < p->function_count; i++) {
-    const struct ljp_profile_frame *f = &p->frames[p->functions[i].frame];
-    if (f->kind != LJP_FRAME_LUA && f->kind != LJP_FRAME_LUA_INLINED)
-      continue;
-    if (!ljp_index_reserve(&names->index))
-      return false;
-    uint32_t hash = jit_hash_function(f->file, f->name, f->first_line);
-    struct ljp_index_slot *slot = ljp_index_at(&names->index, hash);
-    while (slot->item)
-      slot = ljp_index_next(&names->index, slot);
-    ljp_index_put(&names->index, slot, hash, i);
-  }
-  return ljp_index_reserve(&names->index);
-}
-
-static uint32_t jit_find_function(const struct ljp_profile *p,
-                                  const struct jit_names *names,
-                                  const struct ljp_profile_trace_event *e)
-{
-  uint32_t hash = jit_hash_function(e->file, e->name, e->first_line);
-  struct ljp_index_slot *slot = ljp_index_at(&names->index, hash);
-  for (; slot->item; slot = ljp_index_next(&names->index, slot)) {
-    const struct ljp_profile_frame *f =
-        &p->frames[p->functions[slot->item - 1].frame];
-    if (slot->hash == hash && f->file == e->file && f->name == e->name &&
-        f->first_line == e->first_line)
-      return slot->item - 1;
-  }
-  return 0;
 }
 
 /* The innermost Lua frame of a stack; 0: none. */
@@ -154,13 +107,48 @@ static uint32_t jit_merge_places(struct ljp_jit_place *places, uint32_t count)
   return n;
 }
 
+/* Adds functions that were blacklisted before the session began, if no event
+** tells of them. Line 0 sorts them before the places of events. */
+static void jit_add_blacklisted(const struct ljp_profile *p,
+                                const struct ljp_index *names,
+                                struct ljp_jit *jit)
+{
+  struct ljp_jit_place *list = jit->blacklisted;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->blacklisted_count; i++) {
+    const struct ljp_profile_blacklisted *b = &p->blacklisted[i];
+    list[jit->blacklisted_count++] =
+        (struct ljp_jit_place){.name = b->name,
+                               .file = b->file,
+                               .first_line = b->first_line,
+                               .function = ljp_named_function(
+                                   p, names, b->file, b->name, b->first_line),
+                               .count = 1};
+  }
+  if (jit->blacklisted_count)
+    qsort(list, jit->blacklisted_count, sizeof *list, jit_by_place);
+  for (uint32_t i = 0; i < jit->blacklisted_count; i++) {
+    const struct ljp_jit_place *next =
+        i + 1 < jit->blacklisted_count ? &list[i + 1] : NULL;
+    if (!list[i].line && next && next->file == list[i].file &&
+        next->name == list[i].name && next->first_line == list[i].first_line)
+      continue;
+    list[n] = list[i];
+    if (!list[n].line)
+      list[n].line = list[n].first_line;
+    n++;
+  }
+  jit->blacklisted_count = n;
+}
+
 static bool jit_take_events(const struct ljp_profile *p, struct ljp_jit *jit)
 {
-  struct jit_names names = {0};
-  size_t room = (size_t)p->trace_event_count + 1;
+  struct ljp_index names;
+  size_t room = (size_t)p->trace_event_count + p->blacklisted_count + 1;
+  bool ok = ljp_named_functions_init(p, &names);
   jit->places = malloc(room * sizeof *jit->places);
   jit->blacklisted = malloc(room * sizeof *jit->blacklisted);
-  bool ok = jit->places && jit->blacklisted && jit_index_functions(p, &names);
+  ok = ok && jit->places && jit->blacklisted;
   for (uint32_t i = 0; ok && i < p->trace_event_count; i++) {
     const struct ljp_profile_trace_event *e = &p->trace_events[i];
     jit->has_events = true;
@@ -169,12 +157,14 @@ static bool jit_take_events(const struct ljp_profile *p, struct ljp_jit *jit)
       continue;
     if (e->what < sizeof jit->events / sizeof *jit->events)
       jit->events[e->what]++;
-    struct ljp_jit_place place = {.name = e->name,
-                                  .file = e->file,
-                                  .first_line = e->first_line,
-                                  .line = e->line,
-                                  .function = jit_find_function(p, &names, e),
-                                  .count = 1};
+    struct ljp_jit_place place = {
+        .name = e->name,
+        .file = e->file,
+        .first_line = e->first_line,
+        .line = e->line,
+        .function =
+            ljp_named_function(p, &names, e->file, e->name, e->first_line),
+        .count = 1};
     if (e->what == LJP_TRACE_ABORT) {
       place.reason = e->reason;
       place.parent = e->parent;
@@ -187,7 +177,9 @@ static bool jit_take_events(const struct ljp_profile *p, struct ljp_jit *jit)
       jit->blacklisted[jit->blacklisted_count++] = place;
     }
   }
-  ljp_index_fini(&names.index);
+  if (ok)
+    jit_add_blacklisted(p, &names, jit);
+  ljp_named_functions_fini(&names);
   if (ok) {
     jit->place_count = jit_merge_places(jit->places, jit->place_count);
     jit->blacklisted_count =
