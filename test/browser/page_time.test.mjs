@@ -46,6 +46,37 @@ test('the timeline obeys the keyboard and says what is selected', async () => {
   assert.equal(await total(), sum(cpu.stacks()));
 });
 
+test('keys that come faster than frames are not lost', async () => {
+  const [said, waited] = await page.evaluate(() => {
+    const line = document.getElementById('timeline');
+    const {ljprof} = globalThis;
+    const down = (key, shiftKey) => line.dispatchEvent(
+      new KeyboardEvent('keydown', {key, shiftKey, bubbles: true}));
+    down('ArrowRight');
+    down('ArrowRight');
+    down('ArrowRight', true);
+    return [document.getElementById('said').textContent, ljprof.waiting];
+  });
+  assert.ok(waited, 'no frame was drawn in between');
+  await settle(page);
+  const [, a, b] = (await hash()).match(/t=(\d+)-(\d+)/).map(Number);
+  const step = Math.round(json.ticks / 50);
+  assert.deepEqual([a, b], [step, 7 * step]);
+  assert.equal(said, await page.evaluate(() =>
+    globalThis.ljprof.timeline.describe()));
+  // The same for rows of the table.
+  await press('Escape', 't');
+  const order = await page.evaluate(() => {
+    const {table} = globalThis.ljprof;
+    for (let i = 0; i < 3; i++)
+      table.box.dispatchEvent(new KeyboardEvent('keydown',
+        {key: 'ArrowDown', bubbles: true}));
+    return table.look.rows.map((r) => r.f);
+  });
+  await settle(page);
+  assert.equal(await page.evaluate(() => globalThis.ljprof.state.sel), order[2]);
+});
+
 test('leaks are of the whole session, whatever time is selected', async () => {
   await page.locator('#timeline').focus();
   await press('ArrowRight');

@@ -231,6 +231,9 @@ Object.assign(App.prototype, {
     };
     addEventListener('hashchange', follow);
     addEventListener('popstate', follow);
+    // A key acts on what the keys before it have chosen, even if it comes before
+    // the next frame.
+    addEventListener('keydown', () => this.drawn(), true);
     addEventListener('keydown', (e) => this.key(e));
     byId('tabs').addEventListener('keydown', (e) => {
       const by = {ArrowLeft: -1, ArrowRight: 1}[e.key];

@@ -50,10 +50,7 @@ class App {
     Object.assign(this.state, change);
     if (!this.waiting) {
       this.waiting = true;
-      requestAnimationFrame(() => {
-        this.waiting = false;
-        this.refresh();
-      });
+      requestAnimationFrame(() => this.drawn());
     }
     clearTimeout(this.hashTimer);
     this.hashTimer = 0;
@@ -65,6 +62,13 @@ class App {
     };
     if (history === 'push') write('pushState');
     else this.hashTimer = setTimeout(() => write('replaceState'), 120);
+  }
+
+  // Draws what is waiting to be drawn.
+  drawn() {
+    if (!this.waiting) return;
+    this.waiting = false;
+    this.refresh();
   }
 
   get view() {

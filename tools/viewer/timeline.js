@@ -373,19 +373,20 @@ class Timeline {
     const step = Math.max(1, Math.round(this.span / 50));
     const s = this.selection || [0, Math.max(1, step * 5)];
     const by = {ArrowLeft: -step, ArrowRight: step}[e.key];
-    if (e.key === 'Escape') {
-      this.hooks.select(null);
-    } else if (by && e.shiftKey) {
-      this.hooks.select([s[0], Math.min(this.span, Math.max(s[0] + 1, s[1] + by))]);
+    let range = null;
+    if (by && e.shiftKey) {
+      range = [s[0], Math.min(this.span, Math.max(s[0] + 1, s[1] + by))];
     } else if (by) {
       const move = !this.selection ? 0
         : Math.max(-s[0], Math.min(this.span - s[1], by));
-      this.hooks.select([s[0] + move, s[1] + move]);
-    } else {
+      range = [s[0] + move, s[1] + move];
+    } else if (e.key !== 'Escape') {
       return;
     }
     e.preventDefault();
     e.stopPropagation();
+    this.selection = range;
+    this.hooks.select(range);
     this.hooks.announce(this.describe());
   }
 
