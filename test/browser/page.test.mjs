@@ -56,6 +56,7 @@ test('names from a file stay text', async () => {
   assert.equal(await cell.count(), 1);
   await cell.click();
   assert.equal(await page.locator('#details h2').textContent(), EVIL);
+  assert.doesNotMatch(await page.locator('#details').innerText(), /null|undefined/);
   assert.equal(await page.locator('img').count(), 0);
 });
 

@@ -22,7 +22,7 @@ class Details {
     const kind = KINDS[frames.kind[f]];
     const place = profile.place(f);
     const top = this.box.scrollTop;
-    this.box.replaceChildren(
+    this.box.replaceChildren(...[
       el('div', {class: 'head'},
         el('i', {class: 'dot', style: `background:${
           look.palette.fills[frames.kind[f]][0]}`}),
@@ -48,7 +48,7 @@ class Details {
       this.lines(look),
       this.neighbours(look, 'Called by', look.callers),
       this.neighbours(look, 'Calls', look.callees),
-      this.stack(look));
+      this.stack(look)].filter(Boolean));
     this.box.scrollTop = top;
   }
 
