@@ -62,6 +62,8 @@ const char *ljp_profile_kind_text(unsigned kind)
     return "beyond the limit";
   case LJP_FRAME_BEFORE:
     return "before the session";
+  case LJP_FRAME_UNRECORDED:
+    return "not recorded";
   case LJP_FRAME_COLLECTOR:
     return "garbage collector";
   case LJP_FRAME_OUTSIDE:
@@ -168,6 +170,9 @@ static void name_add_function(struct line *line, const struct ljp_profile *p,
     return;
   case LJP_FRAME_BEFORE:
     name_add(line, "(allocated before the session)");
+    return;
+  case LJP_FRAME_UNRECORDED:
+    name_add(line, "(memory that is not recorded)");
     return;
   case LJP_FRAME_COLLECTOR:
     name_add(line, "[garbage collector]");

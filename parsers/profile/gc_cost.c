@@ -272,7 +272,7 @@ static enum ljp_status gc_cost_rests(struct ljp_profile *p)
     }
     p->gc_cost.before_ns += older;
     if ((status = gc_cost_rest(p, LJP_NODE_BEFORE, v, older)) ||
-        (status = gc_cost_rest(p, LJP_NODE_NO_STACK, v, v->rest_ns)))
+        (status = gc_cost_rest(p, LJP_NODE_UNRECORDED, v, v->rest_ns)))
       return status;
   }
   return LJP_OK;
@@ -298,6 +298,8 @@ static void gc_cost_place_rest(struct ljp_profile_pass *pass)
 enum ljp_status ljp_gc_cost_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
+  if (!p->has_memory)
+    return LJP_OK; /* There is nobody to divide it among. */
   gc_cost_sum_time(p->pass);
   gc_cost_place_rest(p->pass);
   if ((status = gc_cost_sum_work(p)))

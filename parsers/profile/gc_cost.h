@@ -29,8 +29,8 @@ static inline void ljp_gc_cost_outlived(struct ljp_profile_memory *m,
   m->marked_bytes += bytes * cycles;
 }
 
-/* Divides the collector's time among the rows: gc_ns and p->gc_cost. Call when
-** all memory is counted. */
+/* Divides the collector's time among the rows: gc_ns and p->gc_cost, which stay
+** zero without memory events. Call when all memory is counted. */
 enum ljp_status ljp_gc_cost_finish(struct ljp_profile *p);
 
 struct ljp_profile_pass;

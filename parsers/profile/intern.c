@@ -291,9 +291,9 @@ enum ljp_status ljp_profile_intern_memory(struct ljp_profile *p, uint32_t row,
 enum ljp_status ljp_profile_init_intern(struct ljp_profile *p)
 {
   static const char text[] = TOO_MANY_NAMES;
-  static const uint8_t own[] = {LJP_FRAME_ROOT, LJP_FRAME_NO_STACK,
-                                LJP_FRAME_LOST, LJP_FRAME_TOO_MANY,
-                                LJP_FRAME_BEFORE};
+  static const uint8_t own[] = {LJP_FRAME_ROOT,   LJP_FRAME_NO_STACK,
+                                LJP_FRAME_LOST,   LJP_FRAME_TOO_MANY,
+                                LJP_FRAME_BEFORE, LJP_FRAME_UNRECORDED};
   enum ljp_status status;
   uint32_t frame, node;
   if ((status = ljp_strings_init(&p->strings, LJP_PROFILE_MAX_STRING_BYTES)) ||

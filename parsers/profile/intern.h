@@ -15,7 +15,8 @@ enum {
   LJP_NODE_NO_STACK = 1,
   LJP_NODE_LOST,
   LJP_NODE_TOO_MANY,
-  LJP_NODE_BEFORE
+  LJP_NODE_BEFORE,
+  LJP_NODE_UNRECORDED
 };
 
 /* Makes the strings, the nodes above, and memory[0]. */

@@ -51,6 +51,7 @@ enum ljp_profile_kind {
   LJP_FRAME_LOST,          /* For the callers that were lost in a gap. */
   LJP_FRAME_TOO_MANY,      /* For stacks beyond the limits above. */
   LJP_FRAME_BEFORE,        /* For memory allocated before the session. */
+  LJP_FRAME_UNRECORDED,    /* For memory of VMs without memory events. */
   LJP_FRAME_COLLECTOR,     /* For the collector, in the Lua view. */
   LJP_FRAME_OUTSIDE,       /* For stacks without Lua, in the Lua view. */
   LJP_FRAME_ROOT           /* Of node 0 only. */

@@ -2,7 +2,7 @@
 // `ljprof report` and `ljprof diff --json` of the same files.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {mkdtempSync, rmSync} from 'node:fs';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {after, before, test} from 'node:test';
@@ -100,6 +100,55 @@ test('both views of the page have the functions of their reports', async () => {
   const one = await opened('one.html', '#view=table');
   assert.equal(await one.locator('[data-id=native]').count(), 0);
   await closed(one);
+  await closed(page);
+});
+
+test('the tab of GC cost has the figures of its report', async () => {
+  const file = join(dir, 'collects.ljp');
+  const script = join(dir, 'collects.lua');
+  writeFileSync(script, `
+    local keep = {}
+    local function hold(n) for i = 1, n do keep[i] = {i, i} end end
+    local function churn(n) local t for i = 1, n do t = {i, i} end return t end
+    hold(20000)
+    local enough = os.clock() + 0.3
+    repeat churn(20000) until os.clock() > enough`);
+  execFileSync(join(build, 'bin/ljprof'), ['record', '--memory', '--sample', '4096',
+    '-o', file, '--', join(build, 'bin/luajit'), '-joff', script], {stdio: 'pipe'});
+  ljprof('flame', file, '-o', join(dir, 'gc.html'));
+  const page = await opened('gc.html', '#tab=gc-cost&view=table');
+  for (const options of [[], ['--native']]) {
+    const report = JSON.parse(ljprof('report', '--gc-cost', '--json', '--top', '0',
+      file, ...options));
+    const own = {};
+    for (const row of report.rows)
+      if (row.self_ns) own[row.name] = (own[row.name] || 0) + row.self_ns;
+    const [shown, total] = await page.evaluate(() => {
+      const {profile, sums, tree} = globalThis.ljprof;
+      const out = {};
+      for (let f = 1; f < profile.frames.n; f++)
+        if (profile.functions[f] === f && sums.self[f] > 0)
+          out[profile.label(f)] = (out[profile.label(f)] || 0) + sums.self[f];
+      return [out, tree.total[0]];
+    });
+    assert.deepEqual(shown, own);
+    const t = report.totals;
+    assert.ok(t.gc_samples > 0);
+    assert.equal(total, t.gc_mark_ns + t.gc_sweep_ns + t.gc_unknown_ns);
+    await page.keyboard.press('n');
+    await settle(page);
+  }
+  // It has no numbers of samples to choose, whatever another tab shows.
+  assert.deepEqual(await page.locator('[data-id=metric] option').allTextContents(),
+    ['Time']);
+  await page.keyboard.press('1');
+  await settle(page);
+  await page.locator('[data-id=metric]').selectOption('count');
+  await page.getByRole('tab', {name: 'GC cost'}).click();
+  await settle(page);
+  assert.match(await page.locator('tbody tr').first().innerText(), /ms/);
+  assert.match(await page.locator('#subtitle').getAttribute('title'),
+    /Garbage collector: marking .*, sweeping .*, in \d+ samples/);
   await closed(page);
 });
 

@@ -58,6 +58,9 @@ grep -q ' samples  *total' gc.txt && fail "a column of samples: $(cat gc.txt)"
 grep -q '^ *~.* ~.* hold app.lua' gc.txt ||
   fail "what sampled memory costs is no estimate: $(cat gc.txt)"
 ok "text: $(grep '^marking' gc.txt)"
+"$ljprof" flame --svg --view gc-cost -o gc.svg app.ljp || fail "as a drawing"
+grep -q '<title>hold' gc.svg || fail "no box of what stays: $(cat gc.svg)"
+ok "drawn"
 "$ljprof" expect app.ljp 'gc-cost(hold) <= 100 %' 'gc-cost <= 1 h' > out.txt ||
   fail "as budgets: $(cat out.txt)"
 ok "budgets know it"
@@ -71,4 +74,6 @@ refuses "a part of the session" 2 "so --time cannot be given with it" \
   "$ljprof" report --gc-cost --time 0..1 app.ljp
 refuses "one of the threads" 2 "so --thread cannot be given with it" \
   "$ljprof" report --gc-cost --thread 1 app.ljp
+refuses "a drawing of one of the threads" 2 "so --thread cannot be given with" \
+  "$ljprof" flame --svg --view gc-cost --thread 1 -o one.svg app.ljp
 refuses "two measures" 2 "only one of" "$ljprof" report --gc-cost --cpu app.ljp

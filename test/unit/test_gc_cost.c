@@ -161,10 +161,11 @@ static void marking_is_paid_by_survivors_and_sweeping_by_all(void **state)
   ljp_profile_free(p);
 }
 
-static void without_phases_or_memory_nothing_is_guessed(void **state)
+static void without_phases_nothing_is_guessed(void **state)
 {
   (void)state;
   begin();
+  mem(LJP_MEM_ALLOC, 0x1000, 100, 1);
   struct ljp_block_head head = test_head(0);
   head.producer = 1;
   put_block_head(&stream, head, &payload);
@@ -174,7 +175,21 @@ static void without_phases_or_memory_nothing_is_guessed(void **state)
   assert_int_equal(p->gc_cost.sweep_ns, 0);
   assert_int_equal(p->gc_cost.before_ns, 0);
   assert_int_equal(p->gc_cost.unplaced_ns, 700);
-  assert_int_equal(cost_of(p, "(no stack)"), 700);
+  assert_int_equal(cost_of(p, "(memory that is not recorded)"), 700);
+  ljp_profile_free(p);
+}
+
+static void without_memory_nobody_pays(void **state)
+{
+  (void)state;
+  begin();
+  payload.len = 0; /* Without a producer of memory events. */
+  producer(2, LJP_PRODUCER_CPU);
+  sample(0, 5, LJP_VMSTATE_GC, 700);
+  struct ljp_profile *p = finish(1);
+  assert_int_equal(p->gc_cost.samples, 1);
+  assert_int_equal(p->gc_cost.unplaced_ns, 0);
+  assert_int_equal(p->memory_count, 1);
   ljp_profile_free(p);
 }
 
@@ -278,7 +293,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(marking_is_paid_by_survivors_and_sweeping_by_all),
-      cmocka_unit_test(without_phases_or_memory_nothing_is_guessed),
+      cmocka_unit_test(without_phases_nothing_is_guessed),
+      cmocka_unit_test(without_memory_nobody_pays),
       cmocka_unit_test(each_vm_pays_for_its_own_memory),
       cmocka_unit_test(what_lives_pays_for_a_collection_that_has_not_ended),
       cmocka_unit_test(parts_add_up_to_the_nanosecond),

@@ -115,7 +115,7 @@ static int diff_parse(struct options *o, int argc, char **argv)
           : o->per_second ? LJP_DIFF_PER_SECOND
                           : LJP_DIFF_AUTO;
   bool known = !o->view;
-  for (int i = 0; i < LJP_PAGE_VIEWS; i++)
+  for (int i = 0; i < LJP_PAGE_VIEW_GC_COST; i++)
     known = known || strcmp(o->view, ljp_diff_views[i].id) == 0;
   if (!known)
     return diff_wrong(

@@ -19,17 +19,18 @@ static const char help[] =
     "\n"
     "The page is one file that needs no network. It has every view that the "
     "file\n"
-    "has data for (CPU, wall clock, allocations, live memory, leaks, JIT "
-    "states),\n"
+    "has data for (CPU, wall clock, allocations, live memory, leaks, "
+    "cost of\n"
+    "collecting, JIT states),\n"
     "search, zoom, a timeline and a table; press '?' in it for a list of "
     "keys.\n"
     "\n"
     "  -o, --output PATH   write to PATH ('-': standard output)\n"
     "  --force             replace PATH if it exists\n"
     "  --svg               make a drawing of one view, for documents\n"
-    "  --view NAME         draw this view: cpu, wall, alloc, live, leaks "
-    "(default:\n"
-    "                      the first that the file has)\n"
+    "  --view NAME         draw this view: cpu, wall, alloc, live, leaks, "
+    "gc-cost\n"
+    "                      (default: the first that the file has)\n"
     "  --source DIR        include the text of measured lines of Lua files "
     "below\n"
     "                      DIR (default: no source text)\n"
@@ -82,9 +83,13 @@ static int flame_parse(struct options *o, int argc, char **argv)
     ljp_command_error("flame", "--view needs --svg; a page has all views");
   else if (!known)
     ljp_command_error("flame",
-                      "unknown view '%s': cpu, wall, alloc, live or leaks "
-                      "expected",
+                      "unknown view '%s': cpu, wall, alloc, live, leaks or "
+                      "gc-cost expected",
                       o->view);
+  else if (o->thread && o->view && strcmp(o->view, "gc-cost") == 0)
+    ljp_command_error("flame", "--view gc-cost divides the collector's time "
+                               "over the whole session, so --thread cannot be "
+                               "given with it");
   else
     return -1;
   return LJP_EXIT_USAGE;
@@ -157,6 +162,7 @@ int ljp_command_flame(int argc, char **argv)
     return code;
   struct ljp_progress progress;
   struct ljp_profile_options options = {.points = true,
+                                        .gc_cost = !o.thread,
                                         .thread = o.thread,
                                         .no_symbols = o.no_symbols,
                                         .lua_view = o.svg && !o.native,

@@ -119,8 +119,8 @@ static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, "}");
 }
 
-/* objects: counts are in units of 1/LJP_OBJECT. */
-static void html_rows(const struct ljp_rows *r, bool objects,
+/* objects: counts are in units of 1/LJP_OBJECT. uncounted: there are none. */
+static void html_rows(const struct ljp_rows *r, bool objects, bool uncounted,
                       struct ljp_print *out)
 {
   struct ljp_column column;
@@ -130,7 +130,7 @@ static void html_rows(const struct ljp_rows *r, bool objects,
       one = 1;        /* Estimates are not whole. */
   bool single = true; /* If all rows have one sample, the column is omitted. */
   for (size_t i = 0; i < r->count; i++)
-    single = single && r->rows[i].count == one;
+    single = single && (uncounted || r->rows[i].count == one);
   ljp_print_format(out, ",\"rows\":%zu", r->count);
   if (objects && one == 1)
     ljp_print_format(out, ",\"count_unit\":%u", (unsigned)LJP_OBJECT);
@@ -175,17 +175,18 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
     int v = needed && !page->rows[i].count ? LJP_PAGE_VIEW_CPU : i;
     if (!page->rows[v].count && !needed)
       continue;
-    ljp_print_format(out,
-                     "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\","
-                     "\"counts\":\"%s\"",
+    ljp_print_format(out, "%s{\"id\":\"%s\",\"name\":\"%s\",\"unit\":\"%s\"",
                      any ? "," : "", all[v].id, all[v].name,
-                     ljp_page_unit(page, (enum ljp_page_view)v), all[v].counts);
-    if (v == LJP_PAGE_VIEW_LEAK || page->untimed)
-      ljp_print_str(out, ",\"untimed\":true");
+                     ljp_page_unit(page, (enum ljp_page_view)v));
+    if (*all[v].counts)
+      ljp_print_format(out, ",\"counts\":\"%s\"", all[v].counts);
     bool memory = v != LJP_PAGE_VIEW_CPU && v != LJP_PAGE_VIEW_WALL;
+    bool gc = v == LJP_PAGE_VIEW_GC_COST;
+    if (v == LJP_PAGE_VIEW_LEAK || gc || page->untimed)
+      ljp_print_str(out, ",\"untimed\":true");
     if (memory && page->estimated)
       ljp_print_str(out, ",\"estimated\":true");
-    html_rows(&page->rows[v], memory, out);
+    html_rows(&page->rows[v], memory && !gc, !*all[v].counts, out);
     ljp_print_str(out, "}");
     any = true;
   }

@@ -11,6 +11,7 @@
 
 #include "parsers/profile/frame_name.h"
 #include "tools/page/stacks.h"
+#include "tools/shared/gc_phases.h"
 
 struct load {
   struct ljp_page *page;
@@ -67,8 +68,8 @@ static void load_points(struct load *l)
   }
 }
 
-/* Adds the rows of the leak report. */
-static void load_leaks(struct load *l)
+/* Adds the rows of the reports on leaks and on the collector's time. */
+static void load_untimed(struct load *l)
 {
   for (uint32_t i = 0; i < l->p->row_count; i++) {
     const struct ljp_profile_row *row = &l->p->rows[i];
@@ -76,7 +77,21 @@ static void load_leaks(struct load *l)
     if (row->memory && (m->old_objects || m->old_bytes))
       ljp_page_row(l->page, LJP_PAGE_VIEW_LEAK, 0, l->stacks.nodes[row->node],
                    l->contexts[row->context], m->old_objects, m->old_bytes);
+    if (row->memory && m->gc_ns)
+      ljp_page_row(l->page, LJP_PAGE_VIEW_GC_COST, 0,
+                   l->stacks.nodes[row->node], l->contexts[row->context], 0,
+                   m->gc_ns);
   }
+}
+
+static void load_gc_cost(struct load *l)
+{
+  static struct ljp_print text; /* Too large for the stack. */
+  if (!l->p->options.gc_cost || !l->p->gc_cost.samples)
+    return;
+  ljp_print_begin(&text, -1);
+  ljp_gc_phases(&text, &l->p->gc_cost);
+  ljp_page_fact(l->page, "Garbage collector", ljp_str(text.buf, text.len));
 }
 
 static void load_gc(struct load *l)
@@ -162,9 +177,10 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
     page->estimated = profile->sampled_memory;
     load_contexts(&l);
     load_points(&l);
-    load_leaks(&l);
+    load_untimed(&l);
     load_gc(&l);
     load_facts(&l, file);
+    load_gc_cost(&l);
   }
   ljp_page_stacks_fini(&l.stacks);
   free(l.contexts);

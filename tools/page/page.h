@@ -37,13 +37,14 @@ enum ljp_page_kind {
       LJP_PAGE_KINDS
 };
 
-/* Views: key, id, name, unit of weights, name of counts. */
+/* Views: key, id, name, unit of weights, name of counts ("": none). */
 #define LJP_PAGE_VIEW_LIST(_)                                                  \
   _(CPU, "cpu", "CPU", "ns", "samples")                                        \
   _(WALL, "wall", "Wall clock", "ns", "samples")                               \
   _(ALLOC, "alloc", "Allocations", "bytes", "objects")                         \
   _(LIVE, "live", "Live", "bytes", "objects")                                  \
-  _(LEAK, "leaks", "Leaks", "bytes", "objects")
+  _(LEAK, "leaks", "Leaks", "bytes", "objects")                                \
+  _(GC_COST, "gc-cost", "GC cost", "ns", "")
 
 enum ljp_page_view {
 #define LJP_X(key, id, name, unit, counts) LJP_PAGE_VIEW_##key,

@@ -3,12 +3,12 @@
 ** missing.
 */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "parsers/stream/names.h"
 #include "tools/report/report.h"
+#include "tools/shared/gc_phases.h"
 #include "tools/shared/units.h"
 
 #define BOLD "\033[1m"
@@ -227,29 +227,6 @@ static void summary_print_measured(const struct ljp_report *r)
   ljp_print_str(out, "\n");
 }
 
-/* What the collector did, and how exactly that is known. */
-static void summary_gc_cost(const struct ljp_report *r)
-{
-  const struct ljp_profile_gc_cost *c = &r->p->gc_cost;
-  if (!c->samples) {
-    ljp_print_str(r->out, "no sample met the collector\n");
-    return;
-  }
-  ljp_print_str(r->out, "marking ");
-  ljp_units_time(r->out, c->mark_ns);
-  ljp_print_str(r->out, ", sweeping ");
-  ljp_units_time(r->out, c->sweep_ns);
-  if (c->unplaced_ns) {
-    ljp_print_str(r->out, ", in unknown phases ");
-    ljp_units_time(r->out, c->unplaced_ns);
-  }
-  ljp_print_format(r->out,
-                   ", in %" PRIu64 " sample%s (+- %.0f %% in 95 of 100 "
-                   "cases)\n",
-                   c->samples, c->samples == 1 ? "" : "s",
-                   200 / sqrt((double)c->samples));
-}
-
 void ljp_report_head(const struct ljp_report *r)
 {
   struct ljp_print *out = r->out;
@@ -264,8 +241,10 @@ void ljp_report_head(const struct ljp_report *r)
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);
-  if (r->select.measure == LJP_MEASURE_GC_COST)
-    summary_gc_cost(r);
+  if (r->select.measure == LJP_MEASURE_GC_COST) {
+    ljp_gc_phases(out, &r->p->gc_cost);
+    ljp_print_str(out, "\n");
+  }
   if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");

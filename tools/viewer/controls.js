@@ -1,6 +1,12 @@
 // Controls: everything around the graph: header, notices, tabs, toolbar, chips,
 // legend, theme and keys. These are methods of App.
 
+// Tabs whose names do not say it all.
+const ABOUT_TABS = {
+  'gc-cost': 'CPU time of the garbage collector, by what allocated the memory ' +
+    'that it marks and sweeps',
+};
+
 Object.assign(App.prototype, {
   header() {
     const {json} = this.profile;
@@ -32,7 +38,7 @@ Object.assign(App.prototype, {
     const now = this.view;
     if (!box.childElementCount)
       box.append(...views.map((v, i) => el('button', {role: 'tab', 'data-tab': v.id,
-        title: `${v.name} (${i + 1})`, onclick: () => this.openTab(v)}, v.name)));
+        title: `${ABOUT_TABS[v.id] || v.name} (${i + 1})`, onclick: () => this.openTab(v)}, v.name)));
     for (const b of box.children) {
       const on = b.dataset.tab === now.id;
       b.setAttribute('aria-selected', on ? 'true' : 'false');
@@ -70,7 +76,8 @@ Object.assign(App.prototype, {
     const what = {ns: 'Time', bytes: 'Bytes', share: 'Time', 'bytes/s': 'Bytes'};
     const metrics = this.diff ? [['weight', 'After'], ['other', 'Before']]
       : [['weight', what[view.unit] || view.unit],
-        ['count', view.counts[0].toUpperCase() + view.counts.slice(1)]]
+        ...(view.counts ? [['count',
+          view.counts[0].toUpperCase() + view.counts.slice(1)]] : [])]
         .slice(view.unit === view.counts ? 1 : 0);
     byId('tools').replaceChildren(...[
       el('div', {class: 'seg', role: 'group', 'aria-label': 'View'},

@@ -117,7 +117,7 @@ class Profile {
         node: column(v.node, n, Uint32Array, true, true),
         ctx: v.ctx === undefined ? new Uint16Array(n)
           : column(v.ctx, n, Uint16Array),
-        count: v.count_unit
+        count: !v.counts ? undefined : v.count_unit
           ? column(v.count, n, Float64Array).map((x) => x / v.count_unit)
           : column(v.count, n, Float64Array),
         weight: column(v.weight, n, Float64Array),
