@@ -46,9 +46,11 @@ limited "elapsed time" record --event wall
 limited "a child" fork --children
 [ -e child-ran-on ] || fail "the child did not run on: $(cat err)"
 limited "memory" record --no-cpu --memory --every
-refuses "a VM that comes too late" 1 "nothing was recorded: its time was over" \
-  "$ljprof" record --duration 1ms -o late.ljp sh -c \
-  "until [ \$((i = i + 1)) = 100000 ]; do :; done; exec '$luajit' -e 'os.exit(0)'"
+[ "${LJP_LIBC:-}" = musl ] || # The shell has another C library.
+  refuses "a VM that comes too late" 1 "nothing was recorded: its time was over" \
+    "$ljprof" record --duration 1ms -o late.ljp sh -c \
+    "until [ \$((i = i + 1)) = 100000 ]; do :; done
+     exec '$luajit' -e 'os.exit(0)'"
 for wrong in 0 -1 nan x 1x '' 1e99 5s5; do
   refuses "--duration '$wrong'" 2 "duration is '$wrong', but wants a number of" \
     "$ljprof" record --duration "$wrong" "$script" record

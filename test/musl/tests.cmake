@@ -30,7 +30,7 @@ else()
 endif()
 
 foreach(name timer_host sysprof record relative_module executes
-    rotation_fails rotation_limit refused_start
+    rotation_fails rotation_limit refused_start duration
     record_child_refused sysprof_truth unsampled wall trace_events markers
     jitdump names protos_gone exit exec copies source_dir memprof_host
     memory_vms memprof_exact memprof_again memprof_faults memprof_inlined
