@@ -8,16 +8,27 @@
 ** its child, the host's, which says where the code is
 ** (lj_cf_table_sort+0x123). Views see one frame: for a builtin the guest's,
 ** for another C function the host's with the guest's kind. Two frames are
-** taken for one call only if they are neighbours and the symbols agree. One
-** thread a profile.
+** taken for one call only if they are neighbours and the symbols agree.
+**
+** Our own code (own_code.h) has no frames: its time counts at a frame
+** LJP_FRAME_PROFILER, and what it allocates for the program, at the frame that
+** called it. One thread a profile.
 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "parsers/profile/intern.h"
+#include "parsers/profile/own_code.h"
 #include "parsers/profile/pass.h"
 #include "parsers/profile/points.h"
 #include "parsers/profile/tables.h"
 #include "src/base/assert.h"
+
+/* Our own code in the old tables. */
+struct rebuild_own {
+  uint8_t *kind;  /* enum ljp_own_code, by node */
+  uint8_t *is_vm; /* by module: it has the VM's assembly */
+};
 
 /* The address to look up for a frame; false: it has none. */
 static bool rebuild_lookup_address(const struct ljp_profile *p,
@@ -122,19 +133,38 @@ static enum ljp_status rebuild_name_frame(struct ljp_profile *p,
   return status;
 }
 
+/* What a function's code is; up: the node of its caller. */
+static uint8_t rebuild_own_function(const struct ljp_profile *p,
+                                    const struct rebuild_own *own, uint8_t by,
+                                    uint32_t up,
+                                    const struct ljp_profile_frame *f)
+{
+  const struct ljp_profile_frame *caller = &p->frames[p->nodes[up].frame];
+  const bool near = caller->module == f->module;
+  return (uint8_t)ljp_own_function(by, own->is_vm[f->module],
+                                   ljp_profile_str(p, near ? caller->name : 0),
+                                   ljp_profile_str(p, f->name));
+}
+
 /* Adds an old frame to the new tree as a child of parent, with a node for each
 ** function inlined there. called: the kind of the guest's frame that is the
-** same call; 0: there is none. */
+** same call; 0: there is none. *kind: the parent's enum ljp_own_code, then that
+** of the frame. Our own code gets no node. */
 static enum ljp_status rebuild_add_frame(struct ljp_profile *p,
+                                         const struct rebuild_own *own,
                                          const struct ljp_profile_frame *old,
                                          uint8_t called, uint32_t parent,
-                                         uint32_t *node)
+                                         uint32_t *node, uint8_t *kind)
 {
   const struct ljp_symbol *symbol = rebuild_symbol(p, old);
   struct ljp_profile_frame f = *old;
   enum ljp_status status;
   uint32_t frame, i = symbol ? symbol->count : 0;
   if (!symbol) {
+    *kind = (uint8_t)ljp_own_frame(*kind, old->kind);
+    *node = parent;
+    if (*kind)
+      return LJP_OK;
     if ((status = ljp_profile_intern_frame(p, &f, &frame)))
       return status;
     return ljp_profile_intern_node(p, parent, frame, node);
@@ -155,7 +185,11 @@ static enum ljp_status rebuild_add_frame(struct ljp_profile *p,
       return status;
     if (inside)
       continue;
+    if (!outermost || !called)
+      *kind = rebuild_own_function(p, own, *kind, *node, &f);
     outermost = false;
+    if (*kind)
+      continue;
     if ((status = rebuild_intern_text(p, s[i].file, &f.file)) ||
         (status = ljp_profile_intern_frame(p, &f, &frame)) ||
         (status = ljp_profile_intern_node(p, *node, frame, node)))
@@ -208,10 +242,12 @@ static void rebuild_free_indexes(struct ljp_profile_pass *pass)
   ljp_live_fini(&pass->live);
 }
 
-/* map: from a node of the pass to the new one. */
+/* map: from a node of the pass to the new one; that of our own code, to the one
+** of its caller. */
 static enum ljp_status rebuild_nodes(struct ljp_profile *p,
                                      const struct ljp_tables *old,
-                                     const uint8_t *used, uint32_t *map)
+                                     const uint8_t *used, uint32_t *map,
+                                     const struct rebuild_own *own)
 {
   struct ljp_profile_frame root = {.kind = LJP_FRAME_ROOT};
   enum ljp_status status;
@@ -233,7 +269,10 @@ static enum ljp_status rebuild_nodes(struct ljp_profile *p,
     if (i > LJP_NODE_TOO_MANY &&
         (!used[i] || (f->kind == LJP_FRAME_CFUNC && !(used[i] & NEEDED))))
       continue;
-    if ((status = rebuild_add_frame(p, f, called, parent, &map[i])))
+    own->kind[i] = own->kind[called == LJP_FRAME_CFUNC ? parent_node->parent
+                                                       : node->parent];
+    if ((status = rebuild_add_frame(p, own, f, called, parent, &map[i],
+                                    &own->kind[i])))
       return status;
     ljp_assert(i != LJP_NODE_TOO_MANY || map[i] == i);
   }
@@ -331,19 +370,47 @@ static void rebuild_sum_totals(struct ljp_profile *p)
   }
 }
 
+/* Gives an old row its new node. */
+static enum ljp_status rebuild_row(struct ljp_profile *p,
+                                   struct ljp_profile_row *row,
+                                   const uint32_t *map,
+                                   const struct rebuild_own *own)
+{
+  struct ljp_profile_frame f = {.kind = LJP_FRAME_PROFILER};
+  const bool ours = own->kind[row->node] &&
+                    p->contexts[row->context].kind != LJP_PRODUCER_MEMORY;
+  enum ljp_status status;
+  uint32_t frame;
+  row->node = map[row->node];
+  if (!ours)
+    return LJP_OK;
+  if ((status = ljp_profile_intern_frame(p, &f, &frame)))
+    return status;
+  return ljp_profile_intern_node(p, row->node, frame, &row->node);
+}
+
 /* Makes the new tables. map, row_map: zero. */
 static enum ljp_status rebuild_tables(struct ljp_profile *p,
                                       const uint8_t *used, uint32_t *map,
                                       uint32_t *row_map)
 {
   struct ljp_tables old;
-  enum ljp_status status;
+  enum ljp_status status = LJP_ERR_MEM;
+  struct rebuild_own own = {calloc(p->node_count, 1),
+                            calloc((size_t)p->module_count + 1, 1)};
   ljp_tables_take(p, &old);
-  if (!(status = rebuild_nodes(p, &old, used, map))) {
-    for (uint32_t i = 0; i < old.row_count; i++)
-      old.rows[i].node = map[old.rows[i].node];
-    status = ljp_tables_move_rows(p, &old, row_map);
+  if (own.kind && own.is_vm) {
+    for (uint32_t i = 0; i < old.frame_count; i++)
+      if (old.frames[i].kind == LJP_FRAME_VM)
+        own.is_vm[old.frames[i].module] = old.frames[i].module != 0;
+    status = rebuild_nodes(p, &old, used, map, &own);
+    for (uint32_t i = 0; i < old.row_count && !status; i++)
+      status = rebuild_row(p, &old.rows[i], map, &own);
+    if (!status)
+      status = ljp_tables_move_rows(p, &old, row_map);
   }
+  free(own.kind);
+  free(own.is_vm);
   ljp_tables_free(&old);
   return status;
 }

@@ -270,6 +270,70 @@ static void rows_are_found_again(void **state)
   ljp_profile_free(p);
 }
 
+/* Both views. */
+#define AT(name) (0x401 + 2 * (name))
+static void our_hooks_are_no_work_of_the_program(void **state)
+{
+  (void)state;
+  uint64_t host = begin_in_host(true);
+  enum { HOOK, INNER, OURS, FRESH, GIVEN, LATE, PARSE, LIKE };
+  static const char *const names[] = {
+      "ljp_hook_gc",     "map_put",   "ljp_every_hook", "every_fresh",
+      "lj_alloc_malloc", "proto_add", "fs_finish",      "ljp_like"};
+  for (unsigned i = 0; i < 2 * sizeof names / sizeof *names; i++)
+    symbol(i / 2 == LIKE ? LIBMINE : LIBVM, 0x400 + i, 0, names[i / 2]);
+  uint64_t f = frame(host, LJP_FRAME_LUA, F, 11);
+  uint64_t add = frame(f, LJP_FRAME_VM, LIBVM, BC_ADD);
+  uint64_t tab = frame(f, LJP_FRAME_HOST, LIBVM, TAB_NEW + 1);
+  uint64_t hook = frame(tab, LJP_FRAME_HOST, LIBVM, AT(HOOK));
+  uint64_t inner = frame(hook, LJP_FRAME_HOST, LIBVM, AT(INNER));
+  uint64_t libc = frame(inner, LJP_FRAME_HOST, LIBMINE, QSORT + 1);
+  uint64_t kernel = frame(libc, LJP_FRAME_KERNEL, 0, 0);
+  uint64_t known = frame(inner, LJP_FRAME_PROFILER, 0, 0);
+  uint64_t collector = frame(inner, LJP_FRAME_HOST, LIBVM, GC_STEP + 1);
+  uint64_t finalizer = frame(inner, LJP_FRAME_LUA, G, 21);
+  uint64_t allocator = frame(tab, LJP_FRAME_HOST, LIBVM, AT(OURS));
+  uint64_t place = frame(allocator, LJP_FRAME_HOST, LIBMINE, QSORT + 1);
+  uint64_t fresh = frame(allocator, LJP_FRAME_HOST, LIBVM, AT(FRESH));
+  uint64_t given = frame(fresh, LJP_FRAME_HOST, LIBVM, AT(GIVEN));
+  uint64_t parse = frame(f, LJP_FRAME_HOST, LIBVM, AT(PARSE));
+  uint64_t late = frame(parse, LJP_FRAME_HOST, LIBVM, AT(LATE));
+  uint64_t like = frame(f, LJP_FRAME_CFUNC, LIBMINE, AT(LIKE));
+  sample(add, 2);
+  sample(hook, 3);
+  sample(inner, 5);
+  sample(libc, 7);
+  sample(kernel, 11);
+  sample(known, 13);
+  sample(collector, 17);
+  sample(finalizer, 19);
+  sample(allocator, 23);
+  sample(place, 29);
+  sample(fresh, 31);
+  sample(given, 37);
+  sample(late, 41);
+  sample(like, 43);
+  struct ljp_profile *p = finish();
+#define IN_F "main;lua_pcall;f a.lua:10;"
+  same_sums(p);
+  assert_int_equal(count_at(p, IN_F "lj_tab_new;[profiler]"),
+                   3 + 5 + 7 + 11 + 13 + 23 + 31);
+  assert_int_equal(count_at(p, IN_F "lj_tab_new;lj_gc_step"), 17);
+  assert_int_equal(count_at(p, IN_F "lj_tab_new;g a.lua:20"), 19);
+  /* What our allocator calls is the program's allocator. */
+  assert_int_equal(count_at(p, IN_F "lj_tab_new;qsort"), 29);
+  assert_int_equal(count_at(p, IN_F "lj_tab_new;lj_alloc_malloc"), 37);
+  assert_int_equal(count_at(p, IN_F "fs_finish;[profiler]"), 41);
+  assert_int_equal(count_at(p, IN_F "ljp_like"), 43);
+#undef IN_F
+  assert_int_equal(ljp_profile_fold(p, NULL), LJP_OK);
+  same_sums(p);
+  assert_int_equal(count_at(p, "f a.lua:10"), 2 + 29 + 37);
+  assert_int_equal(count_at(p, "f a.lua:10;[profiler]"),
+                   3 + 5 + 7 + 11 + 13 + 23 + 31 + 41);
+  ljp_profile_free(p);
+}
+
 /* Every kind of frame above every other, three deep, in two states: folding
 ** keeps the sums, and folding again changes nothing. */
 static void folding_again_changes_nothing(void **state)
@@ -320,6 +384,7 @@ int main(void)
       cmocka_unit_test(the_collector_has_a_frame),
       cmocka_unit_test(stacks_without_lua_are_one_row),
       cmocka_unit_test(rows_are_found_again),
+      cmocka_unit_test(our_hooks_are_no_work_of_the_program),
       cmocka_unit_test(folding_again_changes_nothing),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
