@@ -106,6 +106,9 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
     unsampled_remove(t);
     t = NULL;
   }
+  /* The clock of a thread that has not run yet is 0, as if it had ended. */
+  if (g->options.wall && !from_ns)
+    from_ns = ljp_clock_ns();
   if (!t && (t = unsampled_add()) != NULL)
     *t = (struct ljp_unsampled_thread){.tid = tid,
                                        .thread = thread,

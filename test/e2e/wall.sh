@@ -67,3 +67,16 @@ if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null &&
     fail "unsampled: $(cat undumpable.txt)"
   ok "waits that cannot be looked at are told"
 fi
+
+# Threads that have not run yet when they are met. (A thread's clock is 0 then;
+# end_test looks for threads that were there longer than their session.)
+for k in 1 2 3 4 5 6; do
+  for i in 1 2 3 4 5; do
+    "$ljprof" record --event wall --interval 0.3 -o "threads$k-$i.ljp" -- \
+      "$BUILD_DIR/bin/memory_vms" threads > "threads$k.txt" 2>&1 ||
+      echo bad >> "threads$k.txt"
+  done &
+done
+wait
+! grep -qx bad threads?.txt || fail "threads: $(cat threads?.txt)"
+ok "threads are met as soon as they begin"

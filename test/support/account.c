@@ -4,10 +4,10 @@
 ** without samples and the time of lost samples are the CPU time of the process,
 ** within 2 % or 20 ms. Elapsed time: the weights of a thread's samples and its
 ** time without samples are the time that the thread was in the session, within
-** 2 % or 20 ms. Memory: if every event is recorded, the growth that each
-** VM reports for its heap is the sum of that VM's events, to the byte. (This
-** does not apply if events were lost, or if a NOTE says that the program has
-** replaced an allocator.)
+** 2 % or 20 ms; that is not longer than the session. Memory: if every event is
+** recorded, the growth that each VM reports for its heap is the sum of that
+** VM's events, to the byte. (This does not apply if events were lost, or if a
+** NOTE says that the program has replaced an allocator.)
 **
 ** Usage: account PATH...; folders are searched for streams. Prints a line for
 ** each stream that has figures of its process. Exit code 1: a stream does not
@@ -123,6 +123,37 @@ static void account_memory(const char *path, const struct ljp_growth *g)
           path, sums.unequal, sums.first_unequal, sums.counted, sums.events);
 }
 
+/* When the session began, and the elapsed time that lies before that. */
+struct before {
+  uint64_t began_ns, thread, ns;
+};
+
+static void account_take_before(struct before *b, const struct ljp_item *item)
+{
+  enum { SLACK_NS = 20000000 };
+  const struct ljp_rec_elapsed *e = &item->u.elapsed;
+  if (item->what == LJP_REC_PROCESS &&
+      (!b->began_ns || item->u.process.anchor_mono_ns < b->began_ns))
+    b->began_ns = item->u.process.anchor_mono_ns;
+  if (item->what != LJP_REC_ELAPSED || !b->began_ns)
+    return;
+  if (e->ns > b->ns && e->ns > e->time_ns - b->began_ns + SLACK_NS) {
+    b->ns = e->ns;
+    b->thread = e->thread;
+  }
+}
+
+static void account_before(const char *path, const struct before *b)
+{
+  if (!b->ns)
+    return;
+  counts.wrong++;
+  fprintf(stderr,
+          "FAILED: accounting: %s: thread %" PRIu64 " was there for %" PRIu64
+          " ns, longer than the session\n",
+          path, b->thread, b->ns);
+}
+
 /* Whether an item says that events may be missing. */
 static bool account_excuses(const struct ljp_item *item)
 {
@@ -139,6 +170,7 @@ static int account_file(const char *path, const struct stat *st, int type,
   struct ljp_balance balance;
   struct ljp_growth growth = {0};
   struct ljp_elapsed elapsed = {0};
+  struct before before = {0};
   bool excused = false;
   (void)at;
   if (type != FTW_F || !S_ISREG(st->st_mode) || !account_is_stream(path))
@@ -148,6 +180,7 @@ static int account_file(const char *path, const struct stat *st, int type,
   while (!status && !(status = ljp_reader_next(&reader, &item)) &&
          item->what != LJP_ITEM_FINISH) {
     excused = excused || account_excuses(item);
+    account_take_before(&before, item);
     status = ljp_balance_take(&balance, &reader.model, item, 0);
     status = status ? status : ljp_growth_take(&growth, item);
     status = status ? status : ljp_elapsed_take(&elapsed, &reader.model, item);
@@ -158,6 +191,8 @@ static int account_file(const char *path, const struct stat *st, int type,
     account_cpu_time(path, &balance);
   if (!status && account_is_whole(&reader))
     account_elapsed(path, &elapsed);
+  if (!status && account_is_whole(&reader))
+    account_before(path, &before);
   if (!status && account_is_whole(&reader) && !excused)
     account_memory(path, &growth);
   ljp_balance_fini(&balance);
