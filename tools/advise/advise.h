@@ -79,6 +79,10 @@
     "return nil and a message in place of error() where failing is usual")     \
   _(GC, "gc-pressure", "garbage", 15, "the collector takes much of the time",  \
     "allocate less here")                                                      \
+  _(COLLECT, "collectgarbage", "calls-of-collectgarbage", 5,                   \
+    "collectgarbage() takes much of the time",                                 \
+    "let LuaJIT decide when to collect; if memory then grows too far, make "   \
+    "the pause shorter: collectgarbage(\"setpause\", 150)")                    \
   _(KERNEL, "kernel", "time-in-the-kernel", 10,                                \
     "time is spent in system calls",                                           \
     "make fewer and larger calls: buffer, batch, or keep the result")          \
@@ -205,7 +209,8 @@ struct advise_finding {
   uint32_t function, frame;           /* The place; frame has the line. */
   uint32_t callee;                    /* Function; 0: none. */
   struct advise_value evidence, bound;
-  double percent, error; /* The bound, of the measure. */
+  struct advise_value gc; /* Of the bound: collections. */
+  double percent, error;  /* The bound, of the measure. */
   double evidence_percent, evidence_error;
   uint64_t count;          /* Recordings, flushes ... */
   bool memory;             /* The figures are bytes. */
@@ -258,10 +263,11 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 /* What the remedy can save at a function that has this work: the time of the
 ** lines where it is done, of the trees of traces in which it is done, and of the
 ** collections that it causes (*gc alone): those that run in the function, in
-** these trees, or in a caller into which the function is inlined. */
+** these trees, or in a caller into which the function is inlined. Work of the
+** kinds `everywhere` counts wherever it is done. */
 struct advise_value advise_bound(const struct advise_facts *a,
                                  uint32_t function, unsigned works,
-                                 struct advise_value *gc);
+                                 unsigned everywhere, struct advise_value *gc);
 /* Sum of the samples whose stack contains the function, and, with interpreted,
 ** whose innermost Lua function is not compiled. */
 struct advise_value advise_below(const struct advise_facts *a,
@@ -303,7 +309,7 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 #define LJP_ADVISE_RULE_LIST(_)                                                \
   _(aborts) _(blacklisted) _(exits) _(traces) _(stitching) _(sorts)            \
   _(callbacks) _(strings) _(growing) _(tables) _(closures) _(pairs)            \
-  _(kernel) _(locks) _(errors) _(garbage) _(leaks)
+  _(kernel) _(locks) _(errors) _(collecting) _(garbage) _(leaks)
 /* clang-format on */
 #define LJP_X(name)                                                            \
   void advise_rule_##name(const struct advise_facts *a,                        \

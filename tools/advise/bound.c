@@ -11,9 +11,10 @@ struct bound {
   const struct advise_facts *a;
   uint32_t function;
   unsigned works;
-  uint8_t *lines; /* Of the function: those with such work. */
-  bool *trees;    /* Of traces, by root: those with such work of it. */
-  bool *callers;  /* Functions into which the function is inlined. */
+  unsigned everywhere; /* Work that counts wherever it is done. */
+  uint8_t *lines;      /* Of the function: those with such work. */
+  bool *trees;         /* Of traces, by root: those with such work of it. */
+  bool *callers;       /* Functions into which the function is inlined. */
 };
 
 static uint32_t bound_line(const struct bound *b, uint32_t frame)
@@ -67,30 +68,34 @@ static struct advise_value bound_sum(const struct bound *b,
   struct advise_value sum = {0};
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
-    uint32_t frame = bound_frame(b, row->node);
-    if (!frame || !advise_is_time(b->a, row))
+    uint32_t frame = bound_frame(b, row->node); /* 0: outside Lua */
+    if (!advise_is_time(b->a, row))
       continue;
     struct advise_value v = advise_row_value(b->a, row);
     uint32_t line = bound_line(b, frame), at = p->frames[frame].function;
-    bool here = at == b->function;
+    bool here = frame && at == b->function;
     bool near = b->trees[bound_tree(b, row->node)];
-    if (advise_row_work(b->a, row) == WORK_GC) {
-      if (!here && !near && !b->callers[at])
-        continue;
-      advise_add(gc, v);
-    } else if (!near && !(here && (b->lines[line / 8] >> line % 8 & 1))) {
+    enum advise_work work = advise_row_work(b->a, row);
+    bool gc_work = work == WORK_GC;
+    if (gc_work)
+      near = near || here || b->callers[at];
+    else
+      near = near || (here && (b->lines[line / 8] >> line % 8 & 1));
+    if (!near && !(b->everywhere >> work & 1))
       continue;
-    }
     advise_add(&sum, v);
+    if (gc_work)
+      advise_add(gc, v);
   }
   return sum;
 }
 
 struct advise_value advise_bound(const struct advise_facts *a,
                                  uint32_t function, unsigned works,
-                                 struct advise_value *gc)
+                                 unsigned everywhere, struct advise_value *gc)
 {
-  struct bound b = {.a = a, .function = function, .works = works};
+  struct bound b = {
+      .a = a, .function = function, .works = works, .everywhere = everywhere};
   struct advise_value sum = {0};
   *gc = sum;
   b.lines = calloc(LJP_FRAME_LINE_MASK / 8 + 1, 1);

@@ -29,10 +29,9 @@ void advise_rule_strings(const struct advise_facts *a,
         copies += a->cells[k].value.weight;
     if (copies >= f.evidence.weight / 4)
       f.kind = LJP_ADVISE_CONCAT;
-    struct advise_value gc;
-    f.bound = advise_bound(a, functions[i], works, &gc);
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
     if (f.kind == LJP_ADVISE_CONCAT)
-      advise_add(&f.evidence, gc);
+      advise_add(&f.evidence, f.gc);
     snprintf(f.text, sizeof f.text,
              "building strings, %.0f %% of it copying bytes",
              f.evidence.weight
@@ -55,8 +54,7 @@ void advise_rule_growing(const struct advise_facts *a,
                                .function = functions[i],
                                .frame = advise_line(a, functions[i], works),
                                .evidence = advise_sum(a, functions[i], works)};
-    struct advise_value gc;
-    f.bound = advise_bound(a, functions[i], works, &gc);
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
     snprintf(f.text, sizeof f.text,
              "samples in enlarging tables and in finding their length");
     advise_found(a, all, &f);
@@ -103,9 +101,8 @@ static void work_temporaries(const struct advise_facts *a,
                                .frame = advise_line(a, functions[i], works),
                                .evidence = advise_sum(a, functions[i], works),
                                .objects = objects};
-    struct advise_value gc;
-    f.bound = advise_bound(a, functions[i], works, &gc);
-    advise_add(&f.evidence, gc);
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    advise_add(&f.evidence, f.gc);
     if (objects)
       snprintf(f.text, sizeof f.text,
                "creating %s and collecting garbage; %.0f %% of the bytes are "
@@ -148,8 +145,7 @@ void advise_rule_pairs(const struct advise_facts *a,
                                .function = functions[i],
                                .frame = advise_line(a, functions[i], works),
                                .evidence = advise_sum(a, functions[i], works)};
-    struct advise_value gc;
-    f.bound = advise_bound(a, functions[i], works, &gc);
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
     snprintf(f.text, sizeof f.text,
              "samples in the step from one key to the next (the file does not "
              "tell arrays from other tables)");
@@ -178,40 +174,91 @@ void advise_rule_errors(const struct advise_facts *a,
   advise_found(a, all, &f);
 }
 
+/* Collections that the program asks for. */
+void advise_rule_collecting(const struct advise_facts *a,
+                            struct advise_findings *all)
+{
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, WORK_BIT(GC), functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_COLLECT,
+                               .function = functions[i]};
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < a->cell_count; k++) {
+      const struct advise_cell *c = &a->cells[k];
+      if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
+          !ljp_str_same(ljp_profile_str(a->p, a->p->frames[c->callee].name),
+                        (struct ljp_str){"collectgarbage", 14}))
+        continue;
+      advise_add(&f.evidence, c->value);
+      if (c->value.weight > most) {
+        most = c->value.weight;
+        f.frame = c->frame;
+      }
+    }
+    f.bound = f.gc = f.evidence;
+    snprintf(f.text, sizeof f.text, "samples in collectgarbage()");
+    if (f.evidence.count)
+      advise_found(a, all, &f);
+  }
+}
+
+/* Whether other findings account for most of the collector's time. */
+static bool work_explains_gc(const struct advise_facts *a,
+                             const struct advise_findings *all)
+{
+  struct advise_value sum = {0};
+  for (uint32_t i = 0; i < all->count; i++)
+    advise_add(&sum, all->list[i].gc);
+  return sum.weight > a->works[WORK_GC].weight / 2 ||
+         advise_find(all, LJP_ADVISE_CALLBACK, 0);
+}
+
+/* The line whose objects are freed most: collecting them costs time. NULL: the
+** file has no memory events. */
+static const struct advise_site *work_most_freed(const struct advise_facts *a)
+{
+  const struct advise_site *most = NULL;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < a->site_count; i++) {
+    const struct ljp_profile_memory *m = &a->sites[i].memory;
+    if (m->alloc_bytes <= m->live_bytes)
+      continue;
+    if (m->alloc_bytes - m->live_bytes > bytes) {
+      bytes = m->alloc_bytes - m->live_bytes;
+      most = &a->sites[i];
+    }
+  }
+  return most;
+}
+
+/* Allocating costs time, too: all the time of the function that allocates, and
+** elsewhere the time of what only allocates. */
 void advise_rule_garbage(const struct advise_facts *a,
                          struct advise_findings *all)
 {
-  static const enum ljp_advise_kind causes[] = {
-      LJP_ADVISE_CONCAT, LJP_ADVISE_STRINGS,  LJP_ADVISE_GROW,
-      LJP_ADVISE_TABLES, LJP_ADVISE_CLOSURES, LJP_ADVISE_CALLBACK};
   const unsigned works = WORK_BIT(GC);
-  uint32_t function, most = 0;
-  for (unsigned i = 0; i < sizeof causes / sizeof *causes; i++)
-    if (advise_find(all, causes[i], 0))
-      return;
-  if (!advise_functions(a, works, &function, 1) ||
+  uint32_t function;
+  if (work_explains_gc(a, all) || !advise_functions(a, works, &function, 1) ||
       advise_find(all, LJP_ADVISE_ABORT, function))
     return;
-  struct advise_finding f = {
-      .kind = LJP_ADVISE_GC,
-      .function = function,
-      .frame = advise_line(a, function, works),
-      .evidence = a->works[WORK_GC],
-      .bound = advise_sum(a, 0,
-                          works | WORK_BIT(TABLE) | WORK_BIT(CLOSURE) |
-                              WORK_BIT(STRING) | WORK_BIT(GROW))};
-  for (uint32_t i = 1; i < a->site_count; i++)
-    if (a->sites[i].memory.alloc_bytes > a->sites[most].memory.alloc_bytes)
-      most = i;
-  if (a->site_count) {
-    f.frame = a->sites[most].frame;
+  struct advise_finding f = {.kind = LJP_ADVISE_GC,
+                             .function = function,
+                             .frame = advise_line(a, function, works),
+                             .evidence = a->works[WORK_GC]};
+  const struct advise_site *site = work_most_freed(a);
+  if (site) {
+    f.frame = site->frame;
     f.function = a->p->frames[f.frame].function;
-    f.bytes = a->sites[most].memory.alloc_bytes;
   }
+  f.bound = advise_bound(a, f.function, site ? WORK_ALL : works,
+                         works | WORK_BIT(TABLE) | WORK_BIT(CLOSURE) |
+                             WORK_BIT(STRING) | WORK_BIT(GROW),
+                         &f.gc);
   snprintf(f.text, sizeof f.text,
-           a->site_count ? "this line allocates most"
-                         : "most collections happen here (record with "
-                           "--memory to see what allocates)");
+           site ? "most of what is freed is allocated by this line"
+                : "most collections happen here (record with --memory to see "
+                  "what allocates)");
   advise_found(a, all, &f);
 }
 
