@@ -42,8 +42,8 @@
     "remove what keeps the side trace from being compiled")                    \
   _(TRACES, "too-many-traces", "too-many-traces", 5,                           \
     "traces are compiled and thrown away again",                               \
-    "raise the limits, for example jit.opt.start(\"maxtrace=8000\", "          \
-    "\"maxmcode=16384\"), and keep generated code from being made anew")       \
+    "raise the limits, for example jit.opt.start(\"maxtrace=16000\", "         \
+    "\"maxmcode=81920\"), and keep generated code from being made anew")       \
   _(STITCH, "stitching", "stitching", 3,                                       \
     "compiled code stops at a function that cannot be compiled",               \
     "use functions here that the compiler knows, or call this one outside "    \

@@ -16,7 +16,7 @@ const struct advise_reason ljp_advise_reasons[] = {
    "give the loop more iterations or work, or call it less often"},
   {"trace too long", "trace-too-long", 2,
    "divide the loop's body into functions with loops of their own, or raise "
-   "jit.opt.start(\"maxrecord=8000\")"},
+   "the limit if it is lower: jit.opt.start(\"maxrecord=16000\")"},
   {"trace too deep", "trace-too-deep", 2,
    "make the chain of calls shorter, or the recursion a loop"},
   {"too many snapshots", "too-many-snapshots", 2,
@@ -91,12 +91,12 @@ const struct advise_reason ljp_advise_reasons[] = {
   {"persistent type instability", "type-instability", 2,
    "keep one type for each variable: do not mix nil, integers and cdata"},
   {"failed to allocate mcode memory", "mcode-memory", 2,
-   "free address space near the library, or raise jit.opt.start("
-   "\"maxmcode=16384\")"},
+   "raise jit.opt.start(\"maxmcode=81920\"), or free address space near the "
+   "library"},
   {"machine code too long", "machine-code-too-long", 2,
    "divide the loop, or raise jit.opt.start(\"sizemcode=128\")"},
   {"hit mcode limit", "mcode-limit", 2,
-   "raise jit.opt.start(\"maxmcode=16384\")"},
+   "nothing: LuaJIT goes on in new memory"},
   {"too many spill slots", "too-many-spills", 2,
    "use fewer variables at the same time: divide the loop's body"},
   {"inconsistent register allocation", "register-allocation", 2,
