@@ -50,7 +50,7 @@ bool ljp_read_sync(lua_State *L, void *to, const char **wants)
 bool ljp_read_rotate_bytes(lua_State *L, void *to, const char **wants)
 {
   double bytes = 0;
-  *wants = "a number of bytes from 4096";
+  *wants = "a number of bytes from 4096 to 1e15";
   bool ok = ljp_option_number(L, 4096, 1e15, &bytes);
   ((struct ljp_output *)to)->segment_bytes = (uint64_t)bytes;
   return ok;
@@ -59,7 +59,7 @@ bool ljp_read_rotate_bytes(lua_State *L, void *to, const char **wants)
 bool ljp_read_rotate_seconds(lua_State *L, void *to, const char **wants)
 {
   double seconds = 0;
-  *wants = "a number of seconds from 0.1";
+  *wants = "a number of seconds from 0.1 to 1e9";
   bool ok = ljp_option_number(L, 0.1, 1e9, &seconds);
   ((struct ljp_output *)to)->segment_ms = (uint64_t)(seconds * 1000);
   return ok;
@@ -68,7 +68,7 @@ bool ljp_read_rotate_seconds(lua_State *L, void *to, const char **wants)
 bool ljp_read_keep(lua_State *L, void *to, const char **wants)
 {
   int files = 0;
-  *wants = "a number of files, from 1 (0: all)";
+  *wants = "a number of files from 1 to 1000000 (0: all)";
   bool ok = ljp_option_whole(L, 0, 1000000, &files);
   ((struct ljp_output *)to)->keep_segments = (uint32_t)files;
   return ok;
