@@ -7,6 +7,7 @@
 ljprof="$BUILD_DIR/bin/ljprof"
 luajit="$BUILD_DIR/bin/luajit"
 programs="$SOURCE_DIR/test/advise"
+export LUA_CPATH="$BUILD_DIR/advise/?.so"
 
 # record NAME PROGRAM OPTIONS...: NAME.ljp, NAME.out, NAME.json, NAME.totals. A
 # twin is recorded as its fault is. "-- session: late": the program begins the

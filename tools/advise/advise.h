@@ -52,7 +52,7 @@
     "table.sort calls a Lua function for each comparison",                     \
     "sort plain keys without a comparator, or sort less often")                \
   _(CALLBACK, "callback", "callbacks-from-c", 5, "C code calls back into Lua", \
-    "let Lua call C (polling, iterating, whole batches), not C call Lua")      \
+    "do the loop in Lua and let it call C, or pass whole batches to one call") \
   _(CONCAT, "concat-loop", "concatenation-in-a-loop", 5,                       \
     "a long string is copied again for each piece that is added",              \
     "collect the pieces in a table and call table.concat once, or use a "      \
@@ -142,7 +142,7 @@ enum advise_mark {
   MARK_CLOSURE = 1u << 8,
   MARK_NEXT = 1u << 9,
   MARK_COPY = 1u << 10,
-  MARK_SORT = 1u << 11,
+  MARK_CALL = 1u << 11, /* C code calls Lua through the C API. */
   MARK_LENGTH = 1u << 12,
   MARK_THROW = 1u << 13,
   MARK_FREE = 1u << 14 /* Memory is freed. */
@@ -205,7 +205,7 @@ struct advise_facts {
 
 struct advise_finding {
   enum ljp_advise_kind kind;
-  const struct advise_reason *reason; /* ABORT. */
+  const struct advise_reason *reason; /* ABORT, or a special remedy; NULL. */
   uint32_t function, frame;           /* The place; frame has the line. */
   uint32_t callee;                    /* Function; 0: none. */
   struct advise_value evidence, bound;
@@ -307,9 +307,9 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 /* The rules: rules_jit.c, rules_work.c, rules_memory.c. */
 /* clang-format off */
 #define LJP_ADVISE_RULE_LIST(_)                                                \
-  _(aborts) _(blacklisted) _(exits) _(traces) _(stitching) _(sorts)            \
-  _(callbacks) _(strings) _(growing) _(tables) _(closures) _(pairs)            \
-  _(kernel) _(locks) _(errors) _(collecting) _(garbage) _(leaks)
+  _(aborts) _(blacklisted) _(sorts) _(api_calls) _(callbacks) _(exits)         \
+  _(traces) _(stitching) _(strings) _(growing) _(tables) _(closures)           \
+  _(pairs) _(kernel) _(locks) _(errors) _(collecting) _(garbage) _(leaks)
 /* clang-format on */
 #define LJP_X(name)                                                            \
   void advise_rule_##name(const struct advise_facts *a,                        \

@@ -1,6 +1,6 @@
 /*
-** Rules about C code that calls Lua: table.sort with a comparator, callbacks of
-** the FFI.
+** Rules about C code that calls Lua: table.sort with a comparator, functions
+** that call through the C API, callbacks of the FFI.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +14,17 @@ enum { RULE_FUNCTIONS = 8 };
 struct calls_sum {
   struct advise_value all, lua;
   uint32_t frame;
+  uint32_t node; /* Of the C function. */
   uint64_t most;
 };
 
-static bool calls_is_sort(const struct ljp_profile *p, uint32_t node)
+static bool calls_builtin(const struct ljp_profile *p, uint32_t node,
+                          const char *name)
 {
   const struct ljp_profile_frame *f = &p->frames[p->nodes[node].frame];
   return f->kind == LJP_FRAME_BUILTIN &&
          ljp_str_same(ljp_profile_str(p, f->name),
-                      (struct ljp_str){"table.sort", 10});
+                      (struct ljp_str){name, (uint32_t)strlen(name)});
 }
 
 void advise_rule_sorts(const struct advise_facts *a,
@@ -32,7 +34,7 @@ void advise_rule_sorts(const struct advise_facts *a,
   uint32_t *sort = calloc((size_t)p->node_count + 1, sizeof *sort);
   struct calls_sum *sums = calloc((size_t)p->function_count + 1, sizeof *sums);
   for (uint32_t i = 1; sort && i < p->node_count; i++)
-    sort[i] = calls_is_sort(p, i) ? i : sort[p->nodes[i].parent];
+    sort[i] = calls_builtin(p, i, "table.sort") ? i : sort[p->nodes[i].parent];
   for (uint32_t i = 0; sort && sums && i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     uint32_t s = sort[row->node], caller = s ? a->nodes[s].lua : 0;
@@ -62,6 +64,90 @@ void advise_rule_sorts(const struct advise_facts *a,
   }
   all->no_memory |= !sort || !sums;
   free(sort);
+  free(sums);
+}
+
+/* The node of the C function, called by Lua, for which a row enters or leaves a
+** Lua function through the C API; 0: the row does something else. */
+static uint32_t calls_crossed(const struct advise_facts *a,
+                              const struct ljp_profile_row *row)
+{
+  const struct ljp_profile *p = a->p;
+  const struct advise_node *n = &a->nodes[row->node];
+  uint32_t at = 0;
+  if (n->callee && n->marks & MARK_CALL)
+    at = n->callee;
+  else if (n->lua && !n->callee && advise_row_work(a, row) == WORK_EXIT)
+    at = a->nodes[p->nodes[n->lua].parent].callee;
+  struct ljp_str name = ljp_profile_str(p, p->frames[p->nodes[at].frame].name);
+  bool ffi = name.len >= 4 && memcmp(name.data, "ffi.", 4) == 0;
+  return a->nodes[at].lua && !ffi && !calls_builtin(p, at, "table.sort") ? at
+                                                                         : 0;
+}
+
+/* All time below the calls of this C function by this Lua function. */
+static bool calls_below(const struct advise_facts *a, uint32_t function,
+                        uint32_t called, struct advise_value *sum)
+{
+  const struct ljp_profile *p = a->p;
+  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
+  for (uint32_t i = 1; below && i < p->node_count; i++) {
+    const struct advise_node *n = &a->nodes[i];
+    below[i] = below[p->nodes[i].parent] ||
+               (n->callee == i && n->lua &&
+                p->frames[p->nodes[i].frame].function == called &&
+                p->frames[p->nodes[n->lua].frame].function == function);
+  }
+  for (uint32_t i = 0; below && i < p->row_count; i++)
+    if (below[p->rows[i].node] && advise_is_time(a, &p->rows[i]))
+      advise_add(sum, advise_row_value(a, &p->rows[i]));
+  free(below);
+  return below;
+}
+
+/* A function that calls Lua once, for all the work of the program, is no
+** finding: only the time of entering and leaving is evidence. */
+void advise_rule_api_calls(const struct advise_facts *a,
+                           struct advise_findings *all)
+{
+  static const struct advise_reason gsub = {
+      .anchor = "callbacks-from-c",
+      .remedy = "give string.gsub a replacement string or a table in place of "
+                "the function, or a pattern that matches longer pieces"};
+  const struct ljp_profile *p = a->p;
+  struct calls_sum *sums = calloc((size_t)p->function_count + 1, sizeof *sums);
+  for (uint32_t i = 0; sums && i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t at = advise_is_time(a, row) ? calls_crossed(a, row) : 0;
+    if (!at)
+      continue;
+    struct advise_value v = advise_row_value(a, row);
+    uint32_t frame = p->nodes[a->nodes[at].lua].frame;
+    struct calls_sum *sum = &sums[p->frames[frame].function];
+    advise_add(&sum->all, v);
+    if (v.weight > sum->most) {
+      sum->most = v.weight;
+      sum->frame = frame;
+      sum->node = at;
+    }
+  }
+  all->no_memory |= !sums;
+  for (uint32_t i = 1; sums && i < p->function_count; i++) {
+    struct advise_finding f = {
+        .kind = LJP_ADVISE_CALLBACK,
+        .function = i,
+        .frame = sums[i].frame,
+        .callee = p->frames[p->nodes[sums[i].node].frame].function,
+        .evidence = sums[i].all};
+    if (!sums[i].node || f.evidence.weight < a->all.weight / 20)
+      continue;
+    if (calls_builtin(p, sums[i].node, "string.gsub"))
+      f.reason = &gsub;
+    all->no_memory |= !calls_below(a, i, f.callee, &f.bound);
+    snprintf(f.text, sizeof f.text,
+             "entering and leaving the Lua functions that C code calls");
+    advise_found(a, all, &f);
+  }
   free(sums);
 }
 

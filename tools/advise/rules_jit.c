@@ -157,12 +157,14 @@ void advise_rule_stitching(const struct advise_facts *a,
   }
 }
 
-/* Compiled code returns to interpreted code if its caller is not compiled. */
+/* Compiled code returns to interpreted code if its caller is not compiled, and
+** to C code that called it. */
 static bool jit_explained(const struct advise_facts *a,
                           const struct advise_findings *all, uint32_t function)
 {
   for (uint32_t i = 0; i < all->count; i++)
-    if (all->list[i].kind == LJP_ADVISE_ABORT &&
+    if ((all->list[i].kind == LJP_ADVISE_ABORT ||
+         all->list[i].kind == LJP_ADVISE_CALLBACK) &&
         (all->list[i].function == function ||
          advise_runs_below(a, function, all->list[i].function)))
       return true;
