@@ -329,3 +329,48 @@ test('the page of a comparison says how much changed and how surely',
       report.stacks.length);
     await closed(page);
   });
+
+test('both views of a comparison have the figures of their reports', async () => {
+  const files = [data + 'every-record.ljp', data + 'killed.ljp', '--total'];
+  ljprof('diff', ...files, '-o', join(dir, 'diffs.html'));
+  const page = await opened('diffs.html', '#view=table');
+  const told = (...options) => {
+    const own = {};
+    const report = JSON.parse(ljprof('diff', ...files, '--json', ...options));
+    for (const row of report.rows) {
+      const key = [row.name, row.file, row.line, row.module].join('|');
+      const at = own[key] ||= [0, 0, 0, 0];
+      at[0] += row.self_before;
+      at[1] += row.self_after;
+      at[2] += row.total_before;
+      at[3] += row.total_after;
+    }
+    return own;
+  };
+  const shown = () => page.evaluate(() => {
+    const {profile, change} = globalThis.ljprof;
+    const {name, file, line, module} = profile.frames;
+    const own = {};
+    for (let f = 1; f < profile.frames.n; f++)
+      if (profile.functions[f] === f && change.seen(f))
+        own[[name[f], file[f], line[f], module[f]].join('|')] = change.sums(f);
+    return own;
+  });
+  assert.deepEqual(await shown(), told());
+  await page.keyboard.press('n');
+  await settle(page);
+  assert.deepEqual(await shown(), told('--native'));
+  assert.notDeepEqual(told(), told('--native'));
+  assert.match(await page.evaluate(() => location.hash), /native=1/);
+  const again = await opened('diffs.html', '#view=table&native=1');
+  assert.equal(await again.locator('[data-id=native]').getAttribute('aria-pressed'),
+    'true');
+  assert.equal(await again.locator('tbody').innerText(),
+    await page.locator('tbody').innerText());
+  await closed(again);
+  await closed(page);
+  ljprof('diff', '--native', ...files, '-o', join(dir, 'native.html'));
+  const one = await opened('native.html', '#view=table');
+  assert.equal(await one.locator('[data-id=native]').count(), 0);
+  await closed(one);
+});

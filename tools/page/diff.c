@@ -58,7 +58,9 @@ static const char help[] =
     "  --thread NAME       compare one thread, by name, number or OS number\n"
     "  --native            compare machine code, too; otherwise it counts for "
     "the\n"
-    "                      function that made it run\n"
+    "                      function that made it run. A page has a switch for "
+    "it,\n"
+    "                      and then only that view\n"
     "  --no-symbols        do not look up names of machine code\n"
     "  --help              show this help\n"
     "\n"
@@ -205,7 +207,7 @@ int ljp_command_diff(int argc, char **argv)
   struct ljp_progress progress;
   struct ljp_profile_options options = {.thread = o.thread,
                                         .no_symbols = o.no_symbols,
-                                        .lua_view = !o.native,
+                                        .lua_view = !o.native && !o.html,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
   for (int i = 0; i < 2 && code < 0; i++) {
@@ -220,6 +222,8 @@ int ljp_command_diff(int argc, char **argv)
   if (code < 0) {
     enum ljp_status status =
         ljp_diff_init(&diff, profiles[0], profiles[1], o.files, o.by);
+    if (!status && o.html && !o.native)
+      status = ljp_diff_fold(&diff, profiles[0], profiles[1]);
     int view = status ? -1 : diff_choose_view(&o, &diff);
     if (status)
       ljp_command_error("diff", "%s", ljp_status_text(status));

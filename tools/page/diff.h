@@ -49,6 +49,9 @@ struct ljp_diff {
   struct ljp_diff_value
       *nodes[LJP_PAGE_VIEWS]; /* Self of each node of the page. */
   size_t node_count;          /* Size of each list in nodes[]. */
+  /* After ljp_diff_fold(), what nodes[] was before. NULL: there is one view. */
+  struct ljp_diff_value *native[LJP_PAGE_VIEWS];
+  size_t native_count;
   double sums[LJP_PAGE_VIEWS][2];
   /* As measured, whatever is compared. CPU and wall-clock time has no variance:
   ** all of it was measured. */
@@ -66,6 +69,12 @@ enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const struct ljp_profile *after,
                               const char *const files[2], enum ljp_diff_by by);
 void ljp_diff_fini(struct ljp_diff *diff);
+
+/* Turns both profiles, which are those of ljp_diff_init(), and the comparison to
+** the Lua view. Its values of the native view are kept beside, for a page that
+** has both. LJP_ERR_MEM: diff can only be ended. */
+enum ljp_status ljp_diff_fold(struct ljp_diff *diff, struct ljp_profile *before,
+                              struct ljp_profile *after);
 
 /* Whether both sides have data. */
 bool ljp_diff_has(const struct ljp_diff *diff, enum ljp_page_view view);

@@ -289,48 +289,83 @@ static void diff_choose(struct ljp_diff *d, const struct ljp_profile *before,
                : "the sessions are parts of their programs' lives";
 }
 
+/* What is known about a side before its rows are read. */
+static void diff_describe_side(struct ljp_diff *d, const struct ljp_profile *p,
+                               const char *file, struct ljp_diff_side *s)
+{
+  /* A session without length has no rates. This avoids a division by zero. */
+  s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
+  s->untimed = p->recorded_by;
+  if (s->untimed) /* Values are not per second. */
+    s->seconds = 1;
+  d->page.untimed |= s->untimed;
+  s->samples = p->totals.samples + p->totals.wall_samples;
+  s->file = diff_base_name(&d->page, file);
+  s->program =
+      ljp_page_text(&d->page, ljp_base_name(ljp_profile_str(p, p->executable)));
+  s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
+  s->estimated = p->sampled_memory;
+}
+
+/* Fills nodes[], sums[] and totals[], and adds the doubts. */
+static enum ljp_status diff_take(struct ljp_diff *d,
+                                 const struct ljp_profile *before,
+                                 const struct ljp_profile *after)
+{
+  uint32_t *same = ljp_page_match(before, after);
+  if (!same)
+    return LJP_ERR_MEM;
+  enum ljp_status status = diff_take_side(d, before, 0, same, after);
+  if (!status)
+    status = diff_take_side(d, after, 1, NULL, after);
+  free(same);
+  for (int v = 0;
+       !status && d->by == LJP_DIFF_SHARE && v <= LJP_PAGE_VIEW_ALLOC; v++)
+    diff_equalize(d, v);
+  if (!status)
+    diff_add_doubts(d, before, after);
+  return status ? status : d->page.failed;
+}
+
 enum ljp_status ljp_diff_init(struct ljp_diff *diff,
                               const struct ljp_profile *before,
                               const struct ljp_profile *after,
                               const char *const files[2], enum ljp_diff_by by)
 {
-  const struct ljp_profile *both[] = {before, after};
   memset(diff, 0, sizeof *diff);
   diff_choose(diff, before, after, by);
   enum ljp_status status = ljp_page_init(&diff->page);
-  uint32_t *same = ljp_page_match(before, after);
-  if (!same)
-    status = LJP_ERR_MEM;
-  for (int side = 0; side < 2 && !status; side++) {
-    const struct ljp_profile *p = both[side];
-    struct ljp_diff_side *s = &diff->sides[side];
-    /* A session without length has no rates. This avoids a division by zero. */
-    s->seconds = p->end_ns ? (double)p->end_ns / 1e9 : 1e-9;
-    s->untimed = p->recorded_by;
-    if (s->untimed) /* Values are not per second. */
-      s->seconds = 1;
-    diff->page.untimed |= s->untimed;
-    s->samples = p->totals.samples + p->totals.wall_samples;
-    s->file = diff_base_name(&diff->page, files[side]);
-    s->program = ljp_page_text(
-        &diff->page, ljp_base_name(ljp_profile_str(p, p->executable)));
-    s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
-    s->estimated = p->sampled_memory;
-    status = diff_take_side(diff, p, side, side ? NULL : same, after);
-  }
-  free(same);
-  for (int v = 0;
-       !status && diff->by == LJP_DIFF_SHARE && v <= LJP_PAGE_VIEW_ALLOC; v++)
-    diff_equalize(diff, v);
-  if (!status)
-    diff_add_doubts(diff, before, after);
-  return status ? status : diff->page.failed;
+  if (status)
+    return status;
+  diff_describe_side(diff, before, files[0], &diff->sides[0]);
+  diff_describe_side(diff, after, files[1], &diff->sides[1]);
+  return diff_take(diff, before, after);
+}
+
+enum ljp_status ljp_diff_fold(struct ljp_diff *diff, struct ljp_profile *before,
+                              struct ljp_profile *after)
+{
+  enum ljp_status status;
+  ljp_assert(!diff->native_count);
+  memcpy(diff->native, diff->nodes, sizeof diff->native);
+  diff->native_count = diff->node_count;
+  memset(diff->nodes, 0, sizeof diff->nodes);
+  memset(diff->sums, 0, sizeof diff->sums);
+  memset(diff->totals, 0, sizeof diff->totals);
+  diff->node_count = 0;
+  diff->page.notice_count = 0; /* diff_take() adds those of the Lua view. */
+  if ((status = ljp_profile_fold(before, NULL)) ||
+      (after != before && (status = ljp_profile_fold(after, NULL))))
+    return status;
+  return diff_take(diff, before, after);
 }
 
 void ljp_diff_fini(struct ljp_diff *diff)
 {
-  for (int v = 0; v < LJP_PAGE_VIEWS; v++)
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
     free(diff->nodes[v]);
+    free(diff->native[v]);
+  }
   ljp_page_fini(&diff->page);
 }
 

@@ -21,23 +21,23 @@ static uint64_t diff_html_whole(double x)
   return x > 0x1p52 ? UINT64_C(1) << 52 : x > 0 ? (uint64_t)llround(x) : 0;
 }
 
-static void diff_html_values(const struct ljp_diff *d, int view,
+/* v: values of n nodes. */
+static void diff_html_values(const struct ljp_diff_value *v, size_t n,
                              struct ljp_print *out)
 {
-  const struct ljp_diff_value *v = d->nodes[view];
   struct ljp_column column;
   size_t rows = 0;
-  for (size_t i = 0; i < d->node_count; i++)
+  for (size_t i = 0; i < n; i++)
     rows += diff_html_exists(&v[i]);
-  ljp_print_format(out, ",\"rows\":%zu", rows);
+  ljp_print_format(out, "\"rows\":%zu", rows);
   ljp_column_begin(&column, out, "node");
-  for (size_t i = 0; i < d->node_count; i++)
+  for (size_t i = 0; i < n; i++)
     if (diff_html_exists(&v[i]))
       ljp_column_put_signed(&column, i);
   ljp_column_end(&column);
 #define LJP_VALUES(name, member, side)                                         \
   ljp_column_begin(&column, out, name);                                        \
-  for (size_t i = 0; i < d->node_count; i++)                                   \
+  for (size_t i = 0; i < n; i++)                                               \
     if (diff_html_exists(&v[i]))                                               \
       ljp_column_put(&column, diff_html_whole(v[i].member[side]));             \
   ljp_column_end(&column);
@@ -121,7 +121,15 @@ void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)
                      views[v].counts);
     if (!time && (diff->sides[0].estimated || diff->sides[1].estimated))
       ljp_print_str(out, ",\"estimated\":true");
-    diff_html_values(diff, v, out);
+    ljp_print_str(out, ",");
+    if (diff->native_count) {
+      diff_html_values(diff->native[v], diff->native_count, out);
+      ljp_print_str(out, ",\"lua\":{");
+      diff_html_values(diff->nodes[v], diff->node_count, out);
+      ljp_print_str(out, "}");
+    } else {
+      diff_html_values(diff->nodes[v], diff->node_count, out);
+    }
     ljp_print_str(out, "}");
     first = false;
   }

@@ -159,9 +159,10 @@ static void diff_text_functions(const struct ljp_diff *d, int view,
     ljp_print_format(out, "  and %zu more (--top 0 lists all)\n", sure - shown);
   if (within_error && !all)
     ljp_print_format(out,
-                     "  %zu functions changed by less than the sampling "
-                     "error (--all lists them)\n",
-                     within_error);
+                     "  %zu function%s changed by less than the sampling "
+                     "error (--all lists %s)\n",
+                     within_error, within_error == 1 ? "" : "s",
+                     within_error == 1 ? "it" : "them");
 }
 
 static void diff_text_stacks(const struct ljp_diff *d, int view,

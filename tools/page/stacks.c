@@ -131,6 +131,8 @@ static uint32_t stacks_gc_node(struct ljp_page_stacks *l, uint32_t node)
     return l->gc_nodes[node] = ljp_page_node(l->page, l->nodes[node],
                                              ljp_page_frame(l->page, &gc), 0);
   }
+  if (l->compared) /* The same functions also run for others. */
+    return l->gc_nodes[node] = l->nodes[node];
   if (!at || many == 2048) { /* No frame of the program was found. */
     many = own;
     at = many ? p->nodes[path[many - 1]].parent : node;

@@ -91,7 +91,7 @@ Object.assign(App.prototype, {
         zoom: []}, 'Start from the innermost functions (B)'),
       button('merge', 'Merge recursion', state.merge, {merge: !state.merge,
         zoom: []}, 'Show a function that calls itself as one box (R)'),
-      this.profile.lua ? button('native', 'Machine code', state.native,
+      this.profile.folds ? button('native', 'Machine code', state.native,
         {native: !state.native, zoom: []}, 'Show the VM, what C functions ' +
         'call, the kernel and the host; otherwise they count for the function ' +
         'that made them run (N)') : null,
@@ -271,7 +271,7 @@ Object.assign(App.prototype, {
       t: () => this.set({mode: 'table'}, 'push'),
       b: () => this.set({invert: !state.invert, zoom: []}, 'push'),
       r: () => this.set({merge: !state.merge, zoom: []}, 'push'),
-      n: !profile.lua ? null : () => this.set({native: !state.native, zoom: []},
+      n: !profile.folds ? null : () => this.set({native: !state.native, zoom: []},
         'push'),
       m: this.untimed ? null : () => this.set({heat: !state.heat}),
       d: () => this.flipTheme(),

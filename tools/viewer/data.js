@@ -97,6 +97,9 @@ class Profile {
     };
     this.marks = json.marks || [];
     this.views = json.views.map((v) => this.view(v));
+    // A comparison has values of its own for each view: their errors do not add
+    // up like the values do.
+    this.folds = !!this.lua || this.views.some((v) => v.lua);
     // One more tab shows the CPU samples by state of the VM.
     const timed = this.views.find((v) => v.id === 'cpu') ||
       this.views.find((v) => v.id === 'wall');
@@ -105,28 +108,40 @@ class Profile {
         group: 'state'});
   }
 
+  // The rows of a view as the Lua view or the native view has them.
+  rowsOf(view, native) {
+    if (native || !this.folds) return view.rows;
+    return view.lua ||
+      {...view.rows, node: view.rows.node.map((i) => this.lua[i])};
+  }
+
   view(v) {
-    const n = v.rows;
-    return {
+    const made = {
       id: v.id, name: v.name, unit: v.unit, counts: v.counts, weights: v.weights,
       group: '', untimed: !!v.untimed, estimated: !!v.estimated,
-      rows: {
-        n,
-        tick: v.tick === undefined ? new Uint32Array(n)
-          : column(v.tick, n, Uint32Array, true),
-        node: column(v.node, n, Uint32Array, true, true),
-        ctx: v.ctx === undefined ? new Uint16Array(n)
-          : column(v.ctx, n, Uint16Array),
-        count: !v.counts ? undefined : v.count_unit
-          ? column(v.count, n, Float64Array).map((x) => x / v.count_unit)
-          : column(v.count, n, Float64Array),
-        weight: column(v.weight, n, Float64Array),
-        ...(v.other ? {
-          other: column(v.other, n, Float64Array),
-          otherVariance: column(v.other_variance, n, Float64Array),
-          weightVariance: column(v.weight_variance, n, Float64Array),
-        } : {}),
-      },
+      rows: this.rows(v),
+    };
+    return v.lua ? {...made, lua: this.rows({...v.lua, counts: v.counts})} : made;
+  }
+
+  rows(v) {
+    const n = v.rows;
+    return {
+      n,
+      tick: v.tick === undefined ? new Uint32Array(n)
+        : column(v.tick, n, Uint32Array, true),
+      node: column(v.node, n, Uint32Array, true, true),
+      ctx: v.ctx === undefined ? new Uint16Array(n)
+        : column(v.ctx, n, Uint16Array),
+      count: !v.counts ? undefined : v.count_unit
+        ? column(v.count, n, Float64Array).map((x) => x / v.count_unit)
+        : column(v.count, n, Float64Array),
+      weight: column(v.weight, n, Float64Array),
+      ...(v.other ? {
+        other: column(v.other, n, Float64Array),
+        otherVariance: column(v.other_variance, n, Float64Array),
+        weightVariance: column(v.weight_variance, n, Float64Array),
+      } : {}),
     };
   }
 

@@ -46,6 +46,8 @@ function changeOf(tree, plain, source, amount) {
   });
   return {
     byNode, byFrame, selfByFrame, about,
+    // Of a function: own before and after, total before and after.
+    sums: (f) => [a.selfOf[f], b.selfOf[f], a.totalOf[f], b.totalOf[f]],
     seen: (f) => a.totalOf[f] > 0 || b.totalOf[f] > 0,
     columns: () => [
       {key: 'dself', name: 'Δ self', numeric: true,

@@ -89,11 +89,10 @@ class App {
   // requested.
   source() {
     const {view, profile} = this;
-    const {lua} = profile;
+    const {native} = this.state;
     const group = view.group || this.state.group;
-    const key = view.id + (lua && !this.state.native ? '/lua' : '');
-    const rows = lua && !this.state.native ? this.cached('lua', key, () =>
-      ({...view.rows, node: view.rows.node.map((i) => lua[i])})) : view.rows;
+    const key = view.id + (profile.folds && !native ? '/lua' : '');
+    const rows = this.cached('rows', key, () => profile.rowsOf(view, native));
     if (!group) return {rows, node: rows.node, trie: profile.trie, key};
     return this.cached('group', key + '/' + group, () => {
       const made = regroup(profile, {...view, rows}, group);

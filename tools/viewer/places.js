@@ -44,11 +44,10 @@ Object.assign(App.prototype, {
   // Of the other tabs on memory, in the whole session: [view, place].
   placesElsewhere() {
     const {profile} = this;
-    const {lua, trie, views} = profile;
+    const {trie, views} = profile;
     return views.slice(1).filter((v) => ['alloc', 'live', 'leaks'].includes(v.id))
       .map((v) => [v, this.placesOf(trie, selfByNode({rows: v.rows, trie,
-        node: lua ? v.rows.node.map((i) => lua[i]) : v.rows.node}, 0, Infinity,
-      null, 'weight'))[0]]).filter(([, place]) => place);
+        node: profile.rowsOf(v, false).node}, 0, Infinity, null, 'weight'))[0]]).filter(([, place]) => place);
   },
 
   places(source, contexts) {
