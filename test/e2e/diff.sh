@@ -129,3 +129,26 @@ same "another script" \
   "$(grep different diff.txt)"
 same "the doubt about functions is told once" 1 \
   "$(grep -c 'hardly a function in common' diff.txt)"
+
+# What only one of the sessions recorded is neither new nor gone.
+( cd before && "$ljprof" record -o ../cpu.ljp -- "$BUILD_DIR/bin/luajit" \
+  -e 'local t = os.clock() + 0.05 repeat until os.clock() > t' ) > out.txt 2>&1 ||
+  fail "not recorded: $(cat out.txt)"
+( cd before && "$ljprof" record --memory --every -o ../both.ljp -- \
+  "$BUILD_DIR/bin/luajit" app.lua ) > out.txt 2>&1 ||
+  fail "not recorded: $(cat out.txt)"
+"$ljprof" diff cpu.ljp both.ljp --view cpu > diff.txt || fail "diff"
+grep -Eq '^ +- +- +- +[0-9.]+ [KM]iB +Allocations, not recorded before$' \
+  diff.txt || fail "what was not recorded: $(cat diff.txt)"
+"$ljprof" diff cpu.ljp both.ljp --view cpu --json > diff.json || fail "--json"
+grep -q '{"view":"alloc","unit":"bytes","total_after":[0-9]*}' diff.json ||
+  fail "what was not recorded: $(cat diff.json)"
+"$ljprof" diff cpu.ljp both.ljp -o lack.html || fail "no page"
+grep -q '\["Allocations","not recorded → ' lack.html ||
+  fail "what was not recorded, in the page"
+ok "what one session did not record is not compared"
+refuses "no data in common" 1 \
+  "no kind of data is in both files: cpu.ljp holds cpu; before.ljp holds alloc" \
+  "$ljprof" diff cpu.ljp before.ljp
+refuses "a view that is not there" 1 "the view 'wall' cannot be compared: " \
+  "$ljprof" diff before.ljp after.ljp --view wall

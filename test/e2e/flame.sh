@@ -111,7 +111,17 @@ same "nothing changed in three lists" 3 \
 "$ljprof" diff "$whole" "$data/killed.ljp" --json --no-symbols > diff.json ||
   fail "diff --json"
 head -c 11 diff.json | grep -q '^{"totals":{' || fail "totals do not come first"
+"$ljprof" diff "$whole" "$whole" --json --no-symbols --native > native.json ||
+  fail "diff --native"
 if command -v python3 > /dev/null; then
+  python3 -c 'if True:
+    import collections, json
+    for name in "diff.json", "native.json":
+      rows = collections.Counter((r["name"], r["file"], r["line"], r["module"])
+                                 for r in json.load(open(name))["rows"])
+      assert max(rows.values()) == 1, rows.most_common(3)
+  ' || fail "a diff lists a function twice"
+  ok "a diff lists each function once"
   python3 -c 'if True:
     import json
     d = json.load(open("diff.json"))
@@ -135,5 +145,5 @@ refuses "one file" 2 "two files are needed" "$ljprof" diff "$whole"
 refuses "three files" 2 "too many files" "$ljprof" diff "$whole" "$whole" "$whole"
 refuses "no number" 2 "needs a number, not 'many'" \
   "$ljprof" diff "$whole" "$whole" --top many
-refuses "nothing in common" 1 "do not belong together" \
+refuses "nothing in common" 1 "the view 'wall' cannot be compared: " \
   "$ljprof" diff "$whole" "$data/killed.ljp" --view wall

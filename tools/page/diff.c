@@ -172,6 +172,37 @@ static int diff_report(const struct options *o, struct ljp_diff *d,
   return code;
 }
 
+/* The ids of the views with data of a side. */
+static const char *diff_held(const struct ljp_diff *d, int side, char *text,
+                             size_t room)
+{
+  size_t n = 0;
+  snprintf(text, room, "nothing that can be compared");
+  for (int v = 0; v < LJP_PAGE_VIEWS; v++)
+    if (d->sums[v][side] > 0 && n < room)
+      n += (size_t)snprintf(text + n, room - n, "%s%s", n ? ", " : "",
+                            ljp_diff_views[v].id);
+  return text;
+}
+
+/* Says why there is nothing to compare. */
+static void diff_tell_lack(const struct options *o, const struct ljp_diff *d)
+{
+  char held[2][64];
+  const char *before = diff_held(d, 0, held[0], sizeof held[0]);
+  const char *after = diff_held(d, 1, held[1], sizeof held[1]);
+  if (o->view)
+    ljp_command_error("diff",
+                      "the view '%s' cannot be compared: %s holds %s; %s "
+                      "holds %s",
+                      o->view, o->files[0], before, o->files[1], after);
+  else
+    ljp_command_error("diff",
+                      "no kind of data is in both files: %s holds %s; %s "
+                      "holds %s",
+                      o->files[0], before, o->files[1], after);
+}
+
 /* -1: there is nothing to compare; the error was reported. */
 static int diff_choose_view(const struct options *o, const struct ljp_diff *d)
 {
@@ -187,11 +218,7 @@ static int diff_choose_view(const struct options *o, const struct ljp_diff *d)
                       o->files[d->sides[1].untimed]);
     return -1;
   }
-  ljp_command_error("diff",
-                    "%s and %s do not belong together: %s%s%s is in both",
-                    o->files[0], o->files[1],
-                    o->view ? "no data of the view '" : "no kind of data",
-                    o->view ? o->view : "", o->view ? "'" : "");
+  diff_tell_lack(o, d);
   return -1;
 }
 

@@ -37,9 +37,10 @@ struct ljp_diff_value {
 
 struct ljp_diff_side {
   double seconds;
-  uint64_t samples, events; /* CPU or wall samples; allocated objects. */
-  bool estimated;           /* Memory was sampled. */
-  bool untimed;             /* A file without times: samples are counted. */
+  uint64_t samples, events;   /* CPU or wall samples; allocated objects. */
+  bool estimated;             /* Memory was sampled. */
+  bool untimed;               /* A file without times: samples are counted. */
+  bool holds[LJP_PAGE_VIEWS]; /* The session recorded this. */
   struct ljp_str file, program;
 };
 
@@ -117,8 +118,15 @@ extern const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS];
 const char *ljp_diff_by_text(enum ljp_diff_by by);
 const char *ljp_diff_by_key(enum ljp_diff_by by);
 bool ljp_diff_per_second(const struct ljp_diff *diff, int view);
+/* Whether neither file has times. */
+bool ljp_diff_is_untimed(const struct ljp_diff *diff);
 /* The unit of a view's values: "samples" if neither file has times. */
 const char *ljp_diff_unit(const struct ljp_diff *diff, int view);
+/* The unit of one side's total: "samples" if its file has no times. */
+const char *ljp_diff_unit_of(const struct ljp_diff *diff, int view, int side);
+/* Why the totals of a view cannot be compared, in a few words; NULL: they can.
+** Then a side has a total if it holds the view. */
+const char *ljp_diff_total_lacks(const struct ljp_diff *diff, int view);
 
 /* The three forms of the comparison. top: maximum number of lines in each list
 ** (0: no limit); all: also list changes within the error. */

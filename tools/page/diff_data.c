@@ -13,49 +13,6 @@
 #include "tools/page/stacks.h"
 #include "tools/shared/related.h"
 
-const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
-#define LJP_X(key, id, name, unit, counts) {id, name, unit},
-    LJP_PAGE_VIEW_LIST(LJP_X)
-#undef LJP_X
-};
-
-static bool diff_is_untimed(const struct ljp_diff *d)
-{
-  return d->sides[0].untimed && d->sides[1].untimed;
-}
-
-const char *ljp_diff_by_text(enum ljp_diff_by by)
-{
-  static const char *const texts[] = {
-#define LJP_X(name, key, text) text,
-      LJP_DIFF_BY_LIST(LJP_X)
-#undef LJP_X
-  };
-  return texts[by];
-}
-
-const char *ljp_diff_by_key(enum ljp_diff_by by)
-{
-  static const char *const keys[] = {
-#define LJP_X(name, key, text) key,
-      LJP_DIFF_BY_LIST(LJP_X)
-#undef LJP_X
-  };
-  return keys[by];
-}
-
-bool ljp_diff_per_second(const struct ljp_diff *d, int view)
-{
-  return d->by == LJP_DIFF_PER_SECOND && view != LJP_PAGE_VIEW_LIVE &&
-         view != LJP_PAGE_VIEW_LEAK && !diff_is_untimed(d);
-}
-
-const char *ljp_diff_unit(const struct ljp_diff *d, int view)
-{
-  bool of_time = view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL;
-  return of_time && diff_is_untimed(d) ? "samples" : ljp_diff_views[view].unit;
-}
-
 uint64_t ljp_diff_whole(double x)
 {
   return x > 0 ? (uint64_t)llround(x) : 0;
@@ -165,7 +122,7 @@ static enum ljp_status diff_take_side(struct ljp_diff *d,
 static void diff_equalize(struct ljp_diff *d, int view)
 {
   double one = view == LJP_PAGE_VIEW_ALLOC ? 0x1p30
-               : diff_is_untimed(d)        ? 1000
+               : ljp_diff_is_untimed(d)    ? 1000
                                            : 1e9;
   for (int side = 0; side < 2; side++) {
     double k = d->sums[view][side] > 0 ? one / d->sums[view][side] : 0;
@@ -305,6 +262,12 @@ static void diff_describe_side(struct ljp_diff *d, const struct ljp_profile *p,
       ljp_page_text(&d->page, ljp_base_name(ljp_profile_str(p, p->executable)));
   s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
   s->estimated = p->sampled_memory;
+  s->holds[LJP_PAGE_VIEW_CPU] =
+      p->recorded[LJP_PRODUCER_CPU] || p->totals.samples;
+  s->holds[LJP_PAGE_VIEW_WALL] =
+      p->recorded[LJP_PRODUCER_WALL] || p->totals.wall_samples;
+  for (int v = LJP_PAGE_VIEW_ALLOC; v <= LJP_PAGE_VIEW_LEAK; v++)
+    s->holds[v] = p->has_memory;
 }
 
 /* Fills nodes[], sums[] and totals[], and adds the doubts. */

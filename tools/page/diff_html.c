@@ -48,27 +48,39 @@ static void diff_html_values(const struct ljp_diff_value *v, size_t n,
 #undef LJP_VALUES
 }
 
-/* What both sides measured, whatever is compared. */
-static void diff_html_totals(struct ljp_diff *d)
+static void diff_html_total(struct ljp_diff *d, int view)
 {
   static struct ljp_print text; /* Too large for the stack. */
-  for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
-    const double *total = d->totals[v].value;
-    if (!(total[0] > 0 || total[1] > 0))
+  const struct ljp_diff_side *s = d->sides;
+  const double *total = d->totals[view].value;
+  ljp_print_begin(&text, -1);
+  for (int side = 0; side < 2; side++) {
+    ljp_print_str(&text, side ? " \xe2\x86\x92 " : "");
+    if (!s[side].holds[view]) {
+      ljp_print_str(&text, "not recorded");
       continue;
-    ljp_print_begin(&text, -1);
-    for (int side = 0; side < 2; side++) {
-      bool estimated = v >= LJP_PAGE_VIEW_ALLOC && d->sides[side].estimated;
-      ljp_print_str(&text, side ? " \xe2\x86\x92 " : "");
-      ljp_print_str(&text, estimated ? "~" : "");
-      ljp_units_amount(&text, ljp_diff_whole(total[side]), ljp_diff_unit(d, v));
     }
-    if (total[0] > 0)
-      ljp_print_format(&text, " (%+.1f %%)",
-                       100 * (total[1] - total[0]) / total[0]);
-    ljp_page_fact(&d->page, ljp_diff_views[v].name,
-                  ljp_page_text(&d->page, ljp_str(text.buf, text.len)));
+    bool estimated = view >= LJP_PAGE_VIEW_ALLOC && s[side].estimated;
+    ljp_print_str(&text, estimated ? "~" : "");
+    ljp_units_amount(&text, ljp_diff_whole(total[side]),
+                     ljp_diff_unit_of(d, view, side));
   }
+  if (total[0] > 0 && !ljp_diff_total_lacks(d, view))
+    ljp_print_format(&text, " (%+.1f %%)",
+                     100 * (total[1] - total[0]) / total[0]);
+  ljp_page_fact(&d->page, ljp_diff_views[view].name,
+                ljp_page_text(&d->page, ljp_str(text.buf, text.len)));
+}
+
+/* What the sides measured, whatever is compared; first what both did. */
+static void diff_html_totals(struct ljp_diff *d)
+{
+  for (int both = 1; both >= 0; both--)
+    for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
+      const double *total = d->totals[v].value;
+      if ((total[0] > 0 || total[1] > 0) && both == !ljp_diff_total_lacks(d, v))
+        diff_html_total(d, v);
+    }
 }
 
 void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out)

@@ -3,6 +3,7 @@
 */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/page/diff.h"
 #include "tools/shared/show.h"
@@ -68,7 +69,16 @@ static void diff_json_totals(struct ljp_shower *show, const struct ljp_diff *d)
     ljp_show_item(show);
     ljp_show_listed(show, "view", ljp_diff_views[v].id, 0);
     ljp_show_listed(show, "unit", ljp_diff_unit(d, v), 0);
-    diff_json_value(show, "total", total);
+    if (!ljp_diff_total_lacks(d, v)) {
+      diff_json_value(show, "total", total);
+    } else { /* What is there in this unit. */
+      const char *unit = ljp_diff_unit(d, v);
+      for (int side = 0; side < 2; side++)
+        if (d->sides[side].holds[v] &&
+            strcmp(ljp_diff_unit_of(d, v, side), unit) == 0)
+          ljp_show_number(show, side ? "total_after" : "total_before",
+                          ljp_diff_whole(total->value[side]));
+    }
     ljp_show_item_end(show);
   }
   ljp_show_list_end(show);

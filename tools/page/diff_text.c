@@ -98,6 +98,20 @@ static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
   }
 }
 
+/* The totals of a view that cannot be compared. */
+static void diff_text_apart(const struct ljp_diff *d, int view, const char *why,
+                            struct ljp_print *out)
+{
+  ljp_print_format(out, "%12s%12s", "-", "-");
+  for (int i = 0; i < 2; i++)
+    if (d->sides[i].holds[view])
+      diff_cell(out, d->totals[view].value[i], ljp_diff_unit_of(d, view, i),
+                false, diff_is_estimated(d, view, i));
+    else
+      ljp_print_format(out, "%12s", "-");
+  ljp_print_format(out, "%9s  %s, %s\n", "", ljp_diff_views[view].name, why);
+}
+
 /* What both sides measured, before what is compared. */
 static void diff_text_totals(const struct ljp_diff *d, struct ljp_print *out)
 {
@@ -112,6 +126,11 @@ static void diff_text_totals(const struct ljp_diff *d, struct ljp_print *out)
     const struct ljp_diff_value *t = &d->totals[v];
     if (!(t->value[0] > 0 || t->value[1] > 0))
       continue;
+    const char *lacks = ljp_diff_total_lacks(d, v);
+    if (lacks) {
+      diff_text_apart(d, v, lacks, out);
+      continue;
+    }
     diff_cells(out, t, d, v);
     if (t->value[0] > 0)
       ljp_print_format(out, "%+8.1f%%",
