@@ -187,6 +187,15 @@ struct advise_abort {
   uint32_t text, count;                     /* The reason: string. */
 };
 
+/* Room for what one question marks or sums up, made once: so questions cannot
+** fail. Each question clears what it uses. */
+struct advise_room {
+  bool *nodes, *functions, *traces;
+  uint64_t *sums; /* By function or frame. */
+  uint8_t *lines; /* Bits. */
+  uint32_t line_bytes;
+};
+
 struct advise_facts {
   const struct ljp_profile *p;
   bool wall; /* The samples are of wall-clock time. */
@@ -201,6 +210,7 @@ struct advise_facts {
   uint32_t cell_count, cell_room, site_count, site_room, abort_count;
   struct ljp_index cell_index, site_index;
   uint64_t flushes, limit_aborts, compiled_traces, freed_traces;
+  struct advise_room room;
 };
 
 struct advise_finding {
@@ -250,7 +260,7 @@ void ljp_advise_facts_fini(struct advise_facts *a);
 bool ljp_advise_collect_memory(struct advise_facts *a);
 bool ljp_advise_collect_traces(struct advise_facts *a);
 
-/* sums.c: questions to the facts. What memory does not suffice for is 0. */
+/* sums.c: questions to the facts. */
 void advise_add(struct advise_value *to, struct advise_value value);
 /* Sum of the cells at a function (0: all) with one of these kinds of work. */
 struct advise_value advise_sum(const struct advise_facts *a, uint32_t function,

@@ -3,7 +3,7 @@
 ** lines, traces and functions are bitmaps, so a question is a few passes over
 ** nodes and rows.
 */
-#include <stdlib.h>
+#include <string.h>
 
 #include "tools/advise/advise.h"
 
@@ -12,9 +12,10 @@ struct bound {
   uint32_t function;
   unsigned works;
   unsigned everywhere; /* Work that counts wherever it is done. */
-  uint8_t *lines;      /* Of the function: those with such work. */
-  bool *trees;         /* Of traces, by root: those with such work of it. */
-  bool *callers;       /* Functions into which the function is inlined. */
+  /* In the room of the facts: */
+  uint8_t *lines; /* Of the function: those with such work. */
+  bool *trees;    /* Of traces, by root: those with such work of it. */
+  bool *callers;  /* Functions into which the function is inlined. */
 };
 
 static uint32_t bound_line(const struct bound *b, uint32_t frame)
@@ -96,17 +97,13 @@ struct advise_value advise_bound(const struct advise_facts *a,
 {
   struct bound b = {
       .a = a, .function = function, .works = works, .everywhere = everywhere};
-  struct advise_value sum = {0};
-  *gc = sum;
-  b.lines = calloc(LJP_FRAME_LINE_MASK / 8 + 1, 1);
-  b.trees = calloc((size_t)a->p->trace_count + 1, sizeof *b.trees);
-  b.callers = calloc((size_t)a->p->function_count + 1, sizeof *b.callers);
-  if (b.lines && b.trees && b.callers) {
-    bound_mark(&b);
-    sum = bound_sum(&b, gc);
-  }
-  free(b.lines);
-  free(b.trees);
-  free(b.callers);
-  return sum;
+  const struct advise_room *r = &a->room;
+  b.lines = memset(r->lines, 0, r->line_bytes);
+  b.trees =
+      memset(r->traces, 0, (a->p->trace_count + (size_t)1) * sizeof(bool));
+  b.callers = memset(r->functions, 0,
+                     (a->p->function_count + (size_t)1) * sizeof(bool));
+  *gc = (struct advise_value){0};
+  bound_mark(&b);
+  return bound_sum(&b, gc);
 }

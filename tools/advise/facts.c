@@ -40,6 +40,26 @@ static bool facts_make_nodes(struct advise_facts *a)
   return true;
 }
 
+static bool facts_make_room(struct advise_facts *a)
+{
+  const struct ljp_profile *p = a->p;
+  struct advise_room *r = &a->room;
+  uint32_t sums =
+      p->function_count > p->frame_count ? p->function_count : p->frame_count;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    uint32_t line = p->frames[i].line & LJP_FRAME_LINE_MASK;
+    last = line > last ? line : last;
+  }
+  r->line_bytes = last / 8 + 1;
+  r->nodes = malloc(((size_t)p->node_count + 1) * sizeof *r->nodes);
+  r->functions = malloc(((size_t)p->function_count + 1) * sizeof *r->functions);
+  r->traces = malloc(((size_t)p->trace_count + 1) * sizeof *r->traces);
+  r->sums = malloc(((size_t)sums + 1) * sizeof *r->sums);
+  r->lines = malloc(r->line_bytes);
+  return r->nodes && r->functions && r->traces && r->sums && r->lines;
+}
+
 bool advise_is_time(const struct advise_facts *a,
                     const struct ljp_profile_row *row)
 {
@@ -151,8 +171,8 @@ static bool facts_count(struct advise_facts *a)
 bool ljp_advise_collect(const struct ljp_profile *p, struct advise_facts *a)
 {
   *a = (struct advise_facts){.p = p, .wall = !p->totals.samples};
-  if (facts_make_nodes(a) && facts_count(a) && ljp_advise_collect_memory(a) &&
-      ljp_advise_collect_traces(a))
+  if (facts_make_nodes(a) && facts_make_room(a) && facts_count(a) &&
+      ljp_advise_collect_memory(a) && ljp_advise_collect_traces(a))
     return true;
   ljp_advise_facts_fini(a);
   return false;
@@ -165,6 +185,11 @@ void ljp_advise_facts_fini(struct advise_facts *a)
   free(a->cells);
   free(a->sites);
   free(a->aborts);
+  free(a->room.nodes);
+  free(a->room.functions);
+  free(a->room.traces);
+  free(a->room.sums);
+  free(a->room.lines);
   ljp_index_fini(&a->cell_index);
   ljp_index_fini(&a->site_index);
   *a = (struct advise_facts){0};

@@ -86,23 +86,24 @@ static uint32_t calls_crossed(const struct advise_facts *a,
 }
 
 /* All time below the calls of this C function by this Lua function. */
-static bool calls_below(const struct advise_facts *a, uint32_t function,
-                        uint32_t called, struct advise_value *sum)
+static struct advise_value calls_below(const struct advise_facts *a,
+                                       uint32_t function, uint32_t called)
 {
   const struct ljp_profile *p = a->p;
-  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
-  for (uint32_t i = 1; below && i < p->node_count; i++) {
+  struct advise_value sum = {0};
+  bool *below = a->room.nodes;
+  below[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++) {
     const struct advise_node *n = &a->nodes[i];
     below[i] = below[p->nodes[i].parent] ||
                (n->callee == i && n->lua &&
                 p->frames[p->nodes[i].frame].function == called &&
                 p->frames[p->nodes[n->lua].frame].function == function);
   }
-  for (uint32_t i = 0; below && i < p->row_count; i++)
+  for (uint32_t i = 0; i < p->row_count; i++)
     if (below[p->rows[i].node] && advise_is_time(a, &p->rows[i]))
-      advise_add(sum, advise_row_value(a, &p->rows[i]));
-  free(below);
-  return below;
+      advise_add(&sum, advise_row_value(a, &p->rows[i]));
+  return sum;
 }
 
 /* A function that calls Lua once, for all the work of the program, is no
@@ -143,7 +144,7 @@ void advise_rule_api_calls(const struct advise_facts *a,
       continue;
     if (calls_builtin(p, sums[i].node, "string.gsub"))
       f.reason = &gsub;
-    all->no_memory |= !calls_below(a, i, f.callee, &f.bound);
+    f.bound = calls_below(a, i, f.callee);
     snprintf(f.text, sizeof f.text,
              "entering and leaving the Lua functions that C code calls");
     advise_found(a, all, &f);

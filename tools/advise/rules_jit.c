@@ -4,7 +4,7 @@
 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "tools/advise/advise.h"
 
@@ -196,9 +196,10 @@ void advise_rule_exits(const struct advise_facts *a,
 static uint32_t jit_compiling_caller(const struct advise_facts *a)
 {
   const struct ljp_profile *p = a->p;
-  uint64_t *sums = calloc((size_t)p->frame_count + 1, sizeof *sums);
+  uint64_t *sums = a->room.sums;
   uint32_t best = 0;
-  for (uint32_t i = 0; sums && i < p->row_count; i++) {
+  memset(sums, 0, (p->frame_count + (size_t)1) * sizeof *sums);
+  for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     uint32_t lua = a->nodes[row->node].lua;
     uint32_t caller = lua ? a->nodes[p->nodes[lua].parent].lua : 0;
@@ -209,7 +210,6 @@ static uint32_t jit_compiling_caller(const struct advise_facts *a)
     if (frame && (!best || sums[frame] > sums[best]))
       best = frame;
   }
-  free(sums);
   return best;
 }
 

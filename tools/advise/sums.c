@@ -2,7 +2,7 @@
 ** Sums: what the rules ask of the facts. Each question is one or two passes
 ** over cells, nodes or rows.
 */
-#include <stdlib.h>
+#include <string.h>
 
 #include "tools/advise/advise.h"
 
@@ -65,19 +65,19 @@ struct advise_value advise_below(const struct advise_facts *a,
                                  uint32_t function, bool interpreted)
 {
   const struct ljp_profile *p = a->p;
-  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
+  bool *below = a->room.nodes;
   struct advise_value sum = {0};
-  for (uint32_t i = 1; below && i < p->node_count; i++)
+  below[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++)
     below[i] = below[p->nodes[i].parent] ||
                p->frames[p->nodes[i].frame].function == function;
-  for (uint32_t i = 0; below && i < p->row_count; i++) {
+  for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     if (advise_is_time(a, row) && below[row->node] &&
         !(interpreted && a->nodes[row->node].compiled &&
           advise_row_work(a, row) == WORK_COMPILED))
       advise_add(&sum, advise_row_value(a, row));
   }
-  free(below);
   return sum;
 }
 
@@ -85,26 +85,27 @@ bool advise_runs_below(const struct advise_facts *a, uint32_t function,
                        uint32_t outer)
 {
   const struct ljp_profile *p = a->p;
-  bool *below = calloc((size_t)p->node_count + 1, sizeof *below);
+  bool *below = a->room.nodes;
   bool found = false;
-  for (uint32_t i = 1; below && !found && i < p->node_count; i++) {
+  below[0] = false;
+  for (uint32_t i = 1; !found && i < p->node_count; i++) {
     uint32_t at = p->frames[p->nodes[i].frame].function;
     below[i] = below[p->nodes[i].parent] || at == outer;
     found = below[p->nodes[i].parent] && at == function;
   }
-  free(below);
   return found;
 }
 
 uint32_t advise_functions(const struct advise_facts *a, unsigned works,
                           uint32_t *functions, uint32_t room)
 {
-  uint64_t *sums = calloc((size_t)a->p->function_count + 1, sizeof *sums);
+  uint64_t *sums = a->room.sums;
   uint32_t count = 0;
-  for (uint32_t i = 0; sums && i < a->cell_count; i++)
+  memset(sums, 0, (a->p->function_count + (size_t)1) * sizeof *sums);
+  for (uint32_t i = 0; i < a->cell_count; i++)
     if (a->cells[i].frame && (works >> a->cells[i].work & 1))
       sums[sums_function(a, a->cells[i].frame)] += a->cells[i].value.weight;
-  while (sums && count < room) {
+  while (count < room) {
     uint32_t best = 0;
     for (uint32_t f = 1; f < a->p->function_count; f++)
       if (sums[f] > sums[best] || (!best && sums[f]))
@@ -114,6 +115,5 @@ uint32_t advise_functions(const struct advise_facts *a, unsigned works,
     functions[count++] = best;
     sums[best] = 0;
   }
-  free(sums);
   return count;
 }
