@@ -5,36 +5,18 @@
 */
 #include <math.h>
 
+#include "test/support/fuzz_print.h"
 #include "test/support/fuzz_stream.h"
-#include "test/support/json.h"
 #include "tools/advise/advise.h"
 
 static struct ljp_reader reader;
-static struct ljp_print out;
-static char text[1 << 22];
-static size_t text_len;
-
-static void keep(void *ctx, const char *data, size_t len)
-{
-  (void)ctx;
-  if (len > sizeof text - text_len)
-    len = sizeof text - text_len;
-  memcpy(text + text_len, data, len);
-  text_len += len;
-}
 
 static void print(const struct advise_output *o, bool json,
                   void (*show)(const struct advise_output *))
 {
-  text_len = 0;
-  ljp_print_begin(&out, -1);
-  out.sink = keep;
+  fuzz_print_begin();
   show(o);
-  ljp_print_end(&out);
-  for (size_t i = 0; i + 1 < text_len; i++) /* One object on many lines. */
-    if (text[i] == '\n')
-      text[i] = ' ';
-  MUST(!json || text_len == sizeof text || json_lines_valid(text, text_len));
+  fuzz_print_end(json);
 }
 
 static void check(const struct advise_facts *a,
@@ -78,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(ljp_advise_judge(&facts, &findings));
     if (!(size % 2))
       check(&facts, &findings);
-    const struct advise_output o = {&facts, &findings, "fuzz", &out};
+    const struct advise_output o = {&facts, &findings, "fuzz", &fuzz_print};
     print(&o, false, ljp_advise_text);
     print(&o, true, ljp_advise_json);
     print(&o, true, ljp_advise_sarif);

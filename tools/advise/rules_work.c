@@ -1,6 +1,6 @@
 /*
-** Rules about what Lua code makes the VM do: strings, tables, functions,
-** garbage, sorting, callbacks, system calls, locks.
+** Rules about what Lua code makes the VM do: strings, tables, functions, walks
+** over tables, errors, garbage, system calls, locks.
 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,19 @@
 
 enum { RULE_FUNCTIONS = 8 };
 
+/* Such work at a function: where, how much, and what the remedy can save. */
+static struct advise_finding work_finding(const struct advise_facts *a,
+                                          enum ljp_advise_kind kind,
+                                          uint32_t function, unsigned works)
+{
+  struct advise_finding f = {.kind = kind,
+                             .function = function,
+                             .frame = advise_line(a, function, works),
+                             .evidence = advise_sum(a, function, works)};
+  f.bound = advise_bound(a, function, works, 0, &f.gc);
+  return f;
+}
+
 /* Copying dominates where a long string grows by short pieces. */
 void advise_rule_strings(const struct advise_facts *a,
                          struct advise_findings *all)
@@ -18,26 +31,20 @@ void advise_rule_strings(const struct advise_facts *a,
   uint32_t functions[RULE_FUNCTIONS];
   uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
-    struct advise_finding f = {.kind = LJP_ADVISE_STRINGS,
-                               .function = functions[i],
-                               .frame = advise_line(a, functions[i], works),
-                               .evidence = advise_sum(a, functions[i], works)};
+    struct advise_finding f =
+        work_finding(a, LJP_ADVISE_STRINGS, functions[i], works);
     uint64_t copies = 0;
     for (uint32_t k = 0; k < a->cell_count; k++)
       if (a->cells[k].work == WORK_STRING && a->cells[k].copies &&
           a->p->frames[a->cells[k].frame].function == functions[i])
         copies += a->cells[k].value.weight;
-    if (copies >= f.evidence.weight / 4)
-      f.kind = LJP_ADVISE_CONCAT;
-    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
-    if (f.kind == LJP_ADVISE_CONCAT)
-      advise_add(&f.evidence, f.gc);
     snprintf(f.text, sizeof f.text,
              "building strings, %.0f %% of it copying bytes",
-             f.evidence.weight
-                 ? 100.0 * (double)copies /
-                       (double)(advise_sum(a, functions[i], works).weight + 1)
-                 : 0);
+             100.0 * (double)copies / ((double)f.evidence.weight + 1));
+    if (copies >= f.evidence.weight / 4) {
+      f.kind = LJP_ADVISE_CONCAT;
+      advise_add(&f.evidence, f.gc);
+    }
     advise_found(a, all, &f);
   }
 }
@@ -46,15 +53,12 @@ void advise_rule_strings(const struct advise_facts *a,
 void advise_rule_growing(const struct advise_facts *a,
                          struct advise_findings *all)
 {
+  const unsigned works = WORK_BIT(GROW) | WORK_BIT(LENGTH);
   uint32_t functions[RULE_FUNCTIONS];
   uint32_t n = advise_functions(a, WORK_BIT(GROW), functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
-    const unsigned works = WORK_BIT(GROW) | WORK_BIT(LENGTH);
-    struct advise_finding f = {.kind = LJP_ADVISE_GROW,
-                               .function = functions[i],
-                               .frame = advise_line(a, functions[i], works),
-                               .evidence = advise_sum(a, functions[i], works)};
-    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    struct advise_finding f =
+        work_finding(a, LJP_ADVISE_GROW, functions[i], works);
     snprintf(f.text, sizeof f.text,
              "samples in enlarging tables and in finding their length");
     advise_found(a, all, &f);
@@ -96,12 +100,8 @@ static void work_temporaries(const struct advise_facts *a,
     if (young < 0.5 || advise_find(all, LJP_ADVISE_GROW, functions[i]) ||
         (given && kind == LJP_ADVISE_CLOSURES))
       continue;
-    struct advise_finding f = {.kind = kind,
-                               .function = functions[i],
-                               .frame = advise_line(a, functions[i], works),
-                               .evidence = advise_sum(a, functions[i], works),
-                               .objects = objects};
-    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    struct advise_finding f = work_finding(a, kind, functions[i], works);
+    f.objects = objects;
     advise_add(&f.evidence, f.gc);
     if (objects)
       snprintf(f.text, sizeof f.text,
@@ -141,11 +141,8 @@ void advise_rule_pairs(const struct advise_facts *a,
   uint32_t functions[RULE_FUNCTIONS];
   uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
-    struct advise_finding f = {.kind = LJP_ADVISE_PAIRS,
-                               .function = functions[i],
-                               .frame = advise_line(a, functions[i], works),
-                               .evidence = advise_sum(a, functions[i], works)};
-    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    struct advise_finding f =
+        work_finding(a, LJP_ADVISE_PAIRS, functions[i], works);
     snprintf(f.text, sizeof f.text,
              "samples in the step from one key to the next (the file does not "
              "tell arrays from other tables)");
