@@ -36,12 +36,14 @@ static int main_help(void)
   ljp_print_str(&out,
                 "Usage: ljprof COMMAND [OPTION]... FILE\n"
                 "Records and shows profiles of programs that use LuaJIT.\n\n"
+                "  ljprof record app.lua   run a script, and record it\n"
+                "  ljprof report FILE      show where its time went\n\n"
                 "Commands:\n");
   for (int i = 0; i < COMMANDS; i++)
     ljp_print_format(&out, "  %-8s %s\n", commands[i].name, commands[i].text);
   ljp_print_str(&out,
                 "\n"
-                "  ljprof COMMAND --help   show the help of a command\n"
+                "  ljprof help COMMAND     show the help of a command\n"
                 "  ljprof --version        show the version\n\n"
                 "FILE may be '-' for standard input. All commands but record, "
                 "embed and merge\nalso read files of Tarantool's memprof and "
@@ -63,13 +65,31 @@ static int main_version(void)
 static int main_unknown(const char *name)
 {
   int nearest = 0;
+  size_t len = strlen(name);
+  bool script = len > 4 && strcmp(name + len - 4, ".lua") == 0;
   for (int i = 1; i < COMMANDS; i++)
     if (ljp_nearest_distance(name, commands[i].name) <
         ljp_nearest_distance(name, commands[nearest].name))
       nearest = i;
-  ljp_command_error("", "unknown command '%s'; did you mean '%s'?", name,
-                    commands[nearest].name);
+  if (access(name, F_OK) == 0)
+    ljp_command_error("", "'%s' is a file, not a command: type 'ljprof %s %s'",
+                      name, script ? "record" : "report", name);
+  else if (ljp_nearest_distance(name, commands[nearest].name) <=
+           ljp_nearest_limit(name))
+    ljp_command_error("", "unknown command '%s'; did you mean '%s'?", name,
+                      commands[nearest].name);
+  else
+    ljp_command_error("", "unknown command '%s' (see ljprof --help)", name);
   return LJP_EXIT_USAGE;
+}
+
+/* The command of this name; -1: none. */
+static int main_find(const char *name)
+{
+  int i = COMMANDS - 1;
+  while (i >= 0 && strcmp(name, commands[i].name) != 0)
+    i--;
+  return i;
 }
 
 int main(int argc, char **argv)
@@ -80,13 +100,16 @@ int main(int argc, char **argv)
     ljp_command_error("", "no command given (see ljprof --help)");
     return LJP_EXIT_USAGE;
   }
+  bool help = strcmp(argv[1], "help") == 0;
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-      strcmp(argv[1], "help") == 0)
+      (help && argc < 3))
     return main_help();
   if (strcmp(argv[1], "--version") == 0)
     return main_version();
-  for (int i = 0; i < COMMANDS; i++)
-    if (strcmp(argv[1], commands[i].name) == 0)
-      return commands[i].run(argc - 1, argv + 1);
-  return main_unknown(argv[1]);
+  int command = main_find(argv[help ? 2 : 1]);
+  char *help_of[] = {argv[help ? 2 : 1], "--help", NULL};
+  if (command < 0)
+    return main_unknown(argv[help ? 2 : 1]);
+  return help ? commands[command].run(2, help_of)
+              : commands[command].run(argc - 1, argv + 1);
 }

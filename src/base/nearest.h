@@ -36,4 +36,10 @@ static inline unsigned ljp_nearest_distance(const char *word, const char *known)
   return row[n];
 }
 
+/* The distance up to which a mistyped word is taken for a known one. */
+static inline unsigned ljp_nearest_limit(const char *word)
+{
+  return 1 + (unsigned)strlen(word) / 4;
+}
+
 #endif

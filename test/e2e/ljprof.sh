@@ -10,8 +10,9 @@ data=$SOURCE_DIR/test/data
 "$ljprof" --help > help.txt || fail "--help failed"
 for command in dump check embed merge export; do
   grep -q "^  $command " help.txt || fail "--help does not name $command"
-  "$ljprof" $command --help | grep -q "^Usage: ljprof $command" ||
-    fail "$command --help"
+  "$ljprof" $command --help > own.txt
+  grep -q "^Usage: ljprof $command" own.txt || fail "$command --help"
+  "$ljprof" help $command | cmp - own.txt || fail "help $command"
 done
 ok "help names each command, and each has its own"
 "$ljprof" --version | grep -qE '^ljprof [0-9.]+ \(stream format [0-9.]+\)$' ||
@@ -20,6 +21,15 @@ ok "the version is told"
 refuses "no command" 2 "no command given" "$ljprof"
 refuses "an unknown command names the nearest" 2 \
   "unknown command 'chek'; did you mean 'check'?" "$ljprof" chek
+refuses "a command like none" 2 \
+  "unknown command 'strip' (see ljprof --help)" "$ljprof" strip
+refuses "help on no command" 2 "unknown command 'xyzzy'" "$ljprof" help xyzzy
+: > typed.ljp
+: > typed.lua
+refuses "a file in place of a command" 2 "type 'ljprof report typed.ljp'" \
+  "$ljprof" typed.ljp
+refuses "a script in place of a command" 2 "type 'ljprof record typed.lua'" \
+  "$ljprof" typed.lua
 refuses "an unknown option" 2 "unknown option '--jsn'" \
   "$ljprof" dump --jsn "$data/killed.ljp"
 refuses "no file" 2 "no file given" "$ljprof" check

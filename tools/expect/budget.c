@@ -153,6 +153,10 @@ static bool budget_quoted(struct scan *s, struct ljp_str *text)
 
 /* -- The figure ------------------------------------------------------------- */
 
+#define BUDGET_FIGURES                                                         \
+  "cpu, wall, gc-cost, alloc, live, leaks, peak, churn, own(...), "            \
+  "total(...), samples, duration, unsampled or lost"
+
 static bool budget_unknown_figure(struct scan *s, size_t at,
                                   struct ljp_str word)
 {
@@ -161,15 +165,16 @@ static bool budget_unknown_figure(struct scan *s, size_t at,
   snprintf(copy, sizeof copy, "%.*s", (int)word.len, word.data);
   if (!word.len)
     return budget_wrong(s, at,
-                        "a budget begins with a figure: cpu, wall, gc-cost, "
-                        "alloc, "
-                        "live, leaks, peak, churn, own(...), total(...), "
-                        "samples, duration, unsampled or lost");
+                        "a budget begins with a figure: " BUDGET_FIGURES);
   for (unsigned i = 1; i < FIGURES; i++)
     if (*figures[i].word &&
         ljp_nearest_distance(copy, figures[i].word) <
             ljp_nearest_distance(copy, figures[nearest].word))
       nearest = i;
+  if (ljp_nearest_distance(copy, figures[nearest].word) >
+      ljp_nearest_limit(copy))
+    return budget_wrong(
+        s, at, "unknown figure '%s': " BUDGET_FIGURES " expected", copy);
   return budget_wrong(s, at, "unknown figure '%s'; did you mean '%s'?", copy,
                       figures[nearest].word);
 }

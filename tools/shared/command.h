@@ -13,18 +13,18 @@
 enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 
 #define LJP_COMMAND_LIST(_)                                                    \
+  _(record, "run a program and record it")                                     \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
   _(annotate, "show source lines with their share")                            \
-  _(record, "run a program and record it")                                     \
-  _(dump, "show every record of a stream")                                     \
-  _(check, "tell whether a file is whole, and what was lost")                  \
-  _(embed, "store the names of machine code in a file")                        \
-  _(merge, "join file segments, or the files of several workers")              \
   _(flame, "make a flame graph, as a page or a drawing")                       \
   _(diff, "compare two profiles")                                              \
   _(expect, "check a profile against budgets, for CI")                         \
-  _(export, "write a profile in the format of another tool")
+  _(export, "write a profile in the format of another tool")                   \
+  _(embed, "store the names of machine code in a file")                        \
+  _(merge, "join file segments, or the files of several workers")              \
+  _(check, "tell whether a file is whole, and what was lost")                  \
+  _(dump, "show every record of a file")
 
 #define LJP_X(name, text) int ljp_command_##name(int argc, char **argv);
 LJP_COMMAND_LIST(LJP_X)
