@@ -46,7 +46,8 @@ values() { # COMMAND:OPTION
     echo samples cpu wall_samples wall alloc_objects alloc_space \
       inuse_objects inuse_space
     ;;
-  *:--view) echo cpu wall alloc live leaks ;;
+  flame:--view) echo cpu wall alloc live leaks gc-cost ;;
+  diff:--view) echo cpu wall alloc live leaks ;;
   record:--event) echo cpu wall ;;
   record:--timer) echo auto perf tick posix ;;
   record:--mode) echo C L D ;;
