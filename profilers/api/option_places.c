@@ -25,19 +25,19 @@ bool ljp_option_elsewhere(enum ljp_option_place here, const char *name,
     break;
   case LJP_PLACE_PROFILE:
     if (cpu && memory)
-      snprintf(out, room, "it belongs into cpu = {} or memory = {}");
+      snprintf(out, room, "it belongs in cpu = {} or memory = {}");
     else
-      snprintf(out, room, "it belongs into %s: start{%s = {%s = ...}}",
+      snprintf(out, room, "it belongs in %s: start{%s = {%s = ...}}",
                cpu ? "cpu" : "memory", cpu ? "cpu" : "memory", name);
     break;
   case LJP_PLACE_CPU_PART:
   case LJP_PLACE_MEMORY_PART:
     if (session || parts)
       snprintf(out, room,
-               "it belongs beside %s, not into it: start{%s = ..., %s = {}}",
-               own, name, own);
+               "it belongs beside %s, not in it: start{%s = ..., %s = {}}", own,
+               name, own);
     else
-      snprintf(out, room, "it belongs into %s: start{%s = {%s = ...}}",
+      snprintf(out, room, "it belongs in %s: start{%s = {%s = ...}}",
                cpu ? "cpu" : "memory", cpu ? "cpu" : "memory", name);
     break;
   }

@@ -1,5 +1,5 @@
 /*
-** Which table an option belongs into, for messages about an option that stands
+** Which table an option belongs in, for messages about an option that stands
 ** in another one.
 */
 #ifndef LJP_OPTION_PLACES_H

@@ -87,18 +87,29 @@ bool ljp_option_bool(lua_State *L, bool *out, const char **wants)
 bool ljp_option_path(lua_State *L, const char **out, const char **wants)
 {
   size_t len = 0;
-  *wants = "the name of a file, a string that is not empty";
+  *wants = "the name of a file: a string that is not empty";
   if (lua_type(L, -1) != LUA_TSTRING)
     return false;
   *out = lua_tolstring(L, -1, &len);
   return len > 0 && strlen(*out) == len;
 }
 
+enum { OPTION_TEXT = 512 };
+
+/* Appends the names of the options. */
+static void option_list(const struct ljp_option *known, size_t count,
+                        char text[OPTION_TEXT], size_t at)
+{
+  for (size_t i = 0; i < count && at < OPTION_TEXT; i++)
+    at += (size_t)snprintf(text + at, OPTION_TEXT - at, "%s%s", i ? ", " : "",
+                           known[i].name);
+}
+
 static int option_unknown(lua_State *L, enum ljp_option_place here,
                           const struct ljp_option *known, size_t count,
                           const char *name)
 {
-  char text[256], where[128];
+  char text[OPTION_TEXT], where[128];
   size_t nearest = 0;
   unsigned least = UINT_MAX;
   for (size_t i = 0; i < count; i++) {
@@ -110,9 +121,14 @@ static int option_unknown(lua_State *L, enum ljp_option_place here,
   }
   if (ljp_option_elsewhere(here, name, where, sizeof where))
     snprintf(text, sizeof text, "unknown option '%.60s': %s", name, where);
-  else
+  else if (least <= ljp_nearest_limit(name))
     snprintf(text, sizeof text, "unknown option '%.60s'; the nearest is '%s'",
              name, known[nearest].name);
+  else
+    option_list(known, count, text,
+                (size_t)snprintf(text, sizeof text,
+                                 "unknown option '%.60s'; the options are ",
+                                 name));
   return ljp_options_misused(L, text);
 }
 
@@ -161,7 +177,7 @@ int ljp_options_argument(lua_State *L, const char **path)
   }
   if (type == LUA_TSTRING && !ljp_option_path(L, path, &wants))
     return ljp_options_misused(
-        L, "start wants the name of a file, a string that is not empty");
+        L, "start takes the name of a file: a string that is not empty");
   return 0;
 }
 
@@ -181,7 +197,7 @@ int ljp_options_read(lua_State *L, int table, enum ljp_option_place here,
     if (i == count)
       return option_unknown(L, here, known, count, name);
     if (!known[i].read(L, to, &wants)) {
-      snprintf(text, sizeof text, "option '%s' is %s, but wants %s", name,
+      snprintf(text, sizeof text, "option '%s' is %s, but must be %s", name,
                option_show(L, value, sizeof value), wants);
       return ljp_options_misused(L, text);
     }

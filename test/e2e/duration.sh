@@ -52,7 +52,7 @@ limited "memory" record --no-cpu --memory --every
     "until [ \$((i = i + 1)) = 100000 ]; do :; done
      exec '$luajit' -e 'os.exit(0)'"
 for wrong in 0 -1 nan x 1x '' 1e99 5s5; do
-  refuses "--duration '$wrong'" 2 "duration is '$wrong', but wants a number of" \
+  refuses "--duration '$wrong'" 2 "duration is '$wrong', but must be a number of" \
     "$ljprof" record --duration "$wrong" "$script" record
 done
 "$luajit" "$script" race > out.txt 2>&1 || fail "race: $(cat out.txt)"

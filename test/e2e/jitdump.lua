@@ -91,7 +91,7 @@ local function refused()
   local ok, message = misc.profile.start{path = "r.ljp", jitdump = true, cpu = false}
   assert(not ok and message:find("jitdump"), message)
   ok, message = misc.sysprof.start{mode = "C", path = "r.ljp", jitdump = 1}
-  assert(not ok and message:find("'jitdump' is 1, but wants true or false"), message)
+  assert(not ok and message:find("'jitdump' is 1, but must be true or false"), message)
   -- A session that fails for another reason leaves no files.
   ok = misc.sysprof.start{mode = "C", path = "no/such/folder", jitdump = true}
   assert(not ok and not io.open(map) and not io.open(dump))

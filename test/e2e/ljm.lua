@@ -147,11 +147,11 @@ function programs.errors(path)
       message:find("profiler misuse: " .. wanted, 1, true), message)
     assert(not misc.memprof.stop())
   end
-  refused([[option 'format' is the string 'ljx', but wants "ljprof" or "ljm"]],
+  refused([[option 'format' is the string 'ljx', but must be "ljprof" or "ljm"]],
     {format = "ljx"})
-  refused([[option 'format' is 1, but wants "ljprof" or "ljm"]], {format = 1})
-  refused([[option 'format' is the string 'LJM', but wants]], {format = "LJM"})
-  refused([[option 'format' is the string 'ljm', but wants]],
+  refused([[option 'format' is 1, but must be "ljprof" or "ljm"]], {format = 1})
+  refused([[option 'format' is the string 'LJM', but must be]], {format = "LJM"})
+  refused([[option 'format' is the string 'ljm', but must be]],
     {format = "ljm\0"})
   for name, value in pairs{sample = 512, vms = "all", native = true, depth = 8,
     compress = 3, rotate_bytes = 4096, rotate_seconds = 1, keep = 3} do

@@ -86,22 +86,24 @@ refused("a path of memory alone", EINVAL, "unknown option 'path'",
 refused("a path of cpu alone", EINVAL, "unknown option 'path'",
   { path = P, cpu = { path = "x" } })
 for _, interval in ipairs { 0, -1, 0 / 0, 1 / 0, "10" } do
-  refused("interval " .. tostring(interval), EINVAL, "wants milliseconds",
+  refused("interval " .. tostring(interval), EINVAL, "must be milliseconds",
     { path = P, cpu = { interval = interval } })
 end
-refused("nesting: cpu", EINVAL, "unknown option 'interval': it belongs into "
+refused("nesting: cpu", EINVAL, "unknown option 'interval': it belongs in "
   .. "cpu: start{cpu = {interval = ...}}", { path = P, interval = 1 })
-refused("nesting: memory", EINVAL, "it belongs into memory: start{memory = {every "
+refused("another word", EINVAL, "unknown option 'file'; the options are cpu, "
+  .. "memory, ", { file = P })
+refused("nesting: memory", EINVAL, "it belongs in memory: start{memory = {every "
   .. "= ...}}", { path = P, every = true })
-refused("nesting: either", EINVAL, "it belongs into cpu = {} or memory = {}",
+refused("nesting: either", EINVAL, "it belongs in cpu = {} or memory = {}",
   { path = P, depth = 8 })
-refused("nesting: beside cpu", EINVAL, "it belongs beside cpu, not into it: "
+refused("nesting: beside cpu", EINVAL, "it belongs beside cpu, not in it: "
   .. "start{path = ..., cpu = {}}", { cpu = { path = P } })
-refused("nesting: beside memory", EINVAL, "it belongs beside memory, not into it",
+refused("nesting: beside memory", EINVAL, "it belongs beside memory, not in it",
   { path = P, memory = { flush = 10 } })
-refused("nesting: the other part", EINVAL, "it belongs into memory",
+refused("nesting: the other part", EINVAL, "it belongs in memory",
   { path = P, cpu = { sample = 4096 } })
-refused("nesting: a part in a part", EINVAL, "beside memory, not into it",
+refused("nesting: a part in a part", EINVAL, "beside memory, not in it",
   { path = P, memory = { cpu = {} } })
 refused("an empty name", EINVAL, "a string that is not empty", "")
 refused("a name in no folder", ENOENT, "No such file or directory", "no/such")

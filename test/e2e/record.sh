@@ -211,12 +211,12 @@ refuses "a program that is not there" 127 "No such file" \
 refuses "a file that cannot be" 1 "cannot write $PWD/none/x.ljp: No such" \
   "$ljprof" record -o "$PWD/none/x.ljp" "$luajit" work.lua
 refuses "no program" 2 "no program given" "$ljprof" record
-refuses "an interval that is none" 2 "interval is '0', but wants" \
+refuses "an interval that is none" 2 "interval is '0', but must be" \
   "$ljprof" record --interval 0 true
-refuses "an event that is none" 2 "event is 'gpu', but wants" \
+refuses "an event that is none" 2 "event is 'gpu', but must be" \
   "$ljprof" record --event gpu true
 refuses "a timer that is none" 2 \
-  "timer is 'hpet', but wants auto, perf, tick or posix" \
+  "timer is 'hpet', but must be auto, perf, tick or posix" \
   "$ljprof" record --timer hpet true
 named() {
   "$ljprof" record --force -o options.ljp --signal "$1" -- "$luajit" \
@@ -237,10 +237,10 @@ named SIGRTMAX "$most"
 same "signal RTMIN+5 in Lua" $((least + 5)) "$(cat out)"
 for wrong in KILL 9 SEGV 32 0 1000 x '' SIG RTMIN- RTMIN+ RTMIN-1 RTMIN+99 \
   RTMIN+5x RTMIN+-1 RTMAX+1 RTMAX-99 RTM 99999999999; do
-  refuses "signal '$wrong'" 2 "signal is '$wrong', but wants the number or the" \
+  refuses "signal '$wrong'" 2 "signal is '$wrong', but must be the number or the" \
     "$ljprof" record --signal "$wrong" true
 done
-refuses "a mode that is none" 2 "wants D (counters), L (leaf) or C (call" \
+refuses "a mode that is none" 2 "must be D (counters), L (leaf) or C (call" \
   "$ljprof" record --mode l true
 refuses "threads that are none" 2 "all that run Lua), all or this" \
   "$ljprof" record --threads lu true

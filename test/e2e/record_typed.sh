@@ -113,12 +113,12 @@ sampled 2MiB 2097152
 sampled 1GB 1073741824
 sampled 7B 7
 for wrong in 64q k -1k 0 1e99 nan 0x10 '' '1 k' 64kk 0.3 64ki 1T; do
-  refuses "--sample '$wrong'" 2 "sample is '$wrong', but wants a number of by" \
+  refuses "--sample '$wrong'" 2 "sample is '$wrong', but must be a number of by" \
     "$ljprof" record --memory --sample "$wrong" app.lua
 done
 "$ljprof" record --force -o size.ljp --rotate-bytes 64k app.lua 2> err ||
   fail "--rotate-bytes: $(cat err)"
-refuses "segments too small" 2 "wants a number of bytes from 4096" \
+refuses "segments too small" 2 "must be a number of bytes from 4096" \
   "$ljprof" record --rotate-bytes 3.9k app.lua
 
 # Options.

@@ -27,6 +27,8 @@ checks.keep(P)
 refused("unknown option", EINVAL, "unknown option 'intervall'; the nearest is "
   .. "'interval'", {path = P, intervall = 1})
 refused("another", EINVAL, "the nearest is 'timer'", {path = P, tmer = 1})
+refused("nothing like it", EINVAL, "unknown option 'xyzzy'; the options are ",
+  {path = P, xyzzy = 1})
 refused("no names", EINVAL, "options have names", {"C"})
 for _, mode in ipairs{"C", "L", "D"} do
   refused("a mode for a table", EINVAL, "'" .. mode .. "' is a mode: start{mode = "
@@ -44,9 +46,9 @@ refused("an option of both", EINVAL, "unknown option 'cpu': it is an option of "
   .. "misc.profile.start", {path = P, cpu = {}})
 for _, interval in ipairs{0, -1, 0 / 0, 1 / 0, 0.0499, 60001, "10", true} do
   refused("interval " .. tostring(interval), EINVAL,
-    "wants milliseconds, a number from 0.05", {path = P, interval = interval})
+    "must be milliseconds, a number from 0.05", {path = P, interval = interval})
 end
-refused("mode", EINVAL, "the string 'X', but wants \"D\"", {path = P, mode = "X"})
+refused("mode", EINVAL, "the string 'X', but must be \"D\"", {path = P, mode = "X"})
 refused("mode number", EINVAL, "option 'mode' is 1", {path = P, mode = 1})
 refused("event", EINVAL, "\"cpu\" or \"wall\"", {path = P, event = "io"})
 refused("timer", EINVAL, "\"tick\" or \"posix\"", {path = P, timer = "hpet"})

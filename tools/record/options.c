@@ -215,7 +215,7 @@ static int options_check_values(const struct ljp_record_plan *plan)
     const struct option *o = &record_options[i];
     if (!plan->value[i] || options_accepts(o, plan->value[i]))
       continue;
-    ljp_command_error("record", "%s is '%s', but wants %s", o->flag,
+    ljp_command_error("record", "%s is '%s', but must be %s", o->flag,
                       plan->value[i], o->wants);
     return LJP_EXIT_USAGE;
   }

@@ -33,17 +33,17 @@
   _(DEPTH, "--depth", BOTH, "depth", WHOLE, 8, 2048, "",                       \
     "a number of frames from 8 to 2048")                                       \
   _(SAMPLE, "--sample", MEMORY, "sample", SIZE, 1, 1e12, "",                   \
-    "a number of bytes from 1 to 1e12, as 4096, 64k or 1M")                    \
+    "a number of bytes from 1 to 1e12, such as 4096, 64k or 1M")               \
   _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \
     "milliseconds, a whole number from 10 to 10000")                           \
   _(COMPRESS, "--compress", SESSION, "compress", WHOLE, 0, 19, "",             \
     "a level of compression, a whole number from 0 (none) to 19")              \
   _(ROTATE_BYTES, "--rotate-bytes", SESSION, "rotate_bytes", SIZE, 4096, 1e15, \
-    "", "a number of bytes from 4096 to 1e15, as 65536, 64k or 10M")           \
+    "", "a number of bytes from 4096 to 1e15, such as 65536, 64k or 10M")      \
   _(ROTATE_SECONDS, "--rotate-seconds", SESSION, "rotate_seconds", NUMBER,     \
     0.1, 1e9, "", "a number of seconds from 0.1 to 1e9")                       \
   _(DURATION, "--duration", SESSION, "", TIME, 0.001, 1e9, "",                 \
-    "a number of seconds from 0.001 to 1e9, as 10, 0.5, 500ms, 5m or 1h")      \
+    "a number of seconds from 0.001 to 1e9, such as 10, 0.5, 500ms, 5m or 1h") \
   _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
     "a number of files from 1 to 1000000 (0: all)")
 
