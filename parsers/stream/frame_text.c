@@ -80,6 +80,10 @@ static void text_add_chunk(struct line *line, const struct ljp_rec_proto *proto)
 static void text_add_lua(struct line *line, const struct ljp_rec_proto *proto,
                          uint64_t at)
 {
+  if (proto->first_line == UINT32_MAX) { /* a builtin in bytecode */
+    text_add_string(line, proto->chunk);
+    return;
+  }
   if (proto->flags & LJP_PROTO_MAIN)
     text_add(line, "main chunk ");
   else if (proto->name.len) {

@@ -122,9 +122,16 @@ for jit in on off; do
     "$ljprof" report --jit --top 0 bytecode.ljp
     "$ljprof" export --to collapsed -o - bytecode.ljp
     "$ljprof" flame --svg -o - bytecode.ljp
-  } > rows.txt
+    "$ljprof" dump bytecode.ljp | grep -v '^ *proto id='
+    "$ljprof" export --to ljp --force -o bytecode.bin bytecode.ljp
+    "$ljprof" report --json bytecode.bin
+  } > rows.txt 2> err.txt
   ! grep -E '4294967295|\[string "' rows.txt > bad.txt || fail "$(head bad.txt)"
   grep -q '^{"name":"table.remove",.*"function":"table.remove","kind":"builtin"' \
     rows.txt || fail "no table.remove with -j$jit"
+  "$BUILD_DIR/bin/luajit" -ts bytecode.bin > tool.txt || fail "luajit -ts"
+  grep -q ';table.foreach:0;\|started at table.foreach:0;' tool.txt ||
+    fail "no table.foreach in Tarantool's format: $(head -n 5 tool.txt)"
+  ! grep 'table.[a-z]*:[^0]' tool.txt || fail "a builtin with a line"
 done
 ok "builtins in bytecode have their names"

@@ -189,6 +189,12 @@ static void sysprof_put_function(struct ljp_print *out, uint64_t address,
                           ljp_tarantool_line(line));
 }
 
+/* Lua functions without a chunk: builtins in bytecode, and unknown ones. */
+static uint64_t sysprof_no_line(const struct ljp_profile_frame *frame)
+{
+  return frame->kind == LJP_FRAME_BUILTIN ? LJP_TARANTOOL_NO_LINE : 0;
+}
+
 static void sysprof_put_symbols(const struct sysprof *l)
 {
   const struct ljp_profile *p = l->e->p;
@@ -207,7 +213,7 @@ static void sysprof_put_symbols(const struct sysprof *l)
       sysprof_put_function(out, address, ljp_profile_str(p, frame->file),
                            frame->first_line);
     else if (sysprof_is_lua(frame) || frame->kind == LJP_FRAME_BUILTIN)
-      ljp_tarantool_put_lfunc(out, address, name, 0);
+      ljp_tarantool_put_lfunc(out, address, name, sysprof_no_line(frame));
     else
       ljp_tarantool_put_cfunc(out, address, name);
   }
@@ -216,8 +222,12 @@ static void sysprof_put_symbols(const struct sysprof *l)
     uint64_t address = LJP_TARANTOOL_TRACES + (uint64_t)i * LJP_TARANTOOL_STEP;
     if (!l->numbers[i])
       continue;
-    sysprof_put_function(out, address, ljp_profile_str(p, trace->file),
-                         trace->first_line);
+    if (!trace->file && trace->name) /* It starts in a builtin in bytecode. */
+      ljp_tarantool_put_lfunc(out, address, ljp_profile_str(p, trace->name),
+                              LJP_TARANTOOL_NO_LINE);
+    else
+      sysprof_put_function(out, address, ljp_profile_str(p, trace->file),
+                           trace->first_line);
     ljp_tarantool_put_trace(out, l->numbers[i], address, trace->line);
   }
   ljp_tarantool_put_byte(out, LJP_TARANTOOL_END);
@@ -243,7 +253,7 @@ static void sysprof_put_guest(const struct sysprof *l, uint32_t count)
     if (!c)
       ljp_tarantool_put(out, sysprof_is_lua(frame)
                                  ? ljp_tarantool_line(frame->first_line)
-                                 : 0);
+                                 : sysprof_no_line(frame));
   }
   ljp_tarantool_put_byte(out, LJP_TARANTOOL_END);
 }

@@ -125,7 +125,9 @@ function M.demangle(symtab, loc)
   local lfunc = symtab.lfunc[addr]
   if lfunc then
     local source = lfunc.source
-    return ("%s:%d"):format(symtab.alias[source] or source, loc.line)
+    -- Library functions that LuaJIT has as bytecode have no line: 2^64 - 1.
+    local line = loc.line < 2^63 and loc.line or 0
+    return ("%s:%d"):format(symtab.alias[source] or source, line)
   end
   local start, cfunc = avl.floor(symtab.cfunc, addr)
   if start then
