@@ -78,6 +78,8 @@ if len(sys.argv) > 3:
     # other functions), and for a machine whose speed changes between the runs.
     assert saved <= bound + 10, (saved, bound)
     assert saved > 0 or gain["of"] != "live", (saved, bound)
+    for left in json.load(open(sys.argv[3] + ".json"))["findings"]:
+        assert (left["kind"], left["function"]) != (f["kind"], f["function"]), left
     print(f"gain {saved:.1f} of at most {bound:.1f} %", end="; ")
 print(f["kind"], f["function"], f["line"], f"evidence {f['evidence']['percent']:.1f} %")
 PYTHON
@@ -85,16 +87,19 @@ judge() {
   python3 judge.py "$@" > judged.txt 2>&1
 }
 
-# judge_pair NAME: a fault and its twin. The pair is recorded again, twice at
-# most, if the machine was so uneven that the gain looks larger than its bound.
+# judge_pair NAME OPTIONS...: a fault and its twin, run with these options. The
+# pair is recorded again, twice at most, if the machine was so uneven that the
+# gain looks larger than its bound.
 judge_pair() {
+  pair=$1
+  shift
   for _ in 1 2 3; do
-    record "$1" "$programs/faults/$1.lua"
-    record "$1.repaired" "$programs/repaired/$1.lua"
-    cmp "$1.out" "$1.repaired.out" || fail "$1: its twin does other work"
-    judge "$programs/faults/$1.lua" "$1" "$1.repaired" && return
+    record "$pair" "$programs/faults/$pair.lua" "$@"
+    record "$pair.repaired" "$programs/repaired/$pair.lua" "$@"
+    cmp "$pair.out" "$pair.repaired.out" || fail "$pair: its twin does other work"
+    judge "$programs/faults/$pair.lua" "$pair" "$pair.repaired" && return
   done
-  fail "$1: $(tail -n 1 judged.txt)"
+  fail "$pair $*: $(tail -n 1 judged.txt)"
 }
 
 faults=0
@@ -108,9 +113,7 @@ for program in "$programs"/faults/*.lua; do
 done
 [ $faults -ge 12 ] || fail "only $faults faults"
 for name in json game parser matrix; do
-  record "$name.off" "$programs/faults/$name.lua" -joff
-  judge "$programs/faults/$name.lua" "$name.off" ||
-    fail "$name without the JIT compiler: $(tail -n 1 judged.txt)"
+  judge_pair "$name" -joff
   ok "$name without the JIT compiler: $(cat judged.txt)"
 done
 
