@@ -161,22 +161,27 @@ static bool budget_unknown_figure(struct scan *s, size_t at,
                                   struct ljp_str word)
 {
   char copy[LJP_NEAREST_MAX_BYTES];
-  unsigned nearest = 0;
+  const char *nearest = NULL;
   snprintf(copy, sizeof copy, "%.*s", (int)word.len, word.data);
+  unsigned best = ljp_nearest_limit(copy);
   if (!word.len)
     return budget_wrong(s, at,
                         "a budget begins with a figure: " BUDGET_FIGURES);
-  for (unsigned i = 1; i < FIGURES; i++)
-    if (*figures[i].word &&
-        ljp_nearest_distance(copy, figures[i].word) <
-            ljp_nearest_distance(copy, figures[nearest].word))
-      nearest = i;
-  if (ljp_nearest_distance(copy, figures[nearest].word) >
-      ljp_nearest_limit(copy))
-    return budget_wrong(
-        s, at, "unknown figure '%s': " BUDGET_FIGURES " expected", copy);
-  return budget_wrong(s, at, "unknown figure '%s'; did you mean '%s'?", copy,
-                      figures[nearest].word);
+  for (unsigned i = 0; i < FIGURES + 2; i++) {
+    const char *known = i < FIGURES    ? figures[i].word
+                        : i == FIGURES ? "own"
+                                       : "total";
+    unsigned distance = ljp_nearest_distance(copy, known);
+    if (*known && distance <= best && (!nearest || distance < best)) {
+      best = distance;
+      nearest = known;
+    }
+  }
+  if (nearest)
+    return budget_wrong(s, at, "unknown figure '%s'; did you mean '%s'?", copy,
+                        nearest);
+  return budget_wrong(s, at, "unknown figure '%s': " BUDGET_FIGURES " expected",
+                      copy);
 }
 
 /* What stands in the parentheses; the scan stands behind the first. Names may
@@ -197,7 +202,7 @@ static bool budget_subject(struct scan *s)
       budget_skip(s);
     }
     if (s->text[s->at] != ')')
-      return budget_wrong(s, s->at, "')' expected behind the name");
+      return budget_wrong(s, s->at, "')' expected after the name");
   } else {
     for (; s->text[s->at]; s->at++) {
       depth += s->text[s->at] == '(';
@@ -256,7 +261,8 @@ static bool budget_figure(struct scan *s)
     return true;
   }
   if (!ljp_figure_is_measure(b->figure))
-    return budget_wrong(s, s->at, "'%s' is of the whole file, without a name",
+    return budget_wrong(s, s->at,
+                        "'%s' is a figure of the whole file and takes no name",
                         figures[b->figure].word);
   s->at++;
   return budget_subject(s);
@@ -275,6 +281,19 @@ static bool budget_op(struct scan *s)
 }
 
 /* -- The limit -------------------------------------------------------------- */
+
+/* Units that a figure's limit can have beside those of its kind: the end of a
+** message. */
+static const char *budget_other_units(const struct ljp_budget *b)
+{
+  if (figures[b->figure].unit == LJP_UNIT_BYTES)
+    return ", or objects";
+  return figures[b->figure].unit == LJP_UNIT_TIME &&
+                 ljp_figure_is_measure(b->figure) &&
+                 b->figure != LJP_FIGURE_GC_COST
+             ? ", or samples"
+             : "";
+}
 
 /* Reads digits with at most one point. */
 static bool budget_number(struct scan *s, double *number)
@@ -349,6 +368,8 @@ static bool budget_path(struct scan *s, struct ljp_str *path)
       return false;
   } else {
     size_t from = s->at;
+    if (strchr("+-", s->text[from]) && budget_is_digit(s->text[from + 1]))
+      return budget_wrong(s, from, "a number without a sign expected");
     while (s->text[s->at] && !budget_is_space(s->text[s->at]) &&
            s->text[s->at] != '*')
       s->at++;
@@ -401,12 +422,10 @@ static bool budget_term(struct scan *s, double sign)
   /* A number without a unit is only fine as a count, or if it is 0. */
   if (!t->base.len && !has_unit && t->factor != 0 &&
       figures[b->figure].unit != LJP_UNIT_COUNT)
-    return budget_wrong(s, s->at, "a unit expected behind the number: %s%s%s",
+    return budget_wrong(s, s->at, "a unit expected after the number: %s%s%s",
                         b->subject.len ? "%, " : "",
                         ljp_unit_kind_text(figures[b->figure].unit),
-                        figures[b->figure].unit == LJP_UNIT_BYTES
-                            ? ", or objects"
-                            : ", or samples");
+                        budget_other_units(b));
   return true;
 }
 
@@ -454,14 +473,10 @@ static bool budget_check_unit(struct scan *s)
                              : kind == wanted)
     return true;
   return budget_wrong(
-      s, s->unit_at, "'%s' is no unit of '%s': %s%s%s expected", b->unit->name,
-      ljp_figure_name(b->figure), b->subject.len ? "%, " : "",
+      s, s->unit_at, "'%s' is not a unit of '%s': %s%s%s expected",
+      b->unit->name, ljp_figure_name(b->figure), b->subject.len ? "%, " : "",
       wanted == LJP_UNIT_COUNT ? "a number" : ljp_unit_kind_text(wanted),
-      wanted == LJP_UNIT_BYTES ? ", or objects"
-      : wanted == LJP_UNIT_TIME && ljp_figure_is_measure(b->figure) &&
-              b->figure != LJP_FIGURE_GC_COST
-          ? ", or samples"
-          : "");
+      budget_other_units(b));
 }
 
 bool ljp_budget_parse(const char *text, struct ljp_budget *budget,
@@ -471,7 +486,7 @@ bool ljp_budget_parse(const char *text, struct ljp_budget *budget,
   *budget = (struct ljp_budget){.text = text, .unit = &unit_things};
   *error = (struct ljp_budget_error){0};
   if (strnlen(text, LJP_BUDGET_BYTES) == LJP_BUDGET_BYTES)
-    return budget_wrong(&s, 0, "a budget is shorter than %d bytes",
+    return budget_wrong(&s, 0, "a budget must be shorter than %d bytes",
                         LJP_BUDGET_BYTES);
   return budget_figure(&s) && budget_op(&s) && budget_limit(&s) &&
          budget_check_unit(&s);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/assert.h"
 #include "tools/shared/command.h"
@@ -151,7 +152,7 @@ static int expect_read(struct expect *x)
   } else if (n > EXPECT_FILE_BYTES || memchr(x->text, 0, n)) {
     ljp_command_error("expect", "%s: not a file of budgets: %s", x->budgets,
                       n > EXPECT_FILE_BYTES ? "larger than 1 MiB"
-                                            : "it has bytes of zero");
+                                            : "it contains NUL bytes");
     code = LJP_EXIT_USAGE;
   } else {
     x->text[n] = '\0';
@@ -161,19 +162,42 @@ static int expect_read(struct expect *x)
   return code;
 }
 
+/* Cuts a comment and the end of the line off. '#' is part of a name within
+** parentheses or quotes, or where no space stands before it. */
+static void expect_cut(char *line)
+{
+  size_t end = 0, depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; line[i] && line[i] != '\r'; i++) {
+    char c = line[i];
+    quoted ^= c == '"';
+    depth += !quoted && c == '(';
+    depth -= !quoted && c == ')' && depth;
+    if (c == '#' && !quoted && !depth &&
+        (!i || line[i - 1] == ' ' || line[i - 1] == '\t'))
+      break;
+    if (c != ' ' && c != '\t')
+      end = i + 1;
+  }
+  line[end] = '\0';
+}
+
 static int expect_add_lines(struct expect *x)
 {
+  static const char mark[] = "\xef\xbb\xbf"; /* Some editors begin with it. */
   int code = expect_read(x);
   unsigned number = 0;
   char *line = x->text, *next;
+  if (code < 0 && strncmp(line, mark, sizeof mark - 1) == 0)
+    line += sizeof mark - 1;
   for (; code < 0 && line; line = next) {
     next = strchr(line, '\n');
     if (next)
       *next++ = '\0';
     number++;
-    line[strcspn(line, "\r")] = '\0';
+    expect_cut(line);
     line += strspn(line, " \t");
-    if (*line && *line != '#')
+    if (*line)
       code = expect_add(x, line, x->budgets, number);
   }
   return code;
@@ -234,8 +258,8 @@ static enum ljp_status expect_compare(const struct expect_file *judged,
   expect_name(base->p, names[0], sizeof names[0]);
   expect_name(judged->p, names[1], sizeof names[1]);
   snprintf(base->why, sizeof base->why,
-           "%.400s is of another program: of %s, not of %s", base->path,
-           names[0], names[1]);
+           "%.400s is of another program: %s, not %s", base->path, names[0],
+           names[1]);
   return LJP_OK;
 }
 
@@ -307,6 +331,10 @@ static enum ljp_status expect_limit(struct expect *x,
   }
   limit->low = limit->value - below;
   limit->high = limit->value + above;
+  if (!isfinite(limit->low) || !isfinite(limit->high)) {
+    limit->known = false;
+    snprintf(limit->why, sizeof limit->why, "the limit is too large a number");
+  }
   return LJP_OK;
 }
 
@@ -361,6 +389,14 @@ static int expect_run(struct expect *x)
   return written || code ? code : EXPECT_EXIT_UNKNOWN;
 }
 
+/* Whether a budget stands where the file is expected. */
+static bool expect_is_budget(const char *path)
+{
+  struct ljp_budget budget;
+  struct ljp_budget_error error;
+  return access(path, F_OK) != 0 && ljp_budget_parse(path, &budget, &error);
+}
+
 static int expect_parse(struct expect *x, int argc, char **argv)
 {
   const struct ljp_flag flags[] = {{"--budgets", NULL, &x->budgets},
@@ -379,6 +415,11 @@ static int expect_parse(struct expect *x, int argc, char **argv)
   int code = ljp_command_files("expect", help, argc, argv, flags,
                                sizeof flags / sizeof *flags, words, &count);
   x->path = count ? words[0] : "";
+  if (code < 0 && expect_is_budget(x->path)) {
+    ljp_command_error("expect", "the file comes first, then the budgets: "
+                                "ljprof expect FILE BUDGET...");
+    code = LJP_EXIT_USAGE;
+  }
   for (unsigned i = 1; code < 0 && i < count; i++)
     code = expect_add(x, words[i], NULL, i);
   free((void *)words);

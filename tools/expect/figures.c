@@ -50,7 +50,8 @@ static void figure_time(const struct ljp_budget *b,
 }
 
 /* The collector's time: what it does for whom is known from the samples that met
-** it, and how long it ran from all samples. */
+** it, and how long it ran from all samples. The bounds leave out that sampled
+** memory is estimated, too. */
 static void figure_gc_cost(const struct ljp_profile *p,
                            const struct ljp_budget *b,
                            const struct ljp_figure_match *m,
@@ -65,6 +66,7 @@ static void figure_gc_cost(const struct ljp_profile *p,
   double scale = percent ? 100 : whole;
   v->samples = p->gc_cost.samples;
   v->sampled = true;
+  v->estimated = p->sampled_memory && b->subject.len;
   value = percent ? 100 * x : value;
   figure_set(v, value, fmin(scale * share.low, value),
              fmax(scale * share.high, value));

@@ -96,8 +96,7 @@ static uint32_t find_group(const struct ljp_report *r,
   }
   m->found = count == 1;
   if (count > 1)
-    snprintf(why, 640,
-             "'%.*s' is the name of %u: %s, %s%s%s; write one of them",
+    snprintf(why, 640, "'%.*s' can be any of %u: %s, %s%s%s; write one of them",
              b->subject.len < 80 ? (int)b->subject.len : 80, b->subject.data,
              count, names[0], names[1], count > 2 ? ", " : "",
              count > 3   ? "..."
@@ -130,7 +129,7 @@ static void find_nothing(const struct ljp_report *r,
   }
   if (best == 4)
     snprintf(why + n, 640 - (size_t)n,
-             " ('%s?' in place of the name counts 0 then)", wanted);
+             " (if it may be missing, write '%s?': it then counts 0)", wanted);
 }
 
 enum ljp_status ljp_figure_find(struct ljp_profile *p, const char *file,

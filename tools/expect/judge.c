@@ -68,12 +68,19 @@ static void judge_range(enum ljp_budget_op op, double low, double high,
   }
 }
 
-/* Formats an amount in the budget's unit; if that has none, in a suitable one. */
-static void judge_amount(const struct ljp_budget *b, double x, char out[48])
+/* Formats an amount in the budget's unit; if that has none, in a suitable one.
+** places: after the point; -1: as many digits as people want to read. */
+static void judge_format(const struct ljp_budget *b, double x, int places,
+                         char out[48])
 {
   static struct ljp_print print; /* Too large for the stack. */
   double n = x / b->unit->scale;
   bool counts = b->unit->kind == LJP_UNIT_COUNT;
+  if (places >= 0) {
+    snprintf(out, 48, "%.*f%s%s", places, n, *b->unit->name ? " " : "",
+             b->unit->name);
+    return;
+  }
   if (!b->unit_given && !counts && x >= 0 && x < 0x1p63) {
     ljp_print_begin(&print, -1);
     ljp_units_amount(&print, (uint64_t)llround(x),
@@ -86,17 +93,33 @@ static void judge_amount(const struct ljp_budget *b, double x, char out[48])
     snprintf(out + len, 48 - (size_t)len, " %s", b->unit->name);
 }
 
-/* The value, or the limit if it is not a plain number, with its error. */
+/* Formats an amount so that it does not look like `other` unless it is equal. */
+static void judge_amount(const struct ljp_budget *b, double x, double other,
+                         char out[48])
+{
+  char text[48];
+  judge_format(b, x, -1, out);
+  if (fabs(x - other) <= 1e-12 * fmax(fabs(x), fabs(other)))
+    return; /* See ljp_expect_judge(). */
+  judge_format(b, other, -1, text);
+  for (int places = 0; places < 12 && strcmp(text, out) == 0; places++) {
+    judge_format(b, x, places, out);
+    judge_format(b, other, places, text);
+  }
+}
+
+/* The value, or the limit if it is not a plain number, with its error. other:
+** what it is compared with. */
 static size_t judge_side(const struct ljp_budget *b,
-                         const struct ljp_figure_value *v, char *out,
-                         size_t room)
+                         const struct ljp_figure_value *v, double other,
+                         char *out, size_t room)
 {
   char value[48], low[48], high[48];
-  judge_amount(b, v->value, value);
+  judge_amount(b, v->value, other, value);
   if (!(v->low < v->value || v->high > v->value))
     return (size_t)snprintf(out, room, "%s%s", v->estimated ? "~" : "", value);
-  judge_amount(b, v->low, low);
-  judge_amount(b, v->high, high);
+  judge_format(b, v->low, -1, low);
+  judge_format(b, v->high, -1, high);
   return (size_t)snprintf(out, room, "%s%s (%s to %s)", v->estimated ? "~" : "",
                           value, low, high);
 }
@@ -112,10 +135,11 @@ static bool judge_has_base(const struct ljp_budget *b)
 static void judge_say(struct ljp_expectation *e)
 {
   size_t room = sizeof e->text, n = 0;
-  n = judge_side(&e->budget, &e->value, e->text, room);
+  n = judge_side(&e->budget, &e->value, e->limit.value, e->text, room);
   if (judge_has_base(&e->budget) || e->budget.term_count > 1) {
     n += (size_t)snprintf(e->text + n, room - n, ", limit ");
-    n += judge_side(&e->budget, &e->limit, e->text + n, room - n);
+    n += judge_side(&e->budget, &e->limit, e->value.value, e->text + n,
+                    room - n);
   }
   if (!e->certain)
     snprintf(
