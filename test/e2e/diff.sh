@@ -152,3 +152,21 @@ refuses "no data in common" 1 \
   "$ljprof" diff cpu.ljp before.ljp
 refuses "a view that is not there" 1 "the view 'wall' cannot be compared: " \
   "$ljprof" diff before.ljp after.ljp --view wall
+
+# Each list says how many rows it leaves out.
+"$ljprof" diff --top 1 before.ljp after.ljp > few.txt || fail "diff --top 1"
+"$ljprof" diff --top 1 --all before.ljp after.ljp > all.txt || fail "--all"
+"$ljprof" diff --top 0 --all before.ljp after.ljp > every.txt || fail "--top 0"
+count() { # FILE LIST: its rows, and those that it leaves out
+  sed -n "/^$2/,/^\$/p" "$1" | awk '
+    / (same|new|gone|more|less)  / { n++ }
+    /^  and [0-9]+ more/ { n += $2 }
+    /^  [0-9]+ (function|stack)s? did not change/ { n += $1 }
+    END { print n + 0 }'
+}
+for list in "functions, by their own" "functions, by their change" stacks; do
+  rows=$(count every.txt "$list")
+  [ "$rows" -gt 3 ] || fail "$list: $(cat every.txt)"
+  same "$list: left out with --top" "$rows" "$(count few.txt "$list")"
+  same "$list: left out with --top and --all" "$rows" "$(count all.txt "$list")"
+done

@@ -148,6 +148,25 @@ diff_text_value(const struct ljp_diff_function *f, bool total)
   return total ? &f->total : &f->self;
 }
 
+/* Says what a list leaves out. count: of what could be listed; sure: changes
+** beyond the error. */
+static void diff_text_rest(struct ljp_print *out, const char *what,
+                           size_t count, size_t sure, size_t shown, bool all)
+{
+  size_t listed = all ? count : sure, rest = count - sure;
+  if (!listed)
+    ljp_print_str(out, "  nothing beyond the sampling error\n");
+  if (listed > shown)
+    ljp_print_format(out, "  and %zu more (--top 0 lists all)\n",
+                     listed - shown);
+  if (rest && !all)
+    ljp_print_format(out,
+                     "  %zu %s%s did not change beyond the sampling error "
+                     "(--all lists %s)\n",
+                     rest, what, rest == 1 ? "" : "s",
+                     rest == 1 ? "it" : "them");
+}
+
 static void diff_text_functions(const struct ljp_diff *d, int view,
                                 const struct ljp_diff_lists *lists, bool total,
                                 unsigned long top, bool all,
@@ -155,33 +174,22 @@ static void diff_text_functions(const struct ljp_diff *d, int view,
 {
   const struct ljp_diff_function *f =
       total ? lists->by_total : lists->functions;
-  size_t shown = 0, within_error = 0;
+  size_t shown = 0, sure = 0;
   ljp_print_format(out, "\nfunctions, by %s\n%12s%12s%12s%12s\n",
                    total ? "their change with what they call"
                          : "their own change",
                    "change", "+-", "before", "after");
   for (size_t i = 0; i < lists->function_count; i++) {
     const struct ljp_diff_value *v = diff_text_value(&f[i], total);
-    bool sure = ljp_diff_sure(v);
-    within_error += !sure;
-    if ((!sure && !all) || (top && shown >= top))
+    sure += ljp_diff_sure(v);
+    if ((!ljp_diff_sure(v) && !all) || (top && shown >= top))
       continue;
     shown++;
     diff_value_line(out, v, d, view);
     diff_frame_name(out, &d->page, f[i].frame);
     ljp_print_str(out, "\n");
   }
-  if (!shown)
-    ljp_print_str(out, "  nothing beyond the sampling error\n");
-  size_t sure = lists->function_count - within_error;
-  if (sure > shown)
-    ljp_print_format(out, "  and %zu more (--top 0 lists all)\n", sure - shown);
-  if (within_error && !all)
-    ljp_print_format(out,
-                     "  %zu function%s changed by less than the sampling "
-                     "error (--all lists %s)\n",
-                     within_error, within_error == 1 ? "" : "s",
-                     within_error == 1 ? "it" : "them");
+  diff_text_rest(out, "function", lists->function_count, sure, shown, all);
 }
 
 static void diff_text_stacks(const struct ljp_diff *d, int view,
@@ -189,10 +197,11 @@ static void diff_text_stacks(const struct ljp_diff *d, int view,
                              unsigned long top, bool all, struct ljp_print *out)
 {
   const struct ljp_diff_stack *s = lists->stacks;
-  size_t shown = 0;
-  for (size_t i = 0; i < lists->stack_count && (!top || shown < top); i++) {
-    if (!ljp_diff_sure(&s[i].self) && !all)
-      break; /* Changes beyond the error come first. */
+  size_t shown = 0, sure = 0;
+  for (size_t i = 0; i < lists->stack_count; i++) {
+    sure += ljp_diff_sure(&s[i].self);
+    if ((!ljp_diff_sure(&s[i].self) && !all) || (top && shown >= top))
+      continue;
     shown++;
     diff_value_line(out, &s[i].self, d, view);
     uint32_t at = s[i].node, path[2048], n = 0;
@@ -206,8 +215,7 @@ static void diff_text_stacks(const struct ljp_diff *d, int view,
     }
     ljp_print_str(out, "\n");
   }
-  if (!shown)
-    ljp_print_str(out, "  nothing beyond the sampling error\n");
+  diff_text_rest(out, "stack", lists->stack_count, sure, shown, all);
 }
 
 void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
@@ -233,6 +241,7 @@ void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
                    ljp_diff_views[view].name, rate, a, b);
   diff_text_functions(d, view, lists, false, top, all, out);
   diff_text_functions(d, view, lists, true, top, all, out);
-  ljp_print_str(out, "\nstacks\n");
+  ljp_print_format(out, "\nstacks\n%12s%12s%12s%12s\n", "change", "+-",
+                   "before", "after");
   diff_text_stacks(d, view, lists, top, all, out);
 }
