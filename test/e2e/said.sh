@@ -105,6 +105,20 @@ print(strings[first])'
 }
 same "pprof opens" "cpu cpu " "$(opens both.ljp) $(opens cpu.ljp) $(opens memory.ljp)"
 
+# Backslashes are shown as they are, and the command to type next works.
+# shellcheck disable=SC1003 # The backslash is meant.
+odd='a\b x\41'
+echo 'for i = 1, 3e7 do end' > "$odd.lua"
+"$ljprof" record -o "$odd.ljp" "$odd.lua" 2> err.txt || fail "$(cat err.txt)"
+same "the next command" "ljprof report '$odd.ljp'" \
+  "$(sed -n 's/^ljprof record: next: //p' err.txt)"
+"$ljprof" report "$odd.ljp" > out.txt || fail "no report"
+grep -qF "main chunk $odd.lua" out.txt || fail "$(cat out.txt)"
+"$ljprof" annotate "$odd.ljp" "$odd.lua" > out.txt || fail "no source"
+grep -qF "line  $odd.lua" out.txt || fail "$(cat out.txt)"
+refuses "a file that is there" 1 "$odd.ljp exists" \
+  "$ljprof" record -o "$odd.ljp" "$odd.lua"
+
 # Builtins that LuaJIT has as bytecode are builtins in every view.
 cat > bytecode.lua <<'EOF'
 local t, from = {}, os.clock()

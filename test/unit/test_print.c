@@ -104,6 +104,25 @@ static void nothing_that_moves_a_cursor_is_printed(void **state)
                              "\\xe2\\x80\\xae\\\\\\xff \xc3\xa4");
 }
 
+static void backslashes_are_doubled_only_before_escapes(void **state)
+{
+  static const char *const cases[][2] = {
+      {"C:\\dir\\xampp\\", "C:\\dir\\xampp\\"},
+      {"\\w+\\\\n", "\\w+\\\\n"},
+      {"\\x1", "\\x1"},
+      {"\\x1b", "\\\\x1b"}, /* The text, not the character. */
+      {"\x1b", "\\x1b"},
+      {"\\\x1b", "\\\\\\x1b"},
+      {"\\\\\xff", "\\\\\\\\\\xff"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    begin();
+    ljp_print_safe(&out, ljp_str(cases[i][0], strlen(cases[i][0])));
+    assert_string_equal(end(), cases[i][1]);
+  }
+}
+
 /* C1, two controls of direction, zero width, a line's end, a tag. */
 #define HIDDEN                                                                 \
   "\xc2\x9b"                                                                   \
@@ -175,6 +194,7 @@ int main(void)
       cmocka_unit_test(any_bytes_make_a_json_string),
       cmocka_unit_test(what_is_not_utf8_stands_in_hex_beside_it),
       cmocka_unit_test(nothing_that_moves_a_cursor_is_printed),
+      cmocka_unit_test(backslashes_are_doubled_only_before_escapes),
       cmocka_unit_test(what_hides_in_json_is_escaped_without_loss),
       cmocka_unit_test(what_hides_in_a_page_is_seen_there),
       cmocka_unit_test(what_hides_in_a_drawing_or_an_export_is_replaced),

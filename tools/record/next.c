@@ -17,8 +17,7 @@ uint64_t ljp_record_now(void)
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* A file's name as a user types it in this folder, for a shell. A backslash would
-** be doubled when it is printed. */
+/* A file's name as a user types it in this folder, for a shell. */
 static void next_typed(const char *path, char out[NEXT_NAME])
 {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,12 +70,12 @@ static void next_tell_report(const struct ljp_record_plan *plan)
                      "program ran on",
                      ljp_record_duration(plan));
   if (files > 1)
-    ljp_command_error("record",
-                      "next: ljprof report %s (of %zu files, which 'ljprof "
-                      "merge -o FILE %s*' joins)",
-                      name, files, base);
+    ljp_command_next("record",
+                     "ljprof report %s (of %zu files, which 'ljprof merge -o "
+                     "FILE %s*' joins)",
+                     name, files, base);
   else if (files)
-    ljp_command_error("record", "next: ljprof report %s", name);
+    ljp_command_next("record", "ljprof report %s", name);
 }
 
 void ljp_record_next(const struct ljp_record_plan *plan,

@@ -12,8 +12,9 @@
 
 #include "src/base/nearest.h"
 
-static void command_line(const char *name, const char *what, const char *format,
-                         va_list args)
+static void command_line(const char *name, const char *what,
+                         void (*print)(struct ljp_print *, struct ljp_str),
+                         const char *format, va_list args)
 {
   static struct ljp_print out; /* Too large for the stack. */
   char text[4096 + 512];
@@ -26,7 +27,7 @@ static void command_line(const char *name, const char *what, const char *format,
   ljp_print_str(&out, *name ? "ljprof " : "ljprof");
   ljp_print_str(&out, name);
   ljp_print_str(&out, what);
-  ljp_print_safe(&out, ljp_str(text, (size_t)n));
+  print(&out, ljp_str(text, (size_t)n));
   ljp_print_str(&out, "\n");
   ljp_print_end(&out);
 }
@@ -35,7 +36,7 @@ void ljp_command_error(const char *name, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
-  command_line(name, ": ", format, args);
+  command_line(name, ": ", ljp_print_safe, format, args);
   va_end(args);
 }
 
@@ -43,7 +44,15 @@ void ljp_command_note(const char *name, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
-  command_line(name, ": note: ", format, args);
+  command_line(name, ": note: ", ljp_print_safe, format, args);
+  va_end(args);
+}
+
+void ljp_command_next(const char *name, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  command_line(name, ": next: ", ljp_print_source, format, args);
   va_end(args);
 }
 

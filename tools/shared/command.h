@@ -38,6 +38,11 @@ ljp_command_error(const char *name, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void
 ljp_command_note(const char *name, const char *format, ...);
 
+/* What the user may type next: "ljprof NAME: next: ...". No backslash is
+** doubled, since that would be another command. */
+__attribute__((format(printf, 2, 3))) void
+ljp_command_next(const char *name, const char *format, ...);
+
 struct ljp_flag {
   const char *option; /* "--json" */
   bool *set;          /* NULL: the option has a value, "--to X" or "--to=X". */

@@ -88,14 +88,49 @@ void ljp_print_format(struct ljp_print *out, const char *format, ...)
                   (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* quote: one more character to escape; 0: none. back: escape backslashes. */
+/* Which backslashes are doubled. */
+enum print_back { BACK_AS_IS, BACK_IF_UNCLEAR, BACK_ALWAYS };
+
+static bool print_is_hex(char c)
+{
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* Writes the backslashes at the start of s. They are doubled if what follows
+** looks like one of our escapes, or becomes one. */
+static void print_backslashes(struct ljp_print *out, struct ljp_str *s,
+                              enum print_back back)
+{
+  uint32_t n = 0, rune = 0;
+  while (n < s->len && s->data[n] == '\\')
+    n++;
+  s->data += n;
+  s->len -= n;
+  struct ljp_str rest = *s;
+  bool unclear = rest.len > 2 && rest.data[0] == 'x' &&
+                 print_is_hex(rest.data[1]) && print_is_hex(rest.data[2]);
+  if (!unclear && rest.len) {
+    ljp_text_next(&rest, &rune);
+    unclear = rune == LJP_TEXT_BAD || ljp_text_is_hidden(rune);
+  }
+  if (back == BACK_ALWAYS || (back == BACK_IF_UNCLEAR && unclear))
+    n *= 2;
+  while (n--)
+    ljp_print_raw(out, "\\", 1);
+}
+
+/* quote: one more character to escape; 0: none. */
 static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote,
-                          bool back)
+                          enum print_back back)
 {
   while (s.len) {
     uint32_t rune;
+    if (*s.data == '\\') {
+      print_backslashes(out, &s, back);
+      continue;
+    }
     struct ljp_str c = ljp_text_next(&s, &rune);
-    if ((back && rune == '\\') || (quote && rune == (uint8_t)quote)) {
+    if (quote && rune == (uint8_t)quote) {
       ljp_print_format(out, "\\%c", (char)rune);
     } else if (rune == LJP_TEXT_BAD || ljp_text_is_hidden(rune)) {
       for (uint32_t i = 0; i < c.len; i++)
@@ -108,18 +143,18 @@ static void print_escaped(struct ljp_print *out, struct ljp_str s, char quote,
 
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s)
 {
-  print_escaped(out, s, 0, true);
+  print_escaped(out, s, 0, BACK_IF_UNCLEAR);
 }
 
 void ljp_print_source(struct ljp_print *out, struct ljp_str s)
 {
-  print_escaped(out, s, 0, false);
+  print_escaped(out, s, 0, BACK_AS_IS);
 }
 
 void ljp_print_quoted(struct ljp_print *out, struct ljp_str s)
 {
   ljp_print_raw(out, "\"", 1);
-  print_escaped(out, s, '"', true);
+  print_escaped(out, s, '"', BACK_ALWAYS);
   ljp_print_raw(out, "\"", 1);
 }
 

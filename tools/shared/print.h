@@ -31,7 +31,8 @@ __attribute__((format(printf, 2, 3))) void
 ljp_print_format(struct ljp_print *out, const char *format, ...);
 
 /* Text for people: bytes that are not UTF-8, and the characters of
-** ljp_text_is_hidden(), become \xNN. */
+** ljp_text_is_hidden(), become \xNN. A backslash is doubled only where it would
+** be taken for the start of such an escape. */
 void ljp_print_safe(struct ljp_print *out, struct ljp_str s);
 /* The same for source code: backslashes stay as they are. */
 void ljp_print_source(struct ljp_print *out, struct ljp_str s);
