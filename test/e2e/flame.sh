@@ -84,9 +84,13 @@ refuses "a folder that is not there" 1 "cannot read this folder" \
 
 # Wrong usage.
 refuses "no output" 2 "no output given" "$ljprof" flame "$whole"
+"$ljprof" flame "$whole" -o named.svg || fail "a drawing by its name"
+"$ljprof" flame "$whole" --svg -o - | cmp - named.svg ||
+  fail "the name of a drawing makes no drawing"
+ok "an output that ends in .svg is a drawing"
 refuses "an unknown view" 2 "unknown view 'cpuu'" \
   "$ljprof" flame "$whole" --svg --view cpuu -o x.svg
-refuses "a view of a page" 2 "needs --svg" \
+refuses "a view of a page" 2 "for a drawing" \
   "$ljprof" flame "$whole" --view cpu -o x.html
 refuses "a view without data" 1 "no data for the view 'wall'" \
   "$ljprof" flame "$data/killed.ljp" --svg --view wall -o x.svg

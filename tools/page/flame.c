@@ -14,7 +14,7 @@
 
 static const char help[] =
     "Usage: ljprof flame FILE -o PAGE.html [OPTION]...\n"
-    "       ljprof flame FILE --svg -o DRAWING.svg [OPTION]...\n"
+    "       ljprof flame FILE -o DRAWING.svg [OPTION]...\n"
     "Makes a flame graph: a page for any browser, or a static drawing.\n"
     "\n"
     "The page is one file that needs no network. It has every view that the "
@@ -27,7 +27,9 @@ static const char help[] =
     "\n"
     "  -o, --output PATH   write to PATH ('-': standard output)\n"
     "  --force             replace PATH if it exists\n"
-    "  --svg               make a drawing of one view, for documents\n"
+    "  --svg               make a drawing of one view, for documents, also if "
+    "PATH\n"
+    "                      does not end in .svg\n"
     "  --view NAME         draw this view: cpu, wall, alloc, live, leaks, "
     "gc-cost\n"
     "                      (default: the first that the file has)\n"
@@ -73,6 +75,8 @@ static int flame_parse(struct options *o, int argc, char **argv)
                                  sizeof flags / sizeof *flags, &o->file);
   if (code >= 0)
     return code;
+  size_t len = o->output ? strlen(o->output) : 0;
+  o->svg |= len > 4 && strcmp(o->output + len - 4, ".svg") == 0;
   bool known = !o->view;
   for (int i = 0; i < LJP_PAGE_VIEWS; i++)
     known = known || strcmp(o->view, flame_views[i].id) == 0;
@@ -80,7 +84,9 @@ static int flame_parse(struct options *o, int argc, char **argv)
     ljp_command_error("flame", "no output given (-o PAGE.html; '-': standard "
                                "output)");
   else if (o->view && !o->svg)
-    ljp_command_error("flame", "--view needs --svg; a page has all views");
+    ljp_command_error(
+        "flame",
+        "--view is for a drawing (-o DRAWING.svg); a page has all views");
   else if (!known)
     ljp_command_error("flame",
                       "unknown view '%s': cpu, wall, alloc, live, leaks or "
