@@ -246,9 +246,9 @@ refuses "an output that is there" 1 "exists (use --force" \
 "$ljprof" export --to collapsed --force -o c.txt "$data/killed.ljp" ||
   fail "--force"
 refuses "no format" 2 "no format given" "$ljprof" export -o o.txt "$golden"
-refuses "a format that does not exist" 2 "unknown format 'svg'" \
+refuses "a format that does not exist" 2 "unknown format 'svg': collapsed, pprof, " \
   "$ljprof" export --to svg -o o.txt "$golden"
-refuses "a value that does not exist" 2 "unknown value 'bytes'" \
+refuses "a value that does not exist" 2 "unknown value 'bytes': samples, cpu, " \
   "$ljprof" export --to collapsed --value bytes -o o.txt "$golden"
 refuses "a value that the file has not" 1 "no data for the value 'alloc_space'" \
   "$ljprof" export --to collapsed --value alloc_space -o o.txt "$data/killed.ljp"

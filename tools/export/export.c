@@ -129,6 +129,31 @@ static void export_find_values(struct ljp_export *e)
       e->has[v] |= export_row_value(e->p, row, (enum ljp_value_id)v) != 0;
 }
 
+static const char *export_value_text(unsigned i)
+{
+  return export_values[i].name;
+}
+
+static const char *export_format_text(unsigned i)
+{
+  return export_formats[i].name;
+}
+
+static void export_unknown(const char *what, const char *wanted, unsigned count,
+                           const char *(*name)(unsigned i))
+{
+  char list[256];
+  size_t at = 0;
+  for (unsigned i = 0; i < count && at < sizeof list; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
+                           i == 0           ? ""
+                           : i == count - 1 ? " or "
+                                            : ", ",
+                           name(i));
+  ljp_command_error("export", "unknown %s '%s': %s expected", what, wanted,
+                    list);
+}
+
 static int export_choose_value(struct ljp_export *e, const char *file,
                                const char *wanted)
 {
@@ -138,8 +163,7 @@ static int export_choose_value(struct ljp_export *e, const char *file,
     v++;
   if (v == LJP_VALUE_COUNT) {
     if (wanted)
-      ljp_command_error(
-          "export", "unknown value '%s' (see ljprof export --help)", wanted);
+      export_unknown("value", wanted, LJP_VALUE_COUNT, export_value_text);
     else
       ljp_command_error("export", "%s: has no samples and no memory events",
                         file);
@@ -322,14 +346,13 @@ int ljp_command_export(int argc, char **argv)
     return code;
   while (format && f < FORMATS && strcmp(format, export_formats[f].name) != 0)
     f++;
-  if (!format || f == FORMATS) {
+  if (!format)
     ljp_command_error(
-        "export",
-        format ? "unknown format '%s' (see ljprof export --help)"
-               : "no format given (--to FORMAT, see ljprof export --help)",
-        format);
+        "export", "no format given (--to FORMAT, see ljprof export --help)");
+  else if (f == FORMATS)
+    export_unknown("format", format, FORMATS, export_format_text);
+  if (!format || f == FORMATS)
     return LJP_EXIT_USAGE;
-  }
   if (lua && (export_formats[f].run == ljp_export_ljm ||
               export_formats[f].run == ljp_export_ljp)) {
     ljp_command_error("export",
