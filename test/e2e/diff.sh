@@ -147,6 +147,9 @@ grep -q '{"view":"alloc","unit":"bytes","total_after":[0-9]*}' diff.json ||
 grep -q '\["Allocations","not recorded → ' lack.html ||
   fail "what was not recorded, in the page"
 ok "what one session did not record is not compared"
+"$ljprof" diff both.ljp both.ljp --view cpu > diff.txt || fail "diff"
+grep -q '%  Allocations (--view alloc)$' diff.txt ||
+  fail "the option for another kind of data: $(cat diff.txt)"
 refuses "no data in common" 1 \
   "no kind of data is in both files: cpu.ljp holds cpu; before.ljp holds alloc" \
   "$ljprof" diff cpu.ljp before.ljp

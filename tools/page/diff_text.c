@@ -113,7 +113,8 @@ static void diff_text_apart(const struct ljp_diff *d, int view, const char *why,
 }
 
 /* What both sides measured, before what is compared. */
-static void diff_text_totals(const struct ljp_diff *d, struct ljp_print *out)
+static void diff_text_totals(const struct ljp_diff *d, int view,
+                             struct ljp_print *out)
 {
   ljp_print_format(out, "compared %s", ljp_diff_by_text(d->by));
   if (d->why)
@@ -137,7 +138,10 @@ static void diff_text_totals(const struct ljp_diff *d, struct ljp_print *out)
                        100 * (t->value[1] - t->value[0]) / t->value[0]);
     else
       ljp_print_format(out, "%9s", "new");
-    ljp_print_format(out, "  %s\n", ljp_diff_views[v].name);
+    ljp_print_format(out, "  %s", ljp_diff_views[v].name);
+    if (v != view)
+      ljp_print_format(out, " (--view %s)", ljp_diff_views[v].id);
+    ljp_print_str(out, "\n");
   }
   ljp_print_str(out, "\n");
 }
@@ -223,7 +227,7 @@ void ljp_diff_text(const struct ljp_diff *d, enum ljp_page_view view,
                    bool all, struct ljp_print *out)
 {
   diff_text_head(out, d, view);
-  diff_text_totals(d, out);
+  diff_text_totals(d, view, out);
   bool rated = view <= LJP_PAGE_VIEW_ALLOC;
   bool samples = strcmp(ljp_diff_unit(d, view), "samples") == 0;
   const char *rate = ljp_diff_per_second(d, view) ? " per second of recording"
