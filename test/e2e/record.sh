@@ -81,7 +81,7 @@ mkdir other
 ln -s other/nothing link2
 "$ljprof" record --force --rotate-bytes 4096 --flush 10 -o link2 "$luajit" \
   work.lua > out 2> err || fail "rotation through a link: $(cat err)"
-grep -q 'the first and [0-9]* segments of .*/other/nothing$' err ||
+grep -q 'the first and [0-9]* segments of other/nothing$' err ||
   fail "the segments beside the target are not told: $(cat err)"
 [ -e other/nothing.s1 ] || fail "no segments beside the target"
 ok "and its file segments, if there was no such file"
@@ -134,7 +134,7 @@ EOF
 [ ! -e turn.ljp ] || fail "the first segment has been kept: $(ls)"
 segments=$(find . -name 'turn.ljp.s[0-9]*' | wc -l)
 same "segments kept" 2 "$segments"
-grep -q "2 segments of $PWD/turn.ljp" err || fail "not said: $(cat err)"
+grep -q "2 segments of turn.ljp" err || fail "not said: $(cat err)"
 "$ljprof" merge -o merged.ljp turn.ljp.s* 2> err || fail "merge: $(cat err)"
 "$ljprof" check merged.ljp > check.txt || fail "not whole: $(cat check.txt)"
 said=$(awk '/^samples /{print $2}' check.txt)

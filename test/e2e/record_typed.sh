@@ -121,6 +121,13 @@ done
 refuses "segments too small" 2 "must be a number of bytes from 4096" \
   "$ljprof" record --rotate-bytes 3.9k app.lua
 
+# A file in this folder is told as it was typed.
+rm -f ./*.ljp
+"$ljprof" record -o here.ljp app.lua > out 2> err || fail "$(cat err)"
+grep -q ': here\.ljp$' err || fail "another name: $(cat err)"
+refuses "a file that is there" 1 "record: here.ljp exists (use --force" \
+  "$ljprof" record -o here.ljp app.lua
+
 # Options.
 refuses "letters in the wrong order" 2 "did you mean --sample?" \
   "$ljprof" record --sampel 64k app.lua

@@ -17,15 +17,22 @@ uint64_t ljp_record_now(void)
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+const char *ljp_record_shown(const char *path)
+{
+  char folder[PATH_MAX];
+  size_t len = getcwd(folder, sizeof folder) ? strlen(folder) : 0;
+  return len && strncmp(path, folder, len) == 0 && path[len] == '/'
+             ? path + len + 1
+             : path;
+}
+
 /* A file's name as a user types it in this folder, for a shell. */
 static void next_typed(const char *path, char out[NEXT_NAME])
 {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                               "abcdefghijklmnopqrstuvwxyz0123456789_-+=./:@%,";
-  char folder[PATH_MAX], *at = out;
-  size_t len = getcwd(folder, sizeof folder) ? strlen(folder) : 0;
-  if (len && strncmp(path, folder, len) == 0 && path[len] == '/')
-    path += len + 1;
+  char *at = out;
+  path = ljp_record_shown(path);
   const char *quote = path[strspn(path, plain)] ? "'" : "";
   at += sprintf(at, "%s%s", quote, *path == '-' ? "./" : "");
   for (; *path && at < out + NEXT_NAME - 8; path++)

@@ -92,8 +92,8 @@ static void outcome_tell(const struct sums *sums, const char *who,
                     "%s%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
                     " lost%s%s: %s%s%s",
                     who, sums->samples, sums->memory, sums->lost, missing,
-                    sums->unclean ? ", not closed cleanly" : "", before, path,
-                    behind);
+                    sums->unclean ? ", not closed cleanly" : "", before,
+                    ljp_record_shown(path), behind);
   for (unsigned i = 0; i < 2 * LJP_UNSAMPLED_COUNT; i++) {
     unsigned kind = i % 2 ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU;
     if (ljp_balance_matters(&sums->balance, kind, i / 2))

@@ -73,7 +73,7 @@ int ljp_record_find_output(struct ljp_record_plan *plan)
   if (lstat(plan->path, &plan->before)) {
     plan->before = (struct stat){0};
   } else if (S_ISDIR(plan->before.st_mode) || !plan->force) {
-    ljp_command_error("record", "%s %s", plan->path,
+    ljp_command_error("record", "%s %s", ljp_record_shown(plan->path),
                       S_ISDIR(plan->before.st_mode)
                           ? "is a directory"
                           : "exists (use --force to replace it)");
@@ -89,7 +89,7 @@ int ljp_record_find_output(struct ljp_record_plan *plan)
     ljp_command_error("record",
                       "%s.s1 or another segment exists (use --force to "
                       "replace them)",
-                      plan->path);
+                      ljp_record_shown(plan->path));
     return LJP_EXIT_FAILED;
   }
   return -1;

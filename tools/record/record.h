@@ -176,6 +176,10 @@ bool ljp_record_replaced(const struct ljp_record_plan *plan);
 
 /* next.c: ns of CLOCK_MONOTONIC, as the library's ljp_clock_ns(). */
 uint64_t ljp_record_now(void);
+
+/* A path without the present folder. */
+const char *ljp_record_shown(const char *path);
+
 /* Says what to type next, if anything was recorded, and which processes
 ** could have been recorded, too. */
 void ljp_record_next(const struct ljp_record_plan *plan,
