@@ -1,11 +1,11 @@
 -- A session whose time is limited ends by itself, and the program goes on.
--- Usage: duration.lua HOW: sysprof, memprof, profile (their start{duration}), race;
--- for ljprof record: record, fork.
+-- Usage: duration.lua HOW: sysprof, memprof, profile (their start{duration}), race,
+-- forks PROFILER; for ljprof record: record, fork.
 local checks = dofile((arg[0]:gsub("[^/]+$", "checks.lua")))
 local check = checks.check
 local ffi = require("ffi")
 ffi.cdef [[int fork(void); int waitpid(int, int *, int); void _exit(int);
-  int getpid(void);]]
+  int getpid(void); void exit(int); int usleep(unsigned);]]
 local how = arg[1]
 local GIVE_UP = os.clock() + 60
 
@@ -75,6 +75,29 @@ if how == "race" then
     while running() do end -- profiler.stop() came between its two parts
   end
   print("stopped by the program: " .. stopped .. " of 200")
+  os.exit(0)
+end
+
+-- Forks while the session's end waits for the reader of a pipe, and before that.
+if how == "forks" then
+  local options = {path = "pipe", fork = "follow", flush = 10, duration = 0.3}
+  if arg[2] == "profile" then
+    options.memory = {every = true}
+  else
+    options.every = true
+  end
+  check(misc[arg[2]].start(options))
+  for i = 1, 60000 do kept[i] = {i} end -- More than a pipe holds.
+  for _ = 1, 20 do
+    if ffi.C.fork() == 0 then
+      before_the_end()
+      ffi.C.usleep(200000) -- The writer of a child begins late.
+      ffi.C.exit(0)
+    end
+    ffi.C.usleep(50000)
+  end
+  io.open("forked", "w"):close()
+  while ffi.C.waitpid(-1, nil, 0) > 0 do end
   os.exit(0)
 end
 

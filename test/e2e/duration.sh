@@ -57,6 +57,18 @@ for wrong in 0 -1 nan x 1x '' 1e99 5s5; do
 done
 "$luajit" "$script" race > out.txt 2>&1 || fail "race: $(cat out.txt)"
 ok "ends and stops at the same time: $(cat out.txt)"
+# A child that is made while its parent's session ends is not recorded at all.
+for how in profile memprof; do
+  rm -f forked pipe.*
+  read_pipe timeout 60 sh -c 'until [ -e forked ]; do sleep 0.01; done; cat'
+  "$luajit" "$script" forks $how > out.txt 2>&1 || fail "forks: $(cat out.txt)"
+  end_pipe
+  for file in pipe.*; do
+    [ ! -e "$file" ] || "$ljprof" check "$file" > check.txt ||
+      fail "$how, a child: $(cat check.txt)"
+  done
+  ok "misc.$how: children made while the session ends"
+done
 for how in sysprof memprof profile; do
   "$luajit" "$script" $how > out.txt 2>&1 || fail "$how: $(cat out.txt)"
   for file in over early next last; do

@@ -58,6 +58,23 @@ refuses() {
   ok "$what: $line"
 }
 
+# read_pipe COMMAND...: makes `pipe`, which can be opened for writing from now on,
+# and runs a command in the background that reads it to piped. end_pipe: waits for
+# that.
+read_pipe() {
+  rm -f pipe
+  mkfifo pipe
+  exec 3<> pipe # So no open waits.
+  exec 4< pipe
+  "$@" <&4 > piped 2> /dev/null 3>&- &
+  pipe_reader=$!
+  exec 4<&-
+}
+end_pipe() {
+  exec 3>&-
+  wait "$pipe_reader" || :
+}
+
 # tree_files DIR: the files of a source tree, without what builds leave there.
 tree_files() {
   (cd "$1" && find . \( -name .git -o -name .cache -o -name build \

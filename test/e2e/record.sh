@@ -43,31 +43,26 @@ ok "events and the VM's own count of bytes agree"
 ! grep -q '^samples ' check.txt || fail "samples without being asked for"
 ok "memory alone, sampled"
 
-mkfifo pipe
-timeout 20 cat pipe > piped.ljp &
-sleep 0.5
+read_pipe timeout 20 cat
 timeout 20 "$ljprof" record --force -o pipe "$luajit" work.lua > out 2> err ||
   fail "record into a pipe: code $?, $(cat err)"
-wait $!
-"$ljprof" check piped.ljp > check.txt || fail "not whole: $(cat check.txt)"
+end_pipe
+"$ljprof" check piped > check.txt || fail "not whole: $(cat check.txt)"
 ok "a pipe gets the stream, and is not read again"
 
-# The collector's phases alone fill the ring before the pipe has a reader.
+# The collector's phases alone fill the ring before the pipe is read.
 cat > phases.lua << 'EOF'
 for i = 1, 8000 do collectgarbage() end
 io.open("most", "w"):close()
 for i = 1, 12000 do collectgarbage() end
 EOF
-{
-  until [ -e most ]; do sleep 0.01; done
-  sleep 0.3
-  timeout 60 cat
-} < pipe > piped.ljp &
+read_pipe timeout 60 sh -c \
+  'until [ -e most ]; do sleep 0.01; done; sleep 0.3; cat'
 timeout 60 "$ljprof" record --force --no-cpu --memory --every -o pipe \
   "$luajit" phases.lua > out 2> err ||
   fail "record into a slow pipe: code $?, $(cat err)"
-wait $!
-"$ljprof" check piped.ljp > check.txt || fail "not whole: $(cat check.txt)"
+end_pipe
+"$ljprof" check piped > check.txt || fail "not whole: $(cat check.txt)"
 same "where every event is recorded, phases wait for room" "" \
   "$(grep 'ring full' check.txt || :)"
 
