@@ -352,6 +352,8 @@ static enum ljp_status memory_count_live(struct ljp_profile *p, uint32_t at,
   ljp_gc_cost_outlived(m, objects, bytes, cycles);
   bool old = !p->has_gc || cycles >= 2;
   bool recent = p->pass->since_seen && b->mark >= p->pass->memory.since_mark;
+  uint64_t last = p->end_ns / 1000000;
+  m->late |= b->ms >= last - last / 3;
   if (old) {
     uint32_t slice = b->ms / slice_ms;
     m->old_objects += objects;

@@ -145,7 +145,9 @@ struct ljp_profile_memory {
   uint64_t free_bytes; /* With blocks that reallocations took away. */
   uint64_t peak_fall;  /* During the pass: see memory.c. */
 
-  uint32_t row, vm; /* Its row and VM. */
+  uint32_t row, vm : 31; /* Its row and VM. */
+  /* Something live was allocated in the last third of the session. */
+  uint32_t late : 1;
   /* Freed before a GC cycle of the VM ended after the allocation. */
   uint64_t temporary_objects, temporary_bytes;
   uint64_t realloc_events;                      /* Done at this stack. */

@@ -35,6 +35,7 @@ void ljp_tables_add_memory(struct ljp_profile_memory *to,
   to->marked_bytes += from->marked_bytes;
   to->gc_ns += from->gc_ns;
   to->slices |= from->slices;
+  to->late |= from->late;
 }
 
 static void tables_add_site(struct ljp_profile_site *to,

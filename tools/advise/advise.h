@@ -61,6 +61,10 @@
     "short strings are built again and again",                                 \
     "if they are keys: use nested tables or numbers as keys; else build each " \
     "string once and keep it")                                                 \
+  _(SHIFT, "shifting", "elements-moved-one-by-one", 25,                        \
+    "elements of a table are moved, one by one",                               \
+    "take and add at the end; for a queue, keep the indices of its first and " \
+    "last element")                                                            \
   _(GROW, "growing-tables", "tables-that-grow", 10,                            \
     "tables grow step by step",                                                \
     "create the table with its size (require \"table.new\"), fill it with "    \
@@ -145,7 +149,8 @@ enum advise_mark {
   MARK_CALL = 1u << 11, /* C code calls Lua through the C API. */
   MARK_LENGTH = 1u << 12,
   MARK_THROW = 1u << 13,
-  MARK_FREE = 1u << 14 /* Memory is freed. */
+  MARK_FREE = 1u << 14, /* Memory is freed. */
+  MARK_NEW = 1u << 15   /* Memory is allocated. */
 };
 
 /* A sample of a waiting thread stands for the whole wait: the watcher has seen
@@ -220,7 +225,9 @@ struct advise_finding {
   uint32_t callee;                    /* Function; 0: none. */
   struct advise_value evidence, bound;
   struct advise_value gc; /* Of the bound: collections. */
-  double percent, error;  /* The bound, of the measure. */
+  /* Such work in all functions: half of a share is enough for a part of it. */
+  struct advise_value whole;
+  double percent, error; /* The bound, of the measure. */
   double evidence_percent, evidence_error;
   uint64_t count;          /* Recordings, flushes ... */
   bool memory;             /* The figures are bytes. */
@@ -279,9 +286,15 @@ struct advise_value advise_bound(const struct advise_facts *a,
                                  uint32_t function, unsigned works,
                                  unsigned everywhere, struct advise_value *gc);
 /* Sum of the samples whose stack contains the function, and, with interpreted,
-** whose innermost Lua function is not compiled. */
+** whose innermost Lua function is not compiled; and work of the kinds
+** `everywhere`. */
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, bool interpreted);
+                                 uint32_t function, bool interpreted,
+                                 unsigned everywhere);
+/* The samples below the function, and those of its callers, direct or not, that
+** were not in compiled code: they go on interpreted after it leaves a trace. */
+struct advise_value advise_around(const struct advise_facts *a,
+                                  uint32_t function);
 /* Whether one of the function's frames is below a frame of `outer`. */
 bool advise_runs_below(const struct advise_facts *a, uint32_t function,
                        uint32_t outer);
@@ -318,8 +331,9 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 /* clang-format off */
 #define LJP_ADVISE_RULE_LIST(_)                                                \
   _(aborts) _(blacklisted) _(sorts) _(api_calls) _(callbacks) _(exits)         \
-  _(traces) _(stitching) _(strings) _(growing) _(tables) _(closures)           \
-  _(pairs) _(kernel) _(locks) _(errors) _(collecting) _(garbage) _(leaks)
+  _(traces) _(stitching) _(strings) _(shifting) _(growing) _(tables)           \
+  _(closures) _(pairs) _(kernel) _(locks) _(errors) _(collecting)              \
+  _(garbage) _(leaks)
 /* clang-format on */
 #define LJP_X(name)                                                            \
   void advise_rule_##name(const struct advise_facts *a,                        \

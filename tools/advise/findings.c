@@ -78,8 +78,10 @@ struct advise_finding *advise_found(const struct advise_facts *a,
     f.percent = findings_share(a, &f.bound, &f.error);
     f.evidence_percent = findings_share(a, &f.evidence, &f.evidence_error);
   }
-  if (f.evidence_percent - f.evidence_error < kinds[f.kind].least ||
-      f.percent - f.error < 5)
+  double least = kinds[f.kind].least, error;
+  if (!f.memory && findings_share(a, &f.whole, &error) - error >= least)
+    least /= 2;
+  if (f.evidence_percent - f.evidence_error < least || f.percent - f.error < 5)
     return NULL;
   if (!ljp_array_reserve(&all->list, all->count, &all->room,
                          sizeof *all->list)) {
@@ -100,10 +102,24 @@ struct advise_finding *advise_find(const struct advise_findings *all,
   return NULL;
 }
 
+/* The gain is between the evidence and the bound, on a scale of ratios. */
+static double findings_gain(const struct advise_finding *f)
+{
+  return (f->percent - f->error) * (f->evidence_percent - f->evidence_error);
+}
+
+/* Memory that grows ends a program; time is only lost. */
+static bool findings_is_serious(const struct advise_finding *f)
+{
+  return f->memory && f->evidence_percent - f->evidence_error >= 25;
+}
+
 static int findings_by_gain(const void *x, const void *y)
 {
   const struct advise_finding *a = x, *b = y;
-  double left = a->percent - a->error, right = b->percent - b->error;
+  if (findings_is_serious(a) != findings_is_serious(b))
+    return findings_is_serious(a) ? -1 : 1;
+  double left = findings_gain(a), right = findings_gain(b);
   if (left != right)
     return left > right ? -1 : 1;
   if (a->evidence_percent != b->evidence_percent)

@@ -49,8 +49,11 @@ bool ljp_advise_collect_memory(struct advise_facts *a)
     s->memory.old_objects += m->old_objects;
     s->memory.old_bytes += m->old_bytes;
     s->memory.slices |= m->slices;
-    if (p->estimates)
+    s->memory.late |= m->late;
+    if (p->estimates) {
       ljp_estimate_sum(&s->estimates.live, &p->estimates[row->memory].live);
+      ljp_estimate_sum(&s->estimates.old, &p->estimates[row->memory].old);
+    }
   }
   return true;
 }

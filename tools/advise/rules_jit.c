@@ -49,6 +49,59 @@ static bool jit_is_only_blacklisted(const struct advise_facts *a,
   return jit_is_blacklisted(a, function) && (!b || !b->reason->weight);
 }
 
+static bool jit_is_stitched(const struct ljp_profile *p,
+                            const struct ljp_profile_trace *t)
+{
+  return t->known && ljp_str_same(ljp_profile_str(p, t->link_type),
+                                  (struct ljp_str){"stitch", 6});
+}
+
+/* Whether a trace that begins in the function was compiled; stitched: one that
+** ends in a call that is not compiled. */
+static bool jit_has_trace(const struct advise_facts *a, uint32_t function,
+                          bool stitched)
+{
+  const struct ljp_profile *p = a->p;
+  const struct ljp_profile_frame *f = &p->frames[p->functions[function].frame];
+  for (uint32_t i = 1; i < p->trace_count; i++) {
+    const struct ljp_profile_trace *t = &p->traces[i];
+    if (t->file == f->file && t->name == f->name &&
+        t->first_line == f->first_line && (!stitched || jit_is_stitched(p, t)))
+      return true;
+  }
+  return false;
+}
+
+/* Recordings are given up in passing, too: the next attempt is compiled. */
+static bool jit_is_passing(const struct advise_facts *a, uint32_t function,
+                           const struct advise_abort *main, uint64_t count)
+{
+  return main->reason->weight < 2 && count < 4 &&
+         !jit_is_blacklisted(a, function) && jit_has_trace(a, function, false);
+}
+
+/* What is interpreted in the function, and what its closures cost in garbage:
+** that a function is created is mostly why it is interpreted. */
+static struct advise_value jit_slow(const struct advise_facts *a,
+                                    uint32_t function, struct advise_value *gc)
+{
+  const unsigned closures = WORK_BIT(CLOSURE);
+  struct advise_value sum = advise_sum(a, function, WORKS_SLOW), own = {0};
+  if (advise_sum(a, function, closures).count)
+    advise_bound(a, function, closures, 0, &own);
+  advise_add(&sum, own);
+  advise_add(gc, own);
+  return sum;
+}
+
+/* A collection that closures cause may run in any function that allocates. */
+static struct advise_value jit_slow_bound(const struct advise_facts *a,
+                                          uint32_t function,
+                                          const struct advise_finding *f)
+{
+  return advise_below(a, function, true, f->gc.count ? WORK_BIT(GC) : 0);
+}
+
 void advise_rule_aborts(const struct advise_facts *a,
                         struct advise_findings *all)
 {
@@ -66,14 +119,15 @@ void advise_rule_aborts(const struct advise_facts *a,
                                                           : functions[i],
                                .frame = b->at_frame,
                                .count = count};
-    if (advise_find(all, f.kind, f.function))
+    if (advise_find(all, f.kind, f.function) ||
+        jit_is_passing(a, functions[i], b, count))
       continue;
     if (!f.frame)
       f.frame = advise_line(a, functions[i], WORKS_SLOW);
-    f.evidence = advise_sum(a, functions[i], WORKS_SLOW);
+    f.evidence = jit_slow(a, functions[i], &f.gc);
     if (f.function != functions[i])
-      advise_add(&f.evidence, advise_sum(a, f.function, WORKS_SLOW));
-    f.bound = advise_below(a, functions[i], true);
+      advise_add(&f.evidence, jit_slow(a, f.function, &f.gc));
+    f.bound = jit_slow_bound(a, functions[i], &f);
     struct ljp_str text = ljp_profile_str(a->p, b->text);
     snprintf(f.text, sizeof f.text,
              "%" PRIu64 " recording%s given up, most with \"%.*s\"%s", count,
@@ -94,12 +148,12 @@ void advise_rule_blacklisted(const struct advise_facts *a,
   for (uint32_t i = 0; i < n; i++) {
     if (!jit_is_only_blacklisted(a, functions[i]))
       continue;
-    struct advise_finding f = {
-        .kind = LJP_ADVISE_BLACKLIST,
-        .function = functions[i],
-        .frame = advise_line(a, functions[i], WORKS_SLOW),
-        .evidence = advise_sum(a, functions[i], WORKS_SLOW),
-        .bound = advise_below(a, functions[i], true)};
+    struct advise_finding f = {.kind = LJP_ADVISE_BLACKLIST,
+                               .function = functions[i],
+                               .frame =
+                                   advise_line(a, functions[i], WORKS_SLOW)};
+    f.evidence = jit_slow(a, functions[i], &f.gc);
+    f.bound = jit_slow_bound(a, functions[i], &f);
     snprintf(f.text, sizeof f.text,
              "the function was blacklisted before the recording began, so the "
              "reason is not in the file");
@@ -107,25 +161,13 @@ void advise_rule_blacklisted(const struct advise_facts *a,
   }
 }
 
-static bool jit_is_stitched(const struct ljp_profile *p,
-                            const struct ljp_profile_trace *t)
-{
-  return t->known && ljp_str_same(ljp_profile_str(p, t->link_type),
-                                  (struct ljp_str){"stitch", 6});
-}
-
 /* Whether a trace that begins in the function, or in which the function was
 ** seen, ends in a call that is not compiled. */
 static bool jit_stitches(const struct advise_facts *a, uint32_t function)
 {
   const struct ljp_profile *p = a->p;
-  const struct ljp_profile_frame *f = &p->frames[p->functions[function].frame];
-  for (uint32_t i = 1; i < p->trace_count; i++) {
-    const struct ljp_profile_trace *t = &p->traces[i];
-    if (t->file == f->file && t->name == f->name &&
-        t->first_line == f->first_line && jit_is_stitched(p, t))
-      return true;
-  }
+  if (jit_has_trace(a, function, true))
+    return true;
   for (uint32_t i = 1; i < p->node_count; i++)
     if (p->frames[p->nodes[i].frame].function == function &&
         jit_is_stitched(p, &p->traces[a->nodes[i].trace]))
@@ -133,12 +175,42 @@ static bool jit_stitches(const struct advise_facts *a, uint32_t function)
   return false;
 }
 
+/* Functions that match patterns: Lua code that is compiled can do the same. */
+static bool jit_matches_patterns(const struct ljp_profile *p, uint32_t function)
+{
+  static const char *const names[] = {"string.find", "string.match",
+                                      "string.gmatch_aux", "string.gsub"};
+  struct ljp_str name =
+      ljp_profile_str(p, p->frames[p->functions[function].frame].name);
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    if (ljp_str_same(name, (struct ljp_str){names[i], strlen(names[i])}))
+      return true;
+  return false;
+}
+
+/* What the function spends in a callee that matches patterns. */
+static struct advise_value jit_matching(const struct advise_facts *a,
+                                        uint32_t function)
+{
+  struct advise_value sum = {0};
+  for (uint32_t i = 0; i < a->cell_count; i++) {
+    const struct advise_cell *c = &a->cells[i];
+    if (c->work == WORK_CALLED && c->callee &&
+        a->p->frames[c->frame].function == function &&
+        jit_matches_patterns(a->p, a->p->frames[c->callee].function))
+      advise_add(&sum, c->value);
+  }
+  return sum;
+}
+
+/* Most of a program's time in patterns is as bad as many short calls. */
 void advise_rule_stitching(const struct advise_facts *a,
                            struct advise_findings *all)
 {
   const unsigned works = WORK_BIT(EXIT);
   uint32_t functions[RULE_FUNCTIONS];
-  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  uint32_t n =
+      advise_functions(a, works | WORK_BIT(CALLED), functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
     if (!jit_stitches(a, functions[i]) ||
         advise_find(all, LJP_ADVISE_ABORT, functions[i]))
@@ -146,13 +218,20 @@ void advise_rule_stitching(const struct advise_facts *a,
     struct advise_finding f = {
         .kind = LJP_ADVISE_STITCH,
         .function = functions[i],
-        .frame = advise_line(a, functions[i], works),
+        .frame = advise_line(a, functions[i], works | WORK_BIT(CALLED)),
         .callee = advise_callee(a, functions[i],
                                 works | WORK_BIT(CALLED) | WORK_BIT(KERNEL)),
         .evidence = advise_sum(a, functions[i], works)};
+    struct advise_value matching = jit_matching(a, functions[i]);
     f.bound = advise_sum(a, functions[i], WORK_ALL);
     snprintf(f.text, sizeof f.text,
              "leaving and entering compiled code around calls");
+    if (matching.weight > a->all.weight / 2) {
+      advise_add(&f.evidence, matching);
+      snprintf(f.text, sizeof f.text,
+               "matching patterns, and leaving and entering compiled code "
+               "around it");
+    }
     advise_found(a, all, &f);
   }
 }
@@ -186,7 +265,7 @@ void advise_rule_exits(const struct advise_facts *a,
         .function = functions[i],
         .frame = advise_line(a, functions[i], WORK_BIT(EXIT)),
         .evidence = advise_sum(a, functions[i], WORK_BIT(EXIT)),
-        .bound = advise_below(a, functions[i], false)};
+        .bound = advise_around(a, functions[i])};
     snprintf(f.text, sizeof f.text, "samples in leaving traces");
     advise_found(a, all, &f);
   }
@@ -213,11 +292,41 @@ static uint32_t jit_compiling_caller(const struct advise_facts *a)
   return best;
 }
 
+static bool jit_loads(const struct ljp_profile *p, uint32_t frame)
+{
+  static const char *const names[] = {"load", "loadstring", "loadfile",
+                                      "dofile"};
+  struct ljp_str name = ljp_profile_str(p, p->frames[frame].name);
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    if (p->frames[frame].kind == LJP_FRAME_BUILTIN &&
+        ljp_str_same(name, (struct ljp_str){names[i], strlen(names[i])}))
+      return true;
+  return false;
+}
+
+/* The line that spends most in loading code: a frame; 0: none does. */
+static uint32_t jit_loading_line(const struct advise_facts *a)
+{
+  const struct advise_cell *best = NULL;
+  for (uint32_t i = 0; i < a->cell_count; i++) {
+    const struct advise_cell *c = &a->cells[i];
+    if (c->frame && c->callee && jit_loads(a->p, c->callee) &&
+        (!best || c->value.weight > best->value.weight))
+      best = c;
+  }
+  return best ? best->frame : 0;
+}
+
 /* All traces are thrown away at a limit, or each with the function that it
 ** belongs to. */
 void advise_rule_traces(const struct advise_facts *a,
                         struct advise_findings *all)
 {
+  static const struct advise_reason loaded = {
+      .anchor = "too-many-traces",
+      .remedy =
+          "keep the function that load() returns, and call it again: each "
+          "copy is compiled anew"};
   bool short_lived =
       a->freed_traces >= 100 && a->freed_traces >= a->compiled_traces / 2;
   uint32_t frame = 0;
@@ -230,11 +339,17 @@ void advise_rule_traces(const struct advise_facts *a,
       .function = a->p->frames[frame].function,
       .frame = frame,
       .evidence = a->works[WORK_COMPILER],
-      .bound = advise_below(a, a->p->frames[frame].function, false),
+      .bound = advise_below(a, a->p->frames[frame].function, false, 0),
       .count = a->compiled_traces};
   snprintf(f.text, sizeof f.text,
            "%" PRIu64 " traces compiled, %" PRIu64
            " freed again, all thrown away %" PRIu64 " times",
            a->compiled_traces, a->freed_traces, a->flushes);
+  uint32_t loads = short_lived && !a->flushes ? jit_loading_line(a) : 0;
+  if (loads) {
+    f.frame = loads;
+    f.function = a->p->frames[loads].function;
+    f.reason = &loaded;
+  }
   advise_found(a, all, &f);
 }

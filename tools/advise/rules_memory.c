@@ -1,6 +1,7 @@
 /*
 ** Rules about memory that is never freed. A line is a candidate if what it
-** allocated throughout the recording has survived two collections or more.
+** allocated throughout the recording has survived two collections or more, and
+** if it still allocates in the last third: a program loads data until then.
 */
 #include <math.h>
 #include <stdio.h>
@@ -10,14 +11,15 @@
 
 /* Of 64 parts of the session, in how many something was allocated that is still
 ** alive; what a program loads at its start falls into one or two. */
-enum { MEMORY_PARTS = 8, MEMORY_LEAST = 16 << 10 };
+enum { MEMORY_PARTS = 5, MEMORY_LEAST = 16 << 10 };
 
 struct memory_sum {
   uint64_t bytes, objects, threads, thread_bytes, slices;
+  bool late; /* Also allocated in the last third of the session. */
   /* Whatever its age: also what leaked just before the end. */
   uint64_t live_bytes;
   uint64_t list_bytes; /* Parts of tables, stacks: what holds other objects. */
-  struct ljp_estimate live;
+  struct ljp_estimate live, old;
 };
 
 static void memory_take(struct memory_sum *sum, const struct advise_site *s)
@@ -26,8 +28,10 @@ static void memory_take(struct memory_sum *sum, const struct advise_site *s)
   sum->bytes += s->memory.old_bytes;
   sum->objects += s->memory.old_objects;
   sum->slices |= s->memory.old_bytes ? s->memory.slices : 0;
+  sum->late |= s->memory.late;
   sum->live_bytes += s->memory.live_bytes;
   ljp_estimate_sum(&sum->live, &s->estimates.live);
+  ljp_estimate_sum(&sum->old, &s->estimates.old);
   if (s->type == LJP_MEM_TYPE_ARRAY_PART || s->type == LJP_MEM_TYPE_HASH_PART ||
       s->type == LJP_MEM_TYPE_STACK)
     sum->list_bytes += s->memory.live_bytes;
@@ -46,15 +50,17 @@ static void memory_judge(const struct advise_facts *a,
   double live = (double)a->p->totals.memory.live_bytes;
   double bytes = (double)sum->bytes;
   if (bytes < MEMORY_LEAST || live <= 0 ||
-      __builtin_popcountll(sum->slices) < MEMORY_PARTS)
+      __builtin_popcountll(sum->slices) < MEMORY_PARTS || !sum->late)
     return;
   uint64_t bound =
       function->live_bytes + all_lines->list_bytes - function->list_bytes;
   double whole = (double)bound;
+  double interval = a->p->sampled_memory ? (double)a->p->sample_bytes : 0;
   struct ljp_bounds bounds =
-      ljp_estimate_bytes(&function->live, whole,
-                         a->p->sampled_memory ? (double)a->p->sample_bytes : 0);
-  bool coroutines = sum->threads && sum->thread_bytes >= sum->bytes / 2;
+      ljp_estimate_bytes(&function->live, whole, interval);
+  struct ljp_bounds seen = ljp_estimate_bytes(&sum->old, bytes, interval);
+  /* Of a coroutine and its stack, samples mostly hit the stack. */
+  bool coroutines = sum->thread_bytes >= sum->bytes / 2;
   struct advise_finding f = {
       .kind = coroutines ? LJP_ADVISE_COROUTINES : LJP_ADVISE_LEAK,
       .function = a->p->frames[frame].function,
@@ -62,13 +68,14 @@ static void memory_judge(const struct advise_facts *a,
       .memory = true,
       .bytes = sum->bytes,
       .bound_bytes = bound,
-      .objects = (coroutines ? sum->threads : sum->objects) / LJP_OBJECT,
+      .objects = (coroutines && sum->threads ? sum->threads : sum->objects) /
+                 LJP_OBJECT,
       .bytes_low = bounds.low,
       .bytes_high = bounds.high};
   f.percent = fmin(100 * whole / live, 100);
   f.error = 100 * fmax(bounds.high - whole, whole - bounds.low) / live;
   f.evidence_percent = fmin(100 * bytes / live, 100);
-  f.evidence_error = fmin(f.error, f.percent);
+  f.evidence_error = 100 * fmax(bytes - seen.low, 0) / live;
   snprintf(f.text, sizeof f.text,
            "allocated here in %d of 64 parts of the recording, and alive "
            "after two collections or more",

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/advise/advise.h"
 
@@ -19,8 +20,56 @@ static struct advise_finding work_finding(const struct advise_facts *a,
                              .function = function,
                              .frame = advise_line(a, function, works),
                              .evidence = advise_sum(a, function, works)};
+  const unsigned allocating =
+      WORK_BIT(STRING) | WORK_BIT(TABLE) | WORK_BIT(CLOSURE);
+  struct advise_value gc;
   f.bound = advise_bound(a, function, works, 0, &f.gc);
+  /* A collection that the function's garbage causes may run in any other. */
+  if (works & allocating)
+    f.bound = advise_bound(a, function, works, WORK_BIT(GC), &gc);
+  else
+    f.whole = advise_sum(a, 0, works);
   return f;
+}
+
+/* How much of what a function allocates for these types dies young; 1 if the
+** file does not tell, and garbage is being freed. */
+static double work_temporary(const struct advise_facts *a, uint32_t function,
+                             unsigned types, uint64_t *objects)
+{
+  double all = 0, temporary = 0;
+  *objects = 0;
+  for (uint32_t i = 0; i < a->site_count; i++) {
+    const struct advise_site *s = &a->sites[i];
+    if (!(types >> s->type & 1) || a->p->frames[s->frame].function != function)
+      continue;
+    all += (double)s->memory.alloc_bytes;
+    temporary += (double)s->memory.temporary_bytes;
+    *objects += s->memory.alloc_objects / LJP_OBJECT;
+  }
+  if (!all)
+    return a->freed.weight ? 1 : 0;
+  return temporary / all;
+}
+
+/* Whether the strings are new ones that stay: what is built once and kept must
+** be built. Few of the samples of a string that is there already allocate. */
+static bool work_keeps_strings(const struct advise_facts *a, uint32_t function,
+                               struct advise_value strings)
+{
+  uint64_t news = 0, objects;
+  for (uint32_t i = 0; i < a->p->row_count; i++) {
+    const struct ljp_profile_row *row = &a->p->rows[i];
+    const struct advise_node *n = &a->nodes[row->node];
+    if (advise_is_time(a, row) && (n->marks & MARK_NEW) && n->lua &&
+        a->p->frames[a->p->nodes[n->lua].frame].function == function &&
+        advise_row_work(a, row) == WORK_STRING)
+      news += advise_row_value(a, row).weight;
+  }
+  double young =
+      work_temporary(a, function, 1u << LJP_MEM_TYPE_STRING, &objects);
+  return news > strings.weight / 8 &&
+         (objects ? young < 0.5 : a->freed.weight < news / 4);
 }
 
 /* Copying dominates where a long string grows by short pieces. */
@@ -44,7 +93,51 @@ void advise_rule_strings(const struct advise_facts *a,
     if (copies >= f.evidence.weight / 4) {
       f.kind = LJP_ADVISE_CONCAT;
       advise_add(&f.evidence, f.gc);
+    } else if (work_keeps_strings(a, functions[i], f.evidence)) {
+      continue;
+    } else {
+      f.whole = a->works[WORK_STRING];
     }
+    advise_found(a, all, &f);
+  }
+}
+
+/* Whether a function is table.insert or table.remove. A call that works at the
+** end of the table moves nothing: it is compiled, or it is short. */
+static bool work_moves(const struct advise_facts *a, uint32_t frame)
+{
+  static const char *const names[] = {"table.insert", "table.remove"};
+  struct ljp_str name = ljp_profile_str(a->p, a->p->frames[frame].name);
+  return a->p->frames[frame].kind == LJP_FRAME_BUILTIN &&
+         (ljp_str_same(name, (struct ljp_str){names[0], strlen(names[0])}) ||
+          ljp_str_same(name, (struct ljp_str){names[1], strlen(names[1])}));
+}
+
+void advise_rule_shifting(const struct advise_facts *a,
+                          struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(CALLED);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_SHIFT,
+                               .function = functions[i]};
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < a->cell_count; k++) {
+      const struct advise_cell *c = &a->cells[k];
+      if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
+          !work_moves(a, c->callee))
+        continue;
+      if (c->work == WORK_CALLED)
+        advise_add(&f.evidence, c->value);
+      if (c->value.weight > most) {
+        most = c->value.weight;
+        f.frame = c->frame;
+        f.callee = a->p->frames[c->callee].function;
+      }
+    }
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    snprintf(f.text, sizeof f.text, "samples in moving elements");
     advise_found(a, all, &f);
   }
 }
@@ -59,30 +152,12 @@ void advise_rule_growing(const struct advise_facts *a,
   for (uint32_t i = 0; i < n; i++) {
     struct advise_finding f =
         work_finding(a, LJP_ADVISE_GROW, functions[i], works);
+    if (advise_find(all, LJP_ADVISE_SHIFT, functions[i]))
+      continue;
     snprintf(f.text, sizeof f.text,
              "samples in enlarging tables and in finding their length");
     advise_found(a, all, &f);
   }
-}
-
-/* How much of what a function allocates for these types dies young; 1 if the
-** file does not tell, and garbage is being freed. */
-static double work_temporary(const struct advise_facts *a, uint32_t function,
-                             unsigned types, uint64_t *objects)
-{
-  double all = 0, temporary = 0;
-  *objects = 0;
-  for (uint32_t i = 0; i < a->site_count; i++) {
-    const struct advise_site *s = &a->sites[i];
-    if (!(types >> s->type & 1) || a->p->frames[s->frame].function != function)
-      continue;
-    all += (double)s->memory.alloc_bytes;
-    temporary += (double)s->memory.temporary_bytes;
-    *objects += s->memory.alloc_objects / LJP_OBJECT;
-  }
-  if (!all)
-    return a->freed.weight ? 1 : 0;
-  return temporary / all;
 }
 
 static void work_temporaries(const struct advise_facts *a,
@@ -200,13 +275,21 @@ void advise_rule_collecting(const struct advise_facts *a,
   }
 }
 
-/* Whether other findings account for most of the collector's time. */
+/* Whether other findings account for most of the collector's time, or functions
+** are most of what is created, and a finding tells of some. */
 static bool work_explains_gc(const struct advise_facts *a,
                              const struct advise_findings *all)
 {
   struct advise_value sum = {0};
-  for (uint32_t i = 0; i < all->count; i++)
+  const unsigned works = WORK_BIT(STRING) | WORK_BIT(TABLE) | WORK_BIT(CLOSURE);
+  bool closures = advise_find(all, LJP_ADVISE_CLOSURES, 0);
+  struct advise_value created = advise_sum(a, 0, works);
+  for (uint32_t i = 0; i < all->count; i++) {
     advise_add(&sum, all->list[i].gc);
+    closures |= all->list[i].kind == LJP_ADVISE_ABORT && all->list[i].gc.count;
+  }
+  if (closures && a->works[WORK_CLOSURE].weight > created.weight / 2)
+    return true;
   return sum.weight > a->works[WORK_GC].weight / 2 ||
          advise_find(all, LJP_ADVISE_CALLBACK, 0);
 }
@@ -229,6 +312,16 @@ static const struct advise_site *work_most_freed(const struct advise_facts *a)
   return most;
 }
 
+/* Whether most of what is allocated stays, or, if the file has no memory events,
+** the collector finds hardly anything to free: it is data. */
+static bool work_stays(const struct advise_facts *a)
+{
+  const struct ljp_profile_memory *m = &a->p->totals.memory;
+  if (a->site_count)
+    return m->live_bytes > m->alloc_bytes / 2;
+  return a->freed.weight < a->works[WORK_GC].weight / 16;
+}
+
 /* Allocating costs time, too: all the time of the function that allocates, and
 ** elsewhere the time of what only allocates. */
 void advise_rule_garbage(const struct advise_facts *a,
@@ -237,7 +330,7 @@ void advise_rule_garbage(const struct advise_facts *a,
   const unsigned works = WORK_BIT(GC);
   uint32_t function;
   if (work_explains_gc(a, all) || !advise_functions(a, works, &function, 1) ||
-      advise_find(all, LJP_ADVISE_ABORT, function))
+      advise_find(all, LJP_ADVISE_ABORT, function) || work_stays(a))
     return;
   struct advise_finding f = {.kind = LJP_ADVISE_GC,
                              .function = function,

@@ -62,7 +62,8 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 }
 
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, bool interpreted)
+                                 uint32_t function, bool interpreted,
+                                 unsigned everywhere)
 {
   const struct ljp_profile *p = a->p;
   bool *below = a->room.nodes;
@@ -73,9 +74,51 @@ struct advise_value advise_below(const struct advise_facts *a,
                p->frames[p->nodes[i].frame].function == function;
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
-    if (advise_is_time(a, row) && below[row->node] &&
-        !(interpreted && a->nodes[row->node].compiled &&
-          advise_row_work(a, row) == WORK_COMPILED))
+    if (!advise_is_time(a, row))
+      continue;
+    enum advise_work work = advise_row_work(a, row);
+    bool skip =
+        interpreted && a->nodes[row->node].compiled && work == WORK_COMPILED;
+    if ((below[row->node] && !skip) || (everywhere >> work & 1))
+      advise_add(&sum, advise_row_value(a, row));
+  }
+  return sum;
+}
+
+/* Marks each function that calls this one, directly or not. */
+static bool *sums_callers(const struct advise_facts *a, uint32_t function)
+{
+  const struct ljp_profile *p = a->p;
+  bool *above = a->room.nodes, *callers = a->room.functions;
+  memset(above, 0, (p->node_count + (size_t)1) * sizeof *above);
+  memset(callers, 0, (p->function_count + (size_t)1) * sizeof *callers);
+  for (uint32_t i = p->node_count; i-- > 1;) { /* Children come first. */
+    uint32_t at = p->frames[p->nodes[i].frame].function;
+    if (above[i])
+      callers[at] = true;
+    if (above[i] || at == function)
+      above[p->nodes[i].parent] = true;
+  }
+  return callers;
+}
+
+struct advise_value advise_around(const struct advise_facts *a,
+                                  uint32_t function)
+{
+  const struct ljp_profile *p = a->p;
+  const bool *callers = sums_callers(a, function);
+  bool *below = a->room.nodes;
+  struct advise_value sum = {0};
+  below[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++)
+    below[i] = below[p->nodes[i].parent] ||
+               p->frames[p->nodes[i].frame].function == function;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    const struct advise_node *n = &a->nodes[row->node];
+    uint32_t at = n->lua ? p->frames[p->nodes[n->lua].frame].function : 0;
+    if (advise_is_time(a, row) &&
+        (below[row->node] || (at && callers[at] && !n->compiled)))
       advise_add(&sum, advise_row_value(a, row));
   }
   return sum;
