@@ -368,7 +368,8 @@ static bool budget_path(struct scan *s, struct ljp_str *path)
       return false;
   } else {
     size_t from = s->at;
-    if (strchr("+-", s->text[from]) && budget_is_digit(s->text[from + 1]))
+    char sign = s->text[from];
+    if ((sign == '+' || sign == '-') && budget_is_digit(s->text[from + 1]))
       return budget_wrong(s, from, "a number without a sign expected");
     while (s->text[s->at] && !budget_is_space(s->text[s->at]) &&
            s->text[s->at] != '*')
