@@ -34,6 +34,8 @@ struct ljp_gc_vm {
   uint32_t context;  /* Of a sample, + 1. */
   uint64_t cycle, newest_heap;
   double heap; /* Bytes that outlived a collection, over all collections. */
+  /* The most that blocks from before the session can be of it. */
+  double first_heap, oldest;
   /* CPU time; `rest` is not placed: beyond the limits, or no phase is known. */
   uint64_t mark_ns, sweep_ns, rest_ns;
   double bytes, objects, freed, live; /* Over memory[]. */
@@ -92,8 +94,13 @@ enum ljp_status ljp_gc_cost_phase(struct ljp_profile *p, uint32_t vm,
   if (!v)
     return LJP_ERR_MEM;
   bool sweeps = gc_cost_sweeps(gc->phase), turns = v->sweeps != sweeps;
-  if (v->seen && gc->cycle > v->cycle)
-    v->heap += (double)gc->heap_bytes * (double)(gc->cycle - v->cycle);
+  if (!v->seen)
+    v->first_heap = (double)gc->heap_bytes;
+  if (v->seen && gc->cycle > v->cycle) {
+    double cycles = (double)(gc->cycle - v->cycle);
+    v->heap += (double)gc->heap_bytes * cycles;
+    v->oldest += v->first_heap * cycles;
+  }
   turns |= !v->seen;
   v->seen = true;
   v->sweeps = sweeps;
@@ -187,6 +194,8 @@ static enum ljp_status gc_cost_sum_work(struct ljp_profile *p)
   for (uint32_t i = 0; i < pass->gc_vm_count; i++) {
     struct ljp_gc_vm *v = &pass->gc_vms[i];
     double older = v->heap > v->bytes ? v->heap - v->bytes : 0;
+    if (p->sampled_memory && older > v->oldest)
+      older = v->oldest; /* The rest is the error of the estimates. */
     double older_objects = v->bytes > 0 ? older * v->objects / v->bytes : 0;
     v->marked = v->bytes + older;
     v->swept = v->objects + v->freed + older_objects;

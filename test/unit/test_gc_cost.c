@@ -20,15 +20,20 @@ static struct buf stream, payload, body;
 static uint64_t now; /* The time of the newest event, since the start. */
 static uint64_t vm;  /* Of the next event. */
 
+static uint64_t block_weight; /* Of the next block; 0: it is not sampled. */
+
 static void mem(unsigned op, uint64_t address, uint64_t size, uint64_t stack)
 {
-  put_u8(&body, op | LJP_MEM_SIZE | LJP_MEM_STACK | LJP_MEM_STATE);
+  put_u8(&body, op | LJP_MEM_SIZE | LJP_MEM_STACK | LJP_MEM_STATE |
+                    (block_weight ? LJP_MEM_WEIGHT : 0));
   put_s(&body, (int64_t)(now += STEP));
   put_s(&body, (int64_t)ljp_rotate_address(address));
   put_u(&body, size);
   put_s(&body, (int64_t)stack);
   put_u8(&body, LJP_VMSTATE_INTERP);
   put_u(&body, vm);
+  if (block_weight)
+    put_u(&body, block_weight);
   put_record(&payload, LJP_REC_MEM, &body);
 }
 
@@ -257,6 +262,29 @@ static void parts_add_up_to_the_nanosecond(void **state)
   ljp_profile_free(p);
 }
 
+/* The heap has 700 bytes more than the sample says. No more than 50 of them can
+** be from before the session. */
+static void errors_of_estimates_are_not_from_before_the_session(void **state)
+{
+  (void)state;
+  begin();
+  gc(LJP_GC_PAUSE, 50, 0);
+  block_weight = 300;
+  mem(LJP_MEM_ALLOC, 0x1000, 100, 1);
+  block_weight = 0;
+  uint64_t mark = gc(LJP_GC_PROPAGATE, 1000, 0);
+  gc(LJP_GC_SWEEP, 1000, 0);
+  gc(LJP_GC_PAUSE, 1000, 1);
+  struct ljp_block_head head = test_head(0);
+  head.producer = 1;
+  put_block_head(&stream, head, &payload);
+  sample(1, mark, LJP_VMSTATE_GC, 700);
+  struct ljp_profile *p = finish(2);
+  assert_int_equal(cost_of(p, "site1"), 600);
+  assert_int_equal(p->gc_cost.before_ns, 100);
+  ljp_profile_free(p);
+}
+
 #ifdef LJP_DEBUG /* Its limits are within reach. */
 static void time_beyond_the_limits_is_divided_as_before(void **state)
 {
@@ -298,6 +326,7 @@ int main(void)
       cmocka_unit_test(each_vm_pays_for_its_own_memory),
       cmocka_unit_test(what_lives_pays_for_a_collection_that_has_not_ended),
       cmocka_unit_test(parts_add_up_to_the_nanosecond),
+      cmocka_unit_test(errors_of_estimates_are_not_from_before_the_session),
 #ifdef LJP_DEBUG
       cmocka_unit_test(time_beyond_the_limits_is_divided_as_before),
 #endif
