@@ -46,6 +46,13 @@ static bool own_is_allocator(struct ljp_str name)
          own_equals(name, "ljp_recorder_sampled") || own_starts(name, "every_");
 }
 
+/* Whether it may be a static function that the allocator calls. */
+static bool own_is_recorder(struct ljp_str name)
+{
+  return own_starts(name, "every_") || own_starts(name, "recorder_") ||
+         own_starts(name, "sampled_");
+}
+
 /* The collector may run wherever memory is allocated. */
 static bool own_is_collector(struct ljp_str name)
 {
@@ -58,7 +65,7 @@ enum ljp_own_code ljp_own_function(enum ljp_own_code by, bool vm,
 {
   bool ours = vm && (own_starts(name, "ljp_") ||
                      (by == LJP_OWN_NO && own_is_static(caller, name)) ||
-                     (by == LJP_OWN_ENTRY && own_starts(name, "every_")));
+                     (by == LJP_OWN_ENTRY && own_is_recorder(name)));
   if (by == LJP_OWN_WORK)
     return own_is_collector(name) ? LJP_OWN_NO : LJP_OWN_WORK;
   if (ours)
