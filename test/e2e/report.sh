@@ -92,6 +92,8 @@ code=0
 same "an empty selection is 1" 1 "$code"
 grep -q 'nothing to show: no CPU time in what is selected' err.txt ||
   fail "no word of the empty selection: $(cat err.txt)"
+refuses "a time after the end" 1 "nothing to show: no CPU time in what is" \
+  "$ljprof" report --time 5000.. "$SOURCE_DIR/test/data/every-record.ljp"
 
 # Losses and gaps are shown at the top.
 "$ljprof" report "$file" > out.txt || fail "report"

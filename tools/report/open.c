@@ -51,6 +51,17 @@ static int open_parse_time_range(const char *command, const char *text,
   return 0;
 }
 
+/* Whether memory is the measure of a selection without samples. If nothing is
+** selected at all, that is said of the samples. */
+static bool open_has_memory(const struct ljp_profile *p)
+{
+  const struct ljp_profile_totals *t = &p->totals;
+  bool samples =
+      p->recorded[LJP_PRODUCER_CPU] || p->recorded[LJP_PRODUCER_WALL];
+  return p->has_memory &&
+         (t->alloc_events || t->free_events || !t->filtered || !samples);
+}
+
 /* The measure: as requested, or the first that the file has. p: NULL before
 ** the file is read. */
 static int open_choose_measure(const struct ljp_report_options *c,
@@ -77,7 +88,7 @@ static int open_choose_measure(const struct ljp_report_options *c,
   if (!count && p)
     *chosen = p->totals.samples                ? LJP_MEASURE_CPU
               : p->totals.wall_samples         ? LJP_MEASURE_WALL
-              : p->has_memory && !c->jit       ? LJP_MEASURE_ALLOC
+              : open_has_memory(p) && !c->jit  ? LJP_MEASURE_ALLOC
               : p->recorded[LJP_PRODUCER_CPU]  ? LJP_MEASURE_CPU
               : p->recorded[LJP_PRODUCER_WALL] ? LJP_MEASURE_WALL
                                                : LJP_MEASURE_CPU;
