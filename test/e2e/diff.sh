@@ -128,7 +128,7 @@ same "another script" \
   "! the profiles are of different scripts: before app.lua, after unlike.lua" \
   "$(grep different diff.txt)"
 same "the doubt about functions is told once" 1 \
-  "$(grep -c 'hardly a function in common' diff.txt)"
+  "$(grep -c 'hardly any function in common' diff.txt)"
 
 # What only one of the sessions recorded is neither new nor gone.
 ( cd before && "$ljprof" record -o ../cpu.ljp -- "$BUILD_DIR/bin/luajit" \

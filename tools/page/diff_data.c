@@ -216,12 +216,13 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                     ljp_str("both files are of the same session", 34));
   double shared = diff_shared(d);
   if (shared < 0.1)
-    ljp_page_notice(page, false,
-                    ljp_page_format(page,
-                                    "the files have hardly a function in common"
-                                    " (%.1f %% of the weight): do they belong"
-                                    " together?",
-                                    100 * shared));
+    ljp_page_notice(
+        page, false,
+        ljp_page_format(page,
+                        "the files have hardly any function in common"
+                        " (%.1f %% of the weight): do they belong"
+                        " together?",
+                        100 * shared));
   for (int side = 0; side < 2; side++)
     for (uint32_t n = 0; ljp_profile_notice(both[side], n); n++)
       ljp_page_notice(page, false,

@@ -9,6 +9,11 @@ const struct ljp_diff_view ljp_diff_views[LJP_PAGE_VIEWS] = {
 #undef LJP_X
 };
 
+static bool units_is_of_time(int view)
+{
+  return view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL;
+}
+
 bool ljp_diff_is_untimed(const struct ljp_diff *d)
 {
   return d->sides[0].untimed && d->sides[1].untimed;
@@ -42,14 +47,14 @@ bool ljp_diff_per_second(const struct ljp_diff *d, int view)
 
 const char *ljp_diff_unit(const struct ljp_diff *d, int view)
 {
-  bool of_time = view == LJP_PAGE_VIEW_CPU || view == LJP_PAGE_VIEW_WALL;
-  return of_time && ljp_diff_is_untimed(d) ? "samples"
-                                           : ljp_diff_views[view].unit;
+  return units_is_of_time(view) && ljp_diff_is_untimed(d)
+             ? "samples"
+             : ljp_diff_views[view].unit;
 }
 
 const char *ljp_diff_unit_of(const struct ljp_diff *d, int view, int side)
 {
-  return view <= LJP_PAGE_VIEW_WALL && d->sides[side].untimed
+  return units_is_of_time(view) && d->sides[side].untimed
              ? "samples"
              : ljp_diff_views[view].unit;
 }
@@ -59,7 +64,7 @@ const char *ljp_diff_total_lacks(const struct ljp_diff *d, int view)
   const struct ljp_diff_side *s = d->sides;
   return !s[0].holds[view]   ? "not recorded before"
          : !s[1].holds[view] ? "not recorded after"
-         : view <= LJP_PAGE_VIEW_WALL && s[0].untimed != s[1].untimed
+         : units_is_of_time(view) && s[0].untimed != s[1].untimed
              ? "one file has no times"
              : NULL;
 }
