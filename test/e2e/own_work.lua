@@ -10,5 +10,10 @@ local function traces()
     loadstring("local x = 0 for i = 1, 100 do x = x + i end return x")()
   end
 end
-local stop = os.clock() + 0.8
-repeat objects() traces() until os.clock() > stop
+local function closures(n)
+  local all = {}
+  for i = 1, n do all[i] = function() return i end end
+  return all
+end
+local stop = os.clock() + 0.3
+repeat objects() traces() closures(2000) until os.clock() > stop

@@ -33,6 +33,16 @@ for how in "" --memory "--memory --every" "--memory --event wall"; do
     fail "record $how: functions of ours: $(head -n 3 ours.txt)"
   # Where the timer is coarse, there are few samples.
   [ -z "$how" ] || [ "$n" -gt 0 ] || fail "record $how: no samples in [profiler]"
-  same "record $how: all views have the same [profiler]" "$n $n $n" \
-    "$(samples_in_report) $(samples_in_report --native) $(samples_in_export --lua)"
+  same "record $how: all views have the same [profiler]" "$n $n $n $n $n" \
+    "$(samples_in_report) $(samples_in_report --native) $(
+      samples_in_report --by line) $(samples_in_report --by file) $(
+      samples_in_export --lua)"
+  # What the program can change is no more than its own work. (Findings overlap.)
+  most=$(awk '/;closures / && !/\[profiler\]/ {n += $NF} END {print n + 0}' \
+    stacks.txt)
+  "$ljprof" advise --json own.ljp > advice.json
+  seen=$(grep "\"function\":\"closures\"" advice.json |
+    sed "s/.*\"evidence\":{[^}]*\"samples\":\([0-9]*\).*/\1/" | sort -n | tail -n 1)
+  [ "${seen:-0}" -le "$most" ] ||
+    fail "record $how: $seen samples are evidence, but only $most in closures()"
 done

@@ -64,7 +64,8 @@ bool advise_is_time(const struct advise_facts *a,
                     const struct ljp_profile_row *row)
 {
   unsigned kind = a->p->contexts[row->context].kind;
-  return kind == (a->wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU);
+  return kind == (a->wall ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU) &&
+         a->p->frames[a->p->nodes[row->node].frame].kind != LJP_FRAME_PROFILER;
 }
 
 struct advise_value advise_row_value(const struct advise_facts *a,

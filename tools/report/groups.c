@@ -75,8 +75,7 @@ static void group_keys_fini(struct keys *k)
 
 static bool group_has_no_place(unsigned kind)
 {
-  return kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_KERNEL ||
-         kind == LJP_FRAME_PROFILER;
+  return kind == LJP_FRAME_BUILTIN || kind == LJP_FRAME_KERNEL;
 }
 
 /* Marks keys that are functions, beside keys of lines and files. */
