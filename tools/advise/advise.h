@@ -38,12 +38,12 @@
     "to change")                                                               \
   _(EXITS, "exits", "exits-without-side-trace", 5,                             \
     "compiled code is left again and again",                                   \
-    "make the branches of the loop take few and steady ways and types, or "    \
-    "remove what keeps the side trace from being compiled")                    \
+    "keep the types and branches of this loop steady, or remove what keeps "   \
+    "its side traces from being compiled")                                     \
   _(TRACES, "too-many-traces", "too-many-traces", 5,                           \
     "traces are compiled and thrown away again",                               \
     "raise the limits, for example jit.opt.start(\"maxtrace=16000\", "         \
-    "\"maxmcode=81920\"), and keep generated code from being made anew")       \
+    "\"maxmcode=81920\"), and do not generate the same code anew")             \
   _(STITCH, "stitching", "stitching", 3,                                       \
     "compiled code stops at a function that cannot be compiled",               \
     "use functions here that the compiler knows, or call this one outside "    \
@@ -67,8 +67,8 @@
     "last element")                                                            \
   _(GROW, "growing-tables", "tables-that-grow", 10,                            \
     "tables grow step by step",                                                \
-    "create the table with its size (require \"table.new\"), fill it with "    \
-    "an index of your own, or use it again")                                   \
+    "create the table with its size (require \"table.new\"), count its "       \
+    "elements in a variable, or use the table again")                          \
   _(TABLES, "temporary-tables", "temporary-tables", 5,                         \
     "tables are created in a hot place",                                       \
     "use tables again, or pass the values as arguments and results")           \
@@ -80,9 +80,9 @@
     "if the tables are arrays: for i = 1, #t do, or ipairs")                   \
   _(ERRORS, "errors", "errors-in-the-hot-path", 10,                            \
     "errors are thrown and caught again and again",                            \
-    "return nil and a message in place of error() where failing is usual")     \
+    "return nil and a message in place of error() where failure is common")    \
   _(GC, "gc-pressure", "garbage", 15, "the collector takes much of the time",  \
-    "allocate less here")                                                      \
+    "allocate less here: change objects in place, or use them again")          \
   _(COLLECT, "collectgarbage", "calls-of-collectgarbage", 5,                   \
     "collectgarbage() takes much of the time",                                 \
     "let LuaJIT decide when to collect; if memory then grows too far, make "   \
@@ -94,7 +94,7 @@
     "hold the lock for a shorter time, or divide what it protects")            \
   _(LEAK, "growing-memory", "memory-that-only-grows", 10,                      \
     "memory grows throughout the recording",                                   \
-    "find what still refers to these objects; bound it, or let go of it")      \
+    "find what still refers to these objects; limit it, or remove them there") \
   _(COROUTINES, "coroutines", "coroutines-that-never-end", 10,                 \
     "coroutines are created and never end",                                    \
     "let them return, and drop every reference to those that are not resumed " \
@@ -285,12 +285,12 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 struct advise_value advise_bound(const struct advise_facts *a,
                                  uint32_t function, unsigned works,
                                  unsigned everywhere, struct advise_value *gc);
-/* Sum of the samples whose stack contains the function, and, with interpreted,
-** whose innermost Lua function is not compiled; and work of the kinds
-** `everywhere`. */
+/* Sum of the samples whose stack contains the function or `other` (0: none),
+** and, with interpreted, whose innermost Lua function is not compiled; and work
+** of the kinds `everywhere`. */
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, bool interpreted,
-                                 unsigned everywhere);
+                                 uint32_t function, uint32_t other,
+                                 bool interpreted, unsigned everywhere);
 /* The samples below the function, and those of its callers, direct or not, that
 ** were not in compiled code: they go on interpreted after it leaves a trace. */
 struct advise_value advise_around(const struct advise_facts *a,

@@ -34,19 +34,42 @@ jit_main_abort(const struct advise_facts *a, uint32_t function, uint64_t *count)
 static bool jit_is_blacklisted(const struct advise_facts *a, uint32_t function)
 {
   for (uint32_t i = 0; i < a->abort_count; i++)
-    if (!a->aborts[i].reason && a->aborts[i].function == function)
+    if (function && !a->aborts[i].reason && a->aborts[i].function == function)
       return true;
   return false;
 }
 
-/* Whether the function is blacklisted, and the file does not tell why. Then
-** recordings only end with "blacklisted" here. */
-static bool jit_is_only_blacklisted(const struct advise_facts *a,
-                                    uint32_t function)
+/* Whether the function was blacklisted before the session began: no recording
+** began in it, and those of its callers ended at it. */
+static bool jit_was_blacklisted(const struct advise_facts *a, uint32_t function)
 {
-  uint64_t count;
-  const struct advise_abort *b = jit_main_abort(a, function, &count);
-  return jit_is_blacklisted(a, function) && (!b || !b->reason->weight);
+  for (uint32_t i = 0; i < a->abort_count; i++) {
+    const struct advise_abort *b = &a->aborts[i];
+    if (b->reason && (b->function == function ||
+                      (b->at_function == function && b->reason->weight)))
+      return false;
+  }
+  return jit_is_blacklisted(a, function);
+}
+
+static void jit_abort_text(const struct advise_facts *a,
+                           const struct advise_abort *b, bool blacklisted,
+                           struct advise_finding *f)
+{
+  struct ljp_str text = ljp_profile_str(a->p, b->text);
+  if (f->kind == LJP_ADVISE_BLACKLIST)
+    snprintf(f->text, sizeof f->text,
+             "%" PRIu64 " recording%s given up here, since the function was "
+             "blacklisted before the recording began; the reason is not in the "
+             "file",
+             f->count, f->count == 1 ? "" : "s");
+  else
+    snprintf(f->text, sizeof f->text,
+             "%" PRIu64 " recording%s given up, most with \"%.*s\"%s", f->count,
+             f->count == 1 ? "" : "s", (int)(text.len < 200 ? text.len : 200),
+             text.data,
+             blacklisted ? "; it is blacklisted and will not be tried again"
+                         : "");
 }
 
 static bool jit_is_stitched(const struct ljp_profile *p,
@@ -99,7 +122,8 @@ static struct advise_value jit_slow_bound(const struct advise_facts *a,
                                           uint32_t function,
                                           const struct advise_finding *f)
 {
-  return advise_below(a, function, true, f->gc.count ? WORK_BIT(GC) : 0);
+  return advise_below(a, function, f->function, true,
+                      f->gc.count ? WORK_BIT(GC) : 0);
 }
 
 void advise_rule_aborts(const struct advise_facts *a,
@@ -110,17 +134,17 @@ void advise_rule_aborts(const struct advise_facts *a,
   for (uint32_t i = 0; a->abort_count && i < n; i++) {
     uint64_t count;
     const struct advise_abort *b = jit_main_abort(a, functions[i], &count);
-    if (!b || jit_is_only_blacklisted(a, functions[i]) ||
-        jit_is_only_blacklisted(a, b->at_function))
+    if (!b || jit_was_blacklisted(a, functions[i]))
       continue;
-    struct advise_finding f = {.kind = LJP_ADVISE_ABORT,
-                               .reason = b->reason,
-                               .function = b->at_function ? b->at_function
-                                                          : functions[i],
-                               .frame = b->at_frame,
-                               .count = count};
+    bool cause_unknown = jit_was_blacklisted(a, b->at_function);
+    struct advise_finding f = {
+        .kind = cause_unknown ? LJP_ADVISE_BLACKLIST : LJP_ADVISE_ABORT,
+        .reason = cause_unknown ? NULL : b->reason,
+        .function = b->at_function ? b->at_function : functions[i],
+        .frame = b->at_frame,
+        .count = count};
     if (advise_find(all, f.kind, f.function) ||
-        jit_is_passing(a, functions[i], b, count))
+        (!cause_unknown && jit_is_passing(a, functions[i], b, count)))
       continue;
     if (!f.frame)
       f.frame = advise_line(a, functions[i], WORKS_SLOW);
@@ -128,14 +152,7 @@ void advise_rule_aborts(const struct advise_facts *a,
     if (f.function != functions[i])
       advise_add(&f.evidence, jit_slow(a, f.function, &f.gc));
     f.bound = jit_slow_bound(a, functions[i], &f);
-    struct ljp_str text = ljp_profile_str(a->p, b->text);
-    snprintf(f.text, sizeof f.text,
-             "%" PRIu64 " recording%s given up, most with \"%.*s\"%s", count,
-             count == 1 ? "" : "s", (int)(text.len < 200 ? text.len : 200),
-             text.data,
-             jit_is_blacklisted(a, functions[i])
-                 ? "; it is blacklisted and will not be tried again"
-                 : "");
+    jit_abort_text(a, b, jit_is_blacklisted(a, functions[i]), &f);
     advise_found(a, all, &f);
   }
 }
@@ -146,7 +163,8 @@ void advise_rule_blacklisted(const struct advise_facts *a,
   uint32_t functions[RULE_FUNCTIONS];
   uint32_t n = advise_functions(a, WORKS_SLOW, functions, RULE_FUNCTIONS);
   for (uint32_t i = 0; i < n; i++) {
-    if (!jit_is_only_blacklisted(a, functions[i]))
+    if (!jit_was_blacklisted(a, functions[i]) ||
+        advise_find(all, LJP_ADVISE_BLACKLIST, functions[i]))
       continue;
     struct advise_finding f = {.kind = LJP_ADVISE_BLACKLIST,
                                .function = functions[i],
@@ -339,7 +357,7 @@ void advise_rule_traces(const struct advise_facts *a,
       .function = a->p->frames[frame].function,
       .frame = frame,
       .evidence = a->works[WORK_COMPILER],
-      .bound = advise_below(a, a->p->frames[frame].function, false, 0),
+      .bound = advise_below(a, a->p->frames[frame].function, 0, false, 0),
       .count = a->compiled_traces};
   snprintf(f.text, sizeof f.text,
            "%" PRIu64 " traces compiled, %" PRIu64

@@ -62,16 +62,18 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 }
 
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, bool interpreted,
-                                 unsigned everywhere)
+                                 uint32_t function, uint32_t other,
+                                 bool interpreted, unsigned everywhere)
 {
   const struct ljp_profile *p = a->p;
   bool *below = a->room.nodes;
   struct advise_value sum = {0};
   below[0] = false;
-  for (uint32_t i = 1; i < p->node_count; i++)
-    below[i] = below[p->nodes[i].parent] ||
-               p->frames[p->nodes[i].frame].function == function;
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    uint32_t at = p->frames[p->nodes[i].frame].function;
+    below[i] =
+        below[p->nodes[i].parent] || at == function || (other && at == other);
+  }
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     if (!advise_is_time(a, row))

@@ -99,7 +99,8 @@ void ljp_advise_text(const struct advise_output *o)
   if (!count) {
     ljp_print_str(o->out, "Nothing that is worth a change was found");
     if (o->facts->all.count)
-      ljp_print_format(o->out, " in %" PRIu64 " samples", o->facts->all.count);
+      ljp_print_format(o->out, " in %" PRIu64 " sample%s", o->facts->all.count,
+                       o->facts->all.count == 1 ? "" : "s");
     ljp_print_str(o->out, ".\n");
     if (o->facts->all.looks < LJP_ADVISE_SAMPLES)
       ljp_print_format(o->out,
