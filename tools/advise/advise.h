@@ -34,8 +34,8 @@
     "runs interpreted: the trace compiler gave up", "see the reason")          \
   _(BLACKLIST, "blacklisted", "blacklisted", 5,                                \
     "runs interpreted: the trace compiler will not try again",                 \
-    "record from the start of the program: then the reason is told, and what " \
-    "to change")                                                               \
+    "record the program from its start: the finding then says why, and "       \
+    "what to change")                                                          \
   _(EXITS, "exits", "exits-without-side-trace", 5,                             \
     "compiled code is left again and again",                                   \
     "keep the types and branches of this loop steady, or remove what keeps "   \
@@ -43,7 +43,7 @@
   _(TRACES, "too-many-traces", "too-many-traces", 5,                           \
     "traces are compiled and thrown away again",                               \
     "raise the limits, for example jit.opt.start(\"maxtrace=16000\", "         \
-    "\"maxmcode=81920\"), and do not generate the same code anew")             \
+    "\"maxmcode=81920\"), and do not generate the same code again")            \
   _(STITCH, "stitching", "stitching", 3,                                       \
     "compiled code stops at a function that cannot be compiled",               \
     "use functions here that the compiler knows, or call this one outside "    \
@@ -63,15 +63,15 @@
     "string once and keep it")                                                 \
   _(SHIFT, "shifting", "elements-moved-one-by-one", 25,                        \
     "elements of a table are moved, one by one",                               \
-    "take and add at the end; for a queue, keep the indices of its first and " \
-    "last element")                                                            \
+    "add and remove at the end; for a queue, keep the indices of its first "   \
+    "and last element")                                                        \
   _(GROW, "growing-tables", "tables-that-grow", 10,                            \
     "tables grow step by step",                                                \
     "create the table with its size (require \"table.new\"), count its "       \
-    "elements in a variable, or use the table again")                          \
+    "elements in a variable, or reuse the table")                              \
   _(TABLES, "temporary-tables", "temporary-tables", 5,                         \
     "tables are created in a hot place",                                       \
-    "use tables again, or pass the values as arguments and results")           \
+    "reuse tables, or pass the values as arguments and results")               \
   _(CLOSURES, "closures", "closures-in-hot-loops", 5,                          \
     "functions are created in a hot place",                                    \
     "define the function once, outside, and pass what it needs as arguments")  \

@@ -34,7 +34,7 @@ const struct advise_reason ljp_advise_reasons[] = {
   {"NYI: bytecode", "bytecode", 2,
    "write this operation in another way, or move it out of the loop"},
   {"leaving loop in root trace", "leaving-loop", 1,
-   "let the loop run more often each time, or unroll it by hand"},
+   "give the loop more iterations each time, or unroll it by hand"},
   {"inner loop in root trace", "inner-loop", 1,
    "make the inner loop run longer, unroll it by hand if it is short, or put "
    "it into a function of its own"},
@@ -82,7 +82,7 @@ const struct advise_reason ljp_advise_reasons[] = {
   {"machine code too long", "machine-code-too-long", 2,
    "divide the loop, or raise jit.opt.start(\"sizemcode=128\")"},
   {"hit mcode limit", "mcode-limit", 2,
-   "nothing: LuaJIT goes on in new memory"},
+   "nothing: LuaJIT continues in new memory"},
   {"too many spill slots", "too-many-spills", 2,
    "use fewer variables at the same time: divide the loop's body"},
   {"inconsistent register allocation", "register-allocation", 2,
