@@ -241,6 +241,10 @@ void advise_rule_stitching(const struct advise_facts *a,
                                 works | WORK_BIT(CALLED) | WORK_BIT(KERNEL)),
         .evidence = advise_sum(a, functions[i], works)};
     struct advise_value matching = jit_matching(a, functions[i]);
+    struct advise_value called = advise_sum(a, functions[i], WORK_BIT(CALLED));
+    /* Where a call takes long, the way to it is not what costs. */
+    if (!matching.count && f.evidence.weight < called.weight / 10)
+      continue;
     f.bound = advise_sum(a, functions[i], WORK_ALL);
     snprintf(f.text, sizeof f.text,
              "leaving and entering compiled code around calls");

@@ -322,6 +322,32 @@ static bool work_stays(const struct advise_facts *a)
   return a->freed.weight < a->works[WORK_GC].weight / 16;
 }
 
+/* Whether a function reads input. The C library reads ahead, so larger calls
+** save little; and what is read must be allocated. */
+static bool work_reads(const struct ljp_profile *p, uint32_t function)
+{
+  static const char *const names[] = {"file:read", "io.read", "io_file_iter"};
+  struct ljp_str name =
+      ljp_profile_str(p, p->frames[p->functions[function].frame].name);
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    if (ljp_str_same(name, (struct ljp_str){names[i], strlen(names[i])}))
+      return true;
+  return false;
+}
+
+/* Whether most of the garbage is input that was read. */
+static bool work_is_input(const struct advise_facts *a)
+{
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < a->cell_count; i++) {
+    const struct advise_cell *c = &a->cells[i];
+    if (c->work == WORK_GC && c->callee &&
+        work_reads(a->p, a->p->frames[c->callee].function))
+      sum += c->value.weight;
+  }
+  return sum > a->works[WORK_GC].weight / 2;
+}
+
 /* Allocating costs time, too: all the time of the function that allocates, and
 ** elsewhere the time of what only allocates. */
 void advise_rule_garbage(const struct advise_facts *a,
@@ -330,7 +356,8 @@ void advise_rule_garbage(const struct advise_facts *a,
   const unsigned works = WORK_BIT(GC);
   uint32_t function;
   if (work_explains_gc(a, all) || !advise_functions(a, works, &function, 1) ||
-      advise_find(all, LJP_ADVISE_ABORT, function) || work_stays(a))
+      advise_find(all, LJP_ADVISE_ABORT, function) || work_stays(a) ||
+      work_is_input(a))
     return;
   struct advise_finding f = {.kind = LJP_ADVISE_GC,
                              .function = function,
@@ -363,7 +390,8 @@ void advise_rule_kernel(const struct advise_facts *a,
                                .function = functions[i],
                                .frame = advise_line(a, functions[i], works),
                                .callee = advise_callee(a, functions[i], works)};
-    if (!f.callee) /* Page faults of the VM's own work. */
+    /* Page faults of the VM's own work have no callee. */
+    if (!f.callee || work_reads(a->p, f.callee))
       continue;
     for (uint32_t k = 0; k < a->cell_count; k++) {
       const struct advise_cell *c = &a->cells[k];
@@ -374,6 +402,8 @@ void advise_rule_kernel(const struct advise_facts *a,
       if (c->work == WORK_KERNEL)
         advise_add(&f.evidence, c->value);
     }
+    if (f.evidence.weight < f.bound.weight / 2) /* It does buffer. */
+      continue;
     snprintf(f.text, sizeof f.text, "samples in the kernel");
     advise_found(a, all, &f);
   }
