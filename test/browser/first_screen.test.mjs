@@ -13,7 +13,8 @@ const build = process.env.BUILD_DIR || new URL('../../build', import.meta.url)
 const faults = new URL('../advise/faults/', import.meta.url).pathname;
 const dir = mkdtempSync(join(tmpdir(), 'ljprof-first.'));
 const ljprof = (...args) => execFileSync(join(build, 'bin/ljprof'), args,
-  {stdio: ['ignore', 'ignore', 'pipe']});
+  {stdio: ['ignore', 'ignore', 'pipe'],
+    env: {...process.env, LUA_CPATH: join(build, 'advise/?.so')}});
 let browser;
 
 before(async () => {
@@ -47,7 +48,8 @@ for (const source of readdirSync(faults)) {
     const page = await open(browser, recorded(name, want));
     const seen = await page.evaluate(() => {
       let of = '';
-      return [...document.querySelector('#places').children].flatMap((x) => {
+      const parts = [...document.querySelectorAll('#places em, #places button')];
+      return parts.flatMap((x) => {
         const {left, top, right, bottom} = x.getBoundingClientRect();
         if (x.tagName === 'EM') of = x.textContent;
         const span = x.querySelector('span');
@@ -60,7 +62,7 @@ for (const source of readdirSync(faults)) {
     assert.ok(seen.some(([of, text]) => {
       const [, fn, file, line] = text.match(/^(.*) (\S+):(\d+)$/);
       return fn === want.function && file === source && Math.abs(line - at) <= 2 &&
-        (!memory || of === 'Live' || of === 'Leaks');
+        (!memory || of === 'Live' || of === 'Kept growing');
     }), JSON.stringify(seen));
     // The report has the same lines, with the same values.
     const told = JSON.parse(execFileSync(join(build, 'bin/ljprof'), ['report',
@@ -74,7 +76,8 @@ for (const source of readdirSync(faults)) {
       for (const [v, p] of app.placesElsewhere()) of[v.id] = [place(p)];
       return of;
     });
-    for (const id of ['cpu', 'wall', 'alloc', 'live']) {
+    assert.equal(!!shown.leaks, told.places.some((p) => p.measure === 'leaks'));
+    for (const id of ['cpu', 'wall', 'alloc', 'leaks']) {
       const here = shown[id] || []; // Of other tabs the page has the first line.
       const places = told.places.filter((p) => p.measure === id)
         .map((p) => [p.name, p.line_ns ?? p.line_bytes]);

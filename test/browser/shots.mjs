@@ -27,6 +27,6 @@ await shot('flame-dark.png', {dark: true, hash: '#q=match'}, `{
   const n = app.profile.ticks;
   app.set({heat: true, time: [Math.floor(n * 0.2), Math.floor(n * 0.7)]});
 }`);
-await shot('flame-table.png', {hash: '#view=table&kinds=native.c',
+await shot('flame-table.png', {hash: '#view=table',
   size: {width: 1280, height: 620}}, '0');
 await browser.close();

@@ -3,33 +3,45 @@
 // function or the collector does counts for the line that called it. These are
 // methods of App.
 
-const PLACES = {shown: 3, least: 0.05};
+const PLACES = {
+  shown: 3,
+  least: 0.05,
+  parts: 64, // Of the session. What was allocated in so many of them and leaks,
+  grows: 8, // keeps growing, as in reports.
+};
 
 Object.assign(App.prototype, {
-  // The lines with the largest self: [{f, line, value, all}].
-  placesOf(trie, self) {
+  // Numbers the places: by node that of its innermost Lua frame + 1.
+  numbered(trie) {
     const {profile} = this;
     const of = profile.functions;
-    const at = new Int32Array(trie.n); // By node: its place + 1.
+    const at = new Int32Array(trie.n);
     const known = new Map();
     const list = [];
-    let all = 0;
-    for (let i = 0; i < trie.n; i++) {
+    for (let i = 1; i < trie.n; i++) {
       const f = trie.frame[i];
-      if (trie.line[i] && profile.isLua(f) && !profile.isTrace(f)) {
-        const key = of[f] + ':' + trie.line[i];
-        if (!known.has(key))
-          known.set(key, list.push({f: of[f], line: trie.line[i], value: 0}));
-        at[i] = known.get(key);
-      } else if (i) {
-        at[i] = at[trie.parent[i]];
-      }
-      if (at[i]) list[at[i] - 1].value += self[i];
+      at[i] = at[trie.parent[i]];
+      if (!trie.line[i] || !profile.isLua(f) || profile.isTrace(f)) continue;
+      const key = of[f] + ':' + trie.line[i];
+      if (!known.has(key)) known.set(key, list.push({f: of[f], line: trie.line[i]}));
+      at[i] = known.get(key);
+    }
+    return {at, list};
+  },
+
+  // The lines with the largest self: [{f, line, value, all}]. only: their
+  // numbers + 1, if not all are wanted.
+  placesOf({at, list}, self, only) {
+    const values = new Float64Array(list.length);
+    let all = 0;
+    for (let i = 0; i < self.length; i++) {
+      if (at[i] && (!only || only.has(at[i]))) values[at[i] - 1] += self[i];
       all += self[i];
     }
-    return list.filter((p) => p.value > 0 && p.value >= PLACES.least * all)
+    return list.map((p, i) => ({...p, value: values[i], all}))
+      .filter((p) => p.value > 0 && p.value >= PLACES.least * all)
       .sort((a, b) => b.value - a.value || a.f - b.f || a.line - b.line)
-      .slice(0, PLACES.shown).map((p) => ({...p, all}));
+      .slice(0, PLACES.shown);
   },
 
   // Of the tab that is shown, in its selection.
@@ -38,34 +50,61 @@ Object.assign(App.prototype, {
     const self = selfByNode(source, from, to, contexts.mask, this.metric());
     const {map} = this.plain;
     for (let i = 0; i < self.length; i++) if (map[i] < 0) self[i] = 0;
-    return this.placesOf(source.trie, self);
+    return this.placesOf(this.cached('numbered', source.key,
+      () => this.numbered(source.trie)), self);
   },
 
-  // Of the other tabs on memory, in the whole session: [view, place].
+  // The places whose live memory was allocated throughout the session.
+  growing(numbered, {rows}, node) {
+    const parts = new Map();
+    for (let i = 0; i < rows.n; i++) {
+      const place = numbered.at[node[i]];
+      if (!parts.has(place)) parts.set(place, new Set());
+      parts.get(place).add(Math.floor(rows.tick[i] * PLACES.parts /
+        this.profile.ticks));
+    }
+    return new Set([...parts].filter(([, set]) => set.size >= PLACES.grows)
+      .map(([place]) => place));
+  },
+
+  // Of the other tabs on memory, in the whole session: [view, place]. What keeps
+  // growing is not said again of what is live.
   placesElsewhere() {
-    const {profile} = this;
-    const {trie, views} = profile;
-    return views.slice(1).filter((v) => ['alloc', 'live', 'leaks'].includes(v.id))
-      .map((v) => [v, this.placesOf(trie, selfByNode({rows: v.rows, trie,
-        node: profile.rowsOf(v, false).node}, 0, Infinity, null, 'weight'))[0]]).filter(([, place]) => place);
+    const {lua, trie, views} = this.profile;
+    const numbered = this.numbered(trie);
+    const nodes = (v) => lua ? v.rows.node.map((i) => lua[i]) : v.rows.node;
+    const [alloc, live, leaks] = ['alloc', 'live', 'leaks'].map((id) =>
+      views.slice(1).find((v) => v.id === id));
+    const first = (v, only) => this.placesOf(numbered, selfByNode({rows: v.rows,
+      trie, node: nodes(v)}, 0, Infinity, null, 'weight'), only)[0];
+    const out = {alloc: alloc && first(alloc), live: live && first(live),
+      leaks: leaks && live && !live.untimed && first(leaks,
+        this.growing(numbered, live, nodes(live)))};
+    if (out.leaks && out.leaks.f === out.live.f && out.leaks.line === out.live.line)
+      out.live = null;
+    return [alloc, live, leaks].map((v) => [v, v && out[v.id]])
+      .filter(([, place]) => place);
   },
 
   places(source, contexts) {
-    const key = this.valuesKey + '|' + this.view.id;
+    const {view, state, profile} = this;
+    const key = this.valuesKey + '|' + view.id;
     const box = byId('places');
     if (this.diff || this.placesKey === key) return;
     this.placesKey = key;
     const here = this.placesHere(source, contexts);
-    const more = this.view !== this.profile.views[0] ? []
+    const narrow = state.time || state.thread || state.focus > 0 ||
+      state.hide.length || state.kinds.length;
+    const more = view !== profile.views[0] || narrow ? []
       : this.cached('elsewhere', 1, () => this.placesElsewhere());
+    const group = (name, of, list) => !list.length ? [] : [el('div', {},
+      el('em', {}, name), ...list.map((p) => this.placeButton(of, p)))];
     box.hidden = !here.length && !more.length;
-    box.replaceChildren(...[
-      here.length ? el('em', {}, 'Most ' + (this.view.id === 'wall' ||
-        this.view.unit === 'ns' ? 'time' : this.view.name.toLowerCase())) : null,
-      ...here.map((p) => this.placeButton(this.view, p)),
-      ...more.flatMap(([view, p]) => [el('em', {}, view.name),
-        this.placeButton(view, p)]),
-    ].filter(Boolean));
+    box.replaceChildren(
+      ...group(['cpu', 'wall', 'states'].includes(view.id) ? 'Most time'
+        : view.name, view, here),
+      ...more.flatMap(([v, p]) => group(v.id === 'leaks' ? 'Kept growing' : v.name,
+        v, [p])));
   },
 
   placeButton(view, {f, line, value, all}) {
