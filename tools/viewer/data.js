@@ -121,6 +121,10 @@ class Profile {
       group: '', untimed: !!v.untimed, estimated: !!v.estimated,
       rows: this.rows(v),
     };
+    const sum = (list) => list.reduce((a, b) => a + b, 0);
+    // The mean time that a sample stands for.
+    made.sampleNs = v.unit === 'ns' && made.rows.count
+      ? sum(made.rows.weight) / sum(made.rows.count) : 0;
     return v.lua ? {...made, lua: this.rows({...v.lua, counts: v.counts})} : made;
   }
 

@@ -77,15 +77,14 @@ class Timeline {
     return {lanes, axis: y, height: y + 19};
   }
 
-  // Sums up the rows in one bin for each bar. A bin is a whole number of ticks,
-  // because rounding would look like a change of activity. A sample counts for
-  // the time before it, for which it stands; its own time is known to a tick,
-  // so a bin of few ticks would show more time than there was.
+  // Sums up the rows in one bin for each bar. A bin is a whole number of ticks:
+  // rounding would look like a change of activity. A sample counts for the time
+  // before it. That is not exact: few samples would show more than there was.
   bins(most) {
     const {view, contexts, contextsKey, metric} = this.look;
     const spread = metric === 'weight' && view.unit === 'ns' && !view.untimed;
-    const each = this.binTicks = Math.max(Math.ceil(this.span / most),
-      spread ? Math.min(10, Math.ceil(this.span / 20)) : 1);
+    const least = spread ? Math.min(8 * this.sampleTicks(), this.span / 20) : 1;
+    const each = this.binTicks = Math.ceil(Math.max(this.span / most, least));
     const count = Math.ceil(this.span / each);
     const key = [view.id, contextsKey, metric, count].join();
     if (this.binsKey === key) return this.binned;
@@ -99,6 +98,10 @@ class Timeline {
       }
     this.binsKey = key;
     return this.binned = out;
+  }
+
+  sampleTicks() {
+    return this.look.view.sampleNs / this.profile.tickNs || 0;
   }
 
   // Adds x to the bins before the time `end`, for a time; both are in bins.
@@ -404,10 +407,12 @@ class Timeline {
         break;
       }
     col = Math.max(1, Math.round(col));
-    let rows = Math.min(50, col);
+    // A cell of less than a sample or two would be empty or full by chance.
+    let rows = Math.min(50, col, Math.ceil(col / 2 / this.sampleTicks()));
     while (col % rows) rows--; // Each cell is as many whole ticks as any other.
     const cols = Math.max(1, Math.ceil(this.span / col));
-    return {col, rows, cols, w: Math.min(room / cols, 40), h: 2.4, y: 6};
+    const h = Math.min(12, 120 / rows);
+    return {col, rows, cols, w: Math.min(room / cols, 40), h, y: 6};
   }
 
   drawHeat() {
