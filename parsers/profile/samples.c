@@ -63,18 +63,26 @@ static enum ljp_status samples_count(struct ljp_profile *p,
   return samples_count_rows(p, s, context, row, count);
 }
 
-/* Notes which samples are the collector's. */
+/* Notes which samples are the collector's. What the profiler does there is no
+** cost of the collector. */
 static enum ljp_status samples_collector(struct ljp_profile *p,
                                          const struct ljp_timed_sample *s,
                                          const uint32_t *context, size_t count)
 {
+  struct ljp_stack_entry *entry;
   enum ljp_status status;
-  for (size_t i = 0; i < count; i++)
-    if (s[i].sample.state == LJP_VMSTATE_GC &&
-        p->contexts[context[i]].kind == LJP_PRODUCER_CPU &&
-        (status = ljp_gc_cost_add(p, ljp_profile_since(p, s[i].time_ns),
-                                  context[i], s[i].sample.weight)))
+  uint32_t node;
+  for (size_t i = 0; i < count; i++) {
+    if (s[i].sample.state != LJP_VMSTATE_GC ||
+        p->contexts[context[i]].kind != LJP_PRODUCER_CPU)
+      continue;
+    if ((status =
+             ljp_profile_find_stack(p, s[i].sample.stack, &entry, &node)) ||
+        (p->frames[p->nodes[node].frame].kind != LJP_FRAME_PROFILER &&
+         (status = ljp_gc_cost_add(p, ljp_profile_since(p, s[i].time_ns),
+                                   context[i], s[i].sample.weight))))
       return status;
+  }
   return LJP_OK;
 }
 

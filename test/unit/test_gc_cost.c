@@ -14,11 +14,13 @@
 #include "test/support/encode.h"
 
 enum { STEP = 100 }; /* Nanoseconds between two events. */
+enum { OURS = 4 };   /* The stack of the profiler's own work. */
 
 static struct ljp_reader reader;
 static struct buf stream, payload, body;
 static uint64_t now; /* The time of the newest event, since the start. */
 static uint64_t vm;  /* Of the next event. */
+static int64_t sample_stack;
 
 static uint64_t block_weight; /* Of the next block; 0: it is not sampled. */
 
@@ -77,6 +79,12 @@ static void begin(void)
     put_u(&body, i);
     put_record(&payload, LJP_REC_NODES, &body);
   }
+  put_s(&body, OURS);
+  put_u(&body, 1); /* Above the third site. */
+  put_u8(&body, LJP_FRAME_PROFILER << 4);
+  put_u(&body, 0);
+  put_record(&payload, LJP_REC_NODES, &body);
+  sample_stack = 3;
 }
 
 /* Puts a block with one sample: blocks may come in any order of their times. */
@@ -85,7 +93,7 @@ static void sample(uint64_t seq, uint64_t time, unsigned state, uint64_t weight)
   put_u8(&body, LJP_SAMPLE_STACK | LJP_SAMPLE_STATE | LJP_SAMPLE_VM |
                     LJP_SAMPLE_WEIGHT);
   put_s(&body, (int64_t)time);
-  put_s(&body, 3);
+  put_s(&body, sample_stack);
   put_u8(&body, state);
   put_u(&body, vm);
   put_u(&body, weight);
@@ -163,6 +171,26 @@ static void marking_is_paid_by_survivors_and_sweeping_by_all(void **state)
   assert_int_equal(p->gc_cost.before_ns, 900 * 600 / 900 + 1200 * 6 / 12);
   assert_int_equal(cost_of(p, "(allocated before the session)"),
                    p->gc_cost.before_ns);
+  ljp_profile_free(p);
+}
+
+static void what_the_profiler_does_is_no_cost(void **state)
+{
+  (void)state;
+  begin();
+  gc(LJP_GC_PAUSE, 1000, 0);
+  mem(LJP_MEM_ALLOC, 0x1000, 100, 1);
+  uint64_t mark = gc(LJP_GC_PROPAGATE, 1000, 0);
+  struct ljp_block_head head = test_head(0);
+  head.producer = 1;
+  put_block_head(&stream, head, &payload);
+  sample(1, mark, LJP_VMSTATE_GC, 70);
+  sample_stack = OURS;
+  sample(2, mark, LJP_VMSTATE_GC, 700);
+  struct ljp_profile *p = finish(3);
+  assert_int_equal(p->gc_cost.samples, 1);
+  assert_int_equal(p->gc_cost.mark_ns, 70);
+  assert_int_equal(p->gc_cost.sweep_ns + p->gc_cost.unplaced_ns, 0);
   ljp_profile_free(p);
 }
 
@@ -321,6 +349,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(marking_is_paid_by_survivors_and_sweeping_by_all),
+      cmocka_unit_test(what_the_profiler_does_is_no_cost),
       cmocka_unit_test(without_phases_nothing_is_guessed),
       cmocka_unit_test(without_memory_nobody_pays),
       cmocka_unit_test(each_vm_pays_for_its_own_memory),

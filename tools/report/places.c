@@ -64,7 +64,8 @@ static bool places_number(const struct ljp_profile *p, struct places_keys *k,
   return true;
 }
 
-/* Finds the place of each node: that of its innermost Lua frame. */
+/* Finds the place of each node: that of its innermost Lua frame. The profiler's
+** own work has none. */
 static uint32_t *places_of_nodes(const struct ljp_profile *p,
                                  struct places_keys *k)
 {
@@ -75,7 +76,8 @@ static uint32_t *places_of_nodes(const struct ljp_profile *p,
     ok = places_number(p, k, i, &of_frame[i]);
   for (uint32_t i = 1; ok && i < p->node_count; i++) {
     uint32_t place = of_frame[p->nodes[i].frame];
-    of_node[i] = place ? place : of_node[p->nodes[i].parent];
+    bool ours = p->frames[p->nodes[i].frame].kind == LJP_FRAME_PROFILER;
+    of_node[i] = place || ours ? place : of_node[p->nodes[i].parent];
   }
   free(of_frame);
   if (ok)
