@@ -14,6 +14,14 @@ refuses "a file that is not there" 1 "No such file" "$ljprof" advise nothing.ljp
 echo text > text.ljp
 refuses "a text" 1 "not an ljprof stream" "$ljprof" advise text.ljp
 
+# A file without samples of time is not too short.
+echo 'local t = {} for i = 1, 100000 do t[i] = {i} end' > memory.lua
+"$ljprof" record --memory --no-cpu -o memory.ljp -- "$BUILD_DIR/bin/luajit" \
+  memory.lua 2> err.txt || fail "$(cat err.txt)"
+same "a file without samples of time" "Nothing that is worth a change was found.
+The file has no samples of time: only memory that grows was looked for." \
+  "$("$ljprof" advise memory.ljp | grep -v '^!')"
+
 # A program whose fault is found in each format.
 cat > 'odd "name".lua' << 'LUA'
 local function build(n)

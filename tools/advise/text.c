@@ -102,7 +102,10 @@ void ljp_advise_text(const struct advise_output *o)
       ljp_print_format(o->out, " in %" PRIu64 " sample%s", o->facts->all.count,
                        o->facts->all.count == 1 ? "" : "s");
     ljp_print_str(o->out, ".\n");
-    if (o->facts->all.looks < LJP_ADVISE_SAMPLES)
+    if (!o->facts->all.looks)
+      ljp_print_str(o->out, "The file has no samples of time: only memory that "
+                            "grows was looked for.\n");
+    else if (o->facts->all.looks < LJP_ADVISE_SAMPLES)
       ljp_print_format(o->out,
                        "Fewer than %d samples of time are not judged: record "
                        "for longer, or with a shorter --interval.\n",
