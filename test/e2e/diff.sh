@@ -130,6 +130,17 @@ same "another script" \
 same "the doubt about functions is told once" 1 \
   "$(grep -c 'hardly any function in common' diff.txt)"
 
+# A fix that replaces all that took time raises no doubt.
+mkdir slow fast
+echo 'local n = 0 for i = 1, 400000 do n = n + #os.date("!%c", i) end' > slow/fix.lua
+echo 'local n = 0 for i = 1, 4e7 do n = n + i % 7 end' > fast/fix.lua
+for side in slow fast; do
+  ( cd $side && "$ljprof" record --timer posix -o ../$side.ljp -- \
+    "$BUILD_DIR/bin/luajit" fix.lua ) 2> err.txt || fail "$(cat err.txt)"
+done
+"$ljprof" diff slow.ljp fast.ljp > diff.txt || fail "diff"
+same "a fix that replaces all" "" "$(grep 'in common' diff.txt || :)"
+
 # What only one of the sessions recorded is neither new nor gone.
 # Both work for so long that samples meet them, whatever the timer.
 cat > work.lua << 'END'

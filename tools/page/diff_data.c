@@ -198,10 +198,10 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
                         " after %.*s",
                         (int)s[0].program.len, s[0].program.data,
                         (int)s[1].program.len, s[1].program.data));
+  struct ljp_str x = ljp_related_script(a), y = ljp_related_script(b);
   enum ljp_related related;
   if (diff_same_text(s[0].program, s[1].program) &&
       !ljp_related(a, b, &related) && related == LJP_RELATED_NOT) {
-    struct ljp_str x = ljp_related_script(a), y = ljp_related_script(b);
     ljp_page_notice(
         page, false,
         ljp_page_format(page,
@@ -214,7 +214,8 @@ static void diff_add_doubts(struct ljp_diff *d, const struct ljp_profile *a,
       a->origin_wall_ns == b->origin_wall_ns)
     ljp_page_notice(page, false,
                     ljp_str("both files are of the same session", 34));
-  double shared = diff_shared(d);
+  /* A fix may replace all that a script spent its time in. */
+  double shared = x.len && ljp_str_same(x, y) ? 1 : diff_shared(d);
   if (shared < 0.1)
     ljp_page_notice(
         page, false,
