@@ -161,6 +161,10 @@ END
   grep -q '  6  ' out.txt && fail "a line of another function: $(cat out.txt)"
   self=$("$ljprof" annotate --json work.ljp work.lua | total cpu_ns)
   same "annotate has the report's total" "$(total cpu_ns < r.json)" "$self"
+  refuses "a line where no function begins" 1 "begins at work.lua:3 (to see" \
+    "$ljprof" annotate work.ljp work.lua:3
+  refuses "a line of no source" 1 "no 'other.lua:3' in the profile" \
+    "$ljprof" annotate work.ljp other.lua:3
   refuses "a source that the profile has not" 1 "no 'other.lua' in the profile" \
     "$ljprof" annotate work.ljp other.lua
   refuses "annotate without a place" 2 "a profile and a place" \

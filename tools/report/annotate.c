@@ -95,6 +95,30 @@ static uint32_t annotate_find_function(struct annotate *a, const char *name)
   return others;
 }
 
+/* Says that nothing of the name is in the profile. colon: the last in it. */
+static int annotate_no_place(const struct annotate *a, const char *where,
+                             const char *colon)
+{
+  const struct ljp_profile *p = a->r.p;
+  bool line = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+  bool known = false;
+  for (uint32_t i = 0; line && i < p->frame_count; i++)
+    known |= p->frames[i].file &&
+             annotate_ends_with(ljp_profile_str(p, p->frames[i].file), where,
+                                (size_t)(colon - where));
+  if (known)
+    ljp_command_error("annotate",
+                      "%s: no function of the profile begins at %s (to see the "
+                      "whole file, type 'ljprof annotate %s %.*s')",
+                      a->r.path, where, a->r.path, (int)(colon - where), where);
+  else
+    ljp_command_error("annotate",
+                      "%s: no '%s' in the profile (ljprof report --by file "
+                      "lists its files, ljprof report its functions)",
+                      a->r.path, where);
+  return LJP_EXIT_FAILED;
+}
+
 /* Finds WHERE among the frames. Returns 0, or the exit code after reporting
 ** the error. */
 static int annotate_find_place(struct annotate *a, const char *where)
@@ -129,13 +153,8 @@ static int annotate_find_place(struct annotate *a, const char *where)
     a->first_line = a->function = 0;
   if (!a->file)
     others = annotate_find_function(a, where);
-  if (!a->file) {
-    ljp_command_error("annotate",
-                      "%s: no '%s' in the profile (ljprof report --by file "
-                      "lists its files, ljprof report its functions)",
-                      a->r.path, where);
-    return LJP_EXIT_FAILED;
-  }
+  if (!a->file)
+    return annotate_no_place(a, where, colon);
   for (uint32_t i = 0; i < p->frame_count; i++) {
     const struct ljp_profile_frame *f = &p->frames[i];
     a->r.c_lines |= f->file == a->file && f->kind != LJP_FRAME_LUA &&
