@@ -62,7 +62,7 @@ wait $! || fail "$(cat err1)"
 same "two recordings, two files" 2 "$(find . -name 'app-*.ljp' | wc -l)"
 
 # What is not there.
-refuses "no such program" 127 "nothing: No such file or directory in a folder" \
+refuses "no such program" 127 "nothing: No such file or directory in the folders of PATH" \
   "$ljprof" record nothing
 refuses "no such script" 127 "./nothing.lua: No such file" \
   "$ljprof" record ./nothing.lua
@@ -137,6 +137,8 @@ refuses "with a value" 2 "did you mean --interval?" \
   "$ljprof" record --intervall=3 app.lua
 refuses "another command" 2 "'--leak': did you mean --leaks?" \
   "$ljprof" report --leak x.ljp
+refuses "a short one like none" 2 "'--foo' (see ljprof record --help)" \
+  "$ljprof" record --foo app.lua
 refuses "nothing like it" 2 "'--xyzzy' (see ljprof record --help)" \
   "$ljprof" record --xyzzy app.lua
 

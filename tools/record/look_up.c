@@ -84,13 +84,14 @@ static int look_up_missing(const struct ljp_record_plan *plan, int error)
   const char *name = plan->program[0];
   bool path = strchr(name, '/') != NULL;
   if (!path && strcmp(name, "luajit") == 0)
-    ljp_command_error("record",
-                      "luajit: %s in a folder of PATH: type 'ljprof record %s "
-                      "...', or only the Lua script",
-                      strerror(error), plan->luajit);
+    ljp_command_error(
+        "record",
+        "luajit: %s in the folders of PATH: type 'ljprof record %s "
+        "...', or only the Lua script",
+        strerror(error), plan->luajit);
   else
     ljp_command_error("record", "%s: %s%s", name, strerror(error),
-                      path ? "" : " in a folder of PATH or in this folder");
+                      path ? "" : " in the folders of PATH or in this folder");
   return error == ENOENT || error == ENOTDIR ? LJP_EXIT_NO_PROGRAM
                                              : LJP_EXIT_CANNOT_RUN;
 }
@@ -114,7 +115,7 @@ static int look_up_not_executable(const char *name, const struct stat *st)
 static int look_up_not_in_path(const char *name)
 {
   ljp_command_error("record",
-                    "%s: %s in a folder of PATH: for the one in this folder "
+                    "%s: %s in the folders of PATH: for the one in this folder "
                     "type 'ljprof record ./%s'",
                     name, strerror(ENOENT), name);
   return LJP_EXIT_NO_PROGRAM;

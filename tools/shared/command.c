@@ -64,11 +64,11 @@ static const char *command_meant(const char *arg, size_t len,
   enum { MIN_BYTES = 4, MAX_BYTES = 40 };
   char word[MAX_BYTES + 1];
   const char *meant = NULL;
-  unsigned least = 2 + (unsigned)len / 8;
   if (len < MIN_BYTES || len > MAX_BYTES)
     return NULL;
   memcpy(word, arg, len);
   word[len] = '\0';
+  unsigned least = ljp_nearest_limit(word + 2); /* Without the dashes. */
   for (unsigned f = 0; f < count; f++) {
     unsigned far = ljp_nearest_distance(word, flags[f].option);
     if (strncmp(word, flags[f].option, len) == 0)
