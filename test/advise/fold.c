@@ -1,6 +1,6 @@
 /*
 ** A module that calls a Lua function for each element of a list, as C libraries
-** with visitors do. For the planted programs of test/e2e/advise.sh.
+** with visitors do. For the programs of test/advise.
 */
 #include <lauxlib.h>
 #include <lua.h>
