@@ -1,7 +1,7 @@
 // Places: the lines of Lua that count most, above the graph: those of this tab
 // and, on the first tab, the first of each tab on memory. What a builtin, a C
-// function or the collector does counts for the line that called it. These are
-// methods of App.
+// function or the collector does counts for the line that called it, what the
+// profiler itself does for none. These are methods of App.
 
 const PLACES = {
   shown: 3,
@@ -20,7 +20,7 @@ Object.assign(App.prototype, {
     const list = [];
     for (let i = 1; i < trie.n; i++) {
       const f = trie.frame[i];
-      at[i] = at[trie.parent[i]];
+      at[i] = profile.frames.kind[f] === KIND.profiler ? 0 : at[trie.parent[i]];
       if (!trie.line[i] || !profile.isLua(f) || profile.isTrace(f)) continue;
       const key = of[f] + ':' + trie.line[i];
       if (!known.has(key)) known.set(key, list.push({f: of[f], line: trie.line[i]}));
