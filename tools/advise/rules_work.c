@@ -113,6 +113,36 @@ static bool work_moves(const struct advise_facts *a, uint32_t frame)
           ljp_str_same(name, (struct ljp_str){names[1], strlen(names[1])}));
 }
 
+/* Samples that move elements: in a compiled loop of the builtin itself. Where
+** it is interpreted, calls that move nothing look the same: only if they are
+** most of all samples, elements are moved. */
+static struct advise_value work_moving(const struct advise_facts *a,
+                                       uint32_t function)
+{
+  const struct ljp_profile *p = a->p;
+  struct advise_value looped = {0}, slow = {0};
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    const struct advise_node *n = &a->nodes[row->node];
+    if (!n->lua || !n->callee || !advise_is_time(a, row) ||
+        p->frames[p->nodes[n->lua].frame].function != function ||
+        !work_moves(a, p->nodes[n->callee].frame) ||
+        advise_row_work(a, row) != WORK_CALLED)
+      continue;
+    uint32_t root = p->traces[n->trace].root;
+    const struct ljp_profile_trace *t = &p->traces[root ? root : n->trace];
+    struct ljp_str link = ljp_profile_str(p, t->link_type);
+    if (!n->compiled)
+      advise_add(&slow, advise_row_value(a, row));
+    else if (ljp_str_same(link, (struct ljp_str){"loop", 4}) &&
+             t->name == p->frames[p->nodes[n->callee].frame].name)
+      advise_add(&looped, advise_row_value(a, row));
+  }
+  if (slow.weight > a->all.weight * 7 / 10)
+    advise_add(&looped, slow);
+  return looped;
+}
+
 void advise_rule_shifting(const struct advise_facts *a,
                           struct advise_findings *all)
 {
@@ -128,8 +158,6 @@ void advise_rule_shifting(const struct advise_facts *a,
       if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
           !work_moves(a, c->callee))
         continue;
-      if (c->work == WORK_CALLED)
-        advise_add(&f.evidence, c->value);
       if (c->value.weight > most) {
         most = c->value.weight;
         f.frame = c->frame;
@@ -137,6 +165,7 @@ void advise_rule_shifting(const struct advise_facts *a,
       }
     }
     f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    f.evidence = work_moving(a, functions[i]);
     snprintf(f.text, sizeof f.text, "samples in moving elements");
     advise_found(a, all, &f);
   }
