@@ -195,9 +195,10 @@ struct advise_abort {
 /* Room for what one question marks or sums up, made once: so questions cannot
 ** fail. Each question clears what it uses. */
 struct advise_room {
-  bool *nodes, *functions, *traces;
-  uint64_t *sums; /* By function or frame. */
-  uint8_t *lines; /* Bits. */
+  bool *nodes, *more_nodes, *traces;
+  uint8_t *functions; /* Bits. */
+  uint64_t *sums;     /* By function or frame. */
+  uint8_t *lines;     /* Bits. */
   uint32_t line_bytes;
 };
 
@@ -277,7 +278,7 @@ uint32_t advise_line(const struct advise_facts *a, uint32_t function,
                      unsigned works);
 uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
                        unsigned works);
-/* What the remedy can save at a function that has this work: the time of the
+/* What the remedy can save at a function (0: all) that has this work: the time of the
 ** lines where it is done, of the trees of traces in which it is done, and of the
 ** collections that it causes (*gc alone): those that run in the function, in
 ** these trees, or in a caller into which the function is inlined. Work of the
@@ -285,16 +286,18 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 struct advise_value advise_bound(const struct advise_facts *a,
                                  uint32_t function, unsigned works,
                                  unsigned everywhere, struct advise_value *gc);
-/* Sum of the samples whose stack contains the function or `other` (0: none),
-** and, with interpreted, whose innermost Lua function is not compiled; and work
-** of the kinds `everywhere`. */
+/* Sum of the samples whose stack contains the function. */
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, uint32_t other,
-                                 bool interpreted, unsigned everywhere);
-/* The samples below the function, and those of its callers, direct or not, that
-** were not in compiled code: they go on interpreted after it leaves a trace. */
+                                 uint32_t function);
+/* What code that is not compiled at the function or at `other` (0: none) may
+** cost. Code that calls it cannot be compiled either, or not in one piece with
+** what it calls: so the samples below the two and below their direct callers
+** count, without those in compiled loops (with `loops`: below the two they count
+** as well); those of all callers that were not in compiled code; and work of the
+** kinds `everywhere`. */
 struct advise_value advise_around(const struct advise_facts *a,
-                                  uint32_t function);
+                                  uint32_t function, uint32_t other, bool loops,
+                                  unsigned everywhere);
 /* Whether one of the function's frames is below a frame of `outer`. */
 bool advise_runs_below(const struct advise_facts *a, uint32_t function,
                        uint32_t outer);

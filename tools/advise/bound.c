@@ -9,13 +9,13 @@
 
 struct bound {
   const struct advise_facts *a;
-  uint32_t function;
+  uint32_t function; /* 0: all. */
   unsigned works;
   unsigned everywhere; /* Work that counts wherever it is done. */
   /* In the room of the facts: */
-  uint8_t *lines; /* Of the function: those with such work. */
-  bool *trees;    /* Of traces, by root: those with such work of it. */
-  bool *callers;  /* Functions into which the function is inlined. */
+  uint8_t *lines;   /* Of the function: those with such work. */
+  bool *trees;      /* Of traces, by root: those with such work of it. */
+  uint8_t *callers; /* Functions into which the function is inlined. */
 };
 
 static uint32_t bound_line(const struct bound *b, uint32_t frame)
@@ -38,14 +38,18 @@ static uint32_t bound_frame(const struct bound *b, uint32_t node)
   return lua ? b->a->p->nodes[lua].frame : 0;
 }
 
+static bool bound_is_here(const struct bound *b, uint32_t frame)
+{
+  return !b->function || b->a->p->frames[frame].function == b->function;
+}
+
 static void bound_mark(struct bound *b)
 {
   const struct ljp_profile *p = b->a->p;
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
     uint32_t frame = bound_frame(b, row->node);
-    if (!frame || !advise_is_time(b->a, row) ||
-        p->frames[frame].function != b->function ||
+    if (!frame || !advise_is_time(b->a, row) || !bound_is_here(b, frame) ||
         !(b->works >> advise_row_work(b->a, row) & 1))
       continue;
     uint32_t line = bound_line(b, frame);
@@ -58,7 +62,7 @@ static void bound_mark(struct bound *b)
     uint32_t caller = bound_frame(b, p->nodes[i].parent);
     if (f->kind == LJP_FRAME_LUA_INLINED && f->function == b->function &&
         caller)
-      b->callers[p->frames[caller].function] = true;
+      b->callers[p->frames[caller].function] = 1;
   }
 }
 
@@ -74,7 +78,7 @@ static struct advise_value bound_sum(const struct bound *b,
       continue;
     struct advise_value v = advise_row_value(b->a, row);
     uint32_t line = bound_line(b, frame), at = p->frames[frame].function;
-    bool here = frame && at == b->function;
+    bool here = frame && bound_is_here(b, frame);
     bool near = b->trees[bound_tree(b, row->node)];
     enum advise_work work = advise_row_work(b->a, row);
     bool gc_work = work == WORK_GC;
@@ -101,8 +105,7 @@ struct advise_value advise_bound(const struct advise_facts *a,
   b.lines = memset(r->lines, 0, r->line_bytes);
   b.trees =
       memset(r->traces, 0, (a->p->trace_count + (size_t)1) * sizeof(bool));
-  b.callers = memset(r->functions, 0,
-                     (a->p->function_count + (size_t)1) * sizeof(bool));
+  b.callers = memset(r->functions, 0, a->p->function_count + (size_t)1);
   *gc = (struct advise_value){0};
   bound_mark(&b);
   return bound_sum(&b, gc);

@@ -53,11 +53,13 @@ static bool facts_make_room(struct advise_facts *a)
   }
   r->line_bytes = last / 8 + 1;
   r->nodes = malloc(((size_t)p->node_count + 1) * sizeof *r->nodes);
+  r->more_nodes = malloc(((size_t)p->node_count + 1) * sizeof *r->more_nodes);
   r->functions = malloc(((size_t)p->function_count + 1) * sizeof *r->functions);
   r->traces = malloc(((size_t)p->trace_count + 1) * sizeof *r->traces);
   r->sums = malloc(((size_t)sums + 1) * sizeof *r->sums);
   r->lines = malloc(r->line_bytes);
-  return r->nodes && r->functions && r->traces && r->sums && r->lines;
+  return r->nodes && r->more_nodes && r->functions && r->traces && r->sums &&
+         r->lines;
 }
 
 bool advise_is_time(const struct advise_facts *a,
@@ -187,6 +189,7 @@ void ljp_advise_facts_fini(struct advise_facts *a)
   free(a->sites);
   free(a->aborts);
   free(a->room.nodes);
+  free(a->room.more_nodes);
   free(a->room.functions);
   free(a->room.traces);
   free(a->room.sums);

@@ -180,7 +180,7 @@ void advise_rule_callbacks(const struct advise_facts *a,
         .function = functions[i],
         .frame = advise_line(a, functions[i], WORK_ALL),
         .evidence = advise_sum(a, functions[i], WORK_BIT(CALLBACK)),
-        .bound = advise_below(a, functions[i], 0, false, 0)};
+        .bound = advise_below(a, functions[i])};
     uint32_t outer = calls_outer(a, functions[i]);
     if (!outer) /* It called the C code that calls back. */
       continue;

@@ -122,8 +122,8 @@ static struct advise_value jit_slow_bound(const struct advise_facts *a,
                                           uint32_t function,
                                           const struct advise_finding *f)
 {
-  return advise_below(a, function, f->function, true,
-                      f->gc.count ? WORK_BIT(GC) : 0);
+  return advise_around(a, function, f->function, false,
+                       f->gc.count ? WORK_BIT(GC) : 0);
 }
 
 void advise_rule_aborts(const struct advise_facts *a,
@@ -287,7 +287,7 @@ void advise_rule_exits(const struct advise_facts *a,
         .function = functions[i],
         .frame = advise_line(a, functions[i], WORK_BIT(EXIT)),
         .evidence = advise_sum(a, functions[i], WORK_BIT(EXIT)),
-        .bound = advise_around(a, functions[i])};
+        .bound = advise_around(a, functions[i], 0, true, 0)};
     snprintf(f.text, sizeof f.text, "samples in leaving traces");
     advise_found(a, all, &f);
   }
@@ -356,13 +356,13 @@ void advise_rule_traces(const struct advise_facts *a,
     frame = jit_compiling_caller(a);
   if (!frame)
     return;
-  struct advise_finding f = {
-      .kind = LJP_ADVISE_TRACES,
-      .function = a->p->frames[frame].function,
-      .frame = frame,
-      .evidence = a->works[WORK_COMPILER],
-      .bound = advise_below(a, a->p->frames[frame].function, 0, false, 0),
-      .count = a->compiled_traces};
+  struct advise_finding f = {.kind = LJP_ADVISE_TRACES,
+                             .function = a->p->frames[frame].function,
+                             .frame = frame,
+                             .evidence = a->works[WORK_COMPILER],
+                             .bound =
+                                 advise_below(a, a->p->frames[frame].function),
+                             .count = a->compiled_traces};
   snprintf(f.text, sizeof f.text,
            "%" PRIu64 " traces compiled, %" PRIu64
            " freed again, all thrown away %" PRIu64 " times",

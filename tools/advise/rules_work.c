@@ -247,6 +247,8 @@ void advise_rule_pairs(const struct advise_facts *a,
   for (uint32_t i = 0; i < n; i++) {
     struct advise_finding f =
         work_finding(a, LJP_ADVISE_PAIRS, functions[i], works);
+    /* One table is walked in several functions. */
+    f.bound = advise_bound(a, 0, works, 0, &f.gc);
     snprintf(f.text, sizeof f.text,
              "samples in the step from one key to the next (the file does not "
              "tell arrays from other tables)");

@@ -62,65 +62,83 @@ uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
 }
 
 struct advise_value advise_below(const struct advise_facts *a,
-                                 uint32_t function, uint32_t other,
-                                 bool interpreted, unsigned everywhere)
+                                 uint32_t function)
 {
   const struct ljp_profile *p = a->p;
-  bool *below = a->room.nodes;
-  struct advise_value sum = {0};
-  below[0] = false;
-  for (uint32_t i = 1; i < p->node_count; i++) {
-    uint32_t at = p->frames[p->nodes[i].frame].function;
-    below[i] =
-        below[p->nodes[i].parent] || at == function || (other && at == other);
-  }
-  for (uint32_t i = 0; i < p->row_count; i++) {
-    const struct ljp_profile_row *row = &p->rows[i];
-    if (!advise_is_time(a, row))
-      continue;
-    enum advise_work work = advise_row_work(a, row);
-    bool skip =
-        interpreted && a->nodes[row->node].compiled && work == WORK_COMPILED;
-    if ((below[row->node] && !skip) || (everywhere >> work & 1))
-      advise_add(&sum, advise_row_value(a, row));
-  }
-  return sum;
-}
-
-/* Marks each function that calls this one, directly or not. */
-static bool *sums_callers(const struct advise_facts *a, uint32_t function)
-{
-  const struct ljp_profile *p = a->p;
-  bool *above = a->room.nodes, *callers = a->room.functions;
-  memset(above, 0, (p->node_count + (size_t)1) * sizeof *above);
-  memset(callers, 0, (p->function_count + (size_t)1) * sizeof *callers);
-  for (uint32_t i = p->node_count; i-- > 1;) { /* Children come first. */
-    uint32_t at = p->frames[p->nodes[i].frame].function;
-    if (above[i])
-      callers[at] = true;
-    if (above[i] || at == function)
-      above[p->nodes[i].parent] = true;
-  }
-  return callers;
-}
-
-struct advise_value advise_around(const struct advise_facts *a,
-                                  uint32_t function)
-{
-  const struct ljp_profile *p = a->p;
-  const bool *callers = sums_callers(a, function);
   bool *below = a->room.nodes;
   struct advise_value sum = {0};
   below[0] = false;
   for (uint32_t i = 1; i < p->node_count; i++)
     below[i] = below[p->nodes[i].parent] ||
-               p->frames[p->nodes[i].frame].function == function;
+               sums_function(a, p->nodes[i].frame) == function;
+  for (uint32_t i = 0; i < p->row_count; i++)
+    if (below[p->rows[i].node] && advise_is_time(a, &p->rows[i]))
+      advise_add(&sum, advise_row_value(a, &p->rows[i]));
+  return sum;
+}
+
+enum { SUMS_CALLER = 1, SUMS_DIRECT = 2 };
+
+/* Marks each function that calls one of these two (0: none), directly or not. */
+static uint8_t *sums_callers(const struct advise_facts *a, uint32_t function,
+                             uint32_t other)
+{
+  const struct ljp_profile *p = a->p;
+  bool *above = a->room.nodes;
+  uint8_t *callers = a->room.functions;
+  memset(above, 0, (p->node_count + (size_t)1) * sizeof *above);
+  memset(callers, 0, (p->function_count + (size_t)1) * sizeof *callers);
+  for (uint32_t i = p->node_count; i-- > 1;) { /* Children come first. */
+    uint32_t at = sums_function(a, p->nodes[i].frame);
+    uint32_t parent = p->nodes[i].parent, outer = a->nodes[parent].lua;
+    bool here = at == function || (other && at == other);
+    if (above[i])
+      callers[at] |= SUMS_CALLER;
+    if (here && outer)
+      callers[sums_function(a, p->nodes[outer].frame)] |= SUMS_DIRECT;
+    if (above[i] || here)
+      above[parent] = true;
+  }
+  return callers;
+}
+
+/* Whether the node runs in a trace that is a loop of its own: what calls it
+** does not matter. */
+static bool sums_loops(const struct advise_facts *a, uint32_t node)
+{
+  const struct ljp_profile_trace *t = &a->p->traces[a->nodes[node].trace];
+  if (t->root)
+    t = &a->p->traces[t->root];
+  return ljp_str_same(ljp_profile_str(a->p, t->link_type),
+                      (struct ljp_str){"loop", 4});
+}
+
+struct advise_value advise_around(const struct advise_facts *a,
+                                  uint32_t function, uint32_t other, bool loops,
+                                  unsigned everywhere)
+{
+  const struct ljp_profile *p = a->p;
+  const uint8_t *callers = sums_callers(a, function, other);
+  bool *below = a->room.nodes, *near = a->room.more_nodes;
+  struct advise_value sum = {0};
+  below[0] = near[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    uint32_t at = sums_function(a, p->nodes[i].frame);
+    below[i] =
+        below[p->nodes[i].parent] || at == function || (other && at == other);
+    near[i] = near[p->nodes[i].parent] || (callers[at] & SUMS_DIRECT);
+  }
   for (uint32_t i = 0; i < p->row_count; i++) {
     const struct ljp_profile_row *row = &p->rows[i];
+    if (!advise_is_time(a, row))
+      continue;
     const struct advise_node *n = &a->nodes[row->node];
-    uint32_t at = n->lua ? p->frames[p->nodes[n->lua].frame].function : 0;
-    if (advise_is_time(a, row) &&
-        (below[row->node] || (at && callers[at] && !n->compiled)))
+    uint32_t at = n->lua ? sums_function(a, p->nodes[n->lua].frame) : 0;
+    enum advise_work work = advise_row_work(a, row);
+    bool loop =
+        n->compiled && work == WORK_COMPILED && sums_loops(a, row->node);
+    if ((below[row->node] && (loops || !loop)) || (near[row->node] && !loop) ||
+        (at && callers[at] && !n->compiled) || (everywhere >> work & 1))
       advise_add(&sum, advise_row_value(a, row));
   }
   return sum;
