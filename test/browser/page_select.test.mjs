@@ -252,15 +252,28 @@ test('0 leaves the table, too', async () => {
   assert.equal(await page.locator('#graphbox').isVisible(), true);
 });
 
-test('a drag takes the tooltip away', async () => {
-  const line = await page.locator('#timeline').boundingBox();
-  const at = (k) => [line.x + 92 + k * (line.width - 100), line.y + 20];
-  const shown = () => page.locator('#tip.on').count();
-  await page.mouse.move(...at(0.3));
-  await settle(page);
-  assert.equal(await shown(), 1);
-  await page.mouse.down();
-  await page.mouse.move(...at(0.5), {steps: 3});
-  assert.equal(await shown(), 0);
-  await page.mouse.up();
-});
+// In the table, too: there nothing else that is drawn hides it.
+for (const view of ['g', 't'])
+  for (const id of ['timeline', 'heat'])
+    test(`a press in the ${id} takes the tooltip away, key ${view}`, async () => {
+      await press('m', view);
+      const line = await page.locator('#' + id).boundingBox();
+      const at = (k) => [line.x + 92 + k * (line.width - 100), line.y + 20];
+      const shown = () => page.locator('#tip.on').count();
+      await page.mouse.move(...at(0.02));
+      await settle(page);
+      assert.equal(await shown(), 1);
+      const tools = await page.locator('#tools').boundingBox();
+      await page.mouse.move(tools.x + 300, tools.y + 2);
+      assert.equal(await shown(), 0);
+      await page.mouse.move(...at(0.02));
+      assert.equal(await shown(), 1);
+      await page.mouse.down();
+      assert.equal(await shown(), 0);
+      await page.mouse.move(...at(0.05), {steps: 3});
+      assert.equal(await shown(), 0);
+      await page.mouse.up();
+      await page.mouse.move(...at(0.07), {steps: 3});
+      await settle(page);
+      assert.equal(await shown(), 1);
+    });

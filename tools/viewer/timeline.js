@@ -31,14 +31,14 @@ class Timeline {
     canvas.addEventListener('pointerdown', (e) => this.down(e));
     canvas.addEventListener('pointermove', (e) => this.move(e));
     canvas.addEventListener('pointerup', (e) => this.up(e));
-    canvas.addEventListener('pointerleave', () => this.point(null));
-    canvas.addEventListener('dblclick', () => hooks.select(null));
-    canvas.addEventListener('keydown', (e) => this.key(e));
     heat.addEventListener('pointerdown', (e) => this.heatDown(e));
     heat.addEventListener('pointermove', (e) => this.heatMove(e));
     heat.addEventListener('pointerup', (e) => this.heatUp(e));
-    heat.addEventListener('dblclick', () => hooks.select(null));
-    heat.addEventListener('keydown', (e) => this.key(e));
+    for (const box of [canvas, heat]) {
+      box.addEventListener('pointerleave', () => this.point(null));
+      box.addEventListener('dblclick', () => hooks.select(null));
+      box.addEventListener('keydown', (e) => this.key(e));
+    }
   }
 
   get span() {
