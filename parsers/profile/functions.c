@@ -5,6 +5,7 @@
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
 #include "parsers/profile/pass.h"
+#include "parsers/profile/plain_names.h"
 #include "src/base/assert.h"
 
 /* The identity of a frame's function: a frame that has only the members in
@@ -50,14 +51,32 @@ static void functions_turn_builtins(struct ljp_profile *p)
   }
 }
 
+/* Gives functions that Lua has under another name, or under none, the name that
+** people know. */
+static enum ljp_status functions_name_plainly(struct ljp_profile *p)
+{
+  enum ljp_status status = LJP_OK;
+  for (uint32_t i = 0; i < p->frame_count && !status; i++) {
+    struct ljp_profile_frame *f = &p->frames[i];
+    if (!f->name ||
+        (f->kind != LJP_FRAME_BUILTIN && f->kind != LJP_FRAME_CFUNC))
+      continue;
+    const char *plain = ljp_plain_name(ljp_profile_str(p, f->name));
+    if (plain)
+      status = ljp_profile_intern_string(
+          p, (struct ljp_str){plain, (uint32_t)strlen(plain)}, &f->name);
+  }
+  return status;
+}
+
 enum ljp_status ljp_profile_number_functions(struct ljp_profile *p)
 {
   struct ljp_index index = {0};
   struct ljp_profile_frame *ids = NULL;
   uint32_t room = 0, count = 0;
-  enum ljp_status status = LJP_OK;
   functions_turn_builtins(p);
-  for (uint32_t i = 0; i < p->frame_count; i++) {
+  enum ljp_status status = functions_name_plainly(p);
+  for (uint32_t i = 0; i < p->frame_count && !status; i++) {
     struct ljp_profile_frame id = functions_identity(&p->frames[i]);
     uint64_t h = ljp_hash_mix(p->strings.seed, id.offset);
     h = ljp_hash_mix(h, (uint64_t)id.name << 32 | id.file);

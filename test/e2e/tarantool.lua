@@ -52,7 +52,14 @@ local function report(options)
 end
 
 -- A place as ljprof names it, in Tarantool's words.
+-- LuaJIT's names of functions, by the names that ljprof shows.
+local luajit_names = {}
+for own, shown in read((arg[0]:gsub("test/e2e/[^/]*$",
+    "parsers/profile/plain_names.c"))):gmatch('{"([^"]*)", "([^"]*)"}') do
+  luajit_names[shown] = own
+end
 local function their_name(name)
+  if luajit_names[name] then return luajit_names[name] end
   local trace, start = name:match("^trace (%d+) (.*)$")
   if trace then
     return ("TRACE [%s] started at %s"):format(trace, start)
@@ -321,7 +328,7 @@ local function guest_frame(name, guests)
   if file then return ("@%s:0"):format(file) end
   local trace, start = name:match("^trace (%d+) (.*)$")
   if trace then return ("TRACE [%s] started at @%s"):format(trace, start) end
-  return guests[name]
+  return guests[luajit_names[name] or name]
 end
 
 local function compare_samples()

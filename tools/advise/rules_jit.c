@@ -196,8 +196,8 @@ static bool jit_stitches(const struct advise_facts *a, uint32_t function)
 /* Functions that match patterns: Lua code that is compiled can do the same. */
 static bool jit_matches_patterns(const struct ljp_profile *p, uint32_t function)
 {
-  static const char *const names[] = {"string.find", "string.match",
-                                      "string.gmatch_aux", "string.gsub"};
+  static const char *const names[] = {
+      "string.find", "string.match", "string.gmatch (iterator)", "string.gsub"};
   struct ljp_str name =
       ljp_profile_str(p, p->frames[p->functions[function].frame].name);
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++)

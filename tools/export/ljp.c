@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "parsers/base/index.h"
+#include "parsers/profile/plain_names.h"
 #include "parsers/tarantool/builtins.h"
 #include "tools/export/tarantool.h"
 #include "tools/shared/command.h"
@@ -53,7 +54,10 @@ static uint32_t sysprof_builtin(const struct ljp_profile *p,
   enum { MOST = 1024 };
   struct ljp_str name = ljp_profile_str(p, frame->name);
   for (uint32_t n = 2; name.len && n < MOST; n++) {
-    const char *theirs = ljp_tarantool_builtin(n);
+    const char *theirs = ljp_tarantool_builtin(n), *plain;
+    if (theirs && (plain = ljp_plain_name(
+                       ljp_str(theirs, (uint32_t)strlen(theirs)))) != NULL)
+      theirs = plain;
     if (theirs && strlen(theirs) == name.len &&
         memcmp(theirs, name.data, name.len) == 0)
       return n;
