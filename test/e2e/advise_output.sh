@@ -15,12 +15,28 @@ echo text > text.ljp
 refuses "a text" 1 "not an ljprof stream" "$ljprof" advise text.ljp
 
 # A file without samples of time is not too short.
-echo 'local t = {} for i = 1, 100000 do t[i] = {i} end' > memory.lua
-"$ljprof" record --memory --no-cpu -o memory.ljp -- "$BUILD_DIR/bin/luajit" \
-  memory.lua 2> err.txt || fail "$(cat err.txt)"
+echo 'local s for i = 1, 100000 do s = "text " .. i end' > memory.lua
+"$ljprof" record --memory --sample 64k --no-cpu -o memory.ljp -- \
+  "$BUILD_DIR/bin/luajit" memory.lua 2> err.txt || fail "$(cat err.txt)"
 same "a file without samples of time" "Nothing that is worth a change was found.
 The file has no samples of time: only memory that grows was looked for." \
   "$("$ljprof" advise memory.ljp | grep -v '^!')"
+
+# Where no collection ends, nothing tells what stays from garbage.
+cat > uncollected.lua << 'LUA'
+collectgarbage("stop")
+local keep = {}
+for i = 1, 100000 do keep[i % 10] = {i} end
+LUA
+"$ljprof" record --memory --every -o uncollected.ljp -- \
+  "$BUILD_DIR/bin/luajit" uncollected.lua 2> err.txt || fail "$(cat err.txt)"
+for format in "" --json; do
+  # shellcheck disable=SC2086 # no word if there is no format
+  "$ljprof" advise $format uncollected.ljp > out.txt || fail "advise $format"
+  grep -q 'Fewer than 3 collections ended: .*call collectgarbage()' out.txt ||
+    fail "advise $format: $(cat out.txt)"
+done
+ok "a program whose garbage is not collected"
 
 # A program whose fault is found in each format.
 cat > 'odd "name".lua' << 'LUA'

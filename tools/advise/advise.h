@@ -344,6 +344,10 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 LJP_ADVISE_RULE_LIST(LJP_X)
 #undef LJP_X
 
+/* rules_memory.c: why memory that grows was not found, if it was not; or NULL. */
+const char *ljp_advise_memory_note(const struct advise_facts *a,
+                                   const struct advise_findings *all);
+
 /* text.c, json.c, sarif.c */
 struct advise_output {
   const struct advise_facts *facts;

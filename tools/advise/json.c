@@ -90,12 +90,17 @@ void ljp_advise_json(const struct advise_output *o)
   json_text(o->out, "file", o->path);
   ljp_print_format(o->out, ",\"samples\":%" PRIu64 ",\"notices\":[",
                    o->facts->all.count);
-  for (uint32_t i = 0; (notice = ljp_profile_notice(o->facts->p, i)); i++) {
+  uint32_t i = 0;
+  for (; (notice = ljp_profile_notice(o->facts->p, i)); i++) {
+    ljp_print_str(o->out, i ? "," : "");
+    ljp_print_json(o->out, ljp_str(notice, strlen(notice)));
+  }
+  if ((notice = ljp_advise_memory_note(o->facts, o->findings))) {
     ljp_print_str(o->out, i ? "," : "");
     ljp_print_json(o->out, ljp_str(notice, strlen(notice)));
   }
   ljp_print_str(o->out, "],\n\"findings\":[");
-  for (uint32_t i = 0; i < o->findings->count; i++) {
+  for (i = 0; i < o->findings->count; i++) {
     ljp_print_str(o->out, i ? ",\n" : "\n");
     json_finding(o, &o->findings->list[i]);
   }

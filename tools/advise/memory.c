@@ -44,6 +44,7 @@ bool ljp_advise_collect_memory(struct advise_facts *a)
     s->memory.alloc_bytes += m->alloc_bytes;
     s->memory.live_objects += m->live_objects;
     s->memory.live_bytes += m->live_bytes;
+    s->memory.free_objects += m->free_objects;
     s->memory.temporary_objects += m->temporary_objects;
     s->memory.temporary_bytes += m->temporary_bytes;
     s->memory.old_objects += m->old_objects;

@@ -86,6 +86,24 @@ static void text_finding(const struct advise_output *o, uint32_t number,
                    ljp_advise_remedy(f), LJP_ADVISE_PAGE, ljp_advise_anchor(f));
 }
 
+static void text_nothing(const struct advise_output *o)
+{
+  const struct advise_value *all = &o->facts->all;
+  ljp_print_str(o->out, "Nothing that is worth a change was found");
+  if (all->count)
+    ljp_print_format(o->out, " in %" PRIu64 " sample%s", all->count,
+                     all->count == 1 ? "" : "s");
+  ljp_print_str(o->out, ".\n");
+  if (!all->looks)
+    ljp_print_str(o->out, "The file has no samples of time: only memory that "
+                          "grows was looked for.\n");
+  else if (all->looks < LJP_ADVISE_SAMPLES)
+    ljp_print_format(o->out,
+                     "Fewer than %d samples of time are not judged: record "
+                     "for longer, or with a shorter --interval.\n",
+                     LJP_ADVISE_SAMPLES);
+}
+
 void ljp_advise_text(const struct advise_output *o)
 {
   const struct ljp_profile *p = o->facts->p;
@@ -96,26 +114,15 @@ void ljp_advise_text(const struct advise_output *o)
     ljp_print_safe(o->out, ljp_str(notice, strlen(notice)));
     ljp_print_str(o->out, "\n");
   }
-  if (!count) {
-    ljp_print_str(o->out, "Nothing that is worth a change was found");
-    if (o->facts->all.count)
-      ljp_print_format(o->out, " in %" PRIu64 " sample%s", o->facts->all.count,
-                       o->facts->all.count == 1 ? "" : "s");
-    ljp_print_str(o->out, ".\n");
-    if (!o->facts->all.looks)
-      ljp_print_str(o->out, "The file has no samples of time: only memory that "
-                            "grows was looked for.\n");
-    else if (o->facts->all.looks < LJP_ADVISE_SAMPLES)
-      ljp_print_format(o->out,
-                       "Fewer than %d samples of time are not judged: record "
-                       "for longer, or with a shorter --interval.\n",
-                       LJP_ADVISE_SAMPLES);
-    return;
-  }
-  ljp_print_format(o->out,
-                   "%" PRIu32 " finding%s. A gain is an upper bound with its "
-                   "sampling error; gains overlap.\n",
-                   count, count == 1 ? "" : "s");
+  if (!count)
+    text_nothing(o);
+  else
+    ljp_print_format(o->out,
+                     "%" PRIu32 " finding%s. A gain is an upper bound with its "
+                     "sampling error; gains overlap.\n",
+                     count, count == 1 ? "" : "s");
   for (uint32_t i = 0; i < count; i++)
     text_finding(o, i + 1, &o->findings->list[i]);
+  if ((notice = ljp_advise_memory_note(o->facts, o->findings)))
+    ljp_print_format(o->out, "%s%s\n", count ? "\n" : "", notice);
 }
