@@ -9,8 +9,11 @@ luajit=$BUILD_DIR/bin/luajit
 folder=$(realpath "$BUILD_DIR/bin")
 
 # Scripts run under our luajit, with their arguments.
-printf 'io.open("ran", "w"):write(jit.version, " ", misc and "ours", " ", ...)
-' > app.lua
+cat > app.lua << 'END'
+io.open("ran", "w"):write(jit.version, " ", misc and "ours", " ", ...)
+local status = misc.sysprof.status
+while status().state ~= "idle" and status().samples == 0 and os.clock() < 10 do end
+END
 # ran WHAT ARGUMENT COMMAND...: the script has run and was recorded.
 ran() {
   what=$1 argument=$2
@@ -127,6 +130,37 @@ rm -f ./*.ljp
 grep -q ': here\.ljp$' err || fail "another name: $(cat err)"
 refuses "a file that is there" 1 "record: here.ljp exists (use --force" \
   "$ljprof" record -o here.ljp app.lua
+
+# A program that was too short for a sample has nothing to report.
+echo 'local t = {}' > short.lua
+"$ljprof" record --force -o short.ljp --interval 60000 short.lua 2> err ||
+  fail "$(cat err)"
+grep -q 'note: no sample was taken, so there is nothing to report' err ||
+  fail "not told: $(cat err)"
+same "no command to type next" "" "$(grep next: err || :)"
+"$ljprof" record --force -o short.ljp --interval 60000 --memory --every \
+  short.lua 2> err || fail "$(cat err)"
+same "events of memory can be reported" 1 "$(grep -c 'next: ' err)"
+
+# Options behind the script are the script's.
+behind() { # WHAT NOTE ARGUMENT...: what is told, and the next command.
+  what=$1 note=$2
+  shift 2
+  "$ljprof" record --force -o here.ljp "$@" 2> err || fail "$what: $(cat err)"
+  same "$what" "$note" "$(sed -n 's/^ljprof record: note: \(.*\), since it.*/\1/p' err)"
+  same "$what: the script has it" "$(cat wanted)" "$(sed 's/.* ours //' ran)"
+}
+echo "--memory" > wanted
+behind "an option behind the script" "--memory is passed to app.lua" \
+  app.lua --memory
+behind "behind a program's script" "--memory is passed to $luajit" \
+  "$luajit" app.lua --memory
+behind "the script's, after --" "" -- app.lua --memory
+echo "--interval=3--every" > wanted
+behind "an option with a value" "--interval is passed to app.lua" \
+  app.lua --interval=3 --every
+echo "--memories-xy" > wanted
+behind "an option that is not record's" "" app.lua --memories -x y
 
 # Options.
 refuses "letters in the wrong order" 2 "did you mean --sample?" \

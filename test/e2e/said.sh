@@ -12,7 +12,7 @@ for i = 1, 300 do
     :format(i + 1), '=f' .. i)
 end
 local function busy(s)
-  return (s:gsub('\\', '\\\\'))
+  return (s:gsub('\x5c', '\\\\'))
 end
 local from, t = os.clock(), 0
 repeat
@@ -73,7 +73,7 @@ ok "JSON has all rows"
 "$ljprof" annotate cpu.ljp busy > out.txt 2> err.txt || fail "$(cat err.txt)"
 "$ljprof" annotate cpu.ljp said.lua:busy > same.txt
 cmp out.txt same.txt || fail "by its name alone: $(cat out.txt)"
-grep -qF "return (s:gsub('\\\\', '\\\\\\\\'))" out.txt || fail "$(cat out.txt)"
+grep -qF "return (s:gsub('\\x5c', '\\\\\\\\'))" out.txt || fail "$(cat out.txt)"
 ok "annotate takes a name, and shows the source as it is"
 
 "$ljprof" record --memory -o both.ljp -- "$BUILD_DIR/bin/luajit" said.lua \

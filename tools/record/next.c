@@ -76,7 +76,12 @@ static void next_tell_report(const struct ljp_record_plan *plan)
                      "the recording ended after %g s, as --duration asked; the "
                      "program ran on",
                      ljp_record_duration(plan));
-  if (files > 1)
+  if (files && plan->empty)
+    ljp_command_note("record",
+                     "no sample was taken, so there is nothing to report: let "
+                     "the program work for longer, or sample more often "
+                     "(--interval, --sample, --every)");
+  else if (files > 1)
     ljp_command_next("record",
                      "ljprof report %s (of %zu files, which 'ljprof merge -o "
                      "FILE %s*' joins)",

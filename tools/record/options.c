@@ -263,6 +263,25 @@ static int options_check_together(const struct ljp_record_plan *plan)
   return -1;
 }
 
+/* Tells of the first of our options that stands behind the program, which gets
+** it. A "--" before the program says that this is meant. */
+static void options_behind(char *const *program, const struct ljp_flag *flags,
+                           unsigned count)
+{
+  if (strcmp(program[-1], "--") == 0)
+    return;
+  for (int i = 1; program[i] && strcmp(program[i], "--") != 0; i++)
+    for (unsigned f = 0; f < count; f++)
+      if (strncmp(program[i], flags[f].option, strcspn(program[i], "=")) == 0 &&
+          flags[f].option[strcspn(program[i], "=")] == '\0') {
+        ljp_command_note("record",
+                         "%s is passed to %s, since it stands behind it: "
+                         "options of ljprof record come first",
+                         flags[f].option, program[0]);
+        return;
+      }
+}
+
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 {
   enum { FIXED = 12 };
@@ -286,7 +305,11 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
                                  sizeof flags / sizeof *flags, &plan->program);
   if (code < 0)
     code = options_check_values(plan);
-  return code < 0 ? options_check_together(plan) : code;
+  if (code < 0)
+    code = options_check_together(plan);
+  if (code < 0)
+    options_behind(plan->program, flags, sizeof flags / sizeof *flags);
+  return code;
 }
 
 /* -- The request to the library

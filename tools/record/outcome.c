@@ -105,8 +105,8 @@ static void outcome_tell(const struct sums *sums, const char *who,
 /* Reads the files of child processes or, if executed, of further sessions of
 ** the same process numbers: programs that were executed, and processes in other
 ** namespaces. Returns the number of sessions. */
-static size_t outcome_own_files(const struct ljp_record_plan *plan,
-                                bool executed, unsigned *errors)
+static size_t outcome_own_files(struct ljp_record_plan *plan, bool executed,
+                                unsigned *errors)
 {
   glob_t found;
   struct sums sums = {0};
@@ -134,11 +134,12 @@ static size_t outcome_own_files(const struct ljp_record_plan *plan,
                          : "es");
   outcome_tell(&sums, who, "", plan->path, executed ? ".PID-N" : ".PID");
   *errors += sums.errors;
+  plan->events += sums.samples + sums.memory;
   ljp_balance_fini(&sums.balance);
   return sessions;
 }
 
-static bool outcome_files(const struct ljp_record_plan *plan,
+static bool outcome_files(struct ljp_record_plan *plan,
                           const struct ljp_told *told)
 {
   glob_t found;
@@ -171,6 +172,7 @@ static bool outcome_files(const struct ljp_record_plan *plan,
   bool done = !first || outcome_add(&sums, plan->path, 0);
   for (size_t i = 0; i < segments; i++)
     done &= outcome_add(&sums, found.gl_pathv[i], 0);
+  plan->events += sums.samples + sums.memory;
   if (done) {
     char before[64] = "";
     if (segments)
@@ -197,6 +199,9 @@ bool ljp_record_outcome(struct ljp_record_plan *plan)
   ljp_record_clean(plan);
   ljp_record_hear(plan, &told);
   bool recorded = outcome_files(plan, &told);
+  const char *mode = plan->value[LJP_RECORD_MODE];
+  /* Counters are no events. */
+  plan->empty = recorded && !plan->events && !(mode && *mode == 'D');
   ljp_record_next(plan, &told);
   return recorded;
 }

@@ -68,7 +68,9 @@ struct ljp_record_plan {
   struct timespec began;
   /* The end of the recording, by ljp_record_now(); 0: none. */
   uint64_t until_ns;
-  bool ran_on; /* The program was still running then. */
+  bool ran_on;     /* The program was still running then. */
+  uint64_t events; /* Samples and memory events that were recorded. */
+  bool empty;      /* Without any, so that there is nothing to report. */
   pid_t program_pid;
   /* told.c: what the program's processes tell of themselves goes into this
   ** pipe; -1: there is none. */
