@@ -64,6 +64,19 @@ static enum ljp_status input_system_error(char *error)
   return LJP_ERR_IO;
 }
 
+/* Whether a regular file is, by its name or first bytes, a Lua script. */
+static bool input_is_script(const char *path, int fd)
+{
+  char head[64];
+  size_t len = strlen(path);
+  ssize_t n = pread(fd, head, sizeof head - 1, 0);
+  head[n > 0 ? n : 0] = '\0';
+  head[strcspn(head, "\n")] = '\0';
+  return (len > 4 && strcmp(path + len - 4, ".lua") == 0) ||
+         strncmp(head, "\033LJ", 3) == 0 ||
+         (strncmp(head, "#!", 2) == 0 && strstr(head, "lua"));
+}
+
 /* Checks the file's type before opening it, since opening a device may block
 ** or have effects, and again afterwards, since the name may have come to mean
 ** another file. */
@@ -90,6 +103,8 @@ enum ljp_status ljp_input_open(struct ljp_input *input, const char *path,
   }
   if ((refused = input_refused_kind(&st)))
     goto refuse;
+  if (S_ISREG(st.st_mode) && input_is_script(path, input->fd))
+    input->script = path;
   return LJP_OK;
 
 refuse:

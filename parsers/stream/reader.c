@@ -75,6 +75,11 @@ static enum ljp_status reader_fail(struct ljp_reader *r, enum ljp_status status)
   else if (status == LJP_ERR_IO)
     snprintf(r->error, sizeof r->error, "cannot read at offset %" PRIu64 ": %s",
              b->offset + (b->end - b->start), strerror(b->error));
+  else if (status == LJP_ERR_FORMAT && r->input.script)
+    snprintf(r->error, sizeof r->error,
+             "a Lua script, not a profile: 'ljprof record %.180s' runs and "
+             "records it",
+             r->input.script);
   else if (status == LJP_ERR_FORMAT && b->offset == 0)
     snprintf(r->error, sizeof r->error, "not an ljprof stream: it is empty");
   else if (status == LJP_ERR_FORMAT)

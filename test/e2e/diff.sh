@@ -114,6 +114,30 @@ ok "the page has the totals"
 refuses "two ways" 2 "only one of --total" \
   "$ljprof" diff --total --share before.ljp after.ljp
 
+# A function whose work is now done by what it calls is not gone.
+cat > before/moved.lua << 'END'
+local keep = {0}
+local function make(i) return {i} end
+local function fill(n) for i = 1, n do keep[1] = {i} end end
+local function left() keep[1] = {} end
+fill(100) make(1) left()
+END
+sed 's/= {i}/= make(i)/; s/ left()$//' before/moved.lua > after/moved.lua
+record moved1.ljp before -joff moved.lua
+record moved2.ljp after -joff moved.lua
+verdict() { # FROM TO FUNCTION: what is said of its own change
+  "$ljprof" diff --all --json "$1" "$2" 2> err.txt |
+    tr '{' '\n' | sed -n "s/^\"name\":\"$3\",.*\"self_verdict\":\"\([a-z]*\)\".*/\1/p"
+}
+same "a function that calls others for its work" less \
+  "$(verdict moved1.ljp moved2.ljp fill)"
+same "a function that does its work itself" more \
+  "$(verdict moved2.ljp moved1.ljp fill)"
+same "a function that is gone" gone "$(verdict moved1.ljp moved2.ljp left)"
+same "a function that is new" new "$(verdict moved2.ljp moved1.ljp left)"
+"$ljprof" diff moved1.ljp moved2.ljp > diff.txt || fail "diff"
+same "in text" 1 "$(grep -c ' 0 B  less  *fill moved.lua:3$' diff.txt)"
+
 # A renamed script is the same program.
 "$ljprof" diff before.ljp renamed.ljp > diff.txt || fail "diff"
 grep -q '^!' diff.txt && fail "a doubt: $(cat diff.txt)"

@@ -40,10 +40,10 @@ soon() {
   timeout 20 "$@"
 }
 : > empty
-echo "print('hello')" > text.lua
+echo "print('hello')" > text.txt
 refuses "a file that is not there" 1 "No such file" "$ljprof" check nothing
 refuses "an empty file" 1 "it is empty" "$ljprof" check empty
-refuses "a text" 1 "not an ljprof stream" "$ljprof" dump text.lua
+refuses "a text" 1 "not an ljprof stream" "$ljprof" dump text.txt
 refuses "a program" 1 "not an ljprof stream" "$ljprof" check "$ljprof"
 refuses "a folder" 1 "is a directory" "$ljprof" check .
 refuses "/dev/zero" 1 "character device" soon "$ljprof" check /dev/zero

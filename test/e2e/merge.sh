@@ -214,3 +214,23 @@ same "nothing is left of a file that did not fit" "" \
 "$ljprof" merge -o all.ljp --force "$data/killed.ljp" || fail "--force"
 cmp all.ljp "$data/killed.ljp" || fail "--force"
 ok "--force replaces"
+
+# Two workers of one service run one script.
+if [ -x "$BUILD_DIR/bin/luajit" ]; then
+  for script in web jobs; do
+    echo 'local t = {}' > $script.lua
+    "$ljprof" record --memory --every --no-cpu -o $script.ljp $script.lua \
+      2> err.txt || fail "$(cat err.txt)"
+  done
+  mkdir sub && cp web.lua sub/web.lua
+  "$ljprof" record --memory --every --no-cpu -o web2.ljp sub/web.lua 2> err.txt ||
+    fail "$(cat err.txt)"
+  "$ljprof" merge -o two.ljp web.ljp jobs.ljp web2.ljp 2> err.txt || fail "merge"
+  same "files of different scripts" "ljprof merge: note: the files are of \
+different scripts: web.ljp of web.lua, jobs.ljp of jobs.lua" "$(cat err.txt)"
+  "$ljprof" merge -o two.ljp --force web.ljp web2.ljp 2> err.txt || fail "merge"
+  same "files of one script" "" "$(cat err.txt)"
+  "$ljprof" merge -o two.ljp --force --unrelated web.ljp jobs.ljp 2> err.txt ||
+    fail "merge --unrelated"
+  same "on request" "" "$(cat err.txt)"
+fi

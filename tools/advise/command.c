@@ -5,6 +5,7 @@
 
 #include "tools/advise/advise.h"
 #include "tools/shared/command.h"
+#include "tools/shared/damage.h"
 #include "tools/shared/progress.h"
 
 static const char help[] =
@@ -37,8 +38,8 @@ static int command_judge(const struct ljp_profile *p, const char *file,
   if (!p->totals.samples && !p->totals.wall_samples && !p->has_memory) {
     ljp_command_error("advise",
                       "%s: nothing to judge: no samples and no "
-                      "memory events in the file",
-                      file);
+                      "memory events in the file%s",
+                      file, ljp_damage_hint(p));
     return LJP_EXIT_FAILED;
   }
   if (!ljp_advise_collect(p, &facts)) {

@@ -13,6 +13,7 @@
 
 #include "src/base/assert.h"
 #include "tools/shared/command.h"
+#include "tools/shared/damage.h"
 #include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/related.h"
@@ -207,13 +208,6 @@ static int expect_add_lines(struct expect *x)
 
 /* -- Files ------------------------------------------------------------------ */
 
-static bool expect_is_whole(const struct ljp_profile *p)
-{
-  const struct ljp_profile_totals *t = &p->totals;
-  return !t->gaps && !t->missing_blocks && !t->bad_records && !t->unclosed &&
-         !t->end_status;
-}
-
 static void expect_load(const struct expect *x, struct expect_file *f)
 {
   struct ljp_progress progress;
@@ -227,7 +221,7 @@ static void expect_load(const struct expect *x, struct expect_file *f)
   ljp_progress_begin(&progress, f->path);
   if (ljp_profile_load(f->path, &options, &f->p, error))
     snprintf(f->why, sizeof f->why, "%.400s: %s", f->path, error);
-  else if (!x->incomplete && !expect_is_whole(f->p))
+  else if (!x->incomplete && !ljp_is_whole(f->p))
     snprintf(f->why, sizeof f->why,
              "%.400s is damaged or was not closed (--incomplete judges what it "
              "holds)",

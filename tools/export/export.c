@@ -11,6 +11,7 @@
 
 #include "tools/export/ljm.h"
 #include "tools/shared/command.h"
+#include "tools/shared/damage.h"
 #include "tools/shared/outfile.h"
 
 static const struct {
@@ -165,8 +166,8 @@ static int export_choose_value(struct ljp_export *e, const char *file,
     if (wanted)
       export_unknown("value", wanted, LJP_VALUE_COUNT, export_value_text);
     else
-      ljp_command_error("export", "%s: has no samples and no memory events",
-                        file);
+      ljp_command_error("export", "%s: has no samples and no memory events%s",
+                        file, ljp_damage_hint(e->p));
     return wanted ? LJP_EXIT_USAGE : LJP_EXIT_FAILED;
   }
   if (!e->has[v]) {

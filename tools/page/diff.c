@@ -193,14 +193,16 @@ static void diff_tell_lack(const struct options *o, const struct ljp_diff *d)
   const char *after = diff_held(d, 1, held[1], sizeof held[1]);
   if (o->view)
     ljp_command_error("diff",
-                      "the view '%s' cannot be compared: %s holds %s; %s "
-                      "holds %s",
-                      o->view, o->files[0], before, o->files[1], after);
+                      "the view '%s' cannot be compared: %s holds %s%s; %s "
+                      "holds %s%s",
+                      o->view, o->files[0], before, d->sides[0].damage,
+                      o->files[1], after, d->sides[1].damage);
   else
     ljp_command_error("diff",
-                      "no kind of data is in both files: %s holds %s; %s "
-                      "holds %s",
-                      o->files[0], before, o->files[1], after);
+                      "no kind of data is in both files: %s holds %s%s; %s "
+                      "holds %s%s",
+                      o->files[0], before, d->sides[0].damage, o->files[1],
+                      after, d->sides[1].damage);
 }
 
 /* -1: there is nothing to compare; the error was reported. */

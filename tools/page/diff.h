@@ -41,6 +41,7 @@ struct ljp_diff_side {
   bool estimated;             /* Memory was sampled. */
   bool untimed;               /* A file without times: samples are counted. */
   bool holds[LJP_PAGE_VIEWS]; /* The session recorded this. */
+  const char *damage;         /* ljp_damage_hint() */
   struct ljp_str file, program;
 };
 
@@ -138,8 +139,10 @@ void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
 /* The flame graph page, with changes as colours. */
 void ljp_diff_html(struct ljp_diff *diff, struct ljp_print *out);
 
-/* "same", "new", "gone", "more" or "less". */
-const char *ljp_diff_verdict(const struct ljp_diff_value *v);
+/* "same", "new", "gone", "more" or "less". whole: v with what belongs to it, such
+** as the total of a function; it is new or gone only if whole is. */
+const char *ljp_diff_verdict(const struct ljp_diff_value *v,
+                             const struct ljp_diff_value *whole);
 /* Rounded; 0 if negative. */
 uint64_t ljp_diff_whole(double x);
 

@@ -11,6 +11,7 @@
 #include "src/base/assert.h"
 #include "tools/page/match.h"
 #include "tools/page/stacks.h"
+#include "tools/shared/damage.h"
 #include "tools/shared/related.h"
 
 uint64_t ljp_diff_whole(double x)
@@ -18,12 +19,13 @@ uint64_t ljp_diff_whole(double x)
   return x > 0 ? (uint64_t)llround(x) : 0;
 }
 
-const char *ljp_diff_verdict(const struct ljp_diff_value *v)
+const char *ljp_diff_verdict(const struct ljp_diff_value *v,
+                             const struct ljp_diff_value *whole)
 {
   if (!ljp_diff_sure(v))
     return "same";
-  return v->value[0] <= 0            ? "new"
-         : v->value[1] <= 0          ? "gone"
+  return whole->value[0] <= 0        ? "new"
+         : whole->value[1] <= 0      ? "gone"
          : v->value[1] > v->value[0] ? "more"
                                      : "less";
 }
@@ -264,6 +266,7 @@ static void diff_describe_side(struct ljp_diff *d, const struct ljp_profile *p,
       ljp_page_text(&d->page, ljp_base_name(ljp_profile_str(p, p->executable)));
   s->events = (p->totals.memory.alloc_objects + LJP_OBJECT / 2) / LJP_OBJECT;
   s->estimated = p->sampled_memory;
+  s->damage = ljp_damage_hint(p);
   s->holds[LJP_PAGE_VIEW_CPU] =
       p->recorded[LJP_PRODUCER_CPU] || p->totals.samples;
   s->holds[LJP_PAGE_VIEW_WALL] =

@@ -10,7 +10,8 @@
 
 /* Values are whole nanoseconds or bytes (per second). */
 static void diff_json_value(struct ljp_shower *show, const char *name,
-                            const struct ljp_diff_value *v)
+                            const struct ljp_diff_value *v,
+                            const struct ljp_diff_value *whole)
 {
   char key[40];
 #define LJP_MEMBER(suffix, x)                                                  \
@@ -22,7 +23,7 @@ static void diff_json_value(struct ljp_shower *show, const char *name,
   LJP_MEMBER("error", ljp_diff_error(v))
 #undef LJP_MEMBER
   snprintf(key, sizeof key, "%s_verdict", name);
-  ljp_show_listed(show, key, ljp_diff_verdict(v), 0);
+  ljp_show_listed(show, key, ljp_diff_verdict(v, whole), 0);
 }
 
 static void diff_json_frame(struct ljp_shower *show,
@@ -70,7 +71,7 @@ static void diff_json_totals(struct ljp_shower *show, const struct ljp_diff *d)
     ljp_show_listed(show, "view", ljp_diff_views[v].id, 0);
     ljp_show_listed(show, "unit", ljp_diff_unit(d, v), 0);
     if (!ljp_diff_total_lacks(d, v)) {
-      diff_json_value(show, "total", total);
+      diff_json_value(show, "total", total, total);
     } else { /* What is there in this unit. */
       const char *unit = ljp_diff_unit(d, v);
       for (int side = 0; side < 2; side++)
@@ -109,15 +110,17 @@ void ljp_diff_json(const struct ljp_diff *d, enum ljp_page_view view,
     show.first = i == 0;
     ljp_show_item(&show);
     diff_json_frame(&show, &d->page, lists->functions[i].frame);
-    diff_json_value(&show, "self", &lists->functions[i].self);
-    diff_json_value(&show, "total", &lists->functions[i].total);
+    const struct ljp_diff_function *f = &lists->functions[i];
+    diff_json_value(&show, "self", &f->self, &f->total);
+    diff_json_value(&show, "total", &f->total, &f->total);
     ljp_show_item_end(&show);
   }
   ljp_print_str(out, "],\"stacks\":[");
   for (size_t i = 0; i < lists->stack_count; i++) {
     show.first = i == 0;
     ljp_show_item(&show);
-    diff_json_value(&show, "self", &lists->stacks[i].self);
+    diff_json_value(&show, "self", &lists->stacks[i].self,
+                    &lists->stacks[i].self);
     ljp_show_list(&show, "frames");
     for (uint32_t at = lists->stacks[i].node; at;
          at = d->page.nodes[at].parent) {

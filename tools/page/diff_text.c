@@ -68,10 +68,11 @@ static void diff_cells(struct ljp_print *out, const struct ljp_diff_value *v,
 
 static void diff_value_line(struct ljp_print *out,
                             const struct ljp_diff_value *v,
+                            const struct ljp_diff_value *whole,
                             const struct ljp_diff *d, int view)
 {
   diff_cells(out, v, d, view);
-  ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v));
+  ljp_print_format(out, "  %-5s ", ljp_diff_verdict(v, whole));
 }
 
 static void diff_text_head(struct ljp_print *out, const struct ljp_diff *d,
@@ -189,7 +190,7 @@ static void diff_text_functions(const struct ljp_diff *d, int view,
     if ((!ljp_diff_sure(v) && !all) || (top && shown >= top))
       continue;
     shown++;
-    diff_value_line(out, v, d, view);
+    diff_value_line(out, v, &f[i].total, d, view);
     diff_frame_name(out, &d->page, f[i].frame);
     ljp_print_str(out, "\n");
   }
@@ -207,7 +208,7 @@ static void diff_text_stacks(const struct ljp_diff *d, int view,
     if ((!ljp_diff_sure(&s[i].self) && !all) || (top && shown >= top))
       continue;
     shown++;
-    diff_value_line(out, &s[i].self, d, view);
+    diff_value_line(out, &s[i].self, &s[i].self, d, view);
     uint32_t at = s[i].node, path[2048], n = 0;
     for (; at && n < 2048; at = d->page.nodes[at].parent)
       path[n++] = d->page.nodes[at].frame;

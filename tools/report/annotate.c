@@ -114,8 +114,8 @@ static int annotate_no_place(const struct annotate *a, const char *where,
   else
     ljp_command_error("annotate",
                       "%s: no '%s' in the profile (ljprof report --by file "
-                      "lists its files, ljprof report its functions)",
-                      a->r.path, where);
+                      "lists its files, ljprof report its functions)%s",
+                      a->r.path, where, ljp_damage_hint(p));
   return LJP_EXIT_FAILED;
 }
 
@@ -362,7 +362,8 @@ static int annotate_nothing(const struct annotate *a, const char *where)
 {
   const bool samples = !ljp_measure_is_memory(a->r.select.measure);
   if (ljp_report_lacks(&a->r)) {
-    ljp_command_error("annotate", "%s: %s", a->r.path, ljp_report_lacks(&a->r));
+    ljp_command_error("annotate", "%s: %s%s", a->r.path,
+                      ljp_report_lacks(&a->r), ljp_damage_hint(a->r.p));
     return LJP_EXIT_FAILED;
   }
   ljp_command_error("annotate", "%s: nothing to show: %s '%s'%s", a->r.path,

@@ -186,13 +186,15 @@ static int report_show(struct ljp_report *r)
   if (!empty)
     return LJP_EXIT_OK;
   if (lacks)
-    ljp_command_error("report", "%s: %s", r->path, lacks);
+    ljp_command_error("report", "%s: %s%s", r->path, lacks,
+                      ljp_damage_hint(r->p));
   else
-    ljp_command_error("report", "%s: nothing to show: no %s%s", r->path,
+    ljp_command_error("report", "%s: nothing to show: no %s%s%s", r->path,
                       ljp_measure_text(r->select.measure),
                       r->p->totals.filtered || r->p->row_count
                           ? " in what is selected"
-                          : " in the file");
+                          : " in the file",
+                      ljp_damage_hint(r->p));
   return LJP_EXIT_FAILED;
 }
 

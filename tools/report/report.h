@@ -11,6 +11,7 @@
 
 #include "tools/report/select.h"
 #include "tools/shared/command.h"
+#include "tools/shared/damage.h"
 
 /* What rows are grouped by: name, option, whether a group consists of frames
 ** (then it has a total that differs from its self). */

@@ -88,6 +88,7 @@ int ljp_command_merge(int argc, char **argv)
     if (m.inputs[i].path && m.inputs[i].fd >= 0)
       close(m.inputs[i].fd);
     free(m.inputs[i].executable);
+    free(m.inputs[i].script);
   }
   free(m.inputs);
   free((void *)files);

@@ -16,8 +16,8 @@ struct ljp_merge_input {
   uint64_t stream, first_seq, segment;
   uint64_t clock; /* Wall-clock time minus monotonic time. */
   bool has_process;
-  char *executable;
-  unsigned session; /* Inputs of one session have the same number. */
+  char *executable, *script; /* NULL: not known. */
+  unsigned session;          /* Inputs of one session have the same number. */
 };
 
 /* What a rewritten input had that the output does not have. */

@@ -10,6 +10,7 @@
 
 #include "src/base/assert.h"
 #include "tools/shared/command.h"
+#include "tools/shared/related.h"
 
 /* Reads the identity of a file from its first whole block. */
 int ljp_merge_identify(struct ljp_reader *reader, struct ljp_merge_input *in)
@@ -36,7 +37,10 @@ int ljp_merge_identify(struct ljp_reader *reader, struct ljp_merge_input *in)
       const struct ljp_rec_process *p = &item->u.process;
       in->has_process = true;
       in->clock = p->anchor_wall_ns - p->anchor_mono_ns;
+      struct ljp_str script = ljp_related_script_of(p->command_line);
       in->executable = strndup(p->executable.data, p->executable.len);
+      if (script.len)
+        in->script = strndup(script.data, script.len);
       break;
     }
     if (blocks > 1)
@@ -59,6 +63,22 @@ static int merge_by_session(const void *a, const void *b)
 static const char *merge_program(const struct ljp_merge_input *in)
 {
   return in->executable ? in->executable : "(unknown)";
+}
+
+/* Says once that files are of different scripts, as diff does. */
+static void merge_tell_scripts(const struct ljp_merge *m)
+{
+  const struct ljp_merge_input *one = NULL;
+  for (unsigned i = 0; i < m->count; i++) {
+    const struct ljp_merge_input *in = &m->inputs[i];
+    if (one && in->script && strcmp(one->script, in->script) != 0) {
+      ljp_command_note("merge",
+                       "the files are of different scripts: %s of %s, %s of %s",
+                       one->path, one->script, in->path, in->script);
+      return;
+    }
+    one = one || !in->script ? one : in;
+  }
 }
 
 int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
@@ -88,6 +108,8 @@ int ljp_merge_sort(struct ljp_merge *m, bool unrelated)
     }
     m->sessions += in->session == m->sessions;
   }
+  if (!unrelated)
+    merge_tell_scripts(m);
   qsort(m->inputs, m->count, sizeof *m->inputs, merge_by_session);
   return -1;
 }

@@ -14,9 +14,8 @@ struct ljp_str ljp_related_program(const struct ljp_profile *p)
   return ljp_base_name(ljp_profile_str(p, p->executable));
 }
 
-struct ljp_str ljp_related_script(const struct ljp_profile *p)
+struct ljp_str ljp_related_script_of(struct ljp_str line)
 {
-  struct ljp_str line = ljp_profile_str(p, p->command_line);
   bool program = true;
   while (line.len) {
     const char *end = memchr(line.data, 0, line.len);
@@ -28,6 +27,11 @@ struct ljp_str ljp_related_script(const struct ljp_profile *p)
     line = ljp_str(line.data + n, line.len - n);
   }
   return ljp_str("", 0);
+}
+
+struct ljp_str ljp_related_script(const struct ljp_profile *p)
+{
+  return ljp_related_script_of(ljp_profile_str(p, p->command_line));
 }
 
 static int related_order(const void *a, const void *b)

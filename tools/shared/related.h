@@ -10,6 +10,8 @@
 /* The script that an interpreter ran, by its base name: the first argument that
 ** ends in .lua. Empty: there is none. */
 struct ljp_str ljp_related_script(const struct ljp_profile *p);
+/* The same of the arguments, each with a NUL behind it. */
+struct ljp_str ljp_related_script_of(struct ljp_str command_line);
 /* The base name of the executable. Empty: not known. */
 struct ljp_str ljp_related_program(const struct ljp_profile *p);
 
