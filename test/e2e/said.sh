@@ -73,6 +73,7 @@ ok "JSON has all rows"
 "$ljprof" annotate cpu.ljp busy > out.txt 2> err.txt || fail "$(cat err.txt)"
 "$ljprof" annotate cpu.ljp said.lua:busy > same.txt
 cmp out.txt same.txt || fail "by its name alone: $(cat out.txt)"
+same "no line behind the function" end "$(tail -n 1 out.txt | sed 's/.* //')"
 grep -qF "return (s:gsub('\\x5c', '\\\\\\\\'))" out.txt || fail "$(cat out.txt)"
 ok "annotate takes a name, and shows the source as it is"
 

@@ -56,7 +56,8 @@ struct annotate {
   struct ljp_groups groups;      /* One group per line. */
   uint32_t file;                 /* The source file: index of a string. */
   uint32_t first_line, function; /* 0: the whole file. */
-  uint32_t most_line;
+  uint32_t most_line,
+      last_line;           /* That counts; of the function (0: unknown). */
   uint32_t *group_of_line; /* Group + 1 by line; 0: nothing was counted. */
   unsigned context;
   bool all;
@@ -296,6 +297,7 @@ static void annotate_text(const struct annotate *a, FILE *source)
   size_t room = 0;
   ssize_t n;
   uint32_t line = 0, shown = 0;
+  const uint32_t last = a->last_line ? a->last_line : a->most_line + a->context;
   ljp_print_format(out, "%10s %7s %10s %7s %5s  ", "self", "%", "total", "%",
                    "line");
   ljp_print_safe(out, ljp_profile_str(a->r.p, a->file));
@@ -305,8 +307,7 @@ static void annotate_text(const struct annotate *a, FILE *source)
     line++;
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
       n--;
-    if ((a->function &&
-         (line < a->first_line || line > a->most_line + a->context)) ||
+    if ((a->function && (line < a->first_line || line > last)) ||
         !annotate_is_near(a, line))
       continue;
     if (shown && line != shown + 1)
@@ -401,12 +402,14 @@ static int annotate_choose_view(struct annotate *a,
 }
 
 static int annotate_show(struct annotate *a, const char *where,
-                         const char *folder)
+                         const char *folder, const struct ljp_last_lines *lines)
 {
   if (!ljp_groups_make(&a->r, &a->groups) || !annotate_find_lines(a)) {
     ljp_command_error("annotate", "out of memory");
     return LJP_EXIT_FAILED;
   }
+  a->last_line =
+      ljp_last_line(lines, ljp_profile_str(a->r.p, a->file), a->first_line);
   FILE *source = annotate_open_source(a, folder);
   if (a->r.json) {
     annotate_json(a, source);
@@ -456,16 +459,21 @@ int ljp_command_annotate(int argc, char **argv)
     a.context = (unsigned)n;
   }
   const bool native = common.native;
+  struct ljp_last_lines lines = {.where = files[1]};
   common.native = true;
-  if ((code = ljp_report_open(&common, "annotate", files[0], &a.r)))
+  common.last_lines = &lines;
+  if ((code = ljp_report_open(&common, "annotate", files[0], &a.r))) {
+    ljp_last_lines_fini(&lines);
     return code;
+  }
   ljp_print_begin(&out, STDOUT_FILENO);
   code = annotate_choose_view(&a, &common, native, files[1]);
   if (!code)
-    code = annotate_show(&a, files[1], folder);
+    code = annotate_show(&a, files[1], folder, &lines);
   code = ljp_command_end("annotate", &out, code);
   ljp_groups_fini(&a.groups);
   free(a.group_of_line);
+  ljp_last_lines_fini(&lines);
   ljp_report_close(&a.r);
   return code;
 }

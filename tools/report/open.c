@@ -127,6 +127,10 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
                       c->time ? "--time" : "--thread");
     return LJP_EXIT_USAGE;
   }
+  if (c->last_lines) {
+    options.observe = ljp_last_lines_take;
+    options.observe_ctx = c->last_lines;
+  }
   options.gc_cost = select.measure == LJP_MEASURE_GC_COST;
   options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
   r->path = file;

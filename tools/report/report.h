@@ -58,7 +58,23 @@ struct ljp_report_options {
   bool native; /* The native view, not the Lua view. */
   bool jit;    /* Needs CPU or wall time, and the stacks of trace events. */
   const char *time, *thread, *focus, *ignore, *since;
+  struct ljp_last_lines *last_lines; /* NULL: not wanted. */
 };
+
+/* last_line.c: where the definitions of functions end that a place may mean. */
+struct ljp_last_lines {
+  const char *where; /* "[SOURCE:]FUNCTION" or "SOURCE:LINE" */
+  struct ljp_last_line *list;
+  unsigned count;
+};
+/* Is called with each item of a stream. */
+enum ljp_status ljp_last_lines_take(void *last_lines,
+                                    const struct ljp_reader *reader,
+                                    const struct ljp_item *item);
+/* The last line of a function; 0: not known. */
+uint32_t ljp_last_line(const struct ljp_last_lines *l, struct ljp_str file,
+                       uint32_t first_line);
+void ljp_last_lines_fini(struct ljp_last_lines *l);
 
 /* Initializers of struct ljp_flag for a struct ljp_report_options. The macro's
 ** argument must be called common. */
