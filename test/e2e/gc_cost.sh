@@ -65,6 +65,29 @@ ok "drawn"
   fail "as budgets: $(cat out.txt)"
 ok "budgets know it"
 
+# What lua_close() frees is no phase of the collector, and is told apart.
+cat > closes.lua << 'END'
+local keep = {}
+for i = 1, 400000 do
+  keep[i] = {i, i}
+end
+if arg[1] then
+  os.exit(0)
+end
+END
+for how in "" leave; do
+  # shellcheck disable=SC2086 # No word, or one.
+  "$ljprof" record --memory --sample 4096 --force -o closes.ljp \
+    "$BUILD_DIR/bin/luajit" -joff closes.lua $how > out.txt 2>&1 ||
+    fail "not recorded: $(cat out.txt)"
+  "$ljprof" report --gc-cost closes.ljp > gc.txt || fail "--gc-cost"
+  "$ljprof" report --native --json closes.ljp > native.json || fail "--native"
+  freed=$(grep -c '"name":"lj_gc_freeall"' native.json || :)
+  same "closed VMs, as in the native view${how:+, none}" "$freed" \
+    "$(grep -c '^freeing closed VMs took [0-9.]* [mu]*s more' gc.txt || :)"
+done
+same "a program that leaves its VM open" 0 "$freed"
+
 "$ljprof" record --memory --every --no-cpu -o memory.ljp -- \
   "$BUILD_DIR/bin/luajit" -joff -e 'local t = {}' > out.txt 2>&1 ||
   fail "not recorded: $(cat out.txt)"

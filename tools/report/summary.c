@@ -227,6 +227,34 @@ static void summary_print_measured(const struct ljp_report *r)
   ljp_print_str(out, "\n");
 }
 
+/* CPU time for freeing VMs that were closed: the collector's work while no VM
+** runs. The Lua view tells it, if there are symbols. */
+static uint64_t summary_closing_ns(const struct ljp_profile *p)
+{
+  uint64_t ns = 0;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    const struct ljp_profile_context *c = &p->contexts[row->context];
+    if (c->kind == LJP_PRODUCER_CPU && c->state == LJP_VMSTATE_HOST &&
+        p->frames[p->nodes[row->node].frame].kind == LJP_FRAME_COLLECTOR)
+      ns += row->weight;
+  }
+  return ns;
+}
+
+static void summary_print_gc(const struct ljp_report *r)
+{
+  const uint64_t ns = summary_closing_ns(r->p);
+  ljp_gc_phases(r->out, &r->p->gc_cost);
+  if (ns) {
+    ljp_print_str(r->out, "\nfreeing closed VMs took ");
+    ljp_units_time(r->out, ns);
+    ljp_print_str(r->out, " more, which no row has here, but "
+                          "[garbage collector] in reports of CPU time");
+  }
+  ljp_print_str(r->out, "\n");
+}
+
 void ljp_report_head(const struct ljp_report *r)
 {
   struct ljp_print *out = r->out;
@@ -241,10 +269,8 @@ void ljp_report_head(const struct ljp_report *r)
   ljp_print_str(out, r->color ? PLAIN : "");
   if (ljp_measure_is_memory(r->select.measure))
     ljp_report_memory_head(r);
-  if (r->select.measure == LJP_MEASURE_GC_COST) {
-    ljp_gc_phases(out, &r->p->gc_cost);
-    ljp_print_str(out, "\n");
-  }
+  if (r->select.measure == LJP_MEASURE_GC_COST)
+    summary_print_gc(r);
   if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");
