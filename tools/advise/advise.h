@@ -150,7 +150,8 @@ enum advise_mark {
   MARK_LENGTH = 1u << 12,
   MARK_THROW = 1u << 13,
   MARK_FREE = 1u << 14, /* Memory is freed. */
-  MARK_NEW = 1u << 15   /* Memory is allocated. */
+  MARK_NEW = 1u << 15,  /* Memory is allocated. */
+  MARK_LIVE = 1u << 16  /* The collector marks what is alive. */
 };
 
 /* A sample of a waiting thread stands for the whole wait: the watcher has seen
@@ -164,7 +165,7 @@ struct advise_node {
   uint32_t lua;    /* Node of that function; 0: none. */
   uint32_t callee; /* Node of the builtin or C function that it called. */
   uint32_t trace;  /* The trace that runs it, in traces[]; 0: none. */
-  uint16_t marks;
+  uint32_t marks;
   bool compiled;
 };
 
@@ -175,6 +176,11 @@ struct advise_cell {
   bool copies; /* The work was to copy bytes. */
   struct advise_value value;
 };
+
+/* Tables and their parts, as types of memory. */
+#define ADVISE_TABLE_TYPES                                                     \
+  (1u << LJP_MEM_TYPE_TABLE | 1u << LJP_MEM_TYPE_ARRAY_PART |                  \
+   1u << LJP_MEM_TYPE_HASH_PART)
 
 /* Memory allocated at a line for one purpose. */
 struct advise_site {
@@ -207,8 +213,9 @@ struct advise_facts {
   bool wall; /* The samples are of wall-clock time. */
   struct advise_value all;
   struct advise_value works[WORKS];
-  struct advise_value freed; /* Of WORK_GC below Lua: freeing garbage. */
-  uint16_t *frame_marks;     /* By frame. */
+  /* Of WORK_GC below Lua: freeing garbage, and marking what is alive. */
+  struct advise_value freed, marked;
+  uint32_t *frame_marks;     /* By frame. */
   struct advise_node *nodes; /* By node. */
   struct advise_cell *cells;
   struct advise_site *sites;
@@ -259,7 +266,8 @@ extern const struct advise_reason ljp_advise_reasons[];
 extern const unsigned ljp_advise_reason_count;
 
 /* names.c */
-uint16_t ljp_advise_marks(const struct ljp_profile *p,
+bool advise_reads(const struct ljp_profile *p, uint32_t function);
+uint32_t ljp_advise_marks(const struct ljp_profile *p,
                           const struct ljp_profile_frame *f);
 
 /* facts.c, memory.c, traces.c. False: out of memory. */
@@ -304,6 +312,11 @@ bool advise_runs_below(const struct advise_facts *a, uint32_t function,
 /* Functions that have this work, most first; at most room. */
 uint32_t advise_functions(const struct advise_facts *a, unsigned works,
                           uint32_t *functions, uint32_t room);
+/* Whether the function builds trees: it is called by itself when it allocates,
+** and the collector finds them alive. Then what it allocates is what it is for.
+*/
+bool advise_builds(const struct advise_facts *a, uint32_t function,
+                   unsigned works);
 enum advise_work advise_row_work(const struct advise_facts *a,
                                  const struct ljp_profile_row *row);
 struct advise_value advise_row_value(const struct advise_facts *a,
@@ -330,7 +343,8 @@ const char *ljp_advise_unit(const struct advise_facts *a,
                             const struct advise_finding *f);
 #define LJP_ADVISE_PAGE "doc/guide/advice.md"
 
-/* The rules: rules_jit.c, rules_work.c, rules_memory.c. */
+/* The rules: rules_jit.c, rules_calls.c, rules_work.c, rules_garbage.c,
+** rules_memory.c. */
 /* clang-format off */
 #define LJP_ADVISE_RULE_LIST(_)                                                \
   _(aborts) _(blacklisted) _(sorts) _(api_calls) _(callbacks) _(exits)         \

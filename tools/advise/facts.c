@@ -167,6 +167,8 @@ static bool facts_count(struct advise_facts *a)
     advise_add(&a->all, v);
     if (key.work == WORK_GC && n->lua && (n->marks & MARK_FREE))
       advise_add(&a->freed, v);
+    if (key.work == WORK_GC && n->lua && (n->marks & MARK_LIVE))
+      advise_add(&a->marked, v);
   }
   return true;
 }

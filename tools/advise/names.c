@@ -1,7 +1,7 @@
 /*
 ** What the names of machine code tell about a sample: functions of LuaJIT, and
 ** a few of libc. No name of a program is in the table. Without symbols, what
-** the VM's states tell remains (facts.c).
+** the VM's states tell remains (facts.c). And of builtins, which read.
 */
 #include <string.h>
 
@@ -10,16 +10,16 @@
 /* How the name begins, and what it means. The first entry that fits counts. */
 static const struct {
   const char *prefix;
-  uint16_t marks;
+  uint32_t marks;
 } names[] = {
     {"lj_gc_step", MARK_GC},
     {"lj_gc_full", MARK_GC},
     {"gc_onestep", MARK_GC},
     {"gc_sweep", MARK_GC},
-    {"gc_traverse", MARK_GC},
-    {"gc_mark", MARK_GC},
+    {"gc_traverse", MARK_GC | MARK_LIVE},
+    {"gc_mark", MARK_GC | MARK_LIVE},
     {"gc_finalize", MARK_GC},
-    {"propagatemark", MARK_GC},
+    {"propagatemark", MARK_GC | MARK_LIVE},
     {"lj_vm_exit", MARK_EXIT},
     {"lj_trace_exit", MARK_EXIT},
     {"lj_snap_restore", MARK_EXIT},
@@ -80,7 +80,7 @@ static const struct {
     {"flock", MARK_LOCK},
 };
 
-uint16_t ljp_advise_marks(const struct ljp_profile *p,
+uint32_t ljp_advise_marks(const struct ljp_profile *p,
                           const struct ljp_profile_frame *f)
 {
   struct ljp_str name = ljp_profile_str(p, f->name);
@@ -98,4 +98,18 @@ uint16_t ljp_advise_marks(const struct ljp_profile *p,
                         memmem(name.data, name.len, "memmove", 7)))
     return MARK_COPY;
   return 0;
+}
+
+/* Whether a function reads input. The C library reads ahead, so larger calls
+** save little; and what is read must be allocated. */
+bool advise_reads(const struct ljp_profile *p, uint32_t function)
+{
+  static const char *const readers[] = {"file:read", "io.read",
+                                        "io.lines (iterator)"};
+  struct ljp_str name =
+      ljp_profile_str(p, p->frames[p->functions[function].frame].name);
+  for (unsigned i = 0; i < sizeof readers / sizeof *readers; i++)
+    if (ljp_str_same(name, (struct ljp_str){readers[i], strlen(readers[i])}))
+      return true;
+  return false;
 }

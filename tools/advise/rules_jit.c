@@ -242,8 +242,10 @@ void advise_rule_stitching(const struct advise_facts *a,
         .evidence = advise_sum(a, functions[i], works)};
     struct advise_value matching = jit_matching(a, functions[i]);
     struct advise_value called = advise_sum(a, functions[i], WORK_BIT(CALLED));
-    /* Where a call takes long, the way to it is not what costs. */
-    if (!matching.count && f.evidence.weight < called.weight / 10)
+    /* Where a call takes long, the way to it is not what costs; and no function
+    ** that reads is compiled. */
+    if ((!matching.count && f.evidence.weight < called.weight / 10) ||
+        advise_reads(a->p, f.callee))
       continue;
     f.bound = advise_sum(a, functions[i], WORK_ALL);
     snprintf(f.text, sizeof f.text,

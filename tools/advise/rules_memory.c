@@ -156,29 +156,28 @@ void advise_rule_leaks(const struct advise_facts *a,
   free(functions);
 }
 
-/* The heap after the last three collections of a VM, the newest first. */
+/* A VM's heap after its last collection, and after the largest one before. */
 struct memory_heaps {
-  uint64_t bytes[3];
+  uint64_t last, before;
   uint32_t ended;
 };
 
 static struct memory_heaps memory_heaps(const struct ljp_profile *p)
 {
   struct memory_heaps heaps = {0};
-  uint32_t last = p->gc_count;
-  while (last && p->gc[last - 1].phase != LJP_GC_PAUSE)
-    last--;
-  for (uint32_t i = 0; i < last; i++) {
+  uint32_t end = p->gc_count;
+  while (end && p->gc[end - 1].phase != LJP_GC_PAUSE)
+    end--;
+  for (uint32_t i = 0; i < end; i++) {
     const struct ljp_profile_gc *gc = &p->gc[i];
-    if (gc->vm != p->gc[last - 1].vm)
+    if (gc->vm != p->gc[end - 1].vm)
       continue;
     if (gc->phase == LJP_GC_SWEEP)
       heaps.ended++;
     if (gc->phase != LJP_GC_PAUSE)
       continue;
-    heaps.bytes[2] = heaps.bytes[1];
-    heaps.bytes[1] = heaps.bytes[0];
-    heaps.bytes[0] = gc->heap_bytes;
+    heaps.before = heaps.last > heaps.before ? heaps.last : heaps.before;
+    heaps.last = gc->heap_bytes;
   }
   return heaps;
 }
@@ -198,8 +197,7 @@ const char *ljp_advise_memory_note(const struct advise_facts *a,
     return "Fewer than 3 collections ended: memory that grows cannot be told "
            "from garbage. Record for longer, or call collectgarbage() a few "
            "times in the program.";
-  if (a->p->sampled_memory && samples < 50 &&
-      heaps.bytes[0] / 3 > heaps.bytes[2] / 2)
+  if (a->p->sampled_memory && samples < 50 && heaps.last / 4 > heaps.before / 3)
     return "The heap grows, but fewer than 50 blocks that are alive were "
            "sampled: record with a smaller --sample, or with --every.";
   return NULL;

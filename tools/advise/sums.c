@@ -180,3 +180,26 @@ uint32_t advise_functions(const struct advise_facts *a, unsigned works,
   }
   return count;
 }
+
+bool advise_builds(const struct advise_facts *a, uint32_t function,
+                   unsigned works)
+{
+  const struct ljp_profile *p = a->p;
+  uint64_t nested = 0, sum = 0;
+  bool *below = a->room.nodes;
+  below[0] = false;
+  for (uint32_t i = 1; i < p->node_count; i++)
+    below[i] = below[p->nodes[i].parent] ||
+               p->frames[p->nodes[i].frame].function == function;
+  for (uint32_t i = 0; i < p->row_count; i++) {
+    const struct ljp_profile_row *row = &p->rows[i];
+    uint32_t lua = a->nodes[row->node].lua;
+    if (!lua || !advise_is_time(a, row) ||
+        p->frames[p->nodes[lua].frame].function != function ||
+        !(works >> advise_row_work(a, row) & 1))
+      continue;
+    sum += row->weight;
+    nested += below[p->nodes[lua].parent] ? row->weight : 0;
+  }
+  return nested > sum / 2 && a->marked.weight > a->freed.weight / 2;
+}
