@@ -2,6 +2,9 @@
 ** CPU time of the process during a session: what it used, and what no sample
 ** stands for; see state.h. Under the CPU profiler's lock.
 */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 #include "src/base/clock.h"
@@ -24,7 +27,8 @@ uint64_t ljp_sysprof_unsampled_ns(void)
   return all > known ? all - known : 0;
 }
 
-void ljp_accounts_tell(bool end)
+/* Reports what the process has used, if that is much more than was reported. */
+static void accounts_tell(bool end)
 {
   enum { STEP_NS = 10000000 };
   uint64_t ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - g->process_ns;
@@ -33,4 +37,18 @@ void ljp_accounts_tell(bool end)
     return;
   if (!ljp_session_cpu_time(g->session, ns - g->told_ns))
     g->told_ns = ns;
+}
+
+void ljp_accounts_round(void)
+{
+  accounts_tell(false);
+}
+
+void ljp_accounts_end(void)
+{
+  char text[32];
+  g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
+  accounts_tell(true);
+  snprintf(text, sizeof text, "%" PRIu64, g->ended.unsampled_ns);
+  ljp_session_info(g->session, "cpu.unsampled_ns", text);
 }

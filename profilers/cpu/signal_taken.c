@@ -116,7 +116,8 @@ uint64_t ljp_sysprof_look(void)
   g->look_ns = next < most ? next : most;
   g->look_cpu_ns = cpu_ns;
   next = g->look_ns;
-  if (g->unsure && !--g->unsure)
+  bool missed = atomic_exchange(&g->missed, false);
+  if (missed || (g->unsure && !--g->unsure))
     next = 0;
   ljp_profiler_unlock(&g->lock);
   return next;

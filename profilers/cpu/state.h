@@ -3,7 +3,8 @@
 ** sysprof.c (start, stop and what happens between), status.c (questions),
 ** threads.c (which threads), signal_taken.c (whether the program lets us have
 ** the signal) and throttle.c (how often). Only they include this, and what
-** chooses a thread's timer. All of it is under the one lock.
+** chooses a thread's timer. All of it is under the one lock, but for what says
+** otherwise.
 */
 #ifndef LJP_SYSPROF_STATE_H
 #define LJP_SYSPROF_STATE_H
@@ -31,6 +32,9 @@ struct ljp_sysprof {
   /* The looks until the round that asks again for the mask of a thread, because
   ** the last round could not tell it; 0: all masks are known. */
   uint32_t unsure;
+  /* A round of the writer could not have the lock: the next look asks for
+  ** another one. Not under the lock. */
+  _Atomic bool missed;
   uint32_t omissions; /* threads that could have no timer at all */
   uint32_t refusals;  /* threads that could not have this source */
   uint32_t resets;    /* times that the program reset the signal */
@@ -59,8 +63,10 @@ uint64_t ljp_sysprof_look(void);
 
 /* accounts.c: the session begins. */
 void ljp_accounts_begin(void);
-/* Reports what the process has used, if that is much more than was reported. */
-void ljp_accounts_tell(bool end);
+/* In each round of the writer. */
+void ljp_accounts_round(void);
+/* All threads have been dropped: what is left is told. */
+void ljp_accounts_end(void);
 /* CPU time of the process that neither sampled threads nor the writer used. */
 uint64_t ljp_sysprof_unsampled_ns(void);
 

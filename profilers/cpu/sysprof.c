@@ -51,14 +51,16 @@ static void sysprof_round(void *ctx)
 {
   (void)ctx;
   ljp_watch_round();
-  if (!ljp_profiler_trylock(&g->lock))
-    return; /* the session is being started or stopped */
+  if (!ljp_profiler_trylock(&g->lock)) {
+    atomic_store(&g->missed, true);
+    return;
+  }
   if (g->running) {
     ljp_host_poll_tables();
     ljp_vms_update(g->session);
     g->writer_cpu_ns =
         ljp_clock_of(CLOCK_THREAD_CPUTIME_ID) + ljp_watch_cpu_ns();
-    ljp_accounts_tell(false);
+    ljp_accounts_round();
     ljp_sysprof_check_signals();
     g->writer_tid = gettid();
     ljp_threads_scan(LJP_THREAD_NEW);
@@ -400,14 +402,6 @@ static void sysprof_push_counts(void)
   ljp_push_vmstate(events, ljp_clock_ns(), 0, state, LJP_SAMPLER_STATES);
 }
 
-static void sysprof_info_unsampled(void)
-{
-  char text[32];
-  snprintf(text, sizeof text, "%llu",
-           (unsigned long long)g->ended.unsampled_ns);
-  ljp_session_info(g->session, "cpu.unsampled_ns", text);
-}
-
 static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
                                          struct ljp_failure *why)
 {
@@ -422,10 +416,8 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_unsampled_rest(process_ns, true);
   g->armed = false;
   ljp_signal_give_back();
-  g->ended.unsampled_ns = ljp_sysprof_unsampled_ns();
+  ljp_accounts_end();
   sysprof_push_counts();
-  ljp_accounts_tell(true);
-  sysprof_info_unsampled();
   g->running = false;
   ljp_shared_offer(NULL, NULL);
   ljp_trace_events_end(!g->committed);
