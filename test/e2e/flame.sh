@@ -151,3 +151,18 @@ refuses "no number" 2 "needs a number, not 'many'" \
   "$ljprof" diff "$whole" "$whole" --top many
 refuses "nothing in common" 1 "the view 'wall' cannot be compared: " \
   "$ljprof" diff "$whole" "$data/killed.ljp" --view wall
+
+# Kinds of frames have the same names in the page and in drawings, and those of
+# reports, which may be longer.
+sed -n '/define LJP_PAGE_KIND_LIST/,/CUT/s/.*", "\(.*\)").*/\1/p' \
+  "$SOURCE_DIR/tools/page/page.h" > drawn.txt
+sed -n '/^const KINDS/,/^\];/s/^  \[.[a-z]*., .\([A-Za-z ]*\)., .*/\1/p' \
+  "$SOURCE_DIR/tools/viewer/data.js" | grep -v '^Group$' > page.txt
+same "kinds in page and drawing" "$(cat drawn.txt)" "$(cat page.txt)"
+"$ljprof" report --native --by kind --json "$data/every-record.ljp" |
+  sed -n 's/^{"name":"\([a-zA-Z ]*\)".*/\1/p' > report.txt
+for kind in Host Lua Builtin VM Profiler Cut; do
+  grep -qix "$kind" report.txt || fail "reports know no $kind: $(cat report.txt)"
+  grep -qx "$kind" page.txt || fail "the page knows no $kind"
+done
+ok "kinds have the names of reports"

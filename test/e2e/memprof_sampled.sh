@@ -68,7 +68,8 @@ done
 # Whatever is sampled anew when it is reallocated, the figures add up, and each is
 # marked as an estimate.
 cat > grow.lua << 'EOF'
-misc.memprof.start{path = "grow.ljp", sample = 16384}
+misc.memprof.start{path = "grow.ljp", sample = not arg[1] and 16384 or nil,
+  every = arg[1] and true}
 local kept = {}
 for i = 1, 4000 do
   local t = {}
@@ -90,4 +91,18 @@ read -r made made_bytes freed freed_bytes live live_bytes < sums.txt ||
 "$BUILD_DIR/bin/ljprof" diff --view alloc grow.ljp grow.ljp > diff.txt
 [ "$(grep -c ", ~$made allocations" diff.txt)" -eq 2 ] ||
   fail "diff counts something else: $(cat diff.txt)"
+
+# Reallocations are scaled, too: their estimate is far less than twice off.
+reallocs() {
+  "$BUILD_DIR/bin/ljprof" report --alloc --json grow.ljp |
+    sed -n '1s/.*"realloc_events":\([0-9]*\).*/\1/p'
+}
+about=$(reallocs)
+"$BUILD_DIR/bin/luajit" grow.lua every || fail "every event"
+truth=$(reallocs)
+[ "$truth" -gt 10000 ] || fail "only $truth reallocations"
+if [ $((about * 2)) -lt "$truth" ] || [ "$about" -gt $((truth * 2)) ]; then
+  fail "$about reallocations, in truth $truth"
+fi
+ok "$about reallocations, in truth $truth"
 ok "estimates add up: $made objects allocated, $freed freed, $live live"
