@@ -98,13 +98,15 @@ static enum fold_what fold_classify(const struct fold *fold,
   }
 }
 
-/* Whether the frame is a C function that the FFI calls, not a part of the FFI.
-** (A host may have the VM linked into the module of its own functions.) */
-static bool fold_is_foreign(const struct fold *fold,
+/* Whether the frame is a C function that the FFI calls, not a part of the FFI:
+** none is inlined into the FFI's code. by: what calls it. (A host may have the VM
+** linked into the module of its own functions.) */
+static bool fold_is_foreign(const struct fold *fold, enum fold_what by,
                             const struct ljp_profile_frame *f)
 {
   struct ljp_str name = ljp_profile_str(fold->p, f->name);
-  if (f->kind != LJP_FRAME_HOST)
+  if (f->kind != LJP_FRAME_HOST || f->flags & LJP_PROFILE_INLINED_C ||
+      (by == FOLD_FFI && fold->is_vm[f->module]))
     return false;
   return f->name ? !fold_starts(name, "lj_") && !fold_starts(name, "ccall_")
                  : f->module && !fold->is_vm[f->module];
@@ -171,7 +173,7 @@ static enum ljp_status fold_node(struct fold *fold, uint32_t i)
         fold_classify(fold, at) == FOLD_FFI && /* Rare: no table is needed. */
         (fold->what[called_by] == FOLD_FFI ||
          fold->what[called_by] == FOLD_CALLER) &&
-        fold_is_foreign(fold, f)) {
+        fold_is_foreign(fold, fold->what[called_by], f)) {
       uint32_t caller = p->nodes[parent].parent;
       return fold_add_c(p, caller ? caller : parent, f, node);
     }

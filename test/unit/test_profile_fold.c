@@ -24,6 +24,8 @@ enum {
   AUXSORT = 0x160,
   CCALL = 0x170,
   CCALL_ARGS = 0x180,
+  CTYPE = 0x190,
+  CTYPE_INLINED = 0x1a0,
   WORK = 0x200,
   HELPER = 0x210,
   QSORT = 0x220
@@ -43,6 +45,8 @@ static void symbols(void)
              {LIBVM, AUXSORT, "auxsort"},
              {LIBVM, CCALL, "lj_ccall_func"},
              {LIBVM, CCALL_ARGS, "ccall_set_args"},
+             {LIBVM, CTYPE, "ctype_raw"},
+             {LIBVM, CTYPE_INLINED, "ctype_raw"},
              {LIBMINE, WORK, "work"},
              {LIBMINE, HELPER, "helper"},
              {LIBMINE, QSORT, "qsort"}};
@@ -50,6 +54,7 @@ static void symbols(void)
     symbol(all[i].module, all[i].address, 0, all[i].name);
     symbol(all[i].module, all[i].address + 1, 0, all[i].name);
   }
+  symbol(LIBVM, CTYPE_INLINED, 1, "lj_ccall_func");
 }
 
 /* Begins a stream; returns the stack of a host that calls Lua. */
@@ -169,17 +174,22 @@ static void a_function_of_the_ffi_is_one_frame(void **state)
     uint64_t vm = frame(call, LJP_FRAME_VM, LIBVM, BC_ADD);
     uint64_t glue = frame(call, LJP_FRAME_HOST, LIBVM, CCALL + 1);
     uint64_t args = frame(glue, LJP_FRAME_HOST, LIBVM, CCALL_ARGS);
+    uint64_t ctype = frame(call, LJP_FRAME_HOST, LIBVM, CTYPE);
+    uint64_t inlined = frame(call, LJP_FRAME_HOST, LIBVM, CTYPE_INLINED);
     uint64_t sort = frame(glue, LJP_FRAME_HOST, LIBMINE, QSORT + 1);
     uint64_t helper = frame(sort, LJP_FRAME_HOST, LIBMINE, HELPER + 1);
     uint64_t g = frame(helper, LJP_FRAME_LUA, G, 21);
     uint64_t compiled = frame(call, LJP_FRAME_HOST, LIBMINE, QSORT);
     sample(vm, 2);
     sample(args, 3);
+    sample(ctype, 13);
+    sample(inlined, 17);
     sample(helper, 5);
     sample(g, 7);
     sample(compiled, 11);
     struct ljp_profile *p = finish_folded();
-    assert_int_equal(count_at(p, "f a.lua:10;ffi.meta.__call"), 2 + 3);
+    assert_int_equal(count_at(p, "f a.lua:10;ffi.meta.__call"),
+                     2 + 3 + 13 + 17);
     assert_int_equal(count_at(p, named ? "f a.lua:10;qsort"
                                        : "f a.lua:10;(function of mine.so)"),
                      5 + 11);
