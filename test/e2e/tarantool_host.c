@@ -169,11 +169,28 @@ static void memory(lua_State *L, const char *path)
   CHECK(!luaM_memprof_isrunning() && context.stops == 1);
 }
 
+/* Makes strings until their index has grown (and the old one is freed), so that
+** it has room for more. */
+static void grow_index(lua_State *L)
+{
+  struct luam_Metrics a, b;
+  char name[32];
+  int n = 0;
+  luaM_metrics(L, &a);
+  do {
+    int len = snprintf(name, sizeof name, "string %d", n++);
+    lua_pushlstring(L, name, (size_t)len);
+    lua_pop(L, 1);
+    luaM_metrics(L, &b);
+  } while (b.gc_freed == a.gc_freed);
+}
+
 static void metrics(lua_State *L)
 {
   struct luam_Metrics a, b;
   lua_gc(L, LUA_GCCOLLECT, 0);
   lua_gc(L, LUA_GCSTOP, 0);
+  grow_index(L);
   lua_pushstring(L, "exists");
   luaM_metrics(L, &a);
   lua_pushstring(L, "exists");
