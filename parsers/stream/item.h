@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "parsers/base/str.h"
-#include "src/base/format.h"
+#include "src/base/heap_format.h"
 
 /* A counted list of pairs of numbers, still encoded. ljp_pairs_next() walks
 ** it. */
@@ -135,6 +135,18 @@ struct ljp_pairs {
 #define LJP_FIELDS_SEGMENT_END(F) F(T, time_ns, DEC) F(U, next, DEC)
 #define LJP_FIELDS_END(F)                                                      \
   F(T, time_ns, DEC) F(U, status, STATUS) F(U, error, DEC) F(STR, reason, TEXT)
+#define LJP_FIELDS_HEAP(F)                                                     \
+  F(T, time_ns, DEC)                                                           \
+  F(U, snapshot, DEC)                                                          \
+  F(U, vm, DEC)                                                                \
+  F(U, taken, HEAP_TAKEN)                                                      \
+  F(U, heap_bytes, DEC)                                                        \
+  F(U, phase, GC_PHASE)                                                        \
+  F(U, text_limit, DEC)                                                        \
+  F(U, slot_bytes, DEC) F(U, node_bytes, DEC)
+#define LJP_FIELDS_HEAP_END(F)                                                 \
+  F(T, time_ns, DEC)                                                           \
+  F(U, snapshot, DEC) F(U, objects, DEC) F(U, refs, DEC) F(U, bytes, DEC)
 
 /* The flat records: tag, member of the item's union. */
 #define LJP_FLAT_LIST(_)                                                       \
@@ -165,7 +177,9 @@ struct ljp_pairs {
   _(EPOCH, epoch)                                                              \
   _(TOTALS, totals)                                                            \
   _(SEGMENT_END, segment_end)                                                  \
-  _(END, end)
+  _(END, end)                                                                  \
+  _(HEAP, heap)                                                                \
+  _(HEAP_END, heap_end)
 
 #define LJP_CTYPE_U uint64_t
 #define LJP_CTYPE_U1 uint64_t
@@ -211,6 +225,23 @@ struct ljp_rec_mem {
   uint64_t stack, vm, weight;
   uint8_t op, state;
   uint8_t type, flags; /* enum ljp_mem_type, enum ljp_mem_flag. */
+};
+
+/* An object of a heap snapshot (RFC 7). Type NONE: one that came before, whose
+** references continue. */
+struct ljp_rec_object {
+  uint64_t snapshot, address, bytes;
+  uint64_t numbers[LJP_HEAP_MAX_NUMBERS];
+  struct ljp_str text;
+  uint8_t type, flags; /* enum ljp_mem_type, enum ljp_heap_flag. */
+};
+
+/* A reference of the object before. key: of a FIELD, else 0. */
+struct ljp_rec_ref {
+  uint64_t snapshot, object;
+  uint64_t number, key, target;
+  struct ljp_str name;
+  uint8_t how, flags; /* enum ljp_heap_how; LJP_HEAP_WEAK, LJP_HEAP_WEAK_KEY. */
 };
 
 /* A whole block. */
@@ -262,7 +293,8 @@ struct ljp_gap {
   _(NODE_PARENT, 8, "stack node whose parent does not come before it")         \
   _(FRAMING, 9, "record that does not fit its block")                          \
   _(TABLE, 10, "definition beyond the reader's memory limit")                  \
-  _(TOTALS, 11, "count of events that does not match the stream")
+  _(TOTALS, 11, "count of events that does not match the stream")              \
+  _(ADDRESS, 12, "address of an object that cannot be")
 
 enum ljp_bad_reason {
 #define LJP_X(name, number, text) LJP_BAD_##name = number,
@@ -306,7 +338,8 @@ enum ljp_item_kind {
   LJP_ITEM_GAP,
   LJP_ITEM_BAD,
   LJP_ITEM_UNKNOWN,
-  LJP_ITEM_FINISH
+  LJP_ITEM_FINISH,
+  LJP_ITEM_REF /* Of an object, in a heap snapshot. */
 };
 
 struct ljp_item {
@@ -320,6 +353,8 @@ struct ljp_item {
     struct ljp_rec_node node;     /* NODES: one at a time. */
     struct ljp_rec_sample sample; /* SAMPLES: likewise. */
     struct ljp_rec_mem mem;       /* MEM: likewise. */
+    struct ljp_rec_object object; /* OBJECTS: likewise. */
+    struct ljp_rec_ref ref;       /* LJP_ITEM_REF. */
     struct ljp_gap gap;
     struct ljp_bad bad;
     struct ljp_unknown unknown;

@@ -31,6 +31,9 @@ NAMES(, ljp_name_bad, LJP_BAD_LIST)
 NAMES(, ljp_name_loss, LJP_LOSS_LIST)
 NAMES(, ljp_name_unsampled, LJP_UNSAMPLED_LIST)
 NAMES(, ljp_name_exact, LJP_EXACT_LIST)
+NAMES(, ljp_name_heap_flag, LJP_HEAP_FLAG_LIST)
+NAMES(, ljp_name_heap_root, LJP_HEAP_ROOT_LIST)
+NAMES(static, names_heap_taken, LJP_HEAP_TAKEN_LIST)
 NAMES(static, names_timer, LJP_TIMER_LIST)
 NAMES(static, names_producer, LJP_PRODUCER_LIST)
 NAMES(static, names_gc_phase, LJP_GC_PHASE_LIST)
@@ -60,11 +63,33 @@ const char *ljp_name_frame_kind(uint64_t kind)
   return NULL;
 }
 
+const char *ljp_name_heap_how(uint64_t how)
+{
+  switch (how) {
+#define LJP_X(name, number, shape, text) NAME(name, number, text)
+    LJP_HEAP_HOW_LIST(LJP_X)
+#undef LJP_X
+  }
+  return NULL;
+}
+
+const char *ljp_name_heap_number(uint64_t type, unsigned index)
+{
+#define LJP_X(name, count, a, b, c)                                            \
+  if (type == LJP_MEM_TYPE_##name && index < count)                            \
+    return index == 0 ? a : index == 1 ? b : c;
+  LJP_HEAP_NUMBERS_LIST(LJP_X)
+#undef LJP_X
+  return NULL;
+}
+
 const char *ljp_name_shown(enum ljp_show show, uint64_t number)
 {
   switch (show) {
   case LJP_SHOW_RECORD:
     return ljp_name_record(number);
+  case LJP_SHOW_HEAP_TAKEN:
+    return names_heap_taken(number);
   case LJP_SHOW_PRODUCER:
     return names_producer(number);
   case LJP_SHOW_VMSTATE:

@@ -16,6 +16,11 @@ const char *ljp_name_vmstate(uint64_t state);
 const char *ljp_name_mem_op(uint64_t op);
 const char *ljp_name_mem_type(uint64_t type);
 const char *ljp_name_mem_flag(uint64_t one_bit);
+const char *ljp_name_heap_how(uint64_t how);
+const char *ljp_name_heap_flag(uint64_t one_bit);
+const char *ljp_name_heap_root(uint64_t root);
+/* The index-th number of an object of a type; NULL: it has no such number. */
+const char *ljp_name_heap_number(uint64_t type, unsigned index);
 const char *ljp_name_gap(uint64_t reason);
 const char *ljp_name_bad(uint64_t reason);
 const char *ljp_name_loss(uint64_t reason);

@@ -221,9 +221,34 @@ static NOINLINE enum ljp_status reader_next_node(struct ljp_reader *r)
                                   : reader_fail(r, status);
 }
 
+static NOINLINE enum ljp_status reader_next_slow(struct ljp_reader *r);
+
+/* The next object or reference of a heap snapshot. The end of an object's
+** references is no item. */
+static NOINLINE enum ljp_status reader_next_object(struct ljp_reader *r)
+{
+  do {
+    enum ljp_bad_reason bad =
+        ljp_heap_decode(&r->heap, &r->body, r->body_end, &r->item);
+    if (LJP_UNLIKELY(bad))
+      return reader_end_many(r, bad);
+  } while (r->item.what == LJP_ITEM_BLOCK && r->body < r->body_end);
+  if (r->body == r->body_end && ljp_heap_decode_end(&r->heap)) {
+    r->finding = true;
+    r->bad = reader_make_bad(r, LJP_REC_OBJECTS, LJP_BAD_SHORT);
+  }
+  if (r->item.what == LJP_ITEM_BLOCK)
+    return reader_next_slow(r);
+  r->tally.read[LJP_REC_OBJECTS] += r->item.what == LJP_REC_OBJECTS &&
+                                    r->item.u.object.type != LJP_MEM_TYPE_NONE;
+  return LJP_OK;
+}
+
 static inline enum ljp_status reader_next_of_many(struct ljp_reader *r)
 {
   switch (r->many) {
+  case LJP_REC_OBJECTS:
+    return reader_next_object(r);
   case LJP_REC_SAMPLES:
     return reader_next_sample(r);
   case LJP_REC_MEM:
@@ -302,6 +327,17 @@ static enum ljp_status reader_next_record(struct ljp_reader *r, bool *got)
     e->what = r->many = (unsigned)tag;
     if (tag != LJP_REC_NODES)
       e->time_ns = block->head.time_ns;
+    *got = false;
+    return LJP_OK;
+  }
+  if (tag == LJP_REC_OBJECTS) {
+    enum ljp_bad_reason begun =
+        ljp_heap_decode_begin(&r->heap, &r->body, r->body_end);
+    if (begun) {
+      reader_take_bad(r, reader_make_bad(r, tag, begun));
+      return LJP_OK;
+    }
+    e->what = r->many = LJP_REC_OBJECTS;
     *got = false;
     return LJP_OK;
   }

@@ -11,6 +11,7 @@
 #define LJP_PARSERS_READER_H
 
 #include "parsers/stream/blocks.h"
+#include "parsers/stream/heap_decode.h"
 #include "parsers/stream/item.h"
 #include "parsers/stream/model.h"
 #include "parsers/stream/input.h"
@@ -32,8 +33,9 @@ struct ljp_reader {
 
   const uint8_t *record, *body, *body_end; /* The record being read. */
   const uint8_t *payload_end;              /* Of its block. */
-  unsigned many; /* Its tag if it yields many items; else 0. */
-  bool finding;  /* `bad` is the item after the one returned last. */
+  unsigned many;                /* Its tag if it yields many items; else 0. */
+  struct ljp_heap_decoder heap; /* Of the OBJECTS record being read. */
+  bool finding; /* `bad` is the item after the one returned last. */
   struct ljp_bad bad;
   bool gap_behind;        /* The newest gap is after the newest block. */
   bool done;              /* Nothing more is read. */

@@ -10,7 +10,7 @@
 #include "parsers/stream/item.h"
 #include "src/base/status.h"
 
-#define LJP_TALLY_TAGS 64u
+#define LJP_TALLY_TAGS LJP_RECORD_TAGS
 #define LJP_TALLY_MAX_KEYS 65536u
 
 struct ljp_tally_loss {

@@ -79,7 +79,13 @@ struct ljp_block_head {
   _(EPOCH, 48, "epoch", 0)                                                     \
   _(TOTALS, 49, "totals", 0)                                                   \
   _(SEGMENT_END, 50, "segment-end", 0)                                         \
-  _(END, 51, "end", 0)
+  _(END, 51, "end", 0)                                                         \
+  _(HEAP, 64, "heap", 0)                                                       \
+  _(OBJECTS, 65, "objects", 0)                                                 \
+  _(HEAP_END, 66, "heap-end", 0)
+
+/* Tables of records by tag have this size. */
+#define LJP_RECORD_TAGS 80u
 
 enum ljp_record {
 #define LJP_X(name, number, text, event) LJP_REC_##name = number,

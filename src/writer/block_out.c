@@ -86,7 +86,7 @@ enum ljp_status ljp_block_out_write(struct ljp_block_out *out,
     out->seq++;
     out->epoch_bytes += LJP_BLOCK_HEAD_BYTES + len;
   }
-  for (int i = 0; i < 64; i++)
+  for (unsigned i = 0; i < LJP_RECORD_TAGS; i++)
     *(out->status ? &out->unwritten : &out->totals[i]) += b->events_in_block[i];
   ljp_builder_reset(b, b->producer);
   return out->status;

@@ -19,8 +19,8 @@ struct ljp_block_out {
   uint32_t epoch;
   uint32_t segment;
   uint64_t epoch_bytes; /* Before compression: what a reader will hold. */
-  uint64_t totals[64];  /* Events by tag in all blocks so far. */
-  uint64_t unwritten;   /* Events in blocks that could not be written. */
+  uint64_t totals[LJP_RECORD_TAGS]; /* Events by tag in all blocks so far. */
+  uint64_t unwritten; /* Events in blocks that could not be written. */
   enum ljp_status status;
 };
 

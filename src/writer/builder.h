@@ -42,7 +42,7 @@ struct ljp_builder {
   uint64_t last_time, last_stack, last_address, last_size, last_weight;
   uint32_t last_vm;
   uint8_t last_state, last_what;
-  uint64_t events_in_block[64]; /* By tag; for TOTALS. */
+  uint64_t events_in_block[LJP_RECORD_TAGS]; /* By tag; for TOTALS. */
 };
 
 enum ljp_status ljp_builder_init(struct ljp_builder *b);

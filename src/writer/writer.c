@@ -269,6 +269,36 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
   return w->out.status;
 }
 
+/* before: the error that the writer has met; 0: none. */
+static void writer_put_end(struct ljp_writer *w, enum ljp_status before,
+                           enum ljp_status status, int error,
+                           const char *reason)
+{
+  ljp_builder_reset(&w->builder, 0);
+  w->out.status = LJP_OK;
+  for (struct ljp_source *s = w->sources; s; s = s->next) {
+    if (before) { /* The LOSS records written last may be in a lost block. */
+      memset(s->lost, 0, sizeof s->lost);
+      s->overruns = 0;
+    }
+    writer_put_losses(w, s);
+  }
+  ljp_writer_put_totals(w);
+  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
+  ljp_body_u(b, status);
+  ljp_body_u(b, (uint64_t)error);
+  ljp_body_str(b, reason, strlen(reason), 256);
+  ljp_writer_put_event(w, LJP_REC_END);
+  ljp_writer_put_block(w, 0);
+}
+
+enum ljp_status ljp_writer_put_end(struct ljp_writer *w)
+{
+  if (!w->out.status)
+    writer_put_end(w, LJP_OK, LJP_OK, 0, "");
+  return w->out.status;
+}
+
 enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
                                int error, const char *reason)
 {
@@ -287,22 +317,7 @@ enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
     enum ljp_status closed = ljp_sink_close(w->sink);
     return w->out.status ? w->out.status : closed;
   }
-  ljp_builder_reset(&w->builder, 0);
-  w->out.status = LJP_OK;
-  for (struct ljp_source *s = w->sources; s; s = s->next) {
-    if (before) { /* The LOSS records written last may be in a lost block. */
-      memset(s->lost, 0, sizeof s->lost);
-      s->overruns = 0;
-    }
-    writer_put_losses(w, s);
-  }
-  ljp_writer_put_totals(w);
-  struct ljp_body *b = ljp_writer_timed_body(w, w->now_ns);
-  ljp_body_u(b, status);
-  ljp_body_u(b, (uint64_t)error);
-  ljp_body_str(b, reason, strlen(reason), 256);
-  ljp_writer_put_event(w, LJP_REC_END);
-  ljp_writer_put_block(w, 0);
+  writer_put_end(w, before, status, error, reason);
   if (before) { /* The error holds even if END was written. */
     w->out.status = before;
     w->sink->error = before_error;

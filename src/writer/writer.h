@@ -82,6 +82,9 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w);
 enum ljp_status ljp_writer_end(struct ljp_writer *w, enum ljp_status status,
                                int error, const char *reason);
 
+/* Writes TOTALS and END; the sink stays open. Only if nothing has failed. */
+enum ljp_status ljp_writer_put_end(struct ljp_writer *w);
+
 /* Whole bytes in the current file segment. */
 uint64_t ljp_writer_bytes(const struct ljp_writer *w);
 

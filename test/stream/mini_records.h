@@ -33,9 +33,9 @@ struct mini {
   uint64_t epoch_bytes,
       most_epoch_bytes; /* Raw; `most` is the largest epoch's. */
   bool have_seq, clean, segment_end;
-  uint64_t records[64]; /* Records by tag. */
-  uint64_t events[64];  /* Single events by tag, as TOTALS counts them. */
-  uint64_t lost[16];    /* The last LOSS by reason, summed over producers. */
+  uint64_t records[LJP_RECORD_TAGS]; /* Records by tag. */
+  uint64_t events[64]; /* Single events by tag, as TOTALS counts them. */
+  uint64_t lost[16];   /* The last LOSS by reason, summed over producers. */
   uint64_t lost_of[64][16];
   uint64_t unsampled[16]; /* Time by reason. */
   uint64_t cpu_ns;        /* That the process has used. */

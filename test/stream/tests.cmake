@@ -16,6 +16,9 @@ ljp_unit_test(test_intern ljp_stream)
 ljp_unit_test(test_writer ljp_stream)
 ljp_unit_test(test_writer_protos ljp_stream)
 ljp_unit_test(test_ljm ljp_stream ljp_parsers)
+ljp_unit_test(test_heap ljp_stream ljp_parsers)
+target_compile_definitions(test_heap PRIVATE
+  LJP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 ljp_unit_test(test_elf_functions ljp_stream)
 
 # Two libraries to load and unload.

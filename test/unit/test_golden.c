@@ -68,7 +68,7 @@ static void every_record_type_is_in_it_and_the_totals_agree(void **state)
   (void)state;
   struct mini *m = read_golden("every-record.ljp", true);
 #define LJP_X(name, number, text, event)                                       \
-  if (!m->records[number] && number != LJP_REC_SEGMENT_END &&                  \
+  if (number < 64 && !m->records[number] && number != LJP_REC_SEGMENT_END &&   \
       number != LJP_REC_SYMBOL)                                                \
     fail_msg("no %s", text);
   LJP_RECORD_LIST(LJP_X)

@@ -19,17 +19,18 @@ static const uint64_t flat[] = {
 };
 enum { FLAT = sizeof flat / sizeof *flat };
 
-static void all_but_three_records_are_flat(void **state)
+static void all_but_four_records_are_flat(void **state)
 {
   (void)state;
   unsigned all = 0, count;
 #define LJP_X(name, number, text, event) all++;
   LJP_RECORD_LIST(LJP_X)
 #undef LJP_X
-  assert_int_equal(FLAT + 3, all);
+  assert_int_equal(FLAT + 4, all);
   for (int i = 0; i < FLAT; i++)
     assert_non_null(ljp_record_fields(flat[i], &count));
   assert_null(ljp_record_fields(LJP_REC_SAMPLES, &count));
+  assert_null(ljp_record_fields(LJP_REC_OBJECTS, &count));
   assert_null(ljp_record_fields(0, &count));
   assert_null(ljp_record_fields(UINT64_MAX, &count));
 }
@@ -272,7 +273,7 @@ static void a_count_larger_than_its_record_is_malformed(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_but_three_records_are_flat),
+      cmocka_unit_test(all_but_four_records_are_flat),
       cmocka_unit_test(each_flat_record_comes_back),
       cmocka_unit_test(what_newer_versions_append_is_ignored),
       cmocka_unit_test(each_flat_record_cut_anywhere_is_malformed),

@@ -179,6 +179,45 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
   dump_stack(show, &reader->model, m->stack);
 }
 
+static void dump_object(struct ljp_shower *show, const struct ljp_item *item)
+{
+  const struct ljp_rec_object *o = &item->u.object;
+  const char *name;
+  ljp_show_number(show, "snapshot", o->snapshot);
+  ljp_show_address(show, "address", o->address);
+  ljp_show_listed(show, "type", ljp_name_mem_type(o->type), o->type);
+  for (unsigned bit = LJP_HEAP_DEAD; bit <= LJP_HEAP_RUNNING; bit *= 2)
+    if (o->flags & bit)
+      ljp_show_bool(show, ljp_name_heap_flag(bit), true);
+  ljp_show_number(show, "bytes", o->bytes);
+  for (unsigned i = 0; (name = ljp_name_heap_number(o->type, i)); i++)
+    ljp_show_number(show, name, o->numbers[i]);
+  if (ljp_heap_has_text(o->type))
+    ljp_show_string(show, "text", o->text);
+}
+
+static void dump_ref(struct ljp_shower *show, const struct ljp_item *item)
+{
+  const struct ljp_rec_ref *ref = &item->u.ref;
+  ljp_show_address(show, "object", ref->object);
+  ljp_show_listed(show, "how", ljp_name_heap_how(ref->how), ref->how);
+  if (ref->how == LJP_HEAP_HOW_ROOT)
+    ljp_show_listed(show, "root", ljp_name_heap_root(ref->number), ref->number);
+  else if (ref->how == LJP_HEAP_HOW_INTEGER)
+    ljp_show_signed(show, "number", (int64_t)ref->number);
+  else if (ljp_heap_shape(ref->how) == LJP_HEAP_SHAPE_TEXT)
+    ljp_show_string(show, "name", ref->name);
+  else if (ref->how == LJP_HEAP_HOW_FIELD)
+    ljp_show_address(show, "key", ref->key);
+  else if (ljp_heap_shape(ref->how) != LJP_HEAP_SHAPE_PLAIN)
+    ljp_show_number(show, "number", ref->number);
+  if (ref->flags & LJP_HEAP_WEAK)
+    ljp_show_bool(show, "weak", true);
+  if (ref->flags & LJP_HEAP_WEAK_KEY)
+    ljp_show_bool(show, "weak_key", true);
+  ljp_show_address(show, "target", ref->target);
+}
+
 /* Printed like other flat records, but the stack comes last and with frames. */
 static void dump_trace_event(struct ljp_shower *show,
                              const struct ljp_reader *reader,
@@ -249,6 +288,10 @@ static const char *dump_type(unsigned what)
     return "sample";
   case LJP_REC_NODES:
     return "node";
+  case LJP_REC_OBJECTS:
+    return "object";
+  case LJP_ITEM_REF:
+    return "ref";
   case LJP_ITEM_BLOCK:
     return "block";
   case LJP_ITEM_GAP:
@@ -299,6 +342,12 @@ void ljp_dump_item(struct ljp_print *out, const struct ljp_reader *reader,
     break;
   case LJP_REC_MEM:
     dump_mem(&show, reader, item);
+    break;
+  case LJP_REC_OBJECTS:
+    dump_object(&show, item);
+    break;
+  case LJP_ITEM_REF:
+    dump_ref(&show, item);
     break;
   case LJP_REC_TRACE_EVENT:
     dump_trace_event(&show, reader, item);

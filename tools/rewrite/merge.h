@@ -23,6 +23,7 @@ struct ljp_merge_input {
 /* What a rewritten input had that the output does not have. */
 struct ljp_merge_left_out {
   uint64_t gaps, gap_bytes, bad, unknown;
+  uint64_t snapshots;
 };
 
 struct ljp_merge {

@@ -122,6 +122,14 @@ static void sessions_note_left_out(struct ljp_merge *m, const char *path)
 {
   char text[4096 + 200];
   const struct ljp_merge_left_out *left = &m->left_out;
+  if (left->snapshots) {
+    sessions_begin_own_block(m);
+    snprintf(text, sizeof text,
+             "%.4000s: left out: %" PRIu64
+             " heap snapshots; 'ljprof heap' reads them in that file",
+             path, left->snapshots);
+    sessions_note(m, LJP_NOTE_WARNING, text);
+  }
   if (!left->gap_bytes && !left->bad && !left->unknown)
     return;
   sessions_begin_own_block(m);
@@ -163,6 +171,13 @@ static int sessions_rewrite(struct ljp_merge *m,
       break;
     case LJP_ITEM_UNKNOWN:
       m->left_out.unknown++;
+      break;
+    case LJP_REC_HEAP:
+      m->left_out.snapshots++;
+      break;
+    case LJP_REC_OBJECTS:
+    case LJP_ITEM_REF:
+    case LJP_REC_HEAP_END:
       break;
     case LJP_REC_TOTALS:
       if (first && m->map.session)
