@@ -1,0 +1,22 @@
+/*
+** The walk over a VM's heap for a snapshot: every object, every byte that the
+** VM counts, every reference. It only reads: no object is made, marked or
+** moved, whatever phase the collector is in. It neither allocates nor recurses,
+** so it may run in a copy of the process.
+**
+** On the VM's own thread in ordinary code, or in a copy that this thread has
+** made.
+*/
+#ifndef LJP_GUEST_SNAPSHOT_H
+#define LJP_GUEST_SNAPSHOT_H
+
+#include "src/base/heap_out.h"
+
+struct lua_State;
+
+void ljp_guest_snapshot_head(struct lua_State *L, struct ljp_heap_head *head);
+
+/* Calls out for each object. false: out has refused a call. */
+bool ljp_guest_snapshot(struct lua_State *L, struct ljp_heap_out *out);
+
+#endif
