@@ -10,6 +10,7 @@
 
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/output_options.h"
+#include "profilers/api/snapshot_lua.h"
 #include "profilers/session/side_run.h"
 
 /* -- Options --------------------------------------------------------------- */
@@ -239,4 +240,5 @@ const luaL_Reg ljp_memprof_functions[] = {{"start", memprof_start},
                                           {"stop", memprof_stop},
                                           {"status", ljp_memprof_push_status},
                                           {"mark", memprof_mark},
+                                          {"snapshot", ljp_memprof_snapshot},
                                           {NULL, NULL}};

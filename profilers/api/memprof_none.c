@@ -36,11 +36,10 @@ static int memprof_none_lua(lua_State *L)
   return 3;
 }
 
-const luaL_Reg ljp_memprof_functions[] = {{"start", memprof_none_lua},
-                                          {"stop", memprof_none_lua},
-                                          {"status", memprof_none_lua},
-                                          {"mark", memprof_none_lua},
-                                          {NULL, NULL}};
+const luaL_Reg ljp_memprof_functions[] = {
+    {"start", memprof_none_lua},    {"stop", memprof_none_lua},
+    {"status", memprof_none_lua},   {"mark", memprof_none_lua},
+    {"snapshot", memprof_none_lua}, {NULL, NULL}};
 
 const luaL_Reg ljp_profile_functions[] = {{"start", memprof_none_lua},
                                           {"stop", memprof_none_lua},

@@ -14,6 +14,7 @@ enum ljp_option_place {
   LJP_PLACE_PROFILE,     /* misc.profile.start{} */
   LJP_PLACE_CPU_PART,    /* misc.profile.start{cpu = {}} */
   LJP_PLACE_MEMORY_PART, /* misc.profile.start{memory = {}} */
+  LJP_PLACE_SNAPSHOT,    /* misc.memprof.snapshot{} */
 };
 
 /* Writes where an option belongs that is not known in this place. False: it is
@@ -26,5 +27,7 @@ bool ljp_option_elsewhere(enum ljp_option_place here, const char *name,
 bool ljp_option_is_cpu(const char *name);
 bool ljp_option_is_memory(const char *name);
 bool ljp_option_is_session(const char *name);
+/* Of a heap snapshot; in snapshot_lua.c. */
+bool ljp_option_is_snapshot(const char *name);
 
 #endif

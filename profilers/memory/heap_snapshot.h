@@ -1,0 +1,31 @@
+/*
+** Heap snapshots of a VM (RFC 7): one at a time in a process. On the VM's own
+** thread, in ordinary code. The options are those of misc.memprof.snapshot().
+*/
+#ifndef LJP_HEAP_SNAPSHOT_H
+#define LJP_HEAP_SNAPSHOT_H
+
+#include "profilers/session/failure.h"
+#include "src/session/snapshot.h"
+
+struct lua_State;
+
+enum { LJP_HEAP_SNAPSHOT_TEXT = 64 /* bytes of each string, by default */ };
+
+struct ljp_heap_snapshot_options {
+  const char *path;
+  uint32_t text_limit;
+  bool in_place; /* make no copy of the process */
+  bool wait;     /* until the file is complete */
+};
+
+void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options);
+
+/* Without `wait` the program goes on while a copy of the process writes the
+** file, and *result tells only how it was begun. */
+enum ljp_status
+ljp_heap_snapshot(struct lua_State *L,
+                  const struct ljp_heap_snapshot_options *options,
+                  struct ljp_snapshot_result *result, struct ljp_failure *why);
+
+#endif
