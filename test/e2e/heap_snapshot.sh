@@ -47,12 +47,3 @@ done
 same "the exit code is the program's" 7 "${code:-0}"
 "$BUILD_DIR/bin/ljprof" check exit.ljp > check.txt || fail "$(cat check.txt)"
 ok "exit() waits for the copy"
-
-# As with vm.overcommit_memory=2 or a limit on processes: no copy can be made.
-if [ "$(id -u)" != 0 ]; then
-  (ulimit -u 1 && "$BUILD_DIR/bin/luajit" -e '
-    local r = assert(misc.memprof.snapshot{path = "place.ljp"})
-    print(r.taken, r.refused, r.bytes == r.heap_bytes)') > place.txt
-  same "without a copy it is taken in place" "place 11 true" \
-    "$(tr '\t' ' ' < place.txt)"
-fi
