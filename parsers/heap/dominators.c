@@ -1,0 +1,195 @@
+/*
+** See dominators.h. Nodes get numbers in the order of a depth-first search
+** (root 0), and from there on everything is in these numbers: a node's
+** dominator, its semidominator and its parent in the tree have smaller ones.
+*/
+#include "parsers/heap/dominators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/base/pages.h"
+#include "src/base/assert.h"
+
+#define NONE UINT32_MAX
+
+struct search {
+  const struct ljp_dominators_graph *graph;
+  uint32_t count;   /* Nodes that are reached. */
+  uint32_t *number; /* By node; NONE: not reached. */
+  uint32_t *node;   /* By number. */
+  uint32_t *parent; /* The same, in the tree; later: the dominator. */
+  uint32_t *link, *semi;
+  uint32_t *label;        /* number[], used again. */
+  uint32_t *stack;        /* Borrowed. */
+  uint32_t *first, *from; /* Edges backwards, by number. */
+};
+
+static bool search_counts(const struct ljp_dominators_graph *g, uint32_t edge)
+{
+  return !(g->how[edge] & g->ignored);
+}
+
+/* stack: the nodes on the way, by number; link: their next edges. */
+static void search_number(struct search *s)
+{
+  const struct ljp_dominators_graph *g = s->graph;
+  uint32_t depth = 1;
+  memset(s->number, 0xff, g->count * sizeof *s->number);
+  s->number[0] = s->node[0] = s->parent[0] = 0;
+  s->stack[0] = 0;
+  s->link[0] = g->first[0];
+  s->count = 1;
+  while (depth) {
+    uint32_t at = s->stack[depth - 1], node = s->node[at];
+    uint32_t edge = s->link[at], end = g->first[node + 1];
+    while (edge < end &&
+           (!search_counts(g, edge) || s->number[g->target[edge]] != NONE))
+      edge++;
+    s->link[at] = edge + 1;
+    if (edge >= end) {
+      depth--;
+      continue;
+    }
+    uint32_t target = g->target[edge], number = s->count++;
+    s->number[target] = number;
+    s->node[number] = target;
+    s->parent[number] = at;
+    s->link[number] = g->first[target];
+    s->stack[depth++] = number;
+  }
+}
+
+/* Edges backwards, between nodes that are reached. */
+static enum ljp_status search_turn_edges(struct search *s)
+{
+  const struct ljp_dominators_graph *g = s->graph;
+  s->first = ljp_pages_items((size_t)s->count + 2, sizeof *s->first);
+  if (!s->first)
+    return LJP_ERR_MEM;
+  uint32_t *next = s->first + 1;
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t i = 0; i < s->count; i++) {
+      uint32_t node = s->node[i];
+      for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
+        if (!search_counts(g, e))
+          continue;
+        uint32_t to = s->number[g->target[e]];
+        if (pass)
+          s->from[next[to]++] = i;
+        else
+          next[to + 1]++;
+      }
+    }
+    if (pass)
+      break;
+    /* next[i] becomes where the edges of i begin; filling moves it to their
+    ** end, which is first[i + 1]. */
+    for (uint32_t i = 0; i < s->count; i++)
+      next[i + 1] += next[i];
+    s->from = malloc(((size_t)next[s->count] + 1) * sizeof *s->from);
+    if (!s->from)
+      return LJP_ERR_MEM;
+  }
+  return LJP_OK;
+}
+
+/* The node with the least semidominator on the way from v up to, and without,
+** the first node below `linked`; the way gets shorter. */
+static uint32_t search_eval(struct search *s, uint32_t v, uint32_t linked)
+{
+  uint32_t depth = 0;
+  if (s->link[v] < linked)
+    return s->label[v];
+  while (s->link[v] >= linked) {
+    s->stack[depth++] = v;
+    v = s->link[v];
+  }
+  uint32_t above = v, best = s->label[v];
+  while (depth) {
+    v = s->stack[--depth];
+    s->link[v] = s->link[above];
+    if (s->semi[best] < s->semi[s->label[v]])
+      s->label[v] = best;
+    else
+      best = s->label[v];
+    above = v;
+  }
+  return s->label[v];
+}
+
+static void search_dominators(struct search *s)
+{
+  s->label = s->number; /* Nobody asks for a node's number any more. */
+  for (uint32_t i = 0; i < s->count; i++) {
+    s->link[i] = s->parent[i];
+    s->label[i] = s->semi[i] = i;
+  }
+  for (uint32_t i = s->count - 1; i > 0; i--) {
+    uint32_t least = s->parent[i];
+    for (uint32_t e = s->first[i]; e < s->first[i + 1]; e++) {
+      uint32_t from = s->from[e];
+      uint32_t semi = from <= i ? from : s->semi[search_eval(s, from, i + 1)];
+      if (semi < least)
+        least = semi;
+    }
+    s->semi[i] = least;
+  }
+  for (uint32_t i = 1; i < s->count; i++) {
+    uint32_t up = s->parent[i];
+    while (up > s->semi[i])
+      up = s->parent[up];
+    s->parent[i] = up;
+  }
+}
+
+static void search_fini(struct search *s)
+{
+  free(s->number);
+  free(s->node);
+  free(s->parent);
+  free(s->link);
+  free(s->semi);
+  free(s->first);
+  free(s->from);
+}
+
+static enum ljp_status search_init(struct search *s,
+                                   const struct ljp_dominators_graph *graph)
+{
+  uint32_t **const arrays[] = {&s->number, &s->node, &s->parent, &s->link,
+                               &s->semi};
+  *s = (struct search){.graph = graph};
+  for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    *arrays[i] = ljp_pages_items((size_t)graph->count + 1, sizeof **arrays[i]);
+    if (!*arrays[i])
+      return LJP_ERR_MEM;
+  }
+  return LJP_OK;
+}
+
+enum ljp_status ljp_dominators(const struct ljp_dominators_graph *graph,
+                               uint32_t *dominator, uint64_t *retained)
+{
+  struct search s;
+  ljp_assert(graph->count > 0);
+  enum ljp_status status = search_init(&s, graph);
+  s.stack = dominator; /* Its results come last. */
+  if (!status) {
+    search_number(&s);
+    status = search_turn_edges(&s);
+  }
+  if (!status) {
+    search_dominators(&s);
+    for (uint32_t i = 0; i < graph->count; i++)
+      dominator[i] = LJP_DOMINATED_BY_NONE;
+    dominator[0] = 0;
+    for (uint32_t i = s.count - 1; i > 0; i--) {
+      uint32_t node = s.node[i], up = s.node[s.parent[i]];
+      dominator[node] = up;
+      retained[up] += retained[node];
+    }
+  }
+  search_fini(&s);
+  return status;
+}
