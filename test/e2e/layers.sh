@@ -50,6 +50,7 @@ tools/shared          parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
 tools/advise          tools/shared parsers/* plain
 tools/export          tools/shared parsers/* plain
+tools/heap            tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/shared parsers/* plain
 tools/record          tools/shared parsers/* plain

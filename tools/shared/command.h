@@ -17,6 +17,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
   _(annotate, "show source lines with their share")                            \
+  _(heap, "show what a heap snapshot holds, and what keeps it alive")          \
   _(flame, "make a flame graph, as a page or a drawing")                       \
   _(diff, "compare two profiles")                                              \
   _(expect, "check a profile against budgets, for CI")                         \

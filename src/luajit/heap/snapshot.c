@@ -309,10 +309,10 @@ static bool snapshot_vm(struct ljp_heap_walk *w)
                                          .type = LJP_MEM_TYPE_OTHER};
   bool ok =
       w->out->object(w->out, &object) &&
-      snapshot_root(w, LJP_HEAP_ROOT_MAIN_THREAD, obj2gco(mainthread(g))) &&
       snapshot_root(w, LJP_HEAP_ROOT_GLOBALS, gcref(mainthread(g)->env)) &&
       ljp_heap_value(w, LJP_HEAP_HOW_ROOT, LJP_HEAP_ROOT_REGISTRY,
                      &g->registrytv) &&
+      snapshot_root(w, LJP_HEAP_ROOT_MAIN_THREAD, obj2gco(mainthread(g))) &&
       snapshot_root(w, LJP_HEAP_ROOT_RUNNING, obj2gco(w->current));
   for (int i = 0; ok && i < GCROOT_MAX; i++) {
     enum ljp_heap_root root = i <= GCROOT_MMNAME_LAST  ? LJP_HEAP_ROOT_NAMES
@@ -341,7 +341,8 @@ static bool snapshot_compiler(struct ljp_heap_walk *w)
 #endif
 
 #if LJ_HASFFI
-/* The names of C types are pinned strings. */
+/* The names of C types are pinned strings. The table of callbacks is held by
+** functions of the FFI library. */
 static bool snapshot_ctypes(struct ljp_heap_walk *w)
 {
   const CTState *cts = ctype_ctsG(w->g);
@@ -350,7 +351,9 @@ static bool snapshot_ctypes(struct ljp_heap_walk *w)
                                          .type = LJP_MEM_TYPE_CTYPE};
   if (!cts)
     return true;
-  bool ok = w->out->object(w->out, &object);
+  bool ok = w->out->object(w->out, &object) &&
+            (!cts->miscmap ||
+             snapshot_root(w, LJP_HEAP_ROOT_FFI, obj2gco(cts->miscmap)));
   for (CTypeID id = 0; ok && id < cts->top; id++)
     ok = ljp_heap_ref(w, LJP_HEAP_HOW_TYPE_NAME, id, gcref(cts->tab[id].name));
   return ok && w->out->object_end(w->out) &&

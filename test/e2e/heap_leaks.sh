@@ -1,0 +1,42 @@
+#!/bin/sh
+# Ten leaks of the kinds that people report (test/leaks): ljprof heap names the
+# holder in its first line, without a memory session and with one.
+. "$(dirname "$0")/lib.sh"
+ljprof=$BUILD_DIR/bin/ljprof
+
+for program in "$SOURCE_DIR"/test/leaks/*.lua; do
+  name=$(basename "$program" .lua)
+  holder=$(sed -n 's/^-- holder: //p' "$program")
+  [ -n "$holder" ] || fail "$name: no holder is named"
+  for session in '' 'misc.memprof.start{path = "memory.ljp"}'; do
+    "$BUILD_DIR/bin/luajit" -e "$session dofile('$program')
+      assert(misc.memprof.snapshot{path = '$name.ljp', gc = true, wait = true})
+      if misc.memprof.status().state == 'running' then misc.memprof.stop() end" ||
+      fail "$name: the program"
+    "$ljprof" heap "$name.ljp" > heap.txt || fail "$name: ljprof heap"
+    sed -n 4p heap.txt > first.txt
+    grep -qF -- "$holder" first.txt || fail "$name: $(cat heap.txt)"
+    grep -q 'B  .*  table {' first.txt || fail "$name: $(cat first.txt)"
+    "$ljprof" heap --json "$name.ljp" > heap.json
+    grep -q '"complete":true' heap.json || fail "$name: $(cat heap.json)"
+  done
+  ok "$name: $(sed 's/  */ /g' first.txt | cut -c 1-100)"
+done
+
+# What is wrong with a file is said.
+cp cache.ljp cut.ljp
+truncate -s -2000 cut.ljp
+"$ljprof" heap cut.ljp > heap.txt && fail "a damaged snapshot is no success"
+grep -q '^The snapshot is damaged: its end is missing' heap.txt ||
+  fail "$(cat heap.txt)"
+ok "a damaged snapshot is shown and reported"
+refuses "a file without a snapshot" 1 "it holds no heap snapshot" \
+  "$ljprof" heap memory.ljp
+"$ljprof" merge -o merged.ljp cache.ljp keys.ljp 2> err.txt || fail "merge"
+grep -q 'cache.ljp: left out: 1 heap snapshots' err.txt || fail "$(cat err.txt)"
+"$ljprof" check merged.ljp > check.txt || fail "merged: $(cat check.txt)"
+ok "merge says that it leaves snapshots out"
+refuses "a pipe" 1 "is not a regular file, but must be read twice" \
+  sh -c "cat cache.ljp | '$ljprof' heap -"
+refuses "not a stream" 1 "a Lua script, not a profile" "$ljprof" heap "$program"
+refuses "--top" 2 "a number from 1 to 1000, not '0'" "$ljprof" heap --top 0 x
