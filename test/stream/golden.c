@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "src/push/event.h"
+#include "src/writer/heap_writer.h"
 #include "src/writer/writer_impl.h"
 #include "test/stream/fixed_process.h"
 #include "test/stream/source.h"
@@ -319,6 +320,61 @@ static void vm_closed(const char *dir)
   close_golden(&g, true);
 }
 
+/* -- A heap snapshot: each type of object, each kind of reference --------- */
+
+static void put_refs(struct ljp_heap_out *out, uint64_t first)
+{
+#define LJP_X(name, how, shape, text)                                          \
+  if (LJP_HEAP_SHAPE_##shape == LJP_HEAP_SHAPE_PAIR)                           \
+    out->field(out, how | LJP_HEAP_WEAK_KEY, first + 8, first + 1000);         \
+  else if (LJP_HEAP_SHAPE_##shape == LJP_HEAP_SHAPE_TEXT)                      \
+    out->named(out, how, "name", 4, first + 1600);                             \
+  else if (how)                                                                \
+    out->ref(out, how | (how % 5 ? 0 : LJP_HEAP_WEAK),                         \
+             LJP_HEAP_SHAPE_##shape == LJP_HEAP_SHAPE_PLAIN ? 0 : how * 3,     \
+             first + how * 40);
+  LJP_HEAP_HOW_LIST(LJP_X)
+#undef LJP_X
+  for (unsigned i = 0; i < 200; i++)
+    out->ref(out, LJP_HEAP_HOW_ITEM, i, first + i % 50 * 40);
+}
+
+static void heap_snapshot(const char *dir)
+{
+  struct golden g;
+  struct ljp_heap_writer *h;
+  struct ljp_heap_sums sums;
+  const struct ljp_writer_options o = {0};
+  const struct ljp_heap_about about = {1, 1, LJP_HEAP_TAKEN_COPY, 16};
+  const struct ljp_heap_head head = {98765, 8, 24, LJP_GC_SWEEP};
+  const uint64_t first = UINT64_C(0x7f1234560000);
+  open_golden(&g, dir, "heap.ljp", &o);
+  define(&g);
+  round_once(&g);
+  ljp_writer_begin(g.w, now);
+  ljp_writer_add_info(g.w, "option.strings", "16");
+  ljp_writer_finish(g.w);
+  check(ljp_heap_writer_new(&h, g.w), "heap");
+  struct ljp_heap_out *out = ljp_heap_writer_begin(h, &about, &head, now);
+  for (unsigned i = 0; i < 50; i++) {
+    const struct ljp_heap_object object = {
+        .address = first + i * 40,
+        .bytes = 16 + i * 7,
+        .type = (uint8_t)(1 + i % 19),
+        .flags = (uint8_t)(i % 3 ? 0 : i * 5),
+        .numbers = {i, i * 300, UINT64_C(1) << i % 48},
+        .text = "contents of a string",
+        .text_bytes = i % 20};
+    out->object(out, &object);
+    if (i % 19 + 1 == LJP_MEM_TYPE_TABLE)
+      put_refs(out, first);
+    out->object_end(out);
+  }
+  check(ljp_heap_writer_end(h, now + 1000, &sums), "heap");
+  ljp_heap_writer_free(h);
+  close_golden(&g, true);
+}
+
 int main(int argc, char **argv)
 {
   if (argc != 2) {
@@ -334,5 +390,6 @@ int main(int argc, char **argv)
   rotated(argv[1]);
   small_table(argv[1]);
   vm_closed(argv[1]);
+  heap_snapshot(argv[1]);
   return 0;
 }

@@ -53,8 +53,8 @@ static void the_kept_files_are_what_is_written(void **state)
 #endif
   static const char *const names[] = {
       /* Not the compressed stream: its bytes depend on zstd's version. */
-      "every-record.ljp", "killed.ljp",      "rotated.ljp",  "rotated.ljp.s1",
-      "rotated.ljp.s2",   "small-table.ljp", "vm-closed.ljp"};
+      "every-record.ljp", "killed.ljp",      "rotated.ljp",   "rotated.ljp.s1",
+      "rotated.ljp.s2",   "small-table.ljp", "vm-closed.ljp", "heap.ljp"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char command[1200];
     snprintf(command, sizeof command, "cmp %s/%s %s/test/data/%s", dir,
