@@ -42,6 +42,21 @@ for jit in on off; do
   rm -f ./*.ljp dead
 done
 
+"$BUILD_DIR/bin/heap_host" 60 host.ljp > host.txt || fail "heap_host"
+"$BUILD_DIR/bin/ljprof" check host.ljp > check.txt || fail "$(cat check.txt)"
+ok "a host with threads and children does not notice the copies"
+
+# A limit on the size of files: an error, no signal, no half of a file.
+for place in true false; do
+  (ulimit -f 64 && "$BUILD_DIR/bin/luajit" -e "
+    local t = {} for i = 1, 50000 do t[i] = {} end
+    local r, message, number = misc.memprof.snapshot{
+      path = 'limit.ljp', wait = true, in_place = $place}
+    assert(r == nil and number == 27, message)") || fail "beyond the limit"
+  [ ! -e limit.ljp ] || fail "a file beyond the limit is left"
+done
+ok "a snapshot beyond the limit on files is refused"
+
 "$BUILD_DIR/bin/luajit" -e 'assert(misc.memprof.snapshot("exit.ljp")) os.exit(7)' ||
   code=$?
 same "the exit code is the program's" 7 "${code:-0}"
