@@ -16,7 +16,7 @@
 #include "src/base/block.h"
 #include "src/writer/heap_writer.h"
 #include "test/stream/fixed_process.h"
-#include "tools/heap/heap.h"
+#include "tools/heap/kinds.h"
 
 static struct {
   uint8_t data[1 << 20];
@@ -213,6 +213,43 @@ static void a_heap_has_its_retained_sizes_and_paths(void **unused)
   ljp_graph_fini(&g);
 }
 
+static void check_kind(const struct ljp_graph *g,
+                       const struct ljp_heap_kinds *kinds, const char *text,
+                       uint64_t objects, uint64_t own, uint64_t retained)
+{
+  for (uint32_t i = 0; i < kinds->count; i++) {
+    struct ljp_heap_text t = {.len = 0};
+    const struct ljp_heap_kind *kind = &kinds->list[i];
+    ljp_heap_kind_text(g, kind, &t);
+    if (strcmp(t.data, text) != 0)
+      continue;
+    assert_int_equal(kind->objects, objects);
+    assert_int_equal(kind->own, own);
+    assert_int_equal(kind->retained, retained);
+    return;
+  }
+  fail_msg("no kind %s", text);
+}
+
+static void objects_have_kinds(void **unused)
+{
+  (void)unused;
+  struct ljp_graph g;
+  struct ljp_heap_kinds kinds;
+  put_heap();
+  assert_int_equal(load(&g), LJP_OK);
+  assert_int_equal(ljp_heap_kinds_find(&g, &kinds), LJP_OK);
+  /* The cache, and garbage, which nothing retains. */
+  check_kind(&g, &kinds, "table of items", 2, 10 + 5, 10 + 7 + 30);
+  check_kind(&g, &kinds, "table with the metatable _G.cache", 1, 7, 7 + 30);
+  check_kind(&g, &kinds, "table {cache, a key}", 1, 100, 100 + 47 + 4169 + 65);
+  check_kind(&g, &kinds, "table of plain values, or empty", 2, 4003, 4000);
+  check_kind(&g, &kinds, "function app.lua:12", 1, 40, 4169);
+  check_kind(&g, &kinds, "string", 4, 30 + 31 + 32 + 33, 30 + 31 + 32 + 33);
+  ljp_heap_kinds_fini(&kinds);
+  ljp_graph_fini(&g);
+}
+
 /* -- Hostile records ------------------------------------------------------- */
 
 static uint32_t state;
@@ -248,6 +285,13 @@ static void spoiled_records_do_no_harm(void **unused)
     spoil();
     if (load(&g) == LJP_OK) {
       loaded++;
+      struct ljp_heap_kinds kinds;
+      assert_int_equal(ljp_heap_kinds_find(&g, &kinds), LJP_OK);
+      for (uint32_t i = 0; i < kinds.count; i++) {
+        struct ljp_heap_text text = {.len = 0};
+        ljp_heap_kind_text(&g, &kinds.list[i], &text);
+      }
+      ljp_heap_kinds_fini(&kinds);
       for (uint32_t i = 1; i < g.count; i++) {
         struct ljp_heap_text text = {.len = 0};
         ljp_heap_path(&g, i, &text);
@@ -266,6 +310,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_heap_has_its_retained_sizes_and_paths),
+      cmocka_unit_test(objects_have_kinds),
       cmocka_unit_test(spoiled_records_do_no_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 ** alive.
 */
 #include "tools/heap/heap.h"
+#include "tools/heap/kinds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char help[] =
     "be reached only through it. misc.memprof.snapshot(\"FILE\") writes a "
     "snapshot.\n"
     "\n"
-    "  --top N  show N retainers (20)\n"
+    "  --top N  show N retainers and N kinds of objects (20)\n"
     "  --json   write one JSON object\n"
     "  --help   show this help\n"
     "\n"
@@ -41,6 +42,7 @@ struct heap_totals {
 struct heap_view {
   struct ljp_graph graph;
   struct heap_totals totals;
+  struct ljp_heap_kinds kinds;
   uint32_t top[MAX_TOP], count, wanted;
   uint64_t *largest; /* By node: the most that a node below it retains. */
 };
@@ -179,6 +181,19 @@ static void heap_text(const struct heap_view *v, struct ljp_print *out)
     heap_text_safe(out, &what);
     ljp_print_str(out, "\n");
   }
+  ljp_print_format(out, "\n%10s %10s %10s  %s\n", "retained", "own", "objects",
+                   "kind");
+  for (uint32_t i = 0; i < v->kinds.count && i < v->wanted; i++) {
+    const struct ljp_heap_kind *kind = &v->kinds.list[i];
+    struct ljp_heap_text what = {.len = 0};
+    ljp_heap_kind_text(g, kind, &what);
+    heap_text_amount(out, kind->retained);
+    ljp_print_str(out, " ");
+    heap_text_amount(out, kind->own);
+    ljp_print_format(out, " %10" PRIu64 "  ", kind->objects);
+    heap_text_safe(out, &what);
+    ljp_print_str(out, "\n");
+  }
   ljp_print_format(out, "\n%10s %10s  %s\n", "bytes", "objects", "type");
   for (unsigned n = 0; n < TYPES; n++) {
     unsigned most = 0;
@@ -235,6 +250,18 @@ static void heap_json(const struct heap_view *v, struct ljp_print *out)
     ljp_print_json(out, ljp_str(path.data, path.len));
     ljp_print_str(out, "}");
   }
+  ljp_print_str(out, "],\"kinds\":[");
+  for (uint32_t i = 0; i < v->kinds.count && i < v->wanted; i++) {
+    const struct ljp_heap_kind *kind = &v->kinds.list[i];
+    struct ljp_heap_text what = {.len = 0};
+    ljp_heap_kind_text(g, kind, &what);
+    ljp_print_format(out,
+                     "%s{\"objects\":%" PRIu64 ",\"own\":%" PRIu64
+                     ",\"retained\":%" PRIu64 ",\"kind\":",
+                     i ? "," : "", kind->objects, kind->own, kind->retained);
+    ljp_print_json(out, ljp_str(what.data, what.len));
+    ljp_print_str(out, "}");
+  }
   ljp_print_str(out, "]}\n");
 }
 
@@ -278,7 +305,7 @@ int ljp_command_heap(int argc, char **argv)
   code = v.graph.ended && v.graph.end.objects == v.totals.all_objects
              ? LJP_EXIT_OK
              : LJP_EXIT_FAILED;
-  if (heap_find_top(&v)) {
+  if (heap_find_top(&v) || ljp_heap_kinds_find(&v.graph, &v.kinds)) {
     ljp_command_error("heap", "%s: out of memory", file);
     code = LJP_EXIT_FAILED;
   } else {
@@ -290,6 +317,7 @@ int ljp_command_heap(int argc, char **argv)
     code = ljp_command_end("heap", &out, code);
   }
   free(v.largest);
+  ljp_heap_kinds_fini(&v.kinds);
   ljp_graph_fini(&v.graph);
   return code;
 }
