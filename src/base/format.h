@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 3
+#define LJP_FORMAT_MINOR 4
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
