@@ -136,6 +136,17 @@ LUAMISC_API int luaM_memprof_stop(const lua_State *L);
 /* Is a session running? 1 or 0. */
 LUAMISC_API int luaM_memprof_isrunning(void);
 
+/* -- Heap snapshots -------------------------------------------------------- */
+struct luam_Heap_Options {
+  unsigned strings; /* bytes of each string's contents to keep, at most 4096 */
+  int wait;         /* return when the file is complete */
+  int in_place;     /* make no copy of the process */
+};
+
+/* As misc.memprof.snapshot(). opt NULL: the defaults of the Lua interface. */
+LUAMISC_API int luaM_heap_snapshot(lua_State *L, const char *path,
+                                   const struct luam_Heap_Options *opt);
+
 /* Names of the first design of Tarantool's memory profiler. There the numbers
 ** were others, and ERR was said of a profiler that runs already, too. */
 #define luam_Prof_options luam_Memprof_Options

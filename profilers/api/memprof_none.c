@@ -28,6 +28,16 @@ int luaM_memprof_stop(const lua_State *L)
   return PROFILE_ERRUSE;
 }
 
+int luaM_heap_snapshot(lua_State *L, const char *path,
+                       const struct luam_Heap_Options *opt)
+{
+  (void)L;
+  (void)path;
+  (void)opt;
+  errno = ENOTSUP;
+  return PROFILE_ERRUSE;
+}
+
 static int memprof_none_lua(lua_State *L)
 {
   lua_pushnil(L);

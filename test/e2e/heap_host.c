@@ -19,6 +19,7 @@
 #include "lua.h"
 #include "lauxlib.h"
 #include "lualib.h"
+#include "lmisclib.h"
 #include "test/support/check.h"
 
 enum { THREADS = 4, BLOCKS = 50, CODE = 7 };
@@ -108,6 +109,11 @@ int main(int argc, char **argv)
   CHECK(atomic_load(&signals) == snapshots);
   CHECK(atomic_load(&prepared) == snapshots);
   run(L, "repeat until misc.memprof.snapshot{path = file, wait = true}");
+  const struct luam_Heap_Options options = {.strings = 16, .wait = 1};
+  CHECK(luaM_heap_snapshot(L, argv[2], &options) == PROFILE_SUCCESS);
+  CHECK(luaM_heap_snapshot(L, "no/such", &options) == PROFILE_ERRIO);
+  CHECK(errno == ENOENT);
+  CHECK(luaM_heap_snapshot(L, NULL, NULL) == PROFILE_ERRUSE && errno == EINVAL);
   int left = waitpid(-1, NULL, WNOHANG | __WALL);
   CHECK(left == -1 && errno == ECHILD);
   atomic_store(&stop, true);

@@ -82,6 +82,7 @@ int main(void)
   check(luaM_sysprof_report(&counters));
   check(luaM_memprof_start(L, &mo));
   check(luaM_memprof_stop(L));
+  check(luaM_heap_snapshot(L, "heap.ljp", NULL));
   printf("%d\n", refused);
   lua_close(L);
   return 0;
