@@ -348,8 +348,8 @@ const char *ljp_advise_unit(const struct advise_facts *a,
 /* clang-format off */
 #define LJP_ADVISE_RULE_LIST(_)                                                \
   _(aborts) _(blacklisted) _(sorts) _(api_calls) _(callbacks) _(exits)         \
-  _(traces) _(stitching) _(strings) _(shifting) _(growing) _(tables)           \
-  _(closures) _(pairs) _(kernel) _(locks) _(errors) _(collecting)              \
+  _(traces) _(stitching) _(strings) _(formats) _(shifting) _(growing)          \
+  _(tables) _(closures) _(pairs) _(kernel) _(locks) _(errors) _(collecting)    \
   _(garbage) _(leaks)
 /* clang-format on */
 #define LJP_X(name)                                                            \

@@ -95,11 +95,15 @@ static bool jit_has_trace(const struct advise_facts *a, uint32_t function,
   return false;
 }
 
-/* Recordings are given up in passing, too: the next attempt is compiled. */
+/* Recordings are given up in passing, too: the next attempt is compiled. Loops
+** that call their own function are given up more often, though most of them is
+** compiled in the end. */
 static bool jit_is_passing(const struct advise_facts *a, uint32_t function,
                            const struct advise_abort *main, uint64_t count)
 {
-  return main->reason->weight < 2 && count < 4 &&
+  bool mostly = advise_sum(a, function, WORK_BIT(COMPILED)).weight >
+                advise_sum(a, function, WORKS_SLOW).weight;
+  return main->reason->weight < 2 && (count < 4 || mostly) &&
          !jit_is_blacklisted(a, function) && jit_has_trace(a, function, false);
 }
 

@@ -21,13 +21,13 @@ static struct advise_finding work_finding(const struct advise_facts *a,
                              .frame = advise_line(a, function, works),
                              .evidence = advise_sum(a, function, works)};
   const unsigned allocating =
-      WORK_BIT(STRING) | WORK_BIT(TABLE) | WORK_BIT(CLOSURE);
+      WORK_BIT(STRING) | WORK_BIT(TABLE) | WORK_BIT(CLOSURE) | WORK_BIT(GROW);
   struct advise_value gc;
   f.bound = advise_bound(a, function, works, 0, &f.gc);
   /* A collection that the function's garbage causes may run in any other. */
   if (works & allocating)
     f.bound = advise_bound(a, function, works, WORK_BIT(GC), &gc);
-  else
+  if (!(works & allocating) || works & WORK_BIT(GROW))
     f.whole = advise_sum(a, 0, works);
   return f;
 }
@@ -102,6 +102,58 @@ void advise_rule_strings(const struct advise_facts *a,
   }
 }
 
+/* Builtins that make short strings. A text that table.concat makes is output. */
+static bool work_formats(const struct advise_facts *a, uint32_t frame)
+{
+  static const char *const names[] = {"string.format", "tostring",
+                                      "string.lower", "string.upper"};
+  struct ljp_str name = ljp_profile_str(a->p, a->p->frames[frame].name);
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    if (a->p->frames[frame].kind == LJP_FRAME_BUILTIN &&
+        ljp_str_same(name, (struct ljp_str){names[i], strlen(names[i])}))
+      return true;
+  return false;
+}
+
+/* Output must be formatted, and it is new each time. But where no memory is
+** needed, the strings are there already: the same ones are made again. */
+void advise_rule_formats(const struct advise_facts *a,
+                         struct advise_findings *all)
+{
+  const unsigned works = WORK_BIT(CALLED);
+  uint32_t functions[RULE_FUNCTIONS];
+  uint32_t n = advise_functions(a, works, functions, RULE_FUNCTIONS);
+  for (uint32_t i = 0; i < n; i++) {
+    struct advise_finding f = {.kind = LJP_ADVISE_STRINGS,
+                               .function = functions[i]};
+    uint64_t news = advise_sum(a, functions[i], WORK_BIT(GC)).weight, most = 0;
+    for (uint32_t k = 0; k < a->p->row_count; k++) {
+      const struct ljp_profile_row *row = &a->p->rows[k];
+      const struct advise_node *node = &a->nodes[row->node];
+      uint32_t frame = a->p->nodes[node->lua].frame;
+      if (!node->lua || !node->callee || !advise_is_time(a, row) ||
+          a->p->frames[frame].function != functions[i] ||
+          advise_row_work(a, row) != WORK_CALLED ||
+          !work_formats(a, a->p->nodes[node->callee].frame))
+        continue;
+      struct advise_value v = advise_row_value(a, row);
+      advise_add(&f.evidence, v);
+      news += node->marks & MARK_NEW ? v.weight : 0;
+      if (v.weight > most) {
+        most = v.weight;
+        f.frame = frame;
+        f.callee = a->p->frames[a->p->nodes[node->callee].frame].function;
+      }
+    }
+    if (!f.evidence.count || news > f.evidence.weight / 16 ||
+        advise_find(all, LJP_ADVISE_STRINGS, functions[i]))
+      continue;
+    f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    snprintf(f.text, sizeof f.text, "building strings that are there already");
+    advise_found(a, all, &f);
+  }
+}
+
 /* Whether a function is table.insert or table.remove. A call that works at the
 ** end of the table moves nothing: it is compiled, or it is short. */
 static bool work_moves(const struct advise_facts *a, uint32_t frame)
@@ -152,12 +204,17 @@ void advise_rule_shifting(const struct advise_facts *a,
   for (uint32_t i = 0; i < n; i++) {
     struct advise_finding f = {.kind = LJP_ADVISE_SHIFT,
                                .function = functions[i]};
+    /* The other end of the same table, often. */
+    struct advise_value elsewhere = {0};
     uint64_t most = 0;
     for (uint32_t k = 0; k < a->cell_count; k++) {
       const struct advise_cell *c = &a->cells[k];
-      if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
-          !work_moves(a, c->callee))
+      if (!c->callee || !work_moves(a, c->callee))
         continue;
+      if (a->p->frames[c->frame].function != functions[i]) {
+        advise_add(&elsewhere, c->value);
+        continue;
+      }
       if (c->value.weight > most) {
         most = c->value.weight;
         f.frame = c->frame;
@@ -165,6 +222,7 @@ void advise_rule_shifting(const struct advise_facts *a,
       }
     }
     f.bound = advise_bound(a, functions[i], works, 0, &f.gc);
+    advise_add(&f.bound, elsewhere);
     f.evidence = work_moving(a, functions[i]);
     snprintf(f.text, sizeof f.text, "samples in moving elements");
     advise_found(a, all, &f);
@@ -276,6 +334,7 @@ void advise_rule_errors(const struct advise_facts *a,
   advise_found(a, all, &f);
 }
 
+/* No call into the kernel is compiled, so what is around it costs more, too. */
 void advise_rule_kernel(const struct advise_facts *a,
                         struct advise_findings *all)
 {
@@ -290,16 +349,21 @@ void advise_rule_kernel(const struct advise_facts *a,
     /* Page faults of the VM's own work have no callee. */
     if (!f.callee || advise_reads(a->p, f.callee))
       continue;
+    struct advise_value calls = {0};
     for (uint32_t k = 0; k < a->cell_count; k++) {
       const struct advise_cell *c = &a->cells[k];
-      if (!c->callee || a->p->frames[c->frame].function != functions[i] ||
-          a->p->frames[c->callee].function != f.callee)
+      if (a->p->frames[c->frame].function != functions[i])
         continue;
-      advise_add(&f.bound, c->value);
-      if (c->work == WORK_KERNEL)
-        advise_add(&f.evidence, c->value);
+      if (c->callee && a->p->frames[c->callee].function == f.callee) {
+        advise_add(&calls, c->value);
+        if (c->work == WORK_KERNEL)
+          advise_add(&f.evidence, c->value);
+      } else if (!c->callee) {
+        advise_add(&f.bound, c->value);
+      }
     }
-    if (f.evidence.weight < f.bound.weight / 2) /* It does buffer. */
+    advise_add(&f.bound, calls);
+    if (f.evidence.weight < calls.weight / 2) /* It does buffer. */
       continue;
     snprintf(f.text, sizeof f.text, "samples in the kernel");
     advise_found(a, all, &f);
