@@ -108,6 +108,11 @@ for mode in -jon -joff; do
   grep -qE '"name":"(lj_|lua_|gc_)' native.json ||
     fail "no VM code: $(cat native.json)"
   ok "$mode: diff compares the program's functions, with --native all"
+  "$ljprof" diff app.ljp app.ljp > text.txt 2> err.txt
+  same "$mode: diff tells of the other view" 1 \
+    "$(head -n 6 text.txt | grep -c -e --native)"
+  "$ljprof" diff --native app.ljp app.ljp > text.txt 2> err.txt
+  same "$mode: in the native view it does not" 0 "$(grep -c -e --native text.txt)"
   "$ljprof" report app.ljp > text.txt
   grep -q ' string.gsub  ([0-9]* % for escape app.lua:15)$' text.txt ||
     fail "gsub does not say for whom it works: $(cat text.txt)"

@@ -54,6 +54,7 @@ struct ljp_diff {
   /* After ljp_diff_fold(), what nodes[] was before. NULL: there is one view. */
   struct ljp_diff_value *native[LJP_PAGE_VIEWS];
   size_t native_count;
+  bool folded; /* In the Lua view, which hides machine code. */
   double sums[LJP_PAGE_VIEWS][2];
   /* As measured, whatever is compared. CPU and wall-clock time has no variance:
   ** all of it was measured. */

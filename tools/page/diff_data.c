@@ -283,6 +283,7 @@ static enum ljp_status diff_take(struct ljp_diff *d,
   uint32_t *same = ljp_page_match(before, after);
   if (!same)
     return LJP_ERR_MEM;
+  d->folded = before->folded || after->folded;
   enum ljp_status status = diff_take_side(d, before, 0, same, after);
   if (!status)
     status = diff_take_side(d, after, 1, NULL, after);

@@ -122,6 +122,10 @@ static void diff_text_totals(const struct ljp_diff *d, int view,
     ljp_print_format(out, ": %s", d->why);
   if (!d->sides[0].untimed && !d->sides[1].untimed)
     ljp_print_str(out, " (--total, --per-second or --share choose)");
+  if (d->folded)
+    ljp_print_str(out,
+                  "\nmachine code counts for the function that made it run "
+                  "(--native shows it)");
   ljp_print_format(out, "\n\ntotals\n%12s%12s%12s%12s%9s\n", "change", "+-",
                    "before", "after", "%");
   for (int v = 0; v < LJP_PAGE_VIEWS; v++) {
