@@ -123,7 +123,6 @@ static void snapshot_offer_to_oom(void)
 static void snapshot_copy(struct ljp_snapshot *s)
 {
   unsigned fd = (unsigned)s->sink.file.open.fd;
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #ifdef SYS_close_range
   if (fd)
     syscall(SYS_close_range, 0u, fd - 1, 0u);
@@ -131,6 +130,8 @@ static void snapshot_copy(struct ljp_snapshot *s)
 #endif
   prctl(PR_SET_NAME, "ljprof-heap", 0, 0, 0);
   snapshot_offer_to_oom();
+  /* From here on only root could open its files in /proc. */
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   snapshot_walk(s);
   /* Never returns. Not marked as such: AddressSanitizer would look for the end
   ** of the stack, and this is a side stack. */
