@@ -105,8 +105,8 @@ void advise_rule_strings(const struct advise_facts *a,
 /* Builtins that make short strings. A text that table.concat makes is output. */
 static bool work_formats(const struct advise_facts *a, uint32_t frame)
 {
-  static const char *const names[] = {"string.format", "tostring",
-                                      "string.lower", "string.upper"};
+  static const char *const names[] = {"string.format", "string.lower",
+                                      "string.upper", "tostring", "os.date"};
   struct ljp_str name = ljp_profile_str(a->p, a->p->frames[frame].name);
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
     if (a->p->frames[frame].kind == LJP_FRAME_BUILTIN &&
