@@ -114,8 +114,11 @@ static struct advise_value jit_slow(const struct advise_facts *a,
 {
   const unsigned closures = WORK_BIT(CLOSURE);
   struct advise_value sum = advise_sum(a, function, WORKS_SLOW), own = {0};
-  if (advise_sum(a, function, closures).count)
+  struct advise_value created = advise_sum(a, function, closures);
+  if (created.count)
     advise_bound(a, function, closures, 0, &own);
+  if (created.weight < own.weight / 16) /* The garbage is of something else. */
+    own = (struct advise_value){0};
   advise_add(&sum, own);
   advise_add(gc, own);
   return sum;
@@ -251,7 +254,7 @@ void advise_rule_stitching(const struct advise_facts *a,
     if ((!matching.count && f.evidence.weight < called.weight / 10) ||
         advise_reads(a->p, f.callee))
       continue;
-    f.bound = advise_sum(a, functions[i], WORK_ALL);
+    f.bound = advise_around(a, functions[i], 0, true, 0);
     snprintf(f.text, sizeof f.text,
              "leaving and entering compiled code around calls");
     if (matching.weight > a->all.weight / 2) {
