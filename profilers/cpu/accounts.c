@@ -16,6 +16,7 @@ void ljp_accounts_begin(void)
   g->process_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   g->writer_cpu_ns = g->sampled_ns = g->told_ns = g->look_ns = 0;
   g->no_list = g->counted = false;
+  g->missed = false; /* The last rounds of a session always are. */
   g->writer_tid = 0;
   ljp_unsampled_begin();
 }
