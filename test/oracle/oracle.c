@@ -42,13 +42,9 @@
 #include "test/oracle/shadow.h"
 
 enum { FRAMES = 8192, TRAP_FLAG = 0x100 };
-/* Stacks between two settled points. There are more of them with LuaJIT's
-** assertions. */
-#ifdef LJP_DEBUG
-enum { PENDING = 2048 };
-#else
-enum { PENDING = 512 };
-#endif
+/* Stacks between two settled points. A callback that is being entered may step
+** the collector before its first bytecode. */
+enum { PENDING = 8192 };
 
 /* A stack that differs from that of the last settled point. It must be that of
 ** the next one. */
