@@ -23,7 +23,8 @@ struct memory_sum {
   /* Whatever its age: also what leaked just before the end. */
   uint64_t live_bytes, live_objects;
   uint64_t freed_objects; /* By collections, not by reallocations. */
-  uint64_t list_bytes; /* Parts of tables, stacks: what holds other objects. */
+  /* What holds other objects: parts of tables, stacks, the index of strings. */
+  uint64_t list_bytes;
   struct ljp_estimate live, old;
 };
 
@@ -40,7 +41,7 @@ static void memory_take(struct memory_sum *sum, const struct advise_site *s)
   ljp_estimate_sum(&sum->live, &s->estimates.live);
   ljp_estimate_sum(&sum->old, &s->estimates.old);
   if (s->type == LJP_MEM_TYPE_ARRAY_PART || s->type == LJP_MEM_TYPE_HASH_PART ||
-      s->type == LJP_MEM_TYPE_STACK)
+      s->type == LJP_MEM_TYPE_STRING_INDEX || s->type == LJP_MEM_TYPE_STACK)
     sum->list_bytes += s->memory.live_bytes;
   if (s->type == LJP_MEM_TYPE_THREAD)
     sum->threads += s->memory.old_objects;
