@@ -286,8 +286,8 @@ uint32_t advise_line(const struct advise_facts *a, uint32_t function,
                      unsigned works);
 uint32_t advise_callee(const struct advise_facts *a, uint32_t function,
                        unsigned works);
-/* What the remedy can save at a function (0: all) that has this work: the time of the
-** lines where it is done, of the trees of traces in which it is done, and of the
+/* What the remedy can save at a function (0: all) that has this work: the time
+** of the lines where it is done, of the trees of traces in which it is done, and of the
 ** collections that it causes (*gc alone): those that run in the function, in
 ** these trees, or in a caller into which the function is inlined. Work of the
 ** kinds `everywhere` counts wherever it is done. */

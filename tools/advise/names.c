@@ -1,7 +1,7 @@
 /*
 ** What the names of machine code tell about a sample: functions of LuaJIT, and
 ** a few of libc. No name of a program is in the table. Without symbols, what
-** the VM's states tell remains (facts.c). And of builtins, which read.
+** the VM's states tell remains (facts.c). Also, which builtins read input.
 */
 #include <string.h>
 

@@ -130,7 +130,8 @@ static void memory_judge(const struct advise_facts *a,
 }
 
 /* The bound: what the function's lines allocated, since they often do so for
-** one list, and the tables of others, since one of them is that list. */
+** one list, and the tables of others, since one of them is that list; and the
+** index of strings, which shrinks when strings go. */
 void advise_rule_leaks(const struct advise_facts *a,
                        struct advise_findings *all)
 {
