@@ -82,23 +82,33 @@ static bool taken_look_at_timers(void)
   return parked;
 }
 
+enum { SOON_NS = 20000000 };
+
+/* A program installs its handlers when it begins. Later it hardly ever does, so
+** a short session does not pay for a look. */
+uint64_t ljp_sysprof_first_look(void)
+{
+  enum { YOUNG_CPU_NS = 100000000, LATER_NS = 100000000 };
+  bool young = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID) < YOUNG_CPU_NS;
+  g->look_ns = young ? 0 : LATER_NS;
+  return young ? SOON_NS : LATER_NS;
+}
+
 /* Are the signal's handler and those of faulting reads still ours, and is the
 ** mask of each thread known? A wake-up costs far more than the look. So looks
-** are frequent at first, when programs install their handlers, and rare while
-** the process waits: then there are hardly any signals. While a thread is
-** parked they are more frequent, so that it does not stay parked when it begins
-** to work. */
+** are frequent when the program begins, and rare while the process waits: then
+** there are hardly any signals. While a thread is parked they are more
+** frequent, so that it does not stay parked when it begins to work. */
 uint64_t ljp_sysprof_look(void)
 {
   enum {
-    FIRST_NS = 20000000,
     MOST_NS = 64000000,
     PARKED_NS = 10000000,
     IDLE_NS = 250000000,
     IDLE_CPU_NS = 500000
   };
   if (!ljp_profiler_trylock(&g->lock))
-    return FIRST_NS;
+    return SOON_NS;
   bool parked = taken_look_at_timers();
   uint64_t cpu_ns = ljp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
   bool idle = cpu_ns - g->look_cpu_ns < IDLE_CPU_NS;
@@ -112,7 +122,7 @@ uint64_t ljp_sysprof_look(void)
     most = IDLE_NS;
   else if (parked)
     most = PARKED_NS;
-  next = next < FIRST_NS ? FIRST_NS : next;
+  next = next < SOON_NS ? SOON_NS : next;
   g->look_ns = next < most ? next : most;
   g->look_cpu_ns = cpu_ns;
   next = g->look_ns;

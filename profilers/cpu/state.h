@@ -60,6 +60,8 @@ enum { LJP_UNSURE_LOOKS = 2 };
 ** not run while the round looks, and the next round may be seconds away. After
 ** ljp_session_on_look(). In signal_taken.c. */
 uint64_t ljp_sysprof_look(void);
+/* How long after the start of a session the first look comes. */
+uint64_t ljp_sysprof_first_look(void);
 
 /* accounts.c: the session begins. */
 void ljp_accounts_begin(void);

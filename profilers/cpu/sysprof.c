@@ -291,7 +291,7 @@ static enum ljp_status sysprof_open(struct ljp_failure *why)
   sysprof_info_number("option.interval_us", "%.3f",
                       (double)o->interval_ns / 1e3);
   ljp_timer_note();
-  ljp_session_on_look(g->session, ljp_sysprof_look);
+  ljp_session_on_look(g->session, ljp_sysprof_look, ljp_sysprof_first_look());
   return ljp_output_start(&o->output, &g->session, why);
 }
 

@@ -88,9 +88,11 @@ struct ljp_session_options {
 enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);
 
-/* look is called on the writer thread between rounds. It returns after how many
-** ns it is to be called again; 0: the next round is due. Before the start. */
-void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void));
+/* look is called on the writer thread between rounds, first_ns after the start
+** at the soonest. It returns after how many ns it is to be called again; 0: the
+** next round is due. Before the start. */
+void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void),
+                         uint64_t first_ns);
 
 /* Returns when the first block is in the sink, or with the reason why it is
 ** not. If the sink is stuck, returns after ten seconds. The calling thread

@@ -52,6 +52,7 @@ enum ljp_decision { LJP_UNDECIDED, LJP_COMMITTED, LJP_DISCARDED };
 struct ljp_session {
   struct ljp_session_options options;
   uint64_t (*look)(void); /* Between rounds; may be NULL. */
+  uint64_t first_look_ns;
   char *path;
   pthread_mutex_t mutex;
   /* Protected by the mutex. */

@@ -114,16 +114,16 @@ static uint64_t thread_flush_ns(const struct ljp_session *s)
 }
 
 /* A provisional session: waits until its fate is known. Meanwhile the thread
-** that starts the session may use the sink. Not each decision wakes us; see
-** ljp_session_decide(). */
+** that starts the session may use the sink. Not each decision wakes us (see
+** ljp_session_decide()): we see it when the first look or round is due. */
 static enum ljp_status thread_await_decision(struct ljp_session *s)
 {
-  enum { AGAIN_NS = 20000000 };
+  uint64_t again_ns = s->look ? s->first_look_ns : thread_flush_ns(s);
   uint32_t decision, why;
   enum ljp_status status = LJP_OK;
   while (why = atomic_load(&s->wake.word),
          !(decision = atomic_load(&s->decision)))
-    ljp_futex_wait(&s->wake.word, why, AGAIN_NS);
+    ljp_futex_wait(&s->wake.word, why, again_ns);
   if (decision == LJP_COMMITTED && !s->begun) {
     status = ljp_sink_show(s->sink);
     ljp_session_announce(s, status);
@@ -153,9 +153,11 @@ static void thread_end(struct ljp_session *s, enum ljp_status status, int error)
   ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
-void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void))
+void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void),
+                         uint64_t first_ns)
 {
   s->look = look;
+  s->first_look_ns = first_ns;
 }
 
 /* Waits until the next round is due; the last one was at since_ns. */
