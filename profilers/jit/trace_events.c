@@ -164,6 +164,7 @@ static bool events_push_existing(struct ljp_session *session, struct ids *ids)
   if (ljp_session_add_producer(session, LJP_PRODUCER_EVENTS, 0, 0,
                                ids->count * EXISTS_BYTES, &producer))
     return false;
+  ljp_producer_let_fill(producer);
   for (size_t i = 0; i < ids->count; i++) {
     if (!ljp_guest_trace(ids->list[i], &trace))
       continue;

@@ -48,6 +48,11 @@ uint32_t ljp_producer_id(const struct ljp_producer *p)
   return p->id;
 }
 
+void ljp_producer_let_fill(struct ljp_producer *p)
+{
+  p->half = p->ring.capacity;
+}
+
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *p)
 {
   /* acq_rel so that a writer that has seen it also sees the head. A look that

@@ -138,6 +138,10 @@ LJP_SIGSAFE bool ljp_producer_active(const struct ljp_producer *producer);
 ** the producer. */
 const _Atomic bool *ljp_producer_active_flag(const struct ljp_producer *p);
 
+/* A half-full ring does not wake the writer: the ring has room for all that will
+** be pushed. Before the first push; not for brief events. */
+void ljp_producer_let_fill(struct ljp_producer *producer);
+
 /* Asks the writer to come now (to drain, to look at the loader's list). */
 LJP_SIGSAFE void ljp_producer_wake(struct ljp_producer *producer);
 /* Asks the writer to look (ljp_session_on_look()) now instead of later. */
