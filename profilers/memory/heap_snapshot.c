@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "profilers/session/side_run.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
+#include "src/luajit/functions.h"
 #include "src/luajit/snapshot.h"
 #include "src/luajit/vms.h"
 #include "src/session/session.h"
@@ -117,6 +119,15 @@ static bool snapshot_walk(void *L, struct ljp_heap_out *out)
   return ljp_guest_snapshot(L, out);
 }
 
+static bool snapshot_builtin(void *L, uint64_t ffid, char name[LJP_NAME_BYTES])
+{
+  const char *known = ljp_guest_builtin((uint32_t)ffid);
+  (void)L;
+  if (known)
+    snprintf(name, LJP_NAME_BYTES, "%s", known);
+  return known != NULL;
+}
+
 static enum ljp_status snapshot_failed(const char *path, enum ljp_status status,
                                        int error,
                                        const struct ljp_snapshot_result *result,
@@ -141,6 +152,7 @@ static enum ljp_status snapshot_take(void *a, const void *b,
                                                .text_limit = o->text_limit,
                                                .in_place = o->in_place,
                                                .vm = ljp_guest_vm_id(call->L),
+                                               .builtin = snapshot_builtin,
                                                .head = snapshot_head,
                                                .walk = snapshot_walk,
                                                .ctx = call->L};

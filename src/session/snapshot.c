@@ -177,7 +177,9 @@ static void snapshot_free(struct ljp_snapshot *s)
 
 static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
 {
-  const struct ljp_writer_options options = {.max_nodes = 4096};
+  const struct ljp_writer_options options = {
+      .max_nodes = 4096,
+      .describe = {.ctx = s->options.ctx, .builtin = s->options.builtin}};
   s->told = mmap(NULL, sizeof *s->told, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (s->told == MAP_FAILED) {
@@ -192,6 +194,7 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
     status = ljp_writer_start(s->writer, ljp_clock_ns());
   if (!status) {
     ljp_writer_add_vm(s->writer, (uint32_t)s->options.vm, 0, "");
+    ljp_writer_name_builtins(s->writer);
     status = ljp_writer_finish(s->writer);
   }
   return status;

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "src/base/describe.h"
 #include "src/base/heap_out.h"
 #include "src/base/status.h"
 
@@ -28,6 +29,8 @@ struct ljp_snapshot_options {
   uint32_t text_limit; /* Bytes of each string's contents. */
   bool in_place;       /* Make no copy. */
   uint64_t vm;         /* Its number. */
+  /* The name of a builtin; false: there is none with this number. */
+  bool (*builtin)(void *ctx, uint64_t ffid, char name[LJP_NAME_BYTES]);
   void (*head)(void *ctx, struct ljp_heap_head *head);
   /* Calls out for each object; false: out has refused a call. */
   bool (*walk)(void *ctx, struct ljp_heap_out *out);

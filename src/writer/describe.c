@@ -134,3 +134,11 @@ void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid)
   ljp_body_str(b, name, strnlen(name, sizeof name), sizeof name);
   ljp_writer_define(w, LJP_DEF_BUILTIN, ffid, ffid, LJP_REC_BUILTIN);
 }
+
+void ljp_writer_name_builtins(struct ljp_writer *w)
+{
+  char name[LJP_NAME_BYTES] = "";
+  const struct ljp_describe *d = &w->options.describe;
+  for (uint64_t ffid = 2; d->builtin && d->builtin(d->ctx, ffid, name); ffid++)
+    ljp_writer_need_builtin(w, ffid);
+}

@@ -54,6 +54,8 @@ void ljp_writer_add_thread(struct ljp_writer *w, uint32_t id, uint32_t tid,
                            const char *name);
 void ljp_writer_add_vm(struct ljp_writer *w, uint32_t id, uint32_t thread,
                        const char *name);
+/* Defines all builtins that options.describe knows. */
+void ljp_writer_name_builtins(struct ljp_writer *w);
 void ljp_writer_add_producer(struct ljp_writer *w, struct ljp_producer *p,
                              uint64_t interval_ns);
 void ljp_writer_drain(struct ljp_writer *w);
