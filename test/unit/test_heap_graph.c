@@ -33,16 +33,21 @@ static size_t take(const void **data, size_t len, void *ctx)
 }
 
 /* The graph reads files. */
-static enum ljp_status load(struct ljp_graph *g)
+static enum ljp_status load_number(struct ljp_graph *g, uint32_t number)
 {
   char path[64];
   int fd = memfd_create("heap", MFD_CLOEXEC);
   assert_true(fd >= 0);
   assert_int_equal(write(fd, file.data, file.len), (ssize_t)file.len);
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  enum ljp_status status = ljp_graph_load(g, path);
+  enum ljp_status status = ljp_graph_load(g, path, number);
   close(fd);
   return status;
+}
+
+static enum ljp_status load(struct ljp_graph *g)
+{
+  return load_number(g, 0);
 }
 
 /* -- A small heap ---------------------------------------------------------- */
@@ -139,11 +144,12 @@ static void put_rest(void)
   out->object_end(out);
 }
 
-static void put_heap(void)
+/* Several snapshots; all but the first lack what put_rest() has. */
+static void put_heaps(unsigned count)
 {
   static const struct ljp_writer_options options = {
       .stream = 77, .put_process = fixed_process};
-  const struct ljp_heap_about about = {1, 1, LJP_HEAP_TAKEN_COPY, 64};
+  struct ljp_heap_about about = {1, 1, LJP_HEAP_TAKEN_COPY, 64};
   const struct ljp_heap_head head = {5389, 8, 24, 0};
   struct ljp_sink sink;
   struct ljp_writer *w;
@@ -154,14 +160,22 @@ static void put_heap(void)
   assert_int_equal(ljp_writer_new(&w, &sink, &options), 0);
   assert_int_equal(ljp_writer_start(w, 1000), 0);
   assert_int_equal(ljp_heap_writer_new(&h, w), 0);
-  out = ljp_heap_writer_begin(h, &about, &head, 2000);
-  put_tables();
-  put_rest();
-  assert_int_equal(ljp_heap_writer_end(h, 3000, &sums), 0);
+  for (; about.snapshot <= count; about.snapshot++) {
+    out = ljp_heap_writer_begin(h, &about, &head, 2000);
+    put_tables();
+    if (about.snapshot == 1)
+      put_rest();
+    assert_int_equal(ljp_heap_writer_end(h, 3000, &sums), 0);
+  }
   assert_int_equal(ljp_writer_put_end(w), 0);
   ljp_heap_writer_free(h);
   ljp_writer_free(w);
   ljp_sink_fini(&sink);
+}
+
+static void put_heap(void)
+{
+  put_heaps(1);
 }
 
 static uint32_t find(const struct ljp_graph *g, enum node node)
@@ -223,9 +237,9 @@ static void check_kind(const struct ljp_graph *g,
     ljp_heap_kind_text(g, kind, &t);
     if (strcmp(t.data, text) != 0)
       continue;
-    assert_int_equal(kind->objects, objects);
-    assert_int_equal(kind->own, own);
-    assert_int_equal(kind->retained, retained);
+    assert_int_equal(kind->sums.objects, objects);
+    assert_int_equal(kind->sums.own, own);
+    assert_int_equal(kind->sums.retained, retained);
     return;
   }
   fail_msg("no kind %s", text);
@@ -236,17 +250,43 @@ static void objects_have_kinds(void **unused)
   (void)unused;
   struct ljp_graph g;
   struct ljp_heap_kinds kinds;
+  struct ljp_heap_tree tree;
   put_heap();
   assert_int_equal(load(&g), LJP_OK);
   assert_int_equal(ljp_heap_kinds_find(&g, &kinds), LJP_OK);
+  assert_int_equal(ljp_heap_tree_init(&tree, &g), LJP_OK);
+  ljp_heap_tree_add_up(&tree, &g, kinds.of, kinds.list, sizeof *kinds.list);
+  ljp_heap_tree_fini(&tree);
   /* The cache, and garbage, which nothing retains. */
   check_kind(&g, &kinds, "table of items", 2, 10 + 5, 10 + 7 + 30);
   check_kind(&g, &kinds, "table with the metatable _G.cache", 1, 7, 7 + 30);
-  check_kind(&g, &kinds, "table {cache, a key}", 1, 100, 100 + 47 + 4169 + 65);
+  check_kind(&g, &kinds, "table {a key, cache}", 1, 100, 100 + 47 + 4169 + 65);
   check_kind(&g, &kinds, "table of plain values, or empty", 2, 4003, 4000);
   check_kind(&g, &kinds, "function app.lua:12", 1, 40, 4169);
   check_kind(&g, &kinds, "string", 4, 30 + 31 + 32 + 33, 30 + 31 + 32 + 33);
   ljp_heap_kinds_fini(&kinds);
+  ljp_graph_fini(&g);
+}
+
+static void a_snapshot_of_several_is_chosen(void **unused)
+{
+  (void)unused;
+  struct ljp_graph g;
+  put_heaps(3);
+  assert_int_equal(load_number(&g, 1), LJP_OK);
+  assert_int_equal(g.count, NODES);
+  assert_true(g.number == 1 && g.snapshots == 3 && g.ended && !g.missing_refs);
+  check_node(&g, CACHE, GLOBALS, 10 + 7 + 30, "_G.cache");
+  ljp_graph_fini(&g);
+  for (uint32_t number = 0; number < 4; number += 2) { /* 0: the last one. */
+    assert_int_equal(load_number(&g, number), LJP_OK);
+    assert_int_equal(g.count, 1 + 4);
+    assert_true(g.number == (number ? number : 3) && g.ended);
+    ljp_graph_fini(&g);
+  }
+  assert_int_equal(load_number(&g, 4), LJP_ERR_FORMAT);
+  assert_string_equal(g.error,
+                      "there is no snapshot 4: it holds 3, numbered from 1");
   ljp_graph_fini(&g);
 }
 
@@ -311,6 +351,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_heap_has_its_retained_sizes_and_paths),
       cmocka_unit_test(objects_have_kinds),
+      cmocka_unit_test(a_snapshot_of_several_is_chosen),
       cmocka_unit_test(spoiled_records_do_no_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,8 +22,32 @@ void ljp_heap_bytes(struct ljp_heap_text *t, struct ljp_str s, size_t limit);
 void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
                        struct ljp_heap_text *t);
 
+/* "function app.lua:12", "string.gmatch" of a builtin. */
+void ljp_heap_describe_function(const struct ljp_graph *g, uint32_t node,
+                                struct ljp_heap_text *t);
+
+/* The target of the first reference of a kind; 0: there is none. */
+uint32_t ljp_heap_follow(const struct ljp_graph *g, uint32_t node,
+                         enum ljp_heap_how how);
+
 /* A shortest path to the object: "_G.cache.items[17]". */
 void ljp_heap_path(const struct ljp_graph *g, uint32_t node,
                    struct ljp_heap_text *t);
+
+/* One step of a path: by reference `ref` of the node `from`. "package.loaded"
+** takes the place of what t holds, "registry". */
+void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t ref,
+                   struct ljp_heap_text *t);
+
+/* Is this node held by this root? Is it package.loaded? */
+bool ljp_heap_is_root(const struct ljp_graph *g, uint32_t node,
+                      enum ljp_heap_root root);
+bool ljp_heap_is_loaded(const struct ljp_graph *g, uint32_t node);
+/* Can it stand in Lua without quotes? */
+bool ljp_heap_is_name(struct ljp_str s);
+/* The FRAME reference to which a LOCAL or SLOT of a thread belongs; UINT32_MAX:
+** none. */
+uint32_t ljp_heap_frame_of(const struct ljp_graph *g, uint32_t thread,
+                           uint32_t ref);
 
 #endif

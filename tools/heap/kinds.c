@@ -11,10 +11,13 @@
 #include "parsers/heap/dominators.h"
 #include "parsers/stream/names.h"
 
-enum { SHAPE_KEYS = 16 /* A table with more is a map. */ };
+enum {
+  SHAPE_KEYS = 16, /* A table with more is a map. */
+  MAX_KINDS = 1 << 20
+};
 
 /* What the key of a kind is made of, besides the type. */
-enum { KIND_EMPTY = 1, KIND_ITEMS, KIND_MAP };
+enum { KIND_EMPTY = 1, KIND_ITEMS, KIND_MAP, KIND_REST };
 
 static uint64_t kinds_mix(uint64_t a, uint64_t b)
 {
@@ -29,7 +32,7 @@ static uint64_t kinds_table(const struct ljp_graph *g, uint32_t node)
   uint64_t sum = 0;
   unsigned keys = 0, others = 0, metatable = 0;
   for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
-    unsigned how = g->how[e] & LJP_HEAP_HOW_MASK;
+    unsigned how = ljp_graph_how(g, e);
     if (how == LJP_HEAP_HOW_METATABLE) {
       metatable = g->target[e];
     } else if (how == LJP_HEAP_HOW_KEY &&
@@ -50,20 +53,16 @@ static uint64_t kinds_table(const struct ljp_graph *g, uint32_t node)
   return others ? KIND_ITEMS : KIND_EMPTY;
 }
 
-/* The function with which a coroutine began: that of its outermost frame. */
+/* The function with which a coroutine began: that of its outermost frame, or
+** the one that waits on its stack to be called first. */
 static uint32_t kinds_outermost(const struct ljp_graph *g, uint32_t thread)
 {
+  uint32_t slot = ljp_graph_ref(g, thread, LJP_HEAP_HOW_SLOT);
   for (uint32_t e = g->first[thread + 1]; e > g->first[thread]; e--)
-    if ((g->how[e - 1] & LJP_HEAP_HOW_MASK) == LJP_HEAP_HOW_FRAME)
+    if (ljp_graph_how(g, e - 1) == LJP_HEAP_HOW_FRAME)
       return g->target[e - 1];
-  return 0;
-}
-
-static uint32_t kinds_proto(const struct ljp_graph *g, uint32_t function)
-{
-  for (uint32_t e = g->first[function]; e < g->first[function + 1]; e++)
-    if ((g->how[e] & LJP_HEAP_HOW_MASK) == LJP_HEAP_HOW_PROTOTYPE)
-      return g->target[e];
+  if (slot != UINT32_MAX && g->type[g->target[slot]] == LJP_MEM_TYPE_FUNCTION)
+    return g->target[slot];
   return 0;
 }
 
@@ -76,14 +75,15 @@ static uint64_t kinds_key(const struct ljp_graph *g, uint32_t node)
     detail = kinds_table(g, node);
     break;
   case LJP_MEM_TYPE_FUNCTION:
-    detail = kinds_proto(g, node);
+    detail = ljp_heap_follow(g, node, LJP_HEAP_HOW_PROTOTYPE);
     break;
   case LJP_MEM_TYPE_THREAD:
     function = kinds_outermost(g, node);
-    detail = function ? kinds_proto(g, function) : 0;
+    detail =
+        function ? ljp_heap_follow(g, function, LJP_HEAP_HOW_PROTOTYPE) : 0;
     break;
   case LJP_MEM_TYPE_CDATA:
-    detail = g->line[node];
+    detail = g->detail[node];
     break;
   }
   return kinds_mix(detail + 1, g->type[node]);
@@ -94,8 +94,6 @@ static uint64_t kinds_key(const struct ljp_graph *g, uint32_t node)
 struct kinds_search {
   struct ljp_heap_kinds *kinds;
   uint32_t *slots, slot_count; /* By key: index + 1. */
-  uint32_t *of;                /* By node. */
-  uint32_t *child, *sibling;   /* In the tree of dominators; 0: none. */
 };
 
 static bool kinds_grow(struct kinds_search *s)
@@ -123,62 +121,31 @@ static bool kinds_grow(struct kinds_search *s)
   return true;
 }
 
-static bool kinds_add(struct kinds_search *s, const struct ljp_graph *g,
-                      uint32_t node)
+/* Kinds beyond the limit become one. */
+static bool kinds_put(struct kinds_search *s, uint64_t key, uint32_t node)
 {
   struct ljp_heap_kinds *k = s->kinds;
-  uint64_t key = kinds_key(g, node);
   if ((!s->slots || k->count == k->room) && !kinds_grow(s))
     return false;
   uint32_t slot = (uint32_t)key & (s->slot_count - 1);
   while (s->slots[slot] && k->list[s->slots[slot] - 1].key != key)
     slot = (slot + 1) & (s->slot_count - 1);
+  if (!s->slots[slot] && k->count >= MAX_KINDS &&
+      key != kinds_mix(KIND_REST + 1, 0))
+    return kinds_put(s, kinds_mix(KIND_REST + 1, 0), node);
   if (!s->slots[slot]) {
     k->list[k->count] = (struct ljp_heap_kind){.key = key, .example = node};
     s->slots[slot] = ++k->count;
   }
-  struct ljp_heap_kind *kind = &k->list[s->slots[slot] - 1];
-  s->of[node] = s->slots[slot] - 1;
-  kind->objects++;
-  kind->own += g->bytes[node];
+  k->of[node] = s->slots[slot] - 1;
   return true;
-}
-
-/* Goes through the tree of dominators: of objects of a kind, only the topmost
-** count. */
-static void kinds_retain(struct kinds_search *s, const struct ljp_graph *g)
-{
-  for (uint32_t i = g->count - 1; i > 0; i--) {
-    uint32_t up = g->dominator[i];
-    if (up == LJP_DOMINATED_BY_NONE)
-      continue;
-    s->sibling[i] = s->child[up];
-    s->child[up] = i;
-  }
-  for (uint32_t node = s->child[0]; node;) {
-    struct ljp_heap_kind *kind = &s->kinds->list[s->of[node]];
-    if (kind->open++ == 0)
-      kind->retained += g->retained[node];
-    if (s->child[node]) {
-      node = s->child[node];
-      continue;
-    }
-    s->kinds->list[s->of[node]].open--;
-    while (node && !s->sibling[node]) {
-      node = g->dominator[node];
-      if (node)
-        s->kinds->list[s->of[node]].open--;
-    }
-    if (node)
-      node = s->sibling[node];
-  }
 }
 
 static int kinds_by_own(const void *a, const void *b)
 {
   const struct ljp_heap_kind *x = a, *y = b;
-  if (x->own != y->own)
-    return x->own < y->own ? 1 : -1;
+  if (x->sums.own != y->sums.own)
+    return x->sums.own < y->sums.own ? 1 : -1;
   return x->example < y->example ? -1 : x->example > y->example;
 }
 
@@ -187,26 +154,28 @@ enum ljp_status ljp_heap_kinds_find(const struct ljp_graph *g,
 {
   struct kinds_search s = {.kinds = kinds};
   *kinds = (struct ljp_heap_kinds){.list = NULL};
-  s.of = calloc(g->count, sizeof *s.of);
-  s.child = calloc(g->count, sizeof *s.child);
-  s.sibling = calloc(g->count, sizeof *s.sibling);
-  bool ok = s.of && s.child && s.sibling;
+  kinds->of = malloc(g->count * sizeof *kinds->of);
+  bool ok = kinds->of != NULL;
+  if (ok)
+    kinds->of[0] = LJP_HEAP_NO_KIND;
   for (uint32_t i = 1; ok && i < g->count; i++)
-    ok = kinds_add(&s, g, i);
-  if (ok) {
-    kinds_retain(&s, g);
-    qsort(kinds->list, kinds->count, sizeof *kinds->list, kinds_by_own);
-  }
+    ok = kinds_put(&s, kinds_key(g, i), i);
   free(s.slots);
-  free(s.of);
-  free(s.child);
-  free(s.sibling);
   return ok ? LJP_OK : LJP_ERR_MEM;
+}
+
+void ljp_heap_kinds_sort(struct ljp_heap_kinds *kinds)
+{
+  free(kinds->of);
+  kinds->of = NULL;
+  if (kinds->count)
+    qsort(kinds->list, kinds->count, sizeof *kinds->list, kinds_by_own);
 }
 
 void ljp_heap_kinds_fini(struct ljp_heap_kinds *kinds)
 {
   free(kinds->list);
+  free(kinds->of);
 }
 
 /* -- Text ------------------------------------------------------------------ */
@@ -217,10 +186,10 @@ static void kinds_metatable(const struct ljp_graph *g, uint32_t metatable,
 {
   static const char name[] = "__name";
   for (uint32_t e = g->first[metatable]; e < g->first[metatable + 1]; e++) {
-    if ((g->how[e] & LJP_HEAP_HOW_MASK) != LJP_HEAP_HOW_FIELD)
+    if (ljp_graph_how(g, e) != LJP_HEAP_HOW_FIELD)
       continue;
-    struct ljp_str key = ljp_graph_text(g, g->text[g->name[e]]);
-    struct ljp_str value = ljp_graph_text(g, g->text[g->target[e]]);
+    struct ljp_str key = ljp_graph_string(g, g->name[e]);
+    struct ljp_str value = ljp_graph_string(g, g->target[e]);
     if (key.len == sizeof name - 1 && !memcmp(key.data, name, key.len) &&
         g->type[g->target[e]] == LJP_MEM_TYPE_STRING) {
       ljp_heap_format(t, "table ");
@@ -237,11 +206,15 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
                         struct ljp_heap_text *t)
 {
   uint32_t node = kind->example, function;
+  if (kind->key == kinds_mix(KIND_REST + 1, 0)) {
+    ljp_heap_format(t, "objects of more than %d kinds", MAX_KINDS);
+    return;
+  }
   const char *type = ljp_name_mem_type(g->type[node]);
   switch (g->type[node]) {
   case LJP_MEM_TYPE_TABLE:
     for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++)
-      if ((g->how[e] & LJP_HEAP_HOW_MASK) == LJP_HEAP_HOW_METATABLE) {
+      if (ljp_graph_how(g, e) == LJP_HEAP_HOW_METATABLE) {
         kinds_metatable(g, g->target[e], t);
         return;
       }
@@ -255,7 +228,7 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
       ljp_heap_describe(g, node, t);
     break;
   case LJP_MEM_TYPE_FUNCTION:
-    if (kinds_proto(g, node))
+    if (ljp_heap_follow(g, node, LJP_HEAP_HOW_PROTOTYPE))
       ljp_heap_describe(g, node, t);
     else
       ljp_heap_format(t, "builtins and C functions");
@@ -269,7 +242,7 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
     }
     break;
   case LJP_MEM_TYPE_CDATA:
-    ljp_heap_format(t, "cdata of C type %" PRIu32, g->line[node]);
+    ljp_heap_format(t, "cdata of C type %" PRIu32, g->detail[node]);
     break;
   default:
     ljp_heap_format(t, "%s", type ? type : "object of an unknown type");

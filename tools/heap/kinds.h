@@ -6,25 +6,28 @@
 #define LJP_TOOLS_HEAP_KINDS_H
 
 #include "tools/heap/heap.h"
+#include "tools/heap/tree.h"
 
 struct ljp_heap_kind {
+  struct ljp_heap_group sums;
   uint64_t key;
   uint32_t example; /* An object of this kind. */
-  uint32_t open;
-  uint64_t objects, own;
-  /* The sum of what they retain, each byte once. Objects that only several of
-  ** them together keep alive are not in it. */
-  uint64_t retained;
 };
 
+#define LJP_HEAP_NO_KIND UINT32_MAX
+
 struct ljp_heap_kinds {
-  struct ljp_heap_kind *list; /* Most bytes of their own first. */
+  struct ljp_heap_kind *list;
   uint32_t count, room;
+  uint32_t *of; /* By node: in list; of node 0: none. */
 };
 
 enum ljp_status ljp_heap_kinds_find(const struct ljp_graph *g,
                                     struct ljp_heap_kinds *kinds);
 void ljp_heap_kinds_fini(struct ljp_heap_kinds *kinds);
+
+/* Sorts list[], most bytes of their own first. Then of[] is gone. */
+void ljp_heap_kinds_sort(struct ljp_heap_kinds *kinds);
 
 /* "table {id, name}", "coroutine of function app.lua:12". */
 void ljp_heap_kind_text(const struct ljp_graph *g,

@@ -1,0 +1,406 @@
+/*
+** See graph_read.h. Input is untrusted: nodes and references are counted as they
+** come, and a target that is not there is dropped and counted.
+*/
+#include "parsers/heap/graph_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "parsers/base/array.h"
+#include "parsers/base/index.h"
+#include "parsers/base/pages.h"
+#include "parsers/stream/reader.h"
+
+/* -- Memory ---------------------------------------------------------------- */
+
+static bool graph_grow(void *array, size_t item_bytes, size_t room)
+{
+  void *grown = realloc(*(void **)array, room * item_bytes);
+  if (!grown)
+    return false;
+  *(void **)array = grown;
+  return true;
+}
+
+static enum ljp_status graph_add_node(struct ljp_graph *g)
+{
+  if (g->count < g->room) {
+    g->count++;
+    return LJP_OK;
+  }
+  uint32_t room = g->room ? g->room * 2 : 1024;
+  if (room > LJP_GRAPH_MAX_NODES ||
+      !graph_grow(&g->address, sizeof *g->address, room) ||
+      !graph_grow(&g->small_bytes, sizeof *g->small_bytes, room) ||
+      !graph_grow(&g->type, sizeof *g->type, room) ||
+      !graph_grow(&g->flags, sizeof *g->flags, room) ||
+      !graph_grow(&g->detail, sizeof *g->detail, room))
+    return LJP_ERR_MEM;
+  g->room = room;
+  g->count++;
+  return LJP_OK;
+}
+
+static enum ljp_status graph_add_ref(struct ljp_graph *g, uint32_t target,
+                                     unsigned how, uint32_t name)
+{
+  if (g->ref_count == g->ref_room) {
+    size_t room = g->ref_room ? g->ref_room * 2 : 4096;
+    if (room > UINT32_MAX || !graph_grow(&g->target, sizeof *g->target, room) ||
+        !graph_grow(&g->name, sizeof *g->name, room) ||
+        !graph_grow(&g->how, sizeof *g->how, room))
+      return LJP_ERR_MEM;
+    g->ref_room = room;
+  }
+  g->target[g->ref_count] = target;
+  g->name[g->ref_count] = name;
+  g->how[g->ref_count++] = (uint8_t)how;
+  return LJP_OK;
+}
+
+static enum ljp_status graph_add_text(struct ljp_graph *g, struct ljp_str text,
+                                      uint32_t *place)
+{
+  size_t bytes = sizeof text.len + text.len;
+  *place = 0;
+  if (!text.len)
+    return LJP_OK;
+  if (g->texts_len + bytes > g->texts_room) {
+    size_t room = g->texts_room * 2 + bytes + 4096;
+    if (room > UINT32_MAX || !graph_grow(&g->texts, 1, room))
+      return LJP_ERR_MEM;
+    g->texts_room = room;
+  }
+  if (!g->texts_len)
+    g->texts_len = sizeof text.len; /* Place 0 is none. */
+  if (g->texts_len + bytes > g->texts_room)
+    return graph_add_text(g, text, place);
+  *place = (uint32_t)g->texts_len;
+  memcpy(g->texts + g->texts_len, &text.len, sizeof text.len);
+  memcpy(g->texts + g->texts_len + sizeof text.len, text.data, text.len);
+  g->texts_len += bytes;
+  return LJP_OK;
+}
+
+/* -- Nodes by address ------------------------------------------------------ */
+
+static uint32_t graph_slot(const struct ljp_graph *g, uint64_t address)
+{
+  return (uint32_t)(ljp_hash_mix(g->seed, address) >> g->slots_shift);
+}
+
+/* 0: there is no such object. */
+static uint32_t graph_find(const struct ljp_graph *g, uint64_t address)
+{
+  uint32_t mask = (UINT32_C(1) << (64 - g->slots_shift)) - 1;
+  for (uint32_t slot = graph_slot(g, address);; slot = (slot + 1) & mask)
+    if (!g->slots[slot] || g->address[g->slots[slot]] == address)
+      return g->slots[slot];
+}
+
+static enum ljp_status graph_index(struct ljp_graph *g)
+{
+  unsigned bits = 10;
+  while (bits < 32 && (UINT64_C(1) << bits) < (uint64_t)g->count * 2)
+    bits++;
+  g->slots_shift = 64 - bits;
+  g->slots = ljp_pages_items((size_t)1 << bits, sizeof *g->slots);
+  if (!g->slots)
+    return LJP_ERR_MEM;
+  if (getrandom(&g->seed, sizeof g->seed, GRND_NONBLOCK) < 0)
+    g->seed = (uintptr_t)g->slots;
+  uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
+  for (uint32_t i = 1; i < g->count; i++) {
+    uint32_t slot = graph_slot(g, g->address[i]);
+    while (g->slots[slot] && g->address[g->slots[slot]] != g->address[i])
+      slot = (slot + 1) & mask;
+    if (!g->slots[slot]) /* Of two at one address, the first counts. */
+      g->slots[slot] = i;
+  }
+  return LJP_OK;
+}
+
+/* -- Two passes over the file ---------------------------------------------- */
+
+/* A later snapshot takes the earlier's place. */
+static enum ljp_status graph_begin(struct ljp_graph *g,
+                                   const struct ljp_item *item)
+{
+  g->head = item->u.heap;
+  g->time_ns = item->time_ns;
+  g->number = g->snapshots;
+  g->ended = false;
+  g->count = g->large_count = 0;
+  g->texts_len = 0;
+  return graph_add_node(g);
+}
+
+static enum ljp_status graph_set_bytes(struct ljp_graph *g, uint32_t node,
+                                       uint64_t bytes)
+{
+  g->small_bytes[node] = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+  if (bytes < UINT32_MAX)
+    return LJP_OK;
+  if (!ljp_array_reserve(&g->large, g->large_count, &g->large_room,
+                         sizeof *g->large))
+    return LJP_ERR_MEM;
+  g->large[g->large_count++] = (struct ljp_graph_large){node, bytes};
+  return LJP_OK;
+}
+
+/* Of a prototype: its line, then the names. */
+static enum ljp_status graph_add_proto(struct ljp_graph *g,
+                                       const struct ljp_rec_object *o,
+                                       uint32_t *place)
+{
+  char room[sizeof(uint32_t) + LJP_HEAP_TEXT_MAX_BYTES];
+  uint32_t line = (uint32_t)o->numbers[0];
+  memcpy(room, &line, sizeof line);
+  memcpy(room + sizeof line, o->text.data, o->text.len);
+  const struct ljp_str text = {room, (uint32_t)sizeof line + o->text.len};
+  return graph_add_text(g, text, place);
+}
+
+static enum ljp_status graph_take_object(struct ljp_graph *g,
+                                         const struct ljp_rec_object *o)
+{
+  if (o->type == LJP_MEM_TYPE_NONE || o->snapshot != g->head.snapshot)
+    return LJP_OK;
+  enum ljp_status status = graph_add_node(g);
+  if (status)
+    return status;
+  uint32_t i = g->count - 1;
+  g->address[i] = o->address;
+  g->type[i] = o->type;
+  g->flags[i] = o->flags;
+  status = graph_set_bytes(g, i,
+                           ljp_heap_all_bytes(o->type, o->flags, o->bytes,
+                                              o->numbers, g->head.slot_bytes,
+                                              g->head.node_bytes));
+  if (status)
+    return status;
+  g->detail[i] = (uint32_t)o->numbers[o->type == LJP_MEM_TYPE_THREAD ? 1 : 0];
+  if (o->type == LJP_MEM_TYPE_PROTO)
+    return graph_add_proto(g, o, &g->detail[i]);
+  return o->type == LJP_MEM_TYPE_STRING
+             ? graph_add_text(g, o->text, &g->detail[i])
+             : LJP_OK;
+}
+
+static enum ljp_status graph_take_ref(struct ljp_graph *g,
+                                      const struct ljp_rec_ref *r)
+{
+  uint32_t target = graph_find(g, r->target), name = (uint32_t)r->number;
+  enum ljp_status status = LJP_OK;
+  if (r->key) {
+    name = graph_find(g, r->key);
+    if (name)
+      status =
+          graph_add_ref(g, name,
+                        LJP_HEAP_HOW_KEY |
+                            (r->flags & LJP_HEAP_WEAK_KEY ? LJP_HEAP_WEAK : 0u),
+                        name);
+    else
+      g->missing_refs++;
+  } else if (r->name.len) {
+    status = graph_add_text(g, r->name, &name);
+  } else if (r->how == LJP_HEAP_HOW_INTEGER) {
+    int64_t n = (int64_t)r->number;
+    name = (uint32_t)(n > INT32_MAX   ? INT32_MAX
+                      : n < INT32_MIN ? INT32_MIN
+                                      : n);
+  }
+  if (status)
+    return status;
+  if (!target) {
+    g->missing_refs++;
+    return LJP_OK;
+  }
+  return graph_add_ref(g, target, r->how | (r->flags & LJP_HEAP_WEAK), name);
+}
+
+/* Moves to the node whose references follow. Those of a node may stand in
+** several records, but next to each other. */
+static bool graph_advance(struct ljp_graph *g, uint32_t *at, uint32_t node)
+{
+  if (!node || node < *at)
+    return false;
+  while (*at < node)
+    g->first[++*at] = (uint32_t)g->ref_count;
+  return true;
+}
+
+/* What keeps objects alive by itself. */
+static enum ljp_status graph_add_roots(struct ljp_graph *g)
+{
+  enum ljp_status status = LJP_OK;
+  for (uint32_t i = 1; i < g->count && !status; i++) {
+    bool part = g->type[i] > LJP_MEM_TYPE_TRACE;
+    bool held = g->flags[i] & (LJP_HEAP_PINNED | LJP_HEAP_FINAL);
+    /* The main thread is pinned, and a root of the VM, too. */
+    if (part || (held && g->type[i] != LJP_MEM_TYPE_THREAD))
+      status = graph_add_ref(g, i, LJP_HEAP_HOW_ROOT, UINT32_MAX);
+  }
+  return status;
+}
+
+enum pass { PASS_OBJECTS, PASS_REFS };
+
+struct graph_reading {
+  struct ljp_graph *g;
+  enum pass pass;
+  uint32_t wanted; /* 0: the last snapshot. */
+  uint32_t at;     /* PASS_REFS: the node whose references come. */
+  bool inside;     /* The snapshot that is wanted has begun. */
+};
+
+static enum ljp_status graph_take_builtin(struct ljp_graph *g,
+                                          const struct ljp_rec_builtin *b)
+{
+  if (b->ffid >= LJP_GRAPH_MAX_BUILTINS)
+    return LJP_OK;
+  if (!g->builtins)
+    g->builtins = calloc(LJP_GRAPH_MAX_BUILTINS, sizeof *g->builtins);
+  if (!g->builtins)
+    return LJP_ERR_MEM;
+  char *name = g->builtins[b->ffid];
+  uint32_t len = b->name.len < LJP_GRAPH_BUILTIN_BYTES - 1
+                     ? b->name.len
+                     : LJP_GRAPH_BUILTIN_BYTES - 1;
+  memcpy(name, b->name.data, len);
+  name[len] = '\0';
+  return LJP_OK;
+}
+
+static enum ljp_status graph_take_head(struct graph_reading *r,
+                                       const struct ljp_item *item)
+{
+  struct ljp_graph *g = r->g;
+  if (r->pass == PASS_REFS)
+    return LJP_OK;
+  g->snapshots++;
+  r->inside = !r->wanted || r->wanted == g->snapshots;
+  return r->inside ? graph_begin(g, item) : LJP_OK;
+}
+
+static void graph_take_process(struct ljp_graph *g,
+                               const struct ljp_rec_process *p)
+{
+  g->pid = p->pid;
+  /* What is added to a time: wraps around if the clock's zero was later. */
+  g->wall_ns = p->anchor_wall_ns ? p->anchor_wall_ns - p->anchor_mono_ns : 0;
+}
+
+static enum ljp_status graph_item(struct graph_reading *r,
+                                  const struct ljp_item *item)
+{
+  struct ljp_graph *g = r->g;
+  switch (item->what) {
+  case LJP_REC_PROCESS:
+    if (r->pass == PASS_OBJECTS)
+      graph_take_process(g, &item->u.process);
+    return LJP_OK;
+  case LJP_REC_BUILTIN:
+    return r->pass == PASS_OBJECTS ? graph_take_builtin(g, &item->u.builtin)
+                                   : LJP_OK;
+  case LJP_REC_HEAP:
+    return graph_take_head(r, item);
+  case LJP_REC_HEAP_END:
+    if (r->inside && item->u.heap_end.snapshot == g->head.snapshot) {
+      g->end = item->u.heap_end;
+      g->ended = true;
+    }
+    return LJP_OK;
+  case LJP_REC_OBJECTS:
+    return r->inside && r->pass == PASS_OBJECTS
+               ? graph_take_object(g, &item->u.object)
+               : LJP_OK;
+  case LJP_ITEM_REF:
+    if (r->pass == PASS_REFS && item->u.ref.snapshot == g->head.snapshot &&
+        graph_advance(g, &r->at, graph_find(g, item->u.ref.object)))
+      return graph_take_ref(g, &item->u.ref);
+    return LJP_OK;
+  }
+  return LJP_OK;
+}
+
+static enum ljp_status graph_pass(struct ljp_graph *g, const char *path,
+                                  enum pass pass, uint32_t wanted)
+{
+  struct graph_reading r = {.g = g, .pass = pass, .wanted = wanted};
+  struct ljp_reader *reader = malloc(sizeof *reader);
+  const struct ljp_item *item;
+  if (!reader)
+    return LJP_ERR_MEM;
+  enum ljp_status status = ljp_reader_open(reader, path);
+  bool open = !status;
+  if (!status && pass == PASS_REFS)
+    status = graph_add_roots(g);
+  while (!status) {
+    status = ljp_reader_next(reader, &item);
+    if (status || item->what == LJP_ITEM_FINISH)
+      break;
+    status = graph_item(&r, item);
+  }
+  if (!status && pass == PASS_REFS)
+    graph_advance(g, &r.at, g->count);
+  if (status)
+    snprintf(g->error, sizeof g->error, "%s",
+             reader->error[0] ? reader->error : ljp_status_text(status));
+  if (open)
+    ljp_reader_fini(reader);
+  free(reader);
+  return status;
+}
+
+static enum ljp_status graph_check(struct ljp_graph *g, uint32_t wanted)
+{
+  if (!g->snapshots)
+    snprintf(g->error, sizeof g->error,
+             "it holds no heap snapshot; misc.memprof.snapshot(\"FILE\") "
+             "writes one");
+  else if (wanted > g->snapshots)
+    snprintf(g->error, sizeof g->error,
+             "there is no snapshot %" PRIu32 ": it holds %" PRIu32
+             ", numbered from 1",
+             wanted, g->snapshots);
+  else if (g->count < 2)
+    snprintf(g->error, sizeof g->error, "snapshot %" PRIu32 " holds no object",
+             g->number);
+  else
+    return LJP_OK;
+  return LJP_ERR_FORMAT;
+}
+
+enum ljp_status ljp_graph_read(struct ljp_graph *g, const char *path,
+                               uint32_t number)
+{
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    snprintf(g->error, sizeof g->error,
+             "is not a regular file, but must be read twice");
+    return LJP_ERR_IO;
+  }
+  enum ljp_status status = graph_pass(g, path, PASS_OBJECTS, number);
+  if (!status)
+    status = graph_check(g, number);
+  if (status)
+    return status;
+  g->address[0] = g->small_bytes[0] = 0;
+  g->type[0] = g->flags[0] = 0;
+  g->detail[0] = 0;
+  if (g->wall_ns)
+    g->wall_ns += g->time_ns;
+  g->first = ljp_pages_items((size_t)g->count + 1, sizeof *g->first);
+  status = g->first ? graph_index(g) : LJP_ERR_MEM;
+  if (!status)
+    status = graph_pass(g, path, PASS_REFS, number);
+  free(g->slots);
+  g->slots = NULL;
+  return status;
+}

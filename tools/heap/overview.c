@@ -1,0 +1,232 @@
+/*
+** What a snapshot holds: what keeps the most alive, kinds and types.
+*/
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/heap/dominators.h"
+#include "parsers/stream/names.h"
+#include "tools/heap/view.h"
+
+/* -- What stands before each view ------------------------------------------ */
+
+void ljp_heap_add_up(struct ljp_heap_view *v)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct ljp_heap_totals *t = &v->totals;
+  memset(t, 0, sizeof *t);
+  for (uint32_t i = 1; i < g->count; i++) {
+    uint64_t own = ljp_graph_own(g, i);
+    t->objects[g->type[i] % LJP_HEAP_TYPES]++;
+    t->bytes[g->type[i] % LJP_HEAP_TYPES] += own;
+    t->all_objects++;
+    t->all_bytes += own;
+    if (g->dominator[i] == LJP_DOMINATED_BY_NONE) {
+      t->garbage++;
+      t->garbage_bytes += own;
+    }
+  }
+}
+
+static void overview_damage(const struct ljp_heap_view *v,
+                            struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  const struct ljp_heap_totals *t = &v->totals;
+  if (t->all_bytes != g->head.heap_bytes && ljp_heap_is_whole(v))
+    ljp_heap_show_line(s,
+                       "%" PRId64 " bytes are held by C functions that were "
+                       "running",
+                       (int64_t)(g->head.heap_bytes - t->all_bytes));
+  if (!ljp_heap_is_whole(v) || g->missing_refs)
+    ljp_heap_show_line(
+        s, "The snapshot is damaged: %s; %" PRIu64 " references lead nowhere",
+        !g->ended               ? "its end is missing"
+        : !ljp_heap_is_whole(v) ? "objects are missing"
+                                : "objects are not known",
+        g->missing_refs);
+}
+
+void ljp_heap_show_totals(const struct ljp_heap_view *v,
+                          struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  const struct ljp_heap_totals *t = &v->totals;
+  struct ljp_heap_text all = {.len = 0}, garbage = {.len = 0};
+  ljp_heap_amount(&all, t->all_bytes);
+  ljp_heap_amount(&garbage, t->garbage_bytes);
+  if (g->snapshots > 1)
+    ljp_heap_show_line(s, "Snapshot %" PRIu32 " of %" PRIu32 ", VM %" PRIu64,
+                       g->number, g->snapshots, g->head.vm);
+  ljp_heap_show_line(
+      s, "%" PRIu64 " objects, %s; %" PRIu64 " of them are garbage, %s",
+      t->all_objects, all.data, t->garbage, garbage.data);
+  overview_damage(v, s);
+  ljp_heap_show_number(s, "snapshot", g->number);
+  ljp_heap_show_number(s, "snapshots", g->snapshots);
+  ljp_heap_show_number(s, "vm", g->head.vm);
+  ljp_heap_show_number(s, "objects", t->all_objects);
+  ljp_heap_show_number(s, "bytes", t->all_bytes);
+  ljp_heap_show_number(s, "heap_bytes", g->head.heap_bytes);
+  ljp_heap_show_number(s, "garbage_objects", t->garbage);
+  ljp_heap_show_number(s, "garbage_bytes", t->garbage_bytes);
+  ljp_heap_show_bool(s, "complete", ljp_heap_is_whole(v));
+}
+
+/* -- The biggest retainers ------------------------------------------------- */
+
+struct overview_node {
+  uint64_t retained;
+  uint32_t node;
+};
+
+static int overview_by_retained(const void *a, const void *b)
+{
+  const struct overview_node *x = a, *y = b;
+  if (x->retained != y->retained)
+    return x->retained < y->retained ? 1 : -1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* An object that only leads to another one, which retains nearly as much, is no
+** retainer of its own: what counts is where memory comes together. largest: by
+** node, the most that a node below it retains. */
+static uint32_t overview_gathering(const struct ljp_heap_view *v,
+                                   const uint64_t *largest,
+                                   struct overview_node *list)
+{
+  const struct ljp_graph *g = &v->graph;
+  uint64_t least = v->totals.all_bytes / 1000;
+  uint32_t count = 0;
+  for (uint32_t i = 1; i < g->count; i++) {
+    if (g->retained[i] <= least || g->type[i] > LJP_MEM_TYPE_TRACE ||
+        g->dominator[i] == LJP_DOMINATED_BY_NONE ||
+        largest[i] >= g->retained[i] / 4 * 3)
+      continue;
+    if (list)
+      list[count] = (struct overview_node){g->retained[i], i};
+    count++;
+  }
+  return count;
+}
+
+static void overview_row(const struct ljp_graph *g, uint32_t node,
+                         struct ljp_heap_show *s)
+{
+  struct ljp_heap_text what = {.len = 0}, path = {.len = 0};
+  ljp_heap_path(g, node, &path);
+  ljp_heap_describe(g, node, &what);
+  ljp_heap_row(s);
+  ljp_heap_show_address(s, g->address[node]);
+  ljp_heap_cell_bytes(s, "retained", g->retained[node]);
+  ljp_heap_cell_bytes(s, "own", ljp_graph_own(g, node));
+  ljp_heap_cell_text(s, "path", &path);
+  ljp_heap_cell_text(s, "object", &what);
+  ljp_heap_row_end(s);
+}
+
+static enum ljp_status overview_retainers(const struct ljp_heap_view *v,
+                                          struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct overview_node *list = NULL;
+  uint32_t count = 0;
+  uint64_t *largest = calloc(g->count, sizeof *largest);
+  if (largest) {
+    for (uint32_t i = 1; i < g->count; i++) {
+      uint32_t up = g->dominator[i];
+      if (up != LJP_DOMINATED_BY_NONE && g->retained[i] > largest[up])
+        largest[up] = g->retained[i];
+    }
+    count = overview_gathering(v, largest, NULL);
+    list = malloc((count + 1) * sizeof *list);
+  }
+  if (!list) {
+    free(largest);
+    return LJP_ERR_MEM;
+  }
+  overview_gathering(v, largest, list);
+  free(largest);
+  qsort(list, count, sizeof *list, overview_by_retained);
+  ljp_heap_table(s, "retainers",
+                 "  retained        own  what keeps the most alive");
+  for (uint32_t i = 0; i < count && i < v->top; i++)
+    overview_row(g, list[i].node, s);
+  ljp_heap_table_end(s);
+  free(list);
+  return LJP_OK;
+}
+
+/* -- Kinds and types ------------------------------------------------------- */
+
+static enum ljp_status overview_kinds(const struct ljp_heap_view *v,
+                                      struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct ljp_heap_kinds kinds;
+  struct ljp_heap_tree tree;
+  enum ljp_status status = ljp_heap_kinds_find(g, &kinds);
+  if (!status)
+    status = ljp_heap_tree_init(&tree, g);
+  if (status) {
+    ljp_heap_kinds_fini(&kinds);
+    return status;
+  }
+  ljp_heap_tree_add_up(&tree, g, kinds.of, kinds.list, sizeof *kinds.list);
+  ljp_heap_tree_fini(&tree);
+  ljp_heap_kinds_sort(&kinds);
+  ljp_heap_table(s, "kinds", "  retained        own    objects  kind");
+  for (uint32_t i = 0; i < kinds.count && i < v->top; i++) {
+    const struct ljp_heap_kind *kind = &kinds.list[i];
+    struct ljp_heap_text what = {.len = 0};
+    ljp_heap_kind_text(g, kind, &what);
+    ljp_heap_row(s);
+    ljp_heap_cell_bytes(s, "retained", kind->sums.retained);
+    ljp_heap_cell_bytes(s, "own", kind->sums.own);
+    ljp_heap_cell_count(s, "objects", kind->sums.objects);
+    ljp_heap_cell_text(s, "kind", &what);
+    ljp_heap_row_end(s);
+  }
+  ljp_heap_table_end(s);
+  ljp_heap_kinds_fini(&kinds);
+  return LJP_OK;
+}
+
+static void overview_types(struct ljp_heap_view *v, struct ljp_heap_show *s)
+{
+  struct ljp_heap_totals *t = &v->totals;
+  bool shown[LJP_HEAP_TYPES] = {false};
+  ljp_heap_table(s, "types", "     bytes    objects  type");
+  for (;;) {
+    unsigned most = LJP_HEAP_TYPES;
+    for (unsigned i = 0; i < LJP_HEAP_TYPES; i++)
+      if (!shown[i] && t->objects[i] &&
+          (most == LJP_HEAP_TYPES || t->bytes[i] > t->bytes[most]))
+        most = i;
+    if (most == LJP_HEAP_TYPES)
+      break;
+    shown[most] = true;
+    struct ljp_heap_text name = {.len = 0};
+    ljp_heap_format(&name, "%s",
+                    ljp_name_mem_type(most) ? ljp_name_mem_type(most) : "?");
+    ljp_heap_row(s);
+    ljp_heap_cell_bytes(s, "bytes", t->bytes[most]);
+    ljp_heap_cell_count(s, "objects", t->objects[most]);
+    ljp_heap_cell_text(s, "type", &name);
+    ljp_heap_row_end(s);
+  }
+  ljp_heap_table_end(s);
+}
+
+enum ljp_status ljp_heap_overview(struct ljp_heap_view *v,
+                                  struct ljp_heap_show *s)
+{
+  ljp_heap_show_totals(v, s);
+  enum ljp_status status = overview_retainers(v, s);
+  if (!status)
+    status = overview_kinds(v, s);
+  if (!status)
+    overview_types(v, s);
+  return status;
+}

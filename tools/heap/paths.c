@@ -1,0 +1,274 @@
+/*
+** Why objects are alive: the ways by which they are held, and what one or several
+** of them keep alive.
+*/
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/base/array.h"
+#include "parsers/heap/dominators.h"
+#include "tools/heap/find.h"
+#include "tools/heap/view.h"
+#include "tools/heap/ways.h"
+
+/* -- Rows: objects of one kind that are held in one way -------------------- */
+
+struct paths_row {
+  struct ljp_heap_group sums;
+  uint32_t way, kind;
+  uint32_t example;
+};
+
+struct paths_rows {
+  struct paths_row *list;
+  uint32_t count, room;
+  struct ljp_index index;
+  uint32_t *of; /* By node. */
+};
+
+enum { GARBAGE = UINT32_MAX - 1 }; /* In place of a way. */
+
+static bool paths_add(struct paths_rows *rows, uint32_t way, uint32_t kind,
+                      uint32_t node)
+{
+  uint32_t hash = ljp_hash_finish(ljp_hash_mix(way, kind));
+  if (!ljp_index_reserve(&rows->index))
+    return false;
+  struct ljp_index_slot *slot = ljp_index_at(&rows->index, hash);
+  for (; slot->item; slot = ljp_index_next(&rows->index, slot)) {
+    const struct paths_row *row = &rows->list[slot->item - 1];
+    if (slot->hash == hash && row->way == way && row->kind == kind)
+      break;
+  }
+  if (!slot->item) {
+    if (!ljp_array_reserve(&rows->list, rows->count, &rows->room,
+                           sizeof *rows->list))
+      return false;
+    rows->list[rows->count] =
+        (struct paths_row){.way = way, .kind = kind, .example = node};
+    ljp_index_put(&rows->index, slot, hash, rows->count++);
+  }
+  rows->of[node] = slot->item - 1;
+  return true;
+}
+
+static enum ljp_status paths_group(const struct ljp_graph *g,
+                                   struct ljp_heap_ways *ways,
+                                   const struct ljp_heap_found *found,
+                                   struct paths_rows *rows)
+{
+  rows->of = malloc(g->count * sizeof *rows->of);
+  if (!rows->of)
+    return LJP_ERR_MEM;
+  memset(rows->of, 0xff, g->count * sizeof *rows->of);
+  for (uint32_t i = 1; i < g->count; i++) {
+    if (!ljp_heap_is_found(found, i))
+      continue;
+    uint32_t way = ljp_graph_is_held(g, i) ? ljp_heap_way(ways, i) : GARBAGE;
+    if (way == UINT32_MAX || !paths_add(rows, way, ways->kinds->of[i], i))
+      return LJP_ERR_MEM;
+  }
+  return LJP_OK;
+}
+
+static void paths_rows_fini(struct paths_rows *rows)
+{
+  free(rows->list);
+  free(rows->of);
+  ljp_index_fini(&rows->index);
+}
+
+static int paths_by_retained(const void *a, const void *b)
+{
+  const struct paths_row *x = a, *y = b;
+  uint64_t of_x = x->sums.retained ? x->sums.retained : x->sums.own;
+  uint64_t of_y = y->sums.retained ? y->sums.retained : y->sums.own;
+  if (of_x != of_y)
+    return of_x < of_y ? 1 : -1;
+  return x->example < y->example ? -1 : x->example > y->example;
+}
+
+/* -- --path ---------------------------------------------------------------- */
+
+static void paths_show(const struct ljp_heap_view *v,
+                       const struct ljp_heap_ways *ways,
+                       struct paths_rows *rows, struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  if (rows->count)
+    qsort(rows->list, rows->count, sizeof *rows->list, paths_by_retained);
+  ljp_heap_table(s, "paths",
+                 "  retained        own    objects  held by, and what it is");
+  for (uint32_t i = 0; i < rows->count && i < v->top; i++) {
+    const struct paths_row *row = &rows->list[i];
+    struct ljp_heap_text path = {.len = 0}, what = {.len = 0};
+    bool one = row->sums.objects == 1;
+    if (one || row->way == GARBAGE)
+      ljp_heap_path(g, row->example, &path);
+    else
+      ljp_heap_way_text(ways, row->way, &path);
+    if (one)
+      ljp_heap_describe(g, row->example, &what);
+    else
+      ljp_heap_kind_text(g, &ways->kinds->list[row->kind], &what);
+    ljp_heap_row(s);
+    ljp_heap_show_address(s, g->address[row->example]);
+    ljp_heap_cell_bytes(s, "retained", row->sums.retained);
+    ljp_heap_cell_bytes(s, "own", row->sums.own);
+    ljp_heap_cell_count(s, "objects", row->sums.objects);
+    ljp_heap_cell_text(s, "path", &path);
+    ljp_heap_cell_text(s, "kind", &what);
+    ljp_heap_row_end(s);
+  }
+  ljp_heap_table_end(s);
+  if (rows->count > v->top)
+    ljp_heap_show_line(s, "%" PRIu32 " further ways: --top N shows more",
+                       rows->count - v->top);
+}
+
+enum ljp_status ljp_heap_show_ways(const struct ljp_heap_view *v,
+                                   const struct ljp_heap_kinds *kinds,
+                                   const struct ljp_heap_found *found,
+                                   struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct ljp_heap_ways ways;
+  struct ljp_heap_tree tree;
+  struct paths_rows rows = {.list = NULL};
+  enum ljp_status status = ljp_heap_ways_init(&ways, g, kinds);
+  if (status)
+    return status;
+  status = paths_group(g, &ways, found, &rows);
+  if (!status)
+    status = ljp_heap_tree_init(&tree, g);
+  if (!status) {
+    ljp_heap_tree_add_up(&tree, g, rows.of, rows.list, sizeof *rows.list);
+    ljp_heap_tree_fini(&tree);
+    paths_show(v, &ways, &rows, s);
+  }
+  paths_rows_fini(&rows);
+  ljp_heap_ways_fini(&ways);
+  return status;
+}
+
+static void paths_head(const struct ljp_heap_view *v,
+                       const struct ljp_heap_found *found,
+                       struct ljp_heap_show *s)
+{
+  ljp_heap_show_totals(v, s);
+  ljp_heap_show_number(s, "found", found->count);
+  ljp_heap_show_line(s, "%" PRIu32 " objects match '%s'", found->count,
+                     v->pattern);
+}
+
+enum ljp_status ljp_heap_paths(struct ljp_heap_view *v, struct ljp_heap_show *s)
+{
+  struct ljp_heap_kinds kinds;
+  struct ljp_heap_found found = {.bits = NULL};
+  enum ljp_status status = ljp_heap_kinds_find(&v->graph, &kinds);
+  if (!status)
+    status = ljp_heap_find(&v->graph, &kinds, v->pattern, &found);
+  if (!status) {
+    paths_head(v, &found, s);
+    status = ljp_heap_show_ways(v, &kinds, &found, s);
+  }
+  ljp_heap_found_fini(&found);
+  ljp_heap_kinds_fini(&kinds);
+  return status;
+}
+
+/* -- --retained-by --------------------------------------------------------- */
+
+/* Marks what can be reached from the roots without the objects that were found:
+** the rest would go with them. */
+static uint8_t *paths_reach(const struct ljp_graph *g,
+                            const struct ljp_heap_found *found)
+{
+  uint8_t *reached = calloc(g->count / 8 + 1, 1);
+  uint32_t *stack = malloc(g->count * sizeof *stack), depth = 0;
+  if (reached && stack) {
+    reached[0] = 1;
+    stack[depth++] = 0;
+  }
+  while (depth) {
+    uint32_t node = stack[--depth];
+    for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
+      uint32_t to = g->target[e];
+      uint8_t bit = (uint8_t)(1u << to % 8);
+      if (g->how[e] & LJP_HEAP_WEAK || reached[to / 8] & bit ||
+          ljp_heap_is_found(found, to))
+        continue;
+      reached[to / 8] |= bit;
+      stack[depth++] = to;
+    }
+  }
+  if (!stack) {
+    free(reached);
+    reached = NULL;
+  }
+  free(stack);
+  return reached;
+}
+
+static void retained_show(const struct ljp_heap_view *v,
+                          struct ljp_heap_kinds *kinds,
+                          const struct ljp_heap_group *all,
+                          struct ljp_heap_show *s)
+{
+  struct ljp_heap_text bytes = {.len = 0};
+  ljp_heap_amount(&bytes, all->own);
+  ljp_heap_show_number(s, "retained", all->own);
+  ljp_heap_show_number(s, "retained_objects", all->objects);
+  ljp_heap_show_line(s,
+                     "If nothing held them, %" PRIu64 " objects would go: %s",
+                     all->objects, bytes.data);
+  ljp_heap_kinds_sort(kinds);
+  ljp_heap_table(s, "kinds", "       own    objects  kind");
+  for (uint32_t i = 0; i < kinds->count && i < v->top; i++) {
+    const struct ljp_heap_kind *kind = &kinds->list[i];
+    struct ljp_heap_text what = {.len = 0};
+    if (!kind->sums.objects)
+      break;
+    ljp_heap_kind_text(&v->graph, kind, &what);
+    ljp_heap_row(s);
+    ljp_heap_cell_bytes(s, "own", kind->sums.own);
+    ljp_heap_cell_count(s, "objects", kind->sums.objects);
+    ljp_heap_cell_text(s, "kind", &what);
+    ljp_heap_row_end(s);
+  }
+  ljp_heap_table_end(s);
+}
+
+enum ljp_status ljp_heap_retained_by(struct ljp_heap_view *v,
+                                     struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct ljp_heap_kinds kinds;
+  struct ljp_heap_found found = {.bits = NULL};
+  struct ljp_heap_group all = {.objects = 0};
+  enum ljp_status status = ljp_heap_kinds_find(g, &kinds);
+  if (!status)
+    status = ljp_heap_find(g, &kinds, v->pattern, &found);
+  uint8_t *reached = status ? NULL : paths_reach(g, &found);
+  if (!status && !reached)
+    status = LJP_ERR_MEM;
+  for (uint32_t i = 1; !status && i < g->count; i++) {
+    if (!ljp_graph_is_held(g, i) || reached[i / 8] >> i % 8 & 1)
+      continue;
+    struct ljp_heap_group *sums = &kinds.list[kinds.of[i]].sums;
+    uint64_t own = ljp_graph_own(g, i);
+    sums->objects++;
+    sums->own += own;
+    all.objects++;
+    all.own += own;
+  }
+  if (!status) {
+    paths_head(v, &found, s);
+    retained_show(v, &kinds, &all, s);
+  }
+  free(reached);
+  ljp_heap_found_fini(&found);
+  ljp_heap_kinds_fini(&kinds);
+  return status;
+}
