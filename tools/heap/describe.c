@@ -106,7 +106,8 @@ static void describe_keys(const struct ljp_graph *g, uint32_t node,
     if (how == LJP_HEAP_HOW_KEY && key.len && count < KEYS_SORTED)
       keys[count++] = key;
   }
-  qsort(keys, count, sizeof *keys, describe_by_text);
+  if (count)
+    qsort(keys, count, sizeof *keys, describe_by_text);
   ljp_heap_format(t, "table {");
   for (uint32_t i = 0; i < count && i <= KEYS_SHOWN; i++) {
     ljp_heap_format(t, i ? ", " : "");

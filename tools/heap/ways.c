@@ -287,7 +287,7 @@ static void ways_merged_text(const struct ljp_graph *g, uint32_t node,
 void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
                        struct ljp_heap_text *t)
 {
-  uint32_t steps[STEPS], count = 0, all = 0;
+  uint32_t steps[STEPS] = {0}, count = 0, all = 0;
   for (uint32_t at = way; at; at = w->list[at].parent)
     all++;
   uint32_t number = all;
