@@ -49,10 +49,10 @@ parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/b
 tools/shared          parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
 tools/advise          tools/shared parsers/* plain
-tools/export          tools/shared parsers/* plain
+tools/export          tools/heap tools/shared parsers/* plain
 tools/heap            tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
-tools/page            tools/shared parsers/* plain
+tools/page            tools/heap tools/shared parsers/* plain
 tools/record          tools/shared parsers/* plain
 tools/report          tools/shared parsers/* plain
 tools/rewrite         tools/shared parsers/* plain

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "parsers/heap/graph.h"
 #include "tools/export/ljm.h"
 #include "tools/shared/command.h"
 #include "tools/shared/damage.h"
@@ -51,6 +52,8 @@ static const char export_help_tail[] =
     "  --lua          without machine code, which then counts for the function "
     "that\n"
     "                 made it run, as in reports (default: all frames)\n"
+    "  --snapshot N   heapsnapshot: export the Nth snapshot of the file (the "
+    "last)\n"
     "  --no-symbols   do not look up names of machine code\n"
     "  --help         show this help\n\n"
     "In text, a stack is written root;...;leaf. The suffix _[j] means "
@@ -193,6 +196,8 @@ static int export_write(struct ljp_export *e, unsigned format, const char *to,
   enum ljp_status status = export_formats[format].run(e);
   int error = ljp_print_end(&out);
   const char *text;
+  if (status == LJP_ERR_LIMIT) /* The exporter has said what does not fit. */
+    return ljp_outfile_abort(&file), LJP_EXIT_FAILED;
   for (uint32_t i = 0; e->no_notices && !status && !error &&
                        (text = ljp_profile_notice(e->p, i));
        i++)
@@ -295,6 +300,32 @@ static int export_profile(const char *file, unsigned format, const char *to,
   return code;
 }
 
+/* Formats of heap snapshots need no profile. */
+static int export_heap(const char *file, unsigned format, const char *to,
+                       bool force, const char *number)
+{
+  static struct ljp_graph graph;
+  char *end = NULL;
+  unsigned long snapshot = number ? strtoul(number, &end, 10) : 0;
+  if (number &&
+      (*number < '1' || *number > '9' || *end || snapshot > UINT32_MAX)) {
+    ljp_command_error("export",
+                      "--snapshot wants a number from 1 to %u, not '%s'",
+                      UINT32_MAX, number);
+    return LJP_EXIT_USAGE;
+  }
+  struct ljp_export e = {.graph = &graph, .file = file};
+  int code = LJP_EXIT_FAILED;
+  if (strcmp(file, "-") == 0)
+    e.file = "/dev/stdin";
+  if (ljp_graph_load(&graph, e.file, (uint32_t)snapshot))
+    ljp_command_error("export", "%s: %s", file, graph.error);
+  else
+    code = export_write(&e, format, to, force);
+  ljp_graph_fini(&graph);
+  return code;
+}
+
 /* Composes the help from the lists of formats and values. NULL: out of
 ** memory. */
 static char *export_make_help(void)
@@ -332,12 +363,13 @@ static bool export_is_binary(unsigned format)
 int ljp_command_export(int argc, char **argv)
 {
   const char *file, *to = NULL, *format = NULL, *value = NULL;
+  const char *snapshot = NULL;
   bool force = false, lines = false, no_symbols = false, lua = false;
   const struct ljp_flag flags[] = {
       {"--to", NULL, &format},   {"-o", NULL, &to},
       {"--value", NULL, &value}, {"--force", &force, NULL},
       {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL},
-      {"--lua", &lua, NULL}};
+      {"--lua", &lua, NULL},     {"--snapshot", NULL, &snapshot}};
   unsigned f = 0;
   char *help = export_make_help();
   int code = ljp_command_options("export", help ? help : "", argc, argv, flags,
@@ -362,6 +394,19 @@ int ljp_command_export(int argc, char **argv)
                       format);
     return LJP_EXIT_USAGE;
   }
+  bool heap = export_formats[f].run == ljp_export_heapsnapshot;
+  if (heap && (lua || lines || value)) {
+    ljp_command_error("export",
+                      "%s: a heap snapshot has no stacks, which this is for",
+                      lua     ? "--lua"
+                      : lines ? "--lines"
+                              : "--value");
+    return LJP_EXIT_USAGE;
+  }
+  if (snapshot && !heap) {
+    ljp_command_error("export", "--snapshot is for --to heapsnapshot");
+    return LJP_EXIT_USAGE;
+  }
   if (!to) {
     ljp_command_error("export", "no output file given (-o OUT)");
     return LJP_EXIT_USAGE;
@@ -372,6 +417,8 @@ int ljp_command_export(int argc, char **argv)
                       export_formats[f].name);
     return LJP_EXIT_FAILED;
   }
+  if (heap)
+    return export_heap(file, f, to, force, snapshot);
   struct ljp_profile_options options = {
       .no_symbols = no_symbols, .lua_view = lua, .points = true};
   return export_profile(file, f, to, force, value, &options,

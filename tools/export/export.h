@@ -27,9 +27,13 @@ enum ljp_value_id {
       LJP_VALUE_COUNT
 };
 
+struct ljp_graph;
+
 struct ljp_export {
-  const struct ljp_profile *p;
-  struct ljp_ljm *ljm; /* Of the format ljm; else NULL. */
+  const struct ljp_profile *p;   /* NULL for formats of heap snapshots. */
+  const struct ljp_graph *graph; /* Of heap snapshots, else NULL. */
+  const char *file;              /* The input. */
+  struct ljp_ljm *ljm;           /* Of the format ljm; else NULL. */
   struct ljp_print *out;
   enum ljp_value_id value; /* As requested, or the first there is. */
   bool asked;
@@ -63,7 +67,8 @@ void ljp_export_start(struct ljp_export *e);
   _(perf, "perf-script", "the output format of 'perf script'")                 \
   _(chrome, "chrome-trace", "for chrome://tracing and Perfetto (JSON)")        \
   _(ljm, "ljm", "memory events, for Tarantool's memprof tools")                \
-  _(ljp, "ljp", "samples, for Tarantool's sysprof tools")
+  _(ljp, "ljp", "samples, for Tarantool's sysprof tools")                      \
+  _(heapsnapshot, "heapsnapshot", "heap snapshot, for Chrome DevTools (JSON)")
 #define LJP_X(name, text, help)                                                \
   enum ljp_status ljp_export_##name(struct ljp_export *e);
 LJP_EXPORT_LIST(LJP_X)

@@ -1,6 +1,6 @@
 /*
-** What the files of `ljprof heap` share: how objects and the ways to them are
-** shown. No other folder includes it.
+** How objects of a heap and the ways to them are shown: by `ljprof heap`, and by
+** the views of other folders that show heap snapshots.
 */
 #ifndef LJP_TOOLS_HEAP_H
 #define LJP_TOOLS_HEAP_H

@@ -182,7 +182,7 @@ void ljp_heap_kinds_fini(struct ljp_heap_kinds *kinds)
 
 /* The metatable's __name, if it has one. */
 static void kinds_metatable(const struct ljp_graph *g, uint32_t metatable,
-                            struct ljp_heap_text *t)
+                            uint32_t *paths, struct ljp_heap_text *t)
 {
   static const char name[] = "__name";
   for (uint32_t e = g->first[metatable]; e < g->first[metatable + 1]; e++) {
@@ -197,12 +197,16 @@ static void kinds_metatable(const struct ljp_graph *g, uint32_t metatable,
       return;
     }
   }
-  ljp_heap_format(t, "table with the metatable ");
-  ljp_heap_path(g, metatable, t);
+  ljp_heap_format(t, *paths ? "table with the metatable "
+                            : "table with a metatable");
+  if (*paths) {
+    ljp_heap_path(g, metatable, t);
+    (*paths)--;
+  }
 }
 
-void ljp_heap_kind_text(const struct ljp_graph *g,
-                        const struct ljp_heap_kind *kind,
+void ljp_heap_kind_name(const struct ljp_graph *g,
+                        const struct ljp_heap_kind *kind, uint32_t *paths,
                         struct ljp_heap_text *t)
 {
   uint32_t node = kind->example, function;
@@ -215,7 +219,7 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
   case LJP_MEM_TYPE_TABLE:
     for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++)
       if (ljp_graph_how(g, e) == LJP_HEAP_HOW_METATABLE) {
-        kinds_metatable(g, g->target[e], t);
+        kinds_metatable(g, g->target[e], paths, t);
         return;
       }
     if (kind->key == kinds_mix(KIND_ITEMS + 1, LJP_MEM_TYPE_TABLE))
@@ -247,4 +251,12 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
   default:
     ljp_heap_format(t, "%s", type ? type : "object of an unknown type");
   }
+}
+
+void ljp_heap_kind_text(const struct ljp_graph *g,
+                        const struct ljp_heap_kind *kind,
+                        struct ljp_heap_text *t)
+{
+  uint32_t paths = 1;
+  ljp_heap_kind_name(g, kind, &paths, t);
 }

@@ -34,4 +34,10 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
                         const struct ljp_heap_kind *kind,
                         struct ljp_heap_text *t);
 
+/* The same for many kinds. A metatable without a name is told by its path, which
+** may be as long as the heap has objects: only for the first *paths of them. */
+void ljp_heap_kind_name(const struct ljp_graph *g,
+                        const struct ljp_heap_kind *kind, uint32_t *paths,
+                        struct ljp_heap_text *t);
+
 #endif
