@@ -1,7 +1,7 @@
 #!/bin/sh
 # ljprof export --to heapsnapshot: the file is well-formed and has all objects,
 # bytes and references of the snapshot, with the retained sizes and paths of
-# `ljprof heap`.
+# `ljprof heap`. Other tools read it in test/browser/heapsnapshot.test.mjs.
 . "$(dirname "$0")/lib.sh"
 ljprof=$BUILD_DIR/bin/ljprof
 command -v python3 > /dev/null || {
