@@ -154,7 +154,7 @@ refuses "nothing in common" 1 "the view 'wall' cannot be compared: " \
 
 # Kinds of frames have the same names in the page and in drawings, and those of
 # reports, which may be longer.
-sed -n '/define LJP_PAGE_KIND_LIST/,/CUT/s/.*", "\(.*\)").*/\1/p' \
+sed -n '/define LJP_PAGE_KIND_LIST/,/_(DATA/s/.*", "\(.*\)").*/\1/p' \
   "$SOURCE_DIR/tools/page/page.h" > drawn.txt
 sed -n '/^const KINDS/,/^\];/s/^  \[.[a-z]*., .\([A-Za-z ]*\)., .*/\1/p' \
   "$SOURCE_DIR/tools/viewer/data.js" | grep -v '^Group$' > page.txt

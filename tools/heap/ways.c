@@ -284,6 +284,19 @@ static void ways_merged_text(const struct ljp_graph *g, uint32_t node,
   }
 }
 
+void ljp_heap_way_step_text(const struct ljp_heap_ways *w, uint32_t way,
+                            struct ljp_heap_text *t)
+{
+  const struct ljp_heap_way *step = &w->list[way];
+  if (step->merged)
+    ways_merged_text(w->g, step->example, t);
+  else
+    ljp_heap_step(w->g, w->g->holder[step->example],
+                  w->g->held_by[step->example], t);
+  if (step->again)
+    ljp_heap_format(t, " ... ");
+}
+
 void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
                        struct ljp_heap_text *t)
 {
@@ -296,18 +309,13 @@ void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
       steps[count++] = at;
   bool cut = count < all;
   for (uint32_t at = 0; count; at = steps[count]) {
-    const struct ljp_heap_way *step = &w->list[steps[--count]];
+    uint32_t at_way = steps[--count];
+    const struct ljp_heap_way *step = &w->list[at_way];
     if (cut && step->parent != at) {
       ljp_heap_format(t, " ... ");
       cut = false;
     }
-    if (step->merged)
-      ways_merged_text(w->g, step->example, t);
-    else
-      ljp_heap_step(w->g, w->g->holder[step->example],
-                    w->g->held_by[step->example], t);
-    if (step->again)
-      ljp_heap_format(t, " ... ");
+    ljp_heap_way_step_text(w, at_way, t);
   }
   while (t->len && t->data[t->len - 1] == ' ')
     t->data[--t->len] = '\0';

@@ -42,6 +42,10 @@ uint32_t ljp_heap_way(struct ljp_heap_ways *ways, uint32_t node);
 void ljp_heap_way_text(const struct ljp_heap_ways *ways, uint32_t way,
                        struct ljp_heap_text *t);
 
+/* Only its last step: "[*]", ".name". */
+void ljp_heap_way_step_text(const struct ljp_heap_ways *ways, uint32_t way,
+                            struct ljp_heap_text *t);
+
 /* "user:#" of "user:17": runs of digits, long hexadecimal numbers and
 ** tokens become #.
 ** Writes at most `room` bytes; returns their number. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "parsers/stream/reader.h"
+#include "tools/page/heap.h"
 #include "tools/page/html.h"
 #include "tools/page/load.h"
 #include "tools/page/sources.h"
@@ -21,7 +23,9 @@ static const char help[] =
     "file\n"
     "has data for (CPU, wall clock, allocations, live memory, leaks, GC cost, "
     "JIT\n"
-    "states), search, zoom, a timeline and a table; press '?' in it for a list "
+    "states; of a heap snapshot: what retains memory, and the references that "
+    "hold\n"
+    "it), search, zoom, a timeline and a table; press '?' in it for a list "
     "of\n"
     "keys.\n"
     "\n"
@@ -31,8 +35,9 @@ static const char help[] =
     "PATH\n"
     "                      does not end in .svg\n"
     "  --view NAME         draw this view: cpu, wall, alloc, live, leaks, "
-    "gc-cost\n"
-    "                      (default: the first that the file has)\n"
+    "gc-cost,\n"
+    "                      retained, references (default: the first that the "
+    "file has)\n"
     "  --source DIR        include the text of measured lines of Lua files "
     "below\n"
     "                      DIR (default: no source text)\n"
@@ -88,8 +93,15 @@ static int flame_parse(struct options *o, int argc, char **argv)
         "--view is for a drawing (-o DRAWING.svg); a page has all views");
   else if (!known)
     ljp_command_error("flame",
-                      "unknown view '%s': cpu, wall, alloc, live, leaks or "
-                      "gc-cost expected",
+                      "unknown view '%s': cpu, wall, alloc, live, leaks, "
+                      "gc-cost, retained or references expected",
+                      o->view);
+  else if (o->thread && o->view &&
+           (strcmp(o->view, flame_views[LJP_PAGE_VIEW_RETAINED].id) == 0 ||
+            strcmp(o->view, flame_views[LJP_PAGE_VIEW_REFERENCES].id) == 0))
+    ljp_command_error("flame",
+                      "--view %s shows the whole heap, so --thread "
+                      "cannot be given with it",
                       o->view);
   else if (o->thread && o->view && strcmp(o->view, "gc-cost") == 0)
     ljp_command_error("flame", "--view gc-cost divides the collector's time "
@@ -156,8 +168,38 @@ static int flame_write(const struct options *o, struct ljp_page *page)
   return ljp_outfile_commit(&file, error);
 }
 
+/* Sees whether the file has a heap snapshot. */
+static enum ljp_status flame_observe(void *ctx, const struct ljp_reader *reader,
+                                     const struct ljp_item *item)
+{
+  (void)reader;
+  if (item->what == LJP_REC_HEAP)
+    *(bool *)ctx = true;
+  return LJP_OK;
+}
+
+/* The tabs of the heap snapshot. Without them the page still has the others. */
+static enum ljp_status flame_add_heap(const struct options *o,
+                                      struct ljp_page *page)
+{
+  static struct ljp_graph graph;
+  const char *file = strcmp(o->file, "-") == 0 ? "/dev/stdin" : o->file;
+  enum ljp_status status = ljp_graph_load(&graph, file, 0);
+  if (!status)
+    status = ljp_page_heap(page, &graph);
+  else if (status != LJP_ERR_MEM)
+    ljp_page_notice(
+        page, false,
+        ljp_page_format(page, "The heap snapshot is not shown: %s%s",
+                        strncmp(graph.error, "is ", 3) == 0 ? "the input " : "",
+                        graph.error));
+  ljp_graph_fini(&graph);
+  return status == LJP_ERR_MEM ? status : page->failed;
+}
+
 int ljp_command_flame(int argc, char **argv)
 {
+  bool heap = false;
   struct options o = {0};
   static struct ljp_page page;
   static char error[LJP_READER_ERROR_BYTES + 64];
@@ -171,6 +213,8 @@ int ljp_command_flame(int argc, char **argv)
                                         .thread = o.thread,
                                         .no_symbols = o.no_symbols,
                                         .lua_view = o.svg && !o.native,
+                                        .observe = flame_observe,
+                                        .observe_ctx = &heap,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
   ljp_progress_begin(&progress, o.file);
@@ -195,6 +239,8 @@ int ljp_command_flame(int argc, char **argv)
     return LJP_EXIT_FAILED;
   }
   ljp_profile_free(profile);
+  if (!status && heap && !o.thread)
+    status = flame_add_heap(&o, &page);
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
     code = LJP_EXIT_FAILED;

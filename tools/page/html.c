@@ -113,7 +113,7 @@ static void html_nodes(const struct ljp_page *page, struct ljp_print *out)
     ljp_column_begin(&column, out, "lua");
     for (size_t i = 0; i < n; i++)
       ljp_column_put_signed(&column,
-                            i < page->lua_count ? page->lua_nodes[i] : 0);
+                            i < page->lua_count ? page->lua_nodes[i] : i);
     ljp_column_end(&column);
   }
   ljp_print_str(out, "}");
@@ -181,10 +181,10 @@ static void html_views(const struct ljp_page *page, struct ljp_print *out)
     if (*all[v].counts)
       ljp_print_format(out, ",\"counts\":\"%s\"", all[v].counts);
     bool memory = v != LJP_PAGE_VIEW_CPU && v != LJP_PAGE_VIEW_WALL;
-    bool gc = v == LJP_PAGE_VIEW_GC_COST;
-    if (v == LJP_PAGE_VIEW_LEAK || gc || page->untimed)
+    bool gc = v == LJP_PAGE_VIEW_GC_COST, heap = v > LJP_PAGE_VIEW_GC_COST;
+    if (v == LJP_PAGE_VIEW_LEAK || gc || heap || page->untimed)
       ljp_print_str(out, ",\"untimed\":true");
-    if (memory && page->estimated)
+    if (memory && !heap && page->estimated)
       ljp_print_str(out, ",\"estimated\":true");
     html_rows(&page->rows[v], memory && !gc, !*all[v].counts, out);
     ljp_print_str(out, "}");

@@ -28,7 +28,12 @@
   _(GC, "#ecaab2", "GC")                                                       \
   _(KERNEL, "#dfb9d4", "Kernel")                                               \
   _(PROFILER, "#c6cdb4", "Profiler")                                           \
-  _(CUT, "#d6d6d6", "Cut")
+  _(CUT, "#d6d6d6", "Cut")                                                     \
+  _(TABLE, "#f3c078", "Table")                                                 \
+  _(STRING, "#9ccd86", "String")                                               \
+  _(FUNCTION, "#93bdec", "Function")                                           \
+  _(COROUTINE, "#ecaab2", "Coroutine")                                         \
+  _(DATA, "#dfb9d4", "Userdata")
 
 enum ljp_page_kind {
 #define LJP_X(key, colour, name) LJP_PAGE_##key,
@@ -44,7 +49,9 @@ enum ljp_page_kind {
   _(ALLOC, "alloc", "Allocations", "bytes", "objects")                         \
   _(LIVE, "live", "Live", "bytes", "objects")                                  \
   _(LEAK, "leaks", "Leaks", "bytes", "objects")                                \
-  _(GC_COST, "gc-cost", "GC cost", "ns", "")
+  _(GC_COST, "gc-cost", "GC cost", "ns", "")                                   \
+  _(RETAINED, "retained", "Retained", "bytes", "objects")                      \
+  _(REFERENCES, "references", "References", "bytes", "objects")
 
 enum ljp_page_view {
 #define LJP_X(key, id, name, unit, counts) LJP_PAGE_VIEW_##key,
@@ -130,7 +137,7 @@ struct ljp_page {
   /* By node: the node where its rows count in the Lua view. NULL: the page has
   ** one view only. */
   uint32_t *lua_nodes;
-  size_t lua_count; /* Nodes beyond have no rows of the native view. */
+  size_t lua_count;                /* Nodes beyond count where they are. */
   struct ljp_page_source *sources; /* Sorted by file and line. */
   size_t source_count;
   struct ljp_rows rows[LJP_PAGE_VIEWS];

@@ -5,6 +5,10 @@
 const ABOUT_TABS = {
   'gc-cost': 'CPU time of the garbage collector, by what allocated the memory ' +
     'that it marks and sweeps',
+  retained: 'What keeps how much memory alive, in the heap snapshot: what stands ' +
+    'on a box would go with it',
+  references: 'What holds the objects of the heap snapshot: the shortest way from ' +
+    'a root to each, ways of the same kind merged',
 };
 
 Object.assign(App.prototype, {
@@ -91,7 +95,7 @@ Object.assign(App.prototype, {
         zoom: []}, 'Start from the innermost functions (B)'),
       button('merge', 'Merge recursion', state.merge, {merge: !state.merge,
         zoom: []}, 'Show a function that calls itself as one box (R)'),
-      this.profile.folds ? button('native', 'Machine code', state.native,
+      this.profile.folds && !view.heap ? button('native', 'Machine code', state.native,
         {native: !state.native, zoom: []}, 'Show the VM, what C functions ' +
         'call, the kernel and the host; otherwise they count for the function ' +
         'that made them run (N)') : null,
@@ -99,9 +103,9 @@ Object.assign(App.prototype, {
         {heat: !state.heat}, 'Activity within each second (M)'),
       el('div', {class: 'grow'}),
       choice('metric', 'Measure', this.metric(), metrics, (v) => ({metric: v})),
-      threads.length > 1 ? choice('thread', 'Thread', state.thread,
+      threads.length > 1 && !view.heap ? choice('thread', 'Thread', state.thread,
         [['', 'All'], ...threads.map((t) => [t, t])], (v) => ({thread: v})) : null,
-      groups.length && !view.group ? choice('group', 'Group by', state.group,
+      groups.length && !view.group && !view.heap ? choice('group', 'Group by', state.group,
         [['', 'Nothing'], ...groups], (v) => ({group: v, zoom: []})) : null,
     ].filter(Boolean));
     if (focused) {

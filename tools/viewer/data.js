@@ -48,6 +48,11 @@ const KINDS = [
   ['kernel', 'Kernel', 'kernel code'],
   ['profiler', 'Profiler', 'the work of the profiler itself'],
   ['cut', 'Cut', 'the stack was cut here, or the frame is unknown'],
+  ['table', 'Table', 'a table, or several of one kind'],
+  ['string', 'String', 'strings'],
+  ['function', 'Function', 'functions, their variables, prototypes and traces'],
+  ['coroutine', 'Coroutine', 'coroutines, with their stacks'],
+  ['data', 'Userdata', 'userdata and cdata'],
   ['group', 'Group', 'a state, a thread or a VM that stacks are grouped by'],
 ];
 const KIND = Object.fromEntries(KINDS.map((k, i) => [k[0], i]));
@@ -119,6 +124,7 @@ class Profile {
     const made = {
       id: v.id, name: v.name, unit: v.unit, counts: v.counts, weights: v.weights,
       group: '', untimed: !!v.untimed, estimated: !!v.estimated,
+      heap: v.id === 'retained' || v.id === 'references',
       rows: this.rows(v),
     };
     const sum = (list) => list.reduce((a, b) => a + b, 0);

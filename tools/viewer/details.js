@@ -1,6 +1,18 @@
 // Details: one function and, if a box was clicked, that box: shares, lines,
 // callers, callees, and the stack of the box.
 
+// What is said of functions, and of objects of a heap.
+const CALL_WORDS = {
+  here: 'This stack', all: 'Function', total: 'including everything it calls',
+  self: 'in this place itself', everywhere: 'in all stacks', before: 'Called by',
+  behind: 'Calls', stack: 'Stack, innermost first', copy: 'Copy stack',
+};
+const HEAP_WORDS = {
+  here: 'This box', all: 'All like it', total: 'with everything on it',
+  self: 'the objects themselves', everywhere: 'in all boxes', before: 'Held by',
+  behind: 'Holds', stack: 'Held by, from here to the root', copy: 'Copy the way',
+};
+
 class Details {
   // hooks: pick(frame), close(), zoom(), focus(), hide(), copy(), show(value)
   constructor(hooks) {
@@ -44,10 +56,10 @@ class Details {
         look.node ? this.button('Zoom', 'Enter', 'zoom') : null,
         this.button('Focus', 'F', 'focus'),
         this.button('Hide', 'H', 'hide'),
-        look.stack.length ? this.button('Copy stack', 'C', 'copy') : null),
+        look.stack.length ? this.button(look.words.copy, 'C', 'copy') : null),
       this.lines(look),
-      this.neighbours(look, 'Called by', look.callers),
-      this.neighbours(look, 'Calls', look.callees),
+      this.neighbours(look, look.words.before, look.callers),
+      this.neighbours(look, look.words.behind, look.callees),
       this.stack(look)].filter(Boolean));
     this.box.scrollTop = top;
   }
@@ -57,16 +69,16 @@ class Details {
       onclick: () => this.hooks[hook]()}, name);
   }
 
-  sums({node, sums, all, amount, diff}) {
+  sums({node, sums, all, amount, diff, words}) {
     const line = (name, x, about) => el('tr', {title: about},
       el('th', {scope: 'row'}, name), el('td', {}, amount(x)),
       el('td', {}, asPercent(x, all)));
     const body = el('tbody');
     if (node) body.append(
-      line('This stack, total', node.total, 'including everything it calls'),
-      line('This stack, self', node.self, 'in this place itself'));
-    body.append(line('Function, total', sums.total, 'in all stacks'),
-      line('Function, self', sums.self, 'in all stacks'));
+      line(words.here + ', total', node.total, words.total),
+      line(words.here + ', self', node.self, words.self));
+    body.append(line(words.all + ', total', sums.total, words.everywhere),
+      line(words.all + ', self', sums.self, words.everywhere));
     if (diff) for (const [name, text] of diff)
       body.append(el('tr', {}, el('th', {scope: 'row'}, name),
         el('td', {colspan: 2}, text)));
@@ -110,10 +122,10 @@ class Details {
         `and ${asCount(list.length - 8)} more`) : null);
   }
 
-  stack({profile, stack}) {
+  stack({profile, stack, words}) {
     if (!stack.length) return null;
     const shown = stack.slice().reverse();
-    return el('section', {}, el('h3', {}, 'Stack, innermost first'),
+    return el('section', {}, el('h3', {}, words.stack),
       el('ol', {class: 'stack'}, ...shown.slice(0, 200).map((f) =>
         el('li', {}, el('button', {title: 'Select ' + profile.label(f),
           onclick: () => this.hooks.pick(f)},

@@ -90,7 +90,7 @@ class App {
   source() {
     const {view, profile} = this;
     const {native} = this.state;
-    const group = view.group || this.state.group;
+    const group = view.heap ? '' : view.group || this.state.group;
     const key = view.id + (profile.folds && !native ? '/lua' : '');
     const rows = this.cached('rows', key, () => profile.rowsOf(view, native));
     if (!group) return {rows, node: rows.node, trie: profile.trie, key};
@@ -102,7 +102,7 @@ class App {
 
   contexts() {
     const {thread} = this.state;
-    if (!thread) return {mask: null, key: ''};
+    if (!thread || this.view.heap) return {mask: null, key: ''};
     return this.cached('contexts', thread, () => ({key: thread,
       mask: Uint8Array.from(this.profile.contexts,
         (c) => c.thread === thread ? 1 : 0)}));
@@ -375,7 +375,7 @@ class App {
   }
 
   showDetails() {
-    const {state, profile, plain, sums, tree} = this;
+    const {state, profile, plain, sums, tree, view} = this;
     const f = state.sel;
     if (!(f > 0 && f < profile.frames.n)) {
       this.details.show(null);
@@ -390,7 +390,8 @@ class App {
       node: node > 0 ? {self: tree.self[node], total: tree.total[node]} : null,
       stack: this.stackOf(node), all: tree.total[0], diff: change,
       sums: {self: sums.self[f], total: sums.total[f]},
-      amount: (x) => this.amount(x), sources: profile.json.sources, ...about});
+      amount: (x) => this.amount(x), sources: profile.json.sources,
+      words: view.heap ? HEAP_WORDS : CALL_WORDS, ...about});
   }
 
   // Self and total of each line of a function.
