@@ -63,6 +63,7 @@ struct ljp_graph {
   uint64_t wall_ns;      /* The same time by the wall clock; 0: not known. */
   uint32_t number;       /* 1: the first snapshot of the file. */
   uint32_t snapshots;    /* Of the file. */
+  uint32_t before;       /* The number of the VM's snapshot before; 0: none. */
   uint64_t missing_refs; /* To objects that are not in the snapshot. */
   bool ended;            /* There is a HEAP_END. */
   char error[LJP_GRAPH_ERROR_BYTES];

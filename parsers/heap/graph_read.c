@@ -250,13 +250,15 @@ static enum ljp_status graph_add_roots(struct ljp_graph *g)
 }
 
 enum pass { PASS_OBJECTS, PASS_REFS };
+enum { MAX_BEFORE = 1024 /* Snapshots after those know none before. */ };
 
 struct graph_reading {
   struct ljp_graph *g;
   enum pass pass;
-  uint32_t wanted; /* 0: the last snapshot. */
-  uint32_t at;     /* PASS_REFS: the node whose references come. */
-  bool inside;     /* The snapshot that is wanted has begun. */
+  uint32_t wanted;          /* 0: the last snapshot. */
+  uint32_t at;              /* PASS_REFS: the node whose references come. */
+  bool inside;              /* The snapshot that is wanted has begun. */
+  uint64_t vms[MAX_BEFORE]; /* Of the first snapshots. */
 };
 
 static enum ljp_status graph_take_builtin(struct ljp_graph *g,
@@ -283,9 +285,16 @@ static enum ljp_status graph_take_head(struct graph_reading *r,
   struct ljp_graph *g = r->g;
   if (r->pass == PASS_REFS)
     return LJP_OK;
+  if (g->snapshots < MAX_BEFORE)
+    r->vms[g->snapshots] = item->u.heap.vm;
   g->snapshots++;
   r->inside = !r->wanted || r->wanted == g->snapshots;
-  return r->inside ? graph_begin(g, item) : LJP_OK;
+  if (!r->inside)
+    return LJP_OK;
+  g->before = g->snapshots <= MAX_BEFORE ? g->snapshots - 1 : 0;
+  while (g->before && r->vms[g->before - 1] != item->u.heap.vm)
+    g->before--;
+  return graph_begin(g, item);
 }
 
 static void graph_take_process(struct ljp_graph *g,

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Ten leaks of the kinds that people report (test/leaks): ljprof heap names the
-# holder in its first line, without a memory session and with one.
+# holder in its first line, and so does the comparison of two snapshots, without a
+# memory session and with one.
 . "$(dirname "$0")/lib.sh"
 ljprof=$BUILD_DIR/bin/ljprof
 
@@ -9,7 +10,9 @@ for program in "$SOURCE_DIR"/test/leaks/*.lua; do
   holder=$(sed -n 's/^-- holder: //p' "$program")
   [ -n "$holder" ] || fail "$name: no holder is named"
   for session in '' 'misc.memprof.start{path = "memory.ljp"}'; do
-    "$BUILD_DIR/bin/luajit" -e "$session dofile('$program')
+    "$BUILD_DIR/bin/luajit" -e "$session
+      assert(misc.memprof.snapshot{path = 'before.ljp', gc = true, wait = true})
+      dofile('$program')
       assert(misc.memprof.snapshot{path = '$name.ljp', gc = true, wait = true})
       if misc.memprof.status().state == 'running' then misc.memprof.stop() end" ||
       fail "$name: the program"
@@ -17,6 +20,10 @@ for program in "$SOURCE_DIR"/test/leaks/*.lua; do
     sed -n 4p heap.txt > first.txt
     grep -qF -- "$holder" first.txt || fail "$name: $(cat heap.txt)"
     grep -q 'B  .*  table {' first.txt || fail "$name: $(cat first.txt)"
+    "$ljprof" heap --diff before.ljp "$name.ljp" > diff.txt || fail "$name: --diff"
+    sed -n 6p diff.txt > born.txt
+    grep -qF -- "$holder" born.txt || fail "$name: $(cat diff.txt)"
+    grep -q ' B  .*  table {' born.txt && fail "$name: $(cat diff.txt)"
     "$ljprof" heap --json "$name.ljp" > heap.json
     grep -q '"complete":true' heap.json || fail "$name: $(cat heap.json)"
   done

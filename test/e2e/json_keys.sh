@@ -59,7 +59,8 @@ told "gc-cost" "$ljprof" report --gc-cost --json "$file"
 told "types" "$ljprof" report --alloc --by type --json "$file"
 told "diff" "$ljprof" diff --json "$file" "$data/vm-closed.ljp"
 told "expect" "$ljprof" expect --json "$file" 'live <= 1 MB' 'own(xyzzy) <= 1 %'
-for option in '' --path=. --retained-by=. --dominators --coroutines --strings; do
+for option in '' --path=. --retained-by=. --dominators --coroutines --strings \
+  "--diff $data/heap.ljp"; do
   # shellcheck disable=SC2086 # No option is no word.
   told "heap $option" "$ljprof" heap --json $option "$data/heap.ljp"
 done

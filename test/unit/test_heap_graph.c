@@ -282,6 +282,7 @@ static void a_snapshot_of_several_is_chosen(void **unused)
     assert_int_equal(load_number(&g, number), LJP_OK);
     assert_int_equal(g.count, 1 + 4);
     assert_true(g.number == (number ? number : 3) && g.ended);
+    assert_int_equal(g.before, g.number - 1);
     ljp_graph_fini(&g);
   }
   assert_int_equal(load_number(&g, 4), LJP_ERR_FORMAT);

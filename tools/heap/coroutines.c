@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
+#include "tools/heap/ids.h"
 #include "tools/heap/view.h"
 #include "tools/heap/ways.h"
 
@@ -14,7 +15,6 @@ enum { FRAMES_SHOWN = 20, YIELDED = 1 /* LUA_YIELD */ };
 
 struct coroutine_group {
   struct ljp_heap_group sums;
-  uint64_t key;
   uint32_t example;
   uint32_t way;  /* Of most of them. */
   uint32_t lead; /* Of that way over the others. */
@@ -25,7 +25,7 @@ struct coroutine_groups {
   const struct ljp_graph *g;
   struct coroutine_group *list;
   uint32_t count, room;
-  struct ljp_index index;
+  struct ljp_heap_ids ids;
   uint32_t *of;
   uint64_t all, garbage;
 };
@@ -78,24 +78,16 @@ static uint64_t coroutine_key(const struct ljp_graph *g, uint32_t node)
 static struct coroutine_group *coroutine_find(struct coroutine_groups *groups,
                                               uint32_t node)
 {
-  uint64_t key = coroutine_key(groups->g, node);
-  uint32_t hash = ljp_hash_finish(key);
-  if (!ljp_index_reserve(&groups->index))
+  uint32_t id = ljp_heap_ids_add(&groups->ids, coroutine_key(groups->g, node));
+  if (id == LJP_HEAP_NO_ID ||
+      !ljp_array_reserve(&groups->list, id, &groups->room,
+                         sizeof *groups->list))
     return NULL;
-  struct ljp_index_slot *slot = ljp_index_at(&groups->index, hash);
-  for (; slot->item; slot = ljp_index_next(&groups->index, slot))
-    if (groups->list[slot->item - 1].key == key)
-      break;
-  if (!slot->item) {
-    if (!ljp_array_reserve(&groups->list, groups->count, &groups->room,
-                           sizeof *groups->list))
-      return NULL;
-    groups->list[groups->count] = (struct coroutine_group){
-        .key = key, .example = node, .way = UINT32_MAX};
-    ljp_index_put(&groups->index, slot, hash, groups->count++);
-  }
-  groups->of[node] = slot->item - 1;
-  return &groups->list[slot->item - 1];
+  if (id == groups->count)
+    groups->list[groups->count++] =
+        (struct coroutine_group){.example = node, .way = UINT32_MAX};
+  groups->of[node] = id;
+  return &groups->list[id];
 }
 
 static enum ljp_status coroutine_collect(struct coroutine_groups *groups,
@@ -228,7 +220,7 @@ enum ljp_status ljp_heap_coroutines(struct ljp_heap_view *v,
   }
   free(groups.list);
   free(groups.of);
-  ljp_index_fini(&groups.index);
+  ljp_heap_ids_fini(&groups.ids);
   ljp_heap_ways_fini(&ways);
   ljp_heap_kinds_fini(&kinds);
   return status;

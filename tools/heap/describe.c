@@ -93,11 +93,10 @@ static int describe_by_text(const void *a, const void *b)
   return order ? order : x->len < y->len ? -1 : x->len > y->len;
 }
 
-/* Some string keys of a table, in alphabetical order as far as they are few. */
-static void describe_keys(const struct ljp_graph *g, uint32_t node,
-                          struct ljp_heap_text *t)
+void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
+                             bool with_items, struct ljp_heap_text *t)
 {
-  struct ljp_str keys[KEYS_SORTED];
+  struct ljp_str keys[KEYS_SORTED] = {{NULL, 0}};
   uint32_t count = 0, items = 0;
   for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
     unsigned how = ljp_graph_how(g, e);
@@ -116,8 +115,10 @@ static void describe_keys(const struct ljp_graph *g, uint32_t node,
     else
       ljp_heap_format(t, "...");
   }
-  if (items)
+  if (items && with_items)
     ljp_heap_format(t, "%s%" PRIu32 " items", count ? "; " : "", items);
+  else if (items)
+    ljp_heap_format(t, count ? "; items" : "items");
   ljp_heap_format(t, "}");
 }
 
@@ -127,7 +128,7 @@ void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
   const char *type = ljp_name_mem_type(g->type[node]);
   switch (g->type[node]) {
   case LJP_MEM_TYPE_TABLE:
-    describe_keys(g, node, t);
+    ljp_heap_describe_table(g, node, true, t);
     break;
   case LJP_MEM_TYPE_FUNCTION:
     ljp_heap_describe_function(g, node, t);

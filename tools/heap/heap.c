@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/heap/view.h"
+#include "tools/heap/diff.h"
 #include "tools/shared/command.h"
 
 static const char help[] =
     "Usage: ljprof heap [OPTION]... FILE\n"
+    "       ljprof heap --diff [OPTION]... [BEFORE] AFTER\n"
     "Shows what a heap snapshot holds, and what keeps it alive. What an object "
     "retains\n"
     "would go with it: its own bytes, and those of all objects that can be "
@@ -34,6 +35,10 @@ static const char help[] =
     "  --strings           strings by what they look like and by who holds "
     "them, and\n"
     "                      the largest\n"
+    "  --diff              what was born between two snapshots and lives, who "
+    "holds\n"
+    "                      it, and what grew; of one file: its last two "
+    "snapshots\n"
     "\n"
     "WHAT is an address (0x7f0a1c2b4e80, as --json and dump show it) or an "
     "extended\n"
@@ -42,7 +47,11 @@ static const char help[] =
     "objects, and in the keys under which tables hold objects.\n"
     "\n"
     "Options:\n"
-    "  --snapshot N  show the Nth snapshot of the file (the last one)\n"
+    "  --snapshot N  show the Nth snapshot of the file (the last one); with "
+    "--diff,\n"
+    "                N or N,M: compare the Nth with the Mth, or the one before "
+    "N with\n"
+    "                N\n"
     "  --depth N     levels of --dominators (5)\n"
     "  --top N       rows of a table (20)\n"
     "  --json        write one JSON object\n"
@@ -53,7 +62,7 @@ static const char help[] =
 
 struct heap_options {
   const char *path, *retained_by, *snapshot, *depth, *top;
-  bool dominators, coroutines, strings, json;
+  bool dominators, coroutines, strings, diff, json;
 };
 
 typedef enum ljp_status heap_show(struct ljp_heap_view *v,
@@ -92,6 +101,7 @@ static heap_show *heap_choose(const struct heap_options *o,
       {"--dominators", o->dominators, ljp_heap_dominators, NULL},
       {"--coroutines", o->coroutines, ljp_heap_coroutines, NULL},
       {"--strings", o->strings, ljp_heap_strings, NULL},
+      {"--diff", o->diff, ljp_heap_overview, NULL}, /* Two views, see below. */
   };
   const char *chosen = NULL;
   heap_show *show = ljp_heap_overview;
@@ -110,6 +120,8 @@ static heap_show *heap_choose(const struct heap_options *o,
   return show;
 }
 
+/* -- Loading --------------------------------------------------------------- */
+
 static int heap_fail(const char *file, enum ljp_status status)
 {
   if (status == LJP_ERR_USE) /* Reported. */
@@ -118,14 +130,104 @@ static int heap_fail(const char *file, enum ljp_status status)
   return LJP_EXIT_FAILED;
 }
 
+static bool heap_load(struct ljp_heap_view *v, const char *file,
+                      uint32_t snapshot)
+{
+  if (strcmp(file, "-") == 0)
+    file = "/dev/stdin";
+  if (ljp_graph_load(&v->graph, file, snapshot)) {
+    ljp_command_error("heap", "%s: %s", file, v->graph.error);
+    return false;
+  }
+  ljp_heap_add_up(v);
+  return true;
+}
+
+/* "N" or "N,M" of --snapshot. */
+static bool heap_read_snapshots(const struct heap_options *o, unsigned files,
+                                uint32_t number[2])
+{
+  char first[32];
+  const char *comma = o->snapshot ? strchr(o->snapshot, ',') : NULL;
+  if (!comma)
+    return heap_read_number("--snapshot", o->snapshot, UINT32_MAX, &number[1]);
+  size_t len = (size_t)(comma - o->snapshot);
+  if (!o->diff || files != 1 || len >= sizeof first) {
+    ljp_command_error("heap",
+                      "--snapshot %s: two snapshots are for --diff with one "
+                      "file",
+                      o->snapshot);
+    return false;
+  }
+  memcpy(first, o->snapshot, len);
+  first[len] = '\0';
+  return heap_read_number("--snapshot", first, UINT32_MAX, &number[0]) &&
+         heap_read_number("--snapshot", comma + 1, UINT32_MAX, &number[1]);
+}
+
+/* The snapshots to be compared: of two files, or of one. */
+static bool heap_load_two(struct ljp_heap_view v[2], const char **files,
+                          unsigned count, const uint32_t number[2])
+{
+  const char *after = files[count - 1];
+  if (!heap_load(&v[1], after, number[1]))
+    return false;
+  uint32_t before = number[0];
+  if (count == 1 && !before) {
+    before = v[1].graph.before;
+    if (!before) {
+      ljp_command_error("heap",
+                        "%s: no snapshot of this VM comes before snapshot "
+                        "%" PRIu32 "; name another file as the first one",
+                        after, v[1].graph.number);
+      return false;
+    }
+  }
+  return heap_load(&v[0], files[0], count == 1 ? before : 0);
+}
+
+static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
+                    const char **files, unsigned count)
+{
+  static struct ljp_print out;
+  struct ljp_heap_show s;
+  uint32_t number[2] = {0, 0};
+  heap_show *show = heap_choose(o, &v[1].pattern);
+  v[0].top = v[1].top = 20;
+  v[1].depth = 5;
+  if (!show ||
+      !heap_read_number("--top", o->top, LJP_HEAP_MAX_TOP, &v[1].top) ||
+      !heap_read_number("--depth", o->depth, LJP_HEAP_MAX_DEPTH, &v[1].depth) ||
+      !heap_read_snapshots(o, count, number))
+    return LJP_EXIT_USAGE;
+  if (count > 2 || (count > 1 && !o->diff)) {
+    ljp_command_error("heap", "unexpected argument '%s': %s", files[count - 1],
+                      o->diff
+                          ? "--diff takes two files"
+                          : "this command takes one file; --diff takes two");
+    return LJP_EXIT_USAGE;
+  }
+  bool loaded = o->diff ? heap_load_two(v, files, count, number)
+                        : heap_load(&v[1], files[0], number[1]);
+  if (!loaded)
+    return LJP_EXIT_FAILED;
+  bool whole =
+      ljp_heap_is_whole(&v[1]) && (!o->diff || ljp_heap_is_whole(&v[0]));
+  ljp_print_begin(&out, 1);
+  ljp_heap_show_begin(&s, &out, o->json);
+  enum ljp_status status =
+      o->diff ? ljp_heap_diff(&v[0], &v[1], &s) : show(&v[1], &s);
+  ljp_heap_show_end(&s);
+  if (status)
+    return heap_fail(files[0], status);
+  return ljp_command_end("heap", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
+}
+
 int ljp_command_heap(int argc, char **argv)
 {
-  static struct ljp_heap_view v;
-  static struct ljp_print out;
+  static struct ljp_heap_view v[2];
   struct heap_options o = {.path = NULL};
-  struct ljp_heap_show s;
-  const char *file;
-  uint32_t snapshot = 0;
+  unsigned count;
   const struct ljp_flag flags[] = {
       {"--json", &o.json, NULL},
       {"--top", NULL, &o.top},
@@ -135,37 +237,18 @@ int ljp_command_heap(int argc, char **argv)
       {"--depth", NULL, &o.depth},
       {"--coroutines", &o.coroutines, NULL},
       {"--strings", &o.strings, NULL},
+      {"--diff", &o.diff, NULL},
       {"--snapshot", NULL, &o.snapshot},
   };
-  int code = ljp_command_options("heap", help, argc, argv, flags,
-                                 sizeof flags / sizeof *flags, &file);
-  if (code >= 0)
-    return code;
-  v.top = 20;
-  v.depth = 5;
-  heap_show *show = heap_choose(&o, &v.pattern);
-  if (!show || !heap_read_number("--top", o.top, LJP_HEAP_MAX_TOP, &v.top) ||
-      !heap_read_number("--depth", o.depth, LJP_HEAP_MAX_DEPTH, &v.depth) ||
-      !heap_read_number("--snapshot", o.snapshot, UINT32_MAX, &snapshot))
-    return LJP_EXIT_USAGE;
-  if (strcmp(file, "-") == 0)
-    file = "/dev/stdin";
-  enum ljp_status status = ljp_graph_load(&v.graph, file, snapshot);
-  if (status) {
-    ljp_command_error("heap", "%s: %s", file, v.graph.error);
-    ljp_graph_fini(&v.graph);
-    return LJP_EXIT_FAILED;
-  }
-  ljp_heap_add_up(&v);
-  code = ljp_heap_is_whole(&v) ? LJP_EXIT_OK : LJP_EXIT_FAILED;
-  ljp_print_begin(&out, 1);
-  ljp_heap_show_begin(&s, &out, o.json);
-  status = show(&v, &s);
-  ljp_heap_show_end(&s);
-  if (!status)
-    code = ljp_command_end("heap", &out, code);
-  else
-    code = heap_fail(file, status);
-  ljp_graph_fini(&v.graph);
+  const char **files = malloc((size_t)argc * sizeof *files);
+  if (!files)
+    return heap_fail("heap", LJP_ERR_MEM);
+  int code = ljp_command_files("heap", help, argc, argv, flags,
+                               sizeof flags / sizeof *flags, files, &count);
+  if (code < 0)
+    code = heap_run(&o, v, files, count);
+  ljp_graph_fini(&v[0].graph);
+  ljp_graph_fini(&v[1].graph);
+  free((void *)files);
   return code;
 }

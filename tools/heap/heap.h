@@ -22,6 +22,11 @@ void ljp_heap_bytes(struct ljp_heap_text *t, struct ljp_str s, size_t limit);
 void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
                        struct ljp_heap_text *t);
 
+/* Some string keys of a table, in alphabetical order as far as they are few.
+** with_items: and how many items it has; else only whether. */
+void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
+                             bool with_items, struct ljp_heap_text *t);
+
 /* "function app.lua:12", "string.gmatch" of a builtin. */
 void ljp_heap_describe_function(const struct ljp_graph *g, uint32_t node,
                                 struct ljp_heap_text *t);

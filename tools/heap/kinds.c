@@ -229,7 +229,7 @@ void ljp_heap_kind_name(const struct ljp_graph *g,
     else if (kind->key == kinds_mix(KIND_EMPTY + 1, LJP_MEM_TYPE_TABLE))
       ljp_heap_format(t, "table of plain values, or empty");
     else
-      ljp_heap_describe(g, node, t);
+      ljp_heap_describe_table(g, node, false, t);
     break;
   case LJP_MEM_TYPE_FUNCTION:
     if (ljp_heap_follow(g, node, LJP_HEAP_HOW_PROTOTYPE))

@@ -9,6 +9,7 @@
 #include "parsers/base/array.h"
 #include "parsers/heap/dominators.h"
 #include "tools/heap/find.h"
+#include "tools/heap/ids.h"
 #include "tools/heap/view.h"
 #include "tools/heap/ways.h"
 
@@ -23,7 +24,7 @@ struct paths_row {
 struct paths_rows {
   struct paths_row *list;
   uint32_t count, room;
-  struct ljp_index index;
+  struct ljp_heap_ids ids;
   uint32_t *of; /* By node. */
 };
 
@@ -32,24 +33,14 @@ enum { GARBAGE = UINT32_MAX - 1 }; /* In place of a way. */
 static bool paths_add(struct paths_rows *rows, uint32_t way, uint32_t kind,
                       uint32_t node)
 {
-  uint32_t hash = ljp_hash_finish(ljp_hash_mix(way, kind));
-  if (!ljp_index_reserve(&rows->index))
+  uint32_t id = ljp_heap_ids_add(&rows->ids, (uint64_t)way << 32 | kind);
+  if (id == LJP_HEAP_NO_ID ||
+      !ljp_array_reserve(&rows->list, id, &rows->room, sizeof *rows->list))
     return false;
-  struct ljp_index_slot *slot = ljp_index_at(&rows->index, hash);
-  for (; slot->item; slot = ljp_index_next(&rows->index, slot)) {
-    const struct paths_row *row = &rows->list[slot->item - 1];
-    if (slot->hash == hash && row->way == way && row->kind == kind)
-      break;
-  }
-  if (!slot->item) {
-    if (!ljp_array_reserve(&rows->list, rows->count, &rows->room,
-                           sizeof *rows->list))
-      return false;
-    rows->list[rows->count] =
+  if (id == rows->count)
+    rows->list[rows->count++] =
         (struct paths_row){.way = way, .kind = kind, .example = node};
-    ljp_index_put(&rows->index, slot, hash, rows->count++);
-  }
-  rows->of[node] = slot->item - 1;
+  rows->of[node] = id;
   return true;
 }
 
@@ -76,7 +67,7 @@ static void paths_rows_fini(struct paths_rows *rows)
 {
   free(rows->list);
   free(rows->of);
-  ljp_index_fini(&rows->index);
+  ljp_heap_ids_fini(&rows->ids);
 }
 
 static int paths_by_retained(const void *a, const void *b)

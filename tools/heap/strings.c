@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
+#include "tools/heap/ids.h"
 #include "tools/heap/view.h"
 #include "tools/heap/ways.h"
 
@@ -26,7 +27,7 @@ struct strings_groups {
   const struct ljp_graph *g;
   struct strings_group *list;
   uint32_t count, room;
-  struct ljp_index index;
+  struct ljp_heap_ids ids;
 };
 
 static uint64_t strings_hash(const char *data, uint32_t len)
@@ -37,18 +38,6 @@ static uint64_t strings_hash(const char *data, uint32_t len)
   return hash;
 }
 
-/* The slot of the group with this key, or of a new one. */
-static struct ljp_index_slot *strings_slot(const struct strings_groups *groups,
-                                           uint64_t key)
-{
-  struct ljp_index_slot *slot =
-      ljp_index_at(&groups->index, ljp_hash_finish(key));
-  for (; slot->item; slot = ljp_index_next(&groups->index, slot))
-    if (groups->list[slot->item - 1].key == key)
-      break;
-  return slot;
-}
-
 /* Patterns beyond the limit are one group, whose key is 0. */
 static struct strings_group *strings_find(struct strings_groups *groups,
                                           uint32_t node)
@@ -57,22 +46,18 @@ static struct strings_group *strings_find(struct strings_groups *groups,
   struct ljp_str s = ljp_graph_string(groups->g, node);
   uint32_t len = ljp_heap_pattern(s, pattern, sizeof pattern);
   uint64_t key = strings_hash(pattern, len);
-  if (!ljp_index_reserve(&groups->index))
-    return NULL;
-  struct ljp_index_slot *slot = strings_slot(groups, key);
-  if (!slot->item && groups->count >= MAX_GROUPS) {
+  if (groups->count >= MAX_GROUPS &&
+      ljp_heap_ids_find(&groups->ids, key) == LJP_HEAP_NO_ID)
     key = 0;
-    slot = strings_slot(groups, key);
-  }
-  if (slot->item)
-    return &groups->list[slot->item - 1];
-  if (!ljp_array_reserve(&groups->list, groups->count, &groups->room,
+  uint32_t id = ljp_heap_ids_add(&groups->ids, key);
+  if (id == LJP_HEAP_NO_ID ||
+      !ljp_array_reserve(&groups->list, id, &groups->room,
                          sizeof *groups->list))
     return NULL;
-  groups->list[groups->count] = (struct strings_group){
-      .key = key, .example = node, .prefix = s.len, .way = UINT32_MAX};
-  ljp_index_put(&groups->index, slot, ljp_hash_finish(key), groups->count);
-  return &groups->list[groups->count++];
+  if (id == groups->count)
+    groups->list[groups->count++] = (struct strings_group){
+        .key = key, .example = node, .prefix = s.len, .way = UINT32_MAX};
+  return &groups->list[id];
 }
 
 static bool strings_add(struct strings_groups *groups,
@@ -251,7 +236,7 @@ enum ljp_status ljp_heap_strings(struct ljp_heap_view *v,
     status = strings_view(v, &kinds, &groups, s);
   }
   free(groups.list);
-  ljp_index_fini(&groups.index);
+  ljp_heap_ids_fini(&groups.ids);
   ljp_heap_kinds_fini(&kinds);
   return status;
 }

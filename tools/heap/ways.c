@@ -319,4 +319,6 @@ void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
   }
   while (t->len && t->data[t->len - 1] == ' ')
     t->data[--t->len] = '\0';
+  if (!t->len)
+    ljp_heap_format(t, "the VM itself");
 }

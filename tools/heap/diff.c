@@ -1,0 +1,353 @@
+/*
+** What was born between two snapshots and lives, who holds it, and what has grown
+** by way and by kind.
+*/
+#include "tools/heap/diff.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "parsers/heap/dominators.h"
+#include "tools/heap/growth.h"
+#include "tools/heap/match.h"
+#include "tools/heap/ways.h"
+
+struct diff {
+  const struct ljp_heap_view *v[LJP_HEAP_SIDES];
+  struct ljp_heap_show *s;
+  uint32_t *same; /* NULL: the snapshots are not of the same VM. */
+  uint64_t born, born_bytes, gone, gone_bytes;
+};
+
+/* -- What stands first ----------------------------------------------------- */
+
+static void diff_count(struct diff *d)
+{
+  const struct ljp_graph *before = &d->v[LJP_HEAP_BEFORE]->graph;
+  const struct ljp_graph *after = &d->v[LJP_HEAP_AFTER]->graph;
+  uint64_t kept = 0, kept_bytes = 0;
+  for (uint32_t i = 1; i < after->count; i++)
+    if (!d->same[i] && ljp_graph_is_held(after, i)) {
+      d->born++;
+      d->born_bytes += ljp_graph_own(after, i);
+    } else if (d->same[i]) {
+      kept++;
+      kept_bytes += ljp_graph_own(before, d->same[i]);
+    }
+  uint64_t all = d->v[LJP_HEAP_BEFORE]->totals.all_objects;
+  uint64_t all_bytes = d->v[LJP_HEAP_BEFORE]->totals.all_bytes;
+  d->gone = all > kept ? all - kept : 0;
+  d->gone_bytes = all_bytes > kept_bytes ? all_bytes - kept_bytes : 0;
+}
+
+static void diff_show_side(const struct diff *d, enum ljp_heap_side side)
+{
+  const struct ljp_heap_view *v = d->v[side];
+  struct ljp_heap_text t = {.len = 0};
+  time_t seconds = (time_t)(v->graph.wall_ns / 1000000000);
+  struct tm tm;
+  char when[64] = "";
+  ljp_heap_amount(&t, v->totals.all_bytes);
+  if (v->graph.wall_ns && localtime_r(&seconds, &tm))
+    strftime(when, sizeof when, ", taken %Y-%m-%d %H:%M:%S", &tm);
+  ljp_heap_show_line(
+      d->s, "%s %" PRIu64 " objects, %s%s%s",
+      side == LJP_HEAP_BEFORE ? "Before:" : "After: ", v->totals.all_objects,
+      t.data, when, ljp_heap_is_whole(v) ? "" : "; THIS SNAPSHOT IS DAMAGED");
+}
+
+static void diff_show_head(const struct diff *d)
+{
+  const struct ljp_graph *before = &d->v[LJP_HEAP_BEFORE]->graph;
+  const struct ljp_graph *after = &d->v[LJP_HEAP_AFTER]->graph;
+  struct ljp_heap_text born = {.len = 0}, gone = {.len = 0};
+  ljp_heap_amount(&born, d->born_bytes);
+  ljp_heap_amount(&gone, d->gone_bytes);
+  diff_show_side(d, LJP_HEAP_BEFORE);
+  diff_show_side(d, LJP_HEAP_AFTER);
+  if (d->same && before->time_ns > after->time_ns)
+    ljp_heap_show_line(d->s, "The first snapshot was taken after the second: "
+                             "name the earlier one first.");
+  if (d->same)
+    ljp_heap_show_line(d->s,
+                       "Born in between and alive: %" PRIu64
+                       " objects, %s; gone: %" PRIu64
+                       ", %s (likely, by address, type, contents and order)",
+                       d->born, born.data, d->gone, gone.data);
+  else if (before->pid != after->pid)
+    ljp_heap_show_line(d->s,
+                       "The snapshots are of different processes (%" PRIu64
+                       " and %" PRIu64 "), so only sums are compared, no "
+                       "objects.",
+                       before->pid, after->pid);
+  else
+    ljp_heap_show_line(d->s, "The snapshots are of different VMs, so only sums "
+                             "are compared, no objects.");
+}
+
+static void diff_show_numbers(const struct diff *d)
+{
+  const struct ljp_heap_totals *before = &d->v[LJP_HEAP_BEFORE]->totals;
+  const struct ljp_heap_totals *after = &d->v[LJP_HEAP_AFTER]->totals;
+  ljp_heap_show_number(d->s, "before_objects", before->all_objects);
+  ljp_heap_show_number(d->s, "before_bytes", before->all_bytes);
+  ljp_heap_show_number(d->s, "after_objects", after->all_objects);
+  ljp_heap_show_number(d->s, "after_bytes", after->all_bytes);
+  ljp_heap_show_bool(d->s, "complete",
+                     ljp_heap_is_whole(d->v[LJP_HEAP_BEFORE]) &&
+                         ljp_heap_is_whole(d->v[LJP_HEAP_AFTER]));
+  ljp_heap_show_string(d->s, "identity", d->same ? "likely" : "none");
+  if (!d->same)
+    return;
+  ljp_heap_show_number(d->s, "born_objects", d->born);
+  ljp_heap_show_number(d->s, "born_bytes", d->born_bytes);
+  ljp_heap_show_number(d->s, "gone_objects", d->gone);
+  ljp_heap_show_number(d->s, "gone_bytes", d->gone_bytes);
+}
+
+/* -- Who holds what was born ----------------------------------------------- */
+
+struct diff_below {
+  uint64_t bytes; /* Of what was born, in what a node retains. */
+  uint32_t objects;
+  uint32_t largest; /* The child with most of them. */
+};
+
+static void diff_add_child(struct diff_below *below, uint32_t up, uint32_t node)
+{
+  below[up].bytes += below[node].bytes;
+  below[up].objects += below[node].objects;
+  if (!below[up].largest || below[node].bytes > below[below[up].largest].bytes)
+    below[up].largest = node;
+}
+
+/* Sums up the tree of dominators. */
+static enum ljp_status diff_sum_born(const struct diff *d,
+                                     struct diff_below *below)
+{
+  const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
+  struct ljp_heap_tree tree;
+  enum ljp_status status = ljp_heap_tree_init(&tree, g);
+  if (status)
+    return status;
+  for (uint32_t node = 0;;) {
+    if (node && !d->same[node]) {
+      below[node].bytes = ljp_graph_own(g, node);
+      below[node].objects = 1;
+    }
+    if (tree.child[node]) {
+      node = tree.child[node];
+      continue;
+    }
+    while (node && !tree.sibling[node]) {
+      diff_add_child(below, g->dominator[node], node);
+      node = g->dominator[node];
+    }
+    if (!node)
+      break;
+    diff_add_child(below, g->dominator[node], node);
+    node = tree.sibling[node];
+  }
+  ljp_heap_tree_fini(&tree);
+  return LJP_OK;
+}
+
+static const struct diff_below *diff_sort_below;
+
+static int diff_by_bytes(const void *a, const void *b)
+{
+  const struct diff_below *x = &diff_sort_below[*(const uint32_t *)a];
+  const struct diff_below *y = &diff_sort_below[*(const uint32_t *)b];
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  return x < y ? -1 : x > y;
+}
+
+static void diff_show_holder(const struct diff *d,
+                             const struct diff_below *below, uint32_t node)
+{
+  const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
+  struct ljp_heap_text path = {.len = 0}, what = {.len = 0};
+  ljp_heap_path(g, node, &path);
+  ljp_heap_describe(g, node, &what);
+  if (!d->same[node] && !d->s->json)
+    ljp_heap_format(&what, " (new)");
+  ljp_heap_row(d->s);
+  ljp_heap_show_address(d->s, g->address[node]);
+  ljp_heap_show_bool(d->s, "born", !d->same[node]);
+  ljp_heap_cell_bytes(d->s, "born_bytes", below[node].bytes);
+  ljp_heap_cell_count(d->s, "born_objects", below[node].objects);
+  ljp_heap_cell_text(d->s, "path", &path);
+  ljp_heap_cell_text(d->s, "object", &what);
+  ljp_heap_row_end(d->s);
+}
+
+/* As in the overview, what only leads to another object is left out. */
+static enum ljp_status diff_holders(const struct diff *d)
+{
+  const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
+  struct diff_below *below = calloc(g->count, sizeof *below);
+  uint32_t *list = malloc(g->count * sizeof *list), count = 0;
+  enum ljp_status status =
+      below && list ? diff_sum_born(d, below) : LJP_ERR_MEM;
+  for (uint32_t i = 1; !status && i < g->count; i++)
+    if (below[i].bytes > d->born_bytes / 1000 &&
+        g->type[i] <= LJP_MEM_TYPE_TRACE &&
+        (!below[i].largest ||
+         below[below[i].largest].bytes < below[i].bytes / 4 * 3))
+      list[count++] = i;
+  if (!status) {
+    diff_sort_below = below;
+    qsort(list, count, sizeof *list, diff_by_bytes);
+    ljp_heap_table(d->s, "holders",
+                   "      born    objects  who holds what was born");
+    for (uint32_t i = 0; i < count && i < d->v[LJP_HEAP_AFTER]->top; i++)
+      diff_show_holder(d, below, list[i]);
+    ljp_heap_table_end(d->s);
+  }
+  free(below);
+  free(list);
+  return status;
+}
+
+/* -- Growth ---------------------------------------------------------------- */
+
+struct diff_sides {
+  struct ljp_heap_kinds kinds[LJP_HEAP_SIDES];
+  struct ljp_heap_ways ways[LJP_HEAP_SIDES];
+  struct ljp_heap_growth by_way, by_kind;
+};
+
+static bool diff_add_kinds(struct diff_sides *sides, const struct ljp_graph *g,
+                           enum ljp_heap_side side)
+{
+  struct ljp_heap_kinds *kinds = &sides->kinds[side];
+  bool ok = true;
+  for (uint32_t i = 1; i < g->count; i++)
+    if (ljp_graph_is_held(g, i)) {
+      struct ljp_heap_group *sums = &kinds->list[kinds->of[i]].sums;
+      sums->objects++;
+      sums->own += ljp_graph_own(g, i);
+    }
+  for (uint32_t k = 0; ok && k < kinds->count; k++) {
+    struct ljp_heap_text name = {.len = 0};
+    ljp_heap_kind_text(g, &kinds->list[k], &name);
+    ok = ljp_heap_growth_add(&sides->by_kind, &name, side, k,
+                             kinds->list[k].sums.objects,
+                             kinds->list[k].sums.own);
+  }
+  return ok;
+}
+
+static bool diff_add_ways(struct diff_sides *sides, const struct ljp_graph *g,
+                          enum ljp_heap_side side)
+{
+  struct ljp_heap_ways *ways = &sides->ways[side];
+  bool ok = true;
+  for (uint32_t i = 1; ok && i < g->count; i++)
+    if (ljp_graph_is_held(g, i))
+      ok = ljp_heap_way(ways, i) != UINT32_MAX;
+  struct ljp_heap_group *sums = ok ? calloc(ways->count, sizeof *sums) : NULL;
+  ok = sums != NULL;
+  for (uint32_t i = 1; ok && i < g->count; i++)
+    if (ljp_graph_is_held(g, i)) {
+      sums[ways->of[i]].objects++;
+      sums[ways->of[i]].own += ljp_graph_own(g, i);
+    }
+  for (uint32_t way = 0; ok && way < ways->count; way++) {
+    struct ljp_heap_text name = {.len = 0};
+    if (!sums[way].objects)
+      continue;
+    ljp_heap_way_text(ways, way, &name);
+    ok = ljp_heap_growth_add(&sides->by_way, &name, side, way,
+                             sums[way].objects, sums[way].own);
+  }
+  free(sums);
+  return ok;
+}
+
+static void diff_show_growth(const struct diff *d, struct diff_sides *sides,
+                             bool ways)
+{
+  struct ljp_heap_growth *growth = ways ? &sides->by_way : &sides->by_kind;
+  ljp_heap_growth_sort(growth);
+  ljp_heap_table(d->s, ways ? "paths" : "kinds",
+                 ways
+                     ? "    change    objects  what grew, by the way it is held"
+                     : "    change    objects  what grew, by kind");
+  for (uint32_t i = 0, shown = 0;
+       i < growth->count && shown < d->v[LJP_HEAP_AFTER]->top; i++) {
+    const struct ljp_heap_growth_row *row = &growth->list[i];
+    struct ljp_heap_text name = {.len = 0};
+    int64_t bytes =
+        (int64_t)(row->bytes[LJP_HEAP_AFTER] - row->bytes[LJP_HEAP_BEFORE]);
+    int64_t objects =
+        (int64_t)(row->objects[LJP_HEAP_AFTER] - row->objects[LJP_HEAP_BEFORE]);
+    if (bytes <= 0)
+      break;
+    if (ways)
+      ljp_heap_way_text(&sides->ways[row->side], row->example, &name);
+    else
+      ljp_heap_kind_text(&d->v[row->side]->graph,
+                         &sides->kinds[row->side].list[row->example], &name);
+    ljp_heap_row(d->s);
+    ljp_heap_cell_change(d->s, "change_bytes", bytes);
+    ljp_heap_cell_count_change(d->s, "change_objects", objects);
+    ljp_heap_cell_text(d->s, ways ? "path" : "kind", &name);
+    ljp_heap_row_end(d->s);
+    shown++;
+  }
+  ljp_heap_table_end(d->s);
+}
+
+static enum ljp_status diff_growth(const struct diff *d)
+{
+  struct diff_sides sides;
+  memset(&sides, 0, sizeof sides);
+  enum ljp_status status = LJP_OK;
+  for (unsigned side = 0; !status && side < LJP_HEAP_SIDES; side++) {
+    const struct ljp_graph *g = &d->v[side]->graph;
+    status = ljp_heap_kinds_find(g, &sides.kinds[side]);
+    if (!status)
+      status = ljp_heap_ways_init(&sides.ways[side], g, &sides.kinds[side]);
+    if (!status &&
+        (!diff_add_kinds(&sides, g, side) || !diff_add_ways(&sides, g, side)))
+      status = LJP_ERR_MEM;
+  }
+  if (!status) {
+    diff_show_growth(d, &sides, true);
+    diff_show_growth(d, &sides, false);
+  }
+  for (unsigned side = 0; side < LJP_HEAP_SIDES; side++) {
+    ljp_heap_ways_fini(&sides.ways[side]);
+    ljp_heap_kinds_fini(&sides.kinds[side]);
+  }
+  ljp_heap_growth_fini(&sides.by_way);
+  ljp_heap_growth_fini(&sides.by_kind);
+  return status;
+}
+
+enum ljp_status ljp_heap_diff(struct ljp_heap_view *before,
+                              struct ljp_heap_view *after,
+                              struct ljp_heap_show *s)
+{
+  struct diff d = {.v = {before, after}, .s = s};
+  enum ljp_status status = LJP_OK;
+  if (ljp_heap_same_vm(&before->graph, &after->graph)) {
+    status = ljp_heap_match(&before->graph, &after->graph, &d.same);
+    if (!status)
+      diff_count(&d);
+  }
+  if (!status) {
+    diff_show_numbers(&d);
+    diff_show_head(&d);
+    if (d.same)
+      status = diff_holders(&d);
+  }
+  if (!status)
+    status = diff_growth(&d);
+  free(d.same);
+  return status;
+}
