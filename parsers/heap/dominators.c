@@ -12,6 +12,7 @@
 #include "src/base/assert.h"
 
 #define NONE UINT32_MAX
+enum { EVALS = 16 };
 
 struct search {
   const struct ljp_dominators_graph *graph;
@@ -28,6 +29,15 @@ struct search {
 static bool search_counts(const struct ljp_dominators_graph *g, uint32_t edge)
 {
   return !(g->how[edge] & g->ignored);
+}
+
+static void search_fetch_numbers(const struct search *s, uint32_t node)
+{
+  enum { MOST = 8 };
+  const struct ljp_dominators_graph *g = s->graph;
+  uint32_t end = g->first[node + 1];
+  for (uint32_t e = g->first[node], n = 0; e < end && n < MOST; e++, n++)
+    __builtin_prefetch(&s->number[g->target[e]]);
 }
 
 /* stack: the nodes on the way, by number; link: their next edges. */
@@ -57,7 +67,25 @@ static void search_number(struct search *s)
     s->parent[number] = at;
     s->link[number] = g->first[target];
     s->stack[depth++] = number;
+    search_fetch_numbers(s, target);
   }
+}
+
+/* Asks for what will be read soon about the edges of nodes: in large graphs each
+** read misses the caches. */
+static void search_fetch_ahead(const struct search *s, uint32_t i)
+{
+  enum { FIRST = 24, TARGETS = 16, NUMBERS = 8 };
+  const struct ljp_dominators_graph *g = s->graph;
+  if (i + FIRST < s->count)
+    __builtin_prefetch(&g->first[s->node[i + FIRST]]);
+  if (i + TARGETS < s->count) {
+    uint32_t e = g->first[s->node[i + TARGETS]];
+    __builtin_prefetch(&g->target[e]);
+    __builtin_prefetch(&g->how[e]);
+  }
+  if (i + NUMBERS < s->count)
+    search_fetch_numbers(s, s->node[i + NUMBERS]);
 }
 
 /* Edges backwards, between nodes that are reached. */
@@ -71,6 +99,7 @@ static enum ljp_status search_turn_edges(struct search *s)
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t i = 0; i < s->count; i++) {
       uint32_t node = s->node[i];
+      search_fetch_ahead(s, i);
       for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
         if (!search_counts(g, e))
           continue;
@@ -129,6 +158,10 @@ static void search_dominators(struct search *s)
     uint32_t least = s->parent[i];
     for (uint32_t e = s->first[i]; e < s->first[i + 1]; e++) {
       uint32_t from = s->from[e];
+      if (e >= EVALS) { /* Later ones stand before. */
+        __builtin_prefetch(&s->link[s->from[e - EVALS]]);
+        __builtin_prefetch(&s->label[s->from[e - EVALS]]);
+      }
       uint32_t semi = from <= i ? from : s->semi[search_eval(s, from, i + 1)];
       if (semi < least)
         least = semi;

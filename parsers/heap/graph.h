@@ -46,9 +46,6 @@ struct ljp_graph {
   size_t ref_count, ref_room;
   char *texts; /* Each: 4 bytes of length, then the bytes. 0: no text. */
   size_t texts_len, texts_room;
-  uint32_t *slots; /* Nodes by address, while the file is read. */
-  unsigned slots_shift;
-  uint64_t seed; /* Random: input cannot be made to collide. */
   char (*builtins)[LJP_GRAPH_BUILTIN_BYTES]; /* By ffid; NULL: no names. */
 
   uint32_t *dominator; /* LJP_DOMINATED_BY_NONE: garbage. */
@@ -73,6 +70,9 @@ struct ljp_graph {
 ** failure graph->error says why. */
 enum ljp_status ljp_graph_load(struct ljp_graph *graph, const char *path,
                                uint32_t number);
+/* The same from bytes in memory, which may go afterwards. */
+enum ljp_status ljp_graph_load_memory(struct ljp_graph *graph, const void *data,
+                                      size_t size, uint32_t number);
 void ljp_graph_fini(struct ljp_graph *graph);
 
 /* What is at a place in texts[]. */

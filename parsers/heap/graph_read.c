@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "parsers/base/array.h"
-#include "parsers/base/index.h"
 #include "parsers/base/pages.h"
+#include "parsers/heap/addresses.h"
 #include "parsers/stream/reader.h"
 
 /* -- Memory ---------------------------------------------------------------- */
@@ -87,42 +86,46 @@ static enum ljp_status graph_add_text(struct ljp_graph *g, struct ljp_str text,
   return LJP_OK;
 }
 
-/* -- Nodes by address ------------------------------------------------------ */
+/* -- Targets --------------------------------------------------------------- */
 
-static uint32_t graph_slot(const struct ljp_graph *g, uint64_t address)
-{
-  return (uint32_t)(ljp_hash_mix(g->seed, address) >> g->slots_shift);
-}
+/* References whose targets have not been looked for yet: many at a time are
+** found faster. */
+enum { TARGETS = 64 };
 
-/* 0: there is no such object. */
-static uint32_t graph_find(const struct ljp_graph *g, uint64_t address)
-{
-  uint32_t mask = (UINT32_C(1) << (64 - g->slots_shift)) - 1;
-  for (uint32_t slot = graph_slot(g, address);; slot = (slot + 1) & mask)
-    if (!g->slots[slot] || g->address[g->slots[slot]] == address)
-      return g->slots[slot];
-}
+struct graph_targets {
+  struct ljp_heap_addresses nodes;
+  struct {
+    uint64_t address;
+    uint32_t ref;
+    bool key; /* Of a FIELD, which is the next reference. */
+  } list[TARGETS];
+  unsigned count;
+};
 
-static enum ljp_status graph_index(struct ljp_graph *g)
+static void graph_find_targets(struct ljp_graph *g, struct graph_targets *t)
 {
-  unsigned bits = 10;
-  while (bits < 32 && (UINT64_C(1) << bits) < (uint64_t)g->count * 2)
-    bits++;
-  g->slots_shift = 64 - bits;
-  g->slots = ljp_pages_items((size_t)1 << bits, sizeof *g->slots);
-  if (!g->slots)
-    return LJP_ERR_MEM;
-  if (getrandom(&g->seed, sizeof g->seed, GRND_NONBLOCK) < 0)
-    g->seed = (uintptr_t)g->slots;
-  uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
-  for (uint32_t i = 1; i < g->count; i++) {
-    uint32_t slot = graph_slot(g, g->address[i]);
-    while (g->slots[slot] && g->address[g->slots[slot]] != g->address[i])
-      slot = (slot + 1) & mask;
-    if (!g->slots[slot]) /* Of two at one address, the first counts. */
-      g->slots[slot] = i;
+  for (unsigned i = 0; i < t->count; i++)
+    ljp_heap_addresses_fetch_object(&t->nodes, t->list[i].address);
+  for (unsigned i = 0; i < t->count; i++) {
+    uint32_t node = ljp_heap_address(&t->nodes, t->list[i].address);
+    g->target[t->list[i].ref] = node;
+    if (t->list[i].key)
+      g->name[t->list[i].ref + 1] = node;
+    g->missing_refs += !node;
   }
-  return LJP_OK;
+  t->count = 0;
+}
+
+static enum ljp_status graph_add_target(struct ljp_graph *g,
+                                        struct graph_targets *t,
+                                        uint64_t address, unsigned how,
+                                        uint32_t name, bool key)
+{
+  ljp_heap_addresses_fetch(&t->nodes, address);
+  t->list[t->count].address = address;
+  t->list[t->count].ref = (uint32_t)g->ref_count;
+  t->list[t->count++].key = key;
+  return graph_add_ref(g, 0, how, name);
 }
 
 /* -- Two passes over the file ---------------------------------------------- */
@@ -193,20 +196,17 @@ static enum ljp_status graph_take_object(struct ljp_graph *g,
 }
 
 static enum ljp_status graph_take_ref(struct ljp_graph *g,
+                                      struct graph_targets *t,
                                       const struct ljp_rec_ref *r)
 {
-  uint32_t target = graph_find(g, r->target), name = (uint32_t)r->number;
+  uint32_t name = (uint32_t)r->number;
   enum ljp_status status = LJP_OK;
+  if (t->count > TARGETS - 2) /* A key and its value stay together. */
+    graph_find_targets(g, t);
   if (r->key) {
-    name = graph_find(g, r->key);
-    if (name)
-      status =
-          graph_add_ref(g, name,
-                        LJP_HEAP_HOW_KEY |
-                            (r->flags & LJP_HEAP_WEAK_KEY ? LJP_HEAP_WEAK : 0u),
-                        name);
-    else
-      g->missing_refs++;
+    unsigned weak = r->flags & LJP_HEAP_WEAK_KEY ? LJP_HEAP_WEAK : 0u;
+    status = graph_add_target(g, t, r->key, LJP_HEAP_HOW_KEY | weak, 0, true);
+    name = 0;
   } else if (r->name.len) {
     status = graph_add_text(g, r->name, &name);
   } else if (r->how == LJP_HEAP_HOW_INTEGER) {
@@ -215,13 +215,10 @@ static enum ljp_status graph_take_ref(struct ljp_graph *g,
                       : n < INT32_MIN ? INT32_MIN
                                       : n);
   }
-  if (status)
-    return status;
-  if (!target) {
-    g->missing_refs++;
-    return LJP_OK;
-  }
-  return graph_add_ref(g, target, r->how | (r->flags & LJP_HEAP_WEAK), name);
+  return status ? status
+                : graph_add_target(g, t, r->target,
+                                   r->how | (r->flags & LJP_HEAP_WEAK), name,
+                                   false);
 }
 
 /* Moves to the node whose references follow. Those of a node may stand in
@@ -233,6 +230,18 @@ static bool graph_advance(struct ljp_graph *g, uint32_t *at, uint32_t node)
   while (*at < node)
     g->first[++*at] = (uint32_t)g->ref_count;
   return true;
+}
+
+/* The node that is at an address: mostly the same as before, or the next. */
+static uint32_t graph_node(const struct ljp_graph *g,
+                           const struct graph_targets *t, uint32_t at,
+                           uint64_t address)
+{
+  if (at && g->address[at] == address)
+    return at;
+  if (at + 1 < g->count && g->address[at + 1] == address)
+    return at + 1;
+  return ljp_heap_address(&t->nodes, address);
 }
 
 /* What keeps objects alive by itself. */
@@ -259,6 +268,7 @@ struct graph_reading {
   uint32_t at;              /* PASS_REFS: the node whose references come. */
   bool inside;              /* The snapshot that is wanted has begun. */
   uint64_t vms[MAX_BEFORE]; /* Of the first snapshots. */
+  struct graph_targets targets;
 };
 
 static enum ljp_status graph_take_builtin(struct ljp_graph *g,
@@ -331,33 +341,74 @@ static enum ljp_status graph_item(struct graph_reading *r,
                : LJP_OK;
   case LJP_ITEM_REF:
     if (r->pass == PASS_REFS && item->u.ref.snapshot == g->head.snapshot &&
-        graph_advance(g, &r->at, graph_find(g, item->u.ref.object)))
-      return graph_take_ref(g, &item->u.ref);
+        graph_advance(g, &r->at,
+                      graph_node(g, &r->targets, r->at, item->u.ref.object)))
+      return graph_take_ref(g, &r->targets, &item->u.ref);
     return LJP_OK;
   }
   return LJP_OK;
 }
 
-static enum ljp_status graph_pass(struct ljp_graph *g, const char *path,
-                                  enum pass pass, uint32_t wanted)
+/* Takes out the references whose targets are not in the snapshot. */
+static void graph_drop_missing(struct ljp_graph *g)
 {
-  struct graph_reading r = {.g = g, .pass = pass, .wanted = wanted};
-  struct ljp_reader *reader = malloc(sizeof *reader);
+  uint32_t to = 0;
+  for (uint32_t i = 0, e = 0; i < g->count; i++) {
+    uint32_t end = g->first[i + 1];
+    g->first[i] = to;
+    for (; e < end; e++) {
+      if (!g->target[e])
+        continue;
+      g->target[to] = g->target[e];
+      g->name[to] = g->name[e];
+      g->how[to++] = g->how[e];
+    }
+  }
+  g->first[g->count] = to;
+  g->ref_count = to;
+}
+
+static enum ljp_status graph_run(struct graph_reading *r,
+                                 struct ljp_reader *reader)
+{
   const struct ljp_item *item;
-  if (!reader)
-    return LJP_ERR_MEM;
-  enum ljp_status status = ljp_reader_open(reader, path);
-  bool open = !status;
-  if (!status && pass == PASS_REFS)
-    status = graph_add_roots(g);
+  enum ljp_status status = LJP_OK;
+  if (r->pass == PASS_REFS) {
+    status =
+        ljp_heap_addresses_init(&r->targets.nodes, r->g->address, r->g->count);
+    if (!status)
+      status = graph_add_roots(r->g);
+  }
   while (!status) {
     status = ljp_reader_next(reader, &item);
     if (status || item->what == LJP_ITEM_FINISH)
       break;
-    status = graph_item(&r, item);
+    status = graph_item(r, item);
   }
-  if (!status && pass == PASS_REFS)
-    graph_advance(g, &r.at, g->count);
+  if (!status && r->pass == PASS_REFS) {
+    graph_find_targets(r->g, &r->targets);
+    graph_advance(r->g, &r->at, r->g->count);
+    if (r->g->missing_refs)
+      graph_drop_missing(r->g);
+  }
+  ljp_heap_addresses_fini(&r->targets.nodes);
+  return status;
+}
+
+static enum ljp_status graph_pass(struct ljp_graph *g,
+                                  const struct ljp_graph_source *source,
+                                  enum pass pass, uint32_t wanted)
+{
+  struct graph_reading r = {.g = g, .pass = pass, .wanted = wanted};
+  struct ljp_reader *reader = malloc(sizeof *reader);
+  if (!reader)
+    return LJP_ERR_MEM;
+  enum ljp_status status =
+      source->path ? ljp_reader_open(reader, source->path)
+                   : ljp_reader_memory(reader, source->data, source->size);
+  bool open = !status;
+  if (!status)
+    status = graph_run(&r, reader);
   if (status)
     snprintf(g->error, sizeof g->error, "%s",
              reader->error[0] ? reader->error : ljp_status_text(status));
@@ -386,16 +437,17 @@ static enum ljp_status graph_check(struct ljp_graph *g, uint32_t wanted)
   return LJP_ERR_FORMAT;
 }
 
-enum ljp_status ljp_graph_read(struct ljp_graph *g, const char *path,
+enum ljp_status ljp_graph_read(struct ljp_graph *g,
+                               const struct ljp_graph_source *source,
                                uint32_t number)
 {
   struct stat st;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+  if (source->path && stat(source->path, &st) == 0 && !S_ISREG(st.st_mode)) {
     snprintf(g->error, sizeof g->error,
              "is not a regular file, but must be read twice");
     return LJP_ERR_IO;
   }
-  enum ljp_status status = graph_pass(g, path, PASS_OBJECTS, number);
+  enum ljp_status status = graph_pass(g, source, PASS_OBJECTS, number);
   if (!status)
     status = graph_check(g, number);
   if (status)
@@ -406,10 +458,5 @@ enum ljp_status ljp_graph_read(struct ljp_graph *g, const char *path,
   if (g->wall_ns)
     g->wall_ns += g->time_ns;
   g->first = ljp_pages_items((size_t)g->count + 1, sizeof *g->first);
-  status = g->first ? graph_index(g) : LJP_ERR_MEM;
-  if (!status)
-    status = graph_pass(g, path, PASS_REFS, number);
-  free(g->slots);
-  g->slots = NULL;
-  return status;
+  return g->first ? graph_pass(g, source, PASS_REFS, number) : LJP_ERR_MEM;
 }

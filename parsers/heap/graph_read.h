@@ -7,8 +7,15 @@
 
 #include "parsers/heap/graph.h"
 
+struct ljp_graph_source {
+  const char *path; /* NULL: bytes in memory. */
+  const void *data;
+  size_t size;
+};
+
 /* graph: zeroed. number: as in ljp_graph_load(). */
-enum ljp_status ljp_graph_read(struct ljp_graph *graph, const char *path,
+enum ljp_status ljp_graph_read(struct ljp_graph *graph,
+                               const struct ljp_graph_source *source,
                                uint32_t number);
 
 #endif

@@ -4,9 +4,8 @@
 #include "tools/heap/match.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 
-#include "parsers/base/index.h"
+#include "parsers/heap/addresses.h"
 
 bool ljp_heap_same_vm(const struct ljp_graph *before,
                       const struct ljp_graph *after)
@@ -14,49 +13,6 @@ bool ljp_heap_same_vm(const struct ljp_graph *before,
   /* The first object is the VM itself. */
   return before->pid == after->pid && before->head.vm == after->head.vm &&
          before->address[1] == after->address[1];
-}
-
-/* Nodes of the earlier snapshot, by address. */
-struct match_table {
-  uint32_t *slots;
-  uint32_t mask;
-  uint64_t seed;
-};
-
-static uint32_t match_slot(const struct match_table *t, uint64_t address)
-{
-  return ljp_hash_finish(ljp_hash_mix(t->seed, address)) & t->mask;
-}
-
-static enum ljp_status match_index(struct match_table *t,
-                                   const struct ljp_graph *g)
-{
-  uint32_t count = 1024;
-  while (count < UINT32_C(1) << 31 && count / 2 < g->count)
-    count *= 2;
-  t->mask = count - 1;
-  t->slots = ljp_pages_items(count, sizeof *t->slots);
-  if (!t->slots)
-    return LJP_ERR_MEM;
-  if (getrandom(&t->seed, sizeof t->seed, GRND_NONBLOCK) < 0)
-    t->seed = (uintptr_t)t->slots;
-  for (uint32_t i = 1; i < g->count; i++) {
-    uint32_t slot = match_slot(t, g->address[i]);
-    while (t->slots[slot] && g->address[t->slots[slot]] != g->address[i])
-      slot = (slot + 1) & t->mask;
-    if (!t->slots[slot])
-      t->slots[slot] = i;
-  }
-  return LJP_OK;
-}
-
-static uint32_t match_find(const struct match_table *t,
-                           const struct ljp_graph *g, uint64_t address)
-{
-  uint32_t slot = match_slot(t, address);
-  while (t->slots[slot] && g->address[t->slots[slot]] != address)
-    slot = (slot + 1) & t->mask;
-  return t->slots[slot];
 }
 
 static uint64_t match_proto(const struct ljp_graph *g, uint32_t function)
@@ -98,18 +54,20 @@ static bool match_has_order(unsigned type)
 enum ljp_status ljp_heap_match(const struct ljp_graph *before,
                                const struct ljp_graph *after, uint32_t **same)
 {
-  struct match_table table;
+  struct ljp_heap_addresses table;
   uint32_t last = UINT32_MAX;
   bool new_seen = false;
   *same = calloc(after->count, sizeof **same);
-  enum ljp_status status = *same ? match_index(&table, before) : LJP_ERR_MEM;
+  enum ljp_status status =
+      *same ? ljp_heap_addresses_init(&table, before->address, before->count)
+            : LJP_ERR_MEM;
   if (status) {
     free(*same);
     *same = NULL;
     return status;
   }
   for (uint32_t i = after->count - 1; i > 0; i--) { /* The oldest first. */
-    uint32_t was = match_find(&table, before, after->address[i]);
+    uint32_t was = ljp_heap_address(&table, after->address[i]);
     bool order = match_has_order(after->type[i]);
     /* What survives keeps its place among the others. */
     if (was && !(order && (new_seen || was >= last)) &&
@@ -120,6 +78,6 @@ enum ljp_status ljp_heap_match(const struct ljp_graph *before,
       new_seen |= order;
     }
   }
-  free(table.slots);
+  ljp_heap_addresses_fini(&table);
   return LJP_OK;
 }
