@@ -1,11 +1,13 @@
 #!/bin/sh
 # A heap snapshot has the references that Lua's debug library shows, of random
-# heaps. heap_graph.sh [FIRST LAST OBJECTS]: the seeds, and how large a heap is.
+# heaps. LJPROF_HEAP_SEEDS and LJPROF_HEAP_OBJECTS: the number of heaps, and how large
+# they are; or heap_graph.sh FIRST LAST OBJECTS.
 . "$(dirname "$0")/lib.sh"
 LJPROF=$BUILD_DIR/bin/ljprof
 export LJPROF
 lua=$SOURCE_DIR/test/e2e/heap_graph.lua
-first=${1:-1} last=${2:-4} objects=${3:-2000}
+first=${1:-1} last=${2:-${LJPROF_HEAP_SEEDS:-4}}
+objects=${3:-${LJPROF_HEAP_OBJECTS:-2000}}
 
 for jit in on off; do
   "$BUILD_DIR/bin/luajit" -j$jit "$lua" "$first" "$last" "$objects" > out.txt \
