@@ -1,0 +1,64 @@
+-- For heap.sh. heap.lua pause MB FILE: takes snapshots of a heap of this size, and
+-- prints for how many ms each call held up the program.
+-- heap.lua walk OBJECTS FILE: writes a snapshot of small arrays in one large array;
+-- each refers to another two. Prints objects, references, and the walk's seconds.
+-- heap.lua analyze LJPROF FILE [OPTION]...: runs `ljprof heap`; prints the seconds of
+-- CPU time that it took, and its peak memory in bytes.
+local ffi = require("ffi")
+local what, amount, file = arg[1], arg[2], arg[3]
+
+local function random_arrays(count)
+  local all = {}
+  for i = 1, count do
+    all[i] = { false, false }
+  end
+  for i = 1, count do
+    local t = all[i]
+    t[1], t[2] = all[math.random(count)], all[math.random(count)]
+  end
+  return all
+end
+
+if what == "pause" then
+  collectgarbage("setpause", 100)
+  local all, bytes = {}, tonumber(amount) * 2 ^ 20
+  while collectgarbage("count") * 1024 < bytes do
+    for _ = 1, 1000 do
+      all[#all + 1] = { id = #all, name = "name " .. #all, { #all } }
+    end
+  end
+  collectgarbage()
+  local pauses = {}
+  for i = 1, 7 do
+    local r = assert(misc.memprof.snapshot { path = file, wait = true })
+    assert(r.taken == "copy", "no copy of the process")
+    pauses[i] = r.pause * 1e3
+  end
+  table.sort(pauses)
+  print(("%.2f %.2f %.2f"):format(pauses[1], pauses[4], pauses[7]))
+elseif what == "walk" then
+  collectgarbage("stop")
+  Kept = random_arrays(tonumber(amount))
+  local best
+  for _ = 1, 3 do
+    local r = assert(misc.memprof.snapshot { path = file, wait = true })
+    best = best and best.walk < r.walk and best or r
+  end
+  print(best.objects, best.refs, best.walk, best.file_bytes)
+else
+  ffi.cdef [[
+    struct ljp_usage { long user_s, user_us, system_s, system_us, most_kb, rest[15]; };
+    int getrusage(int who, struct ljp_usage *usage);
+  ]]
+  local command = { "'" .. amount .. "' heap" }
+  for i = 4, #arg do
+    command[#command + 1] = "'" .. arg[i] .. "'"
+  end
+  command[#command + 1] = "'" .. file .. "' > /dev/null"
+  assert(os.execute(table.concat(command, " ")) == 0, "ljprof heap failed")
+  local usage = ffi.new("struct ljp_usage")
+  assert(ffi.C.getrusage(-1, usage) == 0) -- RUSAGE_CHILDREN
+  local seconds = tonumber(usage.user_s + usage.system_s)
+    + tonumber(usage.user_us + usage.system_us) / 1e6
+  print(seconds, tonumber(usage.most_kb) * 1024)
+end

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Measures heap snapshots: for how long the program stops, how fast the walk is, and
+# what `ljprof heap` takes. Each figure comes from a run. Prints the targets.
+# Usage: heap.sh [OBJECTS]: of the heap that is analyzed (10000000).
+# pause: the call without the walk, which a copy of the process does; the least, the
+# median and the most of seven. The machine's noise is in the most.
+# walk: the best of three, with encoding and writing.
+# analyzer: CPU time and peak memory of the command, with the loading of the file.
+set -eu
+build=${BUILD_DIR:-build}
+here=$(dirname "$0")
+objects=${1:-10000000}
+work=$(mktemp -d "${TMPDIR:-/tmp}/heap.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+run() {
+  "$build/bin/luajit" "$here/heap.lua" "$@"
+}
+
+for size in 50 1024; do
+  # shellcheck disable=SC2046 # words are wanted
+  set -- $(run pause $size "$work/pause.ljp")
+  target=2
+  [ $size = 50 ] || target=30
+  printf 'pause, heap of %4d MiB: %6.2f ms (%.2f to %.2f); target <= %d ms\n' \
+    $size "$2" "$1" "$3" $target
+  rm -f "$work/pause.ljp"
+done
+
+run walk "$objects" "$work/heap.ljp" > "$work/walk"
+awk '{ printf "walk: %.1f million objects, %.1f million references: %.2f s, %.1f " \
+  "million objects/s; target >= 5\n", $1 / 1e6, $2 / 1e6, $3, $1 / $3 / 1e6 }' "$work/walk"
+for view in '' --dominators --strings; do
+  # shellcheck disable=SC2086 # no option is no word
+  run analyze "$build/bin/ljprof" "$work/heap.ljp" $view > "$work/analyzed"
+  read -r count _ < "$work/walk"
+  awk -v count="$count" -v view="$view" '{
+    printf "ljprof heap%s: %.1f s, %.0f bytes of memory an object; target <= %.1f s, " \
+      "<= 100 bytes\n", view ? " " view : "", $1, $2 / count, 15 * count / 1e7
+  }' "$work/analyzed"
+done
