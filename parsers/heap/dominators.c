@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/array.h"
 #include "parsers/base/pages.h"
 #include "src/base/assert.h"
 
@@ -31,44 +32,84 @@ static bool search_counts(const struct ljp_dominators_graph *g, uint32_t edge)
   return !(g->how[edge] & g->ignored);
 }
 
+/* The most edges of a node for which memory is asked ahead. */
+enum { MOST = 8 };
+
 static void search_fetch_numbers(const struct search *s, uint32_t node)
 {
-  enum { MOST = 8 };
   const struct ljp_dominators_graph *g = s->graph;
   uint32_t end = g->first[node + 1];
   for (uint32_t e = g->first[node], n = 0; e < end && n < MOST; e++, n++)
     __builtin_prefetch(&s->number[g->target[e]]);
 }
 
-/* stack: the nodes on the way, by number; link: their next edges. */
-static void search_number(struct search *s)
+/* An edge that has not been followed yet. */
+struct search_edge {
+  uint32_t target, parent; /* A node; the number of the other one. */
+};
+
+/* All edges of a node wait on one stack: reading them when the search comes back
+** to the node would be slower. */
+struct search_stack {
+  struct search_edge *list;
+  uint32_t count, room;
+};
+
+static bool search_push(const struct search *s, struct search_stack *stack,
+                        uint32_t node, uint32_t number)
 {
   const struct ljp_dominators_graph *g = s->graph;
-  uint32_t depth = 1;
-  memset(s->number, 0xff, g->count * sizeof *s->number);
-  s->number[0] = s->node[0] = s->parent[0] = 0;
-  s->stack[0] = 0;
-  s->link[0] = g->first[0];
-  s->count = 1;
-  while (depth) {
-    uint32_t at = s->stack[depth - 1], node = s->node[at];
-    uint32_t edge = s->link[at], end = g->first[node + 1];
-    while (edge < end &&
-           (!search_counts(g, edge) || s->number[g->target[edge]] != NONE))
-      edge++;
-    s->link[at] = edge + 1;
-    if (edge >= end) {
-      depth--;
+  for (uint32_t e = g->first[node + 1]; e-- > g->first[node];) {
+    uint32_t target = g->target[e];
+    if (!search_counts(g, e))
       continue;
-    }
-    uint32_t target = g->target[edge], number = s->count++;
-    s->number[target] = number;
-    s->node[number] = target;
-    s->parent[number] = at;
-    s->link[number] = g->first[target];
-    s->stack[depth++] = number;
-    search_fetch_numbers(s, target);
+    if (!ljp_array_reserve(&stack->list, stack->count, &stack->room,
+                           sizeof *stack->list))
+      return false;
+    stack->list[stack->count++] = (struct search_edge){target, number};
+    __builtin_prefetch(&s->number[target]);
+    __builtin_prefetch(&g->first[target]);
   }
+  return true;
+}
+
+static void search_fetch_below(const struct search *s,
+                               const struct search_stack *stack)
+{
+  enum { NUMBERS = 16, EDGES = 6 };
+  const struct ljp_dominators_graph *g = s->graph;
+  if (stack->count >= NUMBERS) {
+    uint32_t node = stack->list[stack->count - NUMBERS].target;
+    __builtin_prefetch(&s->number[node]);
+    __builtin_prefetch(&g->first[node]);
+  }
+  if (stack->count >= EDGES) {
+    uint32_t e = g->first[stack->list[stack->count - EDGES].target];
+    __builtin_prefetch(&g->target[e]);
+    __builtin_prefetch(&g->how[e]);
+  }
+}
+
+static enum ljp_status search_number(struct search *s)
+{
+  struct search_stack stack = {.list = NULL};
+  memset(s->number, 0xff, s->graph->count * sizeof *s->number);
+  s->number[0] = s->node[0] = s->parent[0] = 0;
+  s->count = 1;
+  bool ok = search_push(s, &stack, 0, 0);
+  while (ok && stack.count) {
+    search_fetch_below(s, &stack);
+    const struct search_edge edge = stack.list[--stack.count];
+    if (s->number[edge.target] != NONE)
+      continue;
+    uint32_t number = s->count++;
+    s->number[edge.target] = number;
+    s->node[number] = edge.target;
+    s->parent[number] = edge.parent;
+    ok = search_push(s, &stack, edge.target, number);
+  }
+  free(stack.list);
+  return ok ? LJP_OK : LJP_ERR_MEM;
 }
 
 /* Asks for what will be read soon about the edges of nodes: in large graphs each
@@ -187,41 +228,56 @@ static void search_fini(struct search *s)
   free(s->from);
 }
 
-static enum ljp_status search_init(struct search *s,
-                                   const struct ljp_dominators_graph *graph)
+static bool search_take(const struct search *s, uint32_t **array)
 {
-  uint32_t **const arrays[] = {&s->number, &s->node, &s->parent, &s->link,
-                               &s->semi};
-  *s = (struct search){.graph = graph};
-  for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-    *arrays[i] = ljp_pages_items((size_t)graph->count + 1, sizeof **arrays[i]);
-    if (!*arrays[i])
-      return LJP_ERR_MEM;
+  *array = ljp_pages_items((size_t)s->graph->count + 1, sizeof **array);
+  return *array != NULL;
+}
+
+/* Numbers the nodes; then come the arrays that the numbering does not need. */
+static enum ljp_status search_init(struct search *s)
+{
+  if (!search_take(s, &s->number) || !search_take(s, &s->node) ||
+      !search_take(s, &s->parent))
+    return LJP_ERR_MEM;
+  enum ljp_status status = search_number(s);
+  if (status)
+    return status;
+  return search_take(s, &s->link) && search_take(s, &s->semi) ? LJP_OK
+                                                              : LJP_ERR_MEM;
+}
+
+/* From the leaves to the root. */
+static void search_results(const struct search *s, uint32_t *dominator,
+                           uint64_t *retained)
+{
+  enum { AHEAD = 16 };
+  for (uint32_t i = 0; i < s->graph->count; i++)
+    dominator[i] = LJP_DOMINATED_BY_NONE;
+  dominator[0] = 0;
+  for (uint32_t i = s->count - 1; i > 0; i--) {
+    if (i > AHEAD) {
+      __builtin_prefetch(&retained[s->node[i - AHEAD]]);
+      __builtin_prefetch(&dominator[s->node[i - AHEAD]]);
+      __builtin_prefetch(&retained[s->node[s->parent[i - AHEAD]]]);
+    }
+    uint32_t node = s->node[i], up = s->node[s->parent[i]];
+    dominator[node] = up;
+    retained[up] += retained[node];
   }
-  return LJP_OK;
 }
 
 enum ljp_status ljp_dominators(const struct ljp_dominators_graph *graph,
                                uint32_t *dominator, uint64_t *retained)
 {
-  struct search s;
+  struct search s = {.graph = graph, .stack = dominator};
   ljp_assert(graph->count > 0);
-  enum ljp_status status = search_init(&s, graph);
-  s.stack = dominator; /* Its results come last. */
-  if (!status) {
-    search_number(&s);
+  enum ljp_status status = search_init(&s);
+  if (!status)
     status = search_turn_edges(&s);
-  }
   if (!status) {
     search_dominators(&s);
-    for (uint32_t i = 0; i < graph->count; i++)
-      dominator[i] = LJP_DOMINATED_BY_NONE;
-    dominator[0] = 0;
-    for (uint32_t i = s.count - 1; i > 0; i--) {
-      uint32_t node = s.node[i], up = s.node[s.parent[i]];
-      dominator[node] = up;
-      retained[up] += retained[node];
-    }
+    search_results(&s, dominator, retained);
   }
   search_fini(&s);
   return status;

@@ -2,7 +2,8 @@
 ** Dominators: which node of a graph lies on every path from the root to
 ** another one, and what each node retains: its own weight and that of all nodes
 ** that it dominates. Semi-NCA, in O(edges * log(nodes)) in practice; iterative,
-** 24 bytes a node (without the results) and 4 an edge while it works. Any thread.
+** 24 bytes a node (without the results) and 4 an edge while it works, or 12 and at
+** most 12 for a moment. Any thread.
 */
 #ifndef LJP_PARSERS_HEAP_DOMINATORS_H
 #define LJP_PARSERS_HEAP_DOMINATORS_H
