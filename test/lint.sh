@@ -21,8 +21,10 @@ check() {
   fi
 }
 
+# ours TEST...: files, without npm's packages.
 ours() {
-  find src profilers parsers tools test bench "$@" 2> /dev/null | sort
+  find src profilers parsers tools test bench -name node_modules -prune -o \
+    "$@" -print 2> /dev/null | sort
 }
 
 format() {
@@ -52,7 +54,8 @@ scripts() {
   {
     echo run
     echo .ci/run
-    find cmake test bench -type f -perm -u+x 2> /dev/null
+    find cmake test bench -name node_modules -prune -o -type f -perm -u+x \
+      -print 2> /dev/null
   } | while read -r f; do
     case $(head -n 1 "$f") in
     '#!/bin/sh'* | '#!/bin/bash'*) echo "$f" ;;
