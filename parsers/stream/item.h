@@ -147,6 +147,9 @@ struct ljp_pairs {
 #define LJP_FIELDS_HEAP_END(F)                                                 \
   F(T, time_ns, DEC)                                                           \
   F(U, snapshot, DEC) F(U, objects, DEC) F(U, refs, DEC) F(U, bytes, DEC)
+#define LJP_FIELDS_HEAP_MOMENT(F)                                              \
+  F(T, time_ns, DEC)                                                           \
+  F(U, snapshot, DEC) F(U, vm, DEC) F(U, heap_bytes, DEC)
 
 /* The flat records: tag, member of the item's union. */
 #define LJP_FLAT_LIST(_)                                                       \
@@ -179,7 +182,8 @@ struct ljp_pairs {
   _(SEGMENT_END, segment_end)                                                  \
   _(END, end)                                                                  \
   _(HEAP, heap)                                                                \
-  _(HEAP_END, heap_end)
+  _(HEAP_END, heap_end)                                                        \
+  _(HEAP_MOMENT, heap_moment)
 
 #define LJP_CTYPE_U uint64_t
 #define LJP_CTYPE_U1 uint64_t

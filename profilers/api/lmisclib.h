@@ -143,7 +143,8 @@ struct luam_Heap_Options {
   int in_place;     /* make no copy of the process */
 };
 
-/* As misc.memprof.snapshot(). opt NULL: the defaults of the Lua interface. */
+/* As misc.memprof.snapshot(). path NULL: into the stream of the running memory
+** session. opt NULL: the defaults of the Lua interface. */
 LUAMISC_API int luaM_heap_snapshot(lua_State *L, const char *path,
                                    const struct luam_Heap_Options *opt);
 

@@ -67,20 +67,23 @@ static bool memprof_read_format(lua_State *L, void *to, const char **wants)
   return ok;
 }
 
+static bool memprof_read_snapshot(lua_State *L, void *to, const char **wants)
+{
+  return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->options.snapshot,
+                         wants);
+}
+
 /* The first ones are also the options of the memory part of a combined
 ** session. */
 static const struct ljp_option memory_options[] = {
-    {"every", memprof_read_every},
-    {"sample", memprof_read_sample},
-    {"native", memprof_read_native},
-    {"depth", memprof_read_depth},
-    {"vms", memprof_read_vms},
-    {"format", memprof_read_format},
-    LJP_OUTPUT_OPTIONS,
+    {"every", memprof_read_every},       {"sample", memprof_read_sample},
+    {"native", memprof_read_native},     {"depth", memprof_read_depth},
+    {"vms", memprof_read_vms},           {"format", memprof_read_format},
+    {"snapshot", memprof_read_snapshot}, LJP_OUTPUT_OPTIONS,
 };
 enum {
   MEMORY_OPTIONS = sizeof memory_options / sizeof *memory_options,
-  SHARED_OPTIONS = 6
+  SHARED_OPTIONS = 7
 };
 
 /* Tarantool's format has each event of one VM with one line, in one file. */
@@ -96,6 +99,7 @@ static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
       {m->not_every, "every = false", "it records every event"},
       {o->all, "vms", "it has the events of one VM"},
       {o->native, "native", "it has no stacks"},
+      {o->snapshot, "snapshot", "it has no heap snapshots"},
       {o->depth != LJP_STACK_MAX_FRAMES, "depth", "it has no stacks"},
       {out->zstd_level != 0, "compress", "it is never compressed"},
       {out->segment_bytes != 0, "rotate_bytes", "it is one file"},

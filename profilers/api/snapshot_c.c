@@ -22,7 +22,7 @@ int luaM_heap_snapshot(lua_State *L, const char *path,
     options.wait = opt->wait;
     options.in_place = opt->in_place;
   }
-  if (!L || !path || !*path || options.text_limit > LJP_HEAP_TEXT_MAX_BYTES) {
+  if (!L || (path && !*path) || options.text_limit > LJP_HEAP_TEXT_MAX_BYTES) {
     errno = EINVAL;
     return PROFILE_ERRUSE;
   }

@@ -78,8 +78,6 @@ int ljp_memprof_snapshot(lua_State *L)
                                OPTIONS, &o);
   if (results)
     return results;
-  if (!o.heap.path)
-    o.heap.path = "heap.ljp";
   if (o.gc)
     lua_gc(L, LUA_GCCOLLECT, 0);
   enum ljp_status status = ljp_heap_snapshot(L, &o.heap, &result, &why);

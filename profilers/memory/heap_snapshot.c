@@ -1,7 +1,8 @@
 /*
 ** See heap_snapshot.h. While a copy of the process writes a file, a thread of
-** ours waits for it, and gives the file its name. One static struct: exit()
-** waits for that thread, and has no argument.
+** ours waits for it. It then gives the file its name, or hands it over to the
+** session, whose writer tells when all of it is in the stream. One static
+** struct: exit() waits for that, and has no argument.
 */
 #include "profilers/memory/heap_snapshot.h"
 
@@ -10,25 +11,40 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "profilers/memory/heap_session.h"
 #include "profilers/session/side_run.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/luajit/functions.h"
 #include "src/luajit/snapshot.h"
 #include "src/luajit/vms.h"
-#include "src/session/session.h"
 
 enum { STACK_BYTES = 256 << 10 };
-#define EXIT_WAIT_NS (UINT64_C(10) * 1000000000)
+#define AWAIT_NS (UINT64_C(10) * 1000000000) /* Somebody else's snapshot. */
+#define OWN_AWAIT_NS (UINT64_C(60) * 1000000000)
 
 static struct {
   _Atomic pid_t owner; /* The process that takes a snapshot; 0: none. */
   _Atomic uint32_t ended;
+  _Atomic bool in_session;
 } now;
+
+/* One snapshot. Whoever comes last frees it: the caller that waits, or what
+** ends the snapshot. */
+struct snapshot_job {
+  _Atomic uint32_t users, over;
+  struct ljp_snapshot *snapshot;
+  bool in_session;
+  struct ljp_heap_target target;
+  struct ljp_snapshot_result result;
+  enum ljp_status status;
+  int error;
+};
 
 void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options)
 {
@@ -40,12 +56,14 @@ void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options)
 
 /* False: this process is taking one. (A fork's child inherits the number of its
 ** parent.) */
-static bool snapshot_claim(void)
+static bool snapshot_claim(bool in_session)
 {
   pid_t self = getpid(), owner = atomic_load(&now.owner);
   while (owner != self)
-    if (atomic_compare_exchange_weak(&now.owner, &owner, self))
+    if (atomic_compare_exchange_weak(&now.owner, &owner, self)) {
+      atomic_store(&now.in_session, in_session);
       return true;
+    }
   return false;
 }
 
@@ -56,31 +74,94 @@ static void snapshot_unclaim(void)
   ljp_futex_wake(&now.ended);
 }
 
-/* exit(): a copy is writing a file that has no name yet. */
-__attribute__((destructor)) static void snapshot_at_exit(void)
+static void snapshot_await(bool any)
 {
-  uint64_t end = ljp_clock_ns() + EXIT_WAIT_NS;
+  uint64_t end = ljp_clock_ns() + AWAIT_NS;
   uint32_t ended = atomic_load(&now.ended);
-  while (atomic_load(&now.owner) == getpid() && ljp_clock_ns() < end) {
-    ljp_futex_wait(&now.ended, ended, EXIT_WAIT_NS / 100);
+  while (atomic_load(&now.owner) == getpid() &&
+         (any || atomic_load(&now.in_session)) && ljp_clock_ns() < end) {
+    ljp_futex_wait(&now.ended, ended, AWAIT_NS / 100);
     ended = atomic_load(&now.ended);
   }
 }
 
+void ljp_heap_snapshot_await(void)
+{
+  snapshot_await(false);
+}
+
+/* exit(): a copy is writing a file that has no name yet. */
+__attribute__((destructor)) static void snapshot_at_exit(void)
+{
+  snapshot_await(true);
+}
+
+/* -- The end --------------------------------------------------------------- */
+
+static void job_leave(struct snapshot_job *job)
+{
+  /* Both orders: the last one sees what the other did. */
+  if (atomic_fetch_sub_explicit(&job->users, 1, memory_order_acq_rel) == 1)
+    free(job);
+}
+
+/* The snapshot is over, well or not. */
+static void job_over(struct snapshot_job *job)
+{
+  snapshot_unclaim(); /* The caller that waits may take the next one at once. */
+  atomic_store_explicit(&job->over, 1, memory_order_release);
+  ljp_futex_wake(&job->over);
+  job_leave(job);
+}
+
+static const char *job_reason(const struct snapshot_job *job)
+{
+  if (job->result.signal)
+    return "the copy of the process was killed";
+  const char *known = ljp_errno_text(job->error);
+  return known ? known : "for an unknown reason";
+}
+
+/* On the writer's thread: all is in the stream, or was dropped. */
+static void job_appended(void *arg, int error)
+{
+  struct snapshot_job *job = arg;
+  job->error = error;
+  job->status = error ? LJP_ERR_IO : LJP_OK;
+  job_over(job);
+}
+
+/* Waits for the copy, if there is one. */
+static void job_finish(struct snapshot_job *job)
+{
+  job->status = ljp_snapshot_end(job->snapshot, &job->result, &job->error);
+  if (!job->status && job->in_session) {
+    const struct ljp_session_heap heap = {.fd = job->target.scratch,
+                                          .bytes = job->result.file_bytes,
+                                          .done = job_appended,
+                                          .ctx = job};
+    job->status = ljp_heap_target_append(&job->target, &heap);
+    if (!job->status)
+      return; /* job_appended() follows. */
+    job->error = ECANCELED;
+    close(job->target.scratch);
+  }
+  if (job->status && job->in_session)
+    ljp_heap_target_missing(&job->target, job_reason(job));
+  job_over(job);
+}
+
 /* -- The thread ------------------------------------------------------------ */
 
-static void *snapshot_thread(void *arg)
+static void *snapshot_thread(void *job)
 {
-  struct ljp_snapshot_result result;
-  int error;
   prctl(PR_SET_NAME, "ljprof-heap", 0, 0, 0);
-  ljp_snapshot_end(arg, &result, &error);
+  job_finish(job);
   ljp_session_helper(-1);
-  snapshot_unclaim();
   return NULL;
 }
 
-static bool snapshot_leave_to_thread(struct ljp_snapshot *s)
+static bool snapshot_leave_to_thread(struct snapshot_job *job)
 {
   pthread_attr_t attr;
   pthread_t thread;
@@ -94,7 +175,7 @@ static bool snapshot_leave_to_thread(struct ljp_snapshot *s)
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   ljp_session_helper(1);
-  int error = pthread_create(&thread, &attr, snapshot_thread, s);
+  int error = pthread_create(&thread, &attr, snapshot_thread, job);
   if (error)
     ljp_session_helper(-1);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -107,22 +188,30 @@ static bool snapshot_leave_to_thread(struct ljp_snapshot *s)
 struct snapshot_call {
   struct lua_State *L;
   struct ljp_snapshot_result *result;
+  const struct ljp_heap_target *target;
 };
 
-static void snapshot_head(void *L, struct ljp_heap_head *head)
+static void snapshot_head(void *call, struct ljp_heap_head *head)
 {
-  ljp_guest_snapshot_head(L, head);
+  ljp_guest_snapshot_head(((struct snapshot_call *)call)->L, head);
 }
 
-static bool snapshot_walk(void *L, struct ljp_heap_out *out)
+static bool snapshot_walk(void *call, struct ljp_heap_out *out)
 {
-  return ljp_guest_snapshot(L, out);
+  return ljp_guest_snapshot(((struct snapshot_call *)call)->L, out);
 }
 
-static bool snapshot_builtin(void *L, uint64_t ffid, char name[LJP_NAME_BYTES])
+static void snapshot_moment(void *arg)
+{
+  const struct snapshot_call *call = arg;
+  ljp_heap_target_moment(call->L, call->target);
+}
+
+static bool snapshot_builtin(void *call, uint64_t ffid,
+                             char name[LJP_NAME_BYTES])
 {
   const char *known = ljp_guest_builtin((uint32_t)ffid);
-  (void)L;
+  (void)call;
   if (known)
     snprintf(name, LJP_NAME_BYTES, "%s", known);
   return known != NULL;
@@ -133,45 +222,109 @@ static enum ljp_status snapshot_failed(const char *path, enum ljp_status status,
                                        const struct ljp_snapshot_result *result,
                                        struct ljp_failure *why)
 {
+  char place[330] = "the session's file";
+  if (path)
+    snprintf(place, sizeof place, "'%.300s'", path);
   if (result->signal)
     return ljp_fail(why, status, error,
-                    "cannot write the heap into '%.300s': the copy of the "
+                    "cannot write the heap into %s: the copy of the "
                     "process was killed by signal %d; try in_place = true",
-                    path, result->signal);
-  return ljp_fail(why, status, error, "cannot write the heap into '%.300s': %s",
-                  path, strerror(error));
+                    place, result->signal);
+  return ljp_fail(why, status, error, "cannot write the heap into %s: %s",
+                  place, strerror(error));
+}
+
+/* Takes the snapshot that is claimed. *job: gets it if the call is to wait. */
+static enum ljp_status snapshot_begin(struct snapshot_call *call,
+                                      const struct ljp_heap_snapshot_options *o,
+                                      struct snapshot_job *job,
+                                      struct ljp_failure *why)
+{
+  struct ljp_snapshot_options options = {.path = o->path,
+                                         .text_limit = o->text_limit,
+                                         .in_place = o->in_place,
+                                         .number = 1,
+                                         .builtin = snapshot_builtin,
+                                         .vm = ljp_guest_vm_id(call->L),
+                                         .head = snapshot_head,
+                                         .walk = snapshot_walk,
+                                         .ctx = call};
+  if (job->in_session) {
+    enum ljp_status status = ljp_heap_target_open(call->L, &job->target, why);
+    if (status)
+      return status;
+    call->target = &job->target;
+    options.scratch = job->target.scratch;
+    options.number = job->target.number;
+    options.vm = job->target.vm;
+    options.moment = snapshot_moment;
+  }
+  enum ljp_status status =
+      ljp_snapshot_begin(&job->snapshot, &options, &job->result, &job->error);
+  if (!status)
+    return LJP_OK;
+  if (job->in_session)
+    ljp_heap_target_missing(&job->target, job_reason(job));
+  return snapshot_failed(o->path, status, job->error, &job->result, why);
+}
+
+/* Leaves the job to a thread, or finishes it here. */
+static enum ljp_status snapshot_go_on(struct snapshot_call *call,
+                                      const struct ljp_heap_snapshot_options *o,
+                                      struct snapshot_job *job,
+                                      struct ljp_failure *why)
+{
+  *call->result = job->result;
+  bool copy = job->result.taken == LJP_HEAP_TAKEN_COPY;
+  bool leave = copy && (!o->wait || job->in_session);
+  if (!leave || !snapshot_leave_to_thread(job))
+    job_finish(job);
+  else if (!o->wait)
+    return LJP_OK;
+  if (!copy && !o->wait && job->in_session)
+    return LJP_OK; /* The walk is over; the writer appends it. */
+  uint64_t end = ljp_clock_ns() + OWN_AWAIT_NS;
+  while (!atomic_load_explicit(&job->over, memory_order_acquire)) {
+    uint64_t at = ljp_clock_ns();
+    if (at >= end)
+      return ljp_fail(why, LJP_ERR_IO, ETIMEDOUT,
+                      "the heap snapshot is not complete after a minute; the "
+                      "session goes on without it");
+    ljp_futex_wait(&job->over, 0, end - at);
+  }
+  *call->result = job->result;
+  return job->status ? snapshot_failed(o->path, job->status, job->error,
+                                       &job->result, why)
+                     : LJP_OK;
 }
 
 /* On a side stack. */
 static enum ljp_status snapshot_take(void *a, const void *b,
                                      struct ljp_failure *why)
 {
-  const struct snapshot_call *call = a;
+  struct snapshot_call *call = a;
   const struct ljp_heap_snapshot_options *o = b;
-  const struct ljp_snapshot_options options = {.path = o->path,
-                                               .text_limit = o->text_limit,
-                                               .in_place = o->in_place,
-                                               .vm = ljp_guest_vm_id(call->L),
-                                               .builtin = snapshot_builtin,
-                                               .head = snapshot_head,
-                                               .walk = snapshot_walk,
-                                               .ctx = call->L};
-  struct ljp_snapshot *s;
-  int error;
-  if (!snapshot_claim())
+  memset(call->result, 0, sizeof *call->result);
+  if (!snapshot_claim(!o->path))
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "another heap snapshot is being written");
-  memset(call->result, 0, sizeof *call->result);
-  enum ljp_status status =
-      ljp_snapshot_begin(&s, &options, call->result, &error);
-  if (!status && !o->wait && call->result->taken == LJP_HEAP_TAKEN_COPY &&
-      snapshot_leave_to_thread(s))
-    return LJP_OK;
-  if (!status)
-    status = ljp_snapshot_end(s, call->result, &error);
-  snapshot_unclaim();
-  return status ? snapshot_failed(o->path, status, error, call->result, why)
-                : LJP_OK;
+  struct snapshot_job *job = calloc(1, sizeof *job);
+  enum ljp_status status = LJP_ERR_MEM;
+  if (!job) {
+    snapshot_unclaim();
+    return ljp_fail(why, status, ENOMEM, "no memory for a heap snapshot");
+  }
+  atomic_store(&job->users, 2);
+  job->in_session = !o->path;
+  status = snapshot_begin(call, o, job, why);
+  if (status) {
+    snapshot_unclaim();
+    free(job);
+    return status;
+  }
+  status = snapshot_go_on(call, o, job, why);
+  job_leave(job);
+  return status;
 }
 
 enum ljp_status
@@ -179,6 +332,6 @@ ljp_heap_snapshot(struct lua_State *L,
                   const struct ljp_heap_snapshot_options *options,
                   struct ljp_snapshot_result *result, struct ljp_failure *why)
 {
-  struct snapshot_call call = {L, result};
+  struct snapshot_call call = {.L = L, .result = result};
   return ljp_side_run(snapshot_take, &call, options, why);
 }

@@ -1,6 +1,7 @@
 /*
-** Heap snapshots of a VM (RFC 7): one at a time in a process. On the VM's own
-** thread, in ordinary code. The options are those of misc.memprof.snapshot().
+** Heap snapshots of a VM (RFC 7): one at a time in a process, into a file of
+** their own or into that of the running memory session. On the VM's own thread,
+** in ordinary code. The options are those of misc.memprof.snapshot().
 */
 #ifndef LJP_HEAP_SNAPSHOT_H
 #define LJP_HEAP_SNAPSHOT_H
@@ -13,10 +14,11 @@ struct lua_State;
 enum { LJP_HEAP_SNAPSHOT_TEXT = 64 /* bytes of each string, by default */ };
 
 struct ljp_heap_snapshot_options {
-  const char *path;
+  const char *path; /* NULL: into the running session's stream */
   uint32_t text_limit;
   bool in_place; /* make no copy of the process */
-  bool wait;     /* until the file is complete */
+  bool wait;     /* until the file is complete, or the snapshot is in the
+                 ** session's stream (for a minute at most) */
 };
 
 void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options);
@@ -27,5 +29,9 @@ enum ljp_status
 ljp_heap_snapshot(struct lua_State *L,
                   const struct ljp_heap_snapshot_options *options,
                   struct ljp_snapshot_result *result, struct ljp_failure *why);
+
+/* Waits until no snapshot is on its way into a session's stream; ten seconds at
+** most. Any thread, without a lock. */
+void ljp_heap_snapshot_await(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "profilers/memory/followed.h"
+#include "profilers/memory/heap_session.h"
 #include "profilers/memory/state.h"
 #include "profilers/session/host.h"
 #include "profilers/session/shared.h"
@@ -25,6 +26,7 @@
 #include "src/base/copy.h"
 #include "src/base/saferead.h"
 #include "src/luajit/heap.h"
+#include "src/luajit/snapshot.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
@@ -180,6 +182,7 @@ static const struct ljp_participant memprof_participant = {
 static void memprof_on_closing(struct lua_State *L)
 {
   struct ljp_failure why;
+  ljp_heap_session_last(L, &why);
   memprof_lock();
   if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner) {
     g->options.output.end = LJP_END_CLOSE;
@@ -197,6 +200,8 @@ static void memprof_on_gone(struct lua_State *L)
   int *error = &errno, saved = *error;
   memprof_lock();
   ljp_followed_gone(L);
+  if (ljp_guest_vm_id(L) == g->snapshot_vm)
+    g->snapshot_main = NULL;
   memprof_listen();
   memprof_unlock();
   *error = saved;
@@ -245,6 +250,8 @@ void ljp_memprof_meet(struct lua_State *L)
 static void memprof_on_phase(struct lua_State *L)
 {
   struct ljp_recorder *r = ljp_guest_recorder(L);
+  if (r && r->number == g->snapshot_vm && g->snapshot_home != &errno)
+    atomic_store_explicit(&g->snapshot_moved, true, memory_order_relaxed);
   if (r && !r->ended)
     ljp_recorder_phase(r);
   else if (atomic_load_explicit(&g->meets, memory_order_relaxed) &&
@@ -272,6 +279,7 @@ static void memprof_listen(void)
 __attribute__((destructor)) static void memprof_at_exit(void)
 {
   struct ljp_failure why;
+  ljp_heap_session_exit();
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   g->options.output.end = LJP_END_EXIT;
@@ -369,7 +377,11 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
       ljp_output_keep_path(&g->options.output, g->path, why);
   if (status)
     return status;
-  g->owner = ljp_guest_vm_id(L);
+  g->session_number++;
+  g->owner = g->snapshot_vm = ljp_guest_vm_id(L);
+  g->snapshot_main = ljp_guest_main(L);
+  g->snapshot_home = &errno;
+  atomic_store(&g->snapshot_moved, false);
   g->replaced = g->failed = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
@@ -435,7 +447,8 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
 
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
 {
-  enum ljp_status status;
+  struct ljp_failure missing;
+  enum ljp_status status, last = ljp_heap_session_last(L, &missing);
   memprof_lock();
   if (!g->running)
     status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
@@ -448,7 +461,9 @@ enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
   else
     status = memprof_stop_locked(L, why);
   memprof_unlock();
-  return status;
+  if (!status && last)
+    *why = missing;
+  return status ? status : last;
 }
 
 void ljp_memprof_disown(void)
@@ -456,31 +471,4 @@ void ljp_memprof_disown(void)
   memprof_lock();
   g->owner = 0;
   memprof_unlock();
-}
-
-enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
-                                 size_t bytes, struct ljp_failure *why)
-{
-  enum ljp_status status = LJP_OK;
-  memprof_lock();
-  struct ljp_recorder *r = ljp_guest_recorder(L);
-  if (!g->running) {
-    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
-  } else if (g->owner && ljp_guest_vm_id(L) != g->owner) {
-    status = ljp_fail(why, LJP_ERR_USE, EPERM,
-                      "memory profiler was started by another VM "
-                      "(number %u); only that VM can set marks",
-                      g->owner);
-  } else if (g->options.output.ljm) {
-    status = ljp_fail(why, LJP_ERR_USE, EINVAL,
-                      "a file of format \"ljm\" has no marks");
-  } else if (!r || r->ended) {
-    status = ljp_fail(why, LJP_ERR_LIMIT, EAGAIN,
-                      "this VM is not recorded: too many VMs are, or there "
-                      "was no memory");
-  } else {
-    ljp_recorder_mark(r, name, bytes);
-  }
-  memprof_unlock();
-  return status;
 }

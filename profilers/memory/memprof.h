@@ -28,7 +28,9 @@ struct ljp_memprof_options {
                             ** event */
   bool native;              /* C frames in the stacks */
   uint32_t depth;
-  bool all;    /* all VMs, those made later too; else the one that starts it */
+  bool all; /* all VMs, those made later too; else the one that starts it */
+  bool snapshot;          /* of the heap of the VM that starts it, at the end */
+  uint32_t snapshot_text; /* bytes of each string in it */
   bool shared; /* record into the session that another profiler offers
                ** (session/shared.h) */
 };

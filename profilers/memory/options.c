@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profilers/memory/heap_snapshot.h"
 #include "profilers/memory/memprof.h"
 
 void ljp_memprof_options_init(struct ljp_memprof_options *o)
@@ -11,6 +12,7 @@ void ljp_memprof_options_init(struct ljp_memprof_options *o)
   memset(o, 0, sizeof *o);
   o->sample_bytes = LJP_MEMPROF_SAMPLE_BYTES;
   o->depth = LJP_STACK_MAX_FRAMES;
+  o->snapshot_text = LJP_HEAP_SNAPSHOT_TEXT;
 }
 
 void ljp_memprof_info(struct ljp_session *session,

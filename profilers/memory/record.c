@@ -182,6 +182,21 @@ void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes)
   ljp_stand_in_regs = before;
 }
 
+void ljp_recorder_moment(struct ljp_recorder *r, uint64_t snapshot)
+{
+  struct ljp_regs here;
+  recorder_registers(&here);
+  const struct ljp_regs *before = recorder_aside(&here);
+  const struct ljp_moment_fields fields = {.snapshot = snapshot,
+                                           .vm = r->vm,
+                                           .heap_bytes =
+                                               ljp_guest_heap_bytes(&r->heap)};
+  ljp_recorder_flush(r);
+  r->tsc = 0;
+  ljp_push_moment_wait(r->producer, ljp_recorder_time(r), &fields);
+  ljp_stand_in_regs = before;
+}
+
 void ljp_recorder_forked(struct ljp_recorder *r)
 {
   r->holds = false;

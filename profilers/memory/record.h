@@ -140,6 +140,9 @@ void ljp_recorder_flush(struct ljp_recorder *r);
 /* Puts a mark on the timeline, with the size of the heap. */
 void ljp_recorder_mark(struct ljp_recorder *r, const char *name, size_t bytes);
 
+/* Pushes the place of a heap snapshot among the events. */
+void ljp_recorder_moment(struct ljp_recorder *r, uint64_t snapshot);
+
 /* After fork(), in a child that has a stream of its own: drops the event that
 ** is held back, which is the parent's, counts from 0, and starts from the
 ** present heap. */

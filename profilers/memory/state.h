@@ -19,6 +19,14 @@ struct ljp_memprof {
   struct ljp_stopper *stopper; /* of a session of our own that is limited */
   struct ljp_guest_hold hold;  /* of a session of our own */
   struct ljp_producer *events; /* for events outside of a VM's thread */
+  uint64_t session_number;     /* 1, 2 ... in this process */
+  /* The VM of which snapshots are taken by the session itself. Its main thread,
+  ** until it is closed or its last snapshot is taken; &errno of the thread that
+  ** started the session; whether another thread has run the VM since. */
+  uint32_t snapshot_vm;
+  struct lua_State *snapshot_main;
+  const int *snapshot_home;
+  _Atomic bool snapshot_moved;
   struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
 };

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 4
+#define LJP_FORMAT_MINOR 5
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
@@ -82,7 +82,8 @@ struct ljp_block_head {
   _(END, 51, "end", 0)                                                         \
   _(HEAP, 64, "heap", 0)                                                       \
   _(OBJECTS, 65, "objects", 0)                                                 \
-  _(HEAP_END, 66, "heap-end", 0)
+  _(HEAP_END, 66, "heap-end", 0)                                               \
+  _(HEAP_MOMENT, 67, "heap-moment", 1)
 
 /* Tables of records by tag have this size. */
 #define LJP_RECORD_TAGS 80u

@@ -19,4 +19,12 @@ void ljp_guest_snapshot_head(struct lua_State *L, struct ljp_heap_head *head);
 /* Calls out for each object. false: out has refused a call. */
 bool ljp_guest_snapshot(struct lua_State *L, struct ljp_heap_out *out);
 
+/* Of the VM that L belongs to: its main thread; the thread that runs. */
+struct lua_State *ljp_guest_main(struct lua_State *L);
+struct lua_State *ljp_guest_running(struct lua_State *L);
+
+/* Has the VM called a C function, or does nothing run in it? Then all threads
+** are consistent. On the VM's own thread. */
+bool ljp_guest_settled(struct lua_State *L);
+
 #endif

@@ -98,13 +98,30 @@ bool ljp_push_mem_root_wait(struct ljp_producer *p, const struct ljp_mem *m,
   return backpressure_push(p, m, keep, stack + keep, n - keep, true);
 }
 
+/* Before the push of an event whose fields have this size. */
+static void backpressure_await(struct ljp_producer *p, size_t field_bytes)
+{
+  const uint32_t bytes =
+      (uint32_t)(sizeof(struct ljp_event_entry) + field_bytes);
+  if (!ljp_ring_reserve(&p->ring, bytes))
+    backpressure_wait(p, bytes);
+}
+
 bool ljp_push_gc_fields_wait(struct ljp_producer *p, uint64_t time_ns,
                              const struct ljp_gc_fields *fields)
 {
-  const uint32_t bytes = sizeof(struct ljp_event_entry) + sizeof *fields;
-  if (!ljp_ring_reserve(&p->ring, bytes))
-    backpressure_wait(p, bytes);
+  backpressure_await(p, sizeof *fields);
   bool done = ljp_push_gc_fields(p, time_ns, fields);
+  p->gave_up = p->gave_up && !done;
+  return done;
+}
+
+bool ljp_push_moment_wait(struct ljp_producer *p, uint64_t time_ns,
+                          const struct ljp_moment_fields *fields)
+{
+  backpressure_await(p, sizeof *fields);
+  bool done = ljp_push_event(p, LJP_REC_HEAP_MOMENT, time_ns, fields,
+                             sizeof *fields, "", 0);
   p->gave_up = p->gave_up && !done;
   return done;
 }

@@ -168,6 +168,10 @@ struct ljp_note_fields {
   uint64_t severity;
 };
 
+struct ljp_moment_fields {
+  uint64_t snapshot, vm, heap_bytes;
+};
+
 /* _(tag, fields, the bytes of the fields that an entry must have) */
 #define LJP_EVENT_FIELDS_LIST(_)                                               \
   _(GC, ljp_gc_fields, sizeof(struct ljp_gc_fields))                           \
@@ -176,7 +180,8 @@ struct ljp_note_fields {
     offsetof(struct ljp_vmstate_fields, counters))                             \
   _(MARK, ljp_mark_fields, sizeof(struct ljp_mark_fields))                     \
   _(INTERVAL, ljp_interval_fields, sizeof(struct ljp_interval_fields))         \
-  _(NOTE, ljp_note_fields, sizeof(struct ljp_note_fields))
+  _(NOTE, ljp_note_fields, sizeof(struct ljp_note_fields))                     \
+  _(HEAP_MOMENT, ljp_moment_fields, sizeof(struct ljp_moment_fields))
 
 #define LJP_X(tag, fields, bytes)                                              \
   _Static_assert(sizeof(struct fields) % 8 == 0 && (bytes) % 8 == 0,           \

@@ -124,6 +124,9 @@ LJP_SIGSAFE void ljp_count_overrun(struct ljp_producer *producer,
 /* The same, but waits as ljp_push_mem_wait() does. */
 bool ljp_push_gc_fields_wait(struct ljp_producer *producer, uint64_t time_ns,
                              const struct ljp_gc_fields *fields);
+/* The same for the moment of a heap snapshot. */
+bool ljp_push_moment_wait(struct ljp_producer *producer, uint64_t time_ns,
+                          const struct ljp_moment_fields *fields);
 
 /* The producer goes over to another VM, which another thread may run: the next
 ** memory event says its time and its VM. */

@@ -144,6 +144,7 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     free(path);
     s->sink = sink;
   }
+  ljp_session_forget_heaps(s);
   fork_announce_members(s);
   for (struct ljp_producer *p = s->producers; p; p = p->next)
     fork_reset_producer(p, record && fork_keeps_thread(s, p->thread));

@@ -158,6 +158,30 @@ enum ljp_status ljp_session_cpu_time(struct ljp_session *s, uint64_t ns);
 enum ljp_status ljp_session_elapsed(struct ljp_session *s, uint32_t thread,
                                     uint64_t ns);
 
+/* -- Heap snapshots (RFC 7, section 6) ------------------------------------- */
+
+/* What a copy of the process has written, on its way into the stream. */
+struct ljp_session_heap {
+  int fd;         /* Frames (writer/heap_frames.h). The session closes it. */
+  uint64_t bytes; /* Of them. */
+  /* Called once, on the writer thread or by the caller of stop: the snapshot is
+  ** whole in the stream, or why not (an errno). */
+  void (*done)(void *ctx, int error);
+  void *ctx;
+};
+
+/* The number of the stream's next snapshot: 1, 2 ... */
+uint64_t ljp_session_next_snapshot(struct ljp_session *s);
+
+/* Opens a file without a name beside the session's file, or in /tmp if the
+** session has none. Returns an errno. */
+int ljp_session_open_scratch(struct ljp_session *s, int *fd);
+
+/* The writer appends the snapshot in its next rounds. On failure done() is not
+** called and the descriptor stays the caller's. */
+enum ljp_status ljp_session_append_heap(struct ljp_session *s,
+                                        const struct ljp_session_heap *heap);
+
 /* thread: an id from ljp_session_add_thread(), or 0. ring_bytes: rounded up to
 ** a power of two; 0: the default of the kind. Maps and touches all memory of
 ** the producer. Only while the session is running. The producer is valid until

@@ -28,7 +28,8 @@ enum ljp_message_type {
   LJP_MSG_ELAPSED,
   LJP_MSG_END_THREAD,
   LJP_MSG_END_VM,
-  LJP_MSG_RETIRE
+  LJP_MSG_RETIRE,
+  LJP_MSG_HEAP
 };
 
 /* What callers tell the writer. The list of members consists of messages, too:
@@ -44,6 +45,7 @@ struct ljp_message {
   enum ljp_unsampled why;
   enum ljp_note severity;
   struct ljp_producer *producer;
+  struct ljp_heap_pending *heap;
   char *name, *value; /* In the same allocation as the message. */
 };
 
@@ -60,15 +62,16 @@ struct ljp_session {
   struct ljp_message *inbox, **inbox_end;
   struct ljp_message *members;
   struct ljp_producer *producers;
-  uint32_t next_thread, next_vm, next_producer;
+  uint32_t next_thread, next_vm, next_producer, next_snapshot;
   bool writer_alive; /* A writer thread reads the inbox and the rings. */
   bool in_registry;
   bool stuck; /* Its thread never came back: free nothing. */
   /* The writer thread's, until it has ended. */
   struct ljp_sink *sink;
   struct ljp_writer *writer;
-  bool child;         /* Started by a fork: opens its file late. */
-  uint64_t forked_ns; /* When, in a child. */
+  struct ljp_heap_pending *heaps; /* Oldest first. */
+  bool child;                     /* Started by a fork: opens its file late. */
+  uint64_t forked_ns;             /* When, in a child. */
   bool begun; /* The thread that starts the session starts the writer. */
   enum ljp_status status;
   int error;
@@ -94,6 +97,17 @@ void ljp_session_announce(struct ljp_session *s, enum ljp_status status);
 /* session.c */
 void ljp_session_decide(struct ljp_session *s, enum ljp_decision decision);
 enum ljp_status ljp_session_make_writer(struct ljp_session *s);
+
+/* heap.c, on the writer thread. Takes over what a message brings; appends a
+** piece of the oldest snapshot; drops all that are left, for this reason. */
+void ljp_session_take_heap(struct ljp_session *s,
+                           struct ljp_heap_pending *heap);
+void ljp_session_append_heaps(struct ljp_session *s);
+void ljp_session_drop_heaps(struct ljp_session *s, int error);
+/* Before a drain: what came by now may be appended after it. */
+void ljp_session_settle_heaps(struct ljp_session *s);
+/* In the child of a fork: they are the parent's. */
+void ljp_session_forget_heaps(struct ljp_session *s);
 
 /* fork.c */
 enum ljp_status ljp_fork_register(struct ljp_session *s);

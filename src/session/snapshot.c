@@ -13,11 +13,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/writer/heap_frames.h"
 #include "src/writer/heap_writer.h"
 
 enum { SNAPSHOT_P_PIDFD = 3 }; /* As the kernel has it; musl may lack it. */
@@ -33,8 +35,11 @@ struct snapshot_told {
 
 struct ljp_snapshot {
   struct ljp_snapshot_options options;
+  /* Of a file of its own. */
   struct ljp_sink sink;
   struct ljp_writer *writer;
+  /* For a session. */
+  struct ljp_heap_frames *frames;
   struct ljp_heap_writer *heap;
   struct snapshot_told *told;
   pid_t pid; /* Of the copy; 0: there is none. */
@@ -81,11 +86,16 @@ static void snapshot_unblock(const struct snapshot_mask *mask)
 
 /* -- The walk, in the copy or in place ------------------------------------- */
 
+static int snapshot_error(const struct ljp_snapshot *s)
+{
+  return s->frames ? s->frames->error : s->sink.error;
+}
+
 static void snapshot_walk(struct ljp_snapshot *s)
 {
   struct snapshot_told *told = s->told;
   struct ljp_heap_head head;
-  const struct ljp_heap_about about = {.snapshot = 1,
+  const struct ljp_heap_about about = {.snapshot = s->options.number,
                                        .vm = s->options.vm,
                                        .taken = s->result.taken,
                                        .text_limit = s->options.text_limit};
@@ -96,14 +106,14 @@ static void snapshot_walk(struct ljp_snapshot *s)
   bool whole = s->options.walk(s->options.ctx, out);
   uint64_t end = ljp_clock_ns();
   told->status = ljp_heap_writer_end(s->heap, end, &told->sums);
-  if (!told->status)
+  if (!told->status && !s->frames)
     told->status = ljp_writer_put_end(s->writer);
   if (!told->status && !whole)
     told->status = LJP_ERR_IO;
-  told->error = told->status ? s->sink.error : 0;
+  told->error = told->status ? snapshot_error(s) : 0;
   told->walk_ns = end - start;
   told->heap_bytes = head.heap_bytes;
-  told->file_bytes = s->sink.file.whole_bytes;
+  told->file_bytes = s->frames ? s->frames->bytes : s->sink.file.whole_bytes;
   atomic_store_explicit(&told->done, true, memory_order_release);
 }
 
@@ -118,11 +128,24 @@ static void snapshot_offer_to_oom(void)
   close(fd);
 }
 
+/* A heap that something has damaged could keep the walk busy for ever. */
+static void snapshot_limit_time(void)
+{
+  enum { CPU_SECONDS = 600 };
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_CPU, &limit))
+    return;
+  if (limit.rlim_max > CPU_SECONDS)
+    limit.rlim_max = CPU_SECONDS;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 /* The copy leaves the program's descriptors: a connection that the program
 ** closes must end at once. A crash leaves no core file of the program. */
 static void snapshot_copy(struct ljp_snapshot *s)
 {
-  unsigned fd = (unsigned)s->sink.file.open.fd;
+  unsigned fd = (unsigned)(s->frames ? s->frames->fd : s->sink.file.open.fd);
 #ifdef SYS_close_range
   if (fd)
     syscall(SYS_close_range, 0u, fd - 1, 0u);
@@ -130,6 +153,7 @@ static void snapshot_copy(struct ljp_snapshot *s)
 #endif
   prctl(PR_SET_NAME, "ljprof-heap", 0, 0, 0);
   snapshot_offer_to_oom();
+  snapshot_limit_time();
   /* From here on only root could open its files in /proc. */
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   snapshot_walk(s);
@@ -164,28 +188,38 @@ static int snapshot_clone(struct ljp_snapshot *s)
 
 /* -- Begin ----------------------------------------------------------------- */
 
-static void snapshot_free(struct ljp_snapshot *s)
+/* failed: the descriptor for a session is of no use any more. */
+static void snapshot_free(struct ljp_snapshot *s, bool failed)
 {
   ljp_heap_writer_free(s->heap);
-  ljp_writer_free(s->writer);
-  ljp_sink_close(&s->sink);
-  ljp_sink_fini(&s->sink);
+  if (s->options.path) {
+    ljp_writer_free(s->writer);
+    ljp_sink_close(&s->sink);
+    ljp_sink_fini(&s->sink);
+  } else {
+    free(s->frames);
+    if (failed)
+      close(s->options.scratch);
+  }
   if (s->told)
     munmap(s->told, sizeof *s->told);
   free(s);
 }
 
-static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
+static enum ljp_status snapshot_prepare_frames(struct ljp_snapshot *s)
+{
+  s->frames = calloc(1, sizeof *s->frames);
+  if (!s->frames)
+    return LJP_ERR_MEM;
+  s->frames->fd = s->options.scratch;
+  return ljp_heap_writer_of_frames(&s->heap, s->frames);
+}
+
+static enum ljp_status snapshot_prepare_file(struct ljp_snapshot *s)
 {
   const struct ljp_writer_options options = {
       .max_nodes = 4096,
       .describe = {.ctx = s->options.ctx, .builtin = s->options.builtin}};
-  s->told = mmap(NULL, sizeof *s->told, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (s->told == MAP_FAILED) {
-    s->told = NULL;
-    return LJP_ERR_MEM;
-  }
   enum ljp_status status = ljp_writer_new(&s->writer, &s->sink, &options);
   if (!status)
     status = ljp_heap_writer_new(&s->heap, s->writer);
@@ -200,6 +234,24 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
   return status;
 }
 
+/* The sink comes first: it can be closed then. */
+static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
+{
+  enum ljp_status status =
+      s->options.path ? ljp_sink_init_file(&s->sink, s->options.path, false)
+                      : LJP_OK;
+  if (status)
+    return status;
+  s->told = mmap(NULL, sizeof *s->told, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (s->told == MAP_FAILED) {
+    s->told = NULL;
+    return LJP_ERR_MEM;
+  }
+  return s->options.path ? snapshot_prepare_file(s)
+                         : snapshot_prepare_frames(s);
+}
+
 enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
                                    const struct ljp_snapshot_options *options,
                                    struct ljp_snapshot_result *result,
@@ -209,14 +261,17 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   uint64_t start = ljp_clock_ns();
   struct ljp_snapshot *s = calloc(1, sizeof *s);
   *error = ENOMEM;
-  if (!s)
+  if (!s) {
+    if (!options->path)
+      close(options->scratch);
     return LJP_ERR_MEM;
+  }
   s->options = *options;
   s->pidfd = -1;
-  enum ljp_status status = ljp_sink_init_file(&s->sink, options->path, false);
   snapshot_block(&mask);
-  if (!status)
-    status = snapshot_prepare(s);
+  enum ljp_status status = snapshot_prepare(s);
+  if (!status && options->moment)
+    options->moment(options->ctx);
   if (!status && !options->in_place)
     s->result.refused = snapshot_clone(s);
   if (!status && !s->pid) {
@@ -225,8 +280,8 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   }
   snapshot_unblock(&mask);
   if (status) {
-    *error = s->sink.error ? s->sink.error : ENOMEM;
-    snapshot_free(s);
+    *error = options->path && s->sink.error ? s->sink.error : ENOMEM;
+    snapshot_free(s, true);
     return status;
   }
   *error = 0;
@@ -272,12 +327,12 @@ enum ljp_status ljp_snapshot_end(struct ljp_snapshot *s,
   s->result.bytes = told->sums.bytes;
   s->result.file_bytes = told->file_bytes;
   s->result.heap_bytes = told->heap_bytes;
-  s->sink.file.whole_bytes = told->file_bytes;
-  if (!status) {
+  if (!status && s->options.path) {
+    s->sink.file.whole_bytes = told->file_bytes;
     status = ljp_sink_show(&s->sink);
     *error = status ? s->sink.error : 0;
   }
   *result = s->result;
-  snapshot_free(s);
+  snapshot_free(s, status != LJP_OK);
   return status;
 }

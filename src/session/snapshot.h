@@ -1,5 +1,6 @@
 /*
-** A heap snapshot on its way into a file of its own (RFC 7).
+** A heap snapshot on its way into a file of its own, or into a file without a
+** name from which a session's writer appends it to its stream (RFC 7).
 **
 ** The program goes on while a copy of the process walks the heap and writes the
 ** file: clone() without an exit signal, so the program gets no SIGCHLD, its
@@ -25,7 +26,10 @@
 struct ljp_snapshot;
 
 struct ljp_snapshot_options {
-  const char *path;
+  const char *path; /* NULL: for a session. */
+  int scratch;      /* For a session: the file without a name. The snapshot owns
+                    ** it until it has ended well. */
+  uint64_t number;  /* In the stream. */
   uint32_t text_limit; /* Bytes of each string's contents. */
   bool in_place;       /* Make no copy. */
   uint64_t vm;         /* Its number. */
@@ -34,6 +38,8 @@ struct ljp_snapshot_options {
   void (*head)(void *ctx, struct ljp_heap_head *head);
   /* Calls out for each object; false: out has refused a call. */
   bool (*walk)(void *ctx, struct ljp_heap_out *out);
+  /* Called immediately before the copy is made; may be NULL. */
+  void (*moment)(void *ctx);
   void *ctx;
 };
 
@@ -55,7 +61,8 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
                                    int *error);
 
 /* Waits until the file is complete and has its name, and frees the snapshot.
-** On failure there is no file (an older one stays), and *error is an errno. */
+** On failure there is no file (an older one stays; `scratch` is closed), and
+** *error is an errno. */
 enum ljp_status ljp_snapshot_end(struct ljp_snapshot *s,
                                  struct ljp_snapshot_result *result,
                                  int *error);

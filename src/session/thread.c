@@ -19,6 +19,7 @@
 #include "src/writer/process.h"
 
 enum { STACK_BYTES = 512 << 10, DESERTED_NS = 1000000000 };
+#define LATE_HEAP_NS (UINT64_C(4) * 1000000000)
 
 static struct ljp_message *thread_take_inbox_locked(struct ljp_session *s)
 {
@@ -52,6 +53,7 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
   atomic_exchange_explicit(&s->wake.word, 0, memory_order_acquire);
   if (s->options.round && !last)
     s->options.round(s->options.round_ctx);
+  ljp_session_settle_heaps(s);
   ljp_writer_begin(w, ljp_clock_ns());
   struct ljp_message *list = thread_take_inbox(s);
   for (const struct ljp_message *m = list; m; m = m->next) {
@@ -78,6 +80,8 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
       ljp_writer_put_cpu_time(w, m->time_ns, m->ns);
     } else if (m->type == LJP_MSG_ELAPSED) {
       ljp_writer_put_elapsed(w, m->time_ns, m->thread, m->ns);
+    } else if (m->type == LJP_MSG_HEAP) {
+      ljp_session_take_heap(s, m->heap);
     } else if (m->type == LJP_MSG_END_THREAD) {
       ljp_writer_end_thread(w, m->id);
     } else if (m->type == LJP_MSG_END_VM) {
@@ -85,6 +89,7 @@ static enum ljp_status thread_round(struct ljp_session *s, bool last)
     }
   }
   ljp_message_free_list(list);
+  ljp_session_append_heaps(s);
   return ljp_writer_finish(w);
 }
 
@@ -147,7 +152,10 @@ static void thread_end(struct ljp_session *s, enum ljp_status status, int error)
   for (const struct ljp_message *m = list; m; m = m->next)
     if (m->type == LJP_MSG_RETIRE)
       thread_free_producer(s, m->producer);
+    else if (m->type == LJP_MSG_HEAP)
+      ljp_session_take_heap(s, m->heap);
   ljp_message_free_list(list);
+  ljp_session_drop_heaps(s, status ? error : ECANCELED);
   /* Release: who waits for the end sees everything that this thread did. */
   atomic_store_explicit(&s->ended, 1, memory_order_release);
   ljp_futex_call(&s->ended, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
@@ -164,7 +172,7 @@ void ljp_session_on_look(struct ljp_session *s, uint64_t (*look)(void),
 static void thread_wait(struct ljp_session *s, uint64_t since_ns)
 {
   uint64_t now = ljp_clock_ns(), end = since_ns + thread_flush_ns(s);
-  while (now < end) {
+  while (now < end && !s->heaps) {
     /* Acquire: the look sees why it was asked for. */
     atomic_fetch_and_explicit(&s->wake.word,
                               ~(uint32_t)(LJP_WAKE_LOOK | LJP_WAKE_DECIDED),
@@ -221,12 +229,18 @@ static void *thread_main(void *arg)
     }
   }
   ljp_session_deactivate(s);
+  /* Who stops a session waits for its snapshots before; not so who ends it in
+  ** another way. */
+  uint64_t until = ljp_clock_ns() + LATE_HEAP_NS;
+  while (s->heaps && !status && ljp_clock_ns() < until)
+    status = thread_round(s, false);
   /* After an error, too: the inbox must be emptied and losses counted. Twice,
   ** because the second round drains a producer that the first one adds. */
   thread_round(s, false);
   enum ljp_status drained = thread_round(s, true);
   status = status ? status : drained;
   int error = status ? s->sink->error : 0;
+  ljp_session_drop_heaps(s, status ? error : ECANCELED);
   enum ljp_status ended = ljp_writer_end(
       s->writer, status, error, status ? ljp_status_text(status) : reason);
   thread_end(s, status ? status : ended, s->sink->error);

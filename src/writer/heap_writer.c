@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/varint.h"
+#include "src/writer/heap_frames.h"
 #include "src/writer/writer_impl.h"
 
 enum {
@@ -27,7 +28,10 @@ _Static_assert(RECORD_BYTES + LJP_HEAP_TEXT_MAX_BYTES + 2 * ENTRY_BYTES <
 
 struct ljp_heap_writer {
   struct ljp_heap_out out; /* The first member. */
+  /* One of the two takes the records. */
   struct ljp_writer *w;
+  struct ljp_heap_frames *frames;
+  uint64_t begin_ns;
   struct ljp_heap_about about;
   uint64_t slot_bytes, node_bytes;
   struct ljp_heap_sums sums;
@@ -58,17 +62,34 @@ static void heap_open_record(struct ljp_heap_writer *h)
   memset(h->table, 0, sizeof h->table);
 }
 
+static bool heap_put(struct ljp_heap_writer *h, enum ljp_record tag,
+                     uint64_t time_ns, const uint8_t *fields, size_t len)
+{
+  if (h->frames)
+    return ljp_heap_frames_put(h->frames, tag, time_ns, fields, len);
+  ljp_writer_put_heap(h->w, tag, time_ns, fields, len);
+  return !h->w->out.status;
+}
+
+static bool heap_put_numbers(struct ljp_heap_writer *h, enum ljp_record tag,
+                             uint64_t time_ns, const uint64_t *fields,
+                             size_t count)
+{
+  uint8_t bytes[16 * LJP_VARINT_MAX_BYTES], *p = bytes;
+  ljp_assert(count <= 16);
+  for (size_t i = 0; i < count; i++)
+    p = ljp_put_varint(p, fields[i]);
+  return heap_put(h, tag, time_ns, bytes, (size_t)(p - bytes));
+}
+
 static bool heap_put_record(struct ljp_heap_writer *h)
 {
-  struct ljp_writer *w = h->w;
   if (h->refs_open)
     *h->at++ = LJP_HEAP_HOW_END;
-  ljp_writer_make_room(w);
-  ljp_builder_base(&w->builder, w->now_ns);
-  ljp_builder_event(&w->builder, LJP_REC_OBJECTS, h->record,
-                    (size_t)(h->at - h->record));
+  bool done = heap_put(h, LJP_REC_OBJECTS, h->begin_ns, h->record,
+                       (size_t)(h->at - h->record));
   heap_open_record(h);
-  return !w->out.status;
+  return done;
 }
 
 static uint64_t heap_divided(uint64_t address)
@@ -244,8 +265,9 @@ static bool heap_named(struct ljp_heap_out *out, unsigned how, const char *name,
 
 /* -- A snapshot ------------------------------------------------------------ */
 
-enum ljp_status ljp_heap_writer_new(struct ljp_heap_writer **out,
-                                    struct ljp_writer *w)
+static enum ljp_status heap_new(struct ljp_heap_writer **out,
+                                struct ljp_writer *w,
+                                struct ljp_heap_frames *frames)
 {
   struct ljp_heap_writer *h = calloc(1, sizeof *h);
   if (!h)
@@ -256,8 +278,21 @@ enum ljp_status ljp_heap_writer_new(struct ljp_heap_writer **out,
                                  .named = heap_named,
                                  .object_end = heap_object_end};
   h->w = w;
+  h->frames = frames;
   *out = h;
   return LJP_OK;
+}
+
+enum ljp_status ljp_heap_writer_new(struct ljp_heap_writer **out,
+                                    struct ljp_writer *w)
+{
+  return heap_new(out, w, NULL);
+}
+
+enum ljp_status ljp_heap_writer_of_frames(struct ljp_heap_writer **out,
+                                          struct ljp_heap_frames *frames)
+{
+  return heap_new(out, NULL, frames);
 }
 
 void ljp_heap_writer_free(struct ljp_heap_writer *h)
@@ -277,17 +312,12 @@ struct ljp_heap_out *ljp_heap_writer_begin(struct ljp_heap_writer *h,
   h->slot_bytes = head->slot_bytes;
   h->node_bytes = head->node_bytes;
   h->sums = (struct ljp_heap_sums){0};
-  h->w->now_ns = now_ns;
-  struct ljp_body *b = ljp_writer_timed_body(h->w, now_ns);
-  ljp_body_u(b, about->snapshot);
-  ljp_body_u(b, about->vm);
-  ljp_body_u(b, about->taken);
-  ljp_body_u(b, head->heap_bytes);
-  ljp_body_u(b, head->phase);
-  ljp_body_u(b, h->about.text_limit);
-  ljp_body_u(b, head->slot_bytes);
-  ljp_body_u(b, head->node_bytes);
-  ljp_writer_put_event(h->w, LJP_REC_HEAP);
+  h->begin_ns = now_ns;
+  const uint64_t fields[] = {
+      about->snapshot, about->vm,           about->taken,     head->heap_bytes,
+      head->phase,     h->about.text_limit, head->slot_bytes, head->node_bytes};
+  heap_put_numbers(h, LJP_REC_HEAP, now_ns, fields,
+                   sizeof fields / sizeof *fields);
   heap_open_record(h);
   return &h->out;
 }
@@ -295,15 +325,13 @@ struct ljp_heap_out *ljp_heap_writer_begin(struct ljp_heap_writer *h,
 enum ljp_status ljp_heap_writer_end(struct ljp_heap_writer *h, uint64_t now_ns,
                                     struct ljp_heap_sums *sums)
 {
-  h->w->now_ns = now_ns;
   if (h->at > h->start)
     heap_put_record(h);
-  struct ljp_body *b = ljp_writer_timed_body(h->w, now_ns);
-  ljp_body_u(b, h->about.snapshot);
-  ljp_body_u(b, h->sums.objects);
-  ljp_body_u(b, h->sums.refs);
-  ljp_body_u(b, h->sums.bytes);
-  ljp_writer_put_event(h->w, LJP_REC_HEAP_END);
+  const uint64_t fields[] = {h->about.snapshot, h->sums.objects, h->sums.refs,
+                             h->sums.bytes};
+  heap_put_numbers(h, LJP_REC_HEAP_END, now_ns, fields,
+                   sizeof fields / sizeof *fields);
   *sums = h->sums;
-  return ljp_writer_put_block(h->w, 0);
+  return h->frames ? ljp_heap_frames_end(h->frames)
+                   : ljp_writer_put_block(h->w, 0);
 }

@@ -12,6 +12,7 @@
 #include "src/base/status.h"
 #include "src/writer/writer.h"
 
+struct ljp_heap_frames;
 struct ljp_heap_writer;
 
 /* What the snapshot holds so far. */
@@ -29,6 +30,10 @@ struct ljp_heap_about {
 /* w: outlives it. */
 enum ljp_status ljp_heap_writer_new(struct ljp_heap_writer **out,
                                     struct ljp_writer *w);
+/* The same, but the records wait in a file until a session's writer appends
+** them to its stream (heap_frames.h). */
+enum ljp_status ljp_heap_writer_of_frames(struct ljp_heap_writer **out,
+                                          struct ljp_heap_frames *frames);
 void ljp_heap_writer_free(struct ljp_heap_writer *h);
 
 /* Writes HEAP. Returns what takes the walk's calls. */

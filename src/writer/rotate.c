@@ -8,7 +8,8 @@
 **
 ** The limit of the process on the size of files (RLIMIT_FSIZE) makes a rotation
 ** due, too, before the file segment reaches it. A round may write much, so the
-** drain looks after each block.
+** drain looks after each block. While a heap snapshot is being appended, only
+** that limit begins a file segment.
 */
 #include <errno.h>
 #include <string.h>
@@ -47,6 +48,8 @@ static bool rotate_is_due(const struct ljp_writer *w)
   const struct ljp_writer_options *o = &w->options;
   if (w->now_ns < w->rotation.again_ns)
     return false;
+  if (w->appending)
+    return rotate_at_limit(w);
   return (o->segment_bytes && w->sink->file.whole_bytes >= o->segment_bytes) ||
          (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns) ||
          rotate_at_limit(w);

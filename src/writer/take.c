@@ -213,6 +213,11 @@ static void take_put_plain(struct ljp_writer *w,
     const struct ljp_interval_fields *f = (const void *)e->rest;
     ljp_body_u(b, f->interval_ns);
     ljp_body_u(b, f->why);
+  } else if (e->tag == LJP_REC_HEAP_MOMENT) {
+    const struct ljp_moment_fields *f = (const void *)e->rest;
+    ljp_body_u(b, f->snapshot);
+    ljp_body_u(b, f->vm);
+    ljp_body_u(b, f->heap_bytes);
   } else {
     const struct ljp_note_fields *f = (const void *)e->rest;
     ljp_assert(e->tag == LJP_REC_NOTE);

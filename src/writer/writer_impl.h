@@ -94,6 +94,7 @@ struct ljp_writer {
     int error;         /* Of the last one; 0: none. */
     uint64_t again_ns; /* The next attempt; 0: when it is time to. */
   } rotation;
+  bool appending; /* A heap snapshot: it is to be in one file segment. */
   uint32_t modules_announced; /* Generation. */
   uint32_t info_count;
   struct {
@@ -104,6 +105,11 @@ struct ljp_writer {
   struct ljp_body body;
   uint8_t record[LJP_RECORD_MAX_BYTES + 16];
 };
+
+/* heap_frames.c: writes a record of a heap snapshot. fields: its body; the time
+** is put before it, if the record has one. */
+void ljp_writer_put_heap(struct ljp_writer *w, enum ljp_record tag,
+                         uint64_t time_ns, const uint8_t *fields, size_t len);
 
 /* define.c. There is one body: whatever defines something uses it. */
 

@@ -11,13 +11,19 @@
 
 static struct ljp_reader first, second;
 
+/* Items of heap snapshots, and findings about the stream. */
+static bool is_left_out(unsigned what)
+{
+  return what >= LJP_REC_HEAP && what != LJP_REC_HEAP_MOMENT;
+}
+
 /* The next item that comes from a record and is rewritten, which heap snapshots
 ** are not; NULL: there is none. */
 static const struct ljp_item *next(struct ljp_reader *reader)
 {
   const struct ljp_item *event;
   while (!ljp_reader_next(reader, &event) && event->what != LJP_ITEM_FINISH)
-    if (event->what < LJP_REC_HEAP)
+    if (!is_left_out(event->what))
       return event;
   return NULL;
 }
@@ -45,7 +51,7 @@ static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
       ljp_out_block_end(out);
       ljp_out_block(out, &event->block->head);
     }
-    if (event->what >= LJP_REC_HEAP)
+    if (is_left_out(event->what))
       continue;
     ljp_renumber_item(map, event, &moved);
     if (is_many(event->what))

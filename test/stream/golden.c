@@ -354,6 +354,10 @@ static void heap_snapshot(const char *dir)
   ljp_writer_begin(g.w, now);
   ljp_writer_add_info(g.w, "option.strings", "16");
   ljp_writer_finish(g.w);
+  const struct ljp_moment_fields moment = {
+      .snapshot = 1, .vm = 1, .heap_bytes = 98765};
+  ljp_push_moment_wait(g.mem, now, &moment);
+  round_once(&g);
   check(ljp_heap_writer_new(&h, g.w), "heap");
   struct ljp_heap_out *out = ljp_heap_writer_begin(h, &about, &head, now);
   for (unsigned i = 0; i < 50; i++) {

@@ -34,8 +34,9 @@ struct mini {
       most_epoch_bytes; /* Raw; `most` is the largest epoch's. */
   bool have_seq, clean, segment_end;
   uint64_t records[LJP_RECORD_TAGS]; /* Records by tag. */
-  uint64_t events[64]; /* Single events by tag, as TOTALS counts them. */
-  uint64_t lost[16];   /* The last LOSS by reason, summed over producers. */
+  uint64_t events
+      [LJP_RECORD_TAGS]; /* Single events by tag, as TOTALS counts them. */
+  uint64_t lost[16];     /* The last LOSS by reason, summed over producers. */
   uint64_t lost_of[64][16];
   uint64_t unsampled[16]; /* Time by reason. */
   uint64_t cpu_ns;        /* That the process has used. */
@@ -254,12 +255,14 @@ static inline bool mini_totals(struct mini *m, struct mini_cursor *c)
   for (uint64_t n = mini_u(c); n && !c->bad; n--) {
     uint64_t tag = mini_u(c), count = mini_u(c);
     /* In a later file segment read alone: take the first TOTALS as given. */
-    if (m->records[LJP_REC_TOTALS] == 1 && m->epoch != 1)
+    if (m->records[LJP_REC_TOTALS] == 1 && m->epoch != 1 &&
+        tag < LJP_RECORD_TAGS)
       m->events[tag] = count;
-    if (tag >= 64 || m->events[tag] != count)
-      MINI_FAIL("TOTALS says %llu of tag %llu, seen %llu",
-                (unsigned long long)count, (unsigned long long)tag,
-                (unsigned long long)m->events[tag & 63]);
+    if (tag >= LJP_RECORD_TAGS || m->events[tag] != count)
+      MINI_FAIL(
+          "TOTALS says %llu of tag %llu, seen %llu", (unsigned long long)count,
+          (unsigned long long)tag,
+          (unsigned long long)(tag < LJP_RECORD_TAGS ? m->events[tag] : 0));
   }
   return !c->bad;
 }
@@ -378,6 +381,7 @@ static inline bool mini_single(struct mini *m, unsigned tag,
   case LJP_REC_VM_CLOSE:
   case LJP_REC_THREAD_END:
   case LJP_REC_NOTE:
+  case LJP_REC_HEAP_MOMENT:
     e.size = mini_u(c);
     return !c->bad && mini_emit(m, &e);
   case LJP_REC_UNSAMPLED:

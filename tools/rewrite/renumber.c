@@ -168,6 +168,9 @@ void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
   case LJP_REC_UNSAMPLED:
     MOVE(THREAD, to->u.unsampled.thread);
     break;
+  case LJP_REC_HEAP_MOMENT:
+    MOVE(VM, to->u.heap_moment.vm);
+    break;
   case LJP_REC_ELAPSED:
     MOVE(THREAD, to->u.elapsed.thread);
     break;

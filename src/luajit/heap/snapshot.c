@@ -390,3 +390,20 @@ bool ljp_guest_snapshot(lua_State *L, struct ljp_heap_out *out)
          snapshot_list(&w, gcref(w.g->gc.root)) && snapshot_finals(&w) &&
          snapshot_strings(&w);
 }
+
+lua_State *ljp_guest_main(lua_State *L)
+{
+  return mainthread(G(L));
+}
+
+lua_State *ljp_guest_running(lua_State *L)
+{
+  return gco2th(gcref(G(L)->cur_L));
+}
+
+bool ljp_guest_settled(lua_State *L)
+{
+  const global_State *g = G(L);
+  return !tvref(g->jit_base) &&
+         (g->vmstate == ~LJ_VMST_C || g->vmstate == ~LJ_VMST_INTERP);
+}

@@ -1,0 +1,49 @@
+/*
+** The link from heap snapshots to the running memory session: where in its
+** stream a snapshot goes, when the session itself takes one, and that its end
+** waits for those that are on their way (RFC 7, section 6).
+**
+** Each function takes the memory profiler's lock for a moment; none of them
+** waits for a copy of the process, or for the writer, with the lock held.
+*/
+#ifndef LJP_MEMORY_HEAP_SESSION_H
+#define LJP_MEMORY_HEAP_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profilers/session/failure.h"
+#include "src/session/session.h"
+
+struct lua_State;
+
+struct ljp_heap_target {
+  uint64_t session; /* Its number; other sessions do not get the snapshot. */
+  uint64_t number;  /* Of the snapshot. */
+  uint32_t vm;      /* The VM's id in the session. */
+  int scratch;      /* The file without a name for the copy's records. */
+};
+
+/* On the VM's own thread. */
+enum ljp_status ljp_heap_target_open(struct lua_State *L,
+                                     struct ljp_heap_target *target,
+                                     struct ljp_failure *why);
+/* Pushes the snapshot's place among the events. On the VM's own thread. */
+void ljp_heap_target_moment(struct lua_State *L,
+                            const struct ljp_heap_target *target);
+/* Hands the records over to the session. Any thread. */
+enum ljp_status ljp_heap_target_append(const struct ljp_heap_target *target,
+                                       const struct ljp_session_heap *heap);
+/* Tells in the stream why the snapshot is missing. */
+void ljp_heap_target_missing(const struct ljp_heap_target *target,
+                             const char *why);
+
+/* The session is about to end, by a call of the program on the thread of this
+** VM: takes the last snapshot, if the session wants one of this VM, and waits
+** for those that are on their way. */
+enum ljp_status ljp_heap_session_last(struct lua_State *L,
+                                      struct ljp_failure *why);
+/* The same at exit(). */
+void ljp_heap_session_exit(void);
+
+#endif
