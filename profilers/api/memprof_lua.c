@@ -69,8 +69,15 @@ static bool memprof_read_format(lua_State *L, void *to, const char **wants)
 
 static bool memprof_read_snapshot(lua_State *L, void *to, const char **wants)
 {
-  return ljp_option_bool(L, &((struct ljp_memprof_lua *)to)->options.snapshot,
-                         wants);
+  struct ljp_memprof_options *o = &((struct ljp_memprof_lua *)to)->options;
+  double seconds = 0;
+  if (!lua_isnumber(L, -1) && ljp_option_bool(L, &o->snapshot, wants))
+    return true;
+  *wants = "true, false, or a number of seconds between snapshots, from 0.1 to "
+           "1e9";
+  o->snapshot = ljp_option_number(L, 0.1, 1e9, &seconds);
+  o->snapshot_ns = (uint64_t)(seconds * 1e9);
+  return o->snapshot;
 }
 
 /* The first ones are also the options of the memory part of a combined

@@ -10,6 +10,8 @@
 #include "profilers/memory/followed.h"
 #include "profilers/memory/heap_snapshot.h"
 #include "profilers/memory/state.h"
+#include "src/base/clock.h"
+#include "src/base/futex.h"
 #include "src/luajit/snapshot.h"
 #include "src/luajit/vms.h"
 
@@ -148,4 +150,67 @@ void ljp_heap_session_exit(void)
 {
   struct ljp_failure ignored; /* The stream has a note. */
   heap_last(NULL, &ignored);
+}
+
+/* -- At other times -------------------------------------------------------- */
+
+/* Is a snapshot of this VM due? Sets when the next one is. */
+static bool heap_is_due(const struct ljp_recorder *r,
+                        struct ljp_heap_snapshot_options *options)
+{
+  uint64_t at = ljp_clock_ns();
+  uint64_t due = atomic_load(&g->snapshot_due_ns);
+  if (!due || at < due || !ljp_profiler_trylock(&g->lock))
+    return false;
+  bool wanted = g->running && !r->ended && r->number == g->snapshot_vm;
+  if (wanted) {
+    bool last = due == LJP_SNAPSHOT_NOW;
+    if (last)
+      g->snapshot_main = NULL;
+    options->text_limit = g->options.snapshot_text;
+    atomic_store(&g->snapshot_due_ns, last ? 0 : at + g->options.snapshot_ns);
+  }
+  target_unlock();
+  return wanted;
+}
+
+void ljp_heap_session_phase(struct lua_State *L)
+{
+  const struct ljp_recorder *r = ljp_guest_recorder(L);
+  struct ljp_heap_snapshot_options options;
+  struct ljp_snapshot_result result;
+  struct ljp_failure ignored; /* The stream has a note, or one more is due. */
+  int *error = &errno, saved = *error;
+  if (ljp_guest_gc_phase(&r->heap) != LJP_GC_SWEEPSTRING ||
+      ljp_guest_compiled(L))
+    return;
+  ljp_heap_snapshot_options_init(&options);
+  if (heap_is_due(r, &options))
+    ljp_heap_snapshot(ljp_guest_running(L), &options, &result, &ignored);
+  *error = saved;
+}
+
+void ljp_heap_session_expire(void)
+{
+  enum { TRIES = 200, PAUSE_NS = 10000000 };
+  _Atomic uint32_t never = 0;
+  target_lock();
+  bool wanted = g->running && g->options.snapshot && g->snapshot_main;
+  if (wanted)
+    atomic_store(&g->snapshot_due_ns, LJP_SNAPSHOT_NOW);
+  target_unlock();
+  for (int i = 0; wanted && i < TRIES &&
+                  atomic_load(&g->snapshot_due_ns) == LJP_SNAPSHOT_NOW;
+       i++)
+    ljp_futex_wait(&never, 0, PAUSE_NS);
+  target_lock();
+  if (wanted && g->running &&
+      atomic_load(&g->snapshot_due_ns) == LJP_SNAPSHOT_NOW)
+    ljp_session_note(g->session, LJP_NOTE_WARNING,
+                     "no heap snapshot at the end of the session's duration: "
+                     "the VM's collector has not come to the end of a mark "
+                     "phase within two seconds");
+  atomic_store(&g->snapshot_due_ns, 0);
+  target_unlock();
+  ljp_heap_snapshot_await();
 }

@@ -46,4 +46,13 @@ enum ljp_status ljp_heap_session_last(struct lua_State *L,
 /* The same at exit(). */
 void ljp_heap_session_exit(void);
 
+/* The same at the end of the session's duration, on a thread of ours: asks the
+** VM's thread, and waits for two seconds at most. */
+void ljp_heap_session_expire(void);
+/* On the VM's thread, when its collector has entered another phase: takes the
+** snapshot that is due. That is done at the end of the collector's atomic
+** phase, for which LuaJIT makes all threads consistent, in compiled code too: it
+** leaves that code before. */
+void ljp_heap_session_phase(struct lua_State *L);
+
 #endif

@@ -157,6 +157,7 @@ static enum ljp_status memprof_stop_locked(struct lua_State *L,
 static void memprof_expire(const struct ljp_stopper *itself)
 {
   struct ljp_failure why;
+  ljp_heap_session_expire();
   memprof_lock();
   if (g->running && g->stopper == itself)
     memprof_stop_locked(NULL, &why);
@@ -167,6 +168,7 @@ static void memprof_expire(const struct ljp_stopper *itself)
 static void memprof_shared_expire(void)
 {
   struct ljp_failure why;
+  ljp_heap_session_expire();
   memprof_lock();
   if (g->running && g->options.shared && ljp_output_over(&g->options.output))
     memprof_stop_locked(NULL, &why);
@@ -252,6 +254,9 @@ static void memprof_on_phase(struct lua_State *L)
   struct ljp_recorder *r = ljp_guest_recorder(L);
   if (r && r->number == g->snapshot_vm && g->snapshot_home != &errno)
     atomic_store_explicit(&g->snapshot_moved, true, memory_order_relaxed);
+  if (LJP_UNLIKELY(
+          r && atomic_load_explicit(&g->snapshot_due_ns, memory_order_relaxed)))
+    ljp_heap_session_phase(L);
   if (r && !r->ended)
     ljp_recorder_phase(r);
   else if (atomic_load_explicit(&g->meets, memory_order_relaxed) &&
@@ -382,6 +387,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
   g->snapshot_main = ljp_guest_main(L);
   g->snapshot_home = &errno;
   atomic_store(&g->snapshot_moved, false);
+  atomic_store(&g->snapshot_due_ns, 0);
   g->replaced = g->failed = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
@@ -394,6 +400,8 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
     return status;
   }
   ljp_memprof_info(g->session, &g->options);
+  if (g->options.snapshot_ns)
+    g->snapshot_due_ns = ljp_clock_ns() + g->options.snapshot_ns;
   ljp_guest_traces_hold();
   g->ever = g->running = true;
   memprof_listen();
@@ -413,6 +421,7 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
   bool stuck = !ljp_followed_stop(L);
   ljp_followed_counts(&g->counts, &heap_bytes);
   g->running = false;
+  atomic_store(&g->snapshot_due_ns, 0);
   memprof_listen();
   ljp_producer_retire(g->events);
   enum ljp_status status = memprof_close_session(why);

@@ -30,6 +30,7 @@ struct ljp_memprof_options {
   uint32_t depth;
   bool all; /* all VMs, those made later too; else the one that starts it */
   bool snapshot;          /* of the heap of the VM that starts it, at the end */
+  uint64_t snapshot_ns;   /* ... and at such intervals; 0: no others */
   uint32_t snapshot_text; /* bytes of each string in it */
   bool shared; /* record into the session that another profiler offers
                ** (session/shared.h) */

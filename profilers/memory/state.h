@@ -7,6 +7,8 @@
 
 #include "profilers/memory/memprof.h"
 
+enum { LJP_SNAPSHOT_NOW = 1 };
+
 struct ljp_memprof {
   struct ljp_profiler_lock lock;
   bool running, ever, failed;
@@ -27,6 +29,9 @@ struct ljp_memprof {
   struct lua_State *snapshot_main;
   const int *snapshot_home;
   _Atomic bool snapshot_moved;
+  /* When the VM's thread is to take one; 0: not. LJP_SNAPSHOT_NOW: the session's
+  ** time is over. */
+  _Atomic uint64_t snapshot_due_ns;
   struct ljp_memprof_counts counts; /* of the last session */
   uint64_t bytes;
 };

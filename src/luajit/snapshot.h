@@ -23,6 +23,9 @@ bool ljp_guest_snapshot(struct lua_State *L, struct ljp_heap_out *out);
 struct lua_State *ljp_guest_main(struct lua_State *L);
 struct lua_State *ljp_guest_running(struct lua_State *L);
 
+/* Does the VM run compiled code? */
+bool ljp_guest_compiled(struct lua_State *L);
+
 /* Has the VM called a C function, or does nothing run in it? Then all threads
 ** are consistent. On the VM's own thread. */
 bool ljp_guest_settled(struct lua_State *L);

@@ -131,13 +131,14 @@ local function stop_copy()
     local f = assert(io.open(children))
     local pid = tonumber(f:read("*a"):match("%d+"))
     f:close()
-    if pid and ffi.C.kill(pid, 19) == 0 then
-      ffi.C.usleep(20000)
+    local state = pid and ffi.C.kill(pid, 19) == 0 and "R"
+    while state and state ~= "T" and state ~= "Z" and state ~= "X" do
+      ffi.C.usleep(1000)
       f = io.open("/proc/" .. pid .. "/stat")
-      local state = f and f:read("*a"):match("%) (%a)")
+      state = f and (f:read("*a") or ""):match("%) (%a)")
       if f then f:close() end
-      if state == "T" then return pid, whole end
     end
+    if state == "T" then return pid, whole end
     repeat
       ffi.C.usleep(1000)
       local r, _, errno = memprof.snapshot { wait = true, path = "between.ljp" }
@@ -179,13 +180,48 @@ function cases.killed_after()
   ffi.C.kill(ffi.C.getpid(), 9)
 end
 
+-- Works until enough snapshots have been taken, or too much time has passed.
+local function work(enough)
+  local stop, list = os.time() + 60, {}
+  repeat
+    for i = 1, 20000 do list[i % 997] = { i, tostring(i), function() return list end } end
+  until os.time() > stop or enough()
+  assert(os.time() <= stop, "no snapshot was taken in time")
+end
+
+-- The session takes them itself, while compiled and interpreted code runs.
+function cases.interval()
+  start { snapshot = 0.1, sample = 4096 }
+  work(function() return os.clock() > 1 end)
+  assert(memprof.stop())
+end
+
+function cases.duration()
+  start { snapshot = true, duration = 0.2, sample = 4096 }
+  work(function() return memprof.status().state == "stopped" end)
+end
+
+-- A program that does nothing has no collector that could be asked.
+function cases.duration_idle()
+  start { snapshot = true, duration = 0.1 }
+  for _ = 1, 40 do
+    ffi.C.usleep(500000) -- Few calls: each makes garbage.
+    if memprof.status().state == "stopped" then break end
+  end
+  assert(memprof.status().state == "stopped")
+end
+
+function cases.recorded()
+  kept = grow(1009)
+end
+
 function cases.refusals()
   local function refused(errno, text, r, message, number)
     assert(r == nil and number == errno and message:find(text, 1, true), message)
   end
   refused(EINVAL, "none is running: give a path", memprof.snapshot())
   refused(EINVAL, "none is running: give a path", memprof.snapshot { wait = true })
-  refused(EINVAL, "true or false", memprof.start { snapshot = 3.5 })
+  refused(EINVAL, "true, false, or a number", memprof.start { snapshot = 0 })
   refused(EINVAL, "has no heap snapshots", memprof.start { snapshot = true, format = "ljm" })
   assert(memprof.start { path = file, format = "ljm" })
   refused(EINVAL, "has no heap snapshots", memprof.snapshot {})

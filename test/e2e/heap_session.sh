@@ -77,6 +77,31 @@ for file in rotated.ljp*; do
 done
 same "snapshots in all segments" 3 "$n"
 
+run interval
+"$ljprof" dump interval.ljp > dump.txt
+n=$(grep -c '^  heap-moment ' dump.txt)
+[ "$n" -ge 3 ] || fail "interval: $n snapshots"
+holds interval.ljp "$n" "$n"
+grep -q '^  heap .*phase="sweep strings"' dump.txt || fail "interval: the phases"
+run duration
+holds duration.ljp 1 1
+run duration_idle
+holds duration_idle.ljp 0 0
+grep -q 'note .*no heap snapshot at the end of the session' dump.txt ||
+  fail "the missing snapshot is not told"
+
+for options in --snapshot '--snapshot-every 1h' '--snapshot --children'; do
+  # shellcheck disable=SC2086 # several options
+  "$ljprof" record --memory $options -o recorded.ljp --force \
+    "$SOURCE_DIR/test/e2e/heap_session.lua" recorded 2> err.txt ||
+    fail "record: $(cat err.txt)"
+  holds recorded.ljp 1 1
+done
+refuses "without memory" 2 "snapshot needs --memory" \
+  "$ljprof" record --snapshot "$SOURCE_DIR/test/e2e/heap_session.lua" recorded
+refuses "no time" 2 "snapshot-every is 'often'" \
+  "$ljprof" record --memory --snapshot-every often x.lua
+
 run fork
 holds fork.ljp 2 2
 set -- fork.ljp.*

@@ -1,8 +1,10 @@
--- snapshots.lua SECONDS PAUSE: works with tables, closures, coroutines, strings and
+-- snapshots.lua SECONDS PAUSE [MODE]: works with tables, closures, coroutines, strings and
 -- cdata, and takes a snapshot of the heap every PAUSE seconds (0: none), by turns in
 -- a copy and in place, now and then in a finalizer, a hook or a callback of sort.
--- Prints what it has computed; to stderr, what the snapshots held.
+-- MODE every, sampled: while a memory session runs, by turns into its file, and the
+-- session takes some itself. Prints what it has computed; to stderr, what the snapshots held.
 local seconds, pause = tonumber(arg[1]), tonumber(arg[2])
+local mode = arg[3]
 local ffi = require("ffi")
 local rounds = 2000
 local taken, refused, unequal, pauses, copies = 0, 0, 0, 0, 0
@@ -13,7 +15,8 @@ local function snapshot()
   due = os.clock() + pause
   local wait = taken % 3 ~= 0
   local r, message, errno = misc.memprof.snapshot {
-    path = "storm.ljp", wait = wait, in_place = taken % 5 == 4, strings = taken % 7 }
+    path = (not mode or taken % 4 == 3) and "storm.ljp" or nil, wait = wait,
+    in_place = taken % 5 == 4, strings = taken % 7 }
   if not r then
     if errno ~= 16 then error(message) end
     refused = refused + 1
@@ -46,6 +49,10 @@ local function work(i)
   sum = (sum + box[0] + #t) % 1000003
 end
 
+if mode then
+  assert(misc.memprof.start { path = "session.ljp", every = mode == "every" or nil,
+    sample = mode == "sampled" and 4096 or nil, snapshot = 0.1 })
+end
 local start = os.clock()
 for round = 1, rounds do
   work(round)
@@ -62,6 +69,7 @@ while os.clock() - start < seconds do
   work(1)
 end
 print(result)
+if mode then assert(misc.memprof.stop()) end
 repeat -- the last copy may still be at work
   local ok, message, errno = misc.memprof.snapshot { path = "storm.ljp", wait = true }
   assert(ok or errno == 16, message)

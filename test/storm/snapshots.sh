@@ -8,8 +8,23 @@ seconds=${LJP_STORM_SECONDS:-0.8}
 lua=$SOURCE_DIR/test/storm/snapshots.lua
 "$BUILD_DIR/bin/luajit" "$@" "$lua" 0 0 > without.txt 2> err.txt ||
   fail "without snapshots: $(cat err.txt)"
-"$BUILD_DIR/bin/luajit" "$@" "$lua" "$seconds" 0.05 > with.txt 2> err.txt ||
-  fail "with snapshots: $(cat err.txt)"
-same "the output" "$(cat without.txt)" "$(cat with.txt)"
-"$BUILD_DIR/bin/ljprof" check storm.ljp > check.txt || fail "$(cat check.txt)"
-ok "$(cat err.txt)"
+for mode in "" every sampled; do
+  # shellcheck disable=SC2086 # no mode is no argument
+  "$BUILD_DIR/bin/luajit" "$@" "$lua" "$seconds" 0.05 $mode > with.txt 2> err.txt ||
+    fail "with snapshots: $(cat err.txt)"
+  same "the output $mode" "$(cat without.txt)" "$(cat with.txt)"
+  "$BUILD_DIR/bin/ljprof" check storm.ljp > check.txt || fail "$(cat check.txt)"
+  ok "$(cat err.txt)"
+  [ -n "$mode" ] || continue
+  "$BUILD_DIR/bin/ljprof" check session.ljp > check.txt || fail "$(cat check.txt)"
+  "$BUILD_DIR/bin/ljprof" dump session.ljp |
+    awk '
+      function field(key) { return substr($0, index($0, " " key "=") + length(key) + 2) + 0 }
+      /^  heap-moment / { moments++; bytes[field("snapshot")] = field("heap_bytes") }
+      /^  heap-end / { ends++; bad += bytes[field("snapshot")] != field("bytes") }
+      END { print moments + 0, ends + 0, bad + 0 }' > sums.txt
+  read -r moments ends bad < sums.txt
+  [ "$moments" = "$ends" ] && [ "$ends" -ge 3 ] && [ "$bad" = 0 ] ||
+    fail "$mode: moments, snapshots, wrong sums: $(cat sums.txt)"
+  ok "$mode: $ends snapshots in the session's file have all bytes"
+done

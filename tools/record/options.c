@@ -86,6 +86,10 @@ static const char help[] =
     "  --sample BYTES     take one sample per BYTES allocated (default 512k)\n"
     "  --every            record every allocation\n"
     "  --native           include C frames in the stacks of allocations\n"
+    "  --snapshot         also take a snapshot of the first VM's heap at its "
+    "end\n"
+    "                     (see ljprof heap)\n"
+    "  --snapshot-every TIME  ... and one every TIME (60, 10s, 5m)\n"
     "\n"
     "  --help             show this help\n"
     "\n"
@@ -235,7 +239,10 @@ static const char *options_vain(const struct ljp_record_plan *plan,
       return record_options[i].flag;
   if (part == CPU)
     return plan->jitdump ? "--jitdump" : NULL;
-  return plan->every ? "--every" : plan->native ? "--native" : NULL;
+  return plan->every      ? "--every"
+         : plan->native   ? "--native"
+         : plan->snapshot ? "--snapshot"
+                          : NULL;
 }
 
 static int options_check_together(const struct ljp_record_plan *plan)
@@ -284,7 +291,7 @@ static void options_behind(char *const *program, const struct ljp_flag *flags,
 
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 {
-  enum { FIXED = 12 };
+  enum { FIXED = 13 };
   struct ljp_flag flags[LJP_RECORD_VALUE_COUNT + FIXED] = {
       {"-o", NULL, &plan->output},
       {"--output", NULL, &plan->output},
@@ -292,6 +299,7 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
       {"--memory", &plan->memory, NULL},
       {"--every", &plan->every, NULL},
       {"--native", &plan->native, NULL},
+      {"--snapshot", &plan->snapshot, NULL},
       {"--no-cpu", &plan->no_cpu, NULL},
       {"--children", &plan->children, NULL},
       {"--preload", &plan->preload, NULL},
@@ -351,12 +359,18 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
     PUT("memory.sample=524288;");
   if (plan->native)
     PUT("memory.native=true;");
+  if (plan->snapshot && !plan->value[LJP_RECORD_SNAPSHOT])
+    PUT("memory.snapshot=true;");
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
     const struct option *o = &record_options[i];
     const char *value = plan->value[i];
     char bytes[32];
-    if (!value || o->kind == TIME)
-      continue;
+    if (!value || (o->kind == TIME && o->part == SESSION))
+      continue; /* See ljp_record_duration(). */
+    if (o->kind == TIME) {
+      snprintf(bytes, sizeof bytes, "%.3f", options_seconds(value));
+      value = bytes;
+    }
     if (o->kind == SIZE) {
       snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));
       value = bytes;

@@ -34,6 +34,8 @@
     "a number of frames from 8 to 2048")                                       \
   _(SAMPLE, "--sample", MEMORY, "sample", SIZE, 1, 1e12, "",                   \
     "a number of bytes from 1 to 1e12, such as 4096, 64k or 1M")               \
+  _(SNAPSHOT, "--snapshot-every", MEMORY, "snapshot", TIME, 0.1, 1e9, "",      \
+    "a number of seconds from 0.1 to 1e9, such as 60, 10s or 5m")              \
   _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \
     "milliseconds, a whole number from 10 to 10000")                           \
   _(COMPRESS, "--compress", SESSION, "compress", WHOLE, 0, 19, "",             \
@@ -56,7 +58,8 @@ enum ljp_record_value {
 
 struct ljp_record_plan {
   const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
-  bool force, memory, every, native, no_cpu, children, embed, jitdump, sync;
+  bool force, memory, every, native, snapshot, no_cpu, children, embed, jitdump,
+      sync;
   bool preload;      /* into the program and all that it starts */
   bool preload_once; /* into the program only */
   char **program;

@@ -401,9 +401,14 @@ lua_State *ljp_guest_running(lua_State *L)
   return gco2th(gcref(G(L)->cur_L));
 }
 
+bool ljp_guest_compiled(lua_State *L)
+{
+  return tvref(G(L)->jit_base) != NULL;
+}
+
 bool ljp_guest_settled(lua_State *L)
 {
   const global_State *g = G(L);
-  return !tvref(g->jit_base) &&
+  return !ljp_guest_compiled(L) &&
          (g->vmstate == ~LJ_VMST_C || g->vmstate == ~LJ_VMST_INTERP);
 }
