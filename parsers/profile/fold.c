@@ -260,6 +260,7 @@ static enum ljp_status fold_profile(struct fold *fold, uint32_t *row_map)
     return status;
   for (uint32_t i = 0; i < p->point_count; i++)
     p->points[i].row = row_map[p->points[i].row];
+  ljp_profile_move_births(p, row_map);
   for (uint32_t i = 0; i < p->trace_event_count; i++)
     p->trace_events[i].stack = fold->map[p->trace_events[i].stack];
   ljp_profile_merge_points(p);

@@ -24,6 +24,9 @@ void ljp_live_fini(struct ljp_live *live)
     free(live->weights[i]);
   }
   free(live->chunks);
+  for (uint32_t i = 0; i < live->number_chunks; i++)
+    free(live->numbers[i]);
+  free(live->numbers);
   free(live->weights);
   free(live->groups);
   ljp_pages_give_back(live->slots,
@@ -175,6 +178,24 @@ enum ljp_status ljp_live_add(struct ljp_live *live,
   ljp_assert(!slot->block);
   *slot = (struct ljp_live_slot){live_tag(live, block->address), at};
   live->count++;
+  return LJP_OK;
+}
+
+enum ljp_status ljp_live_set_number(struct ljp_live *live, uint32_t block,
+                                    uint64_t number)
+{
+  uint32_t chunk = (block - 1) / LJP_LIVE_CHUNK;
+  while (live->number_chunks <= chunk) {
+    if (!ljp_array_reserve(&live->numbers, live->number_chunks,
+                           &live->number_room, sizeof *live->numbers))
+      return LJP_ERR_MEM;
+    live->numbers[live->number_chunks++] = NULL;
+  }
+  if (!live->numbers[chunk])
+    live->numbers[chunk] = calloc(LJP_LIVE_CHUNK, sizeof **live->numbers);
+  if (!live->numbers[chunk])
+    return LJP_ERR_MEM;
+  live->numbers[chunk][(block - 1) % LJP_LIVE_CHUNK] = number;
   return LJP_OK;
 }
 

@@ -15,6 +15,7 @@
 #define LJP_PARSERS_PROFILE_LIVE_BLOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/base/status.h"
@@ -61,6 +62,8 @@ struct ljp_live_slot {
 struct ljp_live {
   struct ljp_live_block **chunks; /* Blocks; chunks never move. */
   uint64_t **weights;             /* By chunk; NULL: every weight in it is 0. */
+  uint64_t **numbers;             /* The same; see ljp_live_set_number(). */
+  uint32_t number_chunks, number_room;
   uint32_t chunk_count, chunk_room;
   struct ljp_live_group *groups;
   uint32_t group_count, group_room;
@@ -116,6 +119,19 @@ static inline struct ljp_live_block *ljp_live_block(const struct ljp_live *live,
 {
   return &live->chunks[(block - 1) / LJP_LIVE_CHUNK]
                       [(block - 1) % LJP_LIVE_CHUNK];
+}
+
+/* A number that the caller gives a block; 0 until then. Chunks without any
+** number take no memory for them. LJP_ERR_MEM. */
+enum ljp_status ljp_live_set_number(struct ljp_live *live, uint32_t block,
+                                    uint64_t number);
+static inline uint64_t ljp_live_number(const struct ljp_live *live,
+                                       uint32_t block)
+{
+  uint32_t chunk = (block - 1) / LJP_LIVE_CHUNK;
+  const uint64_t *numbers =
+      chunk < live->number_chunks ? live->numbers[chunk] : NULL;
+  return numbers ? numbers[(block - 1) % LJP_LIVE_CHUNK] : 0;
 }
 
 /* The bytes that a sampled block stands for; 0: it stands for itself. */

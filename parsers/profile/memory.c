@@ -32,8 +32,7 @@ memory_estimates(struct ljp_profile *p, uint32_t memory, uint64_t weight)
 
 /* -- VMs ------------------------------------------------------------------- */
 
-/* The number of the VM with an id; 0: it has none. */
-static uint32_t memory_find_vm(struct ljp_memory_sums *sums, uint64_t id)
+uint32_t ljp_memory_find_vm(struct ljp_memory_sums *sums, uint64_t id)
 {
   if (LJP_LIKELY(sums->vm_last < sums->vm_count &&
                  sums->vms[sums->vm_last].id == id))
@@ -49,7 +48,7 @@ static enum ljp_status memory_take_vm(struct ljp_profile *p, uint64_t id,
                                       uint32_t *vm)
 {
   struct ljp_memory_sums *sums = &p->pass->memory;
-  if ((*vm = memory_find_vm(sums, id)))
+  if ((*vm = ljp_memory_find_vm(sums, id)))
     return LJP_OK;
   if (sums->vm_count &&
       (!id || (!sums->vm_free && sums->vm_count == LJP_MEMORY_VMS)))
@@ -197,7 +196,12 @@ static enum ljp_status memory_add_block(struct ljp_profile *p,
   }
   if (memory != LJP_LIVE_UNWANTED)
     block.cycle = sums->vms[vm].cycle;
-  return ljp_live_add(live, &sums->vms[vm].blocks, vm, &block, e->weight);
+  sums->events++;
+  status = ljp_live_add(live, &sums->vms[vm].blocks, vm, &block, e->weight);
+  return status || LJP_LIKELY(!p->options.births)
+             ? status
+             : ljp_live_set_number(live, ljp_live_find(live, e->address),
+                                   sums->events);
 }
 
 /* Counts the free or reallocation of a block whose allocation is not in the
@@ -265,7 +269,7 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
   uint32_t memory, at;
   p->has_memory = true;
   if (LJP_UNLIKELY(p->pass->memory.closed) &&
-      memory_find_vm(&p->pass->memory, e->vm) != p->pass->memory.closed &&
+      ljp_memory_find_vm(&p->pass->memory, e->vm) != p->pass->memory.closed &&
       (status = memory_free_closed(p)))
     return status;
   if (e->weight) {

@@ -47,6 +47,7 @@ struct ljp_memory_sums {
   uint32_t closed;     /* The last VM of the program; 0: there is another. */
   uint32_t since_mark; /* Blocks allocated from this mark on are recent. */
 
+  uint64_t events;              /* That have allocated a block. */
   uint64_t objects, bytes;      /* Live now, as in struct ljp_profile_memory. */
   struct ljp_estimate estimate; /* Of these. */
   uint64_t peak_bytes;          /* The most that bytes has been. */
@@ -70,6 +71,9 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
 /* A VM has reached a GC cycle, or its end. */
 enum ljp_status ljp_profile_take_heap(struct ljp_profile *p,
                                       const struct ljp_rec_gc *gc);
+
+/* The number of the VM with an id; 0: it has none. */
+uint32_t ljp_memory_find_vm(struct ljp_memory_sums *sums, uint64_t id);
 
 /* Counts what is live at the end of a session and empties the table. */
 enum ljp_status ljp_profile_end_memory(struct ljp_profile *p);

@@ -92,6 +92,11 @@ enum ljp_status ljp_profile_take_samples(struct ljp_profile *p,
 enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
                                        const struct ljp_item *item);
 
+/* births.c: the moment of a heap snapshot; and rows have new numbers. */
+enum ljp_status ljp_profile_take_moment(struct ljp_profile *p,
+                                        const struct ljp_rec_heap_moment *m);
+void ljp_profile_move_births(struct ljp_profile *p, const uint32_t *row_map);
+
 /* rebuild.c: looks up symbols and makes the tables that views see. */
 enum ljp_status ljp_profile_rebuild(struct ljp_profile *p);
 

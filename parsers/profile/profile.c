@@ -88,6 +88,7 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->trace_events);
   free(p->blacklisted);
   free(p->points);
+  free(p->births.list);
   free(p);
 }
 

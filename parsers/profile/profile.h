@@ -19,6 +19,7 @@
 #define LJP_PARSERS_PROFILE_H
 
 #include "parsers/base/strings.h"
+#include "parsers/profile/births.h"
 #include "parsers/profile/estimate.h"
 #include "parsers/stream/balance.h"
 #include "parsers/stream/growth.h"
@@ -305,6 +306,7 @@ struct ljp_profile_options {
   bool lua_view;     /* Folds the profile when it is finished. */
   bool trace_stacks; /* Keep the stacks of trace events, even at nodes where
                      ** nothing was counted. */
+  uint64_t births;   /* Collect those of this heap snapshot; 0: of none. */
   struct ljp_symbols_options symbols;
   /* Called now and then with the bytes read so far. NULL: none. */
   void (*progress)(void *ctx, uint64_t bytes);
@@ -359,6 +361,7 @@ struct ljp_profile {
   uint64_t source_bytes; /* recorded_by: how much of the file was read. */
   struct ljp_profile_totals totals;
   struct ljp_profile_gc_cost gc_cost;
+  struct ljp_births births;      /* options.births */
   struct ljp_balance balance;    /* Of what the options select. */
   struct ljp_growth_sums growth; /* Whatever the options exclude. */
   struct ljp_symbols *symbols;

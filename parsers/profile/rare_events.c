@@ -175,6 +175,8 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     return events_take_symbol(p, &item->u.symbol);
   case LJP_REC_GC:
     return events_take_gc(p, &item->u.gc);
+  case LJP_REC_HEAP_MOMENT:
+    return ljp_profile_take_moment(p, &item->u.heap_moment);
   case LJP_REC_MARK:
     return events_take_mark(p, &item->u.mark);
   case LJP_REC_NOTE:

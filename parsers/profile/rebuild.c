@@ -440,6 +440,7 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
     goto out;
   for (uint32_t i = 0; i < p->point_count; i++)
     p->points[i].row = row_map[p->points[i].row];
+  ljp_profile_move_births(p, row_map);
   for (uint32_t i = 0; i < p->trace_event_count; i++)
     p->trace_events[i].stack = map[p->trace_events[i].stack];
   ljp_profile_merge_points(p);

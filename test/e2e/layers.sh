@@ -43,7 +43,7 @@ parsers/base          plain
 parsers/stream        parsers/base plain
 parsers/tarantool     parsers/stream parsers/base plain
 parsers/symbols       parsers/stream parsers/base plain
-parsers/heap          parsers/stream parsers/base plain
+parsers/heap          parsers/profile parsers/stream parsers/base plain
 parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
