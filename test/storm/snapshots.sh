@@ -24,7 +24,8 @@ for mode in "" every sampled; do
       /^  heap-end / { ends++; bad += bytes[field("snapshot")] != field("bytes") }
       END { print moments + 0, ends + 0, bad + 0 }' > sums.txt
   read -r moments ends bad < sums.txt
-  [ "$moments" = "$ends" ] && [ "$ends" -ge 3 ] && [ "$bad" = 0 ] ||
+  if [ "$moments" != "$ends" ] || [ "$ends" -lt 3 ] || [ "$bad" != 0 ]; then
     fail "$mode: moments, snapshots, wrong sums: $(cat sums.txt)"
+  fi
   ok "$mode: $ends snapshots in the session's file have all bytes"
 done
