@@ -79,8 +79,9 @@ sort one.ids > one.sorted
 sort two.ids > two.sorted
 gone=$(comm -23 one.sorted two.sorted | wc -l)
 new=$(comm -13 one.sorted two.sorted | wc -l)
-[ "$gone" -le 5 ] && [ "$new" -ge 2 ] && [ "$new" -le 40 ] ||
+if [ "$gone" -gt 5 ] || [ "$new" -lt 2 ] || [ "$new" -gt 40 ]; then
   fail "ids: $gone are gone, $new are new"
+fi
 ok "ids stay the same ($new new ones)"
 
 # What is wrong is said.

@@ -60,7 +60,7 @@ grep -q 'The heap snapshot is damaged' cut.html || fail "damage is not said"
 ok "a damaged snapshot is shown, with a notice"
 "$ljprof" flame - -o pipe.html < cache.ljp || fail "from a file on stdin"
 grep -q '"id":"retained"' pipe.html || fail "stdin: no tab"
-cat cache.ljp | "$ljprof" flame - -o pipe.html --force || fail "from a pipe"
+dd if=cache.ljp status=none | "$ljprof" flame - -o pipe.html --force || fail "from a pipe"
 grep -q 'The heap snapshot is not shown: the input is not a regular file' pipe.html ||
   fail "a pipe is not said"
 ok "a pipe cannot be read twice, and that is said"

@@ -195,20 +195,20 @@ static bool retained_put_groups(struct retained *r, const struct group *box)
 {
   bool deep = box->depth >= LJP_PAGE_HEAP_DEPTH, ok = true;
   for (uint32_t i = 0; ok && i < r->group_count; i++) {
-    struct group *group = &r->groups[i];
-    if (!group->head)
+    struct group group = r->groups[i];
+    if (!group.head)
       continue;
     if (i == 0 || deep || r->boxes >= LJP_PAGE_HEAP_BOXES ||
-        group->sum < r->h->bytes / LJP_PAGE_HEAP_PARTS) {
-      retained_put_rest(r, group,
+        group.sum < r->h->bytes / LJP_PAGE_HEAP_PARTS) {
+      retained_put_rest(r, &group,
                         ljp_page_heap_rest(r->h, box->box,
                                            deep ? LJP_PAGE_HEAP_DEEPER
                                                 : LJP_PAGE_HEAP_SMALLER));
       continue;
     }
-    group->box = retained_box(r, group, box->box);
-    group->depth = box->depth + 1;
-    ok = retained_push(r, *group);
+    group.box = retained_box(r, &group, box->box);
+    group.depth = box->depth + 1;
+    ok = retained_push(r, group);
   }
   return ok;
 }
