@@ -39,9 +39,31 @@ class Export:
         self.name = [self.strings[x] for x in nodes[1::7]]
         self.id = nodes[2::7]
         self.bytes = nodes[3::7]
+        self.trace = nodes[5::7]
+        self.take_traces(data)
         check(len(set(self.id)) == self.count, 'ids are not unique')
         check(sum(nodes[4::7]) == head['edge_count'], 'the sum of edge counts')
         self.take_edges(nodes[4::7], edges, meta['edge_types'][0])
+
+    # The tree of stacks, and times.
+    def take_traces(self, data):
+        self.infos = data['trace_function_infos']
+        check(len(self.infos) == 6 * data['snapshot']['trace_function_count'],
+              'trace_function_count')
+        seen = {0}
+        todo = [data['trace_tree']]
+        while todo:
+            nodes = todo.pop()
+            for i in range(0, len(nodes), 5):
+                check(nodes[i] not in seen, 'a place in the tree is there twice')
+                check(nodes[i + 1] * 6 < len(self.infos), 'a function')
+                seen.add(nodes[i])
+                todo.append(nodes[i + 4])
+        check(set(self.trace) <= seen, 'a place is not in the tree')
+        times, last = data['samples'][0::2], data['samples'][1::2]
+        check(times == sorted(times) and last == sorted(last), 'samples')
+        if self.infos:
+            check(last[-1] >= max(self.id), 'ids after the last sample')
 
     def take_edges(self, counts, edges, types):
         self.edges = []
@@ -168,7 +190,10 @@ def check_objects(x, heap, objects):
     for i, o in enumerate(objects, 1):
         ids[o['address']] = i
         address = int(o['address'], 16)
-        check(x.id[i] == (address >> 3) % 2 ** 31 * 2 + 1, 'the id of', o)
+        # With a session, the upper half of the ids is of its allocations.
+        half = 2 ** 30 if x.infos else 2 ** 31
+        check(x.id[i] == (address >> 3) % half * 2 + 1 if not x.trace[i] else
+              x.id[i] > 2 ** 31, 'the id of', o)
         check(x.bytes[i] == o['bytes'], 'bytes of', o, x.bytes[i])
         wanted = [(name, n) for name, n in
                   zip(PARTS.get(o['of_type'], []), part_bytes(heap, o)) if n]
@@ -225,7 +250,8 @@ def check_retained(x, heap, ids, garbage):
             # Paths do not tell of the part of the VM that has a root, and leave
             # out the way to the table of modules.
             if up and name not in ('value', 'registry', '_LOADED'):
-                chain.insert(0, str(name).split(' of ')[0].strip('[]')[:40])
+                name = str(name).split(' of ')[0].strip('[]')[:40]
+                chain.insert(0, 'constant' if 'constant ' in name else name)
             node = up
         missing = [name for name in chain if name not in r['path']]
         check(not missing, 'the path', r['path'], 'against', chain)
@@ -246,7 +272,7 @@ def main():
         check(x.name[node // 7].endswith(where) or '"' in x.name[node // 7] or
               len(where) > 50, 'a location', x.name[node // 7], where)
     print(f'{x.count} nodes, {sum(map(len, x.edges))} edges, '
-          f'{len(garbage)} garbage, {len(x.locations) // 4} locations')
+          f'{sum(map(bool, x.trace))} with a stack, {len(garbage)} garbage, {len(x.locations) // 4} locations')
 
 
 main()

@@ -84,6 +84,53 @@ if [ "$gone" -gt 5 ] || [ "$new" -lt 2 ] || [ "$new" -gt 40 ]; then
 fi
 ok "ids stay the same ($new new ones)"
 
+# In a session's file, ids are in the order of allocation, and the same in all of
+# its snapshots; objects have the stacks that allocated them.
+cat > session.lua << 'END'
+misc.memprof.start{ path = "session.ljp", every = true }
+local function make() return { made = true } end
+keep = {}
+for i = 1, 503 do keep[i] = make() end
+assert(misc.memprof.snapshot{ wait = true, gc = true })
+for i = 504, 701 do keep[i] = make() end
+assert(misc.memprof.snapshot{ wait = true, gc = true })
+assert(misc.memprof.stop())
+END
+"$BUILD_DIR/bin/luajit" session.lua || fail "session.lua"
+for n in 1 2; do
+  "$ljprof" export --to heapsnapshot --snapshot $n -o session$n.heapsnapshot \
+    session.ljp 2> err.txt || fail "session: $(cat err.txt)"
+  grep -q 'objects have an allocation in the session; the others were' err.txt ||
+    fail "no note: $(cat err.txt)"
+done
+"$ljprof" dump --json session.ljp > session.dump
+"$ljprof" heap --json --top 50 session.ljp > session.json
+python3 "$SOURCE_DIR/test/e2e/heap_export.py" session2.heapsnapshot \
+  session.dump session.json > said.txt 2>&1 || fail "$(head -c 2000 said.txt)"
+ok "session: $(cat said.txt)"
+python3 - << 'END' || fail "stacks and ids of a session"
+import json
+made = []
+for n in '12':
+    d = json.load(open(f'session{n}.heapsnapshot'))
+    names, nodes, infos = d['strings'], d['nodes'], d['trace_function_infos']
+    function = {}
+    todo = [d['trace_tree']]
+    while todo:
+        tree = todo.pop()
+        for i in range(0, len(tree), 5):
+            function[tree[i]] = names[infos[6 * tree[i + 1] + 1]]
+            todo.append(tree[i + 4])
+    made.append({nodes[i + 2]: function[nodes[i + 5]]
+                 for i in range(0, len(nodes), 7)
+                 if nodes[i + 5] and names[nodes[i + 1]] == 'table {made}'})
+assert [len(m) for m in made] == [503, 701], [len(m) for m in made]
+assert set(made[0]) < set(made[1])
+assert min(set(made[1]) - set(made[0])) > max(made[0])
+assert set(made[1].values()) == {'make'}, set(made[1].values())
+END
+ok "objects have their stacks, and ids in the order of allocation"
+
 # What is wrong is said.
 cp cache.ljp cut.ljp
 truncate -s -2000 cut.ljp

@@ -302,7 +302,7 @@ static int export_profile(const char *file, unsigned format, const char *to,
 
 /* Formats of heap snapshots need no profile. */
 static int export_heap(const char *file, unsigned format, const char *to,
-                       bool force, const char *number)
+                       bool force, const char *number, bool no_symbols)
 {
   static struct ljp_graph graph;
   char *end = NULL;
@@ -314,7 +314,8 @@ static int export_heap(const char *file, unsigned format, const char *to,
                       UINT32_MAX, number);
     return LJP_EXIT_USAGE;
   }
-  struct ljp_export e = {.graph = &graph, .file = file};
+  struct ljp_export e = {
+      .graph = &graph, .file = file, .no_symbols = no_symbols};
   int code = LJP_EXIT_FAILED;
   if (strcmp(file, "-") == 0)
     e.file = "/dev/stdin";
@@ -418,7 +419,7 @@ int ljp_command_export(int argc, char **argv)
     return LJP_EXIT_FAILED;
   }
   if (heap)
-    return export_heap(file, f, to, force, snapshot);
+    return export_heap(file, f, to, force, snapshot, no_symbols);
   struct ljp_profile_options options = {
       .no_symbols = no_symbols, .lua_view = lua, .points = true};
   return export_profile(file, f, to, force, value, &options,

@@ -7,7 +7,8 @@
 ** An id is an address, so that it stays the same in later snapshots of a process:
 ** address / 8 mod 2^31, times two, plus one, since readers take only odd ids for
 ** objects of the program. The parts of an object have the next ids: every object
-** with parts has more than 16 bytes.
+** with parts has more than 16 bytes. In a session's file, the number of an object's
+** allocation takes the place of its address.
 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,31 +118,53 @@ static enum ljp_heapsnapshot_node snapshot_type(uint8_t type)
   return LJP_NODE_NATIVE;
 }
 
-/* Two objects would get the same id. */
-static bool snapshot_spans_too_much(const struct ljp_graph *g)
+enum { SNAPSHOT_IDS = LJP_HEAPSNAPSHOT_PARTS + 1 /* Of an object. */ };
+
+/* With births, addresses have half of the ids. */
+static unsigned snapshot_address_bits(const struct ljp_heapsnapshot *s)
 {
+  return s->births.p ? SNAPSHOT_ID_BITS - 1 : SNAPSHOT_ID_BITS;
+}
+
+/* Would two objects get the same id? */
+static void snapshot_choose_ids(struct ljp_heapsnapshot *s)
+{
+  const struct ljp_graph *g = s->g;
   uint64_t low = UINT64_MAX, high = 0;
+  if (s->births.p)
+    s->births.too_many =
+        s->births.p->births.before >= LJP_HEAP_BIRTHS_FIRST_ID / SNAPSHOT_IDS;
   for (uint32_t i = 1; i < g->count; i++) {
+    if (ljp_heap_births_id(&s->births, i, SNAPSHOT_IDS))
+      continue;
     low = g->address[i] < low ? g->address[i] : low;
     high = g->address[i] > high ? g->address[i] : high;
   }
-  return (high - low) >> (SNAPSHOT_ID_BITS + LJP_HEAP_ALIGN_SHIFT) != 0;
+  s->numbered =
+      high > low &&
+      (high - low) >> (snapshot_address_bits(s) + LJP_HEAP_ALIGN_SHIFT) != 0;
 }
 
 static uint32_t snapshot_id(const struct ljp_heapsnapshot *s, uint32_t node,
                             unsigned part)
 {
-  uint64_t id = s->numbered ? (uint64_t)node * (LJP_HEAPSNAPSHOT_PARTS + 1)
-                            : s->g->address[node] >> LJP_HEAP_ALIGN_SHIFT;
+  uint64_t id = (uint64_t)node * SNAPSHOT_IDS;
+  if (!s->numbered) {
+    id = ljp_heap_births_id(&s->births, node, SNAPSHOT_IDS);
+    if (!id)
+      id = s->g->address[node] >> LJP_HEAP_ALIGN_SHIFT &
+           ((UINT64_C(1) << snapshot_address_bits(s)) - 1);
+  }
   return (uint32_t)((id + part) << 1 | 1);
 }
 
 static void snapshot_put_node(struct ljp_heapsnapshot *s,
                               enum ljp_heapsnapshot_node type, uint32_t name,
-                              uint32_t id, uint64_t bytes, uint64_t edges)
+                              uint32_t id, uint64_t bytes, uint64_t edges,
+                              uint32_t trace)
 {
-  const uint64_t fields[LJP_HEAPSNAPSHOT_NODE_FIELDS] = {type,  name, id, bytes,
-                                                         edges, 0,    0};
+  const uint64_t fields[LJP_HEAPSNAPSHOT_NODE_FIELDS] = {
+      type, name, id, bytes, edges, trace, 0};
   for (unsigned i = 0; i < LJP_HEAPSNAPSHOT_NODE_FIELDS; i++) {
     ljp_print_raw(s->out, i ? "," : "\n", 1);
     ljp_print_dec(s->out, fields[i]);
@@ -163,20 +186,20 @@ static void snapshot_nodes(struct ljp_heapsnapshot *s)
       ljp_print_raw(s->out, ",", 1);
     if (i == 0) /* Readers know the root by its id. */
       snapshot_put_node(s, LJP_NODE_SYNTHETIC, 0, 1, 0,
-                        edges + (s->garbage > 0));
+                        edges + (s->garbage > 0), 0);
     else
       snapshot_put_node(s, snapshot_type(g->type[i]), s->names.of_node[i],
                         snapshot_id(s, i, 0),
                         ljp_graph_own(g, i) -
                             ljp_heapsnapshot_part_bytes(s, i, 0) -
                             ljp_heapsnapshot_part_bytes(s, i, 1),
-                        edges);
+                        edges, ljp_heap_births_trace(&s->births, i));
   }
   if (s->garbage) {
     ljp_print_raw(s->out, ",", 1);
     snapshot_put_node(s, LJP_NODE_SYNTHETIC,
                       ljp_heap_names_add(&s->names, "(garbage)", 9), 3, 0,
-                      s->garbage);
+                      s->garbage, 0);
   }
   for (uint32_t i = 1; s->part_count && i < g->count; i++) {
     for (unsigned part = 0; part < LJP_HEAPSNAPSHOT_PARTS; part++) {
@@ -188,7 +211,7 @@ static void snapshot_nodes(struct ljp_heapsnapshot *s)
       ljp_print_raw(s->out, ",", 1);
       snapshot_put_node(s, LJP_NODE_ARRAY,
                         ljp_heap_names_add(&s->names, name.data, name.len),
-                        snapshot_id(s, i, part + 1), bytes, 0);
+                        snapshot_id(s, i, part + 1), bytes, 0, 0);
     }
   }
 }
@@ -260,8 +283,9 @@ static void snapshot_head(struct ljp_heapsnapshot *s)
                 "\"column\"]},");
   ljp_print_format(out,
                    "\"node_count\":%" PRIu64 ",\"edge_count\":%" PRIu64
-                   ",\"trace_function_count\":0},\n\"nodes\":[",
-                   snapshot_node_count(s), snapshot_edge_count(s));
+                   ",\"trace_function_count\":%" PRIu32 "},\n\"nodes\":[",
+                   snapshot_node_count(s), snapshot_edge_count(s),
+                   s->births.p ? s->births.frames + 1 : 0);
 }
 
 /* Everything in the file is a number of 32 bits. */
@@ -305,8 +329,18 @@ static void snapshot_notes(const struct ljp_heapsnapshot *s)
                      g->missing_refs);
   if (s->numbered)
     ljp_command_note("export",
-                     "the heap spans more than 16 GiB of addresses: "
+                     "the heap spans too many addresses: "
                      "ids cannot be compared with another snapshot's");
+  if (s->births.p && s->births.count < g->count - 1)
+    ljp_command_note("export",
+                     "%" PRIu32 " of %" PRIu32
+                     " objects have an allocation in the session; the others "
+                     "were allocated before it%s",
+                     s->births.count, g->count - 1,
+                     s->births.p->sampled_memory ? ", or not sampled" : "");
+  if (s->births.too_many)
+    ljp_command_note("export", "the session has too many allocations for ids: "
+                               "ids are addresses, and there is no timeline");
   if (s->names.left_out)
     ljp_command_note("export",
                      "%" PRIu64 " names are left out: there are too many "
@@ -322,13 +356,21 @@ static enum ljp_status snapshot_write(struct ljp_heapsnapshot *s)
   enum ljp_status status = ljp_heapsnapshot_edges(s);
   if (status)
     return status;
-  ljp_print_str(s->out, "],\n\"trace_function_infos\":[],\n\"trace_tree\":[],"
-                        "\n\"samples\":[],\n\"locations\":[");
+  ljp_print_str(s->out, "],\n\"trace_function_infos\":[");
+  if (s->births.p)
+    ljp_heap_births_functions(&s->births, &s->names, s->out);
+  ljp_print_str(s->out, "],\n\"trace_tree\":[");
+  if (s->births.p)
+    ljp_heap_births_tree(&s->births, s->out);
+  ljp_print_str(s->out, "],\n\"samples\":[");
+  if (s->births.p && !s->numbered && !s->births.too_many)
+    status = ljp_heap_births_samples(&s->births, s->g, SNAPSHOT_IDS, s->out);
+  ljp_print_str(s->out, "],\n\"locations\":[");
   snapshot_locations(s, s->part[1]); /* Parts are written. */
   ljp_print_str(s->out, "],\n\"strings\":[");
   ljp_heap_names_write(&s->names, s->out);
   ljp_print_str(s->out, "]}\n");
-  return LJP_OK;
+  return s->names.no_memory ? LJP_ERR_MEM : status;
 }
 
 enum ljp_status ljp_export_heapsnapshot(struct ljp_export *e)
@@ -337,11 +379,14 @@ enum ljp_status ljp_export_heapsnapshot(struct ljp_export *e)
   struct ljp_heapsnapshot s = {.g = g, .out = e->out};
   for (unsigned i = 0; i < LJP_HEAPSNAPSHOT_PARTS; i++)
     s.part[i] = calloc(g->count, sizeof *s.part[i]);
-  s.numbered = snapshot_spans_too_much(g);
   for (uint32_t i = 1; i < g->count; i++)
     s.garbage += !ljp_graph_is_held(g, i);
   enum ljp_status status =
-      s.part[0] && s.part[1] ? snapshot_find_parts(&s, e->file) : LJP_ERR_MEM;
+      ljp_heap_births_load(&s.births, g, e->file, e->no_symbols);
+  snapshot_choose_ids(&s);
+  if (!status)
+    status =
+        s.part[0] && s.part[1] ? snapshot_find_parts(&s, e->file) : LJP_ERR_MEM;
   if (!status)
     status = snapshot_check(&s, e->file);
   if (!status)
@@ -350,6 +395,7 @@ enum ljp_status ljp_export_heapsnapshot(struct ljp_export *e)
     status = snapshot_write(&s);
   if (!status)
     snapshot_notes(&s);
+  ljp_heap_births_fini(&s.births);
   ljp_heap_names_fini(&s.names);
   for (unsigned i = 0; i < LJP_HEAPSNAPSHOT_PARTS; i++)
     free(s.part[i]);

@@ -10,6 +10,7 @@
 #define LJP_TOOLS_HEAPSNAPSHOT_H
 
 #include "parsers/heap/graph.h"
+#include "tools/export/heap_births.h"
 #include "tools/export/heap_names.h"
 
 /* Types of nodes and edges, in the order of their numbers. */
@@ -57,6 +58,7 @@ struct ljp_heapsnapshot {
   const struct ljp_graph *g;
   struct ljp_print *out;
   struct ljp_heap_names names;
+  struct ljp_heap_births births;
   /* By node: the bytes of its parts; 0: none. Of strings, which have no parts,
   ** the length. */
   uint32_t *part[LJP_HEAPSNAPSHOT_PARTS];
