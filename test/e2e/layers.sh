@@ -54,7 +54,7 @@ tools/heap            tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/heap tools/shared parsers/* plain
 tools/record          tools/shared parsers/* plain
-tools/report          tools/shared parsers/* plain
+tools/report          tools/heap tools/shared parsers/* plain
 tools/rewrite         tools/shared parsers/* plain
 tools                 tools/* plain
 END

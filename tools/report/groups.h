@@ -51,6 +51,19 @@ struct ljp_caller {
 struct ljp_caller *ljp_report_callers(const struct ljp_report *r,
                                       const struct ljp_groups *groups);
 
+/* holders.c: what holds most of what a group leaked, in the file's heap
+** snapshot. */
+struct ljp_holder {
+  uint32_t way; /* While it is looked for. */
+  double share; /* Of the group's bytes in the snapshot. */
+  char *text;   /* "_G.cache[*]"; NULL: not known. */
+};
+bool ljp_report_has_holders(const struct ljp_report *r);
+/* By group. NULL: out of memory. */
+struct ljp_holder *ljp_report_holders(const struct ljp_report *r,
+                                      const struct ljp_groups *groups);
+void ljp_report_holders_free(struct ljp_holder *holders, uint32_t count);
+
 /* group_names.c: the name of a group, terminated and cut to room. */
 void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                     uint32_t group, char *out, size_t room);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "parsers/heap/graph.h"
 #include "tools/report/report.h"
 #include "tools/shared/progress.h"
 
@@ -102,6 +103,48 @@ static bool open_is_terminal(void)
          strcmp(term, "dumb") != 0;
 }
 
+/* Sees whether the file has a heap snapshot. */
+static enum ljp_status open_observe(void *ctx, const struct ljp_reader *reader,
+                                    const struct ljp_item *item)
+{
+  (void)reader;
+  if (item->what == LJP_REC_HEAP_MOMENT)
+    *(bool *)ctx = true;
+  return LJP_OK;
+}
+
+static void open_close_graph(struct ljp_report *r)
+{
+  if (r->graph)
+    ljp_graph_fini(r->graph);
+  free(r->graph);
+  r->graph = NULL;
+}
+
+/* Reads the snapshot, and the file again for what its objects are. Without it
+** the report is the same, but for the holders. */
+static enum ljp_status open_heap(struct ljp_report *r, const char *file,
+                                 struct ljp_profile_options *options,
+                                 char *error)
+{
+  r->graph = calloc(1, sizeof *r->graph);
+  if (!r->graph)
+    return LJP_ERR_MEM;
+  if (ljp_graph_load(r->graph, file, 0)) {
+    ljp_command_note("report",
+                     "holders are not shown: the heap snapshot of %s: "
+                     "%s",
+                     file, r->graph->error);
+    open_close_graph(r);
+    return LJP_OK;
+  }
+  options->births = r->graph->head.snapshot;
+  options->observe = NULL;
+  options->progress = NULL;
+  ljp_profile_free(r->p);
+  return ljp_profile_load(file, options, &r->p, error);
+}
+
 int ljp_report_open(const struct ljp_report_options *c, const char *command,
                     const char *file, struct ljp_report *r)
 {
@@ -131,6 +174,11 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
     options.observe = ljp_last_lines_take;
     options.observe_ctx = c->last_lines;
   }
+  bool leaks = select.measure == LJP_MEASURE_LEAKS, heap = false;
+  if (leaks && !options.observe && strcmp(file, "-") != 0) {
+    options.observe = open_observe;
+    options.observe_ctx = &heap;
+  }
   options.gc_cost = select.measure == LJP_MEASURE_GC_COST;
   options.since_old = options.since && select.measure == LJP_MEASURE_LEAKS;
   r->path = file;
@@ -139,8 +187,11 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
   ljp_progress_begin(&progress, file);
   enum ljp_status status = ljp_profile_load(file, &options, &r->p, error);
   ljp_progress_end(&progress);
+  if (!status && heap)
+    status = open_heap(r, file, &options, error);
   if (status) {
     ljp_command_error(command, "%s: %s", file, error);
+    open_close_graph(r);
     return LJP_EXIT_FAILED;
   }
   open_choose_measure(c, command, r->p, &select.measure);
@@ -198,4 +249,5 @@ void ljp_report_close(struct ljp_report *r)
   ljp_select_fini(&r->select);
   ljp_profile_free(r->p);
   r->p = NULL;
+  open_close_graph(r);
 }

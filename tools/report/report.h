@@ -36,8 +36,12 @@ enum ljp_by {
 
 const char *ljp_by_text(enum ljp_by by);
 
+struct ljp_graph;
+
 struct ljp_report {
   struct ljp_profile *p;
+  struct ljp_graph
+      *graph; /* Of leaks: the file's last heap snapshot, or NULL. */
   struct ljp_select select;
   enum ljp_by by;
   bool json, tree, bottom_up, lines, color, jit;

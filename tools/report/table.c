@@ -14,6 +14,7 @@
 struct extras {
   struct ljp_site_sums *sites;
   struct ljp_caller *callers;
+  struct ljp_holder *holders;
 };
 
 static const struct ljp_group_value *table_sort_values;
@@ -102,6 +103,12 @@ static void table_json_row(const struct ljp_report *r,
   if (table_has_times(r))
     ljp_print_format(out, ",\"times\":%d",
                      __builtin_popcountll(groups->values[group].self.slices));
+  if (more->holders && more->holders[group].text) {
+    const struct ljp_holder *holder = &more->holders[group];
+    ljp_print_str(out, ",\"holder\":");
+    ljp_print_json(out, ljp_str(holder->text, strlen(holder->text)));
+    ljp_print_format(out, ",\"holder_share\":%.4f", holder->share);
+  }
   if (r->by == LJP_BY_FUNCTION || r->by == LJP_BY_LINE)
     table_json_frame(r, groups->first[group]);
   if (r->by == LJP_BY_STACK) {
@@ -127,6 +134,17 @@ static void table_text_bounds(const struct ljp_report *r,
     ljp_bound_amount(r, ceil(bounds.high), high);
   }
   ljp_print_format(r->out, " %10s %10s", low, high);
+}
+
+/* Below a row: what holds it. */
+static void table_text_holder(const struct ljp_report *r,
+                              const struct ljp_holder *holder, int indent)
+{
+  if (!holder->text)
+    return;
+  ljp_print_format(r->out, "%*sheld by ", indent, "");
+  ljp_print_safe(r->out, ljp_str(holder->text, strlen(holder->text)));
+  ljp_print_format(r->out, " (%.0f %%)\n", 100 * holder->share);
 }
 
 static void table_text_row(const struct ljp_report *r,
@@ -164,8 +182,11 @@ static void table_text_row(const struct ljp_report *r,
     ljp_print_str(out, ")");
   }
   ljp_print_str(out, "\n");
-  if (r->by != LJP_BY_STACK)
+  if (r->by != LJP_BY_STACK) {
+    if (more->holders)
+      table_text_holder(r, &more->holders[group], 10);
     return;
+  }
   int indent = table_has_times(r) ? 42 : ljp_has_counts(r) ? 33 : 22;
   if (ljp_is_estimated(r))
     indent += 22;
@@ -176,6 +197,8 @@ static void table_text_row(const struct ljp_report *r,
     ljp_print_safe(out, ljp_str(name, len));
     ljp_print_str(out, "\n");
   }
+  if (more->holders)
+    table_text_holder(r, &more->holders[group], indent);
 }
 
 static void table_text_head(const struct ljp_report *r)
@@ -285,7 +308,10 @@ bool ljp_report_table(const struct ljp_report *r)
   bool ok = (!ljp_report_has_sites(r) ||
              (more.sites = ljp_report_sites(r, &groups))) &&
             (!callers || (more.callers = ljp_report_callers(r, &groups))) &&
+            (!ljp_report_has_holders(r) ||
+             (more.holders = ljp_report_holders(r, &groups))) &&
             table_print(r, &groups, &more);
+  ljp_report_holders_free(more.holders, groups.count);
   ljp_groups_fini(&groups);
   free(more.sites);
   free(more.callers);
