@@ -63,6 +63,7 @@ struct ljp_graph {
   uint32_t before;       /* The number of the VM's snapshot before; 0: none. */
   uint64_t missing_refs; /* To objects that are not in the snapshot. */
   bool ended;            /* There is a HEAP_END. */
+  bool in_session;       /* A session's events have the snapshot's place. */
   char error[LJP_GRAPH_ERROR_BYTES];
 };
 

@@ -268,6 +268,7 @@ struct graph_reading {
   uint32_t at;              /* PASS_REFS: the node whose references come. */
   bool inside;              /* The snapshot that is wanted has begun. */
   uint64_t vms[MAX_BEFORE]; /* Of the first snapshots. */
+  uint64_t moment;          /* The last snapshot that has a place. */
   struct graph_targets targets;
 };
 
@@ -304,6 +305,7 @@ static enum ljp_status graph_take_head(struct graph_reading *r,
   g->before = g->snapshots <= MAX_BEFORE ? g->snapshots - 1 : 0;
   while (g->before && r->vms[g->before - 1] != item->u.heap.vm)
     g->before--;
+  g->in_session = r->moment == item->u.heap.snapshot;
   return graph_begin(g, item);
 }
 
@@ -327,6 +329,9 @@ static enum ljp_status graph_item(struct graph_reading *r,
   case LJP_REC_BUILTIN:
     return r->pass == PASS_OBJECTS ? graph_take_builtin(g, &item->u.builtin)
                                    : LJP_OK;
+  case LJP_REC_HEAP_MOMENT:
+    r->moment = item->u.heap_moment.snapshot;
+    return LJP_OK;
   case LJP_REC_HEAP:
     return graph_take_head(r, item);
   case LJP_REC_HEAP_END:

@@ -18,6 +18,7 @@ struct diff {
   const struct ljp_heap_view *v[LJP_HEAP_SIDES];
   struct ljp_heap_show *s;
   uint32_t *same; /* NULL: the snapshots are not of the same VM. */
+  bool exact;     /* By the session's record of all allocations. */
   uint64_t born, born_bytes, gone, gone_bytes;
 };
 
@@ -73,9 +74,12 @@ static void diff_show_head(const struct diff *d)
   if (d->same)
     ljp_heap_show_line(d->s,
                        "Born in between and alive: %" PRIu64
-                       " objects, %s; gone: %" PRIu64
-                       ", %s (likely, by address, type, contents and order)",
-                       d->born, born.data, d->gone, gone.data);
+                       " objects, %s; gone: %" PRIu64 ", %s (%s)",
+                       d->born, born.data, d->gone, gone.data,
+                       d->exact ? "exact, by the session's record of all "
+                                  "allocations"
+                                : "likely, by address, type, contents and "
+                                  "order");
   else if (before->pid != after->pid)
     ljp_heap_show_line(d->s,
                        "The snapshots are of different processes (%" PRIu64
@@ -98,7 +102,10 @@ static void diff_show_numbers(const struct diff *d)
   ljp_heap_show_bool(d->s, "complete",
                      ljp_heap_is_whole(d->v[LJP_HEAP_BEFORE]) &&
                          ljp_heap_is_whole(d->v[LJP_HEAP_AFTER]));
-  ljp_heap_show_string(d->s, "identity", d->same ? "likely" : "none");
+  ljp_heap_show_string(d->s, "identity",
+                       d->exact  ? "exact"
+                       : d->same ? "likely"
+                                 : "none");
   if (!d->same)
     return;
   ljp_heap_show_number(d->s, "born_objects", d->born);
@@ -210,6 +217,53 @@ static enum ljp_status diff_holders(const struct diff *d)
   free(below);
   free(list);
   return status;
+}
+
+/* -- What allocated it ----------------------------------------------------- */
+
+struct diff_site {
+  uint64_t bytes, objects;
+  uint32_t site;
+};
+
+static int diff_by_site(const void *a, const void *b)
+{
+  const struct diff_site *x = a, *y = b;
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
+  return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static enum ljp_status diff_sites(const struct diff *d)
+{
+  const struct ljp_heap_view *v = d->v[LJP_HEAP_AFTER];
+  const struct ljp_heap_sites *sites = &v->sites;
+  struct diff_site *list = calloc(sites->count + 1, sizeof *list);
+  if (!list)
+    return LJP_ERR_MEM;
+  for (uint32_t i = 0; i < sites->count; i++)
+    list[i].site = i;
+  for (uint32_t i = 1; i < v->graph.count; i++) {
+    if (d->same[i] || sites->of[i] == LJP_HEAP_NO_GROUP ||
+        !ljp_graph_is_held(&v->graph, i))
+      continue;
+    list[sites->of[i]].objects++;
+    list[sites->of[i]].bytes += ljp_graph_own(&v->graph, i);
+  }
+  qsort(list, sites->count, sizeof *list, diff_by_site);
+  ljp_heap_table(d->s, "sites", "      born    objects  allocated by");
+  for (uint32_t i = 0; i < sites->count && i < v->top && list[i].objects; i++) {
+    struct ljp_heap_text text = {.len = 0};
+    ljp_heap_site_text(sites, list[i].site, &text);
+    ljp_heap_row(d->s);
+    ljp_heap_cell_bytes(d->s, "born_bytes", list[i].bytes);
+    ljp_heap_cell_count(d->s, "born_objects", list[i].objects);
+    ljp_heap_cell_text(d->s, "site", &text);
+    ljp_heap_row_end(d->s);
+  }
+  ljp_heap_table_end(d->s);
+  free(list);
+  return LJP_OK;
 }
 
 /* -- Growth ---------------------------------------------------------------- */
@@ -329,6 +383,14 @@ static enum ljp_status diff_growth(const struct diff *d)
   return status;
 }
 
+/* Has the session recorded every allocation? Both snapshots are in its file. */
+static bool diff_is_exact(const struct ljp_heap_view *v)
+{
+  const struct ljp_profile *p = v->sites.p;
+  return p && p->births.found && !v->sites.sampled && !p->totals.lost_all &&
+         !p->totals.swallowed;
+}
+
 enum ljp_status ljp_heap_diff(struct ljp_heap_view *before,
                               struct ljp_heap_view *after,
                               struct ljp_heap_show *s)
@@ -336,7 +398,11 @@ enum ljp_status ljp_heap_diff(struct ljp_heap_view *before,
   struct diff d = {.v = {before, after}, .s = s};
   enum ljp_status status = LJP_OK;
   if (ljp_heap_same_vm(&before->graph, &after->graph)) {
-    status = ljp_heap_match(&before->graph, &after->graph, &d.same);
+    d.exact = diff_is_exact(before) && diff_is_exact(after);
+    status = d.exact ? ljp_heap_match_births(
+                           &before->graph, &before->sites.p->births,
+                           &after->graph, &after->sites.p->births, &d.same)
+                     : ljp_heap_match(&before->graph, &after->graph, &d.same);
     if (!status)
       diff_count(&d);
   }
@@ -345,6 +411,8 @@ enum ljp_status ljp_heap_diff(struct ljp_heap_view *before,
     diff_show_head(&d);
     if (d.same)
       status = diff_holders(&d);
+    if (!status && d.exact)
+      status = diff_sites(&d);
   }
   if (!status)
     status = diff_growth(&d);

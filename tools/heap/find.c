@@ -64,6 +64,26 @@ static enum ljp_status find_by_regex(const struct ljp_graph *g,
   return LJP_OK;
 }
 
+static enum ljp_status find_by_site(const struct ljp_graph *g,
+                                    const struct ljp_heap_sites *sites,
+                                    const regex_t *regex,
+                                    struct ljp_heap_found *found)
+{
+  uint8_t *matches = calloc(sites->count + 1, 1);
+  if (!matches)
+    return LJP_ERR_MEM;
+  for (uint32_t i = 0; i < sites->count; i++) {
+    struct ljp_heap_text text = {.len = 0};
+    ljp_heap_site_text(sites, i, &text);
+    matches[i] = find_matches(regex, ljp_str(text.data, text.len));
+  }
+  for (uint32_t i = 1; i < g->count; i++)
+    if (sites->of[i] != LJP_HEAP_NO_GROUP && matches[sites->of[i]])
+      find_mark(found, i);
+  free(matches);
+  return LJP_OK;
+}
+
 static bool find_by_address(const struct ljp_graph *g, const char *pattern,
                             struct ljp_heap_found *found)
 {
@@ -97,6 +117,7 @@ static char *find_escape(const char *pattern)
 
 enum ljp_status ljp_heap_find(const struct ljp_graph *g,
                               const struct ljp_heap_kinds *kinds,
+                              const struct ljp_heap_sites *sites,
                               const char *pattern, struct ljp_heap_found *found)
 {
   regex_t regex;
@@ -118,6 +139,8 @@ enum ljp_status ljp_heap_find(const struct ljp_graph *g,
     return LJP_ERR_USE;
   }
   enum ljp_status status = find_by_regex(g, kinds, &regex, found);
+  if (!status && sites)
+    status = find_by_site(g, sites, &regex, found);
   regfree(&regex);
   return status;
 }

@@ -35,6 +35,9 @@ static const char help[] =
     "  --strings           strings by what they look like and by who holds "
     "them, and\n"
     "                      the largest\n"
+    "  --sites             which lines allocated what is alive; for snapshots "
+    "in a\n"
+    "                      memory session's file\n"
     "  --diff              what was born between two snapshots and lives, who "
     "holds\n"
     "                      it, and what grew; of one file: its last two "
@@ -44,7 +47,9 @@ static const char help[] =
     "extended\n"
     "regular expression, which is looked for in the contents of strings, in "
     "kinds of\n"
-    "objects, and in the keys under which tables hold objects.\n"
+    "objects, in the keys under which tables hold objects, and in the lines "
+    "that\n"
+    "allocated them.\n"
     "\n"
     "Options:\n"
     "  --snapshot N  show the Nth snapshot of the file (the last one); with "
@@ -62,7 +67,7 @@ static const char help[] =
 
 struct heap_options {
   const char *path, *retained_by, *snapshot, *depth, *top;
-  bool dominators, coroutines, strings, diff, json;
+  bool dominators, coroutines, strings, sites, diff, json;
 };
 
 typedef enum ljp_status heap_show(struct ljp_heap_view *v,
@@ -101,6 +106,7 @@ static heap_show *heap_choose(const struct heap_options *o,
       {"--dominators", o->dominators, ljp_heap_dominators, NULL},
       {"--coroutines", o->coroutines, ljp_heap_coroutines, NULL},
       {"--strings", o->strings, ljp_heap_strings, NULL},
+      {"--sites", o->sites, ljp_heap_show_sites, NULL},
       {"--diff", o->diff, ljp_heap_overview, NULL}, /* Two views, see below. */
   };
   const char *chosen = NULL;
@@ -186,6 +192,27 @@ static bool heap_load_two(struct ljp_heap_view v[2], const char **files,
   return heap_load(&v[0], files[0], count == 1 ? before : 0);
 }
 
+/* For the views that show or look for them. */
+static bool heap_load_sites(const struct heap_options *o,
+                            struct ljp_heap_view *v, const char *file)
+{
+  char error[LJP_READER_ERROR_BYTES + 64];
+  if (!o->sites && !o->diff && !v->pattern)
+    return true;
+  if (o->sites && !v->graph.in_session) {
+    ljp_command_error("heap",
+                      "%s: the lines that allocated are not known, since no "
+                      "memory session has recorded the snapshot; ljprof record "
+                      "--memory --every --snapshot writes both into one file",
+                      file);
+    return false;
+  }
+  if (!ljp_heap_sites_init(&v->sites, &v->graph, file, error))
+    return true;
+  ljp_command_error("heap", "%s: %s", file, error);
+  return false;
+}
+
 static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
                     const char **files, unsigned count)
 {
@@ -210,6 +237,10 @@ static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
   bool loaded = o->diff ? heap_load_two(v, files, count, number)
                         : heap_load(&v[1], files[0], number[1]);
   if (!loaded)
+    return LJP_EXIT_FAILED;
+  /* Two files tell nothing of each other's allocations. */
+  if (count == 1 && (!heap_load_sites(o, &v[1], files[0]) ||
+                     (o->diff && !heap_load_sites(o, &v[0], files[0]))))
     return LJP_EXIT_FAILED;
   bool whole =
       ljp_heap_is_whole(&v[1]) && (!o->diff || ljp_heap_is_whole(&v[0]));
@@ -237,6 +268,7 @@ int ljp_command_heap(int argc, char **argv)
       {"--depth", NULL, &o.depth},
       {"--coroutines", &o.coroutines, NULL},
       {"--strings", &o.strings, NULL},
+      {"--sites", &o.sites, NULL},
       {"--diff", &o.diff, NULL},
       {"--snapshot", NULL, &o.snapshot},
   };
@@ -247,6 +279,8 @@ int ljp_command_heap(int argc, char **argv)
                                sizeof flags / sizeof *flags, files, &count);
   if (code < 0)
     code = heap_run(&o, v, files, count);
+  ljp_heap_sites_fini(&v[0].sites);
+  ljp_heap_sites_fini(&v[1].sites);
   ljp_graph_fini(&v[0].graph);
   ljp_graph_fini(&v[1].graph);
   free((void *)files);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "parsers/heap/addresses.h"
+#include "parsers/profile/births.h"
 
 bool ljp_heap_same_vm(const struct ljp_graph *before,
                       const struct ljp_graph *after)
@@ -51,21 +52,52 @@ static bool match_has_order(unsigned type)
          type == LJP_MEM_TYPE_PROTO || type == LJP_MEM_TYPE_THREAD;
 }
 
+static enum ljp_status match_begin(const struct ljp_graph *before,
+                                   const struct ljp_graph *after,
+                                   struct ljp_heap_addresses *table,
+                                   uint32_t **same)
+{
+  *same = calloc(after->count, sizeof **same);
+  enum ljp_status status =
+      *same ? ljp_heap_addresses_init(table, before->address, before->count)
+            : LJP_ERR_MEM;
+  if (status) {
+    free(*same);
+    *same = NULL;
+  }
+  return status;
+}
+
+enum ljp_status ljp_heap_match_births(const struct ljp_graph *before,
+                                      const struct ljp_births *births_before,
+                                      const struct ljp_graph *after,
+                                      const struct ljp_births *births_after,
+                                      uint32_t **same)
+{
+  struct ljp_heap_addresses table;
+  enum ljp_status status = match_begin(before, after, &table, same);
+  for (uint32_t i = 1; !status && i < after->count; i++) {
+    const struct ljp_birth *b =
+        ljp_births_find(births_after, after->address[i]);
+    uint32_t was = ljp_heap_address(&table, after->address[i]);
+    if (!(b && b->event > births_before->before) &&
+        before->type[was] == after->type[i])
+      (*same)[i] = was;
+  }
+  if (!status)
+    ljp_heap_addresses_fini(&table);
+  return status;
+}
+
 enum ljp_status ljp_heap_match(const struct ljp_graph *before,
                                const struct ljp_graph *after, uint32_t **same)
 {
   struct ljp_heap_addresses table;
   uint32_t last = UINT32_MAX;
   bool new_seen = false;
-  *same = calloc(after->count, sizeof **same);
-  enum ljp_status status =
-      *same ? ljp_heap_addresses_init(&table, before->address, before->count)
-            : LJP_ERR_MEM;
-  if (status) {
-    free(*same);
-    *same = NULL;
+  enum ljp_status status = match_begin(before, after, &table, same);
+  if (status)
     return status;
-  }
   for (uint32_t i = after->count - 1; i > 0; i--) { /* The oldest first. */
     uint32_t was = ljp_heap_address(&table, after->address[i]);
     bool order = match_has_order(after->type[i]);

@@ -16,6 +16,14 @@
 bool ljp_heap_same_vm(const struct ljp_graph *before,
                       const struct ljp_graph *after);
 
+/* The same with a session that has recorded every allocation: certain. */
+struct ljp_births;
+enum ljp_status ljp_heap_match_births(const struct ljp_graph *before,
+                                      const struct ljp_births *births_before,
+                                      const struct ljp_graph *after,
+                                      const struct ljp_births *births_after,
+                                      uint32_t **same);
+
 /* *same: by node of `after`, the node of `before`; 0: born in between. To be
 ** released by free(). */
 enum ljp_status ljp_heap_match(const struct ljp_graph *before,

@@ -159,7 +159,8 @@ enum ljp_status ljp_heap_paths(struct ljp_heap_view *v, struct ljp_heap_show *s)
   struct ljp_heap_found found = {.bits = NULL};
   enum ljp_status status = ljp_heap_kinds_find(&v->graph, &kinds);
   if (!status)
-    status = ljp_heap_find(&v->graph, &kinds, v->pattern, &found);
+    status = ljp_heap_find(&v->graph, &kinds, v->sites.p ? &v->sites : NULL,
+                           v->pattern, &found);
   if (!status) {
     paths_head(v, &found, s);
     status = ljp_heap_show_ways(v, &kinds, &found, s);
@@ -240,7 +241,8 @@ enum ljp_status ljp_heap_retained_by(struct ljp_heap_view *v,
   struct ljp_heap_group all = {.objects = 0};
   enum ljp_status status = ljp_heap_kinds_find(g, &kinds);
   if (!status)
-    status = ljp_heap_find(g, &kinds, v->pattern, &found);
+    status = ljp_heap_find(g, &kinds, v->sites.p ? &v->sites : NULL, v->pattern,
+                           &found);
   uint8_t *reached = status ? NULL : paths_reach(g, &found);
   if (!status && !reached)
     status = LJP_ERR_MEM;

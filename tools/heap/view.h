@@ -8,6 +8,7 @@
 #include "tools/heap/find.h"
 #include "tools/heap/kinds.h"
 #include "tools/heap/show.h"
+#include "tools/heap/sites.h"
 
 #define LJP_HEAP_MAX_TOP 1000u
 #define LJP_HEAP_MAX_DEPTH 100u
@@ -21,9 +22,10 @@ struct ljp_heap_totals {
 struct ljp_heap_view {
   struct ljp_graph graph;
   struct ljp_heap_totals totals;
-  uint32_t top;        /* Rows of a table, at most. */
-  uint32_t depth;      /* Levels of a tree, at most. */
-  const char *pattern; /* A regular expression or an address. */
+  struct ljp_heap_sites sites; /* If a view wants them, and they are known. */
+  uint32_t top;                /* Rows of a table, at most. */
+  uint32_t depth;              /* Levels of a tree, at most. */
+  const char *pattern;         /* A regular expression or an address. */
 };
 
 /* Sums, and the sentences or numbers that stand before each view. */
@@ -51,6 +53,8 @@ enum ljp_status ljp_heap_retained_by(struct ljp_heap_view *v,
 enum ljp_status ljp_heap_dominators(struct ljp_heap_view *v,
                                     struct ljp_heap_show *s);
 enum ljp_status ljp_heap_coroutines(struct ljp_heap_view *v,
+                                    struct ljp_heap_show *s);
+enum ljp_status ljp_heap_show_sites(struct ljp_heap_view *v,
                                     struct ljp_heap_show *s);
 enum ljp_status ljp_heap_strings(struct ljp_heap_view *v,
                                  struct ljp_heap_show *s);

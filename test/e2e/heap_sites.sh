@@ -1,0 +1,79 @@
+#!/bin/sh
+# Snapshots in the file of a memory session: ljprof heap knows which lines allocated
+# what is alive, and what was born between two snapshots.
+. "$(dirname "$0")/lib.sh"
+ljprof=$BUILD_DIR/bin/ljprof
+
+cat > program.lua << 'END'
+local every = arg[1] == "every"
+Before = {}
+for i = 1, 101 do Before[i] = { before = i } end
+assert(misc.memprof.start(every and { path = "every.ljp", every = true }
+  or { path = "sampled.ljp", sample = 512 }))
+Cache, Log = {}, {}
+local function remember(i)
+  Cache[i] = { id = i }
+end
+local function note(i)
+  Log[i] = string.format("entry %d", i)
+end
+for i = 1, 2003 do remember(i) end
+for i = 1, 307 do note(i) end
+assert(misc.memprof.snapshot { gc = true, wait = true })
+for i = 1, 2003, 2 do Cache[i] = nil end
+collectgarbage()
+for i = 2004, 2710 do remember(i) end
+assert(misc.memprof.snapshot { gc = true, wait = true })
+misc.memprof.stop()
+END
+for mode in every sampled; do
+  "$BUILD_DIR/bin/luajit" -joff program.lua $mode || fail "the program: $mode"
+done
+# heap OPTION... FILE: into out.txt; spaces are made single.
+heap() {
+  "$ljprof" heap "$@" > raw.txt || fail "heap $*: $(cat raw.txt)"
+  sed 's/  */ /g; s/^ //' raw.txt > out.txt
+}
+
+heap --sites --snapshot 1 every.ljp
+grep -q ' 2003 remember program.lua:8$' out.txt || fail "$(cat out.txt)"
+grep -q ' 30[78] note program.lua:11$' out.txt || fail "$(cat out.txt)"
+ok "lines have the objects that they allocated, and builtins those for them"
+grep -q 'program.lua:3$' out.txt && fail "$(cat out.txt)"
+grep -q ' objects, .* have no site: they are parts of the VM, or older' out.txt ||
+  fail "$(cat out.txt)"
+ok "what is older than the session has no site"
+heap --sites every.ljp
+# 1,001 of the first are left.
+grep -q ' 1708 remember program.lua:8$' out.txt || fail "$(cat out.txt)"
+ok "the last snapshot is shown if none is chosen"
+heap --path 'program.lua:8$' every.ljp
+grep -q ' 1708 _G.Cache\[\*\] table {id}$' out.txt || fail "$(cat out.txt)"
+ok "objects are found by the line that allocated them"
+
+heap --diff every.ljp
+grep -q ' (exact, by the session' out.txt || fail "$(cat out.txt)"
+grep -q 'B 707 remember program.lua:8$' out.txt || fail "$(cat out.txt)"
+grep -q 'B 70[78] _G.Cache table {' out.txt || fail "$(cat out.txt)"
+ok "what was born between two snapshots of a session is exact"
+born=$(sed -n 's/^Born in between and alive: \([0-9]*\) .*/\1/p' out.txt)
+if [ "$born" -lt 707 ] || [ "$born" -ge 730 ]; then fail "born: $born"; fi
+ok "born: $born"
+heap --diff --snapshot 2,1 every.ljp
+grep -q 'was taken after the second' out.txt || fail "$(cat out.txt)"
+ok "two snapshots of a file are chosen"
+
+heap --sites --snapshot 1 sampled.ljp
+grep -q '^The session sampled: ' out.txt || fail "$(cat out.txt)"
+# 2,003 tables of 48 bytes with a hash part of 24; a sample each 512 bytes.
+objects=$(sed -n 's/^.*iB \([0-9]*\) [0-9]* remember program.lua:8$/\1/p' out.txt)
+if [ "${objects:-0}" -lt 1000 ] || [ "$objects" -gt 4000 ]; then
+  fail "$objects: $(cat out.txt)"
+fi
+ok "sampled: 2003 objects are estimated as $objects"
+heap --diff sampled.ljp
+grep -q '(likely, by address' out.txt || fail "$(cat out.txt)"
+ok "samples make no identity"
+"$BUILD_DIR/bin/luajit" -e "assert(misc.memprof.snapshot{path = 'alone.ljp', wait = true})"
+refuses "sites without a session" 1 "the lines that allocated are not known" \
+  "$ljprof" heap --sites alone.ljp
