@@ -148,8 +148,7 @@ enum ljp_status ljp_heap_session_last(struct lua_State *L,
 
 void ljp_heap_session_exit(void)
 {
-  struct ljp_failure ignored; /* The stream has a note. */
-  heap_last(NULL, &ignored);
+  heap_last(NULL, NULL); /* The stream has a note. */
 }
 
 /* -- At other times -------------------------------------------------------- */
@@ -179,14 +178,13 @@ void ljp_heap_session_phase(struct lua_State *L)
   const struct ljp_recorder *r = ljp_guest_recorder(L);
   struct ljp_heap_snapshot_options options;
   struct ljp_snapshot_result result;
-  struct ljp_failure ignored; /* The stream has a note, or one more is due. */
   int *error = &errno, saved = *error;
   if (ljp_guest_gc_phase(&r->heap) != LJP_GC_SWEEPSTRING ||
       ljp_guest_compiled(L))
     return;
   ljp_heap_snapshot_options_init(&options);
   if (heap_is_due(r, &options))
-    ljp_heap_snapshot(ljp_guest_running(L), &options, &result, &ignored);
+    ljp_heap_snapshot(ljp_guest_running(L), &options, &result, NULL);
   *error = saved;
 }
 

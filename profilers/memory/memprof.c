@@ -180,16 +180,23 @@ static const struct ljp_participant memprof_participant = {
     .records = memprof_records_shared,
     .expire = memprof_shared_expire};
 
+/* Not inlined: its callers also take the last heap snapshot, and the stack may be
+** small. */
+__attribute__((noinline)) static void memprof_end_locked(struct lua_State *L,
+                                                         const char *end)
+{
+  struct ljp_failure why;
+  g->options.output.end = end;
+  memprof_stop_locked(L, &why);
+}
+
 /* lua_close() begins. */
 static void memprof_on_closing(struct lua_State *L)
 {
-  struct ljp_failure why;
-  ljp_heap_session_last(L, &why);
+  ljp_heap_session_last(L, NULL);
   memprof_lock();
-  if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner) {
-    g->options.output.end = LJP_END_CLOSE;
-    memprof_stop_locked(L, &why);
-  }
+  if (g->running && g->owner && ljp_guest_vm_id(L) == g->owner)
+    memprof_end_locked(L, LJP_END_CLOSE);
   memprof_unlock();
 }
 
@@ -283,13 +290,11 @@ static void memprof_listen(void)
 ** whose session this may share. */
 __attribute__((destructor)) static void memprof_at_exit(void)
 {
-  struct ljp_failure why;
   ljp_heap_session_exit();
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
-  g->options.output.end = LJP_END_EXIT;
   if (g->running)
-    memprof_stop_locked(NULL, &why);
+    memprof_end_locked(NULL, LJP_END_EXIT);
   memprof_unlock();
 }
 

@@ -11,6 +11,8 @@ enum ljp_status ljp_fail(struct ljp_failure *why, enum ljp_status status,
                          int error, const char *format, ...)
 {
   va_list args;
+  if (!why)
+    return status;
   va_start(args, format);
   vsnprintf(why->text, sizeof why->text, format, args);
   va_end(args);

@@ -11,7 +11,7 @@ struct ljp_failure {
   char text[512];
 };
 
-/* Fills *why and returns status. */
+/* Fills *why, unless it is NULL, and returns status. */
 enum ljp_status ljp_fail(struct ljp_failure *why, enum ljp_status status,
                          int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
