@@ -61,7 +61,8 @@ ok "the wrong order is said"
 diff_heaps other.ljp b.ljp
 grep -q '^The snapshots are of different processes ([0-9]* and [0-9]*)' out.txt ||
   fail "$(cat out.txt)"
-grep -q ' +1709 table {fresh}$' out.txt || fail "$(cat out.txt)"
+# Some versions of LuaJIT keep the template of the constructor as such a table, too.
+grep -q ' +17\(09\|10\) table {fresh}$' out.txt || fail "$(cat out.txt)"
 grep -q 'who holds' out.txt && fail "$(cat out.txt)"
 ok "of different processes, only sums are compared"
 
