@@ -163,6 +163,25 @@ enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
   return LJP_TASK_UNKNOWN;
 }
 
+/* The number after this name in a status file. */
+static uint64_t task_number(const char *text, const char *name, int base)
+{
+  const char *line = strstr(text, name);
+  return line ? strtoull(line + strlen(name), NULL, base) : UINT64_MAX;
+}
+
+/* One read: a file that is longer than usual has many groups. */
+enum ljp_task_answer ljp_task_answer(pid_t tid, int signal)
+{
+  char text[4096];
+  if (!task_read(tid, "status", text, sizeof text) ||
+      task_has(task_number(text, "\nSigBlk:", 16), signal) ||
+      task_number(text, "\nSeccomp:", 10) != 0)
+    return LJP_TASK_NEVER;
+  return task_has(task_number(text, "\nSigPnd:", 16), signal) ? LJP_TASK_ASKED
+                                                              : LJP_TASK_SOON;
+}
+
 bool ljp_task_is_filtered(void)
 {
   return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0;

@@ -38,6 +38,15 @@ struct ljp_task_look {
 enum ljp_task_mask ljp_task_mask(pid_t tid, int signal, int looks,
                                  struct ljp_task_look *last);
 
+/* What a thread does with a signal that has been sent to it, or is now. */
+enum ljp_task_answer {
+  LJP_TASK_SOON,  /* takes it when it runs */
+  LJP_TASK_ASKED, /* the same, and a signal is on its way to it */
+  LJP_TASK_NEVER  /* blocks it, has ended, or is in a sandbox, where a handler
+                  ** may make no call; or nobody knows */
+};
+enum ljp_task_answer ljp_task_answer(pid_t tid, int signal);
+
 /* The kernel's number of the clock of a thread's CPU time. */
 static inline clockid_t ljp_task_cpu_clock(pid_t tid)
 {

@@ -21,6 +21,8 @@
 ** thread that takes a signal for which the program has a handler (except
 ** SIGINT, which the command luajit handles). Calls that change the mask while
 ** they wait need a program without any handler.
+**
+** A signal that the kernel drops on its way ends a wait, too; see timer_wish.h.
 */
 #include "profilers/cpu/restart.h"
 
@@ -30,6 +32,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 
 #include "src/base/saferead.h"
@@ -76,12 +79,35 @@ LJP_SIGSAFE static bool restart_waits(uint64_t call)
   }
 }
 
+/* A signal may be handled after its session, when no handler of ours catches
+** faults any more (not `safe`). Then the kernel copies. */
+LJP_SIGSAFE static bool restart_read(void *out, uint64_t at, size_t bytes,
+                                     bool safe)
+{
+  struct iovec to = {.iov_base = out, .iov_len = bytes};
+  struct iovec from = {.iov_base = (void *)(uintptr_t)at, .iov_len = bytes};
+  long ret = SYS_getpid;
+  if (safe)
+    return ljp_safe_copy(out, (const void *)(uintptr_t)at, bytes) == bytes;
+  __asm__ volatile("syscall" : "+a"(ret) : : "rcx", "r11", "memory");
+  const long pid = ret;
+  register void *r10 __asm__("r10") = &from;
+  register long r8 __asm__("r8") = 1;
+  register long r9 __asm__("r9") = 0;
+  ret = SYS_process_vm_readv;
+  __asm__ volatile("syscall"
+                   : "+a"(ret)
+                   : "D"(pid), "S"(&to), "d"(1L), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return ret == (long)bytes;
+}
+
 /* The 64-bit value at this distance above the interrupted rsp. */
 LJP_SIGSAFE static bool restart_on_stack(const greg_t *gregs, uint64_t distance,
-                                         uint64_t *value)
+                                         uint64_t *value, bool safe)
 {
-  return ljp_safe_load(
-      (const void *)(uintptr_t)((uint64_t)gregs[REG_RSP] + distance), value);
+  return restart_read(value, (uint64_t)gregs[REG_RSP] + distance, sizeof *value,
+                      safe);
 }
 
 enum { CODE = 32 }; /* bytes that are looked at, before an address */
@@ -91,7 +117,8 @@ enum { CODE = 32 }; /* bytes that are looked at, before an address */
 ** the call. The caller has loaded the argument from its own stack arguments,
 ** shortly before it called. */
 LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
-                                          const greg_t *gregs, uint64_t *number)
+                                          const greg_t *gregs, uint64_t *number,
+                                          bool safe)
 {
   /* r11 = rdi, rax = rsi, rdi = rdx, rsi = rcx, rdx = r8, r10 = r9,
   ** r8 = rsp[1], r9 = rsp[2], rsp[1] = r11, syscall */
@@ -101,11 +128,10 @@ LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
       0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
   enum { CALL = 5, MOVE = 3, LOAD = 5 };
   uint64_t back;
-  uint8_t before[CODE];
+  uint8_t before[CODE] = {0};
   if (memcmp(code, body + sizeof body - CODE, CODE) != 0 ||
-      !restart_on_stack(gregs, 0, &back) ||
-      ljp_safe_copy(before, (const void *)(uintptr_t)(back - CODE), CODE) !=
-          CODE ||
+      !restart_on_stack(gregs, 0, &back, safe) ||
+      !restart_read(before, back - CODE, CODE, safe) ||
       before[CODE - CALL] != 0xe8)
     return false;
   /* Moves between registers, and before them rsi = [rsp + distance]. */
@@ -113,7 +139,7 @@ LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
     const uint8_t *load = before + at - LOAD, *move = before + at - MOVE;
     if (load[0] == 0x48 && load[1] == 0x8b && load[2] == 0x74 &&
         load[3] == 0x24)
-      return restart_on_stack(gregs, load[4] + sizeof back, number);
+      return restart_on_stack(gregs, load[4] + sizeof back, number, safe);
     if ((move[0] & 0xf8) != 0x48 || move[1] != 0x89 || (move[2] & 0xc0) != 0xc0)
       return false;
   }
@@ -121,11 +147,10 @@ LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
 }
 
 /* Reads the code before rip. False: no call ends there. */
-LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE])
+LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE],
+                                     bool safe)
 {
-  uint64_t rip = (uint64_t)gregs[REG_RIP];
-  return ljp_safe_copy(code, (const void *)(uintptr_t)(rip - CODE), CODE) ==
-             CODE &&
+  return restart_read(code, (uint64_t)gregs[REG_RIP] - CODE, CODE, safe) &&
          code[CODE - 2] == 0x0f && code[CODE - 1] == 0x05;
 }
 
@@ -135,7 +160,7 @@ LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE])
 ** stack behind it; or mov rax, [rsp + distance]. False: the code is
 ** different. */
 LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
-                                       uint64_t *number)
+                                       uint64_t *number, bool safe)
 {
   static const uint8_t low[8] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX,
                                  REG_RSP, REG_RBP, REG_RSI, REG_RDI};
@@ -150,12 +175,12 @@ LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
   }
   if (code[CALL - 5] == 0x48 && code[CALL - 4] == 0x8b &&
       code[CALL - 3] == 0x44 && code[CALL - 2] == 0x24)
-    return restart_on_stack(gregs, code[CALL - 1], number);
+    return restart_on_stack(gregs, code[CALL - 1], number, safe);
   /* mov eax, register */
   uint32_t modrm = code[at - 1], reg = modrm >> 3 & 7;
   bool high = code[at - 3] == 0x44;
   if (code[at - 2] != 0x89 || (modrm & 0xc7) != 0xc0)
-    return restart_number_41(code, gregs, number);
+    return restart_number_41(code, gregs, number, safe);
   /* The kernel's call changes rcx and r11. */
   if (high ? reg == 3 : reg == 0 || reg == 1)
     return false;
@@ -229,14 +254,13 @@ bool ljp_restart_call(void *context, int number)
   ucontext_t *uc = context;
   greg_t *gregs = uc->uc_mcontext.gregs;
   uint64_t call;
-  uint8_t code[CODE];
+  uint8_t code[CODE] = {0};
   if (LJP_LIKELY(gregs[REG_RAX] != -EINTR))
     return true;
-  if (!ljp_saferead_enter(&uc->uc_sigmask))
-    return false;
-  if (!restart_code(gregs, code))
-    return true;
-  if (!restart_number(code, gregs, &call) || !restart_waits(call))
+  bool safe = ljp_saferead_enter(&uc->uc_sigmask);
+  if (!restart_code(gregs, code, safe))
+    return safe;
+  if (!restart_number(code, gregs, &call, safe) || !restart_waits(call))
     return false;
   if (restart_signal_pending(uc, number))
     return true; /* the call ends for that one */

@@ -31,6 +31,7 @@
 #include "profilers/cpu/restart.h"
 #include "profilers/cpu/sample_stack.h"
 #include "profilers/cpu/timer.h"
+#include "profilers/cpu/timer_wish.h"
 #include "profilers/session/stand_in.h"
 #include "profilers/session/vms.h"
 #include "src/base/assert.h"
@@ -452,6 +453,7 @@ void ljp_sampler_signal(int number, siginfo_t *info, void *context)
         ljp_count_overrun(s->producer, 1);
     }
   }
+  ljp_timer_look_for_wish(s);
   /* The signals of tick interrupt no call. */
   if (!s->tick && !ljp_restart_call(context, number))
     atomic_store_explicit(&shared.ended_wait, true, memory_order_relaxed);

@@ -89,6 +89,8 @@ struct ljp_sampler {
   int timer[2], park;  /* the kernel's numbers of the POSIX timers, or -1 */
   _Atomic bool parked; /* the third timer runs: see timer_idle.c */
   _Atomic bool waits;  /* a POSIX timer has ended a wait: it is to be parked */
+  _Atomic uint32_t wish;         /* enum ljp_timer_wish */
+  uint64_t park_ns;              /* the period of the third timer */
   _Atomic uint64_t period_ns;    /* as armed: random, about the interval */
   _Atomic uint64_t interval_ns;  /* as shown to the user */
   _Atomic bool resync;           /* read the CPU clock at the next sample */
@@ -117,6 +119,7 @@ struct ljp_sampler {
   /* Of the life cycle (threads.c, throttle.c, timer_period.c). */
   const struct ljp_timer_source *source;
   int refused;      /* why it is not a better one, an errno, or 0 */
+  int signal;       /* of the timers of posix */
   int event_signal; /* by this and its number the perf event is known again */
   uint64_t event;
   uint32_t thread; /* id in the session */
@@ -132,6 +135,7 @@ struct ljp_sampler {
   bool drawn_one;        /* the next one is its counterpart */
   /* At the last look at a parked thread. */
   uint64_t parked_ns, parked_cpu_ns, parked_waits;
+  uint32_t unparked; /* looks in a row at which it was not parked yet */
   bool used;
   uint32_t fresh;   /* rounds in which the thread may still get its name */
   uint64_t life_ns; /* since when the session knows the thread */

@@ -16,6 +16,7 @@
 #include "profilers/cpu/handler_stack.h"
 #include "profilers/cpu/proc_task.h"
 #include "profilers/cpu/state.h"
+#include "profilers/cpu/timer_wish.h"
 #include "profilers/cpu/watch.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
@@ -263,6 +264,9 @@ int ljp_threads_add(pid_t tid, const char *name, enum ljp_thread_age age)
 void ljp_threads_drop_all(enum ljp_unsampled why, bool stay)
 {
   LJP_FOR_EACH_SAMPLER(s)
+  if (s->source->end)
+    s->source->end(s);
+  LJP_FOR_EACH_SAMPLER(s)
   s->source->disarm(s);
   LJP_FOR_EACH_SAMPLER(s)
   threads_drop(s, why, stay);
@@ -277,14 +281,23 @@ static struct ljp_sampler *threads_find(pid_t tid)
   return NULL;
 }
 
+static bool threads_is_ours(const char *name)
+{
+  static const char *const ours[] = {"ljprof-writer",  "ljprof-watcher",
+                                     "ljprof-stopper", "ljprof-heap",
+                                     "ljprof-helper",  "ljprof-door"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (strcmp(name, ours[i]) == 0)
+      return true;
+  return false;
+}
+
 /* Why a thread is not to be sampled, or 0. */
 static enum ljp_unsampled threads_obstacle(pid_t tid, const char *name,
                                            int looks,
                                            struct ljp_task_look *look)
 {
-  if (tid == g->writer_tid || strcmp(name, "ljprof-writer") == 0 ||
-      strcmp(name, "ljprof-watcher") == 0 ||
-      strcmp(name, "ljprof-stopper") == 0)
+  if (tid == g->writer_tid || threads_is_ours(name))
     return LJP_UNSAMPLED_WRITER;
   if (g->options.threads == LJP_THREADS_THIS)
     return LJP_UNSAMPLED_NOT_ASKED;
@@ -456,6 +469,7 @@ void ljp_threads_after_fork(pid_t was, bool recording)
     s->timer[0] = s->timer[1] = s->park = -1;
     atomic_store(&s->active, false);
     atomic_store(&s->inside, 0);
+    atomic_store(&s->wish, LJP_WISH_NONE);
     memset(&s->counts, 0, sizeof s->counts);
     if (!recording || s->tid != was) {
       s->used = false;

@@ -28,6 +28,8 @@ struct ljp_timer_source {
   /* Starts the signals to s->tid, one every s->period_ns. Returns an errno, or
   ** 0. */
   int (*arm)(struct ljp_sampler *s, int signal);
+  /* Soon disarm() will follow. NULL: nothing to do. */
+  void (*end)(struct ljp_sampler *s);
   /* After this, only a signal that is already pending may arrive. */
   void (*disarm)(struct ljp_sampler *s);
   /* Is the timer still there? NULL: always. */
@@ -85,6 +87,9 @@ void ljp_timer_draw(struct ljp_sampler *s, bool at_once);
 /* Starts both timers of the monotonic clock; period 0 stops them. Returns an
 ** errno, or 0. */
 int ljp_timer_posix_set(struct ljp_sampler *s, uint64_t period_ns);
+/* True: the caller may park the thread now. False: the thread was asked to do
+** it by itself, at its next signal. s->park_ns is set. */
+bool ljp_timer_posix_park(struct ljp_sampler *s);
 /* True: the thread is parked. */
 bool ljp_timer_posix_look(struct ljp_sampler *s);
 

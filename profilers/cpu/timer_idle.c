@@ -9,6 +9,7 @@
 #include "profilers/cpu/timer.h"
 
 #include "profilers/cpu/proc_task.h"
+#include "profilers/cpu/timer_wish.h"
 #include "profilers/cpu/watch_place.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
@@ -21,15 +22,17 @@ static void idle_look_again(struct ljp_sampler *s, uint64_t now, uint64_t cpu)
 
 static void idle_park(struct ljp_sampler *s, uint64_t now, uint64_t cpu)
 {
-  uint64_t period = atomic_load(&s->interval_ns);
-  if (period < ljp_timer_tick_ns())
-    period = ljp_timer_tick_ns();
+  s->park_ns = atomic_load(&s->interval_ns);
+  if (s->park_ns < ljp_timer_tick_ns())
+    s->park_ns = ljp_timer_tick_ns();
+  s->parked_waits = UINT64_MAX;
+  idle_look_again(s, now, cpu);
+  if (!ljp_timer_posix_park(s))
+    return;
   ljp_timer_posix_set(s, 0);
   /* Before the first signal, which reads the CPU clock because of it. */
   atomic_store(&s->parked, true);
-  ljp_timer_set(s->park, 0, period, period);
-  s->parked_waits = UINT64_MAX;
-  idle_look_again(s, now, cpu);
+  ljp_timer_set(s->park, 0, s->park_ns, s->park_ns);
 }
 
 static void idle_unpark(struct ljp_sampler *s)
@@ -62,7 +65,8 @@ bool ljp_timer_posix_look(struct ljp_sampler *s)
   enum { LEAST_NS = 4000000 }; /* looks may follow each other closely */
   ljp_assert(!s->perf);
   bool parked = atomic_load(&s->parked);
-  if (!parked && !atomic_exchange(&s->waits, false))
+  if (!parked && !atomic_exchange(&s->waits, false) &&
+      atomic_load(&s->wish) == LJP_WISH_NONE)
     return false;
   uint64_t now = ljp_clock_ns();
   uint64_t cpu = ljp_clock_of(ljp_task_cpu_clock(s->tid));

@@ -118,8 +118,15 @@ void ljp_unsampled_see(pid_t tid, const char *name, uint32_t thread,
   if (!t)
     return;
   snprintf(t->name, sizeof t->name, "%s", name);
-  if (why == LJP_UNSAMPLED_WRITER) /* it was not known to be ours */
+  if (why == LJP_UNSAMPLED_WRITER && t->why != why) {
+    /* It was not known to be ours. What was told of it stands; no more elapsed
+    ** time of it is anybody's. */
+    if (g->options.wall) {
+      unsampled_end(t);
+      t->thread = 0;
+    }
     t->why = why;
+  }
   unsampled_tell_thread(t, t->why != why);
   t->why = why;
 }

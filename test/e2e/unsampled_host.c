@@ -1,6 +1,7 @@
 /*
 ** A program with a VM in its first thread, and a thread that blocks every
-** signal. Each uses the CPU time given as argument, in milliseconds.
+** signal. Each uses the CPU time given as argument, in milliseconds. After half
+** of it the blocking thread takes the name that may follow.
 */
 #include <pthread.h>
 #include <signal.h>
@@ -11,28 +12,38 @@
 #include "lauxlib.h"
 #include "lualib.h"
 
-static void *blocker(void *arg)
+static long ms = 300;
+static const char *later = "blocker";
+
+static void use(long until_ms)
 {
   struct timespec used;
-  const long *ms = arg;
+  do
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < until_ms);
+}
+
+static void *blocker(void *arg)
+{
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, NULL);
   pthread_setname_np(pthread_self(), "blocker");
-  do
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < *ms);
-  return NULL;
+  use(ms / 2);
+  pthread_setname_np(pthread_self(), later);
+  use(ms);
+  return arg;
 }
 
 int main(int argc, char **argv)
 {
-  long ms = argc > 1 ? atol(argv[1]) : 300;
   char code[160];
   pthread_t thread;
+  ms = argc > 1 ? atol(argv[1]) : ms;
+  later = argc > 2 ? argv[2] : later;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
-  if (pthread_create(&thread, NULL, blocker, &ms))
+  if (pthread_create(&thread, NULL, blocker, NULL))
     return 1;
   pthread_join(thread, NULL);
   snprintf(code, sizeof code,

@@ -80,3 +80,14 @@ done
 wait
 ! grep -qx bad threads?.txt || fail "threads: $(cat threads?.txt)"
 ok "threads are met as soon as they begin"
+
+# A thread of ours may be met before it has its name. From then on its elapsed
+# time is nobody's, and the account (which lib.sh checks) must not miss it.
+"$ljprof" record --event wall --threads all --flush 10 -o named.ljp -- \
+  "$BUILD_DIR/bin/unsampled_host" 500 ljprof-watcher 2> err ||
+  fail "record: $(cat err)"
+"$ljprof" check --json named.ljp > json.txt || fail "check: $(cat json.txt)"
+ns=$(grep -Eo '"name":"(blocker|ljprof-watcher)","time":"wall","reason":"the thread '\
+'blocks the signal","ns":[0-9]+' json.txt | sed 's/.*://')
+[ "${ns:-0}" -gt 0 ] || fail "the thread was never met: $(cat json.txt)"
+ok "a thread that turns out to be ours: told until then ($ns ns)"
