@@ -11,8 +11,9 @@ enum {
   MEETINGS = 3, /* of a stack at a place; then the stack is learned */
   WORTH = 8,    /* hits that make up for the cost of learning */
   LONGEST_PAUSE = 63,
-  MISSES = 32, /* in a row; then REST stacks are skipped after each miss */
-  REST = 31
+  MISSES = 32,       /* in a row; then stacks are skipped after each miss, */
+  REST = 31,         /* first so many, */
+  LONGEST_REST = 255 /* at last so many */
 };
 
 bool ljp_answers_init(struct ljp_stacks *s)
@@ -51,10 +52,6 @@ ljp_answers_search(struct ljp_stacks *s, const struct ljp_caller *caller)
 {
   struct ljp_answers *t = s->answers;
   t->met = false;
-  if (t->rest) {
-    t->rest--;
-    return NULL;
-  }
   uint64_t place = ljp_guest_place(s->heap);
   struct ljp_answer *a = answer_set(t, caller, place),
                     *end = a + LJP_ANSWER_WAYS;
@@ -64,8 +61,10 @@ ljp_answers_search(struct ljp_stacks *s, const struct ljp_caller *caller)
       ljp_answers_follow(t, a);
       return a;
     }
-  if (++t->misses > MISSES)
-    t->rest = REST;
+  if (++t->misses > MISSES) {
+    t->rest = t->longer ? t->longer : REST;
+    t->longer = 2 * t->rest + 1 < LONGEST_REST ? 2 * t->rest + 1 : LONGEST_REST;
+  }
   t->place = place;
   t->met = true;
   return NULL;

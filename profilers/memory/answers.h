@@ -60,7 +60,8 @@ struct ljp_answers {
   uint32_t history;            /* of the last three answers */
   uint8_t after[LJP_ANSWER_HISTORIES]; /* what followed them the last time */
   uint32_t next_way;
-  uint32_t misses, rest; /* misses in a row; stacks still to be skipped */
+  uint32_t misses;       /* in a row */
+  uint32_t rest, longer; /* stacks still to be skipped; next time */
   struct ljp_patience patience;
   bool met; /* the current stack may be learned; its place: */
   uint64_t place;
@@ -113,7 +114,18 @@ static inline void ljp_answers_follow(struct ljp_answers *t,
   t->history = (t->history << 4 ^ a->stack.number) & (LJP_ANSWER_HISTORIES - 1);
   t->expected = &t->answer[t->after[t->history]];
   a->hits++;
-  t->misses = 0;
+  t->misses = t->longer = 0;
+}
+
+/* Where no answer has held for a while, most stacks are not searched for: the
+** answers of one set lie in as many pages. */
+static inline bool ljp_answers_rest(struct ljp_answers *t)
+{
+  if (!t->rest)
+    return false;
+  t->rest--;
+  t->met = false;
+  return true;
 }
 
 /* Finds the expected answer, or else any other. False: there is none. */
@@ -128,7 +140,7 @@ static inline bool ljp_answers_find(struct ljp_stacks *s,
     return false;
   if (LJP_LIKELY(ljp_answer_holds(s, a, caller)))
     ljp_answers_follow(t, a);
-  else if (!(a = ljp_answers_search(s, caller)))
+  else if (ljp_answers_rest(t) || !(a = ljp_answers_search(s, caller)))
     return false;
   *found = a->stack;
   s->remembered++;

@@ -40,11 +40,27 @@ static inline bool every_push_whole(struct ljp_recorder *r,
                                 stack->same);
 }
 
+/* Is the stack the last one that the ring has frames of? Then a brief event
+** needs none. */
+static inline bool every_is_last_stack(struct ljp_recorder *r)
+{
+  struct ljp_found_stack *stack = &r->stack;
+  if (!stack->root_first || stack->number)
+    return false;
+  stack->same =
+      ljp_push_common(r->producer, stack->frames, stack->count, stack->same);
+  return stack->same == stack->count && stack->same == r->producer->depth &&
+         stack->same;
+}
+
 /* Pushes an event with the stack r->stack. */
 static __attribute__((noinline)) void every_push(struct ljp_recorder *r,
                                                  const struct ljp_mem *m)
 {
   bool may = r->stack.root_first;
+  if (m->op != LJP_MEM_REALLOC && every_is_last_stack(r) &&
+      LJP_LIKELY(every_push_brief(r, m, m->op, m->what)))
+    return;
   if (LJP_LIKELY(may && every_push_whole(r, m)))
     return;
   if (!ljp_brief_look(r->producer) || !may || !every_push_whole(r, m))

@@ -148,7 +148,8 @@ void ljp_stacks_put_together(struct ljp_stacks *s,
   uint32_t kept;
   if (LJP_LIKELY(a && ljp_below_find(s, a, &start, &kept) &&
                  stacks_give(s, a, site, kept, found))) {
-    ljp_answers_meet(s, caller, site, &regs, &start, a, found);
+    if (LJP_UNLIKELY(s->answers->met))
+      ljp_answers_meet(s, caller, site, &regs, &start, a, found);
     if (LJP_UNLIKELY(s->check))
       ljp_stacks_check(s, caller, found);
     return;
