@@ -19,6 +19,17 @@ static void print(const struct advise_output *o, bool json,
   fuzz_print_end(json);
 }
 
+/* Findings stand in the order of these two (tools/advise/findings.c). */
+static bool is_serious(const struct advise_finding *f)
+{
+  return f->memory && f->evidence_percent - f->evidence_error >= 25;
+}
+
+static double gain(const struct advise_finding *f)
+{
+  return (f->percent - f->error) * (f->evidence_percent - f->evidence_error);
+}
+
 static void check(const struct advise_facts *a,
                   const struct advise_findings *all)
 {
@@ -33,7 +44,8 @@ static void check(const struct advise_facts *a,
     MUST(f->percent >= 0 && f->percent <= 100);
     MUST(f->evidence_percent >= 0 && f->evidence_percent <= 100);
     MUST(isfinite(f->error) && f->error >= 0);
-    MUST(i == 0 || f[-1].percent - f[-1].error >= f->percent - f->error);
+    MUST(i == 0 || is_serious(&f[-1]) > is_serious(f) ||
+         (is_serious(&f[-1]) == is_serious(f) && gain(&f[-1]) >= gain(f)));
   }
 }
 
