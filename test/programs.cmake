@@ -58,6 +58,7 @@ foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
 endforeach()
 if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
   ljp_host_program(copy_host libluajit dl)
+  ljp_host_program(heap_moments libluajit dl)
   ljp_host_program(fork_host dl)
   set(modes vms first chunks)
   if(LJP_MUSL)

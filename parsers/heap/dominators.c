@@ -15,32 +15,27 @@
 #define NONE UINT32_MAX
 enum { EVALS = 16 };
 
+/* A linked node: the next one up, and the least semidominator on the way there,
+** this node's included. Before it is linked: its parent, and itself. */
+struct search_up {
+  uint32_t link, least;
+};
+
 struct search {
   const struct ljp_dominators_graph *graph;
-  uint32_t count;   /* Nodes that are reached. */
-  uint32_t *number; /* By node; NONE: not reached. */
-  uint32_t *node;   /* By number. */
-  uint32_t *parent; /* The same, in the tree; later: the dominator. */
-  uint32_t *link, *semi;
-  uint32_t *label;        /* number[], used again. */
+  uint32_t count;       /* Nodes that are reached. */
+  uint32_t *number;     /* By node; NONE: not reached. */
+  uint32_t *node;       /* By number. */
+  uint32_t *parent;     /* The same, in the tree; later: the dominator. */
+  struct search_up *up; /* By number. */
+  uint32_t *semi;
   uint32_t *stack;        /* Borrowed. */
-  uint32_t *first, *from; /* Edges backwards, by number. */
+  uint32_t *first, *from; /* Edges backwards: numbers, by node. */
 };
 
 static bool search_counts(const struct ljp_dominators_graph *g, uint32_t edge)
 {
   return !(g->how[edge] & g->ignored);
-}
-
-/* The most edges of a node for which memory is asked ahead. */
-enum { MOST = 8 };
-
-static void search_fetch_numbers(const struct search *s, uint32_t node)
-{
-  const struct ljp_dominators_graph *g = s->graph;
-  uint32_t end = g->first[node + 1];
-  for (uint32_t e = g->first[node], n = 0; e < end && n < MOST; e++, n++)
-    __builtin_prefetch(&s->number[g->target[e]]);
 }
 
 /* An edge that has not been followed yet. */
@@ -112,102 +107,129 @@ static enum ljp_status search_number(struct search *s)
   return ok ? LJP_OK : LJP_ERR_MEM;
 }
 
-/* Asks for what will be read soon about the edges of nodes: in large graphs each
-** read misses the caches. */
-static void search_fetch_ahead(const struct search *s, uint32_t i)
+/* Adds up: counts[i + 1], the number of edges to node i, becomes where they begin.
+** False: no memory for them. */
+static bool search_place_edges(struct search *s, uint32_t *counts)
 {
-  enum { FIRST = 24, TARGETS = 16, NUMBERS = 8 };
-  const struct ljp_dominators_graph *g = s->graph;
-  if (i + FIRST < s->count)
-    __builtin_prefetch(&g->first[s->node[i + FIRST]]);
-  if (i + TARGETS < s->count) {
-    uint32_t e = g->first[s->node[i + TARGETS]];
-    __builtin_prefetch(&g->target[e]);
-    __builtin_prefetch(&g->how[e]);
-  }
-  if (i + NUMBERS < s->count)
-    search_fetch_numbers(s, s->node[i + NUMBERS]);
+  for (uint32_t i = 0; i < s->graph->count; i++)
+    counts[i + 1] += counts[i];
+  s->from =
+      ljp_pages_items((size_t)counts[s->graph->count] + 1, sizeof *s->from);
+  return s->from != NULL;
 }
 
-/* Edges backwards, between nodes that are reached. */
+/* Edges backwards, between nodes that are reached. In the order of nodes, only
+** what is written is in random places. */
 static enum ljp_status search_turn_edges(struct search *s)
 {
+  enum { NEXT = 32, FROM = 12 };
   const struct ljp_dominators_graph *g = s->graph;
-  s->first = ljp_pages_items((size_t)s->count + 2, sizeof *s->first);
+  const uint32_t all = g->first[g->count];
+  s->first = ljp_pages_items((size_t)g->count + 2, sizeof *s->first);
   if (!s->first)
     return LJP_ERR_MEM;
   uint32_t *next = s->first + 1;
-  for (int pass = 0; pass < 2; pass++) {
-    for (uint32_t i = 0; i < s->count; i++) {
-      uint32_t node = s->node[i];
-      search_fetch_ahead(s, i);
-      for (uint32_t e = g->first[node]; e < g->first[node + 1]; e++) {
-        if (!search_counts(g, e))
-          continue;
-        uint32_t to = s->number[g->target[e]];
-        if (pass)
-          s->from[next[to]++] = i;
-        else
-          next[to + 1]++;
-      }
+  for (uint32_t i = 0; i < g->count; i++) {
+    for (uint32_t e = g->first[i]; e < g->first[i + 1]; e++) {
+      if (e + NEXT < all)
+        __builtin_prefetch(&next[g->target[e + NEXT] + 1], 1);
+      if (search_counts(g, e) && s->number[i] != NONE)
+        next[g->target[e] + 1]++;
     }
-    if (pass)
-      break;
-    /* next[i] becomes where the edges of i begin; filling moves it to their
-    ** end, which is first[i + 1]. */
-    for (uint32_t i = 0; i < s->count; i++)
-      next[i + 1] += next[i];
-    s->from = malloc(((size_t)next[s->count] + 1) * sizeof *s->from);
-    if (!s->from)
-      return LJP_ERR_MEM;
+  }
+  /* next[i] becomes where the edges to i begin; filling moves it to their end,
+  ** which is first[i + 1]. */
+  if (!search_place_edges(s, next))
+    return LJP_ERR_MEM;
+  for (uint32_t i = 0; i < g->count; i++) {
+    uint32_t number = s->number[i];
+    for (uint32_t e = g->first[i]; e < g->first[i + 1]; e++) {
+      if (e + NEXT < all) {
+        __builtin_prefetch(&next[g->target[e + NEXT]], 1);
+        __builtin_prefetch(&s->from[next[g->target[e + FROM]]], 1);
+      }
+      if (search_counts(g, e) && number != NONE)
+        s->from[next[g->target[e]]++] = number;
+    }
   }
   return LJP_OK;
 }
 
-/* The node with the least semidominator on the way from v up to, and without,
-** the first node below `linked`; the way gets shorter. */
+/* The least semidominator on the way from v up to, and without, the first node
+** below `linked`; the way gets shorter. */
 static uint32_t search_eval(struct search *s, uint32_t v, uint32_t linked)
 {
   uint32_t depth = 0;
-  if (s->link[v] < linked)
-    return s->label[v];
-  while (s->link[v] >= linked) {
+  if (s->up[v].link < linked)
+    return s->up[v].least;
+  while (s->up[v].link >= linked) {
     s->stack[depth++] = v;
-    v = s->link[v];
+    v = s->up[v].link;
   }
-  uint32_t above = v, best = s->label[v];
+  const struct search_up above = s->up[v];
+  uint32_t best = above.least;
   while (depth) {
-    v = s->stack[--depth];
-    s->link[v] = s->link[above];
-    if (s->semi[best] < s->semi[s->label[v]])
-      s->label[v] = best;
+    struct search_up *up = &s->up[s->stack[--depth]];
+    up->link = above.link;
+    if (best < up->least)
+      up->least = best;
     else
-      best = s->label[v];
-    above = v;
+      best = up->least;
   }
-  return s->label[v];
+  return best;
+}
+
+/* The ways up that will be evaluated soon are walked ahead, all of them by one
+** node at a time: so their reads, which miss the caches in large graphs, overlap. */
+enum { WALKS = 64 };
+struct search_walks {
+  uint32_t count;
+  uint32_t at[WALKS];
+};
+
+static void search_walk_ahead(const struct search *s,
+                              struct search_walks *walks, uint32_t i)
+{
+  enum { FIRST = 32, FROM = 24, UP = 16 };
+  for (uint32_t k = 0; k < walks->count; k++) {
+    uint32_t link = s->up[walks->at[k]].link;
+    if (link > i) {
+      __builtin_prefetch(&s->up[link], 1);
+      walks->at[k] = link;
+    } else {
+      walks->at[k--] = walks->at[--walks->count];
+    }
+  }
+  if (i > FIRST)
+    __builtin_prefetch(&s->first[s->node[i - FIRST]]);
+  if (i > FROM)
+    __builtin_prefetch(&s->from[s->first[s->node[i - FROM]]]);
+  if (i <= UP)
+    return;
+  uint32_t node = s->node[i - UP], end = s->first[node + 1];
+  for (uint32_t e = s->first[node]; e < end && walks->count < WALKS; e++) {
+    if (s->from[e] <= i)
+      continue;
+    __builtin_prefetch(&s->up[s->from[e]], 1);
+    walks->at[walks->count++] = s->from[e];
+  }
 }
 
 static void search_dominators(struct search *s)
 {
-  s->label = s->number; /* Nobody asks for a node's number any more. */
-  for (uint32_t i = 0; i < s->count; i++) {
-    s->link[i] = s->parent[i];
-    s->label[i] = s->semi[i] = i;
-  }
+  struct search_walks walks = {.count = 0};
+  for (uint32_t i = 0; i < s->count; i++)
+    s->up[i] = (struct search_up){.link = s->parent[i], .least = i};
   for (uint32_t i = s->count - 1; i > 0; i--) {
-    uint32_t least = s->parent[i];
-    for (uint32_t e = s->first[i]; e < s->first[i + 1]; e++) {
+    uint32_t least = s->parent[i], node = s->node[i];
+    search_walk_ahead(s, &walks, i);
+    for (uint32_t e = s->first[node]; e < s->first[node + 1]; e++) {
       uint32_t from = s->from[e];
-      if (e >= EVALS) { /* Later ones stand before. */
-        __builtin_prefetch(&s->link[s->from[e - EVALS]]);
-        __builtin_prefetch(&s->label[s->from[e - EVALS]]);
-      }
-      uint32_t semi = from <= i ? from : s->semi[search_eval(s, from, i + 1)];
+      uint32_t semi = from <= i ? from : search_eval(s, from, i + 1);
       if (semi < least)
         least = semi;
     }
-    s->semi[i] = least;
+    s->semi[i] = s->up[i].least = least;
   }
   for (uint32_t i = 1; i < s->count; i++) {
     uint32_t up = s->parent[i];
@@ -217,15 +239,16 @@ static void search_dominators(struct search *s)
   }
 }
 
-static void search_fini(struct search *s)
+/* What the results do not need. */
+static void search_free_edges(struct search *s)
 {
   free(s->number);
-  free(s->node);
-  free(s->parent);
-  free(s->link);
+  free(s->up);
   free(s->semi);
   free(s->first);
   free(s->from);
+  s->number = s->semi = s->first = s->from = NULL;
+  s->up = NULL;
 }
 
 static bool search_take(const struct search *s, uint32_t **array)
@@ -234,17 +257,21 @@ static bool search_take(const struct search *s, uint32_t **array)
   return *array != NULL;
 }
 
-/* Numbers the nodes; then come the arrays that the numbering does not need. */
+/* Numbers the nodes. Each array is taken when it is needed, and given back. */
 static enum ljp_status search_init(struct search *s)
 {
   if (!search_take(s, &s->number) || !search_take(s, &s->node) ||
       !search_take(s, &s->parent))
     return LJP_ERR_MEM;
   enum ljp_status status = search_number(s);
+  if (!status)
+    status = search_turn_edges(s);
   if (status)
     return status;
-  return search_take(s, &s->link) && search_take(s, &s->semi) ? LJP_OK
-                                                              : LJP_ERR_MEM;
+  free(s->number);
+  s->number = NULL;
+  s->up = ljp_pages_items(s->count, sizeof *s->up);
+  return s->up && search_take(s, &s->semi) ? LJP_OK : LJP_ERR_MEM;
 }
 
 /* From the leaves to the root. */
@@ -273,12 +300,13 @@ enum ljp_status ljp_dominators(const struct ljp_dominators_graph *graph,
   struct search s = {.graph = graph, .stack = dominator};
   ljp_assert(graph->count > 0);
   enum ljp_status status = search_init(&s);
-  if (!status)
-    status = search_turn_edges(&s);
   if (!status) {
     search_dominators(&s);
+    search_free_edges(&s);
     search_results(&s, dominator, retained);
   }
-  search_fini(&s);
+  search_free_edges(&s);
+  free(s.node);
+  free(s.parent);
   return status;
 }

@@ -88,7 +88,7 @@ uint32_t ljp_graph_ref(const struct ljp_graph *g, uint32_t node,
 static enum ljp_status graph_dominate(struct ljp_graph *g)
 {
   g->dominator = ljp_pages_items(g->count, sizeof *g->dominator);
-  g->retained = malloc(g->count * sizeof *g->retained);
+  g->retained = ljp_pages_items(g->count, sizeof *g->retained);
   if (!g->dominator || !g->retained)
     return LJP_ERR_MEM;
   for (uint32_t i = 0; i < g->count; i++)
@@ -132,8 +132,8 @@ static void graph_fetch_ahead(const struct ljp_graph *g, const uint32_t *queue,
 static enum ljp_status graph_find_paths(struct ljp_graph *g)
 {
   uint32_t *queue = malloc(g->count * sizeof *queue), tail = 1;
-  g->holder = malloc(g->count * sizeof *g->holder);
-  g->held_by = malloc(g->count * sizeof *g->held_by);
+  g->holder = ljp_pages_items(g->count, sizeof *g->holder);
+  g->held_by = ljp_pages_items(g->count, sizeof *g->held_by);
   if (!queue || !g->holder || !g->held_by) {
     free(queue);
     return LJP_ERR_MEM;
@@ -201,6 +201,7 @@ void ljp_graph_fini(struct ljp_graph *g)
   free(g->name);
   free(g->texts);
   free(g->builtins);
+  free(g->ctypes);
   free(g->dominator);
   free(g->retained);
   free(g->holder);

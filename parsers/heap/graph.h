@@ -19,12 +19,22 @@
 #define LJP_GRAPH_ERROR_BYTES 320
 #define LJP_GRAPH_MAX_NODES (UINT32_C(1) << 31)
 #define LJP_GRAPH_BUILTIN_BYTES 64u
+#define LJP_GRAPH_MAX_CTYPES 65536u
 #define LJP_GRAPH_MAX_BUILTINS 256u /* An ffid is a byte. */
 
 /* A node that is larger than its place in small_bytes[] can tell. */
 struct ljp_graph_large {
   uint32_t node;
   uint64_t bytes;
+};
+
+/* A C type; kind 0: not told. */
+struct ljp_graph_ctype {
+  uint64_t bytes;
+  uint32_t of;
+  uint32_t name; /* Its string's node; 0: none. */
+  uint8_t kind;  /* enum ljp_heap_ctype_kind */
+  bool defined;  /* The name is one that a typedef gave. */
 };
 
 struct ljp_graph {
@@ -48,6 +58,10 @@ struct ljp_graph {
   size_t texts_len, texts_room;
   char (*builtins)[LJP_GRAPH_BUILTIN_BYTES]; /* By ffid; NULL: no names. */
 
+  struct ljp_graph_ctype *ctypes; /* By number. */
+  uint32_t ctype_count, ctype_room;
+  uint32_t ctypes_at; /* The part of the VM that has their names; 0: none. */
+
   uint32_t *dominator; /* LJP_DOMINATED_BY_NONE: garbage. */
   uint64_t *retained;
   /* The node before on a shortest path, and by which reference it holds this
@@ -58,6 +72,8 @@ struct ljp_graph {
   struct ljp_rec_heap_end end;
   uint64_t time_ns, pid; /* When it was taken, and of which process. */
   uint64_t wall_ns;      /* The same time by the wall clock; 0: not known. */
+  uint64_t first_ffid;   /* Of the session, in a merged file. */
+  unsigned processes;    /* Of the file: 0, 1, 2 (or more). */
   uint32_t number;       /* 1: the first snapshot of the file. */
   uint32_t snapshots;    /* Of the file. */
   uint32_t before;       /* The number of the VM's snapshot before; 0: none. */

@@ -12,7 +12,8 @@
 
 #include "parsers/base/array.h"
 #include "parsers/base/pages.h"
-#include "parsers/heap/addresses.h"
+#include "parsers/heap/graph_ctypes.h"
+#include "parsers/heap/graph_refs.h"
 #include "parsers/stream/reader.h"
 
 /* -- Memory ---------------------------------------------------------------- */
@@ -45,23 +46,6 @@ static enum ljp_status graph_add_node(struct ljp_graph *g)
   return LJP_OK;
 }
 
-static enum ljp_status graph_add_ref(struct ljp_graph *g, uint32_t target,
-                                     unsigned how, uint32_t name)
-{
-  if (g->ref_count == g->ref_room) {
-    size_t room = g->ref_room ? g->ref_room * 2 : 4096;
-    if (room > UINT32_MAX || !graph_grow(&g->target, sizeof *g->target, room) ||
-        !graph_grow(&g->name, sizeof *g->name, room) ||
-        !graph_grow(&g->how, sizeof *g->how, room))
-      return LJP_ERR_MEM;
-    g->ref_room = room;
-  }
-  g->target[g->ref_count] = target;
-  g->name[g->ref_count] = name;
-  g->how[g->ref_count++] = (uint8_t)how;
-  return LJP_OK;
-}
-
 static enum ljp_status graph_add_text(struct ljp_graph *g, struct ljp_str text,
                                       uint32_t *place)
 {
@@ -86,49 +70,9 @@ static enum ljp_status graph_add_text(struct ljp_graph *g, struct ljp_str text,
   return LJP_OK;
 }
 
-/* -- Targets --------------------------------------------------------------- */
-
-/* References whose targets have not been looked for yet: many at a time are
-** found faster. */
-enum { TARGETS = 64 };
-
-struct graph_targets {
-  struct ljp_heap_addresses nodes;
-  struct {
-    uint64_t address;
-    uint32_t ref;
-    bool key; /* Of a FIELD, which is the next reference. */
-  } list[TARGETS];
-  unsigned count;
-};
-
-static void graph_find_targets(struct ljp_graph *g, struct graph_targets *t)
-{
-  for (unsigned i = 0; i < t->count; i++)
-    ljp_heap_addresses_fetch_object(&t->nodes, t->list[i].address);
-  for (unsigned i = 0; i < t->count; i++) {
-    uint32_t node = ljp_heap_address(&t->nodes, t->list[i].address);
-    g->target[t->list[i].ref] = node;
-    if (t->list[i].key)
-      g->name[t->list[i].ref + 1] = node;
-    g->missing_refs += !node;
-  }
-  t->count = 0;
-}
-
-static enum ljp_status graph_add_target(struct ljp_graph *g,
-                                        struct graph_targets *t,
-                                        uint64_t address, unsigned how,
-                                        uint32_t name, bool key)
-{
-  ljp_heap_addresses_fetch(&t->nodes, address);
-  t->list[t->count].address = address;
-  t->list[t->count].ref = (uint32_t)g->ref_count;
-  t->list[t->count++].key = key;
-  return graph_add_ref(g, 0, how, name);
-}
-
 /* -- Two passes over the file ---------------------------------------------- */
+
+enum { FFIDS = 1 << 16 /* Of a session, in a merged file. */ };
 
 /* A later snapshot takes the earlier's place. */
 static enum ljp_status graph_begin(struct ljp_graph *g,
@@ -138,6 +82,9 @@ static enum ljp_status graph_begin(struct ljp_graph *g,
   g->time_ns = item->time_ns;
   g->number = g->snapshots;
   g->ended = false;
+  g->first_ffid = 0;
+  g->ref_count = 0;
+  g->ctype_count = g->ctypes_at = 0;
   g->count = g->large_count = 0;
   g->texts_len = 0;
   return graph_add_node(g);
@@ -181,6 +128,8 @@ static enum ljp_status graph_take_object(struct ljp_graph *g,
   g->address[i] = o->address;
   g->type[i] = o->type;
   g->flags[i] = o->flags;
+  if (o->type == LJP_MEM_TYPE_CTYPE && !g->ctypes_at)
+    g->ctypes_at = i;
   status = graph_set_bytes(g, i,
                            ljp_heap_all_bytes(o->type, o->flags, o->bytes,
                                               o->numbers, g->head.slot_bytes,
@@ -188,6 +137,10 @@ static enum ljp_status graph_take_object(struct ljp_graph *g,
   if (status)
     return status;
   g->detail[i] = (uint32_t)o->numbers[o->type == LJP_MEM_TYPE_THREAD ? 1 : 0];
+  if (o->type == LJP_MEM_TYPE_FUNCTION && o->numbers[0] >= FFIDS) {
+    g->first_ffid = o->numbers[0] - o->numbers[0] % FFIDS;
+    g->detail[i] = (uint32_t)(o->numbers[0] % FFIDS);
+  }
   if (o->type == LJP_MEM_TYPE_PROTO)
     return graph_add_proto(g, o, &g->detail[i]);
   return o->type == LJP_MEM_TYPE_STRING
@@ -196,16 +149,15 @@ static enum ljp_status graph_take_object(struct ljp_graph *g,
 }
 
 static enum ljp_status graph_take_ref(struct ljp_graph *g,
-                                      struct graph_targets *t,
+                                      struct ljp_graph_refs *t,
                                       const struct ljp_rec_ref *r)
 {
   uint32_t name = (uint32_t)r->number;
   enum ljp_status status = LJP_OK;
-  if (t->count > TARGETS - 2) /* A key and its value stay together. */
-    graph_find_targets(g, t);
+  ljp_graph_refs_pair(t, g); /* A key and its value stay together. */
   if (r->key) {
     unsigned weak = r->flags & LJP_HEAP_WEAK_KEY ? LJP_HEAP_WEAK : 0u;
-    status = graph_add_target(g, t, r->key, LJP_HEAP_HOW_KEY | weak, 0, true);
+    status = ljp_graph_refs_add(t, g, r->key, LJP_HEAP_HOW_KEY | weak, 0, true);
     name = 0;
   } else if (r->name.len) {
     status = graph_add_text(g, r->name, &name);
@@ -216,9 +168,9 @@ static enum ljp_status graph_take_ref(struct ljp_graph *g,
                                       : n);
   }
   return status ? status
-                : graph_add_target(g, t, r->target,
-                                   r->how | (r->flags & LJP_HEAP_WEAK), name,
-                                   false);
+                : ljp_graph_refs_add(t, g, r->target,
+                                     r->how | (r->flags & LJP_HEAP_WEAK), name,
+                                     false);
 }
 
 /* Moves to the node whose references follow. Those of a node may stand in
@@ -234,7 +186,7 @@ static bool graph_advance(struct ljp_graph *g, uint32_t *at, uint32_t node)
 
 /* The node that is at an address: mostly the same as before, or the next. */
 static uint32_t graph_node(const struct ljp_graph *g,
-                           const struct graph_targets *t, uint32_t at,
+                           const struct ljp_graph_refs *t, uint32_t at,
                            uint64_t address)
 {
   if (at && g->address[at] == address)
@@ -242,20 +194,6 @@ static uint32_t graph_node(const struct ljp_graph *g,
   if (at + 1 < g->count && g->address[at + 1] == address)
     return at + 1;
   return ljp_heap_address(&t->nodes, address);
-}
-
-/* What keeps objects alive by itself. */
-static enum ljp_status graph_add_roots(struct ljp_graph *g)
-{
-  enum ljp_status status = LJP_OK;
-  for (uint32_t i = 1; i < g->count && !status; i++) {
-    bool part = g->type[i] > LJP_MEM_TYPE_TRACE;
-    bool held = g->flags[i] & (LJP_HEAP_PINNED | LJP_HEAP_FINAL);
-    /* The main thread is pinned, and a root of the VM, too. */
-    if (part || (held && g->type[i] != LJP_MEM_TYPE_THREAD))
-      status = graph_add_ref(g, i, LJP_HEAP_HOW_ROOT, UINT32_MAX);
-  }
-  return status;
 }
 
 enum pass { PASS_OBJECTS, PASS_REFS };
@@ -266,22 +204,26 @@ struct graph_reading {
   enum pass pass;
   uint32_t wanted;          /* 0: the last snapshot. */
   uint32_t at;              /* PASS_REFS: the node whose references come. */
+  uint32_t begun;           /* PASS_REFS: snapshots, so far. */
+  bool process;             /* A PROCESS came. */
   bool inside;              /* The snapshot that is wanted has begun. */
   uint64_t vms[MAX_BEFORE]; /* Of the first snapshots. */
   uint64_t moment;          /* The last snapshot that has a place. */
-  struct graph_targets targets;
+  struct ljp_graph_refs refs;
 };
 
+/* In a merged file each session has builtins of its own. */
 static enum ljp_status graph_take_builtin(struct ljp_graph *g,
                                           const struct ljp_rec_builtin *b)
 {
-  if (b->ffid >= LJP_GRAPH_MAX_BUILTINS)
+  uint64_t ffid = b->ffid - g->first_ffid;
+  if (ffid >= LJP_GRAPH_MAX_BUILTINS)
     return LJP_OK;
   if (!g->builtins)
     g->builtins = calloc(LJP_GRAPH_MAX_BUILTINS, sizeof *g->builtins);
   if (!g->builtins)
     return LJP_ERR_MEM;
-  char *name = g->builtins[b->ffid];
+  char *name = g->builtins[ffid];
   uint32_t len = b->name.len < LJP_GRAPH_BUILTIN_BYTES - 1
                      ? b->name.len
                      : LJP_GRAPH_BUILTIN_BYTES - 1;
@@ -294,8 +236,10 @@ static enum ljp_status graph_take_head(struct graph_reading *r,
                                        const struct ljp_item *item)
 {
   struct ljp_graph *g = r->g;
-  if (r->pass == PASS_REFS)
+  if (r->pass == PASS_REFS) {
+    r->begun++;
     return LJP_OK;
+  }
   if (g->snapshots < MAX_BEFORE)
     r->vms[g->snapshots] = item->u.heap.vm;
   g->snapshots++;
@@ -309,9 +253,16 @@ static enum ljp_status graph_take_head(struct graph_reading *r,
   return graph_begin(g, item);
 }
 
-static void graph_take_process(struct ljp_graph *g,
+/* In a merged file there are several; that of a snapshot stands before it. */
+static void graph_take_process(struct graph_reading *r,
                                const struct ljp_rec_process *p)
 {
+  struct ljp_graph *g = r->g;
+  if (r->pass == PASS_OBJECTS)
+    g->processes += g->processes < 2 && (!g->processes || g->pid != p->pid);
+  else if (r->process && r->begun >= g->number)
+    return;
+  r->process = true;
   g->pid = p->pid;
   /* What is added to a time: wraps around if the clock's zero was later. */
   g->wall_ns = p->anchor_wall_ns ? p->anchor_wall_ns - p->anchor_mono_ns : 0;
@@ -323,12 +274,11 @@ static enum ljp_status graph_item(struct graph_reading *r,
   struct ljp_graph *g = r->g;
   switch (item->what) {
   case LJP_REC_PROCESS:
-    if (r->pass == PASS_OBJECTS)
-      graph_take_process(g, &item->u.process);
+    graph_take_process(r, &item->u.process);
     return LJP_OK;
   case LJP_REC_BUILTIN:
-    return r->pass == PASS_OBJECTS ? graph_take_builtin(g, &item->u.builtin)
-                                   : LJP_OK;
+    return r->pass == PASS_REFS ? graph_take_builtin(g, &item->u.builtin)
+                                : LJP_OK;
   case LJP_REC_HEAP_MOMENT:
     r->moment = item->u.heap_moment.snapshot;
     return LJP_OK;
@@ -340,37 +290,25 @@ static enum ljp_status graph_item(struct graph_reading *r,
       g->ended = true;
     }
     return LJP_OK;
+  case LJP_REC_HEAP_TYPE:
+    return r->inside && r->pass == PASS_OBJECTS
+               ? ljp_graph_ctypes_take(g, &item->u.heap_type)
+               : LJP_OK;
   case LJP_REC_OBJECTS:
     return r->inside && r->pass == PASS_OBJECTS
                ? graph_take_object(g, &item->u.object)
                : LJP_OK;
   case LJP_ITEM_REF:
+    if (r->pass == PASS_OBJECTS && r->inside &&
+        item->u.ref.snapshot == g->head.snapshot)
+      g->ref_count += item->u.ref.key ? 2 : 1;
     if (r->pass == PASS_REFS && item->u.ref.snapshot == g->head.snapshot &&
         graph_advance(g, &r->at,
-                      graph_node(g, &r->targets, r->at, item->u.ref.object)))
-      return graph_take_ref(g, &r->targets, &item->u.ref);
+                      graph_node(g, &r->refs, r->at, item->u.ref.object)))
+      return graph_take_ref(g, &r->refs, &item->u.ref);
     return LJP_OK;
   }
   return LJP_OK;
-}
-
-/* Takes out the references whose targets are not in the snapshot. */
-static void graph_drop_missing(struct ljp_graph *g)
-{
-  uint32_t to = 0;
-  for (uint32_t i = 0, e = 0; i < g->count; i++) {
-    uint32_t end = g->first[i + 1];
-    g->first[i] = to;
-    for (; e < end; e++) {
-      if (!g->target[e])
-        continue;
-      g->target[to] = g->target[e];
-      g->name[to] = g->name[e];
-      g->how[to++] = g->how[e];
-    }
-  }
-  g->first[g->count] = to;
-  g->ref_count = to;
 }
 
 static enum ljp_status graph_run(struct graph_reading *r,
@@ -378,12 +316,8 @@ static enum ljp_status graph_run(struct graph_reading *r,
 {
   const struct ljp_item *item;
   enum ljp_status status = LJP_OK;
-  if (r->pass == PASS_REFS) {
-    status =
-        ljp_heap_addresses_init(&r->targets.nodes, r->g->address, r->g->count);
-    if (!status)
-      status = graph_add_roots(r->g);
-  }
+  if (r->pass == PASS_REFS)
+    status = ljp_graph_refs_begin(&r->refs, r->g);
   while (!status) {
     status = ljp_reader_next(reader, &item);
     if (status || item->what == LJP_ITEM_FINISH)
@@ -391,12 +325,12 @@ static enum ljp_status graph_run(struct graph_reading *r,
     status = graph_item(r, item);
   }
   if (!status && r->pass == PASS_REFS) {
-    graph_find_targets(r->g, &r->targets);
+    ljp_graph_refs_find(&r->refs, r->g);
     graph_advance(r->g, &r->at, r->g->count);
     if (r->g->missing_refs)
-      graph_drop_missing(r->g);
+      ljp_graph_refs_drop_missing(r->g);
   }
-  ljp_heap_addresses_fini(&r->targets.nodes);
+  ljp_heap_addresses_fini(&r->refs.nodes);
   return status;
 }
 
@@ -460,8 +394,13 @@ enum ljp_status ljp_graph_read(struct ljp_graph *g,
   g->address[0] = g->small_bytes[0] = 0;
   g->type[0] = g->flags[0] = 0;
   g->detail[0] = 0;
+  g->first = ljp_pages_items((size_t)g->count + 1, sizeof *g->first);
+  if (!g->first)
+    return LJP_ERR_MEM;
+  status = graph_pass(g, source, PASS_REFS, number);
+  if (!status)
+    status = ljp_graph_ctypes_name(g);
   if (g->wall_ns)
     g->wall_ns += g->time_ns;
-  g->first = ljp_pages_items((size_t)g->count + 1, sizeof *g->first);
-  return g->first ? graph_pass(g, source, PASS_REFS, number) : LJP_ERR_MEM;
+  return status;
 }

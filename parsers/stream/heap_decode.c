@@ -110,7 +110,8 @@ static void decode_object(struct ljp_heap_decoder *d, struct cursor *c,
     if (ljp_heap_has_text(o->type))
       o->text = decode_text(c, LJP_HEAP_TEXT_MAX_BYTES);
   }
-  if (head & LJP_HEAP_EXTRA)
+  o->extra = head & LJP_HEAP_EXTRA;
+  if (o->extra)
     decode_text(c, LJP_BLOCK_MAX_BYTES);
   d->in_refs = head & LJP_HEAP_HAS_REFS;
   d->run_left = 0;

@@ -151,6 +151,11 @@ struct ljp_pairs {
   F(T, time_ns, DEC)                                                           \
   F(U, snapshot, DEC) F(U, vm, DEC) F(U, heap_bytes, DEC)
 
+#define LJP_FIELDS_HEAP_TYPE(F)                                                \
+  F(T, time_ns, DEC)                                                           \
+  F(U, snapshot, DEC)                                                          \
+  F(U, number, DEC) F(U, kind, HEAP_CTYPE) F(U, bytes, DEC) F(U, of, DEC)
+
 /* The flat records: tag, member of the item's union. */
 #define LJP_FLAT_LIST(_)                                                       \
   _(PROCESS, process)                                                          \
@@ -183,7 +188,8 @@ struct ljp_pairs {
   _(END, end)                                                                  \
   _(HEAP, heap)                                                                \
   _(HEAP_END, heap_end)                                                        \
-  _(HEAP_MOMENT, heap_moment)
+  _(HEAP_MOMENT, heap_moment)                                                  \
+  _(HEAP_TYPE, heap_type)
 
 #define LJP_CTYPE_U uint64_t
 #define LJP_CTYPE_U1 uint64_t
@@ -238,6 +244,7 @@ struct ljp_rec_object {
   uint64_t numbers[LJP_HEAP_MAX_NUMBERS];
   struct ljp_str text;
   uint8_t type, flags; /* enum ljp_mem_type, enum ljp_heap_flag. */
+  bool extra;          /* A newer version tells more, which was skipped. */
 };
 
 /* A reference of the object before. key: of a FIELD, else 0. */

@@ -34,6 +34,7 @@ NAMES(, ljp_name_exact, LJP_EXACT_LIST)
 NAMES(, ljp_name_heap_flag, LJP_HEAP_FLAG_LIST)
 NAMES(, ljp_name_heap_root, LJP_HEAP_ROOT_LIST)
 NAMES(static, names_heap_taken, LJP_HEAP_TAKEN_LIST)
+NAMES(static, names_heap_ctype, LJP_HEAP_CTYPE_LIST)
 NAMES(static, names_timer, LJP_TIMER_LIST)
 NAMES(static, names_producer, LJP_PRODUCER_LIST)
 NAMES(static, names_gc_phase, LJP_GC_PHASE_LIST)
@@ -90,6 +91,8 @@ const char *ljp_name_shown(enum ljp_show show, uint64_t number)
     return ljp_name_record(number);
   case LJP_SHOW_HEAP_TAKEN:
     return names_heap_taken(number);
+  case LJP_SHOW_HEAP_CTYPE:
+    return names_heap_ctype(number);
   case LJP_SHOW_PRODUCER:
     return names_producer(number);
   case LJP_SHOW_VMSTATE:

@@ -53,8 +53,8 @@ static enum ljp_status target_open_locked(struct lua_State *L,
   int error = ljp_session_open_scratch(g->session, &target->scratch);
   if (error)
     return ljp_fail(why, LJP_ERR_IO, error,
-                    "no file for the heap beside that of the session: %s",
-                    strerror(error));
+                    "no file for the heap beside that of the session: %s%s",
+                    strerror(error), ljp_errno_advice(error));
   target->session = g->session_number;
   target->vm = r->vm;
   target->number = ljp_session_next_snapshot(g->session);

@@ -32,6 +32,7 @@ static struct {
   _Atomic pid_t owner; /* The process that takes a snapshot; 0: none. */
   _Atomic uint32_t ended;
   _Atomic bool in_session;
+  const int *_Atomic home; /* errno of the thread whose call finishes it. */
 } now;
 
 /* One snapshot. Whoever comes last frees it: the caller that waits, or what
@@ -69,16 +70,19 @@ static bool snapshot_claim(bool in_session)
 
 static void snapshot_unclaim(void)
 {
+  atomic_store(&now.home, NULL);
   atomic_store(&now.owner, 0);
   atomic_fetch_add(&now.ended, 1);
   ljp_futex_wake(&now.ended);
 }
 
+/* A handler of a signal that calls exit() would wait for its own thread. */
 static void snapshot_await(bool any)
 {
   uint64_t end = ljp_clock_ns() + AWAIT_NS;
   uint32_t ended = atomic_load(&now.ended);
   while (atomic_load(&now.owner) == getpid() &&
+         atomic_load(&now.home) != &errno &&
          (any || atomic_load(&now.in_session)) && ljp_clock_ns() < end) {
     ljp_futex_wait(&now.ended, ended, AWAIT_NS / 100);
     ended = atomic_load(&now.ended);
@@ -139,19 +143,22 @@ static void job_appended(void *arg, int error)
 /* Waits for the copy, if there is one. */
 static void job_finish(struct snapshot_job *job)
 {
-  job->status = ljp_snapshot_end(job->snapshot, &job->result, &job->error);
-  if (!job->status && job->in_session) {
-    const struct ljp_session_heap heap = {.fd = job->target.scratch,
+  enum ljp_status status =
+      ljp_snapshot_end(job->snapshot, &job->result, &job->error);
+  if (!status && job->in_session) {
+    const struct ljp_heap_target target = job->target;
+    const struct ljp_session_heap heap = {.fd = target.scratch,
                                           .bytes = job->result.file_bytes,
                                           .done = job_appended,
                                           .ctx = job};
-    job->status = ljp_heap_target_append(&job->target, &heap);
-    if (!job->status)
-      return; /* job_appended() follows. */
-    job->error = ECANCELED;
-    close(job->target.scratch);
+    status = ljp_heap_target_append(&target, &heap);
+    if (!status)
+      return; /* job_appended() follows, or the job is gone by now. */
+    job->error = status == LJP_ERR_MEM ? ENOMEM : ECANCELED;
+    close(target.scratch);
   }
-  if (job->status && job->in_session)
+  job->status = status;
+  if (status && job->in_session)
     ljp_heap_target_missing(&job->target, job_reason(job));
   job_over(job);
 }
@@ -235,8 +242,8 @@ static enum ljp_status snapshot_failed(const char *path, enum ljp_status status,
                     "cannot write the heap into %s: the copy of the "
                     "process was killed by signal %d; try in_place = true",
                     place, result->signal);
-  return ljp_fail(why, status, error, "cannot write the heap into %s: %s",
-                  place, strerror(error));
+  return ljp_fail(why, status, error, "cannot write the heap into %s: %s%s",
+                  place, strerror(error), ljp_errno_advice(error));
 }
 
 /* Takes the snapshot that is claimed. *job: gets it if the call is to wait. */
@@ -282,10 +289,13 @@ static enum ljp_status snapshot_go_on(struct snapshot_call *call,
   *call->result = job->result;
   bool copy = job->result.taken == LJP_HEAP_TAKEN_COPY;
   bool leave = copy && (!o->wait || job->in_session);
-  if (!leave || !snapshot_leave_to_thread(job))
+  if (!leave || !snapshot_leave_to_thread(job)) {
+    if (!job->in_session) /* Else the writer finishes it. */
+      atomic_store(&now.home, &errno);
     job_finish(job);
-  else if (!o->wait)
+  } else if (!o->wait) {
     return LJP_OK;
+  }
   if (!copy && !o->wait && job->in_session)
     return LJP_OK; /* The walk is over; the writer appends it. */
   uint64_t end = ljp_clock_ns() + OWN_AWAIT_NS;
@@ -317,7 +327,8 @@ static enum ljp_status snapshot_take(void *a, const void *b,
   enum ljp_status status = LJP_ERR_MEM;
   if (!job) {
     snapshot_unclaim();
-    return ljp_fail(why, status, ENOMEM, "no memory for a heap snapshot");
+    return ljp_fail(why, status, ENOMEM, "no memory for a heap snapshot%s",
+                    ljp_errno_advice(ENOMEM));
   }
   atomic_store(&job->users, 2);
   job->in_session = !o->path;

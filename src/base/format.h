@@ -83,7 +83,8 @@ struct ljp_block_head {
   _(HEAP, 64, "heap", 0)                                                       \
   _(OBJECTS, 65, "objects", 0)                                                 \
   _(HEAP_END, 66, "heap-end", 0)                                               \
-  _(HEAP_MOMENT, 67, "heap-moment", 1)
+  _(HEAP_MOMENT, 67, "heap-moment", 1)                                         \
+  _(HEAP_TYPE, 68, "heap-type", 0)
 
 /* Tables of records by tag have this size. */
 #define LJP_RECORD_TAGS 80u

@@ -197,6 +197,35 @@ static inline uint32_t ljp_heap_table_slot(uint64_t address)
                     (64 - LJP_HEAP_TABLE_BITS));
 }
 
+/* -- C types --------------------------------------------------------------- */
+
+/* What a C type is; others are not told. */
+#define LJP_HEAP_CTYPE_LIST(_)                                                 \
+  _(BOOL, 1, "bool")                                                           \
+  _(INT, 2, "int")                                                             \
+  _(UINT, 3, "uint")                                                           \
+  _(FLOAT, 4, "float")                                                         \
+  _(VOID, 5, "void")                                                           \
+  _(STRUCT, 6, "struct")                                                       \
+  _(UNION, 7, "union")                                                         \
+  _(ENUM, 8, "enum")                                                           \
+  _(POINTER, 9, "pointer")                                                     \
+  _(REFERENCE, 10, "reference")                                                \
+  _(ARRAY, 11, "array")                                                        \
+  _(ANY_ARRAY, 12, "array of any length")                                      \
+  _(COMPLEX, 13, "complex")                                                    \
+  _(VECTOR, 14, "vector")                                                      \
+  _(FUNCTION, 15, "function")                                                  \
+  _(TYPEDEF, 16, "typedef")                                                    \
+  _(SAME, 17, "same")   /* With qualifiers or another alignment. */            \
+  _(CTYPE, 18, "ctype") /* What ffi.typeof() returns. */
+
+enum ljp_heap_ctype_kind {
+#define LJP_X(name, number, text) LJP_HEAP_CTYPE_##name = number,
+  LJP_HEAP_CTYPE_LIST(LJP_X)
+#undef LJP_X
+};
+
 /* -- How a snapshot was taken --------------------------------------------- */
 
 #define LJP_HEAP_TAKEN_LIST(_)                                                 \

@@ -21,6 +21,12 @@ struct ljp_heap_object {
   size_t text_bytes;
 };
 
+struct ljp_heap_ctype {
+  uint64_t number, bytes; /* bytes: 0 if not known. */
+  uint64_t of;            /* The number of the type of its items or target. */
+  uint8_t kind;           /* enum ljp_heap_ctype_kind */
+};
+
 /* About the VM, and about the whole snapshot. */
 struct ljp_heap_head {
   uint64_t heap_bytes;             /* The VM's own count. */
@@ -41,6 +47,8 @@ struct ljp_heap_out {
   bool (*named)(struct ljp_heap_out *out, unsigned how, const char *name,
                 size_t name_bytes, uint64_t target);
   bool (*object_end)(struct ljp_heap_out *out);
+  /* Between objects. */
+  bool (*ctype)(struct ljp_heap_out *out, const struct ljp_heap_ctype *type);
   uint32_t text_limit; /* Bytes of a string's contents that are wanted. */
 };
 

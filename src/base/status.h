@@ -27,4 +27,8 @@ const char *ljp_status_text(enum ljp_status status);
 /* The words for an errno, never translated. NULL: there is no such error. */
 const char *ljp_errno_text(int error);
 
+/* What a user can do about an error of a file, to be put behind its text. "":
+** nothing that is not said by the text. */
+const char *ljp_errno_advice(int error);
+
 #endif

@@ -75,7 +75,7 @@ static size_t frames_append(struct ljp_writer *w, const uint8_t *data, size_t n)
   size_t at = 0;
   while (n - at >= sizeof head) {
     memcpy(&head, data + at, sizeof head);
-    if (head.tag < LJP_REC_HEAP || head.tag > LJP_REC_HEAP_END ||
+    if (head.tag < LJP_REC_HEAP || head.tag > LJP_REC_HEAP_TYPE ||
         head.len > LJP_RECORD_MAX_BYTES || head.len > n - at - sizeof head)
       break;
     if (w->out.epoch_bytes >= w->options.epoch_bytes)

@@ -263,6 +263,16 @@ static bool heap_named(struct ljp_heap_out *out, unsigned how, const char *name,
   return true;
 }
 
+static bool heap_ctype(struct ljp_heap_out *out,
+                       const struct ljp_heap_ctype *type)
+{
+  struct ljp_heap_writer *h = (struct ljp_heap_writer *)out;
+  const uint64_t fields[] = {h->about.snapshot, type->number, type->kind,
+                             type->bytes, type->of};
+  return heap_put_numbers(h, LJP_REC_HEAP_TYPE, h->begin_ns, fields,
+                          sizeof fields / sizeof *fields);
+}
+
 /* -- A snapshot ------------------------------------------------------------ */
 
 static enum ljp_status heap_new(struct ljp_heap_writer **out,
@@ -276,7 +286,8 @@ static enum ljp_status heap_new(struct ljp_heap_writer **out,
                                  .ref = heap_ref,
                                  .field = heap_field,
                                  .named = heap_named,
-                                 .object_end = heap_object_end};
+                                 .object_end = heap_object_end,
+                                 .ctype = heap_ctype};
   h->w = w;
   h->frames = frames;
   *out = h;

@@ -6,6 +6,9 @@ import json
 import sys
 from collections import Counter, deque
 
+sys.dont_write_bytecode = True
+from json_strict import once  # noqa: E402
+
 PARTS = {'table': ['(array part)', '(hash part)'], 'thread': ['(stack)'],
          'userdata': ['(buffer)']}
 STACK = ('frame', 'local', 'a temporary')
@@ -19,7 +22,7 @@ def check(condition, *what):
 class Export:
     def __init__(self, path):
         with open(path, encoding='utf-8') as f:
-            data = json.load(f)
+            data = json.load(f, object_pairs_hook=once)
         head, meta = data['snapshot'], data['snapshot']['meta']
         self.strings = data['strings']
         nodes, edges = data['nodes'], data['edges']
@@ -149,22 +152,14 @@ class Export:
         return holder
 
 
-# An object has two members "type": that of the record, and its own.
-def object_hook(pairs):
-    out = {}
-    for key, value in pairs:
-        out['of_type' if key in out else key] = value
-    return out
-
-
 def read_dump(path):
     heap, objects, refs = None, [], {}
     with open(path, encoding='utf-8', errors='replace') as f:
         for line in f:
-            d = json.loads(line, object_pairs_hook=object_hook)
+            d = json.loads(line, object_pairs_hook=once)
             if d['type'] == 'heap':
                 heap, objects, refs = d, [], {}
-            elif d['type'] == 'object' and d['of_type'] != '-':
+            elif d['type'] == 'object' and d['object_type'] != '-':
                 objects.append(d)
             elif d['type'] == 'ref':
                 refs.setdefault(d['object'], []).append(d)
@@ -173,12 +168,12 @@ def read_dump(path):
 
 def part_bytes(heap, o):
     slot = heap['slot_bytes']
-    if o['of_type'] == 'table':
+    if o['object_type'] == 'table':
         return [0 if 'inside' in o else o['slots'] * slot,
                 o['nodes'] * heap['node_bytes']]
-    if o['of_type'] == 'thread':
+    if o['object_type'] == 'thread':
         return [o['slots'] * slot]
-    if o['of_type'] == 'userdata':
+    if o['object_type'] == 'userdata':
         return [o['buffer_bytes']]
     return []
 
@@ -196,7 +191,7 @@ def check_objects(x, heap, objects):
               x.id[i] > 2 ** 31, 'the id of', o)
         check(x.bytes[i] == o['bytes'], 'bytes of', o, x.bytes[i])
         wanted = [(name, n) for name, n in
-                  zip(PARTS.get(o['of_type'], []), part_bytes(heap, o)) if n]
+                  zip(PARTS.get(o['object_type'], []), part_bytes(heap, o)) if n]
         got = [to for _, _, to in x.edges[i] if to > len(objects)]
         for (name, n), to in zip(wanted, got):
             check(to == parts and x.type[to] == 'array', 'order of parts')
@@ -204,7 +199,7 @@ def check_objects(x, heap, objects):
             check(not x.edges[to], 'a part refers to something')
             parts += 1
         check(len(wanted) == len(got), 'parts of', o)
-        if o['of_type'] == 'string' and o.get('text'):
+        if o['object_type'] == 'string' and o.get('text'):
             check(x.name[i].startswith(o['text'][:30]) or '�' in x.name[i] or
                   not o['text'].isprintable(), 'contents of', o, x.name[i])
     check(parts == x.count, 'there are other nodes')
@@ -263,7 +258,7 @@ def main():
     ids = check_objects(x, heap, objects)
     garbage = check_refs(x, objects, refs, ids)
     with open(sys.argv[3], encoding='utf-8') as f:
-        check_retained(x, json.load(f), ids, garbage)
+        check_retained(x, json.load(f, object_pairs_hook=once), ids, garbage)
     for i in range(0, len(x.locations), 4):
         node, script, line, column = x.locations[i:i + 4]
         check(x.type[node // 7] in ('closure', 'code') and column == 0 and

@@ -7,6 +7,9 @@ import json
 import re
 import sys
 
+sys.dont_write_bytecode = True
+from json_strict import once  # noqa: E402
+
 
 def check(condition, *what):
     if not condition:
@@ -59,9 +62,9 @@ def main():
     with open(sys.argv[1], encoding='utf-8') as f:
         text = re.search(r'<script type="application/json" id="data">(.*?)'
                          r'</script>', f.read(), re.S).group(1)
-    page = json.loads(text)
+    page = json.loads(text, object_pairs_hook=once)
     with open(sys.argv[2], encoding='utf-8') as f:
-        heap = json.load(f)
+        heap = json.load(f, object_pairs_hook=once)
     views = {v['id']: v for v in page['views']}
     said = []
     for name in 'retained', 'references':

@@ -203,6 +203,7 @@ end
 
 -- A program that does nothing has no collector that could be asked.
 function cases.duration_idle()
+  collectgarbage("stop") -- On a busy machine a cycle could begin even here.
   start { snapshot = true, duration = 0.1 }
   for _ = 1, 40 do
     ffi.C.usleep(500000) -- Few calls: each makes garbage.
@@ -213,6 +214,39 @@ end
 
 function cases.recorded()
   kept = grow(1009)
+end
+
+-- While a session of each kind runs: from a coroutine, a hook and a finalizer, into a
+-- file of its own, and into the session's.
+function cases.kinds()
+  local kinds = {
+    { misc.sysprof, { timer = "posix" } }, { misc.sysprof, { timer = "tick" } },
+    { misc.sysprof, { event = "wall" } }, { memprof, { every = true }, true },
+    { memprof, { sample = 512 }, true }, { memprof, { format = "ljm" } },
+    { misc.profile, { cpu = { timer = "posix" }, memory = { every = true } }, true },
+  }
+  for number, kind in ipairs(kinds) do
+    local profiler, options, records = kind[1], kind[2], kind[3]
+    local taken = 0
+    local function take()
+      snap { path = "kind.ljp", in_place = taken % 2 == 1 }
+      if records then snap { in_place = taken % 2 == 0 } end
+      taken = taken + 1
+    end
+    options.path = ("kind-%d.ljp"):format(number)
+    assert(profiler.start(options))
+    kept = grow(1009)
+    coroutine.wrap(take)()
+    debug.sethook(function() debug.sethook() take() end, "", 1)
+    for _ = 1, 10 do taken = taken + 0 end
+    getmetatable(newproxy(true)).__gc = take
+    collectgarbage()
+    collectgarbage()
+    kept = grow(1009)
+    assert(profiler.stop())
+    assert(taken == 3, taken)
+    print(options.path, records and taken or 0)
+  end
 end
 
 function cases.refusals()

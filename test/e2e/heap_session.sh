@@ -128,5 +128,10 @@ same "killed before: the snapshots" "$whole" "$(grep -c '^  heap-end ' dump.txt 
 run killed_after 137
 "$ljprof" dump killed_after.ljp > dump.txt 2> err.txt || :
 same "killed after: the snapshot" 1 "$(grep -c '^  heap-end ' dump.txt)"
+run kinds
+mv out.txt kinds.txt
+while read -r file snapshots; do
+  holds "$file" "$snapshots" "$snapshots"
+done < kinds.txt
 run refusals
 ok "refusals"

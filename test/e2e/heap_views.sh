@@ -128,10 +128,15 @@ has "coroutines are counted" "485 coroutines on "
 
 snapshot strings "
   Log, Big = {}, ('z'):rep(70001)
-  for i = 1000, 1498 do Log[i - 999] = 'GET /item/' .. i .. ' took ' .. i .. ' ms' end"
+  for i = 1000, 1498 do Log[i - 999] = 'GET /item/' .. i .. ' took ' .. i .. ' ms' end
+  Users, Alone = {}, { other = 'user-7' }
+  for i = 1001, 1307 do Users[i] = 'user-' .. i end"
 heap strings --strings
 grep -q ' 499 .* "GET /item/# took # ms" _G.Log\[\*\]$' out.txt || fail "$(cat out.txt)"
 ok "strings that differ in numbers are one row"
+grep -q ' 308 .* "user-#" _G.Users\[\*\] (and in other ways)$' out.txt ||
+  fail "$(cat out.txt)"
+ok "strings that are not all held in one way"
 grep -q ' 499 _G.Log\[\*\] string$' out.txt || fail "$(cat out.txt)"
 ok "strings are told by who holds them"
 grep -A 1 'largest strings' out.txt | grep -q '_G.Big string "zzz' || fail "$(cat out.txt)"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Each key that a command prints as JSON is in doc/reference/json.md: by its
-# name, or by its stem if it is one of several figures (self_ns: self_*).
-# `dump` is left out: its keys are the fields of RFC 1.
+# name, or by its stem if it is one of several figures (self_ns: self_*). For
+# `dump` this does not hold: its keys are the fields of RFC 1. No object has a key
+# twice.
 . "$(dirname "$0")/lib.sh"
 
 ljprof=$BUILD_DIR/bin/ljprof
@@ -38,10 +39,27 @@ printf '{"samples":1,"self_ns":2,"tree_percent":3,"self_xyzzy":4,"xyz":5}' > x
 same "a key that is not in the reference" "self_xyzzy xyz" \
   "$(unknown x | tr '\n' ' ' | sed 's/ $//')"
 
-told() { # WHAT COMMAND...: prints JSON, whose keys are all in the reference
+python=$(command -v python3 || :)
+[ -n "$python" ] || echo "skipped: there is no python3 to parse JSON"
+
+strict() { # FILE: fails unless this is JSON without a key twice in an object
+  [ -z "$python" ] || "$python" "$SOURCE_DIR/test/e2e/json_strict.py" "$1"
+}
+printf '{"a":1,"b":{"c":1,"a":2}}\n{"a":[{"b":1,"c":2,"b":3}]}\n' > x
+if [ -n "$python" ]; then
+  refuses "a key twice in an object" 1 "x: line 2: keys that are there twice: b" \
+    strict x
+fi
+
+prints() { # WHAT COMMAND...: prints JSON to keys.json
   what=$1
   shift
   "$@" > keys.json 2> err || [ -s keys.json ] || fail "$what: $(cat err)"
+  strict keys.json 2> err || fail "$what: $(cat err)"
+}
+
+told() { # WHAT COMMAND...: prints JSON, whose keys are all in the reference
+  prints "$@"
   same "$what: keys that are not in the reference" "" "$(unknown keys.json)"
 }
 for file in every-record killed rotated vm-closed; do
@@ -64,3 +82,10 @@ for option in '' --path=. --retained-by=. --dominators --coroutines --strings \
   # shellcheck disable=SC2086 # No option is no word.
   told "heap $option" "$ljprof" heap --json $option "$data/heap.ljp"
 done
+
+for file in "$data"/*.ljp*; do
+  prints "dump ${file##*/}" "$ljprof" dump --json "$file"
+done
+prints "the export of a heap snapshot" \
+  "$ljprof" export --to heapsnapshot -o - "$data/heap.ljp"
+ok "no object has a key twice"

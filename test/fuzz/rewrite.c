@@ -6,24 +6,37 @@
 
 #include "parsers/stream/reader.h"
 #include "test/support/fuzz_stream.h"
+#include "tools/rewrite/objects_out.h"
 #include "tools/rewrite/renumber.h"
 #include "tools/rewrite/stream_out.h"
 
 static struct ljp_reader first, second;
 
-/* Items of heap snapshots, and findings about the stream. */
+/* Findings about the stream. */
 static bool is_left_out(unsigned what)
 {
-  return what >= LJP_REC_HEAP && what != LJP_REC_HEAP_MOMENT;
+  return what >= LJP_ITEM_BLOCK && what != LJP_ITEM_REF;
 }
 
-/* The next item that comes from a record and is rewritten, which heap snapshots
-** are not; NULL: there is none. */
+static bool is_of_heap(unsigned what)
+{
+  return what == LJP_REC_OBJECTS || what == LJP_ITEM_REF;
+}
+
+/* Names an object again, whose references follow. */
+static bool is_repeated(const struct ljp_item *item)
+{
+  return item->what == LJP_REC_OBJECTS &&
+         item->u.object.type == LJP_MEM_TYPE_NONE;
+}
+
+/* The next item that comes from a record and is rewritten; NULL: there is
+** none. */
 static const struct ljp_item *next(struct ljp_reader *reader)
 {
   const struct ljp_item *event;
   while (!ljp_reader_next(reader, &event) && event->what != LJP_ITEM_FINISH)
-    if (!is_left_out(event->what))
+    if (!is_left_out(event->what) && !is_repeated(event))
       return event;
   return NULL;
 }
@@ -37,8 +50,8 @@ static bool is_many(unsigned what)
 /* Rewrites a stream. Returns false if epochs go back, which no writer does.
 ** Then the two streams cannot be compared: a block without usable records is
 ** not written, but it decides which node ids of later blocks are valid. */
-static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
-                    struct ljp_renumber *map)
+static bool rewrite(struct ljp_stream_out *out, struct ljp_objects_out *objects,
+                    struct ljp_reader *reader, struct ljp_renumber *map)
 {
   const struct ljp_item *event;
   uint32_t epoch = 0;
@@ -48,17 +61,24 @@ static bool rewrite(struct ljp_stream_out *out, struct ljp_reader *reader,
     if (event->what == LJP_ITEM_BLOCK) {
       ascending = ascending && event->block->head.epoch >= epoch;
       epoch = event->block->head.epoch;
+      ljp_objects_flush(objects);
       ljp_out_block_end(out);
       ljp_out_block(out, &event->block->head);
     }
     if (is_left_out(event->what))
       continue;
     ljp_renumber_item(map, event, &moved);
+    if (is_of_heap(event->what)) {
+      ljp_objects_put(objects, &moved);
+      continue;
+    }
+    ljp_objects_flush(objects);
     if (is_many(event->what))
       ljp_out_event(out, &moved);
     else
       ljp_out_record(out, event->what, &moved.u);
   }
+  ljp_objects_flush(objects);
   ljp_out_block_end(out);
   return ascending;
 }
@@ -85,12 +105,35 @@ static void same_pairs(const char *a, const char *b)
     abort();
 }
 
+static void same_object(const struct ljp_rec_object *a,
+                        const struct ljp_rec_object *b)
+{
+  same_string((const char *)&a->text, (const char *)&b->text);
+  if (a->snapshot != b->snapshot || a->address != b->address ||
+      a->bytes != b->bytes || a->type != b->type || a->flags != b->flags ||
+      memcmp(a->numbers, b->numbers, sizeof a->numbers) != 0)
+    abort();
+}
+
+static void same_ref(const struct ljp_rec_ref *a, const struct ljp_rec_ref *b)
+{
+  same_string((const char *)&a->name, (const char *)&b->name);
+  if (a->snapshot != b->snapshot || a->object != b->object ||
+      a->number != b->number || a->key != b->key || a->target != b->target ||
+      a->how != b->how || a->flags != b->flags)
+    abort();
+}
+
 static void same(const struct ljp_item *a, const struct ljp_item *b)
 {
   unsigned count;
   if (a->what != b->what || a->time_ns != b->time_ns)
     abort();
-  if (a->what == LJP_REC_SAMPLES) {
+  if (a->what == LJP_REC_OBJECTS) {
+    same_object(&a->u.object, &b->u.object);
+  } else if (a->what == LJP_ITEM_REF) {
+    same_ref(&a->u.ref, &b->u.ref);
+  } else if (a->what == LJP_REC_SAMPLES) {
     if (memcmp(&a->u.sample, &b->u.sample, sizeof a->u.sample) != 0)
       abort();
   } else if (a->what == LJP_REC_MEM) {
@@ -120,6 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   static uint8_t *bytes;
   enum { ROOM = 1 << 24 };
   struct ljp_stream_out out;
+  struct ljp_objects_out *objects = ljp_objects_out_new(&out);
   struct ljp_renumber map = {0};
   if (fd < 0) {
     fd = memfd_create("rewritten", MFD_CLOEXEC);
@@ -127,11 +171,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
       abort();
   }
   for (int session = 0; session < 2; session++) {
-    if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 ||
+    if (!objects || ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0 ||
         !ljp_out_begin(&out, fd) || ljp_reader_memory(&first, data, size))
       abort();
     /* Missing blocks leave no gap here, because the blocks are renumbered. */
-    bool comparable = rewrite(&out, &first, &map);
+    bool comparable = rewrite(&out, objects, &first, &map);
     ljp_reader_fini(&first);
     ljp_out_end(&out);
     ssize_t n = pread(fd, bytes, ROOM, 0);
@@ -154,5 +198,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     ljp_renumber_session(&map, UINT64_C(1) << 40);
   }
+  ljp_objects_out_free(objects);
   return 0;
 }

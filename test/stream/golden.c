@@ -360,6 +360,11 @@ static void heap_snapshot(const char *dir)
   round_once(&g);
   check(ljp_heap_writer_new(&h, g.w), "heap");
   struct ljp_heap_out *out = ljp_heap_writer_begin(h, &about, &head, now);
+  for (unsigned i = 1; i <= LJP_HEAP_CTYPE_CTYPE; i++) {
+    const struct ljp_heap_ctype type = {
+        .number = i, .kind = (uint8_t)i, .bytes = 24 * i, .of = i / 2};
+    out->ctype(out, &type);
+  }
   for (unsigned i = 0; i < 50; i++) {
     const struct ljp_heap_object object = {
         .address = first + i * 40,

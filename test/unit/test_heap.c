@@ -123,6 +123,24 @@ static void put_object(struct ljp_heap_out *out, uint32_t i, uint32_t refs)
   assert_true(out->object_end(out));
 }
 
+static void note_ctype(uint64_t number, unsigned kind, uint64_t bytes,
+                       uint64_t of)
+{
+  note("ctype %lu %u %lu %lu\n", (long)number, kind, (long)bytes, (long)of);
+}
+
+static void put_ctypes(struct ljp_heap_out *out)
+{
+  for (uint32_t i = 1; i < 67; i++) {
+    const struct ljp_heap_ctype type = {.number = i * 3,
+                                        .kind = (uint8_t)(1 + i % 18),
+                                        .bytes = UINT64_C(1) << next(40),
+                                        .of = next(200)};
+    assert_true(out->ctype(out, &type));
+    note_ctype(type.number, type.kind, type.bytes, type.of);
+  }
+}
+
 /* Writes a stream with one snapshot into `file`, and its log. */
 static struct ljp_heap_sums put_snapshot(uint32_t seed)
 {
@@ -142,6 +160,7 @@ static struct ljp_heap_sums put_snapshot(uint32_t seed)
   assert_int_equal(ljp_writer_start(w, 1000), 0);
   assert_int_equal(ljp_heap_writer_new(&h, w), 0);
   struct ljp_heap_out *out = ljp_heap_writer_begin(h, &about, &head, 2000);
+  put_ctypes(out);
   for (uint32_t i = 0; i < OBJECTS; i++)
     put_object(out, i, i == 500 ? LONG_LIST : next(4) ? next(9) : 0);
   assert_int_equal(ljp_heap_writer_end(h, 3000, &sums), 0);
@@ -198,6 +217,9 @@ static void read_back(const uint8_t *data, size_t len)
       got_object(&item->u.object);
     else if (item->what == LJP_ITEM_REF)
       got_ref(&item->u.ref);
+    else if (item->what == LJP_REC_HEAP_TYPE)
+      note_ctype(item->u.heap_type.number, (unsigned)item->u.heap_type.kind,
+                 item->u.heap_type.bytes, item->u.heap_type.of);
     else if (item->what == LJP_REC_HEAP)
       got.heap = item->u.heap;
     else if (item->what == LJP_REC_HEAP_END)
@@ -294,7 +316,7 @@ static void a_record_that_ends_in_references_is_malformed(void **unused)
 static void the_lists_are_in_the_rfc(void **unused)
 {
   (void)unused;
-  char row[400];
+  char row[600];
   static char rfc[1 << 16];
   FILE *f = fopen(LJP_SOURCE_DIR "/doc/rfc/0007-heap-snapshots.md", "rb");
   assert_non_null(f);
@@ -322,6 +344,7 @@ static void the_lists_are_in_the_rfc(void **unused)
   MUST_HAVE;
   LIST(LJP_HEAP_ROOT_LIST, "HEAP_ROOT")
   LIST(LJP_HEAP_TAKEN_LIST, "HEAP_TAKEN")
+  LIST(LJP_HEAP_CTYPE_LIST, "HEAP_CTYPE")
 #undef LIST
 #undef ADD
 #undef MUST_HAVE

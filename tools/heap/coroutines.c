@@ -16,9 +16,7 @@ enum { FRAMES_SHOWN = 20, YIELDED = 1 /* LUA_YIELD */ };
 struct coroutine_group {
   struct ljp_heap_group sums;
   uint32_t example;
-  uint32_t way;  /* Of most of them. */
-  uint32_t lead; /* Of that way over the others. */
-  bool mixed;    /* They have several ways. */
+  struct ljp_heap_vote vote;
 };
 
 struct coroutine_groups {
@@ -84,8 +82,7 @@ static struct coroutine_group *coroutine_find(struct coroutine_groups *groups,
                          sizeof *groups->list))
     return NULL;
   if (id == groups->count)
-    groups->list[groups->count++] =
-        (struct coroutine_group){.example = node, .way = UINT32_MAX};
+    groups->list[groups->count++] = (struct coroutine_group){.example = node};
   groups->of[node] = id;
   return &groups->list[id];
 }
@@ -110,13 +107,7 @@ static enum ljp_status coroutine_collect(struct coroutine_groups *groups,
     uint32_t way = ljp_heap_way(ways, i);
     if (!group || way == UINT32_MAX)
       return LJP_ERR_MEM;
-    if (!group->lead)
-      group->way = way;
-    group->mixed |= group->way != way;
-    if (group->way == way)
-      group->lead++;
-    else
-      group->lead--;
+    ljp_heap_vote_add(&group->vote, way);
   }
   return LJP_OK;
 }
@@ -179,17 +170,14 @@ static void coroutine_show(const struct ljp_heap_view *v,
   for (uint32_t i = 0; i < groups->count && i < v->top; i++) {
     const struct coroutine_group *group = &groups->list[i];
     struct ljp_heap_text path = {.len = 0};
-    if (group->sums.objects == 1)
-      ljp_heap_path(g, group->example, &path);
-    else
-      ljp_heap_way_text(ways, group->way, &path);
+    ljp_heap_vote_text(ways, &group->vote,
+                       group->sums.objects == 1 ? group->example : 0, !s->json,
+                       &path);
     ljp_heap_row(s);
     ljp_heap_show_address(s, g->address[group->example]);
     ljp_heap_cell_bytes(s, "retained", group->sums.retained);
     ljp_heap_cell_count(s, "objects", group->sums.objects);
     ljp_heap_cell_word(s, "status", coroutine_status(g, group->example));
-    if (group->mixed && !s->json)
-      ljp_heap_format(&path, " (and in other ways)");
     ljp_heap_cell_text(s, "path", &path);
     coroutine_show_stack(g, group->example, s);
     ljp_heap_row_end(s);

@@ -138,6 +138,10 @@ void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
     ljp_heap_bytes(t, ljp_graph_string(g, node), STRING_SHOWN);
     ljp_heap_format(t, "\"");
     break;
+  case LJP_MEM_TYPE_CDATA:
+    ljp_heap_format(t, "cdata ");
+    ljp_heap_describe_ctype(g, g->detail[node], t);
+    break;
   case LJP_MEM_TYPE_PROTO:
     ljp_heap_format(t, "prototype ");
     describe_chunk(g, node, t);

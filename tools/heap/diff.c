@@ -272,6 +272,7 @@ struct diff_sides {
   struct ljp_heap_kinds kinds[LJP_HEAP_SIDES];
   struct ljp_heap_ways ways[LJP_HEAP_SIDES];
   struct ljp_heap_growth by_way, by_kind;
+  uint32_t named[LJP_HEAP_SIDES]; /* Later kinds are told without paths. */
 };
 
 static bool diff_add_kinds(struct diff_sides *sides, const struct ljp_graph *g,
@@ -285,9 +286,11 @@ static bool diff_add_kinds(struct diff_sides *sides, const struct ljp_graph *g,
       sums->objects++;
       sums->own += ljp_graph_own(g, i);
     }
+  uint32_t paths = LJP_HEAP_KIND_PATHS;
   for (uint32_t k = 0; ok && k < kinds->count; k++) {
     struct ljp_heap_text name = {.len = 0};
-    ljp_heap_kind_text(g, &kinds->list[k], &name);
+    sides->named[side] += paths > 0;
+    ljp_heap_kind_name(g, &kinds->list[k], &paths, &name);
     ok = ljp_heap_growth_add(&sides->by_kind, &name, side, k,
                              kinds->list[k].sums.objects,
                              kinds->list[k].sums.own);
@@ -322,6 +325,16 @@ static bool diff_add_ways(struct diff_sides *sides, const struct ljp_graph *g,
   return ok;
 }
 
+/* As it was named when it was counted. */
+static void diff_kind_text(const struct diff *d, const struct diff_sides *sides,
+                           const struct ljp_heap_growth_row *row,
+                           struct ljp_heap_text *name)
+{
+  uint32_t paths = row->example < sides->named[row->side] ? 1 : 0;
+  ljp_heap_kind_name(&d->v[row->side]->graph,
+                     &sides->kinds[row->side].list[row->example], &paths, name);
+}
+
 static void diff_show_growth(const struct diff *d, struct diff_sides *sides,
                              bool ways)
 {
@@ -344,8 +357,7 @@ static void diff_show_growth(const struct diff *d, struct diff_sides *sides,
     if (ways)
       ljp_heap_way_text(&sides->ways[row->side], row->example, &name);
     else
-      ljp_heap_kind_text(&d->v[row->side]->graph,
-                         &sides->kinds[row->side].list[row->example], &name);
+      diff_kind_text(d, sides, row, &name);
     ljp_heap_row(d->s);
     ljp_heap_cell_change(d->s, "change_bytes", bytes);
     ljp_heap_cell_count_change(d->s, "change_objects", objects);

@@ -41,11 +41,15 @@ static enum ljp_status find_by_regex(const struct ljp_graph *g,
     free(matches);
     return LJP_ERR_MEM;
   }
+  uint32_t paths = LJP_HEAP_KIND_PATHS;
   for (uint32_t i = 0; i < kinds->count; i++) {
     struct ljp_heap_text text = {.len = 0};
-    ljp_heap_kind_text(g, &kinds->list[i], &text);
+    ljp_heap_kind_name(g, &kinds->list[i], &paths, &text);
     matches[i] = find_matches(regex, ljp_str(text.data, text.len));
   }
+  if (!paths)
+    ljp_command_note("heap", "many metatables are far from the roots: not all "
+                             "tables were looked for by the path to theirs");
   for (uint32_t i = 1; i < g->count; i++) {
     struct ljp_str s = ljp_graph_string(g, i);
     if (s.len && find_matches(regex, s)) {

@@ -31,6 +31,10 @@ void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
 void ljp_heap_describe_function(const struct ljp_graph *g, uint32_t node,
                                 struct ljp_heap_text *t);
 
+/* "struct point *", "int32_t[100]" of the number of a C type. */
+void ljp_heap_describe_ctype(const struct ljp_graph *g, uint32_t number,
+                             struct ljp_heap_text *t);
+
 /* The target of the first reference of a kind; 0: there is none. */
 uint32_t ljp_heap_follow(const struct ljp_graph *g, uint32_t node,
                          enum ljp_heap_how how);

@@ -13,7 +13,8 @@
 
 enum {
   SHAPE_KEYS = 16, /* A table with more is a map. */
-  MAX_KINDS = 1 << 20
+  MAX_KINDS = LJP_HEAP_KIND_PATHS,
+  PATH_STEPS = 64 /* A path that is longer counts for several. */
 };
 
 /* What the key of a kind is made of, besides the type. */
@@ -180,6 +181,14 @@ void ljp_heap_kinds_fini(struct ljp_heap_kinds *kinds)
 
 /* -- Text ------------------------------------------------------------------ */
 
+static uint32_t kinds_path_cost(const struct ljp_graph *g, uint32_t node)
+{
+  uint32_t steps = 0;
+  for (uint32_t at = node; at && ljp_graph_is_held(g, node); at = g->holder[at])
+    steps++;
+  return 1 + steps / PATH_STEPS;
+}
+
 /* The metatable's __name, if it has one. */
 static void kinds_metatable(const struct ljp_graph *g, uint32_t metatable,
                             uint32_t *paths, struct ljp_heap_text *t)
@@ -200,8 +209,9 @@ static void kinds_metatable(const struct ljp_graph *g, uint32_t metatable,
   ljp_heap_format(t, *paths ? "table with the metatable "
                             : "table with a metatable");
   if (*paths) {
+    uint32_t cost = kinds_path_cost(g, metatable);
     ljp_heap_path(g, metatable, t);
-    (*paths)--;
+    *paths -= cost < *paths ? cost : *paths;
   }
 }
 
@@ -246,7 +256,8 @@ void ljp_heap_kind_name(const struct ljp_graph *g,
     }
     break;
   case LJP_MEM_TYPE_CDATA:
-    ljp_heap_format(t, "cdata of C type %" PRIu32, g->detail[node]);
+    ljp_heap_format(t, "cdata ");
+    ljp_heap_describe_ctype(g, g->detail[node], t);
     break;
   default:
     ljp_heap_format(t, "%s", type ? type : "object of an unknown type");

@@ -35,7 +35,10 @@ void ljp_heap_kind_text(const struct ljp_graph *g,
                         struct ljp_heap_text *t);
 
 /* The same for many kinds. A metatable without a name is told by its path, which
-** may be as long as the heap has objects: only for the first *paths of them. */
+** may be as long as the heap has objects: only for the first *paths of them, or
+** fewer if they are long. With LJP_HEAP_KIND_PATHS at first, only long ones are
+** left out. */
+enum { LJP_HEAP_KIND_PATHS = 1 << 20 };
 void ljp_heap_kind_name(const struct ljp_graph *g,
                         const struct ljp_heap_kind *kind, uint32_t *paths,
                         struct ljp_heap_text *t);

@@ -56,7 +56,12 @@ void ljp_heap_show_totals(const struct ljp_heap_view *v,
   struct ljp_heap_text all = {.len = 0}, garbage = {.len = 0};
   ljp_heap_amount(&all, t->all_bytes);
   ljp_heap_amount(&garbage, t->garbage_bytes);
-  if (g->snapshots > 1)
+  if (g->snapshots > 1 && g->processes > 1)
+    ljp_heap_show_line(s,
+                       "Snapshot %" PRIu32 " of %" PRIu32 ", VM %" PRIu64
+                       ", process %" PRIu64,
+                       g->number, g->snapshots, g->head.vm, g->pid);
+  else if (g->snapshots > 1)
     ljp_heap_show_line(s, "Snapshot %" PRIu32 " of %" PRIu32 ", VM %" PRIu64,
                        g->number, g->snapshots, g->head.vm);
   ljp_heap_show_line(
@@ -66,6 +71,7 @@ void ljp_heap_show_totals(const struct ljp_heap_view *v,
   ljp_heap_show_number(s, "snapshot", g->number);
   ljp_heap_show_number(s, "snapshots", g->snapshots);
   ljp_heap_show_number(s, "vm", g->head.vm);
+  ljp_heap_show_number(s, "pid", g->pid);
   ljp_heap_show_number(s, "objects", t->all_objects);
   ljp_heap_show_number(s, "bytes", t->all_bytes);
   ljp_heap_show_number(s, "heap_bytes", g->head.heap_bytes);

@@ -19,8 +19,7 @@ struct strings_group {
   uint64_t objects, own, key;
   uint32_t example;
   uint32_t prefix; /* Bytes with which all of them begin. */
-  uint32_t way, lead;
-  bool mixed;
+  struct ljp_heap_vote vote;
 };
 
 struct strings_groups {
@@ -55,8 +54,8 @@ static struct strings_group *strings_find(struct strings_groups *groups,
                          sizeof *groups->list))
     return NULL;
   if (id == groups->count)
-    groups->list[groups->count++] = (struct strings_group){
-        .key = key, .example = node, .prefix = s.len, .way = UINT32_MAX};
+    groups->list[groups->count++] =
+        (struct strings_group){.key = key, .example = node, .prefix = s.len};
   return &groups->list[id];
 }
 
@@ -77,13 +76,7 @@ static bool strings_add(struct strings_groups *groups,
   group->prefix = same;
   group->objects++;
   group->own += ljp_graph_own(g, node);
-  if (!group->lead)
-    group->way = way;
-  group->mixed |= group->way != way;
-  if (group->way == way)
-    group->lead++;
-  else
-    group->lead--;
+  ljp_heap_vote_add(&group->vote, way);
   return true;
 }
 
@@ -134,10 +127,9 @@ static void strings_show_patterns(const struct ljp_heap_view *v,
     const struct strings_group *group = &groups->list[i];
     struct ljp_heap_text what = {.len = 0}, path = {.len = 0};
     strings_text(g, group, &what);
-    if (group->objects == 1)
-      ljp_heap_path(g, group->example, &path);
-    else
-      ljp_heap_way_text(ways, group->way, &path);
+    ljp_heap_vote_text(ways, &group->vote,
+                       group->objects == 1 ? group->example : 0, !s->json,
+                       &path);
     ljp_heap_row(s);
     ljp_heap_show_address(s, g->address[group->example]);
     ljp_heap_cell_bytes(s, "own", group->own);

@@ -242,6 +242,9 @@ static uint32_t ways_add(struct ljp_heap_ways *w, uint32_t up, uint32_t node)
     return UINT32_MAX;
   w->list[w->count] = (struct ljp_heap_way){
       .key = key, .parent = up, .example = node, .merged = merged};
+  struct ljp_heap_way *new = &w->list[w->count];
+  new->steps = w->list[up].steps + 1;
+  new->front = new->steps <= STEPS / 2 ? w->count : w->list[up].front;
   ljp_index_put(&w->index, slot, hash, w->count);
   return ljp_index_reserve(&w->index) ? w->count++ : UINT32_MAX;
 }
@@ -300,13 +303,12 @@ void ljp_heap_way_step_text(const struct ljp_heap_ways *w, uint32_t way,
 void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
                        struct ljp_heap_text *t)
 {
-  uint32_t steps[STEPS] = {0}, count = 0, all = 0;
-  for (uint32_t at = way; at; at = w->list[at].parent)
-    all++;
-  uint32_t number = all;
-  for (uint32_t at = way; at; at = w->list[at].parent, number--)
-    if (number <= STEPS / 2 || all - number < STEPS / 2)
-      steps[count++] = at;
+  uint32_t steps[STEPS] = {0}, count = 0, all = w->list[way].steps;
+  for (uint32_t at = way; at; at = w->list[at].parent) {
+    if (count == STEPS / 2 && w->list[at].steps > STEPS / 2)
+      at = w->list[at].front;
+    steps[count++] = at;
+  }
   bool cut = count < all;
   for (uint32_t at = 0; count; at = steps[count]) {
     uint32_t at_way = steps[--count];
@@ -321,4 +323,16 @@ void ljp_heap_way_text(const struct ljp_heap_ways *w, uint32_t way,
     t->data[--t->len] = '\0';
   if (!t->len)
     ljp_heap_format(t, "the VM itself");
+}
+
+void ljp_heap_vote_text(const struct ljp_heap_ways *w,
+                        const struct ljp_heap_vote *vote, uint32_t alone,
+                        bool also_others, struct ljp_heap_text *t)
+{
+  if (alone)
+    ljp_heap_path(w->g, alone, t);
+  else
+    ljp_heap_way_text(w, vote->way, t);
+  if (vote->mixed && also_others)
+    ljp_heap_format(t, " (and in other ways)");
 }

@@ -14,8 +14,10 @@ struct ljp_heap_way {
   uint64_t key;     /* Of its last step. */
   uint32_t parent;  /* The way without its last step; 0: none. */
   uint32_t example; /* A node at its end. */
-  bool merged;      /* The last step stands for several. */
-  bool again;       /* Steps like the last one follow. */
+  uint32_t steps;
+  uint32_t front; /* Its first steps, as many as views show. */
+  bool merged;    /* The last step stands for several. */
+  bool again;     /* Steps like the last one follow. */
 };
 
 struct ljp_heap_ways {
@@ -45,6 +47,30 @@ void ljp_heap_way_text(const struct ljp_heap_ways *ways, uint32_t way,
 /* Only its last step: "[*]", ".name". */
 void ljp_heap_way_step_text(const struct ljp_heap_ways *ways, uint32_t way,
                             struct ljp_heap_text *t);
+
+/* The way by which most objects of a group are held, found by a vote in one pass:
+** if more than half of them have the same way, that one wins. */
+struct ljp_heap_vote {
+  uint32_t way, lead; /* Of that way over the others. */
+  bool mixed;         /* They have several ways. */
+};
+
+static inline void ljp_heap_vote_add(struct ljp_heap_vote *vote, uint32_t way)
+{
+  if (!vote->lead)
+    vote->way = way;
+  vote->mixed |= vote->way != way;
+  if (vote->way == way)
+    vote->lead++;
+  else
+    vote->lead--;
+}
+
+/* The path of an object that is alone, else the way that has won. also_others:
+** tells that there are others. */
+void ljp_heap_vote_text(const struct ljp_heap_ways *ways,
+                        const struct ljp_heap_vote *vote, uint32_t alone,
+                        bool also_others, struct ljp_heap_text *t);
 
 /* "user:#" of "user:17": runs of digits, long hexadecimal numbers and
 ** tokens become #.

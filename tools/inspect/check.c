@@ -10,6 +10,7 @@
 #include "parsers/stream/growth.h"
 #include "parsers/stream/names.h"
 #include "parsers/stream/reader.h"
+#include "tools/inspect/check_heap.h"
 #include "tools/inspect/tarantool.h"
 #include "tools/shared/command.h"
 #include "tools/shared/show.h"
@@ -21,9 +22,10 @@ static const char help[] =
     "events that were lost before they reached the file and why, the CPU time "
     "that the\n"
     "process used and how much of it was not sampled and why, each gap, each\n"
-    "malformed record, each warning that the session wrote, and whether the "
-    "file was\n"
-    "closed.\n"
+    "malformed record, each heap snapshot that is incomplete, each warning "
+    "that "
+    "the\n"
+    "session wrote, and whether the file was closed.\n"
     "\n"
     "  --json   write one JSON object\n"
     "  --help   show this help\n"
@@ -324,6 +326,7 @@ static enum ljp_status check_run(struct ljp_reader *reader,
                                  struct ljp_balance *balance,
                                  struct ljp_growth *growth, bool *whole)
 {
+  struct ljp_snapshots snapshots = {.missing = ljp_check_snapshot, .ctx = show};
   const struct ljp_item *item;
   enum ljp_status status;
   if (show->json) {
@@ -333,10 +336,14 @@ static enum ljp_status check_run(struct ljp_reader *reader,
   while (!(status = ljp_reader_next(reader, &item)) &&
          item->what != LJP_ITEM_FINISH && !show->out->error &&
          !(status = ljp_balance_take(balance, &reader->model, item, 0)) &&
-         !(status = ljp_growth_take(growth, item)))
+         !(status = ljp_growth_take(growth, item))) {
+    ljp_snapshots_take(&snapshots, item);
     if (item->what == LJP_ITEM_GAP || item->what == LJP_ITEM_BAD ||
         item->what == LJP_REC_NOTE)
       check_finding(show, item);
+  }
+  if (!status)
+    ljp_snapshots_take(&snapshots, item);
   if (show->json)
     ljp_show_list_end(show);
   if (!status)
@@ -351,11 +358,13 @@ static enum ljp_status check_run(struct ljp_reader *reader,
     return status;
   }
   const struct ljp_finish *f = &reader->finish;
-  *whole = f->clean && !f->gaps && !f->bad_records && !f->status;
+  *whole = f->clean && !f->gaps && !f->bad_records && !f->status &&
+           !snapshots.incomplete;
   check_counts(show, &reader->tally);
   check_losses(show, &reader->tally);
   check_balance(show, balance);
   check_memory(show, growth);
+  ljp_check_snapshots(show, &snapshots);
   check_summary(show, f, *whole);
   if (show->json)
     ljp_show_end(show);

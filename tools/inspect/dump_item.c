@@ -156,6 +156,13 @@ static void dump_sample(struct ljp_shower *show,
   dump_stack(show, &reader->model, s->stack);
 }
 
+/* In JSON "type" is the kind of the record. */
+static void dump_object_type(struct ljp_shower *show, unsigned type)
+{
+  ljp_show_listed(show, show->json ? "object_type" : "type",
+                  ljp_name_mem_type(type), type);
+}
+
 static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
                      const struct ljp_item *item)
 {
@@ -169,7 +176,7 @@ static void dump_mem(struct ljp_shower *show, const struct ljp_reader *reader,
     ljp_show_address(show, "old_address", m->old_address);
     ljp_show_number(show, "old_size", m->old_size);
   }
-  ljp_show_listed(show, "type", ljp_name_mem_type(m->type), m->type);
+  dump_object_type(show, m->type);
   for (unsigned bit = LJP_MEM_SWEPT; bit <= LJP_MEM_MOVED; bit *= 2)
     if (m->flags & bit)
       ljp_show_bool(show, ljp_name_mem_flag(bit), true);
@@ -185,7 +192,7 @@ static void dump_object(struct ljp_shower *show, const struct ljp_item *item)
   const char *name;
   ljp_show_number(show, "snapshot", o->snapshot);
   ljp_show_address(show, "address", o->address);
-  ljp_show_listed(show, "type", ljp_name_mem_type(o->type), o->type);
+  dump_object_type(show, o->type);
   for (unsigned bit = LJP_HEAP_DEAD; bit <= LJP_HEAP_RUNNING; bit *= 2)
     if (o->flags & bit)
       ljp_show_bool(show, ljp_name_heap_flag(bit), true);

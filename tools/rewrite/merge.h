@@ -7,6 +7,7 @@
 #define LJP_TOOLS_MERGE_H
 
 #include "parsers/stream/reader.h"
+#include "tools/rewrite/objects_out.h"
 #include "tools/rewrite/renumber.h"
 #include "tools/rewrite/stream_out.h"
 
@@ -23,7 +24,7 @@ struct ljp_merge_input {
 /* What a rewritten input had that the output does not have. */
 struct ljp_merge_left_out {
   uint64_t gaps, gap_bytes, bad, unknown;
-  uint64_t snapshots;
+  uint64_t extras; /* Objects with fields of newer versions. */
 };
 
 struct ljp_merge {
@@ -39,6 +40,7 @@ struct ljp_merge {
 
   /* The rest is for several sessions only. */
   struct ljp_renumber map;
+  struct ljp_objects_out *objects;
   uint64_t stream; /* Stream id of the output. */
   /* By tag: of the sessions already written, and of this session before its
   ** first input. */

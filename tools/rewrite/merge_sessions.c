@@ -18,6 +18,7 @@ static void sessions_begin_block(struct ljp_merge *m,
                                  const struct ljp_block_head *from)
 {
   struct ljp_block_head head = *from;
+  ljp_objects_flush(m->objects);
   ljp_out_block_end(&m->out);
   uint64_t seq = head.seq + m->more_seq;
   if (m->begun && seq > m->last_seq + 1)
@@ -69,6 +70,12 @@ static void sessions_put_item(struct ljp_merge *m, const struct ljp_item *item)
   ljp_renumber_item(&m->map, item, &moved);
   if (moved.time_ns > m->time)
     m->time = moved.time_ns;
+  if (item->what == LJP_REC_OBJECTS || item->what == LJP_ITEM_REF) {
+    m->left_out.extras += item->what == LJP_REC_OBJECTS && item->u.object.extra;
+    ljp_objects_put(m->objects, &moved);
+    return;
+  }
+  ljp_objects_flush(m->objects);
   switch (item->what) {
   case LJP_REC_END:
   case LJP_REC_SEGMENT_END:
@@ -98,6 +105,7 @@ static void sessions_put_item(struct ljp_merge *m, const struct ljp_item *item)
 static void sessions_begin_own_block(struct ljp_merge *m)
 {
   struct ljp_block_head head = m->out.head;
+  ljp_objects_flush(m->objects);
   ljp_out_block_end(&m->out);
   head.producer = 0;
   head.flags = 0;
@@ -122,12 +130,12 @@ static void sessions_note_left_out(struct ljp_merge *m, const char *path)
 {
   char text[4096 + 200];
   const struct ljp_merge_left_out *left = &m->left_out;
-  if (left->snapshots) {
+  if (left->extras) {
     sessions_begin_own_block(m);
     snprintf(text, sizeof text,
-             "%.4000s: left out: %" PRIu64
-             " heap snapshots; 'ljprof heap' reads them in that file",
-             path, left->snapshots);
+             "%.4000s: left out: what a newer version tells of %" PRIu64
+             " objects of heap snapshots",
+             path, left->extras);
     sessions_note(m, LJP_NOTE_WARNING, text);
   }
   if (!left->gap_bytes && !left->bad && !left->unknown)
@@ -171,13 +179,6 @@ static int sessions_rewrite(struct ljp_merge *m,
       break;
     case LJP_ITEM_UNKNOWN:
       m->left_out.unknown++;
-      break;
-    case LJP_REC_HEAP:
-      m->left_out.snapshots++;
-      break;
-    case LJP_REC_OBJECTS:
-    case LJP_ITEM_REF:
-    case LJP_REC_HEAP_END:
       break;
     case LJP_REC_TOTALS:
       if (first && m->map.session)
@@ -256,6 +257,11 @@ static uint64_t sessions_stream_id(const struct ljp_merge *m)
 int ljp_merge_sessions(struct ljp_merge *m)
 {
   int code = -1;
+  m->objects = ljp_objects_out_new(&m->out);
+  if (!m->objects) {
+    ljp_command_error("merge", "%s", ljp_status_text(LJP_ERR_MEM));
+    return LJP_EXIT_FAILED;
+  }
   m->stream = sessions_stream_id(m);
   m->all_closed = true;
   m->out.next_seq = m->inputs[0].first_seq;
@@ -269,5 +275,7 @@ int ljp_merge_sessions(struct ljp_merge *m)
   }
   if (code < 0)
     sessions_end(m);
+  ljp_objects_out_free(m->objects);
+  m->objects = NULL;
   return code;
 }

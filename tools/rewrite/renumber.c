@@ -66,6 +66,51 @@ static void renumber_trace(struct ljp_renumber *map, struct ljp_rec_trace *t)
   MOVE(PROTO, t->proto);
 }
 
+/* Addresses move as those of memory events, so that a snapshot's objects are
+** found among these. */
+static void renumber_object(struct ljp_renumber *map, struct ljp_rec_object *o)
+{
+  MOVE(SNAPSHOT, o->snapshot);
+  o->address = renumber_address(map, o->address);
+  /* 0 and 1 are no builtins, but Lua and C functions. */
+  if (o->type == LJP_MEM_TYPE_FUNCTION && o->numbers[0] > 1)
+    o->numbers[0] = renumber_ffid(map, o->numbers[0]);
+}
+
+static void renumber_ref(struct ljp_renumber *map, struct ljp_rec_ref *r)
+{
+  MOVE(SNAPSHOT, r->snapshot);
+  r->object = renumber_address(map, r->object);
+  r->key = renumber_address(map, r->key);
+  r->target = renumber_address(map, r->target);
+}
+
+static void renumber_heap(struct ljp_renumber *map, struct ljp_item *to)
+{
+  switch (to->what) {
+  case LJP_REC_HEAP_MOMENT:
+    MOVE(SNAPSHOT, to->u.heap_moment.snapshot);
+    MOVE(VM, to->u.heap_moment.vm);
+    break;
+  case LJP_REC_HEAP:
+    MOVE(SNAPSHOT, to->u.heap.snapshot);
+    MOVE(VM, to->u.heap.vm);
+    break;
+  case LJP_REC_HEAP_END:
+    MOVE(SNAPSHOT, to->u.heap_end.snapshot);
+    break;
+  case LJP_REC_HEAP_TYPE:
+    MOVE(SNAPSHOT, to->u.heap_type.snapshot);
+    break;
+  case LJP_REC_OBJECTS:
+    renumber_object(map, &to->u.object);
+    break;
+  case LJP_ITEM_REF:
+    renumber_ref(map, &to->u.ref);
+    break;
+  }
+}
+
 static void renumber_definition(struct ljp_renumber *map, struct ljp_item *e)
 {
   switch (e->what) {
@@ -168,15 +213,20 @@ void ljp_renumber_item(struct ljp_renumber *map, const struct ljp_item *from,
   case LJP_REC_UNSAMPLED:
     MOVE(THREAD, to->u.unsampled.thread);
     break;
-  case LJP_REC_HEAP_MOMENT:
-    MOVE(VM, to->u.heap_moment.vm);
-    break;
   case LJP_REC_ELAPSED:
     MOVE(THREAD, to->u.elapsed.thread);
     break;
   case LJP_REC_EPOCH:
     if (to->u.epoch.first_node)
       to->u.epoch.first_node += map->base[LJP_ID_NODE];
+    break;
+  case LJP_REC_HEAP_MOMENT:
+  case LJP_REC_HEAP:
+  case LJP_REC_HEAP_END:
+  case LJP_REC_HEAP_TYPE:
+  case LJP_REC_OBJECTS:
+  case LJP_ITEM_REF:
+    renumber_heap(map, to);
     break;
   default:
     renumber_definition(map, to);

@@ -16,6 +16,7 @@ enum ljp_id {
   LJP_ID_PROTO,
   LJP_ID_TRACE,
   LJP_ID_NODE,
+  LJP_ID_SNAPSHOT,
   LJP_ID_COUNT
 };
 

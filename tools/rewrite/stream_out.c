@@ -218,6 +218,16 @@ void ljp_out_record(struct ljp_stream_out *out, unsigned tag,
   out_close_many(out);
 }
 
+void ljp_out_body(struct ljp_stream_out *out, unsigned tag, const void *body,
+                  size_t len)
+{
+  out_close_many(out);
+  uint8_t *p = out_room(out, 2 * LJP_VARINT_MAX_BYTES + len);
+  p = ljp_put_varint(ljp_put_varint(p, tag), len);
+  memcpy(p, body, len);
+  out->len = (size_t)(p + len - out->payload);
+}
+
 static uint8_t *out_put_node(uint8_t *p, const struct ljp_rec_node *n,
                              const struct ljp_rec_node *last)
 {

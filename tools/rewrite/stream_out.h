@@ -51,6 +51,10 @@ void ljp_out_block_end(struct ljp_stream_out *out);
 void ljp_out_record(struct ljp_stream_out *out, unsigned tag,
                     const void *record);
 
+/* Writes a record whose fields are bytes already. */
+void ljp_out_body(struct ljp_stream_out *out, unsigned tag, const void *body,
+                  size_t len);
+
 /* Writes a node, sample or memory event. */
 void ljp_out_event(struct ljp_stream_out *out, const struct ljp_item *event);
 

@@ -341,6 +341,49 @@ static bool snapshot_compiler(struct ljp_heap_walk *w)
 #endif
 
 #if LJ_HASFFI
+/* LJP_HEAP_CTYPE_*; 0: a field, a constant or the like. */
+static unsigned snapshot_ctype_kind(CTypeID id, CTInfo info)
+{
+  switch (ctype_type(info)) {
+  case CT_NUM:
+    return info & CTF_BOOL       ? LJP_HEAP_CTYPE_BOOL
+           : info & CTF_FP       ? LJP_HEAP_CTYPE_FLOAT
+           : info & CTF_UNSIGNED ? LJP_HEAP_CTYPE_UINT
+                                 : LJP_HEAP_CTYPE_INT;
+  case CT_STRUCT:
+    return info & CTF_UNION ? LJP_HEAP_CTYPE_UNION : LJP_HEAP_CTYPE_STRUCT;
+  case CT_PTR:
+    return info & CTF_REF ? LJP_HEAP_CTYPE_REFERENCE : LJP_HEAP_CTYPE_POINTER;
+  case CT_ARRAY:
+    return info & CTF_COMPLEX  ? LJP_HEAP_CTYPE_COMPLEX
+           : info & CTF_VECTOR ? LJP_HEAP_CTYPE_VECTOR
+           : info & CTF_VLA    ? LJP_HEAP_CTYPE_ANY_ARRAY
+                               : LJP_HEAP_CTYPE_ARRAY;
+  case CT_VOID:
+    return LJP_HEAP_CTYPE_VOID;
+  case CT_ENUM:
+    return id == CTID_CTYPEID ? LJP_HEAP_CTYPE_CTYPE : LJP_HEAP_CTYPE_ENUM;
+  case CT_FUNC:
+    return LJP_HEAP_CTYPE_FUNCTION;
+  case CT_TYPEDEF:
+    return LJP_HEAP_CTYPE_TYPEDEF;
+  case CT_ATTRIB:
+    return LJP_HEAP_CTYPE_SAME;
+  }
+  return 0;
+}
+
+static bool snapshot_ctype(struct ljp_heap_walk *w, CTypeID id, const CType *ct)
+{
+  const struct ljp_heap_ctype type = {
+      .number = id,
+      .kind = (uint8_t)snapshot_ctype_kind(id, ct->info),
+      .bytes =
+          ctype_hassize(ct->info) && ct->size != CTSIZE_INVALID ? ct->size : 0,
+      .of = ctype_isstruct(ct->info) ? 0 : ctype_cid(ct->info)};
+  return !type.kind || w->out->ctype(w->out, &type);
+}
+
 /* The names of C types are pinned strings. The table of callbacks is held by
 ** functions of the FFI library. */
 static bool snapshot_ctypes(struct ljp_heap_walk *w)
@@ -356,7 +399,10 @@ static bool snapshot_ctypes(struct ljp_heap_walk *w)
              snapshot_root(w, LJP_HEAP_ROOT_FFI, obj2gco(cts->miscmap)));
   for (CTypeID id = 0; ok && id < cts->top; id++)
     ok = ljp_heap_ref(w, LJP_HEAP_HOW_TYPE_NAME, id, gcref(cts->tab[id].name));
-  return ok && w->out->object_end(w->out) &&
+  ok = ok && w->out->object_end(w->out);
+  for (CTypeID id = 1; ok && id < cts->top; id++)
+    ok = snapshot_ctype(w, id, &cts->tab[id]);
+  return ok &&
          snapshot_part(w, LJP_MEM_TYPE_CTYPE, cts->tab,
                        cts->sizetab * sizeof(CType)) &&
          snapshot_part(w, LJP_MEM_TYPE_CTYPE, cts->cb.cbid,
