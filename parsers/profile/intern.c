@@ -288,19 +288,13 @@ enum ljp_status ljp_profile_intern_memory(struct ljp_profile *p, uint32_t row,
   return LJP_OK;
 }
 
-enum ljp_status ljp_profile_init_intern(struct ljp_profile *p)
+enum ljp_status ljp_profile_init_nodes(struct ljp_profile *p)
 {
-  static const char text[] = TOO_MANY_NAMES;
   static const uint8_t own[] = {LJP_FRAME_ROOT,   LJP_FRAME_NO_STACK,
                                 LJP_FRAME_LOST,   LJP_FRAME_TOO_MANY,
                                 LJP_FRAME_BEFORE, LJP_FRAME_UNRECORDED};
   enum ljp_status status;
   uint32_t frame, node;
-  if ((status = ljp_strings_init(&p->strings, LJP_PROFILE_MAX_STRING_BYTES)) ||
-      (status =
-           ljp_profile_intern_string(p, (struct ljp_str){text, sizeof text - 1},
-                                     &p->pass->too_many_names)))
-    return status;
   for (unsigned i = 0; i < sizeof own; i++) {
     struct ljp_profile_frame f = {.kind = own[i]};
     if ((status = ljp_profile_intern_frame(p, &f, &frame)) ||
@@ -309,4 +303,16 @@ enum ljp_status ljp_profile_init_intern(struct ljp_profile *p)
     ljp_assert(frame == i && node == i);
   }
   return ljp_profile_init_memory(p);
+}
+
+enum ljp_status ljp_profile_init_intern(struct ljp_profile *p)
+{
+  static const char text[] = TOO_MANY_NAMES;
+  enum ljp_status status;
+  if ((status = ljp_strings_init(&p->strings, LJP_PROFILE_MAX_STRING_BYTES)) ||
+      (status =
+           ljp_profile_intern_string(p, (struct ljp_str){text, sizeof text - 1},
+                                     &p->pass->too_many_names)))
+    return status;
+  return ljp_profile_init_nodes(p);
 }

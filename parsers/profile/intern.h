@@ -21,6 +21,8 @@ enum {
 
 /* Makes the strings, the nodes above, and memory[0]. */
 enum ljp_status ljp_profile_init_intern(struct ljp_profile *p);
+/* Only the nodes and memory[0]. */
+enum ljp_status ljp_profile_init_nodes(struct ljp_profile *p);
 
 enum ljp_status ljp_profile_intern_string(struct ljp_profile *p,
                                           struct ljp_str s, uint32_t *id);

@@ -257,10 +257,34 @@ static enum ljp_status memory_count_free(struct ljp_profile *p,
   return memory_remove_block(p, at, moved);
 }
 
+/* options.rates: counts an allocation or reallocation at its row. */
+static enum ljp_status memory_count_rate(struct ljp_profile *p,
+                                         const struct ljp_memory_event *event,
+                                         uint32_t row)
+{
+  const struct ljp_rec_mem *e = &event->mem;
+  uint64_t bytes = e->weight ? e->weight : e->size;
+  bool moved = e->op == LJP_MEM_REALLOC || (e->flags & LJP_MEM_MOVED);
+  uint32_t memory;
+  enum ljp_status status = ljp_profile_intern_memory(p, row, &memory);
+  if (status || !event->wanted || (e->flags & LJP_MEM_FAILED))
+    return status;
+  p->has_memory = true;
+  p->sampled_memory |= e->weight != 0;
+  p->rows[row].weight += bytes;
+  p->rows[row].count += !moved;
+  p->memory[memory].alloc_bytes += bytes;
+  if (!moved || e->weight)
+    p->memory[memory].alloc_objects += memory_objects(e->size, e->weight);
+  return LJP_OK;
+}
+
 enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
                                          const struct ljp_memory_event *event,
                                          uint32_t row)
 {
+  if (p->options.rates)
+    return memory_count_rate(p, event, row);
   const struct ljp_rec_mem *e = &event->mem;
   uint32_t context = event->context;
   bool wanted = event->wanted;

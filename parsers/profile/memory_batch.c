@@ -71,6 +71,8 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
   if ((status = ljp_context_enter(cache, p, item, LJP_REC_MEM, m->vm)))
     return status;
   ljp_profile_see_time(p, item->time_ns);
+  if (p->options.rates && m->op == LJP_MEM_FREE)
+    return LJP_OK;
   if ((status = ljp_context_find(cache, p, m->state, m->type, &context)))
     return status;
   ljp_live_prefetch_slot(&pass->live, m->address);

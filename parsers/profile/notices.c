@@ -106,6 +106,9 @@ static enum ljp_status notices_gaps(struct ljp_profile *p)
     status =
         notices_add(p, "the file was not closed: the program was killed, is "
                        "still running, or the end of the file is missing");
+  if (!status && t->recording)
+    status =
+        notices_add(p, "still recording: this is what the file has so far");
   return status;
 }
 

@@ -108,6 +108,9 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p);
 
 enum ljp_status ljp_profile_number_functions(struct ljp_profile *p);
 
+/* profile.c: the pass is over. */
+void ljp_profile_free_pass(struct ljp_profile *p);
+
 /* notices.c: writes the sentences of ljp_profile_notice(). */
 enum ljp_status ljp_profile_make_notices(struct ljp_profile *p);
 

@@ -39,7 +39,7 @@ struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
   return NULL;
 }
 
-static void profile_free_pass(struct ljp_profile *p)
+void ljp_profile_free_pass(struct ljp_profile *p)
 {
   struct ljp_profile_pass *pass = p->pass;
   if (!pass)
@@ -64,7 +64,7 @@ void ljp_profile_free(struct ljp_profile *p)
 {
   if (!p)
     return;
-  profile_free_pass(p);
+  ljp_profile_free_pass(p);
   ljp_strings_fini(&p->strings);
   ljp_balance_fini(&p->balance);
   ljp_symbols_free(p->symbols);
@@ -158,7 +158,8 @@ static void profile_count_damage(struct ljp_profile *p,
   t->missing_blocks += f->missing_blocks;
   t->missing_known = t->missing_known && (f->missing_known || !f->gaps);
   t->bad_records += f->bad_records;
-  t->unclosed += !f->clean;
+  t->unclosed += !f->clean && !f->recording;
+  t->recording += f->recording;
   if (f->closed == LJP_CLOSED_END && f->status) {
     t->end_status = f->status;
     t->end_errno = f->error;
@@ -252,7 +253,7 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
   }
   if ((status = ljp_profile_make_notices(p)))
     return profile_fail(p, status, ljp_status_text(status));
-  profile_free_pass(p);
+  ljp_profile_free_pass(p);
   if (p->options.lua_view && (status = ljp_profile_fold(p, NULL)))
     return profile_fail(p, status, ljp_status_text(status));
   return LJP_OK;

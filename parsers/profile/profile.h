@@ -278,7 +278,8 @@ struct ljp_profile_totals {
   uint64_t lost_all;
   uint64_t overruns;
   uint64_t swallowed; /* Events that gaps swallowed. */
-  uint64_t gaps, gap_bytes, missing_blocks, bad_records, unclosed;
+  uint64_t gaps, gap_bytes, missing_blocks, bad_records;
+  uint64_t unclosed, recording; /* Inputs; those that are still recorded. */
   bool missing_known;
   uint64_t end_status, end_errno;   /* Of a session that an error ended. */
   uint64_t throttled;               /* INTERVAL events with reason THROTTLE. */
@@ -306,6 +307,8 @@ struct ljp_profile_options {
   bool lua_view;     /* Folds the profile when it is finished. */
   bool trace_stacks; /* Keep the stacks of trace events, even at nodes where
                      ** nothing was counted. */
+  bool rates;        /* Of memory, only allocations are counted: no block is
+                     ** followed until its free. */
   uint64_t births;   /* Collect those of this heap snapshot; 0: of none. */
   struct ljp_symbols_options symbols;
   /* Called now and then with the bytes read so far. NULL: none. */

@@ -22,6 +22,7 @@ struct ljp_input {
   uint8_t peeked[LJP_INPUT_PEEK_BYTES]; /* They are read again first. */
   unsigned peeked_at, peeked_end;
   int fd;
+  void *ctx;          /* Of a read function that is not ours. */
   const char *script; /* Borrowed: the path, if it looks like a Lua script. */
   const uint8_t *data;
   size_t left;

@@ -331,13 +331,15 @@ enum ljp_closed { LJP_CLOSED_NOT, LJP_CLOSED_SEGMENT, LJP_CLOSED_END };
 
 /* The end of the input, with counts of what the reader found. */
 struct ljp_finish {
-  uint64_t bytes; /* block_bytes + gap_bytes */
+  uint64_t bytes; /* block_bytes + gap_bytes + begun_bytes */
   uint64_t blocks, block_bytes;
   uint64_t gaps, gap_bytes;
+  uint64_t begun_bytes; /* Of a block that is being written. */
   uint64_t missing_blocks;
   uint64_t bad_records, unknown_records;
   bool missing_known;
   bool clean;      /* The stream was closed and nothing follows it. */
+  bool recording;  /* It was not, and the session goes on (recording.h). */
   uint8_t closed;  /* enum ljp_closed: how the last whole block ends. */
   uint64_t status; /* From its END: 0, or why the session ended early. */
   uint64_t error;  /* From its END: errno, or 0. */

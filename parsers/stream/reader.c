@@ -9,6 +9,7 @@
 
 #include "parsers/stream/bulk.h"
 #include "parsers/stream/names.h"
+#include "parsers/stream/recording.h"
 #include "src/base/assert.h"
 #include "src/base/sigsafe.h"
 #include "src/base/varint.h"
@@ -96,6 +97,19 @@ static enum ljp_status reader_fail(struct ljp_reader *r, enum ljp_status status)
   return status;
 }
 
+/* Whether the newest gap is a block that is being written. If so, it is none. */
+static bool reader_is_begun(struct ljp_reader *r)
+{
+  const struct ljp_blocks *b = &r->blocks;
+  struct ljp_finish *f = &r->finish;
+  if (b->gap.reason != LJP_GAP_CUT || !b->eof || b->start != b->end ||
+      !f->blocks ||
+      !ljp_recording(ljp_model_process(&r->model), r->input.fd, b->offset))
+    return false;
+  f->begun_bytes = b->gap.bytes;
+  return f->recording = true;
+}
+
 static enum ljp_status reader_finish(struct ljp_reader *r)
 {
   struct ljp_finish *f = &r->finish;
@@ -103,9 +117,12 @@ static enum ljp_status reader_finish(struct ljp_reader *r)
   if (f->blocks == 0)
     return reader_fail(r, r->blocks.newer_major ? LJP_ERR_VERSION
                                                 : LJP_ERR_FORMAT);
-  f->bytes = f->block_bytes + f->gap_bytes;
+  f->bytes = f->block_bytes + f->gap_bytes + f->begun_bytes;
   ljp_assert(f->bytes == r->blocks.offset); /* Each byte is in one of them. */
-  f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind;
+  f->clean = f->closed != LJP_CLOSED_NOT && !r->gap_behind && !f->recording;
+  if (!f->clean && !f->recording)
+    f->recording =
+        ljp_recording(ljp_model_process(&r->model), r->input.fd, f->bytes);
   r->item.what = LJP_ITEM_FINISH;
   r->item.block = NULL;
   r->item.time_ns = 0;
@@ -388,6 +405,8 @@ static NOINLINE enum ljp_status reader_next_slow(struct ljp_reader *r)
       return reader_fail(r, status);
     if (item == LJP_FOUND_END)
       return reader_finish(r);
+    if (item == LJP_FOUND_GAP && reader_is_begun(r))
+      continue;
     if (item == LJP_FOUND_GAP)
       reader_take_gap(r);
     else

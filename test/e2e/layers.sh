@@ -56,6 +56,7 @@ tools/page            tools/heap tools/shared parsers/* plain
 tools/record          tools/shared parsers/* plain
 tools/report          tools/heap tools/shared parsers/* plain
 tools/rewrite         tools/shared parsers/* plain
+tools/top             tools/report tools/shared parsers/* plain
 tools                 tools/* plain
 END
 

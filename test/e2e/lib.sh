@@ -52,7 +52,7 @@ refuses() {
   [ "$got" != 0 ] || fail "$what: the command succeeded"
   [ "$code" = any ] || [ "$code" = "$got" ] ||
     fail "$what: exit code $got, wanted $code"
-  line=$(grep -F "$text" out.txt) ||
+  line=$(grep -F -e "$text" out.txt) ||
     fail "$what: no line with '$text' in: $(cat out.txt)"
   [ "$(echo "$line" | wc -l)" = 1 ] || fail "$what: more than one line: $line"
   ok "$what: $line"

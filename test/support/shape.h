@@ -27,7 +27,7 @@ static void symbol(uint64_t module, uint64_t address, uint64_t level,
   put_record(&payload, LJP_REC_SYMBOL, &body);
 }
 
-static void module(uint64_t id, const char *path)
+static inline void module(uint64_t id, const char *path)
 {
   put_u(&body, id);
   put_u(&body, 0);
@@ -101,7 +101,7 @@ static void sample(uint64_t stack, uint64_t count)
   sample_in(stack, LJP_VMSTATE_UNKNOWN, count);
 }
 
-static struct ljp_profile *finish(void)
+static inline struct ljp_profile *finish(void)
 {
   static struct ljp_reader reader;
   static const struct ljp_profile_options options = {.no_symbols = true,

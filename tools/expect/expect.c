@@ -223,9 +223,9 @@ static void expect_load(const struct expect *x, struct expect_file *f)
     snprintf(f->why, sizeof f->why, "%.400s: %s", f->path, error);
   else if (!x->incomplete && !ljp_is_whole(f->p))
     snprintf(f->why, sizeof f->why,
-             "%.400s is damaged or was not closed (--incomplete judges what it "
-             "holds)",
-             f->path);
+             "%.400s %s (--incomplete judges what it holds)", f->path,
+             ljp_is_growing(f->p) ? "is still being recorded"
+                                  : "is damaged or was not closed");
   ljp_progress_end(&progress);
 }
 

@@ -32,8 +32,9 @@ static const char help[] =
     "\n"
     "Exit code: 0 whole and closed (lost events are not damage); 1 damaged, "
     "not\n"
-    "closed, ended by an error, not readable, or not a stream; 2 wrong "
-    "usage.\n";
+    "closed, still recording, ended by an error, not readable, or not a "
+    "stream; 2\n"
+    "wrong usage.\n";
 
 static void check_note(struct ljp_shower *show, const struct ljp_rec_note *note)
 {
@@ -106,6 +107,8 @@ static void check_finding(struct ljp_shower *show, const struct ljp_item *item)
 
 static const char *check_end_text(const struct ljp_finish *f)
 {
+  if (f->recording)
+    return "still recording";
   if (f->clean)
     return f->closed == LJP_CLOSED_END ? "closed by the end of the session"
                                        : "closed by the next segment";
@@ -217,6 +220,7 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
     ljp_show_number(show, "unknown_records", f->unknown_records);
     ljp_show_listed(show, "end", check_end_text(f), 0);
     ljp_show_bool(show, "clean_end", f->clean);
+    ljp_show_bool(show, "recording", f->recording);
     ljp_show_listed(show, "status", ljp_name_shown(LJP_SHOW_STATUS, f->status),
                     f->status);
     ljp_show_number(show, "error", f->error);
@@ -251,7 +255,9 @@ static void check_summary(struct ljp_shower *show, const struct ljp_finish *f,
   ljp_print_format(show->out, "%s\n",
                    whole       ? "whole"
                    : f->status ? "CUT SHORT"
-                               : "DAMAGED or not closed");
+                   : f->recording && !f->gaps && !f->bad_records
+                       ? "whole so far"
+                       : "DAMAGED or not closed");
 }
 
 /* Of how many VMs the memory was recorded, and whether all of it was. */

@@ -286,6 +286,7 @@ static void dump_finish(struct ljp_shower *show, const struct ljp_finish *f)
   ljp_show_number(show, "unknown_records", f->unknown_records);
   ljp_show_listed(show, "closed", closed[f->closed], f->closed);
   ljp_show_bool(show, "clean", f->clean);
+  ljp_show_bool(show, "recording", f->recording);
 }
 
 static const char *dump_type(unsigned what)

@@ -13,6 +13,7 @@
 #include "tools/shared/command.h"
 #include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
+#include "tools/shared/time_range.h"
 
 static const char help[] =
     "Usage: ljprof flame FILE -o PAGE.html [OPTION]...\n"
@@ -42,6 +43,9 @@ static const char help[] =
     "below\n"
     "                      DIR (default: no source text)\n"
     "  --thread NAME       show one thread, by name, number or OS number\n"
+    "  --time A..B         show what happened from A to B seconds after the "
+    "start; omit\n"
+    "                      either for no limit\n"
     "  --native            show machine code (default: a page has both views, "
     "with a\n"
     "                      switch; a drawing has that of the program's "
@@ -62,19 +66,24 @@ static const struct {
 };
 
 struct options {
-  const char *file, *output, *view, *thread, *source;
+  const char *file, *output, *view, *thread, *source, *time;
+  uint64_t from_ns, to_ns;
   bool force, svg, no_symbols, native;
 };
 
 /* -1: go on; else the exit code. */
 static int flame_parse(struct options *o, int argc, char **argv)
 {
-  const struct ljp_flag flags[] = {
-      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
-      {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
-      {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
-      {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
-      {"--native", &o->native, NULL}};
+  const struct ljp_flag flags[] = {{"-o", NULL, &o->output},
+                                   {"--output", NULL, &o->output},
+                                   {"--force", &o->force, NULL},
+                                   {"--svg", &o->svg, NULL},
+                                   {"--view", NULL, &o->view},
+                                   {"--source", NULL, &o->source},
+                                   {"--thread", NULL, &o->thread},
+                                   {"--time", NULL, &o->time},
+                                   {"--no-symbols", &o->no_symbols, NULL},
+                                   {"--native", &o->native, NULL}};
   int code = ljp_command_options("flame", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &o->file);
   if (code >= 0)
@@ -107,7 +116,12 @@ static int flame_parse(struct options *o, int argc, char **argv)
     ljp_command_error("flame", "--view gc-cost divides the collector's time "
                                "over the whole session, so --thread cannot be "
                                "given with it");
-  else
+  else if (o->time && o->view && strcmp(o->view, "gc-cost") == 0)
+    ljp_command_error("flame", "--view gc-cost divides the collector's time "
+                               "over the whole session, so --time cannot be "
+                               "given with it");
+  else if (!o->time ||
+           !ljp_time_range("flame", o->time, &o->from_ns, &o->to_ns))
     return -1;
   return LJP_EXIT_USAGE;
 }
@@ -209,8 +223,10 @@ int ljp_command_flame(int argc, char **argv)
     return code;
   struct ljp_progress progress;
   struct ljp_profile_options options = {.points = true,
-                                        .gc_cost = !o.thread,
+                                        .gc_cost = !o.thread && !o.time,
                                         .thread = o.thread,
+                                        .from_ns = o.from_ns,
+                                        .to_ns = o.to_ns,
                                         .no_symbols = o.no_symbols,
                                         .lua_view = o.svg && !o.native,
                                         .observe = flame_observe,
@@ -239,7 +255,11 @@ int ljp_command_flame(int argc, char **argv)
     return LJP_EXIT_FAILED;
   }
   ljp_profile_free(profile);
-  if (!status && heap && !o.thread)
+  if (!status && o.time)
+    ljp_page_notice(
+        &page, false,
+        ljp_page_format(&page, "Only what happened in the seconds %s", o.time));
+  if (!status && heap && !o.thread && !o.time)
     status = flame_add_heap(&o, &page);
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));

@@ -25,7 +25,7 @@ struct sums {
   uint64_t samples, memory, lost;
   unsigned errors; /* That the sessions met. */
   struct ljp_balance balance;
-  bool unclean;
+  bool unclean, recording;
 };
 
 enum { MAX_ERRORS = 8 };
@@ -71,7 +71,9 @@ static bool outcome_add(struct sums *sums, const char *path, uint32_t session)
   for (size_t i = 0; i < reader.tally.loss_count; i++)
     if (!reader.tally.losses[i].overrun)
       sums->lost += reader.tally.losses[i].count;
-  sums->unclean |= !reader.finish.clean || reader.finish.gaps;
+  const struct ljp_finish *f = &reader.finish;
+  sums->unclean |= (!f->clean && !f->recording) || f->gaps;
+  sums->recording |= f->recording;
   ljp_reader_fini(&reader);
   return !status;
 }
@@ -92,8 +94,10 @@ static void outcome_tell(const struct sums *sums, const char *who,
                     "%s%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
                     " lost%s%s: %s%s%s",
                     who, sums->samples, sums->memory, sums->lost, missing,
-                    sums->unclean ? ", not closed cleanly" : "", before,
-                    ljp_record_shown(path), behind);
+                    sums->unclean     ? ", not closed cleanly"
+                    : sums->recording ? ", still recording"
+                                      : "",
+                    before, ljp_record_shown(path), behind);
   for (unsigned i = 0; i < 2 * LJP_UNSAMPLED_COUNT; i++) {
     unsigned kind = i % 2 ? LJP_PRODUCER_WALL : LJP_PRODUCER_CPU;
     if (ljp_balance_matters(&sums->balance, kind, i / 2))

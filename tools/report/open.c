@@ -1,7 +1,6 @@
 /*
 ** Opens a profile by the options that report and annotate share.
 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,48 +8,7 @@
 #include "parsers/heap/graph.h"
 #include "tools/report/report.h"
 #include "tools/shared/progress.h"
-
-static int open_usage(const char *command, const char *option,
-                      const char *value, const char *wanted)
-{
-  ljp_command_error(command, "%s: '%s' is not %s", option, value, wanted);
-  return LJP_EXIT_USAGE;
-}
-
-/* Parses seconds. False: not a number of seconds. */
-static bool open_parse_seconds(const char *text, size_t len, uint64_t *ns)
-{
-  char copy[32], *end;
-  if (len == 0 || len >= sizeof copy)
-    return false;
-  memcpy(copy, text, len);
-  copy[len] = '\0';
-  if ((copy[0] < '0' || copy[0] > '9') && copy[0] != '.')
-    return false;
-  double value = strtod(copy, &end);
-  if (*end || !(value >= 0 && value < 9e9))
-    return false;
-  *ns = (uint64_t)llround(value * 1e9);
-  return true;
-}
-
-static int open_parse_time_range(const char *command, const char *text,
-                                 struct ljp_profile_options *options)
-{
-  static const char wanted[] =
-      "a range of seconds such as 1.5..3, ..3 or 1.5..";
-  const char *dots = strstr(text, "..");
-  if (!dots || (dots > text && !open_parse_seconds(text, (size_t)(dots - text),
-                                                   &options->from_ns)))
-    return open_usage(command, "--time", text, wanted);
-  if (dots[2] &&
-      !open_parse_seconds(dots + 2, strlen(dots + 2), &options->to_ns))
-    return open_usage(command, "--time", text, wanted);
-  if (dots[2] && options->to_ns <= options->from_ns)
-    return open_usage(command, "--time", text,
-                      "a range whose end is after its start");
-  return 0;
-}
+#include "tools/shared/time_range.h"
 
 /* Whether memory is the measure of a selection without samples. If nothing is
 ** selected at all, that is said of the samples. */
@@ -159,7 +117,8 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
   struct ljp_progress progress;
   int code;
   if ((code = open_choose_measure(c, command, NULL, &select.measure)) ||
-      (c->time && (code = open_parse_time_range(command, c->time, &options))) ||
+      (c->time && (code = ljp_time_range(command, c->time, &options.from_ns,
+                                         &options.to_ns))) ||
       (code = ljp_select_check(c->focus, c->ignore, command)))
     return code;
   if (select.measure == LJP_MEASURE_GC_COST && (c->time || c->thread)) {

@@ -142,6 +142,7 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
                    p->options.lua_view ? "lua" : "native");
   ljp_print_format(out, ",\"sampled_memory\":%s",
                    p->sampled_memory ? "true" : "false");
+  ljp_print_format(out, ",\"recording\":%s", t->recording ? "true" : "false");
   if (p->recorded_by)
     ljp_print_format(out, ",\"recorded_by\":\"%s\"", p->recorded_by);
   else

@@ -16,6 +16,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(record, "run a program and record it")                                     \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
+  _(top, "watch a recording live, in the terminal")                            \
   _(annotate, "show source lines with their share")                            \
   _(heap, "show what a heap snapshot holds, and what keeps it alive")          \
   _(flame, "make a flame graph, as a page or a drawing")                       \

@@ -1,0 +1,359 @@
+#!/bin/sh
+# ljprof top in a terminal of tmux: what it shows, each key, sizes, growing and
+# damaged files, and the terminal afterwards, however the view ends.
+# shellcheck disable=SC2016 # $ of the shell in the terminal
+. "$(dirname "$0")/lib.sh"
+
+command -v tmux > /dev/null || {
+  echo "skipped: tmux is not installed"
+  exit 77
+}
+ljprof=$BUILD_DIR/bin/ljprof
+data=$SOURCE_DIR/test/data
+unset TMUX
+export LC_ALL=C.UTF-8
+mux="tmux -S $SCRATCH/tmux.sock -f /dev/null"
+pid=
+at_end='$mux kill-server 2> /dev/null; [ -z "$pid" ] || kill -9 $pid 2> /dev/null; wait'
+
+refuses "no terminal" 2 "needs a terminal" "$ljprof" top "$data/killed.ljp"
+refuses "a span that is too long" 2 "'61' is not a number from 0 to 60" \
+  "$ljprof" top --seconds 61 "$data/killed.ljp"
+
+cat > work.lua << 'END'
+local kept = {}
+local evil = load("local n = ... local x = 0 for i = 1, n do x = x + i % 7 end return x",
+  "=evil\27[31m\27]0;title\7name")
+local function spin(n) local h = 0 for i = 1, n do h = (h * 31 + i) % 1000003 end return h end
+local function fill(n) for i = 1, n do kept[i % 997] = {tostring(i)} end end
+local i, stop = 0
+repeat
+  i = i + 1
+  spin(20000) evil(5000) fill(200)
+  if i % 50 == 0 then collectgarbage() end
+  stop = arg[1] and i >= tonumber(arg[1]) or not arg[1] and io.open("stop")
+until stop
+END
+"$ljprof" record --memory -o ended.ljp work.lua 6000 2> err || fail "$(cat err)"
+
+# -- The terminal: 80x24, with a shell that has no line editor. --------------
+$mux new-session -d -x 80 -y 24 'PS1="ready$ " exec sh' ||
+  fail "tmux does not start"
+$mux set-option -g status off
+$mux resize-window -x 80 -y 24
+tty=$($mux display-message -p '#{pane_tty}')
+shell=$($mux display-message -p '#{pane_pid}')
+
+screen() {
+  $mux capture-pane -p
+}
+# until WHAT COMMAND...: waits until the command succeeds.
+until_ok() {
+  what=$1
+  shift
+  tries=0
+  until "$@"; do
+    tries=$((tries + 1))
+    [ $tries -lt 300 ] || fail "$what; the screen has:
+$(screen)"
+    sleep 0.1
+  done
+}
+shows() { # TEXT (a basic regex)
+  screen > screen.txt
+  grep -q -e "$1" screen.txt
+}
+hides() {
+  ! shows "$1"
+}
+sees() { # WHAT TEXT: waits for the text
+  until_ok "$1: no '$2'" shows "$2"
+  ok "$1"
+}
+type_line() {
+  $mux send-keys -l "$1"
+  $mux send-keys Enter
+}
+keys() {
+  for key; do
+    $mux send-keys "$key"
+  done
+}
+same_terminal() {
+  stty -a -F "$tty" > after.txt &&
+    cmp -s before.txt after.txt &&
+    [ "$($mux display-message -p '#{alternate_on} #{cursor_flag}')" = "0 1" ]
+}
+sees "a shell" 'ready\$'
+stty -a -F "$tty" > before.txt
+
+# is_right WHAT: the terminal is as it was before.
+is_right() {
+  until_ok "$1: the terminal is not as it was: $(cat after.txt 2> /dev/null)
+alternate screen, cursor: $($mux display-message -p '#{alternate_on} #{cursor_flag}')" \
+    same_terminal
+  type_line "echo works-\$((6 * 7))"
+  sees "$1: the terminal is right" 'works-42'
+  $mux send-keys -R
+  type_line clear
+  until_ok "$1: not cleared" hides works-42
+}
+opens() { # WHAT FILE [OPTIONS]
+  what=$1
+  shift
+  type_line "'$ljprof' top $*"
+  sees "$what" '\[functions\]'
+}
+
+# -- What it shows. ------------------------------------------------------------
+opens "functions" ended.ljp
+sees "its state" '^ended, all .*  ended\.ljp  pid [0-9]'
+sees "figures" '^CPU [0-9.]*%  GC [0-9.]*%  alloc [0-9.]* [KMG]*i*B/s'
+sees "a heading" '^ *own *own% *total *total%  function (sorted by own)'
+"$ljprof" report --json ended.ljp > report.json
+for name in spin fill evil tostring; do
+  sees "the function $name" " $name"
+done
+# The first row is that of the report, with the same amounts.
+"$ljprof" report ended.ljp > report.txt
+first=$(awk '/^ +self/ { getline; print $NF; exit }' report.txt)
+wanted=$(awk '/^ +self/ { getline; print $1, $2, $3; exit }' report.txt)
+screen > screen.txt
+same "the first row is that of the report ($first)" "$wanted" \
+  "$(awk '/sorted by own/ { getline; print $1, $2, $3; exit }' screen.txt)"
+shows 'evil\\x1b\[31m\\x1b\]0;title\\x07name' ||
+  fail "the name with control characters: $(cat screen.txt)"
+ok "control characters are shown, not obeyed"
+same "the window's title is not the file's" 0 \
+  "$($mux display-message -p '#{pane_title}' | grep -c title || :)"
+same "all 24 rows" 24 "$($mux display-message -p '#{pane_height}')"
+tail -n 1 screen.txt | grep -q '^\[functions\] Tab view' ||
+  fail "no keys in the last row: $(cat screen.txt)"
+
+# -- Keys. ---------------------------------------------------------------------
+keys 2
+sees "2: lines" '\[lines\]'
+sees "a line" ' work\.lua:[0-9]'
+keys 3
+sees "3: stacks" 'spin work\.lua:4 < main chunk work\.lua:9'
+keys 4
+sees "4: sites" '^ *allocated *objects *share  line'
+sees "a site" '[KM]iB/s .* work\.lua:5'
+keys 5
+sees "5: heap" '^    phases .*[ams]'
+sees "the curve's scale" '^ *[0-9.]* [KM]iB .*[#█▁▂▃▄▅▆▇]'
+sees "the VM's heap" 'VM 1$'
+keys 6
+sees "6: traces" '^traces compiled [0-9.]*/s  aborted [0-9.]*/s'
+sees "states" '^ *[0-9.]* [mu]*s *[0-9.]*%  compiled'
+keys 7
+sees "7: threads" '%  thread 1 ('
+keys 8
+sees "8: VMs" '%  VM 1'
+keys Tab
+sees "Tab goes round" '\[functions\]'
+keys BTab
+sees "Shift-Tab goes back" '\[vms\]'
+keys 1 s
+sees "s: sorted by total" '(sorted by total)'
+until_ok "the main chunk has most in total" sh -c "$mux capture-pane -p |
+  grep -A 1 'sorted by total' | grep -q 'main chunk work.lua'"
+keys s
+sees "s: sorted by name" '(sorted by name)'
+keys s
+sees "s: sorted by own" '(sorted by own)'
+keys /
+sees "/: a prompt" '^filter (regex): _'
+$mux send-keys -l 'spi[n]'
+keys Enter
+until_ok "a filter hides other rows" hides ' fill'
+sees "what it hides is said" 'more rows do not match the filter'
+sees "what it matches is there" ' spin work.lua'
+keys /
+$mux send-keys -l '['
+keys Enter
+sees "a filter that is no regex" 'the filter is not a regular expression'
+keys Escape
+sees "Escape: all rows" ' fill'
+keys w
+sees "w: seconds" '^ended, last '
+keys w w w w
+sees "w: everything again" '^ended, all '
+keys t
+sees "t: one thread" 'all .*, thread 1'
+keys t
+until_ok "t: all threads" hides ', thread '
+keys v
+sees "v: one VM" 'all .*, VM 1'
+keys v
+until_ok "v: all VMs" hides ', VM 1'
+keys n
+sees "n: machine code" 'lj_\|lua_\|_start'
+keys n
+until_ok "n: without machine code" hides 'lj_\|_start'
+keys f
+sees "f: frozen" '^frozen.* ended\.ljp'
+keys Space
+sees "Space: not frozen" '^ended'
+keys '?'
+sees "?: help" '^S  *save the view to a file'
+keys x
+sees "a key closes the help" '\[functions\]'
+keys S
+sees "S: asks for a name" '^save as: top\.txt_'
+keys Enter
+sees "S: saved" "^saved as 'top\.txt'"
+grep -q ' spin work.lua' top.txt || fail "top.txt has no view: $(cat top.txt)"
+keys S Enter
+sees "S: does not replace a file" "cannot write 'top\.txt': File exists"
+keys p
+sees "p: asks for a name" '^page (\.html): top\.html_'
+keys BSpace BSpace BSpace BSpace BSpace
+$mux send-keys -l -- '-a.html'
+keys Enter
+sees "p: a page" "^wrote the page 'top-a\.html'"
+grep -q 'spin' top-a.html || fail "the page is empty"
+keys w p Enter
+sees "p: a page of the last seconds" "^wrote the page 'top\.html'"
+grep -q 'Only what happened in the seconds' top.html ||
+  fail "the page does not say which seconds it has"
+keys p C-u Escape Down Up Right Left NPage PPage End Home C-l
+sees "moves" '\[functions\]'
+
+# -- Sizes. ----------------------------------------------------------------------
+for size in 120x40 40x10 20x5 9x3 80x24; do
+  $mux resize-window -x "${size%x*}" -y "${size#*x}"
+  until_ok "$size: the last row is not the last" sh -c \
+    "$mux capture-pane -p | sed -n '${size#*x}p' | grep -q '^.func'"
+  ok "resized to $size"
+done
+keys 5
+for size in 30x8 132x50 80x24; do
+  $mux resize-window -x "${size%x*}" -y "${size#*x}"
+  until_ok "$size: the heap does not fit" sh -c \
+    "$mux capture-pane -p | sed -n '${size#*x}p' | grep -q '^.heap.'"
+done
+ok "the heap's curve follows the size"
+
+# -- How it ends. ------------------------------------------------------------------
+keys q
+is_right "q"
+opens "again" "$SCRATCH/ended.ljp"
+keys C-c
+is_right "Ctrl-C"
+opens "again" "$SCRATCH/ended.ljp"
+keys C-z
+is_right "Ctrl-Z"
+type_line fg
+sees "fg goes on" '\[functions\]'
+keys q
+is_right "after fg"
+
+# child NAME: the process of the view with this name.
+guard() {
+  pgrep -P "$shell" -x ljprof
+}
+child() {
+  pgrep -P "${2:-$(guard)}" -x "$1"
+}
+for signal in TERM HUP KILL; do
+  opens "again" "$SCRATCH/ended.ljp"
+  kill -$signal "$(guard)"
+  is_right "the guard gets $signal"
+done
+for signal in TERM KILL ABRT; do
+  opens "again" "$SCRATCH/ended.ljp"
+  kill -$signal "$(child ljprof-screen)"
+  is_right "the screen gets $signal"
+done
+opens "again" "$SCRATCH/ended.ljp"
+one=$(guard) two=$(child ljprof-screen)
+kill -9 "$one" "$two"
+is_right "guard and screen are killed at once"
+opens "again" "$SCRATCH/ended.ljp"
+one=$(guard)
+env kill -9 -- "-$one"
+is_right "the whole group is killed"
+opens "again" "$SCRATCH/ended.ljp"
+one=$(child ljprof-screen)
+kill -9 "$(child ljprof-worker "$one")"
+sees "the worker is killed" 'the process that reads the file has died'
+keys q
+is_right "after the worker was killed"
+until_ok "processes are left behind" sh -c "! pgrep -f '$SCRATCH/[e]nded.ljp' > left.txt"
+ok "no process is left"
+
+# -- Files that grow, end, or are damaged. ------------------------------------------
+record_live() { # until there is a file stop
+  "$ljprof" record --memory -o live.ljp work.lua > /dev/null 2>&1 &
+  tries=0
+  until [ -s live.ljp ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 300 ] || fail "nothing was recorded"
+    sleep 0.1
+  done
+}
+record_live
+pid=$("$ljprof" dump live.ljp | sed -n 's/^ *process pid=\([0-9]*\) .*/\1/p')
+[ -n "$pid" ] || fail "no process: $("$ljprof" dump live.ljp | head -n 5)"
+opens "a file that grows" live.ljp
+sees "it says so" '^still recording, last '
+sees "what the program does" ' spin work.lua'
+keys 4
+sees "sites" ' work.lua:5'
+keys f
+sees "f: frozen" '^frozen'
+keys f
+sees "f: goes on" '^still recording'
+kill -9 "$pid"
+sees "its writer was killed" '^cut short, all '
+keys q
+is_right "after a file that was cut short"
+rm live.ljp # It does not add up, on purpose.
+wait
+rm -f stop
+record_live
+pid=
+opens "standard input" "- < live.ljp"
+sees "it says so" '^still recording, last '
+touch stop
+wait
+sees "the program has ended" '^ended, all '
+keys q
+is_right "after standard input"
+mkfifo fifo
+cat ended.ljp > fifo &
+opens "a FIFO" fifo
+sees "it is read to its end" '^ended, all .* fifo'
+keys q
+is_right "after a FIFO"
+wait
+cp "$data"/rotated.ljp* .
+opens "a file with more segments" rotated.ljp
+sees "the segments" '^ended, all '
+until_ok "a segment is missing" hides '^!'
+keys q
+is_right "after segments"
+rm rotated.ljp.s2
+opens "a file without its last segment" rotated.ljp
+sees "a missing segment" '^continued in the next file, all '
+keys q
+is_right "after a missing segment"
+rm rotated.ljp*
+head -c 300000 /dev/urandom > noise
+{
+  head -c 3000 ended.ljp
+  head -c 300 noise
+  tail -c +3001 ended.ljp
+} > damaged.ljp
+opens "a damaged file" damaged.ljp
+sees "the damage is said" '^!the file is damaged: [0-9]* gap'
+keys q
+is_right "after a damaged file"
+rm damaged.ljp
+refuses "what is no stream" any "needs a terminal" "$ljprof" top noise
+type_line "'$ljprof' top noise; echo code=\$?"
+sees "what is no stream" '^code=1'
+shows 'not an ljprof stream' || fail "not said: $(cat screen.txt)"
+type_line "TERM=nonsense '$ljprof' top ended.ljp; echo code=\$?"
+sees "an unknown terminal" '^code=2'

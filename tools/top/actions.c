@@ -1,0 +1,127 @@
+/*
+** What the worker does with a view besides showing it: writes it to a file, or
+** makes a flame graph page of its seconds.
+*/
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/top/views.h"
+
+/* One line of an answer. */
+__attribute__((format(printf, 2, 3))) static void
+action_tell(struct ljp_top_answer *answer, const char *format, ...)
+{
+  static struct ljp_print safe; /* Too large for the stack. */
+  char line[LJP_TOP_PATH_BYTES + 512];
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  size_t len = n < 0                     ? 0
+               : (size_t)n < sizeof line ? (size_t)n
+                                         : sizeof line - 1;
+  ljp_print_begin(&safe, -1);
+  ljp_print_str(&safe, "M");
+  ljp_print_safe(&safe, ljp_str(line, len));
+  ljp_print_str(&safe, "\n");
+  memcpy(answer->text, safe.buf, safe.len);
+  answer->text_bytes = (uint32_t)safe.len;
+}
+
+static void action_save(struct ljp_worker *w, const struct ljp_top_query *q,
+                        struct ljp_top_answer *answer)
+{
+  static struct ljp_top_text text; /* Too large for the stack. */
+  int fd = open(q->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    action_tell(answer, "cannot write '%s': %s", q->path, strerror(errno));
+    return;
+  }
+  struct ljp_top_query shown = w->query;
+  w->query = *q;
+  ljp_print_begin(&text.out, fd);
+  text.full = false;
+  text.is_file = true;
+  ljp_worker_write(w, &text);
+  w->query = shown;
+  int error = ljp_print_end(&text.out);
+  if (close(fd) && !error)
+    error = errno;
+  if (error)
+    action_tell(answer, "cannot write '%s': %s", q->path, strerror(error));
+  else
+    action_tell(answer, "saved as '%s'", q->path);
+}
+
+/* In a child process: writes the page; what goes wrong, to fd. */
+_Noreturn static void action_make_page(const struct ljp_worker *w,
+                                       const struct ljp_top_query *q, int fd)
+{
+  char range[64], path[LJP_TOP_PATH_BYTES + 8];
+  char *argv[8] = {"flame", (char *)w->options->path, "-o", path};
+  uint64_t now = ljp_worker_now(w);
+  uint64_t span = ljp_worker_seconds(w, q) * UINT64_C(1000000000);
+  uint64_t from = now > span ? now - span : 0;
+  int argc = 4;
+  dup2(fd, STDERR_FILENO);
+  /* A name that begins with '-' is no option. */
+  snprintf(path, sizeof path, "%s%s", q->path[0] == '-' ? "./" : "", q->path);
+  if (span && now) {
+    snprintf(range, sizeof range, "%" PRIu64 ".%03u..%" PRIu64 ".%03u",
+             from / 1000000000, (unsigned)(from / 1000000 % 1000),
+             now / 1000000000, (unsigned)(now / 1000000 % 1000));
+    argv[argc++] = "--time";
+    argv[argc++] = range;
+  }
+  if (w->options->no_symbols)
+    argv[argc++] = "--no-symbols";
+  _exit(ljp_command_flame(argc, argv));
+}
+
+static void action_page(struct ljp_worker *w, const struct ljp_top_query *q,
+                        struct ljp_top_answer *answer)
+{
+  char why[512];
+  size_t len = 0;
+  ssize_t n;
+  int fds[2], status;
+  pid_t child = -1;
+  if (strcmp(w->options->path, "-") == 0) {
+    action_tell(answer, "standard input cannot be read again for a page");
+    return;
+  }
+  if (pipe2(fds, O_CLOEXEC) == 0) {
+    child = fork();
+    if (child == 0)
+      action_make_page(w, q, fds[1]);
+    close(fds[1]);
+    while (child > 0 && len < sizeof why &&
+           (n = read(fds[0], why + len, sizeof why - len)) != 0)
+      len += n > 0 ? (size_t)n : 0;
+    close(fds[0]);
+  }
+  while (len && why[len - 1] == '\n')
+    len--;
+  if (child < 0 || waitpid(child, &status, 0) < 0)
+    action_tell(answer, "no process for the page: %s", strerror(errno));
+  else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    action_tell(answer, "wrote the page '%s'", q->path);
+  else
+    action_tell(answer, "no page: %.*s", (int)len, why);
+}
+
+void ljp_worker_act(struct ljp_worker *w, const struct ljp_top_query *query,
+                    struct ljp_top_answer *answer)
+{
+  answer->serial = query->serial;
+  if (query->what == LJP_TOP_SAVE)
+    action_save(w, query, answer);
+  else
+    action_page(w, query, answer);
+}
