@@ -53,7 +53,7 @@ if(NOT LJPROF)
 endif()
 
 foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
-    heap_host tarantool_host)
+    heap_host join_host tarantool_host)
   ljp_host_program(${name} libluajit)
 endforeach()
 if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
@@ -99,6 +99,22 @@ target_link_options(luajit_no_markers PRIVATE -Wl,--wrap=luaL_openlibs)
 target_link_libraries(luajit_no_markers PRIVATE ljp_flags
   ${CMAKE_BINARY_DIR}/luajit/patched/luajit.o
   ${CMAKE_BINARY_DIR}/lib/libluajit-5.1.a m dl Threads::Threads)
+
+# Joins a program many times; and the same client with the faults of
+# src/base/join_step.c at each of its steps.
+file(GLOB join_client ${PROJECT_SOURCE_DIR}/tools/join/*.c)
+add_executable(join_loop ${PROJECT_SOURCE_DIR}/bench/join_loop.c)
+target_link_libraries(join_loop PRIVATE ljp_record)
+add_executable(join_faults ${PROJECT_SOURCE_DIR}/tools/main.c
+  ${PROJECT_SOURCE_DIR}/src/base/join_step.c ${join_client})
+target_compile_definitions(join_faults PRIVATE LJP_DEBUG=1
+  LJP_VERSION="${PROJECT_VERSION}")
+if(LJPROF_ANALYZER)
+  target_link_libraries(join_faults PRIVATE ljp_tools)
+else()
+  target_sources(join_faults PRIVATE ${PROJECT_SOURCE_DIR}/tools/absent.c)
+  target_link_libraries(join_faults PRIVATE ljp_record)
+endif()
 
 add_executable(protos_judge e2e/protos_judge.c)
 target_link_libraries(protos_judge PRIVATE ljp_reader ljp_core)

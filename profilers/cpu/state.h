@@ -51,6 +51,9 @@ struct ljp_sysprof {
 };
 extern struct ljp_sysprof ljp_sysprof;
 
+/* There is a session already: whose. Always fails. In status.c. */
+enum ljp_status ljp_sysprof_busy(struct ljp_failure *why);
+
 /* The first look comes at once after a round. */
 enum { LJP_UNSURE_LOOKS = 2 };
 

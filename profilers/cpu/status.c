@@ -1,6 +1,7 @@
 /*
 ** What the CPU profiler says about its session; see sysprof.h.
 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,16 @@ static void status_threads(struct ljp_sysprof_status *out)
   }
 }
 
+enum ljp_status ljp_sysprof_busy(struct ljp_failure *why)
+{
+  return g->options.client
+             ? ljp_fail(why, LJP_ERR_RUN, EBUSY,
+                        "profiler is running already, for ljprof (process "
+                        "%d), which has joined the program",
+                        (int)g->options.client)
+             : ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
+}
+
 bool ljp_sysprof_running(void)
 {
   ljp_profiler_lock(&g->lock);
@@ -91,6 +102,7 @@ void ljp_sysprof_status(struct ljp_sysprof_status *out)
     out->mode = g->options.mode;
     out->wall = g->options.wall;
     out->signal = g->options.signal;
+    out->client = g->running ? g->options.client : 0;
     out->bytes = g->running ? ljp_session_bytes(g->session) : g->bytes;
     out->blocked = g->blocked;
     snprintf(out->path, sizeof out->path, "%s", g->path);
@@ -98,5 +110,12 @@ void ljp_sysprof_status(struct ljp_sysprof_status *out)
   if (g->running)
     status_threads(out);
   out->throttled = out->interval_ns > out->asked_ns;
+  ljp_profiler_unlock(&g->lock);
+}
+
+void ljp_sysprof_disown(void)
+{
+  ljp_profiler_lock(&g->lock);
+  g->vm = 0;
   ljp_profiler_unlock(&g->lock);
 }

@@ -146,7 +146,9 @@ static enum ljp_status sysprof_created_here(void *L, const void *unused,
   if (g->running) {
     ljp_vms_add(NULL, ljp_guest_vm_id(L));
     ljp_vms_define(g->session);
-    if (g->options.threads != LJP_THREADS_THIS)
+    if (g->options.client) /* the timers' descriptors are not this thread's */
+      ljp_session_wake(g->session);
+    else if (g->options.threads != LJP_THREADS_THIS)
       ljp_threads_ensure(gettid());
   }
   sysprof_unlock();
@@ -237,17 +239,6 @@ static void sysprof_forked(void *ctx, bool recording)
 }
 
 /* -- Start ----------------------------------------------------------------- */
-void ljp_sysprof_options_init(struct ljp_sysprof_options *o)
-{
-  memset(o, 0, sizeof *o);
-  o->mode = LJP_SAMPLER_STACKS;
-  o->interval_ns = LJP_INTERVAL_DEFAULT_NS;
-  o->max_overhead = 0.05;
-  o->depth = LJP_STACK_MAX_FRAMES;
-  const char *jitdump = secure_getenv("LJPROF_JITDUMP");
-  o->jitdump = jitdump && strcmp(jitdump, "1") == 0;
-}
-
 /* Sets the options that the handlers need, and gives the VMs their ids. */
 static void sysprof_set_shared(void)
 {
@@ -315,7 +306,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   pid_t tid = gettid();
   char name[16];
   if (g->running)
-    return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
+    return ljp_sysprof_busy(why);
   if (g->session) { /* left by a fork */
     ljp_session_free(g->session);
     g->session = NULL;
@@ -333,7 +324,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   g->vm = L ? ljp_guest_vm_id(L) : 0;
   struct ljp_task_look look = {0, 0};
   status = ljp_timer_choose(&g->options, &g->source, &g->refused, why);
-  if (!status &&
+  if (!status && !options->client &&
       ljp_task_mask(tid, g->options.signal, 1, &look) != LJP_TASK_TAKES)
     status = ljp_fail(why, LJP_ERR_USE, EINVAL,
                       "signal %d is blocked in this thread; unblock it, or "
@@ -367,7 +358,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   ljp_guest_listen(LJP_LISTENER_CPU, &sysprof_listener);
   ljp_task_name(tid, name);
   int error = sysprof_watch();
-  if (!error)
+  if (!error && !options->client)
     error = ljp_threads_add(tid, name, LJP_THREAD_FIRST);
   if (error && ljp_session_error(g->session))
     status =
@@ -472,6 +463,11 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
   sysprof_lock();
   if (!g->running)
     status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+  else if (g->options.client)
+    status = ljp_fail(why, LJP_ERR_USE, EPERM,
+                      "the session was started by ljprof (process %d), which "
+                      "has joined the program: 'ljprof stop -p %d' ends it",
+                      (int)g->options.client, (int)getpid());
   else if (g->vm && L && ljp_guest_vm_id(L) != g->vm)
     status =
         ljp_fail(why, LJP_ERR_USE, EPERM,
@@ -484,9 +480,14 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why)
   return status;
 }
 
-void ljp_sysprof_disown(void)
+enum ljp_status ljp_sysprof_stop_joined(struct ljp_failure *why)
 {
   sysprof_lock();
-  g->vm = 0;
+  enum ljp_status status =
+      g->running && g->options.client
+          ? sysprof_stop_locked(why)
+          : ljp_fail(why, LJP_ERR_RUN, EINVAL,
+                     "no session runs that ljprof has started");
   sysprof_unlock();
+  return status;
 }

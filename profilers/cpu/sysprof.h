@@ -37,6 +37,10 @@ struct ljp_sysprof_options {
   int asked;    /* 0, or a signal of others that asks for a sample */
   bool jitdump; /* files for perf: doc/guide/perf.md */
   bool joint;   /* ljp_sysprof_commit() follows when others have joined */
+  /* The process that has joined this one and begins the session, by its own
+  ** number; 0: the program begins it. On a thread of ours, which is not sampled:
+  ** the session has no first thread and no VM (RFC 8). */
+  pid_t client;
   void (*backtracer)(void *(*frame_writer)(int frame_no, void *addr));
 };
 
@@ -49,6 +53,8 @@ enum ljp_status ljp_sysprof_start(struct lua_State *L,
 ** old one. On failure the caller stops the other profilers, then this one. */
 enum ljp_status ljp_sysprof_commit(struct ljp_failure *why);
 enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
+/* Stops a session that a client has begun, which ljp_sysprof_stop() refuses. */
+enum ljp_status ljp_sysprof_stop_joined(struct ljp_failure *why);
 
 /* From now on no VM owns the session: it ends with the program, or when any VM
 ** stops it. */
@@ -80,6 +86,7 @@ struct ljp_sysprof_status {
   enum ljp_sampler_mode mode;
   bool wall, throttled;
   int signal;
+  pid_t client; /* see the options; 0 if nothing is running */
 };
 void ljp_sysprof_status(struct ljp_sysprof_status *out);
 bool ljp_sysprof_running(void); /* its `running` */

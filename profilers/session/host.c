@@ -99,8 +99,7 @@ pid_t ljp_host_tid_before_fork(void)
 }
 
 /* -- Preparing the host ---------------------------------------------------- */
-/* Our signal handlers may still run long after a dlclose() of this library. */
-static void host_pin_library(void)
+void ljp_host_pin(void)
 {
   Dl_info info;
   static bool pinned;
@@ -126,7 +125,7 @@ enum ljp_status ljp_host_prepare(struct ljp_failure *why)
       pthread_atfork(host_before_fork, host_after_fork, host_after_fork))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
   hooked = true;
-  host_pin_library();
+  ljp_host_pin();
   status = ljp_saferead_install();
   if (status)
     return ljp_fail(why, status, ljp_status_errno(status),

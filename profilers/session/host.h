@@ -22,6 +22,10 @@ enum ljp_status ljp_host_prepare(struct ljp_failure *why);
 /* Gives up the fault-safe reads; everything else stays. */
 void ljp_host_release(void);
 
+/* Keeps the library loaded from now on: threads and handlers of ours may run
+** long after a dlclose(). */
+void ljp_host_pin(void);
+
 /* The unwind tables; NULL before the first ljp_host_prepare(). */
 struct ljp_unwind *ljp_host_tables(void);
 

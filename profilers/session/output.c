@@ -56,23 +56,26 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
 {
   ljp_sink_callback callback =
       output->callback ? output->callback : output_discard;
-  struct ljp_session_options options = {.path = output->path,
-                                        .provisional = true,
-                                        .callback =
-                                            output->path ? NULL : callback,
-                                        .callback_ctx = output->callback_ctx,
-                                        .round = round,
-                                        .flush_ms = output->flush_ms,
-                                        .ljm = output->ljm,
-                                        .zstd_level = output->zstd_level,
-                                        .sync = output->sync,
-                                        .segment_bytes = output->segment_bytes,
-                                        .segment_ms = output->segment_ms,
-                                        .keep_segments = output->keep_segments,
-                                        .record_child = output->follow_fork,
-                                        .child_refused = output_child_refused,
-                                        .fork_child = fork_child};
-  if (!output->path && (output->segment_bytes || output->segment_ms))
+  struct ljp_session_options options = {
+      .path = output->use_fd ? NULL : output->path,
+      .use_fd = output->use_fd,
+      .fd = output->fd,
+      .provisional = true,
+      .callback = output->path ? NULL : callback,
+      .callback_ctx = output->callback_ctx,
+      .round = round,
+      .flush_ms = output->flush_ms,
+      .ljm = output->ljm,
+      .zstd_level = output->zstd_level,
+      .sync = output->sync,
+      .segment_bytes = output->segment_bytes,
+      .segment_ms = output->segment_ms,
+      .keep_segments = output->keep_segments,
+      .record_child = output->follow_fork,
+      .child_refused = output_child_refused,
+      .fork_child = fork_child};
+  if ((!output->path || output->use_fd) &&
+      (output->segment_bytes || output->segment_ms))
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "rotate_bytes and rotate_seconds want a path");
   ljp_describe_guest(&options.describe, hold);

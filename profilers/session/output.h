@@ -22,6 +22,8 @@
 ** stream is discarded. */
 struct ljp_output {
   const char *path;
+  bool use_fd; /* into fd, which stays the caller's; the path is for messages */
+  int fd;
   ljp_sink_callback callback;
   void *callback_ctx;
   /* Called once, when the session has ended. */

@@ -26,14 +26,10 @@ static bool told_is_pipe(const struct stat *st, unsigned long long device,
   return S_ISFIFO(st->st_mode) && st->st_dev == device && st->st_ino == inode;
 }
 
-/* A program that has this library linked into it says so before it runs
-** (tools/record/image.c), even if it is stripped. */
-__asm__(".pushsection .note.ljprof, \"a\", %note\n"
-        ".balign 4\n"
-        ".long 7, 4, 1\n"
-        ".asciz \"" LJP_NOTE_NAME "\"\n"
-        ".balign 4\n"
-        ".long 0\n"
+/* The entry, with the note (profilers/join/entry.c), belongs to each program that
+** is linked with the static library, and nothing calls it. */
+__asm__(".pushsection .text\n"
+        ".reloc ., R_X86_64_NONE, ljp_join_entry\n"
         ".popsection\n");
 
 void ljp_told(char what, const char *text)

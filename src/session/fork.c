@@ -205,10 +205,15 @@ static void fork_set_handlers(void)
   fork_once_error = pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-enum ljp_status ljp_fork_register(struct ljp_session *s)
+void ljp_session_watch_forks(void)
 {
   pthread_once(&fork_once, fork_set_handlers);
   ljp_copy_notice();
+}
+
+enum ljp_status ljp_fork_register(struct ljp_session *s)
+{
+  ljp_session_watch_forks();
   if (fork_once_error)
     return LJP_ERR_MEM;
   pthread_mutex_lock(&registry_mutex);

@@ -214,6 +214,10 @@ void ljp_producer_abandon(struct ljp_producer *producer);
 /* A profiler has started (1) or ended (-1) a thread of its own, which must not
 ** keep the process from ending. */
 void ljp_session_helper(int change);
+/* For what takes locks or has threads of ours without a session; any thread.
+** From now on our locks are usable, and the count of these threads is right, in
+** a child of fork(), and here, if this process is a copy by a raw clone(). */
+void ljp_session_watch_forks(void);
 /* Have all threads of the program ended? Then the caller's thread, which is
 ** ours, should end. */
 bool ljp_session_deserted(void);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/session/session.h"
 #include "src/writer/heap_frames.h"
 #include "src/writer/heap_writer.h"
 
@@ -259,6 +260,7 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
 {
   struct snapshot_mask mask;
   uint64_t start = ljp_clock_ns();
+  ljp_session_watch_forks();
   struct ljp_snapshot *s = calloc(1, sizeof *s);
   *error = ENOMEM;
   if (!s) {

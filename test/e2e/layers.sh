@@ -36,6 +36,8 @@ profilers/cpu         profilers/jit profilers/session profilers/unwind \
                       src/session src/push src/luajit src/base
 profilers/memory      profilers/jit profilers/session profilers/unwind \
                       src/session src/push src/luajit src/base lua
+profilers/join        profilers/cpu profilers/memory profilers/session \
+                      profilers/unwind src/session src/push src/luajit src/base
 profilers/api         profilers/cpu profilers/memory profilers/jit \
                       profilers/session src/session src/luajit src/base lua
 
@@ -53,7 +55,8 @@ tools/export          tools/heap tools/shared parsers/* plain
 tools/heap            tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/heap tools/shared parsers/* plain
-tools/record          tools/shared parsers/* plain
+tools/join            tools/shared parsers/* plain
+tools/record          tools/join tools/shared parsers/* plain
 tools/report          tools/heap tools/shared parsers/* plain
 tools/rewrite         tools/shared parsers/* plain
 tools/top             tools/report tools/shared parsers/* plain
@@ -61,7 +64,7 @@ tools                 tools/* plain
 END
 
 # What the three words mean: extended regular expressions of whole names.
-plain='src/base/(format|heap_format|status|varint|crc32c|block|sigsafe|signals|assert|nearest|newfile|own_path|preload|tarantool|target)\.h'
+plain='src/base/(format|heap_format|join|join_message|status|varint|crc32c|block|sigsafe|signals|assert|nearest|newfile|own_path|preload|tarantool|target)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
 vm='(lj_[a-z0-9_]+\.h|[a-z_]+\.inc)'
 

@@ -22,7 +22,7 @@ refuses "no command" 2 "no command given" "$ljprof"
 refuses "an unknown command names the nearest" 2 \
   "unknown command 'chek'; did you mean 'check'?" "$ljprof" chek
 refuses "a command like none" 2 \
-  "unknown command 'strip' (see ljprof --help)" "$ljprof" strip
+  "unknown command 'compile' (see ljprof --help)" "$ljprof" compile
 refuses "help on no command" 2 "unknown command 'xyzzy'" "$ljprof" help xyzzy
 : > typed.ljp
 : > typed.lua

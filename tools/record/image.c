@@ -1,7 +1,7 @@
 /*
 ** See image.h. A LuaJIT that is linked in is found by the names of functions,
 ** which a stripped program still has if it exports them. Ours has a note, which
-** strip keeps (profilers/session/told.c).
+** strip keeps (profilers/join/entry.c).
 **
 ** All reads are bounded: a file with an impossible offset, size or count has
 ** nothing there.

@@ -18,6 +18,7 @@
 static const char help[] =
     "Usage: ljprof record [OPTION]... [--] SCRIPT.lua [ARGUMENT]...\n"
     "       ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "       ljprof record [OPTION]... -p PID\n"
     "Runs a program and records it from its first VM to its end. The program "
     "is a\n"
     "Lua script, which our luajit runs; a program that uses LuaJIT as a "
@@ -26,7 +27,13 @@ static const char help[] =
     "our\n"
     "static library. Options stand before the script or program; what follows "
     "is\n"
-    "passed to it.\n"
+    "passed to it. Or joins a program that runs already (-p), and leaves it as "
+    "it\n"
+    "was when Ctrl-C or --duration ends the recording.\n"
+    "\n"
+    "  -p, --pid PID      record the running program PID (see ljprof list): "
+    "CPU\n"
+    "                     samples only\n"
     "\n"
     "Output:\n"
     "  -o, --output FILE  write to FILE (default: NAME-TIME-PID.ljp, with the\n"
@@ -270,6 +277,32 @@ static int options_check_together(const struct ljp_record_plan *plan)
   return -1;
 }
 
+/* What a running program cannot be asked for (yet). */
+static int options_check_joined(const struct ljp_record_plan *plan)
+{
+  const char *threads = plan->value[LJP_RECORD_THREADS];
+  const char *vain = plan->memory                 ? "--memory"
+                     : plan->children             ? "--children"
+                     : plan->jitdump              ? "--jitdump"
+                     : plan->preload              ? "--preload"
+                     : ljp_record_rotates(plan)   ? "rotation"
+                     : threads && *threads == 't' ? "--threads this"
+                                                  : NULL;
+  if (*plan->program) {
+    ljp_command_error("record",
+                      "-p %s names a running program: '%s' cannot be run, too",
+                      plan->pid, *plan->program);
+    return LJP_EXIT_USAGE;
+  }
+  if (!vain)
+    return -1;
+  ljp_command_error("record",
+                    "%s is not possible with -p: only CPU samples of a running "
+                    "program can be recorded",
+                    vain);
+  return LJP_EXIT_USAGE;
+}
+
 /* Tells of the first of our options that stands behind the program, which gets
 ** it. A "--" before the program says that this is meant. */
 static void options_behind(char *const *program, const struct ljp_flag *flags,
@@ -291,10 +324,12 @@ static void options_behind(char *const *program, const struct ljp_flag *flags,
 
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 {
-  enum { FIXED = 13 };
+  enum { FIXED = 15 };
   struct ljp_flag flags[LJP_RECORD_VALUE_COUNT + FIXED] = {
       {"-o", NULL, &plan->output},
       {"--output", NULL, &plan->output},
+      {"-p", NULL, &plan->pid},
+      {"--pid", NULL, &plan->pid},
       {"--force", &plan->force, NULL},
       {"--memory", &plan->memory, NULL},
       {"--every", &plan->every, NULL},
@@ -310,12 +345,15 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
     flags[FIXED + i] =
         (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
   int code = ljp_command_program("record", help, argc, argv, flags,
-                                 sizeof flags / sizeof *flags, &plan->program);
+                                 sizeof flags / sizeof *flags, &plan->pid,
+                                 &plan->program);
   if (code < 0)
     code = options_check_values(plan);
   if (code < 0)
     code = options_check_together(plan);
-  if (code < 0)
+  if (code < 0 && plan->pid)
+    code = options_check_joined(plan);
+  else if (code < 0)
     options_behind(plan->program, flags, sizeof flags / sizeof *flags);
   return code;
 }
@@ -323,13 +361,44 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 /* -- The request to the library
 ** ------------------------------------------------- */
 
+#define PUT(...)                                                               \
+  at += (size_t)snprintf(at < room ? out + at : NULL,                          \
+                         at < room ? room - at : 0, __VA_ARGS__)
+
+/* Adds the options with a value. Returns where the text ends. */
+static size_t options_put_values(const struct ljp_record_plan *plan, char *out,
+                                 size_t room, size_t at)
+{
+  for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
+    const struct option *o = &record_options[i];
+    const char *value = plan->value[i];
+    char bytes[32];
+    if (!value || (o->kind == TIME && o->part == SESSION))
+      continue; /* See ljp_record_duration(). */
+    if (o->kind == TIME) {
+      snprintf(bytes, sizeof bytes, "%.3f", options_seconds(value));
+      value = bytes;
+    }
+    if (o->kind == SIZE) {
+      snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));
+      value = bytes;
+    }
+    if (o->part == SESSION)
+      PUT("%s=%s;", o->name, value);
+    if ((o->part == CPU || o->part == BOTH) && !plan->no_cpu)
+      PUT("cpu.%s=%s;", o->name, value);
+    if ((o->part == MEMORY || o->part == BOTH) && plan->memory)
+      PUT("memory.%s=%s;", o->name, value);
+  }
+  /* The path must come last: it may contain any byte. */
+  PUT("path=%s", plan->path);
+  return at;
+}
+
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room)
 {
   size_t at = 0;
-#define PUT(...)                                                               \
-  at += (size_t)snprintf(at < room ? out + at : NULL,                          \
-                         at < room ? room - at : 0, __VA_ARGS__)
   /* These two come first: see profilers/session/told.c. */
   if (plan->preload_once && !plan->preload)
     PUT(LJP_PRELOAD_ONCE);
@@ -361,29 +430,17 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
     PUT("memory.native=true;");
   if (plan->snapshot && !plan->value[LJP_RECORD_SNAPSHOT])
     PUT("memory.snapshot=true;");
-  for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++) {
-    const struct option *o = &record_options[i];
-    const char *value = plan->value[i];
-    char bytes[32];
-    if (!value || (o->kind == TIME && o->part == SESSION))
-      continue; /* See ljp_record_duration(). */
-    if (o->kind == TIME) {
-      snprintf(bytes, sizeof bytes, "%.3f", options_seconds(value));
-      value = bytes;
-    }
-    if (o->kind == SIZE) {
-      snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));
-      value = bytes;
-    }
-    if (o->part == SESSION)
-      PUT("%s=%s;", o->name, value);
-    if ((o->part == CPU || o->part == BOTH) && !plan->no_cpu)
-      PUT("cpu.%s=%s;", o->name, value);
-    if ((o->part == MEMORY || o->part == BOTH) && plan->memory)
-      PUT("memory.%s=%s;", o->name, value);
-  }
-  PUT("path=%s",
-      plan->path); /* The path must come last: it may contain any byte. */
-#undef PUT
-  return at < room;
+  return options_put_values(plan, out, room, at) < room;
 }
+
+bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
+                               size_t room)
+{
+  size_t at = 0;
+  if (ljp_record_duration(plan) > 0)
+    PUT("duration=%.3f;", ljp_record_duration(plan));
+  if (plan->sync)
+    PUT("sync=true;");
+  return options_put_values(plan, out, room, at) < room;
+}
+#undef PUT

@@ -176,6 +176,8 @@ int ljp_command_record(int argc, char **argv)
   static struct ljp_record_plan plan;
   int error;
   int code = ljp_record_options(&plan, argc, argv);
+  if (code < 0 && plan.pid)
+    return ljp_record_joined(&plan);
   if (code < 0)
     code = record_find_library(&plan);
   if (code < 0)

@@ -58,6 +58,7 @@ enum ljp_record_value {
 
 struct ljp_record_plan {
   const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
+  const char *pid; /* of a running program; NULL: one is to be run */
   bool force, memory, every, native, snapshot, no_cpu, children, embed, jitdump,
       sync;
   bool preload;      /* into the program and all that it starts */
@@ -92,6 +93,12 @@ struct ljp_told {
 };
 
 enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };
+
+/* The request to a program that is joined. False: it is too long. */
+bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
+                               size_t room);
+/* joined.c: records a running program. Returns the exit code. */
+int ljp_record_joined(struct ljp_record_plan *plan);
 
 /* look_up.c: finds the file that the command names, and puts our luajit before
 ** a Lua script. -1: go on; else the exit code: there is nothing to run, which

@@ -154,9 +154,26 @@ int ljp_command_files(const char *name, const char *help, int argc, char **argv,
   return -1;
 }
 
+int ljp_command_plain(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count)
+{
+  for (int i = 1; i < argc; i++) {
+    if (argv[i][0] != '-') {
+      ljp_command_error(name, "unexpected argument '%s' (see ljprof %s --help)",
+                        argv[i], name);
+      return LJP_EXIT_USAGE;
+    }
+    int code = command_option(name, help, argc, argv, &i, flags, count);
+    if (code >= 0)
+      return code;
+  }
+  return -1;
+}
+
 int ljp_command_program(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
-                        unsigned count, char ***program)
+                        unsigned count, const char *const *instead,
+                        char ***program)
 {
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; i++) {
@@ -169,7 +186,7 @@ int ljp_command_program(const char *name, const char *help, int argc,
       return code;
   }
   *program = argv + i;
-  if (i >= argc) {
+  if (i >= argc && !*instead) {
     ljp_command_error(name, "no program given (see ljprof %s --help)", name);
     return LJP_EXIT_USAGE;
   }

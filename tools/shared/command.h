@@ -14,6 +14,9 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 
 #define LJP_COMMAND_LIST(_)                                                    \
   _(record, "run a program and record it")                                     \
+  _(list, "list the programs that run our library")                            \
+  _(status, "tell which session runs in a program")                            \
+  _(stop, "end a session in a running program")                                \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
   _(top, "watch a recording live, in the terminal")                            \
@@ -66,10 +69,16 @@ int ljp_command_files(const char *name, const char *help, int argc, char **argv,
                       const char **files, unsigned *file_count);
 
 /* The same for options followed by a program with its own arguments: *program
-** is the rest of argv. */
+** is the rest of argv. There may be none if the option in whose place `instead`
+** is has been given. */
 int ljp_command_program(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
-                        unsigned count, char ***program);
+                        unsigned count, const char *const *instead,
+                        char ***program);
+
+/* The same for a command that takes options only. */
+int ljp_command_plain(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count);
 
 /* Ends output to stdout. If the reader closed the pipe, that is not a
 ** failure. */

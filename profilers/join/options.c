@@ -1,0 +1,147 @@
+/*
+** Options of a session that a client asks for. There is no VM that could read
+** them as a table, as sessions do that begin with a program
+** (profilers/api/autostart.c). The client has checked the values, and they are
+** checked again. An option that this library does not know is an error: the
+** client may be newer.
+*/
+#include "profilers/join/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/base/signals.h"
+
+static bool options_number(const char *text, double low, double high,
+                           double *out)
+{
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && !*end && *out >= low && *out <= high;
+}
+
+/* The place of the value in words; -1: it is none of them. */
+static int options_word(const char *text, const char *const words[])
+{
+  for (int i = 0; words[i]; i++)
+    if (strcmp(text, words[i]) == 0)
+      return i;
+  return -1;
+}
+
+static bool options_is(const char *text, const char *wanted)
+{
+  return strcmp(text, wanted) == 0;
+}
+
+/* 1: taken; 0: the value is wrong; -1: no such option. */
+static int options_take_cpu(struct ljp_sysprof_options *o, const char *name,
+                            const char *value)
+{
+  static const char *const modes[] = {"D", "L", "C", NULL};
+  static const char *const events[] = {"cpu", "wall", NULL};
+  static const char *const timers[] = {"auto",  "perf", "trap",
+                                       "posix", "tick", NULL};
+  static const char *const threads[] = {"lua", "all", NULL};
+  double number = 0;
+  int word = 0;
+  bool ok;
+  if (options_is(name, "cpu.interval")) {
+    ok = options_number(value, LJP_INTERVAL_MIN_NS / 1e6,
+                        (double)LJP_INTERVAL_MAX_NS / 1e6, &number);
+    o->interval_ns = (uint64_t)(number * 1e6 + 0.5);
+  } else if (options_is(name, "cpu.depth")) {
+    ok = options_number(value, 8, LJP_STACK_MAX_FRAMES, &number);
+    o->depth = (uint32_t)number;
+  } else if (options_is(name, "cpu.max_overhead")) {
+    ok = options_number(value, 0, 100, &number);
+    o->max_overhead = number / 100;
+  } else if (options_is(name, "cpu.signal")) {
+    o->signal = options_number(value, 1, SIGRTMAX, &number)
+                    ? (int)number
+                    : ljp_signal_named(value);
+    ok = ljp_signal_usable(o->signal);
+  } else if (options_is(name, "cpu.mode")) {
+    ok = (word = options_word(value, modes)) >= 0;
+    o->mode = (enum ljp_sampler_mode)word;
+  } else if (options_is(name, "cpu.event")) {
+    ok = (word = options_word(value, events)) >= 0;
+    o->wall = word == 1;
+  } else if (options_is(name, "cpu.timer")) {
+    ok = (word = options_word(value, timers)) >= 0;
+    o->timer = (enum ljp_timer)word;
+  } else if (options_is(name, "cpu.threads")) {
+    ok = (word = options_word(value, threads)) >= 0;
+    o->threads = (enum ljp_sysprof_threads)word;
+  } else {
+    return -1;
+  }
+  return ok;
+}
+
+static int options_take(struct ljp_sysprof_options *o, const char *name,
+                        const char *value)
+{
+  struct ljp_output *output = &o->output;
+  double number = 0;
+  bool ok;
+  if (options_is(name, "flush")) {
+    ok = options_number(value, 10, 10000, &number);
+    output->flush_ms = (uint32_t)number;
+  } else if (options_is(name, "compress")) {
+    ok = options_number(value, 0, 19, &number);
+    output->zstd_level = (int)number;
+  } else if (options_is(name, "sync")) {
+    ok = options_is(value, "true");
+    output->sync = ok;
+  } else if (options_is(name, "duration")) {
+    ok = options_number(value, 0.001, 1e9, &number);
+    output->until_ns = ok ? ljp_clock_ns() + (uint64_t)(number * 1e9) : 0;
+  } else {
+    return options_take_cpu(o, name, value);
+  }
+  return ok;
+}
+
+bool ljp_join_options(struct ljp_sysprof_options *options, char *text,
+                      struct ljp_failure *why)
+{
+  ljp_sysprof_options_init(options);
+  options->jitdump = false; /* its files would be opened here */
+  while (*text) {
+    char *name = text, *value = text + strcspn(text, "=;");
+    if (*value != '=') {
+      ljp_fail(why, LJP_ERR_USE, EINVAL, "option '%.100s' has no value", name);
+      return false;
+    }
+    *value++ = '\0';
+    if (options_is(name, "path")) {
+      options->output.path = value;
+      return true;
+    }
+    text = value + strcspn(value, ";");
+    if (*text)
+      *text++ = '\0';
+    int taken = options_take(options, name, value);
+    if (taken == 1)
+      continue;
+    ljp_fail(why, LJP_ERR_USE, EINVAL,
+             taken ? "the program's library does not know option '%.100s' "
+                     "in a session that is begun from outside"
+                   : "option '%.100s' cannot be '%.100s'",
+             name, value);
+    return false;
+  }
+  ljp_fail(why, LJP_ERR_USE, EINVAL, "the request names no path");
+  return false;
+}
+
+void ljp_join_clean(char *out, size_t room, const char *path)
+{
+  size_t i = 0;
+  for (; i < room - 1 && path[i]; i++)
+    out[i] = path[i] >= ' ' && path[i] < 127 ? path[i] : '?';
+  out[i] = '\0';
+}

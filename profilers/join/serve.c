@@ -1,0 +1,299 @@
+/*
+** Serve: what a client can ask for: the sessions that there are, and a CPU
+** session of its own. Such a session has no first thread and no VM: nothing has
+** to happen on any thread of the program.
+**
+** The session belongs to the client that has begun it, and ends with it. It may
+** also end by its time, at exit(), or because another client asks for that:
+** serve_ended is told, on any thread.
+*/
+#include "profilers/join/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profilers/cpu/signal.h"
+#include "profilers/cpu/sysprof.h"
+#include "profilers/join/options.h"
+#include "profilers/memory/memprof.h"
+#include "profilers/session/side_run.h"
+#include "src/base/clock.h"
+#include "src/base/futex.h"
+#include "src/base/join.h"
+#include "src/luajit/vms.h"
+
+/* The session that a client has begun: there is one at most. Its number tells
+** whether the one that ended is the present one. Written by helpers under the
+** CPU profiler's life cycle: a session begins only after the last has ended. */
+static struct {
+  _Atomic uint32_t number, ended;
+  _Atomic uint32_t unwanted; /* another client asks for its end */
+  _Atomic uint64_t began_ns;
+} serve_session;
+
+static void serve_ended(void *number)
+{
+  uint32_t ended = (uint32_t)(uintptr_t)number;
+  atomic_store(&serve_session.ended, ended);
+  ljp_futex_call(&serve_session.ended, FUTEX_WAKE_PRIVATE, 4, NULL);
+}
+
+/* -- Answers --------------------------------------------------------------- */
+static void serve_send(struct ljp_serve *serve,
+                       const struct ljp_join_message *m)
+{
+  ljp_join_send(serve->socket, m);
+}
+
+static void serve_refuse(struct ljp_serve *serve, uint32_t serial,
+                         const char *text)
+{
+  struct ljp_join_message m = {.type = LJP_JOIN_ERROR, .serial = serial};
+  ljp_join_set_text(&m, 0, text);
+  serve_send(serve, &m);
+}
+
+static void serve_count_vm(void *count, uint32_t number)
+{
+  (void)number;
+  ++*(uint64_t *)count;
+}
+
+static uint64_t serve_vms(void)
+{
+  uint64_t count = 0;
+  ljp_guest_each_vm(serve_count_vm, &count);
+  return count;
+}
+
+static uint64_t serve_sessions(void)
+{
+  return (ljp_sysprof_running() ? LJP_JOIN_SESSION_CPU : 0) |
+         (ljp_memprof_running() ? LJP_JOIN_SESSION_MEMORY : 0);
+}
+
+void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial)
+{
+  struct ljp_join_message m = {.type = LJP_JOIN_WELCOME,
+                               .serial = serial,
+                               .number = {LJP_JOIN_PROTOCOL, (uint64_t)getpid(),
+                                          serve_vms(), serve_sessions()}};
+  ljp_join_set_text(&m, 0, LJP_LIBRARY_VERSION);
+  serve_send(serve, &m);
+}
+
+/* Bytes, samples and losses of the session, or of the last one. */
+static void serve_sums(uint64_t sums[3])
+{
+  struct ljp_sysprof_status status;
+  struct ljp_sysprof_report report;
+  ljp_sysprof_status(&status);
+  ljp_sysprof_report(&report);
+  sums[0] = status.bytes;
+  sums[1] = report.samples;
+  sums[2] = 0;
+  for (int i = 0; i < LJP_LOSS_COUNT; i++)
+    sums[2] += report.lost[i];
+}
+
+static void serve_state(struct ljp_serve *serve, uint32_t serial)
+{
+  struct ljp_join_message m = {.type = LJP_JOIN_STATE, .serial = serial};
+  struct ljp_sysprof_status status;
+  char path[1024];
+  ljp_sysprof_status(&status);
+  uint64_t began = status.client ? atomic_load(&serve_session.began_ns) : 0;
+  m.number[0] = serve_vms();
+  m.number[1] = serve_sessions();
+  m.number[2] = (uint64_t)status.client;
+  serve_sums(&m.number[3]);
+  m.number[6] = status.threads;
+  m.number[7] = began && status.running ? ljp_clock_ns() - began : 0;
+  ljp_join_set_text(&m, 0, status.state);
+  ljp_join_set_text(&m, 1, status.timer ? status.timer : "");
+  ljp_join_clean(path, sizeof path, status.path);
+  ljp_join_set_text(&m, 2, path);
+  serve_send(serve, &m);
+}
+
+/* -- A session ------------------------------------------------------------- */
+/* The helper blocks nearly all signals, so it cannot be asked which of them the
+** program leaves to us. */
+static int serve_signal(void)
+{
+  return ljp_signal_handler(SIGURG) == LJP_HANDLER_OTHER &&
+                 ljp_signal_handler(SIGWINCH) != LJP_HANDLER_OTHER
+             ? SIGWINCH
+             : SIGURG;
+}
+
+static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
+{
+  struct ljp_sysprof_options options;
+  struct ljp_failure why;
+  char text[LJP_JOIN_MESSAGE_BYTES];
+  if (serve->records) {
+    serve_refuse(serve, m->serial, "this client records already");
+    return;
+  }
+  ljp_join_text(m, 0, text, sizeof text);
+  ljp_side_bind();
+  if (!ljp_join_options(&options, text, &why)) {
+    serve_refuse(serve, m->serial, why.text);
+    return;
+  }
+  if (!options.signal)
+    options.signal = serve_signal();
+  uint32_t number = atomic_load(&serve_session.number) + 1;
+  options.client = (pid_t)serve->client_pid;
+  options.output.use_fd = true;
+  options.output.fd = m->fd[0];
+  options.output.on_stop = serve_ended;
+  options.output.on_stop_ctx = (void *)(uintptr_t)number;
+  ljp_join_step("starting");
+  if (ljp_sysprof_start(NULL, &options, &why)) {
+    serve_refuse(serve, m->serial, why.text);
+    return;
+  }
+  atomic_store(&serve_session.number, number);
+  atomic_store(&serve_session.began_ns, ljp_clock_ns());
+  serve->output = m->fd[0];
+  serve->records = true;
+  m->fds = 0;
+  ljp_join_step("committed");
+  const struct ljp_join_message started = {.type = LJP_JOIN_STARTED,
+                                           .serial = m->serial};
+  serve_send(serve, &started);
+}
+
+bool ljp_serve_records(const struct ljp_serve *serve)
+{
+  return serve->records;
+}
+
+static bool serve_has_ended(void)
+{
+  return atomic_load(&serve_session.ended) ==
+         atomic_load(&serve_session.number);
+}
+
+/* The session has ended, and its writer has, too. */
+static void serve_close(struct ljp_serve *serve)
+{
+  close(serve->output);
+  serve->records = false;
+}
+
+/* Another helper has begun the session, and its timers are in that helper's
+** table of descriptors: it is asked to end it, and does so at its next turn. */
+static enum ljp_status serve_stop_others(struct ljp_failure *why)
+{
+  enum { WAIT_NS = 100000000, WAITS = 50 };
+  struct ljp_sysprof_status status;
+  ljp_sysprof_status(&status);
+  if (status.client) {
+    atomic_store(&serve_session.unwanted, atomic_load(&serve_session.number));
+    for (int i = 0; i < WAITS && !serve_has_ended(); i++)
+      ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
+                     WAIT_NS);
+    if (serve_has_ended())
+      return LJP_OK;
+  }
+  return ljp_sysprof_stop_joined(why);
+}
+
+static void serve_stop(struct ljp_serve *serve,
+                       const struct ljp_join_message *m)
+{
+  struct ljp_join_message out = {.type = LJP_JOIN_STOPPED, .serial = m->serial};
+  struct ljp_failure why;
+  if (!serve->records && !m->number[0]) {
+    serve_refuse(serve, m->serial, "this client does not record");
+    return;
+  }
+  enum ljp_status status =
+      serve->records ? ljp_sysprof_stop_joined(&why) : serve_stop_others(&why);
+  if (serve->records && serve_has_ended())
+    serve_close(serve);
+  if (status) {
+    serve_refuse(serve, m->serial, why.text);
+    return;
+  }
+  serve_sums(out.number);
+  serve_send(serve, &out);
+}
+
+/* A session whose output has failed records nothing more: it ends. True: it has
+** ended now, and *why says for which reason. */
+static bool serve_has_failed(struct ljp_failure *why)
+{
+  struct ljp_sysprof_status status;
+  ljp_sysprof_status(&status);
+  if (!status.running || strcmp(status.state, "failed") != 0)
+    return false;
+  if (!ljp_sysprof_stop_joined(why))
+    ljp_fail(why, LJP_ERR_IO, EIO, "the output could not be written");
+  return serve_has_ended();
+}
+
+void ljp_serve_turn(struct ljp_serve *serve)
+{
+  struct ljp_join_message m = {.type = LJP_JOIN_ENDED};
+  struct ljp_sysprof_status status;
+  struct ljp_failure why;
+  if (!serve->records)
+    return;
+  if (!serve_has_ended() && atomic_load(&serve_session.unwanted) ==
+                                atomic_load(&serve_session.number))
+    ljp_sysprof_stop_joined(&why);
+  bool failed = !serve_has_ended() && serve_has_failed(&why);
+  if (!failed && !serve_has_ended())
+    return;
+  serve_close(serve);
+  ljp_join_step("ended");
+  ljp_sysprof_status(&status);
+  serve_sums(m.number);
+  if (failed)
+    ljp_join_set_text(&m, 0, why.text);
+  else if (strcmp(status.state, "failed") == 0)
+    ljp_join_set_text(&m, 0, "the output could not be written");
+  serve_send(serve, &m);
+}
+
+void ljp_serve_end(struct ljp_serve *serve)
+{
+  enum { WAIT_NS = 100000000, WAITS = 100 };
+  struct ljp_failure why;
+  if (!serve->records)
+    return;
+  ljp_sysprof_stop_joined(&why);
+  /* Another thread may be ending it just now. */
+  for (int i = 0; i < WAITS && !serve_has_ended(); i++)
+    ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
+                   WAIT_NS);
+  if (serve_has_ended())
+    serve_close(serve);
+}
+
+bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
+{
+  switch (m->type) {
+  case LJP_JOIN_START:
+    serve_start(serve, m);
+    return true;
+  case LJP_JOIN_STOP:
+    serve_stop(serve, m);
+    return true;
+  case LJP_JOIN_STATUS:
+    serve_state(serve, m->serial);
+    return true;
+  case LJP_JOIN_BYE:
+    return false;
+  default:
+    serve_refuse(serve, m->serial, "this message was not expected");
+    return false;
+  }
+}

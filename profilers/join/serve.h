@@ -1,0 +1,34 @@
+/*
+** Serve: what a client of a joined program can ask for; see serve.c. On the
+** helper's thread.
+*/
+#ifndef LJP_JOIN_SERVE_H
+#define LJP_JOIN_SERVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/join_message.h"
+
+/* A client. It may begin one session. */
+struct ljp_serve {
+  int socket;
+  int client; /* its pidfd */
+  uint64_t client_pid;
+  int output; /* of the session; valid while `records` */
+  bool records;
+};
+
+void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial);
+/* Does what the message asks for, and answers. May take its descriptors. False:
+** the client leaves. */
+bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m);
+/* Has this client begun a session that may still run? */
+bool ljp_serve_records(const struct ljp_serve *serve);
+/* Now and then: tells the client if its session has ended by itself. */
+void ljp_serve_turn(struct ljp_serve *serve);
+/* The client has left: its session ends. */
+void ljp_serve_end(struct ljp_serve *serve);
+
+#endif

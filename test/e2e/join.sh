@@ -1,0 +1,156 @@
+#!/bin/sh
+# A running program is joined many times, and nothing in it changes: threads,
+# descriptors, memory, waits, registers, signals. A client that is killed, or is
+# slow, at any step leaves it as it was.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/join_lib.sh"
+
+rss() {
+  sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$host/status"
+}
+# many MODE COUNT: joins after the first ones take no more memory.
+many() {
+  begin "$1"
+  "$BUILD_DIR/bin/join_loop" "$host" 3 > loop.txt 2>&1 ||
+    fail "$1: $(cat loop.txt)"
+  before=$(rss)
+  "$BUILD_DIR/bin/join_loop" "$host" "$2" > loop.txt 2>&1 ||
+    fail "$1: $(cat loop.txt)"
+  eventually "$1: threads and descriptors as before" settled
+  after=$(rss)
+  [ "$mode" = storm ] || [ $((after - before)) -lt 512 ] ||
+    fail "$1: the program had $before KiB, and has $after"
+  end "$1"
+  ok "$1: joined $2 times: $(head -n 1 loop.txt)"
+}
+count=${LJP_JOIN_COUNT:-60}
+for mode in epoll poll sleep read loop busy signals; do
+  many $mode "$count"
+done
+many storm $((count / 10))
+
+# A static program without symbols, and a program in namespaces of its own.
+cp "$BUILD_DIR/bin/luajit_no_markers" static
+strip static 2> strip.txt || :
+./static -e 'while true do end' &
+host=$!
+eventually "the program runs" grep -qx static "/proc/$host/comm"
+"$BUILD_DIR/bin/join_loop" "$host" 10 > loop.txt 2>&1 || fail "$(cat loop.txt)"
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=
+ok "our static library, stripped: $(head -n 1 loop.txt)"
+if [ "$(id -u)" = 0 ] && unshare -Urpfm --mount-proc true 2> unshare.txt; then
+  unshare -Urpfm --mount-proc "$BUILD_DIR/bin/join_host" poll > far.txt &
+  outer=$!
+  eventually "ready" grep -q ready far.txt
+  host=$(ps -o pid= --ppid $outer | tr -d ' ')
+  "$BUILD_DIR/bin/join_loop" "$host" 10 > loop.txt 2>&1 ||
+    fail "$(cat loop.txt)"
+  kill -TERM "$host"
+  wait $outer || fail "the program in a namespace: $?"
+  host=
+  same "a program in namespaces of its own" "poll: interrupted 0 early 0" \
+    "$(tail -n 1 far.txt)"
+fi
+
+# alive WHAT: the program can be joined, and runs on.
+alive() {
+  "$ljprof" status -p "$host" > status.txt 2>&1 ||
+    fail "$1: $(cat status.txt)"
+  grep -q "^process $host (join_host): library [0-9.]*, 1 VM\$" status.txt ||
+    fail "$1: $(cat status.txt)"
+}
+# A wait without a time may fail with EINTR if the client ends while the thread
+# is stopped, as under strace; and so may one with a time from then on until the
+# client has restored it.
+may_interrupt() {
+  wanted=$(echo "$wanted" | sed 's/interrupted 0/interrupted [0-9]*/')
+  last=$(tail -n 1 host.txt)
+  expr "$last" : "$wanted\$" > /dev/null || fail "$1: $last"
+  wanted=$last
+}
+# faulty MODE STEP ACTION: the client meets the fault.
+faulty() {
+  what="$1: the client, $2, $3"
+  LJPROF_JOIN_STEP=$2:$3 timeout 60 "$faults" status -p "$host" \
+    > fault.txt 2>&1 && code=0 || code=$?
+  case $3 in
+  kill)
+    [ "$code" != 0 ] || [ "$2" = left ] || [ "$2" = restored ] ||
+      fail "$what: it was not killed"
+    ;;
+  *) [ "$code" = 0 ] || fail "$what: exit code $code: $(cat fault.txt)" ;;
+  esac
+  alive "$what"
+}
+steps="seized stopped checked claimed framed registers masked detached ready \
+taken hello"
+for mode in epoll poll read loop; do
+  begin "$mode"
+  for step in $steps; do
+    faulty "$mode" "$step" kill
+  done
+  [ "$mode" != poll ] || for step in left restored; do
+    faulty "$mode" "$step" kill
+  done
+  eventually "$mode: threads and descriptors as before" settled
+  [ "$mask_before" = "$(grep SigBlk "/proc/$host/status")" ] ||
+    fail "$mode: signals are blocked: $(grep SigBlk "/proc/$host/status")"
+  kill -TERM "$host"
+  wait "$host" || fail "$mode: the program ended with $?"
+  host=
+  may_interrupt "$mode"
+  ok "$mode: a client that is killed, at each step"
+  begin "$mode"
+  for step in $steps; do
+    faulty "$mode" "$step" sleep=150
+  done
+  [ "$mode" != poll ] || faulty "$mode" left sleep=300
+  end "$mode: a slow client"
+  ok "$mode: a slow client, at each step"
+done
+begin storm
+for step in stopped claimed masked; do
+  faulty storm $step kill
+  # A client that is slow at each stop would hardly find a safe moment.
+  [ $step = stopped ] || faulty storm $step sleep=150
+done
+end "storm: a client that is killed or slow"
+ok "storm: a client that is killed or slow"
+
+# A client that is stopped, and goes on.
+begin epoll
+for step in stopped claimed detached taken hello; do
+  LJPROF_JOIN_STEP=$step:stop "$faults" status -p "$host" > fault.txt 2>&1 &
+  client=$!
+  stopped_client() {
+    for pid in "$client" $(ps -o pid= --ppid "$client"); do
+      ! grep -q '^State:.T' "/proc/$pid/status" 2> /dev/null || return 0
+    done
+    return 1
+  }
+  eventually "$step: the client stops" stopped_client
+  sleep 0.3
+  for pid in "$client" $(ps -o pid= --ppid "$client"); do
+    kill -CONT "$pid" 2> /dev/null || :
+  done
+  wait $client || fail "a client stopped at $step: $(cat fault.txt)"
+  alive "a client stopped at $step"
+done
+end "a client that is stopped"
+ok "a client that is stopped and goes on, at several steps"
+
+# Clients at the same time.
+begin loop
+for i in 1 2 3 4 5 6; do
+  "$ljprof" status -p "$host" > "same$i.txt" 2>&1 &
+done
+wait_all() {
+  for i in 1 2 3 4 5 6; do
+    grep -q '^no session' "same$i.txt" || return 1
+  done
+}
+eventually "six clients: $(cat same?.txt)" wait_all
+end "six clients"
+ok "six clients at the same time"

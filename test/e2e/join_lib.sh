@@ -1,0 +1,71 @@
+# shellcheck shell=sh
+# Programs that are joined; for tests that have read lib.sh.
+# shellcheck disable=SC2034,SC2016 # the tests read these
+ljprof=$BUILD_DIR/bin/ljprof
+faults=$BUILD_DIR/bin/join_faults # ljprof, which fails where it is told to
+host=
+
+# Nothing that a test has started stays.
+at_end='[ -z "$host" ] || kill -9 $host'
+
+# eventually WHAT COMMAND...: waits until the command succeeds.
+eventually() {
+  what=$1
+  shift
+  tries=0
+  until "$@"; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fail "$what: not within a minute"
+    sleep 0.1
+  done
+}
+settled() {
+  [ "$(ls "/proc/$host/task")" = "$tasks_before" ] &&
+    [ "$(ls "/proc/$host/fd")" = "$files_before" ]
+}
+# has COUNT FOLDER: so many threads or descriptors at least.
+has() {
+  set -- "$1" "/proc/$host/$2"/*
+  [ $# -gt "$1" ]
+}
+# begin MODE: starts join_host in the background: $host.
+begin() {
+  mode=$1
+  : > host.txt
+  "$BUILD_DIR/bin/join_host" "$mode" > host.txt 2>&1 &
+  host=$!
+  eventually "$mode: ready" grep -q ready host.txt
+  case $mode in
+  storm) eventually "$mode: threads" has 3 task ;;
+  epoll) eventually "$mode: descriptors" has 6 fd ;;
+  poll | sleep | read | signals) eventually "$mode: descriptors" has 5 fd ;;
+  esac
+  sleep 0.1
+  tasks_before=$(ls "/proc/$host/task")
+  files_before=$(ls "/proc/$host/fd")
+  mask_before=$(grep SigBlk "/proc/$host/status")
+  wanted=$(sed -n "s/^$mode //p" << END
+epoll epoll: interrupted 0 early 0
+poll poll: interrupted 0 early 0
+sleep sleep: interrupted 0 early 0
+read read: interrupted 0 early 0
+loop loop: wrong 0
+busy busy: wrong 0
+storm storm: done
+signals signals: lost 0
+END
+  )
+}
+# end WHAT: the program is as it was, ends by SIGTERM, and met nothing strange.
+end() {
+  eventually "$1: threads and descriptors as before" settled
+  [ "$mask_before" = "$(grep SigBlk "/proc/$host/status")" ] ||
+    fail "$1: signals are blocked: $(grep SigBlk "/proc/$host/status")"
+  kill -TERM "$host"
+  code=0
+  wait "$host" || code=$?
+  host=
+  [ "$code" = 0 ] || fail "$1: the program ended with $code: $(cat host.txt)"
+  [ "$(tail -n 1 host.txt)" = "$wanted" ] ||
+    fail "$1: wanted '$wanted', got: $(cat host.txt)"
+}

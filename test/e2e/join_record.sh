@@ -1,0 +1,192 @@
+#!/bin/sh
+# ljprof record -p: a session in a running program, however it ends: by Ctrl-C, by
+# its time, by another ljprof, by the death of the client or of the program. The
+# file is whole, and the program is as it was.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/join_lib.sh"
+
+# record FILE OPTION...: records $host in the background: $client.
+record() {
+  file=$1
+  shift
+  : > record.txt
+  # A shell lets what it starts in the background ignore SIGINT.
+  env --default-signal=INT "$ljprof" record -p "$host" -o "$file" --flush 20 \
+    "$@" 2> record.txt &
+  client=$!
+  eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
+}
+some_samples() {
+  [ "$("$ljprof" dump "$1" 2> /dev/null | grep -c '^ *samples')" -gt 2 ] ||
+    [ "$(wc -c < "$1")" -gt 8000 ]
+}
+# whole WHAT FILE: it is, and its samples are in the program's function.
+whole() {
+  "$ljprof" check "$2" > check.txt || fail "$1: $(cat check.txt)"
+  grep -q '^whole' check.txt || fail "$1: $(cat check.txt)"
+  "$ljprof" report --top 0 "$2" > report.txt || fail "$1: report"
+  grep -q ' round host' report.txt || fail "$1: $(cat report.txt)"
+}
+
+begin loop
+record int.ljp
+eventually "samples" some_samples int.ljp
+"$ljprof" status -p "$host" > status.txt || fail "$(cat status.txt)"
+grep -q "^CPU session: running, started by ljprof (process $client)" status.txt ||
+  fail "$(cat status.txt)"
+grep -q "into .*/int.ljp\$" status.txt || fail "$(cat status.txt)"
+ok "status tells who records: $(sed -n 2p status.txt)"
+same "the program has no descriptor of ours" "$files_before" \
+  "$(ls "/proc/$host/fd")"
+refuses "a second session" 1 \
+  "is running already, for ljprof (process $client), which has joined" \
+  "$ljprof" record -p "$host" -o second.ljp
+[ ! -e second.ljp ] || fail "the refused session has left a file"
+kill -INT $client
+wait $client || fail "Ctrl-C: exit code $?: $(cat record.txt)"
+whole "Ctrl-C" int.ljp
+grep -q 'next: ljprof report int.ljp' record.txt || fail "$(cat record.txt)"
+eventually "Ctrl-C: threads and descriptors as before" settled
+ok "Ctrl-C: $(grep samples record.txt)"
+
+refuses "a file that exists" 1 "int.ljp exists (use --force to replace it)" \
+  "$ljprof" record -p "$host" -o int.ljp
+"$ljprof" record -p "$host" -o int.ljp --force --duration 300ms --interval 2 \
+  --threads all 2> record.txt || fail "a time: $(cat record.txt)"
+"$ljprof" check int.ljp > check.txt || fail "$(cat check.txt)"
+grep -q 'ended after 0.3 s, as --duration asked; the program ran on' record.txt ||
+  fail "$(cat record.txt)"
+"$ljprof" dump int.ljp > dump.txt
+grep -q 'option.interval_us.*2000' dump.txt || fail "the interval is not 2 ms"
+ok "--duration ends it, --force replaces the file, options are taken"
+
+for event in wall cpu; do
+  record killed.ljp --event $event --force
+  eventually "samples" some_samples killed.ljp
+  kill -9 $client
+  wait $client 2> /dev/null || :
+  eventually "$event: the session ends with its client" settled
+  whole "$event: a client that is killed" killed.ljp
+  ok "$event: a client that is killed leaves a whole file"
+done
+
+record stop.ljp
+eventually "samples" some_samples stop.ljp
+"$ljprof" stop -p "$host" > stop.txt || fail "$(cat stop.txt)"
+grep -q '^stopped: [0-9]* samples, 0 lost' stop.txt || fail "$(cat stop.txt)"
+wait $client || fail "stop: exit code $?: $(cat record.txt)"
+whole "ljprof stop" stop.ljp
+ok "ljprof stop: $(cat stop.txt)"
+refuses "nothing to stop" 1 "no session runs that ljprof has started" \
+  "$ljprof" stop -p "$host"
+
+# A client that is stopped: the session does not depend on it.
+record slow.ljp
+kill -STOP $client
+before=$(wc -c < slow.ljp)
+grown() { [ "$(wc -c < slow.ljp)" -gt $((before + 3000)) ]; }
+eventually "the file grows" grown
+kill -CONT $client
+kill -INT $client
+wait $client || fail "a stopped client: $(cat record.txt)"
+whole "a client that was stopped" slow.ljp
+ok "a client that is stopped loses nothing"
+
+# A program that is stopped.
+record halted.ljp
+eventually "samples" some_samples halted.ljp
+kill -STOP "$host"
+eventually "it is told" grep -q "is stopped by a signal: the recording goes on" \
+  record.txt
+kill -CONT "$host"
+kill -INT $client
+wait $client || fail "a stopped program: $(cat record.txt)"
+whole "a program that was stopped" halted.ljp
+ok "a program that is stopped, and goes on"
+
+# Clients that are killed before the session, and when it begins. (Then the file
+# may have no name yet.)
+for step in seized stopped masked taken hello started; do
+  rm -f early.ljp
+  LJPROF_JOIN_STEP=$step:kill timeout 60 "$faults" record -p "$host" \
+    -o early.ljp > fault.txt 2>&1 || :
+  eventually "$step: threads and descriptors as before" settled
+  [ ! -e early.ljp ] || "$ljprof" check early.ljp > check.txt ||
+    fail "$step: $(cat check.txt)"
+  "$ljprof" status -p "$host" > status.txt || fail "$step: $(cat status.txt)"
+  grep -q '^no session' status.txt || fail "$step: $(cat status.txt)"
+done
+ok "a client that is killed before the session has a name"
+
+# The end of the program.
+record end.ljp
+eventually "samples" some_samples end.ljp
+kill -TERM "$host"
+wait "$host" || fail "the program ended with $?"
+wait $client || fail "the program's end: exit code $?: $(cat record.txt)"
+whole "the program ends by itself" end.ljp
+grep -q "has ended, or is another program" record.txt || fail "$(cat record.txt)"
+ok "the program ends by itself: the file is whole"
+begin loop
+record killed.ljp --force
+eventually "samples" some_samples killed.ljp
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=
+wait $client || fail "kill -9 of the program: exit $?: $(cat record.txt)"
+"$ljprof" report killed.ljp > report.txt 2>&1 || :
+grep -q ' round host' report.txt || fail "$(cat report.txt)"
+ok "the program is killed: the file is readable"
+
+# A full disk.
+begin loop
+mkdir small
+at_end="$at_end; umount '$SCRATCH/small' 2> /dev/null"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none small 2> /dev/null; then
+  "$ljprof" record -p "$host" -o small/full.ljp --interval 0.1 --threads all \
+    --duration 60 --flush 20 2> record.txt && code=0 || code=$?
+  same "a full disk: exit code" 1 "$code"
+  grep -q "No space left on device" record.txt || fail "$(cat record.txt)"
+  ok "a full disk: $(head -n 2 record.txt | tail -n 1)"
+  umount small
+  eventually "threads and descriptors as before" settled
+fi
+
+end "sessions"
+# A session of the program itself is left alone.
+"$BUILD_DIR/bin/luajit" -e 'assert(misc.sysprof.start{path = "own.ljp"})
+  local t = os.time() while os.time() - t < 60 do end' &
+host=$!
+eventually "its own session" test -e own.ljp
+"$ljprof" status -p "$host" > status.txt || fail "$(cat status.txt)"
+grep -q '^CPU session: running, started by the program: .*own.ljp$' status.txt ||
+  fail "$(cat status.txt)"
+refuses "a session of the program" 1 "profiler is running already" \
+  "$ljprof" record -p "$host" -o other.ljp
+refuses "to stop it" 1 "no session runs that ljprof has started" \
+  "$ljprof" stop -p "$host"
+# The program cannot stop ljprof's.
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+cat > try.lua << 'END'
+io.stdout:setvbuf("no")
+io.stdout:write("ready\n")
+while not io.open("go") do end
+print(misc.sysprof.stop())
+while true do end
+END
+: > try.txt
+"$BUILD_DIR/bin/luajit" try.lua > try.txt &
+host=$!
+eventually "ready" grep -q ready try.txt
+record try.ljp
+touch go
+eventually "the answer" grep -q '^nil' try.txt
+grep -q "was started by ljprof (process $client), which has joined" try.txt ||
+  fail "$(cat try.txt)"
+ok "the program cannot end it: $(grep nil try.txt)"
+kill -INT $client
+wait $client || fail "$(cat record.txt)"
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=

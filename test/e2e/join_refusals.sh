@@ -1,0 +1,112 @@
+#!/bin/sh
+# A program that cannot be joined: one line says why, and the program runs on.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/join_lib.sh"
+
+gone() {
+  sh -c 'echo $$' > gone.txt
+  cat gone.txt
+}
+refuses "a process that is gone" 1 "there is no process" \
+  "$ljprof" status -p "$(gone)"
+refuses "no number" 2 "-p is 'x1', but must be the number of a process" \
+  "$ljprof" status -p x1
+refuses "no process" 2 "-p PID is missing" "$ljprof" status
+refuses "zero" 2 "-p is '0', but must be" "$ljprof" stop -p 0
+refuses "too large" 2 "must be the number of a process" \
+  "$ljprof" record -p 99999999999999999999
+refuses "a program, too" 2 "names a running program: 'x.lua' cannot be run, too" \
+  "$ljprof" record -p 1 x.lua
+for option in --memory --children --jitdump --preload --rotate-bytes=1M \
+  --threads=this; do
+  refuses "$option with -p" 2 "is not possible with -p" \
+    "$ljprof" record -p $$ $option
+done
+
+begin storm
+for thread in "/proc/$host/task"/*; do
+  thread=${thread##*/}
+  [ "$thread" = "$host" ] || break
+done
+refuses "a thread" 1 "$thread is a thread of process $host (join_host)" \
+  "$ljprof" status -p "$thread"
+kill -STOP "$host"
+stopped() { grep -q '^State:.T' "/proc/$host/status"; }
+eventually "stopped" stopped
+refuses "a stopped program" 1 "is stopped by a signal: continue it first" \
+  "$ljprof" status -p "$host"
+kill -CONT "$host"
+"$ljprof" list > list.txt 2>&1 || fail "$(cat list.txt)"
+grep -q "^ *$host  joins .*join_host storm" list.txt || fail "$(cat list.txt)"
+ok "the list has the program"
+end "storm"
+
+sleep 60 &
+other=$!
+refuses "no LuaJIT" 1 "process $other (sleep) has no LuaJIT of ours" \
+  "$ljprof" record -p $other -o no.ljp
+kill $other
+[ ! -e no.ljp ] || fail "a file was written"
+
+python3 -c '
+import os, time
+child = os.fork()
+if not child: os._exit(0)
+print(child, flush=True)
+time.sleep(60)' > zombie.txt &
+parent=$!
+eventually "a zombie" test -s zombie.txt
+refuses "a zombie" 1 "has ended, and only its parent" \
+  "$ljprof" status -p "$(cat zombie.txt)"
+kill $parent
+
+if [ -x "$BUILD_DIR/unpatched/bin/luajit" ]; then
+  "$BUILD_DIR/unpatched/bin/luajit" -e 'while true do end' &
+  other=$!
+  eventually "its library" grep -q libluajit "/proc/$other/maps"
+  refuses "another LuaJIT" 1 "which is not ours, and cannot be joined" \
+    "$ljprof" status -p $other
+  grep -q 'build ID [0-9a-f]\{40\}' out.txt || fail "$(cat out.txt)"
+  kill $other
+fi
+
+cat > full.lua << 'END'
+local ffi = require("ffi")
+ffi.cdef("struct limit { unsigned long now, most; };" ..
+  "int setrlimit(int, const struct limit *); int open(const char *, int);")
+ffi.C.setrlimit(7, ffi.new("struct limit", { 9, 9 })) -- RLIMIT_NOFILE
+while ffi.C.open("/dev/null", 0) >= 0 do end
+io.stdout:setvbuf("no")
+io.stdout:write("full\n")
+while true do end
+END
+: > full.txt
+"$BUILD_DIR/bin/luajit" full.lua > full.txt &
+other=$!
+eventually "no descriptor is left" grep -q full full.txt
+refuses "no descriptor" 1 "no room for what joining takes: Too many open files" \
+  "$ljprof" status -p $other
+kill $other
+
+begin epoll
+if strace -V > /dev/null 2>&1; then
+  strace -o strace.txt -p "$host" 2> strace.err &
+  tracer=$!
+  traced() { ! grep -q '^TracerPid:.0$' "/proc/$host/status"; }
+  eventually "strace: $(cat strace.err)" traced
+  refuses "a traced program" 1 "is traced by process $tracer (strace)" \
+    "$ljprof" status -p "$host"
+  kill $tracer
+  untraced() { ! traced; }
+  eventually "strace ends" untraced
+  kill -9 "$host" # strace has ended its wait
+  wait "$host" || :
+  begin epoll
+fi
+if [ "$(id -u)" = 0 ] && command -v setpriv > setpriv.txt; then
+  chmod 755 "$SCRATCH"
+  refuses "another user's program" 1 "belongs to root (user 0)" \
+    setpriv --reuid 65534 --clear-groups "$ljprof" status -p "$host"
+fi
+end "refusals"
+ok "a program that was not joined is as before"

@@ -1,0 +1,15 @@
+/*
+** Examine: why a process cannot be joined, as far as that can be said before
+** anything is stopped.
+*/
+#ifndef LJP_TOOLS_EXAMINE_H
+#define LJP_TOOLS_EXAMINE_H
+
+#include "tools/join/find.h"
+
+/* -1: it may be possible; found says where our library is. Else the exit code
+** after reporting why not. maps is the caller's to free in any case. */
+int ljp_examine(const char *command, pid_t pid, struct ljp_proc_status *status,
+                struct ljp_maps *maps, struct ljp_found *found);
+
+#endif

@@ -1,0 +1,201 @@
+/*
+** See find.h.
+*/
+#include "tools/join/find.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/join.h"
+#include "src/base/preload.h"
+
+enum { NOTES_BYTES = 4096, ENTRY_BYTES = 4096 };
+
+/* -- ELF ------------------------------------------------------------------- */
+bool ljp_elf_read(struct ljp_elf *elf, const struct ljp_image_memory *memory,
+                  uint64_t low)
+{
+  Elf64_Ehdr head;
+  elf->count = 0;
+  elf->base = 0;
+  elf->narrow = false;
+  if (!memory->read(memory->ctx, low, &head, sizeof head) ||
+      memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+    return false;
+  elf->narrow = head.e_ident[EI_CLASS] == ELFCLASS32;
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64 ||
+      head.e_phentsize != sizeof(Elf64_Phdr) || !head.e_phnum ||
+      head.e_phnum > LJP_ELF_SEGMENTS ||
+      !memory->read(memory->ctx, low + head.e_phoff, elf->segment,
+                    head.e_phnum * sizeof *elf->segment))
+    return elf->narrow;
+  elf->count = head.e_phnum;
+  /* The first byte of the file is at the lowest address of the first segment
+  ** that is loaded. */
+  for (unsigned i = 0; i < elf->count; i++)
+    if (elf->segment[i].p_type == PT_LOAD) {
+      elf->base = low - (elf->segment[i].p_vaddr - elf->segment[i].p_offset);
+      break;
+    }
+  return true;
+}
+
+/* -- Notes ----------------------------------------------------------------- */
+/* Calls take for each note until it returns true. */
+static void
+find_each_note(const struct ljp_elf *elf, const struct ljp_image_memory *memory,
+               bool (*take)(void *ctx, const Elf64_Nhdr *note, const char *name,
+                            const char *text, uint64_t at),
+               void *ctx)
+{
+  char notes[NOTES_BYTES];
+  for (unsigned i = 0; i < elf->count; i++) {
+    const Elf64_Phdr *p = &elf->segment[i];
+    uint64_t start = elf->base + p->p_vaddr;
+    size_t size = p->p_memsz < sizeof notes ? p->p_memsz : sizeof notes;
+    size_t align = p->p_align == 8 ? 8 : 4, at = 0;
+    Elf64_Nhdr note;
+    if (p->p_type != PT_NOTE || !size ||
+        !memory->read(memory->ctx, start, notes, size))
+      continue;
+    while (size - at >= sizeof note) {
+      memcpy(&note, notes + at, sizeof note);
+      at += sizeof note;
+      size_t name = ((size_t)note.n_namesz + align - 1) & ~(align - 1);
+      size_t text = ((size_t)note.n_descsz + align - 1) & ~(align - 1);
+      if (name > size - at || note.n_descsz > size - at - name)
+        break;
+      if (take(ctx, &note, notes + at, notes + at + name, start + at + name))
+        return;
+      if (text > size - at - name)
+        break;
+      at += name + text;
+    }
+  }
+}
+
+/* Where a distance in the descriptor leads that is at this address. */
+static uint64_t find_from(uint64_t at, size_t member, int32_t distance)
+{
+  return at + member + (uint64_t)(int64_t)distance;
+}
+
+static bool find_take_ours(void *ctx, const Elf64_Nhdr *note, const char *name,
+                           const char *text, uint64_t at)
+{
+  struct ljp_join_place *out = ctx;
+  struct ljp_join_note d;
+  if (note->n_namesz != sizeof LJP_NOTE_NAME ||
+      memcmp(name, LJP_NOTE_NAME, sizeof LJP_NOTE_NAME) != 0)
+    return false;
+  out->kind = LJP_PLACE_OLD;
+  if (note->n_descsz < sizeof d)
+    return true;
+  memcpy(&d, text, sizeof d);
+  out->kind = LJP_PLACE_NEW;
+  if (d.version != LJP_JOIN_VERSION)
+    return true;
+  out->kind = LJP_PLACE_GOOD;
+  out->entry = find_from(at, offsetof(struct ljp_join_note, entry), d.entry);
+  out->end = find_from(at, offsetof(struct ljp_join_note, end), d.end);
+  out->state = find_from(at, offsetof(struct ljp_join_note, state), d.state);
+  out->stack_top =
+      find_from(at, offsetof(struct ljp_join_note, stack_top), d.stack_top);
+  return true;
+}
+
+void ljp_note_read(struct ljp_join_place *note, const struct ljp_elf *elf,
+                   const struct ljp_image_memory *memory)
+{
+  *note = (struct ljp_join_place){.kind = LJP_PLACE_NONE};
+  find_each_note(elf, memory, find_take_ours, note);
+}
+
+static bool find_take_id(void *ctx, const Elf64_Nhdr *note, const char *name,
+                         const char *text, uint64_t at)
+{
+  char *out = ctx;
+  (void)at;
+  if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 ||
+      memcmp(name, "GNU", 4) != 0 || note->n_descsz > 20)
+    return false;
+  for (size_t i = 0; i < note->n_descsz; i++)
+    sprintf(out + 2 * i, "%02x", (unsigned char)text[i]);
+  return true;
+}
+
+/* -- A process ------------------------------------------------------------- */
+static bool find_read(void *ctx, uint64_t at, void *to, size_t bytes)
+{
+  return ljp_memory_read(*(pid_t *)ctx, at, to, bytes);
+}
+
+/* A note may lie: the entry must be code of the same file that looks like it,
+** state and stack must be memory that can be written. */
+static bool find_is_sound(const struct ljp_join_place *note,
+                          const struct ljp_mapping *file,
+                          const struct ljp_maps *maps, pid_t pid)
+{
+  static const unsigned char first[] = {0xfc, 0x48, 0x89, 0xe3, 0xe8};
+  static const unsigned char last[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  unsigned char code[sizeof last];
+  const struct ljp_mapping *text = ljp_maps_at(maps, note->entry);
+  if (!text || !text->execute || text->inode != file->inode ||
+      text->device != file->device || note->end <= note->entry ||
+      note->end - note->entry > ENTRY_BYTES || note->end > text->high ||
+      note->end - note->entry < sizeof last)
+    return false;
+  if (!ljp_memory_read(pid, note->entry, code, sizeof first) ||
+      memcmp(code, first, sizeof first) != 0 ||
+      !ljp_memory_read(pid, note->end - sizeof last, code, sizeof last) ||
+      memcmp(code, last, sizeof last) != 0)
+    return false;
+  uint64_t stack = note->stack_top - LJP_JOIN_STACK_BYTES;
+  return note->stack_top % 4096 == 0 && stack < note->stack_top &&
+         ljp_maps_writable(maps, stack, note->stack_top) &&
+         note->state % 8 == 0 &&
+         ljp_maps_writable(maps, note->state,
+                           note->state + sizeof(struct ljp_join_state));
+}
+
+static bool find_named_luajit(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash && strncmp(slash + 1, "libluajit", 9) == 0;
+}
+
+int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps)
+{
+  static struct ljp_elf elf;
+  struct ljp_image_memory memory = {find_read, &pid};
+  int error = 0;
+  bool any = false;
+  *found = (struct ljp_found){.note = {.kind = LJP_PLACE_NONE}};
+  for (size_t i = 0; i < maps->count; i++) {
+    const struct ljp_mapping *m = &maps->list[i];
+    struct ljp_join_place note;
+    if (m->offset || !m->read || !m->inode)
+      continue;
+    if (!ljp_elf_read(&elf, &memory, m->low)) {
+      error = errno == EPERM || errno == ESRCH ? errno : error;
+      continue;
+    }
+    found->narrow |= elf.narrow && !any;
+    any = true;
+    ljp_note_read(&note, &elf, &memory);
+    bool ours = note.kind != LJP_PLACE_NONE;
+    if (note.kind == LJP_PLACE_GOOD && !find_is_sound(&note, m, maps, pid))
+      note.kind = LJP_PLACE_NEW;
+    if (!ours && (found->luajit || !find_named_luajit(m->path)))
+      continue;
+    found->luajit = true;
+    found->note = note;
+    found->build_id[0] = '\0';
+    find_each_note(&elf, &memory, find_take_id, found->build_id);
+    snprintf(found->object, sizeof found->object, "%s", m->path);
+    if (note.kind == LJP_PLACE_GOOD)
+      return 0;
+  }
+  return any ? 0 : error;
+}

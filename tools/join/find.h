@@ -1,0 +1,62 @@
+/*
+** Find: our library in the memory of a process, by its ELF note; and objects
+** that have a LuaJIT at all.
+**
+** The bytes come from the process's memory, so it makes no difference whether a
+** file was deleted or replaced, or is in another namespace. They are not
+** trusted: the parser takes any bytes.
+*/
+#ifndef LJP_TOOLS_FIND_H
+#define LJP_TOOLS_FIND_H
+
+#include <elf.h>
+
+#include "tools/join/process.h"
+
+/* Reads memory; for tests it may be made up. */
+struct ljp_image_memory {
+  bool (*read)(void *ctx, uint64_t at, void *to, size_t bytes);
+  void *ctx;
+};
+
+/* An ELF file in memory: its head and program headers. */
+enum { LJP_ELF_SEGMENTS = 64 };
+struct ljp_elf {
+  uint64_t base; /* what is added to addresses of the file */
+  bool narrow;   /* a file of 32 bits: nothing else is known */
+  unsigned count;
+  Elf64_Phdr segment[LJP_ELF_SEGMENTS];
+};
+
+/* low: where the file's first bytes are. */
+bool ljp_elf_read(struct ljp_elf *elf, const struct ljp_image_memory *memory,
+                  uint64_t low);
+
+enum ljp_place_kind {
+  LJP_PLACE_NONE,
+  LJP_PLACE_OLD, /* ours, from before programs could be joined */
+  LJP_PLACE_NEW, /* ours, of a version that we do not know */
+  LJP_PLACE_GOOD
+};
+
+/* Where in the process; not checked yet. */
+struct ljp_join_place {
+  enum ljp_place_kind kind;
+  uint64_t entry, end, state, stack_top;
+};
+
+void ljp_note_read(struct ljp_join_place *note, const struct ljp_elf *elf,
+                   const struct ljp_image_memory *memory);
+
+/* A process's library. Returns an errno if its memory cannot be read, or 0. */
+struct ljp_found {
+  struct ljp_join_place note;
+  char object[4096]; /* the file with the library, or with another LuaJIT */
+  bool luajit;       /* there is a LuaJIT, ours or not */
+  bool narrow;       /* a program of 32 bits */
+  char build_id[2 * 20 + 1]; /* of the object; "" if it has none */
+};
+
+int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+** See moment.h.
+**
+** A thread that the stop has interrupted in a wait (epoll_wait, poll, read of
+** nothing ...) is not inside libc's allocator, which never waits so; only a
+** signal handler that has interrupted the allocator may be waiting. For any
+** other thread every word of its stack is looked at: none may be an address in
+** one of the forbidden functions. Such a word may be left from an earlier call,
+** and then another moment is looked for.
+*/
+#include "tools/join/moment.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* What the kernel leaves in rax when a signal, or a stop, interrupts a call. */
+enum {
+  RESTARTSYS = -512,
+  RESTARTNOINTR = -513,
+  RESTARTNOHAND = -514,
+  RESTART_BLOCK = -516
+};
+
+/* -- Calls ----------------------------------------------------------------- */
+bool ljp_moment_waits(long call)
+{
+  switch (call) {
+  case SYS_poll:
+  case SYS_ppoll:
+  case SYS_select:
+  case SYS_pselect6:
+  case SYS_epoll_wait:
+  case SYS_epoll_pwait:
+  case 441: /* epoll_pwait2 */
+  case SYS_nanosleep:
+  case SYS_clock_nanosleep:
+  case SYS_futex: /* see moment_takes_lock() */
+  case SYS_pause:
+  case SYS_rt_sigsuspend:
+  case SYS_rt_sigtimedwait:
+  case SYS_recvfrom:
+  case SYS_recvmsg:
+  case SYS_recvmmsg:
+  case SYS_accept:
+  case SYS_accept4:
+  case SYS_read:
+  case SYS_readv:
+  case SYS_wait4:
+  case SYS_waitid:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool ljp_moment_is_timed(long call)
+{
+  return call != SYS_pause && call != SYS_read && call != SYS_readv &&
+         call != SYS_accept && call != SYS_accept4 && call != SYS_wait4 &&
+         call != SYS_waitid && call != SYS_rt_sigsuspend;
+}
+
+bool ljp_moment_interrupted(const struct user_regs_struct *r)
+{
+  int64_t result = (int64_t)r->rax;
+  return (int64_t)r->orig_rax >= 0 &&
+         (result == RESTARTSYS || result == RESTARTNOINTR ||
+          result == RESTARTNOHAND || result == RESTART_BLOCK ||
+          (result == -EINTR && ljp_moment_waits((long)r->orig_rax)));
+}
+
+/* The locks of libc wait by FUTEX_WAIT; conditions, semaphores and joins by
+** FUTEX_WAIT_BITSET. */
+static bool moment_takes_lock(const struct user_regs_struct *r)
+{
+  return r->orig_rax == SYS_futex &&
+         (r->rsi & (uint64_t)FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET;
+}
+
+/* Calls that an allocator, or who makes a thread, may make. */
+static bool moment_is_allocator_call(long call)
+{
+  switch (call) {
+  case SYS_mmap:
+  case SYS_munmap:
+  case SYS_mremap:
+  case SYS_brk:
+  case SYS_madvise:
+  case SYS_mprotect:
+  case SYS_clone:
+  case 435: /* clone3 */
+  case SYS_fork:
+  case SYS_vfork:
+  case SYS_rt_sigprocmask:
+  case SYS_rt_sigreturn:
+  case SYS_sched_yield:
+  case SYS_futex:
+  case SYS_exit:
+  case SYS_execve:
+  case SYS_setuid:
+  case SYS_setgid:
+  case SYS_setresuid:
+  case SYS_setresgid:
+  case SYS_set_robust_list:
+  case 334: /* rseq */
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* -- The stack ------------------------------------------------------------- */
+static bool moment_is_in(const struct ljp_range *ranges, unsigned count,
+                         uint64_t at)
+{
+  for (unsigned i = 0; i < count; i++)
+    if (at >= ranges[i].low && at < ranges[i].high)
+      return true;
+  return false;
+}
+
+static bool moment_is_forbidden(const struct ljp_code *code, uint64_t at)
+{
+  return moment_is_in(code->forbidden, code->forbidden_count, at);
+}
+
+/* A signal frame, from its return address on: what did the signal interrupt?
+** A word that is left from an earlier frame is not followed by one. */
+static bool moment_frame_forbids(const struct ljp_code *code,
+                                 const uint64_t *word, size_t left)
+{
+  enum { RSP = 1 + 5 + 15, RIP, FLAGS, SEGMENTS, WORDS };
+  enum { CODE_SEGMENT = 0x33 };
+  if (left < WORDS)
+    return true;
+  if ((word[SEGMENTS] & 0xffff) != CODE_SEGMENT)
+    return false;
+  return moment_is_forbidden(code, word[RIP]) ||
+         moment_is_in(code->libc, code->libc_count, word[RIP]);
+}
+
+/* waits: the thread is in a wait, so that libc's functions are not under it. */
+static const char *moment_stack(const struct ljp_code *code, pid_t pid,
+                                const struct ljp_maps *maps, uint64_t rsp,
+                                bool waits)
+{
+  static uint64_t words[LJP_MOMENT_WORDS];
+  const struct ljp_mapping *stack = ljp_maps_at(maps, rsp);
+  if (!stack || rsp % 8)
+    return "its stack is not to be found";
+  size_t count = (stack->high - rsp) / 8;
+  bool whole = count <= LJP_MOMENT_WORDS;
+  if (!whole && !waits)
+    return "its stack is too deep";
+  count = whole ? count : LJP_MOMENT_WORDS;
+  if (!ljp_memory_read(pid, rsp, words, count * 8))
+    return "its stack cannot be read";
+  for (size_t i = 0; i < count; i++) {
+    if (!waits && moment_is_forbidden(code, words[i]))
+      return "it may be in the allocator or the loader";
+    if (code->restorer && words[i] == code->restorer &&
+        moment_frame_forbids(code, words + i, count - i))
+      return "it may handle a signal that came in the allocator";
+  }
+  return NULL;
+}
+
+/* A restartable sequence would be cut in two. rseq_at: of the thread's
+** structure, or 0. */
+static bool moment_in_sequence(pid_t pid, uint64_t rseq_at, uint64_t rip)
+{
+  enum { CS = 8 };
+  struct {
+    uint32_t version, flags;
+    uint64_t start, length, abort;
+  } sequence;
+  uint64_t at = 0;
+  if (!rseq_at || !ljp_memory_read(pid, rseq_at + CS, &at, sizeof at) || !at)
+    return false;
+  return !ljp_memory_read(pid, at, &sequence, sizeof sequence) ||
+         rip - sequence.start < sequence.length;
+}
+
+const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
+                              const struct ljp_maps *maps,
+                              const struct user_regs_struct *r,
+                              uint64_t rseq_at)
+{
+  long call = (long)r->orig_rax;
+  bool waits = ljp_moment_interrupted(r) && ljp_moment_waits(call) &&
+               !moment_takes_lock(r);
+  if (r->cs != 0x33)
+    return "it runs code of 32 bits";
+  if (waits)
+    return moment_stack(code, pid, maps, r->rsp, true);
+  if (code->bare)
+    return "it does not wait, and the program has no table of functions";
+  if (call >= 0 && moment_is_allocator_call(call))
+    return "it is in a call that allocators make";
+  if (call < 0 && (moment_is_in(code->libc, code->libc_count, r->rip) ||
+                   moment_is_forbidden(code, r->rip)))
+    return "it is in libc";
+  const struct ljp_mapping *text = ljp_maps_at(maps, r->rip);
+  if (call < 0 && !text)
+    return "it runs code that is not to be found";
+  if (moment_in_sequence(pid, rseq_at, r->rip))
+    return "it is in a restartable sequence";
+  return moment_stack(code, pid, maps, r->rsp, false);
+}

@@ -1,0 +1,207 @@
+/*
+** See session.h. The output is made and named here, with this process's rights;
+** the program gets a descriptor. A new file has no name until the session has
+** started, and from then on it does not depend on this process.
+*/
+#include "tools/join/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/base/join.h"
+#include "src/base/newfile.h"
+#include "tools/shared/command.h"
+
+struct output {
+  int fd;
+  struct ljp_newfile new;
+};
+
+static int session_refuse(const struct ljp_join_session *s, int error)
+{
+  ljp_command_error(s->command, "%s: %s", s->path, strerror(error));
+  return LJP_EXIT_FAILED;
+}
+
+static int session_open(struct output *out, const struct ljp_join_session *s)
+{
+  struct ljp_target found;
+  *out = (struct output){.fd = -1};
+  ljp_newfile_init(&out->new);
+  int error = ljp_target_find(&found, s->path);
+  if (error)
+    return session_refuse(s, error);
+  if (!found.there || S_ISREG(found.st.st_mode)) {
+    error = ljp_newfile_open(&out->new, &found, &out->fd);
+  } else {
+    out->fd = openat(found.dir, found.name,
+                     O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+                         (found.kernel_link ? 0 : O_NOFOLLOW));
+    error = out->fd < 0 ? errno : 0;
+    close(found.dir);
+  }
+  free(found.path);
+  return error ? session_refuse(s, error) : -1;
+}
+
+/* The session has started: the file gets its name. */
+static int session_show(struct output *out, const struct ljp_join_session *s)
+{
+  struct stat before, now;
+  if (!ljp_newfile_hidden(&out->new))
+    return -1;
+  if (fstat(out->fd, &before))
+    return session_refuse(s, errno);
+  int error = ljp_newfile_show(&out->new, out->fd, s->force, NULL);
+  if (error)
+    return session_refuse(s, error);
+  /* A copy, where links are forbidden, would miss what the program writes. */
+  if (!fstat(out->fd, &now) && now.st_ino == before.st_ino)
+    return -1;
+  ljp_command_error(s->command,
+                    "%s: this file system cannot name a file that is being "
+                    "written: choose another folder by -o",
+                    s->path);
+  unlink(s->path);
+  return LJP_EXIT_FAILED;
+}
+
+static void session_close(struct output *out)
+{
+  ljp_newfile_discard(&out->new);
+  if (out->fd >= 0)
+    close(out->fd);
+}
+
+/* -- Its course ------------------------------------------------------------ */
+static bool session_signalled(int signals)
+{
+  struct signalfd_siginfo info;
+  return read(signals, &info, sizeof info) == sizeof info;
+}
+
+static double session_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The user has asked for the end: waits for it. */
+static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals)
+{
+  enum { PATIENCE_S = 10, TURN_MS = 500 };
+  struct ljp_join_message m = {.type = LJP_JOIN_STOP};
+  double until = session_now() + PATIENCE_S;
+  ljp_join_step("stopping");
+  ljp_talk_send(talk, &m);
+  while (session_now() < until) {
+    enum ljp_heard heard = ljp_talk_hear(talk, TURN_MS, signals);
+    if (heard == LJP_HEARD_END)
+      return LJP_JOIN_BY_PROGRAM;
+    if (heard == LJP_HEARD_WRONG || session_signalled(signals))
+      break;
+    if (heard == LJP_HEARD && (talk->message.type == LJP_JOIN_STOPPED ||
+                               talk->message.type == LJP_JOIN_ENDED))
+      return LJP_JOIN_BY_USER;
+  }
+  ljp_command_note(talk->command,
+                   "process %d has not ended the session yet, and does so when "
+                   "it can",
+                   (int)talk->pid);
+  return LJP_JOIN_LEFT_EARLY;
+}
+
+static enum ljp_join_end session_ended(const struct ljp_talk *talk)
+{
+  char why[600];
+  ljp_join_text(&talk->message, 0, why, sizeof why);
+  if (!*why)
+    return LJP_JOIN_BY_OTHERS;
+  ljp_command_error(talk->command, "the session was ended by an error: %s",
+                    why);
+  return LJP_JOIN_BY_ERROR;
+}
+
+static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
+{
+  enum { SILENT_MS = 3000 };
+  bool told = false;
+  for (;;) {
+    enum ljp_heard heard = ljp_talk_hear(talk, SILENT_MS, signals);
+    if (session_signalled(signals))
+      return session_stop(talk, signals);
+    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
+      return session_ended(talk);
+    if (heard == LJP_HEARD_WRONG)
+      return session_stop(talk, signals);
+    if (heard == LJP_HEARD_END)
+      return LJP_JOIN_BY_PROGRAM;
+    struct ljp_proc_status s;
+    if (heard == LJP_HEARD_NONE && !told && ljp_proc_status(talk->pid, 0, &s) &&
+        s.state == 'T') {
+      told = true;
+      ljp_command_note(talk->command,
+                       "process %d is stopped by a signal: the recording goes "
+                       "on when it does",
+                       (int)talk->pid);
+    }
+  }
+}
+
+static int session_start(struct ljp_talk *talk, struct output *out,
+                         const struct ljp_join_session *s)
+{
+  enum { START_MS = 15000 };
+  struct ljp_join_message m = {
+      .type = LJP_JOIN_START, .fd = {out->fd}, .fds = 1};
+  ljp_join_set_text(&m, 0, s->request);
+  int error = ljp_talk_send(talk, &m);
+  if (error)
+    return error == EMSGSIZE ? session_refuse(s, ENAMETOOLONG)
+                             : ljp_talk_ended(talk, LJP_HEARD_END);
+  int code = ljp_talk_answer(talk, LJP_JOIN_STARTED, START_MS);
+  if (code >= 0)
+    return code;
+  ljp_join_step("started");
+  return session_show(out, s);
+}
+
+int ljp_join_session_run(struct ljp_talk *talk,
+                         const struct ljp_join_session *session,
+                         enum ljp_join_end *end)
+{
+  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  struct output out;
+  struct sigaction was;
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+    if (!sigaction(ending[i], NULL, &was) && was.sa_handler != SIG_IGN)
+      sigaddset(&signals, ending[i]);
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  int code =
+      fd < 0 ? session_refuse(session, errno) : session_open(&out, session);
+  if (fd >= 0 && code < 0)
+    code = session_start(talk, &out, session);
+  if (code < 0) {
+    ljp_command_note(session->command,
+                     "recording process %d (%s): Ctrl-C ends it, and the "
+                     "program runs on",
+                     (int)talk->pid, talk->comm);
+    *end = session_follow(talk, fd);
+  }
+  if (fd >= 0) {
+    session_close(&out);
+    close(fd);
+  }
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  return code;
+}

@@ -1,0 +1,31 @@
+/*
+** Session: a recording of a joined program, from its start to its end.
+*/
+#ifndef LJP_TOOLS_JOIN_SESSION_H
+#define LJP_TOOLS_JOIN_SESSION_H
+
+#include "tools/join/talk.h"
+
+struct ljp_join_session {
+  const char *command, *path; /* for messages; absolute */
+  bool force;
+  const char *request; /* options as in LJPROF_RECORD */
+};
+
+/* How it ended. */
+enum ljp_join_end {
+  LJP_JOIN_BY_USER,    /* Ctrl-C */
+  LJP_JOIN_BY_ERROR,   /* which has been reported */
+  LJP_JOIN_BY_OTHERS,  /* its time was over, or another ljprof has ended it */
+  LJP_JOIN_BY_PROGRAM, /* the program has ended, or is another one now */
+  LJP_JOIN_LEFT_EARLY  /* a second Ctrl-C, or no answer */
+};
+
+/* Records until the session ends. Signals that would end this process end the
+** session instead. -1: there is a file, *end says how it ended; else the exit
+** code after reporting why not. */
+int ljp_join_session_run(struct ljp_talk *talk,
+                         const struct ljp_join_session *session,
+                         enum ljp_join_end *end);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+** ljprof status -p PID and ljprof stop -p PID.
+*/
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/join/talk.h"
+#include "tools/shared/command.h"
+
+enum { ANSWER_MS = 10000 };
+
+static const char status_help[] =
+    "Usage: ljprof status -p PID\n"
+    "Joins the program PID for a moment, and tells which session runs in it.\n"
+    "\n"
+    "  -p, --pid PID  the program (see ljprof list)\n"
+    "  --help         show this help\n"
+    "\n"
+    "Exit code: 0 success, 1 the program cannot be joined, 2 wrong usage.\n";
+
+static const char stop_help[] =
+    "Usage: ljprof stop -p PID\n"
+    "Ends the session that 'ljprof record -p PID' has started, whoever did. "
+    "That\n"
+    "ljprof then ends, too. A session that the program started itself goes "
+    "on.\n"
+    "\n"
+    "  -p, --pid PID  the program (see ljprof list)\n"
+    "  --help         show this help\n"
+    "\n"
+    "Exit code: 0 success, 1 there is no such session or the program cannot "
+    "be\n"
+    "joined, 2 wrong usage.\n";
+
+static int status_join(struct ljp_talk *talk, const char *command,
+                       const char *help, int argc, char **argv)
+{
+  const char *text = NULL;
+  pid_t pid;
+  const struct ljp_flag flags[] = {{"-p", NULL, &text}, {"--pid", NULL, &text}};
+  int code = ljp_command_plain(command, help, argc, argv, flags, 2);
+  if (code < 0)
+    code = ljp_talk_pid(command, text, &pid);
+  return code >= 0 ? code : ljp_talk_join(talk, command, pid);
+}
+
+static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
+{
+  const struct ljp_join_message *m = &talk->message;
+  char state[32], timer[32], path[1100];
+  ljp_join_text(m, 0, state, sizeof state);
+  ljp_join_text(m, 1, timer, sizeof timer);
+  ljp_join_text(m, 2, path, sizeof path);
+  ljp_print_format(out, "process %d (", (int)talk->pid);
+  ljp_print_safe(out, ljp_str(talk->comm, strlen(talk->comm)));
+  ljp_print_format(out, "): library ");
+  ljp_print_safe(out, ljp_str(talk->version, strlen(talk->version)));
+  ljp_print_format(out, ", %" PRIu64 " VM%s\n", m->number[0],
+                   m->number[0] == 1 ? "" : "s");
+  if (m->number[1] & LJP_JOIN_SESSION_CPU) {
+    ljp_print_str(out, "CPU session: ");
+    ljp_print_safe(out, ljp_str(state, strlen(state)));
+    if (m->number[2])
+      ljp_print_format(out,
+                       ", started by ljprof (process %" PRIu64 ") %.1f s ago",
+                       m->number[2], (double)m->number[7] / 1e9);
+    else
+      ljp_print_str(out, ", started by the program");
+    ljp_print_format(out,
+                     ": %" PRIu64 " samples of %" PRIu64 " thread%s, %" PRIu64
+                     " lost, %" PRIu64 " bytes, timer ",
+                     m->number[4], m->number[6], m->number[6] == 1 ? "" : "s",
+                     m->number[5], m->number[3]);
+    ljp_print_safe(out, ljp_str(timer, strlen(timer)));
+    ljp_print_str(out, *path ? ", into " : "");
+    ljp_print_safe(out, ljp_str(path, strlen(path)));
+    ljp_print_str(out, "\n");
+  }
+  if (m->number[1] & LJP_JOIN_SESSION_MEMORY)
+    ljp_print_str(out, "memory session: running, started by the program\n");
+  if (!m->number[1])
+    ljp_print_str(out, "no session\n");
+}
+
+int ljp_command_status(int argc, char **argv)
+{
+  static struct ljp_talk talk;
+  static struct ljp_print out;
+  struct ljp_join_message m = {.type = LJP_JOIN_STATUS};
+  int code = status_join(&talk, "status", status_help, argc, argv);
+  if (code >= 0)
+    return code;
+  ljp_talk_send(&talk, &m);
+  code = ljp_talk_answer(&talk, LJP_JOIN_STATE, ANSWER_MS);
+  if (code < 0) {
+    ljp_print_begin(&out, STDOUT_FILENO);
+    status_show(&out, &talk);
+    code = ljp_command_end("status", &out, LJP_EXIT_OK);
+  }
+  ljp_talk_leave(&talk);
+  return code;
+}
+
+int ljp_command_stop(int argc, char **argv)
+{
+  static struct ljp_talk talk;
+  static struct ljp_print out;
+  struct ljp_join_message m = {.type = LJP_JOIN_STOP, .number = {1}};
+  int code = status_join(&talk, "stop", stop_help, argc, argv);
+  if (code >= 0)
+    return code;
+  ljp_talk_send(&talk, &m);
+  code = ljp_talk_answer(&talk, LJP_JOIN_STOPPED, ANSWER_MS);
+  if (code < 0) {
+    ljp_print_begin(&out, STDOUT_FILENO);
+    ljp_print_format(
+        &out,
+        "stopped: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n",
+        talk.message.number[1], talk.message.number[2], talk.message.number[0]);
+    code = ljp_command_end("stop", &out, LJP_EXIT_OK);
+  }
+  ljp_talk_leave(&talk);
+  return code;
+}

@@ -1,0 +1,92 @@
+/*
+** Stops one thread by ptrace, without losing a signal that comes meanwhile; see
+** visit_priv.h. A thread that is traced stops for each signal that it gets:
+** whoever waits here lets the others go on.
+*/
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/join/visit_priv.h"
+
+enum { PATIENCE_NS = 100000000, LOOK_US = 20 };
+
+uint64_t ljp_visit_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+enum ljp_stop ljp_stop_seize(pid_t tid)
+{
+  if (!ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)(PTRACE_O_TRACEEXEC)))
+    return LJP_STOP_GOOD;
+  return errno == ESRCH ? LJP_STOP_GONE : LJP_STOP_REFUSED;
+}
+
+static bool stop_is_halt(int signal)
+{
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+         signal == SIGTTOU;
+}
+
+/* A thread that nobody waits for has stopped. */
+static void stop_let_go(pid_t tid, int status)
+{
+  int event = status >> 16, signal = WSTOPSIG(status);
+  if (!WIFSTOPPED(status))
+    return;
+  if (event == PTRACE_EVENT_STOP && stop_is_halt(signal))
+    ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+  else if (event == PTRACE_EVENT_EXEC)
+    ptrace(PTRACE_DETACH, tid, NULL, NULL);
+  else
+    ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(event ? 0 : signal));
+}
+
+void ljp_stop_serve(void)
+{
+  int status;
+  pid_t tid;
+  while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
+    stop_let_go(tid, status);
+}
+
+enum ljp_stop ljp_stop_thread(pid_t tid)
+{
+  int status;
+  uint64_t until = ljp_visit_now() + PATIENCE_NS;
+  if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+    return LJP_STOP_GONE;
+  for (;;) {
+    pid_t got = waitpid(-1, &status, __WALL | WNOHANG);
+    if (got < 0 || (got == tid && !WIFSTOPPED(status)))
+      return LJP_STOP_GONE;
+    if (got > 0 && got != tid) {
+      stop_let_go(got, status);
+      continue;
+    }
+    if (got == tid) {
+      int event = status >> 16, signal = WSTOPSIG(status);
+      if (event == PTRACE_EVENT_STOP)
+        return stop_is_halt(signal) ? LJP_STOP_HALTED : LJP_STOP_GOOD;
+      if (event == PTRACE_EVENT_EXEC)
+        return LJP_STOP_GONE;
+      /* A signal that was on its way: the thread gets it, and stops then. */
+      ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(event ? 0 : signal));
+      continue;
+    }
+    if (ljp_visit_now() > until)
+      return LJP_STOP_LATE;
+    usleep(LOOK_US);
+  }
+}
+
+void ljp_stop_release(pid_t tid)
+{
+  ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}

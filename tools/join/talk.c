@@ -1,0 +1,284 @@
+/*
+** See talk.h.
+*/
+#include "tools/join/talk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/base/join.h"
+#include "tools/join/examine.h"
+#include "tools/shared/command.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+static uint64_t talk_now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int ljp_talk_pid(const char *command, const char *text, pid_t *pid)
+{
+  char *end;
+  errno = 0;
+  long number = text ? strtol(text, &end, 10) : 0;
+  if (text && *text >= '0' && *text <= '9' && !*end && !errno && number > 0 &&
+      number <= INT32_MAX) {
+    *pid = (pid_t)number;
+    return -1;
+  }
+  if (text)
+    ljp_command_error(command,
+                      "-p is '%s', but must be the number of a process", text);
+  else
+    ljp_command_error(command, "-p PID is missing (see ljprof %s --help)",
+                      command);
+  return LJP_EXIT_USAGE;
+}
+
+/* -- Messages -------------------------------------------------------------- */
+int ljp_talk_send(struct ljp_talk *talk, struct ljp_join_message *m)
+{
+  m->serial = ++talk->serial;
+  return ljp_join_send(talk->socket, m);
+}
+
+/* LJP_HEARD_NONE: there is no message yet. */
+static enum ljp_heard talk_receive(struct ljp_talk *talk)
+{
+  const char *wrong;
+  for (;;) {
+    int error = ljp_join_receive(talk->socket, LJP_JOIN_SIDE_T, talk->room,
+                                 &talk->message, &wrong);
+    if (error == EAGAIN)
+      return LJP_HEARD_NONE;
+    if (error == EPROTO)
+      return LJP_HEARD_WRONG;
+    if (error)
+      return LJP_HEARD_END;
+    if (talk->message.type != LJP_JOIN_PING)
+      return LJP_HEARD;
+  }
+}
+
+enum ljp_heard ljp_talk_hear(struct ljp_talk *talk, int timeout_ms, int extra)
+{
+  uint64_t until = talk_now_ms() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms);
+  for (;;) {
+    struct pollfd fds[3] = {{.fd = talk->socket, .events = POLLIN},
+                            {.fd = talk->pidfd, .events = POLLIN},
+                            {.fd = extra, .events = POLLIN}};
+    uint64_t now = talk_now_ms();
+    int left = timeout_ms < 0 ? -1 : now < until ? (int)(until - now) : 0;
+    int n = poll(fds, extra >= 0 ? 3 : 2, left);
+    if (n < 0 && errno != EINTR)
+      return LJP_HEARD_END;
+    enum ljp_heard heard = talk_receive(talk);
+    if (heard != LJP_HEARD_NONE)
+      return heard;
+    if (n > 0 && fds[1].revents)
+      return LJP_HEARD_END;
+    if (n < 0 || (n > 0 && extra >= 0 && fds[2].revents))
+      return LJP_HEARD_NONE; /* a signal, or what the caller waits for */
+    if (!n && timeout_ms >= 0 && talk_now_ms() >= until)
+      return LJP_HEARD_NONE;
+  }
+}
+
+int ljp_talk_ended(struct ljp_talk *talk, enum ljp_heard heard)
+{
+  struct ljp_proc_status s;
+  if (heard == LJP_HEARD_WRONG)
+    ljp_command_error(
+        talk->command,
+        "process %d (%s) does not speak as a library of ours does",
+        (int)talk->pid, talk->comm);
+  else if (ljp_proc_status(talk->pid, 0, &s) && s.state == 'T')
+    ljp_command_error(talk->command,
+                      "process %d (%s) does not answer: it is stopped by a "
+                      "signal",
+                      (int)talk->pid, talk->comm);
+  else if (heard == LJP_HEARD_NONE)
+    ljp_command_error(talk->command, "process %d (%s) does not answer",
+                      (int)talk->pid, talk->comm);
+  else if (ljp_proc_status(talk->pid, 0, &s) && !strchr("ZX", s.state))
+    ljp_command_error(talk->command,
+                      "process %d (%s) has become another program (%s), or our "
+                      "thread there has ended",
+                      (int)talk->pid, talk->comm, s.comm);
+  else
+    ljp_command_error(talk->command, "process %d (%s) has ended",
+                      (int)talk->pid, talk->comm);
+  return LJP_EXIT_FAILED;
+}
+
+int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
+                    int timeout_ms)
+{
+  char text[1024];
+  enum ljp_heard heard;
+  uint64_t until = talk_now_ms() + (uint64_t)timeout_ms;
+  do {
+    uint64_t now = talk_now_ms();
+    heard = ljp_talk_hear(talk, now < until ? (int)(until - now) : 0, -1);
+  } while ((heard == LJP_HEARD && talk->message.serial != talk->serial) ||
+           (heard == LJP_HEARD_NONE && talk_now_ms() < until));
+  if (heard != LJP_HEARD)
+    return ljp_talk_ended(talk, heard);
+  if (talk->message.type == type)
+    return -1;
+  if (talk->message.type != LJP_JOIN_ERROR)
+    return ljp_talk_ended(talk, LJP_HEARD_WRONG);
+  ljp_join_text(&talk->message, 0, text, sizeof text);
+  ljp_command_error(talk->command, "process %d (%s): %s", (int)talk->pid,
+                    talk->comm, text);
+  return LJP_EXIT_FAILED;
+}
+
+/* -- Joining --------------------------------------------------------------- */
+/* The door waits for a client for a short time only. */
+enum { TALK_LATE = -2 };
+
+/* The thread has made the door: waits for the socket. -1: taken; TALK_LATE; or
+** the exit code. */
+static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
+{
+  enum { PATIENCE_MS = 10000, LOOK_US = 50 };
+  struct ljp_join_state state;
+  uint64_t until = talk_now_ms() + PATIENCE_MS;
+  for (;;) {
+    if (!ljp_memory_read(talk->pid, note->state, &state, sizeof state))
+      return ljp_talk_ended(talk, LJP_HEARD_END);
+    if (state.door != LJP_JOIN_DOOR_COMING)
+      break;
+    if (talk_now_ms() > until)
+      return ljp_talk_ended(talk, LJP_HEARD_NONE);
+    usleep(LOOK_US);
+  }
+  ljp_join_step("ready");
+  if (state.door == LJP_JOIN_DOOR_READY)
+    talk->socket = (int)syscall(SYS_pidfd_getfd, talk->pidfd, state.fd, 0);
+  int error = state.door == LJP_JOIN_DOOR_FAILED ? state.error : errno;
+  if (talk->socket >= 0)
+    return -1;
+  if (state.door == LJP_JOIN_DOOR_GONE || error == EBADF)
+    return TALK_LATE;
+  ljp_command_error(
+      talk->command, "process %d (%s): %s: %s%s", (int)talk->pid, talk->comm,
+      state.door == LJP_JOIN_DOOR_FAILED
+          ? "it has no room for what joining takes"
+          : "its socket cannot be taken",
+      strerror(error), error == ENOSYS ? " (this needs Linux 5.6)" : "");
+  return LJP_EXIT_FAILED;
+}
+
+static int talk_hello(struct ljp_talk *talk)
+{
+  enum { PATIENCE_MS = 10000 };
+  struct ljp_join_message m = {
+      .type = LJP_JOIN_HELLO, .number = {(uint64_t)getpid()}, .fds = 1};
+  m.fd[0] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+  int error = m.fd[0] < 0 ? errno : ljp_talk_send(talk, &m);
+  if (m.fd[0] >= 0)
+    close(m.fd[0]);
+  ljp_join_step("hello");
+  if (error == EPIPE || error == ECONNRESET)
+    return TALK_LATE;
+  if (error) {
+    ljp_command_error(talk->command, "process %d (%s): %s", (int)talk->pid,
+                      talk->comm, strerror(error));
+    return LJP_EXIT_FAILED;
+  }
+  /* A helper that waits no more closes its end: so does one that is too late,
+  ** and a process that ends. */
+  struct pollfd end = {.fd = talk->socket, .events = POLLIN};
+  struct ljp_proc_status s;
+  if (poll(&end, 1, PATIENCE_MS) > 0 && !(end.revents & POLLIN) &&
+      ljp_proc_status(talk->pid, 0, &s) && !strchr("ZX", s.state))
+    return TALK_LATE;
+  int code = ljp_talk_answer(talk, LJP_JOIN_WELCOME, PATIENCE_MS);
+  if (code >= 0)
+    return code;
+  talk->vms = talk->message.number[2];
+  talk->sessions = talk->message.number[3];
+  ljp_join_text(&talk->message, 0, talk->version, sizeof talk->version);
+  return -1;
+}
+
+/* One visit. -1: joined; TALK_LATE; or the exit code. */
+static int talk_visit(struct ljp_talk *talk, const struct ljp_found *found,
+                      const struct ljp_maps *maps)
+{
+  ljp_visit_make(&talk->visit, talk->pid, &found->note, maps);
+  if (!talk->visit.good) {
+    ljp_command_error(talk->command, "%s", talk->visit.why);
+    return LJP_EXIT_FAILED;
+  }
+  int code = talk_take(talk, &found->note);
+  ljp_join_step("taken");
+  if (code == -1)
+    code = talk_hello(talk);
+  if (code != -1 && talk->socket >= 0) {
+    close(talk->socket);
+    talk->socket = -1;
+  }
+  return code;
+}
+
+int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
+{
+  enum { VISITS = 3 };
+  static struct ljp_found found;
+  struct ljp_proc_status status;
+  struct ljp_maps maps;
+  *talk = (struct ljp_talk){
+      .command = command, .pid = pid, .pidfd = -1, .socket = -1};
+  talk->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+  int code = ljp_examine(command, pid, &status, &maps, &found);
+  snprintf(talk->comm, sizeof talk->comm, "%s", status.comm);
+  if (code < 0 && talk->pidfd < 0) {
+    ljp_command_error(command, "process %d (%s): %s (this needs Linux 5.6)",
+                      (int)pid, talk->comm, strerror(errno));
+    code = LJP_EXIT_FAILED;
+  }
+  if (code < 0)
+    code = TALK_LATE;
+  for (int i = 0; code == TALK_LATE && i < VISITS; i++)
+    code = talk_visit(talk, &found, &maps);
+  ljp_maps_free(&maps);
+  if (code == TALK_LATE) {
+    ljp_command_error(command,
+                      "process %d (%s): this ljprof was too slow to come in",
+                      (int)pid, talk->comm);
+    code = LJP_EXIT_FAILED;
+  }
+  if (code >= 0)
+    ljp_talk_leave(talk);
+  return code;
+}
+
+void ljp_talk_leave(struct ljp_talk *talk)
+{
+  struct ljp_join_message bye = {.type = LJP_JOIN_BYE};
+  if (talk->socket >= 0) {
+    ljp_talk_send(talk, &bye);
+    close(talk->socket);
+  }
+  if (talk->pidfd >= 0)
+    close(talk->pidfd);
+  talk->socket = talk->pidfd = -1;
+}

@@ -1,0 +1,318 @@
+/*
+** See visit.h. Two clients cannot visit one process at the same time: each
+** traces the leader of its threads first, and a thread has one tracer.
+*/
+#include "tools/join/visit.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/join/visit_priv.h"
+
+enum { THREADS = 1024 };
+#define VISIT_SECOND UINT64_C(1000000000)
+
+/* False, and why the visit is not good: as for printf(). */
+#define VISIT_REFUSE(v, ...)                                                   \
+  (snprintf((v)->visit->why, sizeof(v)->visit->why, __VA_ARGS__), false)
+
+bool ljp_visit_state(const struct ljp_visitor *v, struct ljp_join_state *out)
+{
+  return ljp_memory_read(v->pid, v->note->state, out, sizeof *out);
+}
+
+static bool visit_gone(struct ljp_visitor *v)
+{
+  return VISIT_REFUSE(v, "process %d ended while it was being joined",
+                      (int)v->pid);
+}
+
+/* -- The lock, and earlier visits ------------------------------------------ */
+static bool visit_lock(struct ljp_visitor *v)
+{
+  enum { PATIENCE_S = 5, LOOK_US = 2000 };
+  struct ljp_proc_status me, tracer;
+  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  for (;;) {
+    enum ljp_stop stop = ljp_stop_seize(v->pid);
+    int error = errno;
+    if (stop == LJP_STOP_GOOD)
+      return true;
+    if (stop == LJP_STOP_GONE || !ljp_proc_status(v->pid, 0, &me))
+      return visit_gone(v);
+    bool traced = me.tracer && ljp_proc_status(me.tracer, 0, &tracer);
+    if (traced && strcmp(tracer.comm, "ljprof") != 0)
+      return VISIT_REFUSE(v, "process %d (%s) is traced by process %d (%s)",
+                          (int)v->pid, me.comm, (int)me.tracer, tracer.comm);
+    if (!traced && error == EPERM && ljp_visit_now() > until - 4 * VISIT_SECOND)
+      return VISIT_REFUSE(
+          v,
+          "process %d (%s) may not be traced: the system forbids it (for a "
+          "container: --cap-add SYS_PTRACE; kernel.yama.ptrace_scope; "
+          "seccomp): %s",
+          (int)v->pid, me.comm, strerror(error));
+    if (ljp_visit_now() > until)
+      return VISIT_REFUSE(
+          v, "process %d (%s) is being joined by process %d (%s)", (int)v->pid,
+          me.comm, (int)me.tracer, traced ? tracer.comm : "?");
+    usleep(LOOK_US);
+  }
+}
+
+/* The thread that has this number in the process's namespace; 0: none. */
+static pid_t visit_thread_of(const struct ljp_visitor *v, pid_t ns_tid)
+{
+  pid_t tids[THREADS];
+  struct ljp_proc_status status;
+  unsigned count = ljp_proc_threads(v->pid, tids, THREADS);
+  for (unsigned i = 0; i < count; i++)
+    if (ljp_proc_status(v->pid, tids[i], &status) && status.ns_pid == ns_tid)
+      return tids[i];
+  return 0;
+}
+
+static bool visit_in_entry(const struct ljp_visitor *v, uint64_t rip)
+{
+  return rip >= v->note->entry && rip <= v->note->end;
+}
+
+/* Is the thread that ran the entry last still on its way back? It needs its
+** frame until then. A thread that waits is not stopped to know. */
+static bool visit_is_inside(struct ljp_visitor *v, pid_t ns_tid)
+{
+  struct user_regs_struct regs;
+  struct iovec to = {&regs, sizeof regs};
+  pid_t tid = visit_thread_of(v, ns_tid);
+  uint64_t rip;
+  if (tid && ljp_proc_call(v->pid, tid, &rip) >= 0)
+    return visit_in_entry(v, rip);
+  if (!tid || (tid != v->pid && ljp_stop_seize(tid) != LJP_STOP_GOOD))
+    return false;
+  enum ljp_stop stop = ljp_stop_thread(tid);
+  bool inside = stop == LJP_STOP_LATE ||
+                (stop == LJP_STOP_GOOD &&
+                 !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) &&
+                 visit_in_entry(v, regs.rip));
+  if (tid == v->pid && stop == LJP_STOP_GOOD)
+    ptrace(PTRACE_CONT, tid, NULL, NULL);
+  else if (stop == LJP_STOP_HALTED)
+    ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+  else if (stop == LJP_STOP_GOOD)
+    ljp_stop_release(tid);
+  return inside;
+}
+
+static bool visit_await_others(struct ljp_visitor *v)
+{
+  enum { PATIENCE_S = 15, LOOK_US = 200 };
+  struct ljp_join_state state;
+  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  for (;;) {
+    if (!ljp_visit_state(v, &state))
+      return visit_gone(v);
+    bool door =
+        state.door == LJP_JOIN_DOOR_COMING || state.door == LJP_JOIN_DOOR_READY;
+    /* What a child of fork() has is its parent's. */
+    if (state.pid != v->ns_pid || (!door && state.step == LJP_JOIN_IDLE) ||
+        (!door && state.step == LJP_JOIN_LEFT &&
+         !visit_is_inside(v, state.tid)))
+      return true;
+    if (ljp_visit_now() > until)
+      return VISIT_REFUSE(v, "process %d: an earlier visit has not ended: %s",
+                          (int)v->pid,
+                          door ? "its thread 'ljprof-door' does not end"
+                               : "a thread is still in the library's entry; is "
+                                 "it stopped, or does it wait for malloc()?");
+    ljp_stop_serve();
+    usleep(LOOK_US);
+  }
+}
+
+/* -- Which thread ---------------------------------------------------------- */
+struct choice {
+  pid_t tid;
+  int order;
+};
+
+static int visit_by_order(const void *a, const void *b)
+{
+  const struct choice *x = a, *y = b;
+  return x->order - y->order;
+}
+
+/* -1: never. Threads that wait come first: their stop costs nobody anything. */
+static int visit_order(const struct ljp_visitor *v, pid_t tid,
+                       unsigned *filtered)
+{
+  struct ljp_proc_status s;
+  if (!ljp_proc_status(v->pid, tid, &s) || strncmp(s.comm, "ljprof-", 7) == 0 ||
+      strchr("ZXTt", s.state) || s.seccomp == 1)
+    return -1;
+  if (s.seccomp) {
+    ++*filtered;
+    return -1;
+  }
+  long call = ljp_proc_call(v->pid, tid, NULL);
+  return (s.state == 'D'              ? 80
+          : call < 0                  ? 40
+          : !ljp_moment_waits(call)   ? 30
+          : ljp_moment_is_timed(call) ? 20
+                                      : 10) +
+         (tid != v->pid);
+}
+
+/* One thread. True: it has been sent into the entry. */
+static bool visit_try(struct ljp_visitor *v, pid_t tid, const char **why)
+{
+  bool lost = false;
+  if (tid != v->pid && ljp_stop_seize(tid) != LJP_STOP_GOOD)
+    return false;
+  ljp_join_step("seized");
+  enum ljp_stop stop = ljp_stop_thread(tid);
+  v->stopped_ns = ljp_visit_now();
+  v->visit->stops++;
+  if (stop == LJP_STOP_HALTED)
+    ptrace(PTRACE_LISTEN, tid, NULL, NULL);
+  if (stop != LJP_STOP_GOOD) {
+    *why = stop == LJP_STOP_LATE     ? "it does not stop"
+           : stop == LJP_STOP_HALTED ? "it is stopped by a signal"
+                                     : *why;
+    return false;
+  }
+  ljp_join_step("stopped");
+  const char *not_now = ljp_carry(v, tid, &lost);
+  if (!not_now) {
+    v->visit->tid = tid;
+    return true;
+  }
+  *why = not_now;
+  if (tid == v->pid)
+    ptrace(PTRACE_CONT, tid, NULL, NULL);
+  else
+    ljp_stop_release(tid);
+  return false;
+}
+
+static bool visit_choose(struct ljp_visitor *v)
+{
+  enum { PATIENCE_S = 10, PAUSE_US = 200, MOST_PAUSE_US = 20000 };
+  const char *why = "it has no thread that could be used";
+  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  useconds_t pause = PAUSE_US;
+  do {
+    pid_t tids[THREADS];
+    struct choice choice[THREADS];
+    unsigned filtered = 0, n = 0;
+    unsigned count = ljp_proc_threads(v->pid, tids, THREADS);
+    if (!count)
+      return visit_gone(v);
+    for (unsigned i = 0; i < count; i++) {
+      int order = visit_order(v, tids[i], &filtered);
+      if (order >= 0)
+        choice[n++] = (struct choice){tids[i], order};
+    }
+    qsort(choice, n, sizeof *choice, visit_by_order);
+    for (unsigned i = 0; i < n; i++)
+      if (visit_try(v, choice[i].tid, &why))
+        return true;
+    if (!n && filtered)
+      return VISIT_REFUSE(v,
+                          "process %d: all its threads are in a sandbox "
+                          "(seccomp), which may end the program for what the "
+                          "profiler does",
+                          (int)v->pid);
+    ljp_stop_serve();
+    usleep(pause);
+    /* A thread that works is met at another place each time. */
+    pause = pause < MOST_PAUSE_US ? pause + pause / 8 : PAUSE_US;
+  } while (ljp_visit_now() < until);
+  return VISIT_REFUSE(
+      v,
+      "process %d: in %d seconds there was no moment at which a "
+      "thread could be used safely: %s",
+      (int)v->pid, PATIENCE_S, why);
+}
+
+/* -- The visit ------------------------------------------------------------- */
+/* The thread is in the entry, or has been: it makes the door. */
+static bool visit_await_entry(struct ljp_visitor *v)
+{
+  enum { PATIENCE_S = 10, LOOK_US = 20 };
+  struct ljp_join_state state;
+  uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
+  for (;;) {
+    if (!ljp_visit_state(v, &state))
+      return visit_gone(v);
+    if (state.step == LJP_JOIN_LEFT) {
+      if (!v->visit->pause_ns)
+        v->visit->pause_ns =
+            state.left_ns > v->stopped_ns ? state.left_ns - v->stopped_ns : 1;
+      return true;
+    }
+    if (ljp_visit_now() > until)
+      return VISIT_REFUSE(
+          v,
+          "process %d: thread %d has not come back from the library's entry, "
+          "and will when it can: %s",
+          (int)v->pid, (int)v->visit->tid,
+          state.step == LJP_JOIN_ENTERED
+              ? "it waits for memory (malloc), or is stopped"
+              : "it has not run since");
+    ljp_stop_serve();
+    usleep(LOOK_US);
+  }
+}
+
+static void visit_run(struct ljp_visitor *v)
+{
+  struct ljp_proc_status status;
+  if (!ljp_proc_status(v->pid, 0, &status)) {
+    visit_gone(v);
+    return;
+  }
+  v->ns_pid = status.ns_pid;
+  v->visit->good = visit_lock(v) && visit_await_others(v) && visit_choose(v) &&
+                   visit_await_entry(v);
+}
+
+void ljp_visit_make(struct ljp_visit *visit, pid_t pid,
+                    const struct ljp_join_place *note,
+                    const struct ljp_maps *maps)
+{
+  static struct ljp_visitor v;
+  int result[2];
+  *visit = (struct ljp_visit){.fd = -1};
+  v = (struct ljp_visitor){
+      .pid = pid, .note = note, .maps = maps, .visit = visit};
+  ljp_code_read(&v.code, pid, maps);
+  if (pipe(result)) {
+    (void)VISIT_REFUSE(&v, "cannot make a pipe: %s", strerror(errno));
+    return;
+  }
+  pid_t child = fork();
+  if (child == 0) {
+    close(result[0]);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    visit_run(&v);
+    ssize_t n = write(result[1], visit, sizeof *visit);
+    _exit(n != (ssize_t)sizeof *visit);
+  }
+  close(result[1]);
+  if (child < 0 || read(result[0], visit, sizeof *visit) != sizeof *visit) {
+    *visit = (struct ljp_visit){.fd = -1};
+    (void)VISIT_REFUSE(&v, "process %d could not be visited", (int)pid);
+  }
+  close(result[0]);
+  while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    ;
+}

@@ -1,0 +1,50 @@
+/*
+** Inside of a visit: what visit.c (which thread, and what is waited for),
+** stop.c (one thread) and carry.c (into the entry and back) share.
+*/
+#ifndef LJP_TOOLS_VISIT_PRIV_H
+#define LJP_TOOLS_VISIT_PRIV_H
+
+#include "src/base/join.h"
+#include "tools/join/frame.h"
+#include "tools/join/moment.h"
+#include "tools/join/visit.h"
+
+struct ljp_visitor {
+  pid_t pid, ns_pid;
+  const struct ljp_join_place *note;
+  const struct ljp_maps *maps;
+  struct ljp_code code;
+  struct ljp_visit *visit;
+  uint64_t stopped_ns; /* when the thread had stopped */
+};
+
+/* Why a thread cannot be had just now. */
+enum ljp_stop {
+  LJP_STOP_GOOD,
+  LJP_STOP_GONE,    /* it has ended, or executed another program */
+  LJP_STOP_REFUSED, /* it may not be traced */
+  LJP_STOP_LATE,    /* it does not stop */
+  LJP_STOP_HALTED,  /* it is stopped by a signal */
+};
+
+/* Traces the thread, without stopping it. */
+enum ljp_stop ljp_stop_seize(pid_t tid);
+/* Stops a thread that is traced, within 100 ms. Signals that come first are
+** passed on. */
+enum ljp_stop ljp_stop_thread(pid_t tid);
+/* Lets threads go on that are traced and have stopped by themselves. To be
+** called while the caller waits for something else. */
+void ljp_stop_serve(void);
+/* Lets a stopped thread go. */
+void ljp_stop_release(pid_t tid);
+
+uint64_t ljp_visit_now(void);
+bool ljp_visit_state(const struct ljp_visitor *v, struct ljp_join_state *out);
+
+/* The thread is stopped and traced: makes it run the entry, if the moment is
+** safe, and lets it go. NULL, or why not; then nothing has changed. Sets *lost
+** if the thread cannot be told any more. */
+const char *ljp_carry(struct ljp_visitor *v, pid_t tid, bool *lost);
+
+#endif
