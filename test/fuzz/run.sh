@@ -3,9 +3,10 @@
 #
 # Runs each target bin/fuzz_NAME (all of them, or only the named ones) for
 # SECONDS, or for LJPROF_FUZZ_SECONDS if that is set. The kept corpus
-# test/fuzz/corpus/NAME is the seed. New inputs stay in BUILD_DIR/corpus/NAME,
-# inputs that fail in BUILD_DIR/findings/. Exit code 1 if a target failed or
-# there is none.
+# test/fuzz/corpus/NAME is where it starts. New inputs stay in
+# BUILD_DIR/corpus/NAME, inputs that fail in BUILD_DIR/findings/. LJPROF_FUZZ_SEED
+# is the seed of the random numbers; without it, or with 0, each run tries other
+# inputs. Exit code 1 if a target failed or there is none.
 set -eu
 
 [ $# -ge 2 ] || {
@@ -39,7 +40,8 @@ for name in "$@"; do
   [ ! -d "$kept/$name" ] || seeds=$kept/$name
   echo "==> fuzzing $name for $seconds s"
   "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -max_len=16384 -print_final_stats=1 -artifact_prefix="$findings/$name-" \
+    -max_len=16384 -print_final_stats=1 -seed="${LJPROF_FUZZ_SEED:-0}" \
+    -artifact_prefix="$findings/$name-" \
     "$learned" ${seeds:+"$seeds"} > "$findings/$name.log" 2>&1 || {
     tail -n 40 "$findings/$name.log"
     echo "run.sh: $name failed; the input is in $findings" >&2
