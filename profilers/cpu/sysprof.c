@@ -28,6 +28,7 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/copy.h"
+#include "src/base/shown.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
@@ -232,6 +233,7 @@ static void sysprof_forked(void *ctx, bool recording)
     ljp_guest_protos_release(&g->hold);
     ljp_guest_traces_release();
     g->running = false; /* the rest is cleared by the next start */
+    ljp_show_session(LJP_SHOWN_CPU, false, 0);
     g->options.output.ending = false;
     ljp_shared_offer(NULL, NULL);
   }
@@ -349,6 +351,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   }
   ljp_guest_traces_hold();
   g->ever = g->running = g->armed = true;
+  ljp_show_session(LJP_SHOWN_CPU, true, g->options.client);
   g->committed = false;
   sysprof_set_shared();
   if (g->options.mode != LJP_SAMPLER_COUNT || g->options.jitdump)
@@ -410,6 +413,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   ljp_accounts_end();
   sysprof_push_counts();
   g->running = false;
+  ljp_show_session(LJP_SHOWN_CPU, false, 0);
   ljp_shared_offer(NULL, NULL);
   ljp_trace_events_end(!g->committed);
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);

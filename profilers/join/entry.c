@@ -19,6 +19,7 @@
 
 #include "profilers/join/door.h"
 #include "src/base/clock.h"
+#include "src/base/shown.h"
 
 struct ljp_join_state ljp_join_state;
 
@@ -70,19 +71,21 @@ __asm__(".pushsection .text\n"
 
 /* A program that has this library says so before it runs, even if it is
 ** stripped (tools/record/image.c), and says where the entry is. */
-__asm__(".pushsection .note.ljprof, \"a\", %note\n"
-        ".balign 4\n"
-        ".long 7, 20, 1\n"
-        ".asciz \"" LJP_NOTE_NAME "\"\n"
-        ".balign 4\n"
-        ".long " LJP_JOIN_TEXT(
-            LJP_JOIN_NOTE_VERSION) "\n"
-                                   ".long ljp_join_entry - .\n"
-                                   ".long ljp_join_end - .\n"
-                                   ".long ljp_join_state - .\n"
-                                   ".long ljp_join_stack + " LJP_JOIN_TEXT(
-                                       LJP_JOIN_STACK_TOP) " - .\n"
-                                                           ".popsection\n");
+__asm__(
+    ".pushsection .note.ljprof, \"a\", %note\n"
+    ".balign 4\n"
+    ".long 7, 24, 1\n"
+    ".asciz \"" LJP_NOTE_NAME "\"\n"
+    ".balign 4\n"
+    ".long " LJP_JOIN_TEXT(
+        LJP_JOIN_NOTE_VERSION) "\n"
+                               ".long ljp_join_entry - .\n"
+                               ".long ljp_join_end - .\n"
+                               ".long ljp_join_state - .\n"
+                               ".long ljp_join_stack + " LJP_JOIN_TEXT(
+                                   LJP_JOIN_STACK_TOP) " - .\n"
+                                                       ".long ljp_shown - .\n"
+                                                       ".popsection\n");
 
 /* Called by the entry only. */
 __attribute__((used)) void ljp_join_enter(void)

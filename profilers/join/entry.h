@@ -9,7 +9,7 @@
 #include "src/base/preload.h"
 
 /* For the assembler, which knows no enum. */
-#define LJP_JOIN_NOTE_VERSION 1
+#define LJP_JOIN_NOTE_VERSION 2
 #define LJP_JOIN_STACK_TOP 65536
 _Static_assert(LJP_JOIN_NOTE_VERSION == LJP_JOIN_VERSION &&
                    LJP_JOIN_STACK_TOP == LJP_JOIN_STACK_BYTES,

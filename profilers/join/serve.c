@@ -23,6 +23,7 @@
 #include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/base/join.h"
+#include "src/base/shown.h"
 #include "src/luajit/vms.h"
 
 /* The session that a client has begun: there is one at most. Its number tells
@@ -81,7 +82,7 @@ void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial)
                                .serial = serial,
                                .number = {LJP_JOIN_PROTOCOL, (uint64_t)getpid(),
                                           serve_vms(), serve_sessions()}};
-  ljp_join_set_text(&m, 0, LJP_LIBRARY_VERSION);
+  ljp_join_set_text(&m, 0, ljp_shown.version);
   serve_send(serve, &m);
 }
 

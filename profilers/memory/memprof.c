@@ -25,6 +25,7 @@
 #include "src/base/clock.h"
 #include "src/base/copy.h"
 #include "src/base/saferead.h"
+#include "src/base/shown.h"
 #include "src/luajit/heap.h"
 #include "src/luajit/snapshot.h"
 #include "src/luajit/traces.h"
@@ -125,6 +126,7 @@ static void memprof_forked(void *ctx, bool recording)
       ljp_stopper_missing(g->session, memprof_limit());
     } else {
       g->running = false;
+      ljp_show_session(LJP_SHOWN_MEMORY, false, 0);
       ljp_guest_protos_release(&g->hold);
       ljp_guest_traces_release();
     }
@@ -409,6 +411,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
     g->snapshot_due_ns = ljp_clock_ns() + g->options.snapshot_ns;
   ljp_guest_traces_hold();
   g->ever = g->running = true;
+  ljp_show_session(LJP_SHOWN_MEMORY, true, 0);
   memprof_listen();
   if (!options->shared)
     ljp_followed_define_all();
@@ -426,6 +429,7 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
   bool stuck = !ljp_followed_stop(L);
   ljp_followed_counts(&g->counts, &heap_bytes);
   g->running = false;
+  ljp_show_session(LJP_SHOWN_MEMORY, false, 0);
   atomic_store(&g->snapshot_due_ns, 0);
   memprof_listen();
   ljp_producer_retire(g->events);

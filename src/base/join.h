@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Of the note and the state. */
-enum { LJP_JOIN_VERSION = 1 };
+enum { LJP_JOIN_VERSION = 2 };
 
 /* The stack of the entry. On top lies the signal frame. */
 enum { LJP_JOIN_STACK_BYTES = 64 << 10, LJP_JOIN_FRAME_BYTES = 24 << 10 };
@@ -23,7 +23,7 @@ enum { LJP_JOIN_STACK_BYTES = 64 << 10, LJP_JOIN_FRAME_BYTES = 24 << 10 };
 ** call that returns to the thread. */
 struct ljp_join_note {
   uint32_t version;
-  int32_t entry, end, state, stack_top;
+  int32_t entry, end, state, stack_top, shown;
 };
 
 #define LJP_JOIN_STEP_LIST(_)                                                  \
@@ -62,7 +62,7 @@ struct ljp_join_state {
   uint64_t left_ns; /* CLOCK_MONOTONIC: when the entry had done its work */
 };
 
-_Static_assert(sizeof(struct ljp_join_note) == 20, "layout of the note");
+_Static_assert(sizeof(struct ljp_join_note) == 24, "layout of the note");
 _Static_assert(sizeof(struct ljp_join_state) == 40, "layout of the state");
 
 /* How long a door waits for the client. A client that comes later makes another

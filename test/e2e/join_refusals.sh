@@ -37,8 +37,9 @@ refuses "a stopped program" 1 "is stopped by a signal: continue it first" \
   "$ljprof" status -p "$host"
 kill -CONT "$host"
 "$ljprof" list > list.txt 2>&1 || fail "$(cat list.txt)"
-grep -q "^ *$host  joins .*join_host storm" list.txt || fail "$(cat list.txt)"
-ok "the list has the program"
+grep -q "^ *$host  joins      1  -  .*  [0-9.]*  .*join_host storm" list.txt ||
+  fail "$(cat list.txt)"
+ok "the list has the program, its VM and no session"
 end "storm"
 
 sleep 60 &

@@ -93,6 +93,8 @@ static bool find_take_ours(void *ctx, const Elf64_Nhdr *note, const char *name,
   if (note->n_descsz < sizeof d)
     return true;
   memcpy(&d, text, sizeof d);
+  if (d.version < LJP_JOIN_VERSION)
+    return true;
   out->kind = LJP_PLACE_NEW;
   if (d.version != LJP_JOIN_VERSION)
     return true;
@@ -102,6 +104,7 @@ static bool find_take_ours(void *ctx, const Elf64_Nhdr *note, const char *name,
   out->state = find_from(at, offsetof(struct ljp_join_note, state), d.state);
   out->stack_top =
       find_from(at, offsetof(struct ljp_join_note, stack_top), d.stack_top);
+  out->shown = find_from(at, offsetof(struct ljp_join_note, shown), d.shown);
   return true;
 }
 

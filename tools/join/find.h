@@ -42,7 +42,7 @@ enum ljp_place_kind {
 /* Where in the process; not checked yet. */
 struct ljp_join_place {
   enum ljp_place_kind kind;
-  uint64_t entry, end, state, stack_top;
+  uint64_t entry, end, state, stack_top, shown;
 };
 
 void ljp_note_read(struct ljp_join_place *note, const struct ljp_elf *elf,

@@ -5,24 +5,30 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/shown.h"
 #include "tools/join/find.h"
 #include "tools/shared/command.h"
 
 static const char list_help[] =
     "Usage: ljprof list\n"
-    "Lists the programs on this machine that run our library, with a word for "
-    "each:\n"
+    "Lists the programs on this machine that run our library. STATE is one of "
+    "these:\n"
     "  joins     'ljprof record -p PID' may join it\n"
     "  old       its library is too old to be joined\n"
     "  newer     its library is newer than this ljprof\n"
     "  stopped   it is stopped by a signal\n"
     "  traced    a debugger traces it\n"
-    "'ljprof status -p PID' tells more. Programs of other users are seen by "
-    "root only.\n"
+    "SESSIONS: 'cpu' and 'memory' are sessions that the program has started; "
+    "'cpu:PID'\n"
+    "is one of the ljprof with this PID. 'ljprof status -p PID' tells more. "
+    "Programs of\n"
+    "other users are seen by root only.\n"
     "\n"
     "  --help  show this help\n"
     "\n"
@@ -42,6 +48,38 @@ static const char *list_word(const struct ljp_proc_status *s,
   return s->state == 'T' ? "stopped" : s->tracer ? "traced" : "joins";
 }
 
+/* VMs, sessions and version: what the library has in the process's memory. */
+static void list_shown(struct ljp_print *out, pid_t pid,
+                       const struct ljp_join_place *note)
+{
+  struct {
+    uint32_t vms, sessions;
+    int32_t client;
+    char version[sizeof ljp_shown.version];
+  } s;
+  _Static_assert(sizeof s == sizeof(struct ljp_shown), "the same layout");
+  char vms[16] = "-", sessions[32] = "-";
+  if (note->kind != LJP_PLACE_GOOD ||
+      !ljp_memory_read(pid, note->shown, &s, sizeof s)) {
+    memset(&s, 0, sizeof s);
+    strcpy(s.version, "-");
+  } else {
+    snprintf(vms, sizeof vms, "%" PRIu32, s.vms);
+    const char *memory = s.sessions & LJP_SHOWN_MEMORY ? "memory" : "";
+    const char *comma = (s.sessions & LJP_SHOWN_CPU) && *memory ? "," : "";
+    if ((s.sessions & LJP_SHOWN_CPU) && s.client)
+      snprintf(sessions, sizeof sessions, "cpu:%" PRId32 "%s%s", s.client,
+               comma, memory);
+    else if (s.sessions)
+      snprintf(sessions, sizeof sessions, "%s%s%s",
+               s.sessions & LJP_SHOWN_CPU ? "cpu" : "", comma, memory);
+  }
+  ljp_print_format(out, "%3s  %-16s  ", vms, sessions);
+  size_t len = strnlen(s.version, sizeof s.version);
+  ljp_print_safe(out, ljp_str(s.version, len));
+  ljp_print_format(out, "%*s  ", len < 7 ? (int)(7 - len) : 0, "");
+}
+
 static void list_process(struct ljp_print *out, struct list_counts *counts,
                          pid_t pid)
 {
@@ -59,9 +97,11 @@ static void list_process(struct ljp_print *out, struct list_counts *counts,
   if (error || found.note.kind == LJP_PLACE_NONE)
     return;
   if (!counts->ours++)
-    ljp_print_str(out, "    PID  STATE    COMMAND\n");
+    ljp_print_str(
+        out, "    PID  STATE    VMS  SESSIONS          VERSION  COMMAND\n");
   ljp_proc_command(pid, command, sizeof command);
   ljp_print_format(out, "%7d  %-7s  ", (int)pid, list_word(&s, &found.note));
+  list_shown(out, pid, &found.note);
   ljp_print_safe(out, ljp_str(command, strlen(command)));
   ljp_print_str(out, "\n");
 }

@@ -9,6 +9,7 @@
 #include "lj_gc.h"
 
 #include "src/base/assert.h"
+#include "src/base/shown.h"
 #include "src/luajit/functions/prototypes.h"
 #include "src/luajit/heap.h"
 #include "src/luajit/metrics.h"
@@ -121,6 +122,7 @@ void ljp_hook_vm_gone(lua_State *L)
   }
   ljp_traces_drop(vm);
   L2GG(L)->ljp = 0;
+  ljp_show_vm(-1);
   if (ljp_protos_drop(vm))
     ljp_vm_remove(vm);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/assert.h"
+#include "src/base/shown.h"
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/vms.h"
 
@@ -56,6 +57,8 @@ struct ljp_vm *ljp_vm_add(uint64_t g)
     atomic_store_explicit(&vm->g, g, memory_order_release);
   }
   ljp_unlock(LJP_LOCK_VMS);
+  if (vm)
+    ljp_show_vm(1);
   return vm;
 }
 
