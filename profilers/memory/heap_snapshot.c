@@ -28,11 +28,16 @@ enum { STACK_BYTES = 256 << 10 };
 #define AWAIT_NS (UINT64_C(10) * 1000000000) /* Somebody else's snapshot. */
 #define OWN_AWAIT_NS (UINT64_C(60) * 1000000000)
 
+/* Who takes a snapshot: the process, and the thread whose call finishes it; 0:
+** another thread of ours does. One word: a signal finds both, or neither. */
+#define OWNER(process, thread) ((uint64_t)(process) << 32 | (uint32_t)(thread))
+#define OWNER_PROCESS(owner) ((pid_t)((owner) >> 32))
+#define OWNER_THREAD(owner) ((pid_t)(uint32_t)(owner))
+
 static struct {
-  _Atomic pid_t owner; /* The process that takes a snapshot; 0: none. */
+  _Atomic uint64_t owner; /* 0: nobody. */
   _Atomic uint32_t ended;
   _Atomic bool in_session;
-  const int *_Atomic home; /* errno of the thread whose call finishes it. */
 } now;
 
 /* One snapshot. Whoever comes last frees it: the caller that waits, or what
@@ -59,18 +64,24 @@ void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options)
 ** parent.) */
 static bool snapshot_claim(bool in_session)
 {
-  pid_t self = getpid(), owner = atomic_load(&now.owner);
-  while (owner != self)
-    if (atomic_compare_exchange_weak(&now.owner, &owner, self)) {
+  pid_t self = getpid();
+  uint64_t owner = atomic_load(&now.owner), mine = OWNER(self, gettid());
+  while (OWNER_PROCESS(owner) != self)
+    if (atomic_compare_exchange_weak(&now.owner, &owner, mine)) {
       atomic_store(&now.in_session, in_session);
       return true;
     }
   return false;
 }
 
+/* Who finishes it: this thread, or another one of ours. */
+static void snapshot_finished_by(pid_t thread)
+{
+  atomic_store(&now.owner, OWNER(getpid(), thread));
+}
+
 static void snapshot_unclaim(void)
 {
-  atomic_store(&now.home, NULL);
   atomic_store(&now.owner, 0);
   atomic_fetch_add(&now.ended, 1);
   ljp_futex_wake(&now.ended);
@@ -81,12 +92,12 @@ static void snapshot_await(bool any)
 {
   uint64_t end = ljp_clock_ns() + AWAIT_NS;
   uint32_t ended = atomic_load(&now.ended);
-  while (atomic_load(&now.owner) == getpid() &&
-         atomic_load(&now.home) != &errno &&
-         (any || atomic_load(&now.in_session)) && ljp_clock_ns() < end) {
+  for (uint64_t owner;
+       OWNER_PROCESS(owner = atomic_load(&now.owner)) == getpid() &&
+       OWNER_THREAD(owner) != gettid() &&
+       (any || atomic_load(&now.in_session)) && ljp_clock_ns() < end;
+       ended = atomic_load(&now.ended))
     ljp_futex_wait(&now.ended, ended, AWAIT_NS / 100);
-    ended = atomic_load(&now.ended);
-  }
 }
 
 void ljp_heap_snapshot_await(void)
@@ -151,9 +162,11 @@ static void job_finish(struct snapshot_job *job)
                                           .bytes = job->result.file_bytes,
                                           .done = job_appended,
                                           .ctx = job};
+    snapshot_finished_by(0);
     status = ljp_heap_target_append(&target, &heap);
     if (!status)
       return; /* job_appended() follows, or the job is gone by now. */
+    snapshot_finished_by(gettid());
     job->error = status == LJP_ERR_MEM ? ENOMEM : ECANCELED;
     close(target.scratch);
   }
@@ -187,9 +200,12 @@ static bool snapshot_leave_to_thread(struct snapshot_job *job)
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   ljp_session_helper(1);
+  snapshot_finished_by(0);
   int error = pthread_create(&thread, &attr, snapshot_thread, job);
-  if (error)
+  if (error) {
+    snapshot_finished_by(gettid());
     ljp_session_helper(-1);
+  }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attr);
   return !error;
@@ -289,13 +305,10 @@ static enum ljp_status snapshot_go_on(struct snapshot_call *call,
   *call->result = job->result;
   bool copy = job->result.taken == LJP_HEAP_TAKEN_COPY;
   bool leave = copy && (!o->wait || job->in_session);
-  if (!leave || !snapshot_leave_to_thread(job)) {
-    if (!job->in_session) /* Else the writer finishes it. */
-      atomic_store(&now.home, &errno);
+  if (!leave || !snapshot_leave_to_thread(job))
     job_finish(job);
-  } else if (!o->wait) {
+  else if (!o->wait)
     return LJP_OK;
-  }
   if (!copy && !o->wait && job->in_session)
     return LJP_OK; /* The walk is over; the writer appends it. */
   uint64_t end = ljp_clock_ns() + OWN_AWAIT_NS;

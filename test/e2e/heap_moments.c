@@ -10,6 +10,8 @@
 **              directly after the call: the program true, _exit(7), exit(7) of
 **              another thread
 **   handler    exit(7) in a signal handler, while a call waits
+**   handler_early
+**              the same, before the call waits: while it blocks all signals
 */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +37,7 @@
 enum { CODE = 7, ROUNDS = 20, CHILDREN = 20, CHILD_MS = 30000, PATH = 256 };
 
 static const char *file;
-static _Thread_local bool slow_loader;
+static _Thread_local bool slow_loader, alarm_in_loader;
 static atomic_int in_loader, takers;
 static atomic_int taken, busy;
 
@@ -74,6 +76,8 @@ dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *ctx)
     usleep(PAUSE_US);
     atomic_fetch_sub(&in_loader, 1);
   }
+  if (alarm_in_loader)
+    raise(SIGALRM);
   return libc(each, ctx);
 }
 
@@ -271,6 +275,15 @@ static void moment_handler(void)
     snapshot(L, file, 1);
 }
 
+static void moment_handler_early(void)
+{
+  lua_State *L = grown_vm();
+  CHECK(signal(SIGALRM, on_alarm) != SIG_ERR);
+  alarm_in_loader = true;
+  snapshot(L, file, 1);
+  CHECK(!"a snapshot asks the loader");
+}
+
 /* The last copy ends, and somebody waits for it. */
 static void await_copy(void)
 {
@@ -290,7 +303,8 @@ static const struct {
                {"exec", moment_exec},
                {"_exit", moment__exit},
                {"exit_thread", moment_exit_thread},
-               {"handler", moment_handler}};
+               {"handler", moment_handler},
+               {"handler_early", moment_handler_early}};
 
 int main(int argc, char **argv)
 {

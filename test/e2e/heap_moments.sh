@@ -32,3 +32,4 @@ moment exec 0 0
 moment _exit 7 0
 moment exit_thread 7 0
 moment handler 7 0
+moment handler_early 7 0
