@@ -178,10 +178,10 @@ const char *ljp_carry(struct ljp_visitor *v, pid_t tid, bool *lost)
     return "its registers need more room than there is";
   state.linger =
       (int64_t)t.regs.orig_rax >= 0 && (int64_t)t.regs.rax == RESTART_BLOCK;
-  if (!ljp_memory_write(v->pid, v->note->state, &state, sizeof state))
+  if (!ljp_memory_put(v->memory, v->note->state, &state, sizeof state))
     return "its memory cannot be written";
   ljp_join_step("claimed");
-  if (!ljp_memory_write(v->pid, frame.at, frame.data, frame.bytes))
+  if (!ljp_memory_put(v->memory, frame.at, frame.data, frame.bytes))
     return "its memory cannot be written";
   ljp_join_step("framed");
   struct user_regs_struct entry = t.regs;

@@ -234,10 +234,21 @@ bool ljp_memory_read(pid_t pid, uint64_t at, void *to, size_t bytes)
   return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
-bool ljp_memory_write(pid_t pid, uint64_t at, const void *from, size_t bytes)
+int ljp_memory_open(pid_t pid)
 {
-  struct iovec here = {(void *)(uintptr_t)from, bytes};
-  struct iovec there = {(void *)(uintptr_t)at, bytes};
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+  return open(path, O_RDWR | O_CLOEXEC);
+}
+
+bool ljp_memory_get(int memory, uint64_t at, void *to, size_t bytes)
+{
   errno = 0;
-  return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+  return pread(memory, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+bool ljp_memory_put(int memory, uint64_t at, const void *from, size_t bytes)
+{
+  errno = 0;
+  return pwrite(memory, from, bytes, (off_t)at) == (ssize_t)bytes;
 }

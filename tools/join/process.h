@@ -63,6 +63,12 @@ bool ljp_maps_writable(const struct ljp_maps *maps, uint64_t low,
 
 /* Of the process's memory. False: not all of it. errno says why. */
 bool ljp_memory_read(pid_t pid, uint64_t at, void *to, size_t bytes);
-bool ljp_memory_write(pid_t pid, uint64_t at, const void *from, size_t bytes);
+
+/* The memory of the program that the process runs now, as a descriptor: when the
+** process has executed another program, nothing can be read or written by it.
+** -1: errno says why. */
+int ljp_memory_open(pid_t pid);
+bool ljp_memory_get(int memory, uint64_t at, void *to, size_t bytes);
+bool ljp_memory_put(int memory, uint64_t at, const void *from, size_t bytes);
 
 #endif

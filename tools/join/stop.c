@@ -74,8 +74,10 @@ enum ljp_stop ljp_stop_thread(pid_t tid)
       int event = status >> 16, signal = WSTOPSIG(status);
       if (event == PTRACE_EVENT_STOP)
         return stop_is_halt(signal) ? LJP_STOP_HALTED : LJP_STOP_GOOD;
-      if (event == PTRACE_EVENT_EXEC)
+      if (event == PTRACE_EVENT_EXEC) {
+        stop_let_go(tid, status);
         return LJP_STOP_GONE;
+      }
       /* A signal that was on its way: the thread gets it, and stops then. */
       ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(event ? 0 : signal));
       continue;

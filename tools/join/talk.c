@@ -161,7 +161,7 @@ static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
   struct ljp_join_state state;
   uint64_t until = talk_now_ms() + PATIENCE_MS;
   for (;;) {
-    if (!ljp_memory_read(talk->pid, note->state, &state, sizeof state))
+    if (!ljp_memory_get(talk->memory, note->state, &state, sizeof state))
       return ljp_talk_ended(talk, LJP_HEARD_END);
     if (state.door != LJP_JOIN_DOOR_COMING)
       break;
@@ -223,7 +223,7 @@ static int talk_hello(struct ljp_talk *talk)
 static int talk_visit(struct ljp_talk *talk, const struct ljp_found *found,
                       const struct ljp_maps *maps)
 {
-  ljp_visit_make(&talk->visit, talk->pid, &found->note, maps);
+  ljp_visit_make(&talk->visit, talk->pid, talk->memory, &found->note, maps);
   if (!talk->visit.good) {
     ljp_command_error(talk->command, "%s", talk->visit.why);
     return LJP_EXIT_FAILED;
@@ -246,13 +246,21 @@ int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
   struct ljp_proc_status status;
   struct ljp_maps maps;
   *talk = (struct ljp_talk){
-      .command = command, .pid = pid, .pidfd = -1, .socket = -1};
+      .command = command, .pid = pid, .pidfd = -1, .memory = -1, .socket = -1};
   talk->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+  talk->memory = ljp_memory_open(pid);
+  int error = errno;
   int code = ljp_examine(command, pid, &status, &maps, &found);
   snprintf(talk->comm, sizeof talk->comm, "%s", status.comm);
   if (code < 0 && talk->pidfd < 0) {
     ljp_command_error(command, "process %d (%s): %s (this needs Linux 5.6)",
                       (int)pid, talk->comm, strerror(errno));
+    code = LJP_EXIT_FAILED;
+  }
+  if (code < 0 && talk->memory < 0) {
+    ljp_command_error(command,
+                      "process %d (%s): its memory cannot be opened: %s",
+                      (int)pid, talk->comm, strerror(error));
     code = LJP_EXIT_FAILED;
   }
   if (code < 0)
@@ -280,5 +288,7 @@ void ljp_talk_leave(struct ljp_talk *talk)
   }
   if (talk->pidfd >= 0)
     close(talk->pidfd);
-  talk->socket = talk->pidfd = -1;
+  if (talk->memory >= 0)
+    close(talk->memory);
+  talk->socket = talk->pidfd = talk->memory = -1;
 }

@@ -12,7 +12,7 @@ struct ljp_talk {
   const char *command; /* for messages */
   pid_t pid;
   char comm[LJP_COMM_BYTES];
-  int pidfd, socket;
+  int pidfd, memory, socket; /* memory: see ljp_memory_open() */
   uint32_t serial;
   struct ljp_visit visit;
   /* Of the answer to hello. */

@@ -28,13 +28,15 @@ enum { THREADS = 1024 };
 
 bool ljp_visit_state(const struct ljp_visitor *v, struct ljp_join_state *out)
 {
-  return ljp_memory_read(v->pid, v->note->state, out, sizeof *out);
+  return ljp_memory_get(v->memory, v->note->state, out, sizeof *out);
 }
 
 static bool visit_gone(struct ljp_visitor *v)
 {
-  return VISIT_REFUSE(v, "process %d ended while it was being joined",
-                      (int)v->pid);
+  struct ljp_proc_status s;
+  bool lives = ljp_proc_status(v->pid, 0, &s) && !strchr("ZX", s.state);
+  return VISIT_REFUSE(v, "process %d %s while it was being joined", (int)v->pid,
+                      lives ? "became another program" : "ended");
 }
 
 /* -- The lock, and earlier visits ------------------------------------------ */
@@ -207,6 +209,7 @@ static bool visit_choose(struct ljp_visitor *v)
 {
   enum { PATIENCE_S = 10, PAUSE_US = 200, MOST_PAUSE_US = 20000 };
   const char *why = "it has no thread that could be used";
+  struct ljp_join_state state;
   uint64_t until = ljp_visit_now() + PATIENCE_S * VISIT_SECOND;
   useconds_t pause = PAUSE_US;
   do {
@@ -214,7 +217,7 @@ static bool visit_choose(struct ljp_visitor *v)
     struct choice choice[THREADS];
     unsigned filtered = 0, n = 0;
     unsigned count = ljp_proc_threads(v->pid, tids, THREADS);
-    if (!count)
+    if (!count || !ljp_visit_state(v, &state))
       return visit_gone(v);
     for (unsigned i = 0; i < count; i++) {
       int order = visit_order(v, tids[i], &filtered);
@@ -285,7 +288,7 @@ static void visit_run(struct ljp_visitor *v)
                    visit_await_entry(v);
 }
 
-void ljp_visit_make(struct ljp_visit *visit, pid_t pid,
+void ljp_visit_make(struct ljp_visit *visit, pid_t pid, int memory,
                     const struct ljp_join_place *note,
                     const struct ljp_maps *maps)
 {
@@ -293,7 +296,7 @@ void ljp_visit_make(struct ljp_visit *visit, pid_t pid,
   int result[2];
   *visit = (struct ljp_visit){.fd = -1};
   v = (struct ljp_visitor){
-      .pid = pid, .note = note, .maps = maps, .visit = visit};
+      .pid = pid, .memory = memory, .note = note, .maps = maps, .visit = visit};
   ljp_code_read(&v.code, pid, maps);
   if (pipe(result)) {
     (void)VISIT_REFUSE(&v, "cannot make a pipe: %s", strerror(errno));

@@ -20,8 +20,8 @@ struct ljp_visit {
   char why[800];     /* if it is not good */
 };
 
-/* The process has been examined (examine.h). */
-void ljp_visit_make(struct ljp_visit *visit, pid_t pid,
+/* The process has been examined (examine.h), after its memory was opened. */
+void ljp_visit_make(struct ljp_visit *visit, pid_t pid, int memory,
                     const struct ljp_join_place *note,
                     const struct ljp_maps *maps);
 

@@ -12,6 +12,7 @@
 
 struct ljp_visitor {
   pid_t pid, ns_pid;
+  int memory; /* see ljp_memory_open() */
   const struct ljp_join_place *note;
   const struct ljp_maps *maps;
   struct ljp_code code;

@@ -1,0 +1,105 @@
+/*
+** Programs that do what a client does not expect while it joins them.
+** Usage: join_edges MODE, in a folder where the file "go" gives the sign.
+**   exec_leader  the only thread executes another program
+**   exec_thread  another thread does, while the first one waits
+** The other program has memory where the library was. It prints how many bytes
+** of it somebody has written, and ends with 1 if there are any.
+*/
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lua.h"
+#include "test/support/check.h"
+#include "test/support/host_vm.h"
+
+static const char *program;
+
+static void await_go(void)
+{
+  while (access("go", F_OK))
+    usleep(1000);
+}
+
+static void wait_for_ever(void)
+{
+  struct epoll_event event;
+  int fd = epoll_create1(EPOLL_CLOEXEC);
+  while (epoll_wait(fd, &event, 1, -1) <= 0)
+    ;
+}
+
+/* -- exec ------------------------------------------------------------------ */
+/* The library's data, with the memory behind it that is in no file. */
+static void find_data(uint64_t *low, uint64_t *high)
+{
+  char line[4096], rights[5];
+  uint64_t begin, end;
+  FILE *f = fopen("/proc/self/maps", "re");
+  CHECK(f);
+  *low = *high = 0;
+  while (fgets(line, sizeof line, f)) {
+    CHECK(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) ==
+          3);
+    if (rights[1] == 'w' && strstr(line, "libluajit"))
+      *low = begin;
+    if (rights[1] == 'w' && (strstr(line, "libluajit") || begin == *high))
+      *high = end;
+  }
+  fclose(f);
+}
+
+static void *execute_other(void *unused)
+{
+  char low[32], high[32];
+  uint64_t from, to;
+  await_go();
+  find_data(&from, &to);
+  snprintf(low, sizeof low, "%" PRIu64, from);
+  snprintf(high, sizeof high, "%" PRIu64, to);
+  execl(program, program, "other", low, high, (char *)NULL);
+  CHECK(!"exec");
+  return unused;
+}
+
+static int other(const char *from, const char *to)
+{
+  enum { SECONDS = 2 };
+  uint64_t low = strtoull(from, NULL, 10), high = strtoull(to, NULL, 10);
+  size_t written = 0, bytes = high - low;
+  close(open("began", O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
+  const char *at =
+      mmap((void *)(uintptr_t)low, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  CHECK(at == (void *)(uintptr_t)low);
+  sleep(SECONDS);
+  for (size_t i = 0; i < bytes; i++)
+    written += at[i] != 0;
+  printf("bytes written: %zu\n", written);
+  return written != 0;
+}
+
+int main(int argc, char **argv)
+{
+  pthread_t thread;
+  if (argc == 4 && strcmp(argv[1], "other") == 0)
+    return other(argv[2], argv[3]);
+  CHECK(argc == 2);
+  program = argv[0];
+  new_vm();
+  printf("ready\n");
+  fflush(stdout);
+  if (strcmp(argv[1], "exec_leader") == 0)
+    execute_other(NULL);
+  if (strcmp(argv[1], "exec_thread") == 0)
+    CHECK(!pthread_create(&thread, NULL, execute_other, NULL));
+  wait_for_ever();
+  return 0;
+}
