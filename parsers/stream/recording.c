@@ -68,7 +68,7 @@ static bool recording_writes(int process, const char *number)
                       O_RDONLY;
 }
 
-/* Whether the process has the file open for writing. */
+/* Whether the process or thread has the file open for writing. */
 static bool recording_has_open(int process, const struct stat *file)
 {
   int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -88,6 +88,34 @@ static bool recording_has_open(int process, const struct stat *file)
   return found;
 }
 
+/* The same for our threads: in a program that was joined, they have a table of
+** descriptors of their own (RFC 8). */
+static bool recording_threads_have_open(int process, const struct stat *file)
+{
+  static const char ours[] = "ljprof-";
+  int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = fd < 0 ? NULL : fdopendir(fd);
+  bool found = false;
+  struct dirent *entry;
+  char name[32];
+  if (!list && fd >= 0)
+    close(fd);
+  while (list && !found && (entry = readdir(list))) {
+    int thread =
+        entry->d_name[0] == '.'
+            ? -1
+            : openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    found = thread >= 0 && recording_read(thread, "comm", name, sizeof name) &&
+            strncmp(name, ours, sizeof ours - 1) == 0 &&
+            recording_has_open(thread, file);
+    if (thread >= 0)
+      close(thread);
+  }
+  if (list)
+    closedir(list);
+  return found;
+}
+
 bool ljp_recording(const struct ljp_rec_process *process, int fd,
                    uint64_t bytes)
 {
@@ -99,7 +127,8 @@ bool ljp_recording(const struct ljp_rec_process *process, int fd,
   int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   bool writes = folder >= 0 &&
                 recording_is_older(folder, process->anchor_mono_ns) &&
-                recording_has_open(folder, &st);
+                (recording_has_open(folder, &st) ||
+                 recording_threads_have_open(folder, &st));
   if (folder >= 0)
     close(folder);
   /* The end may have come between the last read and now. */

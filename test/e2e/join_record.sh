@@ -36,6 +36,9 @@ grep -q "^CPU session: running, started by ljprof (process $client)" status.txt 
   fail "$(cat status.txt)"
 grep -q "into .*/int.ljp\$" status.txt || fail "$(cat status.txt)"
 ok "status tells who records: $(sed -n 2p status.txt)"
+"$ljprof" report int.ljp > report.txt 2>&1 || fail "$(cat report.txt)"
+grep -q 'still recording' report.txt || fail "$(cat report.txt)"
+ok "a report says that it is still being recorded"
 same "the program has no descriptor of ours" "$files_before" \
   "$(ls "/proc/$host/fd")"
 refuses "a second session" 1 \
