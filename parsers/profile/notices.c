@@ -85,7 +85,12 @@ static enum ljp_status notices_gaps(struct ljp_profile *p)
 {
   const struct ljp_profile_totals *t = &p->totals;
   enum ljp_status status = LJP_OK;
-  if (t->gaps)
+  /* The stream begins with a later epoch. */
+  bool begins_late =
+      t->gaps == 1 && !t->gap_bytes && !t->missing_blocks && !t->missing_known;
+  if (begins_late)
+    status = notices_add(p, "the beginning of the recording is missing");
+  else if (t->gaps)
     status = notices_add(
         p,
         "%" PRIu64 " gap%s of %" PRIu64 " bytes in the file, %s%" PRIu64

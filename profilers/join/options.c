@@ -105,9 +105,19 @@ static int options_take(struct ljp_sysprof_options *o, const char *name,
   return ok;
 }
 
-bool ljp_join_options(struct ljp_sysprof_options *options, char *text,
-                      struct ljp_failure *why)
+/* For the client, who may free what it has read of its file. */
+static int options_take_room(uint64_t *room, const char *value)
 {
+  double number = 0;
+  bool ok = options_number(value, 4096, 1e15, &number);
+  *room = ok ? (uint64_t)number : 0;
+  return ok;
+}
+
+bool ljp_join_options(struct ljp_sysprof_options *options, uint64_t *room,
+                      char *text, struct ljp_failure *why)
+{
+  *room = 0;
   ljp_sysprof_options_init(options);
   options->jitdump = false; /* its files would be opened here */
   while (*text) {
@@ -124,7 +134,8 @@ bool ljp_join_options(struct ljp_sysprof_options *options, char *text,
     text = value + strcspn(value, ";");
     if (*text)
       *text++ = '\0';
-    int taken = options_take(options, name, value);
+    int taken = options_is(name, "room") ? options_take_room(room, value)
+                                         : options_take(options, name, value);
     if (taken == 1)
       continue;
     ljp_fail(why, LJP_ERR_USE, EINVAL,

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profilers/cpu/signal.h"
@@ -142,7 +143,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   }
   ljp_join_text(m, 0, text, sizeof text);
   ljp_side_bind();
-  if (!ljp_join_options(&options, text, &why)) {
+  if (!ljp_join_options(&options, &serve->room, text, &why)) {
     serve_refuse(serve, m->serial, why.text);
     return;
   }
@@ -240,6 +241,22 @@ static bool serve_has_failed(struct ljp_failure *why)
   return serve_has_ended();
 }
 
+/* The client reads its output too slowly, or no more: the disk must not fill.
+** As above. */
+static bool serve_is_full(const struct ljp_serve *serve,
+                          struct ljp_failure *why)
+{
+  struct stat st;
+  if (!serve->room || fstat(serve->output, &st) ||
+      (uint64_t)st.st_blocks * 512 <= serve->room)
+    return false;
+  if (!ljp_sysprof_stop_joined(why))
+    ljp_fail(why, LJP_ERR_IO, ENOSPC,
+             "what was recorded and not read has filled its %.1f MiB",
+             (double)serve->room / (1 << 20));
+  return serve_has_ended();
+}
+
 void ljp_serve_turn(struct ljp_serve *serve)
 {
   struct ljp_join_message m = {.type = LJP_JOIN_ENDED};
@@ -250,7 +267,8 @@ void ljp_serve_turn(struct ljp_serve *serve)
   if (!serve_has_ended() && atomic_load(&serve_session.unwanted) ==
                                 atomic_load(&serve_session.number))
     ljp_sysprof_stop_joined(&why);
-  bool failed = !serve_has_ended() && serve_has_failed(&why);
+  bool failed = !serve_has_ended() &&
+                (serve_has_failed(&why) || serve_is_full(serve, &why));
   if (!failed && !serve_has_ended())
     return;
   serve_close(serve);

@@ -16,7 +16,8 @@ struct ljp_serve {
   int socket;
   int client; /* its pidfd */
   uint64_t client_pid;
-  int output; /* of the session; valid while `records` */
+  int output;    /* of the session; valid while `records` */
+  uint64_t room; /* that the output has; see options.h */
   bool records;
 };
 

@@ -59,7 +59,8 @@ tools/join            tools/shared parsers/* plain
 tools/record          tools/join tools/shared parsers/* plain
 tools/report          tools/heap tools/shared parsers/* plain
 tools/rewrite         tools/shared parsers/* plain
-tools/top             tools/report tools/shared parsers/* plain
+tools/top             tools/report tools/record tools/join tools/shared \
+                      parsers/* plain
 tools                 tools/* plain
 END
 

@@ -4,15 +4,8 @@
 # shellcheck disable=SC2016 # $ of the shell in the terminal
 . "$(dirname "$0")/lib.sh"
 
-command -v tmux > /dev/null || {
-  echo "skipped: tmux is not installed"
-  exit 77
-}
-ljprof=$BUILD_DIR/bin/ljprof
+. "$(dirname "$0")/top_lib.sh"
 data=$SOURCE_DIR/test/data
-unset TMUX
-export LC_ALL=C.UTF-8
-mux="tmux -S $SCRATCH/tmux.sock -f /dev/null"
 pid=
 at_end='$mux kill-server 2> /dev/null; [ -z "$pid" ] || kill -9 $pid 2> /dev/null; wait'
 
@@ -36,68 +29,8 @@ until stop
 END
 "$ljprof" record --memory -o ended.ljp work.lua 6000 2> err || fail "$(cat err)"
 
-# -- The terminal: 80x24, with a shell that has no line editor. --------------
-$mux new-session -d -x 80 -y 24 'PS1="ready$ " exec sh' ||
-  fail "tmux does not start"
-$mux set-option -g status off
-$mux resize-window -x 80 -y 24
-tty=$($mux display-message -p '#{pane_tty}')
-shell=$($mux display-message -p '#{pane_pid}')
+terminal
 
-screen() {
-  $mux capture-pane -p
-}
-# until WHAT COMMAND...: waits until the command succeeds.
-until_ok() {
-  what=$1
-  shift
-  tries=0
-  until "$@"; do
-    tries=$((tries + 1))
-    [ $tries -lt 300 ] || fail "$what; the screen has:
-$(screen)"
-    sleep 0.1
-  done
-}
-shows() { # TEXT (a basic regex)
-  screen > screen.txt
-  grep -q -e "$1" screen.txt
-}
-hides() {
-  ! shows "$1"
-}
-sees() { # WHAT TEXT: waits for the text
-  until_ok "$1: no '$2'" shows "$2"
-  ok "$1"
-}
-type_line() {
-  $mux send-keys -l "$1"
-  $mux send-keys Enter
-}
-keys() {
-  for key; do
-    $mux send-keys "$key"
-  done
-}
-same_terminal() {
-  stty -a -F "$tty" > after.txt &&
-    cmp -s before.txt after.txt &&
-    [ "$($mux display-message -p '#{alternate_on} #{cursor_flag}')" = "0 1" ]
-}
-sees "a shell" 'ready\$'
-stty -a -F "$tty" > before.txt
-
-# is_right WHAT: the terminal is as it was before.
-is_right() {
-  until_ok "$1: the terminal is not as it was: $(cat after.txt 2> /dev/null)
-alternate screen, cursor: $($mux display-message -p '#{alternate_on} #{cursor_flag}')" \
-    same_terminal
-  type_line "echo works-\$((6 * 7))"
-  sees "$1: the terminal is right" 'works-42'
-  $mux send-keys -R
-  type_line clear
-  until_ok "$1: not cleared" hides works-42
-}
 opens() { # WHAT FILE [OPTIONS]
   what=$1
   shift
@@ -249,13 +182,6 @@ sees "fg goes on" '\[functions\]'
 keys q
 is_right "after fg"
 
-# child NAME: the process of the view with this name.
-guard() {
-  pgrep -P "$shell" -x ljprof
-}
-child() {
-  pgrep -P "${2:-$(guard)}" -x "$1"
-}
 for signal in TERM HUP KILL; do
   opens "again" "$SCRATCH/ended.ljp"
   kill -$signal "$(guard)"

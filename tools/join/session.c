@@ -29,11 +29,31 @@ static int session_refuse(const struct ljp_join_session *s, int error)
   return LJP_EXIT_FAILED;
 }
 
+int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
+                           const char *request)
+{
+  enum { START_MS = 15000 };
+  struct ljp_join_message m = {.type = LJP_JOIN_START, .fd = {fd}, .fds = 1};
+  ljp_join_set_text(&m, 0, request);
+  int error = ljp_talk_send(talk, &m);
+  if (error == EMSGSIZE) {
+    ljp_command_error(talk->command, "%s: %s", path, strerror(ENAMETOOLONG));
+    return LJP_EXIT_FAILED;
+  }
+  int code = error ? ljp_talk_ended(talk, LJP_HEARD_END)
+                   : ljp_talk_answer(talk, LJP_JOIN_STARTED, START_MS);
+  if (code < 0)
+    ljp_join_step("started");
+  return code;
+}
+
 static int session_open(struct output *out, const struct ljp_join_session *s)
 {
   struct ljp_target found;
-  *out = (struct output){.fd = -1};
+  *out = (struct output){.fd = s->fd};
   ljp_newfile_init(&out->new);
+  if (s->fd >= 0)
+    return -1;
   int error = ljp_target_find(&found, s->path);
   if (error)
     return session_refuse(s, error);
@@ -72,10 +92,10 @@ static int session_show(struct output *out, const struct ljp_join_session *s)
   return LJP_EXIT_FAILED;
 }
 
-static void session_close(struct output *out)
+static void session_close(struct output *out, const struct ljp_join_session *s)
 {
   ljp_newfile_discard(&out->new);
-  if (out->fd >= 0)
+  if (out->fd >= 0 && out->fd != s->fd)
     close(out->fd);
 }
 
@@ -158,19 +178,8 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
 static int session_start(struct ljp_talk *talk, struct output *out,
                          const struct ljp_join_session *s)
 {
-  enum { START_MS = 15000 };
-  struct ljp_join_message m = {
-      .type = LJP_JOIN_START, .fd = {out->fd}, .fds = 1};
-  ljp_join_set_text(&m, 0, s->request);
-  int error = ljp_talk_send(talk, &m);
-  if (error)
-    return error == EMSGSIZE ? session_refuse(s, ENAMETOOLONG)
-                             : ljp_talk_ended(talk, LJP_HEARD_END);
-  int code = ljp_talk_answer(talk, LJP_JOIN_STARTED, START_MS);
-  if (code >= 0)
-    return code;
-  ljp_join_step("started");
-  return session_show(out, s);
+  int code = ljp_join_session_begin(talk, out->fd, s->path, s->request);
+  return code < 0 ? session_show(out, s) : code;
 }
 
 int ljp_join_session_run(struct ljp_talk *talk,
@@ -199,7 +208,7 @@ int ljp_join_session_run(struct ljp_talk *talk,
     *end = session_follow(talk, fd);
   }
   if (fd >= 0) {
-    session_close(&out);
+    session_close(&out, session);
     close(fd);
   }
   sigprocmask(SIG_SETMASK, &before, NULL);

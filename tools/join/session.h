@@ -8,6 +8,8 @@
 
 struct ljp_join_session {
   const char *command, *path; /* for messages; absolute */
+  int fd; /* of a file without a name, which stays the caller's; -1: the file
+          ** is made at the path */
   bool force;
   const char *request; /* options as in LJPROF_RECORD */
 };
@@ -20,6 +22,11 @@ enum ljp_join_end {
   LJP_JOIN_BY_PROGRAM, /* the program has ended, or is another one now */
   LJP_JOIN_LEFT_EARLY  /* a second Ctrl-C, or no answer */
 };
+
+/* Begins a session that writes to fd. path: for messages. -1: it has begun; else
+** the exit code after reporting why not. */
+int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
+                           const char *request);
 
 /* Records until the session ends. Signals that would end this process end the
 ** session instead. -1: there is a file, *end says how it ended; else the exit

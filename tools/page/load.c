@@ -11,6 +11,7 @@
 
 #include "parsers/profile/frame_name.h"
 #include "tools/page/stacks.h"
+#include "tools/shared/command.h"
 #include "tools/shared/gc_phases.h"
 
 struct load {
@@ -129,9 +130,9 @@ static void load_facts(struct load *l, const char *file)
   time_t seconds = (time_t)(p->origin_wall_ns / 1000000000);
   struct tm tm;
   uint32_t n = 0;
-  page->title =
-      ljp_page_text(page, strcmp(file, "-") == 0 ? ljp_str("standard input", 14)
-                                                 : ljp_str(base, strlen(base)));
+  if (strcmp(file, "-") == 0)
+    base = ljp_command_input;
+  page->title = ljp_page_text(page, ljp_str(base, strlen(base)));
   for (; n < command.len && n < sizeof shown - 4; n++)
     shown[n] = command.data[n] ? command.data[n] : ' ';
   while (n && shown[n - 1] == ' ')

@@ -35,16 +35,13 @@ static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
   static char request[LJP_JOIN_MESSAGE_BYTES];
   struct ljp_join_session session = {.command = "record",
                                      .path = plan->path,
+                                     .fd = -1,
                                      .force = plan->force,
                                      .request = request};
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
     ljp_command_error("record", "%s: the name is too long", plan->path);
     return LJP_EXIT_FAILED;
   }
-  /* In the program the path is for messages only, which are UTF-8. */
-  for (char *p = request; *p; p++)
-    if (*p < ' ' || *p > '~')
-      *p = '?';
   return ljp_join_session_run(talk, &session, end);
 }
 

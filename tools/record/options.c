@@ -140,7 +140,7 @@ static bool options_is_digits(const char *text)
 
 /* Bytes, with a unit of 1024, 1024^2 or 1024^3: "64k", "1.5M", "1GiB". Negative:
 ** it is none. */
-static double options_bytes(const char *text)
+double ljp_record_bytes(const char *text)
 {
   static const char units[] = "kmg";
   char *end;
@@ -183,7 +183,7 @@ double ljp_record_duration(const struct ljp_record_plan *plan)
 
 static bool options_is_size(const struct option *o, const char *text)
 {
-  double bytes = options_bytes(text);
+  double bytes = ljp_record_bytes(text);
   return bytes >= o->low && bytes <= o->high && bytes == (uint64_t)bytes;
 }
 
@@ -230,7 +230,7 @@ static int options_check_values(const struct ljp_record_plan *plan)
     const struct option *o = &record_options[i];
     if (!plan->value[i] || options_accepts(o, plan->value[i]))
       continue;
-    ljp_command_error("record", "%s is '%s', but must be %s", o->flag,
+    ljp_command_error(plan->command, "%s is '%s', but must be %s", o->flag,
                       plan->value[i], o->wants);
     return LJP_EXIT_USAGE;
   }
@@ -289,14 +289,14 @@ static int options_check_joined(const struct ljp_record_plan *plan)
                      : threads && *threads == 't' ? "--threads this"
                                                   : NULL;
   if (*plan->program) {
-    ljp_command_error("record",
+    ljp_command_error(plan->command,
                       "-p %s names a running program: '%s' cannot be run, too",
                       plan->pid, *plan->program);
     return LJP_EXIT_USAGE;
   }
   if (!vain)
     return -1;
-  ljp_command_error("record",
+  ljp_command_error(plan->command,
                     "%s is not possible with -p: only CPU samples of a running "
                     "program can be recorded",
                     vain);
@@ -344,6 +344,7 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
     flags[FIXED + i] =
         (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
+  plan->command = "record";
   int code = ljp_command_program("record", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &plan->pid,
                                  &plan->program);
@@ -356,6 +357,41 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
   else if (code < 0)
     options_behind(plan->program, flags, sizeof flags / sizeof *flags);
   return code;
+}
+
+/* -- A view of a running program --------------------------------------------- */
+static bool options_for_view(int i)
+{
+  return (record_options[i].part == CPU && i != LJP_RECORD_MODE) ||
+         i == LJP_RECORD_DEPTH || i == LJP_RECORD_FLUSH ||
+         i == LJP_RECORD_DURATION;
+}
+
+unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
+                               struct ljp_flag *flags)
+{
+  unsigned n = 0;
+  for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
+    if (options_for_view(i))
+      flags[n++] =
+          (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
+  return n;
+}
+
+int ljp_record_view_check(struct ljp_record_plan *plan)
+{
+  static char *nothing;
+  plan->program = &nothing;
+  for (int i = 0; !plan->pid && i < LJP_RECORD_VALUE_COUNT; i++)
+    if (plan->value[i]) {
+      ljp_command_error(plan->command,
+                        "%s is for a running program (-p PID): a file has "
+                        "what was recorded",
+                        record_options[i].flag);
+      return LJP_EXIT_USAGE;
+    }
+  int code = options_check_values(plan);
+  return code < 0 && plan->pid ? options_check_joined(plan) : code;
 }
 
 /* -- The request to the library
@@ -380,7 +416,7 @@ static size_t options_put_values(const struct ljp_record_plan *plan, char *out,
       value = bytes;
     }
     if (o->kind == SIZE) {
-      snprintf(bytes, sizeof bytes, "%.0f", options_bytes(value));
+      snprintf(bytes, sizeof bytes, "%.0f", ljp_record_bytes(value));
       value = bytes;
     }
     if (o->part == SESSION)
@@ -441,6 +477,13 @@ bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
     PUT("duration=%.3f;", ljp_record_duration(plan));
   if (plan->sync)
     PUT("sync=true;");
-  return options_put_values(plan, out, room, at) < room;
+  if (plan->room)
+    PUT("room=%" PRIu64 ";", plan->room);
+  at = options_put_values(plan, out, room, at);
+  /* In the program the path is for messages only, which are UTF-8. */
+  for (char *p = out; at < room && *p; p++)
+    if (*p < ' ' || *p > '~')
+      *p = '?';
+  return at < room;
 }
 #undef PUT

@@ -57,8 +57,10 @@ enum ljp_record_value {
 };
 
 struct ljp_record_plan {
+  const char *command; /* for messages: "record", or which takes its options */
   const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
   const char *pid; /* of a running program; NULL: one is to be run */
+  uint64_t room;   /* bytes on disk; see ljp_join_options(). 0: no limit */
   bool force, memory, every, native, snapshot, no_cpu, children, embed, jitdump,
       sync;
   bool preload;      /* into the program and all that it starts */
@@ -93,6 +95,17 @@ struct ljp_told {
 };
 
 enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };
+
+/* For a command that shows a running program, such as top: the options that it
+** takes, too, and their check. Sets the number of flags; returns -1, or the exit
+** code after reporting an error. plan->command is set. */
+struct ljp_flag;
+unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
+                               struct ljp_flag *flags);
+int ljp_record_view_check(struct ljp_record_plan *plan);
+
+/* Bytes, with a unit: "64k", "1.5M". Negative: it is none. */
+double ljp_record_bytes(const char *text);
 
 /* The request to a program that is joined. False: it is too long. */
 bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,

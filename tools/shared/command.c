@@ -12,6 +12,8 @@
 
 #include "src/base/nearest.h"
 
+const char *ljp_command_input = "standard input";
+
 static void command_line(const char *name, const char *what,
                          void (*print)(struct ljp_print *, struct ljp_str),
                          const char *format, va_list args)

@@ -35,6 +35,9 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 LJP_COMMAND_LIST(LJP_X)
 #undef LJP_X
 
+/* What the input "-" is called in what a command writes. */
+extern const char *ljp_command_input;
+
 /* Prints "ljprof NAME: ...". Unsafe bytes in arguments are escaped. */
 __attribute__((format(printf, 2, 3))) void
 ljp_command_error(const char *name, const char *format, ...);

@@ -59,17 +59,49 @@ static void action_save(struct ljp_worker *w, const struct ljp_top_query *q,
     action_tell(answer, "saved as '%s'", q->path);
 }
 
+/* When the part begins of which a page can be made, since the profile's origin.
+** All of a file is there. */
+static uint64_t action_begin(const struct ljp_worker *w)
+{
+  const struct ljp_top_joined *joined = w->options->joined;
+  return joined && joined->keep.freed && joined->keep.count &&
+                 joined->keep.epochs[0].time_ns > w->p->origin_ns
+             ? joined->keep.epochs[0].time_ns - w->p->origin_ns
+             : 0;
+}
+
+/* The recording of a joined program becomes standard input, without what has
+** been freed. */
+static void action_open(const struct ljp_top_joined *joined)
+{
+  const struct ljp_keep *keep = &joined->keep;
+  off_t begin = keep->freed ? (off_t)keep->epochs[0].offset : 0;
+  int in = open(joined->file.path, O_RDONLY | O_CLOEXEC);
+  if (in < 0 || lseek(in, begin, SEEK_SET) < 0 || dup2(in, STDIN_FILENO) < 0) {
+    ljp_command_error("flame", "%s: %s", joined->file.shown, strerror(errno));
+    _exit(LJP_EXIT_FAILED);
+  }
+}
+
 /* In a child process: writes the page; what goes wrong, to fd. */
 _Noreturn static void action_make_page(const struct ljp_worker *w,
                                        const struct ljp_top_query *q, int fd)
 {
-  char range[64], path[LJP_TOP_PATH_BYTES + 8];
-  char *argv[8] = {"flame", (char *)w->options->path, "-o", path};
-  uint64_t now = ljp_worker_now(w);
+  char range[64], path[LJP_TOP_PATH_BYTES + 8], name[96];
+  const struct ljp_top_joined *joined = w->options->joined;
+  char *argv[8] = {"flame", joined ? "-" : (char *)w->options->path, "-o",
+                   path};
+  uint64_t begin = action_begin(w), now = ljp_worker_now(w) - begin;
   uint64_t span = ljp_worker_seconds(w, q) * UINT64_C(1000000000);
   uint64_t from = now > span ? now - span : 0;
   int argc = 4;
   dup2(fd, STDERR_FILENO);
+  if (joined) {
+    action_open(joined);
+    snprintf(name, sizeof name, "process %d (%s)", (int)joined->pid,
+             joined->comm);
+    ljp_command_input = name;
+  }
   /* A name that begins with '-' is no option. */
   snprintf(path, sizeof path, "%s%s", q->path[0] == '-' ? "./" : "", q->path);
   if (span && now) {
@@ -92,8 +124,18 @@ static void action_page(struct ljp_worker *w, const struct ljp_top_query *q,
   ssize_t n;
   int fds[2], status;
   pid_t child = -1;
+  uint64_t begin = action_begin(w);
+  uint64_t seconds = ljp_worker_seconds(w, q);
+  uint64_t span = !begin    ? 0
+                  : seconds ? seconds * UINT64_C(1000000000)
+                            : UINT64_MAX;
   if (strcmp(w->options->path, "-") == 0) {
     action_tell(answer, "standard input cannot be read again for a page");
+    return;
+  }
+  if (w->options->joined && !w->options->joined->keep.count) {
+    action_tell(answer,
+                "no page: too little of the recording is kept (--room)");
     return;
   }
   if (pipe2(fds, O_CLOEXEC) == 0) {
@@ -110,6 +152,12 @@ static void action_page(struct ljp_worker *w, const struct ljp_top_query *q,
     len--;
   if (child < 0 || waitpid(child, &status, 0) < 0)
     action_tell(answer, "no process for the page: %s", strerror(errno));
+  else if (WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+           ljp_worker_now(w) - begin < span)
+    action_tell(answer,
+                "wrote the page '%s': of the last %" PRIu64
+                " s, what came before is no longer kept",
+                q->path, (ljp_worker_now(w) - begin) / 1000000000);
   else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
     action_tell(answer, "wrote the page '%s'", q->path);
   else

@@ -56,6 +56,8 @@ static void answer_state(struct ljp_print *out, const struct ljp_worker *w)
     ljp_print_str(out, "cannot be read");
   else if (w->query.frozen)
     ljp_print_str(out, "frozen");
+  else if (w->state)
+    ljp_print_str(out, w->state);
   else if (!w->done && !s->follows)
     ljp_print_format(out, "reading %.0f %%",
                      size ? 100.0 * (double)s->read_bytes / (double)size : 0);
@@ -103,8 +105,10 @@ static void answer_title(struct ljp_top_text *text, const struct ljp_worker *w,
                 p->threads[q->thread].id);
   if (q->vm && q->vm < p->vm_count)
     answer_name(out, "VM", p, p->vms[q->vm].name, p->vms[q->vm].id);
-  ljp_print_str(out, "  ");
-  ljp_print_safe(out, ljp_str(base, strlen(base)));
+  if (!w->options->joined) {
+    ljp_print_str(out, "  ");
+    ljp_print_safe(out, ljp_str(base, strlen(base)));
+  }
   if (p->pid)
     ljp_print_format(out, "  pid %" PRIu64 "  ", p->pid);
   ljp_print_safe(out, ljp_str(shown, n));
@@ -175,6 +179,7 @@ static void answer_notices(struct ljp_top_text *text,
                            const struct ljp_worker *w)
 {
   const struct ljp_finish *f = &w->source.reader.finish;
+  const struct ljp_top_joined *joined = w->options->joined;
   if (w->error[0])
     ljp_top_line(text, LJP_TOP_LINE_NOTICE, "%s", w->error);
   if (f->gaps || f->bad_records)
@@ -183,7 +188,10 @@ static void answer_notices(struct ljp_top_text *text,
                  " bytes, %" PRIu64 " malformed record%s",
                  f->gaps, f->gaps == 1 ? "" : "s", f->gap_bytes, f->bad_records,
                  f->bad_records == 1 ? "" : "s");
-  if (f->status)
+  if (joined && joined->why[0])
+    ljp_top_line(text, LJP_TOP_LINE_NOTICE, "the session was ended: %s",
+                 joined->why);
+  else if (f->status)
     ljp_top_line(text, LJP_TOP_LINE_NOTICE,
                  "the session was ended by an error: %s",
                  ljp_status_text((enum ljp_status)f->status));

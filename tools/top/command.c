@@ -5,6 +5,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,9 +20,13 @@
 
 static const char help[] =
     "Usage: ljprof top [OPTION]... FILE\n"
+    "       ljprof top [OPTION]... -p PID\n"
     "Shows in the terminal where time and memory go: live, while FILE is still "
     "being\n"
-    "recorded, or of a recording that has ended.\n"
+    "recorded, or of a recording that has ended. Or joins a program that runs "
+    "already\n"
+    "(-p), shows its CPU samples, and leaves it as it was when the view "
+    "ends.\n"
     "\n"
     "Views: functions, lines, stacks, allocation sites, heap, JIT compiler, "
     "threads,\n"
@@ -34,6 +39,19 @@ static const char help[] =
     "function of\n"
     "                 the program that made it run)\n"
     "  --no-symbols   do not look up names of machine code\n"
+    "\n"
+    "A running program:\n"
+    "  -p, --pid PID  join the program PID (see ljprof list)\n"
+    "  --room BYTES   disk space for the recording (with a unit; default "
+    "256M): a\n"
+    "                 quarter is kept for pages; the recording ends if the "
+    "view does\n"
+    "                 not keep up\n"
+    "  --duration TIME  end the recording after TIME (10, 500ms, 5m, 1h)\n"
+    "  --interval, --event, --timer, --threads, --signal, --max-overhead, "
+    "--depth,\n"
+    "  --flush        as for ljprof record\n"
+    "\n"
     "  --help         show this help\n"
     "\n"
     "FILE may be '-' for standard input; keys are then read from the "
@@ -43,6 +61,7 @@ static const char help[] =
 
 struct command {
   struct ljp_top_options options;
+  struct ljp_record_plan plan; /* Of the session in a joined program. */
   struct ljp_top_query first;
   int keys;
 };
@@ -76,7 +95,26 @@ static int command_check(const struct command *c)
   return code;
 }
 
-static int command_parse(struct command *c, const char *seconds)
+static int command_parse_room(struct command *c, const char *room)
+{
+  const double least = 64 << 10, most = 1e15;
+  double bytes = room ? ljp_record_bytes(room) : (double)LJP_TOP_ROOM_BYTES;
+  if (room && !c->plan.pid) {
+    ljp_command_error("top", "--room is for a running program (-p PID)");
+    return LJP_EXIT_USAGE;
+  }
+  if (!(bytes >= least && bytes <= most)) {
+    ljp_command_error("top",
+                      "--room is '%s', but must be a number of bytes from 64k "
+                      "to 1e15, such as 100M",
+                      room);
+    return LJP_EXIT_USAGE;
+  }
+  c->plan.room = (uint64_t)bytes;
+  return -1;
+}
+
+static int command_parse_seconds(struct command *c, const char *seconds)
 {
   char *end;
   if (!seconds)
@@ -92,10 +130,44 @@ static int command_parse(struct command *c, const char *seconds)
   return -1;
 }
 
+/* Is a program named in place of a file? */
+static bool command_joins(int argc, char **argv)
+{
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (strcmp(argv[i], "-p") == 0 || strncmp(argv[i], "-p=", 3) == 0 ||
+        strcmp(argv[i], "--pid") == 0 || strncmp(argv[i], "--pid=", 6) == 0)
+      return true;
+  return false;
+}
+
+static int command_parse(struct command *c, int argc, char **argv)
+{
+  enum { OWN = 6 };
+  const char *seconds = NULL, *room = NULL;
+  struct ljp_flag flags[OWN + LJP_RECORD_VALUE_COUNT] = {
+      {"--seconds", NULL, &seconds},
+      {"--native", &c->first.native, NULL},
+      {"--no-symbols", &c->options.no_symbols, NULL},
+      {"-p", NULL, &c->plan.pid},
+      {"--pid", NULL, &c->plan.pid},
+      {"--room", NULL, &room}};
+  c->plan.command = "top";
+  unsigned count = OWN + ljp_record_view_flags(&c->plan, flags + OWN);
+  int code = command_joins(argc, argv)
+                 ? ljp_command_plain("top", help, argc, argv, flags, count)
+                 : ljp_command_options("top", help, argc, argv, flags, count,
+                                       &c->options.path);
+  if (code < 0)
+    code = command_parse_seconds(c, seconds);
+  if (code < 0)
+    code = ljp_record_view_check(&c->plan);
+  return code < 0 ? command_parse_room(c, room) : code;
+}
+
 /* Opens the keyboard. -1: go on; else the exit code. */
 static int command_terminal(struct command *c)
 {
-  bool piped = strcmp(c->options.path, "-") == 0;
+  bool piped = !c->plan.pid && strcmp(c->options.path, "-") == 0;
   const char *term = getenv("TERM");
   int error;
   c->keys = piped ? open("/dev/tty", O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
@@ -112,9 +184,22 @@ static int command_terminal(struct command *c)
   return -1;
 }
 
+/* The view has ended, and the terminal is right: the worker ends the session. */
+static void command_await_end(const struct command *c, int worker)
+{
+  struct pollfd end = {.fd = worker};
+  shutdown(worker, SHUT_WR);
+  if (poll(&end, 1, LJP_TOP_LEAVE_MS + 1000) == 0)
+    ljp_command_note("top",
+                     "process %d has not ended the session yet, and does so "
+                     "when it can",
+                     (int)c->options.joined->pid);
+}
+
 static int command_screen(int notes, void *ctx)
 {
   struct command *c = ctx;
+  struct ljp_top_joined *joined = c->options.joined;
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
     ljp_command_error("top", "no socket: %s", strerror(errno));
@@ -127,28 +212,40 @@ static int command_screen(int notes, void *ctx)
     ljp_top_worker(fds[1], &c->options);
   }
   close(fds[1]);
+  if (joined)
+    close(joined->socket);
   if (worker < 0) {
     ljp_command_error("top", "no process: %s", strerror(errno));
     return LJP_EXIT_FAILED;
   }
-  return ljp_screen_run(fds[0], notes, c->keys, &c->first);
+  int code = ljp_screen_run(fds[0], notes, c->keys, &c->first);
+  if (joined)
+    command_await_end(c, fds[0]);
+  return code;
+}
+
+/* Joins the program, or looks at the file. -1: go on; else the exit code. */
+static int command_open(struct command *c)
+{
+  static struct ljp_top_joined joined;
+  if (!c->plan.pid)
+    return command_check(c);
+  c->options.joined = &joined;
+  c->options.path = joined.file.path;
+  return ljp_top_join(&joined, &c->plan);
 }
 
 int ljp_command_top(int argc, char **argv)
 {
   static struct command c;
-  const char *seconds = NULL;
-  const struct ljp_flag flags[] = {
-      {"--seconds", NULL, &seconds},
-      {"--native", &c.first.native, NULL},
-      {"--no-symbols", &c.options.no_symbols, NULL}};
   c.first.seconds = LJP_TOP_AUTO;
-  int code =
-      ljp_command_options("top", help, argc, argv, flags, 3, &c.options.path);
-  if (code >= 0 || (code = command_parse(&c, seconds)) >= 0 ||
-      (code = command_terminal(&c)) >= 0 || (code = command_check(&c)) >= 0)
+  int code = command_parse(&c, argc, argv);
+  if (code >= 0 || (code = command_terminal(&c)) >= 0 ||
+      (code = command_open(&c)) >= 0)
     return code;
-  code = ljp_guard_run(STDOUT_FILENO, command_screen, &c);
+  const struct ljp_top_joined *joined = c.options.joined;
+  code = ljp_guard_run(STDOUT_FILENO, joined ? joined->socket : -1,
+                       command_screen, &c);
   if (code < 0) {
     ljp_command_error("top", "no process: %s", strerror(errno));
     return LJP_EXIT_FAILED;

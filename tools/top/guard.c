@@ -129,7 +129,7 @@ static int guard_wait(pid_t screen, const sigset_t *signals)
   }
 }
 
-int ljp_guard_run(int terminal, int (*screen)(int note_fd, void *ctx),
+int ljp_guard_run(int terminal, int own, int (*screen)(int note_fd, void *ctx),
                   void *ctx)
 {
   const int watched[] = {SIGCHLD, SIGTERM, SIGHUP,  SIGINT,
@@ -147,6 +147,8 @@ int ljp_guard_run(int terminal, int (*screen)(int note_fd, void *ctx),
   sentinel = fork();
   if (sentinel == 0) {
     close(notes[1]);
+    if (own >= 0)
+      close(own);
     guard_sentinel(notes[0]);
   }
   close(notes[0]);
@@ -159,6 +161,8 @@ int ljp_guard_run(int terminal, int (*screen)(int note_fd, void *ctx),
       _exit(1);
     _exit(screen(notes[1], ctx));
   }
+  if (own >= 0)
+    close(own);
   sigdelset(&signals, SIGTTOU); /* Stays blocked: modes are set all the same. */
   int status = child > 0 ? guard_wait(child, &signals) : -1;
   if (child > 0 && WIFSIGNALED(status))

@@ -19,8 +19,9 @@ struct ljp_guard_note {
 
 /* Runs the screen in a child process and returns its exit code; after a signal
 ** has ended it, 128 and the signal's number. note_fd: where the screen writes
-** its notes. -1: no process could be made (errno). */
-int ljp_guard_run(int terminal, int (*screen)(int note_fd, void *ctx),
+** its notes. own: a descriptor that only the screen keeps; -1: none. -1: no
+** process could be made (errno). */
+int ljp_guard_run(int terminal, int own, int (*screen)(int note_fd, void *ctx),
                   void *ctx);
 
 #endif

@@ -22,8 +22,9 @@ static bool source_grows(struct ljp_top_source *s)
   if (!s->file_bytes || r->finish.closed != LJP_CLOSED_NOT || s->last_look)
     return false;
   /* The writer's last block may have come just before it went. */
-  s->last_look = !ljp_recording(ljp_model_process(&r->model), r->input.fd,
-                                s->segment_bytes);
+  s->last_look = s->writes ? !s->writes(s->ctx)
+                           : !ljp_recording(ljp_model_process(&r->model),
+                                            r->input.fd, s->segment_bytes);
   return true;
 }
 

@@ -1,9 +1,7 @@
 /*
 ** Source: the stream that is watched. A file is followed while it grows, and on
-** into the next file segments; later, a socket from a running program can stand
-** in its place. Reading never blocks
-** for long: while there is nothing to read, `idle` is called again and again.
-** One thread, the worker's.
+** into the next file segments. Reading never blocks for long: while there is
+** nothing to read, `idle` is called again and again. One thread, the worker's.
 */
 #ifndef LJP_TOOLS_TOP_SOURCE_H
 #define LJP_TOOLS_TOP_SOURCE_H
@@ -17,6 +15,7 @@ struct ljp_top_source {
   bool ended;                      /* Nothing more will come. */
   /* Waits, for 250 ms or so. May leave the process. */
   void (*idle)(void *ctx);
+  bool (*writes)(void *ctx); /* Whether the file may grow; NULL: not known. */
   void *ctx;
   const char *path;
   uint64_t next_segment;  /* As SEGMENT_END has said; 0: none. */
@@ -29,9 +28,6 @@ struct ljp_top_source {
 enum ljp_status ljp_top_source_open(struct ljp_top_source *source,
                                     const char *path,
                                     char error[LJP_READER_ERROR_BYTES]);
-/* Sees the items of the stream. */
-void ljp_top_source_see(struct ljp_top_source *source,
-                        const struct ljp_item *item);
 /* Sees the items of the stream. */
 void ljp_top_source_see(struct ljp_top_source *source,
                         const struct ljp_item *item);

@@ -48,13 +48,21 @@ uint32_t ljp_worker_seconds(const struct ljp_worker *w,
   return w->source.follows && !w->done ? LIVE_SECONDS : 0;
 }
 
+/* The screen is gone. */
+_Noreturn static void worker_leave(struct ljp_worker *w)
+{
+  if (w->options->joined)
+    ljp_top_joined_leave(w->options->joined);
+  _exit(LJP_EXIT_OK);
+}
+
 static void worker_send(struct ljp_worker *w,
                         const struct ljp_top_answer *answer)
 {
   size_t bytes = sizeof *answer - sizeof answer->text + answer->text_bytes;
   if (send(w->fd, answer, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
       errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
-    _exit(LJP_EXIT_OK); /* The screen is gone. */
+    worker_leave(w);
 }
 
 /* Takes the queries that have come; the newest counts. */
@@ -75,7 +83,7 @@ static void worker_receive(struct ljp_worker *w)
     w->asked = true;
   }
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-    _exit(LJP_EXIT_OK);
+    worker_leave(w);
 }
 
 static void worker_show(struct ljp_worker *w)
@@ -108,6 +116,18 @@ static void worker_cut(struct ljp_worker *w)
     snprintf(w->error, sizeof w->error, "out of memory");
 }
 
+/* What has happened to a joined program is shown even if nothing is read. */
+static void worker_hear(struct ljp_worker *w)
+{
+  struct ljp_top_joined *joined = w->options->joined;
+  if (!joined)
+    return;
+  ljp_top_joined_turn(joined);
+  const char *state = ljp_top_joined_state(joined, w->done);
+  w->asked |= state != w->state;
+  w->state = state;
+}
+
 /* Serves the screen, once or, with nothing to read, until it is time to look
 ** again. A frozen view stays until the user lets it go. */
 static void worker_serve(struct ljp_worker *w, int wait_ms)
@@ -115,6 +135,7 @@ static void worker_serve(struct ljp_worker *w, int wait_ms)
   struct pollfd screen = {.fd = w->fd, .events = POLLIN};
   bool frozen;
   do {
+    worker_hear(w);
     if (poll(&screen, 1, w->asked ? 0 : wait_ms) > 0)
       worker_receive(w);
     frozen = w->query.frozen && w->source.follows;
@@ -122,7 +143,7 @@ static void worker_serve(struct ljp_worker *w, int wait_ms)
       worker_cut(w);
     worker_show(w);
     if (frozen)
-      wait_ms = -1;
+      wait_ms = w->options->joined ? WORKER_WAIT_MS : -1;
   } while (frozen);
 }
 
@@ -137,13 +158,24 @@ static void worker_progress(void *ctx, uint64_t bytes)
   worker_serve(ctx, 0);
 }
 
+static bool worker_writes(void *ctx)
+{
+  struct ljp_worker *w = ctx;
+  return ljp_top_joined_writes(w->options->joined);
+}
+
 static enum ljp_status worker_observe(void *ctx,
                                       const struct ljp_reader *reader,
                                       const struct ljp_item *item)
 {
   struct ljp_worker *w = ctx;
   (void)reader;
+  struct ljp_top_joined *joined = w->options->joined;
   ljp_top_source_see(&w->source, item);
+  if (joined && item->what == LJP_ITEM_BLOCK)
+    ljp_keep_block(&joined->keep, item->block->offset,
+                   item->block->head.time_ns,
+                   item->block->head.flags & LJP_BLOCK_KEY);
   if (item->what != LJP_REC_MEM)
     ljp_series_take(&w->series, item);
   return LJP_OK;
@@ -176,6 +208,7 @@ void ljp_top_worker(int fd, const struct ljp_top_options *options)
   worker_leave_terminal();
   ljp_series_init(&w.series);
   w.source.idle = worker_idle;
+  w.source.writes = options->joined ? worker_writes : NULL;
   w.source.ctx = &w;
   const struct ljp_profile_options how = {
       .no_symbols = options->no_symbols,
@@ -199,5 +232,6 @@ void ljp_top_worker(int fd, const struct ljp_top_options *options)
   ljp_recent_cut(&w.recent, w.p, w.p->end_ns);
   w.asked = true;
   for (;;)
-    worker_serve(&w, -1);
+    worker_serve(&w, options->joined && !options->joined->dead ? WORKER_WAIT_MS
+                                                               : -1);
 }

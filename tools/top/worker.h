@@ -7,12 +7,14 @@
 #define LJP_TOOLS_TOP_WORKER_H
 
 #include "parsers/profile/recent.h"
+#include "tools/top/joined.h"
 #include "tools/top/series.h"
 #include "tools/top/source.h"
 #include "tools/top/top.h"
 
 struct ljp_top_options {
   const char *path;
+  struct ljp_top_joined *joined; /* The path is its file's; NULL: a file. */
   bool no_symbols;
 };
 
@@ -29,6 +31,7 @@ struct ljp_worker {
   uint64_t answer_cost_ns;    /* How long that took. */
   uint64_t answered_bytes;    /* What had been read then. */
   bool done;                  /* The stream was read to its end. */
+  const char *state;          /* Of a joined program, as last shown. */
   char error[LJP_READER_ERROR_BYTES + 64]; /* Why reading ended; "": it did
                                            ** not fail. */
   uint64_t span_ns;                        /* Of the view that is being made. */

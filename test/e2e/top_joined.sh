@@ -1,0 +1,213 @@
+#!/bin/sh
+# ljprof top -p: what it shows of a running program, and that the program is as it
+# was, however the view ends: by keys, by signals, by kill -9 of any of its
+# processes. Then the ends of the program and of the session.
+# shellcheck disable=SC2016 # $ of the shell in the terminal
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/join_lib.sh"
+. "$(dirname "$0")/top_lib.sh"
+at_end='$mux kill-server 2> /dev/null; [ -z "$host" ] || kill -9 $host; wait'
+
+refuses "no terminal" 2 "needs a terminal" "$ljprof" top -p 1
+refuses "a file, too" 2 "unexpected argument 'x.ljp'" "$ljprof" top -p 1 x.ljp
+refuses "no number" 2 "--interval is 'x', but must be milliseconds" \
+  "$ljprof" top -p 1 --interval x
+refuses "an option of -p with a file" 2 "--event is for a running program (-p PID)" \
+  "$ljprof" top --event wall x.ljp
+refuses "room for nothing" 2 "--room is '1k', but must be a number of bytes from 64k" \
+  "$ljprof" top -p 1 --room 1k
+refuses "room in a file" 2 "--room is for a running program" \
+  "$ljprof" top --room 1M x.ljp
+refuses "memory" 2 "unknown option '--memory'" "$ljprof" top -p 1 --memory
+terminal
+
+# watch WHAT [OPTION]...: opens the view of $host.
+watch() {
+  watched=$1
+  shift
+  type_line "'$ljprof' top -p $host --flush 20 $*"
+  sees "$watched" '\[functions\]'
+  sees "$watched: its samples" ' round host'
+}
+# leaves WHAT: the terminal is right, and the program is as it was.
+leaves() {
+  is_right "$1"
+  eventually "$1: threads and descriptors as before" settled
+  ok "$1: the program is as it was"
+}
+
+# -- Errors come before the terminal is touched. -----------------------------------
+type_line "'$ljprof' top -p 999999999; echo code=\$?"
+sees "no process" '^ljprof top: there is no process 999999999'
+sees "its exit code" '^code=1'
+same "the screen was not touched" 0 "$($mux display-message -p '#{alternate_on}')"
+type_line clear
+type_line "'$ljprof' top -p x; echo code=\$?"
+sees "no number" "^ljprof top: -p is 'x', but must be the number of a process"
+type_line clear
+
+# -- What it shows. ------------------------------------------------------------------
+begin loop
+watch "a running program"
+sees "its state" "^recording, last .*  pid $host "
+"$ljprof" status -p "$host" > status.txt || fail "$(cat status.txt)"
+grep -q "running, started by ljprof (process $(guard))" status.txt ||
+  fail "$(cat status.txt)"
+grep -q "into a file without a name in " status.txt || fail "$(cat status.txt)"
+ok "status tells who watches"
+same "the program has no descriptor of ours" "$files_before" "$(ls "/proc/$host/fd")"
+refuses "a second client" 1 "is running already, for ljprof (process $(guard))" \
+  "$ljprof" record -p "$host" -o second.ljp
+keys 2
+sees "2: lines" ' host:[0-9]'
+keys 3
+sees "3: stacks" 'round host:'
+keys 6
+sees "6: traces" '%  compiled'
+keys 7
+sees "7: threads" '%  thread 1 ('
+keys 1 w
+sees "w: seconds" '^recording, last [1-5]\.'
+keys f
+sees "f: frozen" '^frozen'
+keys f
+sees "f: goes on" '^recording'
+keys S Enter
+sees "S: saved" "^saved as 'top\.txt'"
+grep -q ' round host' top.txt || fail "top.txt has no view: $(cat top.txt)"
+keys p Enter
+sees "p: a page" "^wrote the page 'top\.html'"
+grep -q 'Only what happened in the seconds' top.html || fail "a page of all"
+grep -q "process $host (join_host)" top.html || fail "the page has no name"
+grep -q round top.html || fail "the page is empty"
+kill -STOP "$host"
+sees "the program is stopped" '^the program is stopped'
+kill -CONT "$host"
+sees "it goes on" '^recording'
+
+# -- How it ends. --------------------------------------------------------------------
+keys q
+leaves "q"
+watch "again" --event wall --threads all --interval 2
+sees "options are taken" '^wall '
+keys C-z
+is_right "Ctrl-Z"
+type_line "'$ljprof' top -p $host; echo code=\$?"
+sees "a second view" 'which has joined the program$'
+sees "its exit code" '^code=1'
+type_line fg
+sees "fg goes on" '\[functions\]'
+keys C-c
+leaves "Ctrl-C"
+for signal in TERM HUP KILL; do
+  watch "again"
+  kill -$signal "$(guard)"
+  leaves "the guard gets $signal"
+done
+for signal in TERM KILL; do
+  watch "again"
+  kill -$signal "$(child ljprof-screen)"
+  leaves "the screen gets $signal"
+done
+watch "again"
+one=$(guard) two=$(child ljprof-screen)
+kill -9 "$one" "$two"
+leaves "guard and screen are killed at once"
+watch "again"
+one=$(guard)
+env kill -9 -- "-$one"
+leaves "the whole group is killed"
+watch "again"
+one=$(child ljprof-screen)
+kill -9 "$(child ljprof-worker "$one")"
+sees "the worker is killed" 'the process that reads the file has died'
+eventually "the session ends with the worker" settled
+keys q
+leaves "after the worker was killed"
+
+# -- The end of the session. -----------------------------------------------------------
+watch "for a second" --duration 1s
+sees "its time is over" '^the recording has ended, all '
+eventually "the program is as it was while the view goes on" settled
+keys q
+leaves "after its time"
+watch "again"
+"$ljprof" stop -p "$host" > stop.txt || fail "$(cat stop.txt)"
+sees "ljprof stop" '^the recording has ended, all '
+keys q
+leaves "after ljprof stop"
+
+# What was read is freed, so the recording goes on for as long as somebody watches.
+watch "little room" --room 64k --interval 0.05 --threads all
+worker=$(child ljprof-worker "$(child ljprof-screen)")
+file=
+for number in "/proc/$worker/fd"/*; do
+  case $(readlink "$number") in
+  *deleted*) file=$number ;;
+  esac
+done
+[ -n "$file" ] || fail "no file: $(ls -l "/proc/$worker/fd")"
+grown() { [ "$(stat -L -c %s "$file")" -gt 300000 ]; }
+eventually "the recording grows" grown
+[ $(($(stat -L -c '%b * %B' "$file"))) -le 65536 ] ||
+  fail "not freed: $(stat -L "$file")"
+shows '^recording' || fail "it has ended: $(screen)"
+ok "a long recording takes little room"
+keys p Enter
+sees "p: no page" '^no page: too little of the recording is kept'
+
+# A view that reads no more: the program ends the session before the disk is full.
+keys f
+sees "frozen" '^frozen'
+sees "the room is filled" \
+  '^!the session was ended: .* and not read has filled its 0\.1 MiB'
+keys f
+sees "the recording has ended" '^the recording has ended'
+sees "what there is, is shown" ' round host'
+keys q
+leaves "after little room"
+end "watched"
+
+# -- The end of the program. -------------------------------------------------------------
+begin loop
+watch "a program that ends"
+kill -TERM "$host"
+sees "the program has ended" '^the program has ended, all '
+sees "what there is, is shown" ' round host'
+code=0
+wait "$host" || code=$?
+same "it has ended as always" "0 $wanted" "$code $(tail -n 1 host.txt)"
+host=
+keys p C-u
+$mux send-keys -l all.html
+keys Enter
+sees "a page of all" "^wrote the page 'all\.html'"
+keys q
+is_right "after the program"
+begin loop
+watch "a program that is killed"
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=
+sees "the program has ended" '^the program has ended, all '
+sees "what there is, is shown" ' round host'
+keys q
+is_right "after the killed program"
+cat > becomes.lua << 'LUA'
+local ffi = require("ffi")
+ffi.cdef("int execlp(const char *, const char *, ...);")
+function round() local x = 0 for i = 1, 1e6 do x = x + i % 7 end return x end
+while not io.open("go") do round() end
+ffi.C.execlp("sleep", "sleep", "1000", nil)
+LUA
+"$BUILD_DIR/bin/luajit" becomes.lua &
+host=$!
+type_line "'$ljprof' top -p $host --flush 20"
+sees "a program that executes another one" ' round becomes'
+touch go
+sees "it is another one" '^another program runs there now, all '
+keys q
+is_right "after the other program"
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=

@@ -1,0 +1,121 @@
+/*
+** See joined.h.
+*/
+#include "tools/top/joined.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/join/session.h"
+#include "tools/join/talk.h"
+#include "tools/shared/command.h"
+
+int ljp_top_join(struct ljp_top_joined *j, struct ljp_record_plan *plan)
+{
+  static char request[LJP_JOIN_MESSAGE_BYTES];
+  static struct ljp_talk talk;
+  j->talk = &talk;
+  int code = ljp_talk_pid(plan->command, plan->pid, &j->pid);
+  if (code < 0)
+    code = ljp_nameless_open(&j->file, plan->command);
+  if (code >= 0)
+    return code;
+  snprintf(plan->path, sizeof plan->path, "%.*s", (int)sizeof plan->path - 1,
+           j->file.shown);
+  if (!ljp_record_joined_request(plan, request, sizeof request)) {
+    ljp_command_error(plan->command, "%s: the name is too long", plan->path);
+    return LJP_EXIT_FAILED;
+  }
+  ljp_keep_init(&j->keep, j->file.fd, plan->room);
+  code = ljp_talk_join(j->talk, plan->command, j->pid);
+  if (code >= 0)
+    return code;
+  j->socket = talk.socket;
+  snprintf(j->comm, sizeof j->comm, "%s", talk.comm);
+  code = ljp_join_session_begin(j->talk, j->file.fd, plan->path, request);
+  if (code >= 0)
+    ljp_talk_leave(j->talk);
+  return code;
+}
+
+/* -- The worker's part ----------------------------------------------------- */
+static uint64_t joined_now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool joined_is_dead(const struct ljp_top_joined *j)
+{
+  struct pollfd end = {.fd = j->talk->pidfd, .events = POLLIN};
+  return poll(&end, 1, 0) > 0;
+}
+
+static void joined_hear(struct ljp_top_joined *j, enum ljp_heard heard)
+{
+  if (heard == LJP_HEARD) {
+    enum ljp_join_type type = j->talk->message.type;
+    if (type == LJP_JOIN_ENDED)
+      ljp_join_text(&j->talk->message, 0, j->why, sizeof j->why);
+    j->ended |= type == LJP_JOIN_ENDED || type == LJP_JOIN_STOPPED;
+  } else if (heard != LJP_HEARD_NONE) {
+    j->gone = true;
+    j->gone_ms = joined_now_ms();
+  }
+}
+
+/* The session has ended: nothing of ours stays in the program. */
+static void joined_part(struct ljp_top_joined *j)
+{
+  struct ljp_join_message bye = {.type = LJP_JOIN_BYE};
+  if (j->talk->socket < 0)
+    return;
+  ljp_talk_send(j->talk, &bye);
+  close(j->talk->socket);
+  j->talk->socket = -1;
+}
+
+void ljp_top_joined_turn(struct ljp_top_joined *j)
+{
+  struct ljp_proc_status status;
+  enum ljp_heard heard = LJP_HEARD;
+  while (ljp_top_joined_writes(j) && heard == LJP_HEARD)
+    joined_hear(j, heard = ljp_talk_hear(j->talk, 0, -1));
+  if (j->ended)
+    joined_part(j);
+  j->dead = joined_is_dead(j);
+  j->halted =
+      !j->dead && ljp_proc_status(j->pid, 0, &status) && status.state == 'T';
+}
+
+bool ljp_top_joined_writes(const struct ljp_top_joined *j)
+{
+  return !j->ended && !j->gone;
+}
+
+const char *ljp_top_joined_state(const struct ljp_top_joined *j, bool done)
+{
+  enum { DYING_MS = 1000 };
+  if (j->dead)
+    return "the program has ended";
+  if (j->gone && joined_now_ms() - j->gone_ms > DYING_MS)
+    return "another program runs there now";
+  if (j->ended || j->gone || done)
+    return "the recording has ended";
+  return j->halted ? "the program is stopped" : "recording";
+}
+
+void ljp_top_joined_leave(struct ljp_top_joined *j)
+{
+  struct ljp_join_message m = {.type = LJP_JOIN_STOP};
+  uint64_t now = joined_now_ms(), until = now + LJP_TOP_LEAVE_MS;
+  ljp_top_joined_turn(j);
+  if (ljp_top_joined_writes(j))
+    ljp_talk_send(j->talk, &m);
+  for (; ljp_top_joined_writes(j) && now < until; now = joined_now_ms())
+    joined_hear(j, ljp_talk_hear(j->talk, (int)(until - now), -1));
+  ljp_talk_leave(j->talk);
+}
