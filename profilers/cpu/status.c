@@ -8,6 +8,7 @@
 #include "profilers/cpu/state.h"
 #include "profilers/cpu/threads.h"
 #include "profilers/cpu/watch.h"
+#include "profilers/jit/trace_events.h"
 #include "src/luajit/traces.h"
 
 static struct ljp_sysprof *const g = &ljp_sysprof;
@@ -53,6 +54,24 @@ void ljp_sysprof_report(struct ljp_sysprof_report *out)
     out->unsampled_ns = ljp_sysprof_unsampled_ns();
   }
   ljp_profiler_unlock(&g->lock);
+}
+
+enum ljp_status ljp_sysprof_mark(const char *name, size_t bytes,
+                                 struct ljp_failure *why)
+{
+  enum ljp_status status = LJP_OK;
+  ljp_profiler_lock(&g->lock);
+  if (!g->running)
+    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+  else if (g->options.mode == LJP_SAMPLER_COUNT)
+    status =
+        ljp_fail(why, LJP_ERR_USE, EINVAL,
+                 "a session of mode \"D\" has counters only, and no marks");
+  else if (!ljp_trace_events_mark(name, bytes))
+    status = ljp_fail(why, LJP_ERR_LIMIT, EAGAIN,
+                      "the mark is lost: the session's writer is too slow");
+  ljp_profiler_unlock(&g->lock);
+  return status;
 }
 
 static void status_threads(struct ljp_sysprof_status *out)

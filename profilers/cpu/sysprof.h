@@ -56,6 +56,10 @@ enum ljp_status ljp_sysprof_stop(struct lua_State *L, struct ljp_failure *why);
 /* Stops a session that a client has begun, which ljp_sysprof_stop() refuses. */
 enum ljp_status ljp_sysprof_stop_joined(struct ljp_failure *why);
 
+/* Puts a mark on the timeline, from outside of all VMs. */
+enum ljp_status ljp_sysprof_mark(const char *name, size_t bytes,
+                                 struct ljp_failure *why);
+
 /* From now on no VM owns the session: it ends with the program, or when any VM
 ** stops it. */
 void ljp_sysprof_disown(void);

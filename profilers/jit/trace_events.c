@@ -231,6 +231,15 @@ void ljp_trace_events_begin(struct ljp_session *session)
     ljp_session_info(session, "traces", "not all told: out of memory");
 }
 
+bool ljp_trace_events_mark(const char *name, size_t bytes)
+{
+  pthread_mutex_lock(&g->lock);
+  bool pushed = g->producer && ljp_push_mark(g->producer, ljp_clock_ns(), 0, 0,
+                                             0, name, bytes);
+  pthread_mutex_unlock(&g->lock);
+  return pushed;
+}
+
 void ljp_trace_events_end(bool undo)
 {
   ljp_guest_listen_traces(NULL);

@@ -17,6 +17,9 @@
 /* Call when the session runs and its VMs have ids. If memory runs out, the
 ** stream gets an info record instead of events. */
 void ljp_trace_events_begin(struct ljp_session *session);
+/* Pushes a mark of the whole session. False: it is lost, or there is no session
+** with events. */
+bool ljp_trace_events_mark(const char *name, size_t bytes);
 /* No event is pushed after this returns. undo: the session has been refused
 ** after all; of the jitdump nothing remains. */
 void ljp_trace_events_end(bool undo);

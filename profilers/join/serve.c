@@ -20,6 +20,7 @@
 #include "profilers/cpu/sysprof.h"
 #include "profilers/join/options.h"
 #include "profilers/memory/memprof.h"
+#include "profilers/session/shared.h"
 #include "profilers/session/side_run.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
@@ -228,6 +229,32 @@ static void serve_stop(struct ljp_serve *serve,
   serve_send(serve, &out);
 }
 
+/* A combined session gets one mark, by the memory profiler, which knows the
+** heap's size. */
+static void serve_mark(struct ljp_serve *serve,
+                       const struct ljp_join_message *m)
+{
+  struct ljp_join_message out = {.type = LJP_JOIN_MARKED, .serial = m->serial};
+  uint64_t sessions = serve_sessions();
+  struct ljp_failure why;
+  char name[LJP_JOIN_MESSAGE_BYTES];
+  ljp_join_text(m, 0, name, sizeof name);
+  enum ljp_status status = LJP_OK;
+  if (!sessions)
+    status = ljp_fail(&why, LJP_ERR_RUN, EINVAL,
+                      "no session runs, so there is nothing to mark");
+  if (sessions & LJP_JOIN_SESSION_MEMORY)
+    status = ljp_memprof_mark_all(name, m->length[0], &why);
+  if (!status && sessions & LJP_JOIN_SESSION_CPU && !ljp_shared_in_use())
+    status = ljp_sysprof_mark(name, m->length[0], &why);
+  if (status) {
+    serve_refuse(serve, m->serial, why.text);
+    return;
+  }
+  out.number[0] = sessions;
+  serve_send(serve, &out);
+}
+
 /* A session whose output has failed records nothing more: it ends. True: it has
 ** ended now, and *why says for which reason. */
 static bool serve_has_failed(struct ljp_failure *why)
@@ -308,6 +335,9 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
     return true;
   case LJP_JOIN_STATUS:
     serve_state(serve, m->serial);
+    return true;
+  case LJP_JOIN_MARK:
+    serve_mark(serve, m);
     return true;
   case LJP_JOIN_BYE:
     return false;

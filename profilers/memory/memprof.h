@@ -59,6 +59,11 @@ void ljp_memprof_meet(struct lua_State *L);
 enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
                                  size_t bytes, struct ljp_failure *why);
 
+/* The same from outside of all VMs, with the bytes in use by all that are
+** recorded. */
+enum ljp_status ljp_memprof_mark_all(const char *name, size_t bytes,
+                                     struct ljp_failure *why);
+
 /* Of the running session, else of the last one. */
 struct ljp_memprof_counts {
   uint64_t allocs, frees, reallocs, failed; /* events recorded */

@@ -8,7 +8,9 @@
 
 #include "profilers/memory/followed.h"
 #include "profilers/memory/state.h"
+#include "src/base/clock.h"
 #include "src/luajit/vms.h"
+#include "src/push/event.h"
 
 static struct ljp_memprof *const g = &ljp_memprof;
 
@@ -65,6 +67,30 @@ enum ljp_status ljp_memprof_mark(struct lua_State *L, const char *name,
   } else {
     ljp_recorder_mark(r, name, bytes);
   }
+  ljp_profiler_unlock(&g->lock);
+  return status;
+}
+
+enum ljp_status ljp_memprof_mark_all(const char *name, size_t bytes,
+                                     struct ljp_failure *why)
+{
+  enum ljp_status status = LJP_OK;
+  struct ljp_memprof_counts counts;
+  uint64_t heap_bytes = 0;
+  ljp_profiler_lock(&g->lock);
+  if (g->running)
+    ljp_followed_counts(&counts, &heap_bytes);
+  if (!g->running)
+    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
+  else if (g->options.output.ljm)
+    status = ljp_fail(why, LJP_ERR_USE, EINVAL,
+                      "a file of format \"ljm\" has no marks");
+  else if (!ljp_push_mark(g->events, ljp_clock_ns(), 0, 0, (int64_t)heap_bytes,
+                          name, bytes))
+    status = ljp_fail(why, LJP_ERR_LIMIT, EAGAIN,
+                      "the mark is lost: the session's writer is too slow");
+  else /* Later events shall come after it in the file, too. */
+    ljp_session_wake(g->session);
   ljp_profiler_unlock(&g->lock);
   return status;
 }

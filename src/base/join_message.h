@@ -34,6 +34,8 @@ enum {
   _(STOP, 3, C, 1, 0, 0, 0)                                                      \
   _(STATUS, 4, C, 0, 0, 0, 0)                                                    \
   _(BYE, 5, C, 0, 0, 0, 0)                                                       \
+  /* The name of a mark for all sessions. */                                     \
+  _(MARK, 6, C, 0, 1, 0, 0)                                                      \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \
   _(WELCOME, 33, T, 4, 1, 0, 0)                                                  \
   /* A text for the user. */                                                     \
@@ -46,7 +48,9 @@ enum {
   _(STATE, 37, T, 8, 3, 0, 0)                                                    \
   /* The session has ended by itself: bytes, samples, losses; an error. */       \
   _(ENDED, 38, T, 3, 1, 0, 0)                                                    \
-  _(PING, 39, T, 0, 0, 0, 0)
+  _(PING, 39, T, 0, 0, 0, 0)                                                     \
+  /* The sessions that got the mark (LJP_JOIN_SESSION_*). */                     \
+  _(MARKED, 40, T, 1, 0, 0, 0)
 
 enum ljp_join_type {
 #define LJP_X(name, number, ...) LJP_JOIN_##name = number,

@@ -130,30 +130,38 @@ static int command_option(const char *name, const char *help, int argc,
   return -1;
 }
 
-int ljp_command_files(const char *name, const char *help, int argc, char **argv,
+int ljp_command_words(const char *name, const char *help, int argc, char **argv,
                       const struct ljp_flag *flags, unsigned count,
-                      const char **files, unsigned *file_count)
+                      const char **words, unsigned *word_count)
 {
   bool options = true;
-  *file_count = 0;
+  *word_count = 0;
   for (int i = 1; i < argc; i++) {
     if (options && strcmp(argv[i], "--") == 0) {
       options = false;
       continue;
     }
     if (!options || argv[i][0] != '-' || argv[i][1] == '\0') {
-      files[(*file_count)++] = argv[i];
+      words[(*word_count)++] = argv[i];
       continue;
     }
     int code = command_option(name, help, argc, argv, &i, flags, count);
     if (code >= 0)
       return code;
   }
-  if (!*file_count) {
-    ljp_command_error(name, "no file given ('-': standard input)");
-    return LJP_EXIT_USAGE;
-  }
   return -1;
+}
+
+int ljp_command_files(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count,
+                      const char **files, unsigned *file_count)
+{
+  int code = ljp_command_words(name, help, argc, argv, flags, count, files,
+                               file_count);
+  if (code >= 0 || *file_count)
+    return code;
+  ljp_command_error(name, "no file given ('-': standard input)");
+  return LJP_EXIT_USAGE;
 }
 
 int ljp_command_plain(const char *name, const char *help, int argc, char **argv,

@@ -17,6 +17,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(list, "list the programs that run our library")                            \
   _(status, "tell which session runs in a program")                            \
   _(stop, "end a session in a running program")                                \
+  _(mark, "put a mark into the session that runs in a program")                \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
   _(top, "watch a recording live, in the terminal")                            \
@@ -70,6 +71,11 @@ int ljp_command_options(const char *name, const char *help, int argc,
 int ljp_command_files(const char *name, const char *help, int argc, char **argv,
                       const struct ljp_flag *flags, unsigned count,
                       const char **files, unsigned *file_count);
+
+/* The same for any number of words, in place of files. */
+int ljp_command_words(const char *name, const char *help, int argc, char **argv,
+                      const struct ljp_flag *flags, unsigned count,
+                      const char **words, unsigned *word_count);
 
 /* The same for options followed by a program with its own arguments: *program
 ** is the rest of argv. There may be none if the option in whose place `instead`
