@@ -3,10 +3,14 @@
 ** the program; this process makes the file, waits for the end, and then reports
 ** what was recorded, as after a program that it has run itself.
 */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tools/join/nameless.h"
 #include "tools/join/session.h"
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
@@ -29,13 +33,14 @@ static void joined_name(struct ljp_record_plan *plan, pid_t pid,
   plan->told[0] = plan->told[1] = -1;
 }
 
+/* fd: of a file without a name; -1: the file has the path of the plan. */
 static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
-                         enum ljp_join_end *end)
+                         int fd, enum ljp_join_end *end)
 {
   static char request[LJP_JOIN_MESSAGE_BYTES];
   struct ljp_join_session session = {.command = "record",
                                      .path = plan->path,
-                                     .fd = -1,
+                                     .fd = fd,
                                      .force = plan->force,
                                      .request = request};
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
@@ -45,28 +50,42 @@ static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
   return ljp_join_session_run(talk, &session, end);
 }
 
-int ljp_record_joined(struct ljp_record_plan *plan)
+/* The file that is to be written. -1: go on; else the exit code. */
+static int joined_output(struct ljp_record_plan *plan,
+                         struct ljp_nameless *file)
 {
-  static struct ljp_talk talk;
-  char name[LJP_COMM_BYTES], *program[2];
-  enum ljp_join_end end;
-  pid_t pid;
-  int code = ljp_talk_pid("record", plan->pid, &pid);
-  if (code >= 0)
-    return code;
-  joined_name(plan, pid, name, program);
-  code = ljp_record_find_output(plan);
+  file->fd = -1;
+  if (!plan->value[LJP_RECORD_REPORT] || plan->output)
+    return ljp_record_find_output(plan);
+  int code = ljp_nameless_open(file, "record");
   if (code < 0)
-    code = ljp_talk_join(&talk, "record", pid);
-  if (code >= 0)
-    return code;
-  clock_gettime(CLOCK_REALTIME_COARSE, &plan->began);
-  uint64_t began_ns = ljp_record_now();
-  code = joined_record(plan, &talk, &end);
-  ljp_talk_leave(&talk);
-  if (code >= 0)
-    return code;
-  double seconds = (double)(ljp_record_now() - began_ns) / 1e9;
+    snprintf(plan->path, sizeof plan->path, "%.*s", (int)sizeof plan->path - 1,
+             file->shown);
+  return code;
+}
+
+static int joined_report(const struct ljp_record_plan *plan,
+                         const struct ljp_nameless *file, pid_t pid,
+                         const char *name)
+{
+  static char shown[96];
+  char *argv[] = {"report", file->fd < 0 ? (char *)plan->path : "-", NULL};
+  snprintf(shown, sizeof shown, "process %d (%s)", (int)pid, name);
+  if (file->fd >= 0) {
+    ljp_command_input = shown;
+    int in = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0) {
+      ljp_command_error("record", "%s: %s", file->shown, strerror(errno));
+      return LJP_EXIT_FAILED;
+    }
+  }
+  return ljp_command_report(2, argv);
+}
+
+/* Says how the recording has ended, if not as the user has asked. */
+static void joined_tell(struct ljp_record_plan *plan, enum ljp_join_end end,
+                        double seconds, const char *name)
+{
   bool over =
       ljp_record_duration(plan) > 0 && seconds >= ljp_record_duration(plan);
   plan->ran_on = end == LJP_JOIN_BY_OTHERS && over;
@@ -75,7 +94,34 @@ int ljp_record_joined(struct ljp_record_plan *plan)
   if (end == LJP_JOIN_BY_PROGRAM)
     ljp_command_note("record",
                      "process %d (%s) has ended, or is another program now",
-                     (int)pid, name);
-  bool recorded = ljp_record_outcome(plan);
+                     (int)plan->program_pid, name);
+}
+
+int ljp_record_joined(struct ljp_record_plan *plan)
+{
+  static struct ljp_talk talk;
+  static struct ljp_nameless file;
+  char name[LJP_COMM_BYTES], *program[2];
+  enum ljp_join_end end;
+  pid_t pid;
+  int code = ljp_talk_pid("record", plan->pid, &pid);
+  if (code >= 0)
+    return code;
+  joined_name(plan, pid, name, program);
+  code = joined_output(plan, &file);
+  if (code < 0)
+    code = ljp_talk_join(&talk, "record", pid);
+  if (code >= 0)
+    return code;
+  clock_gettime(CLOCK_REALTIME_COARSE, &plan->began);
+  uint64_t began_ns = ljp_record_now();
+  code = joined_record(plan, &talk, file.fd, &end);
+  ljp_talk_leave(&talk);
+  if (code >= 0)
+    return code;
+  joined_tell(plan, end, (double)(ljp_record_now() - began_ns) / 1e9, name);
+  bool recorded = file.fd >= 0 || ljp_record_outcome(plan);
+  if (recorded && plan->value[LJP_RECORD_REPORT])
+    recorded = joined_report(plan, &file, pid, name) == LJP_EXIT_OK;
   return recorded && end != LJP_JOIN_BY_ERROR ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

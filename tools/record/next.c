@@ -73,9 +73,10 @@ static void next_tell_report(const struct ljp_record_plan *plan)
   next_typed(plan->path, base);
   if (files && plan->ran_on)
     ljp_command_note("record",
-                     "the recording ended after %g s, as --duration asked; the "
+                     "the recording ended after %g s, as --%s asked; the "
                      "program ran on",
-                     ljp_record_duration(plan));
+                     ljp_record_duration(plan),
+                     plan->value[LJP_RECORD_REPORT] ? "report" : "duration");
   if (files && plan->empty)
     ljp_command_note("record",
                      "no sample was taken, so there is nothing to report: let "

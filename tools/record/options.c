@@ -15,97 +15,6 @@
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
-static const char help[] =
-    "Usage: ljprof record [OPTION]... [--] SCRIPT.lua [ARGUMENT]...\n"
-    "       ljprof record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "       ljprof record [OPTION]... -p PID\n"
-    "Runs a program and records it from its first VM to its end. The program "
-    "is a\n"
-    "Lua script, which our luajit runs; a program that uses LuaJIT as a "
-    "shared\n"
-    "library, in whose place it gets ours; or a program that is linked with "
-    "our\n"
-    "static library. Options stand before the script or program; what follows "
-    "is\n"
-    "passed to it. Or joins a program that runs already (-p), and leaves it as "
-    "it\n"
-    "was when Ctrl-C or --duration ends the recording.\n"
-    "\n"
-    "  -p, --pid PID      record the running program PID (see ljprof list): "
-    "CPU\n"
-    "                     samples only\n"
-    "\n"
-    "Output:\n"
-    "  -o, --output FILE  write to FILE (default: NAME-TIME-PID.ljp, with the\n"
-    "                     name of the script or program)\n"
-    "  --force            replace FILE if it exists\n"
-    "  --compress N       zstd compression level, 0 (none, the default) to 19\n"
-    "  --flush MS         write at least every MS milliseconds (default 250)\n"
-    "  --sync             wait until each write has reached the disk\n"
-    "  --rotate-bytes N   continue in FILE.s1, FILE.s2 ... after N bytes\n"
-    "                     (with a unit: 64k, 10M, 1G)\n"
-    "  --rotate-seconds S continue in FILE.s1, FILE.s2 ... after S seconds\n"
-    "  --keep N           keep only the last N of these files (default 0: "
-    "all)\n"
-    "  --embed-symbols    store the names of machine code in FILE, so that it "
-    "reads\n"
-    "                     the same on other machines\n"
-    "  --jitdump          also write jit-PID.dump and /tmp/perf-PID.map for "
-    "perf\n"
-    "\n"
-    "What to record:\n"
-    "  --children         also the processes that the program starts, each in\n"
-    "                     FILE.PID (FILE.PID-2 ... what a process executes "
-    "later)\n"
-    "  --preload          load our library first into every program that is "
-    "started:\n"
-    "                     for scripts that start a program with a LuaJIT in a "
-    "place\n"
-    "                     of its own\n"
-    "  --threads WHICH    lua (default): all threads that run Lua; all; or "
-    "this:\n"
-    "                     the thread of the first VM\n"
-    "  --duration TIME    end the recording after TIME (10, 500ms, 5m, 1h); "
-    "the\n"
-    "                     program runs on\n"
-    "  --depth N          at most N frames of a stack, 8 to 2048 (default "
-    "2048)\n"
-    "\n"
-    "CPU samples:\n"
-    "  --interval MS      milliseconds between samples, 0.05 to 60000 (default "
-    "1)\n"
-    "  --event EVENT      cpu (default), or wall: also threads that wait\n"
-    "  --timer TIMER      perf, tick, posix, or auto (default): perf if the "
-    "system\n"
-    "                     permits it, else tick\n"
-    "  --mode MODE        C (default): whole stacks; L: the innermost "
-    "function;\n"
-    "                     D: counters only\n"
-    "  --signal SIGNAL    name (USR2, RTMIN+5) or number of the signal to use "
-    "(default\n"
-    "                     URG)\n"
-    "  --max-overhead P   at most P percent of a thread's time for sampling\n"
-    "                     (default 5; 0: no limit)\n"
-    "  --no-cpu           take no CPU samples (only with --memory)\n"
-    "\n"
-    "Memory:\n"
-    "  --memory           record allocations, by sampling\n"
-    "  --sample BYTES     take one sample per BYTES allocated (default 512k)\n"
-    "  --every            record every allocation\n"
-    "  --native           include C frames in the stacks of allocations\n"
-    "  --snapshot         also take a snapshot of the first VM's heap at its "
-    "end\n"
-    "                     (see ljprof heap)\n"
-    "  --snapshot-every TIME  ... and one every TIME (60, 10s, 5m)\n"
-    "\n"
-    "  --help             show this help\n"
-    "\n"
-    "Exit code: that of the program (128 and more: killed by a signal); 1 if "
-    "it\n"
-    "succeeded but nothing was recorded or the recording met an error; 2 wrong "
-    "usage,\n"
-    "126 or 127 if the program could not be run.\n";
-
 enum part { SESSION, CPU, MEMORY, BOTH };
 enum kind { NUMBER, WHOLE, SIZE, TIME, WORD, SIGNAL };
 
@@ -178,6 +87,8 @@ static double options_seconds(const char *text)
 double ljp_record_duration(const struct ljp_record_plan *plan)
 {
   const char *text = plan->value[LJP_RECORD_DURATION];
+  if (plan->value[LJP_RECORD_REPORT])
+    text = plan->value[LJP_RECORD_REPORT];
   return text ? options_seconds(text) : 0;
 }
 
@@ -272,6 +183,14 @@ static int options_check_together(const struct ljp_record_plan *plan)
     return options_refuse(
         "--embed-symbols cannot be combined with rotation: join the segments "
         "with 'ljprof merge', then run 'ljprof embed'");
+  if (plan->value[LJP_RECORD_REPORT] && !plan->pid)
+    return options_refuse("--report is for a running program (-p PID); after "
+                          "one that is run, type 'ljprof report'");
+  if (plan->value[LJP_RECORD_REPORT] && plan->value[LJP_RECORD_DURATION])
+    return options_refuse("--report says for how long, so --duration cannot be "
+                          "given with it");
+  if (plan->value[LJP_RECORD_REPORT] && plan->embed && !plan->output)
+    return options_refuse("--embed-symbols needs a file (-o FILE)");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
     return options_refuse("--keep needs --rotate-bytes or --rotate-seconds");
   return -1;
@@ -345,7 +264,7 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
     flags[FIXED + i] =
         (struct ljp_flag){record_options[i].flag, NULL, &plan->value[i]};
   plan->command = "record";
-  int code = ljp_command_program("record", help, argc, argv, flags,
+  int code = ljp_command_program("record", ljp_record_help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &plan->pid,
                                  &plan->program);
   if (code < 0)

@@ -46,6 +46,8 @@
     0.1, 1e9, "", "a number of seconds from 0.1 to 1e9")                       \
   _(DURATION, "--duration", SESSION, "", TIME, 0.001, 1e9, "",                 \
     "a number of seconds from 0.001 to 1e9, such as 10, 0.5, 500ms, 5m or 1h") \
+  _(REPORT, "--report", SESSION, "", TIME, 0.001, 1e9, "",                     \
+    "a number of seconds from 0.001 to 1e9, such as 10, 0.5, 500ms, 5m or 1h") \
   _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
     "a number of files from 1 to 1000000 (0: all)")
 
@@ -152,6 +154,8 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
 void ljp_record_hear(struct ljp_record_plan *plan, struct ljp_told *told);
 /* Says which processes were not recorded, and why. */
 void ljp_record_tell_refusals(const struct ljp_told *told);
+
+extern const char ljp_record_help[]; /* help.c */
 
 /* -1: go on; else the exit code. */
 int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);
