@@ -50,11 +50,10 @@ enum ljp_join_door {
 };
 
 struct ljp_join_state {
-  uint32_t attach; /* the client's number for this attach; not 0 */
-  uint32_t linger; /* the entry waits a while before it returns */
-  /* By the entry. */
-  uint32_t step;
-  int32_t pid, tid; /* of the thread, in its own namespace */
+  uint32_t attach;  /* the client's number for this attach; not 0 */
+  uint32_t linger;  /* the entry waits a while before it returns */
+  uint32_t step;    /* by the entry */
+  int32_t pid, tid; /* of the thread, in its own namespace; by both */
   /* By the entry and the door. */
   uint32_t door;
   int32_t error;    /* an errno */

@@ -3,12 +3,14 @@
 ** Usage: join_edges MODE, in a folder where the file "go" gives the sign.
 **   exec_leader  the only thread executes another program
 **   exec_thread  another thread does, while the first one waits
+**   two          two threads wait, until SIGTERM
 ** The other program has memory where the library was. It prints how many bytes
 ** of it somebody has written, and ends with 1 if there are any.
 */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +24,29 @@
 
 static const char *program;
 
+static void on_end(int number)
+{
+  (void)number;
+  _exit(0);
+}
+
 static void await_go(void)
 {
   while (access("go", F_OK))
     usleep(1000);
 }
 
-static void wait_for_ever(void)
+/* A thread that came back with the registers of another one would not know
+** itself. */
+static void *wait_for_ever(void *unused)
 {
+  enum { TURN_MS = 50 };
   struct epoll_event event;
+  const pid_t self = gettid();
   int fd = epoll_create1(EPOLL_CLOEXEC);
-  while (epoll_wait(fd, &event, 1, -1) <= 0)
-    ;
+  while (epoll_wait(fd, &event, 1, TURN_MS) <= 0)
+    CHECK(self == gettid());
+  return unused;
 }
 
 /* -- exec ------------------------------------------------------------------ */
@@ -93,6 +106,7 @@ int main(int argc, char **argv)
     return other(argv[2], argv[3]);
   CHECK(argc == 2);
   program = argv[0];
+  CHECK(signal(SIGTERM, on_end) != SIG_ERR);
   new_vm();
   printf("ready\n");
   fflush(stdout);
@@ -100,6 +114,8 @@ int main(int argc, char **argv)
     execute_other(NULL);
   if (strcmp(argv[1], "exec_thread") == 0)
     CHECK(!pthread_create(&thread, NULL, execute_other, NULL));
-  wait_for_ever();
+  if (strcmp(argv[1], "two") == 0)
+    CHECK(!pthread_create(&thread, NULL, wait_for_ever, NULL));
+  wait_for_ever(NULL);
   return 0;
 }

@@ -37,3 +37,32 @@ for case in exec_leader:seized exec_thread:seized exec_thread:checked \
   same "$case: the other program is left alone" "bytes written: 0" \
     "$(tail -n 1 edges.txt)"
 done
+
+# A client that dies before the thread that it has sent has run: the next one must
+# not send another thread onto the same stack. Here all threads are frozen.
+mkdir groups
+if [ "$(id -u)" = 0 ] && mount -t cgroup2 none groups 2> mount.txt; then
+  group=$SCRATCH/groups/ljprof-test-$$
+  at_end="$at_end; rmdir '$group'; umount '$SCRATCH/groups'"
+  mkdir "$group"
+  start two
+  echo "$host" > "$group/cgroup.procs"
+  reaches masked
+  echo 1 > "$group/cgroup.freeze"
+  eventually "frozen" grep -q '^frozen 1' "$group/cgroup.events"
+  sent=$(ps -o pid= --ppid "$(ps -o pid= --ppid "$client" | tr -d ' ')")
+  # shellcheck disable=SC2086 # a number
+  kill -9 $sent
+  wait "$client" || :
+  "$ljprof" status -p "$host" > status.txt 2>&1 &
+  client=$!
+  sleep 2
+  same "the next client waits" "" "$(cat status.txt)"
+  echo 0 > "$group/cgroup.freeze"
+  wait "$client" || fail "the next client: $(cat status.txt)"
+  sleep 0.3
+  kill -TERM "$host"
+  wait "$host" || fail "a thread that was frozen: the program ended with $?"
+  host=
+  ok "a thread that was frozen on its way: the program is well"
+fi

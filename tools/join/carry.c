@@ -92,13 +92,18 @@ static bool carry_in_entry(const struct ljp_visitor *v, uint64_t rip)
   return rip >= v->note->entry && rip <= v->note->end;
 }
 
+bool ljp_carry_inside(const struct ljp_visitor *v, uint64_t rip, uint64_t rsp)
+{
+  uint64_t top = v->note->stack_top;
+  return carry_in_entry(v, rip) ||
+         (rsp <= top && rsp > top - LJP_JOIN_STACK_BYTES);
+}
+
 static const char *carry_check(struct ljp_visitor *v, pid_t tid,
                                const struct ljp_thread_state *t)
 {
   uint64_t self;
-  if (carry_in_entry(v, t->regs.rip) ||
-      (t->regs.rsp <= v->note->stack_top &&
-       t->regs.rsp > v->note->stack_top - LJP_JOIN_STACK_BYTES))
+  if (ljp_carry_inside(v, t->regs.rip, t->regs.rsp))
     return "it is on its way back from an earlier visit";
   /* The ABI wants it so; a thread that a raw clone() has made may have none. */
   if (!ljp_memory_read(v->pid, t->regs.fs_base, &self, sizeof self) ||
@@ -124,8 +129,9 @@ static void carry_wait_again(const struct ljp_visitor *v, pid_t tid,
   carry_set_regs(tid, &again);
 }
 
-/* Waits until the thread lingers, and gives it what it had. */
-static bool carry_back(struct ljp_visitor *v, pid_t tid,
+/* Waits until the thread lingers, and gives it what it had. If that cannot be
+** done, the thread comes back by its frame. */
+static void carry_back(struct ljp_visitor *v, pid_t tid,
                        const struct ljp_thread_state *t, uint64_t frame)
 {
   enum { PATIENCE_S = 10, LOOK_US = 20 };
@@ -135,7 +141,7 @@ static bool carry_back(struct ljp_visitor *v, pid_t tid,
   uint64_t until = ljp_visit_now() + PATIENCE_S * UINT64_C(1000000000);
   do {
     if (!ljp_visit_state(v, &state) || ljp_visit_now() > until)
-      return false;
+      return;
     if (state.step != LJP_JOIN_LEFT) {
       ljp_stop_serve();
       usleep(LOOK_US);
@@ -144,7 +150,7 @@ static bool carry_back(struct ljp_visitor *v, pid_t tid,
   ljp_join_step("left");
   if (ljp_stop_thread(tid) != LJP_STOP_GOOD ||
       ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &regs))
-    return false;
+    return;
   if (carry_in_entry(v, now.rip) && now.rsp == frame) {
     struct iovec xstate = {(void *)(uintptr_t)t->xstate, t->xstate_bytes};
     /* The registers last: until then the thread is in the entry, and comes back
@@ -156,14 +162,15 @@ static bool carry_back(struct ljp_visitor *v, pid_t tid,
   }
   ljp_stop_release(tid);
   v->visit->pause_ns = ljp_visit_now() - v->stopped_ns;
-  return true;
 }
 
-const char *ljp_carry(struct ljp_visitor *v, pid_t tid, bool *lost)
+const char *ljp_carry(struct ljp_visitor *v, pid_t tid, pid_t ns_tid)
 {
   static struct ljp_thread_state t;
   static struct ljp_frame_image frame;
-  struct ljp_join_state state = {.attach = (uint32_t)getpid()};
+  /* Whoever comes later looks for this thread. */
+  struct ljp_join_state state = {
+      .attach = (uint32_t)getpid(), .pid = v->ns_pid, .tid = ns_tid};
   if (!carry_get(tid, &t))
     return "its registers cannot be read";
   const struct user_regs_struct regs = t.regs;
@@ -199,7 +206,7 @@ const char *ljp_carry(struct ljp_visitor *v, pid_t tid, bool *lost)
   if (state.linger) {
     t.regs = regs;
     ptrace(PTRACE_CONT, tid, NULL, NULL);
-    *lost = !carry_back(v, tid, &t, frame.at);
+    carry_back(v, tid, &t, frame.at);
   } else {
     ljp_stop_release(tid);
   }

@@ -99,17 +99,17 @@ unsigned ljp_proc_threads(pid_t pid, pid_t *tids, unsigned room)
   return count;
 }
 
-long ljp_proc_call(pid_t pid, pid_t tid, uint64_t *rip)
+long ljp_proc_call(pid_t pid, pid_t tid, struct ljp_proc_place *at)
 {
   char text[256];
   long number = -1;
+  struct ljp_proc_place place;
   FILE *f = process_open(pid, tid, "syscall");
-  if (f && fgets(text, sizeof text, f) && *text >= '0' && *text <= '9') {
-    const char *last = strrchr(text, ' ');
-    number = atol(text);
-    if (rip)
-      *rip = last ? strtoull(last, NULL, 16) : 0;
-  }
+  if (f && fgets(text, sizeof text, f) &&
+      sscanf(text, "%ld %*x %*x %*x %*x %*x %*x %" SCNx64 " %" SCNx64, &number,
+             &place.rsp, &place.rip) == 3 &&
+      at)
+    *at = place;
   if (f)
     fclose(f);
   return number;

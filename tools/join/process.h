@@ -30,9 +30,14 @@ bool ljp_proc_status(pid_t pid, pid_t tid, struct ljp_proc_status *out);
 /* Threads, the leader first. Returns their number, at most `room`. */
 unsigned ljp_proc_threads(pid_t pid, pid_t *tids, unsigned room);
 
+/* Where a thread waits in a system call. */
+struct ljp_proc_place {
+  uint64_t rsp, rip;
+};
+
 /* The system call in which the thread waits, and where; -1: it runs, or nobody
-** may know. rip may be NULL. */
-long ljp_proc_call(pid_t pid, pid_t tid, uint64_t *rip);
+** may know. at may be NULL. */
+long ljp_proc_call(pid_t pid, pid_t tid, struct ljp_proc_place *at);
 
 /* What stands behind the link /proc/PID/NAME; "" if nobody may know. */
 void ljp_proc_link(pid_t pid, const char *name, char *out, size_t room);

@@ -83,28 +83,28 @@ static pid_t visit_thread_of(const struct ljp_visitor *v, pid_t ns_tid)
   return 0;
 }
 
-static bool visit_in_entry(const struct ljp_visitor *v, uint64_t rip)
-{
-  return rip >= v->note->entry && rip <= v->note->end;
-}
-
-/* Is the thread that ran the entry last still on its way back? It needs its
-** frame until then. A thread that waits is not stopped to know. */
+/* Is the thread that was sent into the entry last still on its way there or
+** back? A thread that waits is not stopped to know. */
 static bool visit_is_inside(struct ljp_visitor *v, pid_t ns_tid)
 {
   struct user_regs_struct regs;
   struct iovec to = {&regs, sizeof regs};
+  struct ljp_proc_place at;
   pid_t tid = visit_thread_of(v, ns_tid);
-  uint64_t rip;
-  if (tid && ljp_proc_call(v->pid, tid, &rip) >= 0)
-    return visit_in_entry(v, rip);
-  if (!tid || (tid != v->pid && ljp_stop_seize(tid) != LJP_STOP_GOOD))
+  if (tid && ljp_proc_call(v->pid, tid, &at) >= 0)
+    return ljp_carry_inside(v, at.rip, at.rsp);
+  /* Refused: this process may trace it since it was late. */
+  enum ljp_stop seized = !tid            ? LJP_STOP_GONE
+                         : tid == v->pid ? LJP_STOP_GOOD
+                                         : ljp_stop_seize(tid);
+  if (seized == LJP_STOP_GONE)
     return false;
   enum ljp_stop stop = ljp_stop_thread(tid);
   bool inside = stop == LJP_STOP_LATE ||
+                (stop == LJP_STOP_GONE && seized == LJP_STOP_REFUSED) ||
                 (stop == LJP_STOP_GOOD &&
                  !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) &&
-                 visit_in_entry(v, regs.rip));
+                 ljp_carry_inside(v, regs.rip, regs.rsp));
   if (tid == v->pid && stop == LJP_STOP_GOOD)
     ptrace(PTRACE_CONT, tid, NULL, NULL);
   else if (stop == LJP_STOP_HALTED)
@@ -124,9 +124,10 @@ static bool visit_await_others(struct ljp_visitor *v)
       return visit_gone(v);
     bool door =
         state.door == LJP_JOIN_DOOR_COMING || state.door == LJP_JOIN_DOOR_READY;
-    /* What a child of fork() has is its parent's. */
-    if (state.pid != v->ns_pid || (!door && state.step == LJP_JOIN_IDLE) ||
-        (!door && state.step == LJP_JOIN_LEFT &&
+    /* What a child of fork() has is its parent's. A thread that was sent may not
+    ** have run since: its client may have ended before. */
+    if (!state.attach || state.pid != v->ns_pid ||
+        (!door && state.step != LJP_JOIN_ENTERED &&
          !visit_is_inside(v, state.tid)))
       return true;
     if (ljp_visit_now() > until)
@@ -142,7 +143,7 @@ static bool visit_await_others(struct ljp_visitor *v)
 
 /* -- Which thread ---------------------------------------------------------- */
 struct choice {
-  pid_t tid;
+  pid_t tid, ns_tid;
   int order;
 };
 
@@ -154,7 +155,7 @@ static int visit_by_order(const void *a, const void *b)
 
 /* -1: never. Threads that wait come first: their stop costs nobody anything. */
 static int visit_order(const struct ljp_visitor *v, pid_t tid,
-                       unsigned *filtered)
+                       unsigned *filtered, pid_t *ns_tid)
 {
   struct ljp_proc_status s;
   if (!ljp_proc_status(v->pid, tid, &s) || strncmp(s.comm, "ljprof-", 7) == 0 ||
@@ -164,6 +165,7 @@ static int visit_order(const struct ljp_visitor *v, pid_t tid,
     ++*filtered;
     return -1;
   }
+  *ns_tid = s.ns_pid;
   long call = ljp_proc_call(v->pid, tid, NULL);
   return (s.state == 'D'              ? 80
           : call < 0                  ? 40
@@ -174,9 +176,10 @@ static int visit_order(const struct ljp_visitor *v, pid_t tid,
 }
 
 /* One thread. True: it has been sent into the entry. */
-static bool visit_try(struct ljp_visitor *v, pid_t tid, const char **why)
+static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
+                      const char **why)
 {
-  bool lost = false;
+  pid_t tid = choice->tid;
   if (tid != v->pid && ljp_stop_seize(tid) != LJP_STOP_GOOD)
     return false;
   ljp_join_step("seized");
@@ -192,7 +195,7 @@ static bool visit_try(struct ljp_visitor *v, pid_t tid, const char **why)
     return false;
   }
   ljp_join_step("stopped");
-  const char *not_now = ljp_carry(v, tid, &lost);
+  const char *not_now = ljp_carry(v, tid, choice->ns_tid);
   if (!not_now) {
     v->visit->tid = tid;
     return true;
@@ -220,13 +223,14 @@ static bool visit_choose(struct ljp_visitor *v)
     if (!count || !ljp_visit_state(v, &state))
       return visit_gone(v);
     for (unsigned i = 0; i < count; i++) {
-      int order = visit_order(v, tids[i], &filtered);
+      pid_t ns_tid = 0;
+      int order = visit_order(v, tids[i], &filtered, &ns_tid);
       if (order >= 0)
-        choice[n++] = (struct choice){tids[i], order};
+        choice[n++] = (struct choice){tids[i], ns_tid, order};
     }
     qsort(choice, n, sizeof *choice, visit_by_order);
     for (unsigned i = 0; i < n; i++)
-      if (visit_try(v, choice[i].tid, &why))
+      if (visit_try(v, &choice[i], &why))
         return true;
     if (!n && filtered)
       return VISIT_REFUSE(v,

@@ -43,9 +43,13 @@ void ljp_stop_release(pid_t tid);
 uint64_t ljp_visit_now(void);
 bool ljp_visit_state(const struct ljp_visitor *v, struct ljp_join_state *out);
 
+/* Is a thread that is here in the entry, or in what the entry calls? It needs its
+** frame until it has returned. */
+bool ljp_carry_inside(const struct ljp_visitor *v, uint64_t rip, uint64_t rsp);
+
 /* The thread is stopped and traced: makes it run the entry, if the moment is
-** safe, and lets it go. NULL, or why not; then nothing has changed. Sets *lost
-** if the thread cannot be told any more. */
-const char *ljp_carry(struct ljp_visitor *v, pid_t tid, bool *lost);
+** safe, and lets it go. ns_tid: its number in its own namespace. NULL, or why
+** not; then nothing has changed. */
+const char *ljp_carry(struct ljp_visitor *v, pid_t tid, pid_t ns_tid);
 
 #endif
