@@ -42,10 +42,13 @@ static void door_leave(struct passage *p)
     free(p);
 }
 
+/* The program's handlers do not run on our threads, whatever the mask of the
+** thread in the entry is. */
 static int door_make_thread(size_t stack_bytes, void *(*run)(void *), void *arg)
 {
   pthread_t thread;
   pthread_attr_t attr;
+  sigset_t all, before;
   int error = pthread_attr_init(&attr);
   if (error)
     return error;
@@ -55,7 +58,10 @@ static int door_make_thread(size_t stack_bytes, void *(*run)(void *), void *arg)
   (void)stack_bytes;
 #endif
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   error = pthread_create(&thread, &attr, run, arg);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attr);
   return error;
 }

@@ -38,6 +38,22 @@ for case in exec_leader:seized exec_thread:seized exec_thread:checked \
     "$(tail -n 1 edges.txt)"
 done
 
+# A client that is killed before it has blocked the signals of the thread: the
+# program's handlers run on its own threads all the same.
+start two
+LJPROF_JOIN_STEP=registers:kill "$faults" status -p "$host" > edge.txt 2>&1 || :
+ours() { grep -l '^ljprof-' "/proc/$host/task"/*/comm; }
+eventually "our threads" ours > ours.txt
+for thread in $(ours); do
+  mask=$(sed -n 's/^SigBlk:.*\(....\)$/\1/p' "${thread%comm}status") || continue
+  [ "$((0x$mask & 0x4200))" = "$((0x4200))" ] || # SIGUSR1, SIGTERM
+    fail "$(cat "$thread") takes signals of the program: $mask"
+done
+kill -TERM "$host"
+wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
+host=
+ok "a client that is killed at the wrong time: our threads take no signal"
+
 # A client that dies before the thread that it has sent has run: the next one must
 # not send another thread onto the same stack. Here all threads are frozen.
 mkdir groups
