@@ -4,6 +4,8 @@
 **   exec_leader  the only thread executes another program
 **   exec_thread  another thread does, while the first one waits
 **   two          two threads wait, until SIGTERM
+**   numbers      makes connections of its own, with the lowest numbers that are
+**                free, until somebody else writes into one (code 1) or SIGTERM
 ** The other program has memory where the library was. It prints how many bytes
 ** of it somebody has written, and ends with 1 if there are any.
 */
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lua.h"
@@ -99,6 +102,23 @@ static int other(const char *from, const char *to)
   return written != 0;
 }
 
+/* -- numbers --------------------------------------------------------------- */
+static void make_connections(void)
+{
+  enum { MOST = 200, TURN_US = 50000 };
+  int fd[MOST][2], count = 0;
+  char byte;
+  await_go();
+  for (;;) {
+    if (count < MOST)
+      CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd[count++]));
+    for (int i = 0; i < count; i++)
+      for (int end = 0; end < 2; end++)
+        CHECK(recv(fd[i][end], &byte, 1, MSG_DONTWAIT) < 0);
+    usleep(TURN_US);
+  }
+}
+
 int main(int argc, char **argv)
 {
   pthread_t thread;
@@ -114,6 +134,8 @@ int main(int argc, char **argv)
     execute_other(NULL);
   if (strcmp(argv[1], "exec_thread") == 0)
     CHECK(!pthread_create(&thread, NULL, execute_other, NULL));
+  if (strcmp(argv[1], "numbers") == 0)
+    make_connections();
   if (strcmp(argv[1], "two") == 0)
     CHECK(!pthread_create(&thread, NULL, wait_for_ever, NULL));
   wait_for_ever(NULL);

@@ -54,6 +54,21 @@ wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
 host=
 ok "a client that is killed at the wrong time: our threads take no signal"
 
+# A client that takes the socket too late: its number is one of the program's own.
+start numbers
+LJPROF_JOIN_STEP=ready:sleep=3000 timeout 60 "$faults" status -p "$host" \
+  > edge.txt 2>&1 &
+client=$!
+eventually "the door" ours > ours.txt
+touch go
+wait "$client" && code=0 || code=$?
+same "a client that is late each time: exit code" 1 "$code"
+grep -q "this ljprof was too slow to come in" edge.txt || fail "$(cat edge.txt)"
+kill -TERM "$host" 2> kill.txt || fail "$(cat edges.txt)"
+wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
+host=
+ok "a client that is late writes into no connection of the program"
+
 # A client that dies before the thread that it has sent has run: the next one must
 # not send another thread onto the same stack. Here all threads are frozen.
 mkdir groups

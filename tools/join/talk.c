@@ -153,6 +153,29 @@ int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
 /* The door waits for a client for a short time only. */
 enum { TALK_LATE = -2 };
 
+/* Takes the socket. The door may have gone meanwhile, and the program may use the
+** number for a file of its own: then that is let go. Returns 0 or an errno. */
+static int talk_take_socket(struct ljp_talk *talk,
+                            const struct ljp_join_place *note, int number)
+{
+  struct ljp_join_state state;
+  int type = 0, error = 0;
+  socklen_t bytes = sizeof type;
+  int fd = (int)syscall(SYS_pidfd_getfd, talk->pidfd, number, 0);
+  if (fd < 0)
+    return errno;
+  if (!ljp_memory_get(talk->memory, note->state, &state, sizeof state) ||
+      state.door != LJP_JOIN_DOOR_READY || state.fd != number ||
+      getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) ||
+      type != SOCK_SEQPACKET)
+    error = EBADF;
+  if (error)
+    close(fd);
+  else
+    talk->socket = fd;
+  return error;
+}
+
 /* The thread has made the door: waits for the socket. -1: taken; TALK_LATE; or
 ** the exit code. */
 static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
@@ -170,9 +193,9 @@ static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
     usleep(LOOK_US);
   }
   ljp_join_step("ready");
-  if (state.door == LJP_JOIN_DOOR_READY)
-    talk->socket = (int)syscall(SYS_pidfd_getfd, talk->pidfd, state.fd, 0);
-  int error = state.door == LJP_JOIN_DOOR_FAILED ? state.error : errno;
+  int error = state.door == LJP_JOIN_DOOR_READY
+                  ? talk_take_socket(talk, note, state.fd)
+                  : state.error;
   if (talk->socket >= 0)
     return -1;
   if (state.door == LJP_JOIN_DOOR_GONE || error == EBADF)
