@@ -69,6 +69,41 @@ wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
 host=
 ok "a client that is late writes into no connection of the program"
 
+# Ctrl-Z while a thread of the program is stopped: the client stops, and the thread
+# goes on.
+start two
+python3 - "$faults" "$host" << 'END'
+import os, signal, subprocess, sys, time
+
+def state(pid):
+    with open("/proc/%s/status" % pid) as f:
+        return [line for line in f if line.startswith("State:")][0].split()[1]
+
+def await_state(pid, good, what):
+    end = time.time() + 30
+    while not good(state(pid)):
+        if time.time() > end:
+            sys.exit(what + ": " + state(pid))
+        time.sleep(0.01)
+
+faults, host = sys.argv[1:]
+client = subprocess.Popen(
+    [faults, "status", "-p", host], preexec_fn=os.setpgrp,
+    env=dict(os.environ, LJPROF_JOIN_STEP="stopped:sleep=1000"))
+threads = os.listdir("/proc/%s/task" % host)
+await_state(host, lambda s: any(state(t) == "t" for t in threads), "stopped")
+os.killpg(client.pid, signal.SIGTSTP)
+await_state(client.pid, lambda s: s == "T", "the client")
+for thread in threads:
+    await_state(thread, lambda s: s != "t", "thread " + thread)
+os.killpg(client.pid, signal.SIGCONT)
+sys.exit(client.wait())
+END
+kill -TERM "$host"
+wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
+host=
+ok "Ctrl-Z stops no thread of the program"
+
 # A client that dies before the thread that it has sent has run: the next one must
 # not send another thread onto the same stack. Here all threads are frozen.
 mkdir groups

@@ -292,6 +292,14 @@ static void visit_run(struct ljp_visitor *v)
                    visit_await_entry(v);
 }
 
+/* Ctrl-Z stops the client, but not this process: a thread would stay stopped. */
+static void visit_ignore_halts(void)
+{
+  signal(SIGTSTP, SIG_IGN);
+  signal(SIGTTIN, SIG_IGN);
+  signal(SIGTTOU, SIG_IGN);
+}
+
 void ljp_visit_make(struct ljp_visit *visit, pid_t pid, int memory,
                     const struct ljp_join_place *note,
                     const struct ljp_maps *maps)
@@ -310,6 +318,7 @@ void ljp_visit_make(struct ljp_visit *visit, pid_t pid, int memory,
   if (child == 0) {
     close(result[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    visit_ignore_halts();
     visit_run(&v);
     ssize_t n = write(result[1], visit, sizeof *visit);
     _exit(n != (ssize_t)sizeof *visit);
