@@ -36,48 +36,7 @@
 #include <ucontext.h>
 
 #include "src/base/saferead.h"
-
-/* Calls that wait, and that may be made again after they were interrupted. */
-LJP_SIGSAFE static bool restart_waits(uint64_t call)
-{
-  switch (call) {
-  case SYS_poll:
-  case SYS_ppoll:
-  case SYS_select:
-  case SYS_pselect6:
-  case SYS_epoll_wait:
-  case SYS_epoll_pwait:
-  case 441: /* epoll_pwait2, which older headers lack */
-  case SYS_nanosleep:
-  case SYS_clock_nanosleep:
-  case SYS_futex:
-  case SYS_pause:
-  case SYS_rt_sigsuspend:
-  case SYS_rt_sigtimedwait:
-  case SYS_semop:
-  case SYS_semtimedop:
-  case SYS_msgrcv:
-  case SYS_msgsnd:
-  case SYS_mq_timedreceive:
-  case SYS_mq_timedsend:
-  case SYS_io_getevents:
-  case 333: /* io_pgetevents */
-  case 426: /* io_uring_enter */
-  case SYS_connect:
-  case SYS_recvfrom:
-  case SYS_recvmsg:
-  case SYS_recvmmsg:
-  case SYS_sendto:
-  case SYS_sendmsg:
-  case SYS_accept:
-  case SYS_accept4:
-  case SYS_read:
-  case SYS_readv:
-    return true;
-  default:
-    return false;
-  }
-}
+#include "src/base/waits.h"
 
 /* A signal may be handled after its session, when no handler of ours catches
 ** faults any more (not `safe`). Then the kernel copies. */
@@ -260,7 +219,7 @@ bool ljp_restart_call(void *context, int number)
   bool safe = ljp_saferead_enter(&uc->uc_sigmask);
   if (!restart_code(gregs, code, safe))
     return safe;
-  if (!restart_number(code, gregs, &call, safe) || !restart_waits(call))
+  if (!restart_number(code, gregs, &call, safe) || !ljp_call_waits((long)call))
     return false;
   if (restart_signal_pending(uc, number))
     return true; /* the call ends for that one */

@@ -24,7 +24,7 @@ many() {
   ok "$1: joined $2 times: $(head -n 1 loop.txt)"
 }
 count=${LJP_JOIN_COUNT:-60}
-for mode in epoll poll sleep read loop busy signals; do
+for mode in epoll poll sleep read send queue loop busy signals; do
   many $mode "$count"
 done
 many storm $((count / 10))

@@ -6,12 +6,16 @@
 **   poll     waits in poll() for 20 ms at a time
 **   sleep    the same in nanosleep()
 **   read     waits in read() of a pipe
+**   send     waits in send() to a full socket, for a minute at most
+**   queue    waits in mq_receive()
 **   loop     a compiled loop of Lua, whose sum is known
 **   busy     a loop with live vector registers and a red zone
 **   storm    three threads do nothing but malloc() and free()
 **   signals  as read, with a timer's signal each millisecond, all counted
 */
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,19 +60,45 @@ static uint64_t host_now(void)
 }
 
 /* -- Waits ----------------------------------------------------------------- */
-static int host_pipe[2], host_epoll;
+static int host_pipe[2], host_epoll, host_full[2];
+static mqd_t host_queue;
+
+static void host_fill_socket(void)
+{
+  const struct timeval minute = {.tv_sec = 60};
+  static const char bytes[4096];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, host_full) ||
+      setsockopt(host_full[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof minute))
+    exit(1);
+  while (send(host_full[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+    ;
+}
+
+static void host_open_queue(void)
+{
+  struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 1};
+  char name[32];
+  snprintf(name, sizeof name, "/join_host-%d", (int)getpid());
+  host_queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+  if (host_queue < 0 || mq_unlink(name))
+    exit(1);
+}
 
 static int host_wait(const char *mode)
 {
   struct timespec time = {0, 20000000};
   struct epoll_event event;
-  char byte;
+  char byte = 0;
   if (strcmp(mode, "epoll") == 0)
     return epoll_wait(host_epoll, &event, 1, -1);
   if (strcmp(mode, "poll") == 0)
     return poll(NULL, 0, 20);
   if (strcmp(mode, "sleep") == 0)
     return nanosleep(&time, NULL);
+  if (strcmp(mode, "send") == 0)
+    return (int)send(host_full[0], &byte, 1, 0);
+  if (strcmp(mode, "queue") == 0)
+    return (int)mq_receive(host_queue, &byte, 1, NULL);
   return (int)read(host_pipe[0], &byte, 1);
 }
 
@@ -77,6 +109,8 @@ static int host_waits(const char *mode)
   host_epoll = epoll_create1(0);
   if (pipe(host_pipe))
     return 1;
+  host_fill_socket();
+  host_open_queue();
   while (!host_end) {
     uint64_t begin = host_now();
     int result = host_wait(mode);

@@ -37,8 +37,10 @@ begin() {
   eventually "$mode: ready" grep -q ready host.txt
   case $mode in
   storm) eventually "$mode: threads" has 3 task ;;
-  epoll) eventually "$mode: descriptors" has 6 fd ;;
-  poll | sleep | read | signals) eventually "$mode: descriptors" has 5 fd ;;
+  signals) eventually "$mode: descriptors" has 5 fd ;;
+  epoll | poll | sleep | read | send | queue)
+    eventually "$mode: descriptors" has 9 fd
+    ;;
   esac
   sleep 0.1
   tasks_before=$(ls "/proc/$host/task")
@@ -49,6 +51,8 @@ epoll epoll: interrupted 0 early 0
 poll poll: interrupted 0 early 0
 sleep sleep: interrupted 0 early 0
 read read: interrupted 0 early 0
+send send: interrupted 0 early 0
+queue queue: interrupted 0 early 0
 loop loop: wrong 0
 busy busy: wrong 0
 storm storm: done

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "src/base/waits.h"
+
 /* What the kernel leaves in rax when a signal, or a stop, interrupts a call. */
 enum {
   RESTARTSYS = -512,
@@ -27,33 +29,7 @@ enum {
 /* -- Calls ----------------------------------------------------------------- */
 bool ljp_moment_waits(long call)
 {
-  switch (call) {
-  case SYS_poll:
-  case SYS_ppoll:
-  case SYS_select:
-  case SYS_pselect6:
-  case SYS_epoll_wait:
-  case SYS_epoll_pwait:
-  case 441: /* epoll_pwait2 */
-  case SYS_nanosleep:
-  case SYS_clock_nanosleep:
-  case SYS_futex: /* see moment_takes_lock() */
-  case SYS_pause:
-  case SYS_rt_sigsuspend:
-  case SYS_rt_sigtimedwait:
-  case SYS_recvfrom:
-  case SYS_recvmsg:
-  case SYS_recvmmsg:
-  case SYS_accept:
-  case SYS_accept4:
-  case SYS_read:
-  case SYS_readv:
-  case SYS_wait4:
-  case SYS_waitid:
-    return true;
-  default:
-    return false;
-  }
+  return ljp_call_waits(call) || call == SYS_wait4 || call == SYS_waitid;
 }
 
 bool ljp_moment_is_timed(long call)
