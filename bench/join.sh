@@ -1,10 +1,11 @@
 #!/bin/sh
 # Measures how long a thread of a program is stopped when ljprof joins the program
 # (ljprof record -p), in programs that wait, work, or do nothing but malloc().
-# Usage: join.sh [COUNT]: of visits of each (1000). The targets are those of RFC 8;
-# the machine's noise is in the longest.
-# pause: from the stop of the thread to its going on.
-# answer: until the program has answered, with finding the library in its memory.
+# Usage: join.sh [COUNT]: joins each program COUNT times (1000). The targets are
+# those of RFC 8. The longest times have the machine's noise.
+# pause: from the stop of the thread until it goes on.
+# answer: until the program has answered, including the search for the library in
+# its memory.
 set -eu
 build=${BUILD_DIR:-build}
 count=${1:-1000}

@@ -42,15 +42,15 @@ static int main_help(void)
                 "Commands:\n");
   for (int i = 0; i < COMMANDS; i++)
     ljp_print_format(&out, "  %-8s %s\n", commands[i].name, commands[i].text);
-  ljp_print_str(
-      &out, "\n"
-            "  ljprof help COMMAND     show the help of a command\n"
-            "  ljprof --version        show the version\n\n"
-            "FILE may be '-' for standard input. All commands that read "
-            "files, but top, embed\nand merge, also read those of Tarantool's "
-            "memprof and sysprof.\n\n" MAIN_NO_ANALYZER
-            "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
-            "usage.\n");
+  ljp_print_str(&out,
+                "\n"
+                "  ljprof help COMMAND     show the help of a command\n"
+                "  ljprof --version        show the version\n\n"
+                "FILE may be '-' for standard input. All commands that read "
+                "files, except\ntop, heap, embed and merge, also read those of "
+                "Tarantool's memprof and sysprof.\n\n" MAIN_NO_ANALYZER
+                "Exit code: 0 success, 1 failure or damaged data, 2 wrong "
+                "usage.\n");
   return ljp_command_end("", &out, LJP_EXIT_OK);
 }
 

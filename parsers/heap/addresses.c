@@ -32,7 +32,7 @@ static bool addresses_grow(struct ljp_heap_addresses *a)
   return true;
 }
 
-/* Memory for as many pages as there may be: what is not used costs nothing. */
+/* Takes memory for as many pages as there can be: what is not used costs nothing. */
 static bool addresses_take_pages(struct ljp_heap_addresses *a,
                                  const uint64_t *address, uint32_t count)
 {

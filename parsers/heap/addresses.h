@@ -1,9 +1,11 @@
 /*
-** Objects by address. The addresses of a heap are dense, so there is a bitmap for
-** each 2 KiB in which objects begin, and its bits tell which one of these an object
-** is. A search reads no addresses, and little memory: reads that miss the caches are
-** what it costs. Pages are found by a hash table with a random seed, so that no file
-** can make them collide. Of two objects at one address, the first is found. Object 0
+** Objects by address. The addresses of a heap are dense, so each page of 2 KiB has a
+** bitmap of the places where objects begin. An object's number is that of the page's
+** first one plus the bits before its own. Pages are found by a hash table with a
+** random seed, so that no file can make them collide.
+**
+** A search costs the reads that miss the caches; it has few, since it compares no
+** addresses of objects. Of two objects at one address, the first is found. Object 0
 ** has no address. 6 to 10 bytes an object in real heaps, 85 at most. One thread a
 ** table.
 */
@@ -21,7 +23,7 @@ enum {
 
 /* A cache line. */
 struct ljp_heap_page {
-  uint64_t number; /* Addresses without their low bits. */
+  uint64_t number; /* Its addresses without their low bits. */
   uint64_t bits[LJP_HEAP_PAGE_WORDS];
   uint32_t first;                      /* Its first object, in objects[]. */
   uint8_t before[LJP_HEAP_PAGE_WORDS]; /* Bits that are set before the word. */
@@ -92,9 +94,8 @@ static inline uint32_t ljp_heap_address(const struct ljp_heap_addresses *a,
   return place == UINT32_MAX ? 0 : a->objects[place];
 }
 
-/* In large heaps the reads of a search miss the caches. Whoever looks for many
-** addresses asks for the slots of all of them, then for the pages, then for the
-** objects. */
+/* In large heaps the reads of a search miss the caches. To look for many
+** addresses, fetch the slots of all of them, then the pages, then the objects. */
 static inline void ljp_heap_addresses_fetch(const struct ljp_heap_addresses *a,
                                             uint64_t address)
 {

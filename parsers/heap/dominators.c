@@ -107,8 +107,8 @@ static enum ljp_status search_number(struct search *s)
   return ok ? LJP_OK : LJP_ERR_MEM;
 }
 
-/* Adds up: counts[i + 1], the number of edges to node i, becomes where they begin.
-** False: no memory for them. */
+/* Turns counts[i + 1], the number of edges to node i, into the place where these
+** begin. False: no memory for the edges. */
 static bool search_place_edges(struct search *s, uint32_t *counts)
 {
   for (uint32_t i = 0; i < s->graph->count; i++)
@@ -118,8 +118,8 @@ static bool search_place_edges(struct search *s, uint32_t *counts)
   return s->from != NULL;
 }
 
-/* Edges backwards, between nodes that are reached. In the order of nodes, only
-** what is written is in random places. */
+/* Turns around the edges between nodes that are reached. In the order of nodes,
+** only the writes go to random places. */
 static enum ljp_status search_turn_edges(struct search *s)
 {
   enum { NEXT = 32, FROM = 12 };
@@ -155,8 +155,8 @@ static enum ljp_status search_turn_edges(struct search *s)
   return LJP_OK;
 }
 
-/* The least semidominator on the way from v up to, and without, the first node
-** below `linked`; the way gets shorter. */
+/* The least semidominator on the way up from v, without the first node below
+** `linked`, where the way ends. Shortens the way. */
 static uint32_t search_eval(struct search *s, uint32_t v, uint32_t linked)
 {
   uint32_t depth = 0;
@@ -239,7 +239,7 @@ static void search_dominators(struct search *s)
   }
 }
 
-/* What the results do not need. */
+/* Frees what the results do not need. */
 static void search_free_edges(struct search *s)
 {
   free(s->number);

@@ -22,19 +22,19 @@
 #define LJP_GRAPH_MAX_CTYPES 65536u
 #define LJP_GRAPH_MAX_BUILTINS 256u /* An ffid is a byte. */
 
-/* A node that is larger than its place in small_bytes[] can tell. */
+/* A node whose size does not fit into small_bytes[]. */
 struct ljp_graph_large {
   uint32_t node;
   uint64_t bytes;
 };
 
-/* A C type; kind 0: not told. */
+/* A C type; kind 0: not in the snapshot. */
 struct ljp_graph_ctype {
   uint64_t bytes;
   uint32_t of;
   uint32_t name; /* Its string's node; 0: none. */
   uint8_t kind;  /* enum ljp_heap_ctype_kind */
-  bool defined;  /* The name is one that a typedef gave. */
+  bool defined;  /* The name comes from a typedef. */
 };
 
 struct ljp_graph {

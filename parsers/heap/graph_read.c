@@ -72,7 +72,7 @@ static enum ljp_status graph_add_text(struct ljp_graph *g, struct ljp_str text,
 
 /* -- Two passes over the file ---------------------------------------------- */
 
-enum { FFIDS = 1 << 16 /* Of a session, in a merged file. */ };
+enum { FFIDS = 1 << 16 /* For each session of a merged file. */ };
 
 /* A later snapshot takes the earlier's place. */
 static enum ljp_status graph_begin(struct ljp_graph *g,

@@ -40,8 +40,8 @@ static bool refs_is_root(const struct ljp_graph *g, uint32_t node)
   return part || (held && g->type[node] != LJP_MEM_TYPE_THREAD);
 }
 
-/* All references have their room, with large pages: they will be read in random
-** order. */
+/* Takes room for all references at once, in large pages, since they will be read
+** in random order. Then adds those of node 0. */
 static enum ljp_status refs_put_roots(struct ljp_graph *g)
 {
   enum ljp_status status = LJP_OK;

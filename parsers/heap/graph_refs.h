@@ -16,7 +16,7 @@ struct ljp_graph_refs {
   struct {
     uint64_t address;
     uint32_t ref;
-    bool key; /* Of a FIELD, which is the next reference. */
+    bool key; /* A KEY; the next reference is its FIELD. */
   } list[LJP_GRAPH_TARGETS];
   unsigned count;
 };
@@ -34,7 +34,7 @@ enum ljp_status ljp_graph_refs_add(struct ljp_graph_refs *refs,
                                    struct ljp_graph *g, uint64_t address,
                                    unsigned how, uint32_t name, bool key);
 
-/* The last targets. */
+/* Finds the targets of all references in list[]. */
 void ljp_graph_refs_find(struct ljp_graph_refs *refs, struct ljp_graph *g);
 
 /* Takes out the references whose targets are not in the snapshot. */

@@ -23,10 +23,10 @@ struct ljp_snapshot {
 #define LJP_SNAPSHOTS_MOMENTS 64u
 
 struct ljp_snapshots {
-  uint64_t begun, incomplete; /* Of these some have no beginning. */
+  uint64_t begun, incomplete; /* Some incomplete ones never began. */
   bool open;                  /* `now` has begun, and has no end yet. */
   struct ljp_snapshot now;
-  /* Announced, and not begun yet. More than these are not followed. */
+  /* Announced, and not begun yet. Further ones are not followed. */
   struct ljp_rec_heap_moment moments[LJP_SNAPSHOTS_MOMENTS];
   unsigned moment_count;
   /* Called for each snapshot that is not whole, when this is certain. */

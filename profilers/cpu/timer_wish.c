@@ -30,7 +30,7 @@ LJP_SIGSAFE static void wish_set(int timer, uint64_t period_ns)
 void ljp_timer_grant(struct ljp_sampler *s)
 {
   uint32_t wish = atomic_load(&s->wish);
-  /* A late signal may come to a thread whose sampler another one has now. */
+  /* A late signal may come to a thread whose sampler now belongs to another. */
   if (wish_call(SYS_gettid, 0, 0, NULL) != s->tid ||
       (wish != LJP_WISH_PARK && wish != LJP_WISH_DELETE) ||
       !atomic_compare_exchange_strong(&s->wish, &wish, LJP_WISH_BUSY))
@@ -41,7 +41,7 @@ void ljp_timer_grant(struct ljp_sampler *s)
     else
       wish_set(s->timer[i], 0);
   if (wish == LJP_WISH_PARK) {
-    /* Before the first signal, which reads the CPU clock because of it. */
+    /* Before the first signal: with this flag set, it reads the CPU clock. */
     atomic_store(&s->parked, true);
     wish_set(s->park, s->park_ns);
   }

@@ -4,9 +4,9 @@
 ** Since Linux 6.13 the kernel drops a signal that is on its way when its timer
 ** is set or deleted. If the signal has ended a wait by then, the wait fails with
 ** EINTR, and no handler runs that could make the call again (restart.h). In its
-** own handler a thread is in no wait. So whoever wants to stop timers of a
-** thread that may wait asks the thread, and does it without the thread only if
-** that can do no harm, or takes too long.
+** own handler a thread is in no wait. So a thread that may wait is asked to stop
+** its timers itself. Others stop them only where that does no harm, or if the
+** thread takes too long.
 */
 #ifndef LJP_TIMER_WISH_H
 #define LJP_TIMER_WISH_H

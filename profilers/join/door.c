@@ -28,7 +28,7 @@
 
 enum { DOOR_STACK_BYTES = 64 << 10, HELPER_STACK_BYTES = 256 << 10 };
 
-/* Between a door and its helper. The last one of the two frees it. */
+/* Shared by a door and its helper. The one that ends last frees it. */
 struct passage {
   int fd;                /* the helper's end */
   _Atomic uint32_t done; /* 1: the door may close both ends */
@@ -37,7 +37,7 @@ struct passage {
 
 static void door_leave(struct passage *p)
 {
-  /* Both orders: the last one sees what the other did. */
+  /* Acquire and release: the last one sees what the other did. */
   if (atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) == 1)
     free(p);
 }

@@ -23,8 +23,8 @@
 
 struct ljp_join_state ljp_join_state;
 
-/* A page more than the client may use, so that the lowest page is never
-** touched: what is below it is other data. */
+/* The entry's stack, with the frame on top. There is no guard page: what is below
+** it is other data, so the entry's calls must fit beside the largest frame. */
 __attribute__((visibility("hidden"),
                aligned(4096))) char ljp_join_stack[LJP_JOIN_STACK_BYTES];
 
@@ -32,9 +32,9 @@ _Static_assert(offsetof(struct ljp_join_state, linger) == 4,
                "the entry reads it");
 
 /* rsp: the frame, aligned to 16 bytes, as for a call. rbx is the thread's own,
-** but the frame has it. The wait is for a client that puts the registers right
-** itself: it finds the thread in this code. ppoll() leaves alone what the
-** kernel knows of an earlier wait. */
+** but the frame has it. With `linger` the thread waits here for the client, which
+** restores its registers. ppoll() leaves alone what the kernel knows of an
+** earlier wait. */
 __asm__(".pushsection .text\n"
         ".balign 16\n"
         ".globl ljp_join_entry\n"

@@ -2,10 +2,10 @@
 ** Helper: a thread of ours in a joined program. It answers one client, and stops
 ** the session that this client has begun when the client ends or leaves.
 **
-** It has a table of descriptors of its own, which the threads share that it
-** makes: the writer, the watcher, the stopper. So the program never meets a
+** It has a table of descriptors of its own, and shares it with the threads that
+** it makes: the writer, the watcher, the stopper. So the program never meets a
 ** descriptor of ours. The rule: in a session that a client has begun, only
-** these threads touch descriptors. It opens no file at the client's wish: the
+** these threads touch descriptors. The helper opens no file for a client: the
 ** client sends descriptors.
 */
 #include "profilers/join/helper.h"
@@ -48,8 +48,8 @@ static bool helper_own_table(unsigned keep)
   return true;
 }
 
-/* The descriptor by another number: with a table of our own one that is not
-** that of a standard stream, else one that programs do not get. */
+/* Gives the descriptor another number: in a table of our own, one behind the
+** standard streams; in the program's, one so high that programs do not get it. */
 static int helper_move(int fd, bool own)
 {
   int copy = fcntl(fd, F_DUPFD_CLOEXEC, own ? STDERR_FILENO + 1 : 512);
@@ -155,7 +155,7 @@ static void helper_talk(struct ljp_serve *serve)
     if (now - pinged < PING_NS)
       continue;
     pinged = now;
-    /* A client that has not read for so long is not waited for. */
+    /* EAGAIN: the client has not read for long, and misses this message. */
     int error = ljp_join_send(serve->socket, &ping);
     if ((error && error != EAGAIN) || ljp_session_deserted())
       break;

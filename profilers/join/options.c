@@ -1,9 +1,8 @@
 /*
-** Options of a session that a client asks for. There is no VM that could read
-** them as a table, as sessions do that begin with a program
-** (profilers/api/autostart.c). The client has checked the values, and they are
-** checked again. An option that this library does not know is an error: the
-** client may be newer.
+** Options of a session that a client asks for. Sessions that begin with a program
+** let its VM read them as a Lua table (profilers/api/autostart.c); a helper must
+** use no VM. The client has checked the values, and they are checked again. An
+** option that this library does not know is an error: the client may be newer.
 */
 #include "profilers/join/options.h"
 

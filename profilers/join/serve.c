@@ -4,8 +4,8 @@
 ** to happen on any thread of the program.
 **
 ** The session belongs to the client that has begun it, and ends with it. It may
-** also end by its time, at exit(), or because another client asks for that:
-** serve_ended is told, on any thread.
+** also end by its time, at exit(), or because another client asks for that.
+** serve_ended() is called then, on any thread.
 */
 #include "profilers/join/serve.h"
 
@@ -123,8 +123,8 @@ static void serve_state(struct ljp_serve *serve, uint32_t serial)
 }
 
 /* -- A session ------------------------------------------------------------- */
-/* The helper blocks nearly all signals, so it cannot be asked which of them the
-** program leaves to us. */
+/* In place of ljp_signal_default(), which takes a signal that the calling thread
+** does not block: a helper blocks nearly all of them. */
 static int serve_signal(void)
 {
   return ljp_signal_handler(SIGURG) == LJP_HANDLER_OTHER &&

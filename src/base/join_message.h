@@ -30,7 +30,7 @@ enum {
   _(HELLO, 1, C, 1, 0, 1, 1)                                                     \
   /* Options as in LJPROF_RECORD. The output. */                                 \
   _(START, 2, C, 0, 1, 1, 1)                                                     \
-  /* 1: whoever started the session. */                                          \
+  /* 1: even if another client started the session. */                           \
   _(STOP, 3, C, 1, 0, 0, 0)                                                      \
   _(STATUS, 4, C, 0, 0, 0, 0)                                                    \
   _(BYE, 5, C, 0, 0, 0, 0)                                                       \

@@ -1,6 +1,6 @@
 /*
-** Shown: what the library tells to whoever reads the program's memory: `ljprof
-** list`, which stops nothing. The ELF note leads to it (join.h).
+** Shown: what `ljprof list` reads of the library in a program's memory, without
+** stopping anything. The ELF note leads to it (join.h).
 **
 ** Plain words, each changed in one piece. A reader may see one before and the
 ** next after a change.

@@ -3,8 +3,8 @@
 ** open(), write() ... fail, and counts what is in use. glibc only.
 **
 ** A test written in Lua declares the functions below by the FFI. The numbers are in
-** shared memory, so calls of a copy of the process count, too. Freed blocks wait for
-** a while before they are given out again: it can be seen who writes to them.
+** shared memory, so calls of a copy of the process count, too. Freed blocks are not
+** given out again for a while, so that writes to them are noticed.
 */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -42,8 +42,8 @@ EXPORT long failing_spoiled(void);
 
 /* What failing_arm() takes as how, or-ed. */
 enum {
-  FAIL_ONWARD = 1,     /* ... and every call after it */
-  FAIL_NOT_WRITER = 2, /* no call of the session's writer */
+  FAIL_ONWARD = 1,     /* every call after the n-th fails, too */
+  FAIL_NOT_WRITER = 2, /* calls of the session's writer do not count */
   FAIL_PREAD_ONLY = 4,
   FAIL_SLOW_WAITER = 8 /* the snapshot's thread pauses after each unlock */
 };

@@ -1,9 +1,9 @@
--- heap_faults.lua WAY once|onward STRIDE: takes a heap snapshot again and again, and each
--- time another call of it fails, the first one, the second one ...
--- (failing_calls.c). Each snapshot is whole, or refused with a reason; nothing is
--- left of it, and the next one succeeds. onward: all calls after the failed one fail,
--- too. STRIDE: of the calls behind the 50th only each STRIDE-th one fails (most of
--- them name builtins). Prints the number of failed calls, and of refusals.
+-- heap_faults.lua WAY once|onward STRIDE: takes many heap snapshots. In the first one
+-- the first call fails, in the next one the second call, and so on (failing_calls.c).
+-- Each snapshot is whole, or refused with a reason; nothing is left of it, and the
+-- next one succeeds. onward: all later calls fail, too. STRIDE: after the 50th call,
+-- only each STRIDE-th one fails (most of these calls name builtins). Prints the number
+-- of failed calls, and of refusals.
 jit.off()
 local checks = dofile((arg[0]:gsub("[^/]+$", "checks.lua")))
 local check = checks.check
@@ -30,7 +30,7 @@ local function in_use()
     blocks = tonumber(C.failing_blocks()), mapped = tonumber(C.failing_mapped()) }
 end
 
--- What there is more of.
+-- What there is more of than before.
 local function more(before, after)
   for key, value in pairs(before) do
     if after[key] > value then return ("%s: %d > %d"):format(key, after[key], value) end

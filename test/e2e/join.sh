@@ -61,9 +61,9 @@ alive() {
   grep -q "^process $host (join_host): library [0-9.]*, 1 VM\$" status.txt ||
     fail "$1: $(cat status.txt)"
 }
-# A wait without a time may fail with EINTR if the client ends while the thread
-# is stopped, as under strace; and so may one with a time from then on until the
-# client has restored it.
+# If the client ends while the thread is stopped, a wait may fail with EINTR, as
+# under strace. A wait with a timeout also may if the client ends later, before it
+# has restored the thread.
 may_interrupt() {
   wanted=$(echo "$wanted" | sed 's/interrupted 0/interrupted [0-9]*/')
   last=$(tail -n 1 host.txt)

@@ -15,7 +15,7 @@ refuses "no process" 2 "-p PID is missing" "$ljprof" status
 refuses "zero" 2 "-p is '0', but must be" "$ljprof" stop -p 0
 refuses "too large" 2 "must be the number of a process" \
   "$ljprof" record -p 99999999999999999999
-refuses "a program, too" 2 "names a running program: 'x.lua' cannot be run, too" \
+refuses "a program, too" 2 "records a running program, so 'x.lua' cannot be run as well" \
   "$ljprof" record -p 1 x.lua
 for option in --memory --children --jitdump --preload --rotate-bytes=1M \
   --threads=this; do
@@ -44,7 +44,7 @@ end "storm"
 
 sleep 60 &
 other=$!
-refuses "no LuaJIT" 1 "process $other (sleep) has no LuaJIT of ours" \
+refuses "no LuaJIT" 1 "process $other (sleep) does not run our library" \
   "$ljprof" record -p $other -o no.ljp
 kill $other
 [ ! -e no.ljp ] || fail "a file was written"
@@ -57,7 +57,7 @@ print(child, flush=True)
 time.sleep(60)' > zombie.txt &
 parent=$!
 eventually "a zombie" test -s zombie.txt
-refuses "a zombie" 1 "has ended, and only its parent" \
+refuses "a zombie" 1 "is a zombie: it has ended" \
   "$ljprof" status -p "$(cat zombie.txt)"
 kill $parent
 

@@ -53,7 +53,7 @@ static uint32_t coroutine_function(const struct ljp_graph *g, uint32_t function)
   return proto ? proto : function;
 }
 
-/* What stands on the stack, with lines; a status is a part of it. */
+/* A hash of the status and of what stands on the stack, with lines. */
 static uint64_t coroutine_key(const struct ljp_graph *g, uint32_t node)
 {
   const char *status = coroutine_status(g, node);

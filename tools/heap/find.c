@@ -48,8 +48,8 @@ static enum ljp_status find_by_regex(const struct ljp_graph *g,
     matches[i] = find_matches(regex, ljp_str(text.data, text.len));
   }
   if (!paths)
-    ljp_command_note("heap", "many metatables are far from the roots: not all "
-                             "tables were looked for by the path to theirs");
+    ljp_command_note("heap", "many metatables have long paths: the names of "
+                             "some kinds of tables were searched without them");
   for (uint32_t i = 1; i < g->count; i++) {
     struct ljp_str s = ljp_graph_string(g, i);
     if (s.len && find_matches(regex, s)) {
@@ -102,8 +102,8 @@ static bool find_by_address(const struct ljp_graph *g, const char *pattern,
   return true;
 }
 
-/* "table {id, name}" is what views show: a brace that begins no number of
-** repetitions is itself. NULL: no memory. */
+/* Views show "table {id, name}": a brace that begins no repetition, such as {2,3},
+** stands for itself. NULL: no memory. */
 static char *find_escape(const char *pattern)
 {
   char *out = malloc(2 * strlen(pattern) + 1), *to = out;

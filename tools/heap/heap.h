@@ -22,8 +22,8 @@ void ljp_heap_bytes(struct ljp_heap_text *t, struct ljp_str s, size_t limit);
 void ljp_heap_describe(const struct ljp_graph *g, uint32_t node,
                        struct ljp_heap_text *t);
 
-/* Some string keys of a table, in alphabetical order as far as they are few.
-** with_items: and how many items it has; else only whether. */
+/* Some string keys of a table, in alphabetical order if it has few. with_items:
+** also how many items it has, not only whether it has any. */
 void ljp_heap_describe_table(const struct ljp_graph *g, uint32_t node,
                              bool with_items, struct ljp_heap_text *t);
 
@@ -43,8 +43,8 @@ uint32_t ljp_heap_follow(const struct ljp_graph *g, uint32_t node,
 void ljp_heap_path(const struct ljp_graph *g, uint32_t node,
                    struct ljp_heap_text *t);
 
-/* One step of a path: by reference `ref` of the node `from`. "package.loaded"
-** takes the place of what t holds, "registry". */
+/* Adds one step of a path: by reference `ref` of the node `from`. Only
+** "package.loaded" is not added: it replaces what t holds ("registry"). */
 void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t ref,
                    struct ljp_heap_text *t);
 
@@ -52,7 +52,7 @@ void ljp_heap_step(const struct ljp_graph *g, uint32_t from, uint32_t ref,
 bool ljp_heap_is_root(const struct ljp_graph *g, uint32_t node,
                       enum ljp_heap_root root);
 bool ljp_heap_is_loaded(const struct ljp_graph *g, uint32_t node);
-/* Can it stand in Lua without quotes? */
+/* Can Lua code have it after a dot, as in t.name? */
 bool ljp_heap_is_name(struct ljp_str s);
 /* The FRAME reference to which a LOCAL or SLOT of a thread belongs; UINT32_MAX:
 ** none. */

@@ -66,15 +66,14 @@ static inline void ljp_heap_vote_add(struct ljp_heap_vote *vote, uint32_t way)
     vote->lead--;
 }
 
-/* The path of an object that is alone, else the way that has won. also_others:
-** tells that there are others. */
+/* Adds the path of `alone`, the only object of a group; if it is 0, the way that
+** has won. also_others: says so if there are other ways. */
 void ljp_heap_vote_text(const struct ljp_heap_ways *ways,
                         const struct ljp_heap_vote *vote, uint32_t alone,
                         bool also_others, struct ljp_heap_text *t);
 
-/* "user:#" of "user:17": runs of digits, long hexadecimal numbers and
-** tokens become #.
-** Writes at most `room` bytes; returns their number. */
+/* "user:#" of "user:17": runs of digits, long hexadecimal numbers and tokens
+** become #. Writes at most `room` bytes; returns their number. */
 uint32_t ljp_heap_pattern(struct ljp_str s, char *out, uint32_t room);
 
 #endif

@@ -23,7 +23,7 @@
 enum {
   RESTART_BLOCK = -516,
   MASK_BYTES = 8,
-  SETXID = 33, /* glibc's signal, which nobody can block there */
+  SETXID = 33, /* glibc's own signal: programs cannot block it */
   DIRECTION = 0x400,
   GET_RSEQ = 0x420f
 };
@@ -50,7 +50,7 @@ static bool carry_set_mask(pid_t tid, uint64_t mask)
   return !ptrace(PTRACE_SETSIGMASK, tid, (void *)MASK_BYTES, &mask);
 }
 
-/* Older kernels cannot tell: then their sequences are taken for never used. */
+/* The address of its structure; 0: none, or the kernel is too old to tell. */
 static uint64_t carry_rseq(pid_t tid)
 {
   struct {
@@ -62,8 +62,8 @@ static uint64_t carry_rseq(pid_t tid)
              : 0;
 }
 
-/* A signal is to be delivered: the call that was interrupted is not to be made
-** again then. */
+/* Will a signal be delivered? Then the call that was interrupted must not be
+** made again. */
 static bool carry_has_signal(const struct ljp_visitor *v, pid_t tid)
 {
   struct ljp_proc_status status;
@@ -71,9 +71,9 @@ static bool carry_has_signal(const struct ljp_visitor *v, pid_t tid)
          (status.pending & ~status.blocked);
 }
 
-/* A wait that was continued before is in the call restart_syscall, which could
-** not be made anew. Puts the number of the first call in its place, if the code
-** tells it: mov $number, %eax; syscall. */
+/* A wait that was continued before is in the call restart_syscall, which cannot
+** be made anew. Puts the number of the first call in its place, if it is in the
+** code: mov $number, %eax; syscall. */
 static void carry_find_call(const struct ljp_visitor *v,
                             struct user_regs_struct *regs)
 {
@@ -104,8 +104,9 @@ static const char *carry_check(struct ljp_visitor *v, pid_t tid,
 {
   uint64_t self;
   if (ljp_carry_inside(v, t->regs.rip, t->regs.rsp))
-    return "it is on its way back from an earlier visit";
-  /* The ABI wants it so; a thread that a raw clone() has made may have none. */
+    return "it is on its way back from an earlier attempt";
+  /* By the ABI, fs_base points to its own address. A thread that a raw clone()
+  ** has made may have no such word. */
   if (!ljp_memory_read(v->pid, t->regs.fs_base, &self, sizeof self) ||
       self != t->regs.fs_base)
     return "libc does not know it";
@@ -115,8 +116,8 @@ static const char *carry_check(struct ljp_visitor *v, pid_t tid,
                            carry_rseq(tid));
 }
 
-/* The stop has ended a wait that the kernel does not begin again by itself, and
-** nothing else will happen to the thread. */
+/* The thread is let go unused: if the stop has ended a wait that the kernel does
+** not begin again by itself, the thread begins it again. */
 static void carry_wait_again(const struct ljp_visitor *v, pid_t tid,
                              const struct ljp_thread_state *t)
 {

@@ -1,7 +1,7 @@
 /*
 ** The code of a process, by the tables of symbols in its memory: see moment.h.
-** Every object that defines malloc counts, and the loader, which the kernel
-** tells (AT_BASE).
+** Every object that defines malloc counts, and the loader, whose address the
+** kernel tells (AT_BASE).
 */
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void code_add(struct ljp_range *ranges, unsigned *count, uint64_t low,
     ranges[(*count)++] = (struct ljp_range){low, high};
 }
 
-/* The executable mappings of the file that this one is of. */
+/* Adds the executable mappings of the file that this mapping belongs to. */
 static void code_add_text(struct ljp_range *ranges, unsigned *count,
                           const struct ljp_maps *maps,
                           const struct ljp_mapping *file)
@@ -103,8 +103,8 @@ static uint64_t code_relocated(const struct ljp_elf *elf, uint64_t at)
   return at < elf->base ? elf->base + at : at;
 }
 
-/* The number of symbols: the table of names follows them, in all files that
-** linkers make. */
+/* Nothing says how many symbols there are. But linkers place the table of names
+** directly behind them. */
 static bool code_symbols(struct symbols *out, pid_t pid,
                          const struct ljp_elf *elf)
 {
@@ -237,8 +237,8 @@ static bool code_object(struct ljp_code *code, pid_t pid,
     code_add_text(code->libc, &code->libc_count, maps, m);
     code_find_restorer_of(code, pid, maps, m);
   } else if (good && code_defines(&symbols, "malloc") && m->low != loader) {
-    /* Another allocator, whose functions have no names here. But a program
-    ** has other code, too. */
+    /* Another allocator: its inner functions have no names here, so all its
+    ** code counts. But if it is the program, that has other code, too. */
     code_forbid(code, &symbols, elf.base);
     if (m != &maps->list[0])
       code_add_text(code->forbidden, &code->forbidden_count, maps, m);

@@ -40,13 +40,13 @@ static int examine_refuse_user(const char *command, pid_t pid,
     ljp_command_error(
         command,
         "process %d (%s) may not be looked at: it has rights that "
-        "you do not have, or is in another user namespace: try "
+        "you do not have, or is in another user namespace; try "
         "sudo",
         (int)pid, s->comm);
   return LJP_EXIT_FAILED;
 }
 
-/* The package of Debian's that a file is of. */
+/* The Debian package that a file belongs to. */
 static void examine_package(const char *path, char *out, size_t room)
 {
   static const char folder[] = "/var/lib/dpkg/info";
@@ -94,7 +94,7 @@ static int examine_refuse_luajit(const char *command, pid_t pid,
   if (!found->luajit)
     ljp_command_error(
         command,
-        "process %d (%s) has no LuaJIT of ours: start the program "
+        "process %d (%s) does not run our library: start the program "
         "by 'ljprof record', or with our library",
         (int)pid, s->comm);
   else
@@ -114,21 +114,21 @@ static int examine_library(const char *command, pid_t pid,
 {
   if (found->narrow)
     ljp_command_error(command,
-                      "process %d (%s) is a program of 32 bits, which cannot "
-                      "be profiled",
+                      "process %d (%s) is a 32-bit program, which cannot be "
+                      "profiled",
                       (int)pid, s->comm);
   else if (found->note.kind == LJP_PLACE_NONE)
     return examine_refuse_luajit(command, pid, s, found);
   else if (found->note.kind == LJP_PLACE_OLD)
     ljp_command_error(command,
-                      "process %d (%s) has our library, but one that is too "
-                      "old to be joined: %s",
+                      "process %d (%s) has a library of ours that is too old "
+                      "to be joined (%s): restart it with a newer one",
                       (int)pid, s->comm, found->object);
   else if (found->note.kind == LJP_PLACE_NEW)
     ljp_command_error(
         command,
-        "process %d (%s): what %s says of itself is not of a "
-        "library of ours, or of a newer one than this ljprof knows",
+        "process %d (%s): its library is newer than this ljprof, or is "
+        "not ours (%s): use the ljprof that came with it",
         (int)pid, s->comm, found->object);
   else
     return -1;
@@ -147,8 +147,8 @@ static int examine_state(const char *command, pid_t pid,
     ljp_command_error(command,
                       lives ? "process %d (%s): its first thread has ended, "
                               "so it cannot be joined"
-                            : "process %d (%s) has ended, and only its parent "
-                              "has not taken note of that (a zombie)",
+                            : "process %d (%s) is a zombie: it has ended, and "
+                              "its parent has not waited for it yet",
                       (int)pid, s->comm);
   } else if (s->tracer &&
              strncmp(ljp_proc_status(s->tracer, 0, &other) ? other.comm : "",

@@ -75,7 +75,7 @@ find_each_note(const struct ljp_elf *elf, const struct ljp_image_memory *memory,
   }
 }
 
-/* Where a distance in the descriptor leads that is at this address. */
+/* Where a distance leads. at: the descriptor's address; member: its offset. */
 static uint64_t find_from(uint64_t at, size_t member, int32_t distance)
 {
   return at + member + (uint64_t)(int64_t)distance;
@@ -134,8 +134,8 @@ static bool find_read(void *ctx, uint64_t at, void *to, size_t bytes)
   return ljp_memory_read(*(pid_t *)ctx, at, to, bytes);
 }
 
-/* A note may lie: the entry must be code of the same file that looks like it,
-** state and stack must be memory that can be written. */
+/* A note may lie: the entry must be code of the same file, with our first and
+** last instructions; state and stack must be memory that can be written. */
 static bool find_is_sound(const struct ljp_join_place *note,
                           const struct ljp_mapping *file,
                           const struct ljp_maps *maps, pid_t pid)

@@ -13,7 +13,7 @@
 
 #include "tools/join/process.h"
 
-/* Reads memory; for tests it may be made up. */
+/* How memory is read: of a process or, in tests, of made-up bytes. */
 struct ljp_image_memory {
   bool (*read)(void *ctx, uint64_t at, void *to, size_t bytes);
   void *ctx;
@@ -23,7 +23,7 @@ struct ljp_image_memory {
 enum { LJP_ELF_SEGMENTS = 64 };
 struct ljp_elf {
   uint64_t base; /* what is added to addresses of the file */
-  bool narrow;   /* a file of 32 bits: nothing else is known */
+  bool narrow;   /* a 32-bit file: nothing else is known */
   unsigned count;
   Elf64_Phdr segment[LJP_ELF_SEGMENTS];
 };
@@ -39,7 +39,8 @@ enum ljp_place_kind {
   LJP_PLACE_GOOD
 };
 
-/* Where in the process; not checked yet. */
+/* Addresses in the process, as the note says. Only ljp_find() checks them, all
+** but `shown`. */
 struct ljp_join_place {
   enum ljp_place_kind kind;
   uint64_t entry, end, state, stack_top, shown;
@@ -48,15 +49,16 @@ struct ljp_join_place {
 void ljp_note_read(struct ljp_join_place *note, const struct ljp_elf *elf,
                    const struct ljp_image_memory *memory);
 
-/* A process's library. Returns an errno if its memory cannot be read, or 0. */
 struct ljp_found {
   struct ljp_join_place note;
   char object[4096]; /* the file with the library, or with another LuaJIT */
   bool luajit;       /* there is a LuaJIT, ours or not */
-  bool narrow;       /* a program of 32 bits */
+  bool narrow;       /* a 32-bit program */
   char build_id[2 * 20 + 1]; /* of the object; "" if it has none */
 };
 
+/* Finds a process's library. Returns an errno if its memory cannot be read, or
+** 0. */
 int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps);
 
 #endif

@@ -19,7 +19,7 @@ struct frame_context {
 };
 
 struct frame {
-  uint64_t flags, link, stack[3]; /* without a stack the kernel leaves it */
+  uint64_t flags, link, stack[3]; /* 0: the alternate stack stays */
   struct frame_context context;
   uint64_t mask;
 };
@@ -52,7 +52,7 @@ void ljp_frame_restart(struct user_regs_struct *regs)
   regs->rip -= 2;
 }
 
-/* A thread that does not use tiles need not have room for them in its frame. */
+/* If a thread does not use tiles (AMX), its frame needs no room for them. */
 static size_t frame_xstate_bytes(const struct ljp_thread_state *t,
                                  uint64_t *features)
 {

@@ -12,7 +12,7 @@
 
 enum { LJP_XSTATE_BYTES = 32 << 10 };
 
-/* All that a stopped thread has. */
+/* The registers and the signal mask of a stopped thread. */
 struct ljp_thread_state {
   struct user_regs_struct regs;
   uint64_t mask;

@@ -26,13 +26,13 @@ static const char list_help[] =
     "  traced    a debugger traces it\n"
     "SESSIONS: 'cpu' and 'memory' are sessions that the program has started; "
     "'cpu:PID'\n"
-    "is one of the ljprof with this PID. 'ljprof status -p PID' tells more. "
-    "Programs of\n"
-    "other users are seen by root only.\n"
+    "was started by the ljprof with this PID. 'ljprof status -p PID' tells "
+    "more. Only\n"
+    "root sees programs of other users.\n"
     "\n"
     "  --help  show this help\n"
     "\n"
-    "Exit code: 0, also if there is none; 2 wrong usage.\n";
+    "Exit code: 0, even if there is no such program; 2 wrong usage.\n";
 
 struct list_counts {
   unsigned ours, hidden;
@@ -140,7 +140,7 @@ int ljp_command_list(int argc, char **argv)
     ljp_command_note("list", "no program runs our library");
   if (counts.hidden)
     ljp_command_note("list",
-                     "%u process%s of others could not be looked at (root may)",
+                     "%u process%s could not be looked at (this may need root)",
                      counts.hidden, counts.hidden == 1 ? "" : "es");
   return code;
 }

@@ -5,8 +5,8 @@
 ** nothing ...) is not inside libc's allocator, which never waits so; only a
 ** signal handler that has interrupted the allocator may be waiting. For any
 ** other thread every word of its stack is looked at: none may be an address in
-** one of the forbidden functions. Such a word may be left from an earlier call,
-** and then another moment is looked for.
+** one of the forbidden functions. A word that an earlier call has left there
+** only costs another attempt.
 */
 #include "tools/join/moment.h"
 
@@ -56,7 +56,7 @@ static bool moment_takes_lock(const struct user_regs_struct *r)
          (r->rsi & (uint64_t)FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET;
 }
 
-/* Calls that an allocator, or who makes a thread, may make. */
+/* Calls that are made by allocators, or to create threads. */
 static bool moment_is_allocator_call(long call)
 {
   switch (call) {
@@ -104,7 +104,7 @@ static bool moment_is_forbidden(const struct ljp_code *code, uint64_t at)
 }
 
 /* A signal frame, from its return address on: what did the signal interrupt?
-** A word that is left from an earlier frame is not followed by one. */
+** If the word is only left from an earlier frame, no frame follows it. */
 static bool moment_frame_forbids(const struct ljp_code *code,
                                  const uint64_t *word, size_t left)
 {
@@ -118,7 +118,7 @@ static bool moment_frame_forbids(const struct ljp_code *code,
          moment_is_in(code->libc, code->libc_count, word[RIP]);
 }
 
-/* waits: the thread is in a wait, so that libc's functions are not under it. */
+/* waits: the thread is in a wait, so in none of the forbidden functions. */
 static const char *moment_stack(const struct ljp_code *code, pid_t pid,
                                 const struct ljp_maps *maps, uint64_t rsp,
                                 bool waits)
@@ -126,7 +126,7 @@ static const char *moment_stack(const struct ljp_code *code, pid_t pid,
   static uint64_t words[LJP_MOMENT_WORDS];
   const struct ljp_mapping *stack = ljp_maps_at(maps, rsp);
   if (!stack || rsp % 8)
-    return "its stack is not to be found";
+    return "its stack was not found";
   size_t count = (stack->high - rsp) / 8;
   bool whole = count <= LJP_MOMENT_WORDS;
   if (!whole && !waits)
@@ -139,7 +139,7 @@ static const char *moment_stack(const struct ljp_code *code, pid_t pid,
       return "it may be in the allocator or the loader";
     if (code->restorer && words[i] == code->restorer &&
         moment_frame_forbids(code, words + i, count - i))
-      return "it may handle a signal that came in the allocator";
+      return "it may be handling a signal that interrupted the allocator";
   }
   return NULL;
 }
@@ -181,7 +181,7 @@ const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
     return "it is in libc";
   const struct ljp_mapping *text = ljp_maps_at(maps, r->rip);
   if (call < 0 && !text)
-    return "it runs code that is not to be found";
+    return "it runs code of no known mapping";
   if (moment_in_sequence(pid, rseq_at, r->rip))
     return "it is in a restartable sequence";
   return moment_stack(code, pid, maps, r->rsp, false);

@@ -16,10 +16,10 @@ struct ljp_range {
   uint64_t low, high;
 };
 
-/* What the code of a process is, as far as it matters here. */
+/* The code of a process in which a thread must not be when it is used. */
 struct ljp_code {
-  struct ljp_range forbidden[LJP_MOMENT_RANGES]; /* not on the stack */
-  struct ljp_range libc[LJP_MOMENT_RANGES]; /* a running thread is not here */
+  struct ljp_range forbidden[LJP_MOMENT_RANGES]; /* not even on its stack */
+  struct ljp_range libc[LJP_MOMENT_RANGES];      /* not if it runs */
   unsigned forbidden_count, libc_count;
   uint64_t restorer; /* where libc's signal handlers return to; 0: none */
   bool bare; /* the functions of libc are not known: only waits are safe */

@@ -35,11 +35,11 @@ struct ljp_proc_place {
   uint64_t rsp, rip;
 };
 
-/* The system call in which the thread waits, and where; -1: it runs, or nobody
-** may know. at may be NULL. */
+/* The system call in which the thread waits, and where; -1: it runs, or this
+** cannot be read. at may be NULL. */
 long ljp_proc_call(pid_t pid, pid_t tid, struct ljp_proc_place *at);
 
-/* What stands behind the link /proc/PID/NAME; "" if nobody may know. */
+/* Where the link /proc/PID/NAME leads; "" if it cannot be read. */
 void ljp_proc_link(pid_t pid, const char *name, char *out, size_t room);
 
 /* The command line, arguments separated by spaces. */
@@ -57,7 +57,7 @@ struct ljp_maps {
   size_t count;
 };
 
-/* Returns 0 or an errno. Nothing at all is read for kernel threads. */
+/* Returns 0 or an errno. Threads of the kernel have no mappings. */
 int ljp_maps_read(struct ljp_maps *maps, pid_t pid);
 void ljp_maps_free(struct ljp_maps *maps);
 /* The mapping that has the address; NULL: none. */
@@ -66,7 +66,7 @@ const struct ljp_mapping *ljp_maps_at(const struct ljp_maps *maps, uint64_t at);
 bool ljp_maps_writable(const struct ljp_maps *maps, uint64_t low,
                        uint64_t high);
 
-/* Of the process's memory. False: not all of it. errno says why. */
+/* Memory of the process. False: not all of it; errno says why. */
 bool ljp_memory_read(pid_t pid, uint64_t at, void *to, size_t bytes);
 
 /* The memory of the program that the process runs now, as a descriptor: when the

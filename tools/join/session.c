@@ -81,7 +81,8 @@ static int session_show(struct output *out, const struct ljp_join_session *s)
   int error = ljp_newfile_show(&out->new, out->fd, s->force, NULL);
   if (error)
     return session_refuse(s, error);
-  /* A copy, where links are forbidden, would miss what the program writes. */
+  /* Where links are forbidden, this is a copy: it would miss what the program
+  ** writes from now on. */
   if (!fstat(out->fd, &now) && now.st_ino == before.st_ino)
     return -1;
   ljp_command_error(s->command,

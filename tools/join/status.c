@@ -21,10 +21,9 @@ static const char status_help[] =
 
 static const char stop_help[] =
     "Usage: ljprof stop -p PID\n"
-    "Ends the session that 'ljprof record -p PID' has started, whoever did. "
-    "That\n"
-    "ljprof then ends, too. A session that the program started itself goes "
-    "on.\n"
+    "Ends the session that another 'ljprof record -p PID' has started; that "
+    "command\n"
+    "then ends, too. A session that the program started itself goes on.\n"
     "\n"
     "  -p, --pid PID  the program (see ljprof list)\n"
     "  --help         show this help\n"

@@ -1,7 +1,7 @@
 /*
 ** Stops one thread by ptrace, without losing a signal that comes meanwhile; see
-** visit_priv.h. A thread that is traced stops for each signal that it gets:
-** whoever waits here lets the others go on.
+** visit_priv.h. A traced thread stops for each signal that it gets. So while this
+** file waits for one thread, it lets all others that have stopped go on.
 */
 #include <errno.h>
 #include <signal.h>
@@ -78,7 +78,7 @@ enum ljp_stop ljp_stop_thread(pid_t tid)
         stop_let_go(tid, status);
         return LJP_STOP_GONE;
       }
-      /* A signal that was on its way: the thread gets it, and stops then. */
+      /* A signal was on its way: the thread gets it, and stops afterwards. */
       ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(event ? 0 : signal));
       continue;
     }

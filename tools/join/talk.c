@@ -105,7 +105,7 @@ int ljp_talk_ended(struct ljp_talk *talk, enum ljp_heard heard)
   if (heard == LJP_HEARD_WRONG)
     ljp_command_error(
         talk->command,
-        "process %d (%s) does not speak as a library of ours does",
+        "process %d (%s) does not answer as a library of ours does",
         (int)talk->pid, talk->comm);
   else if (ljp_proc_status(talk->pid, 0, &s) && s.state == 'T')
     ljp_command_error(talk->command,
@@ -226,8 +226,8 @@ static int talk_hello(struct ljp_talk *talk)
                       talk->comm, strerror(error));
     return LJP_EXIT_FAILED;
   }
-  /* A helper that waits no more closes its end: so does one that is too late,
-  ** and a process that ends. */
+  /* If the helper waits no more, or the process ends, the socket is closed
+  ** without a message. The former calls for another visit. */
   struct pollfd end = {.fd = talk->socket, .events = POLLIN};
   struct ljp_proc_status s;
   if (poll(&end, 1, PATIENCE_MS) > 0 && !(end.revents & POLLIN) &&
@@ -293,7 +293,8 @@ int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
   ljp_maps_free(&maps);
   if (code == TALK_LATE) {
     ljp_command_error(command,
-                      "process %d (%s): this ljprof was too slow to come in",
+                      "process %d (%s): this ljprof was too slow for the "
+                      "program's side: try again",
                       (int)pid, talk->comm);
     code = LJP_EXIT_FAILED;
   }

@@ -24,10 +24,10 @@ struct ljp_talk {
 };
 
 enum ljp_heard {
-  LJP_HEARD,      /* a message; answers to nobody's question, too */
+  LJP_HEARD,      /* a message, whether it was asked for or not */
   LJP_HEARD_NONE, /* in this time */
   LJP_HEARD_END,  /* the process has ended, or is another program now */
-  LJP_HEARD_WRONG /* it is no library of ours that speaks there */
+  LJP_HEARD_WRONG /* what speaks there is no library of ours */
 };
 
 /* Reads a process number. -1: it is one; else the exit code. */

@@ -22,7 +22,7 @@
 enum { THREADS = 1024 };
 #define VISIT_SECOND UINT64_C(1000000000)
 
-/* False, and why the visit is not good: as for printf(). */
+/* Says why the visit failed, as printf() does. False. */
 #define VISIT_REFUSE(v, ...)                                                   \
   (snprintf((v)->visit->why, sizeof(v)->visit->why, __VA_ARGS__), false)
 
@@ -124,18 +124,20 @@ static bool visit_await_others(struct ljp_visitor *v)
       return visit_gone(v);
     bool door =
         state.door == LJP_JOIN_DOOR_COMING || state.door == LJP_JOIN_DOOR_READY;
-    /* What a child of fork() has is its parent's. A thread that was sent may not
-    ** have run since: its client may have ended before. */
+    /* With another pid, the state is a copy of the parent's (fork()). A thread
+    ** that was sent may not have run since: its client may have ended before. */
     if (!state.attach || state.pid != v->ns_pid ||
         (!door && state.step != LJP_JOIN_ENTERED &&
          !visit_is_inside(v, state.tid)))
       return true;
     if (ljp_visit_now() > until)
-      return VISIT_REFUSE(v, "process %d: an earlier visit has not ended: %s",
+      return VISIT_REFUSE(v,
+                          "process %d: an earlier ljprof has not finished "
+                          "joining it: %s",
                           (int)v->pid,
                           door ? "its thread 'ljprof-door' does not end"
-                               : "a thread is still in the library's entry; is "
-                                 "it stopped, or does it wait for malloc()?");
+                               : "a thread is still in our library; is it "
+                                 "stopped, or does it wait for malloc()?");
     ljp_stop_serve();
     usleep(LOOK_US);
   }
@@ -269,8 +271,8 @@ static bool visit_await_entry(struct ljp_visitor *v)
     if (ljp_visit_now() > until)
       return VISIT_REFUSE(
           v,
-          "process %d: thread %d has not come back from the library's entry, "
-          "and will when it can: %s",
+          "process %d: its thread %d, which has to create a thread of ours, "
+          "is not done yet, and goes on when it can: %s",
           (int)v->pid, (int)v->visit->tid,
           state.step == LJP_JOIN_ENTERED
               ? "it waits for memory (malloc), or is stopped"
@@ -326,7 +328,7 @@ void ljp_visit_make(struct ljp_visit *visit, pid_t pid, int memory,
   close(result[1]);
   if (child < 0 || read(result[0], visit, sizeof *visit) != sizeof *visit) {
     *visit = (struct ljp_visit){.fd = -1};
-    (void)VISIT_REFUSE(&v, "process %d could not be visited", (int)pid);
+    (void)VISIT_REFUSE(&v, "process %d could not be joined", (int)pid);
   }
   close(result[0]);
   while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)

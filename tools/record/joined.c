@@ -15,7 +15,7 @@
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
-/* The program's name stands for the name of its file. */
+/* The program's name is used where otherwise the name of its file is. */
 static void joined_name(struct ljp_record_plan *plan, pid_t pid,
                         char name[LJP_COMM_BYTES], char *program[2])
 {

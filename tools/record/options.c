@@ -208,9 +208,10 @@ static int options_check_joined(const struct ljp_record_plan *plan)
                      : threads && *threads == 't' ? "--threads this"
                                                   : NULL;
   if (*plan->program) {
-    ljp_command_error(plan->command,
-                      "-p %s names a running program: '%s' cannot be run, too",
-                      plan->pid, *plan->program);
+    ljp_command_error(
+        plan->command,
+        "-p %s records a running program, so '%s' cannot be run as well",
+        plan->pid, *plan->program);
     return LJP_EXIT_USAGE;
   }
   if (!vain)

@@ -78,8 +78,7 @@ int ljp_command_words(const char *name, const char *help, int argc, char **argv,
                       const char **words, unsigned *word_count);
 
 /* The same for options followed by a program with its own arguments: *program
-** is the rest of argv. There may be none if the option in whose place `instead`
-** is has been given. */
+** is the rest of argv. It may be empty if an option has set *instead. */
 int ljp_command_program(const char *name, const char *help, int argc,
                         char **argv, const struct ljp_flag *flags,
                         unsigned count, const char *const *instead,

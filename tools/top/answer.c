@@ -1,5 +1,5 @@
 /*
-** Makes the text of a view: two lines on the whole, notices, and the view itself.
+** Makes the text of a view: title and figures, notices, and the view itself.
 */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
 
-/* A line must have room; the rest is left out. */
+/* Where less room is left, no further line begins. */
 enum { ANSWER_LINE_BYTES = 2048 };
 
 bool ljp_top_begin(struct ljp_top_text *text, enum ljp_top_line kind)
@@ -244,7 +244,8 @@ void ljp_worker_write(struct ljp_worker *w, struct ljp_top_text *text)
 {
   uint64_t from_ns;
   struct ljp_profile *part = answer_part(w, &from_ns);
-  answer_title(text, w, part ? part : w->p); /* The part has the names. */
+  /* While a part is open, the profile must not be used. */
+  answer_title(text, w, part ? part : w->p);
   if (part) {
     answer_view(text, w, part, from_ns);
     ljp_recent_close(w->p, part);

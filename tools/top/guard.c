@@ -100,8 +100,7 @@ _Noreturn static void guard_sentinel(int notes)
   _exit(0);
 }
 
-/* Whether a signal came from the terminal, which has sent it to the screen, too.
-*/
+/* Whether a signal came from the terminal: then the screen has got it, too. */
 static bool guard_from_terminal(const siginfo_t *info)
 {
   return info->si_code == SI_KERNEL;
@@ -163,7 +162,8 @@ int ljp_guard_run(int terminal, int own, int (*screen)(int note_fd, void *ctx),
   }
   if (own >= 0)
     close(own);
-  sigdelset(&signals, SIGTTOU); /* Stays blocked: modes are set all the same. */
+  /* It stays blocked, so that modes can be set from the background. */
+  sigdelset(&signals, SIGTTOU);
   int status = child > 0 ? guard_wait(child, &signals) : -1;
   if (child > 0 && WIFSIGNALED(status))
     guard_restore();

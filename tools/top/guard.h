@@ -3,8 +3,8 @@
 **
 ** The guard is the process that was started; the screen is its child, so the
 ** shell goes on only when the terminal is right. If the guard is killed, the
-** screen ends itself. A sentinel in a session of its own is there for the case
-** that both are killed at once.
+** screen ends itself. If both are killed at once, a sentinel acts, which is in a
+** session of its own.
 */
 #ifndef LJP_TOOLS_TOP_GUARD_H
 #define LJP_TOOLS_TOP_GUARD_H

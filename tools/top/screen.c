@@ -12,18 +12,18 @@
 
 enum { SCREEN_COLS = 512 };
 
-/* One more line of the help for each key. */
+/* What '?' shows. */
 static const char *const screen_help[] = {
-    "Tab, Shift-Tab  next view, view before",
+    "Tab, Shift-Tab  next view, previous view",
     "1 2 3           functions, lines, stacks",
     "4 5 6           allocation sites, heap, JIT",
     "7 8             threads, VMs",
     "s               sort by own time, total time, name",
     "w               seconds that are shown: 5, 10, 30, 60, all",
-    "t v             only one thread, only one VM; then the next",
+    "t v             only one thread, only one VM; again: the next",
     "/               filter rows by a regular expression; Esc: all rows",
     "n               machine code, or only the program's functions",
-    "f, space        freeze, go on",
+    "f, space        freeze the view, go on",
     "arrows, PgUp, PgDn, Home, End   scroll",
     "S               save the view to a file",
     "p               flame graph page of the seconds that are shown",

@@ -41,7 +41,7 @@ static void series_halve(struct ljp_series *s)
   s->tick_ns *= 2;
 }
 
-/* The tick of a time; earlier times than the newest tick's count there. */
+/* The tick of a time. Times before the newest tick count for that one. */
 static struct ljp_series_tick *series_at(struct ljp_series *s, uint64_t time_ns)
 {
   if (!s->begun) {

@@ -9,7 +9,7 @@
 #include "parsers/stream/item.h"
 
 #define LJP_SERIES_TICKS 4096u
-#define LJP_SERIES_VMS 64u /* Told apart; the others are one. */
+#define LJP_SERIES_VMS 64u /* Further VMs count as one. */
 #define LJP_SERIES_REASONS 64u
 #define LJP_SERIES_REASON_BYTES 80u
 
@@ -42,7 +42,7 @@ struct ljp_series {
   uint64_t last_bytes; /* The same, before the last VM was closed. */
   struct ljp_series_reason reasons[LJP_SERIES_REASONS];
   uint32_t reason_count;
-  uint64_t more_reasons; /* Aborts for others. */
+  uint64_t more_reasons; /* Aborts for further reasons. */
 };
 
 void ljp_series_init(struct ljp_series *series);

@@ -19,7 +19,7 @@ struct ljp_top_source {
   void *ctx;
   const char *path;
   uint64_t next_segment;  /* As SEGMENT_END has said; 0: none. */
-  uint64_t segment_bytes; /* Read of the present file. */
+  uint64_t segment_bytes; /* What was read of the present file. */
   bool last_look; /* The writer is gone; what it wrote last is being read. */
 };
 

@@ -46,7 +46,7 @@ enum ljp_top_what {
   LJP_TOP_PAGE  /* Make a flame graph page of its seconds. */
 };
 
-/* The last ten seconds while the file is recorded, else everything. */
+/* In place of seconds: the last ten while the file is recorded, else all. */
 #define LJP_TOP_AUTO 255u
 
 #define LJP_TOP_FILTER_BYTES 201u
@@ -64,8 +64,8 @@ struct ljp_top_query {
   char path[LJP_TOP_PATH_BYTES];     /* SAVE and PAGE: the file to write. */
 };
 
-/* Lines of text follow, each with its kind in front (enum ljp_top_line), and a
-** newline behind. */
+/* The text consists of lines. Each begins with its kind (enum ljp_top_line) and
+** ends with a newline. */
 #define LJP_TOP_TEXT_BYTES 49152u
 struct ljp_top_answer {
   uint32_t serial;      /* Of the query; SAVE and PAGE have only a message. */
@@ -81,7 +81,7 @@ enum ljp_top_line {
   LJP_TOP_LINE_NOTICE = '!', /* Damage. */
   LJP_TOP_LINE_HEAD = 'H',   /* Of the columns. */
   LJP_TOP_LINE_ROW = 'R',
-  LJP_TOP_LINE_PLAIN = 'P',  /* Does not scroll apart from the rows. */
+  LJP_TOP_LINE_PLAIN = 'P',  /* Other text; scrolls with the rows. */
   LJP_TOP_LINE_MESSAGE = 'M' /* What SAVE or PAGE did. */
 };
 

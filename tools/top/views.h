@@ -9,7 +9,7 @@
 #include "tools/top/worker.h"
 
 struct ljp_top_text {
-  struct ljp_print out; /* Of a file, or without a descriptor. */
+  struct ljp_print out; /* Into a file, or only into its buffer. */
   bool full;            /* A line did not fit. */
   bool is_file;         /* For people, not for the screen: lines have no kind,
                         ** and there may be any number. */

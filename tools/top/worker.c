@@ -181,7 +181,7 @@ static enum ljp_status worker_observe(void *ctx,
   return LJP_OK;
 }
 
-/* Nothing of the terminal's is the worker's business. */
+/* The worker has no terminal, and does not take its signals. */
 static void worker_leave_terminal(void)
 {
   const int ignored[] = {SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGPIPE};
