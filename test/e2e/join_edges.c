@@ -4,6 +4,8 @@
 **   exec_leader  the only thread executes another program
 **   exec_thread  another thread does, while the first one waits
 **   two          two threads wait, until SIGTERM
+**   busy         one thread works, the other one waits, and a wait that is
+**                interrupted ends the program with 1
 **   numbers      makes connections of its own, with the lowest numbers that are
 **                free, until somebody else writes into one (code 1) or SIGTERM
 ** The other program has memory where the library was. It prints how many bytes
@@ -50,6 +52,20 @@ static void *wait_for_ever(void *unused)
   while (epoll_wait(fd, &event, 1, TURN_MS) <= 0)
     CHECK(self == gettid());
   return unused;
+}
+
+static void *work(void *unused)
+{
+  for (volatile uint64_t i = 0;; i++)
+    ;
+  return unused;
+}
+
+static void wait_uninterrupted(void)
+{
+  struct epoll_event event;
+  int fd = epoll_create1(EPOLL_CLOEXEC);
+  CHECK(epoll_wait(fd, &event, 1, -1) >= 0);
 }
 
 /* -- exec ------------------------------------------------------------------ */
@@ -138,6 +154,10 @@ int main(int argc, char **argv)
     make_connections();
   if (strcmp(argv[1], "two") == 0)
     CHECK(!pthread_create(&thread, NULL, wait_for_ever, NULL));
+  if (strcmp(argv[1], "busy") == 0) {
+    CHECK(!pthread_create(&thread, NULL, work, NULL));
+    wait_uninterrupted();
+  }
   wait_for_ever(NULL);
   return 0;
 }

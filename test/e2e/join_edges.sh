@@ -104,6 +104,24 @@ wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
 host=
 ok "Ctrl-Z stops no thread of the program"
 
+# A thread that waits, and gets a processor only every 300 ms: it stops after the
+# client has tried another one, and its wait begins again all the same.
+quota=/sys/fs/cgroup/cpu/ljprof-test-$$
+if mkdir "$quota" 2> mkdir.txt && [ -w "$quota/cpu.cfs_quota_us" ]; then
+  at_end="$at_end; rmdir '$quota'"
+  start busy
+  echo 300000 > "$quota/cpu.cfs_period_us"
+  echo 1000 > "$quota/cpu.cfs_quota_us"
+  echo "$host" > "$quota/cgroup.procs"
+  for _ in 1 2 3 4 5; do
+    "$ljprof" status -p "$host" > status.txt 2>&1 || cat status.txt
+  done
+  kill -TERM "$host" 2> kill.txt || fail "a late thread: $(cat edges.txt)"
+  wait "$host" || fail "a late thread: $(cat edges.txt)"
+  host=
+  ok "the wait of a thread that stops late begins again"
+fi
+
 # A client that dies before the thread that it has sent has run: the next one must
 # not send another thread onto the same stack. Here all threads are frozen.
 mkdir groups

@@ -10,7 +10,6 @@
 ** begins anew.
 */
 #include <elf.h>
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -62,15 +61,6 @@ static uint64_t carry_rseq(pid_t tid)
              : 0;
 }
 
-/* Will a signal be delivered? Then the call that was interrupted must not be
-** made again. */
-static bool carry_has_signal(const struct ljp_visitor *v, pid_t tid)
-{
-  struct ljp_proc_status status;
-  return !ljp_proc_status(v->pid, tid, &status) ||
-         (status.pending & ~status.blocked);
-}
-
 /* A wait that was continued before is in the call restart_syscall, which cannot
 ** be made anew. Puts the number of the first call in its place, if it is in the
 ** code: mov $number, %eax; syscall. */
@@ -110,24 +100,10 @@ static const char *carry_check(struct ljp_visitor *v, pid_t tid,
   if (!ljp_memory_read(v->pid, t->regs.fs_base, &self, sizeof self) ||
       self != t->regs.fs_base)
     return "libc does not know it";
-  if (ljp_moment_interrupted(&t->regs) && carry_has_signal(v, tid))
+  if (ljp_moment_interrupted(&t->regs) && ljp_stop_has_signal(tid))
     return "it is about to handle a signal";
   return ljp_moment_unsafe(&v->code, v->pid, v->maps, &t->regs,
                            carry_rseq(tid));
-}
-
-/* The thread is let go unused: if the stop has ended a wait that the kernel does
-** not begin again by itself, the thread begins it again. */
-static void carry_wait_again(const struct ljp_visitor *v, pid_t tid,
-                             const struct ljp_thread_state *t)
-{
-  struct user_regs_struct again = t->regs;
-  if ((int64_t)again.rax != -EINTR || !ljp_moment_interrupted(&again) ||
-      carry_has_signal(v, tid))
-    return;
-  ljp_frame_restart(&again);
-  again.orig_rax = UINT64_MAX;
-  carry_set_regs(tid, &again);
 }
 
 /* Waits until the thread lingers, and gives it what it had. If that cannot be
@@ -177,10 +153,8 @@ const char *ljp_carry(struct ljp_visitor *v, pid_t tid, pid_t ns_tid)
   const struct user_regs_struct regs = t.regs;
   carry_find_call(v, &t.regs);
   const char *why = carry_check(v, tid, &t);
-  if (why) {
-    carry_wait_again(v, tid, &t);
+  if (why)
     return why;
-  }
   ljp_join_step("checked");
   if (!ljp_frame_make(&frame, &t, v->note->stack_top))
     return "its registers need more room than there is";

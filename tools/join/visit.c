@@ -106,7 +106,7 @@ static bool visit_is_inside(struct ljp_visitor *v, pid_t ns_tid)
                  !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) &&
                  ljp_carry_inside(v, regs.rip, regs.rsp));
   if (tid == v->pid && stop == LJP_STOP_GOOD)
-    ptrace(PTRACE_CONT, tid, NULL, NULL);
+    ljp_stop_resume(tid);
   else if (stop == LJP_STOP_HALTED)
     ptrace(PTRACE_LISTEN, tid, NULL, NULL);
   else if (stop == LJP_STOP_GOOD)
@@ -204,7 +204,7 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
   }
   *why = not_now;
   if (tid == v->pid)
-    ptrace(PTRACE_CONT, tid, NULL, NULL);
+    ljp_stop_resume(tid);
   else
     ljp_stop_release(tid);
   return false;
@@ -292,6 +292,7 @@ static void visit_run(struct ljp_visitor *v)
   v->ns_pid = status.ns_pid;
   v->visit->good = visit_lock(v) && visit_await_others(v) && visit_choose(v) &&
                    visit_await_entry(v);
+  ljp_stop_settle();
 }
 
 /* Ctrl-Z stops the client, but not this process: a thread would stay stopped. */

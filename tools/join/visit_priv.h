@@ -37,8 +37,15 @@ enum ljp_stop ljp_stop_thread(pid_t tid);
 /* Lets threads go on that are traced and have stopped by themselves. To be
 ** called while the caller waits for something else. */
 void ljp_stop_serve(void);
-/* Lets a stopped thread go. */
+/* Lets a stopped thread go, for good, or traced on. A wait that the stop has ended
+** begins again. */
 void ljp_stop_release(pid_t tid);
+void ljp_stop_resume(pid_t tid);
+/* A signal is to be delivered: the call that was interrupted is not to be made
+** again then. */
+bool ljp_stop_has_signal(pid_t tid);
+/* Waits a while for threads that were late, and lets them go on. */
+void ljp_stop_settle(void);
 
 uint64_t ljp_visit_now(void);
 bool ljp_visit_state(const struct ljp_visitor *v, struct ljp_join_state *out);
