@@ -126,6 +126,18 @@ wait $client || fail "a stopped client: $(cat record.txt)"
 whole "a client that was stopped" slow.ljp
 ok "a client that is stopped loses nothing"
 
+# Ctrl-C when the session has just ended by itself.
+record both.ljp --duration 1
+kill -STOP $client
+sleep 2
+kill -INT $client
+kill -CONT $client
+wait $client || fail "Ctrl-C at the end: $(cat record.txt)"
+grep -q 'ended after .* as --duration asked' record.txt ||
+  fail "Ctrl-C at the end: $(cat record.txt)"
+whole "Ctrl-C at the end" both.ljp
+ok "Ctrl-C when the session has just ended by itself"
+
 # A program that is stopped.
 record halted.ljp
 eventually "samples" some_samples halted.ljp

@@ -156,10 +156,10 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
   bool told = false;
   for (;;) {
     enum ljp_heard heard = ljp_talk_hear(talk, SILENT_MS, signals);
-    if (session_signalled(signals))
-      return session_stop(talk, signals);
     if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
       return session_ended(talk);
+    if (session_signalled(signals))
+      return session_stop(talk, signals);
     if (heard == LJP_HEARD_WRONG)
       return session_stop(talk, signals);
     if (heard == LJP_HEARD_END)
@@ -210,6 +210,9 @@ int ljp_join_session_run(struct ljp_talk *talk,
   }
   if (fd >= 0) {
     session_close(&out, session);
+    /* What came when the session had ended does not end this process. */
+    while (session_signalled(fd))
+      ;
     close(fd);
   }
   sigprocmask(SIG_SETMASK, &before, NULL);
