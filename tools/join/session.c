@@ -139,12 +139,16 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals)
   return LJP_JOIN_LEFT_EARLY;
 }
 
-static enum ljp_join_end session_ended(const struct ljp_talk *talk)
+/* A program that exits ends its session first. */
+static enum ljp_join_end session_ended(struct ljp_talk *talk)
 {
+  enum { DYING_MS = 500 };
   char why[600];
   ljp_join_text(&talk->message, 0, why, sizeof why);
   if (!*why)
-    return LJP_JOIN_BY_OTHERS;
+    return ljp_talk_hear(talk, DYING_MS, -1) == LJP_HEARD_END
+               ? LJP_JOIN_BY_PROGRAM
+               : LJP_JOIN_BY_OTHERS;
   ljp_command_error(talk->command, "the session was ended by an error: %s",
                     why);
   return LJP_JOIN_BY_ERROR;
