@@ -189,7 +189,7 @@ static void command_await_end(const struct command *c, int worker)
 {
   struct pollfd end = {.fd = worker};
   shutdown(worker, SHUT_WR);
-  if (poll(&end, 1, LJP_TOP_LEAVE_MS + 1000) == 0)
+  if (poll(&end, 1, LJP_TOP_LEAVE_MS) == 0)
     ljp_command_note("top",
                      "process %d has not ended the session yet, and does so "
                      "when it can",

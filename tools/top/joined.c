@@ -111,11 +111,10 @@ const char *ljp_top_joined_state(const struct ljp_top_joined *j, bool done)
 void ljp_top_joined_leave(struct ljp_top_joined *j)
 {
   struct ljp_join_message m = {.type = LJP_JOIN_STOP};
-  uint64_t now = joined_now_ms(), until = now + LJP_TOP_LEAVE_MS;
   ljp_top_joined_turn(j);
   if (ljp_top_joined_writes(j))
     ljp_talk_send(j->talk, &m);
-  for (; ljp_top_joined_writes(j) && now < until; now = joined_now_ms())
-    joined_hear(j, ljp_talk_hear(j->talk, (int)(until - now), -1));
+  while (ljp_top_joined_writes(j))
+    joined_hear(j, ljp_talk_hear(j->talk, -1, -1));
   ljp_talk_leave(j->talk);
 }

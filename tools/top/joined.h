@@ -20,7 +20,8 @@
 
 #define LJP_TOP_ROOM_BYTES (UINT64_C(256) << 20)
 
-/* How long the end of the view waits for the program's answer. */
+/* How long the screen waits, at the end of the view, until the worker has left
+** the program. */
 enum { LJP_TOP_LEAVE_MS = 3000 };
 
 struct ljp_talk;
@@ -50,7 +51,8 @@ bool ljp_top_joined_writes(const struct ljp_top_joined *joined);
 /* What it does at the moment. done: the recording was read to its end. */
 const char *ljp_top_joined_state(const struct ljp_top_joined *joined,
                                  bool done);
-/* Ends the session and leaves the program. */
+/* Ends the session and leaves the program. May wait for ever, if the program is
+** stopped: the screen does not wait so long, and this process ends with it. */
 void ljp_top_joined_leave(struct ljp_top_joined *joined);
 
 #endif
