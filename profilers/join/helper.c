@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -139,6 +141,15 @@ static bool helper_answer(struct ljp_serve *serve)
   return stays;
 }
 
+/* A client that was stopped for long has not read what came each second. The
+** socket keeps room for what it must not miss: the end of its session. */
+static bool helper_has_read(int socket)
+{
+  enum { UNREAD_BYTES = 16 << 10 };
+  int unread = 0;
+  return ioctl(socket, SIOCOUTQ, &unread) || unread < UNREAD_BYTES;
+}
+
 static void helper_talk(struct ljp_serve *serve)
 {
   enum { PING_NS = 1000000000, TURN_MS = 200, IDLE_MS = 1000 };
@@ -155,8 +166,9 @@ static void helper_talk(struct ljp_serve *serve)
     if (now - pinged < PING_NS)
       continue;
     pinged = now;
-    /* EAGAIN: the client has not read for long, and misses this message. */
-    int error = ljp_join_send(serve->socket, &ping);
+    int error = helper_has_read(serve->socket)
+                    ? ljp_join_send(serve->socket, &ping)
+                    : 0;
     if ((error && error != EAGAIN) || ljp_session_deserted())
       break;
   }

@@ -63,7 +63,7 @@ eventually "the door" ours > ours.txt
 touch go
 wait "$client" && code=0 || code=$?
 same "a client that is late each time: exit code" 1 "$code"
-grep -q "this ljprof was too slow to come in" edge.txt || fail "$(cat edge.txt)"
+grep -q "this ljprof came too late" edge.txt || fail "$(cat edge.txt)"
 kill -TERM "$host" 2> kill.txt || fail "$(cat edges.txt)"
 wait "$host" || fail "the program ended with $?: $(cat edges.txt)"
 host=

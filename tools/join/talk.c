@@ -293,8 +293,8 @@ int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
   ljp_maps_free(&maps);
   if (code == TALK_LATE) {
     ljp_command_error(command,
-                      "process %d (%s): this ljprof was too slow for the "
-                      "program's side: try again",
+                      "process %d (%s): this ljprof came too late: the "
+                      "program waits for it for two seconds; try again",
                       (int)pid, talk->comm);
     code = LJP_EXIT_FAILED;
   }
