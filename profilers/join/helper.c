@@ -11,63 +11,39 @@
 #include "profilers/join/helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "profilers/join/serve.h"
+#include "profilers/join/table.h"
 #include "src/base/clock.h"
 #include "src/base/join.h"
 #include "src/session/session.h"
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
+enum { HELPERS = 4 };
 
-enum { HELPERS = 4, CLOSE_RANGE_OWN = 2 /* CLOSE_RANGE_UNSHARE */ };
+/* The number of clients, and above it the process that has them: a child of
+** fork() has no helper. */
+static _Atomic uint64_t helper_clients;
 
-/* Of this process: a child of fork() has no helper. */
-static _Atomic unsigned helper_count;
-static _Atomic pid_t helper_pid;
-
-/* -- The table of descriptors ---------------------------------------------- */
-/* From here on this thread has its own table, with this descriptor only. False:
-** the kernel is too old. */
-static bool helper_own_table(unsigned keep)
+/* One client more. False: there are as many as there may be. */
+static bool helper_enter(void)
 {
-  if (syscall(SYS_close_range, keep + 1, ~0u, CLOSE_RANGE_OWN))
-    return false;
-  if (keep)
-    syscall(SYS_close_range, 0u, keep - 1, 0);
+  const uint64_t here = (uint64_t)getpid() << 32;
+  uint64_t now = atomic_load(&helper_clients), more;
+  do {
+    uint64_t count = now >> 32 == here >> 32 ? now & UINT32_MAX : 0;
+    if (count == HELPERS)
+      return false;
+    more = here | (count + 1);
+  } while (!atomic_compare_exchange_weak(&helper_clients, &now, more));
   return true;
-}
-
-/* Gives the descriptor another number: in a table of our own, one behind the
-** standard streams; in the program's, one so high that programs do not get it. */
-static int helper_move(int fd, bool own)
-{
-  int copy = fcntl(fd, F_DUPFD_CLOEXEC, own ? STDERR_FILENO + 1 : 512);
-  if (own && copy >= 0)
-    close(fd);
-  return copy;
-}
-
-/* What is written to standard error must not land in a file of ours. */
-static void helper_fill_standard(void)
-{
-  int fd;
-  while ((fd = eventfd(0, EFD_CLOEXEC)) >= 0 && fd <= STDERR_FILENO)
-    ;
-  if (fd >= 0)
-    close(fd);
 }
 
 /* -- The client ------------------------------------------------------------ */
@@ -102,7 +78,7 @@ static int helper_meet(int socket, uint64_t *pid, uint32_t *serial)
 {
   char room[LJP_JOIN_MESSAGE_BYTES];
   struct ljp_join_message m;
-  const char *wrong;
+  const char *wrong = "";
   bool readable;
   uint64_t until = ljp_clock_ns() + LJP_JOIN_PATIENCE_MS * UINT64_C(1000000);
   do {
@@ -111,12 +87,16 @@ static int helper_meet(int socket, uint64_t *pid, uint32_t *serial)
         !helper_wait(socket, -1, (int)((until - now) / 1000000) + 1, &readable))
       return -1;
   } while (!readable);
-  if (ljp_join_receive(socket, LJP_JOIN_SIDE_C, room, &m, &wrong))
-    return -1;
-  if (m.type != LJP_JOIN_HELLO) {
+  int error = ljp_join_receive(socket, LJP_JOIN_SIDE_C, room, &m, &wrong);
+  if (!error && m.type != LJP_JOIN_HELLO) {
     helper_close_fds(&m);
-    return -1;
+    wrong = "a message before the first one";
+    error = EPROTO;
   }
+  if (error == EPROTO)
+    helper_refuse(socket, 0, wrong);
+  if (error)
+    return -1;
   *pid = m.number[0];
   *serial = m.serial;
   return m.fd[0];
@@ -179,31 +159,28 @@ void ljp_helper_run(int socket, void (*opened)(void *ctx), void *ctx)
   struct ljp_serve serve = {.socket = socket};
   uint32_t serial = 0;
   ljp_session_watch_forks();
-  if (atomic_exchange(&helper_pid, getpid()) != getpid())
-    atomic_store(&helper_count, 0);
-  bool own = helper_own_table((unsigned)socket);
-  int moved = helper_move(socket, own);
+  bool own = ljp_table_own(socket);
+  int moved = ljp_table_move(socket, own);
   if (own)
-    helper_fill_standard();
+    ljp_table_fill_standard();
   ljp_join_step("table");
   serve.socket = moved;
   int client = moved < 0 ? -1 : helper_meet(moved, &serve.client_pid, &serial);
   serve.client = client;
-  bool room = client >= 0 && atomic_fetch_add(&helper_count, 1) < HELPERS;
+  bool room = client >= 0 && helper_enter();
   opened(ctx);
   if (room) {
     ljp_serve_welcome(&serve, serial);
     ljp_join_step("welcomed");
     helper_talk(&serve);
     ljp_serve_end(&serve);
+    atomic_fetch_sub(&helper_clients, 1);
   } else if (client >= 0) {
     helper_refuse(moved, serial,
                   "four clients have joined this program already");
   }
-  if (client >= 0) {
-    atomic_fetch_sub(&helper_count, 1);
+  if (client >= 0)
     close(client);
-  }
   if (moved >= 0)
     close(moved);
 }
