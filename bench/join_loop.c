@@ -35,16 +35,16 @@ static void loop_print(const char *what, uint64_t *ns, size_t count)
 int main(int argc, char **argv)
 {
   static struct ljp_talk talk;
-  pid_t pid;
+  struct ljp_goal goal;
   size_t count = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-  if (!count || ljp_talk_pid("join_loop", argv[1], &pid) >= 0)
+  if (!count || ljp_talk_goal("join_loop", argv[1], &goal) >= 0)
     return 2;
   uint64_t *pause = calloc(count, sizeof *pause);
   uint64_t *answer = calloc(count, sizeof *answer);
   uint64_t stops = 0;
   for (size_t i = 0; pause && answer && i < count; i++) {
     uint64_t begin = loop_now();
-    if (ljp_talk_join(&talk, "join_loop", pid) >= 0)
+    if (ljp_talk_join(&talk, "join_loop", &goal) >= 0)
       return 1;
     answer[i] = loop_now() - begin;
     pause[i] = talk.visit.pause_ns;

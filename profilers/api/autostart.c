@@ -1,6 +1,6 @@
 /*
-** A session that the environment asks for; see autostart.h. Starts once in a
-** process, on the thread of its first VM.
+** What the environment asks for: a session, and a door for clients; see
+** autostart.h. Each begins once in a process, on the thread of its first VM.
 */
 #include "profilers/api/autostart.h"
 
@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "profilers/cpu/sysprof.h"
+#include "profilers/join/listen.h"
 #include "profilers/memory/memprof.h"
 #include "profilers/session/side_run.h"
 #include "profilers/session/told.h"
@@ -228,8 +230,40 @@ __attribute__((noinline)) static void autostart_begin(lua_State *L,
   lua_settop(L, top);
 }
 
+/* -- A door ---------------------------------------------------------------- */
+static void autostart_no_door(const char *text)
+{
+  static const char begin[] = "ljprof: LJPROF_LISTEN: ", end[] = "\n";
+  const struct iovec line[] = {
+      {(void *)(uintptr_t)begin, sizeof begin - 1},
+      {(void *)(uintptr_t)text, strlen(text)},
+      {(void *)(uintptr_t)end, 1},
+  };
+  if (writev(STDERR_FILENO, line, 3) < 0)
+    return; /* nothing else can be done */
+}
+
+/* A function of its own, for its failure takes stack. */
+__attribute__((noinline)) static void autostart_open_door(const char *path)
+{
+  struct ljp_failure why;
+  ljp_side_bind();
+  if (ljp_listen_start(path, autostart_no_door, &why))
+    autostart_no_door(why.text);
+}
+
+/* Once in a process; a child of fork() has its parent's answer. */
+static void autostart_listen(void)
+{
+  static _Atomic bool asked;
+  const char *path = secure_getenv("LJPROF_LISTEN");
+  if (path && *path && !atomic_exchange(&asked, true))
+    autostart_open_door(path);
+}
+
 void ljp_autostart(lua_State *L)
 {
+  autostart_listen();
   const char *text = secure_getenv("LJPROF_RECORD");
   uint32_t none = 0;
   if (!text || !*text ||

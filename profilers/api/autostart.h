@@ -1,10 +1,12 @@
 /*
-** A session that the environment asks for. With LJPROF_RECORD, which `ljprof
-** record` sets, the first VM that opens its libraries starts a session that
-** lasts until the program ends. This is the only case in which the library
-** prints: if the session cannot start, the library says so on standard error.
+** What the environment asks for. With LJPROF_RECORD, which `ljprof record` sets,
+** the first VM that opens its libraries starts a session that lasts until the
+** program ends. With LJPROF_LISTEN=PATH it opens a door for clients
+** (profilers/join/listen.h). These are the only cases in which the library prints:
+** if the session cannot start, or there can be no door, the library says so on
+** standard error.
 **
-** The variable holds NAME=VALUE pairs, separated by ';': "pid", the process to
+** LJPROF_RECORD holds NAME=VALUE pairs, separated by ';': "pid", the process to
 ** record; "children=true" to record others as well, each into PATH.PID; options
 ** of misc.profile.start ("cpu.interval=1" for cpu = {interval = 1}); and
 ** "path", which comes last because it may hold any byte.
@@ -16,8 +18,8 @@
 #include "lauxlib.h"
 
 /* Called by luaopen_misc() with the library's table on top of the stack.
-** Programs that run with more rights than their user are never recorded this
-** way. */
+** In programs that run with more rights than their user the environment asks for
+** nothing. */
 void ljp_autostart(lua_State *L);
 
 #endif

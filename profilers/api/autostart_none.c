@@ -13,7 +13,8 @@ void ljp_autostart(lua_State *L)
       "ljprof: not recorded: this library was built without profilers\n";
   static int told;
   (void)L;
-  if (!told && secure_getenv("LJPROF_RECORD")) {
+  if (!told &&
+      (secure_getenv("LJPROF_RECORD") || secure_getenv("LJPROF_LISTEN"))) {
     told = 1;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
       return;

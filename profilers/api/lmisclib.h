@@ -148,6 +148,11 @@ struct luam_Heap_Options {
 LUAMISC_API int luaM_heap_snapshot(lua_State *L, const char *path,
                                    const struct luam_Heap_Options *opt);
 
+/* -- Joining --------------------------------------------------------------- */
+/* As misc.profile.listen(): from now on `ljprof record -p PATH` can join this
+** program by a socket at the path. NULL: no longer. Any thread. */
+LUAMISC_API int luaM_listen(lua_State *L, const char *path);
+
 /* Names of the first design of Tarantool's memory profiler. There the numbers
 ** were others, and ERR was said of a profiler that runs already, too. */
 #define luam_Prof_options luam_Memprof_Options

@@ -38,6 +38,14 @@ int luaM_heap_snapshot(lua_State *L, const char *path,
   return PROFILE_ERRUSE;
 }
 
+int luaM_listen(lua_State *L, const char *path)
+{
+  (void)L;
+  (void)path;
+  errno = ENOTSUP;
+  return PROFILE_ERRUSE;
+}
+
 static int memprof_none_lua(lua_State *L)
 {
   lua_pushnil(L);
@@ -54,4 +62,5 @@ const luaL_Reg ljp_memprof_functions[] = {
 const luaL_Reg ljp_profile_functions[] = {{"start", memprof_none_lua},
                                           {"stop", memprof_none_lua},
                                           {"status", memprof_none_lua},
+                                          {"listen", memprof_none_lua},
                                           {NULL, NULL}};

@@ -1,10 +1,12 @@
 /*
-** misc.profile: start, stop, status of both profilers in one session. A call
+** misc.profile: start, stop, status of both profilers in one session; listen is
+** in listen_lua.c. A call
 ** that fails returns nil, a message and an errno number; no call raises an
 ** error or prints.
 */
 #include <errno.h>
 
+#include "profilers/api/listen_lua.h"
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/memprof_lua.h"
 #include "profilers/api/output_options.h"
@@ -148,10 +150,12 @@ static int profile_status(lua_State *L)
   lua_setfield(L, 1, "cpu");
   ljp_memprof_push_status(L);
   lua_setfield(L, 1, "memory");
+  ljp_profile_set_listen(L);
   return 1;
 }
 
 const luaL_Reg ljp_profile_functions[] = {{"start", profile_start},
                                           {"stop", profile_stop},
                                           {"status", profile_status},
+                                          {"listen", ljp_profile_listen},
                                           {NULL, NULL}};

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2016 # the tests read these
 ljprof=$BUILD_DIR/bin/ljprof
 faults=$BUILD_DIR/bin/join_faults # ljprof, which fails where it is told to
-host=
+host='' door=''
 
 # Nothing that a test has started stays.
 at_end='[ -z "$host" ] || kill -9 $host'
@@ -72,4 +72,27 @@ end() {
   [ "$code" = 0 ] || fail "$1: the program ended with $code: $(cat host.txt)"
   [ "$(tail -n 1 host.txt)" = "$wanted" ] ||
     fail "$1: wanted '$wanted', got: $(cat host.txt)"
+}
+# record FILE OPTION...: records $host in the background: $client. By its socket,
+# if $door has one.
+record() {
+  file=$1
+  shift
+  : > record.txt
+  # A shell lets what it starts in the background ignore SIGINT.
+  env --default-signal=INT "$ljprof" record -p "${door:-$host}" -o "$file" --flush 20 \
+    "$@" 2> record.txt &
+  client=$!
+  eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
+}
+some_samples() {
+  [ "$("$ljprof" dump "$1" 2> /dev/null | grep -c '^ *samples')" -gt 2 ] ||
+    [ "$(wc -c < "$1")" -gt 8000 ]
+}
+# whole WHAT FILE: it is, and its samples are in the program's function.
+whole() {
+  "$ljprof" check "$2" > check.txt || fail "$1: $(cat check.txt)"
+  grep -q '^whole' check.txt || fail "$1: $(cat check.txt)"
+  "$ljprof" report --top 0 "$2" > report.txt || fail "$1: report"
+  grep -q ' round host' report.txt || fail "$1: $(cat report.txt)"
 }

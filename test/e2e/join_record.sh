@@ -5,29 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/join_lib.sh"
 
-# record FILE OPTION...: records $host in the background: $client.
-record() {
-  file=$1
-  shift
-  : > record.txt
-  # A shell lets what it starts in the background ignore SIGINT.
-  env --default-signal=INT "$ljprof" record -p "$host" -o "$file" --flush 20 \
-    "$@" 2> record.txt &
-  client=$!
-  eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
-}
-some_samples() {
-  [ "$("$ljprof" dump "$1" 2> /dev/null | grep -c '^ *samples')" -gt 2 ] ||
-    [ "$(wc -c < "$1")" -gt 8000 ]
-}
-# whole WHAT FILE: it is, and its samples are in the program's function.
-whole() {
-  "$ljprof" check "$2" > check.txt || fail "$1: $(cat check.txt)"
-  grep -q '^whole' check.txt || fail "$1: $(cat check.txt)"
-  "$ljprof" report --top 0 "$2" > report.txt || fail "$1: report"
-  grep -q ' round host' report.txt || fail "$1: $(cat report.txt)"
-}
-
 begin loop
 record int.ljp
 eventually "samples" some_samples int.ljp

@@ -39,7 +39,7 @@ profilers/memory      profilers/jit profilers/session profilers/unwind \
 profilers/join        profilers/cpu profilers/memory profilers/session \
                       profilers/unwind src/session src/push src/luajit src/base
 profilers/api         profilers/cpu profilers/memory profilers/jit \
-                      profilers/session src/session src/luajit src/base lua
+                      profilers/join profilers/session src/session src/luajit src/base lua
 
 parsers/base          plain
 parsers/stream        parsers/base plain

@@ -55,11 +55,13 @@ local function look()
   see("profile.status", misc.profile.status())
 end
 look()
+assert(misc.profile.listen("fields.sock"))
 assert(misc.profile.start{path = "fields.ljp", memory = {every = true}})
 local kept = {}
 for i = 1, 1009 do kept[i] = {i} end
 look()
 assert(misc.profile.stop())
+assert(misc.profile.listen(nil))
 assert(misc.memprof.start("memory.ljp"))
 look()
 assert(misc.memprof.stop())

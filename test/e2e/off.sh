@@ -83,6 +83,7 @@ int main(void)
   check(luaM_memprof_start(L, &mo));
   check(luaM_memprof_stop(L));
   check(luaM_heap_snapshot(L, "heap.ljp", NULL));
+  check(luaM_listen(L, "/tmp/off.sock"));
   printf("%d\n", refused);
   lua_close(L);
   return 0;

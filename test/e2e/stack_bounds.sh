@@ -56,15 +56,18 @@ bound "the profilers' listeners" events_on_trace=4000 sysprof_on_deferred=1024
 
 # The interfaces, VMs that come and go, exit(), fork().
 bound "the C interface" luaM_sysprof_start=4096 luaM_sysprof_stop=4096 \
-  luaM_sysprof_report=4096 luaM_memprof_start=4096 luaM_memprof_stop=4096
+  luaM_sysprof_report=4096 luaM_memprof_start=4096 luaM_memprof_stop=4096 \
+  luaM_listen=4096
 bound "the Lua interface" sysprof_start=5120 sysprof_stop=5120 \
   sysprof_report=5120 memprof_start=5120 memprof_stop=5120 memprof_mark=5120 \
-  profile_start=5120 profile_stop=5120 autostart_begin=5120
+  profile_start=5120 profile_stop=5120 autostart_begin=5120 \
+  ljp_profile_listen=5120 autostart_open_door=5120
 # Before the first session the loader binds calls as they are made. Whatever can
 # start one binds all of them first, on a side stack.
 bound_if begins "... whose starts bind all calls first" \
   luaM_sysprof_start=4096 luaM_memprof_start=4096 sysprof_start=5120 \
-  memprof_start=5120 profile_start=5120 autostart_begin=5120
+  memprof_start=5120 profile_start=5120 autostart_begin=5120 \
+  luaM_listen=4096 ljp_profile_listen=5120 autostart_open_door=5120
 bound_if binds "... where the calls to make the side stack are bound" \
   ljp_side_bind=5120
 bound "the status" profile_status=7680
@@ -78,4 +81,4 @@ bound "... on a side stack of 256 KiB" sysprof_created_here=32768 \
 bound "fork()" fork_prepare=1536 fork_parent=1536 fork_child=4352 \
   sysprof_forked=4352 memprof_forked=4352 host_before_fork=1536 \
   output_child_refused=4352 host_after_fork=1536 lock_prepare=1536 \
-  lock_forked=1536
+  lock_forked=1536 listen_forked=1536

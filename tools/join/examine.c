@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/join/knock.h"
 #include "tools/shared/command.h"
 
 static int examine_refuse_thread(const char *command, pid_t pid, pid_t process)
@@ -41,7 +42,7 @@ static int examine_refuse_user(const char *command, pid_t pid,
         command,
         "process %d (%s) may not be looked at: it has rights that "
         "you do not have, or is in another user namespace; try "
-        "sudo",
+        "sudo, " LJP_KNOCK_HINT,
         (int)pid, s->comm);
   return LJP_EXIT_FAILED;
 }
@@ -146,7 +147,8 @@ static int examine_state(const char *command, pid_t pid,
     bool lives = ljp_proc_threads(pid, tids, 2) > 1;
     ljp_command_error(command,
                       lives ? "process %d (%s): its first thread has ended, "
-                              "so it cannot be joined"
+                              "so it cannot be joined by its number: wait for "
+                              "its end, " LJP_KNOCK_HINT
                             : "process %d (%s) is a zombie: it has ended, and "
                               "its parent has not waited for it yet",
                       (int)pid, s->comm);
@@ -171,10 +173,11 @@ static int examine_state(const char *command, pid_t pid,
         "child of vfork() does: wait until it runs a program",
         (int)pid, s->comm, (int)s->parent);
   } else if (s->shadow_stack) {
-    ljp_command_error(command,
-                      "process %d (%s) has a shadow stack, and cannot be "
-                      "joined yet",
-                      (int)pid, s->comm);
+    ljp_command_error(
+        command,
+        "process %d (%s) has a shadow stack, and cannot be "
+        "joined by its number yet: start it without, " LJP_KNOCK_HINT,
+        (int)pid, s->comm);
   } else {
     return -1;
   }

@@ -18,7 +18,9 @@ static const char mark_help[] =
     "a\n"
     "report can tell what came after it (--since NAME).\n"
     "\n"
-    "  -p, --pid PID  the program (see ljprof list)\n"
+    "  -p, --pid PID  the program: its number (see ljprof list), or the path "
+    "of the\n"
+    "                 socket at which it listens (LJPROF_LISTEN)\n"
     "  --help         show this help\n"
     "\n"
     "Exit code: 0 success, 1 no session runs or the program cannot be joined, "
@@ -46,7 +48,7 @@ static int mark_make(struct ljp_join_message *m, const char *name)
   return LJP_EXIT_USAGE;
 }
 
-static int mark_parse(int argc, char **argv, pid_t *pid,
+static int mark_parse(int argc, char **argv, struct ljp_goal *goal,
                       struct ljp_join_message *m)
 {
   const char *text = NULL;
@@ -60,7 +62,7 @@ static int mark_parse(int argc, char **argv, pid_t *pid,
   int code =
       ljp_command_words("mark", mark_help, argc, argv, flags, 2, words, &count);
   if (code < 0)
-    code = ljp_talk_pid("mark", text, pid);
+    code = ljp_talk_goal("mark", text, goal);
   if (code < 0 && count != 1) {
     ljp_command_error(
         "mark",
@@ -79,10 +81,10 @@ int ljp_command_mark(int argc, char **argv)
 {
   static struct ljp_talk talk;
   struct ljp_join_message m;
-  pid_t pid;
-  int code = mark_parse(argc, argv, &pid, &m);
+  struct ljp_goal goal;
+  int code = mark_parse(argc, argv, &goal, &m);
   if (code < 0)
-    code = ljp_talk_join(&talk, "mark", pid);
+    code = ljp_talk_join(&talk, "mark", &goal);
   if (code >= 0)
     return code;
   ljp_talk_send(&talk, &m);

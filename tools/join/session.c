@@ -133,9 +133,8 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals)
       return LJP_JOIN_BY_USER;
   }
   ljp_command_note(talk->command,
-                   "process %d has not ended the session yet, and does so when "
-                   "it can",
-                   (int)talk->pid);
+                   "%s has not ended the session yet, and does so when it can",
+                   talk->name);
   return LJP_JOIN_LEFT_EARLY;
 }
 
@@ -172,10 +171,11 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
     if (heard == LJP_HEARD_NONE && !told && ljp_proc_status(talk->pid, 0, &s) &&
         s.state == 'T') {
       told = true;
-      ljp_command_note(talk->command,
-                       "process %d is stopped by a signal: the recording goes "
-                       "on when it does",
-                       (int)talk->pid);
+      ljp_command_note(
+          talk->command,
+          "%s is stopped by a signal: the recording goes on when it "
+          "does",
+          talk->name);
     }
   }
 }
@@ -207,9 +207,8 @@ int ljp_join_session_run(struct ljp_talk *talk,
     code = session_start(talk, &out, session);
   if (code < 0) {
     ljp_command_note(session->command,
-                     "recording process %d (%s): Ctrl-C ends it, and the "
-                     "program runs on",
-                     (int)talk->pid, talk->comm);
+                     "recording %s: Ctrl-C ends it, and the program runs on",
+                     talk->name);
     *end = session_follow(talk, fd);
   }
   if (fd >= 0) {

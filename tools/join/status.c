@@ -14,7 +14,9 @@ static const char status_help[] =
     "Usage: ljprof status -p PID\n"
     "Joins the program PID for a moment, and tells which session runs in it.\n"
     "\n"
-    "  -p, --pid PID  the program (see ljprof list)\n"
+    "  -p, --pid PID  the program: its number (see ljprof list), or the path "
+    "of the\n"
+    "                 socket at which it listens (LJPROF_LISTEN)\n"
     "  --help         show this help\n"
     "\n"
     "Exit code: 0 success, 1 the program cannot be joined, 2 wrong usage.\n";
@@ -25,7 +27,9 @@ static const char stop_help[] =
     "command\n"
     "then ends, too. A session that the program started itself goes on.\n"
     "\n"
-    "  -p, --pid PID  the program (see ljprof list)\n"
+    "  -p, --pid PID  the program: its number (see ljprof list), or the path "
+    "of the\n"
+    "                 socket at which it listens (LJPROF_LISTEN)\n"
     "  --help         show this help\n"
     "\n"
     "Exit code: 0 success, 1 there is no such session or the program cannot "
@@ -36,12 +40,12 @@ static int status_join(struct ljp_talk *talk, const char *command,
                        const char *help, int argc, char **argv)
 {
   const char *text = NULL;
-  pid_t pid;
+  struct ljp_goal goal;
   const struct ljp_flag flags[] = {{"-p", NULL, &text}, {"--pid", NULL, &text}};
   int code = ljp_command_plain(command, help, argc, argv, flags, 2);
   if (code < 0)
-    code = ljp_talk_pid(command, text, &pid);
-  return code >= 0 ? code : ljp_talk_join(talk, command, pid);
+    code = ljp_talk_goal(command, text, &goal);
+  return code >= 0 ? code : ljp_talk_join(talk, command, &goal);
 }
 
 static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
@@ -51,9 +55,8 @@ static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
   ljp_join_text(m, 0, state, sizeof state);
   ljp_join_text(m, 1, timer, sizeof timer);
   ljp_join_text(m, 2, path, sizeof path);
-  ljp_print_format(out, "process %d (", (int)talk->pid);
-  ljp_print_safe(out, ljp_str(talk->comm, strlen(talk->comm)));
-  ljp_print_format(out, "): library ");
+  ljp_print_safe(out, ljp_str(talk->name, strlen(talk->name)));
+  ljp_print_format(out, ": library ");
   ljp_print_safe(out, ljp_str(talk->version, strlen(talk->version)));
   ljp_print_format(out, ", %" PRIu64 " VM%s\n", m->number[0],
                    m->number[0] == 1 ? "" : "s");

@@ -15,6 +15,7 @@
 
 #include "src/base/join.h"
 #include "tools/join/examine.h"
+#include "tools/join/knock.h"
 #include "tools/shared/command.h"
 
 #ifndef SYS_pidfd_open
@@ -31,19 +32,28 @@ static uint64_t talk_now_ms(void)
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-int ljp_talk_pid(const char *command, const char *text, pid_t *pid)
+int ljp_talk_goal(const char *command, const char *text, struct ljp_goal *goal)
 {
   char *end;
   errno = 0;
   long number = text ? strtol(text, &end, 10) : 0;
+  *goal = (struct ljp_goal){.pid = (pid_t)number};
   if (text && *text >= '0' && *text <= '9' && !*end && !errno && number > 0 &&
-      number <= INT32_MAX) {
-    *pid = (pid_t)number;
+      number <= INT32_MAX)
     return -1;
-  }
-  if (text)
+  *goal = (struct ljp_goal){.door = text};
+  if (text && strchr(text, '/'))
+    return -1;
+  if (text && !access(text, F_OK))
     ljp_command_error(command,
-                      "-p is '%s', but must be the number of a process", text);
+                      "-p is '%s', but must be the number of a process, or the "
+                      "path of a socket with a '/': type './%s'",
+                      text, text);
+  else if (text)
+    ljp_command_error(command,
+                      "-p is '%s', but must be the number of a process, or the "
+                      "path of a socket with a '/'",
+                      text);
   else
     ljp_command_error(command, "-p PID is missing (see ljprof %s --help)",
                       command);
@@ -103,27 +113,30 @@ int ljp_talk_ended(struct ljp_talk *talk, enum ljp_heard heard)
 {
   struct ljp_proc_status s;
   if (heard == LJP_HEARD_WRONG)
-    ljp_command_error(
-        talk->command,
-        "process %d (%s) does not answer as a library of ours does",
-        (int)talk->pid, talk->comm);
+    ljp_command_error(talk->command,
+                      "%s does not answer as a library of ours does",
+                      talk->name);
   else if (ljp_proc_status(talk->pid, 0, &s) && s.state == 'T')
     ljp_command_error(talk->command,
-                      "process %d (%s) does not answer: it is stopped by a "
-                      "signal",
-                      (int)talk->pid, talk->comm);
+                      "%s does not answer: it is stopped by a signal",
+                      talk->name);
   else if (heard == LJP_HEARD_NONE)
-    ljp_command_error(talk->command, "process %d (%s) does not answer",
-                      (int)talk->pid, talk->comm);
+    ljp_command_error(talk->command, "%s does not answer", talk->name);
   else if (ljp_proc_status(talk->pid, 0, &s) && !strchr("ZX", s.state))
     ljp_command_error(talk->command,
-                      "process %d (%s) has become another program (%s), or our "
-                      "thread there has ended",
-                      (int)talk->pid, talk->comm, s.comm);
+                      "%s has become another program (%s), or our thread there "
+                      "has ended",
+                      talk->name, s.comm);
   else
-    ljp_command_error(talk->command, "process %d (%s) has ended",
-                      (int)talk->pid, talk->comm);
+    ljp_command_error(talk->command, "%s has ended", talk->name);
   return LJP_EXIT_FAILED;
+}
+
+/* An error that nobody asked for is said of what has been sent last. */
+static bool talk_answers(const struct ljp_talk *talk)
+{
+  const struct ljp_join_message *m = &talk->message;
+  return m->serial == talk->serial || (m->type == LJP_JOIN_ERROR && !m->serial);
 }
 
 int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
@@ -135,7 +148,7 @@ int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
   do {
     uint64_t now = talk_now_ms();
     heard = ljp_talk_hear(talk, now < until ? (int)(until - now) : 0, -1);
-  } while ((heard == LJP_HEARD && talk->message.serial != talk->serial) ||
+  } while ((heard == LJP_HEARD && !talk_answers(talk)) ||
            (heard == LJP_HEARD_NONE && talk_now_ms() < until));
   if (heard != LJP_HEARD)
     return ljp_talk_ended(talk, heard);
@@ -144,8 +157,7 @@ int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
   if (talk->message.type != LJP_JOIN_ERROR)
     return ljp_talk_ended(talk, LJP_HEARD_WRONG);
   ljp_join_text(&talk->message, 0, text, sizeof text);
-  ljp_command_error(talk->command, "process %d (%s): %s", (int)talk->pid,
-                    talk->comm, text);
+  ljp_command_error(talk->command, "%s: %s", talk->name, text);
   return LJP_EXIT_FAILED;
 }
 
@@ -200,13 +212,25 @@ static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
     return -1;
   if (state.door == LJP_JOIN_DOOR_GONE || error == EBADF)
     return TALK_LATE;
-  ljp_command_error(
-      talk->command, "process %d (%s): %s: %s%s", (int)talk->pid, talk->comm,
-      state.door == LJP_JOIN_DOOR_FAILED
-          ? "it has no room for what joining takes"
-          : "its socket cannot be taken",
-      strerror(error), error == ENOSYS ? " (this needs Linux 5.6)" : "");
+  ljp_command_error(talk->command, "%s: %s: %s%s", talk->name,
+                    state.door == LJP_JOIN_DOOR_FAILED
+                        ? "it has no room for what joining takes"
+                        : "its socket cannot be taken",
+                    strerror(error),
+                    error == ENOSYS ? " (this needs Linux 5.6), " LJP_KNOCK_HINT
+                                    : "");
   return LJP_EXIT_FAILED;
+}
+
+/* The other side has closed its end without a word. If it has done so before it
+** read ours, that error comes first. */
+static bool talk_is_closed(int socket)
+{
+  char byte;
+  ssize_t n = recv(socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+  if (n < 0 && errno == ECONNRESET)
+    n = recv(socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
 static int talk_hello(struct ljp_talk *talk)
@@ -219,19 +243,22 @@ static int talk_hello(struct ljp_talk *talk)
   if (m.fd[0] >= 0)
     close(m.fd[0]);
   ljp_join_step("hello");
-  if (error == EPIPE || error == ECONNRESET)
+  /* A door that refuses says why, and closes its end. */
+  if ((error == EPIPE || error == ECONNRESET) && !talk->door)
     return TALK_LATE;
-  if (error) {
-    ljp_command_error(talk->command, "process %d (%s): %s", (int)talk->pid,
-                      talk->comm, strerror(error));
+  if (error && error != EPIPE && error != ECONNRESET) {
+    ljp_command_error(talk->command, "%s: %s", talk->name, strerror(error));
     return LJP_EXIT_FAILED;
   }
   /* If the helper waits no more, or the process ends, the socket is closed
   ** without a message. The former calls for another visit. */
   struct pollfd end = {.fd = talk->socket, .events = POLLIN};
   struct ljp_proc_status s;
-  if (poll(&end, 1, PATIENCE_MS) > 0 && !(end.revents & POLLIN) &&
-      ljp_proc_status(talk->pid, 0, &s) && !strchr("ZX", s.state))
+  bool heard = poll(&end, 1, PATIENCE_MS) > 0;
+  if (heard && talk->door && talk_is_closed(talk->socket))
+    return TALK_LATE;
+  if (heard && !(end.revents & POLLIN) && ljp_proc_status(talk->pid, 0, &s) &&
+      !strchr("ZX", s.state))
     return TALK_LATE;
   int code = ljp_talk_answer(talk, LJP_JOIN_WELCOME, PATIENCE_MS);
   if (code >= 0)
@@ -240,6 +267,17 @@ static int talk_hello(struct ljp_talk *talk)
   talk->sessions = talk->message.number[3];
   ljp_join_text(&talk->message, 0, talk->version, sizeof talk->version);
   return -1;
+}
+
+/* The socket is there. -1: joined; TALK_LATE; or the exit code. */
+static int talk_greet(struct ljp_talk *talk)
+{
+  int code = talk_hello(talk);
+  if (code != -1) {
+    close(talk->socket);
+    talk->socket = -1;
+  }
+  return code;
 }
 
 /* One visit. -1: joined; TALK_LATE; or the exit code. */
@@ -253,37 +291,35 @@ static int talk_visit(struct ljp_talk *talk, const struct ljp_found *found,
   }
   int code = talk_take(talk, &found->note);
   ljp_join_step("taken");
-  if (code == -1)
-    code = talk_hello(talk);
-  if (code != -1 && talk->socket >= 0) {
-    close(talk->socket);
-    talk->socket = -1;
-  }
-  return code;
+  return code == -1 ? talk_greet(talk) : code;
 }
 
-int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
+/* Finds the library in a process that has been given by its number, and visits
+** it. */
+static int talk_come(struct ljp_talk *talk)
 {
   enum { VISITS = 3 };
   static struct ljp_found found;
   struct ljp_proc_status status;
   struct ljp_maps maps;
-  *talk = (struct ljp_talk){
-      .command = command, .pid = pid, .pidfd = -1, .memory = -1, .socket = -1};
-  talk->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-  talk->memory = ljp_memory_open(pid);
+  talk->pidfd = (int)syscall(SYS_pidfd_open, talk->pid, 0);
+  talk->memory = ljp_memory_open(talk->pid);
   int error = errno;
-  int code = ljp_examine(command, pid, &status, &maps, &found);
+  int code = ljp_examine(talk->command, talk->pid, &status, &maps, &found);
   snprintf(talk->comm, sizeof talk->comm, "%s", status.comm);
+  snprintf(talk->name, sizeof talk->name, "process %d (%s)", (int)talk->pid,
+           talk->comm);
   if (code < 0 && talk->pidfd < 0) {
-    ljp_command_error(command, "process %d (%s): %s (this needs Linux 5.6)",
-                      (int)pid, talk->comm, strerror(errno));
+    ljp_command_error(talk->command,
+                      "%s: %s (this needs Linux 5.6), " LJP_KNOCK_HINT,
+                      talk->name, strerror(errno));
     code = LJP_EXIT_FAILED;
   }
   if (code < 0 && talk->memory < 0) {
-    ljp_command_error(command,
-                      "process %d (%s): its memory cannot be opened: %s",
-                      (int)pid, talk->comm, strerror(error));
+    ljp_command_error(
+        talk->command,
+        "%s: its memory cannot be opened (%s): try sudo, " LJP_KNOCK_HINT,
+        talk->name, strerror(error));
     code = LJP_EXIT_FAILED;
   }
   if (code < 0)
@@ -291,11 +327,40 @@ int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid)
   for (int i = 0; code == TALK_LATE && i < VISITS; i++)
     code = talk_visit(talk, &found, &maps);
   ljp_maps_free(&maps);
+  return code;
+}
+
+/* The same for one that listens. */
+static int talk_knock(struct ljp_talk *talk)
+{
+  enum { KNOCKS = 5, PAUSE_US = 20000 };
+  int code = TALK_LATE;
+  for (int i = 0; code == TALK_LATE && i < KNOCKS; i++) {
+    if (i)
+      usleep(PAUSE_US);
+    code = ljp_knock(talk);
+    if (code < 0)
+      code = talk_greet(talk);
+  }
+  return code;
+}
+
+int ljp_talk_join(struct ljp_talk *talk, const char *command,
+                  const struct ljp_goal *goal)
+{
+  *talk = (struct ljp_talk){.command = command,
+                            .door = goal->door,
+                            .pid = goal->pid,
+                            .pidfd = -1,
+                            .memory = -1,
+                            .socket = -1};
+  int code = talk->door ? talk_knock(talk) : talk_come(talk);
   if (code == TALK_LATE) {
-    ljp_command_error(command,
-                      "process %d (%s): this ljprof came too late: the "
-                      "program waits for it for two seconds; try again",
-                      (int)pid, talk->comm);
+    ljp_command_error(command, "%s: %s", talk->name,
+                      talk->door
+                          ? "it closes the connection without an answer"
+                          : "this ljprof came too late: the program waits for "
+                            "it for two seconds; try again");
     code = LJP_EXIT_FAILED;
   }
   if (code >= 0)

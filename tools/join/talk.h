@@ -1,6 +1,6 @@
 /*
-** Talk: a joined process, from the client's side: examines the process, visits
-** it, and speaks with the helper there.
+** Talk: a joined process, from the client's side: examines the process and visits
+** it, or knocks at its door, and speaks with the helper there.
 */
 #ifndef LJP_TOOLS_TALK_H
 #define LJP_TOOLS_TALK_H
@@ -8,11 +8,19 @@
 #include "src/base/join_message.h"
 #include "tools/join/visit.h"
 
+/* The value of -p. */
+struct ljp_goal {
+  pid_t pid;
+  const char *door; /* the path of the process's socket; NULL: by its number */
+};
+
 struct ljp_talk {
   const char *command; /* for messages */
-  pid_t pid;
+  const char *door;    /* as in the goal */
+  pid_t pid;           /* 0: it has none in this namespace */
   char comm[LJP_COMM_BYTES];
-  int pidfd, memory, socket; /* memory: see ljp_memory_open() */
+  char name[LJP_COMM_BYTES + 140]; /* "process 4711 (app)", for messages */
+  int pidfd, memory, socket;       /* memory: see ljp_memory_open() */
   uint32_t serial;
   struct ljp_visit visit;
   /* Of the answer to hello. */
@@ -30,11 +38,13 @@ enum ljp_heard {
   LJP_HEARD_WRONG /* what speaks there is no library of ours */
 };
 
-/* Reads a process number. -1: it is one; else the exit code. */
-int ljp_talk_pid(const char *command, const char *text, pid_t *pid);
+/* Reads the value of -p: a process number, or a path, which has a '/'. -1: it is
+** one; else the exit code. */
+int ljp_talk_goal(const char *command, const char *text, struct ljp_goal *goal);
 
 /* Joins the process. -1: joined; else the exit code after reporting why not. */
-int ljp_talk_join(struct ljp_talk *talk, const char *command, pid_t pid);
+int ljp_talk_join(struct ljp_talk *talk, const char *command,
+                  const struct ljp_goal *goal);
 /* Says goodbye. */
 void ljp_talk_leave(struct ljp_talk *talk);
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/join/knock.h"
 #include "tools/join/visit_priv.h"
 
 enum { THREADS = 1024 };
@@ -59,9 +60,9 @@ static bool visit_lock(struct ljp_visitor *v)
     if (!traced && error == EPERM && ljp_visit_now() > until - 4 * VISIT_SECOND)
       return VISIT_REFUSE(
           v,
-          "process %d (%s) may not be traced: the system forbids it (for a "
-          "container: --cap-add SYS_PTRACE; kernel.yama.ptrace_scope; "
-          "seccomp): %s",
+          "process %d (%s) may not be traced: the system forbids it (%s; see "
+          "kernel.yama.ptrace_scope and seccomp; for a container: --cap-add "
+          "SYS_PTRACE): try sudo, " LJP_KNOCK_HINT,
           (int)v->pid, me.comm, strerror(error));
     if (ljp_visit_now() > until)
       return VISIT_REFUSE(
@@ -238,7 +239,8 @@ static bool visit_choose(struct ljp_visitor *v)
       return VISIT_REFUSE(v,
                           "process %d: all its threads are in a sandbox "
                           "(seccomp), which may end the program for what the "
-                          "profiler does",
+                          "profiler does: if it does not, start the program "
+                          "with LJPROF_LISTEN=/PATH, and type '-p /PATH'",
                           (int)v->pid);
     ljp_stop_serve();
     usleep(pause);

@@ -1,5 +1,5 @@
 /*
-** ljprof record -p PID: records a program that runs already. The session is in
+** ljprof record -p: records a program that runs already. The session is in
 ** the program; this process makes the file, waits for the end, and then reports
 ** what was recorded, as after a program that it has run itself.
 */
@@ -15,14 +15,24 @@
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
-/* The program's name is used where otherwise the name of its file is. */
-static void joined_name(struct ljp_record_plan *plan, pid_t pid,
+/* The program's name is used where otherwise the name of its file is. A program
+** that has no number here is called by its socket: "app" for /run/app.sock. */
+static void joined_name(struct ljp_record_plan *plan,
+                        const struct ljp_goal *goal, pid_t pid,
                         char name[LJP_COMM_BYTES], char *program[2])
 {
   struct ljp_proc_status status;
-  if (!ljp_proc_status(pid, 0, &status))
-    snprintf(status.comm, sizeof status.comm, "%d", (int)pid);
-  snprintf(name, LJP_COMM_BYTES, "%s", status.comm);
+  if (pid && ljp_proc_status(pid, 0, &status)) {
+    snprintf(name, LJP_COMM_BYTES, "%s", status.comm);
+  } else if (goal->door) {
+    const char *slash = strrchr(goal->door, '/');
+    snprintf(name, LJP_COMM_BYTES, "%s", slash + 1);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+      *dot = '\0';
+  } else {
+    snprintf(name, LJP_COMM_BYTES, "%d", (int)pid);
+  }
   for (char *p = name; *p; p++)
     if (*p == '/' || *p <= ' ')
       *p = '_';
@@ -64,13 +74,35 @@ static int joined_output(struct ljp_record_plan *plan,
   return code;
 }
 
-static int joined_report(const struct ljp_record_plan *plan,
-                         const struct ljp_nameless *file, pid_t pid,
-                         const char *name)
+/* Joins the program, and finds the file: first, if that tells what is wrong
+** before anything is stopped; afterwards, if only then the program's name is
+** known. -1: done; else the exit code. */
+static int joined_begin(struct ljp_record_plan *plan, struct ljp_talk *talk,
+                        struct ljp_nameless *file, char name[LJP_COMM_BYTES],
+                        char *program[2])
 {
-  static char shown[96];
+  struct ljp_goal goal;
+  int code = ljp_talk_goal("record", plan->pid, &goal);
+  if (code < 0 && goal.door)
+    code = ljp_talk_join(talk, "record", &goal);
+  if (code >= 0)
+    return code;
+  joined_name(plan, &goal, goal.door ? talk->pid : goal.pid, name, program);
+  code = joined_output(plan, file);
+  if (code < 0 && !goal.door)
+    code = ljp_talk_join(talk, "record", &goal);
+  else if (code >= 0 && goal.door)
+    ljp_talk_leave(talk);
+  return code;
+}
+
+/* name: of the program, for messages. */
+static int joined_report(const struct ljp_record_plan *plan,
+                         const struct ljp_nameless *file, const char *name)
+{
+  static char shown[256];
   char *argv[] = {"report", file->fd < 0 ? (char *)plan->path : "-", NULL};
-  snprintf(shown, sizeof shown, "process %d (%s)", (int)pid, name);
+  snprintf(shown, sizeof shown, "%s", name);
   if (file->fd >= 0) {
     ljp_command_input = shown;
     int in = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -92,9 +124,7 @@ static void joined_tell(struct ljp_record_plan *plan, enum ljp_join_end end,
   if (end == LJP_JOIN_BY_OTHERS && !over)
     ljp_command_note("record", "another ljprof has ended the recording");
   if (end == LJP_JOIN_BY_PROGRAM)
-    ljp_command_note("record",
-                     "process %d (%s) has ended, or is another program now",
-                     (int)plan->program_pid, name);
+    ljp_command_note("record", "%s has ended, or is another program now", name);
 }
 
 int ljp_record_joined(struct ljp_record_plan *plan)
@@ -103,14 +133,7 @@ int ljp_record_joined(struct ljp_record_plan *plan)
   static struct ljp_nameless file;
   char name[LJP_COMM_BYTES], *program[2];
   enum ljp_join_end end;
-  pid_t pid;
-  int code = ljp_talk_pid("record", plan->pid, &pid);
-  if (code >= 0)
-    return code;
-  joined_name(plan, pid, name, program);
-  code = joined_output(plan, &file);
-  if (code < 0)
-    code = ljp_talk_join(&talk, "record", pid);
+  int code = joined_begin(plan, &talk, &file, name, program);
   if (code >= 0)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan->began);
@@ -119,9 +142,10 @@ int ljp_record_joined(struct ljp_record_plan *plan)
   ljp_talk_leave(&talk);
   if (code >= 0)
     return code;
-  joined_tell(plan, end, (double)(ljp_record_now() - began_ns) / 1e9, name);
+  joined_tell(plan, end, (double)(ljp_record_now() - began_ns) / 1e9,
+              talk.name);
   bool recorded = file.fd >= 0 || ljp_record_outcome(plan);
   if (recorded && plan->value[LJP_RECORD_REPORT])
-    recorded = joined_report(plan, &file, pid, name) == LJP_EXIT_OK;
+    recorded = joined_report(plan, &file, talk.name) == LJP_EXIT_OK;
   return recorded && end != LJP_JOIN_BY_ERROR ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

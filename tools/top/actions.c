@@ -87,7 +87,7 @@ static void action_open(const struct ljp_top_joined *joined)
 _Noreturn static void action_make_page(const struct ljp_worker *w,
                                        const struct ljp_top_query *q, int fd)
 {
-  char range[64], path[LJP_TOP_PATH_BYTES + 8], name[96];
+  char range[64], path[LJP_TOP_PATH_BYTES + 8], name[256];
   const struct ljp_top_joined *joined = w->options->joined;
   char *argv[8] = {"flame", joined ? "-" : (char *)w->options->path, "-o",
                    path};
@@ -98,8 +98,7 @@ _Noreturn static void action_make_page(const struct ljp_worker *w,
   dup2(fd, STDERR_FILENO);
   if (joined) {
     action_open(joined);
-    snprintf(name, sizeof name, "process %d (%s)", (int)joined->pid,
-             joined->comm);
+    snprintf(name, sizeof name, "%s", joined->name);
     ljp_command_input = name;
   }
   /* A name that begins with '-' is no option. */

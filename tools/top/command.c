@@ -41,7 +41,9 @@ static const char help[] =
     "  --no-symbols   do not look up names of machine code\n"
     "\n"
     "A running program:\n"
-    "  -p, --pid PID  join the program PID (see ljprof list)\n"
+    "  -p, --pid PID  join the program PID (see ljprof list); with a '/': the "
+    "path of\n"
+    "                 the socket at which it listens (LJPROF_LISTEN)\n"
     "  --room BYTES   disk space for the recording (with a unit; default "
     "256M): a\n"
     "                 quarter is kept for pages; the recording ends if the "
@@ -190,10 +192,9 @@ static void command_await_end(const struct command *c, int worker)
   struct pollfd end = {.fd = worker};
   shutdown(worker, SHUT_WR);
   if (poll(&end, 1, LJP_TOP_LEAVE_MS) == 0)
-    ljp_command_note("top",
-                     "process %d has not ended the session yet, and does so "
-                     "when it can",
-                     (int)c->options.joined->pid);
+    ljp_command_note(
+        "top", "%s has not ended the session yet, and does so when it can",
+        c->options.joined->name);
 }
 
 static int command_screen(int notes, void *ctx)

@@ -16,8 +16,9 @@ int ljp_top_join(struct ljp_top_joined *j, struct ljp_record_plan *plan)
 {
   static char request[LJP_JOIN_MESSAGE_BYTES];
   static struct ljp_talk talk;
+  struct ljp_goal goal;
   j->talk = &talk;
-  int code = ljp_talk_pid(plan->command, plan->pid, &j->pid);
+  int code = ljp_talk_goal(plan->command, plan->pid, &goal);
   if (code < 0)
     code = ljp_nameless_open(&j->file, plan->command);
   if (code >= 0)
@@ -29,11 +30,12 @@ int ljp_top_join(struct ljp_top_joined *j, struct ljp_record_plan *plan)
     return LJP_EXIT_FAILED;
   }
   ljp_keep_init(&j->keep, j->file.fd, plan->room);
-  code = ljp_talk_join(j->talk, plan->command, j->pid);
+  code = ljp_talk_join(j->talk, plan->command, &goal);
   if (code >= 0)
     return code;
   j->socket = talk.socket;
-  snprintf(j->comm, sizeof j->comm, "%s", talk.comm);
+  j->pid = talk.pid;
+  snprintf(j->name, sizeof j->name, "%s", talk.name);
   code = ljp_join_session_begin(j->talk, j->file.fd, plan->path, request);
   if (code >= 0)
     ljp_talk_leave(j->talk);
@@ -51,7 +53,8 @@ static uint64_t joined_now_ms(void)
 static bool joined_is_dead(const struct ljp_top_joined *j)
 {
   struct pollfd end = {.fd = j->talk->pidfd, .events = POLLIN};
-  return poll(&end, 1, 0) > 0;
+  /* Of a program that cannot be seen here, only the socket tells. */
+  return j->talk->pidfd < 0 ? j->gone : poll(&end, 1, 0) > 0;
 }
 
 static void joined_hear(struct ljp_top_joined *j, enum ljp_heard heard)

@@ -29,8 +29,8 @@ struct ljp_talk;
 struct ljp_top_joined {
   struct ljp_talk *talk; /* For joined.c only. */
   int socket;            /* Its. */
-  pid_t pid;
-  char comm[64]; /* The program's name. */
+  pid_t pid;             /* 0: it has none in this namespace. */
+  char name[256];        /* "process 4711 (app)" */
   struct ljp_nameless file;
   struct ljp_keep keep;
   /* As the program has told, or its end. */
