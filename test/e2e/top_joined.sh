@@ -134,7 +134,7 @@ watch "a program that is stopped"
 kill -STOP "$host"
 sees "it is said" '^the program is stopped'
 keys q
-sees "it cannot answer" "ljprof top: note: process $host has not ended the session"
+sees "it cannot answer" "ljprof top: note: process $host (join_host) has not ended the session"
 is_right "after the stopped program"
 kill -CONT "$host"
 eventually "the session ends when the program goes on" settled
