@@ -15,8 +15,8 @@ static uint64_t last_node, samples;
 enum { SORT = 1, FLOOR, LIBVM = 1, LIBMINE };
 
 /* Appends an embedded symbol. level 0 is the innermost. */
-static void symbol(uint64_t module, uint64_t address, uint64_t level,
-                   const char *function)
+static inline void symbol(uint64_t module, uint64_t address, uint64_t level,
+                          const char *function)
 {
   put_u(&body, module);
   put_u(&body, address);
@@ -119,8 +119,8 @@ static inline struct ljp_profile *finish(void)
   return p;
 }
 
-static size_t path_of(const struct ljp_profile *p, uint32_t node, char *out,
-                      size_t room)
+static inline size_t path_of(const struct ljp_profile *p, uint32_t node,
+                             char *out, size_t room)
 {
   size_t n = 0;
   if (p->nodes[node].parent) {
@@ -131,7 +131,7 @@ static size_t path_of(const struct ljp_profile *p, uint32_t node, char *out,
 }
 
 /* The number of samples at the stack with these names. */
-static uint64_t count_at(const struct ljp_profile *p, const char *path)
+static inline uint64_t count_at(const struct ljp_profile *p, const char *path)
 {
   char text[512];
   uint64_t count = 0;

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
-#include "tools/top/worker.h"
+#include "test/support/shape.h"
+#include "tools/top/views.h"
 
 #define GOLDEN LJP_SOURCE_DIR "/test/data/"
 
@@ -162,11 +163,50 @@ static void damage_is_said_and_never_kills(void **state)
   unlink(path);
 }
 
+/* Each byte of these names takes four on the screen. The one name that varies
+** lets a row begin at every place near the end of the answer. */
+static void longest_names_fill_an_answer_and_no_more(void **state)
+{
+  (void)state;
+  enum { LONG = 600, FUNCTIONS = 30, STEP = 7 };
+  static struct worker w;
+  static char name[LONG + 1];
+  char path[] = "/tmp/ljprof-top.XXXXXX";
+  int to = mkstemp(path);
+  uint32_t most = 0;
+  assert_true(to >= 0);
+  for (size_t len = 1; len < LJP_TOP_NAME_BYTES; len += STEP) {
+    begin();
+    for (uint64_t i = 0; i < FUNCTIONS; i++) {
+      memset(name, 0xff, LONG);
+      name[i ? LONG : len] = '\0';
+      name[0] = (char)(0x80 + i);
+      lua_function(i + 1, name, i + 1);
+      sample(frame(0, LJP_FRAME_LUA, i + 1, i + 1), i ? 1 : 9);
+    }
+    put_block(&stream, 0, &payload);
+    put_end_block(&stream, 1);
+    assert_int_equal(ftruncate(to, 0), 0);
+    assert_int_equal(pwrite(to, stream.data, stream.len, 0), stream.len);
+    start(&w, path);
+    do
+      ask(&w, (struct ljp_top_query){0});
+    while (says(&w, "Treading"));
+    most = w.answer.text_bytes > most ? w.answer.text_bytes : most;
+    stop(&w);
+  }
+  assert_true(most > LJP_TOP_TEXT_BYTES - LJP_TOP_LINE_BYTES);
+  close(to);
+  unlink(path);
+  shape_free();
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_view_of_each_file_is_answered),
       cmocka_unit_test(damage_is_said_and_never_kills),
+      cmocka_unit_test(longest_names_fill_an_answer_and_no_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,18 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/assert.h"
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
-
-/* Where less room is left, no further line begins. */
-enum { ANSWER_LINE_BYTES = 2048 };
 
 bool ljp_top_begin(struct ljp_top_text *text, enum ljp_top_line kind)
 {
   char first = (char)kind;
   if (text->is_file)
     return true;
-  text->full |= text->out.len > LJP_TOP_TEXT_BYTES - ANSWER_LINE_BYTES;
+  text->full |= text->out.len > LJP_TOP_TEXT_BYTES - LJP_TOP_LINE_BYTES;
   if (!text->full)
     ljp_print_raw(&text->out, &first, 1);
   return !text->full;
@@ -31,7 +29,7 @@ void ljp_top_end(struct ljp_top_text *text)
 void ljp_top_line(struct ljp_top_text *text, enum ljp_top_line kind,
                   const char *format, ...)
 {
-  char line[512];
+  char line[LJP_TOP_NAME_BYTES];
   va_list args;
   va_start(args, format);
   int n = vsnprintf(line, sizeof line, format, args);
@@ -279,6 +277,7 @@ void ljp_worker_answer(struct ljp_worker *w, struct ljp_top_answer *answer)
   answer_next(w, answer);
   ljp_worker_write(w, &text);
   answer->serial = w->query.serial;
+  ljp_assert(text.out.len <= sizeof answer->text);
   answer->text_bytes = (uint32_t)text.out.len;
   memcpy(answer->text, text.out.buf, text.out.len);
 }

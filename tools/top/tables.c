@@ -11,7 +11,7 @@
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
 
-enum { TABLE_NAME_BYTES = 512, TABLE_STACK_FRAMES = 64 };
+enum { TABLE_STACK_FRAMES = 64 };
 
 struct table {
   struct ljp_top_text *text;
@@ -45,7 +45,7 @@ static int table_compare(const void *a, const void *b)
   uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
   const struct ljp_group_value *x = &t->groups.values[i];
   const struct ljp_group_value *y = &t->groups.values[k];
-  char left[TABLE_NAME_BYTES], right[TABLE_NAME_BYTES];
+  char left[LJP_TOP_NAME_BYTES], right[LJP_TOP_NAME_BYTES];
   int own = table_compare_amounts(x->self.weight, y->self.weight);
   int total = table_compare_amounts(x->total.weight, y->total.weight);
   int order = own ? own : total;
@@ -137,7 +137,7 @@ static void table_figures(const struct table *t, uint32_t group)
 
 static void table_row(struct table *t, uint32_t group)
 {
-  char name[TABLE_NAME_BYTES];
+  char name[LJP_TOP_NAME_BYTES];
   const struct ljp_group_value *v = &t->groups.values[group];
   if (!v->total.weight && !v->total.count)
     return;

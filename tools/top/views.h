@@ -8,6 +8,13 @@
 #include "tools/report/groups.h"
 #include "tools/top/worker.h"
 
+/* A line has room for a name, each byte of which may become four (\xNN), and for
+** figures. */
+enum {
+  LJP_TOP_NAME_BYTES = 512,
+  LJP_TOP_LINE_BYTES = 4 * LJP_TOP_NAME_BYTES + 256
+};
+
 struct ljp_top_text {
   struct ljp_print out; /* Into a file, or only into its buffer. */
   bool full;            /* A line did not fit. */
