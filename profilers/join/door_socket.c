@@ -172,7 +172,7 @@ enum ljp_status ljp_door_socket_open(struct ljp_door_socket *s,
 {
   enum { BACKLOG = 64 };
   struct sockaddr_un at;
-  struct stat st;
+  struct stat st = {0};
   int folder = -1;
   s->open.fd = -1;
   enum ljp_status status = socket_set_address(s, &at, path, why);

@@ -126,7 +126,7 @@ static void load_facts(struct load *l, const char *file)
   struct ljp_page *page = l->page;
   struct ljp_str command = ljp_profile_str(p, p->command_line);
   const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-  char shown[160], when[40] = "";
+  char shown[160] = "", when[40] = "";
   time_t seconds = (time_t)(p->origin_wall_ns / 1000000000);
   struct tm tm;
   uint32_t n = 0;
