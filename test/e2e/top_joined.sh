@@ -152,7 +152,7 @@ keys q
 leaves "after ljprof stop"
 
 # What was read is freed, so the recording goes on for as long as somebody watches.
-watch "little room" --room 64k --interval 0.05 --threads all --max-overhead 0
+watch "little room" --room 192k --interval 0.05 --threads all --max-overhead 0
 worker=$(child ljprof-worker "$(child ljprof-screen)")
 file=
 for number in "/proc/$worker/fd"/*; do
@@ -161,9 +161,9 @@ for number in "/proc/$worker/fd"/*; do
   esac
 done
 [ -n "$file" ] || fail "no file: $(ls -l "/proc/$worker/fd")"
-grown() { [ "$(stat -L -c %s "$file")" -gt 120000 ]; }
+grown() { [ "$(stat -L -c %s "$file")" -gt 400000 ]; }
 eventually "the recording grows" grown
-freed() { [ $(($(stat -L -c '%b * %B' "$file"))) -le 65536 ]; }
+freed() { [ $(($(stat -L -c '%b * %B' "$file"))) -le 196608 ]; }
 eventually "what was read is freed" freed
 shows '^recording' || fail "it has ended: $(screen)"
 ok "a long recording takes little room"
@@ -174,7 +174,7 @@ sees "p: no page" '^no page: too little of the recording is kept'
 keys f
 sees "frozen" '^frozen'
 sees "the room is filled" \
-  '^!the session was ended: .* and not read has filled its 0\.1 MiB'
+  '^!the session was ended: .* and not read has filled its 0\.2 MiB'
 keys f
 sees "the recording has ended" '^the recording has ended'
 sees "what there is, is shown" ' round host'
