@@ -71,10 +71,57 @@ LJP_SIGSAFE static bool restart_on_stack(const greg_t *gregs, uint64_t distance,
 
 enum { CODE = 32 }; /* bytes that are looked at, before an address */
 
-/* glibc from 2.41 on makes waiting calls in one function, which gets the number
-** as its second argument and loses it. code: the end of that function, up to
-** the call. The caller has loaded the argument from its own stack arguments,
-** shortly before it called. */
+enum { RAX = 0, RSI = 6 }; /* as instructions number registers */
+
+/* A register that functions and calls of the kernel leave as it is. */
+LJP_SIGSAFE static bool restart_kept(const greg_t *gregs, uint32_t reg,
+                                     uint64_t *number)
+{
+  static const uint8_t kept[16] = {
+      [3] = REG_RBX,  [5] = REG_RBP,  [12] = REG_R12,
+      [13] = REG_R13, [14] = REG_R14, [15] = REG_R15};
+  if (!kept[reg])
+    return false;
+  *number = (uint32_t)gregs[kept[reg]];
+  return true;
+}
+
+/* The value that `wanted` has got by the code before `end`: moves between
+** registers, loads from the stack, and pushes. above: the bytes from the
+** interrupted rsp to what was rsp at `end`. */
+LJP_SIGSAFE static bool restart_moved(const uint8_t *code, int end,
+                                      uint32_t wanted, uint64_t above,
+                                      const greg_t *gregs, uint64_t *number,
+                                      bool safe)
+{
+  enum { PUSH = 2, MOVE = 3, LOAD = 5 };
+  for (int at = end; at >= LOAD;) {
+    const uint8_t *load = code + at - LOAD, *move = code + at - MOVE;
+    if ((load[0] & 0xfb) == 0x48 && load[1] == 0x8b &&
+        (load[2] & 0xc7) == 0x44 && load[3] == 0x24) {
+      if ((load[2] >> 3 & 7) + 2u * (load[0] & 4) == wanted)
+        return restart_on_stack(gregs, load[4] + above, number, safe);
+      at -= LOAD;
+    } else if ((move[0] & 0xf8) == 0x48 && move[1] == 0x89 &&
+               (move[2] & 0xc0) == 0xc0) {
+      if ((move[2] & 7) + 8u * (move[0] & 1) == wanted)
+        return restart_kept(gregs, (move[2] >> 3 & 7) + 2u * (move[0] & 4),
+                            number);
+      at -= MOVE;
+    } else if (code[at - 2] == 0x41 && (code[at - 1] & 0xf8) == 0x50) {
+      above += sizeof(uint64_t);
+      at -= PUSH;
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+/* glibc from 2.41 on, and musl, make waiting calls in one function, which gets
+** the number as its second argument and loses it. code: the end of that
+** function, up to the call. The caller has loaded the argument shortly before it
+** called: glibc from its own stack arguments, musl from a register. */
 LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
                                           const greg_t *gregs, uint64_t *number,
                                           bool safe)
@@ -85,24 +132,15 @@ LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
       0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7, 0x48, 0x89, 0xce,
       0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca, 0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c,
       0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
-  enum { CALL = 5, MOVE = 3, LOAD = 5 };
+  enum { CALL = 5 };
   uint64_t back;
   uint8_t before[CODE] = {0};
-  if (memcmp(code, body + sizeof body - CODE, CODE) != 0 ||
-      !restart_on_stack(gregs, 0, &back, safe) ||
-      !restart_read(before, back - CODE, CODE, safe) ||
-      before[CODE - CALL] != 0xe8)
-    return false;
-  /* Moves between registers, and before them rsi = [rsp + distance]. */
-  for (int at = CODE - CALL; at >= LOAD; at -= MOVE) {
-    const uint8_t *load = before + at - LOAD, *move = before + at - MOVE;
-    if (load[0] == 0x48 && load[1] == 0x8b && load[2] == 0x74 &&
-        load[3] == 0x24)
-      return restart_on_stack(gregs, load[4] + sizeof back, number, safe);
-    if ((move[0] & 0xf8) != 0x48 || move[1] != 0x89 || (move[2] & 0xc0) != 0xc0)
-      return false;
-  }
-  return false;
+  return memcmp(code, body + sizeof body - CODE, CODE) == 0 &&
+         restart_on_stack(gregs, 0, &back, safe) &&
+         restart_read(before, back - CODE, CODE, safe) &&
+         before[CODE - CALL] == 0xe8 &&
+         restart_moved(before, CODE - CALL, RSI, sizeof back, gregs, number,
+                       safe);
 }
 
 /* Reads the code before rip. False: no call ends there. */
@@ -116,8 +154,8 @@ LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE],
 /* The number of the call that ends at rip. The kernel has put the result into
 ** rax, but the code says where the number came from: mov eax, number (or
 ** another register, which is unchanged), perhaps with a load of edi from the
-** stack behind it; or mov rax, [rsp + distance]. False: the code is
-** different. */
+** stack behind it; or mov rax, [rsp + distance]; or moves of the arguments
+** stand behind it, too. False: the code is different. */
 LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
                                        uint64_t *number, bool safe)
 {
@@ -139,7 +177,8 @@ LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
   uint32_t modrm = code[at - 1], reg = modrm >> 3 & 7;
   bool high = code[at - 3] == 0x44;
   if (code[at - 2] != 0x89 || (modrm & 0xc7) != 0xc0)
-    return restart_number_41(code, gregs, number, safe);
+    return restart_moved(code, CALL, RAX, 0, gregs, number, safe) ||
+           restart_number_41(code, gregs, number, safe);
   /* The kernel's call changes rcx and r11. */
   if (high ? reg == 3 : reg == 0 || reg == 1)
     return false;

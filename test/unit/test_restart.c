@@ -129,6 +129,46 @@ __asm__(".text\n"
         "  ret\n");
 long by_cancel(const struct timespec *wait);
 
+/* As musl's functions that wait: the number is kept in r12. It makes the call by
+** the function above, or itself where the thread cannot be cancelled. */
+__asm__(".text\n"
+        "by_kept:\n"
+        "  pushq %r12\n"
+        "  movq %rdi, %rdx\n"
+        "  movl $35, %r12d\n"
+        "  xorl %ecx, %ecx\n"
+        "  pushq $0\n"
+        "  movq %r12, %rsi\n"
+        "  pushq %r9\n"
+        "  movq %r8, %r9\n"
+        "  movq %rdx, %r8\n"
+        "  movq %rdi, %rdx\n"
+        "  call cancel_arch_flags\n"
+        "  popq %rdx\n"
+        "  popq %rcx\n"
+        "  popq %r12\n"
+        "  ret\n"
+        "cancel_arch_flags:\n"
+        "  leaq -128(%rsp), %rdi\n"
+        "  jmp cancel_arch\n"
+        "by_kept_itself:\n"
+        "  pushq %r12\n"
+        "  movl $35, %r12d\n"
+        "  xorl %esi, %esi\n"
+        "  pushq %rbx\n"
+        "  xorl %ebx, %ebx\n"
+        "  movq %r8, %r10\n"
+        "  movq %r12, %rax\n"
+        "  movq %r9, %r8\n"
+        "  movq 48(%rsp), %r9\n"
+        "  movq %rbx, %rsi\n"
+        "  syscall\n"
+        "  popq %rbx\n"
+        "  popq %r12\n"
+        "  ret\n");
+long by_kept(const struct timespec *wait);
+long by_kept_itself(const struct timespec *wait);
+
 static long by_libc(const struct timespec *wait)
 {
   return nanosleep(wait, NULL) ? -errno : 0;
@@ -186,7 +226,8 @@ static int set_up(void **state)
 static void every_form_of_a_call_is_made_again(void **state)
 {
   static wait_call *const calls[] = {by_constant, by_register, by_stack,
-                                     by_cancel,   by_libc,     by_pselect};
+                                     by_cancel,   by_kept,     by_kept_itself,
+                                     by_libc,     by_pselect};
   (void)state;
   if (SANITIZED)
     skip();
