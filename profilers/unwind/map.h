@@ -75,6 +75,7 @@ struct ljp_unwind {
   _Atomic bool wants_poll;
   _Atomic uint32_t hurried;
   struct ljp_unwind_writer *writer;
+  void *block; /* of memory, in which all this lies */
 };
 
 /* The address of the word by which an object is recognised: it holds the number

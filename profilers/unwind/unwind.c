@@ -170,11 +170,15 @@ void ljp_unwind_hurry(struct ljp_unwind *unwind, bool begin)
 
 enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
 {
-  struct ljp_unwind *unwind = aligned_alloc(64, sizeof *unwind);
+  /* Not aligned_alloc(): a program that has its own malloc() and free() may not
+  ** have that. Then musl's fails, and libc's block would go to another free(). */
+  enum { LINE = _Alignof(struct ljp_unwind) };
+  char *block = calloc(1, sizeof(struct ljp_unwind) + LINE);
   enum ljp_status status = LJP_ERR_MEM;
-  if (!unwind)
+  if (!block)
     return status;
-  memset(unwind, 0, sizeof *unwind);
+  struct ljp_unwind *unwind = (void *)(block + LINE - (uintptr_t)block % LINE);
+  unwind->block = block;
   unwind->writer = calloc(1, sizeof *unwind->writer);
   if (unwind->writer) {
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
@@ -182,7 +186,7 @@ enum ljp_status ljp_unwind_new(struct ljp_unwind **out)
   }
   if (!unwind->writer || (status = ljp_unwind_refresh(unwind)) != LJP_OK) {
     free(unwind->writer);
-    free(unwind);
+    free(block);
     return status;
   }
   *out = unwind;
@@ -200,7 +204,7 @@ void ljp_unwind_free(struct ljp_unwind *unwind)
     ljp_unwind_map_free(unwind, unwind->slots[i].map);
   }
   free(unwind->writer);
-  free(unwind);
+  free(unwind->block);
 }
 
 void ljp_unwind_after_fork(struct ljp_unwind *unwind)

@@ -138,9 +138,14 @@ marker_find_notes(void)
     marker_unused = notes->head.unused;
   ljp_unlock(LJP_LOCK_TRACES);
   void *p = notes;
-  if (!notes && posix_memalign(&p, LJP_MARKER_BLOCK, sizeof *notes))
+  if (notes || !posix_memalign(&p, LJP_MARKER_BLOCK, sizeof *notes))
+    return p;
+  /* With musl it fails if the program has a malloc() of its own. Notes are never
+  ** freed. */
+  uintptr_t start = (uintptr_t)malloc(sizeof *notes + LJP_MARKER_BLOCK);
+  if (!start)
     return NULL;
-  return p;
+  return (void *)((start + LJP_MARKER_BLOCK - 1) & ~(LJP_MARKER_BLOCK - 1));
 }
 
 __attribute__((noinline)) static void
