@@ -43,32 +43,37 @@ ok "--duration ends it, --force replaces the file, options are taken"
 # A report without a file.
 refuses "--report of a program that is run" 2 "--report is for a running program" \
   "$ljprof" record --report 1s x.lua
-refuses "--report and --duration" 2 "--report says for how long" \
-  "$ljprof" record -p "$host" --report 1s --duration 1s
-refuses "--report without a time" 2 "--report is 'x', but must be" \
-  "$ljprof" record -p "$host" --report x
-before=$(ls)
-"$ljprof" record -p "$host" --report 300ms > report.txt 2> record.txt ||
-  fail "a report: $(cat record.txt)"
-grep -q ' round host' report.txt || fail "$(cat report.txt)"
-grep -q 'not closed\|recording' report.txt && fail "$(cat report.txt)"
-same "a report leaves no file" "$before" "$(ls)"
-same "it says one line besides" 1 "$(wc -l < record.txt)"
-env --default-signal=INT "$ljprof" record -p "$host" --report 1h \
-  --flush 20 > report.txt 2> record.txt &
-client=$!
-eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
-sleep 0.5
-kill -INT $client
-wait $client || fail "Ctrl-C: exit code $?: $(cat record.txt)"
-grep -q ' round host' report.txt || fail "$(cat report.txt)"
-ok "Ctrl-C ends it, and the report comes"
-"$ljprof" record -p "$host" --report 300ms -o kept.ljp > report.txt 2> record.txt ||
-  fail "a report: $(cat record.txt)"
-grep -q ' round host' report.txt || fail "$(cat report.txt)"
-"$ljprof" report kept.ljp > again.txt || fail "no file"
-cmp report.txt again.txt || fail "two reports"
-ok "with -o there is the file, too"
+if [ "${LJP_ANALYZER:-ON}" = ON ]; then
+  refuses "--report and --duration" 2 "--report says for how long" \
+    "$ljprof" record -p "$host" --report 1s --duration 1s
+  refuses "--report without a time" 2 "--report is 'x', but must be" \
+    "$ljprof" record -p "$host" --report x
+  before=$(ls)
+  "$ljprof" record -p "$host" --report 300ms > report.txt 2> record.txt ||
+    fail "a report: $(cat record.txt)"
+  grep -q ' round host' report.txt || fail "$(cat report.txt)"
+  grep -q 'not closed\|recording' report.txt && fail "$(cat report.txt)"
+  same "a report leaves no file" "$before" "$(ls)"
+  same "it says one line besides" 1 "$(wc -l < record.txt)"
+  env --default-signal=INT "$ljprof" record -p "$host" --report 1h \
+    --flush 20 > report.txt 2> record.txt &
+  client=$!
+  eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
+  sleep 0.5
+  kill -INT $client
+  wait $client || fail "Ctrl-C: exit code $?: $(cat record.txt)"
+  grep -q ' round host' report.txt || fail "$(cat report.txt)"
+  ok "Ctrl-C ends it, and the report comes"
+  "$ljprof" record -p "$host" --report 300ms -o kept.ljp > report.txt 2> record.txt ||
+    fail "a report: $(cat record.txt)"
+  grep -q ' round host' report.txt || fail "$(cat report.txt)"
+  "$ljprof" report kept.ljp > again.txt || fail "no file"
+  cmp report.txt again.txt || fail "two reports"
+  ok "with -o there is the file, too"
+else
+  refuses "a report without the analyzer" 2 "--report needs the analyzer" \
+    "$ljprof" record -p "$host" --report 300ms
+fi
 eventually "threads and descriptors as before" settled
 
 for event in wall cpu; do

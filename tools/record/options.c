@@ -186,6 +186,12 @@ static int options_check_together(const struct ljp_record_plan *plan)
   if (plan->value[LJP_RECORD_REPORT] && !plan->pid)
     return options_refuse("--report is for a running program (-p PID); after "
                           "one that is run, type 'ljprof report'");
+#ifdef LJP_NO_ANALYZER
+  if (plan->value[LJP_RECORD_REPORT])
+    return options_refuse("--report needs the analyzer, without which this "
+                          "ljprof was built: record a file (-o FILE), and copy "
+                          "it to a machine with a whole ljprof");
+#endif
   if (plan->value[LJP_RECORD_REPORT] && plan->value[LJP_RECORD_DURATION])
     return options_refuse("--report says for how long, so --duration cannot be "
                           "given with it");
