@@ -53,13 +53,18 @@ if(NOT LJPROF)
 endif()
 
 foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
-    heap_host join_edges join_host tarantool_host)
+    heap_host join_edges join_host late_signals tarantool_host)
   ljp_host_program(${name} libluajit)
 endforeach()
 if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
   ljp_host_program(copy_host libluajit dl)
   ljp_host_program(heap_moments libluajit dl)
   ljp_host_program(fork_host dl)
+  # A library that replaces malloc() and locks, too.
+  add_library(failing_calls MODULE e2e/failing_calls.c)
+  target_link_libraries(failing_calls PRIVATE ljp_flags dl)
+  set_target_properties(failing_calls PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/test)
   set(modes vms first chunks)
   if(LJP_MUSL)
     ljp_not_here("musl never unloads a library" e2e/fork_unload)

@@ -50,9 +50,12 @@ end "no door"
 listens loop
 same "the socket is for its user only" "600 socket" "$(stat -c '%a %F' "$door")"
 same "the program has no descriptor of the door" "$plain_files" "$files_before"
+# glibc keeps signal 33 for itself, musl 33 and 34.
+all_but_libcs=fffffffe7ffbfeff
+[ "${LJP_LIBC:-}" != musl ] || all_but_libcs=fffffffc7ffbfeff
 for task in "/proc/$host/task"/*; do
   ! grep -qx ljprof-door "$task/comm" ||
-    same "the door blocks all signals" "fffffffe7ffbfeff" \
+    same "the door blocks all signals" "$all_but_libcs" \
       "$(sed -n 's/^SigBlk:.//p' "$task/status")"
 done
 answers || fail "$(cat status.txt)"
@@ -88,9 +91,11 @@ wait $client || fail "stop: exit code $?: $(cat record.txt)"
 whole "ljprof stop" stop.ljp
 "$ljprof" status -p "$host" > status.txt || fail "$(cat status.txt)"
 ok "ljprof stop; and joined by its number, too"
-"$ljprof" record -p "$door" --report 300ms > report.txt 2> record.txt ||
-  fail "$(cat record.txt)"
-grep -q ' round host' report.txt || fail "$(cat report.txt)"
+if [ "${LJP_ANALYZER:-ON}" = ON ]; then
+  "$ljprof" record -p "$door" --report 300ms > report.txt 2> record.txt ||
+    fail "$(cat record.txt)"
+  grep -q ' round host' report.txt || fail "$(cat report.txt)"
+fi
 refuses "a mark without a session" 1 "process $host (join_host): no " \
   "$ljprof" mark -p "$door" deploy
 for event in wall cpu; do

@@ -7,7 +7,8 @@ CC=${CC:-cc}
 off=$BUILD_DIR/off
 cmake -S "$SOURCE_DIR" -B "$off" -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
-  -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" > off.log 2>&1 || fail "$(cat off.log)"
+  -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" \
+  -DLJPROF_ANALYZER="${LJP_ANALYZER:-ON}" > off.log 2>&1 || fail "$(cat off.log)"
 cmake --build "$off" > off.log 2>&1 || fail "$(tail off.log)"
 # Every function is called with and without arguments. The functions are those
 # of the library with profilers, so that a program gets answers instead of nil.
@@ -104,7 +105,8 @@ same "each other C call answers so" "$(($(exported "$off" | wc -l) - 2))" \
 narrow() {
   cmake -S "$SOURCE_DIR" -B narrow -G Ninja -DLJPROF=OFF -DBUILD_TESTING=OFF \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLUAJIT_BASE="${LJP_BASE:-luajit2}" \
-    -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" "$3" > narrow.log 2>&1 ||
+    -DLUAJIT_SOURCE_DIR="${LJP_SOURCE:-}" \
+    -DLJPROF_ANALYZER="${LJP_ANALYZER:-ON}" "$3" > narrow.log 2>&1 ||
     fail "$(cat narrow.log)"
   cmake --build narrow >> narrow.log 2>&1 || fail "$(tail narrow.log)"
   same "$1 answers so" "$2 $(cat refusing.txt)" \

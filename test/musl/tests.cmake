@@ -9,22 +9,23 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/both.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake @ONLY)
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
   ${CMAKE_CURRENT_BINARY_DIR}/both.cmake)
-set(LJP_TEST_ENVIRONMENT "")
+set(LJP_TEST_ENVIRONMENT ";LJP_ANALYZER=OFF")
 if(LJP_MUSL) # There is no libzstd either.
-  set(LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_LIBC=musl")
+  string(APPEND LJP_TEST_ENVIRONMENT ";LJP_NO_ZSTD=1;LJP_LIBC=musl")
 endif()
 include(programs.cmake)
 
 file(GLOB units RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/test_*.c)
 list(TRANSFORM units REPLACE "(.*)[.]c" "unit/\\1")
 ljp_not_here("it is run where the analyzer is built" ${units} e2e/ljm
-  e2e/tarantool_tools e2e/sysprof_host)
+  e2e/tarantool e2e/tarantool_tools e2e/sysprof_host)
 if(LJP_MUSL)
   ljp_not_here("it records programs of the machine, which have glibc"
     e2e/interrupts e2e/record_nothing)
   ljp_not_here("musl has no LD_DEBUG" e2e/bound_calls)
+  ljp_not_here("it replaces glibc's functions" e2e/heap_faults)
 else()
-  foreach(name interrupts record_nothing bound_calls)
+  foreach(name interrupts record_nothing bound_calls heap_faults)
     ljp_shell_test(${name})
   endforeach()
 endif()
@@ -36,7 +37,9 @@ foreach(name timer_host sysprof record relative_module executes
     memory_vms memprof_exact memprof_again memprof_faults memprof_inlined
     memprof_leak memprof_storm memprof_sampled tarantool_api
     stack stack_bounds hidden_text examples exports install off
-    ljprof tarantool)
+    ljprof lua_fields own_work late_signals heap_snapshot heap_graph
+    heap_session heap_limits heap_moments heap_shapes
+    join join_edges join_list join_mark join_record join_refusals listen)
   ljp_shell_test(${name})
 endforeach()
 

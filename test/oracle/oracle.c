@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "lua.h"
 #include "lauxlib.h"
@@ -158,9 +159,12 @@ static int oracle_find_throwers(struct dl_phdr_info *info, size_t size,
   return 0;
 }
 
+/* A program with musl has libgcc in itself. */
 static bool oracle_throws(uint64_t rip)
 {
-  return rip - thrower[0].low < thrower[0].size ||
+  return rip == (uintptr_t)&_Unwind_RaiseException ||
+         rip == (uintptr_t)&_Unwind_Resume ||
+         rip - thrower[0].low < thrower[0].size ||
          rip - thrower[1].low < thrower[1].size;
 }
 

@@ -22,9 +22,12 @@
 
 static const int refused[] = {
     SYS_perf_event_open, SYS_timer_create,     SYS_timer_settime,
+#ifdef __GLIBC__ /* musl makes it for a thread, so the program needs it. */
+    SYS_membarrier,
+#endif
     SYS_tgkill,          SYS_rt_sigqueueinfo,  SYS_rt_tgsigqueueinfo,
-    SYS_ptrace,          SYS_process_vm_readv, SYS_membarrier,
-    SYS_memfd_create,    SYS_getrusage,        SYS_sched_getaffinity};
+    SYS_ptrace,          SYS_process_vm_readv, SYS_memfd_create,
+    SYS_getrusage,       SYS_sched_getaffinity};
 static const int files[] = {SYS_open,     SYS_openat, SYS_rename,
                             SYS_renameat, SYS_unlink, SYS_readlink};
 
