@@ -385,9 +385,15 @@ fi
 hidden="local ffi = require('ffi') ffi.cdef('int prctl(int, long);')
   assert(ffi.C.prctl(4, 0) == 0)" # PR_SET_DUMPABLE
 printf '#!/bin/sh\nexec "$@"\n' > as_user
+roots_luajit=$luajit roots_ljprof=$ljprof
 if [ "$(id -u)" = 0 ]; then
   chmod 777 "$SCRATCH"
-  printf '#!/bin/sh\nexec setpriv --reuid 65534 --clear-groups "$@"\n' > as_user
+  # The other user may not be able to reach what stands below /root.
+  mkdir user
+  cp "$luajit" "$ljprof" "$BUILD_DIR/lib/libluajit-5.1.so.2" user
+  luajit=$PWD/user/luajit ljprof=$PWD/user/ljprof
+  printf '#!/bin/sh\nexec setpriv --reuid 65534 --clear-groups env "%s" "$@"\n' \
+    "LD_LIBRARY_PATH=$PWD/user" > as_user
 fi
 chmod 755 as_user
 script hidden "$hidden function round() local x = 0 for i = 1, 1e6 do
@@ -401,13 +407,14 @@ refuses "by its number" 1 "LJPROF_LISTEN=/PATH, and type '-p /PATH'" \
 grep -q ' round hidden' report.txt || fail "$(cat report.txt)"
 ok "by its socket: $(grep samples record.txt)"
 if [ "$(id -u)" = 0 ]; then
-  "$ljprof" status -p ./hidden.sock > status.txt || fail "$(cat status.txt)"
+  "$roots_ljprof" status -p ./hidden.sock > status.txt || fail "$(cat status.txt)"
   over
   mkdir closed
   same "a folder that may not be written to" \
     "nil closed/x.sock: no socket can be made there: Permission denied 13" \
     "$(./as_user "$luajit" -e 'print(misc.profile.listen("closed/x.sock"))' |
       tr '\t' ' ')"
+  luajit=$roots_luajit
   script others "assert(misc.profile.listen('others.sock')) $loop"
   refuses "another user's program" 1 \
     "others.sock: the program belongs to root (user 0): join it as that user" \
@@ -437,6 +444,7 @@ if [ "$(id -u)" = 0 ]; then
 else
   over
 fi
+ljprof=$roots_ljprof
 # An older kernel (no close_range), by a seccomp filter, which also forbids
 # ptrace for us.
 filter='local ffi = require("ffi")
