@@ -7,7 +7,7 @@ ljprof=$1 version=$2 out=$3
 mkdir -p "$out/man" "$out/bash" "$out/zsh"
 
 "$ljprof" --help > "$out/help.txt"
-commands=$(sed -n 's/^  \([a-z][a-z]*\)  *[^ ].*/\1/p' "$out/help.txt" |
+commands=$(sed -n 's/^  \([a-z][a-z-]*\)  *[^ ].*/\1/p' "$out/help.txt" |
   grep -vx ljprof)
 [ -n "$commands" ] || {
   echo "command-docs.sh: $ljprof names no commands" >&2

@@ -10,8 +10,9 @@
 #include "src/base/nearest.h"
 #include "tools/shared/command.h"
 
-static const struct {
-  const char *name, *text;
+static struct {
+  char name[16];
+  const char *text;
   int (*run)(int argc, char **argv);
 } commands[] = {
 #define LJP_X(name, text) {#name, text, ljp_command_##name},
@@ -41,7 +42,7 @@ static int main_help(void)
                 "  ljprof report FILE      show where its time went\n\n"
                 "Commands:\n");
   for (int i = 0; i < COMMANDS; i++)
-    ljp_print_format(&out, "  %-8s %s\n", commands[i].name, commands[i].text);
+    ljp_print_format(&out, "  %-11s %s\n", commands[i].name, commands[i].text);
   ljp_print_str(&out,
                 "\n"
                 "  ljprof help COMMAND     show the help of a command\n"
@@ -97,6 +98,9 @@ int main(int argc, char **argv)
 {
   /* A closed pipe must show as EPIPE, so that a command can end quietly. */
   signal(SIGPIPE, SIG_IGN);
+  for (int i = 0; i < COMMANDS; i++)
+    for (char *at = commands[i].name; (at = strchr(at, '_')) != NULL;)
+      *at = '-';
   if (argc < 2) {
     ljp_command_error("", "no command given (see ljprof --help)");
     return LJP_EXIT_USAGE;

@@ -1,6 +1,6 @@
 /*
 ** Serve: what a client can ask for: the sessions that there are, and a CPU
-** session of its own. Such a session has no first thread and no VM: nothing has
+** session of its own (serve_stacks.c: stacks). Such a session has no first thread and no VM: nothing has
 ** to happen on any thread of the program.
 **
 ** The session belongs to the client that has begun it, and ends with it. It may
@@ -313,6 +313,7 @@ void ljp_serve_end(struct ljp_serve *serve)
 {
   enum { WAIT_NS = 100000000, WAITS = 100 };
   struct ljp_failure why;
+  ljp_serve_stacks_end(serve);
   if (!serve->records)
     return;
   ljp_sysprof_stop_joined(&why);
@@ -338,6 +339,11 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
     return true;
   case LJP_JOIN_MARK:
     serve_mark(serve, m);
+    return true;
+  case LJP_JOIN_STACKS:
+  case LJP_JOIN_PLACE:
+  case LJP_JOIN_TELL:
+    ljp_serve_stacks(serve, m);
     return true;
   case LJP_JOIN_BYE:
     return false;

@@ -12,6 +12,7 @@
 #include "src/base/join_message.h"
 
 /* A client. It may begin one session. */
+struct ljp_stacks;
 struct ljp_serve {
   int socket;
   int client; /* its pidfd */
@@ -19,12 +20,18 @@ struct ljp_serve {
   int output;    /* of the session; valid while `records` */
   uint64_t room; /* that the output has; see options.h */
   bool records;
+  struct ljp_stacks *stacks; /* NULL: it asks for none now */
+  int stacks_output;
 };
 
 void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial);
 /* Does what the message asks for, and answers. May take its descriptors. False:
 ** the client leaves. */
 bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m);
+/* The same for STACKS, PLACE and TELL. */
+void ljp_serve_stacks(struct ljp_serve *serve, struct ljp_join_message *m);
+/* Forgets what was asked for by these. */
+void ljp_serve_stacks_end(struct ljp_serve *serve);
 /* Has this client begun a session that may still run? */
 bool ljp_serve_records(const struct ljp_serve *serve);
 /* Now and then: tells the client if its session has ended by itself. */

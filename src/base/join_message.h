@@ -18,7 +18,7 @@ enum {
   LJP_JOIN_PROTOCOL = 1,
   LJP_JOIN_MESSAGE_BYTES = 4096,
   LJP_JOIN_HEAD_BYTES = 12, /* u16 type, u16 version, u32 serial, u32 bytes */
-  LJP_JOIN_NUMBERS = 10,
+  LJP_JOIN_NUMBERS = 18,
   LJP_JOIN_TEXTS = 3,
   LJP_JOIN_FDS = 4
 };
@@ -36,6 +36,12 @@ enum {
   _(BYE, 5, C, 0, 0, 0, 0)                                                       \
   /* The name of a mark for all sessions. */                                     \
   _(MARK, 6, C, 0, 1, 0, 0)                                                      \
+  /* Stacks are wanted: LJP_JOIN_STACKS_*. The output. */                        \
+  _(STACKS, 7, C, 1, 0, 1, 1)                                                    \
+  /* A stopped thread: its number, its registers (enum ljp_reg). */              \
+  _(PLACE, 8, C, 18, 0, 0, 0)                                                    \
+  /* No thread is stopped any more: all stacks are to be written. */             \
+  _(TELL, 9, C, 0, 0, 0, 0)                                                      \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \
   _(WELCOME, 33, T, 4, 1, 0, 0)                                                  \
   /* A text for the user. */                                                     \
@@ -50,7 +56,13 @@ enum {
   _(ENDED, 38, T, 3, 1, 0, 0)                                                    \
   _(PING, 39, T, 0, 0, 0, 0)                                                     \
   /* The sessions that got the mark (LJP_JOIN_SESSION_*). */                     \
-  _(MARKED, 40, T, 1, 0, 0, 0)
+  _(MARKED, 40, T, 1, 0, 0, 0)                                                   \
+  /* PLACE may come. */                                                          \
+  _(READY, 41, T, 0, 0, 0, 0)                                                    \
+  /* The thread may go on: frames. */                                            \
+  _(PLACED, 42, T, 1, 0, 0, 0)                                                   \
+  /* Threads, coroutines. */                                                     \
+  _(TOLD, 43, T, 2, 0, 0, 0)
 
 enum ljp_join_type {
 #define LJP_X(name, number, ...) LJP_JOIN_##name = number,
@@ -60,6 +72,9 @@ enum ljp_join_type {
 
 /* Which sessions there are. */
 enum { LJP_JOIN_SESSION_CPU = 1, LJP_JOIN_SESSION_MEMORY = 2 };
+
+/* What stacks are to have. */
+enum { LJP_JOIN_STACKS_LOCALS = 1 };
 
 enum ljp_join_side { LJP_JOIN_SIDE_C, LJP_JOIN_SIDE_T };
 

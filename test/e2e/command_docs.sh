@@ -9,7 +9,7 @@ docs=$BUILD_DIR/command-docs
   echo "this build makes no documents of the command"
   exit 0
 }
-"$ljprof" --help | sed -n 's/^  \([a-z][a-z]*\)  *[^ ].*/\1/p' |
+"$ljprof" --help | sed -n 's/^  \([a-z][a-z-]*\)  *[^ ].*/\1/p' |
   grep -vx ljprof > commands.txt
 [ "$(wc -l < commands.txt)" -ge 4 ] || fail "no commands: $(cat commands.txt)"
 while read -r command; do

@@ -115,17 +115,42 @@ void ljp_note_read(struct ljp_join_place *note, const struct ljp_elf *elf,
   find_each_note(elf, memory, find_take_ours, note);
 }
 
+struct build_id {
+  unsigned char bytes[LJP_BUILD_ID_BYTES];
+  size_t length;
+};
+
 static bool find_take_id(void *ctx, const Elf64_Nhdr *note, const char *name,
                          const char *text, uint64_t at)
 {
-  char *out = ctx;
+  struct build_id *out = ctx;
   (void)at;
   if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 ||
-      memcmp(name, "GNU", 4) != 0 || note->n_descsz > 20)
+      memcmp(name, "GNU", 4) != 0 || note->n_descsz > sizeof out->bytes)
     return false;
-  for (size_t i = 0; i < note->n_descsz; i++)
-    sprintf(out + 2 * i, "%02x", (unsigned char)text[i]);
+  memcpy(out->bytes, text, note->n_descsz);
+  out->length = note->n_descsz;
   return true;
+}
+
+size_t ljp_elf_build_id(const struct ljp_elf *elf,
+                        const struct ljp_image_memory *memory,
+                        unsigned char id[LJP_BUILD_ID_BYTES])
+{
+  struct build_id found = {.length = 0};
+  find_each_note(elf, memory, find_take_id, &found);
+  memcpy(id, found.bytes, found.length);
+  return found.length;
+}
+
+static void find_show_id(const struct ljp_elf *elf,
+                         const struct ljp_image_memory *memory, char *out)
+{
+  unsigned char id[LJP_BUILD_ID_BYTES];
+  size_t length = ljp_elf_build_id(elf, memory, id);
+  out[0] = '\0';
+  for (size_t i = 0; i < length; i++)
+    sprintf(out + 2 * i, "%02x", id[i]);
 }
 
 /* -- A process ------------------------------------------------------------- */
@@ -194,8 +219,7 @@ int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps)
       continue;
     found->luajit = true;
     found->note = note;
-    found->build_id[0] = '\0';
-    find_each_note(&elf, &memory, find_take_id, found->build_id);
+    find_show_id(&elf, &memory, found->build_id);
     snprintf(found->object, sizeof found->object, "%s", m->path);
     if (note.kind == LJP_PLACE_GOOD)
       return 0;

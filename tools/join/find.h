@@ -32,6 +32,12 @@ struct ljp_elf {
 bool ljp_elf_read(struct ljp_elf *elf, const struct ljp_image_memory *memory,
                   uint64_t low);
 
+/* Reads the file's build-id. Returns its bytes; 0: it has none. */
+enum { LJP_BUILD_ID_BYTES = 20 };
+size_t ljp_elf_build_id(const struct ljp_elf *elf,
+                        const struct ljp_image_memory *memory,
+                        unsigned char id[LJP_BUILD_ID_BYTES]);
+
 enum ljp_place_kind {
   LJP_PLACE_NONE,
   LJP_PLACE_OLD, /* ours, from before programs could be joined */

@@ -12,12 +12,14 @@
 
 enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
 
+/* In the names that users type, '_' is '-'. */
 #define LJP_COMMAND_LIST(_)                                                    \
   _(record, "run a program and record it")                                     \
   _(list, "list the programs that run our library")                            \
   _(status, "tell which session runs in a program")                            \
   _(stop, "end a session in a running program")                                \
   _(mark, "put a mark into the session that runs in a program")                \
+  _(dump_stacks, "show what a running program is doing now")                   \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \
   _(top, "watch a recording live, in the terminal")                            \
