@@ -1,6 +1,7 @@
 /*
 ** Serve: what a client can ask for: the sessions that there are, and a CPU
-** session of its own (serve_stacks.c: stacks). Such a session has no first thread and no VM: nothing has
+** session of its own (serve_stacks.c: stacks;
+** serve_heap.c: heap snapshots). Such a session has no first thread and no VM: nothing has
 ** to happen on any thread of the program.
 **
 ** The session belongs to the client that has begun it, and ends with it. It may
@@ -344,6 +345,12 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
   case LJP_JOIN_PLACE:
   case LJP_JOIN_TELL:
     ljp_serve_stacks(serve, m);
+    return true;
+  case LJP_JOIN_VMS:
+    ljp_serve_vms(serve, m);
+    return true;
+  case LJP_JOIN_HEAP:
+    ljp_serve_heap(serve, m);
     return true;
   case LJP_JOIN_BYE:
     return false;

@@ -32,6 +32,10 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m);
 void ljp_serve_stacks(struct ljp_serve *serve, struct ljp_join_message *m);
 /* Forgets what was asked for by these. */
 void ljp_serve_stacks_end(struct ljp_serve *serve);
+/* The same for VMS and HEAP. Until the snapshot is written, the helper does
+** nothing else. */
+void ljp_serve_vms(struct ljp_serve *serve, const struct ljp_join_message *m);
+void ljp_serve_heap(struct ljp_serve *serve, struct ljp_join_message *m);
 /* Has this client begun a session that may still run? */
 bool ljp_serve_records(const struct ljp_serve *serve);
 /* Now and then: tells the client if its session has ended by itself. */

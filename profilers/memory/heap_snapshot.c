@@ -60,9 +60,8 @@ void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options)
 
 /* -- One at a time --------------------------------------------------------- */
 
-/* False: this process is taking one. (A fork's child inherits the number of its
-** parent.) */
-static bool snapshot_claim(bool in_session)
+/* A fork's child inherits the number of its parent. */
+bool ljp_heap_snapshot_claim(bool in_session)
 {
   pid_t self = getpid();
   uint64_t owner = atomic_load(&now.owner), mine = OWNER(self, gettid());
@@ -80,7 +79,7 @@ static void snapshot_finished_by(pid_t thread)
   atomic_store(&now.owner, OWNER(getpid(), thread));
 }
 
-static void snapshot_unclaim(void)
+void ljp_heap_snapshot_unclaim(void)
 {
   atomic_store(&now.owner, 0);
   atomic_fetch_add(&now.ended, 1);
@@ -128,7 +127,7 @@ static void job_leave(struct snapshot_job *job)
 /* The snapshot is over, well or not. */
 static void job_over(struct snapshot_job *job)
 {
-  snapshot_unclaim(); /* The caller that waits may take the next one at once. */
+  ljp_heap_snapshot_unclaim(); /* The caller that waits may take the next one at once. */
   atomic_store_explicit(&job->over, 1, memory_order_release);
   ljp_futex_wake(&job->over);
   job_leave(job);
@@ -229,17 +228,18 @@ static bool snapshot_walk(void *call, struct ljp_heap_out *out)
   return ljp_guest_snapshot(((struct snapshot_call *)call)->L, out);
 }
 
-static void snapshot_moment(void *arg)
+static bool snapshot_moment(void *arg)
 {
   const struct snapshot_call *call = arg;
   ljp_heap_target_moment(call->L, call->target);
+  return true;
 }
 
-static bool snapshot_builtin(void *call, uint64_t ffid,
-                             char name[LJP_NAME_BYTES])
+bool ljp_heap_snapshot_builtin(void *ctx, uint64_t ffid,
+                               char name[LJP_NAME_BYTES])
 {
   const char *known = ljp_guest_builtin((uint32_t)ffid);
-  (void)call;
+  (void)ctx;
   if (known)
     snprintf(name, LJP_NAME_BYTES, "%s", known);
   return known != NULL;
@@ -272,7 +272,7 @@ static enum ljp_status snapshot_begin(struct snapshot_call *call,
                                          .text_limit = o->text_limit,
                                          .in_place = o->in_place,
                                          .number = 1,
-                                         .builtin = snapshot_builtin,
+                                         .builtin = ljp_heap_snapshot_builtin,
                                          .vm = ljp_guest_vm_id(call->L),
                                          .head = snapshot_head,
                                          .walk = snapshot_walk,
@@ -333,13 +333,13 @@ static enum ljp_status snapshot_take(void *a, const void *b,
   struct snapshot_call *call = a;
   const struct ljp_heap_snapshot_options *o = b;
   memset(call->result, 0, sizeof *call->result);
-  if (!snapshot_claim(!o->path))
+  if (!ljp_heap_snapshot_claim(!o->path))
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "another heap snapshot is being written");
   struct snapshot_job *job = calloc(1, sizeof *job);
   enum ljp_status status = LJP_ERR_MEM;
   if (!job) {
-    snapshot_unclaim();
+    ljp_heap_snapshot_unclaim();
     return ljp_fail(why, status, ENOMEM, "no memory for a heap snapshot%s",
                     ljp_errno_advice(ENOMEM));
   }
@@ -347,7 +347,7 @@ static enum ljp_status snapshot_take(void *a, const void *b,
   job->in_session = !o->path;
   status = snapshot_begin(call, o, job, why);
   if (status) {
-    snapshot_unclaim();
+    ljp_heap_snapshot_unclaim();
     free(job);
     return status;
   }

@@ -30,6 +30,14 @@ ljp_heap_snapshot(struct lua_State *L,
                   const struct ljp_heap_snapshot_options *options,
                   struct ljp_snapshot_result *result, struct ljp_failure *why);
 
+/* One at a time: false if this process is taking one. The caller's thread finishes
+** it. For heap_joined.c. */
+bool ljp_heap_snapshot_claim(bool in_session);
+void ljp_heap_snapshot_unclaim(void);
+/* The name of a builtin, as in struct ljp_snapshot_options. */
+bool ljp_heap_snapshot_builtin(void *ctx, uint64_t ffid,
+                               char name[LJP_NAME_BYTES]);
+
 /* Waits until no snapshot is on its way into a session's stream; ten seconds at
 ** most. Any thread, without a lock. */
 void ljp_heap_snapshot_await(void);

@@ -230,7 +230,8 @@ enum ljp_heap_ctype_kind {
 
 #define LJP_HEAP_TAKEN_LIST(_)                                                 \
   _(COPY, 0, "in a copy of the process")                                       \
-  _(PLACE, 1, "in place")
+  _(PLACE, 1, "in place")                                                      \
+  _(MOMENT, 2, "in a copy of the process at any moment")
 
 enum ljp_heap_taken {
 #define LJP_X(name, number, text) LJP_HEAP_TAKEN_##name = number,

@@ -50,6 +50,7 @@ struct ljp_heap_out {
   /* Between objects. */
   bool (*ctype)(struct ljp_heap_out *out, const struct ljp_heap_ctype *type);
   uint32_t text_limit; /* Bytes of a string's contents that are wanted. */
+  uint64_t unreadable; /* What the walk has left out. */
 };
 
 #endif

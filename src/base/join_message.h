@@ -42,6 +42,9 @@ enum {
   _(PLACE, 8, C, 18, 0, 0, 0)                                                    \
   /* No thread is stopped any more: all stacks are to be written. */             \
   _(TELL, 9, C, 0, 0, 0, 0)                                                      \
+  _(VMS, 10, C, 0, 0, 0, 0)                                                      \
+  /* VM, bytes of each string, 1: collect garbage first. The output. */          \
+  _(HEAP, 11, C, 3, 0, 1, 1)                                                     \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \
   _(WELCOME, 33, T, 4, 1, 0, 0)                                                  \
   /* A text for the user. */                                                     \
@@ -62,7 +65,14 @@ enum {
   /* The thread may go on: frames. */                                            \
   _(PLACED, 42, T, 1, 0, 0, 0)                                                   \
   /* Threads, coroutines. */                                                     \
-  _(TOLD, 43, T, 2, 0, 0, 0)
+  _(TOLD, 43, T, 2, 0, 0, 0)                                                     \
+  /* How many; their numbers, separated by spaces. */                            \
+  _(VM_LIST, 44, T, 1, 1, 0, 0)                                                  \
+  /* The heap is copied, and is being written. */                                \
+  _(COPIED, 45, T, 0, 0, 0, 0)                                                   \
+  /* How (enum ljp_heap_taken), ns of the pause and of the walk, objects,      \
+  ** references, bytes, bytes of the file, what could not be read. */ \
+  _(HEAP_DONE, 46, T, 8, 0, 0, 0)
 
 enum ljp_join_type {
 #define LJP_X(name, number, ...) LJP_JOIN_##name = number,

@@ -30,7 +30,7 @@ struct snapshot_told {
   _Atomic bool done; /* The rest is complete. */
   enum ljp_status status;
   int error;
-  uint64_t walk_ns, file_bytes, heap_bytes;
+  uint64_t walk_ns, file_bytes, heap_bytes, unreadable;
   struct ljp_heap_sums sums;
 };
 
@@ -87,6 +87,11 @@ static void snapshot_unblock(const struct snapshot_mask *mask)
 
 /* -- The walk, in the copy or in place ------------------------------------- */
 
+static bool snapshot_has_file(const struct ljp_snapshot *s)
+{
+  return s->options.path || s->options.use_fd;
+}
+
 static int snapshot_error(const struct ljp_snapshot *s)
 {
   return s->frames ? s->frames->error : s->sink.error;
@@ -106,6 +111,7 @@ static void snapshot_walk(struct ljp_snapshot *s)
       ljp_heap_writer_begin(s->heap, &about, &head, start);
   bool whole = s->options.walk(s->options.ctx, out);
   uint64_t end = ljp_clock_ns();
+  told->unreadable = out->unreadable;
   told->status = ljp_heap_writer_end(s->heap, end, &told->sums);
   if (!told->status && !s->frames)
     told->status = ljp_writer_put_end(s->writer);
@@ -168,7 +174,6 @@ static void snapshot_copy(struct ljp_snapshot *s)
 static int snapshot_clone(struct ljp_snapshot *s)
 {
   int pidfd = -1;
-  s->result.taken = LJP_HEAP_TAKEN_COPY;
   long pid =
       syscall(SYS_clone, (unsigned long)CLONE_PIDFD, NULL, &pidfd, NULL, NULL);
   if (pid == 0)
@@ -193,7 +198,7 @@ static int snapshot_clone(struct ljp_snapshot *s)
 static void snapshot_free(struct ljp_snapshot *s, bool failed)
 {
   ljp_heap_writer_free(s->heap);
-  if (s->options.path) {
+  if (snapshot_has_file(s)) {
     ljp_writer_free(s->writer);
     ljp_sink_close(&s->sink);
     ljp_sink_fini(&s->sink);
@@ -224,7 +229,7 @@ static enum ljp_status snapshot_prepare_file(struct ljp_snapshot *s)
   enum ljp_status status = ljp_writer_new(&s->writer, &s->sink, &options);
   if (!status)
     status = ljp_heap_writer_new(&s->heap, s->writer);
-  s->sink.stays_hidden = true;
+  s->sink.stays_hidden = s->options.path != NULL;
   if (!status)
     status = ljp_writer_start(s->writer, ljp_clock_ns());
   if (!status) {
@@ -241,6 +246,8 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
   enum ljp_status status =
       s->options.path ? ljp_sink_init_file(&s->sink, s->options.path, false)
                       : LJP_OK;
+  if (s->options.use_fd)
+    ljp_sink_init_fd(&s->sink, s->options.fd);
   if (status)
     return status;
   s->told = mmap(NULL, sizeof *s->told, PROT_READ | PROT_WRITE,
@@ -249,8 +256,8 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
     s->told = NULL;
     return LJP_ERR_MEM;
   }
-  return s->options.path ? snapshot_prepare_file(s)
-                         : snapshot_prepare_frames(s);
+  return snapshot_has_file(s) ? snapshot_prepare_file(s)
+                              : snapshot_prepare_frames(s);
 }
 
 enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
@@ -264,7 +271,7 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   struct ljp_snapshot *s = calloc(1, sizeof *s);
   *error = ENOMEM;
   if (!s) {
-    if (!options->path)
+    if (!options->path && !options->use_fd)
       close(options->scratch);
     return LJP_ERR_MEM;
   }
@@ -272,17 +279,22 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   s->pidfd = -1;
   snapshot_block(&mask);
   enum ljp_status status = snapshot_prepare(s);
-  if (!status && options->moment)
-    options->moment(options->ctx);
+  s->result.taken = LJP_HEAP_TAKEN_COPY;
+  if (!status && options->moment && !options->moment(options->ctx))
+    s->result.taken = LJP_HEAP_TAKEN_MOMENT;
   if (!status && !options->in_place)
     s->result.refused = snapshot_clone(s);
+  if (!status && !s->pid && options->only_copy) {
+    s->sink.error = s->result.refused;
+    status = LJP_ERR_LIMIT;
+  }
   if (!status && !s->pid) {
     s->result.taken = LJP_HEAP_TAKEN_PLACE;
     snapshot_walk(s);
   }
   snapshot_unblock(&mask);
   if (status) {
-    *error = options->path && s->sink.error ? s->sink.error : ENOMEM;
+    *error = snapshot_has_file(s) && s->sink.error ? s->sink.error : ENOMEM;
     snapshot_free(s, true);
     return status;
   }
@@ -313,6 +325,21 @@ static void snapshot_wait(struct ljp_snapshot *s)
     close(s->pidfd);
 }
 
+int ljp_snapshot_pidfd(const struct ljp_snapshot *s)
+{
+  return s->pid ? s->pidfd : -1;
+}
+
+void ljp_snapshot_kill(struct ljp_snapshot *s)
+{
+#ifdef SYS_pidfd_send_signal
+  if (s->pid && s->pidfd >= 0)
+    syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+#else
+  (void)s;
+#endif
+}
+
 enum ljp_status ljp_snapshot_end(struct ljp_snapshot *s,
                                  struct ljp_snapshot_result *result, int *error)
 {
@@ -329,6 +356,7 @@ enum ljp_status ljp_snapshot_end(struct ljp_snapshot *s,
   s->result.bytes = told->sums.bytes;
   s->result.file_bytes = told->file_bytes;
   s->result.heap_bytes = told->heap_bytes;
+  s->result.unreadable = told->unreadable;
   if (!status && s->options.path) {
     s->sink.file.whole_bytes = told->file_bytes;
     status = ljp_sink_show(&s->sink);

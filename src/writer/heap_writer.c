@@ -338,6 +338,13 @@ enum ljp_status ljp_heap_writer_end(struct ljp_heap_writer *h, uint64_t now_ns,
 {
   if (h->at > h->start)
     heap_put_record(h);
+  if (h->out.unreadable && !h->frames) {
+    ljp_writer_make_room(h->w);
+    ljp_writer_note(h->w, LJP_NOTE_WARNING,
+                    "the heap was copied at any moment: %llu objects or lists "
+                    "of objects could not be read",
+                    (unsigned long long)h->out.unreadable);
+  }
   const uint64_t fields[] = {h->about.snapshot, h->sums.objects, h->sums.refs,
                              h->sums.bytes};
   heap_put_numbers(h, LJP_REC_HEAP_END, now_ns, fields,

@@ -52,7 +52,7 @@ tools/shared          parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
 tools/advise          tools/shared parsers/* plain
 tools/export          tools/heap tools/shared parsers/* plain
-tools/heap            tools/shared parsers/* plain
+tools/heap            tools/join tools/shared parsers/* plain
 tools/inspect         tools/shared parsers/* plain
 tools/page            tools/heap tools/shared parsers/* plain
 tools/join            tools/shared parsers/* plain

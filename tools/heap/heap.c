@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "tools/heap/diff.h"
+#include "tools/heap/joined.h"
 #include "tools/shared/command.h"
 
 static const char help[] =
     "Usage: ljprof heap [OPTION]... FILE\n"
     "       ljprof heap --diff [OPTION]... [BEFORE] AFTER\n"
+    "       ljprof heap -p PID [-o FILE] [OPTION]...\n"
     "Shows what a heap snapshot holds, and what keeps it alive. What an object "
     "retains\n"
     "would go with it: its own bytes, and those of all objects that can be "
@@ -51,6 +53,19 @@ static const char help[] =
     "that\n"
     "allocated them.\n"
     "\n"
+    "Of a running program:\n"
+    "  -p, --pid PID     take a snapshot of the program: its number (see "
+    "ljprof "
+    "list),\n"
+    "                    or the path of the socket at which it listens\n"
+    "  -o, --output FILE keep the snapshot in FILE (default: it is only "
+    "shown)\n"
+    "  --force           replace FILE\n"
+    "  --vm N            of this VM only (default: of all, one after the "
+    "other)\n"
+    "  --gc              collect all garbage first\n"
+    "  --string-bytes N  keep N bytes of each string, 0 to 4096 (default 64)\n"
+    "\n"
     "Options:\n"
     "  --snapshot N  show the Nth snapshot of the file (default: the last); "
     "with\n"
@@ -68,6 +83,7 @@ static const char help[] =
 struct heap_options {
   const char *path, *retained_by, *snapshot, *depth, *top;
   bool dominators, coroutines, strings, sites, diff, json;
+  struct ljp_heap_joined_options joined;
 };
 
 typedef enum ljp_status heap_show(struct ljp_heap_view *v,
@@ -213,19 +229,27 @@ static bool heap_load_sites(const struct heap_options *o,
   return false;
 }
 
-static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
-                    const char **files, unsigned count)
+/* What is to be shown, checked before anything is read. */
+struct heap_plan {
+  const struct heap_options *o;
+  struct ljp_heap_view *v; /* Two. */
+  heap_show *show;
+  uint32_t number[2];
+};
+
+/* -1: go on; else the exit code after reporting what is wrong. */
+static int heap_check(struct heap_plan *plan, const char **files,
+                      unsigned count)
 {
-  static struct ljp_print out;
-  struct ljp_heap_show s;
-  uint32_t number[2] = {0, 0};
-  heap_show *show = heap_choose(o, &v[1].pattern);
+  const struct heap_options *o = plan->o;
+  struct ljp_heap_view *v = plan->v;
+  plan->show = heap_choose(o, &v[1].pattern);
   v[0].top = v[1].top = 20;
   v[1].depth = 5;
-  if (!show ||
+  if (!plan->show ||
       !heap_read_number("--top", o->top, LJP_HEAP_MAX_TOP, &v[1].top) ||
       !heap_read_number("--depth", o->depth, LJP_HEAP_MAX_DEPTH, &v[1].depth) ||
-      !heap_read_snapshots(o, count, number))
+      !heap_read_snapshots(o, count, plan->number))
     return LJP_EXIT_USAGE;
   if (count > 2 || (count > 1 && !o->diff)) {
     ljp_command_error("heap", "unexpected argument '%s': %s", files[count - 1],
@@ -234,8 +258,18 @@ static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
                           : "this command takes one file; --diff takes two");
     return LJP_EXIT_USAGE;
   }
-  bool loaded = o->diff ? heap_load_two(v, files, count, number)
-                        : heap_load(&v[1], files[0], number[1]);
+  return -1;
+}
+
+static int heap_run(const struct heap_plan *plan, const char **files,
+                    unsigned count)
+{
+  static struct ljp_print out;
+  const struct heap_options *o = plan->o;
+  struct ljp_heap_view *v = plan->v;
+  struct ljp_heap_show s;
+  bool loaded = o->diff ? heap_load_two(v, files, count, plan->number)
+                        : heap_load(&v[1], files[0], plan->number[1]);
   if (!loaded)
     return LJP_EXIT_FAILED;
   /* Two files tell nothing of each other's allocations. */
@@ -247,17 +281,57 @@ static int heap_run(const struct heap_options *o, struct ljp_heap_view v[2],
   ljp_print_begin(&out, 1);
   ljp_heap_show_begin(&s, &out, o->json);
   enum ljp_status status =
-      o->diff ? ljp_heap_diff(&v[0], &v[1], &s) : show(&v[1], &s);
+      o->diff ? ljp_heap_diff(&v[0], &v[1], &s) : plan->show(&v[1], &s);
   ljp_heap_show_end(&s);
   if (status)
     return heap_fail(files[0], status);
   return ljp_command_end("heap", &out, whole ? LJP_EXIT_OK : LJP_EXIT_FAILED);
 }
 
+static void heap_free(struct ljp_heap_view v[2])
+{
+  for (int i = 0; i < 2; i++) {
+    ljp_heap_sites_fini(&v[i].sites);
+    ljp_graph_fini(&v[i].graph);
+  }
+}
+
+/* A snapshot of a running program, which is in this file. */
+static int heap_run_joined(void *ctx, const char *path)
+{
+  const struct heap_plan *plan = ctx;
+  int code = heap_run(plan, &path, 1);
+  heap_free(plan->v);
+  memset(&plan->v[0].graph, 0, sizeof plan->v[0].graph);
+  memset(&plan->v[1].graph, 0, sizeof plan->v[1].graph);
+  memset(&plan->v[1].sites, 0, sizeof plan->v[1].sites);
+  return code;
+}
+
+/* The arguments are read. */
+static int heap_main(struct heap_plan *plan, const char **files, unsigned count)
+{
+  const struct ljp_heap_joined_options *joined = &plan->o->joined;
+  if (!joined->pid && !count) {
+    ljp_command_error("heap", "no file given ('-': standard input)");
+    return LJP_EXIT_USAGE;
+  }
+  int code = ljp_heap_joined_check(joined, plan->o->diff || plan->o->sites ||
+                                               plan->o->snapshot || count);
+  if (code < 0)
+    code = heap_check(plan, files, count);
+  if (code >= 0)
+    return code;
+  return joined->pid
+             ? ljp_heap_joined(joined, plan->o->json, heap_run_joined, plan)
+             : heap_run(plan, files, count);
+}
+
 int ljp_command_heap(int argc, char **argv)
 {
   static struct ljp_heap_view v[2];
   struct heap_options o = {.path = NULL};
+  struct heap_plan plan = {.o = &o, .v = v};
   unsigned count;
   const struct ljp_flag flags[] = {
       {"--json", &o.json, NULL},
@@ -271,18 +345,23 @@ int ljp_command_heap(int argc, char **argv)
       {"--sites", &o.sites, NULL},
       {"--diff", &o.diff, NULL},
       {"--snapshot", NULL, &o.snapshot},
+      {"-p", NULL, &o.joined.pid},
+      {"--pid", NULL, &o.joined.pid},
+      {"-o", NULL, &o.joined.output},
+      {"--output", NULL, &o.joined.output},
+      {"--force", &o.joined.force, NULL},
+      {"--vm", NULL, &o.joined.vm},
+      {"--gc", &o.joined.gc, NULL},
+      {"--string-bytes", NULL, &o.joined.string_bytes},
   };
   const char **files = malloc((size_t)argc * sizeof *files);
   if (!files)
     return heap_fail("heap", LJP_ERR_MEM);
-  int code = ljp_command_files("heap", help, argc, argv, flags,
+  int code = ljp_command_words("heap", help, argc, argv, flags,
                                sizeof flags / sizeof *flags, files, &count);
   if (code < 0)
-    code = heap_run(&o, v, files, count);
-  ljp_heap_sites_fini(&v[0].sites);
-  ljp_heap_sites_fini(&v[1].sites);
-  ljp_graph_fini(&v[0].graph);
-  ljp_graph_fini(&v[1].graph);
+    code = heap_main(&plan, files, count);
+  heap_free(v);
   free((void *)files);
   return code;
 }

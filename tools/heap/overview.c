@@ -34,12 +34,17 @@ static void overview_damage(const struct ljp_heap_view *v,
 {
   const struct ljp_graph *g = &v->graph;
   const struct ljp_heap_totals *t = &v->totals;
+  bool any = g->head.taken == LJP_HEAP_TAKEN_MOMENT;
   if (t->all_bytes != g->head.heap_bytes && ljp_heap_is_whole(v))
+    ljp_heap_show_line(
+        s, "%" PRId64 " bytes %s", (int64_t)(g->head.heap_bytes - t->all_bytes),
+        any ? "were not found" : "are held by C functions that were running");
+  if (any && ljp_heap_is_whole(v))
     ljp_heap_show_line(s,
-                       "%" PRId64 " bytes are held by C functions that were "
-                       "running",
-                       (int64_t)(g->head.heap_bytes - t->all_bytes));
-  if (!ljp_heap_is_whole(v) || g->missing_refs)
+                       "The heap was copied at any moment, not where it is "
+                       "whole; %" PRIu64 " references lead nowhere",
+                       g->missing_refs);
+  else if (!ljp_heap_is_whole(v) || g->missing_refs)
     ljp_heap_show_line(
         s, "The snapshot is damaged: %s; %" PRIu64 " references lead nowhere",
         !g->ended               ? "its end is missing"
@@ -77,6 +82,7 @@ void ljp_heap_show_totals(const struct ljp_heap_view *v,
   ljp_heap_show_number(s, "heap_bytes", g->head.heap_bytes);
   ljp_heap_show_number(s, "garbage_objects", t->garbage);
   ljp_heap_show_number(s, "garbage_bytes", t->garbage_bytes);
+  ljp_heap_show_bool(s, "any_moment", g->head.taken == LJP_HEAP_TAKEN_MOMENT);
   ljp_heap_show_bool(s, "complete", ljp_heap_is_whole(v));
 }
 

@@ -15,6 +15,7 @@ struct ljp_heap_walk {
   global_State *g;
   lua_State *current; /* The thread that takes the snapshot. */
   struct ljp_heap_out *out;
+  struct ljp_heap_guard *guard; /* guard.h; NULL: the heap is whole. */
 };
 
 static inline uint64_t ljp_heap_address(const void *object)
@@ -52,5 +53,11 @@ bool ljp_heap_thread_refs(struct ljp_heap_walk *w, lua_State *th);
 struct GCtrace;
 bool ljp_heap_trace_refs(struct ljp_heap_walk *w, const struct GCtrace *T);
 bool ljp_heap_recorded_refs(struct ljp_heap_walk *w);
+
+/* The bytes of a trace without its machine code. (snapshot.c) */
+uint64_t ljp_heap_trace_bytes(const struct GCtrace *T);
+
+/* Calls out for the parts of the VM that are no objects. (parts.c) */
+bool ljp_heap_parts(struct ljp_heap_walk *w);
 
 #endif

@@ -19,7 +19,9 @@
 #include "lj_ctype.h"
 #endif
 
+#include "src/luajit/heap/guard.h"
 #include "src/luajit/heap/refs.h"
+#include "src/luajit/joined_heap.h"
 #include "src/luajit/snapshot.h"
 
 void ljp_guest_snapshot_head(lua_State *L, struct ljp_heap_head *head)
@@ -54,7 +56,7 @@ static uint64_t snapshot_cdata_bytes(global_State *g, GCcdata *cd)
 }
 #endif
 
-static uint64_t snapshot_trace_bytes(const GCtrace *T)
+uint64_t ljp_heap_trace_bytes(const GCtrace *T)
 {
   return ((sizeof(GCtrace) + 7) & ~(size_t)7) +
          (T->nins - T->nk) * sizeof(IRIns) + T->nsnap * sizeof(SnapShot) +
@@ -191,7 +193,7 @@ static void snapshot_describe(struct ljp_heap_walk *w, GCobj *o,
     break;
   case ~LJ_TTRACE:
     out->type = LJP_MEM_TYPE_TRACE;
-    out->bytes = snapshot_trace_bytes(gco2trace(o));
+    out->bytes = ljp_heap_trace_bytes(gco2trace(o));
     out->numbers[0] = gco2trace(o)->traceno;
     out->numbers[1] = (uint64_t)(uintptr_t)gco2trace(o)->mcode;
     out->numbers[2] = gco2trace(o)->szmcode;
@@ -222,9 +224,19 @@ static bool snapshot_refs(struct ljp_heap_walk *w, GCobj *o, unsigned flags)
   return true;
 }
 
+struct snapshot_item {
+  GCobj *o;
+  unsigned flags;
+};
+
+static bool snapshot_item(struct ljp_heap_walk *w, void *arg);
+
 /* One object of a list; not a string. */
 static bool snapshot_object(struct ljp_heap_walk *w, GCobj *o, unsigned flags)
 {
+  struct snapshot_item item = {o, flags};
+  if (!ljp_heap_guard_try(w, snapshot_item, &item))
+    return true;
   struct ljp_heap_object object = {.address = ljp_heap_address(o)};
   object.flags = (uint8_t)(snapshot_flags(w->g, o) | flags);
   snapshot_describe(w, o, &object);
@@ -233,16 +245,25 @@ static bool snapshot_object(struct ljp_heap_walk *w, GCobj *o, unsigned flags)
          w->out->object_end(w->out);
 }
 
+static bool snapshot_item(struct ljp_heap_walk *w, void *arg)
+{
+  const struct snapshot_item *item = arg;
+  return snapshot_object(w, item->o, item->flags);
+}
+
 /* A list, and the open upvalues of the threads in it. */
 static bool snapshot_list(struct ljp_heap_walk *w, GCobj *o)
 {
   bool ok = true;
-  while (ok && o) {
+  while (ok && o && ljp_heap_guard_read(w, o, sizeof(GChead))) {
     GCobj *next = gcnext(o);
     __builtin_prefetch(next);
     ok = snapshot_object(w, o, 0);
-    if (ok && o->gch.gct == ~LJ_TTHREAD)
-      for (GCobj *uv = gcref(gco2th(o)->openupval); ok && uv; uv = gcnext(uv))
+    if (ok && o->gch.gct == ~LJ_TTHREAD &&
+        ljp_heap_guard_read(w, o, sizeof(lua_State)))
+      for (GCobj *uv = gcref(gco2th(o)->openupval);
+           ok && uv && ljp_heap_guard_read(w, uv, sizeof(GChead));
+           uv = gcnext(uv))
         ok = snapshot_object(w, uv, 0);
     o = next;
   }
@@ -254,13 +275,25 @@ static bool snapshot_finals(struct ljp_heap_walk *w)
 {
   GCobj *last = gcref(w->g->gc.mmudata), *o = last;
   bool ok = true;
-  while (ok && o) {
+  while (ok && o && ljp_heap_guard_read(w, o, sizeof(GChead))) {
     o = gcnext(o);
+    if (!ljp_heap_guard_read(w, o, sizeof(GChead)))
+      break;
     ok = snapshot_object(w, o, LJP_HEAP_FINAL);
     if (o == last)
       break;
   }
   return ok;
+}
+
+static bool snapshot_string_read(struct ljp_heap_walk *w, const GCstr *s)
+{
+  if (!w->guard)
+    return true;
+  if (!ljp_heap_guard_read(w, s, sizeof *s))
+    return false;
+  size_t kept = s->len < w->out->text_limit ? s->len : w->out->text_limit;
+  return ljp_heap_guard_read(w, s, sizeof *s + kept);
 }
 
 static bool snapshot_strings(struct ljp_heap_walk *w)
@@ -271,28 +304,20 @@ static bool snapshot_strings(struct ljp_heap_walk *w)
   if (!g->str.tab)
     return ok;
   for (MSize i = 0; ok && i <= g->str.mask; i++) {
+    if (!ljp_heap_guard_read(w, &g->str.tab[i], sizeof(GCRef)))
+      break;
     if (i + AHEAD <= g->str.mask)
       __builtin_prefetch(
           (void *)(gcrefu(g->str.tab[i + AHEAD]) & ~(uintptr_t)1));
     /* Bit 0 says how the chain is hashed. */
     GCobj *o = (GCobj *)(gcrefu(g->str.tab[i]) & ~(uintptr_t)1);
-    for (; ok && o; o = gcnext(o))
+    for (; ok && o && snapshot_string_read(w, gco2str(o)); o = gcnext(o))
       ok = snapshot_string(w, gco2str(o), lj_str_size(gco2str(o)->len));
   }
   return ok;
 }
 
 /* -- Parts of the VM ------------------------------------------------------- */
-
-static bool snapshot_part(struct ljp_heap_walk *w, enum ljp_mem_type type,
-                          const void *address, uint64_t bytes)
-{
-  const struct ljp_heap_object object = {.address = ljp_heap_address(address),
-                                         .bytes = bytes,
-                                         .type = (uint8_t)type};
-  return !address || !bytes ||
-         (w->out->object(w->out, &object) && w->out->object_end(w->out));
-}
 
 static bool snapshot_root(struct ljp_heap_walk *w, enum ljp_heap_root root,
                           const GCobj *target)
@@ -323,118 +348,35 @@ static bool snapshot_vm(struct ljp_heap_walk *w)
   return ok && ljp_heap_recorded_refs(w) && w->out->object_end(w->out);
 }
 
-#if LJ_HASJIT
-static bool snapshot_compiler(struct ljp_heap_walk *w)
+static bool snapshot_first(struct ljp_heap_walk *w, void *arg)
 {
-  const jit_State *J = G2J(w->g);
-  const enum ljp_mem_type type = LJP_MEM_TYPE_COMPILER;
-  uint64_t ir = J->irtoplim - J->irbotlim;
-  return snapshot_part(w, type, J->snapmapbuf,
-                       J->sizesnapmap * sizeof(SnapEntry)) &&
-         snapshot_part(w, type, J->snapbuf, J->sizesnap * sizeof(SnapShot)) &&
-         snapshot_part(w, type, ir ? J->irbuf + J->irbotlim : NULL,
-                       ir * sizeof(IRIns)) &&
-         snapshot_part(w, type, J->trace, J->sizetrace * sizeof(GCRef)) &&
-         (!J->curfinal || snapshot_part(w, type, J->curfinal,
-                                        snapshot_trace_bytes(J->curfinal)));
-}
-#endif
-
-#if LJ_HASFFI
-/* LJP_HEAP_CTYPE_*; 0: a field, a constant or the like. */
-static unsigned snapshot_ctype_kind(CTypeID id, CTInfo info)
-{
-  switch (ctype_type(info)) {
-  case CT_NUM:
-    return info & CTF_BOOL       ? LJP_HEAP_CTYPE_BOOL
-           : info & CTF_FP       ? LJP_HEAP_CTYPE_FLOAT
-           : info & CTF_UNSIGNED ? LJP_HEAP_CTYPE_UINT
-                                 : LJP_HEAP_CTYPE_INT;
-  case CT_STRUCT:
-    return info & CTF_UNION ? LJP_HEAP_CTYPE_UNION : LJP_HEAP_CTYPE_STRUCT;
-  case CT_PTR:
-    return info & CTF_REF ? LJP_HEAP_CTYPE_REFERENCE : LJP_HEAP_CTYPE_POINTER;
-  case CT_ARRAY:
-    return info & CTF_COMPLEX  ? LJP_HEAP_CTYPE_COMPLEX
-           : info & CTF_VECTOR ? LJP_HEAP_CTYPE_VECTOR
-           : info & CTF_VLA    ? LJP_HEAP_CTYPE_ANY_ARRAY
-                               : LJP_HEAP_CTYPE_ARRAY;
-  case CT_VOID:
-    return LJP_HEAP_CTYPE_VOID;
-  case CT_ENUM:
-    return id == CTID_CTYPEID ? LJP_HEAP_CTYPE_CTYPE : LJP_HEAP_CTYPE_ENUM;
-  case CT_FUNC:
-    return LJP_HEAP_CTYPE_FUNCTION;
-  case CT_TYPEDEF:
-    return LJP_HEAP_CTYPE_TYPEDEF;
-  case CT_ATTRIB:
-    return LJP_HEAP_CTYPE_SAME;
-  }
-  return 0;
+  (void)arg;
+  return snapshot_vm(w) && ljp_heap_parts(w);
 }
 
-static bool snapshot_ctype(struct ljp_heap_walk *w, CTypeID id, const CType *ct)
+static bool snapshot_all(struct ljp_heap_walk *w)
 {
-  const struct ljp_heap_ctype type = {
-      .number = id,
-      .kind = (uint8_t)snapshot_ctype_kind(id, ct->info),
-      .bytes =
-          ctype_hassize(ct->info) && ct->size != CTSIZE_INVALID ? ct->size : 0,
-      .of = ctype_isstruct(ct->info) ? 0 : ctype_cid(ct->info)};
-  return !type.kind || w->out->ctype(w->out, &type);
-}
-
-/* The names of C types are pinned strings. The table of callbacks is held by
-** functions of the FFI library. */
-static bool snapshot_ctypes(struct ljp_heap_walk *w)
-{
-  const CTState *cts = ctype_ctsG(w->g);
-  const struct ljp_heap_object object = {.address = ljp_heap_address(cts),
-                                         .bytes = sizeof(CTState),
-                                         .type = LJP_MEM_TYPE_CTYPE};
-  if (!cts)
-    return true;
-  bool ok = w->out->object(w->out, &object) &&
-            (!cts->miscmap ||
-             snapshot_root(w, LJP_HEAP_ROOT_FFI, obj2gco(cts->miscmap)));
-  for (CTypeID id = 0; ok && id < cts->top; id++)
-    ok = ljp_heap_ref(w, LJP_HEAP_HOW_TYPE_NAME, id, gcref(cts->tab[id].name));
-  ok = ok && w->out->object_end(w->out);
-  for (CTypeID id = 1; ok && id < cts->top; id++)
-    ok = snapshot_ctype(w, id, &cts->tab[id]);
-  return ok &&
-         snapshot_part(w, LJP_MEM_TYPE_CTYPE, cts->tab,
-                       cts->sizetab * sizeof(CType)) &&
-         snapshot_part(w, LJP_MEM_TYPE_CTYPE, cts->cb.cbid,
-                       cts->cb.sizeid * sizeof(CTypeID1));
-}
-#endif
-
-static bool snapshot_parts(struct ljp_heap_walk *w)
-{
-  const global_State *g = w->g;
-  uint32_t pointers = g->gc.lightudnum ? 2u << lj_fls(g->gc.lightudnum) : 2;
-  bool ok =
-      snapshot_part(w, LJP_MEM_TYPE_STRING_INDEX, g->str.tab,
-                    ((uint64_t)g->str.mask + 1) * sizeof(GCRef)) &&
-      snapshot_part(w, LJP_MEM_TYPE_BUFFER, g->tmpbuf.b, sbufsz(&g->tmpbuf)) &&
-      snapshot_part(w, LJP_MEM_TYPE_GC, mref(g->gc.lightudseg, uint32_t),
-                    pointers * sizeof(uint32_t));
-#if LJ_HASJIT
-  ok = ok && snapshot_compiler(w);
-#endif
-#if LJ_HASFFI
-  ok = ok && snapshot_ctypes(w);
-#endif
-  return ok;
+  return (!ljp_heap_guard_try(w, snapshot_first, NULL) ||
+          snapshot_first(w, NULL)) &&
+         snapshot_list(w, gcref(w->g->gc.root)) && snapshot_finals(w) &&
+         snapshot_strings(w);
 }
 
 bool ljp_guest_snapshot(lua_State *L, struct ljp_heap_out *out)
 {
   struct ljp_heap_walk w = {.g = G(L), .current = L, .out = out};
-  return snapshot_vm(&w) && snapshot_parts(&w) &&
-         snapshot_list(&w, gcref(w.g->gc.root)) && snapshot_finals(&w) &&
-         snapshot_strings(&w);
+  return snapshot_all(&w);
+}
+
+bool ljp_guest_snapshot_guarded(lua_State *L, struct ljp_heap_out *out)
+{
+  struct ljp_heap_guard guard;
+  struct ljp_heap_walk w = {
+      .g = G(L), .current = L, .out = out, .guard = &guard};
+  ljp_heap_guard_begin(&guard, w.g->gc.total);
+  bool ok = snapshot_all(&w);
+  out->unreadable = guard.unreadable;
+  return ok;
 }
 
 lua_State *ljp_guest_main(lua_State *L)

@@ -12,6 +12,7 @@
 #include "src/base/shown.h"
 #include "src/luajit/functions/prototypes.h"
 #include "src/luajit/heap.h"
+#include "src/luajit/joined_heap.h"
 #include "src/luajit/metrics.h"
 #include "src/luajit/traces/trace.h"
 #include "src/luajit/vm/vm_of.h"
@@ -19,6 +20,7 @@
 
 static const struct ljp_guest_listener *_Atomic vm_listeners[LJP_LISTENERS];
 static void (*_Atomic vm_gc_listener)(lua_State *L);
+static void (*_Atomic vm_whole_listener)(lua_State *L);
 
 _Static_assert((int)GCSpause == LJP_GC_PAUSE &&
                    (int)GCSpropagate == LJP_GC_PROPAGATE &&
@@ -37,6 +39,11 @@ void ljp_guest_listen(enum ljp_guest_listeners which,
 void ljp_guest_listen_gc(void (*entered)(lua_State *L))
 {
   atomic_store(&vm_gc_listener, entered);
+}
+
+void ljp_guest_listen_whole(void (*at)(lua_State *L))
+{
+  atomic_store(&vm_whole_listener, at);
 }
 
 uint32_t ljp_guest_vm_id(lua_State *L)
@@ -73,6 +80,12 @@ void ljp_hook_gc(global_State *g)
     ljp_protos_swept(vm);
   if (LJP_UNLIKELY(entered))
     entered(mainthread(g));
+  /* Relaxed: as above. */
+  void (*whole)(lua_State *) =
+      atomic_load_explicit(&vm_whole_listener, memory_order_relaxed);
+  if (LJP_UNLIKELY(whole) && g->gc.state == GCSsweepstring &&
+      !tvref(g->jit_base))
+    whole(gco2th(gcref(g->cur_L)));
 }
 
 void ljp_hook_vm_new(lua_State *L)
