@@ -24,7 +24,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 #ifdef LJP_NO_ANALYZER
 #define MAIN_NO_ANALYZER                                                       \
   "This ljprof was built without the analyzer: only record, list, status, "    \
-  "stop, mark, check and dump "                                                \
+  "stop, mark, jitdump, check and dump "                                       \
   "work.\nFor the other commands, copy files to a machine with a whole "       \
   "ljprof.\n\n"
 #else

@@ -52,6 +52,7 @@ static void sysprof_round(void *ctx)
 {
   (void)ctx;
   ljp_watch_round();
+  ljp_trace_events_round();
   if (!ljp_profiler_trylock(&g->lock)) {
     atomic_store(&g->missed, true);
     return;
@@ -336,7 +337,8 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
   status = status ? status : ljp_host_prepare(why);
   if (status)
     return status;
-  status = options->jitdump ? ljp_jitdump_open(why) : LJP_OK;
+  status =
+      options->jitdump ? ljp_jitdump_open(options->jitdump_fds, why) : LJP_OK;
   if (!status) {
     ljp_guest_protos_hold(&g->hold, sysprof_on_crowded);
     status = sysprof_open(why);
@@ -415,6 +417,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   g->running = false;
   ljp_show_session(LJP_SHOWN_CPU, false, 0);
   ljp_shared_offer(NULL, NULL);
+  ljp_trace_events_settle(g->session);
   ljp_trace_events_end(!g->committed);
   ljp_guest_listen(LJP_LISTENER_CPU, NULL);
   enum ljp_status status = ljp_output_stop(&g->options.output, &g->hold,

@@ -33,10 +33,11 @@ struct ljp_sysprof_options {
   uint64_t interval_ns;
   double max_overhead; /* share of a thread's time; 0: no limit */
   uint32_t depth;
-  int signal;   /* 0: that of the timer, or a default */
-  int asked;    /* 0, or a signal of others that asks for a sample */
-  bool jitdump; /* files for perf: doc/guide/perf.md */
-  bool joint;   /* ljp_sysprof_commit() follows when others have joined */
+  int signal;             /* 0: that of the timer, or a default */
+  int asked;              /* 0, or a signal of others that asks for a sample */
+  bool jitdump;           /* files for perf: doc/guide/perf.md */
+  const int *jitdump_fds; /* a client's dump and map; NULL: opened here */
+  bool joint; /* ljp_sysprof_commit() follows when others have joined */
   /* The process that has joined this one and begins the session, by its own
   ** number; 0: the program begins it. On a thread of ours, which is not sampled:
   ** the session has no first thread and no VM (RFC 8). */

@@ -1,26 +1,19 @@
 /*
-** Jitdump files; see jitdump.h.
-**
-** A file is ours if this process has created it and it is still the same inode.
-** We never write to any other file, even if another file has the name or the
-** host has reused the descriptor. If only a part of a jitdump record could be
-** written, the part is removed, so both files end with a whole record.
+** Jitdump files; see jitdump.h. Both files end with a whole record
+** (jitdump_file.c).
 */
 #include "profilers/jit/jitdump.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "profilers/jit/jitdump_file.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
-#include "src/base/open_file.h"
 #include "src/luajit/functions.h"
 #include "src/luajit/traces.h"
 
@@ -59,22 +52,11 @@ struct lines {
 };
 _Static_assert(sizeof(struct lines) == 32, "as perf reads it");
 
-struct file {
-  char path[4200];
-  int fd;     /* -1: closed */
-  bool fresh; /* created by this session */
-  bool marked;
-  /* Identify the file; inode 0: we have created none yet. */
-  dev_t device;
-  ino_t inode;
-  off_t size;   /* of the whole records in it */
-  off_t before; /* the size when it was opened */
-};
-
 static struct {
-  bool open;
-  struct file dump, map;
-  void *mapped;
+  bool open, joined; /* joined: the files are a client's */
+  struct ljp_jit_file dump, map;
+  struct ljp_jit_file own_dump, own_map; /* while those of a client are open */
+  void *mapped, *mapped_joined;
   char *buffer; /* for one trace's records */
   /* Here rather than on the stack of the thread that compiles. */
   char name[NAME_BYTES], line[NAME_BYTES + 64], chunk[NAME_BYTES];
@@ -84,104 +66,9 @@ static struct {
 } jitdump = {.dump.fd = -1, .map.fd = -1};
 #define g (&jitdump)
 
-/* -- Files ----------------------------------------------------------------- */
-static bool jitdump_is_ours(const struct file *f)
+static void **jitdump_mapped(void)
 {
-  struct stat st;
-  return f->fd >= 0 && !fstat(f->fd, &st) && S_ISREG(st.st_mode) && f->inode &&
-         st.st_ino == f->inode && st.st_dev == f->device &&
-         (!f->marked || ljp_fd_marked(f->fd));
-}
-
-static void jitdump_close_file(struct file *f)
-{
-  if (jitdump_is_ours(f)) /* the host may have closed it and opened another */
-    close(f->fd);
-  f->fd = -1;
-}
-
-static int jitdump_append(struct file *f, const void *data, size_t bytes)
-{
-  struct rlimit limit;
-  const char *at = data;
-  off_t size = f->size;
-  if (!jitdump_is_ours(f))
-    return EBADF;
-  /* Writing beyond the limit would raise SIGXFSZ in the program. */
-  if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-      (rlim_t)size + bytes > limit.rlim_cur)
-    return EFBIG;
-  while (bytes) {
-    ssize_t n = pwrite(f->fd, at, bytes, size);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0) {
-      int error = n ? errno : EIO;
-      return ftruncate(f->fd, f->size) ? errno : error;
-    }
-    at += n;
-    size += n;
-    bytes -= (size_t)n;
-  }
-  f->size = size;
-  return 0;
-}
-
-/* Creates the file, or opens our own from an earlier session. */
-static enum ljp_status jitdump_open_own(struct file *f, struct ljp_failure *why)
-{
-  struct stat st;
-  enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-  f->fresh = true;
-  f->marked = false;
-  f->fd = ljp_fd_not_standard(open(f->path, FLAGS | O_CREAT | O_EXCL, 0600));
-  if (f->fd >= 0) {
-    if (fstat(f->fd, &st)) {
-      close(f->fd);
-      f->fd = -1;
-      return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path,
-                      strerror(errno));
-    }
-    f->device = st.st_dev;
-    f->inode = st.st_ino;
-    f->size = f->before = 0;
-    f->marked = ljp_fd_mark(f->fd);
-    return LJP_OK;
-  }
-  if (errno == EEXIST && f->inode) {
-    f->fresh = false;
-    f->fd = ljp_fd_not_standard(open(f->path, FLAGS));
-    if (jitdump_is_ours(f) && !ftruncate(f->fd, f->size)) {
-      f->marked = ljp_fd_mark(f->fd);
-      f->before = f->size;
-      return LJP_OK;
-    }
-    if (f->fd >= 0)
-      close(f->fd);
-    f->fd = -1;
-    errno = EEXIST;
-  }
-  if (errno == EEXIST)
-    return ljp_fail(why, LJP_ERR_RUN, EEXIST,
-                    "%s exists, and was not made by this process: remove it",
-                    f->path);
-  return ljp_fail(why, LJP_ERR_IO, errno, "%s: %s", f->path, strerror(errno));
-}
-
-/* Removes a file that this session has created; another one gets back its
-** size. */
-static void jitdump_undo(struct file *f)
-{
-  bool ours = jitdump_is_ours(f);
-  if (!f->fresh) {
-    if (ours && ftruncate(f->fd, f->before) == 0)
-      f->size = f->before;
-    return;
-  }
-  if (ours)
-    unlink(f->path);
-  jitdump_close_file(f);
-  f->inode = 0;
+  return g->joined ? &g->mapped_joined : &g->mapped;
 }
 
 /* perf finds the file because it is mapped as code. The mapping stays after the
@@ -196,20 +83,31 @@ static int jitdump_begin_dump(void)
                                 .time_ns = ljp_clock_ns()};
   if (!g->dump.fresh)
     return 0;
-  int error = jitdump_append(&g->dump, &header, sizeof header);
+  int error = ljp_jit_file_write(&g->dump, &header, sizeof header);
   if (error)
     return error;
   void *at =
       mmap(NULL, MAP_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, g->dump.fd, 0);
   if (at == MAP_FAILED)
     return errno;
-  if (g->mapped)
-    munmap(g->mapped, MAP_BYTES);
-  g->mapped = at;
+  void **mapped = jitdump_mapped();
+  if (*mapped)
+    munmap(*mapped, MAP_BYTES);
+  *mapped = at;
   return 0;
 }
 
-enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
+/* Those of a client are over: a session of our own goes on with our own. */
+static void jitdump_restore(void)
+{
+  if (!g->joined)
+    return;
+  g->dump = g->own_dump;
+  g->map = g->own_map;
+  g->joined = false;
+}
+
+static enum ljp_status jitdump_open_named(struct ljp_failure *why)
 {
   const char *folder = secure_getenv("JITDUMPDIR");
   long pid = (long)getpid();
@@ -220,10 +118,22 @@ enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
                     strerror(ENAMETOOLONG));
   snprintf(g->dump.path, sizeof g->dump.path, "%s/jit-%ld.dump", folder, pid);
   snprintf(g->map.path, sizeof g->map.path, "/tmp/perf-%ld.map", pid);
-  enum ljp_status status = jitdump_open_own(&g->map, why);
-  if (status)
-    return status;
-  status = jitdump_open_own(&g->dump, why);
+  enum ljp_status status = ljp_jit_file_open(&g->map, why);
+  return status ? status : ljp_jit_file_open(&g->dump, why);
+}
+
+enum ljp_status ljp_jitdump_open(const int *fds, struct ljp_failure *why)
+{
+  if (fds) {
+    g->own_dump = g->dump;
+    g->own_map = g->map;
+  }
+  g->joined = fds != NULL;
+  g->map.fd = g->dump.fd = -1;
+  enum ljp_status status =
+      fds ? ljp_jit_file_take(&g->map, fds[1], why) : jitdump_open_named(why);
+  if (!status && fds)
+    status = ljp_jit_file_take(&g->dump, fds[0], why);
   if (!status) {
     int error = jitdump_begin_dump();
     if (!error) {
@@ -236,12 +146,42 @@ enum ljp_status ljp_jitdump_open(struct ljp_failure *why)
                           ? "cannot be mapped as code here (noexec?); set "
                             "JITDUMPDIR to another folder"
                           : strerror(error));
-    jitdump_undo(&g->dump);
-    jitdump_close_file(&g->dump);
   }
-  jitdump_undo(&g->map);
-  jitdump_close_file(&g->map);
+  if (g->dump.fd >= 0) {
+    ljp_jit_file_undo(&g->dump);
+    ljp_jit_file_close(&g->dump);
+  }
+  if (g->map.fd >= 0) {
+    ljp_jit_file_undo(&g->map);
+    ljp_jit_file_close(&g->map);
+  }
+  jitdump_restore();
   return status;
+}
+
+bool ljp_jitdump_waits(void)
+{
+  return g->open && g->joined && g->dump.fd >= 0;
+}
+
+const char *ljp_jitdump_flush(bool end)
+{
+  const struct prefix last = {CLOSE, sizeof last, ljp_clock_ns()};
+  if (!ljp_jitdump_waits())
+    return NULL;
+  int error = ljp_jit_file_flush(&g->dump);
+  int second = ljp_jit_file_flush(&g->map);
+  if (!error)
+    error = second;
+  if (end) {
+    ljp_jit_file_write(&g->dump, &last, sizeof last);
+    ljp_jit_file_close(&g->dump);
+    ljp_jit_file_close(&g->map);
+  }
+  if (!error || g->failed)
+    return NULL;
+  g->failed = true;
+  return strerror(error);
 }
 
 bool ljp_jitdump_is_open(void)
@@ -259,31 +199,42 @@ void ljp_jitdump_close(bool undo)
   g->buffer = NULL;
   g->room = g->length = 0;
   if (undo) {
-    jitdump_undo(&g->dump);
-    jitdump_undo(&g->map);
+    ljp_jit_file_undo(&g->dump);
+    ljp_jit_file_undo(&g->map);
   }
-  if (!g->dump.inode && g->mapped) {
-    munmap(g->mapped, MAP_BYTES);
-    g->mapped = NULL;
+  void **mapped = jitdump_mapped();
+  if (!g->dump.inode && *mapped) {
+    munmap(*mapped, MAP_BYTES);
+    *mapped = NULL;
   }
   off_t size = g->dump.size;
-  jitdump_append(&g->dump, &end, sizeof end);
+  if (!g->joined) /* else the writer has written it */
+    ljp_jit_file_write(&g->dump, &end, sizeof end);
   g->dump.size = size; /* a later session overwrites the end record */
-  jitdump_close_file(&g->dump);
-  jitdump_close_file(&g->map);
+  ljp_jit_file_close(&g->dump);
+  ljp_jit_file_close(&g->map);
+  ljp_jit_file_forget(&g->dump);
+  ljp_jit_file_forget(&g->map);
+  jitdump_restore();
 }
 
 void ljp_jitdump_forked(void)
 {
-  jitdump_close_file(&g->dump);
-  jitdump_close_file(&g->map);
+  ljp_jit_file_close(&g->dump);
+  ljp_jit_file_close(&g->map);
   if (g->mapped)
     munmap(g->mapped, MAP_BYTES);
-  g->mapped = NULL;
+  if (g->mapped_joined)
+    munmap(g->mapped_joined, MAP_BYTES);
+  g->mapped = g->mapped_joined = NULL;
+  g->joined = false;
   g->dump.inode = g->map.inode = 0;
   g->open = false;
   /* Not freed: a thread of the parent may have been resizing it. */
   g->buffer = NULL;
+  g->dump.waiting = g->map.waiting = NULL;
+  g->dump.waiting_bytes = g->dump.waiting_room = 0;
+  g->map.waiting_bytes = g->map.waiting_room = 0;
   g->room = g->length = 0;
 }
 
@@ -390,7 +341,8 @@ static void jitdump_put_load(const struct ljp_guest_trace *trace,
                      (uint32_t)(sizeof load + name_bytes + trace->code_bytes),
                  .time_ns = time_ns},
       .pid = (uint32_t)getpid(),
-      .tid = (uint32_t)gettid(),
+      /* A client's: traces that exist are told by a thread of ours. */
+      .tid = (uint32_t)(g->joined ? getpid() : gettid()),
       .vma = trace->code,
       .address = trace->code,
       .bytes = trace->code_bytes,
@@ -413,19 +365,19 @@ static int jitdump_add_trace(const struct ljp_guest_trace *trace, uint8_t *code,
   jitdump_put_load(trace, now, g->name, code);
   if (g->failed)
     return ENOMEM;
-  int error = jitdump_append(&g->dump, g->buffer, g->length);
+  int error = ljp_jit_file_append(&g->dump, g->buffer, g->length);
   if (error)
     return error;
   int n = snprintf(g->line, sizeof g->line, "%llx %llx %s\n",
                    (unsigned long long)trace->code,
                    (unsigned long long)trace->code_bytes, g->name);
-  return jitdump_append(&g->map, g->line, (size_t)n);
+  return ljp_jit_file_append(&g->map, g->line, (size_t)n);
 }
 
 const char *ljp_jitdump_add(uint64_t id)
 {
   struct ljp_guest_trace trace;
-  if (!g->open || g->failed || !ljp_guest_trace(id, &trace) ||
+  if (!g->open || g->failed || g->dump.fd < 0 || !ljp_guest_trace(id, &trace) ||
       !trace.code_bytes)
     return NULL;
   uint8_t *code = malloc(trace.code_bytes);

@@ -4,7 +4,9 @@
 ** /tmp/perf-PID.map has addresses and names. See doc/guide/perf.md.
 **
 ** The thread that has compiled a trace writes it immediately, because the code
-** may be freed soon. No signal handler may call this. Calls must not overlap:
+** may be freed soon. If a client has sent the files, their descriptors are in a
+** table that this thread does not have: then the records wait in memory until the
+** session's writer writes them. No signal handler may call this. Calls must not overlap:
 ** either the caller holds the lock of trace_events.c, or no trace can be made
 ** yet.
 */
@@ -17,9 +19,15 @@
 #include "profilers/session/failure.h"
 
 /* Begins both files, or continues those of an earlier session of this process.
-** On failure neither is open. */
-enum ljp_status ljp_jitdump_open(struct ljp_failure *why);
+** fds: the dump and the map of a client, which stay the caller's; or NULL. On
+** failure neither is open. */
+enum ljp_status ljp_jitdump_open(const int *fds, struct ljp_failure *why);
 bool ljp_jitdump_is_open(void);
+/* Do records wait for the writer? */
+bool ljp_jitdump_waits(void);
+/* On the writer's thread: writes what waits. end: ends the files, too. NULL, or
+** the text of an error, after which no trace is added. */
+const char *ljp_jitdump_flush(bool end);
 
 /* Ends the files. undo: the session did not start; new files are removed, and
 ** others are as before. */

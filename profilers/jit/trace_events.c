@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profilers/jit/jitdump.h"
@@ -36,6 +37,7 @@ static struct {
   uint64_t *frames;              /* LJP_STACK_MAX_FRAMES, while it records */
   struct ljp_memo *memo;         /* the same */
   struct ljp_unwind_room room;
+  bool ends_dump; /* the writer is to end the jitdump */
 } trace_events = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define g (&trace_events)
 
@@ -240,6 +242,35 @@ bool ljp_trace_events_mark(const char *name, size_t bytes)
   return pushed;
 }
 
+void ljp_trace_events_round(void)
+{
+  char text[128];
+  pthread_mutex_lock(&g->lock);
+  const char *error = ljp_jitdump_flush(g->ends_dump);
+  g->ends_dump = false;
+  if (error && g->producer) {
+    snprintf(text, sizeof text, "jitdump ends early: %s", error);
+    ljp_push_note(g->producer, ljp_clock_ns(), LJP_NOTE_ERROR, text);
+  }
+  pthread_mutex_unlock(&g->lock);
+}
+
+void ljp_trace_events_settle(struct ljp_session *session)
+{
+  enum { TURNS = 100, TURN_NS = 5000000 };
+  const struct timespec turn = {.tv_nsec = TURN_NS};
+  bool waits = true;
+  for (int i = 0; i < TURNS && waits; i++) {
+    pthread_mutex_lock(&g->lock);
+    waits = g->ends_dump = ljp_jitdump_waits();
+    pthread_mutex_unlock(&g->lock);
+    if (!waits)
+      return;
+    ljp_session_wake(session);
+    nanosleep(&turn, NULL);
+  }
+}
+
 void ljp_trace_events_end(bool undo)
 {
   ljp_guest_listen_traces(NULL);
@@ -267,7 +298,7 @@ void ljp_trace_events_forked(struct ljp_session *session)
   }
   if (g->memo)
     g->memo->valid = false;
-  if (dumps && ljp_jitdump_open(&why))
+  if (dumps && ljp_jitdump_open(NULL, &why))
     ljp_session_info(session, "jitdump", why.text);
   ljp_guest_traces_each(events_add_id, &ids);
   if (g->producer)

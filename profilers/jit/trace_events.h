@@ -20,6 +20,11 @@ void ljp_trace_events_begin(struct ljp_session *session);
 /* Pushes a mark of the whole session. False: it is lost, or there is no session
 ** with events. */
 bool ljp_trace_events_mark(const char *name, size_t bytes);
+/* In a round of the session's writer: writes what waits of a jitdump. */
+void ljp_trace_events_round(void);
+/* Before the end: waits, half a second at most, until the writer has ended the
+** jitdump, if that is a client's. */
+void ljp_trace_events_settle(struct ljp_session *session);
 /* No event is pushed after this returns. undo: the session has been refused
 ** after all; of the jitdump nothing remains. */
 void ljp_trace_events_end(bool undo);

@@ -157,6 +157,8 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   options.output.fd = m->fd[0];
   options.output.on_stop = serve_ended;
   options.output.on_stop_ctx = (void *)(uintptr_t)number;
+  options.jitdump = m->fds == 3;
+  options.jitdump_fds = options.jitdump ? &m->fd[1] : NULL;
   ljp_join_step("starting");
   if (ljp_sysprof_start(NULL, &options, &why)) {
     serve_refuse(serve, m->serial, why.text);
@@ -166,6 +168,8 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
   serve->output = m->fd[0];
   serve->records = true;
+  while (m->fds > 1)
+    close(m->fd[--m->fds]);
   m->fds = 0;
   ljp_join_step("committed");
   const struct ljp_join_message started = {.type = LJP_JOIN_STARTED,

@@ -28,8 +28,8 @@ enum {
 #define LJP_JOIN_LIST(_)                                                         \
   /* The client's pid in its own namespace. A pidfd of the client. */            \
   _(HELLO, 1, C, 1, 0, 1, 1)                                                     \
-  /* Options as in LJPROF_RECORD. The output. */                                 \
-  _(START, 2, C, 0, 1, 1, 1)                                                     \
+  /* Options as in LJPROF_RECORD. The output; a jitdump and its map. */          \
+  _(START, 2, C, 0, 1, 1, 3)                                                     \
   /* 1: even if another client started the session. */                           \
   _(STOP, 3, C, 1, 0, 0, 0)                                                      \
   _(STATUS, 4, C, 0, 0, 0, 0)                                                    \

@@ -30,11 +30,13 @@ static int session_refuse(const struct ljp_join_session *s, int error)
 }
 
 int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
-                           const char *request)
+                           const char *request, const int *jitdump)
 {
   enum { START_MS = 15000 };
   struct ljp_join_message m = {.type = LJP_JOIN_START, .fd = {fd}, .fds = 1};
   ljp_join_set_text(&m, 0, request);
+  for (int i = 0; jitdump && i < 2; i++)
+    m.fd[m.fds++] = jitdump[i];
   int error = ljp_talk_send(talk, &m);
   if (error == EMSGSIZE) {
     ljp_command_error(talk->command, "%s: %s", path, strerror(ENAMETOOLONG));
@@ -183,7 +185,8 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
 static int session_start(struct ljp_talk *talk, struct output *out,
                          const struct ljp_join_session *s)
 {
-  int code = ljp_join_session_begin(talk, out->fd, s->path, s->request);
+  int code =
+      ljp_join_session_begin(talk, out->fd, s->path, s->request, s->jitdump);
   return code < 0 ? session_show(out, s) : code;
 }
 

@@ -12,6 +12,8 @@ struct ljp_join_session {
           ** is made at the path */
   bool force;
   const char *request; /* options as in LJPROF_RECORD */
+  const int *jitdump;  /* a dump and a map for perf, which stay the caller's;
+                       ** NULL: none */
 };
 
 /* How it ended. */
@@ -23,10 +25,10 @@ enum ljp_join_end {
   LJP_JOIN_LEFT_EARLY  /* a second Ctrl-C, or no answer */
 };
 
-/* Begins a session that writes to fd. path: for messages. -1: it has begun; else
+/* Begins a session that writes to fd. path: for messages. jitdump: as above. -1: it has begun; else
 ** the exit code after reporting why not. */
 int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
-                           const char *request);
+                           const char *request, const int *jitdump);
 
 /* Records until the session ends. Signals that would end this process end the
 ** session instead. -1: there is a file, *end says how it ended; else the exit

@@ -19,6 +19,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(status, "tell which session runs in a program")                            \
   _(stop, "end a session in a running program")                                \
   _(mark, "put a mark into the session that runs in a program")                \
+  _(jitdump, "write compiled code of a running program for perf")              \
   _(dump_stacks, "show what a running program is doing now")                   \
   _(report, "show where time or memory went")                                  \
   _(advise, "say what is worth changing, and why")                             \

@@ -36,7 +36,7 @@ int ljp_top_join(struct ljp_top_joined *j, struct ljp_record_plan *plan)
   j->socket = talk.socket;
   j->pid = talk.pid;
   snprintf(j->name, sizeof j->name, "%s", talk.name);
-  code = ljp_join_session_begin(j->talk, j->file.fd, plan->path, request);
+  code = ljp_join_session_begin(j->talk, j->file.fd, plan->path, request, NULL);
   if (code >= 0)
     ljp_talk_leave(j->talk);
   return code;
