@@ -66,6 +66,9 @@ if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
   set_target_properties(failing_calls PROPERTIES PREFIX ""
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/test)
   set(modes vms first chunks)
+  if(NOT LJP_MUSL)
+    ljp_host_program(wedged_host libluajit)
+  endif()
   if(LJP_MUSL)
     ljp_not_here("musl never unloads a library" e2e/fork_unload)
   else()

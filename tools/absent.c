@@ -6,8 +6,10 @@
 
 #define ABSENT_LIST(_)                                                         \
   _(dump_stacks)                                                               \
-  _(report) _(advise) _(annotate) _(top) _(heap) _(embed) _(merge) _(flame)    \
-      _(diff) _(expect) _(export)
+  _(report)                                                                    \
+  _(advise)                                                                    \
+  _(annotate)                                                                  \
+  _(top) _(heap) _(embed) _(merge) _(flame) _(diff) _(expect) _(export)
 
 #define ABSENT_COMMAND(name)                                                   \
   int ljp_command_##name(int argc, char **argv)                                \

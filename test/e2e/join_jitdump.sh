@@ -90,8 +90,8 @@ refuses "two at once" 1 "exists (use --force to replace it)" "$ljprof" jitdump -
 mkdir other
 mv "/tmp/perf-$host.map" map
 refuses "a session that runs" 1 "profiler is running already, for ljprof" "$ljprof" jitdump -p "$host" -o other
-[ ! -e "other/jit-$host.dump" ] && [ ! -e "/tmp/perf-$host.map" ] ||
-  fail "files of a refused start stay"
+[ ! -e "other/jit-$host.dump" ] || fail "the dump of a refused start stays"
+[ ! -e "/tmp/perf-$host.map" ] || fail "the map of a refused start stays"
 mv map "/tmp/perf-$host.map"
 ok "a refused start leaves no files"
 more

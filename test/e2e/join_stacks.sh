@@ -229,4 +229,22 @@ ok "a thread without Lua"
 same "each VM has its coroutines" 1 "$(grep -c '^Coroutine.*suspended' stacks.txt)"
 same "three VMs" 3 "$(grep -o 'VM [0-9]*' stacks.txt | sort -u | wc -l)"
 over
+# -- No helper can start, since malloc's lock is held for ever. -----------------------
+if [ -x "$BUILD_DIR/bin/wedged_host" ]; then
+  mode=wedged
+  "$BUILD_DIR/bin/wedged_host" > host.txt 2>&1 &
+  host=$!
+  eventually "wedged: $(cat host.txt)" grep -q ready host.txt
+  code=0
+  "$ljprof" dump-stacks -p "$host" > stacks.txt 2> error.txt || code=$?
+  same "wedged: it fails" 1 "$code"
+  grep -q "only machine code can be shown" error.txt || fail "$(cat error.txt)"
+  has_lines "wedged: who holds the lock" "$(sed 's/^ *//; s/   */ | /' stacks.txt)" \
+    'wedged_in_the_allocator | wedged_host
+wedged_hold | wedged_host'
+  grep -q "^Thread $host " stacks.txt || fail "$(cat stacks.txt)"
+  grep -q '^TracerPid:.*[1-9]' "/proc/$host/status" && fail "a tracer stays"
+  ok "wedged: no thread is held"
+  over
+fi
 echo "$passed checks passed"

@@ -5,6 +5,7 @@
 
 #include "tools/join/nameless.h"
 #include "tools/shared/command.h"
+#include "tools/stacks/outside.h"
 #include "tools/stacks/stacks.h"
 
 static const char stacks_help[] =
@@ -24,6 +25,10 @@ static const char stacks_help[] =
     "                 code are not known\n"
     "  --json         print JSON\n"
     "  --help         show this help\n"
+    "\n"
+    "If the program cannot be joined because it hangs in malloc(), its machine "
+    "code is\n"
+    "shown.\n"
     "\n"
     "Exit code: 0 success, 1 the program cannot be joined, 2 wrong usage.\n";
 
@@ -55,6 +60,20 @@ static int stacks_show(const struct ljp_talk *talk, int fd, bool json)
   return code;
 }
 
+/* No helper can be had, although the program runs our library: it hangs in the
+** allocator, for one. */
+static void stacks_outside(const struct ljp_talk *talk, const bool json)
+{
+  if (!talk->pid || (!talk->visit.good && !*talk->visit.why) || json)
+    return;
+  ljp_command_note(stacks_name,
+                   "only machine code can be shown, from outside of the "
+                   "program");
+  if (!ljp_stacks_outside(talk->pid))
+    ljp_command_error(stacks_name, "%s: its threads cannot be read",
+                      talk->name);
+}
+
 int ljp_command_dump_stacks(int argc, char **argv)
 {
   static struct ljp_talk talk;
@@ -70,13 +89,16 @@ int ljp_command_dump_stacks(int argc, char **argv)
                                sizeof flags / sizeof *flags);
   if (code < 0)
     code = ljp_talk_goal(stacks_name, text, &goal);
-  if (code < 0)
-    code = ljp_talk_join(&talk, stacks_name, &goal);
   if (code >= 0)
     return code;
   code = ljp_nameless_open(&file, stacks_name);
+  if (code >= 0)
+    return code;
+  code = ljp_talk_join(&talk, stacks_name, &goal);
   if (code < 0)
     code = ljp_stacks_take(&talk, file.fd, locals);
+  if (code >= 0)
+    stacks_outside(&talk, json);
   ljp_talk_leave(&talk);
   if (code < 0)
     code = stacks_show(&talk, file.fd, json);
