@@ -15,7 +15,7 @@ static const char stacks_help[] =
     "with\n"
     "Lua and C, and the stack of each suspended coroutine. The program may "
     "hang.\n"
-    "A thread that runs is stopped for less than a millisecond; no other is.\n"
+    "A thread that runs is stopped for some 0.1 ms; no other is.\n"
     "\n"
     "  -p, --pid PID  the program: its number (see ljprof list), or the path "
     "of the\n"

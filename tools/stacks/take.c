@@ -1,8 +1,8 @@
 /*
 ** Taking the stacks of a joined program. Threads that wait are left alone. One
 ** that runs is stopped by ptrace, its registers go to the helper, which reads its
-** stack, and it goes on: less than a millisecond as a rule, a second if the
-** helper does not answer.
+** stack, and it goes on: some 0.1 ms as a rule, a second if the helper does not
+** answer.
 */
 #include <elf.h>
 #include <errno.h>
