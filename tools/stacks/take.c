@@ -9,8 +9,11 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tools/join/visit_priv.h"
 #include "tools/shared/command.h"
@@ -68,10 +71,10 @@ static int take_thread(struct ljp_talk *talk, pid_t tid)
   return -1;
 }
 
-static int take_threads(struct ljp_talk *talk)
+static int take_each(struct ljp_talk *talk)
 {
   static pid_t tids[THREADS];
-  sigset_t keys, before;
+  sigset_t keys;
   int code = -1;
   unsigned count = talk->pid ? ljp_proc_threads(talk->pid, tids, THREADS) : 0;
   /* Ctrl-Z must not stop this process while it holds a thread. */
@@ -79,12 +82,37 @@ static int take_threads(struct ljp_talk *talk)
   sigaddset(&keys, SIGTSTP);
   sigaddset(&keys, SIGTTIN);
   sigaddset(&keys, SIGTTOU);
-  sigprocmask(SIG_BLOCK, &keys, &before);
+  sigprocmask(SIG_BLOCK, &keys, NULL);
   for (unsigned i = 0; i < count && code < 0; i++)
     code = take_thread(talk, tids[i]);
   ljp_stop_settle();
-  sigprocmask(SIG_SETMASK, &before, NULL);
   return code;
+}
+
+/* A child process does it: with its end the kernel releases every thread, even
+** one that would have stopped only later. -1, or the exit code. */
+static int take_threads(struct ljp_talk *talk)
+{
+  enum { DONE = 100 };
+  int status;
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int code = getppid() == parent ? take_each(talk) : LJP_EXIT_FAILED;
+    _exit(code < 0 ? DONE : code);
+  }
+  if (child < 0) {
+    ljp_command_error(talk->command, "no process for reading threads: %s",
+                      strerror(errno));
+    return LJP_EXIT_FAILED;
+  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  talk->serial += THREADS; /* the child has used some */
+  if (WIFEXITED(status))
+    return WEXITSTATUS(status) == DONE ? -1 : WEXITSTATUS(status);
+  ljp_command_error(talk->command, "the process that reads threads was killed");
+  return LJP_EXIT_FAILED;
 }
 
 int ljp_stacks_take(struct ljp_talk *talk, int fd, bool locals)
