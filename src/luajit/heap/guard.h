@@ -18,6 +18,10 @@ struct ljp_heap_guard {
   uint64_t refs;       /* that one object may have */
 };
 
+/* What each object has: the next one, and its type. (GChead has more than the
+** smallest objects.) */
+#define LJP_HEAP_HEAD_BYTES (offsetof(GChead, gct) + 1)
+
 void ljp_heap_guard_begin(struct ljp_heap_guard *guard, uint64_t heap_bytes);
 
 /* Can these bytes of a new object be read? False also if there were more objects

@@ -255,14 +255,14 @@ static bool snapshot_item(struct ljp_heap_walk *w, void *arg)
 static bool snapshot_list(struct ljp_heap_walk *w, GCobj *o)
 {
   bool ok = true;
-  while (ok && o && ljp_heap_guard_read(w, o, sizeof(GChead))) {
+  while (ok && o && ljp_heap_guard_read(w, o, LJP_HEAP_HEAD_BYTES)) {
     GCobj *next = gcnext(o);
     __builtin_prefetch(next);
     ok = snapshot_object(w, o, 0);
     if (ok && o->gch.gct == ~LJ_TTHREAD &&
         ljp_heap_guard_read(w, o, sizeof(lua_State)))
       for (GCobj *uv = gcref(gco2th(o)->openupval);
-           ok && uv && ljp_heap_guard_read(w, uv, sizeof(GChead));
+           ok && uv && ljp_heap_guard_read(w, uv, LJP_HEAP_HEAD_BYTES);
            uv = gcnext(uv))
         ok = snapshot_object(w, uv, 0);
     o = next;
@@ -275,9 +275,9 @@ static bool snapshot_finals(struct ljp_heap_walk *w)
 {
   GCobj *last = gcref(w->g->gc.mmudata), *o = last;
   bool ok = true;
-  while (ok && o && ljp_heap_guard_read(w, o, sizeof(GChead))) {
+  while (ok && o && ljp_heap_guard_read(w, o, LJP_HEAP_HEAD_BYTES)) {
     o = gcnext(o);
-    if (!ljp_heap_guard_read(w, o, sizeof(GChead)))
+    if (!ljp_heap_guard_read(w, o, LJP_HEAP_HEAD_BYTES))
       break;
     ok = snapshot_object(w, o, LJP_HEAP_FINAL);
     if (o == last)
