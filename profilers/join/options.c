@@ -80,10 +80,49 @@ static int options_take_cpu(struct ljp_sysprof_options *o, const char *name,
   return ok;
 }
 
-static int options_take(struct ljp_sysprof_options *o, const char *name,
+static bool options_flag(const char *value, bool *out)
+{
+  *out = options_is(value, "true");
+  return *out || options_is(value, "false");
+}
+
+static int options_take_memory(struct ljp_memprof_options *o, const char *name,
+                               const char *value)
+{
+  double number = 0;
+  bool ok;
+  if (options_is(name, "memory.sample")) {
+    ok = options_number(value, 1, (double)LJP_MEMPROF_SAMPLE_MAX, &number);
+    o->sample_bytes = (uint64_t)number;
+  } else if (options_is(name, "memory.every")) {
+    ok = options_is(value, "true");
+    o->sample_bytes = 0;
+  } else if (options_is(name, "memory.native")) {
+    ok = options_flag(value, &o->native);
+  } else if (options_is(name, "memory.depth")) {
+    ok = options_number(value, 8, LJP_STACK_MAX_FRAMES, &number);
+    o->depth = (uint32_t)number;
+  } else {
+    return -1;
+  }
+  return ok;
+}
+
+static int options_take_part(struct ljp_recording *r, const char *name,
+                             const char *value)
+{
+  if (options_is(name, "cpu"))
+    return options_flag(value, &r->with_cpu);
+  if (options_is(name, "memory"))
+    return options_flag(value, &r->with_memory);
+  int taken = options_take_memory(&r->memory, name, value);
+  return taken < 0 ? options_take_cpu(&r->cpu, name, value) : taken;
+}
+
+static int options_take(struct ljp_recording *r, const char *name,
                         const char *value)
 {
-  struct ljp_output *output = &o->output;
+  struct ljp_output *output = &r->cpu.output;
   double number = 0;
   bool ok;
   if (options_is(name, "flush")) {
@@ -99,7 +138,7 @@ static int options_take(struct ljp_sysprof_options *o, const char *name,
     ok = options_number(value, 0.001, 1e9, &number);
     output->until_ns = ok ? ljp_clock_ns() + (uint64_t)(number * 1e9) : 0;
   } else {
-    return options_take_cpu(o, name, value);
+    return options_take_part(r, name, value);
   }
   return ok;
 }
@@ -113,12 +152,13 @@ static int options_take_room(uint64_t *room, const char *value)
   return ok;
 }
 
-bool ljp_join_options(struct ljp_sysprof_options *options, uint64_t *room,
-                      char *text, struct ljp_failure *why)
+bool ljp_join_options(struct ljp_recording *r, char *text,
+                      struct ljp_failure *why)
 {
-  *room = 0;
-  ljp_sysprof_options_init(options);
-  options->jitdump = false; /* its files would be opened here */
+  *r = (struct ljp_recording){.with_cpu = true};
+  ljp_sysprof_options_init(&r->cpu);
+  ljp_memprof_options_init(&r->memory);
+  r->cpu.jitdump = false; /* its files would be opened here */
   while (*text) {
     char *name = text, *value = text + strcspn(text, "=;");
     if (*value != '=') {
@@ -127,14 +167,17 @@ bool ljp_join_options(struct ljp_sysprof_options *options, uint64_t *room,
     }
     *value++ = '\0';
     if (options_is(name, "path")) {
-      options->output.path = value;
-      return true;
+      r->cpu.output.path = value;
+      if (!r->with_cpu && !r->with_memory)
+        ljp_fail(why, LJP_ERR_USE, EINVAL,
+                 "the request asks for neither CPU samples nor memory");
+      return r->with_cpu || r->with_memory;
     }
     text = value + strcspn(value, ";");
     if (*text)
       *text++ = '\0';
-    int taken = options_is(name, "room") ? options_take_room(room, value)
-                                         : options_take(options, name, value);
+    int taken = options_is(name, "room") ? options_take_room(&r->room, value)
+                                         : options_take(r, name, value);
     if (taken == 1)
       continue;
     ljp_fail(why, LJP_ERR_USE, EINVAL,

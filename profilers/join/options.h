@@ -7,15 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/cpu/sysprof.h"
+#include "profilers/join/recording.h"
 
 /* Reads "name=value;...;path=PATH", as `ljprof record` writes it. The path is
 ** where the client has the file, for messages only; it points into the text,
-** which the caller may reuse once the session has begun. room: the bytes that
-** the output may take on its disk at any time; 0: no limit. False: *why says
-** what is wrong. */
-bool ljp_join_options(struct ljp_sysprof_options *options, uint64_t *room,
-                      char *text, struct ljp_failure *why);
+** which the caller may reuse once the session has begun. False: *why says what is
+** wrong. */
+bool ljp_join_options(struct ljp_recording *recording, char *text,
+                      struct ljp_failure *why);
 
 /* Copies a path into room with '?' for what is not a printable byte of ASCII:
 ** messages carry UTF-8 only. */

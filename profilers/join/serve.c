@@ -1,8 +1,7 @@
 /*
-** Serve: what a client can ask for: the sessions that there are, and a CPU
-** session of its own (serve_stacks.c: stacks;
-** serve_heap.c: heap snapshots). Such a session has no first thread and no VM: nothing has
-** to happen on any thread of the program.
+** Serve: what a client can ask for: the sessions that there are, and a session of
+** its own (recording.h; serve_stacks.c: stacks; serve_heap.c: heap snapshots).
+** Such a session has no first thread, and no VM owns it.
 **
 ** The session belongs to the client that has begun it, and ends with it. It may
 ** also end by its time, at exit(), or because another client asks for that.
@@ -30,8 +29,8 @@
 #include "src/luajit/vms.h"
 
 /* The session that a client has begun: there is one at most. Its number tells
-** whether the one that ended is the present one. Written by helpers under the
-** CPU profiler's life cycle: a session begins only after the last has ended. */
+** whether the one that ended is the present one. Written by the
+** helper whose session begins, which it does only after the last has ended. */
 static struct {
   _Atomic uint32_t number, ended;
   _Atomic uint32_t unwanted; /* another client asks for its end */
@@ -89,36 +88,28 @@ void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial)
   serve_send(serve, &m);
 }
 
-/* Bytes, samples and losses of the session, or of the last one. */
-static void serve_sums(uint64_t sums[3])
-{
-  struct ljp_sysprof_status status;
-  struct ljp_sysprof_report report;
-  ljp_sysprof_status(&status);
-  ljp_sysprof_report(&report);
-  sums[0] = status.bytes;
-  sums[1] = report.samples;
-  sums[2] = 0;
-  for (int i = 0; i < LJP_LOSS_COUNT; i++)
-    sums[2] += report.lost[i];
-}
-
 static void serve_state(struct ljp_serve *serve, uint32_t serial)
 {
   struct ljp_join_message m = {.type = LJP_JOIN_STATE, .serial = serial};
-  struct ljp_sysprof_status status;
+  struct ljp_sysprof_status cpu;
+  struct ljp_memprof_status memory;
+  uint64_t sums[LJP_RECORDING_SUMS];
   char path[1024];
-  ljp_sysprof_status(&status);
-  uint64_t began = status.client ? atomic_load(&serve_session.began_ns) : 0;
+  ljp_sysprof_status(&cpu);
+  ljp_memprof_status(&memory);
+  uint64_t began = atomic_load(&serve_session.began_ns);
   m.number[0] = serve_vms();
   m.number[1] = serve_sessions();
-  m.number[2] = (uint64_t)status.client;
-  serve_sums(&m.number[3]);
-  m.number[6] = status.threads;
-  m.number[7] = began && status.running ? ljp_clock_ns() - began : 0;
-  ljp_join_set_text(&m, 0, status.state);
-  ljp_join_set_text(&m, 1, status.timer ? status.timer : "");
-  ljp_join_clean(path, sizeof path, status.path);
+  m.number[2] = (uint64_t)cpu.client;
+  ljp_recording_sums((unsigned)m.number[1], sums);
+  memcpy(&m.number[3], sums, 3 * sizeof *sums);
+  m.number[6] = cpu.threads;
+  m.number[7] = cpu.client || memory.client ? ljp_clock_ns() - began : 0;
+  m.number[8] = (uint64_t)memory.client;
+  m.number[9] = sums[LJP_RECORDING_EVENTS];
+  ljp_join_set_text(&m, 0, cpu.running ? cpu.state : memory.state);
+  ljp_join_set_text(&m, 1, cpu.timer ? cpu.timer : "");
+  ljp_join_clean(path, sizeof path, cpu.running ? cpu.path : memory.path);
   ljp_join_set_text(&m, 2, path);
   serve_send(serve, &m);
 }
@@ -136,7 +127,7 @@ static int serve_signal(void)
 
 static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
 {
-  struct ljp_sysprof_options options;
+  struct ljp_recording r;
   struct ljp_failure why;
   char text[LJP_JOIN_MESSAGE_BYTES];
   if (serve->records) {
@@ -145,27 +136,30 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   }
   ljp_join_text(m, 0, text, sizeof text);
   ljp_side_bind();
-  if (!ljp_join_options(&options, &serve->room, text, &why)) {
+  if (!ljp_join_options(&r, text, &why)) {
     serve_refuse(serve, m->serial, why.text);
     return;
   }
-  if (!options.signal)
-    options.signal = serve_signal();
+  if (!r.cpu.signal)
+    r.cpu.signal = serve_signal();
   uint32_t number = atomic_load(&serve_session.number) + 1;
-  options.client = (pid_t)serve->client_pid;
-  options.output.use_fd = true;
-  options.output.fd = m->fd[0];
-  options.output.on_stop = serve_ended;
-  options.output.on_stop_ctx = (void *)(uintptr_t)number;
-  options.jitdump = m->fds == 3;
-  options.jitdump_fds = options.jitdump ? &m->fd[1] : NULL;
+  r.cpu.client = (pid_t)serve->client_pid;
+  r.cpu.output.use_fd = true;
+  r.cpu.output.fd = m->fd[0];
+  r.cpu.output.on_stop = serve_ended;
+  r.cpu.output.on_stop_ctx = (void *)(uintptr_t)number;
+  r.cpu.jitdump = m->fds == 3;
+  r.cpu.jitdump_fds = r.cpu.jitdump ? &m->fd[1] : NULL;
   ljp_join_step("starting");
-  if (ljp_sysprof_start(NULL, &options, &why)) {
+  if (ljp_recording_start(&r, &why)) {
+    if (atomic_load(&serve_session.ended) == number)
+      atomic_store(&serve_session.number, number);
     serve_refuse(serve, m->serial, why.text);
     return;
   }
   atomic_store(&serve_session.number, number);
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
+  serve->room = r.room;
   serve->output = m->fd[0];
   serve->records = true;
   while (m->fds > 1)
@@ -200,9 +194,7 @@ static void serve_close(struct ljp_serve *serve)
 static enum ljp_status serve_stop_others(struct ljp_failure *why)
 {
   enum { WAIT_NS = 100000000, WAITS = 50 };
-  struct ljp_sysprof_status status;
-  ljp_sysprof_status(&status);
-  if (status.client) {
+  if (ljp_recording_client()) {
     atomic_store(&serve_session.unwanted, atomic_load(&serve_session.number));
     for (int i = 0; i < WAITS && !serve_has_ended(); i++)
       ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
@@ -210,7 +202,7 @@ static enum ljp_status serve_stop_others(struct ljp_failure *why)
     if (serve_has_ended())
       return LJP_OK;
   }
-  return ljp_sysprof_stop_joined(why);
+  return ljp_recording_stop(why);
 }
 
 static void serve_stop(struct ljp_serve *serve,
@@ -223,14 +215,14 @@ static void serve_stop(struct ljp_serve *serve,
     return;
   }
   enum ljp_status status =
-      serve->records ? ljp_sysprof_stop_joined(&why) : serve_stop_others(&why);
+      serve->records ? ljp_recording_stop(&why) : serve_stop_others(&why);
   if (serve->records && serve_has_ended())
     serve_close(serve);
   if (status) {
     serve_refuse(serve, m->serial, why.text);
     return;
   }
-  serve_sums(out.number);
+  ljp_recording_sums(ljp_recording_parts(), out.number);
   serve_send(serve, &out);
 }
 
@@ -264,11 +256,9 @@ static void serve_mark(struct ljp_serve *serve,
 ** ended now, and *why says for which reason. */
 static bool serve_has_failed(struct ljp_failure *why)
 {
-  struct ljp_sysprof_status status;
-  ljp_sysprof_status(&status);
-  if (!status.running || strcmp(status.state, "failed") != 0)
+  if (!ljp_recording_failed(true))
     return false;
-  if (!ljp_sysprof_stop_joined(why))
+  if (!ljp_recording_stop(why))
     ljp_fail(why, LJP_ERR_IO, EIO, "the output could not be written");
   return serve_has_ended();
 }
@@ -282,7 +272,7 @@ static bool serve_is_full(const struct ljp_serve *serve,
   if (!serve->room || fstat(serve->output, &st) ||
       (uint64_t)st.st_blocks * 512 <= serve->room)
     return false;
-  if (!ljp_sysprof_stop_joined(why))
+  if (!ljp_recording_stop(why))
     ljp_fail(why, LJP_ERR_IO, ENOSPC,
              "what was recorded and not read has filled its %.1f MiB",
              (double)serve->room / (1 << 20));
@@ -292,24 +282,24 @@ static bool serve_is_full(const struct ljp_serve *serve,
 void ljp_serve_turn(struct ljp_serve *serve)
 {
   struct ljp_join_message m = {.type = LJP_JOIN_ENDED};
-  struct ljp_sysprof_status status;
+  uint64_t sums[LJP_RECORDING_SUMS];
   struct ljp_failure why;
   if (!serve->records)
     return;
   if (!serve_has_ended() && atomic_load(&serve_session.unwanted) ==
                                 atomic_load(&serve_session.number))
-    ljp_sysprof_stop_joined(&why);
+    ljp_recording_stop(&why);
   bool failed = !serve_has_ended() &&
                 (serve_has_failed(&why) || serve_is_full(serve, &why));
   if (!failed && !serve_has_ended())
     return;
   serve_close(serve);
   ljp_join_step("ended");
-  ljp_sysprof_status(&status);
-  serve_sums(m.number);
+  ljp_recording_sums(ljp_recording_parts(), sums);
+  memcpy(m.number, sums, 3 * sizeof *sums);
   if (failed)
     ljp_join_set_text(&m, 0, why.text);
-  else if (strcmp(status.state, "failed") == 0)
+  else if (ljp_recording_failed(false))
     ljp_join_set_text(&m, 0, "the output could not be written");
   serve_send(serve, &m);
 }
@@ -321,7 +311,7 @@ void ljp_serve_end(struct ljp_serve *serve)
   ljp_serve_stacks_end(serve);
   if (!serve->records)
     return;
-  ljp_sysprof_stop_joined(&why);
+  ljp_recording_stop(&why);
   /* Another thread may be ending it just now. */
   for (int i = 0; i < WAITS && !serve_has_ended(); i++)
     ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),

@@ -28,6 +28,7 @@
 #include "src/base/shown.h"
 #include "src/luajit/heap.h"
 #include "src/luajit/snapshot.h"
+#include "src/luajit/stubs.h"
 #include "src/luajit/traces.h"
 #include "src/luajit/vms.h"
 #include "src/push/event.h"
@@ -118,6 +119,8 @@ static void memprof_forked(void *ctx, bool recording)
   (void)ctx;
   ljp_profiler_lock_forked(&g->lock);
   ljp_host_forked();
+  if (!recording)
+    ljp_guest_stubs_take();
   if (g->running) {
     ljp_followed_forked(recording);
     ljp_stopper_forked(&g->stopper);
@@ -152,9 +155,6 @@ static bool memprof_records_shared(void)
   return records;
 }
 
-static enum ljp_status memprof_stop_locked(struct lua_State *L,
-                                           struct ljp_failure *why);
-
 /* On the thread of our stopper. */
 static void memprof_expire(const struct ljp_stopper *itself)
 {
@@ -162,7 +162,7 @@ static void memprof_expire(const struct ljp_stopper *itself)
   ljp_heap_session_expire();
   memprof_lock();
   if (g->running && g->stopper == itself)
-    memprof_stop_locked(NULL, &why);
+    ljp_memprof_stop_locked(NULL, &why);
   memprof_unlock();
 }
 
@@ -173,7 +173,7 @@ static void memprof_shared_expire(void)
   ljp_heap_session_expire();
   memprof_lock();
   if (g->running && g->options.shared && ljp_output_over(&g->options.output))
-    memprof_stop_locked(NULL, &why);
+    ljp_memprof_stop_locked(NULL, &why);
   memprof_unlock();
 }
 
@@ -189,7 +189,7 @@ __attribute__((noinline)) static void memprof_end_locked(struct lua_State *L,
 {
   struct ljp_failure why;
   g->options.output.end = end;
-  memprof_stop_locked(L, &why);
+  ljp_memprof_stop_locked(L, &why);
 }
 
 /* lua_close() begins. */
@@ -224,6 +224,7 @@ static enum ljp_status memprof_meet_here(void *L, const void *unused,
   uint32_t id;
   (void)unused;
   (void)why;
+  ljp_guest_stub_clear(L);
   ljp_followed_clear(L);
   if (g->running && g->options.all)
     ljp_followed_add(L);
@@ -234,8 +235,7 @@ static enum ljp_status memprof_meet_here(void *L, const void *unused,
   return LJP_OK;
 }
 
-/* Called with the lock, which it releases. */
-static void memprof_meet_locked(struct lua_State *L)
+void ljp_memprof_meet_locked(struct lua_State *L)
 {
   int *error = &errno, saved = *error;
   ljp_side_run(memprof_meet_here, L, NULL, NULL);
@@ -246,7 +246,7 @@ static void memprof_meet_locked(struct lua_State *L)
 static void memprof_on_created(struct lua_State *L)
 {
   memprof_lock();
-  memprof_meet_locked(L);
+  ljp_memprof_meet_locked(L);
 }
 
 void ljp_memprof_meet(struct lua_State *L)
@@ -254,7 +254,7 @@ void ljp_memprof_meet(struct lua_State *L)
   if (LJP_LIKELY(!atomic_load_explicit(&g->meets, memory_order_relaxed)))
     return;
   memprof_lock();
-  memprof_meet_locked(L);
+  ljp_memprof_meet_locked(L);
 }
 
 /* On a VM's own thread, inside its collector. */
@@ -271,7 +271,7 @@ static void memprof_on_phase(struct lua_State *L)
   else if (atomic_load_explicit(&g->meets, memory_order_relaxed) &&
            atomic_load(&g->lock.pid) == getpid() &&
            ljp_profiler_trylock(&g->lock)) /* else at the next phase */
-    memprof_meet_locked(L);
+    ljp_memprof_meet_locked(L);
 }
 
 static void memprof_listen(void)
@@ -286,6 +286,8 @@ static void memprof_listen(void)
   atomic_store(&g->meets, lingering || (g->running && g->options.all));
   ljp_guest_listen(LJP_LISTENER_MEM, listen ? &listener : NULL);
   ljp_guest_listen_gc(listen ? memprof_on_phase : NULL);
+  if (!atomic_load(&g->meets))
+    ljp_guest_stubs_ignore();
 }
 
 /* exit() without lua_close(). Runs before the destructor of the CPU profiler,
@@ -337,8 +339,7 @@ static enum ljp_status memprof_follow(struct lua_State *L)
   ljp_followed_begin(&how);
   enum ljp_status status = ljp_session_add_producer(
       g->session, LJP_PRODUCER_EVENTS, 0, 0, 0, &g->events);
-  status = status ? status : ljp_followed_add(L);
-  return status;
+  return status || !L ? status : ljp_followed_add(L);
 }
 
 static enum ljp_status memprof_close_session(struct ljp_failure *why)
@@ -383,19 +384,19 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
 {
   const struct ljp_memprof_options *options = wanted;
   if (g->running)
-    return ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
+    return ljp_memprof_busy(why);
   g->options = *options;
   enum ljp_status status =
       ljp_output_keep_path(&g->options.output, g->path, why);
   if (status)
     return status;
   g->session_number++;
-  g->owner = g->snapshot_vm = ljp_guest_vm_id(L);
-  g->snapshot_main = ljp_guest_main(L);
+  g->owner = g->snapshot_vm = L ? ljp_guest_vm_id(L) : 0;
+  g->snapshot_main = L ? ljp_guest_main(L) : NULL;
   g->snapshot_home = &errno;
   atomic_store(&g->snapshot_moved, false);
   atomic_store(&g->snapshot_due_ns, 0);
-  g->replaced = g->failed = false;
+  g->replaced = g->failed = g->unwritten = false;
   g->bytes = 0;
   memset(&g->counts, 0, sizeof g->counts);
   status = ljp_host_prepare(why);
@@ -411,10 +412,12 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
     g->snapshot_due_ns = ljp_clock_ns() + g->options.snapshot_ns;
   ljp_guest_traces_hold();
   g->ever = g->running = true;
-  ljp_show_session(LJP_SHOWN_MEMORY, true, 0);
+  ljp_show_session(LJP_SHOWN_MEMORY, true, g->options.client);
   memprof_listen();
   if (!options->shared)
     ljp_followed_define_all();
+  if (options->client)
+    ljp_memprof_reach_vms();
   return LJP_OK;
 }
 
@@ -432,21 +435,23 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
   ljp_show_session(LJP_SHOWN_MEMORY, false, 0);
   atomic_store(&g->snapshot_due_ns, 0);
   memprof_listen();
+  if (g->options.client)
+    ljp_memprof_reach_vms();
   ljp_producer_retire(g->events);
   enum ljp_status status = memprof_close_session(why);
   ljp_guest_traces_release();
   if (!stuck)
     ljp_host_release();
+  g->unwritten = status != LJP_OK;
   g->failed = status || g->replaced;
-  if (!status && g->replaced)
+  if (!status && g->replaced && !g->options.client)
     return ljp_fail(why, LJP_ERR_RUN, ECANCELED, REPLACED);
   return status ? status
                 : ljp_output_lost(&g->options.output, g->counts.untold, why);
 }
 
-/* L: a VM of this thread, or NULL. */
-static enum ljp_status memprof_stop_locked(struct lua_State *L,
-                                           struct ljp_failure *why)
+enum ljp_status ljp_memprof_stop_locked(struct lua_State *L,
+                                        struct ljp_failure *why)
 {
   enum ljp_status status = ljp_side_run(memprof_stop_here, L, NULL, why);
   ljp_output_ended(&g->options.output, &g->lock);
@@ -461,32 +466,4 @@ enum ljp_status ljp_memprof_start(struct lua_State *L,
   enum ljp_status status = ljp_side_run(memprof_start_here, L, options, why);
   memprof_unlock();
   return status;
-}
-
-enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why)
-{
-  struct ljp_failure missing;
-  enum ljp_status status, last = ljp_heap_session_last(L, &missing);
-  memprof_lock();
-  if (!g->running)
-    status = ljp_fail(why, LJP_ERR_RUN, EINVAL, "profiler is not running");
-  else if (g->owner && ljp_guest_vm_id(L) != g->owner)
-    status = ljp_fail(
-        why, LJP_ERR_USE, EPERM,
-        "memory profiler was started by another VM (number %u); only that VM "
-        "can stop it",
-        g->owner);
-  else
-    status = memprof_stop_locked(L, why);
-  memprof_unlock();
-  if (!status && last)
-    *why = missing;
-  return status ? status : last;
-}
-
-void ljp_memprof_disown(void)
-{
-  memprof_lock();
-  g->owner = 0;
-  memprof_unlock();
 }

@@ -34,6 +34,10 @@ struct ljp_memprof_options {
   uint32_t snapshot_text; /* bytes of each string in it */
   bool shared; /* record into the session that another profiler offers
                ** (session/shared.h) */
+  /* The process that has joined this one and begins the session, by its own
+  ** number; 0: the program begins it. Then no VM owns the session, and stubs
+  ** reach the VMs that there are (stubs.h); `all` is set. */
+  pid_t client;
 };
 
 /* options.c: puts the options into the stream. */
@@ -41,10 +45,14 @@ void ljp_memprof_info(struct ljp_session *session,
                       const struct ljp_memprof_options *options);
 void ljp_memprof_options_init(struct ljp_memprof_options *options);
 
+/* L: NULL if a client begins the session. */
 enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   const struct ljp_memprof_options *options,
                                   struct ljp_failure *why);
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why);
+/* Stops a session that a client has begun, which ljp_memprof_stop() refuses. That
+** the program has replaced an allocator is no failure here: the stream says so. */
+enum ljp_status ljp_memprof_stop_joined(struct ljp_failure *why);
 
 /* The running session belongs to no VM from now on: any VM may stop it, and it
 ** goes on when its first VM is closed. */
@@ -87,6 +95,8 @@ struct ljp_memprof_status {
   uint64_t sample_bytes, bytes;
   uint64_t heap_bytes; /* in use by the recorded VMs */
   bool native;
+  bool unwritten; /* "failed" because of the output */
+  pid_t client;   /* see the options; 0 if nothing is running */
   struct ljp_memprof_counts counts;
 };
 void ljp_memprof_status(struct ljp_memprof_status *out);

@@ -12,6 +12,7 @@ enum { LJP_SNAPSHOT_NOW = 1 };
 struct ljp_memprof {
   struct ljp_profiler_lock lock;
   bool running, ever, failed;
+  bool unwritten;     /* the output has failed */
   bool replaced;      /* the program has put another allocator on top */
   uint32_t owner;     /* number of the VM that may stop it; 0: any */
   _Atomic bool meets; /* VMs that come by have something to do */
@@ -36,5 +37,23 @@ struct ljp_memprof {
   uint64_t bytes;
 };
 extern struct ljp_memprof ljp_memprof;
+
+/* The rest is called with the lock. */
+
+/* On the VM's own thread: it removes the recorder of an earlier session, and
+** joins the present one. Releases the lock. */
+void ljp_memprof_meet_locked(struct lua_State *L);
+
+/* Any thread: VMs that have something to do, or may have, shall do it at their
+** next allocation if the session is a client's. Others get their allocator
+** back. */
+void ljp_memprof_reach_vms(void);
+
+/* L: a VM of this thread, or NULL. */
+enum ljp_status ljp_memprof_stop_locked(struct lua_State *L,
+                                        struct ljp_failure *why);
+
+/* Says that a session runs already. */
+enum ljp_status ljp_memprof_busy(struct ljp_failure *why);
 
 #endif

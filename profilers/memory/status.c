@@ -34,9 +34,12 @@ void ljp_memprof_status(struct ljp_memprof_status *out)
     ljp_followed_counts(&out->counts, &out->heap_bytes);
     out->bytes = ljp_session_bytes(g->session);
   }
-  if (g->failed || g->replaced ||
-      (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING))
+  out->unwritten =
+      g->unwritten ||
+      (g->running && ljp_session_state(g->session) != LJP_SESSION_RUNNING);
+  if (g->failed || g->replaced || out->unwritten)
     out->state = "failed";
+  out->client = g->running ? g->options.client : 0;
   out->ljm = g->options.output.ljm;
   out->sample_bytes = g->options.sample_bytes;
   out->native = g->options.native;

@@ -50,11 +50,12 @@ enum {
   /* A text for the user. */                                                     \
   _(ERROR, 34, T, 0, 1, 0, 0)                                                    \
   _(STARTED, 35, T, 0, 0, 0, 0)                                                  \
-  /* Bytes, samples, losses. */                                                  \
-  _(STOPPED, 36, T, 3, 0, 0, 0)                                                  \
+  /* Bytes, samples, losses, memory events. */                                   \
+  _(STOPPED, 36, T, 4, 0, 0, 0)                                                  \
   /* VMs, sessions (LJP_JOIN_SESSION_*), owner's pid, bytes, samples, losses,  \
-  ** threads, ns since the start; state, timer, path. */ \
-  _(STATE, 37, T, 8, 3, 0, 0)                                                    \
+  ** threads, ns since the start, owner of the memory session, its events;      \
+  ** state, timer, path. */ \
+  _(STATE, 37, T, 10, 3, 0, 0)                                                   \
   /* The session has ended by itself: bytes, samples, losses; an error. */       \
   _(ENDED, 38, T, 3, 1, 0, 0)                                                    \
   _(PING, 39, T, 0, 0, 0, 0)                                                     \

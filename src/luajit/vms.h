@@ -16,7 +16,8 @@ uint32_t ljp_guest_vm_id(struct lua_State *L);
 void ljp_guest_each_vm(void (*each)(void *ctx, uint32_t number), void *ctx);
 
 /* A word of each VM for the memory profiler, NULL at first: its recorder. On the
-** VM's own thread. A VM without an entry has no room for it. */
+** VM's own thread; stubs.h shows it to others. A VM without an entry has no room
+** for it. */
 void *ljp_guest_recorder(struct lua_State *L);
 void ljp_guest_set_recorder(struct lua_State *L, void *recorder);
 

@@ -48,9 +48,21 @@ static int status_join(struct ljp_talk *talk, const char *command,
   return code >= 0 ? code : ljp_talk_join(talk, command, &goal);
 }
 
+static void status_owner(struct ljp_print *out,
+                         const struct ljp_join_message *m, uint64_t client)
+{
+  if (client)
+    ljp_print_format(out,
+                     ", started by ljprof (process %" PRIu64 ") %.1f s ago",
+                     client, (double)m->number[7] / 1e9);
+  else
+    ljp_print_str(out, ", started by the program");
+}
+
 static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
 {
   const struct ljp_join_message *m = &talk->message;
+  const bool cpu = m->number[1] & LJP_JOIN_SESSION_CPU;
   char state[32], timer[32], path[1100];
   ljp_join_text(m, 0, state, sizeof state);
   ljp_join_text(m, 1, timer, sizeof timer);
@@ -60,15 +72,10 @@ static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
   ljp_print_safe(out, ljp_str(talk->version, strlen(talk->version)));
   ljp_print_format(out, ", %" PRIu64 " VM%s\n", m->number[0],
                    m->number[0] == 1 ? "" : "s");
-  if (m->number[1] & LJP_JOIN_SESSION_CPU) {
+  if (cpu) {
     ljp_print_str(out, "CPU session: ");
     ljp_print_safe(out, ljp_str(state, strlen(state)));
-    if (m->number[2])
-      ljp_print_format(out,
-                       ", started by ljprof (process %" PRIu64 ") %.1f s ago",
-                       m->number[2], (double)m->number[7] / 1e9);
-    else
-      ljp_print_str(out, ", started by the program");
+    status_owner(out, m, m->number[2]);
     ljp_print_format(out,
                      ": %" PRIu64 " samples of %" PRIu64 " thread%s, %" PRIu64
                      " lost, %" PRIu64 " bytes, timer ",
@@ -79,8 +86,20 @@ static void status_show(struct ljp_print *out, const struct ljp_talk *talk)
     ljp_print_safe(out, ljp_str(path, strlen(path)));
     ljp_print_str(out, "\n");
   }
-  if (m->number[1] & LJP_JOIN_SESSION_MEMORY)
-    ljp_print_str(out, "memory session: running, started by the program\n");
+  if (m->number[1] & LJP_JOIN_SESSION_MEMORY) {
+    ljp_print_str(out, "memory session: ");
+    ljp_print_safe(
+        out, ljp_str(cpu ? "running" : state, strlen(cpu ? "running" : state)));
+    status_owner(out, m, m->number[8]);
+    ljp_print_format(out, ": %" PRIu64 " events", m->number[9]);
+    if (!cpu) {
+      ljp_print_format(out, ", %" PRIu64 " lost, %" PRIu64 " bytes",
+                       m->number[5], m->number[3]);
+      ljp_print_str(out, *path ? ", into " : "");
+      ljp_print_safe(out, ljp_str(path, strlen(path)));
+    }
+    ljp_print_str(out, "\n");
+  }
   if (!m->number[1])
     ljp_print_str(out, "no session\n");
 }
@@ -116,10 +135,12 @@ int ljp_command_stop(int argc, char **argv)
   code = ljp_talk_answer(&talk, LJP_JOIN_STOPPED, ANSWER_MS);
   if (code < 0) {
     ljp_print_begin(&out, STDOUT_FILENO);
-    ljp_print_format(
-        &out,
-        "stopped: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " bytes\n",
-        talk.message.number[1], talk.message.number[2], talk.message.number[0]);
+    const uint64_t *sums = talk.message.number;
+    ljp_print_format(&out, "stopped: %" PRIu64 " samples, ", sums[1]);
+    if (sums[3])
+      ljp_print_format(&out, "%" PRIu64 " memory events, ", sums[3]);
+    ljp_print_format(&out, "%" PRIu64 " lost, %" PRIu64 " bytes\n", sums[2],
+                     sums[0]);
     code = ljp_command_end("stop", &out, LJP_EXIT_OK);
   }
   ljp_talk_leave(&talk);

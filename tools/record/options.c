@@ -206,7 +206,9 @@ static int options_check_together(const struct ljp_record_plan *plan)
 static int options_check_joined(const struct ljp_record_plan *plan)
 {
   const char *threads = plan->value[LJP_RECORD_THREADS];
-  const char *vain = plan->memory                 ? "--memory"
+  const char *every = plan->value[LJP_RECORD_SNAPSHOT];
+  const char *vain = plan->snapshot               ? "--snapshot"
+                     : every                      ? "--snapshot-every"
                      : plan->children             ? "--children"
                      : plan->jitdump              ? "--jitdump"
                      : plan->preload              ? "--preload"
@@ -223,8 +225,8 @@ static int options_check_joined(const struct ljp_record_plan *plan)
   if (!vain)
     return -1;
   ljp_command_error(plan->command,
-                    "%s is not possible with -p: only CPU samples of a running "
-                    "program can be recorded",
+                    "%s is not possible with -p: of a running program, CPU "
+                    "samples and memory events can be recorded",
                     vain);
   return LJP_EXIT_USAGE;
 }
@@ -357,6 +359,19 @@ static size_t options_put_values(const struct ljp_record_plan *plan, char *out,
   return at;
 }
 
+/* Adds what the memory profiler is to record. */
+static size_t options_put_memory(const struct ljp_record_plan *plan, char *out,
+                                 size_t room, size_t at)
+{
+  if (plan->every)
+    PUT("memory.every=true;");
+  else if (!plan->value[LJP_RECORD_SAMPLE])
+    PUT("memory.sample=524288;");
+  if (plan->native)
+    PUT("memory.native=true;");
+  return at;
+}
+
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
                         size_t room)
 {
@@ -382,14 +397,10 @@ bool ljp_record_request(const struct ljp_record_plan *plan, char *out,
     PUT("sync=true;");
   if (plan->no_cpu)
     PUT("cpu=false;");
-  if (!plan->memory)
+  if (plan->memory)
+    at = options_put_memory(plan, out, room, at);
+  else
     PUT("memory=false;");
-  else if (plan->every)
-    PUT("memory.every=true;");
-  else if (!plan->value[LJP_RECORD_SAMPLE])
-    PUT("memory.sample=524288;");
-  if (plan->native)
-    PUT("memory.native=true;");
   if (plan->snapshot && !plan->value[LJP_RECORD_SNAPSHOT])
     PUT("memory.snapshot=true;");
   return options_put_values(plan, out, room, at) < room;
@@ -405,6 +416,12 @@ bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
     PUT("sync=true;");
   if (plan->room)
     PUT("room=%" PRIu64 ";", plan->room);
+  if (plan->no_cpu)
+    PUT("cpu=false;");
+  if (plan->memory) {
+    PUT("memory=true;");
+    at = options_put_memory(plan, out, room, at);
+  }
   at = options_put_values(plan, out, room, at);
   /* In the program the path is for messages only, which are UTF-8. */
   for (char *p = out; at < room && *p; p++)

@@ -69,8 +69,10 @@ for _, name in ipairs(names) do
     end
   end
 end
-out:write(string.format("#define LJP_SIZE_lj_mem_newgco %dU\n",
-                        assert(size.lj_mem_newgco, "no lj_mem_newgco")))
+for _, name in ipairs{"lj_mem_newgco", "lj_mem_realloc"} do
+  out:write(string.format("#define LJP_SIZE_%s %dU\n", name,
+                          assert(size[name], "no " .. name)))
+end
 out:write("#define LJP_HOST_TYPES(_) \\\n  ",
           table.concat(typed, " \\\n  "), "\n")
 out:close()

@@ -14,6 +14,7 @@
 #include "src/luajit/heap.h"
 #include "src/luajit/joined_heap.h"
 #include "src/luajit/metrics.h"
+#include "src/luajit/stubs.h"
 #include "src/luajit/traces/trace.h"
 #include "src/luajit/vm/vm_of.h"
 #include "src/luajit/vms.h"
@@ -128,6 +129,7 @@ void ljp_hook_vm_gone(lua_State *L)
   struct ljp_vm *vm = ljp_vm_of_thread(L);
   if (!vm)
     return;
+  ljp_guest_stub_bar(L);
   for (int i = 0; i < LJP_LISTENERS; i++) {
     const struct ljp_guest_listener *l = atomic_load(&vm_listeners[i]);
     if (l && l->gone)

@@ -51,7 +51,7 @@ struct ljp_vm *ljp_vm_add(uint64_t g)
     vm->number = ++vms_last_number;
     atomic_store_explicit(&vm->resizing, false, memory_order_relaxed);
     atomic_store_explicit(&vm->deferred, false, memory_order_relaxed);
-    vm->closing = false;
+    vm->closing = vm->barred = false;
     vm->recorder = NULL;
     /* A handler on this thread sees all of the above once it sees g. */
     atomic_store_explicit(&vm->g, g, memory_order_release);

@@ -40,8 +40,10 @@ struct ljp_vm {
   uint32_t unnamed; /* prototypes.c: first of the list without names */
   struct GCproto *unnamed_last;
   struct ljp_jit *jit; /* traces/trace.h; NULL before the first trace */
-  void *recorder;      /* the memory profiler's; for its own thread only */
+  void *recorder;      /* the memory profiler's, under whose lock it changes, on
+                       ** the VM's own thread */
   bool closing;        /* lua_close() has begun; for its own thread only */
+  bool barred;         /* heap/stubs.c must not touch it; LJP_LOCK_VMS */
 };
 
 enum { LJP_VM_CHUNK = 64, LJP_VM_CHUNKS = 4096 };
