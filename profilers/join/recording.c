@@ -4,7 +4,6 @@
 */
 #include "profilers/join/recording.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -18,8 +17,7 @@ static enum ljp_status recording_start_both(struct ljp_recording *r,
 {
   struct ljp_failure ignored;
   if (ljp_memprof_running()) /* refused before anything starts */
-    return ljp_fail(why, LJP_ERR_RUN, EBUSY,
-                    "memory profiler is running already");
+    return ljp_memprof_busy(why);
   r->memory.output = r->cpu.output;
   r->memory.output.path = NULL;
   r->memory.output.on_stop = NULL;

@@ -49,6 +49,8 @@ void ljp_memprof_options_init(struct ljp_memprof_options *options);
 enum ljp_status ljp_memprof_start(struct lua_State *L,
                                   const struct ljp_memprof_options *options,
                                   struct ljp_failure *why);
+/* Says that a session runs already. */
+enum ljp_status ljp_memprof_busy(struct ljp_failure *why);
 enum ljp_status ljp_memprof_stop(struct lua_State *L, struct ljp_failure *why);
 /* Stops a session that a client has begun, which ljp_memprof_stop() refuses. That
 ** the program has replaced an allocator is no failure here: the stream says so. */

@@ -25,8 +25,8 @@ enum ljp_status ljp_memprof_busy(struct ljp_failure *why)
 {
   return g->options.client
              ? ljp_fail(why, LJP_ERR_RUN, EBUSY,
-                        "profiler is running already, for ljprof (process "
-                        "%d), which has joined the program",
+                        "memory profiler is running already, for ljprof "
+                        "(process %d), which has joined the program",
                         (int)g->options.client)
              : ljp_fail(why, LJP_ERR_RUN, EBUSY, "profiler is running already");
 }

@@ -53,7 +53,4 @@ void ljp_memprof_reach_vms(void);
 enum ljp_status ljp_memprof_stop_locked(struct lua_State *L,
                                         struct ljp_failure *why);
 
-/* Says that a session runs already. */
-enum ljp_status ljp_memprof_busy(struct ljp_failure *why);
-
 #endif

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2016 # the tests read these
 ljprof=$BUILD_DIR/bin/ljprof
 faults=$BUILD_DIR/bin/join_faults # ljprof, which fails where it is told to
-host='' door=''
+host='' door='' join_program=join_host
 
 # Nothing that a test has started stays.
 at_end='[ -z "$host" ] || kill -9 $host'
@@ -28,11 +28,11 @@ has() {
   set -- "$1" "/proc/$host/$2"/*
   [ $# -gt "$1" ]
 }
-# begin MODE: starts join_host in the background: $host.
+# begin MODE: starts $join_program in the background: $host.
 begin() {
   mode=$1
   : > host.txt
-  "$BUILD_DIR/bin/join_host" "$mode" > host.txt 2>&1 &
+  "$BUILD_DIR/bin/$join_program" "$mode" > host.txt 2>&1 &
   host=$!
   eventually "$mode: ready" grep -q ready host.txt
   case $mode in

@@ -129,9 +129,9 @@ static bool options_accepts(const struct option *o, const char *text)
   return false;
 }
 
-static int options_refuse(const char *text)
+static int options_refuse(const struct ljp_record_plan *plan, const char *text)
 {
-  ljp_command_error("record", "%s", text);
+  ljp_command_error(plan->command, "%s", text);
   return LJP_EXIT_USAGE;
 }
 
@@ -167,13 +167,13 @@ static int options_check_together(const struct ljp_record_plan *plan)
 {
   const char *vain;
   if (plan->value[LJP_RECORD_SAMPLE] && plan->every)
-    return options_refuse("--sample and --every contradict each other");
+    return options_refuse(plan, "--sample and --every contradict each other");
   if (!plan->memory && (vain = options_vain(plan, MEMORY)) != NULL) {
-    ljp_command_error("record", "%s needs --memory", vain);
+    ljp_command_error(plan->command, "%s needs --memory", vain);
     return LJP_EXIT_USAGE;
   }
   if (!plan->memory && plan->no_cpu)
-    return options_refuse("--no-cpu without --memory records nothing");
+    return options_refuse(plan, "--no-cpu without --memory records nothing");
   if (plan->no_cpu && (vain = options_vain(plan, CPU)) != NULL) {
     ljp_command_error("record",
                       "%s configures CPU samples, but --no-cpu is given", vain);
@@ -181,10 +181,12 @@ static int options_check_together(const struct ljp_record_plan *plan)
   }
   if (plan->embed && ljp_record_rotates(plan))
     return options_refuse(
+        plan,
         "--embed-symbols cannot be combined with rotation: join the segments "
         "with 'ljprof merge', then run 'ljprof embed'");
   if (plan->value[LJP_RECORD_REPORT] && !plan->pid)
-    return options_refuse("--report is for a running program (-p PID); after "
+    return options_refuse(plan,
+                          "--report is for a running program (-p PID); after "
                           "one that is run, type 'ljprof report'");
 #ifdef LJP_NO_ANALYZER
   if (plan->value[LJP_RECORD_REPORT])
@@ -193,12 +195,14 @@ static int options_check_together(const struct ljp_record_plan *plan)
                           "it to a machine with a whole ljprof");
 #endif
   if (plan->value[LJP_RECORD_REPORT] && plan->value[LJP_RECORD_DURATION])
-    return options_refuse("--report says for how long, so --duration cannot be "
+    return options_refuse(plan,
+                          "--report says for how long, so --duration cannot be "
                           "given with it");
   if (plan->value[LJP_RECORD_REPORT] && plan->embed && !plan->output)
-    return options_refuse("--embed-symbols needs a file (-o FILE)");
+    return options_refuse(plan, "--embed-symbols needs a file (-o FILE)");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
-    return options_refuse("--keep needs --rotate-bytes or --rotate-seconds");
+    return options_refuse(plan,
+                          "--keep needs --rotate-bytes or --rotate-seconds");
   return -1;
 }
 
@@ -291,14 +295,16 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv)
 static bool options_for_view(int i)
 {
   return (record_options[i].part == CPU && i != LJP_RECORD_MODE) ||
-         i == LJP_RECORD_DEPTH || i == LJP_RECORD_FLUSH ||
-         i == LJP_RECORD_DURATION;
+         i == LJP_RECORD_DEPTH || i == LJP_RECORD_SAMPLE ||
+         i == LJP_RECORD_FLUSH || i == LJP_RECORD_DURATION;
 }
 
 unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
                                struct ljp_flag *flags)
 {
   unsigned n = 0;
+  flags[n++] = (struct ljp_flag){"--memory", &plan->memory, NULL};
+  flags[n++] = (struct ljp_flag){"--every", &plan->every, NULL};
   for (int i = 0; i < LJP_RECORD_VALUE_COUNT; i++)
     if (options_for_view(i))
       flags[n++] =
@@ -310,15 +316,21 @@ int ljp_record_view_check(struct ljp_record_plan *plan)
 {
   static char *nothing;
   plan->program = &nothing;
-  for (int i = 0; !plan->pid && i < LJP_RECORD_VALUE_COUNT; i++)
-    if (plan->value[i]) {
-      ljp_command_error(plan->command,
-                        "%s is for a running program (-p PID): a file has "
-                        "what was recorded",
-                        record_options[i].flag);
-      return LJP_EXIT_USAGE;
-    }
+  const char *given = plan->memory  ? "--memory"
+                      : plan->every ? "--every"
+                                    : NULL;
+  for (int i = 0; !given && i < LJP_RECORD_VALUE_COUNT; i++)
+    given = plan->value[i] ? record_options[i].flag : NULL;
+  if (given && !plan->pid) {
+    ljp_command_error(plan->command,
+                      "%s is for a running program (-p PID): a file has what "
+                      "was recorded",
+                      given);
+    return LJP_EXIT_USAGE;
+  }
   int code = options_check_values(plan);
+  if (code < 0)
+    code = options_check_together(plan);
   return code < 0 && plan->pid ? options_check_joined(plan) : code;
 }
 

@@ -99,8 +99,10 @@ struct ljp_told {
 enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };
 
 /* For a command that shows a running program, such as top: the options that it
-** takes, too, and their check. Sets the number of flags; returns -1, or the exit
-** code after reporting an error. plan->command is set. */
+** takes, too, and their check. The first function fills at most
+** LJP_RECORD_VIEW_FLAGS and returns their number; the second one returns -1, or
+** the exit code after reporting an error. plan->command is set. */
+enum { LJP_RECORD_VIEW_FLAGS = LJP_RECORD_VALUE_COUNT + 2 };
 struct ljp_flag;
 unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
                                struct ljp_flag *flags);

@@ -25,8 +25,9 @@ static const char help[] =
     "being\n"
     "recorded, or of a recording that has ended. Or joins a program that runs "
     "already\n"
-    "(-p), shows its CPU samples, and leaves it as it was when the view "
-    "ends.\n"
+    "(-p), shows its CPU samples and, with --memory, its allocations, and "
+    "leaves it as\n"
+    "it was when the view ends.\n"
     "\n"
     "Views: functions, lines, stacks, allocation sites, heap, JIT compiler, "
     "threads,\n"
@@ -50,6 +51,8 @@ static const char help[] =
     "view does\n"
     "                 not keep up\n"
     "  --duration TIME  end the recording after TIME (10, 500ms, 5m, 1h)\n"
+    "  --memory       also record allocations; --sample BYTES, --every: which "
+    "ones\n"
     "  --interval, --event, --timer, --threads, --signal, --max-overhead, "
     "--depth,\n"
     "  --flush        as for ljprof record\n"
@@ -146,7 +149,7 @@ static int command_parse(struct command *c, int argc, char **argv)
 {
   enum { OWN = 6 };
   const char *seconds = NULL, *room = NULL;
-  struct ljp_flag flags[OWN + LJP_RECORD_VALUE_COUNT] = {
+  struct ljp_flag flags[OWN + LJP_RECORD_VIEW_FLAGS] = {
       {"--seconds", NULL, &seconds},
       {"--native", &c->first.native, NULL},
       {"--no-symbols", &c->options.no_symbols, NULL},
