@@ -14,6 +14,7 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
+#include "src/luajit/stubs.h"
 #include "src/luajit/vms.h"
 
 enum {
@@ -341,6 +342,7 @@ void ljp_followed_gone(struct lua_State *L)
 
 void ljp_followed_clear(struct lua_State *L)
 {
+  ljp_guest_stub_clear(L);
   struct ljp_recorder *r = ljp_guest_recorder(L);
   if (r && r->ended)
     followed_remove(L, r, false);

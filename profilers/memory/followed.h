@@ -46,8 +46,8 @@ enum ljp_status ljp_followed_add(struct lua_State *L);
 ** thread. */
 void ljp_followed_gone(struct lua_State *L);
 
-/* Removes the recorder of a session that another thread has ended, if any. On
-** the VM's own thread. */
+/* Removes the stub (src/luajit/stubs.h), and the recorder of a session that another
+** thread has ended, if any. On the VM's own thread. */
 void ljp_followed_clear(struct lua_State *L);
 /* How many of those there are. */
 uint32_t ljp_followed_lingering(void);

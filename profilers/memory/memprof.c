@@ -224,7 +224,6 @@ static enum ljp_status memprof_meet_here(void *L, const void *unused,
   uint32_t id;
   (void)unused;
   (void)why;
-  ljp_guest_stub_clear(L);
   ljp_followed_clear(L);
   if (g->running && g->options.all)
     ljp_followed_add(L);

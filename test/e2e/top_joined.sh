@@ -18,7 +18,10 @@ refuses "room for nothing" 2 "--room is '1k', but must be a number of bytes from
   "$ljprof" top -p 1 --room 1k
 refuses "room in a file" 2 "--room is for a running program" \
   "$ljprof" top --room 1M x.ljp
-refuses "memory" 2 "unknown option '--memory'" "$ljprof" top -p 1 --memory
+refuses "a snapshot" 2 "unknown option '--snapshot'" "$ljprof" top -p 1 --snapshot
+refuses "memory of a file" 2 "--memory is for a running program" \
+  "$ljprof" top --memory x.ljp
+refuses "no memory" 2 "--sample needs --memory" "$ljprof" top -p 1 --sample 1k
 terminal
 
 # watch WHAT [OPTION]...: opens the view of $host.
@@ -225,3 +228,17 @@ is_right "after the other program"
 kill -9 "$host"
 wait "$host" 2> /dev/null || :
 host=
+
+# -- Memory. ---------------------------------------------------------------------------
+join_program=join_memory_host
+begin one
+wanted='one: wrong 0 left 0'
+type_line "'$ljprof' top -p $host --flush 20 --memory --sample 1k"
+sees "with memory" '\[functions\]'
+keys 4
+sees "4: sites" ' host:1'
+keys 5
+sees "5: the heap's curve" 'heap'
+keys q
+leaves "with memory"
+end "with memory"
