@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `sessions`. */
-enum { LJP_SHOWN_CPU = 1, LJP_SHOWN_MEMORY = 2 };
+/* `sessions`, and four times that for those of the client. */
+enum { LJP_SHOWN_CPU = 1, LJP_SHOWN_MEMORY = 2, LJP_SHOWN_SHIFT = 2 };
 
 struct ljp_shown {
   _Atomic uint32_t vms, sessions;
-  _Atomic int32_t client; /* whose the CPU session is; 0: the program's own */
+  _Atomic int32_t client; /* who has begun the latest session of a client */
   char version[20];       /* of the library, ended by a zero */
 };
 _Static_assert(sizeof(struct ljp_shown) == 32, "the note tells only where");
@@ -32,13 +32,15 @@ static inline void ljp_show_vm(int change)
 
 static inline void ljp_show_session(uint32_t which, bool runs, int32_t client)
 {
-  if (which == LJP_SHOWN_CPU)
-    atomic_store_explicit(&ljp_shown.client, runs ? client : 0,
-                          memory_order_relaxed);
+  if (runs && client)
+    atomic_store_explicit(&ljp_shown.client, client, memory_order_relaxed);
   if (runs)
-    atomic_fetch_or_explicit(&ljp_shown.sessions, which, memory_order_relaxed);
+    atomic_fetch_or_explicit(&ljp_shown.sessions,
+                             which | (client ? which << LJP_SHOWN_SHIFT : 0),
+                             memory_order_relaxed);
   else
-    atomic_fetch_and_explicit(&ljp_shown.sessions, ~which,
+    atomic_fetch_and_explicit(&ljp_shown.sessions,
+                              ~(which | which << LJP_SHOWN_SHIFT),
                               memory_order_relaxed);
 }
 

@@ -46,7 +46,7 @@ grep -q "^memory session: running, started by ljprof (process $client) [0-9.]* s
   status.txt || fail "$(cat status.txt)"
 ok "status: $(sed -n 2p status.txt)"
 "$ljprof" list > list.txt || fail "list"
-grep -q "^ *$host .*memory" list.txt || fail "list: $(cat list.txt)"
+grep -q "^ *$host .* memory:$client " list.txt || fail "list: $(cat list.txt)"
 same "the program has no descriptor of ours" "$files_before" \
   "$(ls "/proc/$host/fd")"
 for part in "--no-cpu --memory" "--memory"; do
@@ -70,6 +70,9 @@ eventually "Ctrl-C: threads and descriptors as before" settled
 record both.ljp --memory --every
 eventually "events" some_events both.ljp
 "$ljprof" status -p "$host" > status.txt || fail "$(cat status.txt)"
+"$ljprof" list > list.txt 2> /dev/null || fail "list"
+grep -q "^ *$host .* cpu:$client,memory:$client " list.txt ||
+  fail "list: $(cat list.txt)"
 same "both: two lines of status" 2 \
   "$(grep -c "session: running, started by ljprof (process $client)" status.txt)"
 "$ljprof" stop -p "$host" > stop.txt || fail "$(cat stop.txt)"

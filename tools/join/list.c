@@ -26,9 +26,9 @@ static const char list_help[] =
     "  traced    a debugger traces it\n"
     "SESSIONS: 'cpu' and 'memory' are sessions that the program has started; "
     "'cpu:PID'\n"
-    "was started by the ljprof with this PID. 'ljprof status -p PID' tells "
-    "more. Only\n"
-    "root sees programs of other users.\n"
+    "and 'memory:PID' were started by the ljprof with this PID. 'ljprof status "
+    "-p PID'\n"
+    "tells more. Only root sees programs of other users.\n"
     "\n"
     "  --help  show this help\n"
     "\n"
@@ -48,6 +48,18 @@ static const char *list_word(const struct ljp_proc_status *s,
   return s->state == 'T' ? "stopped" : s->tracer ? "traced" : "joins";
 }
 
+/* Adds a session to the text, if it runs. */
+static void list_session(char *text, size_t room, const char *name,
+                         uint32_t which, uint32_t sessions, int32_t client)
+{
+  size_t at = strlen(text);
+  if (!which)
+    return;
+  at += (size_t)snprintf(text + at, room - at, "%s%s", at ? "," : "", name);
+  if (sessions & which << LJP_SHOWN_SHIFT)
+    snprintf(text + at, room - at, ":%" PRId32, client);
+}
+
 /* VMs, sessions and version: what the library has in the process's memory. */
 static void list_shown(struct ljp_print *out, pid_t pid,
                        const struct ljp_join_place *note)
@@ -58,23 +70,21 @@ static void list_shown(struct ljp_print *out, pid_t pid,
     char version[sizeof ljp_shown.version];
   } s;
   _Static_assert(sizeof s == sizeof(struct ljp_shown), "the same layout");
-  char vms[16] = "-", sessions[32] = "-";
+  char vms[16] = "-", sessions[48] = "";
   if (note->kind != LJP_PLACE_GOOD ||
       !ljp_memory_read(pid, note->shown, &s, sizeof s)) {
     memset(&s, 0, sizeof s);
     strcpy(s.version, "-");
   } else {
     snprintf(vms, sizeof vms, "%" PRIu32, s.vms);
-    const char *memory = s.sessions & LJP_SHOWN_MEMORY ? "memory" : "";
-    const char *comma = (s.sessions & LJP_SHOWN_CPU) && *memory ? "," : "";
-    if ((s.sessions & LJP_SHOWN_CPU) && s.client)
-      snprintf(sessions, sizeof sessions, "cpu:%" PRId32 "%s%s", s.client,
-               comma, memory);
-    else if (s.sessions)
-      snprintf(sessions, sizeof sessions, "%s%s%s",
-               s.sessions & LJP_SHOWN_CPU ? "cpu" : "", comma, memory);
+    list_session(sessions, sizeof sessions, "cpu", s.sessions & LJP_SHOWN_CPU,
+                 s.sessions, s.client);
+    list_session(sessions, sizeof sessions, "memory",
+                 s.sessions & LJP_SHOWN_MEMORY, s.sessions, s.client);
   }
-  ljp_print_format(out, "%3s  %-16s  ", vms, sessions);
+  if (!*sessions)
+    strcpy(sessions, "-");
+  ljp_print_format(out, "%3s  %-26s  ", vms, sessions);
   size_t len = strnlen(s.version, sizeof s.version);
   ljp_print_safe(out, ljp_str(s.version, len));
   ljp_print_format(out, "%*s  ", len < 7 ? (int)(7 - len) : 0, "");
@@ -97,8 +107,8 @@ static void list_process(struct ljp_print *out, struct list_counts *counts,
   if (error || found.note.kind == LJP_PLACE_NONE)
     return;
   if (!counts->ours++)
-    ljp_print_str(
-        out, "    PID  STATE    VMS  SESSIONS          VERSION  COMMAND\n");
+    ljp_print_str(out, "    PID  STATE    VMS  SESSIONS                    "
+                       "VERSION  COMMAND\n");
   ljp_proc_command(pid, command, sizeof command);
   ljp_print_format(out, "%7d  %-7s  ", (int)pid, list_word(&s, &found.note));
   list_shown(out, pid, &found.note);
