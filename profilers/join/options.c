@@ -131,6 +131,14 @@ static int options_take(struct ljp_recording *r, const char *name,
   } else if (options_is(name, "compress")) {
     ok = options_number(value, 0, 19, &number);
     output->zstd_level = (int)number;
+  } else if (options_is(name, "rotate_bytes")) {
+    ok = options_number(value, 4096, 1e15, &number);
+    output->segment_bytes = (uint64_t)number;
+  } else if (options_is(name, "rotate_seconds")) {
+    ok = options_number(value, 0.1, 1e9, &number);
+    output->segment_ms = (uint64_t)(number * 1000);
+  } else if (options_is(name, "keep")) { /* The client removes the others. */
+    ok = options_number(value, 0, 1e6, &number);
   } else if (options_is(name, "sync")) {
     ok = options_is(value, "true");
     output->sync = ok;

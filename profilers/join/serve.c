@@ -19,6 +19,7 @@
 #include "profilers/cpu/signal.h"
 #include "profilers/cpu/sysprof.h"
 #include "profilers/join/options.h"
+#include "profilers/join/segments.h"
 #include "profilers/memory/memprof.h"
 #include "profilers/session/shared.h"
 #include "profilers/session/side_run.h"
@@ -146,6 +147,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   r.cpu.client = (pid_t)serve->client_pid;
   r.cpu.output.use_fd = true;
   r.cpu.output.fd = m->fd[0];
+  r.cpu.output.next = &ljp_segments_next;
   r.cpu.output.on_stop = serve_ended;
   r.cpu.output.on_stop_ctx = (void *)(uintptr_t)number;
   r.cpu.jitdump = m->fds == 3;
@@ -157,6 +159,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
     serve_refuse(serve, m->serial, why.text);
     return;
   }
+  ljp_segments_begin();
   atomic_store(&serve_session.number, number);
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
   serve->room = r.room;
@@ -185,6 +188,7 @@ static bool serve_has_ended(void)
 /* The session has ended, and its writer has, too. */
 static void serve_close(struct ljp_serve *serve)
 {
+  ljp_segments_end(&serve->output);
   close(serve->output);
   serve->records = false;
 }
@@ -286,6 +290,7 @@ void ljp_serve_turn(struct ljp_serve *serve)
   struct ljp_failure why;
   if (!serve->records)
     return;
+  ljp_segments_turn(serve->socket, &serve->output);
   if (!serve_has_ended() && atomic_load(&serve_session.unwanted) ==
                                 atomic_load(&serve_session.number))
     ljp_recording_stop(&why);
@@ -345,6 +350,10 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
     return true;
   case LJP_JOIN_HEAP:
     ljp_serve_heap(serve, m);
+    return true;
+  case LJP_JOIN_SEGMENT:
+    if (serve->records)
+      ljp_segments_give(m->number[0], m->fd[--m->fds]);
     return true;
   case LJP_JOIN_BYE:
     return false;

@@ -71,10 +71,11 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
       .segment_bytes = output->segment_bytes,
       .segment_ms = output->segment_ms,
       .keep_segments = output->keep_segments,
+      .next = output->next,
       .record_child = output->follow_fork,
       .child_refused = output_child_refused,
       .fork_child = fork_child};
-  if ((!output->path || output->use_fd) &&
+  if ((!output->path || (output->use_fd && !output->next)) &&
       (output->segment_bytes || output->segment_ms))
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "rotate_bytes and rotate_seconds want a path");

@@ -35,9 +35,11 @@ struct ljp_output {
   uint32_t flush_ms;
   int zstd_level;
   bool sync;
-  /* Rotation, files only: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
+  /* Rotation, of files: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments;
+  /* Rotation of fd: valid until the session has ended. NULL: none. */
+  const struct ljp_sink_next *next;
   uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */
   bool ending; /* ljp_output_stop() is at work: a child of fork() may see it. */
 };

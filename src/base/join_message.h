@@ -45,6 +45,8 @@ enum {
   _(VMS, 10, C, 0, 0, 0, 0)                                                      \
   /* VM, bytes of each string, 1: collect garbage first. The output. */          \
   _(HEAP, 11, C, 3, 0, 1, 1)                                                     \
+  /* A file segment, by its number. The file. */                                 \
+  _(SEGMENT, 16, C, 1, 0, 1, 1)                                                  \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \
   _(WELCOME, 33, T, 4, 1, 0, 0)                                                  \
   /* A text for the user. */                                                     \
@@ -73,7 +75,9 @@ enum {
   _(COPIED, 45, T, 0, 0, 0, 0)                                                   \
   /* How (enum ljp_heap_taken), ns of the pause and of the walk, objects,      \
   ** references, bytes, bytes of the file, what could not be read. */ \
-  _(HEAP_DONE, 46, T, 8, 0, 0, 0)
+  _(HEAP_DONE, 46, T, 8, 0, 0, 0)                                                \
+  /* The file segment that is written, and the last one that was asked for. */   \
+  _(SEGMENTS, 48, T, 2, 0, 0, 0)
 
 enum ljp_join_type {
 #define LJP_X(name, number, ...) LJP_JOIN_##name = number,

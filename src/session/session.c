@@ -48,7 +48,8 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
 {
   const struct ljp_session_options *o = options;
   bool rotates = o->segment_bytes || o->segment_ms;
-  if (!!o->path + o->use_fd + !!o->callback != 1 || (rotates && !o->path) ||
+  if (!!o->path + o->use_fd + !!o->callback != 1 ||
+      (rotates && !o->path && !(o->use_fd && o->next)) ||
       (o->path && !o->path[0]) || (o->ljm && (rotates || o->zstd_level)))
     return LJP_ERR_USE;
   struct ljp_session *s = calloc(1, sizeof *s);
@@ -65,7 +66,7 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
     status =
         s->path ? ljp_sink_init_file(s->sink, o->path, o->sync) : LJP_ERR_MEM;
   } else if (!status && o->use_fd) {
-    ljp_sink_init_fd(s->sink, o->fd);
+    ljp_sink_init_fd(s->sink, o->fd, rotates ? o->next : NULL);
   } else if (!status) {
     ljp_sink_init_callback(s->sink, o->callback, o->callback_ctx);
   }

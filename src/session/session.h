@@ -64,9 +64,12 @@ struct ljp_session_options {
                   ** events only, without compression and rotation. */
   int zstd_level; /* 0: no compression. */
   bool sync;      /* fdatasync after each block: survives power loss. */
-  /* Rotation, files only: PATH, PATH.s1, PATH.s2 ... */
+  /* Rotation, of files: PATH, PATH.s1, PATH.s2 ... */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments; /* 0: all. */
+  /* Rotation of `fd`: where its next segments come from; copied. NULL: there are
+  ** none. They are removed elsewhere, too. */
+  const struct ljp_sink_next *next;
   /* In the child of a fork: record into PATH.PID (files only; PATH.PID-2 ... if
   ** that exists), or not at all.
   ** The file appears after the first flush interval, so that a fork with an

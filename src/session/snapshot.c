@@ -247,7 +247,7 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
       s->options.path ? ljp_sink_init_file(&s->sink, s->options.path, false)
                       : LJP_OK;
   if (s->options.use_fd)
-    ljp_sink_init_fd(&s->sink, s->options.fd);
+    ljp_sink_init_fd(&s->sink, s->options.fd, NULL);
   if (status)
     return status;
   s->told = mmap(NULL, sizeof *s->told, PROT_READ | PROT_WRITE,

@@ -3,7 +3,8 @@
 ** Invariant: the present file segment is not touched before the next one has
 ** its name and contains a whole epoch. If the next one cannot be made (a folder
 ** that is not writable any more, a full disk, no descriptors), the present one
-** continues and says so. The attempt is repeated, at first after a quarter of a
+** continues and says so. If somebody else makes it (ljp_sink_ready()), the
+** present one continues until it is there. The attempt is repeated, at first after a quarter of a
 ** second, in the end once a minute.
 **
 ** The limit of the process on the size of files (RLIMIT_FSIZE) makes a rotation
@@ -19,6 +20,7 @@
 
 #define FIRST_PAUSE_NS UINT64_C(250000000)
 #define MAX_PAUSE_NS (60 * UINT64_C(1000000000))
+#define EARLY_NS UINT64_C(1000000000)
 
 void ljp_writer_look_at_limit(struct ljp_writer *w)
 {
@@ -41,6 +43,19 @@ static bool rotate_at_limit(const struct ljp_writer *w)
   return w->sink->file.whole_bytes >= w->size_limit &&
          w->sink->file.whole_bytes > w->segment_head_bytes &&
          w->now_ns >= w->rotation.again_ns;
+}
+
+/* Due soon: whoever opens the file segment needs a while. */
+static bool rotate_is_near(const struct ljp_writer *w)
+{
+  const struct ljp_writer_options *o = &w->options;
+  uint64_t bytes = w->sink->file.whole_bytes;
+  uint64_t early_ns =
+      o->segment_ns / 4 < EARLY_NS ? o->segment_ns / 4 : EARLY_NS;
+  return (o->segment_bytes && bytes >= o->segment_bytes / 4 * 3) ||
+         (o->segment_ns &&
+          w->now_ns - w->segment_start_ns >= o->segment_ns - early_ns) ||
+         bytes >= w->size_limit / 4 * 3;
 }
 
 static bool rotate_is_due(const struct ljp_writer *w)
@@ -155,13 +170,15 @@ static bool rotate_do(struct ljp_writer *w)
 
 bool ljp_writer_rotate(struct ljp_writer *w)
 {
-  return rotate_is_due(w) && rotate_do(w);
+  bool ready = rotate_is_near(w) && ljp_sink_ready(w->sink);
+  return rotate_is_due(w) && ready && rotate_do(w);
 }
 
 void ljp_writer_rotate_within(struct ljp_writer *w)
 {
   uint32_t producer = w->builder.producer;
-  if (LJP_LIKELY(!rotate_at_limit(w)) || w->out.status)
+  if (LJP_LIKELY(!rotate_at_limit(w)) || w->out.status ||
+      !ljp_sink_ready(w->sink))
     return;
   ljp_writer_put_block(w, 0); /* belongs to the epoch before */
   if (w->out.status)
@@ -176,7 +193,8 @@ bool ljp_writer_rotate_past_limit(struct ljp_writer *w)
   enum ljp_status status = w->out.status;
   int error = w->sink->error;
   if (w->size_limit == UINT64_MAX || error != EFBIG ||
-      w->sink->file.whole_bytes <= w->segment_head_bytes)
+      w->sink->file.whole_bytes <= w->segment_head_bytes ||
+      !ljp_sink_ready(w->sink))
     return false;
   /* The block that did not fit is a loss, and was counted as one. */
   ljp_builder_reset(&w->builder, 0);

@@ -93,10 +93,13 @@ bool ljp_sink_is_local_file(const struct ljp_sink *sink)
   return local;
 }
 
-void ljp_sink_init_fd(struct ljp_sink *sink, int fd)
+void ljp_sink_init_fd(struct ljp_sink *sink, int fd,
+                      const struct ljp_sink_next *next)
 {
   memset(sink, 0, sizeof *sink);
   sink->kind = LJP_SINK_FD;
+  if (next)
+    sink->next = *next;
   sink_init_files(sink);
   sink->file.open.fd = fd;
 }
@@ -156,6 +159,8 @@ static enum ljp_status sink_open_segment(struct ljp_sink *sink,
   sink->file.whole_bytes = 0;
   if (sink->kind == LJP_SINK_FILE)
     status = sink_open_file(sink);
+  else if (segment)
+    sink->file.open.fd = sink->next.open(sink->next.ctx, segment);
   if (!status &&
       !ljp_open_file_note(&sink->file.open, sink->kind == LJP_SINK_FILE))
     status = sink_fail(sink, errno);
@@ -337,9 +342,17 @@ void ljp_sink_swap(struct ljp_sink *sink)
   sink->before = file;
 }
 
+bool ljp_sink_ready(const struct ljp_sink *sink)
+{
+  return sink->kind == LJP_SINK_FILE ||
+         (sink->next.open &&
+          sink->next.open(sink->next.ctx, sink->file.segment + 1) >= 0);
+}
+
 enum ljp_status ljp_sink_turn(struct ljp_sink *sink)
 {
-  ljp_assert(sink->kind == LJP_SINK_FILE && sink->before.open.fd < 0);
+  ljp_assert((sink->kind == LJP_SINK_FILE || sink->next.open) &&
+             sink->before.open.fd < 0);
   ljp_assert(!ljp_sink_hidden(sink));
   ljp_sink_swap(sink);
   sink->stays_hidden = true;
@@ -351,6 +364,11 @@ enum ljp_status ljp_sink_turn(struct ljp_sink *sink)
 
 void ljp_sink_turn_back(struct ljp_sink *sink)
 {
+  int fd = sink->file.open.fd;
+  /* It is still there for the next attempt. */
+  if (sink->kind == LJP_SINK_FD && fd >= 0 && sink_check_ours(sink) == LJP_OK &&
+      ftruncate(fd, 0) == 0)
+    lseek(fd, 0, SEEK_SET);
   sink_close_file(sink);
   sink->stays_hidden = false;
   ljp_sink_swap(sink);
@@ -361,13 +379,17 @@ enum ljp_status ljp_sink_turn_end(struct ljp_sink *sink)
   ljp_assert(!ljp_sink_hidden(sink) && sink->before.open.fd >= 0);
   ljp_sink_swap(sink);
   enum ljp_status status = sink_close_file(sink);
+  sink->file.open.fd = -1;
   ljp_sink_swap(sink);
+  if (sink->kind == LJP_SINK_FD)
+    sink->next.begun(sink->next.ctx, sink->file.segment);
   return status;
 }
 
 void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 {
-  char *name = sink_segment_path(sink, segment);
+  char *name =
+      sink->kind == LJP_SINK_FILE ? sink_segment_path(sink, segment) : NULL;
   if (name && sink->file.regular)
     unlink(name);
   free(name);

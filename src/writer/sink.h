@@ -24,6 +24,17 @@
 ** Sets *data to NULL to end the stream. Called on the writer thread. */
 typedef size_t (*ljp_sink_callback)(const void **data, size_t len, void *ctx);
 
+/* Who opens the next file segments of a descriptor. Called on the writer
+** thread. */
+struct ljp_sink_next {
+  /* The descriptor of this segment, which stays the callee's; -1: there is none
+  ** yet, and one is wanted. */
+  int (*open)(void *ctx, uint32_t segment);
+  /* The segment has begun: the one before is not used any more. */
+  void (*begun)(void *ctx, uint32_t segment);
+  void *ctx;
+};
+
 enum ljp_sink_kind { LJP_SINK_FILE, LJP_SINK_FD, LJP_SINK_CALLBACK };
 
 /* A file that is being written. fd -1: there is none. */
@@ -43,7 +54,8 @@ struct ljp_sink {
   struct ljp_sink_file file;
   /* While the next file segment is prepared: the one before. */
   struct ljp_sink_file before;
-  bool stays_hidden; /* The file stays hidden until ljp_sink_show(). */
+  struct ljp_sink_next next; /* Of a descriptor; open NULL: no rotation. */
+  bool stays_hidden;         /* The file stays hidden until ljp_sink_show(). */
   bool sync;
   bool ended; /* The callback has ended the stream. */
   /* The file that ours has replaced is kept open until
@@ -57,7 +69,9 @@ struct ljp_sink {
 
 enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
                                    bool sync);
-void ljp_sink_init_fd(struct ljp_sink *sink, int fd);
+/* next may be NULL. */
+void ljp_sink_init_fd(struct ljp_sink *sink, int fd,
+                      const struct ljp_sink_next *next);
 void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
                             void *ctx);
 void ljp_sink_fini(struct ljp_sink *sink);
@@ -90,7 +104,9 @@ enum ljp_status ljp_sink_close(struct ljp_sink *sink);
 /* Rotation. `turn` opens the next file segment, hidden, and keeps the present
 ** one open: blocks go to the new one, and after `swap` to the other of the two.
 ** Once ljp_sink_show() has shown the new one, `turn_end` closes the one before.
-** Until then `turn_back` drops the new one, as if nothing had happened. */
+** Until then `turn_back` drops the new one, as if nothing had happened. `ready`
+** asks for the next file segment if it is not made here. */
+bool ljp_sink_ready(const struct ljp_sink *sink);
 enum ljp_status ljp_sink_turn(struct ljp_sink *sink);
 void ljp_sink_swap(struct ljp_sink *sink);
 enum ljp_status ljp_sink_turn_end(struct ljp_sink *sink);

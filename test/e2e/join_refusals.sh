@@ -17,11 +17,14 @@ refuses "too large" 2 "must be the number of a process" \
   "$ljprof" record -p 99999999999999999999
 refuses "a program, too" 2 "records a running program, so 'x.lua' cannot be run as well" \
   "$ljprof" record -p 1 x.lua
-for option in --memory --children --jitdump --preload --rotate-bytes=1M \
-  --threads=this; do
+for option in --memory --children --jitdump; do
   refuses "$option with -p" 2 "is not possible with -p" \
-    "$ljprof" record -p $$ $option
+    "$ljprof" record -p $$ --memory $option
 done
+refuses "--preload with -p" 2 "--preload is for a program that is started" \
+  "$ljprof" record -p $$ --preload
+refuses "--threads this with -p" 2 "with -p there is none: type 'lua' or 'all'" \
+  "$ljprof" record -p $$ --threads this
 
 begin storm
 for thread in "/proc/$host/task"/*; do

@@ -21,6 +21,7 @@
 struct output {
   int fd;
   struct ljp_newfile new;
+  struct ljp_join_segments segments;
 };
 
 static int session_refuse(const struct ljp_join_session *s, int error)
@@ -53,6 +54,7 @@ static int session_open(struct output *out, const struct ljp_join_session *s)
 {
   struct ljp_target found;
   *out = (struct output){.fd = s->fd};
+  ljp_join_segments_init(&out->segments, s->command, s->path, s->keep);
   ljp_newfile_init(&out->new);
   if (s->fd >= 0)
     return -1;
@@ -117,7 +119,8 @@ static double session_now(void)
 }
 
 /* The user has asked for the end: waits for it. */
-static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals)
+static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
+                                      struct output *out)
 {
   enum { PATIENCE_S = 10, TURN_MS = 500 };
   struct ljp_join_message m = {.type = LJP_JOIN_STOP};
@@ -130,6 +133,8 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals)
       return LJP_JOIN_BY_PROGRAM;
     if (heard == LJP_HEARD_WRONG || session_signalled(signals))
       break;
+    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_SEGMENTS)
+      ljp_join_segments_heard(&out->segments, talk);
     if (heard == LJP_HEARD && (talk->message.type == LJP_JOIN_STOPPED ||
                                talk->message.type == LJP_JOIN_ENDED))
       return LJP_JOIN_BY_USER;
@@ -155,7 +160,8 @@ static enum ljp_join_end session_ended(struct ljp_talk *talk)
   return LJP_JOIN_BY_ERROR;
 }
 
-static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
+static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals,
+                                        struct output *out)
 {
   enum { SILENT_MS = 3000 };
   bool told = false;
@@ -163,12 +169,14 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals)
     enum ljp_heard heard = ljp_talk_hear(talk, SILENT_MS, signals);
     if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
       return session_ended(talk);
-    if (session_signalled(signals))
-      return session_stop(talk, signals);
-    if (heard == LJP_HEARD_WRONG)
-      return session_stop(talk, signals);
+    if (session_signalled(signals) || heard == LJP_HEARD_WRONG)
+      return session_stop(talk, signals, out);
     if (heard == LJP_HEARD_END)
       return LJP_JOIN_BY_PROGRAM;
+    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_SEGMENTS)
+      ljp_join_segments_heard(&out->segments, talk);
+    else
+      ljp_join_segments_retry(&out->segments, talk);
     struct ljp_proc_status s;
     if (heard == LJP_HEARD_NONE && !told && ljp_proc_status(talk->pid, 0, &s) &&
         s.state == 'T') {
@@ -212,7 +220,8 @@ int ljp_join_session_run(struct ljp_talk *talk,
     ljp_command_note(session->command,
                      "recording %s: Ctrl-C ends it, and the program runs on",
                      talk->name);
-    *end = session_follow(talk, fd);
+    *end = session_follow(talk, fd, &out);
+    ljp_join_segments_end(&out.segments, *end != LJP_JOIN_LEFT_EARLY);
   }
   if (fd >= 0) {
     session_close(&out, session);

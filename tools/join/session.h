@@ -4,6 +4,7 @@
 #ifndef LJP_TOOLS_JOIN_SESSION_H
 #define LJP_TOOLS_JOIN_SESSION_H
 
+#include "tools/join/segments.h"
 #include "tools/join/talk.h"
 
 struct ljp_join_session {
@@ -11,6 +12,7 @@ struct ljp_join_session {
   int fd; /* of a file without a name, which stays the caller's; -1: the file
           ** is made at the path */
   bool force;
+  uint32_t keep;       /* file segments; 0: all */
   const char *request; /* options as in LJPROF_RECORD */
   const int *jitdump;  /* a dump and a map for perf, which stay the caller's;
                        ** NULL: none */

@@ -43,6 +43,12 @@ static void joined_name(struct ljp_record_plan *plan,
   plan->told[0] = plan->told[1] = -1;
 }
 
+static uint32_t joined_keep(const struct ljp_record_plan *plan)
+{
+  const char *keep = plan->value[LJP_RECORD_KEEP];
+  return keep ? (uint32_t)strtoul(keep, NULL, 10) : 0;
+}
+
 /* fd: of a file without a name; -1: the file has the path of the plan. */
 static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
                          int fd, enum ljp_join_end *end)
@@ -52,6 +58,7 @@ static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
                                      .path = plan->path,
                                      .fd = fd,
                                      .force = plan->force,
+                                     .keep = joined_keep(plan),
                                      .request = request};
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
     ljp_command_error("record", "%s: the name is too long", plan->path);

@@ -190,7 +190,8 @@ static int options_check_together(const struct ljp_record_plan *plan)
                           "one that is run, type 'ljprof report'");
 #ifdef LJP_NO_ANALYZER
   if (plan->value[LJP_RECORD_REPORT])
-    return options_refuse("--report needs the analyzer, without which this "
+    return options_refuse(plan,
+                          "--report needs the analyzer, without which this "
                           "ljprof was built: record a file (-o FILE), and copy "
                           "it to a machine with a whole ljprof");
 #endif
@@ -198,6 +199,10 @@ static int options_check_together(const struct ljp_record_plan *plan)
     return options_refuse(plan,
                           "--report says for how long, so --duration cannot be "
                           "given with it");
+  if (plan->value[LJP_RECORD_REPORT] && ljp_record_rotates(plan))
+    return options_refuse(plan,
+                          "--report is of one file, so it cannot be combined "
+                          "with rotation");
   if (plan->value[LJP_RECORD_REPORT] && plan->embed && !plan->output)
     return options_refuse(plan, "--embed-symbols needs a file (-o FILE)");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
@@ -211,14 +216,11 @@ static int options_check_joined(const struct ljp_record_plan *plan)
 {
   const char *threads = plan->value[LJP_RECORD_THREADS];
   const char *every = plan->value[LJP_RECORD_SNAPSHOT];
-  const char *vain = plan->snapshot               ? "--snapshot"
-                     : every                      ? "--snapshot-every"
-                     : plan->children             ? "--children"
-                     : plan->jitdump              ? "--jitdump"
-                     : plan->preload              ? "--preload"
-                     : ljp_record_rotates(plan)   ? "rotation"
-                     : threads && *threads == 't' ? "--threads this"
-                                                  : NULL;
+  const char *vain = plan->snapshot   ? "--snapshot"
+                     : every          ? "--snapshot-every"
+                     : plan->children ? "--children"
+                     : plan->jitdump  ? "--jitdump"
+                                      : NULL;
   if (*plan->program) {
     ljp_command_error(
         plan->command,
@@ -226,6 +228,15 @@ static int options_check_joined(const struct ljp_record_plan *plan)
         plan->pid, *plan->program);
     return LJP_EXIT_USAGE;
   }
+  if (plan->preload)
+    return options_refuse(plan,
+                          "--preload is for a program that is started; the one "
+                          "of -p has loaded what it needs already");
+  if (threads && *threads == 't')
+    return options_refuse(plan,
+                          "--threads this is the thread that starts the "
+                          "recording, so with -p there is none: type 'lua' or "
+                          "'all'");
   if (!vain)
     return -1;
   ljp_command_error(plan->command,
