@@ -217,9 +217,11 @@ int ljp_join_session_run(struct ljp_talk *talk,
   if (fd >= 0 && code < 0)
     code = session_start(talk, &out, session);
   if (code < 0) {
-    ljp_command_note(session->command,
-                     "recording %s: Ctrl-C ends it, and the program runs on",
-                     talk->name);
+    ljp_command_note(
+        session->command, "recording %s%s", talk->name,
+        session->also ? ", too" : ": Ctrl-C ends it, and the program runs on");
+    if (session->started)
+      session->started(session->started_ctx);
     *end = session_follow(talk, fd, &out);
     ljp_join_segments_end(&out.segments, *end != LJP_JOIN_LEFT_EARLY);
   }

@@ -12,6 +12,9 @@ struct ljp_join_session {
   int fd; /* of a file without a name, which stays the caller's; -1: the file
           ** is made at the path */
   bool force;
+  bool also; /* another process is recorded, too, which the user has named */
+  void (*started)(void *ctx); /* the file has its name; may be NULL */
+  void *started_ctx;
   uint32_t keep;       /* file segments; 0: all */
   const char *request; /* options as in LJPROF_RECORD */
   const int *jitdump;  /* a dump and a map for perf, which stay the caller's;

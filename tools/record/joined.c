@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/join/family.h"
 #include "tools/join/nameless.h"
 #include "tools/join/session.h"
 #include "tools/record/record.h"
@@ -49,9 +50,10 @@ static uint32_t joined_keep(const struct ljp_record_plan *plan)
   return keep ? (uint32_t)strtoul(keep, NULL, 10) : 0;
 }
 
-/* fd: of a file without a name; -1: the file has the path of the plan. */
-static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
-                         int fd, enum ljp_join_end *end)
+int ljp_record_session(const struct ljp_record_plan *plan,
+                       struct ljp_talk *talk, int fd,
+                       void (*started)(void *ctx), void *ctx,
+                       enum ljp_join_end *end)
 {
   static char request[LJP_JOIN_MESSAGE_BYTES];
   struct ljp_join_session session = {.command = "record",
@@ -59,6 +61,9 @@ static int joined_record(struct ljp_record_plan *plan, struct ljp_talk *talk,
                                      .fd = fd,
                                      .force = plan->force,
                                      .keep = joined_keep(plan),
+                                     .also = plan->also,
+                                     .started = started,
+                                     .started_ctx = ctx,
                                      .request = request};
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
     ljp_command_error("record", "%s: the name is too long", plan->path);
@@ -81,6 +86,22 @@ static int joined_output(struct ljp_record_plan *plan,
   return code;
 }
 
+/* Can its children be found, if they are asked for? */
+static int joined_children(const struct ljp_record_plan *plan, pid_t pid)
+{
+  if (!plan->children || (pid && ljp_family_can()))
+    return -1;
+  if (pid)
+    ljp_command_error("record", "--children: this kernel does not tell the "
+                                "children of a process (CONFIG_PROC_CHILDREN)");
+  else
+    ljp_command_error("record",
+                      "--children: %s is in another namespace of processes, so "
+                      "its children cannot be found: run ljprof there",
+                      plan->pid);
+  return LJP_EXIT_FAILED;
+}
+
 /* Joins the program, and finds the file: first, if that tells what is wrong
 ** before anything is stopped; afterwards, if only then the program's name is
 ** known. -1: done; else the exit code. */
@@ -95,7 +116,9 @@ static int joined_begin(struct ljp_record_plan *plan, struct ljp_talk *talk,
   if (code >= 0)
     return code;
   joined_name(plan, &goal, goal.door ? talk->pid : goal.pid, name, program);
-  code = joined_output(plan, file);
+  code = joined_children(plan, goal.door ? talk->pid : goal.pid);
+  if (code < 0)
+    code = joined_output(plan, file);
   if (code < 0 && !goal.door)
     code = ljp_talk_join(talk, "record", &goal);
   else if (code >= 0 && goal.door)
@@ -134,6 +157,20 @@ static void joined_tell(struct ljp_record_plan *plan, enum ljp_join_end end,
     ljp_command_note("record", "%s has ended, or is another program now", name);
 }
 
+/* Of a session that has begun. */
+struct joined {
+  const struct ljp_record_plan *plan;
+  const struct ljp_talk *talk;
+  pid_t family; /* see ljp_record_children(); 0: none */
+};
+
+static void joined_started(void *ctx)
+{
+  struct joined *j = ctx;
+  if (j->plan->children)
+    j->family = ljp_record_children(j->plan, j->talk);
+}
+
 int ljp_record_joined(struct ljp_record_plan *plan)
 {
   static struct ljp_talk talk;
@@ -145,12 +182,16 @@ int ljp_record_joined(struct ljp_record_plan *plan)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan->began);
   uint64_t began_ns = ljp_record_now();
-  code = joined_record(plan, &talk, file.fd, &end);
+  struct joined joined = {plan, &talk, 0};
+  code =
+      ljp_record_session(plan, &talk, file.fd, joined_started, &joined, &end);
   ljp_talk_leave(&talk);
   if (code >= 0)
     return code;
   joined_tell(plan, end, (double)(ljp_record_now() - began_ns) / 1e9,
               talk.name);
+  if (joined.family > 0)
+    ljp_record_children_end(joined.family, end != LJP_JOIN_BY_PROGRAM);
   bool recorded = file.fd >= 0 || ljp_record_outcome(plan);
   if (recorded && plan->value[LJP_RECORD_REPORT])
     recorded = joined_report(plan, &file, talk.name) == LJP_EXIT_OK;

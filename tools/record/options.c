@@ -199,10 +199,11 @@ static int options_check_together(const struct ljp_record_plan *plan)
     return options_refuse(plan,
                           "--report says for how long, so --duration cannot be "
                           "given with it");
-  if (plan->value[LJP_RECORD_REPORT] && ljp_record_rotates(plan))
+  if (plan->value[LJP_RECORD_REPORT] &&
+      (ljp_record_rotates(plan) || plan->children))
     return options_refuse(plan,
                           "--report is of one file, so it cannot be combined "
-                          "with rotation");
+                          "with rotation or --children");
   if (plan->value[LJP_RECORD_REPORT] && plan->embed && !plan->output)
     return options_refuse(plan, "--embed-symbols needs a file (-o FILE)");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
@@ -216,11 +217,10 @@ static int options_check_joined(const struct ljp_record_plan *plan)
 {
   const char *threads = plan->value[LJP_RECORD_THREADS];
   const char *every = plan->value[LJP_RECORD_SNAPSHOT];
-  const char *vain = plan->snapshot   ? "--snapshot"
-                     : every          ? "--snapshot-every"
-                     : plan->children ? "--children"
-                     : plan->jitdump  ? "--jitdump"
-                                      : NULL;
+  const char *vain = plan->snapshot  ? "--snapshot"
+                     : every         ? "--snapshot-every"
+                     : plan->jitdump ? "--jitdump"
+                                     : NULL;
   if (*plan->program) {
     ljp_command_error(
         plan->command,

@@ -1,7 +1,7 @@
 /*
 ** Record: shared by the parts of ljprof record. options.c fills and checks the
 ** plan, look_up.c finds the program, output.c the file to write, record.c runs
-** the program, files.c finds the files, outcome.c reports the result.
+** the program, joined.c joins a running one, children.c its children, files.c finds the files, outcome.c reports the result.
 */
 #ifndef LJP_TOOLS_RECORD_H
 #define LJP_TOOLS_RECORD_H
@@ -76,6 +76,7 @@ struct ljp_record_plan {
   struct timespec began;
   /* The end of the recording, by ljp_record_now(); 0: none. */
   uint64_t until_ns;
+  bool also;       /* As in struct ljp_join_session. */
   bool ran_on;     /* The program was still running then. */
   uint64_t events; /* Samples and memory events that were recorded. */
   bool empty;      /* Without any, so that there is nothing to report. */
@@ -116,6 +117,21 @@ bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
                                size_t room);
 /* joined.c: records a running program. Returns the exit code. */
 int ljp_record_joined(struct ljp_record_plan *plan);
+/* A session that writes to the path of the plan, or to fd if that is not -1. As
+** ljp_join_session_run(). */
+struct ljp_talk;
+enum ljp_join_end;
+int ljp_record_session(const struct ljp_record_plan *plan,
+                       struct ljp_talk *talk, int fd,
+                       void (*started)(void *ctx), void *ctx,
+                       enum ljp_join_end *end);
+
+/* children.c: makes a process that records all that descend from the program.
+** Returns its number, or -1. */
+pid_t ljp_record_children(const struct ljp_record_plan *plan,
+                          const struct ljp_talk *talk);
+/* Waits until these recordings have ended. now: ends them. */
+void ljp_record_children_end(pid_t family, bool now);
 
 /* look_up.c: finds the file that the command names, and puts our luajit before
 ** a Lua script. -1: go on; else the exit code: there is nothing to run, which
