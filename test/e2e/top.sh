@@ -150,8 +150,32 @@ keys w p Enter
 sees "p: a page of the last seconds" "^wrote the page 'top\.html'"
 grep -q 'Only what happened in the seconds' top.html ||
   fail "the page does not say which seconds it has"
+keys r
+sees "r: not of a file" '^r records a running program (-p PID); this is a file already'
 keys p C-u Escape Down Up Right Left NPage PPage End Home C-l
 sees "moves" '\[functions\]'
+
+# -- More rows than there is room for. -------------------------------------------
+keys q
+until_ok "q" hides '\[functions\]'
+awk 'BEGIN { print "local t = {}"; for (i = 0; i < 3000; i++) print "t[1] = {1}" }' > rows.lua
+"$ljprof" record --memory --every -o rows.ljp rows.lua 2> err || fail "$(cat err)"
+opens "many rows" --no-symbols rows.ljp
+keys 4 End
+sees "the rows without room are counted" \
+  '[0-9][0-9]* more rows have no room here: .* saves all of them'
+more=$(sed -n 's/ more rows have no room.*//p' screen.txt)
+keys S C-u
+$mux send-keys -l rows.txt
+keys Enter
+sees "they are saved" "^saved as 'rows\.txt'"
+same "all rows are in the file" yes \
+  "$([ "$(grep -c ' rows\.lua:' rows.txt)" -ge 3000 ] && echo yes)"
+[ "$more" -lt 3000 ] || fail "$more rows are missing on the screen"
+keys q
+until_ok "q" hides '\[sites\]'
+type_line clear
+opens "as before" ended.ljp
 
 # -- Sizes. ----------------------------------------------------------------------
 for size in 120x40 40x10 20x5 9x3 80x24; do

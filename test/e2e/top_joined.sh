@@ -83,6 +83,27 @@ sees "p: a page" "^wrote the page 'top\.html'"
 grep -q 'Only what happened in the seconds' top.html || fail "a page of all"
 grep -q "process $host (join_host)" top.html || fail "the page has no name"
 grep -q round top.html || fail "the page is empty"
+# record_into FILE: by the key r.
+record_into() {
+  keys r C-u
+  $mux send-keys -l "$1"
+  keys Enter
+}
+keys r
+sees "r asks" '^record into: top\.ljp_'
+keys Enter
+sees "r: recording" "^recording into 'top\.ljp', with the last [0-9]* s; r ends it"
+sees "the title says so" '^recording, into top\.ljp, last '
+eventually "samples" some_samples top.ljp
+keys r
+sees "r: recorded" "^recorded 'top\.ljp': ljprof report shows it"
+whole "the recording" top.ljp
+"$ljprof" dump top.ljp > dump.txt
+tail -n 1 dump.txt | grep -q . || fail "no dump"
+record_into top.ljp
+sees "r: a file that exists" "^cannot write 'top\.ljp': File exists"
+record_into again.ljp
+sees "r: again" "^recording into 'again\.ljp'"
 kill -STOP "$host"
 sees "the program is stopped" '^the program is stopped'
 kill -CONT "$host"
@@ -91,6 +112,7 @@ sees "it goes on" '^recording'
 # -- How it ends. --------------------------------------------------------------------
 keys q
 leaves "q"
+whole "the recording when the view ends" again.ljp
 watch "again" --event wall --threads all --interval 2
 sees "options are taken" '^wall '
 keys C-z
@@ -143,9 +165,16 @@ kill -CONT "$host"
 eventually "the session ends when the program goes on" settled
 
 # -- The end of the session. -----------------------------------------------------------
-watch "for a second" --duration 1s
+watch "for three seconds" --duration 3s
+record_into over.ljp
+sees "r: until its end" "^recording into 'over\.ljp'"
 sees "its time is over" '^the recording has ended, all '
 eventually "the program is as it was while the view goes on" settled
+whole "the recording of a session that has ended" over.ljp
+keys r
+sees "r: nothing more" '^record into:'
+keys Enter
+sees "r: nothing more" '^nothing more comes that could be recorded'
 keys q
 leaves "after its time"
 watch "again"
@@ -153,6 +182,23 @@ watch "again"
 sees "ljprof stop" '^the recording has ended, all '
 keys q
 leaves "after ljprof stop"
+
+# A disk that is full while a file is recorded.
+mkdir small
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=32k none small 2> /dev/null; then
+  at_end="$at_end; umount '$SCRATCH/small' 2> /dev/null"
+  watch "a full disk" --interval 0.1 --max-overhead 0
+  record_into small/full.ljp
+  sees "it is said" "^the recording into 'small/full\.ljp' has ended: No space left"
+  sees "the view goes on" '^recording, '
+  keys q
+  leaves "after a full disk"
+  "$ljprof" check small/full.ljp > check.txt 2>&1 || :
+  grep -q '; 0 gaps of 0 bytes' check.txt || fail "a full disk: $(cat check.txt)"
+  grep -q '^0 malformed' check.txt || fail "a full disk: $(cat check.txt)"
+  ok "what was recorded ends with a whole block"
+  umount small
+fi
 
 # What was read is freed, so the recording goes on for as long as somebody watches.
 watch "little room" --room 192k --interval 0.05 --threads all --max-overhead 0
@@ -184,6 +230,22 @@ sees "what there is, is shown" ' round host'
 keys q
 leaves "after little room"
 end "watched"
+
+# -- By its socket, in place of ptrace. --
+LJPROF_LISTEN=$PWD/app.sock
+export LJPROF_LISTEN
+begin loop
+unset LJPROF_LISTEN
+type_line "'$ljprof' top -p $PWD/app.sock --flush 20"
+sees "by its socket" '\[functions\]'
+sees "by its socket: its samples" ' round host'
+sees "by its socket: its state" "^recording, last .*  pid $host "
+keys q
+leaves "by its socket"
+type_line "'$ljprof' top -p $PWD/none.sock; echo code=\$?"
+sees "no socket" 'none.sock: there is no such socket'
+type_line clear
+end "by its socket"
 
 # -- The end of the program. -------------------------------------------------------------
 begin loop

@@ -1,6 +1,6 @@
 /*
-** What the worker does with a view besides showing it: writes it to a file, or
-** makes a flame graph page of its seconds.
+** What the worker does besides showing a view: writes it to a file, makes a flame
+** graph page of its seconds, or records what comes into a file.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -163,12 +163,60 @@ static void action_page(struct ljp_worker *w, const struct ljp_top_query *q,
     action_tell(answer, "no page: %.*s", (int)len, why);
 }
 
+/* -- Recording into a file --------------------------------------------------- */
+bool ljp_worker_end_record(struct ljp_worker *w, int error,
+                           struct ljp_top_answer *answer)
+{
+  const struct ljp_finish *f = &w->source.reader.finish;
+  if (w->copy.fd < 0 && !error)
+    return false;
+  if (!error)
+    error = ljp_copy_end(&w->copy, w->done && f->closed != LJP_CLOSED_NOT);
+  if (error)
+    action_tell(answer, "the recording into '%s' has ended: %s", w->copy.path,
+                strerror(error));
+  else
+    action_tell(answer, "recorded '%s': ljprof report shows it", w->copy.path);
+  w->asked = true;
+  return true;
+}
+
+static void action_record(struct ljp_worker *w, const struct ljp_top_query *q,
+                          struct ljp_top_answer *answer)
+{
+  const struct ljp_top_joined *joined = w->options->joined;
+  if (!*q->path && ljp_worker_end_record(w, 0, answer))
+    return;
+  if (!joined || w->done) {
+    action_tell(answer, "nothing more comes that could be recorded");
+  } else if (!joined->keep.count) {
+    action_tell(answer,
+                "no recording: too little of what was read is kept (--room)");
+  } else if (*q->path && w->copy.fd < 0) {
+    const struct ljp_keep_epoch *epoch =
+        &joined->keep.epochs[joined->keep.count - 1];
+    int error = ljp_copy_begin(&w->copy, q->path, epoch->offset);
+    uint64_t since = ljp_worker_now(w) + w->p->origin_ns - epoch->time_ns;
+    if (error)
+      action_tell(answer, "cannot write '%s': %s", q->path, strerror(error));
+    else
+      action_tell(answer,
+                  "recording into '%s', with the last %" PRIu64 " s; r ends it",
+                  q->path, since / 1000000000);
+  } else {
+    action_tell(answer, "no recording runs");
+  }
+  w->asked = true;
+}
+
 void ljp_worker_act(struct ljp_worker *w, const struct ljp_top_query *query,
                     struct ljp_top_answer *answer)
 {
   answer->serial = query->serial;
   if (query->what == LJP_TOP_SAVE)
     action_save(w, query, answer);
+  else if (query->what == LJP_TOP_RECORD)
+    action_record(w, query, answer);
   else
     action_page(w, query, answer);
 }

@@ -15,7 +15,8 @@ bool ljp_top_begin(struct ljp_top_text *text, enum ljp_top_line kind)
   char first = (char)kind;
   if (text->is_file)
     return true;
-  text->full |= text->out.len > LJP_TOP_TEXT_BYTES - LJP_TOP_LINE_BYTES;
+  text->full |= text->out.len >
+                LJP_TOP_TEXT_BYTES - LJP_TOP_LINE_BYTES - LJP_TOP_LAST_BYTES;
   if (!text->full)
     ljp_print_raw(&text->out, &first, 1);
   return !text->full;
@@ -24,6 +25,17 @@ bool ljp_top_begin(struct ljp_top_text *text, enum ljp_top_line kind)
 void ljp_top_end(struct ljp_top_text *text)
 {
   ljp_print_str(&text->out, "\n");
+}
+
+void ljp_top_last(struct ljp_top_text *text, const char *format, ...)
+{
+  char line[LJP_TOP_LAST_BYTES] = {LJP_TOP_LINE_ROW};
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line + 1, sizeof line - 2, format, args);
+  va_end(args);
+  ljp_print_str(&text->out, line);
+  ljp_top_end(text);
 }
 
 void ljp_top_line(struct ljp_top_text *text, enum ljp_top_line kind,
@@ -96,6 +108,10 @@ static void answer_title(struct ljp_top_text *text, const struct ljp_worker *w,
   if (!ljp_top_begin(text, LJP_TOP_LINE_TITLE))
     return;
   answer_state(out, w);
+  if (w->copy.fd >= 0) {
+    ljp_print_str(out, ", into ");
+    ljp_print_safe(out, ljp_str(w->copy.path, strlen(w->copy.path)));
+  }
   ljp_print_str(out, ljp_worker_seconds(w, q) ? ", last " : ", all ");
   ljp_units_time(out, w->span_ns);
   if (q->thread && q->thread < p->thread_count)
@@ -277,6 +293,9 @@ void ljp_worker_answer(struct ljp_worker *w, struct ljp_top_answer *answer)
   answer_next(w, answer);
   ljp_worker_write(w, &text);
   answer->serial = w->query.serial;
+  answer->records = w->copy.fd >= 0      ? LJP_TOP_RECORDS
+                    : w->options->joined ? LJP_TOP_CAN_RECORD
+                                         : LJP_TOP_IS_FILE;
   ljp_assert(text.out.len <= sizeof answer->text);
   answer->text_bytes = (uint32_t)text.out.len;
   memcpy(answer->text, text.out.buf, text.out.len);

@@ -74,7 +74,9 @@ static void keys_done(struct ljp_screen *s)
     s->scroll = 0;
     keys_ask(s);
   } else if (s->input_len) {
-    keys_act(s, prompt == LJP_PROMPT_SAVE ? LJP_TOP_SAVE : LJP_TOP_PAGE);
+    keys_act(s, prompt == LJP_PROMPT_SAVE   ? LJP_TOP_SAVE
+                : prompt == LJP_PROMPT_PAGE ? LJP_TOP_PAGE
+                                            : LJP_TOP_RECORD);
   }
 }
 
@@ -133,6 +135,19 @@ static bool keys_scroll(struct ljp_screen *s, int key)
   if (s->scroll < 0)
     s->scroll = 0;
   return true;
+}
+
+static void keys_record(struct ljp_screen *s)
+{
+  if (!s->answered || s->answer.records == LJP_TOP_IS_FILE) {
+    snprintf(s->message, sizeof s->message, "%s",
+             "r records a running program (-p PID); this is a file already");
+  } else if (s->answer.records == LJP_TOP_CAN_RECORD) {
+    keys_prompt(s, LJP_PROMPT_RECORD, "top.ljp");
+  } else {
+    s->input[0] = '\0';
+    keys_act(s, LJP_TOP_RECORD);
+  }
 }
 
 /* Keys that change the query. */
@@ -205,6 +220,9 @@ void ljp_screen_key(struct ljp_screen *s, int key)
     break;
   case 'p':
     keys_prompt(s, LJP_PROMPT_PAGE, "top.html");
+    break;
+  case 'r':
+    keys_record(s);
     break;
   case '?':
   case 'h':

@@ -27,6 +27,7 @@ static const char *const screen_help[] = {
     "arrows, PgUp, PgDn, Home, End   scroll",
     "S               save the view to a file",
     "p               flame graph page of the seconds that are shown",
+    "r               record a running program into a file; again: no more",
     "q               quit",
     "",
     "any key closes this help",
@@ -154,7 +155,7 @@ static void screen_draw_last(const struct ljp_screen *s)
 #undef LJP_X
   };
   static const char *const prompts[] = {
-      "", "filter (regex): ", "save as: ", "page (.html): "};
+      "", "filter (regex): ", "save as: ", "page (.html): ", "record into: "};
   char line[LJP_TOP_PATH_BYTES + 600];
   if (s->prompt) {
     snprintf(line, sizeof line, "%s%s_", prompts[s->prompt], s->input);

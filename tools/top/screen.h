@@ -13,7 +13,8 @@ enum ljp_prompt {
   LJP_PROMPT_NONE,
   LJP_PROMPT_FILTER,
   LJP_PROMPT_SAVE,
-  LJP_PROMPT_PAGE
+  LJP_PROMPT_PAGE,
+  LJP_PROMPT_RECORD
 };
 
 struct ljp_screen {

@@ -21,6 +21,7 @@ struct table {
   regex_t filter;
   bool filtered;
   uint64_t hidden; /* Rows that do not match. */
+  uint64_t more;   /* Rows that match, for which there is no room. */
 };
 
 enum ljp_measure ljp_top_measure(const struct ljp_profile *p)
@@ -141,13 +142,19 @@ static void table_row(struct table *t, uint32_t group)
   const struct ljp_group_value *v = &t->groups.values[group];
   if (!v->total.weight && !v->total.count)
     return;
+  if (t->text->full && !t->filtered) {
+    t->more++;
+    return;
+  }
   table_name(t, group, name, sizeof name);
   if (t->filtered && regexec(&t->filter, name, 0, NULL, 0)) {
     t->hidden++;
     return;
   }
-  if (!ljp_top_begin(t->text, LJP_TOP_LINE_ROW))
+  if (!ljp_top_begin(t->text, LJP_TOP_LINE_ROW)) {
+    t->more++;
     return;
+  }
   table_figures(t, group);
   ljp_print_str(&t->text->out, "  ");
   ljp_print_safe(&t->text->out, ljp_str(name, strlen(name)));
@@ -195,8 +202,13 @@ static void table_print(struct table *t)
     return;
   }
   table_head(t);
-  for (uint32_t i = 0; i < t->groups.count && !t->text->full; i++)
+  for (uint32_t i = 0; i < t->groups.count; i++)
     table_row(t, order[i]);
+  if (t->more)
+    ljp_top_last(t->text,
+                 "%" PRIu64 " more rows have no room here: '/' filters, 'S' "
+                 "saves all of them",
+                 t->more);
   if (!t->report.select.total.weight && !t->report.select.total.count) {
     const char *lacks = ljp_report_lacks(&t->report);
     ljp_top_line(t->text, LJP_TOP_LINE_PLAIN, "%s",

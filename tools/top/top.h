@@ -42,9 +42,13 @@ enum ljp_top_sort { LJP_TOP_OWN, LJP_TOP_TOTAL, LJP_TOP_NAME, LJP_TOP_SORTS };
 /* What the worker is to do with a view. */
 enum ljp_top_what {
   LJP_TOP_SHOW,
-  LJP_TOP_SAVE, /* Write it to a file. */
-  LJP_TOP_PAGE  /* Make a flame graph page of its seconds. */
+  LJP_TOP_SAVE,  /* Write it to a file. */
+  LJP_TOP_PAGE,  /* Make a flame graph page of its seconds. */
+  LJP_TOP_RECORD /* Record into a file from now on; without a path: no more. */
 };
+
+/* Can what is shown be recorded into a file that stays? */
+enum ljp_top_records { LJP_TOP_IS_FILE, LJP_TOP_CAN_RECORD, LJP_TOP_RECORDS };
 
 /* In place of seconds: the last ten while the file is recorded, else all. */
 #define LJP_TOP_AUTO 255u
@@ -61,16 +65,17 @@ struct ljp_top_query {
   uint32_t seconds;    /* The span that is shown; 0: everything; or AUTO. */
   uint32_t thread, vm; /* By their numbers in the profile; 0: all. */
   char filter[LJP_TOP_FILTER_BYTES]; /* A regex on names; "": all rows. */
-  char path[LJP_TOP_PATH_BYTES];     /* SAVE and PAGE: the file to write. */
+  char path[LJP_TOP_PATH_BYTES];     /* The file to write. */
 };
 
 /* The text consists of lines. Each begins with its kind (enum ljp_top_line) and
 ** ends with a newline. */
 #define LJP_TOP_TEXT_BYTES 49152u
 struct ljp_top_answer {
-  uint32_t serial;      /* Of the query; SAVE and PAGE have only a message. */
+  uint32_t serial;      /* Of the query; only SHOW has more than a message. */
   uint32_t next_thread; /* After that of the query, with events; 0: none. */
   uint32_t next_vm;
+  uint32_t records; /* enum ljp_top_records */
   uint32_t text_bytes;
   char text[LJP_TOP_TEXT_BYTES];
 };
@@ -82,7 +87,7 @@ enum ljp_top_line {
   LJP_TOP_LINE_HEAD = 'H',   /* Of the columns. */
   LJP_TOP_LINE_ROW = 'R',
   LJP_TOP_LINE_PLAIN = 'P',  /* Other text; scrolls with the rows. */
-  LJP_TOP_LINE_MESSAGE = 'M' /* What SAVE or PAGE did. */
+  LJP_TOP_LINE_MESSAGE = 'M' /* What SAVE, PAGE or RECORD did. */
 };
 
 #endif

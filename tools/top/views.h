@@ -12,7 +12,8 @@
 ** figures. */
 enum {
   LJP_TOP_NAME_BYTES = 512,
-  LJP_TOP_LINE_BYTES = 4 * LJP_TOP_NAME_BYTES + 256
+  LJP_TOP_LINE_BYTES = 4 * LJP_TOP_NAME_BYTES + 256,
+  LJP_TOP_LAST_BYTES = 128
 };
 
 struct ljp_top_text {
@@ -28,6 +29,10 @@ void ljp_worker_write(struct ljp_worker *w, struct ljp_top_text *text);
 /* Begins a line. False: the text is full. */
 bool ljp_top_begin(struct ljp_top_text *text, enum ljp_top_line kind);
 void ljp_top_end(struct ljp_top_text *text);
+
+/* The last line of a text that is full: at most LJP_TOP_LAST_BYTES. */
+__attribute__((format(printf, 2, 3))) void
+ljp_top_last(struct ljp_top_text *text, const char *format, ...);
 
 /* A whole line of ours, without anything from the stream. */
 __attribute__((format(printf, 3, 4))) void

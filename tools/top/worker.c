@@ -51,6 +51,7 @@ uint32_t ljp_worker_seconds(const struct ljp_worker *w,
 /* The screen is gone. */
 _Noreturn static void worker_leave(struct ljp_worker *w)
 {
+  ljp_copy_end(&w->copy, false);
   if (w->options->joined)
     ljp_top_joined_leave(w->options->joined);
   _exit(LJP_EXIT_OK);
@@ -164,6 +165,14 @@ static bool worker_writes(void *ctx)
   return ljp_top_joined_writes(w->options->joined);
 }
 
+/* The file that RECORD began has ended. */
+static void worker_end_record(struct ljp_worker *w, int error)
+{
+  static struct ljp_top_answer answer;
+  if (ljp_worker_end_record(w, error, &answer))
+    worker_send(w, &answer);
+}
+
 static enum ljp_status worker_observe(void *ctx,
                                       const struct ljp_reader *reader,
                                       const struct ljp_item *item)
@@ -172,10 +181,15 @@ static enum ljp_status worker_observe(void *ctx,
   (void)reader;
   struct ljp_top_joined *joined = w->options->joined;
   ljp_top_source_see(&w->source, item);
-  if (joined && item->what == LJP_ITEM_BLOCK)
+  if (joined && item->what == LJP_ITEM_BLOCK) {
+    /* Before it may be freed. */
+    int error = ljp_copy_block(&w->copy, item->block);
+    if (error)
+      worker_end_record(w, error);
     ljp_keep_block(&joined->keep, item->block->offset,
                    item->block->head.time_ns,
                    item->block->head.flags & LJP_BLOCK_KEY);
+  }
   if (item->what != LJP_REC_MEM)
     ljp_series_take(&w->series, item);
   return LJP_OK;
@@ -207,6 +221,7 @@ void ljp_top_worker(int fd, const struct ljp_top_options *options)
   w.fd = fd;
   worker_leave_terminal();
   ljp_series_init(&w.series);
+  ljp_copy_init(&w.copy, options->joined ? options->joined->file.fd : -1);
   w.source.idle = worker_idle;
   w.source.writes = options->joined ? worker_writes : NULL;
   w.source.ctx = &w;
@@ -229,6 +244,7 @@ void ljp_top_worker(int fd, const struct ljp_top_options *options)
     snprintf(w.error, sizeof w.error, "%.*s", (int)sizeof w.error - 1,
              w.p->error);
   w.done = true;
+  worker_end_record(&w, 0);
   ljp_recent_cut(&w.recent, w.p, w.p->end_ns);
   w.asked = true;
   for (;;)

@@ -7,6 +7,7 @@
 #define LJP_TOOLS_TOP_WORKER_H
 
 #include "parsers/profile/recent.h"
+#include "tools/top/copy.h"
 #include "tools/top/joined.h"
 #include "tools/top/series.h"
 #include "tools/top/source.h"
@@ -25,6 +26,7 @@ struct ljp_worker {
   struct ljp_profile *p;
   struct ljp_recent recent;
   struct ljp_series series;
+  struct ljp_top_copy copy;
   struct ljp_top_query query; /* The newest; serial 0: none came yet. */
   bool asked;                 /* It was not answered. */
   uint64_t answered_ns;       /* CLOCK_MONOTONIC of the last answer. */
@@ -51,8 +53,13 @@ uint32_t ljp_worker_seconds(const struct ljp_worker *w,
 /* answer.c: makes the view that the query asks for. */
 void ljp_worker_answer(struct ljp_worker *w, struct ljp_top_answer *answer);
 
-/* actions.c: SAVE and PAGE. Writes one line that says what was done. */
+/* actions.c: SAVE, PAGE and RECORD. Writes one line that says what was done. */
 void ljp_worker_act(struct ljp_worker *w, const struct ljp_top_query *query,
                     struct ljp_top_answer *answer);
+
+/* actions.c: ends the file that RECORD began, if there is one; error: for which
+** that has happened already, or 0. False: there was none. */
+bool ljp_worker_end_record(struct ljp_worker *w, int error,
+                           struct ljp_top_answer *answer);
 
 #endif
