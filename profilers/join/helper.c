@@ -92,6 +92,11 @@ static int helper_meet(int socket, uint64_t *pid, uint32_t *serial)
     helper_close_fds(&m);
     wrong = "a message before the first one";
     error = EPROTO;
+  } else if (!error && (!m.number[0] || m.number[0] > INT32_MAX)) {
+    /* A session of process 0 would be one of the program itself. */
+    helper_close_fds(&m);
+    wrong = "a client without a number of a process";
+    error = EPROTO;
   }
   if (error == EPROTO)
     helper_refuse(socket, 0, wrong);

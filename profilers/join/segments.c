@@ -57,7 +57,7 @@ void ljp_segments_begin(void)
 
 void ljp_segments_give(uint64_t segment, int fd)
 {
-  if (atomic_load(&segments.spare) >= 0 ||
+  if (!segment || atomic_load(&segments.spare) >= 0 ||
       segment != atomic_load(&segments.wanted)) {
     close(fd);
     return;
