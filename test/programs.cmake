@@ -53,8 +53,8 @@ if(NOT LJPROF)
 endif()
 
 foreach(name timer_host unsampled_host memprof_host memory_vms memprof_captured
-    heap_host join_edges join_host join_memory_host late_signals stacks_host
-    tarantool_host)
+    heap_host join_edges join_faulty join_host join_memory_host late_signals
+    stacks_host tarantool_host)
   ljp_host_program(${name} libluajit)
 endforeach()
 if(NOT LJPROF_SANITIZE) # Sanitizers have locks of their own around fork().
@@ -124,6 +124,10 @@ else()
   target_sources(join_faults PRIVATE ${PROJECT_SOURCE_DIR}/tools/absent.c)
   target_link_libraries(join_faults PRIVATE ljp_record)
 endif()
+
+# A program that lies about having our library.
+add_executable(join_forged e2e/join_forged.c)
+target_link_libraries(join_forged PRIVATE ljp_core Threads::Threads)
 
 add_executable(protos_judge e2e/protos_judge.c)
 target_link_libraries(protos_judge PRIVATE ljp_reader ljp_core)

@@ -26,10 +26,37 @@ static int examine_refuse_thread(const char *command, pid_t pid, pid_t process)
   return LJP_EXIT_FAILED;
 }
 
+int ljp_examine_scope(void)
+{
+  int scope = -1;
+  FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+  if (f && fscanf(f, "%d", &scope) != 1)
+    scope = -1;
+  if (f)
+    fclose(f);
+  return scope;
+}
+
+const char *ljp_examine_scope_text(int scope, bool root)
+{
+  if (scope >= 3)
+    return "kernel.yama.ptrace_scope is 3, so nobody may do that until the "
+           "machine is started again: start the program with "
+           "LJPROF_LISTEN=/PATH, and type '-p /PATH'";
+  if (scope <= 0 || root)
+    return NULL;
+  return scope == 1 ? "kernel.yama.ptrace_scope is 1, so only root may do "
+                      "that: try sudo, " LJP_KNOCK_HINT
+                    : "kernel.yama.ptrace_scope is 2, so only root may do "
+                      "that: try sudo, " LJP_KNOCK_HINT;
+}
+
 static int examine_refuse_user(const char *command, pid_t pid,
                                const struct ljp_proc_status *s)
 {
   const struct passwd *owner = getpwuid(s->uid);
+  const char *scope =
+      ljp_examine_scope_text(ljp_examine_scope(), geteuid() == 0);
   if (s->uid != geteuid() && geteuid() != 0)
     ljp_command_error(
         command,
@@ -37,6 +64,9 @@ static int examine_refuse_user(const char *command, pid_t pid,
         "user, or by sudo",
         (int)pid, s->comm, owner ? owner->pw_name : "another user",
         (unsigned)s->uid);
+  else if (scope)
+    ljp_command_error(command, "process %d (%s) may not be looked at: %s",
+                      (int)pid, s->comm, scope);
   else
     ljp_command_error(
         command,

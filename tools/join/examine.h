@@ -12,4 +12,10 @@
 int ljp_examine(const char *command, pid_t pid, struct ljp_proc_status *status,
                 struct ljp_maps *maps, struct ljp_found *found);
 
+/* The value of kernel.yama.ptrace_scope; -1: this kernel has none. */
+int ljp_examine_scope(void);
+/* Why such a value forbids that a program is joined by its number, and what
+** helps; NULL: it does not. */
+const char *ljp_examine_scope_text(int scope, bool root);
+
 #endif

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/join/examine.h"
 #include "tools/join/knock.h"
 #include "tools/join/visit_priv.h"
 
@@ -57,6 +58,11 @@ static bool visit_lock(struct ljp_visitor *v)
     if (traced && strcmp(tracer.comm, "ljprof") != 0)
       return VISIT_REFUSE(v, "process %d (%s) is traced by process %d (%s)",
                           (int)v->pid, me.comm, (int)me.tracer, tracer.comm);
+    const char *scope =
+        ljp_examine_scope_text(ljp_examine_scope(), geteuid() == 0);
+    if (!traced && error == EPERM && scope)
+      return VISIT_REFUSE(v, "process %d (%s) may not be traced: %s",
+                          (int)v->pid, me.comm, scope);
     if (!traced && error == EPERM && ljp_visit_now() > until - 4 * VISIT_SECOND)
       return VISIT_REFUSE(
           v,
@@ -136,9 +142,10 @@ static bool visit_await_others(struct ljp_visitor *v)
                           "process %d: an earlier ljprof has not finished "
                           "joining it: %s",
                           (int)v->pid,
-                          door ? "its thread 'ljprof-door' does not end"
-                               : "a thread is still in our library; is it "
-                                 "stopped, or does it wait for malloc()?");
+                          door && state.step != LJP_JOIN_ENTERED
+                              ? "its thread 'ljprof-door' does not end"
+                              : "a thread is still in our library; is it "
+                                "stopped, or does it wait for malloc()?");
     ljp_stop_serve();
     usleep(LOOK_US);
   }
