@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     return 2;
   uint64_t *pause = calloc(count, sizeof *pause);
   uint64_t *answer = calloc(count, sizeof *answer);
-  uint64_t stops = 0;
+  uint64_t stops = 0, held_ns = 0;
   for (size_t i = 0; pause && answer && i < count; i++) {
     uint64_t begin = loop_now();
     if (ljp_talk_join(&talk, "join_loop", &goal) >= 0)
@@ -49,14 +49,17 @@ int main(int argc, char **argv)
     answer[i] = loop_now() - begin;
     pause[i] = talk.visit.pause_ns;
     stops += talk.visit.stops;
+    held_ns += talk.visit.held_ns;
     ljp_talk_leave(&talk);
   }
   if (!pause || !answer)
     return 1;
   loop_print("pause", pause, count);
   loop_print("answer", answer, count);
-  printf("threads stopped: %.1f for each visit\n",
-         (double)stops / (double)count);
+  printf(
+      "threads stopped: %.1f for each visit, those in vain for %.0f us each\n",
+      (double)stops / (double)count,
+      stops > count ? (double)held_ns / (double)(stops - count) / 1e3 : 0);
   free(pause);
   free(answer);
   return 0;

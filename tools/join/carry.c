@@ -27,15 +27,20 @@ enum {
   GET_RSEQ = 0x420f
 };
 
-static bool carry_get(pid_t tid, struct ljp_thread_state *t)
+static bool carry_get_regs(pid_t tid, struct ljp_thread_state *t)
 {
   struct iovec regs = {&t->regs, sizeof t->regs};
+  return !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &regs) &&
+         regs.iov_len == sizeof t->regs;
+}
+
+static bool carry_get_rest(pid_t tid, struct ljp_thread_state *t)
+{
   struct iovec xstate = {t->xstate, sizeof t->xstate};
-  bool good = !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &regs) &&
-              !ptrace(PTRACE_GETREGSET, tid, (void *)NT_X86_XSTATE, &xstate) &&
+  bool good = !ptrace(PTRACE_GETREGSET, tid, (void *)NT_X86_XSTATE, &xstate) &&
               !ptrace(PTRACE_GETSIGMASK, tid, (void *)MASK_BYTES, &t->mask);
   t->xstate_bytes = xstate.iov_len;
-  return good && regs.iov_len == sizeof t->regs;
+  return good;
 }
 
 static bool carry_set_regs(pid_t tid, const struct user_regs_struct *r)
@@ -89,12 +94,17 @@ bool ljp_carry_inside(const struct ljp_visitor *v, uint64_t rip, uint64_t rsp)
          (rsp <= top && rsp > top - LJP_JOIN_STACK_BYTES);
 }
 
+/* Most threads that cannot be used are known by their registers: these are let go
+** before anything else is read. */
 static const char *carry_check(struct ljp_visitor *v, pid_t tid,
                                const struct ljp_thread_state *t)
 {
   uint64_t self;
   if (ljp_carry_inside(v, t->regs.rip, t->regs.rsp))
     return "it is on its way back from an earlier attempt";
+  const char *why = ljp_moment_glance(&v->code, v->maps, &t->regs);
+  if (why)
+    return why;
   /* By the ABI, fs_base points to its own address. A thread that a raw clone()
   ** has made may have no such word. */
   if (!ljp_memory_read(v->pid, t->regs.fs_base, &self, sizeof self) ||
@@ -148,13 +158,15 @@ const char *ljp_carry(struct ljp_visitor *v, pid_t tid, pid_t ns_tid)
   /* Whoever comes later looks for this thread. */
   struct ljp_join_state state = {
       .attach = (uint32_t)getpid(), .pid = v->ns_pid, .tid = ns_tid};
-  if (!carry_get(tid, &t))
+  if (!carry_get_regs(tid, &t))
     return "its registers cannot be read";
   const struct user_regs_struct regs = t.regs;
   carry_find_call(v, &t.regs);
   const char *why = carry_check(v, tid, &t);
   if (why)
     return why;
+  if (!carry_get_rest(tid, &t))
+    return "its registers cannot be read";
   ljp_join_step("checked");
   if (!ljp_frame_make(&frame, &t, v->note->stack_top))
     return "its registers need more room than there is";

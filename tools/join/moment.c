@@ -160,18 +160,21 @@ static bool moment_in_sequence(pid_t pid, uint64_t rseq_at, uint64_t rip)
          rip - sequence.start < sequence.length;
 }
 
-const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
+static bool moment_is_wait(const struct user_regs_struct *r)
+{
+  return ljp_moment_interrupted(r) && ljp_moment_waits((long)r->orig_rax) &&
+         !moment_takes_lock(r);
+}
+
+const char *ljp_moment_glance(const struct ljp_code *code,
                               const struct ljp_maps *maps,
-                              const struct user_regs_struct *r,
-                              uint64_t rseq_at)
+                              const struct user_regs_struct *r)
 {
   long call = (long)r->orig_rax;
-  bool waits = ljp_moment_interrupted(r) && ljp_moment_waits(call) &&
-               !moment_takes_lock(r);
   if (r->cs != 0x33)
     return "it runs code of 32 bits";
-  if (waits)
-    return moment_stack(code, pid, maps, r->rsp, true);
+  if (moment_is_wait(r))
+    return NULL;
   if (code->bare)
     return "it does not wait, and the program has no table of functions";
   if (call >= 0 && moment_is_allocator_call(call))
@@ -179,10 +182,18 @@ const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
   if (call < 0 && (moment_is_in(code->libc, code->libc_count, r->rip) ||
                    moment_is_forbidden(code, r->rip)))
     return "it is in libc";
-  const struct ljp_mapping *text = ljp_maps_at(maps, r->rip);
-  if (call < 0 && !text)
+  if (call < 0 && !ljp_maps_at(maps, r->rip))
     return "it runs code of no known mapping";
-  if (moment_in_sequence(pid, rseq_at, r->rip))
+  return NULL;
+}
+
+const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
+                              const struct ljp_maps *maps,
+                              const struct user_regs_struct *r,
+                              uint64_t rseq_at)
+{
+  bool waits = moment_is_wait(r);
+  if (!waits && moment_in_sequence(pid, rseq_at, r->rip))
     return "it is in a restartable sequence";
-  return moment_stack(code, pid, maps, r->rsp, false);
+  return moment_stack(code, pid, maps, r->rsp, waits);
 }

@@ -37,7 +37,12 @@ bool ljp_moment_is_timed(long call);
 /* Has the stop interrupted a wait? Then the call must be made anew. */
 bool ljp_moment_interrupted(const struct user_regs_struct *r);
 
-/* Why the moment is not safe; NULL: it is. The thread is stopped. */
+/* Why the moment is not safe, as far as the registers tell; NULL: they do not
+** forbid it. The thread is stopped. */
+const char *ljp_moment_glance(const struct ljp_code *code,
+                              const struct ljp_maps *maps,
+                              const struct user_regs_struct *r);
+/* The rest: why it is not safe; NULL: it is. */
 const char *ljp_moment_unsafe(const struct ljp_code *code, pid_t pid,
                               const struct ljp_maps *maps,
                               const struct user_regs_struct *r,

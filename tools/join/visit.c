@@ -215,6 +215,7 @@ static bool visit_try(struct ljp_visitor *v, const struct choice *choice,
     ljp_stop_resume(tid);
   else
     ljp_stop_release(tid);
+  v->visit->held_ns += ljp_visit_now() - v->stopped_ns;
   return false;
 }
 

@@ -15,6 +15,7 @@ struct ljp_visit {
   bool good;
   int fd;            /* the client's end, in the process's table */
   uint64_t pause_ns; /* the thread was stopped, or in the entry */
+  uint64_t held_ns;  /* threads that could not be used were stopped, in all */
   uint64_t stops; /* how often a thread was stopped until one could be used */
   pid_t tid;      /* the thread that was chosen */
   char why[800];  /* if it is not good */
