@@ -218,7 +218,8 @@ for signal in TERM KILL ABRT; do
 done
 opens "again" "$SCRATCH/ended.ljp"
 one=$(guard) two=$(child ljprof-screen)
-kill -9 "$one" "$two"
+kill -STOP "$one" # else the screen ends when the guard does
+kill -9 "$two" "$one"
 is_right "guard and screen are killed at once"
 opens "again" "$SCRATCH/ended.ljp"
 one=$(guard)

@@ -136,7 +136,8 @@ for signal in TERM KILL; do
 done
 watch "again"
 one=$(guard) two=$(child ljprof-screen)
-kill -9 "$one" "$two"
+kill -STOP "$one" # else the screen ends when the guard does
+kill -9 "$two" "$one"
 leaves "guard and screen are killed at once"
 watch "again"
 one=$(guard)
@@ -185,7 +186,7 @@ leaves "after ljprof stop"
 
 # A disk that is full while a file is recorded.
 mkdir small
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=32k none small 2> /dev/null; then
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=256k none small 2> /dev/null; then
   at_end="$at_end; umount '$SCRATCH/small' 2> /dev/null"
   watch "a full disk" --interval 0.1 --max-overhead 0
   record_into small/full.ljp
