@@ -34,6 +34,7 @@
 ** helper whose session begins, which it does only after the last has ended. */
 static struct {
   _Atomic uint32_t number, ended;
+  _Atomic uint32_t told;     /* its owner has seen its end */
   _Atomic uint32_t unwanted; /* another client asks for its end */
   _Atomic uint64_t began_ns;
 } serve_session;
@@ -43,6 +44,11 @@ static void serve_ended(void *number)
   uint32_t ended = (uint32_t)(uintptr_t)number;
   atomic_store(&serve_session.ended, ended);
   ljp_futex_call(&serve_session.ended, FUTEX_WAKE_PRIVATE, 4, NULL);
+}
+
+static bool serve_number_has_ended(uint32_t number)
+{
+  return (int32_t)(atomic_load(&serve_session.ended) - number) >= 0;
 }
 
 /* -- Answers --------------------------------------------------------------- */
@@ -126,6 +132,20 @@ static int serve_signal(void)
              : SIGURG;
 }
 
+/* If a session has just ended, its owner's helper first sees that, at its next
+** turn, and takes its sums. */
+static void serve_await_end(void)
+{
+  enum { WAIT_NS = 50000000, WAITS = 10 };
+  uint32_t number = atomic_load(&serve_session.number);
+  for (int i = 0; i < WAITS; i++) {
+    uint32_t told = atomic_load(&serve_session.told);
+    if (told == number || !serve_number_has_ended(number))
+      break;
+    ljp_futex_wait(&serve_session.told, told, WAIT_NS);
+  }
+}
+
 static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
 {
   struct ljp_recording r;
@@ -143,6 +163,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   }
   if (!r.cpu.signal)
     r.cpu.signal = serve_signal();
+  serve_await_end();
   uint32_t number = atomic_load(&serve_session.number) + 1;
   r.cpu.client = (pid_t)serve->client_pid;
   r.cpu.output.use_fd = true;
@@ -154,14 +175,17 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   r.cpu.jitdump_fds = r.cpu.jitdump ? &m->fd[1] : NULL;
   ljp_join_step("starting");
   if (ljp_recording_start(&r, &why)) {
-    if (atomic_load(&serve_session.ended) == number)
+    if (atomic_load(&serve_session.ended) == number) {
+      atomic_store(&serve_session.told, number);
       atomic_store(&serve_session.number, number);
+    }
     serve_refuse(serve, m->serial, why.text);
     return;
   }
   ljp_segments_begin();
   atomic_store(&serve_session.number, number);
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
+  serve->number = number;
   serve->room = r.room;
   serve->output = m->fd[0];
   serve->records = true;
@@ -179,18 +203,26 @@ bool ljp_serve_records(const struct ljp_serve *serve)
   return serve->records;
 }
 
-static bool serve_has_ended(void)
+/* Has the session of this client ended? The present one may be another's. */
+static bool serve_has_ended(const struct ljp_serve *serve)
 {
-  return atomic_load(&serve_session.ended) ==
-         atomic_load(&serve_session.number);
+  return serve_number_has_ended(serve->number);
 }
 
-/* The session has ended, and its writer has, too. */
+/* The session has ended, and its writer has, too. Then another may begin. */
 static void serve_close(struct ljp_serve *serve)
 {
   ljp_segments_end(&serve->output);
   close(serve->output);
   serve->records = false;
+  atomic_store(&serve_session.told, serve->number);
+  ljp_futex_call(&serve_session.told, FUTEX_WAKE_PRIVATE, 4, NULL);
+}
+
+static enum ljp_status serve_stop_own(const struct ljp_serve *serve,
+                                      struct ljp_failure *why)
+{
+  return serve_has_ended(serve) ? LJP_OK : ljp_recording_stop(why);
 }
 
 /* Another helper has begun the session, and its timers are in that helper's
@@ -199,11 +231,12 @@ static enum ljp_status serve_stop_others(struct ljp_failure *why)
 {
   enum { WAIT_NS = 100000000, WAITS = 50 };
   if (ljp_recording_client()) {
-    atomic_store(&serve_session.unwanted, atomic_load(&serve_session.number));
-    for (int i = 0; i < WAITS && !serve_has_ended(); i++)
+    uint32_t number = atomic_load(&serve_session.number);
+    atomic_store(&serve_session.unwanted, number);
+    for (int i = 0; i < WAITS && !serve_number_has_ended(number); i++)
       ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
                      WAIT_NS);
-    if (serve_has_ended())
+    if (serve_number_has_ended(number))
       return LJP_OK;
   }
   return ljp_recording_stop(why);
@@ -219,15 +252,14 @@ static void serve_stop(struct ljp_serve *serve,
     return;
   }
   enum ljp_status status =
-      serve->records ? ljp_recording_stop(&why) : serve_stop_others(&why);
-  if (serve->records && serve_has_ended())
-    serve_close(serve);
-  if (status) {
-    serve_refuse(serve, m->serial, why.text);
-    return;
-  }
+      serve->records ? serve_stop_own(serve, &why) : serve_stop_others(&why);
   ljp_recording_sums(ljp_recording_parts(), out.number);
-  serve_send(serve, &out);
+  if (serve->records && serve_has_ended(serve))
+    serve_close(serve);
+  if (status)
+    serve_refuse(serve, m->serial, why.text);
+  else
+    serve_send(serve, &out);
 }
 
 /* A combined session gets one mark, by the memory profiler, which knows the
@@ -258,13 +290,14 @@ static void serve_mark(struct ljp_serve *serve,
 
 /* A session whose output has failed records nothing more: it ends. True: it has
 ** ended now, and *why says for which reason. */
-static bool serve_has_failed(struct ljp_failure *why)
+static bool serve_has_failed(const struct ljp_serve *serve,
+                             struct ljp_failure *why)
 {
   if (!ljp_recording_failed(true))
     return false;
   if (!ljp_recording_stop(why))
     ljp_fail(why, LJP_ERR_IO, EIO, "the output could not be written");
-  return serve_has_ended();
+  return serve_has_ended(serve);
 }
 
 /* The client reads its output too slowly, or no more: the disk must not fill.
@@ -280,7 +313,7 @@ static bool serve_is_full(const struct ljp_serve *serve,
     ljp_fail(why, LJP_ERR_IO, ENOSPC,
              "what was recorded and not read has filled its %.1f MiB",
              (double)serve->room / (1 << 20));
-  return serve_has_ended();
+  return serve_has_ended(serve);
 }
 
 void ljp_serve_turn(struct ljp_serve *serve)
@@ -291,21 +324,21 @@ void ljp_serve_turn(struct ljp_serve *serve)
   if (!serve->records)
     return;
   ljp_segments_turn(serve->socket, &serve->output);
-  if (!serve_has_ended() && atomic_load(&serve_session.unwanted) ==
-                                atomic_load(&serve_session.number))
+  if (!serve_has_ended(serve) &&
+      atomic_load(&serve_session.unwanted) == serve->number)
     ljp_recording_stop(&why);
-  bool failed = !serve_has_ended() &&
-                (serve_has_failed(&why) || serve_is_full(serve, &why));
-  if (!failed && !serve_has_ended())
+  bool failed = !serve_has_ended(serve) &&
+                (serve_has_failed(serve, &why) || serve_is_full(serve, &why));
+  if (!failed && !serve_has_ended(serve))
     return;
-  serve_close(serve);
-  ljp_join_step("ended");
   ljp_recording_sums(ljp_recording_parts(), sums);
   memcpy(m.number, sums, 3 * sizeof *sums);
   if (failed)
     ljp_join_set_text(&m, 0, why.text);
   else if (ljp_recording_failed(false))
     ljp_join_set_text(&m, 0, "the output could not be written");
+  serve_close(serve);
+  ljp_join_step("ended");
   serve_send(serve, &m);
 }
 
@@ -316,12 +349,12 @@ void ljp_serve_end(struct ljp_serve *serve)
   ljp_serve_stacks_end(serve);
   if (!serve->records)
     return;
-  ljp_recording_stop(&why);
+  serve_stop_own(serve, &why);
   /* Another thread may be ending it just now. */
-  for (int i = 0; i < WAITS && !serve_has_ended(); i++)
+  for (int i = 0; i < WAITS && !serve_has_ended(serve); i++)
     ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
                    WAIT_NS);
-  if (serve_has_ended())
+  if (serve_has_ended(serve))
     serve_close(serve);
 }
 

@@ -17,8 +17,9 @@ struct ljp_serve {
   int socket;
   int client; /* its pidfd */
   uint64_t client_pid;
-  int output;    /* of the session; valid while `records` */
-  uint64_t room; /* that the output has; see options.h */
+  int output;      /* of the session; valid while `records` */
+  uint64_t room;   /* that the output has; see options.h */
+  uint32_t number; /* of the session; valid while `records` */
   bool records;
   struct ljp_stacks *stacks; /* NULL: it asks for none now */
   int stacks_output;
