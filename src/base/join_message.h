@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-  LJP_JOIN_PROTOCOL = 1,
+  LJP_JOIN_PROTOCOL = 2,
   LJP_JOIN_MESSAGE_BYTES = 4096,
   LJP_JOIN_HEAD_BYTES = 12, /* u16 type, u16 version, u32 serial, u32 bytes */
   LJP_JOIN_NUMBERS = 18,

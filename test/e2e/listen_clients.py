@@ -16,7 +16,7 @@ def connect():
     return s
 
 
-def head(kind, size, version=1):
+def head(kind, size, version=2):
     return struct.pack("<HHII", kind, version, 1, size)
 
 
