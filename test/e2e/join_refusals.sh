@@ -17,7 +17,7 @@ refuses "too large" 2 "must be the number of a process" \
   "$ljprof" record -p 99999999999999999999
 refuses "a program, too" 2 "records a running program, so 'x.lua' cannot be run as well" \
   "$ljprof" record -p 1 x.lua
-for option in --memory --jitdump; do
+for option in --snapshot --jitdump; do
   refuses "$option with -p" 2 "is not possible with -p" \
     "$ljprof" record -p $$ --memory $option
 done
