@@ -20,6 +20,14 @@ function(ljp_shell_test name)
 CC=${CMAKE_C_COMPILER};LJP_BASE=${LUAJIT_BASE};LJP_SOURCE=${LUAJIT_SOURCE_DIR}${LJP_TEST_ENVIRONMENT}")
 endfunction()
 
+# ljp_patient(TESTS...): tests of more than a minute, which a busy machine may
+# slow down ten times. The limit is for hangs.
+function(ljp_patient)
+  foreach(test ${ARGN})
+    set_tests_properties(e2e/${test} PROPERTIES TIMEOUT 1500)
+  endforeach()
+endfunction()
+
 # ljp_not_here(REASON TESTS...): tests that are skipped and say why.
 function(ljp_not_here reason)
   foreach(test ${ARGN})

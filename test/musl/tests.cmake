@@ -42,6 +42,7 @@ foreach(name timer_host sysprof record relative_module executes
     join join_edges join_list join_mark join_record join_refusals listen)
   ljp_shell_test(${name})
 endforeach()
+ljp_patient(join)
 
 add_subdirectory(vm)
 add_subdirectory(storm)
