@@ -216,7 +216,7 @@ static void stacks_tell_thread(pid_t tid, void *stacks)
   ljp_stacks_put_number(&s->out, stack->cut);
   ljp_stacks_put_number(&s->out, stack->flags);
   ljp_stacks_put_text(&s->out,
-                      state[0] != 'R' && strcmp(waits, "0") ? waits : "");
+                      state[0] != 'R' && strcmp(waits, "0") != 0 ? waits : "");
   ljp_stacks_put_text(&s->out, name);
   ljp_stacks_put_end(&s->out);
   stacks_put_frames(s, stack);
