@@ -63,7 +63,7 @@ static const char help[] =
     "  --force           replace FILE\n"
     "  --vm N            of this VM only (default: of all, one after the "
     "other)\n"
-    "  --gc              collect all garbage first\n"
+    "  --gc              wait for one more collection first\n"
     "  --string-bytes N  keep N bytes of each string, 0 to 4096 (default 64)\n"
     "\n"
     "Options:\n"
