@@ -35,6 +35,7 @@
 static struct {
   _Atomic uint32_t number, ended;
   _Atomic uint32_t told;     /* its owner has seen its end */
+  _Atomic int beginning;     /* the process in which a helper begins one */
   _Atomic uint32_t unwanted; /* another client asks for its end */
   _Atomic uint64_t began_ns;
 } serve_session;
@@ -146,6 +147,29 @@ static void serve_await_end(void)
   }
 }
 
+/* One client at a time records, also if another one wants the other kind of
+** session. */
+static bool serve_claim(struct ljp_failure *why)
+{
+  int pid = getpid(), was = atomic_load(&serve_session.beginning);
+  if (was == pid ||
+      !atomic_compare_exchange_strong(&serve_session.beginning, &was, pid)) {
+    ljp_fail(why, LJP_ERR_RUN, EBUSY,
+             "another ljprof is just beginning to record it; try again");
+    return false;
+  }
+  serve_await_end();
+  pid_t client = ljp_recording_client();
+  if (client) {
+    ljp_fail(why, LJP_ERR_RUN, EBUSY,
+             "profiler is running already, for ljprof (process %d), which has "
+             "joined the program",
+             (int)client);
+    atomic_store(&serve_session.beginning, 0);
+  }
+  return !client;
+}
+
 static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
 {
   struct ljp_recording r;
@@ -157,13 +181,12 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   }
   ljp_join_text(m, 0, text, sizeof text);
   ljp_side_bind();
-  if (!ljp_join_options(&r, text, &why)) {
+  if (!ljp_join_options(&r, text, &why) || !serve_claim(&why)) {
     serve_refuse(serve, m->serial, why.text);
     return;
   }
   if (!r.cpu.signal)
     r.cpu.signal = serve_signal();
-  serve_await_end();
   uint32_t number = atomic_load(&serve_session.number) + 1;
   r.cpu.client = (pid_t)serve->client_pid;
   r.cpu.output.use_fd = true;
@@ -179,12 +202,14 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
       atomic_store(&serve_session.told, number);
       atomic_store(&serve_session.number, number);
     }
+    atomic_store(&serve_session.beginning, 0);
     serve_refuse(serve, m->serial, why.text);
     return;
   }
   ljp_segments_begin();
   atomic_store(&serve_session.number, number);
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
+  atomic_store(&serve_session.beginning, 0);
   serve->number = number;
   serve->room = r.room;
   serve->output = m->fd[0];

@@ -134,3 +134,25 @@ ok "children that end at once: $(grep ended record.txt || echo 'none was seen')"
 over
 refuses "--report of many" 2 "--report is of one file" \
   "$ljprof" record -p 1 --report 1s --children
+
+# A child that has ended, and for which its parent does not wait, is one child.
+cat > zombie.lua << 'EOF'
+local ffi = require("ffi")
+ffi.cdef("int fork(void); void _exit(int); int usleep(unsigned);")
+print("ready")
+while not io.open("fork") do ffi.C.usleep(10000) end
+if ffi.C.fork() == 0 then ffi.C.usleep(60000) ffi.C._exit(0) end
+while true do ffi.C.usleep(10000) end
+EOF
+"$luajit" zombie.lua > zombie.txt 2>&1 &
+host=$!
+"$ljprof" record -p $host --children --duration 1500ms -o zombie.ljp 2> record.txt &
+client=$!
+eventually "recording: $(cat record.txt)" grep -q "recording process" record.txt
+touch fork
+wait $client || fail "$(cat record.txt)"
+kill $host
+# On a busy machine it was not seen at all.
+! grep "ended before" record.txt | grep -v 'note: 1 child ended' ||
+  fail "one child is counted more than once"
+ok "a child that has ended is counted once"

@@ -49,13 +49,15 @@ ok "status: $(sed -n 2p status.txt)"
 grep -q "^ *$host .* memory:$client " list.txt || fail "list: $(cat list.txt)"
 same "the program has no descriptor of ours" "$files_before" \
   "$(ls "/proc/$host/fd")"
-for part in "--no-cpu --memory" "--memory"; do
+for part in "--no-cpu --memory" "--memory" "--event cpu"; do
   # shellcheck disable=SC2086
   refuses "a second session" 1 \
     "profiler is running already, for ljprof (process $client), which has joined" \
     "$ljprof" record -p "$host" $part -o second.ljp
 done
 [ ! -e second.ljp ] || fail "the refused session has left a file"
+refuses "a jitdump" 1 "is running already, for ljprof (process $client)" \
+  "$ljprof" jitdump -p "$host" --duration 1s -o .
 "$ljprof" mark -p "$host" "here" || fail "mark"
 kill -INT $client
 wait $client || fail "Ctrl-C: exit code $?: $(cat record.txt)"

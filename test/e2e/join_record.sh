@@ -21,6 +21,9 @@ same "the program has no descriptor of ours" "$files_before" \
 refuses "a second session" 1 \
   "is running already, for ljprof (process $client), which has joined" \
   "$ljprof" record -p "$host" -o second.ljp
+refuses "a second session, of memory" 1 \
+  "is running already, for ljprof (process $client), which has joined" \
+  "$ljprof" record -p "$host" --memory --no-cpu -o second.ljp
 [ ! -e second.ljp ] || fail "the refused session has left a file"
 kill -INT $client
 wait $client || fail "Ctrl-C: exit code $?: $(cat record.txt)"

@@ -119,6 +119,32 @@ static char *find_escape(const char *pattern)
   return out;
 }
 
+static enum ljp_status find_compile(const char *pattern, regex_t *regex)
+{
+  char *escaped = find_escape(pattern);
+  if (!escaped)
+    return LJP_ERR_MEM;
+  int error = regcomp(regex, escaped, REG_EXTENDED | REG_NOSUB);
+  free(escaped);
+  if (error) {
+    char why[128];
+    regerror(error, regex, why, sizeof why);
+    ljp_command_error("heap", "'%s' is no regular expression: %s", pattern,
+                      why);
+    return LJP_ERR_USE;
+  }
+  return LJP_OK;
+}
+
+bool ljp_heap_can_find(const char *pattern)
+{
+  regex_t regex;
+  enum ljp_status status = find_compile(pattern, &regex);
+  if (!status)
+    regfree(&regex);
+  return status != LJP_ERR_USE;
+}
+
 enum ljp_status ljp_heap_find(const struct ljp_graph *g,
                               const struct ljp_heap_kinds *kinds,
                               const struct ljp_heap_sites *sites,
@@ -130,19 +156,10 @@ enum ljp_status ljp_heap_find(const struct ljp_graph *g,
     return LJP_ERR_MEM;
   if (find_by_address(g, pattern, found))
     return LJP_OK;
-  char *escaped = find_escape(pattern);
-  if (!escaped)
-    return LJP_ERR_MEM;
-  int error = regcomp(&regex, escaped, REG_EXTENDED | REG_NOSUB);
-  free(escaped);
-  if (error) {
-    char why[128];
-    regerror(error, &regex, why, sizeof why);
-    ljp_command_error("heap", "'%s' is no regular expression: %s", pattern,
-                      why);
-    return LJP_ERR_USE;
-  }
-  enum ljp_status status = find_by_regex(g, kinds, &regex, found);
+  enum ljp_status status = find_compile(pattern, &regex);
+  if (status)
+    return status;
+  status = find_by_regex(g, kinds, &regex, found);
   if (!status && sites)
     status = find_by_site(g, sites, &regex, found);
   regfree(&regex);

@@ -26,6 +26,8 @@ enum ljp_status ljp_heap_find(const struct ljp_graph *g,
                               const char *pattern,
                               struct ljp_heap_found *found);
 void ljp_heap_found_fini(struct ljp_heap_found *found);
+/* False: it says that the pattern is wrong. */
+bool ljp_heap_can_find(const char *pattern);
 
 static inline bool ljp_heap_is_found(const struct ljp_heap_found *found,
                                      uint32_t node)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/heap/diff.h"
+#include "tools/heap/find.h"
 #include "tools/heap/joined.h"
 #include "tools/shared/command.h"
 
@@ -258,7 +259,7 @@ static int heap_check(struct heap_plan *plan, const char **files,
                           : "this command takes one file; --diff takes two");
     return LJP_EXIT_USAGE;
   }
-  return -1;
+  return v[1].pattern && !ljp_heap_can_find(v[1].pattern) ? LJP_EXIT_USAGE : -1;
 }
 
 static int heap_run(const struct heap_plan *plan, const char **files,

@@ -42,12 +42,14 @@ static uint64_t family_start(pid_t pid)
 static void family_meet(struct ljp_family *f, pid_t pid)
 {
   for (size_t i = 0; i < f->count; i++)
-    if (f->list[i].pid == pid)
+    if (f->list[i].pid == pid) {
+      f->list[i].listed = true;
       return;
+    }
   if (f->count == LJP_FAMILY_MOST)
     f->full = true;
   else
-    f->list[f->count++] = (struct ljp_relative){.pid = pid};
+    f->list[f->count++] = (struct ljp_relative){.pid = pid, .listed = true};
 }
 
 static void family_meet_children(struct ljp_family *f, pid_t pid)
@@ -89,6 +91,8 @@ static void family_update(struct ljp_relative *r)
 void ljp_family_look(struct ljp_family *f)
 {
   f->full = false;
+  for (size_t i = 0; i < f->count; i++)
+    f->list[i].listed = false;
   family_meet_children(f, f->root);
   /* Their children come behind them. */
   for (size_t i = 0; i < f->count; i++) {

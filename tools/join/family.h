@@ -15,6 +15,8 @@ struct ljp_relative {
   uint64_t device, inode; /* the program that it runs */
   unsigned looks;         /* at this program */
   bool there;             /* at the last look */
+  bool listed; /* ... among the children: also one that has ended, until its
+               ** parent waits for it */
   /* The caller's; 0 at first. */
   int state;
   pid_t helper;

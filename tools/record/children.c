@@ -197,7 +197,7 @@ static void children_look(struct children *c)
     struct ljp_relative *r = &c->family.list[i];
     if (r->there)
       children_treat(c, r);
-    else if (!r->helper) {
+    else if (!r->helper && !r->listed) {
       c->missed += r->state == NEW && !r->images;
       ljp_family_forget(&c->family, i);
     }
