@@ -7,8 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* In place of libc's. */
-int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+/* In place of libc's, also for the libraries. */
+__attribute__((visibility("default"))) int
+pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
   enum { KERNEL_BYTES = 8 };
   int saved = errno, error = 0;
@@ -16,6 +17,8 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
   if (set && how != SIG_UNBLOCK) {
     kept = *set;
     sigdelset(&kept, SIGTRAP);
+    sigdelset(&kept, SIGSEGV); /* reads may fault */
+    sigdelset(&kept, SIGBUS);
     set = &kept;
   }
   if (syscall(SYS_rt_sigprocmask, how, set, before, KERNEL_BYTES))
