@@ -11,8 +11,9 @@
 
 #include "src/base/join_message.h"
 
-/* A client. It may begin one session. */
 struct ljp_stacks;
+
+/* A client. It may begin one session. */
 struct ljp_serve {
   int socket;
   int client; /* its pidfd */
