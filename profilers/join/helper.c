@@ -137,13 +137,13 @@ static bool helper_has_read(int socket)
 
 static void helper_talk(struct ljp_serve *serve)
 {
-  enum { PING_NS = 1000000000, TURN_MS = 200, IDLE_MS = 1000 };
+  enum { PING_NS = 1000000000 };
   const struct ljp_join_message ping = {.type = LJP_JOIN_PING};
   uint64_t pinged = ljp_clock_ns();
   bool readable, stays = true;
   while (stays &&
-         helper_wait(serve->socket, serve->client,
-                     ljp_serve_records(serve) ? TURN_MS : IDLE_MS, &readable)) {
+         helper_wait(serve->socket, serve->client, ljp_serve_pause_ms(serve),
+                     &readable)) {
     if (readable)
       stays = helper_answer(serve);
     ljp_serve_turn(serve);

@@ -20,6 +20,7 @@
 #include "profilers/cpu/sysprof.h"
 #include "profilers/join/options.h"
 #include "profilers/join/segments.h"
+#include "profilers/memory/heap_joined.h"
 #include "profilers/memory/memprof.h"
 #include "profilers/session/shared.h"
 #include "profilers/session/side_run.h"
@@ -223,9 +224,12 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   serve_send(serve, &started);
 }
 
-bool ljp_serve_records(const struct ljp_serve *serve)
+int ljp_serve_pause_ms(const struct ljp_serve *serve)
 {
-  return serve->records;
+  enum { TURN_MS = 200, IDLE_MS = 1000 };
+  if (serve->heap && ljp_heap_asked_waits(serve->heap))
+    return 0; /* ljp_serve_turn() waits */
+  return serve->records ? TURN_MS : IDLE_MS;
 }
 
 /* Has the session of this client ended? The present one may be another's. */
@@ -346,6 +350,7 @@ void ljp_serve_turn(struct ljp_serve *serve)
   struct ljp_join_message m = {.type = LJP_JOIN_ENDED};
   uint64_t sums[LJP_RECORDING_SUMS];
   struct ljp_failure why;
+  ljp_serve_heap_turn(serve);
   if (!serve->records)
     return;
   ljp_segments_turn(serve->socket, &serve->output);
@@ -372,6 +377,7 @@ void ljp_serve_end(struct ljp_serve *serve)
   enum { WAIT_NS = 100000000, WAITS = 100 };
   struct ljp_failure why;
   ljp_serve_stacks_end(serve);
+  ljp_serve_heap_end(serve);
   if (!serve->records)
     return;
   serve_stop_own(serve, &why);

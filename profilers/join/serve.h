@@ -11,6 +11,7 @@
 
 #include "src/base/join_message.h"
 
+struct ljp_heap_asked;
 struct ljp_stacks;
 
 /* A client. It may begin one session. */
@@ -24,6 +25,9 @@ struct ljp_serve {
   bool records;
   struct ljp_stacks *stacks; /* NULL: it asks for none now */
   int stacks_output;
+  /* A heap snapshot on its way into the client's session; NULL: none. */
+  struct ljp_heap_asked *heap;
+  uint32_t heap_serial;
 };
 
 void ljp_serve_welcome(struct ljp_serve *serve, uint32_t serial);
@@ -34,12 +38,15 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m);
 void ljp_serve_stacks(struct ljp_serve *serve, struct ljp_join_message *m);
 /* Forgets what was asked for by these. */
 void ljp_serve_stacks_end(struct ljp_serve *serve);
-/* The same for VMS and HEAP. Until the snapshot is written, the helper does
-** nothing else. */
+/* The same for VMS and HEAP. Until a snapshot of its own is written, the helper
+** does nothing else. */
 void ljp_serve_vms(struct ljp_serve *serve, const struct ljp_join_message *m);
 void ljp_serve_heap(struct ljp_serve *serve, struct ljp_join_message *m);
-/* Has this client begun a session that may still run? */
-bool ljp_serve_records(const struct ljp_serve *serve);
+/* Now and then: answers when the snapshot is in the session. */
+void ljp_serve_heap_turn(struct ljp_serve *serve);
+void ljp_serve_heap_end(struct ljp_serve *serve);
+/* For how long nothing has to be done without a message. */
+int ljp_serve_pause_ms(const struct ljp_serve *serve);
 /* Now and then: tells the client if its session has ended by itself. */
 void ljp_serve_turn(struct ljp_serve *serve);
 /* The client has left: its session ends. */

@@ -55,6 +55,7 @@ static enum ljp_status target_open_locked(struct lua_State *L,
     return ljp_fail(why, LJP_ERR_IO, error,
                     "no file for the heap beside that of the session: %s%s",
                     strerror(error), ljp_errno_advice(error));
+  target->told = false;
   target->session = g->session_number;
   target->vm = r->vm;
   target->number = ljp_session_next_snapshot(g->session);
@@ -81,6 +82,39 @@ void ljp_heap_target_moment(struct lua_State *L,
   target_unlock();
 }
 
+enum ljp_status ljp_heap_target_join(struct ljp_heap_target *target,
+                                     int scratch, struct ljp_failure *why)
+{
+  enum ljp_status status = LJP_OK;
+  target_lock();
+  if (!g->running || !g->options.client)
+    status = ljp_fail(why, LJP_ERR_USE, EINVAL,
+                      "the memory session of this client has ended");
+  else
+    *target = (struct ljp_heap_target){
+        .session = g->session_number,
+        .number = ljp_session_next_snapshot(g->session),
+        .scratch = scratch,
+        .told = true};
+  target_unlock();
+  return status;
+}
+
+bool ljp_heap_target_meet(struct lua_State *L, struct ljp_heap_target *target)
+{
+  if (!ljp_profiler_trylock(&g->lock))
+    return false;
+  struct ljp_recorder *r = ljp_guest_recorder(L);
+  bool there =
+      target_runs_locked(target) && r && !r->ended && atomic_load(&r->on);
+  if (there) {
+    target->vm = r->vm;
+    ljp_recorder_moment(r, target->number);
+  }
+  target_unlock();
+  return there;
+}
+
 enum ljp_status ljp_heap_target_append(const struct ljp_heap_target *target,
                                        const struct ljp_session_heap *heap)
 {
@@ -100,7 +134,8 @@ void ljp_heap_target_missing(const struct ljp_heap_target *target,
            (unsigned long long)target->number, why);
   target_lock();
   if (target_runs_locked(target))
-    ljp_session_note(g->session, LJP_NOTE_ERROR, text);
+    ljp_session_note(g->session,
+                     target->told ? LJP_NOTE_WARNING : LJP_NOTE_ERROR, text);
   target_unlock();
 }
 

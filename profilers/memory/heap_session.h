@@ -22,6 +22,8 @@ struct ljp_heap_target {
   uint64_t number;  /* Of the snapshot. */
   uint32_t vm;      /* The VM's id in the session. */
   int scratch;      /* The file without a name for the copy's records. */
+  bool told;        /* A client is told if it is missing: no error of the
+                    ** session. */
 };
 
 /* On the VM's own thread. */
@@ -31,6 +33,12 @@ enum ljp_status ljp_heap_target_open(struct lua_State *L,
 /* Pushes the snapshot's place among the events. On the VM's own thread. */
 void ljp_heap_target_moment(struct lua_State *L,
                             const struct ljp_heap_target *target);
+/* The same for a client, into whose file without a name the copy writes: first on
+** any thread, then at the moment on the VM's own one, which waits for no lock.
+** False: not now. */
+enum ljp_status ljp_heap_target_join(struct ljp_heap_target *target,
+                                     int scratch, struct ljp_failure *why);
+bool ljp_heap_target_meet(struct lua_State *L, struct ljp_heap_target *target);
 /* Hands the records over to the session. Any thread. */
 enum ljp_status ljp_heap_target_append(const struct ljp_heap_target *target,
                                        const struct ljp_session_heap *heap);

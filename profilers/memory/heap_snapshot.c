@@ -37,12 +37,12 @@ enum { STACK_BYTES = 256 << 10 };
 static struct {
   _Atomic uint64_t owner; /* 0: nobody. */
   _Atomic uint32_t ended;
-  _Atomic bool in_session;
+  _Atomic int whom;
 } now;
 
 /* One snapshot. Whoever comes last frees it: the caller that waits, or what
 ** ends the snapshot. */
-struct snapshot_job {
+struct ljp_snapshot_job {
   _Atomic uint32_t users, over;
   struct ljp_snapshot *snapshot;
   bool in_session;
@@ -61,13 +61,13 @@ void ljp_heap_snapshot_options_init(struct ljp_heap_snapshot_options *options)
 /* -- One at a time --------------------------------------------------------- */
 
 /* A fork's child inherits the number of its parent. */
-bool ljp_heap_snapshot_claim(bool in_session)
+bool ljp_heap_snapshot_claim(enum ljp_heap_for whom)
 {
   pid_t self = getpid();
   uint64_t owner = atomic_load(&now.owner), mine = OWNER(self, gettid());
   while (OWNER_PROCESS(owner) != self)
     if (atomic_compare_exchange_weak(&now.owner, &owner, mine)) {
-      atomic_store(&now.in_session, in_session);
+      atomic_store(&now.whom, (int)whom);
       return true;
     }
   return false;
@@ -86,6 +86,12 @@ void ljp_heap_snapshot_unclaim(void)
   ljp_futex_wake(&now.ended);
 }
 
+static bool snapshot_is_awaited(bool any)
+{
+  int whom = atomic_load(&now.whom);
+  return whom == LJP_HEAP_FOR_SESSION || (any && whom == LJP_HEAP_FOR_FILE);
+}
+
 /* A handler of a signal that calls exit() would wait for its own thread. */
 static void snapshot_await(bool any)
 {
@@ -94,7 +100,7 @@ static void snapshot_await(bool any)
   for (uint64_t owner;
        OWNER_PROCESS(owner = atomic_load(&now.owner)) == getpid() &&
        OWNER_THREAD(owner) != gettid() &&
-       (any || atomic_load(&now.in_session)) && ljp_clock_ns() < end;
+       snapshot_is_awaited(any) && ljp_clock_ns() < end;
        ended = atomic_load(&now.ended))
     ljp_futex_wait(&now.ended, ended, AWAIT_NS / 100);
 }
@@ -112,7 +118,7 @@ __attribute__((destructor)) static void snapshot_at_exit(void)
 
 /* -- The end --------------------------------------------------------------- */
 
-static void job_leave(struct snapshot_job *job)
+void ljp_heap_job_leave(struct ljp_snapshot_job *job)
 {
   /* Both orders: the last one sees what the other did. (Clang's analyzer does
   ** not know how many users there are.) */
@@ -125,15 +131,15 @@ static void job_leave(struct snapshot_job *job)
 }
 
 /* The snapshot is over, well or not. */
-static void job_over(struct snapshot_job *job)
+static void job_over(struct ljp_snapshot_job *job)
 {
   ljp_heap_snapshot_unclaim(); /* The caller that waits may take the next one at once. */
   atomic_store_explicit(&job->over, 1, memory_order_release);
   ljp_futex_wake(&job->over);
-  job_leave(job);
+  ljp_heap_job_leave(job);
 }
 
-static const char *job_reason(const struct snapshot_job *job)
+static const char *job_reason(const struct ljp_snapshot_job *job)
 {
   if (job->result.signal)
     return "the copy of the process was killed";
@@ -144,14 +150,24 @@ static const char *job_reason(const struct snapshot_job *job)
 /* On the writer's thread: all is in the stream, or was dropped. */
 static void job_appended(void *arg, int error)
 {
-  struct snapshot_job *job = arg;
+  struct ljp_snapshot_job *job = arg;
   job->error = error;
   job->status = error ? LJP_ERR_IO : LJP_OK;
   job_over(job);
 }
 
+static struct ljp_snapshot_job *job_new(bool in_session)
+{
+  struct ljp_snapshot_job *job = calloc(1, sizeof *job);
+  if (job) {
+    atomic_store(&job->users, 2);
+    job->in_session = in_session;
+  }
+  return job;
+}
+
 /* Waits for the copy, if there is one. */
-static void job_finish(struct snapshot_job *job)
+static void job_finish(struct ljp_snapshot_job *job)
 {
   enum ljp_status status =
       ljp_snapshot_end(job->snapshot, &job->result, &job->error);
@@ -185,7 +201,7 @@ static void *snapshot_thread(void *job)
   return NULL;
 }
 
-static bool snapshot_leave_to_thread(struct snapshot_job *job)
+static bool snapshot_leave_to_thread(struct ljp_snapshot_job *job)
 {
   pthread_attr_t attr;
   pthread_t thread;
@@ -228,9 +244,10 @@ static bool snapshot_walk(void *call, struct ljp_heap_out *out)
   return ljp_guest_snapshot(((struct snapshot_call *)call)->L, out);
 }
 
-static bool snapshot_moment(void *arg)
+static bool snapshot_moment(void *arg, uint64_t *vm)
 {
   const struct snapshot_call *call = arg;
+  (void)vm;
   ljp_heap_target_moment(call->L, call->target);
   return true;
 }
@@ -265,7 +282,7 @@ static enum ljp_status snapshot_failed(const char *path, enum ljp_status status,
 /* Takes the snapshot that is claimed. *job: gets it if the call is to wait. */
 static enum ljp_status snapshot_begin(struct snapshot_call *call,
                                       const struct ljp_heap_snapshot_options *o,
-                                      struct snapshot_job *job,
+                                      struct ljp_snapshot_job *job,
                                       struct ljp_failure *why)
 {
   struct ljp_snapshot_options options = {.path = o->path,
@@ -299,7 +316,7 @@ static enum ljp_status snapshot_begin(struct snapshot_call *call,
 /* Leaves the job to a thread, or finishes it here. */
 static enum ljp_status snapshot_go_on(struct snapshot_call *call,
                                       const struct ljp_heap_snapshot_options *o,
-                                      struct snapshot_job *job,
+                                      struct ljp_snapshot_job *job,
                                       struct ljp_failure *why)
 {
   *call->result = job->result;
@@ -333,26 +350,24 @@ static enum ljp_status snapshot_take(void *a, const void *b,
   struct snapshot_call *call = a;
   const struct ljp_heap_snapshot_options *o = b;
   memset(call->result, 0, sizeof *call->result);
-  if (!ljp_heap_snapshot_claim(!o->path))
+  if (!ljp_heap_snapshot_claim(o->path ? LJP_HEAP_FOR_FILE
+                                       : LJP_HEAP_FOR_SESSION))
     return ljp_fail(why, LJP_ERR_RUN, EBUSY,
                     "another heap snapshot is being written");
-  struct snapshot_job *job = calloc(1, sizeof *job);
-  enum ljp_status status = LJP_ERR_MEM;
+  struct ljp_snapshot_job *job = job_new(!o->path);
   if (!job) {
     ljp_heap_snapshot_unclaim();
-    return ljp_fail(why, status, ENOMEM, "no memory for a heap snapshot%s",
+    return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "no memory for a heap snapshot%s",
                     ljp_errno_advice(ENOMEM));
   }
-  atomic_store(&job->users, 2);
-  job->in_session = !o->path;
-  status = snapshot_begin(call, o, job, why);
+  enum ljp_status status = snapshot_begin(call, o, job, why);
   if (status) {
     ljp_heap_snapshot_unclaim();
     free(job);
     return status;
   }
   status = snapshot_go_on(call, o, job, why);
-  job_leave(job);
+  ljp_heap_job_leave(job);
   return status;
 }
 
@@ -363,4 +378,34 @@ ljp_heap_snapshot(struct lua_State *L,
 {
   struct snapshot_call call = {.L = L, .result = result};
   return ljp_side_run(snapshot_take, &call, options, why);
+}
+
+/* -- For a client ---------------------------------------------------------- */
+
+struct ljp_snapshot_job *ljp_heap_job_new(void)
+{
+  return job_new(true);
+}
+
+void ljp_heap_job_follow(struct ljp_snapshot_job *job, struct ljp_snapshot *s,
+                         const struct ljp_heap_target *target)
+{
+  job->snapshot = s;
+  job->target = *target;
+  if (!snapshot_leave_to_thread(job))
+    job_finish(job);
+}
+
+bool ljp_heap_job_is_over(const struct ljp_snapshot_job *job)
+{
+  return atomic_load_explicit(&job->over, memory_order_acquire);
+}
+
+enum ljp_status ljp_heap_job_result(const struct ljp_snapshot_job *job,
+                                    struct ljp_snapshot_result *result,
+                                    int *error)
+{
+  *result = job->result;
+  *error = job->error;
+  return job->status;
 }

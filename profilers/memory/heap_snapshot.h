@@ -30,10 +30,31 @@ ljp_heap_snapshot(struct lua_State *L,
                   const struct ljp_heap_snapshot_options *options,
                   struct ljp_snapshot_result *result, struct ljp_failure *why);
 
+enum ljp_heap_for {
+  LJP_HEAP_FOR_FILE,
+  LJP_HEAP_FOR_SESSION,
+  LJP_HEAP_FOR_CLIENT /* exit() and the session's end do not wait for it */
+};
 /* One at a time: false if this process is taking one. The caller's thread finishes
 ** it. For heap_joined.c. */
-bool ljp_heap_snapshot_claim(bool in_session);
+bool ljp_heap_snapshot_claim(enum ljp_heap_for whom);
 void ljp_heap_snapshot_unclaim(void);
+/* A snapshot that is claimed, on its way into the session of a client. Its
+** result is asked for, not waited for. */
+struct ljp_snapshot_job;
+struct ljp_heap_target;
+struct ljp_snapshot_job *ljp_heap_job_new(void);
+/* The copy is made: a thread of ours ends the claim when all is in the stream. If
+** there can be none, this waits for the copy. */
+void ljp_heap_job_follow(struct ljp_snapshot_job *job, struct ljp_snapshot *s,
+                         const struct ljp_heap_target *target);
+bool ljp_heap_job_is_over(const struct ljp_snapshot_job *job);
+/* If it is over. On failure *error is an errno. */
+enum ljp_status ljp_heap_job_result(const struct ljp_snapshot_job *job,
+                                    struct ljp_snapshot_result *result,
+                                    int *error);
+/* The caller wants to know no more; it may be on its way still. */
+void ljp_heap_job_leave(struct ljp_snapshot_job *job);
 /* The name of a builtin, as in struct ljp_snapshot_options. */
 bool ljp_heap_snapshot_builtin(void *ctx, uint64_t ffid,
                                char name[LJP_NAME_BYTES]);

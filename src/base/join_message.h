@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-  LJP_JOIN_PROTOCOL = 2,
+  LJP_JOIN_PROTOCOL = 3,
   LJP_JOIN_MESSAGE_BYTES = 4096,
   LJP_JOIN_HEAD_BYTES = 12, /* u16 type, u16 version, u32 serial, u32 bytes */
   LJP_JOIN_NUMBERS = 18,
@@ -43,8 +43,9 @@ enum {
   /* No thread is stopped any more: all stacks are to be written. */             \
   _(TELL, 9, C, 0, 0, 0, 0)                                                      \
   _(VMS, 10, C, 0, 0, 0, 0)                                                      \
-  /* VM, bytes of each string, 1: collect garbage first. The output. */          \
-  _(HEAP, 11, C, 3, 0, 1, 1)                                                     \
+  /* VM, bytes of each string, 1: collect garbage first, 1: into the memory    \
+  ** session of this client. The output; else a file without a name. */ \
+  _(HEAP, 11, C, 4, 0, 1, 1)                                                     \
   /* A file segment, by its number. The file. */                                 \
   _(SEGMENT, 16, C, 1, 0, 1, 1)                                                  \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \

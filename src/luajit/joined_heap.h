@@ -23,8 +23,9 @@ enum ljp_guest_hasten {
   LJP_GUEST_STOPPED, /* the program has stopped the collector: nothing is done */
   LJP_GUEST_NO_VM
 };
-/* Makes the collector begin a step at the VM's next allocation, by one store. */
-enum ljp_guest_hasten ljp_guest_hasten(uint32_t vm);
+/* Makes the collector begin a step at the VM's next allocation, by one store.
+** *bytes: the heap's size. */
+enum ljp_guest_hasten ljp_guest_hasten(uint32_t vm, uint64_t *bytes);
 
 /* The Lua thread that runs in a VM, or its main thread. It is the caller's risk
 ** that the VM goes away. NULL: there is no such VM. */

@@ -170,12 +170,13 @@ void ljp_session_drop_heaps(struct ljp_session *s, int error)
 
 void ljp_session_forget_heaps(struct ljp_session *s)
 {
+  /* The thread that forked may have another table of descriptors. */
   for (struct ljp_message *m = s->inbox; m; m = m->next)
     if (m->type == LJP_MSG_HEAP)
-      close(m->heap->heap.fd);
+      ljp_open_file_close(&m->heap->file);
   /* The writer may have been at work on the list: leave its memory. */
   for (struct ljp_heap_pending *p = s->heaps; p; p = p->next)
-    close(p->heap.fd);
+    ljp_open_file_close(&p->file);
   s->heaps = NULL;
   s->next_snapshot = 0;
 }

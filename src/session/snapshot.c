@@ -260,6 +260,19 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
                               : snapshot_prepare_frames(s);
 }
 
+/* Waits for the moment at which the heap is whole. */
+static enum ljp_status snapshot_await(struct ljp_snapshot *s, int *error)
+{
+  struct ljp_snapshot_options *options = &s->options;
+  if (!options->moment || options->moment(options->ctx, &options->vm))
+    return LJP_OK;
+  s->result.taken = LJP_HEAP_TAKEN_MOMENT;
+  if (!options->only_whole)
+    return LJP_OK;
+  *error = ETIMEDOUT;
+  return LJP_ERR_LIMIT;
+}
+
 enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
                                    const struct ljp_snapshot_options *options,
                                    struct ljp_snapshot_result *result,
@@ -280,21 +293,20 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   snapshot_block(&mask);
   enum ljp_status status = snapshot_prepare(s);
   s->result.taken = LJP_HEAP_TAKEN_COPY;
-  if (!status && options->moment && !options->moment(options->ctx))
-    s->result.taken = LJP_HEAP_TAKEN_MOMENT;
+  if (!status)
+    status = snapshot_await(s, error);
   if (!status && !options->in_place)
-    s->result.refused = snapshot_clone(s);
-  if (!status && !s->pid && options->only_copy) {
-    s->sink.error = s->result.refused;
+    *error = s->result.refused = snapshot_clone(s);
+  if (!status && !s->pid && options->only_copy)
     status = LJP_ERR_LIMIT;
-  }
   if (!status && !s->pid) {
     s->result.taken = LJP_HEAP_TAKEN_PLACE;
     snapshot_walk(s);
   }
   snapshot_unblock(&mask);
   if (status) {
-    *error = snapshot_has_file(s) && s->sink.error ? s->sink.error : ENOMEM;
+    if (snapshot_has_file(s) && s->sink.error)
+      *error = s->sink.error;
     snapshot_free(s, true);
     return status;
   }

@@ -37,15 +37,17 @@ struct ljp_snapshot_options {
   uint32_t text_limit; /* Bytes of each string's contents. */
   bool in_place;       /* Make no copy. */
   bool only_copy;      /* Without a copy there is no snapshot. */
-  uint64_t vm;         /* Its number. */
+  uint64_t vm;         /* Its number in the stream. */
   /* The name of a builtin; false: there is none with this number. */
   bool (*builtin)(void *ctx, uint64_t ffid, char name[LJP_NAME_BYTES]);
   void (*head)(void *ctx, struct ljp_heap_head *head);
   /* Calls out for each object; false: out has refused a call. */
   bool (*walk)(void *ctx, struct ljp_heap_out *out);
   /* Called immediately before the copy is made; may be NULL. False: the copy is
-  ** made at any moment. */
-  bool (*moment)(void *ctx);
+  ** made at any moment, or, with only_whole, there is no snapshot (ETIMEDOUT).
+  ** It may set the VM's number, which may not be known before. */
+  bool (*moment)(void *ctx, uint64_t *vm);
+  bool only_whole;
   void *ctx;
 };
 

@@ -68,6 +68,16 @@ void ljp_writer_put_heap(struct ljp_writer *w, enum ljp_record tag,
   ljp_writer_put_event(w, tag);
 }
 
+/* A client may have written into its file. */
+static bool frames_fit(const struct ljp_heap_frame *head)
+{
+  enum { TIME_BYTES = 10 };
+  return head->tag >= LJP_REC_HEAP && head->tag <= LJP_REC_HEAP_TYPE &&
+         head->len <=
+             LJP_RECORD_MAX_BYTES -
+                 (head->tag == LJP_REC_OBJECTS ? 0 : (uint32_t)TIME_BYTES);
+}
+
 /* Appends the whole frames of n bytes. Returns how many bytes they had. */
 static size_t frames_append(struct ljp_writer *w, const uint8_t *data, size_t n)
 {
@@ -75,8 +85,7 @@ static size_t frames_append(struct ljp_writer *w, const uint8_t *data, size_t n)
   size_t at = 0;
   while (n - at >= sizeof head) {
     memcpy(&head, data + at, sizeof head);
-    if (head.tag < LJP_REC_HEAP || head.tag > LJP_REC_HEAP_TYPE ||
-        head.len > LJP_RECORD_MAX_BYTES || head.len > n - at - sizeof head)
+    if (!frames_fit(&head) || head.len > n - at - sizeof head)
       break;
     if (w->out.epoch_bytes >= w->options.epoch_bytes)
       ljp_writer_begin_epoch(w, LJP_EPOCH_SIZE);

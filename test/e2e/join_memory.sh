@@ -103,11 +103,6 @@ ok "--report: $(head -n 1 report.txt)"
 short depth.ljp --memory --no-cpu --every --native --depth 8
 "$ljprof" dump depth.ljp > dump.txt
 grep -q 'key="option.memory.native" value="true"' dump.txt || fail "--native"
-for option in --snapshot "--snapshot-every 1"; do
-  # shellcheck disable=SC2086
-  refuses "a heap snapshot" 2 "is not possible with -p" \
-    "$ljprof" record -p "$host" --memory $option -o none.ljp
-done
 
 # The program ends while it is recorded.
 record end.ljp --memory --every

@@ -15,7 +15,7 @@ path = sys.argv[1]
 
 
 def pack(kind, body=b"", serial=1):
-    return struct.pack("<HHII", kind, 2, serial, len(body)) + body
+    return struct.pack("<HHII", kind, 3, serial, len(body)) + body
 
 
 def text(value):
@@ -55,7 +55,7 @@ class Client:
             if not data:
                 return None, b""
             kind, version, _, size = struct.unpack("<HHII", data[:12])
-            assert version == 2 and size == len(data) - 12, data
+            assert version == 3 and size == len(data) - 12, data
             if kind != PING:
                 return kind, data[12:]
 

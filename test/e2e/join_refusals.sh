@@ -17,10 +17,8 @@ refuses "too large" 2 "must be the number of a process" \
   "$ljprof" record -p 99999999999999999999
 refuses "a program, too" 2 "records a running program, so 'x.lua' cannot be run as well" \
   "$ljprof" record -p 1 x.lua
-for option in --snapshot --jitdump; do
-  refuses "$option with -p" 2 "is not possible with -p" \
-    "$ljprof" record -p $$ --memory $option
-done
+refuses "--jitdump with -p" 2 "type 'ljprof jitdump -p PID'" \
+  "$ljprof" record -p $$ --jitdump
 refuses "--preload with -p" 2 "--preload is for a program that is started" \
   "$ljprof" record -p $$ --preload
 refuses "--threads this with -p" 2 "with -p there is none: type 'lua' or 'all'" \

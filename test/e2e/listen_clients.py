@@ -16,7 +16,7 @@ def connect():
     return s
 
 
-def head(kind, size, version=2):
+def head(kind, size, version=3):
     return struct.pack("<HHII", kind, version, 1, size)
 
 

@@ -22,6 +22,8 @@ struct output {
   int fd;
   struct ljp_newfile new;
   struct ljp_join_segments segments;
+  struct ljp_join_snapshots snapshots;
+  double until; /* seconds; 0: the program ends the session */
 };
 
 static int session_refuse(const struct ljp_join_session *s, int error)
@@ -55,6 +57,8 @@ static int session_open(struct output *out, const struct ljp_join_session *s)
   struct ljp_target found;
   *out = (struct output){.fd = s->fd};
   ljp_join_segments_init(&out->segments, s->command, s->path, s->keep);
+  ljp_join_snapshots_init(&out->snapshots, s->command, s->snapshot_every_ms,
+                          s->snapshot_last);
   ljp_newfile_init(&out->new);
   if (s->fd >= 0)
     return -1;
@@ -118,7 +122,15 @@ static double session_now(void)
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The user has asked for the end: waits for it. */
+static void session_heard(struct ljp_talk *talk, struct output *out)
+{
+  if (talk->message.type == LJP_JOIN_SEGMENTS)
+    ljp_join_segments_heard(&out->segments, talk);
+  else
+    ljp_join_snapshots_heard(&out->snapshots, talk);
+}
+
+/* The end has been asked for: waits for it. */
 static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
                                       struct output *out)
 {
@@ -133,8 +145,8 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
       return LJP_JOIN_BY_PROGRAM;
     if (heard == LJP_HEARD_WRONG || session_signalled(signals))
       break;
-    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_SEGMENTS)
-      ljp_join_segments_heard(&out->segments, talk);
+    if (heard == LJP_HEARD)
+      session_heard(talk, out);
     if (heard == LJP_HEARD && (talk->message.type == LJP_JOIN_STOPPED ||
                                talk->message.type == LJP_JOIN_ENDED))
       return LJP_JOIN_BY_USER;
@@ -160,33 +172,87 @@ static enum ljp_join_end session_ended(struct ljp_talk *talk)
   return LJP_JOIN_BY_ERROR;
 }
 
+/* Takes the last heap snapshots, if there are to be any, and then ends the session.
+** by: what has brought the end. */
+static enum ljp_join_end session_finish(struct ljp_talk *talk, int signals,
+                                        struct output *out,
+                                        enum ljp_join_end by)
+{
+  enum { TURN_MS = 500, PATIENCE = 4 };
+  struct ljp_join_snapshots *s = &out->snapshots;
+  bool told = false;
+  s->due_ms = 0;
+  for (int turns = 0; ljp_join_snapshots_busy(s) || s->last; turns++) {
+    if (!ljp_join_snapshots_busy(s))
+      ljp_join_snapshots_last(s, talk);
+    enum ljp_heard heard = ljp_talk_hear(talk, TURN_MS, signals);
+    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
+      return session_ended(talk);
+    if (heard == LJP_HEARD_END)
+      return LJP_JOIN_BY_PROGRAM;
+    if (heard == LJP_HEARD_WRONG || session_signalled(signals))
+      break;
+    if (heard == LJP_HEARD)
+      session_heard(talk, out);
+    ljp_join_snapshots_turn(s, talk);
+    if (turns >= PATIENCE && !told)
+      ljp_command_note(talk->command,
+                       "waiting for a heap snapshot: Ctrl-C ends the recording "
+                       "without it");
+    told |= turns >= PATIENCE;
+  }
+  enum ljp_join_end end = session_stop(talk, signals, out);
+  return end == LJP_JOIN_BY_USER ? by : end;
+}
+
+/* For how long a message is waited for. */
+static int session_wait_ms(const struct output *out)
+{
+  enum { SILENT_MS = 3000 };
+  double left = out->until - session_now();
+  int ms = ljp_join_snapshots_wait_ms(&out->snapshots);
+  if (ms < 0 || ms > SILENT_MS)
+    ms = SILENT_MS;
+  if (out->until > 0 && left * 1000 < ms)
+    ms = left > 0 ? (int)(left * 1000) + 1 : 0;
+  return ms;
+}
+
+/* Nothing has come: says so once, if the program is stopped. */
+static void session_silent(const struct ljp_talk *talk, bool *told)
+{
+  struct ljp_proc_status s;
+  if (*told || !ljp_proc_status(talk->pid, 0, &s) || s.state != 'T')
+    return;
+  *told = true;
+  ljp_command_note(talk->command,
+                   "%s is stopped by a signal: the recording goes on when it "
+                   "does",
+                   talk->name);
+}
+
 static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals,
                                         struct output *out)
 {
-  enum { SILENT_MS = 3000 };
   bool told = false;
   for (;;) {
-    enum ljp_heard heard = ljp_talk_hear(talk, SILENT_MS, signals);
+    enum ljp_heard heard = ljp_talk_hear(talk, session_wait_ms(out), signals);
     if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
       return session_ended(talk);
-    if (session_signalled(signals) || heard == LJP_HEARD_WRONG)
+    if (heard == LJP_HEARD_WRONG)
       return session_stop(talk, signals, out);
+    if (session_signalled(signals))
+      return session_finish(talk, signals, out, LJP_JOIN_BY_USER);
     if (heard == LJP_HEARD_END)
       return LJP_JOIN_BY_PROGRAM;
-    if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_SEGMENTS)
-      ljp_join_segments_heard(&out->segments, talk);
+    if (heard == LJP_HEARD)
+      session_heard(talk, out);
     else
-      ljp_join_segments_retry(&out->segments, talk);
-    struct ljp_proc_status s;
-    if (heard == LJP_HEARD_NONE && !told && ljp_proc_status(talk->pid, 0, &s) &&
-        s.state == 'T') {
-      told = true;
-      ljp_command_note(
-          talk->command,
-          "%s is stopped by a signal: the recording goes on when it "
-          "does",
-          talk->name);
-    }
+      session_silent(talk, &told);
+    if (out->until > 0 && session_now() >= out->until)
+      return session_finish(talk, signals, out, LJP_JOIN_BY_OTHERS);
+    ljp_join_segments_retry(&out->segments, talk);
+    ljp_join_snapshots_turn(&out->snapshots, talk);
   }
 }
 
@@ -222,7 +288,13 @@ int ljp_join_session_run(struct ljp_talk *talk,
         session->also ? ", too" : ": Ctrl-C ends it, and the program runs on");
     if (session->started)
       session->started(session->started_ctx);
+    ljp_join_snapshots_start(&out.snapshots);
+    if (session->snapshot_end_ms)
+      out.until = session_now() + (double)session->snapshot_end_ms / 1000;
     *end = session_follow(talk, fd, &out);
+    if (out.snapshots.last)
+      ljp_command_note(session->command,
+                       "no heap snapshot was taken at the end");
     ljp_join_segments_end(&out.segments, *end != LJP_JOIN_LEFT_EARLY);
   }
   if (fd >= 0) {

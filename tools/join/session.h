@@ -5,6 +5,7 @@
 #define LJP_TOOLS_JOIN_SESSION_H
 
 #include "tools/join/segments.h"
+#include "tools/join/snapshots.h"
 #include "tools/join/talk.h"
 
 struct ljp_join_session {
@@ -16,6 +17,10 @@ struct ljp_join_session {
   void (*started)(void *ctx); /* the file has its name; may be NULL */
   void *started_ctx;
   uint32_t keep;       /* file segments; 0: all */
+  /* Heap snapshots; the session's time, if the last ones are to be taken before
+  ** its end: else it is in the request. 0: none. */
+  uint64_t snapshot_every_ms, snapshot_end_ms;
+  bool snapshot_last;
   const char *request; /* options as in LJPROF_RECORD */
   const int *jitdump;  /* a dump and a map for perf, which stay the caller's;
                        ** NULL: none */

@@ -50,6 +50,11 @@ static uint32_t joined_keep(const struct ljp_record_plan *plan)
   return keep ? (uint32_t)strtoul(keep, NULL, 10) : 0;
 }
 
+static uint64_t joined_ms(double seconds)
+{
+  return (uint64_t)(seconds * 1000 + 0.5);
+}
+
 int ljp_record_session(const struct ljp_record_plan *plan,
                        struct ljp_talk *talk, int fd,
                        void (*started)(void *ctx), void *ctx,
@@ -62,9 +67,14 @@ int ljp_record_session(const struct ljp_record_plan *plan,
                                      .force = plan->force,
                                      .keep = joined_keep(plan),
                                      .also = plan->also,
+                                     .snapshot_last = ljp_record_snapshots(plan),
+                                     .snapshot_every_ms = joined_ms(
+                                         ljp_record_snapshot_every(plan)),
                                      .started = started,
                                      .started_ctx = ctx,
                                      .request = request};
+  if (session.snapshot_last)
+    session.snapshot_end_ms = joined_ms(ljp_record_duration(plan));
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
     ljp_command_error("record", "%s: the name is too long", plan->path);
     return LJP_EXIT_FAILED;

@@ -92,6 +92,17 @@ double ljp_record_duration(const struct ljp_record_plan *plan)
   return text ? options_seconds(text) : 0;
 }
 
+bool ljp_record_snapshots(const struct ljp_record_plan *plan)
+{
+  return plan->snapshot || plan->value[LJP_RECORD_SNAPSHOT];
+}
+
+double ljp_record_snapshot_every(const struct ljp_record_plan *plan)
+{
+  const char *text = plan->value[LJP_RECORD_SNAPSHOT];
+  return text ? options_seconds(text) : 0;
+}
+
 static bool options_is_size(const struct option *o, const char *text)
 {
   double bytes = ljp_record_bytes(text);
@@ -216,11 +227,6 @@ static int options_check_together(const struct ljp_record_plan *plan)
 static int options_check_joined(const struct ljp_record_plan *plan)
 {
   const char *threads = plan->value[LJP_RECORD_THREADS];
-  const char *every = plan->value[LJP_RECORD_SNAPSHOT];
-  const char *vain = plan->snapshot  ? "--snapshot"
-                     : every         ? "--snapshot-every"
-                     : plan->jitdump ? "--jitdump"
-                                     : NULL;
   if (*plan->program) {
     ljp_command_error(
         plan->command,
@@ -237,13 +243,11 @@ static int options_check_joined(const struct ljp_record_plan *plan)
                           "--threads this is the thread that starts the "
                           "recording, so with -p there is none: type 'lua' or "
                           "'all'");
-  if (!vain)
-    return -1;
-  ljp_command_error(plan->command,
-                    "%s is not possible with -p: of a running program, CPU "
-                    "samples and memory events can be recorded",
-                    vain);
-  return LJP_EXIT_USAGE;
+  if (plan->jitdump)
+    return options_refuse(plan,
+                          "--jitdump is not possible with -p: type 'ljprof "
+                          "jitdump -p PID'");
+  return -1;
 }
 
 /* Tells of the first of our options that stands behind the program, which gets
@@ -362,6 +366,8 @@ static size_t options_put_values(const struct ljp_record_plan *plan, char *out,
     char bytes[32];
     if (!value || (o->kind == TIME && o->part == SESSION))
       continue; /* See ljp_record_duration(). */
+    if (plan->pid && i == LJP_RECORD_SNAPSHOT)
+      continue; /* This process asks for each. */
     if (o->kind == TIME) {
       snprintf(bytes, sizeof bytes, "%.3f", options_seconds(value));
       value = bytes;
@@ -433,7 +439,8 @@ bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
                                size_t room)
 {
   size_t at = 0;
-  if (ljp_record_duration(plan) > 0)
+  /* Before the end, this process asks for the last heap snapshots. */
+  if (ljp_record_duration(plan) > 0 && !ljp_record_snapshots(plan))
     PUT("duration=%.3f;", ljp_record_duration(plan));
   if (plan->sync)
     PUT("sync=true;");

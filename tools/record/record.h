@@ -186,6 +186,9 @@ static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
 
 /* The seconds that the recording may take; 0: no limit. */
 double ljp_record_duration(const struct ljp_record_plan *plan);
+/* Heap snapshots are wanted; the seconds between them, 0: at the end only. */
+bool ljp_record_snapshots(const struct ljp_record_plan *plan);
+double ljp_record_snapshot_every(const struct ljp_record_plan *plan);
 
 /* Writes the value of LJPROF_RECORD to out. False: not enough room. */
 bool ljp_record_request(const struct ljp_record_plan *plan, char *out,

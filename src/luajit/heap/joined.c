@@ -10,12 +10,17 @@
 #include "src/luajit/vm/lock.h"
 #include "src/luajit/vm/vms.h"
 
-/* Under the lock of VMs. */
+/* Under the lock of VMs. A VM that is being closed is barred (stubs.c) before its
+** memory is freed. Of one whose memory went without lua_close(), the memory is
+** asked first. */
 static global_State *joined_find(uint32_t number)
 {
-  for (const struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
+  for (const struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm)) {
+    uint64_t g = atomic_load(&vm->g);
     if (vm->number == number)
-      return (global_State *)(uintptr_t)atomic_load(&vm->g);
+      return vm->barred || ljp_vm_of(g) != vm ? NULL
+                                              : (global_State *)(uintptr_t)g;
+  }
   return NULL;
 }
 
@@ -23,7 +28,7 @@ static global_State *joined_find(uint32_t number)
 ** each allocation, until the cycle ends. While it does so, the threshold is not
 ** above the heap's size, and stays as it is. If the VM sets its threshold at the
 ** same time, even to "stopped", its store wins. */
-enum ljp_guest_hasten ljp_guest_hasten(uint32_t number)
+enum ljp_guest_hasten ljp_guest_hasten(uint32_t number, uint64_t *bytes)
 {
   enum ljp_guest_hasten result = LJP_GUEST_NO_VM;
   ljp_lock(LJP_LOCK_VMS);
@@ -31,6 +36,7 @@ enum ljp_guest_hasten ljp_guest_hasten(uint32_t number)
   if (g) {
     GCSize now = __atomic_load_n(&g->gc.threshold, __ATOMIC_RELAXED);
     result = now >= LJ_MAX_MEM ? LJP_GUEST_STOPPED : LJP_GUEST_HASTENED;
+    *bytes = __atomic_load_n(&g->gc.total, __ATOMIC_RELAXED);
     if (result == LJP_GUEST_HASTENED && now > g->gc.total)
       __atomic_compare_exchange_n(&g->gc.threshold, &now, 0, false,
                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED);

@@ -162,10 +162,13 @@ static void stub_take(global_State *g)
     stub_swap(g, alloc, atomic_load(&ljp_stub_target[index]));
 }
 
+/* NULL: it must not be touched. The memory of a VM may have gone without
+** lua_close(), with an arena of the program. */
 static global_State *stub_state(const struct ljp_vm *vm)
 {
-  return (global_State *)(uintptr_t)atomic_load_explicit(&vm->g,
-                                                         memory_order_acquire);
+  uint64_t g = atomic_load_explicit(&vm->g, memory_order_acquire);
+  return vm->barred || ljp_vm_of(g) != vm ? NULL
+                                          : (global_State *)(uintptr_t)g;
 }
 
 void ljp_guest_stubs_put(bool (*wants)(const void *recorder),
@@ -173,9 +176,11 @@ void ljp_guest_stubs_put(bool (*wants)(const void *recorder),
 {
   atomic_store(&ljp_stub_met, met);
   ljp_lock(LJP_LOCK_VMS);
-  for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
-    if (!vm->barred && wants(vm->recorder))
-      stub_put(stub_state(vm));
+  for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm)) {
+    global_State *g = stub_state(vm);
+    if (g && wants(vm->recorder))
+      stub_put(g);
+  }
   ljp_unlock(LJP_LOCK_VMS);
 }
 
@@ -188,9 +193,11 @@ void ljp_guest_stubs_take(void)
 {
   ljp_guest_stubs_ignore();
   ljp_lock(LJP_LOCK_VMS);
-  for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm))
-    if (!vm->barred)
-      stub_take(stub_state(vm));
+  for (struct ljp_vm *vm = ljp_vm_next(NULL); vm; vm = ljp_vm_next(vm)) {
+    global_State *g = stub_state(vm);
+    if (g)
+      stub_take(g);
+  }
   ljp_unlock(LJP_LOCK_VMS);
 }
 
