@@ -51,7 +51,9 @@ int ljp_heap_joined_check(const struct ljp_heap_joined_options *o, bool files)
                       alone);
   else if (files)
     ljp_command_error("heap", "-p PID takes a snapshot of its own: no FILE, "
-                              "--diff, --sites or --snapshot can be given");
+                              "--diff, --sites or --snapshot can be given; "
+                              "'ljprof record -p PID --memory --snapshot' "
+                              "makes a FILE that has sites");
   else if (o->output && strcmp(o->output, "-") == 0)
     ljp_command_error("heap", "-o is '-', but the program writes the snapshot "
                               "into a file: give its name");
