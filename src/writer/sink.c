@@ -370,6 +370,7 @@ void ljp_sink_turn_back(struct ljp_sink *sink)
       ftruncate(fd, 0) == 0)
     lseek(fd, 0, SEEK_SET);
   sink_close_file(sink);
+  sink->file.open.fd = -1; /* else it would be turned back again at the end */
   sink->stays_hidden = false;
   ljp_sink_swap(sink);
 }

@@ -404,6 +404,47 @@ static void a_callback_that_wants_no_more_is_not_called_again(void **state)
   callback_ends(false, ECANCELED);
 }
 
+/* -- The next file segment of a descriptor --------------------------------- */
+
+static int next_open(void *fd, uint32_t segment)
+{
+  (void)segment;
+  return *(int *)fd;
+}
+
+static void next_begun(void *fd, uint32_t segment)
+{
+  (void)fd;
+  (void)segment;
+}
+
+static void a_segment_that_cannot_be_begun_costs_nothing(void **state)
+{
+  (void)state;
+  static const uint8_t block[] = "a block";
+  struct ljp_sink sink;
+  struct stat st;
+  int full = open("/dev/full", O_RDWR | O_CLOEXEC);
+  int fd = open(in_dir("segment"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const struct ljp_sink_next next = {next_open, next_begun, &full};
+  assert_true(full >= 0 && fd >= 0);
+  ljp_sink_init_fd(&sink, fd, &next);
+  assert_int_equal(ljp_sink_open(&sink), LJP_OK);
+  assert_int_equal(ljp_sink_write(&sink, block, sizeof block), LJP_OK);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(ljp_sink_turn(&sink), LJP_OK);
+    assert_int_equal(ljp_sink_write(&sink, block, sizeof block), LJP_ERR_IO);
+    assert_int_equal(sink.error, ENOSPC);
+    ljp_sink_turn_back(&sink);
+    assert_int_equal(ljp_sink_write(&sink, block, sizeof block), LJP_OK);
+  }
+  ljp_sink_fini(&sink);
+  assert_int_equal(fstat(fd, &st), 0);
+  assert_int_equal(st.st_size, 4 * sizeof block);
+  close(fd);
+  close(full);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -422,6 +463,7 @@ int main(void)
       cmocka_unit_test(a_callback_gets_the_stream_piece_by_piece),
       cmocka_unit_test(a_callback_that_returns_0_fails_the_session),
       cmocka_unit_test(a_callback_that_wants_no_more_is_not_called_again),
+      cmocka_unit_test(a_segment_that_cannot_be_begun_costs_nothing),
       cmocka_unit_test(nothing_is_left_beside_the_file),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);
