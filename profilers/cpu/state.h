@@ -26,6 +26,7 @@ struct ljp_sysprof {
   struct ljp_session *session;
   struct ljp_stopper *stopper; /* of a session whose time is limited */
   struct ljp_guest_hold hold;
+  bool holds_traces;
   struct ljp_sysprof_report ended; /* counts of threads that are gone */
   uint64_t bytes;
   uint32_t blocked;

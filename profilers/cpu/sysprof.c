@@ -230,9 +230,9 @@ static void sysprof_forked(void *ctx, bool recording)
   if (recording) {
     ljp_guest_protos_ready(&g->hold);
     ljp_vms_forked(g->session);
-  } else if (g->running || g->options.output.ending) {
+  } else { /* another thread may have been beginning or ending it */
     ljp_guest_protos_release(&g->hold);
-    ljp_guest_traces_release();
+    ljp_guest_traces_release(&g->holds_traces);
     g->running = false; /* the rest is cleared by the next start */
     ljp_show_session(LJP_SHOWN_CPU, false, 0);
     g->options.output.ending = false;
@@ -351,7 +351,7 @@ static enum ljp_status sysprof_start_here(void *L, const void *wanted,
     ljp_host_release();
     return status;
   }
-  ljp_guest_traces_hold();
+  ljp_guest_traces_hold(&g->holds_traces);
   g->ever = g->running = g->armed = true;
   ljp_show_session(LJP_SHOWN_CPU, true, g->options.client);
   g->committed = false;
@@ -423,7 +423,7 @@ static enum ljp_status sysprof_stop_here(void *unused, const void *unused_too,
   enum ljp_status status = ljp_output_stop(&g->options.output, &g->hold,
                                            &g->session, &g->bytes, why);
   ljp_guest_protos_release(&g->hold);
-  ljp_guest_traces_release();
+  ljp_guest_traces_release(&g->holds_traces);
   ljp_host_release();
   g->failed = status != LJP_OK;
   return status;

@@ -130,13 +130,14 @@ static void memprof_forked(void *ctx, bool recording)
     } else {
       g->running = false;
       ljp_show_session(LJP_SHOWN_MEMORY, false, 0);
-      ljp_guest_protos_release(&g->hold);
-      ljp_guest_traces_release();
     }
-  } else if (g->options.output.ending) { /* another thread was at it */
+  } else {
     g->options.output.ending = false;
+  }
+  if (!recording) {
+    /* Another thread may have been beginning or ending the session. */
     ljp_guest_protos_release(&g->hold);
-    ljp_guest_traces_release();
+    ljp_guest_traces_release(&g->holds_traces);
   }
   memprof_unlock();
 }
@@ -409,7 +410,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
   ljp_memprof_info(g->session, &g->options);
   if (g->options.snapshot_ns)
     g->snapshot_due_ns = ljp_clock_ns() + g->options.snapshot_ns;
-  ljp_guest_traces_hold();
+  ljp_guest_traces_hold(&g->holds_traces);
   g->ever = g->running = true;
   ljp_show_session(LJP_SHOWN_MEMORY, true, g->options.client);
   memprof_listen();
@@ -438,7 +439,7 @@ static enum ljp_status memprof_stop_here(void *L, const void *unused,
     ljp_memprof_reach_vms();
   ljp_producer_retire(g->events);
   enum ljp_status status = memprof_close_session(why);
-  ljp_guest_traces_release();
+  ljp_guest_traces_release(&g->holds_traces);
   if (!stuck)
     ljp_host_release();
   g->unwritten = status != LJP_OK;

@@ -21,6 +21,7 @@ struct ljp_memprof {
   struct ljp_session *session;
   struct ljp_stopper *stopper; /* of a session of our own that is limited */
   struct ljp_guest_hold hold;  /* of a session of our own */
+  bool holds_traces;
   struct ljp_producer *events; /* for events outside of a VM's thread */
   uint64_t session_number;     /* 1, 2 ... in this process */
   /* The VM of which snapshots are taken by the session itself. Its main thread,

@@ -31,8 +31,10 @@ struct ljp_guest_trace {
 ** while its code exists, and longer while there is a hold (the bound is
 ** LJP_TRACES_WAITING). */
 bool ljp_guest_trace(uint64_t id, struct ljp_guest_trace *out);
-void ljp_guest_traces_hold(void);
-void ljp_guest_traces_release(void);
+/* *held: whether the caller's one is there. It changes under the lock, which
+** fork() takes, so a child knows. */
+void ljp_guest_traces_hold(bool *held);
+void ljp_guest_traces_release(bool *held);
 
 /* Sums over all traces that the process has made; `alive` and the bytes are of
 ** the traces that are alive now. */

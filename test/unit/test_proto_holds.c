@@ -267,6 +267,21 @@ static void names_that_the_dead_alone_use_are_counted(void **state)
   assert_int_equal(ljp_chunk_names_dead_bytes(), 0);
 }
 
+/* A session that was beginning when the process forked has left its hold in the
+** child, where the next session begins. */
+static void a_hold_that_is_there_already_is_made_anew(void **state)
+{
+  (void)state;
+  struct ljp_guest_hold hold = {0}, other = {0};
+  alarm(60); /* rather than to go round in circles */
+  ljp_guest_protos_hold(&hold, NULL);
+  ljp_guest_protos_hold(&other, NULL);
+  ljp_guest_protos_hold(&hold, NULL);
+  ljp_guest_protos_release(&other);
+  ljp_guest_protos_release(&hold);
+  alarm(0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -279,6 +294,7 @@ int main(void)
       cmocka_unit_test_setup(the_slower_of_two_writers_decides, set_up),
       cmocka_unit_test_setup(rounds_of_nobodys_ticket_say_nothing, set_up),
       cmocka_unit_test_setup(a_childs_writer_begins_anew, set_up),
+      cmocka_unit_test_setup(a_hold_that_is_there_already_is_made_anew, set_up),
       cmocka_unit_test(names_that_the_dead_alone_use_are_counted),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,10 +78,23 @@ static bool hold_free_some(void)
 
 /* -- Holds ----------------------------------------------------------------- */
 
+/* A session that was beginning or ending when the process forked has left its
+** hold in the child; one of a client, too. Nobody ends these there. */
+static void hold_drop_stale(const struct ljp_guest_hold *wanted)
+{
+  struct ljp_guest_hold **link = &ljp_proto_holds;
+  while (*link)
+    if (*link == wanted || ((*link)->pid && (*link)->pid != getpid()))
+      *link = (*link)->next;
+    else
+      link = &(*link)->next;
+}
+
 void ljp_guest_protos_hold(struct ljp_guest_hold *hold, void (*crowded)(void))
 {
   ljp_lock(LJP_LOCK_PROTOS);
   uint64_t unnamed = ljp_protos_unnamed();
+  hold_drop_stale(hold);
   if (!ljp_proto_holds)
     ljp_protos_describe_begin();
   /* Until the hold is ready, references to entries that already wait may still

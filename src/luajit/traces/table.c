@@ -141,20 +141,22 @@ void ljp_traces_count_cut(uint32_t markers)
   table_counts.marks_cut += markers;
 }
 
-void ljp_guest_traces_hold(void)
+void ljp_guest_traces_hold(bool *held)
 {
   ljp_lock(LJP_LOCK_TRACES);
-  table_holds++;
+  table_holds += !*held;
+  *held = true;
   ljp_unlock(LJP_LOCK_TRACES);
 }
 
-void ljp_guest_traces_release(void)
+void ljp_guest_traces_release(bool *held)
 {
   ljp_lock(LJP_LOCK_TRACES);
-  ljp_assert(table_holds > 0);
-  if (--table_holds == 0)
+  ljp_assert(!*held || table_holds > 0);
+  if (*held && --table_holds == 0)
     while (table_waiting_first)
       table_forget_waiting();
+  *held = false;
   ljp_unlock(LJP_LOCK_TRACES);
 }
 
