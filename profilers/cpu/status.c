@@ -74,6 +74,11 @@ enum ljp_status ljp_sysprof_mark(const char *name, size_t bytes,
   return status;
 }
 
+const char *ljp_sysprof_dump_error(void)
+{
+  return ljp_trace_events_dump_error();
+}
+
 static void status_threads(struct ljp_sysprof_status *out)
 {
   LJP_FOR_EACH_SAMPLER(s)

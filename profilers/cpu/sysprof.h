@@ -94,6 +94,8 @@ struct ljp_sysprof_status {
   pid_t client; /* see the options; 0 if nothing is running */
 };
 void ljp_sysprof_status(struct ljp_sysprof_status *out);
+/* Why the jitdump of a client is not complete; NULL: it is. */
+const char *ljp_sysprof_dump_error(void);
 bool ljp_sysprof_running(void); /* its `running` */
 
 #endif

@@ -63,6 +63,11 @@ static struct {
   struct ljp_guest_proto proto;
   size_t length, room;
   bool failed; /* no more traces: a write has failed */
+  const char *error;
+  /* What the writer is writing without the lock: copies of dump and map. */
+  bool writing, ending;
+  bool orphan; /* nobody waits for the writer any more: it closes the files */
+  struct ljp_jit_file batch_dump, batch_map;
 } jitdump = {.dump.fd = -1, .map.fd = -1};
 #define g (&jitdump)
 
@@ -124,6 +129,10 @@ static enum ljp_status jitdump_open_named(struct ljp_failure *why)
 
 enum ljp_status ljp_jitdump_open(const int *fds, struct ljp_failure *why)
 {
+  g->error = NULL;
+  if (g->writing)
+    return ljp_fail(why, LJP_ERR_RUN, EBUSY,
+                    "the files of the last jitdump are still being written");
   if (fds) {
     g->own_dump = g->dump;
     g->own_map = g->map;
@@ -164,24 +173,62 @@ bool ljp_jitdump_waits(void)
   return g->open && g->joined && g->dump.fd >= 0;
 }
 
-const char *ljp_jitdump_flush(bool end)
+static void jitdump_batch(struct ljp_jit_file *batch, struct ljp_jit_file *f)
+{
+  *batch = *f;
+  f->waiting = NULL;
+  f->waiting_bytes = f->waiting_room = 0;
+}
+
+bool ljp_jitdump_take(bool end)
 {
   const struct prefix last = {CLOSE, sizeof last, ljp_clock_ns()};
-  if (!ljp_jitdump_waits())
+  if (!ljp_jitdump_waits() || g->writing)
+    return false;
+  if (end)
+    ljp_jit_file_append(&g->dump, &last, sizeof last);
+  else if (!g->dump.waiting_bytes && !g->map.waiting_bytes)
+    return false;
+  jitdump_batch(&g->batch_dump, &g->dump);
+  jitdump_batch(&g->batch_map, &g->map);
+  g->writing = true;
+  g->ending = end;
+  return true;
+}
+
+int ljp_jitdump_write(void)
+{
+  int error = ljp_jit_file_flush(&g->batch_dump);
+  int second = ljp_jit_file_flush(&g->batch_map);
+  ljp_jit_file_forget(&g->batch_dump);
+  ljp_jit_file_forget(&g->batch_map);
+  return error ? error : second;
+}
+
+const char *ljp_jitdump_wrote(int error)
+{
+  g->writing = false;
+  if (g->orphan) {
+    g->orphan = false;
+    ljp_jit_file_close(&g->batch_dump);
+    ljp_jit_file_close(&g->batch_map);
     return NULL;
-  int error = ljp_jit_file_flush(&g->dump);
-  int second = ljp_jit_file_flush(&g->map);
-  if (!error)
-    error = second;
-  if (end) {
-    ljp_jit_file_write(&g->dump, &last, sizeof last);
+  }
+  g->dump.size = g->batch_dump.size;
+  g->map.size = g->batch_map.size;
+  if (g->ending) {
     ljp_jit_file_close(&g->dump);
     ljp_jit_file_close(&g->map);
   }
   if (!error || g->failed)
     return NULL;
   g->failed = true;
-  return strerror(error);
+  return g->error = strerror(error);
+}
+
+const char *ljp_jitdump_error(void)
+{
+  return g->error;
 }
 
 bool ljp_jitdump_is_open(void)
@@ -195,6 +242,12 @@ void ljp_jitdump_close(bool undo)
   if (!g->open)
     return;
   g->open = false;
+  if (g->joined && (g->writing || g->dump.waiting_bytes) && !g->error)
+    g->error = "the last traces were not written in time";
+  if (g->writing) {
+    g->orphan = true;
+    g->dump.fd = g->map.fd = -1;
+  }
   free(g->buffer);
   g->buffer = NULL;
   g->room = g->length = 0;
@@ -227,6 +280,8 @@ void ljp_jitdump_forked(void)
   if (g->mapped_joined)
     munmap(g->mapped_joined, MAP_BYTES);
   g->mapped = g->mapped_joined = NULL;
+  g->writing = g->orphan = false;
+  g->error = NULL;
   g->joined = false;
   g->dump.inode = g->map.inode = 0;
   g->open = false;
@@ -388,5 +443,5 @@ const char *ljp_jitdump_add(uint64_t id)
   if (!error)
     return NULL;
   g->failed = true;
-  return strerror(error);
+  return g->error = strerror(error);
 }

@@ -25,9 +25,15 @@ enum ljp_status ljp_jitdump_open(const int *fds, struct ljp_failure *why);
 bool ljp_jitdump_is_open(void);
 /* Do records wait for the writer? */
 bool ljp_jitdump_waits(void);
-/* On the writer's thread: writes what waits. end: ends the files, too. NULL, or
-** the text of an error, after which no trace is added. */
-const char *ljp_jitdump_flush(bool end);
+/* On the writer's thread, what waits is written in three steps, so that no thread
+** waits for the client's disk: take it (end: and end the files), write it without
+** the lock, and say so. The last step returns NULL, or the text of an error,
+** after which no trace is added. */
+bool ljp_jitdump_take(bool end);
+int ljp_jitdump_write(void);
+const char *ljp_jitdump_wrote(int error);
+/* Why files of a client are not complete; NULL: they are. */
+const char *ljp_jitdump_error(void);
 
 /* Ends the files. undo: the session did not start; new files are removed, and
 ** others are as before. */

@@ -246,13 +246,27 @@ void ljp_trace_events_round(void)
 {
   char text[128];
   pthread_mutex_lock(&g->lock);
-  const char *error = ljp_jitdump_flush(g->ends_dump);
+  bool some = ljp_jitdump_take(g->ends_dump);
   g->ends_dump = false;
-  if (error && g->producer) {
-    snprintf(text, sizeof text, "jitdump ends early: %s", error);
+  pthread_mutex_unlock(&g->lock);
+  if (!some)
+    return;
+  int error = ljp_jitdump_write();
+  pthread_mutex_lock(&g->lock);
+  const char *why = ljp_jitdump_wrote(error);
+  if (why && g->producer) {
+    snprintf(text, sizeof text, "jitdump ends early: %s", why);
     ljp_push_note(g->producer, ljp_clock_ns(), LJP_NOTE_ERROR, text);
   }
   pthread_mutex_unlock(&g->lock);
+}
+
+const char *ljp_trace_events_dump_error(void)
+{
+  pthread_mutex_lock(&g->lock);
+  const char *error = ljp_jitdump_error();
+  pthread_mutex_unlock(&g->lock);
+  return error;
 }
 
 void ljp_trace_events_settle(struct ljp_session *session)

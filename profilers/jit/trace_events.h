@@ -22,6 +22,8 @@ void ljp_trace_events_begin(struct ljp_session *session);
 bool ljp_trace_events_mark(const char *name, size_t bytes);
 /* In a round of the session's writer: writes what waits of a jitdump. */
 void ljp_trace_events_round(void);
+/* Why a client's jitdump is not complete; NULL: it is. Any thread. */
+const char *ljp_trace_events_dump_error(void);
 /* Before the end: waits, half a second at most, until the writer has ended the
 ** jitdump, if that is a client's. */
 void ljp_trace_events_settle(struct ljp_session *session);
