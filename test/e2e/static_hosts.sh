@@ -63,15 +63,12 @@ link() {
     fail "$out: $(grep -v warning link.log)"
 }
 
-# cut_nodes: where the stacks of p.ljp were cut, and what lies there.
-cut_nodes() {
+# cut_stacks: the stacks of p.ljp that were cut, and what lies where.
+cut_stacks() {
   "$ljprof" dump p.ljp | awk '
     / (module|trace) id=/ { print }
-    / node id=/ {
-      parent = $3
-      sub(/parent/, "id", parent)
-      if (/kind="cut"/ || cut[parent]) { print; cut[$2] = 1 }
-    }'
+    /^  [a-z]/ { cut = / cut="/ && !/ cut="whole"/ }
+    cut { print }'
 }
 
 # recorded PROGRAM START NAME FORBIDDEN: its stacks begin with START, are whole
@@ -82,7 +79,7 @@ recorded() {
   "$ljprof" check p.ljp > check.txt || fail "$1: $(cat check.txt)"
   "$ljprof" export --to collapsed p.ljp --force -o p.txt 2> err ||
     fail "$1: $(cat err)"
-  grep -q 'cut short' err && fail "$1: $(cat err && cut_nodes)"
+  grep -q 'cut short' err && fail "$1: $(cat err && cut_stacks)"
   grep -Eq "^$2;.*;c_part [^;]*;$3[; ]" p.txt || fail "$1: $(cat p.txt)"
   grep -Ev "^$2;" p.txt > other.txt && fail "$1: $(cat other.txt)"
   grep -E "$4" p.txt > other.txt && fail "$1: $(cat other.txt)"
