@@ -42,6 +42,12 @@ static enum ljp_status target_open_locked(struct lua_State *L,
                     "a heap snapshot without a path goes into the file of the "
                     "running memory session, but none is running: give a path, "
                     "or start misc.memprof before");
+  if (g->options.client)
+    return ljp_fail(why, LJP_ERR_USE, EBUSY,
+                    "the running memory session is that of ljprof (process "
+                    "%d), which has joined the program: give the snapshot a "
+                    "path of its own",
+                    (int)g->options.client);
   if (g->options.output.ljm)
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "a file of format \"ljm\" has no heap snapshots: give the "

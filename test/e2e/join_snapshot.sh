@@ -32,6 +32,18 @@ end
 function modes.waits()
   while true do ffi.C.pause() end
 end
+-- Asks for snapshots in a session that may be a client's.
+function modes.asks()
+  while true do
+    step()
+    local ok, why = misc.memprof.snapshot{}
+    local file = io.open("answer.new", "w")
+    file:write(tostring(ok), " ", tostring(why), "\n")
+    file:close()
+    os.rename("answer.new", "answer")
+    ffi.C.usleep(1000)
+  end
+end
 -- A child has each of the descriptors of the program.
 function modes.forks()
   for _ = 1, 60 do ffi.C.dup(0) end
@@ -187,6 +199,17 @@ snapshots "forks" 3 forks.ljp
 [ ! -e wrong ] || fail "forks: children lack descriptors: $(cat wrong)"
 done_with "forks"
 ok "forks: $count"
+
+# -- The program asks for one itself. ----------------------------------------------------------
+lua asks
+record asks.ljp --memory --every --snapshot
+eventually "the program is refused" grep -q "^nil .* that of ljprof (process $client), which has joined the program: give the snapshot a path" \
+  answer
+kill -INT $client
+wait $client || fail "asks: $(cat record.txt)"
+snapshots "asks" 1 asks.ljp
+done_with "asks"
+ok "the program asks for one itself"
 
 # -- By its socket. ---------------------------------------------------------------------------
 LJPROF_LISTEN=$PWD/app.sock
