@@ -169,11 +169,12 @@ static void followed_cool(struct ljp_recorder *r)
   ljp_stacks_fini(&r->stacks);
   memset(stacks, 0, (size_t)(page - stacks));
   madvise(page, (size_t)((char *)r + followed_bytes() - page), MADV_DONTNEED);
-  if (!r->producer)
-    return;
-  ljp_producer_retire(r->producer);
+  if (r->producer && !r->abandoned) {
+    ljp_producer_retire(r->producer);
+    followed.rings--;
+  }
   r->producer = NULL;
-  followed.rings--;
+  r->abandoned = false;
 }
 
 static enum ljp_status followed_warm(struct ljp_recorder *r)
@@ -372,7 +373,7 @@ static bool followed_end_elsewhere(struct ljp_recorder *r)
     followed_cool(r);
   } else {
     ljp_producer_abandon(r->producer);
-    r->producer = NULL;
+    r->abandoned = true;
     followed.rings--;
   }
   return done;

@@ -71,6 +71,8 @@ struct ljp_recorder {
   bool spare;         /* no host can call it any more */
   struct ljp_guest_heap heap;
   struct ljp_producer *producer; /* NULL: no session, and `stacks` is empty */
+  bool abandoned; /* the VM's thread may still use the producer, which nobody
+                  ** reads any more */
   /* The producer's flag, or one that is always false: is there anything to
   ** record? */
   const _Atomic bool *_Atomic active;
