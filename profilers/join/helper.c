@@ -53,6 +53,19 @@ static void helper_close_fds(struct ljp_join_message *m)
     close(m->fd[--m->fds]);
 }
 
+/* Descriptors come with the lowest free numbers, which the program expects to get
+** itself if the table is its own. */
+static void helper_move_fds(struct ljp_join_message *m)
+{
+  for (unsigned i = 0; i < m->fds; i++) {
+    int moved = ljp_table_move(m->fd[i], false);
+    if (moved < 0)
+      continue;
+    close(m->fd[i]);
+    m->fd[i] = moved;
+  }
+}
+
 static bool helper_wait(int socket, int client, int timeout_ms, bool *readable)
 {
   struct pollfd fds[2] = {{.fd = socket, .events = POLLIN},
@@ -74,7 +87,7 @@ static int helper_refuse(int socket, uint32_t serial, const char *text)
 }
 
 /* Waits for the client's first message. Returns its pidfd, or -1. */
-static int helper_meet(int socket, uint64_t *pid, uint32_t *serial)
+static int helper_meet(int socket, bool own, uint64_t *pid, uint32_t *serial)
 {
   char room[LJP_JOIN_MESSAGE_BYTES];
   struct ljp_join_message m;
@@ -102,6 +115,8 @@ static int helper_meet(int socket, uint64_t *pid, uint32_t *serial)
     helper_refuse(socket, 0, wrong);
   if (error)
     return -1;
+  if (!own)
+    helper_move_fds(&m);
   *pid = m.number[0];
   *serial = m.serial;
   return m.fd[0];
@@ -121,6 +136,8 @@ static bool helper_answer(struct ljp_serve *serve)
     helper_refuse(serve->socket, 0, wrong);
   if (error)
     return false;
+  if (!serve->own)
+    helper_move_fds(&m);
   bool stays = ljp_serve(serve, &m);
   helper_close_fds(&m);
   return stays;
@@ -141,9 +158,8 @@ static void helper_talk(struct ljp_serve *serve)
   const struct ljp_join_message ping = {.type = LJP_JOIN_PING};
   uint64_t pinged = ljp_clock_ns();
   bool readable, stays = true;
-  while (stays &&
-         helper_wait(serve->socket, serve->client, ljp_serve_pause_ms(serve),
-                     &readable)) {
+  while (stays && helper_wait(serve->socket, serve->client,
+                              ljp_serve_pause_ms(serve), &readable)) {
     if (readable)
       stays = helper_answer(serve);
     ljp_serve_turn(serve);
@@ -170,7 +186,9 @@ void ljp_helper_run(int socket, void (*opened)(void *ctx), void *ctx)
     ljp_table_fill_standard();
   ljp_join_step("table");
   serve.socket = moved;
-  int client = moved < 0 ? -1 : helper_meet(moved, &serve.client_pid, &serial);
+  serve.own = own;
+  int client =
+      moved < 0 ? -1 : helper_meet(moved, own, &serve.client_pid, &serial);
   serve.client = client;
   bool room = client >= 0 && helper_enter();
   opened(ctx);

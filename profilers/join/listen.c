@@ -38,18 +38,28 @@ static struct {
   _Atomic bool watches_forks;
 } listen_words;
 
-static void listen_lock(void)
+enum { LISTEN_PAUSE_NS = 50000000 };
+
+static bool listen_lock_for(unsigned pauses)
 {
-  enum { PAUSE_NS = 50000000 };
   const uint32_t me = (uint32_t)getpid();
   uint32_t was = 0;
   /* A thread of the parent is not here: it cannot be waited for. */
   while (!atomic_compare_exchange_strong(&listen_words.busy, &was, me)) {
+    if (was == me && !pauses--)
+      return false;
     if (was == me) {
-      ljp_futex_wait(&listen_words.busy, me, PAUSE_NS);
+      ljp_futex_wait(&listen_words.busy, me, LISTEN_PAUSE_NS);
       was = 0;
     }
   }
+  return true;
+}
+
+static void listen_lock(void)
+{
+  while (!listen_lock_for(UINT_MAX))
+    ;
 }
 
 static void listen_unlock(void)
@@ -246,13 +256,17 @@ bool ljp_listen_path(char out[LJP_DOOR_PATH_BYTES])
   return door != NULL;
 }
 
-/* exit(). The process is not there much longer, and another thread may hold the
-** lock for longer than that. */
+/* exit(). The process is not there much longer. Another thread may hold the lock
+** for longer than that: if it ends the door, it removes the file as well. */
 __attribute__((destructor)) static void listen_at_exit(void)
 {
-  struct ljp_listener *door = atomic_load(&listen_words.door);
-  if (!door || door->pid != getpid())
+  enum { PAUSES = 4 };
+  if (!atomic_load(&listen_words.door) || !listen_lock_for(PAUSES))
     return;
-  atomic_store(&door->unwanted, 1);
-  ljp_listener_remove(door);
+  struct ljp_listener *door = atomic_load(&listen_words.door);
+  if (door && door->pid == getpid()) {
+    atomic_store(&door->unwanted, 1);
+    ljp_listener_remove(door);
+  }
+  listen_unlock();
 }

@@ -13,12 +13,25 @@
 #include "src/base/clock.h"
 #include "src/base/signals.h"
 
+/* Digits, perhaps with a point: strtod() would want the comma of the program's
+** locale. */
 static bool options_number(const char *text, double low, double high,
                            double *out)
 {
-  char *end;
-  *out = strtod(text, &end);
-  return end != text && !*end && *out >= low && *out <= high;
+  double unit = 1;
+  bool any = false, point = false;
+  *out = 0;
+  for (; (*text >= '0' && *text <= '9') || (*text == '.' && !point); text++) {
+    if (*text == '.') {
+      point = true;
+      continue;
+    }
+    any = true;
+    *out = *out * 10 + (*text - '0');
+    unit = point ? unit * 10 : unit;
+  }
+  *out /= unit;
+  return any && !*text && *out >= low && *out <= high;
 }
 
 /* The place of the value in words; -1: it is none of them. */

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "profilers/join/helper.h"
 #include "src/base/futex.h"
@@ -65,11 +68,23 @@ static void passage_opened(void *passage)
   ljp_futex_call(&p->done, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
+/* The thread of the program that was sent into the entry may be one with a
+** real-time policy, which ours and the threads that it makes must not have. (Not by
+** libc: musl refuses.) */
+static void passage_calm(void)
+{
+  const struct sched_param none = {0};
+  long policy = syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_FIFO || policy == SCHED_RR)
+    syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+}
+
 static void *passage_helper(void *passage)
 {
   struct ljp_passage *p = passage;
   sigset_t faults;
   prctl(PR_SET_NAME, "ljprof-helper");
+  passage_calm();
   /* It reads memory of the program, and such a read may fault. */
   sigemptyset(&faults);
   sigaddset(&faults, SIGSEGV);

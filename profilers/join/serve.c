@@ -198,6 +198,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   r.cpu.jitdump = m->fds == 3;
   r.cpu.jitdump_fds = r.cpu.jitdump ? &m->fd[1] : NULL;
   ljp_join_step("starting");
+  ljp_segments_begin();
   if (ljp_recording_start(&r, &why)) {
     if (atomic_load(&serve_session.ended) == number) {
       atomic_store(&serve_session.told, number);
@@ -207,11 +208,11 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
     serve_refuse(serve, m->serial, why.text);
     return;
   }
-  ljp_segments_begin();
   atomic_store(&serve_session.number, number);
   atomic_store(&serve_session.began_ns, ljp_clock_ns());
   atomic_store(&serve_session.beginning, 0);
   serve->number = number;
+  serve->dumps = r.cpu.jitdump;
   serve->room = r.room;
   serve->output = m->fd[0];
   serve->records = true;
@@ -248,6 +249,16 @@ static void serve_close(struct ljp_serve *serve)
   ljp_futex_call(&serve_session.told, FUTEX_WAKE_PRIVATE, 4, NULL);
 }
 
+/* Is the jitdump complete, if the session has one? */
+static enum ljp_status serve_dumped(const struct ljp_serve *serve,
+                                    struct ljp_failure *why)
+{
+  const char *error = serve->dumps ? ljp_sysprof_dump_error() : NULL;
+  return error ? ljp_fail(why, LJP_ERR_IO, EIO, "the jitdump ends early: %s",
+                          error)
+               : LJP_OK;
+}
+
 static enum ljp_status serve_stop_own(const struct ljp_serve *serve,
                                       struct ljp_failure *why)
 {
@@ -259,6 +270,11 @@ static enum ljp_status serve_stop_own(const struct ljp_serve *serve,
 static enum ljp_status serve_stop_others(struct ljp_failure *why)
 {
   enum { WAIT_NS = 100000000, WAITS = 50 };
+  /* One that begins just now has no number yet. */
+  for (int i = 0;
+       i < WAITS && atomic_load(&serve_session.beginning) == getpid(); i++)
+    ljp_futex_wait(&serve_session.ended, atomic_load(&serve_session.ended),
+                   WAIT_NS / 10);
   if (ljp_recording_client()) {
     uint32_t number = atomic_load(&serve_session.number);
     atomic_store(&serve_session.unwanted, number);
@@ -282,6 +298,8 @@ static void serve_stop(struct ljp_serve *serve,
   }
   enum ljp_status status =
       serve->records ? serve_stop_own(serve, &why) : serve_stop_others(&why);
+  if (!status && serve->records)
+    status = serve_dumped(serve, &why);
   ljp_recording_sums(ljp_recording_parts(), out.number);
   if (serve->records && serve_has_ended(serve))
     serve_close(serve);
@@ -322,10 +340,14 @@ static void serve_mark(struct ljp_serve *serve,
 static bool serve_has_failed(const struct ljp_serve *serve,
                              struct ljp_failure *why)
 {
-  if (!ljp_recording_failed(true))
+  struct ljp_failure dump;
+  bool dumped = serve_dumped(serve, &dump) == LJP_OK;
+  if (dumped && !ljp_recording_failed(true))
     return false;
   if (!ljp_recording_stop(why))
     ljp_fail(why, LJP_ERR_IO, EIO, "the output could not be written");
+  if (!dumped)
+    *why = dump;
   return serve_has_ended(serve);
 }
 
@@ -351,6 +373,7 @@ void ljp_serve_turn(struct ljp_serve *serve)
   uint64_t sums[LJP_RECORDING_SUMS];
   struct ljp_failure why;
   ljp_serve_heap_turn(serve);
+  ljp_serve_stacks_turn(serve);
   if (!serve->records)
     return;
   ljp_segments_turn(serve->socket, &serve->output);
@@ -367,6 +390,8 @@ void ljp_serve_turn(struct ljp_serve *serve)
     ljp_join_set_text(&m, 0, why.text);
   else if (ljp_recording_failed(false))
     ljp_join_set_text(&m, 0, "the output could not be written");
+  else if (serve_dumped(serve, &why))
+    ljp_join_set_text(&m, 0, why.text);
   serve_close(serve);
   ljp_join_step("ended");
   serve_send(serve, &m);

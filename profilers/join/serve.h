@@ -23,8 +23,11 @@ struct ljp_serve {
   uint64_t room;   /* that the output has; see options.h */
   uint32_t number; /* of the session; valid while `records` */
   bool records;
+  bool dumps; /* the session has a jitdump */
+  bool own;   /* the helper has a table of descriptors of its own */
   struct ljp_stacks *stacks; /* NULL: it asks for none now */
   int stacks_output;
+  uint64_t stacks_ns; /* of its last message about them */
   /* A heap snapshot on its way into the client's session; NULL: none. */
   struct ljp_heap_asked *heap;
   uint32_t heap_serial;
@@ -38,6 +41,8 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m);
 void ljp_serve_stacks(struct ljp_serve *serve, struct ljp_join_message *m);
 /* Forgets what was asked for by these. */
 void ljp_serve_stacks_end(struct ljp_serve *serve);
+/* Now and then: so it does if the client says nothing more. */
+void ljp_serve_stacks_turn(struct ljp_serve *serve);
 /* The same for VMS and HEAP. Until a snapshot of its own is written, the helper
 ** does nothing else. */
 void ljp_serve_vms(struct ljp_serve *serve, const struct ljp_join_message *m);

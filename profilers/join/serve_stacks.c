@@ -6,6 +6,7 @@
 
 #include "profilers/join/serve.h"
 #include "profilers/join/stacks.h"
+#include "src/base/clock.h"
 
 static void stacks_answer(struct ljp_serve *serve,
                           const struct ljp_join_message *asked,
@@ -56,10 +57,19 @@ static void stacks_begin(struct ljp_serve *serve, struct ljp_join_message *m)
   stacks_answer(serve, m, LJP_JOIN_READY, 0, 0);
 }
 
+/* Until its stacks are told, functions that the program frees are kept. */
+void ljp_serve_stacks_turn(struct ljp_serve *serve)
+{
+  const uint64_t patience_ns = UINT64_C(15000000000);
+  if (serve->stacks && ljp_clock_ns() - serve->stacks_ns > patience_ns)
+    ljp_serve_stacks_end(serve);
+}
+
 void ljp_serve_stacks(struct ljp_serve *serve, struct ljp_join_message *m)
 {
   struct ljp_failure why;
   uint64_t sums[2];
+  serve->stacks_ns = ljp_clock_ns();
   if (m->type == LJP_JOIN_STACKS) {
     stacks_begin(serve, m);
   } else if (!serve->stacks) {

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "src/base/assert.h"
@@ -61,8 +62,15 @@ void ljp_host_hurry(bool begin)
 }
 
 /* -- fork() ---------------------------------------------------------------- */
+
+/* The handlers may be registered more than once; then only the first call of them
+** takes the lock. */
+static __thread unsigned forks_nested;
+
 static void host_before_fork(void)
 {
+  if (forks_nested++)
+    return;
   tid_before_fork = gettid();
   struct ljp_unwind *tables = host.tables;
   if (tables)
@@ -75,6 +83,8 @@ static void host_before_fork(void)
 
 static void host_after_fork(void)
 {
+  if (--forks_nested)
+    return;
   ljp_saferead_unhold();
   pthread_mutex_unlock(&host.lock);
 }
@@ -114,17 +124,18 @@ void ljp_host_pin(void)
 
 enum ljp_status ljp_host_prepare(struct ljp_failure *why)
 {
-  static bool hooked;
+  static _Atomic bool hooked;
   enum ljp_status status = LJP_OK;
   if (ljp_loader_lost())
     return ljp_fail(why, LJP_ERR_RUN, EDEADLK,
                     "this process is a copy made by clone() while the loader "
                     "was busy, so it cannot be recorded; use fork()");
   ljp_copy_on_notice(host_copied);
-  if (!hooked &&
+  /* Two threads may come here at once, and register the handlers twice. */
+  if (!atomic_load(&hooked) &&
       pthread_atfork(host_before_fork, host_after_fork, host_after_fork))
     return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "out of memory");
-  hooked = true;
+  atomic_store(&hooked, true);
   ljp_host_pin();
   status = ljp_saferead_install();
   if (status)
