@@ -362,9 +362,9 @@ void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes)
 /* -- The end --------------------------------------------------------------- */
 
 /* Returns false if the VM's thread is stuck in the recorder. */
-static bool followed_end_elsewhere(struct ljp_recorder *r)
+static bool followed_end_elsewhere(struct ljp_recorder *r, uint64_t until_ns)
 {
-  bool done = ljp_recorder_end_elsewhere(r);
+  bool done = ljp_recorder_end_elsewhere(r, until_ns);
   ljp_recorder_add_counts(r, &followed.counts);
   followed_unlink(&followed.first, r);
   followed.count--;
@@ -390,8 +390,10 @@ bool ljp_followed_stop(struct lua_State *L)
     ljp_recorder_switch_off(r);
   if (followed.first)
     ljp_futex_wait(&never, 0, LJP_RECORDER_SETTLE_NS);
+  /* One patience for all: the caller holds the profiler's lock. */
+  const uint64_t until_ns = ljp_clock_ns() + LJP_RECORDER_PATIENCE_NS;
   while ((r = followed.first) != NULL)
-    done = followed_end_elsewhere(r) && done;
+    done = followed_end_elsewhere(r, until_ns) && done;
   for (r = followed.idle; r; r = r->next)
     followed_cool(r);
   followed.name_count = 0;

@@ -23,6 +23,7 @@
 #include "profilers/session/stopper.h"
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/futex.h"
 #include "src/base/copy.h"
 #include "src/base/saferead.h"
 #include "src/base/shown.h"
@@ -119,6 +120,7 @@ static void memprof_forked(void *ctx, bool recording)
   (void)ctx;
   ljp_profiler_lock_forked(&g->lock);
   ljp_host_forked();
+  atomic_store(&g->closing, false);
   if (!recording)
     ljp_guest_stubs_take();
   if (g->running) {
@@ -290,11 +292,21 @@ static void memprof_listen(void)
     ljp_guest_stubs_ignore();
 }
 
+/* Two seconds at most, as for the lock. */
+static void memprof_await_closing(void)
+{
+  enum { TURNS = 2000, TURN_NS = 1000000 };
+  _Atomic uint32_t never = 0;
+  for (int i = 0; i < TURNS && atomic_load(&g->closing); i++)
+    ljp_futex_wait(&never, 0, TURN_NS);
+}
+
 /* exit() without lua_close(). Runs before the destructor of the CPU profiler,
 ** whose session this may share. */
 __attribute__((destructor)) static void memprof_at_exit(void)
 {
   ljp_heap_session_exit();
+  memprof_await_closing();
   if (!ljp_profiler_lock_at_exit(&g->lock))
     return;
   if (g->running)
@@ -342,13 +354,24 @@ static enum ljp_status memprof_follow(struct lua_State *L)
   return status || !L ? status : ljp_followed_add(L);
 }
 
+/* The output may be slow. The program has not asked for the session of a client,
+** so its threads that make or close VMs must not wait for that. */
 static enum ljp_status memprof_close_session(struct ljp_failure *why)
 {
   enum ljp_status status = LJP_OK;
+  const bool joined = g->options.client && !g->options.shared;
+  if (joined) {
+    atomic_store(&g->closing, true);
+    memprof_unlock();
+  }
   if (!g->options.shared) {
     status = ljp_output_stop(&g->options.output, &g->hold, &g->session,
                              &g->bytes, why);
     ljp_guest_protos_release(&g->hold);
+  }
+  if (joined) {
+    memprof_lock();
+    atomic_store(&g->closing, false);
   }
   g->session = NULL;
   return status;
@@ -383,7 +406,7 @@ static enum ljp_status memprof_start_here(void *L, const void *wanted,
                                           struct ljp_failure *why)
 {
   const struct ljp_memprof_options *options = wanted;
-  if (g->running)
+  if (g->running || atomic_load(&g->closing))
     return ljp_memprof_busy(why);
   g->options = *options;
   enum ljp_status status =

@@ -396,11 +396,10 @@ bool ljp_recorder_remove(struct ljp_recorder *r)
 
 /* Waits until the VM's thread is not inside. It may be waiting for room in the
 ** ring, but not for long. */
-static bool recorder_await(const struct ljp_recorder *r)
+static bool recorder_await(const struct ljp_recorder *r, uint64_t until)
 {
-  enum { PATIENCE_NS = 2500000000, PAUSE_NS = 100000 };
+  enum { PAUSE_NS = 100000 };
   _Atomic uint32_t never = 0;
-  uint64_t until = ljp_clock_ns() + PATIENCE_NS;
   /* Acquire: pairs with ljp_recorder_leave(). */
   while (atomic_load_explicit(&r->inside, memory_order_acquire)) {
     if (ljp_clock_ns() > until)
@@ -455,11 +454,13 @@ static void recorder_flush_elsewhere(struct ljp_recorder *r)
   ljp_recorder_push(r, &r->held);
 }
 
-bool ljp_recorder_end_elsewhere(struct ljp_recorder *r)
+bool ljp_recorder_end_elsewhere(struct ljp_recorder *r, uint64_t until_ns)
 {
   r->ended = true;
-  if (!recorder_await(r))
+  if (!recorder_await(r, until_ns))
     return false;
+  if (ljp_clock_ns() > until_ns)
+    ljp_producer_give_up(r->producer);
   if (!r->replaced) {
     uint64_t bytes;
     recorder_flush_elsewhere(r);

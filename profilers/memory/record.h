@@ -111,11 +111,13 @@ bool ljp_recorder_end(struct ljp_recorder *r, bool closed);
 
 /* The same for a VM that another thread may be running, in three steps. First
 ** switch off the recorders of all such VMs, and sleep for
-** LJP_RECORDER_SETTLE_NS. Then call this for each. False: the VM's thread does
-** not come out of the recorder; it must keep its producer and its stacks. Until
-** ljp_recorder_remove() the recorder stays in place and passes calls on. */
+** LJP_RECORDER_SETTLE_NS. Then call this for each; nobody is waited for after
+** until_ns. False: the VM's thread does not come out of the recorder; it must
+** keep its producer and its stacks. Until ljp_recorder_remove() the recorder stays
+** in place and passes calls on. */
 enum { LJP_RECORDER_SETTLE_NS = 2000000 };
-bool ljp_recorder_end_elsewhere(struct ljp_recorder *r);
+#define LJP_RECORDER_PATIENCE_NS UINT64_C(2500000000)
+bool ljp_recorder_end_elsewhere(struct ljp_recorder *r, uint64_t until_ns);
 
 /* The last step, on the VM's own thread. Returns as ljp_recorder_end() does. */
 bool ljp_recorder_remove(struct ljp_recorder *r);

@@ -126,6 +126,11 @@ bool ljp_push_moment_wait(struct ljp_producer *p, uint64_t time_ns,
   return done;
 }
 
+void ljp_producer_give_up(struct ljp_producer *p)
+{
+  p->gave_up = true;
+}
+
 void ljp_producer_pass_on(struct ljp_producer *p)
 {
   p->mem_time = 0;

@@ -131,6 +131,8 @@ bool ljp_push_moment_wait(struct ljp_producer *producer, uint64_t time_ns,
 /* The producer goes over to another VM, which another thread may run: the next
 ** memory event says its time and its VM. */
 void ljp_producer_pass_on(struct ljp_producer *producer);
+/* The pushes that wait do not until there is room again. */
+void ljp_producer_give_up(struct ljp_producer *producer);
 
 /* The number of frames of the last stack that ljp_push_mem_keep may keep. */
 LJP_SIGSAFE unsigned ljp_producer_depth(const struct ljp_producer *producer);
