@@ -159,6 +159,21 @@ grep -aq 'main chunk@own.lua' "jit-$host.dump" || fail "own: the dump"
 ok "the program goes on with its own files"
 program_ends
 
+# A dump that cannot be complete.
+begin_code
+prlimit --pid "$host" --fsize=200:200
+dump
+code=0
+wait $client || code=$?
+same "files that cannot be written: exit code" 1 "$code"
+grep -q 'the session was ended by an error: the jitdump ends early: File too large' \
+  dump.txt || fail "$(cat dump.txt)"
+grep -q complete dump.txt && fail "said to be complete: $(cat dump.txt)"
+eventually "no thread of ours stays" alone
+more
+program_ends
+ok "files that cannot be written"
+
 # The names that perf reads from the file.
 if ! perf record -q -k mono -e task-clock:u -o probe.data true > perf.txt 2>&1; then
   ok "skipped: perf may not record here: $(head -n 1 perf.txt)"
@@ -167,6 +182,7 @@ fi
 begin_code hot
 perf record -q -k mono -e task-clock:u -F 499 -o perf.data -p "$host" > perf.txt 2>&1 &
 perf=$!
+eventually "perf records" test -s perf.data
 sleep 0.5
 dump
 more
