@@ -69,6 +69,7 @@ keys 6
 sees "6: traces" '%  compiled'
 keys 7
 sees "7: threads" '%  thread 1 ('
+sees "the last row names r" 'freeze r record ? help'
 keys 1 w
 sees "w: seconds" '^recording, last [1-5]\.'
 keys f

@@ -149,8 +149,8 @@ int ljp_command_list(int argc, char **argv)
   if (!counts.ours)
     ljp_command_note("list", "no program runs our library");
   if (counts.hidden)
-    ljp_command_note("list",
-                     "%u process%s could not be looked at (this may need root)",
-                     counts.hidden, counts.hidden == 1 ? "" : "es");
+    ljp_command_note("list", "%u process%s could not be looked at%s",
+                     counts.hidden, counts.hidden == 1 ? "" : "es",
+                     geteuid() ? " (this may need root)" : "");
   return code;
 }

@@ -171,9 +171,10 @@ static void screen_draw_last(const struct ljp_screen *s)
   else
     snprintf(
         line, sizeof line,
-        "[%s]%s%s%s Tab view s sort w time / filter f freeze ? help q quit",
+        "[%s]%s%s%s Tab view s sort w time / filter f freeze%s ? help q quit",
         views[s->query.view], s->query.filter[0] ? " /" : "", s->query.filter,
-        s->query.frozen ? " FROZEN" : "");
+        s->query.frozen ? " FROZEN" : "",
+        s->answered && s->answer.records != LJP_TOP_IS_FILE ? " r record" : "");
   screen_text(LINES - 1, line, A_REVERSE);
 }
 
