@@ -24,6 +24,18 @@ __attribute__((noinline)) static int host_work(lua_State *L)
   lua_pushnumber(L, host_spin((int)luaL_checkinteger(L, 1)));
   return 1;
 }
+#ifdef LONG_END
+/* What the C runtime's own function without unwind information calls last. */
+void *__real___deregister_frame_info(const void *begin);
+void *__wrap___deregister_frame_info(const void *begin);
+__attribute__((noinline)) void *
+__wrap___deregister_frame_info(const void *begin)
+{
+  void *result = __real___deregister_frame_info(begin);
+  host_spin(20000000);
+  return result;
+}
+#endif
 int main(int argc, char **argv)
 {
   lua_State *L = luaL_newstate();
@@ -114,6 +126,11 @@ if echo 'int main(void) { return 0; }' > probe.c &&
   for program in whole whole_pie; do
     both $program
   done
+  link long_end -static -DLONG_END -Wl,--wrap=__deregister_frame_info
+  recorded long_end _start 'host_work;host_spin' "long_end[+]0x"
+  grep -q ';__do_global_dtors_aux;__wrap___deregister_frame_info;host_spin ' \
+    p.txt || fail "no sample in the end of the program: $(cat p.txt)"
+  ok "the end of a program, in code without unwind information"
 fi
 
 # The command luajit, linked statically.
