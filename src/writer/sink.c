@@ -391,7 +391,8 @@ void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 {
   char *name =
       sink->kind == LJP_SINK_FILE ? sink_segment_path(sink, segment) : NULL;
-  if (name && sink->file.regular)
+  struct stat st;
+  if (name && !stat(name, &st) && S_ISREG(st.st_mode))
     unlink(name);
   free(name);
 }

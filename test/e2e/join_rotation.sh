@@ -34,6 +34,13 @@ ok "by size: $(grep segments record.txt)"
 refuses "segments that exist" 1 "exists (use --force" \
   "$ljprof" record -p "$host" -o size.ljp --rotate-bytes 8k
 
+mkfifo fifo
+refuses "a FIFO and rotation" 1 "fifo is not a regular file, so rotation would" \
+  "$ljprof" record -p "$host" -o fifo --force --rotate-bytes 4k --keep 1
+refuses "a FIFO and rotation of a program that is started" 1 "fifo is not a regular" \
+  timeout 20 "$ljprof" record -o fifo --force --rotate-bytes 4k --keep 1 sleep 0
+[ -p fifo ] || fail "the FIFO is removed"
+
 record time.ljp --rotate-seconds 0.3 --keep 2
 eventually "four segments" there time.ljp.s4
 kill -INT $client

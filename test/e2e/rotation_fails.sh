@@ -138,3 +138,18 @@ if [ "$(id -u)" = 0 ]; then
     fails disk "No space left on device"
   fi
 fi
+
+# A FIFO gets the first file segment only, and stays when that is not to be kept.
+cat > fifo.lua <<'EOL'
+assert(misc.sysprof.start({ mode = "C", path = "pipe", rotate_seconds = 0.1,
+  keep = 1 }))
+local began = os.clock()
+while os.clock() - began < 0.5 do end
+assert(misc.sysprof.stop())
+EOL
+read_pipe cat
+"$luajit" fifo.lua > out.txt 2> err || fail "a FIFO: $(cat err)"
+end_pipe
+[ -n "$(find . -name "pipe.s*")" ] || fail "a FIFO: no segment: $(ls)"
+[ -p pipe ] || fail "the FIFO is removed"
+ok "a FIFO is never removed by rotation"

@@ -90,13 +90,15 @@ static void segments_give(struct ljp_join_segments *s, struct ljp_talk *talk)
   ljp_talk_send(talk, &m);
 }
 
-/* Removes what is not to be kept. */
+/* Removes what is not to be kept, unless something else has its name now. */
 static void segments_limit(struct ljp_join_segments *s)
 {
   char path[PATH_MAX + 16];
+  struct stat st;
   for (; s->keep && s->removed + s->keep <= s->begun; s->removed++) {
     segments_path(s, s->removed, path);
-    unlink(path);
+    if (!lstat(path, &st) && S_ISREG(st.st_mode))
+      unlink(path);
   }
 }
 

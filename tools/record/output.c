@@ -38,7 +38,15 @@ static int output_follow_links(struct ljp_record_plan *plan)
   if (file)
     snprintf(plan->path, sizeof plan->path, "%s", found.path);
   free(found.path);
-  return error ? output_refuse(plan->path, error) : -1;
+  if (error)
+    return output_refuse(plan->path, error);
+  if (file || !ljp_record_rotates(plan))
+    return -1;
+  ljp_command_error("record",
+                    "%s is not a regular file, so rotation would not leave it "
+                    "as it is: name another one with -o",
+                    ljp_record_shown(plan->path));
+  return LJP_EXIT_FAILED;
 }
 
 /* The absolute path of the output. */
