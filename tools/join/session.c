@@ -130,6 +130,22 @@ static void session_heard(struct ljp_talk *talk, struct output *out)
     ljp_join_snapshots_heard(&out->snapshots, talk);
 }
 
+/* The message has an error, with which the session has ended. */
+static enum ljp_join_end session_failed(const struct ljp_talk *talk)
+{
+  char why[600];
+  ljp_join_text(&talk->message, 0, why, sizeof why);
+  ljp_command_error(talk->command, "the session was ended by an error: %s",
+                    why);
+  return LJP_JOIN_BY_ERROR;
+}
+
+static enum ljp_join_end session_wrong(struct ljp_talk *talk)
+{
+  ljp_talk_ended(talk, LJP_HEARD_WRONG);
+  return LJP_JOIN_BY_ERROR;
+}
+
 /* The end has been asked for: waits for it. */
 static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
                                       struct output *out)
@@ -143,13 +159,20 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
     enum ljp_heard heard = ljp_talk_hear(talk, TURN_MS, signals);
     if (heard == LJP_HEARD_END)
       return LJP_JOIN_BY_PROGRAM;
-    if (heard == LJP_HEARD_WRONG || session_signalled(signals))
+    if (heard == LJP_HEARD_WRONG)
+      return session_wrong(talk);
+    if (session_signalled(signals))
       break;
-    if (heard == LJP_HEARD)
-      session_heard(talk, out);
-    if (heard == LJP_HEARD && (talk->message.type == LJP_JOIN_STOPPED ||
-                               talk->message.type == LJP_JOIN_ENDED))
+    if (heard != LJP_HEARD)
+      continue;
+    enum ljp_join_type type = talk->message.type;
+    if (type == LJP_JOIN_STOPPED)
       return LJP_JOIN_BY_USER;
+    if (type == LJP_JOIN_ENDED)
+      return talk->message.length[0] ? session_failed(talk) : LJP_JOIN_BY_USER;
+    if (type == LJP_JOIN_ERROR && talk->message.serial == m.serial)
+      return session_failed(talk);
+    session_heard(talk, out);
   }
   ljp_command_note(talk->command,
                    "%s has not ended the session yet, and does so when it can",
@@ -161,15 +184,11 @@ static enum ljp_join_end session_stop(struct ljp_talk *talk, int signals,
 static enum ljp_join_end session_ended(struct ljp_talk *talk)
 {
   enum { DYING_MS = 500 };
-  char why[600];
-  ljp_join_text(&talk->message, 0, why, sizeof why);
-  if (!*why)
-    return ljp_talk_hear(talk, DYING_MS, -1) == LJP_HEARD_END
-               ? LJP_JOIN_BY_PROGRAM
-               : LJP_JOIN_BY_OTHERS;
-  ljp_command_error(talk->command, "the session was ended by an error: %s",
-                    why);
-  return LJP_JOIN_BY_ERROR;
+  if (talk->message.length[0])
+    return session_failed(talk);
+  return ljp_talk_hear(talk, DYING_MS, -1) == LJP_HEARD_END
+             ? LJP_JOIN_BY_PROGRAM
+             : LJP_JOIN_BY_OTHERS;
 }
 
 /* Takes the last heap snapshots, if there are to be any, and then ends the session.
@@ -190,7 +209,9 @@ static enum ljp_join_end session_finish(struct ljp_talk *talk, int signals,
       return session_ended(talk);
     if (heard == LJP_HEARD_END)
       return LJP_JOIN_BY_PROGRAM;
-    if (heard == LJP_HEARD_WRONG || session_signalled(signals))
+    if (heard == LJP_HEARD_WRONG)
+      return session_wrong(talk);
+    if (session_signalled(signals))
       break;
     if (heard == LJP_HEARD)
       session_heard(talk, out);
@@ -240,7 +261,7 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals,
     if (heard == LJP_HEARD && talk->message.type == LJP_JOIN_ENDED)
       return session_ended(talk);
     if (heard == LJP_HEARD_WRONG)
-      return session_stop(talk, signals, out);
+      return session_wrong(talk);
     if (session_signalled(signals))
       return session_finish(talk, signals, out, LJP_JOIN_BY_USER);
     if (heard == LJP_HEARD_END)

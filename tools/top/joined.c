@@ -61,9 +61,11 @@ static void joined_hear(struct ljp_top_joined *j, enum ljp_heard heard)
 {
   if (heard == LJP_HEARD) {
     enum ljp_join_type type = j->talk->message.type;
-    if (type == LJP_JOIN_ENDED)
+    /* Only STOP can be answered by an error here: it has ended the session. */
+    if (type == LJP_JOIN_ENDED || type == LJP_JOIN_ERROR)
       ljp_join_text(&j->talk->message, 0, j->why, sizeof j->why);
-    j->ended |= type == LJP_JOIN_ENDED || type == LJP_JOIN_STOPPED;
+    j->ended |= type == LJP_JOIN_ENDED || type == LJP_JOIN_STOPPED ||
+                type == LJP_JOIN_ERROR;
   } else if (heard != LJP_HEARD_NONE) {
     j->gone = true;
     j->gone_ms = joined_now_ms();
