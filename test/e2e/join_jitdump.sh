@@ -94,6 +94,11 @@ refuses "a session that runs" 1 "profiler is running already, for ljprof" "$ljpr
 [ ! -e "/tmp/perf-$host.map" ] || fail "the map of a refused start stays"
 mv map "/tmp/perf-$host.map"
 ok "a refused start leaves no files"
+dumped=$(stat -c %i "jit-$host.dump" "/tmp/perf-$host.map")
+refuses "--force while a session runs" 1 "profiler is running already, for ljprof" \
+  "$ljprof" jitdump -p "$host" --force
+same "the files of the one that runs are as they were" "$dumped" \
+  "$(stat -c %i "jit-$host.dump" "/tmp/perf-$host.map")"
 more
 kill -INT $client
 wait $client || fail "$(cat dump.txt)"
@@ -109,10 +114,13 @@ eventually "no thread of ours stays" alone
 dump --force --duration 300ms
 wait $client || fail "$(cat dump.txt)"
 holds "again, for a time" . "product@code.lua:17" "TRACE_99:"
+same "the replaced files are gone" "" \
+  "$(find . /tmp -maxdepth 1 -name "*$host.*ljp-*")"
 dump -o other --force
 program_ends
 wait $client || fail "$(cat dump.txt)"
 host=${maps##* }
+! grep -q complete dump.txt || fail "the program's end: $(cat dump.txt)"
 holds "until the program ends" other "product@code.lua:17" "TRACE_99:"
 host=
 

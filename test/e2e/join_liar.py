@@ -76,6 +76,15 @@ class Wrong(Liar):
         self.s.send(b"nonsense")
 
 
+class Number(Liar):
+    def __init__(self, s):
+        super().__init__(s)
+        self.number = 2**40
+
+    def started(self):
+        self.send(ENDED, numbers(0, 0, 0) + text(b""))
+
+
 class Segments(Liar):
     def started(self):
         self.send(SEGMENTS, numbers(0, 1))
@@ -84,7 +93,7 @@ class Segments(Liar):
 
 
 KINDS = {"stop_error": StopError, "stop_ended": StopEnded, "wrong": Wrong,
-         "segments": Segments}
+         "number": Number, "segments": Segments}
 door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 door.bind(path + ".new")
 door.listen(4)

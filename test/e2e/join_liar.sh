@@ -42,3 +42,11 @@ ends "what is no message" 1
 grep -q "does not answer as a library of ours does" record.txt ||
   fail "$(cat record.txt)"
 over
+
+# -- Files that it has no say in ------------------------------------------------------
+lies number
+"$ljprof" jitdump -p "$door" -o . 2> record.txt || fail "$(cat record.txt)"
+rm -f "/tmp/perf-$host.map"
+same "the dump has the number that the kernel tells" "./jit-$host.dump" \
+  "$(find . -name 'jit-*')"
+over

@@ -5,6 +5,7 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,9 @@ struct jitdump {
   bool force;
   double seconds; /* 0: no limit */
   char path[2][PATH_BYTES];
-  int fd[2]; /* -1: not made */
+  int fd[2];                    /* -1: not made */
+  char old[2][PATH_BYTES + 32]; /* where the earlier files are meanwhile; "":
+                                ** there are none */
 };
 
 /* -- Arguments ------------------------------------------------------------- */
@@ -107,14 +110,55 @@ static int jitdump_parse(struct jitdump *j, int argc, char **argv,
 
 /* -- Files ----------------------------------------------------------------- */
 
-/* perf looks for these names, with the number that the program itself has. */
+/* The number that the program itself has. 0: it says what cannot be. */
+static unsigned long jitdump_number(const struct ljp_talk *talk)
+{
+  struct ljp_proc_status status;
+  /* The answer to hello has it, too, but may be anything. */
+  uint64_t told = talk->message.number[1];
+  if (talk->pid && ljp_proc_status(talk->pid, 0, &status))
+    return (unsigned long)status.ns_pid;
+  if (told && told <= INT32_MAX)
+    return (unsigned long)told;
+  ljp_command_error(jitdump_name,
+                    "%s says that its number is %" PRIu64
+                    ", which cannot be: run ljprof in its namespace",
+                    talk->name, told);
+  return 0;
+}
+
+/* Until a session runs, the old file is only out of the way. Returns 0 or an
+** errno. */
+static int jitdump_put_aside(struct jitdump *j, int i)
+{
+  snprintf(j->old[i], sizeof j->old[i], "%s.ljp-%ld-old", j->path[i],
+           (long)getpid());
+  if (rename(j->path[i], j->old[i]) == 0)
+    return 0;
+  j->old[i][0] = '\0';
+  return errno == ENOENT ? 0 : errno;
+}
+
+/* A session runs: the old files are replaced. */
+static void jitdump_drop_old(void *ctx)
+{
+  struct jitdump *j = ctx;
+  for (int i = 0; i < 2; i++) {
+    if (j->old[i][0])
+      unlink(j->old[i]);
+    j->old[i][0] = '\0';
+  }
+}
+
+/* perf looks for these names. */
 static int jitdump_make(struct jitdump *j, unsigned long pid)
 {
+  int error;
   snprintf(j->path[0], PATH_BYTES, "%s/jit-%lu.dump", j->folder, pid);
   snprintf(j->path[1], PATH_BYTES, "/tmp/perf-%lu.map", pid);
   for (int i = 0; i < 2; i++) {
-    if (j->force && unlink(j->path[i]) && errno != ENOENT) {
-      ljp_command_error(jitdump_name, "%s: %s", j->path[i], strerror(errno));
+    if (j->force && (error = jitdump_put_aside(j, i))) {
+      ljp_command_error(jitdump_name, "%s: %s", j->path[i], strerror(error));
       return LJP_EXIT_FAILED;
     }
     j->fd[i] = open(j->path[i],
@@ -129,15 +173,17 @@ static int jitdump_make(struct jitdump *j, unsigned long pid)
   return -1;
 }
 
-/* remove: they are of no use. */
+/* remove: they are of no use, and the old ones get their names again. */
 static void jitdump_close(struct jitdump *j, bool remove)
 {
   for (int i = 0; i < 2; i++) {
-    if (j->fd[i] < 0)
-      continue;
-    if (remove)
+    if (j->fd[i] >= 0 && remove)
       unlink(j->path[i]);
-    close(j->fd[i]);
+    if (j->fd[i] >= 0)
+      close(j->fd[i]);
+    if (j->old[i][0] && rename(j->old[i], j->path[i]))
+      ljp_command_error(jitdump_name, "%s, which is the old %s: %s", j->old[i],
+                        j->path[i], strerror(errno));
   }
 }
 
@@ -158,6 +204,8 @@ static int jitdump_run(struct jitdump *j, struct ljp_talk *talk)
   const struct ljp_join_session session = {.command = jitdump_name,
                                            .path = j->path[0],
                                            .fd = nowhere,
+                                           .started = jitdump_drop_old,
+                                           .started_ctx = j,
                                            .request = request,
                                            .jitdump = j->fd};
   int code = ljp_join_session_run(talk, &session, &end);
@@ -168,8 +216,10 @@ static int jitdump_run(struct jitdump *j, struct ljp_talk *talk)
     ljp_command_note(jitdump_name, "%s has ended, or is another program now",
                      talk->name);
   if (end != LJP_JOIN_BY_ERROR)
-    ljp_command_note(jitdump_name, "%s and %s are complete", j->path[0],
-                     j->path[1]);
+    ljp_command_note(jitdump_name, "%s and %s %s", j->path[0], j->path[1],
+                     end == LJP_JOIN_BY_USER || end == LJP_JOIN_BY_OTHERS
+                         ? "are complete"
+                         : "may lack the code that was compiled last");
   return end == LJP_JOIN_BY_ERROR ? LJP_EXIT_FAILED : -1;
 }
 
@@ -184,8 +234,8 @@ int ljp_command_jitdump(int argc, char **argv)
     code = ljp_talk_join(&talk, jitdump_name, &goal);
   if (code >= 0)
     return code;
-  /* The answer to hello has the program's own number. */
-  code = jitdump_make(&j, (unsigned long)talk.message.number[1]);
+  unsigned long number = jitdump_number(&talk);
+  code = number ? jitdump_make(&j, number) : LJP_EXIT_FAILED;
   if (code < 0)
     code = jitdump_run(&j, &talk);
   ljp_talk_leave(&talk);
