@@ -50,3 +50,10 @@ rm -f "/tmp/perf-$host.map"
 same "the dump has the number that the kernel tells" "./jit-$host.dump" \
   "$(find . -name 'jit-*')"
 over
+
+lies segments
+echo mine > one.ljp.s1
+record one.ljp
+ends "segments that nobody wants" 1
+same "no file segment is made for it" mine "$(cat one.ljp.s1)"
+over

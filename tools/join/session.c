@@ -23,6 +23,7 @@ struct output {
   struct ljp_newfile new;
   struct ljp_join_segments segments;
   struct ljp_join_snapshots snapshots;
+  bool rotates;
   double until; /* seconds; 0: the program ends the session */
 };
 
@@ -55,7 +56,7 @@ int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
 static int session_open(struct output *out, const struct ljp_join_session *s)
 {
   struct ljp_target found;
-  *out = (struct output){.fd = s->fd};
+  *out = (struct output){.fd = s->fd, .rotates = s->rotates};
   ljp_join_segments_init(&out->segments, s->command, s->path, s->keep);
   ljp_join_snapshots_init(&out->snapshots, s->command, s->snapshot_every_ms,
                           s->snapshot_last);
@@ -124,10 +125,10 @@ static double session_now(void)
 
 static void session_heard(struct ljp_talk *talk, struct output *out)
 {
-  if (talk->message.type == LJP_JOIN_SEGMENTS)
-    ljp_join_segments_heard(&out->segments, talk);
-  else
+  if (talk->message.type != LJP_JOIN_SEGMENTS)
     ljp_join_snapshots_heard(&out->snapshots, talk);
+  else if (out->rotates)
+    ljp_join_segments_heard(&out->segments, talk);
 }
 
 /* The message has an error, with which the session has ended. */

@@ -16,6 +16,7 @@ struct ljp_join_session {
   bool also; /* another process is recorded, too, which the user has named */
   void (*started)(void *ctx); /* the file has its name; may be NULL */
   void *started_ctx;
+  bool rotates;        /* the program may ask for file segments */
   uint32_t keep;       /* file segments; 0: all */
   /* Heap snapshots; the session's time, if the last ones are to be taken before
   ** its end: else it is in the request. 0: none. */

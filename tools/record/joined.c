@@ -61,18 +61,19 @@ int ljp_record_session(const struct ljp_record_plan *plan,
                        enum ljp_join_end *end)
 {
   static char request[LJP_JOIN_MESSAGE_BYTES];
-  struct ljp_join_session session = {.command = "record",
-                                     .path = plan->path,
-                                     .fd = fd,
-                                     .force = plan->force,
-                                     .keep = joined_keep(plan),
-                                     .also = plan->also,
-                                     .snapshot_last = ljp_record_snapshots(plan),
-                                     .snapshot_every_ms = joined_ms(
-                                         ljp_record_snapshot_every(plan)),
-                                     .started = started,
-                                     .started_ctx = ctx,
-                                     .request = request};
+  struct ljp_join_session session = {
+      .command = "record",
+      .path = plan->path,
+      .fd = fd,
+      .force = plan->force,
+      .rotates = ljp_record_rotates(plan),
+      .keep = joined_keep(plan),
+      .also = plan->also,
+      .snapshot_last = ljp_record_snapshots(plan),
+      .snapshot_every_ms = joined_ms(ljp_record_snapshot_every(plan)),
+      .started = started,
+      .started_ctx = ctx,
+      .request = request};
   if (session.snapshot_last)
     session.snapshot_end_ms = joined_ms(ljp_record_duration(plan));
   if (!ljp_record_joined_request(plan, request, sizeof request)) {
