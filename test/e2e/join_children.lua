@@ -55,12 +55,17 @@ local make = {
       local sum = 0 for i = 1, n do sum = sum + i % 7 end return sum
     end while true do round(1e5) end]]}
   end,
+  stuck = function() -- cannot be joined, which takes ten seconds
+    note("stuck.pid", C.getpid())
+    execute{os.getenv("BUILD_DIR") .. "/bin/join_faulty", "wedged"}
+  end,
   short = function() C._exit(0) end,
 }
 
 LUAJIT = arg[1]
 local done = 0
 while not io.open("over") do
+  if io.open("become") then execute{"sleep", "60"} end
   local n = 0
   for what in io.lines("plan") do
     n = n + 1

@@ -156,3 +156,64 @@ kill $host
 ! grep "ended before" record.txt | grep -v 'note: 1 child ended' ||
   fail "one child is counted more than once"
 ok "a child that has ended is counted once"
+
+# The recording ends when nobody is there who could be recorded.
+# ends_soon WHAT: the client does.
+ends_soon() {
+  tries=0
+  until grep -q '^State:.Z' "/proc/$client/status" 2> /dev/null ||
+    ! [ -e "/proc/$client" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || { kill -9 $client && fail "$1: $(cat record.txt)"; }
+    sleep 0.1
+  done
+  wait $client || fail "$1: exit code $?: $(cat record.txt)"
+  ok "$1"
+}
+parent other
+record other.ljp --children
+eventually "it is told" grep -q "does not run our library" record.txt
+touch over
+wait "$host" || fail "the program: $(cat parent.txt)"
+host=
+ends_soon "only a child without our library is left"
+kill -9 "$(cat other.pid)"
+
+parent other
+record become.ljp --children
+touch become
+ends_soon "the program executes another one"
+kill -9 "$host" "$(cat other.pid)"
+rm become
+over
+
+# The program is a zombie, since its parent does not wait for it.
+rm -f ./*.pid over
+: > plan
+python3 -c '
+import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:])
+open("host.pid", "w").write(str(child.pid))
+time.sleep(60)' "$luajit" "$SOURCE_DIR/test/e2e/join_children.lua" "$luajit" &
+keeper=$!
+eventually "the program" test -s host.pid
+host=$(cat host.pid)
+record zombie.ljp --force --children
+kill -9 "$host"
+host=
+ends_soon "the program is a zombie"
+kill $keeper
+
+# Ctrl-C while a child is being joined.
+if ldd "$BUILD_DIR/bin/join_faulty" | grep -q 'libc\.so\.6'; then
+  parent stuck
+  record stuck.ljp --children
+  sleep 2
+  kill -INT $client
+  began=$(date +%s)
+  wait $client || fail "a child that cannot be joined: $(cat record.txt)"
+  [ $(($(date +%s) - began)) -lt 5 ] || fail "Ctrl-C waits for a child that is joined"
+  ok "Ctrl-C while a child is being joined"
+  touch go
+  over
+fi

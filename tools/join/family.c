@@ -79,8 +79,10 @@ static void family_update(struct ljp_relative *r)
     r->start = start;
   r->there = start && r->start == start;
   snprintf(path, sizeof path, "/proc/%d/exe", (int)r->pid);
-  if (!r->there || stat(path, &st))
+  if (!r->there)
     return;
+  if (stat(path, &st))
+    st.st_dev = st.st_ino = 0;
   if (r->device != st.st_dev || r->inode != st.st_ino)
     r->looks = 0;
   r->device = st.st_dev;
@@ -88,12 +90,19 @@ static void family_update(struct ljp_relative *r)
   r->looks++;
 }
 
+void ljp_family_init(struct ljp_family *f, pid_t root)
+{
+  *f = (struct ljp_family){.root = root, .root_start = family_start(root)};
+}
+
 void ljp_family_look(struct ljp_family *f)
 {
+  f->root_there = f->root_start && family_start(f->root) == f->root_start;
   f->full = false;
   for (size_t i = 0; i < f->count; i++)
     f->list[i].listed = false;
-  family_meet_children(f, f->root);
+  if (f->root_there && !f->root_over)
+    family_meet_children(f, f->root);
   /* Their children come behind them. */
   for (size_t i = 0; i < f->count; i++) {
     family_update(&f->list[i]);

@@ -16,8 +16,8 @@ struct ljp_join_session {
   bool also; /* another process is recorded, too, which the user has named */
   void (*started)(void *ctx); /* the file has its name; may be NULL */
   void *started_ctx;
-  bool rotates;        /* the program may ask for file segments */
-  uint32_t keep;       /* file segments; 0: all */
+  bool rotates;  /* the program may ask for file segments */
+  uint32_t keep; /* file segments; 0: all */
   /* Heap snapshots; the session's time, if the last ones are to be taken before
   ** its end: else it is in the request. 0: none. */
   uint64_t snapshot_every_ms, snapshot_end_ms;
@@ -31,7 +31,8 @@ struct ljp_join_session {
 enum ljp_join_end {
   LJP_JOIN_BY_USER,    /* Ctrl-C */
   LJP_JOIN_BY_ERROR,   /* which has been reported */
-  LJP_JOIN_BY_OTHERS,  /* its time was over, or another ljprof has ended it */
+  LJP_JOIN_BY_OTHERS,  /* its time was over, or another ljprof has ended it, or
+                       ** the program is exiting */
   LJP_JOIN_BY_PROGRAM, /* the program has ended, or is another one now */
   LJP_JOIN_LEFT_EARLY  /* a second Ctrl-C, or no answer */
 };

@@ -27,6 +27,9 @@
 #include "tools/record/record.h"
 #include "tools/shared/command.h"
 
+/* From the first ljprof: the program itself is not recorded any more. */
+#define CHILDREN_ROOT_OVER SIGUSR1
+
 enum state {
   NEW,      /* it may be about to execute another program */
   RECORDED, /* it has a recorder */
@@ -63,22 +66,22 @@ static int children_run(const struct children *c, const struct ljp_relative *r)
   static struct ljp_record_plan plan;
   static struct ljp_talk talk;
   const struct ljp_goal goal = {.pid = r->pid};
-  struct ljp_proc_status status;
   enum ljp_join_end end;
+  /* The family's signals end this process, even while it joins the child. */
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
   plan = *c->plan;
-  children_set_time(&plan, c->until_ns);
   plan.also = true;
   plan.force = false;
-  if (!ljp_proc_status(r->pid, 0, &status))
-    return RECORDER_LEFT;
-  if (!ljp_path_numbered(plan.path, sizeof plan.path, c->plan->path,
-                         status.ns_pid, r->images > 0,
-                         ljp_record_rotates(&plan))) {
+  if (!ljp_path_numbered(plan.path, sizeof plan.path, c->plan->path, r->number,
+                         r->images > 0, ljp_record_rotates(&plan))) {
     ljp_command_error("record", "%s: %s", plan.path, strerror(ENAMETOOLONG));
     return RECORDER_FAILED;
   }
   if (ljp_talk_join(&talk, "record", &goal) >= 0)
     return RECORDER_FAILED;
+  children_set_time(&plan, c->until_ns);
   int code = ljp_record_session(&plan, &talk, -1, NULL, NULL, &end);
   ljp_talk_leave(&talk);
   return code >= 0                    ? RECORDER_FAILED
@@ -99,8 +102,26 @@ static pid_t children_fork(void)
   return child;
 }
 
-static void children_record(struct children *c, struct ljp_relative *r)
+/* The number in the file's name: that which the process itself has, unless one in
+** another namespace has it, too. */
+static pid_t children_number(const struct children *c,
+                             const struct ljp_relative *r, pid_t own)
 {
+  static char path[PATH_MAX + 32];
+  bool taken = false;
+  for (size_t i = 0; i < c->family.count; i++)
+    taken |= c->family.list[i].number == own;
+  snprintf(path, sizeof path, "%s.%d", c->plan->path, (int)own);
+  return taken || access(path, F_OK) == 0 ? r->pid : own;
+}
+
+static void children_record(struct children *c, struct ljp_relative *r,
+                            pid_t own)
+{
+  if (!r->number)
+    r->number = children_number(c, r, own);
+  r->tried_device = r->device;
+  r->tried_inode = r->inode;
   pid_t recorder = children_fork();
   if (recorder == 0)
     _exit(children_run(c, r));
@@ -124,6 +145,8 @@ static void children_reap(struct children *c)
       if (r->helper != recorder)
         continue;
       bool done = WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_DONE;
+      r->failures +=
+          WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_FAILED;
       r->helper = 0;
       /* If it is still there, it has executed another program. */
       r->state = done && ++r->images < MOST_IMAGES ? NEW : OVER;
@@ -167,19 +190,29 @@ static void children_tell_foreign(struct children *c, pid_t pid,
     ljp_command_note("record", "more children do not run our library");
 }
 
+/* A recorder has failed, and the process runs another program than the one that
+** was tried. */
+static bool children_again(const struct ljp_relative *r)
+{
+  enum { MOST_FAILURES = 8 };
+  return r->state == OVER && r->failures && r->failures < MOST_FAILURES &&
+         r->inode &&
+         (r->device != r->tried_device || r->inode != r->tried_inode);
+}
+
 static void children_treat(struct children *c, struct ljp_relative *r)
 {
   enum { SURE_LOOKS = 3 };
   struct ljp_proc_status status;
   /* It has executed another program. */
-  if (r->state == FOREIGN && r->looks == 1)
+  if ((r->state == FOREIGN && r->looks == 1) || children_again(r))
     r->state = NEW;
   /* A process that was made a moment ago often executes a program at once. */
   if (r->state != NEW || r->looks < SURE_LOOKS)
     return;
   enum state state = children_judge(r->pid, &status);
   if (state == RECORDED)
-    children_record(c, r);
+    children_record(c, r, status.ns_pid);
   else if (state == FOREIGN)
     children_tell_foreign(c, r->pid, status.comm);
   if (state == FOREIGN)
@@ -221,6 +254,17 @@ static int children_pause(uint64_t look_ns)
   return ms > LEAST_MS ? (int)ms : LEAST_MS;
 }
 
+/* Is there anybody who is recorded, or may be? */
+static bool children_wanted(const struct children *c)
+{
+  for (size_t i = 0; i < c->family.count; i++) {
+    const struct ljp_relative *r = &c->family.list[i];
+    if (r->there && (r->state == NEW || r->state == RECORDED))
+      return true;
+  }
+  return c->family.root_there && !c->family.root_over;
+}
+
 static void children_follow(struct children *c, int signals)
 {
   struct signalfd_siginfo info;
@@ -229,7 +273,9 @@ static void children_follow(struct children *c, int signals)
   for (;;) {
     poll(&wait, 1, pause);
     while (read(signals, &info, sizeof info) == sizeof info)
-      if (info.ssi_signo != SIGCHLD)
+      if (info.ssi_signo == CHILDREN_ROOT_OVER)
+        c->family.root_over = true;
+      else if (info.ssi_signo != SIGCHLD)
         children_stop(c);
     children_reap(c);
     uint64_t began = ljp_record_now();
@@ -237,8 +283,7 @@ static void children_follow(struct children *c, int signals)
     if (!c->ending && !over)
       children_look(c);
     pause = children_pause(ljp_record_now() - began);
-    bool root = kill(c->family.root, 0) == 0 || errno == EPERM;
-    if (!c->recorders && (c->ending || over || (!root && !c->family.count)))
+    if (!c->recorders && (c->ending || over || !children_wanted(c)))
       break;
   }
   if (c->missed)
@@ -253,29 +298,33 @@ static void children_follow(struct children *c, int signals)
 pid_t ljp_record_children(const struct ljp_record_plan *plan,
                           const struct ljp_talk *talk)
 {
-  static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+  static const int taken[] = {SIGINT,  SIGTERM, SIGHUP,
+                              SIGQUIT, SIGCHLD, CHILDREN_ROOT_OVER};
   static struct children c;
-  sigset_t signals;
+  sigset_t signals, before;
   double seconds = ljp_record_duration(plan);
-  c = (struct children){.plan = plan, .family = {.root = talk->pid}};
+  c = (struct children){.plan = plan};
+  ljp_family_init(&c.family, talk->pid);
   c.until_ns = seconds > 0 ? ljp_record_now() + (uint64_t)(seconds * 1e9) : 0;
   fflush(NULL);
+  sigemptyset(&signals);
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    sigaddset(&signals, taken[i]);
+  sigprocmask(SIG_BLOCK, &signals, &before);
   pid_t child = children_fork();
   if (child < 0)
     ljp_command_note("record", "no children are recorded: %s", strerror(errno));
-  if (child)
+  if (child) {
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return child;
+  }
   setpgid(0, 0);
   signal(SIGTTOU, SIG_IGN);
   close(talk->socket);
   close(talk->pidfd);
   close(talk->memory);
-  sigemptyset(&signals);
-  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
     signal(taken[i], SIG_DFL);
-    sigaddset(&signals, taken[i]);
-  }
-  sigprocmask(SIG_BLOCK, &signals, NULL);
   int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd >= 0)
     children_follow(&c, fd);
@@ -298,8 +347,7 @@ void ljp_record_children_end(pid_t family, bool now)
   struct pollfd wait = {.fd =
                             signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK),
                         .events = POLLIN};
-  if (now)
-    kill(family, SIGTERM);
+  kill(family, now ? SIGTERM : CHILDREN_ROOT_OVER);
   for (int ms = 0; waitpid(family, NULL, WNOHANG) == 0; ms += TURN_MS) {
     if (!now && ms == PATIENCE_MS)
       ljp_command_note("record", "its children are still being recorded: "

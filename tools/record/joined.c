@@ -163,7 +163,8 @@ static void joined_tell(struct ljp_record_plan *plan, enum ljp_join_end end,
       ljp_record_duration(plan) > 0 && seconds >= ljp_record_duration(plan);
   plan->ran_on = end == LJP_JOIN_BY_OTHERS && over;
   if (end == LJP_JOIN_BY_OTHERS && !over)
-    ljp_command_note("record", "another ljprof has ended the recording");
+    ljp_command_note("record", "another ljprof has ended the recording, or the "
+                               "program is exiting");
   if (end == LJP_JOIN_BY_PROGRAM)
     ljp_command_note("record", "%s has ended, or is another program now", name);
 }
@@ -202,7 +203,9 @@ int ljp_record_joined(struct ljp_record_plan *plan)
   joined_tell(plan, end, (double)(ljp_record_now() - began_ns) / 1e9,
               talk.name);
   if (joined.family > 0)
-    ljp_record_children_end(joined.family, end != LJP_JOIN_BY_PROGRAM);
+    ljp_record_children_end(
+        joined.family, end == LJP_JOIN_BY_USER || end == LJP_JOIN_BY_ERROR ||
+                           end == LJP_JOIN_LEFT_EARLY || plan->ran_on);
   bool recorded = file.fd >= 0 || ljp_record_outcome(plan);
   if (recorded && plan->value[LJP_RECORD_REPORT])
     recorded = joined_report(plan, &file, talk.name) == LJP_EXIT_OK;
