@@ -34,6 +34,19 @@ ok "by size: $(grep segments record.txt)"
 refuses "segments that exist" 1 "exists (use --force" \
   "$ljprof" record -p "$host" -o size.ljp --rotate-bytes 8k
 
+cp size.ljp.s1 size.ljp.s100
+sleep 0.1
+record size.ljp --interval 0.1 --rotate-bytes 8k --force
+gone() {
+  ! [ -e "$1" ]
+}
+eventually "an old segment stays" gone size.ljp.s100
+eventually "two segments" there size.ljp.s2
+kill -INT $client
+wait $client || fail "--force: exit code $?: $(cat record.txt)"
+whole_segments "--force" size.ljp
+ok "--force replaces all segments"
+
 mkfifo fifo
 refuses "a FIFO and rotation" 1 "fifo is not a regular file, so rotation would" \
   "$ljprof" record -p "$host" -o fifo --force --rotate-bytes 4k --keep 1

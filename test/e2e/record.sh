@@ -136,7 +136,9 @@ said=$(awk '/^samples /{print $2}' check.txt)
 [ "$said" -gt 0 ] || fail "no samples: $(cat check.txt)"
 ok "what is kept of a rotated file is said and is whole"
 # Segments with embedded symbols, which use up block numbers.
-"$ljprof" record -o parts.ljp --rotate-seconds 0.1 -- \
+echo old > parts.ljp.s99
+sleep 0.1
+"$ljprof" record -o parts.ljp --force --rotate-seconds 0.1 -- \
   "$luajit" until.lua parts.ljp.s3 > out 2> err || fail "segments: $(cat err)"
 "$ljprof" merge -o merged.ljp --force parts.ljp* 2> err || fail "$(cat err)"
 "$ljprof" check merged.ljp | grep '^samples ' > before.txt

@@ -112,6 +112,24 @@ size_t ljp_record_segments(const struct ljp_record_plan *plan)
   return count;
 }
 
+void ljp_record_drop_segments(const struct ljp_record_plan *plan)
+{
+  static struct ljp_record_plan any;
+  struct stat st;
+  glob_t found;
+  if (!plan->force || !ljp_record_rotates(plan))
+    return;
+  any = *plan;
+  any.began = (struct timespec){0};
+  size_t files = ljp_record_files(&any, LJP_NAME_SEGMENT, &found);
+  for (size_t i = 0; i < files; i++)
+    if (!lstat(found.gl_pathv[i], &st) && S_ISREG(st.st_mode) &&
+        !files_is_since(&st, &plan->began))
+      unlink(found.gl_pathv[i]);
+  if (files)
+    globfree(&found);
+}
+
 void ljp_record_clean(const struct ljp_record_plan *plan)
 {
   glob_t found;

@@ -179,6 +179,7 @@ struct joined {
 static void joined_started(void *ctx)
 {
   struct joined *j = ctx;
+  ljp_record_drop_segments(j->plan);
   if (j->plan->children)
     j->family = ljp_record_children(j->plan, j->talk);
 }

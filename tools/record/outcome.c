@@ -171,6 +171,7 @@ static bool outcome_files(struct ljp_record_plan *plan,
       ljp_record_tell_refusals(told);
     return own && !sums.errors && !told->refusals;
   }
+  ljp_record_drop_segments(plan);
   ljp_record_tell_refusals(told);
   ljp_balance_init(&sums.balance);
   bool done = !first || outcome_add(&sums, plan->path, 0);

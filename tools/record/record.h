@@ -220,6 +220,10 @@ void ljp_record_clean(const struct ljp_record_plan *plan);
 ** plan->began. */
 size_t ljp_record_segments(const struct ljp_record_plan *plan);
 
+/* The session has replaced an earlier one: removes the segments that are older
+** than plan->began. */
+void ljp_record_drop_segments(const struct ljp_record_plan *plan);
+
 /* Has the program replaced the file? A session does so only when it has really
 ** begun. */
 bool ljp_record_replaced(const struct ljp_record_plan *plan);
