@@ -70,8 +70,9 @@ int ljp_talk_send(struct ljp_talk *talk, struct ljp_join_message *m)
 /* LJP_HEARD_NONE: there is no message yet. */
 static enum ljp_heard talk_receive(struct ljp_talk *talk)
 {
+  enum { MOST_PINGS = 100 }; /* without a look at the time */
   const char *wrong;
-  for (;;) {
+  for (int i = 0; i < MOST_PINGS; i++) {
     int error = ljp_join_receive(talk->socket, LJP_JOIN_SIDE_T, talk->room,
                                  &talk->message, &wrong);
     if (error == EAGAIN)
@@ -83,6 +84,7 @@ static enum ljp_heard talk_receive(struct ljp_talk *talk)
     if (talk->message.type != LJP_JOIN_PING)
       return LJP_HEARD;
   }
+  return LJP_HEARD_NONE;
 }
 
 enum ljp_heard ljp_talk_hear(struct ljp_talk *talk, int timeout_ms, int extra)
@@ -104,7 +106,7 @@ enum ljp_heard ljp_talk_hear(struct ljp_talk *talk, int timeout_ms, int extra)
       return LJP_HEARD_END;
     if (n < 0 || (n > 0 && extra >= 0 && fds[2].revents))
       return LJP_HEARD_NONE; /* a signal, or what the caller waits for */
-    if (!n && timeout_ms >= 0 && talk_now_ms() >= until)
+    if (timeout_ms >= 0 && talk_now_ms() >= until)
       return LJP_HEARD_NONE;
   }
 }
@@ -148,8 +150,9 @@ int ljp_talk_answer(struct ljp_talk *talk, enum ljp_join_type type,
   do {
     uint64_t now = talk_now_ms();
     heard = ljp_talk_hear(talk, now < until ? (int)(until - now) : 0, -1);
-  } while ((heard == LJP_HEARD && !talk_answers(talk)) ||
-           (heard == LJP_HEARD_NONE && talk_now_ms() < until));
+    if (heard == LJP_HEARD && !talk_answers(talk))
+      heard = LJP_HEARD_NONE;
+  } while (heard == LJP_HEARD_NONE && talk_now_ms() < until);
   if (heard != LJP_HEARD)
     return ljp_talk_ended(talk, heard);
   if (talk->message.type == type)
@@ -303,6 +306,7 @@ static int talk_come(struct ljp_talk *talk)
   struct ljp_proc_status status;
   struct ljp_maps maps;
   talk->pidfd = (int)syscall(SYS_pidfd_open, talk->pid, 0);
+  int pidfd_error = errno;
   talk->memory = ljp_memory_open(talk->pid);
   int error = errno;
   int code = ljp_examine(talk->command, talk->pid, &status, &maps, &found);
@@ -312,7 +316,7 @@ static int talk_come(struct ljp_talk *talk)
   if (code < 0 && talk->pidfd < 0) {
     ljp_command_error(talk->command,
                       "%s: %s (this needs Linux 5.6), " LJP_KNOCK_HINT,
-                      talk->name, strerror(errno));
+                      talk->name, strerror(pidfd_error));
     code = LJP_EXIT_FAILED;
   }
   if (code < 0 && talk->memory < 0) {

@@ -85,9 +85,11 @@ static void joined_part(struct ljp_top_joined *j)
 
 void ljp_top_joined_turn(struct ljp_top_joined *j)
 {
+  enum { MOST = 100 }; /* A program that floods must not keep the view. */
   struct ljp_proc_status status;
   enum ljp_heard heard = LJP_HEARD;
-  while (ljp_top_joined_writes(j) && heard == LJP_HEARD)
+  for (int i = 0; i < MOST && ljp_top_joined_writes(j) && heard == LJP_HEARD;
+       i++)
     joined_hear(j, heard = ljp_talk_hear(j->talk, 0, -1));
   if (j->ended)
     joined_part(j);
