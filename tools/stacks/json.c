@@ -79,8 +79,8 @@ static void json_coroutine(struct json *j,
 {
   json_begin_entry(j);
   ljp_print_format(
-      j->out, "\"address\":\"0x%s\",\"vm\":%" PRIu64 ",\"started\":%s",
-      line->text[1], line->number[0], line->number[2] ? "true" : "false");
+      j->out, "\"address\":\"0x%" PRIx64 "\",\"vm\":%" PRIu64 ",\"started\":%s",
+      line->number[1], line->number[0], line->number[2] ? "true" : "false");
   json_frames(j, line->number[3], line->number[4]);
 }
 

@@ -2,6 +2,7 @@
 ** The lines of the helper's file, checked. They come from a program that may be
 ** anything.
 */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "tools/stacks/stacks.h"
 
 #define LINES_MOST_BYTES (UINT64_C(512) << 20)
+enum { LINES_MOST = 2000000 };
 
 static const struct {
   const char *name;
@@ -69,7 +71,7 @@ static bool lines_parse(struct ljp_stacks_text_line *line, char *text)
       continue;
     errno = 0;
     line->number[field] = strtoull(at, &end, base);
-    if (end == at || *end || errno || *at == '-')
+    if (!isxdigit((unsigned char)*at) || *end || errno)
       return false;
   }
   return field == lines_kinds[kind].fields;
@@ -83,6 +85,8 @@ static const char *lines_split(struct ljp_stacks_lines *lines)
     if (!end)
       return "its last line has no end";
     *end = '\0';
+    if (lines->count == LINES_MOST)
+      return "it has too many lines";
     if (lines->count == room) {
       room = room ? room * 2 : 256;
       struct ljp_stacks_text_line *list =

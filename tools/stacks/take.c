@@ -94,7 +94,7 @@ static int take_each(struct ljp_talk *talk)
 static int take_threads(struct ljp_talk *talk)
 {
   enum { DONE = 100 };
-  int status;
+  int status = 0;
   pid_t parent = getpid(), child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -135,8 +135,8 @@ static void text_thread(struct ljp_print *out,
 static void text_coroutine(struct ljp_print *out,
                            const struct ljp_stacks_text_line *line)
 {
-  ljp_print_format(out, "\nCoroutine 0x%s of VM %" PRIu64 ": %s\n",
-                   line->text[1], line->number[0],
+  ljp_print_format(out, "\nCoroutine 0x%" PRIx64 " of VM %" PRIu64 ": %s\n",
+                   line->number[1], line->number[0],
                    line->number[2] ? "suspended" : "not started");
   if (line->number[4] & LJP_STACKS_CHANGING)
     ljp_print_str(out, "  (changing: it went on while it was read)\n");
