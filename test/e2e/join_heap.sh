@@ -12,6 +12,10 @@ refuses "a file, too" 2 "-p PID takes a snapshot of its own" "$ljprof" heap -p 1
 refuses "a comparison" 2 "-p PID takes a snapshot of its own" "$ljprof" heap -p 1 --diff
 refuses "no program" 2 "--gc is for a running program: -p PID is missing" \
   "$ljprof" heap --gc a.ljp
+refuses "--force without a file" 2 "--force replaces a file: -o FILE is missing" \
+  "$ljprof" heap -p 1 --force
+mkfifo fifo
+refuses "a FIFO" 1 "fifo is not a regular file" timeout 20 "$ljprof" heap -p $$ -o fifo
 refuses "standard output" 2 "-o is '-'" "$ljprof" heap -p 1 -o -
 refuses "two views" 2 "are two views" "$ljprof" heap -p 1 --dominators --strings
 refuses "no number" 2 "-p is 'x'" "$ljprof" heap -p x

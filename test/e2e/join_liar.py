@@ -85,6 +85,26 @@ class Number(Liar):
         self.send(ENDED, numbers(0, 0, 0) + text(b""))
 
 
+class Vms(Liar):
+    """Has so many VMs, and copies none of them."""
+    count, list = 2, b"1 2"
+
+    def vms(self, _):
+        self.send(VM_LIST, numbers(self.count) + text(self.list), self.serial)
+
+    def heap(self, body):
+        self.send(ERROR, text(b"not VM %d" % struct.unpack("<Q", body[:8])),
+                  self.serial)
+
+
+class ManyVms(Vms):
+    count = 700
+
+
+class NoVms(Vms):
+    count, list = 0, b""
+
+
 class Segments(Liar):
     def started(self):
         self.send(SEGMENTS, numbers(0, 1))
@@ -93,7 +113,7 @@ class Segments(Liar):
 
 
 KINDS = {"stop_error": StopError, "stop_ended": StopEnded, "wrong": Wrong,
-         "number": Number, "segments": Segments}
+         "vms": Vms, "many_vms": ManyVms, "no_vms": NoVms, "number": Number, "segments": Segments}
 door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 door.bind(path + ".new")
 door.listen(4)

@@ -57,3 +57,22 @@ record one.ljp
 ends "segments that nobody wants" 1
 same "no file segment is made for it" mine "$(cat one.ljp.s1)"
 over
+
+# -- Heap snapshots -------------------------------------------------------------------
+lies vms
+code=0
+"$ljprof" heap -p "$door" 2> out.txt || code=$?
+same "two VMs that cannot be copied: exit code ($(cat out.txt))" 1 $code
+same "both are told" "not VM 1 not VM 2" \
+  "$(sed 's/.*: //' out.txt | tr '\n' ' ' | sed 's/ $//')"
+over
+lies many_vms
+refuses "a VM that has no room in the list" 1 "not VM 650" \
+  "$ljprof" heap -p "$door" --vm 650
+"$ljprof" heap -p "$door" 2> out.txt && fail "it has copied one"
+grep -q "has 698 VMs more than the 2 that are shown" out.txt || fail "$(cat out.txt)"
+ok "it is told that there are more"
+over
+lies no_vms
+refuses "no VM" 1 "has no VM now" "$ljprof" heap -p "$door" --vm 1
+over

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/heap_format.h"
@@ -54,6 +55,8 @@ int ljp_heap_joined_check(const struct ljp_heap_joined_options *o, bool files)
                               "--diff, --sites or --snapshot can be given; "
                               "'ljprof record -p PID --memory --snapshot' "
                               "makes a FILE that has sites");
+  else if (o->force && !o->output)
+    ljp_command_error("heap", "--force replaces a file: -o FILE is missing");
   else if (o->output && strcmp(o->output, "-") == 0)
     ljp_command_error("heap", "-o is '-', but the program writes the snapshot "
                               "into a file: give its name");
@@ -72,6 +75,7 @@ struct joined {
   struct ljp_talk talk;
   uint32_t vms[VMS];
   unsigned count;
+  uint64_t more;  /* VMs that are not in the list */
   char list[256]; /* of their numbers, for messages */
 };
 
@@ -94,6 +98,8 @@ static int joined_list(struct joined *j)
     j->vms[j->count++] = (uint32_t)number;
     at = end;
   }
+  if (j->talk.message.number[0] > j->count)
+    j->more = j->talk.message.number[0] - j->count;
   return -1;
 }
 
@@ -107,10 +113,10 @@ static int joined_choose(struct joined *j, bool json)
     there |= j->vms[i] == wanted;
   if (!j->count)
     ljp_command_error("heap", "%s has no VM now", j->talk.name);
-  else if (wanted && !there)
+  else if (wanted && !there && !j->more)
     ljp_command_error("heap", "--vm is %" PRIu32 ", but %s has these: %s",
                       wanted, j->talk.name, j->list);
-  else if (!wanted && j->count > 1 && (o->output || json))
+  else if (!wanted && j->count + j->more > 1 && (o->output || json))
     ljp_command_error("heap",
                       "%s has several VMs, and %s is for one: choose it by "
                       "--vm N (%s)",
@@ -119,10 +125,15 @@ static int joined_choose(struct joined *j, bool json)
     if (wanted) {
       j->vms[0] = wanted;
       j->count = 1;
+    } else if (j->more) {
+      ljp_command_note("heap",
+                       "%s has %" PRIu64 " VMs more than the %u that are "
+                       "shown: choose one by --vm N",
+                       j->talk.name, j->more, j->count);
     }
     return -1;
   }
-  return wanted || j->count ? LJP_EXIT_USAGE : LJP_EXIT_FAILED;
+  return j->count ? LJP_EXIT_USAGE : LJP_EXIT_FAILED;
 }
 
 /* -- A snapshot ------------------------------------------------------------ */
@@ -190,6 +201,35 @@ static int joined_keep(struct joined *j, uint32_t vm,
   return code == LJP_EXIT_OK ? show(ctx, path) : code;
 }
 
+/* Takes each that is wanted, whatever becomes of the others. -1, or the exit
+** code of the first one that failed. */
+static int joined_each(struct joined *j,
+                       int (*show)(void *ctx, const char *path), void *ctx)
+{
+  int worst = -1;
+  for (unsigned i = 0; i < j->count; i++) {
+    int code = j->options->output ? joined_keep(j, j->vms[i], show, ctx)
+                                  : joined_show(j, j->vms[i], show, ctx);
+    if (code <= 0)
+      continue;
+    worst = worst > 0 ? worst : code;
+    if (ljp_talk_hear(&j->talk, 0, -1) == LJP_HEARD_END)
+      break;
+  }
+  return worst;
+}
+
+/* The views read the file again. -1, or the exit code. */
+static int joined_can_keep(const char *output)
+{
+  struct stat st;
+  if (!output || stat(output, &st) || S_ISREG(st.st_mode))
+    return -1;
+  ljp_command_error(
+      "heap", "%s is not a regular file: name another one with -o", output);
+  return LJP_EXIT_FAILED;
+}
+
 int ljp_heap_joined(const struct ljp_heap_joined_options *options, bool json,
                     int (*show)(void *ctx, const char *path), void *ctx)
 {
@@ -198,15 +238,16 @@ int ljp_heap_joined(const struct ljp_heap_joined_options *options, bool json,
   j.options = options;
   int code = ljp_talk_goal("heap", options->pid, &goal);
   if (code < 0)
+    code = joined_can_keep(options->output);
+  if (code < 0)
     code = ljp_talk_join(&j.talk, "heap", &goal);
   if (code >= 0)
     return code;
   code = joined_list(&j);
   if (code < 0)
     code = joined_choose(&j, json);
-  for (unsigned i = 0; code <= 0 && i < j.count; i++)
-    code = options->output ? joined_keep(&j, j.vms[i], show, ctx)
-                           : joined_show(&j, j.vms[i], show, ctx);
+  if (code < 0)
+    code = joined_each(&j, show, ctx);
   ljp_talk_leave(&j.talk);
   return code < 0 ? LJP_EXIT_OK : code;
 }
