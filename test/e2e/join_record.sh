@@ -51,6 +51,11 @@ if [ "${LJP_ANALYZER:-ON}" = ON ]; then
     "$ljprof" record -p "$host" --report 1s --duration 1s
   refuses "--report without a time" 2 "--report is 'x', but must be" \
     "$ljprof" record -p "$host" --report x
+  refuses "--force without a file" 2 "--force replaces a file: -o FILE is missing" \
+    "$ljprof" record -p "$host" --report 1s --force
+  mkfifo fifo
+  refuses "a report of a FIFO" 1 "fifo is not a regular file, so no report can be" \
+    timeout 20 "$ljprof" record -p "$host" --report 300ms -o fifo --force
   before=$(ls)
   "$ljprof" record -p "$host" --report 300ms > report.txt 2> record.txt ||
     fail "a report: $(cat record.txt)"
@@ -78,6 +83,16 @@ else
     "$ljprof" record -p "$host" --report 300ms
 fi
 eventually "threads and descriptors as before" settled
+
+record moved.ljp
+eventually "samples" some_samples moved.ljp
+mv moved.ljp away.ljp
+kill -INT $client
+code=0
+wait $client || code=$?
+same "a file that was moved: exit code" 1 $code
+grep -q "moved.ljp is not there any more" record.txt || fail "$(cat record.txt)"
+whole "a file that was moved" away.ljp
 
 for event in wall cpu; do
   record killed.ljp --event $event --force

@@ -217,6 +217,8 @@ static int options_check_together(const struct ljp_record_plan *plan)
                           "with rotation or --children");
   if (plan->value[LJP_RECORD_REPORT] && plan->embed && !plan->output)
     return options_refuse(plan, "--embed-symbols needs a file (-o FILE)");
+  if (plan->value[LJP_RECORD_REPORT] && plan->force && !plan->output)
+    return options_refuse(plan, "--force replaces a file: -o FILE is missing");
   if (plan->value[LJP_RECORD_KEEP] && !ljp_record_rotates(plan))
     return options_refuse(plan,
                           "--keep needs --rotate-bytes or --rotate-seconds");

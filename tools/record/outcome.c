@@ -165,11 +165,11 @@ static bool outcome_files(struct ljp_record_plan *plan,
   bool first =
       ljp_record_replaced(plan); /* --keep may have removed the first file. */
   if (!first && !segments) {
-    if (!own)
+    if (!own || plan->pid)
       ljp_record_tell_nothing(plan, told);
     else
       ljp_record_tell_refusals(told);
-    return own && !sums.errors && !told->refusals;
+    return own && !plan->pid && !sums.errors && !told->refusals;
   }
   ljp_record_drop_segments(plan);
   ljp_record_tell_refusals(told);

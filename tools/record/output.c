@@ -40,12 +40,14 @@ static int output_follow_links(struct ljp_record_plan *plan)
   free(found.path);
   if (error)
     return output_refuse(plan->path, error);
-  if (file || !ljp_record_rotates(plan))
+  bool report = plan->value[LJP_RECORD_REPORT];
+  if (file || (!ljp_record_rotates(plan) && !report))
     return -1;
   ljp_command_error("record",
-                    "%s is not a regular file, so rotation would not leave it "
-                    "as it is: name another one with -o",
-                    ljp_record_shown(plan->path));
+                    "%s is not a regular file, so %s: name another one with -o",
+                    ljp_record_shown(plan->path),
+                    report ? "no report can be made of it"
+                           : "rotation would not leave it as it is");
   return LJP_EXIT_FAILED;
 }
 

@@ -55,7 +55,12 @@ void ljp_record_tell_nothing(const struct ljp_record_plan *plan,
                              const struct ljp_told *told)
 {
   const char *program = plan->program[0];
-  if (told->refusals)
+  if (plan->pid)
+    ljp_command_error("record",
+                      "%s is not there any more: it was moved or removed while "
+                      "it was written",
+                      ljp_record_shown(plan->path));
+  else if (told->refusals)
     ljp_command_error("record", "nothing was recorded: %s", told->refused[0]);
   else if (told->own)
     ljp_command_error("record",
