@@ -142,6 +142,12 @@ static int newfile_link_temporary(struct ljp_newfile *new, int fd)
   return newfile_take_name(new, newfile_make_link, 0, &fd);
 }
 
+int ljp_newfile_link(struct ljp_newfile *new, int fd)
+{
+  int error = ljp_open_file_check(&new->folder);
+  return error || new->temporary ? error : newfile_link_temporary(new, fd);
+}
+
 static int newfile_copy_bytes(int source, int to)
 {
   char path[NAME_EXTRA], *bytes = malloc(COPY_BYTES);

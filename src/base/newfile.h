@@ -40,6 +40,10 @@ static inline bool ljp_newfile_hidden(const struct ljp_newfile *new)
 int ljp_newfile_open(struct ljp_newfile *new, const struct ljp_target *found,
                      int *fd);
 
+/* Gives the file the temporary name already, so that ljp_newfile_show() does not
+** make a copy. Returns 0 or an errno, as where links are forbidden. */
+int ljp_newfile_link(struct ljp_newfile *new, int fd);
+
 /* Gives the file its name. replace: instead of an old one; else EEXIST is an
 ** error. old: NULL, or gets a descriptor of the replaced file (O_PATH), -1 if
 ** there is none. May open a copy by the same number fd. Returns 0 or an errno;

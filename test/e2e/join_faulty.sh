@@ -114,6 +114,13 @@ refuses "no process_vm_readv()" 1 "may not be looked at" \
   python3 forbid.py 310 "$ljprof" status -p "$host"
 refuses "no pidfd_getfd()" 1 "process $host (join_host)" \
   python3 forbid.py 438 "$ljprof" status -p "$host"
+"$ljprof" record -p "$host" -o old.ljp --duration 100ms 2> record.txt ||
+  fail "$(cat record.txt)"
+cp old.ljp wanted.ljp
+refuses "no linkat()" 1 "this file system cannot name a file" \
+  python3 forbid.py 265 "$ljprof" record -p "$host" -o old.ljp --force
+cmp old.ljp wanted.ljp || fail "the old recording is lost"
+ok "where links are forbidden, --force keeps the old recording"
 end "ptrace is forbidden"
 
 # -- 32 bits. -------------------------------------------------------------------------

@@ -79,7 +79,18 @@ static int session_open(struct output *out, const struct ljp_join_session *s)
   return error ? session_refuse(s, error) : -1;
 }
 
-/* The session has started: the file gets its name. */
+static int session_refuse_links(const struct ljp_join_session *s)
+{
+  ljp_command_error(s->command,
+                    "%s: this file system cannot name a file that is being "
+                    "written: choose another folder by -o",
+                    s->path);
+  return LJP_EXIT_FAILED;
+}
+
+/* The session has started: the file gets its name. Where links are forbidden, it
+** would be that of a copy, which misses what the program writes from now on: an
+** old file stays then. */
 static int session_show(struct output *out, const struct ljp_join_session *s)
 {
   struct stat before, now;
@@ -87,19 +98,15 @@ static int session_show(struct output *out, const struct ljp_join_session *s)
     return -1;
   if (fstat(out->fd, &before))
     return session_refuse(s, errno);
+  if (s->force && ljp_newfile_link(&out->new, out->fd))
+    return session_refuse_links(s);
   int error = ljp_newfile_show(&out->new, out->fd, s->force, NULL);
   if (error)
     return session_refuse(s, error);
-  /* Where links are forbidden, this is a copy: it would miss what the program
-  ** writes from now on. */
   if (!fstat(out->fd, &now) && now.st_ino == before.st_ino)
     return -1;
-  ljp_command_error(s->command,
-                    "%s: this file system cannot name a file that is being "
-                    "written: choose another folder by -o",
-                    s->path);
   unlink(s->path);
-  return LJP_EXIT_FAILED;
+  return session_refuse_links(s);
 }
 
 static void session_close(struct output *out, const struct ljp_join_session *s)
