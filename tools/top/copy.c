@@ -63,7 +63,10 @@ int ljp_copy_begin(struct ljp_top_copy *copy, const char *path, uint64_t from)
   snprintf(copy->path, sizeof copy->path, "%s", path);
   copy->bytes = 0;
   int error = copy_range(copy, from, copy->next);
-  return error ? copy_fail(copy, 0, error) : 0;
+  if (!error)
+    return 0;
+  unlink(path); /* It is of no use. */
+  return copy_fail(copy, 0, error);
 }
 
 int ljp_copy_block(struct ljp_top_copy *copy, const struct ljp_block *block)
