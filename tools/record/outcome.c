@@ -143,6 +143,29 @@ static size_t outcome_own_files(struct ljp_record_plan *plan, bool executed,
   return sessions;
 }
 
+static bool outcome_embed_one(char *path)
+{
+  char *again[] = {"embed", path, NULL};
+  return ljp_command_embed(2, again) == LJP_EXIT_OK;
+}
+
+/* first: there is the file itself. */
+static bool outcome_embed(struct ljp_record_plan *plan, bool first)
+{
+  static const enum ljp_record_name kinds[] = {LJP_NAME_CHILD,
+                                               LJP_NAME_EXECUTED};
+  glob_t found;
+  bool done = !first || outcome_embed_one(plan->path);
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    size_t files = ljp_record_files(plan, kinds[k], &found);
+    for (size_t i = 0; i < files; i++)
+      done &= outcome_embed_one(found.gl_pathv[i]);
+    if (files)
+      globfree(&found);
+  }
+  return done;
+}
+
 static bool outcome_files(struct ljp_record_plan *plan,
                           const struct ljp_told *told)
 {
@@ -169,7 +192,8 @@ static bool outcome_files(struct ljp_record_plan *plan,
       ljp_record_tell_nothing(plan, told);
     else
       ljp_record_tell_refusals(told);
-    return own && !plan->pid && !sums.errors && !told->refusals;
+    bool embedded = !own || !plan->embed || outcome_embed(plan, false);
+    return own && !plan->pid && embedded && !sums.errors && !told->refusals;
   }
   ljp_record_drop_segments(plan);
   ljp_record_tell_refusals(told);
@@ -193,9 +217,7 @@ static bool outcome_files(struct ljp_record_plan *plan,
                       sums.errors - MAX_ERRORS);
   if (!done || !plan->embed)
     return done && !sums.errors && !told->refusals;
-  char *again[] = {"embed", (char *)(uintptr_t)plan->path, NULL};
-  return ljp_command_embed(2, again) == LJP_EXIT_OK && !sums.errors &&
-         !told->refusals;
+  return outcome_embed(plan, true) && !sums.errors && !told->refusals;
 }
 
 bool ljp_record_outcome(struct ljp_record_plan *plan)
