@@ -14,6 +14,7 @@
 #include "src/base/assert.h"
 #include "src/base/clock.h"
 #include "src/base/futex.h"
+#include "src/base/saferead.h"
 #include "src/luajit/stubs.h"
 #include "src/luajit/vms.h"
 
@@ -355,7 +356,9 @@ void ljp_followed_counts(struct ljp_memprof_counts *sums, uint64_t *heap_bytes)
   *heap_bytes = 0;
   for (struct ljp_recorder *r = followed.first; r; r = r->next) {
     ljp_recorder_add_counts(r, sums);
-    *heap_bytes += __atomic_load_n(r->heap.bytes, __ATOMIC_RELAXED);
+    uint64_t bytes; /* the VM may have gone with its memory, unseen */
+    if (ljp_safe_load(r->heap.bytes, &bytes))
+      *heap_bytes += bytes;
   }
 }
 

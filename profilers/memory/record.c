@@ -421,7 +421,9 @@ static bool recorder_bytes_elsewhere(const struct ljp_recorder *r,
   for (int i = 0; i < TRIES; i++) {
     if (i)
       ljp_futex_wait(&never, 0, PAUSE_NS);
-    *bytes = __atomic_load_n(r->heap.bytes, __ATOMIC_RELAXED);
+    /* The VM may have gone with its memory, unseen. */
+    if (!ljp_safe_load(r->heap.bytes, bytes))
+      return false;
     if (atomic_load_explicit(&r->noted, memory_order_acquire)) {
       *bytes = r->noted_bytes;
       return true;
