@@ -64,11 +64,11 @@ static void heap_answer(struct ljp_serve *serve, uint32_t serial,
   if (status)
     ljp_join_set_text(&m, 0, why->text);
   else
-    m = (struct ljp_join_message){
-        .type = LJP_JOIN_HEAP_DONE,
-        .serial = serial,
-        .number = {r->taken, r->pause_ns, r->walk_ns, r->objects, r->refs,
-                   r->bytes, r->file_bytes, r->unreadable}};
+    m = (struct ljp_join_message){.type = LJP_JOIN_HEAP_DONE,
+                                  .serial = serial,
+                                  .number = {r->taken, r->pause_ns, r->walk_ns,
+                                             r->objects, r->refs, r->bytes,
+                                             r->file_bytes, r->unreadable}};
   ljp_join_send(serve->socket, &m);
 }
 

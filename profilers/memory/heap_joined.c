@@ -253,10 +253,9 @@ enum ljp_status ljp_heap_ask(const struct ljp_heap_joined *request,
     return status;
   }
   a->request = *request;
-  a->call = (struct joined_call){.request = &a->request,
-                                 .meeting = {.vm = request->vm,
-                                             .gc = request->gc,
-                                             .target = &a->target}};
+  a->call = (struct joined_call){
+      .request = &a->request,
+      .meeting = {.vm = request->vm, .gc = request->gc, .target = &a->target}};
   ljp_heap_meeting_begin(&a->call.meeting);
   *out = a;
   return LJP_OK;
@@ -275,8 +274,8 @@ static bool asked_wait(struct ljp_heap_asked *a, enum ljp_status *status,
     *status = asked_copy(a, why);
   } else {
     ljp_heap_meeting_end(m);
-    *status = m->gone ? joined_fail_gone(m->vm, why)
-                      : joined_fail_moment(m->vm, why);
+    *status =
+        m->gone ? joined_fail_gone(m->vm, why) : joined_fail_moment(m->vm, why);
   }
   if (*status)
     asked_fail(a, *status, why);

@@ -165,8 +165,8 @@ bool ljp_heap_meeting_end(struct ljp_heap_meeting *m)
   if (!m->turn)
     return false;
   uint32_t here = m->turn + STEP_HERE;
-  bool stood = m->came && atomic_compare_exchange_strong(
-                              &meeting.step, &here, m->turn + STEP_NONE);
+  bool stood = m->came && atomic_compare_exchange_strong(&meeting.step, &here,
+                                                         m->turn + STEP_NONE);
   if (!m->came && !meeting_withdraw(m))
     atomic_store(&meeting.step, m->turn + STEP_NONE);
   ljp_futex_wake(&meeting.step);

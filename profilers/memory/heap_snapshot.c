@@ -99,8 +99,8 @@ static void snapshot_await(bool any)
   uint32_t ended = atomic_load(&now.ended);
   for (uint64_t owner;
        OWNER_PROCESS(owner = atomic_load(&now.owner)) == getpid() &&
-       OWNER_THREAD(owner) != gettid() &&
-       snapshot_is_awaited(any) && ljp_clock_ns() < end;
+       OWNER_THREAD(owner) != gettid() && snapshot_is_awaited(any) &&
+       ljp_clock_ns() < end;
        ended = atomic_load(&now.ended))
     ljp_futex_wait(&now.ended, ended, AWAIT_NS / 100);
 }

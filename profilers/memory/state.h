@@ -22,7 +22,8 @@ struct ljp_memprof {
   struct ljp_stopper *stopper; /* of a session of our own that is limited */
   struct ljp_guest_hold hold;  /* of a session of our own */
   bool holds_traces;
-  _Atomic bool closing; /* a client's session writes its end, without the lock */
+  _Atomic bool
+      closing; /* a client's session writes its end, without the lock */
   struct ljp_producer *events; /* for events outside of a VM's thread */
   uint64_t session_number;     /* 1, 2 ... in this process */
   /* The VM of which snapshots are taken by the session itself. Its main thread,

@@ -68,9 +68,8 @@ static void snapshots_next(struct ljp_join_snapshots *s, struct ljp_talk *talk)
   struct ljp_nameless file;
   while (s->next < s->count) {
     uint32_t vm = s->vms[s->next++];
-    struct ljp_join_message m = {.type = LJP_JOIN_HEAP,
-                                 .number = {vm, STRING_BYTES, 0, 1},
-                                 .fds = 1};
+    struct ljp_join_message m = {
+        .type = LJP_JOIN_HEAP, .number = {vm, STRING_BYTES, 0, 1}, .fds = 1};
     if (ljp_nameless_open(&file, s->command) >= 0)
       continue; /* It has said why. */
     m.fd[0] = file.fd;
@@ -101,8 +100,9 @@ void ljp_join_snapshots_turn(struct ljp_join_snapshots *s,
     snapshots_round(s, talk);
   } else if (s->step != LJP_SNAPSHOTS_IDLE &&
              now - s->since_ms >= snapshots_patience_ms(s)) {
-    ljp_command_note(s->command, "%s: a heap snapshot is not complete after "
-                                 "%" PRIu64 " seconds",
+    ljp_command_note(s->command,
+                     "%s: a heap snapshot is not complete after "
+                     "%" PRIu64 " seconds",
                      talk->name, (now - s->since_ms) / 1000);
     s->step = LJP_SNAPSHOTS_IDLE;
   }

@@ -167,8 +167,7 @@ static void stub_take(global_State *g)
 static global_State *stub_state(const struct ljp_vm *vm)
 {
   uint64_t g = atomic_load_explicit(&vm->g, memory_order_acquire);
-  return vm->barred || ljp_vm_of(g) != vm ? NULL
-                                          : (global_State *)(uintptr_t)g;
+  return vm->barred || ljp_vm_of(g) != vm ? NULL : (global_State *)(uintptr_t)g;
 }
 
 void ljp_guest_stubs_put(bool (*wants)(const void *recorder),
