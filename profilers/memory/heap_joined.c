@@ -225,14 +225,11 @@ static enum ljp_status asked_copy(struct ljp_heap_asked *a,
   return joined_fail_slow(why);
 }
 
-/* It has failed before there was a job. */
-static enum ljp_status asked_fail(struct ljp_heap_asked *a,
-                                  enum ljp_status status,
-                                  const struct ljp_failure *why)
+/* There is no job. */
+static void asked_fail(const struct ljp_heap_asked *a, const char *why)
 {
-  ljp_heap_target_missing(&a->target, why->text);
+  ljp_heap_target_missing(&a->target, why);
   ljp_heap_snapshot_unclaim();
-  return status;
 }
 
 enum ljp_status ljp_heap_ask(const struct ljp_heap_joined *request,
@@ -240,9 +237,12 @@ enum ljp_status ljp_heap_ask(const struct ljp_heap_joined *request,
                              struct ljp_failure *why)
 {
   struct ljp_heap_asked *a = calloc(1, sizeof *a);
+  if (!a) {
+    close(request->output);
+    return ljp_fail(why, LJP_ERR_MEM, ENOMEM, "no memory for a heap snapshot");
+  }
   enum ljp_status status =
-      a ? ljp_heap_target_join(&a->target, request->output, why)
-        : ljp_fail(why, LJP_ERR_MEM, ENOMEM, "no memory for a heap snapshot");
+      ljp_heap_target_join(&a->target, request->output, why);
   if (!status && !ljp_heap_snapshot_claim(LJP_HEAP_FOR_CLIENT)) {
     status = joined_fail_busy(why);
     ljp_heap_target_missing(&a->target, why->text);
@@ -278,7 +278,7 @@ static bool asked_wait(struct ljp_heap_asked *a, enum ljp_status *status,
         m->gone ? joined_fail_gone(m->vm, why) : joined_fail_moment(m->vm, why);
   }
   if (*status)
-    asked_fail(a, *status, why);
+    asked_fail(a, why->text);
   return *status != LJP_OK;
 }
 
@@ -311,8 +311,7 @@ void ljp_heap_asked_free(struct ljp_heap_asked *a, bool over)
     ljp_heap_job_leave(a->job);
   } else if (!over) {
     ljp_heap_meeting_end(&a->call.meeting);
-    ljp_heap_target_missing(&a->target, "the client has gone");
-    ljp_heap_snapshot_unclaim();
+    asked_fail(a, "the client has gone");
   }
   if (a->target.scratch >= 0)
     close(a->target.scratch);

@@ -260,19 +260,6 @@ static enum ljp_status snapshot_prepare(struct ljp_snapshot *s)
                               : snapshot_prepare_frames(s);
 }
 
-/* Waits for the moment at which the heap is whole. */
-static enum ljp_status snapshot_await(struct ljp_snapshot *s, int *error)
-{
-  struct ljp_snapshot_options *options = &s->options;
-  if (!options->moment || options->moment(options->ctx, &options->vm))
-    return LJP_OK;
-  s->result.taken = LJP_HEAP_TAKEN_MOMENT;
-  if (!options->only_whole)
-    return LJP_OK;
-  *error = ETIMEDOUT;
-  return LJP_ERR_LIMIT;
-}
-
 enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
                                    const struct ljp_snapshot_options *options,
                                    struct ljp_snapshot_result *result,
@@ -293,8 +280,9 @@ enum ljp_status ljp_snapshot_begin(struct ljp_snapshot **out,
   snapshot_block(&mask);
   enum ljp_status status = snapshot_prepare(s);
   s->result.taken = LJP_HEAP_TAKEN_COPY;
-  if (!status)
-    status = snapshot_await(s, error);
+  if (!status && options->moment &&
+      !options->moment(options->ctx, &s->options.vm))
+    s->result.taken = LJP_HEAP_TAKEN_MOMENT;
   if (!status && !options->in_place)
     *error = s->result.refused = snapshot_clone(s);
   if (!status && !s->pid && options->only_copy)

@@ -44,10 +44,9 @@ struct ljp_snapshot_options {
   /* Calls out for each object; false: out has refused a call. */
   bool (*walk)(void *ctx, struct ljp_heap_out *out);
   /* Called immediately before the copy is made; may be NULL. False: the copy is
-  ** made at any moment, or, with only_whole, there is no snapshot (ETIMEDOUT).
-  ** It may set the VM's number, which may not be known before. */
+  ** made at any moment. It may set the VM's number, which may not be known
+  ** before. */
   bool (*moment)(void *ctx, uint64_t *vm);
-  bool only_whole;
   void *ctx;
 };
 
