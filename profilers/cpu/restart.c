@@ -35,6 +35,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
+#include "src/base/call_number.h"
 #include "src/base/saferead.h"
 #include "src/base/waits.h"
 
@@ -61,129 +62,24 @@ LJP_SIGSAFE static bool restart_read(void *out, uint64_t at, size_t bytes,
   return ret == (long)bytes;
 }
 
-/* The 64-bit value at this distance above the interrupted rsp. */
-LJP_SIGSAFE static bool restart_on_stack(const greg_t *gregs, uint64_t distance,
-                                         uint64_t *value, bool safe)
+/* For ljp_call_number(). */
+LJP_SIGSAFE static bool restart_read_for(const void *safe, void *out,
+                                         uint64_t at, size_t bytes)
 {
-  return restart_read(value, (uint64_t)gregs[REG_RSP] + distance, sizeof *value,
-                      safe);
+  return restart_read(out, at, bytes, *(const bool *)safe);
 }
 
-enum { CODE = 32 }; /* bytes that are looked at, before an address */
-
-enum { RAX = 0, RSI = 6 }; /* as instructions number registers */
-
-/* A register that functions and calls of the kernel leave as it is. */
-LJP_SIGSAFE static bool restart_kept(const greg_t *gregs, uint32_t reg,
-                                     uint64_t *number)
+LJP_SIGSAFE static void restart_place(struct ljp_call_place *p,
+                                      const greg_t *gregs, const bool *safe)
 {
-  static const uint8_t kept[16] = {
-      [3] = REG_RBX,  [5] = REG_RBP,  [12] = REG_R12,
-      [13] = REG_R13, [14] = REG_R14, [15] = REG_R15};
-  if (!kept[reg])
-    return false;
-  *number = (uint32_t)gregs[kept[reg]];
-  return true;
-}
-
-/* The value that `wanted` has got by the code before `end`: moves between
-** registers, loads from the stack, and pushes. above: the bytes from the
-** interrupted rsp to what was rsp at `end`. */
-LJP_SIGSAFE static bool restart_moved(const uint8_t *code, int end,
-                                      uint32_t wanted, uint64_t above,
-                                      const greg_t *gregs, uint64_t *number,
-                                      bool safe)
-{
-  enum { PUSH = 2, MOVE = 3, LOAD = 5 };
-  for (int at = end; at >= LOAD;) {
-    const uint8_t *load = code + at - LOAD, *move = code + at - MOVE;
-    if ((load[0] & 0xfb) == 0x48 && load[1] == 0x8b &&
-        (load[2] & 0xc7) == 0x44 && load[3] == 0x24) {
-      if ((load[2] >> 3 & 7) + 2u * (load[0] & 4) == wanted)
-        return restart_on_stack(gregs, load[4] + above, number, safe);
-      at -= LOAD;
-    } else if ((move[0] & 0xf8) == 0x48 && move[1] == 0x89 &&
-               (move[2] & 0xc0) == 0xc0) {
-      if ((move[2] & 7) + 8u * (move[0] & 1) == wanted)
-        return restart_kept(gregs, (move[2] >> 3 & 7) + 2u * (move[0] & 4),
-                            number);
-      at -= MOVE;
-    } else if (code[at - 2] == 0x41 && (code[at - 1] & 0xf8) == 0x50) {
-      above += sizeof(uint64_t);
-      at -= PUSH;
-    } else {
-      return false;
-    }
-  }
-  return false;
-}
-
-/* glibc from 2.41 on, and musl, make waiting calls in one function, which gets
-** the number as its second argument and loses it. code: the end of that
-** function, up to the call. The caller has loaded the argument shortly before it
-** called: glibc from its own stack arguments, musl from a register. */
-LJP_SIGSAFE static bool restart_number_41(const uint8_t *code,
-                                          const greg_t *gregs, uint64_t *number,
-                                          bool safe)
-{
-  /* r11 = rdi, rax = rsi, rdi = rdx, rsi = rcx, rdx = r8, r10 = r9,
-  ** r8 = rsp[1], r9 = rsp[2], rsp[1] = r11, syscall */
-  static const uint8_t body[CODE + 3] = {
-      0x49, 0x89, 0xfb, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7, 0x48, 0x89, 0xce,
-      0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca, 0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c,
-      0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
-  enum { CALL = 5 };
-  uint64_t back;
-  uint8_t before[CODE] = {0};
-  return memcmp(code, body + sizeof body - CODE, CODE) == 0 &&
-         restart_on_stack(gregs, 0, &back, safe) &&
-         restart_read(before, back - CODE, CODE, safe) &&
-         before[CODE - CALL] == 0xe8 &&
-         restart_moved(before, CODE - CALL, RSI, sizeof back, gregs, number,
-                       safe);
-}
-
-/* Reads the code before rip. False: no call ends there. */
-LJP_SIGSAFE static bool restart_code(const greg_t *gregs, uint8_t code[CODE],
-                                     bool safe)
-{
-  return restart_read(code, (uint64_t)gregs[REG_RIP] - CODE, CODE, safe) &&
-         code[CODE - 2] == 0x0f && code[CODE - 1] == 0x05;
-}
-
-/* The number of the call that ends at rip. The kernel has put the result into
-** rax, but the code says where the number came from: mov eax, number (or
-** another register, which is unchanged), perhaps with a load of edi from the
-** stack behind it; or mov rax, [rsp + distance]; or moves of the arguments
-** stand behind it, too. False: the code is different. */
-LJP_SIGSAFE static bool restart_number(const uint8_t *code, const greg_t *gregs,
-                                       uint64_t *number, bool safe)
-{
-  static const uint8_t low[8] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX,
-                                 REG_RSP, REG_RBP, REG_RSI, REG_RDI};
-  enum { CALL = CODE - 2, LOAD = CALL - 4 };
-  uint32_t value, at = CALL;
-  if (code[LOAD] == 0x8b && code[LOAD + 1] == 0x7c && code[LOAD + 2] == 0x24)
-    at = LOAD;
-  if (code[at - 5] == 0xb8) {
-    memcpy(&value, code + at - 4, sizeof value);
-    *number = value;
-    return true;
-  }
-  if (code[CALL - 5] == 0x48 && code[CALL - 4] == 0x8b &&
-      code[CALL - 3] == 0x44 && code[CALL - 2] == 0x24)
-    return restart_on_stack(gregs, code[CALL - 1], number, safe);
-  /* mov eax, register */
-  uint32_t modrm = code[at - 1], reg = modrm >> 3 & 7;
-  bool high = code[at - 3] == 0x44;
-  if (code[at - 2] != 0x89 || (modrm & 0xc7) != 0xc0)
-    return restart_moved(code, CALL, RAX, 0, gregs, number, safe) ||
-           restart_number_41(code, gregs, number, safe);
-  /* The kernel's call changes rcx and r11. */
-  if (high ? reg == 3 : reg == 0 || reg == 1)
-    return false;
-  *number = (uint32_t)gregs[high ? REG_R8 + (int)reg : low[reg]];
-  return true;
+  static const uint8_t order[16] = {
+      REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  for (int i = 0; i < 16; i++)
+    p->reg[i] = (uint64_t)gregs[order[i]];
+  p->rip = (uint64_t)gregs[REG_RIP];
+  p->read = restart_read_for;
+  p->ctx = safe;
 }
 
 /* Is a signal pending that the interrupted code does not block? */
@@ -252,13 +148,15 @@ bool ljp_restart_call(void *context, int number)
   ucontext_t *uc = context;
   greg_t *gregs = uc->uc_mcontext.gregs;
   uint64_t call;
-  uint8_t code[CODE] = {0};
+  struct ljp_call_place place;
+  uint8_t code[LJP_CALL_CODE] = {0};
   if (LJP_LIKELY(gregs[REG_RAX] != -EINTR))
     return true;
   bool safe = ljp_saferead_enter(&uc->uc_sigmask);
-  if (!restart_code(gregs, code, safe))
+  restart_place(&place, gregs, &safe);
+  if (!ljp_call_code(&place, code))
     return safe;
-  if (!restart_number(code, gregs, &call, safe) || !ljp_call_waits((long)call))
+  if (!ljp_call_number(&place, code, &call) || !ljp_call_waits((long)call))
     return false;
   if (restart_signal_pending(uc, number))
     return true; /* the call ends for that one */

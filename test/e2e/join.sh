@@ -24,7 +24,7 @@ many() {
   ok "$1: joined $2 times: $(head -n 1 loop.txt)"
 }
 count=${LJP_JOIN_COUNT:-60}
-for mode in epoll poll sleep read send queue loop busy signals; do
+for mode in epoll poll cancel sleep read send queue loop busy signals; do
   many $mode "$count"
 done
 many storm $((count / 10))
@@ -86,14 +86,18 @@ faulty() {
 }
 steps="seized stopped checked claimed framed registers masked detached ready \
 taken hello"
-for mode in epoll poll read loop; do
+for mode in epoll poll cancel read loop; do
   begin "$mode"
   for step in $steps; do
     faulty "$mode" "$step" kill
   done
-  [ "$mode" != poll ] || for step in left restored; do
-    faulty "$mode" "$step" kill
-  done
+  case $mode in
+  poll | cancel)
+    for step in left restored; do
+      faulty "$mode" "$step" kill
+    done
+    ;;
+  esac
   eventually "$mode: threads and descriptors as before" settled
   [ "$mask_before" = "$(grep SigBlk "/proc/$host/status")" ] ||
     fail "$mode: signals are blocked: $(grep SigBlk "/proc/$host/status")"
@@ -106,7 +110,14 @@ for mode in epoll poll read loop; do
   for step in $steps; do
     faulty "$mode" "$step" sleep=150
   done
-  [ "$mode" != poll ] || faulty "$mode" left sleep=300
+  case $mode in
+  poll | cancel)
+    # Later visits meet a wait that earlier ones have continued.
+    for wait in 120 150 300; do
+      faulty "$mode" left sleep=$wait
+    done
+    ;;
+  esac
   end "$mode: a slow client"
   ok "$mode: a slow client, at each step"
 done

@@ -38,7 +38,7 @@ begin() {
   case $mode in
   storm) eventually "$mode: threads" has 3 task ;;
   signals) eventually "$mode: descriptors" has 5 fd ;;
-  epoll | poll | sleep | read | send | queue)
+  epoll | poll | cancel | sleep | read | send | queue)
     eventually "$mode: descriptors" has 9 fd
     ;;
   esac
@@ -49,6 +49,7 @@ begin() {
   wanted=$(sed -n "s/^$mode //p" << END
 epoll epoll: interrupted 0 early 0
 poll poll: interrupted 0 early 0
+cancel cancel: interrupted 0 early 0
 sleep sleep: interrupted 0 early 0
 read read: interrupted 0 early 0
 send send: interrupted 0 early 0

@@ -17,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "src/base/call_number.h"
+#include "src/base/waits.h"
 #include "tools/join/visit_priv.h"
 
 enum {
@@ -66,20 +68,28 @@ static uint64_t carry_rseq(pid_t tid)
              : 0;
 }
 
-/* A wait that was continued before is in the call restart_syscall, which cannot
-** be made anew. Puts the number of the first call in its place, if it is in the
-** code: mov $number, %eax; syscall. */
-static void carry_find_call(const struct ljp_visitor *v,
-                            struct user_regs_struct *regs)
+static bool carry_read(const void *pid, void *out, uint64_t at, size_t bytes)
 {
-  unsigned char code[7];
-  uint32_t number;
-  if (regs->orig_rax != SYS_restart_syscall ||
-      !ljp_memory_read(v->pid, regs->rip - sizeof code, code, sizeof code) ||
-      code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
-    return;
-  memcpy(&number, code + 1, sizeof number);
-  regs->orig_rax = number;
+  return ljp_memory_read(*(const pid_t *)pid, at, out, bytes);
+}
+
+/* A wait that was continued before is in the call restart_syscall, which cannot
+** be made anew. Puts the number of the first call in its place, if the code tells
+** it. */
+static void carry_find_call(const struct ljp_visitor *v,
+                            struct user_regs_struct *r)
+{
+  const struct ljp_call_place place = {
+      .reg = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
+              r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15},
+      .rip = r->rip,
+      .read = carry_read,
+      .ctx = &v->pid};
+  uint8_t code[LJP_CALL_CODE];
+  uint64_t number;
+  if (r->orig_rax == SYS_restart_syscall && ljp_call_code(&place, code) &&
+      ljp_call_number(&place, code, &number) && ljp_call_waits((long)number))
+    r->orig_rax = number;
 }
 
 static bool carry_in_entry(const struct ljp_visitor *v, uint64_t rip)
