@@ -3,6 +3,7 @@
 */
 #include "src/writer/process.h"
 
+#include <cpuid.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/open_file.h"
+
+enum { MODEL_BYTES = 49 };
 
 static size_t process_read_file(const char *path, char *buf, size_t room)
 {
@@ -50,25 +53,27 @@ void ljp_process_put(struct ljp_body *body)
   free(exe);
 }
 
-/* The value of "key : value" in /proc/cpuinfo. */
-static void process_cpu_model(char *out, size_t room)
+/* What /proc/cpuinfo calls "model name"; the kernel takes longer to write that file
+** than everything else here. */
+static void process_cpu_model(char out[MODEL_BYTES])
 {
-  static const char key[] = "model name";
-  char buf[4096];
-  size_t len = process_read_file("/proc/cpuinfo", buf, sizeof buf - 1);
-  buf[len] = 0;
-  out[0] = 0;
-  const char *at = strstr(buf, key);
-  at = at ? strchr(at, ':') : NULL;
-  if (at)
-    snprintf(out, room, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+  enum { FIRST = 0x80000002, LAST = 0x80000004 };
+  uint32_t part[4];
+  size_t bytes = 0;
+  for (uint32_t leaf = FIRST; leaf <= LAST; leaf++) {
+    if (!__get_cpuid(leaf, &part[0], &part[1], &part[2], &part[3]))
+      break;
+    memcpy(out + bytes, part, sizeof part);
+    bytes += sizeof part;
+  }
+  out[bytes] = 0;
 }
 
 void ljp_process_facts(void (*fact)(void *ctx, const char *key,
                                     const char *value),
                        void *ctx)
 {
-  char value[256];
+  char value[256], model[MODEL_BYTES];
   struct utsname names;
   if (uname(&names) == 0) {
     snprintf(value, sizeof value, "%s %s", names.sysname, names.release);
@@ -76,9 +81,9 @@ void ljp_process_facts(void (*fact)(void *ctx, const char *key,
     fact(ctx, "host.machine", names.machine);
     fact(ctx, "host.name", names.nodename);
   }
-  process_cpu_model(value, sizeof value);
-  if (value[0])
-    fact(ctx, "host.cpu", value + (value[0] == ' '));
+  process_cpu_model(model);
+  if (model[0])
+    fact(ctx, "host.cpu", model + strspn(model, " "));
   snprintf(value, sizeof value, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
   fact(ctx, "host.cpus", value);
   snprintf(value, sizeof value, "%ld", sysconf(_SC_PAGESIZE));
