@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define LJP_FORMAT_MAJOR 1
-#define LJP_FORMAT_MINOR 5
+#define LJP_FORMAT_MINOR 6
 
 /* -- Limits: beyond them a reader reports damage -------------------------- */
 
@@ -60,6 +60,7 @@ struct ljp_block_head {
   _(BUILTIN, 9, "builtin", 0)                                                  \
   _(NODES, 10, "nodes", 0)                                                     \
   _(SYMBOL, 11, "symbol", 0)                                                   \
+  _(LABELS, 12, "labels", 0)                                                   \
   _(SAMPLES, 32, "samples", 1)                                                 \
   _(MEM, 33, "mem", 1)                                                         \
   _(GC, 34, "gc", 1)                                                           \
@@ -191,7 +192,10 @@ enum ljp_frame_shape {
   _(TRACE, 7, NUM, "trace")         /* Compiled trace: its id. */              \
   _(KERNEL, 8, NUM, "kernel")       /* Kernel address. */                      \
   _(CUT, 9, NUM, "cut")             /* The walk ended: enum ljp_cut. */        \
-  _(PROFILER, 10, NUM, "profiler") /* The profiler's own work in the host: 0. */
+  _(PROFILER, 10, NUM,                                                         \
+    "profiler") /* The profiler's own work in the host: 0. */                  \
+  _(LABELS, 11, NUM,                                                           \
+    "labels") /* Only as root: what the program calls its work. */
 
 enum ljp_frame_kind {
 #define LJP_X(name, number, shape, text) LJP_FRAME_##name = number,
