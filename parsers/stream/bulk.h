@@ -233,8 +233,10 @@ ljp_node_decode(const uint8_t **body, const uint8_t *end, struct ljp_item *item)
     return LJP_BAD_NODE_PARENT;
   if (up == n->id)
     up = 0;
-  else if (up >= LJP_EPOCH_MAX_NODES)
-    return LJP_BAD_NODE_PARENT;
+  else if (LJP_UNLIKELY((up >= LJP_EPOCH_MAX_NODES) |
+                        (n->kind == LJP_FRAME_LABELS)))
+    return up >= LJP_EPOCH_MAX_NODES ? LJP_BAD_NODE_PARENT
+                                     : LJP_BAD_LABELS_PARENT;
   n->up = (uint32_t)up;
   *body = p;
   return LJP_BAD_NONE;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/stream/labels.h"
 #include "parsers/stream/names.h"
 
 void ljp_frame_resolve(const struct ljp_model *model,
@@ -34,6 +35,10 @@ void ljp_frame_resolve(const struct ljp_model *model,
   case LJP_FRAME_TRACE:
     refs->trace = ljp_model_trace(model, node->value);
     refs->missing = !refs->trace;
+    break;
+  case LJP_FRAME_LABELS:
+    refs->labels = ljp_model_labels(model, node->value);
+    refs->missing = !refs->labels;
     break;
   }
 }
@@ -97,6 +102,19 @@ static void text_add_lua(struct line *line, const struct ljp_rec_proto *proto,
     text_add(line, ":%" PRIu64, at);
 }
 
+/* route="/a" tenant="x" */
+static void text_add_labels(struct line *line, struct ljp_str set)
+{
+  struct ljp_str key, value;
+  while (ljp_labels_next(&set, &key, &value)) {
+    text_add(line, line->len ? " " : "");
+    text_add_string(line, key);
+    text_add(line, "=\"");
+    text_add_string(line, value);
+    text_add(line, "\"");
+  }
+}
+
 size_t ljp_frame_text(const struct ljp_model *model,
                       const struct ljp_frame_refs *refs, char *out, size_t room)
 {
@@ -118,6 +136,8 @@ size_t ljp_frame_text(const struct ljp_model *model,
       text_add(&line, " ");
       text_add_lua(&line, proto, trace->line);
     }
+  } else if (refs->labels) {
+    text_add_labels(&line, refs->labels->labels);
   } else if (refs->module) {
     text_add_string(&line, ljp_base_name(refs->module->path));
     text_add(&line, "+0x%" PRIx64, node->value);
@@ -133,6 +153,7 @@ size_t ljp_frame_text(const struct ljp_model *model,
       text_add(&line, " %" PRIu64, node->ref);
     text_add(&line,
              node->kind == LJP_FRAME_BUILTIN || node->kind == LJP_FRAME_TRACE ||
+                     node->kind == LJP_FRAME_LABELS ||
                      ljp_frame_shape(node->kind) == LJP_SHAPE_LUA
                  ? ":%" PRIu64
                  : "+0x%" PRIx64,

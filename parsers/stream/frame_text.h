@@ -15,6 +15,7 @@ struct ljp_frame_refs {
   const struct ljp_rec_module *module;
   const struct ljp_rec_builtin *builtin;
   const struct ljp_rec_trace *trace;
+  const struct ljp_rec_labels *labels;
   bool missing; /* The frame refers to something that is not defined. */
 };
 

@@ -92,6 +92,7 @@ struct ljp_pairs {
   F(U, line, DEC)                                                              \
   F(STR, function, TEXT)                                                       \
   F(STR, file, TEXT)
+#define LJP_FIELDS_LABELS(F) F(U, id, DEC) F(STR, labels, BYTES)
 #define LJP_FIELDS_GC(F)                                                       \
   F(T, time_ns, DEC)                                                           \
   F(U, vm, DEC)                                                                \
@@ -168,6 +169,7 @@ struct ljp_pairs {
   _(TRACE, trace)                                                              \
   _(BUILTIN, builtin)                                                          \
   _(SYMBOL, symbol)                                                            \
+  _(LABELS, labels)                                                            \
   _(GC, gc)                                                                    \
   _(TRACE_EVENT, trace_event)                                                  \
   _(VMSTATE, vmstate)                                                          \
@@ -305,7 +307,9 @@ struct ljp_gap {
   _(FRAMING, 9, "record that does not fit its block")                          \
   _(TABLE, 10, "definition beyond the reader's memory limit")                  \
   _(TOTALS, 11, "count of events that does not match the stream")              \
-  _(ADDRESS, 12, "address of an object that cannot be")
+  _(ADDRESS, 12, "address of an object that cannot be")                        \
+  _(LABELS, 13, "labels that are not pairs, sorted by key")                    \
+  _(LABELS_PARENT, 14, "labels that are not at the root of a stack")
 
 enum ljp_bad_reason {
 #define LJP_X(name, number, text) LJP_BAD_##name = number,

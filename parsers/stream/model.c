@@ -160,6 +160,8 @@ enum ljp_status ljp_model_define(struct ljp_model *model,
         model_text_id(item->u.info.key.data, item->u.info.key.len), item);
   case LJP_REC_BUILTIN:
     return model_keep(model, item->what, item->u.builtin.ffid, item);
+  case LJP_REC_LABELS:
+    return model_keep(model, item->what, item->u.labels.id, item);
   case LJP_REC_MODULE:
     return model_keep(model, item->what, item->u.module.id, item);
   case LJP_REC_THREAD:
@@ -222,7 +224,7 @@ enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
     const struct ljp_rec_node *node = ljp_model_node(model, stack);
     if (!node)
       return LJP_STACK_LOST;
-    if (*count == LJP_STACK_MAX_FRAMES)
+    if (*count >= LJP_STACK_MAX_FRAMES + (node->kind == LJP_FRAME_LABELS))
       return LJP_STACK_DEEP;
     ljp_assert(node->up < node->id); /* The decoder checks it. */
     frames[(*count)++] = node;

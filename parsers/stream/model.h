@@ -85,7 +85,8 @@ ljp_model_define_node(struct ljp_model *model, const struct ljp_rec_node *node)
   _(PRODUCER, producer)                                                        \
   _(PROTO, proto)                                                              \
   _(TRACE, trace)                                                              \
-  _(BUILTIN, builtin)
+  _(BUILTIN, builtin)                                                          \
+  _(LABELS, labels)
 #define LJP_X(tag, member)                                                     \
   const struct ljp_rec_##member *ljp_model_##member(                           \
       const struct ljp_model *model, uint64_t id);
@@ -97,6 +98,9 @@ const struct ljp_rec_info *ljp_model_info(const struct ljp_model *model,
 const struct ljp_rec_node *ljp_model_node(const struct ljp_model *model,
                                           uint64_t id);
 
+/* The frames of a stack and its labels. */
+#define LJP_STACK_MAX_NODES (LJP_STACK_MAX_FRAMES + 1)
+
 /* Where a stack ended that was followed from its leaf. */
 enum ljp_stack_end {
   LJP_STACK_WHOLE, /* At a root. */
@@ -105,8 +109,8 @@ enum ljp_stack_end {
 };
 
 /*
-** Follows a stack: fills frames[LJP_STACK_MAX_FRAMES], leaf first, and *count.
-** Stack 0 has no frames and is whole.
+** Follows a stack: fills frames[LJP_STACK_MAX_NODES], leaf first, and *count.
+** Its labels are the last of them. Stack 0 has no frames and is whole.
 */
 enum ljp_stack_end ljp_model_stack(const struct ljp_model *model,
                                    uint64_t stack,

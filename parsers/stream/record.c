@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "parsers/stream/labels.h"
 #include "src/base/assert.h"
 #include "src/base/varint.h"
 
@@ -126,5 +127,8 @@ enum ljp_bad_reason ljp_record_decode(uint64_t tag, const uint8_t *body,
       item->time_ns = value += block_time;
     memcpy(member, &value, sizeof value);
   }
+  if (tag == LJP_REC_LABELS && !bad &&
+      !ljp_labels_are_valid(item->u.labels.labels))
+    bad = LJP_BAD_LABELS;
   return bad;
 }

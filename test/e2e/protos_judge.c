@@ -45,7 +45,7 @@ static bool chunk_is(struct ljp_str chunk, uint64_t number)
 static void look(const struct ljp_reader *reader, uint64_t stack, uint64_t size,
                  uint64_t *count)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned depth;
   ljp_model_stack(&reader->model, stack, frames, &depth);
   for (unsigned i = 0; i < depth; i++) {

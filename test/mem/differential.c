@@ -100,7 +100,7 @@ static void *allocate(void *ud, void *block, size_t old_size, size_t size)
 static uint64_t chain_of(const struct ljp_model *model, uint64_t stack,
                          uint32_t depth, uint32_t *frames_found, bool show)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned n;
   uint64_t chain = 0;
   ljp_model_stack(model, stack, frames, &n);

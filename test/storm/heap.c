@@ -33,7 +33,7 @@ struct verdict {
 static void heap_check_stack(struct verdict *v, const struct ljp_reader *reader,
                              uint64_t id)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned count;
   if (ljp_model_stack(&reader->model, id, frames, &count) == LJP_STACK_LOST)
     v->torn++;

@@ -90,7 +90,7 @@ static void judge_sample(struct verdict *v, const struct ljp_reader *reader,
                          const struct ljp_rec_sample *sample, bool deep,
                          bool once)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned count;
   enum ljp_stack_end end =
       ljp_model_stack(&reader->model, sample->stack, frames, &count);

@@ -117,7 +117,7 @@ static void traces_check_sample(const struct ljp_reader *reader,
                                 const struct ljp_rec_sample *sample,
                                 uint64_t time_ns)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned count;
   struct named last[LETTERS] = {{.level = -1}, {.level = -1}};
   bool any = false, trace = false, loose = false, old = false, odd = false;

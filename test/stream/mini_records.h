@@ -11,7 +11,7 @@
 
 #include "src/base/block.h"
 
-enum { MINI_IDS = 1 << 17, MINI_FRAMES = 2048 };
+enum { MINI_IDS = 1 << 17, MINI_FRAMES = 2049 };
 
 struct mini_node {
   uint64_t parent, first, second;
@@ -44,7 +44,7 @@ struct mini {
   uint64_t end_status, end_errno;
   uint64_t pid, last_time, begin_time; /* Of the first block. */
   uint32_t thread[4096], vm[4096], producer[4096], module[MINI_IDS]; /* Epoch */
-  uint32_t proto[MINI_IDS], trace[4096], builtin[4096];
+  uint32_t proto[MINI_IDS], trace[4096], builtin[4096], labels[MINI_IDS];
   char module_path[4096][128];
   char proto_name[MINI_IDS][24];
   struct mini_node *nodes; /* By id. */
@@ -162,6 +162,11 @@ static inline bool mini_nodes(struct mini *m, struct mini_cursor *c)
     if (ljp_frame_shape(node.kind) == LJP_SHAPE_ADDR &&
         !mini_defined(m, m->module, node.first))
       MINI_FAIL("module %llu not defined", (unsigned long long)node.first);
+    if (node.kind == LJP_FRAME_LABELS &&
+        (node.parent || node.first >= MINI_IDS || !node.first ||
+         !mini_defined(m, m->labels, node.first)))
+      MINI_FAIL("labels %llu not defined or not a root",
+                (unsigned long long)node.first);
     const struct mini_node *old = &m->nodes[id];
     if (old->kind && (old->kind != node.kind || old->parent != node.parent ||
                       old->first != node.first || old->second != node.second ||
@@ -276,6 +281,26 @@ static inline bool mini_define(struct mini *m, uint32_t *table, uint64_t id,
   return true;
 }
 
+/* Pairs of texts that end with NUL, sorted by key. */
+static inline bool mini_labels(struct mini *m, struct mini_cursor *c)
+{
+  char text[65536], *last = NULL;
+  uint64_t len = mini_u(c);
+  if (c->bad || len != (uint64_t)(c->end - c->p) || len >= sizeof text)
+    MINI_FAIL("malformed LABELS");
+  memcpy(text, c->p, (size_t)len);
+  text[len] = 0;
+  for (char *at = text; at < text + len;) {
+    char *key = at, *value = key + strlen(key) + 1;
+    at = value >= text + len ? text + len + 1 : value + strlen(value) + 1;
+    if (at > text + len || (last && strcmp(last, key) >= 0))
+      MINI_FAIL("LABELS are not sorted pairs");
+    last = key;
+  }
+  c->p = c->end;
+  return true;
+}
+
 static inline bool mini_definition(struct mini *m, unsigned tag,
                                    struct mini_cursor *c)
 {
@@ -307,6 +332,9 @@ static inline bool mini_definition(struct mini *m, unsigned tag,
     return mini_define(m, m->trace, id, 4096);
   case LJP_REC_BUILTIN:
     return mini_define(m, m->builtin, id, 4096);
+  case LJP_REC_LABELS:
+    return !c->bad && mini_labels(m, c) &&
+           mini_define(m, m->labels, id, MINI_IDS);
   case LJP_REC_INFO:
     return true;
   }

@@ -120,7 +120,7 @@ static const char *truth_thread(const struct ljp_reader *reader,
 static struct part *truth_part_of(const struct ljp_reader *reader,
                                   const struct ljp_item *item)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   unsigned count;
   char text[LINE], thread[LINE];
   struct part *rest = NULL;

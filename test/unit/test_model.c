@@ -14,7 +14,7 @@
 #include "test/support/encode.h"
 
 static struct ljp_model model;
-static const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+static const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
 
 static int begin(void **state)
 {
@@ -113,6 +113,23 @@ static void a_stack_ends_at_the_limit_of_frames(void **state)
   assert_int_equal(count, LJP_STACK_MAX_FRAMES);
   assert_int_equal(
       ljp_model_stack(&model, LJP_STACK_MAX_FRAMES + 1, frames, &count),
+      LJP_STACK_DEEP);
+  assert_int_equal(count, LJP_STACK_MAX_FRAMES);
+}
+
+static void labels_do_not_count_among_the_frames(void **state)
+{
+  (void)state;
+  unsigned count;
+  node(1, 0, LJP_FRAME_LABELS, 0, 7);
+  for (uint64_t id = 2; id <= LJP_STACK_MAX_NODES + 1; id++)
+    node(id, 1, LJP_FRAME_HOST, 0, id);
+  assert_int_equal(ljp_model_stack(&model, LJP_STACK_MAX_NODES, frames, &count),
+                   LJP_STACK_WHOLE);
+  assert_int_equal(count, LJP_STACK_MAX_NODES);
+  assert_int_equal(frames[count - 1]->kind, LJP_FRAME_LABELS);
+  assert_int_equal(
+      ljp_model_stack(&model, LJP_STACK_MAX_NODES + 1, frames, &count),
       LJP_STACK_DEEP);
   assert_int_equal(count, LJP_STACK_MAX_FRAMES);
 }
@@ -231,8 +248,12 @@ static void frames_are_named(void **state)
   node(5, 0, LJP_FRAME_HOST, 0, 0x7f00);
   node(6, 0, LJP_FRAME_BUILTIN, 0, 17);
   node(7, 0, LJP_FRAME_TRACE, 0, 9);
+  e = (struct ljp_item){.what = LJP_REC_LABELS};
+  e.u.labels = (struct ljp_rec_labels){5, {"route\0/a\0tenant\0x", 18}};
+  ljp_model_define(&model, &e);
   node(8, 0, LJP_FRAME_CUT, 0, LJP_CUT_DEPTH);
   node(9, 0, LJP_FRAME_CUT, 0, 99);
+  node(10, 0, LJP_FRAME_LABELS, 0, 5);
   assert_string_equal(text_of(1), "f app/main.lua:13");
   assert_string_equal(text_of(2), "function:10 stdin");
   assert_string_equal(text_of(3), "main chunk [string \"return 1...\"]:2");
@@ -242,6 +263,7 @@ static void frames_are_named(void **state)
   assert_string_equal(text_of(7), "trace 4 f app/main.lua:12");
   assert_string_equal(text_of(8), "depth limit");
   assert_string_equal(text_of(9), "99");
+  assert_string_equal(text_of(10), "route=\"/a\" tenant=\"x\"");
 }
 
 static void a_frame_whose_definition_is_missing_says_so(void **state)
@@ -250,9 +272,11 @@ static void a_frame_whose_definition_is_missing_says_so(void **state)
   node(1, 0, LJP_FRAME_LUA, 41, 13);
   node(2, 0, LJP_FRAME_HOST, 5, 0xabc);
   node(3, 0, LJP_FRAME_BUILTIN, 0, 17);
+  node(4, 0, LJP_FRAME_LABELS, 0, 23);
   assert_string_equal(text_of(1), "unknown 41:13");
   assert_string_equal(text_of(2), "unknown 5+0xabc");
   assert_string_equal(text_of(3), "unknown:17");
+  assert_string_equal(text_of(4), "unknown:23");
   model.lossy = true;
   assert_string_equal(text_of(1), "unknown (lost in a gap) 41:13");
 }
@@ -281,6 +305,7 @@ int main(void)
       TEST(a_stack_is_followed_from_its_leaf_to_its_root),
       TEST(a_stack_whose_ancestor_is_not_defined_is_lost_from_there),
       TEST(a_stack_ends_at_the_limit_of_frames),
+      TEST(labels_do_not_count_among_the_frames),
       TEST(a_node_outside_the_epoch_s_range_is_refused),
       TEST(a_later_node_in_the_same_place_replaces_not_impersonates),
       TEST(definitions_of_one_epoch_before_still_fill_holes),

@@ -34,7 +34,7 @@ struct naive {
 
 static struct naive naive_count(const char *name)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   const struct ljp_item *e;
   struct naive n = {0};
   char path[600];

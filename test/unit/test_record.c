@@ -63,7 +63,10 @@ static void encode(struct buf *body, uint64_t tag)
       put_s(body, (int64_t)value_of(i, fields[i].type));
       break;
     case LJP_FIELD_STR:
-      put_str(body, text);
+      if (tag == LJP_REC_LABELS) /* A pair of empty texts. */
+        text[0] = text[1] = 0;
+      put_u(body, 2);
+      put_bytes(body, text, 2);
       break;
     case LJP_FIELD_PAIRS:
       put_u(body, 2);
@@ -87,7 +90,8 @@ static void check_fields(uint64_t tag, const struct ljp_item *event)
     case LJP_FIELD_STR:
       memcpy(&string, member, sizeof string);
       assert_int_equal(string.len, 2);
-      assert_int_equal(string.data[1], 'a' + (int)i);
+      if (tag != LJP_REC_LABELS)
+        assert_int_equal(string.data[1], 'a' + (int)i);
       break;
     case LJP_FIELD_PAIRS:
       memcpy(&pairs, member, sizeof pairs);
@@ -270,6 +274,53 @@ static void a_count_larger_than_its_record_is_malformed(void **state)
   buf_free(&body);
 }
 
+static enum ljp_bad_reason decode_labels(const char *set, size_t len)
+{
+  struct buf body = {0};
+  struct ljp_item item;
+  put_u(&body, 1);
+  put_u(&body, len);
+  put_bytes(&body, set, len);
+  enum ljp_bad_reason bad = ljp_record_decode(LJP_REC_LABELS, body.data,
+                                              body.data + body.len, 0, &item);
+  buf_free(&body);
+  return bad;
+}
+
+static void labels_that_are_not_sorted_pairs_are_malformed(void **state)
+{
+  (void)state;
+#define LABELS(text) decode_labels(text, sizeof text - 1)
+  assert_int_equal(LABELS(""), LJP_BAD_NONE);
+  assert_int_equal(LABELS("a\0"
+                          "1\0"),
+                   LJP_BAD_NONE);
+  assert_int_equal(LABELS("a\0"
+                          "1\0"
+                          "b\0"
+                          "\0"),
+                   LJP_BAD_NONE);
+  assert_int_equal(LABELS("a\0"
+                          "1"),
+                   LJP_BAD_LABELS);
+  assert_int_equal(LABELS("a\0"), LJP_BAD_LABELS);
+  assert_int_equal(LABELS("a"), LJP_BAD_LABELS);
+  assert_int_equal(LABELS("a\0"
+                          "1\0"
+                          "b\0"),
+                   LJP_BAD_LABELS);
+  assert_int_equal(LABELS("b\0"
+                          "1\0"
+                          "a\0"
+                          "1\0"),
+                   LJP_BAD_LABELS);
+  assert_int_equal(LABELS("a\0"
+                          "1\0"
+                          "a\0"
+                          "2\0"),
+                   LJP_BAD_LABELS);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -282,6 +333,7 @@ int main(void)
       cmocka_unit_test(
           a_string_longer_than_its_record_or_the_limit_is_malformed),
       cmocka_unit_test(a_count_larger_than_its_record_is_malformed),
+      cmocka_unit_test(labels_that_are_not_sorted_pairs_are_malformed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,6 +330,22 @@ a_node_whose_parent_does_not_come_before_it_is_malformed(void **state)
   }
 }
 
+static void labels_below_a_root_are_malformed(void **state)
+{
+  (void)state;
+  struct ljp_item e;
+  struct buf body = {0};
+  unsigned n;
+  put_node(&body, 100, 100, LJP_FRAME_LABELS);
+  assert_int_equal(decode_many(ljp_node_decode, &body, body.len, &e, 1, &n), 0);
+  assert_int_equal(e.u.node.up, 0);
+  body.len = 0;
+  put_node(&body, 100, 1, LJP_FRAME_LABELS);
+  assert_int_equal(decode_many(ljp_node_decode, &body, body.len, &e, 1, &n),
+                   LJP_BAD_LABELS_PARENT);
+  buf_free(&body);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -343,6 +359,7 @@ int main(void)
       cmocka_unit_test(nodes_of_each_shape_come_back),
       cmocka_unit_test(
           a_node_whose_parent_does_not_come_before_it_is_malformed),
+      cmocka_unit_test(labels_below_a_root_are_malformed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parsers/stream/frame_text.h"
+#include "parsers/stream/labels.h"
 #include "parsers/stream/names.h"
 #include "tools/inspect/dump.h"
 #include "tools/shared/show.h"
@@ -70,7 +71,7 @@ static void dump_stack(struct ljp_shower *show, const struct ljp_model *model,
                        uint64_t stack)
 {
   static const char *const ends[] = {"whole", "lost", "too deep"};
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   char text[FRAME_TEXT_BYTES];
   unsigned count;
   enum ljp_stack_end end = ljp_model_stack(model, stack, frames, &count);
@@ -237,6 +238,31 @@ static void dump_trace_event(struct ljp_shower *show,
   dump_stack(show, &reader->model, item->u.trace_event.stack);
 }
 
+/* labels id=1 route="/a" tenant="x" */
+static void dump_labels(struct ljp_shower *show,
+                        const struct ljp_rec_labels *labels)
+{
+  struct ljp_str set = labels->labels, key, value;
+  ljp_show_number(show, "id", labels->id);
+  if (show->json)
+    ljp_show_list(show, "labels");
+  while (ljp_labels_next(&set, &key, &value)) {
+    if (show->json) {
+      ljp_show_item(show);
+      ljp_show_string(show, "key", key);
+      ljp_show_string(show, "value", value);
+      ljp_show_item_end(show);
+    } else {
+      ljp_print_str(show->out, " ");
+      ljp_print_safe(show->out, key);
+      ljp_print_str(show->out, "=");
+      ljp_print_quoted(show->out, value);
+    }
+  }
+  if (show->json)
+    ljp_show_list_end(show);
+}
+
 static void dump_block(struct ljp_shower *show, const struct ljp_block *block)
 {
   const struct ljp_block_head *h = &block->head;
@@ -356,6 +382,9 @@ void ljp_dump_item(struct ljp_print *out, const struct ljp_reader *reader,
     break;
   case LJP_ITEM_REF:
     dump_ref(&show, item);
+    break;
+  case LJP_REC_LABELS:
+    dump_labels(&show, &item->u.labels);
     break;
   case LJP_REC_TRACE_EVENT:
     dump_trace_event(&show, reader, item);

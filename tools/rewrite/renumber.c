@@ -50,6 +50,8 @@ static void renumber_node(struct ljp_renumber *map, struct ljp_rec_node *n)
   case LJP_SHAPE_NUM:
     if (n->kind == LJP_FRAME_TRACE)
       MOVE(TRACE, n->value);
+    else if (n->kind == LJP_FRAME_LABELS)
+      MOVE(LABELS, n->value);
     else if (n->kind == LJP_FRAME_BUILTIN)
       n->value = renumber_ffid(map, n->value);
     break;
@@ -139,6 +141,9 @@ static void renumber_definition(struct ljp_renumber *map, struct ljp_item *e)
     break;
   case LJP_REC_BUILTIN:
     e->u.builtin.ffid = renumber_ffid(map, e->u.builtin.ffid);
+    break;
+  case LJP_REC_LABELS:
+    MOVE(LABELS, e->u.labels.id);
     break;
   case LJP_REC_NODES:
     renumber_node(map, &e->u.node);

@@ -17,6 +17,7 @@ enum ljp_id {
   LJP_ID_TRACE,
   LJP_ID_NODE,
   LJP_ID_SNAPSHOT,
+  LJP_ID_LABELS,
   LJP_ID_COUNT
 };
 
