@@ -14,6 +14,8 @@
 **                      frame of the program
 **   an unknown trace   keeps its frame if its functions are not known
 **
+** Frames of labels stay, below what is outside Lua, too.
+**
 ** Where a stack is cut, what is below the program is the cut's. Frames that are
 ** no code ((no stack), [profiler] ...) stay.
 **
@@ -147,6 +149,12 @@ static enum ljp_status fold_add_own(struct ljp_profile *p, uint32_t parent,
   return ljp_profile_intern_node(p, parent, frame, node);
 }
 
+/* The frame of the program at a node, or what replaces it; 0: there is none. */
+static uint32_t fold_program(const struct ljp_profile *p, uint32_t node)
+{
+  return p->frames[p->nodes[node].frame].kind == LJP_FRAME_LABELS ? 0 : node;
+}
+
 /* Finds the new node at which a node of the old tree counts. */
 static enum ljp_status fold_node(struct fold *fold, uint32_t i)
 {
@@ -165,7 +173,7 @@ static enum ljp_status fold_node(struct fold *fold, uint32_t i)
       return status;
     return ljp_profile_intern_node(p, parent, frame, node);
   case FOLD_C:
-    return parent ? fold_add_c(p, parent, f, node) : LJP_OK;
+    return fold_program(p, parent) ? fold_add_c(p, parent, f, node) : LJP_OK;
   case FOLD_COLLECTOR:
     return fold_add_own(p, parent, LJP_FRAME_COLLECTOR, node);
   case FOLD_NATIVE:
@@ -175,7 +183,7 @@ static enum ljp_status fold_node(struct fold *fold, uint32_t i)
          fold->what[called_by] == FOLD_CALLER) &&
         fold_is_foreign(fold, fold->what[called_by], f)) {
       uint32_t caller = p->nodes[parent].parent;
-      return fold_add_c(p, caller ? caller : parent, f, node);
+      return fold_add_c(p, fold_program(p, caller) ? caller : parent, f, node);
     }
     break;
   case FOLD_CALLER:
@@ -213,13 +221,13 @@ static enum ljp_status fold_row(struct fold *fold, struct ljp_profile_row *row)
   if (c->state == LJP_VMSTATE_GC && c->kind != LJP_PRODUCER_MEMORY &&
       kind <= LJP_FRAME_KERNEL)
     return fold_add_own(p, *node, LJP_FRAME_COLLECTOR, node);
-  if (*node || !old)
+  if (fold_program(p, *node) || !old)
     return LJP_OK;
   if (!(trace = fold_find_trace(fold, old)))
-    return fold_add_own(p, 0, LJP_FRAME_OUTSIDE, node);
+    return fold_add_own(p, *node, LJP_FRAME_OUTSIDE, node);
   if ((status = ljp_profile_intern_frame(p, trace, &frame)))
     return status;
-  return ljp_profile_intern_node(p, 0, frame, node);
+  return ljp_profile_intern_node(p, *node, frame, node);
 }
 
 /* Makes the new tables. row_map: as for ljp_profile_fold(). */

@@ -159,6 +159,9 @@ static void name_add_function(struct line *line, const struct ljp_profile *p,
     else
       name_add(line, "(cut: reason %" PRIu64 ")", f->offset);
     return;
+  case LJP_FRAME_LABELS:
+    name_add_str(line, ljp_profile_str(p, f->name));
+    return;
   case LJP_FRAME_NO_STACK:
     name_add(line, "(no stack)");
     return;

@@ -172,6 +172,8 @@ ljp_profile_intern_context(struct ljp_profile *p,
                             (uint64_t)context->thread << 32 | context->vm);
   h = ljp_hash_mix(h, (uint64_t)context->kind << 24 | context->state << 16 |
                           context->cut << 8 | context->type);
+  if (context->labels)
+    h = ljp_hash_mix(h, context->labels);
   uint32_t hash = ljp_hash_finish(h);
   struct ljp_index_slot *slot = ljp_index_at(index, hash);
   for (; slot->item; slot = ljp_index_next(index, slot)) {
@@ -179,17 +181,20 @@ ljp_profile_intern_context(struct ljp_profile *p,
     if (slot->hash == hash && c->thread == context->thread &&
         c->vm == context->vm && c->kind == context->kind &&
         c->state == context->state && c->cut == context->cut &&
-        c->type == context->type) {
+        c->type == context->type && c->labels == context->labels) {
       *id = slot->item - 1;
       return LJP_OK;
     }
   }
-  /* Beyond the limit, thread, VM and type are dropped: few combinations of
-  ** the rest exist. */
+  /* Beyond the limit, thread, VM, type and labels are dropped: few combinations
+  ** of the rest exist. */
   if (p->context_count >= LJP_PROFILE_MAX_CONTEXTS &&
-      (context->thread || context->vm || context->type)) {
+      (context->thread || context->vm || context->type ||
+       context->labels >= LJP_LABELS_OWN)) {
     struct ljp_profile_context rest = *context;
     rest.thread = rest.vm = rest.type = 0;
+    if (rest.labels >= LJP_LABELS_OWN)
+      rest.labels = LJP_LABELS_TOO_MANY;
     return ljp_profile_intern_context(p, &rest, id);
   }
   ljp_index_put(index, slot, hash, p->context_count);

@@ -309,12 +309,13 @@ enum ljp_status ljp_profile_count_memory(struct ljp_profile *p,
     return LJP_OK;
   }
   if (e->op == LJP_MEM_FREE)
-    return memory_count_free(p, e, context, wanted);
+    return memory_count_free(p, e, context, event->wanted_before);
   if (e->op == LJP_MEM_REALLOC) {
     at = ljp_live_find(live, e->old_address);
-    status = at       ? memory_remove_block(p, at, true)
-             : wanted ? memory_count_before(p, context, e->old_size, true)
-                      : LJP_OK;
+    status = at ? memory_remove_block(p, at, true)
+             : event->wanted_before
+                 ? memory_count_before(p, context, e->old_size, true)
+                 : LJP_OK;
     if (status)
       return status;
   }

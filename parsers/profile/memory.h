@@ -15,6 +15,9 @@ struct ljp_memory_event {
   uint64_t time_ns; /* As in the stream. */
   uint32_t context;
   bool wanted; /* The options do not filter it out. */
+  /* Nor, if it frees a block that is older than the session, this: such a block
+  ** has no labels. */
+  bool wanted_before;
 };
 
 struct ljp_memory_batch {

@@ -68,6 +68,7 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
   struct ljp_context_cache *cache = &pass->context;
   enum ljp_status status;
   uint32_t context;
+  bool wanted, before;
   if ((status = ljp_context_enter(cache, p, item, LJP_REC_MEM, m->vm)))
     return status;
   ljp_profile_see_time(p, item->time_ns);
@@ -75,6 +76,13 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
     return LJP_OK;
   if ((status = ljp_context_find(cache, p, m->state, m->type, &context)))
     return status;
+  wanted = before = cache->wanted;
+  if (LJP_UNLIKELY(pass->filters)) {
+    before = wanted && ljp_profile_time_wanted(p, item->time_ns) &&
+             p->labels[LJP_LABELS_NONE].wanted;
+    if ((status = ljp_profile_filter(p, item->time_ns, m->stack, &wanted)))
+      return status;
+  }
   ljp_live_prefetch_slot(&pass->live, m->address);
   if (m->op == LJP_MEM_REALLOC)
     ljp_live_prefetch_slot(&pass->live, m->old_address);
@@ -85,11 +93,12 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
       __builtin_prefetch(entry);
   }
   ljp_assert(pass->batch.count < LJP_MEMORY_BATCH);
-  pass->batch.events[pass->batch.count++] = (struct ljp_memory_event){
-      .mem = *m,
-      .time_ns = item->time_ns,
-      .context = context,
-      .wanted = cache->wanted && ljp_profile_time_wanted(p, item->time_ns)};
+  pass->batch.events[pass->batch.count++] =
+      (struct ljp_memory_event){.mem = *m,
+                                .time_ns = item->time_ns,
+                                .context = context,
+                                .wanted = wanted,
+                                .wanted_before = before};
   return LJP_LIKELY(pass->batch.count < LJP_MEMORY_BATCH)
              ? LJP_OK
              : ljp_profile_flush_memory(p);

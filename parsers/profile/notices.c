@@ -75,7 +75,7 @@ static enum ljp_status notices_unsampled(struct ljp_profile *p)
     if (ljp_balance_matters(b, kind, why))
       status = notices_add(p, "%s", ljp_balance_text(b, kind, why, text));
   }
-  bool all = !p->options.thread && !p->pass->filters_time;
+  bool all = !p->options.thread && !p->pass->filters;
   if (!status && all && ljp_balance_off(b))
     status = notices_add(p, "%s", ljp_balance_off_text(b, text));
   return status;
@@ -146,6 +146,13 @@ static enum ljp_status notices_stacks(struct ljp_profile *p)
         "%" PRIu64 " event%s counted without a stack: there are more "
         "stacks than this program keeps (%u)",
         t->too_many, notices_plural(t->too_many), LJP_PROFILE_MAX_NODES);
+  if (!status && t->too_many_labels)
+    status = notices_add(p,
+                         "%" PRIu64 " event%s with labels that count as \"(too "
+                         "many)\": there are more sets of labels than this "
+                         "program keeps (%u)",
+                         t->too_many_labels, notices_plural(t->too_many_labels),
+                         LJP_PROFILE_MAX_LABELS);
   if (!status && t->dropped_events)
     status =
         notices_add(p,

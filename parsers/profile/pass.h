@@ -24,12 +24,13 @@ struct ljp_profile_pass {
 
   /* Indexes over the profile's arrays, and the room of each array. */
   struct ljp_index frame_index, node_index, context_index, row_index;
-  struct ljp_index trace_index, blacklisted_index;
+  struct ljp_index trace_index, blacklisted_index, label_index;
   uint32_t frame_room, node_room, context_room, row_room, memory_room;
   uint32_t estimate_room, site_room;
   uint32_t module_room, thread_room, vm_room, function_room;
   uint32_t gc_room, mark_room, trace_event_room, point_room;
   uint32_t trace_room, blacklisted_room, notice_room;
+  uint32_t label_room, label_pair_room;
   uint32_t notes[LJP_PROFILE_MAX_NOTES], note_count; /* Strings. */
   uint64_t more_notes;
   uint32_t too_many_names; /* The string for names beyond the limit. */
@@ -45,6 +46,7 @@ struct ljp_profile_pass {
 
   struct ljp_context_cache context;
   bool filters_time; /* The options select a span of time. */
+  bool filters;      /* Or events with some labels. */
 
   struct ljp_gc_sample *gc_samples; /* options.gc_cost: see gc_cost.c. */
   struct ljp_gc_turn *gc_turns;

@@ -11,6 +11,7 @@
 #include "parsers/profile/context.h"
 #include "parsers/profile/gc_cost.h"
 #include "parsers/profile/intern.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/pass.h"
 #include "parsers/tarantool/reader.h"
 #include "src/base/assert.h"
@@ -31,8 +32,10 @@ struct ljp_profile *ljp_profile_new(const struct ljp_profile_options *options)
   p->pass = calloc(1, sizeof *p->pass);
   if (p->pass && p->symbols) {
     p->pass->filters_time = p->options.from_ns || p->options.to_ns;
+    p->pass->filters = p->pass->filters_time || p->options.labels.count;
     p->pass->epoch = 1;
-    if (!ljp_profile_init_intern(p) && !ljp_profile_init_definitions(p))
+    if (!ljp_profile_init_intern(p) && !ljp_profile_init_definitions(p) &&
+        !ljp_labels_init(p))
       return p;
   }
   ljp_profile_free(p);
@@ -50,6 +53,7 @@ void ljp_profile_free_pass(struct ljp_profile *p)
   ljp_index_fini(&pass->row_index);
   ljp_index_fini(&pass->trace_index);
   ljp_index_fini(&pass->blacklisted_index);
+  ljp_index_fini(&pass->label_index);
   ljp_stack_map_clear(&pass->stacks);
   free(pass->protos);
   ljp_gc_cost_free(pass);
@@ -87,6 +91,8 @@ void ljp_profile_free(struct ljp_profile *p)
   free(p->traces);
   free(p->trace_events);
   free(p->blacklisted);
+  free(p->labels);
+  free(p->label_pairs);
   free(p->points);
   free(p->births.list);
   free(p);
@@ -229,7 +235,7 @@ enum ljp_status ljp_profile_add(struct ljp_profile *p,
   profile_count_damage(p, reader);
   p->ran_to_end =
       (p->source_count < 2 || p->ran_to_end) && profile_ended(reader);
-  if (!p->options.no_samples && !p->options.thread && !p->pass->filters_time &&
+  if (!p->options.no_samples && !p->options.thread && !p->pass->filters &&
       (status =
            ljp_balance_finish(&p->balance, &reader->model, p->pass->source)))
     return profile_fail(p, status, ljp_status_text(status));
@@ -240,12 +246,13 @@ enum ljp_status ljp_profile_finish(struct ljp_profile *p)
 {
   enum ljp_status status;
   ljp_assert(!p->pass->batch.count);
-  if ((status = ljp_context_check_thread(p)))
+  if ((status = ljp_context_check_thread(p)) || (status = ljp_labels_check(p)))
     return status;
   p->growth = ljp_growth_sums(&p->pass->growth);
   if ((status = ljp_profile_end_memory(p)) ||
       (p->options.gc_cost && (status = ljp_gc_cost_finish(p))) ||
-      (status = ljp_profile_rebuild(p)))
+      (status = ljp_profile_rebuild(p)) ||
+      (p->options.label_frames && (status = ljp_profile_frame_labels(p))))
     return profile_fail(p, status, ljp_status_text(status));
   if (!p->recorded_by) {
     p->balance.sampled_ns = p->totals.cpu_ns;

@@ -35,15 +35,19 @@
 #define LJP_PROFILE_MAX_EVENTS (1u << 10)
 #define LJP_PROFILE_MAX_NOTES 2u
 #define LJP_PROFILE_MAX_POINTS (1u << 10)
+#define LJP_PROFILE_MAX_LABELS (1u << 6)
+#define LJP_PROFILE_MAX_LABEL_PAIRS (1u << 10)
 #else
 #define LJP_PROFILE_MAX_NODES (1u << 23)
 #define LJP_PROFILE_MAX_ROWS (1u << 23)
 #define LJP_PROFILE_MAX_FRAMES (1u << 22)
-#define LJP_PROFILE_MAX_CONTEXTS (1u << 16)
+#define LJP_PROFILE_MAX_CONTEXTS (1u << 20)
 #define LJP_PROFILE_MAX_STRING_BYTES (1u << 28)
 #define LJP_PROFILE_MAX_EVENTS (1u << 18) /* Of gc, marks, traces ... each. */
 #define LJP_PROFILE_MAX_NOTES 16u         /* Different warnings and errors. */
 #define LJP_PROFILE_MAX_POINTS (1u << 21)
+#define LJP_PROFILE_MAX_LABELS (1u << 16) /* Sets. */
+#define LJP_PROFILE_MAX_LABEL_PAIRS (1u << 20)
 #endif
 
 /* Kinds of frames that the profile adds to those of the format. */
@@ -111,6 +115,7 @@ struct ljp_profile_context {
   uint8_t state;       /* enum ljp_vmstate or ljp_profile_state. */
   uint8_t cut;         /* enum ljp_cut: why the walk ended early. */
   uint8_t type;        /* enum ljp_mem_type: what the memory is for. */
+  uint32_t labels;     /* In labels[]. */
 };
 
 /* What was counted at a stack in a context. Memory: the blocks that were
@@ -261,6 +266,24 @@ struct ljp_profile_blacklisted {
   uint32_t file, name, first_line;
 };
 
+/* Sets of labels that the profile adds to those of the file. */
+enum ljp_profile_own_labels {
+  LJP_LABELS_NONE,
+  LJP_LABELS_TOO_MANY, /* Beyond the limit of sets. */
+  LJP_LABELS_LOST,     /* Their definition was lost in a gap. */
+  LJP_LABELS_OWN       /* How many. */
+};
+
+/* A set of labels: `count` of label_pairs[], sorted by key. */
+struct ljp_profile_labels {
+  uint32_t first, count;
+  bool wanted; /* The options select events with these labels. */
+};
+
+struct ljp_profile_label_pair {
+  uint32_t key, value; /* Strings. */
+};
+
 struct ljp_profile_totals {
   uint64_t samples, cpu_ns;       /* From CPU producers. */
   uint64_t wall_samples, wall_ns; /* From wall-clock producers. */
@@ -271,6 +294,7 @@ struct ljp_profile_totals {
   uint64_t lost_stacks;              /* Events whose stack a gap swallowed. */
   uint64_t unnamed;                  /* Functions without a name (RFC 3). */
   uint64_t too_many;                 /* Events under LJP_FRAME_TOO_MANY. */
+  uint64_t too_many_labels;          /* Events with LJP_LABELS_TOO_MANY. */
   uint64_t marks_cut;                /* Markers that traces left out. */
   uint64_t truncated;                /* Traces that left markers out. */
   uint64_t lost[LJP_LOSS_COUNT + 1]; /* Lost before the file, by reason; last:
@@ -294,6 +318,7 @@ struct ljp_profile_totals {
   uint64_t peak_bytes, peak_ns;
 };
 
+#define LJP_LABEL_FILTERS 16u
 struct ljp_profile_options {
   uint64_t from_ns, to_ns; /* Since the origin; to_ns 0: no end. Memory: what
                            ** was allocated then, whenever it was freed. */
@@ -309,7 +334,15 @@ struct ljp_profile_options {
                      ** nothing was counted. */
   bool rates;        /* Of memory, only allocations are counted: no block is
                      ** followed until its free. */
-  uint64_t births;   /* Collect those of this heap snapshot; 0: of none. */
+  struct ljp_label_filter {
+    const char *list[LJP_LABEL_FILTERS]; /* "KEY=VALUE": only events with all
+                                         ** of these. "KEY=": without KEY. */
+    unsigned count;
+  } labels;
+  const char *label_key; /* A key of labels that the file must have. */
+  bool label_frames;     /* Puts the value of this key into each stack, as its
+                         ** outermost frame. */
+  uint64_t births;       /* Collect those of this heap snapshot; 0: of none. */
   struct ljp_symbols_options symbols;
   /* Called now and then with the bytes read so far. NULL: none. */
   void (*progress)(void *ctx, uint64_t bytes);
@@ -339,11 +372,14 @@ struct ljp_profile {
   struct ljp_profile_trace *traces; /* [0]: none. */
   struct ljp_profile_trace_event *trace_events;
   struct ljp_profile_blacklisted *blacklisted;
+  struct ljp_profile_labels *labels; /* See enum ljp_profile_own_labels. */
+  struct ljp_profile_label_pair *label_pairs;
   struct ljp_profile_point *points;
   uint32_t frame_count, function_count, node_count, context_count, row_count;
   uint32_t memory_count, module_count, thread_count, vm_count;
   uint32_t gc_count, mark_count, trace_count, trace_event_count, point_count;
-  uint32_t blacklisted_count;
+  uint32_t blacklisted_count, label_count, label_pair_count;
+  uint32_t label_texts[LJP_LABELS_OWN]; /* Strings for values of these. */
   uint64_t origin_ns;      /* CLOCK_MONOTONIC of the first block. */
   uint64_t origin_wall_ns; /* Since 1970; 0: not known. */
   uint64_t end_ns;         /* Since the origin: of the last event. */

@@ -11,6 +11,7 @@
 #include "parsers/profile/context.h"
 #include "parsers/profile/gc_cost.h"
 #include "parsers/profile/intern.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/rows.h"
 #include "parsers/profile/traces.h"
 #include "src/base/assert.h"
@@ -138,8 +139,8 @@ static enum ljp_status events_take_time(struct ljp_profile *p,
   struct ljp_profile_pass *pass = p->pass;
   uint32_t thread = 0;
   enum ljp_status status = LJP_OK;
-  if (p->options.no_samples)
-    return LJP_OK;
+  if (p->options.no_samples || p->options.labels.count)
+    return LJP_OK; /* Such time has no labels. */
   if (item->what == LJP_REC_UNSAMPLED)
     status = ljp_profile_find_thread(p, item->u.unsampled.thread, &thread);
   if (status || !ljp_context_thread_wanted(p, thread) ||
@@ -153,6 +154,7 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
                                        const struct ljp_item *item)
 {
   struct ljp_profile_pass *pass = p->pass;
+  uint32_t labels;
   ljp_assert(!pass->batch.count); /* Events are counted in their order. */
   if (item->time_ns && item->what < LJP_ITEM_BLOCK)
     ljp_profile_see_time(p, item->time_ns);
@@ -171,6 +173,8 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
   case LJP_REC_VM:
     pass->context.valid = false;
     return LJP_OK;
+  case LJP_REC_LABELS:
+    return ljp_labels_define(p, &item->u.labels, &labels);
   case LJP_REC_SYMBOL:
     return events_take_symbol(p, &item->u.symbol);
   case LJP_REC_GC:

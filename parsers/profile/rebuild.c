@@ -12,22 +12,27 @@
 **
 ** Our own code (own_code.h) has no frames: its time counts at a frame
 ** LJP_FRAME_PROFILER, and what it allocates for the program, at the frame that
-** called it. One thread a profile.
+** called it.
+**
+** Labels are the outermost frames of the pass. Their nodes are taken off, and
+** the contexts of the rows get the labels. One thread a profile.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "parsers/profile/intern.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/own_code.h"
 #include "parsers/profile/pass.h"
 #include "parsers/profile/points.h"
 #include "parsers/profile/tables.h"
 #include "src/base/assert.h"
 
-/* Our own code in the old tables. */
+/* Our own code in the old tables, and labels. */
 struct rebuild_own {
-  uint8_t *kind;  /* enum ljp_own_code, by node */
-  uint8_t *is_vm; /* by module: it has the VM's assembly */
+  uint8_t *kind;    /* enum ljp_own_code, by node */
+  uint8_t *is_vm;   /* by module: it has the VM's assembly */
+  uint32_t *labels; /* by node: of the events there; NULL: the file has none */
 };
 
 /* The address to look up for a frame; false: it has none. */
@@ -243,7 +248,7 @@ static void rebuild_free_indexes(struct ljp_profile_pass *pass)
 }
 
 /* map: from a node of the pass to the new one; that of our own code, to the one
-** of its caller. */
+** of its caller; that of labels, to the root. */
 static enum ljp_status rebuild_nodes(struct ljp_profile *p,
                                      const struct ljp_tables *old,
                                      const uint8_t *used, uint32_t *map,
@@ -264,6 +269,10 @@ static enum ljp_status rebuild_nodes(struct ljp_profile *p,
         used[i] & SAME_CALL ? old->frames[parent_node->frame].kind : 0;
     uint32_t parent =
         map[called == LJP_FRAME_CFUNC ? parent_node->parent : node->parent];
+    if (own->labels)
+      own->labels[i] = ljp_labels_at(old, own->labels, i);
+    if (f->kind == LJP_FRAME_LABELS)
+      continue;
     /* LJP_NODE_TOO_MANY keeps its number: it may be needed while nodes are
     ** added. */
     if (i > LJP_NODE_TOO_MANY &&
@@ -280,8 +289,8 @@ static enum ljp_status rebuild_nodes(struct ljp_profile *p,
 }
 
 /* -- Without symbols --------------------------------------------------------
-** If no frame has a symbol, different nodes stay different. Then the tables are
-** only packed, where they are. */
+** If no frame has a symbol, and there are no labels, different nodes stay
+** different. Then the tables are only packed, where they are. */
 
 static bool rebuild_has_symbols(const struct ljp_profile *p)
 {
@@ -372,6 +381,7 @@ static void rebuild_sum_totals(struct ljp_profile *p)
 
 /* Gives an old row its new node. */
 static enum ljp_status rebuild_row(struct ljp_profile *p,
+                                   const struct ljp_tables *old,
                                    struct ljp_profile_row *row,
                                    const uint32_t *map,
                                    const struct rebuild_own *own)
@@ -379,9 +389,12 @@ static enum ljp_status rebuild_row(struct ljp_profile *p,
   struct ljp_profile_frame f = {.kind = LJP_FRAME_PROFILER};
   const bool ours = own->kind[row->node] &&
                     p->contexts[row->context].kind != LJP_PRODUCER_MEMORY;
+  const uint32_t labels = own->labels ? own->labels[row->node] : 0;
   enum ljp_status status;
   uint32_t frame;
   row->node = map[row->node];
+  if (labels && (status = ljp_labels_move_row(p, old, row, labels, &row->node)))
+    return status;
   if (!ours)
     return LJP_OK;
   if ((status = ljp_profile_intern_frame(p, &f, &frame)))
@@ -397,20 +410,24 @@ static enum ljp_status rebuild_tables(struct ljp_profile *p,
   struct ljp_tables old;
   enum ljp_status status = LJP_ERR_MEM;
   struct rebuild_own own = {calloc(p->node_count, 1),
-                            calloc((size_t)p->module_count + 1, 1)};
+                            calloc((size_t)p->module_count + 1, 1), NULL};
+  const bool labels = ljp_labels_any(p);
+  if (labels)
+    own.labels = ljp_pages_items(p->node_count, sizeof *own.labels);
   ljp_tables_take(p, &old);
-  if (own.kind && own.is_vm) {
+  if (own.kind && own.is_vm && (own.labels || !labels)) {
     for (uint32_t i = 0; i < old.frame_count; i++)
       if (old.frames[i].kind == LJP_FRAME_VM)
         own.is_vm[old.frames[i].module] = old.frames[i].module != 0;
     status = rebuild_nodes(p, &old, used, map, &own);
     for (uint32_t i = 0; i < old.row_count && !status; i++)
-      status = rebuild_row(p, &old.rows[i], map, &own);
+      status = rebuild_row(p, &old, &old.rows[i], map, &own);
     if (!status)
       status = ljp_tables_move_rows(p, &old, row_map);
   }
   free(own.kind);
   free(own.is_vm);
+  free(own.labels);
   ljp_tables_free(&old);
   return status;
 }
@@ -423,6 +440,7 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
   if (status)
     return status;
   const bool symbols = rebuild_has_symbols(p);
+  const bool tables = symbols || ljp_labels_any(p);
   used = rebuild_find_used(p, symbols);
   map = ljp_pages_items(p->node_count, sizeof *map);
   row_map = ljp_pages_items((size_t)p->row_count + 1, sizeof *row_map);
@@ -431,7 +449,7 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
     goto out;
   }
   rebuild_free_indexes(p->pass);
-  if (symbols) {
+  if (tables) {
     status = rebuild_tables(p, used, map, row_map);
   } else if (!(status = rebuild_pack_nodes(p, used, map))) {
     rebuild_pack_rows(p, map, row_map);

@@ -2,7 +2,7 @@
 ** Windows over the rows of a profile, and parts made of them.
 **
 ** A part borrows from its profile what is only read (modules, threads, VMs,
-** contexts, traces, symbols) and the strings, which may grow; its frames, nodes
+** contexts unless there are labels, traces, symbols) and the strings, which may grow; its frames, nodes
 ** and rows are its own. One thread a profile.
 */
 #include "parsers/profile/recent.h"
@@ -12,6 +12,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/pass.h"
 #include "src/base/assert.h"
 
@@ -201,6 +202,18 @@ static struct ljp_profile *part_new(const struct ljp_profile *p, bool native)
     return NULL;
   }
   part->pass->too_many_names = p->pass->too_many_names;
+  if (ljp_labels_any(p)) { /* It will have contexts of its own. */
+    part->contexts =
+        malloc(((size_t)p->context_count + 1) * sizeof *part->contexts);
+    if (!part->contexts) {
+      free(part->pass);
+      free(part);
+      return NULL;
+    }
+    memcpy(part->contexts, p->contexts,
+           p->context_count * sizeof *part->contexts);
+    part->pass->context_room = p->context_count;
+  }
   return part;
 }
 
@@ -209,6 +222,8 @@ void ljp_recent_close(struct ljp_profile *p, struct ljp_profile *part)
   p->strings = part->strings; /* They have grown. */
   if (part->pass)
     ljp_profile_free_pass(part);
+  if (part->contexts != p->contexts)
+    free(part->contexts);
   free(part->frames);
   free(part->functions);
   free(part->nodes);

@@ -104,8 +104,12 @@ static enum ljp_status samples_take(struct ljp_profile *p,
       return status;
     if (s[i].time_ns > last)
       last = s[i].time_ns;
-    if (LJP_UNLIKELY(!cache->wanted ||
-                     !ljp_profile_time_wanted(p, s[i].time_ns))) {
+    bool wanted = cache->wanted;
+    if (LJP_UNLIKELY(p->pass->filters) &&
+        (status =
+             ljp_profile_filter(p, s[i].time_ns, s[i].sample.stack, &wanted)))
+      return status;
+    if (LJP_UNLIKELY(!wanted)) {
       p->totals.filtered++;
       continue;
     }

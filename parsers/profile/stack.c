@@ -11,6 +11,7 @@
 
 #include "parsers/profile/definitions.h"
 #include "parsers/profile/intern.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/pass.h"
 #include "parsers/profile/traces.h"
 #include "src/base/assert.h"
@@ -96,6 +97,7 @@ static enum ljp_status stack_frame(struct ljp_profile *p,
   struct ljp_profile_frame f = {.kind = node->kind, .flags = node->flags};
   const struct ljp_rec_builtin *builtin;
   enum ljp_status status = LJP_OK;
+  uint32_t labels;
   switch (node->kind) {
   case LJP_FRAME_LUA:
   case LJP_FRAME_LUA_INLINED:
@@ -122,6 +124,12 @@ static enum ljp_status stack_frame(struct ljp_profile *p,
     break;
   case LJP_FRAME_TRACE:
     status = stack_frame_trace(p, node, &f);
+    break;
+  case LJP_FRAME_LABELS:
+    if ((status = ljp_labels_find(p, node->value, &labels)))
+      return status;
+    f.offset = labels;
+    f.flags = labels == LJP_LABELS_LOST ? LJP_PROFILE_UNKNOWN : 0;
     break;
   default:
     f.offset = node->value;
@@ -164,7 +172,7 @@ static enum ljp_status stack_add_frame(struct ljp_profile *p,
 ** nothing else to do. */
 static enum ljp_status
 stack_collect(struct ljp_profile *p, uint64_t stack,
-              const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES],
+              const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES],
               unsigned *count, uint32_t *at, uint32_t *epoch,
               struct ljp_stack_entry **leaf)
 {
@@ -185,7 +193,8 @@ stack_collect(struct ljp_profile *p, uint64_t stack,
     }
     const struct ljp_rec_node *rec =
         ljp_model_node(&p->pass->reader->model, id);
-    if (!rec || *count == LJP_STACK_MAX_FRAMES) {
+    if (!rec ||
+        *count >= LJP_STACK_MAX_FRAMES + (rec->kind == LJP_FRAME_LABELS)) {
       *at = LJP_NODE_LOST;
       *epoch = p->pass->epoch;
       return LJP_OK;
@@ -201,7 +210,7 @@ enum ljp_status ljp_profile_find_stack(struct ljp_profile *p, uint64_t stack,
                                        struct ljp_stack_entry **entry,
                                        uint32_t *node)
 {
-  const struct ljp_rec_node *frames[LJP_STACK_MAX_FRAMES];
+  const struct ljp_rec_node *frames[LJP_STACK_MAX_NODES];
   struct ljp_stack_entry *e;
   enum ljp_status status;
   unsigned count;
@@ -237,4 +246,32 @@ enum ljp_status ljp_profile_find_stack(struct ljp_profile *p, uint64_t stack,
   *entry = e;
   *node = at;
   return LJP_OK;
+}
+
+enum ljp_status ljp_profile_stack_labels(struct ljp_profile *p, uint64_t stack,
+                                         uint32_t *labels)
+{
+  const struct ljp_rec_node *node;
+  struct ljp_stack_entry *e;
+  enum ljp_status status = LJP_OK;
+  uint64_t id = stack;
+  *labels = LJP_LABELS_NONE;
+  if (!stack)
+    return LJP_OK;
+  if (!(e = stack_entry(p, stack)))
+    return LJP_ERR_MEM;
+  if (e->labels) {
+    *labels = e->labels - 1;
+    return LJP_OK;
+  }
+  do
+    node = ljp_model_node(&p->pass->reader->model, id);
+  while (node && node->up && (id -= node->up));
+  if (!node)
+    *labels = LJP_LABELS_LOST;
+  else if (node->kind == LJP_FRAME_LABELS)
+    status = ljp_labels_find(p, node->value, labels);
+  if (!status && *labels != LJP_LABELS_LOST) /* It may be defined later. */
+    e->labels = *labels + 1;
+  return status;
 }

@@ -21,7 +21,8 @@ struct ljp_stack_entry {
   /* Rows last used with leaf, by the low bits of the context. Row + 1; 0:
   ** none. */
   uint32_t rows[LJP_STACK_ROWS];
-  uint32_t epoch; /* Valid only in this epoch of the pass; 0: always. */
+  uint32_t labels; /* Of events at the stack, + 1; 0: not looked for yet. */
+  uint32_t epoch;  /* Valid only in this epoch of the pass; 0: always. */
 };
 
 #define LJP_STACK_PAGE 1024u
@@ -53,5 +54,9 @@ static inline bool ljp_stack_entry_valid(const struct ljp_stack_entry *entry,
 enum ljp_status ljp_profile_find_stack(struct ljp_profile *p, uint64_t stack,
                                        struct ljp_stack_entry **entry,
                                        uint32_t *node);
+
+/* The labels of events at a stack, in p->labels[]. LJP_ERR_MEM. */
+enum ljp_status ljp_profile_stack_labels(struct ljp_profile *p, uint64_t stack,
+                                         uint32_t *labels);
 
 #endif
