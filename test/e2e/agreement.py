@@ -101,6 +101,22 @@ def pprof(view):
     return sums
 
 
+def pprof_labels(view, value, key):
+    """Sums of a value by the value of a label."""
+    m = fields(gzip.decompress(ljprof('export', '--to', 'pprof', '-o', '-', *view)))
+    of = lambda number: [v for f, v in m if f == number]
+    strings = [s.decode() for s in of(6)]
+    at = [strings[dict(fields(t))[1]] for t in of(1)].index(value)
+    sums = Counter()
+    for sample in map(fields, of(2)):
+        numbers = [x for g, v in sample if g == 2
+                   for x in (varints(v) if isinstance(v, bytes) else [v])]
+        for label in (dict(fields(v)) for g, v in sample if g == 3):
+            if strings[label[1]] == key:
+                sums[strings[label[2]]] += numbers[at]
+    return sums
+
+
 def collapsed(view, value):
     sums = Sums()
     text = ljprof('export', '--to', 'collapsed', '--value', value, '-o', '-', *view)
@@ -198,6 +214,38 @@ class Page:
         return counts, weights
 
 
+def labels(measure, name, view, options, of, values):
+    """By the value of a label: the report, the filter, and frames of exports."""
+    d = json.loads(ljprof('report', '--json', '--' + measure, *view))
+    unit = of[1]
+    for key in (k['key'] for k in d.get('labels', [])):
+        by = 'label:' + key
+        rows = json.loads(ljprof('report', '--json', '--' + measure, *view, '--by',
+                                 by))['rows']
+        wanted = {r['name']: r['self_' + unit] for r in rows}
+        what = f'{measure} {name} by {by}'
+        same(what, sum(r['self_' + unit] for r in d['rows']), sum(wanted.values()))
+        filtered = {}
+        for value in wanted:
+            label = f'{key}={"" if value == "(none)" else value}'
+            part = ljprof('report', '--json', '--' + measure, *view, '--label', label)
+            filtered[value] = sum(r['self_' + unit] for r in json.loads(part)['rows'])
+        if measure != 'peak':  # A part has its own peak.
+            same(f'{what}: --label', wanted, filtered)
+        if not values:
+            continue
+        text = ljprof('export', '--to', 'collapsed', '--value', values[1], '--by', by,
+                      '-o', '-', *options)
+        frames = Counter()
+        for line in text.decode().splitlines():
+            stack, n = line.rsplit(' ', 1)
+            frames[stack.split(';')[0][len(key) + 1:]] += int(n)
+        same(f'{what}: frames', wanted, frames)
+        if key not in ('thread', 'vm', 'state', 'type'):
+            same(f'{what}: pprof', {k: v for k, v in wanted.items() if k != '(none)'},
+                 pprof_labels(options, values[1], key))
+
+
 def reports(measure, view, of, estimated):
     """Checks that the groupings agree; returns the one by function."""
     count, weight = of
@@ -275,6 +323,7 @@ def main():
             d, wanted = reports(measure, view, of, estimated)
             both.append(wanted[0])
             text(measure, view, wanted, of, estimated)
+            labels(measure, name, view, options, of, values)
             own, total = (Counter(), Counter()), Counter()
             for r in d['rows']:
                 own[0][r['name']] += r['self_' + of[0]]

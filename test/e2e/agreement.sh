@@ -21,6 +21,9 @@ for name in every-record rotated; do
   agrees "$SOURCE_DIR/test/data/$name.ljp" "$name"
 done
 
+"$BUILD_DIR/bin/labelled_stream" labelled.ljp || fail "labelled_stream"
+agrees labelled.ljp "labelled"
+
 [ "$("$luajit" -e 'print(misc.sysprof.start and 1)')" = 1 ] || {
   echo "skipped: this build has no profiler"
   exit 0

@@ -3,6 +3,9 @@ ljp_unit_test(test_format ljp_core)
 target_compile_definitions(test_format PRIVATE
   LJP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
+add_executable(labelled_stream stream/labelled.c)
+target_link_libraries(labelled_stream PRIVATE ljp_flags ljp_core)
+
 add_executable(golden_streams stream/golden.c)
 target_link_libraries(golden_streams PRIVATE ljp_flags ljp_stream)
 ljp_unit_test(test_golden ljp_stream)

@@ -6,6 +6,7 @@
 #include "tools/advise/advise.h"
 #include "tools/shared/command.h"
 #include "tools/shared/damage.h"
+#include "tools/shared/labels.h"
 #include "tools/shared/progress.h"
 
 static const char help[] =
@@ -17,6 +18,9 @@ static const char help[] =
     "  --json             write JSON\n"
     "  --sarif            write SARIF 2.1.0, for editors and CI\n"
     "  --thread T         only this thread: its name or id\n"
+    "  --label KEY=VALUE  only what has this label; several: all of them; "
+    "KEY=: "
+    "without KEY\n"
     "  --no-symbols       do not look up names of machine code (finds less)\n"
     "  --help             show this help\n"
     "\n"
@@ -74,10 +78,12 @@ int ljp_command_advise(int argc, char **argv)
   struct ljp_profile *p;
   const char *file;
   bool json = false, sarif = false;
+  struct ljp_label_options labels = {0};
   const struct ljp_flag flags[] = {
       {"--json", &json, NULL},
       {"--sarif", &sarif, NULL},
       {"--thread", NULL, &options.thread},
+      LJP_LABEL_FLAG(labels),
       {"--no-symbols", &options.no_symbols, NULL},
   };
   int code = ljp_command_options("advise", help, argc, argv, flags,
@@ -88,6 +94,8 @@ int ljp_command_advise(int argc, char **argv)
     ljp_command_error("advise", "only one of --json and --sarif can be given");
     return LJP_EXIT_USAGE;
   }
+  if ((code = ljp_label_options("advise", &labels, &options)))
+    return code;
   options.progress_ctx = &progress;
   ljp_progress_begin(&progress, file);
   enum ljp_status status = ljp_profile_load(file, &options, &p, error);

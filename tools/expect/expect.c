@@ -14,6 +14,7 @@
 #include "src/base/assert.h"
 #include "tools/shared/command.h"
 #include "tools/shared/damage.h"
+#include "tools/shared/labels.h"
 #include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/related.h"
@@ -59,6 +60,9 @@ static const char help[] =
     "  --junit PATH     also write the results as JUnit's XML\n"
     "  --force          replace PATH of --junit if it exists\n"
     "  --thread NAME    only one thread, by name, number or OS number\n"
+    "  --label KEY=VALUE\n"
+    "                   only what has this label; several: all of them; KEY=: "
+    "without KEY\n"
     "  --native         names may be of machine code, and figures of "
     "functions are\n"
     "                   without what it does for them (as report's --native)\n"
@@ -82,6 +86,7 @@ struct expect_file {
 
 struct expect {
   const char *path, *budgets, *junit, *thread;
+  struct ljp_label_options labels;
   bool json, strict, force, incomplete, no_symbols, native;
   char *text; /* Of the file of budgets, cut into lines. */
   struct ljp_expectation *list;
@@ -211,13 +216,15 @@ static int expect_add_lines(struct expect *x)
 static void expect_load(const struct expect *x, struct expect_file *f)
 {
   struct ljp_progress progress;
-  const struct ljp_profile_options options = {.thread = x->thread,
-                                              .no_symbols = x->no_symbols,
-                                              .lua_view = !x->native,
-                                              .gc_cost = !x->thread,
-                                              .progress = ljp_progress_bytes,
-                                              .progress_ctx = &progress};
+  struct ljp_profile_options options = {.thread = x->thread,
+                                        .no_symbols = x->no_symbols,
+                                        .lua_view = !x->native,
+                                        .gc_cost =
+                                            !x->thread && !x->labels.labels[0],
+                                        .progress = ljp_progress_bytes,
+                                        .progress_ctx = &progress};
   char error[LJP_READER_ERROR_BYTES + 64];
+  ljp_label_options("expect", &x->labels, &options); /* They are right. */
   ljp_progress_begin(&progress, f->path);
   if (ljp_profile_load(f->path, &options, &f->p, error))
     snprintf(f->why, sizeof f->why, "%.400s: %s", f->path, error);
@@ -401,6 +408,7 @@ static int expect_parse(struct expect *x, int argc, char **argv)
                                    {"--junit", NULL, &x->junit},
                                    {"--force", &x->force, NULL},
                                    {"--thread", NULL, &x->thread},
+                                   LJP_LABEL_FLAG(x->labels),
                                    {"--incomplete", &x->incomplete, NULL},
                                    {"--no-symbols", &x->no_symbols, NULL},
                                    {"--native", &x->native, NULL}};
@@ -422,6 +430,9 @@ static int expect_parse(struct expect *x, int argc, char **argv)
   if (code < 0 && x->budgets)
     code = expect_add_lines(x);
   if (code >= 0)
+    return code;
+  struct ljp_profile_options ignored = {0};
+  if ((code = ljp_label_options("expect", &x->labels, &ignored)))
     return code;
   if (!x->count) {
     ljp_command_error("expect",

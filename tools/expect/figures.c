@@ -145,10 +145,12 @@ static bool figure_has(const struct ljp_profile *p, const char *file,
     return figure_lacks(v, file, cpu ? "memory events" : "CPU samples",
                         " (record with --memory: the time of the collector "
                         "needs both)");
-  if (*measure == LJP_MEASURE_GC_COST && p->options.thread) {
+  if (*measure == LJP_MEASURE_GC_COST &&
+      (p->options.thread || p->options.labels.count)) {
     snprintf(v->why, sizeof v->why,
-             "gc-cost is known for all threads together "
-             "(leave out --thread)");
+             "gc-cost is known for all %s together (leave out %s)",
+             p->options.thread ? "threads" : "labels",
+             p->options.thread ? "--thread" : "--label");
     return false;
   }
   if (*measure == LJP_MEASURE_WALL && !wall)

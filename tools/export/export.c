@@ -13,6 +13,7 @@
 #include "tools/export/ljm.h"
 #include "tools/shared/command.h"
 #include "tools/shared/damage.h"
+#include "tools/shared/labels.h"
 #include "tools/shared/outfile.h"
 
 static const struct {
@@ -52,6 +53,12 @@ static const char export_help_tail[] =
     "  --lua          without machine code, which then counts for the function "
     "that\n"
     "                 made it run, as in reports (default: all frames)\n"
+    "  --label KEY=VALUE\n"
+    "                 export what has this label; several: all of them; KEY=: "
+    "without KEY\n"
+    "  --by label:KEY divide all stacks by the value of a label, as their "
+    "outermost\n"
+    "                 frames\n"
     "  --snapshot N   heapsnapshot: export the Nth snapshot of the file (the "
     "last)\n"
     "  --no-symbols   do not look up names of machine code\n"
@@ -361,16 +368,43 @@ static bool export_is_binary(unsigned format)
          export_formats[format].run == ljp_export_ljp;
 }
 
+/* Refuses options that a format does not have: `part` of which profile, or
+** `more`. NULL: none is given. */
+static bool export_refuses(unsigned format, const char *part, const char *more)
+{
+  const bool ljm = export_formats[format].run == ljp_export_ljm;
+  if (export_formats[format].run == ljp_export_heapsnapshot) {
+    if (part || more)
+      ljp_command_error("export",
+                        "%s: a heap snapshot has no stacks, which this is for",
+                        part ? part : more);
+    return part || more;
+  }
+  if (!part || (!ljm && export_formats[format].run != ljp_export_ljp) ||
+      (!ljm && strcmp(part, "--label") == 0))
+    return false;
+  ljp_command_error("export",
+                    strcmp(part, "--lua") == 0
+                        ? "%s: the format %s is of Tarantool's tools, which "
+                          "choose the frames themselves"
+                        : "%s: the format %s is of Tarantool's tools, which "
+                          "know no labels",
+                    part, export_formats[format].name);
+  return true;
+}
+
 int ljp_command_export(int argc, char **argv)
 {
   const char *file, *to = NULL, *format = NULL, *value = NULL;
   const char *snapshot = NULL;
+  struct ljp_label_options labels = {0};
   bool force = false, lines = false, no_symbols = false, lua = false;
   const struct ljp_flag flags[] = {
       {"--to", NULL, &format},   {"-o", NULL, &to},
       {"--value", NULL, &value}, {"--force", &force, NULL},
       {"--lines", &lines, NULL}, {"--no-symbols", &no_symbols, NULL},
-      {"--lua", &lua, NULL},     {"--snapshot", NULL, &snapshot}};
+      {"--lua", &lua, NULL},     {"--snapshot", NULL, &snapshot},
+      LJP_LABEL_FLAGS(labels)};
   unsigned f = 0;
   char *help = export_make_help();
   int code = ljp_command_options("export", help ? help : "", argc, argv, flags,
@@ -387,23 +421,16 @@ int ljp_command_export(int argc, char **argv)
     export_unknown("format", format, FORMATS, export_format_text);
   if (!format || f == FORMATS)
     return LJP_EXIT_USAGE;
-  if (lua && (export_formats[f].run == ljp_export_ljm ||
-              export_formats[f].run == ljp_export_ljp)) {
-    ljp_command_error("export",
-                      "--lua: the format %s is of Tarantool's tools, which "
-                      "choose the frames themselves",
-                      format);
+  const bool heap = export_formats[f].run == ljp_export_heapsnapshot;
+  const char *refused = lua                ? "--lua"
+                        : labels.by        ? "--by"
+                        : labels.labels[0] ? "--label"
+                                           : NULL;
+  if (export_refuses(f, refused,
+                     heap && lines   ? "--lines"
+                     : heap && value ? "--value"
+                                     : NULL))
     return LJP_EXIT_USAGE;
-  }
-  bool heap = export_formats[f].run == ljp_export_heapsnapshot;
-  if (heap && (lua || lines || value)) {
-    ljp_command_error("export",
-                      "%s: a heap snapshot has no stacks, which this is for",
-                      lua     ? "--lua"
-                      : lines ? "--lines"
-                              : "--value");
-    return LJP_EXIT_USAGE;
-  }
   if (snapshot && !heap) {
     ljp_command_error("export", "--snapshot is for --to heapsnapshot");
     return LJP_EXIT_USAGE;
@@ -422,6 +449,8 @@ int ljp_command_export(int argc, char **argv)
     return export_heap(file, f, to, force, snapshot, no_symbols);
   struct ljp_profile_options options = {
       .no_symbols = no_symbols, .lua_view = lua, .points = true};
+  if ((code = ljp_label_options("export", &labels, &options)))
+    return code;
   return export_profile(file, f, to, force, value, &options,
                         LJP_NAME_SUFFIX | (lines ? LJP_NAME_LINES : 0));
 }

@@ -12,31 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tools/export/pprof.pb-c.h> /* Generated. */
-#include <zlib.h>
 
 #include "parsers/stream/names.h"
 #include "src/base/assert.h"
-#include "tools/export/export.h"
+#include "tools/export/pprof.h"
 #include "tools/shared/text.h"
 
-enum { LINES_MAX = 512, LABELS = 4, GZIP_WINDOW = 15 + 16 };
+enum { LINES_MAX = 512, GZIP_WINDOW = 15 + 16 };
 
-struct pprof {
-  struct ljp_export *e;
-  enum ljp_status status;
-  z_stream z;
-  int64_t string_count;
-  bool *functions; /* Already written; by function. */
-  bool
-      *locations; /* Already written; by the innermost frame of the location. */
-  uint64_t *limits; /* Highest offset used; by module. */
-  bool *has_lines;
-};
-
-typedef Ljp__Pprof__Profile Piece;
-
-static void pprof_compress(struct pprof *w, const void *data, size_t len,
+static void pprof_compress(struct ljp_pprof *w, const void *data, size_t len,
                            int flush)
 {
   uint8_t out[1 << 14];
@@ -53,10 +37,12 @@ static void pprof_compress(struct pprof *w, const void *data, size_t len,
   } while (w->z.avail_out == 0);
 }
 
+typedef Ljp__Pprof__Profile Piece;
+
 /* A buffer for protobuf-c that passes all data to the compressor. */
 struct into {
   ProtobufCBuffer base;
-  struct pprof *w;
+  struct ljp_pprof *w;
 };
 
 static void pprof_append(ProtobufCBuffer *buffer, size_t len,
@@ -65,7 +51,7 @@ static void pprof_append(ProtobufCBuffer *buffer, size_t len,
   pprof_compress(((struct into *)buffer)->w, data, len, Z_NO_FLUSH);
 }
 
-static void pprof_put(struct pprof *w, const Piece *piece)
+static void pprof_put(struct ljp_pprof *w, const Piece *piece)
 {
   struct into into = {{pprof_append}, w};
   if (!w->status)
@@ -79,7 +65,8 @@ static Piece pprof_piece(void)
 }
 
 /* Adds a string without checks. Returns its index in the table. */
-static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
+static int64_t pprof_add_string(struct ljp_pprof *w, const char *text,
+                                size_t len)
 {
   Piece piece = pprof_piece();
   ProtobufCBinaryData data = {len, (uint8_t *)text};
@@ -91,7 +78,7 @@ static int64_t pprof_add_string(struct pprof *w, const char *text, size_t len)
 
 /* Adds a text. The format requires UTF-8, and its readers print names as they
 ** are: wrong bytes and hidden characters are replaced. */
-static int64_t pprof_add_text(struct pprof *w, struct ljp_str text)
+int64_t ljp_pprof_add_text(struct ljp_pprof *w, struct ljp_str text)
 {
   char *copy = malloc(text.len + 1);
   uint32_t len = 0;
@@ -111,22 +98,22 @@ static int64_t pprof_add_text(struct pprof *w, struct ljp_str text)
   return place;
 }
 
-static int64_t pprof_profile_string(struct pprof *w, uint32_t number,
-                                    uint32_t *place)
+int64_t ljp_pprof_profile_string(struct ljp_pprof *w, uint32_t number,
+                                 uint32_t *place)
 {
   if (!number)
     return 0;
   if (!*place)
-    *place = (uint32_t)pprof_add_text(w, ljp_profile_str(w->e->p, number));
+    *place = (uint32_t)ljp_pprof_add_text(w, ljp_profile_str(w->e->p, number));
   return *place;
 }
 
-static int64_t pprof_add_name(struct pprof *w, const char *text)
+int64_t ljp_pprof_add_name(struct ljp_pprof *w, const char *text)
 {
   return pprof_add_string(w, text, strlen(text));
 }
 
-static void pprof_add_function(struct pprof *w, uint32_t number)
+static void pprof_add_function(struct ljp_pprof *w, uint32_t number)
 {
   const struct ljp_profile *p = w->e->p;
   const struct ljp_profile_frame *frame =
@@ -143,8 +130,8 @@ static void pprof_add_function(struct pprof *w, uint32_t number)
   if (len >= sizeof name)
     len = sizeof name - 1;
   f.id = (uint64_t)number + 1;
-  f.name = f.system_name = pprof_add_text(w, ljp_str(name, len));
-  f.filename = pprof_profile_string(w, frame->file, &file);
+  f.name = f.system_name = ljp_pprof_add_text(w, ljp_str(name, len));
+  f.filename = ljp_pprof_profile_string(w, frame->file, &file);
   f.start_line = frame->first_line;
   piece.n_function = 1;
   piece.function = &list;
@@ -164,7 +151,7 @@ static bool pprof_is_address(const struct ljp_profile_frame *f)
 
 /* Adds the location of a frame together with the frames it is inlined into.
 ** frames[0] is the innermost. */
-static void pprof_add_location(struct pprof *w, const uint32_t *frames,
+static void pprof_add_location(struct ljp_pprof *w, const uint32_t *frames,
                                size_t count)
 {
   const struct ljp_profile *p = w->e->p;
@@ -203,7 +190,7 @@ static void pprof_add_location(struct pprof *w, const uint32_t *frames,
 }
 
 /* Fills ids with the locations of a path, leaf first. */
-static size_t pprof_locate(struct pprof *w, const uint32_t *path,
+static size_t pprof_locate(struct ljp_pprof *w, const uint32_t *path,
                            uint32_t count, uint64_t *ids)
 {
   const struct ljp_profile *p = w->e->p;
@@ -262,15 +249,15 @@ static enum ljp_value_id pprof_first_shown(const struct ljp_export *e,
   return first;
 }
 
-static void pprof_add_types(struct pprof *w, const struct types *types)
+static void pprof_add_types(struct ljp_pprof *w, const struct types *types)
 {
   enum ljp_value_id opens = pprof_first_shown(w->e, types);
   for (size_t i = 0; i < types->count; i++) {
     Ljp__Pprof__ValueType type = LJP__PPROF__VALUE_TYPE__INIT;
     Ljp__Pprof__ValueType *list = &type;
     Piece piece = pprof_piece();
-    type.type = pprof_add_name(w, ljp_value_name(types->values[i]));
-    type.unit = pprof_add_name(w, ljp_value_unit(types->values[i]));
+    type.type = ljp_pprof_add_name(w, ljp_value_name(types->values[i]));
+    type.unit = ljp_pprof_add_name(w, ljp_value_unit(types->values[i]));
     piece.n_sample_type = 1;
     piece.sample_type = &list;
     if (types->values[i] == opens)
@@ -279,67 +266,8 @@ static void pprof_add_types(struct pprof *w, const struct types *types)
   }
 }
 
-/* String indexes of label keys and values; 0: not added yet. */
-struct label_names {
-  int64_t thread, state, vm, type;
-  int64_t states[256], types[256];
-  int64_t *threads, *vms;
-};
-
-static int64_t pprof_add_numbered(struct pprof *w, const char *what,
-                                  uint64_t id, struct ljp_str name)
-{
-  char text[128];
-  if (name.len)
-    return pprof_add_text(w, name);
-  snprintf(text, sizeof text, "%s %" PRIu64, what, id);
-  return pprof_add_name(w, text);
-}
-
-static size_t pprof_label_sample(struct pprof *w, struct label_names *names,
-                                 uint32_t context,
-                                 Ljp__Pprof__Label labels[LABELS])
-{
-  const struct ljp_profile *p = w->e->p;
-  const struct ljp_profile_context *c = &p->contexts[context];
-  const char *state = ljp_profile_state_text(c->state);
-  const char *type = c->type ? ljp_name_mem_type(c->type) : NULL;
-  size_t n = 0;
-  for (int i = 0; i < LABELS; i++)
-    ljp__pprof__label__init(&labels[i]);
-  if (c->thread) {
-    const struct ljp_profile_thread *t = &p->threads[c->thread];
-    if (!names->threads[c->thread])
-      names->threads[c->thread] =
-          pprof_add_numbered(w, "thread", t->id, ljp_profile_str(p, t->name));
-    labels[n].key = names->thread;
-    labels[n++].str = names->threads[c->thread];
-  }
-  if (c->vm) {
-    const struct ljp_profile_vm *vm = &p->vms[c->vm];
-    if (!names->vms[c->vm])
-      names->vms[c->vm] =
-          pprof_add_numbered(w, "vm", vm->id, ljp_profile_str(p, vm->name));
-    labels[n].key = names->vm;
-    labels[n++].str = names->vms[c->vm];
-  }
-  if (state) {
-    if (!names->states[c->state])
-      names->states[c->state] = pprof_add_name(w, state);
-    labels[n].key = names->state;
-    labels[n++].str = names->states[c->state];
-  }
-  if (type) {
-    if (!names->types[c->type])
-      names->types[c->type] = pprof_add_name(w, type);
-    labels[n].key = names->type;
-    labels[n++].str = names->types[c->type];
-  }
-  return n;
-}
-
-static void pprof_add_samples(struct pprof *w, const struct types *types,
-                              struct label_names *names)
+static void pprof_add_samples(struct ljp_pprof *w, const struct types *types,
+                              struct ljp_pprof_labels *names)
 {
   static uint32_t path[LJP_EXPORT_DEPTH];
   static uint64_t ids[LJP_EXPORT_DEPTH];
@@ -347,9 +275,6 @@ static void pprof_add_samples(struct pprof *w, const struct types *types,
   ljp_export_start(w->e);
   for (uint32_t row = 0; row < p->row_count && !w->status; row++) {
     int64_t values[LJP_VALUE_COUNT];
-    Ljp__Pprof__Label labels[LABELS];
-    Ljp__Pprof__Label *list[LABELS] = {&labels[0], &labels[1], &labels[2],
-                                       &labels[3]};
     Ljp__Pprof__Sample sample = LJP__PPROF__SAMPLE__INIT;
     Ljp__Pprof__Sample *samples = &sample;
     uint32_t depth;
@@ -366,8 +291,8 @@ static void pprof_add_samples(struct pprof *w, const struct types *types,
     sample.location_id = ids;
     sample.n_value = types->count;
     sample.value = values;
-    sample.n_label = pprof_label_sample(w, names, p->rows[row].context, labels);
-    sample.label = list;
+    sample.n_label = ljp_pprof_label_sample(w, names, p->rows[row].context);
+    sample.label = names->list;
     Piece piece = pprof_piece();
     piece.n_sample = 1;
     piece.sample = &samples;
@@ -375,7 +300,7 @@ static void pprof_add_samples(struct pprof *w, const struct types *types,
   }
 }
 
-static void pprof_add_mappings(struct pprof *w)
+static void pprof_add_mappings(struct ljp_pprof *w)
 {
   static const char digits[] = "0123456789abcdef";
   const struct ljp_profile *p = w->e->p;
@@ -394,7 +319,7 @@ static void pprof_add_mappings(struct pprof *w)
     mapping.id = i;
     mapping.memory_start = pprof_module_start(i);
     mapping.memory_limit = mapping.memory_start + limit;
-    mapping.filename = pprof_profile_string(w, m->path, &path);
+    mapping.filename = ljp_pprof_profile_string(w, m->path, &path);
     mapping.build_id = n ? pprof_add_string(w, hex, (size_t)n * 2) : 0;
     mapping.has_functions = mapping.has_filenames = true;
     mapping.has_line_numbers = mapping.has_inline_frames = w->has_lines[i];
@@ -406,7 +331,7 @@ static void pprof_add_mappings(struct pprof *w)
 }
 
 /* Adds times, the period, and the notices about losses. */
-static void pprof_add_facts(struct pprof *w)
+static void pprof_add_facts(struct ljp_pprof *w)
 {
   const struct ljp_profile *p = w->e->p;
   Ljp__Pprof__ValueType period = LJP__PPROF__VALUE_TYPE__INIT;
@@ -418,17 +343,17 @@ static void pprof_add_facts(struct pprof *w)
   const char *unit = kind == LJP_PRODUCER_MEMORY ? "bytes"
                      : p->recorded_by            ? "count"
                                                  : "nanoseconds";
-  period.type = pprof_add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
-                                  : kind == LJP_PRODUCER_WALL ? "wall"
-                                                              : "space");
-  period.unit = pprof_add_name(w, unit);
+  period.type = ljp_pprof_add_name(w, kind == LJP_PRODUCER_CPU    ? "cpu"
+                                      : kind == LJP_PRODUCER_WALL ? "wall"
+                                                                  : "space");
+  period.unit = ljp_pprof_add_name(w, unit);
   piece.period_type = &period;
   piece.period = (int64_t)p->interval_ns[kind];
   piece.time_nanos = (int64_t)p->origin_wall_ns;
   piece.duration_nanos = (int64_t)p->end_ns;
   pprof_put(w, &piece);
   for (uint32_t i = 0; (text = ljp_profile_notice(p, i)); i++) {
-    int64_t comment = pprof_add_text(w, ljp_str(text, strlen(text)));
+    int64_t comment = ljp_pprof_add_text(w, ljp_str(text, strlen(text)));
     piece = pprof_piece();
     piece.n_comment = 1;
     piece.comment = &comment;
@@ -439,8 +364,8 @@ static void pprof_add_facts(struct pprof *w)
 enum ljp_status ljp_export_pprof(struct ljp_export *e)
 {
   const struct ljp_profile *p = e->p;
-  struct pprof w = {.e = e};
-  struct label_names names = {0};
+  struct ljp_pprof w = {.e = e};
+  struct ljp_pprof_labels names = {0};
   struct types types = pprof_choose_types(e);
   w.functions = calloc(p->function_count + 1, sizeof *w.functions);
   w.locations = calloc(p->frame_count + 1, sizeof *w.locations);
@@ -449,17 +374,18 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
   names.threads = calloc(p->thread_count + 1, sizeof *names.threads);
   names.vms = calloc(p->vm_count + 1, sizeof *names.vms);
   if (!w.functions || !w.locations || !w.limits || !w.has_lines ||
-      !names.threads || !names.vms ||
+      !names.threads || !names.vms || !ljp_pprof_init_labels(p, &names) ||
       deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     w.status = LJP_ERR_MEM;
   } else {
-    pprof_add_name(&w, ""); /* The table must begin with the empty string. */
+    ljp_pprof_add_name(&w,
+                       ""); /* The table must begin with the empty string. */
     pprof_add_types(&w, &types);
-    names.thread = pprof_add_name(&w, "thread");
-    names.vm = pprof_add_name(&w, "vm");
-    names.state = pprof_add_name(&w, "state");
-    names.type = pprof_add_name(&w, "type");
+    names.thread = ljp_pprof_add_name(&w, "thread");
+    names.vm = ljp_pprof_add_name(&w, "vm");
+    names.state = ljp_pprof_add_name(&w, "state");
+    names.type = ljp_pprof_add_name(&w, "type");
     pprof_add_samples(&w, &types, &names);
     pprof_add_mappings(&w);
     pprof_add_facts(&w);
@@ -470,7 +396,6 @@ enum ljp_status ljp_export_pprof(struct ljp_export *e)
   free(w.locations);
   free(w.limits);
   free(w.has_lines);
-  free(names.threads);
-  free(names.vms);
+  ljp_pprof_free_labels(&names);
   return w.status;
 }

@@ -13,6 +13,7 @@
 
 #include "tools/page/html.h"
 #include "tools/shared/command.h"
+#include "tools/shared/labels.h"
 #include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/show.h"
@@ -56,6 +57,10 @@ static const char help[] =
     "                      colours\n"
     "  --force             replace PATH if it exists\n"
     "  --thread NAME       compare one thread, by name, number or OS number\n"
+    "  --label KEY=VALUE   compare what has this label; several: all of them; "
+    "KEY=:\n"
+    "                      without KEY\n"
+    "  --by label:KEY      divide all stacks by the value of a label\n"
     "  --native            compare machine code, too (default: it counts for "
     "the\n"
     "                      function that made it run; a page has both views, "
@@ -69,6 +74,7 @@ static const char help[] =
 struct options {
   const char *files[2];
   const char *output, *view, *thread, *top_text;
+  struct ljp_label_options labels;
   unsigned long top;
   bool json, force, all, no_symbols, html, share, total, per_second, native;
   enum ljp_diff_by by;
@@ -89,7 +95,7 @@ static int diff_parse(struct options *o, int argc, char **argv)
       {"--force", &o->force, NULL},   {"--share", &o->share, NULL},
       {"--total", &o->total, NULL},   {"--per-second", &o->per_second, NULL},
       {"--thread", NULL, &o->thread}, {"--no-symbols", &o->no_symbols, NULL},
-      {"--native", &o->native, NULL}};
+      {"--native", &o->native, NULL}, LJP_LABEL_FLAGS(o->labels)};
   unsigned count = 0;
   const char **files = calloc((size_t)argc + 1, sizeof *files);
   if (!files) {
@@ -239,6 +245,9 @@ int ljp_command_diff(int argc, char **argv)
                                         .lua_view = !o.native && !o.html,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
+  if ((code = ljp_label_options("diff", &o.labels, &options)))
+    return code;
+  code = -1;
   for (int i = 0; i < 2 && code < 0; i++) {
     ljp_progress_begin(&progress, o.files[i]);
     bool failed = ljp_profile_load(o.files[i], &options, &profiles[i], error);

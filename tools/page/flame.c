@@ -11,6 +11,7 @@
 #include "tools/page/sources.h"
 #include "tools/page/svg.h"
 #include "tools/shared/command.h"
+#include "tools/shared/labels.h"
 #include "tools/shared/outfile.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/time_range.h"
@@ -43,6 +44,12 @@ static const char help[] =
     "below\n"
     "                      DIR (default: no source text)\n"
     "  --thread NAME       show one thread, by name, number or OS number\n"
+    "  --label KEY=VALUE   show what has this label; several: all of them; "
+    "KEY=: "
+    "without KEY\n"
+    "  --by label:KEY      divide all stacks by the value of a label, as their "
+    "outermost\n"
+    "                      frames\n"
     "  --time A..B         show what happened from A to B seconds after the "
     "start; omit\n"
     "                      either for no limit\n"
@@ -67,23 +74,27 @@ static const struct {
 
 struct options {
   const char *file, *output, *view, *thread, *source, *time;
+  struct ljp_label_options labels;
   uint64_t from_ns, to_ns;
   bool force, svg, no_symbols, native;
 };
 
+/* The option that selects a part of the events by who caused them; NULL: none. */
+static const char *flame_part(const struct options *o)
+{
+  return o->thread ? "--thread" : o->labels.labels[0] ? "--label" : NULL;
+}
+
 /* -1: go on; else the exit code. */
 static int flame_parse(struct options *o, int argc, char **argv)
 {
-  const struct ljp_flag flags[] = {{"-o", NULL, &o->output},
-                                   {"--output", NULL, &o->output},
-                                   {"--force", &o->force, NULL},
-                                   {"--svg", &o->svg, NULL},
-                                   {"--view", NULL, &o->view},
-                                   {"--source", NULL, &o->source},
-                                   {"--thread", NULL, &o->thread},
-                                   {"--time", NULL, &o->time},
-                                   {"--no-symbols", &o->no_symbols, NULL},
-                                   {"--native", &o->native, NULL}};
+  const struct ljp_flag flags[] = {
+      {"-o", NULL, &o->output},       {"--output", NULL, &o->output},
+      {"--force", &o->force, NULL},   {"--svg", &o->svg, NULL},
+      {"--view", NULL, &o->view},     {"--source", NULL, &o->source},
+      {"--thread", NULL, &o->thread}, {"--time", NULL, &o->time},
+      LJP_LABEL_FLAGS(o->labels),     {"--no-symbols", &o->no_symbols, NULL},
+      {"--native", &o->native, NULL}};
   int code = ljp_command_options("flame", help, argc, argv, flags,
                                  sizeof flags / sizeof *flags, &o->file);
   if (code >= 0)
@@ -105,21 +116,20 @@ static int flame_parse(struct options *o, int argc, char **argv)
                       "unknown view '%s': cpu, wall, alloc, live, leaks, "
                       "gc-cost, retained or references expected",
                       o->view);
-  else if (o->thread && o->view &&
+  else if (flame_part(o) && o->view &&
            (strcmp(o->view, flame_views[LJP_PAGE_VIEW_RETAINED].id) == 0 ||
             strcmp(o->view, flame_views[LJP_PAGE_VIEW_REFERENCES].id) == 0))
     ljp_command_error("flame",
-                      "--view %s shows the whole heap, so --thread "
+                      "--view %s shows the whole heap, so %s "
                       "cannot be given with it",
-                      o->view);
-  else if (o->thread && o->view && strcmp(o->view, "gc-cost") == 0)
-    ljp_command_error("flame", "--view gc-cost divides the collector's time "
-                               "over the whole session, so --thread cannot be "
-                               "given with it");
-  else if (o->time && o->view && strcmp(o->view, "gc-cost") == 0)
-    ljp_command_error("flame", "--view gc-cost divides the collector's time "
-                               "over the whole session, so --time cannot be "
-                               "given with it");
+                      o->view, flame_part(o));
+  else if ((flame_part(o) || o->time) && o->view &&
+           strcmp(o->view, "gc-cost") == 0)
+    ljp_command_error("flame",
+                      "--view gc-cost divides the collector's time "
+                      "over the whole session, so %s cannot be "
+                      "given with it",
+                      flame_part(o) ? flame_part(o) : "--time");
   else if (!o->time ||
            !ljp_time_range("flame", o->time, &o->from_ns, &o->to_ns))
     return -1;
@@ -223,7 +233,7 @@ int ljp_command_flame(int argc, char **argv)
     return code;
   struct ljp_progress progress;
   struct ljp_profile_options options = {.points = true,
-                                        .gc_cost = !o.thread && !o.time,
+                                        .gc_cost = !flame_part(&o) && !o.time,
                                         .thread = o.thread,
                                         .from_ns = o.from_ns,
                                         .to_ns = o.to_ns,
@@ -233,6 +243,8 @@ int ljp_command_flame(int argc, char **argv)
                                         .observe_ctx = &heap,
                                         .progress = ljp_progress_bytes,
                                         .progress_ctx = &progress};
+  if ((code = ljp_label_options("flame", &o.labels, &options)))
+    return code;
   ljp_progress_begin(&progress, o.file);
   bool failed = ljp_profile_load(o.file, &options, &profile, error);
   ljp_progress_end(&progress);
@@ -259,10 +271,15 @@ int ljp_command_flame(int argc, char **argv)
     ljp_page_notice(
         &page, false,
         ljp_page_format(&page, "Only what happened in the seconds %s", o.time));
-  if (!status && heap && !o.thread && !o.time)
+  if (!status && heap && !flame_part(&o) && !o.time)
     status = flame_add_heap(&o, &page);
   if (status) {
     ljp_command_error("flame", "%s: %s", o.file, ljp_status_text(status));
+    code = LJP_EXIT_FAILED;
+  } else if (options.labels.count && flame_is_empty(&page)) {
+    ljp_command_error("flame", "%s has no data with these labels%s%s", o.file,
+                      o.thread ? " of a thread " : "",
+                      o.thread ? o.thread : "");
     code = LJP_EXIT_FAILED;
   } else if (o.thread && flame_is_empty(&page)) {
     ljp_command_error("flame", "%s has no data of a thread '%s'", o.file,

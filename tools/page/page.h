@@ -33,7 +33,8 @@
   _(STRING, "#9ccd86", "String")                                               \
   _(FUNCTION, "#93bdec", "Function")                                           \
   _(COROUTINE, "#ecaab2", "Coroutine")                                         \
-  _(DATA, "#dfb9d4", "Userdata")
+  _(DATA, "#dfb9d4", "Userdata")                                               \
+  _(GROUP, "#c3c6cc", "Group")
 
 enum ljp_page_kind {
 #define LJP_X(key, colour, name) LJP_PAGE_##key,

@@ -37,6 +37,8 @@ static enum ljp_page_kind stacks_kind(const struct ljp_page_stacks *l,
     return LJP_PAGE_GC;
   case LJP_FRAME_OUTSIDE:
     return LJP_PAGE_NATIVE;
+  case LJP_FRAME_LABELS:
+    return LJP_PAGE_GROUP;
   default:
     return LJP_PAGE_CUT;
   }

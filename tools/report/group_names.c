@@ -30,13 +30,31 @@ static void group_numbered_name(const struct ljp_profile *p, uint32_t name,
     snprintf(out, room, "%s %" PRIu64, what, id);
 }
 
+/* The name of a group of rows that have a number in common. */
+static void group_number_name(const struct ljp_report *r, uint32_t number,
+                              char *out, size_t room)
+{
+  const char *text = r->by == LJP_BY_STATE ? ljp_profile_state_text(number)
+                                           : ljp_name_mem_type(number);
+  if (r->by == LJP_BY_LABEL && number)
+    group_copy_name(out, room, ljp_profile_str(r->p, number));
+  else if (r->by == LJP_BY_LABEL)
+    snprintf(out, room, "(none)");
+  else if (!text)
+    snprintf(out, room, "%s %u", r->by == LJP_BY_STATE ? "state" : "type",
+             number);
+  else if (r->by == LJP_BY_TYPE && !number)
+    snprintf(out, room, "(type not known)");
+  else
+    snprintf(out, room, "%s", text);
+}
+
 void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                     uint32_t group, char *out, size_t room)
 {
   const struct ljp_profile *p = r->p;
   uint32_t first = groups->first[group];
   const struct ljp_profile_frame *f;
-  const char *text;
   switch (r->by) {
   case LJP_BY_FUNCTION:
     ljp_frame_name(p, first, r->lines ? LJP_NAME_LINES | LJP_NAME_C_LINES : 0,
@@ -95,18 +113,9 @@ void ljp_group_name(const struct ljp_report *r, const struct ljp_groups *groups,
                         room);
     return;
   case LJP_BY_STATE:
-    text = ljp_profile_state_text(first);
-    if (text)
-      snprintf(out, room, "%s", text);
-    else
-      snprintf(out, room, "state %u", first);
-    return;
   case LJP_BY_TYPE:
-    text = ljp_name_mem_type(first);
-    if (text)
-      snprintf(out, room, "%s", first ? text : "(type not known)");
-    else
-      snprintf(out, room, "type %u", first);
+  case LJP_BY_LABEL:
+    group_number_name(r, first, out, room);
     return;
   }
 }

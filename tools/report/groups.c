@@ -9,6 +9,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/base/index.h"
+#include "parsers/profile/labels.h"
 #include "src/base/assert.h"
 
 enum { NONE = UINT32_MAX };
@@ -335,14 +336,15 @@ static bool group_totals(const struct ljp_report *r, struct ljp_groups *groups)
   return ok;
 }
 
+/* of: by node its trace, or by set of labels its value, if that is asked for. */
 static bool group_row_key(const struct ljp_report *r,
-                          const struct ljp_profile_row *row,
-                          const uint32_t *trace, uint32_t *key)
+                          const struct ljp_profile_row *row, const uint32_t *of,
+                          uint32_t *key)
 {
   const struct ljp_profile_context *c = &r->p->contexts[row->context];
   switch (r->by) {
   case LJP_BY_TRACE:
-    *key = trace[row->node];
+    *key = of[row->node];
     return true;
   case LJP_BY_STACK:
     *key = row->node;
@@ -358,6 +360,9 @@ static bool group_row_key(const struct ljp_report *r,
     return true;
   case LJP_BY_TYPE:
     *key = c->type;
+    return true;
+  case LJP_BY_LABEL:
+    *key = of[c->labels];
     return true;
   default:
     return false;
@@ -385,18 +390,29 @@ static bool group_trace_frames(const struct ljp_profile *p, uint32_t **trace)
   return frame && *trace;
 }
 
+/* The value of the key in each set of labels. NULL: no memory. */
+static uint32_t *group_label_values(const struct ljp_report *r)
+{
+  const struct ljp_profile *p = r->p;
+  uint32_t *value = calloc((size_t)p->label_count + 1, sizeof *value);
+  for (uint32_t i = 0; value && i < p->label_count; i++)
+    value[i] = ljp_labels_value(p, i, r->label_key);
+  return value;
+}
+
 /* Groups rows, not frames: self and total are equal. */
 static bool group_rows(const struct ljp_report *r, struct keys *k,
                        struct ljp_groups *groups)
 {
   const struct ljp_profile *p = r->p;
   uint32_t *of_row = malloc(((size_t)p->row_count + 1) * sizeof *of_row);
-  uint32_t *trace = NULL, key = 0;
-  bool ok = of_row && (r->by != LJP_BY_TRACE || group_trace_frames(p, &trace));
+  uint32_t *of = NULL, key = 0;
+  bool ok = of_row && (r->by != LJP_BY_TRACE || group_trace_frames(p, &of)) &&
+            (r->by != LJP_BY_LABEL || (of = group_label_values(r)));
   for (uint32_t i = 0; ok && i < p->row_count; i++) {
     const struct ljp_value *v = &r->select.rows[i];
     of_row[i] = NONE;
-    if ((v->count || v->weight) && group_row_key(r, &p->rows[i], trace, &key))
+    if ((v->count || v->weight) && group_row_key(r, &p->rows[i], of, &key))
       ok = group_number(k, key, key, &of_row[i]);
   }
   groups->count = k->count;
@@ -408,7 +424,7 @@ static bool group_rows(const struct ljp_report *r, struct keys *k,
       groups->values[of_row[i]].total = groups->values[of_row[i]].self;
     }
   free(of_row);
-  free(trace);
+  free(of);
   return ok;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "parsers/heap/graph.h"
+#include "parsers/profile/labels.h"
 #include "tools/report/report.h"
 #include "tools/shared/progress.h"
 #include "tools/shared/time_range.h"
@@ -117,16 +118,21 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
   struct ljp_progress progress;
   int code;
   if ((code = open_choose_measure(c, command, NULL, &select.measure)) ||
+      (code = ljp_label_options(command, &c->labels, &options)) ||
       (c->time && (code = ljp_time_range(command, c->time, &options.from_ns,
                                          &options.to_ns))) ||
       (code = ljp_select_check(c->focus, c->ignore, command)))
     return code;
-  if (select.measure == LJP_MEASURE_GC_COST && (c->time || c->thread)) {
+  options.label_key = c->label_key;
+  if (select.measure == LJP_MEASURE_GC_COST &&
+      (c->time || c->thread || options.labels.count)) {
     ljp_command_error(command,
                       "--gc-cost divides the collector's time over "
                       "the whole session, so %s cannot be given with "
                       "it",
-                      c->time ? "--time" : "--thread");
+                      c->time     ? "--time"
+                      : c->thread ? "--thread"
+                                  : "--label");
     return LJP_EXIT_USAGE;
   }
   if (c->last_lines) {
@@ -153,6 +159,9 @@ int ljp_report_open(const struct ljp_report_options *c, const char *command,
     open_close_graph(r);
     return LJP_EXIT_FAILED;
   }
+  if (c->label_key)
+    r->label_key =
+        ljp_labels_key(r->p, ljp_str(c->label_key, strlen(c->label_key)));
   open_choose_measure(c, command, r->p, &select.measure);
   for (unsigned i = 0; i < LJP_MEASURES; i++)
     r->chosen |= c->measures[i];

@@ -35,7 +35,9 @@ static const char help[] =
     "How to show it:\n"
     "  --by WHAT          group by function (default), line, module, file, "
     "kind,\n"
-    "                     trace, stack, thread, vm, state, type\n"
+    "                     trace, stack, thread, vm, state, type, or label:KEY: "
+    "by the\n"
+    "                     value of a label\n"
     "  --tree             call tree, outermost frames first\n"
     "  --bottom-up        call tree from the innermost frames to their "
     "callers\n"
@@ -64,6 +66,9 @@ static const char help[] =
     "no\n"
     "                     limit\n"
     "  --thread T         of one thread, by name, number or OS number\n"
+    "  --label KEY=VALUE  with this label; several: with all of them; KEY=: "
+    "without\n"
+    "                     KEY\n"
     "  --focus REGEX      with a frame whose name matches\n"
     "  --ignore REGEX     without a frame whose name matches\n"
     "  --no-symbols       do not look up names of machine code\n"
@@ -111,8 +116,9 @@ static int report_parse(const struct args *a, struct ljp_report *r)
   return 0;
 }
 
-/* Parses --by and checks that it can be combined with the other options. */
-static int report_parse_by(const struct args *a, struct ljp_report *r)
+/* Parses --by (*key: of label:KEY) and checks that it can be combined with the other options. */
+static int report_parse_by(const struct args *a, struct ljp_report *r,
+                           const char **key)
 {
   static const char *const names[] = {
 #define LJP_X(name, option, of_frame) option,
@@ -121,12 +127,17 @@ static int report_parse_by(const struct args *a, struct ljp_report *r)
   };
   unsigned n = sizeof names / sizeof *names, i = 0;
   if (a->by) {
-    while (i < n && strcmp(a->by, names[i]) != 0)
+    if ((*key = ljp_label_key(a->by))) {
+      i = LJP_BY_LABEL;
+      r->by_text = a->by;
+    }
+    while (!*key && i < n &&
+           (i == LJP_BY_LABEL || strcmp(a->by, names[i]) != 0))
       i++;
     if (i == n)
       return report_usage("--by", a->by,
                           "one of function, line, module, file, kind, "
-                          "trace, stack, thread, vm, state, type");
+                          "trace, stack, thread, vm, state, type, label:KEY");
     r->by = (enum ljp_by)i;
   }
   if (r->jit && (r->tree || a->by)) {
@@ -221,7 +232,8 @@ int ljp_command_report(int argc, char **argv)
   if (code >= 0)
     return code;
   r.jit = common.jit;
-  if ((code = report_parse(&a, &r)) || (code = report_parse_by(&a, &r)))
+  if ((code = report_parse(&a, &r)) ||
+      (code = report_parse_by(&a, &r, &common.label_key)))
     return code;
   common.native |= r.jit || r.by == LJP_BY_TRACE || r.c_lines;
   if ((code = ljp_report_open(&common, "report", a.file, &r)))

@@ -12,6 +12,7 @@
 #include "tools/report/select.h"
 #include "tools/shared/command.h"
 #include "tools/shared/damage.h"
+#include "tools/shared/labels.h"
 
 /* What rows are grouped by: name, option, whether a group consists of frames
 ** (then it has a total that differs from its self). */
@@ -26,7 +27,8 @@
   _(THREAD, "thread", 0)                                                       \
   _(VM, "vm", 0)                                                               \
   _(STATE, "state", 0)                                                         \
-  _(TYPE, "type", 0)
+  _(TYPE, "type", 0)                                                           \
+  _(LABEL, "label", 0)
 
 enum ljp_by {
 #define LJP_X(name, option, of_frame) LJP_BY_##name,
@@ -51,6 +53,8 @@ struct ljp_report {
   uint32_t top;       /* Maximum number of text rows; 0: all. */
   double min_percent; /* Smallest share of a branch in a tree. */
   const char *path;
+  const char *by_text;       /* "label:KEY"; NULL: the text of `by`. */
+  uint32_t label_key;        /* LJP_BY_LABEL: the string of the key. */
   struct ljp_places *places; /* NULL: none are shown. */
   struct ljp_print *out;
 };
@@ -62,6 +66,8 @@ struct ljp_report_options {
   bool native; /* The native view, not the Lua view. */
   bool jit;    /* Needs CPU or wall time, and the stacks of trace events. */
   const char *time, *thread, *focus, *ignore, *since;
+  struct ljp_label_options labels;
+  const char *label_key;             /* That the file must have; NULL: none. */
   struct ljp_last_lines *last_lines; /* NULL: not wanted. */
 };
 
@@ -88,7 +94,7 @@ void ljp_last_lines_fini(struct ljp_last_lines *l);
   LJP_MEASURE_LIST(LJP_MEASURE_FLAG){"--no-symbols", &(common).no_symbols,     \
                                      NULL},                                    \
       {"--native", &(common).native, NULL}, {"--time", NULL, &(common).time},  \
-      {"--thread", NULL, &(common).thread},                                    \
+      {"--thread", NULL, &(common).thread}, LJP_LABEL_FLAG((common).labels),   \
       {"--focus", NULL, &(common).focus},                                      \
       {"--ignore", NULL, &(common).ignore},                                    \
   {                                                                            \

@@ -4,8 +4,10 @@
 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "parsers/profile/labels.h"
 #include "parsers/stream/names.h"
 #include "tools/report/report.h"
 #include "tools/shared/gc_phases.h"
@@ -90,6 +92,32 @@ static void summary_json_gap(const struct ljp_report *r, uint32_t i)
   ljp_print_str(out, "}");
 }
 
+/* The keys of labels that the file has. */
+static void summary_labels(const struct ljp_report *r)
+{
+  struct ljp_print *out = r->out;
+  struct ljp_labels_keys keys;
+  if (!ljp_labels_any(r->p) || !ljp_labels_keys(r->p, &keys))
+    return;
+  ljp_print_str(out, r->json ? ",\"labels\":[" : "labels: ");
+  for (uint32_t i = 0; i < keys.count; i++) {
+    const struct ljp_labels_key *key = &keys.list[i];
+    const struct ljp_str name = ljp_profile_str(r->p, key->key);
+    if (r->json) {
+      ljp_print_str(out, i ? ",{\"key\":" : "{\"key\":");
+      ljp_print_json(out, name);
+      ljp_print_format(out, ",\"values\":%" PRIu32 "}", key->values);
+    } else {
+      ljp_print_str(out, i ? ", " : "");
+      ljp_print_safe(out, name);
+      ljp_print_format(out, " (%" PRIu32 " value%s)", key->values,
+                       key->values == 1 ? "" : "s");
+    }
+  }
+  ljp_print_str(out, r->json ? "]" : " (--by label:KEY, --label KEY=VALUE)\n");
+  free(keys.list);
+}
+
 void ljp_report_json_head(const struct ljp_report *r, const char *by)
 {
   const struct ljp_profile *p = r->p;
@@ -136,8 +164,9 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
   summary_json_key(out, "lost", t->lost_all + t->swallowed);
   summary_json_key(out, "lost_in_gaps", t->swallowed);
   summary_json_key(out, "filtered", t->filtered);
-  ljp_print_format(out, "},\"report\":\"%s\",\"by\":\"%s\"",
-                   ljp_measure_option(r->select.measure), by);
+  ljp_print_format(out, "},\"report\":\"%s\",\"by\":",
+                   ljp_measure_option(r->select.measure));
+  ljp_print_json(out, ljp_str(by, strlen(by)));
   ljp_print_format(out, ",\"view\":\"%s\"",
                    p->options.lua_view ? "lua" : "native");
   ljp_print_format(out, ",\"sampled_memory\":%s",
@@ -157,11 +186,12 @@ void ljp_report_json_head(const struct ljp_report *r, const char *by)
   for (uint32_t i = 0; i < p->balance.gap_count; i++)
     summary_json_gap(r, i);
   ljp_print_str(out, "]");
+  summary_labels(r);
 }
 
 void ljp_report_json_begin(const struct ljp_report *r)
 {
-  ljp_report_json_head(r, ljp_by_text(r->by));
+  ljp_report_json_head(r, r->by_text ? r->by_text : ljp_by_text(r->by));
   ljp_report_json_places(r);
   ljp_print_str(r->out, ",\"rows\":[");
 }
@@ -275,6 +305,7 @@ void ljp_report_head(const struct ljp_report *r)
   if (r->hint && r->p->folded)
     ljp_print_str(out, "machine code counts for the function that made it run "
                        "(--native shows it)\n");
+  summary_labels(r);
   ljp_report_text_places(r);
   ljp_print_str(out, "\n");
 }

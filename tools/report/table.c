@@ -215,7 +215,10 @@ static void table_text_head(const struct ljp_report *r)
     ljp_print_format(r->out, " %10s %10s %10s", "reallocs", "frees", "freed");
   if (table_has_times(r))
     ljp_print_format(r->out, " %8s", "times");
-  ljp_print_format(r->out, "  %s\n", ljp_by_text(r->by));
+  const char *by = r->by_text ? r->by_text : ljp_by_text(r->by);
+  ljp_print_str(r->out, "  ");
+  ljp_print_safe(r->out, ljp_str(by, strlen(by)));
+  ljp_print_str(r->out, "\n");
 }
 
 static bool table_is_empty(const struct ljp_groups *groups,

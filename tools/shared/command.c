@@ -58,13 +58,19 @@ void ljp_command_next(const char *name, const char *format, ...)
   va_end(args);
 }
 
+/* The length of an option's name. */
+static size_t command_length(const struct ljp_flag *flag)
+{
+  return strcspn(flag->option, "+");
+}
+
 /* The option that was probably meant by the first len bytes of arg: one that
 ** begins with them, or else the nearest. NULL: none is near. */
 static const char *command_meant(const char *arg, size_t len,
                                  const struct ljp_flag *flags, unsigned count)
 {
   enum { MIN_BYTES = 4, MAX_BYTES = 40 };
-  char word[MAX_BYTES + 1];
+  static char word[MAX_BYTES + 1], option[MAX_BYTES + 1], best[MAX_BYTES + 1];
   const char *meant = NULL;
   if (len < MIN_BYTES || len > MAX_BYTES)
     return NULL;
@@ -72,12 +78,14 @@ static const char *command_meant(const char *arg, size_t len,
   word[len] = '\0';
   unsigned least = ljp_nearest_limit(word + 2); /* Without the dashes. */
   for (unsigned f = 0; f < count; f++) {
-    unsigned far = ljp_nearest_distance(word, flags[f].option);
-    if (strncmp(word, flags[f].option, len) == 0)
-      return flags[f].option;
+    snprintf(option, sizeof option, "%.*s", (int)command_length(&flags[f]),
+             flags[f].option);
+    unsigned far = ljp_nearest_distance(word, option);
+    if (strncmp(word, option, len) == 0)
+      return option;
     if (far <= least && (!meant || far < least)) {
       least = far;
-      meant = flags[f].option;
+      meant = memcpy(best, option, sizeof best);
     }
   }
   return meant;
@@ -91,6 +99,25 @@ static int command_unknown(const char *name, const char *arg, size_t len,
                     arg, meant ? ": did you mean " : "", meant ? meant : "",
                     meant ? "?" : "", name);
   return LJP_EXIT_USAGE;
+}
+
+/* Keeps a value of an option. -1, or the exit code. */
+static int command_value(const char *name, const struct ljp_flag *flag,
+                         const char *value)
+{
+  unsigned i = 0;
+  const size_t len = command_length(flag);
+  if (flag->option[len]) {
+    while (i < LJP_OPTION_TIMES && flag->value[i])
+      i++;
+    if (i == LJP_OPTION_TIMES) {
+      ljp_command_error(name, "option '%.*s' is given more than %u times",
+                        (int)len, flag->option, LJP_OPTION_TIMES);
+      return LJP_EXIT_USAGE;
+    }
+  }
+  flag->value[i] = value;
+  return -1;
 }
 
 /* Takes the option at argv[*i] with its value. -1: go on; else the exit
@@ -108,7 +135,7 @@ static int command_option(const char *name, const char *help, int argc,
     ljp_print_str(&out, help);
     return ljp_command_end(name, &out, LJP_EXIT_OK);
   }
-  while (f < count && (strlen(flags[f].option) != len ||
+  while (f < count && (command_length(&flags[f]) != len ||
                        strncmp(arg, flags[f].option, len) != 0))
     f++;
   if (f == count)
@@ -119,15 +146,14 @@ static int command_option(const char *name, const char *help, int argc,
   }
   if (flags[f].set) {
     *flags[f].set = true;
-  } else if (arg[len]) {
-    *flags[f].value = arg + len + 1;
-  } else if (*i + 1 < argc) {
-    *flags[f].value = argv[++*i];
-  } else {
-    ljp_command_error(name, "option '%s' needs a value", arg);
-    return LJP_EXIT_USAGE;
+    return -1;
   }
-  return -1;
+  if (arg[len])
+    return command_value(name, &flags[f], arg + len + 1);
+  if (*i + 1 < argc)
+    return command_value(name, &flags[f], argv[++*i]);
+  ljp_command_error(name, "option '%s' needs a value", arg);
+  return LJP_EXIT_USAGE;
 }
 
 int ljp_command_words(const char *name, const char *help, int argc, char **argv,

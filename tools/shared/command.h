@@ -55,6 +55,10 @@ ljp_command_note(const char *name, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void
 ljp_command_next(const char *name, const char *format, ...);
 
+/* An option that may be given several times ends with '+'. Its value is then an
+** array of LJP_OPTION_TIMES, NULL before, which is filled from its beginning. */
+#define LJP_OPTION_TIMES 16u
+
 struct ljp_flag {
   const char *option; /* "--json" */
   bool *set;          /* NULL: the option has a value, "--to X" or "--to=X". */

@@ -53,7 +53,7 @@ const KINDS = [
   ['function', 'Function', 'functions, their variables, prototypes and traces'],
   ['coroutine', 'Coroutine', 'coroutines, with their stacks'],
   ['data', 'Userdata', 'userdata and cdata'],
-  ['group', 'Group', 'a state, a thread or a VM that stacks are grouped by'],
+  ['group', 'Group', 'a state, a thread, a VM or a label that stacks are grouped by'],
 ];
 const KIND = Object.fromEntries(KINDS.map((k, i) => [k[0], i]));
 
