@@ -13,13 +13,16 @@
 #   ...
 #   @@ nowhere else
 #   !g->gc.state =
+#   @@ where there is lua_resetthread
+#   ...
 #
 # Lines with ' ' must be there, lines with '-' are taken out, lines with '+' are
 # put in. The lines with ' ' and '-' occur together in the definition, exactly
 # once; comments, white space and empty lines do not count. "@@ *" is the code
 # outside of all definitions. Of a hunk and the "or" hunks after it, exactly one
 # fits. Text after '!' occurs in no line of the file but those that the patch's
-# hunks name.
+# hunks name. A hunk "where there is" a definition is left out of a tree that has no
+# definition of this name.
 #
 # So a hook is in the function that the patch names, or nowhere. The program
 # writes a file only when all hunks for it fit. Otherwise it prints one line and
@@ -155,10 +158,15 @@ function where(h) {
   return file ": " (scope[h] == "*" ? "outside of functions" : scope[h])
 }
 
+# defines HUNK: whether the file has the definition that the hunk names.
+function defines(h,   i) {
+  for (i = 1; i <= definitions; i++) if (is_home(i, h)) return 1
+  return 0
+}
+
 # missing HUNK: why the hunk does not fit.
-function missing(h,   k, i, known, here) {
-  for (i = 1; i <= definitions; i++) if (is_home(i, h)) known = 1
-  if (!known && scope[h] != "*")
+function missing(h,   k, i, here) {
+  if (scope[h] != "*" && !defines(h))
     return file ": there is no " scope[h]
   for (k = 1; k <= patterns[h]; k++) {
     here = 0
@@ -184,6 +192,7 @@ function settle(   h, i, k, count, fit, e) {
     if (count && fit) die(where(h) ": two alternatives fit")
     if (count) fit = h
   }
+  if (!fit && perhaps && !defines(1)) { hunks = 0; return }
   if (!fit) die(missing(1))
   for (i = 1; i <= lines; i++)
     if (text[i] == pattern[fit, 1] && fits(fit, i)) break
@@ -216,9 +225,10 @@ function guard(part,   i) {
 /^--- / { settle(); store(); load($2); next }
 file == "" { next }
 /^@@ nowhere else$/ { settle(); next }
-/^@@ (or )?[A-Za-z0-9_*]+$/ {
+/^@@ (or |where there is )?[A-Za-z0-9_*]+$/ {
   if ($2 != "or") settle()
   else if (!hunks) die("line " NR " of the patch: 'or' follows no hunk")
+  if (!hunks) perhaps = $2 == "where"
   scope[++hunks] = $NF
   patterns[hunks] = edits[hunks] = 0
   at_line[hunks] = NR

@@ -128,6 +128,25 @@ patched "alternatives" << 'END'
 END
 same "the one that fits is taken" ">     hook(5);" "$(cat out.diff)"
 
+patched "where there is a function" << 'END'
+--- src/vm.c
+@@ where there is gc_start
+   g->phase=1;
++  hook(6);
+@@ where there is gc_finish
+   g->phase = 1;
++  hook(7);
+END
+same "a hunk for a function that is not there is left out" ">   hook(6);" \
+  "$(cat out.diff)"
+unfit "a function that is there, without the line" \
+  "src/vm.c: collect: there is no line 'g->phase = 1;'" << 'END'
+--- src/vm.c
+@@ where there is collect
+   g->phase = 1;
++  hook();
+END
+
 unfit "a function that is gone" "src/vm.c: there is no gc_finish" << 'END'
 --- src/vm.c
 @@ gc_finish
