@@ -47,6 +47,9 @@ struct ljp_describe {
   bool (*proto)(void *ctx, uint32_t ref, struct ljp_proto_info *out);
   bool (*trace)(void *ctx, uint64_t id, struct ljp_trace_info *out);
   bool (*builtin)(void *ctx, uint64_t ffid, char name[LJP_NAME_BYTES]);
+  /* Keys and values in turn, sorted by key, each with a NUL. May be NULL. */
+  bool (*labels)(void *ctx, uint64_t id, char text[LJP_NAME_BYTES],
+                 size_t *bytes);
   /* Libraries were loaded or unloaded. Also called once at the start. May be
   ** NULL. */
   void (*modules_changed)(void *ctx);

@@ -86,6 +86,16 @@ bool ljp_push_stack_wait(struct ljp_producer *p, unsigned number,
   return ljp_producer_put_stack(p, number, frames, n);
 }
 
+bool ljp_push_labels_wait(struct ljp_producer *p, uint32_t labels)
+{
+  if (LJP_LIKELY(ljp_producer_put_labels(p, labels)))
+    return true;
+  if (!ljp_producer_active(p))
+    return false;
+  backpressure_wait(p, sizeof(struct ljp_labels_entry));
+  return ljp_producer_put_labels(p, labels);
+}
+
 bool ljp_push_mem_same_wait(struct ljp_producer *p, const struct ljp_mem *m)
 {
   return backpressure_push(p, m, p->depth, NULL, 0, true);

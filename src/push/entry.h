@@ -23,7 +23,8 @@ enum ljp_entry_type {
   LJP_ENTRY_MEM = 2,
   LJP_ENTRY_EVENT = 3,
   LJP_ENTRY_BRIEF = 4,
-  LJP_ENTRY_STACK = 5
+  LJP_ENTRY_STACK = 5,
+  LJP_ENTRY_LABELS = 6
 };
 
 /* The start of each entry: the ring's part, with names for the three bytes that
@@ -47,6 +48,13 @@ struct ljp_sample_entry {
   uint64_t frames[];
 };
 _Static_assert(sizeof(struct ljp_sample_entry) == 32, "no padding");
+
+/* From here on the producer's samples and memory events have these labels. */
+struct ljp_labels_entry {
+  LJP_ENTRY_HEAD(unused_a, unused_b, unused_c);
+  uint64_t labels; /* Number; 0: none. */
+};
+_Static_assert(sizeof(struct ljp_labels_entry) == 16, "no padding");
 
 /* -- Memory events --------------------------------------------------------- */
 

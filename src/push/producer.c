@@ -203,6 +203,30 @@ LJP_SIGSAFE static void producer_put_root_first(struct ljp_producer *p,
   p->depth = keep + n;
 }
 
+/* Within a push. */
+LJP_SIGSAFE static bool producer_label(struct ljp_producer *p, uint32_t labels)
+{
+  struct ljp_labels_entry *out =
+      (void *)ljp_ring_reserve(&p->ring, sizeof *out);
+  if (LJP_UNLIKELY(!out))
+    return false;
+  out->type = LJP_ENTRY_LABELS;
+  out->labels = labels;
+  p->labels = labels;
+  producer_publish(p);
+  return true;
+}
+
+LJP_SIGSAFE bool ljp_producer_put_labels(struct ljp_producer *p,
+                                         uint32_t labels)
+{
+  if (!producer_enter(p))
+    return false;
+  bool done = producer_label(p, labels);
+  producer_leave(p);
+  return done;
+}
+
 LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
                                  const struct ljp_sample *s,
                                  const uint64_t *frames, unsigned n)
@@ -212,6 +236,9 @@ LJP_SIGSAFE bool ljp_push_sample(struct ljp_producer *p,
     return false;
   if (LJP_UNLIKELY(n > LJP_STACK_MAX_FRAMES)) {
     ljp_count_loss(p, LJP_LOSS_TOO_BIG, 1);
+  } else if (LJP_UNLIKELY(s->labels != p->labels) &&
+             !producer_label(p, s->labels)) {
+    ljp_count_loss(p, LJP_LOSS_RING_FULL, 1);
   } else {
     unsigned keep = ljp_producer_common(p, frames, n);
     out = (void *)producer_reserve(p, sizeof *out + 8 * (size_t)(n - keep));

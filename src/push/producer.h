@@ -28,6 +28,7 @@ struct ljp_sample {
   uint64_t time_ns;
   uint64_t weight; /* ns of CPU or wall time that the sample stands for. */
   uint32_t vm;     /* Id from ljp_session_add_vm, or 0. */
+  uint32_t labels; /* What describe.labels() knows it by, or 0. */
   uint8_t vmstate; /* enum ljp_vmstate. */
   uint8_t cut;     /* enum ljp_cut. */
 };
@@ -84,6 +85,10 @@ bool ljp_push_mem_number_wait(struct ljp_producer *producer,
 ** meant before. In a child of fork() no number means anything. */
 bool ljp_push_stack_wait(struct ljp_producer *producer, unsigned number,
                          const uint64_t *frames, unsigned n);
+
+/* From now on memory events have these labels. Waits as well; false: there is no
+** room, and they have those that they had. */
+bool ljp_push_labels_wait(struct ljp_producer *producer, uint32_t labels);
 
 /* Waits as well; with this producer's last stack. */
 bool ljp_push_mem_same_wait(struct ljp_producer *producer,

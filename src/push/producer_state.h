@@ -27,6 +27,7 @@ struct ljp_producer {
   /* The producer's side. */
   _Atomic bool busy; /* In a push: only a signal can find it set. */
   unsigned depth;    /* Frames in stack. */
+  uint32_t labels;   /* Of the last event, as the writer knows. */
   uint64_t mem_time; /* Of the last memory event in the ring; 0: the writer
                      ** knows of none. */
   uint64_t look_at;  /* Brief events fit up to here; then look again. */
@@ -64,6 +65,10 @@ LJP_SIGSAFE bool ljp_producer_put_mem(struct ljp_producer *p,
 ** counted. */
 LJP_SIGSAFE bool ljp_producer_put_stack(struct ljp_producer *p, unsigned number,
                                         const uint64_t *frames, unsigned n);
+
+/* Puts labels into the ring. False: there is no room; no loss is counted. */
+LJP_SIGSAFE bool ljp_producer_put_labels(struct ljp_producer *p,
+                                         uint32_t labels);
 
 /* The number of frames, counted from the root, that are the same as in the last
 ** stack. frames: leaf first. */

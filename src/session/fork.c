@@ -103,6 +103,7 @@ static void fork_reset_producer(struct ljp_producer *p, bool active)
 {
   ljp_ring_init(&p->ring, p->ring.data, p->ring.capacity);
   p->depth = 0;
+  p->labels = 0;
   p->mem_time = p->look_at = 0;
   p->gave_up = false;
   p->pid = getpid();

@@ -16,6 +16,7 @@
 enum ljp_def_class {
   LJP_DEF_PROTO = 1,
   LJP_DEF_TRACE,
+  LJP_DEF_LABELS,
   LJP_DEF_BUILTIN, /* Up to here describe() can give them again. */
   LJP_DEF_MODULE,
   LJP_DEF_THREAD,

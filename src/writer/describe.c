@@ -135,6 +135,24 @@ void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid)
   ljp_writer_define(w, LJP_DEF_BUILTIN, ffid, ffid, LJP_REC_BUILTIN);
 }
 
+void ljp_writer_need_labels(struct ljp_writer *w, uint64_t id)
+{
+  struct ljp_def *def = ljp_defs_find(&w->defs, LJP_DEF_LABELS, id);
+  const struct ljp_describe *d = &w->options.describe;
+  char text[LJP_NAME_BYTES];
+  size_t bytes = 0;
+  if (def) {
+    ljp_writer_put_def(w, def);
+    return;
+  }
+  if (!d->labels || !d->labels(d->ctx, id, text, &bytes))
+    return;
+  struct ljp_body *b = ljp_writer_body(w);
+  ljp_body_u(b, id);
+  ljp_body_str(b, text, bytes, sizeof text);
+  ljp_writer_define(w, LJP_DEF_LABELS, id, id, LJP_REC_LABELS);
+}
+
 void ljp_writer_name_builtins(struct ljp_writer *w)
 {
   char name[LJP_NAME_BYTES] = "";

@@ -273,6 +273,8 @@ static void ljm_take(struct ljp_writer *w, struct ljp_source *s,
     const struct ljp_stack_entry *e = (const void *)entry;
     ljp_writer_number_stack(s, e->number, e->frames,
                             (e->size - sizeof *e) / sizeof *e->frames);
+  } else if (entry->type == LJP_ENTRY_LABELS) {
+    return; /* The format has none. */
   } else if (entry->type == LJP_ENTRY_EVENT) {
     const struct ljp_event_entry *e = (const void *)entry;
     const struct ljp_note_fields *note = (const void *)e->rest;

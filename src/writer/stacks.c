@@ -95,6 +95,8 @@ static void stacks_write_node(struct ljp_writer *w, uint32_t index)
       ljp_writer_need_builtin(w, first);
     else if (kind == LJP_FRAME_TRACE)
       ljp_writer_need_trace(w, first);
+    else if (kind == LJP_FRAME_LABELS)
+      ljp_writer_need_labels(w, first);
     break;
   }
   ljp_writer_make_room(w);
@@ -112,7 +114,7 @@ static void stacks_need_node(struct ljp_writer *w, uint32_t index)
   for (uint32_t i = index;
        i != LJP_NO_NODE && w->nodes.nodes[i].epoch != w->out.epoch;
        i = w->nodes.nodes[i].parent) {
-    ljp_assert(n < LJP_STACK_MAX_FRAMES);
+    ljp_assert(n <= LJP_STACK_MAX_FRAMES);
     w->path[n++] = i;
   }
   while (n)
@@ -121,17 +123,30 @@ static void stacks_need_node(struct ljp_writer *w, uint32_t index)
 
 /* -- Stacks ---------------------------------------------------------------- */
 
-/* Extends the chain to the whole stack. False: the tree is full. */
-static bool stacks_intern(struct ljp_writer *w, struct ljp_taken_stack *stack,
-                          const uint64_t *words, uint32_t *chain,
-                          uint64_t time_ns, bool *all_settled)
+/* Finds the node of the labels, if there are any. False: the tree is full. */
+static bool stacks_intern_root(struct ljp_writer *w, const struct ljp_source *s,
+                               struct ljp_taken_stack *stack)
 {
-  if (!ljp_writer_generations_match(w, stack)) {
+  const uint64_t word = ljp_frame(LJP_FRAME_LABELS, 0, s->labels);
+  stack->labels = s->labels;
+  stack->root = LJP_NO_NODE;
+  return !s->labels ||
+         ljp_intern_path(&w->nodes, LJP_NO_NODE, &word, 1, &stack->root) == 1;
+}
+
+/* Extends the chain to the whole stack. False: the tree is full. */
+static bool stacks_intern(struct ljp_writer *w, const struct ljp_source *s,
+                          struct ljp_taken_stack *stack, const uint64_t *words,
+                          uint32_t *chain, uint64_t time_ns, bool *all_settled)
+{
+  if (!ljp_writer_generations_match(w, s, stack)) {
     stack->valid = 0;
     stack->node_generation = w->nodes.generation;
     stack->module_generation = w->modules.generation;
     stack->proto_generation = w->proto_numbers.generation;
   }
+  if (!stack->valid && !stacks_intern_root(w, s, stack))
+    return false;
   while (stack->valid < stack->depth) {
     uint64_t stable[STABLE_AT_ONCE];
     unsigned i = stack->valid, more = stack->depth - i;
@@ -142,7 +157,7 @@ static bool stacks_intern(struct ljp_writer *w, struct ljp_taken_stack *stack,
       stable[k] = stacks_stable(w, words[i + k], time_ns, &settled);
       *all_settled &= settled;
     }
-    stack->valid += ljp_intern_path(&w->nodes, i ? chain[i - 1] : LJP_NO_NODE,
+    stack->valid += ljp_intern_path(&w->nodes, i ? chain[i - 1] : stack->root,
                                     stable, more, chain + i);
     if (stack->valid < i + more)
       return false;
@@ -156,17 +171,17 @@ static bool stacks_resolve(struct ljp_writer *w, struct ljp_source *s,
 {
   bool all_settled = true;
   stack->id_epoch = 0;
-  if (!stacks_intern(w, stack, words, chain, time_ns, &all_settled)) {
+  if (!stacks_intern(w, s, stack, words, chain, time_ns, &all_settled)) {
     /* A new epoch has an empty tree: intern the stack again from its root. */
     ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
-    if (!stacks_intern(w, stack, words, chain, time_ns, &all_settled)) {
+    if (!stacks_intern(w, s, stack, words, chain, time_ns, &all_settled)) {
       s->own_loss[LJP_LOSS_NO_MEMORY]++;
       stack->valid = 0;
       return false;
     }
   }
   ljp_assert(stack->valid == stack->depth);
-  uint32_t leaf = stack->depth ? chain[stack->depth - 1] : LJP_NO_NODE;
+  uint32_t leaf = stack->depth ? chain[stack->depth - 1] : stack->root;
   *id = ljp_intern_id(&w->nodes, leaf);
   if (leaf != LJP_NO_NODE && w->nodes.nodes[leaf].epoch != w->out.epoch)
     stacks_need_node(w, leaf);
@@ -220,7 +235,7 @@ bool ljp_writer_numbered_stack(struct ljp_writer *w, struct ljp_source *s,
     return false;
   }
   struct ljp_numbered_stack *numbered = &s->numbered[number];
-  if (LJP_LIKELY(ljp_writer_stack_valid(w, &numbered->stack))) {
+  if (LJP_LIKELY(ljp_writer_stack_valid(w, s, &numbered->stack))) {
     *id = numbered->stack.id;
     return true;
   }

@@ -13,7 +13,8 @@ static bool take_stack(struct ljp_writer *w, struct ljp_source *s,
                        unsigned keep, unsigned n, const uint64_t *words,
                        uint64_t time_ns, uint64_t *id)
 {
-  if (n == 0 && keep == s->last.depth && ljp_writer_stack_valid(w, &s->last)) {
+  if (n == 0 && keep == s->last.depth &&
+      ljp_writer_stack_valid(w, s, &s->last)) {
     *id = s->last.id;
     return true;
   }
@@ -76,7 +77,7 @@ static bool take_brief(struct ljp_writer *w, struct ljp_source *s,
   if (!ljp_writer_without_stack(mem.op, mem.what)) {
     const unsigned number = e->op >> 1;
     const struct ljp_taken_stack *named = take_brief_stack(s, number);
-    valid = ljp_writer_stack_valid(w, named);
+    valid = ljp_writer_stack_valid(w, s, named);
     stack = named->id;
     if (!valid && !ljp_writer_numbered_stack(w, s, number, mem.time_ns, &stack))
       return false;
@@ -103,7 +104,7 @@ void ljp_writer_take_briefs(struct ljp_writer *w, struct ljp_source *s,
     const uint8_t op = take_brief_op(e);
     if (!ljp_writer_without_stack(op, e->what)) {
       const struct ljp_taken_stack *named = take_brief_stack(s, e->op >> 1);
-      if (LJP_UNLIKELY(!ljp_writer_stack_valid(w, named)))
+      if (LJP_UNLIKELY(!ljp_writer_stack_valid(w, s, named)))
         break;
       stack = named->id;
     }
@@ -254,6 +255,9 @@ void ljp_writer_take(struct ljp_writer *w, struct ljp_source *s,
     take_sample(w, s, (const void *)entry);
   } else if (entry->type == LJP_ENTRY_MEM) {
     take_mem(w, s, (const void *)entry);
+  } else if (entry->type == LJP_ENTRY_LABELS) {
+    const struct ljp_labels_entry *e = (const void *)entry;
+    s->labels = (uint32_t)e->labels;
   } else if (entry->type == LJP_ENTRY_STACK) {
     const struct ljp_stack_entry *e = (const void *)entry;
     ljp_writer_number_stack(s, e->number, e->frames,

@@ -143,7 +143,7 @@ static void writer_drain_source(struct ljp_writer *w, struct ljp_source *s,
     else if (w->defs.bytes > LJP_MAX_DEFS_BYTES)
       ljp_writer_begin_epoch(w, LJP_EPOCH_TABLE);
     ljp_writer_rotate_within(w);
-    if (w->out.status) {
+    if (w->out.status && e->type != LJP_ENTRY_LABELS) {
       s->own_loss[LJP_LOSS_WRITE_ERROR]++;
     } else if (e->type == LJP_ENTRY_BRIEF) {
       uint64_t until = released + LJP_RELEASE_BYTES;

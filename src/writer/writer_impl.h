@@ -43,6 +43,7 @@ enum {
 struct ljp_taken_stack {
   unsigned depth, valid;
   uint32_t node_generation, module_generation, proto_generation;
+  uint32_t labels, root; /* The node of the labels below the first frame. */
   /* The id of the whole stack, if ljp_writer_stack_valid(). */
   uint32_t id_epoch;
   uint64_t id;
@@ -68,6 +69,7 @@ struct ljp_source {
                                      ** once retired: all losses. */
   uint64_t own_overruns;             /* Once retired: all overruns. */
   struct ljp_mem mem; /* For brief events: time and VM of the one before. */
+  uint32_t labels;    /* Of the events that follow; 0: none. */
   uint64_t words[LJP_STACK_MAX_FRAMES];
   uint32_t chain[LJP_STACK_MAX_FRAMES];
 };
@@ -101,7 +103,7 @@ struct ljp_writer {
     uint64_t word, stable;
   } addresses[LJP_ADDRESS_CACHE];
   uint32_t addresses_generation;
-  uint32_t path[LJP_STACK_MAX_FRAMES];
+  uint32_t path[1 + LJP_STACK_MAX_FRAMES];
   struct ljp_body body;
   uint8_t record[LJP_RECORD_MAX_BYTES + 16];
 };
@@ -146,6 +148,7 @@ uint32_t ljp_writer_proto_number(struct ljp_writer *w, uint32_t ref);
 uint64_t ljp_writer_need_proto(struct ljp_writer *w, uint32_t number);
 void ljp_writer_need_trace(struct ljp_writer *w, uint64_t id);
 void ljp_writer_need_builtin(struct ljp_writer *w, uint64_t ffid);
+void ljp_writer_need_labels(struct ljp_writer *w, uint64_t id);
 /* Forgets references whose prototypes have gone and that no ring holds. */
 void ljp_writer_forget_protos(struct ljp_writer *w);
 
@@ -189,18 +192,21 @@ void ljp_writer_number_stack(struct ljp_source *s, unsigned number,
 /* Do the nodes in the stack's chain still stand for its words? */
 static inline bool
 ljp_writer_generations_match(const struct ljp_writer *w,
+                             const struct ljp_source *s,
                              const struct ljp_taken_stack *stack)
 {
-  return stack->node_generation == w->nodes.generation &&
+  return stack->labels == s->labels &&
+         stack->node_generation == w->nodes.generation &&
          stack->module_generation == w->modules.generation &&
          stack->proto_generation == w->proto_numbers.generation;
 }
 /* Is the stack's id still true, and does this epoch have it? */
 static inline bool ljp_writer_stack_valid(const struct ljp_writer *w,
+                                          const struct ljp_source *s,
                                           const struct ljp_taken_stack *stack)
 {
   return stack->id_epoch == w->out.epoch && stack->valid == stack->depth &&
-         ljp_writer_generations_match(w, stack);
+         ljp_writer_generations_match(w, s, stack);
 }
 
 /* epoch.c */

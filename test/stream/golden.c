@@ -143,6 +143,8 @@ static void push_samples(struct golden *g, int count, unsigned variety)
     const struct ljp_sample s = {.time_ns = now + (uint64_t)i * 1009000,
                                  .weight = 1009000 + (i % 5 == 4 ? 13 : 0),
                                  .vm = 1 + (uint32_t)(i % 11 == 10),
+                                 .labels =
+                                     variety == 5 && i % 13 < 3 ? 1 + v % 2 : 0,
                                  .vmstate = (uint8_t)(i / 7 % 10),
                                  .cut = v == 1 ? LJP_CUT_NO_TABLE : 0};
     ljp_push_sample(g->cpu, &s, frames, i % 13 == 12 ? 0 : n);

@@ -84,10 +84,22 @@ static inline bool known_builtin(void *ctx, uint64_t ffid,
   return true;
 }
 
+static inline bool known_labels(void *ctx, uint64_t id,
+                                char text[LJP_NAME_BYTES], size_t *bytes)
+{
+  (void)ctx;
+  int n = snprintf(text, LJP_NAME_BYTES, "route%c/%u%ctenant%cx", 0,
+                   (unsigned)id, 0, 0);
+  *bytes = (size_t)n + 1;
+  return true;
+}
+
 static inline struct ljp_describe known(void)
 {
-  return (struct ljp_describe){
-      .proto = known_proto, .trace = known_trace, .builtin = known_builtin};
+  return (struct ljp_describe){.proto = known_proto,
+                               .trace = known_trace,
+                               .builtin = known_builtin,
+                               .labels = known_labels};
 }
 
 #endif

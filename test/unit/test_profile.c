@@ -49,7 +49,9 @@ static struct naive naive_count(const char *name)
       n.no_stack += !e->u.sample.stack;
       n.by_state[e->u.sample.state % 16]++;
       ljp_model_stack(&reader.model, e->u.sample.stack, frames, &count);
-      n.frames += count;
+      /* Labels are no frame. */
+      n.frames +=
+          count - (count && frames[count - 1]->kind == LJP_FRAME_LABELS);
       n.builtin_leaf += count && frames[0]->kind == LJP_FRAME_BUILTIN;
     } else if (e->what == LJP_REC_MEM) {
       bool moved = m->flags & LJP_MEM_MOVED;
