@@ -153,6 +153,11 @@ LUAMISC_API int luaM_heap_snapshot(lua_State *L, const char *path,
 ** program by a socket at the path. NULL: no longer. Any thread. */
 LUAMISC_API int luaM_listen(lua_State *L, const char *path);
 
+/* -- Labels ---------------------------------------------------------------- */
+/* As misc.profile.label{key = value}, for the coroutine L: says what its work is
+** until the next call. value NULL: takes the label away. On the VM's own thread. */
+LUAMISC_API int luaM_label(lua_State *L, const char *key, const char *value);
+
 /* Names of the first design of Tarantool's memory profiler. There the numbers
 ** were others, and ERR was said of a profiler that runs already, too. */
 #define luam_Prof_options luam_Memprof_Options

@@ -5,8 +5,9 @@
 #include "lua.h"
 #include "lauxlib.h"
 
-#include "profilers/api/lmisclib.h"
 #include "profilers/api/autostart.h"
+#include "profilers/api/labels_lua.h"
+#include "profilers/api/lmisclib.h"
 #include "profilers/api/lua_tables.h"
 
 static const struct {
@@ -29,6 +30,8 @@ int luaopen_misc(lua_State *L)
       lua_pushcfunction(L, f->func);
       lua_setfield(L, -2, f->name);
     }
+    if (tables[i].functions == ljp_profile_functions)
+      ljp_profile_add_with(L);
     lua_setfield(L, -2, tables[i].name);
   }
   ljp_autostart(L);

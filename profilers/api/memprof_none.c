@@ -4,6 +4,7 @@
 */
 #include <errno.h>
 
+#include "profilers/api/labels_lua.h"
 #include "profilers/api/lmisclib.h"
 #include "profilers/api/lua_tables.h"
 #include "src/base/status.h"
@@ -63,4 +64,6 @@ const luaL_Reg ljp_profile_functions[] = {{"start", memprof_none_lua},
                                           {"stop", memprof_none_lua},
                                           {"status", memprof_none_lua},
                                           {"listen", memprof_none_lua},
+                                          {"label", ljp_profile_label},
+                                          {"labels", ljp_profile_labels},
                                           {NULL, NULL}};

@@ -1,11 +1,11 @@
 /*
 ** misc.profile: start, stop, status of both profilers in one session; listen is
-** in listen_lua.c. A call
-** that fails returns nil, a message and an errno number; no call raises an
+** in listen_lua.c, label in labels_lua.c. A call that fails returns nil, a message and an errno number; no call raises an
 ** error or prints.
 */
 #include <errno.h>
 
+#include "profilers/api/labels_lua.h"
 #include "profilers/api/listen_lua.h"
 #include "profilers/api/lua_tables.h"
 #include "profilers/api/memprof_lua.h"
@@ -158,4 +158,6 @@ const luaL_Reg ljp_profile_functions[] = {{"start", profile_start},
                                           {"stop", profile_stop},
                                           {"status", profile_status},
                                           {"listen", ljp_profile_listen},
+                                          {"label", ljp_profile_label},
+                                          {"labels", ljp_profile_labels},
                                           {NULL, NULL}};

@@ -254,6 +254,8 @@ LJP_SIGSAFE static void sampler_push(struct ljp_sampler *s,
     struct ljp_sample sample = {.time_ns = now,
                                 .weight = weight,
                                 .vm = sampler_vm_id(s, walk->guest.vm),
+                                .labels =
+                                    ljp_guest_labels_at(walk->guest.thread),
                                 .vmstate = (uint8_t)state,
                                 .cut = (uint8_t)walk->stack.cut};
     if (!ljp_push_sample(s->producer, &sample, walk->stack.frames,

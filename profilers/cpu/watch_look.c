@@ -42,6 +42,7 @@ static void look_push(struct ljp_sampler *s, uint64_t now, uint64_t weight)
     struct ljp_sample sample = {.time_ns = now,
                                 .weight = weight,
                                 .vm = ljp_vms_claim(place->vm, &claimed),
+                                .labels = place->labels,
                                 .vmstate = LJP_VMSTATE_WAITING,
                                 .cut = (uint8_t)place->cut};
     if (claimed)

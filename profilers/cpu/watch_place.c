@@ -129,6 +129,7 @@ bool ljp_watch_walk(const struct ljp_regs *from, struct ljp_watch_place *place)
     ljp_sample_keep_leaf(&walk.stack);
   ljp_assert(walk.stack.count <= LJP_STACK_MAX_FRAMES);
   place->vm = walk.guest.vm;
+  place->labels = ljp_guest_labels_at(walk.guest.thread);
   place->count = walk.stack.count;
   place->cut = walk.stack.cut;
   return true;

@@ -34,6 +34,7 @@ bool ljp_task_waits(pid_t tid, uint64_t *waits);
 struct ljp_watch_place {
   uint64_t generation; /* of the guest's prototypes when it was walked */
   uint32_t vm;         /* number of the VM, or 0 */
+  uint32_t labels;     /* of the innermost Lua thread, or 0 */
   uint32_t count;
   enum ljp_cut cut;
   uint64_t frames[LJP_STACK_MAX_FRAMES];

@@ -181,6 +181,7 @@ every_free(struct ljp_recorder *r, void *ptr, size_t osize,
                       .size = osize,
                       .vm = r->vm,
                       .op = LJP_MEM_FREE};
+  ljp_recorder_see_labels(r);
   ljp_stacks_find(&r->stacks, caller, &r->stack);
   m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
   ljp_stand_in(NULL);
@@ -223,6 +224,7 @@ void *ljp_recorder_fresh(struct ljp_recorder *r, void *ptr, size_t osize,
     every_push_held(r);
   if (LJP_UNLIKELY(*r->heap.gc_phase != r->phase))
     ljp_recorder_check_phase(r, 0);
+  ljp_recorder_see_labels(r);
   m->time_ns = every_time(r, nsize);
   m->size = nsize;
   if (LJP_UNLIKELY(!ljp_answers_find(&r->stacks, caller, &r->stack)))
@@ -262,6 +264,7 @@ void *ljp_recorder_every(struct ljp_recorder *r, void *ptr, size_t osize,
       return every_free(r, ptr, osize, caller);
     return every_sweep(r, ptr, osize);
   }
+  ljp_recorder_see_labels(r);
   r->held.time_ns = every_time(r, nsize);
   r->held.size = nsize;
   r->held.op = ptr ? LJP_MEM_REALLOC : LJP_MEM_ALLOC;

@@ -11,6 +11,7 @@
 #include "profilers/memory/entry.h"
 #include "profilers/session/stand_in.h"
 #include "src/push/event.h"
+#include "src/push/producer_state.h"
 
 /* The clock is read again after about 20 us. */
 enum { LJP_LOOK_CYCLES = 60000 };
@@ -63,6 +64,15 @@ static inline void ljp_recorder_note_bytes(struct ljp_recorder *r,
     return;
   r->noted_bytes = ljp_guest_heap_bytes(&r->heap) + leaving;
   atomic_store_explicit(&r->noted, true, memory_order_release);
+}
+
+/* The events that follow have the labels of what the VM does now. Call it when no
+** event is held back. */
+static inline void ljp_recorder_see_labels(struct ljp_recorder *r)
+{
+  const uint32_t labels = ljp_guest_heap_labels(&r->heap);
+  if (LJP_UNLIKELY(labels != r->producer->labels))
+    ljp_push_labels_wait(r->producer, labels);
 }
 
 #define LJP_NO_PHASE ((enum ljp_gc_phase)255)

@@ -154,6 +154,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
     m.vmstate = (uint8_t)ljp_guest_heap_state(&r->heap);
     swept = !nsize && m.vmstate == LJP_VMSTATE_GC && ljp_is_sweeping(r);
     if (!swept) {
+      ljp_recorder_see_labels(r);
       ljp_stacks_find(&r->stacks, caller, &r->stack);
       m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);
     }
@@ -174,6 +175,7 @@ void *ljp_recorder_sampled(struct ljp_recorder *r, void *ptr, size_t osize,
       sampled_draw(r->down);
     if (!tells) {
       ljp_recorder_flush(r);
+      ljp_recorder_see_labels(r);
       m = ljp_recorder_mem(r, ptr, osize, nsize);
       ljp_stacks_find(&r->stacks, caller, &r->stack);
       m.vmstate = (uint8_t)ljp_recorder_state(r, &r->stack);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "profilers/session/labels.h"
 #include "profilers/session/vms.h"
 #include "src/base/format.h"
 #include "src/luajit/traces.h"
@@ -34,6 +35,13 @@ static bool describe_builtin(void *ctx, uint64_t ffid,
   if (known)
     snprintf(name, LJP_NAME_BYTES, "%s", known);
   return known != NULL;
+}
+
+static bool describe_labels(void *ctx, uint64_t id, char text[LJP_NAME_BYTES],
+                            size_t *bytes)
+{
+  (void)ctx;
+  return ljp_labels_describe(id, text, bytes);
 }
 
 static bool describe_trace(void *ctx, uint64_t id, struct ljp_trace_info *out)
@@ -83,6 +91,7 @@ void ljp_describe_guest(struct ljp_describe *describe,
                                     .proto = describe_proto,
                                     .trace = describe_trace,
                                     .builtin = describe_builtin,
+                                    .labels = describe_labels,
                                     .round = describe_round,
                                     .gone = describe_gone,
                                     .end = describe_end};

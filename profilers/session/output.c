@@ -1,6 +1,7 @@
 /*
 ** Output of a session; see output.h.
 */
+#include "profilers/session/labels.h"
 #include "profilers/session/output.h"
 
 #include <errno.h>
@@ -140,6 +141,16 @@ static void output_count_unnamed(const struct ljp_guest_hold *hold,
   ljp_session_info(session, "functions.unnamed", text);
 }
 
+static void output_count_others(struct ljp_session *session)
+{
+  char text[32];
+  uint64_t count = ljp_labels_others();
+  if (!count)
+    return;
+  snprintf(text, sizeof text, "%llu", (unsigned long long)count);
+  ljp_session_info(session, "labels.other", text);
+}
+
 enum ljp_status ljp_output_stop(struct ljp_output *output,
                                 const struct ljp_guest_hold *hold,
                                 struct ljp_session **session, uint64_t *bytes,
@@ -148,6 +159,7 @@ enum ljp_status ljp_output_stop(struct ljp_output *output,
   int error = 0;
   ljp_assert(*session);
   output_count_unnamed(hold, *session);
+  output_count_others(*session);
   if (output->end)
     ljp_session_info(*session, "session.end", output->end);
   ljp_host_hurry(true);

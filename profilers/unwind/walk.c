@@ -153,12 +153,15 @@ enum ljp_walk_result ljp_walk_memo(struct ljp_walk *walk,
   if (memo->met) {
     if (memo->capped)
       walk->stack.cut = LJP_CUT_DEPTH;
-    if (!guest->vm)
+    if (!guest->vm) {
       guest->vm = memo->vm;
+      guest->thread = memo->thread;
+    }
     if (guest->state == LJP_VMSTATE_UNKNOWN)
       guest->state = (enum ljp_vmstate)memo->state;
   } else if (memo->mode == LJP_MEMO_RECORD) {
     memo->vm = guest->vm;
+    memo->thread = guest->thread;
     memo->state = guest->state;
   }
   ljp_memo_end(memo, frames, walk->stack.count, walk_extent(walk, result));

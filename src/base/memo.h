@@ -88,6 +88,7 @@ struct ljp_memo {
   uint32_t budget, left; /* Own frames of walks until it is stale. */
   /* The owner's: what the rest has found besides frames. */
   uint32_t vm, state;
+  uint64_t thread; /* of that VM */
   /* For tests and reports. */
   uint64_t matches, misses, records, changed;
   struct ljp_memo_point point[LJP_MEMO_POINTS + 1];

@@ -66,6 +66,7 @@ struct ljp_guest {
   uint32_t first;         /* number of frames on the stack before those of L */
   enum ljp_vmstate state; /* from the first address in the VM or a trace */
   uint32_t vm;            /* number of the first VM met, or 0 */
+  uint64_t thread;        /* first Lua thread met: it has the labels; or 0 */
   bool open;              /* there are more frames of L */
   bool forgot;            /* more threads were left than there is room for */
   uint32_t left_count;
@@ -105,6 +106,9 @@ LJP_SIGSAFE enum ljp_guest_result ljp_guest_step_jit(struct ljp_guest *guest,
 ** trace recorder ...), or LJP_VMSTATE_UNKNOWN. For host addresses above the
 ** first guest frame. */
 LJP_SIGSAFE enum ljp_vmstate ljp_guest_host_state(uint64_t rip);
+
+/* The number of the labels that the program gave to a Lua thread; 0: none. */
+LJP_SIGSAFE uint32_t ljp_guest_labels_at(uint64_t thread);
 
 /* Counts of prototypes freed in any VM, and of traces made or freed. */
 extern _Atomic uint64_t ljp_protos_gone;

@@ -20,6 +20,7 @@ struct ljp_guest_heap {
   const uint64_t *bytes;   /* in use, as collectgarbage("count") counts them */
   const uint64_t *gc_step; /* changes with each step of the collector */
   const int32_t *vmstate;  /* as ljp_guest_heap_state() reads it */
+  const uint64_t *running; /* the Lua thread that ran last */
 };
 
 /* False: the VM is unknown. */
@@ -36,6 +37,21 @@ ljp_guest_gc_phase(const struct ljp_guest_heap *heap)
   uint8_t phase = *heap->gc_phase;
   return (enum ljp_gc_phase)phase;
 }
+
+/* The number of the labels of what the VM is doing; 0: none. A thread runs if it has
+** a C frame. */
+enum { LJP_GUEST_CFRAME_AT = 80, LJP_GUEST_LABELS_AT = 92 };
+static inline uint32_t ljp_guest_heap_labels(const struct ljp_guest_heap *heap)
+{
+  const char *thread = (const char *)(uintptr_t)*heap->running;
+  if (!thread || !*(const uint64_t *)(thread + LJP_GUEST_CFRAME_AT))
+    return 0;
+  return *(const uint32_t *)(thread + LJP_GUEST_LABELS_AT);
+}
+
+/* Those of a thread, on its VM's own thread. */
+uint32_t ljp_guest_labels(struct lua_State *L);
+void ljp_guest_set_labels(struct lua_State *L, uint32_t labels);
 
 /* Does the VM use LuaJIT's own allocator, with nothing in between? Then the
 ** memory profiler may call lj_alloc_malloc(ud, size) and lj_alloc_free(ud, ptr)

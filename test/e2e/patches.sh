@@ -43,10 +43,12 @@ calls=0
 cat "$patches"/*.patch | awk '
   /^--- src\/.*\.c$/ { file = $2; sub(/^src\//, "", file); sub(/\.c$/, "", file) }
   /^--- .*\.h$/ { file = "" }
+  /^@@/ { there = /^@@ where there is / ? $5 : "-" }
   file != "" && /^\+/ && match($0, /ljp_hook_[a-z_]+/) {
-    print file, substr($0, RSTART, RLENGTH)
+    print file, substr($0, RSTART, RLENGTH), there
   }' | sort -u > calls.txt
-while read -r object hook; do
+while read -r object hook there; do
+  [ "$there" = - ] || nm objects/"$object".o | grep -q " T $there\$" || continue
   nm objects/"$object".o | grep -q " U $hook\$" ||
     fail "$object.o does not call $hook"
   calls=$((calls + 1))

@@ -44,6 +44,14 @@ bool ljp_thread_read_noted(struct ljp_thread *thread, uint64_t L,
   return true;
 }
 
+uint32_t ljp_guest_labels_at(uint64_t thread)
+{
+  uint32_t labels;
+  return thread && ljp_load32(thread + offsetof(lua_State, ljp_labels), &labels)
+             ? labels
+             : 0;
+}
+
 /* -- From one Lua thread to another ---------------------------------------- */
 
 LJP_SIGSAFE static void thread_leave(struct ljp_guest *guest)
@@ -93,8 +101,10 @@ bool ljp_guest_return(struct ljp_guest *guest, uint64_t L, uint64_t g,
 void ljp_guest_note(struct ljp_guest *guest, const struct ljp_thread *thread,
                     enum ljp_vmstate state)
 {
-  if (!guest->vm)
+  if (!guest->vm) {
     guest->vm = thread->vm->number;
+    guest->thread = thread->L;
+  }
   if (guest->state == LJP_VMSTATE_UNKNOWN)
     guest->state = state;
 }

@@ -33,7 +33,25 @@ bool ljp_guest_heap(lua_State *L, struct ljp_guest_heap *heap)
   heap->bytes = &g->gc.total;
   heap->gc_step = &g->gc.threshold;
   heap->vmstate = (const int32_t *)&g->vmstate;
+  heap->running = &g->cur_L.gcptr64;
   return L2GG(L)->ljp != 0;
+}
+
+/* -- Labels ----------------------------------------------------------------- */
+
+_Static_assert(offsetof(lua_State, cframe) == LJP_GUEST_CFRAME_AT &&
+                   offsetof(lua_State, ljp_labels) == LJP_GUEST_LABELS_AT &&
+                   LJP_GUEST_LABELS_AT % 8 == 4,
+               "in the padding behind stacksize");
+
+uint32_t ljp_guest_labels(lua_State *L)
+{
+  return L->ljp_labels;
+}
+
+void ljp_guest_set_labels(lua_State *L, uint32_t labels)
+{
+  L->ljp_labels = labels;
 }
 
 /* -- The allocator --------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct jit_State;
 void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
 void ljp_hook_vm_gone(struct lua_State *L);
+void ljp_hook_owner(struct lua_State *L);
 void ljp_hook_allocator(struct lua_State *L,
                         void *(*f)(void *, void *, size_t, size_t), void *ud);
 void ljp_hook_resize(struct lua_State *L, int begin);
@@ -36,6 +37,11 @@ unsigned short *ljp_hook_marker_copies(struct jit_State *J);
 unsigned short *ljp_hook_marker_code(struct jit_State *J);
 
 void ljp_hook_vm_new(struct lua_State *L)
+{
+  (void)L;
+}
+
+void ljp_hook_owner(struct lua_State *L)
 {
   (void)L;
 }

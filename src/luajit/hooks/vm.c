@@ -1,5 +1,5 @@
 /*
-** Hooks of VMs: what patches 0002, 0003 and 0005 call, on the VM's own thread,
+** Hooks of VMs: what patches 0002, 0003, 0005 and 0012 call, on the VM's own thread,
 ** outside any handler. They keep the table of VMs (vm/vms.h) and tell the
 ** profilers' listeners.
 */
@@ -51,6 +51,16 @@ uint32_t ljp_guest_vm_id(lua_State *L)
 {
   const struct ljp_vm *vm = ljp_vm_of_thread(L);
   return vm ? vm->number : 0;
+}
+
+/* A host has taken the thread for a piece of work. */
+void ljp_hook_owner(lua_State *L)
+{
+  const GCobj *running = gcref(G(L)->cur_L);
+  if (running && running->th.cframe)
+    L->ljp_labels = running->th.ljp_labels;
+  else
+    L->ljp_labels = 0;
 }
 
 void *ljp_guest_recorder(lua_State *L)

@@ -1,0 +1,195 @@
+/*
+** See labels.h. A set is found by its text in a table of numbers; the number
+** leads to the text. A set is complete before its number is in the table, and
+** neither changes afterwards.
+*/
+#include "profilers/session/labels.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/assert.h"
+#include "src/base/sigsafe.h"
+
+enum {
+  OTHERS = 256, /* More sets, for those with the values "(other)". */
+  ALL = LJP_LABELS_SETS + OTHERS,
+  SLOTS = 4 * LJP_LABELS_SETS
+};
+_Static_assert((SLOTS & (SLOTS - 1)) == 0 && SLOTS > 2 * ALL, "half empty");
+
+struct labels_set {
+  uint32_t bytes;
+  char text[]; /* As the stream has it (RFC 1). */
+};
+
+static struct labels_set *_Atomic labels_sets[1 + ALL];
+static _Atomic uint32_t labels_slots[SLOTS];
+static _Atomic uint32_t labels_count;
+static _Atomic uint64_t labels_others;
+
+static const struct labels_set *labels_set(uint64_t set)
+{
+  /* Acquire: the set was complete before its number was told. */
+  return set && set <= ALL
+             ? atomic_load_explicit(&labels_sets[set], memory_order_acquire)
+             : NULL;
+}
+
+void ljp_labels_get(uint32_t set, struct ljp_labels *labels)
+{
+  const struct labels_set *s = labels_set(set);
+  labels->count = 0;
+  for (uint32_t at = 0; s && at < s->bytes;) {
+    struct ljp_label *label = &labels->list[labels->count++];
+    label->key = s->text + at;
+    label->value = label->key + strlen(label->key) + 1;
+    at = (uint32_t)(label->value + strlen(label->value) + 1 - s->text);
+  }
+}
+
+bool ljp_labels_put(struct ljp_labels *labels, const char *key,
+                    const char *value)
+{
+  unsigned at = 0;
+  while (at < labels->count && strcmp(labels->list[at].key, key) < 0)
+    at++;
+  struct ljp_label *label = &labels->list[at];
+  const unsigned behind = labels->count - at;
+  const bool known = behind && strcmp(label->key, key) == 0;
+  if (known && value) {
+    label->value = value;
+  } else if (known) {
+    memmove(label, label + 1, (behind - 1) * sizeof *label);
+    labels->count--;
+  } else if (value) {
+    if (labels->count == LJP_LABELS_PAIRS)
+      return false;
+    memmove(label + 1, label, behind * sizeof *label);
+    *label = (struct ljp_label){key, value};
+    labels->count++;
+  }
+  return true;
+}
+
+size_t ljp_labels_bytes(const struct ljp_labels *labels)
+{
+  size_t bytes = 0;
+  for (unsigned i = 0; i < labels->count; i++)
+    bytes += strlen(labels->list[i].key) + strlen(labels->list[i].value) + 2;
+  return bytes;
+}
+
+/* -- The table ------------------------------------------------------------- */
+
+static size_t labels_text(const struct ljp_labels *labels,
+                          char text[LJP_NAME_BYTES])
+{
+  char *at = text;
+  ljp_assert(ljp_labels_bytes(labels) <= LJP_NAME_BYTES);
+  for (unsigned i = 0; i < labels->count; i++) {
+    at = stpcpy(at, labels->list[i].key) + 1;
+    at = stpcpy(at, labels->list[i].value) + 1;
+  }
+  return (size_t)(at - text);
+}
+
+static uint32_t labels_hash(const char *text, size_t bytes)
+{
+  uint32_t hash = 2166136261u; /* FNV-1a */
+  for (size_t i = 0; i < bytes; i++)
+    hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+  return hash;
+}
+
+static struct labels_set *labels_new(const char *text, size_t bytes)
+{
+  struct labels_set *s = malloc(sizeof *s + bytes);
+  if (s) {
+    s->bytes = (uint32_t)bytes;
+    memcpy(s->text, text, bytes);
+  }
+  return s;
+}
+
+/* A number that nobody has. 0: all are taken. */
+static uint32_t labels_number(uint32_t limit)
+{
+  uint32_t count = atomic_load(&labels_count);
+  while (count < limit)
+    if (atomic_compare_exchange_weak(&labels_count, &count, count + 1))
+      return count + 1;
+  return 0;
+}
+
+enum labels_found { LABELS_FOUND, LABELS_FULL, LABELS_NO_MEMORY };
+
+/* Finds the set of this text, or makes it unless `limit` are there. */
+static enum labels_found labels_find(const char *text, size_t bytes,
+                                     uint32_t limit, uint32_t *number)
+{
+  struct labels_set *made = NULL;
+  uint32_t at = labels_hash(text, bytes), mine = 0;
+  for (;; at++) {
+    _Atomic uint32_t *slot = &labels_slots[at & (SLOTS - 1)];
+    uint32_t there = atomic_load(slot);
+    if (!there && !mine) {
+      if (!(made = labels_new(text, bytes)))
+        return LABELS_NO_MEMORY;
+      if (!(mine = labels_number(limit))) {
+        free(made);
+        return LABELS_FULL;
+      }
+      atomic_store_explicit(&labels_sets[mine], made, memory_order_release);
+    }
+    if (!there && atomic_compare_exchange_strong(slot, &there, mine)) {
+      *number = mine;
+      return LABELS_FOUND;
+    }
+    const struct labels_set *s = labels_set(there);
+    ljp_assert(s);
+    if (s->bytes == bytes && memcmp(s->text, text, bytes) == 0) {
+      /* If another thread has just made it, our number is never used. */
+      *number = there;
+      return LABELS_FOUND;
+    }
+  }
+}
+
+bool ljp_labels_intern(const struct ljp_labels *labels, uint32_t *set)
+{
+  char text[LJP_NAME_BYTES];
+  struct ljp_labels others = *labels;
+  *set = 0;
+  if (!labels->count)
+    return true;
+  enum labels_found found =
+      labels_find(text, labels_text(labels, text), LJP_LABELS_SETS, set);
+  if (LJP_LIKELY(found == LABELS_FOUND))
+    return true;
+  if (found == LABELS_NO_MEMORY)
+    return false;
+  atomic_fetch_add_explicit(&labels_others, 1, memory_order_relaxed);
+  for (unsigned i = 0; i < others.count; i++)
+    others.list[i].value = "(other)";
+  /* Without room even for that, the work has no labels. */
+  return ljp_labels_bytes(&others) > sizeof text ||
+         labels_find(text, labels_text(&others, text), ALL, set) !=
+             LABELS_NO_MEMORY;
+}
+
+uint64_t ljp_labels_others(void)
+{
+  return atomic_load_explicit(&labels_others, memory_order_relaxed);
+}
+
+bool ljp_labels_describe(uint64_t set, char text[LJP_NAME_BYTES], size_t *bytes)
+{
+  const struct labels_set *s = labels_set(set);
+  if (!s)
+    return false;
+  memcpy(text, s->text, s->bytes);
+  *bytes = s->bytes;
+  return true;
+}
