@@ -162,6 +162,41 @@ function storms.many(round)
   return tostring(sum)
 end
 
+-- Coroutines with labels of their own, which change, in turn; some die.
+local labelled
+function storms.labels(round)
+  local profile = misc.profile
+  labelled = labelled or {}
+  seed = round
+  local sum = 0
+  local function work(n, text)
+    local t = { n, text .. n % 10 }
+    if n % 97 == 0 then
+      error("dies")
+    end
+    return coroutine.yield(#t[2] + n)
+  end
+  for _ = 1, 20000 do
+    local at = random(200)
+    local co = labelled[at]
+    if not co or coroutine.status(co) == "dead" then
+      co = coroutine.create(function(n)
+        assert(profile.label { route = "/" .. at % 7 })
+        while true do
+          if n % 3 == 0 then
+            assert(profile.label { tenant = n % 5 })
+          end
+          n = profile.with({ phase = n % 4 }, work, n, "text")
+        end
+      end)
+      labelled[at] = co
+    end
+    local ok, got = coroutine.resume(co, random(1000))
+    sum = (sum + (ok and got or 1)) % 1000003
+  end
+  return sum .. " " .. (next(profile.labels()) and "labels" or "none")
+end
+
 -- Two threads, each with a VM of its own.
 local busy = [[
   local round = ...
