@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "parsers/heap/dominators.h"
+#include "tools/heap/gather.h"
 #include "tools/heap/growth.h"
 #include "tools/heap/match.h"
 #include "tools/heap/ways.h"
@@ -116,18 +116,16 @@ static void diff_show_numbers(const struct diff *d)
 
 /* -- Who holds what was born ----------------------------------------------- */
 
+/* Of what was born, in what a node retains. */
 struct diff_below {
-  uint64_t bytes; /* Of what was born, in what a node retains. */
-  uint32_t objects;
-  uint32_t largest; /* The child with most of them. */
+  uint64_t *bytes;
+  uint32_t *objects;
 };
 
 static void diff_add_child(struct diff_below *below, uint32_t up, uint32_t node)
 {
-  below[up].bytes += below[node].bytes;
-  below[up].objects += below[node].objects;
-  if (!below[up].largest || below[node].bytes > below[below[up].largest].bytes)
-    below[up].largest = node;
+  below->bytes[up] += below->bytes[node];
+  below->objects[up] += below->objects[node];
 }
 
 /* Sums up the tree of dominators. */
@@ -141,8 +139,8 @@ static enum ljp_status diff_sum_born(const struct diff *d,
     return status;
   for (uint32_t node = 0;;) {
     if (node && !d->same[node]) {
-      below[node].bytes = ljp_graph_own(g, node);
-      below[node].objects = 1;
+      below->bytes[node] = ljp_graph_own(g, node);
+      below->objects[node] = 1;
     }
     if (tree.child[node]) {
       node = tree.child[node];
@@ -161,22 +159,13 @@ static enum ljp_status diff_sum_born(const struct diff *d,
   return LJP_OK;
 }
 
-static const struct diff_below *diff_sort_below;
-
-static int diff_by_bytes(const void *a, const void *b)
-{
-  const struct diff_below *x = &diff_sort_below[*(const uint32_t *)a];
-  const struct diff_below *y = &diff_sort_below[*(const uint32_t *)b];
-  if (x->bytes != y->bytes)
-    return x->bytes < y->bytes ? 1 : -1;
-  return x < y ? -1 : x > y;
-}
-
 static void diff_show_holder(const struct diff *d,
-                             const struct diff_below *below, uint32_t node)
+                             const struct diff_below *below,
+                             const struct ljp_heap_gatherer *found)
 {
   const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
   struct ljp_heap_text path = {.len = 0}, what = {.len = 0};
+  uint32_t node = found->node;
   ljp_heap_path(g, node, &path);
   ljp_heap_describe(g, node, &what);
   if (!d->same[node] && !d->s->json)
@@ -184,38 +173,33 @@ static void diff_show_holder(const struct diff *d,
   ljp_heap_row(d->s);
   ljp_heap_show_address(d->s, g->address[node]);
   ljp_heap_show_bool(d->s, "born", !d->same[node]);
-  ljp_heap_cell_bytes(d->s, "born_bytes", below[node].bytes);
-  ljp_heap_cell_count(d->s, "born_objects", below[node].objects);
+  ljp_heap_cell_bytes(d->s, "born_bytes", below->bytes[node]);
+  ljp_heap_cell_count(d->s, "born_objects", below->objects[node]);
   ljp_heap_cell_text(d->s, "path", &path);
-  ljp_heap_cell_text(d->s, "object", &what);
+  ljp_heap_cell_gatherer(d->s, found, &what);
   ljp_heap_row_end(d->s);
 }
 
-/* As in the overview, what only leads to another object is left out. */
 static enum ljp_status diff_holders(const struct diff *d)
 {
   const struct ljp_graph *g = &d->v[LJP_HEAP_AFTER]->graph;
-  struct diff_below *below = calloc(g->count, sizeof *below);
-  uint32_t *list = malloc(g->count * sizeof *list), count = 0;
+  struct diff_below below = {calloc(g->count, sizeof *below.bytes),
+                             calloc(g->count, sizeof *below.objects)};
+  struct ljp_heap_gatherers found = {.list = NULL};
   enum ljp_status status =
-      below && list ? diff_sum_born(d, below) : LJP_ERR_MEM;
-  for (uint32_t i = 1; !status && i < g->count; i++)
-    if (below[i].bytes > d->born_bytes / 1000 &&
-        g->type[i] <= LJP_MEM_TYPE_TRACE &&
-        (!below[i].largest ||
-         below[below[i].largest].bytes < below[i].bytes / 4 * 3))
-      list[count++] = i;
+      below.bytes && below.objects ? diff_sum_born(d, &below) : LJP_ERR_MEM;
+  if (!status)
+    status = ljp_heap_gather(g, below.bytes, d->born_bytes, &found);
   if (!status) {
-    diff_sort_below = below;
-    qsort(list, count, sizeof *list, diff_by_bytes);
     ljp_heap_table(d->s, "holders",
                    "      born    objects  who holds what was born");
-    for (uint32_t i = 0; i < count && i < d->v[LJP_HEAP_AFTER]->top; i++)
-      diff_show_holder(d, below, list[i]);
+    for (uint32_t i = 0; i < found.count && i < d->v[LJP_HEAP_AFTER]->top; i++)
+      diff_show_holder(d, &below, &found.list[i]);
     ljp_heap_table_end(d->s);
   }
-  free(below);
-  free(list);
+  ljp_heap_gatherers_fini(&found);
+  free(below.bytes);
+  free(below.objects);
   return status;
 }
 

@@ -2,11 +2,11 @@
 ** What a snapshot holds: what keeps the most alive, kinds and types.
 */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "parsers/heap/dominators.h"
 #include "parsers/stream/names.h"
+#include "tools/heap/gather.h"
 #include "tools/heap/view.h"
 
 /* -- What stands before each view ------------------------------------------ */
@@ -88,53 +88,19 @@ void ljp_heap_show_totals(const struct ljp_heap_view *v,
 
 /* -- The biggest retainers ------------------------------------------------- */
 
-struct overview_node {
-  uint64_t retained;
-  uint32_t node;
-};
-
-static int overview_by_retained(const void *a, const void *b)
-{
-  const struct overview_node *x = a, *y = b;
-  if (x->retained != y->retained)
-    return x->retained < y->retained ? 1 : -1;
-  return x->node < y->node ? -1 : x->node > y->node;
-}
-
-/* An object that only leads to another one, which retains nearly as much, is no
-** retainer of its own: what counts is where memory comes together. largest: by
-** node, the most that a node below it retains. */
-static uint32_t overview_gathering(const struct ljp_heap_view *v,
-                                   const uint64_t *largest,
-                                   struct overview_node *list)
-{
-  const struct ljp_graph *g = &v->graph;
-  uint64_t least = v->totals.all_bytes / 1000;
-  uint32_t count = 0;
-  for (uint32_t i = 1; i < g->count; i++) {
-    if (g->retained[i] <= least || g->type[i] > LJP_MEM_TYPE_TRACE ||
-        g->dominator[i] == LJP_DOMINATED_BY_NONE ||
-        largest[i] >= g->retained[i] / 4 * 3)
-      continue;
-    if (list)
-      list[count] = (struct overview_node){g->retained[i], i};
-    count++;
-  }
-  return count;
-}
-
-static void overview_row(const struct ljp_graph *g, uint32_t node,
+static void overview_row(const struct ljp_graph *g,
+                         const struct ljp_heap_gatherer *found,
                          struct ljp_heap_show *s)
 {
   struct ljp_heap_text what = {.len = 0}, path = {.len = 0};
-  ljp_heap_path(g, node, &path);
-  ljp_heap_describe(g, node, &what);
+  ljp_heap_path(g, found->node, &path);
+  ljp_heap_describe(g, found->node, &what);
   ljp_heap_row(s);
-  ljp_heap_show_address(s, g->address[node]);
-  ljp_heap_cell_bytes(s, "retained", g->retained[node]);
-  ljp_heap_cell_bytes(s, "own", ljp_graph_own(g, node));
+  ljp_heap_show_address(s, g->address[found->node]);
+  ljp_heap_cell_bytes(s, "retained", found->bytes);
+  ljp_heap_cell_bytes(s, "own", ljp_graph_own(g, found->node));
   ljp_heap_cell_text(s, "path", &path);
-  ljp_heap_cell_text(s, "object", &what);
+  ljp_heap_cell_gatherer(s, found, &what);
   ljp_heap_row_end(s);
 }
 
@@ -142,31 +108,17 @@ static enum ljp_status overview_retainers(const struct ljp_heap_view *v,
                                           struct ljp_heap_show *s)
 {
   const struct ljp_graph *g = &v->graph;
-  struct overview_node *list = NULL;
-  uint32_t count = 0;
-  uint64_t *largest = calloc(g->count, sizeof *largest);
-  if (largest) {
-    for (uint32_t i = 1; i < g->count; i++) {
-      uint32_t up = g->dominator[i];
-      if (up != LJP_DOMINATED_BY_NONE && g->retained[i] > largest[up])
-        largest[up] = g->retained[i];
-    }
-    count = overview_gathering(v, largest, NULL);
-    list = malloc((count + 1) * sizeof *list);
-  }
-  if (!list) {
-    free(largest);
-    return LJP_ERR_MEM;
-  }
-  overview_gathering(v, largest, list);
-  free(largest);
-  qsort(list, count, sizeof *list, overview_by_retained);
+  struct ljp_heap_gatherers found;
+  enum ljp_status status =
+      ljp_heap_gather(g, g->retained, v->totals.all_bytes, &found);
+  if (status)
+    return status;
   ljp_heap_table(s, "retainers",
                  "  retained        own  what keeps the most alive");
-  for (uint32_t i = 0; i < count && i < v->top; i++)
-    overview_row(g, list[i].node, s);
+  for (uint32_t i = 0; i < found.count && i < v->top; i++)
+    overview_row(g, &found.list[i], s);
   ljp_heap_table_end(s);
-  free(list);
+  ljp_heap_gatherers_fini(&found);
   return LJP_OK;
 }
 
