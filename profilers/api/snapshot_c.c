@@ -7,6 +7,7 @@
 #include "profilers/api/lmisclib.h"
 #include "profilers/memory/heap_snapshot.h"
 #include "profilers/session/side_run.h"
+#include "src/luajit/snapshot.h"
 
 int luaM_heap_snapshot(lua_State *L, const char *path,
                        const struct luam_Heap_Options *opt)
@@ -25,6 +26,10 @@ int luaM_heap_snapshot(lua_State *L, const char *path,
   if (!L || (path && !*path) || options.text_limit > LJP_HEAP_TEXT_MAX_BYTES) {
     errno = EINVAL;
     return PROFILE_ERRUSE;
+  }
+  if (!ljp_guest_settled(L)) { /* Another thread runs it, or the collector. */
+    errno = EPERM;
+    return PROFILE_ERRRUN;
   }
   return ljp_c_result(ljp_heap_snapshot(L, &options, &result, &why), &why);
 }

@@ -27,7 +27,7 @@ struct lua_State *ljp_guest_running(struct lua_State *L);
 bool ljp_guest_compiled(struct lua_State *L);
 
 /* Has the VM called a C function, or does nothing run in it? Then all threads
-** are consistent. On the VM's own thread. */
+** are consistent. On the VM's own thread; on another one "no" is right, too. */
 bool ljp_guest_settled(struct lua_State *L);
 
 #endif

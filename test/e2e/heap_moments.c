@@ -4,6 +4,7 @@
 **
 **   threads    two threads with VMs of their own ask at once, a third one forks
 **   foreign    a VM that another thread has made, and used
+**   running    a VM that runs compiled code on another thread: refused
 **   allocator  from within the allocator of the host
 **   close      lua_close() directly after the call
 **   exec, _exit, exit_thread
@@ -163,6 +164,51 @@ static void moment_foreign(void)
   lua_close(L);
 }
 
+/* -- running --------------------------------------------------------------- */
+
+static atomic_bool running_began, running_ends;
+
+static int running_is_over(void)
+{
+  return atomic_load(&running_ends);
+}
+
+static int begin_running(lua_State *L)
+{
+  lua_pushlightuserdata(L, (void *)(uintptr_t)running_is_over);
+  atomic_store(&running_began, true);
+  return 1;
+}
+
+static void *run_compiled(void *L)
+{
+  run(L, "local is_over = require('ffi').cast('int (*)(void)', begin())\n"
+         "while is_over() == 0 do end");
+  return NULL;
+}
+
+static void moment_running(void)
+{
+  enum { MANY = 1000, COMPILE_US = 200000 };
+  pthread_t thread;
+  lua_State *L = grown_vm();
+  struct luam_Heap_Options options = {.strings = 16, .wait = 1};
+  lua_register(L, "begin", begin_running);
+  CHECK(!pthread_create(&thread, NULL, run_compiled, L));
+  while (!atomic_load(&running_began))
+    usleep(100);
+  usleep(COMPILE_US);
+  for (int i = 0; i < MANY; i++) {
+    options.in_place = i % 2;
+    CHECK(luaM_heap_snapshot(L, file, &options) == PROFILE_ERRRUN);
+    CHECK(errno == EPERM);
+  }
+  atomic_store(&running_ends, true);
+  CHECK(!pthread_join(thread, NULL));
+  CHECK(snapshot(L, file, 1));
+  lua_close(L);
+}
+
 /* -- allocator ------------------------------------------------------------- */
 
 static lua_State *asked;
@@ -296,15 +342,12 @@ static void await_copy(void)
 static const struct {
   const char *name;
   void (*run)(void);
-} moments[] = {{"threads", moment_threads},
-               {"foreign", moment_foreign},
-               {"allocator", moment_allocator},
-               {"close", moment_close},
-               {"exec", moment_exec},
-               {"_exit", moment__exit},
-               {"exit_thread", moment_exit_thread},
-               {"handler", moment_handler},
-               {"handler_early", moment_handler_early}};
+} moments[] = {
+    {"threads", moment_threads}, {"foreign", moment_foreign},
+    {"running", moment_running}, {"allocator", moment_allocator},
+    {"close", moment_close},     {"exec", moment_exec},
+    {"_exit", moment__exit},     {"exit_thread", moment_exit_thread},
+    {"handler", moment_handler}, {"handler_early", moment_handler_early}};
 
 int main(int argc, char **argv)
 {

@@ -26,6 +26,7 @@ moment() {
 
 moment threads 0 22
 moment foreign 0 1
+moment running 0 1
 moment allocator 0 1
 moment close 0 1
 moment exec 0 0
