@@ -166,7 +166,8 @@ static int memprof_start(lua_State *L)
   /* Tarantool's call, which records every event. */
   if (lua_type(L, 1) == LUA_TSTRING)
     m.options.sample_bytes = 0;
-  int results = ljp_options_argument(L, &m.options.output.path);
+  int results =
+      ljp_options_argument(L, LJP_PLACE_MEMPROF, &m.options.output.path);
   if (!results && lua_istable(L, 1))
     results = memprof_read(L, 1, LJP_PLACE_MEMPROF, &m);
   if (results)

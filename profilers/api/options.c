@@ -87,7 +87,7 @@ bool ljp_option_bool(lua_State *L, bool *out, const char **wants)
 bool ljp_option_path(lua_State *L, const char **out, const char **wants)
 {
   size_t len = 0;
-  *wants = "the name of a file: a string that is not empty";
+  *wants = "the name of a file: a string that is not empty and has no NUL byte";
   if (lua_type(L, -1) != LUA_TSTRING)
     return false;
   *out = lua_tolstring(L, -1, &len);
@@ -160,8 +160,16 @@ bool ljp_options_have(const struct ljp_option *known, size_t count,
   return false;
 }
 
-int ljp_options_argument(lua_State *L, const char **path)
+/* The function that takes the options. */
+static const char *option_call(enum ljp_option_place here)
 {
+  return here == LJP_PLACE_SNAPSHOT ? "snapshot" : "start";
+}
+
+int ljp_options_argument(lua_State *L, enum ljp_option_place here,
+                         const char **path)
+{
+  const char *call = option_call(here);
   char text[256], value[96];
   const char *wants = "";
   int type = lua_type(L, 1);
@@ -170,14 +178,16 @@ int ljp_options_argument(lua_State *L, const char **path)
       (type > LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE)) {
     option_show(L, value, sizeof value);
     snprintf(text, sizeof text,
-             "start takes the name of a file, or one table of options: "
-             "start{path = \"FILE\"}; %s is %s",
+             "%s takes the name of a file, or one table of options: "
+             "%s{path = \"FILE\"}; %s is %s",
+             call, call,
              lua_gettop(L) > 1 ? "the second argument" : "the argument", value);
     return ljp_options_misused(L, text);
   }
-  if (type == LUA_TSTRING && !ljp_option_path(L, path, &wants))
-    return ljp_options_misused(
-        L, "start takes the name of a file: a string that is not empty");
+  if (type == LUA_TSTRING && !ljp_option_path(L, path, &wants)) {
+    snprintf(text, sizeof text, "%s takes %s", call, wants);
+    return ljp_options_misused(L, text);
+  }
   return 0;
 }
 
@@ -187,9 +197,11 @@ int ljp_options_read(lua_State *L, int table, enum ljp_option_place here,
   char text[256], value[96];
   lua_pushnil(L);
   while (lua_next(L, table)) {
-    if (lua_type(L, -2) != LUA_TSTRING)
-      return ljp_options_misused(L,
-                                 "options have names: start{path = \"FILE\"}");
+    if (lua_type(L, -2) != LUA_TSTRING) {
+      snprintf(text, sizeof text, "options have names: %s{path = \"FILE\"}",
+               option_call(here));
+      return ljp_options_misused(L, text);
+    }
     const char *name = lua_tostring(L, -2), *wants = "";
     size_t i = 0;
     while (i < count && strcmp(known[i].name, name) != 0)

@@ -37,11 +37,12 @@ int ljp_options_read(lua_State *L, int table, enum ljp_option_place here,
 bool ljp_options_have(const struct ljp_option *known, size_t count,
                       const char *name);
 
-/* Checks what all start functions take: a table of options, or the path of a
+/* Checks what start() and snapshot() take: a table of options, or the path of a
 ** file, which means the same as a table with this path, or nothing. Makes no
 ** garbage, which programs that count events would see. *path is borrowed.
 ** Returns as above. */
-int ljp_options_argument(lua_State *L, const char **path);
+int ljp_options_argument(lua_State *L, enum ljp_option_place here,
+                         const char **path);
 
 /* Sets a field of the table on top of the stack. */
 void ljp_options_set_count(lua_State *L, const char *name, uint64_t count);

@@ -105,7 +105,8 @@ static int profile_start(lua_State *L)
   int results = 0;
   ljp_side_bind();
   ljp_memprof_options_init(&c.m.options);
-  results = ljp_options_argument(L, &c.m.options.output.path);
+  results =
+      ljp_options_argument(L, LJP_PLACE_PROFILE, &c.m.options.output.path);
   if (!results && !lua_istable(L, 1)) {
     lua_newtable(L);
     lua_insert(L, 1);

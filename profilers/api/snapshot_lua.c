@@ -72,7 +72,7 @@ int ljp_memprof_snapshot(lua_State *L)
   struct ljp_failure why;
   ljp_side_bind();
   ljp_heap_snapshot_options_init(&o.heap);
-  int results = ljp_options_argument(L, &o.heap.path);
+  int results = ljp_options_argument(L, LJP_PLACE_SNAPSHOT, &o.heap.path);
   if (!results && lua_istable(L, 1))
     results = ljp_options_read(L, 1, LJP_PLACE_SNAPSHOT, snapshot_options,
                                OPTIONS, &o);

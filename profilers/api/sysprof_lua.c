@@ -165,7 +165,7 @@ static int sysprof_start(lua_State *L)
   ljp_sysprof_options_init(&options);
   int results = sysprof_is_mode(L);
   if (!results)
-    results = ljp_options_argument(L, &options.output.path);
+    results = ljp_options_argument(L, LJP_PLACE_SYSPROF, &options.output.path);
   if (!results && lua_istable(L, 1))
     results = ljp_options_read(L, 1, LJP_PLACE_SYSPROF, sysprof_options,
                                OPTIONS, &options);
