@@ -80,6 +80,7 @@ struct ljp_graph {
   uint64_t missing_refs; /* To objects that are not in the snapshot. */
   bool ended;            /* There is a HEAP_END. */
   bool in_session;       /* A session's events have the snapshot's place. */
+  bool any_begun;        /* A session has begun a snapshot, maybe in vain. */
   char error[LJP_GRAPH_ERROR_BYTES];
 };
 

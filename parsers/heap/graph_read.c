@@ -281,6 +281,7 @@ static enum ljp_status graph_item(struct graph_reading *r,
                                 : LJP_OK;
   case LJP_REC_HEAP_MOMENT:
     r->moment = item->u.heap_moment.snapshot;
+    g->any_begun = true;
     return LJP_OK;
   case LJP_REC_HEAP:
     return graph_take_head(r, item);
@@ -359,7 +360,10 @@ static enum ljp_status graph_pass(struct ljp_graph *g,
 
 static enum ljp_status graph_check(struct ljp_graph *g, uint32_t wanted)
 {
-  if (!g->snapshots)
+  if (!g->snapshots && g->any_begun)
+    snprintf(g->error, sizeof g->error,
+             "the session's heap snapshots are missing; ljprof check says why");
+  else if (!g->snapshots)
     snprintf(g->error, sizeof g->error,
              "it holds no heap snapshot; misc.memprof.snapshot(\"FILE\") "
              "writes one");

@@ -121,6 +121,15 @@ grep -q 'note .*heap snapshot [0-9]* is missing: the copy of the process was kil
   dump.txt || fail "the crash is not told: $(grep note dump.txt)"
 holds later.ljp 0 1
 
+# The only snapshot is missing: ljprof heap does not say that none was asked for.
+(ulimit -f 64
+  "$BUILD_DIR/bin/luajit" -e "t = {} for i = 1, 100000 do t[i] = {i, 'item ' .. i} end
+    assert(misc.memprof.start('missing.ljp'))
+    assert(not misc.memprof.snapshot{wait = true})
+    assert(misc.memprof.stop())") || fail "missing: the program"
+refuses "only missing snapshots" 1 "heap snapshots are missing; ljprof check says why" \
+  "$ljprof" heap missing.ljp
+
 run killed_before 137
 read -r copy whole < out.txt
 kill -9 "$copy" # It was stopped.
