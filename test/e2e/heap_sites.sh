@@ -52,6 +52,18 @@ heap --path 'program.lua:8$' every.ljp
 grep -q ' 1708 _G.Cache\[\*\] table {id}$' out.txt || fail "$(cat out.txt)"
 ok "objects are found by the line that allocated them"
 
+address=$("$ljprof" heap --json --path '^table \{id\}$' every.ljp |
+  sed -n 's/.*"paths":\[{"address":"\(0x[0-9a-f]*\)".*/\1/p')
+heap --path "$address" every.ljp
+sed -n '/allocated by$/,$p' out.txt > birth.txt
+grep -q '^[0-9.]* s [1-9][0-9]*$' birth.txt || fail "$(cat out.txt)"
+same "its stack" "remember program.lua:8,main chunk program.lua:18," \
+  "$(sed 1,2d birth.txt | sed 's/:13$/:18/' | tr '\n' ',')"
+"$ljprof" heap --json --path "$address" every.ljp > out.json
+grep -q '"births":\[{"event":[0-9]*,"sampled":false,"age_ns":[0-9]*,"survived":[1-9]' \
+  out.json || fail "$(cat out.json)"
+ok "one object has the stack that allocated it, and an age"
+
 heap --diff every.ljp
 grep -q ' (exact, by the session' out.txt || fail "$(cat out.txt)"
 grep -q 'B 70[789] remember program.lua:8$' out.txt || fail "$(cat out.txt)"

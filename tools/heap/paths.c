@@ -8,6 +8,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/heap/dominators.h"
+#include "parsers/profile/frame_name.h"
 #include "tools/heap/find.h"
 #include "tools/heap/ids.h"
 #include "tools/heap/view.h"
@@ -153,6 +154,54 @@ static void paths_head(const struct ljp_heap_view *v,
                      v->pattern);
 }
 
+static uint32_t paths_only_one(const struct ljp_heap_view *v,
+                               const struct ljp_heap_found *found)
+{
+  uint32_t node = 0;
+  if (found->count == 1)
+    while (!ljp_heap_is_found(found, node) && node + 1 < v->graph.count)
+      node++;
+  return node;
+}
+
+/* The stack that allocated an object, and how long ago. */
+static void paths_birth(const struct ljp_heap_view *v, uint32_t node,
+                        struct ljp_heap_show *s)
+{
+  const struct ljp_profile *p = v->sites.p;
+  const struct ljp_birth *b =
+      ljp_births_find(&p->births, v->graph.address[node]);
+  if (!b)
+    return;
+  uint64_t born_ns = (uint64_t)b->ms * 1000000;
+  uint64_t age_ns =
+      p->births.time_ns > born_ns ? p->births.time_ns - born_ns : 0;
+  struct ljp_heap_text age = {.len = 0};
+  ljp_heap_format(&age, "%.3f s", (double)age_ns / 1e9);
+  ljp_heap_table(s, "births",
+                 b->weight
+                     ? "       age   survived  allocated by (it was sampled)"
+                     : "       age   survived  allocated by");
+  ljp_heap_row(s);
+  ljp_heap_show_number(s, "event", b->event);
+  ljp_heap_show_bool(s, "sampled", b->weight != 0);
+  ljp_heap_show_number(s, "age_ns", age_ns);
+  if (!s->json)
+    ljp_heap_cell_word(s, "age", age.data);
+  ljp_heap_cell_count(s, "survived", p->births.cycle - b->cycle);
+  ljp_heap_lines(s, "stack");
+  for (uint32_t at = p->rows[b->row].node; at; at = p->nodes[at].parent) {
+    char name[LJP_FRAME_NAME_BYTES];
+    struct ljp_heap_text line = {.len = 0};
+    ljp_frame_name(p, p->nodes[at].frame, LJP_NAME_LINES, name, sizeof name);
+    ljp_heap_bytes(&line, ljp_str(name, strlen(name)), sizeof line.data);
+    ljp_heap_lines_add(s, &line);
+  }
+  ljp_heap_lines_end(s);
+  ljp_heap_row_end(s);
+  ljp_heap_table_end(s);
+}
+
 enum ljp_status ljp_heap_paths(struct ljp_heap_view *v, struct ljp_heap_show *s)
 {
   struct ljp_heap_kinds kinds;
@@ -164,6 +213,9 @@ enum ljp_status ljp_heap_paths(struct ljp_heap_view *v, struct ljp_heap_show *s)
   if (!status) {
     paths_head(v, &found, s);
     status = ljp_heap_show_ways(v, &kinds, &found, s);
+    uint32_t node = paths_only_one(v, &found);
+    if (!status && node && v->sites.p)
+      paths_birth(v, node, s);
   }
   ljp_heap_found_fini(&found);
   ljp_heap_kinds_fini(&kinds);
