@@ -25,6 +25,17 @@ has() { # WHAT LINE: a line of out.txt begins so
   ok "$1"
 }
 
+# -- Types -------------------------------------------------------------------------
+
+snapshot types "
+  Waiting = coroutine.create(function(body) coroutine.yield() return body end)
+  coroutine.resume(Waiting, ('c'):rep(100003))"
+"$ljprof" heap --json types.ljp |
+  sed -n 's/.*{"retained":\([0-9]*\),"own":\([0-9]*\),"objects":2,"type":"thread"}.*/\1 \2/p' > sums.txt
+read -r retained own < sums.txt || fail "types: no threads"
+[ "$retained" -gt $((own + 100003)) ] || fail "threads retain $retained, own $own"
+ok "types have what they retain"
+
 # -- Ways, and what would go --------------------------------------------------------
 
 snapshot users "

@@ -2,6 +2,7 @@
 ** What a snapshot holds: what keeps the most alive, kinds and types.
 */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "parsers/heap/dominators.h"
@@ -18,8 +19,6 @@ void ljp_heap_add_up(struct ljp_heap_view *v)
   memset(t, 0, sizeof *t);
   for (uint32_t i = 1; i < g->count; i++) {
     uint64_t own = ljp_graph_own(g, i);
-    t->objects[g->type[i] % LJP_HEAP_TYPES]++;
-    t->bytes[g->type[i] % LJP_HEAP_TYPES] += own;
     t->all_objects++;
     t->all_bytes += own;
     if (g->dominator[i] == LJP_DOMINATED_BY_NONE) {
@@ -124,31 +123,35 @@ static enum ljp_status overview_retainers(const struct ljp_heap_view *v,
 
 /* -- Kinds and types ------------------------------------------------------- */
 
+/* Begins a row. */
+static void overview_sums(struct ljp_heap_show *s,
+                          const struct ljp_heap_group *sums)
+{
+  ljp_heap_row(s);
+  ljp_heap_cell_bytes(s, "retained", sums->retained);
+  ljp_heap_cell_bytes(s, "own", sums->own);
+  ljp_heap_cell_count(s, "objects", sums->objects);
+}
+
 static enum ljp_status overview_kinds(const struct ljp_heap_view *v,
+                                      const struct ljp_heap_tree *tree,
                                       struct ljp_heap_show *s)
 {
   const struct ljp_graph *g = &v->graph;
   struct ljp_heap_kinds kinds;
-  struct ljp_heap_tree tree;
   enum ljp_status status = ljp_heap_kinds_find(g, &kinds);
-  if (!status)
-    status = ljp_heap_tree_init(&tree, g);
   if (status) {
     ljp_heap_kinds_fini(&kinds);
     return status;
   }
-  ljp_heap_tree_add_up(&tree, g, kinds.of, kinds.list, sizeof *kinds.list);
-  ljp_heap_tree_fini(&tree);
+  ljp_heap_tree_add_up(tree, g, kinds.of, kinds.list, sizeof *kinds.list);
   ljp_heap_kinds_sort(&kinds);
   ljp_heap_table(s, "kinds", "  retained        own    objects  kind");
   for (uint32_t i = 0; i < kinds.count && i < v->top; i++) {
     const struct ljp_heap_kind *kind = &kinds.list[i];
     struct ljp_heap_text what = {.len = 0};
     ljp_heap_kind_text(g, kind, &what);
-    ljp_heap_row(s);
-    ljp_heap_cell_bytes(s, "retained", kind->sums.retained);
-    ljp_heap_cell_bytes(s, "own", kind->sums.own);
-    ljp_heap_cell_count(s, "objects", kind->sums.objects);
+    overview_sums(s, &kind->sums);
     ljp_heap_cell_text(s, "kind", &what);
     ljp_heap_row_end(s);
   }
@@ -157,40 +160,64 @@ static enum ljp_status overview_kinds(const struct ljp_heap_view *v,
   return LJP_OK;
 }
 
-static void overview_types(struct ljp_heap_view *v, struct ljp_heap_show *s)
+struct overview_type {
+  struct ljp_heap_group sums;
+  unsigned type;
+};
+
+static int overview_by_own(const void *a, const void *b)
 {
-  struct ljp_heap_totals *t = &v->totals;
-  bool shown[LJP_HEAP_TYPES] = {false};
-  ljp_heap_table(s, "types", "     bytes    objects  type");
-  for (;;) {
-    unsigned most = LJP_HEAP_TYPES;
-    for (unsigned i = 0; i < LJP_HEAP_TYPES; i++)
-      if (!shown[i] && t->objects[i] &&
-          (most == LJP_HEAP_TYPES || t->bytes[i] > t->bytes[most]))
-        most = i;
-    if (most == LJP_HEAP_TYPES)
-      break;
-    shown[most] = true;
-    struct ljp_heap_text name = {.len = 0};
-    ljp_heap_format(&name, "%s",
-                    ljp_name_mem_type(most) ? ljp_name_mem_type(most) : "?");
-    ljp_heap_row(s);
-    ljp_heap_cell_bytes(s, "bytes", t->bytes[most]);
-    ljp_heap_cell_count(s, "objects", t->objects[most]);
-    ljp_heap_cell_text(s, "type", &name);
+  const struct overview_type *x = a, *y = b;
+  if (x->sums.own != y->sums.own)
+    return x->sums.own < y->sums.own ? 1 : -1;
+  return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static enum ljp_status overview_types(const struct ljp_heap_view *v,
+                                      const struct ljp_heap_tree *tree,
+                                      struct ljp_heap_show *s)
+{
+  const struct ljp_graph *g = &v->graph;
+  struct overview_type types[LJP_HEAP_TYPES];
+  uint32_t *of = malloc(g->count * sizeof *of);
+  if (!of)
+    return LJP_ERR_MEM;
+  for (unsigned i = 0; i < LJP_HEAP_TYPES; i++)
+    types[i] = (struct overview_type){.type = i};
+  of[0] = LJP_HEAP_NO_GROUP;
+  for (uint32_t i = 1; i < g->count; i++)
+    of[i] = g->type[i] % LJP_HEAP_TYPES;
+  ljp_heap_tree_add_up(tree, g, of, types, sizeof *types);
+  free(of);
+  qsort(types, LJP_HEAP_TYPES, sizeof *types, overview_by_own);
+  ljp_heap_table(s, "types", "  retained        own    objects  type");
+  for (unsigned i = 0; i < LJP_HEAP_TYPES; i++) {
+    const char *name = ljp_name_mem_type(types[i].type);
+    struct ljp_heap_text text = {.len = 0};
+    if (!types[i].sums.objects)
+      continue;
+    ljp_heap_format(&text, "%s", name ? name : "?");
+    overview_sums(s, &types[i].sums);
+    ljp_heap_cell_text(s, "type", &text);
     ljp_heap_row_end(s);
   }
   ljp_heap_table_end(s);
+  return LJP_OK;
 }
 
 enum ljp_status ljp_heap_overview(struct ljp_heap_view *v,
                                   struct ljp_heap_show *s)
 {
+  struct ljp_heap_tree tree;
   ljp_heap_show_totals(v, s);
   enum ljp_status status = overview_retainers(v, s);
   if (!status)
-    status = overview_kinds(v, s);
+    status = ljp_heap_tree_init(&tree, &v->graph);
+  if (status)
+    return status;
+  status = overview_kinds(v, &tree, s);
   if (!status)
-    overview_types(v, s);
+    status = overview_types(v, &tree, s);
+  ljp_heap_tree_fini(&tree);
   return status;
 }

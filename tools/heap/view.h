@@ -15,7 +15,6 @@
 enum { LJP_HEAP_TYPES = 32 };
 
 struct ljp_heap_totals {
-  uint64_t objects[LJP_HEAP_TYPES], bytes[LJP_HEAP_TYPES]; /* By type. */
   uint64_t all_objects, all_bytes, garbage, garbage_bytes;
 };
 
