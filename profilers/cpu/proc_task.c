@@ -17,19 +17,20 @@
 
 #include "src/base/clock.h"
 #include "src/base/open_file.h"
+#include "src/base/own_proc.h"
 
 static int task_open(pid_t tid, const char *file)
 {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
-  return ljp_fd_not_standard(open(path, O_RDONLY | O_CLOEXEC));
+  char name[48];
+  snprintf(name, sizeof name, "task/%ld/%s", (long)tid, file);
+  return ljp_fd_not_standard(ljp_own_proc_open(name, O_RDONLY | O_CLOEXEC));
 }
 
 /* A folder has a link from each folder in it, from itself and from above. */
 uint32_t ljp_task_count(void)
 {
   struct stat st;
-  return stat("/proc/self/task", &st) || st.st_nlink < 3
+  return ljp_own_proc_stat("task", &st) || st.st_nlink < 3
              ? 0
              : (uint32_t)st.st_nlink - 2;
 }
@@ -40,7 +41,7 @@ uint32_t ljp_task_each(void (*each)(pid_t tid, void *ctx), void *ctx)
   bool own = false;
   uint32_t count = 0;
   int fd = ljp_fd_not_standard(
-      open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      ljp_own_proc_open("task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   if (!dir)
     return 0;
@@ -113,7 +114,7 @@ static enum task_call task_call(pid_t tid, int signal)
     return CALL_UNKNOWN;
   if (number != SYS_rt_sigtimedwait)
     return CALL_OTHER;
-  int fd = ljp_fd_not_standard(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  int fd = ljp_fd_not_standard(ljp_own_proc_open("mem", O_RDONLY | O_CLOEXEC));
   bool got = fd >= 0 && pread(fd, &set, sizeof set, (off_t)at) == sizeof set;
   if (fd >= 0)
     close(fd);

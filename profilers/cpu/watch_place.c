@@ -12,17 +12,18 @@
 
 #include "profilers/cpu/sample_stack.h"
 #include "src/base/assert.h"
+#include "src/base/own_proc.h"
 #include "src/base/saferead.h"
 
 /* Reads a file of the thread as a string; of a longer file its end, at least
 ** half of the room. False: it cannot be read, or is empty. */
 static bool place_read(pid_t tid, const char *file, char *out, size_t room)
 {
-  char path[64];
+  char name[48];
   size_t have = 0;
   ssize_t n;
-  snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  snprintf(name, sizeof name, "task/%ld/%s", (long)tid, file);
+  int fd = ljp_own_proc_open(name, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return false;
   while ((n = read(fd, out + have, room - 1 - have)) > 0) {

@@ -27,6 +27,7 @@
 #include "src/base/clock.h"
 #include "src/base/futex.h"
 #include "src/base/join.h"
+#include "src/base/own_proc.h"
 #include "src/base/shown.h"
 #include "src/luajit/vms.h"
 
@@ -443,6 +444,10 @@ bool ljp_serve(struct ljp_serve *serve, struct ljp_join_message *m)
   case LJP_JOIN_SEGMENT:
     if (serve->records)
       ljp_segments_give(m->number[0], m->fd[--m->fds]);
+    return true;
+  case LJP_JOIN_PROC:
+    if (serve->own)
+      ljp_own_proc_lend(m->fd[0]);
     return true;
   case LJP_JOIN_BYE:
     return false;

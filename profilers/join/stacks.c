@@ -25,6 +25,7 @@
 #include "profilers/session/host.h"
 #include "profilers/session/side_run.h"
 #include "src/base/clock.h"
+#include "src/base/own_proc.h"
 #include "src/luajit/functions.h"
 
 enum { PLACES = 64, COROUTINES = 10000 };
@@ -171,9 +172,9 @@ static void stacks_put_frames(struct ljp_stacks *s,
 static void stacks_read_proc(pid_t tid, const char *file, char *out,
                              size_t room)
 {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)tid, file);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  char name[48];
+  snprintf(name, sizeof name, "task/%ld/%s", (long)tid, file);
+  int fd = ljp_own_proc_open(name, O_RDONLY | O_CLOEXEC);
   ssize_t n = fd >= 0 ? read(fd, out, room - 1) : -1;
   if (fd >= 0)
     close(fd);

@@ -13,6 +13,7 @@
 #include "profilers/session/host.h"
 #include "profilers/unwind/walk.h"
 #include "src/base/join_stacks.h"
+#include "src/base/own_proc.h"
 
 /* -- Locals ---------------------------------------------------------------- */
 
@@ -70,7 +71,7 @@ static uint64_t gap_mapping_end(uint64_t address)
   size_t have = 0;
   uint64_t end = 0;
   ssize_t n;
-  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  int fd = ljp_own_proc_open("maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return 0;
   while (!end && (n = read(fd, text + have, sizeof text - 1 - have)) > 0) {

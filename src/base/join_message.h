@@ -48,6 +48,9 @@ enum {
   _(HEAP, 11, C, 4, 0, 1, 1)                                                     \
   /* A file segment, by its number. The file. */                                 \
   _(SEGMENT, 16, C, 1, 0, 1, 1)                                                  \
+  /* A proc file system of the program's namespace, for one that has none. No  \
+  ** answer. */ \
+  _(PROC, 17, C, 0, 0, 1, 1)                                                     \
   /* Protocol, pid in its namespace, VMs, sessions; version. */                  \
   _(WELCOME, 33, T, 4, 1, 0, 0)                                                  \
   /* A text for the user. */                                                     \

@@ -17,6 +17,7 @@
 #include "src/base/clock.h"
 #include "src/base/format.h"
 #include "src/base/loader.h"
+#include "src/base/own_proc.h"
 
 enum { KEEP_GONE_NS = 2000000000 };
 
@@ -115,7 +116,7 @@ static char *modules_path(const struct dl_phdr_info *info, bool first)
   if (info->dlpi_name && info->dlpi_name[0] &&
       strcmp(info->dlpi_name, "/proc/self/exe") != 0)
     return strdup(info->dlpi_name);
-  ssize_t n = first ? readlink("/proc/self/exe", exe, sizeof exe - 1) : 0;
+  ssize_t n = first ? ljp_own_proc_link("exe", exe, sizeof exe - 1) : 0;
   exe[n > 0 ? n : 0] = 0;
   return strdup(exe);
 }

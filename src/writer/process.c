@@ -13,13 +13,14 @@
 
 #include "src/base/clock.h"
 #include "src/base/open_file.h"
+#include "src/base/own_proc.h"
 
 enum { MODEL_BYTES = 49 };
 
-static size_t process_read_file(const char *path, char *buf, size_t room)
+static size_t process_read_file(const char *name, char *buf, size_t room)
 {
   size_t len = 0;
-  int fd = ljp_fd_not_standard(open(path, O_RDONLY | O_CLOEXEC));
+  int fd = ljp_fd_not_standard(ljp_own_proc_open(name, O_RDONLY | O_CLOEXEC));
   if (fd < 0)
     return 0;
   ssize_t n;
@@ -34,9 +35,8 @@ void ljp_process_put(struct ljp_body *body)
   enum { EXE = 4096, ARGS = 16384 };
   /* Not on the stack, which may be a small one (a fiber's). */
   char *exe = malloc(EXE + ARGS), *args = exe + EXE;
-  ssize_t exe_len = exe ? readlink("/proc/self/exe", exe, EXE) : 0;
-  size_t args_len =
-      exe ? process_read_file("/proc/self/cmdline", args, ARGS) : 0;
+  ssize_t exe_len = exe ? ljp_own_proc_link("exe", exe, EXE) : 0;
+  size_t args_len = exe ? process_read_file("cmdline", args, ARGS) : 0;
   if (args_len && !args[args_len - 1])
     args_len--;
   ljp_body_u(body, (uint64_t)getpid());
@@ -93,7 +93,7 @@ void ljp_process_facts(void (*fact)(void *ctx, const char *key,
 bool ljp_process_deserted(unsigned own_threads)
 {
   char buf[1024];
-  size_t len = process_read_file("/proc/self/stat", buf, sizeof buf - 1);
+  size_t len = process_read_file("stat", buf, sizeof buf - 1);
   buf[len] = 0;
   /* "pid (name) state ...": the name may contain anything, so parse from its
   ** end. Field 20 is the number of threads. */

@@ -9,7 +9,7 @@ import struct
 import sys
 import time
 
-HELLO, START, STOP, STATUS, BYE, MARK, SEGMENT = 1, 2, 3, 4, 5, 6, 16
+HELLO, START, STOP, STATUS, BYE, MARK, SEGMENT, PROC = 1, 2, 3, 4, 5, 6, 16, 17
 WELCOME, ERROR, STARTED, STOPPED, STATE, ENDED, PING = 33, 34, 35, 36, 37, 38, 39
 path = sys.argv[1]
 
@@ -110,6 +110,8 @@ def wrong_requests():
     c.send(MARK, text(b"x"))
     c.expect(ERROR, b"no session runs")
     c.send(SEGMENT, numbers(1), [fd])  # nobody has asked for it: no answer
+    for folder in "/", "/proc/self", "/proc/1/task", "/proc", "/proc":
+        c.send(PROC, b"", [os.open(folder, os.O_RDONLY)])  # no answer, either
     c.send(STATUS)
     c.expect(STATE)
     c.close()
@@ -180,6 +182,7 @@ def noise():
     fd = scratch()
     good = [pack(START, text(b"flush=10;path=/x")), pack(STOP, numbers(1)),
             pack(STATUS), pack(MARK, text(b"mark")), pack(SEGMENT, numbers(1)),
+            pack(PROC),
             pack(BYE), pack(HELLO, numbers(1))]
     for _ in range(150):
         c = Client()

@@ -16,6 +16,7 @@
 
 #include "src/base/join.h"
 #include "src/base/newfile.h"
+#include "tools/join/lend.h"
 #include "tools/shared/command.h"
 
 struct output {
@@ -41,6 +42,7 @@ int ljp_join_session_begin(struct ljp_talk *talk, int fd, const char *path,
   ljp_join_set_text(&m, 0, request);
   for (int i = 0; jitdump && i < 2; i++)
     m.fd[m.fds++] = jitdump[i];
+  ljp_lend_proc(talk);
   int error = ljp_talk_send(talk, &m);
   if (error == EMSGSIZE) {
     ljp_command_error(talk->command, "%s: %s", path, strerror(ENAMETOOLONG));

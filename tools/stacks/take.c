@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/join/lend.h"
 #include "tools/join/visit_priv.h"
 #include "tools/shared/command.h"
 #include "tools/stacks/stacks.h"
@@ -123,6 +124,7 @@ int ljp_stacks_take(struct ljp_talk *talk, int fd, bool locals)
       .fd = {fd},
       .fds = 1};
   struct ljp_join_message tell = {.type = LJP_JOIN_TELL};
+  ljp_lend_proc(talk);
   ljp_talk_send(talk, &begin);
   int code = ljp_talk_answer(talk, LJP_JOIN_READY, BEGIN_MS);
   if (code < 0)
@@ -130,5 +132,11 @@ int ljp_stacks_take(struct ljp_talk *talk, int fd, bool locals)
   if (code >= 0)
     return code;
   ljp_talk_send(talk, &tell);
-  return ljp_talk_answer(talk, LJP_JOIN_TOLD, TELL_MS);
+  code = ljp_talk_answer(talk, LJP_JOIN_TOLD, TELL_MS);
+  if (code < 0 && !talk->message.number[0])
+    ljp_command_note(talk->command,
+                     "%s: its threads are not known: it has no /proc of its "
+                     "own, and this ljprof may not lend it one (try sudo)",
+                     talk->name);
+  return code;
 }
