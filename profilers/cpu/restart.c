@@ -35,6 +35,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
+#include "profilers/cpu/sampler.h"
 #include "src/base/call_number.h"
 #include "src/base/saferead.h"
 #include "src/base/waits.h"
@@ -96,7 +97,8 @@ LJP_SIGSAFE static bool restart_signal_pending(const ucontext_t *uc, int number)
 }
 
 /* Only signals that are sent count: those that instructions raise interrupt no
-** call; 32 and 33 are glibc's own. */
+** call; 32 and 33 are glibc's own. Our handler stays where an earlier session with
+** another signal has set it. */
 int ljp_restart_obstacle(unsigned long blocked, int number)
 {
   enum { SIGNALS = 64, CANCEL = 32, SETXID = 33 };
@@ -117,7 +119,8 @@ int ljp_restart_obstacle(unsigned long blocked, int number)
                      : "D"((long)i), "S"(0L), "d"(&action), "r"(r10)
                      : "rcx", "r11", "memory");
     if (ret || (action.handler != (uintptr_t)SIG_DFL &&
-                action.handler != (uintptr_t)SIG_IGN))
+                action.handler != (uintptr_t)SIG_IGN &&
+                action.handler != (uintptr_t)ljp_sampler_signal))
       return i;
   }
   return 0;

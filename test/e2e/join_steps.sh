@@ -24,6 +24,27 @@ meets() {
   [ ! -e steps.ljp ] || "$ljprof" check steps.ljp > check.txt ||
     ! grep -q '^whole' check.txt || fail "$1 $2: $(cat check.txt)"
 }
+halted() {
+  grep -q '^State:.T' "/proc/$host/status"
+}
+# pauses STEP: the program is stopped by SIGSTOP there, and continued after a while.
+pauses() {
+  LJPROF_JOIN_STEP=$1:stop
+  export LJPROF_JOIN_STEP
+  begin loop
+  unset LJPROF_JOIN_STEP
+  rm -f steps.ljp
+  timeout 100 "$ljprof" record -p "$host" -o steps.ljp --duration 200ms \
+    > steps.txt 2>&1 &
+  client=$!
+  eventually "$1 stop: $(cat steps.txt)" halted
+  sleep 0.5
+  kill -CONT "$host"
+  wait "$client" || fail "$1 stop: exit code $?: $(cat steps.txt)"
+  "$ljprof" check steps.ljp > check.txt || fail "$1 stop: $(cat check.txt)"
+  grep -q '^whole' check.txt || fail "$1 stop: $(cat check.txt)"
+  end "$1 stop"
+}
 over() {
   kill -9 "$host" 2> /dev/null || :
   wait "$host" 2> /dev/null || :
@@ -37,10 +58,11 @@ for step in entered made paired table welcomed starting committed ended; do
       fail "$step $action: $(cat status.txt)"
     end "$step $action"
   done
+  pauses $step
   for action in exit kill exec; do
     meets $step $action
     [ "$(wc -l < steps.txt)" -ge 1 ] || fail "$step $action: nothing is said"
     over
   done
-  ok "$step: the program is slow, forks, exits, is killed, execs"
+  ok "$step: the program is slow, forks, is stopped, exits, is killed, execs"
 done

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "profilers/cpu/restart.h"
+#include "profilers/cpu/sampler.h"
 #include "src/base/saferead.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -32,7 +33,7 @@ enum { WAIT_NS = 40000000, SIGNAL_US = 3000, OURS = SIGALRM };
 
 static volatile sig_atomic_t interrupted, left, host_signals, send_other;
 
-static void on_signal(int number, siginfo_t *info, void *context)
+void ljp_sampler_signal(int number, siginfo_t *info, void *context)
 {
   const ucontext_t *uc = context;
   (void)info;
@@ -214,7 +215,7 @@ static long wait_interrupted(wait_call *call)
 
 static int set_up(void **state)
 {
-  struct sigaction action = {.sa_sigaction = on_signal,
+  struct sigaction action = {.sa_sigaction = ljp_sampler_signal,
                              .sa_flags = SA_SIGINFO | SA_RESTART};
   (void)state;
   sigfillset(&action.sa_mask);
@@ -269,6 +270,20 @@ static void a_thread_that_takes_handled_signals_keeps_eintr(void **state)
   signal(SIGUSR1, SIG_DFL);
 }
 
+static void our_handler_of_an_earlier_session_is_no_obstacle(void **state)
+{
+  struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_RESTART};
+  (void)state;
+  if (SANITIZED)
+    skip();
+  ours.sa_sigaction = ljp_sampler_signal;
+  sigaction(SIGUSR2, &ours, NULL);
+  assert_int_equal(ljp_restart_obstacle(0, OURS), 0);
+  assert_int_equal(wait_interrupted(by_libc), 0);
+  assert_int_equal(left, 0);
+  signal(SIGUSR2, SIG_DFL);
+}
+
 static void a_pending_signal_ends_the_call(void **state)
 {
   (void)state;
@@ -290,6 +305,7 @@ int main(void)
       cmocka_unit_test(every_form_of_a_call_is_made_again),
       cmocka_unit_test(a_call_without_a_number_is_told),
       cmocka_unit_test(a_thread_that_takes_handled_signals_keeps_eintr),
+      cmocka_unit_test(our_handler_of_an_earlier_session_is_no_obstacle),
       cmocka_unit_test(a_pending_signal_ends_the_call),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
