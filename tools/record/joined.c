@@ -159,9 +159,13 @@ static int joined_report(const struct ljp_record_plan *plan,
 static void joined_tell(struct ljp_record_plan *plan, enum ljp_join_end end,
                         double seconds, const char *name)
 {
+  enum { LATE_S = 1 };
   bool over =
       ljp_record_duration(plan) > 0 && seconds >= ljp_record_duration(plan);
   plan->ran_on = end == LJP_JOIN_BY_OTHERS && over;
+  if (ljp_record_snapshots(plan) &&
+      seconds > ljp_record_duration(plan) + LATE_S)
+    plan->late_s = seconds;
   if (end == LJP_JOIN_BY_OTHERS && !over)
     ljp_command_note("record", "another ljprof has ended the recording, or the "
                                "program is exiting");

@@ -71,12 +71,19 @@ static void next_tell_report(const struct ljp_record_plan *plan)
   files += next_count(plan, LJP_NAME_EXECUTED, first);
   next_typed(first, name);
   next_typed(plan->path, base);
-  if (files && plan->ran_on)
+  const char *asked = plan->value[LJP_RECORD_REPORT] ? "report" : "duration";
+  if (files && plan->ran_on && plan->late_s > 0)
+    ljp_command_note(
+        "record",
+        "the recording ended after %.1f s, not after %g s, as --%s "
+        "asked, since it waited for heap snapshots; the program "
+        "ran on",
+        plan->late_s, ljp_record_duration(plan), asked);
+  else if (files && plan->ran_on)
     ljp_command_note("record",
                      "the recording ended after %g s, as --%s asked; the "
                      "program ran on",
-                     ljp_record_duration(plan),
-                     plan->value[LJP_RECORD_REPORT] ? "report" : "duration");
+                     ljp_record_duration(plan), asked);
   if (files && plan->empty)
     ljp_command_note("record",
                      "no sample was taken, so there is nothing to report: let "

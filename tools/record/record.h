@@ -78,6 +78,7 @@ struct ljp_record_plan {
   uint64_t until_ns;
   bool also;       /* As in struct ljp_join_session. */
   bool ran_on;     /* The program was still running then. */
+  double late_s;   /* Heap snapshots have kept the end waiting; its time. */
   uint64_t events; /* Samples and memory events that were recorded. */
   bool empty;      /* Without any, so that there is nothing to report. */
   pid_t program_pid;
