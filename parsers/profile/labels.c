@@ -10,7 +10,7 @@
 
 #include "parsers/base/array.h"
 #include "parsers/profile/intern.h"
-#include "parsers/profile/pass.h"
+#include "parsers/profile/rows.h"
 #include "parsers/profile/tables.h"
 #include "parsers/stream/labels.h"
 #include "src/base/assert.h"
@@ -149,6 +149,18 @@ enum ljp_status ljp_labels_find(struct ljp_profile *p, uint64_t id,
       ljp_model_labels(&p->pass->reader->model, id);
   *labels = LJP_LABELS_LOST;
   return rec ? ljp_labels_define(p, rec, labels) : LJP_OK;
+}
+
+enum ljp_status ljp_profile_filter(struct ljp_profile *p, uint64_t time_ns,
+                                   uint64_t stack, bool *wanted)
+{
+  enum ljp_status status = LJP_OK;
+  uint32_t labels;
+  *wanted = *wanted && ljp_profile_time_wanted(p, time_ns);
+  if (*wanted && p->options.labels.count &&
+      !(status = ljp_profile_stack_labels(p, stack, &labels)))
+    *wanted = p->labels[labels].wanted;
+  return status;
 }
 
 /* -- Questions ------------------------------------------------------------- */

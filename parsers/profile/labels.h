@@ -23,6 +23,10 @@ enum ljp_status ljp_labels_define(struct ljp_profile *p,
 enum ljp_status ljp_labels_find(struct ljp_profile *p, uint64_t id,
                                 uint32_t *labels);
 
+/* Clears *wanted if the options exclude an event by its time or its labels. */
+enum ljp_status ljp_profile_filter(struct ljp_profile *p, uint64_t time_ns,
+                                   uint64_t stack, bool *wanted);
+
 /* Whether the profile has sets of the stream. */
 static inline bool ljp_labels_any(const struct ljp_profile *p)
 {

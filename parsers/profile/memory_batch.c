@@ -4,6 +4,7 @@
 ** nobody can foresee. So events wait until some are there, and each step
 ** prefetches what the next step reads. One thread a profile.
 */
+#include "parsers/profile/labels.h"
 #include "parsers/profile/rows.h"
 #include "src/base/assert.h"
 
@@ -78,10 +79,12 @@ enum ljp_status ljp_profile_take_memory(struct ljp_profile *p,
     return status;
   wanted = before = cache->wanted;
   if (LJP_UNLIKELY(pass->filters)) {
+    bool filtered = wanted;
+    if ((status = ljp_profile_filter(p, item->time_ns, m->stack, &filtered)))
+      return status;
     before = wanted && ljp_profile_time_wanted(p, item->time_ns) &&
              p->labels[LJP_LABELS_NONE].wanted;
-    if ((status = ljp_profile_filter(p, item->time_ns, m->stack, &wanted)))
-      return status;
+    wanted = filtered;
   }
   ljp_live_prefetch_slot(&pass->live, m->address);
   if (m->op == LJP_MEM_REALLOC)

@@ -59,19 +59,4 @@ static inline bool ljp_profile_time_wanted(const struct ljp_profile *p,
          (!p->options.to_ns || at < p->options.to_ns);
 }
 
-/* Clears *wanted if the options exclude an event by its time or its labels. Call
-** it only if p->pass->filters. LJP_ERR_MEM. */
-static inline enum ljp_status ljp_profile_filter(struct ljp_profile *p,
-                                                 uint64_t time_ns,
-                                                 uint64_t stack, bool *wanted)
-{
-  enum ljp_status status = LJP_OK;
-  uint32_t labels;
-  *wanted = *wanted && ljp_profile_time_wanted(p, time_ns);
-  if (*wanted && p->options.labels.count &&
-      !(status = ljp_profile_stack_labels(p, stack, &labels)))
-    *wanted = p->labels[labels].wanted;
-  return status;
-}
-
 #endif

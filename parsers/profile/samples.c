@@ -6,6 +6,7 @@
 ** next one needs. One thread a profile.
 */
 #include "parsers/profile/gc_cost.h"
+#include "parsers/profile/labels.h"
 #include "parsers/profile/points.h"
 #include "parsers/profile/rows.h"
 #include "src/base/assert.h"
@@ -86,6 +87,20 @@ static enum ljp_status samples_collector(struct ljp_profile *p,
   return LJP_OK;
 }
 
+/* Whether the options exclude a sample; if so, counts it and returns
+** LJP_ERR_USE. LJP_ERR_MEM. */
+static __attribute__((noinline)) enum ljp_status
+samples_exclude(struct ljp_profile *p, const struct ljp_timed_sample *s)
+{
+  bool wanted = p->pass->context.wanted;
+  enum ljp_status status =
+      ljp_profile_filter(p, s->time_ns, s->sample.stack, &wanted);
+  if (status || wanted)
+    return status;
+  p->totals.filtered++;
+  return LJP_ERR_USE;
+}
+
 /* Finds the samples' contexts and counts those that are not filtered out. s
 ** is overwritten. */
 static enum ljp_status samples_take(struct ljp_profile *p,
@@ -104,13 +119,10 @@ static enum ljp_status samples_take(struct ljp_profile *p,
       return status;
     if (s[i].time_ns > last)
       last = s[i].time_ns;
-    bool wanted = cache->wanted;
-    if (LJP_UNLIKELY(p->pass->filters) &&
-        (status =
-             ljp_profile_filter(p, s[i].time_ns, s[i].sample.stack, &wanted)))
-      return status;
-    if (LJP_UNLIKELY(!wanted)) {
-      p->totals.filtered++;
+    if (LJP_UNLIKELY(!cache->wanted || p->pass->filters) &&
+        (status = samples_exclude(p, &s[i]))) {
+      if (status == LJP_ERR_MEM)
+        return status;
       continue;
     }
     if ((status = ljp_context_find(cache, p, s[i].sample.state, s[i].sample.cut,

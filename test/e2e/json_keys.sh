@@ -73,6 +73,8 @@ for option in --wall --alloc --live --peak --tree --bottom-up --lines --native \
   --by=state; do
   told "report $option" "$ljprof" report "$option" --json "$file"
 done
+"$BUILD_DIR/bin/labelled_stream" labelled.ljp || fail "labelled_stream"
+told "labels" "$ljprof" report --by label:route --json labelled.ljp
 told "gc-cost" "$ljprof" report --gc-cost --json "$file"
 told "types" "$ljprof" report --alloc --by type --json "$file"
 told "diff" "$ljprof" diff --json "$file" "$data/vm-closed.ljp"
