@@ -88,6 +88,12 @@ grep -q 'tenant=x' page.svg || fail "no frame in the drawing"
 "$ljprof" flame --by label:tenant -o page.html one.ljp 2> err.txt ||
   fail "flame: $(cat err.txt)"
 grep -q '"tenant=x"' page.html || fail "no frame in the page"
+"$ljprof" flame -o whole.html one.ljp 2> err.txt || fail "flame: $(cat err.txt)"
+for set in '{"route":"/a","tenant":"x"}' '{"route":"/a","tenant":"y"}' \
+  '{"route":"/b"}'; do
+  grep -F -q "\"labels\":$set" whole.html || fail "the page has no $set"
+done
+grep -F -q '"state":"interpreter"}' whole.html || fail "rows without labels"
 ok "flame graphs are divided"
 refuses "formats without labels" 2 \
   "ljprof export: --by: the format ljp is of Tarantool's tools, which know no labels" \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "parsers/profile/profile.h"
+#include "parsers/stream/labels.h"
 #include "src/base/assert.h"
 #include "tools/page/column.h"
 #include "tools/page/viewer.h"
@@ -272,6 +273,21 @@ static void html_sources(const struct ljp_page *page, struct ljp_print *out)
   ljp_print_str(out, last ? "}}" : "}");
 }
 
+static void html_labels(struct ljp_print *out, struct ljp_str set)
+{
+  struct ljp_str key, value;
+  const char *before = ",\"labels\":{";
+  if (!set.len)
+    return;
+  for (; ljp_labels_next(&set, &key, &value); before = ",") {
+    ljp_print_str(out, before);
+    ljp_print_json_page(out, key);
+    ljp_print_str(out, ":");
+    ljp_print_json_page(out, value);
+  }
+  ljp_print_str(out, "}");
+}
+
 static void html_rest(struct ljp_page *page, struct ljp_print *out,
                       uint64_t tick_ns)
 {
@@ -281,6 +297,7 @@ static void html_rest(struct ljp_page *page, struct ljp_print *out,
     ljp_print_json_page(out, page->contexts[i].thread);
     html_member(out, "vm", page->contexts[i].vm);
     html_member(out, "state", page->contexts[i].state);
+    html_labels(out, page->contexts[i].labels);
     ljp_print_str(out, "}");
   }
   ljp_print_str(out, "],\"marks\":[");

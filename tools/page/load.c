@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "parsers/base/array.h"
 #include "parsers/profile/frame_name.h"
 #include "tools/page/stacks.h"
 #include "tools/shared/command.h"
@@ -19,6 +20,8 @@ struct load {
   const struct ljp_profile *p;
   struct ljp_page_stacks stacks;
   uint32_t *contexts;
+  char *text; /* Of labels. */
+  uint32_t length, room;
 };
 
 static struct ljp_str load_thread_name(struct load *l, uint32_t number)
@@ -41,6 +44,35 @@ static struct ljp_str load_vm_name(struct load *l, uint32_t number)
              : ljp_page_format(l->page, "VM %" PRIu64, l->p->vms[number].id);
 }
 
+/* Adds a text and its NUL to l->text. */
+static void load_add_text(struct load *l, struct ljp_str s)
+{
+  for (uint32_t i = 0; i <= s.len; i++) {
+    if (!ljp_array_reserve(&l->text, l->length, &l->room, 1)) {
+      l->page->failed = LJP_ERR_MEM;
+      return;
+    }
+    l->text[l->length++] = i < s.len ? s.data[i] : '\0';
+  }
+}
+
+/* A set of labels as a LABELS record has it. Valid until the next call. */
+static struct ljp_str load_labels(struct load *l, uint32_t labels)
+{
+  const struct ljp_profile *p = l->p;
+  const struct ljp_profile_labels *set = &p->labels[labels];
+  l->length = 0;
+  if (labels && labels < LJP_LABELS_OWN) {
+    load_add_text(l, ljp_str("", 0));
+    load_add_text(l, ljp_profile_str(p, p->label_texts[labels]));
+  }
+  for (uint32_t i = 0; i < set->count; i++) {
+    load_add_text(l, ljp_profile_str(p, p->label_pairs[set->first + i].key));
+    load_add_text(l, ljp_profile_str(p, p->label_pairs[set->first + i].value));
+  }
+  return ljp_str(l->text, l->length);
+}
+
 static void load_contexts(struct load *l)
 {
   for (uint32_t i = 0; i < l->p->context_count; i++) {
@@ -51,6 +83,7 @@ static void load_contexts(struct load *l)
         .vm = load_vm_name(l, c->vm),
         .state = state ? ljp_str(state, strlen(state))
                        : ljp_page_format(l->page, "state %u", c->state)};
+    to.labels = load_labels(l, c->labels);
     l->contexts[i] = ljp_page_context(l->page, &to);
   }
 }
@@ -185,6 +218,7 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
   }
   ljp_page_stacks_fini(&l.stacks);
   free(l.contexts);
+  free(l.text);
   return page->failed;
 }
 

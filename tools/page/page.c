@@ -135,8 +135,8 @@ static uint64_t page_hash_node(const struct ljp_page *page, size_t i)
 static uint64_t page_hash_context(const struct ljp_page *page, size_t i)
 {
   const struct ljp_page_context *c = &page->contexts[i];
-  return page_mix_text(page_mix_text(page_mix_text(1, c->thread), c->vm),
-                       c->state);
+  uint64_t h = page_mix_text(page_mix_text(1, c->thread), c->vm);
+  return page_mix_text(page_mix_text(h, c->state), c->labels);
 }
 
 static bool page_same_frame(const struct ljp_page *page, size_t i, size_t j)
@@ -158,7 +158,8 @@ static bool page_same_context(const struct ljp_page *page, size_t i, size_t j)
   const struct ljp_page_context *a = &page->contexts[i];
   const struct ljp_page_context *b = &page->contexts[j];
   return page_same_text(a->thread, b->thread) && page_same_text(a->vm, b->vm) &&
-         page_same_text(a->state, b->state);
+         page_same_text(a->state, b->state) &&
+         page_same_text(a->labels, b->labels);
 }
 
 /* How to hash and compare the elements of a list. */
@@ -260,6 +261,7 @@ uint32_t ljp_page_context(struct ljp_page *page,
     to->thread = ljp_page_text(page, context->thread);
     to->vm = ljp_page_text(page, context->vm);
     to->state = ljp_page_text(page, context->state);
+    to->labels = ljp_page_text(page, context->labels);
   }
   return i;
 }

@@ -73,6 +73,8 @@ struct ljp_page_node {
 
 struct ljp_page_context {
   struct ljp_str thread, vm, state;
+  struct ljp_str labels; /* As in a LABELS record; of what is not known: one
+                         ** value of the empty key. */
 };
 
 struct ljp_page_point {

@@ -63,8 +63,9 @@ Object.assign(App.prototype, {
       .filter(Boolean);
     const threads = this.cached('threads', 1, () => names('thread'));
     const groups = this.cached('groups', 1, () =>
-      [['thread', 'Thread'], ['vm', 'VM'], ['state', 'VM state']]
-        .filter(([key]) => names(key).length > 1));
+      [...[['thread', 'Thread'], ['vm', 'VM'], ['state', 'VM state']]
+        .filter(([key]) => names(key).length > 1),
+      ...labelKeys(contexts).map((key) => ['label:' + key, key])]);
     const key = [view.id, state.mode, state.invert, state.merge, state.native, state.heat,
       this.metric(), state.thread, state.group].join();
     if (this.toolsKey === key) return;

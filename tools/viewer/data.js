@@ -214,15 +214,32 @@ class Profile {
 // Where rows are grouped that do not tell their thread, VM or state.
 const NOWHERE = {thread: 'no thread recorded', vm: 'no VM', state: 'no state'};
 
+// The keys of the labels that contexts have.
+function labelKeys(contexts) {
+  const keys = contexts.flatMap((c) => Object.keys(c.labels || {}));
+  return [...new Set(keys)].filter(Boolean).sort();
+}
+
+// The name of a context's group. The value of the empty key stands for all
+// values: they are not known.
+function groupName(context, key) {
+  if (!key.startsWith('label:')) return context[key] || NOWHERE[key];
+  const label = key.slice('label:'.length);
+  const labels = context.labels || {};
+  const value = Object.hasOwn(labels, label) ? labels[label] : labels[''];
+  return `${label}=${value || '(none)'}`;
+}
+
 // Groups the rows of a view: adds the group as the outermost frame of each
-// stack. Returns a new trie and the new node of each row. key: thread, vm or
-// state.
+// stack. Returns a new trie and the new node of each row. key: thread, vm,
+// state or label:KEY.
 function regroup(profile, view, key) {
   const {trie, contexts} = profile;
   const {rows} = view;
-  const names = contexts.map((c) => c[key] || NOWHERE[key]);
+  const names = contexts.map((c) => groupName(c, key));
   const groups = [...new Set(names)];
-  const groupOf = Uint16Array.from(names, (x) => groups.indexOf(x));
+  const numbers = new Map(groups.map((name, i) => [name, i]));
+  const groupOf = Uint32Array.from(names, (x) => numbers.get(x));
   const maps = groups.map(() => null);
   const parent = [-1];
   const frame = [0];
@@ -236,7 +253,7 @@ function regroup(profile, view, key) {
       map = maps[g] = new Int32Array(trie.n);
       map[0] = parent.length;
       parent.push(0);
-      frame.push(profile.groupFrame(groups[g], key));
+      frame.push(profile.groupFrame(groups[g], key.split(':')[0]));
       line.push(0);
     }
     let at = rows.node[i];

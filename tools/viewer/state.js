@@ -21,7 +21,7 @@ const FIELDS = { // Key in the hash: [field, to text, from text].
     (t) => ['weight', 'count', 'other'].includes(t) ? t : 'weight'],
   thread: ['thread', String, String],
   group: ['group', String,
-    (t) => ['thread', 'vm', 'state'].includes(t) ? t : ''],
+    (t) => ['thread', 'vm', 'state'].includes(t) || t.startsWith('label:') ? t : ''],
   q: ['q', String, String],
   t: ['time', (x) => x ? x.join('-') : '', (t) => {
     const [a, b] = t.split('-').map(Number);
