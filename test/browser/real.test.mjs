@@ -249,6 +249,27 @@ test('the page of sampled memory has the estimates of its report', async () => {
   await closed(page);
 });
 
+test('grouping by a label divides the page as a report by it', async () => {
+  const file = join(dir, 'labelled.ljp');
+  execFileSync(join(build, 'bin/labelled_stream'), [file]);
+  ljprof('flame', file, '-o', file + '.html');
+  const report = JSON.parse(ljprof('report', '--by', 'label:route', '--json', file));
+  const page = await opened('labelled.ljp.html');
+  const choices = await page.locator('#tools [data-id=group] option').allTextContents();
+  assert.deepEqual(choices.slice(-2), ['route', 'tenant']);
+  await page.locator('#tools [data-id=group]').selectOption('label:route');
+  await settle(page);
+  const values = await page.evaluate(() => {
+    const {tree, profile} = globalThis.ljprof;
+    return Object.fromEntries(Array.from(tree.parent, (up, i) => [up, i])
+      .filter(([up]) => up === 0)
+      .map(([, i]) => [profile.frames.name[tree.frame[i]], tree.total[i]]));
+  });
+  assert.deepEqual(values, Object.fromEntries(report.rows.map((row) =>
+    ['route=' + row.name, row.self_ns])));
+  await closed(page);
+});
+
 // Files of Tarantool's profilers have no times: no tab may show any.
 for (const [name, unit] of [['memprof-enrich.bin', 'bytes'],
   ['sysprof-C-joff-coro.bin', 'samples']])
