@@ -4,6 +4,7 @@
 ** nodes and rows must refer to things that exist; every view must add up to the
 ** totals; JSON must be valid.
 */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "parsers/profile/frame_name.h"
@@ -12,6 +13,11 @@
 #include "tools/report/groups.h"
 
 static struct ljp_reader reader;
+
+/* How many ways to group there are. */
+#define ONE(name, option, of_frame) +1
+enum { BYS = 0 LJP_BY_LIST(ONE) };
+#undef ONE
 
 static void check_tables(const struct ljp_profile *p, uint64_t samples,
                          uint64_t allocs)
@@ -33,6 +39,7 @@ static void check_tables(const struct ljp_profile *p, uint64_t samples,
     MUST(row->memory < p->memory_count);
     const struct ljp_profile_context *c = &p->contexts[row->context];
     MUST(c->thread < p->thread_count && c->vm < p->vm_count);
+    MUST(c->labels < p->label_count);
     if (c->kind == LJP_PRODUCER_MEMORY)
       seen_allocs += row->count;
     else
@@ -108,6 +115,43 @@ static void check_fold(struct ljp_profile *p, uint64_t samples, uint64_t allocs)
   check_gc_cost(p);
 }
 
+/* Profiles divided and filtered by the first label of the file: each event is in
+** the one, and counted or excluded in the other. */
+static void check_labels(const struct ljp_profile *of, const uint8_t *data,
+                         size_t size, uint64_t samples, uint64_t allocs)
+{
+  static char key[LJP_STRING_MAX_BYTES + 1], label[2 * sizeof key];
+  const struct ljp_profile_label_pair *pair = of->label_pairs;
+  if (!of->label_pair_count)
+    return;
+  const struct ljp_str k = ljp_profile_str(of, pair->key);
+  const struct ljp_str v = ljp_profile_str(of, pair->value);
+  snprintf(key, sizeof key, "%.*s", (int)k.len, k.len ? k.data : "");
+  snprintf(label, sizeof label, "%s=%.*s", key, (int)v.len,
+           v.len ? v.data : "");
+  for (int filter = 0; filter < 2; filter++) {
+    struct ljp_profile_options options = {.no_symbols = true,
+                                          .lua_view = size % 2,
+                                          .label_key = key,
+                                          .label_frames = !filter};
+    if (filter)
+      options.labels = (struct ljp_label_filter){{label}, 1};
+    struct ljp_profile *p = ljp_profile_new(&options);
+    MUST(p && ljp_reader_memory(&reader, data, size) == LJP_OK);
+    MUST(ljp_profile_add(p, &reader) == LJP_OK);
+    enum ljp_status status = ljp_profile_finish(p);
+    MUST(!status || (status == LJP_ERR_USE && strchr(key, '=')));
+    if (!status && !filter)
+      check_tables(p, samples, allocs);
+    else if (!status)
+      MUST(p->totals.samples + p->totals.wall_samples <= samples &&
+           p->totals.samples + p->totals.wall_samples + p->totals.filtered >=
+               samples);
+    ljp_reader_fini(&reader);
+    ljp_profile_free(p);
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   const struct ljp_profile_options options = {
@@ -127,14 +171,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_tables(p, samples, allocs);
     check_gc_cost(p);
     unsigned any = size ? data[size / 2] : 0;
-    report(p, any % LJP_MEASURES, any % 11, false, any & 1);
-    report(p, (any + 1) % LJP_MEASURES, (any + 3) % 11, true, any & 2);
+    report(p, any % LJP_MEASURES, any % BYS, false, any & 1);
+    report(p, (any + 1) % LJP_MEASURES, (any + 3) % BYS, true, any & 2);
     check_fold(p, samples, allocs);
-    report(p, any % LJP_MEASURES, any % 11, any & 4, any & 1);
+    report(p, any % LJP_MEASURES, any % BYS, any & 4, any & 1);
   } else {
     MUST(p->error[0]);
   }
   ljp_reader_fini(&reader);
+  if (!p->error[0])
+    check_labels(p, data, size, samples, allocs);
   ljp_profile_free(p);
   return 0;
 }
