@@ -3,6 +3,7 @@
 ** `with` calls the function, the others say that they are not supported.
 */
 #include <errno.h>
+#include <string.h>
 
 #include "profilers/api/labels_lua.h"
 #include "profilers/api/lmisclib.h"
@@ -31,11 +32,25 @@ int ljp_profile_labels(lua_State *L)
   return ljp_profile_label(L);
 }
 
-void ljp_profile_add_with(lua_State *L)
+static int labels_index(lua_State *L)
 {
   static const char with[] = "return function(_, f, ...) return f(...) end\n";
+  const char *key = lua_tostring(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING || strcmp(key, "with") != 0)
+    return 0;
   if (luaL_loadbuffer(L, with, sizeof with - 1, "=misc.profile.with"))
-    lua_error(L);
+    return lua_error(L);
   lua_call(L, 0, 1);
-  lua_setfield(L, -2, "with");
+  lua_pushvalue(L, -1);
+  lua_setfield(L, 1, "with");
+  return 1;
+}
+
+/* When it is asked for, as in a library with profilers. */
+void ljp_profile_add_with(lua_State *L)
+{
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, labels_index);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
 }

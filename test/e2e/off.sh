@@ -31,6 +31,12 @@ end
 table.sort(names)
 for _, name in ipairs(names) do print(name) end
 assert(require("misc") == misc)
+-- What a program does with labels is done.
+local function three(...)
+  return select("#", ...), ...
+end
+local n, a, b = misc.profile.with({ route = "/a" }, three, nil, "b")
+assert(n == 2 and a == nil and b == "b", "with")
 -- Metrics need no profiler.
 local fields = 0
 collectgarbage()
@@ -85,6 +91,7 @@ int main(void)
   check(luaM_memprof_stop(L));
   check(luaM_heap_snapshot(L, "heap.ljp", NULL));
   check(luaM_listen(L, "/tmp/off.sock"));
+  check(luaM_label(L, "route", "/a"));
   printf("%d\n", refused);
   lua_close(L);
   return 0;
