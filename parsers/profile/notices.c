@@ -136,6 +136,13 @@ static enum ljp_status notices_stacks(struct ljp_profile *p)
                          " function%s without a name: too many came and went "
                          "while the file could not be written",
                          t->unnamed, notices_plural(t->unnamed));
+  if (!status && t->other_labels)
+    status = notices_add(p,
+                         "labels are (other): %" PRIu64
+                         " time%s the program set labels beyond the %u "
+                         "different sets that a process can have",
+                         t->other_labels, notices_plural(t->other_labels),
+                         LJP_MAX_LABEL_SETS);
   if (!status && t->lost_stacks)
     status = notices_add(
         p, "%" PRIu64 " event%s with a stack that was lost in a gap",

@@ -130,12 +130,12 @@ static enum ljp_status profile_take_block(struct ljp_profile *p,
   return LJP_OK;
 }
 
-/* The number of functions that have no name, as the writer counted them. */
-static uint64_t profile_unnamed_functions(const struct ljp_reader *reader)
+/* A number that the writer has counted; 0: it has told none. */
+static uint64_t profile_counted(const struct ljp_reader *reader,
+                                const char *key)
 {
   enum { DIGITS = 18 }; /* That many cannot overflow. */
-  const struct ljp_rec_info *info =
-      ljp_model_info(&reader->model, "functions.unnamed");
+  const struct ljp_rec_info *info = ljp_model_info(&reader->model, key);
   uint64_t number = 0;
   for (uint32_t i = 0; info && i < info->value.len && i < DIGITS; i++) {
     unsigned digit = (unsigned)(info->value.data[i] - '0');
@@ -182,7 +182,8 @@ static void profile_count_damage(struct ljp_profile *p,
   }
   for (unsigned tag = 0; tag < LJP_TALLY_TAGS; tag++)
     t->swallowed += tally->swallowed[tag];
-  t->unnamed += profile_unnamed_functions(reader);
+  t->unnamed += profile_counted(reader, "functions.unnamed");
+  t->other_labels += profile_counted(reader, "labels.other");
 }
 
 static enum ljp_status profile_fail(struct ljp_profile *p,

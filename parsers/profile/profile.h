@@ -293,6 +293,7 @@ struct ljp_profile_totals {
   uint64_t no_stack;                 /* Events without a stack. */
   uint64_t lost_stacks;              /* Events whose stack a gap swallowed. */
   uint64_t unnamed;                  /* Functions without a name (RFC 3). */
+  uint64_t other_labels;             /* How often values became "(other)". */
   uint64_t too_many;                 /* Events under LJP_FRAME_TOO_MANY. */
   uint64_t too_many_labels;          /* Events with LJP_LABELS_TOO_MANY. */
   uint64_t marks_cut;                /* Markers that traces left out. */

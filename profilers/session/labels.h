@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 #include "src/base/describe.h"
+#include "src/base/format.h"
 
 enum {
-  LJP_LABELS_SETS = 4096,
+  LJP_LABELS_SETS = LJP_MAX_LABEL_SETS,
   LJP_LABELS_PAIRS = 16,
   LJP_LABELS_KEY_BYTES = 64,    /* without the NUL */
   LJP_LABELS_VALUE_BYTES = 256, /* the same */

@@ -23,6 +23,9 @@
 #define LJP_STACK_MAX_FRAMES 2048u
 #define LJP_EPOCH_MAX_NODES (1u << 20)
 
+/* Different sets of labels that a process keeps apart. */
+#define LJP_MAX_LABEL_SETS 4096u
+
 /* -- Block header -------------------------------------------------------- */
 
 #define LJP_BLOCK_SYNC 0x504a4c89u /* Bytes 89 'L' 'J' 'P'. */

@@ -10,6 +10,24 @@ here=$SOURCE_DIR/test/e2e
 "$luajit" "$here/label_api.lua" > api.txt 2>&1 || fail "$(cat api.txt)"
 ok "the Lua interface: $(cat api.txt)"
 
+# More sets than a process can have.
+cat > many.lua << 'EOF'
+for i = 1, 10000 do
+  assert(misc.profile.label { url = "/" .. i })
+  if i > 9000 then
+    local t = os.clock() + 0.0001
+    repeat until os.clock() > t
+  end
+end
+EOF
+"$ljprof" record --force -o many.ljp "$luajit" many.lua 2> err.txt ||
+  fail "$(cat err.txt)"
+"$ljprof" report --by label:url many.ljp > many.txt 2>&1 || fail "$(cat many.txt)"
+grep -qF 'labels are (other): 5904 times the program set labels beyond the 4096' \
+  many.txt || fail "$(cat many.txt)"
+awk '/ \(other\)$/ { exit ($3 + 0 > 80) ? 0 : 1 }' many.txt || fail "$(cat many.txt)"
+ok "sets without end are (other), and that is said"
+
 # shares FILE TRUTH KEY COLUMN POINTS OPTION...: compares the report's shares by a
 # label with those that the program told.
 shares() {

@@ -80,7 +80,7 @@ ok "file, standard input, pipe and FIFO read the same"
 for shown in 'block offset=0 seq=0 session=0x1234567800000001' \
   'mark time_ns=1000000000008 thread=1 vm=1 value=-17 text="request \\"a\\"\\x0a"' \
   'thread id=2 tid=4243 name="worker"' 'loss .*reason="ring full" count=29' \
-  'sample .*thread=1 .*state="unknown" weight=1009000 .*stack=16' \
+  'sample .*thread=1 .*state="unknown" weight=1009000 .*stack=17' \
   'trace id=3 .*link_type="loop" ir_count=101 snapshots=11 marks=23 flags=1' \
   'trace-event .*action="abort" .*reason="NYI: bytecode 51" .*stack=3' \
   '    builtin  lib.fn17' '    Lua      f11 app/file4.lua:113' \
