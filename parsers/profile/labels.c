@@ -158,8 +158,10 @@ enum ljp_status ljp_profile_filter(struct ljp_profile *p, uint64_t time_ns,
   uint32_t labels;
   *wanted = *wanted && ljp_profile_time_wanted(p, time_ns);
   if (*wanted && p->options.labels.count &&
-      !(status = ljp_profile_stack_labels(p, stack, &labels)))
+      !(status = ljp_profile_stack_labels(p, stack, &labels))) {
     *wanted = p->labels[labels].wanted;
+    p->totals.lost_labels += labels == LJP_LABELS_LOST;
+  }
   return status;
 }
 
@@ -276,8 +278,11 @@ static enum ljp_status labels_check_pair(struct ljp_profile *p,
   const uint32_t number = ljp_labels_key(p, key);
   const int len = key.len < 40 ? (int)key.len : 40;
   if (!number && !p->label_pair_count) {
-    snprintf(p->error, sizeof p->error,
-             "there is no label '%.*s': the file has no labels", len, key.data);
+    snprintf(p->error, sizeof p->error, "there is no label '%.*s': %s", len,
+             key.data,
+             p->has_labels || p->totals.lost_labels
+                 ? "those of the file were lost in a gap"
+                 : "the file has no labels");
     return LJP_ERR_USE;
   }
   if (!number) {
@@ -347,5 +352,6 @@ enum ljp_status ljp_labels_move_row(struct ljp_profile *p,
   }
   c.labels = labels & ~LJP_LABELS_ONLY;
   p->totals.too_many_labels += c.labels == LJP_LABELS_TOO_MANY ? events : 0;
+  p->totals.lost_labels += c.labels == LJP_LABELS_LOST ? events : 0;
   return ljp_profile_intern_context(p, &c, &row->context);
 }

@@ -27,12 +27,6 @@ enum ljp_status ljp_labels_find(struct ljp_profile *p, uint64_t id,
 enum ljp_status ljp_profile_filter(struct ljp_profile *p, uint64_t time_ns,
                                    uint64_t stack, bool *wanted);
 
-/* Whether the profile has sets of the stream. */
-static inline bool ljp_labels_any(const struct ljp_profile *p)
-{
-  return p->label_count > LJP_LABELS_OWN;
-}
-
 /* The string of a key; 0: no set has it. */
 uint32_t ljp_labels_key(const struct ljp_profile *p, struct ljp_str key);
 

@@ -147,6 +147,10 @@ static enum ljp_status notices_stacks(struct ljp_profile *p)
     status = notices_add(
         p, "%" PRIu64 " event%s with a stack that was lost in a gap",
         t->lost_stacks, notices_plural(t->lost_stacks));
+  if (!status && t->lost_labels)
+    status = notices_add(
+        p, "%" PRIu64 " event%s with labels that were lost in a gap",
+        t->lost_labels, notices_plural(t->lost_labels));
   if (!status && t->too_many)
     status = notices_add(
         p,

@@ -296,6 +296,7 @@ struct ljp_profile_totals {
   uint64_t other_labels;             /* How often values became "(other)". */
   uint64_t too_many;                 /* Events under LJP_FRAME_TOO_MANY. */
   uint64_t too_many_labels;          /* Events with LJP_LABELS_TOO_MANY. */
+  uint64_t lost_labels;              /* Events with LJP_LABELS_LOST. */
   uint64_t marks_cut;                /* Markers that traces left out. */
   uint64_t truncated;                /* Traces that left markers out. */
   uint64_t lost[LJP_LOSS_COUNT + 1]; /* Lost before the file, by reason; last:
@@ -380,6 +381,7 @@ struct ljp_profile {
   uint32_t memory_count, module_count, thread_count, vm_count;
   uint32_t gc_count, mark_count, trace_count, trace_event_count, point_count;
   uint32_t blacklisted_count, label_count, label_pair_count;
+  bool has_labels;                      /* Stacks of the streams have them. */
   uint32_t label_texts[LJP_LABELS_OWN]; /* Strings for values of these. */
   uint64_t origin_ns;      /* CLOCK_MONOTONIC of the first block. */
   uint64_t origin_wall_ns; /* Since 1970; 0: not known. */

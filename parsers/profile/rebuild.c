@@ -411,11 +411,10 @@ static enum ljp_status rebuild_tables(struct ljp_profile *p,
   enum ljp_status status = LJP_ERR_MEM;
   struct rebuild_own own = {calloc(p->node_count, 1),
                             calloc((size_t)p->module_count + 1, 1), NULL};
-  const bool labels = ljp_labels_any(p);
-  if (labels)
+  if (p->has_labels)
     own.labels = ljp_pages_items(p->node_count, sizeof *own.labels);
   ljp_tables_take(p, &old);
-  if (own.kind && own.is_vm && (own.labels || !labels)) {
+  if (own.kind && own.is_vm && (own.labels || !p->has_labels)) {
     for (uint32_t i = 0; i < old.frame_count; i++)
       if (old.frames[i].kind == LJP_FRAME_VM)
         own.is_vm[old.frames[i].module] = old.frames[i].module != 0;
@@ -440,7 +439,7 @@ enum ljp_status ljp_profile_rebuild(struct ljp_profile *p)
   if (status)
     return status;
   const bool symbols = rebuild_has_symbols(p);
-  const bool tables = symbols || ljp_labels_any(p);
+  const bool tables = symbols || p->has_labels;
   used = rebuild_find_used(p, symbols);
   map = ljp_pages_items(p->node_count, sizeof *map);
   row_map = ljp_pages_items((size_t)p->row_count + 1, sizeof *row_map);

@@ -202,7 +202,7 @@ static struct ljp_profile *part_new(const struct ljp_profile *p, bool native)
     return NULL;
   }
   part->pass->too_many_names = p->pass->too_many_names;
-  if (ljp_labels_any(p)) { /* It will have contexts of its own. */
+  if (p->has_labels) { /* It will have contexts of its own. */
     part->contexts =
         malloc(((size_t)p->context_count + 1) * sizeof *part->contexts);
     if (!part->contexts) {

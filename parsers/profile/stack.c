@@ -129,6 +129,7 @@ static enum ljp_status stack_frame(struct ljp_profile *p,
     if ((status = ljp_labels_find(p, node->value, &labels)))
       return status;
     f.offset = labels;
+    p->has_labels = true;
     f.flags = labels == LJP_LABELS_LOST ? LJP_PROFILE_UNKNOWN : 0;
     break;
   default:

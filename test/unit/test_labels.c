@@ -82,14 +82,45 @@ static void lost_labels_are_unknown(void **state)
   assert_int_equal(sum_of(p, NULL, "route", "(unknown)").count, 8);
   assert_int_equal(sum_of(p, STACK, "route", "(unknown)").count, 5);
   assert_int_equal(sum_of(p, STACK, "route", "/a").count, 7);
+  assert_int_equal(p->totals.lost_labels, 8);
   ljp_profile_free(p);
   const struct ljp_profile_options a = only("route=/a"), no = only("route=");
   p = load_with(&a);
   assert_int_equal(p->totals.samples, 7);
+  assert_int_equal(p->totals.lost_labels, 8);
   ljp_profile_free(p);
   p = load_with(&no);
   assert_int_equal(p->totals.samples, 0);
   ljp_profile_free(p);
+}
+
+/* As if none had been set; and sets without labels. */
+static void lost_labels_are_no_frames(void **state)
+{
+  (void)state;
+  struct ljp_profile *p;
+  begin();
+  producer(LJP_PRODUCER_CPU);
+  put_set(NOTHING, "", 0);
+  sample(stack_below(frame(0, LJP_FRAME_LABELS, 0, 99)), 5);
+  sample(stack_below(frame(0, LJP_FRAME_LABELS, 0, NOTHING)), 3);
+  sample(frame(0, LJP_FRAME_LABELS, 0, 99), 7);
+  end_stream();
+  p = load_with(&plain);
+  assert_int_equal(p->label_count, LJP_LABELS_OWN);
+  assert_int_equal(sum_of(p, STACK, NULL, "").count, 8);
+  assert_int_equal(sum_of(p, "(no stack)", NULL, "").count, 7);
+  assert_int_equal(p->totals.lost_labels, 12);
+  for (uint32_t i = 0; i < p->frame_count; i++)
+    assert_int_not_equal(p->frames[i].kind, LJP_FRAME_LABELS);
+  ljp_profile_free(p);
+  const struct ljp_profile_options asked[] = {
+      only("route=/a"), {.no_symbols = true, .label_key = "route"}};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(load(&asked[i], &p), LJP_ERR_USE);
+    assert_string_equal(error, "there is no label 'route': those of the file "
+                               "were lost in a gap");
+  }
 }
 
 static void the_same_set_of_two_inputs_is_one(void **state)
@@ -268,6 +299,7 @@ int main(void)
       cmocka_unit_test(rows_differ_by_labels_but_not_their_stacks),
       cmocka_unit_test(labels_alone_are_no_stack),
       cmocka_unit_test(lost_labels_are_unknown),
+      cmocka_unit_test(lost_labels_are_no_frames),
       cmocka_unit_test(the_same_set_of_two_inputs_is_one),
       cmocka_unit_test(sets_beyond_the_limit_are_one_and_counted),
       cmocka_unit_test(births_keep_their_rows),

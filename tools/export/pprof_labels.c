@@ -22,12 +22,12 @@ bool ljp_pprof_init_labels(const struct ljp_profile *p,
       most = p->labels[i].count;
   names->labels = calloc(LABELS + most, sizeof *names->labels);
   names->list = calloc(LABELS + most, sizeof *names->list);
-  if (ljp_labels_any(p))
+  if (p->has_labels)
     names->strings =
         calloc((size_t)p->strings.count + 1, sizeof *names->strings);
   for (size_t i = 0; names->labels && names->list && i < LABELS + most; i++)
     names->list[i] = &names->labels[i];
-  return names->labels && names->list && (names->strings || !ljp_labels_any(p));
+  return names->labels && names->list && (names->strings || !p->has_labels);
 }
 
 void ljp_pprof_free_labels(struct ljp_pprof_labels *names)

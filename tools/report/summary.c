@@ -97,7 +97,7 @@ static void summary_labels(const struct ljp_report *r)
 {
   struct ljp_print *out = r->out;
   struct ljp_labels_keys keys;
-  if (!ljp_labels_any(r->p) || !ljp_labels_keys(r->p, &keys))
+  if (!r->p->label_pair_count || !ljp_labels_keys(r->p, &keys))
     return;
   ljp_print_str(out, r->json ? ",\"labels\":[" : "labels: ");
   for (uint32_t i = 0; i < keys.count; i++) {
