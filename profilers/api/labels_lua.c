@@ -1,8 +1,8 @@
 /*
-** misc.profile.label, labels, with: what the program calls its work. The labels
-** belong to the coroutine that runs. A call that fails returns nil, a message and
-** an errno number; `with` raises an error, since its results are the function's.
-** On the VM's own thread.
+** misc.profile.label, label_requests, labels, with: what the program calls its
+** work. The labels belong to the coroutine that runs. A call that fails returns
+** nil, a message and an errno number; `with` raises an error, since its results
+** are the function's. On the VM's own thread.
 */
 #include "profilers/api/labels_lua.h"
 
@@ -12,6 +12,7 @@
 
 #include "profilers/api/options.h"
 #include "profilers/session/labels.h"
+#include "profilers/session/request_labels.h"
 #include "profilers/session/side_run.h"
 #include "src/luajit/heap.h"
 
@@ -68,13 +69,11 @@ static bool labels_take_pair(lua_State *L, struct ljp_labels *labels,
   return false;
 }
 
-/* The set of the thread's labels with those of the table in place 1. Returns 0 or
-** an errno, with why[]. Numbers in the table become strings on the stack, where
-** they stay until the set is made. */
-static int labels_read(lua_State *L, uint32_t *set, char why[LABELS_TEXT])
+/* Adds the labels of the table in place 1. Returns 0 or an errno, with why[].
+** Numbers in the table become strings on the stack, where they stay. */
+static int labels_add_table(lua_State *L, struct ljp_labels *labels,
+                            char why[LABELS_TEXT])
 {
-  struct ljp_labels labels;
-  ljp_labels_get(ljp_guest_labels(L), &labels);
   if (!lua_istable(L, 1)) {
     snprintf(why, LABELS_TEXT,
              "labels are a table like {route = \"/a\"}, not a %s",
@@ -87,7 +86,7 @@ static int labels_read(lua_State *L, uint32_t *set, char why[LABELS_TEXT])
   }
   int room = 3 * LJP_LABELS_PAIRS;
   for (lua_pushnil(L); lua_next(L, 1);) {
-    if (!labels_take_pair(L, &labels, why))
+    if (!labels_take_pair(L, labels, why))
       return EINVAL;
     if (!room--) {
       snprintf(why, LABELS_TEXT, "a table of labels has at most %d",
@@ -96,12 +95,24 @@ static int labels_read(lua_State *L, uint32_t *set, char why[LABELS_TEXT])
     }
     lua_insert(L, -2); /* The value stays, below the key. */
   }
-  if (ljp_labels_bytes(&labels) > LJP_NAME_BYTES) {
+  if (ljp_labels_bytes(labels) > LJP_NAME_BYTES) {
     snprintf(why, LABELS_TEXT,
              "labels of %zu bytes are too long together: at most %d",
-             ljp_labels_bytes(&labels), (int)LJP_NAME_BYTES);
+             ljp_labels_bytes(labels), (int)LJP_NAME_BYTES);
     return EINVAL;
   }
+  return 0;
+}
+
+/* The set of the thread's labels with those of the table in place 1. Returns 0 or
+** an errno, with why[]. */
+static int labels_read(lua_State *L, uint32_t *set, char why[LABELS_TEXT])
+{
+  struct ljp_labels labels;
+  ljp_labels_get(ljp_guest_labels(L), &labels);
+  int error = labels_add_table(L, &labels, why);
+  if (error)
+    return error;
   if (!ljp_labels_intern(&labels, set)) {
     snprintf(why, LABELS_TEXT, "no memory for labels");
     return ENOMEM;
@@ -125,6 +136,61 @@ int ljp_profile_label(lua_State *L)
   lua_pushboolean(L, 1);
   return 1;
 }
+
+/* -- label_requests -------------------------------------------------------- */
+
+/* Whether all values of the table in place 1 are names of variables. */
+static bool labels_are_variables(lua_State *L, const struct ljp_labels *labels,
+                                 char why[LABELS_TEXT])
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  for (unsigned i = 0; i < labels->count; i++) {
+    const struct ljp_label *label = &labels->list[i];
+    lua_getfield(L, 1, label->key);
+    const bool named = lua_type(L, -1) == LUA_TSTRING;
+    lua_pop(L, 1);
+    if (named && label->value[0] &&
+        !label->value[strspn(label->value, letters)])
+      continue;
+    snprintf(why, LABELS_TEXT,
+             "label '%s' has the variable '%.40s'; that is a name without '$', "
+             "like uri",
+             label->key, label->value);
+    return false;
+  }
+  if (labels->count <= LJP_REQUEST_VARIABLES)
+    return true;
+  snprintf(why, LABELS_TEXT, "requests have at most %d labels, not %u",
+           LJP_REQUEST_VARIABLES, labels->count);
+  return false;
+}
+
+int ljp_profile_label_requests(lua_State *L)
+{
+  char why[LABELS_TEXT];
+  struct ljp_labels variables = {0};
+  ljp_side_bind();
+  if (lua_gettop(L) != 1)
+    return ljp_options_misused(L,
+                               "label_requests takes one table of variables");
+  int error = labels_add_table(L, &variables, why);
+  if (error == EINVAL || (!error && !labels_are_variables(L, &variables, why)))
+    return ljp_options_misused(L, why);
+  if (!error) {
+    error = ljp_request_labels_set(&variables);
+    snprintf(why, sizeof why, "%s",
+             error == ENOTSUP ? "this process is no nginx with lua-nginx-module"
+             : error == ENOSPC ? "the process has too many sets of labels"
+                               : "no memory for labels");
+  }
+  if (error)
+    return ljp_options_failed(L, error, why);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* -- labels ---------------------------------------------------------------- */
 
 int ljp_profile_labels(lua_State *L)
 {

@@ -7,6 +7,7 @@
 #include "lua.h"
 
 int ljp_profile_label(lua_State *L);
+int ljp_profile_label_requests(lua_State *L);
 int ljp_profile_labels(lua_State *L);
 
 /* Gives the table on top of the stack, misc.profile, the function `with`. */

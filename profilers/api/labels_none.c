@@ -27,6 +27,11 @@ int ljp_profile_label(lua_State *L)
   return 3;
 }
 
+int ljp_profile_label_requests(lua_State *L)
+{
+  return ljp_profile_label(L);
+}
+
 int ljp_profile_labels(lua_State *L)
 {
   return ljp_profile_label(L);

@@ -60,10 +60,12 @@ const luaL_Reg ljp_memprof_functions[] = {
     {"status", memprof_none_lua},   {"mark", memprof_none_lua},
     {"snapshot", memprof_none_lua}, {NULL, NULL}};
 
-const luaL_Reg ljp_profile_functions[] = {{"start", memprof_none_lua},
-                                          {"stop", memprof_none_lua},
-                                          {"status", memprof_none_lua},
-                                          {"listen", memprof_none_lua},
-                                          {"label", ljp_profile_label},
-                                          {"labels", ljp_profile_labels},
-                                          {NULL, NULL}};
+const luaL_Reg ljp_profile_functions[] = {
+    {"start", memprof_none_lua},
+    {"stop", memprof_none_lua},
+    {"status", memprof_none_lua},
+    {"listen", memprof_none_lua},
+    {"label", ljp_profile_label},
+    {"label_requests", ljp_profile_label_requests},
+    {"labels", ljp_profile_labels},
+    {NULL, NULL}};

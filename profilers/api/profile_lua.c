@@ -155,10 +155,12 @@ static int profile_status(lua_State *L)
   return 1;
 }
 
-const luaL_Reg ljp_profile_functions[] = {{"start", profile_start},
-                                          {"stop", profile_stop},
-                                          {"status", profile_status},
-                                          {"listen", ljp_profile_listen},
-                                          {"label", ljp_profile_label},
-                                          {"labels", ljp_profile_labels},
-                                          {NULL, NULL}};
+const luaL_Reg ljp_profile_functions[] = {
+    {"start", profile_start},
+    {"stop", profile_stop},
+    {"status", profile_status},
+    {"listen", ljp_profile_listen},
+    {"label", ljp_profile_label},
+    {"label_requests", ljp_profile_label_requests},
+    {"labels", ljp_profile_labels},
+    {NULL, NULL}};

@@ -38,4 +38,9 @@ struct ljp_guest_listener {
 void ljp_guest_listen(enum ljp_guest_listeners which,
                       const struct ljp_guest_listener *listener);
 
+/* labels is asked for the number of the labels of a thread that a host has taken for
+** a piece of work, if no other thread of the VM runs; else it inherits them. Called on
+** the VM's own thread, which may be in the middle of the host's code. */
+void ljp_guest_listen_owners(uint32_t (*labels)(void *owner));
+
 #endif

@@ -49,6 +49,25 @@ for i = 1, 5 do long["k" .. i] = ("x"):rep(250) end
 fails("long", 22, "too long together", profile.label(long))
 are("route=/a,tenant=x", "a refused call changes nothing")
 
+-- Labels of requests: what a process without any says.
+fails("variables", 95, "no nginx", profile.label_requests { route = "uri" })
+fails("no variables", 95, "no nginx", profile.label_requests {})
+fails("a dollar", 22, "label 'route' has the variable '$uri'",
+  profile.label_requests { route = "$uri" })
+fails("true", 22, "label 'route' has the variable 'true'",
+  profile.label_requests { route = true })
+fails("a number", 22, "label 'route' has the variable '1'",
+  profile.label_requests { route = 1 })
+fails("no table", 22, "labels are a table like", profile.label_requests("uri"))
+fails("two tables", 22, "label_requests takes one table",
+  profile.label_requests({}, {}))
+local nine = {}
+for i = 1, 9 do nine["k" .. i] = "uri" end
+fails("nine", 22, "at most 8 labels, not 9", profile.label_requests(nine))
+for i = 1, 9 do nine["k" .. i] = ("x"):rep(250) end
+fails("long names", 22, "too long together", profile.label_requests(nine))
+are("route=/a,tenant=x", "nor does that")
+
 -- Coroutines inherit, and have their own.
 local function body()
   are("route=/a,tenant=x", "a coroutine inherits")

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Requests of three routes and two tenants under wrk, with cosockets, light threads
 # and timers: each label's share of CPU time and of allocated bytes is within one
-# point of what the handlers themselves measured.
+# point of what the handlers themselves measured. First the handlers set the labels;
+# then they know nothing of them, and label_requests does.
 . "$(dirname "$0")/nginx_lib.sh"
 need nginx libnginx-mod-http-lua lua-resty-core lua-resty-lrucache wrk curl
 seconds=${LJP_LABELS_SECONDS:-10}
@@ -39,10 +40,21 @@ init='
       return kept
     end
     units = { ["/a"] = 1, ["/b"] = 2, ["/c"] = 3 }
-  }
+    function check(route, tenant)
+      local labels = misc.profile.labels()
+      assert(labels.route == route and labels.tenant == tenant,
+        ngx.get_phase() .. ": " .. tostring(labels.route))
+    end
+'
+by_handlers='assert(misc.profile.label { route = route, tenant = tenant })'
+by_requests='assert(misc.profile.label_requests { route = "uri", tenant = "arg_t",
+  none = "arg_none" })'
+checks='
+      header_filter_by_lua_block { check(ngx.var.uri, ngx.var.arg_t) }
+      log_by_lua_block { check(ngx.var.uri, ngx.var.arg_t) }
 '
 config() {
-  nginx_config "$init" << EOF
+  nginx_config "$init $in_init }" << EOF
     location = /pid { content_by_lua_block { ngx.say(ngx.worker.pid()) } }
     location = /pong { content_by_lua_block { ngx.print("pong") } }
     location = /spent {
@@ -52,9 +64,11 @@ config() {
       }
     }
     location ~ ^/[abc]\$ {
+      $in_location
       content_by_lua_block {
         local route, tenant = ngx.var.uri, ngx.var.arg_t
-        assert(misc.profile.label { route = route, tenant = tenant })
+        $in_handler
+        check(route, tenant)
         local n = units[route] * (tenant == "x" and 2 or 1)
         work(route, tenant, n)
         local threads = {}
@@ -62,6 +76,7 @@ config() {
           threads[i] = ngx.thread.spawn(function()
             work(route, tenant, n)
             ngx.sleep(0.001)
+            check(route, tenant)
             work(route, tenant, n)
           end)
         end
@@ -100,10 +115,6 @@ answers() {
 plain() {
   LD_LIBRARY_PATH=$LD_LIBRARY_PATH exec nginx -p "$tmp" -c "$tmp/nginx.conf"
 }
-nginx_start plain
-master=$child
-worker=$(answers)
-maps_ours "$worker"
 cat > "$tmp/drive.lua" << 'EOF'
 local n = 0
 local paths = { "/a?t=x", "/b?t=x", "/c?t=x", "/a?t=y", "/b?t=y", "/c?t=y" }
@@ -137,22 +148,36 @@ assert len(wanted) >= 2 and worst <= 1, f"off by {worst:.2f} points"
 EOF
 }
 
-curl -sf "http://127.0.0.1:$port/spent" > /dev/null
-"$build/bin/ljprof" record -p "$worker" --memory --interval 0.2 -o "$tmp/labels.ljp" \
-  > "$tmp/record.log" 2>&1 &
-recorder=$!
-started="$started $recorder"
-wait_for 10 grep -q . "$tmp/record.log" || fail "record does not begin"
-LD_LIBRARY_PATH=$LD_LIBRARY_PATH wrk -t1 -c7 -d"$seconds"s -s "$tmp/drive.lua" \
-  "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 || fail "wrk"
-! grep -E 'Non-2xx|Socket errors' "$tmp/wrk.log" || fail "requests failed"
-grep 'requests in' "$tmp/wrk.log"
-kill -TERM "$recorder"
-wait "$recorder" || fail "record"
-curl -sf "http://127.0.0.1:$port/spent" > "$tmp/spent"
-! grep 'assert' "$tmp/error.log" || fail "a label was wrong"
-for key in route tenant; do
-  judge $key ns self_ns --cpu
-  judge $key strings self_bytes --alloc
-done
-nginx_end "$master" "$child"
+# session: one session under load, and what its report says.
+session() {
+  nginx_start plain
+  master=$child
+  worker=$(answers)
+  maps_ours "$worker"
+  curl -sf "http://127.0.0.1:$port/spent" > /dev/null
+  rm -f "$tmp/labels.ljp" "$tmp/record.log"
+  "$build/bin/ljprof" record -p "$worker" --memory --sample 64k --interval 0.2 \
+    -o "$tmp/labels.ljp" > "$tmp/record.log" 2>&1 &
+  recorder=$!
+  started="$started $recorder"
+  wait_for 10 grep -q . "$tmp/record.log" || fail "record does not begin"
+  LD_LIBRARY_PATH=$LD_LIBRARY_PATH wrk -t1 -c7 -d"$seconds"s -s "$tmp/drive.lua" \
+    "http://127.0.0.1:$port/" > "$tmp/wrk.log" 2>&1 || fail "wrk"
+  ! grep -E 'Non-2xx|Socket errors' "$tmp/wrk.log" || fail "requests failed"
+  grep 'requests in' "$tmp/wrk.log"
+  kill -TERM "$recorder"
+  wait "$recorder" || fail "record"
+  curl -sf "http://127.0.0.1:$port/spent" > "$tmp/spent"
+  ! grep 'assert' "$tmp/error.log" || fail "a label was wrong"
+  for key in route tenant; do
+    judge $key ns self_ns --cpu
+    judge $key strings self_bytes --alloc
+  done
+  nginx_end "$master" "$child"
+}
+
+in_init='' in_location='' in_handler=$by_handlers
+session
+echo "now without the handlers"
+in_init=$by_requests in_location=$checks in_handler=''
+session

@@ -16,7 +16,7 @@ struct jit_State;
 void ljp_hook_vm_new(struct lua_State *L);
 void ljp_hook_vm_closing(struct lua_State *L);
 void ljp_hook_vm_gone(struct lua_State *L);
-void ljp_hook_owner(struct lua_State *L);
+void ljp_hook_owner(struct lua_State *L, void *owner);
 void ljp_hook_allocator(struct lua_State *L,
                         void *(*f)(void *, void *, size_t, size_t), void *ud);
 void ljp_hook_resize(struct lua_State *L, int begin);
@@ -41,9 +41,10 @@ void ljp_hook_vm_new(struct lua_State *L)
   (void)L;
 }
 
-void ljp_hook_owner(struct lua_State *L)
+void ljp_hook_owner(struct lua_State *L, void *owner)
 {
   (void)L;
+  (void)owner;
 }
 
 void ljp_hook_vm_closing(struct lua_State *L)

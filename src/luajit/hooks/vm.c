@@ -20,6 +20,7 @@
 #include "src/luajit/vms.h"
 
 static const struct ljp_guest_listener *_Atomic vm_listeners[LJP_LISTENERS];
+static uint32_t (*_Atomic vm_owner_listener)(void *owner);
 static void (*_Atomic vm_gc_listener)(lua_State *L);
 static void (*_Atomic vm_whole_listener)(lua_State *L);
 
@@ -35,6 +36,11 @@ void ljp_guest_listen(enum ljp_guest_listeners which,
                       const struct ljp_guest_listener *listener)
 {
   atomic_store(&vm_listeners[which], listener);
+}
+
+void ljp_guest_listen_owners(uint32_t (*labels)(void *owner))
+{
+  atomic_store(&vm_owner_listener, labels);
 }
 
 void ljp_guest_listen_gc(void (*entered)(lua_State *L))
@@ -54,13 +60,14 @@ uint32_t ljp_guest_vm_id(lua_State *L)
 }
 
 /* A host has taken the thread for a piece of work. */
-void ljp_hook_owner(lua_State *L)
+void ljp_hook_owner(lua_State *L, void *owner)
 {
   const GCobj *running = gcref(G(L)->cur_L);
+  uint32_t (*labels)(void *) = atomic_load(&vm_owner_listener);
   if (running && running->th.cframe)
     L->ljp_labels = running->th.ljp_labels;
   else
-    L->ljp_labels = 0;
+    L->ljp_labels = labels ? labels(owner) : 0;
 }
 
 void *ljp_guest_recorder(lua_State *L)
