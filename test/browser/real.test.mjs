@@ -267,7 +267,25 @@ test('grouping by a label divides the page as a report by it', async () => {
   });
   assert.deepEqual(values, Object.fromEntries(report.rows.map((row) =>
     ['route=' + row.name, row.self_ns])));
+  // And one value narrows it, all tabs and links alike.
+  const total = () => page.evaluate(() => globalThis.ljprof.tree.total[0]);
+  await page.locator('#tools [data-id=label]').selectOption('tenant=x');
+  await settle(page);
+  const part = (what, ...of) => JSON.parse(ljprof('report', '--label', ...of,
+    '--json', file)).totals[what];
+  assert.equal(await total(), part('cpu_ns', 'tenant=x'));
+  await page.locator('#tabs [data-tab=alloc]').click();
+  await settle(page);
+  assert.equal(await total(), part('alloc_bytes', 'tenant=x'));
+  await page.locator('#tools [data-id=label]').selectOption('tenant=(none)');
+  await settle(page);
+  assert.equal(await total(), part('alloc_bytes', 'tenant='));
+  const {hash} = new URL(page.url());
   await closed(page);
+  const again = await opened('labelled.ljp.html', hash);
+  assert.equal(await again.evaluate(() => globalThis.ljprof.tree.total[0]),
+    part('alloc_bytes', 'tenant='));
+  await closed(again);
 });
 
 // Files of Tarantool's profilers have no times: no tab may show any.

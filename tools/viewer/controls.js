@@ -62,12 +62,13 @@ Object.assign(App.prototype, {
     const names = (key) => [...new Set(contexts.map((c) => c[key] || ''))]
       .filter(Boolean);
     const threads = this.cached('threads', 1, () => names('thread'));
+    const labels = this.cached('labels', 1, () => labelChoices(contexts, 300));
     const groups = this.cached('groups', 1, () =>
       [...[['thread', 'Thread'], ['vm', 'VM'], ['state', 'VM state']]
         .filter(([key]) => names(key).length > 1),
       ...labelKeys(contexts).map((key) => ['label:' + key, key])]);
     const key = [view.id, state.mode, state.invert, state.merge, state.native, state.heat,
-      this.metric(), state.thread, state.group].join();
+      this.metric(), state.thread, state.label, state.group].join();
     if (this.toolsKey === key) return;
     this.toolsKey = key;
     const focused = document.activeElement && document.activeElement.dataset.id;
@@ -106,6 +107,8 @@ Object.assign(App.prototype, {
       choice('metric', 'Measure', this.metric(), metrics, (v) => ({metric: v})),
       threads.length > 1 && !view.heap ? choice('thread', 'Thread', state.thread,
         [['', 'All'], ...threads.map((t) => [t, t])], (v) => ({thread: v})) : null,
+      labels.length && !view.heap ? choice('label', 'Label', state.label,
+        [['', 'All'], ...labels.map((l) => [l, l])], (v) => ({label: v})) : null,
       groups.length && !view.group && !view.heap ? choice('group', 'Group by', state.group,
         [['', 'Nothing'], ...groups], (v) => ({group: v, zoom: []})) : null,
     ].filter(Boolean));

@@ -230,6 +230,14 @@ function groupName(context, key) {
   return `${label}=${value || '(none)'}`;
 }
 
+// The labels that rows can be narrowed to: of each key without too many values.
+function labelChoices(contexts, limit) {
+  return labelKeys(contexts).flatMap((key) => {
+    const names = new Set(contexts.map((c) => groupName(c, 'label:' + key)));
+    return names.size <= limit ? [...names].sort() : [];
+  });
+}
+
 // Groups the rows of a view: adds the group as the outermost frame of each
 // stack. Returns a new trie and the new node of each row. key: thread, vm,
 // state or label:KEY.

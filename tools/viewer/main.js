@@ -101,11 +101,14 @@ class App {
   }
 
   contexts() {
-    const {thread} = this.state;
-    if (!thread || this.view.heap) return {mask: null, key: ''};
-    return this.cached('contexts', thread, () => ({key: thread,
+    const {thread, label} = this.state;
+    if (!thread && !label || this.view.heap) return {mask: null, key: ''};
+    const key = JSON.stringify([thread, label]);
+    const of = 'label:' + label.split('=')[0];
+    return this.cached('contexts', key, () => ({key,
       mask: Uint8Array.from(this.profile.contexts,
-        (c) => c.thread === thread ? 1 : 0)}));
+        (c) => (!thread || c.thread === thread) &&
+          (!label || groupName(c, of) === label) ? 1 : 0)}));
   }
 
   // The selected ticks. Leaks are always of the whole session.

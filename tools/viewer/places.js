@@ -93,8 +93,8 @@ Object.assign(App.prototype, {
     if (this.diff || this.placesKey === key) return;
     this.placesKey = key;
     const here = this.placesHere(source, contexts);
-    const narrow = state.time || state.thread || state.focus > 0 ||
-      state.hide.length || state.kinds.length;
+    const narrow = state.time || state.thread || state.label ||
+      state.focus > 0 || state.hide.length || state.kinds.length;
     const more = view !== profile.views[0] || narrow ? []
       : this.cached('elsewhere', 1, () => this.placesElsewhere());
     const group = (name, of, list) => !list.length ? [] : [el('div', {},

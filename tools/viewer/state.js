@@ -3,7 +3,7 @@
 
 const DEFAULTS = {
   tab: '', mode: 'flame', invert: false, merge: false, native: false, metric: 'weight',
-  thread: '', group: '', q: '', time: null, zoom: [], focus: -1, hide: [],
+  thread: '', label: '', group: '', q: '', time: null, zoom: [], focus: -1, hide: [],
   kinds: [], heat: false, sel: -1, sort: 'self', theme: '',
 };
 
@@ -20,6 +20,7 @@ const FIELDS = { // Key in the hash: [field, to text, from text].
   by: ['metric', String,
     (t) => ['weight', 'count', 'other'].includes(t) ? t : 'weight'],
   thread: ['thread', String, String],
+  label: ['label', String, String],
   group: ['group', String,
     (t) => ['thread', 'vm', 'state'].includes(t) || t.startsWith('label:') ? t : ''],
   q: ['q', String, String],
