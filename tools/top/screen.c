@@ -18,6 +18,7 @@ static const char *const screen_help[] = {
     "1 2 3           functions, lines, stacks",
     "4 5 6           allocation sites, heap, JIT",
     "7 8             threads, VMs",
+    "9 l             labels; l again: by the next key",
     "s               sort by own time, total time, name",
     "w               seconds that are shown: 5, 10, 30, 60, all",
     "t v             only one thread, only one VM; again: the next",
@@ -132,8 +133,9 @@ static void screen_draw_body(struct ljp_screen *s, int y)
   int n = 0, count = screen_body_lines(s);
   s->body_rows = LINES - 1 - y;
   int most = count > s->body_rows ? count - s->body_rows : 0;
-  if (s->scroll > most)
-    s->scroll = most;
+  int scroll = s->scroll < most ? s->scroll : most;
+  if (s->answer.serial == s->query.serial) /* Else more lines may come. */
+    s->scroll = scroll;
   bool first = true;
   while (y < LINES - 1 && screen_next(&s->answer, &at, &line, &len)) {
     if (!len || !screen_is_body(line[0]))
@@ -141,7 +143,7 @@ static void screen_draw_body(struct ljp_screen *s, int y)
     bool head = line[0] == LJP_TOP_LINE_HEAD;
     bool stays = first && head; /* The first heading does not scroll away. */
     first = false;
-    if (n++ < s->scroll + (s->scroll ? 1 : 0) && !stays)
+    if (n++ < scroll + (scroll ? 1 : 0) && !stays)
       continue;
     screen_put(y++, s->left, line + 1, len - 1, head ? A_BOLD : A_NORMAL);
   }
