@@ -19,8 +19,8 @@ struct load {
   struct ljp_page *page;
   const struct ljp_profile *p;
   struct ljp_page_stacks stacks;
-  uint32_t *contexts;
-  char *text; /* Of labels. */
+  uint32_t *contexts; /* By those of the profile: the page's, + 1. */
+  char *text;         /* Of labels. */
   uint32_t length, room;
 };
 
@@ -73,19 +73,22 @@ static struct ljp_str load_labels(struct load *l, uint32_t labels)
   return ljp_str(l->text, l->length);
 }
 
-static void load_contexts(struct load *l)
+/* The page's context of a row. Those that no row has are not in the page. */
+static uint32_t load_context(struct load *l, const struct ljp_profile_row *row)
 {
-  for (uint32_t i = 0; i < l->p->context_count; i++) {
-    const struct ljp_profile_context *c = &l->p->contexts[i];
-    const char *state = ljp_profile_state_text(c->state);
+  const struct ljp_profile_context *c = &l->p->contexts[row->context];
+  const char *state = ljp_profile_state_text(c->state);
+  uint32_t *context = &l->contexts[row->context];
+  if (!*context) {
     struct ljp_page_context to = {
         .thread = load_thread_name(l, c->thread),
         .vm = load_vm_name(l, c->vm),
         .state = state ? ljp_str(state, strlen(state))
                        : ljp_page_format(l->page, "state %u", c->state)};
     to.labels = load_labels(l, c->labels);
-    l->contexts[i] = ljp_page_context(l->page, &to);
+    *context = ljp_page_context(l->page, &to) + 1;
   }
+  return *context - 1;
 }
 
 static void load_points(struct load *l)
@@ -98,7 +101,7 @@ static void load_points(struct load *l)
                  at->live ? LJP_PAGE_VIEW_LIVE
                           : ljp_page_stacks_view(&l->stacks, row),
                  at->tick * p->tick_ns, ljp_page_stacks_node(&l->stacks, row),
-                 l->contexts[row->context], at->count, at->weight);
+                 load_context(l, row), at->count, at->weight);
   }
 }
 
@@ -110,10 +113,10 @@ static void load_untimed(struct load *l)
     const struct ljp_profile_memory *m = &l->p->memory[row->memory];
     if (row->memory && (m->old_objects || m->old_bytes))
       ljp_page_row(l->page, LJP_PAGE_VIEW_LEAK, 0, l->stacks.nodes[row->node],
-                   l->contexts[row->context], m->old_objects, m->old_bytes);
+                   load_context(l, row), m->old_objects, m->old_bytes);
     if (row->memory && m->gc_ns)
       ljp_page_row(l->page, LJP_PAGE_VIEW_GC_COST, 0,
-                   l->stacks.nodes[row->node], l->contexts[row->context], 0,
+                   l->stacks.nodes[row->node], load_context(l, row), 0,
                    m->gc_ns);
   }
 }
@@ -209,7 +212,6 @@ enum ljp_status ljp_page_load(struct ljp_page *page,
     page->end_ns = profile->end_ns;
     page->untimed = profile->recorded_by;
     page->estimated = profile->sampled_memory;
-    load_contexts(&l);
     load_points(&l);
     load_untimed(&l);
     load_gc(&l);
