@@ -83,10 +83,12 @@ keys 7
 sees "7: threads" '%  thread 1 ('
 keys 8
 sees "8: VMs" '%  VM 1'
+keys 9
+sees "9: labels" '^no labels yet'
 keys Tab
 sees "Tab goes round" '\[functions\]'
 keys BTab
-sees "Shift-Tab goes back" '\[vms\]'
+sees "Shift-Tab goes back" '\[labels\]'
 keys 1 s
 sees "s: sorted by total" '(sorted by total)'
 until_ok "the main chunk has most in total" sh -c "$mux capture-pane -p |
@@ -155,9 +157,38 @@ sees "r: not of a file" '^r records a running program (-p PID); this is a file a
 keys p C-u Escape Down Up Right Left NPage PPage End Home C-l
 sees "moves" '\[functions\]'
 
-# -- More rows than there is room for. -------------------------------------------
+# -- Labels. ---------------------------------------------------------------------
 keys q
 until_ok "q" hides '\[functions\]'
+"$BUILD_DIR/bin/labelled_stream" labels.ljp || fail "labelled_stream"
+opens "labels" --no-symbols --seconds 0 labels.ljp
+keys l
+sees "l: by a label" '^ *time *share  label:route'
+sees "its values" '^ *48\.00 ms *64\.86%  /a'
+sees "work without it" '%  (none)'
+keys l
+sees "l: by the next label" '^ *31\.00 ms *41\.89%  x'
+keys l
+sees "l: by the first again" 'label:route'
+keys q
+until_ok "q" hides '\[labels\]'
+opens "one label" --no-symbols --seconds 0 --label route=/b labels.ljp
+sees "the title has it" '^ended, all .*, route=/b  labels\.ljp'
+keys l
+sees "only that" '100\.00%  /b'
+shows '/a' && fail "rows of another label"
+keys p C-u
+$mux send-keys -l labels.html
+keys Enter
+sees "p: a page of the label" "^wrote the page 'labels\.html'"
+grep -F -q '"route":"/b"' labels.html || fail "the page has no /b"
+! grep -F -q '"route":"/a"' labels.html || fail "the page has another label"
+refuses "no label" 2 "--label: 'route' is not KEY=VALUE" \
+  "$ljprof" top --label route labels.ljp
+
+# -- More rows than there is room for. -------------------------------------------
+keys q
+until_ok "q" hides '\[labels\]'
 awk 'BEGIN { print "local t = {}"; for (i = 0; i < 3000; i++) print "t[1] = {1}" }' > rows.lua
 "$ljprof" record --memory --every -o rows.ljp rows.lua 2> err || fail "$(cat err)"
 opens "many rows" --no-symbols rows.ljp

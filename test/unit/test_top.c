@@ -36,7 +36,8 @@ static void start(struct worker *w, const char *path)
   int fds[2];
   assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds),
                    0);
-  options = (struct ljp_top_options){.path = path, .no_symbols = true};
+  options =
+      (struct ljp_top_options){.path = path, .profile = {.no_symbols = true}};
   w->pid = fork();
   assert_true(w->pid >= 0);
   if (w->pid == 0) {

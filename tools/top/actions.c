@@ -89,8 +89,8 @@ _Noreturn static void action_make_page(const struct ljp_worker *w,
 {
   char range[64], path[LJP_TOP_PATH_BYTES + 8], name[256];
   const struct ljp_top_joined *joined = w->options->joined;
-  char *argv[8] = {"flame", joined ? "-" : (char *)w->options->path, "-o",
-                   path};
+  char *argv[8 + 2 * LJP_LABEL_FILTERS] = {
+      "flame", joined ? "-" : (char *)w->options->path, "-o", path};
   uint64_t begin = action_begin(w), now = ljp_worker_now(w) - begin;
   uint64_t span = ljp_worker_seconds(w, q) * UINT64_C(1000000000);
   uint64_t from = now > span ? now - span : 0;
@@ -110,8 +110,12 @@ _Noreturn static void action_make_page(const struct ljp_worker *w,
     argv[argc++] = "--time";
     argv[argc++] = range;
   }
-  if (w->options->no_symbols)
+  if (w->options->profile.no_symbols)
     argv[argc++] = "--no-symbols";
+  for (unsigned i = 0; i < w->options->profile.labels.count; i++) {
+    argv[argc++] = "--label";
+    argv[argc++] = (char *)(uintptr_t)w->options->profile.labels.list[i];
+  }
   _exit(ljp_command_flame(argc, argv));
 }
 

@@ -119,6 +119,11 @@ static void answer_title(struct ljp_top_text *text, const struct ljp_worker *w,
                 p->threads[q->thread].id);
   if (q->vm && q->vm < p->vm_count)
     answer_name(out, "VM", p, p->vms[q->vm].name, p->vms[q->vm].id);
+  for (unsigned i = 0; i < p->options.labels.count; i++) {
+    const char *label = p->options.labels.list[i];
+    ljp_print_str(out, ", ");
+    ljp_print_safe(out, ljp_str(label, strnlen(label, 60)));
+  }
   if (!w->options->joined) {
     ljp_print_str(out, "  ");
     ljp_print_safe(out, ljp_str(base, strlen(base)));

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tools/shared/command.h"
+#include "tools/shared/labels.h"
 #include "tools/top/guard.h"
 #include "tools/top/screen.h"
 #include "tools/top/worker.h"
@@ -31,7 +32,7 @@ static const char help[] =
     "\n"
     "Views: functions, lines, stacks, allocation sites, heap, JIT compiler, "
     "threads,\n"
-    "VMs. Press '?' for the keys.\n"
+    "VMs, labels. Press '?' for the keys.\n"
     "\n"
     "  --seconds N    show the last N seconds, at most 60 (default: 10 while "
     "the\n"
@@ -40,6 +41,7 @@ static const char help[] =
     "function of\n"
     "                 the program that made it run)\n"
     "  --no-symbols   do not look up names of machine code\n"
+    "  --label KEY=VALUE  show only time and memory with this label\n"
     "\n"
     "A running program:\n"
     "  -p, --pid PID  join the program PID (see ljprof list); with a '/': the "
@@ -147,12 +149,14 @@ static bool command_joins(int argc, char **argv)
 
 static int command_parse(struct command *c, int argc, char **argv)
 {
-  enum { OWN = 6 };
+  enum { OWN = 7 };
+  struct ljp_label_options labels = {0};
   const char *seconds = NULL, *room = NULL;
   struct ljp_flag flags[OWN + LJP_RECORD_VIEW_FLAGS] = {
       {"--seconds", NULL, &seconds},
       {"--native", &c->first.native, NULL},
-      {"--no-symbols", &c->options.no_symbols, NULL},
+      {"--no-symbols", &c->options.profile.no_symbols, NULL},
+      LJP_LABEL_FLAG(labels),
       {"-p", NULL, &c->plan.pid},
       {"--pid", NULL, &c->plan.pid},
       {"--room", NULL, &room}};
@@ -162,7 +166,8 @@ static int command_parse(struct command *c, int argc, char **argv)
                  ? ljp_command_plain("top", help, argc, argv, flags, count)
                  : ljp_command_options("top", help, argc, argv, flags, count,
                                        &c->options.path);
-  if (code < 0)
+  if (code < 0 &&
+      (code = ljp_label_options("top", &labels, &c->options.profile)) == 0)
     code = command_parse_seconds(c, seconds);
   if (code < 0)
     code = ljp_record_view_check(&c->plan);

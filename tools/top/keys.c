@@ -167,6 +167,10 @@ static void keys_change(struct ljp_screen *s, int key)
   case 'v':
     q->vm = s->answer.next_vm;
     break;
+  case 'l':
+    q->label += q->view == LJP_TOP_LABELS;
+    keys_view(s, LJP_TOP_LABELS);
+    return;
   case 'f':
   case ' ':
     q->frozen = !q->frozen;

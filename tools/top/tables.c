@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "parsers/profile/frame_name.h"
+#include "parsers/profile/labels.h"
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
 
@@ -163,7 +164,8 @@ static void table_row(struct table *t, uint32_t group)
 
 static void table_head(const struct table *t)
 {
-  const char *const name = ljp_by_text(t->report.by);
+  const char *const name =
+      t->report.by_text ? t->report.by_text : ljp_by_text(t->report.by);
   static const char *const sorted[] = {"own", "total", "name"};
   const char *by = sorted[t->w->query.sort % LJP_TOP_SORTS];
   if (ljp_measure_is_memory(t->report.select.measure))
@@ -220,11 +222,19 @@ static void table_print(struct table *t)
   free(order);
 }
 
+/* label: the string of the key, for LJP_BY_LABEL. */
 static void table_show(struct ljp_top_text *text, const struct ljp_worker *w,
-                       struct ljp_profile *part, enum ljp_by by,
+                       struct ljp_profile *part, enum ljp_by by, uint32_t label,
                        enum ljp_measure measure)
 {
   struct table t = {.text = text, .w = w, .report = {.p = part, .by = by}};
+  char by_text[LJP_TOP_NAME_BYTES];
+  if (by == LJP_BY_LABEL) {
+    const struct ljp_str key = ljp_profile_str(part, label);
+    snprintf(by_text, sizeof by_text, "label:%.*s", (int)key.len, key.data);
+    t.report.by_text = by_text;
+    t.report.label_key = label;
+  }
   const struct ljp_select_options options = {.measure = measure};
   if (!table_open_filter(&t))
     return;
@@ -238,6 +248,22 @@ static void table_show(struct ljp_top_text *text, const struct ljp_worker *w,
     regfree(&t.filter);
 }
 
+static void table_labels(struct ljp_top_text *text, const struct ljp_worker *w,
+                         struct ljp_profile *part)
+{
+  struct ljp_labels_keys keys;
+  if (!ljp_labels_keys(part, &keys))
+    ljp_top_line(text, LJP_TOP_LINE_PLAIN, "out of memory");
+  else if (!keys.count)
+    ljp_top_line(text, LJP_TOP_LINE_PLAIN,
+                 "no labels yet: a program sets them with misc.profile.label");
+  else
+    table_show(text, w, part, LJP_BY_LABEL,
+               keys.list[w->query.label % keys.count].key,
+               ljp_top_measure(part));
+  free(keys.list);
+}
+
 void ljp_top_table(struct ljp_top_text *text, const struct ljp_worker *w,
                    struct ljp_profile *part)
 {
@@ -247,12 +273,16 @@ void ljp_top_table(struct ljp_top_text *text, const struct ljp_worker *w,
       [LJP_TOP_THREADS] = LJP_BY_THREAD,     [LJP_TOP_VMS] = LJP_BY_VM,
   };
   unsigned view = w->query.view;
-  table_show(text, w, part, by[view],
+  if (view == LJP_TOP_LABELS) {
+    table_labels(text, w, part);
+    return;
+  }
+  table_show(text, w, part, by[view], 0,
              view == LJP_TOP_SITES ? LJP_MEASURE_ALLOC : ljp_top_measure(part));
 }
 
 void ljp_top_states(struct ljp_top_text *text, const struct ljp_worker *w,
                     struct ljp_profile *part)
 {
-  table_show(text, w, part, LJP_BY_STATE, ljp_top_measure(part));
+  table_show(text, w, part, LJP_BY_STATE, 0, ljp_top_measure(part));
 }

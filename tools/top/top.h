@@ -28,7 +28,8 @@
   _(HEAP, "heap", "size of the heap, phases of the collector")                 \
   _(JIT, "jit", "states of the VM, the JIT compiler")                          \
   _(THREADS, "threads", "time by thread")                                      \
-  _(VMS, "vms", "time by VM")
+  _(VMS, "vms", "time by VM")                                                  \
+  _(LABELS, "labels", "time by the program's labels")
 
 enum ljp_top_view {
 #define LJP_X(name, title, text) LJP_TOP_##name,
@@ -64,6 +65,7 @@ struct ljp_top_query {
   uint16_t cols, rows; /* Of the screen. */
   uint32_t seconds;    /* The span that is shown; 0: everything; or AUTO. */
   uint32_t thread, vm; /* By their numbers in the profile; 0: all. */
+  uint32_t label; /* Which key of labels LABELS shows, modulo their number. */
   char filter[LJP_TOP_FILTER_BYTES]; /* A regex on names; "": all rows. */
   char path[LJP_TOP_PATH_BYTES];     /* The file to write. */
 };

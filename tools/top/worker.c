@@ -225,15 +225,12 @@ void ljp_top_worker(int fd, const struct ljp_top_options *options)
   w.source.idle = worker_idle;
   w.source.writes = options->joined ? worker_writes : NULL;
   w.source.ctx = &w;
-  const struct ljp_profile_options how = {
-      .no_symbols = options->no_symbols,
-      .symbols = {.no_network = true, .no_dwarf = true},
-      .rates = true,
-      .progress = worker_progress,
-      .progress_ctx = &w,
-      .observe = worker_observe,
-      .observe_ctx = &w,
-  };
+  struct ljp_profile_options how = options->profile;
+  how.symbols.no_network = how.symbols.no_dwarf = true;
+  how.rates = true;
+  how.progress = worker_progress;
+  how.observe = worker_observe;
+  how.progress_ctx = how.observe_ctx = &w;
   char why[LJP_READER_ERROR_BYTES] = "out of memory";
   w.p = ljp_profile_new(&how);
   if (!w.p)

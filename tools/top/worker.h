@@ -16,7 +16,7 @@
 struct ljp_top_options {
   const char *path;
   struct ljp_top_joined *joined; /* The path is its file's; NULL: a file. */
-  bool no_symbols;
+  struct ljp_profile_options profile; /* Its labels are set. */
 };
 
 struct ljp_worker {
