@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "parsers/base/whole.h"
 #include "tools/advise/advise.h"
 
 /* Of 64 parts of the session, in how many something was allocated that is still
@@ -110,10 +111,10 @@ static void memory_judge(const struct advise_facts *a,
       .function = a->p->frames[frame].function,
       .frame = frame,
       .memory = true,
-      .bytes = (uint64_t)bytes,
+      .bytes = ljp_whole(bytes),
       .bound_bytes = bound,
       .objects =
-          (coroutines && sum->threads ? sum->threads : (uint64_t)objects) /
+          (coroutines && sum->threads ? sum->threads : ljp_whole(objects)) /
           LJP_OBJECT,
       .bytes_low = bounds.low,
       .bytes_high = bounds.high};

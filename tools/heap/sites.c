@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "parsers/base/array.h"
+#include "parsers/base/whole.h"
 #include "parsers/profile/frame_name.h"
 #include "tools/heap/view.h"
 
@@ -139,9 +140,9 @@ static void sites_show_rows(const struct ljp_heap_view *v,
     ljp_heap_row(show);
     ljp_heap_cell_bytes(show, "retained", site->sums.retained);
     if (s->sampled) {
-      ljp_heap_cell_bytes(show, "estimated_bytes", (uint64_t)site->bytes);
+      ljp_heap_cell_bytes(show, "estimated_bytes", ljp_whole(site->bytes));
       ljp_heap_cell_count(show, "estimated_objects",
-                          (uint64_t)(site->objects + 0.5));
+                          ljp_whole(site->objects + 0.5));
       ljp_heap_show_number(show, "own", site->sums.own);
     } else {
       ljp_heap_cell_bytes(show, "own", site->sums.own);

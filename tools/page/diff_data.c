@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/whole.h"
 #include "parsers/profile/frame_name.h"
 #include "src/base/assert.h"
 #include "tools/page/match.h"
@@ -16,7 +17,7 @@
 
 uint64_t ljp_diff_whole(double x)
 {
-  return x > 0 ? (uint64_t)llround(x) : 0;
+  return ljp_whole(round(x));
 }
 
 const char *ljp_diff_verdict(const struct ljp_diff_value *v,

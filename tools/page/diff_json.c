@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/whole.h"
 #include "tools/page/diff.h"
 #include "tools/shared/show.h"
 
@@ -16,7 +17,7 @@ static void diff_json_value(struct ljp_shower *show, const char *name,
   char key[40];
 #define LJP_MEMBER(suffix, x)                                                  \
   snprintf(key, sizeof key, "%s_" suffix, name);                               \
-  ljp_show_signed(show, key, (int64_t)llround(x));
+  ljp_show_signed(show, key, ljp_whole_signed(round(x)));
   LJP_MEMBER("before", v->value[0])
   LJP_MEMBER("after", v->value[1])
   LJP_MEMBER("change", v->value[1] - v->value[0])

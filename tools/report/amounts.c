@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "parsers/base/whole.h"
 #include "tools/report/report.h"
 
 static void amount_scale(uint64_t n, unsigned step, const char *const *units,
@@ -51,7 +52,7 @@ void ljp_amount(const struct ljp_report *r, uint64_t weight, char out[24])
 
 void ljp_bound_amount(const struct ljp_report *r, double bytes, char out[24])
 {
-  amount_plain(r, (uint64_t)bytes, out);
+  amount_plain(r, ljp_whole(bytes), out);
 }
 
 void ljp_count_amount(const struct ljp_report *r, uint64_t count, char out[24])

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/whole.h"
 #include "src/base/assert.h"
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
@@ -182,7 +183,7 @@ static void answer_figures(struct ljp_top_text *text,
                    answer_share(sums.time_ns, w->span_ns),
                    answer_share(sums.gc_ns, sums.time_ns));
   ljp_print_str(out, "  alloc ");
-  ljp_units_bytes(out, (uint64_t)((double)sums.bytes / seconds));
+  ljp_units_bytes(out, ljp_whole((double)sums.bytes / seconds));
   ljp_print_str(out, "/s  heap ");
   if (w->series.last_bytes)
     ljp_units_bytes(out, w->series.last_bytes);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/whole.h"
 #include "parsers/stream/names.h"
 #include "tools/shared/units.h"
 #include "tools/top/views.h"
@@ -73,7 +74,7 @@ static void curve_row(struct ljp_top_text *text, const struct ljp_worker *w,
     return;
   ljp_print_begin(&scale, -1);
   if (row == 0 || row == rows / 2)
-    ljp_units_bytes(&scale, (uint64_t)((double)highest * (rows - row) / rows));
+    ljp_units_bytes(&scale, ljp_whole((double)highest * (rows - row) / rows));
   ljp_print_format(&text->out, "%10.*s ", (int)scale.len, scale.buf);
   for (unsigned i = 0; i < cols; i++) {
     double height = (double)columns[i].bytes / (double)highest * rows - above;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsers/base/whole.h"
 #include "parsers/profile/frame_name.h"
 #include "parsers/profile/labels.h"
 #include "tools/shared/units.h"
@@ -108,7 +109,7 @@ static void table_rate(struct ljp_top_text *text, uint64_t amount,
 {
   static struct ljp_print number; /* Too large for the stack. */
   double seconds = span_ns ? (double)span_ns / 1e9 : 1;
-  uint64_t rate = (uint64_t)((double)amount / seconds);
+  uint64_t rate = ljp_whole((double)amount / seconds);
   ljp_print_begin(&number, -1);
   if (bytes)
     ljp_units_bytes(&number, rate);
