@@ -66,7 +66,7 @@ tools                 tools/* plain
 END
 
 # What the three words mean: extended regular expressions of whole names.
-plain='src/base/(call_number|format|heap_format|join|join_message|join_stacks|shown|status|varint|crc32c|block|sigsafe|signals|assert|nearest|newfile|own_path|preload|tarantool|target|waits)\.h'
+plain='src/base/(call_number|format|heap_format|join|join_message|join_stacks|shown|status|varint|crc32c|block|sigsafe|signals|store_lock|store_name|assert|nearest|newfile|own_path|preload|tarantool|target|waits)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
 vm='(lj_[a-z0-9_]+\.h|[a-z_]+\.inc)'
 
