@@ -191,7 +191,9 @@ static enum ljp_status notices_memory(struct ljp_profile *p)
                     "%" PRIu64 " address%s given out again without a free in "
                     "between: taken for freed",
                     t->double_allocs, t->double_allocs == 1 ? "" : "es");
-  if (!status && p->has_memory && p->growth.followed < p->growth.vms)
+  /* A VM that is recorded need not have told so yet in a part of a session. */
+  if (!status && p->has_memory && p->growth.followed < p->growth.vms &&
+      !t->continued)
     status = notices_add(p,
                          "memory of %" PRIu64 " of %" PRIu64
                          " VMs: what the others allocated "

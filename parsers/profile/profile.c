@@ -166,6 +166,7 @@ static void profile_count_damage(struct ljp_profile *p,
   t->bad_records += f->bad_records;
   t->unclosed += !f->clean && !f->recording;
   t->recording += f->recording;
+  t->continued += f->closed == LJP_CLOSED_SEGMENT;
   if (f->closed == LJP_CLOSED_END && f->status) {
     t->end_status = f->status;
     t->end_errno = f->error;

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "profilers/api/settings.h"
 #include "profilers/cpu/sysprof.h"
 #include "profilers/join/listen.h"
 #include "profilers/memory/memprof.h"
@@ -33,26 +34,24 @@ struct request {
   uint64_t until_ns; /* When it ends, by ljp_clock_ns(); 0: it does not. */
   long pid;
   bool children, keep;
+  bool store; /* The path is a folder, with files of each process. */
 };
 
-/* Pushes a value as a number, a boolean or a string. */
+/* Pushes a value as a number, a boolean or a string. Lua reads numbers, since
+** strtod() would ask the locale for the point. */
 static void autostart_push_value(lua_State *L, const char *p, size_t len)
 {
-  char text[64], *end;
-  if (len < sizeof text) {
-    memcpy(text, p, len);
-    text[len] = '\0';
-    double number = strtod(text, &end);
-    if (len && !*end) {
-      lua_pushnumber(L, number);
-      return;
-    }
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-      lua_pushboolean(L, *text == 't');
-      return;
-    }
+  bool yes = len == 4 && memcmp(p, "true", 4) == 0;
+  if (yes || (len == 5 && memcmp(p, "false", 5) == 0)) {
+    lua_pushboolean(L, yes);
+    return;
   }
   lua_pushlstring(L, p, len);
+  if (len && lua_isnumber(L, -1)) {
+    lua_Number number = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    lua_pushnumber(L, number);
+  }
 }
 
 /* Sets an option in the table on top of the stack: "cpu.interval", "1" becomes
@@ -63,7 +62,10 @@ static void autostart_set_option(lua_State *L, const char *name, size_t len,
   const char *dot = memchr(name, '.', len);
   if (!dot) {
     lua_pushlstring(L, name, len);
-    autostart_push_value(L, value, bytes);
+    if (len == 7 && memcmp(name, "service", 7) == 0)
+      lua_pushlstring(L, value, bytes); /* Even if it is a number. */
+    else
+      autostart_push_value(L, value, bytes);
     lua_rawset(L, -3);
     return;
   }
@@ -112,6 +114,7 @@ static void autostart_read_request(lua_State *L, const char *text,
       r->before_len = bytes;
     } else {
       r->keep |= len == 4 && memcmp(text, "keep", 4) == 0;
+      r->store |= len == 7 && memcmp(text, "service", 7) == 0;
       autostart_set_option(L, text, len, value, bytes);
     }
     text = value + bytes + (value[bytes] == ';');
@@ -177,16 +180,17 @@ static int autostart_protected(lua_State *L)
   if (!r.path)
     return luaL_error(L, "LJPROF_RECORD names no path");
   bool child = r.pid != (long)getpid();
-  bool first = !child && !autostart_path_taken(&r);
+  bool first = !child && (r.store || !autostart_path_taken(&r));
   if (child && !r.children)
     return 0; /* a child of the recorded program, not to be recorded */
   if (!autostart_set_duration(L, &r))
     return first ? luaL_error(L, "its time was over before its first VM") : 0;
-  if (!first &&
+  bool named = first || r.store;
+  if (!named &&
       !ljp_path_numbered(own, sizeof own, r.path, getpid(), !child, r.keep))
     return luaL_error(L, "%s.%d: %s", r.path, (int)getpid(),
                       strerror(ENAMETOOLONG));
-  lua_pushstring(L, first ? r.path : own);
+  lua_pushstring(L, named ? r.path : own);
   lua_setfield(L, -2, "path");
   autostart_set_vms(L);
   lua_getfield(L, 1, "profile");
@@ -228,6 +232,20 @@ __attribute__((noinline)) static void autostart_begin(lua_State *L,
   if (lua_pcall(L, 2, 0, 0))
     ljp_told_refused(lua_isstring(L, -1) ? lua_tostring(L, -1) : "no memory");
   lua_settop(L, top);
+}
+
+/* Somebody has set the variable by hand. The program runs on, whatever it says. */
+__attribute__((noinline)) static void autostart_by_hand(lua_State *L,
+                                                        const char *text)
+{
+  bool wrong;
+  ljp_side_bind();
+  char *request = ljp_settings_request(text, &wrong);
+  if (request && !wrong)
+    autostart_begin(L, request);
+  else
+    ljp_told_refused(request ? request : "no memory");
+  free(request);
 }
 
 /* -- A door ---------------------------------------------------------------- */
@@ -273,7 +291,10 @@ void ljp_autostart(lua_State *L)
     ljp_memprof_meet(L);
     return;
   }
-  autostart_begin(L, text);
+  if (ljp_settings_is_request(text))
+    autostart_begin(L, text);
+  else
+    autostart_by_hand(L, text);
   atomic_store(&autostart_state, 1);
   ljp_futex_call(&autostart_state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }

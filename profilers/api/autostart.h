@@ -1,15 +1,18 @@
 /*
-** What the environment asks for. With LJPROF_RECORD, which `ljprof record` sets,
-** the first VM that opens its libraries starts a session that lasts until the
-** program ends. With LJPROF_LISTEN=PATH it opens a door for clients
+** What the environment asks for. With LJPROF_RECORD, which `ljprof record` or
+** whoever runs a service sets, the first VM that opens its libraries starts a
+** session that lasts until the program ends. With LJPROF_LISTEN=PATH it opens a door for clients
 ** (profilers/join/listen.h). These are the only cases in which the library prints:
 ** if the session cannot start, or there can be no door, the library says so on
 ** standard error.
 **
-** LJPROF_RECORD holds NAME=VALUE pairs, separated by ';': "pid", the process to
+** LJPROF_RECORD has settings (settings.h) or, from `ljprof record`, a request. That
+** begins with "preload", "told" or "pid", and holds NAME=VALUE pairs, separated by ';': "pid", the process to
 ** record; "children=true" to record others as well, each into PATH.PID; options
 ** of misc.profile.start ("cpu.interval=1" for cpu = {interval = 1}); and
-** "path", which comes last because it may hold any byte.
+** "path", which comes last because it may hold any byte. With "service", the path
+** is the folder of a store, where each process has files of its own. Settings
+** become such a request, without "pid".
 */
 #ifndef LJP_AUTOSTART_H
 #define LJP_AUTOSTART_H

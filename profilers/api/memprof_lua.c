@@ -112,6 +112,8 @@ static int memprof_check_ljm(lua_State *L, const struct ljp_memprof_lua *m)
       {out->segment_bytes != 0, "rotate_bytes", "it is one file"},
       {out->segment_ms != 0, "rotate_seconds", "it is one file"},
       {out->keep_segments != 0, "keep", "it is one file"},
+      {out->service != NULL, "service", "it is one file"},
+      {out->ring_bytes != 0, "ring", "it is one file"},
   };
   char text[192];
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

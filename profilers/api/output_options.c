@@ -4,6 +4,7 @@
 #include "profilers/api/output_options.h"
 
 #include "profilers/session/output.h"
+#include "src/base/store_name.h"
 
 bool ljp_option_is_session(const char *name)
 {
@@ -71,6 +72,24 @@ bool ljp_read_keep(lua_State *L, void *to, const char **wants)
   *wants = "a number of files from 1 to 1000000 (0: all)";
   bool ok = ljp_option_whole(L, 0, 1000000, &files);
   ((struct ljp_output *)to)->keep_segments = (uint32_t)files;
+  return ok;
+}
+
+bool ljp_read_service(lua_State *L, void *to, const char **wants)
+{
+  const char **service = &((struct ljp_output *)to)->service;
+  *wants = "a name of at most 64 letters, digits and \"._+@-\"";
+  return lua_type(L, -1) == LUA_TSTRING &&
+         ljp_option_path(L, service, &(const char *){NULL}) &&
+         ljp_store_service_valid(*service);
+}
+
+bool ljp_read_ring(lua_State *L, void *to, const char **wants)
+{
+  double bytes = 0;
+  *wants = "a number of bytes from 1048576 to 1e15";
+  bool ok = ljp_option_number(L, 1048576, 1e15, &bytes);
+  ((struct ljp_output *)to)->ring_bytes = (uint64_t)bytes;
   return ok;
 }
 

@@ -13,13 +13,15 @@
       {"compress", ljp_read_compress}, {"sync", ljp_read_sync},                \
       {"rotate_bytes", ljp_read_rotate_bytes},                                 \
       {"rotate_seconds", ljp_read_rotate_seconds},                             \
-      {"duration", ljp_read_duration},                                         \
+      {"duration", ljp_read_duration}, {"service", ljp_read_service},          \
+      {"ring", ljp_read_ring},                                                 \
   {                                                                            \
     "keep", ljp_read_keep                                                      \
   }
 
 ljp_option_reader ljp_read_path, ljp_read_fork, ljp_read_flush,
     ljp_read_compress, ljp_read_sync, ljp_read_rotate_bytes,
-    ljp_read_rotate_seconds, ljp_read_duration, ljp_read_keep;
+    ljp_read_rotate_seconds, ljp_read_duration, ljp_read_keep, ljp_read_service,
+    ljp_read_ring;
 
 #endif

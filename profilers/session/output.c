@@ -72,6 +72,8 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
       .segment_bytes = output->segment_bytes,
       .segment_ms = output->segment_ms,
       .keep_segments = output->keep_segments,
+      .service = output->service,
+      .ring_bytes = output->ring_bytes,
       .next = output->next,
       .record_child = output->follow_fork,
       .child_refused = output_child_refused,
@@ -80,6 +82,15 @@ enum ljp_status ljp_output_new(const struct ljp_output *output,
       (output->segment_bytes || output->segment_ms))
     return ljp_fail(why, LJP_ERR_USE, EINVAL,
                     "rotate_bytes and rotate_seconds want a path");
+  if (output->service && (!output->path || output->use_fd))
+    return ljp_fail(why, LJP_ERR_USE, EINVAL,
+                    "service wants the path of a folder");
+  if (output->ring_bytes && !output->service)
+    return ljp_fail(why, LJP_ERR_USE, EINVAL, "ring wants a service");
+  if (output->service && output->keep_segments)
+    return ljp_fail(why, LJP_ERR_USE, EINVAL,
+                    "keep counts the files of one process, so it cannot be "
+                    "combined with service: use ring");
   ljp_describe_guest(&options.describe, hold);
   enum ljp_status status = ljp_session_new(session, &options);
   return status ? ljp_fail(why, status, ljp_status_errno(status), "%s",

@@ -38,6 +38,10 @@ struct ljp_output {
   /* Rotation, of files: PATH, PATH.s1, PATH.s2 ...; 0: no limit. */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments;
+  /* The path is the folder of a store, and the service's files there may take
+  ** ring_bytes together; as in session.h. Valid until the session has started. */
+  const char *service;
+  uint64_t ring_bytes;
   /* Rotation of fd: valid until the session has ended. NULL: none. */
   const struct ljp_sink_next *next;
   uint64_t until_ns; /* The session ends then, by itself; 0: it does not. */

@@ -153,7 +153,10 @@ bool ljp_store_name_parse(const char *text, struct ljp_store_name *out)
     return false;
   memcpy(out->service, text, service);
   out->service[service] = '\0';
-  return ljp_store_service_valid(out->service);
+  char same[LJP_STORE_NAME_BYTES];
+  ljp_store_name_put(same, out);
+  return out->sequence && strcmp(same, text) == 0 &&
+         ljp_store_service_valid(out->service);
 }
 
 void ljp_store_name_put(char out[LJP_STORE_NAME_BYTES],

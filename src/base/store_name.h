@@ -28,7 +28,7 @@ struct ljp_store_name {
   uint64_t pid; /* 0: merged. */
 };
 
-/* False: it is no such name. */
+/* False: it is no such name, as ljp_store_name_put() would write it. */
 bool ljp_store_name_parse(const char *text, struct ljp_store_name *out);
 
 void ljp_store_name_put(char out[LJP_STORE_NAME_BYTES],

@@ -136,11 +136,14 @@ static void fork_child_session(struct ljp_session *s, bool may_record)
     struct ljp_sink *sink = calloc(1, sizeof *sink);
     record = path && sink;
     if (record) {
-      record = ljp_path_numbered(path, room, s->path, getpid(), false,
-                                 s->options.keep_segments > 0);
+      /* In a store each process has names of its own. */
+      if (s->service)
+        strcpy(path, s->path);
+      else
+        record = ljp_path_numbered(path, room, s->path, getpid(), false,
+                                   s->options.keep_segments > 0);
       error = record ? ENOMEM : ENAMETOOLONG;
-      record =
-          record && ljp_sink_init_file(sink, path, s->options.sync) == LJP_OK;
+      record = record && ljp_session_make_sink(s, sink, path) == LJP_OK;
     }
     free(path);
     s->sink = sink;

@@ -14,6 +14,7 @@
 #include "src/base/clock.h"
 #include "src/base/copy.h"
 #include "src/base/futex.h"
+#include "src/base/store_name.h"
 #include "src/session/session_impl.h"
 
 enum { STUCK_SINK_S = 5, STUCK_THREAD_S = 10 };
@@ -39,8 +40,18 @@ enum ljp_status ljp_session_make_writer(struct ljp_session *s)
       .zstd_level = s->options.zstd_level,
       .segment_bytes = s->options.segment_bytes,
       .segment_ns = s->options.segment_ms * UINT64_C(1000000),
-      .keep_segments = s->options.keep_segments};
+      .keep_segments = s->options.keep_segments,
+      .align_segments = s->service,
+      .ring_bytes = s->options.ring_bytes};
   return ljp_writer_new(&s->writer, s->sink, &options);
+}
+
+enum ljp_status ljp_session_make_sink(struct ljp_session *s,
+                                      struct ljp_sink *sink, const char *path)
+{
+  return s->service
+             ? ljp_sink_init_store(sink, path, s->service, s->options.sync)
+             : ljp_sink_init_file(sink, path, s->options.sync);
 }
 
 enum ljp_status ljp_session_new(struct ljp_session **out,
@@ -50,21 +61,28 @@ enum ljp_status ljp_session_new(struct ljp_session **out,
   bool rotates = o->segment_bytes || o->segment_ms;
   if (!!o->path + o->use_fd + !!o->callback != 1 ||
       (rotates && !o->path && !(o->use_fd && o->next)) ||
-      (o->path && !o->path[0]) || (o->ljm && (rotates || o->zstd_level)))
+      (o->path && !o->path[0]) ||
+      (o->service && (!o->path || o->keep_segments ||
+                      !ljp_store_service_valid(o->service))) ||
+      (o->ring_bytes && !o->service) ||
+      (o->ljm && (rotates || o->service || o->zstd_level)))
     return LJP_ERR_USE;
   struct ljp_session *s = calloc(1, sizeof *s);
   if (!s)
     return LJP_ERR_MEM;
   s->options = *o;
-  s->options.path = NULL;
+  s->options.path = s->options.service = NULL;
   s->inbox_end = &s->inbox;
   pthread_mutex_init(&s->mutex, NULL);
   s->sink = calloc(1, sizeof *s->sink);
   enum ljp_status status = s->sink ? LJP_OK : LJP_ERR_MEM;
   if (!status && o->path) {
     s->path = strdup(o->path);
-    status =
-        s->path ? ljp_sink_init_file(s->sink, o->path, o->sync) : LJP_ERR_MEM;
+    s->service = o->service ? strdup(o->service) : NULL;
+    if (!s->path || (o->service && !s->service))
+      status = LJP_ERR_MEM;
+    else
+      status = ljp_session_make_sink(s, s->sink, s->path);
   } else if (!status && o->use_fd) {
     ljp_sink_init_fd(s->sink, o->fd, rotates ? o->next : NULL);
   } else if (!status) {
@@ -279,6 +297,7 @@ void ljp_session_free(struct ljp_session *s)
     ljp_sink_fini(s->sink);
   free(s->sink);
   free(s->path);
+  free(s->service);
   pthread_mutex_destroy(&s->mutex);
   free(s);
 }

@@ -48,6 +48,10 @@ struct ljp_session;
 struct ljp_session_options {
   /* Exactly one of the three sinks. */
   const char *path; /* An older file is replaced by the first block. */
+  /* The path is the folder of a store (base/store_name.h), in which the files of
+  ** all processes have this name and never replace each other. NULL: it is not.
+  ** ljp_store_service_valid(). */
+  const char *service;
   bool provisional; /* ... no, by ljp_session_commit(). */
   bool use_fd;
   int fd; /* The host's: we neither close it nor change its flags. */
@@ -67,6 +71,9 @@ struct ljp_session_options {
   /* Rotation, of files: PATH, PATH.s1, PATH.s2 ... */
   uint64_t segment_bytes, segment_ms;
   uint32_t keep_segments; /* 0: all. */
+  /* In a store: the bytes on disk that the service's files of all processes may
+  ** take together (writer/room.c); 0: no limit. */
+  uint64_t ring_bytes;
   /* Rotation of `fd`: where its next segments come from; copied. NULL: there are
   ** none. They are removed elsewhere, too. */
   const struct ljp_sink_next *next;
@@ -86,7 +93,8 @@ struct ljp_session_options {
 };
 
 /* Copies the options. LJP_ERR_USE: no sink, several sinks, rotation without a
-** file, or an option that ljm excludes. LJP_ERR_NOTSUP: there is no
+** file, a store without a folder, a limit of files in a store, or an option that
+** ljm excludes. LJP_ERR_NOTSUP: there is no
 ** libzstd.so.1. */
 enum ljp_status ljp_session_new(struct ljp_session **out,
                                 const struct ljp_session_options *options);

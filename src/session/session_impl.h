@@ -56,6 +56,7 @@ struct ljp_session {
   uint64_t (*look)(void); /* Between rounds; may be NULL. */
   uint64_t first_look_ns;
   char *path;
+  char *service; /* The path is a store's folder; NULL: it is not. */
   pthread_mutex_t mutex;
   /* Protected by the mutex. */
   enum ljp_session_state state;
@@ -97,6 +98,9 @@ void ljp_session_announce(struct ljp_session *s, enum ljp_status status);
 /* session.c */
 void ljp_session_decide(struct ljp_session *s, enum ljp_decision decision);
 enum ljp_status ljp_session_make_writer(struct ljp_session *s);
+/* Makes a sink for files, as the session's options say. */
+enum ljp_status ljp_session_make_sink(struct ljp_session *s,
+                                      struct ljp_sink *sink, const char *path);
 
 /* heap.c, on the writer thread. Takes over what a message brings; appends a
 ** piece of the oldest snapshot; drops all that are left, for this reason. */

@@ -16,11 +16,27 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "src/base/clock.h"
 #include "src/writer/writer_impl.h"
 
 #define FIRST_PAUSE_NS UINT64_C(250000000)
 #define MAX_PAUSE_NS (60 * UINT64_C(1000000000))
 #define EARLY_NS UINT64_C(1000000000)
+
+/* Aligned segments end when the wall clock has a multiple of their length, so
+** those of all processes have the same bounds. The first one is shorter; one that
+** would be very short goes on to the next bound. If the clock is set, only the
+** segment of that moment is longer or shorter, by less than a length. */
+void ljp_writer_plan_segment(struct ljp_writer *w)
+{
+  uint64_t length = w->options.segment_ns;
+  w->segment_start_ns = w->now_ns;
+  w->segment_end_ns = length ? w->now_ns + length : UINT64_MAX;
+  if (!length || !w->options.align_segments)
+    return;
+  uint64_t past = ljp_clock_of(CLOCK_REALTIME) % length;
+  w->segment_end_ns -= past < length / 10 * 9 ? past : past - length;
+}
 
 void ljp_writer_look_at_limit(struct ljp_writer *w)
 {
@@ -45,6 +61,12 @@ static bool rotate_at_limit(const struct ljp_writer *w)
          w->now_ns >= w->rotation.again_ns;
 }
 
+static bool rotate_for_room(const struct ljp_writer *w)
+{
+  return w->options.ring_bytes && ljp_writer_room_is_short(w) &&
+         !w->appending && w->now_ns >= w->rotation.again_ns;
+}
+
 /* Due soon: whoever opens the file segment needs a while. */
 static bool rotate_is_near(const struct ljp_writer *w)
 {
@@ -53,8 +75,7 @@ static bool rotate_is_near(const struct ljp_writer *w)
   uint64_t early_ns =
       o->segment_ns / 4 < EARLY_NS ? o->segment_ns / 4 : EARLY_NS;
   return (o->segment_bytes && bytes >= o->segment_bytes / 4 * 3) ||
-         (o->segment_ns &&
-          w->now_ns - w->segment_start_ns >= o->segment_ns - early_ns) ||
+         w->now_ns + early_ns >= w->segment_end_ns ||
          bytes >= w->size_limit / 4 * 3;
 }
 
@@ -66,7 +87,7 @@ static bool rotate_is_due(const struct ljp_writer *w)
   if (w->appending)
     return rotate_at_limit(w);
   return (o->segment_bytes && w->sink->file.whole_bytes >= o->segment_bytes) ||
-         (o->segment_ns && w->now_ns - w->segment_start_ns >= o->segment_ns) ||
+         w->now_ns >= w->segment_end_ns || ljp_writer_room_is_short(w) ||
          rotate_at_limit(w);
 }
 
@@ -146,7 +167,7 @@ static void rotate_end(struct ljp_writer *w, uint64_t seq, uint32_t epoch)
                     next.segment - 1, rotate_error(w->sink->error));
 }
 
-static bool rotate_do(struct ljp_writer *w)
+bool ljp_writer_turn(struct ljp_writer *w)
 {
   uint64_t seq = w->out.seq;
   uint32_t epoch = w->out.epoch, keep = w->options.keep_segments;
@@ -156,7 +177,8 @@ static bool rotate_do(struct ljp_writer *w)
   }
   w->segment_head_bytes = w->sink->file.whole_bytes;
   rotate_end(w, seq, epoch);
-  w->segment_start_ns = w->now_ns;
+  ljp_writer_plan_segment(w);
+  w->room.look_bytes = 0;
   if (w->rotation.failures)
     ljp_writer_note(w, LJP_NOTE_INFO,
                     "file segment %u was begun after %u attempts",
@@ -170,21 +192,25 @@ static bool rotate_do(struct ljp_writer *w)
 
 bool ljp_writer_rotate(struct ljp_writer *w)
 {
-  bool ready = rotate_is_near(w) && ljp_sink_ready(w->sink);
-  return rotate_is_due(w) && ready && rotate_do(w);
+  ljp_writer_look_at_room(w);
+  bool ready = (rotate_is_near(w) || ljp_writer_room_is_short(w)) &&
+               ljp_sink_ready(w->sink);
+  return rotate_is_due(w) && ready && ljp_writer_turn(w);
 }
 
 void ljp_writer_rotate_within(struct ljp_writer *w)
 {
   uint32_t producer = w->builder.producer;
-  if (LJP_LIKELY(!rotate_at_limit(w)) || w->out.status ||
+  if (w->options.ring_bytes)
+    ljp_writer_look_at_room(w);
+  if (LJP_LIKELY(!rotate_at_limit(w) && !rotate_for_room(w)) || w->out.status ||
       !ljp_sink_ready(w->sink))
     return;
   ljp_writer_put_block(w, 0); /* belongs to the epoch before */
   if (w->out.status)
     return;
   ljp_builder_reset(&w->builder, 0);
-  rotate_do(w);
+  ljp_writer_turn(w);
   ljp_builder_reset(&w->builder, producer);
 }
 
@@ -199,7 +225,7 @@ bool ljp_writer_rotate_past_limit(struct ljp_writer *w)
   /* The block that did not fit is a loss, and was counted as one. */
   ljp_builder_reset(&w->builder, 0);
   w->out.status = LJP_OK;
-  if (rotate_do(w))
+  if (ljp_writer_turn(w))
     return true;
   w->out.status = status;
   w->sink->error = error;

@@ -17,6 +17,8 @@
 
 #include "src/base/assert.h"
 #include "src/base/clock.h"
+#include "src/base/store_lock.h"
+#include "src/writer/sink_store.h"
 
 enum { PIPE_CHUNK = 4096, POLL_MS = 50, SEGMENT_NAME_EXTRA = 64 };
 
@@ -81,12 +83,8 @@ bool ljp_sink_is_local_file(const struct ljp_sink *sink)
   bool there = stat(sink->path, &st) == 0;
   if (there && !S_ISREG(st.st_mode))
     return false;
-  char *folder = strdup(sink->path), *slash = folder;
-  if (folder)
-    slash = strrchr(folder, '/');
-  if (slash)
-    slash[slash == folder] = '\0';
-  if (slash && statfs(folder, &fs) == 0)
+  char *folder = ljp_sink_folder(sink);
+  if (folder && statfs(folder, &fs) == 0)
     for (size_t i = 0; i < sizeof local_types / sizeof *local_types; i++)
       local |= (uint32_t)fs.f_type == local_types[i];
   free(folder);
@@ -114,14 +112,17 @@ void ljp_sink_init_callback(struct ljp_sink *sink, ljp_sink_callback callback,
   sink->ctx = ctx;
 }
 
-static char *sink_segment_path(const struct ljp_sink *sink, uint32_t segment)
+static char *sink_segment_path(struct ljp_sink *sink, uint32_t segment)
 {
+  if (sink->service)
+    return ljp_sink_store_path(sink);
   size_t room = strlen(sink->path) + SEGMENT_NAME_EXTRA;
   char *name = malloc(room);
   if (name && segment)
     snprintf(name, room, "%s.s%u", sink->path, segment);
   else if (name)
     snprintf(name, room, "%s", sink->path);
+  errno = ENOMEM;
   return name;
 }
 
@@ -131,7 +132,7 @@ static enum ljp_status sink_open_file(struct ljp_sink *sink)
   struct ljp_sink_file *file = &sink->file;
   char *path = sink_segment_path(sink, file->segment);
   if (!path)
-    return sink_fail(sink, ENOMEM);
+    return sink_fail(sink, errno);
   int error = ljp_target_find(&found, path);
   free(path);
   if (error)
@@ -148,6 +149,11 @@ static enum ljp_status sink_open_file(struct ljp_sink *sink)
     close(found.dir);
   }
   free(found.path);
+  if (!error && sink->service && (error = ljp_store_lock(file->open.fd))) {
+    close(file->open.fd);
+    file->open.fd = -1;
+    ljp_newfile_discard(&file->new);
+  }
   return error ? sink_fail(sink, error) : LJP_OK;
 }
 
@@ -258,8 +264,10 @@ enum ljp_status ljp_sink_show(struct ljp_sink *sink)
   sink->stays_hidden = false;
   if (!ljp_sink_hidden(sink))
     return LJP_OK;
-  int error = ljp_newfile_show(&sink->file.new, sink->file.open.fd, true,
-                               old ? &old->fd : NULL);
+  int error = sink->service
+                  ? ljp_sink_store_show(sink)
+                  : ljp_newfile_show(&sink->file.new, sink->file.open.fd, true,
+                                     old ? &old->fd : NULL);
   if (error)
     return sink_fail(sink, error);
   if (old && old->fd >= 0)
@@ -389,8 +397,9 @@ enum ljp_status ljp_sink_turn_end(struct ljp_sink *sink)
 
 void ljp_sink_remove(struct ljp_sink *sink, uint32_t segment)
 {
-  char *name =
-      sink->kind == LJP_SINK_FILE ? sink_segment_path(sink, segment) : NULL;
+  char *name = sink->kind == LJP_SINK_FILE && !sink->service
+                   ? sink_segment_path(sink, segment)
+                   : NULL;
   struct stat st;
   if (name && !stat(name, &st) && S_ISREG(st.st_mode))
     unlink(name);

@@ -50,7 +50,10 @@ struct ljp_sink {
   enum ljp_sink_kind kind;
   ljp_sink_callback callback;
   void *ctx;
-  char *path; /* Of file segment 0, symbolic links resolved. */
+  char *path;          /* Of file segment 0, symbolic links resolved. In a store
+              ** (base/store_name.h): its folder, and the service as the name. */
+  const char *service; /* In path; NULL: this is no store. */
+  uint64_t sequence;   /* Of the newest file of ours in the store. */
   struct ljp_sink_file file;
   /* While the next file segment is prepared: the one before. */
   struct ljp_sink_file before;
@@ -69,6 +72,10 @@ struct ljp_sink {
 
 enum ljp_status ljp_sink_init_file(struct ljp_sink *sink, const char *path,
                                    bool sync);
+/* Files in a store, whose folder is there. Each is locked as long as it is
+** written (base/store_lock.h), and none is replaced. */
+enum ljp_status ljp_sink_init_store(struct ljp_sink *sink, const char *folder,
+                                    const char *service, bool sync);
 /* next may be NULL. */
 void ljp_sink_init_fd(struct ljp_sink *sink, int fd,
                       const struct ljp_sink_next *next);

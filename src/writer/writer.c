@@ -90,7 +90,8 @@ static void writer_tell_bytes(struct ljp_writer *w)
 
 enum ljp_status ljp_writer_start(struct ljp_writer *w, uint64_t now_ns)
 {
-  w->now_ns = w->segment_start_ns = now_ns;
+  w->now_ns = now_ns;
+  ljp_writer_plan_segment(w);
   w->out.status = ljp_sink_open(w->sink);
   if (w->out.status)
     return w->out.status;
@@ -259,8 +260,13 @@ enum ljp_status ljp_writer_finish(struct ljp_writer *w)
   for (struct ljp_source *s = w->sources; s; s = s->next)
     writer_put_losses(w, s);
   ljp_writer_put_block(w, 0);
-  if (w->out.status && !ljp_writer_rotate_past_limit(w))
-    return w->out.status;
+  if (w->out.status && !ljp_writer_rotate_past_limit(w)) {
+    if (!ljp_writer_survive_full(w))
+      return w->out.status;
+    if (w->out.status) /* It still is. The next rounds try again. */
+      return LJP_OK;
+  }
+  ljp_writer_tell_room(w);
   writer_forget_retired(w);
   if (!ljp_writer_rotate(w) &&
       w->now_ns - w->epoch_start_ns >= w->options.epoch_ns)

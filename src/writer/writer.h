@@ -27,6 +27,8 @@ struct ljp_writer_options {
   uint64_t segment_bytes; /* 0: no rotation by size. */
   uint64_t segment_ns;    /* 0: no rotation by time. */
   uint32_t keep_segments; /* 0: all. */
+  bool align_segments;    /* By time: on multiples of segment_ns of UTC. */
+  uint64_t ring_bytes;    /* Of a store (room.c); 0: no limit. */
   uint32_t max_nodes;     /* A power of two; 0: default. */
   uint64_t epoch_bytes;   /* Before compression; 0: default. */
   uint64_t epoch_ns;      /* 0: default. */

@@ -89,6 +89,7 @@ struct ljp_writer {
   struct ljp_source *sources;
   uint64_t now_ns; /* When the round began. */
   uint64_t epoch_start_ns, segment_start_ns;
+  uint64_t segment_end_ns;     /* When it is due by time; else UINT64_MAX. */
   uint64_t size_limit;         /* When it is time to rotate; else UINT64_MAX. */
   uint64_t segment_head_bytes; /* What the file segment began with. */
   struct {
@@ -96,6 +97,15 @@ struct ljp_writer {
     int error;         /* Of the last one; 0: none. */
     uint64_t again_ns; /* The next attempt; 0: when it is time to. */
   } rotation;
+  /* The file's place in a store (room.c): when to look at it again, and from how
+  ** many bytes on the file segment should end. All 0: not yet looked at. */
+  struct {
+    uint64_t look_bytes, most_bytes;
+    uint64_t again_ns, pause_ns; /* After a full disk: the next attempt. */
+    int error; /* Of the last look, or of a removal; 0: none. */
+    int told;  /* The error that the stream tells of; 0: none. */
+    bool full; /* The disk is full: events are losses. */
+  } room;
   bool appending; /* A heap snapshot: it is to be in one file segment. */
   uint32_t modules_announced; /* Generation. */
   uint32_t info_count;
@@ -214,7 +224,12 @@ enum ljp_status ljp_writer_begin_epoch(struct ljp_writer *w,
                                        enum ljp_epoch_why why);
 void ljp_writer_put_totals(struct ljp_writer *w);
 
-/* rotate.c: begins the next file segment if it is time to. False: it is not, or
+/* rotate.c: decides until when a file segment that begins now goes on. */
+void ljp_writer_plan_segment(struct ljp_writer *w);
+/* Begins the next file segment, whether it is due or not. False: it cannot be
+** made. */
+bool ljp_writer_turn(struct ljp_writer *w);
+/* Begins the next file segment if it is time to. False: it is not, or
 ** that has failed. */
 bool ljp_writer_rotate(struct ljp_writer *w);
 /* Asks for the limit on the size of files; once a round. */
@@ -226,6 +241,17 @@ void ljp_writer_rotate_within(struct ljp_writer *w);
 ** False: this session does not rotate, that was not the error, or the limit is
 ** too low for any file segment. */
 bool ljp_writer_rotate_past_limit(struct ljp_writer *w);
+
+/* room.c: a store's budget. Looks at the store if it is time to, and removes the
+** oldest files of the service if they take too much. During a drain, too. */
+void ljp_writer_look_at_room(struct ljp_writer *w);
+/* After a look: should the file segment end for the others' sake? */
+bool ljp_writer_room_is_short(const struct ljp_writer *w);
+/* At a round's end: tells of what looks have met. */
+void ljp_writer_tell_room(struct ljp_writer *w);
+/* The disk is full: makes room, and goes on, now or later. False: this is no
+** store, or the writer has met another error. */
+bool ljp_writer_survive_full(struct ljp_writer *w);
 
 /* take.c */
 

@@ -49,6 +49,7 @@ parsers/heap          parsers/profile parsers/stream parsers/base plain
 parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
+tools/gather          tools/shared parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
 tools/advise          tools/shared parsers/* plain
 tools/export          tools/heap tools/shared parsers/* plain
@@ -66,7 +67,7 @@ tools                 tools/* plain
 END
 
 # What the three words mean: extended regular expressions of whole names.
-plain='src/base/(call_number|format|heap_format|join|join_message|join_stacks|shown|status|varint|crc32c|block|sigsafe|signals|store_lock|store_name|assert|nearest|newfile|own_path|preload|tarantool|target|waits)\.h'
+plain='src/base/(call_number|format|heap_format|join|join_message|join_stacks|shown|status|varint|crc32c|block|settings|sigsafe|signals|store_lock|store_name|store_room|assert|nearest|newfile|own_path|preload|tarantool|target|waits)\.h'
 lua='(lua|lauxlib|lualib|luajit)\.h'
 vm='(lj_[a-z0-9_]+\.h|[a-z_]+\.inc)'
 

@@ -58,7 +58,7 @@ static void children_set_time(struct ljp_record_plan *plan, uint64_t until_ns)
   if (!until_ns)
     return;
   snprintf(left, sizeof left, "%.3f", seconds < 0.001 ? 0.001 : seconds);
-  plan->value[LJP_RECORD_DURATION] = left;
+  plan->set.value[LJP_SETTING_DURATION] = left;
 }
 
 static int children_run(const struct children *c, const struct ljp_relative *r)

@@ -46,7 +46,7 @@ static void joined_name(struct ljp_record_plan *plan,
 
 static uint32_t joined_keep(const struct ljp_record_plan *plan)
 {
-  const char *keep = plan->value[LJP_RECORD_KEEP];
+  const char *keep = plan->set.value[LJP_SETTING_KEEP];
   return keep ? (uint32_t)strtoul(keep, NULL, 10) : 0;
 }
 
@@ -88,7 +88,7 @@ static int joined_output(struct ljp_record_plan *plan,
                          struct ljp_nameless *file)
 {
   file->fd = -1;
-  if (!plan->value[LJP_RECORD_REPORT] || plan->output)
+  if (!plan->set.value[LJP_SETTING_REPORT] || plan->output)
     return ljp_record_find_output(plan);
   int code = ljp_nameless_open(file, "record");
   if (code < 0)
@@ -212,7 +212,7 @@ int ljp_record_joined(struct ljp_record_plan *plan)
         joined.family, end == LJP_JOIN_BY_USER || end == LJP_JOIN_BY_ERROR ||
                            end == LJP_JOIN_LEFT_EARLY || plan->ran_on);
   bool recorded = file.fd >= 0 || ljp_record_outcome(plan);
-  if (recorded && plan->value[LJP_RECORD_REPORT])
+  if (recorded && plan->set.value[LJP_SETTING_REPORT])
     recorded = joined_report(plan, &file, talk.name) == LJP_EXIT_OK;
   return recorded && end != LJP_JOIN_BY_ERROR ? LJP_EXIT_OK : LJP_EXIT_FAILED;
 }

@@ -188,13 +188,10 @@ static const char *look_up_luajit_script(char **argument)
   return NULL;
 }
 
-int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
+int ljp_record_program_name(const struct ljp_record_plan *plan, char *out,
                             size_t room)
 {
   const char *base = ljp_record_base(plan->program[0]), *script = NULL;
-  char when[32] = "";
-  time_t now = time(NULL);
-  struct tm local;
   if (strncmp(base, "luajit", 6) == 0)
     script = look_up_luajit_script(plan->program + 1);
   if (script)
@@ -202,8 +199,17 @@ int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
   size_t len = strlen(base);
   if (len > 4 && strcmp(base + len - 4, ".lua") == 0)
     len -= 4;
+  return snprintf(out, room, "%.*s", len < 180 ? (int)len : 180, base);
+}
+
+int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
+                            size_t room)
+{
+  char name[192], when[32] = "";
+  time_t now = time(NULL);
+  struct tm local;
+  ljp_record_program_name(plan, name, sizeof name);
   if (localtime_r(&now, &local))
     strftime(when, sizeof when, "-%Y%m%d-%H%M%S", &local);
-  return snprintf(out, room, "%.*s%s-%ld.ljp", len < 180 ? (int)len : 180, base,
-                  when, (long)getpid());
+  return snprintf(out, room, "%s%s-%ld.ljp", name, when, (long)getpid());
 }

@@ -59,6 +59,11 @@ static void next_tell_report(const struct ljp_record_plan *plan)
   char first[PATH_MAX] = "", name[NEXT_NAME], base[NEXT_NAME];
   struct stat now;
   size_t files = 0;
+  if (ljp_settings_store(&plan->set) && plan->events) {
+    next_typed(plan->path, name);
+    ljp_command_next("record", "ljprof gather %s", name);
+    return;
+  }
   if (!stat(plan->path, &now) && !S_ISREG(now.st_mode))
     return;
   if (ljp_record_replaced(plan)) {
@@ -71,7 +76,8 @@ static void next_tell_report(const struct ljp_record_plan *plan)
   files += next_count(plan, LJP_NAME_EXECUTED, first);
   next_typed(first, name);
   next_typed(plan->path, base);
-  const char *asked = plan->value[LJP_RECORD_REPORT] ? "report" : "duration";
+  const char *asked =
+      plan->set.value[LJP_SETTING_REPORT] ? "report" : "duration";
   if (files && plan->ran_on && plan->late_s > 0)
     ljp_command_note(
         "record",

@@ -166,6 +166,40 @@ static bool outcome_embed(struct ljp_record_plan *plan, bool first)
   return done;
 }
 
+static bool outcome_take_stored(void *ctx, const char *path, uint32_t session)
+{
+  return outcome_add(ctx, path, session);
+}
+
+/* Of what is left in a store. What was not sampled is not said: the files in
+** which the samples are may have gone. */
+static bool outcome_store(struct ljp_record_plan *plan,
+                          const struct ljp_told *told)
+{
+  struct sums sums = {0};
+  struct ljp_stored found;
+  char text[64];
+  ljp_balance_init(&sums.balance);
+  bool done = ljp_record_stored(plan, outcome_take_stored, &sums, &found);
+  ljp_balance_fini(&sums.balance);
+  if (!found.files) {
+    ljp_record_tell_nothing(plan, told);
+    return false;
+  }
+  ljp_record_tell_refusals(told);
+  plan->events = sums.samples + sums.memory;
+  snprintf(text, sizeof text, "%zu file%s of %u process%s in ", found.files,
+           found.files == 1 ? "" : "s", found.processes,
+           found.processes == 1 ? "" : "es");
+  ljp_command_error("record",
+                    "%" PRIu64 " samples, %" PRIu64 " memory events, %" PRIu64
+                    " lost%s: %s%s",
+                    sums.samples, sums.memory, sums.lost,
+                    sums.recording ? ", still recording" : "", text,
+                    ljp_record_shown(plan->path));
+  return done && !sums.errors && !told->refusals;
+}
+
 static bool outcome_files(struct ljp_record_plan *plan,
                           const struct ljp_told *told)
 {
@@ -223,10 +257,13 @@ static bool outcome_files(struct ljp_record_plan *plan,
 bool ljp_record_outcome(struct ljp_record_plan *plan)
 {
   static struct ljp_told told;
-  ljp_record_clean(plan);
+  bool store = ljp_settings_store(&plan->set);
+  if (!store)
+    ljp_record_clean(plan);
   ljp_record_hear(plan, &told);
-  bool recorded = outcome_files(plan, &told);
-  const char *mode = plan->value[LJP_RECORD_MODE];
+  bool recorded =
+      store ? outcome_store(plan, &told) : outcome_files(plan, &told);
+  const char *mode = plan->set.value[LJP_SETTING_MODE];
   /* Counters are no events. */
   plan->empty = recorded && !plan->events && !(mode && *mode == 'D');
   ljp_record_next(plan, &told);

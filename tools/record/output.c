@@ -40,7 +40,7 @@ static int output_follow_links(struct ljp_record_plan *plan)
   free(found.path);
   if (error)
     return output_refuse(plan->path, error);
-  bool report = plan->value[LJP_RECORD_REPORT];
+  bool report = plan->set.value[LJP_SETTING_REPORT];
   if (file || (!ljp_record_rotates(plan) && !report))
     return -1;
   ljp_command_error("record",
@@ -77,6 +77,8 @@ static int output_make_path(struct ljp_record_plan *plan)
 
 int ljp_record_find_output(struct ljp_record_plan *plan)
 {
+  if (ljp_settings_store(&plan->set))
+    return ljp_record_find_store(plan);
   int code = output_make_path(plan);
   if (code >= 0)
     return code;

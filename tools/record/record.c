@@ -189,9 +189,10 @@ int ljp_command_record(int argc, char **argv)
   if (code >= 0)
     return code;
   clock_gettime(CLOCK_REALTIME_COARSE, &plan.began);
+  plan.began_mono_ns = ljp_record_now();
   if (ljp_record_duration(&plan) > 0)
     plan.until_ns =
-        ljp_record_now() + (uint64_t)(ljp_record_duration(&plan) * 1e9);
+        plan.began_mono_ns + (uint64_t)(ljp_record_duration(&plan) * 1e9);
   ljp_record_listen(&plan);
   code = record_run(&plan, &error);
   plan.ran_on = plan.until_ns && ljp_record_now() >= plan.until_ns;

@@ -14,57 +14,15 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Options with a value: flag, part of the session, name in start{}, kind,
-** bounds or words, expected value. Names, bounds and words are those of
-** start{} (profilers/api). */
-#define LJP_RECORD_VALUES(_)                                                   \
-  _(INTERVAL, "--interval", CPU, "interval", NUMBER, 0.05, 60000, "",          \
-    "milliseconds, a number from 0.05 to 60000")                               \
-  _(EVENT, "--event", CPU, "event", WORD, 0, 0, "cpu wall", "cpu or wall")     \
-  _(TIMER, "--timer", CPU, "timer", WORD, 0, 0, "auto perf trap tick posix",   \
-    "auto, perf, tick or posix")                                               \
-  _(MODE, "--mode", CPU, "mode", WORD, 0, 0, "D L C",                          \
-    "D (counters), L (leaf) or C (call graph)")                                \
-  _(THREADS, "--threads", CPU, "threads", WORD, 0, 0, "lua all this",          \
-    "lua (all that run Lua), all or this")                                     \
-  _(SIGNAL, "--signal", CPU, "signal", SIGNAL, 0, 0, "", LJP_SIGNAL_WANTS)     \
-  _(OVERHEAD, "--max-overhead", CPU, "max_overhead", NUMBER, 0, 100, "",       \
-    "percent of a thread's time, a number from 0 (no limit) to 100")           \
-  _(DEPTH, "--depth", BOTH, "depth", WHOLE, 8, 2048, "",                       \
-    "a number of frames from 8 to 2048")                                       \
-  _(SAMPLE, "--sample", MEMORY, "sample", SIZE, 1, 1e12, "",                   \
-    "a number of bytes from 1 to 1e12, such as 4096, 64k or 1M")               \
-  _(SNAPSHOT, "--snapshot-every", MEMORY, "snapshot", TIME, 0.1, 1e9, "",      \
-    "a number of seconds from 0.1 to 1e9, such as 60, 10s or 5m")              \
-  _(FLUSH, "--flush", SESSION, "flush", WHOLE, 10, 10000, "",                  \
-    "milliseconds, a whole number from 10 to 10000")                           \
-  _(COMPRESS, "--compress", SESSION, "compress", WHOLE, 0, 19, "",             \
-    "a level of compression, a whole number from 0 (none) to 19")              \
-  _(ROTATE_BYTES, "--rotate-bytes", SESSION, "rotate_bytes", SIZE, 4096, 1e15, \
-    "", "a number of bytes from 4096 to 1e15, such as 65536, 64k or 10M")      \
-  _(ROTATE_SECONDS, "--rotate-seconds", SESSION, "rotate_seconds", NUMBER,     \
-    0.1, 1e9, "", "a number of seconds from 0.1 to 1e9")                       \
-  _(DURATION, "--duration", SESSION, "", TIME, 0.001, 1e9, "",                 \
-    "a number of seconds from 0.001 to 1e9, such as 10, 0.5, 500ms, 5m or 1h") \
-  _(REPORT, "--report", SESSION, "", TIME, 0.001, 1e9, "",                     \
-    "a number of seconds from 0.001 to 1e9, such as 10, 0.5, 500ms, 5m or 1h") \
-  _(KEEP, "--keep", SESSION, "keep", WHOLE, 0, 1e6, "",                        \
-    "a number of files from 1 to 1000000 (0: all)")
-
-enum ljp_record_value {
-#define LJP_X(id, ...) LJP_RECORD_##id,
-  LJP_RECORD_VALUES(LJP_X)
-#undef LJP_X
-      LJP_RECORD_VALUE_COUNT
-};
+#include "src/base/settings.h"
 
 struct ljp_record_plan {
   const char *command; /* for messages: "record", or which takes its options */
-  const char *output, *value[LJP_RECORD_VALUE_COUNT]; /* NULL: not given. */
+  const char *output;  /* NULL: not given. */
+  struct ljp_settings set;
   const char *pid; /* of a running program; NULL: one is to be run */
   uint64_t room;   /* bytes on disk; see ljp_join_options(). 0: no limit */
-  bool force, memory, every, native, snapshot, no_cpu, children, embed, jitdump,
-      sync;
+  bool force, children, embed, jitdump;
   bool preload;      /* into the program and all that it starts */
   bool preload_once; /* into the program only */
   char **program;
@@ -74,6 +32,7 @@ struct ljp_record_plan {
   char path[PATH_MAX];   /* Absolute: the program may change its directory. */
   struct stat before;    /* The file before the run; st_ino 0: none. */
   struct timespec began;
+  uint64_t began_mono_ns; /* The same by ljp_record_now(). */
   /* The end of the recording, by ljp_record_now(); 0: none. */
   uint64_t until_ns;
   bool also;       /* As in struct ljp_join_session. */
@@ -104,14 +63,11 @@ enum { LJP_EXIT_CANNOT_RUN = 126, LJP_EXIT_NO_PROGRAM = 127 };
 ** takes, too, and their check. The first function fills at most
 ** LJP_RECORD_VIEW_FLAGS and returns their number; the second one returns -1, or
 ** the exit code after reporting an error. plan->command is set. */
-enum { LJP_RECORD_VIEW_FLAGS = LJP_RECORD_VALUE_COUNT + 2 };
+enum { LJP_RECORD_VIEW_FLAGS = LJP_SETTING_COUNT + 2 };
 struct ljp_flag;
 unsigned ljp_record_view_flags(struct ljp_record_plan *plan,
                                struct ljp_flag *flags);
 int ljp_record_view_check(struct ljp_record_plan *plan);
-
-/* Bytes, with a unit: "64k", "1.5M". Negative: it is none. */
-double ljp_record_bytes(const char *text);
 
 /* The request to a program that is joined. False: it is too long. */
 bool ljp_record_joined_request(const struct ljp_record_plan *plan, char *out,
@@ -142,6 +98,9 @@ int ljp_record_look_up(struct ljp_record_plan *plan);
 bool ljp_record_in_path(const char *name, char out[PATH_MAX]);
 /* What follows the last slash. */
 const char *ljp_record_base(const char *path);
+/* The name of the script or program, without ".lua". As snprintf(). */
+int ljp_record_program_name(const struct ljp_record_plan *plan, char *out,
+                            size_t room);
 /* The name of the file to write if the user gives none. As snprintf(). */
 int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
                             size_t room);
@@ -149,6 +108,22 @@ int ljp_record_default_name(const struct ljp_record_plan *plan, char *out,
 /* output.c: finds the file to write. -1: go on; else the exit code: it cannot
 ** be written, or must not be replaced, which has been reported. */
 int ljp_record_find_output(struct ljp_record_plan *plan);
+
+/* stored.c: the same for a store: makes the folder, and gives the service its
+** name. */
+int ljp_record_find_store(struct ljp_record_plan *plan);
+/* What the recording has left in the store. */
+struct ljp_stored {
+  size_t files;
+  unsigned processes; /* Sessions; counted exactly up to 64. */
+  uint64_t bytes;
+};
+/* Calls take for each file, in order. False: one of them is not readable, which
+** has been reported. */
+bool ljp_record_stored(const struct ljp_record_plan *plan,
+                       bool (*take)(void *ctx, const char *path,
+                                    uint32_t session),
+                       void *ctx, struct ljp_stored *found);
 
 /* program.c: finds the file that will be executed, and how our library gets
 ** into it (plan->preload_once). -1: go on; else the exit code: the program
@@ -181,8 +156,9 @@ int ljp_record_options(struct ljp_record_plan *plan, int argc, char **argv);
 
 static inline bool ljp_record_rotates(const struct ljp_record_plan *plan)
 {
-  return plan->value[LJP_RECORD_ROTATE_BYTES] ||
-         plan->value[LJP_RECORD_ROTATE_SECONDS];
+  return plan->set.value[LJP_SETTING_ROTATE_BYTES] ||
+         plan->set.value[LJP_SETTING_ROTATE_SECONDS] ||
+         ljp_settings_store(&plan->set);
 }
 
 /* The seconds that the recording may take; 0: no limit. */

@@ -105,7 +105,7 @@ static int command_check(const struct command *c)
 static int command_parse_room(struct command *c, const char *room)
 {
   const double least = 64 << 10, most = 1e15;
-  double bytes = room ? ljp_record_bytes(room) : (double)LJP_TOP_ROOM_BYTES;
+  double bytes = room ? ljp_setting_bytes(room) : (double)LJP_TOP_ROOM_BYTES;
   if (room && !c->plan.pid) {
     ljp_command_error("top", "--room is for a running program (-p PID)");
     return LJP_EXIT_USAGE;
