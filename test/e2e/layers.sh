@@ -49,6 +49,7 @@ parsers/heap          parsers/profile parsers/stream parsers/base plain
 parsers/profile       parsers/tarantool parsers/symbols parsers/stream parsers/base plain
 
 tools/shared          parsers/* plain
+tools/exporter        tools/join tools/shared parsers/* plain
 tools/gather          tools/shared parsers/* plain
 tools/expect          tools/report tools/shared parsers/* plain
 tools/advise          tools/shared parsers/* plain

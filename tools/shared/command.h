@@ -33,6 +33,7 @@ enum { LJP_EXIT_OK = 0, LJP_EXIT_FAILED = 1, LJP_EXIT_USAGE = 2 };
   _(embed, "store the names of machine code in a file")                        \
   _(merge, "join file segments, or the files of several workers")              \
   _(gather, "list, merge and prune the files of a service")                    \
+  _(exporter, "write figures of sessions for Prometheus")                      \
   _(check, "tell whether a file is whole, and what was lost")                  \
   _(dump, "show every record of a file")
 
