@@ -185,8 +185,10 @@ enum ljp_status ljp_profile_take_event(struct ljp_profile *p,
     return events_take_mark(p, &item->u.mark);
   case LJP_REC_NOTE:
     return events_take_note(p, &item->u.note);
+  case LJP_REC_UNSAMPLED: /* also of a session that has taken no sample */
+    ljp_context_see_producer(p, item->u.unsampled.kind);
+    return events_take_time(p, item);
   case LJP_REC_CPU_TIME:
-  case LJP_REC_UNSAMPLED:
     return events_take_time(p, item);
   case LJP_REC_TRACE:
     return ljp_profile_define_trace(p, &item->u.trace);

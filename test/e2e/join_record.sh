@@ -199,6 +199,41 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none small 2> /dev/null; the
 fi
 
 end "sessions"
+
+# A program that blocks all signals cannot be sampled, and the file says so; its
+# memory is recorded, and its stack can be seen.
+cat > blocked.lua << 'END'
+local ffi = require("ffi")
+ffi.cdef("int sigfillset(void *); int sigprocmask(int, const void *, void *);")
+local all = ffi.new("char[128]")
+ffi.C.sigfillset(all)
+ffi.C.sigprocmask(0, all, nil)
+function round() local t for i = 1, 1e5 do t = { i } end return t end
+io.stdout:setvbuf("no")
+io.stdout:write("ready\n")
+while true do round() end
+END
+: > host.txt
+"$BUILD_DIR/bin/luajit" blocked.lua > host.txt &
+host=$!
+eventually "ready" grep -q ready host.txt
+mask_before=$(grep SigBlk "/proc/$host/status")
+"$ljprof" record -p "$host" -o blocked.ljp --duration 500ms 2> record.txt ||
+  fail "blocked: $(cat record.txt)"
+grep -q 'not sampled: the thread blocks the signal' record.txt || fail "$(cat record.txt)"
+refuses "a report of a program that blocks signals" 1 "nothing to show: no CPU time" \
+  "$ljprof" report blocked.ljp
+grep -q 'not sampled: the thread blocks the signal' out.txt || fail "$(cat out.txt)"
+"$ljprof" record -p "$host" -o blocked.ljp --force --memory --no-cpu --duration 500ms \
+  2> record.txt || fail "blocked: $(cat record.txt)"
+"$ljprof" report --alloc blocked.ljp > report.txt || fail "blocked: no memory"
+grep -q ' round blocked.lua' report.txt || fail "$(cat report.txt)"
+"$ljprof" dump-stacks -p "$host" > stacks.txt || fail "blocked: no stacks"
+grep -q '^  round  *blocked.lua:6$' stacks.txt || fail "$(cat stacks.txt)"
+same "its mask is as before" "$mask_before" "$(grep SigBlk "/proc/$host/status")"
+kill -9 "$host"
+wait "$host" 2> /dev/null || :
+host=
 # A session of the program itself is left alone.
 "$BUILD_DIR/bin/luajit" -e 'assert(misc.sysprof.start{path = "own.ljp"})
   local t = os.time() while os.time() - t < 60 do end' &
