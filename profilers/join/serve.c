@@ -199,6 +199,7 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
   r.cpu.jitdump = m->fds == 3;
   r.cpu.jitdump_fds = r.cpu.jitdump ? &m->fd[1] : NULL;
   ljp_join_step("starting");
+  atomic_store(&serve_session.began_ns, ljp_clock_ns());
   ljp_segments_begin();
   if (ljp_recording_start(&r, &why)) {
     if (atomic_load(&serve_session.ended) == number) {
@@ -210,7 +211,6 @@ static void serve_start(struct ljp_serve *serve, struct ljp_join_message *m)
     return;
   }
   atomic_store(&serve_session.number, number);
-  atomic_store(&serve_session.began_ns, ljp_clock_ns());
   atomic_store(&serve_session.beginning, 0);
   serve->number = number;
   serve->dumps = r.cpu.jitdump;

@@ -1,17 +1,29 @@
 /*
 ** Faults at the steps of joining, for tests; only in debug builds.
 ** LJPROF_JOIN_STEP=NAME:ACTION[,NAME:ACTION...] says what happens when this
-** process reaches the step NAME: kill, stop, exit, exec, fork or sleep=MS.
+** process reaches the step NAME: kill, stop, exit, exec, fork, sleep=MS, or await,
+** which makes the file "reached" and goes on when there is a file "passed".
 */
 #include "src/base/join.h"
 
 #ifdef LJP_DEBUG
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static void step_await(void)
+{
+  enum { TURNS = 6000, TURN_US = 10000 };
+  int fd = open("reached", O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd >= 0)
+    close(fd);
+  for (int i = 0; i < TURNS && access("passed", F_OK); i++)
+    usleep(TURN_US);
+}
 
 static void step_act(const char *action)
 {
@@ -24,6 +36,8 @@ static void step_act(const char *action)
     exit(0);
   } else if (strncmp(action, "exec", 4) == 0) {
     execl("/bin/sleep", "sleep", "30", (char *)NULL);
+  } else if (strncmp(action, "await", 5) == 0) {
+    step_await();
   } else if (strncmp(action, "fork", 4) == 0) {
     pid_t child = fork();
     if (child == 0)

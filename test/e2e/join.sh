@@ -131,26 +131,35 @@ end "storm: a client that is killed or slow"
 ok "storm: a client that is killed or slow"
 
 # A client that is stopped, and goes on.
-begin epoll
-for step in stopped claimed detached taken hello; do
-  LJPROF_JOIN_STEP=$step:stop "$faults" status -p "$host" > fault.txt 2>&1 &
+stopped_client() {
+  for pid in "$client" $(ps -o pid= --ppid "$client"); do
+    ! grep -q '^State:.T' "/proc/$pid/status" 2> /dev/null || return 0
+  done
+  return 1
+}
+# halts MODE STEP
+halts() {
+  LJPROF_JOIN_STEP=$2:stop "$faults" status -p "$host" > fault.txt 2>&1 &
   client=$!
-  stopped_client() {
-    for pid in "$client" $(ps -o pid= --ppid "$client"); do
-      ! grep -q '^State:.T' "/proc/$pid/status" 2> /dev/null || return 0
-    done
-    return 1
-  }
-  eventually "$step: the client stops" stopped_client
+  eventually "$1, $2: the client stops" stopped_client
   sleep 0.3
   for pid in "$client" $(ps -o pid= --ppid "$client"); do
     kill -CONT "$pid" 2> /dev/null || :
   done
-  wait $client || fail "a client stopped at $step: $(cat fault.txt)"
-  alive "a client stopped at $step"
+  wait "$client" || fail "$1: a client stopped at $2: $(cat fault.txt)"
+  alive "$1: a client stopped at $2"
+}
+for mode in epoll poll loop; do
+  begin "$mode"
+  for step in $steps; do
+    halts "$mode" "$step"
+  done
+  [ "$mode" != poll ] || for step in left restored; do
+    halts "$mode" "$step"
+  done
+  end "$mode: a client that is stopped"
+  ok "$mode: a client that is stopped and goes on, at each step"
 done
-end "a client that is stopped"
-ok "a client that is stopped and goes on, at several steps"
 
 # Clients at the same time.
 begin loop

@@ -1,26 +1,35 @@
 /*
 ** Programs that do what a client does not expect while it joins them.
-** Usage: join_edges MODE, in a folder where the file "go" gives the sign.
+** Usage: join_edges MODE [poll], in a folder where the file "go" gives the sign.
 **   exec_leader  the only thread executes another program
 **   exec_thread  another thread does, while the first one waits
+**   exits        another thread calls exit(7)
+**   killed       another thread sends SIGKILL to the program
+**   forks        another thread makes a child, and prints "forked" when that has ended
+**   stops        another thread sends SIGSTOP to the program
 **   two          two threads wait, until SIGTERM
 **   busy         one thread works, the other one waits, and a wait that is
 **                interrupted ends the program with 1
 **   numbers      makes connections of its own, with the lowest numbers that are
 **                free, until somebody else writes into one (code 1) or SIGTERM
+** poll: the first thread waits in poll(), which the kernel continues when it was
+** interrupted; otherwise in epoll_wait().
 ** The other program has memory where the library was. It prints how many bytes
 ** of it somebody has written, and ends with 1 if there are any.
 */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lua.h"
@@ -43,15 +52,41 @@ static void await_go(void)
 
 /* A thread that came back with the registers of another one would not know
 ** itself. */
+static bool polls;
+
 static void *wait_for_ever(void *unused)
 {
   enum { TURN_MS = 50 };
   struct epoll_event event;
   const pid_t self = gettid();
   int fd = epoll_create1(EPOLL_CLOEXEC);
-  while (epoll_wait(fd, &event, 1, TURN_MS) <= 0)
+  while ((polls ? poll(NULL, 0, TURN_MS)
+                : epoll_wait(fd, &event, 1, TURN_MS)) <= 0)
     CHECK(self == gettid());
   return unused;
+}
+
+/* What another thread does to the program. */
+static void *act(void *mode)
+{
+  enum { EXIT_CODE = 7 };
+  await_go();
+  if (strcmp(mode, "exits") == 0)
+    exit(EXIT_CODE);
+  if (strcmp(mode, "killed") == 0)
+    kill(getpid(), SIGKILL);
+  if (strcmp(mode, "stops") == 0)
+    kill(getpid(), SIGSTOP);
+  if (strcmp(mode, "forks") == 0) {
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0)
+      _exit(0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && !status);
+    printf("forked\n");
+    fflush(stdout);
+  }
+  return wait_for_ever(NULL);
 }
 
 static void *work(void *unused)
@@ -140,7 +175,8 @@ int main(int argc, char **argv)
   pthread_t thread;
   if (argc == 4 && strcmp(argv[1], "other") == 0)
     return other(argv[2], argv[3]);
-  CHECK(argc == 2);
+  CHECK(argc == 2 || (argc == 3 && strcmp(argv[2], "poll") == 0));
+  polls = argc == 3;
   program = argv[0];
   CHECK(signal(SIGTERM, on_end) != SIG_ERR);
   new_vm();
@@ -150,6 +186,11 @@ int main(int argc, char **argv)
     execute_other(NULL);
   if (strcmp(argv[1], "exec_thread") == 0)
     CHECK(!pthread_create(&thread, NULL, execute_other, NULL));
+  for (const char *const *mode =
+           (const char *const[]){"exits", "killed", "forks", "stops", NULL};
+       *mode; mode++)
+    if (strcmp(argv[1], *mode) == 0)
+      CHECK(!pthread_create(&thread, NULL, act, argv[1]));
   if (strcmp(argv[1], "numbers") == 0)
     make_connections();
   if (strcmp(argv[1], "two") == 0)

@@ -3,6 +3,7 @@
 ** folder where the file "go" ends what is in the way. SIGTERM ends it with 0.
 **   wedged        a thread holds malloc's lock; the other one waits in epoll_wait()
 **   wedged_all    likewise, and the other one waits for the lock
+**   wedges        as wedged, once there is a file "wedge"
 **   vfork         the only thread waits for a child of vfork()
 **   nproc         it may make no thread more (as root: as user 65534)
 **   tracer TID    traces that thread, as a debugger does that has not stopped it
@@ -44,8 +45,10 @@ static void lock_take(size_t bytes)
   if (bytes != HOLD_BYTES && !locks)
     return;
   pthread_mutex_lock(&lock);
-  while (bytes == HOLD_BYTES && access("go", F_OK))
+  while (bytes == HOLD_BYTES && access("go", F_OK)) {
     locks = true;
+    usleep(1000);
+  }
   locks = false;
   pthread_mutex_unlock(&lock);
 }
@@ -104,6 +107,13 @@ static void wait_for_ever(void)
   struct epoll_event event;
   int fd = epoll_create1(EPOLL_CLOEXEC);
   CHECK(epoll_wait(fd, &event, 1, -1) >= 0);
+}
+
+static void *wedge_later(void *unused)
+{
+  while (access("wedge", F_OK))
+    usleep(1000);
+  return hold_lock(unused);
 }
 
 static void wedge(bool all)
@@ -167,6 +177,9 @@ int main(int argc, char **argv)
   new_vm();
   printf("ready\n");
   fflush(stdout);
+  pthread_t thread;
+  if (strcmp(argv[1], "wedges") == 0)
+    CHECK(!pthread_create(&thread, NULL, wedge_later, NULL));
   if (strncmp(argv[1], "wedged", 6) == 0)
     wedge(strcmp(argv[1], "wedged_all") == 0);
   if (strcmp(argv[1], "vfork") == 0)

@@ -206,6 +206,8 @@ static int jitdump_run(struct jitdump *j, struct ljp_talk *talk)
                                            .fd = nowhere,
                                            .started = jitdump_drop_old,
                                            .started_ctx = j,
+                                           .duration_ms =
+                                               (uint64_t)(j->seconds * 1000),
                                            .request = request,
                                            .jitdump = j->fd};
   int code = ljp_join_session_run(talk, &session, &end);

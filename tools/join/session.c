@@ -25,7 +25,8 @@ struct output {
   struct ljp_join_segments segments;
   struct ljp_join_snapshots snapshots;
   bool rotates;
-  double until; /* seconds; 0: the program ends the session */
+  double until;   /* seconds; 0: the program ends the session */
+  double overdue; /* when it should have done so long ago; 0: never */
 };
 
 static int session_refuse(const struct ljp_join_session *s, int error)
@@ -249,11 +250,37 @@ static int session_wait_ms(const struct output *out)
   return ms;
 }
 
+static bool session_is_halted(const struct ljp_talk *talk)
+{
+  struct ljp_proc_status s;
+  return ljp_proc_status(talk->pid, 0, &s) && s.state == 'T';
+}
+
+enum { OVERDUE_S = 10 };
+
+/* Should the program have ended the session long ago? Not while it is stopped, and
+** for some time afterwards. */
+static bool session_is_overdue(const struct ljp_talk *talk, struct output *out)
+{
+  if (!(out->overdue > 0) || session_now() < out->overdue)
+    return false;
+  if (!session_is_halted(talk)) {
+    ljp_command_error(
+        talk->command,
+        "%s does not end the session, whose time is over, and does "
+        "so when it can: 'ljprof dump-stacks -p %d' shows where "
+        "its threads wait",
+        talk->name, (int)talk->pid);
+    return true;
+  }
+  out->overdue = session_now() + OVERDUE_S;
+  return false;
+}
+
 /* Nothing has come: says so once, if the program is stopped. */
 static void session_silent(const struct ljp_talk *talk, bool *told)
 {
-  struct ljp_proc_status s;
-  if (*told || !ljp_proc_status(talk->pid, 0, &s) || s.state != 'T')
+  if (*told || !session_is_halted(talk))
     return;
   *told = true;
   ljp_command_note(talk->command,
@@ -282,6 +309,8 @@ static enum ljp_join_end session_follow(struct ljp_talk *talk, int signals,
       session_silent(talk, &told);
     if (out->until > 0 && session_now() >= out->until)
       return session_finish(talk, signals, out, LJP_JOIN_BY_OTHERS);
+    if (session_is_overdue(talk, out))
+      return LJP_JOIN_BY_ERROR;
     ljp_join_segments_retry(&out->segments, talk);
     ljp_join_snapshots_turn(&out->snapshots, talk);
   }
@@ -322,6 +351,9 @@ int ljp_join_session_run(struct ljp_talk *talk,
     ljp_join_snapshots_start(&out.snapshots);
     if (session->snapshot_end_ms)
       out.until = session_now() + (double)session->snapshot_end_ms / 1000;
+    else if (session->duration_ms)
+      out.overdue =
+          session_now() + (double)session->duration_ms / 1000 + OVERDUE_S;
     *end = session_follow(talk, fd, &out);
     if (out.snapshots.last)
       ljp_command_note(session->command,

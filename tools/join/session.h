@@ -22,8 +22,10 @@ struct ljp_join_session {
   ** its end: else it is in the request. 0: none. */
   uint64_t snapshot_every_ms, snapshot_end_ms;
   bool snapshot_last;
-  const char *request; /* options as in LJPROF_RECORD */
-  const int *jitdump;  /* a dump and a map for perf, which stay the caller's;
+  uint64_t duration_ms; /* which is in the request; 0: none. A program that does
+                        ** not end the session then is not waited for for ever */
+  const char *request;  /* options as in LJPROF_RECORD */
+  const int *jitdump;   /* a dump and a map for perf, which stay the caller's;
                        ** NULL: none */
 };
 

@@ -215,6 +215,8 @@ static int talk_take(struct ljp_talk *talk, const struct ljp_join_place *note)
     return -1;
   if (state.door == LJP_JOIN_DOOR_GONE || error == EBADF)
     return TALK_LATE;
+  if (error == ESRCH && state.door == LJP_JOIN_DOOR_READY)
+    return ljp_talk_ended(talk, LJP_HEARD_END);
   ljp_command_error(talk->command, "%s: %s: %s%s", talk->name,
                     state.door == LJP_JOIN_DOOR_FAILED
                         ? "it has no room for what joining takes"

@@ -71,6 +71,7 @@ int ljp_record_session(const struct ljp_record_plan *plan,
       .also = plan->also,
       .snapshot_last = ljp_record_snapshots(plan),
       .snapshot_every_ms = joined_ms(ljp_record_snapshot_every(plan)),
+      .duration_ms = joined_ms(ljp_record_duration(plan)),
       .started = started,
       .started_ctx = ctx,
       .request = request};
