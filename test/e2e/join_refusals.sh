@@ -67,9 +67,34 @@ if [ -x "$BUILD_DIR/unpatched/bin/luajit" ]; then
   "$BUILD_DIR/unpatched/bin/luajit" -e 'while true do end' &
   other=$!
   eventually "its library" grep -q libluajit "/proc/$other/maps"
-  refuses "another LuaJIT" 1 "which is not ours, and cannot be joined" \
+  refuses "another LuaJIT" 1 "which is not ours, and cannot be joined yet" \
     "$ljprof" status -p $other
-  grep -q 'build ID [0-9a-f]\{40\}' out.txt || fail "$(cat out.txt)"
+  grep -q 'uses LuaJIT 2\.[0-9][^ ]* of .*/libluajit-5.1.so.2[^ ]* (build ID [0-9a-f]\{40\}' \
+    out.txt || fail "$(cat out.txt)"
+  kill $other
+fi
+cat > other.c << 'END'
+#include "lauxlib.h"
+#include "lualib.h"
+int main(void)
+{
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  return luaL_dostring(L, "print('ready') io.stdout:flush() while true do end");
+}
+END
+plain=$BUILD_DIR/luajit/unpatched/work/src/libluajit.a
+if [ -f "$plain" ] && # a sanitizer's does not link so
+  ${CC:-cc} -I "$BUILD_DIR/include" other.c -o other "$plain" -lm -ldl 2> cc.txt; then
+  strip other
+  : > other.txt
+  ./other > other.txt &
+  other=$!
+  eventually "ready" grep -q ready other.txt
+  refuses "another LuaJIT, linked statically" 1 "such a program cannot be joined yet" \
+    "$ljprof" record -p $other -o no.ljp
+  grep -q "(other) uses LuaJIT 2\.[0-9][^ ]*, which is linked into .*/other (" out.txt ||
+    fail "$(cat out.txt)"
   kill $other
 fi
 

@@ -118,24 +118,32 @@ static int examine_refuse_luajit(const char *command, pid_t pid,
                                  const struct ljp_proc_status *s,
                                  const struct ljp_found *found)
 {
-  char package[256], from[400] = "";
+  char package[256], id[64], from[400] = "";
   examine_package_of(found->object, package, sizeof package);
   if (*package)
     snprintf(from, sizeof from, ", from the package %s", package);
+  snprintf(id, sizeof id, "%s%s",
+           *found->build_id ? "build ID " : "no build ID", found->build_id);
+  const char *name = *found->version ? found->version : "LuaJIT";
   if (!found->luajit)
     ljp_command_error(
         command,
         "process %d (%s) does not run our library: start the program "
         "by 'ljprof record', or with our library",
         (int)pid, s->comm);
+  else if (found->inside)
+    ljp_command_error(command,
+                      "process %d (%s) uses %s, which is linked into %s (%s%s) "
+                      "and is not ours; such a program cannot be joined yet: "
+                      "link it with our library, or type 'ljprof record "
+                      "app.lua' for a script",
+                      (int)pid, s->comm, name, found->object, id, from);
   else
     ljp_command_error(command,
-                      "process %d (%s) uses the LuaJIT of %s (%s%s%s), which "
-                      "is not ours, and cannot be joined: start the program by "
+                      "process %d (%s) uses %s of %s (%s%s), which is not "
+                      "ours, and cannot be joined yet: start the program by "
                       "'ljprof record', or with our library",
-                      (int)pid, s->comm, found->object,
-                      *found->build_id ? "build ID " : "no build ID",
-                      found->build_id, from);
+                      (int)pid, s->comm, name, found->object, id, from);
   return LJP_EXIT_FAILED;
 }
 
@@ -246,5 +254,7 @@ int ljp_examine(const char *command, pid_t pid, struct ljp_proc_status *status,
                       (int)pid, status->comm, strerror(error));
     return LJP_EXIT_FAILED;
   }
+  if (found->note.kind == LJP_PLACE_NONE)
+    ljp_find_other(found, pid, maps);
   return examine_library(command, pid, status, found);
 }

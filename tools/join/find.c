@@ -226,3 +226,83 @@ int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps)
   }
   return any ? 0 : error;
 }
+
+/* -- A LuaJIT that is not ours --------------------------------------------- */
+/* What each LuaJIT has among its constants: its name and version, and the name of a
+** symbol that require() looks for. */
+static const char find_name[] = "LuaJIT 2.", find_symbol[] = "luaJIT_BC_";
+enum { FIND_CHUNK = 1 << 16, FIND_MOST = 256 << 20, FIND_OVERLAP = 64 };
+
+struct signs {
+  bool symbol;
+  char version[sizeof((struct ljp_found *)0)->version];
+};
+
+/* last: nothing follows. Otherwise what is near the end comes again. */
+static void find_take_signs(struct signs *signs, const char *data, size_t bytes,
+                            bool last)
+{
+  const char *name = memmem(data, bytes, find_name, sizeof find_name - 1);
+  signs->symbol |=
+      memmem(data, bytes, find_symbol, sizeof find_symbol - 1) != NULL;
+  if (!name || *signs->version)
+    return;
+  size_t room = (size_t)(data + bytes - name), at = 0;
+  if (!last && room < sizeof signs->version)
+    return;
+  for (; at < room && at + 1 < sizeof signs->version && name[at] >= ' ' &&
+         name[at] <= '~' && (name[at] != ' ' || at < sizeof "LuaJIT");
+       at++)
+    signs->version[at] = name[at];
+  signs->version[at] = '\0';
+}
+
+/* Looks for both in a mapping. *left: the bytes that may still be read. */
+static void find_signs(struct signs *signs,
+                       const struct ljp_image_memory *memory,
+                       const struct ljp_mapping *m, uint64_t *left)
+{
+  static char data[FIND_CHUNK];
+  for (uint64_t at = m->low; at < m->high && *left;) {
+    size_t bytes = m->high - at < sizeof data ? m->high - at : sizeof data;
+    bytes = bytes < *left ? bytes : *left;
+    if (!memory->read(memory->ctx, at, data, bytes))
+      return;
+    find_take_signs(signs, data, bytes, at + bytes == m->high);
+    *left -= bytes;
+    if (at + bytes == m->high || bytes <= FIND_OVERLAP)
+      return;
+    at += bytes - FIND_OVERLAP;
+  }
+}
+
+void ljp_find_other(struct ljp_found *found, pid_t pid,
+                    const struct ljp_maps *maps)
+{
+  static struct ljp_elf elf;
+  const struct ljp_image_memory memory = {find_read, &pid};
+  uint64_t left = FIND_MOST;
+  struct signs signs = {.symbol = false};
+  const struct ljp_mapping *first = NULL;
+  for (size_t i = 0; i < maps->count; i++) {
+    const struct ljp_mapping *m = &maps->list[i];
+    if (!m->inode || !m->read || m->write ||
+        (found->luajit && strcmp(m->path, found->object) != 0))
+      continue;
+    if (!first || first->inode != m->inode || first->device != m->device) {
+      signs = (struct signs){.symbol = false};
+      first = m;
+    }
+    find_signs(&signs, &memory, m, &left);
+    if (!signs.symbol || !*signs.version)
+      continue;
+    memcpy(found->version, signs.version, sizeof found->version);
+    if (found->luajit)
+      return;
+    found->luajit = found->inside = true;
+    snprintf(found->object, sizeof found->object, "%s", m->path);
+    if (!first->offset && ljp_elf_read(&elf, &memory, first->low))
+      find_show_id(&elf, &memory, found->build_id);
+    return;
+  }
+}

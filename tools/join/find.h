@@ -60,11 +60,18 @@ struct ljp_found {
   char object[4096]; /* the file with the library, or with another LuaJIT */
   bool luajit;       /* there is a LuaJIT, ours or not */
   bool narrow;       /* a 32-bit program */
+  bool inside;      /* a LuaJIT that is not ours is part of the object, which is
+                     ** no library of that name */
+  char version[32]; /* of a LuaJIT that is not ours; "" if it is not known */
   char build_id[2 * 20 + 1]; /* of the object; "" if it has none */
 };
 
 /* Finds a process's library. Returns an errno if its memory cannot be read, or
 ** 0. */
 int ljp_find(struct ljp_found *found, pid_t pid, const struct ljp_maps *maps);
+/* No file has our note. Looks for the version of a LuaJIT that is not ours, and for
+** one that is part of another file, in the constants of the process's files. */
+void ljp_find_other(struct ljp_found *found, pid_t pid,
+                    const struct ljp_maps *maps);
 
 #endif
