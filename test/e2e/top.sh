@@ -134,6 +134,22 @@ keys '?'
 sees "?: help" '^S  *save the view to a file'
 keys x
 sees "a key closes the help" '\[functions\]'
+$mux resize-window -x 40 -y 8
+until_ok "not resized" sh -c "$mux capture-pane -p | sed -n 8p | grep -q '^.func'"
+keys '?'
+sees "?: help without enough room" '^arrows scroll, another key closes'
+shows '^q  *quit' && fail "the help has room"
+keys End
+sees "its end" '^q  *quit'
+keys Up Up Up Up Up Up Up
+sees "the help scrolls" '^/  *filter rows'
+keys x
+sees "a key closes it" '\[functions\]'
+$mux resize-window -x 50 -y 24
+until_ok "not all figures are whole" sh -c "$mux capture-pane -p | sed -n 2p |
+  grep -q '^CPU .*\\(alloc [0-9.]* [KMG]*i*B/s\\|heap [0-9.]* [KMG]*i*B\\)\$'"
+ok "figures without room are left out, not cut"
+$mux resize-window -x 80 -y 24
 keys S
 sees "S: asks for a name" '^save as: top\.txt_'
 keys Enter

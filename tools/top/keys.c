@@ -184,6 +184,24 @@ static void keys_change(struct ljp_screen *s, int key)
   keys_ask(s);
 }
 
+/* While the help is shown: it scrolls if it has not enough room. */
+static void keys_help(struct ljp_screen *s, int key)
+{
+  enum { PAGE = 8 };
+  int by = key == KEY_DOWN    ? 1
+           : key == KEY_UP    ? -1
+           : key == KEY_NPAGE ? PAGE
+           : key == KEY_PPAGE ? -PAGE
+           : key == KEY_END   ? INT16_MAX
+           : key == KEY_HOME  ? -INT16_MAX
+                              : 0;
+  s->quit = key == KEY_CTRL_C;
+  if (by && s->help_hides)
+    s->help_scroll += by;
+  else
+    s->help = false;
+}
+
 void ljp_screen_key(struct ljp_screen *s, int key)
 {
   s->message[0] = '\0';
@@ -192,7 +210,7 @@ void ljp_screen_key(struct ljp_screen *s, int key)
     return;
   }
   if (s->help) {
-    s->help = false;
+    keys_help(s, key);
     return;
   }
   if (keys_scroll(s, key))
@@ -231,6 +249,7 @@ void ljp_screen_key(struct ljp_screen *s, int key)
   case '?':
   case 'h':
     s->help = true;
+    s->help_scroll = 0;
     break;
   case KEY_CTRL_L:
     clearok(curscr, TRUE);

@@ -99,6 +99,17 @@ static bool screen_is_body(char kind)
          kind == LJP_TOP_LINE_PLAIN;
 }
 
+/* The bytes of whole figures that there is room for. */
+static size_t screen_whole_figures(const char *text, size_t len)
+{
+  size_t room = (size_t)COLS;
+  if (len <= room)
+    return len;
+  while (room && memcmp(text + room, "  ", 2) != 0)
+    room--;
+  return room ? room : len;
+}
+
 /* Draws title, figures and notices; returns the next free row. */
 static int screen_draw_top(struct ljp_screen *s)
 {
@@ -109,7 +120,8 @@ static int screen_draw_top(struct ljp_screen *s)
     if (len && line[0] == LJP_TOP_LINE_TITLE)
       screen_put(y++, 0, line + 1, len - 1, A_REVERSE);
     else if (len && line[0] == LJP_TOP_LINE_FIGURES)
-      screen_put(y++, 0, line + 1, len - 1, A_NORMAL);
+      screen_put(y++, 0, line + 1, screen_whole_figures(line + 1, len - 1),
+                 A_NORMAL);
     else if (len && line[0] == LJP_TOP_LINE_NOTICE)
       screen_put(y++, 0, line, len, A_BOLD);
   return y;
@@ -180,15 +192,28 @@ static void screen_draw_last(const struct ljp_screen *s)
   screen_text(LINES - 1, line, A_REVERSE);
 }
 
+static void screen_draw_help(struct ljp_screen *s)
+{
+  const int lines = (int)(sizeof screen_help / sizeof *screen_help);
+  int room = LINES - 2;
+  s->help_hides = lines > room;
+  room -= s->help_hides;
+  if (s->help_scroll > lines - room)
+    s->help_scroll = lines - room;
+  if (s->help_scroll < 0 || !s->help_hides)
+    s->help_scroll = 0;
+  screen_text(0, "ljprof top: keys", A_REVERSE);
+  for (int i = 0; i < room && i + s->help_scroll < lines; i++)
+    screen_text(i + 2, screen_help[i + s->help_scroll], A_NORMAL);
+  if (s->help_hides && LINES > 1)
+    screen_text(LINES - 1, "arrows scroll, another key closes", A_REVERSE);
+}
+
 void ljp_screen_draw(struct ljp_screen *s)
 {
   erase();
   if (s->help) {
-    screen_text(0, "ljprof top: keys", A_REVERSE);
-    for (int i = 0;
-         i < (int)(sizeof screen_help / sizeof *screen_help) && i + 2 < LINES;
-         i++)
-      screen_text(i + 2, screen_help[i], A_NORMAL);
+    screen_draw_help(s);
   } else if (s->answered) {
     screen_draw_body(s, screen_draw_top(s));
   } else {

@@ -25,6 +25,8 @@ struct ljp_screen {
   bool answered;
   bool worker_gone;
   bool help;
+  bool help_hides; /* Not all of the help has room. */
+  int help_scroll;
   int scroll, left; /* Rows and columns that are scrolled away. */
   int body_rows;    /* That the last drawing had room for. */
   enum ljp_prompt prompt;
