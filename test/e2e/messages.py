@@ -19,7 +19,7 @@ COVERED = [
     "parsers/profile/context.c", "parsers/stream/balance_text.c",
     "parsers/stream/input.c", "parsers/stream/reader.c",
     "profilers/*/*.[ch]", "src/session/*.c", "src/writer/*.c", "src/push/*.c",
-    "src/base/join_message.c", "src/base/signals.h", "src/base/status.c",
+    "src/base/join_message.c", "src/base/settings*.[ch]", "src/base/signals.h", "src/base/status.c",
     "tools/record/*.c", "tools/join/*.c", "tools/stacks/*.c",
     "tools/shared/*.c",
 ]
@@ -43,6 +43,8 @@ EXCEPTIONS = [
     ("tools/stacks/text.c", r"^waiting, cannot|^stopped by a|unknown state|"
      r"suspended coroutine", "states of threads, for reading"),
     ("tools/shared/gc_phases.c", r"", "a line of a report"),
+    ("src/base/settings.h", r"^(lua all this|auto perf trap tick posix)$",
+     "words that are taken"),
     ("src/base/status.c", r"^; give the snapshot", "part of a message above"),
     ("src/writer/ljm_symbols.c", r"^\(unknown Lua", "a name in a report"),
     ("profilers/join/entry.c", r"", "assembly"),
